@@ -26,8 +26,15 @@ func withOpenID(c *Config) {
 }
 func (f *fixture) own() string { return f.config.tokens().Audience() }
 
-// claimsOf verifies a token with the published keys and returns its claims and its header.
+// claimsOf verifies a token for the server with the published keys, and returns its claims and
+// its header.
 func (f *fixture) claimsOf(text string) (jwt.MapClaims, map[string]any) {
+	f.t.Helper()
+	return f.claimsFor(text, f.own())
+}
+
+// claimsFor is claimsOf for a token with this audience.
+func (f *fixture) claimsFor(text, audience string) (jwt.MapClaims, map[string]any) {
 	f.t.Helper()
 	claims := jwt.MapClaims{}
 	parsed, err := jwt.ParseWithClaims(text, claims, func(token *jwt.Token) (any, error) {
@@ -42,7 +49,7 @@ func (f *fixture) claimsOf(text string) (jwt.MapClaims, map[string]any) {
 			}
 		}
 		return nil, errors.New("the key is not published")
-	}, jwt.WithIssuer(f.config.Issuer), jwt.WithAudience(f.own()), jwt.WithExpirationRequired())
+	}, jwt.WithIssuer(f.config.Issuer), jwt.WithAudience(audience), jwt.WithExpirationRequired())
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -132,11 +132,15 @@ func (f *fixture) login(name string) *SignedIn {
 	return s
 }
 
-// values returns a form with these names and values. A later value replaces an earlier one, and
-// "-" removes the name.
+// values returns a form with these names and values. A later value replaces an earlier one,
+// and "-" removes the name. The parameter resource may have several values.
 func values(pairs ...string) url.Values {
 	form := url.Values{}
 	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i] == oauth.Resource {
+			form.Add(pairs[i], pairs[i+1])
+			continue
+		}
 		form.Set(pairs[i], pairs[i+1])
 		if pairs[i+1] == "-" {
 			form.Del(pairs[i])

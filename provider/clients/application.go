@@ -24,6 +24,7 @@ type Registration struct {
 	GrantTypes   []string
 	RedirectURIs []string
 	Scopes       []string // none: every scope except introspection
+	Resources    []string // the URIs of the only resources that its tokens may be for; the first is the default; none: any resource
 
 	HashClientSecret                          bool
 	MayIntrospect, SkipConsent, PKCEExempt    bool  // only an administrator can set these
@@ -55,11 +56,16 @@ type Registered struct {
 // registration, or if the owner has as many applications as the quota allows.
 func (p *Clients) Register(ctx context.Context, actor policy.Actor, r Registration) (*Registered, error) {
 	found := &oauth.Invalid{}
+	var err error
 	if actor.Nobody() {
 		return nil, &oauth.Error{Status: http.StatusForbidden, Code: "access_denied", Description: "Sign in to register an application."}
 	}
 	a := newApplication(actor)
 	p.checkRegistration(found, actor, r, a)
+	r.Resources, err = p.checkResources(ctx, found, r)
+	if err != nil {
+		return nil, err
+	}
 	if r.ClientID != "" && (len(r.ClientID) > 255 || strings.ContainsFunc(r.ClientID, func(c rune) bool { return c <= ' ' || c > '~' || c == ':' })) {
 		found.Add("client_id", "Use at most 255 printable ASCII characters, without spaces and colons.")
 	}
@@ -73,10 +79,11 @@ func (p *Clients) Register(ctx context.Context, actor policy.Actor, r Registrati
 			return nil, oauth.Unavailable(err)
 		}
 	}
-	if err := p.setOwner(ctx, &a, actor, r, found); err != nil {
-		return nil, err
+	err = p.setOwner(ctx, &a, actor, r, found)
+	if err == nil {
+		err = found.Err()
 	}
-	if err := found.Err(); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	a.ID, a.ClientID, a.CreatedAt = seal.Identifier(), cmp.Or(r.ClientID, seal.Identifier()), oauth.Now()
@@ -150,7 +157,7 @@ func (p *Clients) apply(ctx context.Context, a *storage.Application, r Registrat
 	a.Name, a.ClientType, a.HashClientSecret = r.Name, r.ClientType, r.HashClientSecret
 	a.GrantTypes = strings.Join(r.GrantTypes, " ")
 	a.RedirectURIs = strings.Join(r.RedirectURIs, "\n")
-	a.Scopes = strings.Join(r.Scopes, " ")
+	a.Scopes, a.Resources = strings.Join(r.Scopes, " "), strings.Join(r.Resources, "\n")
 	// An administrator granted these rights to the application as it was then. A change
 	// by somebody else removes them permanently.
 	vouched := p.rules.AllowanceOf(*a).AdministratorRights
@@ -273,6 +280,10 @@ func (p *Clients) Update(ctx context.Context, actor policy.Actor, id string, r R
 	}
 	found := &oauth.Invalid{}
 	p.checkRegistration(found, actor, r, a)
+	r.Resources, err = p.checkResources(ctx, found, r)
+	if err != nil {
+		return nil, err
+	}
 	if err := found.Err(); err != nil {
 		return nil, err
 	}

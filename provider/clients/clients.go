@@ -17,6 +17,7 @@ import (
 	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/provider/redirect"
+	"mandate/provider/resources"
 	"mandate/provider/seal"
 	"mandate/storage"
 )
@@ -39,6 +40,7 @@ type Clients struct {
 	limits       *limits.Limits
 	keys         *keys.Ring
 	people       *people.People
+	apis         *resources.Resources
 	outbound     *outbound.Client
 	secrets      seal.Sealer // encrypts client secrets that must stay readable
 	applications *copies.Copies[storage.Application]
@@ -46,8 +48,8 @@ type Clients struct {
 }
 
 // New makes the component.
-func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, ring *keys.Ring, people *people.People, out *outbound.Client, secrets seal.Sealer, changes *copies.Changes) *Clients {
-	return &Clients{config: config, rules: rules, store: store, limits: l, keys: ring, people: people, outbound: out, secrets: secrets,
+func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, ring *keys.Ring, people *people.People, apis *resources.Resources, out *outbound.Client, secrets seal.Sealer, changes *copies.Changes) *Clients {
+	return &Clients{config: config, rules: rules, store: store, limits: l, keys: ring, people: people, apis: apis, outbound: out, secrets: secrets,
 		applications: copies.New(10_000, changes, applicationChanged)}
 }
 

@@ -2,6 +2,7 @@ package clients
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 	"time"
@@ -74,6 +75,28 @@ func (p *Clients) checkScopes(found *oauth.Invalid, actor policy.Actor, r Regist
 	}
 }
 
+// checkResources checks that each resource exists, and returns their URIs as they were
+// registered. An application that an owner without administrator rights changes can only
+// narrow what its tokens are for.
+func (p *Clients) checkResources(ctx context.Context, found *oauth.Invalid, r Registration) ([]string, error) {
+	if len(r.Resources) > maxURIs {
+		found.Add("resources", "Name at most %d resources.", maxURIs)
+		return nil, nil
+	}
+	var uris []string
+	for _, uri := range r.Resources {
+		registered, known, err := p.apis.Registered(ctx, uri)
+		if err != nil {
+			return nil, err
+		}
+		if !known {
+			found.Add("resources", "There is no resource %s on this server: an administrator can add it.", oauth.Clip(uri, 200))
+		}
+		uris = oauth.Union(uris, []string{registered})
+	}
+	return uris, nil
+}
+
 func checkLifetimes(found *oauth.Invalid, r Registration, may policy.Allowance) {
 	access := may.AccessMax
 	if r.AccessTokenFormat == policy.FormatJWT {
@@ -100,6 +123,7 @@ func checkVouched(c *policy.Rules, found *oauth.Invalid, r Registration, was sto
 		"client_type":   r.ClientType != was.ClientType,
 		"grant_type":    !oauth.SameSet(r.GrantTypes, strings.Fields(was.GrantTypes)),
 		"redirect_uris": !oauth.SameSet(r.RedirectURIs, oauth.Lines(was.RedirectURIs)),
+		"resources":     !slices.Equal(r.Resources, oauth.Lines(was.Resources)),
 		"scope":         !oauth.SameSet(r.Scopes, strings.Fields(was.Scopes)),
 
 		"access_token_format":    cmp.Or(r.AccessTokenFormat, policy.FormatOpaque) != was.AccessTokenFormat,

@@ -61,6 +61,7 @@ func (c *Rules) ScopesWithoutLogin(a storage.Application, parameter string, of A
 // Audience is what tokens are for.
 type Audience interface {
 	HasScope(name string) bool // whether a token for it may have this scope
+	HasServer() bool           // whether the server itself is a part of it
 }
 
 // RequestedScopes returns the scopes that the parameter requests, or the default scopes if it is
@@ -73,7 +74,9 @@ func (c *Rules) RequestedScopes(a storage.Application, parameter string, of Audi
 	}
 	allowed := c.AllowedScopes(a)
 	if len(asked) == 0 {
-		names := slices.DeleteFunc(c.defaultScopesOf(allowed), func(name string) bool { return !of.HasScope(name) })
+		names := slices.DeleteFunc(c.defaultScopesOf(allowed), func(name string) bool {
+			return !of.HasScope(name) || c.IsIdentityScope(name) && !of.HasServer()
+		})
 		if len(names) == 0 {
 			// RFC 6749 §3.3: without a default scope the request fails.
 			return nil, oauth.Refuse("invalid_scope", "The request has no default scope: name the scopes that the application needs with the parameter scope.")

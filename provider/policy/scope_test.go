@@ -106,3 +106,4 @@ func FuzzScope(f *testing.F) {
 type anyAudience struct{}
 
 func (anyAudience) HasScope(string) bool { return true }
+func (anyAudience) HasServer() bool      { return true }

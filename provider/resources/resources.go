@@ -70,6 +70,17 @@ func (p *Resources) all(ctx context.Context) ([]storage.Resource, error) {
 	return p.stored.Get(ctx, "", read, func([]storage.Resource) bool { return true })
 }
 
+// Registered returns the URI of a resource as it was registered, and whether the resource
+// exists.
+func (p *Resources) Registered(ctx context.Context, uri string) (string, bool, error) {
+	known, err := p.all(ctx)
+	if err != nil {
+		return "", false, err
+	}
+	r, is := p.resource(known, uri)
+	return r.URI, is, nil
+}
+
 func find(list []storage.Resource, uri string) (storage.Resource, bool) {
 	key := indicator.Normal(uri)
 	for _, r := range list {
