@@ -127,6 +127,11 @@ func (c Config) resources() resources.Config {
 	return resources.Config{Server: c.tokens().Audience(), Configured: c.Resources}
 }
 
+// CheckResource returns what is wrong with a configured resource. others are the ones before it.
+func (c Config) CheckResource(r resources.Registration, others []resources.Registration) []FieldError {
+	return resources.Check(r, c.rules(), c.tokens().Audience(), others).Fields
+}
+
 // tokens returns the settings of package tokens.
 func (c Config) tokens() tokens.Config {
 	return tokens.Config{

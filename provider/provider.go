@@ -95,7 +95,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	}
 	p.Resources, err = resources.New(config.resources(), p.rules, store, p.Keys, p.changes)
 	if err != nil {
-		return nil, fmt.Errorf("RESOURCES: %w", err)
+		return nil, err
 	}
 	p.Clients = clients.New(config.clients(sampleSecret), p.rules, store, p.limits, p.Keys, p.People, p.Resources, calls, p.sealers.secrets, p.changes)
 	p.Tokens = tokens.New(config.tokens(), p.rules, store, p.Keys, p.Clients, p.People, p.Resources, p.sealers.jtis, pairwise, p.changes)

@@ -9,6 +9,7 @@ import (
 	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/provider/redirect"
+	"mandate/provider/resources"
 	"mandate/provider/tokens"
 	"mandate/storage"
 )
@@ -149,6 +150,14 @@ const (
 
 // ProfileOf returns the stored profile of a person.
 func ProfileOf(u User) (Profile, error) { return people.ProfileOf(u) }
+
+// The types for resources (package resources).
+type (
+	// Resource is an API that tokens can be issued for.
+	Resource = resources.Resource
+	// ResourceRegistration holds the fields of a resource that an administrator may set.
+	ResourceRegistration = resources.Registration
+)
 
 // The types for applications (package clients).
 type (

@@ -13,7 +13,7 @@ import (
 )
 
 // applicationView is an application as JSON. No scopes means every scope except
-// introspection. A lifetime of 0 means that of the server. No algorithm means RS256
+// introspection, and no resources any resource. A lifetime of 0 means that of the server. No algorithm means RS256
 // for ID tokens, and UserInfo responses without a signature. No sector means that
 // the subject is the same for all applications.
 type applicationView struct {
@@ -29,6 +29,7 @@ type applicationView struct {
 	GrantTypes           []string `json:"grant_types"`
 	RedirectURIs         []string `json:"redirect_uris"`
 	Scopes               []string `json:"scopes"`
+	Resources            []string `json:"resources"`
 	MayIntrospect        bool     `json:"may_introspect"`
 	HashClientSecret     bool     `json:"hash_client_secret"`
 	SkipConsent          bool     `json:"skip_consent"`
@@ -47,7 +48,7 @@ type applicationView struct {
 
 func viewApplication(a provider.Application, secret string) applicationView {
 	view := applicationView{ID: a.ID, ClientID: a.ClientID, ClientSecret: secret, Name: a.Name, ClientType: a.ClientType,
-		GrantTypes: split(a.GrantTypes), RedirectURIs: split(a.RedirectURIs), Scopes: split(a.Scopes),
+		GrantTypes: split(a.GrantTypes), RedirectURIs: split(a.RedirectURIs), Scopes: split(a.Scopes), Resources: split(a.Resources),
 		MayIntrospect: a.MayIntrospect, HashClientSecret: a.HashClientSecret, SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt,
 		AccessTokenLifetime: a.AccessTokenLifetime, RefreshTokenLifetime: a.RefreshTokenLifetime,
 		AccessTokenFormat: a.AccessTokenFormat, Algorithm: a.Algorithm, UserInfoAlgorithm: a.UserInfoAlgorithm, Sector: a.Sector,
@@ -94,7 +95,7 @@ func (v applicationView) write(p *program) error {
 		{"skips consent", yes(v.SkipConsent)},
 		{"access tokens", v.AccessTokenFormat},
 	}...)
-	for _, row := range [][]string{{"algorithm", v.Algorithm}, {"UserInfo algorithm", v.UserInfoAlgorithm}, {"pairwise for", v.Sector},
+	for _, row := range [][]string{{"resources", strings.Join(v.Resources, " ")}, {"algorithm", v.Algorithm}, {"UserInfo algorithm", v.UserInfoAlgorithm}, {"pairwise for", v.Sector},
 		{"after logout", strings.Join(v.PostLogoutURIs, " ")}, {"back-channel logout", v.BackchannelURI}} {
 		if row[1] != "" {
 			rows = append(rows, row)
@@ -151,6 +152,7 @@ func (p *program) applicationAddCommand() *cobra.Command {
 	f.StringArrayVar(&r.GrantTypes, "grant", nil, "`GRANT`: "+strings.Join(provider.GrantNames(), ", ")+"; may be repeated")
 	f.StringArrayVar(&r.RedirectURIs, "redirect-uri", nil, "redirect `URI`; may be repeated")
 	f.StringArrayVar(&r.Scopes, "scope", nil, "`SCOPE` that it may request; may be repeated (default: all except introspection)")
+	f.StringArrayVar(&r.Resources, "resource", nil, "`URI` of a resource that its tokens may be for; the first one is the default; may be repeated (default: any resource)")
 	f.BoolVar(&r.MayIntrospect, "may-introspect", false, "let it introspect tokens of other applications")
 	f.BoolVar(&noHash, "no-hash-client-secret", false, "store the secret encrypted with the server's key, not hashed")
 	f.BoolVar(&r.SkipConsent, "skip-consent", false, "do not show the consent page")

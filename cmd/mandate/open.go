@@ -169,6 +169,10 @@ func providerConfig(c *config.Config, key []byte) provider.Config {
 	for i, s := range p.Scopes {
 		scopes[i] = provider.Scope(s)
 	}
+	resources := make([]provider.ResourceRegistration, len(p.Resources))
+	for i, r := range p.Resources {
+		resources[i] = r.Registration()
+	}
 	return provider.Config{
 		Issuer:                c.BaseURL + "/o",
 		ServerKey:             key,
@@ -182,6 +186,7 @@ func providerConfig(c *config.Config, key []byte) provider.Config {
 			TokensPerMinute: p.PersonMaxTokensPerMinute, LiveTokens: p.PersonMaxLiveTokens},
 		OpenQuota: provider.Quota{Applications: p.OpenMaxApplications, Approvals: p.OpenMaxApprovals,
 			TokensPerMinute: p.OpenMaxTokensPerMinute, LiveTokens: p.OpenMaxLiveTokens},
+		Resources:               resources,
 		CodeLifetime:            p.AuthorizationCodeExpire,
 		AccessTokenLifetime:     p.AccessTokenExpire,
 		JWTAccessTokenLifetime:  p.JWTAccessTokenExpire,

@@ -131,11 +131,7 @@ func (p *Resources) prepare(ctx context.Context, actor policy.Actor, r Registrat
 	if err != nil {
 		return nil, err
 	}
-	found := &oauth.Invalid{}
-	p.check(found, r)
-	if _, taken := find(p.configured, r.URI); taken {
-		found.Add("uri", "The resource with this URI comes from the configuration: change it in RESOURCES.")
-	}
+	found := Check(r, p.rules, p.config.Server, p.config.Configured)
 	err = p.checkIntrospectors(ctx, found, r)
 	if err == nil {
 		err = found.Err()
@@ -146,23 +142,28 @@ func (p *Resources) prepare(ctx context.Context, actor policy.Actor, r Registrat
 	return found, err
 }
 
-// check notes what is wrong with a registration.
-func (p *Resources) check(found *oauth.Invalid, r Registration) {
+// Check returns what is wrong with a registration. server is the URI of the server itself, and
+// others are resources that exist already.
+func Check(r Registration, rules *policy.Rules, server string, others []Registration) *oauth.Invalid {
+	found := &oauth.Invalid{}
 	if strings.TrimSpace(r.Name) == "" {
 		found.Add("name", "This field is required: people see it on the consent page.")
 	}
 	people.CheckText(found, "name", r.Name)
 	if wrong := indicator.Check(r.URI); wrong != "" {
 		found.Add("uri", "The URI %s.", wrong)
-	} else if indicator.Same(r.URI, p.config.Server) {
+	} else if indicator.Same(r.URI, server) {
 		found.Add("uri", "This is the server itself, which is always a resource.")
 	}
-	may := p.rules.Allowance(policy.StandingAdministrator)
+	if slices.ContainsFunc(others, func(other Registration) bool { return indicator.Same(r.URI, other.URI) }) {
+		found.Add("uri", "The configuration already has a resource with this URI, in RESOURCES.")
+	}
+	may := rules.Allowance(policy.StandingAdministrator)
 	for _, name := range r.Scopes {
 		switch {
 		case name == policy.Introspection:
 			found.Add("scopes", "Remove the scope introspection: only this server reads it.")
-		case !slices.Contains(p.rules.ScopeNames(), name):
+		case !slices.Contains(rules.ScopeNames(), name):
 			found.Add("scopes", "There is no scope %q on this server: use %s.", oauth.Clip(name, 80), oauth.OneOf(may.Scopes))
 		}
 	}
@@ -182,6 +183,7 @@ func (p *Resources) check(found *oauth.Invalid, r Registration) {
 	} else if r.Algorithm != "" && r.TokenFormat == policy.FormatOpaque {
 		found.Add("algorithm", "Only tokens in the format jwt are signed.")
 	}
+	return found
 }
 
 // checkIntrospectors checks that each introspector is an application that an administrator

@@ -4,6 +4,7 @@ package resources
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"mandate/provider/copies"
@@ -34,14 +35,10 @@ type Resources struct {
 // New makes the component. It returns an Invalid for a mistake in a configured resource.
 func New(config Config, rules *policy.Rules, store *storage.Store, ring *keys.Ring, changes *copies.Changes) (*Resources, error) {
 	p := &Resources{config: config, rules: rules, store: store, keys: ring, stored: copies.New(1, changes, resourcesChanged)}
-	for _, r := range config.Configured {
-		found := &oauth.Invalid{}
-		p.check(found, r)
-		if _, taken := find(p.configured, r.URI); taken {
-			found.Add("uri", "The resource %s is configured twice.", r.URI)
-		}
-		if err := found.Err(); err != nil {
-			return nil, err
+	for i, r := range config.Configured {
+		err := Check(r, rules, config.Server, config.Configured[:i]).Err()
+		if err != nil {
+			return nil, fmt.Errorf("RESOURCES[%d]: %w", i, err)
 		}
 		p.configured = append(p.configured, r.record())
 	}

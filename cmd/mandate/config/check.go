@@ -29,6 +29,7 @@ func (l *loader) check() {
 	l.checkDefaultScopes()
 	l.checkSampleScopes()
 	l.checkLifetimes()
+	l.checkResources()
 	l.checkRefresh()
 	l.checkRedirectSchemes()
 	l.checkByAdministrator()

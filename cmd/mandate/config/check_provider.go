@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"mandate/provider"
@@ -147,3 +148,36 @@ func (l *loader) checkByAdministrator() {
 		}
 	}
 }
+
+// checkResources checks each resource as the provider does when an administrator adds one.
+func (l *loader) checkResources() {
+	const name, scopes = providerBlock + "RESOURCES", providerBlock + "SCOPES"
+	p := l.c.Provider
+	if !l.ok(name, scopes, "BASE_URL") {
+		return
+	}
+	rules := provider.Config{Issuer: l.c.BaseURL + "/o", AccessTokenLifetime: p.AccessTokenExpire, JWTAccessTokenLifetime: p.JWTAccessTokenExpire,
+		AccessTokenMax: p.AdministratorAccessTokenMax, JWTAccessTokenMax: p.AdministratorJWTAccessTokenMax}
+	for _, s := range p.Scopes {
+		rules.Scopes = append(rules.Scopes, provider.Scope(s))
+	}
+	before := []provider.ResourceRegistration{}
+	for i, r := range p.Resources {
+		said := r.Registration()
+		for _, wrong := range rules.CheckResource(said, before) {
+			item := fmt.Sprintf("%s[%d]", name, i)
+			l.wrong(wrong.Message, item+"."+resourceKeys[wrong.Field], item)
+		}
+		before = append(before, said)
+	}
+}
+
+// Registration returns the resource as the provider has it.
+func (r Resource) Registration() provider.ResourceRegistration {
+	return provider.ResourceRegistration{URI: r.URI, Name: r.Name, Scopes: r.Scopes, TokenFormat: r.TokenFormat,
+		Lifetime: int64(r.AccessTokenExpire / time.Second), Algorithm: r.Algorithm, Introspectors: r.Introspectors}
+}
+
+// resourceKeys names the key of each field of a resource.
+var resourceKeys = map[string]string{"uri": "URI", "name": "NAME", "scopes": "SCOPES", "token_format": "TOKEN_FORMAT",
+	"access_token_lifetime": "ACCESS_TOKEN_EXPIRE_SECONDS", "algorithm": "ALGORITHM", "introspectors": "INTROSPECTORS"}

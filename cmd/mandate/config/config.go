@@ -90,6 +90,8 @@ type Provider struct {
 	Scopes Scopes `key:"SCOPES" default:"{read: Read scope, write: Write scope}"`
 	// DefaultScopes are the scopes of a request that names none (RFC 6749 §3.3). The default, `[__all__]`, means every scope of `SCOPES` except `introspection`, `openid` and `offline_access`. If the list is empty, such a request is refused.
 	DefaultScopes []string `key:"DEFAULT_SCOPES" default:"[__all__]"`
+	// Resources are the APIs that tokens can be issued for (RFC 8707), as items of the form `{URI: https://files.example, NAME: Files, SCOPES: [read]}`, in addition to those that administrators add on the pages and with `mandate resource add`.
+	Resources []Resource `key:"RESOURCES" default:"[]"`
 	// ReadScope is the scope that the sample API requires for reading.
 	ReadScope string `key:"READ_SCOPE" default:"read"`
 	// WriteScope is the scope that the sample API requires for writing.
@@ -197,6 +199,24 @@ type Scope struct {
 // Scopes is a YAML mapping from name to description that keeps the order of the
 // file: default scopes and the consent page have the same order.
 type Scopes []Scope
+
+// Resource is one item of RESOURCES: an API that tokens can be issued for.
+type Resource struct {
+	// URI names the API in the parameter `resource` and in `aud`: an absolute URI without a fragment (RFC 8707 §2).
+	URI string `key:"URI" default:""`
+	// Name is shown on the consent page.
+	Name string `key:"NAME" default:""`
+	// Scopes are the scopes that a token for the API can have. If there are none, it can have every scope of `SCOPES`.
+	Scopes []string `key:"SCOPES" default:"[]"`
+	// TokenFormat is `opaque` or `jwt` (RFC 9068). By default it is that of the application.
+	TokenFormat string `key:"TOKEN_FORMAT" default:""`
+	// AccessTokenExpire is the longest lifetime of an access token for the API in seconds. With 0 it is that of the application.
+	AccessTokenExpire time.Duration `key:"ACCESS_TOKEN_EXPIRE_SECONDS" default:"0" min:"0" max:"31536000"`
+	// Algorithm signs access tokens that are JWTs: `ES256`, `EdDSA`, `RS256` or `PS256`. By default it is that of the application.
+	Algorithm string `key:"ALGORITHM" default:""`
+	// Introspectors are the client ids of the applications that may introspect the tokens for the API. Each also needs the permission to introspect.
+	Introspectors []string `key:"INTROSPECTORS" default:"[]"`
+}
 
 // Rule is one item of RULES: a request needs all of its scopes.
 type Rule struct {

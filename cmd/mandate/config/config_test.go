@@ -67,7 +67,7 @@ func TestConfigDefaults(t *testing.T) {
 		MaxBodyBytes: 65536, Shutdown: 15 * time.Second, CleanupInterval: time.Second, MaxStaleness: 2 * time.Second, Rules: []Rule{},
 		Provider: Provider{
 			Scopes:        Scopes{{"read", "Read scope"}, {"write", "Write scope"}},
-			DefaultScopes: []string{"read", "write"}, ReadScope: "read", WriteScope: "write",
+			DefaultScopes: []string{"read", "write"}, Resources: []Resource{}, ReadScope: "read", WriteScope: "write",
 			AccessTokenExpire: 36000 * time.Second, JWTAccessTokenExpire: 10 * time.Minute, AuthorizationCodeExpire: time.Minute,
 			RefreshTokenExpire: 30 * 24 * time.Hour, RefreshTokenAbsoluteExpire: 365 * 24 * time.Hour,
 			AdministratorAccessTokenMax: 365 * 24 * time.Hour, AdministratorJWTAccessTokenMax: 24 * time.Hour, GrantsByAdministrator: []string{}, ScopesByAdministrator: []string{},
@@ -309,6 +309,7 @@ func TestConfigEachKey(t *testing.T) {
 	base := mustLoad(t, "")
 	values := map[reflect.Type]string{
 		reflect.TypeFor[Scopes](): "{other: Other, read: R, write: W}", reflect.TypeFor[[]netip.Prefix](): "10.0.0.1", reflect.TypeFor[time.Duration](): "59",
+		reflect.TypeFor[[]Resource](): "[{URI: https://api.example, NAME: Files, SCOPES: [read]}]",
 		reflect.TypeFor[int](): "64", reflect.TypeFor[int64](): "9000",
 	}
 	special := map[string]string{

@@ -111,7 +111,9 @@ func (l *loader) decode(node *yaml.Node, f field) {
 	case *Scopes:
 		l.scopes(node, f, target)
 	case *[]Rule:
-		l.rules(node, f, target)
+		blocks(l, node, f, target)
+	case *[]Resource:
+		blocks(l, node, f, target)
 	case *[]string:
 		*target = l.strings(node, f)
 	case *[]netip.Prefix:
@@ -276,9 +278,10 @@ func (l *loader) scopes(node *yaml.Node, f field, target *Scopes) {
 	}
 }
 
-func (l *loader) rules(node *yaml.Node, f field, target *[]Rule) {
+// blocks reads a list whose items are mappings.
+func blocks[T any](l *loader, node *yaml.Node, f field, target *[]T) {
 	items := l.items(node, f)
-	*target = make([]Rule, len(items))
+	*target = make([]T, len(items))
 	for i, item := range items {
 		name := item.name + "."
 		l.mapping(node.Content[i], name, fieldsOf(reflect.ValueOf(&(*target)[i]).Elem(), name))

@@ -43,6 +43,8 @@ func configTables(t *testing.T) string {
 	writeSettings(t, &out, meanings["Config"], fieldsOf(reflect.ValueOf(c).Elem(), ""), reflect.TypeFor[Config]())
 	out.WriteString("\nInside `OAUTH2_PROVIDER`:\n\n")
 	writeSettings(t, &out, meanings["Provider"], fieldsOf(reflect.ValueOf(&c.Provider).Elem(), providerBlock), reflect.TypeFor[Provider]())
+	out.WriteString("\nIn an item of `RESOURCES`:\n\n")
+	writeSettings(t, &out, meanings["Resource"], fieldsOf(reflect.ValueOf(&Resource{}).Elem(), ""), reflect.TypeFor[Resource]())
 	out.WriteString("\nIn an item of `RULES`:\n\n")
 	writeSettings(t, &out, meanings["Rule"], fieldsOf(reflect.ValueOf(&Rule{}).Elem(), ""), reflect.TypeFor[Rule]())
 	out.WriteString("\n")

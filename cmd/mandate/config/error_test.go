@@ -53,6 +53,10 @@ func TestConfigErrors(t *testing.T) {
 		{p + "PKCE_REQUIRED: true\nOAUTH2_PROVIDER: {}\n", "mandate.yaml:3: OAUTH2_PROVIDER: is set twice, first at mandate.yaml:1; keep one"},
 		{"OAUTH2_PROVIDER:\n", at + "OAUTH2_PROVIDER: has no value; set one or remove the key"},
 		{"OAUTH2_PROVIDER: [a]\n", at + "OAUTH2_PROVIDER: must be keys with values (KEY: value), not a list"},
+		{p + "RESOURCES: [{URI: https://a, NAME: A, SCOPE: [read]}]\n", pat + "RESOURCES[0].SCOPE: is not part of a resource; did you mean SCOPES?"},
+		{p + "RESOURCES:\n  - {URI: https://a, NAME: A}\n  - {URI: 'https://A:443/', NAME: B}\n  - URI: a\n", "mandate.yaml:4: OAUTH2_PROVIDER.RESOURCES[1].URI: The configuration already has a resource with this URI, in RESOURCES.\n" +
+			"mandate.yaml:5: OAUTH2_PROVIDER.RESOURCES[2]: This field is required: people see it on the consent page.\n" +
+			"mandate.yaml:5: OAUTH2_PROVIDER.RESOURCES[2].URI: The URI must be absolute: begin with https://."},
 		{"RULES: [{PATH: /, METHOD: [GET]}]\nUPSTREAM: http://a\n" + rs, at + "RULES[0].METHOD: is not part of a rule; did you mean METHODS?"},
 		{"RULES: [{PATH: /, PATH: /a}]\nUPSTREAM: http://a\n" + rs, at + "RULES[0].PATH: is set twice, first at mandate.yaml:1; keep one"},
 

@@ -92,6 +92,9 @@ func unknownKey(key, name string, fields []field) string {
 	if strings.HasPrefix(name, "RULES[") {
 		return "is not part of a rule" + suggestion(key, here)
 	}
+	if strings.HasPrefix(name, providerBlock+"RESOURCES[") {
+		return "is not part of a resource" + suggestion(key, here)
+	}
 	text := unavailableText(key)
 	if text != "" {
 		return text

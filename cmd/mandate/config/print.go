@@ -57,7 +57,9 @@ func printValue(f field) string {
 	case []netip.Prefix:
 		return flow(value, func(prefix netip.Prefix) string { return strconv.Quote(prefix.String()) })
 	case []Rule:
-		return flow(value, printRule)
+		return flow(value, printBlock)
+	case []Resource:
+		return flow(value, printBlock)
 	case Scopes:
 		pairs := flow(value, func(s Scope) string { return strconv.Quote(s.Name) + ": " + strconv.Quote(s.Description) })
 		return "{" + pairs[1:len(pairs)-1] + "}"
@@ -66,9 +68,9 @@ func printValue(f field) string {
 	}
 }
 
-func printRule(rule Rule) string {
+func printBlock[T any](item T) string {
 	var pairs []string
-	for _, f := range fieldsOf(reflect.ValueOf(rule), "") {
+	for _, f := range fieldsOf(reflect.ValueOf(item), "") {
 		pairs = append(pairs, f.key+": "+printValue(f))
 	}
 	return "{" + strings.Join(pairs, ", ") + "}"

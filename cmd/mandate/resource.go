@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"mandate/provider"
+)
+
+// resourceView is a resource as JSON. No scopes means every scope. No token format, no
+// algorithm, and a lifetime of 0 mean those of the application.
+type resourceView struct {
+	URI           string   `json:"uri"`
+	Name          string   `json:"name"`
+	Scopes        []string `json:"scopes"`
+	TokenFormat   string   `json:"token_format"`
+	Lifetime      int64    `json:"access_token_lifetime"`
+	Algorithm     string   `json:"algorithm"`
+	Introspectors []string `json:"introspectors"`
+	Configured    bool     `json:"configured"` // by RESOURCES in the configuration
+}
+
+func viewResource(r provider.Resource) resourceView {
+	return resourceView{URI: r.URI, Name: r.Name, Scopes: split(r.Scopes), TokenFormat: r.TokenFormat, Lifetime: r.Lifetime, Algorithm: r.Algorithm,
+		Introspectors: split(r.Introspectors), Configured: r.Configured}
+}
+
+func (p *program) showResource(v resourceView, asJSON bool) error {
+	if asJSON {
+		return writeJSON(p.stdout, v)
+	}
+	lifetime, from := "that of the application", "the database"
+	if v.Lifetime > 0 {
+		lifetime = strconv.FormatInt(v.Lifetime, 10) + " seconds"
+	}
+	if v.Configured {
+		from = "the configuration"
+	}
+	return writeTable(p.stdout, [][]string{
+		{"name", v.Name}, {"URI", v.URI}, {"scopes", either(strings.Join(v.Scopes, " "), "all")}, {"access tokens", either(v.TokenFormat, "as the application's")},
+		{"algorithm", either(v.Algorithm, "that of the application")}, {"lifetime", lifetime},
+		{"introspectors", dash(strings.Join(v.Introspectors, " "))}, {"from", from},
+	})
+}
+
+func either(text, empty string) string {
+	if text == "" {
+		return empty
+	}
+	return text
+}
+
+func (p *program) resourceAddCommand() *cobra.Command {
+	var r provider.ResourceRegistration
+	var asJSON bool
+	c := &cobra.Command{Use: "add URI --name NAME", Short: "Add a resource: an API that tokens can be issued for", Args: arguments("URI"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if r.Name == "" {
+				return wrongUsage("--name is missing: the consent page shows it")
+			}
+			r.URI = args[0]
+			return p.addResource(c.Context(), r, asJSON)
+		}}
+	f := c.Flags()
+	f.StringVar(&r.Name, "name", "", "`NAME` that people see")
+	f.StringArrayVar(&r.Scopes, "scope", nil, "`SCOPE` of the resource; may be repeated (default: all)")
+	f.StringVar(&r.TokenFormat, "token-format", "", "`FORMAT` of its access tokens: opaque, or jwt (RFC 9068) (default: that of the application)")
+	f.Int64Var(&r.Lifetime, "access-token-lifetime", 0, "longest lifetime of its access tokens in `SECONDS` (default: that of the application)")
+	f.StringVar(&r.Algorithm, "algorithm", "", "`ALGORITHM` that signs its JWT access tokens: ES256, EdDSA, RS256 or PS256 (default: that of the application)")
+	f.StringArrayVar(&r.Introspectors, "introspector", nil, "`CLIENT_ID` of an application that may introspect its tokens; may be repeated")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func (p *program) addResource(ctx context.Context, r provider.ResourceRegistration, asJSON bool) error {
+	o, err := p.open(ctx, toFill)
+	if err != nil {
+		return err
+	}
+	defer o.store.Close()
+	made, err := o.provider.Resources.Add(ctx, provider.Operator(), r)
+	if err != nil {
+		return err
+	}
+	return p.showResource(viewResource(made), asJSON)
+}
+
+func (p *program) resourceListCommand() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{Use: "list", Short: "List all resources", Args: arguments(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return p.listResources(c.Context(), asJSON)
+		}}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func (p *program) listResources(ctx context.Context, asJSON bool) error {
+	o, err := p.open(ctx, toUse)
+	if err != nil {
+		return err
+	}
+	defer o.store.Close()
+	found, err := o.provider.Resources.Resources(ctx, provider.Operator())
+	if err != nil {
+		return err
+	}
+	views := []resourceView{}
+	rows := [][]string{{"URI", "NAME", "SCOPES", "ACCESS TOKENS"}}
+	for _, r := range found {
+		v := viewResource(r)
+		views = append(views, v)
+		rows = append(rows, []string{v.URI, v.Name, either(strings.Join(v.Scopes, " "), "all"), either(v.TokenFormat, "as the application's")})
+	}
+	if asJSON {
+		return writeJSON(p.stdout, views)
+	}
+	return writeTable(p.stdout, rows)
+}
+
+// withResource opens the database and finds a resource by its URI.
+func (p *program) withResource(ctx context.Context, uri string, use func(*opened, provider.Resource) error) error {
+	o, err := p.open(ctx, toUse)
+	if err != nil {
+		return err
+	}
+	defer o.store.Close()
+	r, err := o.provider.Resources.Resource(ctx, provider.Operator(), uri)
+	if err == nil {
+		err = use(o, r)
+	}
+	return missing(err, "resource", uri, "resource list")
+}
+
+func (p *program) resourceShowCommand() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{Use: "show URI", Short: "Show a resource", Args: arguments("URI"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return p.withResource(c.Context(), args[0], func(_ *opened, r provider.Resource) error {
+				return p.showResource(viewResource(r), asJSON)
+			})
+		}}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func (p *program) resourceDeleteCommand() *cobra.Command {
+	return &cobra.Command{Use: "delete URI", Short: "Delete a resource, so that it gets no more tokens", Args: arguments("URI"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return p.withResource(c.Context(), args[0], func(o *opened, r provider.Resource) error {
+				err := o.provider.Resources.Delete(c.Context(), provider.Operator(), r.URI)
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintf(p.stdout, "Deleted %s (%s).\n", r.URI, r.Name)
+				return err
+			})
+		}}
+}
