@@ -124,6 +124,13 @@ var everyNews = []news{
 		a := c.client(t)
 		return c.alive(t, c.own(t, a)), func() { c.mustCLI(t, "", "application", "delete", a.ClientID) }
 	}},
+	{"resource_deleted_by_command", true, func(t testing.TB, c *cluster) (func(*server) bool, func()) {
+		uri := "https://" + strings.ToLower(c.somebody(t).Name) + ".example"
+		asker := c.application(t, "--name", "API", "--grant", "client_credentials", "--may-introspect")
+		c.mustCLI(t, "", "resource", "add", uri, "--name", "API", "--introspector", asker.ClientID)
+		token := c.mustToken(t, c.client(t).auth(), params("grant_type", "client_credentials", "scope", "read", "resource", uri)).AccessToken
+		return func(s *server) bool { return s.active(t, asker.auth(), token) }, func() { c.mustCLI(t, "", "resource", "delete", uri) }
+	}},
 	{"consent_revoked", false, func(t testing.TB, c *cluster) (func(*server) bool, func()) {
 		p := c.somebody(t)
 		tab := c.signedIn(t, p)
