@@ -129,7 +129,9 @@ var everyNews = []news{
 		asker := c.application(t, "--name", "API", "--grant", "client_credentials", "--may-introspect")
 		c.mustCLI(t, "", "resource", "add", uri, "--name", "API", "--introspector", asker.ClientID)
 		token := c.mustToken(t, c.client(t).auth(), params("grant_type", "client_credentials", "scope", "read", "resource", uri)).AccessToken
-		return func(s *server) bool { return s.active(t, asker.auth(), token) }, func() { c.mustCLI(t, "", "resource", "delete", uri) }
+		active := func(s *server) bool { return s.active(t, asker.auth(), token) }
+		waitFor(t, "the other node knows the resource", func() bool { return active(c.other) })
+		return active, func() { c.mustCLI(t, "", "resource", "delete", uri) }
 	}},
 	{"consent_revoked", false, func(t testing.TB, c *cluster) (func(*server) bool, func()) {
 		p := c.somebody(t)
