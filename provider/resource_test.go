@@ -236,8 +236,8 @@ func TestResourceOnlyAtTheTokenEndpoint(t *testing.T) {
 
 func TestResourceIntrospection(t *testing.T) {
 	f := begin(t, openID)
-	general, ofFiles, ofMail := f.app(introspects), f.app(introspects), f.app(introspects)
-	f.resource(files, scoped("read", "write"), known(ofFiles))
+	general, ofFiles, ofMail, ofBoth := f.app(introspects), f.app(), f.app(), f.app(introspects)
+	f.resource(files, scoped("read", "write"), known(ofFiles, ofBoth, ofFiles))
 	f.resource(mailbox, known(ofMail))
 	s, app := f.login("alice"), f.app()
 	whole := f.tokens(app, s, "resource", files, "resource", mailbox, "resource", server, "scope", "openid read groups")
@@ -258,6 +258,8 @@ func TestResourceIntrospection(t *testing.T) {
 		{"the server, which is one of several", general, whole.AccessToken, "", true},
 		{"the server", general, own.AccessToken, "", true},
 		{"the server, by a resource", ofFiles, own.AccessToken, "", false},
+		{"a resource and the server, a token for the resource", ofBoth, alone.AccessToken, "", true},
+		{"a resource and the server, a token for the server", ofBoth, own.AccessToken, "", true},
 		{"the client that has the token", app, alone.AccessToken, "", false},
 		{"a refresh token, by a resource", ofFiles, whole.RefreshToken, "refresh_token", true},
 		{"a refresh token of others, by a resource", ofFiles, own.RefreshToken, "refresh_token", false},
@@ -300,12 +302,46 @@ func TestResourceIntrospection(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 	})
-	t.Run("an introspector that may no longer introspect", func(t *testing.T) {
-		err := f.change(ofMail, func(r *clients.Registration) { r.MayIntrospect = false })
+	// An administrator has named the application as it was. A new owner does not inherit that, nor an application with
+	// the same client id.
+	t.Run("an introspector with a new owner", func(t *testing.T) {
+		bob := f.login("bob").User
+		_, err := f.Clients.Assign(t.Context(), Operator(), ofMail.Application.ID, bob.Username)
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, _, err = f.Tokens.Introspect(t.Context(), by(ofMail, "token", whole.AccessToken), "")
+		wantError(t, err, "403 unauthorized_client")
+		_, err = f.Clients.TakeOver(t.Context(), Operator(), ofMail.Application.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, err = f.Tokens.Introspect(t.Context(), by(ofMail, "token", whole.AccessToken), "")
+		wantError(t, err, "403 unauthorized_client")
+	})
+	t.Run("an introspector that is deleted", func(t *testing.T) {
+		err := f.Clients.Delete(t.Context(), Operator(), ofFiles.Application.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		was, err := f.Resources.Resource(t.Context(), Operator(), files)
+		if err != nil || strings.Contains(was.Introspectors, ofFiles.Application.ClientID) {
+			t.Errorf("%q, %v", was.Introspectors, err)
+		}
+	})
+	t.Run("the configuration names an application of a person", func(t *testing.T) {
+		f := begin(t, func(c *Config) {
+			c.Resources = []resources.Registration{{URI: files, Name: "Files", Introspectors: []string{"of-carol"}}}
+		})
+		carol := f.login("carol").User
+		app, err := f.Clients.Register(t.Context(), By(carol), clients.Registration{Name: "x", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, HashClientSecret: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.sql(`UPDATE applications SET client_id = 'of-carol' WHERE id = '` + app.Application.ID + `'`)
+		app.Application.ClientID = "of-carol"
+		f.forgetCopies()
+		_, _, err = f.Tokens.Introspect(t.Context(), by(app, "token", "mat_x"), "")
 		wantError(t, err, "403 unauthorized_client")
 	})
 }
@@ -426,7 +462,7 @@ func TestResourceRegistration(t *testing.T) {
 	_, err = f.Resources.Resources(t.Context(), By(alice))
 	wantError(t, err, "403 access_denied")
 	wantError(t, f.Resources.Delete(t.Context(), By(alice), files), "403 access_denied")
-	refused := f.app()
+	refused := f.app(public)
 	for field, r := range map[string]resources.Registration{
 		"name":                  {URI: "https://x.example", Name: " "},
 		"uri":                   {URI: "https://x.example#", Name: "x"},

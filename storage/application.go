@@ -177,7 +177,8 @@ func (s *Store) AssignApplication(ctx context.Context, was Application, owner *s
 // deletes the consents.
 func (t tx) assign(owner *string, responsible string, now int64, where string, args ...any) ([]string, error) {
 	ids, err := t.texts(`UPDATE applications SET owner_id = $1, responsible = $2, updated_at = $3, version = version + 1,
-		may_introspect = FALSE, skip_consent = FALSE, pkce_exempt = FALSE WHERE `+where+` RETURNING id`, append([]any{owner, responsible, now}, args...)...)
+		may_introspect = FALSE, skip_consent = FALSE, pkce_exempt = FALSE WHERE `+where+returningBoth, append([]any{owner, responsible, now}, args...)...)
+	ids, err = t.forgetIntrospectors(ids, err)
 	for _, id := range ids {
 		t.changed(OfApplication, id)
 		if err == nil {
@@ -230,11 +231,12 @@ func (s *Store) DeleteApplication(ctx context.Context, id string) error {
 
 // deleteApplications deletes the applications that a condition selects.
 func (t tx) deleteApplications(where string, args ...any) ([]string, error) {
-	ids, err := t.texts(`DELETE FROM applications WHERE `+where+` RETURNING id`, args...)
+	ids, err := t.texts(`DELETE FROM applications WHERE `+where+returningBoth, args...)
+	ids, err = t.forgetIntrospectors(ids, err)
 	for _, id := range ids {
 		t.changed(OfApplication, id)
 	}
-	if len(ids) > 0 {
+	if err == nil && len(ids) > 0 {
 		_, err = t.exec(`UPDATE departures SET deleted = deleted + $1`, len(ids))
 	}
 	return ids, err

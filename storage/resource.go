@@ -1,9 +1,12 @@
 package storage
 
-import "context"
+import (
+	"context"
+	"strings"
+)
 
 // Resource is an API that tokens can be issued for (RFC 8707). Spaces separate its
-// scopes, and line feeds the client ids of its introspectors.
+// scopes. NewIntrospectors makes the list of its introspectors.
 type Resource struct {
 	Key           string `db:"uri_key"` // the URI in its normal form
 	URI           string `db:"uri"`     // the URI as it was registered
@@ -16,6 +19,38 @@ type Resource struct {
 	CreatedAt     int64  `db:"created_at"`
 	UpdatedAt     int64  `db:"updated_at"`
 	Version       int64  `db:"version"` // read, never written
+}
+
+// NewIntrospectors returns a list of different client ids. There is a line feed before,
+// between and after them, so that a statement can remove one.
+func NewIntrospectors(clientIDs []string) string {
+	if len(clientIDs) == 0 {
+		return ""
+	}
+	return "\n" + strings.Join(clientIDs, "\n") + "\n"
+}
+
+// returningBoth returns the id and the client id of each row, for forgetIntrospectors.
+const returningBoth = ` RETURNING id || ' ' || client_id`
+
+// forgetIntrospectors removes applications from all resources, and returns their ids: an
+// administrator has trusted each of them as it was.
+func (t tx) forgetIntrospectors(rows []string, err error) ([]string, error) {
+	ids := make([]string, len(rows))
+	for i, row := range rows {
+		var clientID string
+		ids[i], clientID, _ = strings.Cut(row, " ")
+		if err != nil {
+			continue
+		}
+		var n int64
+		n, err = t.exec(`UPDATE resources SET introspectors = REPLACE(introspectors, $1, $2), version = version + 1 WHERE introspectors LIKE $3 ESCAPE '!'`,
+			"\n"+clientID+"\n", "\n", "%\n"+likeEscape.Replace(clientID)+"\n%")
+		if n > 0 {
+			t.changed(OfResource, "")
+		}
+	}
+	return ids, err
 }
 
 // Resources lists all resources by name.

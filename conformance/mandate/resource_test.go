@@ -24,7 +24,7 @@ func newAPIs(t *testing.T, o options) *apis {
 	t.Helper()
 	a := &apis{fixture: newFixture(t, o)}
 	introspector := func(name string) application {
-		return a.application(t, "--name", name, "--grant", "client_credentials", "--may-introspect")
+		return a.application(t, "--name", name, "--grant", "client_credentials")
 	}
 	a.orders, a.mail = introspector("Orders"), introspector("Mail")
 	a.mustCLI(t, "", "resource", "add", ordersURI, "--name", "Orders API", "--scope", "read", "--scope", "write", "--introspector", a.orders.ClientID)

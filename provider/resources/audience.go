@@ -184,7 +184,7 @@ func (t Audience) Introspector(clientID string) bool {
 }
 
 func introspects(r storage.Resource, clientID string) bool {
-	return slices.Contains(oauth.Lines(r.Introspectors), clientID)
+	return slices.Contains(strings.Fields(r.Introspectors), clientID)
 }
 
 // Issues returns the application with the token format, the algorithm and the lifetime that
@@ -214,11 +214,14 @@ func (t Audience) Issues(a storage.Application) (storage.Application, error) {
 	return a, nil
 }
 
-// ServesResource reports whether an application is an introspector of a resource. Such an
-// application introspects the tokens for its resources, and no others.
-func (p *Resources) ServesResource(ctx context.Context, clientID string) (bool, error) {
+// Introspects reports whether an application may introspect the tokens for a resource: the
+// resource names it, and an administrator is responsible for it.
+func (p *Resources) Introspects(ctx context.Context, a storage.Application) (bool, error) {
+	if a.ClientType == policy.Public || !p.rules.AllowanceOf(a).AdministratorRights {
+		return false, nil
+	}
 	known, err := p.all(ctx)
-	return slices.ContainsFunc(known, func(r storage.Resource) bool { return introspects(r, clientID) }), err
+	return slices.ContainsFunc(known, func(r storage.Resource) bool { return introspects(r, a.ClientID) }), err
 }
 
 func invalidTarget(format string, args ...any) *oauth.Error {

@@ -26,7 +26,7 @@ type Registration struct {
 
 func (r Registration) record() storage.Resource {
 	return storage.Resource{Key: indicator.Normal(r.URI), URI: r.URI, Name: r.Name, Scopes: strings.Join(r.Scopes, " "), TokenFormat: r.TokenFormat,
-		Lifetime: r.Lifetime, Algorithm: r.Algorithm, Introspectors: strings.Join(r.Introspectors, "\n")}
+		Lifetime: r.Lifetime, Algorithm: r.Algorithm, Introspectors: storage.NewIntrospectors(oauth.Union(nil, r.Introspectors))}
 }
 
 // Resource is a resource as an administrator sees it.
@@ -186,9 +186,8 @@ func Check(r Registration, rules *policy.Rules, server string, others []Registra
 	return found
 }
 
-// checkIntrospectors checks that each introspector is an application that an administrator
-// allows to introspect. The permission stays with the application: if its owner changes, it
-// ends.
+// checkIntrospectors checks that each introspector is a confidential application that an
+// administrator is responsible for.
 func (p *Resources) checkIntrospectors(ctx context.Context, found *oauth.Invalid, r Registration) error {
 	for _, id := range r.Introspectors {
 		a, err := p.store.ApplicationByClientID(ctx, id)
@@ -197,8 +196,10 @@ func (p *Resources) checkIntrospectors(ctx context.Context, found *oauth.Invalid
 			found.Add("introspectors", "There is no application with the client id %s.", oauth.Clip(id, 80))
 		case err != nil:
 			return oauth.Unavailable(err)
-		case !p.rules.Effective(a).MayIntrospect:
-			found.Add("introspectors", "The application %s may not introspect tokens: an administrator can allow it, on the page of the application.", a.ClientID)
+		case a.ClientType == policy.Public:
+			found.Add("introspectors", "The application %s is public: it has no secret to authenticate with.", a.ClientID)
+		case !p.rules.AllowanceOf(a).AdministratorRights:
+			found.Add("introspectors", "No administrator is responsible for the application %s: take it over first.", a.ClientID)
 		}
 	}
 	return nil

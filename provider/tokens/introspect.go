@@ -11,6 +11,7 @@ import (
 	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
+	"mandate/storage"
 )
 
 // Introspection is the response of the introspection endpoint (RFC 7662 §2.2). For an
@@ -39,48 +40,40 @@ func (p *Tokens) Introspect(ctx context.Context, r *http.Request, address string
 	}
 	caller, err := p.introspectionCaller(clients.WithCall(ctx, &clients.Call{Address: address}), r)
 	if err != nil {
-		return nil, caller, err
+		return nil, caller.clientID, err
 	}
 	if form.Get("token") == "" {
-		return nil, caller, oauth.Refuse("invalid_request", "token is missing.")
+		return nil, caller.clientID, oauth.Refuse("invalid_request", "token is missing.")
 	}
 	// RFC 7662 §2.1: token_type_hint may help the search. All tokens are in one table,
 	// so it is not needed.
 	token, err := p.LiveToken(ctx, form.Get("token"))
 	if errors.Is(err, oauth.ErrNotFound) {
-		return &Introspection{}, caller, nil
+		return &Introspection{}, caller.clientID, nil
 	}
 	if err != nil {
-		return nil, caller, err
+		return nil, caller.clientID, err
 	}
 	// RFC 7662 §2.2: a token that the caller may not know is inactive. A refresh token
 	// is shown to its own client, and to a caller that asks for one by token_type_hint:
 	// an API that only reads the member active would take it for an access token.
-	if token.Refresh && token.ClientID != caller && form.Get("token_type_hint") != "refresh_token" {
-		return &Introspection{}, caller, nil
+	own := token.Refresh && token.ClientID == caller.clientID
+	if token.Refresh && !own && form.Get("token_type_hint") != "refresh_token" || !own && !caller.knows(token) {
+		return &Introspection{}, caller.clientID, nil
 	}
-	may, err := p.mayKnow(ctx, token, caller)
-	if err != nil {
-		return nil, caller, err
-	}
-	if !may {
-		return &Introspection{}, caller, nil
-	}
-	return p.describeToken(token, caller), caller, nil
+	return p.describeToken(token, caller.clientID), caller.clientID, nil
 }
 
-// mayKnow reports whether a caller who may introspect is one that the token is for. The
-// introspector of a resource sees the tokens for its resources. Every other caller sees the
-// tokens for the server itself. A refresh token is also known to its own client.
-func (p *Tokens) mayKnow(ctx context.Context, token Found, caller string) (bool, error) {
-	if token.Refresh && token.ClientID == caller {
-		return true, nil
-	}
-	serves, err := p.apis.ServesResource(ctx, caller)
-	if err != nil || serves {
-		return token.audience.Introspector(caller), err
-	}
-	return token.audience.HasServer(), nil
+// introspector is a caller of the introspection endpoint.
+type introspector struct {
+	clientID    string
+	ofServer    bool // it may introspect the tokens for the server itself
+	ofResources bool // it may introspect the tokens for the resources that name it
+}
+
+// knows reports whether the caller is one that the token is for.
+func (c introspector) knows(token Found) bool {
+	return c.ofServer && token.audience.HasServer() || c.ofResources && token.audience.Introspector(c.clientID)
 }
 
 // LiveToken returns a token that is active now. It returns ErrNotFound for a token that
@@ -145,36 +138,45 @@ func (p *Tokens) describeToken(token Found, caller string) *Introspection {
 	return found
 }
 
-// introspectionCaller returns the client id of the caller. The caller sends a bearer
-// token with the scope introspection, or the credentials of an application that may
-// introspect.
-func (p *Tokens) introspectionCaller(ctx context.Context, r *http.Request) (string, error) {
+// introspectionCaller returns the caller. It sends a bearer token with the scope
+// introspection, or the credentials of an application that may introspect. If it may not,
+// the result has its client id, as far as it is known.
+func (p *Tokens) introspectionCaller(ctx context.Context, r *http.Request) (introspector, error) {
 	header := r.Header.Values("Authorization")
 	if len(header) == 1 {
 		scheme, bearer, _ := strings.Cut(header[0], " ")
 		if strings.EqualFold(scheme, "Bearer") {
 			if r.PostForm.Has("client_secret") {
-				return "", oauth.Refuse("invalid_request", "The caller authenticates in more than one way: use either the bearer token or client_secret.")
+				return introspector{}, oauth.Refuse("invalid_request", "The caller authenticates in more than one way: use either the bearer token or client_secret.")
 			}
 			return p.bearerCaller(ctx, strings.TrimLeft(bearer, " "))
 		}
 	}
 	a, err := p.clients.Authenticate(ctx, r, r.PostForm)
 	if err != nil {
-		return "", bothChallenges(err)
+		return introspector{}, bothChallenges(err)
+	}
+	caller, err := p.introspector(ctx, a)
+	if err != nil {
+		return caller, err
 	}
 	if a.ClientType == policy.Public {
-		return a.ClientID, &oauth.Error{Status: http.StatusForbidden, Code: "unauthorized_client",
+		return caller, &oauth.Error{Status: http.StatusForbidden, Code: "unauthorized_client",
 			Description: "A public application may not introspect tokens, since it has no secret: use a confidential application."}
 	}
-	if !a.MayIntrospect {
-		return a.ClientID, &oauth.Error{Status: http.StatusForbidden, Code: "unauthorized_client",
-			Description: mayNotIntrospect}
+	if !caller.ofServer && !caller.ofResources {
+		return caller, &oauth.Error{Status: http.StatusForbidden, Code: "unauthorized_client", Description: mayNotIntrospect}
 	}
-	return a.ClientID, nil
+	return caller, nil
 }
 
-const mayNotIntrospect = "This application may not introspect tokens: an administrator can allow it, on the page of the application."
+// introspector returns what an application may introspect.
+func (p *Tokens) introspector(ctx context.Context, a storage.Application) (introspector, error) {
+	serves, err := p.apis.Introspects(ctx, a)
+	return introspector{a.ClientID, a.MayIntrospect, serves}, err
+}
+
+const mayNotIntrospect = "This application may not introspect tokens: an administrator can allow it, on the page of the application or of a resource."
 
 // bothChallenges adds the challenge Bearer to the challenge Basic, because the caller
 // may use either (RFC 7662 §2.1).
@@ -188,27 +190,28 @@ func bothChallenges(err error) error {
 	return &both
 }
 
-func (p *Tokens) bearerCaller(ctx context.Context, text string) (string, error) {
+func (p *Tokens) bearerCaller(ctx context.Context, text string) (introspector, error) {
 	token, err := p.LiveToken(ctx, text)
 	unusable := errors.Is(err, errUnusable) && !token.Refresh
 	if errors.Is(err, oauth.ErrNotFound) && !unusable || err == nil && token.Refresh {
 		// RFC 6750 §3.1
-		return "", &oauth.Error{Status: http.StatusUnauthorized, Code: "invalid_token", Description: "The access token is unknown, expired, or revoked.",
+		return introspector{}, &oauth.Error{Status: http.StatusUnauthorized, Code: "invalid_token", Description: "The access token is unknown, expired, or revoked.",
 			Challenge: `Bearer realm="mandate", error="invalid_token", error_description="The access token is unknown, expired, or revoked."`}
 	}
 	if err != nil && !unusable {
-		return "", err
+		return introspector{}, err
 	}
+	caller := introspector{clientID: token.ClientID, ofServer: token.MayIntrospect}
 	if err == nil && !token.audience.HasServer() {
-		return token.ClientID, otherResource()
+		return caller, otherResource()
 	}
 	if !unusable && slices.Contains(strings.Fields(token.Scope), policy.Introspection) && token.MayIntrospect {
-		return token.ClientID, nil
+		return caller, nil
 	}
 	refused := &oauth.Error{Status: http.StatusForbidden, Code: "insufficient_scope", Description: "The access token does not have the scope introspection: request it with scope=introspection.",
 		Challenge: `Bearer realm="mandate", error="insufficient_scope", scope="introspection"`}
 	if !token.MayIntrospect {
 		refused.Description = mayNotIntrospect + " Then request a token with scope=introspection."
 	}
-	return token.ClientID, refused
+	return caller, refused
 }

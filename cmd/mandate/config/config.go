@@ -214,7 +214,7 @@ type Resource struct {
 	AccessTokenExpire time.Duration `key:"ACCESS_TOKEN_EXPIRE_SECONDS" default:"0" min:"0" max:"31536000"`
 	// Algorithm signs access tokens that are JWTs: `ES256`, `EdDSA`, `RS256` or `PS256`. By default it is that of the application.
 	Algorithm string `key:"ALGORITHM" default:""`
-	// Introspectors are the client ids of the applications that may introspect the tokens for the API. Each also needs the permission to introspect.
+	// Introspectors are the client ids of the applications that may introspect the tokens for the API. An administrator must be responsible for them.
 	Introspectors []string `key:"INTROSPECTORS" default:"[]"`
 }
 
