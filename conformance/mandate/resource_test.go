@@ -32,7 +32,7 @@ func newAPIs(t *testing.T, o options) *apis {
 	return a
 }
 
-// activeAt says which introspectors see a token as active.
+// activeAt says which introspectors see a token as active. An application that no resource names any more may not ask.
 func (a *apis) activeAt(t *testing.T, token string) []string {
 	t.Helper()
 	var seen []string
@@ -40,7 +40,8 @@ func (a *apis) activeAt(t *testing.T, token string) []string {
 		name string
 		app  application
 	}{{"orders", a.orders}, {"mail", a.mail}, {"server", a.asker}} {
-		if a.active(t, asker.app.auth(), token) {
+		refused := a.post(t, "/o/introspect/", asker.app.auth(), params("token", token)).refused(403, "unauthorized_client") == nil
+		if !refused && a.active(t, asker.app.auth(), token) {
 			seen = append(seen, asker.name)
 		}
 	}

@@ -310,7 +310,7 @@ func TestConfigEachKey(t *testing.T) {
 	values := map[reflect.Type]string{
 		reflect.TypeFor[Scopes](): "{other: Other, read: R, write: W}", reflect.TypeFor[[]netip.Prefix](): "10.0.0.1", reflect.TypeFor[time.Duration](): "59",
 		reflect.TypeFor[[]Resource](): "[{URI: https://api.example, NAME: Files, SCOPES: [read]}]",
-		reflect.TypeFor[int](): "64", reflect.TypeFor[int64](): "9000",
+		reflect.TypeFor[int]():        "64", reflect.TypeFor[int64](): "9000",
 	}
 	special := map[string]string{
 		"BASE_URL": "https://a.example", "LISTEN": "192.0.2.1:1", "OPS_LISTEN": ":1", "DATABASE_URL": "sqlite:////a.db", "SECRET_KEY": testKey, "LOGIN_URL": "/in",
