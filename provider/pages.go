@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"mandate/provider/oauth"
@@ -24,6 +25,12 @@ func (p *Provider) Choices(actor User, a *Application) policy.Allowance {
 // setting.
 func (p *Provider) Scopes() []string {
 	return oauth.Without(p.rules.ScopeNames(), policy.Introspection)
+}
+
+// ResourceScopes returns the names of the configured scopes that the registration of a resource
+// can list. The scopes of OpenID Connect are not among them, because every resource has them.
+func (p *Provider) ResourceScopes() []string {
+	return slices.DeleteFunc(p.Scopes(), p.rules.IsIdentityScope)
 }
 
 // Describe returns the scopes with these names, together with their descriptions.

@@ -394,8 +394,17 @@ func TestResourceConsent(t *testing.T) {
 	want(false, "resource", files)
 	want(false, "resource", server, "resource", files)
 	want(true, "resource", files, "resource", mailbox)
+	asked := f.ask(t, app, s, "scope", "read", "resource", files, "resource", mailbox)
+	if got := strings.Join(asked.ApprovedFor, " "); got != files {
+		t.Errorf("the page says that %q was approved before, want %s", got, files)
+	}
 	f.approve(t, app, s, "scope", "read", "resource", mailbox)
 	want(false, "resource", files, "resource", mailbox)
+	f.tokens(app, s, "scope", "read", "resource", signedAPI) // without a consent
+	listed, err := f.People.Authorized(t.Context(), s.User.ID)
+	if err != nil || len(listed) != 1 || strings.Join(listed[0].Resources, " ") != files+" "+mailbox+" "+signedAPI {
+		t.Error(listed, err)
+	}
 	a, err := f.Authorizations.Authorize(t.Context(), f.query(app, "scope", "openid read", "prompt", "none", "resource", signedAPI))
 	if err != nil {
 		t.Fatal(err)

@@ -52,16 +52,17 @@ type Authorized struct {
 	Name          string  `db:"name"`
 	Owner         *string `db:"owner"`
 	Scope         string  `db:"scope"`
+	Resource      string  `db:"resource"` // as in Consent
 	Since         int64   `db:"since"`
 }
 
 // AuthorizedBy lists, by name, the applications to which a person has given access.
 func (s *Store) AuthorizedBy(ctx context.Context, userID string, now int64) ([]Authorized, error) {
 	var rows []Authorized
-	err := s.all(ctx, &rows, `SELECT x.application_id, a.name, u.username AS owner, x.scope, x.since FROM (
-			SELECT application_id, scope, created_at AS since FROM consents WHERE user_id = $1
+	err := s.all(ctx, &rows, `SELECT x.application_id, a.name, u.username AS owner, x.scope, x.resource, x.since FROM (
+			SELECT application_id, scope, resource, created_at AS since FROM consents WHERE user_id = $1
 			UNION ALL
-			SELECT application_id, scope, created_at AS since FROM grants WHERE user_id = $1 AND expires_at > $2 AND (code_digest IS NULL OR code_used_at IS NOT NULL)
+			SELECT application_id, scope, resource, created_at AS since FROM grants WHERE user_id = $1 AND expires_at > $2 AND (code_digest IS NULL OR code_used_at IS NOT NULL)
 		) x JOIN applications a ON a.id = x.application_id LEFT JOIN users u ON u.id = a.owner_id
 		ORDER BY LOWER(a.name), a.id, x.since`, userID, now)
 	return rows, err

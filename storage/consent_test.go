@@ -44,7 +44,7 @@ func TestAuthorizedByListsConsentsAndLiveFamilies(t *testing.T) {
 		kept, lives, waits, expired, foreign := newApplication("b kept"), w.application(t, "A lives"), w.application(t, "waits"), w.application(t, "expired"), w.application(t, "foreign")
 		kept.OwnerID = &bob.ID
 		must(t, w.AddApplication(t.Context(), kept, 0))
-		w.keepConsent(t, Consent{alice.ID, kept.ID, "read", "", at - 5})
+		w.keepConsent(t, Consent{alice.ID, kept.ID, "read", "https://a.example/", at - 5})
 		w.family(t, alice.ID, lives.ID)
 		w.family(t, bob.ID, foreign.ID)
 		w.addGrant(t, newGrant(alice.ID, waits.ID)) // its code is not exchanged yet
@@ -52,15 +52,15 @@ func TestAuthorizedByListsConsentsAndLiveFamilies(t *testing.T) {
 		old.CodeDigest, old.ExpiresAt = nil, at
 		must(t, w.AddGrantWithTokens(t.Context(), old, newPair(old.ID), proof(w.Store, old.UserID)))
 		direct := newGrant(alice.ID, kept.ID)
-		direct.CodeDigest, direct.Scope, direct.CreatedAt = nil, "write", at+1
+		direct.CodeDigest, direct.Scope, direct.Resource, direct.CreatedAt = nil, "write", "https://b.example/\nhttps://c.example/", at+1
 		must(t, w.AddGrantWithTokens(t.Context(), direct, newPair(direct.ID), proof(w.Store, direct.UserID)))
 
 		got, err := w.AuthorizedBy(t.Context(), alice.ID, at)
 		must(t, err)
 		want := []Authorized{
-			{lives.ID, "A lives", nil, "read write", at},
-			{kept.ID, "b kept", &bob.Username, "read", at - 5},
-			{kept.ID, "b kept", &bob.Username, "write", at + 1},
+			{lives.ID, "A lives", nil, "read write", "", at},
+			{kept.ID, "b kept", &bob.Username, "read", "https://a.example/", at - 5},
+			{kept.ID, "b kept", &bob.Username, "write", "https://b.example/\nhttps://c.example/", at + 1},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)

@@ -20,10 +20,11 @@ import (
 // Interaction says what the person must do before the request can be completed: sign in, or
 // approve the request on the consent page.
 type Interaction struct {
-	Login    bool     // the person must sign in for this request first; there is no consent page yet
-	Reason   Reason   // why the person must sign in, if Login is true
-	Approved []string // the names of the scopes that the person approved before
-	Ticket   string   // the form of the consent page sends it back with the answer
+	Login       bool     // the person must sign in for this request first; there is no consent page yet
+	Reason      Reason   // why the person must sign in, if Login is true
+	Approved    []string // the names of the scopes that the person approved before
+	ApprovedFor []string // the URIs of the resources that the person approved before
+	Ticket      string   // the form of the consent page sends it back with the answer
 }
 
 // Reason is the reason for which a person who has a session must sign in again.
@@ -75,7 +76,7 @@ func (p *Authorizations) RequiredInteraction(ctx context.Context, a *Authorizati
 	if err != nil {
 		return nil, err
 	}
-	return &Interaction{Approved: remembered, Ticket: p.tickets.Seal(ticket, "consent")}, nil
+	return &Interaction{Approved: remembered, ApprovedFor: oauth.Lines(consent.Resource), Ticket: p.tickets.Seal(ticket, "consent")}, nil
 }
 
 // needsConsent reports whether the consent page must be shown. The consent is what the person

@@ -15,8 +15,9 @@ import (
 type Authorized struct {
 	ApplicationID, Name, Owner string
 
-	Scopes []string
-	Since  int64
+	Scopes    []string
+	Resources []string // the URIs of the resources; none: the access is only for the server itself
+	Since     int64
 }
 
 // Authorized returns the applications to which a person has given consent, each once.
@@ -33,6 +34,7 @@ func (p *People) Authorized(ctx context.Context, userID string) ([]Authorized, e
 			last++
 		}
 		apps[last].Scopes = oauth.Union(apps[last].Scopes, strings.Fields(row.Scope))
+		apps[last].Resources = oauth.Union(apps[last].Resources, oauth.Lines(row.Resource))
 	}
 	return apps, nil
 }
