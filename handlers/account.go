@@ -38,8 +38,16 @@ func (s *server) accountPage(r *http.Request, who *provider.SignedIn) (templates
 		return page, err
 	}
 	for _, a := range authorized {
-		page.Authorized = append(page.Authorized, templates.AuthorizedApp{Name: a.Name, Owner: a.Owner, Scopes: strings.Join(a.Scopes, " "),
-			Since: day(a.Since), RevokeAction: s.path("/account/applications/" + a.ApplicationID + "/revoke/")})
+		app := templates.AuthorizedApp{Name: a.Name, Owner: a.Owner, Scopes: strings.Join(a.Scopes, " "),
+			Since: day(a.Since), RevokeAction: s.path("/account/applications/" + a.ApplicationID + "/revoke/")}
+		audience, err := s.provider.Resources.Granted(r.Context(), strings.Join(a.Resources, "\n"))
+		if err != nil {
+			return page, err
+		}
+		for _, api := range audience.Named() {
+			app.Resources = append(app.Resources, templates.AuthorizedResource{Name: api.Name, URI: api.URI})
+		}
+		page.Authorized = append(page.Authorized, app)
 	}
 	page.Sessions, err = s.sessionList(r, who, u, "/account/sessions/")
 	return page, err

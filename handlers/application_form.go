@@ -120,12 +120,17 @@ func noScope(said provider.Registration, err error) error {
 	if !ok || !slices.Contains(said.Scopes, unnamed) {
 		return err
 	}
+	chooseOne(invalid, "scope")
+	return invalid
+}
+
+// chooseOne replaces the message about a list of checkboxes of which none is chosen.
+func chooseOne(invalid *provider.Invalid, field string) {
 	for i, f := range invalid.Fields {
-		if f.Field == "scope" {
+		if f.Field == field {
 			invalid.Fields[i].Message = "Choose at least one."
 		}
 	}
-	return invalid
 }
 
 // unnamed stands for a form without a scope. The provider reads an empty list as
@@ -151,7 +156,7 @@ func offeredScopes(may provider.Allowance, a *provider.Application) []string {
 func registration(form url.Values, offers []string, every bool) provider.Registration {
 	said := provider.Registration{
 		Name: strings.TrimSpace(form.Get("name")), ClientType: form.Get("client_type"), GrantTypes: unique(form["grant_type"]),
-		RedirectURIs: lines(form.Get("redirect_uris")), Scopes: unique(form["scope"]), HashClientSecret: form.Has("hash_client_secret"),
+		RedirectURIs: lines(form.Get("redirect_uris")), Scopes: unique(form["scope"]), Resources: lines(form.Get("resources")), HashClientSecret: form.Has("hash_client_secret"),
 		MayIntrospect: form.Has("may_introspect"), SkipConsent: form.Has("skip_consent"), PKCEExempt: form.Has("pkce_exempt"),
 		AccessTokenLifetime: seconds(form.Get("access_token_lifetime")), RefreshTokenLifetime: seconds(form.Get("refresh_token_lifetime")),
 		AccessTokenFormat: form.Get("access_token_format"), Algorithm: form.Get("algorithm"), UserInfoAlgorithm: form.Get("userinfo_algorithm"), Pairwise: form.Has("pairwise"),
@@ -196,7 +201,7 @@ func unique(names []string) []string {
 // stored returns the form values that correspond to a registered application.
 func (s *server) stored(a provider.Application) url.Values {
 	form := url.Values{"name": {a.Name}, "client_type": {a.ClientType}, "grant_type": strings.Fields(a.GrantTypes),
-		"redirect_uris": {a.RedirectURIs}, "scope": strings.Fields(a.Scopes), "access_token_format": {a.AccessTokenFormat},
+		"redirect_uris": {a.RedirectURIs}, "scope": strings.Fields(a.Scopes), "resources": {a.Resources}, "access_token_format": {a.AccessTokenFormat},
 		"algorithm": {cmp.Or(a.Algorithm, provider.DefaultAlgorithm)}, "userinfo_algorithm": {a.UserInfoAlgorithm},
 		"post_logout_redirect_uris": {a.PostLogoutURIs}, "backchannel_logout_uri": {a.BackchannelURI}}
 	if a.Scopes == "" { // every scope
@@ -225,7 +230,7 @@ func (s *server) applicationForm(r *http.Request, who *provider.SignedIn, a *pro
 	page := templates.ApplicationForm{Frame: s.frame(r, ""), New: a == nil, Admin: who.User.Administrator, Privileges: who.User.Administrator && may.AdministratorRights,
 		Action: s.path("/o/applications/register/"), CancelURL: s.path("/o/applications/"),
 		Name: field("name"), RedirectURIs: field("redirect_uris"), ClientTypeError: invalid.At("client_type"), GrantsError: invalid.At("grant_type"),
-		HashSecret: form.Has("hash_client_secret"), HashSecretError: invalid.At("hash_client_secret"), ScopesError: invalid.At("scope"),
+		HashSecret: form.Has("hash_client_secret"), HashSecretError: invalid.At("hash_client_secret"), ScopesError: invalid.At("scope"), Resources: field("resources"),
 		MayIntrospect: form.Has("may_introspect"), SkipConsent: form.Has("skip_consent"), PKCEExempt: form.Has("pkce_exempt"),
 		AccessLifetime: field("access_token_lifetime"), RefreshLifetime: field("refresh_token_lifetime"),
 		DefaultAccess: span(own.Access), DefaultRefresh: span(own.Refresh), Errors: fieldErrors(invalid),
@@ -243,9 +248,9 @@ func (s *server) applicationForm(r *http.Request, who *provider.SignedIn, a *pro
 	}
 	if s.config.OpenID {
 		page.OpenID, page.Pairwise, page.PairwiseError = true, form.Has("pairwise"), invalid.At("pairwise")
-		page.Algorithms, page.AlgorithmError = checked(form["algorithm"], algorithms()...), invalid.At("algorithm")
+		page.Algorithms, page.AlgorithmError = checked(form["algorithm"], idTokenAlgorithms()...), invalid.At("algorithm")
 		unsigned := templates.Option{Value: "", Label: "Not signed", Help: "Plain JSON, which is what nearly every application expects."}
-		page.UserInfoAlgorithms = checked(form["userinfo_algorithm"], append([]templates.Option{unsigned}, algorithms()...)...)
+		page.UserInfoAlgorithms = checked(form["userinfo_algorithm"], append([]templates.Option{unsigned}, idTokenAlgorithms()...)...)
 		page.PostLogoutURIs, page.BackchannelURI = field("post_logout_redirect_uris"), field("backchannel_logout_uri")
 		page.UserInfoAlgorithmError = invalid.At("userinfo_algorithm")
 	}
@@ -274,7 +279,12 @@ func algorithms() []templates.Option {
 	for _, name := range jose.Algorithms() {
 		options = append(options, templates.Option{Value: name, Help: help[name]})
 	}
-	return append(options, templates.Option{Value: "HS256", Help: "Signed with the client secret, so everybody who can verify a signature can also create one. Only for a confidential application whose secret is kept encrypted, not as a hash. The secret must have at least 32 bytes."})
+	return options
+}
+
+// idTokenAlgorithms returns the algorithms for what only the application itself verifies.
+func idTokenAlgorithms() []templates.Option {
+	return append(algorithms(), templates.Option{Value: "HS256", Help: "Signed with the client secret, so everybody who can verify a signature can also create one. Only for a confidential application whose secret is kept encrypted, not as a hash. The secret must have at least 32 bytes."})
 }
 
 // offered removes the options that are neither available nor chosen.

@@ -68,7 +68,7 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 	own, may := s.provider.Lifetimes(), s.provider.Choices(who.User, &a)
 	grants := strings.Fields(a.GrantTypes)
 	page := templates.Application{Frame: s.frame(r, a.Name), Name: a.Name, ClientID: a.ClientID, ClientType: typeName(a), Owner: owner(a), Created: day(a.CreatedAt),
-		Public: a.ClientType == provider.Public, RedirectURIs: lines(a.RedirectURIs), Scopes: s.provider.AllowedScopes(a),
+		Public: a.ClientType == provider.Public, RedirectURIs: lines(a.RedirectURIs), Scopes: s.provider.AllowedScopes(a), Resources: lines(a.Resources),
 		HashSecret: !provider.SecretIsReadable(a), MayIntrospect: a.MayIntrospect, SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt,
 		AccessLifetime: lifetime(a.AccessTokenLifetime, own.Access, may.AccessMax), Standing: standingText(a), Suspended: provider.Suspended(a), NewSecret: s.takeSecret(w, r, who, a.ID), TokenURL: s.absolute("/o/token/"),
 		UpdateURL: s.applicationPath(a.ID, "update/"), DeleteURL: s.applicationPath(a.ID, "delete/"),

@@ -26,6 +26,12 @@ func (s *server) consentPage(w http.ResponseWriter, r *http.Request, a *provider
 		page.Scopes = append(page.Scopes, templates.ConsentScope{Name: scope.Name, Description: scope.Description,
 			New: len(asked.Approved) > 0 && !slices.Contains(asked.Approved, scope.Name)})
 	}
+	resources := a.Audience.Named()
+	page.AlsoServer = len(resources) > 0 && a.Audience.HasServer()
+	for _, api := range resources {
+		page.Resources = append(page.Resources, templates.ConsentResource{Name: api.Name, URI: api.URI,
+			New: len(asked.Approved) > 0 && !slices.Contains(asked.ApprovedFor, api.URI)})
+	}
 	return s.render(w, r, http.StatusOK, page)
 }
 

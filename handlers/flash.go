@@ -30,6 +30,8 @@ func notices(name string) string {
 		"user-gone":          "The person is deleted.",
 		"group-added":        "The group is added.",
 		"group-gone":         "The group is deleted.",
+		"resource-added":     "The resource is added.",
+		"resource-gone":      "The resource is deleted.",
 	}[name]
 }
 

@@ -91,6 +91,10 @@ func (s *server) routes() http.Handler {
 	at("/admin/users/{id}/delete/", own, on{get: s.deleteUserPage, post: s.deleteUser})
 	at("/admin/groups/", own, on{get: s.groups, post: s.addGroup})
 	at("/admin/groups/{name}/delete/", own, on{get: s.deleteGroupPage, post: s.deleteGroup})
+	at("/admin/resources/", own, on{get: s.resources})
+	at("/admin/resources/new/", own, on{get: s.newResourcePage, post: s.newResource})
+	at("/admin/resources/change/", own, on{get: s.resourcePage, post: s.changeResource})
+	at("/admin/resources/delete/", own, on{get: s.deleteResourcePage, post: s.deleteResource})
 	r.PathPrefix(s.base + "/static/").Handler(s.requests.Route(s.base+"/static/", http.StripPrefix(s.base, s.pages.Static())))
 
 	if !s.config.SeparateOpsListener {

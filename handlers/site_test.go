@@ -52,6 +52,12 @@ const goodPassword = "correct horse battery"
 // emptySite starts a server below a path, "" or "/auth", where nobody is yet.
 func emptySite(t *testing.T, path string, change ...func(*Config)) *site {
 	t.Helper()
+	return siteOver(t, path, nil, change...)
+}
+
+// siteOver is an emptySite whose provider has configured resources.
+func siteOver(t *testing.T, path string, apis []provider.ResourceRegistration, change ...func(*Config)) *site {
+	t.Helper()
 	ctx := t.Context()
 	store, err := storage.Open(ctx, "sqlite:///"+filepath.Join(t.TempDir(), "mandate.db"))
 	if err != nil {
@@ -68,8 +74,8 @@ func emptySite(t *testing.T, path string, change ...func(*Config)) *site {
 	s.provider, err = provider.New(ctx, provider.Config{
 		Issuer: s.base + "/o", ServerKey: bytes.Repeat([]byte{7}, 32),
 		Scopes:       []provider.Scope{{Name: "read", Description: "Read it"}, {Name: "write", Description: "Write it"}, {Name: "introspection", Description: "Ask"}},
-		CodeLifetime: time.Minute, AccessTokenLifetime: 10 * time.Hour, RefreshTokenLifetime: 30 * 24 * time.Hour, RefreshTokenMaxLifetime: 365 * 24 * time.Hour,
-		SessionLifetime: time.Hour, PasswordMemoryKiB: 64, PasswordIterations: 1,
+		CodeLifetime: time.Minute, AccessTokenLifetime: 10 * time.Hour, JWTAccessTokenLifetime: time.Hour, RefreshTokenLifetime: 30 * 24 * time.Hour, RefreshTokenMaxLifetime: 365 * 24 * time.Hour,
+		Resources: apis, SessionLifetime: time.Hour, PasswordMemoryKiB: 64, PasswordIterations: 1,
 	}, store, log)
 	if err != nil {
 		t.Fatal(err)
@@ -99,13 +105,18 @@ func emptySite(t *testing.T, path string, change ...func(*Config)) *site {
 func newSite(t *testing.T, path string, change ...func(*Config)) *site {
 	t.Helper()
 	s := emptySite(t, path, change...)
+	s.addPeople(t)
+	return s
+}
+
+func (s *site) addPeople(t *testing.T) {
+	t.Helper()
 	for _, person := range []provider.Person{{Username: "root", Password: goodPassword, Administrator: true}, {Username: "alice", Password: goodPassword}} {
 		_, err := s.provider.People.AddUser(context.Background(), person)
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	return s
 }
 
 // visitor is a browser that follows no redirect.

@@ -81,7 +81,9 @@ type Consent struct {
 	RedirectURI        string // where the answer goes, as the full URI
 	Loopback           bool   // the answer goes to a program on this computer
 	Scopes             []ConsentScope
-	Ticket             string // hidden field: the request that the person decides on
+	Resources          []ConsentResource // the APIs that the access is for; empty: only this server
+	AlsoServer         bool              // the access is for this server too, beside the resources
+	Ticket             string            // hidden field: the request that the person decides on
 	Action             string
 	Offline            bool   // the access continues after the session ends
 	SwitchURL          string // leads to the login page, for another account
@@ -91,6 +93,12 @@ type Consent struct {
 type ConsentScope struct {
 	Name, Description string
 	New               bool
+}
+
+// ConsentResource is one API. New means that the last consent was not for it.
+type ConsentResource struct {
+	Name, URI string
+	New       bool
 }
 
 // ErrorPage explains an error to a person, and separately to the developer of the application.
@@ -151,6 +159,7 @@ type ApplicationForm struct {
 	HashSecretError               string
 	Scopes                        []Option
 	ScopesError                   string
+	Resources                     Field // one URI per line
 	MayIntrospect                 bool
 	SkipConsent                   bool
 	PKCEExempt                    bool
@@ -179,6 +188,7 @@ type Application struct {
 	Name, ClientID, ClientType, Owner, Created string
 	Public                                     bool
 	Grants, RedirectURIs, Scopes               []string
+	Resources                                  []string // the URIs; the first is the default
 	HashSecret                                 bool
 	MayIntrospect, SkipConsent, PKCEExempt     bool
 	AccessLifetime, RefreshLifetime            string
@@ -251,7 +261,14 @@ type Account struct {
 type Fact struct{ Name, Value string }
 
 // AuthorizedApp is an application that a person has approved. RevokeAction accepts a POST.
-type AuthorizedApp struct{ Name, Owner, Scopes, Since, RevokeAction string }
+type AuthorizedApp struct {
+	Name, Owner, Scopes, Since, RevokeAction string
+
+	Resources []AuthorizedResource // the APIs at which it may act; empty: only this server
+}
+
+// AuthorizedResource is one API of AuthorizedApp.
+type AuthorizedResource struct{ Name, URI string }
 
 // SessionList lists the sessions of a person. EndAllAction accepts a POST.
 type SessionList struct {
@@ -320,6 +337,31 @@ type GroupRow struct {
 	Name      string
 	Members   int
 	DeleteURL string
+}
+
+// Resources lists the APIs that tokens can be issued for. It is for administrators.
+type Resources struct {
+	Frame
+	Rows   []ResourceRow
+	Query  string
+	Pager  Pager
+	NewURL string
+}
+
+// ResourceRow is one row of Resources. URL is empty if the resource comes from the configuration.
+type ResourceRow struct{ Name, URI, URL, TokenFormat string }
+
+// ResourceForm adds or changes a resource.
+type ResourceForm struct {
+	Frame
+	New                                      bool
+	Action, CancelURL, DeleteURL             string
+	Version                                  string // hidden field: the version of the resource that the page shows
+	NowURL                                   string // the resource as somebody else changed it after the page was opened; usually empty
+	NameField, URI, Lifetime, Introspectors  Field  // the URI is fixed if the resource exists
+	Scopes, Formats, Algorithms              []Option
+	ScopesError, FormatError, AlgorithmError string
+	Errors                                   []FieldError
 }
 
 // Walk shows the messages of the code flow, step by step. Its first page has choices and no steps.

@@ -48,11 +48,17 @@ func peopleSamples() []sample {
 	for i := range 40 {
 		posing.Scopes = append(posing.Scopes, ConsentScope{fmt.Sprintf("ledger:%d:write", i), fmt.Sprintf("Change what stands in ledger number %d", i), i%9 == 4})
 	}
-	broken := Consent{nasty, hostile, hostile, hostile, hostile, true, []ConsentScope{{hostile, hostile, true}}, hostile, "/o/authorize/", true, "/login/"}
+	mailbox, hard := "https://mail.example.com/v1", "https://"+strings.Repeat("subdomain.", 12)+"example.com/"+strings.Repeat("path-", 60)
+	api := consent
+	api.Resources = []ConsentResource{{"Mailbox", mailbox, false}}
+	apis := consent
+	apis.Resources, apis.AlsoServer = []ConsentResource{{"Mailbox", mailbox, false}, {long, hard, true}, {strings.Repeat("Extraordinarily", 6), "urn:example:ledger", false}}, true
+	broken := Consent{nasty, hostile, hostile, hostile, hostile, true, []ConsentScope{{hostile, hostile, true}}, []ConsentResource{{hostile, hostile, true}}, true, hostile, "/o/authorize/", true, "/login/"}
 
 	apps := []AuthorizedApp{
-		{"Holiday Planner", "bob", "read groups", "on 3 March 2026", "/account/revoke/1"},
-		{long, "", "read write groups openid profile email", "yesterday", "/account/revoke/2"},
+		{"Holiday Planner", "bob", "read groups", "on 3 March 2026", "/account/revoke/1", nil},
+		{"Reader", "bob", "read", "on 3 March 2026", "/account/revoke/3", []AuthorizedResource{{"Mailbox", mailbox}}},
+		{long, "", "read write groups openid profile email", "yesterday", "/account/revoke/2", []AuthorizedResource{{"Mailbox", mailbox}, {long, hard}}},
 	}
 	sessions := SessionList{EndAllAction: "/account/sessions/end/", Rows: []SessionRow{
 		{"Firefox on Linux", "192.0.2.17", "today at 09:12", "just now", true, "/account/sessions/1"},
@@ -82,13 +88,15 @@ func peopleSamples() []sample {
 		{"consent", consent},
 		{"consent-loopback", bare},
 		{"consent-posing", posing},
+		{"consent-api", api},
+		{"consent-apis", apis},
 		{"consent-hostile", broken},
 		{"form-post", FormPost{Frame: alice, Action: "https://planner.example.com/oauth/callback", Parameters: []Hidden{{"code", "mac_1"}, {"state", "a & b"}}}},
 		{"form-post-hostile", FormPost{nasty, "https://planner.example.com/cb", []Hidden{{hostile, hostile}}}},
 		{"account", Account{Frame: Frame{Username: "alice", Notice: "Your password was changed."}, FullName: "Alice Liddell", Email: "alice@example.com", Claims: []Fact{{"Phone number", "+41443334455"}}, Authorized: apps, Sessions: sessions, PasswordAction: "/account/password"}},
 		{"account-empty", Account{Frame: alice}},
 		{"account-wrong", Account{Frame: alice, PasswordAction: "/account/password", CurrentPassword: Field{Error: "This is not your current password."}, KeepApprovals: true}},
-		{"account-hostile", Account{nasty, hostile, hostile, []Fact{{hostile, hostile}}, []AuthorizedApp{{hostile, hostile, hostile, hostile, "/a"}}, SessionList{[]SessionRow{{hostile, hostile, hostile, hostile, true, "/b"}}, "/c"}, "/p", badText, badText, true}},
+		{"account-hostile", Account{nasty, hostile, hostile, []Fact{{hostile, hostile}}, []AuthorizedApp{{hostile, hostile, hostile, hostile, "/a", []AuthorizedResource{{hostile, hostile}}}}, SessionList{[]SessionRow{{hostile, hostile, hostile, hostile, true, "/b"}}, "/c"}, "/p", badText, badText, true}},
 		{"error", ErrorPage{Frame: alice, Status: 404, Heading: "Page not found", Message: "The address may be mistyped, or the page was deleted.", BackURL: "/", BackLabel: "To the start"}},
 		{"error-diff", ErrorPage{Status: 400, Heading: "The application’s redirect URI is not registered", Message: "The application requested a response to a redirect URI that it has not registered, so no response was sent. You can close this page: only the developer of the application can correct it.", Code: "invalid_request", RequestID: "01JQ8Z3KX0", Diff: &URIDiff{"redirect URI",
 			"port", []Segment{{"https://planner.example.com:", false}, {"8443", true}, {"/oauth/callback", false}}, []Segment{{"https://planner.example.com", false}, {"", true}, {"/oauth/callback", false}}}}},
@@ -138,6 +146,7 @@ func developerSamples() []sample {
 	wrong.Name = Field{"", "Give it a name."}
 	wrong.RedirectURIs = Field{"https://planner.example.com/cb#here\nplanner.example.com", "Line 1: a redirect URI has no fragment (#here). Line 2: it begins with a scheme, such as https://."}
 	wrong.GrantsError, wrong.ScopesError, wrong.ClientTypeError = "Choose at least one grant.", "The scope “ledger” is not configured.", "A public client cannot use client credentials."
+	wrong.Resources = Field{"https://mail.example.com/v1\nhttps://nothing.example.com", "There is no resource https://nothing.example.com on this server: an administrator can add it."}
 	wrong.FormatError = "The format “paper” is not supported."
 	wrong.HashSecretError = "This server has no key to encrypt secrets with."
 	wrong.AccessLifetime = Field{"ten hours", "Write a whole number of seconds."}
@@ -146,11 +155,11 @@ func developerSamples() []sample {
 		wrong.Scopes = append(wrong.Scopes, Option{fmt.Sprintf("ledger:%d:write", i), fmt.Sprintf("ledger:%d:write", i), "", i%3 == 0})
 	}
 	wrong.Errors = []FieldError{{"name", wrong.Name.Error}, {"client_type", wrong.ClientTypeError}, {"grant_type", wrong.GrantsError}, {"redirect_uris", wrong.RedirectURIs.Error},
-		{"scope", wrong.ScopesError}, {"hash_client_secret", wrong.HashSecretError}, {"access_token_format", wrong.FormatError}, {"access_token_lifetime", wrong.AccessLifetime.Error}}
+		{"scope", wrong.ScopesError}, {"resources", wrong.Resources.Error}, {"hash_client_secret", wrong.HashSecretError}, {"access_token_format", wrong.FormatError}, {"access_token_lifetime", wrong.AccessLifetime.Error}}
 	unanswered := form
 	unanswered.Frame, unanswered.New, unanswered.Admin, unanswered.OwnerURL = admin, false, true, "/o/applications/1/owner/"
 	options := []Option{{hostile, hostile, hostile, true}}
-	broken := ApplicationForm{nasty, "/a", "/b", true, true, true, "/o", badText, badText, options, hostile, options, hostile, true, hostile, options, hostile, true, true, true, badText, badText, hostile, hostile, options, hostile, true, options, hostile, options, hostile, true, hostile, badText, badText, []FieldError{{"name", hostile}}}
+	broken := ApplicationForm{nasty, "/a", "/b", true, true, true, "/o", badText, badText, options, hostile, options, hostile, true, hostile, options, hostile, badText, true, true, true, badText, badText, hostile, hostile, options, hostile, true, options, hostile, options, hostile, true, hostile, badText, badText, []FieldError{{"name", hostile}}}
 
 	detail := Application{
 		Frame: alice, Name: "Holiday Planner", ClientID: row.ClientID, ClientType: "Confidential", Owner: "alice", Created: "3 March 2026",
@@ -161,6 +170,7 @@ func developerSamples() []sample {
 	}
 	detail.SignedWith, detail.Standing = "ES256", "Its owner, who is not an administrator"
 	detail.PostLogoutURIs, detail.BackchannelURI = []string{"https://planner.example.com/bye"}, "https://planner.example.com/logout"
+	detail.Resources = []string{"https://mail.example.com/v1", "urn:example:ledger"}
 	fresh := detail
 	fresh.Frame = Frame{Username: "alice", Notice: "Holiday Planner is registered."}
 	fresh.NewSecret, fresh.OldSecretUntil = "mcs_7Jw0b2Xr8sVn1kQd5tYh3uLp9zAe6cGf4iMo0vBq2W", "4 March 2026 at 17:00 UTC"
@@ -170,7 +180,7 @@ func developerSamples() []sample {
 	public.Standing, public.OwnerURL, public.Suspended = "An administrator", "/o/applications/1/owner/", true
 	public.MayIntrospect, public.SkipConsent, public.PKCEExempt = true, true, true
 	many := []string{hostile, "b"}
-	brokenDetail := Application{nasty, hostile, hostile, hostile, hostile, hostile, false, many, many, many, false, true, true, true, hostile, hostile, hostile, true, true, "/o", hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, many, hostile, "/u", "/d", "/r", "/l"}
+	brokenDetail := Application{nasty, hostile, hostile, hostile, hostile, hostile, false, many, many, many, many, false, true, true, true, hostile, hostile, hostile, true, true, "/o", hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, many, hostile, "/u", "/d", "/r", "/l"}
 
 	overlap := []Option{{"0", "At once", "", false}, {"3600", "In 1 hour", "", false}, {"86400", "In 1 day", "", true}, {"604800", "In 7 days", "", false}, {"2592000", "In 30 days", "", false}}
 	return []sample{
@@ -226,7 +236,7 @@ func adminSamples() []sample {
 	self := change
 	self.Self, self.Errors, self.Groups = true, nil, nil
 	self.UsernameField.Error, self.Email.Error = "", ""
-	return []sample{
+	return append(resourceSamples(), []sample{
 		{"users", users},
 		{"users-empty", Users{Frame: admin, NewURL: "/n"}},
 		{"users-nothing-found", Users{Frame: admin, NewURL: "/n", Query: "zebra"}},
@@ -239,5 +249,43 @@ func adminSamples() []sample {
 		{"groups-empty", Groups{Frame: admin, Action: "/admin/groups/"}},
 		{"groups-wrong", Groups{Frame: admin, Action: "/admin/groups/", NameField: Field{"staff", "A group with that name already exists."}}},
 		{"groups-hostile", Groups{nasty, []GroupRow{{hostile, 2, "/g"}}, "/admin/groups/", badText}},
+	}...)
+}
+
+func resourceSamples() []sample {
+	hard := "https://" + strings.Repeat("subdomain.", 12) + "example.com/" + strings.Repeat("path-", 60)
+	list := Resources{Frame: admin, NewURL: "/admin/resources/new/", Pager: Pager{1, 2, 31, "", "?page=2"}, Rows: []ResourceRow{
+		{"Mailbox", "https://mail.example.com/v1", "/admin/resources/change/?uri=1", "Opaque"},
+		{long, hard, "/admin/resources/change/?uri=2", "JWT, signed with ES256"},
+		{"Ledger", "urn:example:ledger", "", "That of the application"},
+	}}
+	form := ResourceForm{
+		Frame: admin, New: true, Action: "/admin/resources/new/", CancelURL: "/admin/resources/",
+		Scopes:     []Option{{"read", "", "Read scope", true}, {"write", "", "", true}},
+		Formats:    []Option{{"", "That of the application", "Each application is registered for one.", true}, {"opaque", "Opaque", "A random string.", false}, {"jwt", "JWT", "Signed.", false}},
+		Algorithms: []Option{{"", "That of the application", "", true}, {"ES256", "", "Cheap to sign.", false}},
+	}
+	change := form
+	change.New, change.Action, change.DeleteURL, change.Version = false, "/admin/resources/change/?uri=1", "/admin/resources/delete/?uri=1", "3"
+	change.NameField, change.URI, change.Lifetime, change.Introspectors = Field{long, ""}, Field{hard, ""}, Field{"600", ""}, Field{"nightly-import\nYx3vQm8Zr1TtK0pLw5NcBg", ""}
+	wrong := form
+	wrong.NameField, wrong.URI, wrong.Lifetime = Field{"", "Give it a name."}, Field{"mail", "The URI must be absolute: begin with https://."}, Field{"soon", "Use a number of seconds."}
+	wrong.Introspectors, wrong.ScopesError, wrong.FormatError, wrong.AlgorithmError = Field{"nobody", "There is no application with the client id nobody."}, "Choose at least one.", "This format is not supported.", "Only tokens in the format jwt are signed."
+	wrong.Errors = []FieldError{{"name", wrong.NameField.Error}, {"uri", wrong.URI.Error}, {"scopes", wrong.ScopesError}, {"token_format", wrong.FormatError}, {"algorithm", wrong.AlgorithmError},
+		{"access_token_lifetime", wrong.Lifetime.Error}, {"introspectors", wrong.Introspectors.Error}}
+	meanwhile := change
+	meanwhile.NowURL, meanwhile.NameField.Error = "/admin/resources/change/?uri=1", "Somebody changed the resource at the same moment."
+	meanwhile.Errors = []FieldError{{"name", meanwhile.NameField.Error}, {"uri", "The resource is the server itself."}}
+	options := []Option{{hostile, hostile, hostile, true}}
+	return []sample{
+		{"resources", list},
+		{"resources-empty", Resources{Frame: admin, NewURL: "/n"}},
+		{"resources-nothing-found", Resources{Frame: admin, NewURL: "/n", Query: "zebra"}},
+		{"resources-hostile", Resources{nasty, []ResourceRow{{hostile, hostile, "/r", hostile}, {hostile, hostile, "", hostile}}, hostile, Pager{2, 3, 50, "?page=1", "?page=3"}, "/n"}},
+		{"resource-form", form},
+		{"resource-form-change", change},
+		{"resource-form-wrong", wrong},
+		{"resource-form-meanwhile", meanwhile},
+		{"resource-form-hostile", ResourceForm{nasty, false, "/a", "/c", "/d", hostile, "/now", badText, badText, badText, badText, options, options, options, hostile, hostile, hostile, []FieldError{{"uri", hostile}}}},
 	}
 }

@@ -68,6 +68,8 @@ func catalogue() []page {
 		{Users{}, "users.html", "users", ""},
 		{UserForm{}, "user_form.html", "users", ""},
 		{Groups{}, "groups.html", "groups", ""},
+		{Resources{}, "resources.html", "resources", ""},
+		{ResourceForm{}, "resource_form.html", "resources", ""},
 		{Walk{}, "walk.html", "", ""},
 	}
 }

@@ -102,6 +102,12 @@ func TestPagesKeepToWhoLooks(t *testing.T) {
 		{Application{NewSecret: "x"}, "client_secret", true},
 		{UserForm{Self: true, DeleteURL: "/delete/"}, "/delete/", false},
 		{Consent{Frame: Frame{Username: "a", Admin: true}}, "/admin/users/", false},
+		{Consent{}, "this API", false},
+		{Consent{Resources: []ConsentResource{{Name: "Mailbox"}}}, "this API", true},
+		{Consent{Resources: []ConsentResource{{Name: "Mailbox"}}, AlsoServer: true}, "these APIs", true},
+		{ResourceForm{New: true}, `id="uri" name="uri"`, true},
+		{ResourceForm{}, `name="uri"`, false},
+		{Resources{Rows: []ResourceRow{{Name: "Mailbox"}}}, "<a href=\"\"", false},
 	} {
 		body, err := pages.Render(test.page)
 		if err != nil {

@@ -1,0 +1,247 @@
+package handlers
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"mandate/provider"
+	"mandate/templates"
+)
+
+// resources lists the resources. It is for administrators.
+func (s *server) resources(w http.ResponseWriter, r *http.Request) error {
+	who, err := s.administrator(r)
+	if err != nil {
+		return err
+	}
+	l, err := readListing(r)
+	if err != nil {
+		return err
+	}
+	all, err := s.provider.Resources.Resources(r.Context(), provider.By(who.User))
+	if err != nil {
+		return err
+	}
+	search := strings.ToLower(l.search)
+	found := slices.DeleteFunc(all, func(a provider.Resource) bool {
+		return !strings.Contains(strings.ToLower(a.Name), search) && !strings.Contains(strings.ToLower(a.URI), search)
+	})
+	pager, err := l.pager(len(found))
+	if err != nil {
+		return err
+	}
+	page := templates.Resources{Frame: s.frame(r, ""), Query: l.search, Pager: pager, NewURL: s.path("/admin/resources/new/")}
+	for _, a := range found[l.offset():min(len(found), l.offset()+pageSize)] {
+		row := templates.ResourceRow{Name: a.Name, URI: a.URI, TokenFormat: tokenFormat(a)}
+		if !a.Configured {
+			row.URL = s.resourcePath("change/", a.URI)
+		}
+		page.Rows = append(page.Rows, row)
+	}
+	return s.render(w, r, http.StatusOK, page)
+}
+
+func tokenFormat(a provider.Resource) string {
+	switch {
+	case a.TokenFormat == provider.FormatOpaque:
+		return "Opaque"
+	case a.TokenFormat == provider.FormatJWT && a.Algorithm != "":
+		return "JWT, signed with " + a.Algorithm
+	case a.TokenFormat == provider.FormatJWT:
+		return "JWT"
+	}
+	return "That of the application"
+}
+
+// resourcePath returns the address of a page of one resource. The URI is in the query,
+// because a URI contains slashes, which proxies change in a path.
+func (s *server) resourcePath(page, uri string) string {
+	return s.path("/admin/resources/"+page) + "?" + url.Values{"uri": {uri}}.Encode()
+}
+
+func (s *server) newResourcePage(w http.ResponseWriter, r *http.Request) error {
+	_, err := s.administrator(r)
+	if err != nil {
+		return err
+	}
+	form := url.Values{"scopes": s.provider.ResourceScopes(), "token_format": {""}, "algorithm": {""}}
+	return s.render(w, r, http.StatusOK, s.resourceForm(r, nil, form, nil))
+}
+
+func (s *server) newResource(w http.ResponseWriter, r *http.Request) error {
+	who, err := s.administrator(r)
+	if err != nil {
+		return err
+	}
+	err = s.parseForm(r, "scopes")
+	if err != nil {
+		return err
+	}
+	_, err = s.provider.Resources.Add(r.Context(), provider.By(who.User), s.resourceIn(r.PostForm))
+	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
+		return s.correctResource(w, r, nil, invalid)
+	}
+	if err != nil {
+		return err
+	}
+	s.setNotice(w, "resource-added")
+	return s.toResources(w, r)
+}
+
+// namedResource finds the resource of the query. It is for administrators. It refuses a
+// resource of the configuration, which no page can change.
+func (s *server) namedResource(r *http.Request) (*provider.SignedIn, provider.Resource, error) {
+	who, err := s.administrator(r)
+	if err != nil {
+		return nil, provider.Resource{}, err
+	}
+	values, err := query(r)
+	if err != nil {
+		return nil, provider.Resource{}, err
+	}
+	a, err := s.provider.Resources.Resource(r.Context(), provider.By(who.User), values.Get("uri"))
+	if err == nil && a.Configured {
+		err = &provider.Error{Status: http.StatusForbidden, Code: "access_denied", Description: "This resource comes from the configuration: its operator can change it in RESOURCES."}
+	}
+	return who, a, err
+}
+
+// toResources redirects to the list. A login leads to the page of a resource without its
+// query, if the session ended before the form was sent.
+func (s *server) toResources(w http.ResponseWriter, r *http.Request) error {
+	redirect(w, r, s.path("/admin/resources/"))
+	return nil
+}
+
+func (s *server) resourcePage(w http.ResponseWriter, r *http.Request) error {
+	_, a, err := s.namedResource(r)
+	if errors.Is(err, provider.ErrNotFound) && r.URL.RawQuery == "" {
+		return s.toResources(w, r)
+	}
+	if err != nil {
+		return err
+	}
+	form := url.Values{"name": {a.Name}, "scopes": strings.Fields(a.Scopes), "token_format": {a.TokenFormat}, "algorithm": {a.Algorithm},
+		"introspectors": {a.Introspectors}, "version": {version(a)}}
+	if a.Scopes == "" { // every scope
+		form["scopes"] = s.provider.ResourceScopes()
+	}
+	if a.Lifetime > 0 {
+		form.Set("access_token_lifetime", strconv.FormatInt(a.Lifetime, 10))
+	}
+	return s.render(w, r, http.StatusOK, s.resourceForm(r, &a, form, nil))
+}
+
+func version(a provider.Resource) string { return strconv.FormatInt(a.Version, 10) }
+
+// changeResource changes a resource as the form says. The form has the version that the
+// administrator saw, so that nobody overwrites a change without having seen it.
+func (s *server) changeResource(w http.ResponseWriter, r *http.Request) error {
+	who, a, err := s.namedResource(r)
+	if err != nil {
+		return err
+	}
+	err = s.parseForm(r, "scopes")
+	if err != nil {
+		return err
+	}
+	was := a
+	was.Version, err = strconv.ParseInt(r.PostForm.Get("version"), 10, 64)
+	if err != nil {
+		was.Version = -1 // no resource has it
+	}
+	err = s.provider.Resources.Change(r.Context(), provider.By(who.User), was, s.resourceIn(r.PostForm))
+	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
+		return s.correctResource(w, r, &a, invalid)
+	}
+	if err != nil {
+		return err
+	}
+	s.setNotice(w, "saved")
+	return s.toResources(w, r)
+}
+
+// resourceIn reads the form. If every scope is chosen, the resource has every scope,
+// including one that the operator adds later.
+func (s *server) resourceIn(form url.Values) provider.ResourceRegistration {
+	said := provider.ResourceRegistration{URI: strings.TrimSpace(form.Get("uri")), Name: strings.TrimSpace(form.Get("name")), Scopes: unique(form["scopes"]),
+		TokenFormat: form.Get("token_format"), Algorithm: form.Get("algorithm"), Lifetime: seconds(form.Get("access_token_lifetime")), Introspectors: lines(form.Get("introspectors"))}
+	offers := s.provider.ResourceScopes()
+	unchosen := func(scope string) bool { return !slices.Contains(said.Scopes, scope) }
+	switch {
+	case len(offers) == 0:
+	case len(said.Scopes) == 0:
+		said.Scopes = []string{unnamed}
+	case len(said.Scopes) == len(offers) && !slices.ContainsFunc(offers, unchosen):
+		said.Scopes = nil
+	}
+	return said
+}
+
+// correctResource shows the form again, with the errors in it.
+func (s *server) correctResource(w http.ResponseWriter, r *http.Request, a *provider.Resource, invalid *provider.Invalid) error {
+	noteInvalid(r, invalid)
+	if len(r.PostForm["scopes"]) == 0 {
+		chooseOne(invalid, "scopes")
+	}
+	return s.render(w, r, invalidForm, s.resourceForm(r, a, r.PostForm, invalid))
+}
+
+// resourceForm returns the form with the values that were sent and the errors in them.
+func (s *server) resourceForm(r *http.Request, a *provider.Resource, form url.Values, invalid *provider.Invalid) templates.ResourceForm {
+	field := func(name string) templates.Field {
+		return templates.Field{Value: form.Get(name), Error: invalid.At(name)}
+	}
+	page := templates.ResourceForm{Frame: s.frame(r, ""), New: a == nil, Action: s.path("/admin/resources/new/"), CancelURL: s.path("/admin/resources/"),
+		NameField: field("name"), URI: field("uri"), Lifetime: field("access_token_lifetime"), Introspectors: field("introspectors"),
+		ScopesError: invalid.At("scopes"), FormatError: invalid.At("token_format"), AlgorithmError: invalid.At("algorithm"), Errors: fieldErrors(invalid),
+		Formats: checked([]string{form.Get("token_format")},
+			templates.Option{Value: "", Label: "That of the application", Help: "Each application is registered for a format."},
+			templates.Option{Value: provider.FormatOpaque, Label: "Opaque", Help: "A random string. The API asks this server whether the token is active, so a revoked token is refused at once."},
+			templates.Option{Value: provider.FormatJWT, Label: "JWT", Help: "Signed, so that the API can verify it with the server’s public keys (RFC 9068). The API accepts a revoked token until it expires."}),
+		Algorithms: checked([]string{form.Get("algorithm")}, append([]templates.Option{{Value: "", Label: "That of the application"}}, algorithms()...)...)}
+	for _, scope := range s.provider.Describe(s.provider.ResourceScopes()) {
+		page.Scopes = append(page.Scopes, checked(form["scopes"], templates.Option{Value: scope.Name, Help: scope.Description})...)
+	}
+	if a != nil {
+		page.URI.Value, page.Version = a.URI, version(*a)
+		page.Action, page.DeleteURL = s.resourcePath("change/", a.URI), s.resourcePath("delete/", a.URI)
+		if form.Get("version") != page.Version {
+			page.NowURL = page.Action
+		}
+	}
+	return page
+}
+
+func (s *server) deleteResourcePage(w http.ResponseWriter, r *http.Request) error {
+	_, a, err := s.namedResource(r)
+	if errors.Is(err, provider.ErrNotFound) && r.URL.RawQuery == "" {
+		return s.toResources(w, r)
+	}
+	if err != nil {
+		return err
+	}
+	return s.render(w, r, http.StatusOK, templates.Confirm{Frame: s.frame(r, ""), Heading: "Delete the resource “" + a.Name + "”?",
+		Message: "This cannot be undone.",
+		Details: []string{"Its URI is " + a.URI,
+			"The server issues no more tokens for it. Its tokens are inactive at once, but an API that verifies JWTs itself accepts them until they expire.",
+			"A request of an application whose default resource it is fails, until somebody changes the application."},
+		Action: s.resourcePath("delete/", a.URI), Button: "Delete the resource", CancelURL: s.resourcePath("change/", a.URI), Danger: true})
+}
+
+func (s *server) deleteResource(w http.ResponseWriter, r *http.Request) error {
+	who, a, err := s.namedResource(r)
+	if err != nil {
+		return err
+	}
+	err = s.provider.Resources.Delete(r.Context(), provider.By(who.User), a.URI)
+	if err != nil {
+		return err
+	}
+	s.setNotice(w, "resource-gone")
+	return s.toResources(w, r)
+}
