@@ -36,8 +36,10 @@ func (s *server) resources(w http.ResponseWriter, r *http.Request) error {
 	}
 	page := templates.Resources{Frame: s.frame(r, ""), Query: l.search, Pager: pager, NewURL: s.path("/admin/resources/new/")}
 	for _, a := range found[l.offset():min(len(found), l.offset()+pageSize)] {
-		row := templates.ResourceRow{Name: a.Name, URI: a.URI, TokenFormat: tokenFormat(a)}
-		if !a.Configured {
+		row := templates.ResourceRow{Name: a.Name, URI: a.URI, Scopes: a.Scopes, TokenFormat: tokenFormat(a)}
+		if a.Configured {
+			page.Configured = true
+		} else {
 			row.URL = s.resourcePath("change/", a.URI)
 		}
 		page.Rows = append(page.Rows, row)

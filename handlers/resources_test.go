@@ -171,7 +171,7 @@ func TestResourcesAreForAdministrators(t *testing.T) {
 		root.post(t, at(page, configured), "name", "Mine", "scopes", "read", "version", "0").wants(t, 403)
 	}
 	list := root.get(t, "/admin/resources/")
-	list.wants(t, 200, "Configured", "The configuration, which alone can change it", "Mailbox")
+	list.wants(t, 200, "Configured", "From the configuration", "can be changed only there", "Mailbox")
 	if strings.Contains(list.body, url.QueryEscape(configured)) {
 		t.Error("a resource of the configuration has a link to its form")
 	}

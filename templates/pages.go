@@ -342,14 +342,16 @@ type GroupRow struct {
 // Resources lists the APIs that tokens can be issued for. It is for administrators.
 type Resources struct {
 	Frame
-	Rows   []ResourceRow
-	Query  string
-	Pager  Pager
-	NewURL string
+	Rows       []ResourceRow
+	Query      string
+	Pager      Pager
+	NewURL     string
+	Configured bool // a row comes from the configuration
 }
 
 // ResourceRow is one row of Resources. URL is empty if the resource comes from the configuration.
-type ResourceRow struct{ Name, URI, URL, TokenFormat string }
+// Scopes is empty for every scope.
+type ResourceRow struct{ Name, URI, URL, Scopes, TokenFormat string }
 
 // ResourceForm adds or changes a resource.
 type ResourceForm struct {

@@ -255,10 +255,10 @@ func adminSamples() []sample {
 func resourceSamples() []sample {
 	hard := "https://" + strings.Repeat("subdomain.", 12) + "example.com/" + strings.Repeat("path-", 60)
 	list := Resources{Frame: admin, NewURL: "/admin/resources/new/", Pager: Pager{1, 2, 31, "", "?page=2"}, Rows: []ResourceRow{
-		{"Mailbox", "https://mail.example.com/v1", "/admin/resources/change/?uri=1", "Opaque"},
-		{long, hard, "/admin/resources/change/?uri=2", "JWT, signed with ES256"},
-		{"Ledger", "urn:example:ledger", "", "That of the application"},
-	}}
+		{"Mailbox", "https://mail.example.com/v1", "/admin/resources/change/?uri=1", "", "Opaque"},
+		{long, hard, "/admin/resources/change/?uri=2", strings.Repeat("ledger:write ", 30), "JWT, signed with ES256"},
+		{"Ledger", "urn:example:ledger", "", "read", "That of the application"},
+	}, Configured: true}
 	form := ResourceForm{
 		Frame: admin, New: true, Action: "/admin/resources/new/", CancelURL: "/admin/resources/",
 		Scopes:     []Option{{"read", "", "Read scope", true}, {"write", "", "", true}},
@@ -281,7 +281,7 @@ func resourceSamples() []sample {
 		{"resources", list},
 		{"resources-empty", Resources{Frame: admin, NewURL: "/n"}},
 		{"resources-nothing-found", Resources{Frame: admin, NewURL: "/n", Query: "zebra"}},
-		{"resources-hostile", Resources{nasty, []ResourceRow{{hostile, hostile, "/r", hostile}, {hostile, hostile, "", hostile}}, hostile, Pager{2, 3, 50, "?page=1", "?page=3"}, "/n"}},
+		{"resources-hostile", Resources{nasty, []ResourceRow{{hostile, hostile, "/r", hostile, hostile}, {hostile, hostile, "", hostile, hostile}}, hostile, Pager{2, 3, 50, "?page=1", "?page=3"}, "/n", true}},
 		{"resource-form", form},
 		{"resource-form-change", change},
 		{"resource-form-wrong", wrong},

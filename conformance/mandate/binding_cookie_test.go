@@ -106,7 +106,7 @@ func (v *fixture) boundSessions(t *testing.T) {
 		t.Errorf("another person's session can be ended: %d", bob.Status)
 	}
 	t.Run("administration", func(t *testing.T) {
-		for _, path := range []string{"/admin/users/", "/admin/users/new/", "/admin/groups/", "/admin/groups/x/delete/"} {
+		for _, path := range []string{"/admin/users/", "/admin/users/new/", "/admin/groups/", "/admin/groups/x/delete/", "/admin/resources/", "/admin/resources/new/", "/admin/resources/change/?uri=x", "/admin/resources/delete/?uri=x"} {
 			bob.open(t, path)
 			if bob.Status != http.StatusForbidden {
 				t.Errorf("GET %s by a person without rights: %d", path, bob.Status)
@@ -124,7 +124,7 @@ func (v *fixture) boundSessions(t *testing.T) {
 				}
 			}
 		}
-		for _, path := range []string{"/admin/users/new/", "/admin/users/x/", "/admin/users/x/delete/", "/admin/groups/"} {
+		for _, path := range []string{"/admin/users/new/", "/admin/users/x/", "/admin/users/x/delete/", "/admin/groups/", "/admin/resources/new/", "/admin/resources/change/?uri=x", "/admin/resources/delete/?uri=x"} {
 			bob.send(t, path, params("username", "mallory", "name", "x", "password", "correct horse battery staple"))
 			if bob.Status != http.StatusForbidden {
 				t.Errorf("POST %s by a person without rights: %d", path, bob.Status)

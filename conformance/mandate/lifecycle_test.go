@@ -375,7 +375,7 @@ func (v *fixture) endsAdministration(t *testing.T, root *browser) {
 		t.Fatalf("an administrator sees %d", deputy.Status)
 	}
 	l.userForm(t, url.Values{"administrator": nil})
-	for _, path := range []string{"/admin/users/", "/admin/groups/", l.userPath(t)} {
+	for _, path := range []string{"/admin/users/", "/admin/groups/", "/admin/resources/", l.userPath(t)} {
 		deputy.open(t, path)
 		if deputy.Status != http.StatusForbidden {
 			t.Errorf("%s: %d", path, deputy.Status)

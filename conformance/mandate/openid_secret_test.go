@@ -78,7 +78,7 @@ func (s *server) look(t *testing.T, root person, said map[string]string) {
 	b := s.signIn(t, root, "/account/")
 	app := s.relyingParty(t)
 	for _, path := range append([]string{"/", "/account/", "/o/applications/", "/o/applications/register/", "/o/applications/" + app.ID + "/", "/o/applications/" + app.ID + "/update/",
-		"/admin/users/", "/admin/groups/", "/o/.well-known/jwks.json", "/o/.well-known/jwks.json?kid=1", "/o/.well-known/", "/o/keys/", "/healthz", "/readyz", "/o/userinfo/",
+		"/admin/users/", "/admin/groups/", "/admin/resources/", "/admin/resources/new/", "/o/.well-known/jwks.json", "/o/.well-known/jwks.json?kid=1", "/o/.well-known/", "/o/keys/", "/healthz", "/readyz", "/o/userinfo/",
 		"/o/authorize/?client_id=" + app.ClientID + "&id_token_hint=x.y.z&prompt=none", "/o/authorize/?id_token_hint=%00"}, discoveryPaths...) {
 		b.open(t, path)
 		said["the page "+path] = b.Body + strings.Join(b.Header.Values("Location"), " ") + "."
