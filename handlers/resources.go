@@ -107,7 +107,7 @@ func (s *server) namedResource(r *http.Request) (*provider.SignedIn, provider.Re
 	}
 	a, err := s.provider.Resources.Resource(r.Context(), provider.By(who.User), values.Get("uri"))
 	if err == nil && a.Configured {
-		err = &provider.Error{Status: http.StatusForbidden, Code: "access_denied", Description: "This resource comes from the configuration: its operator can change it in RESOURCES."}
+		err = &provider.Error{Status: http.StatusForbidden, Code: "access_denied", Description: "This resource comes from the configuration: the operator can change it in RESOURCES."}
 	}
 	return who, a, err
 }

@@ -27,6 +27,8 @@ func TestBrowserResources(t *testing.T) {
 		b.open("/")
 		b.follow("Sign in")
 		b.logIn(admin)
+		b.look("resources-empty", "/admin/resources/")
+		b.open("/")
 		b.follow("Resources")
 		b.says("There is no resource yet.", "A resource is an API that tokens can be issued for.")
 		b.follow("Add the first one")
@@ -185,7 +187,8 @@ func TestBrowserResourcesFitAPhone(t *testing.T) {
 	for i := range 20 {
 		scopes = append(scopes, fmt.Sprintf(`"ledger:%02d:write": "Write the entries of ledger %d, with all that hangs on them"`, i, i))
 	}
-	s := startServer(t, options{provider: []string{"SCOPES: {" + strings.Join(scopes, ", ") + ", read: Read what is yours}", "DEFAULT_SCOPES: [read]"}})
+	s := startServer(t, options{provider: []string{"SCOPES: {" + strings.Join(scopes, ", ") + ", read: Read what is yours}", "DEFAULT_SCOPES: [read]",
+		"RESOURCES: [{URI: 'urn:example:configured', NAME: Configured API, SCOPES: [read], TOKEN_FORMAT: jwt}]"}})
 	admin, alice := s.person(t, "root", "--admin"), s.person(t, "alice")
 	client := newSite(t, "http", "127.0.0.1")
 	app := s.application(t, "--name", "Holiday Planner", "--owner", alice.Name, "--grant", "authorization_code", "--redirect-uri", client.URL+"/back")
@@ -193,7 +196,6 @@ func TestBrowserResourcesFitAPhone(t *testing.T) {
 	b, her := s.window(t, browser), s.window(t, browser, client.Host)
 	b.open("/login/")
 	b.logIn(admin)
-	b.look("resources-empty", "/admin/resources/")
 	b.look("resource-new", "/admin/resources/new/")
 	b.look("resource-new-wrong", "/admin/resources/new/", func() {
 		b.fill("URI", "mail.example/"+strings.Repeat("callback", 40))
@@ -217,6 +219,14 @@ func TestBrowserResourcesFitAPhone(t *testing.T) {
 		b.expect(http.StatusOK, "Resources")
 	}
 	b.look("resources", "/admin/resources/")
+	b.says("Configured API", "From the configuration", "can be changed only there")
+	if len(b.all("link", "Configured API")) != 0 {
+		t.Error("a resource of the configuration has a link to its form")
+	}
+	b.look("resource-configured", "/admin/resources/change/?uri=urn:example:configured", func() {
+		b.expect(http.StatusForbidden, "You may not do this")
+		b.says("RESOURCES")
+	})
 	b.look("resources-nothing-found", "/admin/resources/?q="+strings.Repeat("zebra", 30))
 	b.open("/admin/resources/")
 	b.follow(long)
