@@ -45,7 +45,7 @@ func (s *server) accountPage(r *http.Request, who *provider.SignedIn) (templates
 			return page, err
 		}
 		for _, api := range audience.Named() {
-			app.Resources = append(app.Resources, templates.AuthorizedResource{Name: api.Name, URI: api.URI})
+			app.Resources = append(app.Resources, templates.API{Name: api.Name, URI: api.URI})
 		}
 		page.Authorized = append(page.Authorized, app)
 	}

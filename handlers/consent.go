@@ -29,7 +29,7 @@ func (s *server) consentPage(w http.ResponseWriter, r *http.Request, a *provider
 	resources := a.Audience.Named()
 	page.AlsoServer = len(resources) > 0 && a.Audience.HasServer()
 	for _, api := range resources {
-		page.Resources = append(page.Resources, templates.ConsentResource{Name: api.Name, URI: api.URI,
+		page.Resources = append(page.Resources, templates.API{Name: api.Name, URI: api.URI,
 			New: len(asked.Approved) > 0 && !slices.Contains(asked.ApprovedFor, api.URI)})
 	}
 	return s.render(w, r, http.StatusOK, page)

@@ -81,9 +81,9 @@ type Consent struct {
 	RedirectURI        string // where the answer goes, as the full URI
 	Loopback           bool   // the answer goes to a program on this computer
 	Scopes             []ConsentScope
-	Resources          []ConsentResource // the APIs that the access is for; empty: only this server
-	AlsoServer         bool              // the access is for this server too, beside the resources
-	Ticket             string            // hidden field: the request that the person decides on
+	Resources          []API  // the APIs that the access is for; empty: only this server
+	AlsoServer         bool   // the access is for this server too, beside the resources
+	Ticket             string // hidden field: the request that the person decides on
 	Action             string
 	Offline            bool   // the access continues after the session ends
 	SwitchURL          string // leads to the login page, for another account
@@ -95,8 +95,8 @@ type ConsentScope struct {
 	New               bool
 }
 
-// ConsentResource is one API. New means that the last consent was not for it.
-type ConsentResource struct {
+// API is a resource as people see it. New means that the last consent was not for it.
+type API struct {
 	Name, URI string
 	New       bool
 }
@@ -263,12 +263,8 @@ type Fact struct{ Name, Value string }
 // AuthorizedApp is an application that a person has approved. RevokeAction accepts a POST.
 type AuthorizedApp struct {
 	Name, Owner, Scopes, Since, RevokeAction string
-
-	Resources []AuthorizedResource // the APIs at which it may act; empty: only this server
+	Resources                                []API // the APIs at which it may act; empty: only this server
 }
-
-// AuthorizedResource is one API of AuthorizedApp.
-type AuthorizedResource struct{ Name, URI string }
 
 // SessionList lists the sessions of a person. EndAllAction accepts a POST.
 type SessionList struct {
@@ -342,11 +338,10 @@ type GroupRow struct {
 // Resources lists the APIs that tokens can be issued for. It is for administrators.
 type Resources struct {
 	Frame
-	Rows       []ResourceRow
-	Query      string
-	Pager      Pager
-	NewURL     string
-	Configured bool // a row comes from the configuration
+	Rows          []ResourceRow
+	Query, NewURL string
+	Pager         Pager
+	Configured    bool // a row comes from the configuration
 }
 
 // ResourceRow is one row of Resources. URL is empty if the resource comes from the configuration.

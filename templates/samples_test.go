@@ -50,15 +50,15 @@ func peopleSamples() []sample {
 	}
 	mailbox, hard := "https://mail.example.com/v1", "https://"+strings.Repeat("subdomain.", 12)+"example.com/"+strings.Repeat("path-", 60)
 	api := consent
-	api.Resources = []ConsentResource{{"Mailbox", mailbox, false}}
+	api.Resources = []API{{"Mailbox", mailbox, false}}
 	apis := consent
-	apis.Resources, apis.AlsoServer = []ConsentResource{{"Mailbox", mailbox, false}, {long, hard, true}, {strings.Repeat("Extraordinarily", 6), "urn:example:ledger", false}}, true
-	broken := Consent{nasty, hostile, hostile, hostile, hostile, true, []ConsentScope{{hostile, hostile, true}}, []ConsentResource{{hostile, hostile, true}}, true, hostile, "/o/authorize/", true, "/login/"}
+	apis.Resources, apis.AlsoServer = []API{{"Mailbox", mailbox, false}, {long, hard, true}, {strings.Repeat("Extraordinarily", 6), "urn:example:ledger", false}}, true
+	broken := Consent{nasty, hostile, hostile, hostile, hostile, true, []ConsentScope{{hostile, hostile, true}}, []API{{hostile, hostile, true}}, true, hostile, "/o/authorize/", true, "/login/"}
 
 	apps := []AuthorizedApp{
 		{"Holiday Planner", "bob", "read groups", "on 3 March 2026", "/account/revoke/1", nil},
-		{"Reader", "bob", "read", "on 3 March 2026", "/account/revoke/3", []AuthorizedResource{{"Mailbox", mailbox}}},
-		{long, "", "read write groups openid profile email", "yesterday", "/account/revoke/2", []AuthorizedResource{{"Mailbox", mailbox}, {long, hard}}},
+		{"Reader", "bob", "read", "on 3 March 2026", "/account/revoke/3", []API{{"Mailbox", mailbox, false}}},
+		{long, "", "read write groups openid profile email", "yesterday", "/account/revoke/2", []API{{"Mailbox", mailbox, false}, {long, hard, false}}},
 	}
 	sessions := SessionList{EndAllAction: "/account/sessions/end/", Rows: []SessionRow{
 		{"Firefox on Linux", "192.0.2.17", "today at 09:12", "just now", true, "/account/sessions/1"},
@@ -96,7 +96,7 @@ func peopleSamples() []sample {
 		{"account", Account{Frame: Frame{Username: "alice", Notice: "Your password was changed."}, FullName: "Alice Liddell", Email: "alice@example.com", Claims: []Fact{{"Phone number", "+41443334455"}}, Authorized: apps, Sessions: sessions, PasswordAction: "/account/password"}},
 		{"account-empty", Account{Frame: alice}},
 		{"account-wrong", Account{Frame: alice, PasswordAction: "/account/password", CurrentPassword: Field{Error: "This is not your current password."}, KeepApprovals: true}},
-		{"account-hostile", Account{nasty, hostile, hostile, []Fact{{hostile, hostile}}, []AuthorizedApp{{hostile, hostile, hostile, hostile, "/a", []AuthorizedResource{{hostile, hostile}}}}, SessionList{[]SessionRow{{hostile, hostile, hostile, hostile, true, "/b"}}, "/c"}, "/p", badText, badText, true}},
+		{"account-hostile", Account{nasty, hostile, hostile, []Fact{{hostile, hostile}}, []AuthorizedApp{{hostile, hostile, hostile, hostile, "/a", []API{{hostile, hostile, false}}}}, SessionList{[]SessionRow{{hostile, hostile, hostile, hostile, true, "/b"}}, "/c"}, "/p", badText, badText, true}},
 		{"error", ErrorPage{Frame: alice, Status: 404, Heading: "Page not found", Message: "The address may be mistyped, or the page was deleted.", BackURL: "/", BackLabel: "To the start"}},
 		{"error-diff", ErrorPage{Status: 400, Heading: "The application’s redirect URI is not registered", Message: "The application requested a response to a redirect URI that it has not registered, so no response was sent. You can close this page: only the developer of the application can correct it.", Code: "invalid_request", RequestID: "01JQ8Z3KX0", Diff: &URIDiff{"redirect URI",
 			"port", []Segment{{"https://planner.example.com:", false}, {"8443", true}, {"/oauth/callback", false}}, []Segment{{"https://planner.example.com", false}, {"", true}, {"/oauth/callback", false}}}}},
@@ -281,7 +281,7 @@ func resourceSamples() []sample {
 		{"resources", list},
 		{"resources-empty", Resources{Frame: admin, NewURL: "/n"}},
 		{"resources-nothing-found", Resources{Frame: admin, NewURL: "/n", Query: "zebra"}},
-		{"resources-hostile", Resources{nasty, []ResourceRow{{hostile, hostile, "/r", hostile, hostile}, {hostile, hostile, "", hostile, hostile}}, hostile, Pager{2, 3, 50, "?page=1", "?page=3"}, "/n", true}},
+		{"resources-hostile", Resources{nasty, []ResourceRow{{hostile, hostile, "/r", hostile, hostile}, {hostile, hostile, "", hostile, hostile}}, hostile, "/n", Pager{2, 3, 50, "?page=1", "?page=3"}, true}},
 		{"resource-form", form},
 		{"resource-form-change", change},
 		{"resource-form-wrong", wrong},
