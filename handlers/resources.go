@@ -128,7 +128,7 @@ func (s *server) resourcePage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	form := url.Values{"name": {a.Name}, "scopes": strings.Fields(a.Scopes), "token_format": {a.TokenFormat}, "algorithm": {a.Algorithm},
-		"introspectors": {a.Introspectors}, "version": {version(a)}}
+		"introspectors": {strings.TrimSpace(a.Introspectors)}, "version": {version(a)}}
 	if a.Scopes == "" { // every scope
 		form["scopes"] = s.provider.ResourceScopes()
 	}

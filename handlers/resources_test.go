@@ -57,7 +57,7 @@ func TestResources(t *testing.T) {
 	root.follow(t, root.post(t, "/admin/resources/new/", "name", " Mail <b>box ", "uri", mailURI, "scopes", "read", "token_format", "jwt", "algorithm", "ES256",
 		"access_token_lifetime", "600", "introspectors", api.ClientID+"\r\n")).wants(t, 200, "The resource is added.", "Mail &lt;b&gt;box", "JWT, signed with ES256",
 		"https://mail.example/v1?a=b&amp;c=d", `href="/auth/admin/resources/change/?uri=https%3A%2F%2Fmail.example%2Fv1%3Fa%3Db%26c%3Dd"`)
-	if got := s.resource(t, mailURI); got.Name != "Mail <b>box" || got.Scopes != "read" || got.TokenFormat != "jwt" || got.Algorithm != "ES256" || got.Lifetime != 600 || got.Introspectors != api.ClientID {
+	if got := s.resource(t, mailURI); got.Name != "Mail <b>box" || got.Scopes != "read" || got.TokenFormat != "jwt" || got.Algorithm != "ES256" || got.Lifetime != 600 || got.Introspectors != "\n"+api.ClientID+"\n" {
 		t.Errorf("%+v", got)
 	}
 	root.post(t, "/admin/resources/new/", "name", "x", "uri", mailURI, "scopes", "read").wants(t, 422, "already a resource")
