@@ -69,7 +69,7 @@ func rowProblems(r check.Rule) []string {
 		problems = append(problems, "there is no test "+r.TestedBy)
 	}
 	for _, n := range r.Needs {
-		if !n.IsClient() && !n.IsEndpoint() && !slices.Contains([]need.Need{need.User, need.API, need.OpenID}, n) {
+		if !n.IsClient() && !n.IsEndpoint() && !slices.Contains([]need.Need{need.User, need.API, need.OpenID, need.Resources}, n) {
 			problems = append(problems, "there is no need "+string(n))
 		}
 	}

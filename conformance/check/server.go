@@ -168,6 +168,8 @@ func (s *Server) lacks(n need.Need) string {
 		return "the target has no person who can sign in: name one under user"
 	case n == need.API && s.Target.API.URL == "":
 		return "the target names no api, a resource that accepts the server's access tokens"
+	case n == need.Resources && len(s.Target.Resources) < 2:
+		return "the target names no resources: two URIs that a request can name in the parameter resource (RFC 8707)"
 	case n == need.OpenID && !s.openID():
 		return "the server is no OpenID Provider: its metadata does not list the scope openid"
 	case n == need.Backchannel && s.Target.Backchannel == "":

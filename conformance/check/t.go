@@ -146,6 +146,15 @@ func (t *T) User() target.User {
 	return t.server.Target.User
 }
 
+// Resources returns the resources of the target, at least two.
+func (t *T) Resources() []target.Resource {
+	t.Require(need.Resources)
+	return t.server.Target.Resources
+}
+
+// OptionalResources returns the resources of the target, which may have none. The check does not depend on them.
+func (t *T) OptionalResources() []target.Resource { return t.server.Target.Resources }
+
 // API returns the target's API.
 func (t *T) API() target.API {
 	t.Require(need.API)

@@ -35,7 +35,7 @@ func controlFaults() []fault {
 			blocks: "RFC6749/2.3.1/basic-supported RFC6749/2.3.1/basic-form-encoded RFC6749/2.3.1/not-in-uri RFC6749/3.2/post-only RFC6749/3.2/not-repeated " +
 				"RFC6749/3.2/unknown-ignored RFC6749/3.3/default-or-refused RFC6749/4.4/confidential-only RFC6749/4.4.2/client-authenticated RFC6749/4.5/unknown-grant-type " +
 				"RFC6749/5.2/status-400 RFC6749/5.2/error RFC6749/5.2/json RFC6749/5.2/one-method RFC6749/5.2/invalid-client RFC6749/5.2/invalid-client-401 " +
-				"RFC6749/5.2/unsupported-grant-type RFC6749/5.2/invalid-scope RFC8707/2/once"},
+				"RFC6749/5.2/unsupported-grant-type RFC6749/5.2/invalid-scope RFC8707/2/invalid-target-at-token"},
 		{name: "requests without the scope openid are refused", at: authorizePath, aim: usual,
 			spoil: refusingAsk(func(v url.Values) bool { return !asksOpenID(v) }, "invalid_scope"), skips: "OIDCCore/5.3.3/scope-missing OIDCCore/3.1.2.1/without-openid"},
 		{name: "the target's client second does not exist", spoil: (*proxy).real, aim: unknown(need.Second),

@@ -57,6 +57,19 @@ func (q *ask) set(pairs ...string) { q.body = changed(q.form(), pairs) }
 // setQuery does the same in the query.
 func (q *ask) setQuery(pairs ...string) { q.query = changed(q.params(), pairs) }
 
+// change changes the parameters of the form, or of the query of a GET.
+func (q *ask) change(how func(url.Values)) {
+	if q.method == http.MethodGet {
+		v := q.params()
+		how(v)
+		q.query = v.Encode()
+		return
+	}
+	v := q.form()
+	how(v)
+	q.body = v.Encode()
+}
+
 func changed(v url.Values, pairs []string) string {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		v.Del(pairs[i])

@@ -103,7 +103,7 @@ func signInFaults() []fault {
 		{name: "spaces are accepted only as +", spoil: refusingIf(func(_ *proxy, q *ask) bool { return asksOpenID(q.params()) && strings.Contains(q.query, "%20") }, badPage),
 			fails: "OIDCCore/13.1/query"},
 		{name: "resource is refused", spoil: refusingAsk(func(v url.Values) bool { return v.Has("resource") }, "invalid_request"),
-			fails: "MCP/M5/resource-taken RFC8707/2.1/ignored"},
+			fails: "MCP/M5/resource-taken"},
 		{name: "hints with an HMAC are refused", spoil: refusingSignIns("login_required", "id_token_hint", byAlg("HS256")), fails: "OIDCCore/10.1/hmac-hint"},
 		{name: "hints are refused", spoil: refusingSignIns("login_required", "id_token_hint", anything), fails: "OIDCCore/3.1.2.1/hint-of-this-person OIDCCore/10.1/hmac-hint",
 			blocks: "OIDCCore/3.1.2.2/hint-altered OIDCCore/3.1.2.2/hint-unsigned OIDCCore/3.1.2.2/hint-signed-by-another OIDCCore/3.1.2.2/hint-key-confusion OIDCCore/10.1/hmac-hint-forged"},

@@ -123,7 +123,7 @@ func grantFaults() []fault {
 			return q.form().Has("client_secret")
 		}, unknownClient), fails: "RFC6749/2.3.1/in-body OIDCCore/9/post RFC8414/2/token-auth-methods-any"},
 		{name: "a repeated parameter is accepted at the token endpoint", at: tokenPath, spoil: spoiling(func(_ *proxy, q *ask) { q.body = once(q.form()).Encode() }),
-			fails: "RFC6749/3.2/not-repeated RFC8707/2/once"},
+			fails: "RFC6749/3.2/not-repeated"},
 		{name: "an unknown parameter is refused at the token endpoint", at: tokenPath, spoil: refusingIf(func(_ *proxy, q *ask) bool {
 			return q.form().Has("conformance_unknown")
 		}, badRequest), fails: "RFC6749/3.2/unknown-ignored"},

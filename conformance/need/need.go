@@ -12,6 +12,8 @@ const (
 	API    Need = "api"    // a resource that accepts access tokens
 	OpenID Need = "openid" // the server is an OpenID Provider
 
+	Resources Need = "resources" // two resources that a request can name
+
 	// The clients. Roles describes them.
 	Code       Need = "code"
 	Second     Need = "second"

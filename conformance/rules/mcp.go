@@ -66,39 +66,42 @@ func mcp() []Rule {
 			Needs: codeFlowNeeds(),
 			Check: func(t *T) {
 				t.Granted(t.Redeem(t.Code(t.Request(t.Client(need.Code)))))
-				r := t.Request(t.Client(need.Code)).Set("resource", resource)
-				answer := t.Authorize(r)
-				if answer.ErrorCode() == "invalid_target" {
-					return
-				}
-				wantCode(t, answer, "the same request with resource="+resource)
-				form := (&check.Code{Value: answer.Params.Get("code"), Request: r}).Form()
-				form.Set("resource", resource)
-				if a := t.Token(r.Client, form); !a.Granted() && a.Text("error") != "invalid_target" {
-					t.Failf("the token request with resource=%s is answered with %s, want a token or invalid_target", resource, a.Failure())
+				for _, resource := range resources(t) {
+					r := t.Request(t.Client(need.Code)).Set("resource", resource)
+					answer := t.Authorize(r)
+					if answer.ErrorCode() == "invalid_target" {
+						continue
+					}
+					wantCode(t, answer, "the same request with resource="+resource)
+					form := (&check.Code{Value: answer.Params.Get("code"), Request: r}).Form()
+					form.Set("resource", resource)
+					if a := t.Token(r.Client, form); !a.Granted() && a.Text("error") != "invalid_target" {
+						t.Failf("the token request with resource=%s is answered with %s, want a token or invalid_target", resource, a.Failure())
+					}
 				}
 			},
 		},
 		{
 			ID: "MCP/M5/audience-bound", Level: Should,
-			Text:   "A token is valid for the resource in its request, and the server refuses an unknown resource.",
-			Needs:  codeFlowNeeds(need.Introspection, need.Introspect),
-			Waived: "Mandate does not support the parameter resource (RFC 8707) yet: its tokens are valid for the resource servers of its base URL.",
+			Text:  "A token is valid for the resource in its request, and the server refuses an unknown resource.",
+			Needs: codeFlowNeeds(need.Introspection, need.Introspect),
 			Check: func(t *T) {
-				r := t.Request(t.Client(need.Code)).Set("resource", resource)
-				answer := t.Authorize(r)
-				if answer.ErrorCode() == "invalid_target" {
-					return
-				}
-				form := t.CodeOf(answer).Form()
-				form.Set("resource", resource)
-				a := t.Token(r.Client, form)
-				if a.Text("error") == "invalid_target" {
-					return
-				}
-				told := t.Introspect(t.Granted(a).Access)["aud"]
-				if list, is := told.([]any); told != resource && (!is || !slices.Contains(list, any(resource))) {
-					t.Failf("the request named the resource %s, but introspection returns the aud %s", resource, Quoted(told))
+				for _, resource := range resources(t) {
+					r := t.Request(t.Client(need.Code)).Set("resource", resource)
+					answer := t.Authorize(r)
+					if answer.ErrorCode() == "invalid_target" {
+						continue
+					}
+					form := t.CodeOf(answer).Form()
+					form.Set("resource", resource)
+					a := t.Token(r.Client, form)
+					if a.Text("error") == "invalid_target" {
+						continue
+					}
+					told := t.Introspect(t.Granted(a).Access)["aud"]
+					if list, is := told.([]any); told != resource && (!is || !slices.Contains(list, any(resource))) {
+						t.Failf("the request named the resource %s, but introspection returns the aud %s", resource, Quoted(told))
+					}
 				}
 			},
 		},
@@ -219,7 +222,14 @@ func mcp() []Rule {
 	}
 }
 
-const resource = "https://mcp.example/conformance"
+// resources returns an unknown resource, and the known ones that the target names.
+func resources(t *T) []string {
+	uris := []string{"https://mcp.example/conformance"}
+	for _, r := range t.OptionalResources() {
+		uris = append(uris, r.URI)
+	}
+	return uris
+}
 
 // metadataAt reports whether there is metadata at an address.
 func metadataAt(t *T, address string) bool {

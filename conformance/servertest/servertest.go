@@ -289,6 +289,13 @@ func (s *Server) target() (*target.Target, error) {
 			return nil, err
 		}
 	}
+	for _, api := range []target.Resource{{URI: "https://one.example/v1", Scope: "read"}, {URI: "https://two.example/v1", Scope: "write"}} {
+		_, err := s.CLI("", "resource", "add", api.URI, "--name", api.URI, "--scope", api.Scope, "--introspector", t.Clients[need.Introspect].ID)
+		if err != nil {
+			return nil, err
+		}
+		t.Resources = append(t.Resources, api)
+	}
 	return t, t.Check()
 }
 

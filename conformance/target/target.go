@@ -42,6 +42,8 @@ type Target struct {
 	Parameters map[string]string `yaml:"parameters,omitempty"`
 	// API is a resource that accepts the server's access tokens.
 	API API `yaml:"api,omitempty"`
+	// Resources are at least two resources that a request can name (RFC 8707).
+	Resources []Resource `yaml:"resources,omitempty"`
 	// Backchannel is the host:port on which the run listens for logout tokens. It is left out if the server cannot
 	// send requests to this machine (OIDC Back-Channel §2.5).
 	Backchannel string `yaml:"backchannel,omitempty"`
@@ -60,6 +62,13 @@ type API struct {
 	URL        string `yaml:"url"`             // answers GET with any access token
 	Restricted string `yaml:"wider,omitempty"` // answers GET only with a token that has Scope
 	Scope      string `yaml:"scope,omitempty"`
+}
+
+// Resource is an API that the clients code and machine may name in the parameter resource. The client introspection may
+// introspect the tokens for it.
+type Resource struct {
+	URI   string `yaml:"uri"`
+	Scope string `yaml:"scope,omitempty"` // a scope that only this resource has
 }
 
 const maxTarget = 1 << 20
@@ -173,6 +182,9 @@ func (t *Target) Check() error {
 		if err != nil {
 			return err
 		}
+	}
+	if len(t.Resources) == 1 || slices.ContainsFunc(t.Resources, func(r Resource) bool { return r.URI == "" }) {
+		return errors.New("resources: name at least two, each with its uri")
 	}
 	err = Optional(CheckListen)(t.Backchannel)
 	if err != nil {

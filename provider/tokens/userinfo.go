@@ -67,7 +67,7 @@ func invalidToken() *oauth.Error {
 	return invalidTokenBecause("The access token is unknown, expired, or revoked.")
 }
 
-// otherResource refuses a token that was issued for other resources only (RFC 8707 §3).
+// otherResource refuses a token that was issued for other resources only (RFC 8707 §2).
 func otherResource() *oauth.Error {
 	return invalidTokenBecause("The access token is for another resource: request a token for the server itself, with its URI in the parameter resource.")
 }

@@ -34,5 +34,13 @@ func (c *Cast) WriteTarget(ctx context.Context, path string) error {
 		}
 		t.Clients[role.Name] = target.NewClient(role, made.id, made.secret)
 	}
+	for _, api := range []target.Resource{{URI: "https://one.example/v1", Scope: "read"}, {URI: "https://two.example/v1", Scope: "write"}} {
+		_, err := c.provider.Resources.Add(ctx, provider.Operator(), provider.ResourceRegistration{URI: api.URI, Name: "conformance " + api.Scope,
+			Scopes: []string{api.Scope}, Introspectors: []string{t.Clients[need.Introspect].ID}})
+		if err != nil {
+			return err
+		}
+		t.Resources = append(t.Resources, api)
+	}
 	return t.Write(path)
 }
