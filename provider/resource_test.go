@@ -513,5 +513,12 @@ func TestResourceRegistration(t *testing.T) {
 		if err != nil || a.Resources != mailbox {
 			t.Error(a.Resources, err)
 		}
+		err = f.Resources.Delete(t.Context(), Operator(), mailbox)
+		if err != nil {
+			t.Fatal(err)
+		}
+		app.Application = a
+		wantError(t, f.change(app, only(mailbox)), "no error") // somebody changes only its name
+		wantInvalid(t, f.change(app, only(mailbox, "https://unknown.example")), "resources")
 	})
 }

@@ -102,18 +102,27 @@ func powerOfTwo(waiting int) int { return 1 << min(bits.Len(uint(waiting))-1, 6)
 func (s *Store) insertTokens(batch []Token) []error {
 	ctx, stop := context.WithTimeout(context.Background(), maxReadWait)
 	defer stop()
-	var text strings.Builder
-	text.WriteString(insertToken)
 	args := make([]any, 0, tokenValues*len(batch))
-	for i, token := range batch {
-		if i > 0 {
-			text.WriteString(", " + step{text: tokenPlaceholders}.after(tokenValues*i))
-		}
+	for _, token := range batch {
 		args = append(args, token.values()...)
 	}
-	text.WriteString(ignoreDuplicate)
-	_, err := s.run(ctx, true, text.String(), args)
+	_, err := s.run(ctx, true, insertBatch[bits.Len(uint(len(batch)))-1], args)
 	return slices.Repeat([]error{err}, len(batch))
+}
+
+// insertBatch holds the statements for batches of 1, 2, 4, ... 64 tokens.
+var insertBatch = newInsertBatch()
+
+func newInsertBatch() (statements [7]string) {
+	for i := range statements {
+		var text strings.Builder
+		text.WriteString(insertToken)
+		for row := 1; row < 1<<i; row++ {
+			text.WriteString(", " + step{text: tokenPlaceholders}.after(tokenValues*row))
+		}
+		statements[i] = text.String() + ignoreDuplicate
+	}
+	return statements
 }
 
 // TokenByDigest reads a token if its application exists and, for a token with a grant,

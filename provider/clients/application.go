@@ -62,7 +62,7 @@ func (p *Clients) Register(ctx context.Context, actor policy.Actor, r Registrati
 	}
 	a := newApplication(actor)
 	p.checkRegistration(found, actor, r, a)
-	r.Resources, err = p.checkResources(ctx, found, r)
+	r.Resources, err = p.checkResources(ctx, found, r, a)
 	if err != nil {
 		return nil, err
 	}
@@ -280,7 +280,7 @@ func (p *Clients) Update(ctx context.Context, actor policy.Actor, id string, r R
 	}
 	found := &oauth.Invalid{}
 	p.checkRegistration(found, actor, r, a)
-	r.Resources, err = p.checkResources(ctx, found, r)
+	r.Resources, err = p.checkResources(ctx, found, r, a)
 	if err != nil {
 		return nil, err
 	}

@@ -76,9 +76,9 @@ func (p *Clients) checkScopes(found *oauth.Invalid, actor policy.Actor, r Regist
 }
 
 // checkResources checks that each resource exists, and returns their URIs as they were
-// registered. An application that an owner without administrator rights changes can only
-// narrow what its tokens are for.
-func (p *Clients) checkResources(ctx context.Context, found *oauth.Invalid, r Registration) ([]string, error) {
+// registered. One that the application has already may have been deleted: it has no effect
+// then.
+func (p *Clients) checkResources(ctx context.Context, found *oauth.Invalid, r Registration, was storage.Application) ([]string, error) {
 	if len(r.Resources) > maxURIs {
 		found.Add("resources", "Name at most %d resources.", maxURIs)
 		return nil, nil
@@ -90,6 +90,9 @@ func (p *Clients) checkResources(ctx context.Context, found *oauth.Invalid, r Re
 			return nil, err
 		}
 		if !known {
+			registered = uri
+		}
+		if !known && !slices.Contains(oauth.Lines(was.Resources), uri) {
 			found.Add("resources", "There is no resource %s on this server: an administrator can add it.", oauth.Clip(uri, 200))
 		}
 		uris = oauth.Union(uris, []string{registered})
