@@ -44,7 +44,7 @@ var layers = map[string][]string{
 	"provider/limits":    {"mandate/provider/oauth", "mandate/provider/password", "mandate/provider/throttle"},
 	"provider/people":    {"mandate/storage", "mandate/provider/oauth", "mandate/provider/policy", "mandate/provider/limits", "mandate/provider/seal", "mandate/provider/throttle"},
 	"provider/tokens": {"mandate/storage", "mandate/provider/oauth", "mandate/provider/policy", "mandate/provider/keys", "mandate/provider/people", "mandate/provider/clients", "mandate/provider/resources",
-		"mandate/provider/copies", "mandate/provider/jose", "mandate/provider/seal", "mandate/provider/throttle"},
+		"mandate/provider/indicator", "mandate/provider/copies", "mandate/provider/jose", "mandate/provider/seal", "mandate/provider/throttle"},
 	"provider/logout": {"mandate/storage", "mandate/provider/oauth", "mandate/provider/policy", "mandate/provider/tokens",
 		"mandate/provider/jose", "mandate/provider/outbound", "mandate/provider/redirect", "mandate/provider/seal"},
 	"provider/pkce":      {"mandate/provider/oauth"},

@@ -126,7 +126,7 @@ var everyNews = []news{
 	}},
 	{"resource_deleted_by_command", true, func(t testing.TB, c *cluster) (func(*server) bool, func()) {
 		uri := "https://" + strings.ToLower(c.somebody(t).Name) + ".example"
-		asker := c.application(t, "--name", "API", "--grant", "client_credentials")
+		asker := c.application(t, "--name", "API", "--grant", "client_credentials", "--may-introspect")
 		c.mustCLI(t, "", "resource", "add", uri, "--name", "API", "--introspector", asker.ClientID)
 		token := c.mustToken(t, c.client(t).auth(), params("grant_type", "client_credentials", "scope", "read", "resource", uri)).AccessToken
 		active := func(s *server) bool { return s.active(t, asker.auth(), token) }

@@ -3,8 +3,10 @@ package tokens
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
+	"mandate/provider/indicator"
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -168,7 +170,8 @@ func (p *Tokens) findSigned(ctx context.Context, text string) (Found, error) {
 		return Found{}, err
 	}
 	claims, err := jose.ParseClaims(raw)
-	if err != nil || claims["iss"] != p.config.Issuer || claims["aud"] == nil {
+	resource, valid := p.resourceOf(claims)
+	if err != nil || claims["iss"] != p.config.Issuer || !valid {
 		return Found{}, storage.ErrNotFound
 	}
 	token := Found{name: claims.Text("jti")}
@@ -185,13 +188,14 @@ func (p *Tokens) findSigned(ctx context.Context, text string) (Found, error) {
 	issued, _ := claims.Time("iat")
 	ends, _ := claims.Time("exp")
 	token.Digest, token.Scope, token.IssuedAt, token.ExpiresAt = sum, claims.Text("scope"), issued, ends
-	token.Resource = p.resourceOf(claims)
+	token.Resource = resource
 	return token, err
 }
 
 // resourceOf returns the audience of a signed token in the form in which the database
-// stores that of an opaque one.
-func (p *Tokens) resourceOf(claims jose.Claims) string {
+// stores that of an opaque one, and whether it is the audience of an access token: the URIs
+// of resources (RFC 9068 §3). The audience of an ID token is a client.
+func (p *Tokens) resourceOf(claims jose.Claims) (string, bool) {
 	uris := []string{claims.Text("aud")}
 	if several, is := claims["aud"].([]any); is {
 		uris = nil
@@ -201,9 +205,10 @@ func (p *Tokens) resourceOf(claims jose.Claims) string {
 		}
 	}
 	if len(uris) == 1 && uris[0] == p.config.Audience() {
-		return ""
+		return "", true
 	}
-	return strings.Join(uris, "\n")
+	wrong := func(uri string) bool { return indicator.Check(uri) != "" }
+	return strings.Join(uris, "\n"), len(uris) > 0 && !slices.ContainsFunc(uris, wrong)
 }
 
 // oneOrList returns aud as RFC 7519 §4.1.3 allows it: one value is a string.

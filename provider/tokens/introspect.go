@@ -97,15 +97,18 @@ func (p *Tokens) LiveToken(ctx context.Context, text string) (Found, error) {
 	// The scopes are limited to those that the resources have now. The server itself has
 	// every scope.
 	token.Scope = strings.Join(token.audience.Scopes(strings.Fields(token.Scope)), " ")
-	if token.audience.Empty() || token.Scope == "" {
+	switch {
+	case token.audience.Empty():
+		return token, oauth.ErrNotFound
+	case token.Scope == "":
 		return token, errUnusable
 	}
 	return token, nil
 }
 
 // errUnusable is an ErrNotFound for a token that would be active if its application were
-// not suspended, its resource still existed, and both still had a scope of the token.
-var errUnusable = fmt.Errorf("%w: the application may no longer use any scope of the token, or its resource does not exist any more", oauth.ErrNotFound)
+// not suspended, and it and the resource still had a scope of the token.
+var errUnusable = fmt.Errorf("%w: the application may no longer use any scope of the token", oauth.ErrNotFound)
 
 func (p *Tokens) describeToken(token Found, caller string) *Introspection {
 	found := &Introspection{
