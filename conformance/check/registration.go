@@ -1,15 +1,39 @@
 package check
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"sync"
 
 	"mandate/conformance/need"
 	"mandate/conformance/wire"
 )
 
+// registrations are the clients that checks have registered, and that could not be deleted.
+type registrations struct {
+	running sync.WaitGroup
+	mu      sync.Mutex
+	left    []string
+}
+
+func (r *registrations) leave(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.left = append(r.left, text)
+}
+
+// LeftBehind waits until no check registers a client, and says which clients of checks stay registered.
+func (s *Server) LeftBehind() []string {
+	s.registrations.running.Wait()
+	s.registrations.mu.Lock()
+	defer s.registrations.mu.Unlock()
+	return s.registrations.left
+}
+
 // Register sends a registration request (RFC 7591 §3.1) that the server should refuse. If the server registers a client,
-// it is deleted at once.
+// it is deleted at once, also after an interrupt.
 func (t *T) Register(metadata map[string]any) *wire.Answer {
 	body, err := json.Marshal(metadata)
 	if err != nil {
@@ -19,12 +43,48 @@ func (t *T) Register(metadata map[string]any) *wire.Answer {
 	if token := t.server.Target.InitialAccessToken; token != "" {
 		as = append(as, wire.Bearer(token))
 	}
-	a := t.Send(http.MethodPost, t.Endpoint(need.Registration), string(body), "application/json", as...)
-	if address := a.Text("registration_client_uri"); a.Status/100 == 2 && address != "" {
-		if deleted := t.Send(http.MethodDelete, address, "", "", wire.Bearer(a.Text("registration_access_token"))); deleted.Status/100 != 2 {
-			t.Blockedf("the client %s, which the check registered, cannot be deleted: %s", a.Text("client_id"), deleted.Failure())
+	endpoint := t.Endpoint(need.Registration)
+	left := &t.server.registrations
+	left.running.Add(1)
+	defer left.running.Done()
+	before := t.ctx
+	t.ctx = context.WithoutCancel(t.ctx)
+	defer func() { t.ctx = before }()
+
+	// stays is reported unless the answer shows that nothing stays.
+	stays := fmt.Sprintf("a client with the client_name %q may stay registered: the server did not answer the request of the rule %s", metadata["client_name"], t.rule.ID)
+	sent := len(t.all)
+	defer func() {
+		if stays != "" && (t.unanswered || len(t.all) > sent) {
+			left.leave(t.mask.Hide(stays))
 		}
+	}()
+	a := t.Send(http.MethodPost, endpoint, string(body), "application/json", as...)
+	t.At(a)
+	if a.Status/100 != 2 {
+		stays = ""
+		return a
 	}
+	t.secrets()
+	because := func(reason string) string {
+		return fmt.Sprintf("the client %s, which the rule %s registered, stays registered: %s", a.Text("client_id"), t.rule.ID, reason)
+	}
+	address := a.Text("registration_client_uri")
+	if address == "" {
+		stays = because("the server returned no registration_client_uri, which is needed to delete it")
+		return a
+	}
+	if err := t.server.Manages(address); err != nil {
+		stays = because(err.Error())
+		return a
+	}
+	stays = because("the server did not answer the request that deletes it")
+	deleted := t.Send(http.MethodDelete, address, "", "", wire.Bearer(a.Text("registration_access_token")))
+	if deleted.Status/100 != 2 {
+		stays = because(deleted.Failure())
+		t.Blockedf("the client %s, which the check registered, cannot be deleted: %s", a.Text("client_id"), deleted.Failure())
+	}
+	stays = ""
 	t.At(a)
 	return a
 }

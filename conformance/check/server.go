@@ -42,6 +42,7 @@ type Server struct {
 	memory    memory
 	accepting sync.Map // the clients, each with an endpoint that accepted its credentials
 	receiver
+	registrations registrations
 }
 
 // receiver receives logout tokens.

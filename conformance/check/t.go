@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -47,13 +48,14 @@ func (s *Server) newT(ctx context.Context, rule Rule, mask *wire.Mask) *T {
 
 // record is what a check has received and found.
 type record struct {
-	mask     *wire.Mask
-	all      []*wire.Answer
-	kept     int            // bytes in the bodies of all
-	unmasked []*wire.Answer // their secrets are not in the mask: to find them takes long, and only a result with a text needs them
-	seen     *wire.Answer   // the exchange that would be shown with a failure now
-	failedAt *wire.Answer   // the exchange of the first problem
-	problems []string
+	mask       *wire.Mask
+	all        []*wire.Answer
+	kept       int            // bytes in the bodies of all
+	unanswered bool           // the server did not answer the last request
+	unmasked   []*wire.Answer // their secrets are not in the mask: to find them takes long, and only a result with a text needs them
+	seen       *wire.Answer   // the exchange that would be shown with a failure now
+	failedAt   *wire.Answer   // the exchange of the first problem
+	problems   []string
 }
 
 // secrets returns the mask, with the secrets of all answers so far.
@@ -246,6 +248,7 @@ func (t *T) Do(r *http.Request) *wire.Answer {
 			t.Blockedf("%v", err)
 		}
 		if err != nil {
+			_, t.unanswered = errors.AsType[*wire.NoAnswerError](err)
 			t.server.silence.note(t.rule, r, err)
 			t.Blockedf("no answer: %v", err)
 		}

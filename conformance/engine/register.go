@@ -185,6 +185,12 @@ func (r *Runner) Close(ctx context.Context) error {
 		}
 	}
 	r.made = nil
+	for _, text := range r.LeftBehind() {
+		all = errors.Join(all, errors.New(r.Plain(text)))
+	}
+	if all != nil {
+		all = errors.Join(all, errors.New("delete these clients in the administration of the server: their names begin with conformance"))
+	}
 	return errors.Join(all, r.StopListener())
 }
 
