@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"mandate/conformance/jose"
@@ -30,6 +31,7 @@ type Listener struct {
 	heard    []*BackchannelRequest
 	more     chan struct{} // closed when a request was received
 	delay    time.Duration // time before an answer
+	waiting  atomic.Int64  // requests without an answer so far
 	timedOut bool          // a check waited without success: the server may not reach this machine
 }
 
@@ -45,7 +47,7 @@ func (s *Server) Listen() (*Listener, error) {
 		return nil, fmt.Errorf("listen for logout tokens: %w", err)
 	}
 	l := &Listener{more: make(chan struct{})}
-	l.server = &http.Server{Handler: l, ReadTimeout: 10 * time.Second, MaxHeaderBytes: wire.MaxHeader}
+	l.server = &http.Server{Handler: l, ReadTimeout: 10 * time.Second, IdleTimeout: 10 * time.Second, MaxHeaderBytes: wire.MaxHeader}
 	go l.server.Serve(at) // it ends with close or with the program
 	s.listens = l
 	return l, nil
@@ -65,22 +67,53 @@ func (l *Listener) close() error {
 	return err
 }
 
-// ServeHTTP accepts a logout token (OIDC Back-Channel §2.8).
+// Anybody who reaches the port can send requests to the listener, so it keeps few of them.
+const (
+	logoutPath = "/logout"
+	maxNotice  = 16 << 10 // bytes of a body
+	maxHeard   = 1000     // requests of one run
+	maxWaiting = 64       // requests at the same time
+)
+
+// ServeHTTP accepts a logout token (OIDC Back-Channel §2.8). A request by another method than POST is kept only if it has
+// a logout token, because it shows how the server sends them (OIDC Back-Channel §2.5).
 func (l *Listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	r.Body = http.MaxBytesReader(w, r.Body, wire.MaxHeader)
+	w.Header().Set("Cache-Control", "no-store")
+	if r.URL.Path != logoutPath {
+		http.NotFound(w, r)
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxNotice)
 	_ = r.ParseForm() // a mistake in the body shows in the form
 	n := &BackchannelRequest{r.Method, r.Header.Get("Content-Type"), r.PostForm, r.PostForm.Get("logout_token")}
-	l.mu.Lock()
-	l.heard = append(l.heard, n)
-	close(l.more)
-	l.more = make(chan struct{})
-	delay := l.delay
-	l.mu.Unlock()
+	if _, err := jose.Read(n.Token); err != nil && r.Method != http.MethodPost {
+		http.Error(w, "only POST", http.StatusMethodNotAllowed)
+		return
+	}
+	delay, kept := l.keep(n)
+	if !kept {
+		http.Error(w, "too many requests", http.StatusServiceUnavailable)
+		return
+	}
+	defer l.waiting.Add(-1)
 	select {
 	case <-time.After(delay):
 	case <-r.Context().Done(): // the server does not wait, or the listener was closed
 	}
-	w.Header().Set("Cache-Control", "no-store")
+}
+
+// keep records a request, and returns the time before its answer.
+func (l *Listener) keep(n *BackchannelRequest) (delay time.Duration, kept bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.heard) >= maxHeard || l.waiting.Load() >= maxWaiting {
+		return 0, false
+	}
+	l.waiting.Add(1)
+	l.heard = append(l.heard, n)
+	close(l.more)
+	l.more = make(chan struct{})
+	return l.delay, true
 }
 
 // Slow delays all answers.
@@ -140,16 +173,16 @@ func (t *T) LogoutTokenDuring(action func(), of ...*Visit) *BackchannelRequest {
 	late := time.After(l.patience())
 	for {
 		heard, more := l.since(len(before))
-		for _, n := range heard {
-			if t.concerns(n, of) {
-				l.NoteTimeout(false)
-				t.secrets().Add("logout_token", n.Token)
-				return n
-			}
+		if i := slices.IndexFunc(heard, func(n *BackchannelRequest) bool { return t.concerns(n, of) }); i >= 0 {
+			return t.received(l, heard[i])
 		}
 		select {
 		case <-more:
 		case <-late:
+			// Anybody can send what is no token, so it counts only if nothing better arrives.
+			if i := slices.IndexFunc(heard, unreadable); i >= 0 {
+				return t.received(l, heard[i])
+			}
 			l.NoteTimeout(true)
 			return nil
 		case <-t.ctx.Done():
@@ -158,11 +191,27 @@ func (t *T) LogoutTokenDuring(action func(), of ...*Visit) *BackchannelRequest {
 	}
 }
 
+// received returns a logout token request to a check.
+func (t *T) received(l *Listener, n *BackchannelRequest) *BackchannelRequest {
+	l.NoteTimeout(false)
+	t.secrets().Add("logout_token", n.Token)
+	return n
+}
+
+// unreadable reports whether a request has no logout token that can be read.
+func unreadable(n *BackchannelRequest) bool {
+	_, err := jose.Read(n.Token)
+	return err != nil
+}
+
 // concerns reports whether a logout token can belong to one of the visits. A token with the sid of another visit does
-// not: servers send it late or again. A token without a known sid is left to the check.
+// not: servers send it late or again. What is no token shows no visit. A token without a known sid is left to the check.
 func (t *T) concerns(n *BackchannelRequest, visits []*Visit) bool {
 	j, err := jose.Read(n.Token)
-	if err != nil || slices.ContainsFunc(visits, func(v *Visit) bool { return v.ID.Text("sid") == j.Text("sid") }) {
+	if err != nil {
+		return false
+	}
+	if slices.ContainsFunc(visits, func(v *Visit) bool { return v.ID.Text("sid") == j.Text("sid") }) {
 		return true
 	}
 	_, another := t.server.visited.Load(j.Text("sid"))

@@ -39,7 +39,7 @@ const (
 	keysPath       = "/o/.well-known/jwks.json"
 	userInfoPath   = "/o/userinfo/"
 	logoutPath     = "/o/logout/"
-	toldPath       = "/told" // of the client that receives logout tokens
+	toldPath       = "/logout" // of the client that receives logout tokens
 )
 
 // ask is a request to the proxy. It is forwarded with the changes of the fault.

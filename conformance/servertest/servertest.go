@@ -150,7 +150,7 @@ func flags(r need.Role, backchannel string) []string {
 	add("--algorithm", r.IDTokenAlgorithm)
 	add("--userinfo-algorithm", r.UserInfoAlgorithm)
 	if r.Backchannel {
-		add("--backchannel-logout-uri", "http://"+backchannel+"/told")
+		add("--backchannel-logout-uri", "http://"+backchannel+"/logout")
 	}
 	if r.SignedAccess {
 		add("--grant", need.GrantMachine)
