@@ -152,6 +152,9 @@ func (p *program) conformance(ctx context.Context, run *rulesRun) error {
 	if err != nil {
 		return err
 	}
+	if run.format == "text" {
+		p.sayWritten(run)
+	}
 	switch {
 	case report.Failed() && report.Baseline != nil:
 		return errors.New("the server differs from the baseline: " + report.Baseline.Summary())
@@ -159,6 +162,16 @@ func (p *program) conformance(ctx context.Context, run *rulesRun) error {
 		return errors.New("the server does not satisfy every MUST: see the rules that failed or were blocked")
 	}
 	return nil
+}
+
+// sayWritten names the files that the run has written.
+func (p *program) sayWritten(run *rulesRun) {
+	for _, path := range run.reports {
+		fmt.Fprintf(p.stdout, "Wrote %s.\n", path)
+	}
+	if run.known.write != "" {
+		fmt.Fprintf(p.stdout, "Wrote %s. With --write-baseline the exit code is 0, also if a MUST failed: the failures are in the file.\n", run.known.write)
+	}
 }
 
 // serverStopped writes the reports of a run at whose end the server did not answer. Nothing is known about the rules

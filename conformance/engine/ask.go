@@ -193,6 +193,7 @@ func (q *questions) scope(t *target.Target, usual string) {
 	if slices.Contains(strings.Fields(t.Scope), offlineAccess) {
 		// OIDC Core §11: offline access needs the person's consent.
 		t.Parameters = map[string]string{"prompt": "consent"}
+		q.say("  offline_access needs the person's consent (OIDC Core §11), so each request will have prompt=consent: see parameters in the file.\n")
 	}
 }
 

@@ -42,6 +42,9 @@ func (r *Report) Causes() []Cause {
 		c.Text = textOf(c.Results)
 		if mistake := targetMistake.FindString(c.Results[0].Reason); mistake != "" {
 			c.Text = mistake
+			if answer := decidingAnswer(c.Results[0]); answer != "" {
+				c.Text = answer + ": " + mistake
+			}
 		}
 		causes = append(causes, *c)
 	}
@@ -88,6 +91,8 @@ var (
 	queryPart  = regexp.MustCompile(`(https?://[^\s?#"]*)[?#]([^\s"]*)`)
 	uuidText   = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	longWord   = regexp.MustCompile(`[A-Za-z0-9_+/=.~-]{16,}`)
+	pageText   = regexp.MustCompile(`(the server shows a page: [0-9]{3} [^":]*(?:, "(?:[^"\\]|\\.)*")?): (.*)`)
+	errorWord  = regexp.MustCompile(`\b[a-z]+(_[a-z]+)+\b`)
 	numberText = regexp.MustCompile(`\b[0-9]{4,}\b|\b[0-9]+(\.[0-9]+)?(ms|s|m)\b|[0-9]+ bytes`)
 	errorParam = regexp.MustCompile(`(?:^|[?&#])error=([a-z_]+)`)
 )
@@ -109,6 +114,10 @@ func plainReason(reason string) string {
 }
 
 func plain(text string) string {
+	text = pageText.ReplaceAllStringFunc(text, func(page string) string { // the text of a page can have the time or a number
+		part := pageText.FindStringSubmatch(page)
+		return part[1] + " " + errorWord.FindString(part[2])
+	})
 	text = queryPart.ReplaceAllStringFunc(text, func(address string) string {
 		part := queryPart.FindStringSubmatch(address)
 		if code := errorParam.FindStringSubmatch(part[2]); code != nil {

@@ -70,7 +70,11 @@ func (r *Report) entry(result check.Result) (e Entry, known, leftover bool) {
 func (c *Comparison) Summary() string {
 	text := fmt.Sprintf("%d known %s", len(c.Known), number(len(c.Known), "result", "results"))
 	if unexplained := c.unexplained(); unexplained > 0 {
-		text += fmt.Sprintf(", %d of them without a reason", unexplained)
+		which := fmt.Sprintf(", %d of them", unexplained)
+		if unexplained == len(c.Known) {
+			which = number(unexplained, "", ", all of them")
+		}
+		text += which + " without a reason yet (replace \"Not explained yet\" in the file)"
 	}
 	if len(c.Open) > 0 {
 		text += fmt.Sprintf("; %d listed %s not tried", len(c.Open), number(len(c.Open), "rule was", "rules were"))

@@ -208,6 +208,9 @@ func (r *Report) htmlRule(result check.Result, titles map[string]check.Document,
 	e, known, leftover := r.entry(result)
 	if known {
 		rule.Known = e.Reason
+		if !e.Explained() {
+			rule.Known = strings.TrimSuffix(unexplained, ": ") + "." // the rest is the reason of the result
+		}
 	}
 	if leftover {
 		rule.Reason = fmt.Sprintf("The baseline lists this rule, and it passes now: remove its entry in line %d of %s.", e.Line, r.Baseline.File)

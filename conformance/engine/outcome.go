@@ -24,7 +24,7 @@ var outcomes = []outcome{
 	{status: check.Blocked, Kind: "blocked", Word: "Blocked", Sign: "…", Meaning: "A step before the checked one failed, so that nothing is known about the rule.", look: map[check.Level]int{check.Must: 3, check.Should: 5, check.May: 5}, column: notTried},
 	{status: check.Skip, Kind: "skipped", Word: "Skipped", Sign: "–", Meaning: "The target lacks something that the check needs. The reason names it.", column: notTried},
 	{status: check.Unobservable, Kind: "unobservable", Word: "Not observable", Sign: "○", Meaning: "No request shows whether a server follows the rule.", column: notTried},
-	{status: check.Inapplicable, Kind: "inapplicable", Word: "Not checked", Sign: "·", Meaning: "There is no check for the rule; mandate conformance --list says why.", column: notTried},
+	{status: check.Inapplicable, Kind: "inapplicable", Word: "Not checked", Sign: "·", Meaning: "The runner has no check for the rule: it is about another party or document, or about a feature for which no check was written.", column: notTried},
 }
 
 // asListed stands for every status that is as the baseline says.

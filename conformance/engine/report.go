@@ -95,7 +95,7 @@ func reasonOf(r check.Result) string {
 	case check.Unobservable:
 		return "no request shows whether a server follows this rule"
 	case check.Inapplicable:
-		return "there is no check for this rule; mandate conformance --list says why"
+		return "the runner has no check for this rule"
 	}
 	return r.Reason
 }
@@ -162,7 +162,28 @@ func (r *Report) Text(w io.Writer) error {
 	r.causes(out)
 	r.Baseline.text(out)
 	out.printf("\n%s\n", r.Summary())
+	r.counting(out)
 	return out.err
+}
+
+// counting writes the results at the end that make the run fail, except those that the baseline lists. The causes name
+// what is blocked.
+func (r *Report) counting(out *lines) {
+	blocked := 0
+	for _, result := range r.Results {
+		_, known, _ := r.entry(result)
+		switch {
+		case known || !Counts(result):
+		case result.Status == check.Blocked:
+			blocked++
+		default:
+			line, _, _ := strings.Cut(result.Reason, "\n")
+			out.printf("  %s %s %s: %s\n", outcomeOf(result).word(), result.Rule.Level, result.Rule.ID, line)
+		}
+	}
+	if blocked > 0 {
+		out.printf("  blocked: %d MUST %s\n", blocked, number(blocked, "rule", "rules"))
+	}
 }
 
 func (r *Report) text(result check.Result, out *lines) {
@@ -256,6 +277,8 @@ func List(w io.Writer, rules []check.Rule) error {
 		out.printf("%-6s %s\n       %s\n       %s\n", r.Level, r.ID, r.Text, ClauseURL(r))
 		status, reason := r.Unchecked()
 		switch {
+		case status == check.Inapplicable:
+			status, reason = "no check", "Mandate, for which the rules were written, gives this reason: "+reason
 		case r.Waived != "":
 			status, reason = "not done", r.Waived
 		case r.Check != nil:

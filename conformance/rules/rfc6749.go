@@ -42,7 +42,7 @@ func machineNeeds() []Need { return []Need{need.Token, need.Machine} }
 var badScopes = []string{"conformance-unknown", "\"\\"}
 
 // OnLoopback is the reason for which rules about TLS are skipped on this machine.
-const OnLoopback = "the address is on this machine, where nobody is on the way: use a target whose addresses have https"
+const OnLoopback = "the server is on this machine, so that nobody can read its connections without TLS: to check this rule, use a server with https addresses"
 
 // wantTLS asserts that addresses use https. If some use http where only this machine or a private network can listen,
 // and the others are correct, the check is skipped.
@@ -157,6 +157,10 @@ func wantHeader(t *T, a *wire.Answer, name, word string) {
 	value := strings.Join(a.Header.Values(name), ", ")
 	if !strings.Contains(strings.ToLower(value), word) {
 		t.At(a)
-		t.Errorf("%s is %q, want %s", http.CanonicalHeaderKey(name), value, word)
+		if value == "" {
+			t.Errorf("the answer has no header %s: %s", http.CanonicalHeaderKey(name), word)
+			return
+		}
+		t.Errorf("the header %s is %q, and lacks %s", http.CanonicalHeaderKey(name), value, word)
 	}
 }

@@ -164,7 +164,7 @@ func rfc7662Endpoint() []Rule {
 					}
 					answered = true
 					if _, is := a.JSON()["active"].(bool); !is {
-						t.Failf("active is %s", Quoted(a.JSON()["active"]))
+						t.Failf("%s", activeIn(a))
 					}
 				}
 				if !answered {
@@ -185,7 +185,7 @@ func rfc7662Endpoint() []Rule {
 					for _, text := range texts[what] {
 						a := introspectAs(t, wire.Params("token", text))
 						if a.Status != http.StatusOK || a.JSON()["active"] != false {
-							t.Failf("for %s the response is %s, and active is %s", what, a, Quoted(a.JSON()["active"]))
+							t.Failf("for %s the response is %s: %s", what, a, activeIn(a))
 						}
 					}
 				}

@@ -88,3 +88,12 @@ func rfc7662Security() []Rule {
 		},
 	}
 }
+
+// activeIn describes the member active of a response.
+func activeIn(a *wire.Answer) string {
+	active, is := a.JSON()["active"]
+	if !is {
+		return "the answer has no member active"
+	}
+	return "active is " + Quoted(active)
+}
