@@ -177,9 +177,14 @@ func (r *Runner) introspectOwn(ctx context.Context) {
 // before.
 func (r *Runner) Close(ctx context.Context) error {
 	var all error
+	var forgotten []string
 	r.Reset()
 	for _, c := range r.made {
 		err := r.remove(ctx, c)
+		if errors.Is(err, errForgotten) {
+			forgotten = append(forgotten, string(c.Role))
+			continue
+		}
 		if err != nil {
 			all = errors.Join(all, errors.New(r.Plain(fmt.Sprintf("the client %s (%s) stays registered: %s", c.ID, c.Role, err))))
 		}
@@ -191,8 +196,14 @@ func (r *Runner) Close(ctx context.Context) error {
 	if all != nil {
 		all = errors.Join(all, errors.New("delete these clients in the administration of the server: their names begin with conformance"))
 	}
+	if len(forgotten) > 0 {
+		all = errors.Join(all, fmt.Errorf("%w: %s. It may have lost them during the run, and then results that need them say nothing", errForgotten, strings.Join(forgotten, ", ")))
+	}
 	return errors.Join(all, r.StopListener())
 }
+
+// errForgotten says that a client is unknown to the server, although nobody has deleted it.
+var errForgotten = errors.New("the server does not know these clients any more, which it registered for the run")
 
 func (r *Runner) remove(ctx context.Context, c *target.Client) error {
 	if c.Configuration == "" {
@@ -210,6 +221,9 @@ func (r *Runner) remove(ctx context.Context, c *target.Client) error {
 	a, err := r.Send(ctx, request)
 	if err != nil {
 		return err
+	}
+	if a.Status == http.StatusUnauthorized || a.Status == http.StatusNotFound { // RFC 7592 §2.3: a client that does not exist
+		return errForgotten
 	}
 	if a.Status/100 != 2 {
 		return errors.New(r.Said(a, c.RegistrationAT, c.Secret))

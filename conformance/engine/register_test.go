@@ -205,3 +205,22 @@ func TestRegisterMayNotIntrospect(t *testing.T) {
 		t.Errorf("%s: %s", result.Status, result.Reason)
 	}
 }
+
+// A server that has lost the clients of the run keeps none of them. One line says so.
+func TestCloseWithoutTheClients(t *testing.T) {
+	status := http.StatusUnauthorized
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+	defer server.Close()
+	closed := func() error {
+		r := &Runner{Server: check.NewServer(&target.Target{Issuer: server.URL}, wire.NewNetwork(wire.Options{})), made: []*target.Client{
+			{ID: "1", Role: need.Code, Configuration: server.URL + "/1"}, {ID: "2", Role: need.Public, Configuration: server.URL + "/2"}}}
+		return r.Close(t.Context())
+	}
+	if err := closed(); err == nil || strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "the server does not know these clients any more, which it registered for the run: code, public.") {
+		t.Errorf("%v", err)
+	}
+	status = http.StatusInternalServerError
+	if err := closed(); err == nil || strings.Count(err.Error(), "stays registered: 500") != 2 {
+		t.Errorf("%v", err)
+	}
+}
