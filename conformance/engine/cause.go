@@ -175,12 +175,15 @@ func (r *Report) causes(out *lines) {
 			out.printf("\nResults with the same cause:\n")
 			first = false
 		}
-		out.wrapped(fmt.Sprintf("%6d  ", len(c.Results)), c.Text)
+		out.wrapped(count(len(c.Results)), c.Text)
 		for _, part := range r.byWord(c.Results) {
 			out.wrapped("        ", part)
 		}
 	}
 }
+
+// count writes the number before a cause.
+func count(rules int) string { return fmt.Sprintf("%6d  ", rules) }
 
 // shownRules is how many rules of a cause are shown at first.
 const shownRules = 6

@@ -35,6 +35,7 @@ type (
 		Outcomes        []htmlOutcome
 		Baseline        *Comparison
 		Unruled         []Advertised
+		Lacks           []Lack
 		Causes          []htmlCause
 		Documents       []htmlDocument
 	}
@@ -142,6 +143,7 @@ func (r *Report) document() *htmlReport {
 		page.Hung = hung + r.Hung
 	}
 	page.Outcomes, page.Baseline, page.Unruled = r.outcomes(), r.Baseline, r.Unruled
+	page.Lacks = r.Lacks()
 	titles, causes, shown := map[string]check.Document{}, map[string]int{}, map[string]bool{}
 	for _, d := range r.Documents {
 		titles[d.ID] = d

@@ -159,6 +159,7 @@ func (r *Report) Text(w io.Writer) error {
 		}
 		out.wrapped("        ", a.String())
 	}
+	r.lacks(out)
 	r.causes(out)
 	r.Baseline.text(out)
 	out.printf("\n%s\n", r.Summary())
