@@ -56,7 +56,7 @@ func TestCommandBadServers(t *testing.T) {
 		}
 		servertest.Run(t, "", "--target", path, "--ca", ca).Want(t, 2, "publishes no metadata", "answers 404 Not Found", "endpoints in the target file")
 		servertest.Run(t, "", "--target", path, "--ca", path).Want(t, 2, "contains no certificate in PEM")
-		servertest.Run(t, "", "--target", path, "--ca", "nowhere.pem").Want(t, 2, "nowhere.pem: no such file")
+		servertest.Run(t, "", "--target", path, "--ca", "nowhere.pem").Want(t, 2, "--ca: open nowhere.pem: no such file")
 	})
 	for name, c := range map[string]struct {
 		handler http.HandlerFunc

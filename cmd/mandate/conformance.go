@@ -202,10 +202,7 @@ func (p *program) tryRules(ctx context.Context, run *rulesRun, selected []check.
 	if err != nil {
 		return nil, err
 	}
-	of, err := target.Load(run.target)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("there is no target file %s: mandate conformance --target %s --write-target asks questions and writes it", run.target, run.target)
-	}
+	of, err := loadTarget(run.target)
 	if err != nil {
 		return nil, err
 	}
@@ -276,12 +273,24 @@ func (p *program) askTarget(ctx context.Context, run *rulesRun, to io.Writer) (u
 	return unfinished, answered.Encode(to)
 }
 
+// loadTarget reads the target file.
+func loadTarget(path string) (*target.Target, error) {
+	of, err := target.Load(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("there is no target file %s: mandate conformance --target %s --write-target asks questions and writes it", path, path)
+	}
+	if _, is := errors.AsType[*os.PathError](err); is {
+		return nil, fmt.Errorf("--target: %w", err)
+	}
+	return of, err
+}
+
 // printClients prints what to register for the target, or for any server.
 func (p *program) printClients(run *rulesRun) error {
 	of := &target.Target{}
 	if run.target != "" {
 		var err error
-		of, err = target.Load(run.target)
+		of, err = loadTarget(run.target)
 		if err != nil {
 			return untried(err)
 		}
@@ -297,7 +306,7 @@ func authorities(path string) (*x509.CertPool, error) {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--ca: %w", err)
 	}
 	pool, err := x509.SystemCertPool()
 	if err != nil {

@@ -56,11 +56,12 @@ func reportFormat(path string) (string, error) {
 func (r *rulesRun) claimReports() error {
 	for _, path := range r.reports {
 		_, err := reportFormat(path)
-		if err == nil {
-			err = r.outputs.claim(path)
-		}
 		if err != nil {
 			return err
+		}
+		err = r.outputs.claim(path)
+		if err != nil {
+			return fmt.Errorf("--report: %w", err)
 		}
 	}
 	return nil

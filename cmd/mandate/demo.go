@@ -24,7 +24,7 @@ func (p *program) demoCommand() *cobra.Command {
 				return wrongUsage("--config cannot be used with demo, which has its own configuration: use serve")
 			}
 			if !demo.MayListen(address) {
-				return wrongUsage("--listen %s: write 127.0.0.1:8000 or :8000; the demo has no TLS, so it works on this machine only", address)
+				return wrongUsage("--listen %s: write 127.0.0.1:8000, or :8000 in a container; the demo has no TLS, so it serves this machine only", address)
 			}
 			return stopped(c.Context(), p.demo(c.Context(), address))
 		}}

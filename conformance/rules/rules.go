@@ -78,6 +78,10 @@ func Select(profile string, only []string) ([]Rule, error) {
 	if len(only) == 0 {
 		return rules, nil
 	}
+	only = slices.Clone(only)
+	for i, name := range only {
+		only[i] = inItsCase(name)
+	}
 	for _, name := range only {
 		if !slices.ContainsFunc(rules, func(r Rule) bool { return r.Under(strings.TrimSuffix(name, "/")) }) {
 			return nil, noRule(name, profile)
@@ -87,6 +91,20 @@ func Select(profile string, only []string) ([]Rule, error) {
 		return !slices.ContainsFunc(only, func(name string) bool { return r.Under(strings.TrimSuffix(name, "/")) })
 	})
 	return rules, nil
+}
+
+// inItsCase writes the document of a name as its ID is written: rfc7009/2 is RFC7009/2.
+func inItsCase(name string) string {
+	document, rest, found := strings.Cut(name, "/")
+	for _, d := range Documents() {
+		if strings.EqualFold(d.ID, document) {
+			document = d.ID
+		}
+	}
+	if found {
+		return document + "/" + rest
+	}
+	return document
 }
 
 // noRule returns an error that helps to find a rule.
