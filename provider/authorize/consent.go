@@ -67,7 +67,6 @@ func (p *Authorizations) RequiredInteraction(ctx context.Context, a *Authorizati
 	// meanwhile, the new ones must not be approved, so the ticket names the scopes.
 	parameters := maps.Clone(a.parameters)
 	parameters.Set("scope", strings.Join(ScopeNames(a.Scopes), " "))
-	parameters[oauth.Resource] = a.Audience.URIs()
 	shown, err := a.shown()
 	if err != nil {
 		return nil, err
