@@ -156,7 +156,7 @@ func TestCommandInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // the exit code shows it
-	if code := cmd.ProcessState.ExitCode(); code != 2 || stderr.String() != "mandate: interrupted\n" || time.Since(began) > 10*time.Second {
+	if code := cmd.ProcessState.ExitCode(); code != 2 || stderr.String() != "mandate: interrupted: the report has the results so far\n" || time.Since(began) > 10*time.Second {
 		t.Errorf("exit code %d after %s: %q", code, time.Since(began), stderr)
 	}
 	server.empty(t, 2)
@@ -174,7 +174,7 @@ func TestCommandInterruptedReports(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = cmd.Wait() // the exit code shows it
-		if code := cmd.ProcessState.ExitCode(); code != 2 || stderr.String() != "mandate: interrupted\n" || !strings.Contains(stdout.String(), "the run was interrupted") {
+		if code := cmd.ProcessState.ExitCode(); code != 2 || stderr.String() != "mandate: interrupted: the report has the results so far\n" || !strings.Contains(stdout.String(), "the run was interrupted") {
 			t.Errorf("exit code %d: %q\n%s", code, stderr, &stdout)
 		}
 		text, err := os.ReadFile(path)

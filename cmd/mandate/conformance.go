@@ -143,6 +143,7 @@ func (p *program) conformance(ctx context.Context, run *rulesRun) error {
 		// The results so far are written, but they are no baseline: most rules were not checked.
 		report.Selection += ", until an interrupt"
 		run.outputs.keep(run.reports)
+		err = errors.New("interrupted: the report has the results so far")
 		return &untriedError{errors.Join(err, run.writeReports(report), write(report, p.stdout), run.outputs.abandon())}
 	}
 	if report.Stopped {

@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -102,7 +103,7 @@ func (t *T) result(cause any) Result {
 	}
 	if shows != nil {
 		shown := t.secrets().Exchange(shows)
-		shown.Repeat = t.secrets().Repeat(shows, wire.Visit{Person: t.server.Target.User.Username, Begins: t.visitOf})
+		shown.Repeat = t.secrets().Repeat(shows, wire.Visit{Person: t.server.Target.User.Username, Begins: t.visitOf, Redirected: t.redirected})
 		result.Exchange, result.Earlier = &shown, max(0, slices.Index(t.all, shows))
 		for _, a := range t.all[max(0, result.Earlier-shownSteps):result.Earlier] {
 			result.Steps = append(result.Steps, t.secrets().Line(a))
@@ -129,4 +130,22 @@ func (t *T) visitOf(a *wire.Answer) *wire.Answer {
 		}
 	}
 	return a
+}
+
+// redirected reports whether redirects alone led a browser to this request, from the request with which it came to the
+// server's pages.
+func (t *T) redirected(a *wire.Answer) bool {
+	at, began := a, t.visitOf(a)
+	for i := slices.Index(t.all, a) - 1; i >= 0 && at != began; i-- {
+		b := t.all[i]
+		if b.SentHeader.Get("Sec-Fetch-Site") == "" {
+			continue // not of a browser
+		}
+		next, err := b.URL.Parse(b.Header.Get("Location"))
+		if b.Header.Get("Location") == "" || err != nil || at.Method != http.MethodGet || next.String() != at.URL.String() {
+			return false
+		}
+		at = b
+	}
+	return at == began
 }

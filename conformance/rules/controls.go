@@ -136,3 +136,14 @@ func grantsOnRequest(t *T, usual []string) bool {
 	}
 	return false
 }
+
+const inactive = "introspection says that a new token is inactive: give the client introspection the permission to introspect tokens of other clients. If the server has no such permission, name the ID and the secret of the client code for introspection too"
+
+// liveToken returns the introspection response for a token. If the token is not active, the check is blocked.
+func liveToken(t *T, token string) map[string]any {
+	object := t.Introspect(token)
+	if object["active"] != true {
+		t.Blockedf("%s", inactive)
+	}
+	return object
+}

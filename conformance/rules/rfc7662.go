@@ -382,17 +382,6 @@ func callerTaken(t *T, a *wire.Answer) {
 
 // inactive is the reason to block a rule if introspection of a new token shows nothing. The document wants this answer
 // also if the caller may not introspect the token (§2.2).
-const inactive = "introspection says that a new token is inactive: give the client introspection the permission to introspect tokens of other clients. If the server has no such permission, name the ID and the secret of the client code for introspection too"
-
-// liveToken returns the introspection response for a token. If the token is not active, the check is blocked.
-func liveToken(t *T, token string) map[string]any {
-	object := t.Introspect(token)
-	if object["active"] != true {
-		t.Blockedf("%s", inactive)
-	}
-	return object
-}
-
 // blockIfActive blocks the check if a caller without permission learned something about a token. Another rule reports
 // this.
 func blockIfActive(t *T, a *wire.Answer) {

@@ -16,6 +16,8 @@ type Visit struct {
 	// Begins returns the request with which a browser came to the pages on which it sent another request. It is nil if
 	// no browser sent that one.
 	Begins func(*Answer) *Answer
+	// Redirected reports whether redirects alone led the browser from there to this request.
+	Redirected func(*Answer) bool
 }
 
 // Repeat returns a script that sends a request again. A value that the server issued for the request, such as a code,
@@ -23,8 +25,14 @@ type Visit struct {
 // browser. The secrets of the target are variables.
 func (m *Mask) Repeat(a *Answer, visit Visit) string {
 	s := &script{mask: m, visit: visit, done: map[*Answer]bool{}, set: map[string]bool{}}
-	s.prepare(a)
 	began := visit.Begins(a)
+	if began != nil && began != a && began.Method == http.MethodGet && began.SentHeader.Get("Cookie") == "" && visit.Redirected(a) {
+		// An address can contain a value that the server made for this browser. curl follows the redirects to a new one.
+		s.prepare(began)
+		s.say("%s", strings.Replace(m.curl(began, ""), "curl -i", "curl -i -L -b ''", 1))
+		return strings.Join(s.lines, "\n")
+	}
+	s.prepare(a)
 	switch {
 	case began == nil || a.SentHeader.Get("Cookie") == "":
 		s.say("%s", m.curl(a, ""))

@@ -38,7 +38,9 @@ func TestRepeat(t *testing.T) {
 	altered := sentTo("POST", "https://as.example/introspect", "", "token="+strings.Replace(someToken, ".c2l", ".A2l", 1), nil, "")
 	again := sentTo("GET", authorize+"?id_token_hint="+someToken, "none", "", nil, "")
 	again.SentHeader.Set("Cookie", "sid=the-first-cookie")
-	all := []*Answer{begin, posted, redeemed, unrelated, resource, altered, again}
+	page := sentTo("GET", "https://as.example/interaction/the-first-cookie", "none", "", nil, "")
+	page.SentHeader.Set("Cookie", "sid=the-first-cookie")
+	all := []*Answer{begin, page, posted, redeemed, unrelated, resource, altered, again}
 	m := NewMask()
 	m.Add("password", "the-password")
 	for _, a := range all {
@@ -46,13 +48,13 @@ func TestRepeat(t *testing.T) {
 	}
 	visit := Visit{Person: "alice", Begins: func(a *Answer) *Answer {
 		switch a {
-		case begin, posted:
+		case begin, page, posted:
 			return begin
 		case again:
 			return again
 		}
 		return nil
-	}}
+	}, Redirected: func(a *Answer) bool { return a == page }}
 	open := "# Open this in a new private window of a browser, sign in as alice if you are asked, and approve:\n#   https://as.example/authorize?client_id=code\n"
 	code := open + "CODE= # in the address to which the browser is sent at last\n"
 	tokens := code + "curl -i https://as.example/token -d code=\"$CODE\" -d code_verifier=made-up\nACCESS_TOKEN= # access_token in the answer\n"
@@ -65,7 +67,8 @@ func TestRepeat(t *testing.T) {
 		"a token":           {resource, tokens + `curl -i https://as.example/me -H 'Authorization: Bearer '"$ACCESS_TOKEN"`},
 		"a token made of another": {altered, tokens + `TOKEN=$(echo "$ACCESS_TOKEN" | cut -d. -f1).$(echo "$ACCESS_TOKEN" | cut -d. -f2).A$(echo "$ACCESS_TOKEN" | cut -d. -f3 | cut -c2-)` +
 			"\ncurl -i https://as.example/introspect -d token=\"$TOKEN\""},
-		"the first page": {begin, `curl -i 'https://as.example/authorize?client_id=code' -H 'Sec-Fetch-Site: none'`},
+		"the first page":         {begin, `curl -i 'https://as.example/authorize?client_id=code' -H 'Sec-Fetch-Site: none'`},
+		"a page after redirects": {page, `curl -i -L -b '' 'https://as.example/authorize?client_id=code' -H 'Sec-Fetch-Site: none'`},
 		"a form": {posted, open + "# The browser has sent this request then. COOKIES is its header Cookie:\n" +
 			`curl -i https://as.example/login -H "Cookie: $COOKIES" -H 'Sec-Fetch-Site: same-origin' -d password="$PASSWORD"`},
 		"another page": {again, tokens + "# Open what this prints in the same window, sign in as alice if you are asked, and approve:\n" +
