@@ -159,7 +159,7 @@ func TestClientsByCurlAndText(t *testing.T) {
 		}
 	}
 	servertest.Run(t, "", "--clients", "ldap").Want(t, 2, `--clients: there is no format "ldap", only curl, hydra, kcadm, text`)
-	servertest.Run(t, "", "--clients", "text", "--target", filepath.Join(t.TempDir(), "none.yaml")).Want(t, 2, "no such file")
+	servertest.Run(t, "", "--clients", "text", "--target", filepath.Join(t.TempDir(), "none.yaml")).Want(t, 2, "there is no target file")
 }
 
 // With --write-target, the target has the clients that were printed.

@@ -34,7 +34,7 @@ func echoing(t *testing.T, most int) *target.Target {
 			_ = json.NewEncoder(w).Encode(answer)
 			return
 		}
-		w.WriteHeader(http.StatusUnauthorized)
+		w.WriteHeader(http.StatusForbidden)
 		_ = json.NewEncoder(w).Encode(map[string]any{"error": "invalid_token", "error_description": "refused: " + r.Header.Get("Authorization")})
 	})
 	return &target.Target{Issuer: server.URL, Register: true, InitialAccessToken: "the-initial-access-token",

@@ -212,7 +212,7 @@ func TestCloseWithoutTheClients(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
 	defer server.Close()
 	closed := func() error {
-		r := &Runner{Server: check.NewServer(&target.Target{Issuer: server.URL}, wire.NewNetwork(wire.Options{})), made: []*target.Client{
+		r := &Runner{Server: check.NewServer(&target.Target{Issuer: server.URL, Endpoints: map[string]string{"registration_endpoint": server.URL}}, wire.NewNetwork(wire.Options{})), made: []*target.Client{
 			{ID: "1", Role: need.Code, Configuration: server.URL + "/1"}, {ID: "2", Role: need.Public, Configuration: server.URL + "/2"}}}
 		return r.Close(t.Context())
 	}
