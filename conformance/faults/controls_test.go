@@ -31,8 +31,7 @@ func controlFaults() []fault {
 	usual := func(*target.Target) {} // only the rules that the fault names are checked
 	return []fault{
 		{name: "the target's client machine does not exist", spoil: (*proxy).real, aim: unknown(need.Machine),
-			fails: "RFC6749/4.4.3/granted",
-			blocks: "RFC6749/2.3.1/basic-supported RFC6749/2.3.1/basic-form-encoded RFC6749/2.3.1/not-in-uri RFC6749/3.2/post-only RFC6749/3.2/not-repeated " +
+			blocks: "RFC6749/4.4.3/granted RFC6749/2.3.1/basic-supported RFC6749/2.3.1/basic-form-encoded RFC6749/2.3.1/not-in-uri RFC6749/3.2/post-only RFC6749/3.2/not-repeated " +
 				"RFC6749/3.2/unknown-ignored RFC6749/3.3/default-or-refused RFC6749/4.4/confidential-only RFC6749/4.4.2/client-authenticated RFC6749/4.5/unknown-grant-type " +
 				"RFC6749/5.2/status-400 RFC6749/5.2/error RFC6749/5.2/json RFC6749/5.2/one-method RFC6749/5.2/invalid-client RFC6749/5.2/invalid-client-401 " +
 				"RFC6749/5.2/unsupported-grant-type RFC6749/5.2/invalid-scope RFC8707/2/invalid-target-at-token"},
@@ -48,7 +47,7 @@ func controlFaults() []fault {
 			return q.path == tokenPath && (of(need.Public)(p, q) || of(need.Loopback)(p, q))
 		}, unknownClient), aim: usual, blocks: "RFC7636/4.2/s256-public RFC8252/6/pkce-supported"},
 		{name: "the target's client password does not exist", spoil: (*proxy).real, aim: unknown(need.Password),
-			fails: "RFC6749/4.3.3/granted", blocks: "RFC6749/4.3.2/client-authenticated RFC6749/4.3.2/password-validated"},
+			blocks: "RFC6749/4.3.3/granted RFC6749/4.3.2/client-authenticated RFC6749/4.3.2/password-validated"},
 		{name: "the target's client introspection does not exist", spoil: (*proxy).real, aim: unknown(need.Introspect),
 			blocks: "RFC7662/2.1/post RFC7662/2.1/hint-is-a-hint RFC7662/2.2/json RFC7662/2.2/active RFC7662/2.2/inactive"},
 		{name: "the target's client loopback does not exist", spoil: (*proxy).real, aim: unknown(need.Loopback),

@@ -167,8 +167,13 @@ func promptFaults() []fault {
 		}), fails: "OIDCCore/3.1.2.1/prompt-none-alone"},
 		{name: "prompt=login is ignored", spoil: ignoring("prompt", oneOf("login")),
 			fails: "OIDCCore/3.1.2.3/prompt-login-asked", blocks: "OIDCCore/3.1.2.3/prompt-login"},
-		{name: "prompt=consent is ignored", spoil: ignoring("prompt", oneOf("consent")), fails: "OIDCCore/3.1.2.1/prompt-consent",
-			skips: "OIDCCore/3.1.2.1/prompt-consent-refused OIDCCore/3.1.2.6/denied OIDCCore/3.1.2.4/decision-obtained OIDCCore/3.1.2.3/csrf"},
+		{name: "prompt=consent is ignored after an approval", at: authorizePath, spoil: func(p *proxy, q *ask) *wire.Answer {
+			if q.params().Get("prompt") == "consent" {
+				q.setQuery("prompt", "")
+			}
+			return approving(need.Code, func(*proxy, url.Values) bool { return true })(p, q)
+		}, fails: "OIDCCore/3.1.2.1/prompt-consent",
+			skips: "OIDCCore/3.1.2.1/prompt-consent-refused OIDCCore/3.1.2.6/denied OIDCCore/3.1.2.4/decision-obtained OIDCCore/3.1.2.3/csrf", hides: "RFC6749/4.1.2.1/access-denied"},
 		{name: "prompt=select_account is ignored", spoil: ignoring("prompt", oneOf("select_account")), fails: "OIDCCore/3.1.2.1/prompt-select-account"},
 		{name: "an unknown prompt is ignored", spoil: ignoring("prompt", noneOf("none", "login", "consent", "select_account")), fails: "OIDCCore/3.1.2.1/prompt-unknown"},
 		{name: "offline access needs no consent", spoil: approving(need.Code, func(_ *proxy, v url.Values) bool { return holding("offline_access")(v.Get("scope")) }),

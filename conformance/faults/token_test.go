@@ -118,7 +118,7 @@ func grantFaults() []fault {
 		{name: "Basic is refused for client credentials", at: tokenPath, spoil: refusingIf(func(p *proxy, q *ask) bool {
 			id, _ := q.client()
 			return byMachine(q) && id == machines(p).ID && q.header.Get("Authorization") != ""
-		}, unknownClient), fails: "RFC6749/2.3.1/basic-supported RFC6749/4.4.3/granted MCP/M18/client-credentials", hides: needsMachine},
+		}, unknownClient), fails: "RFC6749/2.3.1/basic-supported", blocks: "RFC6749/4.4.3/granted MCP/M18/client-credentials", hides: needsMachine},
 		{name: "a secret in the body is refused", at: tokenPath, spoil: refusingIf(func(_ *proxy, q *ask) bool {
 			return q.form().Has("client_secret")
 		}, unknownClient), fails: "RFC6749/2.3.1/in-body OIDCCore/9/post RFC8414/2/token-auth-methods-any"},
@@ -198,7 +198,7 @@ func grantFaults() []fault {
 		{name: "a request without scope is refused with invalid_request", at: tokenPath, spoil: refusingIf(func(p *proxy, q *ask) bool {
 			id, _ := q.client()
 			return byMachine(q) && id == machines(p).ID && !q.form().Has("scope") && p.proven(q)
-		}, badRequest), fails: "RFC6749/3.3/default-or-refused RFC6749/4.4.3/granted", hides: needsMachine},
+		}, badRequest), fails: "RFC6749/3.3/default-or-refused RFC6749/4.4.3/granted MCP/M18/client-credentials", hides: needsMachine},
 		{name: "openid is granted without a request", at: tokenPath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			if byMachine(q) && len(q.form()["scope"]) < 2 && q.form().Get("scope") == "" {
 				q.set("scope", "read write openid")
