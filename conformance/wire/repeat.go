@@ -42,6 +42,11 @@ func (m *Mask) Repeat(a *Answer, visit Visit) string {
 		s.note("# Or send it by curl. COOKIES is the header Cookie of that window:")
 	default:
 		s.note("# The browser has sent this request then. COOKIES is its header Cookie:")
+		for _, found := range marked.FindAllString(m.hide(a.URL.String()), -1) {
+			if name := named(found); strings.HasPrefix(name, "$"+cookieName) {
+				s.note("# %s is a part of its address. The developer tools of the browser show both.", name[1:])
+			}
+		}
 	}
 	s.say("%s", m.curl(a, "$COOKIES"))
 	return strings.Join(s.lines, "\n")

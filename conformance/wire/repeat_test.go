@@ -40,7 +40,9 @@ func TestRepeat(t *testing.T) {
 	again.SentHeader.Set("Cookie", "sid=the-first-cookie")
 	page := sentTo("GET", "https://as.example/interaction/the-first-cookie", "none", "", nil, "")
 	page.SentHeader.Set("Cookie", "sid=the-first-cookie")
-	all := []*Answer{begin, page, posted, redeemed, unrelated, resource, altered, again}
+	resumed := sentTo("GET", "https://as.example/resume/the-first-cookie", "same-origin", "", nil, "")
+	resumed.SentHeader.Set("Cookie", "sid=the-first-cookie")
+	all := []*Answer{begin, page, posted, resumed, redeemed, unrelated, resource, altered, again}
 	m := NewMask()
 	m.Add("password", "the-password")
 	for _, a := range all {
@@ -48,7 +50,7 @@ func TestRepeat(t *testing.T) {
 	}
 	visit := Visit{Person: "alice", Begins: func(a *Answer) *Answer {
 		switch a {
-		case begin, page, posted:
+		case begin, page, posted, resumed:
 			return begin
 		case again:
 			return again
@@ -71,6 +73,9 @@ func TestRepeat(t *testing.T) {
 		"a page after redirects": {page, `curl -i -L -b '' 'https://as.example/authorize?client_id=code' -H 'Sec-Fetch-Site: none'`},
 		"a form": {posted, open + "# The browser has sent this request then. COOKIES is its header Cookie:\n" +
 			`curl -i https://as.example/login -H "Cookie: $COOKIES" -H 'Sec-Fetch-Site: same-origin' -d password="$PASSWORD"`},
+		"a page after a form": {resumed, open + "# The browser has sent this request then. COOKIES is its header Cookie:\n" +
+			"# COOKIE is a part of its address. The developer tools of the browser show both.\n" +
+			`curl -i https://as.example/resume/"$COOKIE" -H "Cookie: $COOKIES" -H 'Sec-Fetch-Site: same-origin'`},
 		"another page": {again, tokens + "# Open what this prints in the same window, sign in as alice if you are asked, and approve:\n" +
 			`echo 'https://as.example/authorize?id_token_hint='"$ACCESS_TOKEN"` + "\n# Or send it by curl. COOKIES is the header Cookie of that window:\n" +
 			`curl -i 'https://as.example/authorize?id_token_hint='"$ACCESS_TOKEN" -H "Cookie: $COOKIES" -H 'Sec-Fetch-Site: none'`},
