@@ -162,15 +162,22 @@ func registration(form url.Values, offers []string, every bool) provider.Registr
 		AccessTokenFormat: form.Get("access_token_format"), Algorithm: form.Get("algorithm"), UserInfoAlgorithm: form.Get("userinfo_algorithm"), Pairwise: form.Has("pairwise"),
 		PostLogoutURIs: lines(form.Get("post_logout_redirect_uris")), BackchannelURI: strings.TrimSpace(form.Get("backchannel_logout_uri")),
 	}
-	unchosen := func(scope string) bool { return !slices.Contains(said.Scopes, scope) }
+	said.Scopes = chosenScopes(said.Scopes, offers, every)
+	return said
+}
+
+// chosenScopes returns the scopes of a form as the provider reads them: none for every scope
+// that is offered, and unnamed if none is chosen.
+func chosenScopes(chosen, offers []string, every bool) []string {
+	unchosen := func(scope string) bool { return !slices.Contains(chosen, scope) }
 	switch {
 	case len(offers) == 0:
-	case len(said.Scopes) == 0:
-		said.Scopes = []string{unnamed}
-	case every && len(said.Scopes) == len(offers) && !slices.ContainsFunc(offers, unchosen):
-		said.Scopes = nil
+	case len(chosen) == 0:
+		return []string{unnamed}
+	case every && len(chosen) == len(offers) && !slices.ContainsFunc(offers, unchosen):
+		return nil
 	}
-	return said
+	return chosen
 }
 
 // seconds reads a lifetime in seconds. It returns 0 for an empty text, which leaves

@@ -172,15 +172,7 @@ func (s *server) changeResource(w http.ResponseWriter, r *http.Request) error {
 func (s *server) resourceIn(form url.Values) provider.ResourceRegistration {
 	said := provider.ResourceRegistration{URI: strings.TrimSpace(form.Get("uri")), Name: strings.TrimSpace(form.Get("name")), Scopes: unique(form["scopes"]),
 		TokenFormat: form.Get("token_format"), Algorithm: form.Get("algorithm"), Lifetime: seconds(form.Get("access_token_lifetime")), Introspectors: lines(form.Get("introspectors"))}
-	offers := s.provider.ResourceScopes()
-	unchosen := func(scope string) bool { return !slices.Contains(said.Scopes, scope) }
-	switch {
-	case len(offers) == 0:
-	case len(said.Scopes) == 0:
-		said.Scopes = []string{unnamed}
-	case len(said.Scopes) == len(offers) && !slices.ContainsFunc(offers, unchosen):
-		said.Scopes = nil
-	}
+	said.Scopes = chosenScopes(said.Scopes, s.provider.ResourceScopes(), true)
 	return said
 }
 

@@ -36,11 +36,14 @@ func (p *Resources) Requested(ctx context.Context, a storage.Application, values
 	if len(values) > maxRequested {
 		return Audience{}, invalidTarget("The request has more than %d parameters resource.", maxRequested)
 	}
+	audience := p.audience()
+	if len(values) == 0 {
+		return audience.orServer(), nil
+	}
 	known, err := p.all(ctx)
 	if err != nil {
 		return Audience{}, err
 	}
-	audience := p.audience()
 	for _, value := range values {
 		if wrong := indicator.Check(value); wrong != "" {
 			return Audience{}, invalidTarget("The value of resource %s.", wrong)
@@ -79,13 +82,13 @@ func (p *Resources) Granted(ctx context.Context, stored string) (Audience, error
 }
 
 func (p *Resources) audience() Audience {
-	return Audience{rules: p.rules, self: storage.Resource{Key: indicator.Normal(p.config.Server), URI: p.config.Server}}
+	return Audience{rules: p.rules, self: p.self}
 }
 
 // resource returns a known resource, or the server itself.
 func (p *Resources) resource(known []storage.Resource, uri string) (storage.Resource, bool) {
-	if self := p.audience().self; self.Key == indicator.Normal(uri) {
-		return self, true
+	if p.self.Key == indicator.Normal(uri) {
+		return p.self, true
 	}
 	return find(known, uri)
 }

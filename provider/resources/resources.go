@@ -28,13 +28,15 @@ type Resources struct {
 	rules      *policy.Rules
 	store      *storage.Store
 	keys       *keys.Ring
+	self       storage.Resource // the server itself
 	configured []storage.Resource
 	stored     *copies.Copies[[]storage.Resource]
 }
 
 // New makes the component. It returns an Invalid for a mistake in a configured resource.
 func New(config Config, rules *policy.Rules, store *storage.Store, ring *keys.Ring, changes *copies.Changes) (*Resources, error) {
-	p := &Resources{config: config, rules: rules, store: store, keys: ring, stored: copies.New(1, changes, resourcesChanged)}
+	p := &Resources{config: config, rules: rules, store: store, keys: ring, self: storage.Resource{Key: indicator.Normal(config.Server), URI: config.Server},
+		stored: copies.New(1, changes, resourcesChanged)}
 	for i, r := range config.Configured {
 		err := Check(r, rules, config.Server, config.Configured[:i]).Err()
 		if err != nil {

@@ -91,11 +91,10 @@ func (p *Tokens) LiveToken(ctx context.Context, text string) (Found, error) {
 		return token, errUnusable
 	}
 	token.audience, err = p.apis.Granted(ctx, token.Resource)
-	if err != nil {
+	if err != nil || token.Resource == "" { // the server itself has every scope
 		return token, err
 	}
-	// The scopes are limited to those that the resources have now. The server itself has
-	// every scope.
+	// The scopes are limited to those that the resources have now.
 	token.Scope = strings.Join(token.audience.Scopes(strings.Fields(token.Scope)), " ")
 	switch {
 	case token.audience.Empty():
@@ -173,10 +172,14 @@ func (p *Tokens) introspectionCaller(ctx context.Context, r *http.Request) (intr
 	return caller, nil
 }
 
-// introspector returns what an application may introspect.
+// introspector returns what an application may introspect. With the permission to introspect
+// an administrator is responsible for it, as for an introspector of a resource.
 func (p *Tokens) introspector(ctx context.Context, a storage.Application) (introspector, error) {
+	if a.MayIntrospect {
+		return introspector{a.ClientID, true, true}, nil
+	}
 	serves, err := p.apis.Introspects(ctx, a)
-	return introspector{a.ClientID, a.MayIntrospect, serves}, err
+	return introspector{a.ClientID, false, serves}, err
 }
 
 const mayNotIntrospect = "This application may not introspect tokens: an administrator can allow it, on the page of the application or of a resource."
