@@ -46,6 +46,9 @@ type Config struct {
 	ScopesByAdministrator []string
 	PersonQuota           policy.Quota // for all applications of one person together
 	OpenQuota             policy.Quota // for all applications together for which nobody is responsible
+	Open                  clients.OpenConfig
+	// The longest lifetimes of the tokens of these applications.
+	OpenAccessTokenLifetime, OpenRefreshTokenLifetime time.Duration
 
 	// PKCEOptional permits a confidential application to omit PKCE, if an administrator is
 	// responsible for it. It is for deployments with clients that predate RFC 7636.
@@ -108,6 +111,7 @@ func (c Config) rules() *policy.Rules {
 		AccessTokenMax: c.AccessTokenMax, JWTAccessTokenMax: c.JWTAccessTokenMax,
 		GrantsByAdministrator: c.GrantsByAdministrator, ScopesByAdministrator: c.ScopesByAdministrator,
 		PersonQuota: c.PersonQuota, OpenQuota: c.OpenQuota,
+		OpenAccessTokenLifetime: c.OpenAccessTokenLifetime, OpenRefreshTokenLifetime: c.OpenRefreshTokenLifetime,
 	})
 }
 
@@ -119,7 +123,7 @@ func (c Config) people() people.Config {
 // clients returns the settings of package clients. They contain a key that is derived from
 // the server key, and not the server key itself.
 func (c Config) clients(sampleSecret string) clients.Config {
-	return clients.Config{OpenID: c.OpenID, StrictURIs: c.RPLogout.StrictURIs, Redirects: c.redirects(), SampleSecret: sampleSecret}
+	return clients.Config{OpenID: c.OpenID, StrictURIs: c.RPLogout.StrictURIs, Redirects: c.redirects(), Open: c.Open, SampleSecret: sampleSecret}
 }
 
 // resources returns the settings of package resources.
@@ -147,7 +151,7 @@ func (c Config) logout() logout.Config {
 
 // authorize returns the settings of package authorize.
 func (c Config) authorize() authorize.Config {
-	return authorize.Config{Issuer: c.Issuer, OpenID: c.OpenID, AlwaysAsk: c.AlwaysAsk, PKCEOptional: c.PKCEOptional, CodeLifetime: c.CodeLifetime, Redirects: c.redirects()}
+	return authorize.Config{Issuer: c.Issuer, OpenID: c.OpenID, AlwaysAsk: c.AlwaysAsk, PKCEOptional: c.PKCEOptional, CodeLifetime: c.CodeLifetime}
 }
 
 // keys returns the settings of package keys.

@@ -103,7 +103,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	store.OnChange(p.changed)
 	p.fosite = framework.New(config.CodeLifetime, config.AccessTokenLifetime, p.Clients, p.rules)
 	p.Authorizations = authorize.New(config.authorize(), p.rules, store, p.Clients, p.Tokens, p.Resources, p.sealers.tickets, p.fosite)
-	p.Grants = grant.New(grant.Config{RefreshGrace: config.RefreshGrace, KeepRefreshTokens: config.KeepRefreshTokens}, p.rules, store, p.limits, p.People, p.Tokens, p.Resources, p.fosite, log)
+	p.Grants = grant.New(grant.Config{RefreshGrace: config.RefreshGrace, KeepRefreshTokens: config.KeepRefreshTokens}, p.rules, store, p.limits, p.People, p.Clients, p.Tokens, p.Resources, p.fosite, log)
 	return p, nil
 }
 
@@ -188,14 +188,26 @@ func (p *Provider) Run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
+			final, stop := context.WithTimeout(context.WithoutCancel(ctx), readyPatience)
+			p.storeUses(final)
+			stop()
 			return
 		case <-sweep:
 			p.sweep(ctx)
 		case <-copies.C:
 			p.Clients.DropCopies()
+			p.storeUses(ctx)
 			p.Tokens.DropCopies()
 			p.changes.Drop()
 		}
+	}
+}
+
+// storeUses stores when applications were last used.
+func (p *Provider) storeUses(ctx context.Context) {
+	err := p.Clients.StoreUses(ctx)
+	if err != nil && ctx.Err() == nil {
+		p.log.Warn("the times of the last use of applications could not be stored; they are stored later", "error", err)
 	}
 }
 
@@ -243,6 +255,9 @@ func (p *Provider) sweep(ctx context.Context) {
 		var n int64
 		if err == nil {
 			n, err = p.store.Sweep(ctx, at, batch)
+		}
+		if err == nil {
+			_, err = p.Clients.EndUnused(ctx, batch)
 		}
 		if err == nil {
 			err = p.store.SweepDeletedApplications(ctx, deletedBatch*batch)

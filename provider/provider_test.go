@@ -47,7 +47,8 @@ type fixture struct {
 func testConfig() Config {
 	return Config{
 		Issuer: "https://auth.example/o", ServerKey: bytes.Repeat([]byte{7}, 32),
-		Scopes:       []policy.Scope{{Name: "read", Description: "Read"}, {Name: "write", Description: "Write"}, {Name: "groups", Description: "Groups"}, {Name: "introspection", Description: "Introspect"}},
+		Scopes:                  []policy.Scope{{Name: "read", Description: "Read"}, {Name: "write", Description: "Write"}, {Name: "groups", Description: "Groups"}, {Name: "introspection", Description: "Introspect"}},
+		OpenAccessTokenLifetime: time.Hour, OpenRefreshTokenLifetime: 30 * 24 * time.Hour,
 		CodeLifetime: time.Minute, AccessTokenLifetime: 10 * time.Hour, AccessTokenMax: 365 * 24 * time.Hour, JWTAccessTokenMax: 365 * 24 * time.Hour,
 		RefreshTokenLifetime: 30 * 24 * time.Hour, RefreshTokenMaxLifetime: 365 * 24 * time.Hour,
 		SessionLifetime: 14 * 24 * time.Hour, SessionIdle: 24 * time.Hour,

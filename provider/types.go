@@ -51,6 +51,8 @@ type (
 	Allowance = policy.Allowance
 	// Quota limits what the applications of one responsible party may have together.
 	Quota = policy.Quota
+	// OpenConfig says which applications may come by themselves.
+	OpenConfig = clients.OpenConfig
 )
 
 // The values in the record of an application: client types, grant types, access token formats

@@ -35,7 +35,10 @@ type Application struct {
 	PostLogoutURIs       string  `db:"post_logout_redirect_uris"`
 	BackchannelURI       string  `db:"backchannel_logout_uri"`
 	AccessTokenFormat    string  `db:"access_token_format"`
-	Resources            string  `db:"resources"` // the URIs of the resources that its tokens may be for; empty: any
+	Resources            string  `db:"resources"`    // the URIs of the resources that its tokens may be for; empty: any
+	Origin               string  `db:"origin"`       // FromPage, FromCommand, FromRegistration or FromDocument; empty: unknown
+	Metadata             string  `db:"metadata"`     // JSON
+	LastUsedAt           int64   `db:"last_used_at"` // 0: never; see NoteUses
 	CreatedAt            int64   `db:"created_at"`
 	UpdatedAt            int64   `db:"updated_at"`
 	Version              int64   `db:"version"` // read, never written
@@ -52,10 +55,19 @@ const (
 	ByNobody   = "nobody"
 )
 
+// FromPage, FromCommand, FromRegistration and FromDocument say how an application came
+// here.
+const (
+	FromPage         = "page"         // a person registered it on a page
+	FromCommand      = "command"      // the operator registered it at the command line
+	FromRegistration = "registration" // it registered itself (RFC 7591)
+	FromDocument     = "document"     // its client id is the URL of its metadata document
+)
+
 const selectApplication = `SELECT a.id, a.client_id, a.name, a.owner_id, u.username AS owner, u.administrator AS owner_is_admin, u.active AS owner_is_active, a.responsible, a.client_type, a.grant_types, a.redirect_uris, a.scopes,
 	a.hash_client_secret, a.secret, a.old_secret, a.old_secret_expires_at, a.may_introspect, a.skip_consent, a.pkce_exempt,
 	a.access_token_lifetime, a.refresh_token_lifetime, a.algorithm, a.userinfo_algorithm, a.sector, a.post_logout_redirect_uris, a.backchannel_logout_uri,
-	a.access_token_format, a.resources, a.created_at, a.updated_at, a.version
+	a.access_token_format, a.resources, a.origin, a.metadata, a.last_used_at, a.created_at, a.updated_at, a.version
 	FROM applications a LEFT JOIN users u ON u.id = a.owner_id `
 
 // ErrFull means that the quota of the owner, or of applications without a responsible
@@ -75,12 +87,12 @@ func (s *Store) AddApplication(ctx context.Context, a Application, most int) err
 		_, err = t.exec(`INSERT INTO applications (id, client_id, name, owner_id, client_type, grant_types, redirect_uris, scopes,
 			hash_client_secret, secret, old_secret, old_secret_expires_at, may_introspect, skip_consent, pkce_exempt,
 			access_token_lifetime, refresh_token_lifetime, created_at, updated_at,
-			algorithm, userinfo_algorithm, sector, post_logout_redirect_uris, backchannel_logout_uri, access_token_format, responsible, resources)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27)`,
+			algorithm, userinfo_algorithm, sector, post_logout_redirect_uris, backchannel_logout_uri, access_token_format, responsible, resources, origin, metadata)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29)`,
 			a.ID, a.ClientID, a.Name, a.OwnerID, a.ClientType, a.GrantTypes, a.RedirectURIs, a.Scopes,
 			a.HashClientSecret, a.Secret, a.OldSecret, a.OldSecretExpiresAt, a.MayIntrospect, a.SkipConsent, a.PKCEExempt,
 			a.AccessTokenLifetime, a.RefreshTokenLifetime, a.CreatedAt, a.UpdatedAt,
-			a.Algorithm, a.UserInfoAlgorithm, a.Sector, a.PostLogoutURIs, a.BackchannelURI, a.AccessTokenFormat, a.Responsible, a.Resources)
+			a.Algorithm, a.UserInfoAlgorithm, a.Sector, a.PostLogoutURIs, a.BackchannelURI, a.AccessTokenFormat, a.Responsible, a.Resources, a.Origin, a.Metadata)
 		return err
 	})
 }

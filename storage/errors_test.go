@@ -62,6 +62,8 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"AddResource":              func(ctx context.Context) error { return s.AddResource(ctx, Resource{Key: "x"}, 10) },
 		"UpdateResource":           func(ctx context.Context) error { return s.UpdateResource(ctx, Resource{Key: "x"}) },
 		"DeleteResource":           func(ctx context.Context) error { return s.DeleteResource(ctx, "x") },
+		"NoteUses":                 func(ctx context.Context) error { return s.NoteUses(ctx, map[string]int64{"x": at}) },
+		"EndUnusedApplications":    func(ctx context.Context) error { return drop(s.EndUnusedApplications(ctx, at, at, 1)) },
 		"KeepConsent":              func(ctx context.Context) error { return s.KeepConsent(ctx, Consent{UserID: "x"}, "x") },
 		"KeepRefresh":              func(ctx context.Context) error { return s.KeepRefresh(ctx, "x", "x", at, at, at, pair[0]) },
 		"LongestSigned":            func(ctx context.Context) error { return drop(s.LongestSigned(ctx)) },

@@ -15,7 +15,6 @@ import (
 	"mandate/provider/clients"
 	"mandate/provider/framework"
 	"mandate/provider/policy"
-	"mandate/provider/redirect"
 	"mandate/provider/resources"
 	"mandate/provider/seal"
 	"mandate/provider/tokens"
@@ -29,7 +28,6 @@ type Config struct {
 	AlwaysAsk    bool // show the consent page even if the person approved the same request before
 	PKCEOptional bool // see Authorizations.mayOmitPKCE
 	CodeLifetime time.Duration
-	Redirects    redirect.Policy
 }
 
 // Authorizations makes the decisions of the authorization endpoint.

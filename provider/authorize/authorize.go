@@ -151,9 +151,9 @@ func (p *Authorizations) checkRedirectURI(a *Authorization) error {
 		a.parameters.Set("redirect_uri", registered[0])
 		return nil
 	}
-	if !p.config.Redirects.Match(sent, registered) {
+	if !p.clients.Redirects(a.Application).Match(sent, registered) {
 		e := oauth.Refuse("invalid_request", "The redirect URI of this request is not registered for the application.")
-		e.Mismatch = p.config.Redirects.Compare(sent, registered, oauth.Deref(a.Application.OwnerID))
+		e.Mismatch = p.clients.Redirects(a.Application).Compare(sent, registered, oauth.Deref(a.Application.OwnerID))
 		return e
 	}
 	a.RedirectURI, a.redirectSent = sent, true
@@ -259,6 +259,10 @@ func (p *Authorizations) newRequest(ctx context.Context, a *Authorization) error
 // Complete issues the authorization code. It returns the response that the browser carries
 // to the redirect URI (RFC 6749 §4.1.2).
 func (p *Authorizations) Complete(ctx context.Context, a *Authorization, s *storage.SignedIn) (redirect.Response, error) {
+	err := p.clients.Used(ctx, a.Application)
+	if err != nil {
+		return redirect.Response{}, err
+	}
 	for _, scope := range a.Scopes {
 		a.request.GrantScope(scope.Name)
 	}

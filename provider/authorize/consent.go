@@ -85,6 +85,9 @@ func (p *Authorizations) needsConsent(a *Authorization, consent storage.Consent)
 	case a.Application.ClientType == policy.Public:
 		// RFC 8252 §8.6: any program can use the client_id of a public client.
 		return true
+	case policy.CameByItself(a.Application):
+		// Nobody has checked what such an application says about itself.
+		return true
 	case a.Application.SkipConsent:
 		return slices.Contains(a.OpenID.prompt, "consent")
 	case p.config.AlwaysAsk, slices.Contains(a.OpenID.prompt, "consent"):

@@ -124,9 +124,10 @@ func checkSecret(found *oauth.Invalid, secret string) {
 
 // newApplication returns an application for which the actor is responsible.
 func newApplication(actor policy.Actor) storage.Application {
-	a := storage.Application{}
+	a := storage.Application{Origin: storage.FromCommand}
 	a.OwnerID, a.Responsible = actor.Takes()
 	if a.OwnerID != nil {
+		a.Origin = storage.FromPage
 		u := actor.Person()
 		a.Owner, a.OwnerAdministrator, a.OwnerActive = &u.Username, &u.Administrator, &u.Active
 	}
@@ -206,13 +207,13 @@ func (p *Clients) hashStored(ctx context.Context, applicationID, stored string) 
 	return p.storeSecret(ctx, applicationID, secret, strings.HasPrefix(stored, storedMade), true)
 }
 
-func (p *Clients) checkRedirectURIs(found *oauth.Invalid, r Registration) {
+func (p *Clients) checkRedirectURIs(found *oauth.Invalid, r Registration, was storage.Application) {
 	// RFC 6749 §3.1.2.2: a client that uses the redirection endpoint registers its
 	// redirect URI.
 	if len(r.RedirectURIs) == 0 && slices.Contains(r.GrantTypes, policy.GrantCode) {
 		found.Add("redirect_uris", "The authorization code grant needs at least one redirect URI.")
 	}
-	checkURIs(found, "redirect_uris", r.RedirectURIs, p.config.Redirects.Check)
+	checkURIs(found, "redirect_uris", r.RedirectURIs, p.Redirects(was).Check)
 }
 
 const maxURIs = 100 // of one kind, for one application

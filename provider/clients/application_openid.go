@@ -42,7 +42,7 @@ func (p *Clients) checkOpenID(found *oauth.Invalid, r Registration, was storage.
 		found.Add("pairwise", "Pairwise subjects are derived from the host of the redirect URIs, so all redirect URIs must have the same host.")
 	}
 	checkURIs(found, "post_logout_redirect_uris", r.PostLogoutURIs, func(uri string) string {
-		wrong := p.config.Redirects.Check(uri)
+		wrong := p.Redirects(was).Check(uri)
 		// OIDC RP-Logout §3.1
 		if wrong == "" && p.config.StrictURIs && r.ClientType == policy.Public && strings.HasPrefix(uri, "http://") {
 			wrong = "may begin with http:// only if the application is confidential"

@@ -27,6 +27,7 @@ type Config struct {
 	OpenID     bool
 	StrictURIs bool // post-logout redirect URIs with http:// are for confidential applications only
 	Redirects  redirect.Policy
+	Open       OpenConfig
 	// SampleSecret is the client secret of the sample API, the same on every node.
 	SampleSecret string
 }
@@ -45,6 +46,7 @@ type Clients struct {
 	secrets      seal.Sealer // encrypts client secrets that must stay readable
 	applications *copies.Copies[storage.Application]
 	proven       secretCache // correct secrets whose slow hash was computed
+	uses         uses
 }
 
 // New makes the component.

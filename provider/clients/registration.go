@@ -26,7 +26,7 @@ func (p *Clients) checkRegistration(found *oauth.Invalid, actor policy.Actor, r 
 	}
 	may := p.rules.AllowanceOf(was)
 	checkGrantTypes(found, r, was, may)
-	p.checkRedirectURIs(found, r)
+	p.checkRedirectURIs(found, r, was)
 	p.checkScopes(found, actor, r, was, may)
 	checkFormat(found, r.AccessTokenFormat)
 	p.checkOpenID(found, r, was)
@@ -167,6 +167,8 @@ func checkPrivileges(found *oauth.Invalid, actor policy.Actor, r Registration, w
 		{"pkce_exempt", r.PKCEExempt, was.PKCEExempt, "A public application has no secret, so it needs PKCE."},
 	} {
 		switch {
+		case of.field == "skip_consent" && of.said && policy.CameByItself(was):
+			found.Add(of.field, "This application came by itself, so people are always asked for their consent.")
 		case of.said != of.was && !actor.Administers():
 			found.Add(of.field, "Only an administrator may change this.")
 		case of.said && !of.was && !may.AdministratorRights:

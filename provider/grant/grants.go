@@ -13,6 +13,7 @@ import (
 	"github.com/ory/fosite"
 	"github.com/ory/fosite/handler/oauth2"
 
+	"mandate/provider/clients"
 	"mandate/provider/framework"
 	"mandate/provider/limits"
 	"mandate/provider/people"
@@ -35,6 +36,7 @@ type Grants struct {
 	store      *storage.Store
 	limits     *limits.Limits
 	people     *people.People
+	clients    *clients.Clients
 	tokens     *tokens.Tokens
 	apis       *resources.Resources
 	fosite     *fosite.Fosite
@@ -44,8 +46,8 @@ type Grants struct {
 }
 
 // New returns the component. It also sets the token endpoint's handlers of f.
-func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, people *people.People, t *tokens.Tokens, apis *resources.Resources, f *fosite.Fosite, log *slog.Logger) *Grants {
-	p := &Grants{config: config, rules: rules, store: store, limits: l, people: people, tokens: t, apis: apis, fosite: f, log: log}
+func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, people *people.People, c *clients.Clients, t *tokens.Tokens, apis *resources.Resources, f *fosite.Fosite, log *slog.Logger) *Grants {
+	p := &Grants{config: config, rules: rules, store: store, limits: l, people: people, clients: c, tokens: t, apis: apis, fosite: f, log: log}
 	helper := &oauth2.HandleHelper{AccessTokenStrategy: framework.TokenStrategy{}, AccessTokenStorage: accessTokens{p: p}, Config: framework.ConfigOf(f)}
 	framework.ConfigOf(f).TokenEndpointHandlers = fosite.TokenEndpointHandlers{
 		&codeGrant{p},

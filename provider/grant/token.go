@@ -44,6 +44,10 @@ func (p *Grants) Token(ctx context.Context, r *http.Request, address string) (*t
 	if err != nil {
 		return nil, by.Client, err
 	}
+	err = p.clients.Used(ctx, *by.Client)
+	if err != nil {
+		return nil, by.Client, err
+	}
 	response, err := p.fosite.NewAccessResponse(ctx, request)
 	if err != nil {
 		return nil, by.Client, framework.Failed(err)

@@ -34,6 +34,10 @@ type Settings struct {
 	ScopesByAdministrator []string
 	PersonQuota           Quota // for all applications of one person together
 	OpenQuota             Quota // for all applications together that registered themselves
+
+	// The longest lifetimes of the tokens of applications for which nobody is
+	// responsible.
+	OpenAccessTokenLifetime, OpenRefreshTokenLifetime time.Duration
 }
 
 // Rules decides what each application may do.

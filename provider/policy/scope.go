@@ -42,6 +42,16 @@ func (c *Rules) defaultScopesOf(allowed []string) []string {
 	return names
 }
 
+// openScopes returns the scopes of applications for which nobody is responsible: the
+// default scopes, and those with which OpenID Connect clients request an ID token and
+// refresh tokens. A person must approve them each time.
+func (c *Rules) openScopes(allowed []string) []string {
+	defaults := c.defaultScopesOf(allowed)
+	return slices.DeleteFunc(slices.Clone(allowed), func(name string) bool {
+		return !slices.Contains(defaults, name) && !(c.OpenID && (name == "openid" || name == OfflineAccess))
+	})
+}
+
 // ScopesWithoutLogin returns the scopes to grant to an application that acts without a login at
 // this server. They are all scopes of the parameter, without offline_access if OpenID
 // Connect is on, or the default scopes if the parameter is empty. If one scope is not

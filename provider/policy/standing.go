@@ -2,7 +2,6 @@ package policy
 
 import (
 	"strings"
-	"time"
 
 	"mandate/provider/oauth"
 	"mandate/storage"
@@ -51,6 +50,12 @@ func Suspended(a storage.Application) bool {
 	return a.Responsible == storage.ByOwner && !oauth.Deref(a.OwnerActive)
 }
 
+// CameByItself reports whether an application registered itself or has a metadata document.
+// What it says about itself was then checked by nobody, whoever is responsible for it now.
+func CameByItself(a storage.Application) bool {
+	return a.Origin == storage.FromRegistration || a.Origin == storage.FromDocument
+}
+
 // SuspendedText describes the refusal of a suspended application, to a client that has
 // authenticated and to a person whom it sends here.
 const SuspendedText = "This application is suspended: the account of its owner is disabled. An administrator can enable the account, or take the application over."
@@ -78,10 +83,6 @@ type Quota struct {
 	TokensPerMinute int // token responses, counted by each node
 	LiveTokens      int // access and refresh tokens that are stored and have not expired
 }
-
-// openAccessMax is the longest lifetime, in seconds, of the access tokens of
-// applications for which nobody is responsible.
-const openAccessMax = int64(time.Hour / time.Second)
 
 // Allowance returns what a standing allows.
 func (c *Rules) Allowance(s Standing) Allowance {
@@ -112,8 +113,9 @@ func (c *Rules) allowance(s Standing) Allowance {
 	default:
 		server.PublicOnly = true
 		server.Grants = []string{GrantCode}
-		server.Scopes = oauth.Without(c.defaultScopesOf(server.Scopes), c.ScopesByAdministrator...)
-		server.AccessMax, server.JWTMax = min(server.AccessMax, openAccessMax), min(server.JWTMax, openAccessMax)
+		server.Scopes = oauth.Without(c.openScopes(server.Scopes), c.ScopesByAdministrator...)
+		server.AccessMax, server.JWTMax = min(server.AccessMax, oauth.Seconds(c.OpenAccessTokenLifetime)), min(server.JWTMax, oauth.Seconds(c.OpenAccessTokenLifetime))
+		server.RefreshMax = min(server.RefreshMax, oauth.Seconds(c.OpenRefreshTokenLifetime))
 		server.Quota = c.OpenQuota
 	}
 	return server
@@ -131,7 +133,7 @@ func (c *Rules) Effective(a storage.Application) storage.Application {
 	if may.PublicOnly && a.ClientType != Public {
 		a.GrantTypes = ""
 	}
-	a.MayIntrospect, a.SkipConsent, a.PKCEExempt = a.MayIntrospect && may.AdministratorRights, a.SkipConsent && may.AdministratorRights, a.PKCEExempt && may.AdministratorRights
+	a.MayIntrospect, a.SkipConsent, a.PKCEExempt = a.MayIntrospect && may.AdministratorRights, a.SkipConsent && may.AdministratorRights && !CameByItself(a), a.PKCEExempt && may.AdministratorRights
 	if !may.OwnLifetime {
 		a.AccessTokenLifetime, a.RefreshTokenLifetime = 0, 0
 	}

@@ -48,6 +48,7 @@ func settings() Settings {
 		Scopes:              []Scope{{Name: "read", Description: "Read"}, {Name: "write", Description: "Write"}, {Name: "groups", Description: "Groups"}, {Name: "introspection", Description: "Introspect"}},
 		AccessTokenLifetime: 10 * time.Hour, AccessTokenMax: 365 * 24 * time.Hour, JWTAccessTokenMax: 365 * 24 * time.Hour,
 		RefreshTokenLifetime: 30 * 24 * time.Hour, RefreshTokenMaxLifetime: 365 * 24 * time.Hour,
+		OpenAccessTokenLifetime: time.Hour, OpenRefreshTokenLifetime: 20 * 24 * time.Hour,
 	}
 }
 
@@ -70,13 +71,28 @@ func TestAllowance(t *testing.T) {
 		StandingPerson: {Grants: []string{GrantCode, GrantClient}, Scopes: []string{"read", "write"},
 			AccessMax: 2 * 3600, JWTMax: 5400, RefreshMax: month, OwnLifetime: true, Quota: c.PersonQuota},
 		StandingOpen: {Grants: []string{GrantCode}, PublicOnly: true, Scopes: []string{"read"},
-			AccessMax: 3600, JWTMax: 3600, RefreshMax: month, Quota: c.OpenQuota},
+			AccessMax: 3600, JWTMax: 3600, RefreshMax: 20 * 24 * 3600, Quota: c.OpenQuota},
 		"unheard of": {Grants: []string{GrantCode}, PublicOnly: true, Scopes: []string{"read"},
-			AccessMax: 3600, JWTMax: 3600, RefreshMax: month, Quota: c.OpenQuota},
+			AccessMax: 3600, JWTMax: 3600, RefreshMax: 20 * 24 * 3600, Quota: c.OpenQuota},
 	} {
 		if d := cmp.Diff(want, New(c).Allowance(standing)); d != "" {
 			t.Error(standing, d)
 		}
+	}
+	// OpenID Connect clients request openid and offline_access, which are never default scopes.
+	openID := c
+	openID.OpenID, openID.Scopes = true, append(openID.Scopes, Scope{Name: "openid"}, Scope{Name: "offline_access"})
+	if d := cmp.Diff([]string{"read", "openid", "offline_access"}, New(openID).Allowance(StandingOpen).Scopes); d != "" {
+		t.Error(d)
+	}
+	openID.ScopesByAdministrator = append(openID.ScopesByAdministrator, "openid")
+	if d := cmp.Diff([]string{"read", "offline_access"}, New(openID).Allowance(StandingOpen).Scopes); d != "" {
+		t.Error(d)
+	}
+	// The server's own lifetimes are limits too.
+	c.OpenAccessTokenLifetime, c.OpenRefreshTokenLifetime = time.Hour*1000, time.Hour*24*1000
+	if got := New(c).Allowance(StandingOpen); got.AccessMax != 2*3600 || got.JWTMax != 5400 || got.RefreshMax != month {
+		t.Error(got.AccessMax, got.JWTMax, got.RefreshMax)
 	}
 	// A maximum below the server's own lifetime has no effect.
 	c.AccessTokenMax, c.JWTAccessTokenMax = time.Second, time.Second
@@ -103,13 +119,21 @@ func TestEffectiveRights(t *testing.T) {
 		access int64
 		scopes string
 	}{
-		"administrator":      {everything(owned(storage.ByOwner, true, true)), "authorization_code client_credentials password", true, 3 * 3600, "read write groups introspection"},
+		"administrator": {everything(owned(storage.ByOwner, true, true)), "authorization_code client_credentials password", true, 3 * 3600, "read write groups introspection"},
+		"came by itself": {func() storage.Application {
+			a := everything(owned(storage.ByOwner, true, true))
+			a.Origin = storage.FromRegistration
+			return a
+		}(), "authorization_code client_credentials password", true, 3 * 3600, "read write groups introspection"},
 		"person":             {everything(owned(storage.ByOwner, true, false)), "authorization_code client_credentials", false, 2 * 3600, "read write"},
 		"open":               {public, "authorization_code", false, 3600, "read"},
 		"open, confidential": {nobodys, "", false, 3600, "read"},
 	} {
 		got := New(c).Effective(test.app)
-		for _, flag := range []bool{got.MayIntrospect, got.SkipConsent, got.PKCEExempt} {
+		if got.SkipConsent != (test.flags && name != "came by itself") {
+			t.Errorf("%s: skips consent: %t", name, got.SkipConsent)
+		}
+		for _, flag := range []bool{got.MayIntrospect, got.PKCEExempt} {
 			if flag != test.flags {
 				t.Errorf("%s: a privilege is %t", name, flag)
 			}

@@ -15,6 +15,9 @@ type Policy struct {
 	// Schemes lists the allowed schemes. If it is empty, the allowed schemes are https,
 	// http to the same computer, and private-use schemes with a dot.
 	Schemes []string
+	// PrivateSchemes lists private-use schemes without a dot that are allowed too, if
+	// Schemes allows them.
+	PrivateSchemes []string
 	// LocalhostLoopback lets the port of http://localhost vary, as the port of
 	// 127.0.0.1 may. It is for native clients that cannot use the IP literal.
 	LocalhostLoopback bool
@@ -90,6 +93,11 @@ func (p Policy) checkRedirectScheme(raw string, u *url.URL) string {
 		// RFC 9700 §2.6: no http, except to a program on the same computer.
 		if !IsLoopback(u.Hostname()) || u.Opaque != "" {
 			return "must use https: http is only for 127.0.0.1, [::1] and localhost"
+		}
+	case slices.Contains(p.PrivateSchemes, u.Scheme):
+		// Such a scheme is used with a host, as in cursor://server/path.
+		if u.Opaque != "" || u.Host == "" && !strings.HasPrefix(u.Path, "/") {
+			return "must be written as " + u.Scheme + "://name/path or " + u.Scheme + ":/path"
 		}
 	case strings.Contains(u.Scheme, "."):
 		// RFC 8252 §7.1: a private-use scheme is a domain name in reverse order.

@@ -33,6 +33,7 @@ func (l *loader) check() {
 	l.checkRefresh()
 	l.checkRedirectSchemes()
 	l.checkByAdministrator()
+	l.checkOpenClients()
 	l.checkOpenID()
 	l.checkIntrospection()
 	l.checkSigned()

@@ -118,7 +118,23 @@ type Provider struct {
 	PersonMaxTokensPerMinute int `key:"PERSON_MAX_TOKENS_PER_MINUTE" default:"600" min:"0" max:"1000000"`
 	// PersonMaxLiveTokens is the largest number of stored tokens that have not expired, of all applications of one person who is not an administrator. 0 means no limit.
 	PersonMaxLiveTokens int `key:"PERSON_MAX_LIVE_TOKENS" default:"100000" min:"0" max:"1000000000"`
-	// OpenMaxApplications is the largest number of applications that registered themselves (dynamic registration). 0 means no limit.
+	// OpenClients says which applications may come that nobody registered: `documents` are those whose client id is the URL of a metadata document (Client ID Metadata Documents), `registration` are those that register themselves (RFC 7591). Nobody is responsible for such an application, and a person is asked each time before it gets a code. If the list is empty, nobody may come.
+	OpenClients []string `key:"OPEN_CLIENTS" default:"[]"`
+	// OpenHosts lists the hosts to which an application of `OPEN_CLIENTS` may belong: the host of its client id and of its `https` redirect URIs. `claude.ai` is that host, `*.example.com` is each host below `example.com`. If it is empty, every host is allowed.
+	OpenHosts []string `key:"OPEN_HOSTS" default:"[]"`
+	// OpenRedirectURISchemes lists private-use schemes without a dot that applications of `OPEN_CLIENTS` may have in their redirect URIs (against RFC 8252 §7.1). Common programs have them. They apply only if `ALLOWED_REDIRECT_URI_SCHEMES` is empty or lists them.
+	OpenRedirectURISchemes []string `key:"OPEN_REDIRECT_URI_SCHEMES" default:"[cursor, vscode, vscode-insiders]"`
+	// OpenLocalhostLoopback does for applications of `OPEN_CLIENTS` what `ALLOW_LOCALHOST_LOOPBACK` does for all: the port of `http://localhost` may vary. Common command line programs need it.
+	OpenLocalhostLoopback bool `key:"OPEN_LOCALHOST_LOOPBACK" default:"true"`
+	// OpenAccessTokenExpire is the longest lifetime in seconds of access tokens of applications for which nobody is responsible. It has no effect above `ACCESS_TOKEN_EXPIRE_SECONDS`, or above `JWT_ACCESS_TOKEN_EXPIRE_SECONDS` for tokens that are JWTs.
+	OpenAccessTokenExpire time.Duration `key:"OPEN_ACCESS_TOKEN_EXPIRE_SECONDS" default:"3600" min:"1" max:"31536000"`
+	// OpenRefreshTokenExpire is the longest number of seconds for which a refresh token of such an application may stay unused. It has no effect above `REFRESH_TOKEN_EXPIRE_SECONDS`.
+	OpenRefreshTokenExpire time.Duration `key:"OPEN_REFRESH_TOKEN_EXPIRE_SECONDS" default:"2592000" min:"1" max:"315360000"`
+	// OpenNeverUsedExpire is the number of seconds after which an application that registered itself is deleted if nobody has ever approved it.
+	OpenNeverUsedExpire time.Duration `key:"OPEN_NEVER_USED_EXPIRE_SECONDS" default:"86400" min:"60" max:"315360000"`
+	// OpenUnusedExpire is the number of seconds after which an application of `OPEN_CLIENTS` is deleted, with its tokens, if it got no code and no token in that time.
+	OpenUnusedExpire time.Duration `key:"OPEN_UNUSED_EXPIRE_SECONDS" default:"7776000" min:"3600" max:"315360000"`
+	// OpenMaxApplications is the largest number of applications for which nobody is responsible. 0 means no limit.
 	OpenMaxApplications int `key:"OPEN_MAX_APPLICATIONS" default:"10000" min:"0" max:"1000000"`
 	// OpenMaxApprovals is the largest number of live approvals of all applications together that registered themselves. 0 means no limit.
 	OpenMaxApprovals int `key:"OPEN_MAX_APPROVALS" default:"100000" min:"0" max:"1000000000"`

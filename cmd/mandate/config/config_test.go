@@ -73,6 +73,8 @@ func TestConfigDefaults(t *testing.T) {
 			AdministratorAccessTokenMax: 365 * 24 * time.Hour, AdministratorJWTAccessTokenMax: 24 * time.Hour, GrantsByAdministrator: []string{}, ScopesByAdministrator: []string{},
 			PersonMaxApplications: 50, PersonMaxSessions: 100, PersonMaxApprovals: 10_000, PersonMaxTokensPerMinute: 600, PersonMaxLiveTokens: 100_000,
 			OpenMaxApplications: 10_000, OpenMaxApprovals: 100_000, OpenMaxTokensPerMinute: 6000, OpenMaxLiveTokens: 1_000_000,
+			OpenClients: []string{}, OpenHosts: []string{}, OpenRedirectURISchemes: []string{"cursor", "vscode", "vscode-insiders"}, OpenLocalhostLoopback: true,
+			OpenAccessTokenExpire: time.Hour, OpenRefreshTokenExpire: 30 * 24 * time.Hour, OpenNeverUsedExpire: 24 * time.Hour, OpenUnusedExpire: 90 * 24 * time.Hour,
 			RefreshTokenReuseProtection: true, RotateRefreshToken: true, PKCERequired: true,
 			RequestApprovalPrompt: "auto", AllowedRedirectURISchemes: []string{}, ClearExpiredTokensBatchSize: 1000,
 			IDTokenExpire: time.Hour, OIDCInactiveKeys: []string{}, OIDCJWKSMaxAge: time.Hour, OIDCKeyRotation: 90 * 24 * time.Hour,
@@ -317,6 +319,7 @@ func TestConfigEachKey(t *testing.T) {
 		"LOG_LEVEL": "warn", "LOG_FORMAT": "json", "REQUEST_APPROVAL_PROMPT": "force", "READ_SCOPE": "r", "WRITE_SCOPE": "w", "DEFAULT_SCOPES": "read",
 		"ALLOWED_REDIRECT_URI_SCHEMES": "https", "GRANTS_BY_ADMINISTRATOR": "password", "SCOPES_BY_ADMINISTRATOR": "write", "SESSION_COOKIE_AGE": "999999", "SESSION_IDLE_SECONDS": "61", "REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS": "9999999",
 		"ACCESS_TOKEN_EXPIRE_SECONDS": "7200", "RESOURCE_SERVER_AUDIENCE": "https://api.example",
+		"OPEN_CLIENTS": "documents", "OPEN_HOSTS": "claude.ai", "OPEN_NEVER_USED_EXPIRE_SECONDS": "60", "OPEN_UNUSED_EXPIRE_SECONDS": "3600",
 		"PASSWORD_HASH_MEMORY_KIB": "20000", "PASSWORD_HASH_ITERATIONS": "3", "MAX_STALENESS_SECONDS": "3",
 		"OIDC_RSA_PRIVATE_KEY": newRSAKey(t), "OIDC_RSA_PRIVATE_KEYS_INACTIVE": newRSAKey(t) + newRSAKey(t),
 	}

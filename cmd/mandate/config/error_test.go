@@ -173,6 +173,10 @@ func TestConfigErrors(t *testing.T) {
 		{p + "READ_SCOPE: a b\n", pat + "READ_SCOPE: is not a scope name; use printable ASCII without spaces, \" and \\ (RFC 6749 §3.3)"},
 		{"SAMPLE_API: true\n" + p + "READ_SCOPE: r\n", "mandate.yaml:3: OAUTH2_PROVIDER.READ_SCOPE: SAMPLE_API needs the scope of READ_SCOPE, which is not in SCOPES; add it there or set another one"},
 		{p + "ALLOWED_REDIRECT_URI_SCHEMES:\n    - https\n    - javascript\n", "mandate.yaml:4: OAUTH2_PROVIDER.ALLOWED_REDIRECT_URI_SCHEMES[1]: must be https, http or a private-use scheme with a dot such as com.example.app, in lower case (RFC 8252 §7.1)"},
+		{p + "OPEN_CLIENTS: [documents, everybody]\n", pat + "OPEN_CLIENTS[1]: must be documents or registration"},
+		{p + "OPEN_HOSTS: [claude.ai, 'https://claude.ai']\n", pat + "OPEN_HOSTS[1]: must be a host such as claude.ai or *.example.com, in lower case and without a port"},
+		{p + "OPEN_HOSTS: ['*']\n", pat + "OPEN_HOSTS[0]: must be a host such as claude.ai or *.example.com, in lower case and without a port"},
+		{p + "OPEN_REDIRECT_URI_SCHEMES: [cursor, javascript]\n", pat + "OPEN_REDIRECT_URI_SCHEMES[1]: must be the private-use scheme of an application, without a dot and in lower case, such as cursor"},
 
 		// The resource server.
 		{p + "RESOURCE_SERVER_INTROSPECTION_URL: https://a/o/introspect/\n", pat + "RESOURCE_SERVER_INTROSPECTION_URL: needs RESOURCE_SERVER_AUTH_TOKEN or RESOURCE_SERVER_INTROSPECTION_CREDENTIALS to authenticate with (RFC 7662 §2.1); set one"},

@@ -1,0 +1,50 @@
+package config
+
+import (
+	"net"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// The values of OPEN_CLIENTS.
+const (
+	OpenDocuments    = "documents"
+	OpenRegistration = "registration"
+)
+
+var (
+	hostName  = regexp.MustCompile(`^(\*\.)?[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
+	anyScheme = regexp.MustCompile(`^[a-z][a-z0-9+-]*$`)
+)
+
+// noApplication lists schemes without a dot that belong to a browser or to a protocol, and not
+// to an application.
+var noApplication = []string{"about", "blob", "chrome", "data", "file", "filesystem", "ftp", "http", "https", "intent", "javascript", "mailto", "resource", "sms", "tel", "vbscript", "view-source", "ws", "wss"}
+
+// checkOpenClients checks who may come without a registration by a person.
+func (l *loader) checkOpenClients() {
+	const clients, hosts, schemes = providerBlock + "OPEN_CLIENTS", providerBlock + "OPEN_HOSTS", providerBlock + "OPEN_REDIRECT_URI_SCHEMES"
+	p := l.c.Provider
+	if l.ok(clients) {
+		for i, one := range p.OpenClients {
+			if one != OpenDocuments && one != OpenRegistration {
+				l.element(clients, i, "must be "+OpenDocuments+" or "+OpenRegistration)
+			}
+		}
+	}
+	if l.ok(hosts) {
+		for i, host := range p.OpenHosts {
+			if !hostName.MatchString(host) && net.ParseIP(host) == nil {
+				l.element(hosts, i, "must be a host such as claude.ai or *.example.com, in lower case and without a port")
+			}
+		}
+	}
+	if l.ok(schemes) {
+		for i, scheme := range p.OpenRedirectURISchemes {
+			if !anyScheme.MatchString(scheme) || slices.Contains(noApplication, scheme) || strings.Contains(scheme, "script") {
+				l.element(schemes, i, "must be the private-use scheme of an application, without a dot and in lower case, such as cursor")
+			}
+		}
+	}
+}

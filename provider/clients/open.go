@@ -1,0 +1,61 @@
+package clients
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"mandate/provider/policy"
+	"mandate/provider/redirect"
+	"mandate/storage"
+)
+
+// OpenConfig is what an operator decides about applications that come by themselves.
+type OpenConfig struct {
+	Documents    bool // the client id may be the URL of a metadata document
+	Registration bool // an application may register itself (RFC 7591)
+
+	// Hosts lists the hosts to which such an application may belong: "claude.ai" is that
+	// host, "*.example.com" each host below example.com. If it is empty, every host may.
+	Hosts []string
+	// Schemes lists private-use schemes without a dot that its redirect URIs may have.
+	Schemes []string
+	// FixedLocalhostPort requires the registered port of a redirect URI with the host
+	// localhost.
+	FixedLocalhostPort bool
+
+	NeverUsedLifetime time.Duration // after which an application that was never used is deleted
+	UnusedLifetime    time.Duration // after which an application is deleted that is not used any more
+}
+
+// Redirects returns the rules for the redirect URIs of an application.
+func (p *Clients) Redirects(a storage.Application) redirect.Policy {
+	if policy.CameByItself(a) {
+		return p.openRedirects()
+	}
+	return p.config.Redirects
+}
+
+// openRedirects returns the rules for the redirect URIs of applications that come by
+// themselves. RFC 8252 §8.3 prefers IP addresses to localhost, and its §7.1 wants a dot in
+// the scheme, but common native applications have neither. A person is always asked before
+// such an application gets a code.
+func (p *Clients) openRedirects() redirect.Policy {
+	rules := p.config.Redirects
+	rules.LocalhostLoopback = rules.LocalhostLoopback || !p.config.Open.FixedLocalhostPort
+	rules.PrivateSchemes = p.config.Open.Schemes
+	return rules
+}
+
+// allowsHost reports whether an application that comes by itself may belong to the host of
+// a URL. A port is not part of the comparison.
+func (c OpenConfig) allowsHost(of *url.URL) bool {
+	host := strings.ToLower(of.Hostname())
+	return len(c.Hosts) == 0 || slices.ContainsFunc(c.Hosts, func(allowed string) bool {
+		if parent, below := strings.CutPrefix(allowed, "*"); below {
+			return strings.HasSuffix(host, parent) && len(host) > len(parent)
+		}
+		return host == allowed
+	})
+}

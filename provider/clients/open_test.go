@@ -1,0 +1,73 @@
+package clients
+
+import (
+	"net/url"
+	"testing"
+
+	"mandate/provider/redirect"
+	"mandate/storage"
+)
+
+func TestHostsOfOpenClients(t *testing.T) {
+	listed := OpenConfig{Hosts: []string{"claude.ai", "*.example.com", "127.0.0.1"}}
+	for raw, want := range map[string]bool{
+		"https://claude.ai/x":           true,
+		"https://CLAUDE.ai:8443/x":      true,
+		"https://a.example.com/":        true,
+		"https://a.b.example.com/":      true,
+		"http://127.0.0.1:5000/":        true,
+		"https://example.com/":          false,
+		"https://.example.com/":         false,
+		"https://notexample.com/":       false,
+		"https://claude.ai.evil.test/":  false,
+		"https://xclaude.ai/":           false,
+		"https://claude.ai@evil.test/":  false,
+		"https://evil.test/claude.ai":   false,
+		"https://evil.test/#.claude.ai": false,
+		"https:///claude.ai":            false,
+	} {
+		u, err := url.Parse(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := listed.allowsHost(u); got != want {
+			t.Errorf("%s: %v, want %v", raw, got, want)
+		}
+		if !(OpenConfig{}).allowsHost(u) {
+			t.Errorf("%s is refused without a list", raw)
+		}
+	}
+}
+
+// RFC 8252 §7.1, §8.3: what common native applications need holds for those that come by
+// themselves, and for no other.
+func TestRedirectURIsOfOpenClients(t *testing.T) {
+	usual := Config{Open: OpenConfig{Schemes: []string{"cursor"}}}
+	fixed, strict := usual, usual
+	fixed.Open.FixedLocalhostPort = true
+	strict.Redirects.Schemes = []string{"https"}
+	for _, test := range []struct {
+		config                  Config
+		origin                  string
+		localhostVaries, cursor bool
+	}{
+		{usual, storage.FromRegistration, true, true},
+		{usual, storage.FromDocument, true, true},
+		{usual, storage.FromPage, false, false},
+		{usual, storage.FromCommand, false, false},
+		{usual, "", false, false},
+		{fixed, storage.FromDocument, false, true},
+		{strict, storage.FromDocument, true, false},
+	} {
+		var rules redirect.Policy = (&Clients{config: test.config}).Redirects(storage.Application{Origin: test.origin})
+		if got := rules.Match("http://localhost:51000/callback", []string{"http://localhost/callback"}); got != test.localhostVaries {
+			t.Errorf("%+v: the port of localhost varies: %v", test, got)
+		}
+		if wrong := rules.Check("cursor://anysphere.cursor-mcp/oauth/callback"); (wrong == "") != test.cursor {
+			t.Errorf("%+v: %s", test, wrong)
+		}
+		if rules.Check("javascript:alert(1)") == "" || rules.Check("other://name/path") == "" {
+			t.Errorf("%+v: another scheme is accepted", test)
+		}
+	}
+}

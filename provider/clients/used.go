@@ -1,0 +1,87 @@
+package clients
+
+import (
+	"context"
+	"sync"
+
+	"mandate/provider/oauth"
+	"mandate/storage"
+)
+
+const (
+	// useInterval is how old the stored time of the last use may be, in seconds, before a
+	// new one is stored.
+	useInterval = 600
+	maxUses     = 10_000 // that wait to be stored; about 100 bytes each
+	useBatch    = 500    // that one transaction stores
+)
+
+// uses holds when applications were used, until StoreUses stores it.
+type uses struct {
+	mu sync.Mutex
+	at map[string]int64
+}
+
+// Used notes that an application gets a code or a token. The first use is stored at once:
+// applications that nobody uses are deleted, and this one must not be among them. Later
+// uses are stored together by StoreUses, so that a token request has no write more.
+func (p *Clients) Used(ctx context.Context, a storage.Application) error {
+	now := oauth.Now()
+	if a.LastUsedAt == 0 {
+		return oauth.Stored(p.store.NoteUses(ctx, map[string]int64{a.ID: now}))
+	}
+	if now-a.LastUsedAt >= useInterval {
+		p.uses.add(a.ID, now)
+	}
+	return nil
+}
+
+func (u *uses) add(id string, at int64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.at == nil {
+		u.at = map[string]int64{}
+	}
+	if len(u.at) < maxUses || u.at[id] != 0 {
+		u.at[id] = max(u.at[id], at)
+	}
+}
+
+// take removes at most useBatch uses and returns them.
+func (u *uses) take() map[string]int64 {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	taken := map[string]int64{}
+	for id, at := range u.at {
+		if len(taken) == useBatch {
+			break
+		}
+		taken[id] = at
+		delete(u.at, id)
+	}
+	return taken
+}
+
+// StoreUses stores the uses that wait. After an error the next call stores them.
+func (p *Clients) StoreUses(ctx context.Context) error {
+	for {
+		taken := p.uses.take()
+		if len(taken) == 0 {
+			return nil
+		}
+		err := p.store.NoteUses(ctx, taken)
+		if err != nil {
+			for id, at := range taken {
+				p.uses.add(id, at)
+			}
+			return err
+		}
+	}
+}
+
+// EndUnused deletes at most limit applications for which nobody is responsible and that
+// nobody uses. It returns their number.
+func (p *Clients) EndUnused(ctx context.Context, limit int) (int64, error) {
+	now := oauth.Now()
+	return p.store.EndUnusedApplications(ctx, now-oauth.Seconds(p.config.Open.NeverUsedLifetime), now-oauth.Seconds(p.config.Open.UnusedLifetime), limit)
+}
