@@ -20,12 +20,13 @@ func TestStandingDocs(t *testing.T) {
 
 // marked is a configuration in which each setting that the table depends on has a value of its own.
 var marked = config.Config{Provider: config.Provider{
-	Scopes: config.Scopes{{Name: "default"}, {Name: "other"}, {Name: "kept"}, {Name: "introspection"}}, DefaultScopes: []string{"default", "kept"},
+	Scopes: config.Scopes{{Name: "default"}, {Name: "other"}, {Name: "kept"}, {Name: "openid"}, {Name: "offline_access"}, {Name: "introspection"}}, DefaultScopes: []string{"default", "kept"},
 	AccessTokenExpire: 7200 * time.Second, JWTAccessTokenExpire: 5400 * time.Second, RefreshTokenExpire: 11 * time.Second, RefreshTokenAbsoluteExpire: 12 * time.Second,
 	AdministratorAccessTokenMax: 8001 * time.Second, AdministratorJWTAccessTokenMax: 8002 * time.Second,
 	GrantsByAdministrator: []string{provider.GrantPassword}, ScopesByAdministrator: []string{"kept"},
 	PersonMaxApplications: 21, PersonMaxSessions: 22, PersonMaxApprovals: 23, PersonMaxTokensPerMinute: 24, PersonMaxLiveTokens: 25,
 	OpenMaxApplications: 31, OpenMaxApprovals: 32, OpenMaxTokensPerMinute: 33, OpenMaxLiveTokens: 34,
+	OpenID: true, OpenAccessTokenExpire: 1801 * time.Second, OpenRefreshTokenExpire: 10 * time.Second,
 }}
 
 // setting names the setting that has a number in the marked configuration.
@@ -44,9 +45,6 @@ func setting(t *testing.T, n int64) string {
 				return "`" + key + "`"
 			}
 		}
-	}
-	if n == 3600 {
-		return "3600"
 	}
 	t.Fatalf("no setting has the value %d", n)
 	return ""
@@ -83,7 +81,7 @@ func standingTable(t *testing.T) string {
 		return "`" + strings.Join(a.Grants, "`, `") + "`; public clients only"
 	})
 	row("scopes", func(a provider.Allowance) string {
-		text := map[string]string{"default other kept": "all", "default other": "all but `SCOPES_BY_ADMINISTRATOR` and `introspection`", "default": "`DEFAULT_SCOPES` but `SCOPES_BY_ADMINISTRATOR`"}[strings.Join(a.Scopes, " ")]
+		text := map[string]string{"default other kept openid offline_access": "all", "default other openid offline_access": "all but `SCOPES_BY_ADMINISTRATOR` and `introspection`", "default openid offline_access": "`DEFAULT_SCOPES`, `openid` and `offline_access` but `SCOPES_BY_ADMINISTRATOR`"}[strings.Join(a.Scopes, " ")]
 		if text == "" {
 			t.Fatal("no words for the scopes ", a.Scopes)
 		}
