@@ -25,11 +25,6 @@ type ProxyConfig struct {
 	// should not receive it.
 	PassAuthorization bool
 
-	// AllowPreflight forwards CORS preflight requests without a token if a rule covers
-	// the path and the requested method. Browsers send preflight requests without a
-	// token. By default, OPTIONS is a method like any other.
-	AllowPreflight bool
-
 	// WebSocketCheck is the interval at which the token of an open WebSocket is checked
 	// again. Zero means 10 seconds.
 	WebSocketCheck time.Duration
@@ -57,11 +52,12 @@ type ProxyConfig struct {
 // supports it, switch it off there, or write a rule for POST that requires the scopes
 // of all methods.
 type Proxy struct {
+	handler   http.Handler // serve, wrapped by the guard
 	routes    routes
 	forward   *httputil.ReverseProxy
 	upstream  *url.URL
 	keepAuth  bool
-	preflight bool
+	cors      bool // the guard sets the CORS headers
 	recheck   time.Duration
 	closing   context.Context
 	close     context.CancelFunc
@@ -88,7 +84,7 @@ func NewProxy(c ProxyConfig) (*Proxy, error) {
 	p := &Proxy{
 		upstream:  &copied,
 		keepAuth:  c.PassAuthorization,
-		preflight: c.AllowPreflight,
+		cors:      len(c.Guard.origins) > 0,
 		recheck:   cmp.Or(c.WebSocketCheck, DefaultCacheTTL),
 		log:       logger(c.Logger),
 		uncovered: newRequestLog(),
@@ -96,11 +92,12 @@ func NewProxy(c ProxyConfig) (*Proxy, error) {
 	p.closing, p.close = context.WithCancel(context.Background())
 	p.forward = &httputil.ReverseProxy{
 		Rewrite:        p.rewrite,
-		ModifyResponse: checkSwitch,
+		ModifyResponse: p.receive,
 		ErrorHandler:   p.unreachable,
 		Transport:      newUpstreamTransport(),
 		ErrorLog:       slog.NewLogLogger(p.log.Handler(), slog.LevelWarn),
 	}
+	p.handler = c.Guard.Wrap(http.HandlerFunc(p.serve))
 	for _, r := range c.Rules {
 		h := p.forwardTo(c.Guard, r)
 		if !r.Public {
@@ -129,7 +126,10 @@ func newUpstreamTransport() *http.Transport {
 }
 
 // ServeHTTP forwards the request if a rule covers it and the guard accepts its token.
-func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// What [Guard.Wrap] answers is never forwarded.
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.handler.ServeHTTP(w, r) }
+
+func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 	if !unambiguous(r.URL) {
 		writeDetail(w, http.StatusBadRequest, "The path is ambiguous.")
 		return
@@ -149,9 +149,6 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w = finalOnly{w}
 	}
 	h := p.routes.find(r.URL.Path, r.Method)
-	if p.preflight && isPreflight(r) && p.routes.find(r.URL.Path, r.Header.Get("Access-Control-Request-Method")) != nil {
-		h = p.forward
-	}
 	if h == nil {
 		p.uncovered.write(p.log, slog.LevelWarn, r, "no rule covers the request", "method", printable(r.Method), "path", printable(r.URL.Path))
 		writeDetail(w, http.StatusForbidden, "You do not have permission to perform this action: no rule of this server covers it.")
@@ -201,10 +198,15 @@ func (f finalOnly) WriteHeader(status int) {
 	}
 }
 
-// isPreflight reports whether a request is a CORS preflight request (Fetch standard):
-// OPTIONS with an origin and a requested method.
-func isPreflight(r *http.Request) bool {
-	return r.Method == http.MethodOptions && r.Header.Get("Origin") != "" && r.Header.Get("Access-Control-Request-Method") != ""
+// receive checks and changes a response of the upstream.
+func (p *Proxy) receive(r *http.Response) error {
+	// A browser refuses a response in which the API and the guard both allow an origin.
+	for name := range r.Header {
+		if p.cors && strings.HasPrefix(name, "Access-Control-") {
+			delete(r.Header, name)
+		}
+	}
+	return checkSwitch(r)
 }
 
 // rewrite turns the incoming request into the request to the upstream.

@@ -321,34 +321,6 @@ func TestProxyInterim(t *testing.T) {
 	}
 }
 
-func TestProxyPreflight(t *testing.T) {
-	preflight := func(path, method string) []string {
-		return []string{"OPTIONS " + path, "Origin: https://spa.example", "Access-Control-Request-Method: " + method}
-	}
-	tests := []struct {
-		name    string
-		allow   bool
-		request []string
-		status  int
-	}{
-		{"off", false, preflight("/users", "GET"), 403},
-		{"on", true, preflight("/users", "DELETE"), 200},
-		{"for a method no rule covers", true, preflight("/users", "PUT"), 403},
-		{"for another case", true, preflight("/Users", "GET"), 403},
-		{"not a preflight", true, []string{"OPTIONS /users", "Origin: https://spa.example"}, 403},
-		{"not OPTIONS", true, append([]string{"DELETE /users"}, preflight("", "DELETE")[1:]...), 401},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			server, _ := newProxy(t, func(c *ProxyConfig) { c.AllowPreflight = test.allow })
-			status, _ := send(t, server, test.request[0], test.request[1:]...)
-			if status != test.status {
-				t.Errorf("got %d, want %d", status, test.status)
-			}
-		})
-	}
-}
-
 func TestProxyUpstreamDown(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()

@@ -8,7 +8,8 @@
 // results of another Verifier. A [Proxy] protects an API that cannot be changed.
 //
 // The package knows the authorization server only by its URLs. Besides the standard
-// library it imports only provider/jose, for signatures and keys.
+// library it imports only leaf packages: provider/jose for signatures and keys,
+// provider/indicator for the identifier of the API, provider/throttle for the log.
 package resource
 
 import (
@@ -98,6 +99,23 @@ type GuardConfig struct {
 	// ShowScopes adds required_scopes to the response body if the token lacks a scope.
 	ShowScopes bool
 
+	// AuthorizationServers are the issuers whose tokens the API accepts, exactly as they
+	// call themselves. If there is one and Audience is an https URL, the API describes
+	// itself (RFC 9728): [Guard.Wrap] serves its metadata, and challenges name the URL of it.
+	AuthorizationServers []string
+
+	Name          string // the name of the API for people, in its metadata
+	Documentation string // the URL of a page for developers, in its metadata
+
+	// AllowHTTP allows metadata for an Audience with http on another computer. Use it only
+	// in a test environment.
+	AllowHTTP bool
+
+	// AllowedOrigins are the origins (https://app.example) whose scripts may call the API
+	// (CORS), by [Guard.Wrap]; * means all. If it is empty, scripts of other sites cannot
+	// call it.
+	AllowedOrigins []string
+
 	// Logger logs why a token could not be checked, and, limited in rate, why a token was
 	// refused. Tokens and secrets are never logged. nil means no logging.
 	Logger *slog.Logger
@@ -110,6 +128,8 @@ type Guard struct {
 	challenge  string
 	audience   string
 	showScopes bool
+	described  *description // nil: the API does not describe itself
+	origins    []string
 	log        *slog.Logger
 	refused    requestLog
 }
@@ -127,14 +147,25 @@ func NewGuard(c GuardConfig) (*Guard, error) {
 	if strings.ContainsFunc(realm, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) {
 		return nil, fmt.Errorf("guard: realm %q: use printable ASCII without quotes and backslashes", realm)
 	}
-	return &Guard{c.Verifier, `Bearer realm="` + realm + `"`, c.Audience, c.ShowScopes, logger(c.Logger), newRequestLog()}, nil
+	for _, origin := range c.AllowedOrigins {
+		err := checkOrigin(origin)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return &Guard{verifier: c.Verifier, challenge: `Bearer realm="` + realm + `"`, audience: c.Audience, showScopes: c.ShowScopes,
+		described: describe(c), origins: slices.Clone(c.AllowedOrigins), log: logger(c.Logger), refused: newRequestLog()}, nil
 }
 
 // Require returns a handler that calls next if the token is active and has all the
 // scopes. Without scopes, any active token is sufficient. Each string is one scope: no
-// token has an empty scope, or one with a space.
+// token has an empty scope, or one with a space. The metadata of the API lists the scopes
+// of all calls.
 func (g *Guard) Require(next http.Handler, scopes ...string) http.Handler {
 	scopes = slices.Clone(scopes)
+	if g.described != nil {
+		g.described.add(scopes)
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token, no := g.check(r, scopes)
 		if no != nil {
@@ -163,7 +194,7 @@ func (g *Guard) check(r *http.Request, scopes []string) (*Token, *refusal) {
 	}
 	if raw == "" {
 		// RFC 6750 §3.1: a request without a token gets no error code.
-		return nil, &refusal{http.StatusUnauthorized, "", "Authentication credentials were not provided.", nil}
+		return nil, &refusal{http.StatusUnauthorized, g.needs(scopes), "Authentication credentials were not provided.", nil}
 	}
 	token, err := g.verifier.Verify(r.Context(), raw)
 	if err == nil && token == nil {
@@ -181,7 +212,7 @@ func (g *Guard) check(r *http.Request, scopes []string) (*Token, *refusal) {
 		// RFC 6750 §3.1: invalid_token is the error for expired, revoked and malformed
 		// tokens, and for tokens that are not acceptable here.
 		const why = "The access token is invalid, expired or revoked"
-		return nil, &refusal{http.StatusUnauthorized, `, error="invalid_token", error_description="` + why + `"`, why + ".", nil}
+		return nil, &refusal{http.StatusUnauthorized, `, error="invalid_token", error_description="` + why + `"` + g.needs(scopes), why + ".", nil}
 	}
 	if !token.HasScope(scopes...) {
 		// RFC 6750 §3.1: the challenge names the scopes that are needed.
@@ -193,6 +224,16 @@ func (g *Guard) check(r *http.Request, scopes []string) (*Token, *refusal) {
 		return nil, no
 	}
 	return token, nil
+}
+
+// needs returns the parameter scope of a challenge to a request without a token that is
+// active: the scopes that the request needs (RFC 6750 §3). A client that learns from the
+// metadata where to get a token learns here what to request.
+func (g *Guard) needs(scopes []string) string {
+	if g.described == nil || len(scopes) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(`, scope=%q`, strings.Join(scopes, " "))
 }
 
 // acceptable returns why an active token may not be used at this service as a bearer
@@ -247,7 +288,12 @@ func (g *Guard) refuse(w http.ResponseWriter, no *refusal) {
 		w.Header().Set("Retry-After", "5")
 	} else {
 		// RFC 6750 §3: every other refusal carries a challenge.
-		w.Header().Set("WWW-Authenticate", g.challenge+no.params)
+		challenge := g.challenge + no.params
+		if g.described != nil {
+			// RFC 9728 §5.1: the challenge names the URL of the metadata.
+			challenge += fmt.Sprintf(`, resource_metadata=%q`, g.described.url)
+		}
+		w.Header().Set("WWW-Authenticate", challenge)
 	}
 	writeDetail(w, no.status, no.detail, no.scopes...)
 }
