@@ -74,6 +74,10 @@ func (p *program) demo(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
+	tools, err := demo.NewTools(cast, log)
+	if err != nil {
+		return err
+	}
 	cast.Print(p.stdout, file, target)
-	return o.run(ctx, demo.NewSites(cast, pages, log).Before(handler), listener, log)
+	return o.run(ctx, tools.Before(demo.NewSites(cast, pages, log).Before(handler)), listener, log)
 }

@@ -17,6 +17,7 @@ type Cast struct {
 	base, issuer  string
 	alice, admin  provider.Person
 	robot, legacy credentials
+	tools         credentials // of the MCP server, to introspect tokens
 	sites         []*webSite
 	provider      *provider.Provider
 }
@@ -41,7 +42,11 @@ func Fill(ctx context.Context, with *provider.Provider, base string) (*Cast, err
 	if err != nil {
 		return nil, err
 	}
-	return cast, cast.fillApplications(ctx)
+	err = cast.fillApplications(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return cast, cast.fillMCP(ctx)
 }
 
 func (c *Cast) fillPeople(ctx context.Context) error {

@@ -25,8 +25,12 @@ Try the authorization code flow in the browser, as alice, with or without OpenID
 
   %s/demo/
 
+Give an agent the tools of the demo. It comes by itself, and asks you in the browser:
+
+  claude mcp add --transport http mandate-demo %s
+
 Or paste these commands into another shell:
-`, c.base, c.alice.Password, c.admin.Password, c.base)
+`, c.base, c.alice.Password, c.admin.Password, c.base, c.base+mcpPath)
 	for _, try := range c.tries() {
 		fmt.Fprintf(w, "\n# %s\n%s\n", try.what, try.line)
 	}

@@ -12,6 +12,7 @@ SAMPLE_API: true
 LOG_LEVEL: error
 OAUTH2_PROVIDER:
   OIDC_ENABLED: true
+  OPEN_CLIENTS: [documents, registration]
   SCOPES:
     read: Read data from the sample API
     write: Add people to the sample API
