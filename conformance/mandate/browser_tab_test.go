@@ -45,7 +45,7 @@ func chromium(t testing.TB) context.Context {
 	flags := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(names[i]), chromedp.DisableGPU, chromedp.NoSandbox,
 		chromedp.WindowSize(1280, 800), chromedp.IgnoreCertErrors, chromedp.Env("TMPDIR="+dir),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("no-proxy-server", true),
-		chromedp.Flag("host-resolver-rules", "MAP *.example 127.0.0.1, EXCLUDE 127.0.0.1, MAP * ~NOTFOUND"))
+		chromedp.Flag("host-resolver-rules", "MAP *.example 127.0.0.1, EXCLUDE 127.0.0.1, EXCLUDE localhost, MAP * ~NOTFOUND"))
 	ctx, end := chromedp.NewExecAllocator(context.Background(), flags...)
 	t.Cleanup(end)
 	ctx, end = chromedp.NewContext(ctx)

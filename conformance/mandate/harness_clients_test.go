@@ -22,10 +22,16 @@ import (
 // their parameters. Both report errors of the server as {"error": ...,
 // "error_description": ..., "message": ...}.
 
-// nodeClient installs openid-client into a copy of its folder, and starts it.
-var nodeClient = sync.OnceValues(func() (*foreignProgram, error) {
-	dir := filepath.Join(binaryDir, "node")
-	err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "node")))
+// nodeClient uses openid-client, and mcpClient the SDK of the Model Context Protocol.
+var (
+	nodeClient = sync.OnceValues(func() (*foreignProgram, error) { return startNode("node") })
+	mcpClient  = sync.OnceValues(func() (*foreignProgram, error) { return startNode("mcp") })
+)
+
+// startNode installs the packages of a client into a copy of its folder, and starts it.
+func startNode(folder string) (*foreignProgram, error) {
+	dir := filepath.Join(binaryDir, folder)
+	err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", folder)))
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +44,7 @@ var nodeClient = sync.OnceValues(func() (*foreignProgram, error) {
 	cmd := exec.Command("node", "client.mjs")
 	cmd.Dir = dir
 	return startForeign(cmd)
-})
+}
 
 const python = "/usr/bin/python3" // the one that Debian's packages are for
 
@@ -66,6 +72,42 @@ func (s *server) openidClient(t testing.TB, app application, step string, input 
 	return s.foreign(t, program, app, step, input)
 }
 
+// An agent is a client of the Model Context Protocol, written with an SDK.
+type mcpSDK struct {
+	name    string
+	program func() (*foreignProgram, error)
+	release int // of the SDK for TypeScript
+}
+
+var mcpSDKs = []mcpSDK{
+	{"TypeScript, release 1", mcpClient, 1}, // @modelcontextprotocol/sdk of npm
+	{"TypeScript, release 2", mcpClient, 2}, // @modelcontextprotocol/client of npm
+	{"Python", mcpPython, 0},                // mcp of PyPI
+}
+
+var mcpPython = sync.OnceValues(func() (*foreignProgram, error) {
+	cmd, err := fromPyPI(mcpPackages, "mcp/client.py")
+	if err != nil {
+		return nil, err
+	}
+	return startForeign(cmd)
+})
+
+// step runs a step of the client. session names its memory. See testdata/mcp/client.mjs.
+func (k mcpSDK) step(t testing.TB, step, session string, input map[string]any) map[string]any {
+	t.Helper()
+	for _, program := range []string{"node", "npm"} {
+		testkit.Program(t, program, "nodejs npm")
+	}
+	program, err := k.program()
+	if err != nil {
+		testkit.Missing(t, err.Error())
+	}
+	whole := map[string]any{"step": step, "session": session, "sdk": k.release}
+	maps.Copy(whole, input)
+	return exchange(t, program, step, whole)
+}
+
 // requestsOAuthlib runs a step of Debian's python3-requests-oauthlib.
 func (s *server) requestsOAuthlib(t testing.TB, app application, step string, input map[string]any) map[string]any {
 	t.Helper()
@@ -83,6 +125,17 @@ func (s *server) foreign(t testing.TB, program *foreignProgram, app application,
 		whole["client_secret"] = app.ClientSecret
 	}
 	maps.Copy(whole, input)
+	got := exchange(t, program, step, whole)
+	for _, name := range confidential {
+		value, _ := got[name].(string)
+		s.secret(value)
+	}
+	return got
+}
+
+// exchange sends one step to a program, and returns its answer.
+func exchange(t testing.TB, program *foreignProgram, step string, whole map[string]any) map[string]any {
+	t.Helper()
 	line, err := json.Marshal(whole)
 	if err != nil {
 		t.Fatal(err)
@@ -95,10 +148,6 @@ func (s *server) foreign(t testing.TB, program *foreignProgram, app application,
 	err = json.Unmarshal(answer, &got)
 	if err != nil {
 		t.Fatalf("%s: %v: %s\n%s", step, err, answer, program.stderr.String())
-	}
-	for _, name := range confidential {
-		value, _ := got[name].(string)
-		s.secret(value)
 	}
 	return got
 }

@@ -20,34 +20,43 @@ import (
 // The servers and clients around the proxy: programs from PyPI, and servers that break
 // the rules of HTTP.
 
-// pythonPackages installs the packages of testdata/python/requirements.txt and returns
-// their folder.
-var pythonPackages = sync.OnceValues(func() (string, error) {
-	dir := filepath.Join(binaryDir, "python")
+// pythonPackages and mcpPackages install the packages of a folder of testdata, and return
+// the folder with the packages.
+var (
+	pythonPackages = sync.OnceValues(func() (string, error) { return installPython("python") })
+	mcpPackages    = sync.OnceValues(func() (string, error) { return installPython("mcp") })
+)
+
+func installPython(folder string) (string, error) {
+	dir := filepath.Join(binaryDir, folder+"-packages")
 	out, err := exec.Command(python, "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check", "--target", dir,
-		"--require-hashes", "--only-binary", ":all:", "--requirement", filepath.Join("testdata", "python", "requirements.txt")).CombinedOutput()
+		"--require-hashes", "--only-binary", ":all:", "--requirement", filepath.Join("testdata", folder, "requirements.txt")).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("pip install (apt-get install python3-pip): %w\n%s", err, out)
 	}
 	return dir, nil
-})
+}
 
-// fromPyPI runs a program of testdata/python that uses those packages.
-func fromPyPI(program string, args ...string) (*exec.Cmd, error) {
-	dir, err := pythonPackages()
+// fromPyPI runs a program of testdata that uses the packages.
+func fromPyPI(packages func() (string, error), program string, args ...string) (*exec.Cmd, error) {
+	dir, err := packages()
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(python, append([]string{filepath.Join("testdata", "python", program)}, args...)...)
+	cmd := exec.Command(python, append([]string{filepath.Join("testdata", program)}, args...)...)
 	cmd.Env = append(environment(), "PYTHONPATH="+dir)
 	return cmd, nil
 }
 
 // hypercorn runs an API on Hypercorn with its default settings and returns its URL.
-func hypercorn(t testing.TB) string {
+func hypercorn(t testing.TB) string { return pythonServer(t, pythonPackages, "python/upstream.py") }
+
+// pythonServer runs a server of testdata, whose argument is its address, and returns its
+// URL.
+func pythonServer(t testing.TB, packages func() (string, error), program string) string {
 	t.Helper()
 	address := freeAddress()
-	cmd, err := fromPyPI("upstream.py", address)
+	cmd, err := fromPyPI(packages, program, address)
 	if err != nil {
 		testkit.Missing(t, err.Error())
 	}
@@ -60,9 +69,9 @@ func hypercorn(t testing.TB) string {
 		_ = api.cmd.Process.Kill()
 		<-api.exited
 	})
-	waitFor(t, "Hypercorn listens", func() bool {
+	waitFor(t, program+" listens", func() bool {
 		if !api.running() {
-			t.Fatalf("Hypercorn has ended:\n%s", log.String())
+			t.Fatalf("%s has ended:\n%s", program, log.String())
 		}
 		conn, err := net.Dial("tcp", address)
 		if err == nil {
@@ -74,7 +83,7 @@ func hypercorn(t testing.TB) string {
 }
 
 var webSocketClient = sync.OnceValues(func() (*foreignProgram, error) {
-	cmd, err := fromPyPI("websocket.py")
+	cmd, err := fromPyPI(pythonPackages, "python/websocket.py")
 	if err != nil {
 		return nil, err
 	}
