@@ -2,21 +2,27 @@ package handlers
 
 import (
 	"net/http"
+	"strings"
 
 	"mandate/provider"
 )
 
-// anyOrigin lets scripts of every site read the response. It is for endpoints that
-// use no cookie. With the origin * a browser also hides the response to a request
-// with cookies from the script (Fetch, CORS check).
-func anyOrigin(next http.Handler) http.Handler {
+// anyOrigin lets scripts of every site call a path. It is for endpoints that use no
+// cookie: with the origin * a browser also hides the response to a request with cookies
+// from the script (Fetch, CORS check). It answers a preflight request before anything
+// else, because a browser sends no credentials with it.
+//
+// RFC 10017 §6.3.3.4: an application in a browser calls these endpoints by CORS.
+func anyOrigin(next http.Handler, methods on) http.Handler {
+	allowed := strings.Join(methods.names(), ", ")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Access-Control-Allow-Origin", "*")
-		h.Set("Access-Control-Expose-Headers", "WWW-Authenticate, Retry-After")
+		// A header that this server does not send yet is harmless here.
+		h.Set("Access-Control-Expose-Headers", "WWW-Authenticate, Retry-After, DPoP-Nonce, OAuth-Client-Attestation-Challenge")
 		if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
-			h.Set("Access-Control-Allow-Methods", "GET, POST")
-			h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type")
+			h.Set("Access-Control-Allow-Methods", allowed)
+			h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, DPoP, MCP-Protocol-Version")
 			h.Set("Access-Control-Max-Age", "7200")
 			w.WriteHeader(http.StatusNoContent)
 			return

@@ -3,6 +3,7 @@ package handlers
 import (
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -27,20 +28,24 @@ func (s *server) routes() http.Handler {
 	r.NotFoundHandler = s.page(s.notFound)
 	at := s.at(r)
 
+	protocol := func(m on) http.Handler { return s.protocol(m.serve) }
+	page := func(m on) http.Handler { return s.page(m.serve) }
+
 	// Scripts of every site may call these endpoints, because they use no cookie.
 	// RFC 9700 §2.6: the authorization endpoint must not be one of them.
-	shared := func(h handle) http.Handler { return anyOrigin(s.protocol(h)) }
+	shared := func(m on) http.Handler { return anyOrigin(s.protocol(m.serve), m) }
 	at("/o/token/", shared, on{post: s.token})
 	at("/o/revoke_token/", shared, on{post: s.revoke})
 	at("/o/revoke/", shared, on{post: s.revoke})
-	at("/o/introspect/", s.protocol, on{post: s.introspect})
+	at("/o/introspect/", protocol, on{post: s.introspect})
 	// RFC 8414 §3.1 puts the well-known part before the path of the issuer. Many
 	// clients append it. A proxy may remove the base path or keep it.
 	const metadata = "/.well-known/oauth-authorization-server"
+	root := s.atRoot(r)
 	at(metadata, shared, on{get: s.metadata})
 	at(metadata+"/o", shared, on{get: s.metadata})
 	at("/o"+metadata, shared, on{get: s.metadata})
-	s.atRoot(r)(metadata+s.base+"/o", shared, on{get: s.metadata})
+	root(metadata+s.base+"/o", shared, on{get: s.metadata})
 
 	// The keys are needed for ID tokens, and for signed access tokens without OpenID
 	// Connect.
@@ -50,21 +55,21 @@ func (s *server) routes() http.Handler {
 		at(discovery, shared, on{get: s.metadata})
 		at(discovery+"/o", shared, on{get: s.metadata})
 		at("/o"+discovery, shared, on{get: s.metadata})
-		s.atRoot(r)(discovery+s.base+"/o", shared, on{get: s.metadata})
+		root(discovery+s.base+"/o", shared, on{get: s.metadata})
 		at("/o/userinfo/", shared, on{get: s.userInfo, post: s.userInfo})
 	}
 
 	// Other sites send browsers to this endpoint on purpose (OIDC Core §3.1.2.1).
-	at("/o/authorize/", s.page, on{get: s.authorize, post: s.authorize})
+	at("/o/authorize/", page, on{get: s.authorize, post: s.authorize})
 
 	if s.config.OpenID && s.config.RPLogout {
 		// Other sites send browsers here too (OIDC RP-Logout §2).
-		at("/o/logout/", s.page, on{get: s.logoutRequest, post: s.logoutRequest})
+		at("/o/logout/", page, on{get: s.logoutRequest, post: s.logoutRequest})
 	}
 
 	// Only the server's own pages may send forms that use a person's session.
-	login := func(h handle) http.Handler { return s.page(sameOrigin(s.loginForms, h)) }
-	own := func(h handle) http.Handler { return s.page(sameOrigin(s.ownForms, h)) }
+	login := func(m on) http.Handler { return s.page(sameOrigin(s.loginForms, m.serve)) }
+	own := func(m on) http.Handler { return s.page(sameOrigin(s.ownForms, m.serve)) }
 	at("/", own, on{get: s.home})
 	at("/login/", login, on{get: s.loginPage, post: s.login})
 	at("/logout/", own, on{get: s.logoutPage, post: s.logout})
@@ -98,28 +103,34 @@ func (s *server) routes() http.Handler {
 	r.PathPrefix(s.base + "/static/").Handler(s.requests.Route(s.base+"/static/", http.StripPrefix(s.base, s.pages.Static())))
 
 	if !s.config.SeparateOpsListener {
-		at("/healthz", s.protocol, on{get: s.healthy})
-		at("/readyz", s.protocol, on{get: s.ready})
+		at("/healthz", protocol, on{get: s.healthy})
+		at("/readyz", protocol, on{get: s.ready})
 		// Operators check one node directly, without the base URL.
-		s.atRoot(r)("/healthz", s.protocol, on{get: s.healthy})
-		s.atRoot(r)("/readyz", s.protocol, on{get: s.ready})
+		root("/healthz", protocol, on{get: s.healthy})
+		root("/readyz", protocol, on{get: s.ready})
 	}
 
-	if s.config.SampleAPI != nil {
+	if guard := s.config.SampleAPI; guard != nil {
+		api := func(m on) http.Handler { return guard.Wrap(s.api(m.serve)) }
 		read, write := s.config.ReadScope, s.config.WriteScope
-		at("/users/", s.api, on{get: s.guarded(s.apiUsers, read), post: s.guarded(s.apiAddUser, write)})
-		at("/users/{id}/", s.api, on{get: s.guarded(s.apiUser, read)})
-		at("/groups/", s.api, on{get: s.guarded(s.apiGroups, "groups")})
-		at("/resource", s.api, on{get: s.guarded(s.apiResource)})
+		at("/users/", api, on{get: s.guarded(s.apiUsers, read), post: s.guarded(s.apiAddUser, write)})
+		at("/users/{id}/", api, on{get: s.guarded(s.apiUser, read)})
+		at("/groups/", api, on{get: s.guarded(s.apiGroups, "groups")})
+		at("/resource", api, on{get: s.guarded(s.apiResource)})
+		// RFC 9728 §3.1: one document describes all of them. Its address has the path of
+		// the API after the well-known part.
+		if u, err := url.Parse(guard.MetadataURL()); err == nil && u.Path != "" {
+			root(u.EscapedPath(), api, on{})
+		}
 	}
 	return r
 }
 
 // routing adds a path to the routes.
-type routing func(path string, adapter func(handle) http.Handler, methods on)
+type routing func(path string, adapter func(on) http.Handler, methods on)
 
 func (s *server) at(r *router) routing {
-	return func(path string, adapter func(handle) http.Handler, methods on) {
+	return func(path string, adapter func(on) http.Handler, methods on) {
 		s.atRoot(r)(s.base+path, adapter, methods)
 	}
 }
@@ -149,9 +160,9 @@ func (r *router) add(path string, h http.Handler) {
 
 // atRoot adds paths that do not begin with the base path.
 func (s *server) atRoot(r *router) routing {
-	return func(path string, adapter func(handle) http.Handler, methods on) {
+	return func(path string, adapter func(on) http.Handler, methods on) {
 		path = strings.TrimSuffix(path, "/")
-		named := s.requests.Route(path+"/", adapter(methods.serve))
+		named := s.requests.Route(path+"/", adapter(methods))
 		r.add(path+"/", named)
 		if path != "" {
 			r.add(path, named)
@@ -171,14 +182,20 @@ func (m on) serve(w http.ResponseWriter, r *http.Request) error {
 	if h != nil {
 		return h(w, r)
 	}
-	methods := slices.Sorted(maps.Keys(m))
-	if m[get] != nil {
-		methods = slices.Insert(methods, slices.Index(methods, get)+1, http.MethodHead)
-	}
+	methods := m.names()
 	// RFC 9110 §15.5.6: a response that refuses a method lists the allowed methods.
 	w.Header().Set("Allow", strings.Join(methods, ", "))
 	return &provider.Error{Status: http.StatusMethodNotAllowed, Code: "invalid_request",
 		Description: "This address does not support that method. Use " + strings.Join(methods, " or ") + "."}
+}
+
+// names returns the methods that a path supports.
+func (m on) names() []string {
+	methods := slices.Sorted(maps.Keys(m))
+	if m[get] != nil {
+		methods = slices.Insert(methods, slices.Index(methods, get)+1, http.MethodHead)
+	}
+	return methods
 }
 
 // guarded requires an active access token with the scopes.

@@ -113,24 +113,81 @@ func TestWrongMethod(t *testing.T) {
 	}
 }
 
+// RFC 10017 §6.3.3.4: exactly the endpoints that an application in a browser calls allow
+// it, with the methods of the route. A preflight request is answered before anything
+// else, and whatever method it announces.
 func TestSharedWithScripts(t *testing.T) {
-	s := newSite(t, "")
+	s := newSite(t, "", func(c *Config) { c.OpenID, c.RPLogout = true, true })
 	v := s.visitor(t)
-	for path, shared := range map[string]bool{
-		"/o/token/": true, "/o/revoke_token/": true, "/o/revoke/": true, "/.well-known/oauth-authorization-server": true,
-		"/o/introspect/": false, "/o/authorize/": false, "/login/": false, "/account/": false,
+	const documents = "GET, HEAD"
+	for path, methods := range map[string]string{
+		"/o/token/": "POST", "/o/revoke_token/": "POST", "/o/revoke": "POST", "/o/userinfo/": "GET, HEAD, POST", "/o/.well-known/jwks.json": documents,
+		"/.well-known/oauth-authorization-server": documents, "/.well-known/openid-configuration": documents, "/.well-known/openid-configuration/o": documents,
+		"/o/introspect/": "", "/o/authorize/": "", "/o/consent/": "", "/o/logout/": "", "/login/": "", "/logout/": "", "/account/": "", "/o/applications/": "", "/healthz": "", "/": "",
 	} {
-		r := v.request(t, "OPTIONS", path, "")
-		r.Header.Set("Origin", "https://app.example.com")
-		r.Header.Set("Access-Control-Request-Method", "POST")
-		got := v.do(t, r)
-		if (got.StatusCode == 204) != shared || (got.Header.Get("Access-Control-Allow-Origin") == "*") != shared || got.Header.Get("Access-Control-Allow-Credentials") != "" {
-			t.Errorf("preflight of %s: %d %v", path, got.StatusCode, got.Header)
+		shared := methods != ""
+		for _, method := range []string{"POST", "BREW"} {
+			r := v.request(t, "OPTIONS", path, "")
+			r.Header.Set("Origin", "https://app.example.com")
+			r.Header.Set("Access-Control-Request-Method", method)
+			got := v.do(t, r)
+			h := got.Header
+			if (got.StatusCode == 204) != shared || (h.Get("Access-Control-Allow-Origin") == "*") != shared || h.Get("Access-Control-Allow-Credentials") != "" || h.Get("Access-Control-Allow-Methods") != methods {
+				t.Errorf("preflight of %s: %d %v", path, got.StatusCode, h)
+			}
+			if shared && h.Get("Access-Control-Allow-Headers") != "Authorization, Content-Type, DPoP, MCP-Protocol-Version" {
+				t.Errorf("preflight of %s: %v", path, h)
+			}
 		}
 		// Errors can be read too.
-		got = v.do(t, v.request(t, "POST", path, "a=b"))
-		if (got.Header.Get("Access-Control-Allow-Origin") == "*") != shared {
-			t.Errorf("POST %s: %d %v", path, got.StatusCode, got.Header)
+		got := v.do(t, v.request(t, "POST", path, "a=b"))
+		h := got.Header
+		if (h.Get("Access-Control-Allow-Origin") == "*") != shared || strings.HasPrefix(h.Get("Access-Control-Expose-Headers"), "WWW-Authenticate, Retry-After, DPoP-Nonce") != shared {
+			t.Errorf("POST %s: %d %v", path, got.StatusCode, h)
+		}
+	}
+}
+
+// RFC 9728 §3.1, §5.1: the sample API describes itself at the path form of the base URL,
+// which is not below the base path, and nowhere else.
+func TestSampleAPIMetadata(t *testing.T) {
+	const wellKnown = "/.well-known/oauth-protected-resource"
+	for _, base := range []string{"", "/auth"} {
+		s := newSite(t, base, func(c *Config) {
+			guard, err := resource.NewGuard(resource.GuardConfig{Verifier: verifier{}, Audience: c.BaseURL.String(), AuthorizationServers: []string{c.BaseURL.String() + "/o"}, AllowedOrigins: []string{"*"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.SampleAPI = guard
+		})
+		host := strings.TrimSuffix(s.base, base)
+		for _, path := range []string{wellKnown + base, wellKnown + base + "/", "/auth" + wellKnown, wellKnown + "/other"} {
+			got, err := http.Get(host + path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var document struct {
+				Resource string
+				Servers  []string `json:"authorization_servers"`
+				Scopes   []string `json:"scopes_supported"`
+			}
+			err = json.NewDecoder(got.Body).Decode(&document)
+			got.Body.Close()
+			if here := strings.TrimSuffix(path, "/") == wellKnown+base; (got.StatusCode == 200) != here || here && (err != nil || document.Resource != s.base || !slices.Equal(document.Servers, []string{s.base + "/o"}) ||
+				!slices.Equal(slices.Sorted(slices.Values(document.Scopes)), []string{"groups", "read", "write"})) {
+				t.Errorf("%s%s: %d %v %+v", base, path, got.StatusCode, err, document)
+			}
+		}
+		v := s.visitor(t)
+		got := v.do(t, v.request(t, "POST", "/users/", "username=bob"))
+		if want := `Bearer realm="api", scope="write", resource_metadata="` + host + wellKnown + base + `"`; got.Header.Get("WWW-Authenticate") != want || got.Header.Get("Access-Control-Expose-Headers") != "*" {
+			t.Errorf("%v", got.Header)
+		}
+		r := v.request(t, "OPTIONS", "/users/", "")
+		r.Header.Set("Origin", "https://app.example.com")
+		r.Header.Set("Access-Control-Request-Method", "POST")
+		if got = v.do(t, r); got.StatusCode != 204 || got.Header.Get("Access-Control-Allow-Origin") != "*" {
+			t.Errorf("preflight: %d %v", got.StatusCode, got.Header)
 		}
 	}
 }

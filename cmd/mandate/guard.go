@@ -26,7 +26,12 @@ func newGuard(c *config.Config, p config.Provider, transport http.RoundTripper, 
 		}
 		verifier = signed
 	}
-	return resource.NewGuard(resource.GuardConfig{Verifier: verifier, Audience: p.ResourceServerAudience, ShowScopes: p.ErrorResponseWithScopes, Logger: log})
+	described := resource.GuardConfig{Verifier: verifier, Audience: p.ResourceServerAudience, ShowScopes: p.ErrorResponseWithScopes, Logger: log,
+		Name: p.ResourceServerName, Documentation: p.ResourceServerDocumentation, AllowHTTP: c.AllowInsecureHTTP, AllowedOrigins: p.ResourceServerAllowedOrigins}
+	if p.ResourceServerIssuer != "" {
+		described.AuthorizationServers = []string{p.ResourceServerIssuer}
+	}
+	return resource.NewGuard(described)
 }
 
 // newIntrospectionVerifier makes a verifier that calls an introspection endpoint and caches the

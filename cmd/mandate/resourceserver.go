@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -66,6 +68,7 @@ func (p *program) resourceServer(ctx context.Context) error {
 		defer stopOps()
 	}
 	fmt.Fprintf(p.stdout, "Mandate protects %s at http://%s\n", settings.Upstream, listener.Addr())
+	p.sayMetadata(settings, proxy)
 	server := httpserve.New(proxy, log, proxyPatience)
 	server.RegisterOnShutdown(proxy.Close)
 	return httpserve.Run(ctx, server, listener, stopOf(settings), log)
@@ -90,4 +93,21 @@ func newProxy(settings *config.Config, log *slog.Logger) (*resource.Proxy, error
 		return nil, fmt.Errorf("RULES: %w", err)
 	}
 	return proxy, nil
+}
+
+// sayMetadata prints where clients find the authorization server, and the command that
+// adds the API there.
+func (p *program) sayMetadata(settings *config.Config, proxy *resource.Proxy) {
+	if proxy.MetadataURL() == "" {
+		return
+	}
+	add := []string{"mandate", "resource", "add", settings.Provider.ResourceServerAudience}
+	for _, r := range settings.Rules {
+		for _, scope := range r.Scopes {
+			if !slices.Contains(add[4:], scope) {
+				add = append(add, "--scope", scope)
+			}
+		}
+	}
+	fmt.Fprintf(p.stdout, "Its metadata is at %s. If the authorization server does not know the API yet, add it there: %s\n", proxy.MetadataURL(), strings.Join(add, " "))
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -158,6 +159,7 @@ func (o *opened) sampleGuard(ctx context.Context, here string, log *slog.Logger)
 			return nil, fmt.Errorf("register the sample API: %w", err)
 		}
 		p.ResourceServerIntrospectionURL, p.ResourceServerIntrospectionCredentials = here, []string{id, secret}
+		p.ResourceServerIssuer, p.ResourceServerAudience = o.provider.Issuer(), cmp.Or(p.ResourceServerAudience, o.settings.BaseURL)
 		// This process calls itself, so a proxy of the environment must not be
 		// used.
 		return newGuard(o.settings, p, o.traced(&http.Transport{MaxIdleConnsPerHost: 100, IdleConnTimeout: time.Minute}), log)

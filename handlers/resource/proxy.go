@@ -57,7 +57,7 @@ type Proxy struct {
 	forward   *httputil.ReverseProxy
 	upstream  *url.URL
 	keepAuth  bool
-	cors      bool // the guard sets the CORS headers
+	guard     *Guard
 	recheck   time.Duration
 	closing   context.Context
 	close     context.CancelFunc
@@ -84,7 +84,7 @@ func NewProxy(c ProxyConfig) (*Proxy, error) {
 	p := &Proxy{
 		upstream:  &copied,
 		keepAuth:  c.PassAuthorization,
-		cors:      len(c.Guard.origins) > 0,
+		guard:     c.Guard,
 		recheck:   cmp.Or(c.WebSocketCheck, DefaultCacheTTL),
 		log:       logger(c.Logger),
 		uncovered: newRequestLog(),
@@ -124,6 +124,9 @@ func newUpstreamTransport() *http.Transport {
 	t.MaxResponseHeaderBytes = 0
 	return t
 }
+
+// MetadataURL returns the URL at which the proxy serves the metadata of the API, or "".
+func (p *Proxy) MetadataURL() string { return p.guard.MetadataURL() }
 
 // ServeHTTP forwards the request if a rule covers it and the guard accepts its token.
 // What [Guard.Wrap] answers is never forwarded.
@@ -202,7 +205,7 @@ func (f finalOnly) WriteHeader(status int) {
 func (p *Proxy) receive(r *http.Response) error {
 	// A browser refuses a response in which the API and the guard both allow an origin.
 	for name := range r.Header {
-		if p.cors && strings.HasPrefix(name, "Access-Control-") {
+		if len(p.guard.origins) > 0 && strings.HasPrefix(name, "Access-Control-") {
 			delete(r.Header, name)
 		}
 	}

@@ -37,6 +37,7 @@ func (l *loader) check() {
 	l.checkOpenID()
 	l.checkIntrospection()
 	l.checkSigned()
+	l.checkMetadata()
 }
 
 // ok reports whether settings have had no problem so far: each mistake is reported

@@ -63,8 +63,8 @@ func (l *loader) checkSigned() {
 		return
 	}
 	if p.ResourceServerJWKSURL == "" {
-		if p.ResourceServerIssuer != "" {
-			l.wrong("has no effect without RESOURCE_SERVER_JWKS_URL; set that too, or remove this", issuer)
+		if p.ResourceServerIssuer != "" && p.ResourceServerAudience == "" {
+			l.wrong("has no effect without RESOURCE_SERVER_AUDIENCE; set that too, or remove this", issuer)
 		}
 		return
 	}
@@ -76,6 +76,42 @@ func (l *loader) checkSigned() {
 		l.wrong("needs RESOURCE_SERVER_ISSUER and RESOURCE_SERVER_AUDIENCE, with which tokens are compared (RFC 9068 §4); set both", keys)
 	default:
 		l.checkTransport(u, keys)
+	}
+}
+
+// checkMetadata checks what an API publishes about itself, and who may call it.
+func (l *loader) checkMetadata() {
+	const issuer, audience, origins = providerBlock + "RESOURCE_SERVER_ISSUER", providerBlock + "RESOURCE_SERVER_AUDIENCE", providerBlock + "RESOURCE_SERVER_ALLOWED_ORIGINS"
+	const name, documentation = providerBlock + "RESOURCE_SERVER_NAME", providerBlock + "RESOURCE_SERVER_DOCUMENTATION"
+	p := l.c.Provider
+	if l.ok(issuer) && p.ResourceServerIssuer != "" && p.ResourceServerJWKSURL == "" {
+		if _, wrong := webURL(p.ResourceServerIssuer); wrong != "" {
+			l.wrong(wrong+": it is the issuer in the metadata of the authorization server (RFC 8414 §2)", issuer)
+		}
+	}
+	if l.ok(documentation) && p.ResourceServerDocumentation != "" {
+		if _, wrong := webURL(p.ResourceServerDocumentation); wrong != "" {
+			l.wrong(wrong, documentation)
+		}
+	}
+	// The sample API of this server has both by default.
+	if l.ok(issuer, audience, name, documentation) && !l.c.SampleAPI && (p.ResourceServerIssuer == "" || p.ResourceServerAudience == "") {
+		const needs = "has no effect without RESOURCE_SERVER_ISSUER and RESOURCE_SERVER_AUDIENCE, with which the API publishes metadata; set both, or remove this"
+		if p.ResourceServerName != "" {
+			l.wrong(needs, name)
+		}
+		if p.ResourceServerDocumentation != "" {
+			l.wrong(needs, documentation)
+		}
+	}
+	if !l.ok(origins) {
+		return
+	}
+	for i, origin := range p.ResourceServerAllowedOrigins {
+		u, err := url.Parse(origin)
+		if origin != "*" && (err != nil || u.Scheme == "" || u.Host == "" || u.Scheme+"://"+u.Host != origin || strings.ToLower(origin) != origin || strings.Contains(origin, "*")) {
+			l.element(origins, i, "is not an origin as a browser sends it; write scheme, host and port alone (https://app.example.com), or * for every origin")
+		}
 	}
 }
 

@@ -198,10 +198,16 @@ type Provider struct {
 	ResourceServerIntrospectionTimeout time.Duration `key:"RESOURCE_SERVER_INTROSPECTION_TIMEOUT_SECONDS" default:"5" min:"1" max:"60"`
 	// ResourceServerJWKSURL is the URL of the keys by which the resource server itself verifies signed access tokens (RFC 9068 §4), such as `https://auth.example.com/o/.well-known/jwks.json`. It requires `RESOURCE_SERVER_ISSUER` and `RESOURCE_SERVER_AUDIENCE`. All other tokens are introspected if there is an introspection endpoint, and refused if there is none.
 	ResourceServerJWKSURL string `key:"RESOURCE_SERVER_JWKS_URL" default:""`
-	// ResourceServerIssuer is the required `iss` of a signed access token, compared character by character: the authorization server, such as `https://auth.example.com/o`.
+	// ResourceServerIssuer is the authorization server whose tokens the API accepts, such as `https://auth.example.com/o`: its issuer, character by character. A signed access token must have it as `iss`. With a URL as `RESOURCE_SERVER_AUDIENCE`, the API also publishes metadata that names this server (RFC 9728), so that clients find it.
 	ResourceServerIssuer string `key:"RESOURCE_SERVER_ISSUER" default:""`
-	// ResourceServerAudience is the name of the resource server that `aud` of an access token must contain. Mandate's is its `BASE_URL`. It is optional if all tokens are introspected: if it is not set, `aud` is not checked.
+	// ResourceServerAudience is the name of the resource server that `aud` of an access token must contain: the URI of its resource. For the sample API of this server it is `BASE_URL`. It is optional if all tokens are introspected: if it is not set, `aud` is not checked. For metadata (RFC 9728 §1.2) it is the https URL by which clients reach the API, or an http URL on this machine.
 	ResourceServerAudience string `key:"RESOURCE_SERVER_AUDIENCE" default:""`
+	// ResourceServerName is the name of the API for people, in its metadata (`resource_name`, RFC 9728 §2).
+	ResourceServerName string `key:"RESOURCE_SERVER_NAME" default:""`
+	// ResourceServerDocumentation is the URL of a page for developers, in the metadata of the API (`resource_documentation`, RFC 9728 §2).
+	ResourceServerDocumentation string `key:"RESOURCE_SERVER_DOCUMENTATION" default:""`
+	// ResourceServerAllowedOrigins are the origins, such as `https://app.example.com`, whose scripts may call the API (CORS). `["*"]` means every origin: a browser never sends a token by itself. If the list is empty, only scripts of the API's own origin can call it.
+	ResourceServerAllowedOrigins []string `key:"RESOURCE_SERVER_ALLOWED_ORIGINS" default:"[]"`
 	// ErrorResponseWithScopes names the required scopes in the body of a 403 response of the sample API.
 	ErrorResponseWithScopes bool `key:"ERROR_RESPONSE_WITH_SCOPES" default:"false"`
 }

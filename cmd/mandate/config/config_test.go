@@ -79,8 +79,8 @@ func TestConfigDefaults(t *testing.T) {
 			RequestApprovalPrompt: "auto", AllowedRedirectURISchemes: []string{}, ClearExpiredTokensBatchSize: 1000,
 			IDTokenExpire: time.Hour, OIDCInactiveKeys: []string{}, OIDCJWKSMaxAge: time.Hour, OIDCKeyRotation: 90 * 24 * time.Hour,
 			OIDCRPLogout: true, OIDCRPLogoutAcceptExpired: true, OIDCRPLogoutDeleteTokens: true,
-			ResourceServerIntrospectionCredentials: []string{},
-			ResourceServerTokenCaching:             10 * time.Second, ResourceServerIntrospectionTimeout: 5 * time.Second,
+			ResourceServerIntrospectionCredentials: []string{}, ResourceServerAllowedOrigins: []string{},
+			ResourceServerTokenCaching: 10 * time.Second, ResourceServerIntrospectionTimeout: 5 * time.Second,
 		},
 	}
 	if diff := cmp.Diff(want, c, settings); diff != "" {
@@ -182,6 +182,11 @@ OAUTH2_PROVIDER:
   ALLOWED_REDIRECT_URI_SCHEMES: [https, com.example.app]
   RESOURCE_SERVER_INTROSPECTION_URL: https://auth.example.com/sso/o/introspect/
   RESOURCE_SERVER_INTROSPECTION_CREDENTIALS: [id, "secret"]
+  RESOURCE_SERVER_ISSUER: https://auth.example.com/sso/o
+  RESOURCE_SERVER_AUDIENCE: https://api.example.com
+  RESOURCE_SERVER_NAME: Orders
+  RESOURCE_SERVER_DOCUMENTATION: https://docs.example.com/
+  RESOURCE_SERVER_ALLOWED_ORIGINS: [https://app.example.com, "http://localhost:5173"]
 `)
 	check := func(name string, got, want any) {
 		t.Helper()
@@ -199,6 +204,8 @@ OAUTH2_PROVIDER:
 	check("DEFAULT_SCOPES in order", c.Provider.DefaultScopes, []string{"write", "read"})
 	check("PKCE_REQUIRED", c.Provider.PKCERequired, false)
 	check("credentials", c.Provider.ResourceServerIntrospectionCredentials, []string{"id", "secret"})
+	check("what the API publishes", []string{c.Provider.ResourceServerIssuer, c.Provider.ResourceServerName, c.Provider.ResourceServerDocumentation}, []string{"https://auth.example.com/sso/o", "Orders", "https://docs.example.com/"})
+	check("RESOURCE_SERVER_ALLOWED_ORIGINS", c.Provider.ResourceServerAllowedOrigins, []string{"https://app.example.com", "http://localhost:5173"})
 	check("source", c.sources["OAUTH2_PROVIDER.PKCE_REQUIRED"].line, 22)
 	check("OIDC_ENABLED", c.Provider.OpenID, true)
 }
@@ -318,13 +325,13 @@ func TestConfigEachKey(t *testing.T) {
 		"BASE_URL": "https://a.example", "LISTEN": "192.0.2.1:1", "OPS_LISTEN": ":1", "DATABASE_URL": "sqlite:////a.db", "SECRET_KEY": testKey, "LOGIN_URL": "/in",
 		"LOG_LEVEL": "warn", "LOG_FORMAT": "json", "REQUEST_APPROVAL_PROMPT": "force", "READ_SCOPE": "r", "WRITE_SCOPE": "w", "DEFAULT_SCOPES": "read",
 		"ALLOWED_REDIRECT_URI_SCHEMES": "https", "GRANTS_BY_ADMINISTRATOR": "password", "SCOPES_BY_ADMINISTRATOR": "write", "SESSION_COOKIE_AGE": "999999", "SESSION_IDLE_SECONDS": "61", "REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS": "9999999",
-		"ACCESS_TOKEN_EXPIRE_SECONDS": "7200", "RESOURCE_SERVER_AUDIENCE": "https://api.example",
+		"ACCESS_TOKEN_EXPIRE_SECONDS": "7200", "RESOURCE_SERVER_AUDIENCE": "https://api.example", "RESOURCE_SERVER_ALLOWED_ORIGINS": "https://app.example",
 		"OPEN_CLIENTS": "documents", "OPEN_HOSTS": "claude.ai", "OPEN_NEVER_USED_EXPIRE_SECONDS": "60", "OPEN_UNUSED_EXPIRE_SECONDS": "3600",
 		"PASSWORD_HASH_MEMORY_KIB": "20000", "PASSWORD_HASH_ITERATIONS": "3", "MAX_STALENESS_SECONDS": "3",
 		"OIDC_RSA_PRIVATE_KEY": newRSAKey(t), "OIDC_RSA_PRIVATE_KEYS_INACTIVE": newRSAKey(t) + newRSAKey(t),
 	}
 	together := []string{"DATABASE_LISTEN_URL", "OPS_PPROF", "UPSTREAM", "RULES", "PASS_AUTHORIZATION", "REFRESH_TOKEN_REUSE_PROTECTION", "RESOURCE_SERVER_INTROSPECTION_URL", "RESOURCE_SERVER_AUTH_TOKEN", "RESOURCE_SERVER_INTROSPECTION_CREDENTIALS",
-		"RESOURCE_SERVER_JWKS_URL", "RESOURCE_SERVER_ISSUER", "OIDC_ENABLED"}
+		"RESOURCE_SERVER_JWKS_URL", "RESOURCE_SERVER_ISSUER", "RESOURCE_SERVER_NAME", "RESOURCE_SERVER_DOCUMENTATION", "OIDC_ENABLED"}
 	for _, f := range allFields(base) {
 		if slices.Contains(together, f.key) {
 			continue // other tests set these with the settings that they need
