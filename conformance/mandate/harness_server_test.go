@@ -84,6 +84,9 @@ type options struct {
 	env      []string // of the process, such as MANDATE_LOG_LEVEL=debug
 }
 
+// ownURL is the address of the process in one of its own settings.
+const ownURL = "THIS-PROCESS"
+
 // server is one process of `mandate serve` with its configuration.
 type server struct {
 	URL     string // the address of this process, without a trailing slash
@@ -172,7 +175,7 @@ func newServer(t testing.TB, o options, baseURL, key string, secrets *vault) *se
 	if len(o.provider) > 0 {
 		lines = append(lines, "OAUTH2_PROVIDER:", "  "+strings.Join(o.provider, "\n  "))
 	}
-	err = os.WriteFile(s.config, []byte(strings.Join(lines, "\n")+"\n"), 0o600)
+	err = os.WriteFile(s.config, []byte(strings.ReplaceAll(strings.Join(lines, "\n"), ownURL, s.URL)+"\n"), 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
