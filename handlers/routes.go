@@ -39,13 +39,15 @@ func (s *server) routes() http.Handler {
 	at("/o/revoke/", shared, on{post: s.revoke})
 	at("/o/introspect/", protocol, on{post: s.introspect})
 	// RFC 8414 §3.1 puts the well-known part before the path of the issuer. Many
-	// clients append it. A proxy may remove the base path or keep it.
+	// clients append it, or drop the path of the issuer. A proxy may remove the base path
+	// or keep it.
 	const metadata = "/.well-known/oauth-authorization-server"
 	root := s.atRoot(r)
 	at(metadata, shared, on{get: s.metadata})
 	at(metadata+"/o", shared, on{get: s.metadata})
 	at("/o"+metadata, shared, on{get: s.metadata})
 	root(metadata+s.base+"/o", shared, on{get: s.metadata})
+	root(metadata, shared, on{get: s.metadata})
 
 	// The keys are needed for ID tokens, and for signed access tokens without OpenID
 	// Connect.
@@ -56,6 +58,7 @@ func (s *server) routes() http.Handler {
 		at(discovery+"/o", shared, on{get: s.metadata})
 		at("/o"+discovery, shared, on{get: s.metadata})
 		root(discovery+s.base+"/o", shared, on{get: s.metadata})
+		root(discovery, shared, on{get: s.metadata})
 		at("/o/userinfo/", shared, on{get: s.userInfo, post: s.userInfo})
 	}
 

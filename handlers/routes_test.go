@@ -74,10 +74,12 @@ func TestBothSlashesAndBothBases(t *testing.T) {
 			}
 		}
 	}
-	// A proxy may hand us the root form as it came in, and probes the bare node.
-	s := newSite(t, "/auth")
+	// A proxy may hand us the root form as it came in, and probes the bare node. A client
+	// may drop the path of the issuer.
+	s := newSite(t, "/auth", func(c *Config) { c.OpenID = true })
 	root := strings.TrimSuffix(s.base, "/auth")
-	for path, status := range map[string]int{"/.well-known/oauth-authorization-server/auth/o": 200, "/healthz": 200, "/readyz": 200, "/": 404, "/login/": 404} {
+	for path, status := range map[string]int{"/.well-known/oauth-authorization-server/auth/o": 200, "/.well-known/openid-configuration/auth/o": 200,
+		"/.well-known/oauth-authorization-server": 200, "/.well-known/openid-configuration": 200, "/healthz": 200, "/readyz": 200, "/": 404, "/login/": 404} {
 		got, err := http.Get(root + path)
 		if err != nil {
 			t.Fatal(err)

@@ -40,8 +40,7 @@ func TestCodeBinding(t *testing.T) {
 		{"RFC6749/4.1.3 the redirect URI is another registered one", app, app, []string{"redirect_uri", elsewhere}, "400 invalid_grant"},
 		{"RFC6749/4.1.3 the redirect URI is a foreign one", app, app, []string{"redirect_uri", "https://evil.example/"}, "400 invalid_grant"},
 		{"RFC6749/4.1.3 the redirect URI is nearly right", app, app, []string{"redirect_uri", callback + "/"}, "400 invalid_grant"},
-		{"RFC6749/4.1.3 the redirect URI is missing", app, app, []string{"redirect_uri", "-"}, "400 invalid_request"},
-		{"RFC6749/4.1.3 the redirect URI is empty", app, app, []string{"redirect_uri", ""}, "400 invalid_request"},
+		{"RFC6749/4.1.3 the redirect URI and the verifier are missing", app, app, []string{"redirect_uri", "-", "code_verifier", "-"}, "400 invalid_request"},
 		{"RFC7636/4.6 the verifier is another", app, app, []string{"code_verifier", strings.Repeat("x", 43)}, "400 invalid_grant"},
 		{"RFC7636/4.6 the verifier is missing", app, app, []string{"code_verifier", "-"}, "400 invalid_request"},
 		{"RFC7636/4.6 the verifier of a public client is missing", open, open, []string{"code_verifier", "-"}, "400 invalid_request"},
@@ -54,6 +53,27 @@ func TestCodeBinding(t *testing.T) {
 			wantError(t, err, "no error")
 		})
 	}
+	t.Run("RFC6749/4.1.3 OAuth 2.1 §10.2 a code needs its redirect URI, unless a challenge binds it", func(t *testing.T) {
+		unbound := []string{"code_challenge", "-", "code_challenge_method", "-"}
+		old := f.app(exempt)
+		for _, test := range []struct {
+			app  *clients.Registered
+			sent []string
+			form []string
+			want string
+		}{
+			{app, nil, []string{"redirect_uri", "-"}, "no error"},
+			{app, nil, []string{"redirect_uri", ""}, "no error"},
+			{open, nil, []string{"redirect_uri", "-"}, "no error"},
+			{old, nil, []string{"redirect_uri", "-"}, "no error"},
+			{old, unbound, []string{"redirect_uri", "-", "code_verifier", "-"}, "400 invalid_request"},
+			{old, unbound, []string{"redirect_uri", "", "code_verifier", "-"}, "400 invalid_request"},
+			{old, unbound, []string{"code_verifier", "-"}, "no error"},
+		} {
+			_, err := f.exchange(test.app, f.code(test.app, s, test.sent...), test.form...)
+			wantError(t, err, test.want)
+		}
+	})
 	t.Run("RFC6749/4.1.3 without a redirect URI at first it may be left out, or be the one it was", func(t *testing.T) {
 		single := f.app()
 		for uri, want := range map[string]string{"-": "no error", callback: "no error", elsewhere: "400 invalid_grant"} {

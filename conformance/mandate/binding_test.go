@@ -126,8 +126,7 @@ func (v *fixture) boundToRequest(t *testing.T) {
 	for _, owner := range []application{v.web, v.phone} {
 		uri := owner.RedirectURI
 		for _, c := range []struct{ name, parameter, value, code string }{
-			// RFC 6749 §4.1.3: the same redirect URI as in the authorization request, and present if it was there.
-			{"without the redirect URI", "redirect_uri", "", "invalid_request"},
+			// RFC 6749 §4.1.3: the same redirect URI as in the authorization request, if it is sent.
 			{"another registered redirect URI", "redirect_uri", webURI + "/other", "invalid_grant"},
 			{"the redirect URI of another application", "redirect_uri", rivalURI, "invalid_grant"},
 			{"a longer redirect URI", "redirect_uri", uri + "/", "invalid_grant"},
@@ -152,6 +151,18 @@ func (v *fixture) boundToRequest(t *testing.T) {
 			})
 		}
 	}
+	t.Run("without the redirect URI", func(t *testing.T) {
+		// OAuth 2.1 (draft -16) §10.2: the challenge binds the code, so the client need not send it.
+		for _, owner := range []application{v.web, v.phone} {
+			form := alice.issue(t, owner, v.alice)
+			form.Del("redirect_uri")
+			err := v.post(t, "/o/token/", owner.auth(), with(form, "code_verifier", "")).refused(400, "invalid_request")
+			if err != nil {
+				t.Errorf("without the verifier too: %v", err)
+			}
+			v.mustToken(t, owner.auth(), form)
+		}
+	})
 	t.Run("the challenge as the verifier", func(t *testing.T) {
 		verifier, challenge := newPKCE()
 		form := with(alice.issue(t, v.web, v.alice, "code_challenge", challenge), "code_verifier", verifier)

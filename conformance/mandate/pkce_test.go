@@ -169,5 +169,10 @@ func (b *browser) takesNoVerifier(t *testing.T, app application, p person) {
 			t.Errorf("verifier %q: %v", verifier, err)
 		}
 	}
+	// RFC 6749 §4.1.3: only the redirect URI binds such a code.
+	err := b.server.post(t, "/o/token/", app.auth(), with(form, "redirect_uri", "")).refused(400, "invalid_request")
+	if err != nil {
+		t.Errorf("without redirect_uri: %v", err)
+	}
 	b.server.mustToken(t, app.auth(), form)
 }

@@ -77,8 +77,10 @@ func checkCode(grant storage.Grant, a storage.Application, redirectURI, verifier
 		return oauth.Refuse("invalid_grant", "The authorization code was issued to another client.")
 	}
 	// RFC 6749 §4.1.3: redirect_uri must be the one of the authorization request, and is
-	// required if the authorization request had it.
-	if redirectURI == "" && grant.RedirectSent {
+	// required if the authorization request had it. It shows that the code was not injected
+	// into another flow. A PKCE challenge shows that better, so OAuth 2.1 (draft -16, §10.2)
+	// has no redirect_uri here, and a code with a challenge does not need it.
+	if redirectURI == "" && grant.RedirectSent && grant.CodeChallenge == "" {
 		return oauth.Refuse("invalid_request", "redirect_uri is missing: send the one of the authorization request.")
 	}
 	if redirectURI != "" && redirectURI != grant.RedirectURI {
