@@ -71,12 +71,20 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"TokenOfApplication": func(ctx context.Context) error {
 			return drop(s.TokenOfApplication(ctx, "x", "x"))
 		},
-		"TokenOfGrant":      func(ctx context.Context) error { return drop(s.TokenOfGrant(ctx, "x")) },
-		"Keys":              func(ctx context.Context) error { return drop(s.Keys(ctx, at)) },
-		"Migrate":           func(ctx context.Context) error { return drop(s.Migrate(ctx)) },
-		"Pending":           func(ctx context.Context) error { return drop(s.Pending(ctx)) },
-		"Oldest":            func(ctx context.Context) error { return drop(s.Oldest(ctx)) },
-		"Ping":              s.Ping,
+		"TokenOfGrant": func(ctx context.Context) error { return drop(s.TokenOfGrant(ctx, "x")) },
+		"Keys":         func(ctx context.Context) error { return drop(s.Keys(ctx, at)) },
+		"Migrate":      func(ctx context.Context) error { return drop(s.Migrate(ctx)) },
+		"Pending":      func(ctx context.Context) error { return drop(s.Pending(ctx)) },
+		"Oldest":       func(ctx context.Context) error { return drop(s.Oldest(ctx)) },
+		"Ping":         s.Ping,
+		"AddDevice": func(ctx context.Context) error {
+			return s.AddDevice(ctx, Device{Digest: "x", UserCode: "x", State: DevicePending, ExpiresAt: later}, 1, 1)
+		},
+		"ApproveDevice":     func(ctx context.Context) error { return s.ApproveDevice(ctx, g, "") },
+		"DenyDevice":        func(ctx context.Context) error { return s.DenyDevice(ctx, "x", at) },
+		"DeviceByCode":      func(ctx context.Context) error { return drop(s.DeviceByCode(ctx, "x")) },
+		"DeviceByUserCode":  func(ctx context.Context) error { return drop(s.DeviceByUserCode(ctx, "x", at)) },
+		"PollDevice":        func(ctx context.Context) error { return drop(s.PollDevice(ctx, "x", "x", at)) },
 		"RedeemCode":        func(ctx context.Context) error { return s.RedeemCode(ctx, "x", at, at, pair) },
 		"Rehash":            func(ctx context.Context) error { return s.Rehash(ctx, "x", "x", "y") },
 		"RetireKey":         func(ctx context.Context) error { return s.RetireKey(ctx, "x", at) },

@@ -3,7 +3,8 @@ package storage
 import "context"
 
 // Grant is an authorization grant and its token family. With the authorization code
-// flow, the row first represents the code.
+// flow, the row first represents the code, and with the device flow the device code of an
+// approved request.
 type Grant struct {
 	ID            string  `db:"id"`
 	GrantType     string  `db:"grant_type"`
@@ -42,20 +43,22 @@ func (g Grant) values() []any {
 // session has ended. A non-empty owner means that the application wants a logout
 // notification; owner is then the application's owner.
 func (s *Store) AddGrant(ctx context.Context, g Grant, owner string) error {
-	return s.atomically(ctx, func(t tx) error {
-		err := t.holdSession(g.SessionID, g.UserID, g.CreatedAt)
-		if err != nil {
-			return err
-		}
-		_, err = t.exec(insertGrant, g.values()...)
-		if err != nil || owner == "" {
-			return err
-		}
-		_, err = t.exec(`INSERT INTO logins (session_id, application_id, user_id, sector, owner, due_at, attempts, expires_at)
-			SELECT id, $2, user_id, $3, $4, 0, 0, expires_at + $5 FROM sessions WHERE id = $1
-			ON CONFLICT (session_id, application_id) DO UPDATE SET expires_at = excluded.expires_at, sector = excluded.sector`, g.SessionID, g.ApplicationID, g.Sector, owner, notifyFor)
+	return s.atomically(ctx, func(t tx) error { return t.addGrant(g, owner) })
+}
+
+func (t tx) addGrant(g Grant, owner string) error {
+	err := t.holdSession(g.SessionID, g.UserID, g.CreatedAt)
+	if err != nil {
 		return err
-	})
+	}
+	_, err = t.exec(insertGrant, g.values()...)
+	if err != nil || owner == "" {
+		return err
+	}
+	_, err = t.exec(`INSERT INTO logins (session_id, application_id, user_id, sector, owner, due_at, attempts, expires_at)
+		SELECT id, $2, user_id, $3, $4, 0, 0, expires_at + $5 FROM sessions WHERE id = $1
+		ON CONFLICT (session_id, application_id) DO UPDATE SET expires_at = excluded.expires_at, sector = excluded.sector`, g.SessionID, g.ApplicationID, g.Sector, owner, notifyFor)
+	return err
 }
 
 // AddGrantWithTokens stores a grant and its tokens at once, for a password grant. hash
@@ -75,8 +78,8 @@ func (s *Store) AddGrantWithTokens(ctx context.Context, g Grant, pair []Token, h
 	})
 }
 
-// GrantByCode reads the grant of an authorization code, whether the code was used or
-// not.
+// GrantByCode reads the grant of an authorization code or a device code, whether the code
+// was used or not.
 func (s *Store) GrantByCode(ctx context.Context, digest string) (Grant, error) {
 	var g Grant
 	err := s.get(ctx, &g, `SELECT g.id, g.grant_type, g.application_id, g.user_id, g.session_id, g.scope, g.auth_time, g.created_at, g.expires_at,
@@ -87,7 +90,7 @@ func (s *Store) GrantByCode(ctx context.Context, digest string) (Grant, error) {
 
 var redeemCode = newExchange(step{`UPDATE grants SET code_used_at = $2, expires_at = $3 WHERE id = $1 AND code_used_at IS NULL AND code_expires_at > $2`, 3}, step{})
 
-// RedeemCode marks an authorization code as used and stores the tokens that are issued
+// RedeemCode marks an authorization code or a device code as used and stores the tokens that are issued
 // for it. Of two concurrent calls, one gets ErrSpent and stores nothing.
 func (s *Store) RedeemCode(ctx context.Context, grantID string, now, expiresAt int64, pair []Token) error {
 	return s.exchange(ctx, redeemCode, pair, grantID, now, expiresAt)

@@ -149,7 +149,7 @@ func count(t *testing.T, s *Store, query string, args ...any) int {
 func counts(t *testing.T, s *Store) map[string]int {
 	t.Helper()
 	rows := map[string]int{}
-	for _, table := range []string{"users", "groups", "memberships", "sessions", "applications", "consents", "grants", "tokens", "logins"} {
+	for _, table := range []string{"users", "groups", "memberships", "sessions", "applications", "consents", "grants", "tokens", "logins", "devices"} {
 		rows[table] = count(t, s, `SELECT COUNT(*) FROM `+table)
 	}
 	return rows

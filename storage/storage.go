@@ -1,6 +1,6 @@
 // Package storage stores the records on SQLite or PostgreSQL: people, groups,
-// applications, sessions, logins at applications, consents, grants, tokens, signing
-// keys and settings. It uses the SQL that both databases share. The
+// applications, sessions, logins at applications, consents, grants, tokens, device
+// authorization requests, signing keys and settings. It uses the SQL that both databases share. The
 // package makes no decisions; package provider holds the rules.
 package storage
 
@@ -247,6 +247,25 @@ func (s *Store) run(ctx context.Context, repeatable bool, query string, args []a
 	})
 	done(err)
 	return n, err
+}
+
+// writeRow runs one statement that changes one row and returns it, or returns ErrNotFound.
+// The statement may run twice, as with run.
+func (s *Store) writeRow(ctx context.Context, dest any, query string, args ...any) error {
+	ctx, done := s.begin(ctx, query)
+	err := retry(ctx, s.busyWait, func() error {
+		if s.embedded {
+			return s.share(ctx, unit{func(t tx) error { return t.write(dest, query, args...) }, false, nil})
+		}
+		q, err := s.querier(ctx, s.write, query)
+		if err == nil {
+			err = q.GetContext(ctx, dest, args...)
+		}
+		return s.classify(err, true)
+	})
+	err = translate(err)
+	done(err)
+	return err
 }
 
 // one runs a statement that must affect a row; otherwise it returns ErrNotFound.

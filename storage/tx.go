@@ -185,12 +185,33 @@ func (t tx) exec(query string, args ...any) (int64, error) {
 func (t tx) execute(query string, args ...any) (int64, error) {
 	known, ok := t.store.prepared.Load(preparedKey{t.store.write, query})
 	if !ok {
-		if !slices.Contains(t.left.unknown, query) {
-			t.left.unknown = append(t.left.unknown, query)
-		}
+		t.remember(query)
 		return affected(t.ExecContext(t.ctx, query, args...))
 	}
 	return affected(t.StmtxContext(t.ctx, known.(*sqlx.Stmt)).ExecContext(t.ctx, args...))
+}
+
+// write runs a statement that changes one row and returns it, or returns ErrNotFound.
+func (t tx) write(dest any, query string, args ...any) error {
+	_, done := t.store.begin(t.by, query)
+	known, ok := t.store.prepared.Load(preparedKey{t.store.write, query})
+	var err error
+	if ok {
+		err = t.StmtxContext(t.ctx, known.(*sqlx.Stmt)).GetContext(t.ctx, dest, args...)
+	} else {
+		t.remember(query)
+		err = t.GetContext(t.ctx, dest, query, args...)
+	}
+	err = translate(err)
+	done(err)
+	return err
+}
+
+// remember notes a statement that is to be prepared after the transaction.
+func (t tx) remember(query string) {
+	if !slices.Contains(t.left.unknown, query) {
+		t.left.unknown = append(t.left.unknown, query)
+	}
 }
 
 // spend runs a statement that must affect a row; otherwise it returns ErrSpent, because

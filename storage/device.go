@@ -1,0 +1,112 @@
+package storage
+
+import "context"
+
+// Device is a device authorization request (RFC 8628 §3.1), which waits until a person
+// approves or denies it. An approved request has a Grant, whose code is the device code.
+type Device struct {
+	Digest        string `db:"digest"`    // of the device code
+	UserCode      string `db:"user_code"` // a keyed digest of the user code
+	ApplicationID string `db:"application_id"`
+	Scope         string `db:"scope"`
+	Resource      string `db:"resource"` // the URIs of the resources, by line; empty: the server itself
+	State         string `db:"state"`
+	Interval      int64  `db:"poll_interval"`
+	NextPollAt    int64  `db:"next_poll_at"`
+	ChargedTo     string `db:"charged_to"` // the quota of requests against which it counts
+	Network       string `db:"network"`    // from which the request came
+	Address       string `db:"address"`
+	UserAgent     string `db:"user_agent"`
+	CreatedAt     int64  `db:"created_at"`
+	ExpiresAt     int64  `db:"expires_at"` // of the row: the codes expire before it, at CodesEnd
+}
+
+// The states of a request.
+const (
+	DevicePending  = "pending"
+	DeviceApproved = "approved"
+	DeviceDenied   = "denied"
+)
+
+// ExpiredDeviceLife is for how many seconds a request stays after its codes have expired,
+// so that a device that polls late learns why its code does not work.
+const ExpiredDeviceLife = 600
+
+// CodesEnd returns the time at which the device code and the user code expire.
+func (d Device) CodesEnd() int64 { return d.ExpiresAt - ExpiredDeviceLife }
+
+const deviceColumns = `digest, user_code, application_id, scope, resource, state, poll_interval, next_poll_at, charged_to, network, address, user_agent, created_at, expires_at`
+
+// AddDevice stores a request. It returns ErrConflict if another request has the same user
+// code. It returns ErrFull if the quota has most requests already, or if perNetwork of them
+// came from the network of this request; 0 stands for no limit. A few requests that arrive
+// at the same moment may exceed the limit.
+func (s *Store) AddDevice(ctx context.Context, d Device, most, perNetwork int) error {
+	n, err := s.exec(ctx, `INSERT INTO devices (`+deviceColumns+`)
+		SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS TEXT), CAST($7 AS BIGINT), CAST($8 AS BIGINT),
+			CAST($9 AS TEXT), CAST($10 AS TEXT), CAST($11 AS TEXT), CAST($12 AS TEXT), CAST($13 AS BIGINT), CAST($14 AS BIGINT)
+		WHERE (CAST($15 AS BIGINT) = 0 OR (SELECT COUNT(*) FROM (SELECT 1 AS one FROM devices WHERE charged_to = $9 AND expires_at > $13 LIMIT $15) x) < $15)
+		AND (CAST($16 AS BIGINT) = 0 OR (SELECT COUNT(*) FROM (SELECT 1 AS one FROM devices WHERE charged_to = $9 AND network = $10 AND expires_at > $13 LIMIT $16) x) < $16)`,
+		d.Digest, d.UserCode, d.ApplicationID, d.Scope, d.Resource, d.State, d.Interval, d.NextPollAt, d.ChargedTo, d.Network, d.Address, d.UserAgent, d.CreatedAt, d.ExpiresAt, most, perNetwork)
+	if err == nil && n == 0 {
+		err = ErrFull
+	}
+	return err
+}
+
+// slower is by how many seconds a poll that comes too early extends the interval (RFC 8628
+// §3.5).
+const slower = 5
+
+// earliness is by how many seconds a poll may come before its time: the clocks of two nodes
+// differ, and a request may be faster than the one before it.
+const earliness = 1
+
+// PollDevice notes that a device asks for its tokens, and reports whether it asks too early.
+// It is one statement. Only a poll in time moves the time of the next one, so that a device
+// which polls too often is still accepted from time to time. PollDevice returns ErrNotFound
+// if no request of the application with this digest is pending.
+func (s *Store) PollDevice(ctx context.Context, digest, applicationID string, now int64) (bool, error) {
+	var early bool
+	err := s.writeRow(ctx, &early, `UPDATE devices SET
+			poll_interval = CASE WHEN next_poll_at > $4 THEN poll_interval + $5 ELSE poll_interval END,
+			next_poll_at = CASE WHEN next_poll_at > $4 THEN next_poll_at ELSE $3 + poll_interval END
+		WHERE digest = $1 AND application_id = $2 AND state = 'pending' AND expires_at > $6
+		RETURNING next_poll_at <> $3 + poll_interval`, digest, applicationID, now, now+earliness, slower, now+ExpiredDeviceLife)
+	return early, err
+}
+
+// DeviceByCode reads a request by the digest of its device code.
+func (s *Store) DeviceByCode(ctx context.Context, digest string) (Device, error) {
+	var d Device
+	err := s.get(ctx, &d, `SELECT `+deviceColumns+` FROM devices WHERE digest = $1`, digest)
+	return d, err
+}
+
+// DeviceByUserCode reads a pending request by the keyed digest of its user code.
+func (s *Store) DeviceByUserCode(ctx context.Context, userCode string, now int64) (Device, error) {
+	var d Device
+	err := s.get(ctx, &d, `SELECT `+deviceColumns+` FROM devices WHERE user_code = $1 AND state = 'pending' AND expires_at > $2`, userCode, now+ExpiredDeviceLife)
+	return d, err
+}
+
+// decideDevice changes the state of a pending request.
+const decideDevice = `UPDATE devices SET state = $2 WHERE digest = $1 AND state = 'pending' AND expires_at > $3`
+
+// ApproveDevice approves a pending request: it stores the grant, whose code is the device
+// code. It returns ErrNotFound if the request is not pending any more, and ErrSpent if the
+// session in which the person approved has ended. owner is that of AddGrant.
+func (s *Store) ApproveDevice(ctx context.Context, g Grant, owner string) error {
+	return s.atomically(ctx, func(t tx) error {
+		err := t.one(decideDevice, *g.CodeDigest, DeviceApproved, g.CreatedAt+ExpiredDeviceLife)
+		if err != nil {
+			return err
+		}
+		return t.addGrant(g, owner)
+	})
+}
+
+// DenyDevice denies a pending request, or returns ErrNotFound.
+func (s *Store) DenyDevice(ctx context.Context, digest string, now int64) error {
+	return s.one(ctx, decideDevice, digest, DeviceDenied, now+ExpiredDeviceLife)
+}
