@@ -7,6 +7,7 @@ import (
 
 	"mandate/provider/authorize"
 	"mandate/provider/clients"
+	"mandate/provider/device"
 	"mandate/provider/keys"
 	"mandate/provider/logout"
 	"mandate/provider/people"
@@ -69,6 +70,10 @@ type Config struct {
 	RSAInactiveKeys []string // PEM; only published, for the verification of old signatures
 	KeyLifetime     time.Duration
 	JWKSMaxAge      time.Duration
+
+	DeviceCodeLifetime time.Duration // of the device code and the user code (RFC 8628)
+	DeviceInterval     time.Duration // between two polls of a device
+	DeviceMaxPending   int           // requests of devices of one application; 0: no limit
 
 	RPLogout RPLogout
 	// OutboundNetworks are the special-use addresses that the server may call if an
@@ -147,6 +152,11 @@ func (c Config) tokens() tokens.Config {
 // logout returns the settings of package logout.
 func (c Config) logout() logout.Config {
 	return logout.Config{Issuer: c.Issuer, AlwaysPrompt: c.RPLogout.AlwaysPrompt, RefuseExpired: c.RPLogout.RefuseExpired, KeepTokens: c.RPLogout.KeepTokens, Redirects: c.redirects()}
+}
+
+// device returns the settings of package device.
+func (c Config) device() device.Config {
+	return device.Config{Page: c.tokens().Audience() + "/device", Lifetime: c.DeviceCodeLifetime, Interval: c.DeviceInterval, MaxPending: c.DeviceMaxPending}
 }
 
 // authorize returns the settings of package authorize.

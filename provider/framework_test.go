@@ -226,7 +226,7 @@ func TestHandlersAreListedByHand(t *testing.T) {
 	for _, h := range config.TokenEndpointHandlers {
 		got = append(got, fmt.Sprintf("token %T", h))
 	}
-	want := []string{"authorize *oauth2.AuthorizeExplicitGrantHandler", "token *grant.codeGrant", "token *grant.refreshGrant", "token *grant.clientGrant", "token *grant.passwordGrant"}
+	want := []string{"authorize *oauth2.AuthorizeExplicitGrantHandler", "token *grant.codeGrant", "token *grant.refreshGrant", "token *grant.clientGrant", "token *grant.passwordGrant", "token *grant.deviceGrant"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}

@@ -18,6 +18,7 @@ type Metadata struct {
 	TokenEndpoint                          string   `json:"token_endpoint"`
 	IntrospectionEndpoint                  string   `json:"introspection_endpoint"`
 	RevocationEndpoint                     string   `json:"revocation_endpoint"`
+	DeviceAuthorizationEndpoint            string   `json:"device_authorization_endpoint"` // RFC 8628 §4
 	ScopesSupported                        []string `json:"scopes_supported"`
 	ResponseTypesSupported                 []string `json:"response_types_supported"`
 	ResponseModesSupported                 []string `json:"response_modes_supported"`
@@ -55,11 +56,14 @@ type OpenIDMetadata struct {
 func (p *Provider) Metadata(ctx context.Context) (Metadata, error) {
 	secret := []string{"client_secret_basic", "client_secret_post"}
 	m := Metadata{
-		Issuer:                   p.config.Issuer,
-		AuthorizationEndpoint:    p.config.Issuer + "/authorize/",
-		TokenEndpoint:            p.config.Issuer + "/token/",
-		IntrospectionEndpoint:    p.config.Issuer + "/introspect/",
-		RevocationEndpoint:       p.config.Issuer + "/revoke_token/",
+		Issuer:                p.config.Issuer,
+		AuthorizationEndpoint: p.config.Issuer + "/authorize/",
+		TokenEndpoint:         p.config.Issuer + "/token/",
+		IntrospectionEndpoint: p.config.Issuer + "/introspect/",
+		RevocationEndpoint:    p.config.Issuer + "/revoke_token/",
+
+		DeviceAuthorizationEndpoint: p.config.Issuer + "/device_authorization/",
+
 		ScopesSupported:          p.rules.ScopeNames(),
 		ResponseTypesSupported:   []string{"code"},
 		ResponseModesSupported:   authorize.ResponseModes(p.config.OpenID),

@@ -15,6 +15,7 @@ import (
 	"mandate/provider/authorize"
 	"mandate/provider/clients"
 	"mandate/provider/copies"
+	"mandate/provider/device"
 	"mandate/provider/framework"
 	"mandate/provider/grant"
 	"mandate/provider/keys"
@@ -42,6 +43,7 @@ type Provider struct {
 	Logouts        *logout.Logouts
 	Authorizations *authorize.Authorizations
 	Grants         *grant.Grants
+	Devices        *device.Devices
 
 	config   Config
 	rules    *policy.Rules
@@ -85,6 +87,10 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if err != nil {
 		return nil, err
 	}
+	userCodes, err := seal.Key(config.ServerKey, "user-code")
+	if err != nil {
+		return nil, err
+	}
 	p.Keys, err = keys.New(ctx, config.keys(p.rules), store, p.sealers.signingKeys, p.changes.Receiving, log)
 	if err != nil {
 		return nil, err
@@ -104,6 +110,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	p.fosite = framework.New(config.CodeLifetime, config.AccessTokenLifetime, p.Clients, p.rules)
 	p.Authorizations = authorize.New(config.authorize(), p.rules, store, p.Clients, p.Tokens, p.Resources, p.sealers.tickets, p.fosite)
 	p.Grants = grant.New(grant.Config{RefreshGrace: config.RefreshGrace, KeepRefreshTokens: config.KeepRefreshTokens}, p.rules, store, p.limits, p.People, p.Clients, p.Tokens, p.Resources, p.fosite, log)
+	p.Devices = device.New(config.device(), p.rules, store, p.limits, p.Clients, p.Tokens, p.Resources, userCodes, p.sealers.tickets)
 	return p, nil
 }
 

@@ -3,6 +3,7 @@ package provider
 import (
 	"mandate/provider/authorize"
 	"mandate/provider/clients"
+	"mandate/provider/device"
 	"mandate/provider/keys"
 	"mandate/provider/logout"
 	"mandate/provider/oauth"
@@ -69,6 +70,8 @@ const (
 	GrantClient = policy.GrantClient
 	// GrantPassword is the grant with a person's password.
 	GrantPassword = policy.GrantPassword
+	// GrantDevice is the device authorization grant.
+	GrantDevice = policy.GrantDevice
 	// GrantRefresh is the refresh token grant.
 	GrantRefresh = policy.GrantRefresh
 
@@ -178,6 +181,14 @@ func OwnerResponsible(a Application) bool { return clients.OwnerResponsible(a) }
 
 // AccessAlgorithm returns the algorithm that signs the access tokens of an application.
 func AccessAlgorithm(a Application) string { return tokens.AccessAlgorithm(a) }
+
+// The types for devices (package device).
+type (
+	// DeviceRequest is a pending request of a device, as a person sees it.
+	DeviceRequest = device.Request
+	// DeviceOrigin is what the server knows about the device that sends a request.
+	DeviceOrigin = device.Origin
+)
 
 // Response is a response that the browser carries to the client.
 type Response = redirect.Response

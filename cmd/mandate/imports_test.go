@@ -25,7 +25,7 @@ const (
 var layers = map[string][]string{
 	"storage":              {"database/sql", "github.com/jmoiron/sqlx", "github.com/lib/pq", "modernc.org/sqlite"},
 	"storage/postgrestest": {"mandate/testkit", "database/sql", "github.com/lib/pq"},
-	"provider": {"mandate/storage", "mandate/provider/authorize", "mandate/provider/grant", "mandate/provider/logout", "mandate/provider/framework",
+	"provider": {"mandate/storage", "mandate/provider/authorize", "mandate/provider/grant", "mandate/provider/device", "mandate/provider/logout", "mandate/provider/framework",
 		"mandate/provider/clients", "mandate/provider/people", "mandate/provider/tokens", "mandate/provider/keys", "mandate/provider/limits",
 		"mandate/provider/policy", "mandate/provider/oauth", "mandate/provider/seal", "mandate/provider/password", "mandate/provider/outbound",
 		"mandate/provider/jose", "mandate/provider/redirect", "mandate/provider/resources", "mandate/provider/copies", fositeModule},
@@ -53,6 +53,8 @@ var layers = map[string][]string{
 		"mandate/provider/pkce", "mandate/provider/redirect", "mandate/provider/seal", fositeModule},
 	"provider/grant": {"mandate/storage", "mandate/provider/oauth", "mandate/provider/policy", "mandate/provider/limits", "mandate/provider/people", "mandate/provider/clients", "mandate/provider/resources", "mandate/provider/tokens",
 		"mandate/provider/framework", "mandate/provider/pkce", "mandate/provider/seal", "mandate/provider/throttle", fositeModule},
+	"provider/device": {"mandate/storage", "mandate/provider/oauth", "mandate/provider/policy", "mandate/provider/limits", "mandate/provider/clients", "mandate/provider/resources", "mandate/provider/tokens",
+		"mandate/provider/seal", "mandate/provider/throttle"},
 	"provider/clients": {"mandate/storage", "mandate/provider/oauth", "mandate/provider/policy", "mandate/provider/limits", "mandate/provider/keys", "mandate/provider/people", "mandate/provider/resources",
 		"mandate/provider/copies", "mandate/provider/jose", "mandate/provider/outbound", "mandate/provider/redirect", "mandate/provider/seal", "mandate/provider/throttle"},
 	"handlers":              {"mandate/provider", "mandate/provider/oauth", "mandate/provider/jose", "mandate/templates", "mandate/handlers/request", "mandate/handlers/resource", "github.com/gorilla/mux"},

@@ -3,7 +3,6 @@ package authorize
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/ory/fosite"
 	"github.com/ory/fosite/handler/oauth2"
@@ -11,7 +10,6 @@ import (
 	"mandate/provider/framework"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
-	"mandate/provider/seal"
 	"mandate/storage"
 )
 
@@ -32,22 +30,12 @@ func (s authorizationCodes) CreateAuthorizeCodeSession(ctx context.Context, sign
 	if err != nil {
 		return err
 	}
-	at := oauth.Now()
-	end := at + oauth.Seconds(s.p.config.CodeLifetime)
-	owner := "" // of an application that must be notified of the logout
-	if s.p.config.OpenID && c.BackchannelURI != "" && r.GetGrantedScopes().Has("openid") {
-		owner = c.ID
-		if c.OwnerID != nil {
-			owner = *c.OwnerID
-		}
-	}
-	err = s.p.store.AddGrant(ctx, storage.Grant{
-		ID: seal.Random(16), GrantType: policy.GrantCode, ApplicationID: c.ID, UserID: by.signedIn.User.ID, SessionID: by.signedIn.Session.ID,
-		Scope: strings.Join(r.GetGrantedScopes(), " "), AuthTime: by.signedIn.Session.AuthTime, CreatedAt: at, ExpiresAt: end,
-		CodeDigest: &signature, CodeExpiresAt: end, CodeChallenge: r.GetRequestForm().Get("code_challenge"),
-		RedirectURI: r.GetRequestForm().Get("redirect_uri"), RedirectSent: by.redirectSent,
-		Resource: by.resource, ChargedTo: policy.ChargedTo(c.Application), Sector: c.Sector, Nonce: by.openID.nonce, Claims: by.openID.claims, SessionEndsAt: s.p.sessionEnd(r.GetGrantedScopes(), by.signedIn.Session),
-	}, owner)
+	grant, owner := s.p.tokens.GrantBy(by.signedIn, policy.GrantCode, c.Application, r.GetGrantedScopes())
+	grant.CodeDigest, grant.CodeExpiresAt, grant.CodeChallenge = &signature, grant.CreatedAt+oauth.Seconds(s.p.config.CodeLifetime), r.GetRequestForm().Get("code_challenge")
+	grant.ExpiresAt, grant.Resource = grant.CodeExpiresAt, by.resource
+	grant.RedirectURI, grant.RedirectSent = r.GetRequestForm().Get("redirect_uri"), by.redirectSent
+	grant.Nonce, grant.Claims = by.openID.nonce, by.openID.claims
+	err = s.p.store.AddGrant(ctx, grant, owner)
 	if errors.Is(err, storage.ErrSpent) {
 		return loggedOut()
 	}

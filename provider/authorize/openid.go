@@ -11,7 +11,6 @@ import (
 
 	"mandate/provider/oauth"
 	"mandate/provider/people"
-	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/provider/tokens"
 	"mandate/storage"
@@ -225,17 +224,6 @@ func (p *Authorizations) whyLogin(a *Authorization, s *storage.SignedIn) Reason 
 		return LoginTooOld
 	}
 	return ""
-}
-
-// sessionEnd returns the time at which the session ends the tokens of an authorization, or 0 if
-// it does not. The tokens of a login (scope openid) end with the session, unless the person
-// approved offline_access (OIDC Core §11). The tokens of any other authorization do not depend on
-// the session.
-func (p *Authorizations) sessionEnd(scopes []string, s storage.Session) int64 {
-	if !p.config.OpenID || !slices.Contains(scopes, "openid") || slices.Contains(scopes, policy.OfflineAccess) {
-		return 0
-	}
-	return s.ExpiresAt
 }
 
 // Silent reports whether the request has prompt=none, which forbids every page for the person

@@ -5,11 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"mandate/provider/framework"
 	"mandate/provider/oauth/oauthtest"
-	"mandate/provider/seal"
 	"mandate/provider/tokens"
-	"mandate/storage"
 )
 
 // OIDC Core §3.1.2.1: prompt, display and max_age.
@@ -78,22 +75,6 @@ func TestReadClaims(t *testing.T) {
 		err := o.readClaims(values("claims", test.sent), allowed)
 		if oauthtest.Kind(err) != test.err || o.claims != test.kept || strings.Join(o.claimScopes, " ") != test.told || strings.Join(o.Subjects, " ") != test.subjects {
 			t.Errorf("%.80s: kept %q, told %q, subjects %q, %v", test.sent, o.claims, o.claimScopes, o.Subjects, err)
-		}
-	}
-}
-
-// OIDC Core §11: when the session ends the tokens.
-func TestSessionBound(t *testing.T) {
-	for _, test := range []struct {
-		openID bool
-		scopes string
-		want   int64
-	}{
-		{true, "openid", 7}, {true, "read openid", 7}, {true, "openid offline_access", 0}, {true, "read", 0}, {true, "read offline_access", 0}, {false, "openid", 0},
-	} {
-		p := New(Config{OpenID: test.openID}, nil, nil, nil, nil, nil, seal.Sealer{}, framework.New(0, 0, nil, nil))
-		if got := p.sessionEnd(strings.Fields(test.scopes), storage.Session{ExpiresAt: 7}); got != test.want {
-			t.Errorf("%t %s: %d", test.openID, test.scopes, got)
 		}
 	}
 }

@@ -42,9 +42,9 @@ func (g *codeGrant) HandleTokenEndpointRequest(ctx context.Context, request fosi
 	if form.Get("code") == "" {
 		return oauth.Refuse("invalid_request", "code is missing.")
 	}
-	grant, err := g.p.store.GrantByCode(ctx, seal.Digest(form.Get("code")))
+	grant, err := g.p.grantOf(ctx, policy.GrantCode, seal.Digest(form.Get("code")))
 	if errors.Is(err, storage.ErrNotFound) {
-		return oauth.Refuse("invalid_grant", "The authorization code is unknown, expired, or already used.")
+		return invalidCode()
 	}
 	if err != nil {
 		return oauth.Unavailable(err)
@@ -53,19 +53,43 @@ func (g *codeGrant) HandleTokenEndpointRequest(ctx context.Context, request fosi
 	if err != nil {
 		return err
 	}
-	if grant.CodeUsedAt != nil {
-		return g.replayed(ctx, grant.ID)
+	if grant.CodeExpiresAt <= oauth.Now() && grant.CodeUsedAt == nil {
+		return invalidCode()
 	}
-	if grant.CodeExpiresAt <= oauth.Now() || !grant.UserActive || grant.SessionEndsAt > 0 && grant.SessionEndsAt <= oauth.Now() {
-		return oauth.Refuse("invalid_grant", "The authorization code is unknown, expired, or already used.")
+	return g.p.prepare(ctx, request, grant)
+}
+
+// grantOf returns the grant of a code, or storage.ErrNotFound. A code that was issued for
+// another grant type is unknown: it was issued under other checks.
+func (p *Grants) grantOf(ctx context.Context, grantType, digest string) (storage.Grant, error) {
+	grant, err := p.store.GrantByCode(ctx, digest)
+	if err == nil && grant.GrantType != grantType {
+		err = storage.ErrNotFound
+	}
+	return grant, err
+}
+
+func invalidCode() *oauth.Error {
+	return oauth.Refuse("invalid_grant", "The authorization code is unknown, expired, or already used.")
+}
+
+// prepare checks what the client gets for the code of a grant: whether the code is unused and
+// the person may still be acted for, and then the audience and the scope of the tokens.
+func (p *Grants) prepare(ctx context.Context, request fosite.AccessRequester, grant storage.Grant) error {
+	if grant.CodeUsedAt != nil {
+		return p.replayed(ctx, &grant)
+	}
+	if !grant.UserActive || grant.SessionEndsAt > 0 && grant.SessionEndsAt <= oauth.Now() {
+		return oauth.Refuse("invalid_grant", "The approval has ended: the person was signed out, or the account was disabled.")
 	}
 	issued := request.GetSession().(*Session)
 	issued.grant = &grant
-	issued.audience, err = g.p.audience(ctx, grant.Resource, form)
+	var err error
+	issued.audience, err = p.audience(ctx, grant.Resource, request.GetRequestForm())
 	if err != nil {
 		return err
 	}
-	issued.scope, err = g.p.scopesFor(a, issued.audience, strings.Fields(grant.Scope))
+	issued.scope, err = p.scopesFor(request.GetClient().(*framework.Client).Application, issued.audience, strings.Fields(grant.Scope))
 	return err
 }
 
@@ -92,13 +116,13 @@ func checkCode(grant storage.Grant, a storage.Application, redirectURI, verifier
 // replayed revokes the token family of a code that is used a second time (RFC 6749 §4.1.2).
 // One of the two requests may come from an attacker, and the server cannot know which one. It
 // returns the error for the client.
-func (g *codeGrant) replayed(ctx context.Context, grantID string) error {
-	err := g.p.store.RevokeGrant(ctx, grantID)
+func (p *Grants) replayed(ctx context.Context, grant *storage.Grant) error {
+	err := p.store.RevokeGrant(ctx, grant.ID)
 	if err != nil {
 		return oauth.Unavailable(err)
 	}
-	g.p.log.Warn("an authorization code was used a second time: its token family was revoked", "grant", grantID)
-	return oauth.Refuse("invalid_grant", "The authorization code was already used. The tokens that were issued for it have been revoked.")
+	p.log.Warn("a code was used a second time: its token family was revoked", "grant", grant.ID, "grant_type", grant.GrantType)
+	return oauth.Refuse("invalid_grant", "The code was already used. The tokens that were issued for it have been revoked.")
 }
 
 // PopulateTokenEndpointResponse makes the tokens, and then redeems the code and stores the
@@ -107,22 +131,27 @@ func (g *codeGrant) PopulateTokenEndpointResponse(ctx context.Context, request f
 	if !g.CanHandleTokenEndpointRequest(ctx, request) {
 		return fosite.ErrUnknownRequest
 	}
-	issued := request.GetSession().(*Session)
+	return g.p.redeem(ctx, request, responder)
+}
+
+// redeem makes the tokens of a grant, redeems its code and stores the tokens.
+func (p *Grants) redeem(ctx context.Context, request fosite.AccessRequester, responder fosite.AccessResponder) error {
+	issued, a := request.GetSession().(*Session), request.GetClient().(*framework.Client).Application
 	// The tokens are signed before the code is redeemed. If signing fails, the client can
 	// still use the code.
-	made, err := g.p.tokens.NewPair(ctx, request.GetClient().(*framework.Client).Application, tokens.FamilyOf(issued.grant), issued.scope, issued.audience)
+	made, err := p.tokens.NewPair(ctx, a, tokens.FamilyOf(issued.grant), issued.scope, issued.audience)
 	if err != nil {
 		return err
 	}
-	err = g.p.tokens.AddIDToken(ctx, made.Answer, issued.scope, tokens.IDTokenFor{
-		Application: request.GetClient().(*framework.Client).Application, UserID: issued.grant.UserID, AuthTime: issued.grant.AuthTime, Sector: issued.grant.Sector,
+	err = p.tokens.AddIDToken(ctx, made.Answer, issued.scope, tokens.IDTokenFor{
+		Application: a, UserID: issued.grant.UserID, AuthTime: issued.grant.AuthTime, Sector: issued.grant.Sector,
 		SessionID: issued.grant.SessionID, Nonce: issued.grant.Nonce, Claims: issued.grant.Claims})
 	if err != nil {
 		return framework.Failed(err)
 	}
-	err = g.p.store.RedeemCode(ctx, issued.grant.ID, oauth.Now(), made.ExpiresAt, made.Tokens)
+	err = p.store.RedeemCode(ctx, issued.grant.ID, oauth.Now(), made.ExpiresAt, made.Tokens)
 	if errors.Is(err, storage.ErrSpent) {
-		return g.replayed(ctx, issued.grant.ID)
+		return p.replayed(ctx, issued.grant)
 	}
 	if err != nil {
 		return oauth.Unavailable(err)

@@ -1,7 +1,7 @@
-// Package grant implements the token endpoint (RFC 6749 §3.2) and its grants (RFC 6749 §4,
-// §6): authorization code, client credentials, the resource owner's password, and refresh
-// token. Each grant is a handler of fosite. This package replaces fosite's own handlers, of
-// which only the one for client credentials is used.
+// Package grant implements the token endpoint (RFC 6749 §3.2) and its grants: authorization
+// code, client credentials, the resource owner's password, refresh token (RFC 6749 §4, §6),
+// and device code (RFC 8628 §3.4). Each grant is a handler of fosite. This package replaces
+// fosite's own handlers, of which only the one for client credentials is used.
 package grant
 
 import (
@@ -54,6 +54,7 @@ func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Lim
 		&refreshGrant{p},
 		&clientGrant{&oauth2.ClientCredentialsGrantHandler{HandleHelper: helper, Config: framework.ConfigOf(f)}, p},
 		&passwordGrant{p},
+		&deviceGrant{p},
 	}
 	return p
 }

@@ -25,6 +25,10 @@ var grants = [...]GrantType{
 	{Name: GrantClient, Label: "Client credentials", Help: "The application acts for itself. Confidential applications only.", WithSecret: true},
 	{Name: GrantPassword, Label: "Password", Person: true,
 		Help: "A person types their password into the application. Deprecated (RFC 9700 §2.4): use it only if nothing else works."},
+	// RFC 10027 §2: the flow can be used for phishing. Only an application that needs it is
+	// registered for it.
+	{Name: GrantDevice, Label: "Device code", Person: true,
+		Help: "A person types a code of the device on another one, such as a phone, and allows access there. For televisions and command lines: others can misuse it for phishing (RFC 10027)."},
 }
 
 // Grants returns the grant types for which an application can be registered.

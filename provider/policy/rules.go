@@ -110,6 +110,7 @@ const (
 	GrantClient   = "client_credentials"
 	GrantPassword = "password"
 	GrantRefresh  = "refresh_token"
+	GrantDevice   = "urn:ietf:params:oauth:grant-type:device_code"
 )
 
 // The formats of an application's access tokens. An opaque token is a random text,

@@ -66,9 +66,9 @@ func TestAllowance(t *testing.T) {
 	c.PersonQuota, c.OpenQuota = Quota{Applications: 1, Sessions: 2, Approvals: 3, TokensPerMinute: 4, LiveTokens: 5}, Quota{Applications: 6, Sessions: 0, Approvals: 7, TokensPerMinute: 8, LiveTokens: 9}
 	year, month := int64(365*24*3600), int64(30*24*3600)
 	for standing, want := range map[Standing]Allowance{
-		StandingAdministrator: {Grants: []string{GrantCode, GrantClient, GrantPassword}, Scopes: []string{"read", "write", "groups"},
+		StandingAdministrator: {Grants: []string{GrantCode, GrantClient, GrantPassword, GrantDevice}, Scopes: []string{"read", "write", "groups"},
 			AccessMax: 3 * 3600, JWTMax: 4 * 3600, RefreshMax: year, OwnLifetime: true, AdministratorRights: true},
-		StandingPerson: {Grants: []string{GrantCode, GrantClient}, Scopes: []string{"read", "write"},
+		StandingPerson: {Grants: []string{GrantCode, GrantClient, GrantDevice}, Scopes: []string{"read", "write"},
 			AccessMax: 2 * 3600, JWTMax: 5400, RefreshMax: month, OwnLifetime: true, Quota: c.PersonQuota},
 		StandingOpen: {Grants: []string{GrantCode}, PublicOnly: true, Scopes: []string{"read"},
 			AccessMax: 3600, JWTMax: 3600, RefreshMax: 20 * 24 * 3600, Quota: c.OpenQuota},

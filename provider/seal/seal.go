@@ -6,6 +6,7 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hkdf"
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -64,6 +65,14 @@ func Random(n int) string {
 func Digest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// Mac is the HMAC-SHA-256 of a text (RFC 2104). Nobody can guess the text without the key,
+// even if it is short.
+func Mac(key []byte, text string) []byte {
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte(text))
+	return mac.Sum(nil)
 }
 
 // Key derives 32 bytes for a purpose (RFC 5869).

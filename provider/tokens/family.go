@@ -1,7 +1,9 @@
 package tokens
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strings"
 
 	"mandate/provider/oauth"
@@ -46,6 +48,26 @@ func FamilyOf(g *storage.Grant) Family {
 	return Family{g.ID, g.CreatedAt, g.SessionEndsAt, g.Scope, g.Resource, g.UserID, g.Sector, g.AuthTime}
 }
 
+// GrantBy returns an authorization grant of this type that a person gives an application in
+// a session. It also returns the owner of the application if the application must be notified
+// of the logout (OIDC Back-Channel §2.3), and "" otherwise.
+func (p *Tokens) GrantBy(s *storage.SignedIn, grantType string, a storage.Application, scopes []string) (g storage.Grant, owner string) {
+	g = storage.Grant{ID: seal.Random(16), GrantType: grantType, ApplicationID: a.ID, UserID: s.User.ID, SessionID: s.Session.ID,
+		Scope: strings.Join(scopes, " "), AuthTime: s.Session.AuthTime, CreatedAt: oauth.Now(), Sector: a.Sector, ChargedTo: policy.ChargedTo(a)}
+	if !p.config.OpenID || !slices.Contains(scopes, "openid") {
+		return g, "" // it does not depend on the session
+	}
+	// OIDC Core §11: the tokens of a login end with the session, unless the person approved
+	// offline_access.
+	if !slices.Contains(scopes, policy.OfflineAccess) {
+		g.SessionEndsAt = s.Session.ExpiresAt
+	}
+	if a.BackchannelURI != "" {
+		owner = cmp.Or(oauth.Deref(a.OwnerID), a.ID)
+	}
+	return g, owner
+}
+
 // NewPair makes an access token and a refresh token of a family. The access token has
 // the given scope and audience, and the refresh token has the whole scope and audience of
 // the family (RFC 8707 §2.2). The refresh token expires when it is not used for its
@@ -69,10 +91,11 @@ func (p *Tokens) NewPair(ctx context.Context, a storage.Application, f Family, s
 	}, nil
 }
 
-// The prefixes of authorization codes, access tokens and refresh tokens. Scanners for
-// leaked secrets recognize them.
+// The prefixes of authorization codes, device codes, access tokens and refresh tokens.
+// Scanners for leaked secrets recognize them.
 const (
 	CodePrefix    = "mac_"
+	DevicePrefix  = "mdc_"
 	AccessPrefix  = "mat_"
 	refreshPrefix = "mrt_"
 )

@@ -1,9 +1,9 @@
 package tokens
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
 	"encoding/base64"
+
+	"mandate/provider/seal"
 )
 
 // Subject returns the identifier of a person for a sector. Without a sector it is the
@@ -13,9 +13,7 @@ func (p *Tokens) Subject(sector, userID string) string {
 	if sector == "" {
 		return userID
 	}
-	mac := hmac.New(sha256.New, p.pairwise)
-	mac.Write([]byte(sector + "\x00" + userID))
-	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+	return base64.RawURLEncoding.EncodeToString(seal.Mac(p.pairwise, sector+"\x00"+userID))
 }
 
 // SID returns the identifier of a session for a sector. Applications that must not
@@ -25,7 +23,5 @@ func (p *Tokens) SID(sector, sessionID string) string {
 	if sector == "" {
 		return sessionID
 	}
-	mac := hmac.New(sha256.New, p.pairwise)
-	mac.Write([]byte("sid\x00" + sector + "\x00" + sessionID))
-	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:16])
+	return base64.RawURLEncoding.EncodeToString(seal.Mac(p.pairwise, "sid\x00"+sector+"\x00"+sessionID)[:16])
 }

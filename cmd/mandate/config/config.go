@@ -104,7 +104,7 @@ type Provider struct {
 	AdministratorAccessTokenMax time.Duration `key:"ADMINISTRATOR_ACCESS_TOKEN_MAX_SECONDS" default:"31536000" min:"1" max:"31536000"`
 	// AdministratorJWTAccessTokenMax is the longest lifetime in seconds of access tokens that are JWTs, of an application for which an administrator is responsible. It is never less than `JWT_ACCESS_TOKEN_EXPIRE_SECONDS`, the limit for all other applications. A retired key stays published for this long.
 	AdministratorJWTAccessTokenMax time.Duration `key:"ADMINISTRATOR_JWT_ACCESS_TOKEN_MAX_SECONDS" default:"86400" min:"1" max:"31536000"`
-	// GrantsByAdministrator lists the grant types that an application may use only if an administrator is responsible for it: `authorization_code`, `client_credentials`, `password`. RFC 9700 §2.4 suggests `[password]`.
+	// GrantsByAdministrator lists the grant types that an application may use only if an administrator is responsible for it: `authorization_code`, `client_credentials`, `password`, `urn:ietf:params:oauth:grant-type:device_code`. RFC 9700 §2.4 suggests `[password]`.
 	GrantsByAdministrator []string `key:"GRANTS_BY_ADMINISTRATOR" default:"[]"`
 	// ScopesByAdministrator lists the scopes that an application may have only if an administrator is responsible for it. `introspection` is always one of them.
 	ScopesByAdministrator []string `key:"SCOPES_BY_ADMINISTRATOR" default:"[]"`
@@ -144,6 +144,12 @@ type Provider struct {
 	OpenMaxLiveTokens int `key:"OPEN_MAX_LIVE_TOKENS" default:"1000000" min:"0" max:"1000000000"`
 	// AuthorizationCodeExpire is the lifetime of an authorization code in seconds. RFC 6749 §4.1.2 recommends ten minutes at most.
 	AuthorizationCodeExpire time.Duration `key:"AUTHORIZATION_CODE_EXPIRE_SECONDS" default:"60" min:"1" max:"600"`
+	// DeviceCodeExpire is the lifetime in seconds of a device code and its user code (RFC 8628 §3.2). It is the time in which a person must approve the device. A short time makes phishing harder (RFC 10027 §6.1.2).
+	DeviceCodeExpire time.Duration `key:"DEVICE_CODE_EXPIRE_SECONDS" default:"600" min:"60" max:"1800"`
+	// DeviceFlowInterval is the number of seconds that a device waits between two polls (RFC 8628 §3.5).
+	DeviceFlowInterval time.Duration `key:"DEVICE_FLOW_INTERVAL" default:"5" min:"1" max:"60"`
+	// DeviceMaxPending is the largest number of devices that wait for an approval, of one application or, if an administrator is not responsible, of all applications of one owner. One network may have a hundredth of it (at least one) if the application is public. A request counts for ten minutes more than `DEVICE_CODE_EXPIRE_SECONDS`. 0 means no limit.
+	DeviceMaxPending int `key:"DEVICE_MAX_PENDING" default:"10000" min:"0" max:"1000000"`
 	// RefreshTokenExpire is the number of seconds after which an unused refresh token expires (RFC 9700 §4.14.2). The default is lowered to `REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS` if that is smaller.
 	RefreshTokenExpire time.Duration `key:"REFRESH_TOKEN_EXPIRE_SECONDS" default:"2592000" min:"1" max:"315360000"`
 	// RefreshTokenAbsoluteExpire is the lifetime in seconds of a token family (all tokens that come from one authorization grant), regardless of how often it is refreshed.

@@ -68,7 +68,7 @@ func TestConfigDefaults(t *testing.T) {
 		Provider: Provider{
 			Scopes:        Scopes{{"read", "Read scope"}, {"write", "Write scope"}},
 			DefaultScopes: []string{"read", "write"}, Resources: []Resource{}, ReadScope: "read", WriteScope: "write",
-			AccessTokenExpire: 36000 * time.Second, JWTAccessTokenExpire: 10 * time.Minute, AuthorizationCodeExpire: time.Minute,
+			AccessTokenExpire: 36000 * time.Second, JWTAccessTokenExpire: 10 * time.Minute, AuthorizationCodeExpire: time.Minute, DeviceCodeExpire: 10 * time.Minute, DeviceFlowInterval: 5 * time.Second, DeviceMaxPending: 10000,
 			RefreshTokenExpire: 30 * 24 * time.Hour, RefreshTokenAbsoluteExpire: 365 * 24 * time.Hour,
 			AdministratorAccessTokenMax: 365 * 24 * time.Hour, AdministratorJWTAccessTokenMax: 24 * time.Hour, GrantsByAdministrator: []string{}, ScopesByAdministrator: []string{},
 			PersonMaxApplications: 50, PersonMaxSessions: 100, PersonMaxApprovals: 10_000, PersonMaxTokensPerMinute: 600, PersonMaxLiveTokens: 100_000,
@@ -325,7 +325,7 @@ func TestConfigEachKey(t *testing.T) {
 		"BASE_URL": "https://a.example", "LISTEN": "192.0.2.1:1", "OPS_LISTEN": ":1", "DATABASE_URL": "sqlite:////a.db", "SECRET_KEY": testKey, "LOGIN_URL": "/in",
 		"LOG_LEVEL": "warn", "LOG_FORMAT": "json", "REQUEST_APPROVAL_PROMPT": "force", "READ_SCOPE": "r", "WRITE_SCOPE": "w", "DEFAULT_SCOPES": "read",
 		"ALLOWED_REDIRECT_URI_SCHEMES": "https", "GRANTS_BY_ADMINISTRATOR": "password", "SCOPES_BY_ADMINISTRATOR": "write", "SESSION_COOKIE_AGE": "999999", "SESSION_IDLE_SECONDS": "61", "REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS": "9999999",
-		"ACCESS_TOKEN_EXPIRE_SECONDS": "7200", "RESOURCE_SERVER_AUDIENCE": "https://api.example", "RESOURCE_SERVER_ALLOWED_ORIGINS": "https://app.example",
+		"ACCESS_TOKEN_EXPIRE_SECONDS": "7200", "RESOURCE_SERVER_AUDIENCE": "https://api.example", "RESOURCE_SERVER_ALLOWED_ORIGINS": "https://app.example", "DEVICE_CODE_EXPIRE_SECONDS": "900",
 		"OPEN_CLIENTS": "documents", "OPEN_HOSTS": "claude.ai", "OPEN_NEVER_USED_EXPIRE_SECONDS": "60", "OPEN_UNUSED_EXPIRE_SECONDS": "3600",
 		"PASSWORD_HASH_MEMORY_KIB": "20000", "PASSWORD_HASH_ITERATIONS": "3", "MAX_STALENESS_SECONDS": "3",
 		"OIDC_RSA_PRIVATE_KEY": newRSAKey(t), "OIDC_RSA_PRIVATE_KEYS_INACTIVE": newRSAKey(t) + newRSAKey(t),

@@ -28,7 +28,7 @@ var (
 	classes  = [...]string{"1xx", "2xx", "3xx", "4xx", "5xx"}
 	grants   = append(provider.TokenGrants(), "other")
 	outcomes = [...]string{"ok", "invalid_request", "invalid_client", "invalid_grant", "invalid_scope", "unauthorized_client", "unsupported_grant_type",
-		"temporarily_unavailable", "server_error", "other"}
+		"authorization_pending", "slow_down", "access_denied", "expired_token", "temporarily_unavailable", "server_error", "other"}
 	verdicts = [...]string{"active", "inactive", "refused", "failed"}
 	buckets  = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10}
 )

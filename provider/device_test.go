@@ -1,0 +1,171 @@
+package provider
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mandate/provider/clients"
+	"mandate/provider/oauth"
+	"mandate/provider/policy"
+)
+
+func TestDeviceIsDecidedOnceAndBySessionOfThePage(t *testing.T) {
+	f := begin(t)
+	app, alice, bob := f.television(), f.login("alice"), f.login("bob")
+	codes := f.asks(app)
+	q := f.find(strings.ToLower(strings.ReplaceAll(codes.UserCode, "-", " ")), alice)
+	if q.UserCode != codes.UserCode || q.From.Address != "192.0.2.9" || q.From.UserAgent != "television" || q.Near {
+		t.Errorf("the page shows %+v", q)
+	}
+	for what, err := range map[string]error{
+		"another session": second(f.Devices.Approve(t.Context(), q.Ticket, bob)),
+		"no ticket":       second(f.Devices.Approve(t.Context(), "", alice)),
+		"another denies":  f.Devices.Deny(t.Context(), q.Ticket, bob),
+		"a consent page":  second(f.Authorizations.Resume(t.Context(), q.Ticket, alice)),
+	} {
+		if kind(err) != "400 invalid_request" {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	again := f.find(codes.UserCode, bob)
+	if _, err := f.Devices.Approve(t.Context(), q.Ticket, alice); err != nil {
+		t.Fatal(err)
+	}
+	for what, err := range map[string]error{
+		"twice":          second(f.Devices.Approve(t.Context(), q.Ticket, alice)),
+		"denied later":   f.Devices.Deny(t.Context(), q.Ticket, alice),
+		"by another too": second(f.Devices.Approve(t.Context(), again.Ticket, bob)),
+	} {
+		if kind(err) != "400 invalid_request" {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	_, err := f.Devices.Find(t.Context(), codes.UserCode, alice, "192.0.2.1")
+	wantInvalid(t, err, "user_code")
+	answer := f.must(f.token(app, pollWith(codes)...))
+	token, err := f.Tokens.LiveToken(t.Context(), answer.AccessToken)
+	if err != nil || oauth.Deref(token.UserID) != alice.User.ID {
+		t.Errorf("the token is about %v, %v", oauth.Deref(token.UserID), err)
+	}
+}
+
+// The person approves what the page showed.
+func TestDeviceIsNotApprovedAfterAChange(t *testing.T) {
+	for what, change := range map[string]func(*clients.Registration){
+		"another name":   func(r *clients.Registration) { r.Name = "Bank" },
+		"fewer scopes":   func(r *clients.Registration) { r.Scopes = []string{"read"} },
+		"no grant type":  grants(policy.GrantCode),
+		"no scope of it": func(r *clients.Registration) { r.Scopes = []string{"groups"} },
+	} {
+		t.Run(what, func(t *testing.T) {
+			f := begin(t)
+			app, s := f.television(), f.login("alice")
+			codes := f.asks(app, "scope", "read write")
+			q := f.find(codes.UserCode, s)
+			r := clients.Registration{Name: "Client", ClientType: policy.Public, GrantTypes: []string{policy.GrantDevice}, RedirectURIs: []string{callback}, HashClientSecret: true}
+			change(&r)
+			if _, err := f.Clients.Update(t.Context(), Operator(), app.Application.ID, r); err != nil {
+				t.Fatal(err)
+			}
+			_, err := f.Devices.Approve(t.Context(), q.Ticket, s)
+			wantError(t, err, "400 invalid_request")
+			_, err = f.token(app, pollWith(codes)...)
+			if got := kind(err); got != "400 authorization_pending" && got != "400 unauthorized_client" {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// RFC 8628 §5.1: guesses are limited, and nobody can use up the tries of somebody else.
+func TestGuessesAtUserCodesAreLimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t)
+		app, mallory, alice := f.television(), f.login("mallory"), f.login("alice")
+		guess := func(code string, s *SignedIn) error {
+			return second(f.Devices.Find(t.Context(), code, s, "192.0.2.1"))
+		}
+		codes := f.asks(app)
+		for range 10 {
+			wantInvalid(t, guess("not a code", mallory), "user_code") // needs no try
+			wantInvalid(t, guess("BBBB-BBBB", mallory), "user_code")
+			// A right code in between gives no other try back.
+			if kind(guess(codes.UserCode, mallory)) == "429 temporarily_unavailable" {
+				break
+			}
+		}
+		for what, code := range map[string]string{"a wrong code": "BBBB-BBBB", "the right code": codes.UserCode} {
+			if err := guess(code, mallory); kind(err) != "429 temporarily_unavailable" {
+				t.Errorf("%s after ten wrong ones: %v", what, err)
+			}
+		}
+		if err := guess(codes.UserCode, alice); err != nil {
+			t.Errorf("another account of the same network: %v", err)
+		}
+		time.Sleep(10 * time.Second)
+		wantInvalid(t, guess("BBBB-BBBB", mallory), "user_code")
+	})
+}
+
+// RFC 10027 §6.1.11: a stranger cannot fill the table, and one network not the quota.
+func TestRequestsOfDevicesAreLimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t, func(c *Config) { c.DeviceMaxPending = 300 })
+		open, closed := f.television(), f.app(grants(policy.GrantDevice))
+		asked := func(app *clients.Registered, address string, n int) int {
+			for i := range n {
+				_, err := f.device(app, address)
+				if err == nil {
+					continue
+				}
+				wantError(t, err, "429 temporarily_unavailable")
+				if e, _ := errors.AsType[*oauth.Error](err); e.RetryAfter == 0 {
+					t.Error("the response does not say how long to wait")
+				}
+				return i
+			}
+			return n
+		}
+		if n := asked(open, "192.0.2.1", 10); n != 3 {
+			t.Errorf("one network made %d requests, want a hundredth of all", n)
+		}
+		if n := asked(open, "198.51.100.1", 1); n != 1 {
+			t.Error("another network may not ask")
+		}
+		if n := asked(closed, "192.0.2.1", 301); n != 300 {
+			t.Errorf("a confidential application made %d requests", n)
+		}
+		time.Sleep(21 * time.Minute)
+		if n := asked(open, "192.0.2.1", 1); n != 1 {
+			t.Error("requests that have ended still count")
+		}
+	})
+}
+
+func TestWhoMayUseTheDeviceGrant(t *testing.T) {
+	f := begin(t)
+	for what, c := range map[string]struct {
+		app  *clients.Registered
+		pair []string
+		want string
+	}{
+		"registered":           {f.television(), nil, "no error"},
+		"confidential":         {f.app(grants(policy.GrantDevice)), nil, "no error"},
+		"not registered":       {f.app(), nil, "400 unauthorized_client"},
+		"an unknown scope":     {f.television(), []string{"scope", "unknown"}, "400 invalid_scope"},
+		"an unknown resource":  {f.television(), []string{"resource", "https://unknown.example/"}, "400 invalid_target"},
+		"an unknown parameter": {f.television(), []string{"audience", "x", "nonce", "y"}, "no error"},
+	} {
+		_, err := f.device(c.app, "192.0.2.1", c.pair...)
+		if kind(err) != c.want {
+			t.Errorf("%s: %v, want %s", what, err, c.want)
+		}
+	}
+	wrong := f.app(grants(policy.GrantDevice))
+	wrong.Secret = "wrong"
+	_, err := f.device(wrong, "192.0.2.1")
+	wantError(t, err, "401 invalid_client")
+}

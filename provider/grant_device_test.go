@@ -1,0 +1,294 @@
+package provider
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mandate/provider/clients"
+	"mandate/provider/device"
+	"mandate/provider/policy"
+	"mandate/provider/seal"
+)
+
+// television is an application for devices, with these changes.
+func (f *fixture) television(changes ...func(*clients.Registration)) *clients.Registered {
+	f.t.Helper()
+	return f.app(append([]func(*clients.Registration){func(r *clients.Registration) {
+		r.ClientType, r.GrantTypes, r.RedirectURIs = policy.Public, []string{policy.GrantDevice}, nil
+	}}, changes...)...)
+}
+
+// device makes a device authorization request from a network address.
+func (f *fixture) device(app *clients.Registered, address string, pairs ...string) (*device.Codes, error) {
+	codes, _, err := f.Devices.Authorize(f.t.Context(), by(app, pairs...), device.Origin{Address: address, UserAgent: "television"})
+	return codes, err
+}
+
+func (f *fixture) asks(app *clients.Registered, pairs ...string) *device.Codes {
+	f.t.Helper()
+	codes, err := f.device(app, "192.0.2.9", pairs...)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return codes
+}
+
+func (f *fixture) find(code string, s *SignedIn) *DeviceRequest {
+	f.t.Helper()
+	q, err := f.Devices.Find(f.t.Context(), code, s, "192.0.2.1")
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return q
+}
+
+// allow approves the request of a device.
+func (f *fixture) allow(codes *device.Codes, s *SignedIn) {
+	f.t.Helper()
+	_, err := f.Devices.Approve(f.t.Context(), f.find(codes.UserCode, s).Ticket, s)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func pollWith(codes *device.Codes, pairs ...string) []string {
+	return append([]string{"grant_type", policy.GrantDevice, "device_code", codes.DeviceCode}, pairs...)
+}
+
+func TestDeviceGrant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t, openID)
+		app, s := f.television(), f.login("alice")
+		loggedIn := s.Session.AuthTime
+		time.Sleep(time.Minute)
+		codes := f.asks(app, "scope", "openid read offline_access")
+		if codes.VerificationURI != server+"/device" || codes.VerificationURIComplete != codes.VerificationURI+"?user_code="+codes.UserCode || codes.ExpiresIn != 600 || codes.Interval != 5 {
+			t.Errorf("%+v", codes)
+		}
+		_, err := f.token(app, pollWith(codes)...)
+		wantError(t, err, "400 authorization_pending")
+		f.allow(codes, s)
+		answer := f.must(f.token(app, pollWith(codes)...))
+		if answer.Scope != "openid read offline_access" || answer.RefreshToken == "" {
+			t.Errorf("%+v", answer)
+		}
+		f.wantActive(true, answer.AccessToken, answer.RefreshToken)
+		claims := claimsOf(t, answer.IDToken)
+		if claims["auth_time"] != float64(loggedIn) || claims["sub"] != s.User.ID || claims["aud"] != app.Application.ClientID || claims["nonce"] != nil {
+			t.Errorf("the ID token has %v", claims)
+		}
+		f.must(f.refresh(app, answer.RefreshToken))
+		listed, err := f.People.Authorized(t.Context(), s.User.ID)
+		if err != nil || len(listed) != 1 || !slices.Equal(listed[0].Scopes, []string{"openid", "read", "offline_access"}) {
+			t.Errorf("the account page lists %+v, %v", listed, err)
+		}
+		if n := f.count("consents"); n != 0 {
+			t.Errorf("%d consents are stored: with one, the application could skip the consent page", n)
+		}
+	})
+}
+
+// RFC 8628 §3.5: a device that keeps to the interval gets its tokens, also after it polled too
+// early.
+func TestDevicePolls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t)
+		app, s := f.television(), f.login("alice")
+		codes := f.asks(app)
+		poll := func(wait time.Duration, want string) {
+			t.Helper()
+			time.Sleep(wait)
+			_, err := f.token(app, pollWith(codes)...)
+			wantError(t, err, want)
+		}
+		poll(0, "400 authorization_pending")
+		for range 3 {
+			poll(5*time.Second, "400 authorization_pending")
+		}
+		poll(time.Second, "400 slow_down")
+		poll(10*time.Second, "400 authorization_pending")
+		poll(10*time.Second, "400 authorization_pending")
+		// A device that ignores slow_down still gets an answer from time to time.
+		answers := map[string]int{}
+		for range 40 {
+			time.Sleep(2 * time.Second)
+			answers[kind(second(f.token(app, pollWith(codes)...)))]++
+		}
+		if answers["400 authorization_pending"] == 0 || answers["400 slow_down"] == 0 || len(answers) != 2 {
+			t.Errorf("the answers of a flood: %v", answers)
+		}
+		f.allow(codes, s)
+		f.must(f.token(app, pollWith(codes)...)) // slow_down would say that the request is pending
+	})
+}
+
+func TestDeviceCodeThatIsNotApproved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t)
+		app, other, s := f.television(), f.television(), f.login("alice")
+		denied, expired, approved := f.asks(app), f.asks(app), f.asks(app)
+		err := f.Devices.Deny(t.Context(), f.find(denied.UserCode, s).Ticket, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.allow(approved, s)
+		for what, c := range map[string]struct {
+			app   *clients.Registered
+			pairs []string
+			want  string
+		}{
+			"denied":                      {app, pollWith(denied), "400 access_denied"},
+			"unknown":                     {app, []string{"grant_type", policy.GrantDevice, "device_code", "mdc_unknown"}, "400 invalid_grant"},
+			"the user code":               {app, []string{"grant_type", policy.GrantDevice, "device_code", expired.UserCode}, "400 invalid_grant"},
+			"missing":                     {app, []string{"grant_type", policy.GrantDevice}, "400 invalid_request"},
+			"another client":              {other, pollWith(expired), "400 invalid_grant"},
+			"another client, approved":    {other, pollWith(approved), "400 invalid_grant"},
+			"another client, denied":      {other, pollWith(denied), "400 invalid_grant"},
+			"without the grant type":      {f.app(), pollWith(approved), "400 unauthorized_client"},
+			"as an authorization code":    {f.app(grants(policy.GrantCode)), []string{"grant_type", policy.GrantCode, "code", approved.DeviceCode}, "400 invalid_grant"},
+			"a resource that was not in":  {app, pollWith(approved, "resource", "https://unknown.example/"), "400 invalid_target"},
+			"a resource that is no URI":   {app, pollWith(approved, "resource", "files"), "400 invalid_target"},
+			"with a code verifier (PKCE)": {app, pollWith(denied, "code_verifier", verifier), "400 access_denied"},
+		} {
+			_, err := f.token(c.app, c.pairs...)
+			if kind(err) != c.want {
+				t.Errorf("%s: %v, want %s", what, err, c.want)
+			}
+		}
+		time.Sleep(10 * time.Minute)
+		for what, codes := range map[string]*device.Codes{"pending": expired, "approved": approved} {
+			_, err := f.token(app, pollWith(codes)...)
+			if kind(err) != "400 expired_token" {
+				t.Errorf("an expired code that is %s: %v", what, err)
+			}
+		}
+		_, err = f.Devices.Find(t.Context(), expired.UserCode, s, "192.0.2.1")
+		wantInvalid(t, err, "user_code")
+	})
+}
+
+// A code of one grant type is none of another, also for an application that has both.
+func TestDeviceCodeIsNoAuthorizationCode(t *testing.T) {
+	f := begin(t)
+	app, s := f.app(grants(policy.GrantCode, policy.GrantDevice)), f.login("alice")
+	codes := f.asks(app)
+	f.allow(codes, s)
+	_, err := f.token(app, "grant_type", policy.GrantCode, "code", codes.DeviceCode)
+	wantError(t, err, "400 invalid_grant")
+	_, err = f.token(app, "grant_type", policy.GrantDevice, "device_code", f.code(app, s))
+	wantError(t, err, "400 invalid_grant")
+	f.must(f.token(app, pollWith(codes)...))
+}
+
+func TestDeviceCodeIsRedeemedOnce(t *testing.T) {
+	f := begin(t)
+	app, s := f.television(), f.login("alice")
+	codes := f.asks(app)
+	f.allow(codes, s)
+	answer := f.must(f.token(app, pollWith(codes)...))
+	f.wantActive(true, answer.AccessToken)
+	_, err := f.token(app, pollWith(codes)...)
+	wantError(t, err, "400 invalid_grant")
+	f.wantActive(false, answer.AccessToken, answer.RefreshToken)
+
+	codes = f.asks(app)
+	f.allow(codes, s)
+	var polls sync.WaitGroup
+	results := make(chan string, 64)
+	for range 64 {
+		polls.Go(func() { results <- kind(second(f.token(app, pollWith(codes)...))) })
+	}
+	polls.Wait()
+	got := map[string]int{}
+	for range 64 {
+		got[<-results]++
+	}
+	if got["no error"] != 1 || got["400 invalid_grant"] != 63 {
+		t.Errorf("64 polls at once: %v", got)
+	}
+}
+
+// What ends the approvals of a person also ends one that the device has not used yet.
+func TestApprovalOfADeviceEndsWithWhatItDependsOn(t *testing.T) {
+	for what, end := range map[string]func(f *fixture, s *SignedIn, app *clients.Registered) error{
+		"the person signs out": func(f *fixture, s *SignedIn, _ *clients.Registered) error {
+			return f.People.EndSession(f.t.Context(), s.User.ID, s.Session.ID)
+		},
+		"the account is disabled": func(f *fixture, _ *SignedIn, _ *clients.Registered) error {
+			return f.People.DisableUser(f.t.Context(), "alice")
+		},
+		"the person revokes it": func(f *fixture, s *SignedIn, app *clients.Registered) error {
+			return f.People.Revoke(f.t.Context(), s.User.ID, app.Application.ID)
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			f := begin(t, openID)
+			app, s := f.television(), f.login("alice")
+			unused, used := f.asks(app, "scope", "openid"), f.asks(app, "scope", "openid")
+			f.allow(unused, s)
+			f.allow(used, s)
+			answer := f.must(f.token(app, pollWith(used)...))
+			if err := end(f, s, app); err != nil {
+				t.Fatal(err)
+			}
+			_, err := f.token(app, pollWith(unused)...)
+			wantError(t, err, "400 invalid_grant")
+			f.wantActive(false, answer.AccessToken, answer.RefreshToken)
+		})
+	}
+	t.Run("the application is deleted", func(t *testing.T) {
+		f := begin(t)
+		app, s := f.television(), f.login("alice")
+		codes, open := f.asks(app), f.asks(app)
+		f.allow(codes, s)
+		if err := f.Clients.Delete(t.Context(), Operator(), app.Application.ID); err != nil {
+			t.Fatal(err)
+		}
+		_, err := f.token(app, pollWith(codes)...)
+		wantError(t, err, "401 invalid_client")
+		_, err = f.Devices.Find(t.Context(), open.UserCode, s, "192.0.2.1")
+		wantInvalid(t, err, "user_code")
+	})
+}
+
+func TestDeviceAndResources(t *testing.T) {
+	f := withResources(t)
+	app, s := f.television(), f.login("alice")
+	codes := f.asks(app, "resource", files, "resource", mailbox, "scope", "read")
+	f.allow(codes, s)
+	answer := f.must(f.token(app, pollWith(codes, "resource", mailbox)...))
+	token, err := f.Tokens.LiveToken(t.Context(), answer.AccessToken)
+	if err != nil || token.Resource != mailbox {
+		t.Errorf("the token is for %q, %v", token.Resource, err)
+	}
+	f.must(f.refresh(app, answer.RefreshToken, "resource", files))
+	codes = f.asks(app, "resource", files)
+	f.allow(codes, s)
+	_, err = f.token(app, pollWith(codes, "resource", mailbox)...)
+	wantError(t, err, "400 invalid_target")
+	f.must(f.token(app, pollWith(codes)...)) // the request that failed did not use the code
+}
+
+// The database and the log have neither code.
+func TestCodesOfDevicesAreKeptSecret(t *testing.T) {
+	f := begin(t)
+	app, s := f.television(), f.login("alice")
+	codes := f.asks(app)
+	_, _ = f.token(app, pollWith(codes)...)
+	f.allow(codes, s)
+	f.must(f.token(app, pollWith(codes)...))
+	_, _ = f.token(app, pollWith(codes)...)
+	plain := strings.ReplaceAll(codes.UserCode, "-", "")
+	for _, secret := range []string{codes.DeviceCode, codes.UserCode, plain, seal.Digest(plain), seal.Digest(codes.UserCode)} {
+		if f.contains(secret) {
+			t.Errorf("the database has %q", secret)
+		}
+		if strings.Contains(f.logged.String(), secret) {
+			t.Errorf("the log has %q", secret)
+		}
+	}
+}
