@@ -15,24 +15,35 @@ func (s *server) consentPage(w http.ResponseWriter, r *http.Request, a *provider
 	host, loopback := destination(a.RedirectURI)
 	// The title does not contain the name of the application, which a stranger has
 	// chosen.
-	page := templates.Consent{Frame: s.frame(r, ""), Application: a.Application.Name,
+	return s.render(w, r, http.StatusOK, templates.Consent{Frame: s.frame(r, ""), Access: s.access(a.Application, append(slices.Clone(a.Scopes), a.ClaimScopes...), a.Audience, asked),
 		RedirectHost: host, RedirectURI: a.RedirectURI, Loopback: loopback, Ticket: asked.Ticket, Action: s.path("/o/consent/"),
-		SwitchURL: s.path("/login/") + "?next=" + url.QueryEscape(r.URL.Path+"?"+r.URL.RawQuery)}
-	if a.Application.Owner != nil {
-		page.Owner = *a.Application.Owner
+		SwitchURL: s.switchURL(r.URL.Path + "?" + r.URL.RawQuery)})
+}
+
+// switchURL leads to the login page for another account, and from there to next.
+func (s *server) switchURL(next string) string {
+	return s.path("/login/") + "?next=" + url.QueryEscape(next)
+}
+
+// access describes what an application asks for. before is what the person approved before.
+func (s *server) access(a provider.Application, scopes []provider.Scope, audience provider.Audience, before *provider.Interaction) templates.Access {
+	shown := templates.Access{Application: a.Name}
+	if a.Owner != nil {
+		shown.Owner = *a.Owner
 	}
-	for _, scope := range append(slices.Clone(a.Scopes), a.ClaimScopes...) {
-		page.Offline = page.Offline || s.config.OpenID && scope.Name == "offline_access"
-		page.Scopes = append(page.Scopes, templates.ConsentScope{Name: scope.Name, Description: scope.Description,
-			New: len(asked.Approved) > 0 && !slices.Contains(asked.Approved, scope.Name)})
+	again := len(before.Approved) > 0
+	for _, scope := range scopes {
+		shown.Offline = shown.Offline || s.config.OpenID && scope.Name == "offline_access"
+		shown.Scopes = append(shown.Scopes, templates.ConsentScope{Name: scope.Name, Description: scope.Description,
+			New: again && !slices.Contains(before.Approved, scope.Name)})
 	}
-	resources := a.Audience.Named()
-	page.AlsoServer = len(resources) > 0 && a.Audience.HasServer()
+	resources := audience.Named()
+	shown.AlsoServer = len(resources) > 0 && audience.HasServer()
 	for _, api := range resources {
-		page.Resources = append(page.Resources, templates.API{Name: api.Name, URI: api.URI,
-			New: len(asked.Approved) > 0 && !slices.Contains(asked.ApprovedFor, api.URI)})
+		shown.Resources = append(shown.Resources, templates.API{Name: api.Name, URI: api.URI,
+			New: again && !slices.Contains(before.ApprovedFor, api.URI)})
 	}
-	return s.render(w, r, http.StatusOK, page)
+	return shown
 }
 
 // destination describes the redirect URI in words that a person recognizes.

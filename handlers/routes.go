@@ -37,6 +37,8 @@ func (s *server) routes() http.Handler {
 	at("/o/token/", shared, on{post: s.token})
 	at("/o/revoke_token/", shared, on{post: s.revoke})
 	at("/o/revoke/", shared, on{post: s.revoke})
+	at("/o/device_authorization/", shared, on{post: s.deviceAuthorization})
+	at("/o/device-authorization/", shared, on{post: s.deviceAuthorization}) // as in django-oauth-toolkit
 	at("/o/introspect/", protocol, on{post: s.introspect})
 	// RFC 8414 §3.1 puts the well-known part before the path of the issuer. Many
 	// clients append it, or drop the path of the issuer. A proxy may remove the base path
@@ -78,6 +80,8 @@ func (s *server) routes() http.Handler {
 	at("/logout/", own, on{get: s.logoutPage, post: s.logout})
 	at("/setup/{link}/", own, on{get: s.setupPage, post: s.setup})
 	at("/o/consent/", own, on{post: s.consent})
+	at("/device/", own, on{get: s.devicePage, post: s.findDevice})
+	at("/device/answer/", own, on{get: s.toDevicePage, post: s.answerDevice})
 	at("/o/authorized_tokens/", own, on{get: s.toAccount})
 	at("/account/", own, on{get: s.account})
 	at("/account/password/", own, on{get: s.toAccount, post: s.changePassword})

@@ -160,6 +160,8 @@ func ProfileOf(u User) (Profile, error) { return people.ProfileOf(u) }
 type (
 	// Resource is an API that tokens can be issued for.
 	Resource = resources.Resource
+	// Audience is what tokens are for.
+	Audience = resources.Audience
 	// ResourceRegistration holds the fields of a resource that an administrator may set.
 	ResourceRegistration = resources.Registration
 )

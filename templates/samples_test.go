@@ -28,13 +28,13 @@ func samples() []sample {
 
 func peopleSamples() []sample {
 	consent := Consent{
-		Frame: alice, Application: "Holiday Planner", Owner: "bob",
+		Frame:        alice,
 		RedirectHost: "planner.example.com", RedirectURI: "https://planner.example.com/oauth/callback",
-		Scopes: []ConsentScope{
+		Access: Access{Application: "Holiday Planner", Owner: "bob", Scopes: []ConsentScope{
 			{"read", "See your profile: your name, username and email address", false},
 			{"groups", "See which groups you belong to", true},
 			{"write", "", false},
-		},
+		}},
 		Ticket: "t1", Action: "/o/authorize/", SwitchURL: "/login/?switch=1",
 	}
 	bare := consent
@@ -53,7 +53,13 @@ func peopleSamples() []sample {
 	api.Resources = []API{{"Mailbox", mailbox, false}}
 	apis := consent
 	apis.Resources, apis.AlsoServer = []API{{"Mailbox", mailbox, false}, {long, hard, true}, {strings.Repeat("Extraordinarily", 6), "urn:example:ledger", false}}, true
-	broken := Consent{nasty, hostile, hostile, hostile, hostile, true, []ConsentScope{{hostile, hostile, true}}, []API{{hostile, hostile, true}}, true, hostile, "/o/authorize/", true, "/login/"}
+	worst := Access{hostile, hostile, []ConsentScope{{hostile, hostile, true}}, []API{{hostile, hostile, true}}, true, true}
+	broken := Consent{nasty, worst, hostile, hostile, true, hostile, "/o/authorize/", "/login/"}
+	device := DeviceApproval{Frame: alice, Access: consent.Access, Code: "WXYZ-BCDF", Program: "PlannerTV/3.1 (webOS)", Address: "192.0.2.17", Near: true, Asked: "3 March 2026, 09:12 UTC",
+		Ticket: "t1", Action: "/device/answer/", SwitchURL: "/login/?switch=1"}
+	farDevice := device
+	farDevice.Access, farDevice.Program, farDevice.Address, farDevice.Near = posing.Access, "", "2001:db8:85a3:1234:5678:8a2e:370:7334", false
+	farDevice.Resources = apis.Resources
 
 	apps := []AuthorizedApp{
 		{"Holiday Planner", "bob", "read groups", "on 3 March 2026", "/account/revoke/1", nil},
@@ -91,6 +97,16 @@ func peopleSamples() []sample {
 		{"consent-api", api},
 		{"consent-apis", apis},
 		{"consent-hostile", broken},
+		{"device", Device{Frame: alice, Action: "/device/", SwitchURL: "/login/"}},
+		{"device-linked", Device{Frame: alice, Code: Field{Value: "WXYZ-BCDF"}, Linked: true, Action: "/device/"}},
+		{"device-wrong", Device{Frame: alice, Code: Field{"WXYZ-BCDG", "No device is waiting with this code. Check each letter."}, Action: "/device/"}},
+		{"device-hostile", Device{nasty, badText, true, "/device/", "/login/"}},
+		{"device-approval", device},
+		{"device-approval-far", farDevice},
+		{"device-approval-hostile", DeviceApproval{nasty, worst, hostile, hostile, hostile, false, hostile, hostile, "/device/answer/", "/login/"}},
+		{"device-allowed", DeviceAnswered{alice, true, "/account/"}},
+		{"device-denied", DeviceAnswered{alice, false, "/account/"}},
+		{"device-answered-hostile", DeviceAnswered{nasty, true, "/account/"}},
 		{"form-post", FormPost{Frame: alice, Action: "https://planner.example.com/oauth/callback", Parameters: []Hidden{{"code", "mac_1"}, {"state", "a & b"}}}},
 		{"form-post-hostile", FormPost{nasty, "https://planner.example.com/cb", []Hidden{{hostile, hostile}}}},
 		{"account", Account{Frame: Frame{Username: "alice", Notice: "Your password was changed."}, FullName: "Alice Liddell", Email: "alice@example.com", Claims: []Fact{{"Phone number", "+41443334455"}}, Authorized: apps, Sessions: sessions, PasswordAction: "/account/password"}},
