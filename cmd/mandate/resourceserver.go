@@ -88,7 +88,7 @@ func newProxy(settings *config.Config, log *slog.Logger) (*resource.Proxy, error
 		rules = append(rules, resource.Rule{Path: r.Path, Methods: r.Methods, Scopes: r.Scopes, WebSocket: r.WebSocket})
 	}
 	proxy, err := resource.NewProxy(resource.ProxyConfig{Upstream: upstream, Guard: guard, Rules: rules, PassAuthorization: settings.PassAuthorization,
-		WebSocketCheck: max(settings.Provider.ResourceServerTokenCaching, time.Second), Logger: log})
+		Recheck: max(settings.Provider.ResourceServerTokenCaching, time.Second), Logger: log})
 	if err != nil {
 		return nil, fmt.Errorf("RULES: %w", err)
 	}

@@ -25,9 +25,9 @@ type ProxyConfig struct {
 	// should not receive it.
 	PassAuthorization bool
 
-	// WebSocketCheck is the interval at which the token of an open WebSocket is checked
-	// again. Zero means 10 seconds.
-	WebSocketCheck time.Duration
+	// Recheck is the interval at which the token of an open WebSocket or event stream is
+	// checked again. Zero means 10 seconds.
+	Recheck time.Duration
 
 	Logger *slog.Logger // logs why the upstream could not be reached; may be nil
 }
@@ -45,8 +45,9 @@ type ProxyConfig struct {
 // the client's request.
 //
 // A connection cannot change its protocol, except to a WebSocket (RFC 6455) where
-// [Rule] allows it. The proxy closes a WebSocket when its token expires or no longer
-// satisfies the rule, after one day at the latest, or when [Proxy.Close] is called.
+// [Rule] allows it. The proxy closes a WebSocket, and ends an event stream
+// (text/event-stream), when its token expires or no longer satisfies the rule, after one
+// day at the latest, or when [Proxy.Close] is called.
 //
 // The proxy does not see a method override in a form body (_method). If the upstream
 // supports it, switch it off there, or write a rule for POST that requires the scopes
@@ -77,15 +78,15 @@ func NewProxy(c ProxyConfig) (*Proxy, error) {
 		return nil, errors.New("proxy: no guard")
 	case len(c.Rules) == 0:
 		return nil, errors.New("proxy: no rules, so every request would be refused")
-	case c.WebSocketCheck < 0:
-		return nil, errors.New("proxy: set WebSocketCheck to a positive duration")
+	case c.Recheck < 0:
+		return nil, errors.New("proxy: set Recheck to a positive duration")
 	}
 	copied := *u
 	p := &Proxy{
 		upstream:  &copied,
 		keepAuth:  c.PassAuthorization,
 		guard:     c.Guard,
-		recheck:   cmp.Or(c.WebSocketCheck, DefaultCacheTTL),
+		recheck:   cmp.Or(c.Recheck, DefaultCacheTTL),
 		log:       logger(c.Logger),
 		uncovered: newRequestLog(),
 	}
@@ -111,8 +112,9 @@ func NewProxy(c ProxyConfig) (*Proxy, error) {
 	return p, nil
 }
 
-// Close closes the open WebSockets and accepts no new ones. An http.Server does not
-// close WebSockets itself: pass Close to its RegisterOnShutdown.
+// Close closes the open WebSockets and the event streams that answer a GET, and accepts
+// no new ones. An http.Server does not close them itself: pass Close to its
+// RegisterOnShutdown.
 func (p *Proxy) Close() { p.close() }
 
 // newUpstreamTransport returns a transport that does not change bodies. It has no time
@@ -209,6 +211,7 @@ func (p *Proxy) receive(r *http.Response) error {
 			delete(r.Header, name)
 		}
 	}
+	watchEvents(r, p.closing)
 	return checkSwitch(r)
 }
 

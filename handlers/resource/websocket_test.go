@@ -40,7 +40,7 @@ func newSwitching(t *testing.T, answer string, rules []Rule, verifier Verifier) 
 		io.Copy(conn, conn)
 	}))
 	t.Cleanup(api.Close)
-	proxy, err := NewProxy(ProxyConfig{Upstream: parseURL(t, api.URL), Guard: newGuard(t, GuardConfig{Verifier: verifier}), Rules: rules, WebSocketCheck: 10 * time.Millisecond})
+	proxy, err := NewProxy(ProxyConfig{Upstream: parseURL(t, api.URL), Guard: newGuard(t, GuardConfig{Verifier: verifier}), Rules: rules, Recheck: 10 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +249,7 @@ func TestWebSocketHalfClosed(t *testing.T) {
 	}
 }
 
-func TestWebSocketEndOfToken(t *testing.T) {
+func TestLeaseEnd(t *testing.T) {
 	now := time.Now()
 	day := now.Add(24 * time.Hour)
 	tests := []struct {
@@ -263,13 +263,13 @@ func TestWebSocketEndOfToken(t *testing.T) {
 		{"a year", &Token{ExpiresAt: now.AddDate(1, 0, 0)}, day},
 	}
 	for _, test := range tests {
-		if got := webSocketEnd(test.token, now); !got.Equal(test.want) {
+		if got := leaseEnd(test.token, now); !got.Equal(test.want) {
 			t.Errorf("%s: got %v, want %v", test.name, got, test.want)
 		}
 	}
 }
 
-func TestWebSocketWatch(t *testing.T) {
+func TestLease(t *testing.T) {
 	unknown := errors.New("the check fails")
 	tests := []struct {
 		name   string
@@ -311,11 +311,11 @@ func TestWebSocketWatch(t *testing.T) {
 				r := httptest.NewRequest("GET", "/", nil)
 				r.Header.Set("Authorization", "Bearer a")
 				ctx, cancel := context.WithCancel(t.Context())
-				s := &webSocket{until: begun.Add(95 * time.Second), every: 10 * time.Second, ctx: ctx, end: cancel, check: func(ctx context.Context) *refusal {
+				l := lease{until: begun.Add(95 * time.Second), every: 10 * time.Second, check: func(ctx context.Context) *refusal {
 					_, no := g.check(r.WithContext(ctx), []string{"read"})
 					return no
 				}}
-				s.watch()
+				l.watch(ctx, cancel)
 				if ctx.Err() == nil || time.Since(begun) != test.want {
 					t.Errorf("ended after %v: %v", time.Since(begun), ctx.Err())
 				}
