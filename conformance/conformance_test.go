@@ -24,7 +24,13 @@ func TestRFC9700(t *testing.T) { testDocument(t, "RFC9700") }
 
 func TestMCP(t *testing.T) { testDocument(t, "MCP") }
 
+func TestOAuth21(t *testing.T) { testDocument(t, "OAuth21") }
+
 func TestOIDCCore(t *testing.T) { testDocument(t, "OIDCCore") }
+
+func TestRFC9728(t *testing.T) { testDocument(t, "RFC9728") }
+
+func TestRFC10017(t *testing.T) { testDocument(t, "RFC10017") }
 
 func TestOIDCDiscovery(t *testing.T) { testDocument(t, "OIDCDiscovery") }
 

@@ -148,7 +148,7 @@ func TestHTMLIsHarmless(t *testing.T) {
 // specification reports whether a link leads to a document of the rules.
 func specification(link string) bool {
 	u, err := url.Parse(link)
-	return err == nil && u.Scheme == "https" && slices.Contains([]string{"www.rfc-editor.org", "openid.net", "modelcontextprotocol.io"}, u.Host)
+	return err == nil && u.Scheme == "https" && slices.Contains([]string{"www.rfc-editor.org", "datatracker.ietf.org", "openid.net", "modelcontextprotocol.io"}, u.Host)
 }
 
 func textIn(n *html.Node) string {

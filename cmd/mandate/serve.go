@@ -160,6 +160,7 @@ func (o *opened) sampleGuard(ctx context.Context, here string, log *slog.Logger)
 		}
 		p.ResourceServerIntrospectionURL, p.ResourceServerIntrospectionCredentials = here, []string{id, secret}
 		p.ResourceServerIssuer, p.ResourceServerAudience = o.provider.Issuer(), cmp.Or(p.ResourceServerAudience, o.settings.BaseURL)
+		p.ResourceServerName = cmp.Or(p.ResourceServerName, "Mandate's sample API")
 		// This process calls itself, so a proxy of the environment must not be
 		// used.
 		return newGuard(o.settings, p, o.traced(&http.Transport{MaxIdleConnsPerHost: 100, IdleConnTimeout: time.Minute}), log)

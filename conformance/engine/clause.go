@@ -30,6 +30,7 @@ func documentURL(document string) string {
 		"OIDCRPLogout":     openID + "openid-connect-rpinitiated-1_0.html",
 		"OIDCBackChannel":  openID + "openid-connect-backchannel-1_0.html",
 		"OIDCFormPost":     openID + "oauth-v2-form-post-response-mode-1_0.html",
+		"OAuth21":          "https://datatracker.ietf.org/doc/html/draft-ietf-oauth-v2-1-16",
 		"MCP":              "https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization",
 	}[document]
 }
@@ -41,7 +42,7 @@ func ClauseURL(r check.Rule) string {
 	if document == "" || clause == "" {
 		return document
 	}
-	if strings.HasPrefix(r.Document(), "RFC") {
+	if strings.HasPrefix(r.Document(), "RFC") || r.Document() == "OAuth21" {
 		part := "#section-"
 		if clause[0] >= 'A' {
 			part = "#appendix-"

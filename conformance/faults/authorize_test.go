@@ -196,7 +196,7 @@ func redirectFaults() []fault {
 			}
 			return a
 		}, fails: "RFC6749/3.1.2.3/registered RFC6749/3.1.2.3/simple-string-comparison RFC6749/3.1.2.4/not-redirected RFC6749/10.1/public-otherwise-known " +
-			"RFC6749/3.1.2.4/person-informed RFC9700/2.1/a1-exact-redirect-uri OIDCCore/3.1.2.6/invalid-redirect-uri"},
+			"RFC6749/3.1.2.4/person-informed RFC9700/2.1/a1-exact-redirect-uri RFC10017/6.3.3.2/exact-redirect-uri OIDCCore/3.1.2.6/invalid-redirect-uri"},
 		{name: "errors are sent to a page of another host", at: authorizePath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
 			if q.method == http.MethodGet && a.Status >= 400 {

@@ -58,16 +58,11 @@ func codeFaults() []fault {
 				q.set("code", p.resembling("code ", code))
 			}
 		}), fails: "RFC6749/4.1.3/code-valid OIDCCore/3.1.3.2/code-valid"},
-		{name: "redirect_uri is optional at the token endpoint", at: tokenPath, spoil: codes(func(_ *proxy, q *ask, from url.Values) {
-			if !q.form().Has("redirect_uri") {
-				q.set("redirect_uri", from.Get("redirect_uri"))
-			}
-		}), fails: "RFC6749/4.1.3/redirect-uri-present RFC6749/4.1.3/only-redirect-uri-present OIDCCore/3.1.3.2/redirect-uri-once-named"},
 		{name: "redirect_uri is not compared at the token endpoint", at: tokenPath, spoil: codes(func(_ *proxy, q *ask, from url.Values) {
 			if q.form().Has("redirect_uri") {
 				q.set("redirect_uri", from.Get("redirect_uri"))
 			}
-		}), fails: "RFC6749/4.1.3/redirect-uri-identical OIDCCore/3.1.3.2/redirect-uri-identical", hides: "RFC6749/4.1.3/failure-spends-nothing"},
+		}), fails: "RFC6749/4.1.3/redirect-uri-identical OIDCCore/3.1.3.2/redirect-uri-identical OAuth21/10.2/redirect-uri-enforced", hides: "RFC6749/4.1.3/failure-spends-nothing"},
 		{name: "any registered redirect_uri is accepted at the token endpoint", at: tokenPath, spoil: codes(func(p *proxy, q *ask, from url.Values) {
 			if slices.Contains(p.client(from.Get("client_id")).RedirectURIs, q.form().Get("redirect_uri")) {
 				q.set("redirect_uri", from.Get("redirect_uri"))
@@ -177,7 +172,7 @@ func refreshFaults() []fault {
 			}
 			return a
 		}, fails: "RFC6749/6/rotated RFC6749/10.4/abuse-detected"},
-		{name: "refresh tokens are not rotated", spoil: unrotated(), fails: "RFC6749/6/rotated RFC6749/10.4/abuse-detected RFC9700/2.2.2/a20-public-refresh-tokens-rotated " +
+		{name: "refresh tokens are not rotated", spoil: unrotated(), fails: "RFC6749/6/rotated RFC6749/10.4/abuse-detected RFC9700/2.2.2/a20-public-refresh-tokens-rotated RFC10017/6.3.2.3/rotated " +
 			"MCP/M12/public-rotated", skips: "RFC6749/6/new-token-same-scope"},
 		{name: "a refresh ignores the requested scope", at: tokenPath, spoil: spoiling(func(_ *proxy, q *ask) {
 			if q.form().Has("refresh_token") {

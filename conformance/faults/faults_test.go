@@ -60,7 +60,8 @@ func faults() []fault {
 		redirectFaults(), pageFaults(), pkceFaults(), bearerFaults(), revocationFaults(), introspectionFaults(),
 		metadataFaults(), describedFaults(), keyFaults(), nativeFaults(), practiceFaults(), resourceFaults(),
 		signInFaults(), promptFaults(), answerFaults(), claimsFaults(), identityFaults(), refreshedFaults(), hmacFaults(),
-		userInfoFaults(), claimFaults(), formPostFaults(), logoutFaults(), noticeFaults(), signedFaults(), registrationFaults(), controlFaults())
+		userInfoFaults(), claimFaults(), formPostFaults(), logoutFaults(), noticeFaults(), signedFaults(), registrationFaults(), controlFaults(),
+		apiFaults(), browserFaults())
 }
 
 // TestFaults checks that each fault fails the rules that it violates, and no others. With -v it prints the table.

@@ -82,7 +82,7 @@ func pageFaults() []fault {
 		{name: "pages send a Referer", spoil: answering(func(a *wire.Answer) { a.Header.Del("Referrer-Policy") }),
 			fails: "RFC9700/4.2.4/a41-referrer-policy"},
 		{name: "scripts can call the authorization endpoint", at: authorizePath, spoil: answering(header("Access-Control-Allow-Origin", "*")),
-			fails: "RFC9700/2.6/a39-no-cors-at-authorization"},
+			fails: "RFC9700/2.6/a39-no-cors-at-authorization OAuth21/3.1/no-cors"},
 	}
 }
 

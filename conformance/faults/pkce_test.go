@@ -18,12 +18,12 @@ func pkceFaults() []fault {
 	anyVerifier := proving(func(*proxy, string, string) bool { return true })
 	return []fault{
 		{name: "verifiers are not compared", spoil: anyVerifier,
-			fails: "RFC7636/4.1/short-verifier-refused RFC7636/4.4/challenge-bound-to-code RFC7636/4.6/verifier-compared RFC7636/4.6/verifier-required-of-public " +
+			fails: "RFC6749/4.1.3/redirect-uri-present RFC6749/4.1.3/only-redirect-uri-present RFC7636/4.1/short-verifier-refused RFC7636/4.4/challenge-bound-to-code RFC7636/4.6/verifier-compared RFC7636/4.6/verifier-required-of-public " +
 				"RFC9700/2.1.1/a10-pkce-supported RFC9700/2.1.1/a11-verifier-enforced RFC8252/6/pkce-supported OIDCCore/16.11/code-substitution RFC8414/2/challenge-methods-true",
 			hides: "RFC7636/4.6/invalid-grant RFC7636/4.6/wrong-verifier-spends-nothing"},
 		{name: "the code_verifier is optional", spoil: proving(func(_ *proxy, challenge, verifier string) bool {
 			return verifier == "" || right(challenge, verifier)
-		}), fails: "RFC7636/4.6/verifier-compared RFC7636/4.6/verifier-required-of-public"},
+		}), fails: "RFC6749/4.1.3/redirect-uri-present RFC6749/4.1.3/only-redirect-uri-present RFC7636/4.6/verifier-compared RFC7636/4.6/verifier-required-of-public"},
 		{name: "the code_challenge is accepted as code_verifier", spoil: proving(func(_ *proxy, challenge, verifier string) bool {
 			return verifier == challenge || right(challenge, verifier)
 		}), fails: "RFC7636/4.6/verifier-compared"},
@@ -61,7 +61,7 @@ func pkceFaults() []fault {
 			if !v.Has("code_challenge") && v.Get("client_id") == p.target.Clients[need.Public].ID {
 				unproven(q)
 			}
-		}), fails: "RFC9700/2.1.1/a12-required-of-public", skips: "RFC7636/4.4.1/required-of-public RFC7636/4.4.1/missing-explained"},
+		}), fails: "RFC9700/2.1.1/a12-required-of-public RFC10017/6.3.2.1/pkce", skips: "RFC7636/4.4.1/required-of-public RFC7636/4.4.1/missing-explained"},
 		{name: "confidential clients need no PKCE", at: authorizePath, spoil: challenges(func(p *proxy, q *ask, v url.Values) {
 			if v.Has("client_id") && !v.Has("code_challenge") && v.Get("client_id") != p.target.Clients[need.Public].ID {
 				unproven(q)
@@ -104,7 +104,7 @@ func pkceFaults() []fault {
 				q.setQuery("code_challenge_method", "S256")
 			}
 			return anyVerifier(p, q)
-		}, fails: "RFC7636/4.1/short-verifier-refused RFC7636/4.3/plain-refused RFC8252/6/pkce-supported",
+		}, fails: "RFC6749/4.1.3/redirect-uri-present RFC6749/4.1.3/only-redirect-uri-present RFC7636/4.1/short-verifier-refused RFC7636/4.3/plain-refused RFC8252/6/pkce-supported",
 			skips: "RFC7636/4.2/s256 RFC7636/4.2/s256-public RFC7636/4.4/challenge-bound-to-code RFC7636/4.4.1/unknown-method RFC7636/4.4.1/unknown-method-explained " +
 				"RFC7636/4.6/verifier-43-to-128 RFC7636/4.6/verifier-compared RFC7636/4.6/verifier-required-of-public RFC7636/4.6/invalid-grant",
 			hides: "RFC7636/4.6/wrong-verifier-spends-nothing RFC7636/7.2/plain-not-offered"},

@@ -82,7 +82,7 @@ func bearerFaults() []fault {
 		}), fails: "RFC6750/2.3/not-in-query"},
 		{name: "a resource sends no challenge", at: resourcePath, spoil: answering(header("WWW-Authenticate", "")), fails: "RFC6750/3/challenge",
 			hides: "RFC6750/3"},
-		{name: "a resource's challenge has no attribute", at: resourcePath, spoil: challenging(`^Bearer realm="[^"]*"$`, "Bearer"), fails: "RFC6750/3/has-attribute"},
+		{name: "a resource's challenge has no attribute", at: resourcePath, spoil: challenging(`^Bearer realm="[^"]*"(, resource_metadata="[^"]*")?$`, "Bearer"), fails: "RFC6750/3/has-attribute"},
 		{name: "a resource's challenge has the realm twice", at: resourcePath, spoil: challenging(`^Bearer `, `Bearer realm="x", `), fails: "RFC6750/3/attributes-once"},
 		{name: "a resource's challenge has no error", at: resourcePath, spoil: challenging(`,? *error="[^"]*"`, ""),
 			fails: "RFC6750/3/error-told RFC6750/3.1/invalid-token-401 RFC6750/3.1/invalid-request-400"},
@@ -101,8 +101,8 @@ func bearerFaults() []fault {
 		}), fails: "RFC6750/3.1/invalid-request-400"},
 		{name: "a resource answers insufficient scope with 401", at: widerPath, spoil: refusing(status(http.StatusUnauthorized)), fails: "RFC6750/3.1/insufficient-scope-403"},
 		{name: "a resource reports insufficient_scope as invalid_token", at: widerPath, spoil: challenging("insufficient_scope", "invalid_token"), fails: "RFC6750/3.1/insufficient-scope-403"},
-		{name: "a resource does not name the scope", at: widerPath, spoil: challenging(`,? *scope="[^"]*"`, ""), fails: "RFC6750/3.1/scope-named"},
-		{name: "a resource reports an error though no token was sent", at: resourcePath, spoil: challenging(`^Bearer realm="[^"]*"$`, `Bearer error="invalid_token"`),
+		{name: "a resource does not name the scope", at: widerPath, spoil: challenging(`,? *scope="[^"]*"`, ""), fails: "RFC6750/3.1/scope-named MCP/M17/all-scopes-at-once"},
+		{name: "a resource reports an error though no token was sent", at: resourcePath, spoil: challenging(`^Bearer realm="[^"]*"(, resource_metadata="[^"]*")?$`, `Bearer error="invalid_token"`),
 			fails: "RFC6750/3.1/no-error-without-token"},
 		{name: "a resource accepts any token", at: resourcePath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			if strings.HasPrefix(q.header.Get("Authorization"), "Bearer ") && q.query == "" {

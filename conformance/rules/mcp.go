@@ -207,8 +207,43 @@ func mcp() []Rule {
 		},
 		{
 			ID: "MCP/M17/resource-metadata", Level: Must,
-			Text:         "A resource server publishes its own metadata, and its challenge contains the address.",
-			Inapplicable: "This concerns servers that speak the Model Context Protocol; no part of Mandate does.",
+			Text:  "A resource server publishes its metadata, which names its authorization servers, and the challenge of a 401 has the address.",
+			Needs: []Need{need.API},
+			Check: func(t *T) {
+				a := t.Get(t.API().URL)
+				wantPointer(t, a)
+				if servers, _ := check.Metadata(t.Get(pointer(a)).JSON()).List("authorization_servers"); !slices.Contains(servers, t.Issuer()) {
+					t.Failf("authorization_servers is %q, without %s", servers, t.Issuer())
+				}
+			},
+		},
+		{
+			ID: "MCP/M17/scope-in-challenge", Level: Should,
+			Text:  "The challenge of a 401 has the scopes that the request needs.",
+			Needs: []Need{need.API},
+			Check: func(t *T) {
+				if t.API().Restricted == "" {
+					t.Skipf("the rule needs an address that requires a scope: name it in the target under api, as wider")
+				}
+				a := t.Get(t.API().Restricted)
+				if got := strings.Join(challengeOf(t, a).params["scope"], " "); !sameWords(got, t.API().Scope) {
+					t.Failf("the challenge has the scope %q, want %q", got, t.API().Scope)
+				}
+			},
+		},
+		sameCheckAs(bearerTokens, "RFC6750/3.1/scope-named", Rule{
+			ID: "MCP/M17/all-scopes-at-once", Level: Should,
+			Text: "The challenge of a 403 has all the scopes that the request needs.",
+		}),
+		{
+			ID: "MCP/M17/no-offline-access", Level: Should,
+			Text:  "The metadata of a resource does not list offline_access, which concerns only the client and the server.",
+			Needs: []Need{need.API},
+			Check: func(t *T) {
+				if describedAPI(t).Lists("scopes_supported", "offline_access") {
+					t.Failf("scopes_supported contains offline_access")
+				}
+			},
 		},
 		sameCheckAs(core, "RFC6749/4.4.3/granted", Rule{
 			ID: "MCP/M18/client-credentials", Level: May,

@@ -68,17 +68,18 @@ func rfc6749Redemption() []Rule {
 		},
 		{
 			ID: "RFC6749/4.1.3/redirect-uri-present", Level: Must,
-			Text:  "If the authorization request has redirect_uri, the token request needs it too.",
+			// OAuth 2.1 (draft -16) removes the parameter, because PKCE binds the code: its challenge is enough.
+			Text:  "If the authorization request has redirect_uri and no code_challenge, the token request needs redirect_uri too.",
 			Needs: []Need{need.Authorization, need.Token, need.Several, need.User},
-			Check: func(t *T) { withoutRedirectURI(t, t.Client(need.Several)) },
+			Check: func(t *T) { wantBound(t, func() *check.Request { return t.Request(t.Client(need.Several)) }) },
 		},
 		{
 			// OIDC Core §3.1.3.2: an OpenID Provider may accept a request without redirect_uri if only one is
 			// registered.
 			ID: "RFC6749/4.1.3/only-redirect-uri-present", Level: May,
-			Text:  "The token request needs redirect_uri even if the client has only one.",
+			Text:  "That holds even if the client has only one redirect URI.",
 			Needs: codeFlowNeeds(),
-			Check: func(t *T) { withoutRedirectURI(t, t.Client(need.Code)) },
+			Check: func(t *T) { wantBound(t, func() *check.Request { return t.Request(t.Client(need.Code)) }) },
 		},
 		{
 			ID: "RFC6749/4.1.3/redirect-uri-identical", Level: Must,
@@ -126,12 +127,17 @@ func rfc6749Redemption() []Rule {
 	}
 }
 
-// withoutRedirectURI asserts that a token request without redirect_uri is refused.
-func withoutRedirectURI(t *T, c *target.Client) {
-	t.Grant(c)
-	form := t.Code(t.Request(c)).Form()
-	form.Del("redirect_uri")
-	t.WantRefused(t.Token(c, form), "redirect_uri is missing")
+// wantBound asserts that a code works only with what binds it to its authorization request: with redirect_uri, or with
+// the verifier of its challenge. If the server issues a code without a challenge, that code needs redirect_uri.
+func wantBound(t *T, request func() *check.Request) {
+	c := request().Client
+	t.GrantFor(request())
+	unbound := request().Del("code_challenge", "code_challenge_method")
+	if r := settled(t, t.Authorize(unbound)); r.Params.Get("code") != "" {
+		t.WantRefused(t.Token(c, formWithout(t.CodeOf(r), "redirect_uri")), "the request has no redirect_uri, and the code no code_challenge")
+		return
+	}
+	t.WantRefused(t.Token(c, formWithout(t.Code(request()), "redirect_uri", "code_verifier")), "the request has neither redirect_uri nor code_verifier")
 }
 
 // wantAuthenticated asserts that a token request of a confidential client is refused without its secret and with a

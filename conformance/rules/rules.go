@@ -22,11 +22,14 @@ func Documents() []check.Document {
 		{ID: "RFC8252", Cited: "RFC 8252", Title: "OAuth 2.0 for Native Apps", Rules: rfc8252()},
 		{ID: "RFC9700", Cited: "RFC 9700", Title: "Best Current Practice for OAuth 2.0 Security", Rules: rfc9700()},
 		{ID: "MCP", Cited: "MCP", Title: "Model Context Protocol, Authorization (2026-07-28)", Rules: mcp()},
+		{ID: "OAuth21", Cited: "OAuth 2.1", Title: "The OAuth 2.1 Authorization Framework (draft -16): what it adds", Rules: oauth21()},
 		{ID: "OIDCCore", Cited: "OIDC Core", Title: "OpenID Connect Core 1.0", Rules: oidcCore()},
 		{ID: "RFC8414", Cited: "RFC 8414", Title: "Authorization Server Metadata", Rules: rfc8414()},
 		{ID: "RFC8707", Cited: "RFC 8707", Title: "Resource Indicators", Rules: rfc8707()},
 		{ID: "RFC9068", Cited: "RFC 9068", Title: "JWT Profile for Access Tokens", Rules: rfc9068()},
 		{ID: "RFC9207", Cited: "RFC 9207", Title: "Authorization Server Issuer Identification", Rules: rfc9207()},
+		{ID: "RFC9728", Cited: "RFC 9728", Title: "Protected Resource Metadata", Rules: rfc9728()},
+		{ID: "RFC10017", Cited: "RFC 10017", Title: "OAuth 2.0 for Browser-Based Applications", Rules: rfc10017()},
 		{ID: "OIDCDiscovery", Cited: "OIDC Discovery", Title: "OpenID Connect Discovery 1.0", Rules: oidcDiscovery()},
 		{ID: "OIDCRegistration", Cited: "OIDC Registration", Title: "OpenID Connect Dynamic Client Registration 1.0", Rules: oidcRegistration()},
 		{ID: "OIDCFormPost", Cited: "OIDC Form Post", Title: "OAuth 2.0 Form Post Response Mode", Rules: oidcFormPost()},
@@ -50,11 +53,12 @@ func Profiles() map[string][]string {
 	// OAuth 2.1 leaves out of RFC 6749 and RFC 6750: the implicit and the password grant, tokens in a query,
 	// redirect_uri in the token request, and Pragma.
 	oauth21 := []string{"RFC6749", "-RFC6749/4.2", "-RFC6749/4.3", "-RFC6749/10.7", "-RFC6749/4.1.3/redirect-uri-present", "-RFC6749/4.1.3/only-redirect-uri-present", "-RFC6749/4.1.3/redirect-uri-identical",
-		"-RFC6749/10.6", "-RFC6749/5.1/no-cache", "RFC6750", "-RFC6750/2.3/private", "RFC7636", "RFC8252", "RFC9700"}
+		"-RFC6749/10.6", "-RFC6749/5.1/no-cache", "RFC6750", "-RFC6750/2.3/private", "RFC7636", "RFC8252", "RFC9700", "OAuth21"}
 	return map[string][]string{
 		"oauth21":    oauth21,
 		"rfc9700":    {"RFC9700"},
-		"mcp":        append(slices.Clone(oauth21), "MCP"),
+		"browser":    append(slices.Clone(oauth21), "RFC10017"),
+		"mcp":        append(slices.Clone(oauth21), "MCP", "RFC9728", "RFC10017"),
 		"oidc-basic": {"OIDCCore", "OIDCDiscovery"},
 		"logout":     {"OIDCRPLogout", "OIDCBackChannel"},
 	}
@@ -66,7 +70,7 @@ func Profiles() map[string][]string {
 func Select(profile string, only []string) ([]Rule, error) {
 	rules := All()
 	if profile == "" && len(only) == 0 {
-		return slices.DeleteFunc(rules, func(r Rule) bool { return r.Document() == "MCP" }), nil
+		return slices.DeleteFunc(rules, func(r Rule) bool { return slices.Contains([]string{"MCP", "OAuth21", "RFC10017"}, r.Document()) }), nil
 	}
 	if profile != "" {
 		names, known := Profiles()[profile]

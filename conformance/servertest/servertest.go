@@ -274,7 +274,7 @@ func (s *Server) launch() error {
 // target adds a person and the clients.
 func (s *Server) target() (*target.Target, error) {
 	t := &target.Target{Issuer: s.known() + "/o", User: target.User{Username: "alice", Password: "pw " + rand.Text()}, Clients: map[need.Need]*target.Client{},
-		API: target.API{URL: s.known() + "/resource", Restricted: s.known() + "/groups/", Scope: "groups"}, Backchannel: FreeAddress()}
+		API: target.API{URL: s.known() + "/resource", Restricted: s.known() + "/groups/", Scope: "groups", Resource: s.known()}, Backchannel: FreeAddress()}
 	_, err := s.CLI("", "group", "add", "readers")
 	if err != nil {
 		return nil, err

@@ -62,6 +62,7 @@ type API struct {
 	URL        string `yaml:"url"`             // answers GET with any access token
 	Restricted string `yaml:"wider,omitempty"` // answers GET only with a token that has Scope
 	Scope      string `yaml:"scope,omitempty"`
+	Resource   string `yaml:"resource,omitempty"` // its identifier (RFC 9728), if it differs from URL
 }
 
 // Resource is an API that the clients code and machine may name in the parameter resource. The client introspection may

@@ -14,7 +14,7 @@ import (
 func (c *Cast) WriteTarget(ctx context.Context, path string) error {
 	t := &target.Target{Issuer: c.issuer, Scope: "openid profile email read groups", Clients: map[need.Need]*target.Client{},
 		User: target.User{Username: c.alice.Username, Password: c.alice.Password},
-		API:  target.API{URL: c.base + "/resource", Restricted: c.base + "/groups/", Scope: "groups"}}
+		API:  target.API{URL: c.base + "/resource", Restricted: c.base + "/groups/", Scope: "groups", Resource: c.base}}
 	for _, role := range need.Roles() {
 		if role.Backchannel {
 			continue
