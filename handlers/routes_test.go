@@ -23,7 +23,7 @@ func TestEveryOtherFormIsProtected(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	guard, err := resource.NewGuard(resource.GuardConfig{Verifier: verifier{}})
+	guard, err := resource.NewGuard(resource.GuardConfig{Verifier: verifier{}, Audience: "https://id.example.com", AuthorizationServers: []string{"https://id.example.com/o"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -131,3 +131,37 @@ func ExampleProxy() {
 	fmt.Println(w.Code, w.Body)
 	// Output: 200 /users/7 as ann
 }
+
+// An API describes itself, so that a client that knows only its URL finds the authorization
+// server (RFC 9728). Scripts of one site may call it.
+func ExampleGuard_Wrap() {
+	as := authorizationServer()
+	defer as.Close()
+	introspection, err := resource.NewIntrospection(resource.IntrospectionConfig{URL: as.URL + "/o/introspect/", ClientID: "photos", ClientSecret: "from-your-secret-store"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	guard, err := resource.NewGuard(resource.GuardConfig{
+		Verifier:             introspection,
+		Audience:             "https://photos.example/v1",
+		AuthorizationServers: []string{"https://auth.example/o"},
+		AllowedOrigins:       []string{"https://app.example"},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	list := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {})
+	mux := http.NewServeMux()
+	mux.Handle("GET /v1/photos", guard.Require(list, "read"))
+	api := guard.Wrap(mux)
+
+	w := httptest.NewRecorder()
+	api.ServeHTTP(w, httptest.NewRequest("GET", "/v1/photos", nil))
+	fmt.Println(w.Code, w.Header().Get("WWW-Authenticate"))
+	w = httptest.NewRecorder()
+	api.ServeHTTP(w, httptest.NewRequest("GET", "/.well-known/oauth-protected-resource/v1", nil))
+	fmt.Println(w.Code, w.Body)
+	// Output:
+	// 401 Bearer realm="api", scope="read", resource_metadata="https://photos.example/.well-known/oauth-protected-resource/v1"
+	// 200 {"resource":"https://photos.example/v1","authorization_servers":["https://auth.example/o"],"scopes_supported":["read"],"bearer_methods_supported":["header"]}
+}
