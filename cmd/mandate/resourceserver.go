@@ -31,8 +31,9 @@ if its access token allows it, and refused otherwise. RULES says which scopes a
 path and a method need. Tokens are introspected at
 RESOURCE_SERVER_INTROSPECTION_URL, with RESOURCE_SERVER_AUTH_TOKEN or
 RESOURCE_SERVER_INTROSPECTION_CREDENTIALS. If RESOURCE_SERVER_JWKS_URL is set,
-signed tokens are verified with the keys at that URL instead. This process opens
-no database.`,
+signed tokens are verified with the keys at that URL instead. With
+RESOURCE_SERVER_ISSUER and RESOURCE_SERVER_AUDIENCE, clients find the authorization
+server by the metadata of the API. This process opens no database.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return stopped(c.Context(), p.resourceServer(c.Context()))
 		}}
@@ -98,10 +99,14 @@ func newProxy(settings *config.Config, log *slog.Logger) (*resource.Proxy, error
 // sayMetadata prints where clients find the authorization server, and the command that
 // adds the API there.
 func (p *program) sayMetadata(settings *config.Config, proxy *resource.Proxy) {
+	c := settings.Provider
 	if proxy.MetadataURL() == "" {
+		if c.ResourceServerIssuer != "" && c.ResourceServerAudience != "" {
+			fmt.Fprintln(p.stdout, "It has no metadata (RFC 9728), because RESOURCE_SERVER_AUDIENCE is not an https URL without a fragment")
+		}
 		return
 	}
-	add := []string{"mandate", "resource", "add", settings.Provider.ResourceServerAudience}
+	add := []string{"mandate", "resource", "add", c.ResourceServerAudience}
 	for _, r := range settings.Rules {
 		for _, scope := range r.Scopes {
 			if !slices.Contains(add[4:], scope) {

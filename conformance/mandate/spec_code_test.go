@@ -82,7 +82,12 @@ func TestSpecCode(t *testing.T) {
 		})
 		t.Run("a code works only for its redirect URI", func(t *testing.T) {
 			checkRefused(t, s.exchange(t, app, code, "http://127.0.0.1:8000/other", verifier), http.StatusBadRequest, "invalid_grant")
-			checkRefused(t, s.exchange(t, app, code, "", verifier), http.StatusBadRequest, "invalid_request")
+			checkRefused(t, s.exchange(t, app, code, "", ""), http.StatusBadRequest, "invalid_request")
+		})
+		t.Run("the verifier replaces the redirect URI", func(t *testing.T) {
+			// OAuth 2.1 (draft -16) §10.2: the challenge binds the code to its client.
+			address, verifier := s.authorizeURL(app)
+			s.checkGranted(t, s.exchange(t, app, b.code(t, address, alice), "", verifier), "read write", true)
 		})
 		t.Run("the redirect URI may be left out where there is one", func(t *testing.T) {
 			// RFC 6749 §3.1.2.3, §4.1.3: then the token request omits it too.

@@ -77,7 +77,7 @@ func (d *description) add(scopes []string) {
 // the root of the host there may be another API (RFC 9728 §3.1). Some clients remove the
 // final slash of a path.
 func (d *description) isAt(u *url.URL) bool {
-	return strings.TrimSuffix(u.EscapedPath(), "/") == d.path && (d.query == "" || u.RawQuery == d.query)
+	return strings.HasPrefix(u.Path, wellKnown) && strings.TrimSuffix(u.EscapedPath(), "/") == d.path && (d.query == "" || u.RawQuery == d.query)
 }
 
 func (d *description) serve(w http.ResponseWriter, r *http.Request) {

@@ -5,7 +5,8 @@
 //
 // These types implement Verifier: [Introspection] asks the authorization server (RFC
 // 7662), [Signed] checks signed tokens itself (RFC 9068), and [Cache] stores the
-// results of another Verifier. A [Proxy] protects an API that cannot be changed.
+// results of another Verifier. A [Proxy] protects an API that cannot be changed. By
+// [Guard.Wrap] an API describes itself (RFC 9728), and scripts can call it.
 //
 // The package knows the authorization server only by its URLs. Besides the standard
 // library it imports only leaf packages: provider/jose for signatures and keys,
