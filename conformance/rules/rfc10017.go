@@ -33,8 +33,8 @@ func rfc10017() []Rule {
 		},
 		{
 			ID: "RFC10017/6.3.2.3/ends-with-session", Level: Should,
-			Text:     "A refresh token from a login ends with the person's session, unless the application has offline_access.",
-			TestedBy: "provider/logout_test.go:TestLogoutFollowsTheEndOfItsSession",
+			Text:     "The lifetime of a refresh token depends on the person's session: with openid and without offline_access it ends with it.",
+			TestedBy: "conformance/mandate/openid_logout_test.go:TestOIDCCore_11_offline_access",
 		},
 		sameCheckAs(native, "RFC8252/8.5/no-shared-secret", Rule{
 			ID: "RFC10017/6.3.3.1/no-shared-secret", Level: Must,

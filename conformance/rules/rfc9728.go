@@ -204,7 +204,7 @@ func rfc9728() []Rule {
 		},
 		{
 			// The document says this without a keyword.
-			ID: "RFC9728/7.10/cacheable", Level: Should,
+			ID: "RFC9728/7.10/cacheable", Level: May,
 			Text:  "Clients can cache the metadata for an appropriate time.",
 			Needs: api,
 			Check: func(t *T) {
