@@ -275,15 +275,17 @@ func TestConsentMeanwhile(t *testing.T) {
 		}
 	})
 	t.Run("RFC6749/4.1.3 whether the redirect URI was sent is remembered", func(t *testing.T) {
-		f := begin(t)
+		// With a code challenge the redirect URI may be left out, so this client sends none.
+		f := begin(t, func(c *Config) { c.PKCEOptional = true })
 		app, s := f.app(), f.login("alice")
-		_, err := f.exchange(app, queryOf(t, f.approve(t, app, s, "redirect_uri", "-")).Get("code"), "redirect_uri", "-")
+		plain, bare := []string{"code_challenge", "-", "code_challenge_method", "-"}, []string{"redirect_uri", "-", "code_verifier", "-"}
+		_, err := f.exchange(app, queryOf(t, f.approve(t, app, s, append(plain, "redirect_uri", "-")...)).Get("code"), bare...)
 		wantError(t, err, "no error")
 		err = f.People.Revoke(t.Context(), s.User.ID, app.Application.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = f.exchange(app, queryOf(t, f.approve(t, app, s)).Get("code"), "redirect_uri", "-")
+		_, err = f.exchange(app, queryOf(t, f.approve(t, app, s, plain...)).Get("code"), bare...)
 		wantError(t, err, "400 invalid_request")
 	})
 }
