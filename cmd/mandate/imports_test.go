@@ -37,6 +37,7 @@ var layers = map[string][]string{
 	"provider/redirect":  {standardOnly},
 	"provider/copies":    {standardOnly},
 	"provider/indicator": {standardOnly},
+	"provider/metadata":  {standardOnly},
 	"provider/resources": {"mandate/storage", "mandate/provider/oauth", "mandate/provider/policy", "mandate/provider/keys", "mandate/provider/people", "mandate/provider/copies", "mandate/provider/indicator", "mandate/provider/jose"},
 	"provider/oauth":     {"mandate/storage", "mandate/provider/redirect"},
 	"provider/policy":    {"mandate/storage", "mandate/provider/oauth"},

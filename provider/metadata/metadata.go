@@ -1,0 +1,173 @@
+// Package metadata reads and writes client metadata: what an application says about itself
+// when it registers (RFC 7591 §2, OIDC Registration §2) or in a document at its client id.
+// It decides nothing that depends on the server.
+package metadata
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// The values of token_endpoint_auth_method that RFC 7591 §2 defines.
+const (
+	MethodNone  = "none"
+	MethodBasic = "client_secret_basic"
+	MethodPost  = "client_secret_post"
+)
+
+// The values of application_type (OIDC Registration §2).
+const (
+	Web    = "web"
+	Native = "native"
+)
+
+// Client is the metadata of a client. An empty value means that the member is absent.
+type Client struct {
+	RedirectURIs    []string
+	AuthMethod      string // token_endpoint_auth_method
+	AuthAlgorithm   string // token_endpoint_auth_signing_alg
+	GrantTypes      []string
+	ResponseTypes   []string
+	Scope           string
+	ApplicationType string
+
+	// For people.
+	Name      string
+	ClientURI string
+	LogoURI   string
+	PolicyURI string
+	TermsURI  string // tos_uri
+	Contacts  []string
+	// Translated holds the members whose name ends in a language tag, such as
+	// client_name#de (RFC 7591 §2.2), by their whole name.
+	Translated map[string]string
+
+	JWKS              json.RawMessage
+	JWKSURI           string
+	SoftwareID        string
+	SoftwareVersion   string
+	SoftwareStatement string
+
+	// For OpenID Connect.
+	SubjectType         string
+	SectorURI           string // sector_identifier_uri
+	IDTokenAlgorithm    string // id_token_signed_response_alg
+	UserInfoAlgorithm   string // userinfo_signed_response_alg
+	RequestAlgorithm    string // request_object_signing_alg
+	DefaultMaxAge       *int64 // seconds
+	RequireAuthTime     bool
+	DefaultACR          []string // default_acr_values
+	InitiateLoginURI    string
+	RequestURIs         []string
+	PostLogoutURIs      []string // post_logout_redirect_uris
+	BackchannelURI      string   // backchannel_logout_uri
+	BackchannelSession  bool     // backchannel_logout_session_required
+	IDTokenEncryption   Encryption
+	UserInfoEncryption  Encryption
+	RequestObjectCipher Encryption
+
+	// What the server has assigned. A client sends these only in an update (RFC 7592 §2.2).
+	ClientID, ClientSecret string
+
+	sent map[string]bool // the names of the members that are present
+}
+
+// Encryption names the algorithms of a JWE: for the key, and for the content.
+type Encryption struct{ Algorithm, Content string }
+
+// Error says which member is wrong, and what to change.
+type Error struct {
+	Member  string // "": the document itself
+	Problem string // completes a sentence that begins with the name of the member
+}
+
+// Error returns the sentence.
+func (e *Error) Error() string {
+	if e.Member == "" {
+		return "The metadata " + e.Problem + "."
+	}
+	return e.Member + " " + e.Problem + "."
+}
+
+func wrong(member, format string, args ...any) *Error {
+	return &Error{member, fmt.Sprintf(format, args...)}
+}
+
+// Sent reports whether the document has a member with this name that is neither null nor
+// an empty string.
+func (c *Client) Sent(name string) bool { return c.sent[name] }
+
+// setDefaults sets the values that an absent member stands for (RFC 7591 §2, OIDC
+// Registration §2).
+func (c *Client) setDefaults() {
+	if c.AuthMethod == "" {
+		c.AuthMethod = MethodBasic
+	}
+	if len(c.GrantTypes) == 0 {
+		c.GrantTypes = []string{"authorization_code"}
+	}
+	// RFC 7591 §2.1: a response type belongs to a grant type, so a client that uses no
+	// authorization endpoint has none.
+	if len(c.ResponseTypes) == 0 && slices.Contains(c.GrantTypes, "authorization_code") {
+		c.ResponseTypes = []string{"code"}
+	}
+	if c.ApplicationType == "" {
+		c.ApplicationType = Web
+	}
+}
+
+// check checks what depends on no server.
+func (c *Client) check() *Error {
+	// RFC 7591 §2.1: the code flow is the grant type and the response type together.
+	switch code := slices.Contains(c.ResponseTypes, "code"); {
+	case code && !slices.Contains(c.GrantTypes, "authorization_code"):
+		return wrong("response_types", "has code, which needs authorization_code in grant_types")
+	case !code && slices.Contains(c.GrantTypes, "authorization_code"):
+		return wrong("grant_types", "has authorization_code, which needs code in response_types")
+	}
+	if c.ApplicationType != Web && c.ApplicationType != Native {
+		return wrong("application_type", "must be web or native")
+	}
+	// RFC 7591 §2: jwks and jwks_uri are not used together.
+	if c.JWKSURI != "" && c.JWKS != nil {
+		return wrong("jwks", "and jwks_uri must not be used together")
+	}
+	if c.DefaultMaxAge != nil && *c.DefaultMaxAge < 0 {
+		return wrong("default_max_age", "must not be negative")
+	}
+	return c.checkAddresses()
+}
+
+func (c *Client) checkAddresses() *Error {
+	// OIDC Registration §2: these addresses have the scheme https.
+	for _, of := range []struct{ member, value string }{{"jwks_uri", c.JWKSURI}, {"sector_identifier_uri", c.SectorURI}, {"initiate_login_uri", c.InitiateLoginURI}} {
+		if of.value != "" && !isWebPage(of.value, "https") {
+			return wrong(of.member, "must be an absolute URL that begins with https://")
+		}
+	}
+	pages := map[string]string{"client_uri": c.ClientURI, "logo_uri": c.LogoURI, "policy_uri": c.PolicyURI, "tos_uri": c.TermsURI}
+	for member, value := range c.Translated {
+		if base, _, _ := strings.Cut(member, "#"); base != "client_name" {
+			pages[member] = value
+		}
+	}
+	for member, value := range pages {
+		// A page links to this address, so javascript: and data: would run in the person's
+		// browser.
+		if value != "" && !isWebPage(value, "https", "http") {
+			return wrong(member, "must be an absolute URL that begins with https://")
+		}
+	}
+	return nil
+}
+
+func isWebPage(raw string, schemes ...string) bool {
+	if strings.ContainsFunc(raw, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("\\\"<>^`{|}", r) }) {
+		return false
+	}
+	u, err := url.Parse(raw)
+	return err == nil && slices.Contains(schemes, u.Scheme) && u.Opaque == "" && u.Hostname() != "" && u.User == nil
+}

@@ -1,0 +1,174 @@
+package metadata
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// MaxBytes is the size of the largest document that Parse reads.
+const MaxBytes = 64 << 10
+
+const (
+	maxText       = 2048 // bytes of one string
+	maxList       = 100  // strings in one array
+	maxTranslated = 50   // members with a language tag
+	maxDepth      = 10   // of nested objects and arrays
+)
+
+// Parse reads client metadata and sets the defaults. It ignores members that it does not
+// know, and treats null and empty strings as absent. An error is an *Error.
+//
+// RFC 7591 §2: unknown metadata is ignored.
+// RFC 7592 §2.2: null, an empty value and an absent member are the same.
+func Parse(document []byte) (*Client, error) {
+	if len(document) > MaxBytes {
+		return nil, wrong("", "must be at most %d bytes long", MaxBytes)
+	}
+	values, err := object(document)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{sent: map[string]bool{}}
+	for name, raw := range values {
+		c.sent[name] = !slices.Contains([]string{"null", `""`}, string(raw))
+	}
+	for _, m := range c.members() {
+		if c.sent[m.name] {
+			if wrong := m.set(values[m.name]); wrong != nil {
+				return nil, wrong
+			}
+		}
+	}
+	if wrong := c.setTranslated(values); wrong != nil {
+		return nil, wrong
+	}
+	c.setDefaults()
+	if wrong := c.check(); wrong != nil {
+		return nil, wrong
+	}
+	return c, nil
+}
+
+func (c *Client) setTranslated(values map[string]json.RawMessage) *Error {
+	for name, raw := range values {
+		if !c.sent[name] || !translatedName(name) {
+			continue
+		}
+		var text string
+		if json.Unmarshal(raw, &text) != nil {
+			return wrong(name, "must be a string")
+		}
+		if err := checkLength(name, text); err != nil {
+			return err
+		}
+		if c.Translated == nil {
+			c.Translated = map[string]string{}
+		}
+		c.Translated[name] = text
+	}
+	if len(c.Translated) > maxTranslated {
+		return wrong("", "must have at most %d members with a language tag", maxTranslated)
+	}
+	return nil
+}
+
+// object reads a JSON object whose objects have no member twice. Programs disagree about
+// which of two members counts (RFC 8259 §4).
+func object(document []byte) (map[string]json.RawMessage, error) {
+	var values map[string]json.RawMessage
+	if !utf8.Valid(document) || json.Unmarshal(document, &values) != nil || values == nil {
+		return nil, wrong("", "must be a JSON object in UTF-8")
+	}
+	twice, err := repeated(json.NewDecoder(bytes.NewReader(document)), 0)
+	switch {
+	case err != nil:
+		return nil, wrong("", "has more than %d levels", maxDepth)
+	case twice != "":
+		return nil, wrong("", "has the member %q twice", clip(twice))
+	}
+	return values, nil
+}
+
+var errDepth = errors.New("too many levels")
+
+// repeated returns the name of a member that stands twice in one object of the next value,
+// or "".
+func repeated(d *json.Decoder, depth int) (string, error) {
+	token, err := d.Token()
+	if err != nil {
+		return "", err
+	}
+	open, isDelim := token.(json.Delim)
+	if !isDelim {
+		return "", nil
+	}
+	if depth == maxDepth {
+		return "", errDepth
+	}
+	names := map[string]bool{}
+	for d.More() {
+		if open == '{' {
+			name, err := d.Token()
+			if err != nil {
+				return "", err
+			}
+			if names[fmt.Sprint(name)] {
+				return fmt.Sprint(name), nil
+			}
+			names[fmt.Sprint(name)] = true
+		}
+		twice, err := repeated(d, depth+1)
+		if twice != "" || err != nil {
+			return twice, err
+		}
+	}
+	_, err = d.Token() // the end of the object or array
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return "", err
+}
+
+func clip(name string) string {
+	if len(name) > 40 {
+		return strings.ToValidUTF8(name[:40], "") + "..."
+	}
+	return name
+}
+
+// checkKeys checks a JWK Set: it has at least one key, and public keys only.
+//
+// OIDC Registration §2: the set holds no private and no symmetric key.
+func checkKeys(name string, raw json.RawMessage) *Error {
+	var set struct {
+		Keys []map[string]json.RawMessage `json:"keys"`
+	}
+	if json.Unmarshal(raw, &set) != nil || len(set.Keys) == 0 {
+		return wrong(name, "must be a JWK Set: an object whose member keys is an array of keys")
+	}
+	if len(set.Keys) > maxList {
+		return wrong(name, "must have at most %d keys", maxList)
+	}
+	for _, key := range set.Keys {
+		var kind string
+		if json.Unmarshal(key["kty"], &kind) != nil || kind == "" {
+			return wrong(name, "has a key without kty")
+		}
+		if kind == "oct" {
+			return wrong(name, "has a symmetric key: it must have public keys only")
+		}
+		// RFC 7518 §6.2.2 and §6.3.2, RFC 8037 §2: the private parts of a key.
+		for _, private := range []string{"d", "p", "q", "dp", "dq", "qi", "oth", "k"} {
+			if key[private] != nil {
+				return wrong(name, "has a private key, which is no longer secret: make a new key and send its public part")
+			}
+		}
+	}
+	return nil
+}
