@@ -35,10 +35,14 @@ type Application struct {
 	PostLogoutURIs       string  `db:"post_logout_redirect_uris"`
 	BackchannelURI       string  `db:"backchannel_logout_uri"`
 	AccessTokenFormat    string  `db:"access_token_format"`
-	Resources            string  `db:"resources"`    // the URIs of the resources that its tokens may be for; empty: any
-	Origin               string  `db:"origin"`       // FromPage, FromCommand, FromRegistration or FromDocument; empty: unknown
-	Metadata             string  `db:"metadata"`     // JSON
-	LastUsedAt           int64   `db:"last_used_at"` // 0: never; see NoteUses
+	Resources            string  `db:"resources"`   // the URIs of the resources that its tokens may be for; empty: any
+	Origin               string  `db:"origin"`      // FromPage, FromCommand, FromRegistration or FromDocument; empty: unknown
+	Metadata             string  `db:"metadata"`    // JSON
+	AuthMethod           string  `db:"auth_method"` // the only way in which it sends its secret; empty: any way
+	Management           string  `db:"management"`  // ManagedAlone, ManagedByMany, or empty: nobody may change it by RFC 7592
+	RegistrationDigest   *string `db:"registration_digest"`
+	RegistrationLimits   string  `db:"registration_limits"` // JSON: what its initial access token allowed
+	LastUsedAt           int64   `db:"last_used_at"`        // 0: never; see NoteUses
 	CreatedAt            int64   `db:"created_at"`
 	UpdatedAt            int64   `db:"updated_at"`
 	Version              int64   `db:"version"` // read, never written
@@ -67,7 +71,7 @@ const (
 const selectApplication = `SELECT a.id, a.client_id, a.name, a.owner_id, u.username AS owner, u.administrator AS owner_is_admin, u.active AS owner_is_active, a.responsible, a.client_type, a.grant_types, a.redirect_uris, a.scopes,
 	a.hash_client_secret, a.secret, a.old_secret, a.old_secret_expires_at, a.may_introspect, a.skip_consent, a.pkce_exempt,
 	a.access_token_lifetime, a.refresh_token_lifetime, a.algorithm, a.userinfo_algorithm, a.sector, a.post_logout_redirect_uris, a.backchannel_logout_uri,
-	a.access_token_format, a.resources, a.origin, a.metadata, a.last_used_at, a.created_at, a.updated_at, a.version
+	a.access_token_format, a.resources, a.origin, a.metadata, a.auth_method, a.management, a.registration_digest, a.registration_limits, a.last_used_at, a.created_at, a.updated_at, a.version
 	FROM applications a LEFT JOIN users u ON u.id = a.owner_id `
 
 // ErrFull means that the quota of the owner, or of applications without a responsible
@@ -84,17 +88,25 @@ func (s *Store) AddApplication(ctx context.Context, a Application, most int) err
 		if err != nil {
 			return err
 		}
-		_, err = t.exec(`INSERT INTO applications (id, client_id, name, owner_id, client_type, grant_types, redirect_uris, scopes,
-			hash_client_secret, secret, old_secret, old_secret_expires_at, may_introspect, skip_consent, pkce_exempt,
-			access_token_lifetime, refresh_token_lifetime, created_at, updated_at,
-			algorithm, userinfo_algorithm, sector, post_logout_redirect_uris, backchannel_logout_uri, access_token_format, responsible, resources, origin, metadata)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29)`,
-			a.ID, a.ClientID, a.Name, a.OwnerID, a.ClientType, a.GrantTypes, a.RedirectURIs, a.Scopes,
-			a.HashClientSecret, a.Secret, a.OldSecret, a.OldSecretExpiresAt, a.MayIntrospect, a.SkipConsent, a.PKCEExempt,
-			a.AccessTokenLifetime, a.RefreshTokenLifetime, a.CreatedAt, a.UpdatedAt,
-			a.Algorithm, a.UserInfoAlgorithm, a.Sector, a.PostLogoutURIs, a.BackchannelURI, a.AccessTokenFormat, a.Responsible, a.Resources, a.Origin, a.Metadata)
+		_, err = t.insertApplication(a, "")
 		return err
 	})
+}
+
+// insertApplication stores an application, unless it has a conflict that the text after the
+// statement accepts. It returns the number of rows.
+func (t tx) insertApplication(a Application, onConflict string) (int64, error) {
+	return t.exec(`INSERT INTO applications (id, client_id, name, owner_id, client_type, grant_types, redirect_uris, scopes,
+		hash_client_secret, secret, old_secret, old_secret_expires_at, may_introspect, skip_consent, pkce_exempt,
+		access_token_lifetime, refresh_token_lifetime, created_at, updated_at,
+		algorithm, userinfo_algorithm, sector, post_logout_redirect_uris, backchannel_logout_uri, access_token_format, responsible, resources, origin, metadata,
+		auth_method, management, registration_digest, registration_limits)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33)`+onConflict,
+		a.ID, a.ClientID, a.Name, a.OwnerID, a.ClientType, a.GrantTypes, a.RedirectURIs, a.Scopes,
+		a.HashClientSecret, a.Secret, a.OldSecret, a.OldSecretExpiresAt, a.MayIntrospect, a.SkipConsent, a.PKCEExempt,
+		a.AccessTokenLifetime, a.RefreshTokenLifetime, a.CreatedAt, a.UpdatedAt,
+		a.Algorithm, a.UserInfoAlgorithm, a.Sector, a.PostLogoutURIs, a.BackchannelURI, a.AccessTokenFormat, a.Responsible, a.Resources, a.Origin, a.Metadata,
+		a.AuthMethod, a.Management, a.RegistrationDigest, a.RegistrationLimits)
 }
 
 // roomFor checks the quota. It takes a lock before it counts, so the second of two
@@ -159,15 +171,20 @@ func (s *Store) Applications(ctx context.Context, ownerID, search string, limit,
 // result is ErrNotFound. With AnyVersion, only some changes give ErrNotFound: a changed
 // secret, a changed owner or responsible party, or a changed decision of an
 // administrator.
+//
+// An application that has changed is no longer what it was registered as, so nobody who
+// registers the same again gets it.
 func (s *Store) UpdateApplication(ctx context.Context, a, was Application) error {
 	return s.changeApplication(ctx, a.ID, `UPDATE applications SET name = $2, client_type = $3, grant_types = $4, redirect_uris = $5, scopes = $6, hash_client_secret = $7,
 		secret = $8, old_secret = $9, may_introspect = $10, skip_consent = $11, pkce_exempt = $12, access_token_lifetime = $13, refresh_token_lifetime = $14, updated_at = $15,
-		algorithm = $20, userinfo_algorithm = $21, sector = $22, post_logout_redirect_uris = $23, backchannel_logout_uri = $24, access_token_format = $25, resources = $29, version = version + 1
-		WHERE id = $1 AND secret = $16 AND may_introspect = $17 AND skip_consent = $18 AND pkce_exempt = $19 AND responsible = $26 AND COALESCE(owner_id, '') = COALESCE($27, '') AND ($28 < 0 OR version = $28)`,
+		algorithm = $20, userinfo_algorithm = $21, sector = $22, post_logout_redirect_uris = $23, backchannel_logout_uri = $24, access_token_format = $25, resources = $29,
+		metadata = $30, auth_method = $31, management = $32, registration_digest = NULL, version = version + 1
+		WHERE id = $1 AND secret = $16 AND may_introspect = $17 AND skip_consent = $18 AND pkce_exempt = $19 AND responsible = $26 AND COALESCE(owner_id, '') = COALESCE($27, '') AND ($28 < 0 OR version = $28 AND management = $33)`,
 		a.ID, a.Name, a.ClientType, a.GrantTypes, a.RedirectURIs, a.Scopes, a.HashClientSecret, a.Secret, a.OldSecret,
 		a.MayIntrospect, a.SkipConsent, a.PKCEExempt, a.AccessTokenLifetime, a.RefreshTokenLifetime, a.UpdatedAt,
 		was.Secret, was.MayIntrospect, was.SkipConsent, was.PKCEExempt,
-		a.Algorithm, a.UserInfoAlgorithm, a.Sector, a.PostLogoutURIs, a.BackchannelURI, a.AccessTokenFormat, was.Responsible, was.OwnerID, was.Version, a.Resources)
+		a.Algorithm, a.UserInfoAlgorithm, a.Sector, a.PostLogoutURIs, a.BackchannelURI, a.AccessTokenFormat, was.Responsible, was.OwnerID, was.Version, a.Resources,
+		a.Metadata, a.AuthMethod, a.Management, was.Management)
 }
 
 // AssignApplication changes the owner of an application (nil: no owner) and who is
@@ -186,10 +203,10 @@ func (s *Store) AssignApplication(ctx context.Context, was Application, owner *s
 // assign changes the owner, and who is responsible, of the applications that a
 // condition selects. An administrator's permissions and the consents of people were
 // given to the previous owner's application. So assign switches the permissions off and
-// deletes the consents.
+// deletes the consents. Whoever registered it by a request may not change it any more.
 func (t tx) assign(owner *string, responsible string, now int64, where string, args ...any) ([]string, error) {
 	ids, err := t.texts(`UPDATE applications SET owner_id = $1, responsible = $2, updated_at = $3, version = version + 1,
-		may_introspect = FALSE, skip_consent = FALSE, pkce_exempt = FALSE WHERE `+where+returningBoth, append([]any{owner, responsible, now}, args...)...)
+		may_introspect = FALSE, skip_consent = FALSE, pkce_exempt = FALSE, management = '', registration_digest = NULL WHERE `+where+returningBoth, append([]any{owner, responsible, now}, args...)...)
 	ids, err = t.forgetIntrospectors(ids, err)
 	for _, id := range ids {
 		t.changed(OfApplication, id)

@@ -62,12 +62,22 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"AddResource":              func(ctx context.Context) error { return s.AddResource(ctx, Resource{Key: "x"}, 10) },
 		"UpdateResource":           func(ctx context.Context) error { return s.UpdateResource(ctx, Resource{Key: "x"}) },
 		"DeleteResource":           func(ctx context.Context) error { return s.DeleteResource(ctx, "x") },
-		"NoteUses":                 func(ctx context.Context) error { return s.NoteUses(ctx, map[string]int64{"x": at}) },
-		"EndUnusedApplications":    func(ctx context.Context) error { return drop(s.EndUnusedApplications(ctx, at, at, 1)) },
-		"KeepConsent":              func(ctx context.Context) error { return s.KeepConsent(ctx, Consent{UserID: "x"}, "x") },
-		"KeepRefresh":              func(ctx context.Context) error { return s.KeepRefresh(ctx, "x", "x", at, at, at, pair[0]) },
-		"LongestSigned":            func(ctx context.Context) error { return drop(s.LongestSigned(ctx)) },
-		"RevokeSigned":             func(ctx context.Context) error { return s.RevokeSigned(ctx, Token{Digest: "signed"}, at) },
+		"AddInitialToken": func(ctx context.Context) error {
+			return s.AddInitialToken(ctx, InitialToken{Digest: "x", ID: "x", ByOperator: true}, 10)
+		},
+		"InitialTokenByDigest":  func(ctx context.Context) error { return drop(s.InitialTokenByDigest(ctx, "x")) },
+		"InitialTokens":         func(ctx context.Context) error { return drop(s.InitialTokens(ctx)) },
+		"DeleteInitialToken":    func(ctx context.Context) error { return s.DeleteInitialToken(ctx, "x") },
+		"RegisterApplication":   func(ctx context.Context) error { return drop(s.RegisterApplication(ctx, a, 0, "", at)) },
+		"ShareRegistration":     func(ctx context.Context) error { return drop(s.ShareRegistration(ctx, "x", at)) },
+		"RegistrationByDigest":  func(ctx context.Context) error { return drop(s.RegistrationByDigest(ctx, "x")) },
+		"DeleteRegistration":    func(ctx context.Context) error { return s.DeleteRegistration(ctx, "x") },
+		"NoteUses":              func(ctx context.Context) error { return s.NoteUses(ctx, map[string]int64{"x": at}) },
+		"EndUnusedApplications": func(ctx context.Context) error { return drop(s.EndUnusedApplications(ctx, at, at, 1)) },
+		"KeepConsent":           func(ctx context.Context) error { return s.KeepConsent(ctx, Consent{UserID: "x"}, "x") },
+		"KeepRefresh":           func(ctx context.Context) error { return s.KeepRefresh(ctx, "x", "x", at, at, at, pair[0]) },
+		"LongestSigned":         func(ctx context.Context) error { return drop(s.LongestSigned(ctx)) },
+		"RevokeSigned":          func(ctx context.Context) error { return s.RevokeSigned(ctx, Token{Digest: "signed"}, at) },
 		"TokenOfApplication": func(ctx context.Context) error {
 			return drop(s.TokenOfApplication(ctx, "x", "x"))
 		},

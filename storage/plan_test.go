@@ -45,6 +45,8 @@ func hot(t *testing.T, w world) []string {
 			allow(ErrNotFound, second(s.DeviceByCode(t.Context(), "none"))),
 			allow(ErrNotFound, second(s.DeviceByUserCode(t.Context(), "none", at))),
 			allow(ErrNotFound, s.DenyDevice(t.Context(), "none", at)),
+			second(s.RegisterApplication(t.Context(), newRegistered("A", "registered"), 0, "", at)),
+			second(s.RegistrationByDigest(t.Context(), "registered")),
 			s.AddToken(t.Context(), own),
 			s.RevokeToken(t.Context(), "own"),
 			second(s.Sweep(t.Context(), at, 10)),
@@ -149,6 +151,7 @@ func fill(t *testing.T, w world) {
 		`INSERT INTO tokens SELECT 't' || i, FALSE, 'g' || i, NULL, '', i, i FROM generate_series(1, 5000) i`,
 		`INSERT INTO logins SELECT 's' || i, 'a' || i, 'u' || i, '', 'o' || i, i % 2 * i, 0, i FROM generate_series(1, 5000) i`,
 		`INSERT INTO devices SELECT 'd' || i, 'd' || i, 'a' || i, '', '', 'pending', 5, 0, 'c' || i, '', '', '', i, i FROM generate_series(1, 5000) i`,
+		`INSERT INTO initial_tokens SELECT 'i' || i, 'i' || i, TRUE, NULL, '', '', i, i, i FROM generate_series(1, 5000) i`,
 		`ANALYZE`,
 	} {
 		_, err := w.write.ExecContext(t.Context(), statement)
