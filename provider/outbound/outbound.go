@@ -43,35 +43,49 @@ func prefixes(texts ...string) []netip.Prefix {
 
 // Client calls addresses that somebody registered.
 type Client struct {
-	networks []netip.Prefix // special-use networks that may be called
-	http     *http.Client
+	config Config
+	http   *http.Client
+	lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
+}
+
+// Config is what an operator decides about outbound calls.
+type Config struct {
+	// Networks lists special-use networks that may be called.
+	Networks []netip.Prefix
+	// NoLoopback refuses loopback addresses even if Networks has them.
+	NoLoopback bool
+	// Trace may wrap the transport; nil: nothing does.
+	Trace func(http.RoundTripper) http.RoundTripper
 }
 
 // New makes a client that may call the internet and the given special-use networks.
 // It checks the address when it connects, after the name was resolved: a name may
 // resolve to another address from one moment to the next. It follows no redirect, keeps
-// no cookie and uses no proxy, which would resolve the name itself. trace may wrap the
-// transport; nil: nothing does.
-func New(networks []netip.Prefix, trace func(http.RoundTripper) http.RoundTripper) *Client {
-	c := &Client{networks: networks}
+// no cookie and uses no proxy, which would resolve the name itself.
+func New(config Config) *Client {
+	c := &Client{config: config, lookup: net.DefaultResolver.LookupNetIP}
 	dialer := &net.Dialer{Timeout: patience, Control: func(_, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)
 		if err != nil {
 			return err
 		}
 		if !c.Allows(at.Addr()) {
-			return fmt.Errorf("%s is a special-use address, which OUTBOUND_ALLOWED_NETWORKS does not list", at.Addr())
+			return specialUse(at.Addr())
 		}
 		return nil
 	}}
 	transport := http.RoundTripper(&http.Transport{DialContext: dialer.DialContext, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout: patience, MaxIdleConns: 100, IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: 16 << 10, ForceAttemptHTTP2: true})
-	if trace != nil {
-		transport = trace(transport)
+	if config.Trace != nil {
+		transport = config.Trace(transport)
 	}
 	c.http = &http.Client{Timeout: patience, Transport: transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return c
+}
+
+func specialUse(a netip.Addr) error {
+	return fmt.Errorf("%s is a special-use address, to which this call may not go (OUTBOUND_ALLOWED_NETWORKS)", a)
 }
 
 // Allows reports whether the client may connect to an address.
@@ -82,8 +96,11 @@ func (c *Client) Allows(a netip.Addr) bool {
 		whole := a.As16()
 		a = netip.AddrFrom4([4]byte(whole[12:]))
 	}
+	if c.config.NoLoopback && (a.IsLoopback() || a.IsUnspecified()) {
+		return false
+	}
 	within := func(p netip.Prefix) bool { return p.Contains(a) }
-	if slices.ContainsFunc(c.networks, within) {
+	if slices.ContainsFunc(c.config.Networks, within) {
 		return true
 	}
 	return !slices.ContainsFunc(notPublic, within) && (a.Is4() || globalIPv6.Contains(a))
@@ -96,13 +113,8 @@ func (c *Client) Post(ctx context.Context, target string, form url.Values) error
 		return err
 	}
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	request.Header.Set("User-Agent", "Mandate")
-	response, err := c.http.Do(request)
+	response, err := c.do(request)
 	if err != nil {
-		// The URL that url.Error would show may have a secret in its query.
-		if u, ok := errors.AsType[*url.Error](err); ok {
-			err = u.Err
-		}
 		return err
 	}
 	response.Body.Close()
@@ -112,7 +124,17 @@ func (c *Client) Post(ctx context.Context, target string, form url.Values) error
 	return nil
 }
 
-// StatusError is a response with another status than 2xx.
+func (c *Client) do(request *http.Request) (*http.Response, error) {
+	request.Header.Set("User-Agent", "Mandate")
+	response, err := c.http.Do(request)
+	// The URL that url.Error would show may have a secret in its query.
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		err = u.Err
+	}
+	return response, err
+}
+
+// StatusError is a response with another status than the required one.
 type StatusError struct{ Status int }
 
 // Error returns the status as text.

@@ -11,8 +11,11 @@ import (
 	"testing"
 )
 
+// allowing makes a client that may also call these networks.
+func allowing(networks ...string) *Client { return New(Config{Networks: prefixes(networks...)}) }
+
 func TestRFC6890_special_addresses_are_not_called(t *testing.T) {
-	open, private := New(nil, nil), New(prefixes("10.0.0.0/8", "fd00::/8", "127.0.0.0/8"), nil)
+	open, private := New(Config{}), allowing("10.0.0.0/8", "fd00::/8", "127.0.0.0/8")
 	for address, want := range map[string]struct{ open, private bool }{
 		"93.184.216.34":        {true, true},
 		"2606:2800:220:1::1":   {true, true},
@@ -65,7 +68,7 @@ func TestOutboundClientLooksAtTheAddressItConnectsTo(t *testing.T) {
 	at := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { called++ }))
 	defer at.Close()
 	form := url.Values{"a": {"b"}}
-	shut := New(nil, nil)
+	shut := New(Config{})
 	for _, host := range []string{"127.0.0.1", "localhost", "[::ffff:127.0.0.1]"} {
 		target := strings.Replace(at.URL, "127.0.0.1", host, 1) + "/?secret=x"
 		err := shut.Post(t.Context(), target, form)
@@ -76,7 +79,7 @@ func TestOutboundClientLooksAtTheAddressItConnectsTo(t *testing.T) {
 	if called > 0 {
 		t.Fatal("it was called")
 	}
-	allowed := New(prefixes("127.0.0.0/8"), nil)
+	allowed := allowing("127.0.0.0/8")
 	err := allowed.Post(t.Context(), at.URL, form)
 	if err != nil || called != 1 {
 		t.Errorf("%v, called %d times", err, called)
@@ -84,7 +87,7 @@ func TestOutboundClientLooksAtTheAddressItConnectsTo(t *testing.T) {
 }
 
 func TestOutboundClientWantsASuccess(t *testing.T) {
-	f := New(prefixes("127.0.0.0/8"), nil)
+	f := allowing("127.0.0.0/8")
 	for status, want := range map[int]bool{200: true, 204: true, 301: false, 302: false, 400: false, 404: false, 500: false} {
 		at := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/" {
@@ -111,7 +114,7 @@ func TestOutboundClientWantsASuccess(t *testing.T) {
 // The client sends nothing to a server whose certificate is not trusted or is for
 // another name.
 func TestOutboundClientChecksTheCertificate(t *testing.T) {
-	f := New(prefixes("127.0.0.0/8"), nil)
+	f := allowing("127.0.0.0/8")
 	called := 0
 	at := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { called++ }))
 	defer at.Close()

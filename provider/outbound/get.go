@@ -1,0 +1,69 @@
+package outbound
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+)
+
+// Document is what Get has read.
+type Document struct {
+	Header http.Header
+	Body   []byte
+}
+
+// Get reads a document of at most most bytes. It requires the status 200: a redirect is an
+// error, as each other status is.
+//
+// A name may have several addresses, and a connection goes to one of them. Get refuses a
+// name if one of its addresses may not be called. Whoever owns the name chose them.
+func (c *Client) Get(ctx context.Context, target, accept string, most int) (Document, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+	if err != nil {
+		return Document{}, err
+	}
+	addresses, err := c.lookup(ctx, "ip", request.URL.Hostname())
+	if err != nil {
+		return Document{}, err
+	}
+	for _, a := range addresses {
+		if !c.Allows(a) {
+			return Document{}, specialUse(a)
+		}
+	}
+	request.Header.Set("Accept", accept)
+	response, err := c.do(request)
+	if err != nil {
+		return Document{}, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return Document{}, &StatusError{response.StatusCode}
+	}
+	// The transport may have decompressed the body: its size counts, and not Content-Length.
+	body, err := io.ReadAll(io.LimitReader(response.Body, int64(most)+1))
+	if err == nil && len(body) > most {
+		err = &SizeError{most}
+	}
+	return Document{response.Header, body}, err
+}
+
+// IsJSON reports whether the media type is application/json, or an application type that
+// ends in +json (RFC 6839 §3.1).
+func (d Document) IsJSON() bool {
+	media, _, err := mime.ParseMediaType(d.Header.Get("Content-Type"))
+	return err == nil && (media == "application/json" || strings.HasPrefix(media, "application/") && strings.HasSuffix(media, "+json"))
+}
+
+// SizeError is a response whose body is larger than the caller reads.
+type SizeError struct{ Most int }
+
+// Error returns the limit as text.
+func (e *SizeError) Error() string {
+	return fmt.Sprintf("the response is larger than %d bytes", e.Most)
+}
