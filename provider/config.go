@@ -128,7 +128,7 @@ func (c Config) people() people.Config {
 // clients returns the settings of package clients. They contain a key that is derived from
 // the server key, and not the server key itself.
 func (c Config) clients(sampleSecret string) clients.Config {
-	return clients.Config{OpenID: c.OpenID, StrictURIs: c.RPLogout.StrictURIs, Redirects: c.redirects(), Open: c.Open, SampleSecret: sampleSecret}
+	return clients.Config{OpenID: c.OpenID, StrictURIs: c.RPLogout.StrictURIs, Redirects: c.redirects(), Open: c.Open, RegistrationURL: c.Issuer + "/register/", SampleSecret: sampleSecret}
 }
 
 // resources returns the settings of package resources.

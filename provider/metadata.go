@@ -28,6 +28,7 @@ type Metadata struct {
 	RevocationEndpointAuthMethods          []string `json:"revocation_endpoint_auth_methods_supported"`
 	CodeChallengeMethodsSupported          []string `json:"code_challenge_methods_supported"`
 	AuthorizationResponseIssParamSupported bool     `json:"authorization_response_iss_parameter_supported"`
+	RegistrationEndpoint                   string   `json:"registration_endpoint,omitempty"`
 	JWKSURI                                string   `json:"jwks_uri,omitempty"`
 
 	*OpenIDMetadata
@@ -75,6 +76,9 @@ func (p *Provider) Metadata(ctx context.Context) (Metadata, error) {
 		CodeChallengeMethodsSupported:          []string{"S256"},
 		AuthorizationResponseIssParamSupported: true,
 	}
+	if p.Registers() {
+		m.RegistrationEndpoint = p.config.Issuer + "/register/"
+	}
 	const keys = "/.well-known/jwks.json"
 	if p.config.OpenID {
 		m.OpenIDMetadata, m.JWKSURI = p.openIDMetadata(), p.config.Issuer+keys
@@ -110,6 +114,12 @@ func (p *Provider) openIDMetadata() *OpenIDMetadata {
 		m.EndSessionEndpoint = p.config.Issuer + "/logout/"
 	}
 	return m
+}
+
+// Registers reports whether applications can register themselves, with or without an initial
+// access token.
+func (p *Provider) Registers() bool {
+	return p.config.Open.Registration || p.config.Open.WithToken
 }
 
 // Issuer returns the issuer identifier of this server.

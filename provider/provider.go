@@ -63,7 +63,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	}
 	p := &Provider{config: config, rules: config.rules(), store: store, log: log, changes: copies.NewChanges(config.MaxStaleness),
 		limits: limits.New(password.Cost{MemoryKiB: config.PasswordMemoryKiB, Iterations: config.PasswordIterations}, config.PasswordConcurrency)}
-	calls := outbound.New(config.OutboundNetworks, config.TraceOutbound) // to addresses that applications registered
+	calls := outbound.New(outbound.Config{Networks: config.OutboundNetworks, Trace: config.TraceOutbound}) // to addresses that applications registered
 	var err error
 	p.sealers, err = newSealers(config.ServerKey)
 	if err != nil {
@@ -103,7 +103,11 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if err != nil {
 		return nil, err
 	}
-	p.Clients = clients.New(config.clients(sampleSecret), p.rules, store, p.limits, p.Keys, p.People, p.Resources, calls, p.sealers.secrets, p.changes)
+	registrations, err := seal.Key(config.ServerKey, "registration")
+	if err != nil {
+		return nil, err
+	}
+	p.Clients = clients.New(config.clients(sampleSecret), p.rules, store, p.limits, p.Keys, p.People, p.Resources, calls, p.sealers.secrets, registrations, p.changes)
 	p.Tokens = tokens.New(config.tokens(), p.rules, store, p.Keys, p.Clients, p.People, p.Resources, p.sealers.jtis, pairwise, p.changes)
 	p.Logouts = logout.New(config.logout(), store, p.Tokens, calls, p.sealers.tickets, log)
 	store.OnChange(p.changed)

@@ -52,6 +52,10 @@ type (
 	Allowance = policy.Allowance
 	// Quota limits what the applications of one responsible party may have together.
 	Quota = policy.Quota
+	// InitialToken lets its holder register applications.
+	InitialToken = storage.InitialToken
+	// InitialRegistration describes an initial access token that somebody makes.
+	InitialRegistration = clients.InitialRegistration
 	// OpenConfig says which applications may come by themselves.
 	OpenConfig = clients.OpenConfig
 )
@@ -119,6 +123,18 @@ func HasGrant(a Application, grant string) bool { return policy.HasGrant(a, gran
 
 // CheckRSAKey returns an error if the operator's RSA key (PEM) cannot be used.
 func CheckRSAKey(text string) error { return keys.CheckRSAKey(text) }
+
+// Limits is what an initial access token allows.
+type Limits = clients.Limits
+
+// LimitsOf returns what an initial access token allows.
+func LimitsOf(i InitialToken) (Limits, error) { return clients.LimitsOf(i) }
+
+// MayOf lists what can be registered under limits: grant types, and introspection.
+func MayOf(l Limits) []string { return clients.MayOf(l) }
+
+// UsableInitialToken reports whether applications can be registered with a token now.
+func UsableInitialToken(i InitialToken) bool { return clients.UsableInitialToken(i) }
 
 // Actor is who changes applications and accounts.
 type Actor = policy.Actor

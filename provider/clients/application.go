@@ -40,6 +40,8 @@ type Registration struct {
 	PostLogoutURIs               []string // where browsers may go after a logout
 	BackchannelURI               string   // where the server sends logout tokens
 
+	sectorURI string // whose host is the sector of pairwise subjects; "": that of the redirect URIs
+
 	// For the CLI only: values that are otherwise generated.
 	ClientID, ClientSecret string
 	Owner                  string // user name
@@ -280,6 +282,7 @@ func (p *Clients) Update(ctx context.Context, actor policy.Actor, id string, r R
 		return nil, err
 	}
 	found := &oauth.Invalid{}
+	r.sectorURI = metadataOf(a).SectorURI
 	p.checkRegistration(found, actor, r, a)
 	r.Resources, err = p.checkResources(ctx, found, r, a)
 	if err != nil {
@@ -295,6 +298,11 @@ func (p *Clients) Update(ctx context.Context, actor policy.Actor, id string, r R
 	secret, err := p.apply(ctx, &a, r)
 	if err != nil {
 		return nil, err
+	}
+	// From now on a person decides about it.
+	a.Management = ""
+	if a.ClientType != was.ClientType {
+		a.AuthMethod = ""
 	}
 	err = p.store.UpdateApplication(ctx, a, was)
 	if errors.Is(err, storage.ErrNotFound) {

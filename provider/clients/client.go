@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"mandate/provider/limits"
+	"mandate/provider/metadata"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/throttle"
@@ -27,7 +28,10 @@ func invalidClient(format string, args ...any) *oauth.Error {
 }
 
 // credentials is the client id and the client secret that a client sends.
-type credentials struct{ id, secret string }
+type credentials struct {
+	id, secret string
+	method     string // by which the secret was sent
+}
 
 // clientCredentials reads the credentials of a request, which must use exactly one
 // authentication method.
@@ -35,7 +39,7 @@ func clientCredentials(r *http.Request, form url.Values) (credentials, error) {
 	if form.Has("client_assertion") || form.Has("client_assertion_type") {
 		return credentials{}, invalidClient("Client assertions are not supported: use the client secret.")
 	}
-	body := credentials{form.Get("client_id"), form.Get("client_secret")}
+	body := credentials{form.Get("client_id"), form.Get("client_secret"), metadata.MethodPost}
 	header := r.Header.Values("Authorization")
 	if len(header) == 0 {
 		if body.id == "" {
@@ -51,6 +55,7 @@ func clientCredentials(r *http.Request, form url.Values) (credentials, error) {
 	if err != nil {
 		return credentials{}, err
 	}
+	basic.method = metadata.MethodBasic
 	// A client cannot authenticate as one client and act as another.
 	if body.id != "" && body.id != basic.id {
 		return credentials{}, oauth.Refuse("invalid_request", "client_id in the body is not the client that authenticates.")
@@ -86,7 +91,7 @@ func parseBasic(header string) (credentials, error) {
 	if err != nil || !oauth.PlainText(id) || !oauth.PlainText(secret) {
 		return credentials{}, invalidClient("The Basic credentials are not form-encoded: percent-encode client id and secret before joining them (RFC 6749, 2.3.1).")
 	}
-	return credentials{id, secret}, nil
+	return credentials{id: id, secret: secret}, nil
 }
 
 // Authenticate returns the client that a request comes from, after client
@@ -133,8 +138,13 @@ func (p *Clients) identify(ctx context.Context, sent credentials) (storage.Appli
 		return storage.Application{}, invalidClient("This application is confidential: it must send its secret.")
 	}
 	err = p.proveSecret(ctx, a, sent.secret)
-	if err == nil && policy.Suspended(a) {
+	switch {
+	case err != nil:
+	case policy.Suspended(a):
 		err = invalidClient(policy.SuspendedText)
+	case a.AuthMethod != "" && a.AuthMethod != sent.method:
+		// RFC 7591 §2: the client authenticates by the method that it has registered.
+		err = invalidClient("This application is registered for %s, and sent its secret by %s.", a.AuthMethod, sent.method)
 	}
 	if err != nil {
 		return storage.Application{}, err

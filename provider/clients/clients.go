@@ -28,6 +28,8 @@ type Config struct {
 	StrictURIs bool // post-logout redirect URIs with http:// are for confidential applications only
 	Redirects  redirect.Policy
 	Open       OpenConfig
+	// RegistrationURL is the address of the registration endpoint.
+	RegistrationURL string
 	// SampleSecret is the client secret of the sample API, the same on every node.
 	SampleSecret string
 }
@@ -35,23 +37,24 @@ type Config struct {
 // Clients manages the registered applications and their secrets, and authenticates
 // them.
 type Clients struct {
-	config       Config
-	rules        *policy.Rules
-	store        *storage.Store
-	limits       *limits.Limits
-	keys         *keys.Ring
-	people       *people.People
-	apis         *resources.Resources
-	outbound     *outbound.Client
-	secrets      seal.Sealer // encrypts client secrets that must stay readable
-	applications *copies.Copies[storage.Application]
-	proven       secretCache // correct secrets whose slow hash was computed
-	uses         uses
+	config        Config
+	rules         *policy.Rules
+	store         *storage.Store
+	limits        *limits.Limits
+	keys          *keys.Ring
+	people        *people.People
+	apis          *resources.Resources
+	outbound      *outbound.Client
+	secrets       seal.Sealer // encrypts client secrets that must stay readable
+	applications  *copies.Copies[storage.Application]
+	proven        secretCache // correct secrets whose slow hash was computed
+	registrations []byte      // the key of registration access tokens
+	uses          uses
 }
 
 // New makes the component.
-func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, ring *keys.Ring, people *people.People, apis *resources.Resources, out *outbound.Client, secrets seal.Sealer, changes *copies.Changes) *Clients {
-	return &Clients{config: config, rules: rules, store: store, limits: l, keys: ring, people: people, apis: apis, outbound: out, secrets: secrets,
+func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, ring *keys.Ring, people *people.People, apis *resources.Resources, out *outbound.Client, secrets seal.Sealer, registrations []byte, changes *copies.Changes) *Clients {
+	return &Clients{config: config, rules: rules, store: store, limits: l, keys: ring, people: people, apis: apis, outbound: out, secrets: secrets, registrations: registrations,
 		applications: copies.New(10_000, changes, applicationChanged)}
 }
 
@@ -68,7 +71,7 @@ func (p *Clients) Client(ctx context.Context, clientID string) (storage.Applicat
 		return p.rules.Effective(a), err
 	}
 	return p.applications.Get(ctx, clientID, read, func(a storage.Application) bool {
-		return len(a.Name)+len(a.RedirectURIs)+len(a.PostLogoutURIs) <= copyBytes
+		return len(a.Name)+len(a.RedirectURIs)+len(a.PostLogoutURIs)+len(a.Metadata) <= copyBytes
 	})
 }
 

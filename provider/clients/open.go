@@ -15,6 +15,7 @@ import (
 type OpenConfig struct {
 	Documents    bool // the client id may be the URL of a metadata document
 	Registration bool // an application may register itself (RFC 7591)
+	WithToken    bool // with an initial access token it may, even if Registration is false
 
 	// Hosts lists the hosts to which such an application may belong: "claude.ai" is that
 	// host, "*.example.com" each host below example.com. If it is empty, every host may.

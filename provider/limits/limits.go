@@ -21,6 +21,7 @@ const (
 	OfClient         // a registered client, together with a network
 	OfOwner          // all applications of one person, or one application of an administrator
 	OfAddress
+	OfRegistration // applications that are registered by a request, from one network
 )
 
 // Of returns the limit of a kind of counters.
@@ -32,6 +33,8 @@ func Of(kind int) throttle.Limit {
 		// person has signed in before, nor to an application that an administrator is
 		// responsible for.
 		return throttle.Limit{Tries: 100, Refill: 5 * time.Second}
+	case OfRegistration:
+		return throttle.Limit{Tries: 60, Refill: 30 * time.Second}
 	case OfOwner, OfAddress:
 		return throttle.Limit{Tries: 100, Refill: time.Second}
 	}
@@ -39,7 +42,7 @@ func Of(kind int) throttle.Limit {
 }
 
 // Size is the number of counters of each kind. Each kind has another eighth of it for
-// wide networks. A counter takes about 100 bytes, and there are six kinds: 35 MB if all
+// wide networks. A counter takes about 100 bytes, and there are seven kinds: 40 MB if all
 // are in use.
 const Size = 50_000
 
@@ -60,7 +63,7 @@ func New(cost password.Cost, concurrency int) *Limits {
 // NewThrottle makes the throttle with one kind of counter for each constant above, and
 // room for most counters of each kind.
 func NewThrottle(most int) *throttle.Throttle {
-	return throttle.New(most, Of(OfAccount), Of(OfPair), Of(OfDevice), Of(OfClient), Of(OfOwner), Of(OfAddress))
+	return throttle.New(most, Of(OfAccount), Of(OfPair), Of(OfDevice), Of(OfClient), Of(OfOwner), Of(OfAddress), Of(OfRegistration))
 }
 
 // Take uses a try of each counter. It returns a function that gives the tries back, or

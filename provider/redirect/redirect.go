@@ -133,6 +133,16 @@ func (p Policy) Match(sent string, registered []string) bool {
 	return false
 }
 
+// WithoutPort returns a redirect URI without its port, if the port may vary. Two redirect
+// URIs for which the results are equal match the same requests.
+func (p Policy) WithoutPort(uri string) string {
+	host, rest, ok := p.splitLoopback(uri)
+	if !ok {
+		return uri
+	}
+	return host + rest
+}
+
 // splitLoopback removes the port from a loopback URI. It returns the scheme with the
 // host, and what follows the port. ok is false for any other URI.
 func (p Policy) splitLoopback(uri string) (host, rest string, ok bool) {

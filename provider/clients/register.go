@@ -1,0 +1,247 @@
+package clients
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"mandate/provider/limits"
+	"mandate/provider/metadata"
+	"mandate/provider/oauth"
+	"mandate/provider/policy"
+	"mandate/provider/redirect"
+	"mandate/provider/seal"
+	"mandate/provider/throttle"
+	"mandate/storage"
+)
+
+// maxOpenBytes limits what the server stores of an application for which nobody is
+// responsible.
+const maxOpenBytes = 8 << 10
+
+// registrant is who registers an application by a request, and what they may register.
+type registrant struct {
+	actor   policy.Actor // nobody: the request had no initial access token
+	limits  Limits
+	initial *storage.InitialToken
+}
+
+// open reports whether nobody is responsible for what is registered.
+func (by registrant) open() bool { return by.actor.Nobody() }
+
+// RegisterClient is the registration endpoint (RFC 7591 §3, OIDC Registration §3). It
+// returns the application and the answer.
+//
+// Without an initial access token only a public client can be registered, and two requests
+// that say the same get the same client id (RFC 7591 §3.2.1 permits it for several
+// instances of a client). So a client that registers at each start needs one row.
+func (p *Clients) RegisterClient(ctx context.Context, r *http.Request, address string) (storage.Application, map[string]any, error) {
+	by, err := p.registrant(ctx, r)
+	if err != nil {
+		return storage.Application{}, nil, err
+	}
+	said, err := readMetadata(r)
+	if err != nil {
+		return storage.Application{}, nil, err
+	}
+	a := storage.Application{Responsible: storage.ByNobody}
+	if !by.open() {
+		a = newApplication(by.actor)
+	}
+	a.Origin, a.Management = storage.FromRegistration, storage.ManagedAlone
+	d, err := p.describe(ctx, said, by, a)
+	if err != nil {
+		return storage.Application{}, nil, err
+	}
+	if by.open() {
+		digest := d.digest(p.openRedirects())
+		a.RegistrationDigest = &digest
+		known, err := p.known(ctx, digest)
+		if err == nil {
+			return known, p.answer(known, d, ""), nil
+		}
+		if !errors.Is(err, oauth.ErrNotFound) {
+			return storage.Application{}, nil, err
+		}
+		err = p.countRegistration(address)
+		if err != nil {
+			return storage.Application{}, nil, err
+		}
+	}
+	return p.storeRegistration(ctx, a, d, by)
+}
+
+// storeRegistration stores a new application.
+func (p *Clients) storeRegistration(ctx context.Context, a storage.Application, d description, by registrant) (storage.Application, map[string]any, error) {
+	err := p.checkSector(ctx, d)
+	if err != nil {
+		return a, nil, err
+	}
+	now := oauth.Now()
+	a.ID, a.ClientID, a.CreatedAt = seal.Identifier(), seal.Identifier(), now
+	secret, err := p.applyDescription(ctx, &a, d)
+	if err != nil {
+		return a, nil, err
+	}
+	initial := ""
+	if by.initial != nil {
+		initial, a.RegistrationLimits = by.initial.Digest, by.initial.Limits
+	}
+	stored, err := p.store.RegisterApplication(ctx, a, p.rules.AllowanceOf(a).Quota.Applications, initial, now)
+	switch {
+	case errors.Is(err, storage.ErrSpent), errors.Is(err, storage.ErrNotFound): // ErrNotFound: the maker of the token was deleted
+		return a, nil, invalidInitialToken()
+	case errors.Is(err, storage.ErrFull):
+		return a, nil, &oauth.Error{Status: http.StatusServiceUnavailable, Code: "temporarily_unavailable", RetryAfter: int(time.Hour / time.Second),
+			Description: "This server has as many registered applications as it allows. Unused ones are deleted with time; its operator can raise OPEN_MAX_APPLICATIONS."}
+	case err != nil:
+		return a, nil, oauth.Unavailable(err)
+	}
+	return stored, p.answer(stored, d, secret), nil
+}
+
+// known returns the application that was registered with the same metadata, and notes that
+// several registrants have it now. Nobody may change it from then on: its registration
+// access token is known to strangers.
+func (p *Clients) known(ctx context.Context, digest string) (storage.Application, error) {
+	a, err := p.store.RegistrationByDigest(ctx, digest)
+	// A repeated registration shortly after another one needs no write.
+	if err == nil && (a.Management != storage.ManagedByMany || oauth.Now()-max(a.CreatedAt, a.LastUsedAt) > useInterval) {
+		a, err = p.store.ShareRegistration(ctx, digest, oauth.Now())
+	}
+	return a, oauth.Stored(err)
+}
+
+// countRegistration limits the new applications that come from one network. An identical
+// registration does not count, because hosted clients send it from few addresses for many
+// people.
+func (p *Clients) countRegistration(address string) error {
+	_, wait := p.limits.Tries.Take(throttle.Try{Kind: limits.OfRegistration, Key: throttle.Network(address), Wide: throttle.WideNetwork(address)})
+	if wait > 0 {
+		return &oauth.Error{Status: http.StatusTooManyRequests, Code: "temporarily_unavailable", RetryAfter: int(wait/time.Second) + 1,
+			Description: "Too many different applications were registered from this network. Wait a little, then try again."}
+	}
+	return nil
+}
+
+// registrant reads who sends a registration request.
+func (p *Clients) registrant(ctx context.Context, r *http.Request) (registrant, error) {
+	text, err := registrationBearer(r)
+	switch {
+	case err != nil:
+		return registrant{}, err
+	case text != "":
+		return p.holder(ctx, text)
+	case !p.config.Open.Registration:
+		// RFC 6750 §3.1: a request without a token gets no error code in the challenge.
+		return registrant{}, &oauth.Error{Status: http.StatusUnauthorized, Code: "invalid_token", Challenge: `Bearer realm="mandate"`,
+			Description: "This server registers an application only with an initial access token. Ask its operator for one, and send it in the Authorization header as Bearer."}
+	}
+	return registrant{limits: Limits{Grants: policy.GrantNames()}}, nil
+}
+
+// registrationBearer returns the token of the request, or "" if there is none. It is
+// accepted in the header only (RFC 6750 §2.1).
+func registrationBearer(r *http.Request) (string, error) {
+	header := r.Header.Values("Authorization")
+	switch {
+	case r.URL.Query().Has("access_token"):
+		return "", oauth.Refuse("invalid_request", "The token must not be in the query of the URL: send it in the Authorization header as Bearer.")
+	case len(header) > 1:
+		return "", oauth.Refuse("invalid_request", "The request has more than one Authorization header.")
+	case len(header) == 0:
+		return "", nil
+	}
+	scheme, text, _ := strings.Cut(header[0], " ")
+	text = strings.TrimLeft(text, " ")
+	if !strings.EqualFold(scheme, "Bearer") || text == "" {
+		return "", &oauth.Error{Status: http.StatusUnauthorized, Code: "invalid_token", Challenge: `Bearer realm="mandate"`,
+			Description: "The Authorization header does not use the scheme Bearer with a token."}
+	}
+	return text, nil
+}
+
+// readMetadata reads the body of a request.
+//
+// RFC 7591 §3.1: it is JSON, with the type application/json. A form of another site cannot
+// have this type, so no page can register applications in the name of its visitors.
+func readMetadata(r *http.Request) (*metadata.Client, error) {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || kind != "application/json" {
+		return nil, oauth.Refuse("invalid_client_metadata", "Send the metadata as JSON, with the header Content-Type: application/json.")
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, metadata.MaxBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	said, err := metadata.Parse(body)
+	var wrong *metadata.Error
+	if errors.As(err, &wrong) {
+		return nil, refuseMember(wrong.Member, "%s", strings.TrimSuffix(wrong.Problem, "."))
+	}
+	return said, err
+}
+
+// refuseMember returns the error for one member of the metadata (RFC 7591 §3.2.2). The text
+// continues the name of the member, or "The metadata".
+func refuseMember(member, format string, args ...any) *oauth.Error {
+	code, subject := "invalid_client_metadata", member
+	if member == "redirect_uris" {
+		code = "invalid_redirect_uri"
+	}
+	if member == "" {
+		subject = "The metadata"
+	}
+	e := oauth.Refuse(code, subject+" "+format+".", args...)
+	e.LogText = subject + " is wrong"
+	return e
+}
+
+// checkStatement refuses a software statement: nobody has said whose statements this server
+// trusts (RFC 7591 §2.3, §3.2.2).
+func checkStatement(statement string) error {
+	switch {
+	case statement == "":
+		return nil
+	case strings.Count(statement, ".") != 2:
+		return oauth.Refuse("invalid_software_statement", "software_statement must be a signed JWT.")
+	}
+	return oauth.Refuse("unapproved_software_statement", "This server trusts no issuer of software statements: leave software_statement out, and send its values as metadata.")
+}
+
+// isNative reports whether only a program on the person's device can receive a code at a
+// redirect URI.
+func isNative(uri string) bool {
+	u, err := url.Parse(uri)
+	return err == nil && u.Scheme != "https" && (u.Scheme != "http" || redirect.IsLoopback(u.Hostname()))
+}
+
+// marshal writes JSON. The values are texts, lists and JSON that was parsed before.
+func marshal(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return "{}"
+	}
+	return string(text)
+}
+
+// sharedHost reports whether a URL has the host of one of the redirect URIs.
+func sharedHost(raw string, uris []string) bool {
+	host := hostOfURL(raw)
+	return host != "" && slices.ContainsFunc(uris, func(uri string) bool { return strings.HasPrefix(uri, "https:") && hostOfURL(uri) == host })
+}
+
+func hostOfURL(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(u.Hostname())
+}

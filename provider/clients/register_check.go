@@ -1,0 +1,303 @@
+package clients
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"mandate/provider/jose"
+	"mandate/provider/metadata"
+	"mandate/provider/oauth"
+	"mandate/provider/policy"
+	"mandate/provider/redirect"
+	"mandate/provider/seal"
+	"mandate/storage"
+)
+
+// description is what a registration request asks for, after the server has left out what
+// it does not allow (RFC 7591 §3.2.1).
+type description struct {
+	registration Registration
+	method       string          // how the client authenticates
+	kept         metadata.Client // what decides nothing
+}
+
+// describe checks a registration request against what the registrant may do and what the
+// server supports. was is the application before the change. For a new application, was
+// only says who is responsible for it.
+func (p *Clients) describe(ctx context.Context, said *metadata.Client, by registrant, was storage.Application) (description, error) {
+	err := checkStatement(said.SoftwareStatement)
+	if err != nil {
+		return description{}, err
+	}
+	if !p.config.OpenID {
+		said = withoutOpenID(said)
+	}
+	d := description{registration: Registration{Name: said.Name, HashClientSecret: true, Resources: oauth.Lines(was.Resources)}}
+	r := &d.registration
+	may := p.rules.AllowanceOf(was)
+	for _, step := range []func() error{
+		func() error { return by.describeMethod(said, &d) },
+		func() error { return by.describeGrants(said, may, r) },
+		func() error { return p.describeRedirects(said, by, r) },
+		func() error { return by.describeScopes(said, may, r) },
+		func() error { return p.describeOpenID(said, by, r) },
+	} {
+		if err := step(); err != nil {
+			return d, err
+		}
+	}
+	if strings.TrimSpace(r.Name) == "" {
+		r.Name = nameless(r.RedirectURIs)
+	}
+	if !by.actor.Administers() {
+		r.MayIntrospect = was.MayIntrospect // apply removes it if nobody stands for it
+	}
+	r.AccessTokenFormat, r.AccessTokenLifetime, r.RefreshTokenLifetime = was.AccessTokenFormat, was.AccessTokenLifetime, was.RefreshTokenLifetime
+	if by.initial != nil {
+		r.Resources = oauth.Lines(by.initial.Resources)
+	}
+	d.kept = p.kept(said, r)
+	found := &oauth.Invalid{}
+	p.checkRegistration(found, by.actor, *r, was)
+	r.Resources, err = p.checkResources(ctx, found, *r, was)
+	if err != nil {
+		return d, err
+	}
+	if size := len(d.stored()) + len(strings.Join(r.RedirectURIs, " ")) + len(strings.Join(r.PostLogoutURIs, " ")); by.open() && size > maxOpenBytes {
+		return d, refuseMember("", "is too large: without an initial access token the server stores at most %d bytes", maxOpenBytes)
+	}
+	return d, invalidMetadata(found)
+}
+
+// describeMethod decides how the client authenticates. Without an initial access token the
+// client is public: nobody would be responsible for its secret. The answer says so, and the
+// known clients follow it.
+func (by registrant) describeMethod(said *metadata.Client, d *description) error {
+	methods := []string{metadata.MethodBasic, metadata.MethodPost, metadata.MethodNone}
+	if !slices.Contains(methods, said.AuthMethod) {
+		return refuseMember("token_endpoint_auth_method", "is not supported: use %s", strings.Join(methods, ", "))
+	}
+	d.method, d.registration.ClientType = said.AuthMethod, policy.Confidential
+	if by.open() {
+		d.method = metadata.MethodNone
+	}
+	if d.method == metadata.MethodNone {
+		d.registration.ClientType = policy.Public
+	}
+	return nil
+}
+
+// describeGrants leaves out grant types that the registrant may not use. The refresh token
+// grant is registered together with others.
+func (by registrant) describeGrants(said *metadata.Client, may policy.Allowance, r *Registration) error {
+	allowed := oauth.Narrow(by.limits.Grants, may.Grants)
+	r.GrantTypes = oauth.Narrow(said.GrantTypes, allowed)
+	if len(r.GrantTypes) == 0 {
+		return refuseMember("grant_types", "has none that this registration allows: use %s", cmp.Or(strings.Join(allowed, ", "), "another initial access token"))
+	}
+	return nil
+}
+
+// describeRedirects leaves out bad redirect URIs of an application for which nobody is
+// responsible, as long as one is good.
+//
+// RFC 7591 §3.2.1 lets the server replace values, and common clients register a list for
+// all servers. OIDC Registration §3.2 exempts the redirect URIs, so with an initial access
+// token, each must be good.
+func (p *Clients) describeRedirects(said *metadata.Client, by registrant, r *Registration) error {
+	if !slices.Contains(r.GrantTypes, policy.GrantCode) {
+		return nil
+	}
+	good, wrong := p.goodURIs(said.RedirectURIs, by)
+	switch {
+	case len(said.RedirectURIs) == 0:
+		return refuseMember("redirect_uris", "is missing: the authorization code grant needs at least one redirect URI")
+	case len(good) == 0, wrong != "" && !by.open():
+		return refuseMember("redirect_uris", "has a value that is not allowed: %s", wrong)
+	}
+	r.RedirectURIs = good
+	r.PostLogoutURIs, wrong = p.goodURIs(said.PostLogoutURIs, by)
+	if wrong != "" {
+		return refuseMember("post_logout_redirect_uris", "has a value that is not allowed: %s", wrong)
+	}
+	return nil
+}
+
+// goodURIs returns the URIs that may be registered, and what is wrong with the first other
+// one.
+func (p *Clients) goodURIs(uris []string, by registrant) (good []string, first string) {
+	for _, uri := range uris {
+		wrong := p.openRedirects().Check(uri)
+		if u, err := url.Parse(uri); wrong == "" && err == nil && u.Scheme == "https" && by.open() && !p.config.Open.allowsHost(u) {
+			wrong = "has a host that this server does not allow: its operator can add it to OPEN_HOSTS"
+		}
+		if wrong == "" {
+			good = append(good, uri)
+		} else if first == "" {
+			first = oauth.Clip(uri, 120) + " " + wrong
+		}
+	}
+	return good, first
+}
+
+// describeScopes leaves out scopes that the registrant may not have. No scope means every
+// scope that the standing of the application allows.
+func (by registrant) describeScopes(said *metadata.Client, may policy.Allowance, r *Registration) error {
+	asked, allowed := strings.Fields(said.Scope), may.Scopes
+	if len(by.limits.Scopes) > 0 {
+		allowed = oauth.Narrow(may.Scopes, by.limits.Scopes)
+		r.Scopes = allowed
+	}
+	// An administrator has given this right to the token, and not to every client that has it.
+	r.MayIntrospect = by.limits.Introspection && may.AdministratorRights && r.ClientType == policy.Confidential && slices.Contains(asked, policy.Introspection)
+	if some := oauth.Narrow(asked, allowed); len(some) > 0 {
+		r.Scopes = some
+	} else if len(asked) > 0 && !by.open() && !r.MayIntrospect || len(by.limits.Scopes) > 0 && len(allowed) == 0 {
+		return refuseMember("scope", "has none that this registration allows: use %s", cmp.Or(strings.Join(allowed, " "), "another initial access token"))
+	}
+	return nil
+}
+
+// describeOpenID reads the metadata of OIDC Registration §2.
+func (p *Clients) describeOpenID(said *metadata.Client, by registrant, r *Registration) error {
+	for member, cipher := range map[string]metadata.Encryption{"id_token_encrypted_response_alg": said.IDTokenEncryption, "userinfo_encrypted_response_alg": said.UserInfoEncryption} {
+		if cipher != (metadata.Encryption{}) {
+			return refuseMember(member, "cannot be registered: this server signs, and does not encrypt")
+		}
+	}
+	r.Algorithm, r.UserInfoAlgorithm, r.BackchannelURI, r.sectorURI = said.IDTokenAlgorithm, said.UserInfoAlgorithm, said.BackchannelURI, said.SectorURI
+	// HS256 signs with the secret, so the server must be able to read it.
+	r.HashClientSecret = r.Algorithm != jose.HS256 && r.UserInfoAlgorithm != jose.HS256
+	switch said.SubjectType {
+	case "", "public":
+	case "pairwise":
+		r.Pairwise = true
+	default:
+		return refuseMember("subject_type", "must be public or pairwise")
+	}
+	// The server sends requests to this address, so a stranger must not choose any.
+	if r.BackchannelURI != "" && by.open() && !sharedHost(r.BackchannelURI, r.RedirectURIs) {
+		return refuseMember("backchannel_logout_uri", "must have the host of a redirect URI")
+	}
+	return nil
+}
+
+// withoutOpenID removes what only OpenID Connect gives a meaning (RFC 7591 §2: metadata that
+// the server does not understand is ignored).
+func withoutOpenID(said *metadata.Client) *metadata.Client {
+	plain := *said
+	plain.SubjectType, plain.SectorURI, plain.IDTokenAlgorithm, plain.UserInfoAlgorithm, plain.InitiateLoginURI, plain.BackchannelURI = "", "", "", "", "", ""
+	plain.PostLogoutURIs, plain.RequireAuthTime, plain.BackchannelSession = nil, false, false
+	plain.IDTokenEncryption, plain.UserInfoEncryption = metadata.Encryption{}, metadata.Encryption{}
+	return &plain
+}
+
+// kept returns the metadata that decides nothing. What the server does not support is not
+// in it, so that no answer promises it.
+func (p *Clients) kept(said *metadata.Client, r *Registration) metadata.Client {
+	return metadata.Client{ApplicationType: applicationType(r.RedirectURIs), ClientURI: said.ClientURI, LogoURI: said.LogoURI, PolicyURI: said.PolicyURI, TermsURI: said.TermsURI,
+		Contacts: said.Contacts, Translated: said.Translated, JWKS: said.JWKS, JWKSURI: said.JWKSURI, SoftwareID: said.SoftwareID, SoftwareVersion: said.SoftwareVersion,
+		SectorURI: said.SectorURI, RequireAuthTime: said.RequireAuthTime, InitiateLoginURI: said.InitiateLoginURI,
+		BackchannelSession: said.BackchannelSession && r.BackchannelURI != ""}
+}
+
+// applicationType follows from the redirect URIs: most native clients do not send it.
+//
+// OIDC Registration §2: a native client has redirect URIs on the device only.
+func applicationType(uris []string) string {
+	if len(uris) > 0 && !slices.ContainsFunc(uris, func(uri string) bool { return !isNative(uri) }) {
+		return metadata.Native
+	}
+	return metadata.Web
+}
+
+// nameless returns a name for an application that sends none. RFC 7591 §2 permits the
+// client id, which says nothing to people.
+func nameless(uris []string) string {
+	for _, uri := range uris {
+		u, err := url.Parse(uri)
+		if err == nil && u.Scheme == "https" {
+			return "An application at " + u.Hostname()
+		}
+		if err == nil && !redirect.IsLoopback(u.Hostname()) {
+			return "The app " + u.Scheme
+		}
+	}
+	return "A program without a name"
+}
+
+// members names the metadata of the fields that a form has under another name.
+var members = map[string]string{"name": "client_name", "grant_type": "grant_types", "client_type": "token_endpoint_auth_method", "algorithm": "id_token_signed_response_alg",
+	"userinfo_algorithm": "userinfo_signed_response_alg", "pairwise": "subject_type", "may_introspect": "scope", "hash_client_secret": "id_token_signed_response_alg"}
+
+// invalidMetadata returns the first mistake as a registration error (RFC 7591 §3.2.2), or
+// nil.
+func invalidMetadata(found *oauth.Invalid) error {
+	if found.Err() == nil {
+		return nil
+	}
+	first := found.Fields[0]
+	return refuseMember(cmp.Or(members[first.Field], first.Field), "is wrong: %s", strings.TrimSuffix(first.Message, "."))
+}
+
+// stored returns the metadata that decides nothing, as JSON.
+func (d description) stored() string { return marshal(d.kept.Members()) }
+
+// digest identifies what a registration says. A port of a loopback address is no part of
+// it, because the port may vary (RFC 8252 §7.3) and common clients register a random one.
+func (d description) digest(rules redirect.Policy) string {
+	portless := make([]string, len(d.registration.RedirectURIs))
+	for i, uri := range d.registration.RedirectURIs {
+		portless[i] = rules.WithoutPort(uri)
+	}
+	r := d.registration
+	r.RedirectURIs = portless
+	return seal.Digest(marshal(r) + "\n" + d.method + "\n" + d.stored())
+}
+
+// applyDescription copies a description into the record. It returns the new secret, or "".
+func (p *Clients) applyDescription(ctx context.Context, a *storage.Application, d description) (string, error) {
+	secret, err := p.apply(ctx, a, d.registration)
+	a.AuthMethod, a.Metadata = d.method, d.stored()
+	return secret, err
+}
+
+// maxSectorBytes limits the file at a sector_identifier_uri.
+const maxSectorBytes = 64 << 10
+
+// checkSector checks that the owner of the sector lists the redirect URIs.
+//
+// OIDC Registration §5: the file is a JSON array that has each redirect URI.
+func (p *Clients) checkSector(ctx context.Context, d description) error {
+	uri := d.registration.sectorURI
+	if uri == "" {
+		return nil
+	}
+	document, err := p.outbound.Get(ctx, uri, "application/json", maxSectorBytes)
+	if err != nil {
+		e := refuseMember("sector_identifier_uri", "could not be read: the server needs a response with the status 200, without a redirect, and with at most %d bytes", maxSectorBytes)
+		e.Cause = err
+		return e
+	}
+	var listed []string
+	if json.Unmarshal(document.Body, &listed) != nil {
+		return refuseMember("sector_identifier_uri", "must lead to a JSON array of redirect URIs")
+	}
+	for _, uri := range d.registration.RedirectURIs {
+		if !slices.Contains(listed, uri) {
+			return refuseMember("sector_identifier_uri", "leads to a list without the redirect URI %s", oauth.Clip(uri, 120))
+		}
+	}
+	return nil
+}
+
+// forbidden returns the error for something that this client may not do (RFC 7592 §2.2,
+// §2.3).
+func forbidden(text string) *oauth.Error {
+	return &oauth.Error{Status: http.StatusForbidden, Code: "access_denied", Description: text}
+}

@@ -1,0 +1,190 @@
+package clients
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"strings"
+
+	"mandate/provider/metadata"
+	"mandate/provider/oauth"
+	"mandate/provider/policy"
+	"mandate/storage"
+)
+
+// registrationPrefix begins each registration access token, so that programs that search
+// for leaked secrets find it.
+const registrationPrefix = "mrg_"
+
+// registrationToken returns the registration access token of an application. It is derived
+// from the server key, so the database holds nothing that works as one, and an identical
+// registration gets the same token.
+func (p *Clients) registrationToken(a storage.Application) string {
+	mac := hmac.New(sha256.New, p.registrations)
+	mac.Write([]byte(a.ID + " " + a.ClientID))
+	return registrationPrefix + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// Registered describes an application to the holder of its registration access token (RFC
+// 7592 §2.1).
+func (p *Clients) Registered(ctx context.Context, r *http.Request, clientID string) (storage.Application, map[string]any, error) {
+	a, err := p.managed(ctx, r, clientID)
+	if err != nil {
+		return a, nil, err
+	}
+	return a, p.answer(a, describeStored(a), ""), nil
+}
+
+// managed returns the application that a request manages.
+//
+// RFC 7592 §2: the token belongs to exactly one client, that of the address. OIDC
+// Registration §4.4: an unknown client is refused like a wrong token, and never with 404.
+func (p *Clients) managed(ctx context.Context, r *http.Request, clientID string) (storage.Application, error) {
+	token, err := registrationBearer(r)
+	if err != nil {
+		return storage.Application{}, err
+	}
+	if token == "" {
+		return storage.Application{}, &oauth.Error{Status: http.StatusUnauthorized, Code: "invalid_token", Challenge: `Bearer realm="mandate"`,
+			Description: "Send the registration access token in the Authorization header as Bearer."}
+	}
+	if !strings.HasPrefix(token, registrationPrefix) {
+		return storage.Application{}, invalidRegistrationToken()
+	}
+	a, err := p.store.ApplicationByClientID(ctx, clientID)
+	if errors.Is(err, storage.ErrNotFound) || err == nil && (a.Origin != storage.FromRegistration || !hmac.Equal([]byte(token), []byte(p.registrationToken(a)))) {
+		return storage.Application{}, invalidRegistrationToken()
+	}
+	return a, oauth.Stored(err)
+}
+
+func invalidRegistrationToken() *oauth.Error {
+	const text = "There is no client with this registration access token at this address."
+	return &oauth.Error{Status: http.StatusUnauthorized, Code: "invalid_token", Description: text,
+		Challenge: `Bearer realm="mandate", error="invalid_token", error_description="` + text + `"`}
+}
+
+// mayChange refuses a change of an application that is not the registrant's own.
+func mayChange(a storage.Application) error {
+	switch {
+	case policy.Suspended(a):
+		return forbidden(policy.SuspendedText)
+	case a.Management == storage.ManagedByMany:
+		return forbidden("Several clients have registered with the same metadata and share this client id, so none of them may change it. Register again with other metadata.")
+	case a.Management != storage.ManagedAlone:
+		return forbidden("A person has changed or taken over this application, so it can be changed only on the pages of this server.")
+	}
+	return nil
+}
+
+// ChangeRegistration replaces the metadata of an application (RFC 7592 §2.2). What a
+// request leaves out gets its default: the new metadata replaces the old.
+func (p *Clients) ChangeRegistration(ctx context.Context, r *http.Request, clientID, address string) (storage.Application, map[string]any, error) {
+	was, err := p.managed(ctx, r, clientID)
+	if err == nil {
+		err = mayChange(was)
+	}
+	if err != nil {
+		return was, nil, err
+	}
+	said, err := readMetadata(r)
+	if err == nil {
+		err = p.checkChange(ctx, said, was)
+	}
+	if err != nil {
+		return was, nil, err
+	}
+	by, err := p.registrantOf(ctx, was)
+	if err != nil {
+		return was, nil, err
+	}
+	d, err := p.describe(ctx, said, by, was)
+	if err == nil && by.open() {
+		err = p.countRegistration(address)
+	}
+	if err == nil {
+		err = p.checkSector(ctx, d)
+	}
+	if err != nil {
+		return was, nil, err
+	}
+	a := was
+	secret, err := p.applyDescription(ctx, &a, d)
+	if err != nil {
+		return was, nil, err
+	}
+	err = p.store.UpdateApplication(ctx, a, was)
+	if errors.Is(err, storage.ErrNotFound) {
+		return was, nil, &oauth.Error{Status: http.StatusServiceUnavailable, Code: "temporarily_unavailable", RetryAfter: 1,
+			Description: "The application was changed at the same moment. Read it, and try again."}
+	}
+	if err != nil {
+		return was, nil, oauth.Unavailable(err)
+	}
+	return a, p.answer(a, d, secret), nil
+}
+
+// checkChange checks the members that only an update may or must have.
+//
+// RFC 7592 §2.2: client_id is that of the client. The server's own members are not sent
+// back. A client secret cannot be chosen, so it can only be the present one.
+func (p *Clients) checkChange(ctx context.Context, said *metadata.Client, was storage.Application) error {
+	for _, member := range []string{"registration_access_token", "registration_client_uri", "client_secret_expires_at", "client_id_issued_at"} {
+		if said.Sent(member) {
+			return refuseMember(member, "must not be in an update")
+		}
+	}
+	if said.ClientID != was.ClientID {
+		return refuseMember("client_id", "must be in an update, with the client id of the application")
+	}
+	if said.ClientSecret == "" {
+		return nil
+	}
+	if was.ClientType == policy.Public {
+		return refuseMember("client_secret", "must not be in an update of a client without a secret")
+	}
+	err := p.proveSecret(ctx, was, said.ClientSecret)
+	if e, ok := errors.AsType[*oauth.Error](err); ok && e.Code == "invalid_client" {
+		return refuseMember("client_secret", "is not the present secret: a client cannot choose its secret")
+	}
+	return err
+}
+
+// registrantOf returns who stands for an application that registered itself, and what it
+// may be registered for.
+func (p *Clients) registrantOf(ctx context.Context, a storage.Application) (registrant, error) {
+	switch a.Responsible {
+	case storage.ByNobody:
+		return registrant{limits: Limits{Grants: policy.GrantNames()}}, nil
+	case storage.ByOperator:
+		limits, err := parseLimits(a.RegistrationLimits)
+		return registrant{actor: policy.Operator(), limits: limits}, err
+	}
+	u, err := p.store.UserByID(ctx, oauth.Deref(a.OwnerID))
+	if err != nil {
+		return registrant{}, oauth.Unavailable(err)
+	}
+	limits, err := parseLimits(a.RegistrationLimits)
+	return registrant{actor: policy.By(u), limits: limits}, err
+}
+
+// EndRegistration deletes an application at its own request (RFC 7592 §2.3). Its tokens
+// and grants end with it.
+func (p *Clients) EndRegistration(ctx context.Context, r *http.Request, clientID string) (storage.Application, error) {
+	a, err := p.managed(ctx, r, clientID)
+	if err != nil {
+		return a, err
+	}
+	if a.Management != storage.ManagedAlone {
+		return a, mayChange(a)
+	}
+	err = p.store.DeleteRegistration(ctx, a.ID)
+	if errors.Is(err, storage.ErrNotFound) { // it was deleted or shared at the same moment
+		return a, &oauth.Error{Status: http.StatusServiceUnavailable, Code: "temporarily_unavailable", RetryAfter: 1,
+			Description: "The application was changed at the same moment. Try again."}
+	}
+	return a, oauth.Stored(err)
+}
