@@ -40,7 +40,7 @@ func TestEndpointsDocs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := newServer(Config{BaseURL: &url.URL{Scheme: "https", Host: "id.example.com"}, SampleAPI: guard, OpenID: true, RPLogout: true}, nil, pages)
+	s, err := newServer(Config{BaseURL: &url.URL{Scheme: "https", Host: "id.example.com"}, SampleAPI: guard, OpenID: true, RPLogout: true, Registration: true}, nil, pages)
 	if err != nil {
 		t.Fatal(err)
 	}

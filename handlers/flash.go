@@ -31,6 +31,7 @@ func notices(name string) string {
 		"group-added":        "The group is added.",
 		"group-gone":         "The group is deleted.",
 		"resource-added":     "The resource is added.",
+		"token-gone":         "The initial access token is deleted.",
 		"resource-gone":      "The resource is deleted.",
 	}[name]
 }
@@ -56,30 +57,42 @@ func (s *server) dropNotice(w http.ResponseWriter, r *http.Request) {
 
 const secretLife = 2 * time.Minute
 
-// secretCookie carries a client secret from the form to the page that shows it. The
-// provider seals it for this session. The browser sends it to that page only.
-func (s *server) secretCookie(id, value string) http.Cookie {
+// keepSecret carries a client secret to the page of its application.
+func (s *server) keepSecret(w http.ResponseWriter, who *provider.SignedIn, id, secret string) {
+	if secret != "" {
+		s.keepText(w, who, "/o/applications/"+id, "secret of "+id, secret)
+	}
+}
+
+// secretCookie carries a secret text from a form to the page that shows it. The browser
+// sends it to that page only.
+func (s *server) secretCookie(path, value string) http.Cookie {
 	name := "mandate_secret"
 	if s.secure {
 		name = "__Secure-" + name
 	}
-	return http.Cookie{Name: name, Value: value, Path: s.path("/o/applications/" + id)}
+	return http.Cookie{Name: name, Value: value, Path: s.path(path)}
 }
 
-func (s *server) keepSecret(w http.ResponseWriter, who *provider.SignedIn, id, secret string) {
-	if secret != "" {
-		s.keep(w, s.secretCookie(id, s.provider.People.SealForPage(who, "secret of "+id, secret)), secretLife)
-	}
+// keepText carries a secret text from a form to the page with this path, which shows it once.
+// The provider seals it for this session. what names the text.
+func (s *server) keepText(w http.ResponseWriter, who *provider.SignedIn, path, what, text string) {
+	s.keep(w, s.secretCookie(path, s.provider.People.SealForPage(who, what, text)), secretLife)
 }
 
-// takeSecret returns the client secret once.
-func (s *server) takeSecret(w http.ResponseWriter, r *http.Request, who *provider.SignedIn, id string) string {
-	cookie := s.secretCookie(id, "")
+// takeText returns the text of keepText once, or "".
+func (s *server) takeText(w http.ResponseWriter, r *http.Request, who *provider.SignedIn, path, what string) string {
+	cookie := s.secretCookie(path, "")
 	sent, err := r.Cookie(cookie.Name)
 	// A request for the headers alone does not show the secret.
 	if err != nil || r.Method != http.MethodGet {
 		return ""
 	}
 	s.keep(w, cookie, 0)
-	return s.provider.People.OpenForPage(who, "secret of "+id, sent.Value)
+	return s.provider.People.OpenForPage(who, what, sent.Value)
+}
+
+// takeSecret returns the client secret once.
+func (s *server) takeSecret(w http.ResponseWriter, r *http.Request, who *provider.SignedIn, id string) string {
+	return s.takeText(w, r, who, "/o/applications/"+id, "secret of "+id)
 }

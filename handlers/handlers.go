@@ -31,9 +31,10 @@ type Config struct {
 	SampleAPI             *resource.Guard // nil: the sample API is off
 	ReadScope, WriteScope string          // the scopes of the sample API; empty: read and write
 
-	OpenID     bool  // turns the OpenID Connect endpoints on
-	RPLogout   bool  // turns RP-initiated logout on
-	JWKSMaxAge int64 // seconds
+	OpenID       bool  // turns the OpenID Connect endpoints on
+	RPLogout     bool  // turns RP-initiated logout on
+	Registration bool  // turns the registration endpoint on
+	JWKSMaxAge   int64 // seconds
 
 	Log *slog.Logger // nil: nothing is logged
 

@@ -40,6 +40,10 @@ func (s *server) routes() http.Handler {
 	at("/o/device_authorization/", shared, on{post: s.deviceAuthorization})
 	at("/o/device-authorization/", shared, on{post: s.deviceAuthorization}) // as in django-oauth-toolkit
 	at("/o/introspect/", protocol, on{post: s.introspect})
+	if s.config.Registration {
+		at("/o/register/", shared, on{post: s.registerClient})
+		at("/o/register/{id}/", shared, on{get: s.client, http.MethodPut: s.changeClient, http.MethodDelete: s.deleteClient})
+	}
 	// RFC 8414 §3.1 puts the well-known part before the path of the issuer. Many
 	// clients append it, or drop the path of the issuer. A proxy may remove the base path
 	// or keep it.
@@ -107,6 +111,10 @@ func (s *server) routes() http.Handler {
 	at("/admin/resources/new/", own, on{get: s.newResourcePage, post: s.newResource})
 	at("/admin/resources/change/", own, on{get: s.resourcePage, post: s.changeResource})
 	at("/admin/resources/delete/", own, on{get: s.deleteResourcePage, post: s.deleteResource})
+	if s.config.Registration {
+		at(registrationTokens, own, on{get: s.initialTokens, post: s.addInitialToken})
+		at(registrationTokens+"{id}/delete/", own, on{get: s.deleteInitialTokenPage, post: s.deleteInitialToken})
+	}
 	r.PathPrefix(s.base + "/static/").Handler(s.requests.Route(s.base+"/static/", http.StripPrefix(s.base, s.pages.Static())))
 
 	if !s.config.SeparateOpsListener {

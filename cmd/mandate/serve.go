@@ -133,6 +133,7 @@ func (o *opened) handler(ctx context.Context, listener net.Listener, log *slog.L
 		ReadScope:           o.settings.Provider.ReadScope,
 		WriteScope:          o.settings.Provider.WriteScope,
 		OpenID:              o.settings.Provider.OpenID,
+		Registration:        o.provider.Registers(),
 		RPLogout:            o.settings.Provider.OIDCRPLogout,
 		JWKSMaxAge:          int64(o.settings.Provider.OIDCJWKSMaxAge / time.Second),
 		Log:                 log,

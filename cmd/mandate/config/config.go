@@ -120,6 +120,8 @@ type Provider struct {
 	PersonMaxLiveTokens int `key:"PERSON_MAX_LIVE_TOKENS" default:"100000" min:"0" max:"1000000000"`
 	// OpenClients says which applications may come that nobody registered: `documents` are those whose client id is the URL of a metadata document (Client ID Metadata Documents), `registration` are those that register themselves (RFC 7591). Nobody is responsible for such an application, and a person is asked each time before it gets a code. If the list is empty, nobody may come.
 	OpenClients []string `key:"OPEN_CLIENTS" default:"[]"`
+	// RegistrationWithToken enables the registration endpoint (RFC 7591) for requests with an initial access token, which administrators make by `mandate registration-token add` and on a page. If `OPEN_CLIENTS` has `registration`, such requests are accepted too.
+	RegistrationWithToken bool `key:"REGISTRATION_WITH_TOKEN" default:"false"`
 	// OpenHosts lists the hosts to which an application of `OPEN_CLIENTS` may belong: the host of its client id and of its `https` redirect URIs. `claude.ai` is that host, `*.example.com` is each host below `example.com`. If it is empty, every host is allowed.
 	OpenHosts []string `key:"OPEN_HOSTS" default:"[]"`
 	// OpenRedirectURISchemes lists private-use schemes without a dot that applications of `OPEN_CLIENTS` may have in their redirect URIs (against RFC 8252 §7.1). Common programs have them. They apply only if `ALLOWED_REDIRECT_URI_SCHEMES` is empty or lists them.

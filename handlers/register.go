@@ -1,0 +1,66 @@
+package handlers
+
+import (
+	"net/http"
+
+	"mandate/handlers/request"
+	"mandate/provider"
+)
+
+// registerClient is the registration endpoint (RFC 7591 §3, OIDC Registration §3).
+func (s *server) registerClient(w http.ResponseWriter, r *http.Request) error {
+	a, answer, err := s.provider.Clients.RegisterClient(r.Context(), r, s.requests.Address(r))
+	return writeClient(w, r, http.StatusCreated, a, answer, err)
+}
+
+// client is the client configuration endpoint (RFC 7592 §2, OIDC Registration §4).
+func (s *server) client(w http.ResponseWriter, r *http.Request) error {
+	id := registeredID(r)
+	a, answer, err := s.provider.Clients.Registered(r.Context(), r, id)
+	return writeClient(w, r, http.StatusOK, a, answer, err)
+}
+
+// changeClient replaces the metadata of a client (RFC 7592 §2.2).
+func (s *server) changeClient(w http.ResponseWriter, r *http.Request) error {
+	id := registeredID(r)
+	a, answer, err := s.provider.Clients.ChangeRegistration(r.Context(), r, id, s.requests.Address(r))
+	return writeClient(w, r, http.StatusOK, a, answer, err)
+}
+
+// deleteClient deletes a client (RFC 7592 §2.3).
+func (s *server) deleteClient(w http.ResponseWriter, r *http.Request) error {
+	id := registeredID(r)
+	a, err := s.provider.Clients.EndRegistration(r.Context(), r, id)
+	noteClient(r, a)
+	if err != nil {
+		return err
+	}
+	request.Outcome(r.Context(), "ok")
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// registeredID returns the client id of the path. A malformed one is that of no client.
+func registeredID(r *http.Request) string {
+	id, err := variable(r, "id")
+	if err != nil {
+		return ""
+	}
+	return id
+}
+
+// writeClient writes the answer to a registrant.
+func writeClient(w http.ResponseWriter, r *http.Request, status int, a provider.Application, answer map[string]any, err error) error {
+	noteClient(r, a)
+	if err != nil {
+		return err
+	}
+	request.Outcome(r.Context(), "ok")
+	return writeJSON(w, status, answer)
+}
+
+func noteClient(r *http.Request, a provider.Application) {
+	if a.ClientID != "" {
+		request.Note(r.Context(), "client", a.ClientID)
+	}
+}

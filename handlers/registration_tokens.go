@@ -1,0 +1,140 @@
+package handlers
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"mandate/provider"
+	"mandate/templates"
+)
+
+const registrationTokens = "/admin/registration-tokens/"
+
+// initialTokens lists the initial access tokens, and has a form that makes one. It is for
+// administrators.
+func (s *server) initialTokens(w http.ResponseWriter, r *http.Request) error {
+	who, err := s.administrator(r)
+	if err != nil {
+		return err
+	}
+	form := url.Values{"uses": {"1"}, "expires": {"86400"}, "may": {provider.GrantCode}, "scopes": s.provider.ResourceScopes()}
+	page, err := s.initialTokensPage(r, who, form, nil)
+	if err != nil {
+		return err
+	}
+	page.NewToken = s.takeText(w, r, who, registrationTokens, "initial access token")
+	return s.render(w, r, http.StatusOK, page)
+}
+
+func (s *server) initialTokensPage(r *http.Request, who *provider.SignedIn, form url.Values, invalid *provider.Invalid) (templates.RegistrationTokens, error) {
+	field := func(name string) templates.Field {
+		return templates.Field{Value: form.Get(name), Error: invalid.At(name)}
+	}
+	page := templates.RegistrationTokens{Frame: s.frame(r, ""), Action: s.path(registrationTokens), RegisterURL: s.absolute("/o/register/"),
+		Uses: field("uses"), Resources: field("resources"), MayError: invalid.At("may"), ScopesError: invalid.At("scopes"), ExpiresError: invalid.At("expires"), Errors: fieldErrors(invalid),
+		Expires: checked(form["expires"], templates.Option{Value: "3600", Label: "In an hour"}, templates.Option{Value: "86400", Label: "In a day"},
+			templates.Option{Value: "2592000", Label: "In 30 days"}, templates.Option{Value: "31536000", Label: "In a year"})}
+	for _, g := range provider.Grants() {
+		page.May = append(page.May, checked(form["may"], templates.Option{Value: g.Name, Label: g.Label, Help: g.Help})...)
+	}
+	page.May = append(page.May, checked(form["may"], templates.Option{Value: "introspection", Label: "Introspection", Help: "A confidential application that asks for the scope “introspection” may introspect tokens."})...)
+	for _, scope := range s.provider.Describe(s.provider.ResourceScopes()) {
+		page.Scopes = append(page.Scopes, checked(form["scopes"], templates.Option{Value: scope.Name, Help: scope.Description})...)
+	}
+	found, err := s.provider.Clients.InitialTokens(r.Context(), provider.By(who.User))
+	for _, i := range found {
+		limits, broken := provider.LimitsOf(i)
+		if broken != nil {
+			return page, broken
+		}
+		row := templates.RegistrationTokenRow{ID: i.ID, MadeBy: "the operator", May: strings.Join(provider.MayOf(limits), ", "), Scopes: strings.Join(limits.Scopes, " "),
+			UsesLeft: i.UsesLeft, Until: moment(i.ExpiresAt), Works: provider.UsableInitialToken(i), DeleteURL: s.path(registrationTokens + i.ID + "/delete/")}
+		if i.Maker != nil {
+			row.MadeBy = *i.Maker
+		}
+		page.Rows = append(page.Rows, row)
+	}
+	return page, err
+}
+
+// addInitialToken makes an initial access token. The administrator is responsible for the
+// applications that are registered with it.
+func (s *server) addInitialToken(w http.ResponseWriter, r *http.Request) error {
+	who, err := s.administrator(r)
+	if err != nil {
+		return err
+	}
+	err = s.parseForm(r, "may", "scopes")
+	if err != nil {
+		return err
+	}
+	form := r.PostForm
+	said := provider.InitialRegistration{May: unique(form["may"]), Scopes: chosenScopes(unique(form["scopes"]), s.provider.ResourceScopes(), true), Resources: lines(form.Get("resources")),
+		Lifetime: time.Duration(seconds(form.Get("expires"))) * time.Second}
+	said.Uses, err = strconv.ParseInt(strings.TrimSpace(form.Get("uses")), 10, 32)
+	if err != nil {
+		said.Uses = 0 // refused below
+	}
+	invalid := &provider.Invalid{}
+	if len(said.May) == 0 {
+		chooseOne(invalid, "may")
+	}
+	if len(form["scopes"]) == 0 {
+		chooseOne(invalid, "scopes")
+	}
+	var text string
+	err = invalid.Err()
+	if err == nil {
+		_, text, err = s.provider.Clients.AddInitialToken(r.Context(), provider.By(who.User), said)
+	}
+	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
+		noteInvalid(r, invalid)
+		page, err := s.initialTokensPage(r, who, form, invalid)
+		if err != nil {
+			return err
+		}
+		return s.render(w, r, invalidForm, page)
+	}
+	if err != nil {
+		return err
+	}
+	s.keepText(w, who, registrationTokens, "initial access token", text)
+	redirect(w, r, s.path(registrationTokens))
+	return nil
+}
+
+func (s *server) deleteInitialTokenPage(w http.ResponseWriter, r *http.Request) error {
+	_, err := s.administrator(r)
+	if err != nil {
+		return err
+	}
+	id, err := variable(r, "id")
+	if err != nil {
+		return err
+	}
+	return s.render(w, r, http.StatusOK, templates.Confirm{Frame: s.frame(r, ""), Heading: "Delete this initial access token?",
+		Message: "Nobody can register an application with it any more. The applications that were registered with it stay.",
+		Action:  s.path(registrationTokens + url.PathEscape(id) + "/delete/"), Button: "Delete the token", CancelURL: s.path(registrationTokens), Danger: true})
+}
+
+func (s *server) deleteInitialToken(w http.ResponseWriter, r *http.Request) error {
+	who, err := s.administrator(r)
+	if err != nil {
+		return err
+	}
+	id, err := variable(r, "id")
+	if err != nil {
+		return err
+	}
+	err = s.provider.Clients.DeleteInitialToken(r.Context(), provider.By(who.User), id)
+	if err != nil {
+		return err
+	}
+	s.setNotice(w, "token-gone")
+	redirect(w, r, s.path(registrationTokens))
+	return nil
+}
