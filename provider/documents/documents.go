@@ -1,0 +1,290 @@
+// Package documents fetches the metadata documents of clients and keeps them for a while
+// (draft-ietf-oauth-client-id-metadata-document-02, which the comments call CIMD-02). It
+// decides when to fetch and how long to keep; the caller says what a valid document is.
+package documents
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"mandate/provider/oauth"
+	"mandate/provider/outbound"
+	"mandate/provider/throttle"
+)
+
+// MaxBytes is how much of a document is read (CIMD-02 §8.7).
+const MaxBytes = 5 << 10
+
+// The limits of the memory. A document that was read takes about 5 KB.
+const (
+	maxKept    = 2000 // documents
+	maxWaiters = 500  // requests that wait for one fetch
+)
+
+// The limits of the fetches at one moment. Strangers can invent URLs, so the URLs of clients
+// that somebody has approved have places of their own.
+const (
+	maxInvented  = 32 // fetches of other URLs
+	maxApproved  = 32 // fetches of URLs of clients that somebody has approved
+	maxPerHost   = 8  // fetches from one host
+	maxPerAsking = 8  // fetches for one network
+)
+
+// The kinds of counters. The fetches for one network cannot exhaust the counter of a host.
+const (
+	ofAsking = iota // the network of a request for a document that nobody has approved
+	ofHost          // the host of such a document
+	ofURL           // a document of a client that somebody has approved
+)
+
+func newThrottle() *throttle.Throttle {
+	return throttle.New(10_000,
+		throttle.Limit{Tries: 60, Refill: 2 * time.Second},
+		throttle.Limit{Tries: 100, Refill: time.Second},
+		throttle.Limit{Tries: 10, Refill: time.Second})
+}
+
+// Documents keeps the documents that were fetched. Each node has its own.
+type Documents[T any] struct {
+	out   *outbound.Client
+	read  func(url string, body []byte) (T, error)
+	tries *throttle.Throttle
+
+	mu        sync.Mutex
+	kept      map[string]*document[T]
+	fetches   map[string]*fetch[T]
+	underWay  [2]int         // fetches: of invented URLs, and of approved ones
+	ofHost    map[string]int // fetches
+	ofNetwork map[string]int // fetches
+
+	fetched, failed, refused atomic.Int64
+}
+
+// document is a valid document.
+type document[T any] struct {
+	value    T
+	until    time.Time
+	approved bool
+}
+
+// fetch is a request that has not ended.
+type fetch[T any] struct {
+	done    chan struct{}
+	waiters int
+	value   T
+	err     error
+}
+
+// New makes the component. read checks a document and returns what it says; its error is
+// the one that the developer of the client gets.
+func New[T any](out *outbound.Client, read func(url string, body []byte) (T, error)) *Documents[T] {
+	return &Documents[T]{out: out, read: read, tries: newThrottle(), kept: map[string]*document[T]{}, fetches: map[string]*fetch[T]{}, ofHost: map[string]int{}, ofNetwork: map[string]int{}}
+}
+
+// Asked is a request for a document.
+type Asked struct {
+	URL      *url.URL
+	ID       string // the URL as the client spells it
+	Address  string // of whoever asks
+	Approved bool   // whether somebody has approved the client before
+}
+
+// Get returns what the document at a URL says. Its error is an *oauth.Error, or that of ctx.
+func (d *Documents[T]) Get(ctx context.Context, a Asked) (T, error) {
+	value, f, err := d.find(a)
+	if f == nil {
+		return value, err
+	}
+	select {
+	case <-f.done:
+		return f.value, f.err
+	case <-ctx.Done():
+		return value, ctx.Err()
+	}
+}
+
+// find returns the document, the fetch to wait for, or an error.
+func (d *Documents[T]) find(a Asked) (T, *fetch[T], error) {
+	var none T
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if known := d.kept[a.ID]; known != nil && time.Now().Before(known.until) {
+		known.approved = known.approved || a.Approved
+		return known.value, nil, nil
+	}
+	f := d.fetches[a.ID]
+	if f == nil {
+		var err error
+		f, err = d.begin(a)
+		if err != nil {
+			d.refused.Add(1)
+			return none, nil, err
+		}
+	}
+	if f.waiters == maxWaiters {
+		d.refused.Add(1)
+		return none, nil, busy()
+	}
+	f.waiters++
+	return none, f, nil
+}
+
+// begin starts a fetch, which does not end with the request that caused it: others may wait
+// for it too.
+func (d *Documents[T]) begin(a Asked) (*fetch[T], error) {
+	host, network := strings.ToLower(a.URL.Hostname()), throttle.Network(a.Address)
+	kind, most, tries := 0, maxInvented, []throttle.Try{
+		{Kind: ofAsking, Key: network, Wide: throttle.WideNetwork(a.Address)},
+		{Kind: ofHost, Key: host},
+	}
+	if a.Approved {
+		kind, most, tries = 1, maxApproved, []throttle.Try{{Kind: ofURL, Key: a.ID}}
+	}
+	if d.underWay[kind] >= most || !a.Approved && (d.ofHost[host] >= maxPerHost || d.ofNetwork[network] >= maxPerAsking) {
+		return nil, busy()
+	}
+	_, wait := d.tries.Take(tries...)
+	if wait > 0 {
+		return nil, &oauth.Error{Status: http.StatusTooManyRequests, Code: "temporarily_unavailable", RetryAfter: int(wait/time.Second) + 1,
+			Description: "Too many metadata documents were requested. Wait a little, then try again."}
+	}
+	f := &fetch[T]{done: make(chan struct{})}
+	d.fetches[a.ID] = f
+	d.underWay[kind]++
+	if !a.Approved {
+		d.ofHost[host]++
+		d.ofNetwork[network]++
+	}
+	go func() {
+		value, until, err := d.fetch(a.ID)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		delete(d.fetches, a.ID)
+		d.underWay[kind]--
+		if !a.Approved {
+			release(d.ofHost, host)
+			release(d.ofNetwork, network)
+		}
+		// CIMD-02 §5.2: neither an error nor an invalid document is kept.
+		if err == nil {
+			d.keep(a.ID, &document[T]{value, until, a.Approved})
+		}
+		f.value, f.err = value, err
+		close(f.done)
+	}()
+	return f, nil
+}
+
+func release(counts map[string]int, key string) {
+	counts[key]--
+	if counts[key] == 0 {
+		delete(counts, key)
+	}
+}
+
+// busy returns the error for a request that would need one fetch too many.
+func busy() *oauth.Error {
+	return &oauth.Error{Status: http.StatusServiceUnavailable, Code: "temporarily_unavailable", RetryAfter: 5,
+		Description: "The server is reading as many metadata documents as it may. Try again in a moment."}
+}
+
+// fetch reads and checks a document. It returns until when the document may be kept.
+func (d *Documents[T]) fetch(id string) (T, time.Time, error) {
+	began := time.Now()
+	var value T
+	told, err := d.out.Get(context.Background(), id, "application/json", MaxBytes)
+	switch {
+	case err != nil:
+		err = unusable(err)
+	// CIMD-02 §4: the document is JSON, with this media type or a more specific one.
+	case !told.IsJSON():
+		err = Invalid("has no media type of JSON: serve it with Content-Type: application/json")
+	default:
+		value, err = d.read(id, told.Body)
+	}
+	if err != nil {
+		d.failed.Add(1)
+		return value, began, err
+	}
+	d.fetched.Add(1)
+	return value, began.Add(lifetime(told.Header)), nil
+}
+
+// unusable says why a document could not be read. CIMD-02 §5.1: the authorization request
+// fails then. The text says nothing about the network of this server: whether a name
+// resolves and whether an address answers are one case. The log has the cause.
+func unusable(err error) *oauth.Error {
+	var e *oauth.Error
+	if status, ok := errors.AsType[*outbound.StatusError](err); ok && status.Status >= 300 && status.Status < 400 {
+		e = Invalid("has the status %d: redirects are not followed, so use the URL of the document itself as client_id", status.Status)
+	} else if ok {
+		e = Invalid("has the status %d: it must be 200", status.Status)
+	} else if size, ok := errors.AsType[*outbound.SizeError](err); ok {
+		e = Invalid("is larger than %d bytes", size.Most)
+	} else {
+		e = oauth.Refuse("invalid_client", "This server could not fetch the metadata document of the client. Its host must be on the internet, answer within 5 seconds, and have a valid certificate.")
+	}
+	e.Cause = err
+	return e
+}
+
+// Invalid returns the error for a document that cannot be used. The problem completes a
+// sentence about the document.
+func Invalid(problem string, args ...any) *oauth.Error {
+	return oauth.Refuse("invalid_client", "The metadata document at the URL that is the client_id "+problem+".", args...)
+}
+
+// keep stores a document. If there is no room, it removes one that has expired, or one of a
+// client that nobody has approved, or any.
+func (d *Documents[T]) keep(id string, one *document[T]) {
+	if _, again := d.kept[id]; !again && len(d.kept) >= maxKept {
+		d.makeRoom()
+	}
+	d.kept[id] = one
+}
+
+func (d *Documents[T]) makeRoom() {
+	now, looked, victim := time.Now(), 0, ""
+	for id, one := range d.kept {
+		if now.After(one.until) {
+			victim = id
+			break
+		}
+		if victim == "" || d.kept[victim].approved && !one.approved {
+			victim = id
+		}
+		if looked++; looked == 64 {
+			break
+		}
+	}
+	delete(d.kept, victim)
+}
+
+// Drop removes the documents that have expired.
+func (d *Documents[T]) Drop() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := time.Now()
+	for id, one := range d.kept {
+		if now.After(one.until) {
+			delete(d.kept, id)
+		}
+	}
+	if len(d.kept) == 0 {
+		d.kept = map[string]*document[T]{} // a map never shrinks
+	}
+}
+
+// Stats returns how many documents were read, how many were not usable, how many requests
+// were refused because of a limit, and how many documents are kept.
+func (d *Documents[T]) Stats() (fetched, failed, refused int64, kept int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.fetched.Load(), d.failed.Load(), d.refused.Load(), len(d.kept)
+}

@@ -1,0 +1,280 @@
+package documents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"mandate/provider/oauth"
+	"mandate/provider/outbound"
+)
+
+// site serves documents and counts the requests.
+type site struct {
+	*httptest.Server
+	requests atomic.Int64
+}
+
+func newSite(t *testing.T, h http.HandlerFunc) *site {
+	t.Helper()
+	s := &site{}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.requests.Add(1)
+		h(w, r)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *site) asked(path string) Asked {
+	u, err := url.Parse(s.URL + path)
+	if err != nil {
+		panic(err)
+	}
+	return Asked{URL: u, ID: u.String(), Address: "192.0.2.1"}
+}
+
+func sendJSON(w http.ResponseWriter, body string) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write([]byte(body))
+}
+
+// newDocuments makes the component, whose documents are valid if they are not empty.
+func newDocuments() *Documents[string] {
+	out := outbound.New(outbound.Config{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	return New(out, func(_ string, body []byte) (string, error) {
+		if string(body) == "{}" {
+			return "", Invalid("has no client_id")
+		}
+		return string(body), nil
+	})
+}
+
+func TestOneFetchServesAllWhoAsk(t *testing.T) {
+	arrived, goOn := make(chan struct{}), make(chan struct{})
+	s := newSite(t, func(w http.ResponseWriter, _ *http.Request) {
+		arrived <- struct{}{}
+		<-goOn
+		sendJSON(w, `{"a":1}`)
+	})
+	d := newDocuments()
+	var asking sync.WaitGroup
+	for range 64 {
+		asking.Go(func() {
+			got, err := d.Get(t.Context(), s.asked("/c"))
+			if err != nil || got != `{"a":1}` {
+				t.Error(got, err)
+			}
+		})
+	}
+	<-arrived
+	// Whoever began the fetch can leave: the others still get the document.
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if _, err := d.Get(gone, s.asked("/c")); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	close(goOn)
+	asking.Wait()
+	if _, err := d.Get(t.Context(), s.asked("/c")); err != nil {
+		t.Error(err)
+	}
+	if n := s.requests.Load(); n != 1 {
+		t.Errorf("%d requests, want 1", n)
+	}
+}
+
+func TestCIMD02_5_2_errors_and_invalid_documents_are_not_kept(t *testing.T) {
+	good := atomic.Bool{}
+	for rule, bad := range map[string]http.HandlerFunc{
+		"a status":     func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) },
+		"another type": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) },
+		"invalid":      func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, "{}") },
+		"too large":    func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, strings.Repeat(" ", MaxBytes+1)) },
+	} {
+		good.Store(false)
+		s := newSite(t, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Cache-Control", "max-age=3600")
+			if good.Load() {
+				sendJSON(w, `{"a":1}`)
+				return
+			}
+			bad(w, r)
+		})
+		d := newDocuments()
+		for range 2 {
+			_, err := d.Get(t.Context(), s.asked("/c"))
+			if e, ok := errors.AsType[*oauth.Error](err); !ok || e.Status != http.StatusBadRequest || e.Code != "invalid_client" {
+				t.Errorf("%s: %v", rule, err)
+			}
+		}
+		good.Store(true)
+		if got, err := d.Get(t.Context(), s.asked("/c")); err != nil || got != `{"a":1}` {
+			t.Errorf("%s: afterwards %q, %v", rule, got, err)
+		}
+		if n := s.requests.Load(); n != 3 {
+			t.Errorf("%s: %d requests, want 3", rule, n)
+		}
+	}
+}
+
+func TestADocumentThatHasExpiredIsReadAgain(t *testing.T) {
+	s := newSite(t, func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, `{"a":1}`) })
+	d := newDocuments()
+	for range 3 {
+		if _, err := d.Get(t.Context(), s.asked("/c")); err != nil {
+			t.Fatal(err)
+		}
+		d.mu.Lock()
+		d.kept[s.URL+"/c"].until = time.Now()
+		d.mu.Unlock()
+	}
+	if n := s.requests.Load(); n != 3 {
+		t.Errorf("%d requests, want 3", n)
+	}
+	d.Drop()
+	if _, _, _, kept := d.Stats(); kept != 0 {
+		t.Errorf("%d documents are kept", kept)
+	}
+}
+
+// A stranger can invent any number of URLs. The fetches are limited, and neither the fetches
+// of others nor those of clients that somebody approved have to wait for them.
+func TestInventedURLs(t *testing.T) {
+	goOn := make(chan struct{})
+	s := newSite(t, func(w http.ResponseWriter, _ *http.Request) {
+		<-goOn
+		w.WriteHeader(http.StatusNotFound)
+	})
+	d := newDocuments()
+	begin := func(a Asked) error {
+		_, _, err := d.find(a)
+		return err
+	}
+	from := func(address, path string) Asked {
+		a := s.asked(path)
+		a.Address = address
+		return a
+	}
+	refused := func(err error, status int) {
+		t.Helper()
+		if e, ok := errors.AsType[*oauth.Error](err); !ok || e.Status != status || e.RetryAfter == 0 {
+			t.Errorf("%v, want the status %d", err, status)
+		}
+	}
+	for i := range maxPerAsking {
+		if err := begin(from("192.0.2.1", fmt.Sprint("/", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused(begin(from("192.0.2.1", "/one-more")), http.StatusServiceUnavailable)
+	// The host has as many fetches as it may have.
+	refused(begin(from("198.51.100.1", "/of-another")), http.StatusServiceUnavailable)
+	approved := from("192.0.2.1", "/approved")
+	approved.Approved = true
+	if err := begin(approved); err != nil {
+		t.Error("a client that somebody approved:", err)
+	}
+	close(goOn)
+	wait(t, d)
+
+	// The tries of this network are exhausted before those of the host.
+	var last error
+	for i := range 200 {
+		_, last = d.Get(t.Context(), from("192.0.2.1", fmt.Sprint("/again", i)))
+		if e, _ := errors.AsType[*oauth.Error](last); e.Status == http.StatusTooManyRequests {
+			break
+		}
+	}
+	refused(last, http.StatusTooManyRequests)
+	_, err := d.Get(t.Context(), from("198.51.100.1", "/of-another"))
+	if e, _ := errors.AsType[*oauth.Error](err); e.Status != http.StatusBadRequest {
+		t.Error("another network:", err)
+	}
+	if n := s.requests.Load(); n > 62 {
+		t.Errorf("%d requests, want at most 62", n)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.kept)+len(d.fetches)+len(d.ofHost)+len(d.ofNetwork) != 0 {
+		t.Error("something is left", len(d.kept), len(d.fetches), d.ofHost, d.ofNetwork)
+	}
+}
+
+// wait waits until no fetch is under way.
+func wait(t *testing.T, d *Documents[string]) {
+	t.Helper()
+	for {
+		d.mu.Lock()
+		var next *fetch[string]
+		for _, f := range d.fetches {
+			next = f
+		}
+		d.mu.Unlock()
+		if next == nil {
+			return
+		}
+		<-next.done
+	}
+}
+
+func TestTheMemoryIsBounded(t *testing.T) {
+	d := newDocuments()
+	later := time.Now().Add(time.Hour)
+	d.keep("approved", &document[string]{"a", later, true})
+	for i := range maxKept + 500 {
+		d.keep(fmt.Sprint(i), &document[string]{"a", later, false})
+	}
+	if len(d.kept) != maxKept {
+		t.Errorf("%d documents are kept, want %d", len(d.kept), maxKept)
+	}
+	if d.kept["approved"] == nil {
+		t.Error("the documents of strangers replaced that of an approved client")
+	}
+	d.kept["expired"] = &document[string]{"a", time.Now().Add(-time.Second), true}
+	d.Drop()
+	if d.kept["expired"] != nil || len(d.kept) != maxKept {
+		t.Error("Drop removes what has expired, and nothing else")
+	}
+}
+
+func TestCIMD02_5_2_lifetime(t *testing.T) {
+	now := time.Now()
+	at := func(d time.Duration) string { return now.Add(d).UTC().Format(http.TimeFormat) }
+	for _, test := range []struct {
+		rule   string
+		header http.Header
+		want   time.Duration
+	}{
+		{"no header", http.Header{}, shortest},
+		{"RFC9111/5.2.2.1 max-age", http.Header{"Cache-Control": {"public, max-age=3600"}}, time.Hour},
+		{"below the lower bound", http.Header{"Cache-Control": {"max-age=1"}}, shortest},
+		{"above the upper bound", http.Header{"Cache-Control": {"max-age=31536000, immutable"}}, longest},
+		{"RFC9111/1.2.2 a number that is too large", http.Header{"Cache-Control": {"max-age=99999999999999999999"}}, longest},
+		{"RFC9111/4.2.1 no number", http.Header{"Cache-Control": {"max-age=1h"}}, shortest},
+		{"a negative number", http.Header{"Cache-Control": {"max-age=-3600"}}, shortest},
+		{"a quoted number", http.Header{"Cache-Control": {`Max-Age="3600"`}}, time.Hour},
+		{"RFC9111/4.2.1 the first of two", http.Header{"Cache-Control": {"max-age=3600", "max-age=7200"}}, time.Hour},
+		{"RFC9111/5.2.2.10 s-maxage is for shared caches", http.Header{"Cache-Control": {"max-age=3600, s-maxage=7200"}}, 2 * time.Hour},
+		{"RFC9111/5.2.2.5 no-store", http.Header{"Cache-Control": {"no-store, max-age=3600"}}, shortest},
+		{"RFC9111/5.2.2.4 no-cache", http.Header{"Cache-Control": {"max-age=3600", "no-cache"}}, shortest},
+		{"RFC9111/5.2.2.7 private", http.Header{"Cache-Control": {"private, max-age=3600"}}, shortest},
+		{"RFC9111/4.2.3 Age", http.Header{"Cache-Control": {"max-age=3600"}, "Age": {"600"}}, 50 * time.Minute},
+		{"RFC9111/5.3 Expires", http.Header{"Expires": {at(2 * time.Hour)}, "Date": {at(time.Hour)}}, time.Hour},
+		{"RFC9111/5.3 max-age wins over Expires", http.Header{"Cache-Control": {"max-age=3600"}, "Expires": {at(9 * time.Hour)}}, time.Hour},
+		{"RFC9111/5.3 Expires that is no date", http.Header{"Expires": {"0"}}, shortest},
+	} {
+		if got := lifetime(test.header); got != test.want {
+			t.Errorf("%s: %s, want %s", test.rule, got, test.want)
+		}
+	}
+}
