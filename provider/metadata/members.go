@@ -32,6 +32,7 @@ func (c *Client) members() []member {
 		{name: "grant_types", list: &c.GrantTypes},
 		{name: "response_types", list: &c.ResponseTypes},
 		{name: "token_endpoint_auth_method", text: &c.AuthMethod},
+		{name: "token_endpoint_auth_methods_supported", list: &c.AuthMethods},
 		{name: "token_endpoint_auth_signing_alg", text: &c.AuthAlgorithm},
 		{name: "scope", text: &c.Scope},
 		{name: "client_uri", text: &c.ClientURI},

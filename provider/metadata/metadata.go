@@ -27,8 +27,9 @@ const (
 // Client is the metadata of a client. An empty value means that the member is absent.
 type Client struct {
 	RedirectURIs    []string
-	AuthMethod      string // token_endpoint_auth_method
-	AuthAlgorithm   string // token_endpoint_auth_signing_alg
+	AuthMethod      string   // token_endpoint_auth_method
+	AuthMethods     []string // token_endpoint_auth_methods_supported: all methods of which the client can use one
+	AuthAlgorithm   string   // token_endpoint_auth_signing_alg
 	GrantTypes      []string
 	ResponseTypes   []string
 	Scope           string
