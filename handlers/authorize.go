@@ -30,7 +30,7 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return badRequest("The query of this address is not form-encoded: check its percent-encoding.")
 	}
-	a, err := s.provider.Authorizations.Authorize(r.Context(), parameters)
+	a, err := s.provider.Authorizations.Authorize(provider.From(r.Context(), s.requests.Address(r)), parameters)
 	if err != nil {
 		return s.showClientError(w, r, err)
 	}

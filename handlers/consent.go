@@ -73,7 +73,7 @@ func (s *server) consent(w http.ResponseWriter, r *http.Request) error {
 	if who == nil {
 		return badRequest("Your session has ended. Go back to the application and begin again.")
 	}
-	a, err := s.provider.Authorizations.Resume(r.Context(), r.PostForm.Get("ticket"), who)
+	a, err := s.provider.Authorizations.Resume(provider.From(r.Context(), s.requests.Address(r)), r.PostForm.Get("ticket"), who)
 	if err != nil {
 		return s.showClientError(w, r, err)
 	}

@@ -3,6 +3,7 @@ package provider
 import (
 	"net/http"
 	"net/netip"
+	"net/url"
 	"time"
 
 	"mandate/provider/authorize"
@@ -10,6 +11,7 @@ import (
 	"mandate/provider/device"
 	"mandate/provider/keys"
 	"mandate/provider/logout"
+	"mandate/provider/outbound"
 	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/provider/redirect"
@@ -117,6 +119,7 @@ func (c Config) rules() *policy.Rules {
 		GrantsByAdministrator: c.GrantsByAdministrator, ScopesByAdministrator: c.ScopesByAdministrator,
 		PersonQuota: c.PersonQuota, OpenQuota: c.OpenQuota,
 		OpenAccessTokenLifetime: c.OpenAccessTokenLifetime, OpenRefreshTokenLifetime: c.OpenRefreshTokenLifetime,
+		AllowsDocument: c.Open.AllowsDocument,
 	})
 }
 
@@ -128,7 +131,23 @@ func (c Config) people() people.Config {
 // clients returns the settings of package clients. They contain a key that is derived from
 // the server key, and not the server key itself.
 func (c Config) clients(sampleSecret string) clients.Config {
-	return clients.Config{OpenID: c.OpenID, StrictURIs: c.RPLogout.StrictURIs, Redirects: c.redirects(), Open: c.Open, RegistrationURL: c.Issuer + "/register/", SampleSecret: sampleSecret}
+	return clients.Config{OpenID: c.OpenID, StrictURIs: c.RPLogout.StrictURIs, Redirects: c.redirects(), Open: c.open(), RegistrationURL: c.Issuer + "/register/", SampleSecret: sampleSecret}
+}
+
+// open returns the settings for applications that come by themselves.
+//
+// draft-ietf-oauth-client-id-metadata-document-02 §8.6: a document is not fetched from a
+// special-use address. The networks of the operator are an exception if the operator also
+// says which hosts may come: otherwise anybody could name a host there. A loopback address is
+// one only while this server is on it too, which no server in production is.
+func (c Config) open() clients.OpenConfig {
+	open := c.Open
+	at, err := url.Parse(c.Issuer)
+	open.Outbound = outbound.Config{Trace: c.TraceOutbound, NoLoopback: err != nil || !redirect.IsLoopback(at.Hostname())}
+	if len(open.Hosts) > 0 {
+		open.Outbound.Networks = c.OutboundNetworks
+	}
+	return open
 }
 
 // resources returns the settings of package resources.

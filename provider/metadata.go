@@ -30,6 +30,7 @@ type Metadata struct {
 	AuthorizationResponseIssParamSupported bool     `json:"authorization_response_iss_parameter_supported"`
 	RegistrationEndpoint                   string   `json:"registration_endpoint,omitempty"`
 	JWKSURI                                string   `json:"jwks_uri,omitempty"`
+	ClientIDMetadataDocumentSupported      bool     `json:"client_id_metadata_document_supported,omitempty"` // draft-ietf-oauth-client-id-metadata-document-02 §6
 
 	*OpenIDMetadata
 }
@@ -75,6 +76,7 @@ func (p *Provider) Metadata(ctx context.Context) (Metadata, error) {
 		RevocationEndpointAuthMethods:          append(secret, "none"),
 		CodeChallengeMethodsSupported:          []string{"S256"},
 		AuthorizationResponseIssParamSupported: true,
+		ClientIDMetadataDocumentSupported:      p.config.Open.Documents,
 	}
 	if p.Registers() {
 		m.RegistrationEndpoint = p.config.Issuer + "/register/"

@@ -1,6 +1,8 @@
 package provider
 
 import (
+	"context"
+
 	"mandate/provider/authorize"
 	"mandate/provider/clients"
 	"mandate/provider/device"
@@ -207,6 +209,11 @@ type (
 	// DeviceOrigin is what the server knows about the device that sends a request.
 	DeviceOrigin = device.Origin
 )
+// From returns a context that says from which address a request comes. It is for the limits
+// of the requests that strangers can cause.
+func From(ctx context.Context, address string) context.Context {
+	return clients.WithCall(ctx, &clients.Call{Address: address})
+}
 
 // Response is a response that the browser carries to the client.
 type Response = redirect.Response

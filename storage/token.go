@@ -40,6 +40,7 @@ type LiveToken struct {
 
 	// The application's current permissions.
 	Scopes             string  `db:"application_scopes"`
+	Origin             string  `db:"origin"`
 	Responsible        string  `db:"responsible"`
 	OwnerID            *string `db:"responsible_id"`
 	OwnerActive        *bool   `db:"owner_is_active"`
@@ -52,7 +53,7 @@ type LiveToken struct {
 const tokenContextColumns = applicationColumns + `, u.id AS user_id, u.username, g.grant_type, g.created_at AS grant_created_at, g.session_id, g.session_ends_at,
 	CASE WHEN g.sector = '' AND g.grant_type = 'password' THEN a.sector ELSE g.sector END AS sector, g.auth_time, g.claims`
 
-const applicationColumns = `a.id AS owner_id, a.client_id, a.may_introspect, a.scopes AS application_scopes, a.responsible, a.owner_id AS responsible_id, o.active AS owner_is_active, o.administrator AS owner_is_admin`
+const applicationColumns = `a.id AS owner_id, a.client_id, a.may_introspect, a.scopes AS application_scopes, a.origin, a.responsible, a.owner_id AS responsible_id, o.active AS owner_is_active, o.administrator AS owner_is_admin`
 
 const tokenColumns = `digest, refresh, grant_id, application_id, scope, issued_at, expires_at, charged_to, resource`
 const tokenPlaceholders = `($1, $2, $3, $4, $5, $6, $7, $8, $9)`

@@ -117,23 +117,20 @@ func (a *Authorization) readRefusedObject() {
 	}
 }
 
-// checkClient finds the application by client_id. It returns an error if there is none, or if
-// the application is suspended.
+// checkClient finds the application by client_id. It returns an error if there is none, if the
+// application is suspended, or if its metadata document cannot be used.
 func (p *Authorizations) checkClient(ctx context.Context, a *Authorization) error {
 	id := a.parameters.Get("client_id")
 	if id == "" {
 		return oauth.Refuse("invalid_request", "client_id is missing.")
 	}
 	var err error
-	a.Application, err = p.clients.Client(ctx, id)
-	if errors.Is(err, storage.ErrNotFound) {
-		return oauth.Refuse("invalid_client", "No application with this client_id is registered here.")
+	a.Application, err = p.clients.ForAuthorization(ctx, id)
+	if _, refused := errors.AsType[*oauth.Error](err); refused || err != nil && ctx.Err() != nil {
+		return err
 	}
 	if err != nil {
 		return oauth.Unavailable(err)
-	}
-	if policy.Suspended(a.Application) {
-		return oauth.Refuse("unauthorized_client", policy.SuspendedText)
 	}
 	return nil
 }

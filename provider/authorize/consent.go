@@ -144,7 +144,13 @@ const TicketLife = 3600
 // scopes, claims and resources for which it asks. The redirect URI is not part of it, because Resume
 // compares the redirect URI separately.
 func (a *Authorization) shown() (string, error) {
-	text, err := json.Marshal([]any{a.Application.ID, a.Application.Name, oauth.Deref(a.Application.Owner), a.Scopes, a.ClaimScopes, a.OpenID.claims, a.Audience.Named()})
+	application := a.Application.ID
+	if policy.FollowsDocument(a.Application) {
+		// Somebody else's approval may store the application meanwhile. The page warns if all
+		// redirect URIs are on the person's own computer.
+		application = a.Application.ClientID + "\n" + a.Application.RedirectURIs
+	}
+	text, err := json.Marshal([]any{application, a.Application.Name, oauth.Deref(a.Application.Owner), a.Scopes, a.ClaimScopes, a.OpenID.claims, a.Audience.Named()})
 	return seal.Digest(string(text)), err
 }
 
@@ -190,6 +196,13 @@ func (p *Authorizations) Resume(ctx context.Context, sealed string, s *storage.S
 
 // Approve stores the person's consent and completes the request as Complete does.
 func (p *Authorizations) Approve(ctx context.Context, a *Authorization, s *storage.SignedIn) (redirect.Response, error) {
+	refused, err := p.admit(ctx, a)
+	if err != nil {
+		return redirect.Response{}, err
+	}
+	if refused != nil {
+		return p.Refusal(a, refused), nil
+	}
 	consent, err := p.consent(ctx, a, s)
 	if err != nil {
 		return redirect.Response{}, err
@@ -204,6 +217,24 @@ func (p *Authorizations) Approve(ctx context.Context, a *Authorization, s *stora
 		return redirect.Response{}, oauth.Unavailable(err)
 	}
 	return p.Complete(ctx, a, s)
+}
+
+// admit stores the application if its metadata document describes it, so that the consent, the
+// code and its tokens belong to a stored application. It returns an error for the client, or
+// one of the server.
+func (p *Authorizations) admit(ctx context.Context, a *Authorization) (*oauth.Error, error) {
+	if !policy.FollowsDocument(a.Application) {
+		return nil, nil
+	}
+	stored, err := p.clients.Admit(ctx, a.Application)
+	if refused, ok := errors.AsType[*oauth.Error](err); ok && refused.Cause == nil {
+		return refused, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	a.Application = stored
+	return nil, p.newRequest(ctx, a)
 }
 
 // loggedOut returns the error for a consent whose session ended before it was stored.

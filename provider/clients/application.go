@@ -68,7 +68,9 @@ func (p *Clients) Register(ctx context.Context, actor policy.Actor, r Registrati
 	if err != nil {
 		return nil, err
 	}
-	if r.ClientID != "" && (len(r.ClientID) > 255 || strings.ContainsFunc(r.ClientID, func(c rune) bool { return c <= ' ' || c > '~' || c == ':' })) {
+	if looksLikeDocument(r.ClientID) {
+		found.Add("client_id", "A client id that is a URL belongs to a client with a metadata document, which nobody needs to register: allow it with OPEN_CLIENTS.")
+	} else if r.ClientID != "" && (len(r.ClientID) > 255 || strings.ContainsFunc(r.ClientID, func(c rune) bool { return c <= ' ' || c > '~' || c == ':' })) {
 		found.Add("client_id", "Use at most 255 printable ASCII characters, without spaces and colons.")
 	}
 	checkSecret(found, r.ClientSecret)

@@ -27,6 +27,12 @@ func invalidClient(format string, args ...any) *oauth.Error {
 	return e
 }
 
+func suspendedClient(reason string) *oauth.Error {
+	e := invalidClient("%s", reason)
+	e.LogText = reason
+	return e
+}
+
 // credentials is the client id and the client secret that a client sends.
 type credentials struct {
 	id, secret string
@@ -126,8 +132,9 @@ func (p *Clients) identify(ctx context.Context, sent credentials) (storage.Appli
 	if err != nil {
 		return storage.Application{}, oauth.Unavailable(err)
 	}
-	if a.ClientType == policy.Public && policy.Suspended(a) {
-		return storage.Application{}, invalidClient(policy.SuspendedText)
+	suspended := p.rules.WhySuspended(a)
+	if a.ClientType == policy.Public && suspended != "" {
+		return storage.Application{}, suspendedClient(suspended)
 	}
 	switch {
 	case a.ClientType == policy.Public && sent.secret != "":
@@ -140,8 +147,8 @@ func (p *Clients) identify(ctx context.Context, sent credentials) (storage.Appli
 	err = p.proveSecret(ctx, a, sent.secret)
 	switch {
 	case err != nil:
-	case policy.Suspended(a):
-		err = invalidClient(policy.SuspendedText)
+	case suspended != "":
+		err = suspendedClient(suspended)
 	case a.AuthMethod != "" && a.AuthMethod != sent.method:
 		// RFC 7591 §2: the client authenticates by the method that it has registered.
 		err = invalidClient("This application is registered for %s, and sent its secret by %s.", a.AuthMethod, sent.method)

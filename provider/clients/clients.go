@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mandate/provider/copies"
+	"mandate/provider/documents"
 	"mandate/provider/keys"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
@@ -47,6 +48,7 @@ type Clients struct {
 	outbound      *outbound.Client
 	secrets       seal.Sealer // encrypts client secrets that must stay readable
 	applications  *copies.Copies[storage.Application]
+	documents     *documents.Documents[described]
 	proven        secretCache // correct secrets whose slow hash was computed
 	registrations []byte      // the key of registration access tokens
 	uses          uses
@@ -54,8 +56,10 @@ type Clients struct {
 
 // New makes the component.
 func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, ring *keys.Ring, people *people.People, apis *resources.Resources, out *outbound.Client, secrets seal.Sealer, registrations []byte, changes *copies.Changes) *Clients {
-	return &Clients{config: config, rules: rules, store: store, limits: l, keys: ring, people: people, apis: apis, outbound: out, secrets: secrets, registrations: registrations,
+	p := &Clients{config: config, rules: rules, store: store, limits: l, keys: ring, people: people, apis: apis, outbound: out, secrets: secrets, registrations: registrations,
 		applications: copies.New(10_000, changes, applicationChanged)}
+	p.documents = documents.New(outbound.New(config.Open.Outbound), p.readDocument)
+	return p
 }
 
 // copyBytes is the size of the largest application that is copied. The owner decides
@@ -124,6 +128,7 @@ func (p *Clients) HMACKeys(a storage.Application) ([]any, error) {
 // DropCopies removes the copies and the remembered secrets that are too old.
 func (p *Clients) DropCopies() {
 	p.applications.Drop()
+	p.documents.Drop()
 	p.proven.drop()
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"mandate/provider/outbound"
 	"mandate/provider/policy"
 	"mandate/provider/redirect"
 	"mandate/storage"
@@ -25,6 +26,9 @@ type OpenConfig struct {
 	// FixedLocalhostPort requires the registered port of a redirect URI with the host
 	// localhost.
 	FixedLocalhostPort bool
+
+	// Outbound says from which networks metadata documents may be fetched.
+	Outbound outbound.Config
 
 	NeverUsedLifetime time.Duration // after which an application that was never used is deleted
 	UnusedLifetime    time.Duration // after which an application is deleted that is not used any more

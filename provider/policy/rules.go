@@ -38,6 +38,10 @@ type Settings struct {
 	// The longest lifetimes of the tokens of applications for which nobody is
 	// responsible.
 	OpenAccessTokenLifetime, OpenRefreshTokenLifetime time.Duration
+
+	// AllowsDocument reports whether a client may come whose metadata document is at this
+	// client id. nil: none may.
+	AllowsDocument func(clientID string) bool
 }
 
 // Rules decides what each application may do.

@@ -50,6 +50,25 @@ func Suspended(a storage.Application) bool {
 	return a.Responsible == storage.ByOwner && !oauth.Deref(a.OwnerActive)
 }
 
+// FollowsDocument reports whether the metadata document at its client id describes an
+// application. As soon as somebody is responsible for the application, the registration
+// does (draft-ietf-oauth-client-id-metadata-document-02 §7.2).
+func FollowsDocument(a storage.Application) bool {
+	return a.Origin == storage.FromDocument && a.Responsible == storage.ByNobody
+}
+
+// WhySuspended says why an application is suspended, or returns "". An application with a
+// metadata document is suspended while the operator does not allow it to come.
+func (c *Rules) WhySuspended(a storage.Application) string {
+	switch {
+	case Suspended(a):
+		return SuspendedText
+	case FollowsDocument(a) && (c.AllowsDocument == nil || !c.AllowsDocument(a.ClientID)):
+		return "Applications with a metadata document may not come to this server, or not from this host: OPEN_CLIENTS and OPEN_HOSTS of the server decide it."
+	}
+	return ""
+}
+
 // CameByItself reports whether an application registered itself or has a metadata document.
 // What it says about itself was then checked by nobody, whoever is responsible for it now.
 func CameByItself(a storage.Application) bool {

@@ -118,9 +118,9 @@ func (p *Tokens) FindToken(ctx context.Context, text string) (Found, error) {
 	if err != nil {
 		return token, err
 	}
-	a := storage.Application{MayIntrospect: token.MayIntrospect, Scopes: token.Scopes, Responsible: token.Responsible, OwnerID: token.OwnerID, OwnerActive: token.OwnerActive, OwnerAdministrator: token.OwnerAdministrator}
+	a := storage.Application{ClientID: token.ClientID, Origin: token.Origin, MayIntrospect: token.MayIntrospect, Scopes: token.Scopes, Responsible: token.Responsible, OwnerID: token.OwnerID, OwnerActive: token.OwnerActive, OwnerAdministrator: token.OwnerAdministrator}
 	scope := oauth.Narrow(strings.Fields(token.Scope), p.rules.AllowedScopes(a))
-	token.Scope, token.unusable = strings.Join(scope, " "), policy.Suspended(a) || len(scope) == 0
+	token.Scope, token.unusable = strings.Join(scope, " "), p.rules.WhySuspended(a) != "" || len(scope) == 0
 	may := p.rules.AllowanceOf(a)
 	token.MayIntrospect = token.MayIntrospect && may.AdministratorRights
 	// The lifetime is limited too, if the application's standing no longer allows it.

@@ -1,0 +1,262 @@
+package clients
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"mandate/provider/documents"
+	"mandate/provider/metadata"
+	"mandate/provider/oauth"
+	"mandate/provider/people"
+	"mandate/provider/policy"
+	"mandate/provider/seal"
+	"mandate/storage"
+)
+
+// This file is about clients whose client id is the URL of a metadata document
+// (draft-ietf-oauth-client-id-metadata-document-02, CIMD-02). The document decides at the
+// authorization endpoint. Everywhere else the row decides that the first approval stored,
+// so a client works there without its document, and costs no fetch.
+
+// maxDocumentURL is the greatest length of such a client id. CIMD-02 §3 recommends short
+// ones, because people see them.
+const maxDocumentURL = 500
+
+// publicHost is the host of such a client id: a name in ASCII, so that no letter looks like
+// another one, or an IP address.
+var publicHost = regexp.MustCompile(`^([a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*|\[[0-9a-f:.]+\])(:[0-9]+)?$`)
+
+// looksLikeDocument reports whether a client id that nobody registered can only be meant as
+// the URL of a document.
+func looksLikeDocument(clientID string) bool { return strings.HasPrefix(clientID, "https://") }
+
+// documentURL reads a client id that is the URL of a document (CIMD-02 §3), or says what is
+// wrong with it.
+func documentURL(clientID string) (*url.URL, string) {
+	if len(clientID) > maxDocumentURL {
+		return nil, "must be at most 500 bytes long"
+	}
+	if strings.ContainsFunc(clientID, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("\\\"<>^`{|}", r) }) {
+		return nil, "has a character that a URL must not have: percent-encode it"
+	}
+	u, err := url.Parse(clientID)
+	switch {
+	case err != nil:
+		return nil, "is no URL"
+	case u.Scheme != "https" || !looksLikeDocument(clientID):
+		return nil, "must begin with https://"
+	case u.User != nil || strings.Contains(u.Host, "@"):
+		return nil, "must not have user information (user@)"
+	case strings.Contains(clientID, "#"):
+		return nil, "must not have a fragment (#...)"
+	// The document says SHOULD NOT. Many pages answer with what their query contains, so a
+	// query would let a stranger make the document of somebody else's host.
+	case strings.Contains(clientID, "?"):
+		return nil, "must not have a query (?...)"
+	case !publicHost.MatchString(u.Host):
+		return nil, "must have a host name in lower case, in ASCII (punycode), and with at most a port after it"
+	case u.EscapedPath() == "":
+		return nil, "must have a path"
+	}
+	for segment := range strings.SplitSeq(strings.ToLower(u.EscapedPath()), "/") {
+		if segment := strings.ReplaceAll(segment, "%2e", "."); segment == "." || segment == ".." {
+			return nil, "must not have . or .. in its path"
+		}
+	}
+	return u, ""
+}
+
+// AllowsDocument reports whether a client with this client id may come, whose metadata
+// document is at that URL.
+func (c OpenConfig) AllowsDocument(clientID string) bool {
+	u, wrong := documentURL(clientID)
+	return c.Documents && wrong == "" && c.allowsHost(u)
+}
+
+// ForAuthorization returns the application that an authorization request is about, with the
+// rights that it has now. It refuses a suspended one. If it has a metadata document, the document decides what it is
+// called and where its answers go, and it may have no ID yet: Admit stores it. The error is
+// an *oauth.Error, or that of the store.
+func (p *Clients) ForAuthorization(ctx context.Context, clientID string) (storage.Application, error) {
+	a, err := p.Client(ctx, clientID)
+	unknown := errors.Is(err, storage.ErrNotFound)
+	switch {
+	case unknown && !looksLikeDocument(clientID):
+		return a, oauth.Refuse("invalid_client", "No application with this client_id is registered here.")
+	case unknown && !p.config.Open.Documents:
+		return a, oauth.Refuse("invalid_client", "No application with this client_id is registered here, and this server reads no metadata documents of clients: its operator can allow them with OPEN_CLIENTS.")
+	case unknown:
+		a = storage.Application{ClientID: clientID, Responsible: storage.ByNobody, Origin: storage.FromDocument}
+	case err != nil:
+		return a, err
+	}
+	reason, follows := p.rules.WhySuspended(a), policy.FollowsDocument(a)
+	u, wrong := documentURL(clientID)
+	switch {
+	case follows && wrong != "":
+		return a, oauth.Refuse("invalid_client", "The client_id %s. It is the URL of a metadata document.", wrong)
+	case reason != "":
+		e := oauth.Refuse("unauthorized_client", "%s", reason)
+		e.LogText = reason
+		return a, e
+	case !follows:
+		return a, nil
+	}
+	told, err := p.documents.Get(ctx, documents.Asked{URL: u, ID: clientID, Address: CallOf(ctx).Address, Approved: !unknown})
+	if err != nil {
+		return a, err
+	}
+	return p.rules.Effective(told.describe(a)), nil
+}
+
+// described is what a valid document says that concerns this server.
+type described struct{ name, grants, redirects, scopes, metadata string }
+
+// describe returns an application as its document describes it.
+func (d described) describe(a storage.Application) storage.Application {
+	a.Name, a.ClientType, a.GrantTypes, a.RedirectURIs, a.Scopes, a.Metadata = d.name, policy.Public, d.grants, d.redirects, d.scopes, d.metadata
+	a.AccessTokenFormat = policy.FormatOpaque
+	return a
+}
+
+// readDocument checks the document at a URL.
+func (p *Clients) readDocument(clientID string, document []byte) (described, error) {
+	c, err := metadata.Parse(document)
+	if err != nil {
+		return described{}, documents.Invalid("is not valid: %s", err)
+	}
+	u, err := url.Parse(clientID)
+	if err != nil {
+		return described{}, err
+	}
+	name := &oauth.Invalid{}
+	people.CheckText(name, "client_name", c.Name)
+	switch {
+	// CIMD-02 §4: compared as text, without a normalisation.
+	case !c.Sent("client_id"):
+		return described{}, documents.Invalid("has no member client_id: it must be the URL of the document")
+	case c.ClientID != clientID:
+		return described{}, documents.Invalid("has another client_id (%s): it must be the URL of the document, character by character", oauth.Clip(c.ClientID, 200))
+	// CIMD-02 §4.1: there is no way to agree on a secret.
+	case c.Sent("client_secret"), c.Sent("client_secret_expires_at"):
+		return described{}, documents.Invalid("has client_secret or client_secret_expires_at: remove it, because everybody can read the document")
+	case !usableMethod(c):
+		return described{}, documents.Invalid("has token_endpoint_auth_method %s: this server supports only none for such a client", oauth.Clip(c.AuthMethod, 80))
+	// CIMD-02 §4.2: the document registers the redirect URIs.
+	case len(c.RedirectURIs) == 0:
+		return described{}, documents.Invalid("has no redirect_uris: it must list each redirect URI of the client")
+	case name.Err() != nil:
+		return described{}, documents.Invalid("has a client_name that people could misread. %s", name.At("client_name"))
+	case !slices.Contains(c.GrantTypes, policy.GrantCode):
+		return described{}, documents.Invalid("has no authorization_code in grant_types, which is the only grant type for such a client")
+	}
+	var usable, problems []string
+	for _, uri := range c.RedirectURIs {
+		if wrong := p.checkOpenRedirect(uri); wrong != "" {
+			problems = append(problems, oauth.Clip(uri, 120)+" "+wrong)
+			continue
+		}
+		usable = append(usable, uri)
+	}
+	if len(usable) == 0 {
+		return described{}, documents.Invalid("has no redirect URI that this server accepts: %s", strings.Join(problems, "; "))
+	}
+	// The grants and scopes that this server does not have are no mistake of a document that
+	// is for every server.
+	told := described{name: cmp.Or(c.Name, u.Hostname()), grants: policy.GrantCode, redirects: strings.Join(usable, "\n"),
+		scopes: strings.Join(oauth.Narrow(strings.Fields(c.Scope), p.rules.ScopeNames()), " ")}
+	kept, err := json.Marshal(c.Members())
+	told.metadata = string(kept)
+	return told, err
+}
+
+// usableMethod reports whether a client needs no client authentication, which is the only
+// method for it that this server supports. token_endpoint_auth_method is what the client
+// prefers at a server that supports several methods, if it lists all of its methods too.
+//
+// CIMD-02 §8.2: a client that has only another method must use it.
+func usableMethod(c *metadata.Client) bool {
+	return !c.Sent("token_endpoint_auth_method") || c.AuthMethod == metadata.MethodNone || slices.Contains(c.AuthMethods, metadata.MethodNone)
+}
+
+// checkOpenRedirect says what is wrong with the redirect URI of an application that comes by
+// itself, or returns "".
+func (p *Clients) checkOpenRedirect(raw string) string {
+	wrong := p.openRedirects().Check(raw)
+	if wrong != "" {
+		return wrong
+	}
+	u, err := url.Parse(raw)
+	if err == nil && u.Scheme == "https" && !p.config.Open.allowsHost(u) {
+		return "has a host that OPEN_HOSTS of this server does not list"
+	}
+	return ""
+}
+
+// Admit stores an application that has a metadata document, or what the document says now,
+// before a person's approval of it is stored. It returns the application as it is stored,
+// with the rights that it has now. Any other application it returns as it is. Its
+// *oauth.Error is one that the client may get at its redirect URI.
+func (p *Clients) Admit(ctx context.Context, a storage.Application) (storage.Application, error) {
+	if !policy.FollowsDocument(a) {
+		return a, nil
+	}
+	// Another node may do the same at the same moment, so the row is read again after a
+	// conflict.
+	for range 5 {
+		row, err := p.store.ApplicationByClientID(ctx, a.ClientID)
+		switch {
+		case errors.Is(err, storage.ErrNotFound):
+			err = p.addDescribed(ctx, &a)
+			row = a
+		case err != nil:
+		case !policy.FollowsDocument(row):
+			return a, oauth.Refuse("access_denied", "Somebody took responsibility for the application meanwhile. Begin again.")
+		case sameDescription(row, a):
+		default:
+			was := row
+			row.Name, row.ClientType, row.GrantTypes, row.RedirectURIs, row.Scopes, row.Metadata = a.Name, a.ClientType, a.GrantTypes, a.RedirectURIs, a.Scopes, a.Metadata
+			row.UpdatedAt = oauth.Now()
+			err = p.store.UpdateApplication(ctx, row, was)
+		}
+		if err == nil {
+			return p.rules.Effective(row), nil
+		}
+		if _, refused := errors.AsType[*oauth.Error](err); refused {
+			return a, err
+		}
+		if !errors.Is(err, storage.ErrConflict) && !errors.Is(err, storage.ErrNotFound) {
+			return a, oauth.Unavailable(err)
+		}
+	}
+	return a, &oauth.Error{Status: http.StatusServiceUnavailable, Code: "temporarily_unavailable", Description: "The application is changing at this moment. Try again.", RetryAfter: 1}
+}
+
+// addDescribed stores an application as its document describes it. Its ID is a new one: that
+// of an application which was deleted must never come back, because its tokens would be
+// valid again.
+func (p *Clients) addDescribed(ctx context.Context, a *storage.Application) error {
+	a.ID, a.CreatedAt, a.UpdatedAt = seal.Identifier(), oauth.Now(), oauth.Now()
+	err := p.store.AddApplication(ctx, *a, p.rules.AllowanceOf(*a).Quota.Applications)
+	if errors.Is(err, storage.ErrFull) {
+		// Another node may have taken the last place for this very application.
+		row, readErr := p.store.ApplicationByClientID(ctx, a.ClientID)
+		if readErr == nil && row.ID != "" {
+			return storage.ErrConflict
+		}
+		return &oauth.Error{Status: http.StatusServiceUnavailable, Code: "temporarily_unavailable",
+			Description: "This server has as many applications that nobody registered as it may have (OPEN_MAX_APPLICATIONS). Its operator can allow more, or register this application."}
+	}
+	return err
+}
+
+func sameDescription(row, a storage.Application) bool {
+	return row.Name == a.Name && row.ClientType == a.ClientType && row.GrantTypes == a.GrantTypes && row.RedirectURIs == a.RedirectURIs && row.Scopes == a.Scopes && row.Metadata == a.Metadata
+}
