@@ -38,7 +38,7 @@ func (s *server) accountPage(r *http.Request, who *provider.SignedIn) (templates
 		return page, err
 	}
 	for _, a := range authorized {
-		app := templates.AuthorizedApp{Name: a.Name, Owner: a.Owner, Scopes: strings.Join(a.Scopes, " "),
+		app := templates.AuthorizedApp{Name: a.Name, Owner: a.Owner, Document: a.Document, Scopes: strings.Join(a.Scopes, " "),
 			Since: day(a.Since), RevokeAction: s.path("/account/applications/" + a.ApplicationID + "/revoke/")}
 		audience, err := s.provider.Resources.Granted(r.Context(), strings.Join(a.Resources, "\n"))
 		if err != nil {

@@ -37,7 +37,7 @@ func (s *server) applications(w http.ResponseWriter, r *http.Request) error {
 	page := templates.Applications{Frame: s.frame(r, ""), Query: l.search, ShowOwner: who.User.Administrator, Pager: pager}
 	for _, a := range found {
 		page.Rows = append(page.Rows, templates.ApplicationRow{Name: a.Name, URL: s.applicationPath(a.ID, ""), ClientID: a.ClientID,
-			ClientType: typeName(a), Grants: grantNames(a), Owner: owner(a), Suspended: provider.Suspended(a), Created: day(a.CreatedAt)})
+			ClientType: typeName(a), Grants: grantNames(a), Owner: owner(a), Suspended: s.provider.WhySuspended(a) != "", Created: day(a.CreatedAt)})
 	}
 	return s.render(w, r, http.StatusOK, page)
 }
@@ -70,7 +70,7 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 	page := templates.Application{Frame: s.frame(r, a.Name), Name: a.Name, ClientID: a.ClientID, ClientType: typeName(a), Owner: owner(a), Created: day(a.CreatedAt),
 		Public: a.ClientType == provider.Public, RedirectURIs: lines(a.RedirectURIs), Scopes: s.provider.AllowedScopes(a), Resources: lines(a.Resources),
 		HashSecret: !provider.SecretIsReadable(a), MayIntrospect: a.MayIntrospect, SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt,
-		AccessLifetime: lifetime(a.AccessTokenLifetime, own.Access, may.AccessMax), Standing: standingText(a), Suspended: provider.Suspended(a), NewSecret: s.takeSecret(w, r, who, a.ID), TokenURL: s.absolute("/o/token/"),
+		AccessLifetime: lifetime(a.AccessTokenLifetime, own.Access, may.AccessMax), Standing: standingText(a), Suspended: s.provider.WhySuspended(a), FromDocument: provider.DocumentOf(a) != "", FollowsDocument: provider.FollowsDocument(a), NewSecret: s.takeSecret(w, r, who, a.ID), TokenURL: s.absolute("/o/token/"),
 		UpdateURL: s.applicationPath(a.ID, "update/"), DeleteURL: s.applicationPath(a.ID, "delete/"),
 		RotateURL: s.applicationPath(a.ID, "rotate/"), ListURL: s.path("/o/applications/")}
 	if who.User.Administrator {

@@ -31,6 +31,7 @@ func (s *server) access(a provider.Application, scopes []provider.Scope, audienc
 	if a.Owner != nil {
 		shown.Owner = *a.Owner
 	}
+	s.describeStranger(&shown, a)
 	again := len(before.Approved) > 0
 	for _, scope := range scopes {
 		shown.Offline = shown.Offline || s.config.OpenID && scope.Name == "offline_access"
@@ -44,6 +45,24 @@ func (s *server) access(a provider.Application, scopes []provider.Scope, audienc
 			New: again && !slices.Contains(before.ApprovedFor, api.URI)})
 	}
 	return shown
+}
+
+// describeStranger adds what a person must know about an application that came by itself. It
+// chose its name, so the page never shows the name alone
+// (draft-ietf-oauth-client-id-metadata-document-02 §8.5).
+func (s *server) describeStranger(shown *templates.Access, a provider.Application) {
+	shown.Unchecked = provider.CameByItself(a) && provider.StandingOf(a) == provider.StandingOpen
+	shown.LocalOnly = shown.Unchecked && !slices.ContainsFunc(lines(a.RedirectURIs), func(uri string) bool {
+		_, local := destination(uri)
+		return !local
+	})
+	at, err := url.Parse(provider.DocumentOf(a))
+	if err == nil && at.Host != "" {
+		shown.DocumentHost, shown.DocumentURL = at.Host, at.String()
+		if shown.Application == at.Hostname() {
+			shown.Application = "" // it has no name of its own
+		}
+	}
 }
 
 // destination describes the redirect URI in words that a person recognizes.

@@ -30,7 +30,7 @@ func (s *server) administered(r *http.Request) (*provider.SignedIn, provider.App
 }
 
 func (s *server) ownerForm(r *http.Request, who *provider.SignedIn, a provider.Application, field templates.Field) templates.Owner {
-	return templates.Owner{Frame: s.frame(r, ""), Name: a.Name, Owner: owner(a), Standing: standingText(a), Suspended: provider.Suspended(a),
+	return templates.Owner{Frame: s.frame(r, ""), Name: a.Name, Owner: owner(a), Standing: standingText(a), Suspended: s.provider.WhySuspended(a) != "",
 		Mine: provider.OwnerResponsible(a) && a.OwnerID != nil && *a.OwnerID == who.User.ID, Username: field,
 		Action: s.applicationPath(a.ID, "owner/"), CancelURL: s.applicationPath(a.ID, "")}
 }
@@ -72,6 +72,9 @@ func standingText(a provider.Application) string {
 		return "An administrator"
 	case provider.StandingPerson:
 		return "Its owner, who is not an administrator"
+	}
+	if provider.FollowsDocument(a) {
+		return "Nobody: it came with a metadata document"
 	}
 	return "Nobody: it registered itself"
 }

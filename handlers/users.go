@@ -174,7 +174,7 @@ func (s *server) ownedBy(r *http.Request, u provider.User) ([]templates.OwnedApp
 	var rows []templates.OwnedApplication
 	for _, a := range owned {
 		rows = append(rows, templates.OwnedApplication{ID: a.ID, Name: a.Name, ClientID: a.ClientID, URL: s.applicationPath(a.ID, ""),
-			Stays: !provider.OwnerResponsible(a), Suspended: provider.Suspended(a)})
+			Stays: !provider.OwnerResponsible(a), Suspended: s.provider.WhySuspended(a) != ""})
 	}
 	return rows, err
 }

@@ -53,6 +53,9 @@ func (p *Provider) OwnApplications(ctx context.Context, u User) (int, error) {
 	return n, oauth.Stored(err)
 }
 
+// WhySuspended says why an application is suspended, or returns "".
+func (p *Provider) WhySuspended(a Application) string { return p.rules.WhySuspended(a) }
+
 // EffectiveRights returns the application with the rights that it has now. It also reports whether the
 // registration has more than these.
 func (p *Provider) EffectiveRights(a Application) (Application, bool) {

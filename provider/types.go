@@ -93,6 +93,8 @@ const (
 	StandingAdministrator = policy.StandingAdministrator
 	// StandingPerson means that a person who is not an administrator is responsible.
 	StandingPerson = policy.StandingPerson
+	// StandingOpen means that nobody is responsible.
+	StandingOpen = policy.StandingOpen
 )
 
 // Standings returns all standings, from the most trusted to the least trusted.
@@ -101,9 +103,18 @@ func Standings() []Standing { return policy.Standings() }
 // StandingOf returns the standing of an application.
 func StandingOf(a Application) Standing { return policy.StandingOf(a) }
 
-// Suspended reports whether an application is suspended, because the account of its owner was
-// deleted or disabled.
+// Suspended reports whether an application is suspended because the account of its owner was
+// deleted or disabled. Provider.WhySuspended knows all reasons.
 func Suspended(a Application) bool { return policy.Suspended(a) }
+
+// CameByItself reports whether an application registered itself or has a metadata document.
+func CameByItself(a Application) bool { return policy.CameByItself(a) }
+
+// DocumentOf returns the URL of the metadata document with which an application came, or "".
+func DocumentOf(a Application) string { return policy.DocumentOf(a) }
+
+// FollowsDocument reports whether its metadata document describes an application.
+func FollowsDocument(a Application) bool { return policy.FollowsDocument(a) }
 
 // Grants returns the grant types for which an application can be registered.
 func Grants() []policy.GrantType { return policy.Grants() }
@@ -209,6 +220,7 @@ type (
 	// DeviceOrigin is what the server knows about the device that sends a request.
 	DeviceOrigin = device.Origin
 )
+
 // From returns a context that says from which address a request comes. It is for the limits
 // of the requests that strangers can cause.
 func From(ctx context.Context, address string) context.Context {

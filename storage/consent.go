@@ -50,6 +50,8 @@ func (t tx) endApprovals(userID, session string) error {
 type Authorized struct {
 	ApplicationID string  `db:"application_id"`
 	Name          string  `db:"name"`
+	ClientID      string  `db:"client_id"`
+	Origin        string  `db:"origin"`
 	Owner         *string `db:"owner"`
 	Scope         string  `db:"scope"`
 	Resource      string  `db:"resource"` // as in Consent
@@ -59,7 +61,7 @@ type Authorized struct {
 // AuthorizedBy lists, by name, the applications to which a person has given access.
 func (s *Store) AuthorizedBy(ctx context.Context, userID string, now int64) ([]Authorized, error) {
 	var rows []Authorized
-	err := s.all(ctx, &rows, `SELECT x.application_id, a.name, u.username AS owner, x.scope, x.resource, x.since FROM (
+	err := s.all(ctx, &rows, `SELECT x.application_id, a.name, a.client_id, a.origin, u.username AS owner, x.scope, x.resource, x.since FROM (
 			SELECT application_id, scope, resource, created_at AS since FROM consents WHERE user_id = $1
 			UNION ALL
 			SELECT application_id, scope, resource, created_at AS since FROM grants WHERE user_id = $1 AND expires_at > $2 AND (code_digest IS NULL OR code_used_at IS NOT NULL)

@@ -75,7 +75,11 @@ type Logout struct {
 
 // Access is what an application asks a person for.
 type Access struct {
-	Application, Owner string // the application that asks, and its owner; strangers choose both names, Owner may be empty
+	Application, Owner string // the application that asks, and its owner; strangers choose both names, and both may be empty
+	DocumentHost       string // the host of the metadata document with which the application came; may be empty
+	DocumentURL        string
+	Unchecked          bool // nobody is responsible for what the application says about itself
+	LocalOnly          bool // Unchecked, and all its redirect URIs belong to programs on the person's own device
 	Scopes             []ConsentScope
 	Resources          []API // the APIs that the access is for; empty: only this server
 	AlsoServer         bool  // the access is for this server too, beside the resources
@@ -228,7 +232,9 @@ type Application struct {
 	MayIntrospect, SkipConsent, PKCEExempt     bool
 	AccessLifetime, RefreshLifetime            string
 	Standing                                   string // who is responsible for it
-	Suspended                                  bool   // nobody is responsible, so it may do nothing
+	Suspended                                  string // why it may do nothing; empty: it may
+	FromDocument                               bool   // its client ID is the URL of the metadata document with which it came
+	FollowsDocument                            bool   // the document still describes it
 	HasUnusableRights                          bool   // its standing does not allow everything that is registered
 	OwnerURL                                   string // empty unless the reader is an administrator
 	SignedWith                                 string // the algorithm of JWT access tokens; empty if they are opaque
@@ -298,7 +304,8 @@ type Fact struct{ Name, Value string }
 // AuthorizedApp is an application that a person has approved. RevokeAction accepts a POST.
 type AuthorizedApp struct {
 	Name, Owner, Scopes, Since, RevokeAction string
-	Resources                                []API // the APIs at which it may act; empty: only this server
+	Document                                 string // the URL of its metadata document, if it came with one
+	Resources                                []API  // the APIs at which it may act; empty: only this server
 }
 
 // SessionList lists the sessions of a person. EndAllAction accepts a POST.

@@ -53,7 +53,17 @@ func peopleSamples() []sample {
 	api.Resources = []API{{"Mailbox", mailbox, false}}
 	apis := consent
 	apis.Resources, apis.AlsoServer = []API{{"Mailbox", mailbox, false}, {long, hard, true}, {strings.Repeat("Extraordinarily", 6), "urn:example:ledger", false}}, true
-	worst := Access{hostile, hostile, []ConsentScope{{hostile, hostile, true}}, []API{{hostile, hostile, true}}, true, true}
+	document := consent
+	document.Application, document.Owner, document.Unchecked = "Agent", "", true
+	document.DocumentHost, document.DocumentURL = "agent.example.com", "https://agent.example.com/oauth/client.json"
+	document.RedirectHost, document.RedirectURI = "agent.example.com", "https://agent.example.com/oauth/callback"
+	unnamed := document
+	unnamed.Application, unnamed.DocumentHost, unnamed.DocumentURL = "", "xn--bcher-kva.example:8443", "https://xn--bcher-kva.example:8443/"+strings.Repeat("path-", 60)
+	local := document
+	local.Loopback, local.LocalOnly, local.RedirectHost, local.RedirectURI = true, true, "a program on this computer", "http://localhost:51004/callback"
+	registered := document
+	registered.DocumentHost, registered.DocumentURL = "", ""
+	worst := Access{hostile, hostile, hostile, hostile, true, false, []ConsentScope{{hostile, hostile, true}}, []API{{hostile, hostile, true}}, true, true}
 	broken := Consent{nasty, worst, hostile, hostile, true, hostile, "/o/authorize/", "/login/"}
 	device := DeviceApproval{Frame: alice, Access: consent.Access, Code: "WXYZ-BCDF", Program: "PlannerTV/3.1 (webOS)", Address: "192.0.2.17", Near: true, Asked: "3 March 2026, 09:12 UTC",
 		Ticket: "t1", Action: "/device/answer/", SwitchURL: "/login/?switch=1"}
@@ -62,9 +72,10 @@ func peopleSamples() []sample {
 	farDevice.Resources = apis.Resources
 
 	apps := []AuthorizedApp{
-		{"Holiday Planner", "bob", "read groups", "on 3 March 2026", "/account/revoke/1", nil},
-		{"Reader", "bob", "read", "on 3 March 2026", "/account/revoke/3", []API{{"Mailbox", mailbox, false}}},
-		{long, "", "read write groups openid profile email", "yesterday", "/account/revoke/2", []API{{"Mailbox", mailbox, false}, {long, hard, false}}},
+		{"Holiday Planner", "bob", "read groups", "on 3 March 2026", "/account/revoke/1", "", nil},
+		{"Reader", "bob", "read", "on 3 March 2026", "/account/revoke/3", "", []API{{"Mailbox", mailbox, false}}},
+		{"Agent", "", "read", "on 3 March 2026", "/account/revoke/4", "https://agent.example.com/oauth/client.json", nil},
+		{long, "", "read write groups openid profile email", "yesterday", "/account/revoke/2", "", []API{{"Mailbox", mailbox, false}, {long, hard, false}}},
 	}
 	sessions := SessionList{EndAllAction: "/account/sessions/end/", Rows: []SessionRow{
 		{"Firefox on Linux", "192.0.2.17", "today at 09:12", "just now", true, "/account/sessions/1"},
@@ -96,6 +107,10 @@ func peopleSamples() []sample {
 		{"consent-posing", posing},
 		{"consent-api", api},
 		{"consent-apis", apis},
+		{"consent-document", document},
+		{"consent-document-unnamed", unnamed},
+		{"consent-document-local", local},
+		{"consent-registered", registered},
 		{"consent-hostile", broken},
 		{"device", Device{Frame: alice, Action: "/device/", SwitchURL: "/login/"}},
 		{"device-linked", Device{Frame: alice, Code: Field{Value: "WXYZ-BCDF"}, Linked: true, Action: "/device/"}},
@@ -112,7 +127,7 @@ func peopleSamples() []sample {
 		{"account", Account{Frame: Frame{Username: "alice", Notice: "Your password was changed."}, FullName: "Alice Liddell", Email: "alice@example.com", Claims: []Fact{{"Phone number", "+41443334455"}}, Authorized: apps, Sessions: sessions, PasswordAction: "/account/password"}},
 		{"account-empty", Account{Frame: alice}},
 		{"account-wrong", Account{Frame: alice, PasswordAction: "/account/password", CurrentPassword: Field{Error: "This is not your current password."}, KeepApprovals: true}},
-		{"account-hostile", Account{nasty, hostile, hostile, []Fact{{hostile, hostile}}, []AuthorizedApp{{hostile, hostile, hostile, hostile, "/a", []API{{hostile, hostile, false}}}}, SessionList{[]SessionRow{{hostile, hostile, hostile, hostile, true, "/b"}}, "/c"}, "/p", badText, badText, true}},
+		{"account-hostile", Account{nasty, hostile, hostile, []Fact{{hostile, hostile}}, []AuthorizedApp{{hostile, hostile, hostile, hostile, "/a", hostile, []API{{hostile, hostile, false}}}}, SessionList{[]SessionRow{{hostile, hostile, hostile, hostile, true, "/b"}}, "/c"}, "/p", badText, badText, true}},
 		{"error", ErrorPage{Frame: alice, Status: 404, Heading: "Page not found", Message: "The address may be mistyped, or the page was deleted.", BackURL: "/", BackLabel: "To the start"}},
 		{"error-diff", ErrorPage{Status: 400, Heading: "The application’s redirect URI is not registered", Message: "The application requested a response to a redirect URI that it has not registered, so no response was sent. You can close this page: only the developer of the application can correct it.", Code: "invalid_request", RequestID: "01JQ8Z3KX0", Diff: &URIDiff{"redirect URI",
 			"port", []Segment{{"https://planner.example.com:", false}, {"8443", true}, {"/oauth/callback", false}}, []Segment{{"https://planner.example.com", false}, {"", true}, {"/oauth/callback", false}}}}},
@@ -193,10 +208,10 @@ func developerSamples() []sample {
 	public := detail
 	public.Name, public.Public, public.ClientType = long, true, "Public"
 	public.RedirectURIs, public.Scopes, public.Grants = nil, nil, nil
-	public.Standing, public.OwnerURL, public.Suspended = "An administrator", "/o/applications/1/owner/", true
+	public.Standing, public.OwnerURL, public.Suspended = "An administrator", "/o/applications/1/owner/", "This application is suspended: the account of its owner is disabled."
 	public.MayIntrospect, public.SkipConsent, public.PKCEExempt = true, true, true
 	many := []string{hostile, "b"}
-	brokenDetail := Application{nasty, hostile, hostile, hostile, hostile, hostile, false, many, many, many, many, false, true, true, true, hostile, hostile, hostile, true, true, "/o", hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, many, hostile, "/u", "/d", "/r", "/l"}
+	brokenDetail := Application{nasty, hostile, hostile, hostile, hostile, hostile, false, many, many, many, many, false, true, true, true, hostile, hostile, hostile, hostile, true, true, true, "/o", hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, many, hostile, "/u", "/d", "/r", "/l"}
 
 	overlap := []Option{{"0", "At once", "", false}, {"3600", "In 1 hour", "", false}, {"86400", "In 1 day", "", true}, {"604800", "In 7 days", "", false}, {"2592000", "In 30 days", "", false}}
 	return []sample{

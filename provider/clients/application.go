@@ -284,6 +284,10 @@ func (p *Clients) Update(ctx context.Context, actor policy.Actor, id string, r R
 		return nil, err
 	}
 	found := &oauth.Invalid{}
+	if policy.FollowsDocument(a) {
+		found.Add("name", "The metadata document at its client ID describes this application, and changes it again at the next approval. Take the application over first.")
+		return nil, found
+	}
 	r.sectorURI = metadataOf(a).SectorURI
 	p.checkRegistration(found, actor, r, a)
 	r.Resources, err = p.checkResources(ctx, found, r, a)

@@ -7,6 +7,7 @@ import (
 
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"mandate/provider/throttle"
 	"mandate/storage"
 )
@@ -14,6 +15,7 @@ import (
 // Authorized is an application to which a person has given consent.
 type Authorized struct {
 	ApplicationID, Name, Owner string
+	Document                   string // the URL of its metadata document, if it came with one
 
 	Scopes    []string
 	Resources []string // the URIs of the resources; none: the access is only for the server itself
@@ -30,7 +32,8 @@ func (p *People) Authorized(ctx context.Context, userID string) ([]Authorized, e
 	for _, row := range rows {
 		last := len(apps) - 1
 		if last < 0 || apps[last].ApplicationID != row.ApplicationID {
-			apps = append(apps, Authorized{ApplicationID: row.ApplicationID, Name: row.Name, Owner: oauth.Deref(row.Owner), Since: row.Since})
+			apps = append(apps, Authorized{ApplicationID: row.ApplicationID, Name: row.Name, Owner: oauth.Deref(row.Owner), Since: row.Since,
+				Document: policy.DocumentOf(storage.Application{ClientID: row.ClientID, Origin: row.Origin})})
 			last++
 		}
 		apps[last].Scopes = oauth.Union(apps[last].Scopes, strings.Fields(row.Scope))

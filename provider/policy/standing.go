@@ -50,6 +50,14 @@ func Suspended(a storage.Application) bool {
 	return a.Responsible == storage.ByOwner && !oauth.Deref(a.OwnerActive)
 }
 
+// DocumentOf returns the URL of the metadata document with which an application came, or "".
+func DocumentOf(a storage.Application) string {
+	if a.Origin == storage.FromDocument {
+		return a.ClientID
+	}
+	return ""
+}
+
 // FollowsDocument reports whether the metadata document at its client id describes an
 // application. As soon as somebody is responsible for the application, the registration
 // does (draft-ietf-oauth-client-id-metadata-document-02 §7.2).
