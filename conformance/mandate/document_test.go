@@ -1,0 +1,418 @@
+package mandate
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Clients whose client id is the URL of their metadata document, on both databases and on
+// two nodes.
+
+const agentURI = "http://localhost/callback"
+
+// documentServer is a server with the host of documents and two nodes.
+type documentServer struct {
+	*fixture
+	host *documentHost
+	two  *server
+}
+
+func newDocumentServer(t *testing.T, o options) *documentServer {
+	t.Helper()
+	h := newDocumentHost(t)
+	v := newFixture(t, h.options(o))
+	return &documentServer{v, h, v.node(t)}
+}
+
+// applications returns how many applications have this client id.
+func (d *documentServer) applications(t testing.TB, clientID string) int {
+	t.Helper()
+	var n int
+	err := d.database.open(t).QueryRowContext(t.Context(), "SELECT COUNT(*) FROM applications WHERE client_id = '"+clientID+"'").Scan(&n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func (d *documentServer) wantApplications(t testing.TB, clientID string, want int) {
+	t.Helper()
+	if n := d.applications(t, clientID); n != want {
+		t.Errorf("%d applications with the client id %s, want %d", n, clientID, want)
+	}
+}
+
+func TestDocument(t *testing.T) {
+	forEachDatabase(t, func(t *testing.T, db database) {
+		var staleness []string
+		if db.name == "sqlite" { // it does not notify the other node of changes
+			staleness = []string{"MAX_STALENESS_SECONDS: 0"}
+		}
+		d := newDocumentServer(t, options{database: db, provider: []string{"OPEN_MAX_APPLICATIONS: 8"}, settings: staleness})
+		t.Run("metadata", d.announced)
+		t.Run("flow", d.flow)
+		t.Run("fetched_once", d.fetchedOnce)
+		t.Run("race_of_first_approvals", d.firstApprovals)
+		t.Run("changed_before_the_approval", d.changedMeanwhile)
+		t.Run("deleted", d.deletedApplication)
+		t.Run("quota", d.quota) // the last one: it uses up all places
+	})
+}
+
+// CIMD-02 §6, and standards that name what a client like Claude Code looks at.
+func (d *documentServer) announced(t *testing.T) {
+	m := d.get(t, "/.well-known/oauth-authorization-server/o", nobody).JSON(t)
+	methods, _ := m["token_endpoint_auth_methods_supported"].([]any)
+	if m["client_id_metadata_document_supported"] != true || !slices.Contains(methods, any("none")) {
+		t.Error(m["client_id_metadata_document_supported"], methods)
+	}
+	plain := startServer(t, options{})
+	if m := plain.get(t, "/.well-known/oauth-authorization-server/o", nobody).JSON(t); m["client_id_metadata_document_supported"] != nil {
+		t.Error("a server that reads no documents announces them")
+	}
+}
+
+func (d *documentServer) flow(t *testing.T) {
+	// As a native client does it: the document has no port, and the request has a random one.
+	app := d.host.client("/flow", agentURI, map[string]any{"client_name": "Flow agent", "logo_uri": d.host.URL + "/logo.png"})
+	app.RedirectURI = "http://localhost:53682/callback"
+	alice := d.signedIn(t, d.alice)
+	address, verifier := d.authorizeURL(app, "scope", "read write", "state", "s")
+	alice.open(t, address)
+	at, err := url.Parse(app.ClientID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"Flow agent", ">" + at.Host + "<", app.ClientID, "Nobody has checked this application", "any program can use its name", "a program on this computer", app.RedirectURI} {
+		if !strings.Contains(alice.Body, text) {
+			t.Errorf("the consent page does not say %q:\n%s", text, alice.Body)
+		}
+	}
+	if strings.Contains(alice.Body, "logo.png") {
+		t.Error("the person's browser would fetch the logo")
+	}
+	d.wantApplications(t, app.ClientID, 0)
+	alice.decide(t, "deny")
+	if alice.Away.Query().Get("error") != "access_denied" {
+		t.Error(alice.Away)
+	}
+	d.wantApplications(t, app.ClientID, 0)
+
+	code := alice.code(t, address, d.alice)
+	d.wantApplications(t, app.ClientID, 1)
+	// The other node redeems the code. It has never seen the document, which has gone.
+	d.host.page("/flow", nil)
+	before := d.host.fetches("/flow")
+	got := d.two.redeem(t, app, code, verifier)
+	if got.Scope != "read write" || got.RefreshToken == "" || got.ExpiresIn != 3600 {
+		t.Errorf("%+v", got)
+	}
+	refreshed := d.two.mustToken(t, app.auth(), refreshForm(got.RefreshToken))
+	told := d.introspect(t, d.asker.auth(), refreshed.AccessToken)
+	if told["active"] != true || told["client_id"] != app.ClientID || told["sub"] == app.ClientID {
+		t.Error(told)
+	}
+	if d.two.post(t, "/o/revoke_token/", app.auth(), params("token", refreshed.RefreshToken)).Status != http.StatusOK || d.two.active(t, d.asker.auth(), refreshed.AccessToken) {
+		t.Error("the revocation ends the token family")
+	}
+	if n := d.host.fetches("/flow"); n != before {
+		t.Errorf("%d fetches for redemption, refresh, introspection and revocation", n-before)
+	}
+	// An authorization request needs the document.
+	bob := d.signedIn(t, d.bob)
+	address, _ = d.two.authorizeURL(app)
+	bob.open(t, strings.Replace(address, d.two.URL, d.URL, 1)) // this node keeps it
+	if !bob.shows("decision") {
+		t.Errorf("the node that keeps the document answers %d", bob.Status)
+	}
+	if a := d.two.get(t, strings.TrimPrefix(address, d.two.URL), nobody); a.Status != http.StatusBadRequest || !strings.Contains(a.Body, "has the status 404") {
+		t.Errorf("the other node answers %d:\n%s", a.Status, a.Body)
+	}
+}
+
+// The first authorization request with a document costs one fetch, the next none.
+func (d *documentServer) fetchedOnce(t *testing.T) {
+	app := d.host.client("/once", agentURI, nil)
+	slow := d.host.pages["/once"]
+	d.host.page("/once", func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(200 * time.Millisecond) // so that all requests meet
+		slow(w, r)
+	})
+	address, _ := d.authorizeURL(app)
+	for range 2 {
+		for _, a := range parallel(t, crowd, func(int) (answer, error) {
+			request, err := http.NewRequest("GET", address, nil)
+			if err != nil {
+				return answer{}, err
+			}
+			return d.do(request)
+		}) {
+			if a.Status != http.StatusSeeOther {
+				t.Fatalf("status %d:\n%s", a.Status, a.Body)
+			}
+		}
+	}
+	if n := d.host.fetches("/once"); n != 1 {
+		t.Errorf("%d fetches for %d requests, want 1", n, 2*crowd)
+	}
+}
+
+// Many people approve a client for the first time, at the same moment and on two nodes.
+func (d *documentServer) firstApprovals(t *testing.T) {
+	app := d.host.client("/race", agentURI, nil)
+	alice, bob := d.signedIn(t, d.alice), d.signedIn(t, d.bob)
+	nodes := []*server{d.server, d.two}
+	type attempt struct {
+		as     auth
+		ticket string
+	}
+	var attempts []attempt
+	for _, b := range []*browser{alice, bob} {
+		session := withCookie("mandate_session", b.cookie(t, "/", "mandate_session"))
+		for range 8 {
+			attempts = append(attempts, attempt{session, b.ticket(t, app)})
+		}
+	}
+	d.wantApplications(t, app.ClientID, 0)
+	answers := parallel(t, len(attempts), func(i int) (answer, error) {
+		as := func(r *http.Request, form url.Values) {
+			attempts[i].as(r, form)
+			r.Header.Set("Sec-Fetch-Site", "same-origin")
+		}
+		return nodes[i%2].tryPost("/o/consent/", as, params("ticket", attempts[i].ticket, "decision", "approve"))
+	})
+	for _, a := range answers {
+		at, err := url.Parse(a.Header.Get("Location"))
+		if err != nil || a.Status != http.StatusSeeOther || at.Query().Get("code") == "" {
+			t.Errorf("status %d, %s, %v\n%s", a.Status, at, err, a.Body)
+		}
+	}
+	d.wantApplications(t, app.ClientID, 1)
+}
+
+// The person approves what the page has shown, and nothing else.
+func (d *documentServer) changedMeanwhile(t *testing.T) {
+	app := d.host.client("/changed", agentURI, nil)
+	alice := d.signedIn(t, d.alice)
+	ticket := alice.ticket(t, app)
+	d.host.client("/changed", agentURI, map[string]any{"client_name": "Your bank"})
+	session := withCookie("mandate_session", alice.cookie(t, "/", "mandate_session"))
+	a := d.two.post(t, "/o/consent/", func(r *http.Request, form url.Values) {
+		session(r, form)
+		r.Header.Set("Sec-Fetch-Site", "same-origin")
+	}, params("ticket", ticket, "decision", "approve"))
+	if a.Status != http.StatusBadRequest || a.Header.Get("Location") != "" || !strings.Contains(a.Body, "no longer valid") {
+		t.Errorf("status %d, %s\n%s", a.Status, a.Header.Get("Location"), a.Body)
+	}
+	d.wantApplications(t, app.ClientID, 0)
+}
+
+// A deleted application does not come back with its old tokens.
+func (d *documentServer) deletedApplication(t *testing.T) {
+	app := d.host.client("/deleted", agentURI, nil)
+	alice := d.signedIn(t, d.alice)
+	old := alice.family(t, app, d.alice)
+	d.mustCLI(t, "", "application", "delete", app.ClientID)
+	again := alice.family(t, app, d.alice)
+	for token, want := range map[string]bool{old.AccessToken: false, old.RefreshToken: false, again.AccessToken: true} {
+		if d.active(t, d.asker.auth(), token) != want {
+			t.Errorf("active: %v, want %v", !want, want)
+		}
+	}
+}
+
+func (d *documentServer) quota(t *testing.T) {
+	alice := d.signedIn(t, d.alice)
+	var said url.Values
+	var i int
+	for i = range 20 {
+		app := d.host.client(fmt.Sprint("/quota", i), agentURI, nil)
+		address, _ := d.authorizeURL(app, "state", "s")
+		said = alice.authorize(t, address, d.alice, "approve").Query()
+		if said.Get("error") != "" {
+			d.wantApplications(t, app.ClientID, 0)
+			break
+		}
+	}
+	if said.Get("error") != "temporarily_unavailable" || said.Get("state") != "s" || !strings.Contains(said.Get("error_description"), "OPEN_MAX_APPLICATIONS") {
+		t.Errorf("after %d clients: %v", i, said)
+	}
+}
+
+// Each document that cannot be used is explained on a page, and redirects nobody.
+func TestDocumentRefused(t *testing.T) {
+	h := newDocumentHost(t)
+	s := startServer(t, h.options(options{}))
+	good := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"client_id":%q,"redirect_uris":[%q]}`, h.URL+r.URL.Path, agentURI)
+	}
+	target := h.page("/target", good)
+	for name, test := range map[string]struct {
+		page http.HandlerFunc
+		says string
+	}{
+		"missing":   {nil, "has the status 404"},
+		"forbidden": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }, "has the status 403"},
+		"created": {func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusCreated); good(w, r) },
+			"has the status 201"},
+		"redirecting": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, target, http.StatusFound) }, "redirects are not followed"},
+		"page": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprint(w, "<html>")
+		}, "Content-Type: application/json"},
+		"large": {func(w http.ResponseWriter, r *http.Request) { good(w, r); fmt.Fprint(w, strings.Repeat(" ", 5<<10)) },
+			"larger than 5120 bytes"},
+		"endless": {func(w http.ResponseWriter, r *http.Request) {
+			good(w, r)
+			for r.Context().Err() == nil {
+				_, err := fmt.Fprint(w, strings.Repeat(" ", 1<<10))
+				if err != nil {
+					return
+				}
+			}
+		}, "larger than 5120 bytes"},
+		"silent": {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "answer within 5 seconds"},
+		"truncated": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Content-Length", "100")
+			fmt.Fprint(w, `{"client_id":`)
+			panic(http.ErrAbortHandler)
+		}, "could not fetch"},
+		"other": {func(w http.ResponseWriter, r *http.Request) {
+			r.URL.Path = "/another"
+			good(w, r)
+		}, "another client_id"},
+		"array": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, `[]`)
+		}, "must be a JSON object"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			clientID := h.page("/"+name, test.page)
+			address, _ := s.authorizeURL(application{ClientID: clientID, RedirectURI: agentURI})
+			a := s.get(t, strings.TrimPrefix(address, s.URL), nobody)
+			if a.Status != http.StatusBadRequest || a.Header.Get("Location") != "" || !strings.Contains(a.Body, "invalid_client") || !strings.Contains(a.Body, test.says) {
+				t.Errorf("status %d, want the page with %q:\n%s", a.Status, test.says, a.Body)
+			}
+		})
+	}
+	for _, clientID := range []string{h.URL, h.URL + "/target?", h.URL + "/target#f", h.URL + "/a/../target", h.URL + "/%2e/target", strings.Replace(target, "https:", "http:", 1), strings.Replace(target, "://", "://user@", 1)} {
+		address, _ := s.authorizeURL(application{ClientID: clientID, RedirectURI: agentURI})
+		if a := s.get(t, strings.TrimPrefix(address, s.URL), nobody); a.Status != http.StatusBadRequest || !strings.Contains(a.Body, "invalid_client") {
+			t.Errorf("%s: status %d", clientID, a.Status)
+		}
+	}
+	if n := h.fetches("/target"); n != 0 {
+		t.Errorf("%d fetches of the target of a redirect, or of a wrong URL", n)
+	}
+}
+
+// CVE-2026-4874 and CVE-2026-56739: a URL of a stranger leads into the network of the server.
+// The texts for all these hosts are equal, so they do not say what is there.
+func TestDocumentOfInternalHosts(t *testing.T) {
+	h := newDocumentHost(t)
+	_, port, _ := strings.Cut(strings.TrimPrefix(h.URL, "https://"), ":")
+	h.client("/c", agentURI, nil)
+	for name, provider := range map[string][]string{
+		"every host may come": {"OPEN_CLIENTS: [documents]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := startServer(t, options{env: []string{"SSL_CERT_FILE=" + h.file}, settings: []string{"OUTBOUND_ALLOWED_NETWORKS: [127.0.0.0/8]"}, provider: provider})
+			var texts []string
+			for _, host := range []string{"127.0.0.1:" + port, "localhost:" + port, "127.0.0.1:1", "[::1]:" + port, "[::ffff:127.0.0.1]:" + port, "169.254.169.254", "0.0.0.0:" + port, "no-such-host.invalid"} {
+				address, _ := s.authorizeURL(application{ClientID: "https://" + host + "/c", RedirectURI: agentURI})
+				a := s.get(t, strings.TrimPrefix(address, s.URL), nobody)
+				_, text, _ := strings.Cut(a.Body, "This server could not")
+				text, _, _ = strings.Cut(text, "<")
+				if a.Status != http.StatusBadRequest || text == "" {
+					t.Errorf("%s: status %d:\n%s", host, a.Status, a.Body)
+				}
+				texts = append(texts, text)
+			}
+			if len(slices.Compact(texts)) != 1 {
+				t.Errorf("the texts differ: %q", texts)
+			}
+		})
+	}
+	if n := h.fetches("/c"); n != 0 {
+		t.Errorf("%d fetches from an internal host", n)
+	}
+}
+
+// What the documents of common clients look like, with their redirect URIs.
+func TestDocumentsOfCommonClients(t *testing.T) {
+	h := newDocumentHost(t)
+	s := startServer(t, h.options(options{}))
+	for name, test := range map[string]struct {
+		document    map[string]any
+		redirectURI string
+	}{
+		"Claude Code": {map[string]any{"client_name": "Claude Code", "client_uri": "https://agent.example", "redirect_uris": []string{"http://localhost/callback", "http://127.0.0.1/callback"},
+			"grant_types": []string{"authorization_code", "refresh_token"}, "response_types": []string{"code"}, "token_endpoint_auth_method": "none"}, "http://localhost:61234/callback"},
+		"ChatGPT": {map[string]any{"client_name": "ChatGPT", "redirect_uris": []string{"https://chat.example/connector/oauth/x"}, "token_endpoint_auth_method": "private_key_jwt",
+			"token_endpoint_auth_methods_supported": []string{"none", "private_key_jwt"}, "token_endpoint_auth_signing_alg": "RS256", "jwks_uri": "https://chat.example/jwks.json",
+			"grant_types": []string{"authorization_code", "refresh_token"}}, "https://chat.example/connector/oauth/x"},
+		"VS Code": {map[string]any{"client_name": "Visual Studio Code", "application_type": "native", "redirect_uris": []string{"http://127.0.0.1:33418/", "http://127.0.0.1/", "https://code.example/redirect"},
+			"grant_types": []string{"authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"}}, "http://127.0.0.1:49152/"},
+		"Cursor": {map[string]any{"client_name": "Cursor", "redirect_uris": []string{"cursor://anysphere.cursor-mcp/oauth/callback", "https://www.cursor.example/agents/mcp/oauth/callback", "http://localhost:8787/callback"}},
+			"cursor://anysphere.cursor-mcp/oauth/callback"},
+		"without a name": {map[string]any{"client_name": ""}, agentURI},
+	} {
+		t.Run(name, func(t *testing.T) {
+			app := h.client("/"+strings.ReplaceAll(name, " ", "-"), agentURI, test.document)
+			app.RedirectURI = test.redirectURI
+			address, _ := s.authorizeURL(app)
+			a := s.get(t, strings.TrimPrefix(address, s.URL), nobody)
+			if a.Status != http.StatusSeeOther || !strings.Contains(a.Header.Get("Location"), "/login/") {
+				t.Errorf("status %d:\n%s", a.Status, a.Body)
+			}
+		})
+	}
+	// A redirect URI that is not in the document redirects nobody.
+	app := h.client("/strict", "https://client.example/cb", nil)
+	for _, uri := range []string{"https://client.example/cb/", "https://client.example/CB", "https://evil.example/cb", agentURI} {
+		app.RedirectURI = uri
+		address, _ := s.authorizeURL(app)
+		if a := s.get(t, strings.TrimPrefix(address, s.URL), nobody); a.Status != http.StatusBadRequest || a.Header.Get("Location") != "" {
+			t.Errorf("%s: status %d", uri, a.Status)
+		}
+	}
+}
+
+// RFC 8252 §8.6: all users of a native client share its client id, so a person is asked each
+// time, and a silent request gets no code.
+func TestDocumentClientIsNeverSilent(t *testing.T) {
+	h := newDocumentHost(t)
+	s := startServer(t, h.options(options{provider: []string{"OIDC_ENABLED: true", "SCOPES: {read: Read, openid: Sign in, offline_access: Stay}"}}))
+	alice := s.person(t, "alice")
+	b := s.signedIn(t, alice)
+	app := h.client("/c", "http://127.0.0.1/callback", nil)
+	app.RedirectURI = "http://127.0.0.1:40123/callback"
+	got := b.family(t, app, alice, "scope", "openid read")
+	if got.AccessToken == "" {
+		t.Fatal("no token")
+	}
+	address, _ := s.authorizeURL(app, "scope", "openid read", "prompt", "none")
+	b.open(t, address)
+	if b.Away == nil || b.Away.Query().Get("error") != "consent_required" || b.Away.Host != "127.0.0.1:40123" {
+		t.Errorf("%d, away %v", b.Status, b.Away)
+	}
+	// Nobody is signed in.
+	stranger := s.browser(t)
+	stranger.open(t, address)
+	if stranger.Away == nil || stranger.Away.Query().Get("error") != "login_required" {
+		t.Errorf("%d, away %v", stranger.Status, stranger.Away)
+	}
+	address, _ = s.authorizeURL(app, "scope", "openid read")
+	b.open(t, address)
+	if !b.shows("decision") {
+		t.Errorf("the person is not asked again: %d, away %v", b.Status, b.Away)
+	}
+}
