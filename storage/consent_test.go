@@ -58,9 +58,9 @@ func TestAuthorizedByListsConsentsAndLiveFamilies(t *testing.T) {
 		got, err := w.AuthorizedBy(t.Context(), alice.ID, at)
 		must(t, err)
 		want := []Authorized{
-			{lives.ID, "A lives", nil, "read write", "", at},
-			{kept.ID, "b kept", &bob.Username, "read", "https://a.example/", at - 5},
-			{kept.ID, "b kept", &bob.Username, "write", "https://b.example/\nhttps://c.example/", at + 1},
+			{lives.ID, "A lives", lives.ClientID, "", nil, "read write", "", at},
+			{kept.ID, "b kept", kept.ClientID, "", &bob.Username, "read", "https://a.example/", at - 5},
+			{kept.ID, "b kept", kept.ClientID, "", &bob.Username, "write", "https://b.example/\nhttps://c.example/", at + 1},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
