@@ -48,6 +48,7 @@ type Clients struct {
 	outbound      *outbound.Client
 	secrets       seal.Sealer // encrypts client secrets that must stay readable
 	applications  *copies.Copies[storage.Application]
+	changes       *copies.Changes
 	documents     *documents.Documents[described]
 	proven        secretCache // correct secrets whose slow hash was computed
 	registrations []byte      // the key of registration access tokens
@@ -57,7 +58,7 @@ type Clients struct {
 // New makes the component.
 func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, ring *keys.Ring, people *people.People, apis *resources.Resources, out *outbound.Client, secrets seal.Sealer, registrations []byte, changes *copies.Changes) *Clients {
 	p := &Clients{config: config, rules: rules, store: store, limits: l, keys: ring, people: people, apis: apis, outbound: out, secrets: secrets, registrations: registrations,
-		applications: copies.New(10_000, changes, applicationChanged)}
+		applications: copies.New(10_000, changes, applicationChanged), changes: changes}
 	p.documents = documents.New(outbound.New(config.Open.Outbound), p.readDocument)
 	return p
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"mandate/provider/copies"
 	"mandate/provider/documents"
 	"mandate/provider/metadata"
 	"mandate/provider/oauth"
@@ -243,6 +244,10 @@ func (p *Clients) Admit(ctx context.Context, a storage.Application) (storage.App
 // of an application which was deleted must never come back, because its tokens would be
 // valid again.
 func (p *Clients) addDescribed(ctx context.Context, a *storage.Application) error {
+	if a.ID != "" {
+		// The row with this ID is gone, so a copy of it must not serve the token request.
+		p.changes.Add(copies.Change{Kind: storage.OfApplication, ID: a.ID})
+	}
 	a.ID, a.CreatedAt, a.UpdatedAt = seal.Identifier(), oauth.Now(), oauth.Now()
 	err := p.store.AddApplication(ctx, *a, p.rules.AllowanceOf(*a).Quota.Applications)
 	if errors.Is(err, storage.ErrFull) {

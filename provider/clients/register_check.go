@@ -147,7 +147,14 @@ func (p *Clients) goodURIs(uris []string, by registrant) (good []string, first s
 
 // describeScopes leaves out scopes that the registrant may not have. No scope means every
 // scope that the standing of the application allows.
+//
+// Without an initial access token the application always gets all of them. A client of the
+// Model Context Protocol registers with the scope of its first request, and requests another
+// one later. The person approves each request.
 func (by registrant) describeScopes(said *metadata.Client, may policy.Allowance, r *Registration) error {
+	if by.open() {
+		return nil
+	}
 	asked, allowed := strings.Fields(said.Scope), may.Scopes
 	if len(by.limits.Scopes) > 0 {
 		allowed = oauth.Narrow(may.Scopes, by.limits.Scopes)
@@ -157,7 +164,7 @@ func (by registrant) describeScopes(said *metadata.Client, may policy.Allowance,
 	r.MayIntrospect = by.limits.Introspection && may.AdministratorRights && r.ClientType == policy.Confidential && slices.Contains(asked, policy.Introspection)
 	if some := oauth.Narrow(asked, allowed); len(some) > 0 {
 		r.Scopes = some
-	} else if len(asked) > 0 && !by.open() && !r.MayIntrospect || len(by.limits.Scopes) > 0 && len(allowed) == 0 {
+	} else if len(asked) > 0 && !r.MayIntrospect || len(by.limits.Scopes) > 0 && len(allowed) == 0 {
 		return refuseMember("scope", "has none that this registration allows: use %s", cmp.Or(strings.Join(allowed, " "), "another initial access token"))
 	}
 	return nil
