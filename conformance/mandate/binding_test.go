@@ -85,6 +85,22 @@ func (v *fixture) boundToClient(t *testing.T) {
 				v.mustToken(t, owner.auth(), form)
 			})
 		}
+		for _, s := range v.strangers(owner) {
+			if owner.ClientID != v.web.ClientID {
+				continue // the public application has no device grant
+			}
+			t.Run("device code/"+s.name, func(t *testing.T) {
+				code, want := alice.approvedDevice(t, owner).DeviceCode, s.code
+				if want == "invalid_grant" {
+					want = "unauthorized_client" // neither have the other applications
+				}
+				err := v.post(t, "/o/token/", afar(s.as), pollForm(code)).refused(s.status, want)
+				if err != nil {
+					t.Error(err)
+				}
+				v.mustToken(t, owner.auth(), pollForm(code))
+			})
+		}
 		family := alice.family(t, owner, v.alice)
 		for _, s := range v.strangers(owner) {
 			t.Run(owner.kind()+"/refresh/"+s.name, func(t *testing.T) {

@@ -68,6 +68,17 @@ func (v *fixture) doors(t testing.TB) []door {
 		{"refresh", func(t testing.TB, text string) bool {
 			return protocol(t, v.post(t, "/o/token/", v.web.auth(), refreshForm(text)), 400, "invalid_grant")
 		}},
+		{"device", func(t testing.TB, text string) bool {
+			return protocol(t, v.post(t, "/o/token/", v.tv.auth(), pollForm(text)), 400, "invalid_grant")
+		}},
+		{"user code", func(t testing.TB, text string) bool {
+			alice.send(t, "/device/", params("user_code", text))
+			return alice.Status == http.StatusUnprocessableEntity && !alice.shows("decision")
+		}},
+		{"decision about a device", func(t testing.TB, text string) bool {
+			alice.send(t, "/device/answer/", params("ticket", text, "decision", "approve"))
+			return alice.Status == http.StatusBadRequest
+		}},
 		{"API", func(t testing.TB, text string) bool { return v.shut(t, bearer(text)) }},
 		{"API, in the query", func(t testing.TB, text string) bool {
 			// RFC 9700 §4.3.2: a token in the query is ignored.
@@ -173,6 +184,25 @@ func (v *fixture) artefacts(t testing.TB) []artefact {
 		{"consent ticket of another person", func(t testing.TB) string { return bob.ticket(t, v.casual) }, nil, func(t testing.TB, text string) {
 			bob.send(t, "/o/consent/", params("ticket", text, "decision", "deny"))
 			if bob.Away == nil {
+				t.Errorf("the ticket is worth nothing: %d %s", bob.Status, bob.Body)
+			}
+		}},
+		{"device code", func(t testing.TB) string { return alice.approvedDevice(t, v.tv).DeviceCode }, map[string]bool{"device": true}, func(t testing.TB, text string) {
+			v.mustToken(t, v.tv.auth(), pollForm(text))
+		}},
+		{"user code", func(t testing.TB) string { return v.askDevice(t, v.tv).UserCode }, map[string]bool{"user code": true}, func(t testing.TB, text string) {
+			bob.enter(t, text)
+			bob.decide(t, "deny")
+			if bob.Status != http.StatusOK {
+				t.Errorf("the user code is worth nothing: %d %s", bob.Status, bob.Body)
+			}
+		}},
+		{"device ticket of another person", func(t testing.TB) string {
+			bob.enter(t, v.askDevice(t, v.tv).UserCode)
+			return bob.ticketOfPage(t)
+		}, nil, func(t testing.TB, text string) {
+			bob.send(t, "/device/answer/", params("ticket", text, "decision", "deny"))
+			if bob.Status != http.StatusOK {
 				t.Errorf("the ticket is worth nothing: %d %s", bob.Status, bob.Body)
 			}
 		}},

@@ -24,6 +24,7 @@ type fixture struct {
 	phone  application // public
 	asker  application // may introspect
 	casual application // confidential, shows the consent page
+	tv     application // public, for devices
 
 	codes map[string]url.Values // the other parameters that exchange an issued code
 }
@@ -42,11 +43,16 @@ const fixtureScopes = "SCOPES: {read: Read scope, write: Write scope, groups: Gr
 func newFixture(t testing.TB, o options) *fixture {
 	t.Helper()
 	o.settings = append(slices.Clone(o.settings), "TRUSTED_PROXIES: [127.0.0.1]", "PASSWORD_HASH_CONCURRENCY: 2", "SAMPLE_API: true")
-	o.provider = append(slices.Clone(o.provider), fixtureScopes, "RESOURCE_SERVER_TOKEN_CACHING_SECONDS: 0")
+	scopes := fixtureScopes
+	if slices.Contains(o.provider, "OIDC_ENABLED: true") {
+		scopes = openidScopes
+	}
+	o.provider = append(slices.Clone(o.provider), scopes, "RESOURCE_SERVER_TOKEN_CACHING_SECONDS: 0")
 	v := &fixture{server: startServer(t, o)}
 	v.alice, v.bob, v.admin = v.person(t, "alice"), v.person(t, "bob"), v.person(t, "root", "--admin")
 	every := []string{"--grant", "authorization_code", "--grant", "password", "--grant", "client_credentials"}
-	v.web = v.application(t, append(every, "--name", "Web", "--skip-consent", "--redirect-uri", webURI, "--redirect-uri", webURI+"/other")...)
+	v.tv = v.application(t, "--name", "Television", "--client-type", "public", "--grant", deviceGrant)
+	v.web = v.application(t, append(slices.Clone(every), "--grant", deviceGrant, "--name", "Web", "--skip-consent", "--redirect-uri", webURI, "--redirect-uri", webURI+"/other")...)
 	v.rival = v.application(t, append(every, "--name", "Rival", "--skip-consent", "--redirect-uri", rivalURI)...)
 	v.phone = v.application(t, "--name", "Phone", "--client-type", "public", "--grant", "authorization_code", "--redirect-uri", phoneURI)
 	v.asker = v.application(t, "--name", "Asker", "--grant", "client_credentials", "--may-introspect")
@@ -181,12 +187,18 @@ func (b *browser) ticket(t testing.TB, app application, more ...string) string {
 	t.Helper()
 	address, _ := b.server.authorizeURL(app, more...)
 	b.open(t, address)
+	return b.ticketOfPage(t)
+}
+
+// ticketOfPage returns the ticket of the page that asks for a decision.
+func (b *browser) ticketOfPage(t testing.TB) string {
+	t.Helper()
 	for _, f := range b.forms() {
 		if ticket := f.values().Get("ticket"); ticket != "" {
 			return ticket
 		}
 	}
-	t.Fatalf("no consent page but %d %s, away %v:\n%s", b.Status, b.URL, b.Away, b.Body)
+	t.Fatalf("no page asks for a decision, but %d %s, away %v:\n%s", b.Status, b.URL, b.Away, b.Body)
 	return ""
 }
 

@@ -22,6 +22,7 @@ func TestRace(t *testing.T) {
 			name := fmt.Sprintf("%d_nodes", n)
 			t.Run(name+"/code_is_spent_once", func(t *testing.T) { one.raceCode(t, nodes[:n], one.web) })
 			t.Run(name+"/code_of_a_public_client_is_spent_once", func(t *testing.T) { one.raceCode(t, nodes[:n], one.phone) })
+			t.Run(name+"/device_code_is_spent_once", func(t *testing.T) { one.raceDevice(t, nodes[:n]) })
 			t.Run(name+"/right_and_wrong_verifiers", func(t *testing.T) { one.raceVerifier(t, nodes[:n]) })
 			t.Run(name+"/refresh_token_is_spent_once", func(t *testing.T) { one.raceRefresh(t, nodes[:n]) })
 			t.Run(name+"/refresh_against_revocation", func(t *testing.T) { one.raceRevocation(t, nodes[:n]) })
@@ -123,6 +124,34 @@ func (v *fixture) raceCode(t *testing.T, nodes []*server, app application) {
 		}
 		// RFC 6749 §4.1.2: if the code is used again, its tokens are revoked.
 		v.dead(t, nodes, app, granted[0])
+	}
+}
+
+// raceDevice: of concurrent polls one is in time while the request is pending, and one gets the
+// tokens after the approval.
+func (v *fixture) raceDevice(t *testing.T, nodes []*server) {
+	b := v.signedIn(t, v.alice)
+	for range 2 {
+		codes := v.askDevice(t, v.tv)
+		pending := 0
+		for i, a := range parallel(t, crowd, func(i int) (answer, error) {
+			return nodes[i%len(nodes)].tryPost("/o/token/", v.tv.auth(), pollForm(codes.DeviceCode))
+		}) {
+			if a.refused(400, "authorization_pending") == nil {
+				pending++
+			} else if err := a.refused(400, "slow_down"); err != nil {
+				t.Errorf("poll %d: %v", i, err)
+			}
+		}
+		if pending != 1 {
+			t.Errorf("%d of %d polls at once were in time", pending, crowd)
+		}
+		b.allowDevice(t, codes)
+		granted := v.rush(t, nodes, v.tv.auth(), pollForm(codes.DeviceCode), "invalid_grant")
+		if len(granted) != 1 {
+			t.Fatalf("%d of %d polls were granted", len(granted), crowd)
+		}
+		v.dead(t, nodes, v.tv, granted[0])
 	}
 }
 

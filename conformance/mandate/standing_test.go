@@ -241,14 +241,15 @@ func (g *register) applications(t *testing.T) {
 	victim := g.person(t, "victim")
 	asked := g.mustToken(t, g.application(t, "--name", "Asked", "--grant", "client_credentials").auth(), params("grant_type", "client_credentials")).AccessToken
 	for standing, want := range map[string]string{
-		"administrator": "machine 200, password 200, code query, life 86400, scope read write, introspects 200",
-		"person":        "machine 400, password 200, code consent, life 36000, scope read, introspects 403",
-		"open":          "machine 400, password 400, code consent, life 3600, scope read, introspects 403",
+		"administrator": "machine 200, password 200, device 200, code query, life 86400, scope read write, introspects 200",
+		"person":        "machine 400, password 200, device 200, code consent, life 36000, scope read, introspects 403",
+		"open":          "machine 400, password 400, device 400, code consent, life 3600, scope read, introspects 403",
 	} {
 		app := g.made(t, standing)
-		g.set(t, app.ID, "grant_types = 'authorization_code client_credentials password', scopes = '', may_introspect = TRUE, skip_consent = TRUE, pkce_exempt = TRUE, access_token_lifetime = 86400, refresh_token_lifetime = 86400")
+		g.set(t, app.ID, "grant_types = 'authorization_code client_credentials password "+deviceGrant+"', scopes = '', may_introspect = TRUE, skip_consent = TRUE, pkce_exempt = TRUE, access_token_lifetime = 86400, refresh_token_lifetime = 86400")
 		machine, a := g.token(t, app.auth(), params("grant_type", "client_credentials"))
 		_, b := g.token(t, app.auth(), params("grant_type", "password", "username", victim.Name, "password", victim.Password))
+		d := g.post(t, "/o/device_authorization/", app.auth(), params())
 		tab := g.signedIn(t, victim)
 		address, verifier := g.authorizeURL(app)
 		tab.open(t, address)
@@ -262,7 +263,7 @@ func (g *register) applications(t *testing.T) {
 			t.Errorf("%s: for itself %q, for a person %q", standing, machine.Scope, got.Scope)
 		}
 		c := g.post(t, "/o/introspect/", app.auth(), params("token", asked))
-		if line := fmt.Sprintf("machine %d, password %d, code %s, life %d, scope %s, introspects %d", a.Status, b.Status, way, got.ExpiresIn, got.Scope, c.Status); line != want {
+		if line := fmt.Sprintf("machine %d, password %d, device %d, code %s, life %d, scope %s, introspects %d", a.Status, b.Status, d.Status, way, got.ExpiresIn, got.Scope, c.Status); line != want {
 			t.Errorf("%s:\n got %s\nwant %s", standing, line, want)
 		}
 		// RFC 9700 §2.1.1: every client needs PKCE. A setting exempts only clients for
