@@ -38,16 +38,16 @@ func (d Device) CodesEnd() int64 { return d.ExpiresAt - ExpiredDeviceLife }
 const deviceColumns = `digest, user_code, application_id, scope, resource, state, poll_interval, next_poll_at, charged_to, network, address, user_agent, created_at, expires_at`
 
 // AddDevice stores a request. It returns ErrConflict if another request has the same user
-// code. It returns ErrFull if the quota has most requests already, or if perNetwork of them
-// came from the network of this request; 0 stands for no limit. A few requests that arrive
+// code. It returns ErrFull if the quota has most pending requests already, or if perNetwork of
+// them came from the network of this request; 0 stands for no limit. A few requests that arrive
 // at the same moment may exceed the limit.
 func (s *Store) AddDevice(ctx context.Context, d Device, most, perNetwork int) error {
 	n, err := s.exec(ctx, `INSERT INTO devices (`+deviceColumns+`)
 		SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS TEXT), CAST($7 AS BIGINT), CAST($8 AS BIGINT),
 			CAST($9 AS TEXT), CAST($10 AS TEXT), CAST($11 AS TEXT), CAST($12 AS TEXT), CAST($13 AS BIGINT), CAST($14 AS BIGINT)
-		WHERE (CAST($15 AS BIGINT) = 0 OR (SELECT COUNT(*) FROM (SELECT 1 AS one FROM devices WHERE charged_to = $9 AND expires_at > $13 LIMIT $15) x) < $15)
-		AND (CAST($16 AS BIGINT) = 0 OR (SELECT COUNT(*) FROM (SELECT 1 AS one FROM devices WHERE charged_to = $9 AND network = $10 AND expires_at > $13 LIMIT $16) x) < $16)`,
-		d.Digest, d.UserCode, d.ApplicationID, d.Scope, d.Resource, d.State, d.Interval, d.NextPollAt, d.ChargedTo, d.Network, d.Address, d.UserAgent, d.CreatedAt, d.ExpiresAt, most, perNetwork)
+		WHERE (CAST($15 AS BIGINT) = 0 OR (SELECT COUNT(*) FROM (SELECT 1 AS one FROM devices WHERE charged_to = $9 AND state = 'pending' AND expires_at > $17 LIMIT $15) x) < $15)
+		AND (CAST($16 AS BIGINT) = 0 OR (SELECT COUNT(*) FROM (SELECT 1 AS one FROM devices WHERE charged_to = $9 AND network = $10 AND state = 'pending' AND expires_at > $17 LIMIT $16) x) < $16)`,
+		d.Digest, d.UserCode, d.ApplicationID, d.Scope, d.Resource, d.State, d.Interval, d.NextPollAt, d.ChargedTo, d.Network, d.Address, d.UserAgent, d.CreatedAt, d.ExpiresAt, most, perNetwork, d.CreatedAt+ExpiredDeviceLife)
 	if err == nil && n == 0 {
 		err = ErrFull
 	}

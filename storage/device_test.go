@@ -171,7 +171,12 @@ func TestRequestsOfDevicesAreLimited(t *testing.T) {
 		} {
 			is(t, fmt.Sprint("request ", i), add(c.owner, c.network, at), c.want)
 		}
-		is(t, "once they are over", add("one", "a", newDevice("").ExpiresAt), nil)
+		is(t, "once their codes have expired", add("one", "a", newDevice("").CodesEnd()), nil)
+		decided := newDevice("app")
+		decided.ChargedTo, decided.Network = "three", "a"
+		must(t, w.AddDevice(t.Context(), decided, 5, 1))
+		must(t, w.DenyDevice(t.Context(), decided.Digest, at))
+		is(t, "once it is decided", add("three", "a", at), nil)
 	})
 }
 

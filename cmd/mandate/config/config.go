@@ -150,7 +150,7 @@ type Provider struct {
 	DeviceCodeExpire time.Duration `key:"DEVICE_CODE_EXPIRE_SECONDS" default:"600" min:"60" max:"1800"`
 	// DeviceFlowInterval is the number of seconds that a device waits between two polls (RFC 8628 §3.5).
 	DeviceFlowInterval time.Duration `key:"DEVICE_FLOW_INTERVAL" default:"5" min:"1" max:"60"`
-	// DeviceMaxPending is the largest number of devices that wait for an approval, of one application or, if an administrator is not responsible, of all applications of one owner. One network may have a hundredth of it (at least one) if the application is public. A request counts for ten minutes more than `DEVICE_CODE_EXPIRE_SECONDS`. 0 means no limit.
+	// DeviceMaxPending is the largest number of devices that wait for an approval, of one application or, if an administrator is not responsible, of all applications of one owner. One network may have a hundredth of it (at least one) if the application is public. 0 means no limit.
 	DeviceMaxPending int `key:"DEVICE_MAX_PENDING" default:"10000" min:"0" max:"1000000"`
 	// RefreshTokenExpire is the number of seconds after which an unused refresh token expires (RFC 9700 §4.14.2). The default is lowered to `REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS` if that is smaller.
 	RefreshTokenExpire time.Duration `key:"REFRESH_TOKEN_EXPIRE_SECONDS" default:"2592000" min:"1" max:"315360000"`
