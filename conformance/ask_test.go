@@ -44,7 +44,7 @@ func TestAskWhereClientsAreRegistered(t *testing.T) {
 	if !written.Register || written.InitialAccessToken != "initial" || written.Scope != "read" || written.User != (target.User{Username: "alice", Password: "open sesame"}) || len(written.Clients) != 0 {
 		t.Errorf("%+v", written)
 	}
-	r.Want(t, 0, "one of 3 more clients: introspection, jwt, password.")
+	r.Want(t, 0, "one of 4 more clients: introspection, jwt, device, password.")
 	path := targetFile(t, written)
 	servertest.Run(t, "", "--target", path, "--only", "RFC7636/4.1").Want(t, 0, "metadata has no authorization_endpoint")
 	server.empty(t, 5)
@@ -69,7 +69,7 @@ func TestAskForClients(t *testing.T) {
 	// All further roles are asked for, with their fields.
 	rest := append(beginning, "yes",
 		"several", "s", "https://a.example/1", "https://a.example/1 https://a.example/2", "loopback", "", "scheme", "", "logout", "s", "", "https://a.example/bye",
-		"back", "s", "", "here", "127.0.0.1:7070", "hs256", "s", "", "", "jwt", "s", "", "pairwise", "s", "", "elsewhere", "s", "", "password", "s",
+		"back", "s", "", "here", "127.0.0.1:7070", "hs256", "s", "", "", "jwt", "s", "", "pairwise", "s", "", "elsewhere", "s", "", "tv", "password", "s",
 		bare.URL+"/api", bare.URL+"/api/wide", "wide")
 	written, r = asked(t, rest...)
 	r.Want(t, 0, "2 are needed", `"here" is not host:port`)

@@ -102,7 +102,7 @@ func TestClientsForKeycloak(t *testing.T) {
 			t.Errorf("%s: %+v", role.Name, c)
 		case c.ServiceAccountsEnabled != (role.Grant == need.GrantMachine || role.SignedAccess), (role.Pairwise || role.SignedAccess) != (len(c.ProtocolMappers) == 1):
 			t.Errorf("%s: %+v", role.Name, c)
-		case c.FullScopeAllowed, role.Public != (c.Attributes["pkce.code.challenge.method"] == "S256"), !role.Public && len(c.Secret) < 32:
+		case c.FullScopeAllowed, (role.Public && role.Grant == need.GrantCode) != (c.Attributes["pkce.code.challenge.method"] == "S256"), (role.Grant == need.GrantDevice) != (c.Attributes["oauth2.device.authorization.grant.enabled"] == "true"), !role.Public && len(c.Secret) < 32:
 			t.Errorf("%s: %+v", role.Name, c)
 		case c.Attributes["id.token.signed.response.alg"] != role.IDTokenAlgorithm || c.Attributes["user.info.response.signature.alg"] != role.UserInfoAlgorithm:
 			t.Errorf("%s: %v", role.Name, c.Attributes)
@@ -146,7 +146,7 @@ func TestClientsForHydra(t *testing.T) {
 func TestClientsByCurlAndText(t *testing.T) {
 	path := targetText(t, someTarget+"endpoints: {registration_endpoint: 'http://127.0.0.1:8080/a b'}\ninitial_access_token: verysecret\n")
 	script := printed(t, "curl", "--target", path)
-	if n := strings.Count(script, "\ncurl -sS 'http://127.0.0.1:8080/a b' -H 'Content-Type: application/json' -H \"Authorization: Bearer $INITIAL_ACCESS_TOKEN\" -d '{"); n != len(need.Roles())-4 || strings.Contains(script, "verysecret") || !strings.Contains(script, "If the server refuses the scope") {
+	if n := strings.Count(script, "\ncurl -sS 'http://127.0.0.1:8080/a b' -H 'Content-Type: application/json' -H \"Authorization: Bearer $INITIAL_ACCESS_TOKEN\" -d '{"); n != len(need.Roles())-5 || strings.Contains(script, "verysecret") || !strings.Contains(script, "If the server refuses the scope") {
 		t.Errorf("%d clients:\n%s", n, script)
 	}
 	if text := printed(t, "text", "--target", path); strings.Contains(text, "second:") || !strings.Contains(text, "backchannel_logout_uri http://127.0.0.1:7070/logout") || !strings.Contains(text, "    scope openid email") {

@@ -16,6 +16,7 @@ func TestRFC7009(t *testing.T) { testDocument(t, "RFC7009") }
 func TestRFC7636(t *testing.T) { testDocument(t, "RFC7636") }
 func TestRFC7662(t *testing.T) { testDocument(t, "RFC7662") }
 func TestRFC8414(t *testing.T) { testDocument(t, "RFC8414") }
+func TestRFC8628(t *testing.T) { testDocument(t, "RFC8628") }
 func TestRFC8707(t *testing.T) { testDocument(t, "RFC8707") }
 func TestRFC9068(t *testing.T) { testDocument(t, "RFC9068") }
 func TestRFC9207(t *testing.T) { testDocument(t, "RFC9207") }

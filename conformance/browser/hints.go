@@ -121,3 +121,20 @@ func (p *Page) LogoutForm(h Hints) *Form {
 	}
 	return nil
 }
+
+var codeWords = regexp.MustCompile(`code|otp`)
+
+// Code returns the field of a form for the user code of a device, or nil.
+func (f *Form) Code() *Field {
+	return f.find(func(l Field) bool { return l.Kind == "text" && codeWords.MatchString(l.hint) })
+}
+
+// AsksCode returns the form that asks for the user code of a device, and its first button.
+func (p *Page) AsksCode() (*Form, *Control) {
+	for _, f := range p.Forms {
+		if f.Code() != nil {
+			return f, f.First()
+		}
+	}
+	return nil, nil
+}

@@ -163,9 +163,12 @@ func (r *Registration) keycloakClient(role need.Role) map[string]any {
 	client := map[string]any{"clientId": c.ID, "protocol": "openid-connect", "publicClient": role.Public, "redirectUris": append([]string{}, role.RedirectURIs...),
 		"standardFlowEnabled": role.Grant == need.GrantCode, "consentRequired": role.Grant == need.GrantCode, "directAccessGrantsEnabled": role.Grant == need.GrantPassword,
 		"serviceAccountsEnabled": role.Grant == need.GrantMachine || role.SignedAccess, "fullScopeAllowed": false, "attributes": attributes}
-	if role.Public {
+	switch {
+	case role.Grant == need.GrantDevice:
+		attributes["oauth2.device.authorization.grant.enabled"] = "true"
+	case role.Public:
 		attributes["pkce.code.challenge.method"] = "S256" // RFC 8252 §8.1: Keycloak can require PKCE of a client, and not of all
-	} else {
+	default:
 		client["secret"] = c.Secret
 	}
 	if len(role.AfterLogout) > 0 {

@@ -60,7 +60,7 @@ func faults() []fault {
 		redirectFaults(), pageFaults(), pkceFaults(), bearerFaults(), revocationFaults(), introspectionFaults(),
 		metadataFaults(), describedFaults(), keyFaults(), nativeFaults(), practiceFaults(), resourceFaults(),
 		signInFaults(), promptFaults(), answerFaults(), claimsFaults(), identityFaults(), refreshedFaults(), hmacFaults(),
-		userInfoFaults(), claimFaults(), formPostFaults(), logoutFaults(), noticeFaults(), signedFaults(), registrationFaults(), controlFaults(),
+		userInfoFaults(), claimFaults(), formPostFaults(), logoutFaults(), noticeFaults(), signedFaults(), registrationFaults(), deviceFaults(), controlFaults(),
 		apiFaults(), browserFaults())
 }
 

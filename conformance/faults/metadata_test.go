@@ -36,7 +36,7 @@ func metadataFaults() []fault {
 			fails: "RFC8414/2/response-types-true OIDCDiscovery/3/response-types-true"},
 		{name: "the response mode fragment is listed", spoil: adding("response_modes_supported", "fragment"), fails: "RFC8414/2/response-modes-true OIDCDiscovery/3/response-modes-true"},
 		{name: "the response mode form_post is not listed", spoil: publishing(put("response_modes_supported", []string{"query"})), fails: "RFC9700/4.3.1/form-post"},
-		{name: "the grant of device codes is listed", spoil: adding("grant_types_supported", "urn:ietf:params:oauth:grant-type:device_code"),
+		{name: "the grant of SAML assertions is listed", spoil: adding("grant_types_supported", "urn:ietf:params:oauth:grant-type:saml2-bearer"),
 			fails: "RFC8414/2/grant-types-true OIDCDiscovery/3/grant-types-true"},
 		{name: "client_secret_basic is not listed", spoil: publishing(put("token_endpoint_auth_methods_supported", []string{"none"})),
 			fails: "RFC8414/2/token-auth-methods-true OIDCDiscovery/3/token-auth-methods-true"},

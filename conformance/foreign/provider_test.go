@@ -131,7 +131,7 @@ var ordinary = providerConfiguration{
 	name:     "ordinary",
 	password: "any password",
 	register: func(r need.Role, metadata map[string]any, _ *target.Client) bool {
-		return r.Grant != need.GrantPassword && !r.SignedAccess
+		return r.Grant != need.GrantPassword && r.Grant != need.GrantDevice && !r.SignedAccess
 	},
 	complete: func(*target.Target) {},
 }
@@ -142,7 +142,7 @@ var careful = providerConfiguration{
 	password: "correct horse battery staple",
 	register: func(r need.Role, metadata map[string]any, c *target.Client) bool {
 		switch {
-		case r.Grant == need.GrantPassword || r.IDTokenAlgorithm != "":
+		case r.Grant == need.GrantPassword || r.Grant == need.GrantDevice || r.IDTokenAlgorithm != "":
 			return false
 		case r.Introspects:
 			metadata["introspects"] = true

@@ -17,13 +17,13 @@ import (
 func (v *fixture) badMethods(t *testing.T) {
 	read, write, either := []string{"GET", "HEAD"}, []string{"POST"}, []string{"GET", "HEAD", "POST"}
 	for path, allowed := range map[string][]string{
-		"/o/token/": write, "/o/introspect/": write, "/o/revoke_token/": write, "/o/revoke/": write, "/o/consent/": write,
+		"/o/token/": write, "/o/introspect/": write, "/o/revoke_token/": write, "/o/revoke/": write, "/o/consent/": write, "/o/device_authorization/": write, "/o/device-authorization/": write,
 		"/.well-known/oauth-authorization-server": read, "/.well-known/oauth-authorization-server/o": read, "/o/.well-known/oauth-authorization-server": read,
 		"/healthz": read, "/readyz": read, "/": read, "/account/": read, "/o/applications/": read, "/admin/users/": read, "/admin/resources/": read, "/o/authorized_tokens/": read,
 		"/users/1/": read, "/groups/": read, "/resource": read, "/o/applications/x/": read,
 		"/o/authorize/": either, "/login/": either, "/logout/": either, "/setup/x/": either, "/users/": either, "/admin/groups/": either,
 		"/o/applications/register/": either, "/o/applications/x/update/": either, "/o/applications/x/rotate/": either, "/o/applications/x/delete/": either,
-		"/admin/users/new/": either, "/admin/users/x/": either, "/admin/users/x/delete/": either, "/admin/groups/x/delete/": either, "/admin/resources/new/": either, "/admin/resources/change/": either, "/admin/resources/delete/": either, "/account/password/": either,
+		"/admin/users/new/": either, "/admin/users/x/": either, "/admin/users/x/delete/": either, "/admin/groups/x/delete/": either, "/admin/resources/new/": either, "/admin/resources/change/": either, "/admin/resources/delete/": either, "/account/password/": either, "/device/": either, "/device/answer/": either,
 	} {
 		for _, at := range []string{path, strings.TrimSuffix(path, "/")} {
 			if at == "" {
@@ -53,7 +53,7 @@ func (v *fixture) badMethods(t *testing.T) {
 	// RFC 9700 §2.6: scripts of other sites may send requests to the token endpoint, but
 	// never to the authorization endpoint.
 	preflight := http.Header{"Origin": {"https://spa.example"}, "Access-Control-Request-Method": {"POST"}, "Access-Control-Request-Headers": {"authorization"}}
-	for path, open := range map[string]bool{"/o/token/": true, "/o/revoke_token/": true, "/o/.well-known/oauth-authorization-server": true, "/o/authorize/": false, "/login/": false, "/o/consent/": false, "/account/": false} {
+	for path, open := range map[string]bool{"/o/token/": true, "/o/revoke_token/": true, "/o/device_authorization/": true, "/device/": false, "/o/.well-known/oauth-authorization-server": true, "/o/authorize/": false, "/login/": false, "/o/consent/": false, "/account/": false} {
 		a := v.ask(t, "OPTIONS", path, preflight)
 		if (a.Header.Get("Access-Control-Allow-Origin") == "*") != open || a.Header.Get("Access-Control-Allow-Credentials") != "" || open && a.Status/100 != 2 {
 			t.Errorf("preflight of %s: %d, %v", path, a.Status, a.Header)

@@ -124,6 +124,8 @@ func (v *fixture) protocolCalls(t testing.TB) []protocolCall {
 		{"password", "/o/token/", nobody, full(params("grant_type", "password", "username", v.bob.Name, "password", v.bob.Password, "scope", "read")),
 			[]string{"grant_type", "username", "password"}, true},
 		{"refresh", "/o/token/", nobody, full(refreshForm(b.family(t, v.web, v.alice).RefreshToken)), []string{"grant_type", "refresh_token"}, false},
+		{"device authorization", "/o/device_authorization/", nobody, full(params("scope", "read")), nil, true},
+		{"device", "/o/token/", nobody, full(pollForm(b.approvedDevice(t, v.web).DeviceCode)), []string{"grant_type", "device_code"}, false},
 		{"introspection", "/o/introspect/", nobody, asker, []string{"token"}, true},
 		{"revocation", "/o/revoke_token/", nobody, full(params("token", family.RefreshToken, "token_type_hint", "refresh_token")), []string{"token"}, true},
 	}
@@ -206,7 +208,7 @@ func (v *fixture) badBodies(t *testing.T) {
 		t.Fatal(err)
 	}
 	multipart := "--x\r\nContent-Disposition: form-data; name=\"grant_type\"\r\n\r\nclient_credentials\r\n--x--\r\n"
-	for _, path := range []string{"/o/token/", "/o/introspect/", "/o/revoke_token/", "/o/revoke/"} {
+	for _, path := range []string{"/o/token/", "/o/introspect/", "/o/revoke_token/", "/o/revoke/", "/o/device_authorization/"} {
 		for _, c := range []struct{ kind, body string }{
 			{"application/json", string(object)}, {"text/json", string(object)}, {"", form}, {"text/plain", form}, {"text/html", form},
 			{"multipart/form-data; boundary=x", multipart}, {"multipart/form-data", multipart}, {"application/xml", "<a/>"}, {formType + "x", form},
@@ -248,7 +250,7 @@ func (v *fixture) badCredentials(t *testing.T) {
 		return func(r *http.Request, _ url.Values) { r.Header["Authorization"] = values }
 	}
 	good := basicHeader(v.web.ClientID, v.web.ClientSecret)
-	for _, path := range []string{"/o/token/", "/o/introspect/", "/o/revoke_token/"} {
+	for _, path := range []string{"/o/token/", "/o/introspect/", "/o/revoke_token/", "/o/device_authorization/"} {
 		for name, as := range map[string]auth{
 			"two headers": header(good, good), "two headers, one empty": header(good, ""), "Basic and Bearer": header(good, "Bearer x"), "two Bearer": header("Bearer x", "Bearer y"),
 			"header and body": both(header(good), "client_secret", v.web.ClientSecret), "another id in the body": both(header(good), "client_id", v.rival.ClientID),
@@ -276,7 +278,7 @@ func (v *fixture) badCredentials(t *testing.T) {
 
 func (v *fixture) badGrants(t *testing.T) {
 	for _, grant := range []string{"implicit", "token", "Client_Credentials", "client_credentials ", " client_credentials", "client_credentials password", "authorization-code",
-		"urn:ietf:params:oauth:grant-type:device_code", "urn:ietf:params:oauth:grant-type:jwt-bearer", "urn:ietf:params:oauth:grant-type:token-exchange",
+		"urn:ietf:params:oauth:grant-type:jwt-bearer", "urn:ietf:params:oauth:grant-type:token-exchange",
 		"\"", "\\", "\n", "漢", "<script>alert(1)</script>", "\u202e", strings.Repeat("x", 40000)} {
 		err := v.post(t, "/o/token/", v.web.auth(), params("grant_type", grant)).refused(400, "unsupported_grant_type")
 		if err != nil {

@@ -32,6 +32,7 @@ const (
 	Elsewhere  Need = "elsewhere"
 
 	Backchannel Need = "backchannel"
+	Device      Need = "device"
 
 	// The endpoints.
 	Authorization Need = "authorization_endpoint"
@@ -42,11 +43,13 @@ const (
 	Keys          Need = "jwks_uri"
 	EndSession    Need = "end_session_endpoint"
 	Registration  Need = "registration_endpoint"
+
+	DeviceAuthorization Need = "device_authorization_endpoint"
 )
 
 // Endpoints returns the endpoints that a target can name.
 func Endpoints() []Need {
-	return []Need{Authorization, Token, Introspection, Revocation, UserInfo, Keys, EndSession, Registration}
+	return []Need{Authorization, Token, Introspection, Revocation, UserInfo, Keys, EndSession, Registration, DeviceAuthorization}
 }
 
 // Join writes needs in a sentence.

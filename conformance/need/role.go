@@ -37,6 +37,7 @@ const (
 	GrantCode     = "authorization_code"
 	GrantMachine  = "client_credentials"
 	GrantPassword = "password"
+	GrantDevice   = "urn:ietf:params:oauth:grant-type:device_code"
 )
 
 // Roles returns all roles, the most needed first.
@@ -63,6 +64,7 @@ func Roles() []Role {
 		{Name: JWT, Is: "a confidential client of the code and client credentials grants whose access tokens are JWTs (RFC 9068)", Grant: GrantCode, RedirectURIs: at("jwt"), SignedAccess: true},
 		{Name: Pairwise, Is: "a client with pairwise subjects", Grant: GrantCode, RedirectURIs: []string{"https://other.example/pairwise"}, Pairwise: true},
 		{Name: Elsewhere, Is: "another client with pairwise subjects, at another host", Grant: GrantCode, RedirectURIs: []string{"https://elsewhere.example/pairwise"}, Pairwise: true},
+		{Name: Device, Is: "a public client of the device grant (RFC 8628)", Grant: GrantDevice, Public: true},
 		{Name: Password, Is: "a confidential client of the password grant", Grant: GrantPassword},
 	}
 }
@@ -114,10 +116,10 @@ func (r Role) Description() string {
 }
 
 // Registrable reports whether a client can register itself for the role. No server lets a client allow itself
-// introspection; the password grant is reserved for selected clients; RFC 7591 has no member for the format of access
+// introspection; the password grant and the device grant (RFC 10027 §2) are reserved for selected clients; RFC 7591 has no member for the format of access
 // tokens.
 func (r Role) Registrable() bool {
-	return !r.Introspects && r.Grant != GrantPassword && !r.SignedAccess
+	return !r.Introspects && r.Grant != GrantPassword && r.Grant != GrantDevice && !r.SignedAccess
 }
 
 // Metadata returns the client metadata that is sent for the registration (RFC 7591 §2).
@@ -129,7 +131,7 @@ func (r Role) Metadata(secretMethod, backchannel string) map[string]any {
 	if r.Grant == GrantCode {
 		m["redirect_uris"], m["grant_types"], m["response_types"] = r.RedirectURIs, []string{GrantCode, "refresh_token"}, []string{"code"}
 	}
-	if r.Public && !strings.HasPrefix(r.RedirectURIs[0], "https:") {
+	if len(r.RedirectURIs) > 0 && r.Public && !strings.HasPrefix(r.RedirectURIs[0], "https:") {
 		m["application_type"] = "native"
 	}
 	if r.AfterLogout != nil {

@@ -117,7 +117,7 @@ func wantResponseModes(t *T, m check.Metadata) {
 }
 
 // grantClients are the roles whose clients use a grant.
-var grantClients = map[string]Need{need.GrantCode: need.Code, "refresh_token": need.Code, need.GrantMachine: need.Machine, need.GrantPassword: need.Password}
+var grantClients = map[string]Need{need.GrantCode: need.Code, "refresh_token": need.Code, need.GrantMachine: need.Machine, need.GrantPassword: need.Password, need.GrantDevice: need.Device}
 
 // wantGrantTypes asserts that the list names what the server supports. A server that does not support a grant answers
 // unsupported_grant_type, whoever asks (RFC 6749 §5.2).

@@ -25,6 +25,7 @@ func Documents() []check.Document {
 		{ID: "OAuth21", Cited: "OAuth 2.1", Title: "The OAuth 2.1 Authorization Framework (draft -16): what it adds", Rules: oauth21()},
 		{ID: "OIDCCore", Cited: "OIDC Core", Title: "OpenID Connect Core 1.0", Rules: oidcCore()},
 		{ID: "RFC8414", Cited: "RFC 8414", Title: "Authorization Server Metadata", Rules: rfc8414()},
+		{ID: "RFC8628", Cited: "RFC 8628", Title: "Device Authorization Grant", Rules: rfc8628()},
 		{ID: "RFC8707", Cited: "RFC 8707", Title: "Resource Indicators", Rules: rfc8707()},
 		{ID: "RFC9068", Cited: "RFC 9068", Title: "JWT Profile for Access Tokens", Rules: rfc9068()},
 		{ID: "RFC9207", Cited: "RFC 9207", Title: "Authorization Server Issuer Identification", Rules: rfc9207()},

@@ -47,8 +47,6 @@ var features = []feature{
 	{"JWT secured authorization responses", "JARM", "response_modes_supported", "fragment.jwt"},
 	{"JWT secured authorization responses", "JARM", "response_modes_supported", "form_post.jwt"},
 	{"JWT secured authorization responses", "JARM", "authorization_signing_alg_values_supported", ""},
-	{"device authorization", "RFC 8628", "device_authorization_endpoint", ""},
-	{"device authorization", "RFC 8628", "grant_types_supported", "urn:ietf:params:oauth:grant-type:device_code"},
 	{"backchannel authentication", "OIDC CIBA", "backchannel_authentication_endpoint", ""},
 	{"backchannel authentication", "OIDC CIBA", "grant_types_supported", "urn:openid:params:grant-type:ciba"},
 	{"token exchange", "RFC 8693", "grant_types_supported", "urn:ietf:params:oauth:grant-type:token-exchange"},
@@ -74,7 +72,7 @@ var features = []feature{
 }
 
 // checkedGrants are the grants that have rules, and the implicit grant, which the response types announce.
-var checkedGrants = []string{need.GrantCode, "refresh_token", need.GrantMachine, need.GrantPassword, "implicit"}
+var checkedGrants = []string{need.GrantCode, "refresh_token", need.GrantMachine, need.GrantPassword, need.GrantDevice, "implicit"}
 
 // Unchecked returns what metadata announces and no rule checks.
 func Unchecked(m check.Metadata) []Advertised {

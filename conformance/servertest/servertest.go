@@ -133,6 +133,7 @@ OAUTH2_PROVIDER:
     profile: Your name, email: Your email address, address: Your address, phone: Your telephone,
     offline_access: Stay signed in}
   DEFAULT_SCOPES: [read, write]
+  DEVICE_MAX_PENDING: 0
 `
 
 // flags returns the flags of `application add` for the client of a role.
