@@ -10,6 +10,7 @@
 //   client_credentials
 //   introspect, revoke  {"token"}
 //   userinfo            {"token", "subject"}
+//   register            {"register": metadata, "initial_access_token"?} gives {"client": the registered metadata}; needs no client_id
 
 import { webcrypto } from "node:crypto";
 import { createInterface } from "node:readline";
@@ -61,6 +62,14 @@ function authentication(input) {
 
 async function answer(line) {
   const input = JSON.parse(line);
+  if (input.step === "register") {
+    const config = await oauth.dynamicClientRegistration(new URL(input.issuer), input.register, undefined, {
+      initialAccessToken: input.initial_access_token,
+      algorithm: input.oidc ? "oidc" : "oauth2",
+      execute: [oauth.allowInsecureRequests],
+    });
+    return { client: config.clientMetadata() };
+  }
   const step = steps[input.step];
   if (!step) throw new Error(`unknown step ${input.step}`);
   const config = await oauth.discovery(new URL(input.issuer), input.client_id, input.metadata, authentication(input), {
