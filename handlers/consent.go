@@ -32,6 +32,8 @@ func (s *server) access(a provider.Application, scopes []provider.Scope, audienc
 		shown.Owner = *a.Owner
 	}
 	s.describeStranger(&shown, a)
+	pages := provider.PagesOf(a)
+	shown.HomeURL, shown.PolicyURL, shown.TermsURL = pages.Home, pages.Policy, pages.Terms
 	again := len(before.Approved) > 0
 	for _, scope := range scopes {
 		shown.Offline = shown.Offline || s.config.OpenID && scope.Name == "offline_access"

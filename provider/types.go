@@ -137,6 +137,9 @@ func HasGrant(a Application, grant string) bool { return policy.HasGrant(a, gran
 // CheckRSAKey returns an error if the operator's RSA key (PEM) cannot be used.
 func CheckRSAKey(text string) error { return keys.CheckRSAKey(text) }
 
+// PagesOf returns the web pages of an application that people may be sent to.
+func PagesOf(a Application) clients.Pages { return clients.PagesOf(a) }
+
 // Limits is what an initial access token allows.
 type Limits = clients.Limits
 

@@ -80,10 +80,13 @@ type Access struct {
 	DocumentURL        string
 	Unchecked          bool // nobody is responsible for what the application says about itself
 	LocalOnly          bool // Unchecked, and all its redirect URIs belong to programs on the person's own device
-	Scopes             []ConsentScope
-	Resources          []API // the APIs that the access is for; empty: only this server
-	AlsoServer         bool  // the access is for this server too, beside the resources
-	Offline            bool  // the access continues after the session ends
+
+	HomeURL, PolicyURL, TermsURL string // pages of the application itself; each may be empty
+
+	Scopes     []ConsentScope
+	Resources  []API // the APIs that the access is for; empty: only this server
+	AlsoServer bool  // the access is for this server too, beside the resources
+	Offline    bool  // the access continues after the session ends
 }
 
 // Consent asks a person whether an application may act for them.

@@ -63,13 +63,15 @@ func peopleSamples() []sample {
 	local.Loopback, local.LocalOnly, local.RedirectHost, local.RedirectURI = true, true, "a program on this computer", "http://localhost:51004/callback"
 	registered := document
 	registered.DocumentHost, registered.DocumentURL = "", ""
-	worst := Access{hostile, hostile, hostile, hostile, true, false, []ConsentScope{{hostile, hostile, true}}, []API{{hostile, hostile, true}}, true, true}
+	worst := Access{hostile, hostile, hostile, hostile, true, false, hostile, hostile, hostile, []ConsentScope{{hostile, hostile, true}}, []API{{hostile, hostile, true}}, true, true}
 	broken := Consent{nasty, worst, hostile, hostile, true, hostile, "/o/authorize/", "/login/"}
 	device := DeviceApproval{Frame: alice, Access: consent.Access, Code: "WXYZ-BCDF", Program: "PlannerTV/3.1 (webOS)", Address: "192.0.2.17", Near: true, Asked: "3 March 2026, 09:12 UTC",
 		Ticket: "t1", Action: "/device/answer/", SwitchURL: "/login/?switch=1"}
 	farDevice := device
 	farDevice.Access, farDevice.Program, farDevice.Address, farDevice.Near = posing.Access, "", "2001:db8:85a3:1234:5678:8a2e:370:7334", false
 	farDevice.Resources = apis.Resources
+	described := consent
+	described.HomeURL, described.PolicyURL, described.TermsURL = "https://planner.example.com/", "https://planner.example.com/policy", hard
 
 	apps := []AuthorizedApp{
 		{"Holiday Planner", "bob", "read groups", "on 3 March 2026", "/account/revoke/1", "", nil},
@@ -111,6 +113,7 @@ func peopleSamples() []sample {
 		{"consent-document-unnamed", unnamed},
 		{"consent-document-local", local},
 		{"consent-registered", registered},
+		{"consent-described", described},
 		{"consent-hostile", broken},
 		{"device", Device{Frame: alice, Action: "/device/", SwitchURL: "/login/"}},
 		{"device-linked", Device{Frame: alice, Code: Field{Value: "WXYZ-BCDF"}, Linked: true, Action: "/device/"}},

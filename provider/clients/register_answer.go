@@ -68,6 +68,26 @@ func metadataOf(a storage.Application) metadata.Client {
 	return kept
 }
 
+// Pages are web pages of an application, for people. An empty address means that there is
+// none.
+type Pages struct{ Home, Policy, Terms string }
+
+// PagesOf returns the pages that an application names in its metadata, as far as they have
+// https and the host of one of its redirect URIs: the person's browser goes there anyway.
+//
+// RFC 7591 §5: a client that registers itself could name a page of somebody else, or one
+// that attacks its visitors.
+func PagesOf(a storage.Application) Pages {
+	kept, uris := metadataOf(a), oauth.Lines(a.RedirectURIs)
+	own := func(page string) string {
+		if strings.HasPrefix(page, "https:") && sharedHost(page, uris) {
+			return page
+		}
+		return ""
+	}
+	return Pages{own(kept.ClientURI), own(kept.PolicyURI), own(kept.TermsURI)}
+}
+
 // Limits is what an initial access token allows.
 type Limits struct {
 	Grants        []string `json:"grants"`
