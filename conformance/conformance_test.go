@@ -13,6 +13,8 @@ import (
 func TestRFC6749(t *testing.T) { testDocument(t, "RFC6749") }
 func TestRFC6750(t *testing.T) { testDocument(t, "RFC6750") }
 func TestRFC7009(t *testing.T) { testDocument(t, "RFC7009") }
+func TestRFC7591(t *testing.T) { testDocument(t, "RFC7591") }
+func TestRFC7592(t *testing.T) { testDocument(t, "RFC7592") }
 func TestRFC7636(t *testing.T) { testDocument(t, "RFC7636") }
 func TestRFC7662(t *testing.T) { testDocument(t, "RFC7662") }
 func TestRFC8414(t *testing.T) { testDocument(t, "RFC8414") }

@@ -34,7 +34,22 @@ func (s *Server) LeftBehind() []string {
 
 // Register sends a registration request (RFC 7591 §3.1) that the server should refuse. If the server registers a client,
 // it is deleted at once, also after an interrupt.
-func (t *T) Register(metadata map[string]any) *wire.Answer {
+func (t *T) Register(metadata map[string]any) *wire.Answer { return t.register(metadata, nil) }
+
+// WithClient registers a client that the server should accept, uses it, and deletes it at the end, also if use ends the
+// check. use reports whether it has deleted the client itself. If the target does not allow registrations, the check is
+// skipped. If the server refuses, it is blocked.
+func (t *T) WithClient(metadata map[string]any, use func(made *wire.Answer) (deleted bool)) {
+	if !t.server.Target.Register {
+		t.Skipf("the rule registers a client: write register: true into the target")
+	}
+	a := t.register(metadata, use)
+	if a.Status/100 != 2 {
+		t.Blockedf("the server did not register a client: %s", a.Failure())
+	}
+}
+
+func (t *T) register(metadata map[string]any, use func(*wire.Answer) bool) *wire.Answer {
 	body, err := json.Marshal(metadata)
 	if err != nil {
 		t.Blockedf("the client metadata cannot be written: %v", err)
@@ -79,12 +94,27 @@ func (t *T) Register(metadata map[string]any) *wire.Answer {
 		return a
 	}
 	stays = because("the server did not answer the request that deletes it")
-	deleted := t.Send(http.MethodDelete, address, "", "", wire.Bearer(a.Text("registration_access_token")))
-	if deleted.Status/100 != 2 {
-		stays = because(deleted.Failure())
-		t.Blockedf("the client %s, which the check registered, cannot be deleted: %s", a.Text("client_id"), deleted.Failure())
+	remove := func() {
+		deleted := t.Send(http.MethodDelete, address, "", "", wire.Bearer(a.Text("registration_access_token")))
+		if deleted.Status/100 != 2 {
+			stays = because(deleted.Failure())
+			t.Blockedf("the client %s, which the check registered, cannot be deleted: %s", a.Text("client_id"), deleted.Failure())
+		}
+		stays = ""
+		t.At(a)
 	}
-	stays = ""
-	t.At(a)
+	if use == nil {
+		remove()
+		return a
+	}
+	gone := false
+	defer func() {
+		if gone {
+			stays = ""
+		} else {
+			remove()
+		}
+	}()
+	gone = use(a)
 	return a
 }

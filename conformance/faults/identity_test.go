@@ -32,7 +32,7 @@ func identityFaults() []fault {
 		{name: "ID tokens have alg none", spoil: always(method(jwt.SigningMethodNone)),
 			fails: "OIDCCore/2/alg-none OIDCCore/10.1/supported-algorithm OIDCDiscovery/3/id-token-algorithms-true"},
 		{name: "ID tokens have an unknown alg", spoil: always(heading("alg", "RS257")), fails: "OIDCCore/10.1/known-algorithm OIDCCore/10.1/supported-algorithm"},
-		{name: "ID tokens are signed with PS256, which the client did not register", spoil: always(method(jwt.SigningMethodPS256)), fails: "OIDCCore/15.1/rs256-by-default"},
+		{name: "ID tokens are signed with PS256, which the client did not register", spoil: always(method(jwt.SigningMethodPS256)), fails: "OIDCCore/15.1/rs256-by-default OIDCRegistration/2/id-token-rs256"},
 		{name: "ID tokens contain their key", spoil: always(heading("jku", "https://attacker.example/keys")), fails: "OIDCCore/2/no-key-headers"},
 		{name: "the kid of ID tokens is wrong", spoil: always(heading("kid", "another")), fails: "OIDCCore/10.1/kid OIDCCore/10.1/key-published"},
 		{name: "ID tokens have no kid", spoil: always(heading("kid", nil)), fails: "OIDCCore/10.1.1/kid-always"},

@@ -47,7 +47,6 @@ func metadataFaults() []fault {
 			keys, _ := object["jwks_uri"].(string)
 			object["device_authorization_endpoint"] = keys + "/nowhere"
 		}), fails: "RFC8414/2/endpoints-are-there OIDCDiscovery/3/endpoints-are-there"},
-		{name: "an endpoint for registration is named", spoil: publishing(put("registration_endpoint", "https://attacker.example/register")), fails: "MCP/M8/no-registration"},
 		{name: "a scope of the metadata does not exist", spoil: adding("scopes_supported", "conformance"), fails: "RFC8414/2/scopes-can-be-had"},
 		{name: "no scopes are listed", spoil: without("scopes_supported"), fails: "MCP/M14/scopes-in-metadata RFC8414/2/scopes-supported OIDCDiscovery/3/scopes-supported"},
 		{name: "subject_types_supported is missing", spoil: without("subject_types_supported"), fails: "OIDCDiscovery/3/subject-types OIDCCore/8/types-listed"},
@@ -169,6 +168,7 @@ func describedFaults() []fault {
 		{"authorization_endpoint", nil, "RFC8414/2/authorization-endpoint OIDCDiscovery/3/authorization-endpoint"},
 		{"token_endpoint", nil, "RFC8414/2/token-endpoint OIDCDiscovery/3/token-endpoint"},
 		{"userinfo_endpoint", nil, "OIDCDiscovery/3/userinfo-endpoint"},
+		{"registration_endpoint", nil, "OIDCDiscovery/3/registration-endpoint"},
 		{"userinfo_endpoint", sheer, "OIDCDiscovery/3/userinfo-endpoint-https"},
 		{"end_session_endpoint", nil, "OIDCRPLogout/2.1/end-session-endpoint"},
 		{"jwks_uri", sheer, "RFC8414/2/jwks-uri-https OIDCDiscovery/3/jwks-uri"},

@@ -2,132 +2,177 @@ package faults
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
-	"mandate/conformance/need"
-	"mandate/conformance/rules"
-	"mandate/conformance/target"
 	"mandate/conformance/wire"
 )
 
-// registerPath is a path of the proxy, because Mandate has no dynamic registration.
-const registerPath = "/o/register"
+// registerPath is the registration endpoint of Mandate. The address of a client begins with it.
+const registerPath = "/o/register/"
 
-// registrationFaults are faults of dynamic registration (OIDC Registration §3, §4).
+// registrationFaults are faults of dynamic registration and of its management (RFC 7591, RFC 7592, OIDC Registration).
 func registrationFaults() []fault {
-	const all = "OIDCRegistration/3/registration-endpoint OIDCRegistration/3.2/secret-unique OIDCRegistration/3.2/response " +
-		"OIDCRegistration/3.2/secret-expires-at OIDCRegistration/3.2/issued-at OIDCRegistration/3.2/configuration-complete OIDCRegistration/3.3/error " +
-		"OIDCRegistration/3.3/status-400 OIDCRegistration/4/configuration-endpoint OIDCRegistration/4.4/invalid-token"
-	on := func(method string, change func(*wire.Answer)) spoiler {
-		return registering(func(q *ask, a *wire.Answer) {
-			if q.method == method {
-				change(a)
-			}
-		})
+	// sent returns the metadata of a request.
+	sent := func(q *ask) map[string]any {
+		m := map[string]any{}
+		_ = json.Unmarshal([]byte(q.body), &m)
+		return m
 	}
-	saying := func(name string, value any) spoiler {
-		return on(http.MethodPost, func(a *wire.Answer) {
-			if a.Status/100 == 2 {
-				edit(a, put(name, value))
-			}
-		})
-	}
-	refusing := func(change func(*wire.Answer)) spoiler {
-		return on(http.MethodPost, func(a *wire.Answer) {
-			if a.Status == http.StatusBadRequest {
-				change(a)
-			}
-		})
-	}
-	rows := []fault{
-		{name: "clients can register", spoil: registering(func(*ask, *wire.Answer) {}), passes: all},
-		{name: "all clients that register get the same client_id", spoil: saying("client_id", "client"),
-			fails: "OIDCRegistration/3/registration-endpoint", passes: "OIDCRegistration/3.2/secret-unique"},
-		{name: "all clients that register get the same secret", spoil: saying("client_secret", "secret"), fails: "OIDCRegistration/3.2/secret-unique"},
-		{name: "a registration is answered with 200", spoil: on(http.MethodPost, func(a *wire.Answer) {
-			if a.Status == http.StatusCreated {
-				a.Status = http.StatusOK
-			}
-		}), fails: "OIDCRegistration/3.2/response"},
-		{name: "a registration does not return the redirect URIs", spoil: saying("redirect_uris", nil), fails: "OIDCRegistration/3.2/response"},
-		{name: "client_secret_expires_at is missing", spoil: saying("client_secret_expires_at", nil), fails: "OIDCRegistration/3.2/secret-expires-at"},
-		{name: "client_id_issued_at is a date", spoil: saying("client_id_issued_at", "2026-01-01"), fails: "OIDCRegistration/3.2/issued-at"},
-		{name: "a registration returns no registration access token", spoil: saying("registration_access_token", nil),
-			fails: "OIDCRegistration/3.2/configuration-complete", skips: "OIDCRegistration/3.3/error OIDCRegistration/4/configuration-endpoint"},
-		{name: "an invalid registration is answered with 422", spoil: refusing(status(http.StatusUnprocessableEntity)), fails: "OIDCRegistration/3.3/status-400"},
-		{name: "an invalid registration is answered with text", spoil: refusing(func(a *wire.Answer) { a.Body = []byte("no") }), fails: "OIDCRegistration/3.3/error"},
-		{name: "any redirect URI can be registered", spoil: func(p *proxy, q *ask) *wire.Answer {
-			return registering(func(q *ask, a *wire.Answer) {
-				if a.Status == http.StatusBadRequest {
-					*a = *described(q, "any", http.StatusCreated)
-					edit(a, put("registration_client_uri", p.front.Front+registerPath+"/any"))
-				}
-			})(p, q)
-		}, skips: "OIDCRegistration/3.3/error OIDCRegistration/3.3/status-400"},
-		{name: "the configuration endpoint describes another client", spoil: on(http.MethodGet, func(a *wire.Answer) {
-			if a.Status == http.StatusOK {
-				edit(a, put("client_id", "another"))
-			}
-		}), fails: "OIDCRegistration/4/configuration-endpoint"},
-		{name: "the configuration endpoint answers an invalid token with 404", spoil: on(http.MethodGet, func(a *wire.Answer) {
-			if a.Status == http.StatusUnauthorized {
-				a.Status = http.StatusNotFound
-			}
-		}), fails: "OIDCRegistration/4.4/invalid-token"},
-	}
-	for i := range rows {
-		rows[i].aim = func(t *target.Target) {
-			t.Register = true
-			delete(t.Clients, need.Code)
-			delete(t.Clients, need.Second)
-		}
-	}
-	return rows
-}
-
-// registering registers clients that exist only in the answers, and changes these answers.
-func registering(change func(*ask, *wire.Answer)) spoiler {
-	return func(p *proxy, q *ask) *wire.Answer {
-		rest, own := strings.CutPrefix(q.path, registerPath)
-		if !own {
+	// to changes the answers to requests with a method.
+	to := func(method string, change func(q *ask, a *wire.Answer)) spoiler {
+		return func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
-			if strings.Contains(q.path, "/.well-known/o") {
-				edit(a, put("registration_endpoint", p.front.Front+registerPath))
+			if strings.HasPrefix(q.path, registerPath) && q.method == method {
+				change(q, a)
 			}
 			return a
 		}
-		id := strings.TrimPrefix(rest, "/")
-		var a *wire.Answer
-		switch {
-		case q.method == http.MethodPost && strings.Contains(q.body, "no URI"):
-			a = refusal(http.StatusBadRequest, "invalid_redirect_uri")
-		case q.method == http.MethodPost:
-			p.mu.Lock()
-			id = fmt.Sprint("client", len(p.kept))
-			p.mu.Unlock()
-			p.keep("registered "+id, q.body)
-			a = described(q, id, http.StatusCreated)
-			edit(a, put("registration_client_uri", p.front.Front+registerPath+"/"+id))
-		case q.method == http.MethodDelete:
-			a = &wire.Answer{Status: http.StatusNoContent, Header: http.Header{}}
-		case q.header.Get("Authorization") != "Bearer manage-"+id:
-			a = refusal(http.StatusUnauthorized, "invalid_token")
-		default:
-			a = described(&ask{body: p.note("registered " + id)}, id, http.StatusOK)
-		}
-		change(q, a)
-		return a
 	}
-}
+	made := func(change func(map[string]any)) spoiler {
+		return to(http.MethodPost, func(_ *ask, a *wire.Answer) {
+			if a.Status/100 == 2 {
+				edit(a, change)
+			}
+		})
+	}
+	// asking changes the metadata of requests with a method.
+	asking := func(method string, change func(map[string]any)) spoiler {
+		return func(p *proxy, q *ask) *wire.Answer {
+			if strings.HasPrefix(q.path, registerPath) && q.method == method {
+				m := sent(q)
+				change(m)
+				text, _ := json.Marshal(m)
+				q.body = string(text)
+			}
+			return p.real(q)
+		}
+	}
+	// saying answers as if a value had been registered, that was not.
+	saying := func(of func(map[string]any) bool, names ...string) spoiler {
+		return func(p *proxy, q *ask) *wire.Answer {
+			whole := sent(q)
+			if q.path != registerPath || q.method != http.MethodPost || !of(whole) {
+				return p.real(q)
+			}
+			plain := map[string]any{"client_name": whole["client_name"], "redirect_uris": []string{"https://client.example/plain"}}
+			text, _ := json.Marshal(plain)
+			q.body = string(text)
+			a := p.real(q)
+			edit(a, func(m map[string]any) {
+				for _, name := range names {
+					delete(m, name)
+					if value := whole[name]; value != nil {
+						m[name] = value
+					}
+				}
+			})
+			return a
+		}
+	}
+	has := func(name string) func(map[string]any) bool {
+		return func(m map[string]any) bool { return m[name] != nil }
+	}
+	return []fault{
+		{name: "a registration drops the redirect URIs", spoil: made(put("redirect_uris", []string{"https://other.example/"})),
+			fails: "RFC7591/2/redirect-uris RFC7591/3.2.1/all-metadata OIDCRegistration/3.2/response"},
+		{name: "a client gets another grant type than the default one", spoil: made(put("grant_types", []string{"client_credentials"})), fails: "RFC7591/2/default-grant-type"},
+		{name: "jwks and jwks_uri are registered together", spoil: saying(has("jwks_uri"), "jwks", "jwks_uri"), fails: "RFC7591/2/one-source-of-keys"},
+		{name: "unknown metadata is refused", spoil: func(p *proxy, q *ask) *wire.Answer {
+			if q.path == registerPath && has("conformance_unknown")(sent(q)) {
+				return refusal(http.StatusBadRequest, "invalid_client_metadata")
+			}
+			return p.real(q)
+		}, fails: "RFC7591/2/unknown-ignored"},
+		{name: "inconsistent clients are registered", spoil: saying(has("response_types"), "grant_types", "response_types"), fails: "RFC7591/2.1/consistent"},
+		{name: "registration needs a form", spoil: func(p *proxy, q *ask) *wire.Answer {
+			if q.path == registerPath {
+				return refusal(http.StatusUnsupportedMediaType, "invalid_request")
+			}
+			return p.real(q)
+		}, fails: "RFC7591/3/json", blocks: "RFC7591/2/redirect-uris RFC7592/2.1/read"},
+		{name: "a registration is accepted with 200", spoil: to(http.MethodPost, func(_ *ask, a *wire.Answer) {
+			if a.Status == http.StatusCreated {
+				a.Status = http.StatusOK
+			}
+		}), fails: "RFC7591/3.2.1/created MCP/M8/registration OIDCRegistration/3.2/response"},
+		{name: "a secret has no expiry", spoil: made(put("client_secret_expires_at", nil)), fails: "RFC7591/3.2.1/secret-expires-at OIDCRegistration/3.2/secret-expires-at"},
+		{name: "a registration is refused with 422", spoil: to(http.MethodPost, func(_ *ask, a *wire.Answer) {
+			if a.Status == http.StatusBadRequest {
+				a.Status = http.StatusUnprocessableEntity
+			}
+		}), fails: "RFC7591/3.2.2/error OIDCRegistration/3.3/status-400"},
+		{name: "a client registers without redirect URIs", spoil: saying(func(m map[string]any) bool { return m["redirect_uris"] == nil }, "redirect_uris"), fails: "RFC7591/5/redirect-uris-required"},
+		{name: "redirect URIs with http are registered", spoil: saying(func(m map[string]any) bool {
+			list, _ := m["redirect_uris"].([]any)
+			return slices.Contains(list, any("http://client.example/callback"))
+		}, "redirect_uris"), fails: "RFC7591/5/redirect-uris-protected"},
+		{name: "ID tokens without a signature are registered", spoil: saying(has("id_token_signed_response_alg"), "id_token_signed_response_alg", "token_endpoint_auth_method"),
+			fails: "OIDCRegistration/2/id-token-not-unsigned OIDCRegistration/2/secret-for-hmac"},
 
-// described returns the answer that describes a client, with the metadata of its request.
-func described(q *ask, id string, status int) *wire.Answer {
-	client := map[string]any{}
-	_ = json.Unmarshal([]byte(q.body), &client) // the checks send JSON
-	client["client_id"], client["client_secret"] = id, "secret-of-"+id
-	client["client_secret_expires_at"], client["client_id_issued_at"] = 0, 1700000000
-	client["registration_access_token"] = "manage-" + id
-	return &wire.Answer{Status: status, Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(rules.Quoted(client))}
+		{name: "any registration access token reads any client", spoil: func(p *proxy, q *ask) *wire.Answer {
+			token := q.header.Get("Authorization")
+			if strings.HasPrefix(q.path, registerPath) && q.path != registerPath && q.method == http.MethodGet && strings.HasPrefix(token, "Bearer mrg_") {
+				q.header.Set("Authorization", p.note("token of "+q.path))
+			}
+			a := p.real(q)
+			if q.path == registerPath && a.Status/100 == 2 {
+				at := a.Text("registration_client_uri")
+				p.keep("token of "+at[strings.Index(at, registerPath):], "Bearer "+a.Text("registration_access_token"))
+			}
+			return a
+		}, fails: "RFC7592/2/token-of-the-client"},
+		{name: "a read request describes another client", spoil: to(http.MethodGet, func(_ *ask, a *wire.Answer) {
+			if a.Status == http.StatusOK {
+				edit(a, put("client_id", "another"))
+			}
+		}), fails: "RFC7592/2.1/read OIDCRegistration/4/configuration-endpoint"},
+		{name: "a wrong registration access token is answered with 404", spoil: to(http.MethodGet, func(_ *ask, a *wire.Answer) {
+			if a.Status == http.StatusUnauthorized {
+				a.Status = http.StatusNotFound
+			}
+		}), fails: "RFC7592/2.1/invalid-token RFC7592/2.3/delete OIDCRegistration/4.4/invalid-token"},
+		{name: "an update changes no redirect URI", spoil: func(p *proxy, q *ask) *wire.Answer {
+			if q.path == registerPath && q.method == http.MethodPost {
+				p.keep("registered", q.body)
+			}
+			if q.method == http.MethodPut {
+				m, first := sent(q), map[string]any{}
+				_ = json.Unmarshal([]byte(p.note("registered")), &first)
+				m["redirect_uris"] = first["redirect_uris"]
+				text, _ := json.Marshal(m)
+				q.body = string(text)
+			}
+			return p.real(q)
+		}, fails: "RFC7592/2.2/replaces"},
+		{name: "an update keeps what it omits", spoil: to(http.MethodPut, func(_ *ask, a *wire.Answer) {
+			if a.Status == http.StatusOK && a.Text("tos_uri") == "" {
+				edit(a, put("tos_uri", "https://client.example/terms"))
+			}
+		}), fails: "RFC7592/2.2/omitted"},
+		{name: "an update ignores the client_id", spoil: func(p *proxy, q *ask) *wire.Answer {
+			return asking(http.MethodPut, put("client_id", strings.Trim(strings.TrimPrefix(q.path, registerPath), "/")))(p, q)
+		}, fails: "RFC7592/2.2/client-id"},
+		{name: "a client chooses its secret", spoil: asking(http.MethodPut, func(m map[string]any) { delete(m, "client_secret") }), fails: "RFC7592/2.2/own-secret"},
+		{name: "a deletion is answered with 200", spoil: to(http.MethodDelete, func(_ *ask, a *wire.Answer) {
+			if a.Status == http.StatusNoContent {
+				a.Status = http.StatusOK
+			}
+		}), fails: "RFC7592/2.3/delete"},
+		{name: "a registration has no registration access token", spoil: made(put("registration_access_token", nil)), fails: "RFC7592/3/complete OIDCRegistration/3.2/configuration-complete",
+			skips: "RFC7592/2.1/read"},
+		{name: "all clients that register get the same client_id", spoil: made(put("client_id", "client")), fails: "OIDCRegistration/3/registration-endpoint"},
+		{name: "all clients that register get the same secret", spoil: made(put("client_secret", "secret")), fails: "OIDCRegistration/3.2/secret-unique"},
+		{name: "client_id_issued_at is a date", spoil: made(put("client_id_issued_at", "2026-01-01")), fails: "OIDCRegistration/3.2/issued-at"},
+		{name: "an invalid registration is answered with text", spoil: to(http.MethodPost, func(_ *ask, a *wire.Answer) {
+			if a.Status == http.StatusBadRequest {
+				a.Body = []byte("no")
+			}
+		}), fails: "OIDCRegistration/3.3/error RFC7591/3.2.2/error"},
+		{name: "any redirect URI can be registered", spoil: saying(func(m map[string]any) bool {
+			list, _ := m["redirect_uris"].([]any)
+			return slices.Contains(list, any("no URI"))
+		}, "redirect_uris"), skips: "OIDCRegistration/3.3/error OIDCRegistration/3.3/status-400 RFC7591/3.2.2/error"},
+	}
 }

@@ -55,7 +55,7 @@ func userInfoFaults() []fault {
 			if text := string(a.Body); strings.Count(text, ".") == 2 && !strings.HasPrefix(text, "{") {
 				a.Body = []byte(jose.Altered(text)[1])
 			}
-		}), fails: "OIDCCore/5.3.2/signed-signature"},
+		}), fails: "OIDCCore/5.3.2/signed-signature OIDCRegistration/2/userinfo-signed"},
 		{name: "the iss of signed UserInfo is wrong", spoil: signedInfo(saying("iss", "https://attacker.example")), fails: "OIDCCore/5.3.2/signed-iss"},
 		{name: "the aud of signed UserInfo is wrong", spoil: signedInfo(saying("aud", "another")), fails: "OIDCCore/5.3.2/signed-aud"},
 		{name: "the sub of signed UserInfo is wrong", spoil: signedInfo(saying("sub", "another")), fails: "OIDCCore/5.3.2/signed-sub"},

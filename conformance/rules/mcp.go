@@ -126,15 +126,11 @@ func mcp() []Rule {
 				}
 			},
 		},
-		{
-			ID: "MCP/M8/no-registration", Level: May,
-			Text: "Dynamic client registration, which this version deprecates, is not offered.",
-			Check: func(t *T) {
-				if publishedMetadata(t).Text(string(need.Registration)) != "" {
-					t.Failf("the metadata has a registration_endpoint")
-				}
-			},
-		},
+		sameCheckAs(rfc7591(), "RFC7591/3.2.1/created", Rule{
+			// This version deprecates it.
+			ID: "MCP/M8/registration", Level: May,
+			Text: "A client can register itself.",
+		}),
 		sameCheckAs(core, "RFC6749/4.1.4/granted", Rule{
 			ID: "MCP/M9/pre-registered", Level: May,
 			Text: "A client that was registered beforehand gets tokens.",

@@ -155,7 +155,7 @@ func widened(text string) string {
 
 // oidcMandatory returns the rules about mandatory features (OIDC Core §15).
 func oidcMandatory() []Rule {
-	const static = "People register Mandate's clients, so Mandate is no dynamic provider."
+	const static = "Mandate does not claim to be a dynamic provider: such a provider must have the implicit flow."
 	return []Rule{
 		{
 			ID: "OIDCCore/15.1/rs256", Level: Must,

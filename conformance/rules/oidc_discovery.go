@@ -135,10 +135,9 @@ func oidcDiscoveryEndpoints() []Rule {
 		},
 		{
 			ID: "OIDCDiscovery/3/registration-endpoint", Level: Should,
-			Text:   "The metadata has a registration endpoint.",
-			Needs:  discoveryNeeds(),
-			Check:  func(t *T) { wantNamed(t, discoveredMetadata(t), need.Registration) },
-			Waived: "People register applications, and are responsible for them.",
+			Text:  "The metadata has a registration endpoint.",
+			Needs: discoveryNeeds(),
+			Check: func(t *T) { wantNamed(t, discoveredMetadata(t), need.Registration) },
 		},
 		{
 			ID: "OIDCDiscovery/3/pages", Level: May,

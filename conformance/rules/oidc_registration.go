@@ -1,14 +1,15 @@
 package rules
 
-import "slices"
+import (
+	"maps"
+	"slices"
 
-const (
-	noRegistration = "Mandate does not support dynamic registration: people register applications, on its pages or at the command line."
-	noRequests     = "Mandate does not support request objects."
+	"mandate/conformance/wire"
 )
 
-// oidcRegistration returns the rules of OpenID Connect Dynamic Client Registration. Mandate does not support it, but
-// gives the client metadata the same meaning.
+const noRequests = "Mandate does not support request objects."
+
+// oidcRegistration returns the rules of OpenID Connect Dynamic Client Registration.
 func oidcRegistration() []Rule {
 	return slices.Concat(oidcClientMetadata(), oidcRegistrationEndpoint(), oidcRegistrationSecurity())
 }
@@ -20,30 +21,32 @@ func oidcClientMetadata() []Rule {
 			ID: "OIDCRegistration/2/redirect-uris", Level: Must,
 			Text: "A client of the code flow registers redirect URIs, and the server compares them exactly.",
 		}),
-		{
+		sameCheckAs(oidcMandatory(), "OIDCCore/15.1/rs256-by-default", Rule{
 			ID: "OIDCRegistration/2/id-token-rs256", Level: Must,
-			Text:     "ID tokens are signed with RS256 if the client registered no other algorithm.",
-			TestedBy: "conformance/mandate/openid_token_test.go:TestOIDCCore2IDToken",
-		},
+			Text: "ID tokens are signed with RS256 if the client registered no other algorithm.",
+		}),
 		{
 			// The document allows it for a client of the code flow alone.
 			ID: "OIDCRegistration/2/id-token-not-unsigned", Level: May,
-			Text:     "A client cannot register none for ID tokens.",
-			TestedBy: "cmd/mandate/main_test.go:TestScripts",
+			Text:  "A client cannot register none for ID tokens.",
+			Needs: registrationNeeds(),
+			Check: func(t *T) { wantNotRegistered(t, map[string]any{"id_token_signed_response_alg": "none"}) },
 		},
 		sameCheckAs(oidcUserInfo(), "OIDCCore/5.3.2/content-type", Rule{
 			ID: "OIDCRegistration/2/userinfo-plain", Level: Must,
 			Text: "UserInfo returns JSON if the client registered no algorithm.",
 		}),
-		{
+		sameCheckAs(oidcUserInfoSigned(), "OIDCCore/5.3.2/signed-signature", Rule{
 			ID: "OIDCRegistration/2/userinfo-signed", Level: Must,
-			Text:     "UserInfo returns a JWT with the registered algorithm.",
-			TestedBy: "conformance/mandate/openid_userinfo_test.go:TestOIDCCore5UserInfoSigned",
-		},
+			Text: "UserInfo returns a JWT with the registered algorithm.",
+		}),
 		{
 			ID: "OIDCRegistration/2/secret-for-hmac", Level: Must,
-			Text:     "HS256 requires a client secret, which a public client does not have.",
-			TestedBy: "cmd/mandate/main_test.go:TestScripts",
+			Text:  "HS256 requires a client secret, which a public client does not have.",
+			Needs: registrationNeeds(),
+			Check: func(t *T) {
+				wantNotRegistered(t, map[string]any{"id_token_signed_response_alg": "HS256", "token_endpoint_auth_method": "none"})
+			},
 		},
 		sameCheckAs(oidcSubjects(), "OIDCCore/8/pairwise-differs", Rule{
 			ID: "OIDCRegistration/2/subject-type", Level: Should,
@@ -61,8 +64,8 @@ func oidcClientMetadata() []Rule {
 		},
 		{
 			ID: "OIDCRegistration/2.1/languages", Level: May,
-			Text:         "A client can have names and pages in several languages.",
-			Inapplicable: "An application has one name.",
+			Text:     "A client can have names and pages in several languages.",
+			TestedBy: registrationTest,
 		},
 	}
 }
@@ -72,13 +75,28 @@ func oidcRegistrationSecurity() []Rule {
 	return []Rule{
 		{
 			ID: "OIDCRegistration/5/sector-identifier", Level: Must,
-			Text:         "The redirect URIs are listed in the file at sector_identifier_uri.",
-			Inapplicable: "Mandate does not support sector_identifier_uri: the sector is the host of the redirect URIs.",
+			Text:     "The redirect URIs are listed in the file at sector_identifier_uri.",
+			TestedBy: "conformance/mandate/registration_token_test.go:TestRegistrationSector",
 		},
 		{
 			ID: "OIDCRegistration/9.1/impersonation", Level: Should,
-			Text:         "The server shows names and logos that strangers registered with care.",
-			Inapplicable: noRegistration,
+			Text:     "The server shows names and logos that strangers registered with care.",
+			TestedBy: "conformance/mandate/registration_consent_test.go:TestRegistrationPagesAtConsent",
 		},
+	}
+}
+
+// wantNotRegistered asserts that a value of the metadata is refused, or replaced by another one.
+func wantNotRegistered(t *T, metadata map[string]any) {
+	t.WithClient(plainClient(t), func(*wire.Answer) bool { return false })
+	m := plainClient(t)
+	maps.Copy(m, metadata)
+	a := t.Register(m)
+	same := true
+	for name, value := range metadata {
+		same = same && Quoted(a.JSON()[name]) == Quoted(value)
+	}
+	if a.Status/100 == 2 && same {
+		t.Errorf("the server registered a client with %s", Quoted(metadata))
 	}
 }

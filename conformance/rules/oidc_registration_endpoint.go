@@ -11,7 +11,7 @@ import (
 )
 
 // oidcRegistrationEndpoint returns the rules about the endpoints that register clients and describe them (OIDC
-// Registration §3, §4). The checks read the answers with which the server registered the clients of the run.
+// Registration §3, §4). The checks register clients of their own.
 func oidcRegistrationEndpoint() []Rule {
 	return []Rule{
 		{
@@ -35,9 +35,10 @@ func oidcRegistrationEndpoint() []Rule {
 			Text:  "The server answers a registration with 201 and the registered metadata, with the type application/json.",
 			Needs: registrationNeeds(),
 			Check: func(t *T) {
-				c, a := registered(t)
-				t.WantStatus(a, http.StatusCreated)
-				wantClientDescribed(t, a, c)
+				registered(t, func(c *target.Client, a *wire.Answer) {
+					t.WantStatus(a, http.StatusCreated)
+					wantClientDescribed(t, a, c)
+				})
 			},
 		},
 		{
@@ -45,14 +46,7 @@ func oidcRegistrationEndpoint() []Rule {
 			Text:  "A response with a client_secret has client_secret_expires_at, a number of seconds or 0.",
 			Needs: registrationNeeds(),
 			Check: func(t *T) {
-				_, a := registered(t)
-				at := a.JSON()["client_secret_expires_at"]
-				if a.Text("client_secret") == "" {
-					t.Skipf("the rule applies to a server that issues a client_secret to the client code")
-				}
-				if _, is := at.(float64); !is {
-					t.Failf("client_secret_expires_at is %s, want a number", Quoted(at))
-				}
+				registered(t, func(_ *target.Client, a *wire.Answer) { wantSecretExpiry(t, a) })
 			},
 		},
 		{
@@ -60,14 +54,15 @@ func oidcRegistrationEndpoint() []Rule {
 			Text:  "client_id_issued_at, if present, is a number of seconds.",
 			Needs: registrationNeeds(),
 			Check: func(t *T) {
-				_, a := registered(t)
-				at := a.JSON()["client_id_issued_at"]
-				if at == nil {
-					t.Skipf("the rule applies to a server whose responses have client_id_issued_at, which is optional")
-				}
-				if _, is := at.(float64); !is {
-					t.Failf("client_id_issued_at is %s, want a number", Quoted(at))
-				}
+				registered(t, func(_ *target.Client, a *wire.Answer) {
+					at := a.JSON()["client_id_issued_at"]
+					if at == nil {
+						t.Skipf("the rule applies to a server whose responses have client_id_issued_at, which is optional")
+					}
+					if _, is := at.(float64); !is {
+						t.Failf("client_id_issued_at is %s, want a number", Quoted(at))
+					}
+				})
 			},
 		},
 		{
@@ -75,10 +70,7 @@ func oidcRegistrationEndpoint() []Rule {
 			Text:  "The response has both registration_client_uri and registration_access_token, or neither.",
 			Needs: registrationNeeds(),
 			Check: func(t *T) {
-				_, a := registered(t)
-				if (a.Text("registration_client_uri") == "") != (a.Text("registration_access_token") == "") {
-					t.Failf("the response has only one of registration_client_uri and registration_access_token")
-				}
+				registered(t, func(_ *target.Client, a *wire.Answer) { wantBothOrNeither(t, a) })
 			},
 		},
 		{
@@ -102,10 +94,11 @@ func oidcRegistrationEndpoint() []Rule {
 			Text:  "The client's configuration endpoint returns the registered metadata for its registration access token.",
 			Needs: registrationNeeds(),
 			Check: func(t *T) {
-				c := configurable(t)
-				a := t.Get(c.Configuration, wire.Bearer(c.RegistrationAT))
-				t.WantStatus(a, http.StatusOK)
-				wantClientDescribed(t, a, c)
+				configurable(t, func(c *target.Client) {
+					a := t.Get(c.Configuration, wire.Bearer(c.RegistrationAT))
+					t.WantStatus(a, http.StatusOK)
+					wantClientDescribed(t, a, c)
+				})
 			},
 		},
 		{
@@ -113,43 +106,45 @@ func oidcRegistrationEndpoint() []Rule {
 			Text:  "The client's configuration endpoint answers an invalid registration access token with 401.",
 			Needs: registrationNeeds(),
 			Check: func(t *T) {
-				c := configurable(t)
-				if a := t.Get(c.Configuration, wire.Bearer(c.RegistrationAT)); a.Status/100 != 2 {
-					t.Blockedf("the configuration endpoint refuses the valid token too: %s", a.Failure())
-				}
-				t.WantStatus(t.Get(c.Configuration, wire.Bearer("conformance-"+t.Random())), http.StatusUnauthorized)
+				configurable(t, func(c *target.Client) {
+					if a := t.Get(c.Configuration, wire.Bearer(c.RegistrationAT)); a.Status/100 != 2 {
+						t.Blockedf("the configuration endpoint refuses the valid token too: %s", a.Failure())
+					}
+					t.WantStatus(t.Get(c.Configuration, wire.Bearer("conformance-"+t.Random())), http.StatusUnauthorized)
+				})
 			},
 		},
 	}
 }
 
-func registrationNeeds() []Need { return []Need{need.OpenID, need.Registration, need.Code} }
+func registrationNeeds() []Need { return []Need{need.OpenID, need.Registration} }
 
-// registered returns the client code with the answer that registered it, which is shown with a failure. If the client was
-// registered beforehand, the check is skipped.
-func registered(t *T) (*target.Client, *wire.Answer) {
-	c := t.Client(need.Code)
-	if c.Registration == nil {
-		t.Skipf("the rule needs a client code that is registered for the run: write register: true into the target, and no client code")
-	}
-	t.At(c.Registration)
-	return c, c.Registration
+// registered registers a client and uses it, with the answer to its registration.
+func registered(t *T, use func(*target.Client, *wire.Answer)) {
+	m := plainClient(t)
+	uris, _ := m["redirect_uris"].([]string)
+	t.WithClient(m, func(a *wire.Answer) bool {
+		use(&target.Client{ID: a.Text("client_id"), Secret: a.Text("client_secret"), RedirectURIs: uris,
+			Configuration: a.Text("registration_client_uri"), RegistrationAT: a.Text("registration_access_token")}, a)
+		return false
+	})
 }
 
-// configurable returns the client code if it has a configuration endpoint.
-func configurable(t *T) *target.Client {
-	c, _ := registered(t)
-	if c.Configuration == "" || c.RegistrationAT == "" {
-		t.Skipf("the rule applies to a server that returns registration_client_uri and registration_access_token, which is optional")
-	}
-	t.WantManaged(c.Configuration)
-	return c
+// configurable registers a client that has a configuration endpoint, and uses it.
+func configurable(t *T, use func(*target.Client)) {
+	registered(t, func(c *target.Client, _ *wire.Answer) {
+		if c.Configuration == "" || c.RegistrationAT == "" {
+			t.Skipf("the rule applies to a server that returns registration_client_uri and registration_access_token, which is optional")
+		}
+		t.WantManaged(c.Configuration)
+		use(c)
+	})
 }
 
 // refusedRegistration sends a registration request with an invalid redirect URI. It needs a server where a client can be
 // deleted, in case that the server registers one.
 func refusedRegistration(t *T) *wire.Answer {
-	configurable(t)
+	configurable(t, func(*target.Client) {})
 	a := t.Register(map[string]any{"client_name": "conformance", "redirect_uris": []string{"no URI"}})
 	if a.Status/100 == 2 {
 		t.Skipf("the rule needs a server that refuses an invalid redirect URI at the registration: this one registered %q", "no URI")
@@ -157,26 +152,40 @@ func refusedRegistration(t *T) *wire.Answer {
 	return a
 }
 
-// wantDistinct asserts that the clients that were registered for the run differ in a value. Clients without it do not count.
+// wantDistinct asserts that two clients that register differ in a value.
 func wantDistinct(t *T, name string, of func(*target.Client) string) {
-	registered(t)
-	owners := map[string]Need{}
-	count := 0
-	for _, role := range need.Roles() {
-		// The client introspection can be a copy of another one.
-		c := t.OptionalClient(role.Name)
-		if c == nil || c.Registration == nil || role.Introspects || of(c) == "" {
-			continue
+	registered(t, func(one *target.Client, _ *wire.Answer) {
+		if of(one) == "" {
+			t.Skipf("the rule applies to a server that issues a %s to the registered client", name)
 		}
-		count++
-		if other, is := owners[of(c)]; is {
-			t.At(c.Registration)
-			t.Errorf("the clients %s and %s were registered with the same %s", other, role.Name, name)
-		}
-		owners[of(c)] = role.Name
+		registered(t, func(other *target.Client, a *wire.Answer) {
+			if of(one) == of(other) {
+				t.At(a)
+				t.Errorf("two clients were registered with the same %s", name)
+			}
+		})
+	})
+}
+
+// wantSecretExpiry asserts that an answer with a secret says when the secret expires.
+func wantSecretExpiry(t *T, a *wire.Answer) {
+	if a.Text("client_secret") == "" {
+		t.Skipf("the rule applies to a server that issues a client_secret to the registered client")
 	}
-	if count < 2 {
-		t.Skipf("the rule needs two registered clients with a %s", name)
+	if at := a.JSON()["client_secret_expires_at"]; !isNumber(at) {
+		t.Errorf("client_secret_expires_at is %s, want a number", Quoted(at))
+	}
+}
+
+func isNumber(value any) bool {
+	_, is := value.(float64)
+	return is
+}
+
+// wantBothOrNeither asserts that an answer has both members that manage the client, or neither.
+func wantBothOrNeither(t *T, a *wire.Answer) {
+	if (a.Text("registration_client_uri") == "") != (a.Text("registration_access_token") == "") {
+		t.Errorf("the response has only one of registration_client_uri and registration_access_token")
 	}
 }
 

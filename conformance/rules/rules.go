@@ -17,6 +17,8 @@ func Documents() []check.Document {
 		{ID: "RFC6749", Cited: "RFC 6749", Title: "The OAuth 2.0 Authorization Framework", Rules: rfc6749()},
 		{ID: "RFC6750", Cited: "RFC 6750", Title: "Bearer Token Usage", Rules: rfc6750()},
 		{ID: "RFC7009", Cited: "RFC 7009", Title: "Token Revocation", Rules: rfc7009()},
+		{ID: "RFC7591", Cited: "RFC 7591", Title: "OAuth 2.0 Dynamic Client Registration", Rules: rfc7591()},
+		{ID: "RFC7592", Cited: "RFC 7592", Title: "OAuth 2.0 Dynamic Client Registration Management", Rules: rfc7592()},
 		{ID: "RFC7636", Cited: "RFC 7636", Title: "Proof Key for Code Exchange", Rules: rfc7636()},
 		{ID: "RFC7662", Cited: "RFC 7662", Title: "Token Introspection", Rules: rfc7662()},
 		{ID: "RFC8252", Cited: "RFC 8252", Title: "OAuth 2.0 for Native Apps", Rules: rfc8252()},

@@ -21,12 +21,7 @@ var unmet = map[string][]string{
 	"Mandate does not encrypt.":                            {"RFC8414/2/jwks-use", "OIDCDiscovery/3/jwks-use", "OIDCDiscovery/3/jwks-one-use"},
 	"The keys have no certificates.":                       {"OIDCDiscovery/3/jwks-bare-keys", "OIDCDiscovery/3/jwks-certificates"},
 	"ID tokens have no azp, and after a refresh no nonce.": {"OIDCCore/2/azp", "OIDCCore/12.2/same-nonce"},
-	"Mandate does not support dynamic registration.": {
-		"OIDCRegistration/3/registration-endpoint", "OIDCRegistration/3.2/secret-unique", "OIDCRegistration/3.2/response", "OIDCRegistration/3.2/secret-expires-at",
-		"OIDCRegistration/3.2/issued-at", "OIDCRegistration/3.2/configuration-complete", "OIDCRegistration/3.3/error", "OIDCRegistration/3.3/status-400",
-		"OIDCRegistration/4/configuration-endpoint", "OIDCRegistration/4.4/invalid-token",
-	},
-	"Mandate does not support request objects.": {"OIDCDiscovery/3/request-object-algorithms", "OIDCDiscovery/3/request-parameter-true"},
+	"Mandate does not support request objects.":            {"OIDCDiscovery/3/request-object-algorithms", "OIDCDiscovery/3/request-parameter-true"},
 }
 
 func isUnmet(r check.Rule) bool {

@@ -134,6 +134,7 @@ OAUTH2_PROVIDER:
     offline_access: Stay signed in}
   DEFAULT_SCOPES: [read, write]
   DEVICE_MAX_PENDING: 0
+  OPEN_CLIENTS: [registration]
 `
 
 // flags returns the flags of `application add` for the client of a role.
@@ -297,7 +298,22 @@ func (s *Server) target() (*target.Target, error) {
 		}
 		t.Resources = append(t.Resources, api)
 	}
+	t.Register = true
+	t.InitialAccessToken, err = s.initialToken()
+	if err != nil {
+		return nil, err
+	}
 	return t, t.Check()
+}
+
+// initialToken makes an initial access token, with which checks register clients.
+func (s *Server) initialToken() (string, error) {
+	out, err := s.CLI("", "registration-token", "add", "--json", "--uses", "10000", "--may", "authorization_code,client_credentials")
+	var made struct{ Token string }
+	if err == nil {
+		err = json.Unmarshal([]byte(out), &made)
+	}
+	return made.Token, err
 }
 
 // Register adds the client of a role.

@@ -1,0 +1,273 @@
+package rules
+
+import (
+	"net/http"
+	"slices"
+
+	"mandate/conformance/need"
+	"mandate/conformance/wire"
+)
+
+const registrationTest = "conformance/mandate/registration_test.go:TestRegistration"
+
+// rfc7591 returns the rules of OAuth 2.0 Dynamic Client Registration. The checks register clients of their own.
+func rfc7591() []Rule {
+	return slices.Concat(rfc7591Metadata(), rfc7591Endpoint(), rfc7591Security())
+}
+
+// rfc7591Metadata returns the rules about client metadata (RFC 7591 §2).
+func rfc7591Metadata() []Rule {
+	return []Rule{
+		{
+			ID: "RFC7591/2/redirect-uris", Level: Must,
+			Text:  "A server with a redirection-based flow supports redirect_uris.",
+			Needs: []Need{need.Registration},
+			Check: func(t *T) {
+				m := plainClient(t)
+				t.WithClient(m, func(a *wire.Answer) bool {
+					wantSame(t, a, m, "redirect_uris")
+					return false
+				})
+			},
+		},
+		{
+			ID: "RFC7591/2/default-grant-type", Level: Should,
+			Text:  "A client that names no grant type has the authorization code grant.",
+			Needs: []Need{need.Registration},
+			Check: func(t *T) {
+				t.WithClient(plainClient(t), func(a *wire.Answer) bool {
+					list, given := a.JSON()["grant_types"].([]any)
+					if given && !slices.Contains(list, any("authorization_code")) {
+						t.Errorf("grant_types is %s, which lacks authorization_code", Quoted(list))
+					}
+					return false
+				})
+			},
+		},
+		{
+			ID: "RFC7591/2/one-source-of-keys", Level: Must,
+			Text:  "No request and no response has both jwks and jwks_uri.",
+			Needs: []Need{need.Registration},
+			Check: func(t *T) {
+				t.WithClient(plainClient(t), func(*wire.Answer) bool { return false })
+				m := plainClient(t)
+				m["jwks_uri"] = "https://client.example/keys"
+				m["jwks"] = map[string]any{"keys": []any{map[string]any{"kty": "EC", "crv": "P-256",
+					"x": "MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4", "y": "4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM"}}}
+				if a := t.Register(m); a.Status/100 == 2 && a.JSON()["jwks"] != nil && a.JSON()["jwks_uri"] != nil {
+					t.Errorf("the server registered jwks and jwks_uri together")
+				}
+			},
+		},
+		{
+			ID: "RFC7591/2/unknown-ignored", Level: Must,
+			Text:  "The server ignores metadata that it does not understand.",
+			Needs: []Need{need.Registration},
+			Check: func(t *T) {
+				t.WithClient(plainClient(t), func(*wire.Answer) bool { return false })
+				m := plainClient(t)
+				m["conformance_unknown"], m["conformance_object"] = "x", map[string]any{"a": []int{1}}
+				if a := t.Register(m); a.Status/100 != 2 {
+					t.Errorf("a registration with unknown metadata is refused: %s", a.Failure())
+				}
+			},
+		},
+		{
+			ID: "RFC7591/2/statement-precedence", Level: Must,
+			Text:         "Values of a trusted software statement take precedence.",
+			Inapplicable: noStatements,
+		},
+		{
+			ID: "RFC7591/2.1/consistent", Level: Should,
+			Text:  "A client cannot register grant types and response types that contradict each other.",
+			Needs: []Need{need.Registration},
+			Check: func(t *T) {
+				t.WithClient(plainClient(t), func(*wire.Answer) bool { return false })
+				m := plainClient(t)
+				m["grant_types"], m["response_types"] = []string{"authorization_code"}, []string{"token"}
+				a := t.Register(m)
+				types, _ := a.JSON()["response_types"].([]any)
+				grants, _ := a.JSON()["grant_types"].([]any)
+				if a.Status/100 == 2 && (slices.Contains(types, any("token")) != slices.Contains(grants, any("implicit")) || slices.Contains(types, any("code")) != slices.Contains(grants, any("authorization_code"))) {
+					t.Errorf("the server registered grant_types %s together with response_types %s", Quoted(grants), Quoted(types))
+				}
+			},
+		},
+		{
+			ID: "RFC7591/2.2/languages", Level: May,
+			Text:     "Names and pages can be given in several languages.",
+			TestedBy: registrationTest,
+		},
+		{
+			ID: "RFC7591/2.3/statement", Level: Must,
+			Text:         "A software statement is signed and has the claim iss.",
+			Inapplicable: noStatements,
+		},
+		{
+			ID: "RFC7591/3.1.1/statement-precedence", Level: Must,
+			Text:         "If the server supports software statements, their values take precedence.",
+			Inapplicable: noStatements,
+		},
+	}
+}
+
+const noStatements = "Mandate trusts no issuer of software statements, and refuses them with the error of the document."
+
+// rfc7591Endpoint returns the rules about the registration endpoint (RFC 7591 §3).
+func rfc7591Endpoint() []Rule {
+	return []Rule{
+		{
+			ID: "RFC7591/3/json", Level: Must,
+			Text:  "The endpoint accepts a POST with JSON.",
+			Needs: []Need{need.Registration},
+			Check: func(t *T) {
+				a := t.Register(plainClient(t))
+				if a.Status == http.StatusUnsupportedMediaType || a.Status == http.StatusMethodNotAllowed {
+					t.Errorf("a POST with JSON is answered with %s", a)
+				}
+				if a.Status/100 != 2 {
+					t.Blockedf("the server did not register a client: %s", a.Failure())
+				}
+			},
+		},
+		{
+			ID: "RFC7591/3/open", Level: Should,
+			Text:     "Clients can register without authorization.",
+			TestedBy: registrationTest,
+		},
+		{
+			ID: "RFC7591/3.2.1/created", Level: Must,
+			Text:  "The answer to a registration has the status 201 and is a JSON object with client_id.",
+			Needs: []Need{need.Registration},
+			Check: func(t *T) {
+				t.WithClient(plainClient(t), func(a *wire.Answer) bool {
+					t.WantStatus(a, http.StatusCreated)
+					if a.MediaType() != "application/json" || a.Text("client_id") == "" {
+						t.Errorf("the answer has the type %q and client_id %q", a.MediaType(), a.Text("client_id"))
+					}
+					return false
+				})
+			},
+		},
+		{
+			ID: "RFC7591/3.2.1/secret-expires-at", Level: Must,
+			Text:  "An answer with a client_secret has client_secret_expires_at.",
+			Needs: []Need{need.Registration},
+			Check: func(t *T) {
+				t.WithClient(plainClient(t), func(a *wire.Answer) bool {
+					wantSecretExpiry(t, a)
+					return false
+				})
+			},
+		},
+		{
+			ID: "RFC7591/3.2.1/all-metadata", Level: Must,
+			Text:  "The answer has all registered metadata, including what the server has added.",
+			Needs: []Need{need.Registration},
+			Check: func(t *T) {
+				m := plainClient(t)
+				t.WithClient(m, func(a *wire.Answer) bool {
+					wantSame(t, a, m, "client_name", "redirect_uris")
+					if a.Text("token_endpoint_auth_method") == "" {
+						t.Errorf("the answer does not say how the client authenticates (token_endpoint_auth_method)")
+					}
+					return false
+				})
+			},
+		},
+		{
+			ID: "RFC7591/3.2.1/statement-returned", Level: Must,
+			Text:         "The answer has the software statement of the request, unmodified.",
+			Inapplicable: noStatements,
+		},
+		{
+			ID: "RFC7591/3.2.2/error", Level: Must,
+			Text:  "A refused registration has the status 400 and a JSON object with error.",
+			Needs: []Need{need.Registration},
+			Check: func(t *T) {
+				t.WithClient(plainClient(t), func(*wire.Answer) bool { return false })
+				m := plainClient(t)
+				m["redirect_uris"] = []string{"no URI"}
+				a := t.Register(m)
+				if a.Status/100 == 2 {
+					t.Skipf("the rule needs a server that refuses the redirect URI %q: this one registered it", "no URI")
+				}
+				t.WantStatus(a, http.StatusBadRequest)
+				if code := a.Text("error"); code != "invalid_redirect_uri" && code != "invalid_client_metadata" {
+					t.Errorf("error is %q, want invalid_redirect_uri", code)
+				}
+			},
+		},
+	}
+}
+
+// rfc7591Security returns the rules of RFC 7591 §5.
+func rfc7591Security() []Rule {
+	return []Rule{
+		{
+			ID: "RFC7591/5/redirect-uris-required", Level: Must,
+			Text:  "A client of a redirection-based flow has to register redirect URIs.",
+			Needs: []Need{need.Registration},
+			Check: func(t *T) {
+				t.WithClient(plainClient(t), func(*wire.Answer) bool { return false })
+				m := plainClient(t)
+				delete(m, "redirect_uris")
+				if a := t.Register(m); a.Status/100 == 2 {
+					t.Errorf("a client of the authorization code grant was registered without redirect_uris")
+				}
+			},
+		},
+		{
+			ID: "RFC7591/5/redirect-uris-protected", Level: Must,
+			Text:  "A redirect URI has https, leads to the same computer, or has a scheme of the application.",
+			Needs: []Need{need.Registration},
+			Check: func(t *T) {
+				t.WithClient(plainClient(t), func(*wire.Answer) bool { return false })
+				m := plainClient(t)
+				const open = "http://client.example/callback"
+				m["redirect_uris"] = []string{open}
+				a := t.Register(m)
+				list, _ := a.JSON()["redirect_uris"].([]any)
+				if a.Status/100 == 2 && slices.Contains(list, any(open)) {
+					t.Errorf("the redirect URI %s was registered", open)
+				}
+			},
+		},
+		{
+			ID: "RFC7591/5/self-asserted", Level: Must,
+			Text:     "The server treats metadata as an assertion of the client alone, and limits the risk.",
+			TestedBy: "conformance/mandate/registration_clients_test.go:TestRegistrationOfCommonClients",
+		},
+		{
+			ID: "RFC7591/5/pages-of-the-same-host", Level: Should,
+			Text:     "The server compares the hosts of the pages and the logo with those of the redirect URIs.",
+			TestedBy: "conformance/mandate/registration_consent_test.go:TestRegistrationPagesAtConsent",
+		},
+		{
+			ID: "RFC7591/5/duplicates", Level: Should,
+			Text:         "A second registration of a client that has one instance is refused.",
+			Inapplicable: "Every client that registers itself may have several instances.",
+		},
+		{
+			ID: "RFC7591/5/tls", Level: Must,
+			Text:  "The registration endpoint uses TLS.",
+			Needs: []Need{need.Registration},
+			Check: func(t *T) { wantTLS(t, t.Endpoint(need.Registration)) },
+		},
+	}
+}
+
+// plainClient returns the metadata of a client of the code flow. Each one is different.
+func plainClient(t *T) map[string]any {
+	name := t.Random()
+	return map[string]any{"client_name": "conformance " + name, "redirect_uris": []string{"https://client.example/" + name}}
+}
+
+// wantSame asserts that an answer has some metadata as it was sent.
+func wantSame(t *T, a *wire.Answer, sent map[string]any, names ...string) {
+	for _, name := range names {
+		if got := a.JSON()[name]; Quoted(got) != Quoted(sent[name]) {
+			t.Errorf("%s is %s, and the client registered %s", name, Quoted(got), Quoted(sent[name]))
+		}
+	}
+}
