@@ -69,7 +69,7 @@ func rowProblems(r check.Rule) []string {
 		problems = append(problems, "there is no test "+r.TestedBy)
 	}
 	for _, n := range r.Needs {
-		if !n.IsClient() && !n.IsEndpoint() && !slices.Contains([]need.Need{need.User, need.API, need.OpenID, need.Resources}, n) {
+		if !n.IsClient() && !n.IsEndpoint() && !slices.Contains([]need.Need{need.User, need.API, need.OpenID, need.Resources, need.Documents}, n) {
 			problems = append(problems, "there is no need "+string(n))
 		}
 	}
@@ -158,7 +158,7 @@ func TestSelect(t *testing.T) {
 }
 
 var (
-	citation = regexp.MustCompile(`((?:RFC [0-9]+|OIDC [A-Z][A-Za-z-]*(?: [A-Z][A-Za-z]*)?)) §([0-9A-Z][0-9.]*[0-9]|[0-9A-Z])((?:,? (?:and )?§[0-9][0-9.]*[0-9])*)`)
+	citation = regexp.MustCompile(`((?:RFC [0-9]+|CIMD-[0-9]+|OIDC [A-Z][A-Za-z-]*(?: [A-Z][A-Za-z]*)?)) §([0-9A-Z][0-9.]*[0-9]|[0-9A-Z])((?:,? (?:and )?§[0-9][0-9.]*[0-9])*)`)
 	further  = regexp.MustCompile(`§([0-9][0-9.]*[0-9])`)
 )
 

@@ -25,6 +25,8 @@ func TestRFC9207(t *testing.T) { testDocument(t, "RFC9207") }
 func TestRFC8252(t *testing.T) { testDocument(t, "RFC8252") }
 func TestRFC9700(t *testing.T) { testDocument(t, "RFC9700") }
 
+func TestCIMD(t *testing.T) { testDocument(t, "CIMD") }
+
 func TestMCP(t *testing.T) { testDocument(t, "MCP") }
 
 func TestOAuth21(t *testing.T) { testDocument(t, "OAuth21") }

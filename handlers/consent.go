@@ -51,7 +51,7 @@ func (s *server) access(a provider.Application, scopes []provider.Scope, audienc
 
 // describeStranger adds what a person must know about an application that came by itself. It
 // chose its name, so the page never shows the name alone
-// (draft-ietf-oauth-client-id-metadata-document-02 §8.5).
+// (CIMD-02 §8.5).
 func (s *server) describeStranger(shown *templates.Access, a provider.Application) {
 	shown.Unchecked = provider.CameByItself(a) && provider.StandingOf(a) == provider.StandingOpen
 	shown.LocalOnly = shown.Unchecked && !slices.ContainsFunc(lines(a.RedirectURIs), func(uri string) bool {

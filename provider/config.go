@@ -136,7 +136,7 @@ func (c Config) clients(sampleSecret string) clients.Config {
 
 // open returns the settings for applications that come by themselves.
 //
-// draft-ietf-oauth-client-id-metadata-document-02 §8.6: a document is not fetched from a
+// CIMD-02 §8.6: a document is not fetched from a
 // special-use address. The networks of the operator are an exception if the operator also
 // says which hosts may come: otherwise anybody could name a host there. A loopback address is
 // one only while this server is on it too, which no server in production is.

@@ -351,7 +351,7 @@ func TestUnknownClientIDs(t *testing.T) {
 	}
 }
 
-// draft-ietf-oauth-client-id-metadata-document-02 §8.6: the networks of the operator count
+// CIMD-02 §8.6: the networks of the operator count
 // only together with a list of hosts, and loopback addresses only while the server is on one.
 func TestDocumentsFromSpecialUseAddresses(t *testing.T) {
 	for rule, test := range map[string]struct {

@@ -42,6 +42,7 @@ type Server struct {
 	memory    memory
 	accepting sync.Map // the clients, each with an endpoint that accepted its credentials
 	receiver
+	documents     documentHost
 	registrations registrations
 }
 
@@ -171,6 +172,8 @@ func (s *Server) lacks(n need.Need) string {
 		return "the target names no api, a resource that accepts the server's access tokens"
 	case n == need.Resources && len(s.Target.Resources) < 2:
 		return "the target names no resources: two URIs that a request can name in the parameter resource (RFC 8707)"
+	case n == need.Documents && s.Target.Documents.Listen == "":
+		return "the target has no documents, where the run can serve metadata documents of clients to the server"
 	case n == need.OpenID && !s.openID():
 		return "the server is no OpenID Provider: its metadata does not list the scope openid"
 	case n == need.Backchannel && s.Target.Backchannel == "":

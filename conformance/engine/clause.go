@@ -31,6 +31,7 @@ func documentURL(document string) string {
 		"OIDCBackChannel":  openID + "openid-connect-backchannel-1_0.html",
 		"OIDCFormPost":     openID + "oauth-v2-form-post-response-mode-1_0.html",
 		"OAuth21":          "https://datatracker.ietf.org/doc/html/draft-ietf-oauth-v2-1-16",
+		"CIMD":             "https://www.ietf.org/archive/id/draft-ietf-oauth-client-id-metadata-document-02.html",
 		"MCP":              "https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization",
 	}[document]
 }
@@ -42,7 +43,7 @@ func ClauseURL(r check.Rule) string {
 	if document == "" || clause == "" {
 		return document
 	}
-	if strings.HasPrefix(r.Document(), "RFC") || r.Document() == "OAuth21" {
+	if strings.HasPrefix(r.Document(), "RFC") || r.Document() == "OAuth21" || r.Document() == "CIMD" {
 		part := "#section-"
 		if clause[0] >= 'A' {
 			part = "#appendix-"

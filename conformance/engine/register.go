@@ -199,7 +199,7 @@ func (r *Runner) Close(ctx context.Context) error {
 	if len(forgotten) > 0 {
 		all = errors.Join(all, fmt.Errorf("%w: %s. It may have lost them during the run, and then results that need them say nothing", errForgotten, strings.Join(forgotten, ", ")))
 	}
-	return errors.Join(all, r.StopListener())
+	return errors.Join(all, r.StopListener(), r.StopDocuments())
 }
 
 // errForgotten says that a client is unknown to the server, although nobody has deleted it.

@@ -60,7 +60,7 @@ func faults() []fault {
 		redirectFaults(), pageFaults(), pkceFaults(), bearerFaults(), revocationFaults(), introspectionFaults(),
 		metadataFaults(), describedFaults(), keyFaults(), nativeFaults(), practiceFaults(), resourceFaults(),
 		signInFaults(), promptFaults(), answerFaults(), claimsFaults(), identityFaults(), refreshedFaults(), hmacFaults(),
-		userInfoFaults(), claimFaults(), formPostFaults(), logoutFaults(), noticeFaults(), signedFaults(), registrationFaults(), deviceFaults(), controlFaults(),
+		userInfoFaults(), claimFaults(), formPostFaults(), logoutFaults(), noticeFaults(), signedFaults(), registrationFaults(), deviceFaults(), documentFaults(), controlFaults(),
 		apiFaults(), browserFaults())
 }
 
@@ -216,6 +216,7 @@ func (f *front) run(t *testing.T, row fault, which func(check.Rule) bool) map[st
 	t.Helper()
 	target := *f.Runner.Target
 	target.Backchannel = servertest.FreeAddress() // a new one: a child process that is just starting could still hold the last one
+	target.Documents.Listen = servertest.FreeAddress()
 	if f.runs%personFor == 0 {
 		f.person(t, fmt.Sprintf("alice%d", f.runs))
 	}

@@ -14,6 +14,8 @@ const (
 
 	Resources Need = "resources" // two resources that a request can name
 
+	Documents Need = "documents" // the server can fetch metadata documents of clients from this machine
+
 	// The clients. Roles describes them.
 	Code       Need = "code"
 	Second     Need = "second"

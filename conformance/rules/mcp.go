@@ -118,13 +118,28 @@ func mcp() []Rule {
 		},
 		{
 			ID: "MCP/M7/client-id-metadata", Level: Should,
-			Text:   "A client can use the URL of its metadata document as its client_id.",
-			Waived: "In Mandate people register applications; client ID metadata documents are still a draft and not supported yet.",
+			Text: "A client can use the URL of its metadata document as its client_id.",
 			Check: func(t *T) {
 				if m := publishedMetadata(t); !m.Is("client_id_metadata_document_supported") {
 					t.Failf("client_id_metadata_document_supported of the metadata is %s, want true", Quoted(m["client_id_metadata_document_supported"]))
 				}
 			},
+		},
+		{
+			ID: "MCP/M7/redirect-host-shown", Level: Must,
+			Text:  "The consent page shows the host of the redirect URI.",
+			Needs: documentNeeds(),
+			Check: func(t *T) {
+				text := consentPageOf(t, t.Documents().Publish(t, "redirect-host", nil))
+				if !strings.Contains(text, "client.example") {
+					t.Failf("the consent page does not show client.example, the host of the redirect URI")
+				}
+			},
+		},
+		{
+			ID: "MCP/M7/localhost-warning", Level: Should,
+			Text:     "The consent page warns if all redirect URIs of a client are on the person's own computer.",
+			TestedBy: "conformance/mandate/document_test.go:TestDocument",
 		},
 		sameCheckAs(rfc7591(), "RFC7591/3.2.1/created", Rule{
 			// This version deprecates it.

@@ -23,6 +23,7 @@ func Documents() []check.Document {
 		{ID: "RFC7662", Cited: "RFC 7662", Title: "Token Introspection", Rules: rfc7662()},
 		{ID: "RFC8252", Cited: "RFC 8252", Title: "OAuth 2.0 for Native Apps", Rules: rfc8252()},
 		{ID: "RFC9700", Cited: "RFC 9700", Title: "Best Current Practice for OAuth 2.0 Security", Rules: rfc9700()},
+		{ID: "CIMD", Cited: "CIMD-02", Title: "Client ID Metadata Documents (draft-ietf-oauth-client-id-metadata-document-02)", Rules: cimd()},
 		{ID: "MCP", Cited: "MCP", Title: "Model Context Protocol, Authorization (2026-07-28)", Rules: mcp()},
 		{ID: "OAuth21", Cited: "OAuth 2.1", Title: "The OAuth 2.1 Authorization Framework (draft -16): what it adds", Rules: oauth21()},
 		{ID: "OIDCCore", Cited: "OIDC Core", Title: "OpenID Connect Core 1.0", Rules: oidcCore()},
@@ -61,7 +62,7 @@ func Profiles() map[string][]string {
 		"oauth21":    oauth21,
 		"rfc9700":    {"RFC9700"},
 		"browser":    append(slices.Clone(oauth21), "RFC10017"),
-		"mcp":        append(slices.Clone(oauth21), "MCP", "RFC9728", "RFC10017"),
+		"mcp":        append(slices.Clone(oauth21), "CIMD", "MCP", "RFC9728", "RFC10017"),
 		"oidc-basic": {"OIDCCore", "OIDCDiscovery"},
 		"logout":     {"OIDCRPLogout", "OIDCBackChannel"},
 	}

@@ -134,7 +134,8 @@ OAUTH2_PROVIDER:
     offline_access: Stay signed in}
   DEFAULT_SCOPES: [read, write]
   DEVICE_MAX_PENDING: 0
-  OPEN_CLIENTS: [registration]
+  OPEN_CLIENTS: [documents, registration]
+  OPEN_HOSTS: [127.0.0.1, "*.example"]
 `
 
 // flags returns the flags of `application add` for the client of a role.
@@ -233,11 +234,14 @@ func (s *Server) Start(database string) error {
 		return err
 	}
 	_, err = s.CLI("", "migrate")
+	if err == nil {
+		err = writeCertificate(s.certificate(), filepath.Join(s.dir, "key.pem"))
+	}
 	if err != nil {
 		return err
 	}
 	s.cmd = exec.Command(path, "serve")
-	s.cmd.Dir, s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr = s.dir, Environment(), &s.log, &s.log
+	s.cmd.Dir, s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr = s.dir, append(Environment(), "SSL_CERT_FILE="+s.certificate()), &s.log, &s.log
 	err = s.launch()
 	if err != nil {
 		return err
@@ -249,6 +253,9 @@ func (s *Server) Start(database string) error {
 	s.Runner, err = engine.NewRunner(context.Background(), target, rules.Documents(), wire.Options{})
 	return err
 }
+
+// certificate returns the path of the certificate that the server trusts. It is for the metadata documents of clients.
+func (s *Server) certificate() string { return filepath.Join(s.dir, "certificate.pem") }
 
 func (s *Server) known() string { return cmp.Or(s.Front, s.URL) }
 
@@ -276,7 +283,8 @@ func (s *Server) launch() error {
 // target adds a person and the clients.
 func (s *Server) target() (*target.Target, error) {
 	t := &target.Target{Issuer: s.known() + "/o", User: target.User{Username: "alice", Password: "pw " + rand.Text()}, Clients: map[need.Need]*target.Client{},
-		API: target.API{URL: s.known() + "/resource", Restricted: s.known() + "/groups/", Scope: "groups", Resource: s.known()}, Backchannel: FreeAddress()}
+		API: target.API{URL: s.known() + "/resource", Restricted: s.known() + "/groups/", Scope: "groups", Resource: s.known()}, Backchannel: FreeAddress(),
+		Documents: target.Documents{Listen: FreeAddress(), Certificate: s.certificate(), Key: filepath.Join(s.dir, "key.pem")}}
 	_, err := s.CLI("", "group", "add", "readers")
 	if err != nil {
 		return nil, err

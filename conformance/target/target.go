@@ -47,8 +47,49 @@ type Target struct {
 	// Backchannel is the host:port on which the run listens for logout tokens. It is left out if the server cannot
 	// send requests to this machine (OIDC Back-Channel §2.5).
 	Backchannel string `yaml:"backchannel,omitempty"`
+	// Documents says where the run serves metadata documents of clients. It is left out if the server cannot fetch them
+	// from this machine.
+	Documents Documents `yaml:"documents,omitempty"`
 	// Forms name the fields and buttons of pages on which the browser does not find them.
 	Forms browser.Hints `yaml:"forms,omitempty"`
+}
+
+// Documents says where the run serves metadata documents of clients, which have https URLs.
+type Documents struct {
+	Listen string `yaml:"listen"`        // host:port on this machine
+	URL    string `yaml:"url,omitempty"` // how the server reaches it; if it is empty, https://LISTEN
+	// Certificate and Key are the PEM files for TLS. The server must trust the certificate. Without them a proxy at URL
+	// does TLS.
+	Certificate string `yaml:"certificate,omitempty"`
+	Key         string `yaml:"key,omitempty"`
+}
+
+// Address returns the URL of the host, without a path.
+func (d Documents) Address() string {
+	if d.URL != "" {
+		return strings.TrimSuffix(d.URL, "/")
+	}
+	return "https://" + d.Listen
+}
+
+func (d Documents) check() error {
+	if d == (Documents{}) {
+		return nil
+	}
+	err := CheckListen(d.Listen)
+	switch {
+	case err != nil:
+		return fmt.Errorf("documents: listen: %w", err)
+	case (d.Certificate == "") != (d.Key == ""):
+		return errors.New("documents: needs both certificate and key, or none of them")
+	case d.Certificate == "" && d.URL == "":
+		return errors.New("documents: needs certificate and key, or the url of a proxy that does TLS")
+	}
+	at, err := url.Parse(d.Address())
+	if err != nil || at.Scheme != "https" || at.Host == "" || at.User != nil || at.Path != "" || at.RawQuery != "" || at.Fragment != "" {
+		return fmt.Errorf("documents: url: %q is not https://host or https://host:port", d.URL)
+	}
+	return nil
 }
 
 // User can sign in at the server.
@@ -190,6 +231,10 @@ func (t *Target) Check() error {
 	err = Optional(CheckListen)(t.Backchannel)
 	if err != nil {
 		return fmt.Errorf("backchannel: %w", err)
+	}
+	err = t.Documents.check()
+	if err != nil {
+		return err
 	}
 	for _, role := range slices.Sorted(maps.Keys(t.Clients)) {
 		c := t.Clients[role]

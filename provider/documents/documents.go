@@ -45,8 +45,8 @@ const (
 
 func newThrottle() *throttle.Throttle {
 	return throttle.New(10_000,
-		throttle.Limit{Tries: 60, Refill: 2 * time.Second},
 		throttle.Limit{Tries: 100, Refill: time.Second},
+		throttle.Limit{Tries: 300, Refill: time.Second / 3},
 		throttle.Limit{Tries: 10, Refill: time.Second})
 }
 

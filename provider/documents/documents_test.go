@@ -200,8 +200,8 @@ func TestInventedURLs(t *testing.T) {
 	if e, _ := errors.AsType[*oauth.Error](err); e.Status != http.StatusBadRequest {
 		t.Error("another network:", err)
 	}
-	if n := s.requests.Load(); n > 62 {
-		t.Errorf("%d requests, want at most 62", n)
+	if n := s.requests.Load(); n > 102 {
+		t.Errorf("%d requests, want at most 102", n)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

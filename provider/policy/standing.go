@@ -60,7 +60,7 @@ func DocumentOf(a storage.Application) string {
 
 // FollowsDocument reports whether the metadata document at its client id describes an
 // application. As soon as somebody is responsible for the application, the registration
-// does (draft-ietf-oauth-client-id-metadata-document-02 §7.2).
+// does (CIMD-02 §7.2).
 func FollowsDocument(a storage.Application) bool {
 	return a.Origin == storage.FromDocument && a.Responsible == storage.ByNobody
 }
