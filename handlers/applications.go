@@ -228,6 +228,9 @@ func lifetime(own int64, standard time.Duration, most int64) string {
 	if own > 0 {
 		return span(time.Duration(min(own, most)) * time.Second)
 	}
+	if limit := time.Duration(most) * time.Second; limit < standard {
+		return span(limit) + ", the longest that its standing allows"
+	}
 	return span(standard) + ", the default of this server"
 }
 

@@ -14,7 +14,9 @@ import (
 
 func TestBinding(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
-		v := newFixture(t, options{database: db})
+		h := newDocumentHost(t)
+		v := newFixture(t, h.options(options{database: db}))
+		v.agent = h.client("/agent", "http://127.0.0.1:50123/back", nil)
 		t.Run("client", v.boundToClient)
 		t.Run("request", v.boundToRequest)
 		t.Run("use", v.boundToUse)
@@ -74,7 +76,7 @@ func both(as auth, name, value string) auth {
 
 func (v *fixture) boundToClient(t *testing.T) {
 	alice := v.signedIn(t, v.alice)
-	for _, owner := range []application{v.web, v.phone} {
+	for _, owner := range []application{v.web, v.phone, v.agent} {
 		for _, s := range v.strangers(owner) {
 			t.Run(owner.kind()+"/code/"+s.name, func(t *testing.T) {
 				form := alice.issue(t, owner, v.alice)
@@ -128,7 +130,10 @@ func (v *fixture) boundToClient(t *testing.T) {
 }
 
 func (a application) kind() string {
-	if a.ClientSecret == "" {
+	switch {
+	case strings.HasPrefix(a.ClientID, "https://"):
+		return "document"
+	case a.ClientSecret == "":
 		return "public"
 	}
 	return "confidential"
@@ -139,7 +144,7 @@ func (a application) kind() string {
 func (v *fixture) boundToRequest(t *testing.T) {
 	alice := v.signedIn(t, v.alice)
 	other, otherChallenge := newPKCE()
-	for _, owner := range []application{v.web, v.phone} {
+	for _, owner := range []application{v.web, v.phone, v.agent} {
 		uri := owner.RedirectURI
 		for _, c := range []struct{ name, parameter, value, code string }{
 			// RFC 6749 §4.1.3: the same redirect URI as in the authorization request, if it is sent.

@@ -25,6 +25,7 @@ type fixture struct {
 	asker  application // may introspect
 	casual application // confidential, shows the consent page
 	tv     application // public, for devices
+	agent  application // has a metadata document; only for some tests
 
 	codes map[string]url.Values // the other parameters that exchange an issued code
 }

@@ -16,13 +16,16 @@ const crowd = 64
 
 func TestRace(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
-		one := newFixture(t, options{database: db})
+		h := newDocumentHost(t)
+		one := newFixture(t, h.options(options{database: db}))
+		one.agent = h.client("/agent", "http://127.0.0.1:50123/back", nil)
 		nodes := []*server{one.server, one.node(t)}
 		for n := 1; n <= len(nodes); n++ {
 			name := fmt.Sprintf("%d_nodes", n)
 			t.Run(name+"/code_is_spent_once", func(t *testing.T) { one.raceCode(t, nodes[:n], one.web) })
 			t.Run(name+"/code_of_a_public_client_is_spent_once", func(t *testing.T) { one.raceCode(t, nodes[:n], one.phone) })
 			t.Run(name+"/device_code_is_spent_once", func(t *testing.T) { one.raceDevice(t, nodes[:n]) })
+			t.Run(name+"/code_of_a_client_with_a_document_is_spent_once", func(t *testing.T) { one.raceCode(t, nodes[:n], one.agent) })
 			t.Run(name+"/right_and_wrong_verifiers", func(t *testing.T) { one.raceVerifier(t, nodes[:n]) })
 			t.Run(name+"/refresh_token_is_spent_once", func(t *testing.T) { one.raceRefresh(t, nodes[:n]) })
 			t.Run(name+"/refresh_against_revocation", func(t *testing.T) { one.raceRevocation(t, nodes[:n]) })
