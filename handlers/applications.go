@@ -26,7 +26,7 @@ func (s *server) applications(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	found, total, err := s.provider.Clients.Applications(r.Context(), provider.By(who.User), l.search, pageSize, l.offset())
+	found, total, err := s.provider.Clients.Applications(r.Context(), provider.By(who.User), provider.Selection{Search: l.search}, pageSize, l.offset())
 	if err != nil {
 		return err
 	}

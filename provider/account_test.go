@@ -14,6 +14,7 @@ import (
 	"mandate/provider/oauth"
 	"mandate/provider/people"
 	"mandate/provider/policy"
+	"mandate/storage"
 )
 
 func TestAuthorizedApplications(t *testing.T) {
@@ -37,8 +38,10 @@ func TestAuthorizedApplications(t *testing.T) {
 			return apps
 		}
 		want := []people.Authorized{
-			{ApplicationID: app.Application.ID, Name: "one", Scopes: []string{"read", "write"}, Since: since},
-			{ApplicationID: other.Application.ID, Name: "Two", Scopes: []string{"groups"}, Since: since + 60},
+			{ApplicationID: app.Application.ID, Name: "one", Scopes: []string{"read", "write"}, Since: since,
+				Origin: storage.FromCommand, Standing: policy.StandingAdministrator, LastUsedAt: since},
+			{ApplicationID: other.Application.ID, Name: "Two", Scopes: []string{"groups"}, Since: since + 60,
+				Origin: storage.FromCommand, Standing: policy.StandingAdministrator, LastUsedAt: since + 60},
 		}
 		if d := cmp.Diff(want, list(alice)); d != "" {
 			t.Error(d)

@@ -33,7 +33,7 @@ func TestActorsWithoutRights(t *testing.T) {
 			_, err = f.Clients.TakeOver(t.Context(), actor, id)
 			wantNotFound(t, "TakeOver", err)
 			wantNotFound(t, "Delete", f.Clients.Delete(t.Context(), actor, id))
-			list, total, err := f.Clients.Applications(t.Context(), actor, "", 10, 0)
+			list, total, err := f.Clients.Applications(t.Context(), actor, Selection{}, 10, 0)
 			if err != nil || len(list) > 0 || total > 0 {
 				t.Errorf("sees %d of %d applications, %v", len(list), total, err)
 			}

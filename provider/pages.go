@@ -49,7 +49,7 @@ func (p *Provider) Lifetimes() Lifetimes {
 
 // OwnApplications returns how many applications a person has registered.
 func (p *Provider) OwnApplications(ctx context.Context, u User) (int, error) {
-	_, n, err := p.store.Applications(ctx, u.ID, "", 1, 0)
+	_, n, err := p.store.Applications(ctx, Selection{OwnerID: u.ID}, 1, 0)
 	return n, oauth.Stored(err)
 }
 

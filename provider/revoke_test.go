@@ -95,3 +95,54 @@ func TestRevocation(t *testing.T) {
 	})
 	f.wantActive(true, bystander.AccessToken, bystander.RefreshToken)
 }
+
+// Everything that an application holds is revoked at once: tokens of both formats, codes and
+// consents. Then it gets new tokens, and people are asked again.
+func TestRevokeAll(t *testing.T) {
+	f := begin(t, shortJWT)
+	alice, bob := f.login("alice"), f.person("bob")
+	other := f.app(grants(policy.GrantCode, policy.GrantClient))
+	for name, format := range map[string]func(*clients.Registration){policy.FormatOpaque: func(*clients.Registration) {}, policy.FormatJWT: signed} {
+		app := f.app(format, grants(policy.GrantCode, policy.GrantClient))
+		held := func() []string {
+			mine := f.tokens(app, alice)
+			return []string{f.must(f.token(app, "grant_type", policy.GrantClient)).AccessToken, mine.AccessToken, mine.RefreshToken}
+		}
+		old, theirs := held(), f.tokens(other, alice)
+		code := f.code(app, alice)
+		request := f.authorize(app)
+		if _, err := f.Authorizations.Approve(t.Context(), request, alice); err != nil {
+			t.Fatal(err)
+		}
+		f.wantActive(true, old...)
+		if err := f.Clients.RevokeAll(t.Context(), By(bob), app.Application.ID); !errors.Is(err, ErrNotFound) {
+			t.Errorf("another person: %v", err)
+		}
+		f.wantActive(true, old...)
+		if err := f.Clients.RevokeAll(t.Context(), Operator(), app.Application.ID); err != nil {
+			t.Fatal(err)
+		}
+		f.wantActive(false, old...)
+		f.wantActive(true, theirs.AccessToken)
+		_, err := f.exchange(app, code)
+		wantError(t, err, "400 invalid_grant")
+		_, err = f.refresh(app, old[2])
+		wantError(t, err, "400 invalid_grant")
+		needed, err := f.Authorizations.RequiredInteraction(t.Context(), f.authorize(app), alice)
+		if err != nil || needed == nil || len(needed.Approved) > 0 {
+			t.Errorf("%s: %v: the person is not asked again: %+v", name, err, needed)
+		}
+		again := held()
+		f.wantActive(true, again...)
+		// A signed token that is revoked alone stays revoked.
+		if err := f.Tokens.RevokeByOperator(t.Context(), again[0]); err != nil {
+			t.Fatal(err)
+		}
+		f.wantActive(false, again[0])
+		f.wantActive(true, again[1:]...)
+		if err := f.Clients.RevokeAll(t.Context(), Operator(), app.Application.ID); err != nil {
+			t.Fatal(err)
+		}
+		f.wantActive(false, again...)
+	}
+}

@@ -1,15 +1,19 @@
 package provider
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"mandate/provider/clients"
 	"mandate/provider/logout"
 	"mandate/provider/oauth"
 	"mandate/provider/people"
 	"mandate/provider/policy"
+	"mandate/storage"
 )
 
 // A suspended application gets no tokens, no introspection and no login, and its old tokens are
@@ -175,5 +179,37 @@ func TestRetiredKeysStayAsLongAsSignedTokensLive(t *testing.T) {
 	}
 	if retired != 1 {
 		t.Errorf("%d keys are retired", retired)
+	}
+}
+
+// The list of applications selects by the same standing as every decision.
+func TestApplicationsAreSelectedByTheirStanding(t *testing.T) {
+	f := begin(t)
+	f.person("plain")
+	f.person("disabled")
+	f.person("root")
+	f.person("formerroot")
+	f.sql("UPDATE users SET administrator = TRUE WHERE username LIKE '%root'", "UPDATE users SET active = FALSE WHERE username IN ('disabled', 'formerroot')")
+	for _, responsible := range []string{storage.ByOperator, storage.ByOwner, storage.ByNobody} {
+		for _, owner := range []string{"plain", "disabled", "root", "formerroot", ""} {
+			app := f.app().Application
+			f.sql("UPDATE applications SET responsible = '" + responsible + "', owner_id = (SELECT id FROM users WHERE username = '" + owner + "') WHERE id = '" + app.ID + "'")
+		}
+	}
+	all, total, err := f.Clients.Applications(t.Context(), Operator(), Selection{}, 100, 0)
+	if err != nil || total != 15 {
+		t.Fatal(err, total)
+	}
+	for standing, matches := range map[string]func(Application) bool{
+		"administrator": func(a Application) bool { return StandingOf(a) == policy.StandingAdministrator },
+		"person":        func(a Application) bool { return StandingOf(a) == policy.StandingPerson },
+		"open":          func(a Application) bool { return StandingOf(a) == policy.StandingOpen },
+		"suspended":     Suspended,
+	} {
+		found, _, err := f.Clients.Applications(t.Context(), Operator(), Selection{Standing: standing}, 100, 0)
+		want := slices.DeleteFunc(slices.Clone(all), func(a Application) bool { return !matches(a) })
+		if diff := cmp.Diff(want, found); err != nil || diff != "" || len(want) == 0 {
+			t.Errorf("%s: %v %s", standing, err, diff)
+		}
 	}
 }

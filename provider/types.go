@@ -23,6 +23,10 @@ type (
 	User = storage.User
 	// Application is a registered client.
 	Application = storage.Application
+	// Selection says which applications a list contains.
+	Selection = storage.Selection
+	// Holding is what an application holds.
+	Holding = storage.Holding
 	// Group is a named set of people.
 	Group = storage.Group
 	// SignedIn is a valid session together with its person.

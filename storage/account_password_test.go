@@ -52,7 +52,7 @@ func TestApprovalInARaceWithANewPasswordLeavesNothing(t *testing.T) {
 			case i == 12:
 				return s.ChangePassword(t.Context(), alice.ID, alice.Password, "new", later, here.ID, false)
 			case i%4 < 2:
-				return s.KeepConsent(t.Context(), Consent{alice.ID, a.ID, "read", "", at}, there.ID)
+				return s.KeepConsent(t.Context(), Consent{alice.ID, a.ID, "read", "", at, 0}, there.ID)
 			default:
 				return s.AddGrant(t.Context(), inSession(newGrant(alice.ID, a.ID), there), "")
 			}

@@ -44,7 +44,7 @@ func twoPeople(t *testing.T, w world, one, other string) (User, User, Applicatio
 	must(t, w.AddApplication(t.Context(), a, 0))
 	for _, u := range []User{alice, bob} {
 		w.session(t, u.ID) // the token family has its own session
-		w.keepConsent(t, Consent{u.ID, a.ID, "read", "", at})
+		w.keepConsent(t, Consent{u.ID, a.ID, "read", "", at, 0})
 		w.family(t, u.ID, a.ID)
 		g := newGrant(u.ID, a.ID)
 		g.GrantType, g.CodeDigest = "password", nil

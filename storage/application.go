@@ -45,7 +45,8 @@ type Application struct {
 	LastUsedAt           int64   `db:"last_used_at"`        // 0: never; see NoteUses
 	CreatedAt            int64   `db:"created_at"`
 	UpdatedAt            int64   `db:"updated_at"`
-	Version              int64   `db:"version"` // read, never written
+	Generation           int64   `db:"generation"` // counts how often everything that it held was revoked; read, never written
+	Version              int64   `db:"version"`    // read, never written
 }
 
 // AnyVersion makes UpdateApplication ignore the version. An administrator's update then
@@ -71,7 +72,7 @@ const (
 const selectApplication = `SELECT a.id, a.client_id, a.name, a.owner_id, u.username AS owner, u.administrator AS owner_is_admin, u.active AS owner_is_active, a.responsible, a.client_type, a.grant_types, a.redirect_uris, a.scopes,
 	a.hash_client_secret, a.secret, a.old_secret, a.old_secret_expires_at, a.may_introspect, a.skip_consent, a.pkce_exempt,
 	a.access_token_lifetime, a.refresh_token_lifetime, a.algorithm, a.userinfo_algorithm, a.sector, a.post_logout_redirect_uris, a.backchannel_logout_uri,
-	a.access_token_format, a.resources, a.origin, a.metadata, a.auth_method, a.management, a.registration_digest, a.registration_limits, a.last_used_at, a.created_at, a.updated_at, a.version
+	a.access_token_format, a.resources, a.origin, a.metadata, a.auth_method, a.management, a.registration_digest, a.registration_limits, a.last_used_at, a.created_at, a.updated_at, a.generation, a.version
 	FROM applications a LEFT JOIN users u ON u.id = a.owner_id `
 
 // ErrFull means that the quota of the owner, or of applications without a responsible
@@ -149,18 +150,42 @@ func (s *Store) ApplicationByClientID(ctx context.Context, clientID string) (App
 	return a, err
 }
 
-// Applications lists applications by name, and returns the number of all that match. An
-// empty ownerID selects the applications of all owners.
-func (s *Store) Applications(ctx context.Context, ownerID, search string, limit, offset int) ([]Application, int, error) {
-	const where = `WHERE ($1 = '' OR a.owner_id = $1) AND (LOWER(a.name) LIKE $2 ESCAPE '!' OR LOWER(a.client_id) LIKE $2 ESCAPE '!' OR u.username_key LIKE $2 ESCAPE '!' OR a.name LIKE $3 ESCAPE '!')`
-	folded, written := likePatterns(search)
+// Selection says which applications a list contains. The zero value selects all.
+type Selection struct {
+	OwnerID  string
+	Search   string
+	Standing string // a standing of provider/policy, or Suspended
+	// Origin is one of the origins above, or UnknownOrigin.
+	Origin string
+	// UnusedSince selects what was registered before this time and not used since then.
+	UnusedSince int64
+}
+
+// Suspended selects the applications whose responsible owner is missing or disabled, and
+// UnknownOrigin those that are older than the column.
+const (
+	Suspended     = "suspended"
+	UnknownOrigin = "unknown"
+)
+
+// selectedApplications is the condition of a Selection. It computes the standing as
+// policy.StandingOf does.
+const selectedApplications = `WHERE ($1 = '' OR a.owner_id = $1) AND (LOWER(a.name) LIKE $2 ESCAPE '!' OR LOWER(a.client_id) LIKE $2 ESCAPE '!' OR u.username_key LIKE $2 ESCAPE '!' OR a.name LIKE $3 ESCAPE '!')
+	AND ($4 = '' OR $4 = CASE WHEN a.responsible = 'nobody' THEN 'open' WHEN a.responsible = 'operator' OR u.administrator AND u.active THEN 'administrator' ELSE 'person' END
+		OR $4 = 'suspended' AND a.responsible = 'owner' AND NOT COALESCE(u.active, FALSE))
+	AND ($5 = '' OR a.origin = CASE $5 WHEN 'unknown' THEN '' ELSE $5 END) AND ($6 = 0 OR a.last_used_at < $6 AND a.created_at < $6)`
+
+// Applications lists applications by name, and returns the number of all that match.
+func (s *Store) Applications(ctx context.Context, of Selection, limit, offset int) ([]Application, int, error) {
+	folded, written := likePatterns(of.Search)
+	args := []any{of.OwnerID, folded, written, of.Standing, of.Origin, of.UnusedSince}
 	var total int
-	err := s.get(ctx, &total, `SELECT COUNT(*) FROM applications a LEFT JOIN users u ON u.id = a.owner_id `+where, ownerID, folded, written)
+	err := s.get(ctx, &total, `SELECT COUNT(*) FROM applications a LEFT JOIN users u ON u.id = a.owner_id `+selectedApplications, args...)
 	if err != nil {
 		return nil, 0, err
 	}
 	var found []Application
-	err = s.all(ctx, &found, selectApplication+where+` ORDER BY LOWER(a.name), a.id LIMIT $4 OFFSET $5`, ownerID, folded, written, limit, offset)
+	err = s.all(ctx, &found, selectApplication+selectedApplications+` ORDER BY LOWER(a.name), a.id LIMIT $7 OFFSET $8`, append(args, limit, offset)...)
 	return found, total, err
 }
 

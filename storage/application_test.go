@@ -182,7 +182,7 @@ func TestDeletedApplicationTakesItsOwnWithIt(t *testing.T) {
 		must(t, w.AddToken(t.Context(), Token{Digest: "own", ApplicationID: &a.ID, ExpiresAt: later}))
 		must(t, w.AddToken(t.Context(), Token{Digest: "other own", ApplicationID: &b.ID, ExpiresAt: later}))
 		for _, id := range []string{a.ID, b.ID} {
-			w.keepConsent(t, Consent{alice.ID, id, "read", "", at})
+			w.keepConsent(t, Consent{alice.ID, id, "read", "", at, 0})
 		}
 		must(t, w.DeleteApplication(t.Context(), a.ID))
 		want := map[string]bool{"access": false, "refresh": false, "its own": false, "other access": true, "other's own": true}
@@ -244,7 +244,7 @@ func TestApplicationSearchAndPages(t *testing.T) {
 			{"", "_", 10, 0, 1, []string{"snake_case"}},
 			{"", "!", 10, 0, 1, []string{"Wow!"}},
 		} {
-			found, total, err := w.Applications(t.Context(), c.owner, c.search, c.limit, c.offset)
+			found, total, err := w.Applications(t.Context(), Selection{OwnerID: c.owner, Search: c.search}, c.limit, c.offset)
 			must(t, err)
 			var got []string
 			for _, a := range found {

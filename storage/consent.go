@@ -9,12 +9,15 @@ type Consent struct {
 	Scope         string `db:"scope"`
 	Resource      string `db:"resource"` // the URIs of the resources, by line; "": only the server itself
 	CreatedAt     int64  `db:"created_at"`
+	Generation    int64  `db:"generation"` // that of the application for which it was given
 }
 
-// Consent reads the stored consent, or returns ErrNotFound.
+// Consent reads the stored consent. It returns ErrNotFound if there is none, or if it was
+// revoked with everything that the application held.
 func (s *Store) Consent(ctx context.Context, userID, applicationID string) (Consent, error) {
 	var c Consent
-	err := s.get(ctx, &c, `SELECT user_id, application_id, scope, resource, created_at FROM consents WHERE user_id = $1 AND application_id = $2`, userID, applicationID)
+	err := s.get(ctx, &c, `SELECT c.user_id, c.application_id, c.scope, c.resource, c.created_at, c.generation FROM consents c
+		JOIN applications a ON a.id = c.application_id AND a.generation = c.generation WHERE c.user_id = $1 AND c.application_id = $2`, userID, applicationID)
 	return c, err
 }
 
@@ -26,9 +29,9 @@ func (s *Store) KeepConsent(ctx context.Context, c Consent, session string) erro
 		if err != nil {
 			return err
 		}
-		_, err = t.exec(`INSERT INTO consents (user_id, application_id, scope, created_at, updated_at, resource) VALUES ($1, $2, $3, $4, $4, $5)
-			ON CONFLICT (user_id, application_id) DO UPDATE SET scope = excluded.scope, resource = excluded.resource, updated_at = excluded.updated_at`,
-			c.UserID, c.ApplicationID, c.Scope, c.CreatedAt, c.Resource)
+		_, err = t.exec(`INSERT INTO consents (user_id, application_id, scope, created_at, updated_at, resource, generation) VALUES ($1, $2, $3, $4, $4, $5, $6)
+			ON CONFLICT (user_id, application_id) DO UPDATE SET scope = excluded.scope, resource = excluded.resource, generation = excluded.generation, updated_at = excluded.updated_at`,
+			c.UserID, c.ApplicationID, c.Scope, c.CreatedAt, c.Resource, c.Generation)
 		return err
 	})
 }
@@ -51,21 +54,28 @@ type Authorized struct {
 	ApplicationID string  `db:"application_id"`
 	Name          string  `db:"name"`
 	ClientID      string  `db:"client_id"`
-	Origin        string  `db:"origin"`
 	Owner         *string `db:"owner"`
 	Scope         string  `db:"scope"`
 	Resource      string  `db:"resource"` // as in Consent
 	Since         int64   `db:"since"`
+
+	// Of the application, as in Application.
+	Origin             string `db:"origin"`
+	Responsible        string `db:"responsible"`
+	OwnerAdministrator *bool  `db:"owner_is_admin"`
+	OwnerActive        *bool  `db:"owner_is_active"`
+	LastUsedAt         int64  `db:"last_used_at"`
 }
 
 // AuthorizedBy lists, by name, the applications to which a person has given access.
 func (s *Store) AuthorizedBy(ctx context.Context, userID string, now int64) ([]Authorized, error) {
 	var rows []Authorized
-	err := s.all(ctx, &rows, `SELECT x.application_id, a.name, a.client_id, a.origin, u.username AS owner, x.scope, x.resource, x.since FROM (
-			SELECT application_id, scope, resource, created_at AS since FROM consents WHERE user_id = $1
+	err := s.all(ctx, &rows, `SELECT x.application_id, a.name, a.client_id, u.username AS owner, x.scope, x.resource, x.since,
+			a.origin, a.responsible, u.administrator AS owner_is_admin, u.active AS owner_is_active, a.last_used_at FROM (
+			SELECT application_id, scope, resource, generation, created_at AS since FROM consents WHERE user_id = $1
 			UNION ALL
-			SELECT application_id, scope, resource, created_at AS since FROM grants WHERE user_id = $1 AND expires_at > $2 AND (code_digest IS NULL OR code_used_at IS NOT NULL)
-		) x JOIN applications a ON a.id = x.application_id LEFT JOIN users u ON u.id = a.owner_id
+			SELECT application_id, scope, resource, generation, created_at AS since FROM grants WHERE user_id = $1 AND expires_at > $2 AND (code_digest IS NULL OR code_used_at IS NOT NULL)
+		) x JOIN applications a ON a.id = x.application_id AND a.generation = x.generation LEFT JOIN users u ON u.id = a.owner_id
 		ORDER BY LOWER(a.name), a.id, x.since`, userID, now)
 	return rows, err
 }

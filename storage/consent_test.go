@@ -11,11 +11,11 @@ func TestConsentIsRememberedAndReplaced(t *testing.T) {
 		alice, a := w.person(t, "alice"), w.application(t, "App")
 		_, err := w.Consent(t.Context(), alice.ID, a.ID)
 		is(t, "Consent before", err, ErrNotFound)
-		w.keepConsent(t, Consent{alice.ID, a.ID, "read", "", at})
-		w.keepConsent(t, Consent{alice.ID, a.ID, "read write", "", later})
+		w.keepConsent(t, Consent{alice.ID, a.ID, "read", "", at, 0})
+		w.keepConsent(t, Consent{alice.ID, a.ID, "read write", "", later, 0})
 		got, err := w.Consent(t.Context(), alice.ID, a.ID)
 		must(t, err)
-		if diff := cmp.Diff(Consent{alice.ID, a.ID, "read write", "", at}, got); diff != "" {
+		if diff := cmp.Diff(Consent{alice.ID, a.ID, "read write", "", at, 0}, got); diff != "" {
 			t.Error(diff)
 		}
 		_, err = w.Consent(t.Context(), a.ID, alice.ID)
@@ -27,11 +27,11 @@ func TestConsentOfOneWhoIsGoneIsNotKept(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, a := w.person(t, "alice"), w.application(t, "App")
 		n, others := w.session(t, alice.ID), w.session(t, w.person(t, "bob").ID)
-		is(t, "no such application", w.KeepConsent(t.Context(), Consent{alice.ID, "nothing", "read", "", at}, n.ID), ErrNotFound)
-		is(t, "no such person", w.KeepConsent(t.Context(), Consent{"nobody", a.ID, "read", "", at}, n.ID), ErrSpent)
-		is(t, "another person's session", w.KeepConsent(t.Context(), Consent{alice.ID, a.ID, "read", "", at}, others.ID), ErrSpent)
+		is(t, "no such application", w.KeepConsent(t.Context(), Consent{alice.ID, "nothing", "read", "", at, 0}, n.ID), ErrNotFound)
+		is(t, "no such person", w.KeepConsent(t.Context(), Consent{"nobody", a.ID, "read", "", at, 0}, n.ID), ErrSpent)
+		is(t, "another person's session", w.KeepConsent(t.Context(), Consent{alice.ID, a.ID, "read", "", at, 0}, others.ID), ErrSpent)
 		must(t, w.EndSession(t.Context(), alice.ID, n.ID, at, false))
-		is(t, "a session that has ended", w.KeepConsent(t.Context(), Consent{alice.ID, a.ID, "read", "", at}, n.ID), ErrSpent)
+		is(t, "a session that has ended", w.KeepConsent(t.Context(), Consent{alice.ID, a.ID, "read", "", at, 0}, n.ID), ErrSpent)
 		if n := counts(t, w.Store)["consents"]; n != 0 {
 			t.Errorf("%d consents were stored", n)
 		}
@@ -42,9 +42,10 @@ func TestAuthorizedByListsConsentsAndLiveFamilies(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, bob := w.person(t, "alice"), w.person(t, "bob")
 		kept, lives, waits, expired, foreign := newApplication("b kept"), w.application(t, "A lives"), w.application(t, "waits"), w.application(t, "expired"), w.application(t, "foreign")
-		kept.OwnerID = &bob.ID
+		kept.OwnerID, kept.Responsible, kept.Origin = &bob.ID, ByOwner, FromDocument
 		must(t, w.AddApplication(t.Context(), kept, 0))
-		w.keepConsent(t, Consent{alice.ID, kept.ID, "read", "https://a.example/", at - 5})
+		must(t, w.NoteUses(t.Context(), map[string]int64{kept.ID: later}))
+		w.keepConsent(t, Consent{alice.ID, kept.ID, "read", "https://a.example/", at - 5, 0})
 		w.family(t, alice.ID, lives.ID)
 		w.family(t, bob.ID, foreign.ID)
 		w.addGrant(t, newGrant(alice.ID, waits.ID)) // its code is not exchanged yet
@@ -58,9 +59,13 @@ func TestAuthorizedByListsConsentsAndLiveFamilies(t *testing.T) {
 		got, err := w.AuthorizedBy(t.Context(), alice.ID, at)
 		must(t, err)
 		want := []Authorized{
-			{lives.ID, "A lives", lives.ClientID, "", nil, "read write", "", at},
-			{kept.ID, "b kept", kept.ClientID, "", &bob.Username, "read", "https://a.example/", at - 5},
-			{kept.ID, "b kept", kept.ClientID, "", &bob.Username, "write", "https://b.example/\nhttps://c.example/", at + 1},
+			{ApplicationID: lives.ID, Name: "A lives", ClientID: lives.ClientID, Scope: "read write", Since: at, Responsible: lives.Responsible},
+			{ApplicationID: kept.ID, Name: "b kept", ClientID: kept.ClientID, Owner: &bob.Username, Scope: "read", Resource: "https://a.example/", Since: at - 5},
+			{ApplicationID: kept.ID, Name: "b kept", ClientID: kept.ClientID, Owner: &bob.Username, Scope: "write", Resource: "https://b.example/\nhttps://c.example/", Since: at + 1},
+		}
+		for i := range want[1:] {
+			kept := &want[1+i]
+			kept.Origin, kept.Responsible, kept.LastUsedAt, kept.OwnerActive, kept.OwnerAdministrator = FromDocument, ByOwner, later, &bob.Active, &bob.Administrator
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
@@ -81,7 +86,7 @@ func TestRevokedConsentEndsEveryFamilyBetweenTheTwo(t *testing.T) {
 		w.addGrant(t, waiting)
 		bob, b := w.person(t, "bob"), w.application(t, "Other")
 		bobs, others := w.family(t, bob.ID, a.ID), w.family(t, alice.ID, b.ID)
-		for _, c := range []Consent{{alice.ID, a.ID, "read", "", at}, {bob.ID, a.ID, "read", "", at}, {alice.ID, b.ID, "read", "", at}} {
+		for _, c := range []Consent{{alice.ID, a.ID, "read", "", at, 0}, {bob.ID, a.ID, "read", "", at, 0}, {alice.ID, b.ID, "read", "", at, 0}} {
 			w.keepConsent(t, c)
 		}
 		session := w.session(t, alice.ID)
@@ -112,7 +117,7 @@ func TestRevokeConsentNeedsOnlyOneOfConsentAndFamily(t *testing.T) {
 		is(t, "family only", w.RevokeConsent(t.Context(), alice.ID, a.ID), nil)
 		_, err := w.TokenByDigest(t.Context(), f.access)
 		is(t, "the token", err, ErrNotFound)
-		w.keepConsent(t, Consent{alice.ID, a.ID, "read", "", at})
+		w.keepConsent(t, Consent{alice.ID, a.ID, "read", "", at, 0})
 		is(t, "consent only", w.RevokeConsent(t.Context(), alice.ID, a.ID), nil)
 	})
 }

@@ -29,7 +29,7 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"Application":           func(ctx context.Context) error { return drop(s.Application(ctx, "x")) },
 		"ApplicationByClientID": func(ctx context.Context) error { return drop(s.ApplicationByClientID(ctx, "x")) },
 		"Applications": func(ctx context.Context) error {
-			_, _, err := s.Applications(ctx, "", "", 1, 0)
+			_, _, err := s.Applications(ctx, Selection{}, 1, 0)
 			return err
 		},
 		"AssignApplication":        func(ctx context.Context) error { return s.AssignApplication(ctx, a, nil, ByOperator, at) },
@@ -74,12 +74,14 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"DeleteRegistration":    func(ctx context.Context) error { return s.DeleteRegistration(ctx, "x") },
 		"NoteUses":              func(ctx context.Context) error { return s.NoteUses(ctx, map[string]int64{"x": at}) },
 		"EndUnusedApplications": func(ctx context.Context) error { return drop(s.EndUnusedApplications(ctx, at, at, 1)) },
+		"Holding":               func(ctx context.Context) error { return drop(s.Holding(ctx, a, nil, at, 1, 1)) },
+		"RevokeAllOf":           func(ctx context.Context) error { return s.RevokeAllOf(ctx, "x") },
 		"KeepConsent":           func(ctx context.Context) error { return s.KeepConsent(ctx, Consent{UserID: "x"}, "x") },
 		"KeepRefresh":           func(ctx context.Context) error { return s.KeepRefresh(ctx, "x", "x", at, at, at, pair[0]) },
 		"LongestSigned":         func(ctx context.Context) error { return drop(s.LongestSigned(ctx)) },
 		"RevokeSigned":          func(ctx context.Context) error { return s.RevokeSigned(ctx, Token{Digest: "signed"}, at) },
 		"TokenOfApplication": func(ctx context.Context) error {
-			return drop(s.TokenOfApplication(ctx, "x", "x"))
+			return drop(s.TokenOfApplication(ctx, "x", "x", 0))
 		},
 		"TokenOfGrant": func(ctx context.Context) error { return drop(s.TokenOfGrant(ctx, "x")) },
 		"Keys":         func(ctx context.Context) error { return drop(s.Keys(ctx, at)) },

@@ -156,7 +156,7 @@ func TestInitialTokenIsUsedAsOftenAsItSays(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		_, stored, err := w.Applications(t.Context(), "", "", 1, 0)
+		_, stored, err := w.Applications(t.Context(), Selection{}, 1, 0)
 		must(t, err)
 		if won != 3 || stored != 3 {
 			t.Errorf("%d registrations succeeded, %d applications are stored, want 3", won, stored)

@@ -40,7 +40,7 @@ func TestSignedTokenIsReadByWhatStandsBehindIt(t *testing.T) {
 		if found.ClientID != a.ClientID || *found.UserID != alice.ID || *found.GrantID != f.ID || *found.Username != "alice" {
 			t.Errorf("%+v", found)
 		}
-		own, err := w.TokenOfApplication(t.Context(), a.ID, "jti")
+		own, err := w.TokenOfApplication(t.Context(), a.ID, "jti", 0)
 		must(t, err)
 		if own.Application != a.ID || own.ClientID != a.ClientID || own.UserID != nil || own.GrantID != nil {
 			t.Errorf("%+v", own)
@@ -51,14 +51,14 @@ func TestSignedTokenIsReadByWhatStandsBehindIt(t *testing.T) {
 		for _, token := range []Token{earlier, revoked, earlier} { // the latest expiry is kept
 			must(t, w.RevokeSigned(t.Context(), token, at))
 		}
-		is(t, "a revoked one", second(w.TokenOfApplication(t.Context(), a.ID, "jti")), ErrNotFound)
-		is(t, "another one", second(w.TokenOfApplication(t.Context(), a.ID, "other")), nil)
+		is(t, "a revoked one", second(w.TokenOfApplication(t.Context(), a.ID, "jti", 0)), ErrNotFound)
+		is(t, "another one", second(w.TokenOfApplication(t.Context(), a.ID, "other", 0)), nil)
 		_, err = w.Sweep(t.Context(), later-1, 10)
 		must(t, err)
-		is(t, "until its end", second(w.TokenOfApplication(t.Context(), a.ID, "jti")), ErrNotFound)
+		is(t, "until its end", second(w.TokenOfApplication(t.Context(), a.ID, "jti", 0)), ErrNotFound)
 		_, err = w.Sweep(t.Context(), later, 10)
 		must(t, err)
-		is(t, "after its end", second(w.TokenOfApplication(t.Context(), a.ID, "jti")), nil)
+		is(t, "after its end", second(w.TokenOfApplication(t.Context(), a.ID, "jti", 0)), nil)
 		must(t, w.RevokeGrant(t.Context(), f.ID))
 		is(t, "without its family", second(w.TokenOfGrant(t.Context(), f.ID)), ErrNotFound)
 		other := w.family(t, alice.ID, a.ID)
@@ -66,7 +66,7 @@ func TestSignedTokenIsReadByWhatStandsBehindIt(t *testing.T) {
 		must(t, err)
 		is(t, "of a disabled person", second(w.TokenOfGrant(t.Context(), other.ID)), ErrNotFound)
 		must(t, w.DeleteApplication(t.Context(), a.ID))
-		is(t, "of a deleted application", second(w.TokenOfApplication(t.Context(), a.ID, "other")), ErrNotFound)
+		is(t, "of a deleted application", second(w.TokenOfApplication(t.Context(), a.ID, "other", 0)), ErrNotFound)
 	})
 }
 

@@ -3,7 +3,8 @@ package storage
 import "context"
 
 // departures is the progress of the clean-up that deletes the rows of deleted
-// applications.
+// applications, and what was revoked with everything that an application held. Deleted
+// counts both.
 type departures struct {
 	Deleted int64  `db:"deleted"`
 	Done    int64  `db:"walked"`
@@ -19,8 +20,8 @@ const (
 )
 
 // SweepDeletedApplications examines the next limit rows of the tokens or grants. It deletes those
-// whose application or grant no longer exists. It does nothing if no application was
-// deleted since the last complete walk.
+// whose application or grant no longer exists, and those of an earlier generation of their
+// application. It does nothing if there were none since the last complete walk.
 func (s *Store) SweepDeletedApplications(ctx context.Context, limit int) error {
 	var d departures
 	err := s.get(ctx, &d, `SELECT deleted, walked, walking, reached FROM departures`)
@@ -47,8 +48,8 @@ func (s *Store) sweepTokensOfDeleted(ctx context.Context, d departures, limit in
 		return s.keepProgress(ctx, d, amongGrants)
 	}
 	n, err := s.exec(ctx, `DELETE FROM tokens WHERE digest > $1 AND digest <= $2 AND CASE WHEN grant_id IS NULL
-		THEN NOT EXISTS (SELECT 1 FROM applications a WHERE a.id = tokens.application_id)
-		ELSE NOT EXISTS (SELECT 1 FROM grants g JOIN applications a ON a.id = g.application_id WHERE g.id = tokens.grant_id) END`, from, upTo)
+		THEN NOT EXISTS (SELECT 1 FROM applications a WHERE a.id = tokens.application_id AND a.generation = tokens.generation)
+		ELSE NOT EXISTS (SELECT 1 FROM grants g JOIN applications a ON a.id = g.application_id AND a.generation = g.generation WHERE g.id = tokens.grant_id) END`, from, upTo)
 	if err != nil {
 		return err
 	}
@@ -67,7 +68,7 @@ func (s *Store) sweepGrantsOfDeleted(ctx context.Context, d departures, limit in
 		_, err = s.exec(ctx, `UPDATE departures SET walked = walking, reached = '' WHERE reached = $1`, d.Next)
 		return err
 	}
-	n, err := s.exec(ctx, `DELETE FROM grants WHERE id > $1 AND id <= $2 AND NOT EXISTS (SELECT 1 FROM applications a WHERE a.id = grants.application_id)`, from, upTo)
+	n, err := s.exec(ctx, `DELETE FROM grants WHERE id > $1 AND id <= $2 AND NOT EXISTS (SELECT 1 FROM applications a WHERE a.id = grants.application_id AND a.generation = grants.generation)`, from, upTo)
 	if err != nil {
 		return err
 	}

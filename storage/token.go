@@ -20,6 +20,7 @@ type Token struct {
 	Successor     *string `db:"successor"`
 	ChargedTo     *string `db:"charged_to"` // the quota that this token counts against
 	Resource      string  `db:"resource"`   // the URIs of the resources, by line; empty: the server itself
+	Generation    int64   `db:"generation"` // that of the application for which it was made; only of a token without a grant
 }
 
 // LiveToken is a token with its application, its grant and its person.
@@ -55,14 +56,14 @@ const tokenContextColumns = applicationColumns + `, u.id AS user_id, u.username,
 
 const applicationColumns = `a.id AS owner_id, a.client_id, a.may_introspect, a.scopes AS application_scopes, a.origin, a.responsible, a.owner_id AS responsible_id, o.active AS owner_is_active, o.administrator AS owner_is_admin`
 
-const tokenColumns = `digest, refresh, grant_id, application_id, scope, issued_at, expires_at, charged_to, resource`
-const tokenPlaceholders = `($1, $2, $3, $4, $5, $6, $7, $8, $9)`
-const tokenValues = 9
+const tokenColumns = `digest, refresh, grant_id, application_id, scope, issued_at, expires_at, charged_to, resource, generation`
+const tokenPlaceholders = `($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
+const tokenValues = 10
 const insertToken = `INSERT INTO tokens (` + tokenColumns + `) VALUES ` + tokenPlaceholders
-const insertTwoTokens = insertToken + `, ($10, $11, $12, $13, $14, $15, $16, $17, $18)`
+const insertTwoTokens = insertToken + `, ($11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`
 
 func (t Token) values() []any {
-	return []any{t.Digest, t.Refresh, t.GrantID, t.ApplicationID, t.Scope, t.IssuedAt, t.ExpiresAt, t.ChargedTo, t.Resource}
+	return []any{t.Digest, t.Refresh, t.GrantID, t.ApplicationID, t.Scope, t.IssuedAt, t.ExpiresAt, t.ChargedTo, t.Resource, t.Generation}
 }
 
 // addTokens stores one token, or an access token and its refresh token in one
@@ -126,14 +127,15 @@ func newInsertBatch() (statements [7]string) {
 	return statements
 }
 
-// TokenByDigest reads a token if its application exists and, for a token with a grant,
-// the grant exists and its person is active. The token may be expired or used.
+// TokenByDigest reads a token if its application exists and still has the generation of
+// the token or of its grant. For a token with a grant, the grant must exist and its person
+// must be active. The token may be expired or used.
 func (s *Store) TokenByDigest(ctx context.Context, digest string) (LiveToken, error) {
 	var token LiveToken
-	err := s.get(ctx, &token, `SELECT t.digest, t.refresh, t.grant_id, t.application_id, t.scope, t.issued_at, t.expires_at, t.used_at, t.successor, t.resource,
+	err := s.get(ctx, &token, `SELECT t.digest, t.refresh, t.grant_id, t.application_id, t.scope, t.issued_at, t.expires_at, t.used_at, t.successor, t.resource, t.generation,
 		`+tokenContextColumns+`
 		FROM tokens t LEFT JOIN grants g ON g.id = t.grant_id
-		JOIN applications a ON a.id = COALESCE(g.application_id, t.application_id)
+		JOIN applications a ON a.id = COALESCE(g.application_id, t.application_id) AND a.generation = COALESCE(g.generation, t.generation)
 		LEFT JOIN users u ON u.id = g.user_id LEFT JOIN users o ON o.id = a.owner_id
 		WHERE t.digest = $1 AND (t.grant_id IS NULL OR u.active)`, digest)
 	return token, err
@@ -144,19 +146,19 @@ func (s *Store) TokenByDigest(ctx context.Context, digest string) (LiveToken, er
 func (s *Store) TokenOfGrant(ctx context.Context, grantID string) (LiveToken, error) {
 	var token LiveToken
 	err := s.get(ctx, &token, `SELECT g.id AS grant_id, `+tokenContextColumns+`
-		FROM grants g JOIN applications a ON a.id = g.application_id JOIN users u ON u.id = g.user_id
+		FROM grants g JOIN applications a ON a.id = g.application_id AND a.generation = g.generation JOIN users u ON u.id = g.user_id
 		LEFT JOIN users o ON o.id = a.owner_id
 		WHERE g.id = $1 AND u.active`, grantID)
 	return token, err
 }
 
 // TokenOfApplication reads the application of a signed access token without a grant. It
-// returns ErrNotFound if the token was revoked.
-func (s *Store) TokenOfApplication(ctx context.Context, applicationID, digest string) (LiveToken, error) {
+// returns ErrNotFound if the token was revoked, or everything of its generation.
+func (s *Store) TokenOfApplication(ctx context.Context, applicationID, digest string, generation int64) (LiveToken, error) {
 	var token LiveToken
 	err := s.get(ctx, &token, `SELECT a.id AS application_id, `+applicationColumns+`
 		FROM applications a LEFT JOIN users o ON o.id = a.owner_id
-		WHERE a.id = $1 AND NOT EXISTS (SELECT 1 FROM tokens t WHERE t.digest = $2)`, applicationID, digest)
+		WHERE a.id = $1 AND a.generation = $3 AND NOT EXISTS (SELECT 1 FROM tokens t WHERE t.digest = $2)`, applicationID, digest, generation)
 	return token, err
 }
 
@@ -165,9 +167,9 @@ func (s *Store) TokenOfApplication(ctx context.Context, applicationID, digest st
 func (s *Store) RevokeSigned(ctx context.Context, token Token, now int64) error {
 	return s.atomically(ctx, func(t tx) error {
 		t.changed(OfToken, token.Digest)
-		_, err := t.exec(`INSERT INTO tokens (digest, refresh, application_id, scope, issued_at, expires_at, used_at) VALUES ($1, FALSE, $2, $3, $4, $5, $6)
+		_, err := t.exec(`INSERT INTO tokens (digest, refresh, application_id, scope, issued_at, expires_at, used_at, generation) VALUES ($1, FALSE, $2, $3, $4, $5, $6, $7)
 			ON CONFLICT (digest) DO UPDATE SET expires_at = excluded.expires_at WHERE excluded.expires_at > tokens.expires_at`,
-			token.Digest, token.ApplicationID, token.Scope, token.IssuedAt, token.ExpiresAt, now)
+			token.Digest, token.ApplicationID, token.Scope, token.IssuedAt, token.ExpiresAt, now, token.Generation)
 		return err
 	})
 }

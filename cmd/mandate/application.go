@@ -204,7 +204,7 @@ func (p *program) listApplications(ctx context.Context, asJSON bool) error {
 	defer o.store.Close()
 	views := []applicationView{}
 	for {
-		found, _, err := o.provider.Clients.Applications(ctx, provider.Operator(), "", listStep, len(views))
+		found, _, err := o.provider.Clients.Applications(ctx, provider.Operator(), provider.Selection{}, listStep, len(views))
 		if err != nil {
 			return err
 		}

@@ -209,7 +209,7 @@ func (p *Authorizations) Approve(ctx context.Context, a *Authorization, s *stora
 	}
 	err = p.store.KeepConsent(ctx, storage.Consent{UserID: s.User.ID, ApplicationID: a.Application.ID,
 		Scope:    strings.Join(oauth.Union(strings.Fields(consent.Scope), a.scopesToApprove()), " "),
-		Resource: strings.Join(oauth.Union(oauth.Lines(consent.Resource), a.resourcesToApprove()), "\n"), CreatedAt: oauth.Now()}, s.Session.ID)
+		Resource: strings.Join(oauth.Union(oauth.Lines(consent.Resource), a.resourcesToApprove()), "\n"), CreatedAt: oauth.Now(), Generation: a.Application.Generation}, s.Session.ID)
 	if errors.Is(err, storage.ErrSpent) {
 		return redirect.Response{}, loggedOut()
 	}

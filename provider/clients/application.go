@@ -261,17 +261,16 @@ func mayRead(actor policy.Actor, a storage.Application, err error) (storage.Appl
 	return a, nil
 }
 
-// Applications returns one page of the applications that match the search and that the
-// actor may see, and the number of all of them.
-func (p *Clients) Applications(ctx context.Context, actor policy.Actor, search string, limit, offset int) ([]storage.Application, int, error) {
+// Applications returns one page of the selected applications that the actor may see, and the
+// number of all of them.
+func (p *Clients) Applications(ctx context.Context, actor policy.Actor, of storage.Selection, limit, offset int) ([]storage.Application, int, error) {
 	if actor.Nobody() {
 		return nil, 0, nil
 	}
-	owner := "" // all of them
 	if !actor.Administers() {
-		owner = actor.Person().ID
+		of.OwnerID = actor.Person().ID
 	}
-	found, total, err := p.store.Applications(ctx, owner, search, limit, offset)
+	found, total, err := p.store.Applications(ctx, of, limit, offset)
 	return found, total, oauth.Stored(err)
 }
 
@@ -356,6 +355,29 @@ func (p *Clients) RotateSecret(ctx context.Context, actor policy.Actor, id strin
 	}
 	a.OldSecret, a.OldSecretExpiresAt, a.Secret = a.Secret, until, kept
 	return &Registered{a, secret}, nil
+}
+
+// RevokeAll revokes everything that an application holds: its tokens, and what people have
+// approved. The application stays, and can get new tokens.
+func (p *Clients) RevokeAll(ctx context.Context, actor policy.Actor, id string) error {
+	_, err := p.Application(ctx, actor, id)
+	if err != nil {
+		return err
+	}
+	return oauth.Stored(p.store.RevokeAllOf(ctx, id))
+}
+
+const (
+	// examined is how many rows are read at most to count what an application holds.
+	examined = 5_000
+	// MostCounted is the highest number of people or of tokens that Holding returns.
+	MostCounted = 1_000
+)
+
+// Holding counts what an application holds now.
+func (p *Clients) Holding(ctx context.Context, a storage.Application) (storage.Holding, error) {
+	h, err := p.store.Holding(ctx, a, policy.ChargedTo(a), oauth.Now(), examined, MostCounted)
+	return h, oauth.Stored(err)
 }
 
 // Delete deletes an application and revokes its tokens.

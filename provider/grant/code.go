@@ -100,6 +100,10 @@ func checkCode(grant storage.Grant, a storage.Application, redirectURI, verifier
 	if grant.ApplicationID != a.ID {
 		return oauth.Refuse("invalid_grant", "The authorization code was issued to another client.")
 	}
+	// Everything that the application held was revoked since then.
+	if grant.Generation < a.Generation {
+		return oauth.Refuse("invalid_grant", "The authorization code was revoked.")
+	}
 	// RFC 6749 §4.1.3: redirect_uri must be the one of the authorization request, and is
 	// required if the authorization request had it. It shows that the code was not injected
 	// into another flow. A PKCE challenge shows that better, so OAuth 2.1 (draft -16, §10.2)

@@ -108,7 +108,7 @@ func (g *passwordGrant) PopulateTokenEndpointResponse(ctx context.Context, reque
 	a, issued, at := request.GetClient().(*framework.Client).Application, request.GetSession().(*Session), oauth.Now()
 	scope := strings.Join(issued.scope, " ")
 	grant := storage.Grant{ID: seal.Random(16), GrantType: policy.GrantPassword, ApplicationID: a.ID, UserID: issued.person.ID,
-		Scope: scope, AuthTime: at, CreatedAt: at, Sector: a.Sector, ChargedTo: policy.ChargedTo(a), Resource: issued.audience.Stored()}
+		Scope: scope, AuthTime: at, CreatedAt: at, Sector: a.Sector, ChargedTo: policy.ChargedTo(a), Resource: issued.audience.Stored(), Generation: a.Generation}
 	made, err := g.p.tokens.NewPair(ctx, a, tokens.Family{GrantID: grant.ID, Began: at, Scope: scope, Resource: grant.Resource, UserID: grant.UserID, Sector: grant.Sector}, issued.scope, issued.audience)
 	if err != nil {
 		return err

@@ -29,7 +29,7 @@ func (s accessTokens) CreateAccessTokenSession(ctx context.Context, signature st
 	at := oauth.Now()
 	issued.Answer = &tokens.TokenResponse{ExpiresIn: s.p.rules.AccessLifetime(issued.issues), Scope: strings.Join(r.GetGrantedScopes(), " ")}
 	return oauth.Stored(s.p.store.AddToken(ctx, storage.Token{Digest: signature, ApplicationID: &c.ID, Scope: issued.Answer.Scope,
-		IssuedAt: at, ExpiresAt: at + issued.Answer.ExpiresIn, ChargedTo: policy.ChargedTo(c.Application), Resource: issued.audience.Stored()}))
+		IssuedAt: at, ExpiresAt: at + issued.Answer.ExpiresIn, ChargedTo: policy.ChargedTo(c.Application), Resource: issued.audience.Stored(), Generation: c.Generation}))
 }
 
 // Session is fosite's session of a token request. It passes values from the first step of a

@@ -20,6 +20,11 @@ type Authorized struct {
 	Scopes    []string
 	Resources []string // the URIs of the resources; none: the access is only for the server itself
 	Since     int64
+
+	Origin     string // how the application came here
+	Standing   policy.Standing
+	Suspended  bool
+	LastUsedAt int64
 }
 
 // Authorized returns the applications to which a person has given consent, each once.
@@ -32,7 +37,9 @@ func (p *People) Authorized(ctx context.Context, userID string) ([]Authorized, e
 	for _, row := range rows {
 		last := len(apps) - 1
 		if last < 0 || apps[last].ApplicationID != row.ApplicationID {
+			a := storage.Application{Responsible: row.Responsible, OwnerAdministrator: row.OwnerAdministrator, OwnerActive: row.OwnerActive}
 			apps = append(apps, Authorized{ApplicationID: row.ApplicationID, Name: row.Name, Owner: oauth.Deref(row.Owner), Since: row.Since,
+				Origin: row.Origin, Standing: policy.StandingOf(a), Suspended: policy.Suspended(a), LastUsedAt: row.LastUsedAt,
 				Document: policy.DocumentOf(storage.Application{ClientID: row.ClientID, Origin: row.Origin})})
 			last++
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 
 	"mandate/provider/indicator"
@@ -66,7 +67,7 @@ func (p *Tokens) SignAccess(ctx context.Context, a storage.Application, f Family
 	claims := jose.Claims{"iss": p.config.Issuer, "aud": oneOrList(audience.URIs()), "client_id": a.ClientID, "scope": scope, "iat": at, "exp": end}
 	if f.GrantID == "" {
 		// RFC 9068 §2.2: if no person is involved, the subject is the client.
-		claims["sub"], claims["jti"] = a.ClientID, p.sealJTI(ofApplication, a.ID)
+		claims["sub"], claims["jti"] = a.ClientID, p.sealJTI(ofApplication, a.ID+":"+strconv.FormatInt(a.Generation, 10))
 	} else {
 		claims["sub"], claims["jti"] = p.Subject(f.Sector, f.UserID), p.sealJTI(ofGrant, f.GrantID)
 	}
@@ -91,7 +92,9 @@ func AccessAlgorithm(a storage.Application) string {
 }
 
 // The kinds of record that a signed token belongs to. Its jti contains the kind and the
-// id of the record, encrypted, so that only this server can read them.
+// id of the record, encrypted, so that only this server can read them. The id of an
+// application is followed by a colon and its generation; older tokens have no generation,
+// which means 0.
 const (
 	ofGrant       = "g"
 	ofApplication = "a"
@@ -183,7 +186,10 @@ func (p *Tokens) findSigned(ctx context.Context, text string) (Found, error) {
 	if id, ok := strings.CutPrefix(string(behind), ofGrant); ok {
 		token.LiveToken, err = p.store.TokenOfGrant(ctx, id)
 	} else {
-		token.LiveToken, err = p.store.TokenOfApplication(ctx, string(behind[len(ofApplication):]), sum)
+		id, generation, _ := strings.Cut(string(behind[len(ofApplication):]), ":")
+		made, _ := strconv.ParseInt(generation, 10, 64) // the server wrote it
+		token.LiveToken, err = p.store.TokenOfApplication(ctx, id, sum, made)
+		token.Generation = made
 	}
 	issued, _ := claims.Time("iat")
 	ends, _ := claims.Time("exp")

@@ -53,7 +53,7 @@ func FamilyOf(g *storage.Grant) Family {
 // of the logout (OIDC Back-Channel §2.3), and "" otherwise.
 func (p *Tokens) GrantBy(s *storage.SignedIn, grantType string, a storage.Application, scopes []string) (g storage.Grant, owner string) {
 	g = storage.Grant{ID: seal.Random(16), GrantType: grantType, ApplicationID: a.ID, UserID: s.User.ID, SessionID: s.Session.ID,
-		Scope: strings.Join(scopes, " "), AuthTime: s.Session.AuthTime, CreatedAt: oauth.Now(), Sector: a.Sector, ChargedTo: policy.ChargedTo(a)}
+		Scope: strings.Join(scopes, " "), AuthTime: s.Session.AuthTime, CreatedAt: oauth.Now(), Sector: a.Sector, ChargedTo: policy.ChargedTo(a), Generation: a.Generation}
 	if !p.config.OpenID || !slices.Contains(scopes, "openid") {
 		return g, "" // it does not depend on the session
 	}
