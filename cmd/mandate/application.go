@@ -15,7 +15,7 @@ import (
 // applicationView is an application as JSON. No scopes means every scope except
 // introspection, and no resources any resource. A lifetime of 0 means that of the server. No algorithm means RS256
 // for ID tokens, and UserInfo responses without a signature. No sector means that
-// the subject is the same for all applications.
+// the subject is the same for all applications. No origin means that it is unknown.
 type applicationView struct {
 	ID                   string   `json:"id"`
 	ClientID             string   `json:"client_id"`
@@ -42,6 +42,8 @@ type applicationView struct {
 	Sector               string   `json:"sector"`
 	PostLogoutURIs       []string `json:"post_logout_redirect_uris"`
 	BackchannelURI       string   `json:"backchannel_logout_uri"`
+	Origin               string   `json:"origin"`
+	LastUsedAt           string   `json:"last_used_at,omitempty"`
 	CreatedAt            string   `json:"created_at"`
 	UpdatedAt            string   `json:"updated_at"`
 }
@@ -53,9 +55,12 @@ func viewApplication(a provider.Application, secret string) applicationView {
 		AccessTokenLifetime: a.AccessTokenLifetime, RefreshTokenLifetime: a.RefreshTokenLifetime,
 		AccessTokenFormat: a.AccessTokenFormat, Algorithm: a.Algorithm, UserInfoAlgorithm: a.UserInfoAlgorithm, Sector: a.Sector,
 		PostLogoutURIs: split(a.PostLogoutURIs), BackchannelURI: a.BackchannelURI,
-		CreatedAt: timestamp(a.CreatedAt), UpdatedAt: timestamp(a.UpdatedAt)}
+		Origin: a.Origin, CreatedAt: timestamp(a.CreatedAt), UpdatedAt: timestamp(a.UpdatedAt)}
 	if a.Owner != nil {
 		view.Owner = *a.Owner
+	}
+	if a.LastUsedAt > 0 {
+		view.LastUsedAt = timestamp(a.LastUsedAt)
 	}
 	view.Standing, view.Suspended = string(provider.StandingOf(a)), provider.Suspended(a)
 	if a.OldSecretExpiresAt > time.Now().Unix() {
@@ -101,7 +106,7 @@ func (v applicationView) write(p *program) error {
 			rows = append(rows, row)
 		}
 	}
-	rows = append(rows, []string{"created", v.CreatedAt})
+	rows = append(rows, []string{"origin", dash(v.Origin)}, []string{"last used", dash(v.LastUsedAt)}, []string{"created", v.CreatedAt})
 	return writeTable(p.stdout, rows)
 }
 
@@ -303,6 +308,20 @@ func (p *program) applicationAssignCommand() *cobra.Command {
 					return err
 				}
 				_, err = fmt.Fprintf(p.stdout, "Assigned %s (%s) to %s. Its standing is %s.\n", a.ClientID, a.Name, args[1], provider.StandingOf(a))
+				return err
+			})
+		}}
+}
+
+func (p *program) applicationRevokeCommand() *cobra.Command {
+	return &cobra.Command{Use: "revoke CLIENT_ID", Short: "Revoke all tokens and consents of an application, which stays", Args: arguments("CLIENT_ID"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return p.withApplication(c.Context(), args[0], func(o *opened, a provider.Application) error {
+				err := o.provider.Clients.RevokeAll(c.Context(), provider.Operator(), a.ID)
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintf(p.stdout, "Revoked everything that %s (%s) held. It can get new tokens: mandate application rotate-secret stops whoever knows its secret.\n", a.ClientID, a.Name)
 				return err
 			})
 		}}
