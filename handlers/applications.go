@@ -26,7 +26,11 @@ func (s *server) applications(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	found, total, err := s.provider.Clients.Applications(r.Context(), provider.By(who.User), provider.Selection{Search: l.search}, pageSize, l.offset())
+	of, err := readSelection(r, &l)
+	if err != nil {
+		return err
+	}
+	found, total, err := s.provider.Clients.Applications(r.Context(), provider.By(who.User), of, pageSize, l.offset())
 	if err != nil {
 		return err
 	}
@@ -34,10 +38,13 @@ func (s *server) applications(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page := templates.Applications{Frame: s.frame(r, ""), Query: l.search, ShowOwner: who.User.Administrator, Pager: pager}
+	page := templates.Applications{Frame: s.frame(r, ""), Query: l.search, Selected: of != provider.Selection{}, ShowOwner: who.User.Administrator, Pager: pager}
+	if who.User.Administrator {
+		page.Filters = filters(l)
+	}
 	for _, a := range found {
 		page.Rows = append(page.Rows, templates.ApplicationRow{Name: a.Name, URL: s.applicationPath(a.ID, ""), ClientID: a.ClientID,
-			ClientType: typeName(a), Grants: grantNames(a), Owner: owner(a), Suspended: s.provider.WhySuspended(a) != "", Created: day(a.CreatedAt)})
+			ClientType: typeName(a), Grants: grantNames(a), Owner: owner(a), Suspended: s.provider.WhySuspended(a) != "", CameByItself: provider.CameByItself(a), LastUsed: lastUsed(a.LastUsedAt, a.Origin)})
 	}
 	return s.render(w, r, http.StatusOK, page)
 }
@@ -77,6 +84,10 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 		page.OwnerURL = s.applicationPath(a.ID, "owner/")
 	}
 	page.HasUnusableRights = more
+	page.Use, err = s.applicationUse(r, a)
+	if err != nil {
+		return err
+	}
 	if a.AccessTokenFormat == provider.FormatJWT {
 		page.SignedWith, page.AccessLifetime = provider.AccessAlgorithm(a), lifetime(a.AccessTokenLifetime, own.JWT, may.JWTMax)
 	}

@@ -25,6 +25,7 @@ func notices(name string) string {
 		"rotated":            "The secret was replaced.",
 		"taken-over":         "You are now responsible for the application. Its previous owner may still know the secret: replace it, and choose that the old one stops working at once.",
 		"assigned":           "The application has a new owner.",
+		"revoked-all":        "Everything that the application held is revoked. It can get new tokens.",
 		"deleted":            "The application is deleted.",
 		"user-added":         "The person is added.",
 		"user-gone":          "The person is deleted.",

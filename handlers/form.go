@@ -3,6 +3,7 @@ package handlers
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -92,8 +93,9 @@ const pageSize = 25
 
 // listing is one page of a list, and the search that selects its rows.
 type listing struct {
-	search string
-	page   int // the first page is 1
+	search  string
+	page    int        // the first page is 1
+	filters url.Values // the other parameters that select rows
 }
 
 func readListing(r *http.Request) (listing, error) {
@@ -101,7 +103,7 @@ func readListing(r *http.Request) (listing, error) {
 	if err != nil {
 		return listing{}, err
 	}
-	l := listing{strings.TrimSpace(values.Get("q")), 1}
+	l := listing{strings.TrimSpace(values.Get("q")), 1, url.Values{}}
 	if utf8.RuneCountInString(l.search) > 200 {
 		return l, badRequest("Search for at most 200 characters.")
 	}
@@ -133,7 +135,8 @@ func (l listing) pager(total int) (templates.Pager, error) {
 }
 
 func (l listing) url(page int) string {
-	values := url.Values{"page": {strconv.Itoa(page)}}
+	values := maps.Clone(l.filters)
+	values.Set("page", strconv.Itoa(page))
 	if l.search != "" {
 		values.Set("q", l.search)
 	}

@@ -101,6 +101,25 @@ const (
 	StandingOpen = policy.StandingOpen
 )
 
+// The origins of applications, and the values that only a Selection has.
+const (
+	// FromPage: a person registered the application on a page.
+	FromPage = storage.FromPage
+	// FromCommand: the operator registered it on the command line.
+	FromCommand = storage.FromCommand
+	// FromRegistration: it registered itself.
+	FromRegistration = storage.FromRegistration
+	// FromDocument: its client id is the URL of its metadata document.
+	FromDocument = storage.FromDocument
+	// UnknownOrigin selects the applications without an origin.
+	UnknownOrigin = storage.UnknownOrigin
+	// SelectSuspended selects the suspended applications by their standing.
+	SelectSuspended = storage.Suspended
+)
+
+// MostCounted is the highest number in a Holding.
+const MostCounted = clients.MostCounted
+
 // Standings returns all standings, from the most trusted to the least trusted.
 func Standings() []Standing { return policy.Standings() }
 
@@ -169,6 +188,8 @@ func By(u User) Actor { return policy.By(u) }
 type (
 	// Person is the description of a person by an administrator, the CLI or the sample API.
 	Person = people.Person
+	// Authorized is an application to which a person has given consent.
+	Authorized = people.Authorized
 	// Profile holds the standard claims that have no column of their own.
 	Profile = people.Profile
 	// Address is the claim address.

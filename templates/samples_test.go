@@ -74,10 +74,10 @@ func peopleSamples() []sample {
 	described.HomeURL, described.PolicyURL, described.TermsURL = "https://planner.example.com/", "https://planner.example.com/policy", hard
 
 	apps := []AuthorizedApp{
-		{"Holiday Planner", "bob", "read groups", "on 3 March 2026", "/account/revoke/1", "", nil},
-		{"Reader", "bob", "read", "on 3 March 2026", "/account/revoke/3", "", []API{{"Mailbox", mailbox, false}}},
-		{"Agent", "", "read", "on 3 March 2026", "/account/revoke/4", "https://agent.example.com/oauth/client.json", nil},
-		{long, "", "read write groups openid profile email", "yesterday", "/account/revoke/2", "", []API{{"Mailbox", mailbox, false}, {long, hard, false}}},
+		{"Holiday Planner", "bob", "read groups", "on 3 March 2026", "/account/revoke/1", "", nil, "Its owner is responsible for it, who is not an administrator of this server.", false, "3 March 2026, 14:00 UTC"},
+		{"Reader", "bob", "read", "on 3 March 2026", "/account/revoke/3", "", []API{{"Mailbox", mailbox, false}}, "An administrator of this server is responsible for it.", false, "never"},
+		{"Agent", "", "read", "on 3 March 2026", "/account/revoke/4", "https://agent.example.com/oauth/client.json", nil, "It came by itself. Nobody here is responsible for it or has checked it.", true, "3 March 2026, 14:00 UTC"},
+		{long, "", "read write groups openid profile email", "yesterday", "/account/revoke/2", "", []API{{"Mailbox", mailbox, false}, {long, hard, false}}, "It registered itself. Nobody here is responsible for it or has checked it.", true, "unknown"},
 	}
 	sessions := SessionList{EndAllAction: "/account/sessions/end/", Rows: []SessionRow{
 		{"Firefox on Linux", "192.0.2.17", "today at 09:12", "just now", true, "/account/sessions/1"},
@@ -130,7 +130,7 @@ func peopleSamples() []sample {
 		{"account", Account{Frame: Frame{Username: "alice", Notice: "Your password was changed."}, FullName: "Alice Liddell", Email: "alice@example.com", Claims: []Fact{{"Phone number", "+41443334455"}}, Authorized: apps, Sessions: sessions, PasswordAction: "/account/password"}},
 		{"account-empty", Account{Frame: alice}},
 		{"account-wrong", Account{Frame: alice, PasswordAction: "/account/password", CurrentPassword: Field{Error: "This is not your current password."}, KeepApprovals: true}},
-		{"account-hostile", Account{nasty, hostile, hostile, []Fact{{hostile, hostile}}, []AuthorizedApp{{hostile, hostile, hostile, hostile, "/a", hostile, []API{{hostile, hostile, false}}}}, SessionList{[]SessionRow{{hostile, hostile, hostile, hostile, true, "/b"}}, "/c"}, "/p", badText, badText, true}},
+		{"account-hostile", Account{nasty, hostile, hostile, []Fact{{hostile, hostile}}, []AuthorizedApp{{hostile, hostile, hostile, hostile, "/a", hostile, []API{{hostile, hostile, false}}, hostile, true, hostile}}, SessionList{[]SessionRow{{hostile, hostile, hostile, hostile, true, "/b"}}, "/c"}, "/p", badText, badText, true}},
 		{"error", ErrorPage{Frame: alice, Status: 404, Heading: "Page not found", Message: "The address may be mistyped, or the page was deleted.", BackURL: "/", BackLabel: "To the start"}},
 		{"error-diff", ErrorPage{Status: 400, Heading: "The application’s redirect URI is not registered", Message: "The application requested a response to a redirect URI that it has not registered, so no response was sent. You can close this page: only the developer of the application can correct it.", Code: "invalid_request", RequestID: "01JQ8Z3KX0", Diff: &URIDiff{"redirect URI",
 			"port", []Segment{{"https://planner.example.com:", false}, {"8443", true}, {"/oauth/callback", false}}, []Segment{{"https://planner.example.com", false}, {"", true}, {"/oauth/callback", false}}}}},
@@ -140,10 +140,11 @@ func peopleSamples() []sample {
 }
 
 func developerSamples() []sample {
-	row := ApplicationRow{"Holiday Planner", "/o/applications/1/", "Yx3vQm8Zr1TtK0pLw5NcBg", "Confidential", "Authorization code, refresh token", "bob", "3 March 2026", false}
+	row := ApplicationRow{"Holiday Planner", "/o/applications/1/", "Yx3vQm8Zr1TtK0pLw5NcBg", "Confidential", "Authorization code, refresh token", "bob", "3 March 2026, 14:00 UTC", false, false}
 	owned := []OwnedApplication{{"1", "Holiday Planner", "Yx3vQm8Zr1TtK0pLw5NcBg", "/o/applications/1/", false, true}, {"2", long, "nightly-import", "/o/applications/2/", true, false}}
 	list := Applications{Frame: alice, Rows: []ApplicationRow{row}, Pager: Pager{Page: 1, Pages: 1, Total: 1}}
-	all := Applications{Frame: admin, ShowOwner: true, Query: "plan", Pager: Pager{2, 9, 171, "?page=1", "?page=3"}}
+	all := Applications{Frame: admin, ShowOwner: true, Query: "plan", Selected: true, Pager: Pager{2, 9, 171, "?page=1", "?page=3"}}
+	all.Filters = []Filter{{"standing", "Responsible", []Option{{"", "Anybody", "", false}, {"open", "Nobody", "", true}}}, {"unused", "Not used for", []Option{{"", "Any time", "", true}, {"90", "90 days", "", false}}}}
 	for i := range 8 {
 		r := row
 		switch i % 4 {
@@ -153,6 +154,8 @@ func developerSamples() []sample {
 			r.Name, r.Grants, r.Owner = "nightly-import", "Client credentials", "svc-warehouse-replication@operations.example.com"
 		case 3:
 			r.Name, r.Owner, r.Suspended = "لوحة المتابعة", "مریم", true
+		case 0:
+			r.Owner, r.CameByItself, r.LastUsed = "", i > 0, "never"
 		}
 		all.Rows = append(all.Rows, r)
 	}
@@ -202,6 +205,7 @@ func developerSamples() []sample {
 		AuthorizeURL: "https://id.example.com/o/authorize/", TokenURL: "https://id.example.com/o/token/",
 		UpdateURL: "/o/applications/1/update/", DeleteURL: "/o/applications/1/delete/", RotateURL: "/o/applications/1/rotate/", ListURL: "/o/applications/",
 	}
+	detail.Use = ApplicationUse{"A person registered it on a page of this server", "3 March 2026, 14:00 UTC", "17", "More than 1,000", true, "/o/applications/1/revoke/"}
 	detail.SignedWith, detail.Standing = "ES256", "Its owner, who is not an administrator"
 	detail.PostLogoutURIs, detail.BackchannelURI = []string{"https://planner.example.com/bye"}, "https://planner.example.com/logout"
 	detail.Resources = []string{"https://mail.example.com/v1", "urn:example:ledger"}
@@ -214,15 +218,15 @@ func developerSamples() []sample {
 	public.Standing, public.OwnerURL, public.Suspended = "An administrator", "/o/applications/1/owner/", "This application is suspended: the account of its owner is disabled."
 	public.MayIntrospect, public.SkipConsent, public.PKCEExempt = true, true, true
 	many := []string{hostile, "b"}
-	brokenDetail := Application{nasty, hostile, hostile, hostile, hostile, hostile, false, many, many, many, many, false, true, true, true, hostile, hostile, hostile, hostile, true, true, true, "/o", hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, many, hostile, "/u", "/d", "/r", "/l"}
+	brokenDetail := Application{nasty, hostile, hostile, hostile, hostile, hostile, ApplicationUse{hostile, hostile, hostile, hostile, true, "/x"}, false, many, many, many, many, false, true, true, true, hostile, hostile, hostile, hostile, true, true, true, "/o", hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, many, hostile, "/u", "/d", "/r", "/l"}
 
 	overlap := []Option{{"0", "At once", "", false}, {"3600", "In 1 hour", "", false}, {"86400", "In 1 day", "", true}, {"604800", "In 7 days", "", false}, {"2592000", "In 30 days", "", false}}
 	return []sample{
 		{"applications", list},
 		{"applications-admin", all},
 		{"applications-empty", Applications{Frame: alice}},
-		{"applications-nothing-found", Applications{Frame: alice, Query: "zebra"}},
-		{"applications-hostile", Applications{nasty, []ApplicationRow{{hostile, "/x", hostile, hostile, hostile, hostile, hostile, true}}, hostile, true, Pager{2, 3, 50, "?page=1", "?page=3"}}},
+		{"applications-nothing-found", Applications{Frame: alice, Query: "zebra", Selected: true}},
+		{"applications-hostile", Applications{nasty, []ApplicationRow{{hostile, "/x", hostile, hostile, hostile, hostile, hostile, true, true}}, hostile, []Filter{{"standing", hostile, []Option{{hostile, hostile, hostile, true}}}}, true, true, Pager{2, 3, 50, "?page=1", "?page=3"}}},
 		{"application-form", form},
 		{"application-form-wrong", wrong},
 		{"application-form-unanswered", unanswered},

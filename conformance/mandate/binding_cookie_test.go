@@ -112,7 +112,7 @@ func (v *fixture) boundSessions(t *testing.T) {
 				t.Errorf("GET %s by a person without rights: %d", path, bob.Status)
 			}
 		}
-		for _, path := range []string{"", "update/", "rotate/", "delete/"} {
+		for _, path := range []string{"", "update/", "rotate/", "revoke/", "delete/"} {
 			bob.open(t, "/o/applications/"+v.web.ID+"/"+path)
 			if bob.Status != http.StatusNotFound {
 				t.Errorf("GET %s of another's application: %d", path, bob.Status)

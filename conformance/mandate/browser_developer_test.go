@@ -180,7 +180,7 @@ func TestBrowserApplications(t *testing.T) {
 	t.Run("others' applications are not there", func(t *testing.T) {
 		b := b.in(t)
 		other := s.application(t, "--name", "other", "--owner", s.person(t, "mallory").Name, "--grant", "client_credentials")
-		for _, page := range []string{"", "update/", "rotate/", "delete/"} {
+		for _, page := range []string{"", "update/", "rotate/", "revoke/", "delete/"} {
 			b.open("/o/applications/" + other.ID + "/" + page)
 			b.expect(404, "Page not found")
 		}

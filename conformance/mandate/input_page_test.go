@@ -173,7 +173,7 @@ func (v *fixture) badAPI(t *testing.T) {
 func (v *fixture) badAddresses(t *testing.T) {
 	session := withCookie("mandate_session", v.signedIn(t, v.admin).cookie(t, "/", "mandate_session"))
 	for _, id := range []string{"x", "%00", "%ff", "%2e%2e", "%2f", "%5c", "x%0d%0aSet-Cookie:x=y", "%3Cscript%3Ealert(1)%3C/script%3E", "%E2%80%AE", "'", strings.Repeat("x", 3000), "%zz", "*", "x;y", "x%3fy"} {
-		for _, path := range []string{"/o/applications/{}/", "/o/applications/{}/update/", "/o/applications/{}/rotate/", "/o/applications/{}/delete/", "/admin/users/{}/",
+		for _, path := range []string{"/o/applications/{}/", "/o/applications/{}/update/", "/o/applications/{}/rotate/", "/o/applications/{}/revoke/", "/o/applications/{}/delete/", "/admin/users/{}/",
 			"/admin/users/{}/delete/", "/admin/groups/{}/delete/", "/setup/{}/", "/{}", "/o/{}/", "/.well-known/{}"} {
 			address := strings.ReplaceAll(path, "{}", id)
 			if id == "%zz" {

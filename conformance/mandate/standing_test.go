@@ -160,6 +160,7 @@ var deeds = map[string]struct {
 	"replace its secret":                       {"secret", "rotate/", params("overlap", "0")},
 	"take it over":                             {"COALESCE(owner_id, '')", "owner/", params("take_over", "on")},
 	"assign it to somebody":                    {"COALESCE(owner_id, '')", "owner/", params("owner", "other")},
+	"revoke everything it holds":               {"generation", "revoke/", params()},
 	"delete it":                                {"id", "delete/", params()},
 }
 

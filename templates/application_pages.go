@@ -1,0 +1,126 @@
+package templates
+
+// Applications lists the applications of one person, or of all people.
+type Applications struct {
+	Frame
+	Rows      []ApplicationRow
+	Query     string
+	Filters   []Filter // empty unless the reader is an administrator
+	Selected  bool     // the list contains only what a search or a filter selects
+	ShowOwner bool
+	Pager     Pager
+}
+
+// Filter is a list of choices of which a list shows one. ID is the name of the parameter.
+type Filter struct {
+	ID, Label string
+	Options   []Option
+}
+
+// ApplicationRow is one row of Applications.
+type ApplicationRow struct {
+	Name, URL, ClientID, ClientType, Grants, Owner, LastUsed string
+
+	Suspended    bool
+	CameByItself bool
+}
+
+// ApplicationForm registers an application or changes one.
+type ApplicationForm struct {
+	Frame
+	Action, CancelURL             string
+	New                           bool
+	Admin                         bool   // the reader is an administrator
+	Privileges                    bool   // MayIntrospect, SkipConsent and PKCEExempt can be set
+	OwnerURL                      string // where an administrator takes the application over
+	Name, RedirectURIs            Field  // RedirectURIs has one URI per line
+	ClientType                    []Option
+	ClientTypeError               string
+	Grants                        []Option
+	GrantsError                   string
+	HashSecret                    bool
+	HashSecretError               string
+	Scopes                        []Option
+	ScopesError                   string
+	Resources                     Field // one URI per line
+	MayIntrospect                 bool
+	SkipConsent                   bool
+	PKCEExempt                    bool
+	AccessLifetime                Field // in seconds; empty: the server's lifetime
+	RefreshLifetime               Field
+	DefaultAccess, DefaultRefresh string   // the server's lifetimes, such as "36000 seconds (10 hours)"
+	Formats                       []Option // of access tokens
+	FormatError                   string
+
+	OpenID                 bool // shows the fields below, which are part of OpenID Connect
+	Algorithms             []Option
+	AlgorithmError         string
+	UserInfoAlgorithms     []Option
+	UserInfoAlgorithmError string
+	Pairwise               bool
+	PairwiseError          string
+	PostLogoutURIs         Field // one URI per line
+	BackchannelURI         Field
+
+	Errors []FieldError
+}
+
+// ApplicationUse says where an application came from, and what it holds now.
+type ApplicationUse struct {
+	Origin, LastUsed string
+	People, Tokens   string // numbers, or "more than 1,000"
+	Signed           bool   // its access tokens are signed, and so not counted
+	RevokeAllURL     string
+}
+
+// Application shows one application to its developer.
+type Application struct {
+	Frame
+	Name, ClientID, ClientType, Owner, Created string
+	Use                                        ApplicationUse
+	Public                                     bool
+	Grants, RedirectURIs, Scopes               []string
+	Resources                                  []string // the URIs; the first is the default
+	HashSecret                                 bool
+	MayIntrospect, SkipConsent, PKCEExempt     bool
+	AccessLifetime, RefreshLifetime            string
+	Standing                                   string // who is responsible for it
+	Suspended                                  string // why it may do nothing; empty: it may
+	FromDocument                               bool   // its client ID is the URL of the metadata document with which it came
+	FollowsDocument                            bool   // the document still describes it
+	HasUnusableRights                          bool   // its standing does not allow everything that is registered
+	OwnerURL                                   string // empty unless the reader is an administrator
+	SignedWith                                 string // the algorithm of JWT access tokens; empty if they are opaque
+	NewSecret                                  string // shown once, after registration or rotation
+	OldSecretUntil                             string // until when the secret before the rotation still works
+	AuthorizeURL, TokenURL                     string
+	IssuerURL, Algorithm, UserInfoAlgorithm    string // empty without OpenID Connect
+	Sector                                     string // the sector of its pairwise subjects
+	PostLogoutURIs                             []string
+	BackchannelURI                             string
+	UpdateURL, DeleteURL, RotateURL, ListURL   string
+}
+
+// Rotate replaces a client secret. Overlap is the time in which the old secret still works.
+type Rotate struct {
+	Frame
+	Name, Action, CancelURL string
+	Overlap                 []Option
+	Error                   string
+}
+
+// Owner asks an administrator who is to be responsible for an application.
+type Owner struct {
+	Frame
+	Name, Owner, Standing string
+	Suspended, Mine       bool // Mine: this administrator is already responsible for it
+	Action, CancelURL     string
+	Username              Field
+}
+
+// OwnedApplication is an application of a person, as an administrator sees it.
+type OwnedApplication struct {
+	ID, Name, ClientID, URL string
+	Stays                   bool // an administrator is responsible, so it stays if the person is deleted
+	Suspended               bool
+}
