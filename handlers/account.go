@@ -40,7 +40,7 @@ func (s *server) accountPage(r *http.Request, who *provider.SignedIn) (templates
 	for _, a := range authorized {
 		app := templates.AuthorizedApp{Name: a.Name, Owner: a.Owner, Document: a.Document, Scopes: strings.Join(a.Scopes, " "),
 			Since: day(a.Since), RevokeAction: s.path("/account/applications/" + a.ApplicationID + "/revoke/"),
-			Responsible: responsibleText(a), Unchecked: a.Standing == provider.StandingOpen, LastUsed: lastUsed(a.LastUsedAt, a.Origin)}
+			Responsible: responsibleText(a), Unchecked: a.Standing == provider.StandingOpen, LastUsed: lastUsedSentence(a)}
 		audience, err := s.provider.Resources.Granted(r.Context(), strings.Join(a.Resources, "\n"))
 		if err != nil {
 			return page, err

@@ -15,14 +15,46 @@ import (
 	"mandate/templates"
 )
 
+// registerPage lets a person choose the kind of application, and then shows the form of
+// that kind. Below the choice is the form with all fields.
 func (s *server) registerPage(w http.ResponseWriter, r *http.Request) error {
 	who, err := s.person(r)
 	if err != nil {
 		return err
 	}
+	values, err := query(r)
+	if err != nil {
+		return err
+	}
+	chosen := kindOf(values.Get("kind"))
+	if chosen == nil && values.Get("kind") != "" {
+		return badRequest("There is no such kind of application. Choose one on the page /o/applications/register/.")
+	}
+	page := s.registrationForm(r, who, chosen, s.initial(who, chosen), nil)
+	if chosen == nil {
+		page.Cards = s.cards()
+	}
+	return s.render(w, r, http.StatusOK, page)
+}
+
+// initial returns the values of the form for a new application.
+func (s *server) initial(who *provider.SignedIn, of *kind) url.Values {
 	form := url.Values{"client_type": {provider.Confidential}, "grant_type": {provider.GrantCode}, "hash_client_secret": {"on"}, "access_token_format": {provider.FormatOpaque}, "algorithm": {provider.DefaultAlgorithm}, "userinfo_algorithm": {""}}
 	form["scope"] = s.provider.Choices(who.User, nil).Scopes
-	return s.render(w, r, http.StatusOK, s.applicationForm(r, who, nil, form, nil))
+	of.preset(form)
+	return form
+}
+
+// registrationForm returns the form for a new application of a kind; nil: with all fields.
+func (s *server) registrationForm(r *http.Request, who *provider.SignedIn, of *kind, form url.Values, invalid *provider.Invalid) templates.ApplicationForm {
+	page := s.applicationForm(r, who, nil, form, invalid)
+	if of == nil {
+		return page
+	}
+	page.Kind = &templates.FormKind{ID: of.id, Title: of.title, Text: of.text, RedirectHint: of.redirects, Introspects: of.introspects,
+		Refusal: of.refusal(who, s.provider.Choices(who.User, nil)), Advanced: of.advanced(form, s.initial(who, of), invalid),
+		ChooseURL: s.path("/o/applications/register/"), ResourceURL: s.path("/admin/resources/new/")}
+	return page
 }
 
 // register registers an application. It redirects to the page of the application,
@@ -39,7 +71,7 @@ func (s *server) register(w http.ResponseWriter, r *http.Request) error {
 	made, err := s.submit(r, who, nil)
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		noteInvalid(r, invalid)
-		return s.render(w, r, invalidForm, s.applicationForm(r, who, nil, r.PostForm, invalid))
+		return s.render(w, r, invalidForm, s.registrationForm(r, who, kindOf(r.PostForm.Get("kind")), r.PostForm, invalid))
 	}
 	if err != nil {
 		return err

@@ -107,9 +107,20 @@ func lastUsed(at int64, origin string) string {
 	case at > 0:
 		return moment(at)
 	case origin == "":
-		return "unknown"
+		return "Unknown"
 	}
-	return "never"
+	return "Never"
+}
+
+// lastUsedSentence says the same in a sentence; "" if it is not known.
+func lastUsedSentence(a provider.Authorized) string {
+	switch {
+	case a.LastUsedAt > 0:
+		return "Last used " + moment(a.LastUsedAt) + "."
+	case a.Origin == "":
+		return ""
+	}
+	return "Never used."
 }
 
 // counted writes a number that may be the bound of a count.

@@ -25,9 +25,26 @@ type ApplicationRow struct {
 	CameByItself bool
 }
 
-// ApplicationForm registers an application or changes one.
+// Card is a choice that leads to another page.
+type Card struct{ URL, Title, Text string }
+
+// FormKind makes ApplicationForm the form for one kind of application: it shows only the fields that the
+// kind needs, and the others under Advanced.
+type FormKind struct {
+	ID, Title, Text        string // ID is sent back with the form
+	RedirectHint           string // empty: the kind needs no redirect URI
+	Introspects            bool
+	Refusal                string // why this person cannot register one; then there is no form
+	Advanced               bool   // shows the advanced fields at once
+	ChooseURL, ResourceURL string
+}
+
+// ApplicationForm registers an application or changes one. A new registration begins with Cards, or has a
+// Kind; both are empty for the form with all fields.
 type ApplicationForm struct {
 	Frame
+	Cards                         []Card
+	Kind                          *FormKind
 	Action, CancelURL             string
 	New                           bool
 	Admin                         bool   // the reader is an administrator

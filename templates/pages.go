@@ -204,7 +204,7 @@ type AuthorizedApp struct {
 	Resources                                []API  // the APIs at which it may act; empty: only this server
 	Responsible                              string // who is responsible for it, in a sentence
 	Unchecked                                bool   // nobody is responsible for it
-	LastUsed                                 string
+	LastUsed                                 string // in a sentence
 }
 
 // SessionList lists the sessions of a person. EndAllAction accepts a POST.

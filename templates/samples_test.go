@@ -74,10 +74,10 @@ func peopleSamples() []sample {
 	described.HomeURL, described.PolicyURL, described.TermsURL = "https://planner.example.com/", "https://planner.example.com/policy", hard
 
 	apps := []AuthorizedApp{
-		{"Holiday Planner", "bob", "read groups", "on 3 March 2026", "/account/revoke/1", "", nil, "Its owner is responsible for it, who is not an administrator of this server.", false, "3 March 2026, 14:00 UTC"},
-		{"Reader", "bob", "read", "on 3 March 2026", "/account/revoke/3", "", []API{{"Mailbox", mailbox, false}}, "An administrator of this server is responsible for it.", false, "never"},
-		{"Agent", "", "read", "on 3 March 2026", "/account/revoke/4", "https://agent.example.com/oauth/client.json", nil, "It came by itself. Nobody here is responsible for it or has checked it.", true, "3 March 2026, 14:00 UTC"},
-		{long, "", "read write groups openid profile email", "yesterday", "/account/revoke/2", "", []API{{"Mailbox", mailbox, false}, {long, hard, false}}, "It registered itself. Nobody here is responsible for it or has checked it.", true, "unknown"},
+		{"Holiday Planner", "bob", "read groups", "on 3 March 2026", "/account/revoke/1", "", nil, "Its owner is responsible for it, who is not an administrator of this server.", false, "Last used 3 March 2026, 14:00 UTC."},
+		{"Reader", "bob", "read", "on 3 March 2026", "/account/revoke/3", "", []API{{"Mailbox", mailbox, false}}, "An administrator of this server is responsible for it.", false, "Never used."},
+		{"Agent", "", "read", "on 3 March 2026", "/account/revoke/4", "https://agent.example.com/oauth/client.json", nil, "It came by itself. Nobody here is responsible for it or has checked it.", true, "Last used 3 March 2026, 14:00 UTC."},
+		{long, "", "read write groups openid profile email", "yesterday", "/account/revoke/2", "", []API{{"Mailbox", mailbox, false}, {long, hard, false}}, "It registered itself. Nobody here is responsible for it or has checked it.", true, ""},
 	}
 	sessions := SessionList{EndAllAction: "/account/sessions/end/", Rows: []SessionRow{
 		{"Firefox on Linux", "192.0.2.17", "today at 09:12", "just now", true, "/account/sessions/1"},
@@ -155,7 +155,7 @@ func developerSamples() []sample {
 		case 3:
 			r.Name, r.Owner, r.Suspended = "لوحة المتابعة", "مریم", true
 		case 0:
-			r.Owner, r.CameByItself, r.LastUsed = "", i > 0, "never"
+			r.Owner, r.CameByItself, r.LastUsed = "", i > 0, "Never"
 		}
 		all.Rows = append(all.Rows, r)
 	}
@@ -196,7 +196,18 @@ func developerSamples() []sample {
 	unanswered := form
 	unanswered.Frame, unanswered.New, unanswered.Admin, unanswered.OwnerURL = admin, false, true, "/o/applications/1/owner/"
 	options := []Option{{hostile, hostile, hostile, true}}
-	broken := ApplicationForm{nasty, "/a", "/b", true, true, true, "/o", badText, badText, options, hostile, options, hostile, true, hostile, options, hostile, badText, true, true, true, badText, badText, hostile, hostile, options, hostile, true, options, hostile, options, hostile, true, hostile, badText, badText, []FieldError{{"name", hostile}}}
+	broken := ApplicationForm{nasty, nil, nil, "/a", "/b", true, true, true, "/o", badText, badText, options, hostile, options, hostile, true, hostile, options, hostile, badText, true, true, true, badText, badText, hostile, hostile, options, hostile, true, options, hostile, options, hostile, true, hostile, badText, badText, []FieldError{{"name", hostile}}}
+
+	choice := form
+	choice.Cards = []Card{{"/o/applications/register/?kind=website", "Website with a server", "People sign in at a website whose own server can keep a secret."}, {"/o/applications/register/?kind=api", "API", long}}
+	website := form
+	website.Kind = &FormKind{"website", "Website with a server", "People sign in at a website.", "The page of the website that receives the code, such as https://shop.example.org/callback.", false, "", false, "/o/applications/register/", "/admin/resources/new/"}
+	api := wrong
+	api.New, api.Kind = true, &FormKind{"api", "API", "It receives tokens.", "", true, "", true, "/o/applications/register/", "/admin/resources/new/"}
+	refused := form
+	refused.Kind = &FormKind{"api", "API", "It receives tokens.", "", true, "Only an administrator can do that. " + long, false, "/o/applications/register/", "/admin/resources/new/"}
+	brokenKind := broken
+	brokenKind.Kind = &FormKind{hostile, hostile, hostile, hostile, true, "", true, "/c", "/r"}
 
 	detail := Application{
 		Frame: alice, Name: "Holiday Planner", ClientID: row.ClientID, ClientType: "Confidential", Owner: "alice", Created: "3 March 2026",
@@ -231,6 +242,11 @@ func developerSamples() []sample {
 		{"application-form-wrong", wrong},
 		{"application-form-unanswered", unanswered},
 		{"application-form-hostile", broken},
+		{"application-form-choice", choice},
+		{"application-form-website", website},
+		{"application-form-api-wrong", api},
+		{"application-form-refused", refused},
+		{"application-form-kind-hostile", brokenKind},
 		{"application", detail},
 		{"application-new", fresh},
 		{"application-public", public},

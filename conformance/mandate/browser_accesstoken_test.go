@@ -17,6 +17,7 @@ func TestBrowserSignedAccessTokens(t *testing.T) {
 	b.logIn(alice)
 	b.look("register-signed", "/o/applications/register/")
 	b.open("/o/applications/register/")
+	b.unfold("All fields at once")
 	b.fill("Name", "Robot")
 	b.tick("checkbox", "Authorization code")
 	b.tick("checkbox", "Client credentials")

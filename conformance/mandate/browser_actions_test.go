@@ -100,6 +100,12 @@ func (b *tab) tick(role, name string) {
 	b.do(b.click(b.find(role, name)))
 }
 
+// unfold shows what is folded below a line of the page.
+func (b *tab) unfold(name string) {
+	b.Helper()
+	b.do(b.click(b.find("DisclosureTriangle", name)))
+}
+
 // fill replaces the content of a field.
 func (b *tab) fill(label, text string) {
 	b.Helper()

@@ -28,6 +28,7 @@ func TestBrowserApplications(t *testing.T) {
 		b.logIn(alice)
 		b.says("You have not registered an application yet.")
 		b.follow("Register the first one")
+		b.unfold("All fields at once")
 		typed := "https://planner.example/back#here\nplanner.example\njavascript:alert(1)"
 		b.fill("Redirect URIs", typed)
 		b.tick("checkbox", "Authorization code")
@@ -164,6 +165,7 @@ func TestBrowserApplications(t *testing.T) {
 		b := s.window(t, browser)
 		b.open("/o/applications/register/")
 		b.logIn(s.person(t, "root", "--admin"))
+		b.unfold("All fields at once")
 		b.fill("Name", "Pocket")
 		b.fill("Redirect URIs", "com.example.pocket:/back")
 		b.tick("radio", "Public")

@@ -102,12 +102,24 @@ func TestBrowserPagesFitAPhone(t *testing.T) {
 	his.look("applications", "/o/applications/")
 	his.look("applications-nothing-found", "/o/applications/?q="+strings.Repeat("zebra", 30))
 	his.look("register", "/o/applications/register/")
+	his.look("register-all", "/o/applications/register/", func() { his.unfold("All fields at once") })
+	for _, kind := range []string{"website", "browser", "native", "device", "service", "api"} {
+		his.look("register-"+kind, "/o/applications/register/?kind="+kind)
+		empty.look("register-admin-"+kind, "/o/applications/register/?kind="+kind)
+	}
+	his.look("register-website-wrong", "/o/applications/register/?kind=website", func() { his.press("Register application") })
+	his.look("register-website-advanced", "/o/applications/register/?kind=website", func() {
+		his.unfold("Advanced")
+		his.fill("Access token, in seconds (optional)", strings.Repeat("ten hours ", 20))
+		his.press("Register application")
+	})
 	his.look("register-wrong", "/o/applications/register/", func() {
+		his.unfold("All fields at once")
 		his.fill("Redirect URIs", "http://planner.example/"+strings.Repeat("callback", 40))
 		his.fill("Access token, in seconds (optional)", "ten hours")
 		his.press("Register application")
 	})
-	his.look("registered", "/o/applications/register/", func() {
+	his.look("registered", "/o/applications/register/?kind=website", func() {
 		his.fill("Name", "Holiday Planner")
 		his.fill("Redirect URIs", "https://planner.example/oauth/callback")
 		his.press("Register application")
@@ -116,6 +128,7 @@ func TestBrowserPagesFitAPhone(t *testing.T) {
 	for name, app := range map[string]application{"hard": hard, "plain": plain, "public": phone} {
 		his.look("application-"+name, "/o/applications/"+app.ID+"/")
 		his.look("application-"+name+"-change", "/o/applications/"+app.ID+"/update/")
+		his.look("application-"+name+"-revoke", "/o/applications/"+app.ID+"/revoke/")
 		his.look("application-"+name+"-delete", "/o/applications/"+app.ID+"/delete/")
 	}
 	his.look("rotate", "/o/applications/"+hard.ID+"/rotate/")
@@ -148,6 +161,8 @@ func TestBrowserPagesFitAPhone(t *testing.T) {
 	his.look("logout", "/logout/")
 
 	empty.look("applications-admin", "/o/applications/")
+	empty.look("applications-filtered", "/o/applications/?standing=administrator&unused=47")
+	empty.look("applications-none-selected", "/o/applications/?standing=open")
 	empty.look("application-admin-change", "/o/applications/"+hard.ID+"/update/")
 	empty.look("users", "/admin/users/")
 	empty.look("users-nothing-found", "/admin/users/?q=zebra")

@@ -100,6 +100,7 @@ func TestBrowserSafety(t *testing.T) {
 		call(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 		b.open("/o/applications/register/")
 		b.logIn(alice)
+		b.follow("Website with a server")
 		b.fill("Name", "No Script")
 		b.fill("Redirect URIs", "http://evil.example/back")
 		b.press("Register application")
