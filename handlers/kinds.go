@@ -109,16 +109,19 @@ func (k *kind) advanced(form, initial url.Values, invalid *provider.Invalid) boo
 	if invalid != nil && slices.ContainsFunc(invalid.Fields, func(f provider.FieldError) bool { return !slices.Contains(shown, f.Field) }) {
 		return true
 	}
-	for _, field := range formFields() {
-		if !slices.Contains(shown, field) && !slices.Equal(slices.Sorted(slices.Values(form[field])), slices.Sorted(slices.Values(initial[field]))) {
+	for _, field := range []string{"client_type", "grant_type", "redirect_uris", "scope", "resources", "hash_client_secret", "access_token_format", "algorithm", "userinfo_algorithm", "pairwise",
+		"post_logout_redirect_uris", "backchannel_logout_uri", "access_token_lifetime", "refresh_token_lifetime", "may_introspect", "skip_consent", "pkce_exempt"} {
+		// The form has some of the fields only with OpenID Connect. An empty box sends nothing.
+		box := slices.Contains([]string{"grant_type", "scope", "hash_client_secret"}, field)
+		differs := !slices.Equal(values(form, field), values(initial, field)) && (form.Has(field) || box)
+		if differs && !slices.Contains(shown, field) {
 			return true
 		}
 	}
 	return false
 }
 
-// formFields are the names of all fields of the form.
-func formFields() []string {
-	return []string{"name", "client_type", "grant_type", "redirect_uris", "scope", "resources", "hash_client_secret", "access_token_format", "algorithm", "userinfo_algorithm", "pairwise",
-		"post_logout_redirect_uris", "backchannel_logout_uri", "access_token_lifetime", "refresh_token_lifetime", "may_introspect", "skip_consent", "pkce_exempt"}
+// values returns the values of a field that are not empty, sorted.
+func values(form url.Values, field string) []string {
+	return slices.DeleteFunc(slices.Sorted(slices.Values(form[field])), func(value string) bool { return value == "" })
 }
