@@ -84,6 +84,10 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 		page.OwnerURL = s.applicationPath(a.ID, "owner/")
 	}
 	page.HasUnusableRights = more
+	page.Samples, page.PlaceholderAPI, err = s.samples(r, a)
+	if err != nil {
+		return err
+	}
 	page.Use, err = s.applicationUse(r, a)
 	if err != nil {
 		return err

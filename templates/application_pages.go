@@ -95,6 +95,8 @@ type Application struct {
 	Frame
 	Name, ClientID, ClientType, Owner, Created string
 	Use                                        ApplicationUse
+	Samples                                    []Sample // programs with the identifiers of the application
+	PlaceholderAPI                             string   // the address in them that is to be replaced; empty: there is none
 	Public                                     bool
 	Grants, RedirectURIs, Scopes               []string
 	Resources                                  []string // the URIs; the first is the default

@@ -216,6 +216,7 @@ func developerSamples() []sample {
 		AuthorizeURL: "https://id.example.com/o/authorize/", TokenURL: "https://id.example.com/o/token/",
 		UpdateURL: "/o/applications/1/update/", DeleteURL: "/o/applications/1/delete/", RotateURL: "/o/applications/1/rotate/", ListURL: "/o/applications/",
 	}
+	detail.Samples, detail.PlaceholderAPI = []Sample{{"Website with a server", []Snippet{{"website-go", "Go", "package main\n\nfunc main() { // " + long + strings.Repeat(" and so on", 20) + "\n}"}, {"website-py", "Python", "print(1)"}}}}, "https://api.example.org/"
 	detail.Use = ApplicationUse{"A person registered it on a page of this server", "3 March 2026, 14:00 UTC", "17", "More than 1,000", true, "/o/applications/1/revoke/"}
 	detail.SignedWith, detail.Standing = "ES256", "Its owner, who is not an administrator"
 	detail.PostLogoutURIs, detail.BackchannelURI = []string{"https://planner.example.com/bye"}, "https://planner.example.com/logout"
@@ -229,7 +230,7 @@ func developerSamples() []sample {
 	public.Standing, public.OwnerURL, public.Suspended = "An administrator", "/o/applications/1/owner/", "This application is suspended: the account of its owner is disabled."
 	public.MayIntrospect, public.SkipConsent, public.PKCEExempt = true, true, true
 	many := []string{hostile, "b"}
-	brokenDetail := Application{nasty, hostile, hostile, hostile, hostile, hostile, ApplicationUse{hostile, hostile, hostile, hostile, true, "/x"}, false, many, many, many, many, false, true, true, true, hostile, hostile, hostile, hostile, true, true, true, "/o", hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, many, hostile, "/u", "/d", "/r", "/l"}
+	brokenDetail := Application{nasty, hostile, hostile, hostile, hostile, hostile, ApplicationUse{hostile, hostile, hostile, hostile, true, "/x"}, []Sample{{hostile, []Snippet{{"x", hostile, hostile}}}}, hostile, false, many, many, many, many, false, true, true, true, hostile, hostile, hostile, hostile, true, true, true, "/o", hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, many, hostile, "/u", "/d", "/r", "/l"}
 
 	overlap := []Option{{"0", "At once", "", false}, {"3600", "In 1 hour", "", false}, {"86400", "In 1 day", "", true}, {"604800", "In 7 days", "", false}, {"2592000", "In 30 days", "", false}}
 	return []sample{

@@ -1,6 +1,6 @@
 // Package templates renders the HTML pages of the server, and contains their style sheet.
 //
-// A page is a struct in pages.go and a template file for it. Pages work without JavaScript.
+// A page is a struct in pages.go or application_pages.go and a template file for it. Pages work without JavaScript.
 // The three scripts in static copy a value, submit a form, and protect the consent page against double
 // clicks. Pages load nothing from other servers and contain no inline script or style, so the
 // strictest content security policy can be used. The URLs in the structs are used unchanged. Links
@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"html/template"
 	"reflect"
+	texts "text/template"
 )
 
 //go:embed *.html
@@ -20,9 +21,10 @@ var files embed.FS
 
 // Pages contains all parsed templates.
 type Pages struct {
-	base   string
-	assets *assets
-	pages  map[reflect.Type]*template.Template
+	base     string
+	assets   *assets
+	pages    map[reflect.Type]*template.Template
+	snippets *texts.Template
 }
 
 // page says which file renders a struct, and where the page stands in the layout.
@@ -84,7 +86,11 @@ func New(base string) (*Pages, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Pages{base: base, assets: assets, pages: map[reflect.Type]*template.Template{}}
+	snippets, err := parseSnippets()
+	if err != nil {
+		return nil, err
+	}
+	p := &Pages{base: base, assets: assets, pages: map[reflect.Type]*template.Template{}, snippets: snippets}
 	for _, page := range catalogue() {
 		t := template.New(page.file).Funcs(controls()).Funcs(p.funcs(page))
 		_, err := t.ParseFS(files, "layout.html", "parts.html", page.file)

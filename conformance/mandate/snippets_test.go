@@ -1,0 +1,375 @@
+package mandate
+
+import (
+	"bufio"
+	"fmt"
+	"html"
+	"io"
+	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"mandate/testkit"
+)
+
+// The programs that the page of an application shows run as they are shown there.
+
+// shown matches a program on the page of an application: its id and its text.
+var shown = regexp.MustCompile(`(?s)<pre [^>]*aria-labelledby="([a-z]+-[a-z]+)" data-copy>(.*?)</pre>`)
+
+// programs returns the programs on the page of an application, by id.
+func (b *browser) programs(t testing.TB, app application) map[string]string {
+	t.Helper()
+	b.open(t, "/o/applications/"+app.ID+"/")
+	found := map[string]string{}
+	for _, m := range shown.FindAllStringSubmatch(b.Body, -1) {
+		found[m[1]] = html.UnescapeString(m[2])
+	}
+	return found
+}
+
+// snippetServer is a server with an API that answers who a token is for.
+type snippetServer struct {
+	*server
+	alice, bob, root person
+	asker            application
+	api              string // the URI of the API, which is its address
+}
+
+func newSnippetServer(t testing.TB) *snippetServer {
+	t.Helper()
+	v := &snippetServer{server: startServer(t, options{})}
+	v.alice, v.bob, v.root = v.person(t, "alice"), v.person(t, "bob"), v.person(t, "root", "--admin")
+	v.asker = v.application(t, "--name", "Asker", "--grant", "client_credentials")
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Access-Control-Allow-Origin", "*")
+		w.Header().Set("Access-Control-Allow-Headers", "Authorization")
+		if r.Method == http.MethodOptions {
+			return
+		}
+		sent, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		v.secret(sent)
+		token := v.introspect(t, v.asker.auth(), sent)
+		if token["active"] != true {
+			http.Error(w, "who is it?", http.StatusUnauthorized)
+			return
+		}
+		if name := token["username"]; name != nil {
+			fmt.Fprintf(w, "hello %v", name)
+		} else {
+			fmt.Fprintf(w, "hello %v", token["client_id"])
+		}
+	}))
+	t.Cleanup(api.Close)
+	v.api = api.URL + "/things"
+	v.mustCLI(t, "", "resource", "add", v.api, "--name", "Things", "--introspector", v.asker.ClientID)
+	return v
+}
+
+// register registers an application by the form of its kind, of which only the named
+// fields are filled in, and returns the programs on its page.
+func (v *snippetServer) register(t testing.TB, by person, kind string, fields ...string) (application, map[string]string) {
+	t.Helper()
+	b := v.signedIn(t, by)
+	b.open(t, "/o/applications/register/?kind="+kind)
+	app := b.registers(t, params(append([]string{"name", "Own " + kind}, fields...)...))
+	found := b.programs(t, app)
+	for id, code := range found {
+		if app.ClientSecret != "" && strings.Contains(code, app.ClientSecret) {
+			t.Errorf("%s contains the client secret", id)
+		}
+	}
+	return app, found
+}
+
+// snippet is a program that was started.
+type snippet struct {
+	*exec.Cmd
+	lines *bufio.Reader // its output
+	log   logBuffer
+}
+
+// start starts a program in the language of its id. It ends with the test.
+func (v *snippetServer) start(t testing.TB, id, code string, environ ...string) *snippet {
+	t.Helper()
+	if code == "" {
+		t.Fatalf("the page has no program %s", id)
+	}
+	_, extension, _ := strings.Cut(id, "-")
+	file := filepath.Join(t.TempDir(), "main."+extension)
+	err := os.WriteFile(file, []byte(code), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &snippet{}
+	switch extension {
+	case "go":
+		program := filepath.Join(t.TempDir(), "main")
+		out, err := exec.Command("go", "build", "-o", program, file).CombinedOutput()
+		if err != nil {
+			t.Fatalf("go build: %v\n%s\n%s", err, out, code)
+		}
+		p.Cmd = exec.Command(program)
+	case "sh":
+		testkit.Program(t, "curl", "curl")
+		p.Cmd = exec.Command("sh", file)
+	case "mjs":
+		p.Cmd = exec.Command(testkit.Program(t, "node", "nodejs"), file)
+	case "py":
+		p.Cmd = exec.Command(testkit.Program(t, "python3", "python3"), file)
+	}
+	p.Env, p.Stderr = append(environment(), environ...), &p.log
+	out, err := p.StdoutPipe()
+	if err == nil {
+		err = p.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.lines = bufio.NewReader(out)
+	t.Cleanup(func() { // the next program may need the same port
+		_ = p.Process.Kill()
+		_ = p.Wait()
+	})
+	return p
+}
+
+// ends waits for the end of a program and checks its output.
+func (p *snippet) ends(t testing.TB, want string) {
+	t.Helper()
+	text, _ := io.ReadAll(p.lines)
+	err := p.Wait()
+	if err != nil || !strings.Contains(string(text)+p.log.String(), want) {
+		t.Errorf("%v: it says\n%s%s\nand not %q", err, text, p.log.String(), want)
+	}
+}
+
+// listens waits until a program accepts connections.
+func (p *snippet) listens(t testing.TB, address string) {
+	t.Helper()
+	go io.Copy(io.Discard, p.lines)
+	waitFor(t, "the program listens at "+address, func() bool {
+		c, err := net.Dial("tcp", address)
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	})
+}
+
+func languagesOf(kind string, extensions ...string) []string {
+	for i, e := range extensions {
+		extensions[i] = kind + "-" + e
+	}
+	return extensions
+}
+
+// each runs a test for each of these programs, and requires that the page has no others.
+func (v *snippetServer) each(t *testing.T, found map[string]string, ids []string, run func(t *testing.T, id, code string)) {
+	t.Helper()
+	for id := range found {
+		if !slices.Contains(ids, id) {
+			t.Errorf("the page also has %s", id)
+		}
+	}
+	for _, id := range ids {
+		t.Run(id, func(t *testing.T) { run(t, id, found[id]) })
+	}
+}
+
+func TestSnippets(t *testing.T) {
+	v := newSnippetServer(t)
+	t.Run("service", v.service)
+	t.Run("website", v.website)
+	t.Run("native", v.native)
+	t.Run("api", v.guards)
+	t.Run("hostile", v.hostile)
+}
+
+func (v *snippetServer) service(t *testing.T) {
+	app, found := v.register(t, v.alice, "service", "resources", v.api)
+	v.each(t, found, languagesOf("service", "sh", "go", "mjs", "py"), func(t *testing.T, id, code string) {
+		v.start(t, id, code, "MANDATE_CLIENT_SECRET="+app.ClientSecret).ends(t, "hello "+app.ClientID)
+	})
+	// Without a resource, the address of the API is to be filled in, and the scopes are named.
+	_, found = v.register(t, v.alice, "service")
+	for id, code := range found {
+		if !strings.Contains(code, "https://api.example.org/") || !strings.Contains(code, "read write") {
+			t.Errorf("%s:\n%s", id, code)
+		}
+	}
+}
+
+func (v *snippetServer) website(t *testing.T) {
+	for _, path := range []string{"/oauth/callback", ""} {
+		address := freeAddress()
+		app, found := v.register(t, v.alice, "website", "resources", v.api, "redirect_uris", "http://"+address+path)
+		v.each(t, found, languagesOf("website", "go", "mjs", "py"), func(t *testing.T, id, code string) {
+			_, port, _ := strings.Cut(address, ":")
+			v.start(t, id, code, "PORT="+port, "MANDATE_CLIENT_SECRET="+app.ClientSecret).listens(t, address)
+			jar, err := cookiejar.New(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			client := &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+			start := "http://" + address + map[bool]string{true: "/", false: "/sign-in/"}[path != ""]
+			back := v.signedIn(t, v.alice).authorize(t, visit(t, client, start).Header.Get("Location"), v.alice, "approve")
+			// An answer that this browser did not ask for is refused, and does not use the code.
+			for _, forged := range []string{"state", "iss"} {
+				query := back.Query()
+				query.Set(forged, "forged")
+				if a := visit(t, client, "http://"+address+back.Path+"?"+query.Encode()); a.StatusCode != http.StatusBadRequest {
+					t.Errorf("a forged %s leads to %d", forged, a.StatusCode)
+				}
+			}
+			a := visit(t, client, back.String())
+			if text, _ := io.ReadAll(a.Body); a.StatusCode != http.StatusOK || !strings.Contains(string(text), "hello alice") {
+				t.Errorf("after the login: %d %s", a.StatusCode, text)
+			}
+			denied := v.signedIn(t, v.bob).authorize(t, visit(t, client, start).Header.Get("Location"), v.bob, "deny")
+			a = visit(t, client, denied.String())
+			if text, _ := io.ReadAll(a.Body); a.StatusCode != http.StatusForbidden || !strings.Contains(string(text), "access_denied") {
+				t.Errorf("after a refusal: %d %s", a.StatusCode, text)
+			}
+		})
+	}
+}
+
+// visit opens an address. The body is closed with the test.
+func visit(t testing.TB, client *http.Client, address string) *http.Response {
+	t.Helper()
+	a, err := client.Get(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { a.Body.Close() })
+	return a
+}
+
+func (v *snippetServer) native(t *testing.T) {
+	_, found := v.register(t, v.alice, "native", "resources", v.api, "redirect_uris", "com.example.app:/callback\nhttp://127.0.0.1/done")
+	v.each(t, found, languagesOf("native", "go", "mjs", "py"), func(t *testing.T, id, code string) {
+		p := v.start(t, id, code)
+		address := ""
+		for !strings.HasPrefix(address, "http") {
+			line, err := p.lines.ReadString('\n')
+			if err != nil {
+				t.Fatalf("the program has ended: %v\n%s", err, p.log.String())
+			}
+			address = strings.TrimSpace(line)
+		}
+		back := v.signedIn(t, v.alice).authorize(t, address, v.alice, "approve")
+		query := back.Query()
+		query.Set("state", "forged")
+		if a := visit(t, http.DefaultClient, "http://"+back.Host+back.Path+"?"+query.Encode()); a.StatusCode != http.StatusBadRequest {
+			t.Errorf("a forged answer leads to %d", a.StatusCode)
+		}
+		if a := visit(t, http.DefaultClient, back.String()); a.StatusCode != http.StatusOK {
+			t.Errorf("the answer leads to %d", a.StatusCode)
+		}
+		p.ends(t, "hello alice")
+	})
+	// The kind for the command line registers a loopback address by itself.
+	_, found = v.register(t, v.alice, "device")
+	if len(found) != 3 {
+		t.Errorf("a program of the command line has %d programs", len(found))
+	}
+}
+
+// guards runs the programs of an API with tokens for the server itself.
+func (v *snippetServer) guards(t *testing.T) {
+	app, found := v.register(t, v.root, "api")
+	caller := v.application(t, "--name", "Caller", "--client-id", "caller", "--grant", "client_credentials", "--scope", "read")
+	live := v.mustToken(t, caller.auth(), params("grant_type", "client_credentials")).AccessToken
+	secret := "MANDATE_CLIENT_SECRET=" + app.ClientSecret
+	v.each(t, found, languagesOf("api", "sh", "go", "mjs", "py"), func(t *testing.T, id, code string) {
+		if id == "api-sh" {
+			v.start(t, id, code, secret, "TOKEN="+live).ends(t, `"active":true`)
+			v.start(t, id, code, secret, "TOKEN=other").ends(t, `{"active":false}`)
+			return
+		}
+		address := freeAddress()
+		_, port, _ := strings.Cut(address, ":")
+		v.start(t, id, code, secret, "PORT="+port).listens(t, address)
+		for token, want := range map[string]int{"Bearer " + live: 200, "": 401, "Bearer other": 401, "Basic " + live: 401} {
+			r, err := http.NewRequest("GET", "http://"+address+"/", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if token != "" {
+				r.Header.Set("Authorization", token)
+			}
+			a, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, _ := io.ReadAll(a.Body)
+			a.Body.Close()
+			if a.StatusCode != want || want == 200 && !strings.Contains(string(text), "caller may do") || want == 401 && !strings.HasPrefix(a.Header.Get("WWW-Authenticate"), "Bearer") {
+				t.Errorf("%.12s: %d %s %v", token, a.StatusCode, text, a.Header)
+			}
+		}
+	})
+	// For anybody else the page says what to ask an administrator for.
+	b := v.signedIn(t, v.alice)
+	b.open(t, "/o/applications/register/?kind=api")
+	if b.Status != http.StatusOK || strings.Contains(b.Body, `name="client_type"`) || !strings.Contains(b.Body, "Only an administrator can let an application ask about tokens") {
+		t.Errorf("a person gets %d and a form", b.Status)
+	}
+}
+
+// hostile: what was registered stays a value in every language.
+func (v *snippetServer) hostile(t *testing.T) {
+	const evil = "a'b\"$(exit_9)${x}`id`\\n</script>{{.}}%41+&=#"
+	app := v.application(t, "--name", "Evil", "--client-id", evil, "--grant", "client_credentials", "--resource", v.api)
+	found := v.signedIn(t, v.root).programs(t, app)
+	v.each(t, found, languagesOf("service", "sh", "go", "mjs", "py"), func(t *testing.T, id, code string) {
+		v.start(t, id, code, "MANDATE_CLIENT_SECRET="+app.ClientSecret).ends(t, "hello "+evil)
+	})
+}
+
+// A browser application runs in a browser: the page is served as it is shown.
+func TestBrowserSnippet(t *testing.T) {
+	browser := chromium(t)
+	v := newSnippetServer(t)
+	var page string
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/app":
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			fmt.Fprint(w, page)
+		case "/favicon.ico":
+			w.WriteHeader(http.StatusNoContent)
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	t.Cleanup(site.Close)
+	_, found := v.register(t, v.alice, "browser", "resources", v.api, "redirect_uris", site.URL+"/app")
+	page = found["browser-html"]
+	if page == "" {
+		t.Fatal("the page has no program")
+	}
+	host := func(address string) string { u, _ := url.Parse(address); return u.Host }
+	b := v.window(t, browser, host(site.URL), host(v.api))
+	b.open(site.URL + "/app")
+	b.press("Sign in")
+	b.logIn(v.alice)
+	b.press("Allow")
+	b.until(`document.getElementById("result").textContent == "The API answers 200: hello alice"`)
+	if b.URL().RawQuery != "" {
+		t.Errorf("the code stays in the address: %s", b.URL())
+	}
+	// The request belongs to one window: its answer is not accepted a second time.
+	b.open(site.URL + "/app?state=forged&code=forged&iss=" + url.QueryEscape(v.Issuer))
+	b.until(`document.getElementById("result").textContent.startsWith("This answer does not belong")`)
+}

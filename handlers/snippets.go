@@ -1,0 +1,120 @@
+package handlers
+
+import (
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"mandate/provider"
+	"mandate/templates"
+)
+
+// placeholderAPI stands in a snippet for the address of an API that is not known.
+const placeholderAPI = "https://api.example.org/"
+
+// samples returns programs for an application, and the address in them that has to be
+// replaced. a is the application with the rights that it has now.
+func (s *server) samples(r *http.Request, a provider.Application) ([]templates.Sample, string, error) {
+	introspects, err := s.provider.Resources.Introspects(r.Context(), a)
+	if err != nil {
+		return nil, "", err
+	}
+	var samples []templates.Sample
+	placeholder := ""
+	for _, k := range kinds() {
+		values := s.snippetValues(a)
+		if !k.fits(a, introspects || a.MayIntrospect, &values) {
+			continue
+		}
+		if k.id == "service" {
+			// There is no person whose identity the token could be for.
+			values.Scope = strings.Join(s.ofResources(values.Scope), " ")
+		}
+		snippets, err := s.pages.Snippets(k.id, values)
+		if err != nil {
+			return nil, "", err
+		}
+		if len(snippets) > 0 {
+			samples = append(samples, templates.Sample{Title: k.title, Snippets: snippets})
+		}
+		if len(snippets) > 0 && !k.introspects && values.API == placeholderAPI {
+			placeholder = placeholderAPI
+		}
+	}
+	return samples, placeholder, nil
+}
+
+// ofResources returns those scopes that are about an API.
+func (s *server) ofResources(scope string) []string {
+	return slices.DeleteFunc(strings.Fields(scope), func(name string) bool { return !slices.Contains(s.provider.ResourceScopes(), name) })
+}
+
+// snippetValues returns what the programs for an application contain. An application with
+// a default resource requests no scope, because a resource may have fewer scopes.
+func (s *server) snippetValues(a provider.Application) templates.SnippetValues {
+	values := templates.SnippetValues{Issuer: s.provider.Issuer(), AuthorizeURL: s.absolute("/o/authorize/"), TokenURL: s.absolute("/o/token/"), IntrospectURL: s.absolute("/o/introspect/"),
+		ClientID: a.ClientID, API: placeholderAPI}
+	if resources := lines(a.Resources); len(resources) > 0 {
+		values.Resource, values.API = resources[0], resources[0]
+		return values
+	}
+	scopes := slices.DeleteFunc(slices.Clone(s.provider.AllowedScopes(a)), func(name string) bool { return name == "offline_access" || name == "introspection" })
+	values.Scope = strings.Join(scopes, " ")
+	return values
+}
+
+// fits reports whether an application is of a kind, and adds the redirect URI for it.
+func (k kind) fits(a provider.Application, introspects bool, values *templates.SnippetValues) bool {
+	public := a.ClientType == provider.Public
+	switch {
+	case !provider.HasGrant(a, k.grant) || public != k.public:
+		return false
+	case k.grant == provider.GrantClient:
+		return introspects == k.introspects
+	case k.id == "website":
+		return redirectTo(a, values, func(u *url.URL) bool { return strings.HasPrefix(u.Scheme, "http") })
+	case k.id == "browser":
+		// A page of a developer's own computer has a port. A native application chooses one.
+		return redirectTo(a, values, func(u *url.URL) bool {
+			return strings.HasPrefix(u.Scheme, "http") && (u.Port() != "" || !loopback(u, values))
+		})
+	case k.id == "native":
+		return redirectTo(a, values, func(u *url.URL) bool { return loopback(u, values) })
+	}
+	return false
+}
+
+// redirectTo adds the first suitable redirect URI of an application to the values.
+func redirectTo(a provider.Application, values *templates.SnippetValues, suits func(*url.URL) bool) bool {
+	for _, uri := range lines(a.RedirectURIs) {
+		u, err := url.Parse(uri)
+		if err != nil || u.Host == "" || !suits(u) {
+			continue
+		}
+		values.Redirect, values.RedirectPath, values.StartPath = uri, u.EscapedPath(), "/"
+		if values.RedirectPath == "" {
+			values.RedirectPath = "/"
+		}
+		if values.RedirectPath == "/" {
+			values.StartPath = "/sign-in/"
+		}
+		return true
+	}
+	return false
+}
+
+// loopback reports whether a redirect URI leads to a loopback address, which may have any
+// port (RFC 8252 §7.3), and adds the address to the values.
+func loopback(u *url.URL, values *templates.SnippetValues) bool {
+	address, err := netip.ParseAddr(u.Hostname())
+	if err != nil || !address.IsLoopback() || u.Scheme != "http" {
+		return false
+	}
+	values.LoopbackHost, values.LoopbackLiteral = address.String(), address.String()
+	if address.Is6() {
+		values.LoopbackLiteral = "[" + address.String() + "]"
+	}
+	return true
+}
