@@ -84,7 +84,7 @@ func TestEverythingThatAnApplicationHoldsIsRevoked(t *testing.T) {
 
 // Whatever two nodes store while everything is revoked, nothing of it is valid.
 func TestNothingSurvivesTheRevocationOfEverything(t *testing.T) {
-	eachIsolation(t, func(t *testing.T, w world) {
+	each(t, func(t *testing.T, w world) {
 		alice, stores := w.person(t, "alice"), w.pair(t)
 		a := w.application(t, "App")
 		var families [64]family
