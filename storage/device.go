@@ -1,6 +1,11 @@
 package storage
 
-import "context"
+import (
+	"context"
+	"math/bits"
+	"slices"
+	"strings"
+)
 
 // Device is a device authorization request (RFC 8628 §3.1), which waits until a person
 // approves or denies it. An approved request has a Grant, whose code is the device code.
@@ -62,18 +67,91 @@ const slower = 5
 // differ, and a request may be faster than the one before it.
 const earliness = 1
 
+// poll is a question of a device for its tokens.
+type poll struct {
+	digest, applicationID string
+	now                   int64
+	early                 *bool // the answer
+}
+
+// pollResult is a row that polls return.
+type pollResult struct {
+	Digest        string `db:"digest"`
+	ApplicationID string `db:"application_id"`
+	Early         bool   `db:"early"`
+}
+
+// pollDevices holds the statements for 1, 2, 4, ... 64 polls.
+var pollDevices = newPollDevices()
+
+func newPollDevices() (statements [7]string) {
+	for i := range statements {
+		var digests, pairs []string
+		for n := range 1 << i {
+			digests = append(digests, step{text: "$1"}.after(5+2*n))
+			pairs = append(pairs, step{text: "$2"}.after(5+2*n))
+		}
+		statements[i] = `UPDATE devices SET
+				poll_interval = CASE WHEN next_poll_at > $2 THEN poll_interval + $3 ELSE poll_interval END,
+				next_poll_at = CASE WHEN next_poll_at > $2 THEN next_poll_at ELSE $1 + poll_interval END
+			WHERE digest IN (` + strings.Join(digests, ", ") + `) AND digest || ' ' || application_id IN (` + strings.Join(pairs, ", ") + `) AND state = $4 AND expires_at > $5
+			RETURNING digest, application_id, next_poll_at <> $1 + poll_interval AS early`
+	}
+	return statements
+}
+
+// pollArguments are the arguments of such a statement.
+func pollArguments(now int64, polls []poll) []any {
+	args := []any{now, now + earliness, slower, DevicePending, now + ExpiredDeviceLife}
+	for _, p := range polls {
+		args = append(args, p.digest, p.digest+" "+p.applicationID)
+	}
+	return args
+}
+
 // PollDevice notes that a device asks for its tokens, and reports whether it asks too early.
-// It is one statement. Only a poll in time moves the time of the next one, so that a device
-// which polls too often is still accepted from time to time. PollDevice returns ErrNotFound
-// if no request of the application with this digest is pending.
+// It is one statement, which concurrent calls share. Only a poll in time moves the time of
+// the next one, so that a device which polls too often is still accepted from time to time.
+// PollDevice returns ErrNotFound if no request of the application with this digest is
+// pending.
 func (s *Store) PollDevice(ctx context.Context, digest, applicationID string, now int64) (bool, error) {
-	var early bool
-	err := s.writeRow(ctx, &early, `UPDATE devices SET
-			poll_interval = CASE WHEN next_poll_at > $4 THEN poll_interval + $5 ELSE poll_interval END,
-			next_poll_at = CASE WHEN next_poll_at > $4 THEN next_poll_at ELSE $3 + poll_interval END
-		WHERE digest = $1 AND application_id = $2 AND state = 'pending' AND expires_at > $6
-		RETURNING next_poll_at <> $3 + poll_interval`, digest, applicationID, now, now+earliness, slower, now+ExpiredDeviceLife)
+	if s.embedded {
+		var result pollResult
+		err := s.writeRow(ctx, &result, pollDevices[0], pollArguments(now, []poll{{digest: digest, applicationID: applicationID}})...)
+		return result.Early, err
+	}
+	ctx, done := s.begin(ctx, pollDevices[0])
+	early := false
+	err := s.polls.do(ctx, poll{digest, applicationID, now, &early})
+	done(err)
 	return early, err
+}
+
+// pollTogether runs the polls of a batch in one statement. If a device polls twice in it, the
+// second poll is too early.
+func (s *Store) pollTogether(batch []poll) []error {
+	ctx, stop := context.WithTimeout(context.Background(), maxReadWait)
+	defer stop()
+	var now int64
+	for _, p := range batch {
+		now = max(now, p.now)
+	}
+	var results []pollResult
+	err := s.writeRows(ctx, &results, pollDevices[bits.Len(uint(len(batch)))-1], pollArguments(now, batch)...)
+	if err != nil {
+		return slices.Repeat([]error{err}, len(batch))
+	}
+	outcomes := make([]error, len(batch))
+	for i, p := range batch {
+		at := slices.IndexFunc(results, func(r pollResult) bool { return r.Digest == p.digest && r.ApplicationID == p.applicationID })
+		if at < 0 {
+			outcomes[i] = ErrNotFound
+			continue
+		}
+		*p.early = results[at].Early
+		results[at].Early = true
+	}
+	return outcomes
 }
 
 // DeviceByCode reads a request by the digest of its device code.

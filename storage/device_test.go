@@ -106,6 +106,49 @@ func TestOnlyAPendingRequestOfTheApplicationIsPolled(t *testing.T) {
 	})
 }
 
+// Concurrent polls share a statement, and each gets the answer for its own device.
+func TestConcurrentPollsOfDevices(t *testing.T) {
+	eachIsolation(t, func(t *testing.T, w world) {
+		stores := w.pair(t)
+		var waiting []Device
+		for range 16 {
+			waiting = append(waiting, w.device(t, "app"))
+		}
+		results := make([]bool, 128)
+		for i, err := range race(128, func(i int) error {
+			application, digest := "app", waiting[i%16].Digest
+			switch {
+			case i >= 112:
+				digest = "unknown"
+			case i >= 96:
+				application = "other"
+			}
+			var err error
+			results[i], err = stores[i%2].PollDevice(t.Context(), digest, application, at)
+			return err
+		}) {
+			if (i >= 96) != errors.Is(err, ErrNotFound) || i < 96 && err != nil {
+				t.Errorf("poll %d: %v", i, err)
+			}
+		}
+		for n, d := range waiting {
+			inTime, early := 0, 0
+			for i := n; i < 96; i += 16 {
+				if results[i] {
+					early++
+				} else {
+					inTime++
+				}
+			}
+			read, err := w.DeviceByCode(t.Context(), d.Digest)
+			must(t, err)
+			if inTime != 1 || early != 5 || read.NextPollAt != at+5 {
+				t.Errorf("device %d: %d polls in time, %d early, the next at+%d", n, inTime, early, read.NextPollAt-at)
+			}
+		}
+	})
+}
+
 func TestRequestOfADeviceIsDecidedOnce(t *testing.T) {
 	eachIsolation(t, func(t *testing.T, w world) {
 		alice, stores := w.person(t, "alice"), w.pair(t)

@@ -33,6 +33,7 @@ type Store struct {
 
 	together *batcher[unit]  // work that shares a transaction, on SQLite
 	tokens   *batcher[Token] // tokens that share an INSERT, on PostgreSQL
+	polls    *batcher[poll]  // polls of devices that share an UPDATE, on PostgreSQL
 	onChange func([]Change)
 	tracer   Tracer
 	counters counters
@@ -114,6 +115,7 @@ const maxWaiting = 8192
 func newStore(s *Store) *Store {
 	s.together = &batcher[unit]{run: s.runTogether, size: func(n int) int { return min(n, 128) }, lanes: 1, maxWaiting: maxWaiting}
 	s.tokens = &batcher[Token]{run: s.insertTokens, size: powerOfTwo, lanes: 3, maxWaiting: maxWaiting}
+	s.polls = &batcher[poll]{run: s.pollTogether, size: powerOfTwo, lanes: 2, maxWaiting: maxWaiting}
 	return s
 }
 
@@ -250,22 +252,26 @@ func (s *Store) run(ctx context.Context, repeatable bool, query string, args []a
 }
 
 // writeRow runs one statement that changes one row and returns it, or returns ErrNotFound.
-// The statement may run twice, as with run.
+// It is for SQLite.
 func (s *Store) writeRow(ctx context.Context, dest any, query string, args ...any) error {
 	ctx, done := s.begin(ctx, query)
 	err := retry(ctx, s.busyWait, func() error {
-		if s.embedded {
-			return s.share(ctx, unit{func(t tx) error { return t.write(dest, query, args...) }, false, nil})
-		}
+		return s.share(ctx, unit{func(t tx) error { return t.write(dest, query, args...) }, false, nil})
+	})
+	done(err)
+	return err
+}
+
+// writeRows runs one statement that changes rows and returns them. It is for PostgreSQL. The
+// statement may run twice, as with run.
+func (s *Store) writeRows(ctx context.Context, dest any, query string, args ...any) error {
+	return retry(ctx, s.busyWait, func() error {
 		q, err := s.querier(ctx, s.write, query)
 		if err == nil {
-			err = q.GetContext(ctx, dest, args...)
+			err = q.SelectContext(ctx, dest, args...)
 		}
 		return s.classify(err, true)
 	})
-	err = translate(err)
-	done(err)
-	return err
 }
 
 // one runs a statement that must affect a row; otherwise it returns ErrNotFound.
