@@ -72,6 +72,9 @@ func TestDeviceGrant(t *testing.T) {
 		_, err := f.token(app, pollWith(codes)...)
 		wantError(t, err, "400 authorization_pending")
 		f.allow(codes, s)
+		if listed, err := f.People.Authorized(t.Context(), s.User.ID); err != nil || len(listed) != 1 {
+			t.Errorf("before the device has its tokens, the account page lists %+v, %v", listed, err)
+		}
 		answer := f.must(f.token(app, pollWith(codes)...))
 		if answer.Scope != "openid read offline_access" || answer.RefreshToken == "" {
 			t.Errorf("%+v", answer)

@@ -67,14 +67,16 @@ type Authorized struct {
 	LastUsedAt         int64  `db:"last_used_at"`
 }
 
-// AuthorizedBy lists, by name, the applications to which a person has given access.
+// AuthorizedBy lists, by name, the applications to which a person has given access. A code
+// that was not exchanged gives none yet, except that of a device, which has no redirect URI:
+// the device can use it for minutes.
 func (s *Store) AuthorizedBy(ctx context.Context, userID string, now int64) ([]Authorized, error) {
 	var rows []Authorized
 	err := s.all(ctx, &rows, `SELECT x.application_id, a.name, a.client_id, u.username AS owner, x.scope, x.resource, x.since,
 			a.origin, a.responsible, u.administrator AS owner_is_admin, u.active AS owner_is_active, a.last_used_at FROM (
 			SELECT application_id, scope, resource, generation, created_at AS since FROM consents WHERE user_id = $1
 			UNION ALL
-			SELECT application_id, scope, resource, generation, created_at AS since FROM grants WHERE user_id = $1 AND expires_at > $2 AND (code_digest IS NULL OR code_used_at IS NOT NULL)
+			SELECT application_id, scope, resource, generation, created_at AS since FROM grants WHERE user_id = $1 AND expires_at > $2 AND (code_digest IS NULL OR code_used_at IS NOT NULL OR redirect_uri = '')
 		) x JOIN applications a ON a.id = x.application_id AND a.generation = x.generation LEFT JOIN users u ON u.id = a.owner_id
 		ORDER BY LOWER(a.name), a.id, x.since`, userID, now)
 	return rows, err

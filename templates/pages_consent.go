@@ -1,0 +1,71 @@
+package templates
+
+// Access is what an application asks a person for.
+type Access struct {
+	Application, Owner string // the application that asks, and its owner; strangers choose both names, and both may be empty
+	DocumentHost       string // the host of the metadata document with which the application came; may be empty
+	DocumentURL        string
+	Unchecked          bool // nobody is responsible for what the application says about itself
+	LocalOnly          bool // Unchecked, and all its redirect URIs belong to programs on the person's own device
+
+	HomeURL, PolicyURL, TermsURL string // pages of the application itself; each may be empty
+
+	Scopes     []ConsentScope
+	Resources  []API // the APIs that the access is for; empty: only this server
+	AlsoServer bool  // the access is for this server too, beside the resources
+	Offline    bool  // the access continues after the session ends
+}
+
+// Consent asks a person whether an application may act for them.
+type Consent struct {
+	Frame
+	Access
+	RedirectHost string // where the answer goes, in words: a host, or "an app on this device (com.example.app:/)"
+	RedirectURI  string // where the answer goes, as the full URI
+	Loopback     bool   // the answer goes to a program on this computer
+	Ticket       string // hidden field: the request that the person decides on
+	Action       string
+	SwitchURL    string // leads to the login page, for another account
+}
+
+// Device asks for the code that a device shows (RFC 8628 §3.3).
+type Device struct {
+	Frame
+	Code      Field
+	Linked    bool // the code comes from a link or a QR code
+	Action    string
+	SwitchURL string // leads to the login page, for another account
+}
+
+// DeviceApproval asks a person whether the application on a device may act for them.
+type DeviceApproval struct {
+	Frame
+	Access
+	Code      string // as the device shows it
+	Program   string // what the device calls itself; a stranger chooses it, may be empty
+	Address   string // from which the device asks
+	Near      bool   // the device has the network address of this browser
+	Asked     string // when
+	Ticket    string // hidden field: the request that the person decides on
+	Action    string
+	SwitchURL string // leads to the login page, for another account
+}
+
+// DeviceAnswered says that the device learns the decision.
+type DeviceAnswered struct {
+	Frame
+	Allowed    bool
+	AccountURL string
+}
+
+// ConsentScope is one scope. New means that the last consent did not contain it.
+type ConsentScope struct {
+	Name, Description string
+	New               bool
+}
+
+// API is a resource as people see it. New means that the last consent was not for it.
+type API struct {
+	Name, URI string
+	New       bool
+}
