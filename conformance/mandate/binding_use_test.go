@@ -44,6 +44,8 @@ func (v *fixture) boundToUse(t *testing.T) {
 }
 
 func (v *fixture) doors(t testing.TB) []door {
+	made := v.registers(t, bearer(v.initialToken(t)), `{"redirect_uris":["https://bound.example/"]}`)
+	v.registered, v.registrationToken = textOf(made, "registration_client_uri"), textOf(made, "registration_access_token")
 	alice := v.signedIn(t, v.alice)
 	_, verifier := v.authorizeURL(v.web)
 	protocol := func(t testing.TB, a answer, status int, code string) bool {
@@ -123,6 +125,14 @@ func (v *fixture) doors(t testing.TB) []door {
 		}},
 		{"setup", func(t testing.TB, text string) bool {
 			return v.get(t, "/setup/"+url.PathEscape(text)+"/", nobody).Status == http.StatusNotFound
+		}},
+		{"registration", func(t testing.TB, text string) bool {
+			a := v.registration(t, bearer(text), `{"redirect_uris":["https://bound.example/"]}`)
+			return a.Status != http.StatusCreated && protocol(t, a, 401, "invalid_token")
+		}},
+		{"configuration", func(t testing.TB, text string) bool {
+			a := v.send(t, "GET", v.registered, bearer(text), nil)
+			return protocol(t, a, 401, "invalid_token")
 		}},
 		{"revocation by another client", func(t testing.TB, text string) bool {
 			// RFC 7009 §2.2: an invalid token counts as revoked. A valid one of another
@@ -204,6 +214,14 @@ func (v *fixture) artefacts(t testing.TB) []artefact {
 			bob.send(t, "/device/answer/", params("ticket", text, "decision", "deny"))
 			if bob.Status != http.StatusOK {
 				t.Errorf("the ticket is worth nothing: %d %s", bob.Status, bob.Body)
+			}
+		}},
+		{"initial access token", func(t testing.TB) string { return v.initialToken(t, "--uses", "2") }, map[string]bool{"registration": true}, func(t testing.TB, text string) {
+			v.registers(t, bearer(text), `{"redirect_uris":["https://bound.example/"]}`)
+		}},
+		{"registration access token", always(v.registrationToken), map[string]bool{"configuration": true}, func(t testing.TB, text string) {
+			if a := v.send(t, "GET", v.registered, bearer(text), nil); a.Status != http.StatusOK {
+				t.Errorf("the registration access token has ended: %d", a.Status)
 			}
 		}},
 		{"client secret", always(v.rival.ClientSecret), nil, func(t testing.TB, _ string) {

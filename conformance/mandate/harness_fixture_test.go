@@ -27,6 +27,8 @@ type fixture struct {
 	tv     application // public, for devices
 	agent  application // has a metadata document; only for some tests
 
+	registered, registrationToken string // the address of a client that registered itself, and its token; only for some tests
+
 	codes map[string]url.Values // the other parameters that exchange an issued code
 }
 
