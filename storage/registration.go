@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"time"
 )
 
 // ManagedAlone and ManagedByMany say whose registration access tokens work for an
@@ -84,33 +85,37 @@ func (t tx) spendInitialToken(digest string, now int64) error {
 // be used. If an application with the same RegistrationDigest exists, it becomes a shared
 // one, and is the result. most limits the applications as for AddApplication.
 func (s *Store) RegisterApplication(ctx context.Context, a Application, most int, initialToken string, now int64) (Application, error) {
+	if s.fewOpen(ctx, a, most) {
+		most = 0
+	}
 	var id string // of the application that exists already
 	err := s.atomically(ctx, func(t tx) error {
+		id = ""
 		if initialToken != "" {
 			err := t.spendInitialToken(initialToken, now)
 			if err != nil {
 				return err
 			}
 		}
+		full := t.roomFor(a, most)
+		if full == nil {
+			n, err := t.insertApplication(a, ` ON CONFLICT (registration_digest) DO NOTHING`)
+			if n > 0 || err != nil {
+				return err
+			}
+		} else if full != ErrFull {
+			return full
+		}
+		// It may exist already, or another transaction has stored it in the meantime.
 		var err error
 		id, err = t.share(a.RegistrationDigest, now)
-		if id != "" || err != nil {
+		switch {
+		case err != nil || id != "":
 			return err
+		case full != nil:
+			return full
 		}
-		err = t.roomFor(a, most)
-		if err != nil {
-			return err
-		}
-		n, err := t.insertApplication(a, ` ON CONFLICT (registration_digest) DO NOTHING`)
-		if n > 0 || err != nil {
-			return err
-		}
-		// Another transaction has stored it in the meantime.
-		id, err = t.share(a.RegistrationDigest, now)
-		if err == nil && id == "" {
-			err = ErrConflict
-		}
-		return err
+		return ErrConflict
 	})
 	switch {
 	case err != nil:
@@ -119,6 +124,35 @@ func (s *Store) RegisterApplication(ctx context.Context, a Application, most int
 		return a, nil
 	}
 	return s.Application(ctx, id)
+}
+
+// openCount is the number of applications for which nobody is responsible, as it was
+// counted before.
+type openCount struct {
+	most, n int
+	until   time.Time // when it is counted again
+}
+
+// fewOpen reports whether so few applications have registered themselves that the quota
+// does not need an exact check. An exact one takes a lock, so it would be the slowest part
+// of a registration. The number of one second ago is exact enough until the quota is used
+// up by half: no node stores the other half in one second.
+func (s *Store) fewOpen(ctx context.Context, a Application, most int) bool {
+	const exactBelow = 5000
+	if a.Responsible != ByNobody || most < exactBelow {
+		return false
+	}
+	last := s.open.Load()
+	if last == nil || last.most != most || time.Now().After(last.until) {
+		counted := &openCount{most: most, until: time.Now().Add(time.Second)}
+		err := s.get(ctx, &counted.n, `SELECT COUNT(*) FROM applications WHERE responsible = 'nobody'`)
+		if err != nil {
+			return false // the registration fails too, or counts exactly
+		}
+		s.open.Store(counted)
+		last = counted
+	}
+	return last.n < most/2
 }
 
 // ShareRegistration notes that somebody else has registered the application with this

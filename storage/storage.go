@@ -37,6 +37,7 @@ type Store struct {
 	onChange func([]Change)
 	tracer   Tracer
 	counters counters
+	open     atomic.Pointer[openCount]
 
 	changesWritten, polling, notifyUnsupported atomic.Bool
 	renewed                                    atomic.Int64 // how often the connections were renewed
