@@ -116,7 +116,8 @@ func TestAskTakesTheIssuerAsPublished(t *testing.T) {
 func TestAskForTheIssuerAgain(t *testing.T) {
 	s := servertest.OnDatabase(t, "sqlite")
 	for _, c := range []struct{ first, again, want string }{{s.URL, "", s.URL + "/o"}, {s.URL, "n", s.URL}, {s.URL + "/wrong", s.URL + "/o", s.URL + "/o"}} {
-		target, r := asked(t, c.first, c.again, "", "", "", "", "", "", "")
+		const user, register = "", "n"
+		target, r := asked(t, c.first, c.again, user, register, "", "", "", "", "", "")
 		r.Want(t, 0, "but it has no clients: ", " rules will be skipped")
 		if target.Issuer != c.want {
 			t.Errorf("%s, then %q: the issuer is %s: %s", c.first, c.again, target.Issuer, r.Stderr)

@@ -117,7 +117,7 @@ func TestEveryPathIsAnswered(t *testing.T) {
 		"--fill", "1000", "--starts", "1", "--json", file, "--svg", picture, "--markdown")
 	r := readReport(t, file)
 	for _, database := range databases(t) {
-		for _, p := range []string{"client", "introspect-50", "refresh", "code", "device", "guard", "sample", "proxy"} {
+		for _, p := range []string{"client", "introspect-50", "refresh", "code", "device", "register", "guard", "sample", "proxy"} {
 			checkPath(t, r, database, p)
 		}
 		for _, memory := range []string{"resident memory when idle, ", "resident memory after 200 tokens, "} {

@@ -51,6 +51,8 @@ func allPaths(o *options) []path {
 		path{name: "code", title: "code exchange with PKCE", connections: o.connections, bare: "insert", goal: both(0.35, 0.6), ready: people, workers: codeWorkers, uses: true},
 		path{name: "device", title: "device poll", connections: o.connections, bare: "insert", goal: both(0.8, 0.8),
 			ready: func(t *target) bool { return t.device != "" }, workers: deviceWorkers},
+		path{name: "register", title: "registration of a public client", connections: o.connections, bare: "insert", goal: both(0.35, 0.35),
+			ready: func(t *target) bool { return t.register != "" }, workers: registerWorkers},
 		path{name: "guard", title: "resource guard, warm cache", connections: o.connections, bare: "fixed", goal: both(0.8, 0.8),
 			ready: func(t *target) bool { return token(t) && t.resource != "" },
 			workers: func(ctx context.Context, t *target, n, _ int) (load.Endpoint, []load.Worker, error) {

@@ -17,12 +17,12 @@ import (
 
 // target is a provider from the view of its clients: Mandate, or another one.
 type target struct {
-	token, introspect, authorize, device, resource, sample, proxy string // URLs; an empty one is not measured
-	machine, api, web, tv                                         client // clients that request tokens, introspect them, send people, and are for devices
-	scope                                                         string
-	redirect                                                      string // of web
-	cookies                                                       []string
-	inBody                                                        bool // clients send their secret in the form
+	token, introspect, authorize, device, register, resource, sample, proxy string // URLs; an empty one is not measured
+	machine, api, web, tv                                                   client // clients that request tokens, introspect them, send people, and are for devices
+	scope                                                                   string
+	redirect                                                                string // of web
+	cookies                                                                 []string
+	inBody                                                                  bool // clients send their secret in the form
 
 	live []string // access tokens for the paths that need some
 
@@ -33,7 +33,7 @@ type target struct {
 // mandateTarget registers the clients of all paths, and signs people in.
 func mandateTarget(ctx context.Context, s *server) (*target, error) {
 	t := &target{token: s.url + "/o/token/", introspect: s.url + "/o/introspect/", authorize: s.url + "/o/authorize/", device: s.url + "/o/device_authorization/",
-		sample: s.url + "/resource", scope: "read write", redirect: "http://127.0.0.1/callback"}
+		register: s.url + "/o/register/", sample: s.url + "/resource", scope: "read write", redirect: "http://127.0.0.1/callback"}
 	var err error
 	t.machine, err = s.register(ctx, "machine", "--grant", "client_credentials")
 	if err != nil {

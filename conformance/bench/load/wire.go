@@ -46,8 +46,12 @@ func (e Endpoint) Get(query, header string) []byte {
 
 // Form formats the beginning of all forms that are sent to the endpoint, up to the content length.
 func (e Endpoint) Form(header string) Form {
-	return Form("POST " + e.Target + " HTTP/1.1\r\nHost: " + e.host + "\r\n" + header +
-		"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: ")
+	return e.Post("application/x-www-form-urlencoded", header)
+}
+
+// Post does the same for a body of another type.
+func (e Endpoint) Post(contentType, header string) Form {
+	return Form("POST " + e.Target + " HTTP/1.1\r\nHost: " + e.host + "\r\n" + header + "Content-Type: " + contentType + "\r\nContent-Length: ")
 }
 
 // Form is the beginning of a POST request, without the number of Content-Length.
