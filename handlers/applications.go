@@ -42,6 +42,9 @@ func (s *server) applications(w http.ResponseWriter, r *http.Request) error {
 	if who.User.Administrator {
 		page.Filters = filters(l)
 	}
+	if who.User.Administrator && s.config.Registration {
+		page.TokensURL = s.path(registrationTokens)
+	}
 	for _, a := range found {
 		page.Rows = append(page.Rows, templates.ApplicationRow{Name: a.Name, URL: s.applicationPath(a.ID, ""), ClientID: a.ClientID,
 			ClientType: typeName(a), Grants: grantNames(a), Owner: owner(a), Suspended: s.provider.WhySuspended(a) != "", CameByItself: provider.CameByItself(a), LastUsed: lastUsed(a.LastUsedAt, a.Origin)})

@@ -3,6 +3,7 @@ package templates
 // Applications lists the applications of one person, or of all people.
 type Applications struct {
 	Frame
+	TokensURL string // of the initial access tokens; empty unless the reader may make some
 	Rows      []ApplicationRow
 	Query     string
 	Filters   []Filter // empty unless the reader is an administrator

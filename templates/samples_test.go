@@ -143,7 +143,7 @@ func developerSamples() []sample {
 	row := ApplicationRow{"Holiday Planner", "/o/applications/1/", "Yx3vQm8Zr1TtK0pLw5NcBg", "Confidential", "Authorization code, refresh token", "bob", "3 March 2026, 14:00 UTC", false, false}
 	owned := []OwnedApplication{{"1", "Holiday Planner", "Yx3vQm8Zr1TtK0pLw5NcBg", "/o/applications/1/", false, true}, {"2", long, "nightly-import", "/o/applications/2/", true, false}}
 	list := Applications{Frame: alice, Rows: []ApplicationRow{row}, Pager: Pager{Page: 1, Pages: 1, Total: 1}}
-	all := Applications{Frame: admin, ShowOwner: true, Query: "plan", Selected: true, Pager: Pager{2, 9, 171, "?page=1", "?page=3"}}
+	all := Applications{Frame: admin, TokensURL: "/admin/registration-tokens/", ShowOwner: true, Query: "plan", Selected: true, Pager: Pager{2, 9, 171, "?page=1", "?page=3"}}
 	all.Filters = []Filter{{"standing", "Responsible", []Option{{"", "Anybody", "", false}, {"open", "Nobody", "", true}}}, {"unused", "Not used for", []Option{{"", "Any time", "", true}, {"90", "90 days", "", false}}}}
 	for i := range 8 {
 		r := row
@@ -238,7 +238,7 @@ func developerSamples() []sample {
 		{"applications-admin", all},
 		{"applications-empty", Applications{Frame: alice}},
 		{"applications-nothing-found", Applications{Frame: alice, Query: "zebra", Selected: true}},
-		{"applications-hostile", Applications{nasty, []ApplicationRow{{hostile, "/x", hostile, hostile, hostile, hostile, hostile, true, true}}, hostile, []Filter{{"standing", hostile, []Option{{hostile, hostile, hostile, true}}}}, true, true, Pager{2, 3, 50, "?page=1", "?page=3"}}},
+		{"applications-hostile", Applications{nasty, "/t", []ApplicationRow{{hostile, "/x", hostile, hostile, hostile, hostile, hostile, true, true}}, hostile, []Filter{{"standing", hostile, []Option{{hostile, hostile, hostile, true}}}}, true, true, Pager{2, 3, 50, "?page=1", "?page=3"}}},
 		{"application-form", form},
 		{"application-form-wrong", wrong},
 		{"application-form-unanswered", unanswered},
