@@ -106,8 +106,8 @@ func rfc7592() []Rule {
 		},
 		{
 			ID: "RFC7592/2.1/forbidden", Level: Must,
-			Text:         "A client without the permission to read its record is refused with 403.",
-			Inapplicable: "Every registered client may read its record.",
+			Text:     "A client without the permission to read its record is refused with 403.",
+			TestedBy: managementTest,
 		},
 		{
 			ID: "RFC7592/2.2/replaces", Level: Must,

@@ -28,10 +28,15 @@ func (p *Clients) registrationToken(a storage.Application) string {
 	return registrationPrefix + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// Registered describes an application to the holder of its registration access token (RFC
-// 7592 §2.1).
+// Registered describes an application to the holder of its registration access token.
+//
+// RFC 7592 §2.1: a client that may not read its record gets 403. What a person decides about
+// the application later does not concern whoever registered it.
 func (p *Clients) Registered(ctx context.Context, r *http.Request, clientID string) (storage.Application, map[string]any, error) {
 	a, err := p.managed(ctx, r, clientID)
+	if err == nil && a.Management == "" {
+		err = mayChange(a)
+	}
 	if err != nil {
 		return a, nil, err
 	}
@@ -75,7 +80,7 @@ func mayChange(a storage.Application) error {
 	case a.Management == storage.ManagedByMany:
 		return forbidden("Several clients have registered with the same metadata and share this client id, so none of them may change it. Register again with other metadata.")
 	case a.Management != storage.ManagedAlone:
-		return forbidden("A person has changed or taken over this application, so it can be changed only on the pages of this server.")
+		return forbidden("A person has changed or taken over this application, so it can be read and changed only on the pages of this server.")
 	}
 	return nil
 }

@@ -260,3 +260,30 @@ func FuzzRedirectURI(f *testing.F) {
 		}
 	})
 }
+
+// Two URIs without their ports are equal exactly if they match the same requests.
+func TestWithoutPort(t *testing.T) {
+	for _, localhost := range []bool{false, true} {
+		p := Policy{LocalhostLoopback: localhost}
+		for uri, want := range map[string]string{
+			"http://127.0.0.1:1234/cb?a=b":   "http://127.0.0.1/cb?a=b",
+			"http://127.0.0.1/cb":            "http://127.0.0.1/cb",
+			"http://[::1]:80":                "http://[::1]",
+			"https://127.0.0.1:1234/cb":      "https://127.0.0.1:1234/cb",
+			"http://127.0.0.1:123456/cb":     "http://127.0.0.1:123456/cb",
+			"http://127.0.0.1:1/http://a:2/": "http://127.0.0.1/http://a:2/",
+			"http://127.0.0.1.evil.example/": "http://127.0.0.1.evil.example/",
+			"com.example.app:/cb":            "com.example.app:/cb",
+		} {
+			if got := p.WithoutPort(uri); got != want {
+				t.Errorf("%s: %s, want %s", uri, got, want)
+			}
+			if p.WithoutPort(uri) != uri && !p.Match(want, []string{uri}) {
+				t.Errorf("%s does not match %s", want, uri)
+			}
+		}
+		if same := p.WithoutPort("http://localhost:1/") == p.WithoutPort("http://localhost:2/"); same != localhost || same != p.Match("http://localhost:1/", []string{"http://localhost:2/"}) {
+			t.Errorf("localhost: %t", same)
+		}
+	}
+}
