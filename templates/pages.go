@@ -206,25 +206,6 @@ type GroupRow struct {
 	DeleteURL string
 }
 
-// RegistrationTokens lists the initial access tokens and makes one. It is for administrators.
-type RegistrationTokens struct {
-	Frame
-	NewToken                            string // the token that was just made; shown once
-	Rows                                []RegistrationTokenRow
-	Action, RegisterURL                 string
-	Uses, Resources                     Field
-	Expires, May, Scopes                []Option
-	ExpiresError, MayError, ScopesError string
-	Errors                              []FieldError
-}
-
-// RegistrationTokenRow is one row of RegistrationTokens. No scopes means every scope.
-type RegistrationTokenRow struct {
-	ID, MadeBy, May, Scopes, Until, DeleteURL string
-	UsesLeft                                  int64
-	Works                                     bool
-}
-
 // Resources lists the APIs that tokens can be issued for. It is for administrators.
 type Resources struct {
 	Frame

@@ -314,16 +314,6 @@ func (s *Server) target() (*target.Target, error) {
 	return t, t.Check()
 }
 
-// initialToken makes an initial access token, with which checks register clients.
-func (s *Server) initialToken() (string, error) {
-	out, err := s.CLI("", "registration-token", "add", "--json", "--uses", "10000", "--may", "authorization_code,client_credentials")
-	var made struct{ Token string }
-	if err == nil {
-		err = json.Unmarshal([]byte(out), &made)
-	}
-	return made.Token, err
-}
-
 // Register adds the client of a role.
 func (s *Server) Register(role need.Role, backchannel string) (*target.Client, error) {
 	arguments := append([]string{"application", "add", "--json"}, flags(role, backchannel)...)
