@@ -15,7 +15,7 @@ import (
 func TestBinding(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		h := newDocumentHost(t)
-		v := newFixture(t, h.options(options{database: db, provider: []string{"REGISTRATION_WITH_TOKEN: true"}}))
+		v := newFixture(t, h.options(options{database: db}))
 		v.agent = h.client("/agent", "http://127.0.0.1:50123/back", nil)
 		t.Run("client", v.boundToClient)
 		t.Run("request", v.boundToRequest)

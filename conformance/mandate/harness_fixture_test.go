@@ -50,7 +50,7 @@ func newFixture(t testing.TB, o options) *fixture {
 	if slices.Contains(o.provider, "OIDC_ENABLED: true") {
 		scopes = openidScopes
 	}
-	o.provider = append(slices.Clone(o.provider), scopes, "RESOURCE_SERVER_TOKEN_CACHING_SECONDS: 0")
+	o.provider = append(slices.Clone(o.provider), scopes, "REGISTRATION_WITH_TOKEN: true", "RESOURCE_SERVER_TOKEN_CACHING_SECONDS: 0")
 	v := &fixture{server: startServer(t, o)}
 	v.alice, v.bob, v.admin = v.person(t, "alice"), v.person(t, "bob"), v.person(t, "root", "--admin")
 	every := []string{"--grant", "authorization_code", "--grant", "password", "--grant", "client_credentials"}

@@ -55,6 +55,8 @@ type holding struct {
 	refresh, access string
 	asks            string // an access token that may introspect
 	session, ticket string
+	initial         string // an initial access token for one application
+	registered      member // an application that registered itself
 }
 
 func (v *fixture) holdings(t testing.TB) *holding {
@@ -66,6 +68,8 @@ func (v *fixture) holdings(t testing.TB) *holding {
 	h.refresh, h.access = family.RefreshToken, family.AccessToken
 	h.asks = v.mustToken(t, v.asker.auth(), params("grant_type", "client_credentials", "scope", "introspection")).AccessToken
 	h.ticket = tab.ticket(t, v.phone)
+	h.initial = v.initialToken(t)
+	h.registered = v.registers(t, bearer(v.initialToken(t)), `{"redirect_uris":["https://outage.example/"]}`)
 	return h
 }
 
@@ -82,6 +86,12 @@ func (v *fixture) requests(guard *guard, h *holding) []request {
 	}
 	get := func(path string, as auth) func(testing.TB) answer {
 		return func(t testing.TB) answer { t.Helper(); return v.get(t, path, as) }
+	}
+	managed := func(method string, value any) func(testing.TB) answer {
+		return func(t testing.TB) answer {
+			t.Helper()
+			return v.send(t, method, textOf(h.registered, "registration_client_uri"), bearer(textOf(h.registered, "registration_access_token")), value)
+		}
 	}
 	session := withCookie("mandate_session", h.session)
 	page := func(r *http.Request, form url.Values) { session(r, form); sameSite(r, form) }
@@ -110,6 +120,15 @@ func (v *fixture) requests(guard *guard, h *holding) []request {
 		{"readiness", get("/readyz", nobody), 200},
 		{"code", post("/o/token/", v.web.auth(), h.code), 200},
 		{"refresh", post("/o/token/", v.web.auth(), refreshForm(h.refresh)), 200},
+		{"registration", func(t testing.TB) answer {
+			return v.registration(t, bearer(h.initial), `{"redirect_uris":["https://outage.example/new"]}`)
+		}, 201},
+		{"registration with a token that is unknown", func(t testing.TB) answer {
+			return v.registration(t, bearer("mit_unknown"), `{"redirect_uris":["https://outage.example/new"]}`)
+		}, 401},
+		{"a registration", managed("GET", nil), 200},
+		{"a change of a registration", managed("PUT", member{"client_id": h.registered["client_id"], "redirect_uris": []string{"https://outage.example/changed"}}), 200},
+		{"the end of a registration", managed("DELETE", nil), 204},
 		{"revocation", post("/o/revoke_token/", v.web.auth(), params("token", h.access)), 200},
 		{"revocation of a token that is unknown", post("/o/revoke_token/", v.web.auth(), params("token", "mat_unknown")), 200},
 	}
