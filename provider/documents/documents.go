@@ -188,9 +188,10 @@ func release(counts map[string]int, key string) {
 	}
 }
 
-// busy returns the error for a request that would need one fetch too many.
+// busy returns the error for a request that would need one fetch too many. It is no 5xx,
+// because strangers can cause it.
 func busy() *oauth.Error {
-	return &oauth.Error{Status: http.StatusServiceUnavailable, Code: "temporarily_unavailable", RetryAfter: 5,
+	return &oauth.Error{Status: http.StatusTooManyRequests, Code: "temporarily_unavailable", RetryAfter: 5,
 		Description: "The server is reading as many metadata documents as it may. Try again in a moment."}
 }
 
