@@ -6,14 +6,15 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
 	"mandate/conformance/bench/load"
 )
 
-// flood measures introspection three times: without password attempts, with wrong passwords from many addresses, and
-// with correct passwords.
+// flood measures introspection without an attack, with wrong passwords from many addresses, with correct passwords, and
+// with client ids that are invented URLs of metadata documents.
 func flood(ctx context.Context, o *options) error {
 	var failures []error
 	err := o.onEach(ctx, func(name string, pg *cluster) error {
@@ -24,9 +25,10 @@ func flood(ctx context.Context, o *options) error {
 	return errors.Join(append(failures, err)...)
 }
 
-// besieged is a server to which people sign in by the password grant (RFC 6749 §4.3).
+// besieged is a server to which people sign in by the password grant (RFC 6749 §4.3), and which reads metadata documents.
 type besieged struct {
 	*options
+	silent net.Listener // a host that never answers
 	server *server
 	target *target
 	phone  client // a public client, like an application on a telephone
@@ -34,11 +36,18 @@ type besieged struct {
 }
 
 func newBesieged(ctx context.Context, o *options, pg *cluster) (*besieged, error) {
-	s, err := startMandate(ctx, o, pg, nil)
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	b := &besieged{options: o, server: s}
+	reaching := *o
+	reaching.settings = append(slices.Clone(o.settings), "MANDATE_OUTBOUND_ALLOWED_NETWORKS=127.0.0.0/8")
+	s, err := startMandate(ctx, &reaching, pg, []string{"OPEN_CLIENTS: [documents]", "OPEN_HOSTS: [127.0.0.1]"})
+	if err != nil {
+		silent.Close()
+		return nil, err
+	}
+	b := &besieged{options: o, server: s, silent: silent}
 	b.target, err = machineTarget(ctx, s)
 	if err == nil {
 		b.phone, err = s.register(ctx, "telephone", "--grant", "password", "--client-type", "public")
@@ -49,15 +58,21 @@ func newBesieged(ctx context.Context, o *options, pg *cluster) (*besieged, error
 		b.people = append(b.people, p)
 	}
 	if err != nil {
-		s.end()
+		b.end()
 	}
 	return b, err
+}
+
+func (b *besieged) end() {
+	b.server.end()
+	b.silent.Close()
 }
 
 // siege is the load beside the introspection.
 type siege struct {
 	name  string
 	right bool
+	urls  bool         // invented URLs instead of passwords
 	all   load.Outcome // rate of introspections
 	tries load.Outcome
 	p99   []float64
@@ -69,7 +84,7 @@ func floodOn(ctx context.Context, o *options, name string, pg *cluster) (failed,
 	if err != nil {
 		return nil, err
 	}
-	defer b.server.end()
+	defer b.end()
 	rate := o.rate
 	if rate == 0 {
 		o.say("%s: measuring introspection by itself ...", name)
@@ -84,7 +99,7 @@ func floodOn(ctx context.Context, o *options, name string, pg *cluster) (failed,
 	if rate < 1 {
 		return nil, errors.New("introspection returned no valid responses")
 	}
-	sieges := []*siege{{name: "quiet"}, {name: "wrong passwords"}, {name: "right passwords", right: true}}
+	sieges := []*siege{{name: "quiet"}, {name: "wrong passwords"}, {name: "right passwords", right: true}, {name: "invented documents", urls: true}}
 	for round := range o.rounds {
 		o.say("%s: round %d of %d ...", name, round+1, o.rounds)
 		for i, s := range sieges {
@@ -94,8 +109,8 @@ func floodOn(ctx context.Context, o *options, name string, pg *cluster) (failed,
 			}
 		}
 	}
-	fmt.Fprintf(o.stdout, "%s: %s introspections a second are sent; passwords are sent on %d connections\n\n", name, grouped(int(rate)), o.attackers)
-	table := [][]string{{"Introspection while", "answered a second", "p50", "p99", "p99.9", "p99 relative to quiet", "errors", "passwords a second", "answered"}}
+	fmt.Fprintf(o.stdout, "%s: %s introspections a second are sent; passwords are sent on %d connections, and %d invented URLs a second\n\n", name, grouped(int(rate)), o.attackers, inventions)
+	table := [][]string{{"Introspection while", "answered a second", "p50", "p99", "p99.9", "p99 relative to quiet", "errors", "attempts a second", "answered"}}
 	for _, s := range sieges {
 		against := load.Ratios(s.p99, sieges[0].p99)
 		table = append(table, []string{s.name, grouped(int(s.all.Rate())), milliseconds(micro(s.all.Latency.Quantile(0.5))),
@@ -147,9 +162,9 @@ func (b *besieged) introspect(ctx context.Context, rate float64) (*load.Outcome,
 func (b *besieged) under(ctx context.Context, s *siege, attack bool, rate float64) error {
 	during, stop := context.WithCancel(ctx)
 	defer stop()
-	ended := make(chan *load.Outcome, 1)
+	ended, began := make(chan *load.Outcome, 1), time.Now()
 	if attack {
-		tries, err := b.attack(s.right)
+		tries, err := b.attack(s)
 		if err != nil {
 			return err
 		}
@@ -167,10 +182,10 @@ func (b *besieged) under(ctx context.Context, s *siege, attack bool, rate float6
 	if attack {
 		tries := <-ended
 		if tries == nil {
-			return errors.New("no password could be tried")
+			return errors.New("nothing could be tried")
 		}
 		s.tries.Merge(tries)
-		s.tries.Elapsed += tries.Elapsed
+		s.tries.Elapsed += time.Since(began)
 	}
 	if err != nil {
 		return err
@@ -184,18 +199,46 @@ func (b *besieged) under(ctx context.Context, s *siege, attack bool, rate float6
 
 // attack tries passwords. The connections come from many networks, and each is soon replaced by one from another
 // network. Otherwise the rate limit of an address would refuse attempts before a password is hashed.
-func (b *besieged) attack(right bool) (load.Load, error) {
+func (b *besieged) attack(s *siege) (load.Load, error) {
+	if s.urls {
+		return b.invent()
+	}
 	to, err := load.ParseEndpoint(b.target.token)
 	l := load.Load{To: to, Length: time.Hour, Each: 20, From: func() net.Addr { return load.Loopback(rand.Uint32()) }}
 	for n := range b.attackers {
 		w := &guesser{form: to.Form(""), fields: "grant_type=password&client_id=" + escape(b.phone.ID)}
-		if right {
+		if s.right {
 			w.person = &b.people[n%len(b.people)]
 		}
 		l.Workers = append(l.Workers, w)
 	}
 	return l, err
 }
+
+// inventions is how many invented URLs arrive in a second.
+const inventions = 200
+
+// invent sends authorization requests whose client ids are URLs at a host that never answers.
+func (b *besieged) invent() (load.Load, error) {
+	to, err := load.ParseEndpoint(b.server.url + "/o/authorize/")
+	l := load.Load{To: to, Length: time.Hour, Rate: inventions, Each: 20, From: func() net.Addr { return load.Loopback(rand.Uint32()) }}
+	for range 8 * inventions { // a fetch ends after five seconds
+		l.Workers = append(l.Workers, &inventor{to, b.silent.Addr().String()})
+	}
+	return l, err
+}
+
+// inventor invents the client ids of metadata documents.
+type inventor struct {
+	to   load.Endpoint
+	host string
+}
+
+func (w *inventor) Next() []byte {
+	return w.to.Get("?response_type=code&client_id="+escape(fmt.Sprintf("https://%s/%d", w.host, rand.Uint64())), "")
+}
+
+func (w *inventor) Check(r load.Response) string { return refused(r) }
 
 // guesser tries the password of a person that does not exist, or signs a person in.
 type guesser struct {
