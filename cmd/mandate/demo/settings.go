@@ -22,7 +22,6 @@ OAUTH2_PROVIDER:
     email: See your email address
     introspection: Ask about the tokens of others
   DEFAULT_SCOPES: [read, write, groups]
-  OPEN_CLIENTS: [documents, registration]
 `
 
 // WriteConfig writes the configuration of the demo to a file, which other commands
