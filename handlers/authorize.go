@@ -135,14 +135,15 @@ func (s *server) showClientError(w http.ResponseWriter, r *http.Request, err err
 
 // difference shows in which part the redirect URI differs from a registered one.
 // Only the owner of the application and administrators see the characters and the
-// registered URI: it may contain a host name that is not public.
+// registered URI: it may contain a host name that is not public. That of a metadata
+// document is public.
 func difference(of string, m *provider.Mismatch, who *provider.SignedIn) *templates.URIDiff {
 	d := &templates.URIDiff{Of: of, Part: m.Part, Sent: []templates.Segment{{Text: m.Sent}}}
 	if m.Nearest == "" {
 		d.Part = "nothing is registered"
 		return d
 	}
-	if who != nil && (who.User.Administrator || m.OwnerID != "" && who.User.ID == m.OwnerID) {
+	if m.Public || who != nil && (who.User.Administrator || m.OwnerID != "" && who.User.ID == m.OwnerID) {
 		d.Sent = segments(m.Sent, m.From, m.SentTo)
 		d.Nearest = segments(m.Nearest, m.From, m.NearestTo)
 	}

@@ -269,11 +269,12 @@ func TestDocumentsOfCommonClients(t *testing.T) {
 	}
 	// A redirect URI that is not in the document redirects nobody.
 	app := h.client("/strict", "https://client.example/cb", nil)
-	for _, uri := range []string{"https://client.example/cb/", "https://client.example/CB", "https://evil.example/cb", agentURI} {
+	for uri, says := range map[string]string{"https://client.example/cb/": "https://client.example/cb", "https://client.example/CB": "https://client.example/", "https://evil.example/cb": "Differs", agentURI: "scheme",
+		"https://evil.test/cb": "OPEN_HOSTS", "http://client.example/cb": "must use https"} {
 		app.RedirectURI = uri
 		address, _ := s.authorizeURL(app)
-		if a := s.get(t, strings.TrimPrefix(address, s.URL), nobody); a.Status != http.StatusBadRequest || a.Header.Get("Location") != "" {
-			t.Errorf("%s: status %d", uri, a.Status)
+		if a := s.get(t, strings.TrimPrefix(address, s.URL), nobody); a.Status != http.StatusBadRequest || a.Header.Get("Location") != "" || !strings.Contains(strings.ToLower(a.Body), strings.ToLower(says)) {
+			t.Errorf("%s: status %d, without %q:\n%s", uri, a.Status, says, a.Body)
 		}
 	}
 }

@@ -149,8 +149,13 @@ func (p *Authorizations) checkRedirectURI(a *Authorization) error {
 		return nil
 	}
 	if !p.clients.Redirects(a.Application).Match(sent, registered) {
+		follows := policy.FollowsDocument(a.Application)
+		if wrong := p.clients.CheckOpenRedirect(sent); follows && wrong != "" {
+			return oauth.Refuse("invalid_request", "The redirect URI of this request %s.", wrong)
+		}
 		e := oauth.Refuse("invalid_request", "The redirect URI of this request is not registered for the application.")
 		e.Mismatch = p.clients.Redirects(a.Application).Compare(sent, registered, oauth.Deref(a.Application.OwnerID))
+		e.Mismatch.Public = follows
 		return e
 	}
 	a.RedirectURI, a.redirectSent = sent, true

@@ -160,7 +160,7 @@ func (p *Clients) readDocument(clientID string, document []byte) (described, err
 	}
 	var usable, problems []string
 	for _, uri := range c.RedirectURIs {
-		if wrong := p.checkOpenRedirect(uri); wrong != "" {
+		if wrong := p.CheckOpenRedirect(uri); wrong != "" {
 			problems = append(problems, oauth.Clip(uri, 120)+" "+wrong)
 			continue
 		}
@@ -187,9 +187,9 @@ func usableMethod(c *metadata.Client) bool {
 	return !c.Sent("token_endpoint_auth_method") || c.AuthMethod == metadata.MethodNone || slices.Contains(c.AuthMethods, metadata.MethodNone)
 }
 
-// checkOpenRedirect says what is wrong with the redirect URI of an application that comes by
+// CheckOpenRedirect says what is wrong with the redirect URI of an application that comes by
 // itself, or returns "".
-func (p *Clients) checkOpenRedirect(raw string) string {
+func (p *Clients) CheckOpenRedirect(raw string) string {
 	wrong := p.openRedirects().Check(raw)
 	if wrong != "" {
 		return wrong

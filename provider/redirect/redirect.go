@@ -178,6 +178,7 @@ type Mismatch struct {
 	SentTo        int // the bytes from SentTo on equal those from NearestTo on
 	NearestTo     int
 	OwnerID       string
+	Public        bool // everybody may see the registered one: a document publishes it
 }
 
 // Compare shows how a redirect URI that does not match differs from the nearest
