@@ -84,9 +84,14 @@ func TestDatabaseFails(t *testing.T) {
 		answer    *tokens.TokenResponse
 		machine   *tokens.TokenResponse
 		setup     string
+		document  *clients.Registered      // a client with a metadata document that nobody has approved
+		stranger  *authorize.Authorization // its request
 	}
+	site := newDocumentSite(t)
 	prepare := func(t *testing.T) *world {
-		w := &world{fixture: begin(t, func(c *Config) { c.RefreshGrace = 0 })}
+		w := &world{fixture: begin(t, site.reads, func(c *Config) { c.RefreshGrace = 0 })}
+		w.document = site.serves("/c", "")
+		w.stranger = w.authorize(w.document)
 		w.setup = linkOf(t, w.Provider)
 		w.app, w.open, w.s = w.fixture.app(introspects), w.fixture.app(public), w.login("alice")
 		w.a = w.authorize(w.app)
@@ -174,6 +179,14 @@ func TestDatabaseFails(t *testing.T) {
 		}},
 		{"consent: approve", "consents grants", func(t *testing.T, w *world) error {
 			_, err := w.Authorizations.Approve(t.Context(), w.a, w.s)
+			return err
+		}},
+		{"authorize, with a metadata document", "applications", func(t *testing.T, w *world) error {
+			_, err := w.Authorizations.Authorize(t.Context(), w.query(w.document))
+			return err
+		}},
+		{"consent: approve, with a metadata document", "applications", func(t *testing.T, w *world) error {
+			_, err := w.Authorizations.Approve(t.Context(), w.stranger, w.s)
 			return err
 		}},
 		{"authorize: complete", "grants", func(t *testing.T, w *world) error {

@@ -22,6 +22,10 @@ type Stats struct {
 	ReceivesChanges bool  // whether notifications of changes from other processes arrive
 	ConnectionsLost int64 // how often the connection for these notifications was lost
 
+	DocumentsFetched  int64 // metadata documents of clients
+	DocumentsUnusable int64 // fetches that gave no usable document
+	DocumentsRefused  int64 // requests for a document that were refused because of a limit
+
 	LogoutsDelivered int64 // back-channel logouts that an application accepted
 	LogoutsFailed    int64 // failed calls; each of them is repeated later
 	LogoutsGivenUp   int64 // back-channel logouts that are not tried again
@@ -59,13 +63,15 @@ func (p *Provider) Stats() Stats {
 	c := &p.counters
 	delivered, failed, givenUp := p.Logouts.Counts()
 	access, refresh, ids := p.Grants.Counts()
+	fetched, unusable, refused := p.Clients.DocumentCounts()
 	return Stats{
 		Issued:          []Issued{{"access", access}, {"refresh", refresh}, {"id", ids}, {"code", p.Authorizations.CodesIssued()}},
-		Copies:          []Copies{copiesOf("application", p.Clients.CopyStats), copiesOf("token", p.Tokens.CopyStats)},
+		Copies:          []Copies{copiesOf("application", p.Clients.CopyStats), copiesOf("token", p.Tokens.CopyStats), copiesOf("document", p.Clients.DocumentStats)},
 		Hashing:         []Hashing{hashingOf("people", p.limits.People), hashingOf("programs", p.limits.Programs)},
 		ReceivesChanges: p.changes.Receiving(),
 		ConnectionsLost: c.lost.Load(),
 
+		DocumentsFetched: fetched, DocumentsUnusable: unusable, DocumentsRefused: refused,
 		LogoutsDelivered: delivered, LogoutsFailed: failed, LogoutsGivenUp: givenUp,
 		SweptAt: c.swept.Load(), SweepsFailed: c.sweepsFailed.Load(),
 		Storage: p.store.Stats(),

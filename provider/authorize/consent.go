@@ -146,9 +146,9 @@ const TicketLife = 3600
 func (a *Authorization) shown() (string, error) {
 	application := a.Application.ID
 	if policy.FollowsDocument(a.Application) {
-		// Somebody else's approval may store the application meanwhile. The page warns if all
-		// redirect URIs are on the person's own computer.
-		application = a.Application.ClientID + "\n" + a.Application.RedirectURIs
+		// Somebody else's approval may store the application meanwhile, so its ID is not part
+		// of this. The page warns if all redirect URIs are on the person's own computer.
+		application = strings.Join([]string{a.Application.ClientID, a.Application.RedirectURIs, a.Application.Metadata}, "\n")
 	}
 	text, err := json.Marshal([]any{application, a.Application.Name, oauth.Deref(a.Application.Owner), a.Scopes, a.ClaimScopes, a.OpenID.claims, a.Audience.Named()})
 	return seal.Digest(string(text)), err

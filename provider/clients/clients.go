@@ -133,6 +133,14 @@ func (p *Clients) DropCopies() {
 	p.proven.drop()
 }
 
+// DocumentStats returns how often a metadata document that is kept was used, how often one was
+// fetched, and how many are kept.
+func (p *Clients) DocumentStats() (hits, misses int64, entries int) { return p.documents.Stats() }
+
+// DocumentCounts returns how many metadata documents were fetched, how many of the fetches
+// gave no usable document, and how many requests were refused because of a limit.
+func (p *Clients) DocumentCounts() (fetched, unusable, refused int64) { return p.documents.Counts() }
+
 // CopyStats returns how often a copy of an application was used, how often the database
 // was read, and how many copies there are.
 func (p *Clients) CopyStats() (hits, misses int64, entries int) { return p.applications.Stats() }

@@ -63,7 +63,7 @@ type Documents[T any] struct {
 	ofHost    map[string]int // fetches
 	ofNetwork map[string]int // fetches
 
-	fetched, failed, refused atomic.Int64
+	hits, fetched, failed, refused atomic.Int64
 }
 
 // document is a valid document.
@@ -116,6 +116,7 @@ func (d *Documents[T]) find(a Asked) (T, *fetch[T], error) {
 	defer d.mu.Unlock()
 	if known := d.kept[a.ID]; known != nil && time.Now().Before(known.until) {
 		known.approved = known.approved || a.Approved
+		d.hits.Add(1)
 		return known.value, nil, nil
 	}
 	f := d.fetches[a.ID]
@@ -282,10 +283,16 @@ func (d *Documents[T]) Drop() {
 	}
 }
 
-// Stats returns how many documents were read, how many were not usable, how many requests
-// were refused because of a limit, and how many documents are kept.
-func (d *Documents[T]) Stats() (fetched, failed, refused int64, kept int) {
+// Stats returns how many requests a document answered that was kept, how many it did not, and
+// how many documents are kept.
+func (d *Documents[T]) Stats() (hits, misses int64, entries int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.fetched.Load(), d.failed.Load(), d.refused.Load(), len(d.kept)
+	return d.hits.Load(), d.fetched.Load() + d.failed.Load(), len(d.kept)
+}
+
+// Counts returns how many documents were fetched, how many of the fetches gave no usable
+// document, and how many requests were refused because of a limit.
+func (d *Documents[T]) Counts() (fetched, unusable, refused int64) {
+	return d.fetched.Load(), d.failed.Load(), d.refused.Load()
 }

@@ -142,7 +142,7 @@ func TestADocumentThatHasExpiredIsReadAgain(t *testing.T) {
 		t.Errorf("%d requests, want 3", n)
 	}
 	d.Drop()
-	if _, _, _, kept := d.Stats(); kept != 0 {
+	if _, _, kept := d.Stats(); kept != 0 {
 		t.Errorf("%d documents are kept", kept)
 	}
 }

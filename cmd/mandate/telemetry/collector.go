@@ -53,6 +53,9 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 		tell(hashesWaiting, float64(h.Waiting), h.For)
 		tell(hashesRefused, float64(h.Refused), h.For)
 	}
+	tell(documents, float64(s.DocumentsFetched), "fetched")
+	tell(documents, float64(s.DocumentsUnusable), "unusable")
+	tell(documents, float64(s.DocumentsRefused), "refused")
 	tell(backchannel, float64(s.LogoutsDelivered), "told")
 	tell(backchannel, float64(s.LogoutsFailed), "failed")
 	tell(backchannel, float64(s.LogoutsGivenUp), "given_up")

@@ -37,8 +37,8 @@ var (
 	queueRefused = family{"mandate_db_writes_refused_total", counter, nil, "Writes that were refused because too many writes waited."}
 	batchItems   = family{"mandate_db_write_batch_items", histogram, nil, "Writes that shared a commit or a statement."}
 
-	copyEntries = family{"mandate_copies", gauge, []string{"record"}, "Records that this node has cached: application, token."}
-	copyLookups = family{"mandate_copy_lookups_total", counter, []string{"record", "result"}, "Look-ups that the cache answered (hit) or the database (miss)."}
+	copyEntries = family{"mandate_copies", gauge, []string{"record"}, "Records that this node has cached: application, token, document (a metadata document of a client)."}
+	copyLookups = family{"mandate_copy_lookups_total", counter, []string{"record", "result"}, "Look-ups that the cache answered (hit), or the database or the host of the document (miss)."}
 	changesHear = family{"mandate_changes_heard", gauge, nil, "1 while this node receives notifications about changes by other processes. 0 while it does not, or if it caches nothing (MAX_STALENESS_SECONDS: 0)."}
 	changesLost = family{"mandate_changes_lost_total", counter, nil, "Number of times that the connection for these notifications was lost."}
 
@@ -52,6 +52,7 @@ var (
 	hashesWaiting = family{"mandate_password_hashes_waiting", gauge, []string{"pool"}, "Requests that wait until a password can be hashed."}
 	hashesRefused = family{"mandate_password_hashes_refused_total", counter, []string{"pool"}, "Requests that were refused because this took too long."}
 
+	documents   = family{"mandate_metadata_documents_total", counter, []string{"outcome"}, "Metadata documents of clients: fetched, unusable (the fetch or the document was wrong), refused (too many were requested)."}
 	backchannel = family{"mandate_backchannel_logouts_total", counter, []string{"outcome"}, "Back-channel logout notifications: told (delivered), failed (one attempt, which is repeated), given_up."}
 )
 
@@ -59,7 +60,7 @@ var (
 var families = []family{buildInfo, requestsTotal, requestDuration, tokenRequests, introspections, issuedTotal,
 	dbConnections, dbLimit, dbWaits, dbWaited, queueItems, queueLimit, queueRefused, batchItems,
 	copyEntries, copyLookups, changesHear, changesLost, cleanupRows, cleanupErrors, cleanupLast, cleanupLag,
-	hashesRunning, hashesLimit, hashesWaiting, hashesRefused, backchannel}
+	hashesRunning, hashesLimit, hashesWaiting, hashesRefused, documents, backchannel}
 
 func (f family) desc() *prometheus.Desc {
 	return prometheus.NewDesc(f.name, f.help, f.labels, nil)
