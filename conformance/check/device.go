@@ -54,38 +54,39 @@ func (t *T) PollAs(c *target.Client, d *Device) *wire.Answer {
 func (t *T) Decide(d *Device, code string, approve bool) (accepted bool) {
 	b := t.SignedIn()
 	err := b.Open(d.Page)
-	named, passed, entered := false, false, false
+	named, passed, entered, decided := false, false, false, false
 	for range steps {
 		if err != nil {
 			t.Blockedf("the page for devices: %v", err)
 		}
 		t.At(b.Page)
 		p := browser.Parse(b.Page)
-		form, button := p.AsksCode()
-		decides := false
-		if form != nil && entered {
-			return false
+		asks, first := p.AsksCode()
+		if asks != nil && entered { // the next code, or the same one again
+			return decided
 		}
-		if form == nil {
-			var problem string
-			form, button, problem = t.nextForm(p, b.Page, &named, &passed, approve)
-			if problem != "" {
-				t.Blockedf("%s", problem)
-			}
-			decides = button != nil
-		} else {
-			form.Values.Set(form.Code().Name, code)
-			entered = true
+		if asks != nil {
+			asks.Values.Set(asks.Code().Name, code)
+			asks.Press(first)
+			entered, err = true, b.Submit(asks)
+			continue
 		}
-		if form == nil {
-			t.Blockedf("the page for devices at %s asks for no code and for no decision: it shows %q", wire.Bare(b.Page.URL), t.Clip(p.Text, shownText))
-		}
-		form.Press(button)
-		err = t.submit(b, form, d.Client, decides)
-		if decides && err == nil {
-			t.At(b.Page)
+		// After the decision, a server can ask for more: for a login, and for consent.
+		form, button, problem := t.nextForm(p, b.Page, &named, &passed, approve)
+		switch {
+		case problem != "":
+			t.Blockedf("%s", problem)
+		case form == nil && button == nil && decided:
 			return true
+		case form == nil && button == nil:
+			t.Blockedf("the page for devices at %s asks for no code and for no decision: it shows %q", wire.Bare(b.Page.URL), t.Clip(p.Text, shownText))
+		case form == nil:
+			err = t.follow(b, button)
+		default:
+			form.Press(button)
+			err = t.submit(b, form, d.Client, button != nil)
 		}
+		decided = decided || button != nil
 	}
 	t.Blockedf("after %d forms the server still asks for something", steps)
 	return false

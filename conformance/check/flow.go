@@ -225,11 +225,7 @@ func (t *T) walk(b *browser.Browser, r *Request, answer decision) *Response {
 		}
 		response.Asked = response.Asked || button != nil
 		if form == nil {
-			var target *url.URL
-			target, err = b.Page.URL.Parse(button.Action)
-			if err == nil {
-				err = b.Open(target.String())
-			}
+			err = t.follow(b, button)
 			continue
 		}
 		form.Press(button)
@@ -240,6 +236,15 @@ func (t *T) walk(b *browser.Browser, r *Request, answer decision) *Response {
 		err = t.submit(b, form, r.Client, button != nil)
 	}
 	return response
+}
+
+// follow opens the address of a button that is a link.
+func (t *T) follow(b *browser.Browser, link *browser.Control) error {
+	target, err := b.Page.URL.Parse(link.Action)
+	if err != nil {
+		return err
+	}
+	return b.Open(target.String())
 }
 
 // submit sends a form of a page. Two checks do not decide for the same client at the same moment, because a person does

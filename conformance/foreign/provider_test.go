@@ -131,7 +131,7 @@ var ordinary = providerConfiguration{
 	name:     "ordinary",
 	password: "any password",
 	register: func(r need.Role, metadata map[string]any, _ *target.Client) bool {
-		return r.Grant != need.GrantPassword && r.Grant != need.GrantDevice && !r.SignedAccess
+		return r.Grant != need.GrantPassword && !r.SignedAccess
 	},
 	complete: func(*target.Target) {},
 }

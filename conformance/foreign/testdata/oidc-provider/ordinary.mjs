@@ -36,6 +36,7 @@ const provider = new Provider(issuer, {
     backchannelLogout: { enabled: true },
     claimsParameter: { enabled: true },
     clientCredentials: { enabled: true },
+    deviceFlow: { enabled: true },
     introspection: { enabled: true },
     jwtUserinfo: { enabled: true },
     registration: { enabled: true },

@@ -16,6 +16,10 @@ export class Records {
     return this.records.get(id);
   }
 
+  async findByUserCode(userCode) {
+    return [...this.records.values()].find((record) => record.userCode === userCode);
+  }
+
   async findByUid(uid) {
     return [...this.records.values()].find((record) => record.uid === uid);
   }
