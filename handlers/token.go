@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"errors"
 	"net/http"
 
 	"mandate/handlers/request"
@@ -15,6 +16,9 @@ func (s *server) token(w http.ResponseWriter, r *http.Request) error {
 		request.Note(r.Context(), "client", application.ClientID)
 	}
 	if err != nil {
+		// RFC 8628 §3.5: a device that waits polls again and again, which is no failure.
+		e, ok := errors.AsType[*provider.Error](err)
+		request.RecordOf(r.Context()).Quiet = ok && e.Code == "authorization_pending"
 		return err
 	}
 	request.Outcome(r.Context(), "ok")

@@ -132,7 +132,7 @@ func (o *Observer) report(w *response, r *http.Request, rec *Record) {
 	}
 	refused, address := isRefusal(seen.Status), o.Address(r)
 	o.refusals.roll(r.Context(), o.config.Log, refused)
-	if refused && !o.refusals.admit(address, seen.Status) {
+	if refused && !rec.Quiet && !o.refusals.admit(address, seen.Status) {
 		return
 	}
 	attrs := append(seen.attrs(), slog.String("address", address))

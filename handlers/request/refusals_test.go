@@ -69,6 +69,20 @@ func TestRefusalsAreBoundedInTheLog(t *testing.T) {
 		ask(here, 401)
 		wants(t, log, "left out of the log", 3)
 	})
+	begin(t, "and quiet ones take no place there", func(t *testing.T, ask ask, log *bytes.Buffer) {
+		quiet := o.Observe(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			RecordOf(r.Context()).Quiet = true
+			w.WriteHeader(http.StatusBadRequest)
+		}))
+		for range 10 * linesInAll {
+			r := httptest.NewRequest("POST", "/", nil)
+			r.RemoteAddr = here
+			quiet.ServeHTTP(httptest.NewRecorder(), r)
+		}
+		ask(here, 401)
+		wants(t, log, "status=400", 0)
+		wants(t, log, "status=401", 1)
+	})
 	begin(t, "of many networks together", func(t *testing.T, ask ask, log *bytes.Buffer) {
 		address := func(i int) string { return fmt.Sprintf("10.0.%d.%d:1", i>>8, i&255) }
 		const networks = 3 * networksCounted
