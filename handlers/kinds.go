@@ -15,20 +15,11 @@ type kind struct {
 	public          bool
 	grant           string
 	redirects       string // where its redirect URIs lead, with an example; empty: it has none
-	redirect        string // a redirect URI that fits most applications of this kind
 	introspects     bool   // for administrators only
 }
 
-// deviceGrant is the grant of devices without a browser (RFC 8628 §3.4).
-const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"
-
 // kinds lists the kinds of application.
 func kinds() []kind {
-	device := kind{id: "device", title: "Command line or device", text: "A program in a terminal, or a device without a keyboard.", public: true, grant: deviceGrant}
-	if _, known := provider.GrantOf(deviceGrant); !known {
-		device.grant, device.redirect = provider.GrantCode, "http://127.0.0.1/callback"
-		device.redirects = "The program listens here for the authorization code while a person signs in. With http://127.0.0.1/callback it may choose the port each time."
-	}
 	return []kind{
 		{id: "website", title: "Website with a server", text: "People sign in at a website whose own server can keep a secret.", grant: provider.GrantCode,
 			redirects: "The page of the website that receives the authorization code, such as https://shop.example.org/callback."},
@@ -36,7 +27,7 @@ func kinds() []kind {
 			redirects: "The page of the application that receives the authorization code, such as https://app.example.org/callback."},
 		{id: "native", title: "Mobile or desktop application", text: "People install it, and it opens the browser to sign them in.", public: true, grant: provider.GrantCode,
 			redirects: "On a desktop computer http://127.0.0.1/callback, which may be used with any port. On a phone an https address that opens the application, or a scheme of its own, such as com.example.app:/callback."},
-		device,
+		{id: "device", title: "Command line or device", text: "A program in a terminal, or a device without a keyboard. People approve it in a browser on any device.", public: true, grant: provider.GrantDevice},
 		{id: "service", title: "Service", text: "A program that acts for itself, without a person: a nightly job, or one server that calls another.", grant: provider.GrantClient},
 		{id: "api", title: "API", text: "It receives tokens from applications and asks this server whether they are active.", grant: provider.GrantClient, introspects: true},
 	}
@@ -67,7 +58,6 @@ func (k *kind) preset(form url.Values) {
 		return
 	}
 	form.Set("grant_type", k.grant)
-	form.Set("redirect_uris", k.redirect)
 	if k.public {
 		form.Set("client_type", provider.Public)
 	}

@@ -54,7 +54,7 @@ func (s *server) ofResources(scope string) []string {
 // snippetValues returns what the programs for an application contain. An application with
 // a default resource requests no scope, because a resource may have fewer scopes.
 func (s *server) snippetValues(a provider.Application) templates.SnippetValues {
-	values := templates.SnippetValues{Issuer: s.provider.Issuer(), AuthorizeURL: s.absolute("/o/authorize/"), TokenURL: s.absolute("/o/token/"), IntrospectURL: s.absolute("/o/introspect/"),
+	values := templates.SnippetValues{Issuer: s.provider.Issuer(), AuthorizeURL: s.absolute("/o/authorize/"), TokenURL: s.absolute("/o/token/"), IntrospectURL: s.absolute("/o/introspect/"), DeviceURL: s.absolute("/o/device_authorization/"),
 		ClientID: a.ClientID, API: placeholderAPI}
 	if resources := lines(a.Resources); len(resources) > 0 {
 		values.Resource, values.API = resources[0], resources[0]
@@ -73,6 +73,8 @@ func (k kind) fits(a provider.Application, introspects bool, values *templates.S
 		return false
 	case k.grant == provider.GrantClient:
 		return introspects == k.introspects
+	case k.grant == provider.GrantDevice:
+		return true
 	case k.id == "website":
 		return redirectTo(a, values, func(u *url.URL) bool { return strings.HasPrefix(u.Scheme, "http") })
 	case k.id == "browser":

@@ -145,4 +145,17 @@ func TestRevokeAll(t *testing.T) {
 		}
 		f.wantActive(false, again...)
 	}
+	// A device whose approval was revoked gets nothing. One that nobody has approved yet waits on.
+	television := f.television()
+	approved, waiting := f.asks(television), f.asks(television)
+	f.allow(approved, alice)
+	if err := f.Clients.RevokeAll(t.Context(), Operator(), television.Application.ID); err != nil {
+		t.Fatal(err)
+	}
+	_, err := f.token(television, pollWith(approved)...)
+	wantError(t, err, "400 invalid_grant")
+	_, err = f.token(television, pollWith(waiting)...)
+	wantError(t, err, "400 authorization_pending")
+	f.allow(waiting, alice)
+	f.wantActive(true, f.must(f.token(television, pollWith(waiting)...)).AccessToken)
 }

@@ -28,6 +28,7 @@ type Sample struct {
 // among them.
 type SnippetValues struct {
 	Issuer, AuthorizeURL, TokenURL, IntrospectURL string
+	DeviceURL                                     string
 	ClientID, Scope, Resource                     string // Scope and Resource may be empty
 	API                                           string // the address of the API that the program calls
 	Redirect, RedirectPath                        string

@@ -47,7 +47,7 @@ type snippetServer struct {
 
 func newSnippetServer(t testing.TB) *snippetServer {
 	t.Helper()
-	v := &snippetServer{server: startServer(t, options{})}
+	v := &snippetServer{server: startServer(t, options{provider: []string{"DEVICE_FLOW_INTERVAL: 1"}})}
 	v.alice, v.bob, v.root = v.person(t, "alice"), v.person(t, "bob"), v.person(t, "root", "--admin")
 	v.asker = v.application(t, "--name", "Asker", "--grant", "client_credentials")
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -191,6 +191,7 @@ func TestSnippets(t *testing.T) {
 	t.Run("service", v.service)
 	t.Run("website", v.website)
 	t.Run("native", v.native)
+	t.Run("device", v.device)
 	t.Run("api", v.guards)
 	t.Run("hostile", v.hostile)
 }
@@ -278,11 +279,37 @@ func (v *snippetServer) native(t *testing.T) {
 		}
 		p.ends(t, "hello alice")
 	})
-	// The kind for the command line registers a loopback address by itself.
-	_, found = v.register(t, v.alice, "device")
-	if len(found) != 3 {
-		t.Errorf("a program of the command line has %d programs", len(found))
-	}
+}
+
+// device approves the code that each program prints, in the browser of a person.
+func (v *snippetServer) device(t *testing.T) {
+	_, found := v.register(t, v.alice, "device", "resources", v.api)
+	told := regexp.MustCompile(`^Open (\S+) in a browser and type the code (\S+)\s*$`)
+	v.each(t, found, languagesOf("device", "sh", "go", "mjs", "py"), func(t *testing.T, id, code string) {
+		for decision, want := range map[string]string{"approve": "hello alice", "deny": "access_denied"} {
+			p := v.start(t, id, code)
+			line, err := p.lines.ReadString('\n')
+			if err != nil {
+				t.Fatalf("the program has ended: %v\n%s", err, p.log.String())
+			}
+			m := told.FindStringSubmatch(line)
+			if m == nil {
+				t.Fatalf("it says %q", line)
+			}
+			b := v.signedIn(t, v.alice)
+			b.open(t, strings.TrimPrefix(m[1], v.URL))
+			b.submit(t, "Continue", params("user_code", m[2]))
+			b.decide(t, decision)
+			if decision == "approve" {
+				p.ends(t, want)
+				continue
+			}
+			text, _ := io.ReadAll(p.lines)
+			if err := p.Wait(); err == nil || !strings.Contains(string(text)+p.log.String(), want) {
+				t.Errorf("after a refusal: %v, it says\n%s%s", err, text, p.log.String())
+			}
+		}
+	})
 }
 
 // guards runs the programs of an API with tokens for the server itself.
