@@ -82,6 +82,11 @@ func (p *Grants) prepare(ctx context.Context, request fosite.AccessRequester, gr
 	if !grant.UserActive || grant.SessionEndsAt > 0 && grant.SessionEndsAt <= oauth.Now() {
 		return oauth.Refuse("invalid_grant", "The approval has ended: the person was signed out, or the account was disabled.")
 	}
+	a := request.GetClient().(*framework.Client).Application
+	// Everything that the application held was revoked since then.
+	if grant.Generation < a.Generation {
+		return oauth.Refuse("invalid_grant", "The approval has ended: it was revoked. Ask the person again.")
+	}
 	issued := request.GetSession().(*Session)
 	issued.grant = &grant
 	var err error
@@ -89,7 +94,7 @@ func (p *Grants) prepare(ctx context.Context, request fosite.AccessRequester, gr
 	if err != nil {
 		return err
 	}
-	issued.scope, err = p.scopesFor(request.GetClient().(*framework.Client).Application, issued.audience, strings.Fields(grant.Scope))
+	issued.scope, err = p.scopesFor(a, issued.audience, strings.Fields(grant.Scope))
 	return err
 }
 
@@ -99,10 +104,6 @@ func checkCode(grant storage.Grant, a storage.Application, redirectURI, verifier
 	// RFC 6749 §4.1.3: a code works only for the client it was issued to.
 	if grant.ApplicationID != a.ID {
 		return oauth.Refuse("invalid_grant", "The authorization code was issued to another client.")
-	}
-	// Everything that the application held was revoked since then.
-	if grant.Generation < a.Generation {
-		return oauth.Refuse("invalid_grant", "The authorization code was revoked.")
 	}
 	// RFC 6749 §4.1.3: redirect_uri must be the one of the authorization request, and is
 	// required if the authorization request had it. It shows that the code was not injected
