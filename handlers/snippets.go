@@ -17,6 +17,9 @@ const placeholderAPI = "https://api.example.org/"
 // samples returns programs for an application, and the address in them that has to be
 // replaced. a is the application with the rights that it has now.
 func (s *server) samples(r *http.Request, a provider.Application) ([]templates.Sample, string, error) {
+	if provider.CameByItself(a) {
+		return nil, "", nil // its developer does not read this page
+	}
 	introspects, err := s.provider.Resources.Introspects(r.Context(), a)
 	if err != nil {
 		return nil, "", err
