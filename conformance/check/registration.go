@@ -36,10 +36,16 @@ func (s *Server) LeftBehind() []string {
 // it is deleted at once, also after an interrupt.
 func (t *T) Register(metadata map[string]any) *wire.Answer { return t.register(metadata, nil) }
 
+// Made is a client that a check has registered, with the answer to its registration.
+type Made struct {
+	*wire.Answer
+	Token   string // its registration access token; an update may replace it (RFC 7592 §2.2)
+	Deleted bool   // the check has deleted it
+}
+
 // WithClient registers a client that the server should accept, uses it, and deletes it at the end, also if use ends the
-// check. use reports whether it has deleted the client itself. If the target does not allow registrations, the check is
-// skipped. If the server refuses, it is blocked.
-func (t *T) WithClient(metadata map[string]any, use func(made *wire.Answer) (deleted bool)) {
+// check. If the target does not allow registrations, the check is skipped. If the server refuses, it is blocked.
+func (t *T) WithClient(metadata map[string]any, use func(*Made)) {
 	if !t.server.Target.Register {
 		t.Skipf("the rule registers a client: write register: true into the target")
 	}
@@ -49,7 +55,7 @@ func (t *T) WithClient(metadata map[string]any, use func(made *wire.Answer) (del
 	}
 }
 
-func (t *T) register(metadata map[string]any, use func(*wire.Answer) bool) *wire.Answer {
+func (t *T) register(metadata map[string]any, use func(*Made)) *wire.Answer {
 	body, err := json.Marshal(metadata)
 	if err != nil {
 		t.Blockedf("the client metadata cannot be written: %v", err)
@@ -94,27 +100,22 @@ func (t *T) register(metadata map[string]any, use func(*wire.Answer) bool) *wire
 		return a
 	}
 	stays = because("the server did not answer the request that deletes it")
-	remove := func() {
-		deleted := t.Send(http.MethodDelete, address, "", "", wire.Bearer(a.Text("registration_access_token")))
+	made := &Made{a, a.Text("registration_access_token"), false}
+	defer func() {
+		if made.Deleted {
+			stays = ""
+			return
+		}
+		deleted := t.Send(http.MethodDelete, address, "", "", wire.Bearer(made.Token))
 		if deleted.Status/100 != 2 {
 			stays = because(deleted.Failure())
 			t.Blockedf("the client %s, which the check registered, cannot be deleted: %s", a.Text("client_id"), deleted.Failure())
 		}
 		stays = ""
 		t.At(a)
-	}
-	if use == nil {
-		remove()
-		return a
-	}
-	gone := false
-	defer func() {
-		if gone {
-			stays = ""
-		} else {
-			remove()
-		}
 	}()
-	gone = use(a)
+	if use != nil {
+		use(made)
+	}
 	return a
 }

@@ -111,18 +111,6 @@ func registrationFaults() []fault {
 		{name: "ID tokens without a signature are registered", spoil: saying(has("id_token_signed_response_alg"), "id_token_signed_response_alg", "token_endpoint_auth_method"),
 			fails: "OIDCRegistration/2/id-token-not-unsigned OIDCRegistration/2/secret-for-hmac"},
 
-		{name: "any registration access token reads any client", spoil: func(p *proxy, q *ask) *wire.Answer {
-			token := q.header.Get("Authorization")
-			if strings.HasPrefix(q.path, registerPath) && q.path != registerPath && q.method == http.MethodGet && strings.HasPrefix(token, "Bearer mrg_") {
-				q.header.Set("Authorization", p.note("token of "+q.path))
-			}
-			a := p.real(q)
-			if q.path == registerPath && a.Status/100 == 2 {
-				at := a.Text("registration_client_uri")
-				p.keep("token of "+at[strings.Index(at, registerPath):], "Bearer "+a.Text("registration_access_token"))
-			}
-			return a
-		}, fails: "RFC7592/2/token-of-the-client"},
 		{name: "a read request describes another client", spoil: to(http.MethodGet, func(_ *ask, a *wire.Answer) {
 			if a.Status == http.StatusOK {
 				edit(a, put("client_id", "another"))

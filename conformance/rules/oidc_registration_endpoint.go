@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"mandate/conformance/check"
 	"mandate/conformance/need"
 	"mandate/conformance/target"
 	"mandate/conformance/wire"
@@ -123,10 +124,9 @@ func registrationNeeds() []Need { return []Need{need.OpenID, need.Registration} 
 func registered(t *T, use func(*target.Client, *wire.Answer)) {
 	m := plainClient(t)
 	uris, _ := m["redirect_uris"].([]string)
-	t.WithClient(m, func(a *wire.Answer) bool {
+	t.WithClient(m, func(a *check.Made) {
 		use(&target.Client{ID: a.Text("client_id"), Secret: a.Text("client_secret"), RedirectURIs: uris,
-			Configuration: a.Text("registration_client_uri"), RegistrationAT: a.Text("registration_access_token")}, a)
-		return false
+			Configuration: a.Text("registration_client_uri"), RegistrationAT: a.Text("registration_access_token")}, a.Answer)
 	})
 }
 

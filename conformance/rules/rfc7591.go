@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 
+	"mandate/conformance/check"
 	"mandate/conformance/need"
 	"mandate/conformance/wire"
 )
@@ -24,9 +25,8 @@ func rfc7591Metadata() []Rule {
 			Needs: []Need{need.Registration},
 			Check: func(t *T) {
 				m := plainClient(t)
-				t.WithClient(m, func(a *wire.Answer) bool {
-					wantSame(t, a, m, "redirect_uris")
-					return false
+				t.WithClient(m, func(a *check.Made) {
+					wantSame(t, a.Answer, m, "redirect_uris")
 				})
 			},
 		},
@@ -35,12 +35,11 @@ func rfc7591Metadata() []Rule {
 			Text:  "A client that names no grant type has the authorization code grant.",
 			Needs: []Need{need.Registration},
 			Check: func(t *T) {
-				t.WithClient(plainClient(t), func(a *wire.Answer) bool {
+				t.WithClient(plainClient(t), func(a *check.Made) {
 					list, given := a.JSON()["grant_types"].([]any)
 					if given && !slices.Contains(list, any("authorization_code")) {
 						t.Errorf("grant_types is %s, which lacks authorization_code", Quoted(list))
 					}
-					return false
 				})
 			},
 		},
@@ -49,7 +48,7 @@ func rfc7591Metadata() []Rule {
 			Text:  "No request and no response has both jwks and jwks_uri.",
 			Needs: []Need{need.Registration},
 			Check: func(t *T) {
-				t.WithClient(plainClient(t), func(*wire.Answer) bool { return false })
+				t.WithClient(plainClient(t), func(*check.Made) {})
 				m := plainClient(t)
 				m["jwks_uri"] = "https://client.example/keys"
 				m["jwks"] = map[string]any{"keys": []any{map[string]any{"kty": "EC", "crv": "P-256",
@@ -64,7 +63,7 @@ func rfc7591Metadata() []Rule {
 			Text:  "The server ignores metadata that it does not understand.",
 			Needs: []Need{need.Registration},
 			Check: func(t *T) {
-				t.WithClient(plainClient(t), func(*wire.Answer) bool { return false })
+				t.WithClient(plainClient(t), func(*check.Made) {})
 				m := plainClient(t)
 				m["conformance_unknown"], m["conformance_object"] = "x", map[string]any{"a": []int{1}}
 				if a := t.Register(m); a.Status/100 != 2 {
@@ -82,7 +81,7 @@ func rfc7591Metadata() []Rule {
 			Text:  "A client cannot register grant types and response types that contradict each other.",
 			Needs: []Need{need.Registration},
 			Check: func(t *T) {
-				t.WithClient(plainClient(t), func(*wire.Answer) bool { return false })
+				t.WithClient(plainClient(t), func(*check.Made) {})
 				m := plainClient(t)
 				m["grant_types"], m["response_types"] = []string{"authorization_code"}, []string{"token"}
 				a := t.Register(m)
@@ -140,12 +139,11 @@ func rfc7591Endpoint() []Rule {
 			Text:  "The answer to a registration has the status 201 and is a JSON object with client_id.",
 			Needs: []Need{need.Registration},
 			Check: func(t *T) {
-				t.WithClient(plainClient(t), func(a *wire.Answer) bool {
-					t.WantStatus(a, http.StatusCreated)
+				t.WithClient(plainClient(t), func(a *check.Made) {
+					t.WantStatus(a.Answer, http.StatusCreated)
 					if a.MediaType() != "application/json" || a.Text("client_id") == "" {
 						t.Errorf("the answer has the type %q and client_id %q", a.MediaType(), a.Text("client_id"))
 					}
-					return false
 				})
 			},
 		},
@@ -154,9 +152,8 @@ func rfc7591Endpoint() []Rule {
 			Text:  "An answer with a client_secret has client_secret_expires_at.",
 			Needs: []Need{need.Registration},
 			Check: func(t *T) {
-				t.WithClient(plainClient(t), func(a *wire.Answer) bool {
-					wantSecretExpiry(t, a)
-					return false
+				t.WithClient(plainClient(t), func(a *check.Made) {
+					wantSecretExpiry(t, a.Answer)
 				})
 			},
 		},
@@ -166,12 +163,11 @@ func rfc7591Endpoint() []Rule {
 			Needs: []Need{need.Registration},
 			Check: func(t *T) {
 				m := plainClient(t)
-				t.WithClient(m, func(a *wire.Answer) bool {
-					wantSame(t, a, m, "client_name", "redirect_uris")
+				t.WithClient(m, func(a *check.Made) {
+					wantSame(t, a.Answer, m, "client_name", "redirect_uris")
 					if a.Text("token_endpoint_auth_method") == "" {
 						t.Errorf("the answer does not say how the client authenticates (token_endpoint_auth_method)")
 					}
-					return false
 				})
 			},
 		},
@@ -185,7 +181,7 @@ func rfc7591Endpoint() []Rule {
 			Text:  "A refused registration has the status 400 and a JSON object with error.",
 			Needs: []Need{need.Registration},
 			Check: func(t *T) {
-				t.WithClient(plainClient(t), func(*wire.Answer) bool { return false })
+				t.WithClient(plainClient(t), func(*check.Made) {})
 				m := plainClient(t)
 				m["redirect_uris"] = []string{"no URI"}
 				a := t.Register(m)
@@ -209,7 +205,7 @@ func rfc7591Security() []Rule {
 			Text:  "A client of a redirection-based flow has to register redirect URIs.",
 			Needs: []Need{need.Registration},
 			Check: func(t *T) {
-				t.WithClient(plainClient(t), func(*wire.Answer) bool { return false })
+				t.WithClient(plainClient(t), func(*check.Made) {})
 				m := plainClient(t)
 				delete(m, "redirect_uris")
 				if a := t.Register(m); a.Status/100 == 2 {
@@ -222,7 +218,7 @@ func rfc7591Security() []Rule {
 			Text:  "A redirect URI has https, leads to the same computer, or has a scheme of the application.",
 			Needs: []Need{need.Registration},
 			Check: func(t *T) {
-				t.WithClient(plainClient(t), func(*wire.Answer) bool { return false })
+				t.WithClient(plainClient(t), func(*check.Made) {})
 				m := plainClient(t)
 				const open = "http://client.example/callback"
 				m["redirect_uris"] = []string{open}
