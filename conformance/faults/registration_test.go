@@ -108,7 +108,7 @@ func registrationFaults() []fault {
 			list, _ := m["redirect_uris"].([]any)
 			return slices.Contains(list, any("http://client.example/callback"))
 		}, "redirect_uris"), fails: "RFC7591/5/redirect-uris-protected"},
-		{name: "ID tokens without a signature are registered", spoil: saying(has("id_token_signed_response_alg"), "id_token_signed_response_alg", "token_endpoint_auth_method"),
+		{name: "ID tokens without a signature are registered", spoil: saying(has("id_token_signed_response_alg"), "id_token_signed_response_alg", "token_endpoint_auth_method", "client_secret"),
 			fails: "OIDCRegistration/2/id-token-not-unsigned OIDCRegistration/2/secret-for-hmac"},
 
 		{name: "a read request describes another client", spoil: to(http.MethodGet, func(_ *ask, a *wire.Answer) {
