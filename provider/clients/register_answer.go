@@ -73,12 +73,16 @@ func metadataOf(a storage.Application) metadata.Client {
 type Pages struct{ Home, Policy, Terms string }
 
 // PagesOf returns the pages that an application names in its metadata, as far as they have
-// https and the host of one of its redirect URIs: the person's browser goes there anyway.
+// https and the host of one of its redirect URIs, or of its metadata document: the consent
+// page names both.
 //
 // RFC 7591 §5: a client that registers itself could name a page of somebody else, or one
 // that attacks its visitors.
 func PagesOf(a storage.Application) Pages {
 	kept, uris := metadataOf(a), oauth.Lines(a.RedirectURIs)
+	if a.Origin == storage.FromDocument {
+		uris = append(uris, a.ClientID)
+	}
 	own := func(page string) string {
 		if strings.HasPrefix(page, "https:") && sharedHost(page, uris) {
 			return page

@@ -1,0 +1,28 @@
+package clients
+
+import (
+	"testing"
+
+	"mandate/storage"
+)
+
+func TestPagesOf(t *testing.T) {
+	const said = `{"client_uri":"https://tool.example/","policy_uri":"https://docs.example/policy","tos_uri":"http://tool.example/terms"}`
+	for name, test := range map[string]struct {
+		a    storage.Application
+		want Pages
+	}{
+		"no metadata":                          {storage.Application{RedirectURIs: "https://tool.example/cb"}, Pages{}},
+		"the host of a redirect URI":           {storage.Application{Metadata: said, RedirectURIs: "https://tool.example/cb"}, Pages{Home: "https://tool.example/"}},
+		"each redirect URI counts":             {storage.Application{Metadata: said, RedirectURIs: "https://tool.example/cb\nhttps://docs.example/cb"}, Pages{Home: "https://tool.example/", Policy: "https://docs.example/policy"}},
+		"a redirect URI on the device":         {storage.Application{Metadata: `{"client_uri":"https://localhost/"}`, RedirectURIs: "http://localhost/cb"}, Pages{}},
+		"the host of the document":             {storage.Application{Metadata: said, RedirectURIs: "http://localhost/cb", Origin: storage.FromDocument, ClientID: "https://tool.example/client.json"}, Pages{Home: "https://tool.example/"}},
+		"a client id that looks like one":      {storage.Application{Metadata: said, RedirectURIs: "http://localhost/cb", Origin: storage.FromCommand, ClientID: "https://tool.example/client.json"}, Pages{}},
+		"metadata that cannot be read":         {storage.Application{Metadata: `{`, RedirectURIs: "https://tool.example/cb"}, Pages{}},
+		"a host that ends like a redirect URI": {storage.Application{Metadata: `{"client_uri":"https://eviltool.example/"}`, RedirectURIs: "https://tool.example/cb"}, Pages{}},
+	} {
+		if got := PagesOf(test.a); got != test.want {
+			t.Errorf("%s: %+v, want %+v", name, got, test.want)
+		}
+	}
+}
