@@ -46,7 +46,10 @@ func (s *documentSite) serves(path, members string) *clients.Registered {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clientID := s.URL + path
-	s.bodies[path] = `{"client_id":"` + clientID + `","redirect_uris":["` + callback + `"]` + members + `}`
+	if !strings.Contains(members, "redirect_uris") {
+		members += `,"redirect_uris":["` + callback + `"]`
+	}
+	s.bodies[path] = `{"client_id":"` + clientID + `"` + members + `}`
 	return &clients.Registered{Application: storage.Application{ClientID: clientID, ClientType: policy.Public}}
 }
 
@@ -170,9 +173,12 @@ func TestDeletedDocumentClient(t *testing.T) {
 func TestDocumentChangesBeforeTheApproval(t *testing.T) {
 	for rule, test := range map[string]struct{ members, want string }{
 		"another name":          {`,"client_name":"Bank"`, "400 invalid_request"},
-		"another redirect URI":  {`,"redirect_uris":["https://client.example/other"]`, "400 invalid_client"},
+		"another redirect URI":  {`,"redirect_uris":["https://client.example/other"]`, "400 invalid_request"},
+		"one more redirect URI": {`,"redirect_uris":["` + callback + `","http://localhost/callback"]`, "400 invalid_request"},
+		"another policy":        {`,"policy_uri":"https://client.example/policy"`, "400 invalid_request"},
 		"it becomes invalid":    {`,"client_secret":"x"`, "400 invalid_client"},
-		"one more redirect URI": {`,"x":1`, ""},
+		"an unknown member":     {`,"x":1`, ""},
+		"the same":              {``, ""},
 	} {
 		t.Run(rule, func(t *testing.T) {
 			site := newDocumentSite(t)

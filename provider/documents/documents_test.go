@@ -230,15 +230,19 @@ func wait(t *testing.T, d *Documents[string]) {
 func TestTheMemoryIsBounded(t *testing.T) {
 	d := newDocuments()
 	later := time.Now().Add(time.Hour)
-	d.keep("approved", &document[string]{"a", later, true})
+	for i := range 100 {
+		d.keep(fmt.Sprint("approved", i), &document[string]{"a", later, true})
+	}
 	for i := range maxKept + 500 {
 		d.keep(fmt.Sprint(i), &document[string]{"a", later, false})
 	}
 	if len(d.kept) != maxKept {
 		t.Errorf("%d documents are kept, want %d", len(d.kept), maxKept)
 	}
-	if d.kept["approved"] == nil {
-		t.Error("the documents of strangers replaced that of an approved client")
+	for i := range 100 {
+		if d.kept[fmt.Sprint("approved", i)] == nil {
+			t.Fatal("the documents of strangers replaced that of an approved client")
+		}
 	}
 	d.kept["expired"] = &document[string]{"a", time.Now().Add(-time.Second), true}
 	d.Drop()
