@@ -38,6 +38,7 @@ func TestClauseURL(t *testing.T) {
 	}
 	for id, want := range map[string]string{
 		"RFC6749/4.1.3/x":       "https://www.rfc-editor.org/rfc/rfc6749#section-4.1.3",
+		"CIMD/4.1/x":            "https://datatracker.ietf.org/doc/html/draft-ietf-oauth-client-id-metadata-document-02#section-4.1",
 		"RFC6749/A.1/x":         "https://www.rfc-editor.org/rfc/rfc6749#appendix-A.1",
 		"OIDCCore/3.1.2.1/x":    "https://openid.net/specs/openid-connect-core-1_0.html#AuthRequest",
 		"OIDCCore/3.1/x":        "https://openid.net/specs/openid-connect-core-1_0.html#CodeFlowAuth",

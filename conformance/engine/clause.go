@@ -31,7 +31,7 @@ func documentURL(document string) string {
 		"OIDCBackChannel":  openID + "openid-connect-backchannel-1_0.html",
 		"OIDCFormPost":     openID + "oauth-v2-form-post-response-mode-1_0.html",
 		"OAuth21":          "https://datatracker.ietf.org/doc/html/draft-ietf-oauth-v2-1-16",
-		"CIMD":             "https://www.ietf.org/archive/id/draft-ietf-oauth-client-id-metadata-document-02.html",
+		"CIMD":             "https://datatracker.ietf.org/doc/html/draft-ietf-oauth-client-id-metadata-document-02",
 		"MCP":              "https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization",
 	}[document]
 }
