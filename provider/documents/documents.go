@@ -6,6 +6,7 @@ package documents
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -212,10 +213,25 @@ func (d *Documents[T]) fetch(id string) (T, time.Time, error) {
 	}
 	if err != nil {
 		d.failed.Add(1)
-		return value, began, err
+		return value, began, of(id, err)
 	}
 	d.fetched.Add(1)
 	return value, began.Add(lifetime(told.Header)), nil
+}
+
+// of names the document of an error in the log. A client id that is a URL has no user
+// information and no query, so it holds no secret.
+func of(id string, err error) error {
+	e, ok := errors.AsType[*oauth.Error](err)
+	if !ok {
+		return fmt.Errorf("read %s: %w", id, err)
+	}
+	if e.Cause == nil {
+		e.Cause = errors.New(id)
+	} else {
+		e.Cause = fmt.Errorf("%s: %w", id, e.Cause)
+	}
+	return e
 }
 
 // unusable says why a document could not be read. CIMD-02 §5.1: the authorization request

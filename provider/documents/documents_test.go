@@ -113,8 +113,13 @@ func TestCIMD02_5_2_errors_and_invalid_documents_are_not_kept(t *testing.T) {
 		d := newDocuments()
 		for range 2 {
 			_, err := d.Get(t.Context(), s.asked("/c"))
-			if e, ok := errors.AsType[*oauth.Error](err); !ok || e.Status != http.StatusBadRequest || e.Code != "invalid_client" {
-				t.Errorf("%s: %v", rule, err)
+			e, ok := errors.AsType[*oauth.Error](err)
+			if !ok || e.Status != http.StatusBadRequest || e.Code != "invalid_client" {
+				t.Fatalf("%s: %v", rule, err)
+			}
+			// The log names the document, and the page does not repeat it.
+			if !strings.Contains(e.Error(), s.URL+"/c") || strings.Contains(e.Description, s.URL) {
+				t.Errorf("%s: %v", rule, e)
 			}
 		}
 		good.Store(true)
