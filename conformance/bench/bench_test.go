@@ -219,7 +219,7 @@ func checkSVG(t *testing.T, file string) {
 			}
 		}
 	}
-	if want := 7 * len(databases(t)); bars != want {
+	if want := 9 * len(databases(t)); bars != want {
 		t.Errorf("the chart has %d bars, want %d", bars, want)
 	}
 }

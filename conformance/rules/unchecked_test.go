@@ -37,9 +37,9 @@ func TestUnchecked(t *testing.T) {
 			{"the implicit flow", "response_types_supported: id_token", implicit},
 			{"the hybrid flow", "response_types_supported: token id_token code", hybrid},
 		}},
-		{"one feature by several members", check.Metadata{"device_authorization_endpoint": "https://a.example/device",
-			"grant_types_supported": list("urn:ietf:params:oauth:grant-type:device_code")}, []Advertised{
-			{"device authorization", "device_authorization_endpoint", "RFC 8628"},
+		{"one feature by several members", check.Metadata{"backchannel_authentication_endpoint": "https://a.example/ask",
+			"grant_types_supported": list("urn:openid:params:grant-type:ciba")}, []Advertised{
+			{"backchannel authentication", "backchannel_authentication_endpoint", "OIDC CIBA"},
 		}},
 		{"grants", check.Metadata{"grant_types_supported": list("urn:ietf:params:oauth:grant-type:token-exchange", "urn:example:grant", "urn:openid:params:grant-type:ciba")}, []Advertised{
 			{"backchannel authentication", "grant_types_supported: urn:openid:params:grant-type:ciba", "OIDC CIBA"},
