@@ -256,9 +256,9 @@ func TestGrowthIsFound(t *testing.T) {
 	}
 }
 
-func TestFloodPrintsAllFour(t *testing.T) {
+func TestFloodPrintsAllFive(t *testing.T) {
 	printed := must(t, "flood", "--rounds", "1", "--seconds", "0.3", "--rate", "200", "--attackers", "4")
-	for _, row := range []string{"quiet", "wrong passwords", "right passwords", "invented documents"} {
+	for _, row := range []string{"quiet", "wrong passwords", "right passwords", "invented documents", "registrations"} {
 		if got, want := strings.Count(printed, "\n"+row+" "), len(databases(t)); got != want {
 			t.Errorf("%d rows %q, want %d:\n%s", got, row, want, printed)
 		}

@@ -13,8 +13,8 @@ import (
 	"mandate/conformance/bench/load"
 )
 
-// flood measures introspection without an attack, with wrong passwords from many addresses, with correct passwords, and
-// with client ids that are invented URLs of metadata documents.
+// flood measures introspection without an attack, with wrong passwords from many addresses, with correct passwords, with
+// client ids that are invented URLs of metadata documents, and with applications that register themselves.
 func flood(ctx context.Context, o *options) error {
 	var failures []error
 	err := o.onEach(ctx, func(name string, pg *cluster) error {
@@ -42,7 +42,7 @@ func newBesieged(ctx context.Context, o *options, pg *cluster) (*besieged, error
 	}
 	reaching := *o
 	reaching.settings = append(slices.Clone(o.settings), "MANDATE_OUTBOUND_ALLOWED_NETWORKS=127.0.0.0/8")
-	s, err := startMandate(ctx, &reaching, pg, []string{"OPEN_CLIENTS: [documents]", "OPEN_HOSTS: [127.0.0.1]"})
+	s, err := startMandate(ctx, &reaching, pg, []string{"OPEN_HOSTS: [127.0.0.1]"})
 	if err != nil {
 		silent.Close()
 		return nil, err
@@ -73,6 +73,7 @@ type siege struct {
 	name  string
 	right bool
 	urls  bool         // invented URLs instead of passwords
+	apps  bool         // registrations instead of passwords
 	all   load.Outcome // rate of introspections
 	tries load.Outcome
 	p99   []float64
@@ -99,7 +100,7 @@ func floodOn(ctx context.Context, o *options, name string, pg *cluster) (failed,
 	if rate < 1 {
 		return nil, errors.New("introspection returned no valid responses")
 	}
-	sieges := []*siege{{name: "quiet"}, {name: "wrong passwords"}, {name: "right passwords", right: true}, {name: "invented documents", urls: true}}
+	sieges := []*siege{{name: "quiet"}, {name: "wrong passwords"}, {name: "right passwords", right: true}, {name: "invented documents", urls: true}, {name: "registrations", apps: true}}
 	for round := range o.rounds {
 		o.say("%s: round %d of %d ...", name, round+1, o.rounds)
 		for i, s := range sieges {
@@ -109,7 +110,7 @@ func floodOn(ctx context.Context, o *options, name string, pg *cluster) (failed,
 			}
 		}
 	}
-	fmt.Fprintf(o.stdout, "%s: %s introspections a second are sent; passwords are sent on %d connections, and %d invented URLs a second\n\n", name, grouped(int(rate)), o.attackers, inventions)
+	fmt.Fprintf(o.stdout, "%s: %s introspections a second are sent; passwords are sent on %d connections, and %d invented URLs or registrations a second\n\n", name, grouped(int(rate)), o.attackers, inventions)
 	table := [][]string{{"Introspection while", "answered a second", "p50", "p99", "p99.9", "p99 relative to quiet", "errors", "attempts a second", "answered"}}
 	for _, s := range sieges {
 		against := load.Ratios(s.p99, sieges[0].p99)
@@ -203,6 +204,9 @@ func (b *besieged) attack(s *siege) (load.Load, error) {
 	if s.urls {
 		return b.invent()
 	}
+	if s.apps {
+		return b.enrol()
+	}
 	to, err := load.ParseEndpoint(b.target.token)
 	l := load.Load{To: to, Length: time.Hour, Each: 20, From: func() net.Addr { return load.Loopback(rand.Uint32()) }}
 	for n := range b.attackers {
@@ -215,7 +219,7 @@ func (b *besieged) attack(s *siege) (load.Load, error) {
 	return l, err
 }
 
-// inventions is how many invented URLs arrive in a second.
+// inventions is how many invented URLs, or registrations, arrive in a second.
 const inventions = 200
 
 // invent sends authorization requests whose client ids are URLs at a host that never answers.
@@ -239,6 +243,16 @@ func (w *inventor) Next() []byte {
 }
 
 func (w *inventor) Check(r load.Response) string { return refused(r) }
+
+// enrol registers clients that are all different.
+func (b *besieged) enrol() (load.Load, error) {
+	to, err := load.ParseEndpoint(b.server.url + "/o/register/")
+	l := load.Load{To: to, Length: time.Hour, Rate: inventions, Each: 20, From: func() net.Addr { return load.Loopback(rand.Uint32()) }}
+	for range inventions {
+		l.Workers = append(l.Workers, &registrar{to: to})
+	}
+	return l, err
+}
 
 // guesser tries the password of a person that does not exist, or signs a person in.
 type guesser struct {
