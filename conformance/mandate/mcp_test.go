@@ -3,6 +3,9 @@ package mandate
 import (
 	"context"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -111,22 +114,82 @@ func TestMCPDemo(t *testing.T) {
 	}
 }
 
-// A server of the protocol that knows nothing of OAuth, behind `mandate resource-server`.
+// The page docs/protect-an-mcp-server.md, followed unchanged except for the addresses, with
+// a server that knows nothing of OAuth.
 func TestMCPResourceServer(t *testing.T) {
 	browser := chromium(t)
-	s := startServer(t, options{provider: []string{"OPEN_CLIENTS: [registration]", "SCOPES: {sums: Add numbers, other: Other things}"}})
+	commands, files := steps(t, "docs/protect-an-mcp-server.md", "In five minutes")
+	s := startServer(t, options{provider: indented(t, files["mandate.yaml"])})
 	p := s.person(t, "ann")
-	asker := s.application(t, "--name", "Sums server", "--grant", "client_credentials")
-	g := s.guard(t, pythonServer(t, mcpPackages, "mcp/server.py"), []string{"{PATH: /mcp, SCOPES: [sums]}"},
-		"RESOURCE_SERVER_INTROSPECTION_URL: "+quote(s.URL+"/o/introspect/"),
-		"RESOURCE_SERVER_INTROSPECTION_CREDENTIALS: ["+quote(asker.ClientID)+", "+quote(asker.ClientSecret)+"]",
-		"RESOURCE_SERVER_ISSUER: "+quote(s.Issuer), "RESOURCE_SERVER_AUDIENCE: "+ownURL+"/mcp")
-	s.mustCLI(t, "", "resource", "add", g.URL+"/mcp", "--name", "Sums", "--scope", "sums", "--introspector", asker.ClientID)
+	proxy := freeAddress()
+	address := func(url string) string { return strings.TrimPrefix(url, "http://") }
+	values := []string{"127.0.0.1:8000", address(s.URL), "127.0.0.1:8080", proxy, "127.0.0.1:3000", address(pythonServer(t, mcpPackages, "mcp/server.py"))}
+	asker := s.application(t, arguments(t, commands["./mandate application add"])...)
+	values = append(values, "CLIENT-ID", asker.ClientID, "CLIENT-SECRET", asker.ClientSecret)
+	s.mustCLI(t, "", append([]string{"resource", "add"}, arguments(t, strings.NewReplacer(values...).Replace(commands["./mandate resource add"]))...)...)
+	s.resourceServer(t, strings.NewReplacer(values...).Replace(files["guard.yaml"]))
+	tools := strings.NewReplacer(values...).Replace(commands["claude mcp"])
+	tools = tools[strings.LastIndex(tools, " ")+1:]
 	for _, sdk := range mcpSDKs {
 		t.Run(sdk.name, func(t *testing.T) {
 			a := newAgent(t, sdk, s, browser, p)
-			a.connects(t, g.URL+"/mcp", "Sums", "Add numbers")
+			a.connects(t, tools, "Tools", "Use the tools")
 			a.calls(t, "add", map[string]any{"a": 20, "b": 22}, "42")
 		})
 	}
+}
+
+// indented returns the lines below OAUTH2_PROVIDER in a file of a page.
+func indented(t *testing.T, file string) []string {
+	t.Helper()
+	_, block, found := strings.Cut(file, "OAUTH2_PROVIDER:\n")
+	if !found {
+		t.Fatalf("no OAUTH2_PROVIDER in %q", file)
+	}
+	return strings.Split(strings.ReplaceAll(strings.TrimSpace(block), "\n  ", "\n"), "\n")
+}
+
+// arguments returns the words after the third one of a command of a page. Quotes keep a
+// word together.
+func arguments(t *testing.T, command string) []string {
+	t.Helper()
+	var words []string
+	for _, found := range regexp.MustCompile(`"([^"]*)"|(\S+)`).FindAllStringSubmatch(command, -1) {
+		words = append(words, found[1]+found[2])
+	}
+	if len(words) < 4 {
+		t.Fatalf("not a command with arguments: %q", command)
+	}
+	return words[3:]
+}
+
+// resourceServer runs `mandate resource-server` with a configuration until the test ends.
+func (s *server) resourceServer(t *testing.T, settings string) {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := filepath.Join(s.dir, "guard.yaml")
+	err = os.WriteFile(config, []byte(settings), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, "resource-server", "--config", config)
+	cmd.Dir, cmd.Env = s.dir, environment()
+	var log logBuffer
+	proxy, err := launch(cmd, &log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = proxy.cmd.Process.Kill() // it may have ended
+		<-proxy.exited
+	})
+	waitFor(t, "the proxy listens", func() bool {
+		if !proxy.running() {
+			t.Fatalf("the proxy ended at once:\n%s", log.String())
+		}
+		return strings.Contains(log.String(), "Mandate protects")
+	})
 }

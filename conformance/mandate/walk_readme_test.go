@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,7 +16,7 @@ import (
 // unchanged, except for the addresses.
 func TestWalkReadme(t *testing.T) {
 	testkit.Program(t, "curl", "curl")
-	commands, files := steps(t)
+	commands, files := steps(t, "README.md", "The shortest way to a protected API")
 	s := startServer(t, options{})
 	path, err := binary()
 	if err == nil {
@@ -87,17 +88,17 @@ func TestWalkReadme(t *testing.T) {
 	}
 }
 
-// steps returns the commands of that section by their first two or three words, and its
+// steps returns the commands of a section by their first two or three words, and its
 // files by name.
-func steps(t *testing.T) (commands, files map[string]string) {
+func steps(t *testing.T, page, heading string) (commands, files map[string]string) {
 	t.Helper()
-	text, err := os.ReadFile("../../README.md")
+	text, err := os.ReadFile(filepath.Join("..", "..", page))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, found := strings.Cut(string(text), "\n## The shortest way to a protected API\n")
+	_, section, found := strings.Cut(string(text), "\n## "+heading+"\n")
 	if !found {
-		t.Fatal("README.md has no shortest way to a protected API")
+		t.Fatalf("%s has no section %q", page, heading)
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
 	commands, files = map[string]string{}, map[string]string{}
@@ -113,7 +114,7 @@ func steps(t *testing.T) (commands, files map[string]string) {
 		case isCode:
 			words := strings.Fields(code)
 			n := 2
-			if words[0] == "./mandate" && strings.HasPrefix(words[1], "application") {
+			if words[0] == "./mandate" && slices.Contains([]string{"application", "resource"}, words[1]) {
 				n = 3
 			}
 			commands[strings.Join(words[:n], " ")] = strings.TrimSpace(code)
