@@ -85,6 +85,11 @@ func TestAllowance(t *testing.T) {
 	if d := cmp.Diff([]string{"read", "openid", "offline_access"}, New(openID).Allowance(StandingOpen).Scopes); d != "" {
 		t.Error(d)
 	}
+	openID.OpenID = false
+	if d := cmp.Diff([]string{"read"}, New(openID).Allowance(StandingOpen).Scopes); d != "" {
+		t.Error("without OpenID Connect these are scopes like any other", d)
+	}
+	openID.OpenID = true
 	openID.ScopesByAdministrator = append(openID.ScopesByAdministrator, "openid")
 	if d := cmp.Diff([]string{"read", "offline_access"}, New(openID).Allowance(StandingOpen).Scopes); d != "" {
 		t.Error(d)

@@ -1,0 +1,79 @@
+package clients
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"mandate/provider/oauth"
+	"mandate/storage"
+)
+
+// The times of use are stored together, and not lost by an error.
+func TestUsesAreStored(t *testing.T) {
+	store, err := storage.Open(t.Context(), "sqlite:///"+filepath.Join(t.TempDir(), "mandate.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	_, err = store.Migrate(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, now := &Clients{store: store}, oauth.Now()
+	used := func(id string) int64 {
+		t.Helper()
+		a, err := store.Application(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.LastUsedAt
+	}
+	use := func(id string, last int64) {
+		t.Helper()
+		err := p.Used(t.Context(), storage.Application{ID: id, LastUsedAt: last})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, id := range []string{"first", "later", "busy"} {
+		err = store.AddApplication(t.Context(), storage.Application{ID: id, ClientID: id, Responsible: storage.ByOperator}, 0)
+		if err == nil && id != "first" {
+			err = store.NoteUses(t.Context(), map[string]int64{id: 1})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	use("first", 0)
+	use("later", 1)
+	use("busy", now-useInterval+5)
+	if used("first") < now || used("later") != 1 {
+		t.Errorf("before StoreUses: %d, %d", used("first"), used("later"))
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if p.StoreUses(ended) == nil {
+		t.Error("StoreUses reports no error")
+	}
+	err = p.StoreUses(t.Context())
+	if err != nil || used("later") < now || used("busy") != 1 {
+		t.Errorf("after StoreUses: %d, %d, %v", used("later"), used("busy"), err)
+	}
+}
+
+// Strangers can make many applications, so the memory is bounded.
+func TestUsesAreBounded(t *testing.T) {
+	u := &uses{}
+	for i := range maxUses + 5 {
+		u.add(fmt.Sprint(i), 1)
+	}
+	u.add("0", 7)
+	if len(u.at) != maxUses || u.at["0"] != 7 {
+		t.Errorf("%d uses wait, the first at %d", len(u.at), u.at["0"])
+	}
+	if n := len(u.take()); n != useBatch || len(u.at) != maxUses-useBatch {
+		t.Errorf("%d uses are stored together, and %d wait", n, len(u.at))
+	}
+}
