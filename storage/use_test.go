@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"slices"
 	"testing"
 )
 
@@ -16,15 +17,25 @@ func TestUses(t *testing.T) {
 			}
 		}
 		last(a, 0)
+		var changes []Change
+		w.OnChange(func(more []Change) { changes = append(changes, more...) })
 		must(t, w.NoteUses(t.Context(), map[string]int64{a.ID: at, "unknown": at}))
 		last(a, at)
+		// Copies that say "never used" are dropped, and only those.
+		if !slices.Equal(changes, []Change{{OfApplication, a.ID}}) {
+			t.Errorf("the changes are %v", changes)
+		}
 		last(b, 0)
 		// Another node may store an earlier use later.
 		must(t, w.NoteUses(t.Context(), map[string]int64{a.ID: at - 5, b.ID: at + 7}))
 		last(a, at)
 		last(b, at+7)
+		changes = nil
 		must(t, w.NoteUses(t.Context(), map[string]int64{a.ID: at + 1}))
 		last(a, at+1)
+		if len(changes) > 0 {
+			t.Errorf("the changes are %v", changes)
+		}
 	})
 }
 
@@ -42,13 +53,13 @@ func TestUnusedApplicationsOfNobodyEnd(t *testing.T) {
 			return a
 		}
 		kept := map[Application]bool{
-			add("new", ByNobody, never+1, 0):              true,
-			add("old", ByNobody, never, 0):                false,
-			add("older", ByNobody, never-50, 0):           false,
-			add("used", ByNobody, never-5000, idle+1):     true,
-			add("forgotten", ByNobody, at-9999, idle):     false,
-			add("the operator's", ByOperator, at-9999, 0): true,
-			add("a person's", ByOwner, at-9999, idle-1):   true,
+			add("an old one of the operator", ByOperator, at-9999, 0):    true,
+			add("a forgotten one of a person", ByOwner, at-9999, idle-1): true,
+			add("new", ByNobody, never+1, 0):                             true,
+			add("old", ByNobody, never, 0):                               false,
+			add("older", ByNobody, never-50, 0):                          false,
+			add("used", ByNobody, never-5000, idle+1):                    true,
+			add("forgotten", ByNobody, at-9999, idle):                    false,
 		}
 		// One of each kind at a time.
 		for _, want := range []int64{2, 1, 0} {

@@ -21,6 +21,7 @@ func TestOpenApplications(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		g := newRegister(t, db)
 		t.Run("registration", g.opens)
+		t.Run("use", g.noted)
 		t.Run("unused", g.unused)
 	})
 }
@@ -60,11 +61,26 @@ func (g *register) opens(t *testing.T) {
 	if got := g.does(t, "let it skip consent", "root", app); got != "no" {
 		t.Errorf("it may skip consent: %s", got)
 	}
-	g.set(t, app.ID, "skip_consent = TRUE, version = version + 1")
+	// Nor does its approval count for the next request, although it is confidential now.
+	g.set(t, app.ID, "client_type = 'confidential', skip_consent = TRUE, version = version + 1")
 	address, _ = g.authorizeURL(app)
-	tab.open(t, address)
-	if !strings.Contains(tab.URL.Path, "/o/authorize") || tab.Status != 200 {
-		t.Errorf("consent was skipped: %d %s", tab.Status, tab.URL)
+	for range 2 {
+		tab.open(t, address)
+		if !strings.Contains(tab.URL.Path, "/o/authorize") || tab.Status != 200 {
+			t.Fatalf("consent was skipped: %d %s", tab.Status, tab.URL)
+		}
+		tab.decide(t, "approve")
+	}
+}
+
+// The time of the last use is stored for tokens without a person too.
+func (g *register) noted(t *testing.T) {
+	robot := g.application(t, "--name", "robot", "--grant", "client_credentials")
+	g.mustToken(t, robot.auth(), params("grant_type", "client_credentials"))
+	var used int64
+	err := g.pool.QueryRowContext(t.Context(), "SELECT last_used_at FROM applications WHERE client_id = '"+robot.ClientID+"'").Scan(&used)
+	if err != nil || used == 0 {
+		t.Errorf("the use was not noted: %d, %v", used, err)
 	}
 }
 

@@ -73,7 +73,7 @@ var unlisted = map[string][]string{
 	"scopes_supported":                              {"admin", "OpenID"},
 	"response_types_supported":                      {"token", "id_token", "code token", "code id_token", "code id_token token", "none"},
 	"response_modes_supported":                      {"fragment", "jwt", "query.jwt", "web_message"},
-	"grant_types_supported":                         {"implicit", "urn:ietf:params:oauth:grant-type:device_code", "urn:ietf:params:oauth:grant-type:jwt-bearer", "urn:ietf:params:oauth:grant-type:token-exchange"},
+	"grant_types_supported":                         {"implicit", "urn:ietf:params:oauth:grant-type:jwt-bearer", "urn:ietf:params:oauth:grant-type:token-exchange"},
 	"token_endpoint_auth_methods_supported":         {"client_secret_jwt", "private_key_jwt"},
 	"introspection_endpoint_auth_methods_supported": {"none", "client_secret_jwt"},
 	"revocation_endpoint_auth_methods_supported":    {"client_secret_jwt"},
@@ -111,8 +111,11 @@ func (d *discovered) uses() map[string]func(t *testing.T, value string) bool {
 		},
 		"grant_types_supported": func(t *testing.T, value string) bool {
 			app := d.app
-			if value == "client_credentials" {
+			switch value {
+			case "client_credentials":
 				app = d.asker
+			case deviceGrant:
+				app = d.application(t, "--name", "television", "--grant", value)
 			}
 			return d.granted(t, app, app.auth(), value)
 		},
@@ -243,6 +246,8 @@ func (d *discovered) granted(t *testing.T, app application, as auth, grant strin
 		form = params("grant_type", grant, "code", d.browser(t).code(t, address, d.alice), "redirect_uri", app.RedirectURI, "code_verifier", verifier)
 	case "password":
 		form = params("grant_type", grant, "username", d.alice.Name, "password", d.alice.Password)
+	case deviceGrant:
+		form = pollForm(d.page.approvedDevice(t, app, "scope", "openid").DeviceCode)
 	case "refresh_token":
 		form.Set("refresh_token", d.browser(t).signsIn(t, app, d.alice).RefreshToken)
 	}

@@ -32,8 +32,9 @@ func watchEvents(resp *http.Response, closing context.Context) {
 	// returns an error, and needs none.
 	control := http.NewResponseController(e.w)
 	_ = control.SetWriteDeadline(l.until.Add(leaseTrust))
+	// The context of the request ends with it, and so does the check of the token.
 	ctx, end := context.WithCancel(resp.Request.Context())
-	stream := &eventStream{ReadCloser: resp.Body, ctx: ctx, end: end}
+	stream := &eventStream{resp.Body, ctx}
 	// The end of the context closes the body, so that a waiting Read returns.
 	context.AfterFunc(ctx, func() { stream.ReadCloser.Close() })
 	resp.Body = stream
@@ -49,7 +50,6 @@ func watchEvents(resp *http.Response, closing context.Context) {
 type eventStream struct {
 	io.ReadCloser
 	ctx context.Context
-	end context.CancelFunc
 }
 
 // Read returns io.EOF after the end of the context.
@@ -62,10 +62,4 @@ func (s *eventStream) Read(p []byte) (int, error) {
 		err = io.EOF
 	}
 	return n, err
-}
-
-// Close also ends the check of the token.
-func (s *eventStream) Close() error {
-	s.end()
-	return s.ReadCloser.Close()
 }
