@@ -64,6 +64,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	p := &Provider{config: config, rules: config.rules(), store: store, log: log, changes: copies.NewChanges(config.MaxStaleness),
 		limits: limits.New(password.Cost{MemoryKiB: config.PasswordMemoryKiB, Iterations: config.PasswordIterations}, config.PasswordConcurrency)}
 	calls := outbound.New(outbound.Config{Networks: config.OutboundNetworks, Trace: config.TraceOutbound}) // to addresses that applications registered
+	strangers := outbound.New(config.open().Outbound)                                                      // the same, for applications for which nobody is responsible
 	var err error
 	p.sealers, err = newSealers(config.ServerKey)
 	if err != nil {
@@ -107,9 +108,9 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if err != nil {
 		return nil, err
 	}
-	p.Clients = clients.New(config.clients(sampleSecret), p.rules, store, p.limits, p.Keys, p.People, p.Resources, calls, p.sealers.secrets, registrations, p.changes)
+	p.Clients = clients.New(config.clients(sampleSecret), p.rules, store, p.limits, p.Keys, p.People, p.Resources, calls, strangers, p.sealers.secrets, registrations, p.changes)
 	p.Tokens = tokens.New(config.tokens(), p.rules, store, p.Keys, p.Clients, p.People, p.Resources, p.sealers.jtis, pairwise, p.changes)
-	p.Logouts = logout.New(config.logout(), store, p.Tokens, calls, p.sealers.tickets, log)
+	p.Logouts = logout.New(config.logout(), store, p.Tokens, calls, strangers, p.sealers.tickets, log)
 	store.OnChange(p.changed)
 	p.fosite = framework.New(config.CodeLifetime, config.AccessTokenLifetime, p.Clients, p.rules)
 	p.Authorizations = authorize.New(config.authorize(), p.rules, store, p.Clients, p.Tokens, p.Resources, p.sealers.tickets, p.fosite)

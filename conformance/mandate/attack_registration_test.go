@@ -76,24 +76,9 @@ func TestAttackRegistrationOfDemoted(t *testing.T) {
 // network.
 func TestAttackRegistrationFetches(t *testing.T) {
 	attack(t, "server-side request forgery by client metadata", "CVE-2026-59354")
-	inside, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer inside.Close()
-	var reached atomic.Int64
-	go func() {
-		for {
-			c, err := inside.Accept()
-			if err != nil {
-				return
-			}
-			reached.Add(1)
-			c.Close()
-		}
-	}()
+	inside, reached := countConnections(t)
 	s := startServer(t, options{provider: append([]string{"SCOPES: {read: Read, openid: Sign in}", "OIDC_ENABLED: true"}, openClients...)})
-	_, port, _ := net.SplitHostPort(inside.Addr().String())
+	_, port, _ := net.SplitHostPort(inside)
 	for _, member := range []string{"sector_identifier_uri", "jwks_uri", "logo_uri", "client_uri", "policy_uri", "tos_uri", "initiate_login_uri", "request_uris"} {
 		for i, host := range []string{"127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "2130706433"} {
 			value := fmt.Sprintf(`"https://%s:%s/"`, host, port)
@@ -106,6 +91,71 @@ func TestAttackRegistrationFetches(t *testing.T) {
 	if n := reached.Load(); n > 0 {
 		t.Errorf("the server connected %d times to an address in its own network", n)
 	}
+}
+
+// TestAttackRegistrationFetchesAllowedNetworks: the operator allows a network for the logout
+// addresses of registered applications, and a stranger lets the server request addresses in it.
+func TestAttackRegistrationFetchesAllowedNetworks(t *testing.T) {
+	attack(t, "server-side request forgery by client metadata", "CVE-2026-59354")
+	inside, reached := countConnections(t)
+	for what, hosts := range map[string]string{"every host": "OPEN_HOSTS: []", "other hosts": "OPEN_HOSTS: [evil.example]"} {
+		s := startServer(t, options{settings: []string{thisHost}, provider: append([]string{"SCOPES: {read: Read, openid: Sign in}", "OIDC_ENABLED: true", hosts}, openClients...)})
+		for name, metadata := range map[string]member{
+			"sector":         {"redirect_uris": []string{"https://evil.example/"}, "sector_identifier_uri": "https://" + inside + "/"},
+			"logout address": {"redirect_uris": []string{"https://" + inside + "/"}, "backchannel_logout_uri": "https://" + inside + "/x"},
+		} {
+			if a := s.registration(t, nobody, metadata); a.Status != 400 {
+				t.Errorf("%s, %s: %d %s", what, name, a.Status, a.Body)
+			}
+		}
+	}
+	if n := reached.Load(); n > 0 {
+		t.Errorf("the server connected %d times to an address in its own network", n)
+	}
+}
+
+// TestAttackLogoutAddressOfStranger: the name in the logout address of an application, for
+// which nobody is responsible, resolves to an address in the networks of the operator.
+func TestAttackLogoutAddressOfStranger(t *testing.T) {
+	attack(t, "server-side request forgery by client metadata", "")
+	s := logoutServer(t, newSQLite(t))
+	alice, at := s.person(t, "alice"), listen(t, 200)
+	app, b := s.relyingParty(t, "--backchannel-logout-uri", at.URL), s.browser(t)
+	b.signsIn(t, app, alice)
+	_, err := s.database.open(t).ExecContext(t.Context(), "UPDATE applications SET responsible = 'nobody', origin = 'registration'")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.open(t, "/logout/")
+	b.submit(t, "Sign out", nil)
+	waitFor(t, "the end of the notification", func() bool {
+		return len(at.heard) > 0 || strings.Contains(s.log.String(), "was not notified of a logout")
+	})
+	if len(at.heard) > 0 {
+		t.Error("the server sent a request to an address in its own network")
+	}
+}
+
+// countConnections accepts connections on this computer, and counts them.
+func countConnections(t testing.TB) (address string, reached *atomic.Int64) {
+	t.Helper()
+	inside, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { inside.Close() })
+	reached = &atomic.Int64{}
+	go func() {
+		for {
+			c, err := inside.Accept()
+			if err != nil {
+				return
+			}
+			reached.Add(1)
+			c.Close()
+		}
+	}()
+	return inside.Addr().String(), reached
 }
 
 // TestAttackRegistrationFlood: a stranger registers as many clients as possible, with names

@@ -220,7 +220,7 @@ func TestRegistrationSector(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := startServer(t, options{provider: append([]string{"SCOPES: {read: Read, openid: Sign in}", "OIDC_ENABLED: true"}, openClients...), settings: []string{"OUTBOUND_ALLOWED_NETWORKS: [127.0.0.0/8]"},
+	s := startServer(t, options{provider: append([]string{"SCOPES: {read: Read, openid: Sign in}", "OIDC_ENABLED: true", "OPEN_HOSTS: [one.example, two.example, 127.0.0.1]"}, openClients...), settings: []string{thisHost},
 		env: []string{"SSL_CERT_FILE=" + trusted}})
 	register := func(path string) answer {
 		return s.registration(t, nobody, member{"redirect_uris": []string{"https://one.example/cb", "https://two.example/cb"}, "subject_type": "pairwise", "sector_identifier_uri": sector.URL + path})

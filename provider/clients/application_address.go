@@ -8,6 +8,7 @@ import (
 
 	"mandate/provider/policy"
 	"mandate/provider/redirect"
+	"mandate/storage"
 )
 
 func isPort(text string) bool {
@@ -15,9 +16,13 @@ func isPort(text string) bool {
 	return err == nil
 }
 
-// checkOutboundURI says what is wrong with an address that the server is to call, or
-// returns "".
-func (p *Clients) checkOutboundURI(uri string, clientType string) string {
+// checkOutboundURI says what is wrong with an address that the server is to call for an
+// application, or returns "". was is the application before the change.
+func (p *Clients) checkOutboundURI(uri, clientType string, was storage.Application) string {
+	calls := p.outbound
+	if policy.StandingOf(was) == policy.StandingOpen {
+		calls = p.strangers
+	}
 	if wrong := redirect.CheckText(uri); wrong != "" {
 		return wrong
 	}
@@ -40,7 +45,7 @@ func (p *Clients) checkOutboundURI(uri string, clientType string) string {
 		host = "127.0.0.1"
 	}
 	literal, err := netip.ParseAddr(host)
-	if err == nil && !p.outbound.Allows(literal) {
+	if err == nil && !calls.Allows(literal) {
 		return "has an address in a network that this server does not call: its operator can add the network to OUTBOUND_ALLOWED_NETWORKS"
 	}
 	return ""

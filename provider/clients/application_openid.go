@@ -50,7 +50,7 @@ func (p *Clients) checkOpenID(found *oauth.Invalid, r Registration, was storage.
 		return wrong
 	})
 	if r.BackchannelURI != "" {
-		checkURIs(found, "backchannel_logout_uri", []string{r.BackchannelURI}, func(uri string) string { return p.checkOutboundURI(uri, r.ClientType) })
+		checkURIs(found, "backchannel_logout_uri", []string{r.BackchannelURI}, func(uri string) string { return p.checkOutboundURI(uri, r.ClientType, was) })
 	}
 }
 

@@ -46,7 +46,8 @@ type Clients struct {
 	people        *people.People
 	apis          *resources.Resources
 	outbound      *outbound.Client
-	secrets       seal.Sealer // encrypts client secrets that must stay readable
+	strangers     *outbound.Client // to addresses that were registered by nobody who is responsible
+	secrets       seal.Sealer      // encrypts client secrets that must stay readable
 	applications  *copies.Copies[storage.Application]
 	changes       *copies.Changes
 	documents     *documents.Documents[described]
@@ -56,10 +57,10 @@ type Clients struct {
 }
 
 // New makes the component.
-func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, ring *keys.Ring, people *people.People, apis *resources.Resources, out *outbound.Client, secrets seal.Sealer, registrations []byte, changes *copies.Changes) *Clients {
-	p := &Clients{config: config, rules: rules, store: store, limits: l, keys: ring, people: people, apis: apis, outbound: out, secrets: secrets, registrations: registrations,
+func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, ring *keys.Ring, people *people.People, apis *resources.Resources, out, strangers *outbound.Client, secrets seal.Sealer, registrations []byte, changes *copies.Changes) *Clients {
+	p := &Clients{config: config, rules: rules, store: store, limits: l, keys: ring, people: people, apis: apis, outbound: out, strangers: strangers, secrets: secrets, registrations: registrations,
 		applications: copies.New(10_000, changes, applicationChanged), changes: changes}
-	p.documents = documents.New(outbound.New(config.Open.Outbound), p.readDocument)
+	p.documents = documents.New(strangers, p.readDocument)
 	return p
 }
 

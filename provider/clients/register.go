@@ -80,7 +80,7 @@ func (p *Clients) RegisterClient(ctx context.Context, r *http.Request, address s
 
 // storeRegistration stores a new application.
 func (p *Clients) storeRegistration(ctx context.Context, a storage.Application, d description, by registrant) (storage.Application, map[string]any, error) {
-	err := p.checkSector(ctx, d)
+	err := p.checkSector(ctx, d, by)
 	if err != nil {
 		return a, nil, err
 	}

@@ -277,15 +277,22 @@ func (p *Clients) applyDescription(ctx context.Context, a *storage.Application, 
 // maxSectorBytes limits the file at a sector_identifier_uri.
 const maxSectorBytes = 64 << 10
 
-// checkSector checks that the owner of the sector lists the redirect URIs.
+// checkSector checks that the owner of the sector lists the redirect URIs. A stranger cannot
+// let the server request an address in the networks of the operator.
 //
 // OIDC Registration §5: the file is a JSON array that has each redirect URI.
-func (p *Clients) checkSector(ctx context.Context, d description) error {
-	uri := d.registration.sectorURI
+func (p *Clients) checkSector(ctx context.Context, d description, by registrant) error {
+	uri, calls := d.registration.sectorURI, p.outbound
 	if uri == "" {
 		return nil
 	}
-	document, err := p.outbound.Get(ctx, uri, "application/json", maxSectorBytes)
+	if by.open() {
+		calls = p.strangers
+		if u, err := url.Parse(uri); err != nil || !p.config.Open.allowsHost(u) {
+			return refuseMember("sector_identifier_uri", "has a host that this server does not allow: its operator can add it to OPEN_HOSTS")
+		}
+	}
+	document, err := calls.Get(ctx, uri, "application/json", maxSectorBytes)
 	if err != nil {
 		e := refuseMember("sector_identifier_uri", "could not be read: the server needs a response with the status 200, without a redirect, and with at most %d bytes", maxSectorBytes)
 		e.Cause = err

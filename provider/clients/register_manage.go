@@ -111,7 +111,7 @@ func (p *Clients) ChangeRegistration(ctx context.Context, r *http.Request, clien
 		err = p.countRegistration(address)
 	}
 	if err == nil {
-		err = p.checkSector(ctx, d)
+		err = p.checkSector(ctx, d, by)
 	}
 	if err != nil {
 		return was, nil, err

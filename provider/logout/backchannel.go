@@ -197,7 +197,11 @@ func (p *Logouts) sendLogoutToken(ctx context.Context, a storage.Application, l 
 	if err != nil {
 		return err
 	}
-	return p.outbound.Post(ctx, a.BackchannelURI, url.Values{"logout_token": {text}})
+	calls := p.outbound
+	if policy.StandingOf(a) == policy.StandingOpen {
+		calls = p.strangers
+	}
+	return calls.Post(ctx, a.BackchannelURI, url.Values{"logout_token": {text}})
 }
 
 // logoutToken returns the logout token for a session that has ended (OIDC Back-Channel

@@ -26,20 +26,21 @@ type Config struct {
 
 // Logouts ends sessions and notifies applications of it.
 type Logouts struct {
-	config   Config
-	store    *storage.Store
-	tokens   *tokens.Tokens
-	outbound *outbound.Client
-	tickets  seal.Sealer   // logout requests on which a person must decide
-	wake     chan struct{} // receives a value when a session has ended at this node
-	log      *slog.Logger
+	config    Config
+	store     *storage.Store
+	tokens    *tokens.Tokens
+	outbound  *outbound.Client
+	strangers *outbound.Client // to the addresses of applications for which nobody is responsible
+	tickets   seal.Sealer      // logout requests on which a person must decide
+	wake      chan struct{}    // receives a value when a session has ended at this node
+	log       *slog.Logger
 
 	delivered, callsFailed, givenUp atomic.Int64
 }
 
 // New makes the component.
-func New(config Config, store *storage.Store, t *tokens.Tokens, out *outbound.Client, tickets seal.Sealer, log *slog.Logger) *Logouts {
-	return &Logouts{config: config, store: store, tokens: t, outbound: out, tickets: tickets, wake: make(chan struct{}, 1), log: log}
+func New(config Config, store *storage.Store, t *tokens.Tokens, out, strangers *outbound.Client, tickets seal.Sealer, log *slog.Logger) *Logouts {
+	return &Logouts{config: config, store: store, tokens: t, outbound: out, strangers: strangers, tickets: tickets, wake: make(chan struct{}, 1), log: log}
 }
 
 const pageLife = 3600 // seconds, the time that a person has to answer the logout page
