@@ -3,6 +3,7 @@ package servertest
 import (
 	"bytes"
 	"errors"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -58,4 +59,15 @@ func (o Output) Want(t *testing.T, code int, words ...string) {
 	if strings.Contains(all, "panic") || strings.Contains(all, "goroutine ") {
 		t.Errorf("it panicked:\n%s", all)
 	}
+}
+
+// Environment returns the environment without the variables that configure the server.
+func Environment() []string {
+	var env []string
+	for _, setting := range os.Environ() {
+		if !strings.HasPrefix(setting, "MANDATE_") {
+			env = append(env, setting)
+		}
+	}
+	return env
 }

@@ -382,17 +382,6 @@ func (s *Server) stop() error {
 	return nil
 }
 
-// Environment returns the environment without the variables that configure the server.
-func Environment() []string {
-	var env []string
-	for _, setting := range os.Environ() {
-		if !strings.HasPrefix(setting, "MANDATE_") {
-			env = append(env, setting)
-		}
-	}
-	return env
-}
-
 // FreeAddress returns an address below the range of ports for outgoing connections.
 func FreeAddress() string {
 	for {
