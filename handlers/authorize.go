@@ -52,9 +52,30 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) error {
 	if refused == nil {
 		refused = provider.LoginRequired()
 	}
-	request.Note(r.Context(), "error", refused.Code)
-	request.Outcome(r.Context(), refused.Code)
-	return s.answer(w, r, s.provider.Authorizations.Refusal(a, refused))
+	return s.refuse(w, r, a, refused)
+}
+
+// refuse sends an error to the client. Nobody has checked the redirect URI of an application
+// that came by itself. A link to this server could otherwise take anybody to any website, so
+// the person decides.
+//
+// RFC 9700 §4.11.2: the server redirects by itself only to a redirect URI that it trusts.
+func (s *server) refuse(w http.ResponseWriter, r *http.Request, a *provider.Authorization, e *provider.Error) error {
+	request.Note(r.Context(), "error", e.Code)
+	request.Outcome(r.Context(), e.Code)
+	response := s.provider.Authorizations.Refusal(a, e)
+	host, local := destination(a.RedirectURI)
+	switch {
+	case local || provider.StandingOf(a.Application) != provider.StandingOpen:
+		return s.answer(w, r, response)
+	case response.FormPost:
+		page := s.formPost(r, response)
+		page.UncheckedHost = host
+		return s.render(w, r, statusOf(e), page)
+	}
+	return s.render(w, r, statusOf(e), templates.ErrorPage{Frame: s.frame(r, ""), Status: statusOf(e), Code: e.Code, Heading: "The application’s request was refused",
+		Message:   "Nobody has checked this application. It wants to continue at " + host + ". Go there only if you know this address and began there yourself.",
+		RequestID: request.ID(r), BackURL: response.Location(), BackLabel: "Continue to " + host})
 }
 
 // loginFor redirects to the login page, which leads back to exactly this request.
@@ -164,16 +185,12 @@ func segments(uri string, from, to int) []templates.Segment {
 // error, shows the login page or the consent page, or issues the code.
 func (s *server) proceed(w http.ResponseWriter, r *http.Request, a *provider.Authorization, who *provider.SignedIn) error {
 	if a.Refused != nil {
-		request.Note(r.Context(), "error", a.Refused.Code)
-		request.Outcome(r.Context(), a.Refused.Code)
-		return s.answer(w, r, s.provider.Authorizations.Refusal(a, a.Refused))
+		return s.refuse(w, r, a, a.Refused)
 	}
 	s.takeLoginProof(w, r, a)
 	asked, err := s.provider.Authorizations.RequiredInteraction(r.Context(), a, who)
 	if e, ok := errors.AsType[*provider.Error](err); ok && a.Silent() && e.Status < http.StatusInternalServerError {
-		request.Note(r.Context(), "error", e.Code)
-		request.Outcome(r.Context(), e.Code)
-		return s.answer(w, r, s.provider.Authorizations.Refusal(a, e))
+		return s.refuse(w, r, a, e)
 	}
 	switch {
 	case err != nil:

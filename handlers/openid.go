@@ -48,9 +48,13 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, response provide
 		redirect(w, r, response.Location())
 		return nil
 	}
+	return s.render(w, r, http.StatusOK, s.formPost(r, response))
+}
+
+func (s *server) formPost(r *http.Request, response provider.Response) templates.FormPost {
 	page := templates.FormPost{Frame: s.frame(r, ""), Action: response.RedirectURI}
 	for _, p := range response.Parameters {
 		page.Parameters = append(page.Parameters, templates.Hidden{Name: p.Name, Value: p.Value})
 	}
-	return s.render(w, r, http.StatusOK, page)
+	return page
 }

@@ -265,6 +265,9 @@ type FormPost struct {
 	Frame
 	Action     string // the application's redirect URI
 	Parameters []Hidden
+	// UncheckedHost is the host of the redirect URI, if nobody has checked the application.
+	// The form does not submit itself then.
+	UncheckedHost string
 }
 
 // Hidden is a hidden field of a form.

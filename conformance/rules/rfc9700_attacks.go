@@ -157,8 +157,8 @@ func rfc9700Redirects() []Rule {
 		},
 		{
 			ID: "RFC9700/4.11.2/a6-trusted-redirects-only", Level: Should,
-			Text:         "The server redirects without the person's action only to a trusted redirect URI.",
-			Inapplicable: "Clients do not register themselves in Mandate: a person with an account, or an administrator, is responsible for each redirect URI, and the consent page shows it.",
+			Text:     "The server redirects without the person's action only to a trusted redirect URI.",
+			TestedBy: "conformance/mandate/attack_redirect_test.go:TestAttackStrangerRedirects",
 		},
 		{
 			ID: "RFC9700/4.12/a8-no-307", Level: Must,
