@@ -183,6 +183,38 @@ func TestAttackRegistrationFlood(t *testing.T) {
 	}
 }
 
+// TestAttackKeepRegistrations: a stranger registers as much as one network may, and then
+// registers it again and again, so that the clean-up never deletes it.
+func TestAttackKeepRegistrations(t *testing.T) {
+	attack(t, "records that strangers can keep without a limit", "")
+	s := startServer(t, options{provider: openClients})
+	register := func(i int) answer {
+		return s.registration(t, nobody, member{"redirect_uris": []string{fmt.Sprintf("https://flood.example/%d", i)}})
+	}
+	register(0)
+	register(0)
+	for i := 1; ; i++ {
+		if a := register(i); a.Status == 429 {
+			break
+		} else if a.Status != 201 || i > 1000 {
+			t.Fatalf("%d: %d %s", i, a.Status, a.Body)
+		}
+	}
+	_, err := s.database.open(t).ExecContext(t.Context(), "UPDATE applications SET created_at = 1000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The application stays known, for hosted clients that register for many people.
+	if a := register(0); a.Status != 201 {
+		t.Errorf("%d %s", a.Status, a.Body)
+	}
+	var created int64
+	behind(t, s.database, "SELECT MAX(created_at) FROM applications", &created)
+	if created != 1000 {
+		t.Error("the network has no try left, and the clean-up counts the time anew")
+	}
+}
+
 // TestAttackSecondRegistrant: a stranger registers the metadata of a known client again, gets
 // its registration access token, and tries to take the client over.
 func TestAttackSecondRegistrant(t *testing.T) {

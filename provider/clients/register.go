@@ -63,7 +63,7 @@ func (p *Clients) RegisterClient(ctx context.Context, r *http.Request, address s
 	if by.open() {
 		digest := d.digest(p.openRedirects())
 		a.RegistrationDigest = &digest
-		known, err := p.known(ctx, digest)
+		known, err := p.known(ctx, digest, address)
 		if err == nil {
 			return known, p.answer(known, d, ""), nil
 		}
@@ -110,17 +110,26 @@ func (p *Clients) storeRegistration(ctx context.Context, a storage.Application, 
 // known returns the application that was registered with the same metadata, and notes that
 // several registrants have it now. Nobody may change it from then on: its registration
 // access token is known to strangers.
-func (p *Clients) known(ctx context.Context, digest string) (storage.Application, error) {
+//
+// It also counts the time of the clean-up anew. That uses a try of the network, as a new
+// application does: one network could otherwise keep more and more applications that it never
+// uses, until there is no room for others. Without a try the time stays as it is.
+func (p *Clients) known(ctx context.Context, digest, address string) (storage.Application, error) {
 	a, err := p.store.RegistrationByDigest(ctx, digest)
-	// A repeated registration shortly after another one needs no write.
-	if err == nil && (a.Management != storage.ManagedByMany || oauth.Now()-max(a.CreatedAt, a.LastUsedAt) > useInterval) {
-		a, err = p.store.ShareRegistration(ctx, digest, oauth.Now())
+	if err != nil {
+		return a, oauth.Stored(err)
 	}
+	// A repeated registration shortly after another one needs no write.
+	fresh := oauth.Now()-max(a.CreatedAt, a.LastUsedAt) <= useInterval
+	if a.Management == storage.ManagedByMany && (fresh || p.countRegistration(address) != nil) {
+		return a, nil
+	}
+	a, err = p.store.ShareRegistration(ctx, digest, oauth.Now())
 	return a, oauth.Stored(err)
 }
 
 // countRegistration limits the new applications that come from one network. An identical
-// registration does not count, because hosted clients send it from few addresses for many
+// registration is never refused, because hosted clients send it from few addresses for many
 // people.
 func (p *Clients) countRegistration(address string) error {
 	_, wait := p.limits.Tries.Take(throttle.Try{Kind: limits.OfRegistration, Key: throttle.Network(address), Wide: throttle.WideNetwork(address)})
