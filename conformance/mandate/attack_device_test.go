@@ -161,4 +161,12 @@ func TestAttackFillDevices(t *testing.T) {
 	if n := from("203.0.113.1"); n != 10 {
 		t.Errorf("then another network made %d requests", n)
 	}
+	// One customer of an internet provider has many IPv6 networks.
+	customer := from("2001:db8:1::1") + from("2001:db8:1:1::1") + from("2001:db8:1:ffff::1")
+	if customer != 10 {
+		t.Errorf("three networks of one customer made %d requests", customer)
+	}
+	if n := from("2001:db8:2::1"); n != 10 {
+		t.Errorf("then another customer made %d requests", n)
+	}
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"net/http"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -180,6 +182,31 @@ func TestAttackRegistrationFlood(t *testing.T) {
 	metrics := w.look(t, "/metrics").Body
 	if strings.Contains(metrics, "of-a-stranger") || strings.Contains(w.log.String(), "of-a-stranger") || len(metrics) > before+20_000 {
 		t.Errorf("a stranger's name is in the metrics or in the log, or the metrics grew from %d to %d bytes", before, len(metrics))
+	}
+}
+
+// TestAttackRegistrationFromManyNetworks: one customer of an internet provider uses many IPv6
+// networks, so that no other client can register.
+func TestAttackRegistrationFromManyNetworks(t *testing.T) {
+	attack(t, "limits that a stranger evades with IPv6", "")
+	s := startServer(t, options{provider: openClients, settings: []string{ours}})
+	register := func(address string, i int) answer {
+		as := func(r *http.Request, _ url.Values) { r.Header.Set("X-Forwarded-For", address) }
+		return s.registration(t, as, member{"redirect_uris": []string{fmt.Sprintf("https://flood.example/%d", i)}})
+	}
+	refused := 0
+	for i := range 100 {
+		if a := register(fmt.Sprintf("2001:db8:1:%x::1", i), i); a.Status == 429 {
+			refused++
+		} else if a.Status != 201 {
+			t.Fatalf("%d %s", a.Status, a.Body)
+		}
+	}
+	if refused < 35 {
+		t.Errorf("of 100 registrations from one customer, %d were refused", refused)
+	}
+	if a := register("2001:db8:2::1", 100); a.Status != 201 {
+		t.Errorf("another customer: %d %s", a.Status, a.Body)
 	}
 }
 

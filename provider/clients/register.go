@@ -132,7 +132,7 @@ func (p *Clients) known(ctx context.Context, digest, address string) (storage.Ap
 // registration is never refused, because hosted clients send it from few addresses for many
 // people.
 func (p *Clients) countRegistration(address string) error {
-	_, wait := p.limits.Tries.Take(throttle.Try{Kind: limits.OfRegistration, Key: throttle.Network(address), Wide: throttle.WideNetwork(address)})
+	_, wait := p.limits.Tries.Take(throttle.Try{Kind: limits.OfRegistration, Key: throttle.Site(address), Wide: throttle.WideNetwork(address)})
 	if wait > 0 {
 		return &oauth.Error{Status: http.StatusTooManyRequests, Code: "temporarily_unavailable", RetryAfter: int(wait/time.Second) + 1,
 			Description: "Too many different applications were registered from this network. Wait a little, then try again."}

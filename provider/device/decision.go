@@ -93,7 +93,7 @@ func (p *Devices) request(ctx context.Context, d storage.Device, code, address s
 		return nil, wrongCode("The application on your device may not ask for access any more. Ask its developer, or begin again on the device.")
 	}
 	return &Request{Application: a, Scopes: p.rules.Describe(names), Audience: audience, UserCode: displayed(code), From: Origin{d.Address, d.UserAgent},
-		Near: d.Network == throttle.Network(address), CreatedAt: d.CreatedAt, digest: d.Digest}, nil
+		Near: throttle.Network(d.Address) == throttle.Network(address), CreatedAt: d.CreatedAt, digest: d.Digest}, nil
 }
 
 // ticket is a request that waits for the answer of the page. It is bound to the session to

@@ -96,7 +96,7 @@ func (p *Devices) Authorize(ctx context.Context, r *http.Request, from Origin) (
 
 // add stores a request and returns its codes.
 func (p *Devices) add(ctx context.Context, a storage.Application, scopes []string, audience resources.Audience, from Origin) (*Codes, error) {
-	network := throttle.Network(from.Address)
+	network := throttle.Site(from.Address)
 	perNetwork, err := p.mayAsk(a, network, from.Address)
 	if err != nil {
 		return nil, err

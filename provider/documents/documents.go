@@ -140,7 +140,7 @@ func (d *Documents[T]) find(a Asked) (T, *fetch[T], error) {
 // begin starts a fetch, which does not end with the request that caused it: others may wait
 // for it too.
 func (d *Documents[T]) begin(a Asked) (*fetch[T], error) {
-	host, network := strings.ToLower(a.URL.Hostname()), throttle.Network(a.Address)
+	host, network := strings.ToLower(a.URL.Hostname()), throttle.Site(a.Address)
 	kind, most, tries := 0, maxInvented, []throttle.Try{
 		{Kind: ofAsking, Key: network, Wide: throttle.WideNetwork(a.Address)},
 		{Kind: ofHost, Key: host},

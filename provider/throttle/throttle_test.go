@@ -204,6 +204,14 @@ func BenchmarkThrottleFull(b *testing.B) {
 	}
 }
 
+func TestSite(t *testing.T) {
+	for address, want := range map[string]string{"192.0.2.1": "192.0.2.1", "2001:db8:1:2::1": "2001:db8:1::/48", "2001:db8:1:ffff::1": "2001:db8:1::/48", "": ""} {
+		if got := Site(address); got != want {
+			t.Errorf("%q is in %q, want %q", address, got, want)
+		}
+	}
+}
+
 func TestNetwork(t *testing.T) {
 	for address, want := range map[string][2]string{
 		"192.0.2.1": {"192.0.2.1", "192.0.0.0/16"}, "::ffff:192.0.2.1": {"192.0.2.1", "192.0.0.0/16"}, "2001:db8:1:2::1": {"2001:db8:1:2::/64", "2001:db8::/32"},
