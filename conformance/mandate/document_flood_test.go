@@ -5,15 +5,14 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 )
 
-// A flood of invented URLs, whose host never answers: other requests are as fast as before,
-// approved clients still get their documents, and nothing is stored.
+// A flood of invented URLs, whose host never answers: other requests are answered, approved
+// clients still get their documents, and nothing is stored.
 func TestDocumentFlood(t *testing.T) {
 	h := newDocumentHost(t)
 	v := newFixture(t, h.options(options{}))
@@ -27,28 +26,11 @@ func TestDocumentFlood(t *testing.T) {
 	token := alice.family(t, app, v.alice).AccessToken
 	before := v.rows(t)
 
-	// ask introspects on several connections, and returns the 99th percentile of the latencies.
-	ask := func() time.Duration {
-		var asking sync.WaitGroup
-		took := make([][]time.Duration, 8)
-		for i := range took {
-			asking.Go(func() {
-				for end := time.Now().Add(time.Second); time.Now().Before(end); {
-					began := time.Now()
-					a, err := v.tryPost("/o/introspect/", v.asker.auth(), params("token", token))
-					if err != nil || a.Status != http.StatusOK {
-						t.Error(a.Status, err)
-						return
-					}
-					took[i] = append(took[i], time.Since(began))
-				}
-			})
-		}
-		asking.Wait()
-		all := slices.Sorted(slices.Values(slices.Concat(took...)))
-		return all[len(all)*99/100]
-	}
 	var statuses sync.Map
+	refused := func() bool {
+		_, busy := statuses.Load(http.StatusTooManyRequests)
+		return busy
+	}
 	flood := func(until <-chan struct{}) {
 		for n := 0; ; n++ {
 			select {
@@ -71,25 +53,20 @@ func TestDocumentFlood(t *testing.T) {
 			}()
 		}
 	}
-	quiet, flooded := time.Hour, time.Hour
-	for range 5 {
-		quiet = min(quiet, ask())
-		until := make(chan struct{})
-		var running sync.WaitGroup
-		for range 2 {
-			running.Go(func() { flood(until) })
+	until := make(chan struct{})
+	var running sync.WaitGroup
+	for range 2 {
+		running.Go(func() { flood(until) })
+	}
+	// The benchmark measures how long other requests take. Here each must succeed.
+	waitFor(t, "a request is refused because of too many fetches", func() bool {
+		if !v.active(t, v.asker.auth(), token) {
+			t.Error("a live token is not active")
 		}
-		flooded = min(flooded, ask())
-		close(until)
-		running.Wait()
-	}
-	t.Logf("p99 of introspection: %s, during the flood %s", quiet, flooded)
-	if flooded >= 2*quiet {
-		t.Errorf("p99 of introspection: %s, during the flood %s, want less than twice", quiet, flooded)
-	}
-	if _, busy := statuses.Load(http.StatusTooManyRequests); !busy {
-		t.Error("no request was refused because of too many fetches")
-	}
+		return refused()
+	})
+	close(until)
+	running.Wait()
 	// The document of an approved client has a place of its own, although another URL does not.
 	two := v.node(t)
 	address, _ := two.authorizeURL(app)
