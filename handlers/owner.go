@@ -3,6 +3,7 @@ package handlers
 import (
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"mandate/handlers/request"
@@ -31,7 +32,7 @@ func (s *server) administered(r *http.Request) (*provider.SignedIn, provider.App
 
 func (s *server) ownerForm(r *http.Request, who *provider.SignedIn, a provider.Application, field templates.Field) templates.Owner {
 	return templates.Owner{Frame: s.frame(r, ""), Name: a.Name, Owner: owner(a), Standing: standingText(a), Suspended: s.provider.WhySuspended(a) != "",
-		Mine: provider.OwnerResponsible(a) && a.OwnerID != nil && *a.OwnerID == who.User.ID, Username: field,
+		Mine: provider.OwnerResponsible(a) && a.OwnerID != nil && *a.OwnerID == who.User.ID, Username: field, RedirectURIs: lines(a.RedirectURIs), Version: strconv.FormatInt(a.Version, 10),
 		Action: s.applicationPath(a.ID, "owner/"), CancelURL: s.applicationPath(a.ID, "")}
 }
 
@@ -46,6 +47,12 @@ func (s *server) changeOwner(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	username, said := strings.TrimSpace(r.PostForm.Get("owner")), "assigned"
+	// Whoever registered the application can change it while the administrator looks at it.
+	// The administrator becomes responsible only for what the page showed.
+	if seen := r.PostForm.Get("version"); seen != "" && seen != strconv.FormatInt(a.Version, 10) {
+		changed := templates.Field{Value: username, Error: "The application has changed since this page was shown. Look at it again before you decide."}
+		return s.render(w, r, invalidForm, s.ownerForm(r, who, a, changed))
+	}
 	if r.PostForm.Has("take_over") {
 		_, err = s.provider.Clients.TakeOver(r.Context(), provider.By(who.User), a.ID)
 		said = "taken-over"

@@ -136,6 +136,8 @@ type Owner struct {
 	Suspended, Mine       bool // Mine: this administrator is already responsible for it
 	Action, CancelURL     string
 	Username              Field
+	RedirectURIs          []string
+	Version               string // of the application that the page shows; the forms send it back
 }
 
 // OwnedApplication is an application of a person, as an administrator sees it.

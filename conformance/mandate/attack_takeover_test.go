@@ -1,0 +1,36 @@
+package mandate
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestAttackChangeBeforeTakeover: a client that registered itself changes its redirect URI
+// while an administrator looks at the page on which it is taken over.
+func TestAttackChangeBeforeTakeover(t *testing.T) {
+	attack(t, "rights for something else than what was shown", "")
+	s := startServer(t, options{provider: openClients})
+	root := s.signIn(t, s.person(t, "root", "--admin"), "/account/")
+	made := s.registers(t, nobody, `{"client_name":"Good","redirect_uris":["https://good.example/cb"]}`)
+	id := textOf(made, "client_id")
+	var path string
+	behind(t, s.database, "SELECT id FROM applications", &path)
+	root.open(t, "/o/applications/"+path+"/owner/")
+	if !strings.Contains(root.Body, "https://good.example/cb") {
+		t.Errorf("the page does not show the redirect URI: %d", root.Status)
+	}
+	page := *root
+	changed := s.send(t, "PUT", textOf(made, "registration_client_uri"), bearer(textOf(made, "registration_access_token")),
+		member{"client_id": id, "client_name": "Good", "redirect_uris": []string{"https://evil.example/cb"}})
+	if changed.Status != 200 {
+		t.Fatalf("%d %s", changed.Status, changed.Body)
+	}
+	page.submit(t, "Take it over", nil)
+	if page.Status != 422 || !strings.Contains(page.Body, "has changed since") || !strings.Contains(page.Body, "https://evil.example/cb") {
+		t.Errorf("the administrator is responsible for what nobody showed: %d %s", page.Status, page.URL)
+	}
+	page.submit(t, "Take it over", nil)
+	if page.Status != 200 || !strings.Contains(page.Body, "You are now responsible") {
+		t.Errorf("after a second look: %d", page.Status)
+	}
+}
