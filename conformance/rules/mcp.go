@@ -7,6 +7,7 @@ import (
 
 	"mandate/conformance/check"
 	"mandate/conformance/need"
+	"mandate/conformance/target"
 )
 
 // mcp returns what the Model Context Protocol requires of an authorization server. Its text has no numbered sections:
@@ -67,16 +68,16 @@ func mcp() []Rule {
 			Check: func(t *T) {
 				t.Granted(t.Redeem(t.Code(t.Request(t.Client(need.Code)))))
 				for _, resource := range resources(t) {
-					r := t.Request(t.Client(need.Code)).Set("resource", resource)
+					r := requestFor(t, resource)
 					answer := t.Authorize(r)
 					if answer.ErrorCode() == "invalid_target" {
 						continue
 					}
-					wantCode(t, answer, "the same request with resource="+resource)
+					wantCode(t, answer, "the same request with resource="+resource.URI)
 					form := (&check.Code{Value: answer.Params.Get("code"), Request: r}).Form()
-					form.Set("resource", resource)
+					form.Set("resource", resource.URI)
 					if a := t.Token(r.Client, form); !a.Granted() && a.Text("error") != "invalid_target" {
-						t.Failf("the token request with resource=%s is answered with %s, want a token or invalid_target", resource, a.Failure())
+						t.Failf("the token request with resource=%s is answered with %s, want a token or invalid_target", resource.URI, a.Failure())
 					}
 				}
 			},
@@ -87,20 +88,20 @@ func mcp() []Rule {
 			Needs: codeFlowNeeds(need.Introspection, need.Introspect),
 			Check: func(t *T) {
 				for _, resource := range resources(t) {
-					r := t.Request(t.Client(need.Code)).Set("resource", resource)
+					r := requestFor(t, resource)
 					answer := t.Authorize(r)
 					if answer.ErrorCode() == "invalid_target" {
 						continue
 					}
 					form := t.CodeOf(answer).Form()
-					form.Set("resource", resource)
+					form.Set("resource", resource.URI)
 					a := t.Token(r.Client, form)
 					if a.Text("error") == "invalid_target" {
 						continue
 					}
 					told := t.Introspect(t.Granted(a).Access)["aud"]
-					if list, is := told.([]any); told != resource && (!is || !slices.Contains(list, any(resource))) {
-						t.Failf("the request named the resource %s, but introspection returns the aud %s", resource, Quoted(told))
+					if list, is := told.([]any); told != resource.URI && (!is || !slices.Contains(list, any(resource.URI))) {
+						t.Failf("the request named the resource %s, but introspection returns the aud %s", resource.URI, Quoted(told))
 					}
 				}
 			},
@@ -269,12 +270,17 @@ func mcp() []Rule {
 }
 
 // resources returns an unknown resource, and the known ones that the target names.
-func resources(t *T) []string {
-	uris := []string{"https://mcp.example/conformance"}
-	for _, r := range t.OptionalResources() {
-		uris = append(uris, r.URI)
+func resources(t *T) []target.Resource {
+	return append([]target.Resource{{URI: "https://mcp.example/conformance"}}, t.OptionalResources()...)
+}
+
+// requestFor returns an authorization request for a resource, with its scope if it has one.
+func requestFor(t *T, resource target.Resource) *check.Request {
+	r := t.Request(t.Client(need.Code)).Set("resource", resource.URI)
+	if resource.Scope != "" {
+		r.Set("scope", resource.Scope)
 	}
-	return uris
+	return r
 }
 
 // metadataAt reports whether there is metadata at an address.
