@@ -17,6 +17,7 @@ import (
 	"mandate/provider/oauth"
 	"mandate/provider/people"
 	"mandate/provider/policy"
+	"mandate/provider/redirect"
 	"mandate/provider/seal"
 	"mandate/storage"
 )
@@ -65,11 +66,8 @@ func documentURL(clientID string) (*url.URL, string) {
 		return nil, "must have a host name in lower case, in ASCII (punycode), and with at most a port after it"
 	case u.EscapedPath() == "":
 		return nil, "must have a path"
-	}
-	for segment := range strings.SplitSeq(strings.ToLower(u.EscapedPath()), "/") {
-		if segment := strings.ReplaceAll(segment, "%2e", "."); segment == "." || segment == ".." {
-			return nil, "must not have . or .. in its path"
-		}
+	case redirect.HasDotSegment(u):
+		return nil, "must not have . or .. in its path"
 	}
 	return u, ""
 }

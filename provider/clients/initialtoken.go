@@ -3,7 +3,6 @@ package clients
 import (
 	"context"
 	"errors"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -168,7 +167,5 @@ func (p *Clients) holder(ctx context.Context, text string) (registrant, error) {
 }
 
 func invalidInitialToken() *oauth.Error {
-	const text = "The initial access token is unknown, expired, or used up."
-	return &oauth.Error{Status: http.StatusUnauthorized, Code: "invalid_token", Description: text,
-		Challenge: `Bearer realm="mandate", error="invalid_token", error_description="` + text + `"`}
+	return oauth.InvalidToken("The initial access token is unknown, expired, or used up.")
 }

@@ -132,10 +132,11 @@ func (p *Clients) describeRedirects(said *metadata.Client, by registrant, r *Reg
 // one.
 func (p *Clients) goodURIs(uris []string, by registrant) (good []string, first string) {
 	for _, uri := range uris {
-		wrong := p.openRedirects().Check(uri)
-		if u, err := url.Parse(uri); wrong == "" && err == nil && u.Scheme == "https" && by.open() && !p.config.Open.allowsHost(u) {
-			wrong = "has a host that this server does not allow: its operator can add it to OPEN_HOSTS"
+		check := p.openRedirects().Check
+		if by.open() {
+			check = p.CheckOpenRedirect
 		}
+		wrong := check(uri)
 		if wrong == "" {
 			good = append(good, uri)
 		} else if first == "" {

@@ -3,7 +3,6 @@ package clients
 import (
 	"context"
 	"crypto/hmac"
-	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"net/http"
@@ -12,6 +11,7 @@ import (
 	"mandate/provider/metadata"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
+	"mandate/provider/seal"
 	"mandate/storage"
 )
 
@@ -23,9 +23,7 @@ const registrationPrefix = "mrg_"
 // from the server key, so the database holds nothing that works as one, and an identical
 // registration gets the same token.
 func (p *Clients) registrationToken(a storage.Application) string {
-	mac := hmac.New(sha256.New, p.registrations)
-	mac.Write([]byte(a.ID + " " + a.ClientID))
-	return registrationPrefix + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+	return registrationPrefix + base64.RawURLEncoding.EncodeToString(seal.Mac(p.registrations, a.ID+" "+a.ClientID))
 }
 
 // Registered describes an application to the holder of its registration access token.
@@ -67,9 +65,7 @@ func (p *Clients) managed(ctx context.Context, r *http.Request, clientID string)
 }
 
 func invalidRegistrationToken() *oauth.Error {
-	const text = "There is no client with this registration access token at this address."
-	return &oauth.Error{Status: http.StatusUnauthorized, Code: "invalid_token", Description: text,
-		Challenge: `Bearer realm="mandate", error="invalid_token", error_description="` + text + `"`}
+	return oauth.InvalidToken("There is no client with this registration access token at this address.")
 }
 
 // mayChange refuses a change of an application that is not the registrant's own.

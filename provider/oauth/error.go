@@ -145,3 +145,10 @@ func (i *Invalid) Err() error {
 	}
 	return i
 }
+
+// InvalidToken returns the error for a bearer token that is not accepted, with the challenge
+// of RFC 6750 §3. The text has no quotes.
+func InvalidToken(text string) *Error {
+	return &Error{Status: http.StatusUnauthorized, Code: "invalid_token", Description: text,
+		Challenge: `Bearer realm="mandate", error="invalid_token", error_description="` + text + `"`}
+}

@@ -68,12 +68,21 @@ func (p Policy) checkRedirectParts(raw string, u *url.URL) string {
 		return "has a host that is not a plain name or address"
 	}
 	// A browser resolves such a path before it sends the code.
-	for segment := range strings.SplitSeq(strings.ToLower(u.EscapedPath()), "/") {
-		if segment := strings.ReplaceAll(segment, "%2e", "."); segment == "." || segment == ".." {
-			return "must not have . or .. in its path"
-		}
+	if HasDotSegment(u) {
+		return "must not have . or .. in its path"
 	}
 	return p.checkRedirectScheme(raw, u)
+}
+
+// HasDotSegment reports whether a path contains . or .. as a segment (RFC 3986 §3.3), also
+// percent-encoded.
+func HasDotSegment(u *url.URL) bool {
+	for segment := range strings.SplitSeq(strings.ToLower(u.EscapedPath()), "/") {
+		if segment := strings.ReplaceAll(segment, "%2e", "."); segment == "." || segment == ".." {
+			return true
+		}
+	}
+	return false
 }
 
 func (p Policy) checkRedirectScheme(raw string, u *url.URL) string {

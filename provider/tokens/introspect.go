@@ -201,8 +201,7 @@ func (p *Tokens) bearerCaller(ctx context.Context, text string) (introspector, e
 	unusable := errors.Is(err, errUnusable) && !token.Refresh
 	if errors.Is(err, oauth.ErrNotFound) && !unusable || err == nil && token.Refresh {
 		// RFC 6750 §3.1
-		return introspector{}, &oauth.Error{Status: http.StatusUnauthorized, Code: "invalid_token", Description: "The access token is unknown, expired, or revoked.",
-			Challenge: `Bearer realm="mandate", error="invalid_token", error_description="The access token is unknown, expired, or revoked."`}
+		return introspector{}, invalidToken()
 	}
 	if err != nil && !unusable {
 		return introspector{}, err

@@ -64,17 +64,12 @@ func (p *Tokens) UserInfo(ctx context.Context, r *http.Request) (*UserInfo, stri
 }
 
 func invalidToken() *oauth.Error {
-	return invalidTokenBecause("The access token is unknown, expired, or revoked.")
+	return oauth.InvalidToken("The access token is unknown, expired, or revoked.")
 }
 
 // otherResource refuses a token that was issued for other resources only (RFC 8707 §2).
 func otherResource() *oauth.Error {
-	return invalidTokenBecause("The access token is for another resource: request a token for the server itself, with its URI in the parameter resource.")
-}
-
-func invalidTokenBecause(text string) *oauth.Error {
-	return &oauth.Error{Status: http.StatusUnauthorized, Code: "invalid_token", Description: text,
-		Challenge: `Bearer realm="mandate", error="invalid_token", error_description="` + text + `"`}
+	return oauth.InvalidToken("The access token is for another resource: request a token for the server itself, with its URI in the parameter resource.")
 }
 
 // userInfoToken returns the access token from the header or from the form. A request
