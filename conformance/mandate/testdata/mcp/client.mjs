@@ -4,14 +4,12 @@
 //
 //   {"step", "session": the name of the client's memory, which the step connect begins}
 //
-//   connect  {"sdk": 1 or 2, "url" of the MCP server, "redirect_uri", "metadata"?: {what it registers}, "document"?: the URL of its metadata,
-//             "client"?: {"client_id", ...} if it is registered already}
+//   connect  {"sdk": 1 or 2, "url" of the MCP server, "redirect_uri"}
 //            gives {"authorize": the URL for the browser} or {"tools": [...]}
 //   finish   {"code", "iss"?} after the browser was sent back; gives {"tools": [...]}
 //   call     {"tool", "arguments"?} gives {"result"} or {"authorize"} if the server requires more scopes
 //   forget   forgets the refresh token: release 1 refreshes when a scope is missing, and never asks for it then
 //   expire   forgets the access token, so that the next call refreshes
-//   memory   gives {"client", "tokens"}
 
 import { createInterface } from "node:readline";
 
@@ -30,9 +28,7 @@ class Session {
     this.sdk = releases[input.sdk];
     this.url = new URL(input.url);
     this.redirectUrl = input.redirect_uri;
-    this.clientMetadata = { client_name: "MCP test", redirect_uris: [input.redirect_uri], ...input.metadata };
-    this.clientMetadataUrl = input.document;
-    this.client = input.client;
+    this.clientMetadata = { client_name: "MCP test", redirect_uris: [input.redirect_uri] };
   }
   state = () => (this.sent = crypto.randomUUID());
   clientInformation = () => this.client;
@@ -101,10 +97,6 @@ const steps = {
   expire(input) {
     sessions[input.session].issued.access_token = "forgotten";
     return {};
-  },
-  memory(input) {
-    const { client, issued } = sessions[input.session];
-    return { client, tokens: issued };
   },
 };
 

@@ -14,14 +14,14 @@ import httpx2
 from mcp import Client
 from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
 from mcp.client.streamable_http import streamable_http_client
-from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata
+from mcp.shared.auth import OAuthClientMetadata
 
 
 class Session:
     """What the package asks of a program: a memory, and a browser."""
 
     def __init__(self, step):
-        self.step, self.tokens, self.client = step, None, step.get("client") and OAuthClientInformationFull(**step["client"])
+        self.step, self.tokens, self.client = step, None, None
         self.asked, self.came_back = asyncio.Queue(), asyncio.Queue()
         self.wishes, self.results = asyncio.Queue(), asyncio.Queue()
 
@@ -46,8 +46,8 @@ class Session:
 
     async def run(self):
         step = self.step
-        metadata = OAuthClientMetadata(client_name="MCP test", redirect_uris=[step["redirect_uri"]], **step.get("metadata", {}))
-        self.auth = OAuthClientProvider(step["url"], metadata, self, self.ask, self.answer, client_metadata_url=step.get("document"))
+        metadata = OAuthClientMetadata(client_name="MCP test", redirect_uris=[step["redirect_uri"]])
+        self.auth = OAuthClientProvider(step["url"], metadata, self, self.ask, self.answer)
         async with httpx2.AsyncClient(auth=self.auth) as http:
             async with Client(streamable_http_client(step["url"], http_client=http)) as mcp:
                 await self.results.put({"tools": [tool.name for tool in (await mcp.list_tools()).tools]})
@@ -87,10 +87,8 @@ async def take(step):
     if step["step"] == "call":
         await session.wishes.put(step)
         return await session.outcome()
-    if step["step"] == "expire":
-        session.auth.context.token_expiry_time = 1
-        return {}
-    return {"client": session.client and session.client.model_dump(mode="json", exclude_none=True), "tokens": session.tokens and session.tokens.model_dump()}
+    session.auth.context.token_expiry_time = 1  # the step expire
+    return {}
 
 
 def reasons(problem):
