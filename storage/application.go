@@ -89,25 +89,25 @@ func (s *Store) AddApplication(ctx context.Context, a Application, most int) err
 		if err != nil {
 			return err
 		}
-		_, err = t.insertApplication(a, "")
+		_, err = t.exec(insertApplication, a.columns()...)
 		return err
 	})
 }
 
-// insertApplication stores an application, unless it has a conflict that the text after the
-// statement accepts. It returns the number of rows.
-func (t tx) insertApplication(a Application, onConflict string) (int64, error) {
-	return t.exec(`INSERT INTO applications (id, client_id, name, owner_id, client_type, grant_types, redirect_uris, scopes,
-		hash_client_secret, secret, old_secret, old_secret_expires_at, may_introspect, skip_consent, pkce_exempt,
-		access_token_lifetime, refresh_token_lifetime, created_at, updated_at,
-		algorithm, userinfo_algorithm, sector, post_logout_redirect_uris, backchannel_logout_uri, access_token_format, responsible, resources, origin, metadata,
-		auth_method, management, registration_digest, registration_limits)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33)`+onConflict,
-		a.ID, a.ClientID, a.Name, a.OwnerID, a.ClientType, a.GrantTypes, a.RedirectURIs, a.Scopes,
+const insertApplication = `INSERT INTO applications (id, client_id, name, owner_id, client_type, grant_types, redirect_uris, scopes,
+	hash_client_secret, secret, old_secret, old_secret_expires_at, may_introspect, skip_consent, pkce_exempt,
+	access_token_lifetime, refresh_token_lifetime, created_at, updated_at,
+	algorithm, userinfo_algorithm, sector, post_logout_redirect_uris, backchannel_logout_uri, access_token_format, responsible, resources, origin, metadata,
+	auth_method, management, registration_digest, registration_limits)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33)`
+
+// columns returns the values for insertApplication.
+func (a Application) columns() []any {
+	return []any{a.ID, a.ClientID, a.Name, a.OwnerID, a.ClientType, a.GrantTypes, a.RedirectURIs, a.Scopes,
 		a.HashClientSecret, a.Secret, a.OldSecret, a.OldSecretExpiresAt, a.MayIntrospect, a.SkipConsent, a.PKCEExempt,
 		a.AccessTokenLifetime, a.RefreshTokenLifetime, a.CreatedAt, a.UpdatedAt,
 		a.Algorithm, a.UserInfoAlgorithm, a.Sector, a.PostLogoutURIs, a.BackchannelURI, a.AccessTokenFormat, a.Responsible, a.Resources, a.Origin, a.Metadata,
-		a.AuthMethod, a.Management, a.RegistrationDigest, a.RegistrationLimits)
+		a.AuthMethod, a.Management, a.RegistrationDigest, a.RegistrationLimits}
 }
 
 // roomFor checks the quota. It takes a lock before it counts, so the second of two

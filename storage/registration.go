@@ -80,6 +80,9 @@ func (t tx) spendInitialToken(digest string, now int64) error {
 		AND (by_operator OR EXISTS (SELECT 1 FROM users u WHERE u.id = maker_id AND u.active AND u.administrator))`, digest, now)
 }
 
+// insertRegistered stores nothing if an application with the same digest exists.
+const insertRegistered = insertApplication + ` ON CONFLICT (registration_digest) DO NOTHING`
+
 // RegisterApplication stores an application that registers itself. A digest of an initial
 // access token that is not empty uses that token once; the result is ErrSpent if it cannot
 // be used. If an application with the same RegistrationDigest exists, it becomes a shared
@@ -87,6 +90,13 @@ func (t tx) spendInitialToken(digest string, now int64) error {
 func (s *Store) RegisterApplication(ctx context.Context, a Application, most int, initialToken string, now int64) (Application, error) {
 	if s.fewOpen(ctx, a, most) {
 		most = 0
+	}
+	if most <= 0 && initialToken == "" {
+		// Nearly every registration needs only this statement, and no transaction.
+		n, err := s.exec(ctx, insertRegistered, a.columns()...)
+		if n > 0 || err != nil {
+			return a, err
+		}
 	}
 	var id string // of the application that exists already
 	err := s.atomically(ctx, func(t tx) error {
@@ -99,7 +109,7 @@ func (s *Store) RegisterApplication(ctx context.Context, a Application, most int
 		}
 		full := t.roomFor(a, most)
 		if full == nil {
-			n, err := t.insertApplication(a, ` ON CONFLICT (registration_digest) DO NOTHING`)
+			n, err := t.exec(insertRegistered, a.columns()...)
 			if n > 0 || err != nil {
 				return err
 			}
@@ -127,7 +137,7 @@ func (s *Store) RegisterApplication(ctx context.Context, a Application, most int
 }
 
 // openCount is the number of applications for which nobody is responsible, as it was
-// counted before.
+// counted before. The count ends at half of the quota.
 type openCount struct {
 	most, n int
 	until   time.Time // when it is counted again
@@ -142,17 +152,19 @@ func (s *Store) fewOpen(ctx context.Context, a Application, most int) bool {
 	if a.Responsible != ByNobody || most < exactBelow {
 		return false
 	}
+	// One registration counts, and the others use the number of before.
 	last := s.open.Load()
-	if last == nil || last.most != most || time.Now().After(last.until) {
+	if (last == nil || last.most != most || time.Now().After(last.until)) && s.counting.TryLock() {
+		defer s.counting.Unlock()
 		counted := &openCount{most: most, until: time.Now().Add(time.Second)}
-		err := s.get(ctx, &counted.n, `SELECT COUNT(*) FROM applications WHERE responsible = 'nobody'`)
+		err := s.get(ctx, &counted.n, `SELECT COUNT(*) FROM (SELECT 1 AS one FROM applications WHERE responsible = 'nobody' LIMIT $1) x`, most/2)
 		if err != nil {
 			return false // the registration fails too, or counts exactly
 		}
 		s.open.Store(counted)
 		last = counted
 	}
-	return last.n < most/2
+	return last != nil && last.most == most && last.n < most/2
 }
 
 // ShareRegistration notes that somebody else has registered the application with this

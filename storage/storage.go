@@ -38,6 +38,7 @@ type Store struct {
 	tracer   Tracer
 	counters counters
 	open     atomic.Pointer[openCount]
+	counting sync.Mutex // held while open is counted again
 
 	changesWritten, polling, notifyUnsupported atomic.Bool
 	renewed                                    atomic.Int64 // how often the connections were renewed
