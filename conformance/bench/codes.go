@@ -94,7 +94,7 @@ func (t *target) codes(ctx context.Context, n int) ([]code, error) {
 		return nil, err
 	}
 	query := "?response_type=code&client_id=" + escape(t.web.ID) + "&redirect_uri=" + escape(t.redirect) +
-		t.scopeField() + "&state=bench&code_challenge_method=S256&code_challenge="
+		t.narrowing() + "&state=bench&code_challenge_method=S256&code_challenge="
 	if strings.Contains(to.Target, "?") {
 		query = "&" + query[1:]
 	}

@@ -19,7 +19,7 @@ func compare(ctx context.Context, o *options) error {
 		for _, p := range allPaths(o) {
 			known = append(known, p.name)
 		}
-		if name != "introspect" && !slices.Contains(known, name) {
+		if name != "introspect" && name != "resource" && !slices.Contains(known, name) {
 			return fmt.Errorf("--only: there is no measurement %q", name)
 		}
 	}

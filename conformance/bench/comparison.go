@@ -93,12 +93,15 @@ func (c *comparison) measure(ctx context.Context, p path, bare bool, rate float6
 	l := load.Load{Length: length, Rate: rate}
 	side := c.ours
 	var err error
-	if bare {
+	switch {
+	case bare && p.plain != nil:
+		l.To, l.Workers, err = p.plain(ctx, side, workers, c.expected(p, rate, length))
+	case bare:
 		side = c.baseline
 		rows := 1
 		_, _ = fmt.Sscanf(p.name, "introspect-%d", &rows) // other paths do not select
 		l.To, l.Workers, err = bareWorkers(c.bareURL, p, rows, workers)
-	} else {
+	default:
 		l.To, l.Workers, err = p.workers(ctx, side, workers, c.expected(p, rate, length))
 	}
 	if err != nil {

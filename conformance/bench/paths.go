@@ -15,10 +15,22 @@ type path struct {
 	goal        map[string]float64 // goals of the ratio, by database
 	// ready reports whether the target can serve the path.
 	ready func(*target) bool
+	// plain, if it is not nil, replaces the bare handler: it sends the same requests to the same server, without the
+	// one thing that the path is about.
+	plain workersOf
 	// workers returns that many workers, which may send that many requests in all. Their preparations are not
 	// measured.
-	workers func(ctx context.Context, t *target, workers, requests int) (load.Endpoint, []load.Worker, error)
+	workers workersOf
 	uses    bool // each request consumes something
+}
+
+type workersOf func(ctx context.Context, t *target, workers, requests int) (load.Endpoint, []load.Worker, error)
+
+// aimed lets workers send requests that concern one resource (RFC 8707).
+func aimed(workers workersOf) workersOf {
+	return func(ctx context.Context, t *target, n, requests int) (load.Endpoint, []load.Worker, error) {
+		return workers(ctx, t.aimed, n, requests)
+	}
 }
 
 const (
@@ -46,7 +58,12 @@ func allPaths(o *options) []path {
 			ready:   func(t *target) bool { return token(t) && t.introspect != "" },
 			workers: introspectWorkers(n)})
 	}
+	aims := func(t *target) bool { return t.aimed != nil }
 	return append(paths,
+		path{name: "resource-client", title: "client credentials with a resource", connections: o.wide, bare: "without", goal: both(0.97, 0.97), ready: aims,
+			plain: clientWorkers, workers: aimed(clientWorkers)},
+		path{name: "resource-introspect", title: "introspection of tokens for a resource", connections: o.connections, bare: "without", goal: both(0.97, 0.97), ready: aims,
+			plain: introspectWorkers(1000), workers: aimed(introspectWorkers(1000))},
 		path{name: "refresh", title: "refresh with rotation", connections: o.connections, bare: "insert", goal: both(0.35, 0.6), ready: people, workers: refreshWorkers},
 		path{name: "code", title: "code exchange with PKCE", connections: o.connections, bare: "insert", goal: both(0.35, 0.6), ready: people, workers: codeWorkers, uses: true},
 		path{name: "device", title: "device poll", connections: o.connections, bare: "insert", goal: both(0.8, 0.8),
@@ -103,7 +120,7 @@ func clientWorkers(_ context.Context, t *target, workers, _ int) (load.Endpoint,
 		return to, nil, err
 	}
 	header, fields := t.proof(t.machine)
-	request := to.Form(header).With(nil, []byte("grant_type=client_credentials"+t.scopeField()+fields))
+	request := to.Form(header).With(nil, []byte("grant_type=client_credentials"+t.narrowing()+fields))
 	var all []load.Worker
 	seen := &sample{}
 	for range workers {
@@ -113,7 +130,7 @@ func clientWorkers(_ context.Context, t *target, workers, _ int) (load.Endpoint,
 }
 
 // introspectWorkers introspect valid tokens. Each worker uses all of them in turn, and begins with another one.
-func introspectWorkers(tokens int) func(context.Context, *target, int, int) (load.Endpoint, []load.Worker, error) {
+func introspectWorkers(tokens int) workersOf {
 	return func(ctx context.Context, t *target, workers, _ int) (load.Endpoint, []load.Worker, error) {
 		to, err := load.ParseEndpoint(t.introspect)
 		if err != nil {

@@ -24,6 +24,9 @@ type target struct {
 	cookies                                                                 []string
 	inBody                                                                  bool // clients send their secret in the form
 
+	audience string  // the resource that tokens are for (RFC 8707)
+	aimed    *target // the same server, with an audience; nil: not measured
+
 	live []string // access tokens for the paths that need some
 
 	processor func() time.Duration // processor time of the server
@@ -51,6 +54,14 @@ func mandateTarget(ctx context.Context, s *server) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
+	const audience = "https://api.example/"
+	_, err = s.cli(ctx, "", "resource", "add", audience, "--name", "API", "--introspector", t.api.ID)
+	if err != nil {
+		return nil, err
+	}
+	aimed := *t
+	aimed.audience = audience
+	t.aimed = &aimed
 	for n := range 4 { // several people, so that not all requests concern one
 		p, err := s.person(ctx, fmt.Sprintf("person%d", n))
 		if err != nil {

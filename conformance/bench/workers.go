@@ -18,11 +18,16 @@ const sampling = 64
 
 func escape(text string) string { return url.QueryEscape(text) }
 
-func (t *target) scopeField() string {
-	if t.scope == "" {
-		return ""
+// narrowing returns the fields of a token request that say what the token is for.
+func (t *target) narrowing() string {
+	fields := ""
+	if t.scope != "" {
+		fields += "&scope=" + escape(t.scope)
 	}
-	return "&scope=" + escape(t.scope)
+	if t.audience != "" {
+		fields += "&resource=" + escape(t.audience)
+	}
+	return fields
 }
 
 // refused names a status that is no success, with the error code of RFC 6749 §5.2 if there is one.
