@@ -15,8 +15,8 @@ import (
 // more resources. The zero value is for nothing.
 type Audience struct {
 	rules *policy.Rules
-	self  storage.Resource   // the server as a resource
-	of    []storage.Resource // at least one
+	self  *storage.Resource   // the server as a resource
+	of    []*storage.Resource // at least one
 }
 
 // maxRequested limits how many resources one request may name.
@@ -48,11 +48,11 @@ func (p *Resources) Requested(ctx context.Context, a storage.Application, values
 		if wrong := indicator.Check(value); wrong != "" {
 			return Audience{}, invalidTarget("The value of resource %s.", wrong)
 		}
-		r, is := p.resource(known, value)
+		r := known.resource(value)
 		switch {
-		case !is && defaulted:
+		case r == nil && defaulted:
 			return Audience{}, invalidTarget("The default resource of this application, %s, does not exist any more: change it on the page of the application.", value)
-		case !is:
+		case r == nil:
 			return Audience{}, invalidTarget("There is no resource %s on this server: an administrator can add it.", oauth.Clip(value, 200))
 		case len(own) > 0 && !slices.ContainsFunc(own, func(uri string) bool { return indicator.Same(uri, value) }):
 			return Audience{}, invalidTarget("This application may not request the resource %s: its registration lists its resources.", r.URI)
@@ -74,7 +74,7 @@ func (p *Resources) Granted(ctx context.Context, stored string) (Audience, error
 		return Audience{}, err
 	}
 	for _, uri := range oauth.Lines(stored) {
-		if r, is := p.resource(known, uri); is {
+		if r := known.resource(uri); r != nil {
 			audience.add(r)
 		}
 	}
@@ -85,23 +85,19 @@ func (p *Resources) audience() Audience {
 	return Audience{rules: p.rules, self: p.self}
 }
 
-// resource returns a known resource, or the server itself.
-func (p *Resources) resource(known []storage.Resource, uri string) (storage.Resource, bool) {
-	if p.self.Key == indicator.Normal(uri) {
-		return p.self, true
-	}
-	return find(known, uri)
-}
-
-func (t *Audience) add(r storage.Resource) {
-	if _, is := find(t.of, r.URI); !is {
+func (t *Audience) add(r *storage.Resource) {
+	if !t.has(r.Key) {
 		t.of = append(t.of, r)
 	}
 }
 
+func (t Audience) has(key string) bool {
+	return slices.ContainsFunc(t.of, func(r *storage.Resource) bool { return r.Key == key })
+}
+
 func (t Audience) orServer() Audience {
 	if len(t.of) == 0 {
-		t.of = []storage.Resource{t.self}
+		t.of = []*storage.Resource{t.self}
 	}
 	return t
 }
@@ -111,7 +107,7 @@ func (t Audience) Empty() bool { return len(t.of) == 0 }
 
 // HasServer reports whether the server itself is in the audience.
 func (t Audience) HasServer() bool {
-	return slices.ContainsFunc(t.of, func(r storage.Resource) bool { return r.Key == t.self.Key })
+	return t.has(t.self.Key)
 }
 
 // Stored returns the text that the database stores for the audience.
@@ -133,7 +129,13 @@ func (t Audience) URIs() []string {
 
 // Named returns the resources of the audience for people, without the server itself.
 func (t Audience) Named() []storage.Resource {
-	return slices.DeleteFunc(slices.Clone(t.of), func(r storage.Resource) bool { return r.Key == t.self.Key })
+	var named []storage.Resource
+	for _, r := range t.of {
+		if r.Key != t.self.Key {
+			named = append(named, *r)
+		}
+	}
+	return named
 }
 
 // Narrow returns the part of the audience that a token request names, or all of it.
@@ -152,11 +154,12 @@ func (t Audience) Narrow(values []string) (Audience, error) {
 		if wrong := indicator.Check(value); wrong != "" {
 			return Audience{}, invalidTarget("The value of resource %s.", wrong)
 		}
-		r, granted := find(t.of, value)
-		if !granted {
+		key := indicator.Normal(value)
+		i := slices.IndexFunc(t.of, func(r *storage.Resource) bool { return r.Key == key })
+		if i < 0 {
 			return Audience{}, invalidTarget("The resource %s was not granted: the authorization request must name it with the parameter resource.", oauth.Clip(value, 200))
 		}
-		narrowed.add(r)
+		narrowed.add(t.of[i])
 	}
 	return narrowed, nil
 }
@@ -164,14 +167,14 @@ func (t Audience) Narrow(values []string) (Audience, error) {
 // HasScope reports whether a token for this audience may have a scope. The scopes of OpenID
 // Connect are about the person and the grant, and not about a resource.
 func (t Audience) HasScope(name string) bool {
-	return t.rules.IsIdentityScope(name) || slices.ContainsFunc(t.of, func(r storage.Resource) bool {
+	return t.rules.IsIdentityScope(name) || slices.ContainsFunc(t.of, func(r *storage.Resource) bool {
 		switch {
 		case r.Key == t.self.Key:
 			return true
 		case name == policy.Introspection:
 			return false // only this server reads it
 		}
-		return r.Scopes == "" || slices.Contains(strings.Fields(r.Scopes), name)
+		return r.Scopes == "" || hasWord(r.Scopes, name)
 	})
 }
 
@@ -180,14 +183,30 @@ func (t Audience) Scopes(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !t.HasScope(name) })
 }
 
+// Scope returns the part of a scope value that a token for this audience may have.
+func (t Audience) Scope(value string) string {
+	for name := range strings.FieldsSeq(value) {
+		if !t.HasScope(name) {
+			return strings.Join(t.Scopes(strings.Fields(value)), " ")
+		}
+	}
+	return value
+}
+
 // Introspector reports whether an application is one that the audience names for the
 // introspection of its tokens.
 func (t Audience) Introspector(clientID string) bool {
-	return slices.ContainsFunc(t.of, func(r storage.Resource) bool { return introspects(r, clientID) })
+	return slices.ContainsFunc(t.of, func(r *storage.Resource) bool { return hasWord(r.Introspectors, clientID) })
 }
 
-func introspects(r storage.Resource, clientID string) bool {
-	return slices.Contains(strings.Fields(r.Introspectors), clientID)
+// hasWord reports whether a list of words with spaces between them has a word.
+func hasWord(list, word string) bool {
+	for one := range strings.FieldsSeq(list) {
+		if one == word {
+			return true
+		}
+	}
+	return false
 }
 
 // Issues returns the application with the token format, the algorithm and the lifetime that
@@ -224,7 +243,7 @@ func (p *Resources) Introspects(ctx context.Context, a storage.Application) (boo
 		return false, nil
 	}
 	known, err := p.all(ctx)
-	return slices.ContainsFunc(known, func(r storage.Resource) bool { return introspects(r, a.ClientID) }), err
+	return err == nil && known.introspectors[a.ClientID], err
 }
 
 func invalidTarget(format string, args ...any) *oauth.Error {

@@ -48,9 +48,9 @@ func (p *Resources) Resources(ctx context.Context, actor policy.Actor) ([]Resour
 	if err != nil {
 		return nil, err
 	}
-	list := make([]Resource, len(known))
-	for i, r := range known {
-		list[i] = Resource{r, i < len(p.configured)}
+	list := make([]Resource, len(known.list))
+	for i, r := range known.list {
+		list[i] = Resource{*r, i < len(p.configured)}
 	}
 	return list, nil
 }

@@ -5,6 +5,7 @@ package resources
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"mandate/provider/copies"
@@ -28,15 +29,15 @@ type Resources struct {
 	rules      *policy.Rules
 	store      *storage.Store
 	keys       *keys.Ring
-	self       storage.Resource // the server itself
+	self       *storage.Resource // the server itself
 	configured []storage.Resource
-	stored     *copies.Copies[[]storage.Resource]
+	copy       *copies.Copies[*set]
 }
 
 // New makes the component. It returns an Invalid for a mistake in a configured resource.
 func New(config Config, rules *policy.Rules, store *storage.Store, ring *keys.Ring, changes *copies.Changes) (*Resources, error) {
-	p := &Resources{config: config, rules: rules, store: store, keys: ring, self: storage.Resource{Key: indicator.Normal(config.Server), URI: config.Server},
-		stored: copies.New(1, changes, resourcesChanged)}
+	p := &Resources{config: config, rules: rules, store: store, keys: ring, self: &storage.Resource{Key: indicator.Normal(config.Server), URI: config.Server},
+		copy: copies.New(1, changes, resourcesChanged)}
 	for i, r := range config.Configured {
 		err := Check(r, rules, config.Server, config.Configured[:i]).Err()
 		if err != nil {
@@ -47,26 +48,59 @@ func New(config Config, rules *policy.Rules, store *storage.Store, ring *keys.Ri
 	return p, nil
 }
 
-func resourcesChanged(c *copies.Changes, read time.Time, _ []storage.Resource) bool {
+func resourcesChanged(c *copies.Changes, read time.Time, _ *set) bool {
 	return c.Has(storage.OfResource, new(string), read) // the change does not name a resource
 }
 
 // all returns every resource: those of the configuration first.
-func (p *Resources) all(ctx context.Context) ([]storage.Resource, error) {
-	read := func(ctx context.Context, _ string) ([]storage.Resource, error) {
+func (p *Resources) all(ctx context.Context) (*set, error) {
+	read := func(ctx context.Context, _ string) (*set, error) {
 		stored, err := p.store.Resources(ctx)
 		if err != nil {
 			return nil, oauth.Unavailable(err)
 		}
-		together := append([]storage.Resource{}, p.configured...)
-		for _, r := range stored {
-			if _, taken := find(p.configured, r.URI); !taken {
-				together = append(together, r)
+		return newSet(p.self, p.configured, stored), nil
+	}
+	return p.copy.Get(ctx, "", read, func(*set) bool { return true })
+}
+
+// set is all resources, with indexes: each introspection looks for one. It does not change.
+type set struct {
+	list          []*storage.Resource // without the server itself
+	byURI         map[string]*storage.Resource
+	introspectors map[string]bool // by client id: those of any resource
+}
+
+// newSet makes a set. If two lists have the same resource, that of the first one counts.
+func newSet(self *storage.Resource, lists ...[]storage.Resource) *set {
+	s := &set{byURI: map[string]*storage.Resource{self.Key: self, self.URI: self}, introspectors: map[string]bool{}}
+	for _, list := range lists {
+		for i := range list {
+			r := &list[i]
+			taken := s.byURI[r.Key]
+			if taken != nil && taken != self {
+				continue
+			}
+			s.list = append(s.list, r)
+			if taken == self {
+				continue // BASE_URL has changed since it was added: it is listed, so that it can be deleted
+			}
+			// Nearly every URI comes as it was registered, and needs no normalisation.
+			s.byURI[r.Key], s.byURI[r.URI] = r, r
+			for id := range strings.FieldsSeq(r.Introspectors) {
+				s.introspectors[id] = true
 			}
 		}
-		return together, nil
 	}
-	return p.stored.Get(ctx, "", read, func([]storage.Resource) bool { return true })
+	return s
+}
+
+// resource returns a resource, the server itself, or nil.
+func (s *set) resource(uri string) *storage.Resource {
+	if r := s.byURI[uri]; r != nil {
+		return r
+	}
+	return s.byURI[indicator.Normal(uri)]
 }
 
 // Registered returns the URI of a resource as it was registered, and whether the resource
@@ -76,19 +110,12 @@ func (p *Resources) Registered(ctx context.Context, uri string) (string, bool, e
 	if err != nil {
 		return "", false, err
 	}
-	r, is := p.resource(known, uri)
-	return r.URI, is, nil
-}
-
-func find(list []storage.Resource, uri string) (storage.Resource, bool) {
-	key := indicator.Normal(uri)
-	for _, r := range list {
-		if r.Key == key {
-			return r, true
-		}
+	r := known.resource(uri)
+	if r == nil {
+		return "", false, nil
 	}
-	return storage.Resource{}, false
+	return r.URI, true, nil
 }
 
 // DropCopies removes the copy of the resources if it is too old.
-func (p *Resources) DropCopies() { p.stored.Drop() }
+func (p *Resources) DropCopies() { p.copy.Drop() }

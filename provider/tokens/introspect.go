@@ -95,7 +95,7 @@ func (p *Tokens) LiveToken(ctx context.Context, text string) (Found, error) {
 		return token, err
 	}
 	// The scopes are limited to those that the resources have now.
-	token.Scope = strings.Join(token.audience.Scopes(strings.Fields(token.Scope)), " ")
+	token.Scope = token.audience.Scope(token.Scope)
 	switch {
 	case token.audience.Empty():
 		return token, oauth.ErrNotFound
