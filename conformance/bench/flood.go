@@ -13,8 +13,9 @@ import (
 	"mandate/conformance/bench/load"
 )
 
-// flood measures introspection without an attack, with wrong passwords from many addresses, with correct passwords, with
-// client ids that are invented URLs of metadata documents, and with applications that register themselves.
+// flood measures introspection by itself, beside ordinary token requests, and during attacks: with wrong passwords from
+// many addresses, with correct passwords, with client ids that are invented URLs of metadata documents, and with
+// applications that register themselves.
 func flood(ctx context.Context, o *options) error {
 	var failures []error
 	err := o.onEach(ctx, func(name string, pg *cluster) error {
@@ -71,11 +72,9 @@ func (b *besieged) end() {
 // siege is the load beside the introspection.
 type siege struct {
 	name  string
-	right bool
-	urls  bool         // invented URLs instead of passwords
-	apps  bool         // registrations instead of passwords
-	all   load.Outcome // rate of introspections
-	tries load.Outcome
+	tries func() (load.Load, error) // nil: no load
+	all   load.Outcome              // rate of introspections
+	tried load.Outcome
 	p99   []float64
 }
 
@@ -100,23 +99,23 @@ func floodOn(ctx context.Context, o *options, name string, pg *cluster) (failed,
 	if rate < 1 {
 		return nil, errors.New("introspection returned no valid responses")
 	}
-	sieges := []*siege{{name: "quiet"}, {name: "wrong passwords"}, {name: "right passwords", right: true}, {name: "invented documents", urls: true}, {name: "registrations", apps: true}}
+	sieges := []*siege{{name: "quiet"}, {name: "token requests", tries: b.ordinary}, {name: "wrong passwords", tries: b.guess(false)},
+		{name: "right passwords", tries: b.guess(true)}, {name: "invented documents", tries: b.invent}, {name: "registrations", tries: b.enrol}}
 	for round := range o.rounds {
 		o.say("%s: round %d of %d ...", name, round+1, o.rounds)
-		for i, s := range sieges {
-			err := b.under(ctx, s, i > 0, rate)
+		for _, s := range sieges {
+			err := b.under(ctx, s, rate)
 			if err != nil {
 				return nil, err
 			}
 		}
 	}
-	fmt.Fprintf(o.stdout, "%s: %s introspections a second are sent; passwords are sent on %d connections, and %d invented URLs or registrations a second\n\n", name, grouped(int(rate)), o.attackers, inventions)
-	table := [][]string{{"Introspection while", "answered a second", "p50", "p99", "p99.9", "p99 relative to quiet", "errors", "attempts a second", "answered"}}
+	fmt.Fprintf(o.stdout, "%s: %s introspections a second are sent; passwords are sent on %d connections, and %d token requests, invented URLs or registrations a second\n\n", name, grouped(int(rate)), o.attackers, inventions)
+	table := [][]string{{"Introspection while", "answered a second", "p50", "p99", "p99.9", "p99 relative to quiet", "to token requests", "errors", "attempts a second", "answered"}}
 	for _, s := range sieges {
-		against := load.Ratios(s.p99, sieges[0].p99)
 		table = append(table, []string{s.name, grouped(int(s.all.Rate())), milliseconds(micro(s.all.Latency.Quantile(0.5))),
 			milliseconds(micro(s.all.Latency.Quantile(0.99))), milliseconds(micro(s.all.Latency.Quantile(0.999))),
-			fmt.Sprintf("%.2f (%.2f to %.2f)", against.Median, against.Min, against.Max), kinds(s.all.Wrong), s.tried(), s.answered()})
+			against(s, sieges[0]), against(s, sieges[1]), kinds(s.all.Wrong), s.attempts(), s.answered()})
 		if len(s.all.Wrong) > 0 {
 			failed = errors.Join(failed, fmt.Errorf("on %s, introspection had errors with %s: %v", name, s.name, s.all.Wrong))
 		}
@@ -126,20 +125,26 @@ func floodOn(ctx context.Context, o *options, name string, pg *cluster) (failed,
 	return failed, nil
 }
 
-func (s *siege) tried() string {
-	if s.tries.Elapsed == 0 {
+// against compares the p99 of two sieges.
+func against(s, other *siege) string {
+	ratio := load.Ratios(s.p99, other.p99)
+	return fmt.Sprintf("%.2f (%.2f to %.2f)", ratio.Median, ratio.Min, ratio.Max)
+}
+
+func (s *siege) attempts() string {
+	if s.tried.Elapsed == 0 {
 		return "-"
 	}
-	return grouped(int(float64(s.tries.Answers()) / s.tries.Elapsed.Seconds()))
+	return grouped(int(float64(s.tried.Answers()) / s.tried.Elapsed.Seconds()))
 }
 
 func (s *siege) answered() string {
 	var parts []string
-	if s.tries.Good > 0 {
-		parts = append(parts, fmt.Sprintf("%s x HTTP 200", grouped(s.tries.Good)))
+	if s.tried.Good > 0 {
+		parts = append(parts, fmt.Sprintf("%s x accepted", grouped(s.tried.Good)))
 	}
-	if len(s.tries.Wrong) > 0 {
-		parts = append(parts, kinds(s.tries.Wrong))
+	if len(s.tried.Wrong) > 0 {
+		parts = append(parts, kinds(s.tried.Wrong))
 	}
 	if len(parts) == 0 {
 		return "-"
@@ -160,12 +165,12 @@ func (b *besieged) introspect(ctx context.Context, rate float64) (*load.Outcome,
 }
 
 // under measures introspection during the siege.
-func (b *besieged) under(ctx context.Context, s *siege, attack bool, rate float64) error {
+func (b *besieged) under(ctx context.Context, s *siege, rate float64) error {
 	during, stop := context.WithCancel(ctx)
 	defer stop()
 	ended, began := make(chan *load.Outcome, 1), time.Now()
-	if attack {
-		tries, err := b.attack(s)
+	if s.tries != nil {
+		tries, err := s.tries()
 		if err != nil {
 			return err
 		}
@@ -180,13 +185,13 @@ func (b *besieged) under(ctx context.Context, s *siege, attack bool, rate float6
 	}
 	out, err := b.introspect(ctx, rate)
 	stop()
-	if attack {
-		tries := <-ended
-		if tries == nil {
+	if s.tries != nil {
+		tried := <-ended
+		if tried == nil {
 			return errors.New("nothing could be tried")
 		}
-		s.tries.Merge(tries)
-		s.tries.Elapsed += time.Since(began)
+		s.tried.Merge(tried)
+		s.tried.Elapsed += time.Since(began)
 	}
 	if err != nil {
 		return err
@@ -198,38 +203,48 @@ func (b *besieged) under(ctx context.Context, s *siege, attack bool, rate float6
 	return nil
 }
 
-// attack tries passwords. The connections come from many networks, and each is soon replaced by one from another
-// network. Otherwise the rate limit of an address would refuse attempts before a password is hashed.
-func (b *besieged) attack(s *siege) (load.Load, error) {
-	if s.urls {
-		return b.invent()
-	}
-	if s.apps {
-		return b.enrol()
-	}
-	to, err := load.ParseEndpoint(b.target.token)
-	l := load.Load{To: to, Length: time.Hour, Each: 20, From: func() net.Addr { return load.Loopback(rand.Uint32()) }}
-	for n := range b.attackers {
-		w := &guesser{form: to.Form(""), fields: "grant_type=password&client_id=" + escape(b.phone.ID)}
-		if s.right {
-			w.person = &b.people[n%len(b.people)]
-		}
-		l.Workers = append(l.Workers, w)
-	}
-	return l, err
+// ordinary sends token requests of a client that may: what each attack is compared with, because any further request
+// takes a turn on the same processors.
+func (b *besieged) ordinary() (load.Load, error) {
+	to, workers, err := clientWorkers(context.Background(), b.target, inventions, 0)
+	return arriving(to, workers), err
 }
 
-// inventions is how many invented URLs, or registrations, arrive in a second.
+// guess tries passwords. The connections come from many networks, and each is soon replaced by one from another
+// network. Otherwise the rate limit of an address would refuse attempts before a password is hashed.
+func (b *besieged) guess(right bool) func() (load.Load, error) {
+	return func() (load.Load, error) {
+		to, err := load.ParseEndpoint(b.target.token)
+		var workers []load.Worker
+		for n := range b.attackers {
+			w := &guesser{form: to.Form(""), fields: "grant_type=password&client_id=" + escape(b.phone.ID)}
+			if right {
+				w.person = &b.people[n%len(b.people)]
+			}
+			workers = append(workers, w)
+		}
+		l := arriving(to, workers)
+		l.Rate = 0 // as many as possible
+		return l, err
+	}
+}
+
+// inventions is how many token requests, invented URLs or registrations arrive in a second.
 const inventions = 200
+
+// arriving is a load at that rate, from many networks.
+func arriving(to load.Endpoint, workers []load.Worker) load.Load {
+	return load.Load{To: to, Workers: workers, Length: time.Hour, Rate: inventions, Each: 20, From: func() net.Addr { return load.Loopback(rand.Uint32()) }}
+}
 
 // invent sends authorization requests whose client ids are URLs at a host that never answers.
 func (b *besieged) invent() (load.Load, error) {
 	to, err := load.ParseEndpoint(b.server.url + "/o/authorize/")
-	l := load.Load{To: to, Length: time.Hour, Rate: inventions, Each: 20, From: func() net.Addr { return load.Loopback(rand.Uint32()) }}
+	var workers []load.Worker
 	for range 8 * inventions { // a fetch ends after five seconds
-		l.Workers = append(l.Workers, &inventor{to, b.silent.Addr().String()})
+		workers = append(workers, &inventor{to, b.silent.Addr().String()})
 	}
-	return l, err
+	return arriving(to, workers), err
 }
 
 // inventor invents the client ids of metadata documents.
@@ -247,11 +262,11 @@ func (w *inventor) Check(r load.Response) string { return refused(r) }
 // enrol registers clients that are all different.
 func (b *besieged) enrol() (load.Load, error) {
 	to, err := load.ParseEndpoint(b.server.url + "/o/register/")
-	l := load.Load{To: to, Length: time.Hour, Rate: inventions, Each: 20, From: func() net.Addr { return load.Loopback(rand.Uint32()) }}
+	var workers []load.Worker
 	for range inventions {
-		l.Workers = append(l.Workers, &registrar{to: to})
+		workers = append(workers, &registrar{to: to})
 	}
-	return l, err
+	return arriving(to, workers), err
 }
 
 // guesser tries the password of a person that does not exist, or signs a person in.

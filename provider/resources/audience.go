@@ -45,11 +45,13 @@ func (p *Resources) Requested(ctx context.Context, a storage.Application, values
 		return Audience{}, err
 	}
 	for _, value := range values {
-		if wrong := indicator.Check(value); wrong != "" {
-			return Audience{}, invalidTarget("The value of resource %s.", wrong)
+		r, wrong := known.resource(value), ""
+		if r == nil {
+			wrong = indicator.Check(value)
 		}
-		r := known.resource(value)
 		switch {
+		case wrong != "":
+			return Audience{}, invalidTarget("The value of resource %s.", wrong)
 		case r == nil && defaulted:
 			return Audience{}, invalidTarget("The default resource of this application, %s, does not exist any more: change it on the page of the application.", value)
 		case r == nil:
