@@ -53,7 +53,7 @@ const (
 	chartRoom  = 430 // of the longest bar
 )
 
-// draw writes the chart of all paths with a ratio.
+// draw writes the chart of all paths that are compared with a bare handler.
 func (r *report) draw(file string) error {
 	most := 1.0
 	for _, s := range r.Summaries {
@@ -66,7 +66,7 @@ func (r *report) draw(file string) error {
 		group := chartGroup{Name: r.heading(database), Y: y + 18, Top: y + 26}
 		at := y + 28
 		for _, s := range r.Summaries {
-			if s.Database != database || s.Bare == 0 {
+			if s.Database != database || s.Bare == 0 || s.Yardstick == without {
 				continue
 			}
 			bar := chartBar{Title: s.Title, Class: "free", Y: at, End: at + 18, Text: at + 14, Width: max(1, long(s.Ratio.Median))}

@@ -26,6 +26,9 @@ type path struct {
 
 type workersOf func(ctx context.Context, t *target, workers, requests int) (load.Endpoint, []load.Worker, error)
 
+// without is the name of such a replacement in the tables.
+const without = "without"
+
 // aimed lets workers send requests that concern one resource (RFC 8707).
 func aimed(workers workersOf) workersOf {
 	return func(ctx context.Context, t *target, n, requests int) (load.Endpoint, []load.Worker, error) {
@@ -60,9 +63,9 @@ func allPaths(o *options) []path {
 	}
 	aims := func(t *target) bool { return t.aimed != nil }
 	return append(paths,
-		path{name: "resource-client", title: "client credentials with a resource", connections: o.wide, bare: "without", goal: both(0.97, 0.97), ready: aims,
+		path{name: "resource-client", title: "client credentials with a resource", connections: o.wide, bare: without, goal: both(0.97, 0.97), ready: aims,
 			plain: clientWorkers, workers: aimed(clientWorkers)},
-		path{name: "resource-introspect", title: "introspection of tokens for a resource", connections: o.connections, bare: "without", goal: both(0.97, 0.97), ready: aims,
+		path{name: "resource-introspect", title: "introspection of tokens for a resource", connections: o.connections, bare: without, goal: both(0.97, 0.97), ready: aims,
 			plain: introspectWorkers(1000), workers: aimed(introspectWorkers(1000))},
 		path{name: "refresh", title: "refresh with rotation", connections: o.connections, bare: "insert", goal: both(0.35, 0.6), ready: people, workers: refreshWorkers},
 		path{name: "code", title: "code exchange with PKCE", connections: o.connections, bare: "insert", goal: both(0.35, 0.6), ready: people, workers: codeWorkers, uses: true},

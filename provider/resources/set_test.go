@@ -1,0 +1,54 @@
+package resources
+
+import (
+	"testing"
+
+	"mandate/provider/indicator"
+	"mandate/storage"
+)
+
+func resource(uri, name, introspectors string) storage.Resource {
+	return storage.Resource{Key: indicator.Normal(uri), URI: uri, Name: name, Introspectors: introspectors}
+}
+
+func TestSet(t *testing.T) {
+	self := resource("https://server.example", "server", "")
+	s := newSet(&self,
+		[]storage.Resource{resource("https://API.example", "configured", "a b")},
+		[]storage.Resource{resource("https://api.example/", "stored", "c"), resource("https://other.example/v1", "other", "d"), resource("https://SERVER.example/", "added before", "")})
+	for uri, want := range map[string]string{
+		"https://API.example":          "configured",
+		"https://api.example/":         "configured",
+		"https://api.example:443":      "configured",
+		"https://other.example/v1":     "other",
+		"https://OTHER.example:443/v1": "other",
+		"https://other.example/v1/":    "",
+		"https://other.example/v":      "",
+		"https://other.example/V1":     "",
+		"https://server.example":       "server",
+		"https://server.example/":      "server",
+		"https://SERVER.example/":      "server",
+		"":                             "",
+	} {
+		got := ""
+		if r := s.resource(uri); r != nil {
+			got = r.Name
+		}
+		if got != want {
+			t.Errorf("%q is %q, want %q", uri, got, want)
+		}
+	}
+	var listed []string
+	for _, r := range s.list {
+		listed = append(listed, r.Name)
+	}
+	// The one that is now the server stays in the list: somebody must be able to delete it.
+	if want := []string{"configured", "other", "added before"}; len(listed) != len(want) || listed[0] != want[0] || listed[1] != want[1] || listed[2] != want[2] {
+		t.Errorf("the list is %q, want %q", listed, want)
+	}
+	for id, want := range map[string]bool{"a": true, "b": true, "d": true, "c": false, "": false, "a b": false} {
+		if s.introspectors[id] != want {
+			t.Errorf("%q introspects: %v, want %v", id, !want, want)
+		}
+	}
+}
