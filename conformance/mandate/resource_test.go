@@ -89,7 +89,7 @@ func (a *apis) narrowed(t *testing.T, owner application) {
 	if one.Scope != "read write" {
 		t.Errorf("scope %q", one.Scope)
 	}
-	for _, wrong := range []string{a.URL, "https://unknown.example", ordersURI + "/", "orders"} {
+	for _, wrong := range []string{a.URL, "https://unknown.example", ordersURI + "//", ordersURI + "/x", "orders"} {
 		err := a.post(t, "/o/token/", owner.auth(), with(refreshForm(one.RefreshToken), "resource", wrong)).refused(400, "invalid_target")
 		if err != nil {
 			t.Errorf("%s: %v", wrong, err)
@@ -99,7 +99,12 @@ func (a *apis) narrowed(t *testing.T, owner application) {
 	if err != nil {
 		t.Error(err)
 	}
-	next := a.mustToken(t, owner.auth(), with(refreshForm(one.RefreshToken), "resource", mailURI))
+	// Some clients add a slash to the URL. The token is for the resource as it was registered.
+	next := a.mustToken(t, owner.auth(), with(refreshForm(one.RefreshToken), "resource", ordersURI+"/"))
+	if aud := a.introspect(t, a.orders.auth(), next.AccessToken)["aud"]; aud != ordersURI {
+		t.Errorf("aud %v", aud)
+	}
+	next = a.mustToken(t, owner.auth(), with(refreshForm(next.RefreshToken), "resource", mailURI))
 	a.wantActiveAt(t, next.AccessToken, "mail")
 	a.wantActiveAt(t, one.AccessToken, "orders")
 	whole := a.mustToken(t, owner.auth(), refreshForm(next.RefreshToken))

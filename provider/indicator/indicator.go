@@ -70,6 +70,21 @@ func Normal(raw string) string {
 	return u.Scheme + "://" + host + path
 }
 
+// Sibling returns a normal resource indicator with a slash more or less at the end of its
+// path. Some clients put their URLs through a library that adds one.
+func Sibling(normal string) string {
+	path, query, has := strings.Cut(normal, "?")
+	if strings.HasSuffix(path, "/") {
+		path = path[:len(path)-1]
+	} else {
+		path += "/"
+	}
+	if has {
+		path += "?" + query
+	}
+	return path
+}
+
 func isWeb(u *url.URL) bool { return u.Scheme == "https" || u.Scheme == "http" }
 
 // Same reports whether two resource indicators name the same resource.

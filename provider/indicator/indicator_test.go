@@ -92,3 +92,16 @@ func FuzzNormal(f *testing.F) {
 		}
 	})
 }
+
+func TestSibling(t *testing.T) {
+	for from, want := range map[string]string{
+		"https://api.example/mcp":     "https://api.example/mcp/",
+		"https://api.example/mcp/":    "https://api.example/mcp",
+		"https://api.example/mcp?a=/": "https://api.example/mcp/?a=/",
+		"https://api.example/mcp//":   "https://api.example/mcp/",
+	} {
+		if got := Sibling(from); got != want {
+			t.Errorf("%s: %s, want %s", from, got, want)
+		}
+	}
+}

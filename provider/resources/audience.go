@@ -29,9 +29,9 @@ const maxRequested = 10
 // for this application.
 func (p *Resources) Requested(ctx context.Context, a storage.Application, values []string) (Audience, error) {
 	own := oauth.Lines(a.Resources)
-	defaulted := len(values) == 0
+	find, defaulted := (*set).requested, len(values) == 0
 	if defaulted {
-		values = own[:min(1, len(own))]
+		find, values = (*set).resource, own[:min(1, len(own))]
 	}
 	if len(values) > maxRequested {
 		return Audience{}, invalidTarget("The request has more than %d parameters resource.", maxRequested)
@@ -45,8 +45,8 @@ func (p *Resources) Requested(ctx context.Context, a storage.Application, values
 		return Audience{}, err
 	}
 	for _, value := range values {
-		r, wrong := known.resource(value), ""
-		if r == nil {
+		r, wrong := find(known, value), ""
+		if r == nil || r.URI != value { // a registered URI was checked before
 			wrong = indicator.Check(value)
 		}
 		switch {
@@ -56,7 +56,7 @@ func (p *Resources) Requested(ctx context.Context, a storage.Application, values
 			return Audience{}, invalidTarget("The default resource of this application, %s, does not exist any more: change it on the page of the application.", value)
 		case r == nil:
 			return Audience{}, invalidTarget("There is no resource %s on this server: an administrator can add it.", oauth.Clip(value, 200))
-		case len(own) > 0 && !slices.ContainsFunc(own, func(uri string) bool { return indicator.Same(uri, value) }):
+		case len(own) > 0 && !slices.ContainsFunc(own, func(uri string) bool { return indicator.Same(uri, r.URI) }):
 			return Audience{}, invalidTarget("This application may not request the resource %s: its registration lists its resources.", r.URI)
 		}
 		audience.add(r)
@@ -88,13 +88,19 @@ func (p *Resources) audience() Audience {
 }
 
 func (t *Audience) add(r *storage.Resource) {
-	if !t.has(r.Key) {
+	if t.find(r.Key) == nil {
 		t.of = append(t.of, r)
 	}
 }
 
-func (t Audience) has(key string) bool {
-	return slices.ContainsFunc(t.of, func(r *storage.Resource) bool { return r.Key == key })
+// find returns the resource of the audience with this key, or nil.
+func (t Audience) find(key string) *storage.Resource {
+	for _, r := range t.of {
+		if r.Key == key {
+			return r
+		}
+	}
+	return nil
 }
 
 func (t Audience) orServer() Audience {
@@ -109,7 +115,7 @@ func (t Audience) Empty() bool { return len(t.of) == 0 }
 
 // HasServer reports whether the server itself is in the audience.
 func (t Audience) HasServer() bool {
-	return t.has(t.self.Key)
+	return t.find(t.self.Key) != nil
 }
 
 // Stored returns the text that the database stores for the audience.
@@ -157,11 +163,14 @@ func (t Audience) Narrow(values []string) (Audience, error) {
 			return Audience{}, invalidTarget("The value of resource %s.", wrong)
 		}
 		key := indicator.Normal(value)
-		i := slices.IndexFunc(t.of, func(r *storage.Resource) bool { return r.Key == key })
-		if i < 0 {
+		r := t.find(key)
+		if r == nil {
+			r = t.find(indicator.Sibling(key)) // as for Requested
+		}
+		if r == nil {
 			return Audience{}, invalidTarget("The resource %s was not granted: the authorization request must name it with the parameter resource.", oauth.Clip(value, 200))
 		}
-		narrowed.add(t.of[i])
+		narrowed.add(r)
 	}
 	return narrowed, nil
 }

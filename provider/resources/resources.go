@@ -103,6 +103,17 @@ func (s *set) resource(uri string) *storage.Resource {
 	return s.byURI[indicator.Normal(uri)]
 }
 
+// requested returns the resource that a request names. If there is no such resource, a slash
+// more or less at the end does not count: a person can do nothing about the URL that their
+// client makes. What is stored is never looked up in this way, because a resource that was
+// deleted must not become another one.
+func (s *set) requested(uri string) *storage.Resource {
+	if r := s.resource(uri); r != nil {
+		return r
+	}
+	return s.byURI[indicator.Sibling(indicator.Normal(uri))]
+}
+
 // Registered returns the URI of a resource as it was registered, and whether the resource
 // exists.
 func (p *Resources) Registered(ctx context.Context, uri string) (string, bool, error) {

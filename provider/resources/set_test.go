@@ -38,6 +38,15 @@ func TestSet(t *testing.T) {
 			t.Errorf("%q is %q, want %q", uri, got, want)
 		}
 	}
+	for uri, want := range map[string]string{"https://other.example/v1/": "other", "https://other.example/v1": "other", "https://other.example/v1//": "", "https://other.example/": ""} {
+		got := ""
+		if r := s.requested(uri); r != nil {
+			got = r.Name
+		}
+		if got != want {
+			t.Errorf("a request for %q is for %q, want %q", uri, got, want)
+		}
+	}
 	var listed []string
 	for _, r := range s.list {
 		listed = append(listed, r.Name)
