@@ -68,7 +68,11 @@ func TestResourceIntrospection(t *testing.T) {
 			}
 		}
 	})
+	onlyRead := f.must(f.token(f.app(), "grant_type", policy.GrantClient, "resource", files, "scope", "read")).AccessToken
 	t.Run("the scopes are those that the resource has now", func(t *testing.T) {
+		if !f.shown(ofFiles, onlyRead).Active {
+			t.Error("a token with the scope read is not active")
+		}
 		was, err := f.Resources.Resource(t.Context(), Operator(), files)
 		if err != nil {
 			t.Fatal(err)
@@ -79,6 +83,9 @@ func TestResourceIntrospection(t *testing.T) {
 		}
 		if got := f.shown(ofFiles, alone.AccessToken).Scope; got != "openid" {
 			t.Errorf("got %q", got)
+		}
+		if f.shown(ofFiles, onlyRead).Active {
+			t.Error("a token whose last scope the resource has lost is active")
 		}
 	})
 	// An administrator has named the application as it was. A new owner does not inherit that, nor an application with

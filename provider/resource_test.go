@@ -88,7 +88,7 @@ func TestResourceRequested(t *testing.T) {
 	f := withResources(t)
 	app, limited := f.app(), f.app(only(files, server))
 	gone := f.app(only(files))
-	f.sql(`UPDATE applications SET resources = 'https://gone.example/' WHERE id = '` + gone.Application.ID + `'`)
+	f.sql(`UPDATE applications SET resources = '` + files + `/' WHERE id = '` + gone.Application.ID + `'`)
 	f.forgetCopies()
 	many := make([]string, 0, 22)
 	for range 11 {
@@ -111,6 +111,7 @@ func TestResourceRequested(t *testing.T) {
 		{"the server and another", app, []string{"resource", mailbox, "resource", server}, mailbox + " " + server, "no error"},
 		{"the default of the application", limited, []string{"scope", "read"}, files, "no error"},
 		{"another of the application", limited, []string{"resource", server}, server, "no error"},
+		{"a slash more than the application has", limited, []string{"resource", files + "/"}, files, "no error"},
 		{"RFC8707/2 not of the application", limited, []string{"resource", mailbox}, "", "400 invalid_target"},
 		{"the default is gone", gone, nil, "", "400 invalid_target"},
 		{"RFC8707/2 unknown", app, []string{"resource", "https://unknown.example"}, "", "400 invalid_target"},
@@ -175,7 +176,7 @@ func TestResourceNarrowed(t *testing.T) {
 		wantError(t, err, "400 invalid_target")
 		f.wantActive(true, second.AccessToken)
 	})
-	third := f.must(f.refresh(app, second.RefreshToken, "resource", signedAPI))
+	third := f.must(f.refresh(app, second.RefreshToken, "resource", signedAPI+"/"))
 	claims, _ := f.claimsFor(third.AccessToken, signedAPI)
 	if got := []any{claims["aud"], claims["scope"]}; !cmp.Equal(got, []any{signedAPI, "openid read"}) {
 		t.Error(got)
@@ -198,6 +199,10 @@ func TestResourceNarrowed(t *testing.T) {
 		}
 		f.wantActive(false, second.AccessToken)
 		f.wantActive(true, first.AccessToken, third.AccessToken)
+		// What was issued for a resource that is gone is not for one with a slash more.
+		f.sql(`UPDATE tokens SET resource = resource || '/' WHERE resource = '` + files + `'`)
+		f.forgetCopies()
+		f.wantActive(false, first.AccessToken)
 		_, err = f.refresh(app, third.RefreshToken, "resource", mailbox)
 		wantError(t, err, "400 invalid_target")
 		err = f.Resources.Delete(t.Context(), Operator(), signedAPI)

@@ -61,3 +61,13 @@ func TestSet(t *testing.T) {
 		}
 	}
 }
+
+func TestIntrospector(t *testing.T) {
+	r := resource("https://api.example", "", "first second")
+	audience := Audience{of: []*storage.Resource{&r}}
+	for id, want := range map[string]bool{"first": true, "second": true, "firs": false, "first2": false, "first second": false, "": false} {
+		if audience.Introspector(id) != want {
+			t.Errorf("%q introspects: %v, want %v", id, !want, want)
+		}
+	}
+}
