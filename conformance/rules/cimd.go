@@ -119,6 +119,13 @@ func privateKey() map[string]any {
 	return map[string]any{"kty": "EC", "crv": "P-256", "x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU", "y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0", "d": "jpsQnnGQmL-YBIffH1136cspYG6-0iY7X1fCE9-E9LI"}
 }
 
+// publicKey is the public part of that key.
+func publicKey() map[string]any {
+	key := privateKey()
+	delete(key, "d")
+	return key
+}
+
 // cimdDiscovery returns the rules about fetching and keeping a document, and the metadata.
 func cimdDiscovery() []Rule {
 	return []Rule{
@@ -239,9 +246,7 @@ func cimdSecurity() []Rule {
 			Needs: documentNeeds(need.Token),
 			Check: func(t *T) {
 				wantUsable(t)
-				public := privateKey()
-				delete(public, "d")
-				c := t.Documents().Publish(t, "private-key-jwt", map[string]any{"token_endpoint_auth_method": "private_key_jwt", "jwks": map[string]any{"keys": []any{public}}})
+				c := t.Documents().Publish(t, "private-key-jwt", map[string]any{"token_endpoint_auth_method": "private_key_jwt", "jwks": map[string]any{"keys": []any{publicKey()}}})
 				r := settled(t, t.Authorize(t.Request(c)))
 				if r.Params.Get("code") == "" {
 					return // the server does not support the method

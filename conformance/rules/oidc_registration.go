@@ -1,11 +1,6 @@
 package rules
 
-import (
-	"maps"
-	"slices"
-
-	"mandate/conformance/check"
-)
+import "slices"
 
 const noRequests = "Mandate does not support request objects."
 
@@ -88,10 +83,7 @@ func oidcRegistrationSecurity() []Rule {
 
 // wantNotRegistered asserts that a value of the metadata is refused, or replaced by another one.
 func wantNotRegistered(t *T, metadata map[string]any) {
-	t.WithClient(plainClient(t), func(*check.Made) {})
-	m := plainClient(t)
-	maps.Copy(m, metadata)
-	a := t.Register(m)
+	a := registerWith(t, metadata)
 	same := true
 	for name, value := range metadata {
 		same = same && Quoted(a.JSON()[name]) == Quoted(value)

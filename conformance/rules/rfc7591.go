@@ -36,8 +36,7 @@ func rfc7591Metadata() []Rule {
 			Needs: []Need{need.Registration},
 			Check: func(t *T) {
 				t.WithClient(plainClient(t), func(a *check.Made) {
-					list, given := a.JSON()["grant_types"].([]any)
-					if given && !slices.Contains(list, any("authorization_code")) {
+					if list, given := check.Metadata(a.JSON()).List("grant_types"); given && !slices.Contains(list, "authorization_code") {
 						t.Errorf("grant_types is %s, which lacks authorization_code", Quoted(list))
 					}
 				})
@@ -48,12 +47,8 @@ func rfc7591Metadata() []Rule {
 			Text:  "No request and no response has both jwks and jwks_uri.",
 			Needs: []Need{need.Registration},
 			Check: func(t *T) {
-				t.WithClient(plainClient(t), func(*check.Made) {})
-				m := plainClient(t)
-				m["jwks_uri"] = "https://client.example/keys"
-				m["jwks"] = map[string]any{"keys": []any{map[string]any{"kty": "EC", "crv": "P-256",
-					"x": "MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4", "y": "4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM"}}}
-				if a := t.Register(m); a.Status/100 == 2 && a.JSON()["jwks"] != nil && a.JSON()["jwks_uri"] != nil {
+				a := registerWith(t, map[string]any{"jwks_uri": "https://client.example/keys", "jwks": map[string]any{"keys": []any{publicKey()}}})
+				if a.Status/100 == 2 && a.JSON()["jwks"] != nil && a.JSON()["jwks_uri"] != nil {
 					t.Errorf("the server registered jwks and jwks_uri together")
 				}
 			},
@@ -63,10 +58,7 @@ func rfc7591Metadata() []Rule {
 			Text:  "The server ignores metadata that it does not understand.",
 			Needs: []Need{need.Registration},
 			Check: func(t *T) {
-				t.WithClient(plainClient(t), func(*check.Made) {})
-				m := plainClient(t)
-				m["conformance_unknown"], m["conformance_object"] = "x", map[string]any{"a": []int{1}}
-				if a := t.Register(m); a.Status/100 != 2 {
+				if a := registerWith(t, map[string]any{"conformance_unknown": "x", "conformance_object": map[string]any{"a": []int{1}}}); a.Status/100 != 2 {
 					t.Errorf("a registration with unknown metadata is refused: %s", a.Failure())
 				}
 			},
@@ -81,14 +73,13 @@ func rfc7591Metadata() []Rule {
 			Text:  "A client cannot register grant types and response types that contradict each other.",
 			Needs: []Need{need.Registration},
 			Check: func(t *T) {
-				t.WithClient(plainClient(t), func(*check.Made) {})
-				m := plainClient(t)
-				m["grant_types"], m["response_types"] = []string{"authorization_code"}, []string{"token"}
-				a := t.Register(m)
-				types, _ := a.JSON()["response_types"].([]any)
-				grants, _ := a.JSON()["grant_types"].([]any)
-				if a.Status/100 == 2 && (slices.Contains(types, any("token")) != slices.Contains(grants, any("implicit")) || slices.Contains(types, any("code")) != slices.Contains(grants, any("authorization_code"))) {
-					t.Errorf("the server registered grant_types %s together with response_types %s", Quoted(grants), Quoted(types))
+				a := registerWith(t, map[string]any{"grant_types": []string{"authorization_code"}, "response_types": []string{"token"}})
+				m := check.Metadata(a.JSON())
+				together := func(grant, response string) bool {
+					return m.Lists("grant_types", grant) == m.Lists("response_types", response)
+				}
+				if a.Status/100 == 2 && !(together("implicit", "token") && together("authorization_code", "code")) {
+					t.Errorf("the server registered grant_types %s together with response_types %s", Quoted(m["grant_types"]), Quoted(m["response_types"]))
 				}
 			},
 		},
@@ -138,24 +129,13 @@ func rfc7591Endpoint() []Rule {
 			ID: "RFC7591/3.2.1/created", Level: Must,
 			Text:  "The answer to a registration has the status 201 and is a JSON object with client_id.",
 			Needs: []Need{need.Registration},
-			Check: func(t *T) {
-				t.WithClient(plainClient(t), func(a *check.Made) {
-					t.WantStatus(a.Answer, http.StatusCreated)
-					if a.MediaType() != "application/json" || a.Text("client_id") == "" {
-						t.Errorf("the answer has the type %q and client_id %q", a.MediaType(), a.Text("client_id"))
-					}
-				})
-			},
+			Check: func(t *T) { wantCreated(t) },
 		},
 		{
 			ID: "RFC7591/3.2.1/secret-expires-at", Level: Must,
 			Text:  "An answer with a client_secret has client_secret_expires_at.",
 			Needs: []Need{need.Registration},
-			Check: func(t *T) {
-				t.WithClient(plainClient(t), func(a *check.Made) {
-					wantSecretExpiry(t, a.Answer)
-				})
-			},
+			Check: wantSecretExpiry,
 		},
 		{
 			ID: "RFC7591/3.2.1/all-metadata", Level: Must,
@@ -181,13 +161,7 @@ func rfc7591Endpoint() []Rule {
 			Text:  "A refused registration has the status 400 and a JSON object with error.",
 			Needs: []Need{need.Registration},
 			Check: func(t *T) {
-				t.WithClient(plainClient(t), func(*check.Made) {})
-				m := plainClient(t)
-				m["redirect_uris"] = []string{"no URI"}
-				a := t.Register(m)
-				if a.Status/100 == 2 {
-					t.Skipf("the rule needs a server that refuses the redirect URI %q: this one registered it", "no URI")
-				}
+				a := refusedRegistration(t)
 				t.WantStatus(a, http.StatusBadRequest)
 				if code := a.Text("error"); code != "invalid_redirect_uri" && code != "invalid_client_metadata" {
 					t.Errorf("error is %q, want invalid_redirect_uri", code)
@@ -205,10 +179,7 @@ func rfc7591Security() []Rule {
 			Text:  "A client of a redirection-based flow has to register redirect URIs.",
 			Needs: []Need{need.Registration},
 			Check: func(t *T) {
-				t.WithClient(plainClient(t), func(*check.Made) {})
-				m := plainClient(t)
-				delete(m, "redirect_uris")
-				if a := t.Register(m); a.Status/100 == 2 {
+				if a := registerWith(t, map[string]any{"redirect_uris": nil}); a.Status/100 == 2 {
 					t.Errorf("a client of the authorization code grant was registered without redirect_uris")
 				}
 			},
@@ -218,13 +189,9 @@ func rfc7591Security() []Rule {
 			Text:  "A redirect URI has https, leads to the same computer, or has a scheme of the application.",
 			Needs: []Need{need.Registration},
 			Check: func(t *T) {
-				t.WithClient(plainClient(t), func(*check.Made) {})
-				m := plainClient(t)
 				const open = "http://client.example/callback"
-				m["redirect_uris"] = []string{open}
-				a := t.Register(m)
-				list, _ := a.JSON()["redirect_uris"].([]any)
-				if a.Status/100 == 2 && slices.Contains(list, any(open)) {
+				a := registerWith(t, map[string]any{"redirect_uris": []string{open}})
+				if a.Status/100 == 2 && check.Metadata(a.JSON()).Lists("redirect_uris", open) {
 					t.Errorf("the redirect URI %s was registered", open)
 				}
 			},
@@ -257,6 +224,52 @@ func rfc7591Security() []Rule {
 func plainClient(t *T) map[string]any {
 	name := t.Random()
 	return map[string]any{"client_name": "conformance " + name, "redirect_uris": []string{"https://client.example/" + name}}
+}
+
+// registerWith sends a registration request with other metadata than that of a plain client; nil removes a member. The
+// server should refuse or change it. A plain client is registered first: otherwise a refusal could have another cause.
+func registerWith(t *T, metadata map[string]any) *wire.Answer {
+	t.WithClient(plainClient(t), func(*check.Made) {})
+	m := plainClient(t)
+	for name, value := range metadata {
+		if m[name] = value; value == nil {
+			delete(m, name)
+		}
+	}
+	return t.Register(m)
+}
+
+// refusedRegistration returns the answer to a registration request with an invalid redirect URI.
+func refusedRegistration(t *T) *wire.Answer {
+	a := registerWith(t, map[string]any{"redirect_uris": []string{"no URI"}})
+	if a.Status/100 == 2 {
+		t.Skipf("the rule needs a server that refuses the redirect URI %q: this one registered it", "no URI")
+	}
+	return a
+}
+
+// wantCreated asserts that the answer to a registration is 201 with a client_id, and has the named metadata as it was sent.
+func wantCreated(t *T, names ...string) {
+	m := plainClient(t)
+	t.WithClient(m, func(a *check.Made) {
+		t.WantStatus(a.Answer, http.StatusCreated)
+		if a.MediaType() != "application/json" || a.Text("client_id") == "" {
+			t.Errorf("the answer has the type %q and client_id %q", a.MediaType(), a.Text("client_id"))
+		}
+		wantSame(t, a.Answer, m, names...)
+	})
+}
+
+// wantSecretExpiry asserts that an answer with a secret says when the secret expires.
+func wantSecretExpiry(t *T) {
+	t.WithClient(plainClient(t), func(a *check.Made) {
+		if a.Text("client_secret") == "" {
+			t.Skipf("the rule applies to a server that issues a client_secret to the registered client")
+		}
+		if _, is := a.JSON()["client_secret_expires_at"].(float64); !is {
+			t.Errorf("client_secret_expires_at is %s, want a number", Quoted(a.JSON()["client_secret_expires_at"]))
+		}
+	})
 }
 
 // wantSame asserts that an answer has some metadata as it was sent.

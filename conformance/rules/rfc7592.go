@@ -15,20 +15,18 @@ const managementTest = "conformance/mandate/registration_manage_test.go:TestRegi
 // managedClient is a client that a check has registered, and that has a configuration endpoint.
 type managedClient struct {
 	*check.Made
-	sent map[string]any
-	at   string
+	at string
 }
 
 // withManaged registers a client that has a configuration endpoint, and uses it.
 func withManaged(t *T, use func(*managedClient)) {
-	m := plainClient(t)
-	t.WithClient(m, func(made *check.Made) {
+	t.WithClient(plainClient(t), func(made *check.Made) {
 		at := made.Text("registration_client_uri")
 		if at == "" || made.Token == "" {
 			t.Skipf("the rule applies to a server that returns registration_client_uri and registration_access_token")
 		}
 		t.WantManaged(at)
-		use(&managedClient{made, m, at})
+		use(&managedClient{made, at})
 	})
 }
 
@@ -80,22 +78,14 @@ func rfc7592() []Rule {
 			ID: "RFC7592/2.1/read", Level: Must,
 			Text:  "A read request is answered with 200 and the registered metadata.",
 			Needs: []Need{need.Registration},
-			Check: func(t *T) {
-				withManaged(t, func(c *managedClient) {
-					a := c.read(t, wire.Bearer(c.Token))
-					t.WantStatus(a, http.StatusOK)
-					wantSame(t, a, c.JSON(), "client_id", "client_name", "redirect_uris")
-				})
-			},
+			Check: wantReadable,
 		},
 		{
 			ID: "RFC7592/2.1/invalid-token", Level: Must,
 			Text:  "A read request with an invalid registration access token is refused with 401 and a challenge.",
 			Needs: []Need{need.Registration},
 			Check: func(t *T) {
-				withManaged(t, func(c *managedClient) {
-					a := c.read(t, wire.Bearer("conformance-"+t.Random()))
-					t.WantStatus(a, http.StatusUnauthorized)
+				wantUnreadable(t, func(a *wire.Answer) {
 					if a.Header.Get("WWW-Authenticate") == "" {
 						t.Errorf("the answer has no WWW-Authenticate (RFC 6750 §3)")
 					}
@@ -199,12 +189,44 @@ func rfc7592() []Rule {
 			Check: func(t *T) {
 				t.WithClient(plainClient(t), func(a *check.Made) {
 					// Both are missing on a server that does not support this document.
-					wantBothOrNeither(t, a.Answer)
+					wantBothOrNeither(t, a)
 					if a.Text("registration_client_uri") == "" {
 						t.Skipf("the rule applies to a server that supports the management of registrations")
 					}
 				})
 			},
 		},
+	}
+}
+
+// wantReadable asserts that a client can read its registration.
+func wantReadable(t *T) {
+	withManaged(t, func(c *managedClient) {
+		a := c.read(t, wire.Bearer(c.Token))
+		t.WantStatus(a, http.StatusOK)
+		if a.MediaType() != "application/json" {
+			t.Errorf("the Content-Type is %q", a.Header.Get("Content-Type"))
+		}
+		wantSame(t, a, c.JSON(), "client_id", "client_name", "redirect_uris")
+	})
+}
+
+// wantUnreadable asserts that the registration of a client cannot be read with an invalid registration access token, and
+// passes on the answer.
+func wantUnreadable(t *T, then func(*wire.Answer)) {
+	withManaged(t, func(c *managedClient) {
+		if a := c.read(t, wire.Bearer(c.Token)); a.Status/100 != 2 {
+			t.Blockedf("the configuration endpoint refuses the valid token too: %s", a.Failure())
+		}
+		a := c.read(t, wire.Bearer("conformance-"+t.Random()))
+		t.WantStatus(a, http.StatusUnauthorized)
+		then(a)
+	})
+}
+
+// wantBothOrNeither asserts that an answer has both members that manage the client, or neither.
+func wantBothOrNeither(t *T, a *check.Made) {
+	if (a.Text("registration_client_uri") == "") != (a.Token == "") {
+		t.Errorf("the response has only one of registration_client_uri and registration_access_token")
 	}
 }
