@@ -80,9 +80,9 @@ func (c OpenConfig) AllowsDocument(clientID string) bool {
 }
 
 // ForAuthorization returns the application that an authorization request is about, with the
-// rights that it has now. It refuses a suspended one. If it has a metadata document, the document decides what it is
-// called and where its answers go, and it may have no ID yet: Admit stores it. The error is
-// an *oauth.Error, or that of the store.
+// rights that it has now. It refuses a suspended one. If the application has a metadata
+// document, the document decides its name and its redirect URIs, and it may have no ID yet:
+// Admit stores it. The error is an *oauth.Error, or that of the store.
 func (p *Clients) ForAuthorization(ctx context.Context, clientID string) (storage.Application, error) {
 	a, err := p.Client(ctx, clientID)
 	unknown := errors.Is(err, storage.ErrNotFound)
@@ -117,6 +117,11 @@ func (p *Clients) ForAuthorization(ctx context.Context, clientID string) (storag
 
 // described is what a valid document says that concerns this server.
 type described struct{ name, grants, redirects, scopes, metadata string }
+
+// describedBy returns what the document of an application said.
+func describedBy(a storage.Application) described {
+	return described{a.Name, a.GrantTypes, a.RedirectURIs, a.Scopes, a.Metadata}
+}
 
 // describe returns an application as its document describes it.
 func (d described) describe(a storage.Application) storage.Application {
@@ -218,10 +223,10 @@ func (p *Clients) Admit(ctx context.Context, a storage.Application) (storage.App
 		case err != nil:
 		case !policy.FollowsDocument(row):
 			return a, oauth.Refuse("access_denied", "Somebody took responsibility for the application meanwhile. Begin again.")
-		case sameDescription(row, a):
+		case describedBy(row) == describedBy(a):
 		default:
 			was := row
-			row.Name, row.ClientType, row.GrantTypes, row.RedirectURIs, row.Scopes, row.Metadata = a.Name, a.ClientType, a.GrantTypes, a.RedirectURIs, a.Scopes, a.Metadata
+			row = describedBy(a).describe(row)
 			row.UpdatedAt = oauth.Now()
 			err = p.store.UpdateApplication(ctx, row, was)
 		}
@@ -258,8 +263,4 @@ func (p *Clients) addDescribed(ctx context.Context, a *storage.Application) erro
 			Description: "This server has as many applications that nobody registered as it may have (OPEN_MAX_APPLICATIONS). Its operator can allow more, or register this application."}
 	}
 	return err
-}
-
-func sameDescription(row, a storage.Application) bool {
-	return row.Name == a.Name && row.ClientType == a.ClientType && row.GrantTypes == a.GrantTypes && row.RedirectURIs == a.RedirectURIs && row.Scopes == a.Scopes && row.Metadata == a.Metadata
 }
