@@ -81,6 +81,9 @@ type Config struct {
 	// OutboundNetworks are the special-use addresses that the server may call if an
 	// application has registered one. It calls no other special-use address.
 	OutboundNetworks []netip.Prefix
+	// DocumentHost is a server on this machine that metadata documents of clients may be
+	// fetched from, for a check of this server; nil: there is none.
+	DocumentHost *DocumentHost
 	// TraceOutbound wraps the transport of each outbound call, for tracing; nil: no tracing.
 	TraceOutbound func(http.RoundTripper) http.RoundTripper
 
@@ -143,7 +146,7 @@ func (c Config) clients(sampleSecret string) clients.Config {
 func (c Config) open() clients.OpenConfig {
 	open := c.Open
 	at, err := url.Parse(c.Issuer)
-	open.Outbound = outbound.Config{Trace: c.TraceOutbound, NoLoopback: err != nil || !redirect.IsLoopback(at.Hostname())}
+	open.Outbound = outbound.Config{Trace: c.TraceOutbound, Peer: c.DocumentHost, NoLoopback: err != nil || !redirect.IsLoopback(at.Hostname())}
 	if len(open.Hosts) > 0 {
 		open.Outbound.Networks = c.OutboundNetworks
 	}

@@ -9,6 +9,7 @@ import (
 	"mandate/provider/keys"
 	"mandate/provider/logout"
 	"mandate/provider/oauth"
+	"mandate/provider/outbound"
 	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/provider/redirect"
@@ -31,6 +32,8 @@ type (
 	Group = storage.Group
 	// SignedIn is a valid session together with its person.
 	SignedIn = storage.SignedIn
+	// DocumentHost is a server that metadata documents of clients may be fetched from.
+	DocumentHost = outbound.Peer
 	// Mismatch shows how a redirect URI differs from the registered ones.
 	Mismatch = redirect.Mismatch
 )

@@ -54,14 +54,18 @@ func (p *program) demo(ctx context.Context, address string) error {
 		return err
 	}
 	log := settings.Logger(p.stderr)
-	o, err := open(ctx, settings, toMigrate, nil, log)
+	documents, host, err := demo.DocumentHost(listener, dir)
+	if err != nil {
+		return err
+	}
+	o, err := open(ctx, settings, toMigrate, extras{documents: host}, log)
 	if err != nil {
 		return err
 	}
 	defer o.store.Close()
 	cast, err := demo.Fill(ctx, o.provider, settings.BaseURL)
 	if err == nil {
-		err = cast.WriteTarget(ctx, target)
+		err = cast.WriteTarget(ctx, documents, target)
 	}
 	if err != nil {
 		return fmt.Errorf("fill the demo's database: %w", err)

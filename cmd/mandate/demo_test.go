@@ -73,10 +73,14 @@ func TestDemoTarget(t *testing.T) {
 	}
 	var report, log screen
 	p := &program{stdin: strings.NewReader(""), stdout: &report, stderr: &log}
-	// These rules cover a code, a refresh, client credentials, an ID token and a
-	// logout.
-	code := p.run(t.Context(), append(strings.Fields(line[1]), "--only", "RFC7636", "--only", "RFC6749/6", "--only", "RFC6749/4.4", "--only", "OIDCCore/2", "--only", "OIDCRPLogout/2"))
-	if code != exitDone || !strings.Contains(report.String(), "RP-Initiated Logout") || strings.Contains(report.String(), "the target has no") {
+	// These rules cover a code, a refresh, client credentials, an ID token, a logout,
+	// metadata documents of clients, registration and resources.
+	for _, clause := range []string{"RFC7636", "RFC6749/6", "RFC6749/4.4", "OIDCCore/2", "OIDCRPLogout/2", "CIMD", "MCP/M7", "MCP/M8", "RFC8707/2.2"} {
+		line[1] += " --only " + clause
+	}
+	code := p.run(t.Context(), strings.Fields(line[1]))
+	missing := regexp.MustCompile(`the target has no|into the target|blocked`).FindString(report.String())
+	if code != exitDone || !strings.Contains(report.String(), "RP-Initiated Logout") || missing != "" {
 		t.Errorf("exit code %d\n%s%s", code, report.String(), log.String())
 	}
 }

@@ -42,16 +42,22 @@ func (p *program) open(ctx context.Context, may purpose) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	return open(ctx, settings, may, nil, settings.Logger(p.stderr))
+	return open(ctx, settings, may, extras{}, settings.Logger(p.stderr))
 }
 
-func open(ctx context.Context, settings *config.Config, may purpose, tracing *telemetry.Tracing, log *slog.Logger) (*opened, error) {
+// extras is what some commands add to the settings.
+type extras struct {
+	tracing   *telemetry.Tracing     // nil: tracing is off
+	documents *provider.DocumentHost // nil: there is none
+}
+
+func open(ctx context.Context, settings *config.Config, may purpose, more extras, log *slog.Logger) (*opened, error) {
 	store, err := openStore(ctx, settings, may)
 	if err != nil {
 		return nil, err
 	}
-	o := &opened{settings: settings, store: store, tracing: tracing}
-	err = o.prepare(ctx, may, log)
+	o := &opened{settings: settings, store: store, tracing: more.tracing}
+	err = o.prepare(ctx, may, more.documents, log)
 	if err != nil {
 		store.Close()
 		return nil, err
@@ -59,7 +65,7 @@ func open(ctx context.Context, settings *config.Config, may purpose, tracing *te
 	return o, nil
 }
 
-func (o *opened) prepare(ctx context.Context, may purpose, log *slog.Logger) error {
+func (o *opened) prepare(ctx context.Context, may purpose, documents *provider.DocumentHost, log *slog.Logger) error {
 	err := bringUpToDate(ctx, o.store, may)
 	if err != nil {
 		return err
@@ -68,7 +74,9 @@ func (o *opened) prepare(ctx context.Context, may purpose, log *slog.Logger) err
 	if err != nil {
 		return err
 	}
-	o.provider, err = provider.New(ctx, o.traceCalls(providerConfig(o.settings, key)), o.store, log)
+	c := o.traceCalls(providerConfig(o.settings, key))
+	c.DocumentHost = documents
+	o.provider, err = provider.New(ctx, c, o.store, log)
 	return err
 }
 

@@ -58,7 +58,7 @@ func (p *program) serve(ctx context.Context) error {
 		return err
 	}
 	defer closeTracing(ctx, tracing, log)
-	o, err := open(ctx, settings, toMigrate, tracing, log)
+	o, err := open(ctx, settings, toMigrate, extras{tracing: tracing}, log)
 	if err != nil {
 		return err
 	}

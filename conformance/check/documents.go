@@ -21,6 +21,7 @@ import (
 type DocumentHost struct {
 	server *http.Server
 	url    string
+	scope  string // of the clients' requests; if it is empty, the target's
 
 	mu       sync.Mutex
 	pages    map[string]Page // by the path as it was requested
@@ -62,7 +63,7 @@ func (s *Server) serveDocuments() (*DocumentHost, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for requests for metadata documents: %w", err)
 	}
-	h := &DocumentHost{url: of.Address(), pages: map[string]Page{}, requests: map[string]int{}}
+	h := &DocumentHost{url: of.Address(), scope: of.Scope, pages: map[string]Page{}, requests: map[string]int{}}
 	h.server = &http.Server{Handler: h, ReadTimeout: 10 * time.Second, IdleTimeout: 10 * time.Second, MaxHeaderBytes: wire.MaxHeader, ErrorLog: log.New(io.Discard, "", 0)}
 	if of.Certificate == "" {
 		go h.server.Serve(at) // it ends with close or with the program
@@ -145,21 +146,21 @@ func ClientDocument(clientID string, members map[string]any) string {
 	return string(text)
 }
 
-// Described returns a client by its client id, which has a document.
-func Described(clientID string) *target.Client {
-	return &target.Client{ID: clientID, Auth: need.NoAuthentication, RedirectURIs: []string{documentRedirect}}
+// Client returns a client by its client id, whose document is at the host or not at all.
+func (h *DocumentHost) Client(clientID string) *target.Client {
+	return &target.Client{ID: clientID, Auth: need.NoAuthentication, RedirectURIs: []string{documentRedirect}, Scope: h.scope}
 }
 
 // Publish publishes the document of a new client, with these members in addition.
 func (h *DocumentHost) Publish(t *T, name string, members map[string]any) *target.Client {
 	address := h.URL(t, name)
 	h.Serve(address, Page{Body: ClientDocument(address, members)})
-	return Described(address)
+	return h.Client(address)
 }
 
 // Valid returns a client with a valid document, the same in all checks.
 func (h *DocumentHost) Valid() *target.Client {
 	address := h.url + "/valid"
 	h.Serve(address, Page{Header: http.Header{"Cache-Control": {"max-age=3600"}}, Body: ClientDocument(address, nil)})
-	return Described(address)
+	return h.Client(address)
 }

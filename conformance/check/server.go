@@ -72,6 +72,7 @@ func (s *Server) Send(ctx context.Context, r *http.Request) (*wire.Answer, error
 func (s *Server) Hide() {
 	s.mask.Show(s.Target.User.Username)
 	s.mask.Show(s.Target.Scope)
+	s.mask.Show(s.Target.Documents.Scope)
 	s.mask.Own("password", s.Target.User.Password)
 	s.mask.Own("initial_access_token", s.Target.InitialAccessToken)
 	for _, role := range slices.Sorted(maps.Keys(s.Target.Clients)) {

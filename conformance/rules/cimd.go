@@ -305,7 +305,7 @@ func cimdSecurity() []Rule {
 
 // authorizeDescribed sends an authorization request of a client with a document, and approves it.
 func authorizeDescribed(t *T, clientID string) *check.Response {
-	return t.Authorize(t.Request(check.Described(clientID)))
+	return t.Authorize(t.Request(t.Documents().Client(clientID)))
 }
 
 // wantUsable blocks the check unless a client with a valid document gets a code.

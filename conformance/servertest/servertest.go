@@ -235,7 +235,7 @@ func (s *Server) Start(database string) error {
 	}
 	_, err = s.CLI("", "migrate")
 	if err == nil {
-		err = writeCertificate(s.certificate(), filepath.Join(s.dir, "key.pem"))
+		_, err = target.WriteCertificate(s.certificate(), filepath.Join(s.dir, "key.pem"))
 	}
 	if err != nil {
 		return err

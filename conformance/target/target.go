@@ -62,6 +62,8 @@ type Documents struct {
 	// does TLS.
 	Certificate string `yaml:"certificate,omitempty"`
 	Key         string `yaml:"key,omitempty"`
+	// Scope is the scope of the requests of these clients. It replaces the target's scope if they may not have all of it.
+	Scope string `yaml:"scope,omitempty"`
 }
 
 // Address returns the URL of the host, without a path.

@@ -6,6 +6,9 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
 	"strings"
 )
 
@@ -31,8 +34,9 @@ func (c *Client) Get(ctx context.Context, target, accept string, most int) (Docu
 	if err != nil {
 		return Document{}, err
 	}
+	port := portOf(request.URL)
 	for _, a := range addresses {
-		if !c.Allows(a) {
+		if !c.allowsAt(netip.AddrPortFrom(a.Unmap(), port)) {
 			return Document{}, specialUse(a)
 		}
 	}
@@ -51,6 +55,23 @@ func (c *Client) Get(ctx context.Context, target, accept string, most int) (Docu
 		err = &SizeError{most}
 	}
 	return Document{response.Header, body}, err
+}
+
+// portOf returns the port of an http or https URL. One that is no number is 0, which nothing
+// listens on.
+func portOf(u *url.URL) uint16 {
+	text := u.Port()
+	switch {
+	case text == "" && u.Scheme == "https":
+		return 443
+	case text == "":
+		return 80
+	}
+	port, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return 0
+	}
+	return uint16(port)
 }
 
 // IsJSON reports whether the media type is application/json, or an application type that

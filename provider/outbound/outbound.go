@@ -5,6 +5,7 @@ package outbound
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -54,8 +55,17 @@ type Config struct {
 	Networks []netip.Prefix
 	// NoLoopback refuses loopback addresses even if Networks has them.
 	NoLoopback bool
+	// Peer may be called wherever it is, and has a certificate of its own; nil: there is no
+	// such server.
+	Peer *Peer
 	// Trace may wrap the transport; nil: nothing does.
 	Trace func(http.RoundTripper) http.RoundTripper
+}
+
+// Peer is one server of the same operator: its address with the port, and its certificate.
+type Peer struct {
+	Address     netip.AddrPort
+	Certificate *x509.Certificate
 }
 
 // New makes a client that may call the internet and the given special-use networks.
@@ -69,12 +79,12 @@ func New(config Config) *Client {
 		if err != nil {
 			return err
 		}
-		if !c.Allows(at.Addr()) {
+		if !c.allowsAt(at) {
 			return specialUse(at.Addr())
 		}
 		return nil
 	}}
-	transport := http.RoundTripper(&http.Transport{DialContext: dialer.DialContext, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
+	transport := http.RoundTripper(&http.Transport{DialContext: dialer.DialContext, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: config.roots()},
 		TLSHandshakeTimeout: patience, MaxIdleConns: 100, IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: 16 << 10, ForceAttemptHTTP2: true})
 	if config.Trace != nil {
 		transport = config.Trace(transport)
@@ -104,6 +114,24 @@ func (c *Client) Allows(a netip.Addr) bool {
 		return true
 	}
 	return !slices.ContainsFunc(notPublic, within) && (a.Is4() || globalIPv6.Contains(a))
+}
+
+// allowsAt does the same for one port of the address.
+func (c *Client) allowsAt(a netip.AddrPort) bool {
+	return c.config.Peer != nil && a == c.config.Peer.Address || c.Allows(a.Addr())
+}
+
+// roots returns the certificates that are trusted; nil: those of the system.
+func (c Config) roots() *x509.CertPool {
+	if c.Peer == nil {
+		return nil
+	}
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		roots = x509.NewCertPool()
+	}
+	roots.AddCert(c.Peer.Certificate)
+	return roots
 }
 
 // Post sends a form and requires a 2xx response, whose body it ignores.

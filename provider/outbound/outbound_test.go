@@ -1,14 +1,19 @@
 package outbound
 
 import (
+	"crypto/ed25519"
+	"crypto/x509"
 	"io"
 	"log"
+	"math/big"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 )
 
 // allowing makes a client that may also call these networks.
@@ -109,6 +114,63 @@ func TestOutboundClientWantsASuccess(t *testing.T) {
 	if f.Post(t.Context(), at.URL, nil) == nil {
 		t.Error("64 KiB of headers were read")
 	}
+}
+
+// A peer is one port of one address, with one certificate.
+func TestOutboundClientCallsOnlyThePeer(t *testing.T) {
+	called := 0
+	serve := func() *httptest.Server {
+		at := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { called++ }))
+		at.Config.ErrorLog = log.New(io.Discard, "", 0)
+		at.StartTLS()
+		t.Cleanup(at.Close)
+		return at
+	}
+	peer, neighbour := serve(), serve()
+	address := func(s *httptest.Server) netip.AddrPort {
+		return netip.MustParseAddrPort(s.Listener.Addr().String())
+	}
+	for _, test := range []struct {
+		rule   string
+		peer   *Peer
+		target string
+		want   int
+	}{
+		{"the peer", &Peer{address(peer), peer.Certificate()}, peer.URL, 1},
+		{"the peer without OutboundNetworks", nil, peer.URL, 0},
+		{"another port", &Peer{address(peer), peer.Certificate()}, neighbour.URL, 0},
+		{"another certificate", &Peer{address(peer), otherCertificate(t)}, peer.URL, 0},
+	} {
+		called = 0
+		f := New(Config{NoLoopback: true, Peer: test.peer})
+		_, err := f.Get(t.Context(), test.target, "*/*", 100)
+		if called != test.want || (err == nil) != (test.want == 1) {
+			t.Errorf("Get, %s: called %d times, %v", test.rule, called, err)
+		}
+		err = f.Post(t.Context(), test.target, nil)
+		if called != 2*test.want || (err == nil) != (test.want == 1) {
+			t.Errorf("Post, %s: called %d times, %v", test.rule, called, err)
+		}
+	}
+}
+
+// otherCertificate returns a certificate for 127.0.0.1 that no server here has.
+func otherCertificate(t *testing.T) *x509.Certificate {
+	t.Helper()
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotAfter: time.Now().Add(time.Hour)}
+	signed, err := x509.CreateCertificate(nil, template, template, public, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := x509.ParseCertificate(signed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
 }
 
 // The client sends nothing to a server whose certificate is not trusted or is for

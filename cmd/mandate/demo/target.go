@@ -9,12 +9,14 @@ import (
 )
 
 // WriteTarget registers an application for each role of the conformance runner, and
-// writes the target file. The demo calls no other server, so the role for
-// back-channel logout is missing.
-func (c *Cast) WriteTarget(ctx context.Context, path string) error {
-	t := &target.Target{Issuer: c.issuer, Scope: "openid profile email read groups", Clients: map[need.Need]*target.Client{},
-		User: target.User{Username: c.alice.Username, Password: c.alice.Password},
-		API:  target.API{URL: c.base + "/resource", Restricted: c.base + "/groups/", Scope: "groups", Resource: c.base}}
+// writes the target file. The demo calls no other server than the host of metadata
+// documents, so the role for back-channel logout is missing.
+func (c *Cast) WriteTarget(ctx context.Context, documents target.Documents, path string) error {
+	documents.Scope = "read groups" // an application for which nobody is responsible may have no other
+	t := &target.Target{Register: true, Issuer: c.issuer, Scope: "openid profile email read groups", Clients: map[need.Need]*target.Client{},
+		User:      target.User{Username: c.alice.Username, Password: c.alice.Password},
+		API:       target.API{URL: c.base + "/resource", Restricted: c.base + "/groups/", Scope: "groups", Resource: c.base},
+		Documents: documents}
 	for _, role := range need.Roles() {
 		if role.Backchannel {
 			continue
@@ -36,7 +38,7 @@ func (c *Cast) WriteTarget(ctx context.Context, path string) error {
 	}
 	for _, api := range []target.Resource{{URI: "https://one.example/v1", Scope: "read"}, {URI: "https://two.example/v1", Scope: "write"}} {
 		_, err := c.provider.Resources.Add(ctx, provider.Operator(), provider.ResourceRegistration{URI: api.URI, Name: "conformance " + api.Scope,
-			Scopes: []string{api.Scope}, Introspectors: []string{t.Clients[need.Introspect].ID}})
+			Scopes: []string{api.Scope, "groups"}, Introspectors: []string{t.Clients[need.Introspect].ID}})
 		if err != nil {
 			return err
 		}
