@@ -33,7 +33,7 @@ const (
 const (
 	maxInvented  = 32 // fetches of other URLs
 	maxApproved  = 32 // fetches of URLs of clients that somebody has approved
-	maxPerHost   = 8  // fetches from one host
+	maxPerHost   = 8  // fetches from one host, of each of the two kinds
 	maxPerAsking = 8  // fetches for one network
 )
 
@@ -60,9 +60,9 @@ type Documents[T any] struct {
 	mu        sync.Mutex
 	kept      map[string]*document[T]
 	fetches   map[string]*fetch[T]
-	underWay  [2]int         // fetches: of invented URLs, and of approved ones
-	ofHost    map[string]int // fetches
-	ofNetwork map[string]int // fetches
+	underWay  [2]int            // fetches: of invented URLs, and of approved ones
+	ofHost    [2]map[string]int // likewise, from one host
+	ofNetwork map[string]int    // fetches of invented URLs
 
 	hits, fetched, failed, refused atomic.Int64
 }
@@ -85,7 +85,7 @@ type fetch[T any] struct {
 // New makes the component. read checks a document and returns what it says; its error is
 // the one that the developer of the client gets.
 func New[T any](out *outbound.Client, read func(url string, body []byte) (T, error)) *Documents[T] {
-	return &Documents[T]{out: out, read: read, tries: newThrottle(), kept: map[string]*document[T]{}, fetches: map[string]*fetch[T]{}, ofHost: map[string]int{}, ofNetwork: map[string]int{}}
+	return &Documents[T]{out: out, read: read, tries: newThrottle(), kept: map[string]*document[T]{}, fetches: map[string]*fetch[T]{}, ofHost: [2]map[string]int{{}, {}}, ofNetwork: map[string]int{}}
 }
 
 // Asked is a request for a document.
@@ -148,7 +148,9 @@ func (d *Documents[T]) begin(a Asked) (*fetch[T], error) {
 	if a.Approved {
 		kind, most, tries = 1, maxApproved, []throttle.Try{{Kind: ofURL, Key: a.ID}}
 	}
-	if d.underWay[kind] >= most || !a.Approved && (d.ofHost[host] >= maxPerHost || d.ofNetwork[network] >= maxPerAsking) {
+	// A host that does not answer must not take the places of the others, whoever has approved
+	// its clients.
+	if d.underWay[kind] >= most || d.ofHost[kind][host] >= maxPerHost || !a.Approved && d.ofNetwork[network] >= maxPerAsking {
 		return nil, busy()
 	}
 	_, wait := d.tries.Take(tries...)
@@ -159,8 +161,8 @@ func (d *Documents[T]) begin(a Asked) (*fetch[T], error) {
 	f := &fetch[T]{done: make(chan struct{})}
 	d.fetches[a.ID] = f
 	d.underWay[kind]++
+	d.ofHost[kind][host]++
 	if !a.Approved {
-		d.ofHost[host]++
 		d.ofNetwork[network]++
 	}
 	go func() {
@@ -169,8 +171,8 @@ func (d *Documents[T]) begin(a Asked) (*fetch[T], error) {
 		defer d.mu.Unlock()
 		delete(d.fetches, a.ID)
 		d.underWay[kind]--
+		release(d.ofHost[kind], host)
 		if !a.Approved {
-			release(d.ofHost, host)
 			release(d.ofNetwork, network)
 		}
 		// CIMD-02 §5.2: neither an error nor an invalid document is kept.

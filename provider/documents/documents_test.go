@@ -210,8 +210,49 @@ func TestInventedURLs(t *testing.T) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.kept)+len(d.fetches)+len(d.ofHost)+len(d.ofNetwork) != 0 {
+	if len(d.kept)+len(d.fetches)+len(d.ofHost[0])+len(d.ofHost[1])+len(d.ofNetwork) != 0 {
 		t.Error("something is left", len(d.kept), len(d.fetches), d.ofHost, d.ofNetwork)
+	}
+}
+
+// A host that does not answer takes its own places only, even if people have approved its
+// clients.
+func TestAHostThatHangs(t *testing.T) {
+	goOn := make(chan struct{})
+	hangs := newSite(t, func(w http.ResponseWriter, _ *http.Request) {
+		<-goOn
+		sendJSON(w, `{"a":1}`)
+	})
+	d := newDocuments()
+	approved := func(s *site, host, path string) Asked {
+		a := s.asked(path)
+		a.Approved = true
+		a.URL.Host = strings.Replace(a.URL.Host, "127.0.0.1", host, 1)
+		a.ID = a.URL.String()
+		return a
+	}
+	for i := range maxPerHost {
+		if _, _, err := d.find(approved(hangs, "127.0.0.1", fmt.Sprint("/", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, _, err := d.find(approved(hangs, "127.0.0.1", "/one-more"))
+	if e, ok := errors.AsType[*oauth.Error](err); !ok || e.Status != http.StatusTooManyRequests || e.RetryAfter == 0 {
+		t.Errorf("one more from this host: %v, want the status 429", err)
+	}
+	// Strangers have their own places for the host.
+	if _, _, err := d.find(hangs.asked("/invented")); err != nil {
+		t.Error("a client that nobody has approved:", err)
+	}
+	answers := newSite(t, func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, `{"a":1}`) })
+	if got, err := d.Get(t.Context(), approved(answers, "[::ffff:127.0.0.1]", "/c")); err != nil || got != `{"a":1}` {
+		t.Errorf("another host: %q, %v", got, err)
+	}
+	close(goOn)
+	wait(t, d)
+	// The places are free again.
+	if _, err := d.Get(t.Context(), approved(hangs, "127.0.0.1", "/one-more")); err != nil {
+		t.Error(err)
 	}
 }
 
