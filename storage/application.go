@@ -81,8 +81,9 @@ var ErrFull = errors.New("the quota is used up")
 
 // AddApplication stores an application. It returns ErrConflict if the client id is
 // taken. If most is above 0, it limits two numbers: the applications for which this
-// owner alone is responsible, and the applications for which nobody is responsible. It
-// returns ErrFull if the limit is reached.
+// owner alone is responsible, and the applications for which nobody is responsible. Of
+// these a quarter is kept for applications that came by a metadata document, and a quarter
+// for the others. It returns ErrFull if the limit is reached.
 func (s *Store) AddApplication(ctx context.Context, a Application, most int) error {
 	return s.atomically(ctx, func(t tx) error {
 		err := t.roomFor(a, most)
@@ -117,20 +118,34 @@ func (t tx) roomFor(a Application, most int) error {
 	if most <= 0 {
 		return nil
 	}
-	var n int
-	var err error
 	if a.Responsible == ByNobody {
-		_, err = t.exec(`UPDATE departures SET deleted = deleted`) // the table always has one row
-		if err == nil {
-			err = t.get(&n, `SELECT COUNT(*) FROM applications WHERE responsible = 'nobody'`)
-		}
-	} else {
-		_, err = t.exec(`UPDATE users SET active = active WHERE id = $1`, a.OwnerID)
-		if err == nil {
-			err = t.get(&n, `SELECT COUNT(*) FROM applications WHERE owner_id = $1 AND responsible = 'owner'`, a.OwnerID)
-		}
+		return t.roomForOpen(a, most)
+	}
+	var n int
+	_, err := t.exec(`UPDATE users SET active = active WHERE id = $1`, a.OwnerID)
+	if err == nil {
+		err = t.get(&n, `SELECT COUNT(*) FROM applications WHERE owner_id = $1 AND responsible = 'owner'`, a.OwnerID)
 	}
 	if err == nil && n >= most {
+		err = ErrFull
+	}
+	return err
+}
+
+// roomForOpen checks the quota of applications for which nobody is responsible. Strangers
+// can register any number, and one person can approve many metadata documents: neither may
+// take the whole quota from the others.
+func (t tx) roomForOpen(a Application, most int) error {
+	_, err := t.exec(`UPDATE departures SET deleted = deleted`) // the table always has one row
+	var n struct{ Total, Documents int }
+	if err == nil {
+		err = t.get(&n, `SELECT COUNT(*) AS total, COUNT(CASE WHEN origin = 'document' THEN 1 END) AS documents FROM applications WHERE responsible = 'nobody'`)
+	}
+	alike := n.Total - n.Documents
+	if a.Origin == FromDocument {
+		alike = n.Documents
+	}
+	if err == nil && (n.Total >= most || alike >= most-most/4) {
 		err = ErrFull
 	}
 	return err

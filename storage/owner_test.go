@@ -56,6 +56,56 @@ func TestApplicationsOfOnePersonAreBounded(t *testing.T) {
 	})
 }
 
+// A flood of one kind of open applications leaves a quarter of the quota for the other kind.
+func TestNeitherKindOfOpenApplicationsTakesTheWholeQuota(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		stores := w.pair(t)
+		const most = 8
+		add := func(i int, origin string) error {
+			a := newApplication("Open " + origin)
+			a.Responsible, a.Origin = ByNobody, origin
+			if origin == FromDocument {
+				return stores[i%2].AddApplication(t.Context(), a, most)
+			}
+			_, err := stores[i%2].RegisterApplication(t.Context(), a, most, "", at)
+			return err
+		}
+		flood := func(origins ...string) int {
+			t.Helper()
+			stored := 0
+			for _, err := range race(24, func(i int) error { return add(i, origins[i%len(origins)]) }) {
+				if err == nil {
+					stored++
+				} else {
+					is(t, "the quota", err, ErrFull)
+				}
+			}
+			return stored
+		}
+		for _, kinds := range [][2]string{{FromRegistration, FromDocument}, {FromDocument, FromRegistration}} {
+			first, second := flood(kinds[0]), flood(kinds[1])
+			if first != 6 || second != 2 {
+				t.Errorf("%d from a %s, then %d from a %s, want 6 and 2", first, kinds[0], second, kinds[1])
+			}
+			w.withoutApplications(t)
+			if both := flood(kinds[0], kinds[1]); both != most {
+				t.Errorf("%d of both kinds at once, want %d", both, most)
+			}
+			w.withoutApplications(t)
+		}
+	})
+}
+
+// withoutApplications deletes every application.
+func (w world) withoutApplications(t *testing.T) {
+	t.Helper()
+	all, _, err := w.Applications(t.Context(), Selection{}, 100, 0)
+	must(t, err)
+	for _, a := range all {
+		must(t, w.DeleteApplication(t.Context(), a.ID))
+	}
+}
+
 func TestAnApplicationIsAssignedOnce(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, bob, stores := w.person(t, "alice"), w.person(t, "bob"), w.pair(t)

@@ -137,7 +137,7 @@ func (s *Store) RegisterApplication(ctx context.Context, a Application, most int
 }
 
 // openCount is the number of applications for which nobody is responsible, as it was
-// counted before. The count ends at half of the quota.
+// counted before. The count ends at a quarter of the quota.
 type openCount struct {
 	most, n int
 	until   time.Time // when it is counted again
@@ -145,8 +145,8 @@ type openCount struct {
 
 // fewOpen reports whether so few applications have registered themselves that the quota
 // does not need an exact check. An exact one takes a lock, so it would be the slowest part
-// of a registration. The number of one second ago is exact enough until the quota is used
-// up by half: no node stores the other half in one second.
+// of a registration. The number of one second ago is exact enough until a quarter of the
+// quota is used: no node stores in one second the half that is left for registrations.
 func (s *Store) fewOpen(ctx context.Context, a Application, most int) bool {
 	const exactBelow = 5000
 	if a.Responsible != ByNobody || most < exactBelow {
@@ -157,14 +157,14 @@ func (s *Store) fewOpen(ctx context.Context, a Application, most int) bool {
 	if (last == nil || last.most != most || time.Now().After(last.until)) && s.counting.TryLock() {
 		defer s.counting.Unlock()
 		counted := &openCount{most: most, until: time.Now().Add(time.Second)}
-		err := s.get(ctx, &counted.n, `SELECT COUNT(*) FROM (SELECT 1 AS one FROM applications WHERE responsible = 'nobody' LIMIT $1) x`, most/2)
+		err := s.get(ctx, &counted.n, `SELECT COUNT(*) FROM (SELECT 1 AS one FROM applications WHERE responsible = 'nobody' LIMIT $1) x`, most/4)
 		if err != nil {
 			return false // the registration fails too, or counts exactly
 		}
 		s.open.Store(counted)
 		last = counted
 	}
-	return last != nil && last.most == most && last.n < most/2
+	return last != nil && last.most == most && last.n < most/4
 }
 
 // ShareRegistration notes that somebody else has registered the application with this

@@ -236,6 +236,13 @@ func (d *documentServer) quota(t *testing.T) {
 	if said.Get("error") != "temporarily_unavailable" || said.Get("state") != "s" || !strings.Contains(said.Get("error_description"), "OPEN_MAX_APPLICATIONS") {
 		t.Errorf("after %d clients: %v", i, said)
 	}
+	// A quarter of the quota is for applications that register themselves.
+	for i, want := range []int{201, 201, 503} {
+		a := d.send(t, "POST", "/o/register/", nobody, fmt.Sprintf(`{"redirect_uris":["https://tool.example/%d"]}`, i))
+		if a.Status != want {
+			t.Errorf("registration %d: %d, want %d: %s", i, a.Status, want, a.Body)
+		}
+	}
 }
 
 // What the documents of common clients look like, with their redirect URIs.

@@ -56,7 +56,7 @@ func (h *documentHost) serve(w http.ResponseWriter, r *http.Request) {
 func (h *documentHost) options(o options) options {
 	o.env = append(o.env, "SSL_CERT_FILE="+h.file)
 	o.settings = append(o.settings, "OUTBOUND_ALLOWED_NETWORKS: [127.0.0.0/8]")
-	o.provider = append(o.provider, "OPEN_CLIENTS: [documents]", `OPEN_HOSTS: [127.0.0.1, "*.example"]`)
+	o.provider = append(o.provider, "OPEN_CLIENTS: [documents, registration]", `OPEN_HOSTS: [127.0.0.1, "*.example"]`)
 	return o
 }
 

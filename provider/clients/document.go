@@ -260,7 +260,7 @@ func (p *Clients) addDescribed(ctx context.Context, a *storage.Application) erro
 			return storage.ErrConflict
 		}
 		return &oauth.Error{Status: http.StatusServiceUnavailable, Code: "temporarily_unavailable",
-			Description: "This server has as many applications that nobody registered as it may have (OPEN_MAX_APPLICATIONS). Its operator can allow more, or register this application."}
+			Description: "This server has as many applications with a metadata document as it may have (OPEN_MAX_APPLICATIONS). Its operator can allow more, or register this application."}
 	}
 	return err
 }

@@ -100,7 +100,7 @@ func (p *Clients) storeRegistration(ctx context.Context, a storage.Application, 
 		return a, nil, invalidInitialToken()
 	case errors.Is(err, storage.ErrFull):
 		return a, nil, &oauth.Error{Status: http.StatusServiceUnavailable, Code: "temporarily_unavailable", RetryAfter: int(time.Hour / time.Second),
-			Description: "This server has as many registered applications as it allows. Unused ones are deleted with time; its operator can raise OPEN_MAX_APPLICATIONS."}
+			Description: "This server has as many applications that registered themselves as it allows. Unused ones are deleted with time; its operator can raise OPEN_MAX_APPLICATIONS."}
 	case err != nil:
 		return a, nil, oauth.Unavailable(err)
 	}

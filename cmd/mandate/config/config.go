@@ -136,7 +136,7 @@ type Provider struct {
 	OpenNeverUsedExpire time.Duration `key:"OPEN_NEVER_USED_EXPIRE_SECONDS" default:"86400" min:"60" max:"315360000"`
 	// OpenUnusedExpire is the number of seconds after which an application of `OPEN_CLIENTS` is deleted, with its tokens, if it got no code and no token in that time.
 	OpenUnusedExpire time.Duration `key:"OPEN_UNUSED_EXPIRE_SECONDS" default:"7776000" min:"3600" max:"315360000"`
-	// OpenMaxApplications is the largest number of applications for which nobody is responsible. 0 means no limit.
+	// OpenMaxApplications is the largest number of applications for which nobody is responsible. A quarter of it is kept for those that come by a metadata document, and a quarter for those that register themselves. 0 means no limit.
 	OpenMaxApplications int `key:"OPEN_MAX_APPLICATIONS" default:"10000" min:"0" max:"1000000"`
 	// OpenMaxApprovals is the largest number of live approvals of all applications together that registered themselves. 0 means no limit.
 	OpenMaxApprovals int `key:"OPEN_MAX_APPROVALS" default:"100000" min:"0" max:"1000000000"`
