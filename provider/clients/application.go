@@ -357,29 +357,6 @@ func (p *Clients) RotateSecret(ctx context.Context, actor policy.Actor, id strin
 	return &Registered{a, secret}, nil
 }
 
-// RevokeAll revokes everything that an application holds: its tokens, and what people have
-// approved. The application stays, and can get new tokens.
-func (p *Clients) RevokeAll(ctx context.Context, actor policy.Actor, id string) error {
-	_, err := p.Application(ctx, actor, id)
-	if err != nil {
-		return err
-	}
-	return oauth.Stored(p.store.RevokeAllOf(ctx, id))
-}
-
-const (
-	// examined is how many rows are read at most to count what an application holds.
-	examined = 5_000
-	// MostCounted is the highest number of people or of tokens that Holding returns.
-	MostCounted = 1_000
-)
-
-// Holding counts what an application holds now.
-func (p *Clients) Holding(ctx context.Context, a storage.Application) (storage.Holding, error) {
-	h, err := p.store.Holding(ctx, a, policy.ChargedTo(a), oauth.Now(), examined, MostCounted)
-	return h, oauth.Stored(err)
-}
-
 // Delete deletes an application and revokes its tokens.
 func (p *Clients) Delete(ctx context.Context, actor policy.Actor, id string) error {
 	_, err := p.Application(ctx, actor, id)
@@ -388,7 +365,3 @@ func (p *Clients) Delete(ctx context.Context, actor policy.Actor, id string) err
 	}
 	return oauth.Stored(p.store.DeleteApplication(ctx, id))
 }
-
-// SecretIsReadable reports whether the server can read the stored client secret back,
-// which it must to sign with it.
-func SecretIsReadable(a storage.Application) bool { return readable(a.Secret) }

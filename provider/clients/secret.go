@@ -34,6 +34,10 @@ func readable(stored string) bool {
 	return strings.HasPrefix(stored, storedMade) || strings.HasPrefix(stored, storedChosen)
 }
 
+// SecretIsReadable reports whether the server can read the stored client secret back,
+// which it must to sign with it.
+func SecretIsReadable(a storage.Application) bool { return readable(a.Secret) }
+
 // chosen reports whether a person chose the secret. Such a secret can be guessed, and if
 // it is hashed, each guess costs a password hash.
 func chosen(stored string) bool {
