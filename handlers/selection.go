@@ -1,0 +1,68 @@
+package handlers
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"mandate/provider"
+	"mandate/templates"
+)
+
+// readSelection reads the filters of the list of applications, and keeps them in the
+// listing.
+func readSelection(r *http.Request, l *listing) (provider.Selection, error) {
+	of := provider.Selection{Search: l.search}
+	values, err := query(r)
+	if err != nil {
+		return of, err
+	}
+	for name, into := range map[string]*string{"standing": &of.Standing, "origin": &of.Origin} {
+		*into = values.Get(name)
+		known := func(o templates.Option) bool { return o.Value == *into }
+		if !slices.ContainsFunc(filterOptions(name), known) {
+			return of, badRequest(name + " must be one of the values that the page offers.")
+		}
+	}
+	if text := values.Get("unused"); text != "" {
+		days, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || days < 1 || days > 3650 {
+			return of, badRequest("unused must be a number of days, from 1 to 3650.")
+		}
+		of.UnusedSince = time.Now().Unix() - days*24*60*60
+	}
+	for _, name := range []string{"standing", "origin", "unused"} {
+		if values.Get(name) != "" {
+			l.filters.Set(name, values.Get(name))
+		}
+	}
+	return of, nil
+}
+
+// filterOptions returns the choices of a filter. The first one selects all applications.
+func filterOptions(name string) []templates.Option {
+	switch name {
+	case "standing":
+		return []templates.Option{{Label: "Anybody"}, {Value: string(provider.StandingAdministrator), Label: "An administrator"}, {Value: string(provider.StandingPerson), Label: "A person"},
+			{Value: string(provider.StandingOpen), Label: "Nobody"}, {Value: provider.SelectSuspended, Label: "Suspended"}}
+	case "origin":
+		return []templates.Option{{Label: "Any"}, {Value: provider.FromPage, Label: "A page"}, {Value: provider.FromCommand, Label: "Command line"},
+			{Value: provider.FromRegistration, Label: "Registered itself"}, {Value: provider.FromDocument, Label: "Metadata document"}, {Value: provider.UnknownOrigin, Label: "Unknown"}}
+	}
+	return []templates.Option{{Label: "Any time"}, {Value: "30", Label: "30 days"}, {Value: "90", Label: "90 days"}, {Value: "365", Label: "A year"}}
+}
+
+// filters returns the filters of the list of applications with the present choices.
+func filters(l listing) []templates.Filter {
+	var all []templates.Filter
+	for _, f := range []templates.Filter{{ID: "standing", Label: "Responsible"}, {ID: "origin", Label: "Origin"}, {ID: "unused", Label: "Not used for"}} {
+		chosen := l.filters.Get(f.ID)
+		f.Options = checked([]string{chosen}, filterOptions(f.ID)...)
+		if !slices.ContainsFunc(f.Options, func(o templates.Option) bool { return o.Checked }) {
+			f.Options = append(f.Options, templates.Option{Value: chosen, Label: chosen + " days", Checked: true})
+		}
+		all = append(all, f)
+	}
+	return all
+}
