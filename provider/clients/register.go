@@ -149,9 +149,7 @@ func (p *Clients) registrant(ctx context.Context, r *http.Request) (registrant, 
 	case text != "":
 		return p.holder(ctx, text)
 	case !p.config.Open.Registration:
-		// RFC 6750 §3.1: a request without a token gets no error code in the challenge.
-		return registrant{}, &oauth.Error{Status: http.StatusUnauthorized, Code: "invalid_token", Challenge: `Bearer realm="mandate"`,
-			Description: "This server registers an application only with an initial access token. Ask its operator for one, and send it in the Authorization header as Bearer."}
+		return registrant{}, oauth.NoToken("This server registers an application only with an initial access token. Ask its operator for one, and send it in the Authorization header as Bearer.")
 	}
 	return registrant{limits: Limits{Grants: policy.GrantNames()}}, nil
 }
@@ -171,8 +169,7 @@ func registrationBearer(r *http.Request) (string, error) {
 	scheme, text, _ := strings.Cut(header[0], " ")
 	text = strings.TrimLeft(text, " ")
 	if !strings.EqualFold(scheme, "Bearer") || text == "" {
-		return "", &oauth.Error{Status: http.StatusUnauthorized, Code: "invalid_token", Challenge: `Bearer realm="mandate"`,
-			Description: "The Authorization header does not use the scheme Bearer with a token."}
+		return "", oauth.NoToken("The Authorization header does not use the scheme Bearer with a token.")
 	}
 	return text, nil
 }

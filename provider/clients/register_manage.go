@@ -51,8 +51,7 @@ func (p *Clients) managed(ctx context.Context, r *http.Request, clientID string)
 		return storage.Application{}, err
 	}
 	if token == "" {
-		return storage.Application{}, &oauth.Error{Status: http.StatusUnauthorized, Code: "invalid_token", Challenge: `Bearer realm="mandate"`,
-			Description: "Send the registration access token in the Authorization header as Bearer."}
+		return storage.Application{}, oauth.NoToken("Send the registration access token in the Authorization header as Bearer.")
 	}
 	if !strings.HasPrefix(token, registrationPrefix) {
 		return storage.Application{}, invalidRegistrationToken()

@@ -152,3 +152,10 @@ func InvalidToken(text string) *Error {
 	return &Error{Status: http.StatusUnauthorized, Code: "invalid_token", Description: text,
 		Challenge: `Bearer realm="mandate", error="invalid_token", error_description="` + text + `"`}
 }
+
+// NoToken returns the error for a request that has no bearer token.
+//
+// RFC 6750 §3.1: the challenge of such a request has no error code.
+func NoToken(text string) *Error {
+	return &Error{Status: http.StatusUnauthorized, Code: "invalid_token", Description: text, Challenge: `Bearer realm="mandate"`}
+}

@@ -86,11 +86,11 @@ func userInfoToken(r *http.Request) (string, error) {
 	case len(form) == 1:
 		return form[0], nil
 	case len(header) == 0:
-		return "", &oauth.Error{Status: http.StatusUnauthorized, Code: "invalid_token", Description: "There is no access token.", Challenge: `Bearer realm="mandate"`}
+		return "", oauth.NoToken("There is no access token.")
 	}
 	scheme, text, _ := strings.Cut(header[0], " ")
 	if !strings.EqualFold(scheme, "Bearer") {
-		return "", &oauth.Error{Status: http.StatusUnauthorized, Code: "invalid_token", Description: "The Authorization header does not use the scheme Bearer.", Challenge: `Bearer realm="mandate"`}
+		return "", oauth.NoToken("The Authorization header does not use the scheme Bearer.")
 	}
 	return strings.TrimLeft(text, " "), nil
 }
