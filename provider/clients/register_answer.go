@@ -1,7 +1,9 @@
 package clients
 
 import (
+	"cmp"
 	"encoding/json"
+	"maps"
 	"strings"
 
 	"mandate/provider/metadata"
@@ -21,18 +23,13 @@ func (p *Clients) answer(a storage.Application, d description, secret string) ma
 		known.ResponseTypes = []string{"code"}
 	}
 	if p.config.OpenID {
-		known.IDTokenAlgorithm, known.UserInfoAlgorithm, known.SubjectType = policy.DefaultAlgorithm, a.UserInfoAlgorithm, "public"
-		if a.Algorithm != "" {
-			known.IDTokenAlgorithm = a.Algorithm
-		}
+		known.IDTokenAlgorithm, known.UserInfoAlgorithm, known.SubjectType = cmp.Or(a.Algorithm, policy.DefaultAlgorithm), a.UserInfoAlgorithm, "public"
 		if a.Sector != "" {
 			known.SubjectType = "pairwise"
 		}
 	}
 	answer := d.kept.Members()
-	for name, value := range known.Members() {
-		answer[name] = value
-	}
+	maps.Copy(answer, known.Members())
 	answer["client_id_issued_at"] = a.CreatedAt
 	if secret != "" {
 		// RFC 7591 §3.2.1: it stands beside each secret. 0: the secret does not expire.
