@@ -144,28 +144,3 @@ func TestRequestsOfDevicesAreLimited(t *testing.T) {
 		}
 	})
 }
-
-func TestWhoMayUseTheDeviceGrant(t *testing.T) {
-	f := begin(t)
-	for what, c := range map[string]struct {
-		app  *clients.Registered
-		pair []string
-		want string
-	}{
-		"registered":           {f.television(), nil, "no error"},
-		"confidential":         {f.app(grants(policy.GrantDevice)), nil, "no error"},
-		"not registered":       {f.app(), nil, "400 unauthorized_client"},
-		"an unknown scope":     {f.television(), []string{"scope", "unknown"}, "400 invalid_scope"},
-		"an unknown resource":  {f.television(), []string{"resource", "https://unknown.example/"}, "400 invalid_target"},
-		"an unknown parameter": {f.television(), []string{"audience", "x", "nonce", "y"}, "no error"},
-	} {
-		_, err := f.device(c.app, "192.0.2.1", c.pair...)
-		if kind(err) != c.want {
-			t.Errorf("%s: %v, want %s", what, err, c.want)
-		}
-	}
-	wrong := f.app(grants(policy.GrantDevice))
-	wrong.Secret = "wrong"
-	_, err := f.device(wrong, "192.0.2.1")
-	wantError(t, err, "401 invalid_client")
-}

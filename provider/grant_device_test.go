@@ -174,19 +174,6 @@ func TestDeviceCodeThatIsNotApproved(t *testing.T) {
 	})
 }
 
-// A code of one grant type is none of another, also for an application that has both.
-func TestDeviceCodeIsNoAuthorizationCode(t *testing.T) {
-	f := begin(t)
-	app, s := f.app(grants(policy.GrantCode, policy.GrantDevice)), f.login("alice")
-	codes := f.asks(app)
-	f.allow(codes, s)
-	_, err := f.token(app, "grant_type", policy.GrantCode, "code", codes.DeviceCode)
-	wantError(t, err, "400 invalid_grant")
-	_, err = f.token(app, "grant_type", policy.GrantDevice, "device_code", f.code(app, s))
-	wantError(t, err, "400 invalid_grant")
-	f.must(f.token(app, pollWith(codes)...))
-}
-
 func TestDeviceCodeIsRedeemedOnce(t *testing.T) {
 	f := begin(t)
 	app, s := f.television(), f.login("alice")
@@ -215,47 +202,18 @@ func TestDeviceCodeIsRedeemedOnce(t *testing.T) {
 	}
 }
 
-// What ends the approvals of a person also ends one that the device has not used yet.
-func TestApprovalOfADeviceEndsWithWhatItDependsOn(t *testing.T) {
-	for what, end := range map[string]func(f *fixture, s *SignedIn, app *clients.Registered) error{
-		"the person signs out": func(f *fixture, s *SignedIn, _ *clients.Registered) error {
-			return f.People.EndSession(f.t.Context(), s.User.ID, s.Session.ID)
-		},
-		"the account is disabled": func(f *fixture, _ *SignedIn, _ *clients.Registered) error {
-			return f.People.DisableUser(f.t.Context(), "alice")
-		},
-		"the person revokes it": func(f *fixture, s *SignedIn, app *clients.Registered) error {
-			return f.People.Revoke(f.t.Context(), s.User.ID, app.Application.ID)
-		},
-	} {
-		t.Run(what, func(t *testing.T) {
-			f := begin(t, openID)
-			app, s := f.television(), f.login("alice")
-			unused, used := f.asks(app, "scope", "openid"), f.asks(app, "scope", "openid")
-			f.allow(unused, s)
-			f.allow(used, s)
-			answer := f.must(f.token(app, pollWith(used)...))
-			if err := end(f, s, app); err != nil {
-				t.Fatal(err)
-			}
-			_, err := f.token(app, pollWith(unused)...)
-			wantError(t, err, "400 invalid_grant")
-			f.wantActive(false, answer.AccessToken, answer.RefreshToken)
-		})
+func TestApprovalOfADeviceEndsWithItsApplication(t *testing.T) {
+	f := begin(t)
+	app, s := f.television(), f.login("alice")
+	codes, open := f.asks(app), f.asks(app)
+	f.allow(codes, s)
+	if err := f.Clients.Delete(t.Context(), Operator(), app.Application.ID); err != nil {
+		t.Fatal(err)
 	}
-	t.Run("the application is deleted", func(t *testing.T) {
-		f := begin(t)
-		app, s := f.television(), f.login("alice")
-		codes, open := f.asks(app), f.asks(app)
-		f.allow(codes, s)
-		if err := f.Clients.Delete(t.Context(), Operator(), app.Application.ID); err != nil {
-			t.Fatal(err)
-		}
-		_, err := f.token(app, pollWith(codes)...)
-		wantError(t, err, "401 invalid_client")
-		_, err = f.Devices.Find(t.Context(), open.UserCode, s, "192.0.2.1")
-		wantInvalid(t, err, "user_code")
-	})
+	_, err := f.token(app, pollWith(codes)...)
+	wantError(t, err, "401 invalid_client")
+	_, err = f.Devices.Find(t.Context(), open.UserCode, s, "192.0.2.1")
+	wantInvalid(t, err, "user_code")
 }
 
 func TestDeviceAndResources(t *testing.T) {

@@ -25,12 +25,6 @@ func TestRegistration(t *testing.T) {
 			}
 		}
 	})
-	t.Run("scripts of other sites may register", func(t *testing.T) {
-		a := s.registration(t, func(r *http.Request, _ url.Values) { r.Header.Set("Origin", "https://app.example") }, member{"redirect_uris": []string{"https://app.example/cors"}})
-		if a.Header.Get("Access-Control-Allow-Origin") != "*" {
-			t.Errorf("%v", a.Header)
-		}
-	})
 	plain := startServer(t, options{})
 	t.Run("without a setting there is no endpoint", func(t *testing.T) {
 		if a := plain.registration(t, nobody, member{"redirect_uris": []string{toolURI}}); a.Status != 404 {
