@@ -359,8 +359,8 @@ func TestUnknownClientIDs(t *testing.T) {
 	}
 }
 
-// CIMD-02 §8.6: the networks of the operator count
-// only together with a list of hosts, and loopback addresses only while the server is on one.
+// CIMD-02 §8.6: the networks of the operator count only together with a list of hosts, and
+// loopback addresses only while the server is on one.
 func TestDocumentsFromSpecialUseAddresses(t *testing.T) {
 	for rule, test := range map[string]struct {
 		change func(*Config)

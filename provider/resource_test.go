@@ -60,7 +60,7 @@ func withResources(t *testing.T, changes ...func(*Config)) *fixture {
 	return f
 }
 
-// asked returns what the introspection endpoint tells a caller about a token.
+// shown returns what the introspection endpoint tells a caller about a token.
 func (f *fixture) shown(caller *clients.Registered, token string, pairs ...string) tokens.Introspection {
 	f.t.Helper()
 	got, _, err := f.Tokens.Introspect(f.t.Context(), by(caller, append([]string{"token", token}, pairs...)...), "")

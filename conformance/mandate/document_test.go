@@ -63,7 +63,8 @@ func TestDocument(t *testing.T) {
 	})
 }
 
-// CIMD-02 §6, and standards that name what a client like Claude Code looks at.
+// CIMD-02 §6: the metadata says that the server reads documents. Claude Code also requires the
+// method none in it.
 func (d *documentServer) announced(t *testing.T) {
 	m := d.get(t, "/.well-known/oauth-authorization-server/o", nobody).JSON(t)
 	methods, _ := m["token_endpoint_auth_methods_supported"].([]any)

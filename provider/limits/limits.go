@@ -15,13 +15,13 @@ import (
 // flood of new keys of one kind does not displace the counters of another. For example,
 // unknown user names do not displace addresses.
 const (
-	OfAccount = iota // a user name, at the login page or at the token endpoint
-	OfPair           // a user name, together with a network
-	OfDevice         // a browser in which the person has signed in before, or a session
-	OfClient         // a registered client, together with a network
-	OfOwner          // all applications of one person, or one application of an administrator
-	OfAddress
-	OfRegistration // applications that are registered by a request, from one network
+	OfAccount      = iota // a user name, at the login page or at the token endpoint
+	OfPair                // a user name, together with a network
+	OfDevice              // a browser in which the person has signed in before; or a person who is signed in, and changes the password or enters user codes
+	OfClient              // a registered client, together with a network
+	OfOwner               // all applications of one person, or one application of an administrator
+	OfAddress             // a network: its logins, unknown clients, requests of devices, and wrong user codes
+	OfRegistration        // applications that are registered by a request, from one network
 )
 
 // Of returns the limit of a kind of counters.
