@@ -21,7 +21,7 @@ func (s *server) initialTokens(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	form := url.Values{"uses": {"1"}, "expires": {"86400"}, "may": {provider.GrantCode}, "scopes": s.provider.ResourceScopes()}
+	form := url.Values{"uses": {"1"}, "expires": {"86400"}, "may": {provider.GrantCode}, "scopes": s.provider.OpenScopes()}
 	page, err := s.initialTokensPage(r, who, form, nil)
 	if err != nil {
 		return err
@@ -42,7 +42,7 @@ func (s *server) initialTokensPage(r *http.Request, who *provider.SignedIn, form
 		page.May = append(page.May, checked(form["may"], templates.Option{Value: g.Name, Label: g.Label, Help: g.Help})...)
 	}
 	page.May = append(page.May, checked(form["may"], templates.Option{Value: "introspection", Label: "Introspection", Help: "A confidential application that asks for the scope “introspection” may introspect tokens."})...)
-	for _, scope := range s.provider.Describe(s.provider.ResourceScopes()) {
+	for _, scope := range s.provider.Describe(s.provider.Scopes()) {
 		page.Scopes = append(page.Scopes, checked(form["scopes"], templates.Option{Value: scope.Name, Help: scope.Description})...)
 	}
 	found, err := s.provider.Clients.InitialTokens(r.Context(), provider.By(who.User))
@@ -73,7 +73,7 @@ func (s *server) addInitialToken(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	form := r.PostForm
-	said := provider.InitialRegistration{May: unique(form["may"]), Scopes: chosenScopes(unique(form["scopes"]), s.provider.ResourceScopes(), true), Resources: lines(form.Get("resources")),
+	said := provider.InitialRegistration{May: unique(form["may"]), Scopes: unique(form["scopes"]), Resources: lines(form.Get("resources")),
 		Lifetime: time.Duration(seconds(form.Get("expires"))) * time.Second}
 	said.Uses, err = strconv.ParseInt(strings.TrimSpace(form.Get("uses")), 10, 32)
 	if err != nil {

@@ -33,6 +33,10 @@ func (p *Provider) ResourceScopes() []string {
 	return slices.DeleteFunc(p.Scopes(), p.rules.IsIdentityScope)
 }
 
+// OpenScopes returns the scopes that an application may have for which nobody is responsible.
+// An initial access token that lists no scopes gives no others.
+func (p *Provider) OpenScopes() []string { return p.rules.Allowance(policy.StandingOpen).Scopes }
+
 // Describe returns the scopes with these names, together with their descriptions.
 func (p *Provider) Describe(names []string) []policy.Scope { return p.rules.Describe(names) }
 

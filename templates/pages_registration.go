@@ -12,7 +12,8 @@ type RegistrationTokens struct {
 	Errors                              []FieldError
 }
 
-// RegistrationTokenRow is one row of RegistrationTokens. No scopes means every scope.
+// RegistrationTokenRow is one row of RegistrationTokens. No scopes means those that an
+// application without a token may have.
 type RegistrationTokenRow struct {
 	ID, MadeBy, May, Scopes, Until, DeleteURL string
 	UsesLeft                                  int64

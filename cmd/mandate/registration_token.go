@@ -14,7 +14,7 @@ import (
 )
 
 // initialTokenView is an initial access token as JSON. Token is set only when it is made.
-// No scopes means every scope, and no resources any resource.
+// No scopes means those of the standing open, and no resources any resource.
 type initialTokenView struct {
 	ID        string   `json:"id"`
 	Token     string   `json:"token,omitempty"`
@@ -55,7 +55,7 @@ func (p *program) registrationTokenAddCommand() *cobra.Command {
 	f.Int64Var(&r.Uses, "uses", 1, "`NUMBER` of applications that can be registered with it")
 	f.DurationVar(&r.Lifetime, "expires", 24*time.Hour, "`DURATION` after which it expires, such as 24h")
 	f.StringArrayVar(&may, "may", nil, "grant types that can be registered, and introspection: a `LIST` with commas (default: authorization_code); may be repeated")
-	f.StringArrayVar(&r.Scopes, "scope", nil, "`SCOPE` that can be registered; may be repeated (default: all)")
+	f.StringArrayVar(&r.Scopes, "scope", nil, "`SCOPE` that can be registered; may be repeated (default: those that an application may have without a token: DEFAULT_SCOPES, openid and offline_access)")
 	f.StringArrayVar(&r.Resources, "resource", nil, "`URI` of a resource; the applications get tokens for no other, and the first is their default; may be repeated")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return c
@@ -82,7 +82,7 @@ func (p *program) addInitialToken(ctx context.Context, r provider.InitialRegistr
 		return writeJSON(p.stdout, v)
 	}
 	err = writeTable(p.stdout, [][]string{
-		{"id", v.ID}, {"token", v.Token}, {"may", strings.Join(v.May, " ")}, {"scopes", either(strings.Join(v.Scopes, " "), "all")},
+		{"id", v.ID}, {"token", v.Token}, {"may", strings.Join(v.May, " ")}, {"scopes", either(strings.Join(v.Scopes, " "), "default")},
 		{"resources", either(strings.Join(v.Resources, " "), "any")}, {"uses", strconv.FormatInt(v.UsesLeft, 10)}, {"expires", v.ExpiresAt},
 	})
 	if err == nil {

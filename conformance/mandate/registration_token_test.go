@@ -128,6 +128,51 @@ func (s *server) registersIntrospector(t *testing.T) {
 	}
 }
 
+// A token without a list of scopes gives the default scopes, and introspection only if it
+// says so itself.
+func TestInitialTokenWithoutScopes(t *testing.T) {
+	s := startServer(t, options{provider: []string{"SCOPES: {read: Read, write: Write, kept: Kept, openid: Sign in, profile: Profile, introspection: Introspect}",
+		"DEFAULT_SCOPES: [read, kept]", "SCOPES_BY_ADMINISTRATOR: [kept]", "OIDC_ENABLED: true", "REGISTRATION_WITH_TOKEN: true"}})
+	plain := s.initialToken(t, "--uses", "9", "--may", "client_credentials")
+	introspects := s.initialToken(t, "--uses", "9", "--may", "client_credentials", "--may", "introspection")
+	lists := s.initialToken(t, "--uses", "9", "--may", "client_credentials", "--scope", "write", "--scope", "kept", "--scope", "profile")
+	for _, test := range []struct{ rule, token, scope, want string }{
+		{"no scope", plain, "", "read openid"},
+		{"no scope, with introspection", introspects, "", "read openid"},
+		{"one of several", plain, "openid profile write", "openid"},
+		{"introspection without the right", plain, "read introspection", "read"},
+		{"introspection", introspects, "read introspection", "read introspection"},
+		{"a list", lists, "", "write kept profile"},
+		{"no scope that the token gives", plain, "write kept", ""},
+		{"only introspection without the right", plain, "introspection", ""},
+	} {
+		metadata := member{"grant_types": []string{"client_credentials"}}
+		if test.scope != "" {
+			metadata["scope"] = test.scope
+		}
+		a := s.send(t, "POST", "/o/register/", bearer(test.token), metadata)
+		if test.want == "" {
+			if err := a.refused(400, "invalid_client_metadata"); err != nil {
+				t.Errorf("%s: %v", test.rule, err)
+			}
+			continue
+		}
+		made := a.JSON(t)
+		if a.Status != 201 || textOf(made, "scope") != test.want {
+			t.Errorf("%s: %d, scope %q, want %q", test.rule, a.Status, textOf(made, "scope"), test.want)
+			continue
+		}
+		s.secret(textOf(made, "client_secret"))
+		// A change gives no more than the registration did.
+		changed := s.send(t, "PUT", textOf(made, "registration_client_uri"), bearer(s.secret(textOf(made, "registration_access_token"))),
+			member{"client_id": made["client_id"], "grant_types": []string{"client_credentials"}})
+		want := map[bool]string{true: "write kept profile", false: "read openid"}[test.token == lists]
+		if scope := textOf(changed.JSON(t), "scope"); scope != want {
+			t.Errorf("%s, changed: scope %q, want %q", test.rule, scope, want)
+		}
+	}
+}
+
 // A token for one application registers one, however many ask at once and at which node.
 func (s *server) tokenRace(t *testing.T) {
 	nodes := []*server{s, s}

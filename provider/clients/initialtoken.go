@@ -29,7 +29,7 @@ type InitialRegistration struct {
 	// May lists the grant types that can be registered with it, and introspection. If it is
 	// empty, it is the authorization code grant.
 	May       []string
-	Scopes    []string // the only scopes that can be registered; none: every scope
+	Scopes    []string // the only scopes that can be registered; none: those of StandingOpen
 	Resources []string // the resources of each application that is registered with it; none: any resource
 }
 

@@ -44,7 +44,7 @@ func (p *Clients) describe(ctx context.Context, said *metadata.Client, by regist
 		func() error { return by.describeMethod(said, &d) },
 		func() error { return by.describeGrants(said, may, r) },
 		func() error { return p.describeRedirects(said, by, r) },
-		func() error { return by.describeScopes(said, may, r) },
+		func() error { return p.describeScopes(said, by, may, r) },
 		func() error { return p.describeOpenID(said, by, r) },
 	} {
 		if err := step(); err != nil {
@@ -146,26 +146,27 @@ func (p *Clients) goodURIs(uris []string, by registrant) (good []string, first s
 	return good, first
 }
 
-// describeScopes leaves out scopes that the registrant may not have. No scope means every
-// scope that the standing of the application allows.
+// describeScopes leaves out scopes that the registrant may not have.
 //
-// Without an initial access token the application always gets all of them. A client of the
-// Model Context Protocol registers with the scope of its first request, and requests another
-// one later. The person approves each request.
-func (by registrant) describeScopes(said *metadata.Client, may policy.Allowance, r *Registration) error {
+// Without an initial access token the application gets every scope that its standing allows. A
+// client of the Model Context Protocol registers with the scope of its first request, and
+// requests another one later. The person approves each request. With a token it gets the scopes
+// that the token lists. A token without a list gives no more than no token does.
+func (p *Clients) describeScopes(said *metadata.Client, by registrant, may policy.Allowance, r *Registration) error {
 	if by.open() {
 		return nil
 	}
-	asked, allowed := strings.Fields(said.Scope), may.Scopes
-	if len(by.limits.Scopes) > 0 {
-		allowed = oauth.Narrow(may.Scopes, by.limits.Scopes)
-		r.Scopes = allowed
+	listed := by.limits.Scopes
+	if len(listed) == 0 {
+		listed = p.rules.Allowance(policy.StandingOpen).Scopes
 	}
+	asked, allowed := strings.Fields(said.Scope), oauth.Narrow(may.Scopes, listed)
+	r.Scopes = allowed
 	// An administrator has given this right to the token, and not to every client that has it.
 	r.MayIntrospect = by.limits.Introspection && may.AdministratorRights && r.ClientType == policy.Confidential && slices.Contains(asked, policy.Introspection)
 	if some := oauth.Narrow(asked, allowed); len(some) > 0 {
 		r.Scopes = some
-	} else if len(asked) > 0 && !r.MayIntrospect || len(by.limits.Scopes) > 0 && len(allowed) == 0 {
+	} else if len(asked) > 0 && !r.MayIntrospect || len(allowed) == 0 { // an empty list would be every scope
 		return refuseMember("scope", "has none that this registration allows: use %s", cmp.Or(strings.Join(allowed, " "), "another initial access token"))
 	}
 	return nil
