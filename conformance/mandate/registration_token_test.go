@@ -292,3 +292,48 @@ func TestRegistrationSector(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Only a token that works lets the server fetch the file of a sector, and only a registration
+// uses the token.
+func TestRegistrationFetchesNothingWithoutAToken(t *testing.T) {
+	forEachDatabase(t, func(t *testing.T, db database) {
+		h := newDocumentHost(t)
+		s := startServer(t, h.options(options{database: db, provider: []string{"SCOPES: {read: Read, openid: Sign in}", "OIDC_ENABLED: true"}}))
+		missing := h.page("/missing", nil)
+		sector := h.page("/sector", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write([]byte(`["https://one.example/cb","https://two.example/cb"]`))
+		})
+		register := func(token, sector string) answer {
+			return s.registration(t, bearer(token), member{"redirect_uris": []string{"https://one.example/cb", "https://two.example/cb"}, "subject_type": "pairwise", "sector_identifier_uri": sector})
+		}
+		token := s.initialToken(t, "--uses", "1")
+		for range 2 {
+			if err := register(token, missing).refused(400, "invalid_client_metadata"); err != nil {
+				t.Error("a file that is missing:", err)
+			}
+		}
+		// The two refusals have not used the token.
+		if a := register(token, sector); a.Status != 201 {
+			t.Fatalf("%d %s", a.Status, a.Body)
+		}
+		expired, deleted := s.initialToken(t), s.initialToken(t)
+		pool := db.open(t)
+		_, err := pool.ExecContext(t.Context(), "UPDATE initial_tokens SET expires_at = 1 WHERE uses_left > 0 AND digest = '"+digestOf(expired)+"'")
+		if err == nil {
+			_, err = pool.ExecContext(t.Context(), "DELETE FROM initial_tokens WHERE digest = '"+digestOf(deleted)+"'")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := h.fetches("/sector")
+		for name, token := range map[string]string{"used up": token, "expired": expired, "deleted": deleted, "unknown": s.secret("mit_" + strings.Repeat("a", 43)), "of another kind": s.secret("mat_" + strings.Repeat("a", 43))} {
+			if err := register(token, sector).refused(401, "invalid_token"); err != nil {
+				t.Errorf("a token that is %s: %v", name, err)
+			}
+		}
+		if n := h.fetches("/sector") - before; before != 1 || n != 0 {
+			t.Errorf("%d fetches with the good token and %d with others, want 1 and 0", before, n)
+		}
+	})
+}
