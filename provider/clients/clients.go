@@ -60,7 +60,7 @@ type Clients struct {
 func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, ring *keys.Ring, people *people.People, apis *resources.Resources, out, strangers *outbound.Client, secrets seal.Sealer, registrations []byte, changes *copies.Changes) *Clients {
 	p := &Clients{config: config, rules: rules, store: store, limits: l, keys: ring, people: people, apis: apis, outbound: out, strangers: strangers, secrets: secrets, registrations: registrations,
 		applications: copies.New(10_000, changes, applicationChanged), changes: changes}
-	p.documents = documents.New(strangers, p.readDocument)
+	p.documents = documents.New(strangers, documents.Metadata(p.readDocument))
 	return p
 }
 

@@ -1,12 +1,11 @@
-// Package documents fetches the metadata documents of clients and keeps them for a while
-// (draft-ietf-oauth-client-id-metadata-document-02, which the comments call CIMD-02). It
-// decides when to fetch and how long to keep; the caller says what a valid document is.
+// Package documents fetches what clients publish, such as their metadata documents
+// (draft-ietf-oauth-client-id-metadata-document-02, which the comments call CIMD-02) and
+// their logos, and keeps it for a while. It decides when to fetch and how long to keep; a
+// Kind says what is valid.
 package documents
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -19,14 +18,8 @@ import (
 	"mandate/provider/throttle"
 )
 
-// MaxBytes is how much of a document is read (CIMD-02 §8.7).
-const MaxBytes = 5 << 10
-
-// The limits of the memory. A document that was read takes about 5 KB.
-const (
-	maxKept    = 2000 // documents
-	maxWaiters = 500  // requests that wait for one fetch
-)
+// maxWaiters is how many requests may wait for one fetch.
+const maxWaiters = 500
 
 // The limits of the fetches at one moment. Strangers can invent URLs, so the URLs of clients
 // that somebody has approved have places of their own.
@@ -51,10 +44,25 @@ func newThrottle() *throttle.Throttle {
 		throttle.Limit{Tries: 10, Refill: time.Second})
 }
 
-// Documents keeps the documents that were fetched. Each node has its own.
+// Kind is what is fetched.
+type Kind[T any] struct {
+	Name     string // in the plural, for messages
+	Accept   string // the media types
+	MaxBytes int    // how much of a document is read
+	MaxKept  int    // how many documents are kept
+	// Read checks the document at a URL and returns what it says.
+	Read func(url string, document outbound.Document) (T, error)
+	// Explain returns what Get returns if the document at a URL could not be fetched, or if
+	// Read returned an error.
+	Explain func(url string, err error) error
+	// KeepErrors is how long such an error answers the next requests. 0: each of them fetches.
+	KeepErrors time.Duration
+}
+
+// Documents keeps the documents of one kind. Each node has its own.
 type Documents[T any] struct {
+	kind  Kind[T]
 	out   *outbound.Client
-	read  func(url string, body []byte) (T, error)
 	tries *throttle.Throttle
 
 	mu        sync.Mutex
@@ -67,9 +75,10 @@ type Documents[T any] struct {
 	hits, fetched, failed, refused atomic.Int64
 }
 
-// document is a valid document.
+// document is a valid document, or the error of one that is not.
 type document[T any] struct {
 	value    T
+	err      error
 	until    time.Time
 	approved bool
 }
@@ -82,10 +91,9 @@ type fetch[T any] struct {
 	err     error
 }
 
-// New makes the component. read checks a document and returns what it says; its error is
-// the one that the developer of the client gets.
-func New[T any](out *outbound.Client, read func(url string, body []byte) (T, error)) *Documents[T] {
-	return &Documents[T]{out: out, read: read, tries: newThrottle(), kept: map[string]*document[T]{}, fetches: map[string]*fetch[T]{}, ofHost: [2]map[string]int{{}, {}}, ofNetwork: map[string]int{}}
+// New makes the component.
+func New[T any](out *outbound.Client, kind Kind[T]) *Documents[T] {
+	return &Documents[T]{kind: kind, out: out, tries: newThrottle(), kept: map[string]*document[T]{}, fetches: map[string]*fetch[T]{}, ofHost: [2]map[string]int{{}, {}}, ofNetwork: map[string]int{}}
 }
 
 // Asked is a request for a document.
@@ -96,7 +104,8 @@ type Asked struct {
 	Approved bool   // whether somebody has approved the client before
 }
 
-// Get returns what the document at a URL says. Its error is an *oauth.Error, or that of ctx.
+// Get returns what the document at a URL says. Its error is that of Kind.Explain, that of
+// ctx, or an *oauth.Error with the status 429.
 func (d *Documents[T]) Get(ctx context.Context, a Asked) (T, error) {
 	value, f, err := d.find(a)
 	if f == nil {
@@ -110,6 +119,16 @@ func (d *Documents[T]) Get(ctx context.Context, a Asked) (T, error) {
 	}
 }
 
+// Kept returns what the document at a URL says, if it is kept. It fetches nothing.
+func (d *Documents[T]) Kept(id string) (value T, kept bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if known := d.kept[id]; known != nil && known.err == nil && time.Now().Before(known.until) {
+		return known.value, true
+	}
+	return value, false
+}
+
 // find returns the document, the fetch to wait for, or an error.
 func (d *Documents[T]) find(a Asked) (T, *fetch[T], error) {
 	var none T
@@ -118,7 +137,7 @@ func (d *Documents[T]) find(a Asked) (T, *fetch[T], error) {
 	if known := d.kept[a.ID]; known != nil && time.Now().Before(known.until) {
 		known.approved = known.approved || a.Approved
 		d.hits.Add(1)
-		return known.value, nil, nil
+		return known.value, nil, known.err
 	}
 	f := d.fetches[a.ID]
 	if f == nil {
@@ -131,7 +150,7 @@ func (d *Documents[T]) find(a Asked) (T, *fetch[T], error) {
 	}
 	if f.waiters == maxWaiters {
 		d.refused.Add(1)
-		return none, nil, busy()
+		return none, nil, d.busy()
 	}
 	f.waiters++
 	return none, f, nil
@@ -151,12 +170,12 @@ func (d *Documents[T]) begin(a Asked) (*fetch[T], error) {
 	// A host that does not answer must not take the places of the others, whoever has approved
 	// its clients.
 	if d.underWay[kind] >= most || d.ofHost[kind][host] >= maxPerHost || !a.Approved && d.ofNetwork[network] >= maxPerAsking {
-		return nil, busy()
+		return nil, d.busy()
 	}
 	_, wait := d.tries.Take(tries...)
 	if wait > 0 {
 		return nil, &oauth.Error{Status: http.StatusTooManyRequests, Code: "temporarily_unavailable", RetryAfter: int(wait/time.Second) + 1,
-			Description: "Too many metadata documents were requested. Wait a little, then try again."}
+			Description: "Too many " + d.kind.Name + " were requested. Wait a little, then try again."}
 	}
 	f := &fetch[T]{done: make(chan struct{})}
 	d.fetches[a.ID] = f
@@ -175,9 +194,8 @@ func (d *Documents[T]) begin(a Asked) (*fetch[T], error) {
 		if !a.Approved {
 			release(d.ofNetwork, network)
 		}
-		// CIMD-02 §5.2: neither an error nor an invalid document is kept.
-		if err == nil {
-			d.keep(a.ID, &document[T]{value, until, a.Approved})
+		if err == nil || d.kind.KeepErrors > 0 {
+			d.keep(a.ID, &document[T]{value, err, until, a.Approved})
 		}
 		f.value, f.err = value, err
 		close(f.done)
@@ -194,76 +212,32 @@ func release(counts map[string]int, key string) {
 
 // busy returns the error for a request that would need one fetch too many. It is no 5xx,
 // because strangers can cause it.
-func busy() *oauth.Error {
+func (d *Documents[T]) busy() *oauth.Error {
 	return &oauth.Error{Status: http.StatusTooManyRequests, Code: "temporarily_unavailable", RetryAfter: 5,
-		Description: "The server is reading as many metadata documents as it may. Try again in a moment."}
+		Description: "The server is reading as many " + d.kind.Name + " as it may. Try again in a moment."}
 }
 
-// fetch reads and checks a document. It returns until when the document may be kept.
+// fetch reads and checks a document. It returns until when the document, or the error, may
+// be kept.
 func (d *Documents[T]) fetch(id string) (T, time.Time, error) {
 	began := time.Now()
 	var value T
-	told, err := d.out.Get(context.Background(), id, "application/json", MaxBytes)
-	switch {
-	case err != nil:
-		err = unusable(err)
-	// CIMD-02 §4: the document is JSON, with this media type or a more specific one.
-	case !told.IsJSON():
-		err = Invalid("has no media type of JSON: serve it with Content-Type: application/json")
-	default:
-		value, err = d.read(id, told.Body)
+	told, err := d.out.Get(context.Background(), id, d.kind.Accept, d.kind.MaxBytes)
+	if err == nil {
+		value, err = d.kind.Read(id, told)
 	}
 	if err != nil {
 		d.failed.Add(1)
-		return value, began, of(id, err)
+		return value, time.Now().Add(d.kind.KeepErrors), d.kind.Explain(id, err)
 	}
 	d.fetched.Add(1)
 	return value, began.Add(lifetime(told.Header)), nil
 }
 
-// of names the document of an error in the log. A client id that is a URL has no user
-// information and no query, so it holds no secret.
-func of(id string, err error) error {
-	e, ok := errors.AsType[*oauth.Error](err)
-	if !ok {
-		return fmt.Errorf("read %s: %w", id, err)
-	}
-	if e.Cause == nil {
-		e.Cause = errors.New(id)
-	} else {
-		e.Cause = fmt.Errorf("%s: %w", id, e.Cause)
-	}
-	return e
-}
-
-// unusable says why a document could not be read. CIMD-02 §5.1: the authorization request
-// fails then. The text says nothing about the network of this server: whether a name
-// resolves and whether an address answers are one case. The log has the cause.
-func unusable(err error) *oauth.Error {
-	var e *oauth.Error
-	if status, ok := errors.AsType[*outbound.StatusError](err); ok && status.Status >= 300 && status.Status < 400 {
-		e = Invalid("has the status %d: redirects are not followed, so use the URL of the document itself as client_id", status.Status)
-	} else if ok {
-		e = Invalid("has the status %d: it must be 200", status.Status)
-	} else if size, ok := errors.AsType[*outbound.SizeError](err); ok {
-		e = Invalid("is larger than %d bytes", size.Most)
-	} else {
-		e = oauth.Refuse("invalid_client", "This server could not fetch the metadata document of the client. Its host must be on the internet, answer within 5 seconds, and have a valid certificate.")
-	}
-	e.Cause = err
-	return e
-}
-
-// Invalid returns the error for a document that cannot be used. The problem completes a
-// sentence about the document.
-func Invalid(problem string, args ...any) *oauth.Error {
-	return oauth.Refuse("invalid_client", "The metadata document at the URL that is the client_id "+problem+".", args...)
-}
-
 // keep stores a document. If there is no room, it removes one that has expired, or one of a
 // client that nobody has approved, or any.
 func (d *Documents[T]) keep(id string, one *document[T]) {
-	if _, again := d.kept[id]; !again && len(d.kept) >= maxKept {
+	if _, again := d.kept[id]; !again && len(d.kept) >= d.kind.MaxKept {
 		d.makeRoom()
 	}
 	d.kept[id] = one

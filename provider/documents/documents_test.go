@@ -51,12 +51,12 @@ func sendJSON(w http.ResponseWriter, body string) {
 // newDocuments makes the component, whose documents are valid if they are not empty.
 func newDocuments() *Documents[string] {
 	out := outbound.New(outbound.Config{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
-	return New(out, func(_ string, body []byte) (string, error) {
+	return New(out, Metadata(func(_ string, body []byte) (string, error) {
 		if string(body) == "{}" {
 			return "", Invalid("has no client_id")
 		}
 		return string(body), nil
-	})
+	}))
 }
 
 func TestOneFetchServesAllWhoAsk(t *testing.T) {
@@ -129,6 +129,46 @@ func TestCIMD02_5_2_errors_and_invalid_documents_are_not_kept(t *testing.T) {
 		if n := s.requests.Load(); n != 3 {
 			t.Errorf("%s: %d requests, want 3", rule, n)
 		}
+	}
+}
+
+// A kind may keep its errors for a while, so that one page does not wait for a broken address
+// again and again.
+func TestErrorsThatAreKept(t *testing.T) {
+	s := newSite(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) })
+	d := newDocuments()
+	d.kind.KeepErrors = time.Hour
+	_, first := d.Get(t.Context(), s.asked("/c"))
+	_, second := d.Get(t.Context(), s.asked("/c"))
+	if first == nil || !errors.Is(second, first) {
+		t.Errorf("%v, then %v", first, second)
+	}
+	if n := s.requests.Load(); n != 1 {
+		t.Errorf("%d requests, want 1", n)
+	}
+	if _, kept := d.Kept(s.URL + "/c"); kept {
+		t.Error("an error counts as a document")
+	}
+}
+
+func TestKeptFetchesNothing(t *testing.T) {
+	s := newSite(t, func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, `{"a":1}`) })
+	d := newDocuments()
+	kept := func(want bool) {
+		t.Helper()
+		if value, got := d.Kept(s.URL + "/c"); got != want || want && value != `{"a":1}` {
+			t.Errorf("%q, %v", value, got)
+		}
+	}
+	kept(false)
+	if _, err := d.Get(t.Context(), s.asked("/c")); err != nil {
+		t.Fatal(err)
+	}
+	kept(true)
+	d.kept[s.URL+"/c"].until = time.Now()
+	kept(false)
+	if n := s.requests.Load(); n != 1 {
+		t.Errorf("%d requests, want 1", n)
 	}
 }
 
@@ -277,22 +317,22 @@ func TestTheMemoryIsBounded(t *testing.T) {
 	d := newDocuments()
 	later := time.Now().Add(time.Hour)
 	for i := range 100 {
-		d.keep(fmt.Sprint("approved", i), &document[string]{"a", later, true})
+		d.keep(fmt.Sprint("approved", i), &document[string]{"a", nil, later, true})
 	}
-	for i := range maxKept + 500 {
-		d.keep(fmt.Sprint(i), &document[string]{"a", later, false})
+	for i := range maxMetadata + 500 {
+		d.keep(fmt.Sprint(i), &document[string]{"a", nil, later, false})
 	}
-	if len(d.kept) != maxKept {
-		t.Errorf("%d documents are kept, want %d", len(d.kept), maxKept)
+	if len(d.kept) != maxMetadata {
+		t.Errorf("%d documents are kept, want %d", len(d.kept), maxMetadata)
 	}
 	for i := range 100 {
 		if d.kept[fmt.Sprint("approved", i)] == nil {
 			t.Fatal("the documents of strangers replaced that of an approved client")
 		}
 	}
-	d.kept["expired"] = &document[string]{"a", time.Now().Add(-time.Second), true}
+	d.kept["expired"] = &document[string]{"a", nil, time.Now().Add(-time.Second), true}
 	d.Drop()
-	if d.kept["expired"] != nil || len(d.kept) != maxKept {
+	if d.kept["expired"] != nil || len(d.kept) != maxMetadata {
 		t.Error("Drop removes what has expired, and nothing else")
 	}
 }
