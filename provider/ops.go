@@ -66,7 +66,7 @@ func (p *Provider) Stats() Stats {
 	fetched, unusable, refused := p.Clients.DocumentCounts()
 	return Stats{
 		Issued:          []Issued{{"access", access}, {"refresh", refresh}, {"id", ids}, {"code", p.Authorizations.CodesIssued()}},
-		Copies:          []Copies{copiesOf("application", p.Clients.CopyStats), copiesOf("token", p.Tokens.CopyStats), copiesOf("document", p.Clients.DocumentStats)},
+		Copies:          []Copies{copiesOf("application", p.Clients.CopyStats), copiesOf("token", p.Tokens.CopyStats), copiesOf("document", p.Clients.DocumentStats), copiesOf("logo", p.Clients.LogoStats)},
 		Hashing:         []Hashing{hashingOf("people", p.limits.People), hashingOf("programs", p.limits.Programs)},
 		ReceivesChanges: p.changes.Receiving(),
 		ConnectionsLost: c.lost.Load(),

@@ -108,7 +108,11 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if err != nil {
 		return nil, err
 	}
-	p.Clients = clients.New(config.clients(sampleSecret), p.rules, store, p.limits, p.Keys, p.People, p.Resources, calls, strangers, p.sealers.secrets, registrations, p.changes)
+	logoNames, err := seal.Key(config.ServerKey, "logo-name")
+	if err != nil {
+		return nil, err
+	}
+	p.Clients = clients.New(config.clients(sampleSecret), p.rules, store, p.limits, p.Keys, p.People, p.Resources, calls, strangers, p.sealers.secrets, registrations, logoNames, p.changes)
 	p.Tokens = tokens.New(config.tokens(), p.rules, store, p.Keys, p.Clients, p.People, p.Resources, p.sealers.jtis, pairwise, p.changes)
 	p.Logouts = logout.New(config.logout(), store, p.Tokens, calls, strangers, p.sealers.tickets, log)
 	store.OnChange(p.changed)

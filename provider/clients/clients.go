@@ -53,14 +53,17 @@ type Clients struct {
 	documents     *documents.Documents[described]
 	proven        secretCache // correct secrets whose slow hash was computed
 	registrations []byte      // the key of registration access tokens
+	logos         *documents.Documents[[]byte]
+	names         []byte // the key of the names of logos
 	uses          uses
 }
 
 // New makes the component.
-func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, ring *keys.Ring, people *people.People, apis *resources.Resources, out, strangers *outbound.Client, secrets seal.Sealer, registrations []byte, changes *copies.Changes) *Clients {
-	p := &Clients{config: config, rules: rules, store: store, limits: l, keys: ring, people: people, apis: apis, outbound: out, strangers: strangers, secrets: secrets, registrations: registrations,
+func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, ring *keys.Ring, people *people.People, apis *resources.Resources, out, strangers *outbound.Client, secrets seal.Sealer, registrations, names []byte, changes *copies.Changes) *Clients {
+	p := &Clients{config: config, rules: rules, store: store, limits: l, keys: ring, people: people, apis: apis, outbound: out, strangers: strangers, secrets: secrets, registrations: registrations, names: names,
 		applications: copies.New(10_000, changes, applicationChanged), changes: changes}
 	p.documents = documents.New(strangers, documents.Metadata(p.readDocument))
+	p.logos = documents.New(strangers, logos())
 	return p
 }
 
@@ -131,6 +134,7 @@ func (p *Clients) HMACKeys(a storage.Application) ([]any, error) {
 func (p *Clients) DropCopies() {
 	p.applications.Drop()
 	p.documents.Drop()
+	p.logos.Drop()
 	p.proven.drop()
 }
 

@@ -37,8 +37,8 @@ var (
 	queueRefused = family{"mandate_db_writes_refused_total", counter, nil, "Writes that were refused because too many writes waited."}
 	batchItems   = family{"mandate_db_write_batch_items", histogram, nil, "Writes that shared a commit or a statement."}
 
-	copyEntries = family{"mandate_copies", gauge, []string{"record"}, "Records that this node has cached: application, token, document (a metadata document of a client)."}
-	copyLookups = family{"mandate_copy_lookups_total", counter, []string{"record", "result"}, "Look-ups that the cache answered (hit), or the database or the host of the document (miss)."}
+	copyEntries = family{"mandate_copies", gauge, []string{"record"}, "Records that this node has cached: application, token, document (a metadata document of a client), logo (of an application)."}
+	copyLookups = family{"mandate_copy_lookups_total", counter, []string{"record", "result"}, "Look-ups that the cache answered (hit), or the database or the host of the document or logo (miss)."}
 	changesHear = family{"mandate_changes_heard", gauge, nil, "1 while this node receives notifications about changes by other processes. 0 while it does not, or if it caches nothing (MAX_STALENESS_SECONDS: 0)."}
 	changesLost = family{"mandate_changes_lost_total", counter, nil, "Number of times that the connection for these notifications was lost."}
 
