@@ -87,14 +87,24 @@ func (s *server) loginFor(w http.ResponseWriter, r *http.Request, a *provider.Au
 // keepLoginProof sets the cookie loginProof if the person has signed in for an
 // authorization request.
 func (s *server) keepLoginProof(w http.ResponseWriter, in *provider.SignIn, next string) {
-	to, err := url.Parse(next)
-	if err != nil || !s.config.OpenID || strings.TrimSuffix(to.EscapedPath(), "/") != s.path("/o/authorize") {
-		return
-	}
-	request, err := url.ParseQuery(to.RawQuery)
-	if err == nil {
+	request := s.authorizationRequest(next)
+	if request != nil && s.config.OpenID {
 		s.setCookie(w, loginProof, s.provider.Authorizations.LoginProof(in, request), provider.LoginProofLife)
 	}
+}
+
+// authorizationRequest returns the parameters of the authorization request to which a login
+// leads, or nil.
+func (s *server) authorizationRequest(next string) url.Values {
+	to, err := url.Parse(next)
+	if err != nil || strings.TrimSuffix(to.EscapedPath(), "/") != s.path("/o/authorize") {
+		return nil
+	}
+	request, err := url.ParseQuery(to.RawQuery)
+	if err != nil {
+		return nil
+	}
+	return request
 }
 
 // loginProof is the cookie that shows for which request the person has just signed in.

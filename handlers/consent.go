@@ -27,13 +27,7 @@ func (s *server) switchURL(next string) string {
 
 // access describes what an application asks for. before is what the person approved before.
 func (s *server) access(a provider.Application, scopes []provider.Scope, audience provider.Audience, before *provider.Interaction) templates.Access {
-	shown := templates.Access{Application: a.Name}
-	if a.Owner != nil {
-		shown.Owner = *a.Owner
-	}
-	s.describeStranger(&shown, a)
-	pages := provider.PagesOf(a)
-	shown.HomeURL, shown.PolicyURL, shown.TermsURL = pages.Home, pages.Policy, pages.Terms
+	shown := templates.Access{Asker: s.asker(a)}
 	again := len(before.Approved) > 0
 	for _, scope := range scopes {
 		shown.Offline = shown.Offline || s.config.OpenID && scope.Name == "offline_access"
@@ -49,10 +43,21 @@ func (s *server) access(a provider.Application, scopes []provider.Scope, audienc
 	return shown
 }
 
+// asker describes an application, and what it says about itself.
+func (s *server) asker(a provider.Application) templates.Asker {
+	pages := provider.PagesOf(a)
+	shown := templates.Asker{Application: a.Name, LogoURL: s.logoAddress(a), HomeURL: pages.Home, PolicyURL: pages.Policy, TermsURL: pages.Terms}
+	if a.Owner != nil {
+		shown.Owner = *a.Owner
+	}
+	s.describeStranger(&shown, a)
+	return shown
+}
+
 // describeStranger adds what a person must know about an application that came by itself. It
 // chose its name, so the page never shows the name alone
 // (CIMD-02 §8.5).
-func (s *server) describeStranger(shown *templates.Access, a provider.Application) {
+func (s *server) describeStranger(shown *templates.Asker, a provider.Application) {
 	shown.Unchecked = provider.CameByItself(a) && provider.StandingOf(a) == provider.StandingOpen
 	shown.LocalOnly = shown.Unchecked && !slices.ContainsFunc(lines(a.RedirectURIs), func(uri string) bool {
 		_, local := destination(uri)

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/url"
@@ -21,18 +22,46 @@ func (s *server) loginPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page := s.loginForm(r, values)
+	page, err := s.loginForm(r, values)
+	if err != nil {
+		return err
+	}
 	page.Name.Value = oauth.Clip(values.Get("login_hint"), 150)
 	return s.render(w, r, http.StatusOK, page)
 }
 
 // loginForm reads the parameters that the page and its form have in common.
-func (s *server) loginForm(r *http.Request, values url.Values) templates.Login {
+func (s *server) loginForm(r *http.Request, values url.Values) (templates.Login, error) {
 	page := templates.Login{Frame: s.frame(r, ""), Next: s.ownAddress(values.Get("next")), Action: s.path("/login/")}
 	if page.Frame.Username != "" {
 		page.Again = again(values.Get("reason"))
 	}
-	return page
+	var err error
+	page.Asker, err = s.loginAsker(r.Context(), page.Next)
+	return page, err
+}
+
+// loginAsker describes the application whose authorization request leads to the login, if it
+// has a logo, a policy or terms (OIDC Registration §2). Whoever reads the page has not signed
+// in, so it does not name the owner.
+func (s *server) loginAsker(ctx context.Context, next string) (*templates.Asker, error) {
+	asked := s.authorizationRequest(next)["client_id"]
+	if len(asked) != 1 {
+		return nil, nil
+	}
+	a, err := s.provider.Clients.Known(ctx, asked[0])
+	if errors.Is(err, provider.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	shown := s.asker(a)
+	shown.Owner = ""
+	if shown.LogoURL == "" && shown.PolicyURL == "" && shown.TermsURL == "" {
+		return nil, nil
+	}
+	return &shown, nil
 }
 
 // again returns the text for a person who has a session. An address selects a
@@ -62,7 +91,10 @@ func (s *server) login(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page := s.loginForm(r, r.PostForm)
+	page, err := s.loginForm(r, r.PostForm)
+	if err != nil {
+		return err
+	}
 	page.Name.Value = r.PostForm.Get("username")
 	password := r.PostForm.Get("password")
 	if page.Name.Value == "" {

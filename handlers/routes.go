@@ -80,6 +80,7 @@ func (s *server) routes() http.Handler {
 	login := func(m on) http.Handler { return s.page(sameOrigin(s.loginForms, m.serve)) }
 	own := func(m on) http.Handler { return s.page(sameOrigin(s.ownForms, m.serve)) }
 	at("/", own, on{get: s.home})
+	at("/logo/{name}/", protocol, on{get: s.logo})
 	at("/login/", login, on{get: s.loginPage, post: s.login})
 	at("/logout/", own, on{get: s.logoutPage, post: s.logout})
 	at("/setup/{link}/", own, on{get: s.setupPage, post: s.setup})

@@ -45,6 +45,7 @@ type Login struct {
 	Next          string // the address to which the login leads; the form returns it unchanged
 	Action        string
 	Again         Again
+	Asker         *Asker // the application for which the person signs in; nil: it says nothing about itself
 }
 
 // Again tells a person who has a session why they have to sign in again. It is

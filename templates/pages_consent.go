@@ -1,15 +1,20 @@
 package templates
 
-// Access is what an application asks a person for.
-type Access struct {
+// Asker is an application that asks for something, and what it says about itself.
+type Asker struct {
 	Application, Owner string // the application that asks, and its owner; strangers choose both names, and both may be empty
 	DocumentHost       string // the host of the metadata document with which the application came; may be empty
 	DocumentURL        string
 	Unchecked          bool // nobody is responsible for what the application says about itself
 	LocalOnly          bool // Unchecked, and all its redirect URIs belong to programs on the person's own device
 
+	LogoURL                      string // the path of its logo at this server; may be empty
 	HomeURL, PolicyURL, TermsURL string // pages of the application itself; each may be empty
+}
 
+// Access is what an application asks a person for.
+type Access struct {
+	Asker
 	Scopes     []ConsentScope
 	Resources  []API // the APIs that the access is for; empty: only this server
 	AlsoServer bool  // the access is for this server too, beside the resources

@@ -30,7 +30,7 @@ func peopleSamples() []sample {
 	consent := Consent{
 		Frame:        alice,
 		RedirectHost: "planner.example.com", RedirectURI: "https://planner.example.com/oauth/callback",
-		Access: Access{Application: "Holiday Planner", Owner: "bob", Scopes: []ConsentScope{
+		Access: Access{Asker: Asker{Application: "Holiday Planner", Owner: "bob"}, Scopes: []ConsentScope{
 			{"read", "See your profile: your name, username and email address", false},
 			{"groups", "See which groups you belong to", true},
 			{"write", "", false},
@@ -63,7 +63,8 @@ func peopleSamples() []sample {
 	local.Loopback, local.LocalOnly, local.RedirectHost, local.RedirectURI = true, true, "a program on this computer", "http://localhost:51004/callback"
 	registered := document
 	registered.DocumentHost, registered.DocumentURL = "", ""
-	worst := Access{hostile, hostile, hostile, hostile, true, false, hostile, hostile, hostile, []ConsentScope{{hostile, hostile, true}}, []API{{hostile, hostile, true}}, true, true}
+	stranger := Asker{hostile, hostile, hostile, hostile, true, false, "/logo/x/", hostile, hostile, hostile} // this server makes the path
+	worst := Access{stranger, []ConsentScope{{hostile, hostile, true}}, []API{{hostile, hostile, true}}, true, true}
 	broken := Consent{nasty, worst, hostile, hostile, true, hostile, "/o/authorize/", "/login/"}
 	device := DeviceApproval{Frame: alice, Access: consent.Access, Code: "WXYZ-BCDF", Program: "PlannerTV/3.1 (webOS)", Address: "192.0.2.17", Near: true, Asked: "3 March 2026, 09:12 UTC",
 		Ticket: "t1", Action: "/device/answer/", SwitchURL: "/login/?switch=1"}
@@ -71,6 +72,7 @@ func peopleSamples() []sample {
 	farDevice.Access, farDevice.Program, farDevice.Address, farDevice.Near = posing.Access, "", "2001:db8:85a3:1234:5678:8a2e:370:7334", false
 	farDevice.Resources = apis.Resources
 	described := consent
+	described.LogoURL = "/static/icon.svg"
 	described.HomeURL, described.PolicyURL, described.TermsURL = "https://planner.example.com/", "https://planner.example.com/policy", hard
 
 	apps := []AuthorizedApp{
@@ -95,7 +97,8 @@ func peopleSamples() []sample {
 		{"login-failed", Login{Name: Field{Value: "alice"}, Error: failed, Action: "/login/"}},
 		{"login-again", Login{Frame: alice, Next: "/o/authorize/?x=1", Action: "/login/", Again: again}},
 		{"login-again-failed", Login{Frame: alice, Name: Field{Value: "alice"}, Error: failed, Action: "/login/", Again: again}},
-		{"login-hostile", Login{nasty, badText, hostile, hostile, hostile, "/login/", Again{hostile, hostile, hostile}}},
+		{"login-hostile", Login{nasty, badText, hostile, hostile, hostile, "/login/", Again{hostile, hostile, hostile}, &stranger}},
+		{"login-described", Login{Next: "/o/authorize/?x=1", Action: "/login/", Asker: &Asker{Application: "Agent", Unchecked: true, LogoURL: "/static/icon.svg", PolicyURL: "https://agent.example.com/policy", TermsURL: "https://agent.example.com/terms"}}},
 		{"setup", Setup{Action: "/setup/abc"}},
 		{"setup-wrong", Setup{Action: "/setup/abc", UsernameField: Field{"root", ""}, Email: Field{"root", "This is not an email address."}, Password: Field{"", "Choose a password of at least 8 characters."}}},
 		{"setup-hostile", Setup{nasty, "/setup/abc", badText, badText, badText, hostile}},

@@ -13,7 +13,7 @@ func TestBrowserDocument(t *testing.T) {
 	s := startServer(t, h.options(options{provider: []string{"SCOPES: {read: Read what is yours, write: Change what is yours}", "DEFAULT_SCOPES: [read, write]"}}))
 	admin, alice := s.person(t, "root", "--admin"), s.person(t, "alice")
 	client := newSite(t, "https", "agent.example")
-	web := h.client("/oauth/web.json", client.URL+"/back", map[string]any{"client_name": "Web agent", "logo_uri": h.URL + "/logo.png", "policy_uri": h.URL + "/policy"})
+	web := h.client("/oauth/web.json", client.URL+"/back", map[string]any{"client_name": "Web agent", "logo_uri": h.logo("/logo.png", "image/png", logoPNG(t, 300, 300, teal)), "policy_uri": h.URL + "/policy"})
 	local := h.client("/oauth/local.json", "http://localhost/callback", map[string]any{"client_name": "Local agent"})
 	local.RedirectURI = "http://localhost:1/callback"
 	unnamed := h.client("/oauth/unnamed.json", client.URL+"/back", map[string]any{"client_name": nil})
@@ -29,13 +29,14 @@ func TestBrowserDocument(t *testing.T) {
 		b.open(address)
 		b.logIn(alice)
 		b.expect(200, "Allow access to your account?")
-		b.says("It calls itself", "Web agent", "Its description is at", at.Host, web.ClientID, "Nobody has checked this application: it chose its name itself.", "the address above", client.Host, client.URL+"/back")
+		b.says("It calls itself", "Web agent", "Its description is at", at.Host, web.ClientID, "Nobody has checked this application: it chose its name itself, and the logo if you see one.", "the address above", client.Host, client.URL+"/back")
 		b.look("consent-document", strings.TrimPrefix(address, s.URL))
 		b.press("Allow")
 		b.expect(200, "Back at the client")
 		s.redeem(t, web, b.URL().Query().Get("code"), verifier)
-		if n := h.fetches("/logo.png") + h.fetches("/policy"); n != 0 {
-			t.Errorf("%d requests for the logo and the policy", n)
+		// The browser sends no request to the host: the window would report it.
+		if logos, policies := h.fetches("/logo.png"), h.fetches("/policy"); logos != 1 || policies != 0 {
+			t.Errorf("%d requests for the logo, want that of the server alone, and %d for the policy", logos, policies)
 		}
 	})
 	t.Run("a client on the person's own device is marked", func(t *testing.T) {

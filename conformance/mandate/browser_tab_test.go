@@ -65,12 +65,13 @@ type tab struct {
 	ctx    context.Context
 	server *server
 
-	Status int64 // of the current page
+	Status int64  // of the current page
+	absent string // addresses with this prefix may answer with an error; "": none
 
 	mu        sync.Mutex
 	hosts     map[string]bool            // the hosts that may receive requests
 	sent      []string                   // the address of each request
-	documents map[network.RequestID]bool // requests for pages and frames
+	documents map[network.RequestID]bool // requests for pages and frames, and for what may be absent
 	problems  []string
 }
 
@@ -143,7 +144,7 @@ func (b *tab) notice(event any) {
 	switch e := event.(type) {
 	case *network.EventRequestWillBeSent:
 		b.sent = append(b.sent, e.Request.URL)
-		if e.Type == network.ResourceTypeDocument {
+		if e.Type == network.ResourceTypeDocument || b.absent != "" && strings.HasPrefix(e.Request.URL, b.absent) {
 			b.documents[e.RequestID] = true
 		}
 		u, err := url.Parse(e.Request.URL)

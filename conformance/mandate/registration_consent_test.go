@@ -6,7 +6,8 @@ import (
 )
 
 // RFC 7591 §5: whoever registers itself chooses its name and its pages. People see the
-// pages only if they are at the host to which the answer goes, and never a picture.
+// pages only if they are at the host to which the answer goes, and the browser never gets the
+// address of a logo.
 func TestRegistrationPagesAtConsent(t *testing.T) {
 	s := startServer(t, options{provider: append([]string{"SCOPES: {read: Read}"}, openClients...)})
 	alice := s.person(t, "alice")

@@ -115,6 +115,35 @@ func (p *Clients) ForAuthorization(ctx context.Context, clientID string) (storag
 	return p.rules.Effective(told.describe(a)), nil
 }
 
+// Known returns the application that an authorization request is about, as far as this node
+// knows it without a fetch: the login page shows it, and anybody can make a link to that
+// page. It returns oauth.ErrNotFound for an unknown or a suspended one.
+func (p *Clients) Known(ctx context.Context, clientID string) (storage.Application, error) {
+	a, err := p.Client(ctx, clientID)
+	unknown := errors.Is(err, storage.ErrNotFound)
+	if unknown && p.config.Open.AllowsDocument(clientID) {
+		a, err = storage.Application{ClientID: clientID, Responsible: storage.ByNobody, Origin: storage.FromDocument}, nil
+	}
+	switch {
+	case errors.Is(err, storage.ErrNotFound):
+		return a, oauth.ErrNotFound
+	case err != nil:
+		return a, oauth.Unavailable(err)
+	case p.rules.WhySuspended(a) != "":
+		return a, oauth.ErrNotFound
+	case !policy.FollowsDocument(a):
+		return a, nil
+	}
+	told, kept := p.documents.Kept(clientID)
+	if kept {
+		return p.rules.Effective(told.describe(a)), nil
+	}
+	if unknown {
+		return a, oauth.ErrNotFound
+	}
+	return a, nil
+}
+
 // described is what a valid document says that concerns this server.
 type described struct{ name, grants, redirects, scopes, metadata string }
 

@@ -1,0 +1,39 @@
+package handlers
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/gorilla/mux"
+
+	"mandate/provider"
+)
+
+// logo answers with the logo of an application that one of our pages shows. The page does not
+// wait for it, and a browser shows nothing if there is none: the picture has no alternative
+// text, and the style gives it no size.
+func (s *server) logo(w http.ResponseWriter, r *http.Request) error {
+	picture, err := s.provider.Clients.Logo(r.Context(), mux.Vars(r)["name"], s.requests.Address(r))
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Content-Type", "image/png")
+	h.Set("Content-Length", strconv.Itoa(len(picture)))
+	// No other site can find out which logos this browser has.
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "private, max-age=3600")
+	h.Del("Pragma")
+	_, _ = w.Write(picture) // an error here means that the client has disconnected
+	return nil
+}
+
+// logoAddress is the path of the logo of an application, or "".
+func (s *server) logoAddress(a provider.Application) string {
+	name := s.provider.Clients.LogoName(a)
+	if name == "" {
+		return ""
+	}
+	return s.path("/logo/") + url.PathEscape(name) + "/"
+}
