@@ -58,6 +58,11 @@ func oidcClientMetadata() []Rule {
 			Inapplicable: "Mandate does not encrypt.",
 		},
 		{
+			ID: "OIDCRegistration/2/logo-policy-terms", Level: Should,
+			Text:     "The server shows people the logo, the policy and the terms of a client.",
+			TestedBy: "conformance/mandate/logo_test.go:TestLogoAtLogin",
+		},
+		{
 			ID: "OIDCRegistration/2.1/languages", Level: May,
 			Text:     "A client can have names and pages in several languages.",
 			TestedBy: registrationTest,

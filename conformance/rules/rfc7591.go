@@ -64,6 +64,11 @@ func rfc7591Metadata() []Rule {
 			},
 		},
 		{
+			ID: "RFC7591/2/logo", Level: Should,
+			Text:     "The page for consent shows the logo of the client.",
+			TestedBy: "conformance/mandate/browser_logo_test.go:TestBrowserLogo",
+		},
+		{
 			ID: "RFC7591/2/statement-precedence", Level: Must,
 			Text:         "Values of a trusted software statement take precedence.",
 			Inapplicable: noStatements,
