@@ -35,6 +35,7 @@ var layers = map[string][]string{
 	"provider/outbound":  {standardOnly},
 	"provider/jose":      {"github.com/golang-jwt/jwt/v5", standardOnly},
 	"provider/documents": {"mandate/provider/oauth", "mandate/provider/outbound", "mandate/provider/throttle"},
+	"provider/keysets":   {"mandate/provider/jose", "mandate/provider/outbound"},
 	"provider/redirect":  {standardOnly},
 	"provider/copies":    {standardOnly},
 	"provider/indicator": {standardOnly},

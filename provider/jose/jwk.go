@@ -53,6 +53,30 @@ func ParseSet(text []byte) (JWKSet, error) {
 	return set, nil
 }
 
+// For returns the public keys with which a signature may have been made, as jose.Verifier
+// wants them. The kid of the header chooses the key. A header without kid is accepted only if
+// one key alone is for its algorithm (RFC 7515 §4.1.4). Keys that the header itself names or
+// holds (jku, jwk, x5u, x5c) are not looked at.
+func (s JWKSet) For(h Header) []any {
+	var found []any
+	for _, k := range s.Keys {
+		if h.KeyID != "" && k.ID != h.KeyID || KindOf(h.Algorithm) == "" || !k.Supports(h.Algorithm) {
+			continue
+		}
+		if public := k.Public(); public != nil {
+			found = append(found, public)
+		}
+	}
+	if h.KeyID == "" && len(found) > 1 || len(found) > maxSameKeyID {
+		return nil
+	}
+	return found
+}
+
+// maxSameKeyID is how many keys of a set may have one kid. Each is tried, and to try costs
+// time.
+const maxSameKeyID = 4
+
 // NewJWK returns the JWK of a public key that verifies signatures. Its ID is the
 // thumbprint.
 func NewJWK(public crypto.PublicKey) (JWK, error) {

@@ -127,3 +127,52 @@ func TestParsePrivate(t *testing.T) {
 		}
 	}
 }
+
+func TestKeysForAHeader(t *testing.T) {
+	made := func(kind, id, algorithm string) JWK {
+		private, err := Generate(kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k, err := NewJWK(private.Public())
+		if err != nil {
+			t.Fatal(err)
+		}
+		k.ID, k.Algorithm = id, algorithm
+		return k
+	}
+	ec, rsa, ps := made("EC", "a", ""), made("RSA", "a", "RS256"), made("RSA", "b", "PS256")
+	small := rsa
+	small.ID, small.N = "small", "AQAB"
+	set := JWKSet{Keys: []JWK{ec, rsa, ps, small, {Type: "oct", ID: "secret"}, {ID: "none"}}}
+	for name, test := range map[string]struct {
+		header Header
+		want   int
+	}{
+		"kid and alg choose":                {Header{Algorithm: "ES256", KeyID: "a"}, 1},
+		"RFC7517/4.5 another kty":           {Header{Algorithm: "RS256", KeyID: "a"}, 1},
+		"RFC8725/3.1 a key for another alg": {Header{Algorithm: "PS256", KeyID: "a"}, 0},
+		"an unknown kid":                    {Header{Algorithm: "ES256", KeyID: "c"}, 0},
+		"no kid, one key":                   {Header{Algorithm: "PS256"}, 1},
+		"a key that is too small":           {Header{Algorithm: "RS256", KeyID: "small"}, 0},
+		"a public key is no secret":         {Header{Algorithm: "HS256", KeyID: "a"}, 0},
+		"a secret is no public key":         {Header{Algorithm: "HS256", KeyID: "secret"}, 0},
+		"none":                              {Header{Algorithm: "none", KeyID: "none"}, 0},
+		"no algorithm":                      {Header{KeyID: "none"}, 0},
+	} {
+		if got := set.For(test.header); len(got) != test.want {
+			t.Errorf("%s: %d keys, want %d", name, len(got), test.want)
+		}
+	}
+	set.Keys = append(set.Keys, made("EC", "z", ""))
+	if got := set.For(Header{Algorithm: "ES256"}); got != nil {
+		t.Error("a header without kid chooses one of two keys")
+	}
+	set.Keys = nil
+	for range maxSameKeyID + 1 {
+		set.Keys = append(set.Keys, ec)
+	}
+	if got := set.For(Header{Algorithm: "ES256", KeyID: "a"}); got != nil {
+		t.Errorf("%d keys are tried", len(got))
+	}
+}

@@ -1,0 +1,188 @@
+// Package keysets fetches the key sets of others (RFC 7517 §5) and keeps them for a while, to
+// verify what these others sign. It selects the keys that a signature can be verified with.
+package keysets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"mandate/provider/jose"
+	"mandate/provider/outbound"
+)
+
+// MaxBytes is the size of the largest key set that is read.
+const MaxBytes = 64 << 10
+
+// The times of a key set. Keys that were removed from it verify nothing after the first of
+// them, and after the second if the set cannot be fetched.
+const (
+	fresh = 5 * time.Minute  // how long a set is used without a new fetch
+	kept  = time.Hour        // how long it is used if no fetch succeeds
+	pause = 10 * time.Second // the shortest time between the starts of two fetches of one set
+)
+
+// The limits of the memory and of the fetches at one moment.
+const (
+	maxSets    = 500
+	maxFetches = 32
+)
+
+var errBusy = errors.New("too many key sets are being fetched")
+
+// Sets keeps the key sets that were fetched. Each node has its own.
+type Sets struct {
+	read func(ctx context.Context, address string) ([]byte, error)
+
+	mu       sync.Mutex
+	sets     map[string]*set
+	underWay int // fetches
+}
+
+// set is one key set. Signatures with invented key ids cause at most one fetch in each pause.
+type set struct {
+	keys  jose.JWKSet
+	since time.Time     // when the fetch of the keys began; zero: there was none that succeeded
+	asked time.Time     // when the last fetch began
+	err   error         // of the last fetch
+	done  chan struct{} // closed when the running fetch ends; nil: none is running
+}
+
+// New makes the component. All its fetches use one client.
+func New(out *outbound.Client) *Sets {
+	return newSets(func(ctx context.Context, address string) ([]byte, error) {
+		document, err := out.Get(ctx, address, "application/jwk-set+json, application/json", MaxBytes)
+		return document.Body, err
+	})
+}
+
+func newSets(read func(context.Context, string) ([]byte, error)) *Sets {
+	return &Sets{read: read, sets: map[string]*set{}}
+}
+
+// Keys returns the keys of the set at an address with which a signature may have been made.
+// It returns jose.ErrInvalid if the set has no such key, and another error if the set cannot
+// be fetched now: then nobody knows whether the signature is valid.
+func (s *Sets) Keys(ctx context.Context, address string, h jose.Header) ([]any, error) {
+	s.mu.Lock()
+	one := s.of(address)
+	keys := one.find(h)
+	if keys == nil || time.Since(one.since) >= fresh {
+		s.ask(address, one)
+	}
+	done := one.done
+	if keys != nil && time.Since(one.since) < fresh {
+		done = nil
+	}
+	s.mu.Unlock()
+	if done != nil {
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	keys = one.find(h)
+	switch {
+	case keys != nil:
+		return keys, nil
+	case one.err != nil:
+		return nil, one.err
+	}
+	return nil, jose.ErrInvalid
+}
+
+// find returns the keys for a signature, unless the set is too old.
+func (one *set) find(h jose.Header) []any {
+	if time.Since(one.since) >= kept {
+		return nil
+	}
+	return one.keys.For(h)
+}
+
+// of returns the set at an address, and makes room for it if it is new.
+func (s *Sets) of(address string) *set {
+	one := s.sets[address]
+	if one != nil {
+		return one
+	}
+	if len(s.sets) >= maxSets {
+		s.removeOldest()
+	}
+	one = &set{}
+	s.sets[address] = one
+	return one
+}
+
+func (s *Sets) removeOldest() {
+	oldest := ""
+	for address, one := range s.sets {
+		if one.done == nil && (oldest == "" || one.asked.Before(s.sets[oldest].asked)) {
+			oldest = address
+		}
+	}
+	delete(s.sets, oldest)
+}
+
+// ask starts a fetch, shared by all who wait for it. It does not end with the request that
+// caused it. It does nothing while a fetch runs, or if the last one began a moment ago.
+func (s *Sets) ask(address string, one *set) {
+	if one.done != nil || time.Since(one.asked) < pause {
+		return
+	}
+	if s.underWay == maxFetches {
+		one.err = errBusy
+		return
+	}
+	s.underWay++
+	one.asked, one.done = time.Now(), make(chan struct{})
+	go func() {
+		keys, err := s.fetch(address)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.underWay--
+		one.err = err
+		if err == nil {
+			one.keys, one.since = keys, one.asked
+		}
+		close(one.done)
+		one.done = nil
+	}()
+}
+
+// fetch reads a key set. RFC 7517 §5: keys that the server cannot use are ignored.
+func (s *Sets) fetch(address string) (jose.JWKSet, error) {
+	var usable jose.JWKSet
+	body, err := s.read(context.Background(), address)
+	if err != nil {
+		return usable, fmt.Errorf("fetch the key set %s: %w", address, err)
+	}
+	set, err := jose.ParseSet(body)
+	if err != nil {
+		return usable, fmt.Errorf("%s is not a key set: %w", address, err)
+	}
+	for _, k := range set.Keys {
+		if k.Public() != nil {
+			usable.Keys = append(usable.Keys, k)
+		}
+	}
+	if len(usable.Keys) == 0 {
+		return usable, fmt.Errorf("the key set %s has no key that can verify a signature", address)
+	}
+	return usable, nil
+}
+
+// Drop removes the sets that are too old to be used.
+func (s *Sets) Drop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for address, one := range s.sets {
+		if one.done == nil && time.Since(one.since) >= kept && time.Since(one.asked) >= pause {
+			delete(s.sets, address)
+		}
+	}
+}

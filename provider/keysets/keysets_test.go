@@ -1,0 +1,218 @@
+package keysets
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mandate/provider/jose"
+	"mandate/provider/outbound"
+)
+
+const address = "https://issuer.example/keys"
+
+// site answers requests for a key set.
+type site struct {
+	keys  []jose.JWK
+	err   error
+	slow  time.Duration
+	asked int
+}
+
+func (s *site) read(_ context.Context, _ string) ([]byte, error) {
+	s.asked++
+	time.Sleep(s.slow)
+	if s.err != nil {
+		return nil, s.err
+	}
+	return json.Marshal(jose.JWKSet{Keys: s.keys})
+}
+
+// newKey returns a public key with this id.
+func newKey(t *testing.T, kind, id string) jose.JWK {
+	t.Helper()
+	private, err := jose.Generate(kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := jose.NewJWK(private.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.ID = id
+	return k
+}
+
+func header(id string) jose.Header { return jose.Header{Algorithm: "ES256", KeyID: id} }
+
+func wantKey(t *testing.T, s *Sets, id string) {
+	t.Helper()
+	keys, err := s.Keys(t.Context(), address, header(id))
+	if err != nil || len(keys) != 1 {
+		t.Errorf("key %q: %d keys, %v", id, len(keys), err)
+	}
+}
+
+func wantError(t *testing.T, s *Sets, id string, want error) {
+	t.Helper()
+	keys, err := s.Keys(t.Context(), address, header(id))
+	if keys != nil || !errors.Is(err, want) {
+		t.Errorf("key %q: %d keys, %v, want %v", id, len(keys), err, want)
+	}
+}
+
+func TestKeysAreFetchedAndKept(t *testing.T) {
+	old, next := newKey(t, "EC", "old"), newKey(t, "EC", "next")
+	down := errors.New("no route")
+	synctest.Test(t, func(t *testing.T) {
+		web := &site{keys: []jose.JWK{old}, slow: time.Millisecond}
+		s := newSets(web.read)
+		var asking sync.WaitGroup
+		for range 64 {
+			asking.Go(func() { wantKey(t, s, "old") })
+		}
+		asking.Wait()
+		if web.asked != 1 {
+			t.Errorf("64 requests caused %d fetches", web.asked)
+		}
+		// Invented key ids cause at most one fetch in each pause.
+		time.Sleep(pause)
+		for i := range 100 {
+			wantError(t, s, fmt.Sprint("invented ", i), jose.ErrInvalid)
+		}
+		if web.asked != 2 {
+			t.Errorf("100 invented key ids caused %d fetches, want one", web.asked-1)
+		}
+		// A new key is found as soon as the pause has ended, and a removed one is refused when
+		// the set is not fresh any more.
+		web.keys = []jose.JWK{next}
+		time.Sleep(pause)
+		wantKey(t, s, "next")
+		wantError(t, s, "old", jose.ErrInvalid)
+		web.keys = []jose.JWK{old}
+		wantKey(t, s, "next")
+		time.Sleep(fresh)
+		wantError(t, s, "next", jose.ErrInvalid)
+		// While the set cannot be fetched, its keys are used for a while. Whether another key
+		// is in it, nobody knows.
+		web.err = down
+		time.Sleep(fresh)
+		wantKey(t, s, "old")
+		wantError(t, s, "next", down)
+		asked := web.asked
+		wantError(t, s, "next", down)
+		if web.asked != asked {
+			t.Error("a fetch that has failed is repeated at once")
+		}
+		time.Sleep(kept)
+		wantError(t, s, "old", down)
+		web.err = nil
+		time.Sleep(pause)
+		wantKey(t, s, "old")
+		time.Sleep(kept)
+		s.Drop()
+		if len(s.sets) != 0 {
+			t.Error("an old set is kept")
+		}
+	})
+}
+
+func TestUnusableSets(t *testing.T) {
+	secret := jose.JWK{Type: "oct", ID: "k"}
+	for _, keys := range [][]jose.JWK{nil, {secret}} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newSets((&site{keys: keys}).read)
+			_, err := s.Keys(t.Context(), address, header("k"))
+			if err == nil || errors.Is(err, jose.ErrInvalid) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestWhoeverLeavesDoesNotEndTheFetch(t *testing.T) {
+	k := newKey(t, "EC", "k")
+	synctest.Test(t, func(t *testing.T) {
+		web := &site{keys: []jose.JWK{k}, slow: time.Second}
+		s := newSets(web.read)
+		gone, leave := context.WithTimeout(t.Context(), time.Millisecond)
+		defer leave()
+		if _, err := s.Keys(gone, address, header("k")); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		wantKey(t, s, "k")
+		if web.asked != 1 {
+			t.Error(web.asked)
+		}
+	})
+}
+
+// Strangers can name many key sets. They fill neither the memory nor the network.
+func TestLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := &site{err: errors.New("no route"), slow: time.Second}
+		var mu sync.Mutex
+		most, now := 0, 0
+		s := newSets(func(ctx context.Context, address string) ([]byte, error) {
+			mu.Lock()
+			now++
+			most = max(most, now)
+			mu.Unlock()
+			time.Sleep(web.slow)
+			mu.Lock()
+			now--
+			mu.Unlock()
+			return nil, web.err
+		})
+		var asking sync.WaitGroup
+		for i := range 3 * maxSets {
+			asking.Go(func() {
+				_, err := s.Keys(t.Context(), fmt.Sprint(address, i), header("k"))
+				if err == nil || errors.Is(err, jose.ErrInvalid) {
+					t.Error(err)
+				}
+			})
+		}
+		asking.Wait()
+		if most != maxFetches || len(s.sets) > maxSets {
+			t.Errorf("%d fetches at once, %d sets", most, len(s.sets))
+		}
+	})
+}
+
+func TestOverHTTP(t *testing.T) {
+	set, err := json.Marshal(jose.JWKSet{Keys: []jose.JWK{newKey(t, "EC", "k")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/good":
+			_, _ = w.Write(set)
+		case "/large":
+			_, _ = w.Write([]byte(strings.Repeat(" ", MaxBytes) + string(set)))
+		case "/moved":
+			http.Redirect(w, r, "/good", http.StatusFound)
+		}
+	}))
+	defer web.Close()
+	allowed := New(outbound.New(outbound.Config{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}))
+	for path, good := range map[string]bool{"/good": true, "/large": false, "/moved": false, "/empty": false} {
+		_, err := allowed.Keys(t.Context(), web.URL+path, header("k"))
+		if (err == nil) != good || errors.Is(err, jose.ErrInvalid) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if _, err := New(outbound.New(outbound.Config{})).Keys(t.Context(), web.URL+"/good", header("k")); err == nil {
+		t.Error("a special-use address is called")
+	}
+}
