@@ -83,6 +83,7 @@ type Encryption struct{ Algorithm, Content string }
 type Error struct {
 	Member  string // "": the document itself
 	Problem string // completes a sentence that begins with the name of the member
+	Signed  bool   // the member is a claim of the software statement
 }
 
 // Error returns the sentence.
@@ -94,7 +95,7 @@ func (e *Error) Error() string {
 }
 
 func wrong(member, format string, args ...any) *Error {
-	return &Error{member, fmt.Sprintf(format, args...)}
+	return &Error{Member: member, Problem: fmt.Sprintf(format, args...)}
 }
 
 // Sent reports whether the document has a member with this name that is neither null nor

@@ -27,16 +27,31 @@ const (
 // RFC 7591 §2: unknown metadata is ignored.
 // RFC 7592 §2.2: null, an empty value and an absent member are the same.
 func Parse(document []byte) (*Client, error) {
-	if len(document) > MaxBytes {
-		return nil, wrong("", "must be at most %d bytes long", MaxBytes)
-	}
 	values, err := object(document)
 	if err != nil {
 		return nil, err
 	}
+	return complete(values)
+}
+
+// complete reads metadata and sets the defaults.
+func complete(values map[string]json.RawMessage) (*Client, error) {
+	c, wrong := read(values)
+	if wrong != nil {
+		return nil, wrong
+	}
+	c.setDefaults()
+	if wrong := c.check(); wrong != nil {
+		return nil, wrong
+	}
+	return c, nil
+}
+
+// read reads the members that are present.
+func read(values map[string]json.RawMessage) (*Client, *Error) {
 	c := &Client{sent: map[string]bool{}}
 	for name, raw := range values {
-		c.sent[name] = !slices.Contains([]string{"null", `""`}, string(raw))
+		c.sent[name] = !absent(raw)
 	}
 	for _, m := range c.members() {
 		if c.sent[m.name] {
@@ -45,14 +60,12 @@ func Parse(document []byte) (*Client, error) {
 			}
 		}
 	}
-	if wrong := c.setTranslated(values); wrong != nil {
-		return nil, wrong
-	}
-	c.setDefaults()
-	if wrong := c.check(); wrong != nil {
-		return nil, wrong
-	}
-	return c, nil
+	return c, c.setTranslated(values)
+}
+
+// absent reports whether a value means that there is none.
+func absent(raw json.RawMessage) bool {
+	return slices.Contains([]string{"", "null", `""`}, string(raw))
 }
 
 func (c *Client) setTranslated(values map[string]json.RawMessage) *Error {
@@ -81,6 +94,9 @@ func (c *Client) setTranslated(values map[string]json.RawMessage) *Error {
 // object reads a JSON object whose objects have no member twice. Programs disagree about
 // which of two members counts (RFC 8259 §4).
 func object(document []byte) (map[string]json.RawMessage, error) {
+	if len(document) > MaxBytes {
+		return nil, wrong("", "must be at most %d bytes long", MaxBytes)
+	}
 	var values map[string]json.RawMessage
 	if !utf8.Valid(document) || json.Unmarshal(document, &values) != nil || values == nil {
 		return nil, wrong("", "must be a JSON object in UTF-8")
@@ -142,8 +158,15 @@ func clip(name string) string {
 	return name
 }
 
-// checkKeys checks a JWK Set: it has at least one key, and public keys only.
-//
+// CheckKeys checks a JWK Set: it has at least one key, and public keys only. It returns an
+// *Error, or nil.
+func CheckKeys(name string, raw []byte) error {
+	if wrong := checkKeys(name, raw); wrong != nil {
+		return wrong
+	}
+	return nil
+}
+
 // OIDC Registration §2: the set holds no private and no symmetric key.
 func checkKeys(name string, raw json.RawMessage) *Error {
 	var set struct {
