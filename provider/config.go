@@ -50,6 +50,7 @@ type Config struct {
 	PersonQuota           policy.Quota // for all applications of one person together
 	OpenQuota             policy.Quota // for all applications together for which nobody is responsible
 	Open                  clients.OpenConfig
+	StatementIssuers      []clients.StatementIssuer // whose software statements are accepted
 	// The longest lifetimes of the tokens of these applications.
 	OpenAccessTokenLifetime, OpenRefreshTokenLifetime time.Duration
 
@@ -134,7 +135,8 @@ func (c Config) people() people.Config {
 // clients returns the settings of package clients. They contain a key that is derived from
 // the server key, and not the server key itself.
 func (c Config) clients(sampleSecret string) clients.Config {
-	return clients.Config{OpenID: c.OpenID, StrictURIs: c.RPLogout.StrictURIs, Redirects: c.redirects(), Open: c.open(), RegistrationURL: c.Issuer + "/register/", SampleSecret: sampleSecret}
+	return clients.Config{OpenID: c.OpenID, StrictURIs: c.RPLogout.StrictURIs, Redirects: c.redirects(), Open: c.open(), RegistrationURL: c.Issuer + "/register/", SampleSecret: sampleSecret,
+		Issuer: c.Issuer, Statements: c.StatementIssuers}
 }
 
 // open returns the settings for applications that come by themselves.

@@ -166,6 +166,12 @@ func CheckRSAKey(text string) error { return keys.CheckRSAKey(text) }
 // PagesOf returns the web pages of an application that people may be sent to.
 func PagesOf(a Application) clients.Pages { return clients.PagesOf(a) }
 
+// StatementIssuer is an issuer whose software statements the operator trusts.
+type StatementIssuer = clients.StatementIssuer
+
+// Statement is what the server says about the software statement of an application.
+type Statement = clients.Statement
+
 // Limits is what an initial access token allows.
 type Limits = clients.Limits
 

@@ -182,6 +182,10 @@ func providerConfig(c *config.Config, key []byte) provider.Config {
 	for i, r := range p.Resources {
 		resources[i] = r.Registration()
 	}
+	issuers := make([]provider.StatementIssuer, len(p.SoftwareStatementIssuers))
+	for i, issuer := range p.SoftwareStatementIssuers {
+		issuers[i] = issuer.Trusted()
+	}
 	return provider.Config{
 		Issuer:                c.BaseURL + "/o",
 		ServerKey:             key,
@@ -196,12 +200,13 @@ func providerConfig(c *config.Config, key []byte) provider.Config {
 		OpenQuota: provider.Quota{Applications: p.OpenMaxApplications, Approvals: p.OpenMaxApprovals,
 			TokensPerMinute: p.OpenMaxTokensPerMinute, LiveTokens: p.OpenMaxLiveTokens},
 		Open: provider.OpenConfig{Documents: slices.Contains(p.OpenClients, config.OpenDocuments), Registration: slices.Contains(p.OpenClients, config.OpenRegistration),
-			WithToken: p.RegistrationWithToken,
-			Hosts:     p.OpenHosts, Schemes: p.OpenRedirectURISchemes, FixedLocalhostPort: !p.OpenLocalhostLoopback,
+			WithToken: p.RegistrationWithToken, StatementRequired: p.OpenSoftwareStatementRequired,
+			Hosts: p.OpenHosts, Schemes: p.OpenRedirectURISchemes, FixedLocalhostPort: !p.OpenLocalhostLoopback,
 			NeverUsedLifetime: p.OpenNeverUsedExpire, UnusedLifetime: p.OpenUnusedExpire},
 		OpenAccessTokenLifetime:  p.OpenAccessTokenExpire,
 		OpenRefreshTokenLifetime: p.OpenRefreshTokenExpire,
 		Resources:                resources,
+		StatementIssuers:         issuers,
 		CodeLifetime:             p.AuthorizationCodeExpire,
 		AccessTokenLifetime:      p.AccessTokenExpire,
 		JWTAccessTokenLifetime:   p.JWTAccessTokenExpire,

@@ -12,6 +12,7 @@ import (
 	"mandate/provider/copies"
 	"mandate/provider/documents"
 	"mandate/provider/keys"
+	"mandate/provider/keysets"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/outbound"
@@ -31,6 +32,10 @@ type Config struct {
 	Open       OpenConfig
 	// RegistrationURL is the address of the registration endpoint.
 	RegistrationURL string
+	// Issuer is this server, and Statements are the issuers whose software statements it
+	// accepts.
+	Issuer     string
+	Statements []StatementIssuer
 	// SampleSecret is the client secret of the sample API, the same on every node.
 	SampleSecret string
 }
@@ -51,17 +56,19 @@ type Clients struct {
 	applications  *copies.Copies[storage.Application]
 	changes       *copies.Changes
 	documents     *documents.Documents[described]
-	proven        secretCache // correct secrets whose slow hash was computed
-	registrations []byte      // the key of registration access tokens
 	logos         *documents.Documents[[]byte]
-	names         []byte // the key of the names of logos
+	issuers       map[string]statementIssuer
+	keysets       *keysets.Sets // at addresses that the operator chose
+	proven        secretCache   // correct secrets whose slow hash was computed
+	registrations []byte        // the key of registration access tokens
+	names         []byte        // the key of the names of logos
 	uses          uses
 }
 
 // New makes the component.
 func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, ring *keys.Ring, people *people.People, apis *resources.Resources, out, strangers *outbound.Client, secrets seal.Sealer, registrations, names []byte, changes *copies.Changes) *Clients {
 	p := &Clients{config: config, rules: rules, store: store, limits: l, keys: ring, people: people, apis: apis, outbound: out, strangers: strangers, secrets: secrets, registrations: registrations, names: names,
-		applications: copies.New(10_000, changes, applicationChanged), changes: changes}
+		issuers: statementIssuers(config.Statements), keysets: keysets.New(out), applications: copies.New(10_000, changes, applicationChanged), changes: changes}
 	p.documents = documents.New(strangers, documents.Metadata(p.readDocument))
 	p.logos = documents.New(strangers, logos())
 	return p
@@ -135,6 +142,7 @@ func (p *Clients) DropCopies() {
 	p.applications.Drop()
 	p.documents.Drop()
 	p.logos.Drop()
+	p.keysets.Drop()
 	p.proven.drop()
 }
 

@@ -17,6 +17,9 @@ type OpenConfig struct {
 	Documents    bool // the client id may be the URL of a metadata document
 	Registration bool // an application may register itself (RFC 7591)
 	WithToken    bool // with an initial access token it may, even if Registration is false
+	// StatementRequired refuses a registration without an initial access token that has no
+	// software statement.
+	StatementRequired bool
 
 	// Hosts lists the hosts to which such an application may belong: "claude.ai" is that
 	// host, "*.example.com" each host below example.com. If it is empty, every host may.

@@ -47,7 +47,7 @@ func (p *Clients) RegisterClient(ctx context.Context, r *http.Request, address s
 	if err != nil {
 		return storage.Application{}, nil, err
 	}
-	said, err := readMetadata(r)
+	said, err := p.readMetadata(ctx, r)
 	if err != nil {
 		return storage.Application{}, nil, err
 	}
@@ -174,11 +174,11 @@ func registrationBearer(r *http.Request) (string, error) {
 	return text, nil
 }
 
-// readMetadata reads the body of a request.
+// readMetadata reads the body of a request, and the software statement in it.
 //
 // RFC 7591 §3.1: it is JSON, with the type application/json. A form of another site cannot
 // have this type, so no page can register applications in the name of its visitors.
-func readMetadata(r *http.Request) (*metadata.Client, error) {
+func (p *Clients) readMetadata(ctx context.Context, r *http.Request) (*metadata.Client, error) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" {
 		return nil, oauth.Refuse("invalid_client_metadata", "Send the metadata as JSON, with the header Content-Type: application/json.")
@@ -187,9 +187,12 @@ func readMetadata(r *http.Request) (*metadata.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	said, err := metadata.Parse(body)
+	said, err := metadata.ParseSigned(body, func(statement string) ([]byte, error) { return p.readStatement(ctx, statement) })
 	var wrong *metadata.Error
-	if errors.As(err, &wrong) {
+	switch {
+	case errors.As(err, &wrong) && wrong.Signed:
+		return nil, invalidStatement("is wrong: %s", strings.TrimSuffix(wrong.Error(), "."))
+	case wrong != nil:
 		return nil, refuseMember(wrong.Member, "%s", strings.TrimSuffix(wrong.Problem, "."))
 	}
 	return said, err
@@ -208,18 +211,6 @@ func refuseMember(member, format string, args ...any) *oauth.Error {
 	e := oauth.Refuse(code, subject+" "+format+".", args...)
 	e.LogText = subject + " is wrong"
 	return e
-}
-
-// checkStatement refuses a software statement: nobody has said whose statements this server
-// trusts (RFC 7591 §2.3, §3.2.2).
-func checkStatement(statement string) error {
-	switch {
-	case statement == "":
-		return nil
-	case strings.Count(statement, ".") != 2:
-		return oauth.Refuse("invalid_software_statement", "software_statement must be a signed JWT.")
-	}
-	return oauth.Refuse("unapproved_software_statement", "This server trusts no issuer of software statements: leave software_statement out, and send its values as metadata.")
 }
 
 // isNative reports whether only a program on the person's device can receive a code at a

@@ -30,9 +30,8 @@ type description struct {
 // server supports. was is the application before the change. For a new application, was
 // only says who is responsible for it.
 func (p *Clients) describe(ctx context.Context, said *metadata.Client, by registrant, was storage.Application) (description, error) {
-	err := checkStatement(said.SoftwareStatement)
-	if err != nil {
-		return description{}, err
+	if by.open() && p.config.Open.StatementRequired && said.SoftwareStatement == "" {
+		return description{}, refuseMember("software_statement", "is missing: without an initial access token, this server registers applications with a software statement only, of an issuer that it trusts")
 	}
 	if !p.config.OpenID {
 		said = withoutOpenID(said)
@@ -64,12 +63,16 @@ func (p *Clients) describe(ctx context.Context, said *metadata.Client, by regist
 	d.kept = p.kept(said, r)
 	found := &oauth.Invalid{}
 	p.checkRegistration(found, by.actor, *r, was)
+	var err error
 	r.Resources, err = p.checkResources(ctx, found, *r, was)
 	if err != nil {
 		return d, err
 	}
-	if size := len(d.stored()) + len(strings.Join(r.RedirectURIs, " ")) + len(strings.Join(r.PostLogoutURIs, " ")); by.open() && size > maxOpenBytes {
+	switch size := len(d.stored()); {
+	case by.open() && size+len(strings.Join(r.RedirectURIs, " "))+len(strings.Join(r.PostLogoutURIs, " ")) > maxOpenBytes:
 		return d, refuseMember("", "is too large: without an initial access token the server stores at most %d bytes", maxOpenBytes)
+	case size > metadata.MaxBytes: // a statement can add to what was sent
+		return d, refuseMember("", "is too large: the server stores at most %d bytes", metadata.MaxBytes)
 	}
 	return d, invalidMetadata(found)
 }
@@ -210,7 +213,7 @@ func withoutOpenID(said *metadata.Client) *metadata.Client {
 // in it, so that no answer promises it.
 func (p *Clients) kept(said *metadata.Client, r *Registration) metadata.Client {
 	return metadata.Client{ApplicationType: applicationType(r.RedirectURIs), ClientURI: said.ClientURI, LogoURI: said.LogoURI, PolicyURI: said.PolicyURI, TermsURI: said.TermsURI,
-		Contacts: said.Contacts, Translated: said.Translated, JWKS: said.JWKS, JWKSURI: said.JWKSURI, SoftwareID: said.SoftwareID, SoftwareVersion: said.SoftwareVersion,
+		Contacts: said.Contacts, Translated: said.Translated, JWKS: said.JWKS, JWKSURI: said.JWKSURI, SoftwareID: said.SoftwareID, SoftwareVersion: said.SoftwareVersion, SoftwareStatement: said.SoftwareStatement,
 		SectorURI: said.SectorURI, RequireAuthTime: said.RequireAuthTime, InitiateLoginURI: said.InitiateLoginURI,
 		BackchannelSession: said.BackchannelSession && r.BackchannelURI != ""}
 }

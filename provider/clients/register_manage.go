@@ -90,7 +90,7 @@ func (p *Clients) ChangeRegistration(ctx context.Context, r *http.Request, clien
 	if err != nil {
 		return was, nil, err
 	}
-	said, err := readMetadata(r)
+	said, err := p.readMetadata(ctx, r)
 	if err == nil {
 		err = p.checkChange(ctx, said, was)
 	}
@@ -139,6 +139,11 @@ func (p *Clients) checkChange(ctx context.Context, said *metadata.Client, was st
 	}
 	if said.ClientID != was.ClientID {
 		return refuseMember("client_id", "must be in an update, with the client id of the application")
+	}
+	// RFC 7592 §2.2: an update replaces all metadata. Without the statement, nobody would have
+	// signed values that stay as they were.
+	if said.SoftwareStatement == "" && metadataOf(was).SoftwareStatement != "" {
+		return refuseMember("software_statement", "must be in an update of a client that registered with one")
 	}
 	if said.ClientSecret == "" {
 		return nil

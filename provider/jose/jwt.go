@@ -64,11 +64,11 @@ func (v Verifier) Verify(text string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	claims, err := decode(parts[1])
+	claims, err := Decode(parts[1])
 	if err != nil {
 		return nil, ErrInvalid
 	}
-	signature, err := decode(parts[2])
+	signature, err := Decode(parts[2])
 	if err != nil {
 		return nil, ErrInvalid
 	}
@@ -87,7 +87,7 @@ func (v Verifier) Verify(text string) ([]byte, error) {
 
 func (v Verifier) header(part string) (Header, error) {
 	var h Header
-	raw, err := decode(part)
+	raw, err := Decode(part)
 	if err != nil || json.Unmarshal(raw, &h) != nil {
 		return h, ErrInvalid
 	}
@@ -100,7 +100,8 @@ func (v Verifier) header(part string) (Header, error) {
 	return h, nil
 }
 
-func decode(part string) ([]byte, error) { return base64.RawURLEncoding.Strict().DecodeString(part) }
+// Decode decodes a part of a JWT (RFC 7515 §2).
+func Decode(part string) ([]byte, error) { return base64.RawURLEncoding.Strict().DecodeString(part) }
 
 // Claims is the JSON object that a JWT carries (RFC 7519 §4).
 type Claims map[string]any

@@ -60,7 +60,13 @@ var one sync.Mutex
 // Read decodes a logo that has this media type, and returns the picture as PNG. It is
 // always a square without transparent parts, so it looks the same on a light and on a dark
 // page, whatever the proportions of the logo are.
-func Read(contentType string, body []byte) ([]byte, error) {
+func Read(contentType string, body []byte) (written []byte, err error) {
+	defer func() {
+		// A decoder with a mistake must not end the process.
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("decode the logo: panic: %v", cause)
+		}
+	}()
 	media, _, err := mime.ParseMediaType(contentType)
 	f, known := formats[media]
 	switch {
@@ -85,9 +91,9 @@ func Read(contentType string, body []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decode the logo: %w", err)
 	}
-	var written bytes.Buffer
-	err = png.Encode(&written, picture(decoded))
-	return written.Bytes(), err
+	var out bytes.Buffer
+	err = png.Encode(&out, picture(decoded))
+	return out.Bytes(), err
 }
 
 // picture draws a logo in the middle of a square, scaled down if it is larger.

@@ -30,6 +30,7 @@ func (l *loader) check() {
 	l.checkSampleScopes()
 	l.checkLifetimes()
 	l.checkResources()
+	l.checkStatements()
 	l.checkRefresh()
 	l.checkRedirectSchemes()
 	l.checkByAdministrator()

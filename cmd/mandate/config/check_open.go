@@ -1,10 +1,13 @@
 package config
 
 import (
+	"fmt"
 	"net"
 	"regexp"
 	"slices"
 	"strings"
+
+	"mandate/provider"
 )
 
 // The values of OPEN_CLIENTS.
@@ -47,4 +50,39 @@ func (l *loader) checkOpenClients() {
 			}
 		}
 	}
+}
+
+// checkStatements checks the issuers of software statements.
+func (l *loader) checkStatements() {
+	const issuers, required, clients, withToken = providerBlock + "SOFTWARE_STATEMENT_ISSUERS", providerBlock + "OPEN_SOFTWARE_STATEMENT_REQUIRED", providerBlock + "OPEN_CLIENTS", providerBlock + "REGISTRATION_WITH_TOKEN"
+	p := l.c.Provider
+	if !l.ok(issuers) {
+		return
+	}
+	seen := map[string]bool{}
+	for i, issuer := range p.SoftwareStatementIssuers {
+		item := fmt.Sprintf("%s[%d]", issuers, i)
+		for _, wrong := range issuer.Trusted().Check() {
+			l.wrong(wrong.Message, item+"."+strings.ToUpper(wrong.Field), item)
+		}
+		if seen[issuer.Issuer] && issuer.Issuer != "" {
+			l.wrong("has the ISSUER of an earlier item; keep one", item)
+		}
+		seen[issuer.Issuer] = true
+	}
+	if !l.ok(required, clients, withToken) {
+		return
+	}
+	open := slices.Contains(p.OpenClients, OpenRegistration)
+	if len(p.SoftwareStatementIssuers) > 0 && !open && !p.RegistrationWithToken {
+		l.wrong("has no effect while no application can register itself; set OPEN_CLIENTS: [registration] or REGISTRATION_WITH_TOKEN too, or remove this", issuers)
+	}
+	if p.OpenSoftwareStatementRequired && (len(p.SoftwareStatementIssuers) == 0 || !open) {
+		l.wrong("needs OPEN_CLIENTS: [registration] and SOFTWARE_STATEMENT_ISSUERS; set both, or remove this", required)
+	}
+}
+
+// Trusted returns the issuer as the provider has it.
+func (i StatementIssuer) Trusted() provider.StatementIssuer {
+	return provider.StatementIssuer{Issuer: i.Issuer, Keys: i.JWKS, KeysURI: i.JWKSURI}
 }

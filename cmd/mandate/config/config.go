@@ -122,6 +122,10 @@ type Provider struct {
 	OpenClients []string `key:"OPEN_CLIENTS" default:"[]"`
 	// RegistrationWithToken enables the registration endpoint (RFC 7591) for requests with an initial access token, which administrators make by `mandate registration-token add` and on a page. If `OPEN_CLIENTS` has `registration`, such requests are accepted too.
 	RegistrationWithToken bool `key:"REGISTRATION_WITH_TOKEN" default:"false"`
+	// SoftwareStatementIssuers are the issuers whose software statements a registration may have (RFC 7591 §2.3), as items of the form `{ISSUER: https://directory.example, JWKS_URI: https://directory.example/keys}`. If the list is empty, every statement is refused.
+	SoftwareStatementIssuers []StatementIssuer `key:"SOFTWARE_STATEMENT_ISSUERS" default:"[]"`
+	// OpenSoftwareStatementRequired refuses a registration without an initial access token that has no software statement. With `OPEN_CLIENTS: [registration]`, only applications with a statement then register themselves.
+	OpenSoftwareStatementRequired bool `key:"OPEN_SOFTWARE_STATEMENT_REQUIRED" default:"false"`
 	// OpenHosts lists the hosts to which an application of `OPEN_CLIENTS` may belong: the host of its client id and of its `https` redirect URIs. `claude.ai` is that host, `*.example.com` is each host below `example.com`. If it is empty, every host is allowed.
 	OpenHosts []string `key:"OPEN_HOSTS" default:"[]"`
 	// OpenRedirectURISchemes lists private-use schemes without a dot that applications of `OPEN_CLIENTS` may have in their redirect URIs (against RFC 8252 §7.1). Common programs have them. They apply only if `ALLOWED_REDIRECT_URI_SCHEMES` is empty or lists them.
@@ -246,6 +250,16 @@ type Resource struct {
 	Algorithm string `key:"ALGORITHM" default:""`
 	// Introspectors are the client ids of the applications that may introspect the tokens for the API. An administrator must be responsible for them.
 	Introspectors []string `key:"INTROSPECTORS" default:"[]"`
+}
+
+// StatementIssuer is one item of SOFTWARE_STATEMENT_ISSUERS: an issuer whose software statements a registration may have.
+type StatementIssuer struct {
+	// Issuer is the claim `iss` of its statements, character by character.
+	Issuer string `key:"ISSUER" default:""`
+	// JWKS contains the public keys of the issuer, as the text of a JWK Set (RFC 7517 §5). Set either this or `JWKS_URI`.
+	JWKS string `key:"JWKS" default:""`
+	// JWKSURI is the `https` URL of its public keys. The server uses them for five minutes without a new request, and for an hour if no request succeeds. An address in a special-use network needs `OUTBOUND_ALLOWED_NETWORKS`.
+	JWKSURI string `key:"JWKS_URI" default:""`
 }
 
 // Rule is one item of RULES: a request needs all of its scopes.

@@ -67,7 +67,7 @@ func TestConfigDefaults(t *testing.T) {
 		MaxBodyBytes: 65536, Shutdown: 15 * time.Second, CleanupInterval: time.Second, MaxStaleness: 2 * time.Second, Rules: []Rule{},
 		Provider: Provider{
 			Scopes:        Scopes{{"read", "Read scope"}, {"write", "Write scope"}},
-			DefaultScopes: []string{"read", "write"}, Resources: []Resource{}, ReadScope: "read", WriteScope: "write",
+			DefaultScopes: []string{"read", "write"}, Resources: []Resource{}, SoftwareStatementIssuers: []StatementIssuer{}, ReadScope: "read", WriteScope: "write",
 			AccessTokenExpire: 36000 * time.Second, JWTAccessTokenExpire: 10 * time.Minute, AuthorizationCodeExpire: time.Minute, DeviceCodeExpire: 10 * time.Minute, DeviceFlowInterval: 5 * time.Second, DeviceMaxPending: 10000,
 			RefreshTokenExpire: 30 * 24 * time.Hour, RefreshTokenAbsoluteExpire: 365 * 24 * time.Hour,
 			AdministratorAccessTokenMax: 365 * 24 * time.Hour, AdministratorJWTAccessTokenMax: 24 * time.Hour, GrantsByAdministrator: []string{}, ScopesByAdministrator: []string{},
@@ -331,7 +331,7 @@ func TestConfigEachKey(t *testing.T) {
 		"OIDC_RSA_PRIVATE_KEY": newRSAKey(t), "OIDC_RSA_PRIVATE_KEYS_INACTIVE": newRSAKey(t) + newRSAKey(t),
 	}
 	together := []string{"DATABASE_LISTEN_URL", "OPS_PPROF", "UPSTREAM", "RULES", "PASS_AUTHORIZATION", "REFRESH_TOKEN_REUSE_PROTECTION", "RESOURCE_SERVER_INTROSPECTION_URL", "RESOURCE_SERVER_AUTH_TOKEN", "RESOURCE_SERVER_INTROSPECTION_CREDENTIALS",
-		"RESOURCE_SERVER_JWKS_URL", "RESOURCE_SERVER_ISSUER", "RESOURCE_SERVER_NAME", "RESOURCE_SERVER_DOCUMENTATION", "OIDC_ENABLED"}
+		"RESOURCE_SERVER_JWKS_URL", "RESOURCE_SERVER_ISSUER", "RESOURCE_SERVER_NAME", "RESOURCE_SERVER_DOCUMENTATION", "OIDC_ENABLED", "SOFTWARE_STATEMENT_ISSUERS", "OPEN_SOFTWARE_STATEMENT_REQUIRED"}
 	for _, f := range allFields(base) {
 		if slices.Contains(together, f.key) {
 			continue // other tests set these with the settings that they need

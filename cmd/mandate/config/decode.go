@@ -114,6 +114,8 @@ func (l *loader) decode(node *yaml.Node, f field) {
 		blocks(l, node, f, target)
 	case *[]Resource:
 		blocks(l, node, f, target)
+	case *[]StatementIssuer:
+		blocks(l, node, f, target)
 	case *[]string:
 		*target = l.strings(node, f)
 	case *[]netip.Prefix:

@@ -45,6 +45,8 @@ func configTables(t *testing.T) string {
 	writeSettings(t, &out, meanings["Provider"], fieldsOf(reflect.ValueOf(&c.Provider).Elem(), providerBlock), reflect.TypeFor[Provider]())
 	out.WriteString("\nIn an item of `RESOURCES`:\n\n")
 	writeSettings(t, &out, meanings["Resource"], fieldsOf(reflect.ValueOf(&Resource{}).Elem(), ""), reflect.TypeFor[Resource]())
+	out.WriteString("\nIn an item of `SOFTWARE_STATEMENT_ISSUERS`:\n\n")
+	writeSettings(t, &out, meanings["StatementIssuer"], fieldsOf(reflect.ValueOf(&StatementIssuer{}).Elem(), ""), reflect.TypeFor[StatementIssuer]())
 	out.WriteString("\nIn an item of `RULES`:\n\n")
 	writeSettings(t, &out, meanings["Rule"], fieldsOf(reflect.ValueOf(&Rule{}).Elem(), ""), reflect.TypeFor[Rule]())
 	out.WriteString("\n")

@@ -11,6 +11,7 @@ import (
 func TestConfigErrors(t *testing.T) {
 	const p = "OAUTH2_PROVIDER:\n  "
 	const at, pat = "mandate.yaml:1: ", "mandate.yaml:2: OAUTH2_PROVIDER."
+	const issuers, ispat = p + "REGISTRATION_WITH_TOKEN: true\n  SOFTWARE_STATEMENT_ISSUERS: ", "mandate.yaml:3: OAUTH2_PROVIDER.SOFTWARE_STATEMENT_ISSUERS"
 	const rs = p + "RESOURCE_SERVER_INTROSPECTION_URL: https://a/o/introspect/\n  RESOURCE_SERVER_AUTH_TOKEN: mat_1\n"
 	const self = "UPSTREAM: is the address that LISTEN binds, so that this server would forward each request to itself; use another port"
 	for _, test := range []struct{ text, want string }{
@@ -57,6 +58,17 @@ func TestConfigErrors(t *testing.T) {
 		{p + "RESOURCES:\n  - {URI: https://a, NAME: A}\n  - {URI: 'https://A:443/', NAME: B}\n  - URI: a\n", "mandate.yaml:4: OAUTH2_PROVIDER.RESOURCES[1].URI: The configuration already has a resource with this URI, in RESOURCES.\n" +
 			"mandate.yaml:5: OAUTH2_PROVIDER.RESOURCES[2]: This field is required: people see it on the consent page.\n" +
 			"mandate.yaml:5: OAUTH2_PROVIDER.RESOURCES[2].URI: The URI must be absolute: begin with https://."},
+		{issuers + "[{ISSUER: https://a, JWKS_URL: https://a/k}]\n", ispat + "[0].JWKS_URL: is not part of an issuer; did you mean JWKS_URI?"},
+		{issuers + "\n  - {ISSUER: https://a, JWKS_URI: 'http://a/k'}\n  - {ISSUER: https://a, JWKS_URI: https://a/k}\n  - {JWKS_URI: https://a/k}\n  - ISSUER: https://b\n", "mandate.yaml:4: OAUTH2_PROVIDER.SOFTWARE_STATEMENT_ISSUERS[0].JWKS_URI: must be an https URL without credentials and fragment: whoever can change the keys in transit can sign any statement\n" +
+			"mandate.yaml:5: OAUTH2_PROVIDER.SOFTWARE_STATEMENT_ISSUERS[1]: has the ISSUER of an earlier item; keep one\n" +
+			"mandate.yaml:6: OAUTH2_PROVIDER.SOFTWARE_STATEMENT_ISSUERS[2]: needs ISSUER: the value of iss in its statements, without spaces\n" +
+			"mandate.yaml:7: OAUTH2_PROVIDER.SOFTWARE_STATEMENT_ISSUERS[3]: needs the public keys of the issuer: set JWKS, or their https URL as JWKS_URI"},
+		{issuers + `[{ISSUER: a, JWKS: "{}"}]` + "\n", ispat + "[0].JWKS: must be a JWK Set: an object whose member keys is an array of keys"},
+		{issuers + `[{ISSUER: a, JWKS: '{"keys":[{"kty":"oct","k":"c2VjcmV0"}]}'}]` + "\n", ispat + "[0].JWKS: has a symmetric key: it must have public keys only"},
+		{issuers + `[{ISSUER: a, JWKS: '{"keys":[{"kty":"RSA","n":"AQAB","e":"AQAB"}]}'}]` + "\n", ispat + "[0].JWKS: has no key that can verify a signature: it needs an RSA key of at least 2048 bits, an EC key on P-256, or an Ed25519 key"},
+		{issuers + `[{ISSUER: a, JWKS: "x", JWKS_URI: https://a/k}]` + "\n", ispat + "[0].JWKS: has a second source of keys in JWKS_URI; keep one"},
+		{p + "SOFTWARE_STATEMENT_ISSUERS: [{ISSUER: a, JWKS_URI: https://a/k}]\n", pat + "SOFTWARE_STATEMENT_ISSUERS: has no effect while no application can register itself; set OPEN_CLIENTS: [registration] or REGISTRATION_WITH_TOKEN too, or remove this"},
+		{p + "OPEN_CLIENTS: [registration]\n  OPEN_SOFTWARE_STATEMENT_REQUIRED: true\n", "mandate.yaml:3: OAUTH2_PROVIDER.OPEN_SOFTWARE_STATEMENT_REQUIRED: needs OPEN_CLIENTS: [registration] and SOFTWARE_STATEMENT_ISSUERS; set both, or remove this"},
 		{"RULES: [{PATH: /, METHOD: [GET]}]\nUPSTREAM: http://a\n" + rs, at + "RULES[0].METHOD: is not part of a rule; did you mean METHODS?"},
 		{"RULES: [{PATH: /, PATH: /a}]\nUPSTREAM: http://a\n" + rs, at + "RULES[0].PATH: is set twice, first at mandate.yaml:1; keep one"},
 

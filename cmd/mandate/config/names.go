@@ -91,6 +91,9 @@ func unknownKey(key, name string, fields []field) string {
 	if strings.HasPrefix(name, "RULES[") {
 		return "is not part of a rule" + suggestion(key, here)
 	}
+	if strings.HasPrefix(name, providerBlock+"SOFTWARE_STATEMENT_ISSUERS[") {
+		return "is not part of an issuer" + suggestion(key, here)
+	}
 	if strings.HasPrefix(name, providerBlock+"RESOURCES[") {
 		return "is not part of a resource" + suggestion(key, here)
 	}

@@ -60,6 +60,8 @@ func printValue(f field) string {
 		return flow(value, printBlock)
 	case []Resource:
 		return flow(value, printBlock)
+	case []StatementIssuer:
+		return flow(value, printBlock)
 	case Scopes:
 		pairs := flow(value, func(s Scope) string { return strconv.Quote(s.Name) + ": " + strconv.Quote(s.Description) })
 		return "{" + pairs[1:len(pairs)-1] + "}"

@@ -1,0 +1,111 @@
+package mandate
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"math/big"
+	"testing"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// statementIssuer signs software statements (RFC 7591 §2.3).
+type statementIssuer struct {
+	name string
+	keys map[string]crypto.Signer // by kid
+}
+
+// newStatementIssuer makes an issuer with a key for each algorithm, whose kid is the
+// algorithm.
+func newStatementIssuer(t testing.TB, name string) *statementIssuer {
+	t.Helper()
+	i := &statementIssuer{name: name, keys: map[string]crypto.Signer{}}
+	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, ed, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i.keys["ES256"], i.keys["EdDSA"] = ec, ed
+	for _, kid := range []string{"RS256", "PS256"} {
+		i.keys[kid], err = rsa.GenerateKey(rand.Reader, 2048)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return i
+}
+
+// keySet returns the public keys, as JSON.
+func (i *statementIssuer) keySet(t testing.TB) string {
+	t.Helper()
+	text := base64.RawURLEncoding.EncodeToString
+	var keys []member
+	for kid, key := range i.keys {
+		one := member{"kid": kid, "use": "sig"}
+		switch public := key.Public().(type) {
+		case *ecdsa.PublicKey:
+			point, err := public.Bytes()
+			if err != nil {
+				t.Fatal(err)
+			}
+			one["kty"], one["crv"], one["x"], one["y"] = "EC", "P-256", text(point[1:33]), text(point[33:])
+		case ed25519.PublicKey:
+			one["kty"], one["crv"], one["x"] = "OKP", "Ed25519", text(public)
+		case *rsa.PublicKey:
+			one["kty"], one["n"], one["e"] = "RSA", text(public.N.Bytes()), text(big.NewInt(int64(public.E)).Bytes())
+		}
+		keys = append(keys, one)
+	}
+	set, err := json.Marshal(member{"keys": keys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(set)
+}
+
+// sign returns a statement with these claims and iss. more replaces members of the header.
+func (i *statementIssuer) sign(t testing.TB, claims member, more member) string {
+	t.Helper()
+	all := member{"iss": i.name}
+	maps.Copy(all, claims)
+	header := member{"alg": "ES256", "kid": "ES256", "typ": "JWT"}
+	maps.Copy(header, more)
+	return signHeader(t, header, all, i.keys[header["alg"].(string)])
+}
+
+// signHeader returns a JWT with this header.
+func signHeader(t testing.TB, header, claims member, key any) string {
+	t.Helper()
+	token := jwt.NewWithClaims(jwt.GetSigningMethod(header["alg"].(string)), jwt.MapClaims(claims))
+	token.Header = header
+	text, err := token.SignedString(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// setting returns the item of SOFTWARE_STATEMENT_ISSUERS.
+func (i *statementIssuer) setting(t testing.TB) string {
+	return "{ISSUER: " + i.name + ", JWKS: '" + i.keySet(t) + "'}"
+}
+
+// signatureOf returns the ES256 signature of a text that is not JSON of this package.
+func signatureOf(t testing.TB, i *statementIssuer, text string) []byte {
+	t.Helper()
+	signature, err := jwt.SigningMethodES256.Sign(text, i.keys["ES256"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signature
+}
