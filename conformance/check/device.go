@@ -71,6 +71,9 @@ func (t *T) Decide(d *Device, code string, approve bool) (accepted bool) {
 			entered, err = true, b.Submit(asks)
 			continue
 		}
+		if decided && len(p.Forms) == 0 {
+			return true // the last page may have scripts
+		}
 		// After the decision, a server can ask for more: for a login, and for consent.
 		form, button, problem := t.nextForm(p, b.Page, &named, &passed, approve)
 		switch {

@@ -105,7 +105,7 @@ func (k *keycloak) scripted(t *testing.T) *target.Target {
 // of its account in each token, so that no part of the API depends on the scope.
 func (k *keycloak) registered(t *testing.T) *target.Target {
 	var initial struct{ Token string }
-	err := json.Unmarshal([]byte(k.admin(t, "create", "clients-initial-access", "-r", realmName, "-s", "count=100", "-s", "expiration=3600", "-o")), &initial)
+	err := json.Unmarshal([]byte(k.admin(t, "create", "clients-initial-access", "-r", realmName, "-s", "count=1000", "-s", "expiration=3600", "-o")), &initial)
 	if err != nil {
 		t.Fatal(err)
 	}
