@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"mandate/conformance/jose"
 	"mandate/conformance/wire"
 )
 
@@ -85,6 +86,22 @@ func registrationFaults() []fault {
 			}
 			return p.real(q)
 		}, fails: "RFC7591/2/unknown-ignored"},
+		{name: "a statement decides without a signature", spoil: func(p *proxy, q *ask) *wire.Answer {
+			m := sent(q)
+			statement, is := m["software_statement"].(string)
+			if q.path != registerPath || q.method != http.MethodPost || !is {
+				return p.real(q)
+			}
+			delete(m, "software_statement")
+			text, _ := json.Marshal(m)
+			q.body = string(text)
+			a := p.real(q)
+			j, err := jose.Read(statement)
+			if err == nil {
+				edit(a, put("client_name", j.Claims["client_name"]))
+			}
+			return a
+		}, fails: "RFC7591/2.3/statement"},
 		{name: "inconsistent clients are registered", spoil: saying(has("response_types"), "grant_types", "response_types"), fails: "RFC7591/2.1/consistent"},
 		{name: "registration needs a form", spoil: func(p *proxy, q *ask) *wire.Answer {
 			if q.path == registerPath {

@@ -5,9 +5,12 @@ import (
 	"slices"
 
 	"mandate/conformance/check"
+	"mandate/conformance/jose"
 	"mandate/conformance/need"
 	"mandate/conformance/wire"
 )
+
+const statementTest = "conformance/mandate/statement_test.go:TestStatement"
 
 const registrationTest = "conformance/mandate/registration_test.go:TestRegistration"
 
@@ -70,8 +73,8 @@ func rfc7591Metadata() []Rule {
 		},
 		{
 			ID: "RFC7591/2/statement-precedence", Level: Must,
-			Text:         "Values of a trusted software statement take precedence.",
-			Inapplicable: noStatements,
+			Text:     "Values of a trusted software statement take precedence.",
+			TestedBy: statementTest,
 		},
 		{
 			ID: "RFC7591/2.1/consistent", Level: Should,
@@ -95,18 +98,32 @@ func rfc7591Metadata() []Rule {
 		},
 		{
 			ID: "RFC7591/2.3/statement", Level: Must,
-			Text:         "A software statement is signed and has the claim iss.",
-			Inapplicable: noStatements,
+			Text:  "A software statement is signed and has the claim iss.",
+			Needs: []Need{need.Registration},
+			Check: func(t *T) {
+				t.WithClient(plainClient(t), func(*check.Made) {})
+				for _, s := range []struct{ what, iss string }{{"a statement that nobody has signed", "https://issuer.example"}, {"a statement without iss and signature", ""}} {
+					m := plainClient(t)
+					claims := map[string]any{"client_name": "vouched " + t.Random()}
+					if s.iss != "" {
+						claims["iss"] = s.iss
+					}
+					m["software_statement"] = jose.Encoded(map[string]any{"alg": "none"}) + "." + jose.Encoded(claims) + "."
+					a := t.Register(m)
+					// RFC 7591 §3.1.1: a server that does not support statements may ignore them.
+					if a.Status/100 == 2 && a.Text("client_name") == claims["client_name"] {
+						t.Errorf("%s decides about client_name", s.what)
+					}
+				}
+			},
 		},
 		{
 			ID: "RFC7591/3.1.1/statement-precedence", Level: Must,
-			Text:         "If the server supports software statements, their values take precedence.",
-			Inapplicable: noStatements,
+			Text:     "If the server supports software statements, their values take precedence.",
+			TestedBy: statementTest,
 		},
 	}
 }
-
-const noStatements = "Mandate trusts no issuer of software statements, and refuses them with the error of the document."
 
 // rfc7591Endpoint returns the rules about the registration endpoint (RFC 7591 §3).
 func rfc7591Endpoint() []Rule {
@@ -158,8 +175,13 @@ func rfc7591Endpoint() []Rule {
 		},
 		{
 			ID: "RFC7591/3.2.1/statement-returned", Level: Must,
-			Text:         "The answer has the software statement of the request, unmodified.",
-			Inapplicable: noStatements,
+			Text:     "The answer has the software statement of the request, unmodified.",
+			TestedBy: statementTest,
+		},
+		{
+			ID: "RFC7591/3.2.1/statement-values-returned", Level: Must,
+			Text:     "The values of the software statement that were used are members of the answer.",
+			TestedBy: statementTest,
 		},
 		{
 			ID: "RFC7591/3.2.2/error", Level: Must,
