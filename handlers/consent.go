@@ -13,9 +13,14 @@ import (
 
 func (s *server) consentPage(w http.ResponseWriter, r *http.Request, a *provider.Authorization, who *provider.SignedIn, asked *provider.Interaction) error {
 	host, loopback := destination(a.RedirectURI)
+	access := s.access(a.Application, append(slices.Clone(a.Scopes), a.ClaimScopes...), a.Audience, asked)
+	// Any program on the device can use a redirect URI there, and a statement is no secret.
+	if statement := s.provider.Clients.StatementOf(a.Application); statement.Identity && !loopback {
+		access.Voucher = statement.Issuer
+	}
 	// The title does not contain the name of the application, which a stranger has
 	// chosen.
-	return s.render(w, r, http.StatusOK, templates.Consent{Frame: s.frame(r, ""), Access: s.access(a.Application, append(slices.Clone(a.Scopes), a.ClaimScopes...), a.Audience, asked),
+	return s.render(w, r, http.StatusOK, templates.Consent{Frame: s.frame(r, ""), Access: access,
 		RedirectHost: host, RedirectURI: a.RedirectURI, Loopback: loopback, Ticket: asked.Ticket, Action: s.path("/o/consent/"),
 		SwitchURL: s.switchURL(r.URL.Path + "?" + r.URL.RawQuery)})
 }

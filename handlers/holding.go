@@ -12,7 +12,7 @@ import (
 // applicationUse describes where an application came from, and what it holds.
 func (s *server) applicationUse(r *http.Request, a provider.Application) (templates.ApplicationUse, error) {
 	h, err := s.provider.Clients.Holding(r.Context(), a)
-	return templates.ApplicationUse{Origin: originText(a.Origin), LastUsed: lastUsed(a.LastUsedAt, a.Origin),
+	return templates.ApplicationUse{Origin: originText(a.Origin), LastUsed: lastUsed(a.LastUsedAt, a.Origin), Statement: statementText(s.provider.Clients.StatementOf(a)),
 		People: counted(h.People, h.MorePeople), Tokens: counted(h.Tokens, h.MoreTokens),
 		Signed: a.AccessTokenFormat == provider.FormatJWT, RevokeAllURL: s.applicationPath(a.ID, "revoke/")}, err
 }
@@ -22,6 +22,17 @@ func originText(origin string) string {
 	return map[string]string{"": "Unknown: it is older than this entry", provider.FromPage: "A person registered it on a page of this server",
 		provider.FromCommand: "The operator registered it on the command line", provider.FromRegistration: "It registered itself",
 		provider.FromDocument: "Its metadata document: nobody registered it here"}[origin]
+}
+
+// statementText says what an issuer of software statements vouches for.
+func statementText(s provider.Statement) string {
+	switch {
+	case s.Issuer == "":
+		return ""
+	case s.Identity:
+		return "Vouched for by " + s.Issuer + ": its name and its redirect URIs"
+	}
+	return "Of " + s.Issuer + ", which does not vouch for the present name together with all redirect URIs"
 }
 
 // responsibleText says to a person who is responsible for an application.

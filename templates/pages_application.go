@@ -86,6 +86,7 @@ type ApplicationForm struct {
 // ApplicationUse says where an application came from, and what it holds now.
 type ApplicationUse struct {
 	Origin, LastUsed string
+	Statement        string // whose software statement it has; may be empty
 	People, Tokens   string // numbers, or "more than 1,000"
 	Signed           bool   // its access tokens are signed, and so not counted
 	RevokeAllURL     string

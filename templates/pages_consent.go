@@ -5,8 +5,9 @@ type Asker struct {
 	Application, Owner string // the application that asks, and its owner; strangers choose both names, and both may be empty
 	DocumentHost       string // the host of the metadata document with which the application came; may be empty
 	DocumentURL        string
-	Unchecked          bool // nobody is responsible for what the application says about itself
-	LocalOnly          bool // Unchecked, and all its redirect URIs belong to programs on the person's own device
+	Unchecked          bool   // nobody is responsible for what the application says about itself
+	LocalOnly          bool   // Unchecked, and all its redirect URIs belong to programs on the person's own device
+	Voucher            string // the issuer of a software statement who vouches for the name and the redirect URIs; may be empty
 
 	LogoURL                      string // the path of its logo at this server; may be empty
 	HomeURL, PolicyURL, TermsURL string // pages of the application itself; each may be empty

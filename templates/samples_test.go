@@ -63,7 +63,9 @@ func peopleSamples() []sample {
 	local.Loopback, local.LocalOnly, local.RedirectHost, local.RedirectURI = true, true, "a program on this computer", "http://localhost:51004/callback"
 	registered := document
 	registered.DocumentHost, registered.DocumentURL = "", ""
-	stranger := Asker{hostile, hostile, hostile, hostile, true, false, "/logo/x/", hostile, hostile, hostile} // this server makes the path
+	vouched := registered
+	vouched.Voucher = "https://directory.example.com/" + strings.Repeat("path-", 60)
+	stranger := Asker{hostile, hostile, hostile, hostile, true, false, hostile, "/logo/x/", hostile, hostile, hostile} // this server makes the path
 	worst := Access{stranger, []ConsentScope{{hostile, hostile, true}}, []API{{hostile, hostile, true}}, true, true}
 	broken := Consent{nasty, worst, hostile, hostile, true, hostile, "/o/authorize/", "/login/"}
 	device := DeviceApproval{Frame: alice, Access: consent.Access, Code: "WXYZ-BCDF", Program: "PlannerTV/3.1 (webOS)", Address: "192.0.2.17", Near: true, Asked: "3 March 2026, 09:12 UTC",
@@ -116,6 +118,7 @@ func peopleSamples() []sample {
 		{"consent-document-unnamed", unnamed},
 		{"consent-document-local", local},
 		{"consent-registered", registered},
+		{"consent-vouched", vouched},
 		{"consent-described", described},
 		{"consent-hostile", broken},
 		{"device", Device{Frame: alice, Action: "/device/", SwitchURL: "/login/"}},
@@ -221,7 +224,7 @@ func developerSamples() []sample {
 		UpdateURL: "/o/applications/1/update/", DeleteURL: "/o/applications/1/delete/", RotateURL: "/o/applications/1/rotate/", ListURL: "/o/applications/",
 	}
 	detail.Samples, detail.PlaceholderAPI = []Sample{{"Website with a server", []Snippet{{"website-go", "Go", "package main\n\nfunc main() { // " + long + strings.Repeat(" and so on", 20) + "\n}"}, {"website-py", "Python", "print(1)"}}}}, "https://api.example.org/"
-	detail.Use = ApplicationUse{"A person registered it on a page of this server", "3 March 2026, 14:00 UTC", "17", "More than 1,000", true, "/o/applications/1/revoke/"}
+	detail.Use = ApplicationUse{"A person registered it on a page of this server", "3 March 2026, 14:00 UTC", "Vouched for by https://directory.example.com", "17", "More than 1,000", true, "/o/applications/1/revoke/"}
 	detail.SignedWith, detail.Standing = "ES256", "Its owner, who is not an administrator"
 	detail.PostLogoutURIs, detail.BackchannelURI = []string{"https://planner.example.com/bye"}, "https://planner.example.com/logout"
 	detail.Resources = []string{"https://mail.example.com/v1", "urn:example:ledger"}
@@ -234,7 +237,7 @@ func developerSamples() []sample {
 	public.Standing, public.OwnerURL, public.Suspended = "An administrator", "/o/applications/1/owner/", "This application is suspended: the account of its owner is disabled."
 	public.MayIntrospect, public.SkipConsent, public.PKCEExempt = true, true, true
 	many := []string{hostile, "b"}
-	brokenDetail := Application{nasty, hostile, hostile, hostile, hostile, hostile, ApplicationUse{hostile, hostile, hostile, hostile, true, "/x"}, []Sample{{hostile, []Snippet{{"x", hostile, hostile}}}}, hostile, false, many, many, many, many, false, true, true, true, hostile, hostile, hostile, hostile, true, true, true, "/o", hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, many, hostile, "/u", "/d", "/r", "/l"}
+	brokenDetail := Application{nasty, hostile, hostile, hostile, hostile, hostile, ApplicationUse{hostile, hostile, hostile, hostile, hostile, true, "/x"}, []Sample{{hostile, []Snippet{{"x", hostile, hostile}}}}, hostile, false, many, many, many, many, false, true, true, true, hostile, hostile, hostile, hostile, true, true, true, "/o", hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, many, hostile, "/u", "/d", "/r", "/l"}
 
 	overlap := []Option{{"0", "At once", "", false}, {"3600", "In 1 hour", "", false}, {"86400", "In 1 day", "", true}, {"604800", "In 7 days", "", false}, {"2592000", "In 30 days", "", false}}
 	return []sample{

@@ -40,7 +40,7 @@ type Config struct {
 	SampleAPI bool `key:"SAMPLE_API" default:"false"`
 	// TrustedProxies lists the addresses and networks (CIDR) of reverse proxies whose `X-Forwarded-For` header the server uses. It ignores the header of everybody else (RFC 9700 §4.13).
 	TrustedProxies []netip.Prefix `key:"TRUSTED_PROXIES" default:"[]"`
-	// OutboundAllowedNetworks lists special-use networks (CIDR), such as `10.0.0.0/8`, in which the server may call registered back-channel logout URIs. It calls the addresses of applications for which nobody is responsible (see `OPEN_CLIENTS`), and fetches their metadata documents, there too if `OPEN_HOSTS` lists their hosts, and at a loopback address only while `BASE_URL` has one. All other special-use addresses are refused: by default the server calls public addresses only (RFC 6890).
+	// OutboundAllowedNetworks lists special-use networks (CIDR), such as `10.0.0.0/8`, in which the server may call registered back-channel logout URIs and fetch the keys of `SOFTWARE_STATEMENT_ISSUERS`. It calls the addresses of applications for which nobody is responsible (see `OPEN_CLIENTS`), and fetches their metadata documents, there too if `OPEN_HOSTS` lists their hosts, and at a loopback address only while `BASE_URL` has one. All other special-use addresses are refused: by default the server calls public addresses only (RFC 6890).
 	OutboundAllowedNetworks []netip.Prefix `key:"OUTBOUND_ALLOWED_NETWORKS" default:"[]"`
 	// SessionCookieAge is the lifetime of a browser session in seconds, counted from the sign-in.
 	SessionCookieAge time.Duration `key:"SESSION_COOKIE_AGE" default:"1209600" min:"60" max:"31536000"`
