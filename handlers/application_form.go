@@ -12,6 +12,7 @@ import (
 	"mandate/handlers/request"
 	"mandate/provider"
 	"mandate/provider/jose"
+	"mandate/provider/oauth"
 	"mandate/templates"
 )
 
@@ -172,15 +173,10 @@ const unnamed = ""
 // offeredScopes returns the scopes that the standing allows, and those that are
 // already registered.
 func offeredScopes(may provider.Allowance, a *provider.Application) []string {
-	offers := may.Scopes
-	if a != nil {
-		for _, name := range strings.Fields(a.Scopes) {
-			if !slices.Contains(offers, name) {
-				offers = append(slices.Clone(offers), name)
-			}
-		}
+	if a == nil {
+		return may.Scopes
 	}
-	return offers
+	return oauth.Union(slices.Clone(may.Scopes), strings.Fields(a.Scopes))
 }
 
 // registration reads the form. If every scope is offered and chosen, the
@@ -227,15 +223,7 @@ func seconds(text string) int64 {
 	return n
 }
 
-func unique(names []string) []string {
-	var once []string
-	for _, name := range names {
-		if !slices.Contains(once, name) {
-			once = append(once, name)
-		}
-	}
-	return once
-}
+func unique(names []string) []string { return oauth.Union(nil, names) }
 
 // stored returns the form values that correspond to a registered application.
 func (s *server) stored(a provider.Application) url.Values {
@@ -293,10 +281,17 @@ func (s *server) applicationForm(r *http.Request, who *provider.SignedIn, a *pro
 		page.PostLogoutURIs, page.BackchannelURI = field("post_logout_redirect_uris"), field("backchannel_logout_uri")
 		page.UserInfoAlgorithmError = invalid.At("userinfo_algorithm")
 	}
-	for _, scope := range s.provider.Describe(offeredScopes(may, a)) {
-		page.Scopes = append(page.Scopes, checked(form["scope"], templates.Option{Value: scope.Name, Help: scope.Description})...)
-	}
+	page.Scopes = s.scopeOptions(offeredScopes(may, a), form["scope"])
 	return page
+}
+
+// scopeOptions returns the choices of scopes.
+func (s *server) scopeOptions(names, chosen []string) []templates.Option {
+	var options []templates.Option
+	for _, scope := range s.provider.Describe(names) {
+		options = append(options, templates.Option{Value: scope.Name, Help: scope.Description})
+	}
+	return checked(chosen, options...)
 }
 
 func grantOptions() []templates.Option {

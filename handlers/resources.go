@@ -170,10 +170,9 @@ func (s *server) changeResource(w http.ResponseWriter, r *http.Request) error {
 // resourceIn reads the form. If every scope is chosen, the resource has every scope,
 // including one that the operator adds later.
 func (s *server) resourceIn(form url.Values) provider.ResourceRegistration {
-	said := provider.ResourceRegistration{URI: strings.TrimSpace(form.Get("uri")), Name: strings.TrimSpace(form.Get("name")), Scopes: unique(form["scopes"]),
+	return provider.ResourceRegistration{URI: strings.TrimSpace(form.Get("uri")), Name: strings.TrimSpace(form.Get("name")),
+		Scopes:      chosenScopes(unique(form["scopes"]), s.provider.ResourceScopes(), true),
 		TokenFormat: form.Get("token_format"), Algorithm: form.Get("algorithm"), Lifetime: seconds(form.Get("access_token_lifetime")), Introspectors: lines(form.Get("introspectors"))}
-	said.Scopes = chosenScopes(said.Scopes, s.provider.ResourceScopes(), true)
-	return said
 }
 
 // correctResource shows the form again, with the errors in it.
@@ -198,9 +197,7 @@ func (s *server) resourceForm(r *http.Request, a *provider.Resource, form url.Va
 			templates.Option{Value: provider.FormatOpaque, Label: "Opaque", Help: "A random string. The API asks this server whether the token is active, so a revoked token is refused at once."},
 			templates.Option{Value: provider.FormatJWT, Label: "JWT", Help: "Signed, so that the API can verify it with the server’s public keys (RFC 9068). The API accepts a revoked token until it expires."}),
 		Algorithms: checked([]string{form.Get("algorithm")}, append([]templates.Option{{Value: "", Label: "That of the application"}}, algorithms()...)...)}
-	for _, scope := range s.provider.Describe(s.provider.ResourceScopes()) {
-		page.Scopes = append(page.Scopes, checked(form["scopes"], templates.Option{Value: scope.Name, Help: scope.Description})...)
-	}
+	page.Scopes = s.scopeOptions(s.provider.ResourceScopes(), form["scopes"])
 	if a != nil {
 		page.URI.Value, page.Version = a.URI, version(*a)
 		page.Action, page.DeleteURL = s.resourcePath("change/", a.URI), s.resourcePath("delete/", a.URI)

@@ -4,10 +4,10 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"slices"
 	"strings"
 
 	"mandate/provider"
+	"mandate/provider/oauth"
 	"mandate/templates"
 )
 
@@ -33,7 +33,7 @@ func (s *server) samples(r *http.Request, a provider.Application) ([]templates.S
 		}
 		if k.id == "service" {
 			// There is no person whose identity the token could be for.
-			values.Scope = strings.Join(s.ofResources(values.Scope), " ")
+			values.Scope = strings.Join(oauth.Narrow(strings.Fields(values.Scope), s.provider.ResourceScopes()), " ")
 		}
 		snippets, err := s.pages.Snippets(k.id, values)
 		if err != nil {
@@ -49,11 +49,6 @@ func (s *server) samples(r *http.Request, a provider.Application) ([]templates.S
 	return samples, placeholder, nil
 }
 
-// ofResources returns those scopes that are about an API.
-func (s *server) ofResources(scope string) []string {
-	return slices.DeleteFunc(strings.Fields(scope), func(name string) bool { return !slices.Contains(s.provider.ResourceScopes(), name) })
-}
-
 // snippetValues returns what the programs for an application contain. An application with
 // a default resource requests no scope, because a resource may have fewer scopes.
 func (s *server) snippetValues(a provider.Application) templates.SnippetValues {
@@ -63,8 +58,7 @@ func (s *server) snippetValues(a provider.Application) templates.SnippetValues {
 		values.Resource, values.API = resources[0], resources[0]
 		return values
 	}
-	scopes := slices.DeleteFunc(slices.Clone(s.provider.AllowedScopes(a)), func(name string) bool { return name == "offline_access" || name == "introspection" })
-	values.Scope = strings.Join(scopes, " ")
+	values.Scope = strings.Join(oauth.Without(s.provider.AllowedScopes(a), "offline_access", "introspection"), " ")
 	return values
 }
 
