@@ -42,6 +42,8 @@ func deviceFaults() []fault {
 		{name: "verification_uri is relative", at: devicePath, spoil: codes(func(_ *proxy, a *wire.Answer) { edit(a, put("verification_uri", devicePagePath)) }), fails: "RFC8628/3.2/verification-uri"},
 		{name: "verification_uri_complete has no code", at: devicePath, spoil: codes(func(_ *proxy, a *wire.Answer) { edit(a, put("verification_uri_complete", a.Text("verification_uri"))) }),
 			fails: "RFC8628/3.2/verification-uri RFC8628/3.3.1/code-confirmed"},
+		{name: "verification_uri has the user code", at: devicePath, spoil: codes(func(_ *proxy, a *wire.Answer) { edit(a, put("verification_uri", a.Text("verification_uri_complete"))) }),
+			fails: "RFC8628/3.3/address-without-code"},
 		{name: "codes for devices may be cached", at: devicePath, spoil: answering(header("Cache-Control", "")), fails: "RFC8628/3.2/not-cached"},
 		{name: "all devices have one user code", at: devicePath, spoil: codes(func(p *proxy, a *wire.Answer) { edit(a, put("user_code", p.once("user code", a.Text("user_code")))) }),
 			fails: "RFC8628/3.2/codes-differ"},

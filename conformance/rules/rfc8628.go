@@ -141,6 +141,17 @@ func rfc8628() []Rule {
 			},
 		},
 		{
+			ID: "RFC8628/3.3/address-without-code", Level: Should,
+			Text:  "verification_uri does not contain the user code, because people type it.",
+			Needs: deviceNeeds(),
+			Check: func(t *T) {
+				d := t.Device(t.Client(need.Device))
+				if at, _ := url.QueryUnescape(d.Page); strings.Contains(plainCode(at), plainCode(d.UserCode)) {
+					t.Failf("verification_uri contains the user code")
+				}
+			},
+		},
+		{
 			ID: "RFC8628/3.3.1/code-confirmed", Level: Should,
 			Text:  "The page at verification_uri_complete shows the user code, and does not approve the device by itself.",
 			Needs: decisionNeeds,
@@ -254,6 +265,11 @@ func rfc8628() []Rule {
 			TestedBy: "conformance/mandate/attack_device_test.go:TestAttackGuessUserCodes",
 		},
 		{
+			ID: "RFC8628/5.1/user-code-entropy", Level: Should,
+			Text:     "A user code is random enough that limited guesses do not find it.",
+			TestedBy: "provider/device/usercode_test.go:TestUserCodesAreRandom",
+		},
+		{
 			ID: "RFC8628/5.2/device-code-entropy", Level: Should,
 			Text:  "A device code is one of at least 2^128 possible ones.",
 			Needs: deviceNeeds(),
@@ -265,6 +281,11 @@ func rfc8628() []Rule {
 			ID: "RFC8628/5.4/person-informed", Level: Should,
 			Text:     "The page says that a device gets access and what is known of it, and asks whether the person has the device.",
 			TestedBy: "conformance/mandate/browser_device_test.go:TestBrowserDevice",
+		},
+		{
+			ID: "RFC8628/6.1/distinct-characters", Level: Should,
+			Text:     "No two characters of user codes look alike.",
+			TestedBy: "provider/device/usercode_test.go:TestReadUserCode",
 		},
 		{
 			ID: "RFC8628/6.1/case-and-punctuation", Level: Should,
