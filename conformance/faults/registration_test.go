@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -49,6 +50,14 @@ func registrationFaults() []fault {
 			}
 			return p.real(q)
 		}
+	}
+	// without leaves out a text on HTML pages.
+	without := func(text string) spoiler {
+		return answering(func(a *wire.Answer) {
+			if strings.HasPrefix(a.Header.Get("Content-Type"), "text/html") {
+				a.Body = bytes.ReplaceAll(a.Body, []byte(text), nil)
+			}
+		})
 	}
 	// saying answers as if a value had been registered, that was not.
 	saying := func(of func(map[string]any) bool, names ...string) spoiler {
@@ -127,6 +136,12 @@ func registrationFaults() []fault {
 		}, "redirect_uris"), fails: "RFC7591/5/redirect-uris-protected"},
 		{name: "ID tokens without a signature are registered", spoil: saying(has("id_token_signed_response_alg"), "id_token_signed_response_alg", "token_endpoint_auth_method", "client_secret"),
 			fails: "OIDCRegistration/2/id-token-not-unsigned OIDCRegistration/2/secret-for-hmac"},
+
+		{name: "the pages show no logo", spoil: answering(func(a *wire.Answer) {
+			a.Body = bytes.ReplaceAll(a.Body, []byte(`<img class="logo"`), []byte("<p"))
+		}), fails: "RFC7591/2/logo"},
+		{name: "the pages show no terms", spoil: without("/terms"), fails: "OIDCRegistration/2/policy-and-terms"},
+		{name: "the pages show no policy", spoil: without("/policy"), fails: "OIDCRegistration/2/policy-and-terms"},
 
 		{name: "a read request describes another client", spoil: to(http.MethodGet, func(_ *ask, a *wire.Answer) {
 			if a.Status == http.StatusOK {

@@ -1,6 +1,13 @@
 package rules
 
-import "slices"
+import (
+	"slices"
+	"strings"
+
+	"mandate/conformance/check"
+	"mandate/conformance/need"
+	"mandate/conformance/target"
+)
 
 const noRequests = "Mandate does not support request objects."
 
@@ -58,9 +65,19 @@ func oidcClientMetadata() []Rule {
 			Inapplicable: "Mandate does not encrypt.",
 		},
 		{
-			ID: "OIDCRegistration/2/logo-policy-terms", Level: Should,
-			Text:     "The server shows people the logo, the policy and the terms of a client.",
-			TestedBy: "conformance/mandate/logo_test.go:TestLogoAtLogin",
+			ID: "OIDCRegistration/2/policy-and-terms", Level: Should,
+			Text:  "The page for login or for consent shows the policy and the terms of a client.",
+			Needs: append(registrationNeeds(), need.Authorization, need.User),
+			Check: func(t *T) {
+				m := plainClient(t)
+				m["policy_uri"], m["tos_uri"] = ownPage(m, "policy"), ownPage(m, "terms")
+				pages := pagesFor(t, m)
+				for _, name := range []string{"policy_uri", "tos_uri"} {
+					if address, _ := m[name].(string); !strings.Contains(pages, address) {
+						t.Errorf("neither the login page nor the consent page has a link to the %s of the client", name)
+					}
+				}
+			},
 		},
 		{
 			ID: "OIDCRegistration/2.1/languages", Level: May,
@@ -84,6 +101,27 @@ func oidcRegistrationSecurity() []Rule {
 			TestedBy: "conformance/mandate/registration_consent_test.go:TestRegistrationPagesAtConsent",
 		},
 	}
+}
+
+// ownPage returns the address of a page of a client, on the host of its redirect URI.
+func ownPage(m map[string]any, path string) string {
+	uris, _ := m["redirect_uris"].([]string)
+	return uris[0] + "/" + path
+}
+
+// pagesFor registers a client, and returns the HTML of the login page and of the consent page for it.
+func pagesFor(t *T, m map[string]any) string {
+	var pages string
+	uris, _ := m["redirect_uris"].([]string)
+	t.WithClient(m, func(a *check.Made) {
+		c := &target.Client{ID: a.Text("client_id"), Secret: a.Text("client_secret"), RedirectURIs: uris}
+		r := t.Request(c)
+		login, b := t.LoginPage(r), t.SignedIn()
+		t.ConsentForm(b, t.Request(c))
+		t.At(b.Page)
+		pages = string(login.Page.Body) + string(b.Page.Body)
+	})
+	return pages
 }
 
 // wantNotRegistered asserts that a value of the metadata is refused, or replaced by another one.

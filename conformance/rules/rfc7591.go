@@ -3,6 +3,7 @@ package rules
 import (
 	"net/http"
 	"slices"
+	"strings"
 
 	"mandate/conformance/check"
 	"mandate/conformance/jose"
@@ -68,8 +69,15 @@ func rfc7591Metadata() []Rule {
 		},
 		{
 			ID: "RFC7591/2/logo", Level: Should,
-			Text:     "The page for consent shows the logo of the client.",
-			TestedBy: "conformance/mandate/browser_logo_test.go:TestBrowserLogo",
+			Text:  "The page for login or for consent shows the logo of the client.",
+			Needs: []Need{need.Authorization, need.User, need.Registration},
+			Check: func(t *T) {
+				plain, m := pagesFor(t, plainClient(t)), plainClient(t)
+				m["logo_uri"] = ownPage(m, "logo.png")
+				if count := func(pages string) int { return strings.Count(pages, "<img") }; count(pagesFor(t, m)) <= count(plain) {
+					t.Errorf("the login page and the consent page have no image that they do not have for a client without a logo")
+				}
+			},
 		},
 		{
 			ID: "RFC7591/2/statement-precedence", Level: Must,
