@@ -187,8 +187,8 @@ func registrationFaults() []fault {
 			return made(put("registration_access_token", nil))(p, q)
 		}, fails: "RFC7592/3/complete OIDCRegistration/3.2/configuration-complete",
 			skips: "RFC7592/2.1/read"},
-		{name: "all clients that register get the same client_id", spoil: made(put("client_id", "client")), fails: "OIDCRegistration/3/registration-endpoint"},
-		{name: "all clients that register get the same secret", spoil: made(put("client_secret", "secret")), fails: "OIDCRegistration/3.2/secret-unique"},
+		{name: "all clients that register get the same client_id", spoil: made(put("client_id", "client")), fails: "RFC7591/3.2.1/client-id-unique OIDCRegistration/3/registration-endpoint"},
+		{name: "all clients that register get the same secret", spoil: made(put("client_secret", "secret")), fails: "RFC7591/3.2.1/secret-unique OIDCRegistration/3.2/secret-unique"},
 		{name: "client_id_issued_at is a date", spoil: made(put("client_id_issued_at", "2026-01-01")), fails: "OIDCRegistration/3.2/issued-at"},
 		{name: "an invalid registration is answered with text", spoil: to(http.MethodPost, func(_ *ask, a *wire.Answer) {
 			if a.Status == http.StatusBadRequest {

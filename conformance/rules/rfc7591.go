@@ -47,6 +47,11 @@ func rfc7591Metadata() []Rule {
 			},
 		},
 		{
+			ID: "RFC7591/2/pages-shown", Level: Should,
+			Text:     "People can open the pages client_uri, tos_uri and policy_uri of a client.",
+			TestedBy: "conformance/mandate/registration_consent_test.go:TestRegistrationPagesAtConsent",
+		},
+		{
 			ID: "RFC7591/2/one-source-of-keys", Level: Must,
 			Text:  "No request and no response has both jwks and jwks_uri.",
 			Needs: []Need{need.Registration},
@@ -162,6 +167,18 @@ func rfc7591Endpoint() []Rule {
 			Check: func(t *T) { wantCreated(t) },
 		},
 		{
+			ID: "RFC7591/3.2.1/client-id-unique", Level: Should,
+			Text:  "Two different clients get different client_ids.",
+			Needs: []Need{need.Registration},
+			Check: func(t *T) { wantDistinct(t, "client_id") },
+		},
+		{
+			ID: "RFC7591/3.2.1/secret-unique", Level: Must,
+			Text:  "Each client_id has a client_secret of its own.",
+			Needs: []Need{need.Registration},
+			Check: func(t *T) { wantDistinct(t, "client_secret") },
+		},
+		{
 			ID: "RFC7591/3.2.1/secret-expires-at", Level: Must,
 			Text:  "An answer with a client_secret has client_secret_expires_at.",
 			Needs: []Need{need.Registration},
@@ -245,6 +262,11 @@ func rfc7591Security() []Rule {
 			ID: "RFC7591/5/duplicates", Level: Should,
 			Text:         "A second registration of a client that has one instance is refused.",
 			Inapplicable: "Every client that registers itself may have several instances.",
+		},
+		{
+			ID: "RFC7591/5/instances-share-no-secret", Level: Should,
+			Text:     "Two instances of one client do not get the same client_secret.",
+			TestedBy: "conformance/mandate/binding_test.go:TestBinding",
 		},
 		{
 			ID: "RFC7591/5/tls", Level: Must,
