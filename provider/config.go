@@ -123,7 +123,7 @@ func (c Config) rules() *policy.Rules {
 		GrantsByAdministrator: c.GrantsByAdministrator, ScopesByAdministrator: c.ScopesByAdministrator,
 		PersonQuota: c.PersonQuota, OpenQuota: c.OpenQuota,
 		OpenAccessTokenLifetime: c.OpenAccessTokenLifetime, OpenRefreshTokenLifetime: c.OpenRefreshTokenLifetime,
-		AllowsDocument: c.Open.AllowsDocument,
+		AllowsDocument: c.Open.AllowsDocument, AllowsRegistration: c.Open.Registration,
 	})
 }
 

@@ -14,6 +14,7 @@ func TestRulesHaveTheSettings(t *testing.T) {
 	c := testConfig()
 	restricted(&c)
 	c.OpenID, c.PersonQuota, c.OpenQuota = true, policy.Quota{Applications: 1}, policy.Quota{Applications: 2}
+	c.Open.Registration = true
 	from, to := reflect.ValueOf(c), reflect.ValueOf(c.rules().Settings)
 	for i := range to.NumField() {
 		name := to.Type().Field(i).Name
@@ -23,7 +24,11 @@ func TestRulesHaveTheSettings(t *testing.T) {
 			}
 			continue
 		}
-		if d := cmp.Diff(from.FieldByName(name).Interface(), to.Field(i).Interface()); d != "" || to.Field(i).IsZero() {
+		of := from.FieldByName(name)
+		if name == "AllowsRegistration" {
+			of = from.FieldByName("Open").FieldByName("Registration")
+		}
+		if d := cmp.Diff(of.Interface(), to.Field(i).Interface()); d != "" || to.Field(i).IsZero() {
 			t.Error(name, d)
 		}
 	}

@@ -114,7 +114,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	}
 	p.Clients = clients.New(config.clients(sampleSecret), p.rules, store, p.limits, p.Keys, p.People, p.Resources, calls, strangers, p.sealers.secrets, registrations, logoNames, p.changes)
 	p.Tokens = tokens.New(config.tokens(), p.rules, store, p.Keys, p.Clients, p.People, p.Resources, p.sealers.jtis, pairwise, p.changes)
-	p.Logouts = logout.New(config.logout(), store, p.Tokens, calls, strangers, p.sealers.tickets, log)
+	p.Logouts = logout.New(config.logout(), p.rules, store, p.Tokens, calls, strangers, p.sealers.tickets, log)
 	store.OnChange(p.changed)
 	p.fosite = framework.New(config.CodeLifetime, config.AccessTokenLifetime, p.Clients, p.rules)
 	p.Authorizations = authorize.New(config.authorize(), p.rules, store, p.Clients, p.Tokens, p.Resources, p.sealers.tickets, p.fosite)

@@ -120,7 +120,7 @@ func TestAttackRegistrationFetchesAllowedNetworks(t *testing.T) {
 // which nobody is responsible, resolves to an address in the networks of the operator.
 func TestAttackLogoutAddressOfStranger(t *testing.T) {
 	attack(t, "server-side request forgery by client metadata", "")
-	s := logoutServer(t, newSQLite(t))
+	s := logoutServer(t, newSQLite(t), openClients...)
 	alice, at := s.person(t, "alice"), listen(t, 200)
 	app, b := s.relyingParty(t, "--backchannel-logout-uri", at.URL), s.browser(t)
 	b.signsIn(t, app, alice)

@@ -1,6 +1,7 @@
 package mandate
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -147,4 +148,61 @@ func (s *server) losesToPerson(t *testing.T, db database) {
 	if again := s.registers(t, nobody, `{"client_name":"Taken","redirect_uris":["https://taken.example/cb"]}`); textOf(again, "client_id") == id {
 		t.Error("a stranger gets the application of the operator")
 	}
+}
+
+// An operator who closes the way by which an application came suspends it, as long as nobody
+// is responsible for it. Its registrant can read and delete it, and change nothing.
+func TestRegistrationIsNotAllowedAnyMore(t *testing.T) {
+	forEachDatabase(t, func(t *testing.T, db database) {
+		v := newFixture(t, options{database: db, provider: openClients, settings: []string{"MAX_STALENESS_SECONDS: 0"}})
+		closed := v.options
+		closed.provider = slices.DeleteFunc(slices.Clone(closed.provider), func(line string) bool { return slices.Contains(openClients, line) })
+		after := newServer(t, closed, v.BaseURL, v.key, v.secrets)
+		after.start(t)
+		alice := v.signedIn(t, v.alice)
+		registers := func(as auth, name string) (member, application, tokens) {
+			t.Helper()
+			made := v.registers(t, as, `{"client_name":"`+name+`","redirect_uris":["https://`+name+`.example/cb"]}`)
+			app := asApplication(made, "https://"+name+".example/cb")
+			return made, app, alice.family(t, app, v.alice)
+		}
+		made, app, lost := registers(nobody, "alone")
+		_, taken, _ := registers(nobody, "taken")
+		_, vouched, good := registers(bearer(v.initialToken(t)), "vouched")
+		v.mustCLI(t, "", "application", "take-over", taken.ClientID)
+		kept := alice.family(t, taken, v.alice)
+		for what, test := range map[string]struct {
+			app   application
+			token tokens
+			want  bool
+		}{"open": {app, lost, false}, "taken over": {taken, kept, true}, "with an initial access token": {vouched, good, true}} {
+			if !v.active(t, v.asker.auth(), test.token.AccessToken) {
+				t.Errorf("%s: inactive although registration is allowed", what)
+			}
+			if got := after.active(t, v.asker.auth(), test.token.AccessToken); got != test.want {
+				t.Errorf("%s: active %v, want %v", what, got, test.want)
+			}
+			a := after.post(t, "/o/token/", test.app.auth(), params("grant_type", "refresh_token", "refresh_token", test.token.RefreshToken))
+			if (a.Status == 200) != test.want {
+				t.Errorf("%s, refresh: %d %s", what, a.Status, a.Body)
+			}
+			address, _ := after.authorizeURL(test.app)
+			if a := after.get(t, strings.TrimPrefix(address, after.URL), nobody); (a.Status == 303) != test.want {
+				t.Errorf("%s, authorization request: %d", what, a.Status)
+			}
+		}
+		at, manage := textOf(made, "registration_client_uri"), bearer(textOf(made, "registration_access_token"))
+		at = strings.TrimPrefix(at, v.BaseURL)
+		change := member{"client_id": app.ClientID, "redirect_uris": []string{"https://alone.example/new"}}
+		a := after.send(t, "PUT", at, manage, change)
+		if err := a.refused(403, "access_denied"); err != nil || !strings.Contains(a.Body, "OPEN_CLIENTS") {
+			t.Errorf("PUT: %v %s", err, a.Body)
+		}
+		if a := after.send(t, "GET", at, manage, nil); a.Status != 200 || listOf(a.JSON(t), "redirect_uris") != app.RedirectURI {
+			t.Errorf("GET: %d %s", a.Status, a.Body)
+		}
+		if a := after.send(t, "DELETE", at, manage, nil); a.Status != 204 {
+			t.Errorf("DELETE: %d %s", a.Status, a.Body)
+		}
+	})
 }

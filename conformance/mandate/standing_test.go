@@ -121,7 +121,7 @@ func (g *register) made(t testing.TB, standing string) application {
 func newRegister(t testing.TB, db database) *register {
 	t.Helper()
 	s := startServer(t, options{database: db, provider: []string{"GRANTS_BY_ADMINISTRATOR: [client_credentials]", "SCOPES_BY_ADMINISTRATOR: [write]",
-		"SCOPES: {read: Read, write: Write, introspection: Introspect}", "PERSON_MAX_APPLICATIONS: 0"}})
+		"SCOPES: {read: Read, write: Write, introspection: Introspect}", "PERSON_MAX_APPLICATIONS: 0", "OPEN_CLIENTS: [documents, registration]"}})
 	g := &register{s, db.open(t), map[string]*browser{"nobody": s.browser(t)}}
 	for name, flags := range map[string][]string{"owner": nil, "other": nil, "root": {"--admin"}, "admin": {"--admin"}} {
 		g.tabs[name] = s.signedIn(t, s.person(t, name, flags...))

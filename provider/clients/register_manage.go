@@ -33,7 +33,7 @@ func (p *Clients) registrationToken(a storage.Application) string {
 func (p *Clients) Registered(ctx context.Context, r *http.Request, clientID string) (storage.Application, map[string]any, error) {
 	a, err := p.managed(ctx, r, clientID)
 	if err == nil && a.Management == "" {
-		err = mayChange(a)
+		err = p.mayChange(a)
 	}
 	if err != nil {
 		return a, nil, err
@@ -67,11 +67,12 @@ func invalidRegistrationToken() *oauth.Error {
 	return oauth.InvalidToken("There is no client with this registration access token at this address.")
 }
 
-// mayChange refuses a change of an application that is not the registrant's own.
-func mayChange(a storage.Application) error {
+// mayChange refuses a change of an application that is suspended, or not the registrant's own.
+func (p *Clients) mayChange(a storage.Application) error {
+	suspended := p.rules.WhySuspended(a)
 	switch {
-	case policy.Suspended(a):
-		return forbidden(policy.SuspendedText)
+	case suspended != "":
+		return forbidden(suspended)
 	case a.Management == storage.ManagedByMany:
 		return forbidden("Several clients have registered with the same metadata and share this client id, so none of them may change it. Register again with other metadata.")
 	case a.Management != storage.ManagedAlone:
@@ -85,7 +86,7 @@ func mayChange(a storage.Application) error {
 func (p *Clients) ChangeRegistration(ctx context.Context, r *http.Request, clientID, address string) (storage.Application, map[string]any, error) {
 	was, err := p.managed(ctx, r, clientID)
 	if err == nil {
-		err = mayChange(was)
+		err = p.mayChange(was)
 	}
 	if err != nil {
 		return was, nil, err
@@ -184,7 +185,7 @@ func (p *Clients) EndRegistration(ctx context.Context, r *http.Request, clientID
 		return a, err
 	}
 	if a.Management != storage.ManagedAlone {
-		return a, mayChange(a)
+		return a, p.mayChange(a)
 	}
 	err = p.store.DeleteRegistration(ctx, a.ID)
 	if errors.Is(err, storage.ErrNotFound) { // it was deleted or shared at the same moment

@@ -89,7 +89,7 @@ func (p *Devices) request(ctx context.Context, d storage.Device, code, address s
 		return nil, failed
 	}
 	names := audience.Scopes(oauth.Narrow(strings.Fields(d.Scope), p.rules.AllowedScopes(a)))
-	if err != nil || policy.Suspended(a) || !policy.HasGrant(a, policy.GrantDevice) || len(names) == 0 {
+	if err != nil || p.rules.WhySuspended(a) != "" || !policy.HasGrant(a, policy.GrantDevice) || len(names) == 0 {
 		return nil, wrongCode("The application on your device may not ask for access any more. Ask its developer, or begin again on the device.")
 	}
 	return &Request{Application: a, Scopes: p.rules.Describe(names), Audience: audience, UserCode: displayed(code), From: Origin{d.Address, d.UserAgent},

@@ -143,7 +143,7 @@ func (t *notifier) deliver(ctx context.Context, l storage.Login, next int64) {
 		}
 	}()
 	a, err := t.store.Application(ctx, l.ApplicationID)
-	if err == nil && policy.Suspended(a) {
+	if err == nil && t.rules.WhySuspended(a) != "" {
 		a.BackchannelURI = "" // nobody is responsible for the address; the application's tokens are inactive already
 	}
 	if err == nil && a.BackchannelURI != "" {

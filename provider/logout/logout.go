@@ -10,7 +10,6 @@ import (
 
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
-	"mandate/provider/policy"
 	"mandate/provider/redirect"
 	"mandate/storage"
 )
@@ -81,14 +80,18 @@ func (p *Logouts) readLogoutHint(l *Request, claims jose.Claims, clientID string
 //
 // OIDC RP-Logout §3: the redirect URI equals a registered one, character by character.
 func (p *Logouts) CheckLogoutURI(l *Request) error {
+	suspended := ""
+	if l.Application != nil {
+		suspended = p.rules.WhySuspended(*l.Application)
+	}
 	switch {
 	case l.RedirectURI == "":
 		return nil
 	case l.Application == nil:
 		return oauth.Refuse("invalid_request", "post_logout_redirect_uri requires id_token_hint or client_id, which identify the application.")
-	case policy.Suspended(*l.Application):
+	case suspended != "":
 		// OIDC RP-Logout §3: nobody is responsible for the redirect URI any more.
-		return oauth.Refuse("unauthorized_client", policy.SuspendedText)
+		return oauth.Refuse("unauthorized_client", "%s", suspended)
 	}
 	registered := oauth.Lines(l.Application.PostLogoutURIs)
 	if slices.Contains(registered, l.RedirectURI) {

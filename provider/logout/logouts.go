@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"mandate/provider/outbound"
+	"mandate/provider/policy"
 	"mandate/provider/redirect"
 	"mandate/provider/seal"
 	"mandate/provider/tokens"
@@ -27,6 +28,7 @@ type Config struct {
 // Logouts ends sessions and notifies applications of it.
 type Logouts struct {
 	config    Config
+	rules     *policy.Rules
 	store     *storage.Store
 	tokens    *tokens.Tokens
 	outbound  *outbound.Client
@@ -39,8 +41,8 @@ type Logouts struct {
 }
 
 // New makes the component.
-func New(config Config, store *storage.Store, t *tokens.Tokens, out, strangers *outbound.Client, tickets seal.Sealer, log *slog.Logger) *Logouts {
-	return &Logouts{config: config, store: store, tokens: t, outbound: out, strangers: strangers, tickets: tickets, wake: make(chan struct{}, 1), log: log}
+func New(config Config, rules *policy.Rules, store *storage.Store, t *tokens.Tokens, out, strangers *outbound.Client, tickets seal.Sealer, log *slog.Logger) *Logouts {
+	return &Logouts{config: config, rules: rules, store: store, tokens: t, outbound: out, strangers: strangers, tickets: tickets, wake: make(chan struct{}, 1), log: log}
 }
 
 const pageLife = 3600 // seconds, the time that a person has to answer the logout page

@@ -42,6 +42,8 @@ type Settings struct {
 	// AllowsDocument reports whether a client may come whose metadata document is at this
 	// client id. nil: none may.
 	AllowsDocument func(clientID string) bool
+	// AllowsRegistration says that applications may register themselves without a token.
+	AllowsRegistration bool
 }
 
 // Rules decides what each application may do.

@@ -65,14 +65,16 @@ func FollowsDocument(a storage.Application) bool {
 	return a.Origin == storage.FromDocument && a.Responsible == storage.ByNobody
 }
 
-// WhySuspended says why an application is suspended, or returns "". An application with a
-// metadata document is suspended while the operator does not allow it to come.
+// WhySuspended says why an application is suspended, or returns "". An application for which
+// nobody is responsible is suspended while the operator does not allow it to come.
 func (c *Rules) WhySuspended(a storage.Application) string {
 	switch {
 	case Suspended(a):
 		return SuspendedText
 	case FollowsDocument(a) && (c.AllowsDocument == nil || !c.AllowsDocument(a.ClientID)):
 		return "Applications with a metadata document may not come to this server, or not from this host: OPEN_CLIENTS and OPEN_HOSTS of the server decide it."
+	case a.Responsible == storage.ByNobody && a.Origin == storage.FromRegistration && !c.AllowsRegistration:
+		return "Applications may not register themselves at this server: OPEN_CLIENTS of the server decides it."
 	}
 	return ""
 }
