@@ -44,6 +44,7 @@ type Application struct {
 	RegistrationLimits   string  `db:"registration_limits"` // JSON: what its initial access token allowed
 	LastUsedAt           int64   `db:"last_used_at"`        // 0: never; see NoteUses
 	CreatedAt            int64   `db:"created_at"`
+	RenewedAt            int64   `db:"renewed_at"` // when it was last registered again, or 0; see ShareRegistration
 	UpdatedAt            int64   `db:"updated_at"`
 	Generation           int64   `db:"generation"` // counts how often everything that it held was revoked; read, never written
 	Version              int64   `db:"version"`    // read, never written
@@ -72,7 +73,7 @@ const (
 const selectApplication = `SELECT a.id, a.client_id, a.name, a.owner_id, u.username AS owner, u.administrator AS owner_is_admin, u.active AS owner_is_active, a.responsible, a.client_type, a.grant_types, a.redirect_uris, a.scopes,
 	a.hash_client_secret, a.secret, a.old_secret, a.old_secret_expires_at, a.may_introspect, a.skip_consent, a.pkce_exempt,
 	a.access_token_lifetime, a.refresh_token_lifetime, a.algorithm, a.userinfo_algorithm, a.sector, a.post_logout_redirect_uris, a.backchannel_logout_uri,
-	a.access_token_format, a.resources, a.origin, a.metadata, a.auth_method, a.management, a.registration_digest, a.registration_limits, a.last_used_at, a.created_at, a.updated_at, a.generation, a.version
+	a.access_token_format, a.resources, a.origin, a.metadata, a.auth_method, a.management, a.registration_digest, a.registration_limits, a.last_used_at, a.created_at, a.renewed_at, a.updated_at, a.generation, a.version
 	FROM applications a LEFT JOIN users u ON u.id = a.owner_id `
 
 // ErrFull means that the quota of the owner, or of applications without a responsible
@@ -188,7 +189,7 @@ const (
 const selectedApplications = `WHERE ($1 = '' OR a.owner_id = $1) AND (LOWER(a.name) LIKE $2 ESCAPE '!' OR LOWER(a.client_id) LIKE $2 ESCAPE '!' OR u.username_key LIKE $2 ESCAPE '!' OR a.name LIKE $3 ESCAPE '!')
 	AND ($4 = '' OR $4 = CASE WHEN a.responsible = 'nobody' THEN 'open' WHEN a.responsible = 'operator' OR u.administrator AND u.active THEN 'administrator' ELSE 'person' END
 		OR $4 = 'suspended' AND a.responsible = 'owner' AND NOT COALESCE(u.active, FALSE))
-	AND ($5 = '' OR a.origin = CASE $5 WHEN 'unknown' THEN '' ELSE $5 END) AND ($6 = 0 OR a.last_used_at < $6 AND a.created_at < $6)`
+	AND ($5 = '' OR a.origin = CASE $5 WHEN 'unknown' THEN '' ELSE $5 END) AND ($6 = 0 OR a.last_used_at < $6 AND a.created_at < $6 AND a.renewed_at < $6)`
 
 // Applications lists applications by name, and returns the number of all that match.
 func (s *Store) Applications(ctx context.Context, of Selection, limit, offset int) ([]Application, int, error) {

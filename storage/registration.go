@@ -169,7 +169,7 @@ func (s *Store) fewOpen(ctx context.Context, a Application, most int) bool {
 
 // ShareRegistration notes that somebody else has registered the application with this
 // digest too, and returns it, or ErrNotFound. The clean-up counts its time anew: the new
-// registrant has not used it yet.
+// registrant has not used it yet. RFC 7591 §3.2.1: the time of issue stays.
 func (s *Store) ShareRegistration(ctx context.Context, digest string, now int64) (Application, error) {
 	var id string
 	err := s.atomically(ctx, func(t tx) error {
@@ -191,8 +191,7 @@ func (t tx) share(digest *string, now int64) (string, error) {
 	if digest == nil {
 		return "", nil
 	}
-	ids, err := t.texts(`UPDATE applications SET management = 'shared', version = version + 1,
-		created_at = CASE WHEN last_used_at = 0 THEN $2 ELSE created_at END, last_used_at = CASE WHEN last_used_at = 0 THEN 0 ELSE $2 END
+	ids, err := t.texts(`UPDATE applications SET management = 'shared', version = version + 1, renewed_at = $2
 		WHERE registration_digest = $1 RETURNING id`, *digest, now)
 	if err != nil || len(ids) == 0 {
 		return "", err

@@ -70,8 +70,8 @@ func TestRegistrationIsReadAsItWasStored(t *testing.T) {
 	})
 }
 
-// The clean-up counts from the last registration, but a stranger cannot make an
-// application look used.
+// The clean-up counts from the last registration. The time of issue stays, and a stranger
+// cannot make an application look used.
 func TestSharedRegistrationCountsItsTimeAnew(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		a := newRegistered("A", "a")
@@ -79,14 +79,26 @@ func TestSharedRegistrationCountsItsTimeAnew(t *testing.T) {
 		must(t, err)
 		got, err := w.ShareRegistration(t.Context(), "a", at+5)
 		must(t, err)
-		if got.CreatedAt != at+5 || got.LastUsedAt != 0 || got.Management != ManagedByMany || got.Version != 1 {
+		if got.CreatedAt != at || got.RenewedAt != at+5 || got.LastUsedAt != 0 || got.Management != ManagedByMany || got.Version != 1 {
 			t.Errorf("never used: %+v", got)
 		}
 		must(t, w.NoteUses(t.Context(), map[string]int64{a.ID: at + 6}))
 		got, err = w.ShareRegistration(t.Context(), "a", at+7)
 		must(t, err)
-		if got.CreatedAt != at+5 || got.LastUsedAt != at+7 {
+		if got.CreatedAt != at || got.RenewedAt != at+7 || got.LastUsedAt != at+6 {
 			t.Errorf("used: %+v", got)
+		}
+		never := newRegistered("Never used", "b")
+		_, err = w.RegisterApplication(t.Context(), never, 0, "", at)
+		must(t, err)
+		_, err = w.ShareRegistration(t.Context(), "b", at+7)
+		must(t, err)
+		for now, want := range map[int64]int64{at + 6: 0, at + 7: 2} {
+			n, err := w.EndUnusedApplications(t.Context(), now, now, 10)
+			must(t, err)
+			if n != want {
+				t.Errorf("%d applications ended that were renewed at %d, %d seconds later, want %d", n, at+7, now-at-7, want)
+			}
 		}
 	})
 }

@@ -32,7 +32,8 @@ func (s *Store) NoteUses(ctx context.Context, at map[string]int64) error {
 
 // EndUnusedApplications deletes at most limit applications for which nobody is responsible:
 // those that were registered before neverUsedSince and never used, and those that were not
-// used since unusedSince. It returns their number.
+// used since unusedSince. A repeated registration counts in both cases. It returns their
+// number.
 func (s *Store) EndUnusedApplications(ctx context.Context, neverUsedSince, unusedSince int64, limit int) (int64, error) {
 	var ended int
 	err := s.atomically(ctx, func(t tx) error {
@@ -41,8 +42,8 @@ func (s *Store) EndUnusedApplications(ctx context.Context, neverUsedSince, unuse
 			where string
 			since int64
 		}{
-			{`last_used_at = 0 AND created_at <= $1`, neverUsedSince},
-			{`last_used_at > 0 AND last_used_at <= $1`, unusedSince},
+			{`last_used_at = 0 AND created_at <= $1 AND renewed_at <= $1`, neverUsedSince},
+			{`last_used_at > 0 AND last_used_at <= $1 AND renewed_at <= $1`, unusedSince},
 		} {
 			// The condition is checked twice, because another node may have noted a use while
 			// the statement waited.

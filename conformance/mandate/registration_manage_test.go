@@ -78,6 +78,12 @@ func (s *server) managesShared(t *testing.T) {
 	const metadata = `{"client_name":"Shared","redirect_uris":["http://localhost:1234/cb","https://shared.example/cb"]}`
 	first := s.registers(t, nobody, metadata)
 	at, token, id := textOf(first, "registration_client_uri"), textOf(first, "registration_access_token"), textOf(first, "client_id")
+	// RFC 7591 §3.2.1: the time of issue is that of the first registration, and an hour has passed.
+	_, err := s.database.open(t).ExecContext(t.Context(), "UPDATE applications SET created_at = created_at - 3600 WHERE client_id = '"+id+"'")
+	if err != nil {
+		t.Fatal(err)
+	}
+	issued := first["client_id_issued_at"].(float64) - 3600
 	for name, body := range map[string]string{
 		"the same":                        metadata,
 		"in another order, with spaces":   `{ "redirect_uris": ["http://localhost:1234/cb","https://shared.example/cb"], "client_name":"Shared" }`,
@@ -87,6 +93,9 @@ func (s *server) managesShared(t *testing.T) {
 		again := s.registers(t, nobody, body)
 		if textOf(again, "client_id") != id || textOf(again, "registration_access_token") != token {
 			t.Errorf("%s: another client", name)
+		}
+		if again["client_id_issued_at"] != issued {
+			t.Errorf("%s: issued at %v, want %v", name, again["client_id_issued_at"], issued)
 		}
 		if port := strings.Contains(body, "5678"); port != strings.Contains(listOf(again, "redirect_uris"), "5678") {
 			t.Errorf("%s: %s", name, listOf(again, "redirect_uris"))

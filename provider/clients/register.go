@@ -120,7 +120,7 @@ func (p *Clients) known(ctx context.Context, digest, address string) (storage.Ap
 		return a, oauth.Stored(err)
 	}
 	// A repeated registration shortly after another one needs no write.
-	fresh := oauth.Now()-max(a.CreatedAt, a.LastUsedAt) <= useInterval
+	fresh := oauth.Now()-max(a.CreatedAt, a.RenewedAt, a.LastUsedAt) <= useInterval
 	if a.Management == storage.ManagedByMany && (fresh || p.countRegistration(address) != nil) {
 		return a, nil
 	}
