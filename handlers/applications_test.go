@@ -138,6 +138,16 @@ func TestOthersApplicationsAreNotThere(t *testing.T) {
 	s.as(t, "root").get(t, "/o/applications/?q=ledger").wants(t, 200, path, own, "alice")
 }
 
+// version returns the version of the application that its owner page shows.
+func (v *visitor) version(t *testing.T, path string) string {
+	t.Helper()
+	found := regexp.MustCompile(`name="version" value="(\d+)"`).FindStringSubmatch(v.get(t, path+"owner/").body)
+	if found == nil {
+		t.Fatal("the page has no version")
+	}
+	return found[1]
+}
+
 func TestUpdate(t *testing.T) {
 	s := newSite(t, "")
 	v := s.as(t, "alice")
@@ -155,18 +165,18 @@ func TestUpdate(t *testing.T) {
 	root.post(t, path+"update/", append(fields, "may_introspect", "on")...).wants(t, 422, "take it over first")
 	v.get(t, path+"owner/").wants(t, 403)
 	v.post(t, path+"owner/", "take_over", "on").wants(t, 403)
-	root.follow(t, root.post(t, path+"owner/", "take_over", "on")).wants(t, 200, "You are now responsible for the application")
+	root.follow(t, root.post(t, path+"owner/", "version", root.version(t, path), "take_over", "on")).wants(t, 200, "You are now responsible for the application")
 	v.get(t, path).wants(t, 404)
 	root.post(t, path+"update/", append(fields, "may_introspect", "on")...).wants(t, 303)
 	root.get(t, path).wants(t, 200, "May introspect tokens")
 	// Whoever is no administrator answers for less, and nothing of it comes back by itself.
-	root.post(t, path+"owner/", "owner", "nobody").wants(t, 422, "There is no person with that username")
-	root.post(t, path+"owner/", "owner", "alice").wants(t, 303)
+	root.post(t, path+"owner/", "version", root.version(t, path), "owner", "nobody").wants(t, 422, "There is no person with that username")
+	root.post(t, path+"owner/", "version", root.version(t, path), "owner", "alice").wants(t, 303)
 	if got := v.get(t, path); got.StatusCode != 200 || strings.Contains(got.body, "May introspect tokens") {
 		t.Errorf("%s %s", got.Status, got.body)
 	}
 	v.post(t, path+"update/", fields...).wants(t, 303)
-	root.post(t, path+"owner/", "take_over", "on").wants(t, 303)
+	root.post(t, path+"owner/", "version", root.version(t, path), "take_over", "on").wants(t, 303)
 	if got := root.get(t, path); strings.Contains(got.body, "May introspect tokens") {
 		t.Error("a privilege that an administrator gave under another owner is active again")
 	}
@@ -175,7 +185,7 @@ func TestUpdate(t *testing.T) {
 	if got := root.get(t, path); strings.Contains(got.body, "May introspect tokens") {
 		t.Error("an administrator cannot remove the privilege")
 	}
-	root.post(t, path+"owner/", "owner", "alice").wants(t, 303)
+	root.post(t, path+"owner/", "version", root.version(t, path), "owner", "alice").wants(t, 303)
 	// A public application that becomes confidential gets a secret.
 	_, secret := registered(t, v, "hash_client_secret_", "")
 	if secret == "" {

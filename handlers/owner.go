@@ -49,7 +49,7 @@ func (s *server) changeOwner(w http.ResponseWriter, r *http.Request) error {
 	username, said := strings.TrimSpace(r.PostForm.Get("owner")), "assigned"
 	// Whoever registered the application can change it while the administrator looks at it.
 	// The administrator becomes responsible only for what the page showed.
-	if seen := r.PostForm.Get("version"); seen != "" && seen != strconv.FormatInt(a.Version, 10) {
+	if r.PostForm.Get("version") != strconv.FormatInt(a.Version, 10) {
 		changed := templates.Field{Value: username, Error: "The application has changed since this page was shown. Look at it again before you decide."}
 		return s.render(w, r, invalidForm, s.ownerForm(r, who, a, changed))
 	}

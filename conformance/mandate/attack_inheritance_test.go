@@ -32,7 +32,8 @@ func TestAttackPrivilegesComeBack(t *testing.T) {
 			root.submit(t, "Delete the person", params("applications", "take-over"))
 		},
 		"taken over": func(_ string, app application) {
-			root.send(t, "/o/applications/"+app.ID+"/owner/", params("take_over", "on"))
+			root.open(t, "/o/applications/"+app.ID+"/owner/")
+			root.submit(t, "Take it over", nil)
 		},
 		"given back": func(id string, _ application) {
 			root.send(t, "/admin/users/"+id+"/", params("username", "x"+id, "active", "on", "administrator", "on"))
@@ -86,7 +87,8 @@ func TestAttackConsentGoesToAnotherOwner(t *testing.T) {
 		if first, second := asked(), asked(); !first || second {
 			t.Fatalf("asked at first %t, and again %t", first, second)
 		}
-		root.send(t, "/o/applications/"+app.ID+"/owner/", params("owner", "mallory"))
+		root.open(t, "/o/applications/"+app.ID+"/owner/")
+		root.submit(t, "Assign", params("owner", "mallory"))
 		if !asked() {
 			t.Error("what was allowed to one owner is allowed to the next")
 		}

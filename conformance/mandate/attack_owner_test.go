@@ -145,7 +145,8 @@ func TestAttackApplicationOutlivesItsOwner(t *testing.T) {
 		s.stop(t)
 		s.start(t)
 		suspended("its owner is gone", true)
-		root.send(t, "/o/applications/"+app.ID+"/owner/", params("take_over", "on"))
+		root.open(t, "/o/applications/"+app.ID+"/owner/")
+		root.submit(t, "Take it over", nil)
 		suspended("an administrator takes it over", false)
 	})
 }

@@ -29,6 +29,19 @@ func TestAttackChangeBeforeTakeover(t *testing.T) {
 	if page.Status != 422 || !strings.Contains(page.Body, "has changed since") || !strings.Contains(page.Body, "https://evil.example/cb") {
 		t.Errorf("the administrator is responsible for what nobody showed: %d %s", page.Status, page.URL)
 	}
+	// A form that does not say what the page showed takes nothing over.
+	for _, version := range []string{"", "x", "0"} {
+		without := *root
+		without.send(t, "/o/applications/"+path+"/owner/", params("take_over", "on", "version", version))
+		if without.Status != 422 || !strings.Contains(without.Body, "has changed since") {
+			t.Errorf("with the version %q: %d", version, without.Status)
+		}
+	}
+	without := *root
+	without.send(t, "/o/applications/"+path+"/owner/", params("owner", "root"))
+	if without.Status != 422 || !strings.Contains(without.Body, "has changed since") {
+		t.Errorf("without a version: %d", without.Status)
+	}
 	page.submit(t, "Take it over", nil)
 	if page.Status != 200 || !strings.Contains(page.Body, "You are now responsible") {
 		t.Errorf("after a second look: %d", page.Status)
