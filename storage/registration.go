@@ -139,8 +139,8 @@ func (s *Store) RegisterApplication(ctx context.Context, a Application, most int
 // openCount is the number of applications for which nobody is responsible, as it was
 // counted before. The count ends at a quarter of the quota.
 type openCount struct {
-	most, n int
-	until   time.Time // when it is counted again
+	n     int
+	until time.Time // when it is counted again
 }
 
 // fewOpen reports whether so few applications have registered themselves that the quota
@@ -154,9 +154,9 @@ func (s *Store) fewOpen(ctx context.Context, a Application, most int) bool {
 	}
 	// One registration counts, and the others use the number of before.
 	last := s.open.Load()
-	if (last == nil || last.most != most || time.Now().After(last.until)) && s.counting.TryLock() {
+	if (last == nil || time.Now().After(last.until)) && s.counting.TryLock() {
 		defer s.counting.Unlock()
-		counted := &openCount{most: most, until: time.Now().Add(time.Second)}
+		counted := &openCount{until: time.Now().Add(time.Second)}
 		err := s.get(ctx, &counted.n, `SELECT COUNT(*) FROM (SELECT 1 AS one FROM applications WHERE responsible = 'nobody' LIMIT $1) x`, most/4)
 		if err != nil {
 			return false // the registration fails too, or counts exactly
@@ -164,7 +164,7 @@ func (s *Store) fewOpen(ctx context.Context, a Application, most int) bool {
 		s.open.Store(counted)
 		last = counted
 	}
-	return last != nil && last.most == most && last.n < most/4
+	return last != nil && last.n < most/4
 }
 
 // ShareRegistration notes that somebody else has registered the application with this
