@@ -37,8 +37,8 @@ func statementText(s provider.Statement) string {
 
 // responsibleText says to a person who is responsible for an application.
 func responsibleText(a provider.Authorized) string {
-	if a.Suspended {
-		return "It is suspended, and does not work: the account of its owner is disabled."
+	if a.Suspended != "" {
+		return "It does not work now. " + a.Suspended
 	}
 	switch a.Standing {
 	case provider.StandingAdministrator:

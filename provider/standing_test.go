@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -182,9 +183,16 @@ func TestRetiredKeysStayAsLongAsSignedTokensLive(t *testing.T) {
 	}
 }
 
-// The list of applications selects by the same standing as every decision.
+// The list of applications selects by the same standing as every decision, whatever may come by
+// itself.
 func TestApplicationsAreSelectedByTheirStanding(t *testing.T) {
-	f := begin(t)
+	for _, open := range []OpenConfig{{}, {Documents: true}, {Registration: true}, {Documents: true, Registration: true}} {
+		t.Run(fmt.Sprintf("documents %v, registration %v", open.Documents, open.Registration), func(t *testing.T) { selectedByStanding(t, open) })
+	}
+}
+
+func selectedByStanding(t *testing.T, open OpenConfig) {
+	f := begin(t, func(c *Config) { c.Open = open })
 	f.person("plain")
 	f.person("disabled")
 	f.person("root")
@@ -196,6 +204,8 @@ func TestApplicationsAreSelectedByTheirStanding(t *testing.T) {
 			f.sql("UPDATE applications SET responsible = '" + responsible + "', owner_id = (SELECT id FROM users WHERE username = '" + owner + "') WHERE id = '" + app.ID + "'")
 		}
 	}
+	f.sql("UPDATE applications SET origin = 'registration' WHERE owner_id = (SELECT id FROM users WHERE username = 'plain')",
+		"UPDATE applications SET origin = 'document', client_id = 'https://agent.example/' || id WHERE owner_id = (SELECT id FROM users WHERE username = 'root')")
 	all, total, err := f.Clients.Applications(t.Context(), Operator(), Selection{}, 100, 0)
 	if err != nil || total != 15 {
 		t.Fatal(err, total)
@@ -204,7 +214,7 @@ func TestApplicationsAreSelectedByTheirStanding(t *testing.T) {
 		"administrator": func(a Application) bool { return StandingOf(a) == policy.StandingAdministrator },
 		"person":        func(a Application) bool { return StandingOf(a) == policy.StandingPerson },
 		"open":          func(a Application) bool { return StandingOf(a) == policy.StandingOpen },
-		"suspended":     Suspended,
+		"suspended":     func(a Application) bool { return f.WhySuspended(a) != "" },
 	} {
 		found, _, err := f.Clients.Applications(t.Context(), Operator(), Selection{Standing: standing}, 100, 0)
 		want := slices.DeleteFunc(slices.Clone(all), func(a Application) bool { return !matches(a) })

@@ -129,10 +129,6 @@ func Standings() []Standing { return policy.Standings() }
 // StandingOf returns the standing of an application.
 func StandingOf(a Application) Standing { return policy.StandingOf(a) }
 
-// Suspended reports whether an application is suspended because the account of its owner was
-// deleted or disabled. Provider.WhySuspended knows all reasons.
-func Suspended(a Application) bool { return policy.Suspended(a) }
-
 // CameByItself reports whether an application registered itself or has a metadata document.
 func CameByItself(a Application) bool { return policy.CameByItself(a) }
 

@@ -175,10 +175,16 @@ type Selection struct {
 	Origin string
 	// UnusedSince selects what was registered before this time and not used since then.
 	UnusedSince int64
+	// Closed has the origins from which an application for which nobody is responsible may not
+	// come now. Suspended selects those too.
+	Closed Origins
 }
 
-// Suspended selects the applications whose responsible owner is missing or disabled, and
-// UnknownOrigin those that are older than the column.
+// Origins are the two ways in which an application comes by itself.
+type Origins struct{ Documents, Registration bool }
+
+// Suspended selects the applications whose responsible owner is missing or disabled, and those
+// of Selection.Closed. UnknownOrigin selects those that are older than the column.
 const (
 	Suspended     = "suspended"
 	UnknownOrigin = "unknown"
@@ -188,20 +194,21 @@ const (
 // policy.StandingOf does.
 const selectedApplications = `WHERE ($1 = '' OR a.owner_id = $1) AND (LOWER(a.name) LIKE $2 ESCAPE '!' OR LOWER(a.client_id) LIKE $2 ESCAPE '!' OR u.username_key LIKE $2 ESCAPE '!' OR a.name LIKE $3 ESCAPE '!')
 	AND ($4 = '' OR $4 = CASE WHEN a.responsible = 'nobody' THEN 'open' WHEN a.responsible = 'operator' OR u.administrator AND u.active THEN 'administrator' ELSE 'person' END
-		OR $4 = 'suspended' AND a.responsible = 'owner' AND NOT COALESCE(u.active, FALSE))
+		OR $4 = 'suspended' AND (a.responsible = 'owner' AND NOT COALESCE(u.active, FALSE)
+			OR a.responsible = 'nobody' AND (a.origin = 'document' AND $7 OR a.origin = 'registration' AND $8)))
 	AND ($5 = '' OR a.origin = CASE $5 WHEN 'unknown' THEN '' ELSE $5 END) AND ($6 = 0 OR a.last_used_at < $6 AND a.created_at < $6 AND a.renewed_at < $6)`
 
 // Applications lists applications by name, and returns the number of all that match.
 func (s *Store) Applications(ctx context.Context, of Selection, limit, offset int) ([]Application, int, error) {
 	folded, written := likePatterns(of.Search)
-	args := []any{of.OwnerID, folded, written, of.Standing, of.Origin, of.UnusedSince}
+	args := []any{of.OwnerID, folded, written, of.Standing, of.Origin, of.UnusedSince, of.Closed.Documents, of.Closed.Registration}
 	var total int
 	err := s.get(ctx, &total, `SELECT COUNT(*) FROM applications a LEFT JOIN users u ON u.id = a.owner_id `+selectedApplications, args...)
 	if err != nil {
 		return nil, 0, err
 	}
 	var found []Application
-	err = s.all(ctx, &found, selectApplication+selectedApplications+` ORDER BY LOWER(a.name), a.id LIMIT $7 OFFSET $8`, append(args, limit, offset)...)
+	err = s.all(ctx, &found, selectApplication+selectedApplications+` ORDER BY LOWER(a.name), a.id LIMIT $9 OFFSET $10`, append(args, limit, offset)...)
 	return found, total, err
 }
 

@@ -134,7 +134,8 @@ type Rotate struct {
 type Owner struct {
 	Frame
 	Name, Owner, Standing string
-	Suspended, Mine       bool // Mine: this administrator is already responsible for it
+	Suspended             string // why it is suspended; empty: it is not
+	Mine                  bool   // this administrator is already responsible for it
 	Action, CancelURL     string
 	Username              Field
 	RedirectURIs          []string

@@ -25,6 +25,7 @@ type applicationView struct {
 	Owner                string   `json:"owner"`
 	Standing             string   `json:"standing"`
 	Suspended            bool     `json:"suspended"`
+	WhySuspended         string   `json:"why_suspended,omitempty"`
 	ClientType           string   `json:"client_type"`
 	GrantTypes           []string `json:"grant_types"`
 	RedirectURIs         []string `json:"redirect_uris"`
@@ -48,7 +49,7 @@ type applicationView struct {
 	UpdatedAt            string   `json:"updated_at"`
 }
 
-func viewApplication(a provider.Application, secret string) applicationView {
+func viewApplication(of *provider.Provider, a provider.Application, secret string) applicationView {
 	view := applicationView{ID: a.ID, ClientID: a.ClientID, ClientSecret: secret, Name: a.Name, ClientType: a.ClientType,
 		GrantTypes: split(a.GrantTypes), RedirectURIs: split(a.RedirectURIs), Scopes: split(a.Scopes), Resources: split(a.Resources),
 		MayIntrospect: a.MayIntrospect, HashClientSecret: a.HashClientSecret, SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt,
@@ -62,7 +63,8 @@ func viewApplication(a provider.Application, secret string) applicationView {
 	if a.LastUsedAt > 0 {
 		view.LastUsedAt = timestamp(a.LastUsedAt)
 	}
-	view.Standing, view.Suspended = string(provider.StandingOf(a)), provider.Suspended(a)
+	view.Standing, view.WhySuspended = string(provider.StandingOf(a)), of.WhySuspended(a)
+	view.Suspended = view.WhySuspended != ""
 	if a.OldSecretExpiresAt > time.Now().Unix() {
 		view.OldSecretExpiresAt = timestamp(a.OldSecretExpiresAt)
 	}
@@ -100,7 +102,7 @@ func (v applicationView) write(p *program) error {
 		{"skips consent", yes(v.SkipConsent)},
 		{"access tokens", v.AccessTokenFormat},
 	}...)
-	for _, row := range [][]string{{"resources", strings.Join(v.Resources, " ")}, {"algorithm", v.Algorithm}, {"UserInfo algorithm", v.UserInfoAlgorithm}, {"pairwise for", v.Sector},
+	for _, row := range [][]string{{"suspended", v.WhySuspended}, {"resources", strings.Join(v.Resources, " ")}, {"algorithm", v.Algorithm}, {"UserInfo algorithm", v.UserInfoAlgorithm}, {"pairwise for", v.Sector},
 		{"after logout", strings.Join(v.PostLogoutURIs, " ")}, {"back-channel logout", v.BackchannelURI}} {
 		if row[1] != "" {
 			rows = append(rows, row)
@@ -188,7 +190,7 @@ func (p *program) addApplication(ctx context.Context, r provider.Registration, s
 	if err != nil {
 		return err
 	}
-	return p.show(viewApplication(made.Application, made.Secret), asJSON)
+	return p.show(viewApplication(o.provider, made.Application, made.Secret), asJSON)
 }
 
 func (p *program) applicationListCommand() *cobra.Command {
@@ -214,7 +216,7 @@ func (p *program) listApplications(ctx context.Context, asJSON bool) error {
 			return err
 		}
 		for _, a := range found {
-			views = append(views, viewApplication(a, ""))
+			views = append(views, viewApplication(o.provider, a, ""))
 		}
 		if len(found) < listStep {
 			break
@@ -252,8 +254,8 @@ func (p *program) applicationShowCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{Use: "show CLIENT_ID", Short: "Show an application, without its secret", Args: arguments("CLIENT_ID"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.withApplication(c.Context(), args[0], func(_ *opened, a provider.Application) error {
-				return p.show(viewApplication(a, ""), asJSON)
+			return p.withApplication(c.Context(), args[0], func(o *opened, a provider.Application) error {
+				return p.show(viewApplication(o.provider, a, ""), asJSON)
 			})
 		}}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -270,7 +272,7 @@ func (p *program) applicationRotateCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return p.show(viewApplication(made.Application, made.Secret), asJSON)
+				return p.show(viewApplication(o.provider, made.Application, made.Secret), asJSON)
 			})
 		}}
 	c.Flags().DurationVar(&overlap, "overlap", 0, "`DURATION` for which the old secret still works, such as 24h")

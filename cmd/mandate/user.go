@@ -219,7 +219,7 @@ func (p *program) listSuspended(ctx context.Context, from *provider.Provider, us
 	}
 	owned, err := from.Clients.OwnedBy(ctx, u.ID)
 	for _, a := range owned {
-		if err == nil && provider.Suspended(a) {
+		if err == nil && from.WhySuspended(a) != "" {
 			_, err = fmt.Fprintf(p.stdout, "Suspended %s (%s): mandate application take-over ends the suspension.\n", a.ClientID, a.Name)
 		}
 	}

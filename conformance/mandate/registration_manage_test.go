@@ -210,6 +210,18 @@ func TestRegistrationIsNotAllowedAnyMore(t *testing.T) {
 		if a := after.send(t, "GET", at, manage, nil); a.Status != 200 || listOf(a.JSON(t), "redirect_uris") != app.RedirectURI {
 			t.Errorf("GET: %d %s", a.Status, a.Body)
 		}
+		// People and the operator see the reason.
+		if text := after.mustCLI(t, "", "application", "show", app.ClientID); !strings.Contains(text, "open, suspended") || !strings.Contains(text, "OPEN_CLIENTS") {
+			t.Error(text)
+		}
+		if text := v.mustCLI(t, "", "application", "show", app.ClientID); strings.Contains(text, "suspended") {
+			t.Error(text)
+		}
+		tab := after.signedIn(t, v.alice)
+		tab.open(t, "/account/")
+		if strings.Count(tab.Body, "It does not work now.") != 1 || !strings.Contains(tab.Body, "OPEN_CLIENTS") {
+			t.Errorf("the account page does not say why the application does not work:\n%s", tab.Body)
+		}
 		if a := after.send(t, "DELETE", at, manage, nil); a.Status != 204 {
 			t.Errorf("DELETE: %d %s", a.Status, a.Body)
 		}

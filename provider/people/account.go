@@ -23,7 +23,7 @@ type Authorized struct {
 
 	Origin     string // how the application came here
 	Standing   policy.Standing
-	Suspended  bool
+	Suspended  string // why it is suspended; empty: it is not
 	LastUsedAt int64
 }
 
@@ -37,10 +37,10 @@ func (p *People) Authorized(ctx context.Context, userID string) ([]Authorized, e
 	for _, row := range rows {
 		last := len(apps) - 1
 		if last < 0 || apps[last].ApplicationID != row.ApplicationID {
-			a := storage.Application{Responsible: row.Responsible, OwnerAdministrator: row.OwnerAdministrator, OwnerActive: row.OwnerActive}
+			a := storage.Application{ClientID: row.ClientID, Origin: row.Origin, Responsible: row.Responsible, OwnerAdministrator: row.OwnerAdministrator, OwnerActive: row.OwnerActive}
 			apps = append(apps, Authorized{ApplicationID: row.ApplicationID, Name: row.Name, Owner: oauth.Deref(row.Owner), Since: row.Since,
-				Origin: row.Origin, Standing: policy.StandingOf(a), Suspended: policy.Suspended(a), LastUsedAt: row.LastUsedAt,
-				Document: policy.DocumentOf(storage.Application{ClientID: row.ClientID, Origin: row.Origin})})
+				Origin: row.Origin, Standing: policy.StandingOf(a), Suspended: p.rules.WhySuspended(a), LastUsedAt: row.LastUsedAt,
+				Document: policy.DocumentOf(a)})
 			last++
 		}
 		apps[last].Scopes = oauth.Union(apps[last].Scopes, strings.Fields(row.Scope))
