@@ -97,6 +97,19 @@ func standingTable(t *testing.T) string {
 		}
 		return "no"
 	})
+	row("what describes a client with a [metadata document](#clients-that-bring-their-own-metadata-document)", func(a provider.Allowance) string {
+		of := provider.Application{Origin: provider.FromDocument, Responsible: "owner", OwnerActive: new(true), OwnerAdministrator: new(a.AdministratorRights)}
+		if a.PublicOnly {
+			of.Responsible = "nobody"
+		}
+		if c.Allowance(provider.StandingOf(of)).PublicOnly != a.PublicOnly {
+			t.Fatal("the application has another standing")
+		}
+		if provider.FollowsDocument(of) {
+			return "the document"
+		}
+		return "its registration"
+	})
 	row("applications", func(a provider.Allowance) string { return bound(a.Quota.Applications) })
 	row("sessions of the owner", func(a provider.Allowance) string { return bound(a.Quota.Sessions) })
 	row("live approvals (authorization codes and token families)", func(a provider.Allowance) string { return bound(a.Quota.Approvals) })

@@ -48,8 +48,9 @@ func docsTable(t testing.TB, first string) (columns []string, cells map[string][
 // register is the database of a server, and its people.
 type register struct {
 	*server
-	pool *sql.DB
-	tabs map[string]*browser
+	documents *documentHost
+	pool      *sql.DB
+	tabs      map[string]*browser
 }
 
 // field returns a column of an application, or "" if the application was deleted.
@@ -105,7 +106,7 @@ func (g *register) made(t testing.TB, standing string) application {
 	switch standing {
 	case "administrator":
 		by = "root"
-	case "open":
+	case "open", "registered", "document":
 		more = append(more, "client_type", "public")
 	}
 	app := g.tabs[by].registered(t, more...)
@@ -114,15 +115,21 @@ func (g *register) made(t testing.TB, standing string) application {
 		g.set(t, app.ID, "responsible = 'operator'")
 	case "open":
 		g.set(t, app.ID, "responsible = 'nobody', owner_id = NULL")
+	case "registered":
+		g.set(t, app.ID, "responsible = 'nobody', owner_id = NULL, origin = 'registration'")
+	case "document":
+		app.ClientID = g.documents.client("/"+app.ID, app.RedirectURI, nil).ClientID
+		g.set(t, app.ID, "responsible = 'nobody', owner_id = NULL, origin = 'document', client_id = '"+app.ClientID+"'")
 	}
 	return app
 }
 
 func newRegister(t testing.TB, db database) *register {
 	t.Helper()
-	s := startServer(t, options{database: db, provider: []string{"GRANTS_BY_ADMINISTRATOR: [client_credentials]", "SCOPES_BY_ADMINISTRATOR: [write]",
-		"SCOPES: {read: Read, write: Write, introspection: Introspect}", "PERSON_MAX_APPLICATIONS: 0", "OPEN_CLIENTS: [documents, registration]"}})
-	g := &register{s, db.open(t), map[string]*browser{"nobody": s.browser(t)}}
+	documents := newDocumentHost(t)
+	s := startServer(t, documents.options(options{database: db, provider: []string{"GRANTS_BY_ADMINISTRATOR: [client_credentials]", "SCOPES_BY_ADMINISTRATOR: [write]",
+		"SCOPES: {read: Read, write: Write, introspection: Introspect}", "PERSON_MAX_APPLICATIONS: 0"}}))
+	g := &register{s, documents, db.open(t), map[string]*browser{"nobody": s.browser(t)}}
 	for name, flags := range map[string][]string{"owner": nil, "other": nil, "root": {"--admin"}, "admin": {"--admin"}} {
 		g.tabs[name] = s.signedIn(t, s.person(t, name, flags...))
 	}
@@ -239,7 +246,7 @@ func yesOrNo(is bool) string {
 // What an application itself may do, although everything possible is registered for it.
 func (g *register) applications(t *testing.T) {
 	columns, cells := docsTable(t, "| `administrator`")
-	if !slices.Equal(columns, []string{"`administrator`", "`person`", "`open`"}) || len(cells) != 12 {
+	if !slices.Equal(columns, []string{"`administrator`", "`person`", "`open`"}) || len(cells) != 13 {
 		t.Fatalf("the table of standings is another one than is tested: %q, %d rows", columns, len(cells))
 	}
 	victim := g.person(t, "victim")
@@ -248,6 +255,9 @@ func (g *register) applications(t *testing.T) {
 		"administrator": "machine 200, password 200, device 200, code query, life 86400, scope read write, introspects 200",
 		"person":        "machine 400, password 200, device 200, code consent, life 36000, scope read, introspects 403",
 		"open":          "machine 400, password 400, device 400, code consent, life 3600, scope read, introspects 403",
+		// The two ways in which an application comes by itself.
+		"registered": "machine 400, password 400, device 400, code consent, life 3600, scope read, introspects 403",
+		"document":   "machine 400, password 400, device 400, code consent, life 3600, scope read, introspects 403",
 	} {
 		app := g.made(t, standing)
 		g.set(t, app.ID, "grant_types = 'authorization_code client_credentials password "+deviceGrant+"', scopes = '', may_introspect = TRUE, skip_consent = TRUE, pkce_exempt = TRUE, access_token_lifetime = 86400, refresh_token_lifetime = 86400")
