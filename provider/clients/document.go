@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"mandate/provider/copies"
 	"mandate/provider/documents"
@@ -269,7 +270,7 @@ func (p *Clients) Admit(ctx context.Context, a storage.Application) (storage.App
 			return a, oauth.Unavailable(err)
 		}
 	}
-	return a, &oauth.Error{Status: http.StatusServiceUnavailable, Code: "temporarily_unavailable", Description: "The application is changing at this moment. Try again.", RetryAfter: 1}
+	return a, oauth.Later(http.StatusServiceUnavailable, time.Second, "The application is changing at this moment. Try again.")
 }
 
 // addDescribed stores an application as its document describes it. Its ID is a new one: that

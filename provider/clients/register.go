@@ -99,8 +99,8 @@ func (p *Clients) storeRegistration(ctx context.Context, a storage.Application, 
 	case errors.Is(err, storage.ErrSpent), errors.Is(err, storage.ErrNotFound): // ErrNotFound: the maker of the token was deleted
 		return a, nil, invalidInitialToken()
 	case errors.Is(err, storage.ErrFull):
-		return a, nil, &oauth.Error{Status: http.StatusServiceUnavailable, Code: "temporarily_unavailable", RetryAfter: int(time.Hour / time.Second),
-			Description: "This server has as many applications that registered themselves as it allows. Unused ones are deleted with time; its operator can raise OPEN_MAX_APPLICATIONS."}
+		return a, nil, oauth.Later(http.StatusServiceUnavailable, time.Hour,
+			"This server has as many applications that registered themselves as it allows. Unused ones are deleted with time; its operator can raise OPEN_MAX_APPLICATIONS.")
 	case err != nil:
 		return a, nil, oauth.Unavailable(err)
 	}
@@ -134,8 +134,7 @@ func (p *Clients) known(ctx context.Context, digest, address string) (storage.Ap
 func (p *Clients) countRegistration(address string) error {
 	_, wait := p.limits.Tries.Take(throttle.Try{Kind: limits.OfRegistration, Key: throttle.Site(address), Wide: throttle.WideNetwork(address)})
 	if wait > 0 {
-		return &oauth.Error{Status: http.StatusTooManyRequests, Code: "temporarily_unavailable", RetryAfter: int(wait/time.Second) + 1,
-			Description: "Too many different applications were registered from this network. Wait a little, then try again."}
+		return oauth.Later(http.StatusTooManyRequests, wait, "Too many different applications were registered from this network. Wait a little, then try again.")
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"mandate/provider/jose"
 	"mandate/provider/metadata"
@@ -135,8 +136,9 @@ func (p *Clients) statementKeys(ctx context.Context, h jose.Header, unverified [
 	case ctx.Err() != nil:
 		return nil, nil, ctx.Err()
 	case err != nil:
-		return nil, nil, &oauth.Error{Status: http.StatusServiceUnavailable, Code: "temporarily_unavailable", RetryAfter: 10, Cause: err,
-			Description: "This server cannot read the keys of the issuer of the software statement now. Try again in a moment."}
+		later := oauth.Later(http.StatusServiceUnavailable, 10*time.Second, "This server cannot read the keys of the issuer of the software statement now. Try again in a moment.")
+		later.Cause = err
+		return nil, nil, later
 	}
 	return keys, invalidStatement("has a signature that does not match the key of its issuer"), nil
 }

@@ -155,8 +155,7 @@ const (
 )
 
 func tooMany(wait time.Duration) *oauth.Error {
-	return &oauth.Error{Status: http.StatusTooManyRequests, Code: "temporarily_unavailable", RetryAfter: int(wait/time.Second) + 1,
-		Description: "Too many devices wait for an approval. Try again later. The operator can raise DEVICE_MAX_PENDING."}
+	return oauth.Later(http.StatusTooManyRequests, wait, "Too many devices wait for an approval. Try again later. The operator can raise DEVICE_MAX_PENDING.")
 }
 
 // chargedTo returns the quota against which the requests of an application count. The

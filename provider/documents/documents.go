@@ -174,8 +174,7 @@ func (d *Documents[T]) begin(a Asked) (*fetch[T], error) {
 	}
 	_, wait := d.tries.Take(tries...)
 	if wait > 0 {
-		return nil, &oauth.Error{Status: http.StatusTooManyRequests, Code: "temporarily_unavailable", RetryAfter: int(wait/time.Second) + 1,
-			Description: "Too many " + d.kind.Name + " were requested. Wait a little, then try again."}
+		return nil, oauth.Later(http.StatusTooManyRequests, wait, "Too many "+d.kind.Name+" were requested. Wait a little, then try again.")
 	}
 	f := &fetch[T]{done: make(chan struct{})}
 	d.fetches[a.ID] = f
@@ -213,8 +212,7 @@ func release(counts map[string]int, key string) {
 // busy returns the error for a request that would need one fetch too many. It is no 5xx,
 // because strangers can cause it.
 func (d *Documents[T]) busy() *oauth.Error {
-	return &oauth.Error{Status: http.StatusTooManyRequests, Code: "temporarily_unavailable", RetryAfter: 5,
-		Description: "The server is reading as many " + d.kind.Name + " as it may. Try again in a moment."}
+	return oauth.Later(http.StatusTooManyRequests, 5*time.Second, "The server is reading as many "+d.kind.Name+" as it may. Try again in a moment.")
 }
 
 // fetch reads and checks a document. It returns until when the document, or the error, may

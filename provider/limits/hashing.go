@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"mandate/provider/oauth"
 	"mandate/provider/password"
@@ -43,14 +44,14 @@ func hashingError(err error) error {
 	case errors.Is(err, password.ErrBusy):
 		return TooBusy(err)
 	case errors.Is(err, password.ErrQueue):
-		return &oauth.Error{Status: http.StatusTooManyRequests, Code: "temporarily_unavailable",
-			Description: "Too many passwords or secrets from here are being checked. Try again in a moment.", RetryAfter: 1}
+		return oauth.Later(http.StatusTooManyRequests, time.Second, "Too many passwords or secrets from here are being checked. Try again in a moment.")
 	}
 	return err
 }
 
 // TooBusy returns the Error for a hash that did not get its turn: status 503.
 func TooBusy(cause error) *oauth.Error {
-	return &oauth.Error{Status: http.StatusServiceUnavailable, Code: "temporarily_unavailable",
-		Description: "The server is busy checking passwords. Try again in a moment.", RetryAfter: 2, Cause: cause}
+	e := oauth.Later(http.StatusServiceUnavailable, 2*time.Second, "The server is busy checking passwords. Try again in a moment.")
+	e.Cause = cause
+	return e
 }

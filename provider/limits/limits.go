@@ -87,8 +87,7 @@ func (l *Limits) CheckOnly(tries ...throttle.Try) error {
 }
 
 func tooMany(wait time.Duration) *oauth.Error {
-	return &oauth.Error{Status: http.StatusTooManyRequests, Code: "temporarily_unavailable",
-		Description: "Too many failed attempts. Wait a little, then try again.", RetryAfter: int(wait/time.Second) + 1}
+	return oauth.Later(http.StatusTooManyRequests, wait, "Too many failed attempts. Wait a little, then try again.")
 }
 
 // Where a password is tried. The login page and requests by programs are counted apart,

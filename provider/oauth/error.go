@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"time"
 
 	"mandate/provider/redirect"
 	"mandate/storage"
@@ -80,8 +81,17 @@ func ASCII(text string) string {
 // never a statement about the record (RFC 7009 §2.2.1 asks for 503 at the revocation
 // endpoint).
 func Unavailable(err error) *Error {
-	return &Error{Status: http.StatusServiceUnavailable, Code: "temporarily_unavailable",
-		Description: "The server cannot reach its database. Try again in a moment.", RetryAfter: 1, Cause: err}
+	e := Later(http.StatusServiceUnavailable, time.Second, "The server cannot reach its database. Try again in a moment.")
+	e.Cause = err
+	return e
+}
+
+// Later returns the Error for a request that can succeed after a wait: status 429 or 503.
+//
+// RFC 9110 §10.2.3: Retry-After has whole seconds. The wait is rounded up, so that a client
+// which obeys it does not come too early.
+func Later(status int, wait time.Duration, text string) *Error {
+	return &Error{Status: status, Code: "temporarily_unavailable", Description: ASCII(text), RetryAfter: max(1, int((wait+time.Second-1)/time.Second))}
 }
 
 // Stored turns an error of the store into one that a client may see. It returns nil for

@@ -2,8 +2,10 @@ package oauth_test
 
 import (
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -35,6 +37,18 @@ func TestErrorText(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 	})
+}
+
+// RFC 9110 §10.2.3: Retry-After has whole seconds. A client that obeys it does not come too early.
+func TestLaterIsRoundedUp(t *testing.T) {
+	for wait, want := range map[time.Duration]int{
+		-time.Second: 1, 0: 1, time.Nanosecond: 1, time.Second: 1, time.Second + time.Nanosecond: 2, 30 * time.Second: 30, time.Hour: 3600,
+	} {
+		e := oauth.Later(http.StatusTooManyRequests, wait, "Wait.")
+		if e.RetryAfter != want || e.Status != http.StatusTooManyRequests || e.Code != "temporarily_unavailable" || e.Description != "Wait." {
+			t.Errorf("%v: %+v, want RetryAfter %d", wait, e, want)
+		}
+	}
 }
 
 // What a client sent may be a secret in the wrong place, so the log does not have it. It

@@ -2,6 +2,7 @@ package tokens
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -88,10 +89,7 @@ func (q *quotas) keep(key string, free int) {
 }
 
 func quotaUsedUp(wait time.Duration, text string, args ...any) *oauth.Error {
-	e := oauth.Refuse("temporarily_unavailable", text+" The operator can raise the quota, or an administrator can take the application over.", args...)
-	e.LogText = "" // the description contains nothing that the client sent
-	e.Status, e.RetryAfter = http.StatusTooManyRequests, int((wait+time.Second-1)/time.Second)
-	return e
+	return oauth.Later(http.StatusTooManyRequests, wait, fmt.Sprintf(text, args...)+" The operator can raise the quota, or an administrator can take the application over.")
 }
 
 // checkQuota returns an Error with status 429 if one party has used up a quota. who is the
