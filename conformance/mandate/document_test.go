@@ -59,6 +59,7 @@ func TestDocument(t *testing.T) {
 		t.Run("race_of_first_approvals", d.firstApprovals)
 		t.Run("changed_before_the_approval", d.changedMeanwhile)
 		t.Run("deleted", d.deletedApplication)
+		t.Run("signed", d.signedTokens)
 		t.Run("quota", d.quota) // the last one: it uses up all places
 	})
 }
@@ -219,6 +220,36 @@ func (d *documentServer) deletedApplication(t *testing.T) {
 			t.Errorf("active: %v, want %v", !want, want)
 		}
 	}
+}
+
+// A signed access token ends with its application too, and does not work while the application
+// may not come.
+func (d *documentServer) signedTokens(t *testing.T) {
+	const api = "https://signed.example/v1"
+	d.mustCLI(t, "", "resource", "add", api, "--name", "Signed", "--token-format", "jwt", "--introspector", d.asker.ClientID)
+	closed := d.options
+	closed.provider = append(slices.DeleteFunc(slices.Clone(closed.provider), func(line string) bool { return strings.HasPrefix(line, "OPEN_CLIENTS") }), "OPEN_CLIENTS: [registration]")
+	suspends := newServer(t, closed, d.BaseURL, d.key, d.secrets)
+	suspends.start(t)
+	app := d.host.client("/signed", agentURI, nil)
+	token := d.signedIn(t, d.alice).family(t, app, d.alice, "resource", api).AccessToken
+	if strings.Count(token, ".") != 2 {
+		t.Fatal("the access token is not signed")
+	}
+	wants := func(when string, at *server, want bool) {
+		t.Helper()
+		if got := at.active(t, d.asker.auth(), token); got != want {
+			t.Errorf("%s: active %v, want %v", when, got, want)
+		}
+	}
+	wants("after the approval", d.server, true)
+	wants("where documents are not allowed", suspends, false)
+	wants("where they still are", d.two, true)
+	d.mustCLI(t, "", "application", "delete", app.ClientID)
+	wants("after the deletion", d.server, false)
+	// The client that comes back has nothing of what it had.
+	d.signedIn(t, d.alice).family(t, app, d.alice, "resource", api)
+	wants("after another approval", d.server, false)
 }
 
 func (d *documentServer) quota(t *testing.T) {
