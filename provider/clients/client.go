@@ -126,8 +126,7 @@ func (p *Clients) identify(ctx context.Context, sent credentials) (storage.Appli
 	a, err := p.Client(ctx, sent.id)
 	if errors.Is(err, storage.ErrNotFound) {
 		// There is no end of unknown client ids, so only the address is counted.
-		address := CallOf(ctx).Address
-		return storage.Application{}, p.wrongClient(throttle.Try{Kind: limits.OfAddress, Key: "client " + throttle.Network(address), Wide: throttle.WideNetwork(address)})
+		return storage.Application{}, p.wrongClient(limits.At(limits.AtUnknownClient, CallOf(ctx).Address))
 	}
 	if err != nil {
 		return storage.Application{}, oauth.Unavailable(err)

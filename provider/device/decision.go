@@ -43,8 +43,8 @@ func (p *Devices) Find(ctx context.Context, typed string, s *storage.SignedIn, a
 	// the tries of an account. The limit of the network is higher: it stops a person with many
 	// accounts. A right code gives back its own try, and no other.
 	giveBack, err := p.limits.Take(
-		throttle.Try{Kind: limits.OfDevice, Key: "user code " + s.User.ID, Wide: "user code " + throttle.WideNetwork(address)},
-		throttle.Try{Kind: limits.OfAddress, Key: "user code " + throttle.Network(address), Wide: "user code " + throttle.WideNetwork(address)})
+		throttle.Try{Kind: limits.OfUserCode, Key: s.User.ID, Wide: throttle.WideNetwork(address)},
+		limits.At(limits.AtUserCode, address))
 	if err != nil {
 		return nil, err
 	}

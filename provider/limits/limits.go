@@ -15,13 +15,16 @@ import (
 // flood of new keys of one kind does not displace the counters of another. For example,
 // unknown user names do not displace addresses.
 const (
-	OfAccount      = iota // a user name, at the login page or at the token endpoint
-	OfPair                // a user name, together with a network
-	OfDevice              // a browser in which the person has signed in before; or a person who is signed in, and changes the password or enters user codes
-	OfClient              // a registered client, together with a network
-	OfOwner               // all applications of one person, or one application of an administrator
-	OfAddress             // a network: its logins, unknown clients, requests of devices, and wrong user codes
-	OfRegistration        // applications that are registered by a request, from one network
+	OfAccount        = iota // a user name, at the login page or at the token endpoint
+	OfPair                  // a user name, together with a network
+	OfBrowser               // a browser in which the person has signed in before
+	OfPasswordChange        // a person who is signed in, and types the present password
+	OfUserCode              // a person who is signed in, and types user codes of devices
+	OfClient                // a registered client, together with a network
+	OfOwner                 // all applications of one person, or one application of an administrator
+	OfAddress               // a network, at each of the places below
+	OfRegistration          // applications that are registered by a request, from one network
+	OfDeviceRequest         // requests of devices, from one network
 )
 
 // Of returns the limit of a kind of counters.
@@ -35,14 +38,14 @@ func Of(kind int) throttle.Limit {
 		return throttle.Limit{Tries: 100, Refill: 5 * time.Second}
 	case OfRegistration:
 		return throttle.Limit{Tries: 60, Refill: 30 * time.Second}
-	case OfOwner, OfAddress:
+	case OfOwner, OfAddress, OfDeviceRequest:
 		return throttle.Limit{Tries: 100, Refill: time.Second}
 	}
 	return throttle.Limit{Tries: 10, Refill: 10 * time.Second}
 }
 
 // Size is the number of counters of each kind. Each kind has another eighth of it for
-// wide networks. A counter takes about 100 bytes, and there are seven kinds: 40 MB if all
+// wide networks. A counter takes about 100 bytes, and there are ten kinds: 56 MB if all
 // are in use.
 const Size = 50_000
 
@@ -63,7 +66,7 @@ func New(cost password.Cost, concurrency int) *Limits {
 // NewThrottle makes the throttle with one kind of counter for each constant above, and
 // room for most counters of each kind.
 func NewThrottle(most int) *throttle.Throttle {
-	return throttle.New(most, Of(OfAccount), Of(OfPair), Of(OfDevice), Of(OfClient), Of(OfOwner), Of(OfAddress), Of(OfRegistration))
+	return throttle.New(most, Of(OfAccount), Of(OfPair), Of(OfBrowser), Of(OfPasswordChange), Of(OfUserCode), Of(OfClient), Of(OfOwner), Of(OfAddress), Of(OfRegistration), Of(OfDeviceRequest))
 }
 
 // Take uses a try of each counter. It returns a function that gives the tries back, or
@@ -90,19 +93,26 @@ func tooMany(wait time.Duration) *oauth.Error {
 	return oauth.Later(http.StatusTooManyRequests, wait, "Too many failed attempts. Wait a little, then try again.")
 }
 
-// Where a password is tried. The login page and requests by programs are counted apart,
-// so that guesses through one do not lock people out of the other.
+// What a network does is counted apart for each place, so that a flood at one of them does
+// not use up the tries at another.
 const (
-	AtPage    = "page "
-	AtProgram = "program "
+	AtPage          = "page "      // passwords, at the login page
+	AtProgram       = "program "   // passwords, at the token endpoint
+	AtUnknownClient = "client "    // client ids that do not exist
+	AtUserCode      = "user code " // wrong user codes, by everybody in the network
 )
+
+// At returns the try of a network at one of these places.
+func At(where, address string) throttle.Try {
+	return throttle.Try{Kind: OfAddress, Key: where + throttle.Network(address), Wide: where + throttle.WideNetwork(address)}
+}
 
 // GuessAt returns the tries that one guess at a user name uses: one of the address, one
 // of the name together with the address, and one of the name.
 func GuessAt(where, name, address string) []throttle.Try {
 	from, wide := throttle.Network(address), throttle.WideNetwork(address)
 	return []throttle.Try{
-		{Kind: OfAddress, Key: where + from, Wide: where + wide},
+		At(where, address),
 		{Kind: OfPair, Key: where + name + " " + from, Wide: where + wide},
 		{Kind: OfAccount, Key: where + name, Wide: where + wide},
 	}

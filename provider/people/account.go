@@ -89,7 +89,7 @@ type Passwords struct {
 // approved an application. It returns an Invalid for a mistake in the form.
 func (p *People) ChangePassword(ctx context.Context, s *storage.SignedIn, form Passwords) error {
 	current, next := form.Current, form.Next
-	giveBack, err := p.limits.Take(throttle.Try{Kind: limits.OfDevice, Key: "change " + s.User.ID, Wide: "change " + s.User.ID})
+	giveBack, err := p.limits.Take(throttle.Try{Kind: limits.OfPasswordChange, Key: s.User.ID, Wide: s.User.ID})
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func (p *People) Login(ctx context.Context, username, password string, b Browser
 	if device, err := p.devices.Open(b.Device, "device"); err == nil && string(device) == key {
 		// All devices of a person are also counted together, because each login makes
 		// another device cookie.
-		in.Tries, in.Queue = []throttle.Try{{Kind: limits.OfDevice, Key: key + " " + seal.Digest(b.Device), Wide: key}, {Kind: limits.OfAccount, Key: "devices " + key, Wide: key}}, []string{"person " + key}
+		in.Tries, in.Queue = []throttle.Try{{Kind: limits.OfBrowser, Key: key + " " + seal.Digest(b.Device), Wide: key}, {Kind: limits.OfAccount, Key: "devices " + key, Wide: key}}, []string{"person " + key}
 	}
 	u, err := p.CheckPassword(ctx, in, key, password)
 	if err != nil {
