@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"net/http"
-	"net/url"
 	"strconv"
 
 	"github.com/gorilla/mux"
@@ -35,5 +34,5 @@ func (s *server) logoAddress(a provider.Application) string {
 	if name == "" {
 		return ""
 	}
-	return s.path("/logo/") + url.PathEscape(name) + "/"
+	return s.path("/logo/") + name + "/"
 }

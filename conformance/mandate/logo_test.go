@@ -256,6 +256,13 @@ func TestLogoAtLogin(t *testing.T) {
 			t.Error(b.Body)
 		}
 	})
+	t.Run("of a client with a document", func(t *testing.T) {
+		described := h.client("/described.json", agentURI, map[string]any{"client_name": "Login", "policy_uri": h.URL + "/policy", "tos_uri": h.URL + "/terms", "logo_uri": h.URL + "/login.png"})
+		b := s.browser(t)
+		address, _ := s.authorizeURL(described)
+		b.open(t, address)
+		shows(t, b, true)
+	})
 	t.Run("of the account page", func(t *testing.T) {
 		b := s.browser(t)
 		b.open(t, "/account/")

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"mandate/provider/documents"
@@ -32,11 +33,14 @@ const (
 	maxLogoURL    = 2000      // bytes: the name contains the URL
 )
 
-// logos returns the kind of logos. The log names the host alone: the path and the query are
-// of the application's choice.
+// logos returns the kind of logos. Only one is decoded at a time, because that takes memory.
+// The log names the host alone: the path and the query are of the application's choice.
 func logos() documents.Kind[[]byte] {
+	var one sync.Mutex
 	return documents.Kind[[]byte]{Name: "logos", Accept: logo.Accept, MaxBytes: logo.MaxBytes, MaxKept: maxLogos, KeepErrors: keepLogoError,
 		Read: func(_ string, d outbound.Document) ([]byte, error) {
+			one.Lock()
+			defer one.Unlock()
 			return logo.Read(d.Header.Get("Content-Type"), d.Body)
 		},
 		Explain: func(at string, err error) error {

@@ -18,6 +18,8 @@ func TestPagesOf(t *testing.T) {
 		"a redirect URI on the device":         {storage.Application{Metadata: `{"client_uri":"https://localhost/"}`, RedirectURIs: "http://localhost/cb"}, Pages{}},
 		"the host of the document":             {storage.Application{Metadata: said, RedirectURIs: "http://localhost/cb", Origin: storage.FromDocument, ClientID: "https://tool.example/client.json"}, Pages{Home: "https://tool.example/"}},
 		"a client id that looks like one":      {storage.Application{Metadata: said, RedirectURIs: "http://localhost/cb", Origin: storage.FromCommand, ClientID: "https://tool.example/client.json"}, Pages{}},
+		"a logo":                               {storage.Application{Metadata: `{"logo_uri":"https://tool.example/logo.png"}`, RedirectURIs: "https://tool.example/cb"}, Pages{Logo: "https://tool.example/logo.png"}},
+		"the logo of somebody else":            {storage.Application{Metadata: `{"logo_uri":"https://bank.example/logo.png"}`, RedirectURIs: "https://tool.example/cb"}, Pages{}},
 		"metadata that cannot be read":         {storage.Application{Metadata: `{`, RedirectURIs: "https://tool.example/cb"}, Pages{}},
 		"a host that ends like a redirect URI": {storage.Application{Metadata: `{"client_uri":"https://eviltool.example/"}`, RedirectURIs: "https://tool.example/cb"}, Pages{}},
 	} {

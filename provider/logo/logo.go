@@ -14,7 +14,6 @@ import (
 	"image/png"
 	"io"
 	"mime"
-	"sync"
 
 	"golang.org/x/image/draw"
 	"golang.org/x/image/webp"
@@ -54,11 +53,8 @@ var formats = map[string]format{
 // Accept lists the media types of the formats.
 const Accept = "image/png, image/jpeg, image/webp, image/gif"
 
-// one makes sure that only one logo is decoded at a time: one needs up to 50 MB.
-var one sync.Mutex
-
-// Read decodes a logo that has this media type, and returns the picture as PNG. It is
-// always a square without transparent parts, so it looks the same on a light and on a dark
+// Read decodes a logo that has this media type, and returns the picture as PNG. It needs up
+// to 50 MB of memory meanwhile. The picture is always a square without transparent parts, so it looks the same on a light and on a dark
 // page, whatever the proportions of the logo are.
 func Read(contentType string, body []byte) (written []byte, err error) {
 	defer func() {
@@ -85,8 +81,6 @@ func Read(contentType string, body []byte) (written []byte, err error) {
 	if header.Width < 1 || header.Height < 1 || header.Width > f.side || header.Height > f.side {
 		return nil, fmt.Errorf("the logo has %d x %d pixels, at most %d x %d are read", header.Width, header.Height, f.side, f.side)
 	}
-	one.Lock()
-	defer one.Unlock()
 	decoded, err := f.decode(bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("decode the logo: %w", err)
