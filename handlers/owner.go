@@ -47,17 +47,15 @@ func (s *server) changeOwner(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	username, said := strings.TrimSpace(r.PostForm.Get("owner")), "assigned"
-	// Whoever registered the application can change it while the administrator looks at it.
-	// The administrator becomes responsible only for what the page showed.
-	if r.PostForm.Get("version") != strconv.FormatInt(a.Version, 10) {
-		changed := templates.Field{Value: username, Error: "The application has changed since this page was shown. Look at it again before you decide."}
-		return s.render(w, r, invalidForm, s.ownerForm(r, who, a, changed))
+	version, err := strconv.ParseInt(r.PostForm.Get("version"), 10, 64)
+	if err != nil {
+		version = -1 // no application has it
 	}
 	if r.PostForm.Has("take_over") {
-		_, err = s.provider.Clients.TakeOver(r.Context(), provider.By(who.User), a.ID)
+		_, err = s.provider.Clients.TakeOver(r.Context(), provider.By(who.User), a.ID, version)
 		said = "taken-over"
 	} else {
-		_, err = s.provider.Clients.Assign(r.Context(), provider.By(who.User), a.ID, username)
+		_, err = s.provider.Clients.Assign(r.Context(), provider.By(who.User), a.ID, version, username)
 	}
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		noteInvalid(r, invalid)

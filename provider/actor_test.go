@@ -30,7 +30,7 @@ func TestActorsWithoutRights(t *testing.T) {
 			wantNotFound(t, "Update", err)
 			_, err = f.Clients.RotateSecret(t.Context(), actor, id, 0)
 			wantNotFound(t, "RotateSecret", err)
-			_, err = f.Clients.TakeOver(t.Context(), actor, id)
+			_, err = f.Clients.TakeOver(t.Context(), actor, id, f.version(id))
 			wantNotFound(t, "TakeOver", err)
 			wantNotFound(t, "Delete", f.Clients.Delete(t.Context(), actor, id))
 			list, total, err := f.Clients.Applications(t.Context(), actor, Selection{}, 10, 0)
@@ -45,7 +45,7 @@ func TestActorsWithoutRights(t *testing.T) {
 			}
 		})
 	}
-	_, err = f.Clients.TakeOver(t.Context(), By(alice), made.Application.ID)
+	_, err = f.Clients.TakeOver(t.Context(), By(alice), made.Application.ID, f.version(made.Application.ID))
 	wantError(t, err, "403 access_denied")
 }
 

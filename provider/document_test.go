@@ -284,7 +284,7 @@ func TestDocumentsAreNotAllowedAnyMore(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := f.Clients.TakeOver(t.Context(), Operator(), row.ID); err != nil {
+			if _, err := f.Clients.TakeOver(t.Context(), Operator(), row.ID, f.version(row.ID)); err != nil {
 				t.Fatal(err)
 			}
 			site.removes("/taken")

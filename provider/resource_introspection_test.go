@@ -92,13 +92,13 @@ func TestResourceIntrospection(t *testing.T) {
 	// the same client id.
 	t.Run("an introspector with a new owner", func(t *testing.T) {
 		bob := f.login("bob").User
-		_, err := f.Clients.Assign(t.Context(), Operator(), ofMail.Application.ID, bob.Username)
+		_, err := f.Clients.Assign(t.Context(), Operator(), ofMail.Application.ID, f.version(ofMail.Application.ID), bob.Username)
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, _, err = f.Tokens.Introspect(t.Context(), by(ofMail, "token", whole.AccessToken), "")
 		wantError(t, err, "403 unauthorized_client")
-		_, err = f.Clients.TakeOver(t.Context(), Operator(), ofMail.Application.ID)
+		_, err = f.Clients.TakeOver(t.Context(), Operator(), ofMail.Application.ID, f.version(ofMail.Application.ID))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -77,6 +77,16 @@ func TestSuspendedApplication(t *testing.T) {
 	ends(false)
 }
 
+// version is that of an application as it stands now.
+func (f *fixture) version(id string) int64 {
+	f.t.Helper()
+	a, err := f.Clients.Application(f.t.Context(), Operator(), id)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return a.Version
+}
+
 func TestOwnersOfApplications(t *testing.T) {
 	f := begin(t)
 	alice, root := f.person("alice"), f.person("root")
@@ -91,11 +101,11 @@ func TestOwnersOfApplications(t *testing.T) {
 	r.MayIntrospect = true
 	_, err = f.Clients.Update(t.Context(), By(root), id, r)
 	wantInvalid(t, err, "may_introspect")
-	_, err = f.Clients.TakeOver(t.Context(), By(alice), id)
+	_, err = f.Clients.TakeOver(t.Context(), By(alice), id, f.version(id))
 	wantError(t, err, "403 access_denied")
-	_, err = f.Clients.Assign(t.Context(), By(alice), id, "root")
+	_, err = f.Clients.Assign(t.Context(), By(alice), id, f.version(id), "root")
 	wantError(t, err, "403 access_denied")
-	taken, err := f.Clients.TakeOver(t.Context(), By(root), id)
+	taken, err := f.Clients.TakeOver(t.Context(), By(root), id, f.version(id))
 	if err != nil || policy.StandingOf(taken) != policy.StandingAdministrator || *taken.OwnerID != root.ID {
 		t.Error(err, taken)
 	}
@@ -107,17 +117,19 @@ func TestOwnersOfApplications(t *testing.T) {
 		wantError(t, err, want)
 	}
 	asks("no error")
-	back, err := f.Clients.Assign(t.Context(), By(root), id, "alice")
+	back, err := f.Clients.Assign(t.Context(), By(root), id, f.version(id), "alice")
 	if err != nil || policy.StandingOf(back) != policy.StandingPerson || back.MayIntrospect {
 		t.Error(err, back)
 	}
 	asks("403 unauthorized_client")
 	_ = f.People.DisableUser(t.Context(), "alice")
-	_, err = f.Clients.Assign(t.Context(), By(root), id, "alice")
+	_, err = f.Clients.Assign(t.Context(), By(root), id, f.version(id), "alice")
 	wantInvalid(t, err, "owner")
-	_, err = f.Clients.Assign(t.Context(), Operator(), id, "nobody")
+	_, err = f.Clients.Assign(t.Context(), Operator(), id, f.version(id), "nobody")
 	wantInvalid(t, err, "owner")
-	operators, err := f.Clients.TakeOver(t.Context(), Operator(), id)
+	_, err = f.Clients.TakeOver(t.Context(), Operator(), id, f.version(id)-1)
+	wantInvalid(t, err, "owner")
+	operators, err := f.Clients.TakeOver(t.Context(), Operator(), id, f.version(id))
 	if err != nil || policy.StandingOf(operators) != policy.StandingAdministrator || operators.OwnerID != nil {
 		t.Error(err, operators)
 	}

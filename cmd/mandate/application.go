@@ -288,7 +288,7 @@ func (p *program) applicationTakeOverCommand() *cobra.Command {
 				if a.Owner == nil {
 					knows = "Whoever registered it"
 				}
-				a, err := o.provider.Clients.TakeOver(c.Context(), provider.Operator(), a.ID)
+				a, err := o.provider.Clients.TakeOver(c.Context(), provider.Operator(), a.ID, a.Version)
 				if err != nil {
 					return err
 				}
@@ -302,7 +302,7 @@ func (p *program) applicationAssignCommand() *cobra.Command {
 	return &cobra.Command{Use: "assign CLIENT_ID USERNAME", Short: "Give an application to another owner, who becomes responsible for it", Args: arguments("CLIENT_ID", "USERNAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.withApplication(c.Context(), args[0], func(o *opened, a provider.Application) error {
-				a, err := o.provider.Clients.Assign(c.Context(), provider.Operator(), a.ID, args[1])
+				a, err := o.provider.Clients.Assign(c.Context(), provider.Operator(), a.ID, a.Version, args[1])
 				if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 					return errors.New("USERNAME: " + invalid.At("owner"))
 				}

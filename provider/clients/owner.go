@@ -20,15 +20,17 @@ func (p *Clients) OwnedBy(ctx context.Context, userID string) ([]storage.Applica
 func OwnerResponsible(a storage.Application) bool { return a.Responsible == storage.ByOwner }
 
 // TakeOver makes the actor, who is an administrator or the operator, responsible for an
-// application.
-func (p *Clients) TakeOver(ctx context.Context, actor policy.Actor, id string) (storage.Application, error) {
+// application. version is that of the application that the actor has seen: whoever registered
+// it can change it meanwhile, and TakeOver returns an Invalid then.
+func (p *Clients) TakeOver(ctx context.Context, actor policy.Actor, id string, version int64) (storage.Application, error) {
 	owner, responsible := actor.Takes()
-	return p.assign(ctx, actor, id, owner, responsible)
+	return p.assign(ctx, actor, id, version, owner, responsible)
 }
 
-// Assign gives an application to another owner, who becomes responsible for it. It
-// returns an Invalid if there is no such person with an enabled account.
-func (p *Clients) Assign(ctx context.Context, actor policy.Actor, id, username string) (storage.Application, error) {
+// Assign gives an application to another owner, who becomes responsible for it. version is
+// the same as for TakeOver. It returns an Invalid if there is no such person with an enabled
+// account.
+func (p *Clients) Assign(ctx context.Context, actor policy.Actor, id string, version int64, username string) (storage.Application, error) {
 	found := &oauth.Invalid{}
 	if username == "" {
 		found.Add("owner", "This field is required.")
@@ -45,10 +47,10 @@ func (p *Clients) Assign(ctx context.Context, actor policy.Actor, id, username s
 		found.Add("owner", "The account of this person is disabled, so the application would be suspended.")
 		return storage.Application{}, found
 	}
-	return p.assign(ctx, actor, id, &u.ID, storage.ByOwner)
+	return p.assign(ctx, actor, id, version, &u.ID, storage.ByOwner)
 }
 
-func (p *Clients) assign(ctx context.Context, actor policy.Actor, id string, owner *string, responsible string) (storage.Application, error) {
+func (p *Clients) assign(ctx context.Context, actor policy.Actor, id string, version int64, owner *string, responsible string) (storage.Application, error) {
 	was, err := p.Application(ctx, actor, id)
 	if err != nil {
 		return was, err
@@ -57,10 +59,11 @@ func (p *Clients) assign(ctx context.Context, actor policy.Actor, id string, own
 	if err != nil {
 		return was, err
 	}
+	was.Version = version
 	err = p.store.AssignApplication(ctx, was, owner, responsible, oauth.Now())
 	if errors.Is(err, storage.ErrSpent) {
 		found := &oauth.Invalid{}
-		found.Add("owner", "Somebody else changed the owner at the same moment. Look at the application before you do it again.")
+		found.Add("owner", "The application has changed since you saw it. Look at it again before you decide.")
 		return was, found
 	}
 	if err != nil {
