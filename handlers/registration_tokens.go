@@ -47,7 +47,7 @@ func (s *server) initialTokensPage(r *http.Request, who *provider.SignedIn, form
 	}
 	found, err := s.provider.Clients.InitialTokens(r.Context(), provider.By(who.User))
 	for _, i := range found {
-		limits, broken := provider.LimitsOf(i)
+		limits, broken := provider.ParseLimits(i.Limits)
 		if broken != nil {
 			return page, broken
 		}

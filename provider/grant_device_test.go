@@ -37,7 +37,7 @@ func (f *fixture) asks(app *clients.Registered, pairs ...string) *device.Codes {
 	return codes
 }
 
-func (f *fixture) find(code string, s *SignedIn) *DeviceRequest {
+func (f *fixture) find(code string, s *SignedIn) *device.Request {
 	f.t.Helper()
 	q, err := f.Devices.Find(f.t.Context(), code, s, "192.0.2.1")
 	if err != nil {

@@ -168,14 +168,11 @@ type StatementIssuer = clients.StatementIssuer
 // Statement is what the server says about the software statement of an application.
 type Statement = clients.Statement
 
-// Limits is what an initial access token allows.
-type Limits = clients.Limits
-
-// LimitsOf returns what an initial access token allows.
-func LimitsOf(i InitialToken) (Limits, error) { return clients.LimitsOf(i) }
+// ParseLimits reads the stored limits of an initial access token.
+func ParseLimits(text string) (clients.Limits, error) { return clients.ParseLimits(text) }
 
 // MayOf lists what can be registered under limits: grant types, and introspection.
-func MayOf(l Limits) []string { return clients.MayOf(l) }
+func MayOf(l clients.Limits) []string { return clients.MayOf(l) }
 
 // UsableInitialToken reports whether applications can be registered with a token now.
 func UsableInitialToken(i InitialToken) bool { return clients.UsableInitialToken(i) }
@@ -246,13 +243,8 @@ func OwnerResponsible(a Application) bool { return clients.OwnerResponsible(a) }
 // AccessAlgorithm returns the algorithm that signs the access tokens of an application.
 func AccessAlgorithm(a Application) string { return tokens.AccessAlgorithm(a) }
 
-// The types for devices (package device).
-type (
-	// DeviceRequest is a pending request of a device, as a person sees it.
-	DeviceRequest = device.Request
-	// DeviceOrigin is what the server knows about the device that sends a request.
-	DeviceOrigin = device.Origin
-)
+// DeviceOrigin is what the server knows about the device that sends a request.
+type DeviceOrigin = device.Origin
 
 // From returns a context that says from which address a request comes. It is for the limits
 // of the requests that strangers can cause.

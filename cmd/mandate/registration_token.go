@@ -28,7 +28,7 @@ type initialTokenView struct {
 }
 
 func viewInitialToken(i provider.InitialToken, text string) (initialTokenView, error) {
-	limits, err := provider.LimitsOf(i)
+	limits, err := provider.ParseLimits(i.Limits)
 	v := initialTokenView{ID: i.ID, Token: text, May: provider.MayOf(limits), Scopes: limits.Scopes, Resources: split(i.Resources), UsesLeft: i.UsesLeft,
 		ExpiresAt: timestamp(i.ExpiresAt), Usable: provider.UsableInitialToken(i)}
 	if v.Scopes == nil {

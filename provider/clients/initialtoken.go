@@ -2,6 +2,7 @@ package clients
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -42,7 +43,7 @@ func (p *Clients) AddInitialToken(ctx context.Context, actor policy.Actor, r Ini
 		return storage.InitialToken{}, "", err
 	}
 	found := &oauth.Invalid{}
-	limits := p.checkInitial(found, &r)
+	allows := p.checkInitial(found, &r)
 	resources, err := p.checkResources(ctx, found, Registration{Resources: r.Resources}, storage.Application{})
 	if err == nil {
 		err = found.Err()
@@ -50,9 +51,13 @@ func (p *Clients) AddInitialToken(ctx context.Context, actor policy.Actor, r Ini
 	if err != nil {
 		return storage.InitialToken{}, "", err
 	}
+	limits, err := json.Marshal(allows)
+	if err != nil {
+		return storage.InitialToken{}, "", err
+	}
 	text, now := initialPrefix+seal.Random(32), oauth.Now()
 	maker, responsible := actor.Takes()
-	i := storage.InitialToken{Digest: seal.Digest(text), ID: seal.Identifier(), ByOperator: responsible == storage.ByOperator, MakerID: maker, Limits: marshal(limits),
+	i := storage.InitialToken{Digest: seal.Digest(text), ID: seal.Identifier(), ByOperator: responsible == storage.ByOperator, MakerID: maker, Limits: string(limits),
 		Resources: strings.Join(resources, "\n"), UsesLeft: r.Uses, CreatedAt: now, ExpiresAt: now + oauth.Seconds(r.Lifetime)}
 	err = p.store.AddInitialToken(ctx, i, maxInitialTokens)
 	if errors.Is(err, storage.ErrFull) {
@@ -119,9 +124,6 @@ func (p *Clients) DeleteInitialToken(ctx context.Context, actor policy.Actor, id
 	return oauth.Stored(p.store.DeleteInitialToken(ctx, id))
 }
 
-// LimitsOf returns what an initial access token allows.
-func LimitsOf(i storage.InitialToken) (Limits, error) { return parseLimits(i.Limits) }
-
 // MayOf lists what can be registered under limits: grant types, and introspection.
 func MayOf(l Limits) []string {
 	if l.Introspection {
@@ -148,7 +150,7 @@ func (p *Clients) holder(ctx context.Context, text string) (registrant, error) {
 	if err != nil {
 		return registrant{}, oauth.Unavailable(err)
 	}
-	limits, err := parseLimits(i.Limits)
+	limits, err := ParseLimits(i.Limits)
 	if err != nil {
 		return registrant{}, err
 	}

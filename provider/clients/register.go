@@ -2,7 +2,6 @@ package clients
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"mime"
@@ -61,7 +60,10 @@ func (p *Clients) RegisterClient(ctx context.Context, r *http.Request, address s
 		return storage.Application{}, nil, err
 	}
 	if by.open() {
-		digest := d.digest(p.openRedirects())
+		digest, err := d.digest(p.openRedirects())
+		if err != nil {
+			return storage.Application{}, nil, err
+		}
 		a.RegistrationDigest = &digest
 		known, err := p.known(ctx, digest, address)
 		if err == nil {
@@ -217,15 +219,6 @@ func refuseMember(member, format string, args ...any) *oauth.Error {
 func isNative(uri string) bool {
 	u, err := url.Parse(uri)
 	return err == nil && u.Scheme != "https" && (u.Scheme != "http" || redirect.IsLoopback(u.Hostname()))
-}
-
-// marshal writes JSON. The values are texts, lists and JSON that was parsed before.
-func marshal(value any) string {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return "{}"
-	}
-	return string(text)
 }
 
 // sharedHost reports whether a URL has the host of one of the redirect URIs.

@@ -96,9 +96,9 @@ type Limits struct {
 	Scopes        []string `json:"scopes,omitempty"` // none: every scope
 }
 
-// parseLimits reads stored limits. An application without limits may change nothing that
+// ParseLimits reads stored limits. An application without limits may change nothing that
 // depends on them.
-func parseLimits(text string) (Limits, error) {
+func ParseLimits(text string) (Limits, error) {
 	var l Limits
 	if text == "" {
 		return l, nil

@@ -24,6 +24,7 @@ type description struct {
 	registration Registration
 	method       string          // how the client authenticates
 	kept         metadata.Client // what decides nothing
+	stored       string          // the same, as the JSON that the server stores
 }
 
 // describe checks a registration request against what the registrant may do and what the
@@ -68,7 +69,12 @@ func (p *Clients) describe(ctx context.Context, said *metadata.Client, by regist
 	if err != nil {
 		return d, err
 	}
-	switch size := len(d.stored()); {
+	text, err := json.Marshal(d.kept.Members())
+	if err != nil {
+		return d, err
+	}
+	d.stored = string(text)
+	switch size := len(d.stored); {
 	case by.open() && size+len(strings.Join(r.RedirectURIs, " "))+len(strings.Join(r.PostLogoutURIs, " ")) > maxOpenBytes:
 		return d, refuseMember("", "is too large: without an initial access token the server stores at most %d bytes", maxOpenBytes)
 	case size > metadata.MaxBytes: // a statement can add to what was sent
@@ -134,11 +140,11 @@ func (p *Clients) describeRedirects(said *metadata.Client, by registrant, r *Reg
 // goodURIs returns the URIs that may be registered, and what is wrong with the first other
 // one.
 func (p *Clients) goodURIs(uris []string, by registrant) (good []string, first string) {
+	check := p.openRedirects().Check
+	if by.open() {
+		check = p.CheckOpenRedirect
+	}
 	for _, uri := range uris {
-		check := p.openRedirects().Check
-		if by.open() {
-			check = p.CheckOpenRedirect
-		}
 		wrong := check(uri)
 		if wrong == "" {
 			good = append(good, uri)
@@ -257,25 +263,23 @@ func invalidMetadata(found *oauth.Invalid) error {
 	return refuseMember(cmp.Or(members[first.Field], first.Field), "is wrong: %s", strings.TrimSuffix(first.Message, "."))
 }
 
-// stored returns the metadata that decides nothing, as JSON.
-func (d description) stored() string { return marshal(d.kept.Members()) }
-
 // digest identifies what a registration says. A port of a loopback address is no part of
 // it, because the port may vary (RFC 8252 §7.3) and common clients register a random one.
-func (d description) digest(rules redirect.Policy) string {
+func (d description) digest(rules redirect.Policy) (string, error) {
 	portless := make([]string, len(d.registration.RedirectURIs))
 	for i, uri := range d.registration.RedirectURIs {
 		portless[i] = rules.WithoutPort(uri)
 	}
 	r := d.registration
 	r.RedirectURIs = portless
-	return seal.Digest(marshal(r) + "\n" + d.method + "\n" + d.stored())
+	text, err := json.Marshal(r)
+	return seal.Digest(string(text) + "\n" + d.method + "\n" + d.stored), err
 }
 
 // applyDescription copies a description into the record. It returns the new secret, or "".
 func (p *Clients) applyDescription(ctx context.Context, a *storage.Application, d description) (string, error) {
 	secret, err := p.apply(ctx, a, d.registration)
-	a.AuthMethod, a.Metadata = d.method, d.stored()
+	a.AuthMethod, a.Metadata = d.method, d.stored
 	return secret, err
 }
 

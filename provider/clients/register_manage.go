@@ -166,14 +166,14 @@ func (p *Clients) registrantOf(ctx context.Context, a storage.Application) (regi
 	case storage.ByNobody:
 		return registrant{limits: Limits{Grants: policy.GrantNames()}}, nil
 	case storage.ByOperator:
-		limits, err := parseLimits(a.RegistrationLimits)
+		limits, err := ParseLimits(a.RegistrationLimits)
 		return registrant{actor: policy.Operator(), limits: limits}, err
 	}
 	u, err := p.store.UserByID(ctx, oauth.Deref(a.OwnerID))
 	if err != nil {
 		return registrant{}, oauth.Unavailable(err)
 	}
-	limits, err := parseLimits(a.RegistrationLimits)
+	limits, err := ParseLimits(a.RegistrationLimits)
 	return registrant{actor: policy.By(u), limits: limits}, err
 }
 
