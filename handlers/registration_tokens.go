@@ -38,13 +38,9 @@ func (s *server) initialTokensPage(r *http.Request, who *provider.SignedIn, form
 		Uses: field("uses"), Resources: field("resources"), MayError: invalid.At("may"), ScopesError: invalid.At("scopes"), ExpiresError: invalid.At("expires"), Errors: fieldErrors(invalid),
 		Expires: checked(form["expires"], templates.Option{Value: "3600", Label: "In an hour"}, templates.Option{Value: "86400", Label: "In a day"},
 			templates.Option{Value: "2592000", Label: "In 30 days"}, templates.Option{Value: "31536000", Label: "In a year"})}
-	for _, g := range provider.Grants() {
-		page.May = append(page.May, checked(form["may"], templates.Option{Value: g.Name, Label: g.Label, Help: g.Help})...)
-	}
-	page.May = append(page.May, checked(form["may"], templates.Option{Value: "introspection", Label: "Introspection", Help: "A confidential application that asks for the scope “introspection” may introspect tokens."})...)
-	for _, scope := range s.provider.Describe(s.provider.Scopes()) {
-		page.Scopes = append(page.Scopes, checked(form["scopes"], templates.Option{Value: scope.Name, Help: scope.Description})...)
-	}
+	introspection := templates.Option{Value: "introspection", Label: "Introspection", Help: "A confidential application that asks for the scope “introspection” may introspect tokens."}
+	page.May = checked(form["may"], append(grantOptions(), introspection)...)
+	page.Scopes = s.scopeOptions(s.provider.Scopes(), form["scopes"])
 	found, err := s.provider.Clients.InitialTokens(r.Context(), provider.By(who.User))
 	for _, i := range found {
 		limits, broken := provider.ParseLimits(i.Limits)
