@@ -43,7 +43,7 @@ func (s *server) applications(w http.ResponseWriter, r *http.Request) error {
 		page.Filters = filters(l)
 	}
 	if who.User.Administrator && s.config.Registration {
-		page.TokensURL = s.path(registrationTokens)
+		page.TokensURL = s.path(initialTokensPath)
 	}
 	for _, a := range found {
 		page.Rows = append(page.Rows, templates.ApplicationRow{Name: a.Name, URL: s.applicationPath(a.ID, ""), ClientID: a.ClientID,

@@ -114,8 +114,8 @@ func (s *server) routes() http.Handler {
 	at("/admin/resources/change/", own, on{get: s.resourcePage, post: s.changeResource})
 	at("/admin/resources/delete/", own, on{get: s.deleteResourcePage, post: s.deleteResource})
 	if s.config.Registration {
-		at(registrationTokens, own, on{get: s.initialTokens, post: s.addInitialToken})
-		at(registrationTokens+"{id}/delete/", own, on{get: s.deleteInitialTokenPage, post: s.deleteInitialToken})
+		at(initialTokensPath, own, on{get: s.initialTokens, post: s.addInitialToken})
+		at(initialTokensPath+"{id}/delete/", own, on{get: s.deleteInitialTokenPage, post: s.deleteInitialToken})
 	}
 	r.PathPrefix(s.base + "/static/").Handler(s.requests.Route(s.base+"/static/", http.StripPrefix(s.base, s.pages.Static())))
 

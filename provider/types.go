@@ -63,8 +63,8 @@ type (
 	Quota = policy.Quota
 	// InitialToken lets its holder register applications.
 	InitialToken = storage.InitialToken
-	// InitialRegistration describes an initial access token that somebody makes.
-	InitialRegistration = clients.InitialRegistration
+	// NewInitialToken describes an initial access token that somebody makes.
+	NewInitialToken = clients.NewInitialToken
 	// OpenConfig says which applications may come by themselves.
 	OpenConfig = clients.OpenConfig
 )

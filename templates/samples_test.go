@@ -298,7 +298,7 @@ func adminSamples() []sample {
 	self := change
 	self.Self, self.Errors, self.Groups = true, nil, nil
 	self.UsernameField.Error, self.Email.Error = "", ""
-	return append(append(registrationTokenSamples(), resourceSamples()...), []sample{
+	return append(append(initialTokenSamples(), resourceSamples()...), []sample{
 		{"users", users},
 		{"users-empty", Users{Frame: admin, NewURL: "/n"}},
 		{"users-nothing-found", Users{Frame: admin, NewURL: "/n", Query: "zebra"}},
@@ -314,22 +314,22 @@ func adminSamples() []sample {
 	}...)
 }
 
-func registrationTokenSamples() []sample {
-	page := RegistrationTokens{Frame: admin, Action: "/admin/registration-tokens/", RegisterURL: "https://id.example.com/o/register/", Uses: Field{"1", ""},
+func initialTokenSamples() []sample {
+	page := InitialTokens{Frame: admin, Action: "/admin/registration-tokens/", RegisterURL: "https://id.example.com/o/register/", Uses: Field{"1", ""},
 		Expires: []Option{{"86400", "In a day", "", true}}, May: []Option{{"authorization_code", "Authorization code", "A person signs in.", true}, {"introspection", "Introspection", "", false}},
 		Scopes: []Option{{"read", "", "Read scope", true}}}
 	list := page
 	list.NewToken = "mit_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG"
-	list.Rows = []RegistrationTokenRow{{"abc", "the operator", "authorization_code", "", "1 December 2026, 12:00 UTC", "/d", 1, true}, {"def", long, "client_credentials, introspection", strings.Repeat("ledger:write ", 30), "1 December 2026, 12:00 UTC", "/d", 20, false}}
+	list.Rows = []InitialTokenRow{{"abc", "the operator", "authorization_code", "", "1 December 2026, 12:00 UTC", "/d", 1, true}, {"def", long, "client_credentials, introspection", strings.Repeat("ledger:write ", 30), "1 December 2026, 12:00 UTC", "/d", 20, false}}
 	wrong := page
 	wrong.Uses, wrong.Resources, wrong.MayError, wrong.ScopesError, wrong.ExpiresError = Field{"none", "Use a number."}, Field{"x", "There is no resource x."}, "Choose at least one.", "Choose at least one.", "Use a time."
 	wrong.Errors = []FieldError{{"uses", wrong.Uses.Error}, {"expires", wrong.ExpiresError}, {"may", wrong.MayError}, {"scopes", wrong.ScopesError}, {"resources", wrong.Resources.Error}}
 	options := []Option{{hostile, hostile, hostile, true}}
 	return []sample{
-		{"registration-tokens", list},
-		{"registration-tokens-empty", page},
-		{"registration-tokens-wrong", wrong},
-		{"registration-tokens-hostile", RegistrationTokens{nasty, hostile, []RegistrationTokenRow{{hostile, hostile, hostile, hostile, hostile, "/d", 2, false}}, "/a", hostile, badText, badText, options, options, options, hostile, hostile, hostile, []FieldError{{"uses", hostile}}}},
+		{"initial-tokens", list},
+		{"initial-tokens-empty", page},
+		{"initial-tokens-wrong", wrong},
+		{"initial-tokens-hostile", InitialTokens{nasty, hostile, []InitialTokenRow{{hostile, hostile, hostile, hostile, hostile, "/d", 2, false}}, "/a", hostile, badText, badText, options, options, options, hostile, hostile, hostile, []FieldError{{"uses", hostile}}}},
 	}
 }
 

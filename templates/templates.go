@@ -75,7 +75,7 @@ func catalogue() []page {
 		{Groups{}, "groups.html", "groups", ""},
 		{Resources{}, "resources.html", "resources", ""},
 		{ResourceForm{}, "resource_form.html", "resources", ""},
-		{RegistrationTokens{}, "registration_tokens.html", "applications", ""},
+		{InitialTokens{}, "initial_tokens.html", "applications", ""},
 		{Walk{}, "walk.html", "", ""},
 	}
 }

@@ -41,7 +41,7 @@ func viewInitialToken(i provider.InitialToken, text string) (initialTokenView, e
 }
 
 func (p *program) registrationTokenAddCommand() *cobra.Command {
-	var r provider.InitialRegistration
+	var r provider.NewInitialToken
 	var may []string
 	var asJSON bool
 	c := &cobra.Command{Use: "add", Short: "Make an initial access token, with which applications register themselves", Args: arguments(),
@@ -61,7 +61,7 @@ func (p *program) registrationTokenAddCommand() *cobra.Command {
 	return c
 }
 
-func (p *program) addInitialToken(ctx context.Context, r provider.InitialRegistration, asJSON bool) error {
+func (p *program) addInitialToken(ctx context.Context, r provider.NewInitialToken, asJSON bool) error {
 	o, err := p.open(ctx, toFill)
 	if err != nil {
 		return err

@@ -93,7 +93,7 @@ func oidcRegistrationSecurity() []Rule {
 		{
 			ID: "OIDCRegistration/5/sector-identifier", Level: Must,
 			Text:     "The redirect URIs are listed in the file at sector_identifier_uri.",
-			TestedBy: "conformance/mandate/registration_token_test.go:TestRegistrationSector",
+			TestedBy: "conformance/mandate/initial_token_test.go:TestRegistrationSector",
 		},
 		{
 			ID: "OIDCRegistration/9.1/impersonation", Level: Should,

@@ -1,10 +1,10 @@
 package templates
 
-// RegistrationTokens lists the initial access tokens and makes one. It is for administrators.
-type RegistrationTokens struct {
+// InitialTokens lists the initial access tokens and makes one. It is for administrators.
+type InitialTokens struct {
 	Frame
 	NewToken                            string // the token that was just made; shown once
-	Rows                                []RegistrationTokenRow
+	Rows                                []InitialTokenRow
 	Action, RegisterURL                 string
 	Uses, Resources                     Field
 	Expires, May, Scopes                []Option
@@ -12,9 +12,9 @@ type RegistrationTokens struct {
 	Errors                              []FieldError
 }
 
-// RegistrationTokenRow is one row of RegistrationTokens. No scopes means those that an
+// InitialTokenRow is one row of InitialTokens. No scopes means those that an
 // application without a token may have.
-type RegistrationTokenRow struct {
+type InitialTokenRow struct {
 	ID, MadeBy, May, Scopes, Until, DeleteURL string
 	UsesLeft                                  int64
 	Works                                     bool

@@ -23,8 +23,8 @@ const (
 	maxInitialLifetime = 366 * 24 * time.Hour
 )
 
-// InitialRegistration describes an initial access token that somebody makes.
-type InitialRegistration struct {
+// NewInitialToken describes an initial access token that somebody makes.
+type NewInitialToken struct {
 	Uses     int64
 	Lifetime time.Duration
 	// May lists the grant types that can be registered with it, and introspection. If it is
@@ -37,7 +37,7 @@ type InitialRegistration struct {
 // AddInitialToken makes an initial access token (RFC 7591 §3) and returns it with its text,
 // which is never shown again. The actor is responsible for the applications that are
 // registered with it. It returns an Invalid for mistakes.
-func (p *Clients) AddInitialToken(ctx context.Context, actor policy.Actor, r InitialRegistration) (storage.InitialToken, string, error) {
+func (p *Clients) AddInitialToken(ctx context.Context, actor policy.Actor, r NewInitialToken) (storage.InitialToken, string, error) {
 	err := actor.MustAdminister("make an initial access token")
 	if err != nil {
 		return storage.InitialToken{}, "", err
@@ -71,7 +71,7 @@ func (p *Clients) AddInitialToken(ctx context.Context, actor policy.Actor, r Ini
 }
 
 // checkInitial checks the description of an initial access token, and returns its limits.
-func (p *Clients) checkInitial(found *oauth.Invalid, r *InitialRegistration) Limits {
+func (p *Clients) checkInitial(found *oauth.Invalid, r *NewInitialToken) Limits {
 	if r.Uses < 1 || r.Uses > maxInitialUses {
 		found.Add("uses", "Use a number from 1 to %d.", maxInitialUses)
 	}

@@ -12,7 +12,7 @@ import (
 	"mandate/templates"
 )
 
-const registrationTokens = "/admin/registration-tokens/"
+const initialTokensPath = "/admin/registration-tokens/"
 
 // initialTokens lists the initial access tokens, and has a form that makes one. It is for
 // administrators.
@@ -26,15 +26,15 @@ func (s *server) initialTokens(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page.NewToken = s.takeText(w, r, who, registrationTokens, "initial access token")
+	page.NewToken = s.takeText(w, r, who, initialTokensPath, "initial access token")
 	return s.render(w, r, http.StatusOK, page)
 }
 
-func (s *server) initialTokensPage(r *http.Request, who *provider.SignedIn, form url.Values, invalid *provider.Invalid) (templates.RegistrationTokens, error) {
+func (s *server) initialTokensPage(r *http.Request, who *provider.SignedIn, form url.Values, invalid *provider.Invalid) (templates.InitialTokens, error) {
 	field := func(name string) templates.Field {
 		return templates.Field{Value: form.Get(name), Error: invalid.At(name)}
 	}
-	page := templates.RegistrationTokens{Frame: s.frame(r, ""), Action: s.path(registrationTokens), RegisterURL: s.absolute("/o/register/"),
+	page := templates.InitialTokens{Frame: s.frame(r, ""), Action: s.path(initialTokensPath), RegisterURL: s.absolute("/o/register/"),
 		Uses: field("uses"), Resources: field("resources"), MayError: invalid.At("may"), ScopesError: invalid.At("scopes"), ExpiresError: invalid.At("expires"), Errors: fieldErrors(invalid),
 		Expires: checked(form["expires"], templates.Option{Value: "3600", Label: "In an hour"}, templates.Option{Value: "86400", Label: "In a day"},
 			templates.Option{Value: "2592000", Label: "In 30 days"}, templates.Option{Value: "31536000", Label: "In a year"})}
@@ -47,8 +47,8 @@ func (s *server) initialTokensPage(r *http.Request, who *provider.SignedIn, form
 		if broken != nil {
 			return page, broken
 		}
-		row := templates.RegistrationTokenRow{ID: i.ID, MadeBy: "the operator", May: strings.Join(provider.MayOf(limits), ", "), Scopes: strings.Join(limits.Scopes, " "),
-			UsesLeft: i.UsesLeft, Until: moment(i.ExpiresAt), Works: provider.UsableInitialToken(i), DeleteURL: s.path(registrationTokens + i.ID + "/delete/")}
+		row := templates.InitialTokenRow{ID: i.ID, MadeBy: "the operator", May: strings.Join(provider.MayOf(limits), ", "), Scopes: strings.Join(limits.Scopes, " "),
+			UsesLeft: i.UsesLeft, Until: moment(i.ExpiresAt), Works: provider.UsableInitialToken(i), DeleteURL: s.path(initialTokensPath + i.ID + "/delete/")}
 		if i.Maker != nil {
 			row.MadeBy = *i.Maker
 		}
@@ -69,7 +69,7 @@ func (s *server) addInitialToken(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	form := r.PostForm
-	said := provider.InitialRegistration{May: unique(form["may"]), Scopes: unique(form["scopes"]), Resources: lines(form.Get("resources")),
+	said := provider.NewInitialToken{May: unique(form["may"]), Scopes: unique(form["scopes"]), Resources: lines(form.Get("resources")),
 		Lifetime: time.Duration(seconds(form.Get("expires"))) * time.Second}
 	said.Uses, err = strconv.ParseInt(strings.TrimSpace(form.Get("uses")), 10, 32)
 	if err != nil {
@@ -98,8 +98,8 @@ func (s *server) addInitialToken(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.keepText(w, who, registrationTokens, "initial access token", text)
-	redirect(w, r, s.path(registrationTokens))
+	s.keepText(w, who, initialTokensPath, "initial access token", text)
+	redirect(w, r, s.path(initialTokensPath))
 	return nil
 }
 
@@ -114,7 +114,7 @@ func (s *server) deleteInitialTokenPage(w http.ResponseWriter, r *http.Request) 
 	}
 	return s.render(w, r, http.StatusOK, templates.Confirm{Frame: s.frame(r, ""), Heading: "Delete this initial access token?",
 		Message: "Nobody can register an application with it any more. The applications that were registered with it stay.",
-		Action:  s.path(registrationTokens + url.PathEscape(id) + "/delete/"), Button: "Delete the token", CancelURL: s.path(registrationTokens), Danger: true})
+		Action:  s.path(initialTokensPath + url.PathEscape(id) + "/delete/"), Button: "Delete the token", CancelURL: s.path(initialTokensPath), Danger: true})
 }
 
 func (s *server) deleteInitialToken(w http.ResponseWriter, r *http.Request) error {
@@ -131,6 +131,6 @@ func (s *server) deleteInitialToken(w http.ResponseWriter, r *http.Request) erro
 		return err
 	}
 	s.setNotice(w, "token-gone")
-	redirect(w, r, s.path(registrationTokens))
+	redirect(w, r, s.path(initialTokensPath))
 	return nil
 }
