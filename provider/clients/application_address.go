@@ -3,6 +3,7 @@ package clients
 import (
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -49,4 +50,32 @@ func (p *Clients) checkOutboundURI(uri, clientType string, was storage.Applicati
 		return "has an address in a network that this server does not call: its operator can add the network to OUTBOUND_ALLOWED_NETWORKS"
 	}
 	return ""
+}
+
+// sharedHost reports whether a URL has the host of one of the redirect URIs.
+func sharedHost(raw string, uris []string) bool {
+	host := hostOfURL(raw)
+	return host != "" && slices.ContainsFunc(uris, func(uri string) bool { return strings.HasPrefix(uri, "https:") && hostOfURL(uri) == host })
+}
+
+func hostOfURL(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(u.Hostname())
+}
+
+// hostOf returns the host that all redirect URIs have in common, or "" (OIDC Core
+// §8.1).
+func hostOf(r Registration) string {
+	host := ""
+	for i, uri := range r.RedirectURIs {
+		u, err := url.Parse(uri)
+		if err != nil || i > 0 && strings.ToLower(u.Hostname()) != host {
+			return ""
+		}
+		host = strings.ToLower(u.Hostname())
+	}
+	return host
 }

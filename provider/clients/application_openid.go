@@ -1,7 +1,6 @@
 package clients
 
 import (
-	"net/url"
 	"slices"
 	"strings"
 
@@ -95,20 +94,6 @@ func sectorOf(r Registration, was storage.Application) string {
 		// nothing else, so each has a sector of its own. An application whose sector
 		// already is the host keeps it, so that its subjects stay the same.
 		return "loopback " + was.ClientID
-	}
-	return host
-}
-
-// hostOf returns the host that all redirect URIs have in common, or "" (OIDC Core
-// §8.1).
-func hostOf(r Registration) string {
-	host := ""
-	for i, uri := range r.RedirectURIs {
-		u, err := url.Parse(uri)
-		if err != nil || i > 0 && strings.ToLower(u.Hostname()) != host {
-			return ""
-		}
-		host = strings.ToLower(u.Hostname())
 	}
 	return host
 }

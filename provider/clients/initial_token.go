@@ -124,6 +124,24 @@ func (p *Clients) DeleteInitialToken(ctx context.Context, actor policy.Actor, id
 	return oauth.Stored(p.store.DeleteInitialToken(ctx, id))
 }
 
+// Limits is what an initial access token allows.
+type Limits struct {
+	Grants        []string `json:"grants"`
+	Introspection bool     `json:"introspection,omitempty"`
+	Scopes        []string `json:"scopes,omitempty"` // none: every scope
+}
+
+// ParseLimits reads stored limits. An application without limits may change nothing that
+// depends on them.
+func ParseLimits(text string) (Limits, error) {
+	var l Limits
+	if text == "" {
+		return l, nil
+	}
+	err := json.Unmarshal([]byte(text), &l)
+	return l, err
+}
+
 // MayOf lists what can be registered under limits: grant types, and introspection.
 func MayOf(l Limits) []string {
 	if l.Introspection {

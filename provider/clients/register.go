@@ -7,7 +7,6 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -219,18 +218,4 @@ func refuseMember(member, format string, args ...any) *oauth.Error {
 func isNative(uri string) bool {
 	u, err := url.Parse(uri)
 	return err == nil && u.Scheme != "https" && (u.Scheme != "http" || redirect.IsLoopback(u.Hostname()))
-}
-
-// sharedHost reports whether a URL has the host of one of the redirect URIs.
-func sharedHost(raw string, uris []string) bool {
-	host := hostOfURL(raw)
-	return host != "" && slices.ContainsFunc(uris, func(uri string) bool { return strings.HasPrefix(uri, "https:") && hostOfURL(uri) == host })
-}
-
-func hostOfURL(raw string) string {
-	u, err := url.Parse(raw)
-	if err != nil {
-		return ""
-	}
-	return strings.ToLower(u.Hostname())
 }

@@ -2,7 +2,6 @@ package clients
 
 import (
 	"cmp"
-	"encoding/json"
 	"maps"
 	"strings"
 
@@ -63,46 +62,4 @@ func metadataOf(a storage.Application) metadata.Client {
 	kept = *said
 	kept.AuthMethod, kept.GrantTypes, kept.ResponseTypes = "", nil, nil
 	return kept
-}
-
-// Pages are web pages of an application, for people, and its logo, which only this server
-// fetches. An empty address means that there is none.
-type Pages struct{ Home, Policy, Terms, Logo string }
-
-// PagesOf returns the pages and the logo that an application names in its metadata, as far as
-// they have https and the host of one of its redirect URIs, or of its metadata document: the
-// consent page names both.
-//
-// RFC 7591 §5: a client that registers itself could name a page of somebody else, or one
-// that attacks its visitors, or wear the logo of somebody else.
-func PagesOf(a storage.Application) Pages {
-	kept, uris := metadataOf(a), oauth.Lines(a.RedirectURIs)
-	if a.Origin == storage.FromDocument {
-		uris = append(uris, a.ClientID)
-	}
-	own := func(page string) string {
-		if strings.HasPrefix(page, "https:") && sharedHost(page, uris) {
-			return page
-		}
-		return ""
-	}
-	return Pages{own(kept.ClientURI), own(kept.PolicyURI), own(kept.TermsURI), own(kept.LogoURI)}
-}
-
-// Limits is what an initial access token allows.
-type Limits struct {
-	Grants        []string `json:"grants"`
-	Introspection bool     `json:"introspection,omitempty"`
-	Scopes        []string `json:"scopes,omitempty"` // none: every scope
-}
-
-// ParseLimits reads stored limits. An application without limits may change nothing that
-// depends on them.
-func ParseLimits(text string) (Limits, error) {
-	var l Limits
-	if text == "" {
-		return l, nil
-	}
-	err := json.Unmarshal([]byte(text), &l)
-	return l, err
 }

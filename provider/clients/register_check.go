@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -317,10 +316,4 @@ func (p *Clients) checkSector(ctx context.Context, d description, by registrant)
 		}
 	}
 	return nil
-}
-
-// forbidden returns the error for something that this client may not do (RFC 7592 §2.2,
-// §2.3).
-func forbidden(text string) *oauth.Error {
-	return &oauth.Error{Status: http.StatusForbidden, Code: "access_denied", Description: text}
 }

@@ -81,6 +81,12 @@ func (p *Clients) mayChange(a storage.Application) error {
 	return nil
 }
 
+// forbidden returns the error for something that this client may not do (RFC 7592 §2.2,
+// §2.3).
+func forbidden(text string) *oauth.Error {
+	return &oauth.Error{Status: http.StatusForbidden, Code: "access_denied", Description: text}
+}
+
 // ChangeRegistration replaces the metadata of an application (RFC 7592 §2.2). What a
 // request leaves out gets its default: the new metadata replaces the old.
 func (p *Clients) ChangeRegistration(ctx context.Context, r *http.Request, clientID, address string) (storage.Application, map[string]any, error) {
