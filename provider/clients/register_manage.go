@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"time"
 
 	"mandate/provider/metadata"
 	"mandate/provider/oauth"
@@ -125,8 +126,7 @@ func (p *Clients) ChangeRegistration(ctx context.Context, r *http.Request, clien
 	}
 	err = p.store.UpdateApplication(ctx, a, was)
 	if errors.Is(err, storage.ErrNotFound) {
-		return was, nil, &oauth.Error{Status: http.StatusServiceUnavailable, Code: "temporarily_unavailable", RetryAfter: 1,
-			Description: "The application was changed at the same moment. Read it, and try again."}
+		return was, nil, oauth.Later(http.StatusServiceUnavailable, time.Second, "The application was changed at the same moment. Read it, and try again.")
 	}
 	if err != nil {
 		return was, nil, oauth.Unavailable(err)
@@ -195,8 +195,7 @@ func (p *Clients) EndRegistration(ctx context.Context, r *http.Request, clientID
 	}
 	err = p.store.DeleteRegistration(ctx, a.ID)
 	if errors.Is(err, storage.ErrNotFound) { // it was deleted or shared at the same moment
-		return a, &oauth.Error{Status: http.StatusServiceUnavailable, Code: "temporarily_unavailable", RetryAfter: 1,
-			Description: "The application was changed at the same moment. Try again."}
+		return a, oauth.Later(http.StatusServiceUnavailable, time.Second, "The application was changed at the same moment. Try again.")
 	}
 	return a, oauth.Stored(err)
 }
