@@ -31,6 +31,9 @@ type registrant struct {
 	initial *storage.InitialToken
 }
 
+// openRegistrant returns a registrant without an initial access token.
+func openRegistrant() registrant { return registrant{limits: Limits{Grants: policy.GrantNames()}} }
+
 // open reports whether nobody is responsible for what is registered.
 func (by registrant) open() bool { return by.actor.Nobody() }
 
@@ -151,7 +154,7 @@ func (p *Clients) registrant(ctx context.Context, r *http.Request) (registrant, 
 	case !p.config.Open.Registration:
 		return registrant{}, oauth.NoToken("This server registers an application only with an initial access token. Ask its operator for one, and send it in the Authorization header as Bearer.")
 	}
-	return registrant{limits: Limits{Grants: policy.GrantNames()}}, nil
+	return openRegistrant(), nil
 }
 
 // registrationBearer returns the token of the request, or "" if there is none. It is

@@ -168,19 +168,22 @@ func (p *Clients) checkChange(ctx context.Context, said *metadata.Client, was st
 // registrantOf returns who stands for an application that registered itself, and what it
 // may be registered for.
 func (p *Clients) registrantOf(ctx context.Context, a storage.Application) (registrant, error) {
-	switch a.Responsible {
-	case storage.ByNobody:
-		return registrant{limits: Limits{Grants: policy.GrantNames()}}, nil
-	case storage.ByOperator:
-		limits, err := ParseLimits(a.RegistrationLimits)
-		return registrant{actor: policy.Operator(), limits: limits}, err
-	}
-	u, err := p.store.UserByID(ctx, oauth.Deref(a.OwnerID))
-	if err != nil {
-		return registrant{}, oauth.Unavailable(err)
+	if a.Responsible == storage.ByNobody {
+		return openRegistrant(), nil
 	}
 	limits, err := ParseLimits(a.RegistrationLimits)
-	return registrant{actor: policy.By(u), limits: limits}, err
+	if err != nil {
+		return registrant{}, err
+	}
+	by := registrant{actor: policy.Operator(), limits: limits}
+	if a.Responsible != storage.ByOperator {
+		u, err := p.store.UserByID(ctx, oauth.Deref(a.OwnerID))
+		if err != nil {
+			return registrant{}, oauth.Unavailable(err)
+		}
+		by.actor = policy.By(u)
+	}
+	return by, nil
 }
 
 // EndRegistration deletes an application at its own request (RFC 7592 §2.3). Its tokens
