@@ -15,7 +15,7 @@ func (s *server) consentPage(w http.ResponseWriter, r *http.Request, a *provider
 	host, loopback := destination(a.RedirectURI)
 	access := s.access(a.Application, append(slices.Clone(a.Scopes), a.ClaimScopes...), a.Audience, asked)
 	// Any program on the device can use a redirect URI there, and a statement is no secret.
-	if statement := s.provider.Clients.StatementOf(a.Application); statement.Identity && !loopback {
+	if statement := s.provider.Registrations.StatementOf(a.Application); statement.Identity && !loopback {
 		access.Voucher = statement.Issuer
 	}
 	// The title does not contain the name of the application, which a stranger has

@@ -12,7 +12,7 @@ import (
 // applicationUse describes where an application came from, and what it holds.
 func (s *server) applicationUse(r *http.Request, a provider.Application) (templates.ApplicationUse, error) {
 	h, err := s.provider.Clients.Holding(r.Context(), a)
-	return templates.ApplicationUse{Origin: originText(a.Origin), LastUsed: lastUsed(a.LastUsedAt, a.Origin), Statement: statementText(s.provider.Clients.StatementOf(a)),
+	return templates.ApplicationUse{Origin: originText(a.Origin), LastUsed: lastUsed(a.LastUsedAt, a.Origin), Statement: statementText(s.provider.Registrations.StatementOf(a)),
 		People: counted(h.People, h.MorePeople), Tokens: counted(h.Tokens, h.MoreTokens),
 		Signed: a.AccessTokenFormat == provider.FormatJWT, RevokeAllURL: s.applicationPath(a.ID, "revoke/")}, err
 }

@@ -41,7 +41,7 @@ func (s *server) initialTokensPage(r *http.Request, who *provider.SignedIn, form
 	introspection := templates.Option{Value: "introspection", Label: "Introspection", Help: "A confidential application that asks for the scope “introspection” may introspect tokens."}
 	page.May = checked(form["may"], append(grantOptions(), introspection)...)
 	page.Scopes = s.scopeOptions(s.provider.Scopes(), form["scopes"])
-	found, err := s.provider.Clients.InitialTokens(r.Context(), provider.By(who.User))
+	found, err := s.provider.Registrations.InitialTokens(r.Context(), provider.By(who.User))
 	for _, i := range found {
 		limits, broken := provider.ParseLimits(i.Limits)
 		if broken != nil {
@@ -85,7 +85,7 @@ func (s *server) addInitialToken(w http.ResponseWriter, r *http.Request) error {
 	var text string
 	err = invalid.Err()
 	if err == nil {
-		_, text, err = s.provider.Clients.AddInitialToken(r.Context(), provider.By(who.User), said)
+		_, text, err = s.provider.Registrations.AddInitialToken(r.Context(), provider.By(who.User), said)
 	}
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		noteInvalid(r, invalid)
@@ -126,7 +126,7 @@ func (s *server) deleteInitialToken(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
-	err = s.provider.Clients.DeleteInitialToken(r.Context(), provider.By(who.User), id)
+	err = s.provider.Registrations.DeleteInitialToken(r.Context(), provider.By(who.User), id)
 	if err != nil {
 		return err
 	}

@@ -9,28 +9,28 @@ import (
 
 // registerClient is the registration endpoint (RFC 7591 §3, OIDC Registration §3).
 func (s *server) registerClient(w http.ResponseWriter, r *http.Request) error {
-	a, answer, err := s.provider.Clients.RegisterClient(r.Context(), r, s.requests.Address(r))
+	a, answer, err := s.provider.Registrations.Register(r.Context(), r, s.requests.Address(r))
 	return writeClient(w, r, http.StatusCreated, a, answer, err)
 }
 
 // client is the client configuration endpoint (RFC 7592 §2, OIDC Registration §4).
 func (s *server) client(w http.ResponseWriter, r *http.Request) error {
 	id := registeredID(r)
-	a, answer, err := s.provider.Clients.Registered(r.Context(), r, id)
+	a, answer, err := s.provider.Registrations.Read(r.Context(), r, id)
 	return writeClient(w, r, http.StatusOK, a, answer, err)
 }
 
 // changeClient replaces the metadata of a client (RFC 7592 §2.2).
 func (s *server) changeClient(w http.ResponseWriter, r *http.Request) error {
 	id := registeredID(r)
-	a, answer, err := s.provider.Clients.ChangeRegistration(r.Context(), r, id, s.requests.Address(r))
+	a, answer, err := s.provider.Registrations.Change(r.Context(), r, id, s.requests.Address(r))
 	return writeClient(w, r, http.StatusOK, a, answer, err)
 }
 
 // deleteClient deletes a client (RFC 7592 §2.3).
 func (s *server) deleteClient(w http.ResponseWriter, r *http.Request) error {
 	id := registeredID(r)
-	a, err := s.provider.Clients.EndRegistration(r.Context(), r, id)
+	a, err := s.provider.Registrations.End(r.Context(), r, id)
 	noteClient(r, a)
 	if err != nil {
 		return err

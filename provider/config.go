@@ -15,6 +15,7 @@ import (
 	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/provider/redirect"
+	"mandate/provider/registration"
 	"mandate/provider/resources"
 	"mandate/provider/tokens"
 )
@@ -50,7 +51,7 @@ type Config struct {
 	PersonQuota           policy.Quota // for all applications of one person together
 	OpenQuota             policy.Quota // for all applications together for which nobody is responsible
 	Open                  clients.OpenConfig
-	StatementIssuers      []clients.StatementIssuer // whose software statements are accepted
+	StatementIssuers      []registration.StatementIssuer // whose software statements are accepted
 	// The longest lifetimes of the tokens of these applications.
 	OpenAccessTokenLifetime, OpenRefreshTokenLifetime time.Duration
 
@@ -135,8 +136,12 @@ func (c Config) people() people.Config {
 // clients returns the settings of package clients. They contain a key that is derived from
 // the server key, and not the server key itself.
 func (c Config) clients(sampleSecret string) clients.Config {
-	return clients.Config{OpenID: c.OpenID, StrictURIs: c.RPLogout.StrictURIs, Redirects: c.redirects(), Open: c.open(), RegistrationURL: c.Issuer + "/register/", SampleSecret: sampleSecret,
-		Issuer: c.Issuer, Statements: c.StatementIssuers}
+	return clients.Config{OpenID: c.OpenID, StrictURIs: c.RPLogout.StrictURIs, Redirects: c.redirects(), Open: c.open(), SampleSecret: sampleSecret}
+}
+
+// registration returns the settings of package registration.
+func (c Config) registration() registration.Config {
+	return registration.Config{OpenID: c.OpenID, Open: c.open(), URL: c.Issuer + "/register/", Issuer: c.Issuer, Statements: c.StatementIssuers}
 }
 
 // open returns the settings for applications that come by themselves.

@@ -26,6 +26,7 @@ import (
 	"mandate/provider/password"
 	"mandate/provider/people"
 	"mandate/provider/policy"
+	"mandate/provider/registration"
 	"mandate/provider/resources"
 	"mandate/provider/seal"
 	"mandate/provider/tokens"
@@ -44,6 +45,7 @@ type Provider struct {
 	Authorizations *authorize.Authorizations
 	Grants         *grant.Grants
 	Devices        *device.Devices
+	Registrations  *registration.Registrations
 
 	config   Config
 	rules    *policy.Rules
@@ -112,7 +114,8 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if err != nil {
 		return nil, err
 	}
-	p.Clients = clients.New(config.clients(sampleSecret), p.rules, store, p.limits, p.Keys, p.People, p.Resources, calls, strangers, p.sealers.secrets, registrations, logoNames, p.changes)
+	p.Clients = clients.New(config.clients(sampleSecret), p.rules, store, p.limits, p.Keys, p.People, p.Resources, calls, strangers, p.sealers.secrets, logoNames, p.changes)
+	p.Registrations = registration.New(config.registration(), p.rules, store, p.limits, p.Clients, calls, strangers, registrations)
 	p.Tokens = tokens.New(config.tokens(), p.rules, store, p.Keys, p.Clients, p.People, p.Resources, p.sealers.jtis, pairwise, p.changes)
 	p.Logouts = logout.New(config.logout(), p.rules, store, p.Tokens, calls, strangers, p.sealers.tickets, log)
 	store.OnChange(p.changed)
@@ -212,6 +215,7 @@ func (p *Provider) Run(ctx context.Context) {
 			p.sweep(ctx)
 		case <-copies.C:
 			p.Clients.DropCopies()
+			p.Registrations.DropCopies()
 			p.storeUses(ctx)
 			p.Tokens.DropCopies()
 			p.changes.Drop()

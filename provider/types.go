@@ -13,6 +13,7 @@ import (
 	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/provider/redirect"
+	"mandate/provider/registration"
 	"mandate/provider/resources"
 	"mandate/provider/tokens"
 	"mandate/storage"
@@ -64,7 +65,7 @@ type (
 	// InitialToken lets its holder register applications.
 	InitialToken = storage.InitialToken
 	// NewInitialToken describes an initial access token that somebody makes.
-	NewInitialToken = clients.NewInitialToken
+	NewInitialToken = registration.NewInitialToken
 	// OpenConfig says which applications may come by themselves.
 	OpenConfig = clients.OpenConfig
 )
@@ -163,19 +164,19 @@ func CheckRSAKey(text string) error { return keys.CheckRSAKey(text) }
 func PagesOf(a Application) clients.Pages { return clients.PagesOf(a) }
 
 // StatementIssuer is an issuer whose software statements the operator trusts.
-type StatementIssuer = clients.StatementIssuer
+type StatementIssuer = registration.StatementIssuer
 
 // Statement is what the server says about the software statement of an application.
-type Statement = clients.Statement
+type Statement = registration.Statement
 
 // ParseLimits reads the stored limits of an initial access token.
-func ParseLimits(text string) (clients.Limits, error) { return clients.ParseLimits(text) }
+func ParseLimits(text string) (registration.Limits, error) { return registration.ParseLimits(text) }
 
 // MayOf lists what can be registered under limits: grant types, and introspection.
-func MayOf(l clients.Limits) []string { return clients.MayOf(l) }
+func MayOf(l registration.Limits) []string { return registration.MayOf(l) }
 
 // UsableInitialToken reports whether applications can be registered with a token now.
-func UsableInitialToken(i InitialToken) bool { return clients.UsableInitialToken(i) }
+func UsableInitialToken(i InitialToken) bool { return registration.UsableInitialToken(i) }
 
 // Actor is who changes applications and accounts.
 type Actor = policy.Actor

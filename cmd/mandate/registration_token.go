@@ -70,7 +70,7 @@ func (p *program) addInitialToken(ctx context.Context, r provider.NewInitialToke
 	if !o.provider.Registers() {
 		return errors.New("the registration endpoint is disabled, so nobody could use the token: set REGISTRATION_WITH_TOKEN: true")
 	}
-	made, text, err := o.provider.Clients.AddInitialToken(ctx, provider.Operator(), r)
+	made, text, err := o.provider.Registrations.AddInitialToken(ctx, provider.Operator(), r)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (p *program) listInitialTokens(ctx context.Context, asJSON bool) error {
 		return err
 	}
 	defer o.store.Close()
-	found, err := o.provider.Clients.InitialTokens(ctx, provider.Operator())
+	found, err := o.provider.Registrations.InitialTokens(ctx, provider.Operator())
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (p *program) registrationTokenDeleteCommand() *cobra.Command {
 				return err
 			}
 			defer o.store.Close()
-			err = o.provider.Clients.DeleteInitialToken(c.Context(), provider.Operator(), args[0])
+			err = o.provider.Registrations.DeleteInitialToken(c.Context(), provider.Operator(), args[0])
 			if err != nil {
 				return missing(err, "initial access token", args[0], "registration-token list")
 			}

@@ -40,7 +40,7 @@ type Registration struct {
 	PostLogoutURIs               []string // where browsers may go after a logout
 	BackchannelURI               string   // where the server sends logout tokens
 
-	sectorURI string // whose host is the sector of pairwise subjects; "": that of the redirect URIs
+	SectorURI string // whose host is the sector of pairwise subjects; "": that of the redirect URIs
 
 	// For the CLI only: values that are otherwise generated.
 	ClientID, ClientSecret string
@@ -57,14 +57,12 @@ type Registered struct {
 // Register stores a new application. It returns an Invalid for mistakes in the
 // registration, or if the owner has as many applications as the quota allows.
 func (p *Clients) Register(ctx context.Context, actor policy.Actor, r Registration) (*Registered, error) {
-	found := &oauth.Invalid{}
-	var err error
 	if actor.Nobody() {
 		return nil, &oauth.Error{Status: http.StatusForbidden, Code: "access_denied", Description: "Sign in to register an application."}
 	}
-	a := newApplication(actor)
-	p.checkRegistration(found, actor, r, a)
-	r.Resources, err = p.checkResources(ctx, found, r, a)
+	a := NewApplication(actor)
+	found := &oauth.Invalid{}
+	err := p.Check(ctx, found, actor, &r, a)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +89,7 @@ func (p *Clients) Register(ctx context.Context, actor policy.Actor, r Registrati
 		return nil, err
 	}
 	a.ID, a.ClientID, a.CreatedAt = seal.Identifier(), cmp.Or(r.ClientID, seal.Identifier()), oauth.Now()
-	secret, err := p.apply(ctx, &a, r)
+	secret, err := p.Apply(ctx, &a, r)
 	if err != nil {
 		return nil, err
 	}
@@ -126,8 +124,8 @@ func checkSecret(found *oauth.Invalid, secret string) {
 	}
 }
 
-// newApplication returns an application for which the actor is responsible.
-func newApplication(actor policy.Actor) storage.Application {
+// NewApplication returns an application for which the actor is responsible.
+func NewApplication(actor policy.Actor) storage.Application {
 	a := storage.Application{Origin: storage.FromCommand}
 	a.OwnerID, a.Responsible = actor.Takes()
 	if a.OwnerID != nil {
@@ -156,9 +154,9 @@ func (p *Clients) setOwner(ctx context.Context, a *storage.Application, actor po
 	return nil
 }
 
-// apply copies a checked registration into the record. If the record lacks a secret
-// that it needs, apply generates one and returns it.
-func (p *Clients) apply(ctx context.Context, a *storage.Application, r Registration) (string, error) {
+// Apply copies a checked registration into the record. If the record lacks a secret
+// that it needs, Apply generates one and returns it.
+func (p *Clients) Apply(ctx context.Context, a *storage.Application, r Registration) (string, error) {
 	a.Name, a.ClientType, a.HashClientSecret = r.Name, r.ClientType, r.HashClientSecret
 	a.GrantTypes = strings.Join(r.GrantTypes, " ")
 	a.RedirectURIs = strings.Join(r.RedirectURIs, "\n")
@@ -288,9 +286,8 @@ func (p *Clients) Update(ctx context.Context, actor policy.Actor, id string, r R
 		found.Add("name", "The metadata document at its client ID describes this application, and changes it again at the next approval. Take the application over first.")
 		return nil, found
 	}
-	r.sectorURI = metadataOf(a).SectorURI
-	p.checkRegistration(found, actor, r, a)
-	r.Resources, err = p.checkResources(ctx, found, r, a)
+	r.SectorURI = MetadataOf(a).SectorURI
+	err = p.Check(ctx, found, actor, &r, a)
 	if err != nil {
 		return nil, err
 	}
@@ -301,7 +298,7 @@ func (p *Clients) Update(ctx context.Context, actor policy.Actor, id string, r R
 	if actor.Administers() {
 		was.Version = storage.AnyVersion
 	}
-	secret, err := p.apply(ctx, &a, r)
+	secret, err := p.Apply(ctx, &a, r)
 	if err != nil {
 		return nil, err
 	}

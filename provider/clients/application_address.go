@@ -52,8 +52,8 @@ func (p *Clients) checkOutboundURI(uri, clientType string, was storage.Applicati
 	return ""
 }
 
-// sharedHost reports whether a URL has the host of one of the redirect URIs.
-func sharedHost(raw string, uris []string) bool {
+// SharedHost reports whether a URL has the host of one of the redirect URIs.
+func SharedHost(raw string, uris []string) bool {
 	host := hostOfURL(raw)
 	return host != "" && slices.ContainsFunc(uris, func(uri string) bool { return strings.HasPrefix(uri, "https:") && hostOfURL(uri) == host })
 }

@@ -13,10 +13,12 @@ import (
 	"mandate/storage"
 )
 
-// checkRegistration checks a registration against the rules, and against what the
-// application's standing allows. was is the application before the change. For a new
-// application, was only says who is responsible for it.
-func (p *Clients) checkRegistration(found *oauth.Invalid, actor policy.Actor, r Registration, was storage.Application) {
+// Check checks a registration against the rules, and against what the application's
+// standing allows. It replaces the resources by their URIs as they were registered. was is
+// the application before the change. For a new application, was only says who is
+// responsible for it.
+func (p *Clients) Check(ctx context.Context, found *oauth.Invalid, actor policy.Actor, described *Registration, was storage.Application) error {
+	r := *described
 	if strings.TrimSpace(r.Name) == "" {
 		found.Add("name", "This field is required: people see it on the consent page.")
 	}
@@ -35,6 +37,9 @@ func (p *Clients) checkRegistration(found *oauth.Invalid, actor policy.Actor, r 
 		checkVouched(p.rules, found, r, was)
 	}
 	checkPrivileges(found, actor, r, was, may)
+	var err error
+	described.Resources, err = p.CheckResources(ctx, found, r.Resources, oauth.Lines(was.Resources))
+	return err
 }
 
 // checkGrantTypes accepts a grant type that the application already has, even if its
@@ -75,16 +80,16 @@ func (p *Clients) checkScopes(found *oauth.Invalid, actor policy.Actor, r Regist
 	}
 }
 
-// checkResources checks that each resource exists, and returns their URIs as they were
-// registered. One that the application has already may have been deleted: it has no effect
-// then.
-func (p *Clients) checkResources(ctx context.Context, found *oauth.Invalid, r Registration, was storage.Application) ([]string, error) {
-	if len(r.Resources) > maxURIs {
+// CheckResources checks that each resource exists, and returns their URIs as they were
+// registered. was lists those that the application has already: such a one may have been
+// deleted, and has no effect then.
+func (p *Clients) CheckResources(ctx context.Context, found *oauth.Invalid, named, was []string) ([]string, error) {
+	if len(named) > maxURIs {
 		found.Add("resources", "Name at most %d resources.", maxURIs)
 		return nil, nil
 	}
 	var uris []string
-	for _, uri := range r.Resources {
+	for _, uri := range named {
 		registered, known, err := p.apis.Registered(ctx, uri)
 		if err != nil {
 			return nil, err
@@ -92,7 +97,7 @@ func (p *Clients) checkResources(ctx context.Context, found *oauth.Invalid, r Re
 		if !known {
 			registered = uri
 		}
-		if !known && !slices.Contains(oauth.Lines(was.Resources), uri) {
+		if !known && !slices.Contains(was, uri) {
 			found.Add("resources", "There is no resource %s on this server: an administrator can add it.", oauth.Clip(uri, 200))
 		}
 		uris = oauth.Union(uris, []string{registered})

@@ -37,7 +37,7 @@ func (p *Clients) checkOpenID(found *oauth.Invalid, r Registration, was storage.
 			found.Add(field, "The algorithm %q is not supported: use %s or %s.", oauth.Clip(algorithm, 40), strings.Join(jose.Algorithms(), ", "), jose.HS256)
 		}
 	}
-	if r.Pairwise && r.sectorURI == "" && hostOf(r) == "" {
+	if r.Pairwise && r.SectorURI == "" && hostOf(r) == "" {
 		found.Add("pairwise", "Pairwise subjects are derived from the host of the redirect URIs, so all redirect URIs must have the same host.")
 	}
 	checkURIs(found, "post_logout_redirect_uris", r.PostLogoutURIs, func(uri string) string {
@@ -86,9 +86,9 @@ func sectorOf(r Registration, was storage.Application) string {
 	switch {
 	case !r.Pairwise:
 		return ""
-	case r.sectorURI != "":
+	case r.SectorURI != "":
 		// OIDC Core §8.1: the host of the sector_identifier_uri is the sector.
-		return hostOfURL(r.sectorURI)
+		return hostOfURL(r.SectorURI)
 	case redirect.IsLoopback(host) && host != was.Sector:
 		// OIDC Core §8.1: programs on people's own computers share this host and
 		// nothing else, so each has a sector of its own. An application whose sector

@@ -143,7 +143,7 @@ func (p *Clients) identify(ctx context.Context, sent credentials) (storage.Appli
 	case sent.secret == "":
 		return storage.Application{}, invalidClient("This application is confidential: it must send its secret.")
 	}
-	err = p.proveSecret(ctx, a, sent.secret)
+	err = p.ProveSecret(ctx, a, sent.secret)
 	switch {
 	case err != nil:
 	case suspended != "":

@@ -12,7 +12,6 @@ import (
 	"mandate/provider/copies"
 	"mandate/provider/documents"
 	"mandate/provider/keys"
-	"mandate/provider/keysets"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/outbound"
@@ -30,12 +29,6 @@ type Config struct {
 	StrictURIs bool // post-logout redirect URIs with http:// are for confidential applications only
 	Redirects  redirect.Policy
 	Open       OpenConfig
-	// RegistrationURL is the address of the registration endpoint.
-	RegistrationURL string
-	// Issuer is this server, and Statements are the issuers whose software statements it
-	// accepts.
-	Issuer     string
-	Statements []StatementIssuer
 	// SampleSecret is the client secret of the sample API, the same on every node.
 	SampleSecret string
 }
@@ -43,32 +36,29 @@ type Config struct {
 // Clients manages the registered applications and their secrets, and authenticates
 // them.
 type Clients struct {
-	config        Config
-	rules         *policy.Rules
-	store         *storage.Store
-	limits        *limits.Limits
-	keys          *keys.Ring
-	people        *people.People
-	apis          *resources.Resources
-	outbound      *outbound.Client
-	strangers     *outbound.Client // to addresses that were registered by nobody who is responsible
-	secrets       seal.Sealer      // encrypts client secrets that must stay readable
-	applications  *copies.Copies[storage.Application]
-	changes       *copies.Changes
-	documents     *documents.Documents[described]
-	logos         *documents.Documents[[]byte]
-	issuers       map[string]statementIssuer
-	keysets       *keysets.Sets // at addresses that the operator chose
-	proven        secretCache   // correct secrets whose slow hash was computed
-	registrations []byte        // the key of registration access tokens
-	names         []byte        // the key of the names of logos
-	uses          uses
+	config       Config
+	rules        *policy.Rules
+	store        *storage.Store
+	limits       *limits.Limits
+	keys         *keys.Ring
+	people       *people.People
+	apis         *resources.Resources
+	outbound     *outbound.Client
+	strangers    *outbound.Client // to addresses that were registered by nobody who is responsible
+	secrets      seal.Sealer      // encrypts client secrets that must stay readable
+	applications *copies.Copies[storage.Application]
+	changes      *copies.Changes
+	documents    *documents.Documents[described]
+	logos        *documents.Documents[[]byte]
+	proven       secretCache // correct secrets whose slow hash was computed
+	names        []byte      // the key of the names of logos
+	uses         uses
 }
 
 // New makes the component.
-func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, ring *keys.Ring, people *people.People, apis *resources.Resources, out, strangers *outbound.Client, secrets seal.Sealer, registrations, names []byte, changes *copies.Changes) *Clients {
-	p := &Clients{config: config, rules: rules, store: store, limits: l, keys: ring, people: people, apis: apis, outbound: out, strangers: strangers, secrets: secrets, registrations: registrations, names: names,
-		issuers: statementIssuers(config.Statements), keysets: keysets.New(out), applications: copies.New(10_000, changes, applicationChanged), changes: changes}
+func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, ring *keys.Ring, people *people.People, apis *resources.Resources, out, strangers *outbound.Client, secrets seal.Sealer, names []byte, changes *copies.Changes) *Clients {
+	p := &Clients{config: config, rules: rules, store: store, limits: l, keys: ring, people: people, apis: apis, outbound: out, strangers: strangers, secrets: secrets, names: names,
+		applications: copies.New(10_000, changes, applicationChanged), changes: changes}
 	p.documents = documents.New(strangers, documents.Metadata(p.readDocument))
 	p.logos = documents.New(strangers, logos())
 	return p
@@ -142,7 +132,6 @@ func (p *Clients) DropCopies() {
 	p.applications.Drop()
 	p.documents.Drop()
 	p.logos.Drop()
-	p.keysets.Drop()
 	p.proven.drop()
 }
 

@@ -77,7 +77,7 @@ func documentURL(clientID string) (*url.URL, string) {
 // document is at that URL.
 func (c OpenConfig) AllowsDocument(clientID string) bool {
 	u, wrong := documentURL(clientID)
-	return c.Documents && wrong == "" && c.allowsHost(u)
+	return c.Documents && wrong == "" && c.AllowsHost(u)
 }
 
 // ForAuthorization returns the application that an authorization request is about, with the
@@ -223,12 +223,12 @@ func usableMethod(c *metadata.Client) bool {
 // CheckOpenRedirect says what is wrong with the redirect URI of an application that comes by
 // itself, or returns "".
 func (p *Clients) CheckOpenRedirect(raw string) string {
-	wrong := p.openRedirects().Check(raw)
+	wrong := p.OpenRedirects().Check(raw)
 	if wrong != "" {
 		return wrong
 	}
 	u, err := url.Parse(raw)
-	if err == nil && u.Scheme == "https" && !p.config.Open.allowsHost(u) {
+	if err == nil && u.Scheme == "https" && !p.config.Open.AllowsHost(u) {
 		return "has a host that OPEN_HOSTS of this server does not list"
 	}
 	return ""

@@ -70,7 +70,7 @@ func (p *Clients) LogoName(a storage.Application) string {
 	at, err := url.Parse(address)
 	open := policy.StandingOf(a) == policy.StandingOpen
 	// The operator may have listed the hosts after the application registered itself.
-	if err != nil || address == "" || len(address) > maxLogoURL || open && !p.config.Open.allowsHost(at) {
+	if err != nil || address == "" || len(address) > maxLogoURL || open && !p.config.Open.AllowsHost(at) {
 		return ""
 	}
 	slot := int64(logoSlot / time.Second)

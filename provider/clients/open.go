@@ -40,25 +40,25 @@ type OpenConfig struct {
 // Redirects returns the rules for the redirect URIs of an application.
 func (p *Clients) Redirects(a storage.Application) redirect.Policy {
 	if policy.CameByItself(a) {
-		return p.openRedirects()
+		return p.OpenRedirects()
 	}
 	return p.config.Redirects
 }
 
-// openRedirects returns the rules for the redirect URIs of applications that come by
+// OpenRedirects returns the rules for the redirect URIs of applications that come by
 // themselves. RFC 8252 §8.3 prefers IP addresses to localhost, and its §7.1 wants a dot in
 // the scheme, but common native applications have neither. A person is always asked before
 // such an application gets a code.
-func (p *Clients) openRedirects() redirect.Policy {
+func (p *Clients) OpenRedirects() redirect.Policy {
 	rules := p.config.Redirects
 	rules.LocalhostLoopback = rules.LocalhostLoopback || !p.config.Open.FixedLocalhostPort
 	rules.PrivateSchemes = p.config.Open.Schemes
 	return rules
 }
 
-// allowsHost reports whether an application that comes by itself may belong to the host of
+// AllowsHost reports whether an application that comes by itself may belong to the host of
 // a URL. A port is not part of the comparison.
-func (c OpenConfig) allowsHost(of *url.URL) bool {
+func (c OpenConfig) AllowsHost(of *url.URL) bool {
 	host := strings.ToLower(of.Hostname())
 	return len(c.Hosts) == 0 || slices.ContainsFunc(c.Hosts, func(allowed string) bool {
 		if parent, below := strings.CutPrefix(allowed, "*"); below {

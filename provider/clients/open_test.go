@@ -30,10 +30,10 @@ func TestHostsOfOpenClients(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := listed.allowsHost(u); got != want {
+		if got := listed.AllowsHost(u); got != want {
 			t.Errorf("%s: %v, want %v", raw, got, want)
 		}
-		if !(OpenConfig{}).allowsHost(u) {
+		if !(OpenConfig{}).AllowsHost(u) {
 			t.Errorf("%s is refused without a list", raw)
 		}
 	}

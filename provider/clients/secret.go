@@ -85,9 +85,9 @@ func (p *Clients) secretMatches(applicationID, stored, secret string) (ok, slow 
 	return ok, !ok, nil
 }
 
-// proveSecret accepts the present secret, and the one before it until its overlap ends.
+// ProveSecret accepts the present secret, and the one before it until its overlap ends.
 // If neither can be guessed, the comparison is all it does.
-func (p *Clients) proveSecret(ctx context.Context, a storage.Application, secret string) error {
+func (p *Clients) ProveSecret(ctx context.Context, a storage.Application, secret string) error {
 	stored := append(make([]string, 0, 2), a.Secret)
 	if a.OldSecretExpiresAt > oauth.Now() {
 		stored = append(stored, a.OldSecret)

@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// useInterval is how old the stored time of the last use may be, in seconds, before a
+	// UseInterval is how old the stored time of the last use may be, in seconds, before a
 	// new one is stored.
-	useInterval = 600
+	UseInterval = 600
 	maxUses     = 10_000 // that wait to be stored; about 100 bytes each
 	useBatch    = 500    // that one transaction stores
 )
@@ -30,7 +30,7 @@ func (p *Clients) Used(ctx context.Context, a storage.Application) error {
 	if a.LastUsedAt == 0 {
 		return oauth.Stored(p.store.NoteUses(ctx, map[string]int64{a.ID: now}))
 	}
-	if now-a.LastUsedAt >= useInterval {
+	if now-a.LastUsedAt >= UseInterval {
 		p.uses.add(a.ID, now)
 	}
 	return nil

@@ -48,7 +48,7 @@ func TestUsesAreStored(t *testing.T) {
 	}
 	use("first", 0)
 	use("later", 1)
-	use("busy", now-useInterval+5)
+	use("busy", now-UseInterval+5)
 	if used("first") < now || used("later") != 1 {
 		t.Errorf("before StoreUses: %d, %d", used("first"), used("later"))
 	}

@@ -1,4 +1,4 @@
-package clients
+package registration
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"mandate/provider/clients"
 	"mandate/provider/limits"
 	"mandate/provider/metadata"
 	"mandate/provider/oauth"
@@ -37,13 +38,13 @@ func openRegistrant() registrant { return registrant{limits: Limits{Grants: poli
 // open reports whether nobody is responsible for what is registered.
 func (by registrant) open() bool { return by.actor.Nobody() }
 
-// RegisterClient is the registration endpoint (RFC 7591 §3, OIDC Registration §3). It
+// Register is the registration endpoint (RFC 7591 §3, OIDC Registration §3). It
 // returns the application and the answer.
 //
 // Without an initial access token only a public client can be registered, and two requests
 // that say the same get the same client id (RFC 7591 §3.2.1 permits it for several
 // instances of a client). So a client that registers at each start needs one row.
-func (p *Clients) RegisterClient(ctx context.Context, r *http.Request, address string) (storage.Application, map[string]any, error) {
+func (p *Registrations) Register(ctx context.Context, r *http.Request, address string) (storage.Application, map[string]any, error) {
 	by, err := p.registrant(ctx, r)
 	if err != nil {
 		return storage.Application{}, nil, err
@@ -54,7 +55,7 @@ func (p *Clients) RegisterClient(ctx context.Context, r *http.Request, address s
 	}
 	a := storage.Application{Responsible: storage.ByNobody}
 	if !by.open() {
-		a = newApplication(by.actor)
+		a = clients.NewApplication(by.actor)
 	}
 	a.Origin, a.Management = storage.FromRegistration, storage.ManagedAlone
 	d, err := p.describe(ctx, said, by, a)
@@ -62,7 +63,7 @@ func (p *Clients) RegisterClient(ctx context.Context, r *http.Request, address s
 		return storage.Application{}, nil, err
 	}
 	if by.open() {
-		digest, err := d.digest(p.openRedirects())
+		digest, err := d.digest(p.clients.OpenRedirects())
 		if err != nil {
 			return storage.Application{}, nil, err
 		}
@@ -83,7 +84,7 @@ func (p *Clients) RegisterClient(ctx context.Context, r *http.Request, address s
 }
 
 // storeRegistration stores a new application.
-func (p *Clients) storeRegistration(ctx context.Context, a storage.Application, d description, by registrant) (storage.Application, map[string]any, error) {
+func (p *Registrations) storeRegistration(ctx context.Context, a storage.Application, d description, by registrant) (storage.Application, map[string]any, error) {
 	err := p.checkSector(ctx, d, by)
 	if err != nil {
 		return a, nil, err
@@ -118,13 +119,13 @@ func (p *Clients) storeRegistration(ctx context.Context, a storage.Application, 
 // It also counts the time of the clean-up anew. That uses a try of the network, as a new
 // application does: one network could otherwise keep more and more applications that it never
 // uses, until there is no room for others. Without a try the time stays as it is.
-func (p *Clients) known(ctx context.Context, digest, address string) (storage.Application, error) {
+func (p *Registrations) known(ctx context.Context, digest, address string) (storage.Application, error) {
 	a, err := p.store.RegistrationByDigest(ctx, digest)
 	if err != nil {
 		return a, oauth.Stored(err)
 	}
 	// A repeated registration shortly after another one needs no write.
-	fresh := oauth.Now()-max(a.CreatedAt, a.RenewedAt, a.LastUsedAt) <= useInterval
+	fresh := oauth.Now()-max(a.CreatedAt, a.RenewedAt, a.LastUsedAt) <= clients.UseInterval
 	if a.Management == storage.ManagedByMany && (fresh || p.countRegistration(address) != nil) {
 		return a, nil
 	}
@@ -135,7 +136,7 @@ func (p *Clients) known(ctx context.Context, digest, address string) (storage.Ap
 // countRegistration limits the new applications that come from one network. An identical
 // registration is never refused, because hosted clients send it from few addresses for many
 // people.
-func (p *Clients) countRegistration(address string) error {
+func (p *Registrations) countRegistration(address string) error {
 	_, wait := p.limits.Tries.Take(throttle.Try{Kind: limits.OfRegistration, Key: throttle.Site(address), Wide: throttle.WideNetwork(address)})
 	if wait > 0 {
 		return oauth.Later(http.StatusTooManyRequests, wait, "Too many different applications were registered from this network. Wait a little, then try again.")
@@ -144,7 +145,7 @@ func (p *Clients) countRegistration(address string) error {
 }
 
 // registrant reads who sends a registration request.
-func (p *Clients) registrant(ctx context.Context, r *http.Request) (registrant, error) {
+func (p *Registrations) registrant(ctx context.Context, r *http.Request) (registrant, error) {
 	text, err := registrationBearer(r)
 	switch {
 	case err != nil:
@@ -181,7 +182,7 @@ func registrationBearer(r *http.Request) (string, error) {
 //
 // RFC 7591 §3.1: it is JSON, with the type application/json. A form of another site cannot
 // have this type, so no page can register applications in the name of its visitors.
-func (p *Clients) readMetadata(ctx context.Context, r *http.Request) (*metadata.Client, error) {
+func (p *Registrations) readMetadata(ctx context.Context, r *http.Request) (*metadata.Client, error) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" {
 		return nil, oauth.Refuse("invalid_client_metadata", "Send the metadata as JSON, with the header Content-Type: application/json.")

@@ -1,4 +1,4 @@
-package clients
+package registration
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"mandate/provider/clients"
 	"mandate/provider/metadata"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -23,15 +24,15 @@ const registrationPrefix = "mrg_"
 // registrationToken returns the registration access token of an application. It is derived
 // from the server key, so the database holds nothing that works as one, and an identical
 // registration gets the same token.
-func (p *Clients) registrationToken(a storage.Application) string {
-	return registrationPrefix + base64.RawURLEncoding.EncodeToString(seal.Mac(p.registrations, a.ID+" "+a.ClientID))
+func (p *Registrations) registrationToken(a storage.Application) string {
+	return registrationPrefix + base64.RawURLEncoding.EncodeToString(seal.Mac(p.key, a.ID+" "+a.ClientID))
 }
 
-// Registered describes an application to the holder of its registration access token.
+// Read describes an application to the holder of its registration access token.
 //
 // RFC 7592 §2.1: a client that may not read its record gets 403. What a person decides about
 // the application later does not concern whoever registered it.
-func (p *Clients) Registered(ctx context.Context, r *http.Request, clientID string) (storage.Application, map[string]any, error) {
+func (p *Registrations) Read(ctx context.Context, r *http.Request, clientID string) (storage.Application, map[string]any, error) {
 	a, err := p.managed(ctx, r, clientID)
 	if err == nil && a.Management == "" {
 		err = p.mayChange(a)
@@ -46,7 +47,7 @@ func (p *Clients) Registered(ctx context.Context, r *http.Request, clientID stri
 //
 // RFC 7592 §2: the token belongs to exactly one client, that of the address. OIDC
 // Registration §4.4: an unknown client is refused like a wrong token, and never with 404.
-func (p *Clients) managed(ctx context.Context, r *http.Request, clientID string) (storage.Application, error) {
+func (p *Registrations) managed(ctx context.Context, r *http.Request, clientID string) (storage.Application, error) {
 	token, err := registrationBearer(r)
 	if err != nil {
 		return storage.Application{}, err
@@ -69,7 +70,7 @@ func invalidRegistrationToken() *oauth.Error {
 }
 
 // mayChange refuses a change of an application that is suspended, or not the registrant's own.
-func (p *Clients) mayChange(a storage.Application) error {
+func (p *Registrations) mayChange(a storage.Application) error {
 	suspended := p.rules.WhySuspended(a)
 	switch {
 	case suspended != "":
@@ -88,9 +89,9 @@ func forbidden(text string) *oauth.Error {
 	return &oauth.Error{Status: http.StatusForbidden, Code: "access_denied", Description: text}
 }
 
-// ChangeRegistration replaces the metadata of an application (RFC 7592 §2.2). What a
+// Change replaces the metadata of an application (RFC 7592 §2.2). What a
 // request leaves out gets its default: the new metadata replaces the old.
-func (p *Clients) ChangeRegistration(ctx context.Context, r *http.Request, clientID, address string) (storage.Application, map[string]any, error) {
+func (p *Registrations) Change(ctx context.Context, r *http.Request, clientID, address string) (storage.Application, map[string]any, error) {
 	was, err := p.managed(ctx, r, clientID)
 	if err == nil {
 		err = p.mayChange(was)
@@ -138,7 +139,7 @@ func (p *Clients) ChangeRegistration(ctx context.Context, r *http.Request, clien
 //
 // RFC 7592 §2.2: client_id is that of the client. The server's own members are not sent
 // back. A client secret cannot be chosen, so it can only be the present one.
-func (p *Clients) checkChange(ctx context.Context, said *metadata.Client, was storage.Application) error {
+func (p *Registrations) checkChange(ctx context.Context, said *metadata.Client, was storage.Application) error {
 	for _, member := range []string{"registration_access_token", "registration_client_uri", "client_secret_expires_at", "client_id_issued_at"} {
 		if said.Sent(member) {
 			return refuseMember(member, "must not be in an update")
@@ -149,7 +150,7 @@ func (p *Clients) checkChange(ctx context.Context, said *metadata.Client, was st
 	}
 	// RFC 7592 §2.2: an update replaces all metadata. Without the statement, nobody would have
 	// signed values that stay as they were.
-	if said.SoftwareStatement == "" && metadataOf(was).SoftwareStatement != "" {
+	if said.SoftwareStatement == "" && clients.MetadataOf(was).SoftwareStatement != "" {
 		return refuseMember("software_statement", "must be in an update of a client that registered with one")
 	}
 	if said.ClientSecret == "" {
@@ -158,7 +159,7 @@ func (p *Clients) checkChange(ctx context.Context, said *metadata.Client, was st
 	if was.ClientType == policy.Public {
 		return refuseMember("client_secret", "must not be in an update of a client without a secret")
 	}
-	err := p.proveSecret(ctx, was, said.ClientSecret)
+	err := p.clients.ProveSecret(ctx, was, said.ClientSecret)
 	if e, ok := errors.AsType[*oauth.Error](err); ok && e.Code == "invalid_client" {
 		return refuseMember("client_secret", "is not the present secret: a client cannot choose its secret")
 	}
@@ -167,7 +168,7 @@ func (p *Clients) checkChange(ctx context.Context, said *metadata.Client, was st
 
 // registrantOf returns who stands for an application that registered itself, and what it
 // may be registered for.
-func (p *Clients) registrantOf(ctx context.Context, a storage.Application) (registrant, error) {
+func (p *Registrations) registrantOf(ctx context.Context, a storage.Application) (registrant, error) {
 	if a.Responsible == storage.ByNobody {
 		return openRegistrant(), nil
 	}
@@ -186,9 +187,9 @@ func (p *Clients) registrantOf(ctx context.Context, a storage.Application) (regi
 	return by, nil
 }
 
-// EndRegistration deletes an application at its own request (RFC 7592 §2.3). Its tokens
+// End deletes an application at its own request (RFC 7592 §2.3). Its tokens
 // and grants end with it.
-func (p *Clients) EndRegistration(ctx context.Context, r *http.Request, clientID string) (storage.Application, error) {
+func (p *Registrations) End(ctx context.Context, r *http.Request, clientID string) (storage.Application, error) {
 	a, err := p.managed(ctx, r, clientID)
 	if err != nil {
 		return a, err

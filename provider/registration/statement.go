@@ -1,4 +1,4 @@
-package clients
+package registration
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"mandate/provider/clients"
 	"mandate/provider/jose"
 	"mandate/provider/metadata"
 	"mandate/provider/oauth"
@@ -79,7 +80,7 @@ func statementIssuers(configured []StatementIssuer) map[string]statementIssuer {
 
 // readStatement returns the claims of a software statement whose issuer the operator trusts
 // (RFC 7591 §2.3). The errors are those of RFC 7591 §3.2.2.
-func (p *Clients) readStatement(ctx context.Context, statement string) ([]byte, error) {
+func (p *Registrations) readStatement(ctx context.Context, statement string) ([]byte, error) {
 	switch {
 	case strings.Count(statement, ".") != 2:
 		return nil, invalidStatement("must be a signed JWT")
@@ -112,7 +113,7 @@ func (p *Clients) readStatement(ctx context.Context, statement string) ([]byte, 
 
 // statementKeys returns the keys of the issuer that a statement names, and the error for a
 // statement that none of them has signed.
-func (p *Clients) statementKeys(ctx context.Context, h jose.Header, unverified []byte) ([]any, error, error) {
+func (p *Registrations) statementKeys(ctx context.Context, h jose.Header, unverified []byte) ([]any, error, error) {
 	claims, err := jose.ParseClaims(unverified)
 	if err != nil {
 		return nil, invalidStatement("must have a JSON object as its claims"), jose.ErrInvalid
@@ -144,7 +145,7 @@ func (p *Clients) statementKeys(ctx context.Context, h jose.Header, unverified [
 }
 
 // checkStatementClaims checks the claims that limit where and when a statement is valid.
-func (p *Clients) checkStatementClaims(raw []byte) error {
+func (p *Registrations) checkStatementClaims(raw []byte) error {
 	claims, err := jose.ParseClaims(raw)
 	if err != nil {
 		return invalidStatement("must have a JSON object as its claims")
@@ -165,7 +166,7 @@ func (p *Clients) checkStatementClaims(raw []byte) error {
 		}
 	}
 	// RFC 7519 §4.1.3: a JWT for others is refused. An ID token of the same issuer is one.
-	own := func(audience string) bool { return audience == p.config.Issuer || audience == p.config.RegistrationURL }
+	own := func(audience string) bool { return audience == p.config.Issuer || audience == p.config.URL }
 	if _, present := claims["aud"]; present && !slices.ContainsFunc(claims.Audience(), own) {
 		return invalidStatement("is for others: leave aud out of it, or name %s there", p.config.Issuer)
 	}
@@ -191,11 +192,11 @@ type Statement struct {
 
 // StatementOf returns what the server says about the software statement of an application.
 // The signature was verified when the application registered.
-func (p *Clients) StatementOf(a storage.Application) Statement {
+func (p *Registrations) StatementOf(a storage.Application) Statement {
 	if a.Origin != storage.FromRegistration {
 		return Statement{}
 	}
-	parts := strings.Split(metadataOf(a).SoftwareStatement, ".")
+	parts := strings.Split(clients.MetadataOf(a).SoftwareStatement, ".")
 	if len(parts) != 3 {
 		return Statement{}
 	}

@@ -1,10 +1,11 @@
-package clients
+package registration
 
 import (
 	"cmp"
 	"maps"
 	"strings"
 
+	"mandate/provider/clients"
 	"mandate/provider/metadata"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -14,7 +15,7 @@ import (
 // answer describes an application to its registrant: all metadata as it now stands (RFC
 // 7591 §3.2.1, RFC 7592 §3). It has no empty strings, which some clients refuse. secret is
 // the new client secret, or "".
-func (p *Clients) answer(a storage.Application, d description, secret string) map[string]any {
+func (p *Registrations) answer(a storage.Application, d description, secret string) map[string]any {
 	now := p.rules.Effective(a)
 	known := metadata.Client{ClientID: a.ClientID, ClientSecret: secret, Name: a.Name, RedirectURIs: d.registration.RedirectURIs, AuthMethod: a.AuthMethod,
 		GrantTypes: policy.GrantTypes(now), Scope: strings.Join(p.rules.AllowedScopes(a), " "), PostLogoutURIs: oauth.Lines(a.PostLogoutURIs), BackchannelURI: a.BackchannelURI}
@@ -35,7 +36,7 @@ func (p *Clients) answer(a storage.Application, d description, secret string) ma
 		answer["client_secret_expires_at"] = 0
 	}
 	// RFC 7592 §3: both are in each answer. Some clients fail without the address.
-	answer["registration_client_uri"] = p.config.RegistrationURL + a.ClientID + "/"
+	answer["registration_client_uri"] = p.config.URL + a.ClientID + "/"
 	answer["registration_access_token"] = p.registrationToken(a)
 	return answer
 }
@@ -44,22 +45,5 @@ func (p *Clients) answer(a storage.Application, d description, secret string) ma
 // URIs of a shared application are those of its first registrant; the others differ at
 // most in the port of a loopback address.
 func describeStored(a storage.Application) description {
-	return description{registration: Registration{RedirectURIs: oauth.Lines(a.RedirectURIs)}, kept: metadataOf(a)}
-}
-
-// metadataOf returns the metadata of an application that decides nothing. An application
-// that did not register itself has none.
-func metadataOf(a storage.Application) metadata.Client {
-	var kept metadata.Client
-	if a.Metadata == "" {
-		return kept
-	}
-	said, err := metadata.Parse([]byte(a.Metadata))
-	if err != nil {
-		return kept
-	}
-	// Parse sets defaults for members that are columns.
-	kept = *said
-	kept.AuthMethod, kept.GrantTypes, kept.ResponseTypes = "", nil, nil
-	return kept
+	return description{registration: clients.Registration{RedirectURIs: oauth.Lines(a.RedirectURIs)}, kept: clients.MetadataOf(a)}
 }

@@ -1,4 +1,4 @@
-package clients
+package registration
 
 import (
 	"context"
@@ -37,14 +37,14 @@ type NewInitialToken struct {
 // AddInitialToken makes an initial access token (RFC 7591 §3) and returns it with its text,
 // which is never shown again. The actor is responsible for the applications that are
 // registered with it. It returns an Invalid for mistakes.
-func (p *Clients) AddInitialToken(ctx context.Context, actor policy.Actor, r NewInitialToken) (storage.InitialToken, string, error) {
+func (p *Registrations) AddInitialToken(ctx context.Context, actor policy.Actor, r NewInitialToken) (storage.InitialToken, string, error) {
 	err := actor.MustAdminister("make an initial access token")
 	if err != nil {
 		return storage.InitialToken{}, "", err
 	}
 	found := &oauth.Invalid{}
 	allows := p.checkInitial(found, &r)
-	resources, err := p.checkResources(ctx, found, Registration{Resources: r.Resources}, storage.Application{})
+	resources, err := p.clients.CheckResources(ctx, found, r.Resources, nil)
 	if err == nil {
 		err = found.Err()
 	}
@@ -71,7 +71,7 @@ func (p *Clients) AddInitialToken(ctx context.Context, actor policy.Actor, r New
 }
 
 // checkInitial checks the description of an initial access token, and returns its limits.
-func (p *Clients) checkInitial(found *oauth.Invalid, r *NewInitialToken) Limits {
+func (p *Registrations) checkInitial(found *oauth.Invalid, r *NewInitialToken) Limits {
 	if r.Uses < 1 || r.Uses > maxInitialUses {
 		found.Add("uses", "Use a number from 1 to %d.", maxInitialUses)
 	}
@@ -105,7 +105,7 @@ func (p *Clients) checkInitial(found *oauth.Invalid, r *NewInitialToken) Limits 
 }
 
 // InitialTokens lists the initial access tokens, the newest first.
-func (p *Clients) InitialTokens(ctx context.Context, actor policy.Actor) ([]storage.InitialToken, error) {
+func (p *Registrations) InitialTokens(ctx context.Context, actor policy.Actor) ([]storage.InitialToken, error) {
 	err := actor.MustAdminister("see the initial access tokens")
 	if err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (p *Clients) InitialTokens(ctx context.Context, actor policy.Actor) ([]stor
 
 // DeleteInitialToken deletes an initial access token. The applications that were registered
 // with it stay.
-func (p *Clients) DeleteInitialToken(ctx context.Context, actor policy.Actor, id string) error {
+func (p *Registrations) DeleteInitialToken(ctx context.Context, actor policy.Actor, id string) error {
 	err := actor.MustAdminister("delete an initial access token")
 	if err != nil {
 		return err
@@ -157,7 +157,7 @@ func UsableInitialToken(i storage.InitialToken) bool {
 
 // holder returns the registrant who has an initial access token. The token is spent later,
 // together with the registration.
-func (p *Clients) holder(ctx context.Context, text string) (registrant, error) {
+func (p *Registrations) holder(ctx context.Context, text string) (registrant, error) {
 	if !strings.HasPrefix(text, initialPrefix) {
 		return registrant{}, invalidInitialToken()
 	}

@@ -1,4 +1,4 @@
-package clients
+package registration
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"mandate/provider/clients"
 	"mandate/provider/jose"
 	"mandate/provider/metadata"
 	"mandate/provider/oauth"
@@ -20,7 +21,7 @@ import (
 // description is what a registration request asks for, after the server has left out what
 // it does not allow (RFC 7591 §3.2.1).
 type description struct {
-	registration Registration
+	registration clients.Registration
 	method       string          // how the client authenticates
 	kept         metadata.Client // what decides nothing
 	stored       string          // the same, as the JSON that the server stores
@@ -29,14 +30,14 @@ type description struct {
 // describe checks a registration request against what the registrant may do and what the
 // server supports. was is the application before the change. For a new application, was
 // only says who is responsible for it.
-func (p *Clients) describe(ctx context.Context, said *metadata.Client, by registrant, was storage.Application) (description, error) {
+func (p *Registrations) describe(ctx context.Context, said *metadata.Client, by registrant, was storage.Application) (description, error) {
 	if by.open() && p.config.Open.StatementRequired && said.SoftwareStatement == "" {
 		return description{}, refuseMember("software_statement", "is missing: without an initial access token, this server registers applications with a software statement only, of an issuer that it trusts")
 	}
 	if !p.config.OpenID {
 		said = withoutOpenID(said)
 	}
-	d := description{registration: Registration{Name: said.Name, HashClientSecret: true, Resources: oauth.Lines(was.Resources)}}
+	d := description{registration: clients.Registration{Name: said.Name, HashClientSecret: true, Resources: oauth.Lines(was.Resources)}}
 	r := &d.registration
 	may := p.rules.AllowanceOf(was)
 	for _, step := range []func() error{
@@ -54,7 +55,7 @@ func (p *Clients) describe(ctx context.Context, said *metadata.Client, by regist
 		r.Name = nameless(r.RedirectURIs)
 	}
 	if !by.actor.Administers() {
-		r.MayIntrospect = was.MayIntrospect // apply removes it if nobody stands for it
+		r.MayIntrospect = was.MayIntrospect // Apply removes it if nobody stands for it
 	}
 	r.AccessTokenFormat, r.AccessTokenLifetime, r.RefreshTokenLifetime = was.AccessTokenFormat, was.AccessTokenLifetime, was.RefreshTokenLifetime
 	if by.initial != nil {
@@ -62,9 +63,7 @@ func (p *Clients) describe(ctx context.Context, said *metadata.Client, by regist
 	}
 	d.kept = p.kept(said, r)
 	found := &oauth.Invalid{}
-	p.checkRegistration(found, by.actor, *r, was)
-	var err error
-	r.Resources, err = p.checkResources(ctx, found, *r, was)
+	err := p.clients.Check(ctx, found, by.actor, r, was)
 	if err != nil {
 		return d, err
 	}
@@ -102,7 +101,7 @@ func (by registrant) describeMethod(said *metadata.Client, d *description) error
 
 // describeGrants leaves out grant types that the registrant may not use. The refresh token
 // grant is registered together with others.
-func (by registrant) describeGrants(said *metadata.Client, may policy.Allowance, r *Registration) error {
+func (by registrant) describeGrants(said *metadata.Client, may policy.Allowance, r *clients.Registration) error {
 	allowed := oauth.Narrow(by.limits.Grants, may.Grants)
 	r.GrantTypes = oauth.Narrow(said.GrantTypes, allowed)
 	if len(r.GrantTypes) == 0 {
@@ -117,7 +116,7 @@ func (by registrant) describeGrants(said *metadata.Client, may policy.Allowance,
 // RFC 7591 §3.2.1 lets the server replace values, and common clients register a list for
 // all servers. OIDC Registration §3.2 exempts the redirect URIs, so with an initial access
 // token, each must be good.
-func (p *Clients) describeRedirects(said *metadata.Client, by registrant, r *Registration) error {
+func (p *Registrations) describeRedirects(said *metadata.Client, by registrant, r *clients.Registration) error {
 	if !slices.Contains(r.GrantTypes, policy.GrantCode) {
 		return nil
 	}
@@ -138,10 +137,10 @@ func (p *Clients) describeRedirects(said *metadata.Client, by registrant, r *Reg
 
 // goodURIs returns the URIs that may be registered, and what is wrong with the first other
 // one.
-func (p *Clients) goodURIs(uris []string, by registrant) (good []string, first string) {
-	check := p.openRedirects().Check
+func (p *Registrations) goodURIs(uris []string, by registrant) (good []string, first string) {
+	check := p.clients.OpenRedirects().Check
 	if by.open() {
-		check = p.CheckOpenRedirect
+		check = p.clients.CheckOpenRedirect
 	}
 	for _, uri := range uris {
 		wrong := check(uri)
@@ -160,7 +159,7 @@ func (p *Clients) goodURIs(uris []string, by registrant) (good []string, first s
 // client of the Model Context Protocol registers with the scope of its first request, and
 // requests another one later. The person approves each request. With a token it gets the scopes
 // that the token lists. A token without a list gives no more than no token does.
-func (p *Clients) describeScopes(said *metadata.Client, by registrant, may policy.Allowance, r *Registration) error {
+func (p *Registrations) describeScopes(said *metadata.Client, by registrant, may policy.Allowance, r *clients.Registration) error {
 	if by.open() {
 		return nil
 	}
@@ -181,13 +180,13 @@ func (p *Clients) describeScopes(said *metadata.Client, by registrant, may polic
 }
 
 // describeOpenID reads the metadata of OIDC Registration §2.
-func (p *Clients) describeOpenID(said *metadata.Client, by registrant, r *Registration) error {
+func (p *Registrations) describeOpenID(said *metadata.Client, by registrant, r *clients.Registration) error {
 	for member, cipher := range map[string]metadata.Encryption{"id_token_encrypted_response_alg": said.IDTokenEncryption, "userinfo_encrypted_response_alg": said.UserInfoEncryption} {
 		if cipher != (metadata.Encryption{}) {
 			return refuseMember(member, "cannot be registered: this server signs, and does not encrypt")
 		}
 	}
-	r.Algorithm, r.UserInfoAlgorithm, r.BackchannelURI, r.sectorURI = said.IDTokenAlgorithm, said.UserInfoAlgorithm, said.BackchannelURI, said.SectorURI
+	r.Algorithm, r.UserInfoAlgorithm, r.BackchannelURI, r.SectorURI = said.IDTokenAlgorithm, said.UserInfoAlgorithm, said.BackchannelURI, said.SectorURI
 	// HS256 signs with the secret, so the server must be able to read it.
 	r.HashClientSecret = r.Algorithm != jose.HS256 && r.UserInfoAlgorithm != jose.HS256
 	switch said.SubjectType {
@@ -198,7 +197,7 @@ func (p *Clients) describeOpenID(said *metadata.Client, by registrant, r *Regist
 		return refuseMember("subject_type", "must be public or pairwise")
 	}
 	// The server sends requests to this address, so a stranger must not choose any.
-	if r.BackchannelURI != "" && by.open() && !sharedHost(r.BackchannelURI, r.RedirectURIs) {
+	if r.BackchannelURI != "" && by.open() && !clients.SharedHost(r.BackchannelURI, r.RedirectURIs) {
 		return refuseMember("backchannel_logout_uri", "must have the host of a redirect URI")
 	}
 	return nil
@@ -216,7 +215,7 @@ func withoutOpenID(said *metadata.Client) *metadata.Client {
 
 // kept returns the metadata that decides nothing. What the server does not support is not
 // in it, so that no answer promises it.
-func (p *Clients) kept(said *metadata.Client, r *Registration) metadata.Client {
+func (p *Registrations) kept(said *metadata.Client, r *clients.Registration) metadata.Client {
 	return metadata.Client{ApplicationType: applicationType(r.RedirectURIs), ClientURI: said.ClientURI, LogoURI: said.LogoURI, PolicyURI: said.PolicyURI, TermsURI: said.TermsURI,
 		Contacts: said.Contacts, Translated: said.Translated, JWKS: said.JWKS, JWKSURI: said.JWKSURI, SoftwareID: said.SoftwareID, SoftwareVersion: said.SoftwareVersion, SoftwareStatement: said.SoftwareStatement,
 		SectorURI: said.SectorURI, RequireAuthTime: said.RequireAuthTime, InitiateLoginURI: said.InitiateLoginURI,
@@ -276,8 +275,8 @@ func (d description) digest(rules redirect.Policy) (string, error) {
 }
 
 // applyDescription copies a description into the record. It returns the new secret, or "".
-func (p *Clients) applyDescription(ctx context.Context, a *storage.Application, d description) (string, error) {
-	secret, err := p.apply(ctx, a, d.registration)
+func (p *Registrations) applyDescription(ctx context.Context, a *storage.Application, d description) (string, error) {
+	secret, err := p.clients.Apply(ctx, a, d.registration)
 	a.AuthMethod, a.Metadata = d.method, d.stored
 	return secret, err
 }
@@ -289,14 +288,14 @@ const maxSectorBytes = 64 << 10
 // let the server request an address in the networks of the operator.
 //
 // OIDC Registration §5: the file is a JSON array that has each redirect URI.
-func (p *Clients) checkSector(ctx context.Context, d description, by registrant) error {
-	uri, calls := d.registration.sectorURI, p.outbound
+func (p *Registrations) checkSector(ctx context.Context, d description, by registrant) error {
+	uri, calls := d.registration.SectorURI, p.outbound
 	if uri == "" {
 		return nil
 	}
 	if by.open() {
 		calls = p.strangers
-		if u, err := url.Parse(uri); err != nil || !p.config.Open.allowsHost(u) {
+		if u, err := url.Parse(uri); err != nil || !p.config.Open.AllowsHost(u) {
 			return refuseMember("sector_identifier_uri", "has a host that this server does not allow: its operator can add it to OPEN_HOSTS")
 		}
 	}

@@ -1,0 +1,47 @@
+// Package registration lets programs register applications (RFC 7591, OIDC Registration),
+// and manage what they have registered (RFC 7592). It decides who may register what: the
+// initial access tokens and the issuers of software statements belong to it.
+package registration
+
+import (
+	"mandate/provider/clients"
+	"mandate/provider/keysets"
+	"mandate/provider/limits"
+	"mandate/provider/outbound"
+	"mandate/provider/policy"
+	"mandate/storage"
+)
+
+// Config is what an operator decides about registration.
+type Config struct {
+	OpenID bool
+	Open   clients.OpenConfig
+	URL    string // of the registration endpoint
+	// Issuer is this server, and Statements are the issuers whose software statements it
+	// accepts.
+	Issuer     string
+	Statements []StatementIssuer
+}
+
+// Registrations makes the decisions about requests to the registration endpoint.
+type Registrations struct {
+	config    Config
+	rules     *policy.Rules
+	store     *storage.Store
+	limits    *limits.Limits
+	clients   *clients.Clients
+	outbound  *outbound.Client
+	strangers *outbound.Client // to addresses that were registered by nobody who is responsible
+	issuers   map[string]statementIssuer
+	keysets   *keysets.Sets // at addresses that the operator chose
+	key       []byte        // of registration access tokens
+}
+
+// New returns the component.
+func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, c *clients.Clients, out, strangers *outbound.Client, key []byte) *Registrations {
+	return &Registrations{config: config, rules: rules, store: store, limits: l, clients: c, outbound: out, strangers: strangers,
+		issuers: statementIssuers(config.Statements), keysets: keysets.New(out), key: key}
+}
+
+// DropCopies removes the keys of issuers that are too old.
+func (p *Registrations) DropCopies() { p.keysets.Drop() }
