@@ -256,14 +256,14 @@ func TestGrowthIsFound(t *testing.T) {
 	}
 }
 
-func TestFloodPrintsAllFive(t *testing.T) {
+func TestFloodPrintsAllSix(t *testing.T) {
 	printed := must(t, "flood", "--rounds", "1", "--seconds", "0.3", "--rate", "200", "--attackers", "4")
-	for _, row := range []string{"quiet", "wrong passwords", "right passwords", "invented documents", "registrations"} {
+	for _, row := range []string{"quiet", "token requests", "wrong passwords", "right passwords", "invented documents", "registrations"} {
 		if got, want := strings.Count(printed, "\n"+row+" "), len(databases(t)); got != want {
 			t.Errorf("%d rows %q, want %d:\n%s", got, row, want, printed)
 		}
 	}
-	if !strings.Contains(printed, "x HTTP 400 invalid_grant") || !strings.Contains(printed, "x HTTP 200") {
+	if !strings.Contains(printed, "x HTTP 400 invalid_grant") || !strings.Contains(printed, "x accepted") {
 		t.Errorf("passwords were neither refused nor taken:\n%s", printed)
 	}
 }
