@@ -101,6 +101,12 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 	if slices.Contains(grants, provider.GrantCode) {
 		page.AuthorizeURL = s.absolute("/o/authorize/")
 	}
+	if provider.HasGrant(a, provider.GrantDevice) {
+		page.DeviceURL = s.absolute("/o/device_authorization/")
+	}
+	if a.MayIntrospect {
+		page.IntrospectURL = s.absolute("/o/introspect/")
+	}
 	if provider.HasGrant(a, provider.GrantRefresh) {
 		grants = append(grants, provider.GrantRefresh)
 		page.RefreshLifetime = lifetime(a.RefreshTokenLifetime, own.Refresh, may.RefreshMax)

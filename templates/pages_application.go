@@ -114,7 +114,8 @@ type Application struct {
 	SignedWith                                 string // the algorithm of JWT access tokens; empty if they are opaque
 	NewSecret                                  string // shown once, after registration or rotation
 	OldSecretUntil                             string // until when the secret before the rotation still works
-	AuthorizeURL, TokenURL                     string
+	AuthorizeURL, DeviceURL                    string // each empty if the application does not use it
+	TokenURL, IntrospectURL                    string // the same
 	IssuerURL, Algorithm, UserInfoAlgorithm    string // empty without OpenID Connect
 	Sector                                     string // the sector of its pairwise subjects
 	PostLogoutURIs                             []string

@@ -220,7 +220,7 @@ func developerSamples() []sample {
 		Frame: alice, Name: "Holiday Planner", ClientID: row.ClientID, ClientType: "Confidential", Owner: "alice", Created: "3 March 2026",
 		Grants: []string{"authorization_code", "refresh_token"}, RedirectURIs: []string{"https://planner.example.com/oauth/callback", "http://127.0.0.1/callback"},
 		Scopes: []string{"read", "write", "groups"}, HashSecret: true, AccessLifetime: "36000 seconds (10 hours)", RefreshLifetime: "30 days",
-		AuthorizeURL: "https://id.example.com/o/authorize/", TokenURL: "https://id.example.com/o/token/",
+		AuthorizeURL: "https://id.example.com/o/authorize/", TokenURL: "https://id.example.com/o/token/", DeviceURL: "https://id.example.com/o/device_authorization/", IntrospectURL: "https://id.example.com/o/introspect/",
 		UpdateURL: "/o/applications/1/update/", DeleteURL: "/o/applications/1/delete/", RotateURL: "/o/applications/1/rotate/", ListURL: "/o/applications/",
 	}
 	detail.Samples, detail.PlaceholderAPI = []Sample{{"Website with a server", []Snippet{{"website-go", "Go", "package main\n\nfunc main() { // " + long + strings.Repeat(" and so on", 20) + "\n}"}, {"website-py", "Python", "print(1)"}}}}, "https://api.example.org/"
@@ -237,7 +237,7 @@ func developerSamples() []sample {
 	public.Standing, public.OwnerURL, public.Suspended = "An administrator", "/o/applications/1/owner/", "This application is suspended: the account of its owner is disabled."
 	public.MayIntrospect, public.SkipConsent, public.PKCEExempt = true, true, true
 	many := []string{hostile, "b"}
-	brokenDetail := Application{nasty, hostile, hostile, hostile, hostile, hostile, ApplicationUse{hostile, hostile, hostile, hostile, hostile, true, "/x"}, []Sample{{hostile, []Snippet{{"x", hostile, hostile}}}}, hostile, false, many, many, many, many, false, true, true, true, hostile, hostile, hostile, hostile, true, true, true, "/o", hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, many, hostile, "/u", "/d", "/r", "/l"}
+	brokenDetail := Application{nasty, hostile, hostile, hostile, hostile, hostile, ApplicationUse{hostile, hostile, hostile, hostile, hostile, true, "/x"}, []Sample{{hostile, []Snippet{{"x", hostile, hostile}}}}, hostile, false, many, many, many, many, false, true, true, true, hostile, hostile, hostile, hostile, true, true, true, "/o", hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, many, hostile, "/u", "/d", "/r", "/l"}
 
 	overlap := []Option{{"0", "At once", "", false}, {"3600", "In 1 hour", "", false}, {"86400", "In 1 day", "", true}, {"604800", "In 7 days", "", false}, {"2592000", "In 30 days", "", false}}
 	return []sample{

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -106,10 +108,15 @@ func (p *program) sayMetadata(settings *config.Config, proxy *resource.Proxy) {
 		}
 		return
 	}
-	add := []string{"mandate", "resource", "add", c.ResourceServerAudience}
+	introspector := "CLIENT-ID"
+	if len(c.ResourceServerIntrospectionCredentials) > 0 {
+		introspector = c.ResourceServerIntrospectionCredentials[0]
+	}
+	add := []string{"mandate", "resource", "add", c.ResourceServerAudience, "--name", strconv.Quote(cmp.Or(c.ResourceServerName, "My API")), "--introspector", introspector}
+	options := len(add)
 	for _, r := range settings.Rules {
 		for _, scope := range r.Scopes {
-			if !slices.Contains(add[4:], scope) {
+			if !slices.Contains(add[options:], scope) {
 				add = append(add, "--scope", scope)
 			}
 		}

@@ -130,7 +130,7 @@ func (i *Introspection) Verify(ctx context.Context, token string) (*Token, error
 	case status == http.StatusUnauthorized:
 		return nil, fmt.Errorf("the introspection endpoint refused the credentials of this resource server with status %d%s: check %s", status, reason(body), i.setting)
 	case status == http.StatusForbidden:
-		return nil, fmt.Errorf("the introspection endpoint does not allow this client to introspect tokens (status %d): an administrator can allow it, or a token with the scope introspection is needed", status)
+		return nil, fmt.Errorf("the introspection endpoint does not allow this client to introspect tokens (status %d): name it as an introspector of the resource (with Mandate: --introspector of mandate resource add), let an administrator allow it to introspect, or use a token with the scope introspection", status)
 	case status != http.StatusOK:
 		return nil, fmt.Errorf("the introspection endpoint answered with status %d: check RESOURCE_SERVER_INTROSPECTION_URL", status)
 	case len(body) > maxAnswer:

@@ -217,7 +217,7 @@ func TestOutage(t *testing.T) {
 		log    string
 	}{
 		{"our credentials are refused", reply(401, ""), "RESOURCE_SERVER_AUTH_TOKEN"},
-		{"our token may not introspect", reply(403, ""), "an administrator can allow it"},
+		{"our token may not introspect", reply(403, ""), "let an administrator allow it"},
 		{"a page not found", reply(404, "not here"), "RESOURCE_SERVER_INTROSPECTION_URL"},
 		{"an error that says inactive", reply(500, `{"active":false}`), "answered with status 500"},
 		{"an error that says active", reply(503, liveRead), "answered with status 503"},

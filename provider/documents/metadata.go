@@ -57,7 +57,7 @@ func unusable(err error) *oauth.Error {
 	} else if size, ok := errors.AsType[*outbound.SizeError](err); ok {
 		e = Invalid("is larger than %d bytes", size.Most)
 	} else {
-		e = oauth.Refuse("invalid_client", "This server could not fetch the metadata document of the client. Its host must be on the internet, answer within 5 seconds, and have a valid certificate.")
+		e = oauth.Refuse("invalid_client", "This server could not fetch the metadata document of the client. Its host must be on the internet, answer within 5 seconds, and have a valid certificate. The log of this server has the reason.")
 	}
 	e.Cause = err
 	return e

@@ -75,6 +75,16 @@ func (p *Resources) Add(ctx context.Context, actor policy.Actor, r Registration)
 		return Resource{}, err
 	}
 	made := r.record()
+	known, err := p.all(ctx)
+	if err != nil {
+		return Resource{}, err
+	}
+	// A request does not tell the two apart, once one of them is deleted.
+	sibling := indicator.Sibling(made.Key)
+	if near := known.byURI[sibling]; near != nil && near.Key == sibling {
+		found.Add("uri", "There is already the resource %s, which differs only in the final slash.", near.URI)
+		return Resource{}, found
+	}
 	made.CreatedAt = oauth.Now()
 	err = p.store.AddResource(ctx, made, mostResources)
 	switch {

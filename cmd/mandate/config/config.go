@@ -142,11 +142,11 @@ type Provider struct {
 	OpenUnusedExpire time.Duration `key:"OPEN_UNUSED_EXPIRE_SECONDS" default:"7776000" min:"3600" max:"315360000"`
 	// OpenMaxApplications is the largest number of applications for which nobody is responsible. A quarter of it is kept for those that come by a metadata document, and a quarter for those that register themselves. 0 means no limit.
 	OpenMaxApplications int `key:"OPEN_MAX_APPLICATIONS" default:"10000" min:"0" max:"1000000"`
-	// OpenMaxApprovals is the largest number of live approvals of all applications together that registered themselves. 0 means no limit.
+	// OpenMaxApprovals is the largest number of live approvals of all applications together for which nobody is responsible. 0 means no limit.
 	OpenMaxApprovals int `key:"OPEN_MAX_APPROVALS" default:"100000" min:"0" max:"1000000000"`
-	// OpenMaxTokensPerMinute is the largest number of token responses per minute, at each node, for all applications together that registered themselves. 0 means no limit.
+	// OpenMaxTokensPerMinute is the largest number of token responses per minute, at each node, for all applications together for which nobody is responsible. 0 means no limit.
 	OpenMaxTokensPerMinute int `key:"OPEN_MAX_TOKENS_PER_MINUTE" default:"6000" min:"0" max:"1000000"`
-	// OpenMaxLiveTokens is the largest number of stored tokens that have not expired, of all applications together that registered themselves. 0 means no limit.
+	// OpenMaxLiveTokens is the largest number of stored tokens that have not expired, of all applications together for which nobody is responsible. 0 means no limit.
 	OpenMaxLiveTokens int `key:"OPEN_MAX_LIVE_TOKENS" default:"1000000" min:"0" max:"1000000000"`
 	// AuthorizationCodeExpire is the lifetime of an authorization code in seconds. RFC 6749 §4.1.2 recommends ten minutes at most.
 	AuthorizationCodeExpire time.Duration `key:"AUTHORIZATION_CODE_EXPIRE_SECONDS" default:"60" min:"1" max:"600"`
