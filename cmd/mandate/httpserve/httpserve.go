@@ -1,4 +1,4 @@
-// Package httpserve runs an HTTP server: it limits what one client can occupy,
+// Package httpserve runs an HTTP server, with TLS or without: it limits what one client can occupy,
 // and lets requests in progress finish when the program stops.
 package httpserve
 
@@ -36,6 +36,7 @@ func New(handler http.Handler, log *slog.Logger, patience time.Duration) *http.S
 		WriteTimeout:      patience,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    32 << 10,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: 100}, // RFC 9113 §6.5.2 advises no less
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 }

@@ -43,11 +43,11 @@ func (p *pipes) client() *http.Client {
 }
 
 // running runs a server, and returns how to stop it and its result.
-func running(p *pipes, how Stop, handler http.HandlerFunc) (context.CancelFunc, chan error) {
+func running(l net.Listener, how Stop, handler http.HandlerFunc) (context.CancelFunc, chan error) {
 	log := slog.New(slog.DiscardHandler)
 	ctx, stop := context.WithCancel(context.Background())
 	result := make(chan error, 1)
-	go func() { result <- Run(ctx, New(handler, log, time.Hour), p, how, log) }()
+	go func() { result <- Run(ctx, New(handler, log, time.Hour), l, how, log) }()
 	return stop, result
 }
 
