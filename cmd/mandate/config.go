@@ -12,8 +12,16 @@ func (p *program) configCheckCommand() *cobra.Command {
 	return &cobra.Command{Use: "check", Short: "Check the configuration", Args: arguments(),
 		RunE: func(*cobra.Command, []string) error {
 			settings, err := config.Load(p.config, p.environ)
-			if err == nil && settings.Upstream != "" {
-				_, err = newProxy(settings, settings.Logger(p.stderr)) // it checks the rules further
+			if err != nil {
+				return err
+			}
+			log, base := settings.Logger(p.stderr), settings.BaseURL
+			if settings.Upstream != "" {
+				base = ""                        // for a resource server it is another server
+				_, err = newProxy(settings, log) // it checks the rules further
+			}
+			if err == nil {
+				_, err = certificateOf(settings, base, log) // it reads the files
 			}
 			if err != nil {
 				return err

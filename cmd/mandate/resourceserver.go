@@ -53,11 +53,15 @@ func (p *program) resourceServer(ctx context.Context) error {
 	out := lines.New(p.stderr)
 	defer out.Close()
 	log := settings.Logger(out)
+	certificate, err := certificateOf(settings, "", log) // BASE_URL is that of the authorization server
+	if err != nil {
+		return err
+	}
 	proxy, err := newProxy(settings, log)
 	if err != nil {
 		return err
 	}
-	listener, err := httpserve.Listen(settings.Listen, "LISTEN")
+	listener, err := listen(settings, certificate)
 	if err != nil {
 		return err
 	}
@@ -70,7 +74,7 @@ func (p *program) resourceServer(ctx context.Context) error {
 		}
 		defer stopOps()
 	}
-	fmt.Fprintf(p.stdout, "Mandate protects %s at http://%s\n", settings.Upstream, listener.Addr())
+	fmt.Fprintf(p.stdout, "Mandate protects %s at %s://%s\n", settings.Upstream, httpserve.Scheme(listener), listener.Addr())
 	p.sayMetadata(settings, proxy)
 	server := httpserve.New(proxy, log, proxyPatience)
 	server.RegisterOnShutdown(proxy.Close)

@@ -53,6 +53,10 @@ func (p *program) serve(ctx context.Context) error {
 	out := lines.New(p.stderr)
 	defer out.Close()
 	log := settings.Logger(out)
+	certificate, err := certificateOf(settings, settings.BaseURL, log)
+	if err != nil {
+		return err
+	}
 	tracing, err := p.tracing(ctx, log)
 	if err != nil {
 		return err
@@ -63,7 +67,7 @@ func (p *program) serve(ctx context.Context) error {
 		return err
 	}
 	defer o.store.Close()
-	listener, err := httpserve.Listen(settings.Listen, "LISTEN")
+	listener, err := listen(settings, certificate)
 	if err != nil {
 		return err
 	}
@@ -85,7 +89,7 @@ func (p *program) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(p.stdout, "Mandate listens at http://%s. People and applications reach it at BASE_URL %s\n", listener.Addr(), settings.BaseURL)
+	fmt.Fprintf(p.stdout, "Mandate listens at %s://%s. People and applications reach it at BASE_URL %s\n", httpserve.Scheme(listener), listener.Addr(), settings.BaseURL)
 	return o.run(ctx, handler, listener, log)
 }
 
@@ -142,7 +146,7 @@ func (o *opened) handler(ctx context.Context, listener net.Listener, log *slog.L
 		SeparateOpsListener: o.settings.OpsListen != "",
 	}
 	if o.settings.SampleAPI {
-		site.SampleAPI, err = o.sampleGuard(ctx, "http://"+httpserve.Address(listener)+base.Path+"/o/introspect/", log)
+		site.SampleAPI, err = o.sampleGuard(ctx, listener, base.Path+"/o/introspect/", log)
 		if err != nil {
 			return nil, err
 		}
@@ -152,19 +156,20 @@ func (o *opened) handler(ctx context.Context, listener net.Listener, log *slog.L
 
 // sampleGuard introspects tokens over HTTP, as any other resource server does: at
 // the configured endpoint, or at this process with credentials of its own.
-func (o *opened) sampleGuard(ctx context.Context, here string, log *slog.Logger) (*resource.Guard, error) {
+func (o *opened) sampleGuard(ctx context.Context, listener net.Listener, path string, log *slog.Logger) (*resource.Guard, error) {
 	p := o.settings.Provider
 	if p.ResourceServerIntrospectionURL == "" && p.ResourceServerJWKSURL == "" {
 		id, secret, err := o.provider.Clients.SampleAPIClient(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("register the sample API: %w", err)
 		}
-		p.ResourceServerIntrospectionURL, p.ResourceServerIntrospectionCredentials = here, []string{id, secret}
+		p.ResourceServerIntrospectionURL = httpserve.Scheme(listener) + "://" + httpserve.Address(listener) + path
+		p.ResourceServerIntrospectionCredentials = []string{id, secret}
 		p.ResourceServerIssuer, p.ResourceServerAudience = o.provider.Issuer(), cmp.Or(p.ResourceServerAudience, o.settings.BaseURL)
 		p.ResourceServerName = cmp.Or(p.ResourceServerName, "Mandate's sample API")
 		// This process calls itself, so a proxy of the environment must not be
 		// used.
-		return newGuard(o.settings, p, o.traced(&http.Transport{MaxIdleConnsPerHost: 100, IdleConnTimeout: time.Minute}), log)
+		return newGuard(o.settings, p, o.traced(&http.Transport{MaxIdleConnsPerHost: 100, IdleConnTimeout: time.Minute, TLSClientConfig: httpserve.Trust(listener)}), log)
 	}
 	return newGuard(o.settings, p, nil, log)
 }

@@ -2,6 +2,7 @@ package mandate
 
 import (
 	crand "crypto/rand"
+	"crypto/tls"
 	"database/sql"
 	"encoding/base64"
 	"encoding/json"
@@ -79,9 +80,10 @@ func forEachDatabaseInTurn(t *testing.T, test func(t *testing.T, db database)) {
 // `SAMPLE_API: true` or `SCOPES: {read: Read, write: Write}`.
 type options struct {
 	database database
-	settings []string // at the top level
-	provider []string // in the block OAUTH2_PROVIDER
-	env      []string // of the process, such as MANDATE_LOG_LEVEL=debug
+	settings []string    // at the top level
+	provider []string    // in the block OAUTH2_PROVIDER
+	env      []string    // of the process, such as MANDATE_LOG_LEVEL=debug
+	tls      *tls.Config // of the clients; nil: the server speaks plain http
 }
 
 // ownURL is the address of the process in one of its own settings.
@@ -142,12 +144,15 @@ var cheap = []string{"PASSWORD_HASH_MEMORY_KIB: 7168", "PASSWORD_HASH_ITERATIONS
 // the options set their cost.
 func newServer(t testing.TB, o options, baseURL, key string, secrets *vault) *server {
 	t.Helper()
-	listen := freeAddress()
+	listen, scheme := freeAddress(), "http://"
+	if o.tls != nil {
+		scheme = "https://"
+	}
 	s := &server{
-		URL: "http://" + listen, BaseURL: baseURL, database: o.database, dir: t.TempDir(), options: o, key: key, secrets: secrets,
+		URL: scheme + listen, BaseURL: baseURL, database: o.database, dir: t.TempDir(), options: o, key: key, secrets: secrets,
 		client: &http.Client{
 			Timeout:       time.Minute,
-			Transport:     &http.Transport{MaxIdleConnsPerHost: 64},
+			Transport:     &http.Transport{MaxIdleConnsPerHost: 64, TLSClientConfig: o.tls, ForceAttemptHTTP2: o.tls != nil},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}

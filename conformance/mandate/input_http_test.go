@@ -2,6 +2,7 @@ package mandate
 
 import (
 	"bufio"
+	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
@@ -80,9 +81,13 @@ func (s *server) ask(t testing.TB, method, path string, header http.Header) answ
 // dial writes bytes unchanged to the server and returns the connection.
 func (s *server) dial(t testing.TB, bytes string) net.Conn {
 	t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
+	_, address, _ := strings.Cut(s.URL, "://")
+	conn, err := net.Dial("tcp", address)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if s.options.tls != nil {
+		conn = tls.Client(conn, s.options.tls.Clone())
 	}
 	t.Cleanup(func() { conn.Close() })
 	err = conn.SetDeadline(time.Now().Add(time.Minute))

@@ -25,16 +25,23 @@ import (
 // RULES, settings are lines of OAUTH2_PROVIDER.
 func (s *server) guard(t testing.TB, upstream string, rules []string, settings ...string) *server {
 	t.Helper()
+	return s.guardWith(t, options{provider: settings}, upstream, rules)
+}
+
+// guardWith is guard with other options.
+func (s *server) guardWith(t testing.TB, o options, upstream string, rules []string) *server {
+	t.Helper()
 	key := make([]byte, 32)
 	_, _ = crand.Read(key) // it cannot fail
-	top := []string{"UPSTREAM: " + quote(upstream), "RULES: [" + strings.Join(rules, ", ") + "]"}
-	g := newServer(t, options{database: newSQLite(t), settings: top, provider: settings}, "", base64.StdEncoding.EncodeToString(key), s.secrets)
+	o.database = newSQLite(t)
+	o.settings = append(o.settings, "UPSTREAM: "+quote(upstream), "RULES: ["+strings.Join(rules, ", ")+"]")
+	g := newServer(t, o, "", base64.StdEncoding.EncodeToString(key), s.secrets)
 	path, err := binary()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(path, "resource-server", "--config", g.config)
-	cmd.Dir, cmd.Env = g.dir, environment()
+	cmd.Dir, cmd.Env = g.dir, append(environment(), o.env...)
 	g.process, err = launch(cmd, &g.log)
 	if err != nil {
 		t.Fatalf("start the resource server: %v", err)

@@ -17,6 +17,7 @@ import (
 // others.
 func (l *loader) check() {
 	l.checkListen()
+	l.checkTLS()
 	l.checkBaseURL()
 	l.checkOps()
 	l.checkDatabase()
@@ -123,7 +124,7 @@ func (l *loader) checkBaseURL() {
 		return
 	}
 	if _, set := l.c.sources[name]; !set && l.ok("LISTEN") {
-		l.c.BaseURL = reachedAt(l.c.Listen, l.c.BaseURL)
+		l.c.BaseURL = l.reachedAt(l.c.BaseURL)
 	}
 	l.c.BaseURL = strings.TrimSuffix(l.c.BaseURL, "/")
 	u, wrong := webURL(l.c.BaseURL)
@@ -136,16 +137,23 @@ func (l *loader) checkBaseURL() {
 		l.wrong("has a path with //, dots or special characters; use letters, digits, -, _ and single slashes", name)
 	case u.String() != l.c.BaseURL:
 		l.wrong("has an unusual spelling; write the scheme in lower case", name)
+	case l.c.TLSCertificateFile != "" && u.Scheme != "https":
+		l.wrong("is plain http, but LISTEN speaks TLS with TLS_CERTIFICATE_FILE; write https://, or remove TLS_CERTIFICATE_FILE and TLS_KEY_FILE", name)
 	default:
 		l.checkTransport(u, name)
 	}
 }
 
-// reachedAt returns the URL at which this machine reaches a listener. It returns the
-// fallback if no plain http is possible at the address, or if the system chooses the
-// port.
-func reachedAt(listen, fallback string) string {
-	host, port, err := net.SplitHostPort(listen)
+// reachedAt returns the URL at which this machine reaches LISTEN. It returns the
+// fallback if the address is not one of a loopback interface, or if the system chooses
+// the port.
+func (l *loader) reachedAt(fallback string) string {
+	scheme, omitted := "http", "80"
+	if l.c.TLSCertificateFile != "" {
+		scheme, omitted = "https", "443"
+		fallback = strings.Replace(fallback, "http:", "https:", 1)
+	}
+	host, port, err := net.SplitHostPort(l.c.Listen)
 	if err != nil || strings.Trim(port, "0") == "" {
 		return fallback
 	}
@@ -160,10 +168,10 @@ func reachedAt(listen, fallback string) string {
 		host = "[" + host + "]"
 	}
 	// Browsers and clients leave the default port out (RFC 9110 §4.2.3).
-	if port = strings.TrimLeft(port, "0"); port != "80" {
+	if port = strings.TrimLeft(port, "0"); port != omitted {
 		host += ":" + port
 	}
-	return "http://" + host
+	return scheme + "://" + host
 }
 
 // These say how an address to bind is written.
@@ -175,6 +183,18 @@ const (
 func (l *loader) checkListen() {
 	if l.ok("LISTEN") && !isAddress(l.c.Listen) {
 		l.wrong(listenForm, "LISTEN")
+	}
+}
+
+// checkTLS does not read the files: other commands run as accounts that cannot.
+func (l *loader) checkTLS() {
+	const certificate, key = "TLS_CERTIFICATE_FILE", "TLS_KEY_FILE"
+	switch {
+	case !l.ok(certificate, key):
+	case l.c.TLSCertificateFile != "" && l.c.TLSKeyFile == "":
+		l.wrong("needs TLS_KEY_FILE, the private key of the certificate; set both, or remove this", certificate)
+	case l.c.TLSCertificateFile == "" && l.c.TLSKeyFile != "":
+		l.wrong("needs TLS_CERTIFICATE_FILE, the certificate of the key; set both, or remove this", key)
 	}
 }
 

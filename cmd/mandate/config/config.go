@@ -16,12 +16,16 @@ import (
 // is never shown ("url": only the password in it is hidden) and that can be read
 // from a file, which `<KEY>_FILE` names.
 type Config struct {
-	// BaseURL is the URL by which browsers and clients reach the server: scheme, host and an optional path. The issuer is this URL followed by `/o` (RFC 8414 §2). Plain http works for loopback hosts only, unless `ALLOW_INSECURE_HTTP` is set. If it is not set and `LISTEN` is a loopback address or binds every address, the default has the port of `LISTEN` (and its loopback address).
+	// BaseURL is the URL by which browsers and clients reach the server: scheme, host and an optional path. The issuer is this URL followed by `/o` (RFC 8414 §2). Plain http works for loopback hosts only, unless `ALLOW_INSECURE_HTTP` is set. If it is not set and `LISTEN` is a loopback address or binds every address, the default has the port of `LISTEN` (and its loopback address), and `https` if `TLS_CERTIFICATE_FILE` is set.
 	BaseURL string `key:"BASE_URL" default:"http://127.0.0.1:8000"`
 	// AllowInsecureHTTP allows plain http beyond this machine in `BASE_URL`, `LOGIN_URL`, the introspection URL, the URL of the key set and, if tokens are forwarded, `UPSTREAM`. Everybody on the network path can then read tokens and passwords (against RFC 6749 §3.1 and §3.2). For a test network without certificates.
 	AllowInsecureHTTP bool `key:"ALLOW_INSECURE_HTTP" default:"false"`
 	// Listen is the address and port that the server binds. An empty host (`:8000`) binds every address.
 	Listen string `key:"LISTEN" default:"127.0.0.1:8000"`
+	// TLSCertificateFile is a PEM file with the certificate of the server, followed by those of its issuers. With it and `TLS_KEY_FILE`, `LISTEN` speaks TLS 1.3 and 1.2 and HTTP/2, and no plain http. The files are read again when they change. If it is empty, `LISTEN` speaks plain http, and a reverse proxy does TLS.
+	TLSCertificateFile string `key:"TLS_CERTIFICATE_FILE" default:""`
+	// TLSKeyFile is a PEM file with the private key of the certificate in `TLS_CERTIFICATE_FILE`, without a passphrase.
+	TLSKeyFile string `key:"TLS_KEY_FILE" default:""`
 	// OpsListen is the address and port of a second listener, for operators: `/healthz`, `/readyz`, and `/metrics` for Prometheus. It has no TLS and no authentication: choose an address that only operators reach (`127.0.0.1:9000`). If it is empty, `LISTEN` serves health and readiness, and there are no metrics.
 	OpsListen string `key:"OPS_LISTEN" default:""`
 	// OpsPprof adds Go's profiles (`/debug/pprof/`) to `OPS_LISTEN`.

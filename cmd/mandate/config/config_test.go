@@ -109,6 +109,13 @@ func TestBaseURLFollowsListen(t *testing.T) {
 		if got := mustLoad(t, "LISTEN: '"+listen+"'\n").BaseURL; got != want {
 			t.Errorf("LISTEN %s: BASE_URL is %s, want %s", listen, got, want)
 		}
+		secure := strings.Replace(want, "http:", "https:", 1)
+		if listen == "127.0.0.1:80" {
+			secure += ":80"
+		}
+		if got := mustLoad(t, "LISTEN: '"+listen+"'\nTLS_CERTIFICATE_FILE: a.pem\nTLS_KEY_FILE: b.pem\n").BaseURL; got != secure {
+			t.Errorf("LISTEN %s with TLS: BASE_URL is %s, want %s", listen, got, secure)
+		}
 		if got := mustLoad(t, "BASE_URL: https://a.example\nLISTEN: '"+listen+"'\n").BaseURL; got != "https://a.example" {
 			t.Errorf("LISTEN %s: BASE_URL was set, and is now %s", listen, got)
 		}
@@ -331,7 +338,7 @@ func TestConfigEachKey(t *testing.T) {
 		"OIDC_RSA_PRIVATE_KEY": newRSAKey(t), "OIDC_RSA_PRIVATE_KEYS_INACTIVE": newRSAKey(t) + newRSAKey(t),
 	}
 	together := []string{"DATABASE_LISTEN_URL", "OPS_PPROF", "UPSTREAM", "RULES", "PASS_AUTHORIZATION", "REFRESH_TOKEN_REUSE_PROTECTION", "RESOURCE_SERVER_INTROSPECTION_URL", "RESOURCE_SERVER_AUTH_TOKEN", "RESOURCE_SERVER_INTROSPECTION_CREDENTIALS",
-		"RESOURCE_SERVER_JWKS_URL", "RESOURCE_SERVER_ISSUER", "RESOURCE_SERVER_NAME", "RESOURCE_SERVER_DOCUMENTATION", "OIDC_ENABLED", "SOFTWARE_STATEMENT_ISSUERS", "OPEN_SOFTWARE_STATEMENT_REQUIRED"}
+		"RESOURCE_SERVER_JWKS_URL", "RESOURCE_SERVER_ISSUER", "RESOURCE_SERVER_NAME", "RESOURCE_SERVER_DOCUMENTATION", "OIDC_ENABLED", "TLS_CERTIFICATE_FILE", "TLS_KEY_FILE", "SOFTWARE_STATEMENT_ISSUERS", "OPEN_SOFTWARE_STATEMENT_REQUIRED"}
 	for _, f := range allFields(base) {
 		if slices.Contains(together, f.key) {
 			continue // other tests set these with the settings that they need
