@@ -152,7 +152,7 @@ func newServer(t testing.TB, o options, baseURL, key string, secrets *vault) *se
 		URL: scheme + listen, BaseURL: baseURL, database: o.database, dir: t.TempDir(), options: o, key: key, secrets: secrets,
 		client: &http.Client{
 			Timeout:       time.Minute,
-			Transport:     &http.Transport{MaxIdleConnsPerHost: 64, TLSClientConfig: o.tls, ForceAttemptHTTP2: o.tls != nil},
+			Transport:     &http.Transport{MaxIdleConnsPerHost: 64, TLSClientConfig: o.tls.Clone(), ForceAttemptHTTP2: o.tls != nil},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}

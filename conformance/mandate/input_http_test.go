@@ -82,12 +82,13 @@ func (s *server) ask(t testing.TB, method, path string, header http.Header) answ
 func (s *server) dial(t testing.TB, bytes string) net.Conn {
 	t.Helper()
 	_, address, _ := strings.Cut(s.URL, "://")
-	conn, err := net.Dial("tcp", address)
+	dial := net.Dial
+	if s.options.tls != nil {
+		dial = (&tls.Dialer{Config: s.options.tls}).Dial
+	}
+	conn, err := dial("tcp", address)
 	if err != nil {
 		t.Fatal(err)
-	}
-	if s.options.tls != nil {
-		conn = tls.Client(conn, s.options.tls.Clone())
 	}
 	t.Cleanup(func() { conn.Close() })
 	err = conn.SetDeadline(time.Now().Add(time.Minute))

@@ -171,10 +171,13 @@ func TestTLSResourceServer(t *testing.T) {
 		_, _ = io.WriteString(w, r.Header.Get("X-Forwarded-Proto"))
 	}))
 	t.Cleanup(api.Close)
-	g := s.guardWith(t, c.options(options{env: []string{"SSL_CERT_FILE=" + c.file}, provider: []string{
-		"RESOURCE_SERVER_INTROSPECTION_URL: " + quote(s.URL+"/o/introspect/"),
-		"RESOURCE_SERVER_INTROSPECTION_CREDENTIALS: [" + quote(asker.ClientID) + ", " + quote(asker.ClientSecret) + "]",
-	}}), api.URL, []string{"{PATH: /, SCOPES: [read]}"})
+	protects := func(api string) *server {
+		return s.guardWith(t, c.options(options{env: []string{"SSL_CERT_FILE=" + c.file}, provider: []string{
+			"RESOURCE_SERVER_INTROSPECTION_URL: " + quote(s.URL+"/o/introspect/"),
+			"RESOURCE_SERVER_INTROSPECTION_CREDENTIALS: [" + quote(asker.ClientID) + ", " + quote(asker.ClientSecret) + "]",
+		}}), api, []string{"{PATH: /, SCOPES: [read], WEBSOCKET: true}"})
+	}
+	g := protects(api.URL)
 	if want := "at " + g.URL; !strings.HasPrefix(g.URL, "https://") || !strings.Contains(g.log.String(), want) {
 		t.Errorf("the resource server does not print %q:\n%s", want, g.log.String())
 	}
@@ -185,6 +188,21 @@ func TestTLSResourceServer(t *testing.T) {
 			t.Errorf("%d %q, want %d %q", a.Status, a.Body, want.Status, want.Body)
 		}
 	}
+
+	// A WebSocket has a connection of its own, with HTTP/1.1.
+	sockets := newSwitcher(t)
+	sockets.answers(accepting)
+	conn, _, response := protects(sockets.url).switches(t, "/", issued.AccessToken, handshake()...)
+	if response.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatalf("a WebSocket: %d", response.StatusCode)
+	}
+	const frame = "\x89\x80\x00\x00\x00\x00" // a ping
+	_, err := io.WriteString(conn, frame)
+	if err != nil {
+		t.Fatal(err)
+	}
+	arrived := ""
+	waitFor(t, "the frame arrives", func() bool { arrived += sockets.got(); return arrived == frame })
 }
 
 // A start that cannot work ends with a text that names the setting. Commands that serve

@@ -256,6 +256,45 @@ func TestSecureServesHTTP(t *testing.T) {
 	}
 }
 
+// After the stop, an answer by HTTP/2 closes its connection too: the client opens the
+// next one elsewhere.
+func TestRunStopsHTTP2(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDisk(t)
+		key := ecKey(t)
+		d.store(key)
+		d.issue(key, time.Hour)
+		p := newPipes()
+		stop, result := running(d.load().Secure(p), Stop{Delay: 10 * time.Second}, func(http.ResponseWriter, *http.Request) {})
+		transport := p.client().Transport.(*http.Transport)
+		transport.TLSClientConfig, transport.ForceAttemptHTTP2 = &tls.Config{RootCAs: d.pool, ServerName: testHost}, true
+		dial, dials := transport.DialContext, 0
+		transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			dials++
+			return dial(ctx, network, address)
+		}
+		get := func(want int) {
+			t.Helper()
+			response, err := (&http.Client{Transport: transport}).Get("https://server/")
+			if err != nil || response.ProtoMajor != 2 || dials != want {
+				t.Errorf("%v, %v: connection %d, want %d", response, err, dials, want)
+			}
+			synctest.Wait()
+		}
+		get(1)
+		get(1)
+		stop()
+		synctest.Wait()
+		get(1) // its answer says that the connection ends
+		get(2)
+		err := <-result
+		if err != nil {
+			t.Error(err)
+		}
+		transport.CloseIdleConnections()
+	})
+}
+
 // The process trusts its own certificate, the one before a change, and no other.
 func TestTrust(t *testing.T) {
 	d := newDisk(t)

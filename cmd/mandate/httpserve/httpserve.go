@@ -1,5 +1,5 @@
-// Package httpserve runs an HTTP server, with TLS or without: it limits what one client can occupy,
-// and lets requests in progress finish when the program stops.
+// Package httpserve runs an HTTP server, with TLS or without: it limits what one
+// client can occupy, and lets requests in progress finish when the program stops.
 package httpserve
 
 import (
