@@ -145,8 +145,11 @@ func TestCookiesOverHTTPS(t *testing.T) {
 			t.Errorf("%s: %v in %v", name, c, got.cookies())
 		}
 	}
-	if got.Header.Get("Strict-Transport-Security") == "" {
-		t.Error("no Strict-Transport-Security")
+	for host, want := range map[string]bool{"id.example.com": true, "localhost": false, "LOCALHOST:8443": false, "id.localhost": false, "localhost.example.com": true, "notlocalhost": true} {
+		s := newSite(t, "", func(c *Config) { c.BaseURL = &url.URL{Scheme: "https", Host: host} })
+		if got := s.visitor(t).get(t, "/login/").Header.Get("Strict-Transport-Security"); (got != "") != want {
+			t.Errorf("%s: Strict-Transport-Security is %q", host, got)
+		}
 	}
 }
 

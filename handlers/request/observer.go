@@ -20,7 +20,7 @@ import (
 type Config struct {
 	TrustedProxies []netip.Prefix // their X-Forwarded-For and X-Request-Id are used
 	MaxBodyBytes   int64          // 0: 64 KiB
-	HTTPS          bool           // browsers use https
+	OnlyHTTPS      bool           // browsers must use https from now on
 	Log            *slog.Logger   // nil: nothing is logged
 	Watch          Watch
 	Fail           Failure // writes an error before a route has set its own format
@@ -77,7 +77,7 @@ func (o *Observer) Observe(next http.Handler) http.Handler {
 		r.Body = http.MaxBytesReader(w, r.Body, o.config.MaxBodyBytes)
 		w.Header().Set("X-Request-Id", rec.id)
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		if o.config.HTTPS {
+		if o.config.OnlyHTTPS {
 			// RFC 6797 §7.1.
 			w.Header().Set("Strict-Transport-Security", "max-age=31536000")
 		}

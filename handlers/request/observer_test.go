@@ -42,7 +42,7 @@ func serve(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 
 func TestHeadersOfEveryResponse(t *testing.T) {
 	for _, https := range []bool{false, true} {
-		o, _ := observing(func(c *Config) { c.HTTPS = https })
+		o, _ := observing(func(c *Config) { c.OnlyHTTPS = https })
 		var id string
 		w := serve(o.Observe(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { id = ID(r) })), httptest.NewRequest("GET", "/", nil))
 		if id == "" || w.Header().Get("X-Request-Id") != id {
