@@ -25,7 +25,7 @@ func circle(side int, c color.Color) image.Image {
 func TestBrowserLogo(t *testing.T) {
 	browser := chromium(t)
 	h := newDocumentHost(t)
-	s := startServer(t, h.describesItself(options{provider: []string{"SCOPES: {read: Read what is yours, write: Change what is yours}", "DEFAULT_SCOPES: [read, write]"}}))
+	s := startServer(t, h.options(options{provider: []string{"SCOPES: {read: Read what is yours, write: Change what is yours}", "DEFAULT_SCOPES: [read, write]"}}))
 	alice := s.person(t, "alice")
 	ink, white := color.NRGBA{22, 33, 31, 255}, color.NRGBA{255, 255, 255, 255}
 	square := h.logo("/square.png", "image/png", logoPNG(t, 300, 300, teal))

@@ -47,15 +47,6 @@ func (h *documentHost) logo(path, contentType string, file []byte) string {
 	})
 }
 
-// describesItself returns the options of a server at which clients of the host can register
-// themselves or bring a document.
-func (h *documentHost) describesItself(o options) options {
-	o = h.options(o)
-	i := slices.Index(o.provider, "OPEN_CLIENTS: [documents]")
-	o.provider[i] = "OPEN_CLIENTS: [documents, registration]"
-	return o
-}
-
 var logoElement = regexp.MustCompile(`<img class="logo" src="([^"]+)" alt="">`)
 
 // logoOn returns the path of the logo that a page shows, or "".
@@ -88,7 +79,7 @@ func (b *browser) consentLogo(t testing.TB, app application) string {
 
 func TestLogo(t *testing.T) {
 	h := newDocumentHost(t)
-	v := newFixture(t, h.describesItself(options{}))
+	v := newFixture(t, h.options(options{}))
 	two := v.node(t)
 	alice, bob := v.signedIn(t, v.alice), v.signedIn(t, v.bob)
 	good := logoPNG(t, 300, 200, teal)
@@ -224,7 +215,7 @@ func TestLogoOfAnInternalNetwork(t *testing.T) {
 // they sign in for it.
 func TestLogoAtLogin(t *testing.T) {
 	h := newDocumentHost(t)
-	s := startServer(t, h.describesItself(options{}))
+	s := startServer(t, h.options(options{}))
 	alice := s.person(t, "alice")
 	app := s.registersLogo(t, h, "Login", h.logo("/login.png", "image/png", logoPNG(t, 9, 9, teal)))
 	shows := func(t *testing.T, b *browser, want bool) {
