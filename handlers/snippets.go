@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"mandate/provider"
@@ -99,9 +100,23 @@ func redirectTo(a provider.Application, values *templates.SnippetValues, suits f
 		if values.RedirectPath == "/" {
 			values.StartPath = "/sign-in/"
 		}
+		values.Port = ownPort(u)
 		return true
 	}
 	return false
+}
+
+// ownPort returns the port at which a website listens on the developer's computer: that of the
+// redirect URI if it leads there, so that the program receives the answer without a proxy.
+func ownPort(u *url.URL) uint64 {
+	address, err := netip.ParseAddr(u.Hostname())
+	if u.Scheme == "http" && (u.Hostname() == "localhost" || err == nil && address.IsLoopback()) {
+		port, err := strconv.ParseUint(u.Port(), 10, 16)
+		if err == nil && port > 0 {
+			return port
+		}
+	}
+	return 8080
 }
 
 // loopback reports whether a redirect URI leads to a loopback address, which may have any

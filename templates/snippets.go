@@ -34,6 +34,7 @@ type SnippetValues struct {
 	Redirect, RedirectPath                        string
 	StartPath                                     string // where a website sends people to sign in
 	LoopbackHost, LoopbackLiteral                 string // 127.0.0.1 or ::1, and the same as a part of a URL
+	Port                                          uint64 // where a website listens, unless the variable PORT says another port
 }
 
 // languages are the languages of the snippets, in the order of the page.
@@ -43,7 +44,7 @@ func languages() []struct{ extension, name string } {
 
 // parseSnippets parses all snippets.
 func parseSnippets() (*template.Template, error) {
-	t := template.New("snippets").Funcs(template.FuncMap{"q": quoteText, "sh": quoteShell})
+	t := template.New("snippets").Funcs(template.FuncMap{"q": quoteText, "sh": quoteShell, "fields": strings.Fields})
 	return t.ParseFS(snippetFiles, "snippets/*.txt")
 }
 

@@ -21,11 +21,11 @@ func TestSnippetsQuoteWhatIsRegistered(t *testing.T) {
 	}
 	const evil = `</script><!-- '"` + "`" + `$(touch /tmp/x)${x}\n\` + "\u2028"
 	ordinary := SnippetValues{"https://id.example/o", "https://id.example/o/authorize/", "https://id.example/o/token/", "https://id.example/o/introspect/", "https://id.example/o/device_authorization/", "client", "read write", "", "https://api.example.org/",
-		"https://app.example/back", "/back", "/", "127.0.0.1", "127.0.0.1"}
+		"https://app.example/back", "/back", "/", "127.0.0.1", "127.0.0.1", 8080}
 	seen := 0
 	for _, resource := range []string{"", "https://api.example.org/"} {
 		ordinary.Resource = resource
-		for _, values := range []SnippetValues{ordinary, {evil, evil, evil, evil, evil, evil, evil, resource, evil, evil, evil, evil, evil, evil}} {
+		for _, values := range []SnippetValues{ordinary, {evil, evil, evil, evil, evil, evil, evil, resource, evil, evil, evil, evil, evil, evil, 8080}} {
 			for _, kind := range []string{"website", "browser", "native", "device", "service", "api"} {
 				found, err := pages.Snippets(kind, values)
 				if err != nil {

@@ -203,19 +203,25 @@ func (v *snippetServer) service(t *testing.T) {
 	// Without a resource, the address of the API is to be filled in, and the scopes are named.
 	_, found = v.register(t, v.alice, "service")
 	for id, code := range found {
-		if !strings.Contains(code, "https://api.example.org/") || !strings.Contains(code, "read write") {
+		scopes := map[bool]string{true: `"read", "write"`, false: "read write"}[id == "service-go"]
+		if !strings.Contains(code, "https://api.example.org/") || !strings.Contains(code, scopes) {
 			t.Errorf("%s:\n%s", id, code)
 		}
 	}
 }
 
+// website runs a website on the port of its redirect URI, and one behind a proxy, which listens where PORT says.
 func (v *snippetServer) website(t *testing.T) {
 	for _, path := range []string{"/oauth/callback", ""} {
 		address := freeAddress()
-		app, found := v.register(t, v.alice, "website", "resources", v.api, "redirect_uris", "http://"+address+path)
+		_, port, _ := strings.Cut(address, ":")
+		registered, environ := "http://"+address+path, []string{}
+		if path == "" {
+			registered, environ = "https://website.example", []string{"PORT=" + port}
+		}
+		app, found := v.register(t, v.alice, "website", "resources", v.api, "redirect_uris", registered)
 		v.each(t, found, languagesOf("website", "go", "mjs", "py"), func(t *testing.T, id, code string) {
-			_, port, _ := strings.Cut(address, ":")
-			v.start(t, id, code, "PORT="+port, "MANDATE_CLIENT_SECRET="+app.ClientSecret).listens(t, address)
+			v.start(t, id, code, append(environ, "MANDATE_CLIENT_SECRET="+app.ClientSecret)...).listens(t, address)
 			jar, err := cookiejar.New(nil)
 			if err != nil {
 				t.Fatal(err)
@@ -223,6 +229,7 @@ func (v *snippetServer) website(t *testing.T) {
 			client := &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 			start := "http://" + address + map[bool]string{true: "/", false: "/sign-in/"}[path != ""]
 			back := v.signedIn(t, v.alice).authorize(t, visit(t, client, start).Header.Get("Location"), v.alice, "approve")
+			back.Scheme, back.Host = "http", address
 			// An answer that this browser did not ask for is refused, and does not use the code.
 			for _, forged := range []string{"state", "iss"} {
 				query := back.Query()
@@ -236,6 +243,7 @@ func (v *snippetServer) website(t *testing.T) {
 				t.Errorf("after the login: %d %s", a.StatusCode, text)
 			}
 			denied := v.signedIn(t, v.bob).authorize(t, visit(t, client, start).Header.Get("Location"), v.bob, "deny")
+			denied.Scheme, denied.Host = "http", address
 			a = visit(t, client, denied.String())
 			if text, _ := io.ReadAll(a.Body); a.StatusCode != http.StatusForbidden || !strings.Contains(string(text), "access_denied") {
 				t.Errorf("after a refusal: %d %s", a.StatusCode, text)
