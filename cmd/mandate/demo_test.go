@@ -75,7 +75,7 @@ func TestDemoTarget(t *testing.T) {
 	p := &program{stdin: strings.NewReader(""), stdout: &report, stderr: &log}
 	// These rules cover a code, a refresh, client credentials, an ID token, a logout,
 	// metadata documents of clients, registration and resources.
-	for _, clause := range []string{"RFC7636", "RFC6749/6", "RFC6749/4.4", "OIDCCore/2", "OIDCRPLogout/2", "CIMD", "MCP/M7", "MCP/M8", "RFC8707/2.2"} {
+	for _, clause := range []string{"RFC7636", "RFC6749/6", "RFC6749/4.4", "OIDCCore/2", "OIDCRPLogout/2", "CIMD", "MCP/M7", "MCP/M8", "RFC8707/2.2", "RFC7591/2/logo", "OIDCRegistration/2/policy-and-terms"} {
 		line[1] += " --only " + clause
 	}
 	code := p.run(t.Context(), strings.Fields(line[1]))

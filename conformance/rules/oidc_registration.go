@@ -115,13 +115,27 @@ func pagesFor(t *T, m map[string]any) string {
 	uris, _ := m["redirect_uris"].([]string)
 	t.WithClient(m, func(a *check.Made) {
 		c := &target.Client{ID: a.Text("client_id"), Secret: a.Text("client_secret"), RedirectURIs: uris}
-		r := t.Request(c)
-		login, b := t.LoginPage(r), t.SignedIn()
-		t.ConsentForm(b, t.Request(c))
+		login, b := t.LoginPage(registeredRequest(t, c, a)), t.SignedIn()
+		t.ConsentForm(b, registeredRequest(t, c, a))
 		t.At(b.Page)
 		pages = string(login.Page.Body) + string(b.Page.Body)
 	})
 	return pages
+}
+
+// registeredRequest returns a request with those scopes of the target that the client may use.
+func registeredRequest(t *T, c *target.Client, a *check.Made) *check.Request {
+	r := t.Request(c)
+	// RFC 7591 §2, §3.2.1: the answer says which scopes the client can use.
+	if registered, has := a.JSON()["scope"].(string); has && r.Params.Has("scope") {
+		may := strings.Fields(registered)
+		scopes := slices.DeleteFunc(strings.Fields(r.Params.Get("scope")), func(name string) bool { return !slices.Contains(may, name) })
+		r.Set("scope", strings.Join(scopes, " "))
+		if len(scopes) == 0 {
+			r.Del("scope") // the server chooses
+		}
+	}
+	return r
 }
 
 // wantNotRegistered asserts that a value of the metadata is refused, or replaced by another one.
