@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -30,6 +31,8 @@ type progress struct {
 type runningRule struct {
 	id    string
 	since time.Time
+	until time.Time // when the check goes on that waits for the server
+	limit string    // what the server limits, and why the check waits
 }
 
 const progressInterval = 10 * time.Second
@@ -52,6 +55,7 @@ func (p *progress) watched(rules []check.Rule) []check.Rule {
 			r.Check = func(t *check.T) {
 				p.begin(id)
 				defer p.leave(id)
+				t.TellWaits(func(d time.Duration, of string) { p.wait(id, d, of) })
 				try(t)
 			}
 		}
@@ -63,7 +67,31 @@ func (p *progress) watched(rules []check.Rule) []check.Rule {
 func (p *progress) begin(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.running = append(p.running, runningRule{id, time.Now()})
+	p.running = append(p.running, runningRule{id: id, since: time.Now()})
+}
+
+// wait notes that a check waits because the server limits something.
+func (p *progress) wait(id string, d time.Duration, of string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range p.running {
+		if p.running[i].id == id {
+			p.running[i].until, p.running[i].limit = time.Now().Add(d), of
+		}
+	}
+	p.show(p.waits())
+}
+
+// waits says for how long checks wait for the server, or "".
+func (p *progress) waits() string {
+	text, longest := "", 500*time.Millisecond // it would be shown as 0 s
+	for _, r := range p.running {
+		if left := time.Until(r.until); left >= longest {
+			longest = left
+			text = fmt.Sprintf("waiting %.0f s: the server limits %s", left.Seconds(), r.limit)
+		}
+	}
+	return text
 }
 
 func (p *progress) leave(id string) {
@@ -87,10 +115,15 @@ func (p *progress) add(r check.Result) {
 	if engine.Counts(r) {
 		p.failed++
 	}
+	p.show(cmp.Or(p.waits(), r.Rule.ID))
+}
+
+// show writes the line of a terminal again.
+func (p *progress) show(text string) {
 	if !p.terminal {
 		return
 	}
-	line := fmt.Sprintf("%.79s", fmt.Sprintf("%d of %d  %s", p.done, p.all, r.Rule.ID)) // fits on one line of a terminal
+	line := fmt.Sprintf("%.79s", fmt.Sprintf("%d of %d  %s", p.done, p.all, text)) // fits on one line of a terminal
 	if p.done == p.all {
 		line = ""
 	}
@@ -122,6 +155,9 @@ func (p *progress) line() string {
 	if len(p.running) > 0 {
 		first := p.running[0] // they are in the order in which they began
 		text += fmt.Sprintf(", now %s (for %s)", first.id, time.Since(first.since).Round(time.Second))
+	}
+	if waits := p.waits(); waits != "" {
+		text += ", " + waits
 	}
 	return text
 }

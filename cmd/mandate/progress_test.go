@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -51,6 +52,30 @@ func TestProgressBeforeRepetitions(t *testing.T) {
 	if got, want := p.line(), "2 of 2 rules, 1 failed"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+}
+
+// The line says that a check waits because the server limits something, until the check goes on.
+func TestProgressOfAWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		p := newProgress(&out, true, 2)
+		defer p.end()
+		p.begin("TEST/1/first")
+		p.begin("TEST/1/second")
+		p.wait("TEST/1/second", 27*time.Second, "registrations")
+		p.add(check.Result{Rule: check.Rule{ID: "TEST/1/third"}})
+		if want := "\r\r0 of 2  waiting 27 s: the server limits registrations"; !strings.HasPrefix(out.String(), want) || strings.Contains(out.String(), "third") {
+			t.Errorf("%q, want %q twice", &out, want)
+		}
+		time.Sleep(10 * time.Second)
+		if got, want := p.line(), "1 of 2 rules, 0 failed, now TEST/1/first (for 10s), waiting 17 s: the server limits registrations"; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+		time.Sleep(17 * time.Second)
+		if got, want := p.line(), "1 of 2 rules, 0 failed, now TEST/1/first (for 27s)"; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	})
 }
 
 // On a terminal there is one line, which is empty at the end.

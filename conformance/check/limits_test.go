@@ -19,6 +19,27 @@ func TestRetryAfterOverflow(t *testing.T) {
 	}
 }
 
+// A check that waits for the server says for how long, and what the server limits.
+func TestWaitIsTold(t *testing.T) {
+	tries := map[string]int{}
+	server := newSite(t, func(w http.ResponseWriter, r *http.Request) {
+		tries[r.URL.Path]++
+		if tries[r.URL.Path] == 1 {
+			w.Header().Set("Retry-After", "1")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+	})
+	s := serverOf(server.URL, Metadata{"registration_endpoint": server.URL + "/register"})
+	var told []string
+	check := &T{server: s, ctx: t.Context()}
+	check.TellWaits(func(d time.Duration, of string) { told = append(told, d.String()+" "+of) })
+	check.Get(server.URL + "/register")
+	check.Get(server.URL + "/token")
+	if got := strings.Join(told, ", "); got != "1s registrations, 1s requests" {
+		t.Errorf("it tells of %s", got)
+	}
+}
+
 // A check keeps all answers, so it ends when they become too large.
 func TestKeptAnswers(t *testing.T) {
 	body := strings.Repeat("x", 1<<20)

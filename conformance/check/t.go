@@ -33,6 +33,7 @@ type T struct {
 	session *browser.Jar // nil if the check has not used it
 	signIns map[*browser.Jar]int
 	probing bool // it finds out whether the password is right
+	waits   func(d time.Duration, of string)
 	explain bool // the result has an exchange even if the rule passes
 
 	used     map[need.Need]bool
@@ -98,6 +99,10 @@ func (t *T) Blockedf(format string, args ...any) { panic(stop{Blocked, fmt.Sprin
 
 // Last returns the answer that would be shown with a failure now.
 func (t *T) Last() *wire.Answer { return t.seen }
+
+// TellWaits sets a function that is called before the check waits because the server answers 429. It gets the time, and
+// what the server limits.
+func (t *T) TellWaits(tell func(d time.Duration, of string)) { t.waits = tell }
 
 // Pause waits.
 func (t *T) Pause(d time.Duration) {
@@ -268,11 +273,22 @@ func (t *T) Do(r *http.Request) *wire.Answer {
 			t.Blockedf("the server limits the rate of requests: it answers 429 (Retry-After: %s)", a.Header.Get("Retry-After"))
 		}
 		waited += wait
+		if t.waits != nil {
+			t.waits(wait, t.limited(r))
+		}
 		t.Pause(wait)
 		if r.GetBody != nil {
 			r.Body, _ = r.GetBody() // the body is a string, so this cannot fail
 		}
 	}
+}
+
+// limited names what a server limits that answers a request with 429.
+func (t *T) limited(r *http.Request) string {
+	if endpoint := t.server.Endpoint(need.Registration); endpoint != "" && r.URL.String() == endpoint {
+		return "registrations"
+	}
+	return "requests"
 }
 
 func retryAfter(a *wire.Answer) time.Duration {
