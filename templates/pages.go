@@ -80,6 +80,7 @@ type ErrorPage struct {
 	Status             int
 	Heading, Message   string
 	Code               string   // the error code of the protocol; may be empty
+	Description        string   // what the developer of the application has to change; may be empty
 	Diff               *URIDiff // set when a redirect URI is not registered
 	RequestID          string   // the ID of the request in the log
 	BackURL, BackLabel string
@@ -269,6 +270,7 @@ type FormPost struct {
 	// UncheckedHost is the host of the redirect URI, if nobody has checked the application.
 	// The form does not submit itself then.
 	UncheckedHost string
+	Description   string // what the developer of an unchecked application has to change
 }
 
 // Hidden is a hidden field of a form.

@@ -132,8 +132,8 @@ func peopleSamples() []sample {
 		{"device-denied", DeviceAnswered{alice, false, "/account/"}},
 		{"device-answered-hostile", DeviceAnswered{nasty, true, "/account/"}},
 		{"form-post", FormPost{Frame: alice, Action: "https://planner.example.com/oauth/callback", Parameters: []Hidden{{"code", "mac_1"}, {"state", "a & b"}}}},
-		{"form-post-hostile", FormPost{nasty, "https://planner.example.com/cb", []Hidden{{hostile, hostile}}, hostile}},
-		{"form-post-unchecked", FormPost{Frame: alice, Action: "https://planner.example.com/oauth/callback", Parameters: []Hidden{{"error", "login_required"}}, UncheckedHost: "planner.example.com"}},
+		{"form-post-hostile", FormPost{nasty, "https://planner.example.com/cb", []Hidden{{hostile, hostile}}, hostile, hostile}},
+		{"form-post-unchecked", FormPost{Frame: alice, Action: "https://planner.example.com/oauth/callback", Parameters: []Hidden{{"error", "login_required"}}, UncheckedHost: "planner.example.com", Description: "The person must sign in, which prompt=none forbids."}},
 		{"account", Account{Frame: Frame{Username: "alice", Notice: "Your password was changed."}, FullName: "Alice Liddell", Email: "alice@example.com", Claims: []Fact{{"Phone number", "+41443334455"}}, Authorized: apps, Sessions: sessions, PasswordAction: "/account/password"}},
 		{"account-empty", Account{Frame: alice}},
 		{"account-wrong", Account{Frame: alice, PasswordAction: "/account/password", CurrentPassword: Field{Error: "This is not your current password."}, KeepApprovals: true}},
@@ -142,7 +142,7 @@ func peopleSamples() []sample {
 		{"error-diff", ErrorPage{Status: 400, Heading: "The application’s redirect URI is not registered", Message: "The application requested a response to a redirect URI that it has not registered, so no response was sent. You can close this page: only the developer of the application can correct it.", Code: "invalid_request", RequestID: "01JQ8Z3KX0", Diff: &URIDiff{"redirect URI",
 			"port", []Segment{{"https://planner.example.com:", false}, {"8443", true}, {"/oauth/callback", false}}, []Segment{{"https://planner.example.com", false}, {"", true}, {"/oauth/callback", false}}}}},
 		{"error-unregistered", ErrorPage{Status: 400, Heading: "The application’s redirect URI is not registered", Message: "It has not registered a redirect URI.", Diff: &URIDiff{Of: "redirect URI", Part: "nothing is registered", Sent: []Segment{{"https://" + strings.Repeat("long-", 80) + "example.com/cb", true}}}}},
-		{"error-hostile", ErrorPage{nasty, 500, hostile, hostile, hostile, &URIDiff{hostile, hostile, []Segment{{hostile, true}}, []Segment{{hostile, true}}}, hostile, "/", hostile}},
+		{"error-hostile", ErrorPage{nasty, 500, hostile, hostile, hostile, hostile, &URIDiff{hostile, hostile, []Segment{{hostile, true}}, []Segment{{hostile, true}}}, hostile, "/", hostile}},
 	}
 }
 

@@ -31,6 +31,15 @@ func TestAttackStrangerRedirects(t *testing.T) {
 		if !strings.Contains(test.b.Body, "Nobody has checked this application") || !strings.Contains(test.b.Body, "evil.example") || !strings.Contains(test.b.Body, "error") {
 			t.Errorf("%s: the page does not say where the answer goes: %s", what, test.b.Body)
 		}
+		reason := "which prompt=none forbids."
+		if strings.Contains(what, "wrong") {
+			reason = "There is no scope"
+		}
+		for _, text := range []string{"The request has an error, so nothing was allowed. You can close this page.", "For the developer of the application", reason} {
+			if !strings.Contains(test.b.Body, text) {
+				t.Errorf("%s: the page does not say %q: %s", what, text, test.b.Body)
+			}
+		}
 		// A program on the person's own computer gets its answer.
 		address, _ = s.authorizeURL(asApplication(made, "http://127.0.0.1:40123/cb"), test.more...)
 		test.b.open(t, address)
