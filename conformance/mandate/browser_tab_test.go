@@ -73,6 +73,7 @@ type tab struct {
 	sent      []string                   // the address of each request
 	documents map[network.RequestID]bool // requests for pages and frames, and for what may be absent
 	problems  []string
+	provokes  bool // errors of this tab do not fail the test
 }
 
 // window opens a browser without cookies. The arguments are the other hosts that it may
@@ -182,6 +183,9 @@ func (b *tab) answer(t testing.TB) {
 	// Events that the page has already caused arrive before the answer to this command.
 	// The page may be closed.
 	_, _ = chromedp.Run(ctx, chromedp.Evaluate[chromedp.Void]("0"))
+	if b.provokes {
+		return
+	}
 	for _, problem := range b.complaints() {
 		t.Error(problem)
 	}
