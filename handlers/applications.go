@@ -47,7 +47,7 @@ func (s *server) applications(w http.ResponseWriter, r *http.Request) error {
 	}
 	for _, a := range found {
 		page.Rows = append(page.Rows, templates.ApplicationRow{Name: a.Name, URL: s.applicationPath(a.ID, ""), ClientID: a.ClientID,
-			ClientType: typeName(a), Grants: grantNames(a), Owner: owner(a), Suspended: s.provider.WhySuspended(a) != "", CameByItself: provider.CameByItself(a), LastUsed: lastUsed(a.LastUsedAt, a.Origin)})
+			ClientType: typeName(a), Grants: grantNames(a), Owner: ownerText(a), Suspended: s.provider.WhySuspended(a) != "", CameByItself: provider.CameByItself(a), LastUsed: lastUsed(a.LastUsedAt, a.Origin)})
 	}
 	return s.render(w, r, http.StatusOK, page)
 }
@@ -234,6 +234,14 @@ func owner(a provider.Application) string {
 		return ""
 	}
 	return *a.Owner
+}
+
+// ownerText says who owns an application, also if it is no person.
+func ownerText(a provider.Application) string {
+	if a.Owner == nil && provider.StandingOf(a) == provider.StandingAdministrator {
+		return "The operator"
+	}
+	return cmp.Or(owner(a), "Nobody")
 }
 
 // lines splits a text that has one entry per line.

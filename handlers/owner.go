@@ -31,7 +31,7 @@ func (s *server) administered(r *http.Request) (*provider.SignedIn, provider.App
 }
 
 func (s *server) ownerForm(r *http.Request, who *provider.SignedIn, a provider.Application, field templates.Field) templates.Owner {
-	return templates.Owner{Frame: s.frame(r, ""), Name: a.Name, Owner: owner(a), Standing: standingText(a), Suspended: s.provider.WhySuspended(a),
+	return templates.Owner{Frame: s.frame(r, ""), Name: a.Name, Owner: ownerText(a), Standing: standingText(a), Suspended: s.provider.WhySuspended(a),
 		Mine: provider.OwnerResponsible(a) && a.OwnerID != nil && *a.OwnerID == who.User.ID, Username: field, RedirectURIs: lines(a.RedirectURIs), Version: strconv.FormatInt(a.Version, 10),
 		Action: s.applicationPath(a.ID, "owner/"), CancelURL: s.applicationPath(a.ID, "")}
 }

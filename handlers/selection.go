@@ -45,7 +45,7 @@ func filterOptions(name string) []templates.Option {
 	switch name {
 	case "standing":
 		return []templates.Option{{Label: "Anybody"}, {Value: string(provider.StandingAdministrator), Label: "An administrator"}, {Value: string(provider.StandingPerson), Label: "A person"},
-			{Value: string(provider.StandingOpen), Label: "Nobody"}, {Value: provider.SelectSuspended, Label: "Suspended"}}
+			{Value: string(provider.StandingOpen), Label: "Nobody (came by itself)"}, {Value: provider.SelectSuspended, Label: "Suspended"}}
 	case "origin":
 		return []templates.Option{{Label: "Any"}, {Value: provider.FromPage, Label: "A page"}, {Value: provider.FromCommand, Label: "Command line"},
 			{Value: provider.FromRegistration, Label: "Registered itself"}, {Value: provider.FromDocument, Label: "Metadata document"}, {Value: provider.UnknownOrigin, Label: "Unknown"}}

@@ -151,7 +151,7 @@ func developerSamples() []sample {
 	owned := []OwnedApplication{{"1", "Holiday Planner", "Yx3vQm8Zr1TtK0pLw5NcBg", "/o/applications/1/", false, true}, {"2", long, "nightly-import", "/o/applications/2/", true, false}}
 	list := Applications{Frame: alice, Rows: []ApplicationRow{row}, Pager: Pager{Page: 1, Pages: 1, Total: 1}}
 	all := Applications{Frame: admin, TokensURL: "/admin/registration-tokens/", ShowOwner: true, Query: "plan", Selected: true, Pager: Pager{2, 9, 171, "?page=1", "?page=3"}}
-	all.Filters = []Filter{{"standing", "Responsible", []Option{{"", "Anybody", "", false}, {"open", "Nobody", "", true}}}, {"unused", "Not used for", []Option{{"", "Any time", "", true}, {"90", "90 days", "", false}}}}
+	all.Filters = []Filter{{"standing", "Responsible", []Option{{"", "Anybody", "", false}, {"open", "Nobody (came by itself)", "", true}}}, {"unused", "Not used for", []Option{{"", "Any time", "", true}, {"90", "90 days", "", false}}}}
 	for i := range 8 {
 		r := row
 		switch i % 4 {
@@ -162,7 +162,7 @@ func developerSamples() []sample {
 		case 3:
 			r.Name, r.Owner, r.Suspended = "لوحة المتابعة", "مریم", true
 		case 0:
-			r.Owner, r.CameByItself, r.LastUsed = "", i > 0, "Never"
+			r.Owner, r.CameByItself, r.LastUsed = "Nobody", i > 0, "Never"
 		}
 		all.Rows = append(all.Rows, r)
 	}

@@ -162,6 +162,12 @@ func TestApplicationsAreFiltered(t *testing.T) {
 				t.Errorf("%s: %d %q, want %q", query, root.Status, got, want)
 			}
 		}
+		for query, want := range map[string]string{"standing=open": ">Nobody</bdi>", "standing=administrator&q=operators": ">The operator</bdi>", "q=roots": ">root</bdi>"} {
+			shown(root, query)
+			if !strings.Contains(root.Body, `data-label="Owner"><bdi class="brief"`+want) {
+				t.Errorf("%s: the list does not say that the owner is %q", query, want)
+			}
+		}
 		if !strings.Contains(root.Body, "<select") {
 			t.Error("the list has no filters")
 		}
