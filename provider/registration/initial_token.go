@@ -96,9 +96,10 @@ func (p *Registrations) checkInitial(found *oauth.Invalid, r *NewInitialToken) L
 	if len(limits.Grants) == 0 && found.At("may") == "" {
 		found.Add("may", "Choose at least one grant type.")
 	}
+	scopes := oauth.Without(p.rules.ScopeNames(), policy.Introspection)
 	for _, name := range r.Scopes {
-		if name == policy.Introspection || !slices.Contains(p.rules.ScopeNames(), name) {
-			found.Add("scopes", "There is no scope %q that an application can be registered for.", oauth.Clip(name, 80))
+		if !slices.Contains(scopes, name) {
+			found.Add("scopes", "There is no scope %q that an application can be registered for: use %s.", oauth.Clip(name, 80), oauth.OneOf(scopes))
 		}
 	}
 	return limits
@@ -187,5 +188,5 @@ func (p *Registrations) holder(ctx context.Context, text string) (registrant, er
 }
 
 func invalidInitialToken() *oauth.Error {
-	return oauth.InvalidToken("The initial access token is unknown, expired, or used up.")
+	return oauth.InvalidToken("The initial access token is unknown, expired, or used up. Ask an administrator for a new one.")
 }
