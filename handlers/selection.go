@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"mandate/provider"
+	"mandate/provider/oauth"
 	"mandate/templates"
 )
 
@@ -20,9 +21,12 @@ func readSelection(r *http.Request, l *listing) (provider.Selection, error) {
 	}
 	for name, into := range map[string]*string{"standing": &of.Standing, "origin": &of.Origin} {
 		*into = values.Get(name)
-		known := func(o templates.Option) bool { return o.Value == *into }
-		if !slices.ContainsFunc(filterOptions(name), known) {
-			return of, badRequest(name + " must be one of the values that the page offers.")
+		var known []string
+		for _, o := range filterOptions(name) {
+			known = append(known, o.Value)
+		}
+		if !slices.Contains(known, *into) {
+			return of, badRequest(name + " must be " + oauth.OneOf(known[1:]) + ".")
 		}
 	}
 	if text := values.Get("unused"); text != "" {

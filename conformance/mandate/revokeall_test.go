@@ -181,6 +181,12 @@ func TestApplicationsAreFiltered(t *testing.T) {
 				t.Errorf("%s: %d, want 400", query, root.Status)
 			}
 		}
+		for query, want := range map[string]string{"standing=opn": "standing must be administrator, person, open or suspended.", "origin=x": "origin must be page, command, registration, document or unknown.",
+			"unused=x": "unused must be a number of days, from 1 to 3650."} {
+			if shown(root, query); !strings.Contains(root.Body, want) {
+				t.Errorf("%s: the page does not say %q", query, want)
+			}
+		}
 		// A person sees their own applications only.
 		s.mustCLI(t, "", "user", "enable", "alice")
 		alice = s.signedIn(t, s.person(t, "bob"))
