@@ -34,13 +34,15 @@ var flagOf = map[string]string{
 // explain describes an error for a person at the command line.
 func explain(err error) string {
 	if found, ok := errors.AsType[*provider.Invalid](err); ok {
-		lines := make([]string, len(found.Fields))
-		for i, f := range found.Fields {
+		var lines []string
+		for _, f := range found.Fields {
 			flag, known := flagOf[f.Field]
 			if !known {
 				flag = f.Field
 			}
-			lines[i] = flag + ": " + f.Message
+			for line := range strings.Lines(f.Message) {
+				lines = append(lines, flag+": "+strings.TrimSuffix(line, "\n"))
+			}
 		}
 		return strings.Join(lines, "\n")
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/chromedp/chromedp"
 )
 
 // The consent page in a browser, and where the browser goes after the decision.
@@ -172,6 +174,18 @@ func TestBrowserConsent(t *testing.T) {
 		rest := evaluate[string](b, `(document.querySelector(".asker .claimed").remove(), document.title + document.documentElement.outerHTML)`)
 		if !slices.Equal(quoted, []string{name}) || strings.Contains(rest, "Press Allow to go on") {
 			t.Errorf("the name stands elsewhere than between the quotes of %q", quoted)
+		}
+	})
+
+	t.Run("a long name is shown to its end on a phone", func(t *testing.T) {
+		b := b.in(t)
+		b.do(chromedp.EmulateViewport(360, 740))
+		longest := s.application(t, "--name", strings.TrimSpace(strings.Repeat("Holiday Planner ", 9)), "--client-type", "public", "--grant", "authorization_code", "--redirect-uri", client.URL+"/back")
+		address, _ := s.authorizeURL(longest, "scope", "read")
+		b.open(address)
+		b.expect(200, "Allow access to your account?")
+		if cut := evaluate[[]string](b, `[...document.querySelectorAll(".asker *")].filter(e => e.scrollHeight > e.clientHeight + 2 && getComputedStyle(e).overflow == "hidden").map(e => e.className)`); len(cut) > 0 {
+			t.Errorf("the page cuts %q", cut)
 		}
 	})
 

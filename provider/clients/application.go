@@ -220,7 +220,7 @@ func (p *Clients) checkRedirectURIs(found *oauth.Invalid, r Registration, was st
 
 const maxURIs = 100 // of one kind, for one application
 
-// checkURIs notes at one field what is wrong with each of its URIs.
+// checkURIs notes at one field what is wrong with each of its URIs, on a line for each.
 func checkURIs(found *oauth.Invalid, field string, uris []string, check func(string) string) {
 	if len(uris) > maxURIs {
 		found.Add(field, "Register at most %d URIs.", maxURIs)
@@ -232,7 +232,7 @@ func checkURIs(found *oauth.Invalid, field string, uris []string, check func(str
 		}
 	}
 	if len(mistakes) > 0 {
-		found.Add(field, "%s", strings.Join(mistakes, " "))
+		found.Add(field, "%s", strings.Join(mistakes, "\n"))
 	}
 }
 

@@ -258,7 +258,7 @@ func invalidMetadata(found *oauth.Invalid) error {
 		return nil
 	}
 	first := found.Fields[0]
-	return refuseMember(cmp.Or(members[first.Field], first.Field), "is wrong: %s", strings.TrimSuffix(first.Message, "."))
+	return refuseMember(cmp.Or(members[first.Field], first.Field), "is wrong: %s", strings.TrimSuffix(strings.ReplaceAll(first.Message, "\n", " "), "."))
 }
 
 // digest identifies what a registration says. A port of a loopback address is no part of
