@@ -3,6 +3,7 @@ package mandate
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +20,8 @@ type agent struct {
 	window *tab
 	person person
 	back   *site
+	// document is the client id, which is the URL of the agent's metadata document; "": it registers itself.
+	document string
 }
 
 func newAgent(t *testing.T, sdk mcpSDK, s *server, browser context.Context, p person) *agent {
@@ -27,12 +30,21 @@ func newAgent(t *testing.T, sdk mcpSDK, s *server, browser context.Context, p pe
 	return a
 }
 
+func (a *agent) callback() string { return a.back.page("/callback", "<h1>Back at the agent</h1>") }
+
 // connects begins with the URL of a server of the protocol alone. The person must approve
 // a page that says these texts.
 func (a *agent) connects(t *testing.T, tools string, says ...string) any {
 	t.Helper()
-	callback := a.back.page("/callback", "<h1>Back at the agent</h1>")
-	got := a.sdk.step(t, "connect", a.name, map[string]any{"url": tools, "redirect_uri": callback})
+	input := map[string]any{"url": tools, "redirect_uri": a.callback()}
+	if a.document != "" {
+		input["document"] = a.document
+	}
+	got := a.sdk.step(t, "connect", a.name, input)
+	address, _ := got["authorize"].(string)
+	if u, err := url.Parse(address); err != nil || (u.Query().Get("client_id") == a.document) != (a.document != "") {
+		t.Errorf("the agent with the document %q asks by %s", a.document, address)
+	}
 	got = a.finishes(t, got, append(says, tools, "program on this computer")...)
 	if got["tools"] == nil {
 		t.Fatalf("the agent does not get the tools: %v", got)
@@ -119,7 +131,10 @@ func TestMCPDemo(t *testing.T) {
 func TestMCPResourceServer(t *testing.T) {
 	browser := chromium(t)
 	commands, files := steps(t, "docs/protect-an-mcp-server.md", "In five minutes")
-	s := startServer(t, options{provider: indented(t, files["mandate.yaml"])})
+	h := newDocumentHost(t)
+	o := h.options(options{})
+	o.provider = append(indented(t, files["mandate.yaml"]), "OPEN_HOSTS: [127.0.0.1]")
+	s := startServer(t, o)
 	p := s.person(t, "ann")
 	proxy := freeAddress()
 	address := func(url string) string { return strings.TrimPrefix(url, "http://") }
@@ -135,6 +150,14 @@ func TestMCPResourceServer(t *testing.T) {
 			a := newAgent(t, sdk, s, browser, p)
 			a.connects(t, tools, "Tools", "Use the tools")
 			a.calls(t, "add", map[string]any{"a": 20, "b": 22}, "42")
+		})
+		t.Run(sdk.name+", by a document", func(t *testing.T) {
+			a := newAgent(t, sdk, s, browser, p)
+			a.document = h.client("/"+fmt.Sprint(sdk.release), a.callback(), nil).ClientID
+			a.connects(t, tools, "Tools", "Use the tools", strings.TrimPrefix(h.URL, "https://"))
+			a.calls(t, "add", map[string]any{"a": 20, "b": 22}, "42")
+			a.sdk.step(t, "expire", a.name, nil)
+			a.calls(t, "add", map[string]any{"a": 1, "b": 1}, "2")
 		})
 	}
 }

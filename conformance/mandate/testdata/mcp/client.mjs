@@ -4,7 +4,7 @@
 //
 //   {"step", "session": the name of the client's memory, which the step connect begins}
 //
-//   connect  {"sdk": 1 or 2, "url" of the MCP server, "redirect_uri"}
+//   connect  {"sdk": 1 or 2, "url" of the MCP server, "redirect_uri", "document"?: the URL of the client's own metadata}
 //            gives {"authorize": the URL for the browser} or {"tools": [...]}
 //   finish   {"code", "iss"?} after the browser was sent back; gives {"tools": [...]}
 //   call     {"tool", "arguments"?} gives {"result"} or {"authorize"} if the server requires more scopes
@@ -28,6 +28,7 @@ class Session {
     this.sdk = releases[input.sdk];
     this.url = new URL(input.url);
     this.redirectUrl = input.redirect_uri;
+    this.clientMetadataUrl = input.document;
     this.clientMetadata = { client_name: "MCP test", redirect_uris: [input.redirect_uri] };
   }
   state = () => (this.sent = crypto.randomUUID());

@@ -47,7 +47,7 @@ class Session:
     async def run(self):
         step = self.step
         metadata = OAuthClientMetadata(client_name="MCP test", redirect_uris=[step["redirect_uri"]])
-        self.auth = OAuthClientProvider(step["url"], metadata, self, self.ask, self.answer)
+        self.auth = OAuthClientProvider(step["url"], metadata, self, self.ask, self.answer, client_metadata_url=step.get("document"))
         async with httpx2.AsyncClient(auth=self.auth) as http:
             async with Client(streamable_http_client(step["url"], http_client=http)) as mcp:
                 await self.results.put({"tools": [tool.name for tool in (await mcp.list_tools()).tools]})
