@@ -47,6 +47,9 @@ func TestBrowserApplications(t *testing.T) {
 			t.Errorf("what was typed is lost: %q", b.value("Redirect URIs"))
 		}
 		b.says("https://planner.example/back#here must not have a fragment")
+		if lines := evaluate[[]string](b, `document.getElementById("redirect_uris-error").innerText.split("\n").filter(l => l.includes("planner.example") || l.includes("javascript:"))`); len(lines) != 3 {
+			t.Errorf("the three wrong redirect URIs stand on the lines %q", lines)
+		}
 		// The summary of errors comes first, and each of its lines links to its field.
 		b.press("Register application")
 		if b.focused() != "problem" || len(b.all("alert", "")) != 1 {
