@@ -74,7 +74,7 @@ func (s *server) refuse(w http.ResponseWriter, r *http.Request, a *provider.Auth
 		return s.render(w, r, statusOf(e), page)
 	}
 	return s.render(w, r, statusOf(e), templates.ErrorPage{Frame: s.frame(r, ""), Status: statusOf(e), Code: e.Code, Description: e.Description, Heading: "The application’s request was refused",
-		Message:   "The request has an error, so nothing was allowed. You can close this page. Nobody has checked this application. It wants to continue at " + host + ". Go there only if you know this address and began there yourself.",
+		Message:   "The request ended with an error, so nothing was allowed. You can close this page. Nobody has checked this application. It wants to continue at " + host + ". Go there only if you know this address and began there yourself.",
 		RequestID: request.ID(r), BackURL: response.Location(), BackLabel: "Continue to " + host})
 }
 

@@ -35,7 +35,7 @@ func TestAttackStrangerRedirects(t *testing.T) {
 		if strings.Contains(what, "wrong") {
 			reason = "There is no scope"
 		}
-		for _, text := range []string{"The request has an error, so nothing was allowed. You can close this page.", "For the developer of the application", reason} {
+		for _, text := range []string{"The request ended with an error, so nothing was allowed. You can close this page.", "For the developer of the application", reason} {
 			if !strings.Contains(test.b.Body, text) {
 				t.Errorf("%s: the page does not say %q: %s", what, text, test.b.Body)
 			}
