@@ -1,10 +1,12 @@
 package mandate
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Everything that an application holds is revoked while two nodes refresh its tokens: no
@@ -113,8 +115,12 @@ func TestRevokeAllForgetsConsents(t *testing.T) {
 
 // The list of applications is filtered by what its address says, for whoever opens it.
 func TestApplicationsAreFiltered(t *testing.T) {
+	// The server deletes an application that came by itself if nobody uses it for that time, which is the longest that can
+	// be set. "registered" was last used half a day later.
+	const unused = 3650 * 24 * 60 * 60
+	lastUsed := time.Now().Unix() - unused + 12*60*60
 	forEachDatabase(t, func(t *testing.T, db database) {
-		s := startServer(t, options{database: db})
+		s := startServer(t, options{database: db, provider: []string{fmt.Sprintf("OPEN_UNUSED_EXPIRE_SECONDS: %d", unused)}})
 		pool := db.open(t)
 		root, alice := s.signedIn(t, s.person(t, "root", "--admin")), s.signedIn(t, s.person(t, "alice"))
 		for _, name := range []string{"operators", "document", "registered", "old"} {
@@ -123,7 +129,7 @@ func TestApplicationsAreFiltered(t *testing.T) {
 		alice.registered(t, "name", "App alices")
 		root.registered(t, "name", "App roots")
 		for name, set := range map[string]string{
-			"document": "origin = 'document', responsible = 'nobody'", "registered": "origin = 'registration', responsible = 'nobody', last_used_at = 1, created_at = 1",
+			"document": "origin = 'document', responsible = 'nobody'", "registered": fmt.Sprintf("origin = 'registration', responsible = 'nobody', last_used_at = %d, created_at = 1", lastUsed),
 			"old": "origin = '', created_at = 1"} {
 			_, err := pool.ExecContext(t.Context(), "UPDATE applications SET "+set+" WHERE name = 'App "+name+"'")
 			if err != nil {
@@ -154,7 +160,7 @@ func TestApplicationsAreFiltered(t *testing.T) {
 			"origin=unknown":                      "old",
 			"unused=30":                           "old registered",
 			"unused=47":                           "old registered",
-			"unused=3650&q=reg&standing=&origin=": "registered",
+			"unused=3649&q=reg&standing=&origin=": "registered",
 			"unused=30&standing=person":           "",
 			"standing=administrator&q=roots&unknown=1": "roots",
 		} {
