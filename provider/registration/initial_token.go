@@ -129,7 +129,7 @@ func (p *Registrations) DeleteInitialToken(ctx context.Context, actor policy.Act
 type Limits struct {
 	Grants        []string `json:"grants"`
 	Introspection bool     `json:"introspection,omitempty"`
-	Scopes        []string `json:"scopes,omitempty"` // none: every scope
+	Scopes        []string `json:"scopes,omitempty"` // none: those of StandingOpen
 }
 
 // ParseLimits reads stored limits. An application without limits may change nothing that
