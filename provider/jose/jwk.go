@@ -103,13 +103,13 @@ func NewJWK(public crypto.PublicKey) (JWK, error) {
 	default:
 		return k, fmt.Errorf("is a key of type %T", public)
 	}
-	k.ID = k.thumbprint()
+	k.ID = k.Thumbprint()
 	return k, nil
 }
 
-// thumbprint is the digest of the required members in the order of their names (RFC
+// Thumbprint is the SHA-256 digest of the required members in the order of their names (RFC
 // 7638 §3).
-func (k JWK) thumbprint() string {
+func (k JWK) Thumbprint() string {
 	var text string
 	switch k.Type {
 	case "RSA":
@@ -154,5 +154,5 @@ func (k JWK) Public() crypto.PublicKey {
 // Supports reports whether the key is for an algorithm: its kind is the algorithm's, and the
 // key is not restricted to another algorithm (RFC 8725 §3.1).
 func (k JWK) Supports(algorithm string) bool {
-	return k.Type == KindOf(algorithm) && (k.Algorithm == "" || k.Algorithm == algorithm)
+	return k.Type == KindOf(algorithm) && (k.Algorithm == "" || older(k.Algorithm) == older(algorithm))
 }

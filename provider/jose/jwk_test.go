@@ -23,7 +23,7 @@ func TestThumbprint(t *testing.T) {
 			"NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs"},
 		"RFC8037/A.3": {JWK{Type: "OKP", Curve: "Ed25519", X: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}, "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k"},
 	} {
-		if got := test.key.thumbprint(); got != test.want {
+		if got := test.key.Thumbprint(); got != test.want {
 			t.Errorf("%s: %s", rule, got)
 		}
 		if test.key.Public() == nil {
@@ -39,13 +39,13 @@ func TestKeyBecomesAJWKAndBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		k, err := NewJWK(private.Public())
-		if err != nil || k.Type != kind || k.Use != "sig" || k.ID != k.thumbprint() {
+		if err != nil || k.Type != kind || k.Use != "sig" || k.ID != k.Thumbprint() {
 			t.Error(k, err)
 		}
 		if d := cmp.Diff(private.Public(), k.Public()); d != "" {
 			t.Error(kind, d)
 		}
-		for _, algorithm := range append(Algorithms(), HS256, "none", "") {
+		for _, algorithm := range append(Algorithms(), Ed25519, HS256, "none", "") {
 			if got, want := k.Supports(algorithm), KindOf(algorithm) == kind; got != want {
 				t.Errorf("%s takes %s: %t", kind, algorithm, got)
 			}
@@ -54,6 +54,13 @@ func TestKeyBecomesAJWKAndBack(t *testing.T) {
 		if got, want := k.Supports("RS256"), false; got != want {
 			t.Errorf("%s takes RS256 although it is for PS256", kind)
 		}
+		for _, name := range []string{"EdDSA", Ed25519} {
+			k.Algorithm = name
+			if got := k.Supports("EdDSA") && k.Supports(Ed25519); got != (kind == "OKP") || k.Supports("ES256") {
+				t.Errorf("RFC 9864: %s for %s takes both names: %t", kind, name, got)
+			}
+		}
+		k.Algorithm = ""
 		for _, change := range []func(*JWK){
 			func(k *JWK) { k.Use = "enc" }, func(k *JWK) { k.Operations = []string{"sign"} }, func(k *JWK) { k.Type = "oct" },
 			func(k *JWK) { k.N, k.X = "", "" }, func(k *JWK) { k.N, k.X = "AQAB", "AQAB" }, func(k *JWK) { k.Curve, k.E = "P-384", "AQ" },

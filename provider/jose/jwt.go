@@ -15,15 +15,22 @@ import (
 // Sign makes a JWT. kind is its typ (RFC 8725 §3.11), keyID its kid or "". key is a
 // private key, or the secret as []byte for HS256.
 func Sign(algorithm, kind, keyID string, key any, claims map[string]any) (string, error) {
-	method := jwt.GetSigningMethod(algorithm)
-	if method == nil || algorithm != HS256 && KindOf(algorithm) == "" {
+	header := map[string]any{"alg": algorithm, "typ": kind}
+	if keyID != "" {
+		header["kid"] = keyID
+	}
+	return SignHeader(header, key, claims)
+}
+
+// SignHeader makes a JWT with a whole header. Its alg chooses the algorithm.
+func SignHeader(header map[string]any, key any, claims map[string]any) (string, error) {
+	algorithm, _ := header["alg"].(string)
+	m := method(algorithm)
+	if m == nil || algorithm != HS256 && KindOf(algorithm) == "" {
 		return "", fmt.Errorf("the algorithm %.40q is not supported", algorithm)
 	}
-	token := jwt.NewWithClaims(method, jwt.MapClaims(claims))
-	token.Header["typ"] = kind
-	if keyID != "" {
-		token.Header["kid"] = keyID
-	}
+	token := jwt.NewWithClaims(m, jwt.MapClaims(claims))
+	token.Header = header
 	return token.SignedString(key)
 }
 
@@ -33,6 +40,9 @@ type Header struct {
 	Type      string          `json:"typ"`
 	KeyID     string          `json:"kid"`
 	Critical  json.RawMessage `json:"crit"`
+	// Key is the public key that the header holds (RFC 7515 §4.1.3). Whoever signed has put
+	// it there: it says nothing about who that is.
+	Key json.RawMessage `json:"jwk"`
 }
 
 // Verifier says which JWTs are accepted.
@@ -76,9 +86,9 @@ func (v Verifier) Verify(text string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	method := jwt.GetSigningMethod(header.Algorithm)
+	m := method(header.Algorithm)
 	for _, key := range keys {
-		if method.Verify(parts[0]+"."+parts[1], signature, key) == nil {
+		if m.Verify(parts[0]+"."+parts[1], signature, key) == nil {
 			return claims, nil
 		}
 	}
@@ -94,7 +104,7 @@ func (v Verifier) header(part string) (Header, error) {
 	// RFC 7515 §4.1.9: a media type has no case, and may be written without application/.
 	kind := strings.TrimPrefix(strings.ToLower(h.Type), "application/")
 	// RFC 7515 §4.1.11: crit names an extension, and the server understands none.
-	if !slices.Contains(v.Types, kind) || h.Critical != nil || !slices.Contains(v.Algorithms, h.Algorithm) || jwt.GetSigningMethod(h.Algorithm) == nil {
+	if !slices.Contains(v.Types, kind) || h.Critical != nil || !slices.Contains(v.Algorithms, h.Algorithm) || method(h.Algorithm) == nil {
 		return h, ErrInvalid
 	}
 	return h, nil

@@ -42,11 +42,14 @@ func TestVerify(t *testing.T) {
 	}
 	strict := Verifier{Algorithms: Algorithms(), Types: []string{"at+jwt"}, Keys: public}
 	t.Run("RFC8725/3.1 every algorithm of the list, with every key that is given", func(t *testing.T) {
-		for _, algorithm := range append(Algorithms(), HS256) {
+		for _, algorithm := range append(Algorithms(), Ed25519, HS256) {
 			v := Verifier{Algorithms: []string{algorithm}, Types: []string{"at+jwt"}, Keys: public}
 			raw, err := v.Verify(sign(algorithm, "at+jwt"))
 			if err != nil || string(raw) != `{"sub":"alice"}` {
 				t.Error(algorithm, string(raw), err)
+			}
+			if header, err := Decode(strings.Split(sign(algorithm, "at+jwt"), ".")[0]); err != nil || !strings.Contains(string(header), `"alg":"`+algorithm+`"`) {
+				t.Error(algorithm, string(header), err)
 			}
 		}
 	})

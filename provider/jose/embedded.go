@@ -1,0 +1,53 @@
+package jose
+
+import (
+	"crypto"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// privateMembers are the members of a JWK that only a private or a symmetric key has (RFC 7518
+// §6.2.2, §6.3.2, §6.4.1, RFC 8037 §2).
+var privateMembers = []string{"d", "p", "q", "dp", "dq", "qi", "oth", "k"}
+
+// ParsePublic reads one public key, for example the one in the header of a JWT. The error
+// completes the sentence "the key ...". The thumbprint is a name of the key, so a key has one
+// text only: other texts of the same numbers are refused. The ID of the result is the
+// thumbprint. Names of members have a case (RFC 7517 §4), and unknown members are ignored.
+func ParsePublic(raw []byte) (JWK, crypto.PublicKey, error) {
+	var members map[string]any
+	if json.Unmarshal(raw, &members) != nil || members == nil {
+		return JWK{}, nil, errors.New("must be a JWK: a JSON object")
+	}
+	for _, name := range privateMembers {
+		// A member that is null is a member too.
+		if _, has := members[name]; has {
+			return JWK{}, nil, fmt.Errorf("has the private member %s, so it is no longer secret: make a new key and send its public part", name)
+		}
+	}
+	c := Claims(members)
+	k := JWK{Type: c.Text("kty"), Use: c.Text("use"), Algorithm: c.Text("alg"), Curve: c.Text("crv"),
+		X: c.Text("x"), Y: c.Text("y"), N: c.Text("n"), E: c.Text("e")}
+	if list, has := members["key_ops"]; has {
+		operations, _ := list.([]any)
+		k.Operations = []string{""} // a list without text allows nothing
+		for _, one := range operations {
+			name, _ := one.(string)
+			k.Operations = append(k.Operations, name)
+		}
+	}
+	public := k.Public()
+	if public == nil {
+		return k, nil, errors.New("must be for signatures: RSA with 2048 to 8192 bits, EC with the curve P-256, or OKP with the curve Ed25519")
+	}
+	same, err := NewJWK(public)
+	if err != nil {
+		return k, nil, err
+	}
+	if same.ID != k.Thumbprint() {
+		return k, nil, errors.New("must have its numbers in base64url without padding, line breaks or leading zero bytes (RFC 7518 §6)")
+	}
+	k.ID = same.ID
+	return k, public, nil
+}
