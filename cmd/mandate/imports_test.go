@@ -34,6 +34,7 @@ var layers = map[string][]string{
 	"provider/throttle":  {standardOnly},
 	"provider/outbound":  {standardOnly},
 	"provider/jose":      {"github.com/golang-jwt/jwt/v5", standardOnly},
+	"provider/dpop":      {"mandate/provider/jose", standardOnly},
 	"provider/documents": {"mandate/provider/oauth", "mandate/provider/outbound", "mandate/provider/throttle"},
 	"provider/keysets":   {"mandate/provider/jose", "mandate/provider/outbound"},
 	"provider/redirect":  {standardOnly},
