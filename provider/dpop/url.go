@@ -24,11 +24,13 @@ func Normal(raw string) string {
 	if err != nil || u.User != nil || u.Opaque != "" || u.Scheme != "https" && u.Scheme != "http" {
 		return ""
 	}
-	host := strings.ToLower(u.Hostname())
-	// The parser decodes the percent-encoding of a host, which DNS has no use for.
+	host := u.Hostname()
+	// The parser decodes the percent-encoding of a host. A name in DNS needs none, and the lower
+	// case of a letter outside ASCII can be one of ASCII.
 	if host == "" || strings.ContainsFunc(host, func(c rune) bool { return c <= ' ' || c > '~' || c == '%' }) {
 		return ""
 	}
+	host = strings.ToLower(host)
 	if strings.Contains(host, ":") {
 		host = "[" + host + "]"
 	}
