@@ -9,7 +9,8 @@ import (
 func newRegistered(name, digest string) Application {
 	a := newApplication(name)
 	a.Responsible, a.Origin, a.Management, a.RegistrationDigest = ByNobody, FromRegistration, ManagedAlone, &digest
-	a.AuthMethod, a.RegistrationLimits, a.Metadata = "none", `{"grants":[]}`, `{"software_id":"x"}`
+	a.AuthMethod, a.RegistrationLimits, a.Metadata = "private_key_jwt", `{"grants":[]}`, `{"software_id":"x"}`
+	a.AuthAlgorithm, a.JWKS, a.JWKSURI, a.EndpointAudience = "ES256", `{"keys":[]}`, "https://a.example/keys", true
 	return a
 }
 

@@ -34,6 +34,7 @@ type Store struct {
 	together *batcher[unit]  // work that shares a transaction, on SQLite
 	tokens   *batcher[Token] // tokens that share an INSERT, on PostgreSQL
 	polls    *batcher[poll]  // polls of devices that share an UPDATE, on PostgreSQL
+	seen     *batcher[seen]  // one-time values that share an INSERT, on PostgreSQL
 	onChange func([]Change)
 	tracer   Tracer
 	counters counters
@@ -118,6 +119,7 @@ func newStore(s *Store) *Store {
 	s.together = &batcher[unit]{run: s.runTogether, size: func(n int) int { return min(n, 128) }, lanes: 1, maxWaiting: maxWaiting}
 	s.tokens = &batcher[Token]{run: s.insertTokens, size: powerOfTwo, lanes: 3, maxWaiting: maxWaiting}
 	s.polls = &batcher[poll]{run: s.pollTogether, size: powerOfTwo, lanes: 2, maxWaiting: maxWaiting}
+	s.seen = &batcher[seen]{run: s.seeTogether, size: powerOfTwo, lanes: 3, maxWaiting: maxWaiting}
 	return s
 }
 
