@@ -12,7 +12,7 @@ import (
 )
 
 func numbered(key string, n int) Proof {
-	return Proof{Key: key, Digest: sha256.Sum256([]byte(key + strconv.Itoa(n)))}
+	return Proof{Key: key, Digest: sha256.Sum256([]byte(key + " " + strconv.Itoa(n)))}
 }
 
 // RFC 9449 §11.1: a proof is accepted once while it is valid.
