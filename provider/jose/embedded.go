@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // privateMembers are the members of a JWK that only a private or a symmetric key has (RFC 7518
@@ -41,13 +42,32 @@ func ParsePublic(raw []byte) (JWK, crypto.PublicKey, error) {
 	if public == nil {
 		return k, nil, errors.New("must be for signatures: RSA with 2048 to 8192 bits, EC with the curve P-256, or OKP with the curve Ed25519")
 	}
-	same, err := NewJWK(public)
-	if err != nil {
-		return k, nil, err
-	}
-	if same.ID != k.Thumbprint() {
+	if !k.hasOneText() {
 		return k, nil, errors.New("must have its numbers in base64url without padding, line breaks or leading zero bytes (RFC 7518 §6)")
 	}
-	k.ID = same.ID
+	k.ID = k.Thumbprint()
 	return k, public, nil
+}
+
+// hasOneText reports whether the numbers of a key that Public has read are written in the only way
+// that RFC 7518 §6.2.1 and §6.3.1 and RFC 8037 §2 allow.
+func (k JWK) hasOneText() bool {
+	numbers := [2]string{k.X, k.Y}
+	switch k.Type {
+	case "RSA":
+		numbers = [2]string{k.N, k.E}
+	case "OKP":
+		numbers[1] = k.X
+	}
+	for _, text := range numbers {
+		raw, err := Decode(text)
+		// The decoder ignores line breaks.
+		if err != nil || strings.ContainsAny(text, "\r\n") {
+			return false
+		}
+		if k.Type == "RSA" && raw[0] == 0 || k.Type != "RSA" && len(raw) != 32 {
+			return false
+		}
+	}
+	return true
 }

@@ -1,6 +1,7 @@
 package jose
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"maps"
 	"strings"
@@ -56,7 +57,7 @@ func TestParsePublic(t *testing.T) {
 		}
 		for want, change := range map[string]map[string]any{
 			"must be for signatures": {"kty": "oct"}, "be for signatures": {"use": "enc"}, "for signatures": {"key_ops": []string{"sign"}}, "signatures": {"key_ops": "verify"},
-			"without padding": {"x": k.X + "\n", "n": "AA" + k.N + "\n"},
+			"without padding": {"x": k.X + "\n", "n": k.N + "\n"}, "base64url without": {"x": sloppy(k.X), "n": padded(t, k.N)}, "line breaks": {"x": "\r" + k.X, "e": k.E + "\r"},
 		} {
 			if _, err := parse(change); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s with %v: %v", kind, change, err)
@@ -68,4 +69,22 @@ func TestParsePublic(t *testing.T) {
 			t.Errorf("%s is read: %v", text, k)
 		}
 	}
+}
+
+// sloppy changes a bit that a lenient decoder ignores.
+func sloppy(text string) string {
+	if text == "" {
+		return ""
+	}
+	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+	return text[:len(text)-1] + string(alphabet[strings.IndexByte(alphabet, text[len(text)-1])|1])
+}
+
+// padded puts a zero byte before a number.
+func padded(t *testing.T, text string) string {
+	raw, err := Decode(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return base64.RawURLEncoding.EncodeToString(append([]byte{0}, raw...))
 }
