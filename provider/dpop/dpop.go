@@ -199,7 +199,7 @@ func checkRequest(q Request, claims jose.Claims) error {
 		return invalid("has an htm that is not the method of the request, %s", q.Method)
 	}
 	// RFC 9449 §4.3: htu is the URL, apart from its query and fragment.
-	htu := bare(claims.Text("htu"))
+	htu := claims.Text("htu")
 	if slices.Contains(q.URLs, htu) {
 		return nil
 	}

@@ -224,6 +224,15 @@ func TestRFC9449(t *testing.T) {
 	}
 }
 
+// What is no URL is not the same as something else that is no URL.
+func TestHTUThatIsNoURL(t *testing.T) {
+	key, _ := newKey(t, "EC")
+	q := request(forge(t, key, nil, map[string]any{"htu": "token"}))
+	q.URLs = []string{"", "https://user@server.example/"}
+	_, err := Verify(q, Rules{})
+	refused(t, err, InvalidProof, "not the URL")
+}
+
 func mustJWK(t *testing.T, key crypto.Signer) jose.JWK {
 	t.Helper()
 	k, err := jose.NewJWK(key.Public())

@@ -1,6 +1,7 @@
 package jose
 
 import (
+	"crypto/ecdsa"
 	"encoding/base64"
 	"encoding/json"
 	"maps"
@@ -57,12 +58,26 @@ func TestParsePublic(t *testing.T) {
 		}
 		for want, change := range map[string]map[string]any{
 			"must be for signatures": {"kty": "oct"}, "be for signatures": {"use": "enc"}, "for signatures": {"key_ops": []string{"sign"}}, "signatures": {"key_ops": "verify"},
-			"without padding": {"x": k.X + "\n", "n": k.N + "\n"}, "base64url without": {"x": sloppy(k.X), "n": padded(t, k.N)}, "line breaks": {"x": "\r" + k.X, "e": k.E + "\r"},
+			"without padding": {"x": k.X + "\n", "n": k.N + "\n"}, "have its numbers": {"x": sloppy(k.X), "n": sloppy(k.N)}, "base64url without": {"x": sloppy(k.X), "n": padded(t, k.N)}, "line breaks": {"x": "\r" + k.X, "e": k.E + "\r"},
 		} {
 			if _, err := parse(change); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s with %v: %v", kind, change, err)
 			}
 		}
+	}
+	// Two numbers of 33 and 31 bytes make the same point.
+	private, err := Generate("EC")
+	if err != nil {
+		t.Fatal(err)
+	}
+	point, err := private.Public().(*ecdsa.PublicKey).Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b64 := base64.RawURLEncoding.EncodeToString
+	raw, _ := json.Marshal(JWK{Type: "EC", Curve: "P-256", X: b64(point[1:34]), Y: b64(point[34:])})
+	if _, _, err := ParsePublic(raw); err == nil || !strings.Contains(err.Error(), "without padding") {
+		t.Error("numbers of other lengths:", err)
 	}
 	for _, text := range []string{"", "null", "[]", `"x"`, "{", "{}", `{"kty":"EC"}`, `{"kty":7}`, `{"kty":"OKP","crv":"Ed25519","x":7}`, `{"kty":"oct","k":"AQ"}`} {
 		if k, public, err := ParsePublic([]byte(text)); err == nil || public != nil {
@@ -87,4 +102,11 @@ func padded(t *testing.T, text string) string {
 		t.Fatal(err)
 	}
 	return base64.RawURLEncoding.EncodeToString(append([]byte{0}, raw...))
+}
+
+// The older and the newer name of EdDSA have one hash.
+func TestAtHashOfBothNames(t *testing.T) {
+	if AtHash(Ed25519, "token") != AtHash("EdDSA", "token") || AtHash(Ed25519, "token") == AtHash("ES256", "token") {
+		t.Error(AtHash(Ed25519, "token"))
+	}
 }
