@@ -132,6 +132,9 @@ func (s *server) submit(r *http.Request, who *provider.SignedIn, was *provider.A
 		made, err := s.provider.Clients.Register(r.Context(), provider.By(who.User), said)
 		return made, noScope(said, err)
 	}
+	if !r.PostForm.Has("auth_method") { // the form has no such field
+		said.Authentication = provider.AuthenticationOf(*was)
+	}
 	if !s.config.OpenID {
 		said.Algorithm, said.UserInfoAlgorithm, said.Pairwise = was.Algorithm, was.UserInfoAlgorithm, was.Sector != ""
 		said.PostLogoutURIs, said.BackchannelURI = lines(was.PostLogoutURIs), was.BackchannelURI

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"mandate/provider/authorize"
+	"mandate/provider/clients"
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -13,19 +14,23 @@ import (
 
 // Metadata holds the metadata of the authorization server (RFC 8414 §2).
 type Metadata struct {
-	Issuer                                 string   `json:"issuer"`
-	AuthorizationEndpoint                  string   `json:"authorization_endpoint"`
-	TokenEndpoint                          string   `json:"token_endpoint"`
-	IntrospectionEndpoint                  string   `json:"introspection_endpoint"`
-	RevocationEndpoint                     string   `json:"revocation_endpoint"`
-	DeviceAuthorizationEndpoint            string   `json:"device_authorization_endpoint"` // RFC 8628 §4
-	ScopesSupported                        []string `json:"scopes_supported"`
-	ResponseTypesSupported                 []string `json:"response_types_supported"`
-	ResponseModesSupported                 []string `json:"response_modes_supported"`
-	GrantTypesSupported                    []string `json:"grant_types_supported"`
-	TokenEndpointAuthMethods               []string `json:"token_endpoint_auth_methods_supported"`
-	IntrospectionEndpointAuthMethods       []string `json:"introspection_endpoint_auth_methods_supported"`
-	RevocationEndpointAuthMethods          []string `json:"revocation_endpoint_auth_methods_supported"`
+	Issuer                           string   `json:"issuer"`
+	AuthorizationEndpoint            string   `json:"authorization_endpoint"`
+	TokenEndpoint                    string   `json:"token_endpoint"`
+	IntrospectionEndpoint            string   `json:"introspection_endpoint"`
+	RevocationEndpoint               string   `json:"revocation_endpoint"`
+	DeviceAuthorizationEndpoint      string   `json:"device_authorization_endpoint"` // RFC 8628 §4
+	ScopesSupported                  []string `json:"scopes_supported"`
+	ResponseTypesSupported           []string `json:"response_types_supported"`
+	ResponseModesSupported           []string `json:"response_modes_supported"`
+	GrantTypesSupported              []string `json:"grant_types_supported"`
+	TokenEndpointAuthMethods         []string `json:"token_endpoint_auth_methods_supported"`
+	IntrospectionEndpointAuthMethods []string `json:"introspection_endpoint_auth_methods_supported"`
+	RevocationEndpointAuthMethods    []string `json:"revocation_endpoint_auth_methods_supported"`
+	// RFC 8414 §2: these are present if a method is listed whose client signs a JWT.
+	TokenEndpointAuthAlgorithms            []string `json:"token_endpoint_auth_signing_alg_values_supported"`
+	IntrospectionEndpointAuthAlgorithms    []string `json:"introspection_endpoint_auth_signing_alg_values_supported"`
+	RevocationEndpointAuthAlgorithms       []string `json:"revocation_endpoint_auth_signing_alg_values_supported"`
 	CodeChallengeMethodsSupported          []string `json:"code_challenge_methods_supported"`
 	AuthorizationResponseIssParamSupported bool     `json:"authorization_response_iss_parameter_supported"`
 	RegistrationEndpoint                   string   `json:"registration_endpoint,omitempty"`
@@ -56,7 +61,7 @@ type OpenIDMetadata struct {
 
 // Metadata returns the metadata of this server. It contains only what is enabled.
 func (p *Provider) Metadata(ctx context.Context) (Metadata, error) {
-	secret := []string{"client_secret_basic", "client_secret_post"}
+	proofs, algorithms := clients.MethodNames(false), clients.AssertionAlgorithms()
 	m := Metadata{
 		Issuer:                p.config.Issuer,
 		AuthorizationEndpoint: p.config.Issuer + "/authorize/",
@@ -70,10 +75,13 @@ func (p *Provider) Metadata(ctx context.Context) (Metadata, error) {
 		ResponseTypesSupported:   []string{"code"},
 		ResponseModesSupported:   authorize.ResponseModes(p.config.OpenID),
 		GrantTypesSupported:      policy.TokenGrants(),
-		TokenEndpointAuthMethods: append(secret, "none"),
+		TokenEndpointAuthMethods: clients.MethodNames(true),
 		// RFC 8414 §2: a value may also be a registered access token type, such as Bearer.
-		IntrospectionEndpointAuthMethods:       append(secret, "Bearer"),
-		RevocationEndpointAuthMethods:          append(secret, "none"),
+		IntrospectionEndpointAuthMethods:       append(proofs, "Bearer"),
+		RevocationEndpointAuthMethods:          clients.MethodNames(true),
+		TokenEndpointAuthAlgorithms:            algorithms,
+		IntrospectionEndpointAuthAlgorithms:    algorithms,
+		RevocationEndpointAuthAlgorithms:       algorithms,
 		CodeChallengeMethodsSupported:          []string{"S256"},
 		AuthorizationResponseIssParamSupported: true,
 		ClientIDMetadataDocumentSupported:      p.config.Open.Documents,

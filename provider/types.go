@@ -232,7 +232,29 @@ type (
 	Registration = clients.Registration
 	// Registered is an application together with its new client secret.
 	Registered = clients.Registered
+	// Authentication says how an application authenticates.
+	Authentication = clients.Authentication
+	// AuthMethod is a method of client authentication.
+	AuthMethod = clients.Method
 )
+
+// AuthenticationOf returns how an application authenticates.
+func AuthenticationOf(a Application) Authentication { return clients.AuthenticationOf(a) }
+
+// AuthMethods lists the methods of client authentication.
+func AuthMethods() []AuthMethod { return clients.Methods() }
+
+// AuthMethodNames lists their names: of those with which a client proves who it is, or of all.
+func AuthMethodNames(public bool) []string { return clients.MethodNames(public) }
+
+// AssertionAlgorithms lists the signature algorithms of client assertions.
+func AssertionAlgorithms() []string { return clients.AssertionAlgorithms() }
+
+// HasSecret reports whether an application has a client secret.
+func HasSecret(a Application) bool { return clients.HasSecret(a) }
+
+// KeyIDs lists the key ids of the registered keys of an application.
+func KeyIDs(a Application) []string { return clients.KeyIDs(a) }
 
 // SecretIsReadable reports whether the server can read the client secret back.
 func SecretIsReadable(a Application) bool { return clients.SecretIsReadable(a) }

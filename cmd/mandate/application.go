@@ -43,6 +43,11 @@ type applicationView struct {
 	Sector               string   `json:"sector"`
 	PostLogoutURIs       []string `json:"post_logout_redirect_uris"`
 	BackchannelURI       string   `json:"backchannel_logout_uri"`
+	AuthMethod           string   `json:"auth_method"` // empty: it sends its secret in any way
+	AuthAlgorithm        string   `json:"auth_algorithm"`
+	KeyIDs               []string `json:"key_ids"`
+	JWKSURI              string   `json:"jwks_uri"`
+	EndpointAudience     bool     `json:"assertion_audience_endpoints"`
 	Origin               string   `json:"origin"`
 	LastUsedAt           string   `json:"last_used_at,omitempty"`
 	CreatedAt            string   `json:"created_at"`
@@ -56,6 +61,7 @@ func viewApplication(of *provider.Provider, a provider.Application, secret strin
 		AccessTokenLifetime: a.AccessTokenLifetime, RefreshTokenLifetime: a.RefreshTokenLifetime,
 		AccessTokenFormat: a.AccessTokenFormat, Algorithm: a.Algorithm, UserInfoAlgorithm: a.UserInfoAlgorithm, Sector: a.Sector,
 		PostLogoutURIs: split(a.PostLogoutURIs), BackchannelURI: a.BackchannelURI,
+		AuthMethod: a.AuthMethod, AuthAlgorithm: a.AuthAlgorithm, KeyIDs: append([]string{}, provider.KeyIDs(a)...), JWKSURI: a.JWKSURI, EndpointAudience: a.EndpointAudience,
 		Origin: a.Origin, CreatedAt: timestamp(a.CreatedAt), UpdatedAt: timestamp(a.UpdatedAt)}
 	if a.Owner != nil {
 		view.Owner = *a.Owner
@@ -102,7 +108,7 @@ func (v applicationView) write(p *program) error {
 		{"skips consent", yes(v.SkipConsent)},
 		{"access tokens", v.AccessTokenFormat},
 	}...)
-	for _, row := range [][]string{{"suspended", v.WhySuspended}, {"resources", strings.Join(v.Resources, " ")}, {"algorithm", v.Algorithm}, {"UserInfo algorithm", v.UserInfoAlgorithm}, {"pairwise for", v.Sector},
+	for _, row := range [][]string{{"suspended", v.WhySuspended}, {"resources", strings.Join(v.Resources, " ")}, {"authentication", strings.TrimSpace(v.AuthMethod + " " + v.AuthAlgorithm)}, {"keys", strings.Join(v.KeyIDs, " ")}, {"keys at", v.JWKSURI}, {"algorithm", v.Algorithm}, {"UserInfo algorithm", v.UserInfoAlgorithm}, {"pairwise for", v.Sector},
 		{"after logout", strings.Join(v.PostLogoutURIs, " ")}, {"back-channel logout", v.BackchannelURI}} {
 		if row[1] != "" {
 			rows = append(rows, row)
@@ -136,6 +142,7 @@ func (p *program) show(v applicationView, asJSON bool) error {
 
 func (p *program) applicationAddCommand() *cobra.Command {
 	var r provider.Registration
+	var auth authFlags
 	var secretStdin, noHash, asJSON bool
 	c := &cobra.Command{Use: "add --name NAME --grant GRANT", Short: "Register an application, and print its secret once", Args: arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -148,6 +155,10 @@ func (p *program) applicationAddCommand() *cobra.Command {
 				return wrongUsage("--client-secret-stdin cannot be used with --client-type public: a public application has no secret")
 			}
 			r.HashClientSecret = !noHash
+			err := auth.read(c, &r.Authentication)
+			if err != nil {
+				return err
+			}
 			return p.addApplication(c.Context(), r, secretStdin, asJSON)
 		}}
 	f := c.Flags()
@@ -167,6 +178,7 @@ func (p *program) applicationAddCommand() *cobra.Command {
 	f.StringVar(&r.Algorithm, "algorithm", "", "`ALGORITHM` that signs its ID tokens and its JWT access tokens: ES256, EdDSA, RS256, PS256, or HS256 (ID tokens only) (default: RS256)")
 	f.StringVar(&r.UserInfoAlgorithm, "userinfo-algorithm", "", "`ALGORITHM` that signs its UserInfo responses (default: they are not signed)")
 	f.BoolVar(&r.Pairwise, "pairwise", false, "use pairwise subjects, which applications of other hosts cannot correlate")
+	auth.add(c)
 	f.StringArrayVar(&r.PostLogoutURIs, "post-logout-redirect-uri", nil, "post-logout redirect `URI`; may be repeated")
 	f.StringVar(&r.BackchannelURI, "backchannel-logout-uri", "", "`URI` that is called when a session ends")
 	f.BoolVar(&asJSON, "json", false, "print JSON")

@@ -42,6 +42,8 @@ type Registration struct {
 
 	SectorURI string // whose host is the sector of pairwise subjects; "": that of the redirect URIs
 
+	Authentication Authentication
+
 	// For the CLI only: values that are otherwise generated.
 	ClientID, ClientSecret string
 	Owner                  string // user name
@@ -169,6 +171,7 @@ func (p *Clients) Apply(ctx context.Context, a *storage.Application, r Registrat
 	a.AccessTokenFormat = cmp.Or(r.AccessTokenFormat, policy.FormatOpaque)
 	a.Algorithm, a.UserInfoAlgorithm, a.Sector = r.Algorithm, r.UserInfoAlgorithm, sectorOf(r, *a)
 	a.PostLogoutURIs, a.BackchannelURI = strings.Join(r.PostLogoutURIs, "\n"), r.BackchannelURI
+	r.Authentication.apply(a, vouched)
 	a.UpdatedAt = oauth.Now()
 	var err error
 	if a.AccessTokenFormat == policy.FormatJWT {
@@ -178,7 +181,7 @@ func (p *Clients) Apply(ctx context.Context, a *storage.Application, r Registrat
 		}
 	}
 	switch {
-	case a.ClientType == policy.Public:
+	case !HasSecret(*a):
 		a.Secret, a.OldSecret, a.OldSecretExpiresAt = "", "", 0
 	case a.Secret == "":
 		secret, made := r.ClientSecret, r.ClientSecret == ""
@@ -287,6 +290,9 @@ func (p *Clients) Update(ctx context.Context, actor policy.Actor, id string, r R
 		return nil, found
 	}
 	r.SectorURI = MetadataOf(a).SectorURI
+	if r.ClientType != a.ClientType && r.Authentication.Method == a.AuthMethod {
+		r.Authentication = Authentication{}
+	}
 	err = p.Check(ctx, found, actor, &r, a)
 	if err != nil {
 		return nil, err
@@ -304,9 +310,6 @@ func (p *Clients) Update(ctx context.Context, actor policy.Actor, id string, r R
 	}
 	// From now on a person decides about it.
 	a.Management = ""
-	if a.ClientType != was.ClientType {
-		a.AuthMethod = ""
-	}
 	err = p.store.UpdateApplication(ctx, a, was)
 	if errors.Is(err, storage.ErrNotFound) {
 		found.Add("name", "Somebody changed or deleted the application at the same moment. Look at it before you save again.")
@@ -326,9 +329,9 @@ func (p *Clients) RotateSecret(ctx context.Context, actor policy.Actor, id strin
 	if err != nil {
 		return nil, err
 	}
-	if a.ClientType == policy.Public {
+	if !HasSecret(a) {
 		found := &oauth.Invalid{}
-		found.Add("overlap", "A public application has no secret.")
+		found.Add("overlap", "This application has no secret: it is public, or it authenticates with a private key.")
 		return nil, found
 	}
 	if overlap < 0 || overlap > 90*24*time.Hour {

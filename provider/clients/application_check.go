@@ -32,6 +32,7 @@ func (p *Clients) Check(ctx context.Context, found *oauth.Invalid, actor policy.
 	p.checkScopes(found, actor, r, was, may)
 	checkFormat(found, r.AccessTokenFormat)
 	p.checkOpenID(found, r, was)
+	p.checkAuthentication(found, r, was)
 	checkLifetimes(found, r, may)
 	if !actor.Administers() && policy.StandingOf(was) == policy.StandingAdministrator {
 		checkVouched(p.rules, found, r, was)
@@ -60,7 +61,7 @@ func checkGrantTypes(found *oauth.Invalid, r Registration, was storage.Applicati
 			found.Add("grant_type", "%s need a secret, which a public application cannot keep.", kind.Label)
 		}
 	}
-	if r.ClientType == policy.Confidential && may.PublicOnly {
+	if may.PublicOnly && HasSecret(r.described()) {
 		found.Add("client_type", "An application that registered itself must be public: nobody is responsible for its secret.")
 	}
 }
@@ -144,6 +145,10 @@ func checkVouched(c *policy.Rules, found *oauth.Invalid, r Registration, was sto
 		"algorithm":          cmp.Or(r.Algorithm, policy.DefaultAlgorithm) != cmp.Or(was.Algorithm, policy.DefaultAlgorithm),
 		"userinfo_algorithm": r.UserInfoAlgorithm != was.UserInfoAlgorithm,
 		"pairwise":           r.Pairwise != (was.Sector != ""),
+		"auth_method":        r.Authentication.Method != was.AuthMethod,
+		"auth_algorithm":     r.Authentication.Algorithm != was.AuthAlgorithm,
+		"jwks":               compact(r.Authentication.JWKS) != was.JWKS,
+		"jwks_uri":           r.Authentication.JWKSURI != was.JWKSURI,
 		"hash_client_secret": was.HashClientSecret && !r.HashClientSecret,
 	} {
 		if changed {
@@ -169,6 +174,9 @@ func checkPrivileges(found *oauth.Invalid, actor policy.Actor, r Registration, w
 		{"may_introspect", r.MayIntrospect, was.MayIntrospect, "A public application has no secret to authenticate with, so it cannot introspect tokens."},
 		// RFC 8252 §8.6: any program can claim to be a public client.
 		{"skip_consent", r.SkipConsent, was.SkipConsent, "Any program can impersonate a public application, so people are always asked for their consent."},
+		// RFC 10070 §4: with the address of an endpoint as audience, another server could use
+		// the assertion.
+		{"endpoint_audience", r.Authentication.EndpointAudience, was.EndpointAudience, "A public application makes no assertions."},
 		{"pkce_exempt", r.PKCEExempt, was.PKCEExempt, "A public application has no secret, so it needs PKCE."},
 	} {
 		switch {

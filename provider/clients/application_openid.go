@@ -61,6 +61,8 @@ func (p *Clients) checkHMAC(found *oauth.Invalid, field string, r Registration, 
 	switch {
 	case r.ClientType == policy.Public:
 		found.Add(field, "HS256 signs with the client secret, and a public application has no secret.")
+	case !HasSecret(r.described()):
+		found.Add(field, "HS256 signs with the client secret, and an application with private_key_jwt has none.")
 	case r.HashClientSecret && (was.Algorithm == jose.HS256 || was.UserInfoAlgorithm == jose.HS256):
 		found.Add("hash_client_secret", "HS256 signs with the client secret, so the server cannot keep only a hash of it. Choose another algorithm first.")
 	case r.HashClientSecret:

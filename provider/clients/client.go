@@ -33,23 +33,25 @@ func suspendedClient(reason string) *oauth.Error {
 	return e
 }
 
-// credentials is the client id and the client secret that a client sends.
+// credentials is what a client sends to authenticate: its client id, and a client secret or
+// an assertion.
 type credentials struct {
 	id, secret string
+	assertion  string
 	method     string // by which the secret was sent
 }
 
 // clientCredentials reads the credentials of a request, which must use exactly one
 // authentication method.
 func clientCredentials(r *http.Request, form url.Values) (credentials, error) {
-	if form.Has("client_assertion") || form.Has("client_assertion_type") {
-		return credentials{}, invalidClient("Client assertions are not supported: use the client secret.")
-	}
-	body := credentials{form.Get("client_id"), form.Get("client_secret"), metadata.MethodPost}
 	header := r.Header.Values("Authorization")
+	if HasAssertion(form) {
+		return readAssertion(form, len(header) > 0)
+	}
+	body := credentials{id: form.Get("client_id"), secret: form.Get("client_secret"), method: metadata.MethodPost}
 	if len(header) == 0 {
 		if body.id == "" {
-			return credentials{}, invalidClient("The request does not identify the client: use HTTP Basic, or client_id and client_secret in the body.")
+			return credentials{}, invalidClient("The request does not identify the client: use HTTP Basic, client_id and client_secret in the body, or a client assertion.")
 		}
 		return body, nil
 	}
@@ -70,6 +72,27 @@ func clientCredentials(r *http.Request, form url.Values) (credentials, error) {
 		return credentials{}, invalidClient("The client secret is empty. A public application sends client_id in the body, and no Authorization header.")
 	}
 	return basic, nil
+}
+
+// HasAssertion reports whether a request has a client assertion, or a part of one.
+func HasAssertion(form url.Values) bool {
+	return form.Has("client_assertion") || form.Has("client_assertion_type")
+}
+
+// readAssertion reads the parameters of RFC 7521 §4.2. header says that the request has an
+// Authorization header, too.
+func readAssertion(form url.Values, header bool) (credentials, error) {
+	switch {
+	// RFC 6749 §2.3: not more than one authentication method in one request.
+	case header || form.Has("client_secret"):
+		return credentials{}, oauth.Refuse("invalid_request", "The client authenticates in more than one way: use either the client assertion, or the Authorization header, or client_secret.")
+	// RFC 7523 §2.2: this is the only type.
+	case form.Get("client_assertion_type") != AssertionType:
+		return credentials{}, invalidClient("client_assertion_type must be %s.", AssertionType)
+	case form.Get("client_assertion") == "":
+		return credentials{}, invalidClient("client_assertion is missing: it is the JWT that client_assertion_type announces.")
+	}
+	return credentials{id: form.Get("client_id"), assertion: form.Get("client_assertion")}, nil
 }
 
 // parseBasic reads the credentials in an Authorization header. It returns an Error with
@@ -108,6 +131,9 @@ func (p *Clients) Authenticate(ctx context.Context, r *http.Request, form url.Va
 	if err != nil {
 		return storage.Application{}, err
 	}
+	if sent.assertion != "" {
+		return p.proveAssertion(ctx, r, sent)
+	}
 	a, err := p.identify(ctx, sent)
 	if err != nil {
 		return storage.Application{}, err
@@ -140,6 +166,8 @@ func (p *Clients) identify(ctx context.Context, sent credentials) (storage.Appli
 		return storage.Application{}, invalidClient("This application is public and has no secret: send client_id alone.")
 	case a.ClientType == policy.Public:
 		return a, nil
+	case sent.secret == "" && registered(a)[0].proof != secret:
+		return storage.Application{}, invalidClient("This application is confidential: it must send a client assertion.")
 	case sent.secret == "":
 		return storage.Application{}, invalidClient("This application is confidential: it must send its secret.")
 	}

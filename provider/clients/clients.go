@@ -7,11 +7,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"sync"
 	"time"
 
 	"mandate/provider/copies"
 	"mandate/provider/documents"
 	"mandate/provider/keys"
+	"mandate/provider/keysets"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/outbound"
@@ -25,6 +28,7 @@ import (
 
 // Config is what an operator decides about clients.
 type Config struct {
+	Issuer     string // of this server
 	OpenID     bool
 	StrictURIs bool // post-logout redirect URIs with http:// are for confidential applications only
 	Redirects  redirect.Policy
@@ -53,12 +57,18 @@ type Clients struct {
 	proven       secretCache // correct secrets whose slow hash was computed
 	names        []byte      // the key of the names of logos
 	uses         uses
+	keysets      *keysets.Sets // at addresses that applications registered
+	// strangersKeys fetches the sets of applications for which nobody is responsible.
+	strangersKeys *keysets.Sets
+	warned        sync.Map // applications, about whose audience the log has a warning
+	log           *slog.Logger
 }
 
 // New makes the component.
-func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, ring *keys.Ring, people *people.People, apis *resources.Resources, out, strangers *outbound.Client, secrets seal.Sealer, names []byte, changes *copies.Changes) *Clients {
+func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, ring *keys.Ring, people *people.People, apis *resources.Resources, out, strangers *outbound.Client, secrets seal.Sealer, names []byte, changes *copies.Changes, log *slog.Logger) *Clients {
 	p := &Clients{config: config, rules: rules, store: store, limits: l, keys: ring, people: people, apis: apis, outbound: out, strangers: strangers, secrets: secrets, names: names,
-		applications: copies.New(10_000, changes, applicationChanged), changes: changes}
+		applications: copies.New(10_000, changes, applicationChanged), changes: changes, log: log,
+		keysets: keysets.New(out), strangersKeys: keysets.New(strangers)}
 	p.documents = documents.New(strangers, documents.Metadata(p.readDocument))
 	p.logos = documents.New(strangers, logos())
 	return p
@@ -77,7 +87,7 @@ func (p *Clients) Client(ctx context.Context, clientID string) (storage.Applicat
 		return p.rules.Effective(a), err
 	}
 	return p.applications.Get(ctx, clientID, read, func(a storage.Application) bool {
-		return len(a.Name)+len(a.RedirectURIs)+len(a.PostLogoutURIs)+len(a.Metadata) <= copyBytes
+		return len(a.Name)+len(a.RedirectURIs)+len(a.PostLogoutURIs)+len(a.Metadata)+len(a.JWKS)+len(a.JWKSURI) <= copyBytes
 	})
 }
 
@@ -133,6 +143,8 @@ func (p *Clients) DropCopies() {
 	p.documents.Drop()
 	p.logos.Drop()
 	p.proven.drop()
+	p.keysets.Drop()
+	p.strangersKeys.Drop()
 }
 
 // DocumentStats returns how often a metadata document that is kept was used, how often one was

@@ -151,6 +151,13 @@ func (k JWK) Public() crypto.PublicKey {
 	return nil
 }
 
+// Weak reports whether the key is an RSA key that is too short, or too large to compute with.
+func (k JWK) Weak() bool {
+	n, err := base64.RawURLEncoding.DecodeString(k.N)
+	bits := new(big.Int).SetBytes(n).BitLen()
+	return k.Type == "RSA" && (err != nil || bits < 2048 || bits > 8192)
+}
+
 // Supports reports whether the key is for an algorithm: its kind is the algorithm's, and the
 // key is not restricted to another algorithm (RFC 8725 §3.1).
 func (k JWK) Supports(algorithm string) bool {

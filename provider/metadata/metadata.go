@@ -16,6 +16,10 @@ const (
 	MethodNone  = "none"
 	MethodBasic = "client_secret_basic"
 	MethodPost  = "client_secret_post"
+
+	// OIDC Core §9 defines these.
+	MethodSecretJWT     = "client_secret_jwt"
+	MethodPrivateKeyJWT = "private_key_jwt"
 )
 
 // The values of application_type (OIDC Registration §2).

@@ -153,13 +153,17 @@ func (c *Rules) allowance(s Standing) Allowance {
 // AllowanceOf returns what the standing of an application allows.
 func (c *Rules) AllowanceOf(a storage.Application) Allowance { return c.allowed[StandingOf(a)] }
 
+// keyMethod is the method of client authentication with a private key (OIDC Core §9). A client
+// that uses it is confidential, and has no client secret.
+const keyMethod = "private_key_jwt"
+
 // Effective returns an application with the rights that it has now: the registered
 // ones, limited to what its standing allows. The others stay registered. They have
 // effect again when its standing allows them.
 func (c *Rules) Effective(a storage.Application) storage.Application {
 	may := c.AllowanceOf(a)
 	a.GrantTypes = strings.Join(oauth.Narrow(strings.Fields(a.GrantTypes), may.Grants), " ")
-	if may.PublicOnly && a.ClientType != Public {
+	if may.PublicOnly && a.ClientType != Public && a.AuthMethod != keyMethod {
 		a.GrantTypes = ""
 	}
 	a.MayIntrospect, a.SkipConsent, a.PKCEExempt = a.MayIntrospect && may.AdministratorRights, a.SkipConsent && may.AdministratorRights && !CameByItself(a), a.PKCEExempt && may.AdministratorRights

@@ -2,6 +2,7 @@ package registration
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"strings"
 
@@ -19,6 +20,10 @@ func (p *Registrations) answer(a storage.Application, d description, secret stri
 	now := p.rules.Effective(a)
 	known := metadata.Client{ClientID: a.ClientID, ClientSecret: secret, Name: a.Name, RedirectURIs: d.registration.RedirectURIs, AuthMethod: a.AuthMethod,
 		GrantTypes: policy.GrantTypes(now), Scope: strings.Join(p.rules.AllowedScopes(a), " "), PostLogoutURIs: oauth.Lines(a.PostLogoutURIs), BackchannelURI: a.BackchannelURI}
+	known.AuthAlgorithm, known.JWKSURI = a.AuthAlgorithm, a.JWKSURI
+	if a.JWKS != "" {
+		known.JWKS = json.RawMessage(a.JWKS)
+	}
 	if policy.HasGrant(now, policy.GrantCode) {
 		known.ResponseTypes = []string{"code"}
 	}

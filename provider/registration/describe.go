@@ -54,6 +54,7 @@ func (p *Registrations) describe(ctx context.Context, said *metadata.Client, by 
 	if strings.TrimSpace(r.Name) == "" {
 		r.Name = nameless(r.RedirectURIs)
 	}
+	r.Authentication.EndpointAudience = was.EndpointAudience // an administrator's decision
 	if !by.actor.Administers() {
 		r.MayIntrospect = was.MayIntrospect // Apply removes it if nobody stands for it
 	}
@@ -73,7 +74,7 @@ func (p *Registrations) describe(ctx context.Context, said *metadata.Client, by 
 	}
 	d.stored = string(text)
 	switch size := len(d.stored); {
-	case by.open() && size+len(strings.Join(r.RedirectURIs, " "))+len(strings.Join(r.PostLogoutURIs, " ")) > maxOpenBytes:
+	case by.open() && size+len(r.Authentication.JWKS)+len(strings.Join(r.RedirectURIs, " "))+len(strings.Join(r.PostLogoutURIs, " ")) > maxOpenBytes:
 		return d, refuseMember("", "is too large: without an initial access token the server stores at most %d bytes", maxOpenBytes)
 	case size > metadata.MaxBytes: // a statement can add to what was sent
 		return d, refuseMember("", "is too large: the server stores at most %d bytes", metadata.MaxBytes)
@@ -82,21 +83,32 @@ func (p *Registrations) describe(ctx context.Context, said *metadata.Client, by 
 }
 
 // describeMethod decides how the client authenticates. Without an initial access token the
-// client is public: nobody would be responsible for its secret. The answer says so, and the
-// known clients follow it.
+// client gets no secret, because nobody would be responsible for it: such a client is public,
+// unless it has a private key. The answer says so, and the known clients follow it.
 func (by registrant) describeMethod(said *metadata.Client, d *description) error {
-	methods := []string{metadata.MethodBasic, metadata.MethodPost, metadata.MethodNone}
+	methods := clients.MethodNames(true)
 	if !slices.Contains(methods, said.AuthMethod) {
 		return refuseMember("token_endpoint_auth_method", "is not supported: use %s", strings.Join(methods, ", "))
 	}
 	d.method, d.registration.ClientType = said.AuthMethod, policy.Confidential
-	if by.open() {
+	if by.open() && d.method != metadata.MethodPrivateKeyJWT {
 		d.method = metadata.MethodNone
 	}
 	if d.method == metadata.MethodNone {
 		d.registration.ClientType = policy.Public
 	}
+	d.describeKeys(said)
 	return nil
+}
+
+// describeKeys reads the public keys of the client, and the algorithm of its assertions. An
+// algorithm for a method that the client does not get has no meaning.
+func (d *description) describeKeys(said *metadata.Client) {
+	auth := clients.Authentication{Method: d.method, JWKS: string(said.JWKS), JWKSURI: said.JWKSURI}
+	if d.method == metadata.MethodPrivateKeyJWT || d.method == metadata.MethodSecretJWT {
+		auth.Algorithm = said.AuthAlgorithm
+	}
+	d.registration.Authentication = auth
 }
 
 // describeGrants leaves out grant types that the registrant may not use. The refresh token
@@ -188,7 +200,7 @@ func (p *Registrations) describeOpenID(said *metadata.Client, by registrant, r *
 	}
 	r.Algorithm, r.UserInfoAlgorithm, r.BackchannelURI, r.SectorURI = said.IDTokenAlgorithm, said.UserInfoAlgorithm, said.BackchannelURI, said.SectorURI
 	// HS256 signs with the secret, so the server must be able to read it.
-	r.HashClientSecret = r.Algorithm != jose.HS256 && r.UserInfoAlgorithm != jose.HS256
+	r.HashClientSecret = r.Algorithm != jose.HS256 && r.UserInfoAlgorithm != jose.HS256 && r.Authentication.Method != metadata.MethodSecretJWT
 	switch said.SubjectType {
 	case "", "public":
 	case "pairwise":
@@ -217,7 +229,7 @@ func withoutOpenID(said *metadata.Client) *metadata.Client {
 // in it, so that no answer promises it.
 func (p *Registrations) kept(said *metadata.Client, r *clients.Registration) metadata.Client {
 	return metadata.Client{ApplicationType: applicationType(r.RedirectURIs), ClientURI: said.ClientURI, LogoURI: said.LogoURI, PolicyURI: said.PolicyURI, TermsURI: said.TermsURI,
-		Contacts: said.Contacts, Translated: said.Translated, JWKS: said.JWKS, JWKSURI: said.JWKSURI, SoftwareID: said.SoftwareID, SoftwareVersion: said.SoftwareVersion, SoftwareStatement: said.SoftwareStatement,
+		Contacts: said.Contacts, Translated: said.Translated, SoftwareID: said.SoftwareID, SoftwareVersion: said.SoftwareVersion, SoftwareStatement: said.SoftwareStatement,
 		SectorURI: said.SectorURI, RequireAuthTime: said.RequireAuthTime, InitiateLoginURI: said.InitiateLoginURI,
 		BackchannelSession: said.BackchannelSession && r.BackchannelURI != ""}
 }
@@ -249,7 +261,8 @@ func nameless(uris []string) string {
 
 // members names the metadata of the fields that a form has under another name.
 var members = map[string]string{"name": "client_name", "grant_type": "grant_types", "client_type": "token_endpoint_auth_method", "algorithm": "id_token_signed_response_alg",
-	"userinfo_algorithm": "userinfo_signed_response_alg", "pairwise": "subject_type", "may_introspect": "scope", "hash_client_secret": "id_token_signed_response_alg"}
+	"userinfo_algorithm": "userinfo_signed_response_alg", "pairwise": "subject_type", "may_introspect": "scope", "hash_client_secret": "id_token_signed_response_alg",
+	"auth_method": "token_endpoint_auth_method", "auth_algorithm": "token_endpoint_auth_signing_alg"}
 
 // invalidMetadata returns the first mistake as a registration error (RFC 7591 §3.2.2), or
 // nil.
@@ -277,7 +290,7 @@ func (d description) digest(rules redirect.Policy) (string, error) {
 // applyDescription copies a description into the record. It returns the new secret, or "".
 func (p *Registrations) applyDescription(ctx context.Context, a *storage.Application, d description) (string, error) {
 	secret, err := p.clients.Apply(ctx, a, d.registration)
-	a.AuthMethod, a.Metadata = d.method, d.stored
+	a.Metadata = d.stored
 	return secret, err
 }
 

@@ -148,8 +148,8 @@ func (p *Tokens) introspectionCaller(ctx context.Context, r *http.Request) (intr
 	if len(header) == 1 {
 		scheme, bearer, _ := strings.Cut(header[0], " ")
 		if strings.EqualFold(scheme, "Bearer") {
-			if r.PostForm.Has("client_secret") {
-				return introspector{}, oauth.Refuse("invalid_request", "The caller authenticates in more than one way: use either the bearer token or client_secret.")
+			if r.PostForm.Has("client_secret") || clients.HasAssertion(r.PostForm) {
+				return introspector{}, oauth.Refuse("invalid_request", "The caller authenticates in more than one way: use either the bearer token, or client_secret, or a client assertion.")
 			}
 			return p.bearerCaller(ctx, strings.TrimLeft(bearer, " "))
 		}

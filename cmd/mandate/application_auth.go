@@ -1,0 +1,84 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"mandate/provider"
+)
+
+// authFlags are the flags for the client authentication of an application.
+type authFlags struct {
+	said provider.Authentication
+	file string
+}
+
+func (a *authFlags) add(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&a.said.Method, "auth-method", "", "`METHOD` by which it authenticates: "+strings.Join(provider.AuthMethodNames(true), ", ")+" (default: its secret, by client_secret_basic or client_secret_post)")
+	f.StringVar(&a.said.Algorithm, "auth-algorithm", "", "the only `ALGORITHM` of its client assertions: "+strings.Join(provider.AssertionAlgorithms(), ", ")+" (default: any that the method allows)")
+	f.StringVar(&a.file, "jwks", "", "`FILE` with its public keys, a JWK Set")
+	f.StringVar(&a.said.JWKSURI, "jwks-uri", "", "`URI` of its public keys, a JWK Set")
+	f.BoolVar(&a.said.EndpointAudience, "assertion-audience-endpoints", false, "accept client assertions whose aud is the address of an endpoint; for older client libraries")
+}
+
+// read sets the values whose flags are present.
+func (a *authFlags) read(c *cobra.Command, into *provider.Authentication) error {
+	changed := c.Flags().Changed
+	if changed("jwks") && a.file != "" {
+		text, err := os.ReadFile(a.file)
+		if err != nil {
+			return errors.New("--jwks: " + err.Error())
+		}
+		a.said.JWKS = string(text)
+	}
+	if changed("auth-method") {
+		if into.Method != a.said.Method {
+			into.Algorithm = ""
+		}
+		into.Method = a.said.Method
+	}
+	if changed("auth-algorithm") {
+		into.Algorithm = a.said.Algorithm
+	}
+	// New keys replace an address, and a new address replaces keys, unless both are named.
+	if changed("jwks") {
+		into.JWKS, into.JWKSURI = a.said.JWKS, ""
+	}
+	if changed("jwks-uri") {
+		into.JWKSURI = a.said.JWKSURI
+		if !changed("jwks") {
+			into.JWKS = ""
+		}
+	}
+	if changed("assertion-audience-endpoints") {
+		into.EndpointAudience = a.said.EndpointAudience
+	}
+	return nil
+}
+
+func (p *program) applicationUpdateCommand() *cobra.Command {
+	var auth authFlags
+	var asJSON bool
+	c := &cobra.Command{Use: "update CLIENT_ID", Short: "Change how an application authenticates, or its public keys", Args: arguments("CLIENT_ID"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return p.withApplication(c.Context(), args[0], func(o *opened, a provider.Application) error {
+				said := provider.AuthenticationOf(a)
+				err := auth.read(c, &said)
+				if err != nil {
+					return err
+				}
+				changed, err := o.provider.Clients.ChangeAuthentication(c.Context(), provider.Operator(), a.ID, said)
+				if err != nil {
+					return err
+				}
+				return p.show(viewApplication(o.provider, changed.Application, changed.Secret), asJSON)
+			})
+		}}
+	auth.add(c)
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}

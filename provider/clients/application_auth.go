@@ -1,0 +1,198 @@
+package clients
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+
+	"mandate/provider/jose"
+	"mandate/provider/metadata"
+	"mandate/provider/oauth"
+	"mandate/provider/policy"
+	"mandate/storage"
+)
+
+// Authentication says how an application authenticates.
+type Authentication struct {
+	Method    string // the name of a Method; "": a confidential application sends its secret in any way
+	Algorithm string // the only one of its assertions; "": any that the method allows
+	JWKS      string // public keys, as a JWK Set
+	JWKSURI   string // the address of such a set
+	// EndpointAudience accepts assertions for the address of an endpoint. Older client
+	// libraries make no others.
+	EndpointAudience bool
+}
+
+// AuthenticationOf returns how an application authenticates.
+func AuthenticationOf(a storage.Application) Authentication {
+	return Authentication{a.AuthMethod, a.AuthAlgorithm, a.JWKS, a.JWKSURI, a.EndpointAudience}
+}
+
+// described returns the application as it would be with this registration, as far as client
+// authentication needs it.
+func (r Registration) described() storage.Application {
+	return storage.Application{ClientType: r.ClientType, AuthMethod: r.Authentication.Method}
+}
+
+const maxKeySetBytes = 16 << 10
+
+// checkAuthentication checks how an application is to authenticate.
+func (p *Clients) checkAuthentication(found *oauth.Invalid, r Registration, was storage.Application) {
+	said := r.Authentication
+	one, known := methodOf(said.Method)
+	switch {
+	case said.Method != "" && !known:
+		found.Add("auth_method", "The method %q is not supported: use %s.", oauth.Clip(said.Method, 80), oauth.OneOf(MethodNames(true)))
+		return
+	case r.ClientType == policy.Public && said.Method != "" && one.proof != nothing:
+		found.Add("auth_method", "A public application keeps no secret and no private key, so it does not authenticate: use none.")
+	case r.ClientType == policy.Confidential && known && one.proof == nothing:
+		found.Add("auth_method", "A confidential application authenticates: use %s.", oauth.OneOf(MethodNames(false)))
+	}
+	if said.Algorithm != "" && !slices.Contains(one.algorithms, said.Algorithm) {
+		if len(one.algorithms) == 0 {
+			found.Add("auth_algorithm", "Only an application with private_key_jwt or client_secret_jwt signs assertions.")
+		} else {
+			found.Add("auth_algorithm", "The algorithm %q is not possible with %s: use %s.", oauth.Clip(said.Algorithm, 40), one.Name, oauth.OneOf(one.algorithms))
+		}
+	}
+	if one.proof == secretKey {
+		p.checkHMAC(found, "auth_method", r, was)
+	}
+	if one.proof == publicKey && said.JWKS == "" && said.JWKSURI == "" {
+		found.Add("jwks", "%s needs the public keys of the application: a JWK Set, or the address of one.", one.Name)
+	}
+	p.checkKeys(found, r, was, one.proof == publicKey)
+}
+
+// checkKeys checks the public keys of an application, or their address. needed says that one
+// of them must be usable.
+func (p *Clients) checkKeys(found *oauth.Invalid, r Registration, was storage.Application, needed bool) {
+	said := r.Authentication
+	// RFC 7591 §2: jwks and jwks_uri are not used together.
+	if said.JWKS != "" && said.JWKSURI != "" {
+		found.Add("jwks_uri", "Register either the keys or their address, and not both.")
+		return
+	}
+	if said.JWKS != "" {
+		algorithms := assertionAlgorithms(storage.Application{ClientType: policy.Confidential, AuthMethod: metadata.MethodPrivateKeyJWT, AuthAlgorithm: said.Algorithm})
+		if wrong := WrongKeys([]byte(said.JWKS), algorithms, needed); wrong != "" {
+			found.Add("jwks", "%s", wrong)
+		}
+	}
+	if said.JWKSURI != "" && said.JWKSURI != was.JWKSURI {
+		if wrong := p.wrongKeysURI(said.JWKSURI, r.ClientType, was); wrong != "" {
+			found.Add("jwks_uri", "The address %s.", wrong)
+		}
+	}
+}
+
+// wrongKeysURI says what is wrong with the address of a key set, or returns "".
+func (p *Clients) wrongKeysURI(uri, clientType string, was storage.Application) string {
+	u, err := url.Parse(uri)
+	switch {
+	// OIDC Registration §2: the address has the scheme https.
+	case err != nil || u.Scheme != "https":
+		return "must begin with https://"
+	case len(uri) > 2048:
+		return "must be at most 2048 bytes long"
+	case was.Responsible == storage.ByNobody && !p.config.Open.AllowsHost(u):
+		return "has a host that OPEN_HOSTS of this server does not list"
+	}
+	return p.checkOutboundURI(uri, clientType, was)
+}
+
+// WrongKeys says what is wrong with a JWK Set, or returns "". needed says that one of its keys
+// must be for one of these algorithms.
+func WrongKeys(text []byte, algorithms []string, needed bool) string {
+	if len(text) > maxKeySetBytes {
+		return "The set is too large: use at most 16384 bytes, or register its address."
+	}
+	if wrong, ok := errors.AsType[*metadata.Error](metadata.CheckKeys("jwks", text)); ok {
+		return "The set " + wrong.Problem + "."
+	}
+	set, err := jose.ParseSet(text)
+	if err != nil {
+		return "This is not a JWK Set in JSON."
+	}
+	seen, usable := map[string]bool{}, false
+	for _, k := range set.Keys {
+		// RFC 7517 §4.5: the kid chooses a key, so it names one key only.
+		if k.ID != "" && seen[k.ID] {
+			return "The set has two keys with the kid " + oauth.Clip(k.ID, 80) + ": give each key its own."
+		}
+		seen[k.ID] = true
+		if k.Weak() {
+			return "The set has an RSA key with less than 2048 or more than 8192 bits: make a new key."
+		}
+		usable = usable || k.Public() != nil && slices.ContainsFunc(algorithms, k.Supports)
+	}
+	if needed && !usable {
+		return "The set has no key that can verify a signature by " + strings.Join(algorithms, ", ") + ": check kty, crv, alg and use."
+	}
+	return ""
+}
+
+// KeyIDs lists the key ids of the registered keys of an application. A key without one is
+// shown by its type.
+func KeyIDs(a storage.Application) []string {
+	set, err := jose.ParseSet([]byte(a.JWKS))
+	if a.JWKS == "" || err != nil {
+		return nil
+	}
+	var ids []string
+	for _, k := range set.Keys {
+		if k.ID == "" {
+			k.ID = k.Type + " without kid"
+		}
+		ids = append(ids, k.ID)
+	}
+	return ids
+}
+
+// apply copies the description into the record.
+func (said Authentication) apply(a *storage.Application, vouched bool) {
+	a.AuthMethod, a.AuthAlgorithm, a.JWKSURI = said.Method, said.Algorithm, said.JWKSURI
+	a.EndpointAudience = said.EndpointAudience && vouched
+	a.JWKS = compact(said.JWKS)
+}
+
+// compact returns JSON without spaces.
+func compact(text string) string {
+	var raw json.RawMessage
+	if json.Unmarshal([]byte(text), &raw) != nil {
+		return text
+	}
+	short, err := json.Marshal(raw)
+	if err != nil {
+		return text
+	}
+	return string(short)
+}
+
+// ChangeAuthentication changes how an application authenticates, and nothing else of it.
+func (p *Clients) ChangeAuthentication(ctx context.Context, actor policy.Actor, id string, said Authentication) (*Registered, error) {
+	a, err := p.Application(ctx, actor, id)
+	if err != nil {
+		return nil, err
+	}
+	r := registrationOf(a)
+	r.Authentication = said
+	if one, known := methodOf(said.Method); known && said.Method != a.AuthMethod && a.ClientType == policy.Confidential && one.proof == secretKey && a.Secret == "" {
+		r.HashClientSecret = false // a new secret is made, which must stay readable
+	}
+	return p.Update(ctx, actor, id, r)
+}
+
+// registrationOf returns the registration that an application has now.
+func registrationOf(a storage.Application) Registration {
+	return Registration{Name: a.Name, ClientType: a.ClientType, GrantTypes: strings.Fields(a.GrantTypes), RedirectURIs: oauth.Lines(a.RedirectURIs),
+		Scopes: strings.Fields(a.Scopes), Resources: oauth.Lines(a.Resources), HashClientSecret: a.HashClientSecret,
+		MayIntrospect: a.MayIntrospect, SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt,
+		AccessTokenLifetime: a.AccessTokenLifetime, RefreshTokenLifetime: a.RefreshTokenLifetime, AccessTokenFormat: a.AccessTokenFormat,
+		Algorithm: a.Algorithm, UserInfoAlgorithm: a.UserInfoAlgorithm, Pairwise: a.Sector != "",
+		PostLogoutURIs: oauth.Lines(a.PostLogoutURIs), BackchannelURI: a.BackchannelURI, Authentication: AuthenticationOf(a)}
+}

@@ -1,0 +1,284 @@
+package clients
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+
+	"mandate/provider/jose"
+	"mandate/provider/limits"
+	"mandate/provider/oauth"
+	"mandate/provider/seal"
+	"mandate/provider/throttle"
+	"mandate/storage"
+)
+
+// AssertionType is the client_assertion_type of a JWT (RFC 7523 §2.2).
+const AssertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+
+// The times of an assertion, in seconds.
+const (
+	// maxAssertionLife is how far exp may be ahead. A stolen assertion that nobody has used
+	// works until then.
+	maxAssertionLife = 600
+	// maxAhead is how far the clock of a client, or of another node, may be ahead.
+	maxAhead = 60
+)
+
+const maxJTI = 255 // bytes
+
+// assertion is what is known about one while it is checked.
+type assertion struct {
+	sent     credentials
+	endpoint string // to which the request goes
+
+	client    *storage.Application // that it names, if it exists
+	algorithm string
+	cause     error // why there is no key
+}
+
+// proveAssertion finds the client that an assertion names, and verifies the assertion (RFC
+// 7523 §3, RFC 10070 §4). A client that does not exist and a wrong signature give the same
+// Error, so that it does not say which client ids exist. The jti is used last: a request
+// that fails uses nothing.
+func (p *Clients) proveAssertion(ctx context.Context, r *http.Request, sent credentials) (storage.Application, error) {
+	one := &assertion{sent: sent, endpoint: p.config.Issuer + "/" + path.Base(path.Clean(r.URL.Path))}
+	raw, err := p.verifyAssertion(ctx, one)
+	if err != nil {
+		return storage.Application{}, err
+	}
+	a := *one.client
+	claims, err := jose.ParseClaims(raw)
+	if err != nil {
+		return storage.Application{}, invalidClient("The claims of the client assertion are not a JSON object.")
+	}
+	now := oauth.Now()
+	accepted := audience{values: []string{p.config.Issuer}, list: true}
+	if a.EndpointAudience {
+		accepted.endpoints = []string{one.endpoint, p.config.Issuer + "/token"}
+	}
+	err = checkAssertionTimes(claims, now)
+	if err == nil {
+		err = p.checkAudience(a, claims, accepted)
+	}
+	jti := claims.Text("jti")
+	// OIDC Core §9: jti is required, and an assertion is used once.
+	if err == nil && (jti == "" || len(jti) > maxJTI) {
+		err = invalidClient("The client assertion needs the claim jti, a string of at most %d bytes that is new in each assertion.", maxJTI)
+	}
+	if reason := p.rules.WhySuspended(a); err == nil && reason != "" {
+		err = suspendedClient(reason)
+	}
+	if err != nil {
+		return storage.Application{}, err
+	}
+	expires, _ := claims.Time("exp")
+	// RFC 7523 §3: a used jti is refused until the assertion expires, on each node.
+	err = p.store.SeeOnce(ctx, seal.Digest("client assertion\x00"+a.ID+"\x00"+jti), expires+maxAhead, now)
+	if errors.Is(err, storage.ErrSpent) {
+		return storage.Application{}, invalidClient("An assertion with this jti was used already: make a new assertion for each request.")
+	}
+	if err != nil {
+		return storage.Application{}, oauth.Unavailable(err)
+	}
+	by := CallOf(ctx)
+	by.Client = &a
+	return a, nil
+}
+
+// verifyAssertion returns the claims of an assertion whose signature is that of the client.
+func (p *Clients) verifyAssertion(ctx context.Context, one *assertion) ([]byte, error) {
+	var secrets []any
+	verifier := jose.Verifier{
+		// RFC 8725 §3.1: the algorithm none is never accepted.
+		Algorithms: AssertionAlgorithms(),
+		// RFC 8725 §3.11: a JWT that was made for another purpose says so. RFC 10070 §4
+		// recommends that a server does not require the type.
+		Types: []string{"", "jwt", "client-authentication+jwt"},
+		Keys: func(h jose.Header, unverified []byte) ([]any, error) {
+			keys, err := p.assertionKeys(ctx, one, h, unverified)
+			if h.Algorithm == jose.HS256 {
+				secrets = keys
+			}
+			return keys, err
+		},
+	}
+	raw, err := verifier.Verify(one.sent.assertion)
+	if errors.Is(err, jose.ErrInvalid) && one.algorithm == "" { // Keys was not called
+		return nil, invalidClient("The client assertion must be one JWT whose header has an alg of %s, no typ or the typ JWT or client-authentication+jwt, and no crit.", strings.Join(AssertionAlgorithms(), ", "))
+	}
+	if errors.Is(err, jose.ErrInvalid) {
+		return nil, p.wrongAssertion(ctx, one)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range secrets {
+		verifier.Keys = func(jose.Header, []byte) ([]any, error) { return []any{key}, nil }
+		text, isText := key.([]byte)
+		if _, err := verifier.Verify(one.sent.assertion); err == nil && isText {
+			// While two secrets work, HS256 signs for the client with the one that it uses.
+			CallOf(ctx).secret = string(text)
+			break
+		}
+	}
+	if len(secrets) > 0 {
+		return raw, p.notGuessed(ctx, *one.client)
+	}
+	return raw, nil
+}
+
+// notGuessed refuses a correct secret that a person chose while the limit of guesses is
+// reached.
+func (p *Clients) notGuessed(ctx context.Context, a storage.Application) error {
+	if chosen(a.Secret) || a.OldSecretExpiresAt > oauth.Now() && chosen(a.OldSecret) {
+		return p.limits.CheckOnly(guessAtSecret(ctx, a.ID))
+	}
+	return nil
+}
+
+// assertionKeys returns the keys with which the client that an assertion names may have signed
+// it. The method that is registered for the client decides the kind of key.
+func (p *Clients) assertionKeys(ctx context.Context, one *assertion, h jose.Header, unverified []byte) ([]any, error) {
+	one.algorithm = h.Algorithm
+	claims, err := jose.ParseClaims(unverified)
+	if err != nil {
+		return nil, invalidClient("The claims of the client assertion are not a JSON object.")
+	}
+	name := claims.Text("sub")
+	// OIDC Core §9: iss and sub are the client id. RFC 7521 §4.2: client_id is optional, and
+	// names the same client.
+	switch {
+	case name == "" || claims.Text("iss") != name:
+		return nil, invalidClient("The client assertion needs the claims iss and sub, which are both the client id.")
+	case one.sent.id != "" && one.sent.id != name:
+		return nil, invalidClient("client_id in the body is not the client of the assertion (its sub).")
+	}
+	a, err := p.Client(ctx, name)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, jose.ErrInvalid
+	}
+	if err != nil {
+		return nil, oauth.Unavailable(err)
+	}
+	one.client = &a
+	if !slices.Contains(assertionAlgorithms(a), h.Algorithm) {
+		return nil, jose.ErrInvalid
+	}
+	if registered(a)[0].proof == secretKey {
+		if !readable(a.Secret) {
+			return nil, jose.ErrInvalid
+		}
+		keys, err := p.HMACKeys(a)
+		if err != nil {
+			return nil, oauth.Unavailable(err)
+		}
+		return keys, nil
+	}
+	keys, err := p.publicKeys(ctx, a, h)
+	if err != nil && !errors.Is(err, jose.ErrInvalid) {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		one.cause = err
+		return nil, jose.ErrInvalid
+	}
+	return keys, err
+}
+
+// publicKeys returns the keys of an application for a signature.
+func (p *Clients) publicKeys(ctx context.Context, a storage.Application, h jose.Header) ([]any, error) {
+	switch {
+	case a.JWKSURI != "" && a.Responsible == storage.ByNobody:
+		return p.strangersKeys.Keys(ctx, a.JWKSURI, h)
+	case a.JWKSURI != "":
+		return p.keysets.Keys(ctx, a.JWKSURI, h)
+	case a.JWKS == "":
+		return nil, jose.ErrInvalid
+	}
+	set, err := jose.ParseSet([]byte(a.JWKS))
+	if err != nil {
+		return nil, err
+	}
+	return set.For(h), nil
+}
+
+// wrongAssertion returns the one Error for a client that does not exist, a client with another
+// method or no matching key, keys that cannot be fetched, and a wrong signature. Only the log
+// tells them apart. It uses a try, as a wrong secret does.
+func (p *Clients) wrongAssertion(ctx context.Context, one *assertion) error {
+	var tries throttle.Try
+	if one.client == nil {
+		tries = limits.At(limits.AtUnknownClient, CallOf(ctx).Address)
+	} else {
+		tries = guessAtSecret(ctx, one.client.ID)
+	}
+	_, err := p.limits.Take(tries)
+	if err != nil {
+		return err
+	}
+	e := invalidClient("There is no client with this id that has registered the key of this assertion: check iss and sub, the registered method and algorithm, the registered keys, and the kid in the header.")
+	e.Cause = one.cause
+	return e
+}
+
+// checkAssertionTimes checks exp, nbf and iat.
+func checkAssertionTimes(claims jose.Claims, now int64) error {
+	expires, there := claims.Time("exp")
+	switch {
+	// RFC 7523 §3: exp is required.
+	case !there:
+		return invalidClient("The client assertion needs the claim exp, a time at most %d seconds ahead.", maxAssertionLife)
+	case expires <= now:
+		return invalidClient("The client assertion has expired: make a new one for each request, and check the clock of the client.")
+	// RFC 7523 §3: exp that is too far ahead may be refused.
+	case expires > now+maxAssertionLife+maxAhead:
+		return invalidClient("The claim exp of the client assertion is more than %d seconds ahead.", maxAssertionLife)
+	}
+	for _, name := range []string{"nbf", "iat"} {
+		at, there := claims.Time(name)
+		switch {
+		case claims[name] == nil:
+		case !there:
+			return invalidClient("The claim %s of the client assertion is not a number of seconds.", name)
+		case at > now+maxAhead:
+			return invalidClient("The claim %s of the client assertion is more than %d seconds ahead: check the clock of the client.", name, maxAhead)
+		}
+	}
+	return nil
+}
+
+// audience is what aud may be.
+type audience struct {
+	values    []string
+	endpoints []string // also accepted, with or without a slash at the end
+	list      bool     // it may be an array of one string
+}
+
+// checkAudience checks for whom an assertion is.
+//
+// RFC 10070 §4: the audience is the issuer of this server, and nothing else. With several
+// audiences, or the address of an endpoint, another server could use the assertion here.
+func (p *Clients) checkAudience(a storage.Application, claims jose.Claims, may audience) error {
+	aud, single := claims["aud"].(string)
+	list, several := claims["aud"].([]any)
+	if several && may.list && len(list) == 1 {
+		aud, single = list[0].(string)
+	}
+	if !single {
+		return invalidClient("The claim aud of the client assertion must be the issuer of this server alone, %s.", p.config.Issuer)
+	}
+	if slices.Contains(may.values, aud) {
+		return nil
+	}
+	if slices.Contains(may.endpoints, strings.TrimSuffix(aud, "/")) {
+		if _, known := p.warned.LoadOrStore(a.ID, true); !known {
+			p.log.Warn("an application signs assertions for the address of an endpoint: let it use the issuer as aud, and switch the exception off", "client", a.ClientID)
+		}
+		return nil
+	}
+	return invalidClient("The claim aud of the client assertion must be the issuer of this server, %s, character by character.", p.config.Issuer)
+}

@@ -1,0 +1,103 @@
+package clients
+
+import (
+	"slices"
+
+	"mandate/provider/jose"
+	"mandate/provider/metadata"
+	"mandate/provider/policy"
+	"mandate/storage"
+)
+
+// proof is what a client proves itself with.
+type proof int
+
+const (
+	nothing   proof = iota // the client is public: it only says its client id
+	secret                 // the client secret, sent as it is
+	secretKey              // the client secret, as the key of an HMAC
+	publicKey              // a private key, whose public key is registered
+)
+
+// Method is one way of client authentication (RFC 6749 §2.3). A new one is a row in Methods.
+type Method struct {
+	Name  string
+	Label string // for people
+	proof proof
+	// algorithms lists the signature algorithms of its assertions, or is nil if it has no
+	// assertions.
+	algorithms []string
+}
+
+// Methods lists the methods of client authentication. The method that is registered for an
+// application decides what kind of key verifies an assertion. The header of the assertion never
+// does (RFC 8725 §3.1).
+func Methods() []Method {
+	return []Method{
+		{metadata.MethodNone, "None", nothing, nil},
+		{metadata.MethodBasic, "Secret by HTTP Basic", secret, nil},
+		{metadata.MethodPost, "Secret in the body", secret, nil},
+		{metadata.MethodSecretJWT, "JWT signed with the secret", secretKey, []string{jose.HS256}},
+		{metadata.MethodPrivateKeyJWT, "JWT signed with a private key", publicKey, []string{"ES256", "PS256", "EdDSA", "RS256"}},
+	}
+}
+
+// methodOf returns a method by its name.
+func methodOf(name string) (Method, bool) {
+	all := Methods()
+	i := slices.IndexFunc(all, func(m Method) bool { return m.Name == name })
+	if i < 0 {
+		return Method{}, false
+	}
+	return all[i], true
+}
+
+// registered returns the methods of which an application uses one. An older confidential
+// application has none, and may send its secret in any way.
+func registered(a storage.Application) []Method {
+	if a.ClientType == policy.Public {
+		return Methods()[:1]
+	}
+	if one, known := methodOf(a.AuthMethod); known {
+		return []Method{one}
+	}
+	return slices.DeleteFunc(Methods(), func(m Method) bool { return m.proof != secret })
+}
+
+// HasSecret reports whether an application has a client secret.
+func HasSecret(a storage.Application) bool {
+	proven := registered(a)[0].proof
+	return proven == secret || proven == secretKey
+}
+
+// assertionAlgorithms returns the signature algorithms that the assertions of an application may
+// have.
+//
+// OIDC Registration §2: token_endpoint_auth_signing_alg is the only one, if it is registered.
+func assertionAlgorithms(a storage.Application) []string {
+	may := registered(a)[0].algorithms
+	if a.AuthAlgorithm != "" {
+		return slices.DeleteFunc(slices.Clone(may), func(name string) bool { return name != a.AuthAlgorithm })
+	}
+	return may
+}
+
+// AssertionAlgorithms lists the signature algorithms of all assertions.
+func AssertionAlgorithms() []string {
+	var all []string
+	for _, m := range Methods() {
+		all = append(m.algorithms, all...)
+	}
+	return all
+}
+
+// MethodNames lists the methods: those with which a client proves who it is, or all.
+func MethodNames(public bool) []string {
+	var names []string
+	for _, m := range Methods() {
+		if public || m.proof != nothing {
+			names = append(names, m.Name)
+		}
+	}
+	return names
+}
