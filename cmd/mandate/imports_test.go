@@ -63,7 +63,7 @@ var layers = map[string][]string{
 	"provider/registration": {"mandate/storage", "mandate/provider/oauth", "mandate/provider/policy", "mandate/provider/limits", "mandate/provider/clients", "mandate/provider/keysets",
 		"mandate/provider/jose", "mandate/provider/metadata", "mandate/provider/outbound", "mandate/provider/redirect", "mandate/provider/seal", "mandate/provider/throttle"},
 	"provider/clients": {"mandate/storage", "mandate/provider/metadata", "mandate/provider/oauth", "mandate/provider/policy", "mandate/provider/limits", "mandate/provider/keys", "mandate/provider/people", "mandate/provider/resources",
-		"mandate/provider/copies", "mandate/provider/documents", "mandate/provider/jose", "mandate/provider/logo", "mandate/provider/outbound", "mandate/provider/redirect", "mandate/provider/seal", "mandate/provider/throttle"},
+		"mandate/provider/copies", "mandate/provider/documents", "mandate/provider/jose", "mandate/provider/keysets", "mandate/provider/logo", "mandate/provider/outbound", "mandate/provider/redirect", "mandate/provider/seal", "mandate/provider/throttle"},
 	"handlers":              {"mandate/provider", "mandate/provider/oauth", "mandate/provider/jose", "mandate/templates", "mandate/handlers/request", "mandate/handlers/resource", "github.com/gorilla/mux"},
 	"handlers/request":      {"mandate/provider/oauth", "mandate/provider/throttle"},
 	"handlers/resource":     {"mandate/provider/jose", "mandate/provider/indicator", "mandate/provider/throttle", standardOnly},

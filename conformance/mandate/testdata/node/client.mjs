@@ -1,7 +1,7 @@
 // A client written with openid-client. Each line of standard input is one step, a JSON object, and is answered
 // by one line, a JSON object too; an error is {"error": ..., "error_description": ..., "message": ...}.
 //
-//   {"issuer", "client_id", "client_secret"?, "auth"?: "basic" | "post" | "none", "oidc"?: true, "step",
+//   {"issuer", "client_id", "client_secret"?, "auth"?: "basic" | "post" | "none" | "secret_jwt" | "private_key_jwt", "jwk"?, "kid"?, "oidc"?: true, "step",
 //    "metadata"?: {what the client registered}, "scope"?, "parameters"?: {more parameters of the request}}
 //
 //   authorize           {"redirect_uri"}   gives {"url", "code_verifier", "state"}
@@ -55,6 +55,10 @@ function authentication(input) {
       return oauth.ClientSecretBasic(input.client_secret);
     case "post":
       return oauth.ClientSecretPost(input.client_secret);
+    case "secret_jwt":
+      return oauth.ClientSecretJwt(input.client_secret);
+    case "private_key_jwt":
+      return oauth.PrivateKeyJwt({ key: input.key, kid: input.kid });
     default:
       return oauth.None();
   }
@@ -72,6 +76,9 @@ async function answer(line) {
   }
   const step = steps[input.step];
   if (!step) throw new Error(`unknown step ${input.step}`);
+  if (input.jwk) {
+    input.key = await crypto.subtle.importKey("jwk", input.jwk, { name: "ECDSA", namedCurve: "P-256" }, false, ["sign"]);
+  }
   const config = await oauth.discovery(new URL(input.issuer), input.client_id, input.metadata, authentication(input), {
     algorithm: input.oidc ? "oidc" : "oauth2",
     execute: [oauth.allowInsecureRequests], // the server under test is on the loopback address
