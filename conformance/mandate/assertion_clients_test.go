@@ -4,8 +4,11 @@ import (
 	"crypto/ecdsa"
 	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"sync/atomic"
 	"testing"
 )
@@ -59,7 +62,12 @@ func TestAssertionKeysAtAnAddress(t *testing.T) {
 		_, _ = w.Write([]byte(served.Load().(string)))
 	}))
 	t.Cleanup(site.Close)
-	s := startServer(t, options{provider: []string{"OUTBOUND_ALLOWED_NETWORKS: [127.0.0.0/8]"}, env: trusting(t, site)})
+	trusted := filepath.Join(t.TempDir(), "ca.pem")
+	err := os.WriteFile(trusted, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: site.Certificate().Raw}), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := startServer(t, options{settings: []string{"OUTBOUND_ALLOWED_NETWORKS: [127.0.0.0/8]"}, env: []string{"SSL_CERT_FILE=" + trusted}})
 	app := s.application(t, "--name", "robot", "--grant", "client_credentials", "--auth-method", "private_key_jwt", "--jwks-uri", site.URL+"/keys")
 	sign := func(keys *statementIssuer, kid string) auth {
 		return asserting(keys.sign(t, s.assertionClaims(app.ClientID, nil), member{"kid": kid}))
@@ -74,7 +82,7 @@ func TestAssertionKeysAtAnAddress(t *testing.T) {
 	var renamed struct {
 		Keys []map[string]any `json:"keys"`
 	}
-	err := json.Unmarshal([]byte(second.keySet(t)), &renamed)
+	err = json.Unmarshal([]byte(second.keySet(t)), &renamed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,5 +98,8 @@ func TestAssertionKeysAtAnAddress(t *testing.T) {
 		_, answer := s.token(t, sign(second, "new ES256"), forItself)
 		return answer.Status == http.StatusOK
 	})
-	s.refusedAssertion(t, "the old key", sign(first, "ES256"))
+	_, answer := s.token(t, sign(first, "ES256"), forItself)
+	if answer.Status == http.StatusOK { // the limit of failed tries may be reached
+		t.Errorf("the old key: %d %s", answer.Status, answer.Body)
+	}
 }
