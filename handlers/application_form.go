@@ -114,7 +114,7 @@ func (s *server) update(w http.ResponseWriter, r *http.Request) error {
 	request.Note(r.Context(), "client", a.ClientID)
 	s.keepSecret(w, who, a.ID, changed.Secret)
 	now := changed.Application
-	if now.ClientType == provider.Confidential && !now.HashClientSecret && !provider.SecretIsReadable(now) {
+	if now.ClientType == provider.Confidential && now.CertificateSubject == "" && !now.HashClientSecret && !provider.SecretIsReadable(now) {
 		s.setNotice(w, "still-hash")
 	} else {
 		s.setNotice(w, "saved")
@@ -129,12 +129,14 @@ func (s *server) submit(r *http.Request, who *provider.SignedIn, was *provider.A
 	every := len(may.Scopes) == len(s.provider.Scopes()) || was != nil && was.Scopes == ""
 	said := registration(r.PostForm, offeredScopes(may, was), every)
 	if was == nil {
+		setCertificate(&said, r.PostForm)
 		made, err := s.provider.Clients.Register(r.Context(), provider.By(who.User), said)
 		return made, noScope(said, err)
 	}
 	if !r.PostForm.Has("auth_method") { // the form has no such field
 		said.Authentication = provider.AuthenticationOf(*was)
 	}
+	setCertificate(&said, r.PostForm)
 	if !s.config.OpenID {
 		said.Algorithm, said.UserInfoAlgorithm, said.Pairwise = was.Algorithm, was.UserInfoAlgorithm, was.Sector != ""
 		said.PostLogoutURIs, said.BackchannelURI = lines(was.PostLogoutURIs), was.BackchannelURI
@@ -148,6 +150,18 @@ func (s *server) submit(r *http.Request, who *provider.SignedIn, was *provider.A
 	}
 	changed, err := s.provider.Clients.Update(r.Context(), provider.By(who.User), was.ID, said)
 	return changed, noScope(said, err)
+}
+
+// setCertificate makes an application authenticate with a certificate if the form names its
+// subject, and with a secret if the form has the field and it is empty.
+func setCertificate(said *provider.Registration, form url.Values) {
+	subject := strings.TrimSpace(form.Get("certificate_subject"))
+	switch {
+	case subject != "":
+		said.Authentication = provider.Authentication{Method: provider.MethodCertificate, CertificateSubject: subject}
+	case form.Has("certificate_subject") && said.Authentication.Method == provider.MethodCertificate:
+		said.Authentication = provider.Authentication{}
+	}
 }
 
 // noScope replaces the message about an unnamed scope by one that fits the form.
@@ -233,7 +247,7 @@ func (s *server) stored(a provider.Application) url.Values {
 	form := url.Values{"name": {a.Name}, "client_type": {a.ClientType}, "grant_type": strings.Fields(a.GrantTypes),
 		"redirect_uris": {a.RedirectURIs}, "scope": strings.Fields(a.Scopes), "resources": {a.Resources}, "access_token_format": {a.AccessTokenFormat},
 		"algorithm": {cmp.Or(a.Algorithm, provider.DefaultAlgorithm)}, "userinfo_algorithm": {a.UserInfoAlgorithm},
-		"post_logout_redirect_uris": {a.PostLogoutURIs}, "backchannel_logout_uri": {a.BackchannelURI}}
+		"certificate_subject": {a.CertificateSubject}, "post_logout_redirect_uris": {a.PostLogoutURIs}, "backchannel_logout_uri": {a.BackchannelURI}}
 	if a.Scopes == "" { // every scope
 		form["scope"] = s.provider.Scopes()
 	}
@@ -272,6 +286,8 @@ func (s *server) applicationForm(r *http.Request, who *provider.SignedIn, a *pro
 			templates.Option{Value: provider.FormatOpaque, Label: "Opaque", Help: "A random string. An API asks this server whether the token is active, so a revoked token is refused at once."},
 			templates.Option{Value: provider.FormatJWT, Label: "JWT", Help: "Signed, so that an API can verify it with the server’s public keys (RFC 9068). Such an API accepts a revoked token until it expires, and everybody who has the token can read it. It is valid for " + span(own.JWT) + ", unless you set a lifetime below."}),
 		Grants: offered(may.Grants, form["grant_type"], grantOptions()...)}
+	page.AcceptsCertificates = s.provider.Clients.AcceptsCertificates() || a != nil && a.CertificateSubject != ""
+	page.CertificateSubject = field("certificate_subject")
 	if a != nil {
 		page.OwnerURL = s.applicationPath(a.ID, "owner/")
 		page.Action, page.CancelURL = s.applicationPath(a.ID, "update/"), s.applicationPath(a.ID, "")

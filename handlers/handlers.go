@@ -26,7 +26,9 @@ type Config struct {
 	// TrustedProxies are the proxies whose X-Forwarded-For and X-Request-Id are
 	// used.
 	TrustedProxies []netip.Prefix
-	MaxBodyBytes   int64 // 0: 64 KiB
+	// CertificateHeader is the header in which these proxies pass the certificate of a client.
+	CertificateHeader string
+	MaxBodyBytes      int64 // 0: 64 KiB
 
 	SampleAPI             *resource.Guard // nil: the sample API is off
 	ReadScope, WriteScope string          // the scopes of the sample API; empty: read and write
@@ -80,7 +82,7 @@ func newServer(c Config, p *provider.Provider, pages *templates.Pages) (*server,
 	s := &server{config: c, provider: p, pages: pages,
 		origin: c.BaseURL.Scheme + "://" + c.BaseURL.Host, base: strings.TrimRight(c.BaseURL.EscapedPath(), "/"),
 		secure: c.BaseURL.Scheme == "https", ownForms: http.NewCrossOriginProtection(), loginForms: http.NewCrossOriginProtection()}
-	s.requests = request.NewObserver(request.Config{TrustedProxies: c.TrustedProxies, MaxBodyBytes: c.MaxBodyBytes, OnlyHTTPS: s.secure && !isLocalhost(c.BaseURL.Hostname()),
+	s.requests = request.NewObserver(request.Config{TrustedProxies: c.TrustedProxies, CertificateHeader: c.CertificateHeader, MaxBodyBytes: c.MaxBodyBytes, OnlyHTTPS: s.secure && !isLocalhost(c.BaseURL.Hostname()),
 		Log: c.Log, Watch: c.Watch, Fail: failWith(s.pageError)})
 	return s, s.trustOrigins()
 }

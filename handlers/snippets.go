@@ -21,6 +21,9 @@ func (s *server) samples(r *http.Request, a provider.Application) ([]templates.S
 	if provider.CameByItself(a) {
 		return nil, "", nil // its developer does not read this page
 	}
+	if a.CertificateSubject != "" {
+		return nil, "", nil // the programs send a secret
+	}
 	introspects, err := s.provider.Resources.Introspects(r.Context(), a)
 	if err != nil {
 		return nil, "", err

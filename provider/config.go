@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"crypto/x509"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -89,6 +90,12 @@ type Config struct {
 	// TraceOutbound wraps the transport of each outbound call, for tracing; nil: no tracing.
 	TraceOutbound func(http.RoundTripper) http.RoundTripper
 
+	// ClientAuthorities issue the certificates with which clients authenticate (RFC 8705
+	// §2.1); nil: no client has one. CertificateURL is the base URL at which clients with a
+	// certificate reach the server, or "".
+	ClientAuthorities *x509.CertPool
+	CertificateURL    string
+
 	SessionLifetime time.Duration
 	SessionIdle     time.Duration
 
@@ -136,7 +143,7 @@ func (c Config) people() people.Config {
 // clients returns the settings of package clients. They contain a key that is derived from
 // the server key, and not the server key itself.
 func (c Config) clients(sampleSecret string) clients.Config {
-	return clients.Config{Issuer: c.Issuer, OpenID: c.OpenID, StrictURIs: c.RPLogout.StrictURIs, Redirects: c.redirects(), Open: c.open(), SampleSecret: sampleSecret}
+	return clients.Config{Issuer: c.Issuer, OpenID: c.OpenID, StrictURIs: c.RPLogout.StrictURIs, Redirects: c.redirects(), Open: c.open(), SampleSecret: sampleSecret, Authorities: c.ClientAuthorities}
 }
 
 // registration returns the settings of package registration.

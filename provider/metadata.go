@@ -37,7 +37,18 @@ type Metadata struct {
 	JWKSURI                                string   `json:"jwks_uri,omitempty"`
 	ClientIDMetadataDocumentSupported      bool     `json:"client_id_metadata_document_supported,omitempty"` // CIMD-02 §6
 
+	MTLSEndpointAliases *EndpointAliases `json:"mtls_endpoint_aliases,omitempty"` // RFC 8705 §5
+
 	*OpenIDMetadata
+}
+
+// EndpointAliases holds the endpoints for clients that authenticate with a certificate (RFC
+// 8705 §5).
+type EndpointAliases struct {
+	TokenEndpoint               string `json:"token_endpoint"`
+	IntrospectionEndpoint       string `json:"introspection_endpoint"`
+	RevocationEndpoint          string `json:"revocation_endpoint"`
+	DeviceAuthorizationEndpoint string `json:"device_authorization_endpoint"`
 }
 
 // OpenIDMetadata holds the metadata that an OpenID Provider adds (OIDC Discovery §3).
@@ -61,7 +72,7 @@ type OpenIDMetadata struct {
 
 // Metadata returns the metadata of this server. It contains only what is enabled.
 func (p *Provider) Metadata(ctx context.Context) (Metadata, error) {
-	proofs, algorithms := clients.MethodNames(false), clients.AssertionAlgorithms()
+	proofs, algorithms := p.Clients.MethodNames(false), clients.AssertionAlgorithms()
 	m := Metadata{
 		Issuer:                p.config.Issuer,
 		AuthorizationEndpoint: p.config.Issuer + "/authorize/",
@@ -75,16 +86,20 @@ func (p *Provider) Metadata(ctx context.Context) (Metadata, error) {
 		ResponseTypesSupported:   []string{"code"},
 		ResponseModesSupported:   authorize.ResponseModes(p.config.OpenID),
 		GrantTypesSupported:      policy.TokenGrants(),
-		TokenEndpointAuthMethods: clients.MethodNames(true),
+		TokenEndpointAuthMethods: p.Clients.MethodNames(true),
 		// RFC 8414 §2: a value may also be a registered access token type, such as Bearer.
 		IntrospectionEndpointAuthMethods:       append(proofs, "Bearer"),
-		RevocationEndpointAuthMethods:          clients.MethodNames(true),
+		RevocationEndpointAuthMethods:          p.Clients.MethodNames(true),
 		TokenEndpointAuthAlgorithms:            algorithms,
 		IntrospectionEndpointAuthAlgorithms:    algorithms,
 		RevocationEndpointAuthAlgorithms:       algorithms,
 		CodeChallengeMethodsSupported:          []string{"S256"},
 		AuthorizationResponseIssParamSupported: true,
 		ClientIDMetadataDocumentSupported:      p.config.Open.Documents,
+	}
+	if base := p.config.CertificateURL; base != "" && p.Clients.AcceptsCertificates() {
+		at := base + "/o"
+		m.MTLSEndpointAliases = &EndpointAliases{at + "/token/", at + "/introspect/", at + "/revoke_token/", at + "/device_authorization/"}
 	}
 	if p.Registers() {
 		m.RegistrationEndpoint = p.config.Issuer + "/register/"

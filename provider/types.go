@@ -238,6 +238,9 @@ type (
 	AuthMethod = clients.Method
 )
 
+// MethodCertificate is the method of a client with the certificate of an authority.
+const MethodCertificate = clients.MethodCertificate
+
 // AuthenticationOf returns how an application authenticates.
 func AuthenticationOf(a Application) Authentication { return clients.AuthenticationOf(a) }
 

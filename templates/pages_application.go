@@ -56,6 +56,8 @@ type ApplicationForm struct {
 	ClientTypeError               string
 	Grants                        []Option
 	GrantsError                   string
+	AcceptsCertificates           bool
+	CertificateSubject            Field
 	HashSecret                    bool
 	HashSecretError               string
 	Scopes                        []Option
@@ -102,6 +104,7 @@ type Application struct {
 	Public                                     bool
 	Grants, RedirectURIs, Scopes               []string
 	Resources                                  []string // the URIs; the first is the default
+	CertificateSubject                         string   // it authenticates with a certificate; empty: it has a secret, or is public
 	HashSecret                                 bool
 	MayIntrospect, SkipConsent, PKCEExempt     bool
 	AccessLifetime, RefreshLifetime            string

@@ -32,6 +32,7 @@ type applicationView struct {
 	Scopes               []string `json:"scopes"`
 	Resources            []string `json:"resources"`
 	MayIntrospect        bool     `json:"may_introspect"`
+	CertificateSubject   string   `json:"certificate_subject,omitempty"`
 	HashClientSecret     bool     `json:"hash_client_secret"`
 	SkipConsent          bool     `json:"skip_consent"`
 	PKCEExempt           bool     `json:"pkce_exempt"`
@@ -57,7 +58,7 @@ type applicationView struct {
 func viewApplication(of *provider.Provider, a provider.Application, secret string) applicationView {
 	view := applicationView{ID: a.ID, ClientID: a.ClientID, ClientSecret: secret, Name: a.Name, ClientType: a.ClientType,
 		GrantTypes: split(a.GrantTypes), RedirectURIs: split(a.RedirectURIs), Scopes: split(a.Scopes), Resources: split(a.Resources),
-		MayIntrospect: a.MayIntrospect, HashClientSecret: a.HashClientSecret, SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt,
+		MayIntrospect: a.MayIntrospect, CertificateSubject: a.CertificateSubject, HashClientSecret: a.HashClientSecret, SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt,
 		AccessTokenLifetime: a.AccessTokenLifetime, RefreshTokenLifetime: a.RefreshTokenLifetime,
 		AccessTokenFormat: a.AccessTokenFormat, Algorithm: a.Algorithm, UserInfoAlgorithm: a.UserInfoAlgorithm, Sector: a.Sector,
 		PostLogoutURIs: split(a.PostLogoutURIs), BackchannelURI: a.BackchannelURI,

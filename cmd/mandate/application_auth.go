@@ -22,6 +22,7 @@ func (a *authFlags) add(c *cobra.Command) {
 	f.StringVar(&a.said.Algorithm, "auth-algorithm", "", "the only `ALGORITHM` of its client assertions: "+strings.Join(provider.AssertionAlgorithms(), ", ")+" (default: any that the method allows)")
 	f.StringVar(&a.file, "jwks", "", "`FILE` with its public keys, a JWK Set")
 	f.StringVar(&a.said.JWKSURI, "jwks-uri", "", "`URI` of its public keys, a JWK Set")
+	f.StringVar(&a.said.CertificateSubject, "certificate-subject", "", "`SUBJECT` of its certificate, such as san_dns=client.example; also subject_dn, san_uri, san_ip and san_email (RFC 8705); it sets tls_client_auth")
 	f.BoolVar(&a.said.EndpointAudience, "assertion-audience-endpoints", false, "accept client assertions whose aud is the address of an endpoint; for older client libraries")
 }
 
@@ -40,6 +41,15 @@ func (a *authFlags) read(c *cobra.Command, into *provider.Authentication) error 
 			into.Algorithm = ""
 		}
 		into.Method = a.said.Method
+		if into.Method != provider.MethodCertificate {
+			into.CertificateSubject = ""
+		}
+	}
+	if changed("certificate-subject") {
+		into.CertificateSubject = a.said.CertificateSubject
+		if !changed("auth-method") {
+			into.Method, into.Algorithm = provider.MethodCertificate, ""
+		}
 	}
 	if changed("auth-algorithm") {
 		into.Algorithm = a.said.Algorithm

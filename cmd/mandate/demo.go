@@ -83,5 +83,5 @@ func (p *program) demo(ctx context.Context, address string) error {
 		return err
 	}
 	cast.Print(p.stdout, file, target)
-	return o.run(ctx, tools.Before(demo.NewSites(cast, pages, log).Before(handler)), listener, log)
+	return o.run(ctx, tools.Before(demo.NewSites(cast, pages, log).Before(handler)), log, listener)
 }

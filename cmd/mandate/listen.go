@@ -1,10 +1,13 @@
 package main
 
 import (
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/url"
+	"os"
 
 	"mandate/cmd/mandate/config"
 	"mandate/cmd/mandate/httpserve"
@@ -30,4 +33,46 @@ func listen(c *config.Config, certificate *httpserve.Certificate) (net.Listener,
 		return l, err
 	}
 	return certificate.Secure(l), nil
+}
+
+// listenMutual binds MTLS_LISTEN. It returns no listener if the setting is empty.
+func listenMutual(c *config.Config, certificate *httpserve.Certificate) ([]net.Listener, error) {
+	if c.MTLSListen == "" || certificate == nil {
+		return nil, nil
+	}
+	l, err := httpserve.Listen(c.MTLSListen, "MTLS_LISTEN")
+	if err != nil {
+		return nil, err
+	}
+	return []net.Listener{certificate.SecureMutual(l)}, nil
+}
+
+// clientAuthorities reads the authorities that issue the certificates of clients, or returns
+// nil if the settings name none.
+func clientAuthorities(c *config.Config) (*x509.CertPool, error) {
+	const name = "MTLS_CLIENT_AUTHORITIES_FILE"
+	if c.MTLSClientAuthoritiesFile == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(c.MTLSClientAuthoritiesFile)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: set it to the certificates of the authorities in PEM, which the account of this program can read", name, err)
+	}
+	pool := x509.NewCertPool()
+	for rest := text; ; {
+		var block *pem.Block
+		block, rest = pem.Decode(rest)
+		if block == nil {
+			break
+		}
+		one, err := x509.ParseCertificate(block.Bytes)
+		if err != nil || !one.IsCA {
+			return nil, fmt.Errorf("%s: %s contains something else than the certificates of authorities in PEM", name, c.MTLSClientAuthoritiesFile)
+		}
+		pool.AddCert(one)
+	}
+	if pool.Equal(x509.NewCertPool()) {
+		return nil, fmt.Errorf("%s: %s contains no certificate in PEM", name, c.MTLSClientAuthoritiesFile)
+	}
+	return pool, nil
 }

@@ -75,6 +75,10 @@ func (o *opened) prepare(ctx context.Context, may purpose, documents *provider.D
 		return err
 	}
 	c := o.traceCalls(providerConfig(o.settings, key))
+	c.ClientAuthorities, err = clientAuthorities(o.settings)
+	if err != nil {
+		return err
+	}
 	c.DocumentHost = documents
 	o.provider, err = provider.New(ctx, c, o.store, log)
 	return err
@@ -229,6 +233,7 @@ func providerConfig(c *config.Config, key []byte) provider.Config {
 		JWKSMaxAge:               p.OIDCJWKSMaxAge,
 		RPLogout: provider.RPLogout{Enabled: p.OIDCRPLogout, AlwaysPrompt: p.OIDCRPLogoutAlwaysPrompt, StrictURIs: p.OIDCRPLogoutStrictURIs,
 			RefuseExpired: !p.OIDCRPLogoutAcceptExpired, KeepTokens: !p.OIDCRPLogoutDeleteTokens},
+		CertificateURL:      c.MTLSBaseURL,
 		OutboundNetworks:    c.OutboundAllowedNetworks,
 		SessionLifetime:     c.SessionCookieAge,
 		SessionIdle:         c.SessionIdle,

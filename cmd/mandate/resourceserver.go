@@ -78,7 +78,7 @@ func (p *program) resourceServer(ctx context.Context) error {
 	p.sayMetadata(settings, proxy)
 	server := httpserve.New(proxy, log, proxyPatience)
 	server.RegisterOnShutdown(proxy.Close)
-	return httpserve.Run(ctx, server, listener, stopOf(settings), log)
+	return httpserve.Run(ctx, server, stopOf(settings), log, listener)
 }
 
 func newProxy(settings *config.Config, log *slog.Logger) (*resource.Proxy, error) {

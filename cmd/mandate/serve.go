@@ -72,6 +72,10 @@ func (p *program) serve(ctx context.Context) error {
 		return err
 	}
 	defer listener.Close()
+	mutual, err := listenMutual(settings, certificate)
+	if err != nil {
+		return err
+	}
 	if settings.OpsListen != "" {
 		o.metrics = telemetry.NewMetrics(programVersion())
 		o.metrics.OfServer(o.provider)
@@ -90,7 +94,10 @@ func (p *program) serve(ctx context.Context) error {
 		return err
 	}
 	fmt.Fprintf(p.stdout, "Mandate listens at %s://%s. People and applications reach it at BASE_URL %s\n", httpserve.Scheme(listener), listener.Addr(), settings.BaseURL)
-	return o.run(ctx, handler, listener, log)
+	for _, l := range mutual {
+		fmt.Fprintf(p.stdout, "Clients with a certificate reach it at https://%s, MTLS_BASE_URL %s\n", l.Addr(), settings.MTLSBaseURL)
+	}
+	return o.run(ctx, handler, log, append(mutual, listener)...)
 }
 
 // relaxGC uses a few megabytes more to save a tenth of the work: so little
@@ -104,14 +111,14 @@ func (p *program) relaxGC() {
 
 // run serves until ctx ends. Until the last response it removes expired rows and
 // receives notifications about changes.
-func (o *opened) run(ctx context.Context, handler http.Handler, listener net.Listener, log *slog.Logger) error {
+func (o *opened) run(ctx context.Context, handler http.Handler, log *slog.Logger, listeners ...net.Listener) error {
 	answering, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var beside sync.WaitGroup
 	beside.Go(func() { o.provider.Run(answering) })
 	beside.Go(func() { o.provider.Listen(answering) })
 	defer beside.Wait()
 	defer stop()
-	return httpserve.Run(ctx, httpserve.New(handler, log, serverPatience), listener, stopOf(o.settings), log)
+	return httpserve.Run(ctx, httpserve.New(handler, log, serverPatience), stopOf(o.settings), log, listeners...)
 }
 
 // stopOf converts the settings of a shutdown.
@@ -133,6 +140,7 @@ func (o *opened) handler(ctx context.Context, listener net.Listener, log *slog.L
 		BaseURL:             base,
 		LoginURL:            o.settings.LoginURL,
 		TrustedProxies:      o.settings.TrustedProxies,
+		CertificateHeader:   o.settings.MTLSCertificateHeader,
 		MaxBodyBytes:        o.settings.MaxBodyBytes,
 		ReadScope:           o.settings.Provider.ReadScope,
 		WriteScope:          o.settings.Provider.WriteScope,

@@ -14,16 +14,21 @@ import (
 	"runtime/debug"
 	"strings"
 	"time"
+
+	"mandate/provider/mtls"
 )
 
 // Config contains what an Observer needs. Fail is required.
 type Config struct {
 	TrustedProxies []netip.Prefix // their X-Forwarded-For and X-Request-Id are used
 	MaxBodyBytes   int64          // 0: 64 KiB
-	OnlyHTTPS      bool           // browsers must use https from now on
-	Log            *slog.Logger   // nil: nothing is logged
-	Watch          Watch
-	Fail           Failure // writes an error before a route has set its own format
+	// CertificateHeader is the header in which a trusted proxy passes the certificate of a
+	// client; "": none is read.
+	CertificateHeader string
+	OnlyHTTPS         bool         // browsers must use https from now on
+	Log               *slog.Logger // nil: nothing is logged
+	Watch             Watch
+	Fail              Failure // writes an error before a route has set its own format
 }
 
 // Observer surrounds the handlers of all routes.
@@ -72,6 +77,10 @@ func (o *Observer) Observe(next http.Handler) http.Handler {
 		bounded := &lazyDeadline{Context: r.Context(), rec: rec}
 		defer bounded.end()
 		r = r.WithContext(bounded)
+		if o.config.CertificateHeader != "" || r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
+			sent := r
+			r = r.WithContext(mtls.With(bounded, func() (*mtls.Certificate, error) { return o.certificate(sent) }))
+		}
 		// The reader gets net/http's own writer. It then closes the connection if
 		// the body is too large.
 		r.Body = http.MaxBytesReader(w, r.Body, o.config.MaxBodyBytes)

@@ -331,7 +331,11 @@ func (p *Clients) RotateSecret(ctx context.Context, actor policy.Actor, id strin
 	}
 	if !HasSecret(a) {
 		found := &oauth.Invalid{}
-		found.Add("overlap", "This application has no secret: it is public, or it authenticates with a private key.")
+		if a.ClientType == policy.Public {
+			found.Add("overlap", "A public application has no secret.")
+		} else {
+			found.Add("overlap", "This application has no secret: it authenticates with a private key or a certificate.")
+		}
 		return nil, found
 	}
 	if overlap < 0 || overlap > 90*24*time.Hour {

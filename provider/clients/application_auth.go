@@ -21,6 +21,9 @@ type Authentication struct {
 	Algorithm string // the only one of its assertions; "": any that the method allows
 	JWKS      string // public keys, as a JWK Set
 	JWKSURI   string // the address of such a set
+	// CertificateSubject is that of its certificate (RFC 8705 §2.1.2), such as
+	// san_dns=client.example.
+	CertificateSubject string
 	// EndpointAudience accepts assertions for the address of an endpoint. Older client
 	// libraries make no others.
 	EndpointAudience bool
@@ -28,7 +31,7 @@ type Authentication struct {
 
 // AuthenticationOf returns how an application authenticates.
 func AuthenticationOf(a storage.Application) Authentication {
-	return Authentication{a.AuthMethod, a.AuthAlgorithm, a.JWKS, a.JWKSURI, a.EndpointAudience}
+	return Authentication{a.AuthMethod, a.AuthAlgorithm, a.JWKS, a.JWKSURI, a.CertificateSubject, a.EndpointAudience}
 }
 
 // described returns the application as it would be with this registration, as far as client
@@ -45,12 +48,12 @@ func (p *Clients) checkAuthentication(found *oauth.Invalid, r Registration, was 
 	one, known := methodOf(said.Method)
 	switch {
 	case said.Method != "" && !known:
-		found.Add("auth_method", "The method %q is not supported: use %s.", oauth.Clip(said.Method, 80), oauth.OneOf(MethodNames(true)))
+		found.Add("auth_method", "The method %q is not supported: use %s.", oauth.Clip(said.Method, 80), oauth.OneOf(p.MethodNames(true)))
 		return
 	case r.ClientType == policy.Public && said.Method != "" && one.proof != nothing:
 		found.Add("auth_method", "A public application keeps no secret and no private key, so it does not authenticate: use none.")
 	case r.ClientType == policy.Confidential && known && one.proof == nothing:
-		found.Add("auth_method", "A confidential application authenticates: use %s.", oauth.OneOf(MethodNames(false)))
+		found.Add("auth_method", "A confidential application authenticates: use %s.", oauth.OneOf(p.MethodNames(false)))
 	}
 	if said.Algorithm != "" && !slices.Contains(one.algorithms, said.Algorithm) {
 		if len(one.algorithms) == 0 {
@@ -65,6 +68,7 @@ func (p *Clients) checkAuthentication(found *oauth.Invalid, r Registration, was 
 	if one.proof == publicKey && said.JWKS == "" && said.JWKSURI == "" {
 		found.Add("jwks", "%s needs the public keys of the application: a JWK Set, or the address of one.", one.Name)
 	}
+	p.checkCertificate(found, said, was, one.proof == certificate)
 	p.checkKeys(found, r, was, one.proof == publicKey)
 }
 
@@ -157,7 +161,7 @@ func KeyIDs(a storage.Application) []string {
 func (said Authentication) apply(a *storage.Application, vouched bool) {
 	a.AuthMethod, a.AuthAlgorithm, a.JWKSURI = said.Method, said.Algorithm, said.JWKSURI
 	a.EndpointAudience = said.EndpointAudience && vouched
-	a.JWKS = compact(said.JWKS)
+	a.JWKS, a.CertificateSubject = compact(said.JWKS), storedSubject(said.CertificateSubject)
 }
 
 // compact returns JSON without spaces.

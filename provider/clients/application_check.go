@@ -135,6 +135,8 @@ func checkVouched(c *policy.Rules, found *oauth.Invalid, r Registration, was sto
 		"resources":     !slices.Equal(r.Resources, oauth.Lines(was.Resources)),
 		"scope":         !oauth.SameSet(r.Scopes, strings.Fields(was.Scopes)),
 
+		"certificate_subject": storedSubject(r.Authentication.CertificateSubject) != was.CertificateSubject,
+
 		"access_token_format":    cmp.Or(r.AccessTokenFormat, policy.FormatOpaque) != was.AccessTokenFormat,
 		"access_token_lifetime":  longer(r.AccessTokenLifetime, was.AccessTokenLifetime, c.OwnLifetime(was)),
 		"refresh_token_lifetime": longer(r.RefreshTokenLifetime, was.RefreshTokenLifetime, c.RefreshTokenLifetime),

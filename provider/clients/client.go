@@ -166,6 +166,15 @@ func (p *Clients) identify(ctx context.Context, sent credentials) (storage.Appli
 		return storage.Application{}, invalidClient("This application is public and has no secret: send client_id alone.")
 	case a.ClientType == policy.Public:
 		return a, nil
+	case registered(a)[0].proof == certificate:
+		err = p.proveCertificate(ctx, a, sent)
+		if err == nil && suspended != "" {
+			err = suspendedClient(suspended)
+		}
+		if err != nil {
+			return storage.Application{}, err
+		}
+		return a, nil
 	case sent.secret == "" && registered(a)[0].proof != secret:
 		return storage.Application{}, invalidClient("This application is confidential: it must send a client assertion.")
 	case sent.secret == "":

@@ -5,6 +5,7 @@ package clients
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -35,6 +36,8 @@ type Config struct {
 	Open       OpenConfig
 	// SampleSecret is the client secret of the sample API, the same on every node.
 	SampleSecret string
+	// Authorities issue the certificates with which clients authenticate; nil: none does.
+	Authorities *x509.CertPool
 }
 
 // Clients manages the registered applications and their secrets, and authenticates

@@ -13,10 +13,11 @@ import (
 type proof int
 
 const (
-	nothing   proof = iota // the client is public: it only says its client id
-	secret                 // the client secret, sent as it is
-	secretKey              // the client secret, as the key of an HMAC
-	publicKey              // a private key, whose public key is registered
+	nothing     proof = iota // the client is public: it only says its client id
+	secret                   // the client secret, sent as it is
+	secretKey                // the client secret, as the key of an HMAC
+	publicKey                // a private key, whose public key is registered
+	certificate              // the private key of a certificate, whose subject is registered
 )
 
 // Method is one way of client authentication (RFC 6749 §2.3). A new one is a row in Methods.
@@ -29,6 +30,9 @@ type Method struct {
 	algorithms []string
 }
 
+// MethodCertificate is the method of a client with the certificate of an authority.
+const MethodCertificate = metadata.MethodCertificate
+
 // Methods lists the methods of client authentication. The method that is registered for an
 // application decides what kind of key verifies an assertion. The header of the assertion never
 // does (RFC 8725 §3.1).
@@ -39,6 +43,7 @@ func Methods() []Method {
 		{metadata.MethodPost, "Secret in the body", secret, nil},
 		{metadata.MethodSecretJWT, "JWT signed with the secret", secretKey, []string{jose.HS256}},
 		{metadata.MethodPrivateKeyJWT, "JWT signed with a private key", publicKey, []string{"ES256", "PS256", "EdDSA", "RS256"}},
+		{metadata.MethodCertificate, "Certificate of an authority", certificate, nil},
 	}
 }
 
@@ -89,6 +94,12 @@ func AssertionAlgorithms() []string {
 		all = append(m.algorithms, all...)
 	}
 	return all
+}
+
+// MethodNames lists the methods of this server: those with which a client proves who it is, or
+// all.
+func (p *Clients) MethodNames(public bool) []string {
+	return slices.DeleteFunc(MethodNames(public), func(name string) bool { return name == metadata.MethodCertificate && !p.AcceptsCertificates() })
 }
 
 // MethodNames lists the methods: those with which a client proves who it is, or all.

@@ -11,11 +11,12 @@ import (
 	"strings"
 )
 
-// The values of token_endpoint_auth_method that RFC 7591 §2 defines.
+// The values of token_endpoint_auth_method that RFC 7591 §2 and RFC 8705 §2.1.1 define.
 const (
-	MethodNone  = "none"
-	MethodBasic = "client_secret_basic"
-	MethodPost  = "client_secret_post"
+	MethodNone        = "none"
+	MethodBasic       = "client_secret_basic"
+	MethodPost        = "client_secret_post"
+	MethodCertificate = "tls_client_auth"
 
 	// OIDC Core §9 defines these.
 	MethodSecretJWT     = "client_secret_jwt"
@@ -30,10 +31,13 @@ const (
 
 // Client is the metadata of a client. An empty value means that the member is absent.
 type Client struct {
-	RedirectURIs    []string
-	AuthMethod      string   // token_endpoint_auth_method
-	AuthMethods     []string // token_endpoint_auth_methods_supported: all methods of which the client can use one
-	AuthAlgorithm   string   // token_endpoint_auth_signing_alg
+	RedirectURIs  []string
+	AuthMethod    string   // token_endpoint_auth_method
+	AuthMethods   []string // token_endpoint_auth_methods_supported: all methods of which the client can use one
+	AuthAlgorithm string   // token_endpoint_auth_signing_alg
+	// Subjects name the subject of the client's certificate: one of them is set (RFC 8705
+	// §2.1.2).
+	Subjects        CertificateSubjects
 	GrantTypes      []string
 	ResponseTypes   []string
 	Scope           string
@@ -79,6 +83,9 @@ type Client struct {
 
 	sent map[string]bool // the names of the members that are present
 }
+
+// CertificateSubjects are the ways in which a client can name the subject of its certificate.
+type CertificateSubjects struct{ DN, DNS, URI, IP, Email string }
 
 // Encryption names the algorithms of a JWE: for the key, and for the content.
 type Encryption struct{ Algorithm, Content string }

@@ -35,6 +35,9 @@ func (p *Registrations) answer(a storage.Application, d description, secret stri
 	}
 	answer := d.kept.Members()
 	maps.Copy(answer, known.Members())
+	if member, value, found := strings.Cut(a.CertificateSubject, "="); found {
+		answer[member] = value
+	}
 	answer["client_id_issued_at"] = a.CreatedAt
 	if secret != "" {
 		// RFC 7591 §3.2.1: it stands beside each secret. 0: the secret does not expire.

@@ -11,6 +11,7 @@ import (
 	"mandate/provider/clients"
 	"mandate/provider/jose"
 	"mandate/provider/metadata"
+	"mandate/provider/mtls"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/redirect"
@@ -41,7 +42,7 @@ func (p *Registrations) describe(ctx context.Context, said *metadata.Client, by 
 	r := &d.registration
 	may := p.rules.AllowanceOf(was)
 	for _, step := range []func() error{
-		func() error { return by.describeMethod(said, &d) },
+		func() error { return p.describeMethod(said, by, &d) },
 		func() error { return by.describeGrants(said, may, r) },
 		func() error { return p.describeRedirects(said, by, r) },
 		func() error { return p.describeScopes(said, by, may, r) },
@@ -85,8 +86,8 @@ func (p *Registrations) describe(ctx context.Context, said *metadata.Client, by 
 // describeMethod decides how the client authenticates. Without an initial access token the
 // client gets no secret, because nobody would be responsible for it: such a client is public,
 // unless it has a private key. The answer says so, and the known clients follow it.
-func (by registrant) describeMethod(said *metadata.Client, d *description) error {
-	methods := clients.MethodNames(true)
+func (p *Registrations) describeMethod(said *metadata.Client, by registrant, d *description) error {
+	methods := p.clients.MethodNames(true)
 	if !slices.Contains(methods, said.AuthMethod) {
 		return refuseMember("token_endpoint_auth_method", "is not supported: use %s", strings.Join(methods, ", "))
 	}
@@ -98,6 +99,29 @@ func (by registrant) describeMethod(said *metadata.Client, d *description) error
 		d.registration.ClientType = policy.Public
 	}
 	d.describeKeys(said)
+	if d.method == metadata.MethodCertificate {
+		return describeSubject(said, &d.registration.Authentication)
+	}
+	return nil
+}
+
+// describeSubject reads the subject of the client's certificate.
+//
+// RFC 8705 §2.1.2: a client with tls_client_auth has exactly one of the members.
+func describeSubject(said *metadata.Client, auth *clients.Authentication) error {
+	of := map[string]string{mtls.SubjectDN: said.Subjects.DN, mtls.SANDNS: said.Subjects.DNS, mtls.SANURI: said.Subjects.URI, mtls.SANIP: said.Subjects.IP, mtls.SANEmail: said.Subjects.Email}
+	for _, member := range mtls.SubjectMembers() {
+		switch {
+		case of[member] == "":
+		case auth.CertificateSubject != "":
+			return refuseMember(member, "must not be there: one member alone names the subject of the certificate")
+		default:
+			auth.CertificateSubject = member + "=" + of[member]
+		}
+	}
+	if auth.CertificateSubject == "" {
+		return refuseMember("token_endpoint_auth_method", "is tls_client_auth, which needs one of %s", strings.Join(mtls.SubjectMembers(), ", "))
+	}
 	return nil
 }
 
@@ -262,7 +286,7 @@ func nameless(uris []string) string {
 // members names the metadata of the fields that a form has under another name.
 var members = map[string]string{"name": "client_name", "grant_type": "grant_types", "client_type": "token_endpoint_auth_method", "algorithm": "id_token_signed_response_alg",
 	"userinfo_algorithm": "userinfo_signed_response_alg", "pairwise": "subject_type", "may_introspect": "scope", "hash_client_secret": "id_token_signed_response_alg",
-	"auth_method": "token_endpoint_auth_method", "auth_algorithm": "token_endpoint_auth_signing_alg"}
+	"auth_method": "token_endpoint_auth_method", "certificate_subject": "tls_client_auth", "auth_algorithm": "token_endpoint_auth_signing_alg"}
 
 // invalidMetadata returns the first mistake as a registration error (RFC 7591 §3.2.2), or
 // nil.

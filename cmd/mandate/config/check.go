@@ -19,6 +19,7 @@ func (l *loader) check() {
 	l.checkListen()
 	l.checkTLS()
 	l.checkBaseURL()
+	l.checkMTLS()
 	l.checkOps()
 	l.checkDatabase()
 	l.checkSecretKey()

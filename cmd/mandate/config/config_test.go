@@ -122,6 +122,24 @@ func TestBaseURLFollowsListen(t *testing.T) {
 	}
 }
 
+// MTLS_BASE_URL has the host of BASE_URL and the port of MTLS_LISTEN.
+func TestMutualBaseURL(t *testing.T) {
+	const tls = "TLS_CERTIFICATE_FILE: a.pem\nTLS_KEY_FILE: b.pem\n"
+	for text, want := range map[string]string{
+		tls: "",
+		tls + "BASE_URL: https://a.example/x\nMTLS_LISTEN: ':8443'\n":                                                                        "https://a.example:8443/x",
+		tls + "BASE_URL: https://a.example:8000\nMTLS_LISTEN: ':443'\n":                                                                      "https://a.example",
+		tls + "BASE_URL: 'https://[::1]:8000'\nMTLS_LISTEN: '[::1]:8443'\n":                                                                  "https://[::1]:8443",
+		tls + "BASE_URL: https://a.example\nMTLS_LISTEN: ':0'\n":                                                                             "",
+		tls + "BASE_URL: https://a.example\nMTLS_LISTEN: ':8443'\nMTLS_BASE_URL: https://m.example/\n":                                       "https://m.example",
+		"TRUSTED_PROXIES: [10.0.0.1]\nMTLS_CERTIFICATE_HEADER: Client-Cert\nMTLS_BASE_URL: https://m.example\nBASE_URL: https://a.example\n": "https://m.example",
+	} {
+		if got := mustLoad(t, text).MTLSBaseURL; got != want {
+			t.Errorf("%q: MTLS_BASE_URL is %q, want %q", text, got, want)
+		}
+	}
+}
+
 // Other addresses of this machine may have the port of LISTEN.
 func TestUpstreamBesideListen(t *testing.T) {
 	for listen, upstream := range map[string]string{
@@ -338,7 +356,7 @@ func TestConfigEachKey(t *testing.T) {
 		"OIDC_RSA_PRIVATE_KEY": newRSAKey(t), "OIDC_RSA_PRIVATE_KEYS_INACTIVE": newRSAKey(t) + newRSAKey(t),
 	}
 	together := []string{"DATABASE_LISTEN_URL", "OPS_PPROF", "UPSTREAM", "RULES", "PASS_AUTHORIZATION", "REFRESH_TOKEN_REUSE_PROTECTION", "RESOURCE_SERVER_INTROSPECTION_URL", "RESOURCE_SERVER_AUTH_TOKEN", "RESOURCE_SERVER_INTROSPECTION_CREDENTIALS",
-		"RESOURCE_SERVER_JWKS_URL", "RESOURCE_SERVER_ISSUER", "RESOURCE_SERVER_NAME", "RESOURCE_SERVER_DOCUMENTATION", "OIDC_ENABLED", "TLS_CERTIFICATE_FILE", "TLS_KEY_FILE", "SOFTWARE_STATEMENT_ISSUERS", "OPEN_SOFTWARE_STATEMENT_REQUIRED"}
+		"RESOURCE_SERVER_JWKS_URL", "RESOURCE_SERVER_ISSUER", "RESOURCE_SERVER_NAME", "RESOURCE_SERVER_DOCUMENTATION", "OIDC_ENABLED", "TLS_CERTIFICATE_FILE", "TLS_KEY_FILE", "MTLS_LISTEN", "MTLS_BASE_URL", "MTLS_CLIENT_AUTHORITIES_FILE", "MTLS_CERTIFICATE_HEADER", "SOFTWARE_STATEMENT_ISSUERS", "OPEN_SOFTWARE_STATEMENT_REQUIRED"}
 	for _, f := range allFields(base) {
 		if slices.Contains(together, f.key) {
 			continue // other tests set these with the settings that they need

@@ -204,6 +204,15 @@ func (c *Certificate) Secure(l net.Listener) net.Listener {
 	return &secure{tls.NewListener(l, c.config()), c}
 }
 
+// SecureMutual adds TLS to a listener and asks each client for a certificate (RFC 8705 §2). A
+// client proves in the handshake that it has the private key. Nothing else is checked here:
+// what a certificate is good for depends on the client.
+func (c *Certificate) SecureMutual(l net.Listener) net.Listener {
+	config := c.config()
+	config.ClientAuth = tls.RequestClientCert
+	return &secure{tls.NewListener(l, config), c}
+}
+
 // Scheme returns the scheme of the URLs of a listener.
 func Scheme(l net.Listener) string {
 	if _, ok := l.(*secure); ok {

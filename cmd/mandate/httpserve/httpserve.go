@@ -47,10 +47,10 @@ type Stop struct {
 	Grace time.Duration // how long requests in progress have to finish after that
 }
 
-// Run answers requests until ctx ends, and for the delay after that. During the
+// Run answers the requests of all listeners until ctx ends, and for the delay after that. During the
 // delay each answer closes its connection, so that clients open the next one
 // elsewhere. Then Run waits until the requests in progress are finished.
-func Run(ctx context.Context, server *http.Server, listener net.Listener, how Stop, log *slog.Logger) error {
+func Run(ctx context.Context, server *http.Server, how Stop, log *slog.Logger, listeners ...net.Listener) error {
 	next := server.Handler
 	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if ctx.Err() != nil {
@@ -58,8 +58,10 @@ func Run(ctx context.Context, server *http.Server, listener net.Listener, how St
 		}
 		next.ServeHTTP(w, r)
 	})
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
+	failed := make(chan error, len(listeners))
+	for _, l := range listeners {
+		go func() { failed <- server.Serve(l) }()
+	}
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serve: %w", err)

@@ -47,7 +47,7 @@ func running(l net.Listener, how Stop, handler http.HandlerFunc) (context.Cancel
 	log := slog.New(slog.DiscardHandler)
 	ctx, stop := context.WithCancel(context.Background())
 	result := make(chan error, 1)
-	go func() { result <- Run(ctx, New(handler, log, time.Hour), l, how, log) }()
+	go func() { result <- Run(ctx, New(handler, log, time.Hour), how, log, l) }()
 	return stop, result
 }
 

@@ -1,0 +1,94 @@
+package clients
+
+import (
+	"context"
+	"strings"
+
+	"mandate/provider/mtls"
+	"mandate/provider/oauth"
+	"mandate/storage"
+)
+
+// This file is about clients that authenticate with a certificate that an authority has issued
+// (RFC 8705 §2.1).
+
+// AcceptsCertificates reports whether clients can authenticate with a certificate: the operator
+// has named the authorities that issue them.
+func (p *Clients) AcceptsCertificates() bool { return p.config.Authorities != nil }
+
+// certificateSubject reads a subject in the form in which the database stores it: a member of
+// RFC 8705 §2.1.2, an equals sign and its value. The common beginning of the members may be left
+// out.
+func certificateSubject(text string) mtls.Subject {
+	member, value, _ := strings.Cut(text, "=")
+	member = strings.TrimSpace(member)
+	if !strings.HasPrefix(member, subjectPrefix) {
+		member = subjectPrefix + member
+	}
+	return mtls.Subject{Member: member, Value: strings.TrimSpace(value)}
+}
+
+const subjectPrefix = "tls_client_auth_"
+
+// storedSubject returns the stored form of a subject, or "" for none.
+func storedSubject(text string) string {
+	if text == "" {
+		return ""
+	}
+	s := certificateSubject(text)
+	return s.Member + "=" + s.Value
+}
+
+// checkCertificate checks the subject of a client's certificate. needed says that the
+// application authenticates with one.
+func (p *Clients) checkCertificate(found *oauth.Invalid, said Authentication, was storage.Application, needed bool) {
+	const field = "certificate_subject"
+	subject := storedSubject(said.CertificateSubject)
+	switch {
+	case needed && subject == "":
+		found.Add(field, "tls_client_auth needs the subject of the certificate: write it as san_dns=client.example, or with subject_dn, san_uri, san_ip or san_email in place of san_dns.")
+	case !needed && subject != "":
+		found.Add(field, "Only an application with tls_client_auth has a certificate.")
+	case subject == was.CertificateSubject: // it may be older than the present settings
+	case !p.AcceptsCertificates():
+		found.Add(field, "This server accepts no certificates: its operator can name the authorities that issue them with MTLS_CLIENT_AUTHORITIES_FILE.")
+	default:
+		err := certificateSubject(subject).Check()
+		if err != nil {
+			found.Add(field, "The value %s. Write it as san_dns=client.example, or with subject_dn, san_uri, san_ip or san_email in place of san_dns.", err)
+		}
+	}
+}
+
+// proveCertificate checks the certificate that a client shows.
+//
+// RFC 8705 §2: the certificate must be the one that is registered for the client_id.
+func (p *Clients) proveCertificate(ctx context.Context, a storage.Application, sent credentials) error {
+	if sent.secret != "" {
+		// RFC 6749 §2.3: not more than one authentication method in one request.
+		return invalidClient("This application is registered for %s: send client_id and no secret.", a.AuthMethod)
+	}
+	shown, err := mtls.Of(ctx)
+	if err != nil {
+		return certificateProblem("The certificate that the reverse proxy passes cannot be read.", err)
+	}
+	if shown == nil {
+		return invalidClient("This application is registered for %s, and the request has no client certificate: use the endpoint in mtls_endpoint_aliases of the server metadata.", a.AuthMethod)
+	}
+	// RFC 8705 §2.1: an authority of this server must have issued the certificate. Otherwise
+	// anybody could make one with this subject.
+	err = shown.Verify(p.config.Authorities)
+	if err != nil {
+		return certificateProblem("The client certificate is not valid now, is not for clients, or was not issued by an authority that this server accepts.", err)
+	}
+	if !certificateSubject(a.CertificateSubject).Matches(shown) {
+		return invalidClient("The client certificate does not have the subject that is registered for this application.")
+	}
+	return nil
+}
+
+func certificateProblem(text string, cause error) error {
+	e := invalidClient("%s", text)
+	e.LogText = oauth.Clip(text+" "+cause.Error(), 300)
+	return e
+}
