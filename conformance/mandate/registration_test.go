@@ -87,7 +87,7 @@ func (s *server) registrationRefusals(t *testing.T) {
 		"a wildcard":                 {`{"redirect_uris":["https://*.example/"]}`, "invalid_redirect_uri", "wildcard", 400},
 		"only another grant type":    {`{` + uris + `,"grant_types":["client_credentials"]}`, "invalid_client_metadata", "grant_types", 400},
 		"an inconsistent client":     {`{` + uris + `,"response_types":["token"]}`, "invalid_client_metadata", "grant_types", 400},
-		"another method":             {`{` + uris + `,"token_endpoint_auth_method":"private_key_jwt"}`, "invalid_client_metadata", "token_endpoint_auth_method", 400},
+		"another method":             {`{` + uris + `,"token_endpoint_auth_method":"tls_client_auth"}`, "invalid_client_metadata", "token_endpoint_auth_method", 400},
 		"two sources of keys":        {`{` + uris + `,"jwks_uri":"https://a.example/","jwks":{"keys":[{"kty":"RSA"}]}}`, "invalid_client_metadata", "jwks", 400},
 		"a script as a page":         {`{` + uris + `,"client_uri":"javascript:alert(1)"}`, "invalid_client_metadata", "client_uri", 400},
 		"data as a logo":             {`{` + uris + `,"logo_uri":"data:image/png;base64,x"}`, "invalid_client_metadata", "logo_uri", 400},

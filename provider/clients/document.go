@@ -146,16 +146,24 @@ func (p *Clients) Known(ctx context.Context, clientID string) (storage.Applicati
 }
 
 // described is what a valid document says that concerns this server.
-type described struct{ name, grants, redirects, scopes, metadata string }
+type described struct {
+	name, grants, redirects, scopes, metadata string
+	method, algorithm, jwks, jwksURI          string // of client authentication
+}
 
 // describedBy returns what the document of an application said.
 func describedBy(a storage.Application) described {
-	return described{a.Name, a.GrantTypes, a.RedirectURIs, a.Scopes, a.Metadata}
+	return described{a.Name, a.GrantTypes, a.RedirectURIs, a.Scopes, a.Metadata, a.AuthMethod, a.AuthAlgorithm, a.JWKS, a.JWKSURI}
 }
 
 // describe returns an application as its document describes it.
 func (d described) describe(a storage.Application) storage.Application {
 	a.Name, a.ClientType, a.GrantTypes, a.RedirectURIs, a.Scopes, a.Metadata = d.name, policy.Public, d.grants, d.redirects, d.scopes, d.metadata
+	a.AuthMethod, a.AuthAlgorithm, a.JWKS, a.JWKSURI = d.method, d.algorithm, d.jwks, d.jwksURI
+	// CIMD-02 §8.2: a client whose document has this method must use it.
+	if d.method == metadata.MethodPrivateKeyJWT {
+		a.ClientType = policy.Confidential
+	}
 	a.AccessTokenFormat = policy.FormatOpaque
 	return a
 }
@@ -181,8 +189,8 @@ func (p *Clients) readDocument(clientID string, document []byte) (described, err
 	// CIMD-02 §4.1: there is no way to agree on a secret.
 	case c.Sent("client_secret"), c.Sent("client_secret_expires_at"):
 		return described{}, documents.Invalid("has client_secret or client_secret_expires_at: remove it, because everybody can read the document")
-	case !usableMethod(c):
-		return described{}, documents.Invalid("has token_endpoint_auth_method %s: this server supports only none for such a client", oauth.Clip(c.AuthMethod, 80))
+	case documentMethod(c) == "unusable":
+		return described{}, documents.Invalid("has token_endpoint_auth_method %s: this server supports only none and private_key_jwt for such a client", oauth.Clip(c.AuthMethod, 80))
 	// CIMD-02 §4.2: the document registers the redirect URIs.
 	case len(c.RedirectURIs) == 0:
 		return described{}, documents.Invalid("has no redirect_uris: it must list each redirect URI of the client")
@@ -206,18 +214,52 @@ func (p *Clients) readDocument(clientID string, document []byte) (described, err
 	// is for every server.
 	told := described{name: cmp.Or(c.Name, u.Hostname()), grants: policy.GrantCode, redirects: strings.Join(usable, "\n"),
 		scopes: strings.Join(oauth.Narrow(strings.Fields(c.Scope), p.rules.ScopeNames()), " ")}
+	err = p.describeKeys(c, clientID, &told)
+	if err != nil {
+		return described{}, err
+	}
+	c.JWKS, c.JWKSURI = nil, "" // they are columns
 	kept, err := json.Marshal(c.Members())
 	told.metadata = string(kept)
 	return told, err
 }
 
-// usableMethod reports whether a client needs no client authentication, which is the only
-// method for it that this server supports. token_endpoint_auth_method is what the client
+// documentMethod returns the method of client authentication of a client with a document, or
+// "unusable". "" means that the client needs none. token_endpoint_auth_method is what the client
 // prefers at a server that supports several methods, if it lists all of its methods too.
 //
 // CIMD-02 §8.2: a client that has only another method must use it.
-func usableMethod(c *metadata.Client) bool {
-	return !c.Sent("token_endpoint_auth_method") || c.AuthMethod == metadata.MethodNone || slices.Contains(c.AuthMethods, metadata.MethodNone)
+func documentMethod(c *metadata.Client) string {
+	switch {
+	case c.Sent("token_endpoint_auth_method") && c.AuthMethod == metadata.MethodPrivateKeyJWT:
+		return c.AuthMethod
+	case !c.Sent("token_endpoint_auth_method"), c.AuthMethod == metadata.MethodNone, slices.Contains(c.AuthMethods, metadata.MethodNone):
+		return ""
+	case slices.Contains(c.AuthMethods, metadata.MethodPrivateKeyJWT):
+		return metadata.MethodPrivateKeyJWT
+	}
+	return "unusable"
+}
+
+// describeKeys reads how a client with a document authenticates. A client that lists none among
+// its methods, and has no usable keys, is public.
+func (p *Clients) describeKeys(c *metadata.Client, clientID string, told *described) error {
+	if documentMethod(c) != metadata.MethodPrivateKeyJWT {
+		return nil
+	}
+	auth := Authentication{Method: metadata.MethodPrivateKeyJWT, Algorithm: c.AuthAlgorithm, JWKS: string(c.JWKS), JWKSURI: c.JWKSURI}
+	found := &oauth.Invalid{}
+	p.checkAuthentication(found, Registration{ClientType: policy.Confidential, Authentication: auth},
+		storage.Application{ClientID: clientID, Responsible: storage.ByNobody, Origin: storage.FromDocument})
+	if found.Err() == nil {
+		told.method, told.algorithm, told.jwks, told.jwksURI = auth.Method, auth.Algorithm, auth.JWKS, auth.JWKSURI
+		return nil
+	}
+	if slices.Contains(c.AuthMethods, metadata.MethodNone) {
+		return nil
+	}
+	first := found.Fields[0]
+	return documents.Invalid("has a mistake in %s. %s", cmp.Or(map[string]string{"auth_algorithm": "token_endpoint_auth_signing_alg"}[first.Field], first.Field), first.Message)
 }
 
 // CheckOpenRedirect says what is wrong with the redirect URI of an application that comes by
