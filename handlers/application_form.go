@@ -129,14 +129,13 @@ func (s *server) submit(r *http.Request, who *provider.SignedIn, was *provider.A
 	every := len(may.Scopes) == len(s.provider.Scopes()) || was != nil && was.Scopes == ""
 	said := registration(r.PostForm, offeredScopes(may, was), every)
 	if was == nil {
-		setCertificate(&said, r.PostForm)
 		made, err := s.provider.Clients.Register(r.Context(), provider.By(who.User), said)
 		return made, noScope(said, err)
 	}
 	if !r.PostForm.Has("auth_method") { // the form has no such field
 		said.Authentication = provider.AuthenticationOf(*was)
 	}
-	setCertificate(&said, r.PostForm)
+	said.Authentication.EndpointAudience = was.EndpointAudience // no field of the form
 	if !s.config.OpenID {
 		said.Algorithm, said.UserInfoAlgorithm, said.Pairwise = was.Algorithm, was.UserInfoAlgorithm, was.Sector != ""
 		said.PostLogoutURIs, said.BackchannelURI = lines(was.PostLogoutURIs), was.BackchannelURI
@@ -150,18 +149,6 @@ func (s *server) submit(r *http.Request, who *provider.SignedIn, was *provider.A
 	}
 	changed, err := s.provider.Clients.Update(r.Context(), provider.By(who.User), was.ID, said)
 	return changed, noScope(said, err)
-}
-
-// setCertificate makes an application authenticate with a certificate if the form names its
-// subject, and with a secret if the form has the field and it is empty.
-func setCertificate(said *provider.Registration, form url.Values) {
-	subject := strings.TrimSpace(form.Get("certificate_subject"))
-	switch {
-	case subject != "":
-		said.Authentication = provider.Authentication{Method: provider.MethodCertificate, CertificateSubject: subject}
-	case form.Has("certificate_subject") && said.Authentication.Method == provider.MethodCertificate:
-		said.Authentication = provider.Authentication{}
-	}
 }
 
 // noScope replaces the message about an unnamed scope by one that fits the form.
@@ -206,6 +193,8 @@ func registration(form url.Values, offers []string, every bool) provider.Registr
 		AccessTokenLifetime: seconds(form.Get("access_token_lifetime")), RefreshTokenLifetime: seconds(form.Get("refresh_token_lifetime")),
 		AccessTokenFormat: form.Get("access_token_format"), Algorithm: form.Get("algorithm"), UserInfoAlgorithm: form.Get("userinfo_algorithm"), Pairwise: form.Has("pairwise"),
 		PostLogoutURIs: lines(form.Get("post_logout_redirect_uris")), BackchannelURI: strings.TrimSpace(form.Get("backchannel_logout_uri")),
+		Authentication: provider.Authentication{Method: form.Get("auth_method"), Algorithm: form.Get("auth_algorithm"),
+			JWKS: strings.TrimSpace(form.Get("jwks")), JWKSURI: strings.TrimSpace(form.Get("jwks_uri")), CertificateSubject: strings.TrimSpace(form.Get("certificate_subject"))},
 	}
 	said.Scopes = chosenScopes(said.Scopes, offers, every)
 	return said
@@ -247,7 +236,8 @@ func (s *server) stored(a provider.Application) url.Values {
 	form := url.Values{"name": {a.Name}, "client_type": {a.ClientType}, "grant_type": strings.Fields(a.GrantTypes),
 		"redirect_uris": {a.RedirectURIs}, "scope": strings.Fields(a.Scopes), "resources": {a.Resources}, "access_token_format": {a.AccessTokenFormat},
 		"algorithm": {cmp.Or(a.Algorithm, provider.DefaultAlgorithm)}, "userinfo_algorithm": {a.UserInfoAlgorithm},
-		"certificate_subject": {a.CertificateSubject}, "post_logout_redirect_uris": {a.PostLogoutURIs}, "backchannel_logout_uri": {a.BackchannelURI}}
+		"post_logout_redirect_uris": {a.PostLogoutURIs}, "backchannel_logout_uri": {a.BackchannelURI},
+		"auth_method": {a.AuthMethod}, "auth_algorithm": {a.AuthAlgorithm}, "jwks": {a.JWKS}, "jwks_uri": {a.JWKSURI}, "certificate_subject": {a.CertificateSubject}}
 	if a.Scopes == "" { // every scope
 		form["scope"] = s.provider.Scopes()
 	}
@@ -286,11 +276,10 @@ func (s *server) applicationForm(r *http.Request, who *provider.SignedIn, a *pro
 			templates.Option{Value: provider.FormatOpaque, Label: "Opaque", Help: "A random string. An API asks this server whether the token is active, so a revoked token is refused at once."},
 			templates.Option{Value: provider.FormatJWT, Label: "JWT", Help: "Signed, so that an API can verify it with the server’s public keys (RFC 9068). Such an API accepts a revoked token until it expires, and everybody who has the token can read it. It is valid for " + span(own.JWT) + ", unless you set a lifetime below."}),
 		Grants: offered(may.Grants, form["grant_type"], grantOptions()...)}
-	page.AcceptsCertificates = s.provider.Clients.AcceptsCertificates() || a != nil && a.CertificateSubject != ""
-	page.CertificateSubject = field("certificate_subject")
 	if a != nil {
 		page.OwnerURL = s.applicationPath(a.ID, "owner/")
 		page.Action, page.CancelURL = s.applicationPath(a.ID, "update/"), s.applicationPath(a.ID, "")
+		s.authenticationFields(&page, form, invalid)
 	}
 	if s.config.OpenID {
 		page.OpenID, page.Pairwise, page.PairwiseError = true, form.Has("pairwise"), invalid.At("pairwise")

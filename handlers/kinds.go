@@ -99,7 +99,7 @@ func (k *kind) advanced(form, initial url.Values, invalid *provider.Invalid) boo
 	if invalid != nil && slices.ContainsFunc(invalid.Fields, func(f provider.FieldError) bool { return !slices.Contains(shown, f.Field) }) {
 		return true
 	}
-	for _, field := range []string{"client_type", "grant_type", "redirect_uris", "scope", "resources", "hash_client_secret", "certificate_subject", "access_token_format", "algorithm", "userinfo_algorithm", "pairwise",
+	for _, field := range []string{"client_type", "grant_type", "redirect_uris", "scope", "resources", "hash_client_secret", "access_token_format", "algorithm", "userinfo_algorithm", "pairwise",
 		"post_logout_redirect_uris", "backchannel_logout_uri", "access_token_lifetime", "refresh_token_lifetime", "may_introspect", "skip_consent", "pkce_exempt"} {
 		// The form has some of the fields only with OpenID Connect. An empty box sends nothing.
 		box := slices.Contains([]string{"grant_type", "scope", "hash_client_secret"}, field)

@@ -82,6 +82,11 @@ type ApplicationForm struct {
 	PostLogoutURIs         Field // one URI per line
 	BackchannelURI         Field
 
+	// How the application authenticates: in the form that changes one. None: not shown.
+	AuthMethods, AuthAlgorithms         []Option
+	AuthMethodError, AuthAlgorithmError string
+	JWKS, JWKSURI                       Field
+
 	Errors []FieldError
 }
 
@@ -106,6 +111,10 @@ type Application struct {
 	Resources                                  []string // the URIs; the first is the default
 	CertificateSubject                         string   // it authenticates with a certificate; empty: it has a secret, or is public
 	HashSecret                                 bool
+	AuthMethod                                 string   // how it authenticates; empty: by its secret, in any way
+	NoSecret                                   bool     // it is confidential, and has a private key instead
+	KeyIDs                                     []string // of its registered public keys
+	JWKSURI                                    string   // their address
 	MayIntrospect, SkipConsent, PKCEExempt     bool
 	AccessLifetime, RefreshLifetime            string
 	Standing                                   string // who is responsible for it

@@ -3,6 +3,7 @@ package mandate
 import (
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 )
@@ -81,4 +82,37 @@ func TestAssertionDocument(t *testing.T) {
 		t.Errorf("without an assertion: %d %s", answer.Status, answer.Body)
 	}
 	s.mustToken(t, asserting(keys.sign(t, s.assertionClaims(app.ClientID, nil), nil)), code)
+}
+
+// The page of an application changes its method and its keys, and shows a mistake at its field.
+func TestAssertionPage(t *testing.T) {
+	s := startServer(t, options{})
+	root, keys := s.person(t, "root", "--admin"), newStatementIssuer(t, "page")
+	app := s.application(t, "--name", "robot", "--client-id", "robot", "--grant", "client_credentials")
+	b := s.signIn(t, root, "/o/applications/")
+	b.click(t, "robot")
+	at := b.URL.Path
+	for field, wrong := range map[string]url.Values{
+		"auth_method":    params("auth_method", "client_secret_jwt"),
+		"auth_algorithm": params("auth_method", "private_key_jwt", "auth_algorithm", "HS256", "jwks", keys.keySet(t)),
+		"jwks":           params("auth_method", "private_key_jwt", "jwks", `{"keys":[{"kty":"oct","k":"AAAA"}]}`),
+		"jwks_uri":       params("auth_method", "private_key_jwt", "jwks_uri", "http://keys.example/"),
+	} {
+		b.open(t, at+"update/")
+		b.submit(t, "Save changes", wrong)
+		if b.Status == http.StatusOK || !strings.Contains(b.Body, `id="`+field+`-error"`) && !strings.Contains(b.Body, "hash_client_secret-error") {
+			t.Errorf("%s: %d", field, b.Status)
+		}
+	}
+	b.open(t, at+"update/")
+	b.submit(t, "Save changes", params("auth_method", "private_key_jwt", "jwks", keys.keySet(t)))
+	if b.Status != http.StatusOK || !strings.Contains(b.Body, "private_key_jwt") || !strings.Contains(b.Body, "<code>EdDSA</code>") {
+		t.Errorf("the page: %d %s", b.Status, b.Body)
+	}
+	s.mustToken(t, asserting(keys.sign(t, s.assertionClaims(app.ClientID, nil), nil)), forItself)
+	s.refusedAssertion(t, "the old secret", app.auth())
+	// Another change leaves the keys as they are.
+	b.open(t, at+"update/")
+	b.submit(t, "Save changes", params("name", "robot 2"))
+	s.mustToken(t, asserting(keys.sign(t, s.assertionClaims(app.ClientID, nil), nil)), forItself)
 }

@@ -274,7 +274,7 @@ func oidcOtherFlows() []Rule {
 
 // oidcClients returns the rules about client authentication (OIDC Core §9).
 func oidcClients() []Rule {
-	const noAssertions = "Mandate supports client_secret_basic, client_secret_post and none."
+	const assertions = "conformance/mandate/assertion_test.go:TestAssertion"
 	return []Rule{
 		{
 			ID: "OIDCCore/9/basic-by-default", Level: Should,
@@ -306,23 +306,23 @@ func oidcClients() []Rule {
 			Check: func(t *T) { t.WantGranted(t.Redeem(t.Code(t.OpenID(t.Client(need.Public))))) },
 		},
 		{
-			ID: "OIDCCore/9/assertion-claims", Level: Must, Inapplicable: noAssertions,
+			ID: "OIDCCore/9/assertion-claims", Level: Must, TestedBy: assertions,
 			Text: "A JWT for client authentication has iss and sub with the client_id, aud, jti and exp.",
 		},
 		{
-			ID: "OIDCCore/9/assertion-audience", Level: Must, Inapplicable: noAssertions,
+			ID: "OIDCCore/9/assertion-audience", Level: Must, TestedBy: assertions,
 			Text: "The server verifies that it is the audience of a JWT for client authentication.",
 		},
 		{
-			ID: "OIDCCore/9/assertion-once", Level: Must, Inapplicable: noAssertions,
+			ID: "OIDCCore/9/assertion-once", Level: Must, TestedBy: assertions,
 			Text: "The server accepts a JWT for client authentication only once.",
 		},
 		{
-			ID: "OIDCCore/9/assertion-expires", Level: Must, Inapplicable: noAssertions,
+			ID: "OIDCCore/9/assertion-expires", Level: Must, TestedBy: assertions,
 			Text: "The server refuses a JWT for client authentication after exp.",
 		},
 		{
-			ID: "OIDCCore/9/assertion-other-claims", Level: Must, Inapplicable: noAssertions,
+			ID: "OIDCCore/9/assertion-other-claims", Level: Must, TestedBy: assertions,
 			Text: "The server ignores unknown members of a JWT for client authentication.",
 		},
 	}

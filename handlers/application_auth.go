@@ -1,0 +1,31 @@
+package handlers
+
+import (
+	"net/url"
+
+	"mandate/provider"
+	"mandate/templates"
+)
+
+// authenticationFields sets the fields of the form about client authentication.
+func (s *server) authenticationFields(page *templates.ApplicationForm, form url.Values, invalid *provider.Invalid) {
+	methods := []templates.Option{{Value: "", Label: "The usual one", Help: "A confidential application sends its secret by HTTP Basic or in the body. A public one sends only its client ID."}}
+	accepts := s.provider.Clients.AcceptsCertificates() || form.Get("certificate_subject") != ""
+	for _, m := range provider.AuthMethods() {
+		if m.Name == provider.MethodCertificate && !accepts {
+			continue
+		}
+		methods = append(methods, templates.Option{Value: m.Name, Label: m.Label, Help: m.Name})
+	}
+	algorithms := []templates.Option{{Value: "", Label: "Any", Help: "Each algorithm that the method allows."}}
+	for _, name := range provider.AssertionAlgorithms() {
+		algorithms = append(algorithms, templates.Option{Value: name})
+	}
+	field := func(name string) templates.Field {
+		return templates.Field{Value: form.Get(name), Error: invalid.At(name)}
+	}
+	page.AuthMethods, page.AuthMethodError = checked(form["auth_method"], methods...), invalid.At("auth_method")
+	page.AuthAlgorithms, page.AuthAlgorithmError = checked(form["auth_algorithm"], algorithms...), invalid.At("auth_algorithm")
+	page.JWKS, page.JWKSURI = field("jwks"), field("jwks_uri")
+	page.AcceptsCertificates, page.CertificateSubject = accepts, field("certificate_subject")
+}
