@@ -33,6 +33,7 @@ func TestOAuth21(t *testing.T) { testDocument(t, "OAuth21") }
 
 func TestOIDCCore(t *testing.T) { testDocument(t, "OIDCCore") }
 
+func TestRFC9470(t *testing.T) { testDocument(t, "RFC9470") }
 func TestRFC9728(t *testing.T) { testDocument(t, "RFC9728") }
 
 func TestRFC10017(t *testing.T) { testDocument(t, "RFC10017") }

@@ -88,7 +88,7 @@ func (s *server) loginFor(w http.ResponseWriter, r *http.Request, a *provider.Au
 // authorization request.
 func (s *server) keepLoginProof(w http.ResponseWriter, in *provider.SignIn, next string) {
 	request := s.authorizationRequest(next)
-	if request != nil && s.config.OpenID {
+	if request != nil {
 		s.setCookie(w, loginProof, s.provider.Authorizations.LoginProof(in, request), provider.LoginProofLife)
 	}
 }

@@ -98,6 +98,12 @@ func TestSignedAccessToken(t *testing.T) {
 		if claims["auth_time"] != nil || claims["acr"] != nil || claims["sub"] != s.User.ID {
 			t.Error("RFC9068/2.2.1 a password that the application took is no login here:", claims)
 		}
+		for text, login := range map[string]int64{person.AccessToken: int64(begun), next.AccessToken: int64(begun), password.AccessToken: 0, password.RefreshToken: 0, machine.AccessToken: 0} {
+			found, _, err := f.Tokens.Introspect(t.Context(), by(f.app(introspects), "token", text, "token_type_hint", "refresh_token"), "")
+			if err != nil || !found.Active || found.AuthTime != login || (found.ACR != "") != (login > 0) {
+				t.Errorf("RFC9470/6.2 introspection: %+v %v, want auth_time %d", found, err, login)
+			}
+		}
 		f.wantActive(true, machine.AccessToken, person.AccessToken, next.AccessToken, password.AccessToken)
 		time.Sleep(5 * time.Minute)
 		f.wantActive(false, machine.AccessToken, person.AccessToken)

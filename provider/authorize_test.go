@@ -87,6 +87,9 @@ func TestAuthorizeRefused(t *testing.T) {
 		{"RFC7636/4.4.1 plain", app, []string{"code_challenge_method", "plain"}, "400 invalid_request"},
 		{"RFC6749/4.1.2.1 an unknown scope", app, []string{"scope", "read unknown"}, "400 invalid_scope"},
 		{"RFC6749/4.1.2.1 introspection is not allowed", app, []string{"scope", "introspection"}, "400 invalid_scope"},
+		{"RFC9470/4 a max_age that is no number", app, []string{"max_age", "-1"}, "400 invalid_request"},
+		{"RFC9470/5 no acr that a login satisfies", app, []string{"acr_values", "urn:other 1"}, "400 unmet_authentication_requirements"},
+		{"RFC6749/4.1.2.1 an unknown scope comes before the acr", app, []string{"scope", "unknown", "acr_values", "urn:other"}, "400 invalid_scope"},
 		{"state is at most 4 KiB", app, []string{"state", strings.Repeat("s", oauth.MaxState+1)}, "400 invalid_request"},
 		{"a value that is not UTF-8", app, []string{"nonce", "\xff"}, "400 invalid_request"},
 		{"a state that is not UTF-8", app, []string{"state", "\xff"}, "400 invalid_request"},
@@ -133,7 +136,8 @@ func TestAuthorizeAccepted(t *testing.T) {
 		{"introspection where it may", may, []string{"scope", "introspection"}, "introspection"},
 		{"RFC6749/3.1.2.3 no redirect URI where only one is possible", app, []string{"redirect_uri", "-"}, "read write groups"},
 		{"RFC6749/3.1 an empty parameter counts as left out", app, []string{"scope", "", "state", "", "response_mode", "", "request", ""}, "read write groups"},
-		{"RFC6749/3.1 what is not known is ignored", app, []string{"audience", "https://api.example", "claims", "{}", "prompt", "x", "max_age", "-1", "nonce", "n", "display", "x", "id_token_hint", "x", "<script>", "x"}, "read write groups"},
+		{"RFC6749/3.1 what is not known is ignored", app, []string{"audience", "https://api.example", "claims", "{}", "prompt", "x", "nonce", "n", "display", "x", "id_token_hint", "x", "<script>", "x"}, "read write groups"},
+		{"RFC9470/4 max_age without OpenID Connect", app, []string{"max_age", "60", "acr_values", "urn:other " + tokens.PasswordLogin}, "read write groups"},
 		{"response_mode=query is what there is", app, []string{"response_mode", "query"}, "read write groups"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {

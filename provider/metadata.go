@@ -32,6 +32,7 @@ type Metadata struct {
 	IntrospectionEndpointAuthAlgorithms    []string `json:"introspection_endpoint_auth_signing_alg_values_supported"`
 	RevocationEndpointAuthAlgorithms       []string `json:"revocation_endpoint_auth_signing_alg_values_supported"`
 	CodeChallengeMethodsSupported          []string `json:"code_challenge_methods_supported"`
+	ACRValuesSupported                     []string `json:"acr_values_supported"` // RFC 9470 §7
 	AuthorizationResponseIssParamSupported bool     `json:"authorization_response_iss_parameter_supported"`
 	RegistrationEndpoint                   string   `json:"registration_endpoint,omitempty"`
 	JWKSURI                                string   `json:"jwks_uri,omitempty"`
@@ -57,7 +58,6 @@ type OpenIDMetadata struct {
 	SubjectTypesSupported        []string `json:"subject_types_supported"`
 	IDTokenSigningAlgorithms     []string `json:"id_token_signing_alg_values_supported"`
 	UserInfoSigningAlgorithms    []string `json:"userinfo_signing_alg_values_supported"`
-	ACRValuesSupported           []string `json:"acr_values_supported"`
 	DisplayValuesSupported       []string `json:"display_values_supported"`
 	PromptValuesSupported        []string `json:"prompt_values_supported"`
 	ClaimTypesSupported          []string `json:"claim_types_supported"`
@@ -94,6 +94,7 @@ func (p *Provider) Metadata(ctx context.Context) (Metadata, error) {
 		IntrospectionEndpointAuthAlgorithms:    algorithms,
 		RevocationEndpointAuthAlgorithms:       algorithms,
 		CodeChallengeMethodsSupported:          []string{"S256"},
+		ACRValuesSupported:                     []string{tokens.PasswordLogin},
 		AuthorizationResponseIssParamSupported: true,
 		ClientIDMetadataDocumentSupported:      p.config.Open.Documents,
 	}
@@ -126,7 +127,6 @@ func (p *Provider) openIDMetadata() *OpenIDMetadata {
 		SubjectTypesSupported:     []string{"public", "pairwise"},
 		IDTokenSigningAlgorithms:  append(jose.Algorithms(), jose.HS256),
 		UserInfoSigningAlgorithms: append(jose.Algorithms(), jose.HS256),
-		ACRValuesSupported:        []string{tokens.PasswordLogin},
 		DisplayValuesSupported:    []string{"page", "popup", "touch", "wap"},
 		PromptValuesSupported:     []string{"none", "login", "consent", "select_account"},
 		ClaimTypesSupported:       []string{"normal"},

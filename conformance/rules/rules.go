@@ -32,6 +32,7 @@ func Documents() []check.Document {
 		{ID: "RFC8707", Cited: "RFC 8707", Title: "Resource Indicators", Rules: rfc8707()},
 		{ID: "RFC9068", Cited: "RFC 9068", Title: "JWT Profile for Access Tokens", Rules: rfc9068()},
 		{ID: "RFC9207", Cited: "RFC 9207", Title: "Authorization Server Issuer Identification", Rules: rfc9207()},
+		{ID: "RFC9470", Cited: "RFC 9470", Title: "OAuth 2.0 Step Up Authentication Challenge Protocol", Rules: rfc9470()},
 		{ID: "RFC9728", Cited: "RFC 9728", Title: "Protected Resource Metadata", Rules: rfc9728()},
 		{ID: "RFC10017", Cited: "RFC 10017", Title: "OAuth 2.0 for Browser-Based Applications", Rules: rfc10017()},
 		{ID: "OIDCDiscovery", Cited: "OIDC Discovery", Title: "OpenID Connect Discovery 1.0", Rules: oidcDiscovery()},

@@ -196,6 +196,9 @@ func (p *Authorizations) checkAuthorization(ctx context.Context, a *Authorizatio
 	if err == nil && p.config.OpenID {
 		err = p.readOpenID(ctx, a)
 	}
+	if err == nil {
+		err = a.OpenID.readMaxAge(a.parameters)
+	}
 	if err != nil {
 		return err
 	}
@@ -220,6 +223,9 @@ func (p *Authorizations) checkAuthorization(ctx context.Context, a *Authorizatio
 		return err
 	}
 	names, err := p.rules.RequestedScopes(a.Application, a.parameters.Get("scope"), a.Audience)
+	if err == nil {
+		err = p.checkACRValues(a.parameters, names)
+	}
 	if err != nil {
 		return err
 	}

@@ -67,7 +67,7 @@ func (p *Authorizations) readOpenID(ctx context.Context, a *Authorization) error
 	return p.readHint(ctx, a)
 }
 
-// readPrompt reads and checks prompt, display and max_age of a request. It returns nil, or
+// readPrompt reads and checks prompt and display of a request. It returns nil, or
 // the error for the client.
 func (o *OpenIDRequest) readPrompt(form url.Values) error {
 	o.prompt = strings.Fields(form.Get("prompt"))
@@ -84,13 +84,6 @@ func (o *OpenIDRequest) readPrompt(form url.Values) error {
 	}
 	if display := form.Get("display"); display != "" && !slices.Contains([]string{"page", "popup", "touch", "wap"}, display) {
 		return oauth.Refuse("invalid_request", "display must be page, popup, touch or wap.")
-	}
-	if text := form.Get("max_age"); text != "" {
-		age, err := strconv.ParseUint(text, 10, 31)
-		if err != nil {
-			return oauth.Refuse("invalid_request", "max_age must be a number of seconds from 0.")
-		}
-		o.maxAge = int64(age)
 	}
 	return nil
 }

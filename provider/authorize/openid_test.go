@@ -37,6 +37,9 @@ func TestReadPrompt(t *testing.T) {
 	} {
 		o := OpenIDRequest{maxAge: -1}
 		err := o.readPrompt(test.sent)
+		if err == nil {
+			err = o.readMaxAge(test.sent)
+		}
 		if oauthtest.Kind(err) != test.err || strings.Join(o.prompt, " ") != test.prompt || o.maxAge != test.maxAge {
 			t.Errorf("%v: %q %d %v", test.sent, o.prompt, o.maxAge, err)
 		}

@@ -113,6 +113,15 @@ type Found struct {
 	unusable bool               // its application is suspended, or may use no scope of the token
 }
 
+// login returns when the person signed in for the token's authorization grant, or 0 if there
+// was no login at this server: the password grant has no session.
+func (t *Found) login() int64 {
+	if oauth.Deref(t.SessionID) == "" {
+		return 0
+	}
+	return oauth.Deref(t.AuthTime)
+}
+
 // FindToken returns a token and the records that it belongs to, or storage.ErrNotFound.
 // Its scope and lifetime are limited to what its application may have now. It also
 // finds a token that has expired or was used: LiveToken does not.

@@ -29,6 +29,8 @@ type Introspection struct {
 	Audience  any    `json:"aud,omitempty"` // a string, or a list of several
 	Issuer    string `json:"iss,omitempty"`
 	ID        string `json:"jti,omitempty"`
+	AuthTime  int64  `json:"auth_time,omitempty"` // RFC 9470 §6.2
+	ACR       string `json:"acr,omitempty"`       // RFC 9470 §6.2
 }
 
 // Introspect describes a token to a caller who may introspect it. It also returns the
@@ -132,6 +134,10 @@ func (p *Tokens) describeToken(token Found, caller string) *Introspection {
 	if token.name != "" {
 		// The same value as in the token itself.
 		found.ID = token.name
+	}
+	// RFC 9470 §6.2: the same values as in a signed token.
+	if login := token.login(); login > 0 {
+		found.AuthTime, found.ACR = login, PasswordLogin
 	}
 	if token.Refresh {
 		// An API must not take it for an access token.
