@@ -15,6 +15,26 @@ import (
 func rfc9470() []Rule {
 	return []Rule{
 		{
+			ID: "RFC9470/3/error", Level: Must,
+			Text:     "If the login behind a token does not satisfy an API, the challenge has the error insufficient_user_authentication.",
+			TestedBy: "handlers/resource/login_test.go:TestRequireLogin",
+		},
+		{
+			ID: "RFC9470/3/acr-values", Level: Must,
+			Text:     "acr_values of the challenge is a list of values separated by spaces.",
+			TestedBy: "handlers/resource/login_test.go:TestRequireLogin",
+		},
+		{
+			ID: "RFC9470/3/max-age", Level: Must,
+			Text:     "max_age of the challenge is a number of seconds that is not negative.",
+			TestedBy: "handlers/resource/login_test.go:TestRequireLogin",
+		},
+		{
+			ID: "RFC9470/3/scope", Level: May,
+			Text:     "If the token also lacks a scope, the challenge names the scopes.",
+			TestedBy: "handlers/resource/login_test.go:TestRequireLogin",
+		},
+		{
 			ID: "RFC9470/4/client", Level: Should,
 			Text:         "A client sends acr_values and max_age of the challenge in its next authorization request.",
 			Inapplicable: "This binds clients.",
@@ -142,6 +162,11 @@ func rfc9470() []Rule {
 			ID: "RFC9470/9/not-authentication", Level: Must,
 			Text:         "Nobody uses the document to present OAuth as an authentication protocol.",
 			Inapplicable: "This binds texts about OAuth, and no program.",
+		},
+		{
+			ID: "RFC9470/9/valid-tokens", Level: May,
+			Text:     "An API tells its requirements on the login only to a client with a valid token.",
+			TestedBy: "handlers/resource/login_test.go:TestRequireLogin",
 		},
 	}
 }

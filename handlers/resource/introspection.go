@@ -245,6 +245,14 @@ func decodeClaims(claims map[string]json.RawMessage) (*Token, error) {
 		}
 	}
 	t.Scope = strings.Fields(scope)
+	// RFC 9470 §6: the login. Most APIs do not need these two, so a malformed one counts as
+	// missing, which satisfies no requirement.
+	if raw, ok := claims["acr"]; ok && json.Unmarshal(raw, &t.ACR) != nil {
+		t.ACR = ""
+	}
+	if raw, ok := claims["auth_time"]; ok && intoTime(&t.AuthTime)(raw) != nil {
+		t.AuthTime = time.Time{}
+	}
 	return t, nil
 }
 

@@ -102,7 +102,7 @@ func NewProxy(c ProxyConfig) (*Proxy, error) {
 	for _, r := range c.Rules {
 		h := p.forwardTo(c.Guard, r)
 		if !r.Public {
-			h = c.Guard.Require(h, r.Scopes...)
+			h = c.Guard.require(h, r.requirement())
 		}
 		err := p.routes.add(r, h)
 		if err != nil {

@@ -3,6 +3,7 @@ package resource
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestNewProxy(t *testing.T) {
@@ -32,6 +33,9 @@ func TestNewProxy(t *testing.T) {
 		{"a WebSocket", "http://api/", guard, []Rule{{Path: "/", Methods: []string{"POST", "GET"}, WebSocket: true}}, ""},
 		{"an empty scope", "http://api/", guard, []Rule{{Path: "/", Scopes: []string{""}}}, "scopes"},
 		{"two scopes in one", "http://api/", guard, []Rule{{Path: "/", Scopes: []string{"read write"}}}, "scopes"},
+		{"public with a login", "http://api/", guard, []Rule{{Path: "/", Public: true, Login: Login{MaxAge: time.Minute}}}, "public"},
+		{"a login of half a second", "http://api/", guard, []Rule{{Path: "/", Login: Login{MaxAge: time.Second / 2}}}, "max_age"},
+		{"a kind of login with a space", "http://api/", guard, []Rule{{Path: "/", Login: Login{ACRValues: []string{"a b"}}}}, "acr_values"},
 		{"public with a scope", "http://api/", guard, []Rule{{Path: "/", Public: true, Scopes: []string{"read"}}}, "public"},
 		{"the same twice", "http://api/", guard, []Rule{{Path: "/a", Methods: []string{"GET"}}, {Path: "/a/", Methods: []string{"PUT", "GET"}}}, "second"},
 		{"any method twice", "http://api/", guard, []Rule{{Path: "/a"}, {Path: "/a"}}, "second"},

@@ -67,6 +67,9 @@ type Token struct {
 	ID        string   // jti: identifies the token, but is not the token itself
 	TokenType string   // usually Bearer
 
+	AuthTime time.Time // when the person signed in; zero: the token does not say so
+	ACR      string    // how the person signed in (Authentication Context Class Reference)
+
 	// Claims holds every member as received, including those above.
 	Claims map[string]json.RawMessage
 }
@@ -163,12 +166,16 @@ func NewGuard(c GuardConfig) (*Guard, error) {
 // token has an empty scope, or one with a space. The metadata of the API lists the scopes
 // of all calls.
 func (g *Guard) Require(next http.Handler, scopes ...string) http.Handler {
-	scopes = slices.Clone(scopes)
+	return g.require(next, requirement{scopes: scopes})
+}
+
+func (g *Guard) require(next http.Handler, q requirement) http.Handler {
+	q.scopes, q.login.ACRValues = slices.Clone(q.scopes), slices.Clone(q.login.ACRValues)
 	if g.described != nil {
-		g.described.add(scopes)
+		g.described.add(q.scopes)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		token, no := g.check(r, scopes)
+		token, no := g.check(r, q)
 		if no != nil {
 			g.refuse(w, no)
 			return
@@ -186,7 +193,8 @@ type refusal struct {
 }
 
 // check returns the token of an accepted request, or the refusal.
-func (g *Guard) check(r *http.Request, scopes []string) (*Token, *refusal) {
+func (g *Guard) check(r *http.Request, q requirement) (*Token, *refusal) {
+	scopes := q.scopes
 	raw, problem := bearer(r)
 	if problem != "" {
 		// RFC 6750 §3.1: a malformed request is 400 invalid_request.
@@ -214,6 +222,9 @@ func (g *Guard) check(r *http.Request, scopes []string) (*Token, *refusal) {
 		// tokens, and for tokens that are not acceptable here.
 		const why = "The access token is invalid, expired or revoked"
 		return nil, &refusal{http.StatusUnauthorized, `, error="invalid_token", error_description="` + why + `"` + g.needs(scopes), why + ".", nil}
+	}
+	if no := q.stepUp(token); no != nil {
+		return nil, no
 	}
 	if !token.HasScope(scopes...) {
 		// RFC 6750 §3.1: the challenge names the scopes that are needed.

@@ -27,12 +27,17 @@ type Rule struct {
 	// empty, any active token is sufficient.
 	Scopes []string
 
+	// Login is what the rule requires of the login behind the token.
+	Login Login
+
 	// Public allows requests without a token.
 	Public bool
 
 	// WebSocket allows a GET request to open a WebSocket (RFC 6455).
 	WebSocket bool
 }
+
+func (r *Rule) requirement() requirement { return requirement{r.Scopes, r.Login} }
 
 // anyMethod represents the methods that no rule of the path names.
 const anyMethod = ""
@@ -81,6 +86,12 @@ func (r *Rule) validate() error {
 	if r.Public && len(r.Scopes) > 0 {
 		return errors.New("a public rule cannot require scopes: remove them")
 	}
+	if r.Public && (r.Login.MaxAge != 0 || len(r.Login.ACRValues) > 0) {
+		return errors.New("a public rule cannot require a login: remove max_age and acr_values")
+	}
+	if err := r.Login.validate(); err != nil {
+		return err
+	}
 	if !plainPath(r.Path) {
 		return errors.New("write the path with one slash before each segment and without dot segments, %, \\ and ;")
 	}
@@ -97,9 +108,7 @@ func (r *Rule) validate() error {
 		}
 	}
 	// RFC 6749 §3.3: a scope is printable ASCII without space, quote and backslash.
-	if slices.ContainsFunc(r.Scopes, func(s string) bool {
-		return s == "" || strings.ContainsFunc(s, func(c rune) bool { return c <= ' ' || c > '~' || c == '"' || c == '\\' })
-	}) {
+	if slices.ContainsFunc(r.Scopes, func(s string) bool { return !isWord(s) }) {
 		return fmt.Errorf("scopes %q: use one string for each, printable ASCII without space, quote and backslash", r.Scopes)
 	}
 	return nil

@@ -312,7 +312,7 @@ func TestLease(t *testing.T) {
 				r.Header.Set("Authorization", "Bearer a")
 				ctx, cancel := context.WithCancel(t.Context())
 				l := lease{until: begun.Add(95 * time.Second), every: 10 * time.Second, check: func(ctx context.Context) *refusal {
-					_, no := g.check(r.WithContext(ctx), []string{"read"})
+					_, no := g.check(r.WithContext(ctx), requirement{scopes: []string{"read"}})
 					return no
 				}}
 				l.watch(ctx, cancel)

@@ -198,6 +198,11 @@ func (l *loader) checkRules() {
 				l.element(name+".SCOPES", j, scopeTokenText)
 			}
 		}
+		for j, acr := range rule.ACRValues {
+			if !scopeToken.MatchString(acr) {
+				l.element(name+".ACR_VALUES", j, `is not an acr; use printable ASCII without spaces, " and \`)
+			}
+		}
 	}
 }
 

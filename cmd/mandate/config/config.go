@@ -282,6 +282,10 @@ type Rule struct {
 	Methods []string `key:"METHODS" default:"[]"`
 	// Scopes are the scopes that the token must have. If there are none, any active token is allowed.
 	Scopes []string `key:"SCOPES" default:"[]"`
-	// WebSocket lets a `GET` request open a WebSocket (RFC 6455). Mandate closes it when the token expires; when a check, each `RESOURCE_SERVER_TOKEN_CACHING_SECONDS` (at least 1), finds the token inactive or without a scope of the rule; when such checks have failed for a minute; and after 24 hours at the latest. Every other protocol upgrade is refused.
+	// MaxAge is the largest age of the login behind the token in seconds (RFC 9470). A token of an older login, or of none, is answered with `insufficient_user_authentication`. With 0 every token is allowed.
+	MaxAge time.Duration `key:"MAX_AGE" default:"0" min:"0" max:"31536000"`
+	// ACRValues are the accepted kinds of login (`acr`), the preferred one first. If there are none, every token is allowed. A login at Mandate has `urn:mandate:acr:password`.
+	ACRValues []string `key:"ACR_VALUES" default:"[]"`
+	// WebSocket lets a `GET` request open a WebSocket (RFC 6455). Mandate closes it when the token expires; when a check, each `RESOURCE_SERVER_TOKEN_CACHING_SECONDS` (at least 1), finds the token inactive, without a scope of the rule, or its login older than `MAX_AGE`; when such checks have failed for a minute; and after 24 hours at the latest. Every other protocol upgrade is refused.
 	WebSocket bool `key:"WEBSOCKET" default:"false"`
 }

@@ -193,6 +193,8 @@ RULES:
   - PATH: /users/
     METHODS: [GET]
     SCOPES: [read]
+    MAX_AGE: 300
+    ACR_VALUES: ["urn:mandate:acr:password"]
     WEBSOCKET: true
   - PATH: /open
 OAUTH2_PROVIDER:
@@ -224,14 +226,14 @@ OAUTH2_PROVIDER:
 	check("TRUSTED_PROXIES", c.TrustedProxies, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128"), netip.MustParsePrefix("192.0.2.1/32")})
 	check("SESSION_IDLE_SECONDS follows", c.SessionIdle, time.Hour)
 	check("REFRESH_TOKEN_EXPIRE_SECONDS follows", c.Provider.RefreshTokenExpire, 10*time.Minute)
-	check("RULES", c.Rules, []Rule{{Path: "/users/", Methods: []string{"GET"}, Scopes: []string{"read"}, WebSocket: true}, {Path: "/open"}})
+	check("RULES", c.Rules, []Rule{{Path: "/users/", Methods: []string{"GET"}, Scopes: []string{"read"}, MaxAge: 5 * time.Minute, ACRValues: []string{"urn:mandate:acr:password"}, WebSocket: true}, {Path: "/open"}})
 	check("SCOPES in order", c.Provider.Scopes, Scopes{{"write", "Write scope"}, {"introspection", "Introspect token scope"}, {"openid", "Log in"}, {"read", "Read scope"}})
 	check("DEFAULT_SCOPES in order", c.Provider.DefaultScopes, []string{"write", "read"})
 	check("PKCE_REQUIRED", c.Provider.PKCERequired, false)
 	check("credentials", c.Provider.ResourceServerIntrospectionCredentials, []string{"id", "secret"})
 	check("what the API publishes", []string{c.Provider.ResourceServerIssuer, c.Provider.ResourceServerName, c.Provider.ResourceServerDocumentation}, []string{"https://auth.example.com/sso/o", "Orders", "https://docs.example.com/"})
 	check("RESOURCE_SERVER_ALLOWED_ORIGINS", c.Provider.ResourceServerAllowedOrigins, []string{"https://app.example.com", "http://localhost:5173"})
-	check("source", c.sources["OAUTH2_PROVIDER.PKCE_REQUIRED"].line, 22)
+	check("source", c.sources["OAUTH2_PROVIDER.PKCE_REQUIRED"].line, 24)
 	check("OIDC_ENABLED", c.Provider.OpenID, true)
 }
 

@@ -178,12 +178,14 @@ func TestConfigErrors(t *testing.T) {
 		{"UPSTREAM: http://127.0.0.2:9000\nLISTEN: 0.0.0.0:9000\nRULES: [{PATH: /}]\n" + rs, at + self},
 		{"UPSTREAM: http://api?\n", at + "UPSTREAM: contains a query; remove everything from the ? on"},
 		{"UPSTREAM: http://api\nPASS_AUTHORIZATION: true\nRULES: [{PATH: /}]\n" + rs, at + "UPSTREAM: is plain http: everybody on the network path can read the secrets; use https, or set ALLOW_INSECURE_HTTP: true in a test network"},
-		{"UPSTREAM: http://api\nRULES:\n  - {METHODS: [GET]}\n  - {PATH: /a//b}\n  - {PATH: /c, METHODS: [GET, get]}\n  - {PATH: /c, METHODS: [GET], SCOPES: ['a b']}\n" + rs,
+		{"UPSTREAM: http://api\nRULES:\n  - {METHODS: [GET]}\n  - {PATH: /a//b}\n  - {PATH: /c, METHODS: [GET, get]}\n  - {PATH: /c, METHODS: [GET], SCOPES: ['a b']}\n  - {PATH: /d, ACR_VALUES: ['a b']}\n" + rs,
 			"mandate.yaml:3: RULES[0]: needs as PATH a plain path that starts with a slash (/users/)\n" +
 				"mandate.yaml:4: RULES[1].PATH: needs as PATH a plain path that starts with a slash (/users/)\n" +
 				"mandate.yaml:5: RULES[2].METHODS[1]: is not an HTTP method in upper case\n" +
 				"mandate.yaml:6: RULES[3]: has the path and method of an earlier rule; put the scopes into one rule\n" +
-				"mandate.yaml:6: RULES[3].SCOPES[0]: is not a scope name; use printable ASCII without spaces, \" and \\ (RFC 6749 §3.3)"},
+				"mandate.yaml:6: RULES[3].SCOPES[0]: is not a scope name; use printable ASCII without spaces, \" and \\ (RFC 6749 §3.3)\n" +
+				"mandate.yaml:7: RULES[4].ACR_VALUES[0]: is not an acr; use printable ASCII without spaces, \" and \\"},
+		{"UPSTREAM: http://api\nRULES: [{PATH: /, MAX_AGE: -1}]\n" + rs, "mandate.yaml:2: RULES[0].MAX_AGE: must be a number from 0 to 31536000"},
 
 		// Scopes.
 		{p + "SCOPES: [read]\n", pat + "SCOPES: must be a mapping from scope to description ({read: Read scope}), not a list"},

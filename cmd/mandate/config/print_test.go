@@ -28,7 +28,7 @@ func TestConfigPrint(t *testing.T) {
 		"LISTEN: \":9000\" # ", "mandate.yaml:1\n",
 		"DATABASE_URL: \"postgres://u:********@db/m?sslmode=disable&password=********\" # ",
 		"SECRET_KEY: \"********\" # environment: MANDATE_SECRET_KEY\n",
-		"RULES: [{PATH: \"/a/\", METHODS: [\"GET\", \"PUT\"], SCOPES: [], WEBSOCKET: false}] # ",
+		"RULES: [{PATH: \"/a/\", METHODS: [\"GET\", \"PUT\"], SCOPES: [], MAX_AGE: 0, ACR_VALUES: [], WEBSOCKET: false}] # ",
 		"OAUTH2_PROVIDER:\n  SCOPES: {\"b\": \"B \\\"b\\\" ü 😀 \\u2028\", \"a\": \"A: # a\"} # ",
 		"  DEFAULT_SCOPES: [\"b\", \"a\"] # default\n",
 		"  ACCESS_TOKEN_EXPIRE_SECONDS: 36000 # default\n",
