@@ -30,7 +30,7 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return badRequest("The query of this address is not form-encoded: check its percent-encoding.")
 	}
-	a, err := s.provider.Authorizations.Authorize(provider.From(r.Context(), s.requests.Address(r)), parameters)
+	a, err := s.provider.Authorizations.Authorize(provider.FromBrowser(r.Context(), s.requests.Address(r), s.cookie(r, browserName)), parameters)
 	if err != nil {
 		return s.showClientError(w, r, err)
 	}
@@ -81,7 +81,27 @@ func (s *server) refuse(w http.ResponseWriter, r *http.Request, a *provider.Auth
 // loginFor redirects to the login page, which leads back to exactly this request.
 // The reason is empty if the person has no session.
 func (s *server) loginFor(w http.ResponseWriter, r *http.Request, a *provider.Authorization, why provider.Reason) error {
-	return s.toLogin(w, r, r.URL.Path+"?"+r.URL.RawQuery, a.LoginHint(), why)
+	return s.toLogin(w, r, s.again(w, r, a), a.LoginHint(), why)
+}
+
+// browserName is the cookie that names a browser while its person signs in for a pushed
+// request.
+const browserName = "browser"
+
+// again returns the address that leads back to exactly this request. A pushed request gets
+// longer than its request URI is valid, in this browser alone: nobody can send the address
+// to another person.
+func (s *server) again(w http.ResponseWriter, r *http.Request, a *provider.Authorization) string {
+	browser := s.cookie(r, browserName)
+	if browser == "" {
+		browser = provider.NewBrowserName()
+	}
+	query := s.provider.Authorizations.Again(a, browser)
+	if query == nil {
+		return r.URL.Path + "?" + r.URL.RawQuery
+	}
+	s.setCookie(w, browserName, browser, provider.TicketLife)
+	return r.URL.Path + "?" + query.Encode()
 }
 
 // keepLoginProof sets the cookie loginProof if the person has signed in for an

@@ -22,7 +22,7 @@ func (s *server) consentPage(w http.ResponseWriter, r *http.Request, a *provider
 	// chosen.
 	return s.render(w, r, http.StatusOK, templates.Consent{Frame: s.frame(r, ""), Access: access,
 		RedirectHost: host, RedirectURI: a.RedirectURI, Loopback: loopback, Ticket: asked.Ticket, Action: s.path("/o/consent/"),
-		SwitchURL: s.switchURL(r.URL.Path + "?" + r.URL.RawQuery)})
+		SwitchURL: s.switchURL(s.again(w, r, a))})
 }
 
 // switchURL leads to the login page for another account, and from there to next.
@@ -116,6 +116,7 @@ func (s *server) consent(w http.ResponseWriter, r *http.Request) error {
 	case r.PostForm.Get("decision") == "approve":
 		response, err = s.provider.Authorizations.Approve(r.Context(), a, who)
 	case r.PostForm.Get("decision") == "deny":
+		err = s.provider.Authorizations.Close(r.Context(), a)
 		response = s.provider.Authorizations.Deny(a)
 	default:
 		return badRequest("Choose to approve or to deny.")

@@ -39,6 +39,7 @@ func (s *server) routes() http.Handler {
 	at("/o/revoke/", shared, on{post: s.revoke})
 	at("/o/device_authorization/", shared, on{post: s.deviceAuthorization})
 	at("/o/device-authorization/", shared, on{post: s.deviceAuthorization}) // as in django-oauth-toolkit
+	at("/o/par/", shared, on{post: s.pushRequest})
 	at("/o/introspect/", protocol, on{post: s.introspect})
 	if s.config.Registration {
 		at("/o/register/", shared, on{post: s.registerClient})

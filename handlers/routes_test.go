@@ -41,7 +41,7 @@ func TestEveryOtherFormIsProtected(t *testing.T) {
 	if err != nil || len(paths) < 50 {
 		t.Errorf("%d routes, %v", len(paths), err)
 	}
-	open := []string{"/o/token", "/o/revoke_token", "/o/revoke", "/o/introspect", "/o/authorize", "/o/device_authorization", "/o/device-authorization", "/o/register"}
+	open := []string{"/o/token", "/o/revoke_token", "/o/revoke", "/o/introspect", "/o/authorize", "/o/par", "/o/device_authorization", "/o/device-authorization", "/o/register"}
 	for _, path := range paths {
 		if strings.HasPrefix(path, "/static/") || slices.Contains(open, strings.TrimSuffix(path, "/")) {
 			continue

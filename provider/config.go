@@ -80,6 +80,11 @@ type Config struct {
 	DeviceInterval     time.Duration // between two polls of a device
 	DeviceMaxPending   int           // requests of devices of one application; 0: no limit
 
+	// Pushed authorization requests (RFC 9126).
+	RequirePushed    bool
+	PushedLifetime   time.Duration // how long a request URI can be opened
+	PushedMaxPending int           // unused pushed requests of one application; 0: no limit
+
 	RPLogout RPLogout
 	// OutboundNetworks are the special-use addresses that the server may call if an
 	// application has registered one. It calls no other special-use address.
@@ -197,7 +202,8 @@ func (c Config) device() device.Config {
 
 // authorize returns the settings of package authorize.
 func (c Config) authorize() authorize.Config {
-	return authorize.Config{Issuer: c.Issuer, OpenID: c.OpenID, AlwaysAsk: c.AlwaysAsk, PKCEOptional: c.PKCEOptional, CodeLifetime: c.CodeLifetime}
+	return authorize.Config{Issuer: c.Issuer, OpenID: c.OpenID, AlwaysAsk: c.AlwaysAsk, PKCEOptional: c.PKCEOptional, CodeLifetime: c.CodeLifetime,
+		RequirePushed: c.RequirePushed, PushedLifetime: c.PushedLifetime, MaxPushed: c.PushedMaxPending}
 }
 
 // keys returns the settings of package keys.

@@ -19,7 +19,9 @@ type Metadata struct {
 	TokenEndpoint                    string   `json:"token_endpoint"`
 	IntrospectionEndpoint            string   `json:"introspection_endpoint"`
 	RevocationEndpoint               string   `json:"revocation_endpoint"`
-	DeviceAuthorizationEndpoint      string   `json:"device_authorization_endpoint"` // RFC 8628 §4
+	DeviceAuthorizationEndpoint      string   `json:"device_authorization_endpoint"`         // RFC 8628 §4
+	PushedRequestEndpoint            string   `json:"pushed_authorization_request_endpoint"` // RFC 9126 §5
+	RequirePushedRequests            bool     `json:"require_pushed_authorization_requests"` // RFC 9126 §5
 	ScopesSupported                  []string `json:"scopes_supported"`
 	ResponseTypesSupported           []string `json:"response_types_supported"`
 	ResponseModesSupported           []string `json:"response_modes_supported"`
@@ -81,6 +83,8 @@ func (p *Provider) Metadata(ctx context.Context) (Metadata, error) {
 		RevocationEndpoint:    p.config.Issuer + "/revoke_token/",
 
 		DeviceAuthorizationEndpoint: p.config.Issuer + "/device_authorization/",
+		PushedRequestEndpoint:       p.config.Issuer + "/par/",
+		RequirePushedRequests:       p.config.RequirePushed,
 
 		ScopesSupported:          p.rules.ScopeNames(),
 		ResponseTypesSupported:   []string{"code"},

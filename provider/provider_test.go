@@ -50,7 +50,7 @@ func testConfig() Config {
 		Scopes:                  []policy.Scope{{Name: "read", Description: "Read"}, {Name: "write", Description: "Write"}, {Name: "groups", Description: "Groups"}, {Name: "introspection", Description: "Introspect"}},
 		OpenAccessTokenLifetime: time.Hour, OpenRefreshTokenLifetime: 30 * 24 * time.Hour,
 		CodeLifetime: time.Minute, AccessTokenLifetime: 10 * time.Hour, AccessTokenMax: 365 * 24 * time.Hour, JWTAccessTokenMax: 365 * 24 * time.Hour,
-		DeviceCodeLifetime: 10 * time.Minute, DeviceInterval: 5 * time.Second, DeviceMaxPending: 500,
+		DeviceCodeLifetime: 10 * time.Minute, DeviceInterval: 5 * time.Second, DeviceMaxPending: 500, PushedLifetime: 90 * time.Second, PushedMaxPending: 500,
 		RefreshTokenLifetime: 30 * 24 * time.Hour, RefreshTokenMaxLifetime: 365 * 24 * time.Hour,
 		SessionLifetime: 14 * 24 * time.Hour, SessionIdle: 24 * time.Hour,
 		PasswordMemoryKiB: 64, PasswordIterations: 1,

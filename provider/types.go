@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"time"
 
 	"mandate/provider/authorize"
 	"mandate/provider/clients"
@@ -15,6 +16,7 @@ import (
 	"mandate/provider/redirect"
 	"mandate/provider/registration"
 	"mandate/provider/resources"
+	"mandate/provider/seal"
 	"mandate/provider/tokens"
 	"mandate/storage"
 )
@@ -277,6 +279,18 @@ type DeviceOrigin = device.Origin
 func From(ctx context.Context, address string) context.Context {
 	return clients.WithCall(ctx, &clients.Call{Address: address})
 }
+
+// FromBrowser returns a context like From. It also names the browser, by the random value of
+// NewBrowserName that it keeps in a cookie; empty: it has none.
+func FromBrowser(ctx context.Context, address, browser string) context.Context {
+	return authorize.WithBrowser(From(ctx, address), browser)
+}
+
+// NewBrowserName returns a random name for a browser.
+func NewBrowserName() string { return seal.Random(16) }
+
+// TicketLife is how long a person may take for the login, and for the consent page.
+const TicketLife = authorize.TicketLife * time.Second
 
 // Response is a response that the browser carries to the client.
 type Response = redirect.Response

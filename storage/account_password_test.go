@@ -18,9 +18,9 @@ func TestNewPasswordEndsWhatWasAllowedInOtherSessions(t *testing.T) {
 				g, code := newGrant(alice.ID, a.ID), newGrant(alice.ID, a.ID)
 				g.SessionID, code.SessionID = n.ID, n.ID
 				pair := newPair(g.ID)
-				must(t, w.AddGrant(t.Context(), g, ""))
+				must(t, w.AddGrant(t.Context(), g, "", ""))
 				must(t, w.RedeemCode(t.Context(), g.ID, at, later, pair))
-				must(t, w.AddGrant(t.Context(), code, ""))
+				must(t, w.AddGrant(t.Context(), code, "", ""))
 				tokens[name], codes[name] = pair[0].Digest, *code.CodeDigest
 			}
 			must(t, w.EndSession(t.Context(), alice.ID, gone.ID, at, true))
@@ -54,7 +54,7 @@ func TestApprovalInARaceWithANewPasswordLeavesNothing(t *testing.T) {
 			case i%4 < 2:
 				return s.KeepConsent(t.Context(), Consent{alice.ID, a.ID, "read", "", at, 0}, there.ID)
 			default:
-				return s.AddGrant(t.Context(), inSession(newGrant(alice.ID, a.ID), there), "")
+				return s.AddGrant(t.Context(), inSession(newGrant(alice.ID, a.ID), there), "", "")
 			}
 		}) {
 			if err != nil && (i == 12 || !errors.Is(err, ErrSpent)) {

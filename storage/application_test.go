@@ -13,7 +13,7 @@ func TestApplicationIsReadAsItWasStored(t *testing.T) {
 		alice := administrators(t, w, "Alice")[0]
 		a := newApplication("App")
 		a.OwnerID, a.OldSecret, a.OldSecretExpiresAt = &alice.ID, "older", later
-		a.MayIntrospect, a.SkipConsent, a.PKCEExempt = true, true, true
+		a.MayIntrospect, a.SkipConsent, a.PKCEExempt, a.RequirePushed = true, true, true, true
 		a.AccessTokenLifetime, a.RefreshTokenLifetime, a.UpdatedAt = 60, 1<<40, later
 		must(t, w.AddApplication(t.Context(), a, 0))
 		a.Owner, a.OwnerAdministrator, a.OwnerActive = &alice.Username, &alice.Administrator, &alice.Active
@@ -75,7 +75,7 @@ func TestUpdateApplicationWritesWhatMayChangeAndNothingElse(t *testing.T) {
 		change := a
 		change.Name, change.ClientType, change.GrantTypes, change.RedirectURIs, change.Scopes = "New", "public", "password", "https://c.example/", ""
 		change.HashClientSecret, change.Secret, change.OldSecret = false, "the same, sealed", ""
-		change.MayIntrospect, change.SkipConsent, change.PKCEExempt = true, true, true
+		change.MayIntrospect, change.SkipConsent, change.PKCEExempt, change.RequirePushed = true, true, true, true
 		change.AccessTokenLifetime, change.RefreshTokenLifetime, change.UpdatedAt = 1, 2, later
 		want := change
 		want.Owner, want.OwnerAdministrator, want.OwnerActive = &alice.Username, &alice.Administrator, &alice.Active

@@ -92,7 +92,7 @@ func (w world) boundFamily(t *testing.T, n Session, applicationID string) family
 	g := newGrant(n.UserID, applicationID)
 	g.SessionID, g.SessionEndsAt = n.ID, later
 	pair := newPair(g.ID)
-	must(t, w.AddGrant(t.Context(), g, ""))
+	must(t, w.AddGrant(t.Context(), g, "", ""))
 	must(t, w.RedeemCode(t.Context(), g.ID, at, later, pair))
 	return family{g, pair[0].Digest, pair[1].Digest}
 }
@@ -169,7 +169,7 @@ func TestEndOfAKeptFamilyIsTold(t *testing.T) {
 		g := newGrant(u.ID, a.ID)
 		g.SessionID, g.SessionEndsAt = n.ID, later
 		pair := newPair(g.ID)
-		must(t, w.AddGrant(t.Context(), g, ""))
+		must(t, w.AddGrant(t.Context(), g, "", ""))
 		must(t, w.RedeemCode(t.Context(), g.ID, at, later, pair))
 		must(t, w.EndSession(t.Context(), u.ID, n.ID, at, true))
 		kept, err := w.TokenByDigest(t.Context(), pair[0].Digest)

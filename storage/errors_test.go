@@ -17,9 +17,14 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 	pair := newPair(g.ID)
 	drop := func(_ any, err error) error { return err }
 	return map[string]func(ctx context.Context) error{
-		"AddApplication":        func(ctx context.Context) error { return s.AddApplication(ctx, a, 0) },
-		"AddFirstUser":          func(ctx context.Context) error { return s.AddFirstUser(ctx, u) },
-		"AddGrant":              func(ctx context.Context) error { return s.AddGrant(ctx, g, "") },
+		"AddApplication": func(ctx context.Context) error { return s.AddApplication(ctx, a, 0) },
+		"AddFirstUser":   func(ctx context.Context) error { return s.AddFirstUser(ctx, u) },
+		"AddGrant":       func(ctx context.Context) error { return s.AddGrant(ctx, g, "", "") },
+		"AddRequest": func(ctx context.Context) error {
+			return s.AddRequest(ctx, Request{Digest: "x", ExpiresAt: later}, 1, 1, at)
+		},
+		"Request":               func(ctx context.Context) error { return drop(s.Request(ctx, "x")) },
+		"UseRequest":            func(ctx context.Context) error { return s.UseRequest(ctx, "x", at) },
 		"AddGrantWithTokens":    func(ctx context.Context) error { return s.AddGrantWithTokens(ctx, g, pair, "hash") },
 		"AddGroup":              func(ctx context.Context) error { return s.AddGroup(ctx, "x", at) },
 		"AddKey":                func(ctx context.Context) error { return s.AddKey(ctx, Key{ID: "x", Kind: "EC"}, later) },

@@ -42,9 +42,19 @@ func (g Grant) values() []any {
 
 // AddGrant stores a grant whose code is not exchanged yet. It returns ErrSpent if the
 // session has ended. A non-empty owner means that the application wants a logout
-// notification; owner is then the application's owner.
-func (s *Store) AddGrant(ctx context.Context, g Grant, owner string) error {
-	return s.atomically(ctx, func(t tx) error { return t.addGrant(g, owner) })
+// notification; owner is then the application's owner. A non-empty request is the digest of
+// the pushed request that the grant answers. It is marked as used together with the grant;
+// AddGrant returns ErrNotFound and stores nothing if it was used already, or has expired.
+func (s *Store) AddGrant(ctx context.Context, g Grant, owner, request string) error {
+	return s.atomically(ctx, func(t tx) error {
+		if request != "" {
+			err := t.one(useRequest, request, g.CreatedAt)
+			if err != nil {
+				return err
+			}
+		}
+		return t.addGrant(g, owner)
+	})
 }
 
 func (t tx) addGrant(g Grant, owner string) error {

@@ -56,7 +56,7 @@ func TestCodeIsTakenOnce(t *testing.T) {
 		_, _, f := w.scene(t, "alice")
 		g := newGrant(f.UserID, f.ApplicationID)
 		g.CodeDigest = f.CodeDigest
-		is(t, "AddGrant", w.AddGrant(t.Context(), g, ""), ErrConflict)
+		is(t, "AddGrant", w.AddGrant(t.Context(), g, "", ""), ErrConflict)
 		is(t, "AddGrantWithTokens", w.AddGrantWithTokens(t.Context(), g, newPair(g.ID), proof(w.Store, g.UserID)), ErrConflict)
 	})
 }

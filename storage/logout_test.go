@@ -15,7 +15,7 @@ func (w world) bound(t *testing.T, n Session, applicationID string, endsAt int64
 	g := inSession(newGrant(n.UserID, applicationID), n)
 	g.SessionEndsAt = endsAt
 	pair := newPair(g.ID)
-	must(t, w.AddGrant(t.Context(), g, "owner"))
+	must(t, w.AddGrant(t.Context(), g, "owner", ""))
 	must(t, w.RedeemCode(t.Context(), g.ID, at, later, pair))
 	return pair[0].Digest
 }
@@ -154,9 +154,9 @@ func TestNothingIsAddedToASessionThatHasEnded(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, bob, a := w.person(t, "alice"), w.person(t, "bob"), w.application(t, "A")
 		n := w.session(t, alice.ID)
-		is(t, "somebody else's", w.AddGrant(t.Context(), inSession(newGrant(bob.ID, a.ID), n), "owner"), ErrSpent)
+		is(t, "somebody else's", w.AddGrant(t.Context(), inSession(newGrant(bob.ID, a.ID), n), "owner", ""), ErrSpent)
 		must(t, w.EndSession(t.Context(), alice.ID, n.ID, at, false))
-		is(t, "one that ended", w.AddGrant(t.Context(), inSession(newGrant(alice.ID, a.ID), n), "owner"), ErrSpent)
+		is(t, "one that ended", w.AddGrant(t.Context(), inSession(newGrant(alice.ID, a.ID), n), "owner", ""), ErrSpent)
 		for _, table := range []string{"grants", "logins"} {
 			if rows := count(t, w.Store, `SELECT COUNT(*) FROM `+table); rows != 0 {
 				t.Errorf("%d %s", rows, table)
@@ -175,7 +175,7 @@ func TestGrantAndEndOfItsSessionAtOnce(t *testing.T) {
 			g.SessionEndsAt = later
 			errs := race(2, func(i int) error {
 				if i == 0 {
-					return stores[0].AddGrant(context.WithoutCancel(t.Context()), g, "owner")
+					return stores[0].AddGrant(context.WithoutCancel(t.Context()), g, "owner", "")
 				}
 				return stores[1].EndSession(context.WithoutCancel(t.Context()), alice.ID, n.ID, at, false)
 			})
@@ -220,7 +220,7 @@ func TestDueLoginsAreOfManyOwners(t *testing.T) {
 		alice := w.person(t, "alice")
 		for i, owner := range []string{"greedy", "greedy", "greedy", "greedy", "modest"} {
 			n, a := w.session(t, alice.ID), w.application(t, "A")
-			must(t, w.AddGrant(t.Context(), inSession(newGrant(alice.ID, a.ID), n), owner))
+			must(t, w.AddGrant(t.Context(), inSession(newGrant(alice.ID, a.ID), n), owner, ""))
 			must(t, w.EndSession(t.Context(), alice.ID, n.ID, at+int64(i), false))
 		}
 		owners := []string{}

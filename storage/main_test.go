@@ -202,7 +202,7 @@ func newPair(grantID string) []Token {
 func (w world) addGrant(t *testing.T, g Grant) {
 	t.Helper()
 	w.goesOn(t, g.SessionID, g.UserID)
-	must(t, w.AddGrant(t.Context(), g, ""))
+	must(t, w.AddGrant(t.Context(), g, "", ""))
 }
 
 // goesOn stores a session with this id if there is none.

@@ -57,7 +57,7 @@ func TestMigrateBringsAnEmptyDatabaseUpToDateOnce(t *testing.T) {
 		}
 		_, err = s.TokenByDigest(t.Context(), f.access)
 		is(t, "the record from before", err, nil)
-		if n := count(t, s, `SELECT COUNT(*) FROM schema_version WHERE version = $1 AND migrated_at > 0`, len(all)); n != 1 {
+		if n := count(t, s, `SELECT COUNT(*) FROM schema_version WHERE version = $1 AND migrated_at > 0`, all[len(all)-1].Version); n != 1 {
 			t.Error("the version is not stored")
 		}
 	})

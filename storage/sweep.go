@@ -37,6 +37,7 @@ func (s *Store) Sweep(ctx context.Context, now int64, limit int) (int64, error) 
 		{&s.counters.grants, `DELETE FROM grants WHERE id IN (SELECT id FROM grants WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
 		{&s.counters.logins, `DELETE FROM logins WHERE (session_id, application_id) IN (SELECT session_id, application_id FROM logins WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
 		{&s.counters.devices, `DELETE FROM devices WHERE digest IN (SELECT digest FROM devices WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
+		{&s.counters.requests, `DELETE FROM requests WHERE digest IN (SELECT digest FROM requests WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
 		{&s.counters.initial, `DELETE FROM initial_tokens WHERE digest IN (SELECT digest FROM initial_tokens WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
 		{&s.counters.seen, `DELETE FROM seen WHERE digest IN (SELECT digest FROM seen WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
 	} {

@@ -15,7 +15,7 @@ func expiring(t *testing.T, w world, userID, applicationID string, then int64) {
 	n := newSession(userID)
 	n.ID, n.ExpiresAt = fmt.Sprint("session ", then), then
 	must(t, w.AddSession(t.Context(), n, "", proof(w.Store, n.UserID), 0))
-	must(t, w.AddGrant(t.Context(), inSession(g, n), "owner"))
+	must(t, w.AddGrant(t.Context(), inSession(g, n), "owner", ""))
 	must(t, w.AddToken(t.Context(), Token{Digest: fmt.Sprint("token ", then), GrantID: &g.ID, ExpiresAt: then}))
 }
 
@@ -66,7 +66,7 @@ func TestSweepTakesTheOldestExpiredRowsInBatches(t *testing.T) {
 		sweep(2, 0)
 		leftAfter(t, w, at+1, at+2)
 		oldest(at + 1)
-		want := []Removed{{"tokens", 5}, {"grants", 5}, {"logins", 0}, {"sessions", 0}, {"devices", 0}, {"initial_tokens", 0}, {"seen", 0}}
+		want := []Removed{{"tokens", 5}, {"grants", 5}, {"logins", 0}, {"sessions", 0}, {"devices", 0}, {"requests", 0}, {"initial_tokens", 0}, {"seen", 0}}
 		if got := w.Stats().Removed; !slices.Equal(got, want) {
 			t.Errorf("counted %v, want %v", got, want)
 		}

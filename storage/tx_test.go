@@ -119,7 +119,7 @@ func mixed(ctx context.Context, s *Store, userID, applicationID, name string) er
 	}
 	for _, step := range []func() error{
 		func() error { return s.AddSession(ctx, n, "", proof(s, n.UserID), 0) },
-		func() error { return s.AddGrant(ctx, g, "") },
+		func() error { return s.AddGrant(ctx, g, "", "") },
 		func() error { return second(s.GrantByCode(ctx, *g.CodeDigest)) },
 		func() error { return s.RedeemCode(ctx, g.ID, at, later, one) },
 		func() error { return second(s.TokenByDigest(ctx, one[0].Digest)) },

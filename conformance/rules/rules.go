@@ -31,6 +31,7 @@ func Documents() []check.Document {
 		{ID: "RFC8628", Cited: "RFC 8628", Title: "Device Authorization Grant", Rules: rfc8628()},
 		{ID: "RFC8707", Cited: "RFC 8707", Title: "Resource Indicators", Rules: rfc8707()},
 		{ID: "RFC9068", Cited: "RFC 9068", Title: "JWT Profile for Access Tokens", Rules: rfc9068()},
+		{ID: "RFC9126", Cited: "RFC 9126", Title: "Pushed Authorization Requests", Rules: rfc9126()},
 		{ID: "RFC9207", Cited: "RFC 9207", Title: "Authorization Server Issuer Identification", Rules: rfc9207()},
 		{ID: "RFC9470", Cited: "RFC 9470", Title: "OAuth 2.0 Step Up Authentication Challenge Protocol", Rules: rfc9470()},
 		{ID: "RFC9728", Cited: "RFC 9728", Title: "Protected Resource Metadata", Rules: rfc9728()},

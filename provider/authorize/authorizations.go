@@ -14,6 +14,7 @@ import (
 
 	"mandate/provider/clients"
 	"mandate/provider/framework"
+	"mandate/provider/limits"
 	"mandate/provider/policy"
 	"mandate/provider/resources"
 	"mandate/provider/seal"
@@ -28,6 +29,10 @@ type Config struct {
 	AlwaysAsk    bool // show the consent page even if the person approved the same request before
 	PKCEOptional bool // see Authorizations.mayOmitPKCE
 	CodeLifetime time.Duration
+
+	RequirePushed  bool          // refuse requests that were not pushed (RFC 9126 §5)
+	PushedLifetime time.Duration // how long a request URI can be opened
+	MaxPushed      int           // unused pushed requests of one application, or of the applications of one owner; 0: no limit
 }
 
 // Authorizations makes the decisions of the authorization endpoint.
@@ -35,6 +40,7 @@ type Authorizations struct {
 	config  Config
 	rules   *policy.Rules
 	store   *storage.Store
+	limits  *limits.Limits
 	clients *clients.Clients
 	tokens  *tokens.Tokens
 	apis    *resources.Resources
@@ -44,8 +50,8 @@ type Authorizations struct {
 }
 
 // New returns the component. It also sets the authorization endpoint's handlers of f.
-func New(config Config, rules *policy.Rules, store *storage.Store, c *clients.Clients, t *tokens.Tokens, apis *resources.Resources, tickets seal.Sealer, f *fosite.Fosite) *Authorizations {
-	p := &Authorizations{config: config, rules: rules, store: store, clients: c, tokens: t, apis: apis, tickets: tickets, fosite: f}
+func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, c *clients.Clients, t *tokens.Tokens, apis *resources.Resources, tickets seal.Sealer, f *fosite.Fosite) *Authorizations {
+	p := &Authorizations{config: config, rules: rules, store: store, limits: l, clients: c, tokens: t, apis: apis, tickets: tickets, fosite: f}
 	framework.ConfigOf(f).AuthorizeEndpointHandlers = fosite.AuthorizeEndpointHandlers{
 		&oauth2.AuthorizeExplicitGrantHandler{AuthorizeCodeStrategy: framework.TokenStrategy{}, CoreStorage: authorizationCodes{p: p}, Config: framework.ConfigOf(f)},
 	}
@@ -60,4 +66,9 @@ func (p *Authorizations) CodesIssued() int64 { return p.codes.Load() }
 // operator's setting or the application's own setting permits it.
 func (p *Authorizations) mayOmitPKCE(a storage.Application) bool {
 	return a.ClientType == policy.Confidential && (p.config.PKCEOptional || a.PKCEExempt) && p.rules.AllowanceOf(a).AdministratorRights
+}
+
+// requiresPush reports whether an application must push its authorization requests.
+func (p *Authorizations) requiresPush(a storage.Application) bool {
+	return p.config.RequirePushed || a.RequirePushed
 }

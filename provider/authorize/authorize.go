@@ -35,8 +35,9 @@ type Authorization struct {
 
 	state        string
 	redirectSent bool
-	sent         url.Values // the request as it was sent
+	sent         url.Values // the request as the browser brought it
 	parameters   url.Values // without the parameters that count as omitted
+	pushed       pushed     // empty if the request was not pushed
 	OpenID       OpenIDRequest
 	request      fosite.AuthorizeRequester
 }
@@ -50,9 +51,23 @@ func (a *Authorization) scopesToApprove() []string {
 // Refused set if the client must get an error at its redirect URI. If Authorize itself
 // returns an error, the error is shown on a page and the browser must not be redirected
 // (RFC 9700 §4.11.2).
-func (p *Authorizations) Authorize(ctx context.Context, parameters url.Values) (*Authorization, error) {
-	a := &Authorization{sent: parameters, parameters: url.Values{}, OpenID: OpenIDRequest{maxAge: -1}}
-	for name, values := range parameters {
+func (p *Authorizations) Authorize(ctx context.Context, sent url.Values) (*Authorization, error) {
+	r, err := p.resolve(ctx, sent)
+	if err != nil {
+		return nil, err
+	}
+	a, err := p.check(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	a.sent = sent
+	return a, nil
+}
+
+// check checks a resolved request. Its results are those of Authorize.
+func (p *Authorizations) check(ctx context.Context, r Request) (*Authorization, error) {
+	a := &Authorization{sent: r.Parameters, parameters: url.Values{}, pushed: r.pushed, OpenID: OpenIDRequest{maxAge: -1}}
+	for name, values := range r.Parameters {
 		if (name == "client_id" || name == "redirect_uri") && (len(values) > 1 || !oauth.PlainText(values[0])) {
 			return nil, oauth.Refuse("invalid_request", "The parameter %s is sent more than once, or is not text.", name)
 		}
@@ -66,6 +81,9 @@ func (p *Authorizations) Authorize(ctx context.Context, parameters url.Values) (
 	}
 	a.readRefusedObject()
 	err := p.checkClient(ctx, a)
+	if err == nil {
+		err = p.checkPushed(a)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -203,6 +221,10 @@ func (p *Authorizations) checkAuthorization(ctx context.Context, a *Authorizatio
 		return err
 	}
 	switch {
+	// RFC 9126 §4: where requests must be pushed, a request without a request URI is refused.
+	// The client and its redirect URI are proven here, so the client gets the error.
+	case a.pushed.Digest == "" && p.requiresPush(a.Application):
+		return oauth.Refuse("invalid_request", "This application must push its authorization requests: send the parameters to the pushed authorization request endpoint, and only client_id and request_uri here.")
 	case a.parameters.Get("response_type") == "":
 		return oauth.Refuse("invalid_request", "response_type is missing: it must be code.")
 	case a.parameters.Get("response_type") != "code":
@@ -274,7 +296,7 @@ func (p *Authorizations) Complete(ctx context.Context, a *Authorization, s *stor
 	for _, scope := range a.Scopes {
 		a.request.GrantScope(scope.Name)
 	}
-	response, err := p.fosite.NewAuthorizeResponse(ctx, a.request, &approval{signedIn: s, redirectSent: a.redirectSent, openID: &a.OpenID, resource: a.Audience.Stored()})
+	response, err := p.fosite.NewAuthorizeResponse(ctx, a.request, &approval{signedIn: s, redirectSent: a.redirectSent, openID: &a.OpenID, resource: a.Audience.Stored(), pushed: a.pushed.Digest})
 	if err != nil {
 		e := framework.Failed(err)
 		if e.Status == http.StatusTooManyRequests {

@@ -23,7 +23,7 @@ type authorizationCodes struct {
 
 // CreateAuthorizeCodeSession stores the authorization grant with the digest of its code. It
 // returns an error if the application may not get an authorization grant now, or if the
-// person was signed out meanwhile.
+// person was signed out meanwhile, or if a pushed request has its answer already.
 func (s authorizationCodes) CreateAuthorizeCodeSession(ctx context.Context, signature string, r fosite.Requester) error {
 	c, by := r.GetClient().(*framework.Client), r.GetSession().(*approval)
 	err := s.p.tokens.MayApprove(ctx, c.Application, by.signedIn.User.ID)
@@ -35,9 +35,12 @@ func (s authorizationCodes) CreateAuthorizeCodeSession(ctx context.Context, sign
 	grant.ExpiresAt, grant.Resource = grant.CodeExpiresAt, by.resource
 	grant.RedirectURI, grant.RedirectSent = r.GetRequestForm().Get("redirect_uri"), by.redirectSent
 	grant.Nonce, grant.Claims = by.openID.nonce, by.openID.claims
-	err = s.p.store.AddGrant(ctx, grant, owner)
+	err = s.p.store.AddGrant(ctx, grant, owner, by.pushed)
 	if errors.Is(err, storage.ErrSpent) {
 		return loggedOut()
+	}
+	if errors.Is(err, storage.ErrNotFound) && by.pushed != "" {
+		return answered()
 	}
 	if err == nil {
 		s.p.codes.Add(1)
@@ -52,6 +55,7 @@ type approval struct {
 	redirectSent bool
 	openID       *OpenIDRequest
 	resource     string // the audience of the grant, as it is stored
+	pushed       string // the digest of the pushed request, or empty
 }
 
 // Clone returns a copy. fosite requires this method.

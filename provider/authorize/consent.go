@@ -71,7 +71,7 @@ func (p *Authorizations) RequiredInteraction(ctx context.Context, a *Authorizati
 	if err != nil {
 		return nil, err
 	}
-	ticket, err := json.Marshal(ticket{s.Session.ID, oauth.Now(), parameters.Encode(), a.RedirectURI, a.redirectSent, shown})
+	ticket, err := json.Marshal(ticket{s.Session.ID, oauth.Now(), parameters.Encode(), a.RedirectURI, a.redirectSent, shown, a.pushed})
 	if err != nil {
 		return nil, err
 	}
@@ -135,6 +135,7 @@ type ticket struct {
 	RedirectURI  string
 	RedirectSent bool
 	Shown        string
+	Pushed       pushed
 }
 
 // TicketLife is how long a ticket is valid, in seconds.
@@ -176,7 +177,7 @@ func (p *Authorizations) Resume(ctx context.Context, sealed string, s *storage.S
 	if !t.RedirectSent {
 		parameters.Del("redirect_uri")
 	}
-	a, err := p.Authorize(ctx, parameters)
+	a, err := p.check(ctx, Request{Parameters: parameters, Origin: t.Pushed.origin(), pushed: t.Pushed})
 	if err == nil && a.RedirectURI != t.RedirectURI {
 		return nil, stale
 	}

@@ -116,6 +116,31 @@ func (p *Clients) ForAuthorization(ctx context.Context, clientID string) (storag
 	return p.rules.Effective(told.describe(a)), nil
 }
 
+// AuthenticateAny authenticates a client as Authenticate does, at an endpoint that begins an
+// authorization. A client with a metadata document may push its first request before any
+// approval has stored it (RFC 9126 §2). It has no credentials, and ForAuthorization reads its
+// document.
+func (p *Clients) AuthenticateAny(ctx context.Context, r *http.Request, form url.Values) (storage.Application, error) {
+	id := form.Get("client_id")
+	secret := form.Has("client_secret") || form.Has("client_assertion") || form.Has("client_assertion_type") || len(r.Header.Values("Authorization")) > 0
+	if secret || !looksLikeDocument(id) {
+		return p.Authenticate(ctx, r, form)
+	}
+	_, err := p.Client(ctx, id)
+	if !errors.Is(err, storage.ErrNotFound) {
+		return p.Authenticate(ctx, r, form)
+	}
+	a, err := p.ForAuthorization(ctx, id)
+	if refused, ok := errors.AsType[*oauth.Error](err); ok && refused.Code == "invalid_client" {
+		refused.Status, refused.Challenge = http.StatusUnauthorized, BasicChallenge
+		return a, refused
+	}
+	if _, refused := errors.AsType[*oauth.Error](err); err == nil || refused || ctx.Err() != nil {
+		return a, err
+	}
+	return a, oauth.Unavailable(err)
+}
+
 // Known returns the application that an authorization request is about, as far as this node
 // knows it without a fetch: the login page shows it, and anybody can make a link to that
 // page. It returns oauth.ErrNotFound for an unknown or a suspended one.

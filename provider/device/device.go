@@ -105,7 +105,7 @@ func (p *Devices) add(ctx context.Context, a storage.Application, scopes []strin
 	code, digest := tokens.NewOpaque(tokens.DevicePrefix)
 	now, life := oauth.Now(), oauth.Seconds(p.config.Lifetime)
 	d := storage.Device{Digest: digest, ApplicationID: a.ID, Scope: strings.Join(scopes, " "), Resource: audience.Stored(), State: storage.DevicePending,
-		Interval: oauth.Seconds(p.config.Interval), NextPollAt: now, ChargedTo: chargedTo(a), Network: network, Address: from.Address, UserAgent: from.UserAgent,
+		Interval: oauth.Seconds(p.config.Interval), NextPollAt: now, ChargedTo: policy.RequestsOf(a), Network: network, Address: from.Address, UserAgent: from.UserAgent,
 		CreatedAt: now, ExpiresAt: now + life + storage.ExpiredDeviceLife}
 	userCode := ""
 	err = storage.ErrConflict
@@ -156,13 +156,4 @@ const (
 
 func tooMany(wait time.Duration) *oauth.Error {
 	return oauth.Later(http.StatusTooManyRequests, wait, "Too many devices wait for an approval. Try again later. The operator can raise DEVICE_MAX_PENDING.")
-}
-
-// chargedTo returns the quota against which the requests of an application count. The
-// applications of one owner share it, because an owner can register many.
-func chargedTo(a storage.Application) string {
-	if owner := policy.ChargedTo(a); owner != nil {
-		return *owner
-	}
-	return a.ID
 }

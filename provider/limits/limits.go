@@ -25,6 +25,7 @@ const (
 	OfAddress               // a network, at each of the places below
 	OfRegistration          // applications that are registered by a request, from one network
 	OfDeviceRequest         // requests of devices, from one network
+	OfPushedRequest         // pushed authorization requests, from one network
 )
 
 // Of returns the limit of a kind of counters.
@@ -38,14 +39,14 @@ func Of(kind int) throttle.Limit {
 		return throttle.Limit{Tries: 100, Refill: 5 * time.Second}
 	case OfRegistration:
 		return throttle.Limit{Tries: 60, Refill: 30 * time.Second}
-	case OfOwner, OfAddress, OfDeviceRequest:
+	case OfOwner, OfAddress, OfDeviceRequest, OfPushedRequest:
 		return throttle.Limit{Tries: 100, Refill: time.Second}
 	}
 	return throttle.Limit{Tries: 10, Refill: 10 * time.Second}
 }
 
 // Size is the number of counters of each kind. Each kind has another eighth of it for
-// wide networks. A counter takes about 100 bytes, and there are ten kinds: 56 MB if all
+// wide networks. A counter takes about 100 bytes, and there are eleven kinds: 62 MB if all
 // are in use.
 const Size = 50_000
 
@@ -66,7 +67,7 @@ func New(cost password.Cost, concurrency int) *Limits {
 // NewThrottle makes the throttle with one kind of counter for each constant above, and
 // room for most counters of each kind.
 func NewThrottle(most int) *throttle.Throttle {
-	return throttle.New(most, Of(OfAccount), Of(OfPair), Of(OfBrowser), Of(OfPasswordChange), Of(OfUserCode), Of(OfClient), Of(OfOwner), Of(OfAddress), Of(OfRegistration), Of(OfDeviceRequest))
+	return throttle.New(most, Of(OfAccount), Of(OfPair), Of(OfBrowser), Of(OfPasswordChange), Of(OfUserCode), Of(OfClient), Of(OfOwner), Of(OfAddress), Of(OfRegistration), Of(OfDeviceRequest), Of(OfPushedRequest))
 }
 
 // Take uses a try of each counter. It returns a function that gives the tries back, or

@@ -185,6 +185,15 @@ func ChargedTo(a storage.Application) *string {
 	return nil
 }
 
+// RequestsOf returns the quota against which requests of an application count that wait for
+// a person. The applications of one owner share it, because an owner can register many.
+func RequestsOf(a storage.Application) string {
+	if owner := ChargedTo(a); owner != nil {
+		return *owner
+	}
+	return a.ID
+}
+
 // openApplications stands for the one quota that all applications share for which nobody
 // is responsible. The id of a person has no colon, so it is never equal to this.
 const openApplications = "open:"

@@ -168,6 +168,12 @@ type Provider struct {
 	DeviceFlowInterval time.Duration `key:"DEVICE_FLOW_INTERVAL" default:"5" min:"1" max:"60"`
 	// DeviceMaxPending is the largest number of devices that wait for an approval, of one application or, if an administrator is not responsible, of all applications of one owner. One network may have a hundredth of it (at least one) if the application is public. 0 means no limit.
 	DeviceMaxPending int `key:"DEVICE_MAX_PENDING" default:"10000" min:"0" max:"1000000"`
+	// PushedRequestExpire is the number of seconds in which a request URI of a pushed authorization request can be opened (RFC 9126 §2.2). A person who has opened it has an hour for the login, and an hour for the consent page.
+	PushedRequestExpire time.Duration `key:"PUSHED_REQUEST_EXPIRE_SECONDS" default:"90" min:"5" max:"599"`
+	// PushedRequestMaxPending is the largest number of pushed authorization requests that have no answer yet, of one application or, if an administrator is not responsible, of all applications of one owner. One network may have a tenth of it (at least one) if the application is public. 0 means no limit.
+	PushedRequestMaxPending int `key:"PUSHED_REQUEST_MAX_PENDING" default:"10000" min:"0" max:"1000000"`
+	// RequirePushedRequests refuses authorization requests that the application did not push (RFC 9126 §5). The setting of an application can require it for this application alone.
+	RequirePushedRequests bool `key:"REQUIRE_PUSHED_AUTHORIZATION_REQUESTS" default:"false"`
 	// RefreshTokenExpire is the number of seconds after which an unused refresh token expires (RFC 9700 §4.14.2). The default is lowered to `REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS` if that is smaller.
 	RefreshTokenExpire time.Duration `key:"REFRESH_TOKEN_EXPIRE_SECONDS" default:"2592000" min:"1" max:"315360000"`
 	// RefreshTokenAbsoluteExpire is the lifetime in seconds of a token family (all tokens that come from one authorization grant), regardless of how often it is refreshed.

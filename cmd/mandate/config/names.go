@@ -58,7 +58,6 @@ var unavailable = []struct{ key, text string }{
 	{"CIMD_*", "is not supported: applications are registered in the browser or on the command line; remove it"},
 	{"OAUTH_DEVICE_*", "is not supported: the page for devices is BASE_URL/device, and user codes always have the same form (RFC 8628 §6.1); remove it"},
 	{"PAR_*", "is not supported: there are no pushed authorization requests (RFC 9126) in this version; remove it"},
-	{"REQUIRE_PUSHED_AUTHORIZATION_REQUESTS", "is not supported: there are no pushed authorization requests (RFC 9126) in this version; remove it"},
 	{"OAUTH2_PROTECTED_RESOURCE_*", "is not supported; remove it"},
 	{"OAUTH2_RESPONSE_TYPES_SUPPORTED", served},
 	{"OAUTH2_TOKEN_ENDPOINT_AUTH_METHODS_SUPPORTED", served},

@@ -1,0 +1,22 @@
+package handlers
+
+import (
+	"net/http"
+
+	"mandate/handlers/request"
+)
+
+// pushRequest is the pushed authorization request endpoint (RFC 9126 §2).
+func (s *server) pushRequest(w http.ResponseWriter, r *http.Request) error {
+	pushed, application, err := s.provider.Authorizations.Push(r.Context(), r, s.requests.Address(r))
+	if application != nil {
+		request.Note(r.Context(), "client", application.ClientID)
+	}
+	if err != nil {
+		return err
+	}
+	request.Outcome(r.Context(), "ok")
+	// RFC 9126 §2.2: 201, and no cache keeps the response.
+	w.Header().Set("Cache-Control", "no-cache, no-store")
+	return writeJSON(w, http.StatusCreated, pushed)
+}

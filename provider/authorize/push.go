@@ -1,0 +1,126 @@
+package authorize
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"time"
+
+	"mandate/provider/clients"
+	"mandate/provider/limits"
+	"mandate/provider/oauth"
+	"mandate/provider/policy"
+	"mandate/provider/seal"
+	"mandate/provider/throttle"
+	"mandate/storage"
+)
+
+// PushedRequest is the response to a pushed authorization request (RFC 9126 §2.2).
+type PushedRequest struct {
+	RequestURI string `json:"request_uri"`
+	ExpiresIn  int64  `json:"expires_in"`
+}
+
+// maxPushed is the largest size of a pushed request in bytes, form-encoded. It is that of a
+// request in the query.
+const maxPushed = 16 << 10
+
+// credentials lists the parameters that authenticate the client. They are never stored.
+var credentials = [...]string{"client_secret", "client_assertion", "client_assertion_type"}
+
+// Push handles a pushed authorization request (RFC 9126 §2). It returns the response and the
+// authenticated application. If client authentication succeeds and a later check fails, it
+// returns the application together with the error.
+func (p *Authorizations) Push(ctx context.Context, r *http.Request, address string) (*PushedRequest, *storage.Application, error) {
+	form, err := oauth.ReadForm(r, oauth.Resource)
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx = clients.WithCall(ctx, &clients.Call{Address: address})
+	// RFC 9126 §2: a client authenticates here as at the token endpoint.
+	application, err := p.clients.AuthenticateAny(ctx, r, form)
+	if err != nil {
+		return nil, nil, err
+	}
+	// RFC 9126 §2.1: a pushed request cannot refer to another one.
+	if form.Has("request_uri") {
+		return nil, &application, oauth.Refuse("invalid_request", "request_uri must not be pushed: send the parameters themselves.")
+	}
+	parameters := maps.Clone(form)
+	for _, name := range credentials {
+		parameters.Del(name)
+	}
+	if len(parameters.Encode()) > maxPushed {
+		e := oauth.Refuse("invalid_request", "The authorization request is longer than %d bytes. Shorten it: state may have at most %d bytes.", maxPushed, oauth.MaxState)
+		e.Status = http.StatusRequestEntityTooLarge
+		return nil, &application, e
+	}
+	uri := requestURIPrefix + seal.Random(32)
+	request := Request{Parameters: parameters, Origin: Pushed, pushed: pushed{Digest: seal.Digest(uri), ClientID: application.ClientID, Generation: application.Generation}}
+	// RFC 9126 §2.1: the request is validated as at the authorization endpoint.
+	a, err := p.check(ctx, request)
+	if err == nil && a.Refused != nil {
+		err = a.Refused
+	}
+	if err == nil {
+		err = p.keep(ctx, request, a.Application, address)
+	}
+	if err != nil {
+		return nil, &application, err
+	}
+	return &PushedRequest{RequestURI: uri, ExpiresIn: oauth.Seconds(p.config.PushedLifetime)}, &application, nil
+}
+
+// keep stores a pushed request.
+func (p *Authorizations) keep(ctx context.Context, r Request, a storage.Application, address string) error {
+	network := throttle.Site(address)
+	perNetwork, err := p.mayPush(a, network, address)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(sealedRequest{r.pushed.Generation, r.Parameters.Encode()})
+	if err != nil {
+		return err
+	}
+	now := oauth.Now()
+	until := now + oauth.Seconds(p.config.PushedLifetime)
+	err = p.store.AddRequest(ctx, storage.Request{Digest: r.pushed.Digest, ClientID: a.ClientID, Parameters: p.tickets.Seal(text, sealedAs(r.pushed.Digest, a.ClientID)),
+		ChargedTo: policy.RequestsOf(a), Network: network, OpensUntil: until, ExpiresAt: until + openedLife}, p.config.MaxPushed, perNetwork, now)
+	if errors.Is(err, storage.ErrFull) {
+		return tooManyPushed(fullWait)
+	}
+	return oauth.Stored(err)
+}
+
+const (
+	// openedLife is for how many seconds a row stays after its request URI has expired: the
+	// person may take TicketLife for the login, and again for the consent page.
+	openedLife = 2*TicketLife + 60
+	// networkShare is the part of the requests of one application that one network may have.
+	networkShare = 10
+	// fullWait is the Retry-After if there are too many requests.
+	fullWait = 30 * time.Second
+)
+
+// mayPush limits how many requests a stranger can store. Everybody knows the client_id of a
+// public application, so its requests are also limited by network: one network cannot use up
+// the requests of all others. It returns the limit for the network, or 0 for none.
+func (p *Authorizations) mayPush(a storage.Application, network, address string) (int, error) {
+	if a.ClientType != policy.Public {
+		return 0, nil // its requests can all come from one server
+	}
+	_, wait := p.limits.Tries.Take(throttle.Try{Kind: limits.OfPushedRequest, Key: network, Wide: throttle.WideNetwork(address)})
+	if wait > 0 {
+		return 0, tooManyPushed(wait)
+	}
+	if p.config.MaxPushed == 0 {
+		return 0, nil
+	}
+	return max(1, p.config.MaxPushed/networkShare), nil
+}
+
+func tooManyPushed(wait time.Duration) *oauth.Error {
+	return oauth.Later(http.StatusTooManyRequests, wait, "Too many pushed requests wait for their answer. Try again later. The operator can raise PUSHED_REQUEST_MAX_PENDING.")
+}

@@ -1,0 +1,193 @@
+package authorize
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"mandate/provider/oauth"
+	"mandate/provider/seal"
+	"mandate/storage"
+)
+
+// requestURIPrefix begins the request URI of each pushed request (RFC 9126 §2.2).
+const requestURIPrefix = "urn:ietf:params:oauth:request_uri:"
+
+// openedParameter says, in the address to which a login leads back, that this browser
+// opened the request URI in time.
+const openedParameter = "opened"
+
+// pushed describes the pushed request from which a Request was resolved.
+type pushed struct {
+	Digest     string // of the request URI; empty: the request was not pushed
+	ClientID   string
+	Generation int64      // of the application, when it pushed
+	again      url.Values // the query that opens the request again, without the proof
+	openedAt   int64      // when this browser opened it
+}
+
+// origin returns the origin of the request.
+func (r pushed) origin() Origin {
+	if r.Digest == "" {
+		return Sent
+	}
+	return Pushed
+}
+
+// sealedRequest is a pushed request as it is stored.
+type sealedRequest struct {
+	Generation int64
+	Parameters string
+}
+
+// sealedAs returns the name under which the parameters of a pushed request are sealed. A
+// row whose key or client was exchanged in the database does not open.
+func sealedAs(digest, clientID string) string { return "pushed " + digest + " " + clientID }
+
+// isPushed reports whether the request names a pushed request.
+func isPushed(sent url.Values) bool {
+	return slices.ContainsFunc(sent["request_uri"], func(uri string) bool { return strings.HasPrefix(uri, requestURIPrefix) })
+}
+
+func wrongRequestURI(format string, args ...any) *oauth.Error {
+	return oauth.Refuse("invalid_request_uri", format, args...)
+}
+
+// answered returns the error for a pushed request that has its answer.
+func answered() *oauth.Error {
+	return wrongRequestURI("This request was answered already. A request URI works once: go back to the application and begin again.")
+}
+
+// openPushed returns the pushed request that a browser opens. Only its own parameters
+// count: of the others, client_id alone is read. Nothing about the redirect URI is proven
+// if this fails, so the error is shown on a page.
+func (p *Authorizations) openPushed(ctx context.Context, sent url.Values) (Request, error) {
+	for _, name := range []string{"client_id", "request_uri"} {
+		// RFC 9126 §4: the client sends its client_id together with the request URI.
+		if len(sent[name]) != 1 || !oauth.PlainText(sent[name][0]) {
+			return Request{}, oauth.Refuse("invalid_request", "Send %s exactly once: a pushed request is opened by client_id and request_uri.", name)
+		}
+	}
+	// The two are never used together. A request object is pushed, like the parameters.
+	if sent.Has("request") {
+		return Request{}, oauth.Refuse("invalid_request", "Send either request or request_uri: push the request object if you use both.")
+	}
+	uri, clientID := sent.Get("request_uri"), sent.Get("client_id")
+	digest := seal.Digest(uri)
+	row, err := p.store.Request(ctx, digest)
+	// RFC 9126 §2.2: the request URI works only for the client that pushed the request.
+	if errors.Is(err, storage.ErrNotFound) || err == nil && row.ClientID != clientID {
+		return Request{}, wrongRequestURI("This client has no pushed request with this request_uri, or it has expired. Go back to the application and begin again.")
+	}
+	if err != nil {
+		return Request{}, oauth.Unavailable(err)
+	}
+	if row.UsedAt != nil {
+		return Request{}, answered()
+	}
+	now := oauth.Now()
+	openedAt, opened := p.openedBefore(ctx, digest, sent)
+	if !opened {
+		openedAt = now
+	}
+	// RFC 9126 §4: an expired request URI is refused.
+	if !opened && now > row.OpensUntil || now > row.ExpiresAt {
+		return Request{}, wrongRequestURI("This request_uri has expired. Go back to the application and begin again.")
+	}
+	text, err := p.tickets.Open(row.Parameters, sealedAs(digest, clientID))
+	var kept sealedRequest
+	if err == nil {
+		err = json.Unmarshal(text, &kept)
+	}
+	if err != nil {
+		return Request{}, fmt.Errorf("open a pushed request: %w", err)
+	}
+	parameters, err := url.ParseQuery(kept.Parameters)
+	if err != nil {
+		return Request{}, fmt.Errorf("read a pushed request: %w", err)
+	}
+	return Request{Parameters: parameters, Origin: Pushed, pushed: pushed{Digest: digest, ClientID: clientID, Generation: kept.Generation,
+		again: url.Values{"client_id": {clientID}, "request_uri": {uri}}, openedAt: openedAt}}, nil
+}
+
+// openedPurpose returns the name under which the proof is sealed that a browser opened a
+// request in time. It is specific to the browser and to the request.
+func openedPurpose(digest, browser string) string { return "opened " + digest + " " + browser }
+
+// openedBefore returns when this browser opened the request first, if the address proves
+// it and the person has not taken too long since.
+func (p *Authorizations) openedBefore(ctx context.Context, digest string, sent url.Values) (int64, bool) {
+	browser := browserOf(ctx)
+	if len(sent[openedParameter]) != 1 || browser == "" {
+		return 0, false
+	}
+	text, err := p.tickets.Open(sent.Get(openedParameter), openedPurpose(digest, browser))
+	if err != nil {
+		return 0, false
+	}
+	at, err := strconv.ParseInt(string(text), 10, 64)
+	return at, err == nil && oauth.Now()-at <= TicketLife
+}
+
+type browserKey struct{}
+
+// WithBrowser returns a context that names the browser from which a request comes. The name
+// is a random value that only this browser has.
+func WithBrowser(ctx context.Context, browser string) context.Context {
+	return context.WithValue(ctx, browserKey{}, browser)
+}
+
+func browserOf(ctx context.Context) string {
+	browser, _ := ctx.Value(browserKey{}).(string)
+	return browser
+}
+
+// Again returns the query that leads this browser back to a pushed request after the login,
+// or nil if the request was not pushed. A person may need longer for the login than the
+// request URI is valid, so the query proves that the browser opened it in time. The proof
+// works in this browser alone.
+func (p *Authorizations) Again(a *Authorization, browser string) url.Values {
+	if a.pushed.Digest == "" {
+		return nil
+	}
+	query := url.Values{openedParameter: {p.tickets.Seal([]byte(strconv.FormatInt(a.pushed.openedAt, 10)), openedPurpose(a.pushed.Digest, browser))}}
+	for name, values := range a.pushed.again {
+		query[name] = values
+	}
+	return query
+}
+
+// checkPushed checks what only concerns a request that was pushed, or that had to be.
+func (p *Authorizations) checkPushed(a *Authorization) error {
+	if a.pushed.Digest == "" {
+		return nil
+	}
+	if a.pushed.ClientID != a.Application.ClientID {
+		return wrongRequestURI("The pushed request has another client_id. Go back to the application and begin again.")
+	}
+	// Everything that the application held was revoked meanwhile, so this request too.
+	if a.pushed.Generation != a.Application.Generation {
+		return wrongRequestURI("The access of the application was revoked after it pushed this request. Go back to the application and begin again.")
+	}
+	return nil
+}
+
+// Close marks a pushed request as used after the person has denied it. One request gets one
+// answer of the person: the request URI, which others may know, cannot ask again. An error
+// that the server finds itself does not use the request, because a program that only looks
+// at the link could cause it.
+func (p *Authorizations) Close(ctx context.Context, a *Authorization) error {
+	if a.pushed.Digest == "" {
+		return nil
+	}
+	err := p.store.UseRequest(ctx, a.pushed.Digest, oauth.Now())
+	if errors.Is(err, storage.ErrNotFound) {
+		return answered()
+	}
+	return oauth.Stored(err)
+}

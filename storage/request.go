@@ -1,0 +1,47 @@
+package storage
+
+import "context"
+
+// Request is a pushed authorization request (RFC 9126): the parameters that a client sent
+// before the browser brings their request URI.
+type Request struct {
+	Digest     string `db:"digest"` // of the request URI
+	ClientID   string `db:"client_id"`
+	Parameters string `db:"parameters"` // encrypted; empty once the request is used
+	ChargedTo  string `db:"charged_to"` // the quota of requests against which it counts
+	Network    string `db:"network"`    // from which the request came
+	OpensUntil int64  `db:"opens_until"`
+	ExpiresAt  int64  `db:"expires_at"` // of the row
+	UsedAt     *int64 `db:"used_at"`
+}
+
+// AddRequest stores a request. It returns ErrFull if the quota has most unused requests
+// already, or if perNetwork of them came from the network of this request; 0 stands for no
+// limit. A few requests that arrive at the same moment may exceed the limit.
+func (s *Store) AddRequest(ctx context.Context, r Request, most, perNetwork int, now int64) error {
+	n, err := s.exec(ctx, `INSERT INTO requests (digest, client_id, parameters, charged_to, network, opens_until, expires_at)
+		SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS BIGINT), CAST($7 AS BIGINT)
+		WHERE (CAST($8 AS BIGINT) = 0 OR (SELECT COUNT(*) FROM (SELECT 1 AS one FROM requests WHERE charged_to = $4 AND used_at IS NULL AND expires_at > $10 LIMIT $8) x) < $8)
+		AND (CAST($9 AS BIGINT) = 0 OR (SELECT COUNT(*) FROM (SELECT 1 AS one FROM requests WHERE charged_to = $4 AND network = $5 AND used_at IS NULL AND expires_at > $10 LIMIT $9) x) < $9)`,
+		r.Digest, r.ClientID, r.Parameters, r.ChargedTo, r.Network, r.OpensUntil, r.ExpiresAt, most, perNetwork, now)
+	if err == nil && n == 0 {
+		err = ErrFull
+	}
+	return err
+}
+
+// Request reads a request by the digest of its request URI, whether it was used or not.
+func (s *Store) Request(ctx context.Context, digest string) (Request, error) {
+	var r Request
+	err := s.get(ctx, &r, `SELECT digest, client_id, parameters, charged_to, network, opens_until, expires_at, used_at FROM requests WHERE digest = $1`, digest)
+	return r, err
+}
+
+// useRequest marks an unused request as used.
+const useRequest = `UPDATE requests SET used_at = $2, parameters = '' WHERE digest = $1 AND used_at IS NULL AND expires_at > $2`
+
+// UseRequest marks a request as used, without a grant. It returns ErrNotFound if it was
+// used already, or has expired.
+func (s *Store) UseRequest(ctx context.Context, digest string, now int64) error {
+	return s.one(ctx, useRequest, digest, now)
+}
