@@ -189,7 +189,7 @@ func registration(form url.Values, offers []string, every bool) provider.Registr
 	said := provider.Registration{
 		Name: strings.TrimSpace(form.Get("name")), ClientType: form.Get("client_type"), GrantTypes: unique(form["grant_type"]),
 		RedirectURIs: lines(form.Get("redirect_uris")), Scopes: unique(form["scope"]), Resources: lines(form.Get("resources")), HashClientSecret: form.Has("hash_client_secret"),
-		MayIntrospect: form.Has("may_introspect"), SkipConsent: form.Has("skip_consent"), PKCEExempt: form.Has("pkce_exempt"),
+		MayIntrospect: form.Has("may_introspect"), SkipConsent: form.Has("skip_consent"), PKCEExempt: form.Has("pkce_exempt"), RequirePushed: form.Has("require_pushed"),
 		AccessTokenLifetime: seconds(form.Get("access_token_lifetime")), RefreshTokenLifetime: seconds(form.Get("refresh_token_lifetime")),
 		AccessTokenFormat: form.Get("access_token_format"), Algorithm: form.Get("algorithm"), UserInfoAlgorithm: form.Get("userinfo_algorithm"), Pairwise: form.Has("pairwise"),
 		PostLogoutURIs: lines(form.Get("post_logout_redirect_uris")), BackchannelURI: strings.TrimSpace(form.Get("backchannel_logout_uri")),
@@ -241,7 +241,7 @@ func (s *server) stored(a provider.Application) url.Values {
 	if a.Scopes == "" { // every scope
 		form["scope"] = s.provider.Scopes()
 	}
-	for name, on := range map[string]bool{"hash_client_secret": a.HashClientSecret, "pairwise": a.Sector != "", "may_introspect": a.MayIntrospect, "skip_consent": a.SkipConsent, "pkce_exempt": a.PKCEExempt} {
+	for name, on := range map[string]bool{"hash_client_secret": a.HashClientSecret, "pairwise": a.Sector != "", "may_introspect": a.MayIntrospect, "skip_consent": a.SkipConsent, "pkce_exempt": a.PKCEExempt, "require_pushed": a.RequirePushed} {
 		if on {
 			form.Set(name, "on")
 		}
@@ -265,7 +265,7 @@ func (s *server) applicationForm(r *http.Request, who *provider.SignedIn, a *pro
 		Action: s.path("/o/applications/register/"), CancelURL: s.path("/o/applications/"),
 		Name: field("name"), RedirectURIs: field("redirect_uris"), ClientTypeError: invalid.At("client_type"), GrantsError: invalid.At("grant_type"),
 		HashSecret: form.Has("hash_client_secret"), HashSecretError: invalid.At("hash_client_secret"), ScopesError: invalid.At("scope"), Resources: field("resources"),
-		MayIntrospect: form.Has("may_introspect"), SkipConsent: form.Has("skip_consent"), PKCEExempt: form.Has("pkce_exempt"),
+		MayIntrospect: form.Has("may_introspect"), SkipConsent: form.Has("skip_consent"), PKCEExempt: form.Has("pkce_exempt"), RequirePushed: form.Has("require_pushed"),
 		AccessLifetime: field("access_token_lifetime"), RefreshLifetime: field("refresh_token_lifetime"),
 		DefaultAccess: span(own.Access), DefaultRefresh: span(own.Refresh), Errors: fieldErrors(invalid),
 		ClientType: checked(form["client_type"],

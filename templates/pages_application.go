@@ -66,6 +66,7 @@ type ApplicationForm struct {
 	MayIntrospect                 bool
 	SkipConsent                   bool
 	PKCEExempt                    bool
+	RequirePushed                 bool
 	AccessLifetime                Field // in seconds; empty: the server's lifetime
 	RefreshLifetime               Field
 	DefaultAccess, DefaultRefresh string   // the server's lifetimes, such as "36000 seconds (10 hours)"
@@ -116,6 +117,7 @@ type Application struct {
 	KeyIDs                                     []string // of its registered public keys
 	JWKSURI                                    string   // their address
 	MayIntrospect, SkipConsent, PKCEExempt     bool
+	RequirePushed                              bool // its authorization requests
 	AccessLifetime, RefreshLifetime            string
 	Standing                                   string // who is responsible for it
 	Suspended                                  string // why it may do nothing; empty: it may

@@ -36,6 +36,7 @@ type applicationView struct {
 	HashClientSecret     bool     `json:"hash_client_secret"`
 	SkipConsent          bool     `json:"skip_consent"`
 	PKCEExempt           bool     `json:"pkce_exempt"`
+	RequirePushed        bool     `json:"require_pushed_requests"`
 	AccessTokenLifetime  int64    `json:"access_token_lifetime"`
 	RefreshTokenLifetime int64    `json:"refresh_token_lifetime"`
 	AccessTokenFormat    string   `json:"access_token_format"`
@@ -58,7 +59,7 @@ type applicationView struct {
 func viewApplication(of *provider.Provider, a provider.Application, secret string) applicationView {
 	view := applicationView{ID: a.ID, ClientID: a.ClientID, ClientSecret: secret, Name: a.Name, ClientType: a.ClientType,
 		GrantTypes: split(a.GrantTypes), RedirectURIs: split(a.RedirectURIs), Scopes: split(a.Scopes), Resources: split(a.Resources),
-		MayIntrospect: a.MayIntrospect, CertificateSubject: a.CertificateSubject, HashClientSecret: a.HashClientSecret, SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt,
+		MayIntrospect: a.MayIntrospect, CertificateSubject: a.CertificateSubject, HashClientSecret: a.HashClientSecret, SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt, RequirePushed: a.RequirePushed,
 		AccessTokenLifetime: a.AccessTokenLifetime, RefreshTokenLifetime: a.RefreshTokenLifetime,
 		AccessTokenFormat: a.AccessTokenFormat, Algorithm: a.Algorithm, UserInfoAlgorithm: a.UserInfoAlgorithm, Sector: a.Sector,
 		PostLogoutURIs: split(a.PostLogoutURIs), BackchannelURI: a.BackchannelURI,
@@ -107,6 +108,7 @@ func (v applicationView) write(p *program) error {
 		{"may introspect", yes(v.MayIntrospect)},
 		{"secret hashed", yes(v.HashClientSecret)},
 		{"skips consent", yes(v.SkipConsent)},
+		{"requests pushed", yes(v.RequirePushed)},
 		{"access tokens", v.AccessTokenFormat},
 	}...)
 	for _, row := range [][]string{{"suspended", v.WhySuspended}, {"resources", strings.Join(v.Resources, " ")}, {"authentication", strings.TrimSpace(v.AuthMethod + " " + v.AuthAlgorithm)}, {"keys", strings.Join(v.KeyIDs, " ")}, {"keys at", v.JWKSURI}, {"algorithm", v.Algorithm}, {"UserInfo algorithm", v.UserInfoAlgorithm}, {"pairwise for", v.Sector},
@@ -175,6 +177,7 @@ func (p *program) applicationAddCommand() *cobra.Command {
 	f.BoolVar(&r.MayIntrospect, "may-introspect", false, "let it introspect tokens of other applications")
 	f.BoolVar(&noHash, "no-hash-client-secret", false, "store the secret encrypted with the server's key, not hashed")
 	f.BoolVar(&r.SkipConsent, "skip-consent", false, "do not show the consent page")
+	f.BoolVar(&r.RequirePushed, "require-pushed-requests", false, "refuse its authorization requests that it did not push (RFC 9126)")
 	f.StringVar(&r.AccessTokenFormat, "access-token-format", provider.FormatOpaque, "`FORMAT` of its access tokens: opaque, or jwt for APIs that verify tokens themselves (RFC 9068)")
 	f.StringVar(&r.Algorithm, "algorithm", "", "`ALGORITHM` that signs its ID tokens and its JWT access tokens: ES256, EdDSA, RS256, PS256, or HS256 (ID tokens only) (default: RS256)")
 	f.StringVar(&r.UserInfoAlgorithm, "userinfo-algorithm", "", "`ALGORITHM` that signs its UserInfo responses (default: they are not signed)")

@@ -351,3 +351,38 @@ func TestPushedRequestsRequired(t *testing.T) {
 		s.redeem(t, app, s.browser(t).authorize(t, address, alice, "approve").Query().Get("code"), verifier)
 	})
 }
+
+// The operator, the page and the application itself can require it of one application.
+func TestPushedRequestsRequiredOfOne(t *testing.T) {
+	forEachDatabase(t, func(t *testing.T, db database) {
+		s := startServer(t, options{database: db, provider: []string{"OPEN_CLIENTS: [registration]"}})
+		alice, root := s.person(t, "alice"), s.person(t, "root", "--admin")
+		required := s.application(t, "--name", "Strict", "--grant", "authorization_code", "--redirect-uri", webURI, "--require-pushed-requests")
+		free := s.application(t, "--name", "Free", "--grant", "authorization_code", "--redirect-uri", webURI)
+		said := s.registers(t, nobody, member{"redirect_uris": []string{"http://127.0.0.1/cb"}, "client_name": "Tool", "token_endpoint_auth_method": "none", "require_pushed_authorization_requests": true})
+		if said["require_pushed_authorization_requests"] != true {
+			t.Errorf("the answer to the registration is %v", said)
+		}
+		itself := application{ClientID: said["client_id"].(string), RedirectURI: "http://127.0.0.1/cb"}
+		wants := func(app application, code string) {
+			t.Helper()
+			address, _ := s.authorizeURL(app)
+			back := s.browser(t).authorize(t, address, alice, "approve")
+			if back.Query().Get("error") != code {
+				t.Errorf("a request that was not pushed: %v, want the error %q", back, code)
+			}
+			address, verifier := s.pushed(t, app)
+			s.redeem(t, app, s.browser(t).authorize(t, address, alice, "approve").Query().Get("code"), verifier)
+		}
+		wants(required, "invalid_request")
+		wants(itself, "invalid_request")
+		wants(free, "")
+		b := s.signedIn(t, root)
+		b.open(t, "/o/applications/"+free.ID+"/update/")
+		b.submit(t, "", params("require_pushed", "on"))
+		if !strings.Contains(b.Body, "must push them") {
+			t.Errorf("the page of the application: %d %s", b.Status, b.Body)
+		}
+		wants(free, "invalid_request")
+	})
+}

@@ -65,5 +65,10 @@ func rfc9126() []Rule {
 			Text:     "The metadata has pushed_authorization_request_endpoint and require_pushed_authorization_requests.",
 			TestedBy: pushedTest,
 		},
+		{
+			ID: "RFC9126/6/client-metadata", Level: May,
+			Text:     "With require_pushed_authorization_requests, a client registers that its requests must be pushed.",
+			TestedBy: "conformance/mandate/par_test.go:TestPushedRequestsRequired",
+		},
 	}
 }

@@ -30,6 +30,10 @@ type Registration struct {
 	MayIntrospect, SkipConsent, PKCEExempt    bool  // only an administrator can set these
 	AccessTokenLifetime, RefreshTokenLifetime int64 // seconds; 0: the server's
 
+	// RequirePushed refuses authorization requests that it did not push (RFC 9126 §6). A
+	// digest of a registration has it only if it is true.
+	RequirePushed bool `json:",omitempty"`
+
 	AccessTokenFormat string // FormatOpaque or FormatJWT; "" means FormatOpaque
 
 	// For OpenID Connect. Algorithm signs the ID tokens, and access tokens that are
@@ -167,6 +171,7 @@ func (p *Clients) Apply(ctx context.Context, a *storage.Application, r Registrat
 	// by somebody else removes them permanently.
 	vouched := p.rules.AllowanceOf(*a).AdministratorRights
 	a.MayIntrospect, a.SkipConsent, a.PKCEExempt = r.MayIntrospect && vouched, r.SkipConsent && vouched, r.PKCEExempt && vouched
+	a.RequirePushed = r.RequirePushed
 	a.AccessTokenLifetime, a.RefreshTokenLifetime = r.AccessTokenLifetime, r.RefreshTokenLifetime
 	a.AccessTokenFormat = cmp.Or(r.AccessTokenFormat, policy.FormatOpaque)
 	a.Algorithm, a.UserInfoAlgorithm, a.Sector = r.Algorithm, r.UserInfoAlgorithm, sectorOf(r, *a)

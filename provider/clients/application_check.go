@@ -151,6 +151,7 @@ func checkVouched(c *policy.Rules, found *oauth.Invalid, r Registration, was sto
 		"auth_algorithm":     r.Authentication.Algorithm != was.AuthAlgorithm,
 		"jwks":               compact(r.Authentication.JWKS) != was.JWKS,
 		"jwks_uri":           r.Authentication.JWKSURI != was.JWKSURI,
+		"require_pushed":     was.RequirePushed && !r.RequirePushed,
 		"hash_client_secret": was.HashClientSecret && !r.HashClientSecret,
 	} {
 		if changed {

@@ -174,11 +174,12 @@ func (p *Clients) Known(ctx context.Context, clientID string) (storage.Applicati
 type described struct {
 	name, grants, redirects, scopes, metadata string
 	method, algorithm, jwks, jwksURI          string // of client authentication
+	requirePushed                             bool
 }
 
 // describedBy returns what the document of an application said.
 func describedBy(a storage.Application) described {
-	return described{a.Name, a.GrantTypes, a.RedirectURIs, a.Scopes, a.Metadata, a.AuthMethod, a.AuthAlgorithm, a.JWKS, a.JWKSURI}
+	return described{a.Name, a.GrantTypes, a.RedirectURIs, a.Scopes, a.Metadata, a.AuthMethod, a.AuthAlgorithm, a.JWKS, a.JWKSURI, a.RequirePushed}
 }
 
 // describe returns an application as its document describes it.
@@ -189,7 +190,7 @@ func (d described) describe(a storage.Application) storage.Application {
 	if d.method == metadata.MethodPrivateKeyJWT {
 		a.ClientType = policy.Confidential
 	}
-	a.AccessTokenFormat = policy.FormatOpaque
+	a.AccessTokenFormat, a.RequirePushed = policy.FormatOpaque, d.requirePushed
 	return a
 }
 
@@ -238,7 +239,7 @@ func (p *Clients) readDocument(clientID string, document []byte) (described, err
 	// The grants and scopes that this server does not have are no mistake of a document that
 	// is for every server.
 	told := described{name: cmp.Or(c.Name, u.Hostname()), grants: policy.GrantCode, redirects: strings.Join(usable, "\n"),
-		scopes: strings.Join(oauth.Narrow(strings.Fields(c.Scope), p.rules.ScopeNames()), " ")}
+		scopes: strings.Join(oauth.Narrow(strings.Fields(c.Scope), p.rules.ScopeNames()), " "), requirePushed: c.RequirePushed}
 	err = p.describeKeys(c, clientID, &told)
 	if err != nil {
 		return described{}, err

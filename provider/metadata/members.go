@@ -63,6 +63,7 @@ func (c *Client) members() []member {
 		{name: "request_object_encryption_enc", text: &c.RequestObjectCipher.Content},
 		{name: "default_max_age", number: &c.DefaultMaxAge},
 		{name: "require_auth_time", flag: &c.RequireAuthTime},
+		{name: "require_pushed_authorization_requests", flag: &c.RequirePushed},
 		{name: "default_acr_values", list: &c.DefaultACR},
 		{name: "initiate_login_uri", text: &c.InitiateLoginURI},
 		{name: "request_uris", list: &c.RequestURIs},

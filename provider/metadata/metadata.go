@@ -54,6 +54,7 @@ type Client struct {
 	// client_name#de (RFC 7591 §2.2), by their whole name.
 	Translated map[string]string
 
+	RequirePushed     bool // require_pushed_authorization_requests (RFC 9126 §6)
 	JWKS              json.RawMessage
 	JWKSURI           string
 	SoftwareID        string

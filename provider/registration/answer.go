@@ -19,7 +19,8 @@ import (
 func (p *Registrations) answer(a storage.Application, d description, secret string) map[string]any {
 	now := p.rules.Effective(a)
 	known := metadata.Client{ClientID: a.ClientID, ClientSecret: secret, Name: a.Name, RedirectURIs: d.registration.RedirectURIs, AuthMethod: a.AuthMethod,
-		GrantTypes: policy.GrantTypes(now), Scope: strings.Join(p.rules.AllowedScopes(a), " "), PostLogoutURIs: oauth.Lines(a.PostLogoutURIs), BackchannelURI: a.BackchannelURI}
+		GrantTypes: policy.GrantTypes(now), Scope: strings.Join(p.rules.AllowedScopes(a), " "), PostLogoutURIs: oauth.Lines(a.PostLogoutURIs), BackchannelURI: a.BackchannelURI,
+		RequirePushed: a.RequirePushed}
 	known.AuthAlgorithm, known.JWKSURI = a.AuthAlgorithm, a.JWKSURI
 	if a.JWKS != "" {
 		known.JWKS = json.RawMessage(a.JWKS)

@@ -38,7 +38,7 @@ func (p *Registrations) describe(ctx context.Context, said *metadata.Client, by 
 	if !p.config.OpenID {
 		said = withoutOpenID(said)
 	}
-	d := description{registration: clients.Registration{Name: said.Name, HashClientSecret: true, Resources: oauth.Lines(was.Resources)}}
+	d := description{registration: clients.Registration{Name: said.Name, HashClientSecret: true, RequirePushed: said.RequirePushed, Resources: oauth.Lines(was.Resources)}}
 	r := &d.registration
 	may := p.rules.AllowanceOf(was)
 	for _, step := range []func() error{
