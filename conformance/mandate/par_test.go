@@ -332,6 +332,35 @@ func (v *fixture) pushLate(t *testing.T, db database) {
 	v.redeem(t, v.casual, b.Away.Query().Get("code"), verifier)
 }
 
+// The npm package openid-client, and oauth4webapi below it, push their requests.
+func TestPushedRequestsOfOpenIDClient(t *testing.T) {
+	forEachDatabase(t, func(t *testing.T, db database) {
+		s := startServer(t, options{database: db, provider: []string{"REQUIRE_PUSHED_AUTHORIZATION_REQUESTS: true"}})
+		alice := s.person(t, "alice")
+		secret := s.application(t, "--name", "Web", "--grant", "authorization_code", "--redirect-uri", webURI)
+		public := s.application(t, "--name", "Phone", "--client-type", "public", "--grant", "authorization_code", "--redirect-uri", webURI)
+		for _, c := range []struct {
+			method string
+			app    application
+		}{{"basic", secret}, {"post", secret}, {"none", public}} {
+			begun := s.openidClient(t, c.app, "authorize", map[string]any{"auth": c.method, "redirect_uri": c.app.RedirectURI, "scope": "read", "push": true})
+			address, _ := begun["url"].(string)
+			if !strings.Contains(address, "request_uri=urn") || strings.Contains(address, "state") {
+				t.Fatalf("%s: %v", c.method, begun)
+			}
+			back := s.browser(t).authorize(t, address, alice, "approve")
+			got := s.openidClient(t, c.app, "callback", map[string]any{"auth": c.method, "url": back.String(), "code_verifier": begun["code_verifier"], "state": begun["state"]})
+			if got["access_token"] == nil {
+				t.Errorf("%s: %v", c.method, got)
+			}
+			wrong := s.openidClient(t, c.app, "authorize", map[string]any{"auth": c.method, "redirect_uri": "https://evil.example/", "push": true})
+			if wrong["error"] != "invalid_request" {
+				t.Errorf("%s, with a wrong redirect URI: %v", c.method, wrong)
+			}
+		}
+	})
+}
+
 // Where requests must be pushed, a request that was not pushed is refused at the redirect
 // URI, which is proven.
 func TestPushedRequestsRequired(t *testing.T) {

@@ -4,7 +4,7 @@
 //   {"issuer", "client_id", "client_secret"?, "auth"?: "basic" | "post" | "none" | "secret_jwt" | "private_key_jwt", "jwk"?, "kid"?, "oidc"?: true, "step",
 //    "metadata"?: {what the client registered}, "scope"?, "parameters"?: {more parameters of the request}}
 //
-//   authorize           {"redirect_uri"}   gives {"url", "code_verifier", "state"}
+//   authorize           {"redirect_uri", "push"?: true}   gives {"url", "code_verifier", "state"}; with push the request is pushed (RFC 9126)
 //   callback            {"url", "code_verifier", "state", "nonce"?} the URL that the browser was sent back to; gives the tokens
 //   refresh             {"refresh_token"}
 //   client_credentials
@@ -24,7 +24,8 @@ const steps = {
   async authorize(config, input) {
     const verifier = oauth.randomPKCECodeVerifier();
     const state = oauth.randomState();
-    const url = oauth.buildAuthorizationUrl(config, {
+    const build = input.push ? oauth.buildAuthorizationUrlWithPAR : oauth.buildAuthorizationUrl;
+    const url = await build(config, {
       redirect_uri: input.redirect_uri,
       code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
       code_challenge_method: "S256",
