@@ -169,6 +169,19 @@ func TestDatabaseFails(t *testing.T) {
 			_, err := w.Authorizations.Authorize(t.Context(), w.query(w.app))
 			return err
 		}},
+		{"authorize: push", "applications requests", func(t *testing.T, w *world) error {
+			form := w.query(w.app)
+			var pairs []string
+			for name, values := range form {
+				pairs = append(pairs, name, values[0])
+			}
+			_, _, err := w.Authorizations.Push(t.Context(), by(w.app, pairs...), "")
+			return err
+		}},
+		{"authorize: a pushed request", "requests", func(t *testing.T, w *world) error {
+			_, err := w.Authorizations.Authorize(t.Context(), values("client_id", w.query(w.app).Get("client_id"), "request_uri", "urn:ietf:params:oauth:request_uri:x"))
+			return err
+		}},
 		{"consent: next", "consents", func(t *testing.T, w *world) error {
 			_, err := w.Authorizations.RequiredInteraction(t.Context(), w.a, w.s)
 			return err

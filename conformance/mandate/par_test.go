@@ -267,6 +267,17 @@ func (v *fixture) pushStolen(t *testing.T) {
 	if victim.Away != nil || victim.Status != http.StatusBadRequest {
 		t.Errorf("another session approves with the ticket: %d, sent to %v", victim.Status, victim.Away)
 	}
+	// The secret with which a request was pushed is replaced: the code needs the new one.
+	address, verifier := v.pushed(t, v.rival)
+	old := v.rival
+	v.rival.ClientSecret = v.secret(between(t, v.mustCLI(t, "", "application", "rotate-secret", old.ClientID, "--overlap", "0s", "--json"), `"client_secret": "`, `"`))
+	victim.open(t, address)
+	form := grantForm(v.rival, victim.Away.Query().Get("code"), verifier)
+	err := v.post(t, "/o/token/", afar(old.auth()), form).refused(401, "invalid_client")
+	if err != nil {
+		t.Error("the old secret:", err)
+	}
+	v.mustToken(t, v.rival.auth(), form)
 	// Everything that an application held is revoked between the push and the use.
 	address, _ = v.pushed(t, v.web)
 	v.mustCLI(t, "", "application", "revoke", v.web.ClientID)
@@ -330,6 +341,32 @@ func (v *fixture) pushLate(t *testing.T, db database) {
 		t.Fatalf("a person who needed longer for the login is refused: %d %s", b.Status, b.Body)
 	}
 	v.redeem(t, v.casual, b.Away.Query().Get("code"), verifier)
+}
+
+// A client with a metadata document pushes before any approval has stored it.
+func TestPushedRequestsOfDocumentClient(t *testing.T) {
+	forEachDatabase(t, func(t *testing.T, db database) {
+		h := newDocumentHost(t)
+		v := newFixture(t, h.options(options{database: db}))
+		agent := h.client("/pushing", "http://127.0.0.1:50123/back", map[string]any{"require_pushed_authorization_requests": true})
+		address, _ := v.authorizeURL(agent)
+		b := v.signedIn(t, v.alice)
+		b.open(t, address)
+		if b.Away == nil || b.Away.Query().Get("error") != "invalid_request" {
+			t.Errorf("a request that was not pushed: %d %s", b.Status, b.Body)
+		}
+		for range 2 { // the second time, the application is stored
+			address, verifier := v.pushed(t, agent)
+			v.redeem(t, agent, v.browser(t).authorize(t, address, v.alice, "approve").Query().Get("code"), verifier)
+		}
+		form, _ := v.requestFor(t, agent)
+		unknown := agent
+		unknown.ClientID = strings.Replace(agent.ClientID, "/pushing", "/missing", 1)
+		a := v.push(t, unknown, with(form, "client_id", unknown.ClientID))
+		if a.Status < 400 || a.Status > 499 {
+			t.Errorf("without a document: %d %s", a.Status, a.Body)
+		}
+	})
 }
 
 // The npm package openid-client, and oauth4webapi below it, push their requests.
