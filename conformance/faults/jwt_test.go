@@ -113,7 +113,7 @@ func signedFaults() []fault {
 			}
 			return p.real(q)
 		}, fails: "RFC9068/2.2.1/of-the-login"},
-		{name: "access tokens have no acr", spoil: claim("acr", nil), fails: "RFC9068/2.2.1/told"},
+		{name: "access tokens have no acr", spoil: claim("acr", nil), fails: "RFC9068/2.2.1/told RFC9470/6.1/claims"},
 		{name: "access tokens have no scope", spoil: claim("scope", nil), fails: "RFC9068/2.2.3/scope"},
 		{name: "a refresh issues an opaque token", spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
