@@ -62,7 +62,7 @@ func TestClientAuthentication(t *testing.T) {
 		{"RFC6749/5.2 a scheme that is not known", nil, []string{"Digest x"}, "401 invalid_client"},
 		{"RFC6749/5.2 a bearer token", nil, []string{"Bearer " + secret}, "401 invalid_client"},
 		{"RFC7521/4.2 an assertion", []string{"client_id", id, "client_assertion", "x"}, nil, "401 invalid_client"},
-		{"RFC7521/4.2 an assertion beside the secret", []string{"client_assertion_type", "x"}, []string{good}, "401 invalid_client"},
+		{"RFC7521/4.2 an assertion beside the secret", []string{"client_assertion_type", "x"}, []string{good}, "400 invalid_request"},
 		{"RFC6749/2.1 a public client with its id alone", []string{"client_id", open.Application.ClientID}, nil, "400 unauthorized_client"},
 		{"RFC6749/2.1 a public client with a secret", []string{"client_id", open.Application.ClientID, "client_secret", "x"}, nil, "401 invalid_client"},
 		{"RFC6749/2.1 a public client by Basic, with an empty secret", nil, []string{basic(open.Application.ClientID + ":")}, "401 invalid_client"},
