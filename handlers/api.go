@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/gorilla/mux"
 
@@ -133,4 +134,21 @@ func (s *server) apiResource(w http.ResponseWriter, r *http.Request) error {
 		Subject  string   `json:"sub"`
 		Scope    []string `json:"scope"`
 	}{token.ClientID, token.Username, token.Subject, token.Scope})
+}
+
+// guardedRecently requires an access token from a login of the last five minutes (RFC 9470 §3).
+func (s *server) guardedRecently(h handle) handle {
+	guarded, err := s.config.SampleAPI.RequireLogin(s.api(h), resource.Login{MaxAge: 5 * time.Minute})
+	if err != nil {
+		return func(http.ResponseWriter, *http.Request) error { return err }
+	}
+	return s.served(guarded)
+}
+
+// served returns a handler of net/http as one that returns an error.
+func (s *server) served(h http.Handler) handle {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		h.ServeHTTP(w, r)
+		return nil
+	}
 }

@@ -135,6 +135,7 @@ func (s *server) routes() http.Handler {
 		at("/users/{id}/", api, on{get: s.guarded(s.apiUser, read)})
 		at("/groups/", api, on{get: s.guarded(s.apiGroups, "groups")})
 		at("/resource", api, on{get: s.guarded(s.apiResource)})
+		at("/resource/recent", api, on{get: s.guardedRecently(s.apiResource)})
 		// RFC 9728 §3.1: one document describes all of them. Its address has the path of
 		// the API after the well-known part.
 		if u, err := url.Parse(guard.MetadataURL()); err == nil && u.Path != "" {
@@ -218,11 +219,7 @@ func (m on) names() []string {
 
 // guarded requires an active access token with the scopes.
 func (s *server) guarded(h handle, scopes ...string) handle {
-	guard := s.config.SampleAPI.Require(s.api(h), scopes...)
-	return func(w http.ResponseWriter, r *http.Request) error {
-		guard.ServeHTTP(w, r)
-		return nil
-	}
+	return s.served(s.config.SampleAPI.Require(s.api(h), scopes...))
 }
 
 func (s *server) notFound(http.ResponseWriter, *http.Request) error { return provider.ErrNotFound }

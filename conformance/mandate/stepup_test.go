@@ -100,6 +100,12 @@ func TestRFC9470WithOpenID(t *testing.T) {
 		alice, app, b := s.somebody(t, "alice"), s.relyingParty(t), s.browser(t)
 		b.signsIn(t, app, alice, "scope", "openid read")
 		s.earlier(t, 700)
+		old := b.signsIn(t, app, alice, "scope", "read").AccessToken
+		for path, want := range map[string]int{"/resource": 200, "/resource/recent": 401} { // of the sample API
+			if a := s.get(t, path, bearer(old)); a.Status != want {
+				t.Errorf("%s: %d, want %d: %s", path, a.Status, want, a.Header.Get("WWW-Authenticate"))
+			}
+		}
 		for _, test := range []struct {
 			want string
 			more []string

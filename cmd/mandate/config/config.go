@@ -48,7 +48,7 @@ type Config struct {
 	SecretKey string `key:"SECRET_KEY" default:"" secret:"true"`
 	// LoginURL is where the server sends a visitor who is not signed in: a path of this server or an absolute URL. If it is empty, the built-in page `/login/` is used.
 	LoginURL string `key:"LOGIN_URL" default:""`
-	// SampleAPI adds the sample protected API (`/users/`, `/groups/`, `/resource`).
+	// SampleAPI adds the sample protected API (`/users/`, `/groups/`, `/resource`, `/resource/recent`).
 	SampleAPI bool `key:"SAMPLE_API" default:"false"`
 	// TrustedProxies lists the addresses and networks (CIDR) of reverse proxies whose `X-Forwarded-For` header the server uses. It ignores the header of everybody else (RFC 9700 §4.13).
 	TrustedProxies []netip.Prefix `key:"TRUSTED_PROXIES" default:"[]"`
