@@ -264,7 +264,7 @@ func mcp() []Rule {
 		{
 			ID: "MCP/M18/enterprise-managed", Level: May,
 			Text:         "A company's identity provider issues an assertion about a person, which is exchanged for a token.",
-			Inapplicable: "Mandate does not accept assertions.",
+			Inapplicable: "Mandate does not accept assertions about people.",
 		},
 	}
 }

@@ -263,8 +263,8 @@ func rfc6749Clients() []Rule {
 		},
 		{
 			ID: "RFC6749/2.3.2/other-methods-mapped", Level: Must,
-			Text:         "If a server supports further authentication methods, it knows the method of each client.",
-			Inapplicable: "There are no further methods: assertions and certificates are refused.",
+			Text:     "If a server supports further authentication methods, it knows the method of each client.",
+			TestedBy: "conformance/mandate/assertion_test.go:TestAttackForgedAssertion",
 		},
 	}
 }

@@ -226,8 +226,7 @@ func rfc9700Others() []Rule {
 		}),
 		{
 			ID: "RFC9700/2.5/a33-asymmetric-authentication", Level: Should,
-			Text:   "Clients can authenticate by a key whose private half the server does not have.",
-			Waived: "Mandate's specification requires client secrets only; signed assertions and certificates are not supported yet.",
+			Text: "Clients can authenticate by a key whose private half the server does not have.",
 			Check: func(t *T) {
 				methods := optionalList(t, publishedMetadata(t), "token_endpoint_auth_methods_supported")
 				for _, method := range []string{"private_key_jwt", "tls_client_auth", "self_signed_tls_client_auth"} {

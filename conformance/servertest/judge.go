@@ -11,12 +11,6 @@ import (
 // unmet are the conditional rules whose condition Mandate does not meet, by the reason. Their checks are skipped. The
 // faults meet the conditions.
 var unmet = map[string][]string{
-	"Clients cannot authenticate by JWT.": {
-		"RFC8414/2/token-auth-algorithms", "RFC8414/2/token-auth-algorithms-rs256", "RFC8414/2/token-auth-algorithms-not-none",
-		"RFC8414/2/revocation-auth-algorithms", "RFC8414/2/revocation-auth-algorithms-not-none",
-		"RFC8414/2/introspection-auth-algorithms", "RFC8414/2/introspection-auth-algorithms-not-none",
-		"OIDCDiscovery/3/token-auth-algorithms-rs256", "OIDCDiscovery/3/token-auth-algorithms-not-none",
-	},
 	"The metadata is not signed; TLS protects it.":         {"RFC8414/2.1/signed", "RFC8414/2.1/not-in-itself"},
 	"Mandate does not encrypt.":                            {"RFC8414/2/jwks-use", "OIDCDiscovery/3/jwks-use", "OIDCDiscovery/3/jwks-one-use"},
 	"The keys have no certificates.":                       {"OIDCDiscovery/3/jwks-bare-keys", "OIDCDiscovery/3/jwks-certificates"},
