@@ -52,6 +52,7 @@ type EndpointAliases struct {
 	IntrospectionEndpoint       string `json:"introspection_endpoint"`
 	RevocationEndpoint          string `json:"revocation_endpoint"`
 	DeviceAuthorizationEndpoint string `json:"device_authorization_endpoint"`
+	PushedRequestEndpoint       string `json:"pushed_authorization_request_endpoint"`
 }
 
 // OpenIDMetadata holds the metadata that an OpenID Provider adds (OIDC Discovery §3).
@@ -104,7 +105,7 @@ func (p *Provider) Metadata(ctx context.Context) (Metadata, error) {
 	}
 	if base := p.config.CertificateURL; base != "" && p.Clients.AcceptsCertificates() {
 		at := base + "/o"
-		m.MTLSEndpointAliases = &EndpointAliases{at + "/token/", at + "/introspect/", at + "/revoke_token/", at + "/device_authorization/"}
+		m.MTLSEndpointAliases = &EndpointAliases{at + "/token/", at + "/introspect/", at + "/revoke_token/", at + "/device_authorization/", at + "/par/"}
 	}
 	if p.Registers() {
 		m.RegistrationEndpoint = p.config.Issuer + "/register/"

@@ -76,6 +76,11 @@ func TestAssertionDocument(t *testing.T) {
 	alice, keys := s.person(t, "alice"), newStatementIssuer(t, "agent")
 	app := h.client("/keys", agentURI, map[string]any{"token_endpoint_auth_method": "private_key_jwt", "jwks": json.RawMessage(keys.keySet(t))})
 	address, verifier := s.authorizeURL(app)
+	// RFC 9126 §2: nobody pushes in the name of a client that authenticates.
+	push := params("client_id", app.ClientID, "response_type", "code", "redirect_uri", app.RedirectURI, "code_challenge", strings.Repeat("A", 43), "code_challenge_method", "S256")
+	if err := s.post(t, "/o/par/", nobody, push).refused(http.StatusUnauthorized, "invalid_client"); err != nil {
+		t.Errorf("a push without an assertion: %v", err)
+	}
 	code := params("grant_type", "authorization_code", "code", s.browser(t).code(t, address, alice), "redirect_uri", app.RedirectURI, "code_verifier", verifier)
 	refused, answer := s.token(t, nobody, with(code, "client_id", app.ClientID))
 	if answer.Status != http.StatusUnauthorized || refused.Error != "invalid_client" {

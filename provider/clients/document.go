@@ -135,6 +135,11 @@ func (p *Clients) AuthenticateAny(ctx context.Context, r *http.Request, form url
 		refused.Status, refused.Challenge = http.StatusUnauthorized, BasicChallenge
 		return a, refused
 	}
+	// RFC 9126 §2: a client that can authenticate must do so. The keys in the document are not
+	// those of a stored application yet, so no assertion can be verified.
+	if err == nil && a.ClientType != policy.Public {
+		return a, invalidClient("The metadata document of this client has a method of client authentication. Such a client can push requests after a person has approved it once: send the first request without a push.")
+	}
 	if _, refused := errors.AsType[*oauth.Error](err); err == nil || refused || ctx.Err() != nil {
 		return a, err
 	}
