@@ -154,6 +154,7 @@ func fill(t *testing.T, w world) {
 		`INSERT INTO logins SELECT 's' || i, 'a' || i, 'u' || i, '', 'o' || i, i % 2 * i, 0, i FROM generate_series(1, 5000) i`,
 		`INSERT INTO devices SELECT 'd' || i, 'd' || i, 'a' || i, '', '', 'pending', 5, 0, 'c' || i, '', '', '', i, i FROM generate_series(1, 5000) i`,
 		`INSERT INTO initial_tokens SELECT 'i' || i, 'i' || i, TRUE, NULL, '', '', i, i, i FROM generate_series(1, 5000) i`,
+		`INSERT INTO requests SELECT 'r' || i, 'c' || i, '', 'q' || i, '', i, i, NULL FROM generate_series(1, 5000) i`,
 		`INSERT INTO seen SELECT 's' || i, i, '' FROM generate_series(1, 5000) i`,
 		`ANALYZE`,
 	} {

@@ -271,7 +271,7 @@ func (v *fixture) badCredentials(t *testing.T) {
 			}
 		}
 	}
-	err := v.post(t, "/o/token/", v.web.auth(), with(form, "client_assertion", "x.y.z", "client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")).refused(401, "invalid_client")
+	err := v.post(t, "/o/token/", v.web.auth(), with(form, "client_assertion", "x.y.z", "client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")).refused(400, "invalid_request")
 	if err != nil {
 		t.Errorf("an assertion: %v", err)
 	}

@@ -1,6 +1,7 @@
 package mandate
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"maps"
@@ -74,17 +75,21 @@ var unlisted = map[string][]string{
 	"response_types_supported":                      {"token", "id_token", "code token", "code id_token", "code id_token token", "none"},
 	"response_modes_supported":                      {"fragment", "jwt", "query.jwt", "web_message"},
 	"grant_types_supported":                         {"implicit", "urn:ietf:params:oauth:grant-type:jwt-bearer", "urn:ietf:params:oauth:grant-type:token-exchange"},
-	"token_endpoint_auth_methods_supported":         {"client_secret_jwt", "private_key_jwt"},
-	"introspection_endpoint_auth_methods_supported": {"none", "client_secret_jwt"},
-	"revocation_endpoint_auth_methods_supported":    {"client_secret_jwt"},
-	"code_challenge_methods_supported":              {"plain", "s256", "S512"},
-	"subject_types_supported":                       {"ephemeral"},
-	"id_token_signing_alg_values_supported":         {"none", "RS384", "HS512", "ES256K", "rs256"},
-	"userinfo_signing_alg_values_supported":         {"none", "RS384", "HS512", "ES256K", "rs256"},
-	"acr_values_supported":                          {"urn:mandate:acr:passkey", "0"},
-	"display_values_supported":                      {"hologram", "Page"},
-	"prompt_values_supported":                       {"create", "None"},
-	"claim_types_supported":                         {"aggregated", "distributed"},
+	"token_endpoint_auth_methods_supported":         {"self_signed_tls_client_auth", "tls_client_auth"},
+	"introspection_endpoint_auth_methods_supported": {"none", "tls_client_auth"},
+	"revocation_endpoint_auth_methods_supported":    {"tls_client_auth"},
+
+	"token_endpoint_auth_signing_alg_values_supported":         {"none", "HS512", "ES384"},
+	"introspection_endpoint_auth_signing_alg_values_supported": {"none", "HS512", "ES384"},
+	"revocation_endpoint_auth_signing_alg_values_supported":    {"none", "HS512", "ES384"},
+	"code_challenge_methods_supported":                         {"plain", "s256", "S512"},
+	"subject_types_supported":                                  {"ephemeral"},
+	"id_token_signing_alg_values_supported":                    {"none", "RS384", "HS512", "ES256K", "rs256"},
+	"userinfo_signing_alg_values_supported":                    {"none", "RS384", "HS512", "ES256K", "rs256"},
+	"acr_values_supported":                                     {"urn:mandate:acr:passkey", "0"},
+	"display_values_supported":                                 {"hologram", "Page"},
+	"prompt_values_supported":                                  {"create", "None"},
+	"claim_types_supported":                                    {"aggregated", "distributed"},
 }
 
 // uses returns a function for each list. The function uses one value of the list and
@@ -124,9 +129,15 @@ func (d *discovered) uses() map[string]func(t *testing.T, value string) bool {
 			if value == "none" {
 				app = d.open
 			}
+			if sign := d.signer(t, value, ""); sign != nil {
+				return d.getsToken(t, sign)
+			}
 			return d.granted(t, app, d.as(app, value), "authorization_code")
 		},
 		"introspection_endpoint_auth_methods_supported": func(t *testing.T, value string) bool {
+			if sign := d.signer(t, value, ""); sign != nil {
+				return d.introspects(t, sign)
+			}
 			a := d.post(t, "/o/introspect/", d.as(d.asker, value), params("token", d.given.AccessToken))
 			return a.Status == http.StatusOK && a.JSON(t)["active"] == true
 		},
@@ -135,9 +146,24 @@ func (d *discovered) uses() map[string]func(t *testing.T, value string) bool {
 			if value == "none" {
 				app = d.open
 			}
+			if sign := d.signer(t, value, ""); sign != nil {
+				return d.revokes(t, sign)
+			}
 			got := d.browser(t).signsIn(t, app, d.alice)
 			a := d.post(t, "/o/revoke_token/", d.as(app, value), params("token", got.AccessToken))
 			return a.Status == http.StatusOK && !d.active(t, d.asker.auth(), got.AccessToken)
+		},
+		"token_endpoint_auth_signing_alg_values_supported": func(t *testing.T, value string) bool {
+			sign := d.signer(t, "", value)
+			return sign != nil && d.getsToken(t, sign)
+		},
+		"introspection_endpoint_auth_signing_alg_values_supported": func(t *testing.T, value string) bool {
+			sign := d.signer(t, "", value)
+			return sign != nil && d.introspects(t, sign)
+		},
+		"revocation_endpoint_auth_signing_alg_values_supported": func(t *testing.T, value string) bool {
+			sign := d.signer(t, "", value)
+			return sign != nil && d.revokes(t, sign)
 		},
 		"code_challenge_methods_supported": asked("code_challenge_method"),
 		"subject_types_supported": func(t *testing.T, value string) bool {
@@ -172,6 +198,53 @@ func (d *discovered) uses() map[string]func(t *testing.T, value string) bool {
 			return value == "normal" && info["sub"] != nil && info["_claim_names"] == nil && info["_claim_sources"] == nil
 		},
 	}
+}
+
+// signer registers a client that signs assertions, with this method or with this algorithm
+// alone. It returns a function that makes an assertion, or nil if there is no such client.
+func (d *discovered) signer(t *testing.T, method, algorithm string) func() auth {
+	t.Helper()
+	if method != "" && method != "client_secret_jwt" && method != "private_key_jwt" {
+		return nil
+	}
+	secret := method == "client_secret_jwt" || strings.HasPrefix(algorithm, "HS")
+	keys := newStatementIssuer(t, "signer")
+	args := []string{"--name", "signer", "--grant", "client_credentials", "--may-introspect"}
+	if secret {
+		args = append(args, "--auth-method", "client_secret_jwt", "--no-hash-client-secret")
+	} else {
+		args = append(args, "--auth-method", "private_key_jwt", "--jwks", keysFile(t, keys.keySet(t)))
+	}
+	if algorithm != "" {
+		args = append(args, "--auth-algorithm", algorithm)
+	}
+	if r := d.cli(t, "", append([]string{"application", "add"}, args...)...); r.code != 0 {
+		return nil
+	}
+	app := d.application(t, args...)
+	return func() auth {
+		if secret {
+			return d.as(app, "client_secret_jwt")
+		}
+		alg := cmp.Or(algorithm, "ES256")
+		return asserting(keys.sign(t, d.assertionClaims(app.ClientID, nil), member{"alg": alg, "kid": alg}))
+	}
+}
+
+func (d *discovered) getsToken(t *testing.T, sign func() auth) bool {
+	got, _ := d.token(t, sign(), forItself)
+	return got.AccessToken != ""
+}
+
+func (d *discovered) introspects(t *testing.T, sign func() auth) bool {
+	a := d.post(t, "/o/introspect/", sign(), params("token", d.given.AccessToken))
+	return a.Status == http.StatusOK && a.JSON(t)["active"] == true
+}
+
+func (d *discovered) revokes(t *testing.T, sign func() auth) bool {
+	got := d.mustToken(t, sign(), forItself)
+	a := d.post(t, "/o/revoke_token/", sign(), params("token", got.AccessToken))
+	return a.Status == http.StatusOK && !d.active(t, d.asker.auth(), got.AccessToken)
 }
 
 // asked sends an authorization request with this value of one parameter, handles the
