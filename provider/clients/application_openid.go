@@ -62,7 +62,7 @@ func (p *Clients) checkHMAC(found *oauth.Invalid, field string, r Registration, 
 	case r.ClientType == policy.Public:
 		found.Add(field, "HS256 signs with the client secret, and a public application has no secret.")
 	case !HasSecret(r.described()):
-		found.Add(field, "HS256 signs with the client secret, and an application with private_key_jwt has none.")
+		found.Add(field, "HS256 signs with the client secret, and an application with a private key or a certificate has none.")
 	case r.HashClientSecret && (was.Algorithm == jose.HS256 || was.UserInfoAlgorithm == jose.HS256):
 		found.Add("hash_client_secret", "HS256 signs with the client secret, so the server cannot keep only a hash of it. Choose another algorithm first.")
 	case r.HashClientSecret:
