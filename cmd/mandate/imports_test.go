@@ -67,7 +67,7 @@ var layers = map[string][]string{
 		"mandate/provider/copies", "mandate/provider/documents", "mandate/provider/jose", "mandate/provider/keysets", "mandate/provider/logo", "mandate/provider/mtls", "mandate/provider/outbound", "mandate/provider/redirect", "mandate/provider/seal", "mandate/provider/throttle"},
 	"handlers":              {"mandate/provider", "mandate/provider/oauth", "mandate/provider/jose", "mandate/templates", "mandate/handlers/request", "mandate/handlers/resource", "github.com/gorilla/mux"},
 	"handlers/request":      {"mandate/provider/oauth", "mandate/provider/mtls", "mandate/provider/throttle"},
-	"handlers/resource":     {"mandate/provider/jose", "mandate/provider/indicator", "mandate/provider/throttle", standardOnly},
+	"handlers/resource":     {"mandate/provider/dpop", "mandate/provider/jose", "mandate/provider/indicator", "mandate/provider/mtls", "mandate/provider/throttle", standardOnly},
 	"cmd/mandate/config":    {"mandate/provider", "go.yaml.in/yaml/v3"}, // from provider it needs the grant types and the check of a private key
 	"cmd/mandate/demo":      {"mandate/provider", "mandate/templates", "mandate/handlers/resource", "github.com/modelcontextprotocol/go-sdk", "mandate/conformance/target", "mandate/conformance/need"},
 	"cmd/mandate/httpserve": {standardOnly},

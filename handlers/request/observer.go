@@ -78,8 +78,8 @@ func (o *Observer) Observe(next http.Handler) http.Handler {
 		defer bounded.end()
 		r = r.WithContext(bounded)
 		if o.config.CertificateHeader != "" || r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
-			sent := r
-			r = r.WithContext(mtls.With(bounded, func() (*mtls.Certificate, error) { return o.certificate(sent) }))
+			sent, source := r, mtls.Source{Header: o.config.CertificateHeader, Proxies: o.config.TrustedProxies}
+			r = r.WithContext(mtls.With(bounded, func() (*mtls.Certificate, error) { return source.Of(sent) }))
 		}
 		// The reader gets net/http's own writer. It then closes the connection if
 		// the body is too large.

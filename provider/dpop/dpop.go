@@ -79,6 +79,7 @@ func orElse(given, otherwise time.Duration) time.Duration {
 type Proof struct {
 	Key      string // the thumbprint of the key (RFC 7638)
 	ID       string // jti
+	Nonce    string
 	IssuedAt int64
 	Digest   Digest
 	Until    int64 // from this second on, the proof is too old
@@ -114,7 +115,7 @@ func Verify(q Request, r Rules) (Proof, error) {
 	if err != nil {
 		return Proof{}, err
 	}
-	p := Proof{Key: key, ID: claims.Text("jti")}
+	p := Proof{Key: key, ID: claims.Text("jti"), Nonce: claims.Text("nonce")}
 	// RFC 9449 §4.2: what every proof has.
 	switch {
 	case p.ID == "" || len(p.ID) > maxJTI:
