@@ -3,6 +3,7 @@ package resource
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -11,20 +12,34 @@ import (
 // makes this server send a very long token to the introspection endpoint.
 const maxToken = 16 << 10
 
-// bearer returns the access token of a request, or "" if there is none. problem says
-// what is wrong with the way the client sent the token; it is "" if nothing is wrong.
-// The client receives the problem in the answer.
-func bearer(r *http.Request) (token, problem string) {
-	token, problem = parseAuthorization(r.Header["Authorization"])
-	if token == "" {
-		return "", problem
+// The schemes of the header Authorization.
+const (
+	schemeBearer = "Bearer"
+	schemeDPoP   = "DPoP"
+)
+
+// credentials is an access token, and the scheme with which it was sent. Both are "" if there is
+// no token.
+type credentials struct{ scheme, token string }
+
+// credentials returns the access token of a request. problem says what is wrong with the
+// way the client sent the token; it is "" if nothing is wrong. The client receives the
+// problem in the answer.
+func (g *Guard) credentials(r *http.Request) (sent credentials, problem string) {
+	schemes := []string{schemeBearer}
+	if g.proofs != nil {
+		schemes = append(schemes, schemeDPoP)
+	}
+	sent, problem = parseAuthorization(r.Header["Authorization"], schemes)
+	if sent.token == "" {
+		return sent, problem
 	}
 	// RFC 6750 §2: a client uses one method to send its token. The guard does not read
 	// the form body, which belongs to the handler, and ignores a token there.
 	if hasParam(r.URL.RawQuery, "access_token") {
-		return "", "The access token is sent in the Authorization header and in the query"
+		return credentials{scheme: sent.scheme}, "The access token is sent in the Authorization header and in the query"
 	}
-	return token, ""
+	return sent, ""
 }
 
 // hasParam reports whether a server could read the parameter in a query. name has small
@@ -73,31 +88,33 @@ func unescapeLenient(s string) string {
 }
 
 // parseAuthorization returns the token of a request's Authorization headers, and what
-// is wrong with them. The token is "" if there is no header or if its scheme is not
-// Bearer.
-func parseAuthorization(headers []string) (token, problem string) {
+// is wrong with them. There is no token if there is no header or if its scheme is not one
+// of these.
+func parseAuthorization(headers, schemes []string) (sent credentials, problem string) {
 	if len(headers) == 0 {
-		return "", ""
+		return credentials{}, ""
 	}
 	// RFC 9110 §11.6.2: a request has one Authorization header. If there are two, a
 	// proxy on the way may have used the other one.
 	if len(headers) > 1 {
-		return "", "The request has more than one Authorization header"
+		return credentials{}, "The request has more than one Authorization header"
 	}
 	scheme, rest := headers[0], ""
 	if end := strings.IndexAny(scheme, " \t"); end >= 0 {
 		scheme, rest = scheme[:end], scheme[end:]
 	}
 	// RFC 9110 §11.1: the name of a scheme is case-insensitive.
-	if !strings.EqualFold(scheme, "Bearer") {
-		return "", ""
+	i := slices.IndexFunc(schemes, func(known string) bool { return strings.EqualFold(scheme, known) })
+	if i < 0 {
+		return credentials{}, ""
 	}
-	// RFC 6750 §2.1: one or more spaces, then a b64token.
-	token = strings.TrimLeft(rest, " ")
+	// RFC 6750 §2.1: one or more spaces, then a b64token. RFC 9449 §7.1: a token68, which is the
+	// same.
+	token := strings.TrimLeft(rest, " ")
 	if !isB64Token(token) {
-		return "", "The Authorization header contains no well-formed bearer token"
+		return credentials{scheme: schemes[i]}, "The Authorization header contains no well-formed " + map[string]string{schemeBearer: "bearer", schemeDPoP: "DPoP"}[schemes[i]] + " token"
 	}
-	return token, ""
+	return credentials{schemes[i], token}, ""
 }
 
 // isB64Token reports whether s is a b64token of RFC 6750 and not too long.

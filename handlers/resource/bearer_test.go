@@ -2,6 +2,7 @@ package resource
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -37,9 +38,18 @@ func TestParseAuthorization(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			token, problem := parseAuthorization(test.headers)
-			if token != test.token || (problem != "") != test.problem {
-				t.Errorf("got %.40q and %q", token, problem)
+			for _, scheme := range []string{schemeBearer, schemeDPoP} {
+				headers := slices.Clone(test.headers)
+				for i, h := range headers {
+					headers[i] = strings.Replace(h, "Bearer", scheme, 1)
+				}
+				got, problem := parseAuthorization(headers, []string{schemeBearer, schemeDPoP})
+				if got.token != test.token || (problem != "") != test.problem || got.token != "" && !strings.EqualFold(got.scheme, headers[0][:len(got.scheme)]) {
+					t.Errorf("%.40q: got %.40q and %q", headers, got, problem)
+				}
+			}
+			if got, problem := parseAuthorization([]string{"DPoP abc"}, []string{schemeBearer}); got != (credentials{}) || problem != "" {
+				t.Errorf("a scheme that the guard does not check: %v %q", got, problem)
 			}
 		})
 	}
@@ -89,21 +99,24 @@ func TestHasParam(t *testing.T) {
 }
 
 func FuzzParseAuthorization(f *testing.F) {
-	for _, seed := range []string{"", "Bearer", "Bearer abc", "bearer  a+/=", "Basic YTpi", "Bearer\ta", "Bearer a,b", "Bearer \x00", "BEARER ä"} {
+	for _, seed := range []string{"", "Bearer", "Bearer abc", "bearer  a+/=", "Basic YTpi", "Bearer\ta", "Bearer a,b", "Bearer \x00", "BEARER ä", "DPoP abc", "dpop  a", "DPoPa b"} {
 		f.Add(seed)
 	}
-	grammar := regexp.MustCompile(`^(?i:bearer) +([A-Za-z0-9\-._~+/]+=*)$`)
+	grammar := regexp.MustCompile(`^(?i:(bearer)|dpop) +([A-Za-z0-9\-._~+/]+=*)$`)
 	f.Fuzz(func(t *testing.T, header string) {
-		token, problem := parseAuthorization([]string{header})
-		if token != "" && problem != "" {
+		got, problem := parseAuthorization([]string{header}, []string{schemeBearer, schemeDPoP})
+		if got.token != "" && problem != "" {
 			t.Fatalf("%q: both a token and a problem", header)
 		}
-		want := ""
-		if m := grammar.FindStringSubmatch(header); m != nil && len(m[1]) <= maxToken {
-			want = m[1]
+		want := credentials{}
+		if m := grammar.FindStringSubmatch(header); m != nil && len(m[2]) <= maxToken {
+			want = credentials{schemeDPoP, m[2]}
+			if m[1] != "" {
+				want.scheme = schemeBearer
+			}
 		}
-		if token != want {
-			t.Fatalf("%q: got %q, the grammar says %q", header, token, want)
+		if got.token != want.token || got.token != "" && got.scheme != want.scheme {
+			t.Fatalf("%q: got %q, the grammar says %q", header, got, want)
 		}
 	})
 }

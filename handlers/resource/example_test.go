@@ -163,5 +163,5 @@ func ExampleGuard_Wrap() {
 	fmt.Println(w.Code, w.Body)
 	// Output:
 	// 401 Bearer realm="api", scope="read", resource_metadata="https://photos.example/.well-known/oauth-protected-resource/v1"
-	// 200 {"resource":"https://photos.example/v1","authorization_servers":["https://auth.example/o"],"scopes_supported":["read"],"bearer_methods_supported":["header"]}
+	// 200 {"resource":"https://photos.example/v1","authorization_servers":["https://auth.example/o"],"scopes_supported":["read"],"bearer_methods_supported":["header"],"dpop_signing_alg_values_supported":["ES256","EdDSA","Ed25519","PS256"]}
 }

@@ -28,8 +28,7 @@ func (p *Proxy) lease(r *http.Request, g *Guard, rule Rule) lease {
 	l := lease{until: leaseEnd(token, time.Now()), every: p.recheck}
 	if ok { // a public rule requires no token
 		l.check = func(ctx context.Context) *refusal {
-			_, no := g.check(r.WithContext(ctx), rule.requirement())
-			return no
+			return g.still(r.WithContext(ctx), rule.requirement(), token)
 		}
 	}
 	return l

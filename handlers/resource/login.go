@@ -76,7 +76,7 @@ func (q requirement) stepUp(t *Token) *refusal {
 	if !t.HasScope(q.scopes...) {
 		params += fmt.Sprintf(`, scope=%q`, strings.Join(q.scopes, " "))
 	}
-	return &refusal{http.StatusUnauthorized, params, why + ".", nil}
+	return &refusal{status: http.StatusUnauthorized, params: params, detail: why + "."}
 }
 
 // RequireLogin is [Guard.Require] with a requirement on the login behind the token. It

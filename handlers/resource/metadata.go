@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"mandate/provider/dpop"
 	"mandate/provider/indicator"
 )
 
@@ -32,18 +33,33 @@ type members struct {
 	BearerMethods        []string `json:"bearer_methods_supported"`
 	Name                 string   `json:"resource_name,omitempty"`
 	Documentation        string   `json:"resource_documentation,omitempty"`
+	CertificateBound     bool     `json:"tls_client_certificate_bound_access_tokens,omitempty"`
+	ProofAlgorithms      []string `json:"dpop_signing_alg_values_supported,omitempty"`
+	ProofRequired        bool     `json:"dpop_bound_access_tokens_required,omitempty"`
+}
+
+// resourceURL returns the URL of an API, or nil if the audience is a name and no URL.
+func resourceURL(c GuardConfig) *url.URL {
+	u, err := url.Parse(c.Audience)
+	if err != nil || indicator.Check(c.Audience) != "" || !secureURL(u, c.AllowHTTP) {
+		return nil
+	}
+	return u
+}
+
+// secureURL reports whether a URL may be that of an API.
+//
+// RFC 9728 §1.2: a resource identifier is an https URL. Plain http is for a test on one
+// computer.
+func secureURL(u *url.URL, allowHTTP bool) bool {
+	return u.Scheme == "https" || u.Scheme == "http" && (allowHTTP || isLoopback(u.Hostname()))
 }
 
 // describe returns the description of an API, or nil if the settings have no issuer, or
 // if the audience is a name and no URL.
-func describe(c GuardConfig) *description {
-	u, err := url.Parse(c.Audience)
-	if err != nil || len(c.AuthorizationServers) == 0 || indicator.Check(c.Audience) != "" {
-		return nil
-	}
-	// RFC 9728 §1.2: a resource identifier is an https URL. Plain http is for a test on one
-	// computer.
-	if u.Scheme != "https" && (u.Scheme != "http" || !c.AllowHTTP && !isLoopback(u.Hostname())) {
+func describe(c GuardConfig, proofs, certificates bool) *description {
+	u := resourceURL(c)
+	if u == nil || len(c.AuthorizationServers) == 0 {
 		return nil
 	}
 	// RFC 9728 §3.1: the well-known part stands between the host and the path. A path that
@@ -58,6 +74,11 @@ func describe(c GuardConfig) *description {
 	}
 	d.fixed = members{Resource: c.Audience, AuthorizationServers: slices.Clone(c.AuthorizationServers),
 		BearerMethods: []string{"header"}, Name: c.Name, Documentation: c.Documentation}
+	// RFC 9728 §2: which bound tokens the API can check, and whether it accepts no others.
+	d.fixed.CertificateBound, d.fixed.ProofRequired = certificates && c.RequiredBinding != bindingKey, c.RequiredBinding == bindingKey
+	if proofs {
+		d.fixed.ProofAlgorithms = dpop.Algorithms()
+	}
 	return d
 }
 

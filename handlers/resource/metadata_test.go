@@ -61,6 +61,7 @@ func TestMetadata(t *testing.T) {
 	want := map[string]any{
 		"resource": "https://api.example/v1", "authorization_servers": []any{issuer}, "scopes_supported": []any{"read", "list", "write"},
 		"bearer_methods_supported": []any{"header"}, "resource_name": "Orders", "resource_documentation": "https://docs.example/orders",
+		"dpop_signing_alg_values_supported": []any{"ES256", "EdDSA", "Ed25519", "PS256"},
 	}
 	if diff := cmp.Diff(want, published); diff != "" {
 		t.Error(diff)
@@ -84,7 +85,7 @@ func TestMetadataWithoutScopes(t *testing.T) {
 	g := newGuard(t, GuardConfig{Verifier: &counter{}, Audience: "https://api.example", AuthorizationServers: []string{issuer}})
 	w := httptest.NewRecorder()
 	g.Wrap(http.NotFoundHandler()).ServeHTTP(w, httptest.NewRequest("GET", wellKnown, nil))
-	want := `{"resource":"https://api.example","authorization_servers":["` + issuer + `"],"bearer_methods_supported":["header"]}`
+	want := `{"resource":"https://api.example","authorization_servers":["` + issuer + `"],"bearer_methods_supported":["header"],"dpop_signing_alg_values_supported":["ES256","EdDSA","Ed25519","PS256"]}`
 	if w.Body.String() != want {
 		t.Errorf("got %s", w.Body)
 	}

@@ -211,6 +211,8 @@ func (p *Proxy) receive(r *http.Response) error {
 			delete(r.Header, name)
 		}
 	}
+	// RFC 9449 §8: there is one nonce, and the upstream sees no proof.
+	r.Header.Del("DPoP-Nonce")
 	watchEvents(r, p.closing)
 	return checkSwitch(r)
 }
@@ -223,7 +225,7 @@ func (p *Proxy) rewrite(pr *httputil.ProxyRequest) {
 	pr.SetURL(p.upstream)
 	pr.Out.Trailer = nil
 	for name := range pr.Out.Header {
-		if isReservedHeader(headerAlias(name)) {
+		if alias := headerAlias(name); isReservedHeader(alias) || alias == headerAlias(p.guard.certificates.Header) {
 			delete(pr.Out.Header, name)
 		}
 	}
@@ -267,6 +269,10 @@ func isReservedHeader(alias string) bool {
 	case "content-length", "transfer-encoding": // the transport writes these itself
 		return true
 	case "proxy": // a CGI program reads it as the variable HTTP_PROXY
+		return true
+	// RFC 9449 §7.1: the proof is for this server. RFC 9440 §4: a stranger's certificate must not
+	// look like that of a client.
+	case "dpop", "client-cert", "client-cert-chain":
 		return true
 	}
 	return strings.HasPrefix(alias, "x-token-") || strings.HasPrefix(alias, "x-forwarded-")

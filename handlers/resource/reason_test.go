@@ -34,10 +34,11 @@ func TestReasonOfARefusedTokenIsLogged(t *testing.T) {
 	signed := newSigned(t, &publisher{body: allKeys()})
 	token := func(changes jwt.MapClaims) string { return issue(t, "RS256", "rsa", "at+jwt", changes) }
 	p := newProvider(t, map[string]string{
-		"mat_dpop":  `{"active":true,"token_type":"DPoP"}`,
-		"mat_bound": `{"active":true,"cnf":{"jkt":"x"}}`,
-		"mat_other": `{"active":true,"aud":["a","b"]}`,
-		"mat_old":   `{"active":true,"exp":1}`,
+		"mat_dpop":    `{"active":true,"token_type":"DPoP"}`,
+		"mat_refresh": `{"active":true,"token_type":"refresh_token"}`,
+		"mat_bound":   `{"active":true,"cnf":{"jkt":"x"}}`,
+		"mat_other":   `{"active":true,"aud":["a","b"]}`,
+		"mat_old":     `{"active":true,"exp":1}`,
 	})
 	cached, err := NewCache(CacheConfig{Verifier: p.introspection(t), TTL: time.Minute})
 	if err != nil {
@@ -61,8 +62,9 @@ func TestReasonOfARefusedTokenIsLogged(t *testing.T) {
 		{signed, parts[0] + "." + b64([]byte(`{}`)) + "." + parts[2], `its signature is wrong`},
 		{cached, "mat_unknown", `the introspection endpoint answered active: false`},
 		{cached, "mat_old", `it expired at \"1970-01-01T00:00:01Z\"`},
-		{cached, "mat_dpop", `its token_type is \"DPoP\", not Bearer`},
-		{cached, "mat_bound", `it is bound to a key (cnf), and this guard does not check the proof`},
+		{cached, "mat_dpop", `its token_type is DPoP, and it has no cnf with jkt`},
+		{cached, "mat_bound", `its cnf has a malformed \"jkt\"`},
+		{cached, "mat_refresh", `its token_type is \"refresh_token\", neither Bearer nor DPoP`},
 		{cached, "mat_other", `its aud is \"a b\", RESOURCE_SERVER_AUDIENCE is \"` + audience + `\"`},
 	} {
 		for _, from := range []string{"first", "again"} { // the second time from the cache

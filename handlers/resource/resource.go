@@ -1,7 +1,9 @@
 // Package resource protects an API with access tokens: it implements the resource
-// server of RFC 6749 §1.1. A [Guard] wraps any http.Handler. It passes the bearer token
+// server of RFC 6749 §1.1. A [Guard] wraps any http.Handler. It passes the access token
 // of each request (RFC 6750) to a [Verifier]. It then calls the handler with the facts
-// of the token in the request's context, or refuses the request with a challenge.
+// of the token in the request's context, or refuses the request with a challenge. A token
+// that is bound to a key (RFC 9449) or to a certificate (RFC 8705) is accepted only from
+// a sender that proves to have it.
 //
 // These types implement Verifier: [Introspection] asks the authorization server (RFC
 // 7662), [Signed] checks signed tokens itself (RFC 9068), and [Cache] stores the
@@ -10,7 +12,8 @@
 //
 // The package knows the authorization server only by its URLs. Besides the standard
 // library it imports only leaf packages: provider/jose for signatures and keys,
-// provider/indicator for the identifier of the API, provider/throttle for the log.
+// provider/dpop and provider/mtls for the proofs of bound tokens, provider/indicator for
+// the identifier of the API, provider/throttle for the log.
 package resource
 
 import (
@@ -20,9 +23,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
+
+	"mandate/provider/mtls"
 )
 
 // ErrInactive is the result for a token that is unknown, expired, revoked or malformed.
@@ -111,7 +117,35 @@ type GuardConfig struct {
 	Name          string // the name of the API for people, in its metadata
 	Documentation string // the URL of a page for developers, in its metadata
 
-	// AllowHTTP allows metadata for an Audience with http on another computer. Use it only
+	// BaseURLs are the URLs by which clients reach the API, up to the path that the guard
+	// sees: https://api.example, or https://api.example/v1 if something before the guard
+	// removes /v1. A DPoP proof is for one of them (RFC 9449 §4.3). If there is none, it is
+	// the scheme and host of Audience. If that is no URL either, the guard accepts no token
+	// that is bound to a key.
+	BaseURLs []string
+
+	// RequiredBinding is what access tokens must be bound to: dpop (a key, RFC 9449),
+	// certificate (RFC 8705), or any of the two. Empty means that bearer tokens are accepted
+	// too. A bound token always needs its proof.
+	RequiredBinding string
+
+	// RequireNonce requires a nonce of this server in each DPoP proof (RFC 9449 §9), so that
+	// nobody can make proofs in advance. NonceKey has at least 32 bytes that serve no other
+	// purpose, the same on all nodes. If it is nil, this node makes one.
+	RequireNonce bool
+	NonceKey     []byte
+
+	// Certificates says that the server asks clients for a certificate in TLS. The metadata
+	// says so too.
+	Certificates bool
+
+	// CertificateHeader is the header in which the TrustedProxies pass the certificate of a
+	// client: Client-Cert (RFC 9440), or another one with the certificate in PEM,
+	// percent-encoded. It is never read from anybody else.
+	CertificateHeader string
+	TrustedProxies    []netip.Prefix
+
+	// AllowHTTP allows an Audience and BaseURLs with http on another computer. Use it only
 	// in a test environment.
 	AllowHTTP bool
 
@@ -128,14 +162,17 @@ type GuardConfig struct {
 // Guard calls a handler only for requests with an active access token and the required
 // scopes.
 type Guard struct {
-	verifier   Verifier
-	challenge  string
-	audience   string
-	showScopes bool
-	described  *description // nil: the API does not describe itself
-	origins    []string
-	log        *slog.Logger
-	refused    requestLog
+	verifier     Verifier
+	realm        string
+	audience     string
+	binding      string  // GuardConfig.RequiredBinding
+	proofs       *proofs // nil: no token that is bound to a key is accepted
+	certificates mtls.Source
+	showScopes   bool
+	described    *description // nil: the API does not describe itself
+	origins      []string
+	log          *slog.Logger
+	refused      requestLog
 }
 
 // NewGuard returns a Guard, or an error that says what is wrong with c.
@@ -157,8 +194,28 @@ func NewGuard(c GuardConfig) (*Guard, error) {
 			return nil, err
 		}
 	}
-	return &Guard{verifier: c.Verifier, challenge: `Bearer realm="` + realm + `"`, audience: c.Audience, showScopes: c.ShowScopes,
-		described: describe(c), origins: slices.Clone(c.AllowedOrigins), log: logger(c.Logger), refused: newRequestLog()}, nil
+	checked, err := newProofs(c)
+	if err != nil {
+		return nil, err
+	}
+	mutual := c.Certificates || c.CertificateHeader != ""
+	switch c.RequiredBinding {
+	case "":
+	case bindingKey, bindingAny:
+		if checked == nil && (c.RequiredBinding == bindingKey || !mutual) {
+			return nil, errors.New("guard: access tokens must be bound to a key, and the URL of the API is not known: set BaseURLs or Audience")
+		}
+	case bindingCertificate:
+		if !mutual {
+			return nil, errors.New("guard: access tokens must be bound to a certificate, and nobody asks clients for one: set Certificates or CertificateHeader")
+		}
+		checked = nil
+	default:
+		return nil, fmt.Errorf("guard: required binding %q: use dpop, certificate or any", c.RequiredBinding)
+	}
+	return &Guard{verifier: c.Verifier, realm: realm, audience: c.Audience, binding: c.RequiredBinding, proofs: checked,
+		certificates: mtls.Source{Header: c.CertificateHeader, Proxies: slices.Clone(c.TrustedProxies)}, showScopes: c.ShowScopes,
+		described: describe(c, checked != nil, mutual), origins: slices.Clone(c.AllowedOrigins), log: logger(c.Logger), refused: newRequestLog()}, nil
 }
 
 // Require returns a handler that calls next if the token is active and has all the
@@ -175,92 +232,123 @@ func (g *Guard) require(next http.Handler, q requirement) http.Handler {
 		g.described.add(q.scopes)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		token, no := g.check(r, q)
+		a, no := g.check(r, q)
 		if no != nil {
 			g.refuse(w, no)
 			return
 		}
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), contextKey{}, token)))
+		setNonce(w.Header(), a.nonce)
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), contextKey{}, a.token)))
 	})
 }
 
-// refusal is the guard's response to a request that it refuses.
-type refusal struct {
-	status int
-	params string // the parameters after the realm in the challenge
-	detail string
-	scopes []string // the required scopes, if the body may name them
+// access is the token of a request that the guard accepts.
+type access struct {
+	token *Token
+	nonce string // what the next DPoP proof has to contain, if the client does not know it yet
 }
 
 // check returns the token of an accepted request, or the refusal.
-func (g *Guard) check(r *http.Request, q requirement) (*Token, *refusal) {
-	scopes := q.scopes
-	raw, problem := bearer(r)
+func (g *Guard) check(r *http.Request, q requirement) (access, *refusal) {
+	sent, problem := g.credentials(r)
+	a, no := g.decide(r, q, sent, problem)
+	if no != nil {
+		no.scheme = sent.scheme
+	}
+	return a, no
+}
+
+func (g *Guard) decide(r *http.Request, q requirement, sent credentials, problem string) (access, *refusal) {
 	if problem != "" {
 		// RFC 6750 §3.1: a malformed request is 400 invalid_request.
-		params := fmt.Sprintf(`, error="invalid_request", error_description=%q`, problem)
-		return nil, &refusal{http.StatusBadRequest, params, problem + ".", nil}
+		return access{}, challenged(http.StatusBadRequest, "invalid_request", problem)
 	}
-	if raw == "" {
+	if sent.token == "" {
 		// RFC 6750 §3.1: a request without a token gets no error code.
-		return nil, &refusal{http.StatusUnauthorized, g.needs(scopes), "Authentication credentials were not provided.", nil}
+		return access{}, &refusal{status: http.StatusUnauthorized, params: g.needs(q.scopes), detail: "Authentication credentials were not provided."}
 	}
-	token, err := g.verifier.Verify(r.Context(), raw)
+	token, no := g.verify(r, q, sent)
+	if no != nil {
+		return access{}, no
+	}
+	// The proof is checked before the scopes: whoever stole the token learns nothing about it.
+	nonce, no := g.prove(r, q, sent, token)
+	if no == nil {
+		no = g.permit(q, token)
+	}
+	return access{token, nonce}, no
+}
+
+// still checks again the token of a request whose connection is open. The proof was for the
+// request, and works once, so it is not checked again; the token must be bound to the same
+// key or certificate.
+func (g *Guard) still(r *http.Request, q requirement, opened *Token) *refusal {
+	sent, _ := g.credentials(r)
+	token, no := g.verify(r, q, sent)
+	if no != nil {
+		return no
+	}
+	before, _ := opened.confirmation()
+	now, err := token.confirmation()
+	if err != nil || now != before {
+		return g.inactive(r, q, inactive("it is no longer bound to the same key or certificate"))
+	}
+	return g.permit(q, token)
+}
+
+// verify returns the token if it is active and for this service.
+func (g *Guard) verify(r *http.Request, q requirement, sent credentials) (*Token, *refusal) {
+	token, err := g.verifier.Verify(r.Context(), sent.token)
 	if err == nil && token == nil {
 		err = errors.New("the verifier returned neither a token nor an error")
 	}
 	if err != nil && !errors.Is(err, ErrInactive) {
 		g.report(r.Context(), err)
-		return nil, &refusal{http.StatusServiceUnavailable, "", "The access token cannot be checked at the moment.", nil}
+		return nil, &refusal{status: http.StatusServiceUnavailable, detail: unchecked}
 	}
 	if err == nil {
 		err = g.acceptable(token)
 	}
 	if err != nil {
-		g.logReason(r, err)
-		// RFC 6750 §3.1: invalid_token is the error for expired, revoked and malformed
-		// tokens, and for tokens that are not acceptable here.
-		const why = "The access token is invalid, expired or revoked"
-		return nil, &refusal{http.StatusUnauthorized, `, error="invalid_token", error_description="` + why + `"` + g.needs(scopes), why + ".", nil}
-	}
-	if no := q.stepUp(token); no != nil {
-		return nil, no
-	}
-	if !token.HasScope(scopes...) {
-		// RFC 6750 §3.1: the challenge names the scopes that are needed.
-		params := fmt.Sprintf(`, error="insufficient_scope", scope=%q`, strings.Join(scopes, " "))
-		no := &refusal{http.StatusForbidden, params, "You do not have permission to perform this action.", nil}
-		if g.showScopes {
-			no.scopes = scopes
-		}
-		return nil, no
+		return nil, g.inactive(r, q, err)
 	}
 	return token, nil
 }
 
-// needs returns the parameter scope of a challenge to a request without a token that is
-// active: the scopes that the request needs (RFC 6750 §3). A client that learns from the
-// metadata where to get a token learns here what to request.
-func (g *Guard) needs(scopes []string) string {
-	if g.described == nil || len(scopes) == 0 {
-		return ""
-	}
-	return fmt.Sprintf(`, scope=%q`, strings.Join(scopes, " "))
+// inactive returns the refusal of a token that is not active or not acceptable here.
+func (g *Guard) inactive(r *http.Request, q requirement, err error) *refusal {
+	g.logReason(r, err)
+	// RFC 6750 §3.1: invalid_token is the error for expired, revoked and malformed
+	// tokens, and for tokens that are not acceptable here.
+	no := challenged(http.StatusUnauthorized, "invalid_token", "The access token is invalid, expired or revoked")
+	no.params += g.needs(q.scopes)
+	return no
 }
 
-// acceptable returns why an active token may not be used at this service as a bearer
-// token, or nil.
+// permit checks the login and the scopes of a token that the sender may use.
+func (g *Guard) permit(q requirement, token *Token) *refusal {
+	if no := q.stepUp(token); no != nil {
+		return no
+	}
+	if token.HasScope(q.scopes...) {
+		return nil
+	}
+	// RFC 6750 §3.1: the challenge names the scopes that are needed.
+	params := fmt.Sprintf(`, error="insufficient_scope", scope=%q`, strings.Join(q.scopes, " "))
+	no := &refusal{status: http.StatusForbidden, params: params, detail: "You do not have permission to perform this action."}
+	if g.showScopes {
+		no.scopes = q.scopes
+	}
+	return no
+}
+
+// acceptable returns why an active token may not be used at this service, or nil. Who may use
+// it is another question, which prove answers.
 func (g *Guard) acceptable(t *Token) error {
 	// RFC 7662 §2.2: the endpoint also answers for refresh tokens. Only the type
 	// distinguishes them from access tokens.
-	// RFC 9449 §7.2: a DPoP token is not accepted as a bearer token, without its proof.
-	if t.TokenType != "" && !strings.EqualFold(t.TokenType, "Bearer") {
-		return inactive("its token_type is %s, not Bearer", t.TokenType)
-	}
-	// RFC 8705 §3: a token that is bound to a key requires proof of that key. This guard
-	// does not check such proof, so it refuses the token.
-	if cnf, bound := t.Claims["cnf"]; bound && string(cnf) != "null" {
-		return inactive("it is bound to a key (cnf), and this guard does not check the proof")
+	if t.TokenType != "" && !strings.EqualFold(t.TokenType, schemeBearer) && !strings.EqualFold(t.TokenType, schemeDPoP) {
+		return inactive("its token_type is %s, neither Bearer nor DPoP", t.TokenType)
 	}
 	// RFC 9700 §2.3: a token for another service is refused.
 	if g.audience != "" && t.Audience != nil && !slices.Contains(t.Audience, g.audience) {
@@ -292,38 +380,6 @@ func (g *Guard) logReason(r *http.Request, err error) {
 		text = known.text
 	}
 	g.refused.write(g.log, slog.LevelInfo, r, "the access token was refused", "reason", text)
-}
-
-func (g *Guard) refuse(w http.ResponseWriter, no *refusal) {
-	if no.status == http.StatusServiceUnavailable {
-		// RFC 9110 §15.6.4: Retry-After says when the client may try again.
-		w.Header().Set("Retry-After", "5")
-	} else {
-		// RFC 6750 §3: every other refusal carries a challenge.
-		challenge := g.challenge + no.params
-		if g.described != nil {
-			// RFC 9728 §5.1: the challenge names the URL of the metadata.
-			challenge += fmt.Sprintf(`, resource_metadata=%q`, g.described.url)
-		}
-		w.Header().Set("WWW-Authenticate", challenge)
-	}
-	writeDetail(w, no.status, no.detail, no.scopes...)
-}
-
-// writeDetail writes a refusal. It is valid for this request only, so caches must not
-// store it.
-func writeDetail(w http.ResponseWriter, status int, detail string, requiredScopes ...string) {
-	body, err := json.Marshal(struct {
-		Detail         string   `json:"detail"`
-		RequiredScopes []string `json:"required_scopes,omitempty"`
-	}{detail, requiredScopes})
-	if err != nil {
-		body = []byte(`{"detail":""}`)
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	w.Write(body) // an error means that the client has closed the connection
 }
 
 func logger(l *slog.Logger) *slog.Logger {

@@ -32,6 +32,8 @@ const (
 const (
 	bareChallenge  = `Bearer realm="users"`
 	badChallenge   = `Bearer realm="users", error="invalid_token", error_description="The access token is invalid, expired or revoked"`
+	boundText      = "This access token is bound to a client certificate: send the request by mutual TLS with that certificate"
+	boundChallenge = `Bearer realm="users", error="invalid_token", error_description="` + boundText + `"`
 	scopeChallenge = `Bearer realm="users", error="insufficient_scope", scope="read"`
 )
 
@@ -93,7 +95,7 @@ func TestRFC6750(t *testing.T) {
 		{"a refresh token", "", []string{"Bearer refresh"}, bad},
 		{"a type in small letters", "", []string{"Bearer lower"}, in},
 		{"a DPoP token without its proof", "", []string{"Bearer dpop"}, bad},
-		{"a certificate-bound token without the certificate", "", []string{"Bearer bound"}, bad},
+		{"a certificate-bound token without the certificate", "", []string{"Bearer bound"}, answer{401, boundChallenge, `{"detail":"` + boundText + `."}`}},
 		{"a null confirmation", "", []string{"Bearer unbound"}, in},
 		{"an audience list with us", "", []string{"Bearer for-us"}, in},
 		{"our audience", "", []string{"Bearer us"}, in},
