@@ -27,7 +27,12 @@ func newGuard(c *config.Config, p config.Provider, transport http.RoundTripper, 
 		verifier = signed
 	}
 	described := resource.GuardConfig{Verifier: verifier, Audience: p.ResourceServerAudience, ShowScopes: p.ErrorResponseWithScopes, Logger: log,
-		Name: p.ResourceServerName, Documentation: p.ResourceServerDocumentation, AllowHTTP: c.AllowInsecureHTTP, AllowedOrigins: p.ResourceServerAllowedOrigins}
+		Name: p.ResourceServerName, Documentation: p.ResourceServerDocumentation, AllowHTTP: c.AllowInsecureHTTP, AllowedOrigins: p.ResourceServerAllowedOrigins,
+		BaseURLs: p.ResourceServerBaseURLs, RequireNonce: p.ResourceServerDPoPNonce, NonceKey: c.NonceKey,
+		Certificates: c.AsksForCertificates(), CertificateHeader: c.MTLSCertificateHeader, TrustedProxies: c.TrustedProxies}
+	if p.ResourceServerRequiredBinding != "none" {
+		described.RequiredBinding = p.ResourceServerRequiredBinding
+	}
 	if p.ResourceServerIssuer != "" {
 		described.AuthorizationServers = []string{p.ResourceServerIssuer}
 	}

@@ -66,6 +66,10 @@ func (p *program) resourceServer(ctx context.Context) error {
 		return err
 	}
 	defer listener.Close()
+	mutual, err := listenMutual(settings, certificate)
+	if err != nil {
+		return err
+	}
 	if settings.OpsListen != "" {
 		ready := func(context.Context) error { return nil } // a provider that does not answer is reported for each request
 		stopOps, err := p.serveOps(settings, handlers.Ops{Ready: ready, Stopping: ctx.Done(), Metrics: telemetry.NewMetrics(programVersion()).Handler(log)}, log)
@@ -75,10 +79,13 @@ func (p *program) resourceServer(ctx context.Context) error {
 		defer stopOps()
 	}
 	fmt.Fprintf(p.stdout, "Mandate protects %s at %s://%s\n", settings.Upstream, httpserve.Scheme(listener), listener.Addr())
+	for _, l := range mutual {
+		fmt.Fprintf(p.stdout, "Clients with a certificate reach it at https://%s\n", l.Addr())
+	}
 	p.sayMetadata(settings, proxy)
 	server := httpserve.New(proxy, log, proxyPatience)
 	server.RegisterOnShutdown(proxy.Close)
-	return httpserve.Run(ctx, server, stopOf(settings), log, listener)
+	return httpserve.Run(ctx, server, stopOf(settings), log, append(mutual, listener)...)
 }
 
 func newProxy(settings *config.Config, log *slog.Logger) (*resource.Proxy, error) {

@@ -166,6 +166,13 @@ func (o *opened) handler(ctx context.Context, listener net.Listener, log *slog.L
 // the configured endpoint, or at this process with credentials of its own.
 func (o *opened) sampleGuard(ctx context.Context, listener net.Listener, path string, log *slog.Logger) (*resource.Guard, error) {
 	p := o.settings.Provider
+	if len(p.ResourceServerBaseURLs) == 0 {
+		var err error
+		p.ResourceServerBaseURLs, err = origins(o.settings.BaseURL, o.settings.MTLSBaseURL)
+		if err != nil {
+			return nil, err
+		}
+	}
 	if p.ResourceServerIntrospectionURL == "" && p.ResourceServerJWKSURL == "" {
 		id, secret, err := o.provider.Clients.SampleAPIClient(ctx)
 		if err != nil {
@@ -180,6 +187,22 @@ func (o *opened) sampleGuard(ctx context.Context, listener net.Listener, path st
 		return newGuard(o.settings, p, o.traced(&http.Transport{MaxIdleConnsPerHost: 100, IdleConnTimeout: time.Minute, TLSClientConfig: httpserve.Trust(listener)}), log)
 	}
 	return newGuard(o.settings, p, nil, log)
+}
+
+// origins returns the scheme and host of each of these URLs, without the empty ones. The path of
+// BASE_URL is also in the path of a request.
+func origins(urls ...string) ([]string, error) {
+	var all []string
+	for _, one := range urls {
+		u, err := url.Parse(one)
+		if err != nil {
+			return nil, fmt.Errorf("the base URL of the sample API: %w", err)
+		}
+		if u.Host != "" {
+			all = append(all, u.Scheme+"://"+u.Host)
+		}
+	}
+	return all, nil
 }
 
 // sayFirstSteps prints the link that creates the first administrator if there is no

@@ -41,6 +41,7 @@ func (l *loader) check() {
 	l.checkIntrospection()
 	l.checkSigned()
 	l.checkMetadata()
+	l.checkBinding()
 }
 
 // ok reports whether settings have had no problem so far: each mistake is reported

@@ -14,7 +14,7 @@ var headerName = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
 // MTLS_BASE_URL. It does not read the file: other commands run as accounts that cannot.
 func (l *loader) checkMTLS() {
 	const listen, base, authorities, header = "MTLS_LISTEN", "MTLS_BASE_URL", "MTLS_CLIENT_AUTHORITIES_FILE", "MTLS_CERTIFICATE_HEADER"
-	if !l.ok(listen, base, authorities, header, "LISTEN", "BASE_URL", "TLS_CERTIFICATE_FILE", "TRUSTED_PROXIES") {
+	if !l.ok(listen, base, authorities, header, "LISTEN", "BASE_URL", "TLS_CERTIFICATE_FILE", "TRUSTED_PROXIES", "UPSTREAM") {
 		return
 	}
 	c := l.c
@@ -30,7 +30,7 @@ func (l *loader) checkMTLS() {
 	case c.MTLSCertificateHeader != "" && len(c.TrustedProxies) == 0:
 		// RFC 9440 §4: anybody can send the header.
 		l.wrong("is read from TRUSTED_PROXIES only: list the addresses of your reverse proxies there", header)
-	case c.MTLSCertificateHeader != "" && c.MTLSListen == "" && c.MTLSBaseURL == "":
+	case c.MTLSCertificateHeader != "" && c.MTLSListen == "" && c.MTLSBaseURL == "" && c.Upstream == "": // a resource server has other URLs
 		l.wrong("needs MTLS_BASE_URL, the URL at which the reverse proxy asks for certificates", header)
 	case c.MTLSBaseURL != "" && c.MTLSListen == "" && c.MTLSCertificateHeader == "":
 		l.wrong("has no certificates: set MTLS_LISTEN, or MTLS_CERTIFICATE_HEADER for a reverse proxy", base)

@@ -93,6 +93,8 @@ type Config struct {
 	sources map[string]source
 	// ServerKey is SECRET_KEY decoded: 32 bytes, or nil if it is not set.
 	ServerKey []byte
+	// NonceKey is RESOURCE_SERVER_DPOP_NONCE_KEY decoded, or nil if it is not set.
+	NonceKey []byte
 }
 
 // Provider is the OAUTH2_PROVIDER block. Its keys have the names and meanings that
@@ -236,6 +238,14 @@ type Provider struct {
 	ResourceServerName string `key:"RESOURCE_SERVER_NAME" default:""`
 	// ResourceServerDocumentation is the URL of a page for developers, in the metadata of the API (`resource_documentation`, RFC 9728 §2).
 	ResourceServerDocumentation string `key:"RESOURCE_SERVER_DOCUMENTATION" default:""`
+	// ResourceServerBaseURLs are the URLs by which clients reach the API: scheme, host, and the part of the path that a reverse proxy removes. A DPoP proof must be for one of them, followed by the path of the request (RFC 9449 §4.3). If the list is empty, it is the scheme and host of `RESOURCE_SERVER_AUDIENCE`, and for the sample API those of `BASE_URL` and `MTLS_BASE_URL`. Without such a URL, no access token that is bound to a key is accepted.
+	ResourceServerBaseURLs []string `key:"RESOURCE_SERVER_BASE_URLS" default:"[]"`
+	// ResourceServerRequiredBinding is what access tokens must be bound to: `dpop` means a key (RFC 9449), `certificate` a client certificate (RFC 8705), `any` one of the two. With `none`, bearer tokens are accepted too. A token that is bound always needs its proof.
+	ResourceServerRequiredBinding string `key:"RESOURCE_SERVER_REQUIRED_BINDING" default:"none" oneof:"none dpop certificate any"`
+	// ResourceServerDPoPNonce requires a nonce of the resource server in each DPoP proof (RFC 9449 §9), so that nobody can make proofs in advance. A client sends its first request twice, and again when it has sent none for five to ten minutes.
+	ResourceServerDPoPNonce bool `key:"RESOURCE_SERVER_DPOP_NONCE" default:"false"`
+	// ResourceServerDPoPNonceKey is the key of these nonces: 32 random bytes in base64 (`openssl rand -base64 32`), the same on every node of this API, and for no other purpose. If it is not set, each process makes one.
+	ResourceServerDPoPNonceKey string `key:"RESOURCE_SERVER_DPOP_NONCE_KEY" default:"" secret:"true"`
 	// ResourceServerAllowedOrigins are the origins, such as `https://app.example.com`, whose scripts may call the API (CORS). `["*"]` means every origin: a browser never sends a token by itself. If the list is empty, only scripts of the API's own origin can call it.
 	ResourceServerAllowedOrigins []string `key:"RESOURCE_SERVER_ALLOWED_ORIGINS" default:"[]"`
 	// ErrorResponseWithScopes names the required scopes in the body of a 403 response of the sample API.

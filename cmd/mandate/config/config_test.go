@@ -80,7 +80,7 @@ func TestConfigDefaults(t *testing.T) {
 			RequestApprovalPrompt: "auto", AllowedRedirectURISchemes: []string{}, ClearExpiredTokensBatchSize: 1000,
 			IDTokenExpire: time.Hour, OIDCInactiveKeys: []string{}, OIDCJWKSMaxAge: time.Hour, OIDCKeyRotation: 90 * 24 * time.Hour,
 			OIDCRPLogout: true, OIDCRPLogoutAcceptExpired: true, OIDCRPLogoutDeleteTokens: true,
-			ResourceServerIntrospectionCredentials: []string{}, ResourceServerAllowedOrigins: []string{},
+			ResourceServerIntrospectionCredentials: []string{}, ResourceServerAllowedOrigins: []string{}, ResourceServerBaseURLs: []string{}, ResourceServerRequiredBinding: "none",
 			ResourceServerTokenCaching: 10 * time.Second, ResourceServerIntrospectionTimeout: 5 * time.Second,
 		},
 	}
@@ -353,13 +353,13 @@ func TestConfigEachKey(t *testing.T) {
 		"BASE_URL": "https://a.example", "LISTEN": "192.0.2.1:1", "OPS_LISTEN": ":1", "DATABASE_URL": "sqlite:////a.db", "SECRET_KEY": testKey, "LOGIN_URL": "/in",
 		"LOG_LEVEL": "warn", "LOG_FORMAT": "json", "REQUEST_APPROVAL_PROMPT": "force", "READ_SCOPE": "r", "WRITE_SCOPE": "w", "DEFAULT_SCOPES": "read",
 		"ALLOWED_REDIRECT_URI_SCHEMES": "https", "GRANTS_BY_ADMINISTRATOR": "password", "SCOPES_BY_ADMINISTRATOR": "write", "SESSION_COOKIE_AGE": "999999", "SESSION_IDLE_SECONDS": "61", "REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS": "9999999",
-		"ACCESS_TOKEN_EXPIRE_SECONDS": "7200", "RESOURCE_SERVER_AUDIENCE": "https://api.example", "RESOURCE_SERVER_ALLOWED_ORIGINS": "https://app.example", "DEVICE_CODE_EXPIRE_SECONDS": "900", "PUSHED_REQUEST_EXPIRE_SECONDS": "60",
+		"ACCESS_TOKEN_EXPIRE_SECONDS": "7200", "RESOURCE_SERVER_AUDIENCE": "https://api.example", "RESOURCE_SERVER_ALLOWED_ORIGINS": "https://app.example", "RESOURCE_SERVER_BASE_URLS": "https://api.example", "RESOURCE_SERVER_REQUIRED_BINDING": "dpop", "DEVICE_CODE_EXPIRE_SECONDS": "900", "PUSHED_REQUEST_EXPIRE_SECONDS": "60",
 		"OPEN_CLIENTS": "documents", "OPEN_HOSTS": "claude.ai", "OPEN_NEVER_USED_EXPIRE_SECONDS": "60", "OPEN_UNUSED_EXPIRE_SECONDS": "3600",
 		"PASSWORD_HASH_MEMORY_KIB": "20000", "PASSWORD_HASH_ITERATIONS": "3", "MAX_STALENESS_SECONDS": "3",
 		"OIDC_RSA_PRIVATE_KEY": newRSAKey(t), "OIDC_RSA_PRIVATE_KEYS_INACTIVE": newRSAKey(t) + newRSAKey(t),
 	}
 	together := []string{"DATABASE_LISTEN_URL", "OPS_PPROF", "UPSTREAM", "RULES", "PASS_AUTHORIZATION", "REFRESH_TOKEN_REUSE_PROTECTION", "RESOURCE_SERVER_INTROSPECTION_URL", "RESOURCE_SERVER_AUTH_TOKEN", "RESOURCE_SERVER_INTROSPECTION_CREDENTIALS",
-		"RESOURCE_SERVER_JWKS_URL", "RESOURCE_SERVER_ISSUER", "RESOURCE_SERVER_NAME", "RESOURCE_SERVER_DOCUMENTATION", "OIDC_ENABLED", "TLS_CERTIFICATE_FILE", "TLS_KEY_FILE", "MTLS_LISTEN", "MTLS_BASE_URL", "MTLS_CLIENT_AUTHORITIES_FILE", "MTLS_CERTIFICATE_HEADER", "SOFTWARE_STATEMENT_ISSUERS", "OPEN_SOFTWARE_STATEMENT_REQUIRED"}
+		"RESOURCE_SERVER_JWKS_URL", "RESOURCE_SERVER_ISSUER", "RESOURCE_SERVER_NAME", "RESOURCE_SERVER_DOCUMENTATION", "RESOURCE_SERVER_DPOP_NONCE_KEY", "OIDC_ENABLED", "TLS_CERTIFICATE_FILE", "TLS_KEY_FILE", "MTLS_LISTEN", "MTLS_BASE_URL", "MTLS_CLIENT_AUTHORITIES_FILE", "MTLS_CERTIFICATE_HEADER", "SOFTWARE_STATEMENT_ISSUERS", "OPEN_SOFTWARE_STATEMENT_REQUIRED"}
 	for _, f := range allFields(base) {
 		if slices.Contains(together, f.key) {
 			continue // other tests set these with the settings that they need
