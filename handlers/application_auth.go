@@ -10,9 +10,9 @@ import (
 // authenticationFields sets the fields of the form about client authentication.
 func (s *server) authenticationFields(page *templates.ApplicationForm, form url.Values, invalid *provider.Invalid) {
 	methods := []templates.Option{{Value: "", Label: "The usual one", Help: "A confidential application sends its secret by HTTP Basic or in the body. A public one sends only its client ID."}}
-	accepts := s.provider.Clients.AcceptsCertificates() || form.Get("certificate_subject") != ""
+	accepts := s.provider.Clients.Offers(provider.MethodCertificate) || form.Get("certificate_subject") != ""
 	for _, m := range provider.AuthMethods() {
-		if m.Name == provider.MethodCertificate && !accepts {
+		if !s.provider.Clients.Offers(m.Name) && form.Get("auth_method") != m.Name {
 			continue
 		}
 		methods = append(methods, templates.Option{Value: m.Name, Label: m.Label, Help: m.Name})

@@ -95,11 +95,13 @@ type Config struct {
 	// TraceOutbound wraps the transport of each outbound call, for tracing; nil: no tracing.
 	TraceOutbound func(http.RoundTripper) http.RoundTripper
 
-	// ClientAuthorities issue the certificates with which clients authenticate (RFC 8705
-	// §2.1); nil: no client has one. CertificateURL is the base URL at which clients with a
-	// certificate reach the server, or "".
-	ClientAuthorities *x509.CertPool
-	CertificateURL    string
+	// ClientCertificates says that the server gets the certificates of clients, from TLS or
+	// from a reverse proxy. ClientAuthorities issue those of clients with tls_client_auth (RFC
+	// 8705 §2.1); nil: no client has one. CertificateURL is the base URL at which clients with
+	// a certificate reach the server, or "".
+	ClientCertificates bool
+	ClientAuthorities  *x509.CertPool
+	CertificateURL     string
 
 	SessionLifetime time.Duration
 	SessionIdle     time.Duration
@@ -148,7 +150,7 @@ func (c Config) people() people.Config {
 // clients returns the settings of package clients. They contain a key that is derived from
 // the server key, and not the server key itself.
 func (c Config) clients(sampleSecret string) clients.Config {
-	return clients.Config{Issuer: c.Issuer, OpenID: c.OpenID, StrictURIs: c.RPLogout.StrictURIs, Redirects: c.redirects(), Open: c.open(), SampleSecret: sampleSecret, Authorities: c.ClientAuthorities}
+	return clients.Config{Issuer: c.Issuer, OpenID: c.OpenID, StrictURIs: c.RPLogout.StrictURIs, Redirects: c.redirects(), Open: c.open(), SampleSecret: sampleSecret, Certificates: c.ClientCertificates, Authorities: c.ClientAuthorities}
 }
 
 // registration returns the settings of package registration.

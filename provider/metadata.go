@@ -53,6 +53,7 @@ type EndpointAliases struct {
 	RevocationEndpoint          string `json:"revocation_endpoint"`
 	DeviceAuthorizationEndpoint string `json:"device_authorization_endpoint"`
 	PushedRequestEndpoint       string `json:"pushed_authorization_request_endpoint"`
+	UserInfoEndpoint            string `json:"userinfo_endpoint,omitempty"`
 }
 
 // OpenIDMetadata holds the metadata that an OpenID Provider adds (OIDC Discovery §3).
@@ -103,9 +104,12 @@ func (p *Provider) Metadata(ctx context.Context) (Metadata, error) {
 		AuthorizationResponseIssParamSupported: true,
 		ClientIDMetadataDocumentSupported:      p.config.Open.Documents,
 	}
-	if base := p.config.CertificateURL; base != "" && p.Clients.AcceptsCertificates() {
+	if base := p.config.CertificateURL; base != "" {
 		at := base + "/o"
-		m.MTLSEndpointAliases = &EndpointAliases{at + "/token/", at + "/introspect/", at + "/revoke_token/", at + "/device_authorization/", at + "/par/"}
+		m.MTLSEndpointAliases = &EndpointAliases{at + "/token/", at + "/introspect/", at + "/revoke_token/", at + "/device_authorization/", at + "/par/", ""}
+		if p.config.OpenID {
+			m.MTLSEndpointAliases.UserInfoEndpoint = at + "/userinfo/"
+		}
 	}
 	if p.Registers() {
 		m.RegistrationEndpoint = p.config.Issuer + "/register/"

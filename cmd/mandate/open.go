@@ -236,6 +236,7 @@ func providerConfig(c *config.Config, key []byte) provider.Config {
 		JWKSMaxAge:               p.OIDCJWKSMaxAge,
 		RPLogout: provider.RPLogout{Enabled: p.OIDCRPLogout, AlwaysPrompt: p.OIDCRPLogoutAlwaysPrompt, StrictURIs: p.OIDCRPLogoutStrictURIs,
 			RefuseExpired: !p.OIDCRPLogoutAcceptExpired, KeepTokens: !p.OIDCRPLogoutDeleteTokens},
+		ClientCertificates:  c.MTLSListen != "" || c.MTLSCertificateHeader != "",
 		CertificateURL:      c.MTLSBaseURL,
 		OutboundNetworks:    c.OutboundAllowedNetworks,
 		SessionLifetime:     c.SessionCookieAge,

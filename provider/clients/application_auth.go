@@ -65,16 +65,19 @@ func (p *Clients) checkAuthentication(found *oauth.Invalid, r Registration, was 
 	if one.proof == secretKey {
 		p.checkHMAC(found, "auth_method", r, was)
 	}
-	if one.proof == publicKey && said.JWKS == "" && said.JWKSURI == "" {
+	if (one.proof == publicKey || one.proof == ownCertificate) && said.JWKS == "" && said.JWKSURI == "" {
 		found.Add("jwks", "%s needs the public keys of the application: a JWK Set, or the address of one.", one.Name)
 	}
+	if one.proof == ownCertificate && said.Method != was.AuthMethod && !p.Offers(said.Method) {
+		found.Add("auth_method", "This server gets no certificates: its operator can set MTLS_LISTEN, or MTLS_CERTIFICATE_HEADER for a reverse proxy.")
+	}
 	p.checkCertificate(found, said, was, one.proof == certificate)
-	p.checkKeys(found, r, was, one.proof == publicKey)
+	p.checkKeys(found, r, was, one.proof)
 }
 
-// checkKeys checks the public keys of an application, or their address. needed says that one
-// of them must be usable.
-func (p *Clients) checkKeys(found *oauth.Invalid, r Registration, was storage.Application, needed bool) {
+// checkKeys checks the public keys of an application, or their address. One of them must be
+// usable for the proof of its method.
+func (p *Clients) checkKeys(found *oauth.Invalid, r Registration, was storage.Application, by proof) {
 	said := r.Authentication
 	// RFC 7591 §2: jwks and jwks_uri are not used together.
 	if said.JWKS != "" && said.JWKSURI != "" {
@@ -83,8 +86,11 @@ func (p *Clients) checkKeys(found *oauth.Invalid, r Registration, was storage.Ap
 	}
 	if said.JWKS != "" {
 		algorithms := assertionAlgorithms(storage.Application{ClientType: policy.Confidential, AuthMethod: metadata.MethodPrivateKeyJWT, AuthAlgorithm: said.Algorithm})
-		if wrong := WrongKeys([]byte(said.JWKS), algorithms, needed); wrong != "" {
+		if wrong := WrongKeys([]byte(said.JWKS), algorithms, by == publicKey); wrong != "" {
 			found.Add("jwks", "%s", wrong)
+		} else if by == ownCertificate && !hasCertificate(said.JWKS) {
+			// RFC 8705 §2.2.2: a certificate is the x5c of a key.
+			found.Add("jwks", "%s needs a key with the certificate of the application in its x5c.", r.Authentication.Method)
 		}
 	}
 	if said.JWKSURI != "" && said.JWKSURI != was.JWKSURI {
@@ -132,12 +138,22 @@ func WrongKeys(text []byte, algorithms []string, needed bool) string {
 		if k.Weak() {
 			return "The set has an RSA key with less than 2048 or more than 8192 bits: make a new key."
 		}
+		// RFC 7517 §4.7: the first certificate in x5c is for the key.
+		if len(k.Chain) > 0 && k.Certificate() == nil {
+			return "The set has a key whose x5c does not begin with a certificate for it: put the certificate there in Base64, without the lines of PEM, and the members of its public key beside it."
+		}
 		usable = usable || k.Public() != nil && slices.ContainsFunc(algorithms, k.Supports)
 	}
 	if needed && !usable {
 		return "The set has no key that can verify a signature by " + strings.Join(algorithms, ", ") + ": check kty, crv, alg and use."
 	}
 	return ""
+}
+
+// hasCertificate reports whether a JWK Set has a certificate.
+func hasCertificate(text string) bool {
+	set, err := jose.ParseSet([]byte(text))
+	return err == nil && slices.ContainsFunc(set.Keys, func(k jose.JWK) bool { return k.Certificate() != nil })
 }
 
 // KeyIDs lists the key ids of the registered keys of an application. A key without one is

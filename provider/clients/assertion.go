@@ -178,7 +178,7 @@ func (p *Clients) assertionKeys(ctx context.Context, one *assertion, h jose.Head
 		}
 		return keys, nil
 	}
-	keys, err := p.publicKeys(ctx, a, h)
+	keys, err := p.keysOf(ctx, a, func(set jose.JWKSet) []any { return set.For(h) })
 	if err != nil && !errors.Is(err, jose.ErrInvalid) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -189,13 +189,13 @@ func (p *Clients) assertionKeys(ctx context.Context, one *assertion, h jose.Head
 	return keys, err
 }
 
-// publicKeys returns the keys of an application for a signature.
-func (p *Clients) publicKeys(ctx context.Context, a storage.Application, h jose.Header) ([]any, error) {
+// keysOf returns those keys of an application that a search finds.
+func (p *Clients) keysOf(ctx context.Context, a storage.Application, search func(jose.JWKSet) []any) ([]any, error) {
 	switch {
 	case a.JWKSURI != "" && a.Responsible == storage.ByNobody:
-		return p.strangersKeys.Keys(ctx, a.JWKSURI, h)
+		return p.strangersKeys.Find(ctx, a.JWKSURI, search)
 	case a.JWKSURI != "":
-		return p.keysets.Keys(ctx, a.JWKSURI, h)
+		return p.keysets.Find(ctx, a.JWKSURI, search)
 	case a.JWKS == "":
 		return nil, jose.ErrInvalid
 	}
@@ -203,7 +203,7 @@ func (p *Clients) publicKeys(ctx context.Context, a storage.Application, h jose.
 	if err != nil {
 		return nil, err
 	}
-	return set.For(h), nil
+	return search(set), nil
 }
 
 // wrongAssertion returns the one Error for a client that does not exist, a client with another

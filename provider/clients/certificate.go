@@ -2,19 +2,17 @@ package clients
 
 import (
 	"context"
+	"errors"
 	"strings"
 
+	"mandate/provider/jose"
 	"mandate/provider/mtls"
 	"mandate/provider/oauth"
 	"mandate/storage"
 )
 
-// This file is about clients that authenticate with a certificate that an authority has issued
-// (RFC 8705 §2.1).
-
-// AcceptsCertificates reports whether clients can authenticate with a certificate: the operator
-// has named the authorities that issue them.
-func (p *Clients) AcceptsCertificates() bool { return p.config.Authorities != nil }
+// This file is about clients that authenticate with a certificate: one that an authority has
+// issued (RFC 8705 §2.1), or one that is registered itself (RFC 8705 §2.2).
 
 // certificateSubject reads a subject in the form in which the database stores it: a member of
 // RFC 8705 §2.1.2, an equals sign and its value. The common beginning of the members may be left
@@ -48,9 +46,9 @@ func (p *Clients) checkCertificate(found *oauth.Invalid, said Authentication, wa
 	case needed && subject == "":
 		found.Add(field, "tls_client_auth needs the subject of the certificate: write it as san_dns=client.example, or with subject_dn, san_uri, san_ip or san_email in place of san_dns.")
 	case !needed && subject != "":
-		found.Add(field, "Only an application with tls_client_auth has a certificate.")
+		found.Add(field, "Only an application with tls_client_auth has the subject of a certificate.")
 	case subject == was.CertificateSubject: // it may be older than the present settings
-	case !p.AcceptsCertificates():
+	case !p.Offers(MethodCertificate):
 		found.Add(field, "This server accepts no certificates: its operator can name the authorities that issue them with MTLS_CLIENT_AUTHORITIES_FILE.")
 	default:
 		err := certificateSubject(subject).Check()
@@ -75,6 +73,9 @@ func (p *Clients) proveCertificate(ctx context.Context, a storage.Application, s
 	if shown == nil {
 		return invalidClient("This application is registered for %s, and the request has no client certificate: use the endpoint in mtls_endpoint_aliases of the server metadata.", a.AuthMethod)
 	}
+	if a.AuthMethod == MethodSelfSigned {
+		return p.proveRegistered(ctx, a, shown)
+	}
 	// RFC 8705 §2.1: an authority of this server must have issued the certificate. Otherwise
 	// anybody could make one with this subject.
 	err = shown.Verify(p.config.Authorities)
@@ -85,6 +86,23 @@ func (p *Clients) proveCertificate(ctx context.Context, a storage.Application, s
 		return invalidClient("The client certificate does not have the subject that is registered for this application.")
 	}
 	return nil
+}
+
+// proveRegistered checks that a certificate is one of those in the keys of the client.
+//
+// RFC 8705 §2.2: the chain is not validated. The dates are a part of that validation, so an
+// expired certificate works until it is removed from the keys: whoever registered it decides.
+func (p *Clients) proveRegistered(ctx context.Context, a storage.Application, shown *mtls.Certificate) error {
+	keys, err := p.keysOf(ctx, a, func(set jose.JWKSet) []any { return set.WithCertificate(shown.Raw) })
+	switch {
+	case len(keys) > 0:
+		return nil
+	case err == nil || errors.Is(err, jose.ErrInvalid):
+		return invalidClient("The client certificate is not the first one in the x5c of a key that is registered for this application.")
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	return certificateProblem("The keys of the application cannot be fetched now, so nobody can tell whether the client certificate is registered.", err)
 }
 
 func certificateProblem(text string, cause error) error {

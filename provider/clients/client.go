@@ -166,7 +166,7 @@ func (p *Clients) identify(ctx context.Context, sent credentials) (storage.Appli
 		return storage.Application{}, invalidClient("This application is public and has no secret: send client_id alone.")
 	case a.ClientType == policy.Public:
 		return a, nil
-	case a.AuthMethod == MethodCertificate:
+	case a.AuthMethod == MethodCertificate || a.AuthMethod == MethodSelfSigned:
 		err = p.proveCertificate(ctx, a, sent)
 		if err == nil && suspended != "" {
 			err = suspendedClient(suspended)

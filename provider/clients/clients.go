@@ -36,7 +36,10 @@ type Config struct {
 	Open       OpenConfig
 	// SampleSecret is the client secret of the sample API, the same on every node.
 	SampleSecret string
-	// Authorities issue the certificates with which clients authenticate; nil: none does.
+	// Certificates says that the server gets the certificates of clients, from TLS or from a
+	// reverse proxy.
+	Certificates bool
+	// Authorities issue the certificates of clients with tls_client_auth; nil: none does.
 	Authorities *x509.CertPool
 }
 

@@ -191,8 +191,8 @@ func describedBy(a storage.Application) described {
 func (d described) describe(a storage.Application) storage.Application {
 	a.Name, a.ClientType, a.GrantTypes, a.RedirectURIs, a.Scopes, a.Metadata = d.name, policy.Public, d.grants, d.redirects, d.scopes, d.metadata
 	a.AuthMethod, a.AuthAlgorithm, a.JWKS, a.JWKSURI = d.method, d.algorithm, d.jwks, d.jwksURI
-	// CIMD-02 §8.2: a client whose document has this method must use it.
-	if d.method == metadata.MethodPrivateKeyJWT {
+	// CIMD-02 §8.2: a client whose document has a method with a key must use it.
+	if d.method != "" {
 		a.ClientType = policy.Confidential
 	}
 	a.AccessTokenFormat, a.RequirePushed = policy.FormatOpaque, d.requirePushed
@@ -220,8 +220,8 @@ func (p *Clients) readDocument(clientID string, document []byte) (described, err
 	// CIMD-02 §4.1: there is no way to agree on a secret.
 	case c.Sent("client_secret"), c.Sent("client_secret_expires_at"):
 		return described{}, documents.Invalid("has client_secret or client_secret_expires_at: remove it, because everybody can read the document")
-	case documentMethod(c) == "unusable":
-		return described{}, documents.Invalid("has token_endpoint_auth_method %s: this server supports only none and private_key_jwt for such a client", oauth.Clip(c.AuthMethod, 80))
+	case p.documentMethod(c) == "unusable":
+		return described{}, documents.Invalid("has token_endpoint_auth_method %s: for such a client this server supports only none, %s", oauth.Clip(c.AuthMethod, 80), strings.Join(p.documentMethods(), ", "))
 	// CIMD-02 §4.2: the document registers the redirect URIs.
 	case len(c.RedirectURIs) == 0:
 		return described{}, documents.Invalid("has no redirect_uris: it must list each redirect URI of the client")
@@ -255,19 +255,27 @@ func (p *Clients) readDocument(clientID string, document []byte) (described, err
 	return told, err
 }
 
+// documentMethods lists the methods of a client with a document that authenticates: with a key or
+// a certificate that everybody may know.
+func (p *Clients) documentMethods() []string {
+	return slices.DeleteFunc([]string{metadata.MethodPrivateKeyJWT, MethodSelfSigned}, func(name string) bool { return !p.Offers(name) })
+}
+
 // documentMethod returns the method of client authentication of a client with a document, or
 // "unusable". "" means that the client needs none. token_endpoint_auth_method is what the client
 // prefers at a server that supports several methods, if it lists all of its methods too.
 //
 // CIMD-02 §8.2: a client that has only another method must use it.
-func documentMethod(c *metadata.Client) string {
+func (p *Clients) documentMethod(c *metadata.Client) string {
+	usable := p.documentMethods()
+	others := oauth.Narrow(c.AuthMethods, usable)
 	switch {
-	case c.Sent("token_endpoint_auth_method") && c.AuthMethod == metadata.MethodPrivateKeyJWT:
+	case c.Sent("token_endpoint_auth_method") && slices.Contains(usable, c.AuthMethod):
 		return c.AuthMethod
 	case !c.Sent("token_endpoint_auth_method"), c.AuthMethod == metadata.MethodNone, slices.Contains(c.AuthMethods, metadata.MethodNone):
 		return ""
-	case slices.Contains(c.AuthMethods, metadata.MethodPrivateKeyJWT):
-		return metadata.MethodPrivateKeyJWT
+	case len(others) > 0:
+		return others[0]
 	}
 	return "unusable"
 }
@@ -275,10 +283,14 @@ func documentMethod(c *metadata.Client) string {
 // describeKeys reads how a client with a document authenticates. A client that lists none among
 // its methods, and has no usable keys, is public.
 func (p *Clients) describeKeys(c *metadata.Client, clientID string, told *described) error {
-	if documentMethod(c) != metadata.MethodPrivateKeyJWT {
+	method := p.documentMethod(c)
+	if method == "" {
 		return nil
 	}
-	auth := Authentication{Method: metadata.MethodPrivateKeyJWT, Algorithm: c.AuthAlgorithm, JWKS: string(c.JWKS), JWKSURI: c.JWKSURI}
+	auth := Authentication{Method: method, JWKS: string(c.JWKS), JWKSURI: c.JWKSURI}
+	if method == metadata.MethodPrivateKeyJWT {
+		auth.Algorithm = c.AuthAlgorithm
+	}
 	found := &oauth.Invalid{}
 	p.checkAuthentication(found, Registration{ClientType: policy.Confidential, Authentication: auth},
 		storage.Application{ClientID: clientID, Responsible: storage.ByNobody, Origin: storage.FromDocument})

@@ -13,11 +13,12 @@ import (
 type proof int
 
 const (
-	nothing     proof = iota // the client is public: it only says its client id
-	secret                   // the client secret, sent as it is
-	secretKey                // the client secret, as the key of an HMAC
-	publicKey                // a private key, whose public key is registered
-	certificate              // the private key of a certificate, whose subject is registered
+	nothing        proof = iota // the client is public: it only says its client id
+	secret                      // the client secret, sent as it is
+	secretKey                   // the client secret, as the key of an HMAC
+	publicKey                   // a private key, whose public key is registered
+	certificate                 // the private key of a certificate, whose subject is registered
+	ownCertificate              // the private key of a certificate that is registered itself
 )
 
 // Method is one way of client authentication (RFC 6749 §2.3). A new one is a row in Methods.
@@ -30,8 +31,11 @@ type Method struct {
 	algorithms []string
 }
 
-// MethodCertificate is the method of a client with the certificate of an authority.
-const MethodCertificate = metadata.MethodCertificate
+// The methods of a client with a certificate: of an authority, and one that is registered itself.
+const (
+	MethodCertificate = metadata.MethodCertificate
+	MethodSelfSigned  = metadata.MethodSelfSigned
+)
 
 // Methods lists the methods of client authentication. The method that is registered for an
 // application decides what kind of key verifies an assertion. The header of the assertion never
@@ -43,7 +47,8 @@ func Methods() []Method {
 		{metadata.MethodPost, "Secret in the body", secret, nil},
 		{metadata.MethodSecretJWT, "JWT signed with the secret", secretKey, []string{jose.HS256}},
 		{metadata.MethodPrivateKeyJWT, "JWT signed with a private key", publicKey, []string{"ES256", "PS256", "EdDSA", "RS256"}},
-		{metadata.MethodCertificate, "Certificate of an authority", certificate, nil},
+		{MethodCertificate, "Certificate of an authority", certificate, nil},
+		{MethodSelfSigned, "Self-signed certificate", ownCertificate, nil},
 	}
 }
 
@@ -99,7 +104,18 @@ func AssertionAlgorithms() []string {
 // MethodNames lists the methods of this server: those with which a client proves who it is, or
 // all.
 func (p *Clients) MethodNames(public bool) []string {
-	return slices.DeleteFunc(MethodNames(public), func(name string) bool { return name == metadata.MethodCertificate && !p.AcceptsCertificates() })
+	return slices.DeleteFunc(MethodNames(public), func(name string) bool { return !p.Offers(name) })
+}
+
+// Offers reports whether this server accepts a method.
+func (p *Clients) Offers(name string) bool {
+	switch name {
+	case MethodCertificate:
+		return p.config.Authorities != nil
+	case MethodSelfSigned:
+		return p.config.Certificates
+	}
+	return true
 }
 
 // MethodNames lists the methods: those with which a client proves who it is, or all.

@@ -27,6 +27,7 @@ type JWK struct {
 	Y          string   `json:"y,omitempty"`
 	N          string   `json:"n,omitempty"`
 	E          string   `json:"e,omitempty"`
+	Chain      []string `json:"x5c,omitempty"` // certificates: the first is for this key
 }
 
 // JWKSet is a set of public keys (RFC 7517 §5).
@@ -126,9 +127,17 @@ func (k JWK) Thumbprint() string {
 // Public returns the key itself, or nil for one that verifies no signature of Algorithms.
 func (k JWK) Public() crypto.PublicKey {
 	// RFC 7517 §4.2, §4.3
-	if k.Use != "" && k.Use != "sig" || len(k.Operations) > 0 && !slices.Contains(k.Operations, "verify") {
+	if k.Use != "" && k.Use != "sig" || len(k.Operations) > 0 && !slices.Contains(k.Operations, "verify") || k.Type == "EC" && k.Curve != "P-256" {
 		return nil
 	}
+	return k.key()
+}
+
+// curves lists the curves of EC keys (RFC 7518 §6.2.1.1). No algorithm here uses the last two: they are for certificates.
+var curves = map[string]elliptic.Curve{"P-256": elliptic.P256(), "P-384": elliptic.P384(), "P-521": elliptic.P521()}
+
+// key returns the key itself, or nil for one of another kind or without enough bits.
+func (k JWK) key() crypto.PublicKey {
 	number := func(text string) []byte {
 		raw, _ := base64.RawURLEncoding.DecodeString(text) // a wrong one is refused below
 		return raw
@@ -140,8 +149,8 @@ func (k JWK) Public() crypto.PublicKey {
 		if n.BitLen() >= 2048 && n.BitLen() <= 8192 && e.BitLen() <= 31 && e.Int64() >= 3 {
 			return &rsa.PublicKey{N: n, E: int(e.Int64())}
 		}
-	case k.Type == "EC" && k.Curve == "P-256":
-		public, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), slices.Concat([]byte{4}, number(k.X), number(k.Y)))
+	case k.Type == "EC" && curves[k.Curve] != nil:
+		public, err := ecdsa.ParseUncompressedPublicKey(curves[k.Curve], slices.Concat([]byte{4}, number(k.X), number(k.Y)))
 		if err == nil {
 			return public
 		}

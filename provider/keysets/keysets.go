@@ -63,12 +63,18 @@ func newSets(read func(context.Context, string) ([]byte, error)) *Sets {
 }
 
 // Keys returns the keys of the set at an address with which a signature may have been made.
-// It returns jose.ErrInvalid if the set has no such key, and another error if the set cannot
-// be fetched now: then nobody knows whether the signature is valid.
+// Its errors are those of Find.
 func (s *Sets) Keys(ctx context.Context, address string, h jose.Header) ([]any, error) {
+	return s.Find(ctx, address, func(set jose.JWKSet) []any { return set.For(h) })
+}
+
+// Find returns those keys of the set at an address that a search finds. It returns
+// jose.ErrInvalid if there is no such key, and another error if the set cannot be fetched now:
+// then nobody knows whether there is one.
+func (s *Sets) Find(ctx context.Context, address string, search func(jose.JWKSet) []any) ([]any, error) {
 	s.mu.Lock()
 	one := s.of(address)
-	keys := one.find(h)
+	keys := one.find(search)
 	if keys == nil || time.Since(one.since) >= fresh {
 		s.ask(address, one)
 	}
@@ -86,7 +92,7 @@ func (s *Sets) Keys(ctx context.Context, address string, h jose.Header) ([]any, 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	keys = one.find(h)
+	keys = one.find(search)
 	switch {
 	case keys != nil:
 		return keys, nil
@@ -96,12 +102,12 @@ func (s *Sets) Keys(ctx context.Context, address string, h jose.Header) ([]any, 
 	return nil, jose.ErrInvalid
 }
 
-// find returns the keys for a signature, unless the set is too old.
-func (one *set) find(h jose.Header) []any {
+// find returns the keys that a search finds, unless the set is too old.
+func (one *set) find(search func(jose.JWKSet) []any) []any {
 	if time.Since(one.since) >= kept {
 		return nil
 	}
-	return one.keys.For(h)
+	return search(one.keys)
 }
 
 // of returns the set at an address, and makes room for it if it is new.
@@ -166,12 +172,12 @@ func (s *Sets) fetch(address string) (jose.JWKSet, error) {
 		return usable, fmt.Errorf("%s is not a key set: %w", address, err)
 	}
 	for _, k := range set.Keys {
-		if k.Public() != nil {
+		if k.Public() != nil || k.Certificate() != nil {
 			usable.Keys = append(usable.Keys, k)
 		}
 	}
 	if len(usable.Keys) == 0 {
-		return usable, fmt.Errorf("the key set %s has no key that can verify a signature", address)
+		return usable, fmt.Errorf("the key set %s has no key that can verify a signature, and no certificate", address)
 	}
 	return usable, nil
 }

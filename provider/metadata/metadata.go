@@ -11,12 +11,13 @@ import (
 	"strings"
 )
 
-// The values of token_endpoint_auth_method that RFC 7591 §2 and RFC 8705 §2.1.1 define.
+// The values of token_endpoint_auth_method that RFC 7591 §2, RFC 8705 §2.1.1 and §2.2.1 define.
 const (
 	MethodNone        = "none"
 	MethodBasic       = "client_secret_basic"
 	MethodPost        = "client_secret_post"
 	MethodCertificate = "tls_client_auth"
+	MethodSelfSigned  = "self_signed_tls_client_auth"
 
 	// OIDC Core §9 defines these.
 	MethodSecretJWT     = "client_secret_jwt"

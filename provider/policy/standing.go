@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"strings"
 
 	"mandate/provider/oauth"
@@ -153,9 +154,9 @@ func (c *Rules) allowance(s Standing) Allowance {
 // AllowanceOf returns what the standing of an application allows.
 func (c *Rules) AllowanceOf(a storage.Application) Allowance { return c.allowed[StandingOf(a)] }
 
-// keyMethod is the method of client authentication with a private key (OIDC Core §9). A client
-// that uses it is confidential, and has no client secret.
-const keyMethod = "private_key_jwt"
+// keyMethods lists the methods of client authentication with a private key (OIDC Core §9, RFC 8705
+// §2.2). A client that uses one is confidential, and has no client secret.
+var keyMethods = []string{"private_key_jwt", "self_signed_tls_client_auth"}
 
 // Effective returns an application with the rights that it has now: the registered
 // ones, limited to what its standing allows. The others stay registered. They have
@@ -163,7 +164,7 @@ const keyMethod = "private_key_jwt"
 func (c *Rules) Effective(a storage.Application) storage.Application {
 	may := c.AllowanceOf(a)
 	a.GrantTypes = strings.Join(oauth.Narrow(strings.Fields(a.GrantTypes), may.Grants), " ")
-	if may.PublicOnly && a.ClientType != Public && a.AuthMethod != keyMethod {
+	if may.PublicOnly && a.ClientType != Public && !slices.Contains(keyMethods, a.AuthMethod) {
 		a.GrantTypes = ""
 	}
 	a.MayIntrospect, a.SkipConsent, a.PKCEExempt = a.MayIntrospect && may.AdministratorRights, a.SkipConsent && may.AdministratorRights && !CameByItself(a), a.PKCEExempt && may.AdministratorRights

@@ -85,14 +85,14 @@ func (p *Registrations) describe(ctx context.Context, said *metadata.Client, by 
 
 // describeMethod decides how the client authenticates. Without an initial access token the
 // client gets no secret, because nobody would be responsible for it: such a client is public,
-// unless it has a private key. The answer says so, and the known clients follow it.
+// unless it has a private key or its own certificate. The answer says so, and the known clients follow it.
 func (p *Registrations) describeMethod(said *metadata.Client, by registrant, d *description) error {
 	methods := p.clients.MethodNames(true)
 	if !slices.Contains(methods, said.AuthMethod) {
 		return refuseMember("token_endpoint_auth_method", "is not supported: use %s", strings.Join(methods, ", "))
 	}
 	d.method, d.registration.ClientType = said.AuthMethod, policy.Confidential
-	if by.open() && d.method != metadata.MethodPrivateKeyJWT {
+	if by.open() && d.method != metadata.MethodPrivateKeyJWT && d.method != metadata.MethodSelfSigned {
 		d.method = metadata.MethodNone
 	}
 	if d.method == metadata.MethodNone {

@@ -30,7 +30,7 @@ type Config struct {
 	MTLSListen string `key:"MTLS_LISTEN" default:""`
 	// MTLSBaseURL is the URL by which clients with a certificate reach the server: `MTLS_LISTEN`, or a host of the reverse proxy that asks for certificates. The metadata names its endpoints (`mtls_endpoint_aliases`, RFC 8705 §5). Its path must be that of `BASE_URL`. If it is not set, it is `BASE_URL` with the port of `MTLS_LISTEN`.
 	MTLSBaseURL string `key:"MTLS_BASE_URL" default:""`
-	// MTLSClientAuthoritiesFile is a PEM file with the certificates of the authorities that issue the certificates of clients. An application with the method `tls_client_auth` needs a certificate of one of them; those of the operating system do not count. The file is read at the start.
+	// MTLSClientAuthoritiesFile is a PEM file with the certificates of the authorities that issue the certificates of clients. An application with the method `tls_client_auth` needs a certificate of one of them; those of the operating system do not count. The method `self_signed_tls_client_auth` needs no file. The file is read at the start.
 	MTLSClientAuthoritiesFile string `key:"MTLS_CLIENT_AUTHORITIES_FILE" default:""`
 	// MTLSCertificateHeader is the header in which the `TRUSTED_PROXIES` pass the certificate of a client: `Client-Cert` (RFC 9440), or another one with the certificate in PEM, percent-encoded, as nginx writes `$ssl_client_escaped_cert`. The proxy must remove the header that a client sends. If it is empty, no header is read.
 	MTLSCertificateHeader string `key:"MTLS_CERTIFICATE_HEADER" default:""`
