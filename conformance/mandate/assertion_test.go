@@ -93,7 +93,7 @@ func TestAssertion(t *testing.T) {
 		s := startServer(t, options{database: db})
 		a, asker := s.keyHolder(t, "robot"), s.introspector(t)
 		t.Run("each algorithm", func(t *testing.T) {
-			for _, algorithm := range []string{"ES256", "PS256", "EdDSA", "RS256"} {
+			for _, algorithm := range []string{"ES256", "PS256", "EdDSA", "Ed25519", "RS256"} {
 				got := s.mustToken(t, asserting(s.assert(t, a, nil, member{"alg": algorithm, "kid": algorithm})), forItself)
 				if s.introspect(t, asker.auth(), got.AccessToken)["active"] != true {
 					t.Errorf("the token by %s is not active", algorithm)

@@ -31,11 +31,13 @@ func newStatementIssuer(t testing.TB, name string) *statementIssuer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, ed, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
+	i.keys["ES256"] = ec
+	for _, kid := range []string{"EdDSA", "Ed25519"} { // RFC 9864 §2.2: two names
+		_, i.keys[kid], err = ed25519.GenerateKey(rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
-	i.keys["ES256"], i.keys["EdDSA"] = ec, ed
 	for _, kid := range []string{"RS256", "PS256"} {
 		i.keys[kid], err = rsa.GenerateKey(rand.Reader, 2048)
 		if err != nil {
@@ -86,7 +88,11 @@ func (i *statementIssuer) sign(t testing.TB, claims member, more member) string 
 // signHeader returns a JWT with this header.
 func signHeader(t testing.TB, header, claims member, key any) string {
 	t.Helper()
-	token := jwt.NewWithClaims(jwt.GetSigningMethod(header["alg"].(string)), jwt.MapClaims(claims))
+	algorithm := header["alg"].(string)
+	if algorithm == "Ed25519" {
+		algorithm = "EdDSA" // which the library knows
+	}
+	token := jwt.NewWithClaims(jwt.GetSigningMethod(algorithm), jwt.MapClaims(claims))
 	token.Header = header
 	text, err := token.SignedString(key)
 	if err != nil {

@@ -56,13 +56,9 @@ func (p *Clients) proveAssertion(ctx context.Context, r *http.Request, sent cred
 		return storage.Application{}, invalidClient("The claims of the client assertion are not a JSON object.")
 	}
 	now := oauth.Now()
-	accepted := audience{values: []string{p.config.Issuer}, list: true}
-	if a.EndpointAudience {
-		accepted.endpoints = []string{one.endpoint, p.config.Issuer + "/token"}
-	}
 	err = checkAssertionTimes(claims, now)
 	if err == nil {
-		err = p.checkAudience(a, claims, accepted)
+		err = p.checkAudience(a, claims, p.acceptedAudience(a, one.endpoint))
 	}
 	jti := claims.Text("jti")
 	// OIDC Core §9: jti is required, and an assertion is used once.
@@ -94,7 +90,7 @@ func (p *Clients) verifyAssertion(ctx context.Context, one *assertion) ([]byte, 
 	var secrets []any
 	verifier := jose.Verifier{
 		// RFC 8725 §3.1: the algorithm none is never accepted.
-		Algorithms: AssertionAlgorithms(),
+		Algorithms: allAlgorithms,
 		// RFC 8725 §3.11: a JWT that was made for another purpose says so. RFC 10070 §4
 		// recommends that a server does not require the type.
 		Types: []string{"", "jwt", "client-authentication+jwt"},
@@ -108,7 +104,7 @@ func (p *Clients) verifyAssertion(ctx context.Context, one *assertion) ([]byte, 
 	}
 	raw, err := verifier.Verify(one.sent.assertion)
 	if errors.Is(err, jose.ErrInvalid) && one.algorithm == "" { // Keys was not called
-		return nil, invalidClient("The client assertion must be one JWT whose header has an alg of %s, no typ or the typ JWT or client-authentication+jwt, and no crit.", strings.Join(AssertionAlgorithms(), ", "))
+		return nil, invalidClient("The client assertion must be one JWT whose header has an alg of %s, no typ or the typ JWT or client-authentication+jwt, and no crit.", strings.Join(allAlgorithms, ", "))
 	}
 	if errors.Is(err, jose.ErrInvalid) {
 		return nil, p.wrongAssertion(ctx, one)
@@ -255,7 +251,17 @@ func checkAssertionTimes(claims jose.Claims, now int64) error {
 type audience struct {
 	values    []string
 	endpoints []string // also accepted, with or without a slash at the end
-	list      bool     // it may be an array of one string
+	list      bool     // it may be an array of one string (RFC 10070 §4); a profile can require the string
+}
+
+// acceptedAudience returns what aud may be in an assertion of an application that sends it to an
+// endpoint.
+func (p *Clients) acceptedAudience(a storage.Application, endpoint string) audience {
+	may := audience{values: []string{p.config.Issuer}, list: true}
+	if a.EndpointAudience {
+		may.endpoints = []string{endpoint, p.config.Issuer + "/token"}
+	}
+	return may
 }
 
 // checkAudience checks for whom an assertion is.
@@ -267,6 +273,9 @@ func (p *Clients) checkAudience(a storage.Application, claims jose.Claims, may a
 	list, several := claims["aud"].([]any)
 	if several && may.list && len(list) == 1 {
 		aud, single = list[0].(string)
+	}
+	if !single && !may.list {
+		return invalidClient("The claim aud of the client assertion must be the issuer of this server as a string, %s, and no array.", p.config.Issuer)
 	}
 	if !single {
 		return invalidClient("The claim aud of the client assertion must be the issuer of this server alone, %s.", p.config.Issuer)

@@ -37,41 +37,59 @@ const (
 	MethodSelfSigned  = metadata.MethodSelfSigned
 )
 
+// methods is the table of Methods. It is made once, because each request needs it.
+//
+// RFC 9864 §2.2: Ed25519 is another name for EdDSA with that curve.
+var methods = []Method{
+	{metadata.MethodNone, "None", nothing, nil},
+	{metadata.MethodBasic, "Secret by HTTP Basic", secret, nil},
+	{metadata.MethodPost, "Secret in the body", secret, nil},
+	{metadata.MethodSecretJWT, "JWT signed with the secret", secretKey, []string{jose.HS256}},
+	{metadata.MethodPrivateKeyJWT, "JWT signed with a private key", publicKey, []string{"ES256", "PS256", "EdDSA", jose.Ed25519, "RS256"}},
+	{MethodCertificate, "Certificate of an authority", certificate, nil},
+	{MethodSelfSigned, "Self-signed certificate", ownCertificate, nil},
+}
+
+// What follows from the table.
+var (
+	secretMethods = slices.DeleteFunc(slices.Clone(methods), func(m Method) bool { return m.proof != secret })
+	allAlgorithms = algorithmsOf(methods)
+)
+
+// algorithmsOf lists the signature algorithms of the assertions of all methods.
+func algorithmsOf(methods []Method) []string {
+	var all []string
+	for _, m := range methods {
+		all = append(slices.Clone(m.algorithms), all...)
+	}
+	return all
+}
+
 // Methods lists the methods of client authentication. The method that is registered for an
 // application decides what kind of key verifies an assertion. The header of the assertion never
 // does (RFC 8725 §3.1).
-func Methods() []Method {
-	return []Method{
-		{metadata.MethodNone, "None", nothing, nil},
-		{metadata.MethodBasic, "Secret by HTTP Basic", secret, nil},
-		{metadata.MethodPost, "Secret in the body", secret, nil},
-		{metadata.MethodSecretJWT, "JWT signed with the secret", secretKey, []string{jose.HS256}},
-		{metadata.MethodPrivateKeyJWT, "JWT signed with a private key", publicKey, []string{"ES256", "PS256", "EdDSA", "RS256"}},
-		{MethodCertificate, "Certificate of an authority", certificate, nil},
-		{MethodSelfSigned, "Self-signed certificate", ownCertificate, nil},
-	}
-}
+func Methods() []Method { return slices.Clone(methods) }
 
 // methodOf returns a method by its name.
 func methodOf(name string) (Method, bool) {
-	all := Methods()
-	i := slices.IndexFunc(all, func(m Method) bool { return m.Name == name })
+	i := slices.IndexFunc(methods, func(m Method) bool { return m.Name == name })
 	if i < 0 {
 		return Method{}, false
 	}
-	return all[i], true
+	return methods[i], true
 }
 
 // registered returns the methods of which an application uses one. An older confidential
 // application has none, and may send its secret in any way.
 func registered(a storage.Application) []Method {
 	if a.ClientType == policy.Public {
-		return Methods()[:1]
+		return methods[:1]
 	}
-	if one, known := methodOf(a.AuthMethod); known {
-		return []Method{one}
+	i := slices.IndexFunc(methods, func(m Method) bool { return m.Name == a.AuthMethod })
+	if i >= 0 {
+		return methods[i : i+1]
 	}
-	return slices.DeleteFunc(Methods(), func(m Method) bool { return m.proof != secret })
+	return secretMethods
 }
 
 // HasSecret reports whether an application has a client secret.
@@ -93,13 +111,7 @@ func assertionAlgorithms(a storage.Application) []string {
 }
 
 // AssertionAlgorithms lists the signature algorithms of all assertions.
-func AssertionAlgorithms() []string {
-	var all []string
-	for _, m := range Methods() {
-		all = append(m.algorithms, all...)
-	}
-	return all
-}
+func AssertionAlgorithms() []string { return slices.Clone(allAlgorithms) }
 
 // MethodNames lists the methods of this server: those with which a client proves who it is, or
 // all.
@@ -121,7 +133,7 @@ func (p *Clients) Offers(name string) bool {
 // MethodNames lists the methods: those with which a client proves who it is, or all.
 func MethodNames(public bool) []string {
 	var names []string
-	for _, m := range Methods() {
+	for _, m := range methods {
 		if public || m.proof != nothing {
 			names = append(names, m.Name)
 		}

@@ -1,0 +1,60 @@
+package clients
+
+import (
+	"log/slog"
+	"testing"
+
+	"mandate/provider/jose"
+	"mandate/storage"
+)
+
+// RFC 10070 §4: aud is the issuer, as a string or as an array of that string. A profile can require
+// the string.
+func TestAssertionAudience(t *testing.T) {
+	const issuer = "https://id.example/o"
+	p := &Clients{config: Config{Issuer: issuer}, log: slog.New(slog.DiscardHandler)}
+	for name, test := range map[string]struct {
+		aud              any
+		list, textAlone  bool // accepted
+		endpoints, older bool // the application may name the address of an endpoint; accepted then
+	}{
+		"the issuer":                  {aud: issuer, list: true, textAlone: true},
+		"an array of the issuer":      {aud: []any{issuer}, list: true},
+		"an empty array":              {aud: []any{}},
+		"the issuer twice":            {aud: []any{issuer, issuer}},
+		"the issuer and another":      {aud: []any{issuer, "https://other.example"}},
+		"an array in an array":        {aud: []any{[]any{issuer}}},
+		"an array of a number":        {aud: []any{7.0}},
+		"a slash at the end":          {aud: issuer + "/"},
+		"the token endpoint":          {aud: issuer + "/token/"},
+		"the token endpoint, allowed": {aud: issuer + "/token/", endpoints: true, older: true},
+		"none":                        {},
+	} {
+		a := storage.Application{ID: name, EndpointAudience: test.endpoints}
+		may := p.acceptedAudience(a, issuer+"/token")
+		if err := p.checkAudience(a, jose.Claims{"aud": test.aud}, may); (err == nil) != (test.list || test.older) {
+			t.Errorf("%s: %v", name, err)
+		}
+		may.list = false
+		if err := p.checkAudience(a, jose.Claims{"aud": test.aud}, may); (err == nil) != (test.textAlone || test.older) {
+			t.Errorf("%s, the string alone: %v", name, err)
+		}
+	}
+}
+
+// The table of methods is not made for each assertion.
+func TestMethodsAreMadeOnce(t *testing.T) {
+	a := storage.Application{ClientType: "confidential", AuthMethod: "private_key_jwt"}
+	older := storage.Application{ClientType: "confidential"}
+	if n := testing.AllocsPerRun(100, func() {
+		_, _ = methodOf(a.AuthMethod)
+		_, _ = HasSecret(a), HasSecret(older)
+		_ = assertionAlgorithms(a)
+	}); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+	AssertionAlgorithms()[0], Methods()[0].Name = "changed", "changed"
+	if AssertionAlgorithms()[0] == "changed" || Methods()[0].Name == "changed" {
+		t.Error("the table can be changed")
+	}
+}
