@@ -45,7 +45,7 @@ func newRegistrar(t *testing.T) *registrar {
 	t.Cleanup(server.Close)
 	r.url = server.URL
 	r.HandleFunc("GET /.well-known/oauth-authorization-server", func(w http.ResponseWriter, _ *http.Request) {
-		_ = json.NewEncoder(w).Encode(map[string]any{"issuer": r.url, "token_endpoint": r.url + "/token", "registration_endpoint": r.url + "/register", "pushed_authorization_request_endpoint": r.url + "/par"})
+		_ = json.NewEncoder(w).Encode(map[string]any{"issuer": r.url, "token_endpoint": r.url + "/token", "registration_endpoint": r.url + "/register", "backchannel_authentication_endpoint": r.url + "/ask"})
 	})
 	r.HandleFunc("POST /register", r.register)
 	r.HandleFunc("DELETE /register/{id}", r.remove)

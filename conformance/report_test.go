@@ -166,7 +166,7 @@ func TestCommandNamesWhatIsNotChecked(t *testing.T) {
 	server := newRegistrar(t)
 	server.refused = "client_credentials"
 	path := targetFile(t, server.target())
-	servertest.Run(t, "", "--target", path, "--profile", "logout").Want(t, 0, "Advertised, not checked: pushed authorization requests (RFC 9126), by pushed_authorization_request_endpoint")
+	servertest.Run(t, "", "--target", path, "--profile", "logout").Want(t, 0, "Advertised, not checked: backchannel authentication (OIDC CIBA), by backchannel_authentication_endpoint")
 	if r := servertest.Run(t, "", "--target", path, "--only", "RFC7662/4"); strings.Contains(r.Stdout, "Advertised") {
 		t.Errorf("the report on a few rules names features: %s", r.Stdout)
 	}

@@ -25,6 +25,7 @@ type Request struct {
 	Verifier string // of the PKCE challenge in Params
 
 	Endpoint string
+	URI      string // the request URI if the request was pushed: the browser sends nothing else (RFC 9126 §4)
 }
 
 // Request returns a request that follows best practice: with state, and PKCE with S256.
@@ -75,7 +76,12 @@ func (r *Request) Del(names ...string) *Request {
 }
 
 // URL returns the request as an address.
-func (r *Request) URL() string { return wire.WithQuery(r.Endpoint, r.Params) }
+func (r *Request) URL() string {
+	if r.URI != "" {
+		return wire.WithQuery(r.Endpoint, wire.Params("client_id", r.Client.ID, "request_uri", r.URI))
+	}
+	return wire.WithQuery(r.Endpoint, r.Params)
+}
 
 // Response is the outcome of an authorization request.
 type Response struct {

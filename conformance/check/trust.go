@@ -43,7 +43,7 @@ func (s *Server) do(ctx context.Context, r *http.Request) (*wire.Answer, error) 
 }
 
 // secretEndpoints receive secrets of the target, or codes and refresh tokens.
-var secretEndpoints = []need.Need{need.Authorization, need.Token, need.EndSession}
+var secretEndpoints = []need.Need{need.Authorization, need.Token, need.EndSession, need.PushedRequests}
 
 func (s *Server) refuses(r *http.Request) error {
 	address := r.URL.String()

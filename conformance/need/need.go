@@ -47,11 +47,12 @@ const (
 	Registration  Need = "registration_endpoint"
 
 	DeviceAuthorization Need = "device_authorization_endpoint"
+	PushedRequests      Need = "pushed_authorization_request_endpoint"
 )
 
 // Endpoints returns the endpoints that a target can name.
 func Endpoints() []Need {
-	return []Need{Authorization, Token, Introspection, Revocation, UserInfo, Keys, EndSession, Registration, DeviceAuthorization}
+	return []Need{Authorization, Token, Introspection, Revocation, UserInfo, Keys, EndSession, Registration, DeviceAuthorization, PushedRequests}
 }
 
 // Join writes needs in a sentence.

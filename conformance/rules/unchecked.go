@@ -32,8 +32,6 @@ const (
 // features are the features without rules, in the order in which a report names them. The same feature can have
 // several rows: the first one that applies counts.
 var features = []feature{
-	{"pushed authorization requests", "RFC 9126", "pushed_authorization_request_endpoint", ""},
-	{"pushed authorization requests", "RFC 9126", "require_pushed_authorization_requests", ""},
 	{"request objects", jar, "request_parameter_supported", ""},
 	{"request objects", jar, "request_uri_parameter_supported", ""},
 	{"request objects", jar, "require_signed_request_object", ""},

@@ -53,7 +53,6 @@ func TestUnchecked(t *testing.T) {
 			"id_token_encryption_alg_values_supported": list("RSA-OAEP"), "check_session_iframe": "https://a.example/frame",
 			"frontchannel_logout_supported": true, "response_modes_supported": list("query", "query.jwt", "jwt"),
 		}, []Advertised{
-			{"pushed authorization requests", "pushed_authorization_request_endpoint", "RFC 9126"},
 			{"request objects", "request_parameter_supported", jar},
 			{"rich authorization requests", "authorization_details_types_supported", "RFC 9396"},
 			{"JWT secured authorization responses", "response_modes_supported: jwt", "JARM"},

@@ -11,11 +11,12 @@ import (
 // unmet are the conditional rules whose condition Mandate does not meet, by the reason. Their checks are skipped. The
 // faults meet the conditions.
 var unmet = map[string][]string{
-	"The metadata is not signed; TLS protects it.":         {"RFC8414/2.1/signed", "RFC8414/2.1/not-in-itself"},
-	"Mandate does not encrypt.":                            {"RFC8414/2/jwks-use", "OIDCDiscovery/3/jwks-use", "OIDCDiscovery/3/jwks-one-use"},
-	"The keys have no certificates.":                       {"OIDCDiscovery/3/jwks-bare-keys", "OIDCDiscovery/3/jwks-certificates"},
-	"ID tokens have no azp, and after a refresh no nonce.": {"OIDCCore/2/azp", "OIDCCore/12.2/same-nonce"},
-	"Mandate does not support request objects.":            {"OIDCDiscovery/3/request-object-algorithms", "OIDCDiscovery/3/request-parameter-true"},
+	"The metadata is not signed; TLS protects it.":          {"RFC8414/2.1/signed", "RFC8414/2.1/not-in-itself"},
+	"Mandate does not encrypt.":                             {"RFC8414/2/jwks-use", "OIDCDiscovery/3/jwks-use", "OIDCDiscovery/3/jwks-one-use"},
+	"The keys have no certificates.":                        {"OIDCDiscovery/3/jwks-bare-keys", "OIDCDiscovery/3/jwks-certificates"},
+	"ID tokens have no azp, and after a refresh no nonce.":  {"OIDCCore/2/azp", "OIDCCore/12.2/same-nonce"},
+	"Only the operator can require pushed requests of all.": {"RFC9126/4/required"},
+	"Mandate does not support request objects.":             {"OIDCDiscovery/3/request-object-algorithms", "OIDCDiscovery/3/request-parameter-true"},
 }
 
 func isUnmet(r check.Rule) bool {

@@ -134,6 +134,7 @@ OAUTH2_PROVIDER:
     offline_access: Stay signed in}
   DEFAULT_SCOPES: [read, write]
   DEVICE_MAX_PENDING: 0
+  PUSHED_REQUEST_EXPIRE_SECONDS: 10
   OPEN_CLIENTS: [documents, registration]
   OPEN_HOSTS: [127.0.0.1, "*.example"]
 `
