@@ -288,11 +288,7 @@ func Confused(j *JWT, keys []JWK, set []byte) []string {
 		}
 		named := &JWT{Header: maps.Clone(j.Header), Claims: j.Claims}
 		named.Header["kid"] = k.ID
-		secrets := [][]byte{}
-		if der, err := x509.MarshalPKIXPublicKey(public); err == nil {
-			text := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
-			secrets = append(secrets, der, text, []byte(strings.TrimSpace(string(text))))
-		}
+		secrets := publicTexts(public)
 		for _, text := range []string{k.N, k.X} {
 			if raw, err := base64.RawURLEncoding.DecodeString(text); err == nil && len(raw) > 0 {
 				secrets = append(secrets, raw, []byte(text))
@@ -303,4 +299,14 @@ func Confused(j *JWT, keys []JWK, set []byte) []string {
 		}
 	}
 	return all
+}
+
+// publicTexts returns a public key as it is kept in files: in DER, and in PEM with and without the last line break.
+func publicTexts(public any) [][]byte {
+	der, err := x509.MarshalPKIXPublicKey(public)
+	if err != nil {
+		return nil
+	}
+	text := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
+	return [][]byte{der, text, []byte(strings.TrimSpace(string(text)))}
 }
