@@ -81,7 +81,7 @@ func TestAuthorizeRefused(t *testing.T) {
 		{"RFC6749/3.1.1 code and token", app, []string{"response_type", "code token"}, "400 unsupported_response_type"},
 		{"RFC6749/3.1.1 the response type has its case", app, []string{"response_type", "CODE"}, "400 unsupported_response_type"},
 		{"RFC6749/4.1.2.1 the application has no such grant", machine, nil, "400 unauthorized_client"},
-		{"OIDC Core/3.1.2.6 a request object", app, []string{"request", "x"}, "400 request_not_supported"},
+		{"OIDC Core/3.1.2.6 a request object", app, []string{"request", "x"}, "400 invalid_request_object"},
 		{"OIDC Core/3.1.2.6 a request URI", app, []string{"request_uri", "urn:x"}, "400 request_uri_not_supported"},
 		{"RFC7636/4.4.1 no challenge", app, []string{"code_challenge", "-", "code_challenge_method", "-"}, "400 invalid_request"},
 		{"RFC7636/4.4.1 plain", app, []string{"code_challenge_method", "plain"}, "400 invalid_request"},

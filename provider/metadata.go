@@ -39,6 +39,10 @@ type Metadata struct {
 	RegistrationEndpoint                   string   `json:"registration_endpoint,omitempty"`
 	JWKSURI                                string   `json:"jwks_uri,omitempty"`
 	ClientIDMetadataDocumentSupported      bool     `json:"client_id_metadata_document_supported,omitempty"` // CIMD-02 §6
+	// OIDC Discovery §3, which RFC 9101 §10.5 uses without OpenID Connect too.
+	RequestParameterSupported    bool     `json:"request_parameter_supported"`
+	RequestURIParameterSupported bool     `json:"request_uri_parameter_supported"`
+	RequestObjectAlgorithms      []string `json:"request_object_signing_alg_values_supported"`
 
 	MTLSEndpointAliases *EndpointAliases `json:"mtls_endpoint_aliases,omitempty"` // RFC 8705 §5
 
@@ -58,20 +62,18 @@ type EndpointAliases struct {
 
 // OpenIDMetadata holds the metadata that an OpenID Provider adds (OIDC Discovery §3).
 type OpenIDMetadata struct {
-	UserInfoEndpoint             string   `json:"userinfo_endpoint"`
-	SubjectTypesSupported        []string `json:"subject_types_supported"`
-	IDTokenSigningAlgorithms     []string `json:"id_token_signing_alg_values_supported"`
-	UserInfoSigningAlgorithms    []string `json:"userinfo_signing_alg_values_supported"`
-	DisplayValuesSupported       []string `json:"display_values_supported"`
-	PromptValuesSupported        []string `json:"prompt_values_supported"`
-	ClaimTypesSupported          []string `json:"claim_types_supported"`
-	ClaimsSupported              []string `json:"claims_supported"`
-	ClaimsParameterSupported     bool     `json:"claims_parameter_supported"`
-	RequestParameterSupported    bool     `json:"request_parameter_supported"`
-	RequestURIParameterSupported bool     `json:"request_uri_parameter_supported"`
-	EndSessionEndpoint           string   `json:"end_session_endpoint,omitempty"`       // OIDC RP-Logout §2.1
-	BackchannelSupported         bool     `json:"backchannel_logout_supported"`         // OIDC Back-Channel §2.1
-	BackchannelSessionSupported  bool     `json:"backchannel_logout_session_supported"` // OIDC Back-Channel §2.1
+	UserInfoEndpoint            string   `json:"userinfo_endpoint"`
+	SubjectTypesSupported       []string `json:"subject_types_supported"`
+	IDTokenSigningAlgorithms    []string `json:"id_token_signing_alg_values_supported"`
+	UserInfoSigningAlgorithms   []string `json:"userinfo_signing_alg_values_supported"`
+	DisplayValuesSupported      []string `json:"display_values_supported"`
+	PromptValuesSupported       []string `json:"prompt_values_supported"`
+	ClaimTypesSupported         []string `json:"claim_types_supported"`
+	ClaimsSupported             []string `json:"claims_supported"`
+	ClaimsParameterSupported    bool     `json:"claims_parameter_supported"`
+	EndSessionEndpoint          string   `json:"end_session_endpoint,omitempty"`       // OIDC RP-Logout §2.1
+	BackchannelSupported        bool     `json:"backchannel_logout_supported"`         // OIDC Back-Channel §2.1
+	BackchannelSessionSupported bool     `json:"backchannel_logout_session_supported"` // OIDC Back-Channel §2.1
 }
 
 // Metadata returns the metadata of this server. It contains only what is enabled.
@@ -103,6 +105,8 @@ func (p *Provider) Metadata(ctx context.Context) (Metadata, error) {
 		ACRValuesSupported:                     []string{tokens.PasswordLogin},
 		AuthorizationResponseIssParamSupported: true,
 		ClientIDMetadataDocumentSupported:      p.config.Open.Documents,
+		RequestParameterSupported:              true,
+		RequestObjectAlgorithms:                clients.ObjectAlgorithms(),
 	}
 	if base := p.config.CertificateURL; base != "" {
 		at := base + "/o"

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// OIDC Core §3.1.2.6: the error for a request object is sent in the way that the
-// request itself asks for. Nothing else of the request is used.
+// OIDC Core §3.1.2.6: the error for a request object that nobody has signed is sent in the way
+// that the object itself asks for. Nothing else of the object is used.
 func TestOIDCCore3RefusedRequestObject(t *testing.T) {
 	s := openidServer(t, newSQLite(t))
 	alice, app := s.somebody(t, "alice"), s.relyingParty(t)
@@ -43,7 +43,7 @@ func TestOIDCCore3RefusedRequestObject(t *testing.T) {
 			}
 			continue
 		}
-		want := params("error", "request_not_supported", "iss", s.Issuer)
+		want := params("error", "invalid_request_object", "iss", s.Issuer)
 		if strings.Contains(test.what, "too long") {
 			want.Set("error", "invalid_request")
 		}

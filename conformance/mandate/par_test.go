@@ -117,7 +117,7 @@ func (v *fixture) pushEndpoint(t *testing.T) {
 		"a wrong secret":            {basic(v.web.ClientID, "wrong"), form, 401, "invalid_client"},
 		"another client":            {v.rival.auth(), form, 400, "invalid_request"},
 		"a request URI":             {v.web.auth(), with(form, "request_uri", uri), 400, "invalid_request"},
-		"a request object":          {v.web.auth(), with(form, "request", "e30.e30."), 400, "request_not_supported"},
+		"a request object":          {v.web.auth(), with(form, "request", "e30.e30."), 400, "invalid_request"},
 		"an unknown redirect URI":   {v.web.auth(), with(form, "redirect_uri", "https://evil.example/"), 400, "invalid_request"},
 		"no redirect URI of two":    {v.web.auth(), with(form, "redirect_uri", ""), 400, "invalid_request"},
 		"no PKCE":                   {v.web.auth(), with(form, "code_challenge", ""), 400, "invalid_request"},

@@ -38,6 +38,8 @@ type Authorization struct {
 	sent         url.Values // the request as the browser brought it
 	parameters   url.Values // without the parameters that count as omitted
 	pushed       pushed     // empty if the request was not pushed
+	signed       bool       // a request object enclosed the parameters
+	opened       opened
 	OpenID       OpenIDRequest
 	request      fosite.AuthorizeRequester
 }
@@ -66,7 +68,7 @@ func (p *Authorizations) Authorize(ctx context.Context, sent url.Values) (*Autho
 
 // check checks a resolved request. Its results are those of Authorize.
 func (p *Authorizations) check(ctx context.Context, r Request) (*Authorization, error) {
-	a := &Authorization{sent: r.Parameters, parameters: url.Values{}, pushed: r.pushed, OpenID: OpenIDRequest{maxAge: -1}}
+	a := &Authorization{sent: r.Parameters, parameters: url.Values{}, pushed: r.pushed, signed: r.Signed, opened: r.opened, OpenID: OpenIDRequest{maxAge: -1}}
 	for name, values := range r.Parameters {
 		if (name == "client_id" || name == "redirect_uri") && (len(values) > 1 || !oauth.PlainText(values[0])) {
 			return nil, oauth.Refuse("invalid_request", "The parameter %s is sent more than once, or is not text.", name)
@@ -91,10 +93,14 @@ func (p *Authorizations) check(ctx context.Context, r Request) (*Authorization, 
 	if err == nil {
 		err = p.checkResponseMode(a)
 	}
-	if err != nil {
+	switch {
+	// RFC 9101 §7: what the request encloses would say where a response goes.
+	case err != nil && r.refused != nil && !r.Signed:
+		return nil, r.refused
+	case err != nil:
 		return nil, err
 	}
-	err = p.checkAuthorization(ctx, a)
+	err = p.checkAuthorization(ctx, a, r.refused)
 	if err == nil {
 		return a, nil
 	}
@@ -105,10 +111,10 @@ func (p *Authorizations) check(ctx context.Context, r Request) (*Authorization, 
 	return a, nil
 }
 
-// readRefusedObject reads response_mode and state from a request object, if the request does
-// not have them as parameters. The server does not support request objects (OIDC Core
-// §3.1.2.6); the two values only determine how the error is returned to the client. They
-// are checked like parameters, and the rest of the object is ignored.
+// readRefusedObject reads response_mode and state from a request object that cannot be used, if
+// the request does not have them as parameters. Nobody has verified them. The two values only
+// determine how the error is returned to the client, as they could outside. They are checked like
+// parameters, and the rest of the object is ignored.
 func (a *Authorization) readRefusedObject() {
 	object := a.parameters["request"]
 	if len(object) != 1 {
@@ -143,14 +149,17 @@ func (p *Authorizations) checkClient(ctx context.Context, a *Authorization) erro
 		return oauth.Refuse("invalid_request", "client_id is missing.")
 	}
 	var err error
-	a.Application, err = p.clients.ForAuthorization(ctx, id)
-	if _, refused := errors.AsType[*oauth.Error](err); refused || err != nil && ctx.Err() != nil {
-		return err
+	a.Application, err = p.client(ctx, id)
+	return err
+}
+
+// client returns the application with a client id, as checkClient describes.
+func (p *Authorizations) client(ctx context.Context, id string) (storage.Application, error) {
+	a, err := p.clients.ForAuthorization(ctx, id)
+	if _, refused := errors.AsType[*oauth.Error](err); err == nil || refused || ctx.Err() != nil {
+		return a, err
 	}
-	if err != nil {
-		return oauth.Unavailable(err)
-	}
-	return nil
+	return a, oauth.Unavailable(err)
 }
 
 // checkRedirectURI checks that the redirect URI is registered for the application.
@@ -200,8 +209,9 @@ func ResponseModes(openID bool) []string {
 }
 
 // checkAuthorization makes the checks whose errors are sent to the redirect URI, in the order
-// of RFC 6749 §4.1.1 and RFC 7636 §4.3.
-func (p *Authorizations) checkAuthorization(ctx context.Context, a *Authorization) error {
+// of RFC 6749 §4.1.1 and RFC 7636 §4.3. refused is the error of what the request encloses, or
+// nil.
+func (p *Authorizations) checkAuthorization(ctx context.Context, a *Authorization, refused *oauth.Error) error {
 	state := a.parameters["state"]
 	if len(state) == 1 && len(state[0]) > oauth.MaxState {
 		return oauth.Refuse("invalid_request", "state is longer than %d bytes.", oauth.MaxState)
@@ -221,6 +231,8 @@ func (p *Authorizations) checkAuthorization(ctx context.Context, a *Authorizatio
 		return err
 	}
 	switch {
+	case refused != nil:
+		return refused
 	// RFC 9126 §4: where requests must be pushed, a request without a request URI is refused.
 	// The client and its redirect URI are proven here, so the client gets the error.
 	case a.pushed.Digest == "" && p.requiresPush(a.Application):
@@ -231,8 +243,6 @@ func (p *Authorizations) checkAuthorization(ctx context.Context, a *Authorizatio
 		return oauth.Refuse("unsupported_response_type", "response_type must be code.")
 	case !policy.HasGrant(a.Application, policy.GrantCode):
 		return oauth.Refuse("unauthorized_client", "This application is not registered for the authorization code grant.")
-	case a.parameters.Has("request"):
-		return oauth.Refuse("request_not_supported", "Request objects are not supported: send the parameters themselves.")
 	case a.parameters.Has("request_uri"):
 		return oauth.Refuse("request_uri_not_supported", "request_uri is not supported: send the parameters themselves.")
 	}

@@ -71,7 +71,7 @@ func (p *Authorizations) RequiredInteraction(ctx context.Context, a *Authorizati
 	if err != nil {
 		return nil, err
 	}
-	ticket, err := json.Marshal(ticket{s.Session.ID, oauth.Now(), parameters.Encode(), a.RedirectURI, a.redirectSent, shown, a.pushed})
+	ticket, err := json.Marshal(ticket{s.Session.ID, oauth.Now(), parameters.Encode(), a.RedirectURI, a.redirectSent, shown, a.pushed, a.signed})
 	if err != nil {
 		return nil, err
 	}
@@ -136,6 +136,7 @@ type ticket struct {
 	RedirectSent bool
 	Shown        string
 	Pushed       pushed
+	Signed       bool
 }
 
 // TicketLife is how long a ticket is valid, in seconds.
@@ -177,7 +178,7 @@ func (p *Authorizations) Resume(ctx context.Context, sealed string, s *storage.S
 	if !t.RedirectSent {
 		parameters.Del("redirect_uri")
 	}
-	a, err := p.check(ctx, Request{Parameters: parameters, Origin: t.Pushed.origin(), pushed: t.Pushed})
+	a, err := p.check(ctx, Request{Parameters: parameters, Origin: t.Pushed.origin(), Signed: t.Signed, pushed: t.Pushed})
 	if err == nil && a.RedirectURI != t.RedirectURI {
 		return nil, stale
 	}

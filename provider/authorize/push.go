@@ -48,7 +48,13 @@ func (p *Authorizations) Push(ctx context.Context, r *http.Request, address stri
 	if form.Has("request_uri") {
 		return nil, &application, oauth.Refuse("invalid_request", "request_uri must not be pushed: send the parameters themselves.")
 	}
-	parameters := maps.Clone(form)
+	parameters, signed := maps.Clone(form), hasValue(form, "request")
+	if signed {
+		parameters, err = p.pushedObject(ctx, application, form)
+		if err != nil {
+			return nil, &application, err
+		}
+	}
 	for _, name := range credentials {
 		parameters.Del(name)
 	}
@@ -58,7 +64,7 @@ func (p *Authorizations) Push(ctx context.Context, r *http.Request, address stri
 		return nil, &application, e
 	}
 	uri := requestURIPrefix + seal.Random(32)
-	request := Request{Parameters: parameters, Origin: Pushed, pushed: pushed{Digest: seal.Digest(uri), ClientID: application.ClientID, Generation: application.Generation}}
+	request := Request{Parameters: parameters, Origin: Pushed, Signed: signed, pushed: pushed{Digest: seal.Digest(uri), ClientID: application.ClientID, Generation: application.Generation}}
 	// RFC 9126 §2.1: the request is validated as at the authorization endpoint.
 	a, err := p.check(ctx, request)
 	if err == nil && a.Refused != nil {
@@ -80,7 +86,7 @@ func (p *Authorizations) keep(ctx context.Context, r Request, a storage.Applicat
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(sealedRequest{r.pushed.Generation, r.Parameters.Encode()})
+	text, err := json.Marshal(sealedRequest{r.pushed.Generation, r.Parameters.Encode(), r.Signed})
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"mandate/provider/oauth"
@@ -18,17 +17,11 @@ import (
 // requestURIPrefix begins the request URI of each pushed request (RFC 9126 §2.2).
 const requestURIPrefix = "urn:ietf:params:oauth:request_uri:"
 
-// openedParameter says, in the address to which a login leads back, that this browser
-// opened the request URI in time.
-const openedParameter = "opened"
-
 // pushed describes the pushed request from which a Request was resolved.
 type pushed struct {
 	Digest     string // of the request URI; empty: the request was not pushed
 	ClientID   string
-	Generation int64      // of the application, when it pushed
-	again      url.Values // the query that opens the request again, without the proof
-	openedAt   int64      // when this browser opened it
+	Generation int64 // of the application, when it pushed
 }
 
 // origin returns the origin of the request.
@@ -43,6 +36,7 @@ func (r pushed) origin() Origin {
 type sealedRequest struct {
 	Generation int64
 	Parameters string
+	Signed     bool `json:",omitempty"`
 }
 
 // sealedAs returns the name under which the parameters of a pushed request are sealed. A
@@ -91,12 +85,9 @@ func (p *Authorizations) openPushed(ctx context.Context, sent url.Values) (Reque
 		return Request{}, answered()
 	}
 	now := oauth.Now()
-	openedAt, opened := p.openedBefore(ctx, digest, sent)
-	if !opened {
-		openedAt = now
-	}
+	openedAt, again := p.openedBefore(ctx, digest, sent)
 	// RFC 9126 §4: an expired request URI is refused.
-	if !opened && now > row.OpensUntil || now > row.ExpiresAt {
+	if !again && now > row.OpensUntil || now > row.ExpiresAt {
 		return Request{}, wrongRequestURI("This request_uri has expired. Go back to the application and begin again.")
 	}
 	text, err := p.tickets.Open(row.Parameters, sealedAs(digest, clientID))
@@ -111,55 +102,8 @@ func (p *Authorizations) openPushed(ctx context.Context, sent url.Values) (Reque
 	if err != nil {
 		return Request{}, fmt.Errorf("read a pushed request: %w", err)
 	}
-	return Request{Parameters: parameters, Origin: Pushed, pushed: pushed{Digest: digest, ClientID: clientID, Generation: kept.Generation,
-		again: url.Values{"client_id": {clientID}, "request_uri": {uri}}, openedAt: openedAt}}, nil
-}
-
-// openedPurpose returns the name under which the proof is sealed that a browser opened a
-// request in time. It is specific to the browser and to the request.
-func openedPurpose(digest, browser string) string { return "opened " + digest + " " + browser }
-
-// openedBefore returns when this browser opened the request first, if the address proves
-// it and the person has not taken too long since.
-func (p *Authorizations) openedBefore(ctx context.Context, digest string, sent url.Values) (int64, bool) {
-	browser := browserOf(ctx)
-	if len(sent[openedParameter]) != 1 || browser == "" {
-		return 0, false
-	}
-	text, err := p.tickets.Open(sent.Get(openedParameter), openedPurpose(digest, browser))
-	if err != nil {
-		return 0, false
-	}
-	at, err := strconv.ParseInt(string(text), 10, 64)
-	return at, err == nil && oauth.Now()-at <= TicketLife
-}
-
-type browserKey struct{}
-
-// WithBrowser returns a context that names the browser from which a request comes. The name
-// is a random value that only this browser has.
-func WithBrowser(ctx context.Context, browser string) context.Context {
-	return context.WithValue(ctx, browserKey{}, browser)
-}
-
-func browserOf(ctx context.Context) string {
-	browser, _ := ctx.Value(browserKey{}).(string)
-	return browser
-}
-
-// Again returns the query that leads this browser back to a pushed request after the login,
-// or nil if the request was not pushed. A person may need longer for the login than the
-// request URI is valid, so the query proves that the browser opened it in time. The proof
-// works in this browser alone.
-func (p *Authorizations) Again(a *Authorization, browser string) url.Values {
-	if a.pushed.Digest == "" {
-		return nil
-	}
-	query := url.Values{openedParameter: {p.tickets.Seal([]byte(strconv.FormatInt(a.pushed.openedAt, 10)), openedPurpose(a.pushed.Digest, browser))}}
-	for name, values := range a.pushed.again {
-		query[name] = values
-	}
-	return query
+	return Request{Parameters: parameters, Origin: Pushed, Signed: kept.Signed, pushed: pushed{Digest: digest, ClientID: clientID, Generation: kept.Generation},
+		opened: opened{digest, url.Values{"client_id": {clientID}, "request_uri": {uri}}, openedAt}}, nil
 }
 
 // checkPushed checks what only concerns a request that was pushed, or that had to be.

@@ -3,6 +3,9 @@ package authorize
 import (
 	"context"
 	"net/url"
+	"slices"
+
+	"mandate/provider/oauth"
 )
 
 // Request is an authorization request as a value: its parameters, and where they came from.
@@ -11,7 +14,12 @@ import (
 type Request struct {
 	Parameters url.Values
 	Origin     Origin
+	Signed     bool   // the client has signed the parameters: a request object enclosed them
 	pushed     pushed // if Origin is Pushed
+	opened     opened // how the same browser comes back to this request
+	// refused says why the parameters that this request encloses cannot be used, or is nil.
+	// Parameters then only say where the error goes.
+	refused *oauth.Error
 }
 
 // Origin is where the parameters of a request came from.
@@ -29,8 +37,16 @@ const (
 //
 // A parameter that no case takes stays in the request, and is refused by checkAuthorization.
 func (p *Authorizations) resolve(ctx context.Context, sent url.Values) (Request, error) {
-	if isPushed(sent) {
+	switch {
+	case isPushed(sent):
 		return p.openPushed(ctx, sent)
+	case hasValue(sent, "request"):
+		return p.openObject(ctx, sent)
 	}
 	return Request{Parameters: sent, Origin: Sent}, nil
+}
+
+// hasValue reports whether a parameter has a value that is not empty.
+func hasValue(sent url.Values, name string) bool {
+	return slices.ContainsFunc(sent[name], func(value string) bool { return value != "" })
 }

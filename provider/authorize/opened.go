@@ -1,0 +1,70 @@
+package authorize
+
+import (
+	"context"
+	"net/url"
+	"strconv"
+
+	"mandate/provider/oauth"
+)
+
+// opened describes how a browser comes back to a request that is valid for a short time only.
+type opened struct {
+	digest string     // of the request URI or the request object; empty: the request does not expire
+	again  url.Values // the query that opens the request again, without the proof
+	at     int64      // when this browser opened it
+}
+
+// openedParameter says, in the address to which a login leads back, that this browser
+// opened the request in time.
+const openedParameter = "opened"
+
+// openedPurpose returns the name under which the proof is sealed that a browser opened a
+// request in time. It is specific to the browser and to the request.
+func openedPurpose(digest, browser string) string { return "opened " + digest + " " + browser }
+
+// openedBefore returns when this browser opened the request first, and whether the address
+// proves that it did before, and the person has not taken too long since.
+func (p *Authorizations) openedBefore(ctx context.Context, digest string, sent url.Values) (int64, bool) {
+	browser := browserOf(ctx)
+	if len(sent[openedParameter]) != 1 || browser == "" {
+		return oauth.Now(), false
+	}
+	text, err := p.tickets.Open(sent.Get(openedParameter), openedPurpose(digest, browser))
+	if err != nil {
+		return oauth.Now(), false
+	}
+	at, err := strconv.ParseInt(string(text), 10, 64)
+	if err != nil || oauth.Now()-at > TicketLife {
+		return oauth.Now(), false
+	}
+	return at, true
+}
+
+type browserKey struct{}
+
+// WithBrowser returns a context that names the browser from which a request comes. The name
+// is a random value that only this browser has.
+func WithBrowser(ctx context.Context, browser string) context.Context {
+	return context.WithValue(ctx, browserKey{}, browser)
+}
+
+func browserOf(ctx context.Context) string {
+	browser, _ := ctx.Value(browserKey{}).(string)
+	return browser
+}
+
+// Again returns the query that leads this browser back to a request after the login, or nil if
+// it is the one that the browser brought. A person may need longer for the login than a request
+// URI or a request object is valid, so the query proves that the browser opened it in time. The proof
+// works in this browser alone.
+func (p *Authorizations) Again(a *Authorization, browser string) url.Values {
+	if a.opened.digest == "" {
+		return nil
+	}
+	query := url.Values{openedParameter: {p.tickets.Seal([]byte(strconv.FormatInt(a.opened.at, 10)), openedPurpose(a.opened.digest, browser))}}
+	for name, values := range a.opened.again {
+		query[name] = values
+	}
+	return query
+}

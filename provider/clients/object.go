@@ -1,0 +1,61 @@
+package clients
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"mandate/provider/jose"
+	"mandate/provider/oauth"
+	"mandate/provider/requestobject"
+	"mandate/storage"
+)
+
+// ObjectAlgorithms lists the signature algorithms that a request object may have.
+//
+// RFC 9101 §10.1: the algorithm none is never accepted. Nor is one with a shared secret, because
+// the server would know the key of the signature.
+func ObjectAlgorithms() []string { return []string{"ES256", "PS256", "EdDSA", jose.Ed25519, "RS256"} }
+
+// wrongObject returns the Error for a request object that cannot be used (RFC 9101 §7).
+func wrongObject(format string, args ...any) *oauth.Error {
+	return oauth.Refuse("invalid_request_object", format, args...)
+}
+
+// ObjectClaims returns the claims of a request object, as JSON, after it has verified that the
+// application signed it (RFC 9101 §6.2). What the claims say is not checked.
+func (p *Clients) ObjectClaims(ctx context.Context, a storage.Application, object string) ([]byte, error) {
+	may := objectAlgorithms(a)
+	looked := false
+	raw, err := jose.Verifier{
+		Algorithms: may,
+		Types:      requestobject.Types(),
+		Keys: func(h jose.Header, _ []byte) ([]any, error) {
+			looked = true
+			// RFC 9101 §6.2: the kid chooses one of the keys that the client has registered. A key
+			// that the header itself has, or an address of one, proves nothing.
+			return p.publicKeys(ctx, a, h)
+		},
+	}.Verify(object)
+	switch {
+	case err == nil:
+		return raw, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	// RFC 9101 §6.1: this server decrypts nothing.
+	case strings.Count(object, ".") == 4:
+		return nil, wrongObject("The request object is encrypted, which this server does not support: sign it, and do not encrypt it.")
+	case !looked:
+		return nil, wrongObject("The request object must be one signed JWT whose header has the alg %s, no typ or the typ oauth-authz-req+jwt or JWT, and no crit.", oauth.OneOf(may))
+	case errors.Is(err, jose.ErrInvalid):
+		return nil, wrongObject("The signature of the request object is not that of a key which this client has registered: check jwks or jwks_uri of the registration, and the kid in the header.")
+	}
+	e := wrongObject("The keys at the jwks_uri of this client cannot be read now. Try again in a moment.")
+	e.Cause = err
+	return nil, e
+}
+
+// objectAlgorithms returns the signature algorithms that the request objects of an application
+// may have.
+func objectAlgorithms(storage.Application) []string { return slices.Clone(ObjectAlgorithms()) }
