@@ -19,6 +19,7 @@ func TestRFC7636(t *testing.T) { testDocument(t, "RFC7636") }
 func TestRFC7662(t *testing.T) { testDocument(t, "RFC7662") }
 func TestRFC8414(t *testing.T) { testDocument(t, "RFC8414") }
 func TestRFC8628(t *testing.T) { testDocument(t, "RFC8628") }
+func TestRFC8705(t *testing.T) { testDocument(t, "RFC8705") }
 func TestRFC8707(t *testing.T) { testDocument(t, "RFC8707") }
 func TestRFC9068(t *testing.T) { testDocument(t, "RFC9068") }
 func TestRFC8705(t *testing.T) { testDocument(t, "RFC8705") }
@@ -36,6 +37,7 @@ func TestOAuth21(t *testing.T) { testDocument(t, "OAuth21") }
 
 func TestOIDCCore(t *testing.T) { testDocument(t, "OIDCCore") }
 
+func TestRFC9449(t *testing.T) { testDocument(t, "RFC9449") }
 func TestRFC9470(t *testing.T) { testDocument(t, "RFC9470") }
 func TestRFC9728(t *testing.T) { testDocument(t, "RFC9728") }
 

@@ -5,7 +5,7 @@ const (
 	selfSignedTest  = "conformance/mandate/attack_selfsigned_test.go:TestAttackSelfSignedCertificate"
 )
 
-// rfc8705 returns the rules about clients that authenticate with a certificate.
+// rfc8705 returns the rules about clients and access tokens with certificates.
 func rfc8705() []Rule {
 	return []Rule{
 		{
@@ -17,6 +17,11 @@ func rfc8705() []Rule {
 			ID: "RFC8705/2/certificate-of-client", Level: Must,
 			Text:     "A client that shows a certificate that is not the one registered for its client_id gets invalid_client.",
 			TestedBy: certificateTest,
+		},
+		{
+			ID: "RFC8705/2/private-key", Level: Must,
+			Text:     "The client proves in the TLS handshake that it has the private key of the certificate.",
+			TestedBy: "cmd/mandate/httpserve/mutual_test.go:TestSecureMutual",
 		},
 		{
 			ID: "RFC8705/2.1/validated", Level: Must,
@@ -46,12 +51,17 @@ func rfc8705() []Rule {
 		{
 			ID: "RFC8705/3/same-certificate", Level: Must,
 			Text:     "A resource server refuses an access token that is bound to another certificate than the one of the request.",
-			TestedBy: "handlers/resource/resource_test.go:TestRFC6750",
+			TestedBy: "handlers/resource/binding_test.go:TestRFC8705",
 		},
 		{
 			ID: "RFC8705/3.1/thumbprint", Level: Must,
 			Text:     "The confirmation method x5t#S256 is the SHA-256 digest of the certificate in DER, in base64url without padding.",
 			TestedBy: "provider/mtls/mtls_test.go:TestThumbprint",
+		},
+		{
+			ID: "RFC8705/3.2/introspection", Level: Must,
+			Text:     "The introspection response for a token that is bound to a certificate has cnf with x5t#S256.",
+			TestedBy: "conformance/mandate/bound_api_test.go:TestCertificateBoundTokenAtAnAPI",
 		},
 		{
 			ID: "RFC8705/5/aliases", Level: May,
