@@ -10,6 +10,8 @@ import (
 	"net/url"
 
 	"mandate/handlers/resource"
+	"mandate/provider/dpop"
+	"mandate/provider/jose"
 )
 
 // authorizationServer starts a replacement for a real introspection endpoint.
@@ -164,4 +166,46 @@ func ExampleGuard_Wrap() {
 	// Output:
 	// 401 Bearer realm="api", scope="read", resource_metadata="https://photos.example/.well-known/oauth-protected-resource/v1"
 	// 200 {"resource":"https://photos.example/v1","authorization_servers":["https://auth.example/o"],"scopes_supported":["read"],"bearer_methods_supported":["header"],"dpop_signing_alg_values_supported":["ES256","EdDSA","Ed25519","PS256"]}
+}
+
+// An API requires tokens that are bound to a key of the client. The client makes a proof for each
+// request.
+func ExampleGuardConfig_requiredBinding() {
+	key, err := jose.Generate("EC")
+	if err != nil {
+		log.Fatal(err)
+	}
+	public, err := jose.NewJWK(key.Public())
+	if err != nil {
+		log.Fatal(err)
+	}
+	as := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, `{"active":true,"username":"ann","scope":"read","token_type":"DPoP","cnf":{"jkt":"%s"}}`, public.Thumbprint())
+	}))
+	defer as.Close()
+	introspection, err := resource.NewIntrospection(resource.IntrospectionConfig{URL: as.URL, AuthToken: "ours"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	guard, err := resource.NewGuard(resource.GuardConfig{Verifier: introspection, BaseURLs: []string{"https://photos.example"}, RequiredBinding: "dpop"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	photos := guard.Require(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "photos") }), "read")
+
+	r := httptest.NewRequest("GET", "/photos?page=2", nil)
+	proof, err := dpop.Make("ES256", key, map[string]any{"htm": "GET", "htu": "https://photos.example/photos", "ath": dpop.TokenHash("anns-token")})
+	if err != nil {
+		log.Fatal(err)
+	}
+	r.Header.Set("Authorization", "DPoP anns-token")
+	r.Header.Set("DPoP", proof)
+	for range 2 {
+		w := httptest.NewRecorder()
+		photos.ServeHTTP(w, r)
+		fmt.Println(w.Code, w.Body)
+	}
+	// Output:
+	// 200 photos
+	// 401 {"detail":"The DPoP proof was used before: make a new proof, with a new jti, for each request."}
 }

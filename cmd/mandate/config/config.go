@@ -28,7 +28,7 @@ type Config struct {
 	TLSKeyFile string `key:"TLS_KEY_FILE" default:""`
 	// MTLSListen is the address and port of a second listener that serves the same as `LISTEN` and asks each client for a certificate (RFC 8705). Browsers show a dialog when a server asks, so `LISTEN` never does. It needs `TLS_CERTIFICATE_FILE`.
 	MTLSListen string `key:"MTLS_LISTEN" default:""`
-	// MTLSBaseURL is the URL by which clients with a certificate reach the server: `MTLS_LISTEN`, or a host of the reverse proxy that asks for certificates. The metadata names its endpoints (`mtls_endpoint_aliases`, RFC 8705 §5). Its path must be that of `BASE_URL`. If it is not set, it is `BASE_URL` with the port of `MTLS_LISTEN`.
+	// MTLSBaseURL is the URL by which clients with a certificate reach the server: `MTLS_LISTEN`, or a host of the reverse proxy that asks for certificates. The metadata names its endpoints (`mtls_endpoint_aliases`, RFC 8705 §5). Its path must be that of `BASE_URL`. If it is not set, it is `BASE_URL` with the port of `MTLS_LISTEN`. `mandate resource-server` does not use it.
 	MTLSBaseURL string `key:"MTLS_BASE_URL" default:""`
 	// MTLSClientAuthoritiesFile is a PEM file with the certificates of the authorities that issue the certificates of clients. An application with the method `tls_client_auth` needs a certificate of one of them; those of the operating system do not count. The method `self_signed_tls_client_auth` needs no file. The file is read at the start.
 	MTLSClientAuthoritiesFile string `key:"MTLS_CLIENT_AUTHORITIES_FILE" default:""`
