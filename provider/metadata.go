@@ -39,7 +39,7 @@ type Metadata struct {
 	RegistrationEndpoint                   string   `json:"registration_endpoint,omitempty"`
 	JWKSURI                                string   `json:"jwks_uri,omitempty"`
 	ClientIDMetadataDocumentSupported      bool     `json:"client_id_metadata_document_supported,omitempty"` // CIMD-02 §6
-	// OIDC Discovery §3, which RFC 9101 §10.5 uses without OpenID Connect too.
+	// OIDC Discovery §3. RFC 9101 uses them without OpenID Connect too.
 	RequestParameterSupported    bool     `json:"request_parameter_supported"`
 	RequestURIParameterSupported bool     `json:"request_uri_parameter_supported"`
 	RequestObjectAlgorithms      []string `json:"request_object_signing_alg_values_supported"`

@@ -190,7 +190,6 @@ func describedFaults() []fault {
 		{"request_object_signing_alg_values_supported", list("ES256"), "OIDCDiscovery/3/request-object-algorithms"},
 		{"subject_types_supported", list("ephemeral"), "OIDCDiscovery/3/subject-types"},
 		{"request_uri_parameter_supported", nil, "OIDCDiscovery/3/request-uri-parameter-true"},
-		{"request_parameter_supported", true, "OIDCDiscovery/3/request-parameter-true"},
 		{"ui_locales_supported", list("en"), "OIDCDiscovery/3/locales"},
 		{"backchannel_logout_supported", nil, "OIDCBackChannel/2.1/supported"},
 		{"backchannel_logout_session_supported", nil, "OIDCBackChannel/2.1/session-supported"},

@@ -57,9 +57,20 @@ func refusingSignIns(code, name string, is func(value string) bool) spoiler {
 	return refusingAsk(func(v url.Values) bool { return asksOpenID(v) && v.Has(name) && is(v.Get(name)) }, code)
 }
 
+// withoutObjects is a fault of a server whose metadata has no request objects.
+func withoutObjects(spoil spoiler) spoiler {
+	silent := publishing(put("request_parameter_supported", false))
+	return func(p *proxy, q *ask) *wire.Answer {
+		if strings.Contains(q.path, "/.well-known/") {
+			return silent(p, q)
+		}
+		return spoil(p, q)
+	}
+}
+
 // signInFaults are faults of authentication requests (OIDC Core §3.1.2, §6), MCP and RFC 8707.
 func signInFaults() []fault {
-	return at(authorizePath, []fault{
+	return append(at(authorizePath, []fault{
 		{name: "a nonce is required", spoil: refusingAsk(func(v url.Values) bool { return asksOpenID(v) && !v.Has("nonce") }, "invalid_request"), fails: "OIDCCore/3.1.2.1/nonce-optional",
 			blocks: "OIDCCore/15.1/display OIDCCore/15.1/locales OIDCCore/15.1/acr-values OIDCCore/3.1.2.1/ui-locales OIDCCore/5.2/claims-locales OIDCCore/3.1.2.1/response-mode-query " +
 				"OIDCCore/3.1.2.2/unknown-parameters-ignored OIDCCore/3.1.2.1/unknown-scope-ignored OIDCCore/3.1.2.1/display-wap OIDCCore/5.5.1/essential-unknown"},
@@ -93,12 +104,7 @@ func signInFaults() []fault {
 		{name: "each essential acr is refused", spoil: refusingSignIns("invalid_request", "claims", holding(`"acr":{"essential"`)), fails: "OIDCCore/5.5.1.1/essential-met"},
 		{name: "login_hint is ignored", spoil: ignoring("login_hint", anything), fails: "OIDCCore/3.1.2.1/login-hint"},
 		{name: "registration is ignored", spoil: ignoring("registration", anything), fails: "OIDCCore/3.1.2.6/registration-not-supported"},
-		{name: "request is ignored", spoil: ignoring("request", anything), fails: "OIDCCore/6.1/not-supported"},
-		{name: "request objects are used", spoil: signIns(func(_ *proxy, q *ask, v url.Values) {
-			if object := inside(v.Get("request")); object.Claims != nil {
-				q.setQuery("request", "", "state", cmp.Or(object.Text("state"), v.Get("state")))
-			}
-		}), skips: "OIDCCore/6.1/not-supported"},
+		{name: "request is refused, and the metadata lists it", spoil: refusingSignIns("request_not_supported", "request", anything), fails: "OIDCDiscovery/3/request-parameter-true"},
 		{name: "request_uri is ignored", spoil: ignoring("request_uri", anything), fails: "OIDCCore/6.2/not-supported"},
 		{name: "spaces are accepted only as +", spoil: refusingIf(func(_ *proxy, q *ask) bool { return asksOpenID(q.params()) && strings.Contains(q.query, "%20") }, badPage),
 			fails: "OIDCCore/13.1/query"},
@@ -124,7 +130,14 @@ func signInFaults() []fault {
 			}
 			return a
 		}, fails: "OIDCCore/3.1.2.1/without-openid"},
-	})
+	}),
+		fault{name: "request is ignored", spoil: withoutObjects(ignoring("request", anything)), fails: "OIDCCore/6.1/not-supported"},
+		fault{name: "request objects are used", spoil: withoutObjects(signIns(func(_ *proxy, q *ask, v url.Values) {
+			if object := inside(v.Get("request")); object.Claims != nil {
+				q.setQuery("request", "", "state", cmp.Or(object.Text("state"), v.Get("state")))
+			}
+		})), skips: "OIDCCore/6.1/not-supported"},
+	)
 }
 
 // byAlg returns the condition that a JWT has an algorithm in its header.

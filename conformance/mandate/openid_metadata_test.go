@@ -86,6 +86,7 @@ var unlisted = map[string][]string{
 	"subject_types_supported":                                  {"ephemeral"},
 	"id_token_signing_alg_values_supported":                    {"none", "RS384", "HS512", "ES256K", "rs256"},
 	"userinfo_signing_alg_values_supported":                    {"none", "RS384", "HS512", "ES256K", "rs256"},
+	"request_object_signing_alg_values_supported":              {"none", "HS256", "ES384"},
 	"acr_values_supported":                                     {"urn:mandate:acr:passkey", "0"},
 	"display_values_supported":                                 {"hologram", "Page"},
 	"prompt_values_supported":                                  {"create", "None"},
@@ -165,6 +166,9 @@ func (d *discovered) uses() map[string]func(t *testing.T, value string) bool {
 			sign := d.signer(t, "", value)
 			return sign != nil && d.revokes(t, sign)
 		},
+		"request_object_signing_alg_values_supported": func(t *testing.T, value string) bool {
+			return d.sendsObject(t, value)
+		},
 		"code_challenge_methods_supported": asked("code_challenge_method"),
 		"subject_types_supported": func(t *testing.T, value string) bool {
 			flag, known := map[string]string{"public": "--pairwise=false", "pairwise": "--pairwise"}[value]
@@ -229,6 +233,34 @@ func (d *discovered) signer(t *testing.T, method, algorithm string) func() auth 
 		alg := cmp.Or(algorithm, "ES256")
 		return asserting(keys.sign(t, d.assertionClaims(app.ClientID, nil), member{"alg": alg, "kid": alg}))
 	}
+}
+
+// sendsObject registers a client, and reports whether it gets a code by a request object with this
+// algorithm.
+func (d *discovered) sendsObject(t *testing.T, algorithm string) bool {
+	t.Helper()
+	name := "signs" + strings.ToLower(algorithm)
+	a := d.objectSigner(t, name)
+	kid := strings.Replace(algorithm, "Ed25519", "EdDSA", 1)
+	key := any(jwt.UnsafeAllowNoneSignatureType)
+	switch {
+	case a.keys.keys[kid] != nil:
+		key = a.keys.keys[kid]
+	case algorithm == "HS256":
+		key = []byte(a.ClientSecret)
+	case algorithm != "none":
+		return false // the client has no such key
+	}
+	form, _ := d.requestFor(t, a.application, "scope", "read")
+	method := jwt.GetSigningMethod(kid)
+	token := jwt.NewWithClaims(method, jwt.MapClaims(d.enclosed(a.application, form, nil)))
+	token.Header = member{"alg": algorithm, "kid": kid}
+	object, err := token.SignedString(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.page.open(t, d.sending(a.application, object))
+	return d.page.Away != nil && d.page.Away.Query().Get("code") != ""
 }
 
 func (d *discovered) getsToken(t *testing.T, sign func() auth) bool {
@@ -339,10 +371,11 @@ func (d *discovered) checkFlags(t *testing.T, document map[string]any) {
 	if (document["authorization_response_iss_parameter_supported"] == true) != (got.Get("iss") == document["issuer"]) {
 		t.Errorf("RFC 9207 §3: %v, with iss %q", document["authorization_response_iss_parameter_supported"], got.Get("iss"))
 	}
-	for name, parameter := range map[string]string{"request_parameter_supported": "request", "request_uri_parameter_supported": "request_uri"} {
-		if got := d.asked(t, parameter, "https://shop.example/r"); document[name] != false || got.Get("error") != parameter+"_not_supported" {
-			t.Errorf("%s is %v, and the answer %v", name, document[name], got)
-		}
+	if got := d.asked(t, "request", "x"); document["request_parameter_supported"] != true || got.Get("error") != "invalid_request_object" {
+		t.Errorf("request_parameter_supported is %v, and the answer %v", document["request_parameter_supported"], got)
+	}
+	if got := d.asked(t, "request_uri", "https://shop.example/r"); document["request_uri_parameter_supported"] != false || got.Get("error") != "request_uri_not_supported" {
+		t.Errorf("request_uri_parameter_supported is %v, and the answer %v", document["request_uri_parameter_supported"], got)
 	}
 	// OIDC Core §5.5: each claim is requested by name in both places, and so is an
 	// unknown one.

@@ -76,7 +76,6 @@ func oidcClaimTypes() []Rule {
 
 // oidcRequestObjects returns the rules about request objects and self-issued providers (OIDC Core §6, §7).
 func oidcRequestObjects() []Rule {
-	const noObjects = "Mandate does not support request objects."
 	return []Rule{
 		{
 			ID: "OIDCCore/6.1/not-supported", Level: Must,
@@ -95,15 +94,15 @@ func oidcRequestObjects() []Rule {
 			},
 		},
 		{
-			ID: "OIDCCore/6.1/supersedes", Level: Must, Inapplicable: noObjects,
+			ID: "OIDCCore/6.1/supersedes", Level: Must, TestedBy: objectTest,
 			Text: "The values in a request object override the parameters beside it.",
 		},
 		{
-			ID: "OIDCCore/6.1/parameters-match", Level: Must, Inapplicable: noObjects,
+			ID: "OIDCCore/6.1/parameters-match", Level: Must, TestedBy: objectTest,
 			Text: "response_type and client_id are also parameters beside a request object, with the same values.",
 		},
 		{
-			ID: "OIDCCore/6.1/scope-outside", Level: Must, Inapplicable: noObjects,
+			ID: "OIDCCore/6.1/scope-outside", Level: Must, TestedBy: objectTest,
 			Text: "The scope openid is also in the parameters beside a request object.",
 		},
 		{
@@ -120,23 +119,23 @@ func oidcRequestObjects() []Rule {
 			},
 		},
 		{
-			ID: "OIDCCore/6.2/https", Level: Must, Inapplicable: noObjects,
+			ID: "OIDCCore/6.2/https", Level: Must, Inapplicable: "Mandate does not support request_uri.",
 			Text: "A request_uri uses https, unless its content is signed.",
 		},
 		{
-			ID: "OIDCCore/6.2.3/fetched", Level: Must, Inapplicable: noObjects,
+			ID: "OIDCCore/6.2.3/fetched", Level: Must, Inapplicable: "Mandate does not support request_uri.",
 			Text: "The server fetches the content of request_uri by GET.",
 		},
 		{
-			ID: "OIDCCore/6.3.1/decrypted", Level: Must, Inapplicable: noObjects,
+			ID: "OIDCCore/6.3.1/decrypted", Level: Must, Inapplicable: "Mandate does not encrypt and decrypt.",
 			Text: "The server decrypts an encrypted request object, and returns an error if that fails.",
 		},
 		{
-			ID: "OIDCCore/6.3.2/signature", Level: Must, Inapplicable: noObjects,
+			ID: "OIDCCore/6.3.2/signature", Level: Must, TestedBy: "conformance/mandate/attack_object_test.go:TestAttackForgedRequestObject",
 			Text: "The server verifies the signature of a request object with the client's key and algorithm, and returns an error if that fails.",
 		},
 		{
-			ID: "OIDCCore/6.3.3/assembled", Level: Must, Inapplicable: noObjects,
+			ID: "OIDCCore/6.3.3/assembled", Level: Must, Inapplicable: "RFC 9101 §6.3 forbids this: only the parameters in the object count.",
 			Text: "The request consists of the object and the parameters together, and is validated like any other.",
 		},
 		{

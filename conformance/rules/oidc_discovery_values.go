@@ -194,8 +194,9 @@ func oidcDiscoveryValues() []Rule {
 		},
 		{
 			ID: "OIDCDiscovery/3/request-object-algorithms", Level: Should,
-			Text:  "If the metadata lists algorithms for request objects, they include RS256 and none.",
-			Needs: discoveryNeeds(),
+			Text:   "If the metadata lists algorithms for request objects, they include RS256 and none.",
+			Waived: "Mandate accepts no request object without a signature, because anybody could have made it (RFC 9101 §10.1).",
+			Needs:  discoveryNeeds(),
 			Check: func(t *T) {
 				list := optionalList(t, discoveredMetadata(t), "request_object_signing_alg_values_supported")
 				for _, alg := range []string{"RS256", "none"} {

@@ -167,6 +167,11 @@ func rfc9126Authorization() []Rule {
 			},
 		},
 		{
+			ID: "RFC9126/3/only-credentials", Level: Must,
+			Text:     "Beside a request object only what authenticates the client is pushed, and the client of the object is the one that pushes it.",
+			TestedBy: objectTest,
+		},
+		{
 			ID: "RFC9126/4/expired", Level: Must,
 			Text:  "An expired request URI is refused.",
 			Needs: pushNeeds(need.User),

@@ -16,7 +16,7 @@ var unmet = map[string][]string{
 	"The keys have no certificates.":                        {"OIDCDiscovery/3/jwks-bare-keys", "OIDCDiscovery/3/jwks-certificates"},
 	"ID tokens have no azp, and after a refresh no nonce.":  {"OIDCCore/2/azp", "OIDCCore/12.2/same-nonce"},
 	"Only the operator can require pushed requests of all.": {"RFC9126/4/required"},
-	"Mandate does not support request objects.":             {"OIDCDiscovery/3/request-object-algorithms", "OIDCDiscovery/3/request-parameter-true"},
+	"Mandate supports request objects.":                     {"OIDCCore/6.1/not-supported"},
 }
 
 func isUnmet(r check.Rule) bool {
