@@ -44,7 +44,7 @@ func TestAskWhereClientsAreRegistered(t *testing.T) {
 	if !written.Register || written.InitialAccessToken != "initial" || written.Scope != "read" || written.User != (target.User{Username: "alice", Password: "open sesame"}) || len(written.Clients) != 0 {
 		t.Errorf("%+v", written)
 	}
-	r.Want(t, 0, "one of 4 more clients: introspection, jwt, device, password.")
+	r.Want(t, 0, "one of 6 more clients: introspection, jwt, certificate, second-certificate, device, password.")
 	path := targetFile(t, written)
 	servertest.Run(t, "", "--target", path, "--only", "RFC7636/4.1").Want(t, 0, "metadata has no authorization_endpoint")
 	server.empty(t, 5)
@@ -69,12 +69,12 @@ func TestAskForClients(t *testing.T) {
 	// All further roles are asked for, with their fields.
 	rest := append(beginning, "yes",
 		"several", "s", "https://a.example/1", "https://a.example/1 https://a.example/2", "loopback", "", "scheme", "", "logout", "s", "", "https://a.example/bye",
-		"back", "s", "", "here", "127.0.0.1:7070", "hs256", "s", "", "", "jwt", "s", "", "pairwise", "s", "", "elsewhere", "s", "", "tv", "password", "s",
+		"back", "s", "", "here", "127.0.0.1:7070", "hs256", "s", "", "", "jwt", "s", "", "key", "", "second-key", "", "hmac", "s", "", "", "pairwise", "s", "", "elsewhere", "s", "", "tv", "password", "s",
 		bare.URL+"/api", bare.URL+"/api/wide", "wide")
 	written, r = asked(t, rest...)
 	r.Want(t, 0, "2 are needed", `"here" is not host:port`)
 	for _, role := range need.Roles() {
-		skipped := role.Name == need.Signed || role.First && role.Name != need.Code && role.Name != need.Public
+		skipped := role.Name == need.Signed || role.Auth == need.CertificateAuth || role.First && role.Name != need.Code && role.Name != need.Public
 		if (written.Clients[role.Name] == nil) != skipped {
 			t.Errorf("the client %s: %+v", role.Name, written.Clients[role.Name])
 		}

@@ -67,7 +67,7 @@ func TestClientsForKeycloak(t *testing.T) {
 	}
 	var sent struct {
 		Clients []struct {
-			ClientID, Secret                                                           string
+			ClientID, Secret, ClientAuthenticatorType                                  string
 			PublicClient, StandardFlowEnabled, ServiceAccountsEnabled, ConsentRequired bool
 			DirectAccessGrantsEnabled, FullScopeAllowed                                bool
 			RedirectURIs                                                               []string
@@ -84,7 +84,7 @@ func TestClientsForKeycloak(t *testing.T) {
 		t.Fatal(err)
 	}
 	of := clientsIn(t, script)
-	if len(sent.Clients) != len(need.Roles())-1 || len(of) != len(sent.Clients) || of["second"] != nil || len(sent.Users) != 3 {
+	if len(sent.Clients) != len(need.Roles())-3 || len(of) != len(sent.Clients) || of["second"] != nil || len(sent.Users) != 6 {
 		t.Errorf("%d clients and %d accounts are registered, and %d stand in the target", len(sent.Clients), len(sent.Users), len(of))
 	}
 	for _, u := range sent.Users {
@@ -100,10 +100,14 @@ func TestClientsForKeycloak(t *testing.T) {
 			t.Errorf("%s: the target has %+v, and Keycloak %+v", role.Name, in, c)
 		case c.PublicClient != role.Public || c.StandardFlowEnabled != (role.Grant == need.GrantCode) || c.DirectAccessGrantsEnabled != (role.Grant == need.GrantPassword):
 			t.Errorf("%s: %+v", role.Name, c)
-		case c.ServiceAccountsEnabled != (role.Grant == need.GrantMachine || role.SignedAccess), (role.Pairwise || role.SignedAccess) != (len(c.ProtocolMappers) == 1):
+		case c.ServiceAccountsEnabled != (role.Grant == need.GrantMachine || role.Machine), (role.Pairwise || role.SignedAccess) != (len(c.ProtocolMappers) == 1):
 			t.Errorf("%s: %+v", role.Name, c)
-		case c.FullScopeAllowed, (role.Public && role.Grant == need.GrantCode) != (c.Attributes["pkce.code.challenge.method"] == "S256"), (role.Grant == need.GrantDevice) != (c.Attributes["oauth2.device.authorization.grant.enabled"] == "true"), !role.Public && len(c.Secret) < 32:
+		case c.FullScopeAllowed, (role.Public && role.Grant == need.GrantCode) != (c.Attributes["pkce.code.challenge.method"] == "S256"), (role.Grant == need.GrantDevice) != (c.Attributes["oauth2.device.authorization.grant.enabled"] == "true"), role.HasSecret() != (len(c.Secret) >= 32):
 			t.Errorf("%s: %+v", role.Name, c)
+		case (c.Attributes["use.jwks.string"] == "true") != (role.Auth == need.PrivateKeyJWT), !strings.HasPrefix(c.ClientAuthenticatorType, map[string]string{need.PrivateKeyJWT: "client-jwt", need.SecretJWT: "client-secret-jwt"}[role.Auth]):
+			t.Errorf("%s: %+v", role.Name, c)
+		case (in.Signer == nil) != (c.Attributes["jwks.string"] == ""), in.Signer != nil && !strings.Contains(c.Attributes["jwks.string"], in.Signer.ID):
+			t.Errorf("%s: the target has another key than Keycloak: %+v", role.Name, c)
 		case c.Attributes["id.token.signed.response.alg"] != role.IDTokenAlgorithm || c.Attributes["user.info.response.signature.alg"] != role.UserInfoAlgorithm:
 			t.Errorf("%s: %v", role.Name, c.Attributes)
 		case role.Backchannel != (c.Attributes["backchannel.logout.url"] == "http://127.0.0.1:7070/logout"):
@@ -114,7 +118,7 @@ func TestClientsForKeycloak(t *testing.T) {
 
 func TestClientsForHydra(t *testing.T) {
 	script := printed(t, "hydra", "--target", targetText(t, someTarget))
-	for _, want := range []string{"hydra delete oauth2-client --endpoint http://127.0.0.1:4445 conformance-", "introspection_endpoint: http://127.0.0.1:4445/admin/oauth2/introspect", "hydra import oauth2-client --endpoint http://127.0.0.1:4445 <<'EOF'", "Left out, because Hydra has no such clients: hs256, password."} {
+	for _, want := range []string{"hydra delete oauth2-client --endpoint http://127.0.0.1:4445 conformance-", "introspection_endpoint: http://127.0.0.1:4445/admin/oauth2/introspect", "hydra import oauth2-client --endpoint http://127.0.0.1:4445 <<'EOF'", "Left out, because Hydra has no such clients: hs256, secret-jwt, certificate, second-certificate, password."} {
 		if !strings.Contains(script, want) {
 			t.Errorf("the script lacks %s:\n%s", want, script)
 		}
@@ -132,7 +136,7 @@ func TestClientsForHydra(t *testing.T) {
 		t.Fatal(err)
 	}
 	of := clientsIn(t, script)
-	if len(sent) != len(need.Roles())-3 || len(of) != len(sent) {
+	if len(sent) != len(need.Roles())-6 || len(of) != len(sent) {
 		t.Errorf("%d clients are registered, and %d stand in the target", len(sent), len(of))
 	}
 	for _, c := range sent {
@@ -146,7 +150,7 @@ func TestClientsForHydra(t *testing.T) {
 func TestClientsByCurlAndText(t *testing.T) {
 	path := targetText(t, someTarget+"endpoints: {registration_endpoint: 'http://127.0.0.1:8080/a b'}\ninitial_access_token: verysecret\n")
 	script := printed(t, "curl", "--target", path)
-	if n := strings.Count(script, "\ncurl -sS 'http://127.0.0.1:8080/a b' -H 'Content-Type: application/json' -H \"Authorization: Bearer $INITIAL_ACCESS_TOKEN\" -d '{"); n != len(need.Roles())-5 || strings.Contains(script, "verysecret") || !strings.Contains(script, "If the server refuses the scope") {
+	if n := strings.Count(script, "\ncurl -sS 'http://127.0.0.1:8080/a b' -H 'Content-Type: application/json' -H \"Authorization: Bearer $INITIAL_ACCESS_TOKEN\" -d '{"); n != len(need.Roles())-7 || strings.Contains(script, "verysecret") || !strings.Contains(script, "If the server refuses the scope") {
 		t.Errorf("%d clients:\n%s", n, script)
 	}
 	if text := printed(t, "text", "--target", path); strings.Contains(text, "second:") || !strings.Contains(text, "backchannel_logout_uri http://127.0.0.1:7070/logout") || !strings.Contains(text, "    scope openid email") {
@@ -171,7 +175,7 @@ func TestAskPrintsWhatToRegister(t *testing.T) {
 	r := servertest.Run(t, strings.Join(answers, "\n")+"\n", "--target", path, "--write-target", "--clients", "kcadm")
 	r.Want(t, 0, "kcadm.sh create partialImport -r REALM", "Register these clients now.", "Wrote "+path)
 	written, err := target.Load(path)
-	if err != nil || len(written.Clients) != len(need.Roles()) {
+	if err != nil || len(written.Clients) != len(need.Roles())-2 {
 		t.Fatalf("%v: %v", err, written)
 	}
 	for _, c := range written.Clients {

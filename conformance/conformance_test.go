@@ -13,6 +13,7 @@ import (
 func TestRFC6749(t *testing.T) { testDocument(t, "RFC6749") }
 func TestRFC6750(t *testing.T) { testDocument(t, "RFC6750") }
 func TestRFC7009(t *testing.T) { testDocument(t, "RFC7009") }
+func TestRFC7523(t *testing.T) { testDocument(t, "RFC7523") }
 func TestRFC7591(t *testing.T) { testDocument(t, "RFC7591") }
 func TestRFC7592(t *testing.T) { testDocument(t, "RFC7592") }
 func TestRFC7636(t *testing.T) { testDocument(t, "RFC7636") }
@@ -21,6 +22,7 @@ func TestRFC8414(t *testing.T) { testDocument(t, "RFC8414") }
 func TestRFC8628(t *testing.T) { testDocument(t, "RFC8628") }
 func TestRFC8705(t *testing.T) { testDocument(t, "RFC8705") }
 func TestRFC8707(t *testing.T) { testDocument(t, "RFC8707") }
+func TestRFC8705(t *testing.T) { testDocument(t, "RFC8705") }
 func TestRFC9068(t *testing.T) { testDocument(t, "RFC9068") }
 func TestRFC9101(t *testing.T) { testDocument(t, "RFC9101") }
 func TestRFC9126(t *testing.T) { testDocument(t, "RFC9126") }
@@ -42,6 +44,7 @@ func TestRFC9470(t *testing.T) { testDocument(t, "RFC9470") }
 func TestRFC9728(t *testing.T) { testDocument(t, "RFC9728") }
 
 func TestRFC10017(t *testing.T) { testDocument(t, "RFC10017") }
+func TestRFC10070(t *testing.T) { testDocument(t, "RFC10070") }
 
 func TestOIDCDiscovery(t *testing.T) { testDocument(t, "OIDCDiscovery") }
 

@@ -79,7 +79,7 @@ var layers = map[string][]string{
 	"conformance/engine":    {"mandate/conformance/check", "mandate/conformance/target", "mandate/conformance/browser", "mandate/conformance/need", "mandate/conformance/wire", "go.yaml.in/yaml/v3"},
 	"conformance/rules":     {"mandate/conformance/check", "mandate/conformance/target", "mandate/conformance/need", "mandate/conformance/browser", "mandate/conformance/jose", "mandate/conformance/wire"},
 	"conformance/check":     {"mandate/conformance/target", "mandate/conformance/need", "mandate/conformance/browser", "mandate/conformance/jose", "mandate/conformance/wire"},
-	"conformance/target":    {"mandate/conformance/need", "mandate/conformance/browser", "mandate/conformance/wire", "go.yaml.in/yaml/v3"},
+	"conformance/target":    {"mandate/conformance/jose", "mandate/conformance/need", "mandate/conformance/browser", "mandate/conformance/wire", "go.yaml.in/yaml/v3"},
 	"conformance/browser":   {"mandate/conformance/wire"},
 	"conformance/jose":      {"github.com/golang-jwt/jwt/v5"},
 	"conformance/wire":      {standardOnly},

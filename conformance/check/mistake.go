@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"mandate/conformance/jose"
 	"mandate/conformance/need"
 	"mandate/conformance/target"
 	"mandate/conformance/wire"
@@ -22,13 +23,20 @@ func (s *Server) sender(a *wire.Answer) *target.Client {
 	}
 	for _, role := range need.Roles() { // the first role: two roles may have the same client
 		c := s.Target.Clients[role.Name]
-		if c == nil || c.Secret == "" || c.Registration != nil {
+		if c == nil || c.Credential() == "" || c.Registration != nil {
+			continue
+		}
+		if text := sent.Get("client_assertion"); text != "" {
+			if j, err := jose.Read(text); err == nil && j.Text("sub") == c.ID && (c.Auth == need.PrivateKeyJWT || c.Auth == need.SecretJWT) {
+				return c
+			}
 			continue
 		}
 		header, form := http.Header{}, url.Values{}
 		c.Credentials()(header, form)
 		sameID := form.Get("client_id") == "" || form.Get("client_id") == sent.Get("client_id")
-		if header.Get("Authorization") == a.SentHeader.Get("Authorization") && sameID && form.Get("client_secret") == sent.Get("client_secret") {
+		if header.Get("Authorization") == a.SentHeader.Get("Authorization") && sameID && form.Get("client_secret") == sent.Get("client_secret") &&
+			header.Get(wire.CertificateOf) == a.SentHeader.Get(wire.CertificateOf) {
 			return c
 		}
 	}
@@ -60,7 +68,7 @@ func (s *Server) mistaken(a *wire.Answer) string {
 			return ""
 		}
 	}
-	return fmt.Sprintf("the server does not accept the client %s: clients.%s.secret or clients.%s.auth%s", c.Role, c.Role, c.Role, maybeWrong)
+	return fmt.Sprintf("the server does not accept the client %s: clients.%s.%s or clients.%s.auth%s", c.Role, c.Role, c.Credential(), c.Role, maybeWrong)
 }
 
 // Failure describes an error response, and says which part of the target may be wrong.

@@ -58,6 +58,11 @@ func NewServer(of *target.Target, n *wire.Network) *Server {
 		of.Clients = map[need.Need]*target.Client{}
 	}
 	if n != nil {
+		for role, c := range of.Clients {
+			if c != nil && c.Certificate != nil {
+				n.Identify(string(role), c.Certificate)
+			}
+		}
 		n.Serve(of.Issuer, slices.Concat(slices.Collect(maps.Values(of.Endpoints)), of.Origins, []string{of.API.URL, of.API.Restricted})...)
 	}
 	return &Server{Target: of, Metadata: Metadata{}, Refusals: map[need.Need]error{}, NewSession: browser.NewJar, network: n, mask: wire.NewMask()}

@@ -70,8 +70,9 @@ func (r *record) secrets() *wire.Mask {
 
 // stop ends a check.
 type stop struct {
-	status Status
-	reason string
+	status   Status
+	reason   string
+	endedTLS bool // the server ended the TLS connection
 }
 
 // Errorf reports that the rule is violated. The check continues.
@@ -88,14 +89,18 @@ func (t *T) Errorf(format string, args ...any) {
 // Failf reports that the rule is violated, and ends the check.
 func (t *T) Failf(format string, args ...any) {
 	t.Errorf(format, args...)
-	panic(stop{Fail, ""})
+	panic(stop{status: Fail})
 }
 
 // Skipf ends a check for which the target lacks something.
-func (t *T) Skipf(format string, args ...any) { panic(stop{Skip, fmt.Sprintf(format, args...)}) }
+func (t *T) Skipf(format string, args ...any) {
+	panic(stop{status: Skip, reason: fmt.Sprintf(format, args...)})
+}
 
 // Blockedf ends a check that cannot reach what it checks.
-func (t *T) Blockedf(format string, args ...any) { panic(stop{Blocked, fmt.Sprintf(format, args...)}) }
+func (t *T) Blockedf(format string, args ...any) {
+	panic(stop{status: Blocked, reason: fmt.Sprintf(format, args...)})
+}
 
 // Last returns the answer that would be shown with a failure now.
 func (t *T) Last() *wire.Answer { return t.seen }
@@ -247,8 +252,10 @@ const (
 // exceed a rate limit.
 func (t *T) Do(r *http.Request) *wire.Answer {
 	var waited time.Duration
+	t.server.forCertificates(r)
 	for {
 		a, err := t.server.do(t.ctx, r)
+		t.blockedByTLS(err)
 		if wire.IsRefused(err) {
 			t.Blockedf("%v", err)
 		}

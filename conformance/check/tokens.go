@@ -117,7 +117,7 @@ func (t *T) Introspected(token string, more ...string) map[string]any {
 	caller := t.server.Target.Clients[need.Introspect]
 	if t.server.IntrospectsOwn && t.issuedTo[token] != nil {
 		caller = t.issuedTo[token]
-		if caller.Secret == "" {
+		if caller.Credential() == "" {
 			t.Skipf("%s", ownTokensOnly)
 		}
 	}

@@ -51,7 +51,7 @@ func (s *Server) refuses(r *http.Request) error {
 		return nil
 	}
 	for _, name := range secretEndpoints {
-		if wire.SamePlace(address, s.Endpoint(name)) {
+		if wire.SamePlace(address, s.Endpoint(name)) || wire.SamePlace(address, s.Alias(name)) {
 			return wire.Refusedf("the server's metadata names %s at %s, which is no origin of the target: if the server is there, add %[2]s to the target under origins", name, wire.Origin(address))
 		}
 	}
@@ -88,11 +88,25 @@ const short = 8
 // carriesSecret reports whether a request contains a secret of the target.
 func (s *Server) carriesSecret(r *http.Request) bool {
 	secrets := s.secrets()
-	return slices.ContainsFunc(sentTexts(r), func(text string) bool {
+	return carriesAssertion(r) || slices.ContainsFunc(sentTexts(r), func(text string) bool {
 		return slices.ContainsFunc(secrets, func(secret string) bool {
 			return text == secret || len(secret) >= short && strings.Contains(text, secret)
 		})
 	})
+}
+
+// carriesAssertion reports whether a client authenticates by a JWT. Who receives it could use it at the server.
+func carriesAssertion(r *http.Request) bool {
+	if r.GetBody == nil {
+		return false
+	}
+	body, err := r.GetBody()
+	if err != nil {
+		return false
+	}
+	text, _ := io.ReadAll(body)             // the body is a string
+	form, _ := url.ParseQuery(string(text)) // what cannot be read has no parameters
+	return form.Has("client_assertion")
 }
 
 // sentTexts returns the values that a request contains, each as it is written and decoded.

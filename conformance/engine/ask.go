@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 
@@ -244,8 +245,14 @@ func (q *questions) client(s *check.Server, role need.Role, rules int) {
 		return
 	}
 	c := target.NewClient(role, id, "")
-	if !role.Public {
-		c.Secret, c.Auth = q.ask("Its secret (it is shown, and kept in the file)", required), secretMethod(s)
+	switch {
+	case role.Auth == need.PrivateKeyJWT:
+		text, _ := encode(c.Keys()) // it has only texts
+		q.say("  Register these keys for it. The file has the private key: %s\n", text)
+	case role.Auth == need.CertificateAuth:
+		c.CertificateFile, c.KeyFile = q.ask("Its certificate, a PEM file", readable), q.ask("The private key of the certificate, a PEM file", readable)
+	case role.HasSecret():
+		c.Secret, c.Auth = q.ask("Its secret (it is shown, and kept in the file)", required), cmp.Or(role.Auth, secretMethod(s))
 	}
 	if n := len(role.RedirectURIs); n > 0 {
 		c.RedirectURIs = q.uris("Its redirect URI", role.RedirectURIs)
@@ -284,6 +291,15 @@ func required(text string) error {
 		return errors.New("this cannot be empty")
 	}
 	return nil
+}
+
+// readable accepts the name of a file that can be read.
+func readable(text string) error {
+	file, err := os.Open(text)
+	if err != nil {
+		return err
+	}
+	return file.Close()
 }
 
 // Needing returns how many of the rules need a role.

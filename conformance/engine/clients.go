@@ -33,13 +33,14 @@ func NewRegistration(t *target.Target) *Registration {
 		if t.Clients[role.Name] != nil || role.Backchannel && t.Backchannel == "" {
 			continue
 		}
-		// OIDC Core §16.19: the key of HS256 has at least 256 bits; one text has 130.
-		secret, auth := rand.Text()+rand.Text(), need.SecretBasic
-		if role.Public {
-			secret, auth = "", need.NoAuthentication
+		c := target.NewClient(role, "conformance-"+string(role.Name), "")
+		switch {
+		case role.Public:
+			c.Auth = need.NoAuthentication
+		case role.HasSecret():
+			// OIDC Core §16.19: the key of HS256 has at least 256 bits; one text has 130.
+			c.Secret, c.Auth = rand.Text()+rand.Text(), cmp.Or(role.Auth, need.SecretBasic)
 		}
-		c := target.NewClient(role, "conformance-"+string(role.Name), secret)
-		c.Auth = auth
 		r.roles, r.clients[role.Name] = append(r.roles, role), c
 	}
 	return r
@@ -97,6 +98,10 @@ func (r *Registration) Curl(w io.Writer) error {
 			continue
 		}
 		metadata := role.Metadata(need.SecretBasic, r.target.Backchannel)
+		if keys := r.clients[role.Name].Keys(); keys != nil {
+			out.printf("\n# jwk of %s in the target file: %s\n", role.Name, private(r.clients[role.Name]))
+			metadata["jwks"] = keys
+		}
 		if r.target.Scope != "" {
 			metadata["scope"] = r.target.Scope
 		}
@@ -114,7 +119,12 @@ func (r *Registration) Curl(w io.Writer) error {
 func (r *Registration) Keycloak(w io.Writer) error {
 	base, realm := keycloakRealm(r.target.Issuer)
 	clients, accounts := []map[string]any{}, []map[string]any{}
+	without := []string{}
 	for _, role := range r.roles {
+		if lacks("kcadm", role) {
+			without = append(without, string(role.Name))
+			continue
+		}
 		client := r.keycloakClient(role)
 		clients = append(clients, client)
 		if client["serviceAccountsEnabled"] == true {
@@ -141,6 +151,9 @@ func (r *Registration) Keycloak(w io.Writer) error {
 		wire.ShellWord(realm), wire.ShellWord("username="+name))
 	out.printf("#   kcadm.sh set-password -r %s --username %s\n", wire.ShellWord(realm), wire.ShellWord(name))
 	out.printf("kcadm.sh create partialImport -r %s -f - <<'EOF'\n%s\nEOF\n", wire.ShellWord(realm), text)
+	if len(without) > 0 {
+		out.printf("# Left out, because an authority has to issue their certificates first: %s.\n", strings.Join(without, ", "))
+	}
 	return out.err
 }
 
@@ -162,14 +175,21 @@ func (r *Registration) keycloakClient(role need.Role) map[string]any {
 	c, attributes := r.clients[role.Name], map[string]string{}
 	client := map[string]any{"clientId": c.ID, "protocol": "openid-connect", "publicClient": role.Public, "redirectUris": append([]string{}, role.RedirectURIs...),
 		"standardFlowEnabled": role.Grant == need.GrantCode, "consentRequired": role.Grant == need.GrantCode, "directAccessGrantsEnabled": role.Grant == need.GrantPassword,
-		"serviceAccountsEnabled": role.Grant == need.GrantMachine || role.SignedAccess, "fullScopeAllowed": false, "attributes": attributes}
+		"serviceAccountsEnabled": role.Grant == need.GrantMachine || role.Machine, "fullScopeAllowed": false, "attributes": attributes}
 	switch {
 	case role.Grant == need.GrantDevice:
 		attributes["oauth2.device.authorization.grant.enabled"] = "true"
 	case role.Public:
 		attributes["pkce.code.challenge.method"] = "S256" // RFC 8252 §8.1: Keycloak can require PKCE of a client, and not of all
+	case role.Auth == need.PrivateKeyJWT:
+		client["clientAuthenticatorType"] = "client-jwt"
+		attributes["use.jwks.string"], attributes["token.endpoint.auth.signing.alg"] = "true", c.Signer.Algorithm
+		attributes["jwks.string"], _ = encode(c.Keys()) // it has only texts
 	default:
 		client["secret"] = c.Secret
+	}
+	if role.Auth == need.SecretJWT {
+		client["clientAuthenticatorType"] = "client-secret-jwt"
 	}
 	if len(role.AfterLogout) > 0 {
 		attributes["post.logout.redirect.uris"] = strings.Join(role.AfterLogout, "##")
@@ -206,7 +226,7 @@ func keycloakMapper(kind string, settings ...string) []map[string]any {
 func (r *Registration) Hydra(w io.Writer) error {
 	clients, without := []map[string]any{}, []string{}
 	for _, role := range r.roles {
-		if hydraLacks(role) {
+		if lacks("hydra", role) {
 			without = append(without, string(role.Name))
 			continue
 		}
@@ -214,14 +234,17 @@ func (r *Registration) Hydra(w io.Writer) error {
 		client := role.Metadata(need.SecretBasic, r.target.Backchannel)
 		delete(client, "application_type")
 		client["client_id"], client["scope"] = c.ID, cmp.Or(r.target.Scope, "openid offline_access")
-		if !role.Public {
+		if role.HasSecret() {
 			client["client_secret"] = c.Secret
+		}
+		if keys := c.Keys(); keys != nil {
+			client["jwks"] = keys
 		}
 		if role.Grant == need.GrantMachine {
 			delete(client, "response_types")
 		}
 		if role.SignedAccess {
-			client["access_token_strategy"], client["grant_types"] = "jwt", []string{need.GrantCode, "refresh_token", need.GrantMachine}
+			client["access_token_strategy"] = "jwt"
 		}
 		clients = append(clients, client)
 	}
@@ -249,10 +272,11 @@ func (r *Registration) Hydra(w io.Writer) error {
 	return out.err
 }
 
-// hydraLacks reports whether Hydra cannot have a client of a role: it signs ID tokens with one algorithm for all
-// clients, and has no password grant.
-func hydraLacks(role need.Role) bool {
-	return role.IDTokenAlgorithm != "" || role.Grant == need.GrantPassword
+// lacks reports whether a format cannot register a client of a role. An authority has to issue a certificate first. Hydra
+// signs ID tokens with one algorithm for all clients, and has neither the password grant nor client_secret_jwt.
+func lacks(format string, role need.Role) bool {
+	hydra := format == "hydra" && (role.IDTokenAlgorithm != "" || role.Grant == need.GrantPassword || role.Auth == need.SecretJWT)
+	return hydra || role.Auth == need.CertificateAuth
 }
 
 // planned returns the clients that a format registers with the planned IDs and secrets.
@@ -260,7 +284,7 @@ func (r *Registration) planned(format string) map[need.Need]*target.Client {
 	all := maps.Clone(r.clients)
 	maps.DeleteFunc(all, func(name need.Need, _ *target.Client) bool {
 		role, _ := need.RoleOf(name)
-		return format == "hydra" && hydraLacks(role)
+		return lacks(format, role)
 	})
 	return all
 }
@@ -284,6 +308,12 @@ func (r *Registration) Print(w io.Writer, format string) error {
 		return err
 	}
 	return r.YAML(w, format)
+}
+
+// private returns the private key of a client as it stands in the target file.
+func private(c *target.Client) string {
+	text, _ := encode(c.JWK) // it has only texts
+	return text
 }
 
 func encode(value any) (string, error) {

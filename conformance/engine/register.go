@@ -64,6 +64,10 @@ func secretMethod(s *check.Server) string {
 
 func (r *Runner) registerOne(ctx context.Context, address string, role need.Role) (*target.Client, error) {
 	metadata := role.Metadata(secretMethod(r.Server), r.Target.Backchannel)
+	c := target.NewClient(role, "", "")
+	if keys := c.Keys(); keys != nil {
+		metadata["jwks"] = keys
+	}
 	if r.Target.Scope != "" {
 		metadata["scope"] = r.Target.Scope
 	}
@@ -80,14 +84,18 @@ func (r *Runner) registerOne(ctx context.Context, address string, role need.Role
 	if a.Status/100 != 2 || a.Text("client_id") == "" {
 		return nil, errors.New(r.Said(a))
 	}
-	c := target.NewClient(role, a.Text("client_id"), a.Text("client_secret"))
+	c.ID, c.Secret, c.Audience = a.Text("client_id"), a.Text("client_secret"), r.Target.Issuer
 	c.Auth, _ = metadata["token_endpoint_auth_method"].(string)
 	if given := a.Text("token_endpoint_auth_method"); given != "" {
 		c.Auth = given
 	}
 	c.Registration = a
 	c.Configuration, c.RegistrationAT = a.Text("registration_client_uri"), a.Text("registration_access_token")
-	if lost := dropped(metadata, a.JSON()); lost != "" {
+	lost := dropped(metadata, a.JSON())
+	if role.Auth != "" && c.Auth != role.Auth {
+		lost = "token_endpoint_auth_method " + role.Auth
+	}
+	if lost != "" {
 		return nil, errors.Join(fmt.Errorf("it registered the client without %s (RFC 7591 §3.2.1)", lost), r.remove(ctx, c))
 	}
 	return c, nil
@@ -115,7 +123,7 @@ func (r *Runner) askForClient(ctx context.Context, address string, metadata map[
 // show nothing.
 func dropped(requested, registered map[string]any) string {
 	for _, name := range slices.Sorted(maps.Keys(requested)) {
-		if slices.Contains([]string{"client_name", "scope", "token_endpoint_auth_method", "response_types", "application_type", "backchannel_logout_session_required"}, name) {
+		if slices.Contains([]string{"client_name", "scope", "token_endpoint_auth_method", "response_types", "application_type", "jwks", "backchannel_logout_session_required"}, name) {
 			continue
 		}
 		want, err := json.Marshal(requested[name])

@@ -228,7 +228,9 @@ func (f *front) run(t *testing.T, row fault, which func(check.Rule) bool) map[st
 	f.runs++
 	f.stand(&target, row)
 	defer f.stand(&target, fault{spoil: (*proxy).real})
-	runner, err := conformance.NewRunner(t.Context(), &target, wire.Options{Owned: row.owned})
+	options := f.Options()
+	options.Owned = row.owned
+	runner, err := conformance.NewRunner(t.Context(), &target, options)
 	if err != nil {
 		t.Fatal(err)
 	}

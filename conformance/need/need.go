@@ -33,6 +33,12 @@ const (
 	JWT        Need = "jwt"
 	Elsewhere  Need = "elsewhere"
 
+	Key               Need = "key"
+	SecondKey         Need = "second-key"
+	SecretHMAC        Need = "secret-jwt"
+	Certificate       Need = "certificate"
+	SecondCertificate Need = "second-certificate"
+
 	Backchannel Need = "backchannel"
 	Device      Need = "device"
 

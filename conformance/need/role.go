@@ -1,6 +1,7 @@
 package need
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -18,11 +19,14 @@ type Role struct {
 	// share one there.
 	RedirectURIs, AfterLogout []string
 
+	// Auth is the method of client authentication, if it must be another than that of a secret.
+	Auth string
+
 	Introspects, Pairwise, Backchannel  bool
 	IDTokenAlgorithm, UserInfoAlgorithm string
 
-	// Its access tokens are JWTs, and the client credentials grant is allowed too.
-	SignedAccess bool
+	SignedAccess bool // its access tokens are JWTs
+	Machine      bool // the client credentials grant is allowed too
 }
 
 // The methods of client authentication.
@@ -30,7 +34,16 @@ const (
 	SecretBasic      = "client_secret_basic"
 	SecretPost       = "client_secret_post"
 	NoAuthentication = "none"
+
+	PrivateKeyJWT   = "private_key_jwt"
+	SecretJWT       = "client_secret_jwt"
+	CertificateAuth = "tls_client_auth"
 )
+
+// Methods returns the methods of client authentication.
+func Methods() []string {
+	return []string{SecretBasic, SecretPost, SecretJWT, PrivateKeyJWT, CertificateAuth, NoAuthentication}
+}
 
 // The grants that a role can be registered for.
 const (
@@ -61,7 +74,12 @@ func Roles() []Role {
 		{Name: Backchannel, Is: "a client with a back-channel logout URI, which leads to the target's backchannel address", Grant: GrantCode, RedirectURIs: at("backchannel"), Backchannel: true},
 		{Name: HS256, Is: "a client whose ID tokens are signed with HS256", Grant: GrantCode, RedirectURIs: at("hs256"), IDTokenAlgorithm: "HS256"},
 		{Name: Signed, Is: "a client whose UserInfo responses are signed", Grant: GrantCode, RedirectURIs: at("signed"), UserInfoAlgorithm: "RS256"},
-		{Name: JWT, Is: "a confidential client of the code and client credentials grants whose access tokens are JWTs (RFC 9068)", Grant: GrantCode, RedirectURIs: at("jwt"), SignedAccess: true},
+		{Name: JWT, Is: "a confidential client of the code and client credentials grants whose access tokens are JWTs (RFC 9068)", Grant: GrantCode, RedirectURIs: at("jwt"), SignedAccess: true, Machine: true},
+		{Name: Key, Is: "a confidential client of the code and client credentials grants that authenticates by private_key_jwt (RFC 7523)", Grant: GrantCode, RedirectURIs: at("key"), Auth: PrivateKeyJWT, Machine: true},
+		{Name: SecondKey, Is: "another such client, with another key", Grant: GrantCode, RedirectURIs: at("second-key"), Auth: PrivateKeyJWT, Machine: true},
+		{Name: SecretHMAC, Is: "a client of the client credentials grant that authenticates by client_secret_jwt", Grant: GrantMachine, Auth: SecretJWT},
+		{Name: Certificate, Is: "a client of the client credentials grant that authenticates with a certificate (RFC 8705)", Grant: GrantMachine, Auth: CertificateAuth},
+		{Name: SecondCertificate, Is: "another such client, with another certificate of the same authority", Grant: GrantMachine, Auth: CertificateAuth},
 		{Name: Pairwise, Is: "a client with pairwise subjects", Grant: GrantCode, RedirectURIs: []string{"https://other.example/pairwise"}, Pairwise: true},
 		{Name: Elsewhere, Is: "another client with pairwise subjects, at another host", Grant: GrantCode, RedirectURIs: []string{"https://elsewhere.example/pairwise"}, Pairwise: true},
 		{Name: Device, Is: "a public client of the device grant (RFC 8628)", Grant: GrantDevice, Public: true},
@@ -81,7 +99,7 @@ func RoleOf(n Need) (Role, bool) {
 
 // Description describes the registration, in the words of RFC 7591 where there are any.
 func (r Role) Description() string {
-	parts := []string{"grant " + r.Grant, "auth " + SecretBasic}
+	parts := []string{"grant " + r.Grant, "auth " + cmp.Or(r.Auth, SecretBasic)}
 	if r.Grant == GrantCode {
 		parts[0] = "grants authorization_code and refresh_token"
 	}
@@ -109,27 +127,36 @@ func (r Role) Description() string {
 	if r.UserInfoAlgorithm != "" {
 		parts = append(parts, "userinfo_signed_response_alg "+r.UserInfoAlgorithm)
 	}
+	if r.Machine {
+		parts = append(parts, "grant client_credentials too")
+	}
 	if r.SignedAccess {
-		parts = append(parts, "grant client_credentials too", "access tokens that are JWTs (RFC 9068)")
+		parts = append(parts, "access tokens that are JWTs (RFC 9068)")
 	}
 	return strings.Join(parts, "; ")
 }
 
+// HasSecret reports whether the client has a secret.
+func (r Role) HasSecret() bool { return !r.Public && (r.Auth == "" || r.Auth == SecretJWT) }
+
 // Registrable reports whether a client can register itself for the role. No server lets a client allow itself
 // introspection; the password grant and the device grant (RFC 10027 §2) are reserved for selected clients; RFC 7591 has no member for the format of access
-// tokens.
+// tokens; and an authority has to issue a certificate first.
 func (r Role) Registrable() bool {
-	return !r.Introspects && r.Grant != GrantPassword && r.Grant != GrantDevice && !r.SignedAccess
+	return !r.Introspects && r.Grant != GrantPassword && r.Grant != GrantDevice && !r.SignedAccess && r.Auth != CertificateAuth
 }
 
 // Metadata returns the client metadata that is sent for the registration (RFC 7591 §2).
 func (r Role) Metadata(secretMethod, backchannel string) map[string]any {
-	m := map[string]any{"client_name": "conformance " + string(r.Name), "grant_types": []string{r.Grant}, "response_types": []string{}, "token_endpoint_auth_method": secretMethod}
+	m := map[string]any{"client_name": "conformance " + string(r.Name), "grant_types": []string{r.Grant}, "response_types": []string{}, "token_endpoint_auth_method": cmp.Or(r.Auth, secretMethod)}
 	if r.Public {
 		m["token_endpoint_auth_method"] = NoAuthentication
 	}
 	if r.Grant == GrantCode {
 		m["redirect_uris"], m["grant_types"], m["response_types"] = r.RedirectURIs, []string{GrantCode, "refresh_token"}, []string{"code"}
+	}
+	if r.Machine {
+		m["grant_types"] = []string{GrantCode, "refresh_token", GrantMachine}
 	}
 	if len(r.RedirectURIs) > 0 && r.Public && !strings.HasPrefix(r.RedirectURIs[0], "https:") {
 		m["application_type"] = "native"

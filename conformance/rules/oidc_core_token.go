@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"mandate/conformance/check"
 	"mandate/conformance/need"
@@ -274,7 +275,6 @@ func oidcOtherFlows() []Rule {
 
 // oidcClients returns the rules about client authentication (OIDC Core §9).
 func oidcClients() []Rule {
-	const assertions = "conformance/mandate/assertion_test.go:TestAssertion"
 	return []Rule{
 		{
 			ID: "OIDCCore/9/basic-by-default", Level: Should,
@@ -306,24 +306,44 @@ func oidcClients() []Rule {
 			Check: func(t *T) { t.WantGranted(t.Redeem(t.Code(t.OpenID(t.Client(need.Public))))) },
 		},
 		{
-			ID: "OIDCCore/9/assertion-claims", Level: Must, TestedBy: assertions,
-			Text: "A JWT for client authentication has iss and sub with the client_id, aud, jti and exp.",
+			ID: "OIDCCore/9/assertion-claims", Level: Must,
+			Text:  "A JWT for client authentication has iss and sub with the client_id, aud, jti and exp.",
+			Needs: keyNeeds(need.OpenID),
+			Check: func(t *T) {
+				c := keyClient(t)
+				for _, name := range []string{"iss", "sub", "aud", "jti", "exp"} {
+					t.WantRefused(asKey(t, c.Asserting(nil, map[string]any{name: nil})), "it has no "+name)
+				}
+				t.WantRefused(asKey(t, c.Asserting(nil, map[string]any{"iss": "conformance-" + t.Random()})), "its iss is not the client")
+			},
 		},
 		{
-			ID: "OIDCCore/9/assertion-audience", Level: Must, TestedBy: assertions,
-			Text: "The server verifies that it is the audience of a JWT for client authentication.",
+			ID: "OIDCCore/9/assertion-audience", Level: Must,
+			Text:  "The server verifies that it is the audience of a JWT for client authentication.",
+			Needs: keyNeeds(need.OpenID),
+			Check: func(t *T) {
+				t.WantRefused(asKey(t, keyClient(t).Asserting(nil, map[string]any{"aud": "https://other.example"})), "its aud is another server")
+			},
 		},
 		{
-			ID: "OIDCCore/9/assertion-once", Level: Must, TestedBy: assertions,
-			Text: "The server accepts a JWT for client authentication only once.",
+			ID: "OIDCCore/9/assertion-once", Level: Must,
+			Text:  "The server accepts a JWT for client authentication only once.",
+			Needs: keyNeeds(need.OpenID),
+			Check: wantAssertionOnce,
 		},
 		{
-			ID: "OIDCCore/9/assertion-expires", Level: Must, TestedBy: assertions,
-			Text: "The server refuses a JWT for client authentication after exp.",
+			ID: "OIDCCore/9/assertion-expires", Level: Must,
+			Text:  "The server refuses a JWT for client authentication after exp.",
+			Needs: keyNeeds(need.OpenID),
+			Check: func(t *T) {
+				t.WantRefused(asKey(t, keyClient(t).Asserting(nil, map[string]any{"exp": time.Now().Unix() - 300})), "it expired five minutes ago")
+			},
 		},
 		{
-			ID: "OIDCCore/9/assertion-other-claims", Level: Must, TestedBy: assertions,
-			Text: "The server ignores unknown members of a JWT for client authentication.",
+			ID: "OIDCCore/9/assertion-other-claims", Level: Must,
+			Text:  "The server ignores unknown members of a JWT for client authentication.",
+			Needs: keyNeeds(need.OpenID),
+			Check: wantOtherClaims,
 		},
 	}
 }

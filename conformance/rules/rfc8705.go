@@ -1,37 +1,143 @@
 package rules
 
-const (
-	certificateTest = "conformance/mandate/attack_certificate_test.go:TestAttackCertificateOfAnother"
-	selfSignedTest  = "conformance/mandate/attack_selfsigned_test.go:TestAttackSelfSignedCertificate"
+import (
+	"net/url"
+	"slices"
+
+	"mandate/conformance/need"
+	"mandate/conformance/target"
+	"mandate/conformance/wire"
 )
 
-// rfc8705 returns the rules about clients and access tokens with certificates.
-func rfc8705() []Rule {
+// certificateNeeds returns what a check needs of a client that authenticates with a certificate.
+func certificateNeeds(more ...Need) []Need {
+	return append([]Need{need.Token, need.Certificate}, more...)
+}
+
+const selfSignedTest = "conformance/mandate/attack_selfsigned_test.go:TestAttackSelfSignedCertificate"
+
+// rfc8705 returns the rules about clients with certificates, and about tokens that are bound to certificates.
+func rfc8705() []Rule { return slices.Concat(rfc8705Clients(), rfc8705Others()) }
+
+// rfc8705Clients returns the rules about client authentication (RFC 8705 §2, §5).
+func rfc8705Clients() []Rule {
 	return []Rule{
 		{
+			ID: "RFC8705/2/accepted", Level: Must,
+			Text:  "A client with its registered certificate is authenticated.",
+			Needs: certificateNeeds(),
+			Check: func(t *T) { t.WantGranted(asCertified(t, t.Client(need.Certificate).Credentials())) },
+		},
+		{
 			ID: "RFC8705/2/client-id", Level: Must,
-			Text:     "A request of a client that authenticates with a certificate contains client_id.",
-			TestedBy: certificateTest,
+			Text:  "A request with a certificate and without client_id is refused.",
+			Needs: certificateNeeds(),
+			Check: func(t *T) {
+				c := certificateClient(t)
+				t.WantUncertified(certifiedForm(t), wire.Certificate("", string(c.Role)), "client_id was missing")
+			},
+		},
+		{
+			ID: "RFC8705/2/certificate-required", Level: Must,
+			Text:  "A client that is registered for a certificate is refused without one.",
+			Needs: certificateNeeds(),
+			Check: func(t *T) {
+				c := certificateClient(t)
+				t.WantUncertified(certifiedForm(t), wire.InBody(c.ID, ""), "the client sent no certificate")
+				t.WantUncertified(certifiedForm(t), wire.Basic(c.ID, t.Random()), "the client sent a secret in place of a certificate")
+			},
 		},
 		{
 			ID: "RFC8705/2/certificate-of-client", Level: Must,
-			Text:     "A client that shows a certificate that is not the one registered for its client_id gets invalid_client.",
-			TestedBy: certificateTest,
+			Text:  "A certificate of another client is refused.",
+			Needs: certificateNeeds(need.SecondCertificate),
+			Check: func(t *T) {
+				c, other := certificateClient(t), t.Client(need.SecondCertificate)
+				t.WantUncertified(certifiedForm(t), wire.Certificate(c.ID, string(other.Role)), "the certificate was that of another client")
+			},
 		},
+		{
+			ID: "RFC8705/2/invalid-client", Level: Must,
+			Text:  "A certificate that does not belong to the client is answered with invalid_client.",
+			Needs: certificateNeeds(need.SecondCertificate),
+			Check: func(t *T) {
+				c, other := certificateClient(t), t.Client(need.SecondCertificate)
+				t.WantError(asCertified(t, wire.Certificate(c.ID, string(other.Role))), "invalid_client")
+			},
+		},
+		{
+			ID: "RFC8705/2.1/authority", Level: Must,
+			Text:  "A certificate with the names of the client that signs itself is refused.",
+			Needs: certificateNeeds(),
+			Check: func(t *T) {
+				c := certificateClient(t)
+				t.WantUncertified(certifiedForm(t), wire.Certificate(c.ID, t.ForgedCertificate(c)), "no authority had issued the certificate")
+			},
+		},
+		{
+			ID: "RFC8705/2.1.1/method-listed", Level: Should,
+			Text:  "The metadata lists the method by which a client with a certificate authenticates.",
+			Needs: certificateNeeds(),
+			Check: func(t *T) {
+				c := certificateClient(t)
+				wantMethodListed(t, publishedMetadata(t), "token", c, true)
+			},
+		},
+		{
+			ID: "RFC8705/5/aliases", Level: Must,
+			Text:  "mtls_endpoint_aliases of the metadata is an object with the https addresses of endpoints.",
+			Needs: certificateNeeds(),
+			Check: func(t *T) {
+				t.Client(need.Certificate)
+				t.Endpoint(need.Token)
+				aliases, given := publishedMetadata(t)["mtls_endpoint_aliases"]
+				if !given {
+					t.Skipf("the rule applies to a server with mtls_endpoint_aliases in its metadata")
+				}
+				object, is := aliases.(map[string]any)
+				if !is || len(object) == 0 {
+					t.Failf("mtls_endpoint_aliases is %s, want an object", Quoted(aliases))
+				}
+				for name, address := range object {
+					if u := wire.ParseURL(asText(address)); u.Scheme != "https" || u.Host == "" {
+						t.Errorf("%s of mtls_endpoint_aliases is %s, want an https address", name, Quoted(address))
+					}
+				}
+			},
+		},
+		{
+			ID: "RFC8705/5/alias-works", Level: Should,
+			Text:  "A client with a certificate uses the endpoints of mtls_endpoint_aliases.",
+			Needs: certificateNeeds(),
+			Check: func(t *T) {
+				c := certificateClient(t)
+				access := t.Granted(asCertified(t, c.Credentials())).Access
+				for _, name := range []Need{need.Introspection, need.Revocation} {
+					if !t.Has(name) {
+						continue
+					}
+					if a := t.Post(t.OptionalEndpoint(name), wire.Params("token", access), c.Credentials()); a.Text("error") == "invalid_client" {
+						t.At(a)
+						t.Errorf("%s does not authenticate the client: %s", name, a.Failure())
+					}
+				}
+			},
+		},
+	}
+}
+
+// rfc8705Others returns the rules that no request of these checks shows.
+func rfc8705Others() []Rule {
+	return []Rule{
 		{
 			ID: "RFC8705/2/private-key", Level: Must,
 			Text:     "The client proves in the TLS handshake that it has the private key of the certificate.",
 			TestedBy: "cmd/mandate/httpserve/mutual_test.go:TestSecureMutual",
 		},
 		{
-			ID: "RFC8705/2.1/validated", Level: Must,
-			Text:     "With tls_client_auth, the certificate chain is validated, under authorities that the operator has named.",
-			TestedBy: certificateTest,
-		},
-		{
-			ID: "RFC8705/2.1.2/one-subject", Level: Must,
-			Text:     "A client with tls_client_auth registers exactly one subject.",
-			TestedBy: "conformance/mandate/attack_certificate_test.go:TestCertificateWithCurl",
+			ID: "RFC8705/2.1.2/subject", Level: Must,
+			Text:     "A client registers exactly one of the subject names, and the certificate must have it.",
+			TestedBy: "provider/mtls/mtls_test.go:TestSubject",
 		},
 		{
 			ID: "RFC8705/2.2/registered", Level: Must,
@@ -55,7 +161,7 @@ func rfc8705() []Rule {
 		},
 		{
 			ID: "RFC8705/3.1/thumbprint", Level: Must,
-			Text:     "The confirmation method x5t#S256 is the SHA-256 digest of the certificate in DER, in base64url without padding.",
+			Text:     "x5t#S256 is the SHA-256 digest of the certificate in DER, in base64url.",
 			TestedBy: "provider/mtls/mtls_test.go:TestThumbprint",
 		},
 		{
@@ -64,9 +170,37 @@ func rfc8705() []Rule {
 			TestedBy: "conformance/mandate/bound_api_test.go:TestCertificateBoundTokenAtAnAPI",
 		},
 		{
-			ID: "RFC8705/5/aliases", Level: May,
-			Text:     "The metadata names the endpoints at which the server asks for certificates, in mtls_endpoint_aliases.",
-			TestedBy: selfSignedTest,
+			// Only a request of the proxy can have the header: from outside, the proxy removes it.
+			ID: "RFC8705/6.5/header-of-proxy", Level: Must,
+			Text:     "A header with a certificate counts only if a proxy that the operator names sends it.",
+			TestedBy: "conformance/mandate/attack_certificate_test.go:TestAttackCertificateHeader",
 		},
 	}
+}
+
+// certificateClient returns the client certificate, which can authenticate. Otherwise the check is blocked.
+func certificateClient(t *T) *target.Client {
+	c := t.Client(need.Certificate)
+	t.Granted(asCertified(t, c.Credentials()))
+	return c
+}
+
+// asCertified requests a token by client credentials at the address for clients with certificates.
+func asCertified(t *T, as wire.Auth) *wire.Answer {
+	return t.AtAlias(need.Token, certifiedForm(t), as)
+}
+
+// asText returns a value that is a string, or "".
+func asText(value any) string {
+	text, _ := value.(string)
+	return text
+}
+
+// certifiedForm returns the request of the client certificate for a token by client credentials.
+func certifiedForm(t *T) url.Values {
+	form := wire.Params("grant_type", need.GrantMachine)
+	if scope := t.Client(need.Certificate).Scope; scope != "" {
+		form.Set("scope", scope)
+	}
+	return form
 }

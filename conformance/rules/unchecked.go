@@ -23,10 +23,9 @@ type feature struct {
 
 // The documents that define several features.
 const (
-	mutualTLS  = "RFC 8705"
-	jwtClients = "OIDC Core §9, RFC 7523"
-	jar        = "OIDC Core §6, RFC 9101"
-	encrypted  = "OIDC Core §10.2, RFC 7516"
+	mutualTLS = "RFC 8705"
+	jar       = "OIDC Core §6, RFC 9101"
+	encrypted = "OIDC Core §10.2, RFC 7516"
 )
 
 // features are the features without rules, in the order in which a report names them. The same feature can have
@@ -48,9 +47,6 @@ var features = []feature{
 	{"token exchange", "RFC 8693", "grant_types_supported", "urn:ietf:params:oauth:grant-type:token-exchange"},
 	{"JWTs as authorization grants", "RFC 7523", "grant_types_supported", "urn:ietf:params:oauth:grant-type:jwt-bearer"},
 	{"SAML assertions as authorization grants", "RFC 7522", "grant_types_supported", "urn:ietf:params:oauth:grant-type:saml2-bearer"},
-	{"client authentication by a signed JWT", jwtClients, "token_endpoint_auth_methods_supported", "private_key_jwt"},
-	{"client authentication by a JWT with an HMAC", jwtClients, "token_endpoint_auth_methods_supported", "client_secret_jwt"},
-	{"client authentication by a certificate", mutualTLS, "token_endpoint_auth_methods_supported", "tls_client_auth"},
 	{"client authentication by a certificate", mutualTLS, "token_endpoint_auth_methods_supported", "self_signed_tls_client_auth"},
 	{"access tokens bound to a certificate", mutualTLS, "tls_client_certificate_bound_access_tokens", ""},
 	{"access tokens bound to a key (DPoP)", "RFC 9449", "dpop_signing_alg_values_supported", ""},

@@ -28,7 +28,6 @@ import (
 	"mandate/conformance/need"
 	"mandate/conformance/rules"
 	"mandate/conformance/target"
-	"mandate/conformance/wire"
 	"mandate/storage/postgrestest"
 )
 
@@ -118,6 +117,8 @@ type Server struct {
 	cmd      *exec.Cmd
 	exited   chan struct{}
 	log      bytes.Buffer
+	clients  *authority // of the certificates of clients
+	mutual   string     // the address of the proxy that asks clients for certificates
 	Runner   *engine.Runner
 	err      error // why it did not start
 }
@@ -156,12 +157,14 @@ func flags(r need.Role, backchannel string) []string {
 	if r.Backchannel {
 		add("--backchannel-logout-uri", "http://"+backchannel+"/logout")
 	}
-	if r.SignedAccess {
+	if r.Machine {
 		add("--grant", need.GrantMachine)
+	}
+	if r.SignedAccess {
 		add("--access-token-format", "jwt")
 	}
 	for flag, on := range map[string]bool{"--client-type=public": r.Public, "--may-introspect": r.Introspects, "--pairwise": r.Pairwise,
-		"--no-hash-client-secret": r.IDTokenAlgorithm == "HS256"} {
+		"--no-hash-client-secret": r.IDTokenAlgorithm == "HS256" || r.Auth == need.SecretJWT} {
 		if on {
 			f = append(f, flag)
 		}
@@ -218,16 +221,22 @@ func (s *Server) Start(database string) error {
 	if err != nil {
 		return err
 	}
+	err = s.prepare()
+	if err != nil {
+		return err
+	}
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // it cannot fail
 	listen := FreeAddress()
 	s.URL = "http://" + listen
+	s.mutual, err = s.askForCertificates()
+	if err != nil {
+		return err
+	}
 	config := fmt.Sprintf("BASE_URL: %q\nLISTEN: %q\nDATABASE_URL: %q\nSECRET_KEY: %s\n%s",
 		s.known(), listen, database, base64.StdEncoding.EncodeToString(key), settings)
-	if s.Front != "" {
-		config += "TRUSTED_PROXIES: [127.0.0.0/8]\n"
-	}
-	err = os.MkdirAll(s.dir, 0o700)
+	config += fmt.Sprintf("TRUSTED_PROXIES: [127.0.0.0/8]\nMTLS_BASE_URL: %q\nMTLS_CERTIFICATE_HEADER: Client-Cert\nMTLS_CLIENT_AUTHORITIES_FILE: %q\n",
+		s.mutual, s.clients.path("authority"))
 	if err == nil {
 		err = os.WriteFile(filepath.Join(s.dir, "mandate.yaml"), []byte(config), 0o600)
 	}
@@ -235,9 +244,6 @@ func (s *Server) Start(database string) error {
 		return err
 	}
 	_, err = s.CLI("", "migrate")
-	if err == nil {
-		_, err = target.WriteCertificate(s.certificate(), filepath.Join(s.dir, "key.pem"))
-	}
 	if err != nil {
 		return err
 	}
@@ -251,11 +257,27 @@ func (s *Server) Start(database string) error {
 	if err != nil {
 		return err
 	}
-	s.Runner, err = engine.NewRunner(context.Background(), target, rules.Documents(), wire.Options{})
+	s.Runner, err = engine.NewRunner(context.Background(), target, rules.Documents(), s.Options())
 	return err
 }
 
-// certificate returns the path of the certificate that the server trusts. It is for the metadata documents of clients.
+// prepare makes the folder of the server, and in it the certificates.
+func (s *Server) prepare() error {
+	clients := filepath.Join(s.dir, "clients")
+	err := os.MkdirAll(clients, 0o700)
+	if err != nil {
+		return err
+	}
+	_, err = target.WriteCertificate(s.certificate(), filepath.Join(s.dir, "key.pem"))
+	if err != nil {
+		return err
+	}
+	s.clients, err = newAuthority(clients)
+	return err
+}
+
+// certificate returns the path of the certificate that the server trusts. It is for the metadata documents of clients, and
+// for the proxy that asks clients for certificates.
 func (s *Server) certificate() string { return filepath.Join(s.dir, "certificate.pem") }
 
 func (s *Server) known() string { return cmp.Or(s.Front, s.URL) }
@@ -283,7 +305,7 @@ func (s *Server) launch() error {
 
 // target adds a person and the clients.
 func (s *Server) target() (*target.Target, error) {
-	t := &target.Target{Issuer: s.known() + "/o", User: target.User{Username: "alice", Password: "pw " + rand.Text()}, Clients: map[need.Need]*target.Client{},
+	t := &target.Target{Issuer: s.known() + "/o", Origins: []string{s.mutual}, User: target.User{Username: "alice", Password: "pw " + rand.Text()}, Clients: map[need.Need]*target.Client{},
 		API: target.API{URL: s.known() + "/resource", Restricted: s.known() + "/groups/", Scope: "groups", Resource: s.known()}, Backchannel: FreeAddress(),
 		Documents: target.Documents{Listen: FreeAddress(), Certificate: s.certificate(), Key: filepath.Join(s.dir, "key.pem")}}
 	_, err := s.CLI("", "group", "add", "readers")
@@ -317,7 +339,13 @@ func (s *Server) target() (*target.Target, error) {
 
 // Register adds the client of a role.
 func (s *Server) Register(role need.Role, backchannel string) (*target.Client, error) {
+	c := target.NewClient(role, "", "")
 	arguments := append([]string{"application", "add", "--json"}, flags(role, backchannel)...)
+	more, err := s.authentication(role, c)
+	if err != nil {
+		return nil, err
+	}
+	arguments = append(arguments, more...)
 	for _, scope := range []string{"read", "write", "groups", "openid", "profile", "email", "address", "phone", "offline_access"} {
 		arguments = append(arguments, "--scope", scope)
 	}
@@ -330,7 +358,26 @@ func (s *Server) Register(role need.Role, backchannel string) (*target.Client, e
 		Secret string `json:"client_secret"`
 	}
 	err = json.Unmarshal([]byte(out), &made)
-	return target.NewClient(role, made.ID, made.Secret), err
+	c.ID, c.Secret = made.ID, made.Secret
+	return c, err
+}
+
+// authentication returns the flags for the client authentication of a role, and completes the client.
+func (s *Server) authentication(role need.Role, c *target.Client) ([]string, error) {
+	switch role.Auth {
+	case "":
+		return nil, nil
+	case need.CertificateAuth:
+		return []string{"--certificate-subject", "san_dns=" + subject(c)}, s.clients.issue(c)
+	case need.SecretJWT:
+		return []string{"--auth-method", role.Auth}, nil
+	}
+	keys, err := json.Marshal(c.Keys())
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(s.dir, string(role.Name)+".jwks")
+	return []string{"--auth-method", role.Auth, "--jwks", file}, os.WriteFile(file, keys, 0o600)
 }
 
 // AddPerson adds a person who has a value for every claim (OIDC Core §5.1).

@@ -1,11 +1,14 @@
 package target
 
 import (
+	"crypto/rand"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
+	"time"
 
+	"mandate/conformance/jose"
 	"mandate/conformance/need"
 	"mandate/conformance/wire"
 )
@@ -14,37 +17,109 @@ import (
 type Client struct {
 	ID           string   `yaml:"id"`
 	Secret       string   `yaml:"secret,omitempty"`
-	Auth         string   `yaml:"auth,omitempty"` // client_secret_basic, client_secret_post or none
+	Auth         string   `yaml:"auth,omitempty"` // one of need.Methods
 	RedirectURIs []string `yaml:"redirect_uris,omitempty"`
 	Scope        string   `yaml:"scope,omitempty"` // replaces the target's scope
+
+	// JWK is the private key for private_key_jwt: a JWK, or the name of a file that contains one.
+	JWK any `yaml:"jwk,omitempty"`
+	// CertificateFile and KeyFile are the PEM files of the certificate for tls_client_auth.
+	CertificateFile string `yaml:"certificate,omitempty"`
+	KeyFile         string `yaml:"key,omitempty"`
 
 	PostLogoutRedirectURIs []string `yaml:"post_logout_redirect_uris,omitempty"`
 
 	// What the file does not have:
-	Role           need.Need `yaml:"-"`
-	Configuration  string    `yaml:"-"` // where the client can be deleted (RFC 7592)
-	RegistrationAT string    `yaml:"-"`
+	Role           need.Need        `yaml:"-"`
+	Audience       string           `yaml:"-"` // of its assertions: the issuer
+	Signer         *jose.Key        `yaml:"-"` // what it signs assertions with
+	Certificate    *tls.Certificate `yaml:"-"`
+	Configuration  string           `yaml:"-"` // where the client can be deleted (RFC 7592)
+	RegistrationAT string           `yaml:"-"`
 	// Registration is the answer of the server if the client was registered for the run, or nil.
 	Registration *wire.Answer `yaml:"-"`
 }
 
-// NewClient returns a client that is registered as its role describes.
+// NewClient returns a client that is registered as its role describes. If the role needs a private key, it is a new one.
 func NewClient(r need.Role, id, secret string) *Client {
-	return &Client{ID: id, Secret: secret, RedirectURIs: r.RedirectURIs, PostLogoutRedirectURIs: r.AfterLogout, Role: r.Name}
+	c := &Client{ID: id, Secret: secret, Auth: r.Auth, RedirectURIs: r.RedirectURIs, PostLogoutRedirectURIs: r.AfterLogout, Role: r.Name}
+	if r.Auth == need.PrivateKeyJWT {
+		c.Signer = jose.NewKey("ES256")
+		c.JWK = c.Signer.Private()
+	}
+	return c
+}
+
+// Keys returns the public keys of the client as a JWK Set, or nil.
+func (c *Client) Keys() map[string]any {
+	if c.Signer == nil || c.JWK == nil {
+		return nil
+	}
+	return map[string]any{"keys": []any{c.Signer.Public()}}
 }
 
 // Credentials authenticates the client by its registered method.
-func (c *Client) Credentials() wire.Auth { return c.With(c.Secret) }
+func (c *Client) Credentials() wire.Auth {
+	switch c.Auth {
+	case need.PrivateKeyJWT, need.SecretJWT:
+		return wire.Assertion(func() string { return c.signer().Sign(nil, c.Claims()) })
+	case need.CertificateAuth:
+		return wire.Certificate(c.ID, string(c.Role))
+	}
+	return c.With(c.Secret)
+}
 
-// With does the same with another secret.
+// With does the same with another secret. A client without a secret uses another private key, or no certificate.
 func (c *Client) With(secret string) wire.Auth {
 	switch c.Auth {
 	case need.SecretPost:
 		return wire.InBody(c.ID, secret)
-	case need.NoAuthentication:
+	case need.NoAuthentication, need.CertificateAuth:
 		return wire.InBody(c.ID, "")
+	case need.SecretJWT:
+		return wire.Assertion(func() string { return jose.SecretKey(secret).Sign(nil, c.Claims()) })
+	case need.PrivateKeyJWT:
+		return wire.Assertion(func() string { return c.Another().Sign(nil, c.Claims()) })
 	}
 	return wire.Basic(c.ID, secret)
+}
+
+// Another returns a key of the same kind as that of the client, which it has not registered.
+func (c *Client) Another() *jose.Key {
+	if c.Signer == nil {
+		return jose.NewKey("ES256")
+	}
+	other := jose.NewKey(c.Signer.Algorithm)
+	other.ID = c.Signer.ID
+	return other
+}
+
+// signer returns what the client signs assertions with.
+func (c *Client) signer() *jose.Key {
+	if c.Auth == need.SecretJWT {
+		return jose.SecretKey(c.Secret)
+	}
+	return c.Signer
+}
+
+// Claims returns the claims of an assertion by which the client authenticates (OIDC Core §9). RFC 10070 §4: it is for the
+// issuer.
+func (c *Client) Claims() map[string]any {
+	now := time.Now().Unix()
+	return map[string]any{"iss": c.ID, "sub": c.ID, "aud": c.Audience, "exp": now + 60, "iat": now, "jti": rand.Text()}
+}
+
+// Asserting authenticates the client by an assertion with other claims and members of the header; nil removes one.
+func (c *Client) Asserting(header, claims map[string]any) wire.Auth {
+	return wire.Assertion(func() string {
+		whole := c.Claims()
+		for name, value := range claims {
+			if whole[name] = value; value == nil {
+				delete(whole, name)
+			}
+		}
+		return c.signer().Sign(header, whole)
+	})
 }
 
 // RedirectURI returns the first redirect URI, or "".
@@ -64,16 +139,11 @@ func (c *Client) check(role need.Need) error {
 		return errors.New("id is missing")
 	}
 	if c.Auth == "" {
-		c.Auth = need.SecretBasic
-		if c.Secret == "" {
-			c.Auth = need.NoAuthentication
-		}
+		c.Auth = c.usualAuth()
 	}
-	switch {
-	case !slices.Contains([]string{need.SecretBasic, need.SecretPost, need.NoAuthentication}, c.Auth):
-		return fmt.Errorf("auth: %q is not supported; use client_secret_basic, client_secret_post or none", c.Auth)
-	case (c.Auth == need.NoAuthentication) != (c.Secret == ""):
-		return fmt.Errorf("auth %s and secret contradict each other", c.Auth)
+	err := c.checkAuth()
+	if err != nil {
+		return err
 	}
 	for _, uri := range c.RedirectURIs {
 		_, err := url.Parse(uri)
@@ -87,10 +157,12 @@ func (c *Client) check(role need.Need) error {
 // fits returns an error if the client lacks something that its role needs.
 func (c *Client) fits(r need.Role) error {
 	switch {
-	case r.Public && c.Secret != "":
+	case r.Public && c.Auth != need.NoAuthentication:
 		return fmt.Errorf("secret must be removed: the role is %s", r.Is)
-	case !r.Public && c.Secret == "":
+	case !r.Public && c.Auth == need.NoAuthentication:
 		return fmt.Errorf("secret is missing: the role is %s", r.Is)
+	case r.Auth != "" && c.Auth != r.Auth:
+		return fmt.Errorf("auth must be %s: the role is %s", r.Auth, r.Is)
 	case len(r.RedirectURIs) > 0 && len(c.RedirectURIs) == 0:
 		return errors.New("redirect_uris is missing")
 	case len(c.RedirectURIs) < len(r.RedirectURIs):

@@ -244,7 +244,7 @@ func (t *Target) Check() error {
 		if err != nil {
 			return fmt.Errorf("clients: %s: %w", role, err)
 		}
-		c.Role = role
+		c.Role, c.Audience = role, t.Issuer
 	}
 	if (t.User.Username == "") != (t.User.Password == "") {
 		return errors.New("user: needs both username and password")

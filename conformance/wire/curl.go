@@ -50,6 +50,9 @@ func (m *Mask) command(a *Answer, cookies string) string {
 				words = append(words, "-u", quote(m.basic(credentials)))
 			case name == "Cookie" && cookies != "": // not by -b, with which curl does not send long cookies
 				words = append(words, "-H", `"Cookie: `+cookies+`"`)
+			case name == CertificateOf:
+				of := "$" + strings.ToUpper(noVariable.ReplaceAllString(value, "_"))
+				words = append(words, "--cert", `"`+of+`_CERTIFICATE"`, "--key", `"`+of+`_KEY"`)
 			case name == "User-Agent" || name == "Content-Type" && a.contentType == FormEncoded:
 			default:
 				words = append(words, "-H", quote(name+": "+m.sentHeader(name, value)))

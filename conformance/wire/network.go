@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -35,6 +36,7 @@ type Options struct {
 // Network sends the requests of a run, and limits their number, their size and their duration.
 type Network struct {
 	client  *http.Client
+	others  sync.Map // a client for each certificate, by its name
 	timeout time.Duration
 	slots   chan struct{}
 	sent    atomic.Int64
@@ -69,6 +71,24 @@ func NewNetwork(o Options) *Network {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return n
+}
+
+// Identify lets requests use a certificate, by a name: see CertificateOf.
+func (n *Network) Identify(name string, certificate *tls.Certificate) {
+	transport := n.client.Transport.(*http.Transport).Clone()
+	// The certificate is sent also to a server that asks for those of other authorities: what it answers is checked.
+	transport.TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return certificate, nil }
+	n.others.Store(name, &http.Client{Transport: transport, CheckRedirect: n.client.CheckRedirect})
+}
+
+// sender returns the client that sends a request, and removes the name of its certificate.
+func (n *Network) sender(r *http.Request) *http.Client {
+	name := r.Header.Get(CertificateOf)
+	r.Header.Del(CertificateOf)
+	if of, known := n.others.Load(name); known {
+		return of.(*http.Client)
+	}
+	return n.client
 }
 
 var (
@@ -107,8 +127,13 @@ func (n *Network) Do(ctx context.Context, r *http.Request) (*Answer, error) {
 		n.silent.Store(0)
 	case refusal(err) != nil:
 		err = refusal(err)
+	case endedTLS(err):
+		n.silent.Store(0) // this is an answer too
+		err = &TLSError{reasonOf(err, n.timeout)}
 	case ctx.Err() == nil:
-		n.silent.Add(1)
+		if _, untrusted := errors.AsType[*tls.CertificateVerificationError](err); !untrusted { // the server has answered
+			n.silent.Add(1)
+		}
 		err = plainError(err, n.timeout)
 	}
 	return a, err
@@ -132,7 +157,9 @@ func (n *Network) exchange(ctx context.Context, r *http.Request) (*Answer, error
 		}
 		a.SentForm = string(sent)
 	}
-	response, err := n.client.Do(r.WithContext(n.proxied(ctx, r)))
+	sent := r.WithContext(n.proxied(ctx, r))
+	sent.Header = r.Header.Clone()
+	response, err := n.sender(sent).Do(sent)
 	if err != nil {
 		return nil, err
 	}
@@ -156,6 +183,18 @@ type NoAnswerError struct{ reason string }
 
 // Error returns the reason in one line.
 func (e *NoAnswerError) Error() string { return e.reason }
+
+// TLSError says that the server ended the TLS connection, for example because of the certificate of the client.
+type TLSError struct{ reason string }
+
+// Error returns the reason in one line.
+func (e *TLSError) Error() string { return e.reason }
+
+// endedTLS reports whether the server has sent a TLS alert.
+func endedTLS(err error) bool {
+	of, is := errors.AsType[*net.OpError](err)
+	return is && of.Op == "remote error"
+}
 
 func plainError(err error, timeout time.Duration) error {
 	return &NoAnswerError{reasonOf(err, timeout)}

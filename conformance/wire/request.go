@@ -29,6 +29,29 @@ func InBody(id, secret string) Auth {
 	}
 }
 
+// AssertionType is the client_assertion_type of a JWT (RFC 7523 §2.2).
+const AssertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+
+// Assertion is client authentication by a JWT, which sign makes for each request.
+func Assertion(sign func() string) Auth {
+	return func(_ http.Header, form url.Values) {
+		form.Set("client_assertion_type", AssertionType)
+		form.Set("client_assertion", sign())
+	}
+}
+
+// CertificateOf is a field of a request that names the certificate of its sender. It is not sent: the network uses the
+// certificate for the connection.
+const CertificateOf = "Conformance-Certificate"
+
+// Certificate is client authentication by a certificate of the network (RFC 8705 §2).
+func Certificate(id, name string) Auth {
+	return func(header http.Header, form url.Values) {
+		form.Set("client_id", id)
+		header.Set(CertificateOf, name)
+	}
+}
+
 // Bearer adds an access token to the header (RFC 6750 §2.1).
 func Bearer(token string) Auth {
 	return func(header http.Header, _ url.Values) { header.Set("Authorization", "Bearer "+token) }

@@ -9,6 +9,7 @@ import (
 	"crypto/rand"
 	"strings"
 
+	"mandate/conformance/need"
 	"mandate/provider"
 )
 
@@ -90,9 +91,10 @@ func (c *Cast) fillApplications(ctx context.Context) error {
 }
 
 func (c *Cast) fillApplication(ctx context.Context, r provider.Registration) (credentials, error) {
-	// With HS256 the client secret is a key, so the server cannot store a hash of
-	// it.
-	r.ClientType, r.HashClientSecret, r.Owner = cmp.Or(r.ClientType, provider.Confidential), r.Algorithm != "HS256", c.admin.Username
+	// With HS256 and client_secret_jwt the client secret is a key, so the server cannot
+	// store a hash of it.
+	key := r.Algorithm == "HS256" || r.Authentication.Method == need.SecretJWT
+	r.ClientType, r.HashClientSecret, r.Owner = cmp.Or(r.ClientType, provider.Confidential), !key, c.admin.Username
 	made, err := c.provider.Clients.Register(ctx, provider.Operator(), r)
 	if err != nil {
 		return credentials{}, err

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"context"
+	"encoding/json"
 
 	"mandate/conformance/need"
 	"mandate/conformance/target"
@@ -10,7 +11,8 @@ import (
 
 // WriteTarget registers an application for each role of the conformance runner, and
 // writes the target file. The demo calls no other server than the host of metadata
-// documents, so the role for back-channel logout is missing.
+// documents, and has no TLS, so the roles for back-channel logout and for certificates are
+// missing.
 func (c *Cast) WriteTarget(ctx context.Context, documents target.Documents, path string) error {
 	documents.Scope = "read groups" // an application for which nobody is responsible may have no other
 	t := &target.Target{Register: true, Issuer: c.issuer, Scope: "openid profile email read groups", Clients: map[need.Need]*target.Client{},
@@ -18,14 +20,26 @@ func (c *Cast) WriteTarget(ctx context.Context, documents target.Documents, path
 		API:       target.API{URL: c.base + "/resource", Restricted: c.base + "/groups/", Scope: "groups", Resource: c.base},
 		Documents: documents}
 	for _, role := range need.Roles() {
-		if role.Backchannel {
+		if role.Backchannel || role.Auth == need.CertificateAuth {
 			continue
 		}
+		client := target.NewClient(role, "", "")
 		r := provider.Registration{Name: "conformance " + string(role.Name), GrantTypes: []string{role.Grant},
 			RedirectURIs: role.RedirectURIs, PostLogoutURIs: role.AfterLogout, MayIntrospect: role.Introspects, Pairwise: role.Pairwise,
 			Algorithm: role.IDTokenAlgorithm, UserInfoAlgorithm: role.UserInfoAlgorithm}
+		if role.Machine {
+			r.GrantTypes = append(r.GrantTypes, provider.GrantClient)
+		}
 		if role.SignedAccess {
-			r.GrantTypes, r.AccessTokenFormat = append(r.GrantTypes, provider.GrantClient), provider.FormatJWT
+			r.AccessTokenFormat = provider.FormatJWT
+		}
+		r.Authentication.Method = role.Auth
+		if keys := client.Keys(); keys != nil {
+			text, err := json.Marshal(keys)
+			if err != nil {
+				return err
+			}
+			r.Authentication.JWKS = string(text)
 		}
 		if role.Public {
 			r.ClientType = provider.Public
@@ -34,7 +48,8 @@ func (c *Cast) WriteTarget(ctx context.Context, documents target.Documents, path
 		if err != nil {
 			return err
 		}
-		t.Clients[role.Name] = target.NewClient(role, made.id, made.secret)
+		client.ID, client.Secret = made.id, made.secret
+		t.Clients[role.Name] = client
 	}
 	for _, api := range []target.Resource{{URI: "https://one.example/v1", Scope: "read"}, {URI: "https://two.example/v1", Scope: "write"}} {
 		_, err := c.provider.Resources.Add(ctx, provider.Operator(), provider.ResourceRegistration{URI: api.URI, Name: "conformance " + api.Scope,

@@ -1,0 +1,86 @@
+package check
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"math/big"
+	"net/http"
+	"net/url"
+	"time"
+
+	"mandate/conformance/need"
+	"mandate/conformance/target"
+	"mandate/conformance/wire"
+)
+
+// Alias returns the address of an endpoint for clients with certificates (RFC 8705 §5).
+func (s *Server) Alias(name need.Need) string {
+	aliases, _ := s.Metadata["mtls_endpoint_aliases"].(map[string]any)
+	if alias, _ := aliases[string(name)].(string); alias != "" {
+		return alias
+	}
+	return s.Endpoint(name)
+}
+
+// forCertificates changes the address of a request with a certificate to that of the alias.
+func (s *Server) forCertificates(r *http.Request) {
+	if r.Header.Get(wire.CertificateOf) == "" {
+		return
+	}
+	for _, name := range need.Endpoints() {
+		if wire.SamePlace(r.URL.String(), s.Endpoint(name)) {
+			to := wire.ParseURL(s.Alias(name))
+			to.RawQuery = r.URL.RawQuery
+			r.URL, r.Host = to, to.Host
+			return
+		}
+	}
+}
+
+// AtAlias posts a form to the address of an endpoint for clients with certificates, also if the sender has none.
+func (t *T) AtAlias(name need.Need, form url.Values, as wire.Auth) *wire.Answer {
+	t.Endpoint(name)
+	return t.Post(t.server.Alias(name), form, as)
+}
+
+// WantUncertified asserts that no token is issued for a token request at that address. The server may also end the TLS
+// connection.
+func (t *T) WantUncertified(form url.Values, as wire.Auth, why string) {
+	defer func() {
+		cause := recover()
+		ended, is := cause.(stop)
+		if cause != nil && !(is && ended.endedTLS) {
+			panic(cause)
+		}
+	}()
+	t.WantRefused(t.AtAlias(need.Token, form, as), why)
+}
+
+// blockedByTLS blocks the check if the server has ended the TLS connection.
+func (t *T) blockedByTLS(err error) {
+	if ended, is := errors.AsType[*wire.TLSError](err); is {
+		panic(stop{status: Blocked, reason: "the server ended the connection: " + ended.Error(), endedTLS: true})
+	}
+}
+
+// ForgedCertificate returns the name of a certificate with the names of that of a client. It signs itself.
+func (t *T) ForgedCertificate(c *target.Client) string {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Blockedf("%v", err)
+	}
+	of := c.Certificate.Leaf
+	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: of.Subject, DNSNames: of.DNSNames, URIs: of.URIs, IPAddresses: of.IPAddresses,
+		EmailAddresses: of.EmailAddresses, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+	signed, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Blockedf("%v", err)
+	}
+	name := "forged-" + t.Random()
+	t.server.network.Identify(name, &tls.Certificate{Certificate: [][]byte{signed}, PrivateKey: key})
+	return name
+}

@@ -1,0 +1,99 @@
+package target
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"mandate/conformance/jose"
+	"mandate/conformance/need"
+)
+
+// usualAuth returns the method of a client whose file names none.
+func (c *Client) usualAuth() string {
+	switch {
+	case c.JWK != nil:
+		return need.PrivateKeyJWT
+	case c.CertificateFile != "":
+		return need.CertificateAuth
+	case c.Secret != "":
+		return need.SecretBasic
+	}
+	return need.NoAuthentication
+}
+
+// credentials names the key of the file that each method needs.
+var credentials = map[string]string{need.SecretBasic: "secret", need.SecretPost: "secret", need.SecretJWT: "secret", need.PrivateKeyJWT: "jwk", need.CertificateAuth: "certificate"}
+
+// Credential names the key of the file that has the credentials of the client, or returns "".
+func (c *Client) Credential() string {
+	if c.Auth == "" && c.Secret != "" {
+		return "secret"
+	}
+	return credentials[c.Auth]
+}
+
+// checkAuth reads the credentials of the client, and returns an error if they do not fit its method.
+func (c *Client) checkAuth() error {
+	if !slices.Contains(need.Methods(), c.Auth) {
+		return fmt.Errorf("auth: %q is not supported; use %s", c.Auth, strings.Join(need.Methods(), ", "))
+	}
+	wants := credentials[c.Auth]
+	for _, has := range []struct {
+		name string
+		is   bool
+	}{{"secret", c.Secret != ""}, {"jwk", c.JWK != nil}, {"certificate", c.CertificateFile != ""}} {
+		switch {
+		case has.is && wants != has.name:
+			return fmt.Errorf("auth %s and %s contradict each other: remove one of them", c.Auth, has.name)
+		case !has.is && wants == has.name:
+			return fmt.Errorf("%s is missing: auth %s needs it", has.name, c.Auth)
+		}
+	}
+	switch {
+	case (c.CertificateFile == "") != (c.KeyFile == ""):
+		return errors.New("needs both certificate and key, or none of them")
+	case c.JWK != nil:
+		return c.readKey()
+	case c.CertificateFile != "":
+		return c.readCertificate()
+	}
+	return nil
+}
+
+// readKey reads the private key.
+func (c *Client) readKey() error {
+	jwk, is := c.JWK.(map[string]any)
+	if file, named := c.JWK.(string); named {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return fmt.Errorf("jwk: %v", err) // not the target file is missing
+		}
+		is = json.Unmarshal(text, &jwk) == nil && jwk != nil
+	}
+	if !is {
+		return errors.New("jwk: is neither a JWK, such as {kty: EC, crv: P-256, x: ..., y: ..., d: ...}, nor the name of a file that contains one in JSON")
+	}
+	key, err := jose.ReadKey(jwk)
+	if err != nil {
+		return fmt.Errorf("jwk: %w", err)
+	}
+	c.Signer = key
+	return nil
+}
+
+// readCertificate reads the certificate and its private key.
+func (c *Client) readCertificate() error {
+	pair, err := tls.LoadX509KeyPair(c.CertificateFile, c.KeyFile)
+	if err != nil {
+		return fmt.Errorf("certificate and key: %v", err) // not the target file is missing
+	}
+	pair.Leaf, err = x509.ParseCertificate(pair.Certificate[0])
+	c.Certificate = &pair
+	return err
+}
