@@ -22,7 +22,6 @@ func TestRFC8414(t *testing.T) { testDocument(t, "RFC8414") }
 func TestRFC8628(t *testing.T) { testDocument(t, "RFC8628") }
 func TestRFC8705(t *testing.T) { testDocument(t, "RFC8705") }
 func TestRFC8707(t *testing.T) { testDocument(t, "RFC8707") }
-func TestRFC8705(t *testing.T) { testDocument(t, "RFC8705") }
 func TestRFC9068(t *testing.T) { testDocument(t, "RFC9068") }
 func TestRFC9101(t *testing.T) { testDocument(t, "RFC9101") }
 func TestRFC9126(t *testing.T) { testDocument(t, "RFC9126") }
