@@ -316,6 +316,14 @@ func TestAttackChallengeText(t *testing.T) {
 	}
 }
 
+func TestQuotable(t *testing.T) {
+	for text, want := range map[string]string{`a "b" c`: "a 'b' c", `a\b`: "a'b", "a\r\nb": "a''b", "ü~": "'~", strings.Repeat("a", 501): strings.Repeat("a", 500) + "..."} {
+		if got := quotable(text); got != want {
+			t.Errorf("%.20q: %q", text, got)
+		}
+	}
+}
+
 func FuzzConfirmation(f *testing.F) {
 	for _, seed := range []string{`{"jkt":"` + strings.Repeat("A", 43) + `"}`, `{"x5t#S256":""}`, `{}`, `null`, `[]`, `{"jkt":null}`, `"x"`, `{"jkt":"a","jkt":"b"}`} {
 		f.Add(seed)

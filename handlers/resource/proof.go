@@ -88,17 +88,13 @@ func (g *Guard) checkProof(r *http.Request, token, key string) (string, *refusal
 		// RFC 9449 §11.1: a proof works once.
 		err = p.seen.Add(proof)
 	}
-	if errors.Is(err, dpop.ErrFull) {
-		g.refused.write(g.log, slog.LevelWarn, r, "a DPoP proof was refused", "reason", err.Error())
-		return "", &refusal{status: http.StatusServiceUnavailable, detail: "This server receives too many DPoP proofs at the moment."}
-	}
 	if wrong, ok := errors.AsType[*dpop.Error](err); ok {
 		g.logReason(r, &reasonError{printable(wrong.Description)})
 		// RFC 9449 §7.1, §9: 401 with the error of the proof.
 		return "", challenged(http.StatusUnauthorized, wrong.Code, upperFirst(wrong.Description))
 	}
-	if err != nil {
-		g.report(r.Context(), err)
+	if err != nil { // the memory of the proofs is full
+		g.refused.write(g.log, slog.LevelError, r, "a DPoP proof could not be checked", "error", err)
 		return "", &refusal{status: http.StatusServiceUnavailable, detail: unchecked}
 	}
 	// RFC 9449 §8.2, §9: a response can bring the next nonce before the old one becomes invalid.

@@ -13,6 +13,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -360,6 +361,11 @@ func TestRFC9449URL(t *testing.T) {
 				t.Errorf("got %d %s", w.Code, w.Body)
 			}
 		})
+	}
+	for path, want := range map[string]string{"": "/", "*": "/*", "x": "/x", "/x": "/x"} {
+		if got := (&proofs{bases: []string{"https://a.example"}}).urls(&url.URL{Path: path}); got[0] != "https://a.example"+want {
+			t.Errorf("%q: %q", path, got)
+		}
 	}
 	// Without a URL there is nothing to compare with, so the scheme is not offered.
 	for _, name := range []string{"orders", ""} {
