@@ -31,6 +31,17 @@ func anyOrigin(next http.Handler, methods on) http.Handler {
 	})
 }
 
+// proven sends a nonce for the next DPoP proof with each response, if proofs need one (RFC 9449
+// §8.2). It is for the endpoints that read proofs.
+func (s *server) proven(next handle) handle {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if nonce := s.provider.Proofs.Nonce(); nonce != "" {
+			w.Header().Set("DPoP-Nonce", nonce)
+		}
+		return next(w, r)
+	}
+}
+
 // sameOrigin refuses a form that a page of another site has sent with the person's
 // cookies.
 func sameOrigin(allowed *http.CrossOriginProtection, h handle) handle {

@@ -34,13 +34,13 @@ func (s *server) routes() http.Handler {
 	// Scripts of every site may call these endpoints, because they use no cookie.
 	// RFC 9700 §2.6: the authorization endpoint must not be one of them.
 	shared := func(m on) http.Handler { return anyOrigin(s.protocol(m.serve), m) }
-	at("/o/token/", shared, on{post: s.token})
+	at("/o/token/", shared, on{post: s.proven(s.token)})
 	at("/o/revoke_token/", shared, on{post: s.revoke})
 	at("/o/revoke/", shared, on{post: s.revoke})
 	at("/o/device_authorization/", shared, on{post: s.deviceAuthorization})
 	at("/o/device-authorization/", shared, on{post: s.deviceAuthorization}) // as in django-oauth-toolkit
-	at("/o/par/", shared, on{post: s.pushRequest})
-	at("/o/introspect/", protocol, on{post: s.introspect})
+	at("/o/par/", shared, on{post: s.proven(s.pushRequest)})
+	at("/o/introspect/", protocol, on{post: s.proven(s.introspect)})
 	if s.config.Registration {
 		at("/o/register/", shared, on{post: s.registerClient})
 		at("/o/register/{id}/", shared, on{get: s.client, http.MethodPut: s.changeClient, http.MethodDelete: s.deleteClient})
@@ -66,7 +66,7 @@ func (s *server) routes() http.Handler {
 		at("/o"+discovery, shared, on{get: s.metadata})
 		root(discovery+s.base+"/o", shared, on{get: s.metadata})
 		root(discovery, shared, on{get: s.metadata})
-		at("/o/userinfo/", shared, on{get: s.userInfo, post: s.userInfo})
+		at("/o/userinfo/", shared, on{get: s.proven(s.userInfo), post: s.proven(s.userInfo)})
 	}
 
 	// Other sites send browsers to this endpoint on purpose (OIDC Core §3.1.2.1).

@@ -15,6 +15,7 @@ import (
 	"mandate/provider/outbound"
 	"mandate/provider/people"
 	"mandate/provider/policy"
+	"mandate/provider/possession"
 	"mandate/provider/redirect"
 	"mandate/provider/registration"
 	"mandate/provider/resources"
@@ -84,6 +85,9 @@ type Config struct {
 	RequirePushed    bool
 	PushedLifetime   time.Duration // how long a request URI can be opened
 	PushedMaxPending int           // unused pushed requests of one application; 0: no limit
+
+	// RequireNonce refuses a DPoP proof without a nonce of this server (RFC 9449 §8).
+	RequireNonce bool
 
 	RPLogout RPLogout
 	// OutboundNetworks are the special-use addresses that the server may call if an
@@ -190,6 +194,15 @@ func (c Config) tokens() tokens.Config {
 		Issuer: c.Issuer, OpenID: c.OpenID, IDTokenLifetime: c.IDTokenLifetime, RefreshTokenMaxLifetime: c.RefreshTokenMaxLifetime,
 		PersonTokensPerMinute: c.PersonQuota.TokensPerMinute, OpenTokensPerMinute: c.OpenQuota.TokensPerMinute,
 	}
+}
+
+// possession returns the settings of package possession.
+func (c Config) possession() possession.Config {
+	bases := []string{c.Issuer}
+	if c.CertificateURL != "" {
+		bases = append(bases, c.CertificateURL+"/o")
+	}
+	return possession.Config{Bases: bases, RequireNonce: c.RequireNonce}
 }
 
 // logout returns the settings of package logout.

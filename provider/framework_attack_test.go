@@ -258,7 +258,7 @@ func TestUpstream778DoubleRedemption(t *testing.T) {
 		}
 		var requests []fosite.AccessRequester
 		for range 3 {
-			request, err := f.fosite.NewAccessRequest(clients.WithCall(t.Context(), &clients.Call{}), r(), &grant.Session{})
+			request, err := f.fosite.NewAccessRequest(clients.WithCall(t.Context(), &clients.Call{}), r(), grant.NewSession(r()))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -288,8 +288,9 @@ func TestDoubleRefresh(t *testing.T) {
 			var requests []fosite.AccessRequester
 			var issued []*grant.Session
 			for range 2 {
-				s := &grant.Session{}
-				request, err := f.fosite.NewAccessRequest(clients.WithCall(t.Context(), &clients.Call{}), by(app, "grant_type", policy.GrantRefresh, "refresh_token", first.RefreshToken), s)
+				r := by(app, "grant_type", policy.GrantRefresh, "refresh_token", first.RefreshToken)
+				s := grant.NewSession(r)
+				request, err := f.fosite.NewAccessRequest(clients.WithCall(t.Context(), &clients.Call{}), r, s)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -9,6 +9,7 @@ import (
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
+	"mandate/provider/possession"
 	"mandate/provider/tokens"
 )
 
@@ -34,7 +35,9 @@ type Metadata struct {
 	IntrospectionEndpointAuthAlgorithms    []string `json:"introspection_endpoint_auth_signing_alg_values_supported"`
 	RevocationEndpointAuthAlgorithms       []string `json:"revocation_endpoint_auth_signing_alg_values_supported"`
 	CodeChallengeMethodsSupported          []string `json:"code_challenge_methods_supported"`
-	ACRValuesSupported                     []string `json:"acr_values_supported"` // RFC 9470 §7
+	ACRValuesSupported                     []string `json:"acr_values_supported"`                                 // RFC 9470 §7
+	DPoPAlgorithms                         []string `json:"dpop_signing_alg_values_supported"`                    // RFC 9449 §5.1
+	CertificateBoundAccessTokens           bool     `json:"tls_client_certificate_bound_access_tokens,omitempty"` // RFC 8705 §3.3
 	AuthorizationResponseIssParamSupported bool     `json:"authorization_response_iss_parameter_supported"`
 	RegistrationEndpoint                   string   `json:"registration_endpoint,omitempty"`
 	JWKSURI                                string   `json:"jwks_uri,omitempty"`
@@ -103,6 +106,8 @@ func (p *Provider) Metadata(ctx context.Context) (Metadata, error) {
 		RevocationEndpointAuthAlgorithms:       algorithms,
 		CodeChallengeMethodsSupported:          []string{"S256"},
 		ACRValuesSupported:                     []string{tokens.PasswordLogin},
+		DPoPAlgorithms:                         possession.Algorithms(),
+		CertificateBoundAccessTokens:           p.config.CertificateURL != "",
 		AuthorizationResponseIssParamSupported: true,
 		ClientIDMetadataDocumentSupported:      p.config.Open.Documents,
 		RequestParameterSupported:              true,

@@ -26,6 +26,7 @@ import (
 	"mandate/provider/password"
 	"mandate/provider/people"
 	"mandate/provider/policy"
+	"mandate/provider/possession"
 	"mandate/provider/registration"
 	"mandate/provider/resources"
 	"mandate/provider/seal"
@@ -46,6 +47,7 @@ type Provider struct {
 	Grants         *grant.Grants
 	Devices        *device.Devices
 	Registrations  *registration.Registrations
+	Proofs         *possession.Checks
 
 	config   Config
 	rules    *policy.Rules
@@ -94,6 +96,14 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if err != nil {
 		return nil, err
 	}
+	nonces, err := seal.Key(config.ServerKey, "dpop-nonce")
+	if err != nil {
+		return nil, err
+	}
+	p.Proofs, err = possession.New(config.possession(), store, nonces)
+	if err != nil {
+		return nil, err
+	}
 	p.Keys, err = keys.New(ctx, config.keys(p.rules), store, p.sealers.signingKeys, p.changes.Receiving, log)
 	if err != nil {
 		return nil, err
@@ -116,12 +126,12 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	}
 	p.Clients = clients.New(config.clients(sampleSecret), p.rules, store, p.limits, p.Keys, p.People, p.Resources, calls, strangers, p.sealers.secrets, logoNames, p.changes, log)
 	p.Registrations = registration.New(config.registration(), p.rules, store, p.limits, p.Clients, calls, strangers, registrations)
-	p.Tokens = tokens.New(config.tokens(), p.rules, store, p.Keys, p.Clients, p.People, p.Resources, p.sealers.jtis, pairwise, p.changes)
+	p.Tokens = tokens.New(config.tokens(), p.rules, store, p.Keys, p.Clients, p.People, p.Resources, p.Proofs, p.sealers.jtis, pairwise, p.changes)
 	p.Logouts = logout.New(config.logout(), p.rules, store, p.Tokens, calls, strangers, p.sealers.tickets, log)
 	store.OnChange(p.changed)
 	p.fosite = framework.New(config.CodeLifetime, config.AccessTokenLifetime, p.Clients, p.rules)
-	p.Authorizations = authorize.New(config.authorize(), p.rules, store, p.limits, p.Clients, p.Tokens, p.Resources, p.sealers.tickets, p.fosite)
-	p.Grants = grant.New(grant.Config{RefreshGrace: config.RefreshGrace, KeepRefreshTokens: config.KeepRefreshTokens}, p.rules, store, p.limits, p.People, p.Clients, p.Tokens, p.Resources, p.fosite, log)
+	p.Authorizations = authorize.New(config.authorize(), p.rules, store, p.limits, p.Clients, p.Tokens, p.Resources, p.Proofs, p.sealers.tickets, p.fosite)
+	p.Grants = grant.New(grant.Config{RefreshGrace: config.RefreshGrace, KeepRefreshTokens: config.KeepRefreshTokens}, p.rules, store, p.limits, p.People, p.Clients, p.Tokens, p.Resources, p.Proofs, p.fosite, log)
 	p.Devices = device.New(config.device(), p.rules, store, p.limits, p.Clients, p.Tokens, p.Resources, userCodes, p.sealers.tickets)
 	return p, nil
 }

@@ -16,6 +16,7 @@ type Resource struct {
 	Lifetime      int64  `db:"access_token_lifetime"` // in seconds; 0: that of the application
 	Algorithm     string `db:"algorithm"`             // empty: that of the application
 	Introspectors string `db:"introspectors"`
+	Constrained   bool   `db:"sender_constrained"` // its tokens must be sender-constrained
 	CreatedAt     int64  `db:"created_at"`
 	UpdatedAt     int64  `db:"updated_at"`
 	Version       int64  `db:"version"` // read, never written
@@ -56,7 +57,7 @@ func (t tx) forgetIntrospectors(rows []string, err error) ([]string, error) {
 // Resources lists all resources by name.
 func (s *Store) Resources(ctx context.Context) ([]Resource, error) {
 	var found []Resource
-	err := s.all(ctx, &found, `SELECT uri_key, uri, name, scopes, token_format, access_token_lifetime, algorithm, introspectors, created_at, updated_at, version
+	err := s.all(ctx, &found, `SELECT uri_key, uri, name, scopes, token_format, access_token_lifetime, algorithm, introspectors, sender_constrained, created_at, updated_at, version
 		FROM resources ORDER BY LOWER(name), uri_key`)
 	return found, err
 }
@@ -74,9 +75,9 @@ func (s *Store) AddResource(ctx context.Context, r Resource, most int) error {
 		if err != nil {
 			return err
 		}
-		_, err = t.exec(`INSERT INTO resources (uri_key, uri, name, scopes, token_format, access_token_lifetime, algorithm, introspectors, created_at, updated_at, version)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, 0)`,
-			r.Key, r.URI, r.Name, r.Scopes, r.TokenFormat, r.Lifetime, r.Algorithm, r.Introspectors, r.CreatedAt)
+		_, err = t.exec(`INSERT INTO resources (uri_key, uri, name, scopes, token_format, access_token_lifetime, algorithm, introspectors, created_at, updated_at, sender_constrained, version)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10, 0)`,
+			r.Key, r.URI, r.Name, r.Scopes, r.TokenFormat, r.Lifetime, r.Algorithm, r.Introspectors, r.CreatedAt, r.Constrained)
 		return err
 	})
 }
@@ -86,9 +87,9 @@ func (s *Store) AddResource(ctx context.Context, r Resource, most int) error {
 func (s *Store) UpdateResource(ctx context.Context, r Resource) error {
 	return s.atomically(ctx, func(t tx) error {
 		t.changed(OfResource, "")
-		return t.one(`UPDATE resources SET name = $2, scopes = $3, token_format = $4, access_token_lifetime = $5, algorithm = $6, introspectors = $7, updated_at = $8, version = version + 1
+		return t.one(`UPDATE resources SET name = $2, scopes = $3, token_format = $4, access_token_lifetime = $5, algorithm = $6, introspectors = $7, updated_at = $8, sender_constrained = $10, version = version + 1
 			WHERE uri_key = $1 AND version = $9`,
-			r.Key, r.Name, r.Scopes, r.TokenFormat, r.Lifetime, r.Algorithm, r.Introspectors, r.UpdatedAt, r.Version)
+			r.Key, r.Name, r.Scopes, r.TokenFormat, r.Lifetime, r.Algorithm, r.Introspectors, r.UpdatedAt, r.Version, r.Constrained)
 	})
 }
 

@@ -21,6 +21,7 @@ type Token struct {
 	ChargedTo     *string `db:"charged_to"` // the quota that this token counts against
 	Resource      string  `db:"resource"`   // the URIs of the resources, by line; empty: the server itself
 	Generation    int64   `db:"generation"` // that of the application for which it was made; only of a token without a grant
+	CNF           string  `db:"cnf"`        // what the token is bound to (RFC 7800); empty: a bearer token
 }
 
 // LiveToken is a token with its application, its grant and its person.
@@ -56,14 +57,14 @@ const tokenContextColumns = applicationColumns + `, u.id AS user_id, u.username,
 
 const applicationColumns = `a.id AS owner_id, a.client_id, a.may_introspect, a.scopes AS application_scopes, a.origin, a.responsible, a.owner_id AS responsible_id, o.active AS owner_is_active, o.administrator AS owner_is_admin`
 
-const tokenColumns = `digest, refresh, grant_id, application_id, scope, issued_at, expires_at, charged_to, resource, generation`
-const tokenPlaceholders = `($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
-const tokenValues = 10
+const tokenColumns = `digest, refresh, grant_id, application_id, scope, issued_at, expires_at, charged_to, resource, generation, cnf`
+const tokenPlaceholders = `($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
+const tokenValues = 11
 const insertToken = `INSERT INTO tokens (` + tokenColumns + `) VALUES ` + tokenPlaceholders
-const insertTwoTokens = insertToken + `, ($11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`
+const insertTwoTokens = insertToken + `, ($12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`
 
 func (t Token) values() []any {
-	return []any{t.Digest, t.Refresh, t.GrantID, t.ApplicationID, t.Scope, t.IssuedAt, t.ExpiresAt, t.ChargedTo, t.Resource, t.Generation}
+	return []any{t.Digest, t.Refresh, t.GrantID, t.ApplicationID, t.Scope, t.IssuedAt, t.ExpiresAt, t.ChargedTo, t.Resource, t.Generation, t.CNF}
 }
 
 // addTokens stores one token, or an access token and its refresh token in one
@@ -132,7 +133,7 @@ func newInsertBatch() (statements [7]string) {
 // must be active. The token may be expired or used.
 func (s *Store) TokenByDigest(ctx context.Context, digest string) (LiveToken, error) {
 	var token LiveToken
-	err := s.get(ctx, &token, `SELECT t.digest, t.refresh, t.grant_id, t.application_id, t.scope, t.issued_at, t.expires_at, t.used_at, t.successor, t.resource, t.generation,
+	err := s.get(ctx, &token, `SELECT t.digest, t.refresh, t.grant_id, t.application_id, t.scope, t.issued_at, t.expires_at, t.used_at, t.successor, t.resource, t.generation, t.cnf,
 		`+tokenContextColumns+`
 		FROM tokens t LEFT JOIN grants g ON g.id = t.grant_id
 		JOIN applications a ON a.id = COALESCE(g.application_id, t.application_id) AND a.generation = COALESCE(g.generation, t.generation)

@@ -37,6 +37,7 @@ type applicationView struct {
 	SkipConsent          bool     `json:"skip_consent"`
 	PKCEExempt           bool     `json:"pkce_exempt"`
 	RequirePushed        bool     `json:"require_pushed_requests"`
+	SenderConstraint     string   `json:"sender_constraint,omitempty"`
 	AccessTokenLifetime  int64    `json:"access_token_lifetime"`
 	RefreshTokenLifetime int64    `json:"refresh_token_lifetime"`
 	AccessTokenFormat    string   `json:"access_token_format"`
@@ -59,7 +60,7 @@ type applicationView struct {
 func viewApplication(of *provider.Provider, a provider.Application, secret string) applicationView {
 	view := applicationView{ID: a.ID, ClientID: a.ClientID, ClientSecret: secret, Name: a.Name, ClientType: a.ClientType,
 		GrantTypes: split(a.GrantTypes), RedirectURIs: split(a.RedirectURIs), Scopes: split(a.Scopes), Resources: split(a.Resources),
-		MayIntrospect: a.MayIntrospect, CertificateSubject: a.CertificateSubject, HashClientSecret: a.HashClientSecret, SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt, RequirePushed: a.RequirePushed,
+		MayIntrospect: a.MayIntrospect, CertificateSubject: a.CertificateSubject, HashClientSecret: a.HashClientSecret, SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt, RequirePushed: a.RequirePushed, SenderConstraint: a.SenderConstraint,
 		AccessTokenLifetime: a.AccessTokenLifetime, RefreshTokenLifetime: a.RefreshTokenLifetime,
 		AccessTokenFormat: a.AccessTokenFormat, Algorithm: a.Algorithm, UserInfoAlgorithm: a.UserInfoAlgorithm, Sector: a.Sector,
 		PostLogoutURIs: split(a.PostLogoutURIs), BackchannelURI: a.BackchannelURI,
@@ -111,7 +112,7 @@ func (v applicationView) write(p *program) error {
 		{"requests pushed", yes(v.RequirePushed)},
 		{"access tokens", v.AccessTokenFormat},
 	}...)
-	for _, row := range [][]string{{"suspended", v.WhySuspended}, {"resources", strings.Join(v.Resources, " ")}, {"authentication", strings.TrimSpace(v.AuthMethod + " " + v.AuthAlgorithm)}, {"keys", strings.Join(v.KeyIDs, " ")}, {"keys at", v.JWKSURI}, {"algorithm", v.Algorithm}, {"UserInfo algorithm", v.UserInfoAlgorithm}, {"pairwise for", v.Sector},
+	for _, row := range [][]string{{"suspended", v.WhySuspended}, {"resources", strings.Join(v.Resources, " ")}, {"authentication", strings.TrimSpace(v.AuthMethod + " " + v.AuthAlgorithm)}, {"keys", strings.Join(v.KeyIDs, " ")}, {"keys at", v.JWKSURI}, {"tokens bound by", v.SenderConstraint}, {"algorithm", v.Algorithm}, {"UserInfo algorithm", v.UserInfoAlgorithm}, {"pairwise for", v.Sector},
 		{"after logout", strings.Join(v.PostLogoutURIs, " ")}, {"back-channel logout", v.BackchannelURI}} {
 		if row[1] != "" {
 			rows = append(rows, row)
@@ -158,7 +159,7 @@ func (p *program) applicationAddCommand() *cobra.Command {
 				return wrongUsage("--client-secret-stdin cannot be used with --client-type public: a public application has no secret")
 			}
 			r.HashClientSecret = !noHash
-			err := auth.read(c, &r.Authentication)
+			err := auth.read(c, &r)
 			if err != nil {
 				return err
 			}

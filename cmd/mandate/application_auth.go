@@ -12,8 +12,9 @@ import (
 
 // authFlags are the flags for the client authentication of an application.
 type authFlags struct {
-	said provider.Authentication
-	file string
+	said       provider.Authentication
+	constraint string
+	file       string
 }
 
 func (a *authFlags) add(c *cobra.Command) {
@@ -23,12 +24,16 @@ func (a *authFlags) add(c *cobra.Command) {
 	f.StringVar(&a.file, "jwks", "", "`FILE` with its public keys, a JWK Set")
 	f.StringVar(&a.said.JWKSURI, "jwks-uri", "", "`URI` of its public keys, a JWK Set")
 	f.StringVar(&a.said.CertificateSubject, "certificate-subject", "", "`SUBJECT` of its certificate, such as san_dns=client.example; also subject_dn, san_uri, san_ip and san_email (RFC 8705); it sets tls_client_auth")
+	f.StringVar(&a.constraint, "sender-constraint", "", "the `PROOF` that its tokens always need: dpop (RFC 9449), or certificate (RFC 8705); default: none, but with a DPoP proof it gets DPoP tokens")
 	f.BoolVar(&a.said.EndpointAudience, "assertion-audience-endpoints", false, "accept client assertions whose aud is the address of an endpoint; for older client libraries")
 }
 
 // read sets the values whose flags are present.
-func (a *authFlags) read(c *cobra.Command, into *provider.Authentication) error {
-	changed := c.Flags().Changed
+func (a *authFlags) read(c *cobra.Command, r *provider.Registration) error {
+	changed, into := c.Flags().Changed, &r.Authentication
+	if changed("sender-constraint") {
+		r.SenderConstraint = a.constraint
+	}
 	if changed("jwks") && a.file != "" {
 		text, err := os.ReadFile(a.file)
 		if err != nil {
@@ -73,15 +78,10 @@ func (a *authFlags) read(c *cobra.Command, into *provider.Authentication) error 
 func (p *program) applicationUpdateCommand() *cobra.Command {
 	var auth authFlags
 	var asJSON bool
-	c := &cobra.Command{Use: "update CLIENT_ID", Short: "Change how an application authenticates, or its public keys", Args: arguments("CLIENT_ID"),
+	c := &cobra.Command{Use: "update CLIENT_ID", Short: "Change how an application authenticates, or what its tokens are bound to", Args: arguments("CLIENT_ID"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.withApplication(c.Context(), args[0], func(o *opened, a provider.Application) error {
-				said := provider.AuthenticationOf(a)
-				err := auth.read(c, &said)
-				if err != nil {
-					return err
-				}
-				changed, err := o.provider.Clients.ChangeAuthentication(c.Context(), provider.Operator(), a.ID, said)
+				changed, err := o.provider.Clients.Change(c.Context(), provider.Operator(), a.ID, func(r *provider.Registration) error { return auth.read(c, r) })
 				if err != nil {
 					return err
 				}

@@ -220,6 +220,7 @@ func providerConfig(c *config.Config, key []byte) provider.Config {
 		RequirePushed:            p.RequirePushedRequests,
 		PushedLifetime:           p.PushedRequestExpire,
 		PushedMaxPending:         p.PushedRequestMaxPending,
+		RequireNonce:             p.DPoPNonceRequired,
 		RefreshTokenLifetime:     p.RefreshTokenExpire,
 		RefreshTokenMaxLifetime:  p.RefreshTokenAbsoluteExpire,
 		RefreshGrace:             p.RefreshTokenGracePeriod,

@@ -1,8 +1,6 @@
 package mandate
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/tls"
@@ -15,50 +13,17 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/golang-jwt/jwt/v5"
 )
 
 // Access tokens that are bound to a key (RFC 9449) or to a certificate (RFC 8705), at the sample
 // API and at the proxy. The introspection endpoint is one of the test.
 
-// holder is a client with a key.
-type holder struct {
-	key *ecdsa.PrivateKey
-	jwk map[string]any
-	jkt string
-}
-
-func newHolder(t testing.TB) *holder {
+// ofToken returns a proof for a GET of a URL with a token. changes replace its claims.
+func (h *holder) ofToken(t testing.TB, htu, token string, changes member) string {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	point, err := key.PublicKey.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	encode := base64.RawURLEncoding.EncodeToString
-	x, y := encode(point[1:33]), encode(point[33:])
-	// RFC 7638 §3.
-	sum := sha256.Sum256([]byte(`{"crv":"P-256","kty":"EC","x":"` + x + `","y":"` + y + `"}`))
-	return &holder{key, map[string]any{"kty": "EC", "crv": "P-256", "x": x, "y": y}, encode(sum[:])}
-}
-
-// proof returns a proof for a GET of a URL with a token. changes replace its claims.
-func (h *holder) proof(t testing.TB, htu, token string, changes map[string]any) string {
-	t.Helper()
-	sum := sha256.Sum256([]byte(token))
-	claims := jwt.MapClaims{"jti": rand.Text(), "iat": time.Now().Unix(), "htm": "GET", "htu": htu, "ath": base64.RawURLEncoding.EncodeToString(sum[:])}
+	claims := member{"ath": digest(token)}
 	maps.Copy(claims, changes)
-	made := jwt.NewWithClaims(jwt.SigningMethodES256, claims)
-	made.Header["typ"], made.Header["jwk"] = "dpop+jwt", h.jwk
-	text, err := made.SignedString(h.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
+	return h.proof(t, http.MethodGet, htu, claims, nil)
 }
 
 // sends adds a token and proofs to a request.
@@ -141,8 +106,8 @@ func TestBoundTokenAtAnAPI(t *testing.T) {
 		api, requests := upstream(t)
 		g := (&server{secrets: &vault{}}).guard(t, api.URL, []string{"{PATH: /v1}"}, append(asks(t), "RESOURCE_SERVER_BASE_URLS: [https://orders.example]", "RESOURCE_SERVER_REQUIRED_BINDING: dpop")...)
 		wantChallenge(t, g.get(t, "/v1/table", bearer(plainToken)), "DPoP", "invalid_token")
-		wantChallenge(t, g.get(t, "/v1/table", sends("DPoP", plainToken, h.proof(t, ordersTable, plainToken, nil))), "DPoP", "invalid_token")
-		if a := g.get(t, "/v1/table", sends("DPoP", keyToken, h.proof(t, ordersTable, keyToken, nil))); a.Status != http.StatusOK || len(requests()) != 1 {
+		wantChallenge(t, g.get(t, "/v1/table", sends("DPoP", plainToken, h.ofToken(t, ordersTable, plainToken, nil))), "DPoP", "invalid_token")
+		if a := g.get(t, "/v1/table", sends("DPoP", keyToken, h.ofToken(t, ordersTable, keyToken, nil))); a.Status != http.StatusOK || len(requests()) != 1 {
 			t.Errorf("%d %s, %d requests", a.Status, a.Body, len(requests()))
 		}
 	})
@@ -152,7 +117,7 @@ func TestBoundTokenAtAnAPI(t *testing.T) {
 // token and one of the other succeed.
 func checkKeyBound(t *testing.T, s *server, path, htu string, h, other *holder) {
 	t.Helper()
-	good := h.proof(t, htu, keyToken, nil)
+	good := h.ofToken(t, htu, keyToken, nil)
 	s.secret(good)
 	for _, test := range []struct {
 		name         string
@@ -161,17 +126,17 @@ func checkKeyBound(t *testing.T, s *server, path, htu string, h, other *holder) 
 	}{
 		{"a good proof", sends("DPoP", keyToken, good), "", ""},
 		{"the same proof again", sends("DPoP", keyToken, good), "DPoP", "invalid_dpop_proof"},
-		{"another proof", sends("dpop", keyToken, h.proof(t, htu+"?page=2#x", keyToken, nil)), "", ""},
+		{"another proof", sends("dpop", keyToken, h.ofToken(t, htu+"?page=2#x", keyToken, nil)), "", ""},
 		{"as a bearer token", bearer(keyToken), "Bearer", "invalid_token"},
-		{"as a bearer token with a proof", sends("Bearer", keyToken, h.proof(t, htu, keyToken, nil)), "Bearer", "invalid_token"},
+		{"as a bearer token with a proof", sends("Bearer", keyToken, h.ofToken(t, htu, keyToken, nil)), "Bearer", "invalid_token"},
 		{"no proof", sends("DPoP", keyToken), "DPoP", "invalid_dpop_proof"},
-		{"two proofs", sends("DPoP", keyToken, h.proof(t, htu, keyToken, nil), h.proof(t, htu, keyToken, nil)), "DPoP", "invalid_dpop_proof"},
-		{"the key of another", sends("DPoP", keyToken, other.proof(t, htu, keyToken, nil)), "DPoP", "invalid_dpop_proof"},
-		{"the proof for another token", sends("DPoP", keyToken, h.proof(t, htu, plainToken, nil)), "DPoP", "invalid_dpop_proof"},
-		{"the proof for another URL", sends("DPoP", keyToken, h.proof(t, "https://evil.example"+path, keyToken, nil)), "DPoP", "invalid_dpop_proof"},
-		{"the proof for another method", sends("DPoP", keyToken, h.proof(t, htu, keyToken, map[string]any{"htm": "POST"})), "DPoP", "invalid_dpop_proof"},
-		{"an old proof", sends("DPoP", keyToken, h.proof(t, htu, keyToken, map[string]any{"iat": time.Now().Unix() - 3600})), "DPoP", "invalid_dpop_proof"},
-		{"a bearer token with the scheme DPoP", sends("DPoP", plainToken, h.proof(t, htu, plainToken, nil)), "DPoP", "invalid_token"},
+		{"two proofs", sends("DPoP", keyToken, h.ofToken(t, htu, keyToken, nil), h.ofToken(t, htu, keyToken, nil)), "DPoP", "invalid_dpop_proof"},
+		{"the key of another", sends("DPoP", keyToken, other.ofToken(t, htu, keyToken, nil)), "DPoP", "invalid_dpop_proof"},
+		{"the proof for another token", sends("DPoP", keyToken, h.ofToken(t, htu, plainToken, nil)), "DPoP", "invalid_dpop_proof"},
+		{"the proof for another URL", sends("DPoP", keyToken, h.ofToken(t, "https://evil.example"+path, keyToken, nil)), "DPoP", "invalid_dpop_proof"},
+		{"the proof for another method", sends("DPoP", keyToken, h.ofToken(t, htu, keyToken, map[string]any{"htm": "POST"})), "DPoP", "invalid_dpop_proof"},
+		{"an old proof", sends("DPoP", keyToken, h.ofToken(t, htu, keyToken, map[string]any{"iat": time.Now().Unix() - 3600})), "DPoP", "invalid_dpop_proof"},
+		{"a bearer token with the scheme DPoP", sends("DPoP", plainToken, h.ofToken(t, htu, plainToken, nil)), "DPoP", "invalid_token"},
 		{"a bearer token", bearer(plainToken), "", ""},
 	} {
 		a := s.get(t, path, test.as)
@@ -200,18 +165,18 @@ func checkNonce(t *testing.T, settings []string, h *holder) {
 	first.secret(secret)
 	second := first.guard(t, api.URL, []string{"{PATH: /v1}"}, append(settings, "RESOURCE_SERVER_DPOP_NONCE_KEY: "+quote(secret))...)
 	stranger := first.guard(t, api.URL, []string{"{PATH: /v1}"}, settings...)
-	a := first.get(t, "/v1/table", sends("DPoP", keyToken, h.proof(t, ordersTable, keyToken, nil)))
+	a := first.get(t, "/v1/table", sends("DPoP", keyToken, h.ofToken(t, ordersTable, keyToken, nil)))
 	wantChallenge(t, a, "DPoP", "use_dpop_nonce")
 	nonce := a.Header.Values("DPoP-Nonce")
 	if len(nonce) != 1 {
 		t.Fatalf("nonces: %q", nonce)
 	}
 	for _, g := range []*server{first, second} {
-		if a := g.get(t, "/v1/table", sends("DPoP", keyToken, h.proof(t, ordersTable, keyToken, map[string]any{"nonce": nonce[0]}))); a.Status != http.StatusOK {
+		if a := g.get(t, "/v1/table", sends("DPoP", keyToken, h.ofToken(t, ordersTable, keyToken, map[string]any{"nonce": nonce[0]}))); a.Status != http.StatusOK {
 			t.Errorf("with the nonce: %d %s", a.Status, a.Body)
 		}
 	}
-	wantChallenge(t, stranger.get(t, "/v1/table", sends("DPoP", keyToken, h.proof(t, ordersTable, keyToken, map[string]any{"nonce": nonce[0]}))), "DPoP", "use_dpop_nonce")
+	wantChallenge(t, stranger.get(t, "/v1/table", sends("DPoP", keyToken, h.ofToken(t, ordersTable, keyToken, map[string]any{"nonce": nonce[0]}))), "DPoP", "use_dpop_nonce")
 }
 
 // RFC 8705 §3: at the proxy, with TLS of its own and behind another proxy.

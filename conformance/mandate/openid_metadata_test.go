@@ -87,6 +87,7 @@ var unlisted = map[string][]string{
 	"id_token_signing_alg_values_supported":                    {"none", "RS384", "HS512", "ES256K", "rs256"},
 	"userinfo_signing_alg_values_supported":                    {"none", "RS384", "HS512", "ES256K", "rs256"},
 	"request_object_signing_alg_values_supported":              {"none", "HS256", "ES384"},
+	"dpop_signing_alg_values_supported":                        {"RS256", "ES384", "none"},
 	"acr_values_supported":                                     {"urn:mandate:acr:passkey", "0"},
 	"display_values_supported":                                 {"hologram", "Page"},
 	"prompt_values_supported":                                  {"create", "None"},
@@ -191,6 +192,7 @@ func (d *discovered) uses() map[string]func(t *testing.T, value string) bool {
 			a := d.get(t, "/o/userinfo/", bearer(d.browser(t).signsIn(t, app, d.alice).AccessToken))
 			return d.verified(t, app, value, a.Body)["sub"] != nil
 		},
+		"dpop_signing_alg_values_supported": d.proves,
 		"acr_values_supported": func(t *testing.T, value string) bool {
 			return d.asked(t, "claims", `{"id_token":{"acr":{"essential":true,"value":`+quote(value)+`}}}`).Has("code")
 		},
@@ -261,6 +263,24 @@ func (d *discovered) sendsObject(t *testing.T, algorithm string) bool {
 	}
 	d.page.open(t, d.sending(a.application, object))
 	return d.page.Away != nil && d.page.Away.Query().Get("code") != ""
+}
+
+// proves gets a token with a DPoP proof that is signed with this algorithm.
+func (d *discovered) proves(t *testing.T, algorithm string) bool {
+	keys := newStatementIssuer(t, "holder")
+	var set struct{ Keys []member }
+	err := json.Unmarshal([]byte(keys.keySet(t)), &set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(set.Keys, func(k member) bool { return k["kid"] == algorithm })
+	if i < 0 {
+		return false
+	}
+	claims := member{"jti": rand.Text(), "htm": "POST", "htu": d.Issuer + "/token/", "iat": time.Now().Unix()}
+	proof := keys.sign(t, claims, member{"alg": algorithm, "kid": nil, "typ": "dpop+jwt", "jwk": set.Keys[i]})
+	got, _ := d.token(t, sending(d.asker.auth(), proof), forItself)
+	return got.TokenType == "DPoP"
 }
 
 func (d *discovered) getsToken(t *testing.T, sign func() auth) bool {

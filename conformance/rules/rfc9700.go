@@ -131,8 +131,7 @@ func rfc9700Tokens() []Rule {
 	return []Rule{
 		{
 			ID: "RFC9700/2.2.1/a19-sender-constrained", Level: Should,
-			Text:   "Access tokens can be bound to a key of their client, by DPoP or mutual TLS.",
-			Waived: "Mandate's specification requires bearer tokens; neither mechanism is supported yet.",
+			Text: "Access tokens can be bound to a key of their client, by DPoP or mutual TLS.",
 			Check: func(t *T) {
 				m := publishedMetadata(t)
 				if algorithms, _ := m.List("dpop_signing_alg_values_supported"); len(algorithms) == 0 && !m.Is("tls_client_certificate_bound_access_tokens") {

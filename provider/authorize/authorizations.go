@@ -16,6 +16,7 @@ import (
 	"mandate/provider/framework"
 	"mandate/provider/limits"
 	"mandate/provider/policy"
+	"mandate/provider/possession"
 	"mandate/provider/resources"
 	"mandate/provider/seal"
 	"mandate/provider/tokens"
@@ -44,14 +45,15 @@ type Authorizations struct {
 	clients *clients.Clients
 	tokens  *tokens.Tokens
 	apis    *resources.Resources
+	proofs  *possession.Checks
 	tickets seal.Sealer // encrypts requests that wait for the person, in the browser
 	fosite  *fosite.Fosite
 	codes   atomic.Int64 // the number of codes issued since the start of the process
 }
 
 // New returns the component. It also sets the authorization endpoint's handlers of f.
-func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, c *clients.Clients, t *tokens.Tokens, apis *resources.Resources, tickets seal.Sealer, f *fosite.Fosite) *Authorizations {
-	p := &Authorizations{config: config, rules: rules, store: store, limits: l, clients: c, tokens: t, apis: apis, tickets: tickets, fosite: f}
+func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, c *clients.Clients, t *tokens.Tokens, apis *resources.Resources, proofs *possession.Checks, tickets seal.Sealer, f *fosite.Fosite) *Authorizations {
+	p := &Authorizations{config: config, rules: rules, store: store, limits: l, clients: c, tokens: t, apis: apis, proofs: proofs, tickets: tickets, fosite: f}
 	framework.ConfigOf(f).AuthorizeEndpointHandlers = fosite.AuthorizeEndpointHandlers{
 		&oauth2.AuthorizeExplicitGrantHandler{AuthorizeCodeStrategy: framework.TokenStrategy{}, CoreStorage: authorizationCodes{p: p}, Config: framework.ConfigOf(f)},
 	}

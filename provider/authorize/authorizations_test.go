@@ -53,7 +53,7 @@ func TestChallenge(t *testing.T) {
 					if !ok {
 						want = test.want["*"]
 					}
-					p := New(Config{PKCEOptional: optional}, policy.New(policy.Settings{}), nil, nil, nil, nil, nil, seal.Sealer{}, framework.New(0, 0, nil, nil))
+					p := New(Config{PKCEOptional: optional}, policy.New(policy.Settings{}), nil, nil, nil, nil, nil, nil, seal.Sealer{}, framework.New(0, 0, nil, nil))
 					err := pkce.CheckChallenge(p.mayOmitPKCE(app), values("code_challenge", test.challenge, "code_challenge_method", test.method))
 					if oauthtest.Kind(err) != want {
 						t.Errorf("%s: %s, want %s", key, oauthtest.Kind(err), want)

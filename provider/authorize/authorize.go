@@ -2,6 +2,7 @@ package authorize
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -246,7 +247,10 @@ func (p *Authorizations) checkAuthorization(ctx context.Context, a *Authorizatio
 	case a.parameters.Has("request_uri"):
 		return oauth.Refuse("request_uri_not_supported", "request_uri is not supported: send the parameters themselves.")
 	}
-	err = pkce.CheckChallenge(p.mayOmitPKCE(a.Application), a.parameters)
+	err = checkDPoPKey(a.parameters)
+	if err == nil {
+		err = pkce.CheckChallenge(p.mayOmitPKCE(a.Application), a.parameters)
+	}
 	if err != nil {
 		return err
 	}
@@ -268,6 +272,21 @@ func (p *Authorizations) checkAuthorization(ctx context.Context, a *Authorizatio
 	}
 	a.Scopes, a.ClaimScopes = p.rules.Describe(names), p.rules.Describe(slices.DeleteFunc(a.OpenID.claimScopes, func(scope string) bool { return slices.Contains(names, scope) }))
 	return p.newRequest(ctx, a)
+}
+
+// dpopKey is the parameter that binds the code to a key (RFC 9449 §10).
+const dpopKey = "dpop_jkt"
+
+// checkDPoPKey checks the parameter dpop_jkt.
+//
+// RFC 9449 §10: it is the SHA-256 thumbprint of a key (RFC 7638), in base64url.
+func checkDPoPKey(parameters url.Values) error {
+	said := parameters.Get(dpopKey)
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(said)
+	if said != "" && (err != nil || len(raw) != sha256.Size || strings.ContainsAny(said, "\r\n")) {
+		return oauth.Refuse("invalid_request", "dpop_jkt must be the SHA-256 thumbprint of the public key (RFC 7638), in base64url without padding.")
+	}
+	return nil
 }
 
 // newRequest makes fosite's request from the checked parameters.
@@ -306,7 +325,7 @@ func (p *Authorizations) Complete(ctx context.Context, a *Authorization, s *stor
 	for _, scope := range a.Scopes {
 		a.request.GrantScope(scope.Name)
 	}
-	response, err := p.fosite.NewAuthorizeResponse(ctx, a.request, &approval{signedIn: s, redirectSent: a.redirectSent, openID: &a.OpenID, resource: a.Audience.Stored(), pushed: a.pushed.Digest})
+	response, err := p.fosite.NewAuthorizeResponse(ctx, a.request, &approval{signedIn: s, redirectSent: a.redirectSent, openID: &a.OpenID, resource: a.Audience.Stored(), pushed: a.pushed.Digest, dpopKey: a.parameters.Get(dpopKey)})
 	if err != nil {
 		e := framework.Failed(err)
 		if e.Status == http.StatusTooManyRequests {

@@ -32,7 +32,7 @@ func (s authorizationCodes) CreateAuthorizeCodeSession(ctx context.Context, sign
 	}
 	grant, owner := s.p.tokens.GrantBy(by.signedIn, policy.GrantCode, c.Application, r.GetGrantedScopes())
 	grant.CodeDigest, grant.CodeExpiresAt, grant.CodeChallenge = &signature, grant.CreatedAt+oauth.Seconds(s.p.config.CodeLifetime), r.GetRequestForm().Get("code_challenge")
-	grant.ExpiresAt, grant.Resource = grant.CodeExpiresAt, by.resource
+	grant.ExpiresAt, grant.Resource, grant.DPoPKey = grant.CodeExpiresAt, by.resource, by.dpopKey
 	grant.RedirectURI, grant.RedirectSent = r.GetRequestForm().Get("redirect_uri"), by.redirectSent
 	grant.Nonce, grant.Claims = by.openID.nonce, by.openID.claims
 	err = s.p.store.AddGrant(ctx, grant, owner, by.pushed)
@@ -56,6 +56,7 @@ type approval struct {
 	openID       *OpenIDRequest
 	resource     string // the audience of the grant, as it is stored
 	pushed       string // the digest of the pushed request, or empty
+	dpopKey      string // the thumbprint of the key to which the code is bound, or empty
 }
 
 // Clone returns a copy. fosite requires this method.

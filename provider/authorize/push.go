@@ -6,6 +6,8 @@ import (
 	"errors"
 	"maps"
 	"net/http"
+	"net/url"
+	"slices"
 	"time"
 
 	"mandate/provider/clients"
@@ -58,6 +60,10 @@ func (p *Authorizations) Push(ctx context.Context, r *http.Request, address stri
 	for _, name := range credentials {
 		parameters.Del(name)
 	}
+	err = p.bindPushed(ctx, r, parameters)
+	if err != nil {
+		return nil, &application, err
+	}
 	if len(parameters.Encode()) > maxPushed {
 		e := oauth.Refuse("invalid_request", "The authorization request is longer than %d bytes. Shorten it: state may have at most %d bytes.", maxPushed, oauth.MaxState)
 		e.Status = http.StatusRequestEntityTooLarge
@@ -77,6 +83,25 @@ func (p *Authorizations) Push(ctx context.Context, r *http.Request, address stri
 		return nil, &application, err
 	}
 	return &PushedRequest{RequestURI: uri, ExpiresIn: oauth.Seconds(p.config.PushedLifetime)}, &application, nil
+}
+
+// bindPushed notes the key of the DPoP proof of a pushed request, as if the request had the
+// parameter dpop_jkt.
+//
+// RFC 9449 §10.1: a code is bound by the header too. If both are there, they name one key.
+func (p *Authorizations) bindPushed(ctx context.Context, r *http.Request, parameters url.Values) error {
+	if len(r.Header.Values("DPoP")) == 0 {
+		return nil
+	}
+	key, err := p.proofs.Key(ctx, r)
+	if err != nil {
+		return err
+	}
+	if said := parameters[dpopKey]; len(said) > 0 && said[0] != "" && !slices.Equal(said, []string{key}) {
+		return oauth.Refuse("invalid_dpop_proof", "The DPoP proof is signed with another key than the one of dpop_jkt: use one key for both.")
+	}
+	parameters.Set(dpopKey, key)
+	return nil
 }
 
 // keep stores a pushed request.

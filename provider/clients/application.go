@@ -33,6 +33,9 @@ type Registration struct {
 	// RequirePushed refuses authorization requests that it did not push (RFC 9126 §6). A
 	// digest of a registration has it only if it is true.
 	RequirePushed bool `json:",omitempty"`
+	// SenderConstraint is the proof that its access tokens always need: possession.DPoP,
+	// possession.Certificate, or "" for none.
+	SenderConstraint string `json:",omitempty"`
 
 	AccessTokenFormat string // FormatOpaque or FormatJWT; "" means FormatOpaque
 
@@ -171,7 +174,7 @@ func (p *Clients) Apply(ctx context.Context, a *storage.Application, r Registrat
 	// by somebody else removes them permanently.
 	vouched := p.rules.AllowanceOf(*a).AdministratorRights
 	a.MayIntrospect, a.SkipConsent, a.PKCEExempt = r.MayIntrospect && vouched, r.SkipConsent && vouched, r.PKCEExempt && vouched
-	a.RequirePushed = r.RequirePushed
+	a.RequirePushed, a.SenderConstraint = r.RequirePushed, r.SenderConstraint
 	a.AccessTokenLifetime, a.RefreshTokenLifetime = r.AccessTokenLifetime, r.RefreshTokenLifetime
 	a.AccessTokenFormat = cmp.Or(r.AccessTokenFormat, policy.FormatOpaque)
 	a.Algorithm, a.UserInfoAlgorithm, a.Sector = r.Algorithm, r.UserInfoAlgorithm, sectorOf(r, *a)

@@ -193,15 +193,19 @@ func compact(text string) string {
 	return string(short)
 }
 
-// ChangeAuthentication changes how an application authenticates, and nothing else of it.
-func (p *Clients) ChangeAuthentication(ctx context.Context, actor policy.Actor, id string, said Authentication) (*Registered, error) {
+// Change changes some of the registration of an application, and nothing else of it.
+func (p *Clients) Change(ctx context.Context, actor policy.Actor, id string, change func(*Registration) error) (*Registered, error) {
 	a, err := p.Application(ctx, actor, id)
 	if err != nil {
 		return nil, err
 	}
 	r := registrationOf(a)
-	r.Authentication = said
-	if one, known := methodOf(said.Method); known && said.Method != a.AuthMethod && a.ClientType == policy.Confidential && one.proof == secretKey && a.Secret == "" {
+	err = change(&r)
+	if err != nil {
+		return nil, err
+	}
+	method := r.Authentication.Method
+	if one, known := methodOf(method); known && method != a.AuthMethod && a.ClientType == policy.Confidential && one.proof == secretKey && a.Secret == "" {
 		r.HashClientSecret = false // a new secret is made, which must stay readable
 	}
 	return p.Update(ctx, actor, id, r)
@@ -211,7 +215,7 @@ func (p *Clients) ChangeAuthentication(ctx context.Context, actor policy.Actor, 
 func registrationOf(a storage.Application) Registration {
 	return Registration{Name: a.Name, ClientType: a.ClientType, GrantTypes: strings.Fields(a.GrantTypes), RedirectURIs: oauth.Lines(a.RedirectURIs),
 		Scopes: strings.Fields(a.Scopes), Resources: oauth.Lines(a.Resources), HashClientSecret: a.HashClientSecret,
-		MayIntrospect: a.MayIntrospect, SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt, RequirePushed: a.RequirePushed,
+		MayIntrospect: a.MayIntrospect, SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt, RequirePushed: a.RequirePushed, SenderConstraint: a.SenderConstraint,
 		AccessTokenLifetime: a.AccessTokenLifetime, RefreshTokenLifetime: a.RefreshTokenLifetime, AccessTokenFormat: a.AccessTokenFormat,
 		Algorithm: a.Algorithm, UserInfoAlgorithm: a.UserInfoAlgorithm, Pairwise: a.Sector != "",
 		PostLogoutURIs: oauth.Lines(a.PostLogoutURIs), BackchannelURI: a.BackchannelURI, Authentication: AuthenticationOf(a)}

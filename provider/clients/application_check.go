@@ -33,6 +33,7 @@ func (p *Clients) Check(ctx context.Context, found *oauth.Invalid, actor policy.
 	checkFormat(found, r.AccessTokenFormat)
 	p.checkOpenID(found, r, was)
 	p.checkAuthentication(found, r, was)
+	p.checkConstraint(found, r, was.SenderConstraint)
 	checkLifetimes(found, r, may)
 	if !actor.Administers() && policy.StandingOf(was) == policy.StandingAdministrator {
 		checkVouched(p.rules, found, r, was)
@@ -152,6 +153,7 @@ func checkVouched(c *policy.Rules, found *oauth.Invalid, r Registration, was sto
 		"jwks":               compact(r.Authentication.JWKS) != was.JWKS,
 		"jwks_uri":           r.Authentication.JWKSURI != was.JWKSURI,
 		"require_pushed":     was.RequirePushed && !r.RequirePushed,
+		"sender_constraint":  was.SenderConstraint != "" && r.SenderConstraint != was.SenderConstraint,
 		"hash_client_secret": was.HashClientSecret && !r.HashClientSecret,
 	} {
 		if changed {

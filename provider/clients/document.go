@@ -180,11 +180,12 @@ type described struct {
 	name, grants, redirects, scopes, metadata string
 	method, algorithm, jwks, jwksURI          string // of client authentication
 	requirePushed                             bool
+	constraint                                string // of the sender of its tokens
 }
 
 // describedBy returns what the document of an application said.
 func describedBy(a storage.Application) described {
-	return described{a.Name, a.GrantTypes, a.RedirectURIs, a.Scopes, a.Metadata, a.AuthMethod, a.AuthAlgorithm, a.JWKS, a.JWKSURI, a.RequirePushed}
+	return described{a.Name, a.GrantTypes, a.RedirectURIs, a.Scopes, a.Metadata, a.AuthMethod, a.AuthAlgorithm, a.JWKS, a.JWKSURI, a.RequirePushed, a.SenderConstraint}
 }
 
 // describe returns an application as its document describes it.
@@ -195,7 +196,7 @@ func (d described) describe(a storage.Application) storage.Application {
 	if d.method != "" {
 		a.ClientType = policy.Confidential
 	}
-	a.AccessTokenFormat, a.RequirePushed = policy.FormatOpaque, d.requirePushed
+	a.AccessTokenFormat, a.RequirePushed, a.SenderConstraint = policy.FormatOpaque, d.requirePushed, d.constraint
 	return a
 }
 
@@ -245,6 +246,10 @@ func (p *Clients) readDocument(clientID string, document []byte) (described, err
 	// is for every server.
 	told := described{name: cmp.Or(c.Name, u.Hostname()), grants: policy.GrantCode, redirects: strings.Join(usable, "\n"),
 		scopes: strings.Join(oauth.Narrow(strings.Fields(c.Scope), p.rules.ScopeNames()), " "), requirePushed: c.RequirePushed}
+	told.constraint, err = SenderConstraint(c)
+	if err != nil {
+		return described{}, documents.Invalid("is not valid: %s", err)
+	}
 	err = p.describeKeys(c, clientID, &told)
 	if err != nil {
 		return described{}, err

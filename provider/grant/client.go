@@ -23,12 +23,15 @@ type clientGrant struct {
 // HandleTokenEndpointRequest checks that the application may use this grant, and grants
 // the scopes of the request.
 func (g *clientGrant) HandleTokenEndpointRequest(ctx context.Context, request fosite.AccessRequester) error {
-	a, err := mayUse(request, policy.GrantClient)
+	a, err := g.p.begin(ctx, request, policy.GrantClient)
 	if err != nil {
 		return err
 	}
 	form, issued := request.GetRequestForm(), request.GetSession().(*Session)
-	issued.audience, err = g.p.apis.Requested(ctx, a, form[oauth.Resource])
+	audience, err := g.p.apis.Requested(ctx, a, form[oauth.Resource])
+	if err == nil {
+		err = g.p.aim(ctx, issued, audience)
+	}
 	if err != nil {
 		return err
 	}
@@ -58,7 +61,7 @@ func (g *clientGrant) PopulateTokenEndpointResponse(ctx context.Context, request
 		return g.ClientCredentialsGrantHandler.PopulateTokenEndpointResponse(ctx, request, responder)
 	}
 	scope := strings.Join(request.GetGrantedScopes(), " ")
-	access, err := g.p.tokens.SignAccess(ctx, a, tokens.Family{}, scope, issued.audience, at, at+g.p.rules.AccessLifetime(a))
+	access, err := g.p.tokens.SignAccess(ctx, a, tokens.Family{Bound: issued.bound}, scope, issued.audience, at, at+g.p.rules.AccessLifetime(a))
 	if err != nil {
 		return framework.Failed(err)
 	}

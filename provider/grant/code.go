@@ -11,6 +11,7 @@ import (
 	"mandate/provider/oauth"
 	"mandate/provider/pkce"
 	"mandate/provider/policy"
+	"mandate/provider/possession"
 	"mandate/provider/seal"
 	"mandate/provider/tokens"
 	"mandate/storage"
@@ -34,7 +35,7 @@ func (*codeGrant) CanHandleTokenEndpointRequest(_ context.Context, r fosite.Acce
 // HandleTokenEndpointRequest checks the code and everything to which it is bound. It does
 // not invalidate the code, unless the code was used before.
 func (g *codeGrant) HandleTokenEndpointRequest(ctx context.Context, request fosite.AccessRequester) error {
-	a, err := mayUse(request, policy.GrantCode)
+	a, err := g.p.begin(ctx, request, policy.GrantCode)
 	if err != nil {
 		return err
 	}
@@ -50,6 +51,9 @@ func (g *codeGrant) HandleTokenEndpointRequest(ctx context.Context, request fosi
 		return oauth.Unavailable(err)
 	}
 	err = checkCode(grant, a, form.Get("redirect_uri"), form.Get("code_verifier"))
+	if err == nil {
+		err = checkKey(grant, request.GetSession().(*Session).bound)
+	}
 	if err != nil {
 		return err
 	}
@@ -89,8 +93,10 @@ func (p *Grants) prepare(ctx context.Context, request fosite.AccessRequester, gr
 	}
 	issued := request.GetSession().(*Session)
 	issued.grant = &grant
-	var err error
-	issued.audience, err = p.audience(ctx, grant.Resource, request.GetRequestForm())
+	audience, err := p.audience(ctx, grant.Resource, request.GetRequestForm())
+	if err == nil {
+		err = p.aim(ctx, issued, audience)
+	}
 	if err != nil {
 		return err
 	}
@@ -116,6 +122,19 @@ func checkCode(grant storage.Grant, a storage.Application, redirectURI, verifier
 		return oauth.Refuse("invalid_grant", "redirect_uri is not the one of the authorization request.")
 	}
 	return pkce.CheckVerifier(grant.CodeChallenge, verifier)
+}
+
+// checkKey checks that the request proves the key to which the code is bound.
+//
+// RFC 9449 §10: a code that was requested with dpop_jkt works only with a proof by that key.
+func checkKey(grant storage.Grant, shown possession.Binding) error {
+	switch {
+	case grant.DPoPKey == "" || shown.Key() == grant.DPoPKey:
+		return nil
+	case shown.Key() == "":
+		return oauth.Refuse("invalid_grant", "The authorization code is bound to a key by dpop_jkt: send a DPoP proof that is signed with this key.")
+	}
+	return oauth.Refuse("invalid_grant", "The DPoP proof is signed with another key than the one that the authorization code is bound to by dpop_jkt.")
 }
 
 // replayed revokes the token family of a code that is used a second time (RFC 6749 §4.1.2).
@@ -144,7 +163,7 @@ func (p *Grants) redeem(ctx context.Context, request fosite.AccessRequester, res
 	issued, a := request.GetSession().(*Session), request.GetClient().(*framework.Client).Application
 	// The tokens are signed before the code is redeemed. If signing fails, the client can
 	// still use the code.
-	made, err := p.tokens.NewPair(ctx, a, tokens.FamilyOf(issued.grant), issued.scope, issued.audience)
+	made, err := p.tokens.NewPair(ctx, a, tokens.FamilyOf(issued.grant, issued.bound), issued.scope, issued.audience)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func (*deviceGrant) CanHandleTokenEndpointRequest(_ context.Context, r fosite.Ac
 // HandleTokenEndpointRequest counts the poll if the request of the device is pending, and
 // otherwise checks the approval. A poll is one write, and a second one only redeems the code.
 func (g *deviceGrant) HandleTokenEndpointRequest(ctx context.Context, request fosite.AccessRequester) error {
-	a, err := mayUse(request, policy.GrantDevice)
+	a, err := g.p.begin(ctx, request, policy.GrantDevice)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"mandate/provider/limits"
 	"mandate/provider/people"
 	"mandate/provider/policy"
+	"mandate/provider/possession"
 	"mandate/provider/resources"
 	"mandate/provider/tokens"
 	"mandate/storage"
@@ -39,6 +40,7 @@ type Grants struct {
 	clients    *clients.Clients
 	tokens     *tokens.Tokens
 	apis       *resources.Resources
+	proofs     *possession.Checks
 	fosite     *fosite.Fosite
 	log        *slog.Logger
 	issued     counters
@@ -46,8 +48,8 @@ type Grants struct {
 }
 
 // New returns the component. It also sets the token endpoint's handlers of f.
-func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, people *people.People, c *clients.Clients, t *tokens.Tokens, apis *resources.Resources, f *fosite.Fosite, log *slog.Logger) *Grants {
-	p := &Grants{config: config, rules: rules, store: store, limits: l, people: people, clients: c, tokens: t, apis: apis, fosite: f, log: log}
+func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, people *people.People, c *clients.Clients, t *tokens.Tokens, apis *resources.Resources, proofs *possession.Checks, f *fosite.Fosite, log *slog.Logger) *Grants {
+	p := &Grants{config: config, rules: rules, store: store, limits: l, people: people, clients: c, tokens: t, apis: apis, proofs: proofs, fosite: f, log: log}
 	helper := &oauth2.HandleHelper{AccessTokenStrategy: framework.TokenStrategy{}, AccessTokenStorage: accessTokens{p: p}, Config: framework.ConfigOf(f)}
 	framework.ConfigOf(f).TokenEndpointHandlers = fosite.TokenEndpointHandlers{
 		&codeGrant{p},

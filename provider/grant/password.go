@@ -36,7 +36,7 @@ func (*passwordGrant) CanHandleTokenEndpointRequest(_ context.Context, r fosite.
 func (g *passwordGrant) HandleTokenEndpointRequest(ctx context.Context, request fosite.AccessRequester) error {
 	// An application that may not use this grant must not learn whether the password is
 	// right, so this check comes first.
-	a, err := mayUse(request, policy.GrantPassword)
+	a, err := g.p.begin(ctx, request, policy.GrantPassword)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,10 @@ func (g *passwordGrant) HandleTokenEndpointRequest(ctx context.Context, request 
 		return oauth.Refuse("invalid_request", "password is missing.")
 	}
 	issued := request.GetSession().(*Session)
-	issued.audience, err = g.p.apis.Requested(ctx, a, form[oauth.Resource])
+	audience, err := g.p.apis.Requested(ctx, a, form[oauth.Resource])
+	if err == nil {
+		err = g.p.aim(ctx, issued, audience)
+	}
 	if err != nil {
 		return err
 	}
@@ -109,7 +112,7 @@ func (g *passwordGrant) PopulateTokenEndpointResponse(ctx context.Context, reque
 	scope := strings.Join(issued.scope, " ")
 	grant := storage.Grant{ID: seal.Random(16), GrantType: policy.GrantPassword, ApplicationID: a.ID, UserID: issued.person.ID,
 		Scope: scope, AuthTime: at, CreatedAt: at, Sector: a.Sector, ChargedTo: policy.ChargedTo(a), Resource: issued.audience.Stored(), Generation: a.Generation}
-	made, err := g.p.tokens.NewPair(ctx, a, tokens.Family{GrantID: grant.ID, Began: at, Scope: scope, Resource: grant.Resource, UserID: grant.UserID, Sector: grant.Sector}, issued.scope, issued.audience)
+	made, err := g.p.tokens.NewPair(ctx, a, tokens.Family{GrantID: grant.ID, Began: at, Scope: scope, Resource: grant.Resource, UserID: grant.UserID, Sector: grant.Sector, Bound: issued.bound}, issued.scope, issued.audience)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"mandate/provider/framework"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
+	"mandate/provider/possession"
 	"mandate/provider/resources"
 	"mandate/provider/seal"
 	"mandate/provider/tokens"
@@ -34,7 +35,7 @@ func (*refreshGrant) CanHandleTokenEndpointRequest(_ context.Context, r fosite.A
 // HandleTokenEndpointRequest checks the refresh token and the scope. If the token was used
 // before, it calls usedBefore.
 func (g *refreshGrant) HandleTokenEndpointRequest(ctx context.Context, request fosite.AccessRequester) error {
-	a, err := mayUse(request, policy.GrantRefresh)
+	a, err := g.p.begin(ctx, request, policy.GrantRefresh)
 	if err != nil {
 		return err
 	}
@@ -53,6 +54,11 @@ func (g *refreshGrant) HandleTokenEndpointRequest(ctx context.Context, request f
 	if token.Application != a.ID {
 		return oauth.Refuse("invalid_grant", "The refresh token was issued to another client.")
 	}
+	issued := request.GetSession().(*Session)
+	err = checkBinding(possession.Of(token.Token), issued.bound)
+	if err != nil {
+		return err
+	}
 	// RFC 6749 §10.4: the server limits how long a refresh token is valid. The limit is that
 	// of the application's standing now, as for the other lifetimes.
 	if g.p.rules.RefreshEnd(a, token.Token) <= oauth.Now() {
@@ -61,13 +67,15 @@ func (g *refreshGrant) HandleTokenEndpointRequest(ctx context.Context, request f
 	if !policy.HasGrant(a, *token.GrantType) {
 		return oauth.Refuse("invalid_grant", "The application is no longer registered for the grant type %s, from which this refresh token comes.", *token.GrantType)
 	}
-	issued := request.GetSession().(*Session)
 	issued.token = &token
 	if token.UsedAt != nil {
-		issued.Answer, err = g.usedBefore(ctx, request.GetRequestForm(), token)
+		issued.Answer, err = g.usedBefore(ctx, request.GetRequestForm(), issued.bound, token)
 		return err
 	}
-	issued.audience, err = g.p.audience(ctx, token.Resource, request.GetRequestForm())
+	audience, err := g.p.audience(ctx, token.Resource, request.GetRequestForm())
+	if err == nil {
+		err = g.p.aim(ctx, issued, audience)
+	}
 	if err != nil {
 		return err
 	}
@@ -78,6 +86,23 @@ func (g *refreshGrant) HandleTokenEndpointRequest(ctx context.Context, request f
 // invalidRefresh returns the error for a refresh token that is not valid.
 func invalidRefresh() *oauth.Error {
 	return oauth.Refuse("invalid_grant", "The refresh token is unknown, expired, or revoked.")
+}
+
+// checkBinding checks that the request proves what the refresh token is bound to. Nothing is
+// used or revoked if it does not: whoever has only the refresh token can do nothing with it.
+//
+// RFC 9449 §5: the refresh token of a public client is bound to its key. That of a client that
+// authenticates is bound to the client, and needs a proof by any key: without one, a stolen
+// refresh token would give tokens that are bound to nothing. RFC 8705 §4 says the same of
+// certificates.
+func checkBinding(bound, shown possession.Binding) error {
+	if bound.Allows(shown) {
+		return nil
+	}
+	if shown != "" && bound.Kind() == shown.Kind() {
+		return oauth.Refuse("invalid_grant", "The refresh token is bound to another key or certificate than the one of this request.")
+	}
+	return oauth.Refuse("invalid_grant", "The refresh token is sender-constrained: send a DPoP proof, or use the client certificate, as in the request that it was issued for.")
 }
 
 // scope returns the scope of the new access token: the scopes of the request, without those
@@ -124,7 +149,7 @@ func (g *refreshGrant) PopulateTokenEndpointResponse(ctx context.Context, reques
 		return nil
 	}
 	a, token := request.GetClient().(*framework.Client).Application, issued.token
-	f := tokens.Family{GrantID: *token.GrantID, Began: *token.GrantCreatedAt, SessionEndsAt: oauth.Deref(token.SessionEndsAt), Scope: token.Scope, Resource: token.Resource, UserID: oauth.Deref(token.UserID), Sector: oauth.Deref(token.Sector), Login: 0}
+	f := tokens.Family{GrantID: *token.GrantID, Began: *token.GrantCreatedAt, SessionEndsAt: oauth.Deref(token.SessionEndsAt), Scope: token.Scope, Resource: token.Resource, UserID: oauth.Deref(token.UserID), Sector: oauth.Deref(token.Sector), Bound: issued.bound}
 	if oauth.Deref(token.SessionID) != "" {
 		f.Login = *token.AuthTime
 	}
@@ -144,7 +169,7 @@ func (g *refreshGrant) PopulateTokenEndpointResponse(ctx context.Context, reques
 	}
 	err = g.spend(ctx, a, request.GetRequestForm(), issued, &made)
 	if errors.Is(err, storage.ErrSpent) {
-		made.Answer, err = g.usedMeanwhile(ctx, request.GetRequestForm())
+		made.Answer, err = g.usedMeanwhile(ctx, request.GetRequestForm(), issued.bound)
 	}
 	if err != nil {
 		return err
@@ -162,22 +187,32 @@ func (g *refreshGrant) keepSession(ctx context.Context, token *storage.LiveToken
 	return oauth.Stored(g.p.store.TouchSession(ctx, *token.SessionID, oauth.Now()))
 }
 
-// spend invalidates the refresh token and stores the new tokens (rotation). If the operator
-// has set KeepRefreshTokens, a confidential application keeps its refresh token. The refresh
-// tokens of a public client are always rotated, because rotation protects them (RFC 9700
-// §4.14.2). The error is storage.ErrSpent if the token is no longer valid.
+// spend invalidates the refresh token and stores the new tokens (rotation), or keeps the
+// refresh token. The error is storage.ErrSpent if the token is no longer valid.
 func (g *refreshGrant) spend(ctx context.Context, a storage.Application, form url.Values, issued *Session, made *tokens.Pair) error {
 	text, token := form.Get("refresh_token"), issued.token
-	if g.p.config.KeepRefreshTokens && a.ClientType == policy.Confidential {
+	if g.keeps(a, token) {
 		made.Answer.RefreshToken = text
 		last := len(made.Tokens) - 1
 		return storeError(g.p.store.KeepRefresh(ctx, token.Digest, *token.GrantID, oauth.Now(), made.Tokens[last].ExpiresAt, made.ExpiresAt, made.Tokens[:last]...))
 	}
-	sealed, err := g.sealSuccessor(text, successor{*made.Answer, oauth.Now() + made.Answer.ExpiresIn, form.Get("scope"), issued.audience.Stored()})
+	sealed, err := g.sealSuccessor(text, successor{*made.Answer, oauth.Now() + made.Answer.ExpiresIn, form.Get("scope"), issued.audience.Stored(), issued.bound})
 	if err != nil {
 		return err
 	}
 	return storeError(g.p.store.RotateRefresh(ctx, token.Digest, *token.GrantID, sealed, oauth.Now(), made.ExpiresAt, made.Tokens))
+}
+
+// keeps reports whether an application keeps its refresh token.
+//
+// RFC 9700 §2.2.2, §4.14.2: the refresh tokens of a public client are rotated, or bound to its
+// key. Those of a confidential application need its authentication, and are kept if the
+// operator has set KeepRefreshTokens.
+func (g *refreshGrant) keeps(a storage.Application, token *storage.LiveToken) bool {
+	if a.ClientType == policy.Public {
+		return possession.Of(token.Token).Confirmation() != nil
+	}
+	return g.p.config.KeepRefreshTokens
 }
 
 // storeError returns storage.ErrSpent unchanged, because the caller handles it. It converts every
@@ -191,7 +226,7 @@ func storeError(err error) error {
 
 // usedMeanwhile handles a request whose refresh token was used, or whose token family was revoked, after
 // the request had read the token. It returns the answer of usedBefore, or an error.
-func (g *refreshGrant) usedMeanwhile(ctx context.Context, form url.Values) (*tokens.TokenResponse, error) {
+func (g *refreshGrant) usedMeanwhile(ctx context.Context, form url.Values, shown possession.Binding) (*tokens.TokenResponse, error) {
 	token, err := g.p.store.TokenByDigest(ctx, seal.Digest(form.Get("refresh_token")))
 	if errors.Is(err, storage.ErrNotFound) || err == nil && token.UsedAt == nil {
 		return nil, invalidRefresh()
@@ -199,14 +234,14 @@ func (g *refreshGrant) usedMeanwhile(ctx context.Context, form url.Values) (*tok
 	if err != nil {
 		return nil, oauth.Unavailable(err)
 	}
-	return g.usedBefore(ctx, form, token)
+	return g.usedBefore(ctx, form, shown, token)
 }
 
 // usedBefore handles a request with a refresh token that was used before. Within the grace period,
 // and while the successor of the token is unused, it returns the same answer as before. A
 // client that lost the answer can therefore continue. Otherwise two parties have the token, so
 // usedBefore revokes the token family and returns an error (RFC 9700 §4.14.2).
-func (g *refreshGrant) usedBefore(ctx context.Context, form url.Values, token storage.LiveToken) (*tokens.TokenResponse, error) {
+func (g *refreshGrant) usedBefore(ctx context.Context, form url.Values, shown possession.Binding, token storage.LiveToken) (*tokens.TokenResponse, error) {
 	if oauth.Now()-*token.UsedAt < oauth.Seconds(g.p.config.RefreshGrace) && oauth.Deref(token.Successor) != "" {
 		kept, unused, err := g.openSuccessor(ctx, form.Get("refresh_token"), *token.Successor)
 		if err != nil {
@@ -216,6 +251,9 @@ func (g *refreshGrant) usedBefore(ctx context.Context, form url.Values, token st
 			audience, err := g.p.audience(ctx, token.Resource, form)
 			if err != nil {
 				return nil, err
+			}
+			if kept.Bound != shown {
+				return nil, oauth.Refuse("invalid_grant", "This refresh token was used a moment ago with another key or certificate: use the same again, or the new refresh token.")
 			}
 			return kept.sameRequest(token, form.Get("scope"), audience.Stored())
 		}
@@ -236,7 +274,8 @@ type successor struct {
 	End    int64  // when the access token expires
 	Scope  string // the parameter scope of the request for which it was made
 
-	Resource string // what the access token is for, as it is stored
+	Resource string             // what the access token is for, as it is stored
+	Bound    possession.Binding // what the access token is bound to
 }
 
 // sameRequest returns the answer if the request asks for the same scopes and resources as the

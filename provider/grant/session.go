@@ -2,6 +2,7 @@ package grant
 
 import (
 	"context"
+	"net/http"
 	"strings"
 
 	"github.com/ory/fosite"
@@ -10,6 +11,7 @@ import (
 	"mandate/provider/framework"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
+	"mandate/provider/possession"
 	"mandate/provider/resources"
 	"mandate/provider/tokens"
 	"mandate/storage"
@@ -29,7 +31,7 @@ func (s accessTokens) CreateAccessTokenSession(ctx context.Context, signature st
 	at := oauth.Now()
 	issued.Answer = &tokens.TokenResponse{ExpiresIn: s.p.rules.AccessLifetime(issued.issues), Scope: strings.Join(r.GetGrantedScopes(), " ")}
 	return oauth.Stored(s.p.store.AddToken(ctx, storage.Token{Digest: signature, ApplicationID: &c.ID, Scope: issued.Answer.Scope,
-		IssuedAt: at, ExpiresAt: at + issued.Answer.ExpiresIn, ChargedTo: policy.ChargedTo(c.Application), Resource: issued.audience.Stored(), Generation: c.Generation}))
+		IssuedAt: at, ExpiresAt: at + issued.Answer.ExpiresIn, ChargedTo: policy.ChargedTo(c.Application), Resource: issued.audience.Stored(), Generation: c.Generation, CNF: string(issued.bound)}))
 }
 
 // Session is fosite's session of a token request. It passes values from the first step of a
@@ -41,10 +43,15 @@ type Session struct {
 	person *storage.User         // the person whose password was right, for the password grant
 	scope  []string              // the scope of the new access token
 	Answer *tokens.TokenResponse // the token response
+	sent   *http.Request         // the token request
+	bound  possession.Binding    // what the new tokens are bound to
 
 	audience resources.Audience  // what the new access token is for
 	issues   storage.Application // the application as this audience issues its tokens, for the client credentials grant
 }
+
+// NewSession returns the session of a token request.
+func NewSession(sent *http.Request) *Session { return &Session{sent: sent} }
 
 // Clone returns a copy. fosite requires this method.
 func (s *Session) Clone() fosite.Session { copied := *s; return &copied }

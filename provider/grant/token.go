@@ -35,7 +35,7 @@ func (p *Grants) Token(ctx context.Context, r *http.Request, address string) (*t
 	form.Del("audience")
 	by := &clients.Call{Address: address}
 	ctx = clients.WithCall(ctx, by)
-	issued := &Session{}
+	issued := NewSession(r)
 	request, err := p.fosite.NewAccessRequest(ctx, r, issued)
 	if err != nil {
 		return nil, by.Client, framework.Failed(err)
@@ -53,7 +53,7 @@ func (p *Grants) Token(ctx context.Context, r *http.Request, address string) (*t
 		return nil, by.Client, framework.Failed(err)
 	}
 	issued.Answer.AccessToken = response.GetAccessToken()
-	issued.Answer.TokenType = "Bearer"
+	issued.Answer.TokenType = issued.bound.TokenType()
 	p.issued.issue(issued.Answer)
 	return issued.Answer, by.Client, nil
 }
@@ -77,7 +77,21 @@ func (s *Session) forPerson() string {
 func (s *Session) give(answer *tokens.TokenResponse, responder fosite.AccessResponder) {
 	s.Answer = answer
 	responder.SetAccessToken(answer.AccessToken)
-	responder.SetTokenType("Bearer")
+	responder.SetTokenType("Bearer") // Token replaces it
+}
+
+// begin returns the application of a request, and notes what its tokens become bound to. It
+// reads nothing of the grant: a request that fails here can be repeated.
+//
+// RFC 9449 §5: the proof belongs to the request, whatever the grant is.
+func (p *Grants) begin(ctx context.Context, request fosite.AccessRequester, grant string) (storage.Application, error) {
+	a, err := mayUse(request, grant)
+	if err != nil {
+		return a, err
+	}
+	issued := request.GetSession().(*Session)
+	issued.bound, err = p.proofs.OfTokenRequest(ctx, issued.sent, a)
+	return a, err
 }
 
 // mayUse returns the application of a request. The error is unauthorized_client if the
@@ -94,6 +108,18 @@ func mayUse(request fosite.AccessRequester, grant string) (storage.Application, 
 		return a, oauth.Refuse("unauthorized_client", "This application is not registered for the grant type %s.", grant)
 	}
 	return a, nil
+}
+
+// aim notes what the new access token is for. Some resources accept only sender-constrained
+// tokens.
+func (p *Grants) aim(ctx context.Context, issued *Session, audience resources.Audience) error {
+	issued.audience = audience
+	if issued.bound != "" || !audience.Constrained() {
+		return nil
+	}
+	var err error
+	issued.bound, err = p.proofs.Required(ctx)
+	return err
 }
 
 // audience returns the audience of a new access token: the part of the granted one that the

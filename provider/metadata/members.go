@@ -64,6 +64,8 @@ func (c *Client) members() []member {
 		{name: "default_max_age", number: &c.DefaultMaxAge},
 		{name: "require_auth_time", flag: &c.RequireAuthTime},
 		{name: "require_pushed_authorization_requests", flag: &c.RequirePushed},
+		{name: "dpop_bound_access_tokens", flag: &c.DPoPBound},
+		{name: "tls_client_certificate_bound_access_tokens", flag: &c.CertificateBound},
 		{name: "default_acr_values", list: &c.DefaultACR},
 		{name: "initiate_login_uri", text: &c.InitiateLoginURI},
 		{name: "request_uris", list: &c.RequestURIs},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/url"
 	"slices"
 	"strings"
@@ -40,6 +41,11 @@ func (p *Registrations) describe(ctx context.Context, said *metadata.Client, by 
 	}
 	d := description{registration: clients.Registration{Name: said.Name, HashClientSecret: true, RequirePushed: said.RequirePushed, Resources: oauth.Lines(was.Resources)}}
 	r := &d.registration
+	var err error
+	r.SenderConstraint, err = clients.SenderConstraint(said)
+	if wrong, ok := errors.AsType[*metadata.Error](err); ok {
+		return d, refuseMember(wrong.Member, "%s", wrong.Problem)
+	}
 	may := p.rules.AllowanceOf(was)
 	for _, step := range []func() error{
 		func() error { return p.describeMethod(said, by, &d) },
@@ -65,7 +71,7 @@ func (p *Registrations) describe(ctx context.Context, said *metadata.Client, by 
 	}
 	d.kept = p.kept(said, r)
 	found := &oauth.Invalid{}
-	err := p.clients.Check(ctx, found, by.actor, r, was)
+	err = p.clients.Check(ctx, found, by.actor, r, was)
 	if err != nil {
 		return d, err
 	}

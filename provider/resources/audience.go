@@ -204,6 +204,11 @@ func (t Audience) Scope(value string) string {
 	return value
 }
 
+// Constrained reports whether tokens for this audience must be sender-constrained.
+func (t Audience) Constrained() bool {
+	return slices.ContainsFunc(t.of, func(r *storage.Resource) bool { return r.Constrained })
+}
+
 // Introspector reports whether an application is one that the audience names for the
 // introspection of its tokens.
 func (t Audience) Introspector(clientID string) bool {

@@ -11,6 +11,7 @@ import (
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
+	"mandate/provider/possession"
 	"mandate/provider/resources"
 	"mandate/provider/seal"
 	"mandate/storage"
@@ -44,7 +45,7 @@ func (p *Tokens) newAccess(ctx context.Context, a storage.Application, f Family,
 		return p.SignAccess(ctx, a, f, scope, audience, at, end)
 	}
 	text, sum := NewOpaque(AccessPrefix)
-	row := storage.Token{Digest: sum, GrantID: &f.GrantID, Scope: scope, IssuedAt: at, ExpiresAt: end, ChargedTo: policy.ChargedTo(a), Resource: audience.Stored()}
+	row := storage.Token{Digest: sum, GrantID: &f.GrantID, Scope: scope, IssuedAt: at, ExpiresAt: end, ChargedTo: policy.ChargedTo(a), Resource: audience.Stored(), CNF: string(f.Bound)}
 	return AccessToken{text, end, []storage.Token{row}}, nil
 }
 
@@ -76,6 +77,10 @@ func (p *Tokens) SignAccess(ctx context.Context, a storage.Application, f Family
 	// there was no login at this server.
 	if f.Login > 0 {
 		claims["auth_time"], claims["acr"] = f.Login, PasswordLogin
+	}
+	// RFC 9449 §6.1, RFC 8705 §3.1: what the token is bound to.
+	if cnf := f.Bound.Confirmation(); cnf != nil {
+		claims["cnf"] = cnf
 	}
 	text, err := key.Sign(algorithm, SignedType, claims)
 	return AccessToken{Text: text, End: end}, err
@@ -183,7 +188,8 @@ func (p *Tokens) findSigned(ctx context.Context, text string) (Found, error) {
 	}
 	claims, err := jose.ParseClaims(raw)
 	resource, valid := p.resourceOf(claims)
-	if err != nil || claims["iss"] != p.config.Issuer || !valid {
+	bound, confirmed := possession.Confirmed(claims["cnf"])
+	if err != nil || claims["iss"] != p.config.Issuer || !valid || !confirmed {
 		return Found{}, storage.ErrNotFound
 	}
 	token := Found{name: claims.Text("jti")}
@@ -203,7 +209,7 @@ func (p *Tokens) findSigned(ctx context.Context, text string) (Found, error) {
 	issued, _ := claims.Time("iat")
 	ends, _ := claims.Time("exp")
 	token.Digest, token.Scope, token.IssuedAt, token.ExpiresAt = sum, claims.Text("scope"), issued, ends
-	token.Resource = resource
+	token.Resource, token.CNF = resource, string(bound)
 	return token, err
 }
 

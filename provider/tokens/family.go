@@ -8,6 +8,7 @@ import (
 
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
+	"mandate/provider/possession"
 	"mandate/provider/resources"
 	"mandate/provider/seal"
 	"mandate/storage"
@@ -41,11 +42,14 @@ type Family struct {
 
 	UserID, Sector string
 	Login          int64 // when the person signed in for the authorization grant; 0: there was no login
+
+	Bound possession.Binding // what the new tokens are bound to
 }
 
-// FamilyOf returns the token family of a stored authorization grant.
-func FamilyOf(g *storage.Grant) Family {
-	return Family{g.ID, g.CreatedAt, g.SessionEndsAt, g.Scope, g.Resource, g.UserID, g.Sector, g.AuthTime}
+// FamilyOf returns the token family of a stored authorization grant. Its new tokens are bound to
+// bound.
+func FamilyOf(g *storage.Grant, bound possession.Binding) Family {
+	return Family{g.ID, g.CreatedAt, g.SessionEndsAt, g.Scope, g.Resource, g.UserID, g.Sector, g.AuthTime, bound}
 }
 
 // GrantBy returns an authorization grant of this type that a person gives an application in
@@ -80,13 +84,19 @@ func (p *Tokens) NewPair(ctx context.Context, a storage.Application, f Family, s
 		return Pair{}, err
 	}
 	refresh, refreshDigest := NewOpaque(refreshPrefix)
+	// RFC 9449 §5: the refresh token of a client that authenticates is bound to the client. The
+	// access tokens that it gets stay bound, to the key of the request.
+	bound := f.Bound
+	if a.ClientType == policy.Confidential {
+		bound = bound.Kind()
+	}
 	refreshEnd := min(at+p.rules.RefreshLifetime(a), f.Began+oauth.Seconds(p.config.RefreshTokenMaxLifetime))
 	if f.SessionEndsAt > 0 {
 		refreshEnd = min(refreshEnd, f.SessionEndsAt)
 	}
 	return Pair{
 		Answer:    &TokenResponse{AccessToken: access.Text, ExpiresIn: access.End - at, Scope: narrowed, RefreshToken: refresh},
-		Tokens:    append(access.rows, storage.Token{Digest: refreshDigest, Refresh: true, GrantID: &f.GrantID, Scope: f.Scope, IssuedAt: at, ExpiresAt: refreshEnd, ChargedTo: policy.ChargedTo(a), Resource: f.Resource}),
+		Tokens:    append(access.rows, storage.Token{Digest: refreshDigest, Refresh: true, GrantID: &f.GrantID, Scope: f.Scope, IssuedAt: at, ExpiresAt: refreshEnd, ChargedTo: policy.ChargedTo(a), Resource: f.Resource, CNF: string(bound)}),
 		ExpiresAt: max(access.End, refreshEnd),
 	}, nil
 }

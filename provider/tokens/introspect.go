@@ -11,6 +11,7 @@ import (
 	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
+	"mandate/provider/possession"
 	"mandate/storage"
 )
 
@@ -31,6 +32,8 @@ type Introspection struct {
 	ID        string `json:"jti,omitempty"`
 	AuthTime  int64  `json:"auth_time,omitempty"` // RFC 9470 §6.2
 	ACR       string `json:"acr,omitempty"`       // RFC 9470 §6.2
+
+	Confirmation map[string]string `json:"cnf,omitempty"` // RFC 9449 §6.2, RFC 8705 §3.2
 }
 
 // Introspect describes a token to a caller who may introspect it. It also returns the
@@ -112,8 +115,9 @@ func (p *Tokens) LiveToken(ctx context.Context, text string) (Found, error) {
 var errUnusable = fmt.Errorf("%w: the application may no longer use any scope of the token", oauth.ErrNotFound)
 
 func (p *Tokens) describeToken(token Found, caller string) *Introspection {
+	bound := possession.Of(token.Token)
 	found := &Introspection{
-		Active: true, Scope: token.Scope, ClientID: token.ClientID, Username: oauth.Deref(token.Username), TokenType: "Bearer",
+		Active: true, Scope: token.Scope, ClientID: token.ClientID, Username: oauth.Deref(token.Username), TokenType: bound.TokenType(), Confirmation: bound.Confirmation(),
 		ExpiresAt: token.ExpiresAt, IssuedAt: token.IssuedAt, NotBefore: token.IssuedAt,
 		// RFC 9700 §4.15.1: if no person is involved, the subject is the client, and
 		// there is no username.
@@ -152,12 +156,12 @@ func (p *Tokens) describeToken(token Found, caller string) *Introspection {
 func (p *Tokens) introspectionCaller(ctx context.Context, r *http.Request) (introspector, error) {
 	header := r.Header.Values("Authorization")
 	if len(header) == 1 {
-		scheme, bearer, _ := strings.Cut(header[0], " ")
-		if strings.EqualFold(scheme, "Bearer") {
+		scheme, text, _ := strings.Cut(header[0], " ")
+		if possession.IsScheme(scheme) {
 			if r.PostForm.Has("client_secret") || clients.HasAssertion(r.PostForm) {
-				return introspector{}, oauth.Refuse("invalid_request", "The caller authenticates in more than one way: use either the bearer token, or client_secret, or a client assertion.")
+				return introspector{}, oauth.Refuse("invalid_request", "The caller authenticates in more than one way: use either the access token, or client_secret, or a client assertion.")
 			}
-			return p.bearerCaller(ctx, strings.TrimLeft(bearer, " "))
+			return p.bearerCaller(ctx, r, scheme, strings.TrimLeft(text, " "))
 		}
 	}
 	a, err := p.clients.Authenticate(ctx, r, r.PostForm)
@@ -202,7 +206,7 @@ func bothChallenges(err error) error {
 	return &both
 }
 
-func (p *Tokens) bearerCaller(ctx context.Context, text string) (introspector, error) {
+func (p *Tokens) bearerCaller(ctx context.Context, r *http.Request, scheme, text string) (introspector, error) {
 	token, err := p.LiveToken(ctx, text)
 	unusable := errors.Is(err, errUnusable) && !token.Refresh
 	if errors.Is(err, oauth.ErrNotFound) && !unusable || err == nil && token.Refresh {
@@ -213,6 +217,10 @@ func (p *Tokens) bearerCaller(ctx context.Context, text string) (introspector, e
 		return introspector{}, err
 	}
 	caller := introspector{clientID: token.ClientID, ofServer: token.MayIntrospect}
+	possessed := p.proofs.CheckPresented(ctx, r, possession.Of(token.Token), scheme, text)
+	if possessed != nil {
+		return introspector{}, possessed
+	}
 	if err == nil && !token.audience.HasServer() {
 		return caller, otherResource()
 	}

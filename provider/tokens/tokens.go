@@ -12,6 +12,7 @@ import (
 	"mandate/provider/keys"
 	"mandate/provider/people"
 	"mandate/provider/policy"
+	"mandate/provider/possession"
 	"mandate/provider/resources"
 	"mandate/provider/seal"
 	"mandate/storage"
@@ -37,6 +38,7 @@ type Tokens struct {
 	clients  *clients.Clients
 	people   *people.People
 	apis     *resources.Resources
+	proofs   *possession.Checks
 	names    seal.Sealer // encrypts the jti of signed access tokens
 	pairwise []byte      // the key for subjects that two sectors cannot compare
 	copies   *copies.Copies[Found]
@@ -44,8 +46,8 @@ type Tokens struct {
 }
 
 // New makes the component.
-func New(config Config, rules *policy.Rules, store *storage.Store, ring *keys.Ring, c *clients.Clients, people *people.People, apis *resources.Resources, names seal.Sealer, pairwise []byte, changes *copies.Changes) *Tokens {
-	p := &Tokens{config: config, rules: rules, store: store, keys: ring, clients: c, people: people, apis: apis, names: names, pairwise: pairwise,
+func New(config Config, rules *policy.Rules, store *storage.Store, ring *keys.Ring, c *clients.Clients, people *people.People, apis *resources.Resources, proofs *possession.Checks, names seal.Sealer, pairwise []byte, changes *copies.Changes) *Tokens {
+	p := &Tokens{config: config, rules: rules, store: store, keys: ring, clients: c, people: people, apis: apis, proofs: proofs, names: names, pairwise: pairwise,
 		copies: copies.New(50_000, changes, tokenChanged)}
 	p.quotas.rate = newRates(config)
 	return p

@@ -9,6 +9,7 @@ import (
 
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
+	"mandate/provider/possession"
 )
 
 // UserInfo is the response of the UserInfo endpoint: the claims, or a JWT that contains
@@ -22,7 +23,7 @@ type UserInfo struct {
 // (OIDC Core §5.3). The second result is the client id of the token, as far as it is
 // known.
 func (p *Tokens) UserInfo(ctx context.Context, r *http.Request) (*UserInfo, string, error) {
-	text, err := userInfoToken(r)
+	scheme, text, err := userInfoToken(r)
 	if err != nil {
 		return nil, "", err
 	}
@@ -32,6 +33,10 @@ func (p *Tokens) UserInfo(ctx context.Context, r *http.Request) (*UserInfo, stri
 	}
 	if err != nil {
 		return nil, "", err
+	}
+	err = p.proofs.CheckPresented(ctx, r, possession.Of(token.Token), scheme, text)
+	if err != nil {
+		return nil, token.ClientID, err
 	}
 	if !token.audience.HasServer() {
 		return nil, token.ClientID, otherResource()
@@ -72,27 +77,27 @@ func otherResource() *oauth.Error {
 	return oauth.InvalidToken("The access token is for another resource: request a token for the server itself, with its URI in the parameter resource.")
 }
 
-// userInfoToken returns the access token from the header or from the form. A request
-// with more than one is refused (RFC 6750 §2).
-func userInfoToken(r *http.Request) (string, error) {
+// userInfoToken returns the access token from the header or from the form, and the scheme by
+// which it was sent. A request with more than one is refused (RFC 6750 §2).
+func userInfoToken(r *http.Request) (scheme, text string, err error) {
 	header := r.Header.Values("Authorization")
 	form := r.PostForm["access_token"]
 	switch {
 	case r.URL.Query().Has("access_token"):
 		// RFC 9700 §4.3.2
-		return "", bearerProblem("The access token must not be in the query of the URL.")
+		return "", "", bearerProblem("The access token must not be in the query of the URL.")
 	case len(header)+len(form) > 1:
-		return "", bearerProblem("The request has more than one access token.")
+		return "", "", bearerProblem("The request has more than one access token.")
 	case len(form) == 1:
-		return form[0], nil
+		return "Bearer", form[0], nil
 	case len(header) == 0:
-		return "", oauth.NoToken("There is no access token.")
+		return "", "", possession.Challenges(oauth.NoToken("There is no access token."))
 	}
-	scheme, text, _ := strings.Cut(header[0], " ")
-	if !strings.EqualFold(scheme, "Bearer") {
-		return "", oauth.NoToken("The Authorization header does not use the scheme Bearer.")
+	scheme, text, _ = strings.Cut(header[0], " ")
+	if !possession.IsScheme(scheme) {
+		return "", "", possession.Challenges(oauth.NoToken("The Authorization header uses neither the scheme Bearer nor DPoP."))
 	}
-	return strings.TrimLeft(text, " "), nil
+	return scheme, strings.TrimLeft(text, " "), nil
 }
 
 func bearerProblem(text string) *oauth.Error {

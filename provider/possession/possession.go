@@ -1,0 +1,139 @@
+package possession
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+
+	"mandate/provider/dpop"
+	"mandate/provider/mtls"
+	"mandate/provider/oauth"
+	"mandate/provider/seal"
+	"mandate/storage"
+)
+
+// The sender constraints that an application can be registered for.
+const (
+	DPoP        = "dpop"        // dpop_bound_access_tokens (RFC 9449 §5.2)
+	Certificate = "certificate" // tls_client_certificate_bound_access_tokens (RFC 8705 §3.4)
+)
+
+// Config holds the operator's settings.
+type Config struct {
+	// Bases lists the URLs below which the endpoints answer: the issuer, and the same for
+	// clients with certificates.
+	Bases []string
+	// RequireNonce refuses a proof without a nonce of this server (RFC 9449 §8).
+	RequireNonce bool
+}
+
+// Checks checks what requests prove.
+type Checks struct {
+	bases  []string
+	store  *storage.Store
+	nonces *dpop.Nonces // nil: proofs need none
+}
+
+// New makes the component. The key is for nonces.
+func New(config Config, store *storage.Store, key []byte) (*Checks, error) {
+	c := &Checks{bases: config.Bases, store: store}
+	if !config.RequireNonce {
+		return c, nil
+	}
+	var err error
+	c.nonces, err = dpop.NewNonces(key)
+	return c, err
+}
+
+// Nonce returns the nonce for the header DPoP-Nonce of each response, or "" if proofs need none.
+func (c *Checks) Nonce() string {
+	if c.nonces == nil {
+		return ""
+	}
+	return c.nonces.Current(time.Now())
+}
+
+// Algorithms lists the algorithms of proofs.
+func Algorithms() []string { return dpop.Algorithms() }
+
+// OfTokenRequest returns what the tokens of a token request become bound to. It does not
+// return an error for a request without a proof if the application needs none.
+func (c *Checks) OfTokenRequest(ctx context.Context, r *http.Request, a storage.Application) (Binding, error) {
+	switch sent := len(r.Header.Values("DPoP")) > 0; {
+	case a.SenderConstraint == Certificate && sent:
+		// A token has one binding, so it must not depend on which of two the request sends.
+		return "", oauth.Refuse("invalid_request", "The tokens of this application are bound to its certificate: send no header DPoP.")
+	case a.SenderConstraint == Certificate:
+		return c.ofCertificate(ctx)
+	// RFC 9449 §5.2: a client with dpop_bound_access_tokens gets no tokens without a proof.
+	case a.SenderConstraint == DPoP, sent:
+		key, err := c.Key(ctx, r)
+		if err != nil {
+			return "", err
+		}
+		return ToKey(key), nil
+	}
+	return "", nil
+}
+
+// Required returns what a token must be bound to for a resource that demands it, if the
+// request has proven nothing else.
+func (c *Checks) Required(ctx context.Context) (Binding, error) {
+	shown, err := c.ofCertificate(ctx)
+	if err != nil {
+		return "", oauth.Refuse("invalid_request", "Tokens for this resource are sender-constrained: send a DPoP proof (RFC 9449), or use a client certificate at the endpoint in mtls_endpoint_aliases (RFC 8705).")
+	}
+	return shown, nil
+}
+
+// ofCertificate returns the binding to the certificate of the request.
+func (c *Checks) ofCertificate(ctx context.Context) (Binding, error) {
+	shown, err := mtls.Of(ctx)
+	if err != nil || shown == nil {
+		e := oauth.Refuse("invalid_request", "The tokens of this application are bound to its certificate, and the request has none: use the endpoint in mtls_endpoint_aliases of the server metadata.")
+		e.Cause = err
+		return "", e
+	}
+	return ToCertificate(shown.Thumbprint()), nil
+}
+
+// Key verifies the DPoP proof of a request without an access token, and returns the thumbprint
+// of its key. The proof is used by that.
+func (c *Checks) Key(ctx context.Context, r *http.Request) (string, error) {
+	return c.prove(ctx, r, "", "")
+}
+
+// prove verifies the DPoP proof of a request. text is the access token that the request
+// presents, and key is the thumbprint of the key that it is bound to; without an access token
+// both are empty.
+func (c *Checks) prove(ctx context.Context, r *http.Request, text, key string) (string, error) {
+	proof, err := dpop.Verify(dpop.Request{Method: r.Method, URLs: c.urls(r), Proofs: r.Header.Values("DPoP"), Token: text, Key: key}, dpop.Rules{Nonces: c.nonces})
+	if wrong, ok := errors.AsType[*dpop.Error](err); ok {
+		return "", oauth.Refuse(wrong.Code, "%s.", strings.ToUpper(wrong.Description[:1])+wrong.Description[1:])
+	}
+	if err != nil {
+		return "", err
+	}
+	// RFC 9449 §11.1: a proof works once, on all nodes together.
+	err = c.store.SeeOnce(ctx, seal.Digest("dpop\x00"+proof.Digest.String()), proof.Until, oauth.Now())
+	if errors.Is(err, storage.ErrSpent) {
+		return "", oauth.Refuse(dpop.InvalidProof, "The DPoP proof was used before: make a new proof, with a new jti, for each request.")
+	}
+	return proof.Key, oauth.Stored(err)
+}
+
+// urls lists the URLs of the endpoint of a request.
+//
+// RFC 9449 §4.3: htu is the URL of the request. The header Host is not used, because anybody
+// can set it and a reverse proxy can change it. A path answers with and without its last slash.
+func (c *Checks) urls(r *http.Request) []string {
+	var urls []string
+	for _, base := range c.bases {
+		at := base + "/" + path.Base(path.Clean(r.URL.Path))
+		urls = append(urls, at+"/", at)
+	}
+	return urls
+}
