@@ -24,6 +24,7 @@ func TestRFC8705(t *testing.T) { testDocument(t, "RFC8705") }
 func TestRFC8707(t *testing.T) { testDocument(t, "RFC8707") }
 func TestRFC9068(t *testing.T) { testDocument(t, "RFC9068") }
 func TestRFC9101(t *testing.T) { testDocument(t, "RFC9101") }
+func TestRFC9701(t *testing.T) { testDocument(t, "RFC9701") }
 func TestRFC9126(t *testing.T) { testDocument(t, "RFC9126") }
 
 func TestRFC9207(t *testing.T) { testDocument(t, "RFC9207") }

@@ -7,7 +7,7 @@ import (
 	"mandate/templates"
 )
 
-// authenticationFields sets the fields of the form about client authentication.
+// authenticationFields sets the fields of the form about client authentication and introspection.
 func (s *server) authenticationFields(page *templates.ApplicationForm, form url.Values, invalid *provider.Invalid) {
 	methods := []templates.Option{{Value: "", Label: "The usual one", Help: "A confidential application sends its secret by HTTP Basic or in the body. A public one sends only its client ID."}}
 	accepts := s.provider.Clients.Offers(provider.MethodCertificate) || form.Get("certificate_subject") != ""
@@ -17,15 +17,17 @@ func (s *server) authenticationFields(page *templates.ApplicationForm, form url.
 		}
 		methods = append(methods, templates.Option{Value: m.Name, Label: m.Label, Help: m.Name})
 	}
-	algorithms := []templates.Option{{Value: "", Label: "Any", Help: "Each algorithm that the method allows."}}
+	assertions := []templates.Option{{Value: "", Label: "Any", Help: "Each algorithm that the method allows."}}
 	for _, name := range provider.AssertionAlgorithms() {
-		algorithms = append(algorithms, templates.Option{Value: name})
+		assertions = append(assertions, templates.Option{Value: name})
 	}
 	field := func(name string) templates.Field {
 		return templates.Field{Value: form.Get(name), Error: invalid.At(name)}
 	}
 	page.AuthMethods, page.AuthMethodError = checked(form["auth_method"], methods...), invalid.At("auth_method")
-	page.AuthAlgorithms, page.AuthAlgorithmError = checked(form["auth_algorithm"], algorithms...), invalid.At("auth_algorithm")
+	page.AuthAlgorithms, page.AuthAlgorithmError = checked(form["auth_algorithm"], assertions...), invalid.At("auth_algorithm")
 	page.JWKS, page.JWKSURI = field("jwks"), field("jwks_uri")
+	usual := templates.Option{Value: "", Label: "The usual one", Help: provider.DefaultAlgorithm}
+	page.IntrospectionAlgorithms, page.IntrospectionError = checked(form["introspection_algorithm"], append([]templates.Option{usual}, algorithms()...)...), invalid.At("introspection_algorithm")
 	page.AcceptsCertificates, page.CertificateSubject = accepts, field("certificate_subject")
 }

@@ -133,7 +133,7 @@ func (s *server) submit(r *http.Request, who *provider.SignedIn, was *provider.A
 		return made, noScope(said, err)
 	}
 	if !r.PostForm.Has("auth_method") { // the form has no such field
-		said.Authentication = provider.AuthenticationOf(*was)
+		said.Authentication, said.IntrospectionAlgorithm = provider.AuthenticationOf(*was), was.IntrospectionAlg
 	}
 	said.Authentication.EndpointAudience = was.EndpointAudience // no field of the form
 	if !s.config.OpenID {
@@ -191,7 +191,7 @@ func registration(form url.Values, offers []string, every bool) provider.Registr
 		RedirectURIs: lines(form.Get("redirect_uris")), Scopes: unique(form["scope"]), Resources: lines(form.Get("resources")), HashClientSecret: form.Has("hash_client_secret"),
 		MayIntrospect: form.Has("may_introspect"), SkipConsent: form.Has("skip_consent"), PKCEExempt: form.Has("pkce_exempt"), RequirePushed: form.Has("require_pushed"),
 		AccessTokenLifetime: seconds(form.Get("access_token_lifetime")), RefreshTokenLifetime: seconds(form.Get("refresh_token_lifetime")),
-		AccessTokenFormat: form.Get("access_token_format"), Algorithm: form.Get("algorithm"), UserInfoAlgorithm: form.Get("userinfo_algorithm"), Pairwise: form.Has("pairwise"),
+		AccessTokenFormat: form.Get("access_token_format"), Algorithm: form.Get("algorithm"), UserInfoAlgorithm: form.Get("userinfo_algorithm"), IntrospectionAlgorithm: form.Get("introspection_algorithm"), Pairwise: form.Has("pairwise"),
 		PostLogoutURIs: lines(form.Get("post_logout_redirect_uris")), BackchannelURI: strings.TrimSpace(form.Get("backchannel_logout_uri")),
 		Authentication: provider.Authentication{Method: form.Get("auth_method"), Algorithm: form.Get("auth_algorithm"),
 			JWKS: strings.TrimSpace(form.Get("jwks")), JWKSURI: strings.TrimSpace(form.Get("jwks_uri")), CertificateSubject: strings.TrimSpace(form.Get("certificate_subject"))},
@@ -235,7 +235,7 @@ func unique(names []string) []string { return oauth.Union(nil, names) }
 func (s *server) stored(a provider.Application) url.Values {
 	form := url.Values{"name": {a.Name}, "client_type": {a.ClientType}, "grant_type": strings.Fields(a.GrantTypes),
 		"redirect_uris": {a.RedirectURIs}, "scope": strings.Fields(a.Scopes), "resources": {a.Resources}, "access_token_format": {a.AccessTokenFormat},
-		"algorithm": {cmp.Or(a.Algorithm, provider.DefaultAlgorithm)}, "userinfo_algorithm": {a.UserInfoAlgorithm},
+		"algorithm": {cmp.Or(a.Algorithm, provider.DefaultAlgorithm)}, "userinfo_algorithm": {a.UserInfoAlgorithm}, "introspection_algorithm": {a.IntrospectionAlg},
 		"post_logout_redirect_uris": {a.PostLogoutURIs}, "backchannel_logout_uri": {a.BackchannelURI},
 		"auth_method": {a.AuthMethod}, "auth_algorithm": {a.AuthAlgorithm}, "jwks": {a.JWKS}, "jwks_uri": {a.JWKSURI}, "certificate_subject": {a.CertificateSubject}}
 	if a.Scopes == "" { // every scope

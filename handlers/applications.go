@@ -107,7 +107,7 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 		page.DeviceURL = s.absolute("/o/device_authorization/")
 	}
 	if a.MayIntrospect {
-		page.IntrospectURL = s.absolute("/o/introspect/")
+		page.IntrospectURL, page.IntrospectionAlgorithm = s.absolute("/o/introspect/"), a.IntrospectionAlg
 	}
 	if provider.HasGrant(a, provider.GrantRefresh) {
 		grants = append(grants, provider.GrantRefresh)

@@ -4,9 +4,11 @@ import (
 	"net/http"
 
 	"mandate/handlers/request"
+	"mandate/provider"
 )
 
-// introspect is the introspection endpoint (RFC 7662 §2).
+// introspect is the introspection endpoint (RFC 7662 §2). The response is a JWT if the request
+// asks for one (RFC 9701 §4).
 func (s *server) introspect(w http.ResponseWriter, r *http.Request) error {
 	answer, caller, err := s.provider.Tokens.Introspect(r.Context(), r, s.requests.Address(r))
 	request.Note(r.Context(), "client", caller)
@@ -17,6 +19,11 @@ func (s *server) introspect(w http.ResponseWriter, r *http.Request) error {
 		request.Outcome(r.Context(), "active")
 	} else {
 		request.Outcome(r.Context(), "inactive")
+	}
+	if answer.Signed != "" {
+		w.Header().Set("Content-Type", provider.SignedIntrospection)
+		_, _ = w.Write([]byte(answer.Signed)) // an error here means that the client has gone
+		return nil
 	}
 	return writeJSON(w, http.StatusOK, answer)
 }

@@ -34,6 +34,7 @@ type Metadata struct {
 	TokenEndpointAuthAlgorithms            []string `json:"token_endpoint_auth_signing_alg_values_supported"`
 	IntrospectionEndpointAuthAlgorithms    []string `json:"introspection_endpoint_auth_signing_alg_values_supported"`
 	RevocationEndpointAuthAlgorithms       []string `json:"revocation_endpoint_auth_signing_alg_values_supported"`
+	IntrospectionSigningAlgorithms         []string `json:"introspection_signing_alg_values_supported,omitempty"` // RFC 9701 §7
 	CodeChallengeMethodsSupported          []string `json:"code_challenge_methods_supported"`
 	ACRValuesSupported                     []string `json:"acr_values_supported"`                                 // RFC 9470 §7
 	DPoPAlgorithms                         []string `json:"dpop_signing_alg_values_supported"`                    // RFC 9449 §5.1
@@ -125,7 +126,7 @@ func (p *Provider) Metadata(ctx context.Context) (Metadata, error) {
 	}
 	const keys = "/.well-known/jwks.json"
 	if p.config.OpenID {
-		m.OpenIDMetadata, m.JWKSURI = p.openIDMetadata(), p.config.Issuer+keys
+		m.OpenIDMetadata, m.JWKSURI, m.IntrospectionSigningAlgorithms = p.openIDMetadata(), p.config.Issuer+keys, jose.Algorithms()
 		return m, nil
 	}
 	// RFC 9068 §4: APIs need jwks_uri, even if the server issues no ID tokens.
@@ -134,7 +135,7 @@ func (p *Provider) Metadata(ctx context.Context) (Metadata, error) {
 	if errors.Is(err, oauth.ErrNotFound) {
 		return m, nil
 	}
-	m.JWKSURI = p.config.Issuer + keys
+	m.JWKSURI, m.IntrospectionSigningAlgorithms = p.config.Issuer+keys, jose.Algorithms()
 	return m, err
 }
 

@@ -249,6 +249,9 @@ func AuthenticationOf(a Application) Authentication { return clients.Authenticat
 // AuthMethods lists the methods of client authentication.
 func AuthMethods() []AuthMethod { return clients.Methods() }
 
+// SignedIntrospection is the media type of a signed introspection response (RFC 9701 §4).
+const SignedIntrospection = tokens.SignedIntrospection
+
 // AuthMethodNames lists their names: of those with which a client proves who it is, or of all.
 func AuthMethodNames(public bool) []string { return clients.MethodNames(public) }
 

@@ -33,6 +33,7 @@ type Application struct {
 	RefreshTokenLifetime int64   `db:"refresh_token_lifetime"`
 	Algorithm            string  `db:"algorithm"`
 	UserInfoAlgorithm    string  `db:"userinfo_algorithm"`
+	IntrospectionAlg     string  `db:"introspection_algorithm"` // signs the introspection responses that it asks for; empty: RS256
 	Sector               string  `db:"sector"`
 	PostLogoutURIs       string  `db:"post_logout_redirect_uris"`
 	BackchannelURI       string  `db:"backchannel_logout_uri"`
@@ -79,7 +80,7 @@ const (
 
 const selectApplication = `SELECT a.id, a.client_id, a.name, a.owner_id, u.username AS owner, u.administrator AS owner_is_admin, u.active AS owner_is_active, a.responsible, a.client_type, a.grant_types, a.redirect_uris, a.scopes,
 	a.hash_client_secret, a.secret, a.old_secret, a.old_secret_expires_at, a.may_introspect, a.skip_consent, a.pkce_exempt, a.require_pushed, a.sender_constraint,
-	a.access_token_lifetime, a.refresh_token_lifetime, a.algorithm, a.userinfo_algorithm, a.sector, a.post_logout_redirect_uris, a.backchannel_logout_uri,
+	a.access_token_lifetime, a.refresh_token_lifetime, a.algorithm, a.userinfo_algorithm, a.introspection_algorithm, a.sector, a.post_logout_redirect_uris, a.backchannel_logout_uri,
 	a.access_token_format, a.resources, a.origin, a.metadata, a.auth_method, a.auth_algorithm, a.jwks, a.jwks_uri, a.endpoint_audience, a.certificate_subject, a.management, a.registration_digest, a.registration_limits, a.last_used_at, a.created_at, a.renewed_at, a.updated_at, a.generation, a.version
 	FROM applications a LEFT JOIN users u ON u.id = a.owner_id `
 
@@ -107,7 +108,7 @@ const insertApplication = `INSERT INTO applications (id, client_id, name, owner_
 	hash_client_secret, secret, old_secret, old_secret_expires_at, may_introspect, skip_consent, pkce_exempt,
 	access_token_lifetime, refresh_token_lifetime, created_at, updated_at,
 	algorithm, userinfo_algorithm, sector, post_logout_redirect_uris, backchannel_logout_uri, access_token_format, responsible, resources, origin, metadata,
-	auth_method, management, registration_digest, registration_limits, auth_algorithm, jwks, jwks_uri, endpoint_audience, certificate_subject, require_pushed, sender_constraint)
+	auth_method, management, registration_digest, registration_limits, auth_algorithm, jwks, jwks_uri, endpoint_audience, certificate_subject, require_pushed, sender_constraint, introspection_algorithm)
 	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40)`
 
 // columns returns the values for insertApplication.
@@ -116,7 +117,7 @@ func (a Application) columns() []any {
 		a.HashClientSecret, a.Secret, a.OldSecret, a.OldSecretExpiresAt, a.MayIntrospect, a.SkipConsent, a.PKCEExempt,
 		a.AccessTokenLifetime, a.RefreshTokenLifetime, a.CreatedAt, a.UpdatedAt,
 		a.Algorithm, a.UserInfoAlgorithm, a.Sector, a.PostLogoutURIs, a.BackchannelURI, a.AccessTokenFormat, a.Responsible, a.Resources, a.Origin, a.Metadata,
-		a.AuthMethod, a.Management, a.RegistrationDigest, a.RegistrationLimits, a.AuthAlgorithm, a.JWKS, a.JWKSURI, a.EndpointAudience, a.CertificateSubject, a.RequirePushed, a.SenderConstraint}
+		a.AuthMethod, a.Management, a.RegistrationDigest, a.RegistrationLimits, a.AuthAlgorithm, a.JWKS, a.JWKSURI, a.EndpointAudience, a.CertificateSubject, a.RequirePushed, a.SenderConstraint, a.IntrospectionAlg}
 }
 
 // roomFor checks the quota. It takes a lock before it counts, so the second of two
@@ -233,13 +234,13 @@ func (s *Store) UpdateApplication(ctx context.Context, a, was Application) error
 	return s.changeApplication(ctx, a.ID, `UPDATE applications SET name = $2, client_type = $3, grant_types = $4, redirect_uris = $5, scopes = $6, hash_client_secret = $7,
 		secret = $8, old_secret = $9, may_introspect = $10, skip_consent = $11, pkce_exempt = $12, access_token_lifetime = $13, refresh_token_lifetime = $14, updated_at = $15,
 		algorithm = $20, userinfo_algorithm = $21, sector = $22, post_logout_redirect_uris = $23, backchannel_logout_uri = $24, access_token_format = $25, resources = $29,
-		metadata = $30, auth_method = $31, auth_algorithm = $34, jwks = $35, jwks_uri = $36, endpoint_audience = $37, certificate_subject = $38, require_pushed = $39, sender_constraint = $40, management = $32, registration_digest = NULL, version = version + 1
+		metadata = $30, auth_method = $31, auth_algorithm = $34, jwks = $35, jwks_uri = $36, endpoint_audience = $37, certificate_subject = $38, require_pushed = $39, sender_constraint = $40, introspection_algorithm = $41, management = $32, registration_digest = NULL, version = version + 1
 		WHERE id = $1 AND secret = $16 AND may_introspect = $17 AND skip_consent = $18 AND pkce_exempt = $19 AND responsible = $26 AND COALESCE(owner_id, '') = COALESCE($27, '') AND ($28 < 0 OR version = $28 AND management = $33)`,
 		a.ID, a.Name, a.ClientType, a.GrantTypes, a.RedirectURIs, a.Scopes, a.HashClientSecret, a.Secret, a.OldSecret,
 		a.MayIntrospect, a.SkipConsent, a.PKCEExempt, a.AccessTokenLifetime, a.RefreshTokenLifetime, a.UpdatedAt,
 		was.Secret, was.MayIntrospect, was.SkipConsent, was.PKCEExempt,
 		a.Algorithm, a.UserInfoAlgorithm, a.Sector, a.PostLogoutURIs, a.BackchannelURI, a.AccessTokenFormat, was.Responsible, was.OwnerID, was.Version, a.Resources,
-		a.Metadata, a.AuthMethod, a.Management, was.Management, a.AuthAlgorithm, a.JWKS, a.JWKSURI, a.EndpointAudience, a.CertificateSubject, a.RequirePushed, a.SenderConstraint)
+		a.Metadata, a.AuthMethod, a.Management, was.Management, a.AuthAlgorithm, a.JWKS, a.JWKSURI, a.EndpointAudience, a.CertificateSubject, a.RequirePushed, a.SenderConstraint, a.IntrospectionAlg)
 }
 
 // AssignApplication changes the owner of an application (nil: no owner) and who is
@@ -280,11 +281,13 @@ func (s *Store) OwnedBy(ctx context.Context, userID string) ([]Application, erro
 }
 
 // LongestSigned returns the longest lifetime that an application or a resource has set for
-// its signed access tokens, or -1 if none has such tokens.
+// its signed access tokens. Without such tokens it returns 0 if an application has an algorithm
+// for signed introspection responses, and otherwise -1.
 func (s *Store) LongestSigned(ctx context.Context) (int64, error) {
 	var longest int64
 	err := s.get(ctx, &longest, `SELECT COALESCE(MAX(access_token_lifetime), -1) FROM (
 		SELECT access_token_lifetime FROM applications WHERE access_token_format = 'jwt'
+		UNION ALL SELECT 0 FROM applications WHERE introspection_algorithm <> ''
 		UNION ALL SELECT access_token_lifetime FROM resources WHERE token_format = 'jwt') AS signed`)
 	return longest, err
 }

@@ -14,7 +14,7 @@ func TestApplicationIsReadAsItWasStored(t *testing.T) {
 		a := newApplication("App")
 		a.OwnerID, a.OldSecret, a.OldSecretExpiresAt = &alice.ID, "older", later
 		a.MayIntrospect, a.SkipConsent, a.PKCEExempt, a.RequirePushed = true, true, true, true
-		a.AccessTokenLifetime, a.RefreshTokenLifetime, a.UpdatedAt = 60, 1<<40, later
+		a.AccessTokenLifetime, a.RefreshTokenLifetime, a.UpdatedAt, a.IntrospectionAlg = 60, 1<<40, later, "PS256"
 		must(t, w.AddApplication(t.Context(), a, 0))
 		a.Owner, a.OwnerAdministrator, a.OwnerActive = &alice.Username, &alice.Administrator, &alice.Active
 		byID, err := w.Application(t.Context(), a.ID)
@@ -76,7 +76,7 @@ func TestUpdateApplicationWritesWhatMayChangeAndNothingElse(t *testing.T) {
 		change.Name, change.ClientType, change.GrantTypes, change.RedirectURIs, change.Scopes = "New", "public", "password", "https://c.example/", ""
 		change.HashClientSecret, change.Secret, change.OldSecret = false, "the same, sealed", ""
 		change.MayIntrospect, change.SkipConsent, change.PKCEExempt, change.RequirePushed = true, true, true, true
-		change.AccessTokenLifetime, change.RefreshTokenLifetime, change.UpdatedAt = 1, 2, later
+		change.AccessTokenLifetime, change.RefreshTokenLifetime, change.UpdatedAt, change.IntrospectionAlg = 1, 2, later, "EdDSA"
 		want := change
 		want.Owner, want.OwnerAdministrator, want.OwnerActive = &alice.Username, &alice.Administrator, &alice.Active
 		want.Version = 1

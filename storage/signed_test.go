@@ -74,12 +74,12 @@ func TestSignedTokenIsReadByWhatStandsBehindIt(t *testing.T) {
 func TestLongestSigned(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		for _, step := range []struct {
-			format         string
-			lifetime, want int64
-		}{{"opaque", 900, -1}, {"jwt", 0, 0}, {"jwt", 300, 300}, {"jwt", 60, 300}} {
+			format, introspection string
+			lifetime, want        int64
+		}{{"opaque", "", 900, -1}, {"opaque", "ES256", 900, 0}, {"jwt", "", 0, 0}, {"jwt", "", 300, 300}, {"jwt", "", 60, 300}} {
 			a := w.application(t, "App")
 			was := a
-			a.AccessTokenFormat, a.AccessTokenLifetime = step.format, step.lifetime
+			a.AccessTokenFormat, a.AccessTokenLifetime, a.IntrospectionAlg = step.format, step.lifetime, step.introspection
 			must(t, w.UpdateApplication(t.Context(), a, was))
 			longest, err := w.LongestSigned(t.Context())
 			must(t, err)

@@ -87,6 +87,8 @@ type ApplicationForm struct {
 	AuthMethods, AuthAlgorithms         []Option
 	AuthMethodError, AuthAlgorithmError string
 	JWKS, JWKSURI                       Field
+	IntrospectionAlgorithms             []Option // of signed introspection responses
+	IntrospectionError                  string
 
 	Errors []FieldError
 }
@@ -130,6 +132,7 @@ type Application struct {
 	OldSecretUntil                             string // until when the secret before the rotation still works
 	AuthorizeURL, DeviceURL                    string // each empty if the application does not use it
 	TokenURL, IntrospectURL                    string // the same
+	IntrospectionAlgorithm                     string // of signed introspection responses; empty: the usual one, or it may not introspect
 	IssuerURL, Algorithm, UserInfoAlgorithm    string // empty without OpenID Connect
 	Sector                                     string // the sector of its pairwise subjects
 	PostLogoutURIs                             []string

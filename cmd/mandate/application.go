@@ -43,6 +43,7 @@ type applicationView struct {
 	AccessTokenFormat    string   `json:"access_token_format"`
 	Algorithm            string   `json:"algorithm"`
 	UserInfoAlgorithm    string   `json:"userinfo_algorithm"`
+	IntrospectionAlg     string   `json:"introspection_algorithm"` // empty: RS256
 	Sector               string   `json:"sector"`
 	PostLogoutURIs       []string `json:"post_logout_redirect_uris"`
 	BackchannelURI       string   `json:"backchannel_logout_uri"`
@@ -62,7 +63,7 @@ func viewApplication(of *provider.Provider, a provider.Application, secret strin
 		GrantTypes: split(a.GrantTypes), RedirectURIs: split(a.RedirectURIs), Scopes: split(a.Scopes), Resources: split(a.Resources),
 		MayIntrospect: a.MayIntrospect, CertificateSubject: a.CertificateSubject, HashClientSecret: a.HashClientSecret, SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt, RequirePushed: a.RequirePushed, SenderConstraint: a.SenderConstraint,
 		AccessTokenLifetime: a.AccessTokenLifetime, RefreshTokenLifetime: a.RefreshTokenLifetime,
-		AccessTokenFormat: a.AccessTokenFormat, Algorithm: a.Algorithm, UserInfoAlgorithm: a.UserInfoAlgorithm, Sector: a.Sector,
+		AccessTokenFormat: a.AccessTokenFormat, Algorithm: a.Algorithm, UserInfoAlgorithm: a.UserInfoAlgorithm, IntrospectionAlg: a.IntrospectionAlg, Sector: a.Sector,
 		PostLogoutURIs: split(a.PostLogoutURIs), BackchannelURI: a.BackchannelURI,
 		AuthMethod: a.AuthMethod, AuthAlgorithm: a.AuthAlgorithm, KeyIDs: append([]string{}, provider.KeyIDs(a)...), JWKSURI: a.JWKSURI, EndpointAudience: a.EndpointAudience,
 		Origin: a.Origin, CreatedAt: timestamp(a.CreatedAt), UpdatedAt: timestamp(a.UpdatedAt)}
@@ -112,7 +113,7 @@ func (v applicationView) write(p *program) error {
 		{"requests pushed", yes(v.RequirePushed)},
 		{"access tokens", v.AccessTokenFormat},
 	}...)
-	for _, row := range [][]string{{"suspended", v.WhySuspended}, {"resources", strings.Join(v.Resources, " ")}, {"authentication", strings.TrimSpace(v.AuthMethod + " " + v.AuthAlgorithm)}, {"keys", strings.Join(v.KeyIDs, " ")}, {"keys at", v.JWKSURI}, {"tokens bound by", v.SenderConstraint}, {"algorithm", v.Algorithm}, {"UserInfo algorithm", v.UserInfoAlgorithm}, {"pairwise for", v.Sector},
+	for _, row := range [][]string{{"suspended", v.WhySuspended}, {"resources", strings.Join(v.Resources, " ")}, {"authentication", strings.TrimSpace(v.AuthMethod + " " + v.AuthAlgorithm)}, {"keys", strings.Join(v.KeyIDs, " ")}, {"keys at", v.JWKSURI}, {"tokens bound by", v.SenderConstraint}, {"algorithm", v.Algorithm}, {"UserInfo algorithm", v.UserInfoAlgorithm}, {"introspection algorithm", v.IntrospectionAlg}, {"pairwise for", v.Sector},
 		{"after logout", strings.Join(v.PostLogoutURIs, " ")}, {"back-channel logout", v.BackchannelURI}} {
 		if row[1] != "" {
 			rows = append(rows, row)
@@ -182,6 +183,7 @@ func (p *program) applicationAddCommand() *cobra.Command {
 	f.StringVar(&r.AccessTokenFormat, "access-token-format", provider.FormatOpaque, "`FORMAT` of its access tokens: opaque, or jwt for APIs that verify tokens themselves (RFC 9068)")
 	f.StringVar(&r.Algorithm, "algorithm", "", "`ALGORITHM` that signs its ID tokens and its JWT access tokens: ES256, EdDSA, RS256, PS256, or HS256 (ID tokens only) (default: RS256)")
 	f.StringVar(&r.UserInfoAlgorithm, "userinfo-algorithm", "", "`ALGORITHM` that signs its UserInfo responses (default: they are not signed)")
+	f.StringVar(&r.IntrospectionAlgorithm, "introspection-algorithm", "", "`ALGORITHM` that signs the introspection responses that it asks for as a JWT (RFC 9701): ES256, EdDSA, RS256 or PS256 (default: RS256)")
 	f.BoolVar(&r.Pairwise, "pairwise", false, "use pairwise subjects, which applications of other hosts cannot correlate")
 	auth.add(c)
 	f.StringArrayVar(&r.PostLogoutURIs, "post-logout-redirect-uri", nil, "post-logout redirect `URI`; may be repeated")

@@ -22,7 +22,7 @@ var flagOf = map[string]string{
 	"client_type": "--client-type", "grant_type": "--grant", "redirect_uris": "--redirect-uri", "scope": "--scope",
 	"may_introspect": "--may-introspect", "skip_consent": "--skip-consent", "overlap": "--overlap", "name": "name",
 	"uri": "URI", "scopes": "--scope", "token_format": "--token-format", "access_token_lifetime": "--access-token-lifetime", "introspectors": "--introspector",
-	"uses": "--uses", "expires": "--expires", "may": "--may", "resources": "--resource", "algorithm": "--algorithm", "userinfo_algorithm": "--userinfo-algorithm", "pairwise": "--pairwise",
+	"uses": "--uses", "expires": "--expires", "may": "--may", "resources": "--resource", "algorithm": "--algorithm", "userinfo_algorithm": "--userinfo-algorithm", "introspection_algorithm": "--introspection-algorithm", "pairwise": "--pairwise",
 	"post_logout_redirect_uris": "--post-logout-redirect-uri", "backchannel_logout_uri": "--backchannel-logout-uri", "subject": "--subject",
 	"hash_client_secret": "--no-hash-client-secret", "email_verified": "--email-verified", "phone_number_verified": "--phone-number-verified",
 	"middle_name": "--middle-name", "nickname": "--nickname", "gender": "--gender", "birthdate": "--birthdate", "zoneinfo": "--zoneinfo",

@@ -82,6 +82,7 @@ var unlisted = map[string][]string{
 	"token_endpoint_auth_signing_alg_values_supported":         {"none", "HS512", "ES384"},
 	"introspection_endpoint_auth_signing_alg_values_supported": {"none", "HS512", "ES384"},
 	"revocation_endpoint_auth_signing_alg_values_supported":    {"none", "HS512", "ES384"},
+	"introspection_signing_alg_values_supported":               {"none", "HS256", "RS384", "es256"},
 	"code_challenge_methods_supported":                         {"plain", "s256", "S512"},
 	"subject_types_supported":                                  {"ephemeral"},
 	"id_token_signing_alg_values_supported":                    {"none", "RS384", "HS512", "ES256K", "rs256"},
@@ -169,6 +170,15 @@ func (d *discovered) uses() map[string]func(t *testing.T, value string) bool {
 		},
 		"request_object_signing_alg_values_supported": func(t *testing.T, value string) bool {
 			return d.sendsObject(t, value)
+		},
+		"introspection_signing_alg_values_supported": func(t *testing.T, value string) bool {
+			app, ok := d.registered(t, "--introspection-algorithm", value)
+			if !ok {
+				return false
+			}
+			d.mustCLI(t, "", "resource", "add", "https://"+strings.ToLower(value)+".example/", "--name", value, "--introspector", app.ClientID)
+			a := d.post(t, "/o/introspect/", wanting(signedIntrospection, app.auth()), params("token", d.given.AccessToken))
+			return d.verified(t, app, value, a.Body)["token_introspection"] != nil
 		},
 		"code_challenge_methods_supported": asked("code_challenge_method"),
 		"subject_types_supported": func(t *testing.T, value string) bool {

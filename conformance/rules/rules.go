@@ -39,6 +39,7 @@ func Documents() []check.Document {
 		{ID: "RFC9207", Cited: "RFC 9207", Title: "Authorization Server Issuer Identification", Rules: rfc9207()},
 		{ID: "RFC9449", Cited: "RFC 9449", Title: "Demonstrating Proof of Possession (DPoP)", Rules: rfc9449()},
 		{ID: "RFC9470", Cited: "RFC 9470", Title: "OAuth 2.0 Step Up Authentication Challenge Protocol", Rules: rfc9470()},
+		{ID: "RFC9701", Cited: "RFC 9701", Title: "JWT Response for OAuth Token Introspection", Rules: rfc9701()},
 		{ID: "RFC9728", Cited: "RFC 9728", Title: "Protected Resource Metadata", Rules: rfc9728()},
 		{ID: "RFC10017", Cited: "RFC 10017", Title: "OAuth 2.0 for Browser-Based Applications", Rules: rfc10017()},
 		{ID: "RFC10070", Cited: "RFC 10070", Title: "Updates to JWT Client Authentication", Rules: rfc10070()},

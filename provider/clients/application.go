@@ -47,6 +47,10 @@ type Registration struct {
 	PostLogoutURIs               []string // where browsers may go after a logout
 	BackchannelURI               string   // where the server sends logout tokens
 
+	// IntrospectionAlgorithm signs the introspection responses that it asks for in this form (RFC
+	// 9701 §6); "": RS256. A digest of a registration has it only if it is there.
+	IntrospectionAlgorithm string `json:",omitempty"`
+
 	SectorURI string // whose host is the sector of pairwise subjects; "": that of the redirect URIs
 
 	Authentication Authentication
@@ -178,11 +182,12 @@ func (p *Clients) Apply(ctx context.Context, a *storage.Application, r Registrat
 	a.AccessTokenLifetime, a.RefreshTokenLifetime = r.AccessTokenLifetime, r.RefreshTokenLifetime
 	a.AccessTokenFormat = cmp.Or(r.AccessTokenFormat, policy.FormatOpaque)
 	a.Algorithm, a.UserInfoAlgorithm, a.Sector = r.Algorithm, r.UserInfoAlgorithm, sectorOf(r, *a)
+	a.IntrospectionAlg = r.IntrospectionAlgorithm
 	a.PostLogoutURIs, a.BackchannelURI = strings.Join(r.PostLogoutURIs, "\n"), r.BackchannelURI
 	r.Authentication.apply(a, vouched)
 	a.UpdatedAt = oauth.Now()
 	var err error
-	if a.AccessTokenFormat == policy.FormatJWT {
+	if a.AccessTokenFormat == policy.FormatJWT || a.IntrospectionAlg != "" {
 		err = p.keys.CreateMissing(ctx)
 		if err != nil {
 			return "", err

@@ -217,6 +217,6 @@ func registrationOf(a storage.Application) Registration {
 		Scopes: strings.Fields(a.Scopes), Resources: oauth.Lines(a.Resources), HashClientSecret: a.HashClientSecret,
 		MayIntrospect: a.MayIntrospect, SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt, RequirePushed: a.RequirePushed, SenderConstraint: a.SenderConstraint,
 		AccessTokenLifetime: a.AccessTokenLifetime, RefreshTokenLifetime: a.RefreshTokenLifetime, AccessTokenFormat: a.AccessTokenFormat,
-		Algorithm: a.Algorithm, UserInfoAlgorithm: a.UserInfoAlgorithm, Pairwise: a.Sector != "",
+		Algorithm: a.Algorithm, UserInfoAlgorithm: a.UserInfoAlgorithm, IntrospectionAlgorithm: a.IntrospectionAlg, Pairwise: a.Sector != "",
 		PostLogoutURIs: oauth.Lines(a.PostLogoutURIs), BackchannelURI: a.BackchannelURI, Authentication: AuthenticationOf(a)}
 }

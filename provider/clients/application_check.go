@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"mandate/provider/jose"
 	"mandate/provider/oauth"
 	"mandate/provider/people"
 	"mandate/provider/policy"
@@ -35,6 +36,7 @@ func (p *Clients) Check(ctx context.Context, found *oauth.Invalid, actor policy.
 	p.checkAuthentication(found, r, was)
 	p.checkConstraint(found, r, was.SenderConstraint)
 	checkLifetimes(found, r, may)
+	checkIntrospectionAlgorithm(found, r.IntrospectionAlgorithm)
 	if !actor.Administers() && policy.StandingOf(was) == policy.StandingAdministrator {
 		checkVouched(p.rules, found, r, was)
 	}
@@ -147,6 +149,9 @@ func checkVouched(c *policy.Rules, found *oauth.Invalid, r Registration, was sto
 
 		"algorithm":          cmp.Or(r.Algorithm, policy.DefaultAlgorithm) != cmp.Or(was.Algorithm, policy.DefaultAlgorithm),
 		"userinfo_algorithm": r.UserInfoAlgorithm != was.UserInfoAlgorithm,
+
+		"introspection_algorithm": r.IntrospectionAlgorithm != was.IntrospectionAlg,
+
 		"pairwise":           r.Pairwise != (was.Sector != ""),
 		"auth_method":        r.Authentication.Method != was.AuthMethod,
 		"auth_algorithm":     r.Authentication.Algorithm != was.AuthAlgorithm,
@@ -194,6 +199,16 @@ func checkPrivileges(found *oauth.Invalid, actor policy.Actor, r Registration, w
 		case of.said && r.ClientType == policy.Public:
 			found.Add(of.field, "%s", of.public)
 		}
+	}
+}
+
+// checkIntrospectionAlgorithm checks the algorithm of signed introspection responses.
+//
+// RFC 9701 §6: the default is RS256. HS256 is not possible: the caller could then make such a
+// response itself, and a signature would prove nothing to others.
+func checkIntrospectionAlgorithm(found *oauth.Invalid, algorithm string) {
+	if algorithm != "" && !slices.Contains(jose.Algorithms(), algorithm) {
+		found.Add("introspection_algorithm", "The algorithm %q is not supported: use %s.", oauth.Clip(algorithm, 40), oauth.OneOf(jose.Algorithms()))
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"mandate/provider/copies"
 	"mandate/provider/documents"
+	"mandate/provider/jose"
 	"mandate/provider/metadata"
 	"mandate/provider/oauth"
 	"mandate/provider/people"
@@ -181,11 +182,12 @@ type described struct {
 	method, algorithm, jwks, jwksURI          string // of client authentication
 	requirePushed                             bool
 	constraint                                string // of the sender of its tokens
+	introspection                             string // algorithm of the responses
 }
 
 // describedBy returns what the document of an application said.
 func describedBy(a storage.Application) described {
-	return described{a.Name, a.GrantTypes, a.RedirectURIs, a.Scopes, a.Metadata, a.AuthMethod, a.AuthAlgorithm, a.JWKS, a.JWKSURI, a.RequirePushed, a.SenderConstraint}
+	return described{a.Name, a.GrantTypes, a.RedirectURIs, a.Scopes, a.Metadata, a.AuthMethod, a.AuthAlgorithm, a.JWKS, a.JWKSURI, a.RequirePushed, a.SenderConstraint, a.IntrospectionAlg}
 }
 
 // describe returns an application as its document describes it.
@@ -197,6 +199,7 @@ func (d described) describe(a storage.Application) storage.Application {
 		a.ClientType = policy.Confidential
 	}
 	a.AccessTokenFormat, a.RequirePushed, a.SenderConstraint = policy.FormatOpaque, d.requirePushed, d.constraint
+	a.IntrospectionAlg = d.introspection
 	return a
 }
 
@@ -249,6 +252,9 @@ func (p *Clients) readDocument(clientID string, document []byte) (described, err
 	told.constraint, err = SenderConstraint(c)
 	if err != nil {
 		return described{}, documents.Invalid("is not valid: %s", err)
+	}
+	if slices.Contains(jose.Algorithms(), c.IntrospectionAlgorithm) { // others are for other servers
+		told.introspection = c.IntrospectionAlgorithm
 	}
 	err = p.describeKeys(c, clientID, &told)
 	if err != nil {

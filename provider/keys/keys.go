@@ -254,7 +254,10 @@ func (r *Ring) JWKSet(ctx context.Context) (*jose.JWKSet, error) {
 // only verifies an id_token_hint.
 func (k SigningKey) Published() bool { return k.ExpiresAt == 0 || k.ExpiresAt > oauth.Now() }
 
-// Signer returns the key that signs by an algorithm now, or an error if there is none.
+// ErrNone says that there is no key that signs by an algorithm.
+var ErrNone = errors.New("there is no active signing key")
+
+// Signer returns the key that signs by an algorithm now, or ErrNone.
 // The operator's own key has precedence over a generated one. Of two generated keys it
 // returns the one that became active last.
 func (r *Ring) Signer(ctx context.Context, algorithm string) (SigningKey, error) {
@@ -277,7 +280,7 @@ func (r *Ring) Signer(ctx context.Context, algorithm string) (SigningKey, error)
 		}
 	}
 	if found.private == nil {
-		return found, fmt.Errorf("there is no active signing key for %s", algorithm)
+		return found, fmt.Errorf("%w for %s", ErrNone, algorithm)
 	}
 	return found, nil
 }

@@ -73,7 +73,7 @@ func (r *Ring) Run(ctx context.Context) {
 }
 
 // Rotate calls CreateMissing if the server signs anything: if OpenID Connect is on, or if an
-// application has signed access tokens.
+// application has signed access tokens or signed introspection responses.
 func (r *Ring) Rotate(ctx context.Context) error {
 	if !r.config.OpenID {
 		longest, err := r.longestSigned(ctx)
@@ -190,7 +190,7 @@ func (r *Ring) addKey(ctx context.Context, private crypto.Signer, lead time.Dura
 }
 
 // longestSigned returns the longest lifetime that an application or a resource has set for its
-// signed access tokens, or -1 if none has such tokens.
+// signed access tokens, or -1 if nothing is signed for any.
 func (r *Ring) longestSigned(ctx context.Context) (int64, error) {
 	longest, err := r.store.LongestSigned(ctx)
 	return max(longest, r.config.LongestSigned), oauth.Stored(err)

@@ -64,6 +64,9 @@ type Client struct {
 	SoftwareVersion   string
 	SoftwareStatement string
 
+	IntrospectionAlgorithm string // introspection_signed_response_alg (RFC 9701 §6)
+	IntrospectionCipher    Encryption
+
 	// For OpenID Connect.
 	SubjectType         string
 	SectorURI           string // sector_identifier_uri

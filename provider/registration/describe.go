@@ -39,7 +39,7 @@ func (p *Registrations) describe(ctx context.Context, said *metadata.Client, by 
 	if !p.config.OpenID {
 		said = withoutOpenID(said)
 	}
-	d := description{registration: clients.Registration{Name: said.Name, HashClientSecret: true, RequirePushed: said.RequirePushed, Resources: oauth.Lines(was.Resources)}}
+	d := description{registration: clients.Registration{Name: said.Name, HashClientSecret: true, RequirePushed: said.RequirePushed, IntrospectionAlgorithm: said.IntrospectionAlgorithm, Resources: oauth.Lines(was.Resources)}}
 	r := &d.registration
 	var err error
 	r.SenderConstraint, err = clients.SenderConstraint(said)
@@ -48,6 +48,9 @@ func (p *Registrations) describe(ctx context.Context, said *metadata.Client, by 
 	}
 	may := p.rules.AllowanceOf(was)
 	for _, step := range []func() error{
+		func() error {
+			return refuseEncryption("introspection_encrypted_response_alg", said.IntrospectionCipher)
+		},
 		func() error { return p.describeMethod(said, by, &d) },
 		func() error { return by.describeGrants(said, may, r) },
 		func() error { return p.describeRedirects(said, by, r) },
@@ -221,11 +224,19 @@ func (p *Registrations) describeScopes(said *metadata.Client, by registrant, may
 	return nil
 }
 
+// refuseEncryption returns an error for a response that is to be encrypted.
+func refuseEncryption(member string, cipher metadata.Encryption) error {
+	if cipher != (metadata.Encryption{}) {
+		return refuseMember(member, "cannot be registered: this server signs, and does not encrypt")
+	}
+	return nil
+}
+
 // describeOpenID reads the metadata of OIDC Registration §2.
 func (p *Registrations) describeOpenID(said *metadata.Client, by registrant, r *clients.Registration) error {
 	for member, cipher := range map[string]metadata.Encryption{"id_token_encrypted_response_alg": said.IDTokenEncryption, "userinfo_encrypted_response_alg": said.UserInfoEncryption} {
-		if cipher != (metadata.Encryption{}) {
-			return refuseMember(member, "cannot be registered: this server signs, and does not encrypt")
+		if err := refuseEncryption(member, cipher); err != nil {
+			return err
 		}
 	}
 	r.Algorithm, r.UserInfoAlgorithm, r.BackchannelURI, r.SectorURI = said.IDTokenAlgorithm, said.UserInfoAlgorithm, said.BackchannelURI, said.SectorURI
@@ -292,7 +303,8 @@ func nameless(uris []string) string {
 // members names the metadata of the fields that a form has under another name.
 var members = map[string]string{"name": "client_name", "grant_type": "grant_types", "client_type": "token_endpoint_auth_method", "algorithm": "id_token_signed_response_alg",
 	"userinfo_algorithm": "userinfo_signed_response_alg", "pairwise": "subject_type", "may_introspect": "scope", "hash_client_secret": "id_token_signed_response_alg",
-	"auth_method": "token_endpoint_auth_method", "certificate_subject": "tls_client_auth", "auth_algorithm": "token_endpoint_auth_signing_alg"}
+	"auth_method": "token_endpoint_auth_method", "certificate_subject": "tls_client_auth", "auth_algorithm": "token_endpoint_auth_signing_alg",
+	"introspection_algorithm": "introspection_signed_response_alg"}
 
 // invalidMetadata returns the first mistake as a registration error (RFC 7591 §3.2.2), or
 // nil.

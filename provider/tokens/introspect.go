@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -34,6 +35,8 @@ type Introspection struct {
 	ACR       string `json:"acr,omitempty"`       // RFC 9470 §6.2
 
 	Confirmation map[string]string `json:"cnf,omitempty"` // RFC 9449 §6.2, RFC 8705 §3.2
+	// Signed is the whole response as a JWT (RFC 9701 §5), if the caller asked for one.
+	Signed string `json:"-"`
 }
 
 // Introspect describes a token to a caller who may introspect it. It also returns the
@@ -44,9 +47,17 @@ func (p *Tokens) Introspect(ctx context.Context, r *http.Request, address string
 		return nil, "", err
 	}
 	caller, err := p.introspectionCaller(clients.WithCall(ctx, &clients.Call{Address: address}), r)
+	if wantsSigned(r.Header) {
+		return p.introspectSigned(ctx, r, form, caller, err)
+	}
 	if err != nil {
 		return nil, caller.clientID, err
 	}
+	return p.introspect(ctx, form, caller)
+}
+
+// introspect describes a token to a caller.
+func (p *Tokens) introspect(ctx context.Context, form url.Values, caller introspector) (*Introspection, string, error) {
 	if form.Get("token") == "" {
 		return nil, caller.clientID, oauth.Refuse("invalid_request", "token is missing.")
 	}
@@ -74,6 +85,7 @@ type introspector struct {
 	clientID    string
 	ofServer    bool // it may introspect the tokens for the server itself
 	ofResources bool // it may introspect the tokens for the resources that name it
+	ofPerson    bool // it sends the bearer token of a person
 }
 
 // knows reports whether the caller is one that the token is for.
@@ -186,10 +198,10 @@ func (p *Tokens) introspectionCaller(ctx context.Context, r *http.Request) (intr
 // an administrator is responsible for it, as for an introspector of a resource.
 func (p *Tokens) introspector(ctx context.Context, a storage.Application) (introspector, error) {
 	if a.MayIntrospect {
-		return introspector{a.ClientID, true, true}, nil
+		return introspector{clientID: a.ClientID, ofServer: true, ofResources: true}, nil
 	}
 	serves, err := p.apis.Introspects(ctx, a)
-	return introspector{a.ClientID, false, serves}, err
+	return introspector{clientID: a.ClientID, ofResources: serves}, err
 }
 
 const mayNotIntrospect = "This application may not introspect tokens: an administrator can allow it, on the page of the application or of a resource."
@@ -216,7 +228,7 @@ func (p *Tokens) bearerCaller(ctx context.Context, r *http.Request, scheme, text
 	if err != nil && !unusable {
 		return introspector{}, err
 	}
-	caller := introspector{clientID: token.ClientID, ofServer: token.MayIntrospect}
+	caller := introspector{clientID: token.ClientID, ofServer: token.MayIntrospect, ofPerson: token.UserID != nil}
 	possessed := p.proofs.CheckPresented(ctx, r, possession.Of(token.Token), scheme, text)
 	if possessed != nil {
 		return introspector{}, possessed
