@@ -78,6 +78,8 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"ShareRegistration":     func(ctx context.Context) error { return drop(s.ShareRegistration(ctx, "x", at)) },
 		"RegistrationByDigest":  func(ctx context.Context) error { return drop(s.RegistrationByDigest(ctx, "x")) },
 		"DeleteRegistration":    func(ctx context.Context) error { return s.DeleteRegistration(ctx, "x") },
+		"NoteKeyUses":           func(ctx context.Context) error { return s.NoteKeyUses(ctx, map[KeyUse]int64{{"x", "x"}: at}) },
+		"KeyUses":               func(ctx context.Context) error { return drop(s.KeyUses(ctx, "x")) },
 		"NoteUses":              func(ctx context.Context) error { return s.NoteUses(ctx, map[string]int64{"x": at}) },
 		"EndUnusedApplications": func(ctx context.Context) error { return drop(s.EndUnusedApplications(ctx, at, at, 1)) },
 		"Holding":               func(ctx context.Context) error { return drop(s.Holding(ctx, a, nil, at, 1, 1)) },

@@ -37,7 +37,8 @@ type assertion struct {
 
 	client    *storage.Application // that it names, if it exists
 	algorithm string
-	cause     error // why there is no key
+	keyID     string // of the key with which it was signed, as it is registered
+	cause     error  // why there is no key
 }
 
 // proveAssertion finds the client that an assertion names, and verifies the assertion (RFC
@@ -79,6 +80,9 @@ func (p *Clients) proveAssertion(ctx context.Context, r *http.Request, sent cred
 	}
 	if err != nil {
 		return storage.Application{}, oauth.Unavailable(err)
+	}
+	if registered(a)[0].proof == publicKey {
+		p.usedKey(a, one.keyID)
 	}
 	by := CallOf(ctx)
 	by.Client = &a
@@ -174,7 +178,11 @@ func (p *Clients) assertionKeys(ctx context.Context, one *assertion, h jose.Head
 		}
 		return keys, nil
 	}
-	keys, err := p.keysOf(ctx, a, func(set jose.JWKSet) []any { return set.For(h) })
+	keys, err := p.keysOf(ctx, a, func(set jose.JWKSet) []any {
+		found, id := set.Named(h)
+		one.keyID = id
+		return found
+	})
 	if err != nil && !errors.Is(err, jose.ErrInvalid) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()

@@ -93,9 +93,18 @@ func (p *Clients) proveCertificate(ctx context.Context, a storage.Application, s
 // RFC 8705 §2.2: the chain is not validated. The dates are a part of that validation, so an
 // expired certificate works until it is removed from the keys: whoever registered it decides.
 func (p *Clients) proveRegistered(ctx context.Context, a storage.Application, shown *mtls.Certificate) error {
-	keys, err := p.keysOf(ctx, a, func(set jose.JWKSet) []any { return set.WithCertificate(shown.Raw) })
+	kid := ""
+	keys, err := p.keysOf(ctx, a, func(set jose.JWKSet) []any {
+		k, found := set.WithCertificate(shown.Raw)
+		if !found {
+			return nil
+		}
+		kid = k.ID
+		return []any{k}
+	})
 	switch {
 	case len(keys) > 0:
+		p.usedKey(a, kid)
 		return nil
 	case err == nil || errors.Is(err, jose.ErrInvalid):
 		return invalidClient("The client certificate is not the first one in the x5c of a key that is registered for this application.")

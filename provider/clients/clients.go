@@ -62,7 +62,8 @@ type Clients struct {
 	logos        *documents.Documents[[]byte]
 	proven       secretCache // correct secrets whose slow hash was computed
 	names        []byte      // the key of the names of logos
-	uses         uses
+	uses         uses[string]
+	keyUses      keyUses
 	keysets      *keysets.Sets // at addresses that applications registered
 	// strangersKeys fetches the sets of applications for which nobody is responsible.
 	strangersKeys *keysets.Sets

@@ -16,10 +16,10 @@ const (
 	useBatch    = 500    // that one transaction stores
 )
 
-// uses holds when applications were used, until StoreUses stores it.
-type uses struct {
+// uses holds when something was used, until StoreUses stores it.
+type uses[K comparable] struct {
 	mu sync.Mutex
-	at map[string]int64
+	at map[K]int64
 }
 
 // Used notes that an application gets a code or a token. The first use is stored at once:
@@ -36,11 +36,11 @@ func (p *Clients) Used(ctx context.Context, a storage.Application) error {
 	return nil
 }
 
-func (u *uses) add(id string, at int64) {
+func (u *uses[K]) add(id K, at int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.at == nil {
-		u.at = map[string]int64{}
+		u.at = map[K]int64{}
 	}
 	if len(u.at) < maxUses || u.at[id] != 0 {
 		u.at[id] = max(u.at[id], at)
@@ -48,10 +48,10 @@ func (u *uses) add(id string, at int64) {
 }
 
 // take removes at most useBatch uses and returns them.
-func (u *uses) take() map[string]int64 {
+func (u *uses[K]) take() map[K]int64 {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	taken := map[string]int64{}
+	taken := map[K]int64{}
 	for id, at := range u.at {
 		if len(taken) == useBatch {
 			break
@@ -64,15 +64,23 @@ func (u *uses) take() map[string]int64 {
 
 // StoreUses stores the uses that wait. After an error the next call stores them.
 func (p *Clients) StoreUses(ctx context.Context) error {
+	err := p.uses.store(func(taken map[string]int64) error { return p.store.NoteUses(ctx, taken) })
+	if err != nil {
+		return err
+	}
+	return p.keyUses.store(func(taken map[storage.KeyUse]int64) error { return p.store.NoteKeyUses(ctx, taken) })
+}
+
+func (u *uses[K]) store(note func(map[K]int64) error) error {
 	for {
-		taken := p.uses.take()
+		taken := u.take()
 		if len(taken) == 0 {
 			return nil
 		}
-		err := p.store.NoteUses(ctx, taken)
+		err := note(taken)
 		if err != nil {
 			for id, at := range taken {
-				p.uses.add(id, at)
+				u.add(id, at)
 			}
 			return err
 		}

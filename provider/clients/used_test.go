@@ -65,7 +65,7 @@ func TestUsesAreStored(t *testing.T) {
 
 // Strangers can make many applications, so the memory is bounded.
 func TestUsesAreBounded(t *testing.T) {
-	u := &uses{}
+	u := &uses[string]{}
 	for i := range maxUses + 5 {
 		u.add(fmt.Sprint(i), 1)
 	}
@@ -75,5 +75,25 @@ func TestUsesAreBounded(t *testing.T) {
 	}
 	if n := len(u.take()); n != useBatch || len(u.at) != maxUses-useBatch {
 		t.Errorf("%d uses are stored together, and %d wait", n, len(u.at))
+	}
+}
+
+// One use of a key in each interval is stored, and the memory is bounded.
+func TestKeyUsesAreRare(t *testing.T) {
+	u, key := &keyUses{}, storage.KeyUse{ApplicationID: "a", KeyID: "k"}
+	for _, step := range []struct {
+		at   int64
+		want int
+	}{{1000, 1}, {1001, 0}, {1000 + UseInterval - 1, 0}, {1000 + UseInterval, 1}} {
+		u.note(key, step.at)
+		if taken := u.take(); len(taken) != step.want || step.want > 0 && taken[key] != step.at {
+			t.Errorf("at %d %v is stored, want %d", step.at, taken, step.want)
+		}
+	}
+	for i := range 2 * maxUses {
+		u.note(storage.KeyUse{ApplicationID: "a", KeyID: fmt.Sprint(i)}, 9000)
+	}
+	if len(u.noted) > maxUses || len(u.at) > maxUses {
+		t.Errorf("%d keys are remembered, and %d wait", len(u.noted), len(u.at))
 	}
 }

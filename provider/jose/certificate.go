@@ -27,12 +27,12 @@ func (k JWK) Certificate() []byte {
 	return der
 }
 
-// WithCertificate returns the public keys that have this certificate, in DER, byte for byte.
-func (s JWKSet) WithCertificate(der []byte) []any {
+// WithCertificate returns the key that has this certificate, in DER, byte for byte.
+func (s JWKSet) WithCertificate(der []byte) (JWK, bool) {
 	for _, k := range s.Keys {
 		if own := k.Certificate(); own != nil && bytes.Equal(own, der) {
-			return []any{k.key()}
+			return k, true
 		}
 	}
-	return nil
+	return JWK{}, false
 }

@@ -1,7 +1,6 @@
 package jose
 
 import (
-	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -67,8 +66,8 @@ func TestCertificate(t *testing.T) {
 		if own == nil {
 			t.Fatalf("%s %s has no certificate", k.Type, k.Curve)
 		}
-		found := set.WithCertificate(own)
-		if len(found) != 1 || !bytes.Equal(set.Keys[i].Certificate(), own) {
+		found, ok := set.WithCertificate(own)
+		if !ok || found.Chain[0] != set.Keys[i].Chain[0] {
 			t.Errorf("%s %s: %v", k.Type, k.Curve, found)
 		}
 		// No algorithm here uses P-384 and P-521.
@@ -92,7 +91,9 @@ func TestCertificate(t *testing.T) {
 			t.Errorf("%s: there is a certificate", name)
 		}
 	}
-	if set.WithCertificate(nil) != nil || set.WithCertificate([]byte{}) != nil {
-		t.Error("no certificate is found as one")
+	for _, der := range [][]byte{nil, {}} {
+		if _, found := set.WithCertificate(der); found {
+			t.Error("no certificate is found as one")
+		}
 	}
 }

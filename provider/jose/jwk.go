@@ -59,19 +59,26 @@ func ParseSet(text []byte) (JWKSet, error) {
 // one key alone is for its algorithm (RFC 7515 §4.1.4). Keys that the header itself names or
 // holds (jku, jwk, x5u, x5c) are not looked at.
 func (s JWKSet) For(h Header) []any {
+	found, _ := s.Named(h)
+	return found
+}
+
+// Named returns the keys of For, and the ID that they have in the set.
+func (s JWKSet) Named(h Header) ([]any, string) {
 	var found []any
+	id := h.KeyID
 	for _, k := range s.Keys {
 		if h.KeyID != "" && k.ID != h.KeyID || KindOf(h.Algorithm) == "" || !k.Supports(h.Algorithm) {
 			continue
 		}
 		if public := k.Public(); public != nil {
-			found = append(found, public)
+			found, id = append(found, public), k.ID
 		}
 	}
 	if h.KeyID == "" && len(found) > 1 || len(found) > maxSameKeyID {
-		return nil
+		return nil, ""
 	}
-	return found
+	return found, id
 }
 
 // maxSameKeyID is how many keys of a set may have one kid. Each is tried, and to try costs
