@@ -27,6 +27,9 @@ func (s *server) authenticationFields(page *templates.ApplicationForm, form url.
 	page.AuthMethods, page.AuthMethodError = checked(form["auth_method"], methods...), invalid.At("auth_method")
 	page.AuthAlgorithms, page.AuthAlgorithmError = checked(form["auth_algorithm"], assertions...), invalid.At("auth_algorithm")
 	page.JWKS, page.JWKSURI = field("jwks"), field("jwks_uri")
+	if provider.HoldsPrivateKey(page.JWKS.Value) {
+		page.JWKS.Value = ""
+	}
 	usual := templates.Option{Value: "", Label: "The usual one", Help: provider.DefaultAlgorithm}
 	page.IntrospectionAlgorithms, page.IntrospectionError = checked(form["introspection_algorithm"], append([]templates.Option{usual}, algorithms()...)...), invalid.At("introspection_algorithm")
 	page.AcceptsCertificates, page.CertificateSubject = accepts, field("certificate_subject")

@@ -83,7 +83,7 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 		AccessLifetime: lifetime(a.AccessTokenLifetime, own.Access, may.AccessMax), Standing: standingText(a), Suspended: s.provider.WhySuspended(a), FromDocument: provider.DocumentOf(a) != "", FollowsDocument: provider.FollowsDocument(a), NewSecret: s.takeSecret(w, r, who, a.ID), TokenURL: s.absolute("/o/token/"),
 		UpdateURL: s.applicationPath(a.ID, "update/"), DeleteURL: s.applicationPath(a.ID, "delete/"),
 		RotateURL: s.applicationPath(a.ID, "rotate/"), ListURL: s.path("/o/applications/")}
-	page.AuthMethod, page.KeyIDs, page.JWKSURI = strings.TrimSpace(a.AuthMethod+" "+a.AuthAlgorithm), provider.KeyIDs(a), a.JWKSURI
+	page.AuthMethod = strings.TrimSpace(a.AuthMethod + " " + a.AuthAlgorithm)
 	page.NoSecret = !page.Public && !provider.HasSecret(a)
 	if who.User.Administrator {
 		page.OwnerURL = s.applicationPath(a.ID, "owner/")
@@ -94,6 +94,10 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	page.Use, err = s.applicationUse(r, a)
+	if err != nil {
+		return err
+	}
+	err = s.applicationKeys(w, r, who, a, &page)
 	if err != nil {
 		return err
 	}

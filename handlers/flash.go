@@ -23,6 +23,7 @@ func notices(name string) string {
 		"saved":              "Your changes are saved.",
 		"still-hash":         "Your changes are saved. The server still keeps the present secret as a hash: replace the secret to get one that is kept encrypted.",
 		"rotated":            "The secret was replaced.",
+		"test-key":           "A key pair for testing was made.",
 		"taken-over":         "You are now responsible for the application. Its previous owner may still know the secret: replace it, and choose that the old one stops working at once.",
 		"assigned":           "The application has a new owner.",
 		"revoked-all":        "Everything that the application held is revoked. It can get new tokens.",

@@ -249,6 +249,15 @@ func AuthenticationOf(a Application) Authentication { return clients.Authenticat
 // AuthMethods lists the methods of client authentication.
 func AuthMethods() []AuthMethod { return clients.Methods() }
 
+// HoldsPrivateKey reports whether a text has a private key, so that no page may show it again.
+func HoldsPrivateKey(text string) bool { return clients.HoldsPrivateKey(text) }
+
+// MethodPrivateKey is the method of a client that signs assertions with a private key.
+const MethodPrivateKey = clients.MethodPrivateKey
+
+// TestAlgorithms lists the algorithms for which the server makes a key pair for tests.
+func TestAlgorithms() []string { return clients.TestAlgorithms() }
+
 // SignedIntrospection is the media type of a signed introspection response (RFC 9701 §4).
 const SignedIntrospection = tokens.SignedIntrospection
 

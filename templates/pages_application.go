@@ -102,6 +102,9 @@ type ApplicationUse struct {
 	RevokeAllURL     string
 }
 
+// ApplicationKey is a public key of an application. Kind and Algorithm may be empty.
+type ApplicationKey struct{ ID, Kind, Algorithm, LastUsed string }
+
 // Application shows one application to its developer.
 type Application struct {
 	Frame
@@ -114,10 +117,14 @@ type Application struct {
 	Resources                                  []string // the URIs; the first is the default
 	CertificateSubject                         string   // it authenticates with a certificate; empty: it has a secret, or is public
 	HashSecret                                 bool
-	AuthMethod                                 string   // how it authenticates; empty: by its secret, in any way
-	NoSecret                                   bool     // it is confidential, and has a private key instead
-	KeyIDs                                     []string // of its registered public keys
-	JWKSURI                                    string   // their address
+	AuthMethod                                 string // how it authenticates; empty: by its secret, in any way
+	NoSecret                                   bool   // it is confidential, and has a private key instead
+	Keys                                       []ApplicationKey
+	JWKSURI                                    string   // the address of its keys
+	UsesKeys                                   bool     // it authenticates by them
+	TestKeyURL                                 string   // makes a key pair for tests; empty: it cannot have one here
+	TestAlgorithms                             []Option // of such a key pair
+	NewKey                                     string   // the private key of such a pair, shown once
 	MayIntrospect, SkipConsent, PKCEExempt     bool
 	RequirePushed                              bool // its authorization requests
 	AccessLifetime, RefreshLifetime            string

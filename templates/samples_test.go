@@ -228,16 +228,20 @@ func developerSamples() []sample {
 	detail.SignedWith, detail.Standing = "ES256", "Its owner, who is not an administrator"
 	detail.PostLogoutURIs, detail.BackchannelURI = []string{"https://planner.example.com/bye"}, "https://planner.example.com/logout"
 	detail.Resources = []string{"https://mail.example.com/v1", "urn:example:ledger"}
+	detail.Keys = []ApplicationKey{{"NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs", "EC P-256", "ES256", "3 March 2026, 14:00 UTC"}, {"", "RSA", "", "Never"}, {"2026-03", "", "", "2 March 2026, 9:30 UTC"}}
+	detail.TestKeyURL, detail.TestAlgorithms = "/o/applications/1/test-key/", []Option{{"ES256", "ES256", "", true}, {"PS256", "PS256", "", false}, {"EdDSA", "EdDSA", "", false}}
 	fresh := detail
+	fresh.NewKey, fresh.UsesKeys = "{\n  \"kty\": \"EC\",\n  \"d\": \"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU\"\n}", true
 	fresh.Frame = Frame{Username: "alice", Notice: "Holiday Planner is registered."}
 	fresh.NewSecret, fresh.OldSecretUntil = "mcs_7Jw0b2Xr8sVn1kQd5tYh3uLp9zAe6cGf4iMo0vBq2W", "4 March 2026 at 17:00 UTC"
 	public := detail
 	public.Name, public.Public, public.ClientType = long, true, "Public"
 	public.RedirectURIs, public.Scopes, public.Grants = nil, nil, nil
+	public.Keys, public.TestKeyURL, public.JWKSURI = nil, "", "https://planner.example.com/keys"
 	public.Standing, public.OwnerURL, public.Suspended = "An administrator", "/o/applications/1/owner/", "This application is suspended: the account of its owner is disabled."
 	public.MayIntrospect, public.SkipConsent, public.PKCEExempt, public.RequirePushed = true, true, true, true
 	many := []string{hostile, "b"}
-	brokenDetail := Application{nasty, hostile, hostile, hostile, hostile, hostile, ApplicationUse{hostile, hostile, hostile, hostile, hostile, true, "/x"}, []Sample{{hostile, []Snippet{{"x", hostile, hostile}}}}, hostile, false, many, many, many, many, hostile, false, hostile, false, many, hostile, true, true, true, true, hostile, hostile, hostile, hostile, true, true, true, "/o", hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, many, hostile, "/u", "/d", "/r", "/l"}
+	brokenDetail := Application{nasty, hostile, hostile, hostile, hostile, hostile, ApplicationUse{hostile, hostile, hostile, hostile, hostile, true, "/x"}, []Sample{{hostile, []Snippet{{"x", hostile, hostile}}}}, hostile, false, many, many, many, many, hostile, false, hostile, false, []ApplicationKey{{hostile, hostile, hostile, hostile}}, hostile, true, "/t", []Option{{hostile, hostile, hostile, true}}, hostile, true, true, true, true, hostile, hostile, hostile, hostile, true, true, true, "/o", hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, many, hostile, "/u", "/d", "/r", "/l"}
 
 	overlap := []Option{{"0", "At once", "", false}, {"3600", "In 1 hour", "", false}, {"86400", "In 1 day", "", true}, {"604800", "In 7 days", "", false}, {"2592000", "In 30 days", "", false}}
 	return []sample{

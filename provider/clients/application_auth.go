@@ -121,6 +121,12 @@ func WrongKeys(text []byte, algorithms []string, needed bool) string {
 	if len(text) > maxKeySetBytes {
 		return "The set is too large: use at most 16384 bytes, or register its address."
 	}
+	if HoldsPrivateKey(string(text)) {
+		return "This is a private key, which is no longer secret: make a new key pair, and enter the public key here."
+	}
+	if !json.Valid(text) {
+		return "This is not JSON: enter a JWK Set, an object whose member keys is an array of public keys."
+	}
 	if wrong, ok := errors.AsType[*metadata.Error](metadata.CheckKeys("jwks", text)); ok {
 		return "The set " + wrong.Problem + "."
 	}
@@ -148,6 +154,18 @@ func WrongKeys(text []byte, algorithms []string, needed bool) string {
 		return "The set has no key that can verify a signature by " + strings.Join(algorithms, ", ") + ": check kty, crv, alg and use."
 	}
 	return ""
+}
+
+// HoldsPrivateKey reports whether a text has a private key, as PEM, as a JWK or in a JWK Set. No
+// page shows it again.
+func HoldsPrivateKey(text string) bool {
+	var set struct {
+		Keys []map[string]json.RawMessage `json:"keys"`
+	}
+	var one map[string]json.RawMessage
+	_, _ = json.Unmarshal([]byte(text), &set), json.Unmarshal([]byte(text), &one) // other text has none
+	private := func(key map[string]json.RawMessage) bool { return key["d"] != nil || key["k"] != nil }
+	return strings.Contains(text, "PRIVATE KEY-----") || private(one) || slices.ContainsFunc(set.Keys, private)
 }
 
 // hasCertificate reports whether a JWK Set has a certificate.

@@ -31,10 +31,12 @@ type Method struct {
 	algorithms []string
 }
 
-// The methods of a client with a certificate: of an authority, and one that is registered itself.
+// The methods of a client with a certificate of an authority, with one that is registered itself,
+// and with a private key.
 const (
 	MethodCertificate = metadata.MethodCertificate
 	MethodSelfSigned  = metadata.MethodSelfSigned
+	MethodPrivateKey  = metadata.MethodPrivateKeyJWT
 )
 
 // methods is the table of Methods. It is made once, because each request needs it.

@@ -102,6 +102,16 @@ func (s *Sets) Find(ctx context.Context, address string, search func(jose.JWKSet
 	return nil, jose.ErrInvalid
 }
 
+// Kept returns the set at an address as it was last read, and fetches nothing.
+func (s *Sets) Kept(address string) jose.JWKSet {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if one := s.sets[address]; one != nil && time.Since(one.since) < kept {
+		return one.keys
+	}
+	return jose.JWKSet{}
+}
+
 // find returns the keys that a search finds, unless the set is too old.
 func (one *set) find(search func(jose.JWKSet) []any) []any {
 	if time.Since(one.since) >= kept {

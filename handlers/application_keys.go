@@ -1,0 +1,57 @@
+package handlers
+
+import (
+	"errors"
+	"net/http"
+
+	"mandate/handlers/request"
+	"mandate/provider"
+	"mandate/templates"
+)
+
+// applicationKeys sets what the page of an application shows about its keys.
+func (s *server) applicationKeys(w http.ResponseWriter, r *http.Request, who *provider.SignedIn, a provider.Application, page *templates.Application) error {
+	page.JWKSURI = a.JWKSURI
+	known, err := s.provider.Clients.Keys(r.Context(), a)
+	if err != nil {
+		return err
+	}
+	for _, k := range known {
+		page.Keys = append(page.Keys, templates.ApplicationKey{ID: k.ID, Kind: k.Kind, Algorithm: k.Algorithm, LastUsed: lastUsed(k.LastUsedAt, provider.FromPage)})
+	}
+	owned := who.User.Administrator || provider.StandingOf(a) != provider.StandingAdministrator
+	if page.Public || page.FollowsDocument || a.JWKSURI != "" || !owned {
+		return nil
+	}
+	page.TestKeyURL, page.UsesKeys = s.applicationPath(a.ID, "test-key/"), a.AuthMethod == provider.MethodPrivateKey
+	page.NewKey = s.takeText(w, r, who, "/o/applications/"+a.ID, "test key of "+a.ID)
+	for i, name := range provider.TestAlgorithms() {
+		page.TestAlgorithms = append(page.TestAlgorithms, templates.Option{Value: name, Label: name, Checked: i == 0})
+	}
+	return nil
+}
+
+// testKey makes a key pair for tests. The page of the application shows the private key once.
+func (s *server) testKey(w http.ResponseWriter, r *http.Request) error {
+	who, a, err := s.named(r)
+	if err != nil {
+		return err
+	}
+	err = s.parseForm(r)
+	if err != nil {
+		return err
+	}
+	private, err := s.provider.Clients.AddTestKey(r.Context(), provider.By(who.User), a.ID, r.PostForm.Get("algorithm"))
+	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
+		noteInvalid(r, invalid)
+		return &provider.Error{Status: http.StatusUnprocessableEntity, Code: "invalid_request", Description: invalid.Error()}
+	}
+	if err != nil {
+		return err
+	}
+	request.Note(r.Context(), "client", a.ClientID)
+	s.keepText(w, who, "/o/applications/"+a.ID, "test key of "+a.ID, private)
+	s.setNotice(w, "test-key")
+	redirect(w, r, s.applicationPath(a.ID, ""))
+	return nil
+}
