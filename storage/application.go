@@ -109,7 +109,7 @@ const insertApplication = `INSERT INTO applications (id, client_id, name, owner_
 	access_token_lifetime, refresh_token_lifetime, created_at, updated_at,
 	algorithm, userinfo_algorithm, sector, post_logout_redirect_uris, backchannel_logout_uri, access_token_format, responsible, resources, origin, metadata,
 	auth_method, management, registration_digest, registration_limits, auth_algorithm, jwks, jwks_uri, endpoint_audience, certificate_subject, require_pushed, sender_constraint, introspection_algorithm)
-	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40)`
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41)`
 
 // columns returns the values for insertApplication.
 func (a Application) columns() []any {

@@ -88,7 +88,7 @@ func (p *Clients) AddTestKey(ctx context.Context, actor policy.Actor, id, algori
 	if err != nil {
 		return "", err
 	}
-	_, err = p.ChangeAuthentication(ctx, actor, id, said)
+	_, err = p.Change(ctx, actor, id, func(r *Registration) error { r.Authentication = said; return nil })
 	if err != nil {
 		return "", err
 	}
