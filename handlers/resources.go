@@ -132,6 +132,9 @@ func (s *server) resourcePage(w http.ResponseWriter, r *http.Request) error {
 	if a.Scopes == "" { // every scope
 		form["scopes"] = s.provider.ResourceScopes()
 	}
+	if a.Constrained {
+		form.Set("sender_constrained", "on")
+	}
 	if a.Lifetime > 0 {
 		form.Set("access_token_lifetime", strconv.FormatInt(a.Lifetime, 10))
 	}
@@ -172,7 +175,7 @@ func (s *server) changeResource(w http.ResponseWriter, r *http.Request) error {
 func (s *server) resourceIn(form url.Values) provider.ResourceRegistration {
 	return provider.ResourceRegistration{URI: strings.TrimSpace(form.Get("uri")), Name: strings.TrimSpace(form.Get("name")),
 		Scopes:      chosenScopes(unique(form["scopes"]), s.provider.ResourceScopes(), true),
-		TokenFormat: form.Get("token_format"), Algorithm: form.Get("algorithm"), Lifetime: seconds(form.Get("access_token_lifetime")), Introspectors: lines(form.Get("introspectors"))}
+		TokenFormat: form.Get("token_format"), Algorithm: form.Get("algorithm"), Lifetime: seconds(form.Get("access_token_lifetime")), Introspectors: lines(form.Get("introspectors")), Constrained: form.Has("sender_constrained")}
 }
 
 // correctResource shows the form again, with the errors in it.
@@ -190,7 +193,7 @@ func (s *server) resourceForm(r *http.Request, a *provider.Resource, form url.Va
 		return templates.Field{Value: form.Get(name), Error: invalid.At(name)}
 	}
 	page := templates.ResourceForm{Frame: s.frame(r, ""), New: a == nil, Action: s.path("/admin/resources/new/"), CancelURL: s.path("/admin/resources/"),
-		NameField: field("name"), URI: field("uri"), Lifetime: field("access_token_lifetime"), Introspectors: field("introspectors"),
+		NameField: field("name"), URI: field("uri"), Lifetime: field("access_token_lifetime"), Introspectors: field("introspectors"), Constrained: form.Has("sender_constrained"),
 		ScopesError: invalid.At("scopes"), FormatError: invalid.At("token_format"), AlgorithmError: invalid.At("algorithm"), Errors: fieldErrors(invalid),
 		Formats: checked([]string{form.Get("token_format")},
 			templates.Option{Value: "", Label: "That of the application", Help: "Each application is registered for a format."},

@@ -230,6 +230,7 @@ type ResourceForm struct {
 	NowURL                                   string // the resource as somebody else changed it after the page was opened; usually empty
 	NameField, URI, Lifetime, Introspectors  Field  // the URI is fixed if the resource exists
 	Scopes, Formats, Algorithms              []Option
+	Constrained                              bool // only sender-constrained tokens
 	ScopesError, FormatError, AlgorithmError string
 	Errors                                   []FieldError
 }

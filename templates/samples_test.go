@@ -371,6 +371,6 @@ func resourceSamples() []sample {
 		{"resource-form-change", change},
 		{"resource-form-wrong", wrong},
 		{"resource-form-meanwhile", meanwhile},
-		{"resource-form-hostile", ResourceForm{nasty, false, "/a", "/c", "/d", hostile, "/now", badText, badText, badText, badText, options, options, options, hostile, hostile, hostile, []FieldError{{"uri", hostile}}}},
+		{"resource-form-hostile", ResourceForm{nasty, false, "/a", "/c", "/d", hostile, "/now", badText, badText, badText, badText, options, options, options, true, hostile, hostile, hostile, []FieldError{{"uri", hostile}}}},
 	}
 }

@@ -21,12 +21,13 @@ type resourceView struct {
 	Lifetime      int64    `json:"access_token_lifetime"`
 	Algorithm     string   `json:"algorithm"`
 	Introspectors []string `json:"introspectors"`
+	Constrained   bool     `json:"sender_constrained"`
 	Configured    bool     `json:"configured"` // by RESOURCES in the configuration
 }
 
 func viewResource(r provider.Resource) resourceView {
 	return resourceView{URI: r.URI, Name: r.Name, Scopes: split(r.Scopes), TokenFormat: r.TokenFormat, Lifetime: r.Lifetime, Algorithm: r.Algorithm,
-		Introspectors: split(r.Introspectors), Configured: r.Configured}
+		Introspectors: split(r.Introspectors), Constrained: r.Constrained, Configured: r.Configured}
 }
 
 func (p *program) showResource(v resourceView, asJSON bool) error {
@@ -43,6 +44,7 @@ func (p *program) showResource(v resourceView, asJSON bool) error {
 	return writeTable(p.stdout, [][]string{
 		{"name", v.Name}, {"URI", v.URI}, {"scopes", either(strings.Join(v.Scopes, " "), "all")}, {"access tokens", either(v.TokenFormat, "as the application's")},
 		{"algorithm", either(v.Algorithm, "that of the application")}, {"lifetime", lifetime},
+		{"sender-constrained", yes(v.Constrained)},
 		{"introspectors", dash(strings.Join(v.Introspectors, " "))}, {"from", from},
 	})
 }
@@ -72,6 +74,7 @@ func (p *program) resourceAddCommand() *cobra.Command {
 	f.Int64Var(&r.Lifetime, "access-token-lifetime", 0, "longest lifetime of its access tokens in `SECONDS` (default: that of the application)")
 	f.StringVar(&r.Algorithm, "algorithm", "", "`ALGORITHM` that signs its JWT access tokens: ES256, EdDSA, RS256 or PS256 (default: that of the application)")
 	f.StringArrayVar(&r.Introspectors, "introspector", nil, "`CLIENT_ID` of an application that may introspect its tokens; may be repeated")
+	f.BoolVar(&r.Constrained, "sender-constrained", false, "refuse access tokens for it that are not bound to a key or to a certificate of the application (RFC 9449, RFC 8705)")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }

@@ -22,11 +22,12 @@ type Registration struct {
 	Lifetime      int64    // of access tokens, in seconds; 0: that of the application
 	Algorithm     string   // signs access tokens that are JWTs; "": that of the application
 	Introspectors []string // client ids
+	Constrained   bool     // its access tokens must be sender-constrained
 }
 
 func (r Registration) record() storage.Resource {
 	return storage.Resource{Key: indicator.Normal(r.URI), URI: r.URI, Name: r.Name, Scopes: strings.Join(r.Scopes, " "), TokenFormat: r.TokenFormat,
-		Lifetime: r.Lifetime, Algorithm: r.Algorithm, Introspectors: storage.NewIntrospectors(oauth.Union(nil, r.Introspectors))}
+		Lifetime: r.Lifetime, Algorithm: r.Algorithm, Introspectors: storage.NewIntrospectors(oauth.Union(nil, r.Introspectors)), Constrained: r.Constrained}
 }
 
 // Resource is a resource as an administrator sees it.

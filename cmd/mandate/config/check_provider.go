@@ -175,7 +175,7 @@ func (l *loader) checkResources() {
 // Registration returns the resource as the provider has it.
 func (r Resource) Registration() provider.ResourceRegistration {
 	return provider.ResourceRegistration{URI: r.URI, Name: r.Name, Scopes: r.Scopes, TokenFormat: r.TokenFormat,
-		Lifetime: int64(r.AccessTokenExpire / time.Second), Algorithm: r.Algorithm, Introspectors: r.Introspectors}
+		Lifetime: int64(r.AccessTokenExpire / time.Second), Algorithm: r.Algorithm, Introspectors: r.Introspectors, Constrained: r.SenderConstrained}
 }
 
 // resourceKeys names the key of each field of a resource.

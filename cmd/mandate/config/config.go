@@ -278,6 +278,8 @@ type Resource struct {
 	AccessTokenExpire time.Duration `key:"ACCESS_TOKEN_EXPIRE_SECONDS" default:"0" min:"0" max:"31536000"`
 	// Algorithm signs access tokens that are JWTs: `ES256`, `EdDSA`, `RS256` or `PS256`. By default it is that of the application.
 	Algorithm string `key:"ALGORITHM" default:""`
+	// SenderConstrained refuses access tokens for the API that are not bound to a key (RFC 9449) or to a certificate (RFC 8705) of the application.
+	SenderConstrained bool `key:"SENDER_CONSTRAINED" default:"false"`
 	// Introspectors are the client ids of the applications that may introspect the tokens for the API. An administrator must be responsible for them.
 	Introspectors []string `key:"INTROSPECTORS" default:"[]"`
 }
