@@ -133,7 +133,7 @@ func (s *server) submit(r *http.Request, who *provider.SignedIn, was *provider.A
 		return made, noScope(said, err)
 	}
 	if !r.PostForm.Has("auth_method") { // the form has no such field
-		said.Authentication, said.IntrospectionAlgorithm = provider.AuthenticationOf(*was), was.IntrospectionAlg
+		said.Authentication, said.Messages, said.IntrospectionAlgorithm = provider.AuthenticationOf(*was), provider.MessagesOf(*was), was.IntrospectionAlg
 	}
 	said.Authentication.EndpointAudience = was.EndpointAudience // no field of the form
 	if !s.config.OpenID {
@@ -195,6 +195,7 @@ func registration(form url.Values, offers []string, every bool) provider.Registr
 		PostLogoutURIs: lines(form.Get("post_logout_redirect_uris")), BackchannelURI: strings.TrimSpace(form.Get("backchannel_logout_uri")),
 		Authentication: provider.Authentication{Method: form.Get("auth_method"), Algorithm: form.Get("auth_algorithm"),
 			JWKS: strings.TrimSpace(form.Get("jwks")), JWKSURI: strings.TrimSpace(form.Get("jwks_uri")), CertificateSubject: strings.TrimSpace(form.Get("certificate_subject"))},
+		Messages: messages(form),
 	}
 	said.Scopes = chosenScopes(said.Scopes, offers, every)
 	return said
@@ -237,11 +238,12 @@ func (s *server) stored(a provider.Application) url.Values {
 		"redirect_uris": {a.RedirectURIs}, "scope": strings.Fields(a.Scopes), "resources": {a.Resources}, "access_token_format": {a.AccessTokenFormat},
 		"algorithm": {cmp.Or(a.Algorithm, provider.DefaultAlgorithm)}, "userinfo_algorithm": {a.UserInfoAlgorithm}, "introspection_algorithm": {a.IntrospectionAlg},
 		"post_logout_redirect_uris": {a.PostLogoutURIs}, "backchannel_logout_uri": {a.BackchannelURI},
-		"auth_method": {a.AuthMethod}, "auth_algorithm": {a.AuthAlgorithm}, "jwks": {a.JWKS}, "jwks_uri": {a.JWKSURI}, "certificate_subject": {a.CertificateSubject}}
+		"auth_method": {a.AuthMethod}, "auth_algorithm": {a.AuthAlgorithm}, "jwks": {a.JWKS}, "jwks_uri": {a.JWKSURI}, "certificate_subject": {a.CertificateSubject},
+		"object_algorithm": {a.ObjectAlgorithm}, "request_uris": {a.RequestURIs}, "response_algorithm": {a.ResponseAlgorithm}, "response_modes": strings.Fields(a.ResponseModes)}
 	if a.Scopes == "" { // every scope
 		form["scope"] = s.provider.Scopes()
 	}
-	for name, on := range map[string]bool{"hash_client_secret": a.HashClientSecret, "pairwise": a.Sector != "", "may_introspect": a.MayIntrospect, "skip_consent": a.SkipConsent, "pkce_exempt": a.PKCEExempt, "require_pushed": a.RequirePushed} {
+	for name, on := range map[string]bool{"hash_client_secret": a.HashClientSecret, "pairwise": a.Sector != "", "may_introspect": a.MayIntrospect, "skip_consent": a.SkipConsent, "pkce_exempt": a.PKCEExempt, "require_pushed": a.RequirePushed, "require_signed": a.RequireSigned} {
 		if on {
 			form.Set(name, "on")
 		}
@@ -280,6 +282,7 @@ func (s *server) applicationForm(r *http.Request, who *provider.SignedIn, a *pro
 		page.OwnerURL = s.applicationPath(a.ID, "owner/")
 		page.Action, page.CancelURL = s.applicationPath(a.ID, "update/"), s.applicationPath(a.ID, "")
 		s.authenticationFields(&page, form, invalid)
+		s.messagesFields(&page, form, invalid)
 	}
 	if s.config.OpenID {
 		page.OpenID, page.Pairwise, page.PairwiseError = true, form.Has("pairwise"), invalid.At("pairwise")

@@ -87,7 +87,9 @@ type Config struct {
 	PushedMaxPending int           // unused pushed requests of one application; 0: no limit
 
 	// RequireNonce refuses a DPoP proof without a nonce of this server (RFC 9449 §8).
-	RequireNonce bool
+	RequireNonce       bool
+	RequireSigned      bool // refuse authorization requests that the client did not sign (RFC 9101 §10.5)
+	ObjectsByReference bool // read request objects at addresses that an application registered
 
 	RPLogout RPLogout
 	// OutboundNetworks are the special-use addresses that the server may call if an
@@ -154,7 +156,7 @@ func (c Config) people() people.Config {
 // clients returns the settings of package clients. They contain a key that is derived from
 // the server key, and not the server key itself.
 func (c Config) clients(sampleSecret string) clients.Config {
-	return clients.Config{Issuer: c.Issuer, OpenID: c.OpenID, StrictURIs: c.RPLogout.StrictURIs, Redirects: c.redirects(), Open: c.open(), SampleSecret: sampleSecret, Certificates: c.ClientCertificates, Authorities: c.ClientAuthorities}
+	return clients.Config{Issuer: c.Issuer, OpenID: c.OpenID, ObjectsByReference: c.ObjectsByReference, StrictURIs: c.RPLogout.StrictURIs, Redirects: c.redirects(), Open: c.open(), SampleSecret: sampleSecret, Certificates: c.ClientCertificates, Authorities: c.ClientAuthorities}
 }
 
 // registration returns the settings of package registration.
@@ -218,7 +220,7 @@ func (c Config) device() device.Config {
 // authorize returns the settings of package authorize.
 func (c Config) authorize() authorize.Config {
 	return authorize.Config{Issuer: c.Issuer, OpenID: c.OpenID, AlwaysAsk: c.AlwaysAsk, PKCEOptional: c.PKCEOptional, CodeLifetime: c.CodeLifetime,
-		RequirePushed: c.RequirePushed, PushedLifetime: c.PushedLifetime, MaxPushed: c.PushedMaxPending}
+		RequirePushed: c.RequirePushed, RequireSigned: c.RequireSigned, ObjectsByReference: c.ObjectsByReference, PushedLifetime: c.PushedLifetime, MaxPushed: c.PushedMaxPending}
 }
 
 // keys returns the settings of package keys.

@@ -47,6 +47,8 @@ type Metadata struct {
 	RequestParameterSupported    bool     `json:"request_parameter_supported"`
 	RequestURIParameterSupported bool     `json:"request_uri_parameter_supported"`
 	RequestObjectAlgorithms      []string `json:"request_object_signing_alg_values_supported"`
+	RequestURIRegistration       bool     `json:"require_request_uri_registration"`
+	RequireSignedObject          bool     `json:"require_signed_request_object"` // RFC 9101 §10.5
 
 	MTLSEndpointAliases *EndpointAliases `json:"mtls_endpoint_aliases,omitempty"` // RFC 8705 §5
 
@@ -113,6 +115,8 @@ func (p *Provider) Metadata(ctx context.Context) (Metadata, error) {
 		ClientIDMetadataDocumentSupported:      p.config.Open.Documents,
 		RequestParameterSupported:              true,
 		RequestObjectAlgorithms:                clients.ObjectAlgorithms(),
+		RequestURIRegistration:                 true,
+		RequireSignedObject:                    p.config.RequireSigned,
 	}
 	if base := p.config.CertificateURL; base != "" {
 		at := base + "/o"

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"mandate/provider/jose"
 	"time"
 
 	"mandate/provider/authorize"
@@ -236,6 +237,8 @@ type (
 	Registered = clients.Registered
 	// Authentication says how an application authenticates.
 	Authentication = clients.Authentication
+	// Messages says how the requests and responses of an application are signed.
+	Messages = clients.Messages
 	// AuthMethod is a method of client authentication.
 	AuthMethod = clients.Method
 )
@@ -245,6 +248,18 @@ const MethodCertificate = clients.MethodCertificate
 
 // AuthenticationOf returns how an application authenticates.
 func AuthenticationOf(a Application) Authentication { return clients.AuthenticationOf(a) }
+
+// MessagesOf returns how the messages of an application are signed.
+func MessagesOf(a Application) Messages { return clients.MessagesOf(a) }
+
+// ObjectAlgorithms lists the signature algorithms of request objects.
+func ObjectAlgorithms() []string { return clients.ObjectAlgorithms() }
+
+// ResponseAlgorithms lists the signature algorithms of authorization responses.
+func ResponseAlgorithms() []string { return jose.Algorithms() }
+
+// AllResponseModes lists the response modes that an application can register.
+func AllResponseModes() []string { return clients.ResponseModes() }
 
 // AuthMethods lists the methods of client authentication.
 func AuthMethods() []AuthMethod { return clients.Methods() }

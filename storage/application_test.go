@@ -15,6 +15,7 @@ func TestApplicationIsReadAsItWasStored(t *testing.T) {
 		a.OwnerID, a.OldSecret, a.OldSecretExpiresAt = &alice.ID, "older", later
 		a.MayIntrospect, a.SkipConsent, a.PKCEExempt, a.RequirePushed = true, true, true, true
 		a.AccessTokenLifetime, a.RefreshTokenLifetime, a.UpdatedAt, a.IntrospectionAlg = 60, 1<<40, later, "PS256"
+		a.ObjectAlgorithm, a.RequireSigned, a.RequestURIs, a.ResponseAlgorithm, a.ResponseModes = "ES256", true, "https://c.example/r", "PS256", "jwt"
 		must(t, w.AddApplication(t.Context(), a, 0))
 		a.Owner, a.OwnerAdministrator, a.OwnerActive = &alice.Username, &alice.Administrator, &alice.Active
 		byID, err := w.Application(t.Context(), a.ID)
@@ -77,6 +78,7 @@ func TestUpdateApplicationWritesWhatMayChangeAndNothingElse(t *testing.T) {
 		change.HashClientSecret, change.Secret, change.OldSecret = false, "the same, sealed", ""
 		change.MayIntrospect, change.SkipConsent, change.PKCEExempt, change.RequirePushed = true, true, true, true
 		change.AccessTokenLifetime, change.RefreshTokenLifetime, change.UpdatedAt, change.IntrospectionAlg = 1, 2, later, "EdDSA"
+		change.ObjectAlgorithm, change.RequireSigned, change.RequestURIs, change.ResponseAlgorithm, change.ResponseModes = "ES256", true, "https://c.example/r", "PS256", "jwt"
 		want := change
 		want.Owner, want.OwnerAdministrator, want.OwnerActive = &alice.Username, &alice.Administrator, &alice.Active
 		want.Version = 1

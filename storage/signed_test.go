@@ -88,4 +88,15 @@ func TestLongestSigned(t *testing.T) {
 			}
 		}
 	})
+	each(t, func(t *testing.T, w world) {
+		a := w.application(t, "App")
+		was := a
+		a.ResponseAlgorithm = "ES256"
+		must(t, w.UpdateApplication(t.Context(), a, was))
+		longest, err := w.LongestSigned(t.Context())
+		must(t, err)
+		if longest != 0 {
+			t.Errorf("with signed responses: %d", longest)
+		}
+	})
 }

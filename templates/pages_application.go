@@ -90,6 +90,12 @@ type ApplicationForm struct {
 	IntrospectionAlgorithms             []Option // of signed introspection responses
 	IntrospectionError                  string
 
+	// Signed requests and responses: likewise.
+	ObjectAlgorithms, ResponseAlgorithms, ResponseModes              []Option
+	ObjectAlgorithmError, ResponseAlgorithmError, ResponseModesError string
+	RequireSigned                                                    bool
+	RequestURIs                                                      Field // one URI per line
+
 	Errors []FieldError
 }
 
@@ -126,7 +132,7 @@ type Application struct {
 	TestAlgorithms                             []Option // of such a key pair
 	NewKey                                     string   // the private key of such a pair, shown once
 	MayIntrospect, SkipConsent, PKCEExempt     bool
-	RequirePushed                              bool // its authorization requests
+	RequirePushed, RequireSigned               bool // its authorization requests
 	AccessLifetime, RefreshLifetime            string
 	Standing                                   string // who is responsible for it
 	Suspended                                  string // why it may do nothing; empty: it may

@@ -38,6 +38,11 @@ type applicationView struct {
 	PKCEExempt           bool     `json:"pkce_exempt"`
 	RequirePushed        bool     `json:"require_pushed_requests"`
 	SenderConstraint     string   `json:"sender_constraint,omitempty"`
+	ObjectAlgorithm      string   `json:"request_object_algorithm"`
+	RequireSigned        bool     `json:"require_signed_request_object"`
+	RequestURIs          []string `json:"request_uris"`
+	ResponseAlgorithm    string   `json:"response_algorithm"`
+	ResponseModes        []string `json:"response_modes"`
 	AccessTokenLifetime  int64    `json:"access_token_lifetime"`
 	RefreshTokenLifetime int64    `json:"refresh_token_lifetime"`
 	AccessTokenFormat    string   `json:"access_token_format"`
@@ -62,6 +67,7 @@ func viewApplication(of *provider.Provider, a provider.Application, secret strin
 	view := applicationView{ID: a.ID, ClientID: a.ClientID, ClientSecret: secret, Name: a.Name, ClientType: a.ClientType,
 		GrantTypes: split(a.GrantTypes), RedirectURIs: split(a.RedirectURIs), Scopes: split(a.Scopes), Resources: split(a.Resources),
 		MayIntrospect: a.MayIntrospect, CertificateSubject: a.CertificateSubject, HashClientSecret: a.HashClientSecret, SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt, RequirePushed: a.RequirePushed, SenderConstraint: a.SenderConstraint,
+		ObjectAlgorithm: a.ObjectAlgorithm, RequireSigned: a.RequireSigned, RequestURIs: split(a.RequestURIs), ResponseAlgorithm: a.ResponseAlgorithm, ResponseModes: split(a.ResponseModes),
 		AccessTokenLifetime: a.AccessTokenLifetime, RefreshTokenLifetime: a.RefreshTokenLifetime,
 		AccessTokenFormat: a.AccessTokenFormat, Algorithm: a.Algorithm, UserInfoAlgorithm: a.UserInfoAlgorithm, IntrospectionAlg: a.IntrospectionAlg, Sector: a.Sector,
 		PostLogoutURIs: split(a.PostLogoutURIs), BackchannelURI: a.BackchannelURI,
@@ -111,9 +117,10 @@ func (v applicationView) write(p *program) error {
 		{"secret hashed", yes(v.HashClientSecret)},
 		{"skips consent", yes(v.SkipConsent)},
 		{"requests pushed", yes(v.RequirePushed)},
+		{"requests signed", yes(v.RequireSigned)},
 		{"access tokens", v.AccessTokenFormat},
 	}...)
-	for _, row := range [][]string{{"suspended", v.WhySuspended}, {"resources", strings.Join(v.Resources, " ")}, {"authentication", strings.TrimSpace(v.AuthMethod + " " + v.AuthAlgorithm)}, {"keys", strings.Join(v.KeyIDs, " ")}, {"keys at", v.JWKSURI}, {"tokens bound by", v.SenderConstraint}, {"algorithm", v.Algorithm}, {"UserInfo algorithm", v.UserInfoAlgorithm}, {"introspection algorithm", v.IntrospectionAlg}, {"pairwise for", v.Sector},
+	for _, row := range [][]string{{"suspended", v.WhySuspended}, {"resources", strings.Join(v.Resources, " ")}, {"authentication", strings.TrimSpace(v.AuthMethod + " " + v.AuthAlgorithm)}, {"keys", strings.Join(v.KeyIDs, " ")}, {"keys at", v.JWKSURI}, {"tokens bound by", v.SenderConstraint}, {"request objects", v.ObjectAlgorithm}, {"request objects at", strings.Join(v.RequestURIs, " ")}, {"responses signed", v.ResponseAlgorithm}, {"response modes", strings.Join(v.ResponseModes, " ")}, {"algorithm", v.Algorithm}, {"UserInfo algorithm", v.UserInfoAlgorithm}, {"introspection algorithm", v.IntrospectionAlg}, {"pairwise for", v.Sector},
 		{"after logout", strings.Join(v.PostLogoutURIs, " ")}, {"back-channel logout", v.BackchannelURI}} {
 		if row[1] != "" {
 			rows = append(rows, row)
@@ -148,6 +155,7 @@ func (p *program) show(v applicationView, asJSON bool) error {
 func (p *program) applicationAddCommand() *cobra.Command {
 	var r provider.Registration
 	var auth authFlags
+	var signed messageFlags
 	var secretStdin, noHash, asJSON bool
 	c := &cobra.Command{Use: "add --name NAME --grant GRANT", Short: "Register an application, and print its secret once", Args: arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -164,6 +172,7 @@ func (p *program) applicationAddCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			signed.read(c, &r.Messages)
 			return p.addApplication(c.Context(), r, secretStdin, asJSON)
 		}}
 	f := c.Flags()
@@ -186,6 +195,7 @@ func (p *program) applicationAddCommand() *cobra.Command {
 	f.StringVar(&r.IntrospectionAlgorithm, "introspection-algorithm", "", "`ALGORITHM` that signs the introspection responses that it asks for as a JWT (RFC 9701): ES256, EdDSA, RS256 or PS256 (default: RS256)")
 	f.BoolVar(&r.Pairwise, "pairwise", false, "use pairwise subjects, which applications of other hosts cannot correlate")
 	auth.add(c)
+	signed.add(c)
 	f.StringArrayVar(&r.PostLogoutURIs, "post-logout-redirect-uri", nil, "post-logout redirect `URI`; may be repeated")
 	f.StringVar(&r.BackchannelURI, "backchannel-logout-uri", "", "`URI` that is called when a session ends")
 	f.BoolVar(&asJSON, "json", false, "print JSON")

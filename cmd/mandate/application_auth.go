@@ -77,11 +77,15 @@ func (a *authFlags) read(c *cobra.Command, r *provider.Registration) error {
 
 func (p *program) applicationUpdateCommand() *cobra.Command {
 	var auth authFlags
+	var signed messageFlags
 	var asJSON bool
-	c := &cobra.Command{Use: "update CLIENT_ID", Short: "Change how an application authenticates, or what its tokens are bound to", Args: arguments("CLIENT_ID"),
+	c := &cobra.Command{Use: "update CLIENT_ID", Short: "Change how an application authenticates, what its tokens are bound to, or how its requests and responses are signed", Args: arguments("CLIENT_ID"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.withApplication(c.Context(), args[0], func(o *opened, a provider.Application) error {
-				changed, err := o.provider.Clients.Change(c.Context(), provider.Operator(), a.ID, func(r *provider.Registration) error { return auth.read(c, r) })
+				changed, err := o.provider.Clients.Change(c.Context(), provider.Operator(), a.ID, func(r *provider.Registration) error {
+					signed.read(c, &r.Messages)
+					return auth.read(c, r)
+				})
 				if err != nil {
 					return err
 				}
@@ -89,6 +93,7 @@ func (p *program) applicationUpdateCommand() *cobra.Command {
 			})
 		}}
 	auth.add(c)
+	signed.add(c)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }

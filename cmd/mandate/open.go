@@ -218,6 +218,8 @@ func providerConfig(c *config.Config, key []byte) provider.Config {
 		DeviceInterval:           p.DeviceFlowInterval,
 		DeviceMaxPending:         p.DeviceMaxPending,
 		RequirePushed:            p.RequirePushedRequests,
+		RequireSigned:            p.RequireSignedRequestObject,
+		ObjectsByReference:       p.RequestObjectsByReference,
 		PushedLifetime:           p.PushedRequestExpire,
 		PushedMaxPending:         p.PushedRequestMaxPending,
 		RequireNonce:             p.DPoPNonceRequired,

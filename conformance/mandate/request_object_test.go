@@ -1,6 +1,7 @@
 package mandate
 
 import (
+	"encoding/json"
 	"maps"
 	"net/http"
 	"net/url"
@@ -65,6 +66,7 @@ func TestRequestObjects(t *testing.T) {
 		t.Run("refused", func(t *testing.T) { v.objectRefused(t, a) })
 		t.Run("page", func(t *testing.T) { v.objectPage(t, a) })
 		t.Run("pushed", func(t *testing.T) { v.objectPushed(t, a) })
+		t.Run("required", func(t *testing.T) { v.objectRequired(t, a) })
 		t.Run("late", func(t *testing.T) { v.objectLate(t, a) })
 	})
 }
@@ -276,4 +278,72 @@ func (v *fixture) objectLate(t *testing.T, a keyHolder) {
 		t.Fatalf("a person who needed longer for the login is refused: %d, sent to %v", b.Status, b.Away)
 	}
 	v.redeem(t, a.application, b.Away.Query().Get("code"), verifier)
+}
+
+// objectRequired checks that an application can have to sign its requests, and by one algorithm
+// alone (RFC 9101 §10.5, OIDC Registration §2).
+func (v *fixture) objectRequired(t *testing.T, other keyHolder) {
+	a := v.objectSigner(t, "required", "--require-signed-request-object", "--request-object-algorithm", "PS256")
+	v.mustCLI(t, "", "application", "update", a.ClientID, "--auth-method", "client_secret_basic") // it keeps the rest
+	form, verifier := v.requestFor(t, a.application, "scope", "read", "state", "s&1", "prompt", "consent")
+	b := v.signedIn(t, v.alice)
+	b.open(t, "/o/authorize/?"+form.Encode())
+	b.sentBack(t, "without an object", "invalid_request")
+	if err := v.push(t, a.application, form).refused(400, "invalid_request"); err != nil {
+		t.Error("pushed without an object:", err)
+	}
+	for _, algorithm := range []string{"ES256", "EdDSA", "RS256"} {
+		object := v.object(t, a, form, nil, member{"alg": algorithm})
+		if err := v.post(t, "/o/par/", a.auth(), params("request", object)).refused(400, "invalid_request_object"); err != nil {
+			t.Errorf("%s: %v", algorithm, err)
+		}
+	}
+	object := v.object(t, a, form, nil, member{"alg": "PS256"})
+	pushed := v.post(t, "/o/par/", a.auth(), params("request", object))
+	if pushed.Status != http.StatusCreated {
+		t.Fatalf("pushed: %d %s", pushed.Status, pushed.Body)
+	}
+	for what, address := range map[string]string{"sent": v.sending(a.application, object), "pushed": v.opening(a.application, pushed.JSON(t)["request_uri"].(string))} {
+		// The consent page keeps that the request was signed.
+		b.open(t, address)
+		b.decide(t, "approve")
+		if b.Away == nil || b.Away.Query().Get("code") == "" {
+			t.Fatalf("%s: %d, sent to %v", what, b.Status, b.Away)
+		}
+		v.redeem(t, a.application, b.Away.Query().Get("code"), verifier)
+	}
+	if r := v.cli(t, "", "application", "add", "--name", "x", "--grant", "client_credentials", "--require-signed-request-object"); r.code == 0 {
+		t.Error("an application without keys must sign")
+	}
+	for flag, value := range map[string]string{"--request-object-algorithm": "HS256", "--response-algorithm": "none", "--response-mode": "fragment.jwt", "--request-uri": "http://signer.example/object"} {
+		if r := v.cli(t, "", "application", "update", other.ClientID, flag, value); r.code == 0 {
+			t.Errorf("%s %s is accepted", flag, value)
+		}
+	}
+}
+
+func TestSignedRequestsRequired(t *testing.T) {
+	v := newFixture(t, options{provider: []string{"OIDC_ENABLED: true", "REQUIRE_SIGNED_REQUEST_OBJECT: true", "OPEN_CLIENTS: [registration]"}})
+	if v.get(t, "/.well-known/oauth-authorization-server", nobody).JSON(t)["require_signed_request_object"] != true {
+		t.Error("the metadata does not say so")
+	}
+	a := v.objectSigner(t, "signer")
+	form, _ := v.requestFor(t, a.application, "scope", "read", "state", "s&1")
+	b := v.signedIn(t, v.alice)
+	b.open(t, "/o/authorize/?"+form.Encode())
+	b.sentBack(t, "without an object", "invalid_request")
+	b.open(t, v.sending(a.application, v.object(t, a, form, nil, nil)))
+	if b.Away == nil || b.Away.Query().Get("code") == "" {
+		t.Errorf("with an object: %d, sent to %v", b.Status, b.Away)
+	}
+	said := v.registers(t, nobody, member{"redirect_uris": []string{"http://127.0.0.1/cb"}, "client_name": "Tool", "token_endpoint_auth_method": "none", "jwks": json.RawMessage(a.keys.keySet(t)),
+		"require_signed_request_object": true, "request_object_signing_alg": "ES256", "request_uris": []string{"https://tool.example/r"}, "authorization_signed_response_alg": "PS256", "response_modes": []string{"query", "jwt", "unknown"}})
+	if said["require_signed_request_object"] != true || textOf(said, "request_object_signing_alg") != "ES256" || said["request_uris"] != nil || textOf(said, "authorization_signed_response_alg") != "PS256" || listOf(said, "response_modes") != "query jwt" {
+		t.Errorf("the registration says %v", said)
+	}
+	for name, value := range map[string]any{"request_object_signing_alg": "none", "authorization_signed_response_alg": "HS256", "response_modes": []string{"unknown"}, "require_signed_request_object": true} {
+		if err := v.registration(t, nobody, member{"redirect_uris": []string{"http://127.0.0.1/cb"}, "token_endpoint_auth_method": "none", name: value}).refused(400, "invalid_client_metadata"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }

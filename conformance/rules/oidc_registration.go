@@ -9,8 +9,6 @@ import (
 	"mandate/conformance/target"
 )
 
-const noRequests = "Mandate does not support request objects."
-
 // oidcRegistration returns the rules of OpenID Connect Dynamic Client Registration.
 func oidcRegistration() []Rule {
 	return slices.Concat(oidcClientMetadata(), oidcRegistrationEndpoint(), oidcRegistrationSecurity())
@@ -56,8 +54,8 @@ func oidcClientMetadata() []Rule {
 		}),
 		{
 			ID: "OIDCRegistration/2/request-objects", Level: Must,
-			Text:         "The server respects request_object_signing_alg and request_uris of a client.",
-			Inapplicable: noRequests,
+			Text:     "The server respects request_object_signing_alg and request_uris of a client.",
+			TestedBy: objectTest,
 		},
 		{
 			ID: "OIDCRegistration/2/encryption", Level: Must,

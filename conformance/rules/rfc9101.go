@@ -71,6 +71,11 @@ func rfc9101() []Rule {
 			TestedBy: "conformance/mandate/attack_object_test.go:TestAttackForgedRequestObject",
 		},
 		{
+			ID: "RFC9101/10.5/required", Level: Must,
+			Text:     "Where request objects are required, of one client or of all, a request without one is refused.",
+			TestedBy: "conformance/mandate/request_object_test.go:TestSignedRequestsRequired",
+		},
+		{
 			ID: "RFC9101/10.8/not-another-jwt", Level: Should,
 			Text:     "A JWT for another purpose is no request object, and the subject of an object is not the client id.",
 			TestedBy: "conformance/mandate/attack_object_test.go:TestAttackRequestObjectConfusion",

@@ -31,9 +31,11 @@ type Config struct {
 	PKCEOptional bool // see Authorizations.mayOmitPKCE
 	CodeLifetime time.Duration
 
-	RequirePushed  bool          // refuse requests that were not pushed (RFC 9126 §5)
-	PushedLifetime time.Duration // how long a request URI can be opened
-	MaxPushed      int           // unused pushed requests of one application, or of the applications of one owner; 0: no limit
+	RequirePushed      bool          // refuse requests that were not pushed (RFC 9126 §5)
+	RequireSigned      bool          // refuse requests that the client did not sign (RFC 9101 §10.5)
+	PushedLifetime     time.Duration // how long a request URI can be opened
+	ObjectsByReference bool          // read request objects at the addresses that an application registered
+	MaxPushed          int           // unused pushed requests of one application, or of the applications of one owner; 0: no limit
 }
 
 // Authorizations makes the decisions of the authorization endpoint.
@@ -73,4 +75,9 @@ func (p *Authorizations) mayOmitPKCE(a storage.Application) bool {
 // requiresPush reports whether an application must push its authorization requests.
 func (p *Authorizations) requiresPush(a storage.Application) bool {
 	return p.config.RequirePushed || a.RequirePushed
+}
+
+// requiresSigned reports whether an application must sign its authorization requests.
+func (p *Authorizations) requiresSigned(a storage.Application) bool {
+	return p.config.RequireSigned || a.RequireSigned
 }

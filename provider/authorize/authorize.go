@@ -238,6 +238,9 @@ func (p *Authorizations) checkAuthorization(ctx context.Context, a *Authorizatio
 	// The client and its redirect URI are proven here, so the client gets the error.
 	case a.pushed.Digest == "" && p.requiresPush(a.Application):
 		return oauth.Refuse("invalid_request", "This application must push its authorization requests: send the parameters to the pushed authorization request endpoint, and only client_id and request_uri here.")
+	// RFC 9101 §10.5: otherwise somebody could leave the signature out.
+	case !a.signed && p.requiresSigned(a.Application):
+		return oauth.Refuse("invalid_request", "This application must sign its authorization requests: send the parameters in a request object, as the parameter request.")
 	case a.parameters.Get("response_type") == "":
 		return oauth.Refuse("invalid_request", "response_type is missing: it must be code.")
 	case a.parameters.Get("response_type") != "code":

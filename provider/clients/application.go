@@ -54,6 +54,7 @@ type Registration struct {
 	SectorURI string // whose host is the sector of pairwise subjects; "": that of the redirect URIs
 
 	Authentication Authentication
+	Messages       Messages `json:",omitzero"`
 
 	// For the CLI only: values that are otherwise generated.
 	ClientID, ClientSecret string
@@ -185,9 +186,10 @@ func (p *Clients) Apply(ctx context.Context, a *storage.Application, r Registrat
 	a.IntrospectionAlg = r.IntrospectionAlgorithm
 	a.PostLogoutURIs, a.BackchannelURI = strings.Join(r.PostLogoutURIs, "\n"), r.BackchannelURI
 	r.Authentication.apply(a, vouched)
+	r.Messages.apply(a)
 	a.UpdatedAt = oauth.Now()
 	var err error
-	if a.AccessTokenFormat == policy.FormatJWT || a.IntrospectionAlg != "" {
+	if a.AccessTokenFormat == policy.FormatJWT || a.IntrospectionAlg != "" || a.ResponseAlgorithm != "" {
 		err = p.keys.CreateMissing(ctx)
 		if err != nil {
 			return "", err

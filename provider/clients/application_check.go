@@ -35,6 +35,7 @@ func (p *Clients) Check(ctx context.Context, found *oauth.Invalid, actor policy.
 	p.checkOpenID(found, r, was)
 	p.checkAuthentication(found, r, was)
 	p.checkConstraint(found, r, was.SenderConstraint)
+	p.checkMessages(found, r, was)
 	checkLifetimes(found, r, may)
 	checkIntrospectionAlgorithm(found, r.IntrospectionAlgorithm)
 	if !actor.Administers() && policy.StandingOf(was) == policy.StandingAdministrator {
@@ -159,6 +160,11 @@ func checkVouched(c *policy.Rules, found *oauth.Invalid, r Registration, was sto
 		"jwks_uri":           r.Authentication.JWKSURI != was.JWKSURI,
 		"require_pushed":     was.RequirePushed && !r.RequirePushed,
 		"sender_constraint":  was.SenderConstraint != "" && r.SenderConstraint != was.SenderConstraint,
+		"require_signed":     was.RequireSigned && !r.Messages.RequireSigned,
+		"object_algorithm":   was.ObjectAlgorithm != "" && r.Messages.ObjectAlgorithm != was.ObjectAlgorithm,
+		"request_uris":       !oauth.Covers(oauth.Lines(was.RequestURIs), r.Messages.RequestURIs),
+		"response_algorithm": r.Messages.ResponseAlgorithm != was.ResponseAlgorithm,
+		"response_modes":     !narrower(r.Messages.ResponseModes, strings.Fields(was.ResponseModes)),
 		"hash_client_secret": was.HashClientSecret && !r.HashClientSecret,
 	} {
 		if changed {

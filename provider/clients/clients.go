@@ -29,11 +29,12 @@ import (
 
 // Config is what an operator decides about clients.
 type Config struct {
-	Issuer     string // of this server
-	OpenID     bool
-	StrictURIs bool // post-logout redirect URIs with http:// are for confidential applications only
-	Redirects  redirect.Policy
-	Open       OpenConfig
+	Issuer             string // of this server
+	OpenID             bool
+	ObjectsByReference bool // read request objects at registered addresses
+	StrictURIs         bool // post-logout redirect URIs with http:// are for confidential applications only
+	Redirects          redirect.Policy
+	Open               OpenConfig
 	// SampleSecret is the client secret of the sample API, the same on every node.
 	SampleSecret string
 	// Certificates says that the server gets the certificates of clients, from TLS or from a

@@ -183,11 +183,15 @@ type described struct {
 	requirePushed                             bool
 	constraint                                string // of the sender of its tokens
 	introspection                             string // algorithm of the responses
+	objectAlgorithm, requestURIs              string // of request objects
+	requireSigned                             bool
+	responseAlgorithm, responseModes          string
 }
 
 // describedBy returns what the document of an application said.
 func describedBy(a storage.Application) described {
-	return described{a.Name, a.GrantTypes, a.RedirectURIs, a.Scopes, a.Metadata, a.AuthMethod, a.AuthAlgorithm, a.JWKS, a.JWKSURI, a.RequirePushed, a.SenderConstraint, a.IntrospectionAlg}
+	return described{a.Name, a.GrantTypes, a.RedirectURIs, a.Scopes, a.Metadata, a.AuthMethod, a.AuthAlgorithm, a.JWKS, a.JWKSURI, a.RequirePushed, a.SenderConstraint, a.IntrospectionAlg,
+		a.ObjectAlgorithm, a.RequestURIs, a.RequireSigned, a.ResponseAlgorithm, a.ResponseModes}
 }
 
 // describe returns an application as its document describes it.
@@ -200,6 +204,7 @@ func (d described) describe(a storage.Application) storage.Application {
 	}
 	a.AccessTokenFormat, a.RequirePushed, a.SenderConstraint = policy.FormatOpaque, d.requirePushed, d.constraint
 	a.IntrospectionAlg = d.introspection
+	a.ObjectAlgorithm, a.RequestURIs, a.RequireSigned, a.ResponseAlgorithm, a.ResponseModes = d.objectAlgorithm, d.requestURIs, d.requireSigned, d.responseAlgorithm, d.responseModes
 	return a
 }
 
@@ -260,60 +265,12 @@ func (p *Clients) readDocument(clientID string, document []byte) (described, err
 	if err != nil {
 		return described{}, err
 	}
-	c.JWKS, c.JWKSURI = nil, "" // they are columns
+	p.describeMessages(c, clientID, &told)
+	c.JWKS, c.JWKSURI, c.RequestURIs, c.ResponseModes = nil, "", nil, nil // they are columns
+	c.RequestAlgorithm, c.RequireSigned, c.ResponseAlgorithm = "", false, ""
 	kept, err := json.Marshal(c.Members())
 	told.metadata = string(kept)
 	return told, err
-}
-
-// documentMethods lists the methods of a client with a document that authenticates: with a key or
-// a certificate that everybody may know.
-func (p *Clients) documentMethods() []string {
-	return slices.DeleteFunc([]string{metadata.MethodPrivateKeyJWT, MethodSelfSigned}, func(name string) bool { return !p.Offers(name) })
-}
-
-// documentMethod returns the method of client authentication of a client with a document, or
-// "unusable". "" means that the client needs none. token_endpoint_auth_method is what the client
-// prefers at a server that supports several methods, if it lists all of its methods too.
-//
-// CIMD-02 §8.2: a client that has only another method must use it.
-func (p *Clients) documentMethod(c *metadata.Client) string {
-	usable := p.documentMethods()
-	others := oauth.Narrow(c.AuthMethods, usable)
-	switch {
-	case c.Sent("token_endpoint_auth_method") && slices.Contains(usable, c.AuthMethod):
-		return c.AuthMethod
-	case !c.Sent("token_endpoint_auth_method"), c.AuthMethod == metadata.MethodNone, slices.Contains(c.AuthMethods, metadata.MethodNone):
-		return ""
-	case len(others) > 0:
-		return others[0]
-	}
-	return "unusable"
-}
-
-// describeKeys reads how a client with a document authenticates. A client that lists none among
-// its methods, and has no usable keys, is public.
-func (p *Clients) describeKeys(c *metadata.Client, clientID string, told *described) error {
-	method := p.documentMethod(c)
-	if method == "" {
-		return nil
-	}
-	auth := Authentication{Method: method, JWKS: string(c.JWKS), JWKSURI: c.JWKSURI}
-	if method == metadata.MethodPrivateKeyJWT {
-		auth.Algorithm = c.AuthAlgorithm
-	}
-	found := &oauth.Invalid{}
-	p.checkAuthentication(found, Registration{ClientType: policy.Confidential, Authentication: auth},
-		storage.Application{ClientID: clientID, Responsible: storage.ByNobody, Origin: storage.FromDocument})
-	if found.Err() == nil {
-		told.method, told.algorithm, told.jwks, told.jwksURI = auth.Method, auth.Algorithm, auth.JWKS, auth.JWKSURI
-		return nil
-	}
-	if slices.Contains(c.AuthMethods, metadata.MethodNone) {
-		return nil
-	}
-	first := found.Fields[0]
-	return documents.Invalid("has a mistake in %s. %s", cmp.Or(map[string]string{"auth_algorithm": "token_endpoint_auth_signing_alg"}[first.Field], first.Field), first.Message)
 }
 
 // CheckOpenRedirect says what is wrong with the redirect URI of an application that comes by

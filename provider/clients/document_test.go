@@ -108,7 +108,7 @@ func TestCIMD02_4_document(t *testing.T) {
 			described{name: "client.example", redirects: cb, method: "private_key_jwt", algorithm: "ES256", jwksURI: "https://client.example/jwks"}},
 		{"grants that this server does not have", documentOf(`,"grant_types":["authorization_code","refresh_token","urn:example:grant"],"response_types":["code"]`), described{name: "client.example", redirects: cb}},
 		{"scopes that this server does not have", documentOf(`,"scope":"profile read unknown"`), described{name: "client.example", redirects: cb, scopes: "read"}},
-		{"public keys", documentOf(`,"jwks":{"keys":[{"kty":"EC","crv":"P-256","x":"a","y":"b"}]}`), described{name: "client.example", redirects: cb}},
+		{"public keys", documentOf(`,"jwks":{"keys":[{"kty":"EC","crv":"P-256","x":"a","y":"b"}]}`), described{name: "client.example", redirects: cb, jwks: `{"keys":[{"crv":"P-256","kty":"EC","x":"a","y":"b"}]}`}},
 		{"unknown members", documentOf(`,"@context":["https://example.org"],"x":{}`), described{name: "client.example", redirects: cb}},
 		{"redirect URIs of which this server accepts some",
 			`{"client_id":"` + documentID + `","redirect_uris":["cursor://anysphere.cursor-mcp/oauth/callback","http://localhost/callback","http://127.0.0.1/","https://vscode.dev/redirect","https://elsewhere.example/cb","http://client.example/cb","other://x/y","javascript:alert(1)","` + cb + `#f"]}`,

@@ -58,4 +58,8 @@ func (p *Clients) ObjectClaims(ctx context.Context, a storage.Application, objec
 
 // objectAlgorithms returns the signature algorithms that the request objects of an application
 // may have.
-func objectAlgorithms(storage.Application) []string { return slices.Clone(ObjectAlgorithms()) }
+//
+// OIDC Registration §2: request_object_signing_alg is the only one, if it is registered.
+func objectAlgorithms(a storage.Application) []string {
+	return slices.DeleteFunc(ObjectAlgorithms(), func(name string) bool { return a.ObjectAlgorithm != "" && name != a.ObjectAlgorithm })
+}

@@ -55,9 +55,12 @@ type Client struct {
 	// client_name#de (RFC 7591 §2.2), by their whole name.
 	Translated map[string]string
 
-	RequirePushed     bool // require_pushed_authorization_requests (RFC 9126 §6)
-	DPoPBound         bool // dpop_bound_access_tokens (RFC 9449 §5.2)
-	CertificateBound  bool // tls_client_certificate_bound_access_tokens (RFC 8705 §3.4)
+	RequirePushed     bool     // require_pushed_authorization_requests (RFC 9126 §6)
+	DPoPBound         bool     // dpop_bound_access_tokens (RFC 9449 §5.2)
+	CertificateBound  bool     // tls_client_certificate_bound_access_tokens (RFC 8705 §3.4)
+	RequireSigned     bool     // require_signed_request_object (RFC 9101 §10.5)
+	ResponseAlgorithm string   // authorization_signed_response_alg (JARM §3)
+	ResponseModes     []string // response_modes
 	JWKS              json.RawMessage
 	JWKSURI           string
 	SoftwareID        string

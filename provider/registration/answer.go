@@ -23,6 +23,9 @@ func (p *Registrations) answer(a storage.Application, d description, secret stri
 		GrantTypes: policy.GrantTypes(now), Scope: strings.Join(p.rules.AllowedScopes(a), " "), PostLogoutURIs: oauth.Lines(a.PostLogoutURIs), BackchannelURI: a.BackchannelURI,
 		RequirePushed: a.RequirePushed, IntrospectionAlgorithm: a.IntrospectionAlg, DPoPBound: a.SenderConstraint == possession.DPoP, CertificateBound: a.SenderConstraint == possession.Certificate}
 	known.AuthAlgorithm, known.JWKSURI = a.AuthAlgorithm, a.JWKSURI
+	signed := clients.MessagesOf(a)
+	known.RequestAlgorithm, known.RequireSigned, known.RequestURIs = signed.ObjectAlgorithm, signed.RequireSigned, signed.RequestURIs
+	known.ResponseAlgorithm, known.ResponseModes = signed.ResponseAlgorithm, signed.ResponseModes
 	if a.JWKS != "" {
 		known.JWKS = json.RawMessage(a.JWKS)
 	}

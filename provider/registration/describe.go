@@ -72,6 +72,7 @@ func (p *Registrations) describe(ctx context.Context, said *metadata.Client, by 
 	if by.initial != nil {
 		r.Resources = oauth.Lines(by.initial.Resources)
 	}
+	r.Messages = p.clients.MessagesFrom(said)
 	d.kept = p.kept(said, r)
 	found := &oauth.Invalid{}
 	err = p.clients.Check(ctx, found, by.actor, r, was)
@@ -313,7 +314,7 @@ func invalidMetadata(found *oauth.Invalid) error {
 		return nil
 	}
 	first := found.Fields[0]
-	return refuseMember(cmp.Or(members[first.Field], first.Field), "is wrong: %s", strings.TrimSuffix(strings.ReplaceAll(first.Message, "\n", " "), "."))
+	return refuseMember(cmp.Or(members[first.Field], clients.MessageMembers()[first.Field], first.Field), "is wrong: %s", strings.TrimSuffix(strings.ReplaceAll(first.Message, "\n", " "), "."))
 }
 
 // digest identifies what a registration says. A port of a loopback address is no part of

@@ -178,6 +178,10 @@ type Provider struct {
 	RequirePushedRequests bool `key:"REQUIRE_PUSHED_AUTHORIZATION_REQUESTS" default:"false"`
 	// DPoPNonceRequired refuses DPoP proofs without a nonce of this server (RFC 9449 §8). A client gets a nonce with each response, in the header `DPoP-Nonce`, and sends its first request twice. Clients that do not know nonces cannot use DPoP then.
 	DPoPNonceRequired bool `key:"DPOP_NONCE_REQUIRED" default:"false"`
+	// RequireSignedRequestObject refuses authorization requests that are in no request object which the application signed (RFC 9101 §10.5). The setting of an application can require it for this application alone.
+	RequireSignedRequestObject bool `key:"REQUIRE_SIGNED_REQUEST_OBJECT" default:"false"`
+	// RequestObjectsByReference lets an application name the address of a request object in `request_uri` (RFC 9101 §5.2). The server reads addresses that the application has registered, and no others.
+	RequestObjectsByReference bool `key:"REQUEST_OBJECTS_BY_REFERENCE" default:"false"`
 	// RefreshTokenExpire is the number of seconds after which an unused refresh token expires (RFC 9700 §4.14.2). The default is lowered to `REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS` if that is smaller.
 	RefreshTokenExpire time.Duration `key:"REFRESH_TOKEN_EXPIRE_SECONDS" default:"2592000" min:"1" max:"315360000"`
 	// RefreshTokenAbsoluteExpire is the lifetime in seconds of a token family (all tokens that come from one authorization grant), regardless of how often it is refreshed.

@@ -1,0 +1,34 @@
+package handlers
+
+import (
+	"net/url"
+
+	"mandate/provider"
+	"mandate/templates"
+)
+
+// messagesFields sets the fields of the form about signed requests and responses.
+func (s *server) messagesFields(page *templates.ApplicationForm, form url.Values, invalid *provider.Invalid) {
+	page.RequireSigned = form.Has("require_signed")
+	page.ObjectAlgorithms = optionsOf(form["object_algorithm"], provider.ObjectAlgorithms(), templates.Option{Value: "", Label: "Any", Help: "Each algorithm that the server supports."})
+	page.ObjectAlgorithmError = invalid.At("object_algorithm")
+	page.ResponseAlgorithms = optionsOf(form["response_algorithm"], provider.ResponseAlgorithms(), templates.Option{Value: "", Label: "The usual one", Help: "RS256."})
+	page.ResponseAlgorithmError = invalid.At("response_algorithm")
+	page.ResponseModes = optionsOf(form["response_modes"], provider.AllResponseModes())
+	page.ResponseModesError = invalid.At("response_modes")
+	page.RequestURIs = templates.Field{Value: form.Get("request_uris"), Error: invalid.At("request_uris")}
+}
+
+// optionsOf returns an option for each name, after the first ones.
+func optionsOf(chosen, names []string, first ...templates.Option) []templates.Option {
+	for _, name := range names {
+		first = append(first, templates.Option{Value: name})
+	}
+	return checked(chosen, first...)
+}
+
+// messages reads these fields.
+func messages(form url.Values) provider.Messages {
+	return provider.Messages{ObjectAlgorithm: form.Get("object_algorithm"), RequireSigned: form.Has("require_signed"), RequestURIs: lines(form.Get("request_uris")),
+		ResponseAlgorithm: form.Get("response_algorithm"), ResponseModes: unique(form["response_modes"])}
+}

@@ -1,0 +1,89 @@
+package clients
+
+import (
+	"cmp"
+	"slices"
+
+	"mandate/provider/documents"
+	"mandate/provider/metadata"
+	"mandate/provider/oauth"
+	"mandate/provider/policy"
+	"mandate/storage"
+)
+
+// documentMethods lists the methods of a client with a document that authenticates: with a key or
+// a certificate that everybody may know.
+func (p *Clients) documentMethods() []string {
+	return slices.DeleteFunc([]string{metadata.MethodPrivateKeyJWT, MethodSelfSigned}, func(name string) bool { return !p.Offers(name) })
+}
+
+// documentMethod returns the method of client authentication of a client with a document, or
+// "unusable". "" means that the client needs none. token_endpoint_auth_method is what the client
+// prefers at a server that supports several methods, if it lists all of its methods too.
+//
+// CIMD-02 §8.2: a client that has only another method must use it.
+func (p *Clients) documentMethod(c *metadata.Client) string {
+	usable := p.documentMethods()
+	others := oauth.Narrow(c.AuthMethods, usable)
+	switch {
+	case c.Sent("token_endpoint_auth_method") && slices.Contains(usable, c.AuthMethod):
+		return c.AuthMethod
+	case !c.Sent("token_endpoint_auth_method"), c.AuthMethod == metadata.MethodNone, slices.Contains(c.AuthMethods, metadata.MethodNone):
+		return ""
+	case len(others) > 0:
+		return others[0]
+	}
+	return "unusable"
+}
+
+// describeKeys reads how a client with a document authenticates. A client that lists none among
+// its methods, and has no usable keys, is public.
+func (p *Clients) describeKeys(c *metadata.Client, clientID string, told *described) error {
+	method := p.documentMethod(c)
+	if method == "" || method == "unusable" {
+		p.describeObjectKeys(c, clientID, told)
+		return nil
+	}
+	auth := Authentication{Method: method, JWKS: string(c.JWKS), JWKSURI: c.JWKSURI}
+	if method == metadata.MethodPrivateKeyJWT {
+		auth.Algorithm = c.AuthAlgorithm
+	}
+	found := &oauth.Invalid{}
+	p.checkAuthentication(found, Registration{ClientType: policy.Confidential, Authentication: auth}, documentClient(clientID))
+	if found.Err() == nil {
+		told.method, told.algorithm, told.jwks, told.jwksURI = auth.Method, auth.Algorithm, auth.JWKS, auth.JWKSURI
+		return nil
+	}
+	if slices.Contains(c.AuthMethods, metadata.MethodNone) {
+		return nil
+	}
+	first := found.Fields[0]
+	return documents.Invalid("has a mistake in %s. %s", cmp.Or(map[string]string{"auth_algorithm": "token_endpoint_auth_signing_alg"}[first.Field], first.Field), first.Message)
+}
+
+// describeObjectKeys reads the keys of a public client, which only sign its request objects. It
+// ignores keys that cannot be used: the client needs none.
+func (p *Clients) describeObjectKeys(c *metadata.Client, clientID string, told *described) {
+	auth := Authentication{JWKS: string(c.JWKS), JWKSURI: c.JWKSURI}
+	found := &oauth.Invalid{}
+	p.checkKeys(found, Registration{ClientType: policy.Public, Authentication: auth}, documentClient(clientID), nothing)
+	if found.Err() == nil {
+		told.jwks, told.jwksURI = auth.JWKS, auth.JWKSURI
+	}
+}
+
+// documentClient returns a client with a document that nobody has approved yet.
+func documentClient(clientID string) storage.Application {
+	return storage.Application{ClientID: clientID, Responsible: storage.ByNobody, Origin: storage.FromDocument}
+}
+
+// describeMessages reads how a client with a document signs its requests, and how it wants the
+// responses. The document is for every server, so an algorithm that this one does not have is no
+// mistake of it: the client can use no request object here, or no signed response.
+func (p *Clients) describeMessages(c *metadata.Client, clientID string, told *described) {
+	said := p.MessagesFrom(c)
+	said.RequestURIs = slices.DeleteFunc(said.RequestURIs, func(uri string) bool { return p.wrongRequestURI(uri, policy.Public, documentClient(clientID)) != "" })
+	var a storage.Application
+	said.apply(&a)
+	told.objectAlgorithm, told.requestURIs, told.requireSigned, told.responseAlgorithm, told.responseModes = a.ObjectAlgorithm, a.RequestURIs, a.RequireSigned, a.ResponseAlgorithm, a.ResponseModes
+}
