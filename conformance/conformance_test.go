@@ -52,6 +52,8 @@ func TestOIDCRegistration(t *testing.T) { testDocument(t, "OIDCRegistration") }
 
 func TestOIDCFormPost(t *testing.T) { testDocument(t, "OIDCFormPost") }
 
+func TestJARM(t *testing.T) { testDocument(t, "JARM") }
+
 func TestOIDCRPLogout(t *testing.T) { testDocument(t, "OIDCRPLogout") }
 
 func TestOIDCBackChannel(t *testing.T) { testDocument(t, "OIDCBackChannel") }

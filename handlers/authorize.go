@@ -66,7 +66,7 @@ func (s *server) refuse(w http.ResponseWriter, r *http.Request, a *provider.Auth
 	response := s.provider.Authorizations.Refusal(a, e)
 	host, local := destination(a.RedirectURI)
 	switch {
-	case local || provider.StandingOf(a.Application) != provider.StandingOpen:
+	case response.Failed != nil || local || provider.StandingOf(a.Application) != provider.StandingOpen:
 		return s.answer(w, r, response)
 	case response.FormPost:
 		page := s.formPost(r, response)

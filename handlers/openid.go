@@ -44,6 +44,9 @@ func (s *server) userInfo(w http.ResponseWriter, r *http.Request) error {
 
 // answer sends an authorization response to the client, through the browser.
 func (s *server) answer(w http.ResponseWriter, r *http.Request, response provider.Response) error {
+	if response.Failed != nil {
+		return response.Failed
+	}
 	if !response.FormPost {
 		redirect(w, r, response.Location())
 		return nil

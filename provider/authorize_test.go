@@ -269,7 +269,7 @@ func TestResponseModeThatIsNotThereIsForAPage(t *testing.T) {
 	off, on := begin(t), begin(t, func(c *Config) {
 		c.OpenID, c.Scopes = true, append(c.Scopes, policy.Scope{Name: "openid", Description: "Sign in"})
 	})
-	for f, modes := range map[*fixture][]string{off: {"form_post", "fragment", "x"}, on: {"fragment", "query.jwt", "x"}} {
+	for f, modes := range map[*fixture][]string{off: {"form_post", "fragment", "x"}, on: {"fragment", "fragment.jwt", "x"}} {
 		app := f.app()
 		for _, mode := range modes {
 			a, err := f.Authorizations.Authorize(t.Context(), f.query(app, "response_mode", mode))

@@ -173,7 +173,7 @@ func TestFositeDefects(t *testing.T) {
 			wantError(t, err, "400 invalid_client")
 		},
 		"request objects are read, also unsigned ones": func(t *testing.T, d *defect) {
-			d.refused(t, "request_not_supported", "request", "eyJhbGciOiJub25lIn0.e30.")
+			d.refused(t, "invalid_request_object", "request", "eyJhbGciOiJub25lIn0.e30.")
 			d.refused(t, "request_uri_not_supported", "request_uri", "https://client.example/request.jwt")
 		},
 		"a loopback redirect URI may have user information": func(t *testing.T, d *defect) {

@@ -44,6 +44,7 @@ type Metadata struct {
 	JWKSURI                                string   `json:"jwks_uri,omitempty"`
 	ClientIDMetadataDocumentSupported      bool     `json:"client_id_metadata_document_supported,omitempty"` // CIMD-02 §6
 	// OIDC Discovery §3. RFC 9101 uses them without OpenID Connect too.
+	ResponseAlgorithms           []string `json:"authorization_signing_alg_values_supported,omitempty"` // JARM §4
 	RequestParameterSupported    bool     `json:"request_parameter_supported"`
 	RequestURIParameterSupported bool     `json:"request_uri_parameter_supported"`
 	RequestObjectAlgorithms      []string `json:"request_object_signing_alg_values_supported"`
@@ -98,7 +99,7 @@ func (p *Provider) Metadata(ctx context.Context) (Metadata, error) {
 
 		ScopesSupported:          p.rules.ScopeNames(),
 		ResponseTypesSupported:   []string{"code"},
-		ResponseModesSupported:   authorize.ResponseModes(p.config.OpenID),
+		ResponseModesSupported:   authorize.ResponseModes(p.config.OpenID, p.config.OpenID),
 		GrantTypesSupported:      policy.TokenGrants(),
 		TokenEndpointAuthMethods: p.Clients.MethodNames(true),
 		// RFC 8414 §2: a value may also be a registered access token type, such as Bearer.
@@ -130,7 +131,8 @@ func (p *Provider) Metadata(ctx context.Context) (Metadata, error) {
 	}
 	const keys = "/.well-known/jwks.json"
 	if p.config.OpenID {
-		m.OpenIDMetadata, m.JWKSURI, m.IntrospectionSigningAlgorithms = p.openIDMetadata(), p.config.Issuer+keys, jose.Algorithms()
+		m.OpenIDMetadata, m.JWKSURI = p.openIDMetadata(), p.config.Issuer+keys
+		m.IntrospectionSigningAlgorithms, m.ResponseAlgorithms = jose.Algorithms(), jose.Algorithms()
 		return m, nil
 	}
 	// RFC 9068 §4: APIs need jwks_uri, even if the server issues no ID tokens.
@@ -139,7 +141,8 @@ func (p *Provider) Metadata(ctx context.Context) (Metadata, error) {
 	if errors.Is(err, oauth.ErrNotFound) {
 		return m, nil
 	}
-	m.JWKSURI, m.IntrospectionSigningAlgorithms = p.config.Issuer+keys, jose.Algorithms()
+	m.JWKSURI, m.IntrospectionSigningAlgorithms, m.ResponseAlgorithms = p.config.Issuer+keys, jose.Algorithms(), jose.Algorithms()
+	m.ResponseModesSupported = authorize.ResponseModes(false, true)
 	return m, err
 }
 

@@ -29,6 +29,7 @@ func documentURL(document string) string {
 		"OIDCRegistration": openID + "openid-connect-registration-1_0.html",
 		"OIDCRPLogout":     openID + "openid-connect-rpinitiated-1_0.html",
 		"OIDCBackChannel":  openID + "openid-connect-backchannel-1_0.html",
+		"JARM":             openID + "oauth-v2-jarm.html",
 		"OIDCFormPost":     openID + "oauth-v2-form-post-response-mode-1_0.html",
 		"OAuth21":          "https://datatracker.ietf.org/doc/html/draft-ietf-oauth-v2-1-16",
 		"CIMD":             "https://datatracker.ietf.org/doc/html/draft-ietf-oauth-client-id-metadata-document-02",

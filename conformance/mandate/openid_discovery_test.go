@@ -40,7 +40,7 @@ func TestOIDCDiscovery3Metadata(t *testing.T) {
 			}
 		}
 		for name, want := range map[string]any{
-			"subject_types_supported": []any{"public", "pairwise"}, "response_types_supported": []any{"code"}, "response_modes_supported": []any{"query", "form_post"},
+			"subject_types_supported": []any{"public", "pairwise"}, "response_types_supported": []any{"code"}, "response_modes_supported": []any{"query", "form_post", "jwt", "query.jwt", "form_post.jwt"},
 			"claims_parameter_supported": true, "request_parameter_supported": true, "request_uri_parameter_supported": false,
 			"claim_types_supported": []any{"normal"}, "display_values_supported": []any{"page", "popup", "touch", "wap"},
 			"prompt_values_supported": []any{"none", "login", "consent", "select_account"},

@@ -73,7 +73,7 @@ type discovered struct {
 var unlisted = map[string][]string{
 	"scopes_supported":                              {"admin", "OpenID"},
 	"response_types_supported":                      {"token", "id_token", "code token", "code id_token", "code id_token token", "none"},
-	"response_modes_supported":                      {"fragment", "jwt", "query.jwt", "web_message"},
+	"response_modes_supported":                      {"fragment", "fragment.jwt", "web_message"},
 	"grant_types_supported":                         {"implicit", "urn:ietf:params:oauth:grant-type:jwt-bearer", "urn:ietf:params:oauth:grant-type:token-exchange"},
 	"token_endpoint_auth_methods_supported":         {"self_signed_tls_client_auth", "tls_client_auth"},
 	"introspection_endpoint_auth_methods_supported": {"none", "tls_client_auth"},
@@ -87,6 +87,7 @@ var unlisted = map[string][]string{
 	"subject_types_supported":                                  {"ephemeral"},
 	"id_token_signing_alg_values_supported":                    {"none", "RS384", "HS512", "ES256K", "rs256"},
 	"userinfo_signing_alg_values_supported":                    {"none", "RS384", "HS512", "ES256K", "rs256"},
+	"authorization_signing_alg_values_supported":               {"none", "HS256", "ES384"},
 	"request_object_signing_alg_values_supported":              {"none", "HS256", "ES384"},
 	"dpop_signing_alg_values_supported":                        {"RS256", "ES384", "none"},
 	"acr_values_supported":                                     {"urn:mandate:acr:passkey", "0"},
@@ -115,6 +116,9 @@ func (d *discovered) uses() map[string]func(t *testing.T, value string) bool {
 			b.open(t, d.mustAuthorize(d.app, "response_mode", value))
 			// OIDC Core §3.1.2.6: the error for an unknown response mode is shown on a
 			// page.
+			if b.Status != http.StatusBadRequest && strings.HasSuffix(value, "jwt") {
+				return d.asked(t, "response_mode", value).Has("response")
+			}
 			return b.Status != http.StatusBadRequest && mode(t, value)
 		},
 		"grant_types_supported": func(t *testing.T, value string) bool {
@@ -167,6 +171,14 @@ func (d *discovered) uses() map[string]func(t *testing.T, value string) bool {
 		"revocation_endpoint_auth_signing_alg_values_supported": func(t *testing.T, value string) bool {
 			sign := d.signer(t, "", value)
 			return sign != nil && d.revokes(t, sign)
+		},
+		"authorization_signing_alg_values_supported": func(t *testing.T, value string) bool {
+			app, ok := d.registered(t, "--response-algorithm", value)
+			if !ok {
+				return false
+			}
+			address, _ := d.authorizeURL(app, "response_mode", "jwt")
+			return d.response(t, app, value, d.browser(t).authorize(t, address, d.alice, "approve").Query()).Has("code")
 		},
 		"request_object_signing_alg_values_supported": func(t *testing.T, value string) bool {
 			return d.sendsObject(t, value)
@@ -245,34 +257,6 @@ func (d *discovered) signer(t *testing.T, method, algorithm string) func() auth 
 		alg := cmp.Or(algorithm, "ES256")
 		return asserting(keys.sign(t, d.assertionClaims(app.ClientID, nil), member{"alg": alg, "kid": alg}))
 	}
-}
-
-// sendsObject registers a client, and reports whether it gets a code by a request object with this
-// algorithm.
-func (d *discovered) sendsObject(t *testing.T, algorithm string) bool {
-	t.Helper()
-	name := "signs" + strings.ToLower(algorithm)
-	a := d.objectSigner(t, name)
-	kid := strings.Replace(algorithm, "Ed25519", "EdDSA", 1)
-	key := any(jwt.UnsafeAllowNoneSignatureType)
-	switch {
-	case a.keys.keys[kid] != nil:
-		key = a.keys.keys[kid]
-	case algorithm == "HS256":
-		key = []byte(a.ClientSecret)
-	case algorithm != "none":
-		return false // the client has no such key
-	}
-	form, _ := d.requestFor(t, a.application, "scope", "read")
-	method := jwt.GetSigningMethod(kid)
-	token := jwt.NewWithClaims(method, jwt.MapClaims(d.enclosed(a.application, form, nil)))
-	token.Header = member{"alg": algorithm, "kid": kid}
-	object, err := token.SignedString(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d.page.open(t, d.sending(a.application, object))
-	return d.page.Away != nil && d.page.Away.Query().Get("code") != ""
 }
 
 // proves gets a token with a DPoP proof that is signed with this algorithm.

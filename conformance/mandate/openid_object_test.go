@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/golang-jwt/jwt/v5"
 )
 
 // OIDC Core §3.1.2.6: the error for a request object that nobody has signed is sent in the way
@@ -62,4 +64,32 @@ func TestOIDCCore3RefusedRequestObject(t *testing.T) {
 		checkEqual(t, test.what+": to", attribute(f.node, "action"), app.RedirectURI)
 		checkEqual(t, test.what, without(f.values(), "error_description"), want)
 	}
+}
+
+// sendsObject registers a client, and reports whether it gets a code by a request object with this
+// algorithm.
+func (d *discovered) sendsObject(t *testing.T, algorithm string) bool {
+	t.Helper()
+	name := "signs" + strings.ToLower(algorithm)
+	a := d.objectSigner(t, name)
+	kid := strings.Replace(algorithm, "Ed25519", "EdDSA", 1)
+	key := any(jwt.UnsafeAllowNoneSignatureType)
+	switch {
+	case a.keys.keys[kid] != nil:
+		key = a.keys.keys[kid]
+	case algorithm == "HS256":
+		key = []byte(a.ClientSecret)
+	case algorithm != "none":
+		return false // the client has no such key
+	}
+	form, _ := d.requestFor(t, a.application, "scope", "read")
+	method := jwt.GetSigningMethod(kid)
+	token := jwt.NewWithClaims(method, jwt.MapClaims(d.enclosed(a.application, form, nil)))
+	token.Header = member{"alg": algorithm, "kid": kid}
+	object, err := token.SignedString(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.page.open(t, d.sending(a.application, object))
+	return d.page.Away != nil && d.page.Away.Query().Get("code") != ""
 }

@@ -252,7 +252,7 @@ func TestOIDCFormPost2(t *testing.T) {
 			t.Error("no code")
 		}
 		b.asks(t, app, "response_mode", "form_post", "request", "x")
-		if got := posted("request").Get("error"); got != "request_not_supported" {
+		if got := posted("request").Get("error"); got != "invalid_request_object" {
 			t.Errorf("request gives %q", got)
 		}
 		b.asks(t, app, "response_mode", "form_post", "prompt", "consent")

@@ -46,6 +46,7 @@ func Documents() []check.Document {
 		{ID: "OIDCDiscovery", Cited: "OIDC Discovery", Title: "OpenID Connect Discovery 1.0", Rules: oidcDiscovery()},
 		{ID: "OIDCRegistration", Cited: "OIDC Registration", Title: "OpenID Connect Dynamic Client Registration 1.0", Rules: oidcRegistration()},
 		{ID: "OIDCFormPost", Cited: "OIDC Form Post", Title: "OAuth 2.0 Form Post Response Mode", Rules: oidcFormPost()},
+		{ID: "JARM", Cited: "JARM", Title: "JWT Secured Authorization Response Mode", Rules: jarm()},
 		{ID: "OIDCRPLogout", Cited: "OIDC RP-Logout", Title: "OpenID Connect RP-Initiated Logout 1.0", Rules: oidcRPLogout()},
 		{ID: "OIDCBackChannel", Cited: "OIDC Back-Channel", Title: "OpenID Connect Back-Channel Logout 1.0", Rules: oidcBackChannel()},
 	}

@@ -41,6 +41,7 @@ type Authorization struct {
 	pushed       pushed     // empty if the request was not pushed
 	signed       bool       // a request object enclosed the parameters
 	opened       opened
+	sign         func(claims map[string]any) (string, error) // signs the response; nil: it is not signed
 	OpenID       OpenIDRequest
 	request      fosite.AuthorizeRequester
 }
@@ -92,11 +93,11 @@ func (p *Authorizations) check(ctx context.Context, r Request) (*Authorization, 
 	}
 	err = p.checkRedirectURI(a)
 	if err == nil {
-		err = p.checkResponseMode(a)
+		err = p.checkResponseMode(ctx, a)
 	}
 	switch {
 	// RFC 9101 §7: what the request encloses would say where a response goes.
-	case err != nil && r.refused != nil && !r.Signed:
+	case err != nil && r.refused != nil && !r.Signed && framework.Failed(err).Status < http.StatusInternalServerError:
 		return nil, r.refused
 	case err != nil:
 		return nil, err
@@ -190,25 +191,6 @@ func (p *Authorizations) checkRedirectURI(a *Authorization) error {
 	return nil
 }
 
-// checkResponseMode checks response_mode.
-//
-// OIDC Core §3.1.2.6: an unknown response mode cannot be used to return an error to the client.
-func (p *Authorizations) checkResponseMode(a *Authorization) error {
-	modes := ResponseModes(p.config.OpenID)
-	if sent := a.parameters["response_mode"]; len(sent) == 1 && !slices.Contains(modes, sent[0]) {
-		return oauth.Refuse("invalid_request", "response_mode must be %s.", strings.Join(modes, " or "))
-	}
-	return nil
-}
-
-// ResponseModes returns the supported values of response_mode.
-func ResponseModes(openID bool) []string {
-	if openID {
-		return []string{"query", "form_post"}
-	}
-	return []string{"query"}
-}
-
 // checkAuthorization makes the checks whose errors are sent to the redirect URI, in the order
 // of RFC 6749 §4.1.1 and RFC 7636 §4.3. refused is the error of what the request encloses, or
 // nil.
@@ -221,7 +203,10 @@ func (p *Authorizations) checkAuthorization(ctx context.Context, a *Authorizatio
 	if len(state) == 1 && oauth.PlainText(state[0]) {
 		a.state = state[0]
 	}
-	err := oauth.CheckParameters(a.parameters, oauth.Resource)
+	err := a.readResponseMode()
+	if err == nil {
+		err = oauth.CheckParameters(a.parameters, oauth.Resource)
+	}
 	if err == nil && p.config.OpenID {
 		err = p.readOpenID(ctx, a)
 	}
@@ -348,15 +333,4 @@ func (p *Authorizations) Refusal(a *Authorization, e *oauth.Error) redirect.Resp
 // Deny returns the error response for a request that the person denied.
 func (p *Authorizations) Deny(a *Authorization) redirect.Response {
 	return p.Refusal(a, oauth.Refuse("access_denied", "The person denied the request."))
-}
-
-// respond returns a response with these parameters, state and iss.
-//
-// RFC 6749 §4.1.2: the response contains state exactly as it was sent.
-// RFC 9207 §2: every response contains iss, also an error response.
-func (p *Authorizations) respond(a *Authorization, parameters ...redirect.Parameter) redirect.Response {
-	if a.state != "" {
-		parameters = append(parameters, redirect.Parameter{Name: "state", Value: a.state})
-	}
-	return redirect.Response{RedirectURI: a.RedirectURI, Parameters: append(parameters, redirect.Parameter{Name: "iss", Value: p.config.Issuer}), FormPost: a.OpenID.formPost}
 }

@@ -40,15 +40,6 @@ const (
 // readOpenID reads and checks the parameters of OpenID Connect into a.OpenID.
 func (p *Authorizations) readOpenID(ctx context.Context, a *Authorization) error {
 	form := a.parameters
-	// OIDC Form Post §2: response_mode=form_post also applies to errors, so it is read first.
-	if form.Get("response_mode") == "form_post" {
-		// A browser sends a form only to a web server. A native application with a
-		// private-use URI scheme cannot receive it.
-		if !strings.HasPrefix(a.RedirectURI, "https://") && !strings.HasPrefix(a.RedirectURI, "http://") {
-			return oauth.Refuse("invalid_request", "response_mode=form_post needs a redirect URI that begins with https:// or http://.")
-		}
-		a.OpenID.formPost = true
-	}
 	if form.Has("registration") {
 		return oauth.Refuse("registration_not_supported", "The registration parameter is not supported.")
 	}

@@ -11,6 +11,8 @@ type Response struct {
 	RedirectURI string
 	Parameters  []Parameter
 	FormPost    bool // OIDC Form Post §2: the parameters are in a form, not in the query
+	// Failed says why the response could not be signed. It has no parameters then, and is not sent.
+	Failed error
 }
 
 // Parameter is one parameter of a response.

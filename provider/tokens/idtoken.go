@@ -93,6 +93,19 @@ func (p *Tokens) Sign(ctx context.Context, a storage.Application, algorithm, kin
 	return key.Sign(algorithm, kind, claims)
 }
 
+// ResponseSigner returns the function that signs the authorization responses for an application
+// (JARM §2.2). It returns an error that is no *oauth.Error if the server has no key for them.
+//
+// JARM §3: the algorithm is the registered one, or RS256.
+func (p *Tokens) ResponseSigner(ctx context.Context, a storage.Application) (func(map[string]any) (string, error), error) {
+	algorithm := cmp.Or(a.ResponseAlgorithm, policy.DefaultAlgorithm)
+	key, err := p.keys.Signer(ctx, algorithm)
+	if err != nil {
+		return nil, err
+	}
+	return func(claims map[string]any) (string, error) { return key.Sign(algorithm, "JWT", claims) }, nil
+}
+
 // Hint returns the claims of an ID token of this server that a client sends back as
 // id_token_hint. The ID token may have expired. It only says whom it was about. It
 // returns an Error with the code invalid_request for any other text.
