@@ -115,6 +115,7 @@ func (p *Provider) Metadata(ctx context.Context) (Metadata, error) {
 		AuthorizationResponseIssParamSupported: true,
 		ClientIDMetadataDocumentSupported:      p.config.Open.Documents,
 		RequestParameterSupported:              true,
+		RequestURIParameterSupported:           p.config.ObjectsByReference,
 		RequestObjectAlgorithms:                clients.ObjectAlgorithms(),
 		RequestURIRegistration:                 true,
 		RequireSignedObject:                    p.config.RequireSigned,

@@ -19,7 +19,8 @@ import (
 var flagOf = map[string]string{
 	"username": "USERNAME", "email": "--email", "first_name": "--first-name", "last_name": "--last-name", "group": "--group",
 	"password": "password", "client_id": "--client-id", "client_secret": "client secret", "owner": "--owner",
-	"client_type": "--client-type", "grant_type": "--grant", "redirect_uris": "--redirect-uri", "scope": "--scope",
+	"client_type": "--client-type", "grant_type": "--grant", "redirect_uris": "--redirect-uri", "request_uris": "--request-uri", "object_algorithm": "--request-object-algorithm", "require_signed": "--require-signed-request-object",
+	"response_algorithm": "--response-algorithm", "response_modes": "--response-mode", "scope": "--scope",
 	"may_introspect": "--may-introspect", "skip_consent": "--skip-consent", "overlap": "--overlap", "name": "name",
 	"uri": "URI", "scopes": "--scope", "token_format": "--token-format", "access_token_lifetime": "--access-token-lifetime", "introspectors": "--introspector",
 	"uses": "--uses", "expires": "--expires", "may": "--may", "resources": "--resource", "algorithm": "--algorithm", "userinfo_algorithm": "--userinfo-algorithm", "introspection_algorithm": "--introspection-algorithm", "pairwise": "--pairwise",

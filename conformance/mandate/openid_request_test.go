@@ -205,7 +205,7 @@ func TestOIDCCore3Parameters(t *testing.T) {
 			{"claims", `{"id_token":{"acr":{"essential":true,"value":"urn:x"}}}`, "unmet_authentication_requirements"},
 			{"claims", `{"id_token":{"acr":{"value":"urn:x"}}}`, "code"},
 			{"nonce", strings.Repeat("n", 1025), "invalid_request"}, {"registration", "{}", "registration_not_supported"},
-			{"request", "x", "request_not_supported"}, {"request_uri", "https://shop.example/r", "request_uri_not_supported"},
+			{"request", "x", "invalid_request_object"}, {"request_uri", "https://shop.example/r", "request_uri_not_supported"},
 			{"response_mode", "query", "code"},
 			{"response_type", "id_token", "unsupported_response_type"}, {"response_type", "code id_token", "unsupported_response_type"},
 		} {

@@ -204,7 +204,7 @@ func (v *fixture) logsInFirst(t *testing.T) {
 		{"a malformed scope", "scope", "read  write", "invalid_scope"},
 		{"a scope that it may not have", "scope", "introspection", "invalid_scope"},
 		{"no challenge", "code_challenge", "", "invalid_request"},
-		{"a request object", "request", "e30.e30.", "request_not_supported"},
+		{"a request object", "request", "e30.e30.", "invalid_request_object"},
 		{"a request URI", "request_uri", "https://evil.example/", "request_uri_not_supported"},
 		{"a state that is too long", "state", strings.Repeat("x", 4097), "invalid_request"},
 		{"text that is not UTF-8", "ui_locales", "\xff", "invalid_request"},

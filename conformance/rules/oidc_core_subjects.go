@@ -119,11 +119,11 @@ func oidcRequestObjects() []Rule {
 			},
 		},
 		{
-			ID: "OIDCCore/6.2/https", Level: Must, Inapplicable: "Mandate does not support request_uri.",
+			ID: "OIDCCore/6.2/https", Level: Must, TestedBy: "conformance/mandate/request_uri_test.go:TestAttackRequestURI",
 			Text: "A request_uri uses https, unless its content is signed.",
 		},
 		{
-			ID: "OIDCCore/6.2.3/fetched", Level: Must, Inapplicable: "Mandate does not support request_uri.",
+			ID: "OIDCCore/6.2.3/fetched", Level: Must, TestedBy: "conformance/mandate/request_uri_test.go:TestRequestObjectsByReference",
 			Text: "The server fetches the content of request_uri by GET.",
 		},
 		{

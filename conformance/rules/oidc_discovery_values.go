@@ -344,8 +344,8 @@ func oidcDiscoveryValues() []Rule {
 		},
 		{
 			ID: "OIDCDiscovery/3/request-uri-registration", Level: Must,
-			Text:         "The metadata says if clients have to register their request URIs.",
-			Inapplicable: "Mandate does not support request_uri.",
+			Text:     "The metadata says if clients have to register their request URIs.",
+			TestedBy: "conformance/mandate/request_uri_test.go:TestRequestObjectsByReference",
 		},
 		{
 			ID: "OIDCDiscovery/3/locales", Level: May,

@@ -36,6 +36,16 @@ func rfc9101() []Rule {
 			TestedBy: objectTest,
 		},
 		{
+			ID: "RFC9101/5.2/registered", Level: Must,
+			Text:     "request_uri is an https address that the client has registered.",
+			TestedBy: "conformance/mandate/request_uri_test.go:TestAttackRequestURI",
+		},
+		{
+			ID: "RFC9101/5.2.3/media-type", Level: Must,
+			Text:     "The server reads a request object by GET, with the status 200 and the media type of a request object.",
+			TestedBy: "conformance/mandate/request_uri_test.go:TestRequestObjectsByReference",
+		},
+		{
 			ID: "RFC9101/6.1/encrypted", Level: Must,
 			Text:     "The server refuses an encrypted request object that it cannot decrypt.",
 			TestedBy: objectTest,
@@ -69,6 +79,11 @@ func rfc9101() []Rule {
 			ID: "RFC9101/10.1/algorithms", Level: Must,
 			Text:     "A request object has an algorithm that is registered or listed, and never none.",
 			TestedBy: "conformance/mandate/attack_object_test.go:TestAttackForgedRequestObject",
+		},
+		{
+			ID: "RFC9101/10.4.1/limits", Level: Should,
+			Text:     "The server limits the addresses that it calls for request objects, and the size and the time of each call.",
+			TestedBy: "conformance/mandate/request_uri_test.go:TestAttackRequestURI",
 		},
 		{
 			ID: "RFC9101/10.5/required", Level: Must,

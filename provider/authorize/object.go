@@ -35,6 +35,25 @@ func (p *Authorizations) openObject(ctx context.Context, sent url.Values) (Reque
 	return p.readObject(ctx, a, sent, sent.Get("request"))
 }
 
+// openReference returns the request that a request object at an address encloses (RFC 9101 §5.2).
+// Nothing is proven if it cannot be read, so the error is shown on a page.
+func (p *Authorizations) openReference(ctx context.Context, sent url.Values) (Request, error) {
+	for _, name := range []string{"client_id", "request_uri"} {
+		if len(sent[name]) != 1 || !oauth.PlainText(sent[name][0]) {
+			return Request{}, oauth.Refuse("invalid_request", "Send %s exactly once.", name)
+		}
+	}
+	a, err := p.client(ctx, sent.Get("client_id"))
+	if err != nil {
+		return Request{}, err
+	}
+	object, err := p.clients.ObjectAt(ctx, a, sent.Get("request_uri"))
+	if err != nil {
+		return Request{}, err
+	}
+	return p.readObject(ctx, a, sent, object)
+}
+
 // readObject returns the request that a request object of an application encloses. sent is what
 // the browser brought.
 //

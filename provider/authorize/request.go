@@ -42,6 +42,8 @@ func (p *Authorizations) resolve(ctx context.Context, sent url.Values) (Request,
 		return p.openPushed(ctx, sent)
 	case hasValue(sent, "request"):
 		return p.openObject(ctx, sent)
+	case p.config.ObjectsByReference && hasValue(sent, "request_uri"):
+		return p.openReference(ctx, sent)
 	}
 	return Request{Parameters: sent, Origin: Sent}, nil
 }

@@ -74,7 +74,9 @@ func (p *Clients) wrongRequestURI(uri, clientType string, was storage.Applicatio
 	case policy.StandingOf(was) == policy.StandingOpen && !p.config.Open.AllowsHost(u):
 		return "has a host that OPEN_HOSTS of this server does not list"
 	}
-	return p.checkOutboundURI(uri, clientType, was)
+	// OIDC Core §6.2: the fragment may be the digest of the object.
+	address, _, _ := strings.Cut(uri, "#")
+	return p.checkOutboundURI(address, clientType, was)
 }
 
 // MessagesFrom returns what the metadata of a client says. It leaves out the response modes that

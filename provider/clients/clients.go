@@ -47,25 +47,27 @@ type Config struct {
 // Clients manages the registered applications and their secrets, and authenticates
 // them.
 type Clients struct {
-	config       Config
-	rules        *policy.Rules
-	store        *storage.Store
-	limits       *limits.Limits
-	keys         *keys.Ring
-	people       *people.People
-	apis         *resources.Resources
-	outbound     *outbound.Client
-	strangers    *outbound.Client // to addresses that were registered by nobody who is responsible
-	secrets      seal.Sealer      // encrypts client secrets that must stay readable
-	applications *copies.Copies[storage.Application]
-	changes      *copies.Changes
-	documents    *documents.Documents[described]
-	logos        *documents.Documents[[]byte]
-	proven       secretCache // correct secrets whose slow hash was computed
-	names        []byte      // the key of the names of logos
-	uses         uses[string]
-	keyUses      keyUses
-	keysets      *keysets.Sets // at addresses that applications registered
+	config           Config
+	rules            *policy.Rules
+	store            *storage.Store
+	limits           *limits.Limits
+	keys             *keys.Ring
+	people           *people.People
+	apis             *resources.Resources
+	outbound         *outbound.Client
+	strangers        *outbound.Client // to addresses that were registered by nobody who is responsible
+	secrets          seal.Sealer      // encrypts client secrets that must stay readable
+	applications     *copies.Copies[storage.Application]
+	changes          *copies.Changes
+	documents        *documents.Documents[described]
+	logos            *documents.Documents[[]byte]
+	objects          *documents.Documents[string] // at request URIs of applications for which somebody is responsible
+	strangersObjects *documents.Documents[string]
+	proven           secretCache // correct secrets whose slow hash was computed
+	names            []byte      // the key of the names of logos
+	uses             uses[string]
+	keyUses          keyUses
+	keysets          *keysets.Sets // at addresses that applications registered
 	// strangersKeys fetches the sets of applications for which nobody is responsible.
 	strangersKeys *keysets.Sets
 	warned        sync.Map // applications, about whose audience the log has a warning
@@ -79,6 +81,7 @@ func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Lim
 		keysets: keysets.New(out), strangersKeys: keysets.New(strangers)}
 	p.documents = documents.New(strangers, documents.Metadata(p.readDocument))
 	p.logos = documents.New(strangers, logos())
+	p.objects, p.strangersObjects = documents.New(out, objects()), documents.New(strangers, objects())
 	return p
 }
 
@@ -153,6 +156,8 @@ func (p *Clients) DropCopies() {
 	p.proven.drop()
 	p.keysets.Drop()
 	p.strangersKeys.Drop()
+	p.objects.Drop()
+	p.strangersObjects.Drop()
 }
 
 // DocumentStats returns how often a metadata document that is kept was used, how often one was

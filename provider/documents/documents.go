@@ -55,6 +55,8 @@ type Kind[T any] struct {
 	// Explain returns what Get returns if the document at a URL could not be fetched, or if
 	// Read returned an error.
 	Explain func(url string, err error) error
+	// Longest is how long a document is kept at most. 0: as long as any.
+	Longest time.Duration
 	// KeepErrors is how long such an error answers the next requests. 0: each of them fetches.
 	KeepErrors time.Duration
 }
@@ -229,7 +231,11 @@ func (d *Documents[T]) fetch(id string) (T, time.Time, error) {
 		return value, time.Now().Add(d.kind.KeepErrors), d.kind.Explain(id, err)
 	}
 	d.fetched.Add(1)
-	return value, began.Add(lifetime(told.Header)), nil
+	kept := lifetime(told.Header)
+	if d.kind.Longest > 0 {
+		kept = min(kept, d.kind.Longest)
+	}
+	return value, began.Add(kept), nil
 }
 
 // keep stores a document. If there is no room, it removes one that has expired, or one of a
