@@ -98,9 +98,9 @@ func installDjango(t *testing.T) string {
 }
 
 // djangoApplicationOf returns the application of a role, and whether the package can offer it. It has no signed
-// UserInfo, no pairwise subjects, no back-channel logout and no JWT access tokens.
+// UserInfo, no pairwise subjects, no back-channel logout, no JWT access tokens, and clients with secrets only.
 func djangoApplicationOf(r need.Role) (djangoApplication, bool) {
-	if r.UserInfoAlgorithm != "" || r.Pairwise || r.Backchannel || r.SignedAccess || r.Grant == need.GrantDevice {
+	if r.UserInfoAlgorithm != "" || r.Pairwise || r.Backchannel || r.SignedAccess || r.Auth != "" || r.Grant == need.GrantDevice {
 		return djangoApplication{}, false
 	}
 	a := djangoApplication{Name: "conformance " + string(r.Name), ID: "conformance-" + string(r.Name), Type: "public", Hashed: true,

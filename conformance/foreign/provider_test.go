@@ -134,7 +134,7 @@ var ordinary = providerConfiguration{
 	name:     "ordinary",
 	password: "any password",
 	register: func(r need.Role, metadata map[string]any, _ *target.Client) bool {
-		return r.Grant != need.GrantPassword && !r.SignedAccess
+		return r.Grant != need.GrantPassword && !r.SignedAccess && r.Auth != need.CertificateAuth
 	},
 	complete: func(*target.Target) {},
 }
@@ -145,12 +145,11 @@ var careful = providerConfiguration{
 	password: "correct horse battery staple",
 	register: func(r need.Role, metadata map[string]any, c *target.Client) bool {
 		switch {
-		case r.Grant == need.GrantPassword || r.Grant == need.GrantDevice || r.IDTokenAlgorithm != "":
+		case r.Grant == need.GrantPassword || r.Grant == need.GrantDevice || r.IDTokenAlgorithm != "" || r.Auth == need.CertificateAuth:
 			return false
 		case r.Introspects:
 			metadata["introspects"] = true
 		case r.SignedAccess:
-			metadata["grant_types"] = []string{need.GrantCode, "refresh_token", need.GrantMachine}
 			metadata["default_resource"], metadata["signed_access"] = carefulAPI, true
 			c.Scope = "openid profile email offline_access read"
 		case r.Grant == need.GrantMachine:
@@ -254,9 +253,12 @@ func (p *provider) clients(configuration providerConfiguration) []map[string]any
 		if !configuration.register(role, metadata, c) {
 			continue
 		}
-		if !role.Public {
+		if role.HasSecret() {
 			c.Secret = rand.Text() + rand.Text() // HS256 requires 32 bytes
 			metadata["client_secret"] = c.Secret
+		}
+		if keys := c.Keys(); keys != nil {
+			metadata["jwks"] = keys
 		}
 		if role.RedirectURIs == nil {
 			metadata["redirect_uris"] = []string{} // the server requires this member

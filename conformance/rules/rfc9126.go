@@ -121,8 +121,8 @@ func rfc9126Endpoint() []Rule {
 			},
 		},
 		{
-			// The document says this without a keyword, as the answer to every other method.
-			ID: "RFC9126/2.3/method", Level: Must,
+			// The document says this without a keyword.
+			ID: "RFC9126/2.3/method", Level: Should,
 			Text:  "A request with another method than POST gets the status 405.",
 			Needs: pushNeeds(),
 			Check: func(t *T) {
