@@ -73,6 +73,14 @@ func withBasic(t *T, c *target.Client) *target.Client {
 	return c
 }
 
+// withSecret skips the check if a client has no secret that it sends.
+func withSecret(t *T, c *target.Client) *target.Client {
+	if c.Credential() != "secret" || c.Auth == need.SecretJWT {
+		t.Skipf("the client %s is registered for %s: the rule needs one that sends a secret", c.Role, c.Auth)
+	}
+	return c
+}
+
 // settled blocks the check if the browser could not continue.
 func settled(t *T, r *check.Response) *check.Response {
 	if r.Stuck != "" {

@@ -294,7 +294,7 @@ func oidcClients() []Rule {
 			Text:  "A client with a secret can also send it in the form.",
 			Needs: loginNeeds(),
 			Check: func(t *T) {
-				c := t.Client(need.Code)
+				c := withSecret(t, t.Client(need.Code))
 				code := t.Code(t.OpenID(c))
 				t.WantGranted(t.Post(t.Endpoint(need.Token), code.Form(), wire.InBody(c.ID, c.Secret)))
 			},

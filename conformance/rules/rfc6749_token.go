@@ -235,8 +235,9 @@ func rfc6749Clients() []Rule {
 			Needs: []Need{need.Token},
 			Check: func(t *T) {
 				r := aTokenRequest(t)
+				c := withSecret(t, r.client)
 				r.granted(t)
-				t.WantGranted(t.Post(t.Endpoint(need.Token), r.fresh(), wire.InBody(r.client.ID, r.client.Secret)))
+				t.WantGranted(t.Post(t.Endpoint(need.Token), r.fresh(), wire.InBody(c.ID, c.Secret)))
 			},
 		},
 		{
@@ -246,8 +247,9 @@ func rfc6749Clients() []Rule {
 			Needs: []Need{need.Token},
 			Check: func(t *T) {
 				r := aTokenRequest(t)
+				c := withSecret(t, r.client)
 				r.granted(t)
-				query := wire.Params("client_id", r.client.ID, "client_secret", r.client.Secret)
+				query := wire.Params("client_id", c.ID, "client_secret", c.Secret)
 				t.WantRefused(t.Post(wire.WithQuery(t.Endpoint(need.Token), query), r.fresh()), "the secret was in the query")
 			},
 		},
@@ -273,6 +275,7 @@ func rfc6749Clients() []Rule {
 // method can be limited to it, so it is used only if the metadata shows that the server does not have Basic at all.
 func wantBasic(t *T) {
 	r := aTokenRequest(t)
+	withSecret(t, r.client)
 	if r.client.Auth != need.SecretBasic {
 		methods, known := t.Metadata().List("token_endpoint_auth_methods_supported")
 		if !known || slices.Contains(methods, need.SecretBasic) {

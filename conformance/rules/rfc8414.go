@@ -223,7 +223,7 @@ func rfc8414Values() []Rule {
 			Text:  "A client with a secret can use each listed method for secrets.",
 			Needs: machineNeeds(),
 			Check: func(t *T) {
-				m, c := publishedMetadata(t), t.Client(need.Machine)
+				m, c := publishedMetadata(t), withSecret(t, t.Client(need.Machine))
 				t.Machine()
 				for _, method := range []string{need.SecretBasic, need.SecretPost} {
 					if !m.Lists("token_endpoint_auth_methods_supported", method) {

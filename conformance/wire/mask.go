@@ -89,6 +89,9 @@ func (m *Mask) Add(name, secret string) string {
 	return name
 }
 
+// assertionName is the name of the variables for assertions.
+const assertionName = "CLIENT_ASSERTION"
+
 // Own gives a secret of the target a name. It is masked in more spellings than others, and as a whole word if it is
 // short or could be a word. A value that is public too, or a word of the protocol, is masked only beside its name.
 func (m *Mask) Own(name, secret string) {
@@ -131,7 +134,7 @@ func (m *Mask) Show(value string) {
 func (m *Mask) choose(name, value string) {
 	switch {
 	case m.names[value] != "":
-	case name == "client_assertion" || m.confidential(name) && m.resembles(value): // a check signs an assertion with a key of the target
+	case strings.EqualFold(name, assertionName) || m.confidential(name) && m.resembles(value): // a check signs an assertion with a key of the target
 		m.made[value] = true
 		m.Add(name, value)
 	default:

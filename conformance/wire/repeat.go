@@ -103,9 +103,12 @@ func (s *script) value(name string) {
 		}
 	case s.mask.made[secret]:
 		base, made := s.mask.madeOf(secret)
-		if made != "" {
+		if made != "" && !strings.HasPrefix(name, "$"+assertionName) {
 			s.value(base)
 			s.say("%s=%s", name[1:], made)
+		}
+		if strings.HasPrefix(name, "$"+assertionName) {
+			s.note("%s= # a new assertion of this client (RFC 7523 §3), with the claims that the rule is about", name[1:])
 		}
 	}
 }
