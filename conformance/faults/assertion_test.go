@@ -120,7 +120,15 @@ func assertionFaults() []fault {
 				q.as(p.target.Clients[need.SecretHMAC])
 			}
 		}), "RFC7523/3/hmac"),
-		at("the issuer is no audience", refusing(aud(func(p *proxy, aud any) bool { return aud == p.target.Issuer })), "RFC10070/4/issuer"),
+		at("the token endpoint is the only audience", func(p *proxy, q *ask) *wire.Answer {
+			switch j := q.assertion(); {
+			case j != nil && j.Claims["aud"] == p.target.Issuer:
+				return refusal(http.StatusUnauthorized, "invalid_client")
+			case j != nil && j.Claims["aud"] == p.front.Front+tokenPath:
+				q.as(p.target.Clients[need.Key])
+			}
+			return p.real(q)
+		}, "RFC10070/4/issuer"),
 		at("an audience is no array", refusing(aud(list(1))), "RFC10070/4/array"),
 		at("one of two audiences is enough", forgiving(aud(list(2))), "RFC10070/4/sole-audience"),
 		at("the token endpoint is an audience", forgiving(aud(func(p *proxy, aud any) bool { return aud == p.front.Front+tokenPath })), "RFC10070/4/endpoints"),

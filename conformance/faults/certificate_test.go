@@ -53,7 +53,6 @@ func certificateFaults() []fault {
 	unknown := func() *wire.Answer { return refusal(http.StatusUnauthorized, "invalid_client") }
 	certified := func(_ *proxy, q *ask) bool { return q.certificate() != nil }
 	return []fault{
-		at("no certificate is accepted", refusingIf(certified, unknown), "RFC8705/2/accepted"),
 		at("a certificate names its client", spoiling(func(p *proxy, q *ask) {
 			if q.certificate() != nil && q.form().Get("client_id") == "" {
 				q.set("client_id", of(p).ID)

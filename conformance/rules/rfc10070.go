@@ -13,7 +13,10 @@ func rfc10070() []Rule {
 			Text:  "An assertion whose audience is the issuer is accepted.",
 			Needs: keyNeeds(),
 			Check: func(t *T) {
-				t.WantGranted(asKey(t, t.Client(need.Key).Asserting(nil, map[string]any{"aud": t.Issuer()})))
+				c := t.Client(need.Key)
+				// A server that accepts this one knows the client.
+				asKey(t, c.Asserting(nil, map[string]any{"aud": t.Endpoint(need.Token)}))
+				t.WantGranted(asKey(t, c.Asserting(nil, map[string]any{"aud": t.Issuer()})))
 			},
 		},
 		{

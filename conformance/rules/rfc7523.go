@@ -24,10 +24,14 @@ func rfc7523Parameters() []Rule {
 	return []Rule{
 		{
 			ID: "RFC7523/2.2/accepted", Level: Must,
-			Text:  "A client authenticates by client_assertion_type and client_assertion, without other parameters.",
+			Text:  "A client authenticates by client_assertion_type and client_assertion, without client_id.",
 			Needs: keyNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Key)
+				t.Granted(asKey(t, func(header http.Header, form url.Values) {
+					c.Credentials()(header, form)
+					form.Set("client_id", c.ID)
+				}))
 				t.WantGranted(asKey(t, c.Credentials()))
 			},
 		},

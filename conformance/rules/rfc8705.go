@@ -23,12 +23,6 @@ func rfc8705() []Rule { return slices.Concat(rfc8705Clients(), rfc8705Others()) 
 func rfc8705Clients() []Rule {
 	return []Rule{
 		{
-			ID: "RFC8705/2/accepted", Level: Must,
-			Text:  "A client with its registered certificate is authenticated.",
-			Needs: certificateNeeds(),
-			Check: func(t *T) { t.WantGranted(asCertified(t, t.Client(need.Certificate).Credentials())) },
-		},
-		{
 			ID: "RFC8705/2/client-id", Level: Must,
 			Text:  "A request with a certificate and without client_id is refused.",
 			Needs: certificateNeeds(),
