@@ -44,7 +44,7 @@ func ClauseURL(r check.Rule) string {
 	if document == "" || clause == "" {
 		return document
 	}
-	if strings.HasPrefix(r.Document(), "RFC") || r.Document() == "OAuth21" || r.Document() == "CIMD" {
+	if strings.HasPrefix(r.Document(), "RFC") || r.Document() == "OAuth21" || r.Document() == "CIMD" || r.Document() == "JARM" {
 		part := "#section-"
 		if clause[0] >= 'A' {
 			part = "#appendix-"

@@ -97,15 +97,6 @@ func withCertificates(t testing.TB, db database, a *issuer, settings ...string) 
 // by sends a form to a URL, with a certificate or without.
 func (s *server) by(t testing.TB, certificate *tls.Certificate, to string, form url.Values, header http.Header) answer {
 	t.Helper()
-	config := s.options.tls.Clone()
-	if config == nil {
-		config = &tls.Config{}
-	}
-	if certificate != nil {
-		config.Certificates = []tls.Certificate{*certificate}
-	}
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true}, Timeout: time.Minute}
-	defer client.CloseIdleConnections()
 	request, err := http.NewRequest(http.MethodPost, to, strings.NewReader(form.Encode()))
 	if err != nil {
 		t.Fatal(err)
@@ -115,6 +106,32 @@ func (s *server) by(t testing.TB, certificate *tls.Certificate, to string, form 
 		request.Header = http.Header{}
 	}
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return s.shows(t, certificate, request)
+}
+
+// fetch gets a URL, with a certificate or without.
+func (s *server) fetch(t testing.TB, certificate *tls.Certificate, from string, header http.Header) answer {
+	t.Helper()
+	request, err := http.NewRequest(http.MethodGet, from, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header = header
+	return s.shows(t, certificate, request)
+}
+
+// shows sends a request over a connection with a certificate, or without.
+func (s *server) shows(t testing.TB, certificate *tls.Certificate, request *http.Request) answer {
+	t.Helper()
+	config := s.options.tls.Clone()
+	if config == nil {
+		config = &tls.Config{}
+	}
+	if certificate != nil {
+		config.Certificates = []tls.Certificate{*certificate}
+	}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true}, Timeout: time.Minute}
+	defer client.CloseIdleConnections()
 	response, err := client.Do(request)
 	if err != nil {
 		t.Fatal(err)

@@ -164,6 +164,16 @@ func rfc8705Others() []Rule {
 			TestedBy: "conformance/mandate/bound_api_test.go:TestCertificateBoundTokenAtAnAPI",
 		},
 		{
+			ID: "RFC8705/3/bound-at-server", Level: May,
+			Text:     "The server binds the access tokens of a client to its certificate.",
+			TestedBy: "conformance/mandate/bound_certificate_test.go:TestCertificateBoundTokens",
+		},
+		{
+			ID: "RFC8705/4/refresh-token-of-public-client", Level: Must,
+			Text:     "The refresh token of a public client whose tokens are bound to a certificate works only with this certificate.",
+			TestedBy: "conformance/mandate/bound_certificate_test.go:TestCertificateBoundTokens",
+		},
+		{
 			// Only a request of the proxy can have the header: from outside, the proxy removes it.
 			ID: "RFC8705/6.5/header-of-proxy", Level: Must,
 			Text:     "A header with a certificate counts only if a proxy that the operator names sends it.",

@@ -1,14 +1,73 @@
 package rules
 
+import "slices"
+
 const (
 	proofTest    = "handlers/resource/proof_test.go:TestRFC9449"
 	bindingTest  = "handlers/resource/binding_test.go:TestBindingMatrix"
 	boundAPITest = "conformance/mandate/bound_api_test.go:TestBoundTokenAtAnAPI"
 )
 
-// rfc9449 returns the rules about DPoP. They need a token that is bound to a key, which the
-// prober does not request.
-func rfc9449() []Rule {
+// dpopTest tests the server with proofs of a client.
+const dpopTest = "conformance/mandate/dpop_test.go:TestDPoP"
+
+// rfc9449 returns the rules about DPoP.
+func rfc9449() []Rule { return slices.Concat(rfc9449Server(), rfc9449API()) }
+
+// rfc9449Server returns the rules about the authorization server (RFC 9449 §5, §8, §10).
+func rfc9449Server() []Rule {
+	return []Rule{
+		{
+			ID: "RFC9449/5/bound", Level: Must,
+			Text:     "A token request with a proof gets an access token that is bound to the key of the proof.",
+			TestedBy: dpopTest,
+		},
+		{
+			ID: "RFC9449/5/token-type", Level: Must,
+			Text:     "The token_type of such a token is DPoP.",
+			TestedBy: dpopTest,
+		},
+		{
+			ID: "RFC9449/5/refresh-token-of-public-client", Level: Must,
+			Text:     "The refresh token of a public client is bound to the key, and works only with a proof by it.",
+			TestedBy: dpopTest,
+		},
+		{
+			ID: "RFC9449/5.1/metadata", Level: May,
+			Text:     "The metadata lists the algorithms of proofs in dpop_signing_alg_values_supported.",
+			TestedBy: "conformance/mandate/openid_metadata_test.go:TestOIDCDiscovery3EveryValue",
+		},
+		{
+			ID: "RFC9449/5.2/always", Level: Must,
+			Text:     "A client that is registered with dpop_bound_access_tokens gets no tokens without a proof.",
+			TestedBy: dpopTest,
+		},
+		{
+			ID: "RFC9449/8/nonce-of-server", Level: May,
+			Text:     "The server refuses a proof without a nonce of its own with use_dpop_nonce, and sends a nonce in DPoP-Nonce.",
+			TestedBy: "conformance/mandate/dpop_nonce_test.go:TestDPoPNonce",
+		},
+		{
+			ID: "RFC9449/10/code-bound", Level: Must,
+			Text:     "A code that was requested with dpop_jkt is redeemed only with a proof by this key.",
+			TestedBy: dpopTest,
+		},
+		{
+			ID: "RFC9449/10.1/both-agree", Level: Must,
+			Text:     "A pushed request with a proof and with dpop_jkt is refused if they name different keys.",
+			TestedBy: dpopTest,
+		},
+		{
+			ID: "RFC9449/10.1/header-binds", Level: Must,
+			Text:     "The proof of a pushed request binds the code to its key, as dpop_jkt does.",
+			TestedBy: dpopTest,
+		},
+	}
+}
+
+// rfc9449API returns the rules about an API, and about proofs. They need a token that is bound to a
+// key, which the prober does not request.
+func rfc9449API() []Rule {
 	return []Rule{
 		{
 			ID: "RFC9449/4.2/claims", Level: Must,

@@ -32,7 +32,6 @@ func Documents() []check.Document {
 		{ID: "RFC8628", Cited: "RFC 8628", Title: "Device Authorization Grant", Rules: rfc8628()},
 		{ID: "RFC8705", Cited: "RFC 8705", Title: "Mutual-TLS Client Authentication and Certificate-Bound Access Tokens", Rules: rfc8705()},
 		{ID: "RFC8707", Cited: "RFC 8707", Title: "Resource Indicators", Rules: rfc8707()},
-		{ID: "RFC8705", Cited: "RFC 8705", Title: "Mutual-TLS Client Authentication and Certificate-Bound Access Tokens", Rules: rfc8705()},
 		{ID: "RFC9068", Cited: "RFC 9068", Title: "JWT Profile for Access Tokens", Rules: rfc9068()},
 		{ID: "RFC9101", Cited: "RFC 9101", Title: "JWT-Secured Authorization Request", Rules: rfc9101()},
 		{ID: "RFC9126", Cited: "RFC 9126", Title: "Pushed Authorization Requests", Rules: rfc9126()},

@@ -1,0 +1,87 @@
+package mandate
+
+import (
+	"net/http"
+	"net/url"
+	"testing"
+)
+
+// RFC 9449 §8: nonces that the server demands. Two nodes accept the same ones.
+func TestDPoPNonce(t *testing.T) {
+	forEachDatabase(t, func(t *testing.T, db database) {
+		o := options{database: db, provider: []string{"OIDC_ENABLED: true", "DPOP_NONCE_REQUIRED: true"}}
+		v := newFixture(t, o)
+		h, b := newHolder(t), v.signedIn(t, v.alice)
+		// challenged sends a proof without a nonce, and returns the nonce of the response.
+		challenged := func(what string, status int, a answer) string {
+			t.Helper()
+			nonces := a.Header.Values("DPoP-Nonce")
+			if a.Status != status || len(nonces) != 1 || a.Header.Get("Cache-Control") != "no-store" {
+				t.Fatalf("%s without a nonce: %d, nonces %q: %s", what, a.Status, nonces, a.Body)
+			}
+			return nonces[0]
+		}
+		form := b.issue(t, v.phone, v.alice)
+		a := v.post(t, "/o/token/", h.proving(t, v.phone.auth()), form)
+		if err := a.refused(http.StatusBadRequest, "use_dpop_nonce"); err != nil {
+			t.Error(err)
+		}
+		nonce := member{"nonce": challenged("token", http.StatusBadRequest, a)}
+		for what, wrong := range map[string]any{"another nonce": "AAAAAAAAAAAAAAAAAAAAAAAA", "an empty nonce": "", "a number": 7} {
+			a := v.post(t, "/o/token/", h.provingWith(t, v.phone.auth(), member{"nonce": wrong}), form)
+			if err := a.refused(http.StatusBadRequest, "use_dpop_nonce"); err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		// The challenge has used nothing: the code still works, and so does the refresh token.
+		got := v.mustToken(t, h.provingWith(t, v.phone.auth(), nonce), form)
+		a = v.post(t, "/o/token/", h.proving(t, v.phone.auth()), refreshForm(got.RefreshToken))
+		challenged("refresh", http.StatusBadRequest, a)
+		got = v.mustToken(t, h.provingWith(t, v.phone.auth(), nonce), refreshForm(got.RefreshToken))
+
+		pushed, _ := v.requestFor(t, v.web)
+		challenged("PAR", http.StatusBadRequest, v.post(t, "/o/par/", h.proving(t, v.web.auth()), pushed))
+		a = v.post(t, "/o/par/", h.provingWith(t, v.web.auth(), nonce), pushed)
+		if a.Status != http.StatusCreated || a.Header.Get("DPoP-Nonce") == "" {
+			t.Errorf("PAR with the nonce: %d %v %s", a.Status, a.Header, a.Body)
+		}
+		bound := v.mustToken(t, h.provingWith(t, v.web.auth(), nonce), b.issue(t, v.web, v.alice, "scope", "openid")).AccessToken
+		present := func(r *http.Request, _ url.Values) { r.Header.Set("Authorization", "DPoP "+bound) }
+		a = v.get(t, "/o/userinfo/", h.provingWith(t, present, member{"ath": digest(bound)}))
+		challenged("UserInfo", http.StatusUnauthorized, a)
+		wantChallenge(t, a, "DPoP", "use_dpop_nonce")
+		a = v.get(t, "/o/userinfo/", h.provingWith(t, present, member{"ath": digest(bound), "nonce": nonce["nonce"]}))
+		checkEqual(t, "UserInfo with the nonce", a.Status, http.StatusOK)
+
+		second := v.node(t)
+		a = second.post(t, "/o/token/", sending(v.web.auth(), h.proof(t, "POST", v.Issuer+"/token/", nonce, nil)), forItself)
+		checkEqual(t, "the nonce at another node", a.Status, http.StatusOK)
+	})
+}
+
+// RFC 9449 §11.1: of the same proofs that reach two nodes at once, each is used once.
+func TestAttackDPoPReplay(t *testing.T) {
+	attack(t, "a DPoP proof that is sent to two nodes at the same time", "")
+	forEachDatabase(t, func(t *testing.T, db database) {
+		v := newFixture(t, options{database: db})
+		h, second := newHolder(t), v.node(t)
+		for range 5 {
+			proof := h.proof(t, "POST", v.Issuer+"/token/", nil, nil)
+			given := 0
+			for _, a := range parallel(t, 8, func(i int) (answer, error) {
+				at := v.server
+				if i%2 == 1 {
+					at = second
+				}
+				return at.tryPost("/o/token/", sending(v.web.auth(), proof), forItself)
+			}) {
+				if a.Status == http.StatusOK {
+					given++
+				} else if err := a.refused(http.StatusBadRequest, "invalid_dpop_proof"); err != nil {
+					t.Error(err)
+				}
+			}
+			checkEqual(t, "token responses for one proof", given, 1)
+		}
+	})
+}
