@@ -14,6 +14,7 @@ import (
 	"mandate/provider/outbound"
 	"mandate/provider/people"
 	"mandate/provider/policy"
+	"mandate/provider/possession"
 	"mandate/provider/redirect"
 	"mandate/provider/registration"
 	"mandate/provider/resources"
@@ -95,6 +96,16 @@ const (
 	// DefaultAlgorithm signs the tokens of an application that has no algorithm registered.
 	DefaultAlgorithm = policy.DefaultAlgorithm
 
+	// ProfileFAPI is the profile FAPI 2.0 Security Profile.
+	ProfileFAPI = policy.ProfileFAPI
+	// ProfileMessages is the profile FAPI 2.0 Message Signing.
+	ProfileMessages = policy.ProfileMessages
+
+	// BoundToKey is the sender constraint by DPoP proofs.
+	BoundToKey = possession.DPoP
+	// BoundToCertificate is the sender constraint by client certificates.
+	BoundToCertificate = possession.Certificate
+
 	// FormatOpaque is the format of an access token that only this server can read.
 	FormatOpaque = policy.FormatOpaque
 	// FormatJWT is the format of a signed access token (RFC 9068).
@@ -141,6 +152,9 @@ func DocumentOf(a Application) string { return policy.DocumentOf(a) }
 
 // FollowsDocument reports whether its metadata document describes an application.
 func FollowsDocument(a Application) bool { return policy.FollowsDocument(a) }
+
+// Profiles lists the profiles of an application.
+func Profiles() []string { return policy.Profiles() }
 
 // Grants returns the grant types for which an application can be registered.
 func Grants() []policy.GrantType { return policy.Grants() }
@@ -245,6 +259,9 @@ type (
 
 // MethodCertificate is the method of a client with the certificate of an authority.
 const MethodCertificate = clients.MethodCertificate
+
+// MethodSelfSigned is the method of a client with a certificate that is registered itself.
+const MethodSelfSigned = clients.MethodSelfSigned
 
 // AuthenticationOf returns how an application authenticates.
 func AuthenticationOf(a Application) Authentication { return clients.AuthenticationOf(a) }

@@ -29,6 +29,7 @@ type Application struct {
 	PKCEExempt           bool    `db:"pkce_exempt"`
 	RequirePushed        bool    `db:"require_pushed"`    // refuse authorization requests that it did not push
 	SenderConstraint     string  `db:"sender_constraint"` // the proof that its tokens always need: dpop or certificate; empty: none
+	Profile              string  `db:"profile"`           // a set of requirements that it has switched on together; empty: none
 	AccessTokenLifetime  int64   `db:"access_token_lifetime"`
 	RefreshTokenLifetime int64   `db:"refresh_token_lifetime"`
 	Algorithm            string  `db:"algorithm"`
@@ -84,7 +85,7 @@ const (
 )
 
 const selectApplication = `SELECT a.id, a.client_id, a.name, a.owner_id, u.username AS owner, u.administrator AS owner_is_admin, u.active AS owner_is_active, a.responsible, a.client_type, a.grant_types, a.redirect_uris, a.scopes,
-	a.hash_client_secret, a.secret, a.old_secret, a.old_secret_expires_at, a.may_introspect, a.skip_consent, a.pkce_exempt, a.require_pushed, a.sender_constraint,
+	a.hash_client_secret, a.secret, a.old_secret, a.old_secret_expires_at, a.may_introspect, a.skip_consent, a.pkce_exempt, a.require_pushed, a.sender_constraint, a.profile,
 	a.access_token_lifetime, a.refresh_token_lifetime, a.algorithm, a.userinfo_algorithm, a.introspection_algorithm, a.sector, a.post_logout_redirect_uris, a.backchannel_logout_uri,
 	a.access_token_format, a.resources, a.origin, a.metadata, a.auth_method, a.auth_algorithm, a.jwks, a.jwks_uri, a.endpoint_audience, a.certificate_subject, a.object_algorithm, a.require_signed, a.request_uris, a.response_algorithm, a.response_modes, a.management, a.registration_digest, a.registration_limits, a.last_used_at, a.created_at, a.renewed_at, a.updated_at, a.generation, a.version
 	FROM applications a LEFT JOIN users u ON u.id = a.owner_id `
@@ -114,8 +115,8 @@ const insertApplication = `INSERT INTO applications (id, client_id, name, owner_
 	access_token_lifetime, refresh_token_lifetime, created_at, updated_at,
 	algorithm, userinfo_algorithm, sector, post_logout_redirect_uris, backchannel_logout_uri, access_token_format, responsible, resources, origin, metadata,
 	auth_method, management, registration_digest, registration_limits, auth_algorithm, jwks, jwks_uri, endpoint_audience, certificate_subject, require_pushed, sender_constraint, introspection_algorithm,
-	object_algorithm, require_signed, request_uris, response_algorithm, response_modes)
-	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46)`
+	object_algorithm, require_signed, request_uris, response_algorithm, response_modes, profile)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, $47)`
 
 // columns returns the values for insertApplication.
 func (a Application) columns() []any {
@@ -124,7 +125,7 @@ func (a Application) columns() []any {
 		a.AccessTokenLifetime, a.RefreshTokenLifetime, a.CreatedAt, a.UpdatedAt,
 		a.Algorithm, a.UserInfoAlgorithm, a.Sector, a.PostLogoutURIs, a.BackchannelURI, a.AccessTokenFormat, a.Responsible, a.Resources, a.Origin, a.Metadata,
 		a.AuthMethod, a.Management, a.RegistrationDigest, a.RegistrationLimits, a.AuthAlgorithm, a.JWKS, a.JWKSURI, a.EndpointAudience, a.CertificateSubject, a.RequirePushed, a.SenderConstraint, a.IntrospectionAlg,
-		a.ObjectAlgorithm, a.RequireSigned, a.RequestURIs, a.ResponseAlgorithm, a.ResponseModes}
+		a.ObjectAlgorithm, a.RequireSigned, a.RequestURIs, a.ResponseAlgorithm, a.ResponseModes, a.Profile}
 }
 
 // roomFor checks the quota. It takes a lock before it counts, so the second of two
@@ -242,14 +243,14 @@ func (s *Store) UpdateApplication(ctx context.Context, a, was Application) error
 		secret = $8, old_secret = $9, may_introspect = $10, skip_consent = $11, pkce_exempt = $12, access_token_lifetime = $13, refresh_token_lifetime = $14, updated_at = $15,
 		algorithm = $20, userinfo_algorithm = $21, sector = $22, post_logout_redirect_uris = $23, backchannel_logout_uri = $24, access_token_format = $25, resources = $29,
 		metadata = $30, auth_method = $31, auth_algorithm = $34, jwks = $35, jwks_uri = $36, endpoint_audience = $37, certificate_subject = $38, require_pushed = $39, sender_constraint = $40, introspection_algorithm = $41,
-		object_algorithm = $42, require_signed = $43, request_uris = $44, response_algorithm = $45, response_modes = $46, management = $32, registration_digest = NULL, version = version + 1
+		object_algorithm = $42, require_signed = $43, request_uris = $44, response_algorithm = $45, response_modes = $46, profile = $47, management = $32, registration_digest = NULL, version = version + 1
 		WHERE id = $1 AND secret = $16 AND may_introspect = $17 AND skip_consent = $18 AND pkce_exempt = $19 AND responsible = $26 AND COALESCE(owner_id, '') = COALESCE($27, '') AND ($28 < 0 OR version = $28 AND management = $33)`,
 		a.ID, a.Name, a.ClientType, a.GrantTypes, a.RedirectURIs, a.Scopes, a.HashClientSecret, a.Secret, a.OldSecret,
 		a.MayIntrospect, a.SkipConsent, a.PKCEExempt, a.AccessTokenLifetime, a.RefreshTokenLifetime, a.UpdatedAt,
 		was.Secret, was.MayIntrospect, was.SkipConsent, was.PKCEExempt,
 		a.Algorithm, a.UserInfoAlgorithm, a.Sector, a.PostLogoutURIs, a.BackchannelURI, a.AccessTokenFormat, was.Responsible, was.OwnerID, was.Version, a.Resources,
 		a.Metadata, a.AuthMethod, a.Management, was.Management, a.AuthAlgorithm, a.JWKS, a.JWKSURI, a.EndpointAudience, a.CertificateSubject, a.RequirePushed, a.SenderConstraint, a.IntrospectionAlg,
-		a.ObjectAlgorithm, a.RequireSigned, a.RequestURIs, a.ResponseAlgorithm, a.ResponseModes)
+		a.ObjectAlgorithm, a.RequireSigned, a.RequestURIs, a.ResponseAlgorithm, a.ResponseModes, a.Profile)
 }
 
 // AssignApplication changes the owner of an application (nil: no owner) and who is

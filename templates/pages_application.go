@@ -90,6 +90,10 @@ type ApplicationForm struct {
 	IntrospectionAlgorithms             []Option // of signed introspection responses
 	IntrospectionError                  string
 
+	// The profile, and what the access tokens are bound to: likewise.
+	Profiles, Constraints         []Option
+	ProfileError, ConstraintError string
+
 	// Signed requests and responses: likewise.
 	ObjectAlgorithms, ResponseAlgorithms, ResponseModes              []Option
 	ObjectAlgorithmError, ResponseAlgorithmError, ResponseModesError string
@@ -132,7 +136,8 @@ type Application struct {
 	TestAlgorithms                             []Option // of such a key pair
 	NewKey                                     string   // the private key of such a pair, shown once
 	MayIntrospect, SkipConsent, PKCEExempt     bool
-	RequirePushed, RequireSigned               bool // its authorization requests
+	RequirePushed, RequireSigned               bool   // its authorization requests
+	Profile, Bound                             string // its profile, and what its access tokens are bound to; empty: none
 	AccessLifetime, RefreshLifetime            string
 	Standing                                   string // who is responsible for it
 	Suspended                                  string // why it may do nothing; empty: it may

@@ -38,6 +38,7 @@ type applicationView struct {
 	PKCEExempt           bool     `json:"pkce_exempt"`
 	RequirePushed        bool     `json:"require_pushed_requests"`
 	SenderConstraint     string   `json:"sender_constraint,omitempty"`
+	Profile              string   `json:"profile,omitempty"`
 	ObjectAlgorithm      string   `json:"request_object_algorithm"`
 	RequireSigned        bool     `json:"require_signed_request_object"`
 	RequestURIs          []string `json:"request_uris"`
@@ -66,7 +67,7 @@ type applicationView struct {
 func viewApplication(of *provider.Provider, a provider.Application, secret string) applicationView {
 	view := applicationView{ID: a.ID, ClientID: a.ClientID, ClientSecret: secret, Name: a.Name, ClientType: a.ClientType,
 		GrantTypes: split(a.GrantTypes), RedirectURIs: split(a.RedirectURIs), Scopes: split(a.Scopes), Resources: split(a.Resources),
-		MayIntrospect: a.MayIntrospect, CertificateSubject: a.CertificateSubject, HashClientSecret: a.HashClientSecret, SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt, RequirePushed: a.RequirePushed, SenderConstraint: a.SenderConstraint,
+		MayIntrospect: a.MayIntrospect, CertificateSubject: a.CertificateSubject, HashClientSecret: a.HashClientSecret, SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt, RequirePushed: a.RequirePushed, SenderConstraint: a.SenderConstraint, Profile: a.Profile,
 		ObjectAlgorithm: a.ObjectAlgorithm, RequireSigned: a.RequireSigned, RequestURIs: split(a.RequestURIs), ResponseAlgorithm: a.ResponseAlgorithm, ResponseModes: split(a.ResponseModes),
 		AccessTokenLifetime: a.AccessTokenLifetime, RefreshTokenLifetime: a.RefreshTokenLifetime,
 		AccessTokenFormat: a.AccessTokenFormat, Algorithm: a.Algorithm, UserInfoAlgorithm: a.UserInfoAlgorithm, IntrospectionAlg: a.IntrospectionAlg, Sector: a.Sector,
@@ -120,7 +121,7 @@ func (v applicationView) write(p *program) error {
 		{"requests signed", yes(v.RequireSigned)},
 		{"access tokens", v.AccessTokenFormat},
 	}...)
-	for _, row := range [][]string{{"suspended", v.WhySuspended}, {"resources", strings.Join(v.Resources, " ")}, {"authentication", strings.TrimSpace(v.AuthMethod + " " + v.AuthAlgorithm)}, {"keys", strings.Join(v.KeyIDs, " ")}, {"keys at", v.JWKSURI}, {"tokens bound by", v.SenderConstraint}, {"request objects", v.ObjectAlgorithm}, {"request objects at", strings.Join(v.RequestURIs, " ")}, {"responses signed", v.ResponseAlgorithm}, {"response modes", strings.Join(v.ResponseModes, " ")}, {"algorithm", v.Algorithm}, {"UserInfo algorithm", v.UserInfoAlgorithm}, {"introspection algorithm", v.IntrospectionAlg}, {"pairwise for", v.Sector},
+	for _, row := range [][]string{{"suspended", v.WhySuspended}, {"resources", strings.Join(v.Resources, " ")}, {"authentication", strings.TrimSpace(v.AuthMethod + " " + v.AuthAlgorithm)}, {"keys", strings.Join(v.KeyIDs, " ")}, {"keys at", v.JWKSURI}, {"profile", v.Profile}, {"tokens bound by", v.SenderConstraint}, {"request objects", v.ObjectAlgorithm}, {"request objects at", strings.Join(v.RequestURIs, " ")}, {"responses signed", v.ResponseAlgorithm}, {"response modes", strings.Join(v.ResponseModes, " ")}, {"algorithm", v.Algorithm}, {"UserInfo algorithm", v.UserInfoAlgorithm}, {"introspection algorithm", v.IntrospectionAlg}, {"pairwise for", v.Sector},
 		{"after logout", strings.Join(v.PostLogoutURIs, " ")}, {"back-channel logout", v.BackchannelURI}} {
 		if row[1] != "" {
 			rows = append(rows, row)

@@ -14,6 +14,7 @@ import (
 type authFlags struct {
 	said       provider.Authentication
 	constraint string
+	profile    string
 	file       string
 }
 
@@ -24,6 +25,7 @@ func (a *authFlags) add(c *cobra.Command) {
 	f.StringVar(&a.file, "jwks", "", "`FILE` with its public keys, a JWK Set")
 	f.StringVar(&a.said.JWKSURI, "jwks-uri", "", "`URI` of its public keys, a JWK Set")
 	f.StringVar(&a.said.CertificateSubject, "certificate-subject", "", "`SUBJECT` of its certificate, such as san_dns=client.example; also subject_dn, san_uri, san_ip and san_email (RFC 8705); it sets tls_client_auth")
+	f.StringVar(&a.profile, "profile", "", "`PROFILE` that it switches on: fapi2 (FAPI 2.0 Security Profile) or fapi2-message-signing; the empty text switches it off (default: none)")
 	f.StringVar(&a.constraint, "sender-constraint", "", "the `PROOF` that its tokens always need: dpop (RFC 9449), or certificate (RFC 8705); default: none, but with a DPoP proof it gets DPoP tokens")
 	f.BoolVar(&a.said.EndpointAudience, "assertion-audience-endpoints", false, "accept client assertions whose aud is the address of an endpoint; for older client libraries")
 }
@@ -33,6 +35,9 @@ func (a *authFlags) read(c *cobra.Command, r *provider.Registration) error {
 	changed, into := c.Flags().Changed, &r.Authentication
 	if changed("sender-constraint") {
 		r.SenderConstraint = a.constraint
+	}
+	if changed("profile") {
+		r.Profile = a.profile
 	}
 	if changed("jwks") && a.file != "" {
 		text, err := os.ReadFile(a.file)

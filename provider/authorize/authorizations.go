@@ -67,9 +67,10 @@ func (p *Authorizations) CodesIssued() int64 { return p.codes.Load() }
 
 // mayOmitPKCE reports whether an application may send a request without code_challenge. Only
 // a confidential application may, if an administrator is responsible for it and the
-// operator's setting or the application's own setting permits it.
+// operator's setting or the application's own setting permits it. The FAPI profiles require PKCE
+// (FAPI 2.0 Security Profile §5.3.2.2).
 func (p *Authorizations) mayOmitPKCE(a storage.Application) bool {
-	return a.ClientType == policy.Confidential && (p.config.PKCEOptional || a.PKCEExempt) && p.rules.AllowanceOf(a).AdministratorRights
+	return a.ClientType == policy.Confidential && !policy.HasProfile(a) && (p.config.PKCEOptional || a.PKCEExempt) && p.rules.AllowanceOf(a).AdministratorRights
 }
 
 // requiresPush reports whether an application must push its authorization requests.

@@ -31,7 +31,7 @@ func (s authorizationCodes) CreateAuthorizeCodeSession(ctx context.Context, sign
 		return err
 	}
 	grant, owner := s.p.tokens.GrantBy(by.signedIn, policy.GrantCode, c.Application, r.GetGrantedScopes())
-	grant.CodeDigest, grant.CodeExpiresAt, grant.CodeChallenge = &signature, grant.CreatedAt+oauth.Seconds(s.p.config.CodeLifetime), r.GetRequestForm().Get("code_challenge")
+	grant.CodeDigest, grant.CodeExpiresAt, grant.CodeChallenge = &signature, grant.CreatedAt+s.p.codeLifetime(c.Application), r.GetRequestForm().Get("code_challenge")
 	grant.ExpiresAt, grant.Resource, grant.DPoPKey = grant.CodeExpiresAt, by.resource, by.dpopKey
 	grant.RedirectURI, grant.RedirectSent = r.GetRequestForm().Get("redirect_uri"), by.redirectSent
 	grant.Nonce, grant.Claims = by.openID.nonce, by.openID.claims
@@ -46,6 +46,15 @@ func (s authorizationCodes) CreateAuthorizeCodeSession(ctx context.Context, sign
 		s.p.codes.Add(1)
 	}
 	return oauth.Stored(err)
+}
+
+// codeLifetime returns the lifetime of the codes of an application in seconds.
+func (p *Authorizations) codeLifetime(a storage.Application) int64 {
+	life := oauth.Seconds(p.config.CodeLifetime)
+	if policy.HasProfile(a) {
+		life = min(life, policy.FAPICodeLifetime)
+	}
+	return life
 }
 
 // approval is fosite's session of an authorization request.

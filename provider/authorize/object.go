@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"mandate/provider/requestobject"
 	"mandate/provider/seal"
 	"mandate/storage"
@@ -80,7 +81,7 @@ func (p *Authorizations) enclosed(ctx context.Context, a storage.Application, ob
 	if err != nil {
 		return nil, err
 	}
-	parameters, err := requestobject.Parameters(raw, requestobject.Rules{ClientID: a.ClientID, Issuer: p.config.Issuer}, at)
+	parameters, err := requestobject.Parameters(raw, requestobject.Rules{ClientID: a.ClientID, Issuer: p.config.Issuer, Bounded: policy.SignsMessages(a)}, at)
 	if wrong, ok := errors.AsType[*requestobject.Error](err); ok {
 		e := oauth.Refuse(wrongObject, "%s", wrong)
 		e.LogText = "The request object " + wrong.Problem // without the name that the client chose

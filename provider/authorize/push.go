@@ -60,6 +60,10 @@ func (p *Authorizations) Push(ctx context.Context, r *http.Request, address stri
 	for _, name := range credentials {
 		parameters.Del(name)
 	}
+	// FAPI 2.0 Security Profile §5.3.2.2: a pushed request has redirect_uri.
+	if policy.HasProfile(application) && parameters.Get("redirect_uri") == "" {
+		return nil, &application, oauth.Refuse("invalid_request", "redirect_uri is missing: the profile of this application requires it in each pushed request.")
+	}
 	err = p.bindPushed(ctx, r, parameters)
 	if err != nil {
 		return nil, &application, err

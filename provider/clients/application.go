@@ -36,6 +36,9 @@ type Registration struct {
 	// SenderConstraint is the proof that its access tokens always need: possession.DPoP,
 	// possession.Certificate, or "" for none.
 	SenderConstraint string `json:",omitempty"`
+	// Profile is a set of requirements that it switches on together: policy.ProfileFAPI,
+	// policy.ProfileMessages, or "" for none.
+	Profile string `json:",omitempty"`
 
 	AccessTokenFormat string // FormatOpaque or FormatJWT; "" means FormatOpaque
 
@@ -179,7 +182,7 @@ func (p *Clients) Apply(ctx context.Context, a *storage.Application, r Registrat
 	// by somebody else removes them permanently.
 	vouched := p.rules.AllowanceOf(*a).AdministratorRights
 	a.MayIntrospect, a.SkipConsent, a.PKCEExempt = r.MayIntrospect && vouched, r.SkipConsent && vouched, r.PKCEExempt && vouched
-	a.RequirePushed, a.SenderConstraint = r.RequirePushed, r.SenderConstraint
+	a.RequirePushed, a.SenderConstraint, a.Profile = r.RequirePushed, r.SenderConstraint, r.Profile
 	a.AccessTokenLifetime, a.RefreshTokenLifetime = r.AccessTokenLifetime, r.RefreshTokenLifetime
 	a.AccessTokenFormat = cmp.Or(r.AccessTokenFormat, policy.FormatOpaque)
 	a.Algorithm, a.UserInfoAlgorithm, a.Sector = r.Algorithm, r.UserInfoAlgorithm, sectorOf(r, *a)

@@ -19,6 +19,7 @@ import (
 // the application before the change. For a new application, was only says who is
 // responsible for it.
 func (p *Clients) Check(ctx context.Context, found *oauth.Invalid, actor policy.Actor, described *Registration, was storage.Application) error {
+	applyProfile(found, described, was)
 	r := *described
 	if strings.TrimSpace(r.Name) == "" {
 		found.Add("name", "This field is required: people see it on the consent page.")
@@ -159,6 +160,7 @@ func checkVouched(c *policy.Rules, found *oauth.Invalid, r Registration, was sto
 		"jwks":               compact(r.Authentication.JWKS) != was.JWKS,
 		"jwks_uri":           r.Authentication.JWKSURI != was.JWKSURI,
 		"require_pushed":     was.RequirePushed && !r.RequirePushed,
+		"profile":            was.Profile != "" && r.Profile != was.Profile,
 		"sender_constraint":  was.SenderConstraint != "" && r.SenderConstraint != was.SenderConstraint,
 		"require_signed":     was.RequireSigned && !r.Messages.RequireSigned,
 		"object_algorithm":   was.ObjectAlgorithm != "" && r.Messages.ObjectAlgorithm != was.ObjectAlgorithm,

@@ -11,6 +11,7 @@ import (
 	"mandate/provider/jose"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/provider/throttle"
 	"mandate/storage"
@@ -259,13 +260,13 @@ func checkAssertionTimes(claims jose.Claims, now int64) error {
 type audience struct {
 	values    []string
 	endpoints []string // also accepted, with or without a slash at the end
-	list      bool     // it may be an array of one string (RFC 10070 §4); a profile can require the string
+	list      bool     // it may be an array of one string (RFC 10070 §4), but not in the FAPI profiles (FAPI 2.0 Security Profile §5.3.2.1)
 }
 
 // acceptedAudience returns what aud may be in an assertion of an application that sends it to an
 // endpoint.
 func (p *Clients) acceptedAudience(a storage.Application, endpoint string) audience {
-	may := audience{values: []string{p.config.Issuer}, list: true}
+	may := audience{values: []string{p.config.Issuer}, list: !policy.HasProfile(a)}
 	if a.EndpointAudience {
 		may.endpoints = []string{endpoint, p.config.Issuer + "/token"}
 	}

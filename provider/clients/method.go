@@ -105,7 +105,7 @@ func HasSecret(a storage.Application) bool {
 //
 // OIDC Registration §2: token_endpoint_auth_signing_alg is the only one, if it is registered.
 func assertionAlgorithms(a storage.Application) []string {
-	may := registered(a)[0].algorithms
+	may := policy.Algorithms(a, registered(a)[0].algorithms)
 	if a.AuthAlgorithm != "" {
 		return slices.DeleteFunc(slices.Clone(may), func(name string) bool { return name != a.AuthAlgorithm })
 	}

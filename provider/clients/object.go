@@ -8,6 +8,7 @@ import (
 
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"mandate/provider/requestobject"
 	"mandate/storage"
 )
@@ -61,5 +62,5 @@ func (p *Clients) ObjectClaims(ctx context.Context, a storage.Application, objec
 //
 // OIDC Registration §2: request_object_signing_alg is the only one, if it is registered.
 func objectAlgorithms(a storage.Application) []string {
-	return slices.DeleteFunc(ObjectAlgorithms(), func(name string) bool { return a.ObjectAlgorithm != "" && name != a.ObjectAlgorithm })
+	return slices.DeleteFunc(policy.Algorithms(a, ObjectAlgorithms()), func(name string) bool { return a.ObjectAlgorithm != "" && name != a.ObjectAlgorithm })
 }

@@ -207,12 +207,12 @@ func (g *refreshGrant) spend(ctx context.Context, a storage.Application, form ur
 //
 // RFC 9700 §2.2.2, §4.14.2: the refresh tokens of a public client are rotated, or bound to its
 // key. Those of a confidential application need its authentication, and are kept if the
-// operator has set KeepRefreshTokens.
+// operator has set KeepRefreshTokens. FAPI 2.0 Security Profile §5.3.2.1: no rotation.
 func (g *refreshGrant) keeps(a storage.Application, token *storage.LiveToken) bool {
 	if a.ClientType == policy.Public {
 		return possession.Of(token.Token).Confirmation() != nil
 	}
-	return g.p.config.KeepRefreshTokens
+	return g.p.config.KeepRefreshTokens || policy.HasProfile(a)
 }
 
 // storeError returns storage.ErrSpent unchanged, because the caller handles it. It converts every

@@ -1,0 +1,34 @@
+package handlers
+
+import (
+	"net/url"
+
+	"mandate/provider"
+	"mandate/templates"
+)
+
+// profileFields sets the fields of the form about the profile, and about what the access tokens are
+// bound to.
+func (s *server) profileFields(page *templates.ApplicationForm, form url.Values, invalid *provider.Invalid) {
+	profiles := []templates.Option{{Value: "", Label: "None", Help: "Each requirement can be switched on by itself."}}
+	for _, name := range provider.Profiles() {
+		profiles = append(profiles, templates.Option{Value: name, Label: profileNames[name], Help: profileHelp[name]})
+	}
+	constraints := []templates.Option{{Value: "", Label: "As the application asks", Help: "With a DPoP proof it gets a token that is bound to its key, and without one a bearer token."},
+		{Value: provider.BoundToKey, Label: boundTo[provider.BoundToKey], Help: "Each token request needs a DPoP proof (RFC 9449)."}}
+	if s.provider.Clients.Offers(provider.MethodSelfSigned) || form.Get("sender_constraint") == provider.BoundToCertificate {
+		constraints = append(constraints, templates.Option{Value: provider.BoundToCertificate, Label: boundTo[provider.BoundToCertificate], Help: "Each token request needs the certificate (RFC 8705)."})
+	}
+	page.Profiles, page.ProfileError = checked([]string{form.Get("profile")}, profiles...), invalid.At("profile")
+	page.Constraints, page.ConstraintError = checked([]string{form.Get("sender_constraint")}, constraints...), invalid.At("sender_constraint")
+}
+
+// The profiles and the sender constraints, for people.
+var (
+	profileNames = map[string]string{provider.ProfileFAPI: "FAPI 2.0 Security Profile", provider.ProfileMessages: "FAPI 2.0 Message Signing"}
+	profileHelp  = map[string]string{
+		provider.ProfileFAPI:     "Pushed requests, sender-constrained tokens, no secret, no password grant, no rotation of refresh tokens, and only the algorithms PS256, ES256 and EdDSA.",
+		provider.ProfileMessages: "The same, and the requests and the responses are signed.",
+	}
+	boundTo = map[string]string{provider.BoundToKey: "A key (DPoP)", provider.BoundToCertificate: "A client certificate"}
+)

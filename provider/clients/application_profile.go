@@ -1,0 +1,105 @@
+package clients
+
+import (
+	"cmp"
+	"net/url"
+	"slices"
+	"strings"
+
+	"mandate/provider/oauth"
+	"mandate/provider/policy"
+	"mandate/provider/possession"
+	"mandate/provider/redirect"
+	"mandate/storage"
+)
+
+// fapiAlgorithm signs for an application that switches a profile on and has chosen no other
+// algorithm. The server has an RSA key in any case, and many clients know PS256.
+const fapiAlgorithm = "PS256"
+
+// applyProfile switches on what a profile requires, and adds a mistake for each field that
+// contradicts it. was is the application before the change.
+func applyProfile(found *oauth.Invalid, r *Registration, was storage.Application) {
+	switch {
+	case r.Profile == "":
+		return
+	case !slices.Contains(policy.Profiles(), r.Profile):
+		found.Add("profile", "The profile %q is not supported: use %s.", oauth.Clip(r.Profile, 40), oauth.OneOf(policy.Profiles()))
+		return
+	}
+	checkFAPIClient(found, *r)
+	// FAPI 2.0 Security Profile §5.3.2.2: requests are pushed. §5.3.2.1: tokens are
+	// sender-constrained.
+	r.RequirePushed = true
+	if r.SenderConstraint == "" {
+		r.SenderConstraint = possession.DPoP
+		if one, known := methodOf(r.Authentication.Method); known && (one.proof == certificate || one.proof == ownCertificate) {
+			r.SenderConstraint = possession.Certificate
+		}
+	}
+	algorithms := map[string]*string{"algorithm": &r.Algorithm, "userinfo_algorithm": &r.UserInfoAlgorithm, "auth_algorithm": &r.Authentication.Algorithm,
+		"introspection_algorithm": &r.IntrospectionAlgorithm, "object_algorithm": &r.Messages.ObjectAlgorithm, "response_algorithm": &r.Messages.ResponseAlgorithm}
+	if r.Profile != was.Profile && (r.Algorithm == "" || r.Algorithm == policy.DefaultAlgorithm) {
+		r.Algorithm = fapiAlgorithm // the usual algorithm is not one of the profile
+	}
+	if r.Profile == policy.ProfileMessages {
+		applyMessageSigning(found, r)
+	}
+	// FAPI 2.0 Security Profile §5.4.1.
+	for field, name := range algorithms {
+		if *name != "" && !slices.Contains(policy.FAPIAlgorithms(), *name) {
+			found.Add(field, "The profile %s does not allow the algorithm %s: use %s.", r.Profile, oauth.Clip(*name, 40), oauth.OneOf(policy.FAPIAlgorithms()))
+		}
+	}
+}
+
+// checkFAPIClient checks what a profile requires of the client itself.
+func checkFAPIClient(found *oauth.Invalid, r Registration) {
+	// FAPI 2.0 Security Profile §5.3.2.1: only confidential clients.
+	if r.ClientType != policy.Confidential {
+		found.Add("client_type", "The profile %s is for confidential applications only: they have a key or a certificate.", r.Profile)
+	}
+	// FAPI 2.0 Security Profile §5.3.2.1: no password grant. The other grants without a pushed
+	// request of the client are not part of the profile.
+	for _, grant := range r.GrantTypes {
+		if grant != policy.GrantCode && grant != policy.GrantClient {
+			found.Add("grant_type", "The profile %s allows only the grant types %s and %s.", r.Profile, policy.GrantCode, policy.GrantClient)
+		}
+	}
+	// FAPI 2.0 Security Profile §5.3.2.1: mutual TLS or private_key_jwt.
+	one, known := methodOf(r.Authentication.Method)
+	if !known || one.proof != publicKey && one.proof != certificate && one.proof != ownCertificate {
+		found.Add("auth_method", "The profile %s needs client authentication without a secret: use %s, %s or %s.", r.Profile, MethodPrivateKey, MethodCertificate, MethodSelfSigned)
+	}
+	// FAPI 2.0 Security Profile §5.3.2.1: the audience is the issuer.
+	if r.Authentication.EndpointAudience {
+		found.Add("assertion_audience_endpoints", "The profile %s accepts assertions for the issuer only: switch this off.", r.Profile)
+	}
+	// FAPI 2.0 Security Profile §5.3.2.2: PKCE with S256.
+	if r.PKCEExempt {
+		found.Add("pkce_exempt", "The profile %s needs PKCE: switch this off.", r.Profile)
+	}
+	// FAPI 2.0 Security Profile §5.3.2.2: no http, but to the person's own computer.
+	for _, uri := range r.RedirectURIs {
+		if u, err := url.Parse(uri); err == nil && u.Scheme == "http" && !redirect.IsLoopback(u.Hostname()) {
+			found.Add("redirect_uris", "The profile %s needs https in each redirect URI, except for a loopback address.", r.Profile)
+		}
+	}
+}
+
+// applyMessageSigning switches on what FAPI 2.0 Message Signing adds.
+func applyMessageSigning(found *oauth.Invalid, r *Registration) {
+	// FAPI 2.0 Message Signing §5.3.1: signed requests are required.
+	r.Messages.RequireSigned = true
+	// FAPI 2.0 Message Signing §5.4.1: signed responses are required.
+	for _, mode := range r.Messages.ResponseModes {
+		if mode != "jwt" && !strings.HasSuffix(mode, ".jwt") {
+			found.Add("response_modes", "The profile %s needs signed responses: use jwt, query.jwt or form_post.jwt.", r.Profile)
+		}
+	}
+	if len(r.Messages.ResponseModes) == 0 {
+		r.Messages.ResponseModes = []string{"jwt", "query.jwt", "form_post.jwt"}
+	}
+	r.Messages.ResponseAlgorithm = cmp.Or(r.Messages.ResponseAlgorithm, fapiAlgorithm)
+	r.IntrospectionAlgorithm = cmp.Or(r.IntrospectionAlgorithm, fapiAlgorithm)
+}
