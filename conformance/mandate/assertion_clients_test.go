@@ -1,8 +1,6 @@
 package mandate
 
 import (
-	"crypto/ecdsa"
-	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"net/http"
@@ -19,21 +17,11 @@ func TestAssertionClientsNode(t *testing.T) {
 	s := startServer(t, options{})
 	a, asker := s.keyHolder(t, "robot"), s.introspector(t)
 	keyed := s.application(t, "--name", "keyed", "--grant", "client_credentials", "--auth-method", "client_secret_jwt", "--no-hash-client-secret")
-	private, err := a.keys.keys["ES256"].(*ecdsa.PrivateKey).Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	public, err := a.keys.keys["ES256"].(*ecdsa.PrivateKey).PublicKey.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := base64.RawURLEncoding.EncodeToString
-	jwk := member{"kty": "EC", "crv": "P-256", "x": text(public[1:33]), "y": text(public[33:]), "d": text(private)}
 	for _, c := range []struct {
 		app  application
 		with map[string]any
 	}{
-		{a.application, map[string]any{"auth": "private_key_jwt", "jwk": jwk, "kid": "ES256"}},
+		{a.application, map[string]any{"auth": "private_key_jwt", "jwk": a.keys.privateJWK(t), "kid": "ES256"}},
 		{keyed, map[string]any{"auth": "secret_jwt"}},
 	} {
 		got := s.openidClient(t, c.app, "client_credentials", c.with)

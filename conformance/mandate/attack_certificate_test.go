@@ -294,12 +294,7 @@ func TestCertificateWithCurl(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trust := ""
-	for _, setting := range s.options.settings {
-		if value, found := strings.CutPrefix(setting, "TLS_CERTIFICATE_FILE: "); found {
-			trust = strings.Trim(value, `"`)
-		}
-	}
+	trust := s.certificateFile(t)
 	for _, version := range [][]string{{"--tlsv1.3"}, {"--tls-max", "1.2"}} {
 		out, err := exec.Command(curl, append(version, "--silent", "--show-error", "--cacert", trust, "--cert", writePEM(t, "CERTIFICATE", own.Leaf.Raw), "--key", writePEM(t, "PRIVATE KEY", key),
 			"--data", "grant_type=client_credentials&client_id="+textOf(told, "client_id"), mutual+"/o/token/")...).Output()

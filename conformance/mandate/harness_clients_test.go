@@ -22,26 +22,42 @@ import (
 // their parameters. Both report errors of the server as {"error": ...,
 // "error_description": ..., "message": ...}.
 
-// nodeClient uses openid-client, and mcpClient the SDK of the Model Context Protocol.
+// nodeClient uses openid-client, nodeEngine oauth4webapi, and mcpClient the SDK of the
+// Model Context Protocol.
 var (
-	nodeClient = sync.OnceValues(func() (*foreignProgram, error) { return startNode("node") })
-	mcpClient  = sync.OnceValues(func() (*foreignProgram, error) { return startNode("mcp") })
+	nodeClient = sync.OnceValues(func() (*foreignProgram, error) { return startNode(nodePackages, "client.mjs") })
+	nodeEngine = sync.OnceValues(func() (*foreignProgram, error) { return startNode(nodePackages, "engine.mjs") })
+	mcpClient  = sync.OnceValues(func() (*foreignProgram, error) { return startNode(mcpNode, "client.mjs") })
 )
 
-// startNode installs the packages of a client into a copy of its folder, and starts it.
-func startNode(folder string) (*foreignProgram, error) {
+// nodePackages and mcpNode install the packages of a folder of testdata into a copy of it,
+// and return the copy.
+var (
+	nodePackages = sync.OnceValues(func() (string, error) { return installNode("node") })
+	mcpNode      = sync.OnceValues(func() (string, error) { return installNode("mcp") })
+)
+
+func installNode(folder string) (string, error) {
 	dir := filepath.Join(binaryDir, folder)
 	err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", folder)))
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	install := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
 	install.Dir = dir
 	out, err := install.CombinedOutput()
 	if err != nil {
-		return nil, fmt.Errorf("npm ci: %w\n%s", err, out)
+		return "", fmt.Errorf("npm ci: %w\n%s", err, out)
 	}
-	cmd := exec.Command("node", "client.mjs")
+	return dir, nil
+}
+
+func startNode(packages func() (string, error), program string) (*foreignProgram, error) {
+	dir, err := packages()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command("node", program)
 	cmd.Dir = dir
 	return startForeign(cmd)
 }
@@ -62,10 +78,21 @@ var pythonClient = sync.OnceValues(func() (*foreignProgram, error) {
 // openidClient runs a step of the npm package openid-client.
 func (s *server) openidClient(t testing.TB, app application, step string, input map[string]any) map[string]any {
 	t.Helper()
+	return s.onNode(t, nodeClient, app, step, input)
+}
+
+// oauth4webapi runs a step of the npm package oauth4webapi.
+func (s *server) oauth4webapi(t testing.TB, app application, step string, input map[string]any) map[string]any {
+	t.Helper()
+	return s.onNode(t, nodeEngine, app, step, input)
+}
+
+func (s *server) onNode(t testing.TB, start func() (*foreignProgram, error), app application, step string, input map[string]any) map[string]any {
+	t.Helper()
 	for _, program := range []string{"node", "npm"} {
 		testkit.Program(t, program, "nodejs npm")
 	}
-	program, err := nodeClient()
+	program, err := start()
 	if err != nil {
 		testkit.Missing(t, err.Error())
 	}
