@@ -16,6 +16,7 @@ func TestSecuredNode(t *testing.T) {
 				t.Run("DPoP", func(t *testing.T) { s.nodeDPoP(t, run, name) })
 				t.Run("certificate", func(t *testing.T) { s.nodeCertificate(t, run, name) })
 				t.Run("request object", func(t *testing.T) { s.nodeObject(t, run, name) })
+				t.Run("signed response", func(t *testing.T) { s.nodeResponse(t, run, name) })
 			})
 		}
 	})
@@ -67,6 +68,32 @@ func (s *securedServer) nodeObject(t *testing.T, run foreignClient, name string)
 		back := s.browser(t).authorize(t, begun["url"].(string), s.alice, "approve").Query()
 		if back.Get("error") != want || (back.Get("code") == "") == (want == "") {
 			t.Errorf("scope %q, and nothing outside of the object: %v", scope, back)
+		}
+	}
+}
+
+// nodeResponse asks for a signed response to the authorization request (JARM), and takes no other.
+func (s *securedServer) nodeResponse(t *testing.T, run foreignClient, name string) {
+	for _, algorithm := range []string{"RS256", "ES256", "PS256"} {
+		app, input := s.keyed(t, "response-"+algorithm+"-"+name, "--response-algorithm", algorithm)
+		input["jarm"], input["metadata"] = true, map[string]any{"authorization_signed_response_alg": algorithm}
+		s.boundFlow(t, run, app, input, map[string]any{"push": true, "object": true})
+		begun := run(t, app, "authorize", adding(input, "redirect_uri", app.RedirectURI, "scope", "read"))
+		back := s.browser(t).authorize(t, begun["url"].(string), s.alice, "approve")
+		response := back.Query().Get("response")
+		if response == "" || len(back.Query()) != 1 {
+			t.Fatalf("%s: sent back with %v", algorithm, back)
+		}
+		claims := s.verified(t, app, algorithm, response)
+		plain := *back
+		plain.RawQuery = params("code", claims["code"].(string), "state", claims["state"].(string), "iss", s.Issuer).Encode()
+		altered := *back
+		altered.RawQuery = params("response", response[:len(response)-8]+"AAAAAAAA").Encode()
+		for what, address := range map[string]string{"not signed": plain.String(), "altered": altered.String()} {
+			got := run(t, app, "callback", adding(input, "url", address, "redirect_uri", app.RedirectURI, "code_verifier", begun["code_verifier"], "state", begun["state"]))
+			if got["error"] == nil || got["access_token"] != nil {
+				t.Errorf("%s, %s: the client took the response: %v", algorithm, what, got)
+			}
 		}
 	}
 }

@@ -5,6 +5,7 @@
 //    "auth"?: "basic" | "post" | "none" | "secret_jwt" | "private_key_jwt" | "tls",
 //    "metadata"?: {what the client registered}, "scope"?, "parameters"?: {more parameters of the request},
 //    "dpop"?: the name of a key pair for proofs, which a later step finds again,
+//    "jarm"?: true: the response to the authorization request is signed (JARM),
 //    "tls"?: the options of fetchBy; the answer then has "requests", those with a proof}
 //
 //   authorize           {"redirect_uri", "push"?: true, "object"?: true, "beside"?: {parameters}}
@@ -110,7 +111,8 @@ await serve(async (input) => {
   const config = await oauth.discovery(new URL(input.issuer), input.client_id, input.metadata, authentication(input), {
     algorithm: input.oidc ? "oidc" : "oauth2",
     // Without TLS, the server under test is on the loopback address.
-    ...(input.tls ? { [oauth.customFetch]: fetchBy(input.tls, requests) } : { execute: [oauth.allowInsecureRequests] }),
+    execute: [...(input.tls ? [] : [oauth.allowInsecureRequests]), ...(input.jarm ? [oauth.useJwtResponseMode] : [])],
+    ...(input.tls && { [oauth.customFetch]: fetchBy(input.tls, requests) }),
   });
   const answer = await step(config, input, input.dpop && (await handle(config, input.dpop)));
   return input.tls ? { ...answer, requests } : answer;

@@ -32,6 +32,7 @@ const steps = {
       code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
       code_challenge_method: "S256",
       state,
+      ...(input.jarm && { response_mode: "jwt" }),
       ...parameters(input),
     };
     if (input.object) {
@@ -47,8 +48,9 @@ const steps = {
     }
     return { url: `${as.authorization_endpoint}?${new URLSearchParams(request)}`, code_verifier: verifier, state };
   },
-  callback({ as, client, auth, more }, input) {
-    const answered = oauth.validateAuthResponse(as, client, new URL(input.url), input.state);
+  async callback({ as, client, auth, more }, input) {
+    const check = input.jarm ? oauth.validateJwtAuthResponse : oauth.validateAuthResponse;
+    const answered = await check(as, client, new URL(input.url), input.state, more);
     return nonced(
       () => oauth.authorizationCodeGrantRequest(as, client, auth, answered, input.redirect_uri, input.code_verifier, more),
       (response) => oauth.processAuthorizationCodeResponse(as, client, response, { expectedNonce: input.nonce }),
