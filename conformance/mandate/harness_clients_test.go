@@ -135,6 +135,24 @@ func (k mcpSDK) step(t testing.TB, step, session string, input map[string]any) m
 	return exchange(t, program, step, whole)
 }
 
+var authlibClient = sync.OnceValues(func() (*foreignProgram, error) {
+	cmd, err := fromPyPI(authlibPackages, "authlib/client.py")
+	if err != nil {
+		return nil, err
+	}
+	return startForeign(cmd)
+})
+
+// authlib runs a step of the PyPI package Authlib.
+func (s *server) authlib(t testing.TB, app application, step string, input map[string]any) map[string]any {
+	t.Helper()
+	program, err := authlibClient()
+	if err != nil {
+		testkit.Missing(t, err.Error())
+	}
+	return s.foreign(t, program, app, step, input)
+}
+
 // requestsOAuthlib runs a step of Debian's python3-requests-oauthlib.
 func (s *server) requestsOAuthlib(t testing.TB, app application, step string, input map[string]any) map[string]any {
 	t.Helper()

@@ -20,11 +20,12 @@ import (
 // The servers and clients around the proxy: programs from PyPI, and servers that break
 // the rules of HTTP.
 
-// pythonPackages and mcpPackages install the packages of a folder of testdata, and return
-// the folder with the packages.
+// pythonPackages, mcpPackages and authlibPackages install the packages of a folder of
+// testdata, and return the folder with the packages.
 var (
-	pythonPackages = sync.OnceValues(func() (string, error) { return installPython("python") })
-	mcpPackages    = sync.OnceValues(func() (string, error) { return installPython("mcp") })
+	pythonPackages  = sync.OnceValues(func() (string, error) { return installPython("python") })
+	mcpPackages     = sync.OnceValues(func() (string, error) { return installPython("mcp") })
+	authlibPackages = sync.OnceValues(func() (string, error) { return installPython("authlib") })
 )
 
 func installPython(folder string) (string, error) {
