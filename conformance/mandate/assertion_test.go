@@ -8,8 +8,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -39,12 +37,7 @@ func (s *server) keyHolder(t testing.TB, name string, args ...string) keyHolder 
 // keysFile writes a key set to a file.
 func keysFile(t testing.TB, text string) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "keys.json")
-	err := os.WriteFile(file, []byte(text), 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return file
+	return writeText(t, text)
 }
 
 // claims returns the claims of a good assertion. more replaces some; nil removes one.

@@ -76,8 +76,14 @@ func (a *issuer) client(t testing.TB, name string) tls.Certificate {
 
 func writePEM(t testing.TB, kind string, der []byte) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "file.pem")
-	err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600)
+	return writeText(t, string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})))
+}
+
+// writeText writes a new file, and returns its path.
+func writeText(t testing.TB, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "file")
+	err := os.WriteFile(file, []byte(text), 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
