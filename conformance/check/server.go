@@ -37,6 +37,7 @@ type Server struct {
 	visited   sync.Map // sid of each visit
 	deciding  sync.Map // a lock for each client
 	invented  sync.Map // the status that each resource answers to an invented token
+	nonces    sync.Map // the last nonce for proofs that came from each address
 	silence   silence
 	signIn    signIn
 	memory    memory

@@ -216,18 +216,24 @@ func (t *T) Get(address string, as ...wire.Auth) *wire.Answer {
 
 // Post sends a form.
 func (t *T) Post(address string, form url.Values, as ...wire.Auth) *wire.Answer {
-	header, whole := http.Header{}, url.Values{}
-	for name, values := range form {
-		whole[name] = slices.Clone(values)
-	}
-	for _, a := range as {
-		a(header, whole)
-	}
-	return t.Send(http.MethodPost, address, whole.Encode(), wire.FormEncoded, wire.Headers(header))
+	return t.withNonce(func() *wire.Answer {
+		header, whole := http.Header{}, url.Values{}
+		for name, values := range form {
+			whole[name] = slices.Clone(values)
+		}
+		for _, a := range as {
+			a(header, whole)
+		}
+		return t.send(http.MethodPost, address, whole.Encode(), wire.FormEncoded, wire.Headers(header))
+	})
 }
 
 // Send sends a request of any kind. The functions in as may only add headers.
 func (t *T) Send(method, address, body, contentType string, as ...wire.Auth) *wire.Answer {
+	return t.withNonce(func() *wire.Answer { return t.send(method, address, body, contentType, as...) })
+}
+
+func (t *T) send(method, address, body, contentType string, as ...wire.Auth) *wire.Answer {
 	r, err := http.NewRequest(method, address, strings.NewReader(body))
 	if err != nil {
 		t.Blockedf("%s is not an address: %v", address, err)

@@ -7,7 +7,9 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/big"
@@ -147,6 +149,22 @@ func (k *Key) Private() map[string]any {
 		jwk["d"], jwk["p"], jwk["q"] = text(key.D.Bytes()), text(key.Primes[0].Bytes()), text(key.Primes[1].Bytes())
 	}
 	return jwk
+}
+
+// Bare returns the public key with the members alone that every key of its type has (RFC 7638 §3.2).
+func (k *Key) Bare() map[string]any {
+	jwk := k.Public()
+	for _, name := range []string{"alg", "use", "kid"} {
+		delete(jwk, name)
+	}
+	return jwk
+}
+
+// Thumbprint returns the digest of the public key (RFC 7638 §3), in base64url.
+func (k *Key) Thumbprint() string {
+	text, _ := json.Marshal(k.Bare()) // the members are texts, and sorted
+	digest := sha256.Sum256(text)
+	return base64.RawURLEncoding.EncodeToString(digest[:])
 }
 
 // Sign returns a signed JWT with these claims. The members of header replace the usual ones; nil removes a member.

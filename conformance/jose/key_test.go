@@ -68,3 +68,16 @@ func TestReadKeyMistakes(t *testing.T) {
 		t.Errorf("a curve has one algorithm: %v", err)
 	}
 }
+
+// RFC 8037 §A.2, §A.3 have a key and its thumbprint.
+func TestThumbprint(t *testing.T) {
+	k, err := ReadKey(map[string]any{"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "kid": "a", "d": "nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"})
+	if err != nil || k.Thumbprint() != "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k" {
+		t.Errorf("%v: %s", err, k.Thumbprint())
+	}
+	for algorithm, want := range map[string]int{"ES256": 4, "EdDSA": 3, "PS256": 3} {
+		if bare := NewKey(algorithm).Bare(); len(bare) != want || bare["d"] != nil {
+			t.Errorf("%s: %v", algorithm, bare)
+		}
+	}
+}

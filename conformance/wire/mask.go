@@ -11,7 +11,7 @@ import (
 
 // confidential are the names of parameters and members whose values are secrets, in requests and in answers.
 var confidential = []string{"access_token", "refresh_token", "id_token", "code", "code_verifier", "token", "client_secret", "password",
-	"client_assertion", "assertion", "id_token_hint", "logout_token", "registration_access_token", "initial_access_token", "device_code",
+	"client_assertion", "assertion", "response", "id_token_hint", "logout_token", "registration_access_token", "initial_access_token", "device_code",
 	// These carry a session at servers of several projects, or stand for a request:
 	"login_verifier", "consent_verifier", "login_challenge", "consent_challenge", "logout_challenge", "logout_verifier", "session_code", "request_uri", "user_code",
 	"ticket", "SAMLResponse", "secret", "accessToken", "refreshToken", "idToken"}
@@ -89,8 +89,12 @@ func (m *Mask) Add(name, secret string) string {
 	return name
 }
 
-// assertionName is the name of the variables for assertions.
-const assertionName = "CLIENT_ASSERTION"
+// The names of the variables for what a check signs with a private key: assertions and proofs. A new one is needed for each
+// request.
+const (
+	assertionName = "CLIENT_ASSERTION"
+	proofName     = "DPOP_PROOF"
+)
 
 // Own gives a secret of the target a name. It is masked in more spellings than others, and as a whole word if it is
 // short or could be a word. A value that is public too, or a word of the protocol, is masked only beside its name.
@@ -134,7 +138,7 @@ func (m *Mask) Show(value string) {
 func (m *Mask) choose(name, value string) {
 	switch {
 	case m.names[value] != "":
-	case strings.EqualFold(name, assertionName) || m.confidential(name) && m.resembles(value): // a check signs an assertion with a key of the target
+	case strings.EqualFold(name, assertionName) || name == proofName || m.confidential(name) && m.resembles(value): // a check signs an assertion with a key of the target
 		m.made[value] = true
 		m.Add(name, value)
 	default:

@@ -52,6 +52,8 @@ func (m *Mask) learnSent(name, value string) {
 		for pair := range strings.SplitSeq(value, ";") {
 			learnCookie(pair, m.Add)
 		}
+	case "Dpop":
+		m.choose(proofName, value)
 	}
 }
 

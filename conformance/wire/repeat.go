@@ -102,13 +102,14 @@ func (s *script) value(name string) {
 			s.note("%s= # %s", name[1:], s.place(from, secret))
 		}
 	case s.mask.made[secret]:
-		base, made := s.mask.madeOf(secret)
-		if made != "" && !strings.HasPrefix(name, "$"+assertionName) {
+		switch base, made := s.mask.madeOf(secret); {
+		case strings.HasPrefix(name, "$"+assertionName):
+			s.note("%s= # a new assertion of this client (RFC 7523 §3), with the claims that the rule is about", name[1:])
+		case strings.HasPrefix(name, "$"+proofName):
+			s.note("%s= # a new proof for this request (RFC 9449 §4.2), with the claims that the rule is about", name[1:])
+		case made != "":
 			s.value(base)
 			s.say("%s=%s", name[1:], made)
-		}
-		if strings.HasPrefix(name, "$"+assertionName) {
-			s.note("%s= # a new assertion of this client (RFC 7523 §3), with the claims that the rule is about", name[1:])
 		}
 	}
 }
