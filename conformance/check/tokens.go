@@ -40,9 +40,9 @@ func (c *Code) Form() url.Values {
 	return form
 }
 
-// Token sends a token request as a client.
-func (t *T) Token(c *target.Client, form url.Values) *wire.Answer {
-	a := t.Post(t.Endpoint(need.Token), form, c.Credentials())
+// Token sends a token request as a client. The functions in as add more, such as a proof.
+func (t *T) Token(c *target.Client, form url.Values, as ...wire.Auth) *wire.Answer {
+	a := t.Post(t.Endpoint(need.Token), form, append(as, c.Credentials())...)
 	t.issuedTo[TokensOf(a).Access], t.issuedTo[TokensOf(a).Refresh] = c, c
 	return a
 }

@@ -51,7 +51,7 @@ func metadataFaults() []fault {
 		{name: "no token is bound to a key", spoil: publishing(func(m map[string]any) {
 			delete(m, "dpop_signing_alg_values_supported")
 			delete(m, "tls_client_certificate_bound_access_tokens")
-		}), fails: "RFC9700/2.2.1/a19-sender-constrained"},
+		}), fails: "RFC9700/2.2.1/a19-sender-constrained RFC9449/5.1/metadata"},
 		{name: "no scopes are listed", spoil: without("scopes_supported"), fails: "MCP/M14/scopes-in-metadata RFC8414/2/scopes-supported OIDCDiscovery/3/scopes-supported"},
 		{name: "subject_types_supported is missing", spoil: without("subject_types_supported"), fails: "OIDCDiscovery/3/subject-types OIDCCore/8/types-listed"},
 		{name: "pairwise subjects are not listed", spoil: publishing(put("subject_types_supported", []string{"public"})),

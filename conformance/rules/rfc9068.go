@@ -35,12 +35,12 @@ func personJWT(t *T) *jose.JWT { return accessJWT(t, t.Grant(t.Client(need.JWT))
 
 // signedTokens returns the tokens of the client jwt for itself. If the client may not use client credentials, the
 // check is skipped.
-func signedTokens(t *T) *check.Tokens {
+func signedTokens(t *T, as ...wire.Auth) *check.Tokens {
 	form := wire.Params("grant_type", need.GrantMachine)
 	if t.Scoped() {
 		form.Set("scope", strings.Fields(t.Request(t.Client(need.JWT)).Params.Get("scope"))[0])
 	}
-	a := t.Token(t.Client(need.JWT), form)
+	a := t.Token(t.Client(need.JWT), form, as...)
 	if code := a.Text("error"); code == "unauthorized_client" || code == "unsupported_grant_type" {
 		t.Skipf("the rule needs a client jwt that may use the client credentials grant: %s", a.Failure())
 	}

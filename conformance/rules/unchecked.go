@@ -49,7 +49,6 @@ var features = []feature{
 	{"SAML assertions as authorization grants", "RFC 7522", "grant_types_supported", "urn:ietf:params:oauth:grant-type:saml2-bearer"},
 	{"client authentication by a certificate", mutualTLS, "token_endpoint_auth_methods_supported", "self_signed_tls_client_auth"},
 	{"access tokens bound to a certificate", mutualTLS, "tls_client_certificate_bound_access_tokens", ""},
-	{"access tokens bound to a key (DPoP)", "RFC 9449", "dpop_signing_alg_values_supported", ""},
 	{"signed introspection responses", "RFC 9701", "introspection_signing_alg_values_supported", ""},
 	{"metadata of resource servers", "RFC 9728", "protected_resources", ""},
 	{"encrypted ID tokens", encrypted, "id_token_encryption_alg_values_supported", ""},

@@ -57,7 +57,6 @@ func TestUnchecked(t *testing.T) {
 			{"rich authorization requests", "authorization_details_types_supported", "RFC 9396"},
 			{"JWT secured authorization responses", "response_modes_supported: jwt", "JARM"},
 			{"access tokens bound to a certificate", "tls_client_certificate_bound_access_tokens", mutualTLS},
-			{"access tokens bound to a key (DPoP)", "dpop_signing_alg_values_supported", "RFC 9449"},
 			{"encrypted ID tokens", "id_token_encryption_alg_values_supported", encrypted},
 			{"session management", "check_session_iframe", "OIDC Session Management"},
 			{"front-channel logout", "frontchannel_logout_supported", "OIDC Front-Channel"},

@@ -16,6 +16,7 @@ var unmet = map[string][]string{
 	"The keys have no certificates.":                        {"OIDCDiscovery/3/jwks-bare-keys", "OIDCDiscovery/3/jwks-certificates"},
 	"ID tokens have no azp, and after a refresh no nonce.":  {"OIDCCore/2/azp", "OIDCCore/12.2/same-nonce"},
 	"Only the operator can require pushed requests of all.": {"RFC9126/4/required"},
+	"Only the operator can demand nonces in proofs.":        {"RFC9449/8/nonce-of-server", "RFC9449/9/use-nonce"},
 	"Mandate supports request objects.":                     {"OIDCCore/6.1/not-supported"},
 }
 
