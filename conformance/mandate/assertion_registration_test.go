@@ -111,7 +111,7 @@ func TestAssertionPage(t *testing.T) {
 	}
 	b.open(t, at+"update/")
 	b.submit(t, "Save changes", params("auth_method", "private_key_jwt", "jwks", keys.keySet(t)))
-	if b.Status != http.StatusOK || !strings.Contains(b.Body, "private_key_jwt") || !strings.Contains(b.Body, "<code>EdDSA</code>") {
+	if b.Status != http.StatusOK || !strings.Contains(b.Body, "private_key_jwt") || !strings.Contains(b.Body, ">EdDSA</code>") {
 		t.Errorf("the page: %d %s", b.Status, b.Body)
 	}
 	s.mustToken(t, asserting(keys.sign(t, s.assertionClaims(app.ClientID, nil), nil)), forItself)

@@ -58,7 +58,7 @@ func TestBrowserResources(t *testing.T) {
 	t.Run("the keyboard alone is enough", func(t *testing.T) {
 		b := b.in(t)
 		b.open("/admin/resources/new/")
-		b.do(chromedp.KeyEvent("Mailbox\t" + mail + "\t\t \t\t\t600\t" + api.ClientID + "\t"))
+		b.do(chromedp.KeyEvent("Mailbox\t" + mail + "\t\t \t\t\t600\t\t" + api.ClientID + "\t"))
 		if got := evaluate[string](b, "document.activeElement.innerText"); got != "Add resource" || b.chosen() != "read  " {
 			t.Fatalf("the Tab key stops at %q, chosen is %q", got, b.chosen())
 		}

@@ -86,7 +86,7 @@ func TestOIDCOff(t *testing.T) {
 			}
 		}
 		for name := range s.get(t, discoveryPaths[4], nobody).JSON(t) {
-			for _, word := range []string{"userinfo", "jwks", "subject", "id_token", "claim", "display", "prompt", "request_parameter", "request_uri"} {
+			for _, word := range []string{"userinfo", "jwks", "subject", "id_token", "claim", "display", "prompt"} {
 				if strings.Contains(name, word) {
 					t.Errorf("the metadata has %s", name)
 				}
