@@ -324,4 +324,36 @@ func (v *fixture) dpopAlways(t *testing.T) {
 		t.Errorf("no proof: %v", err)
 	}
 	v.checkBound(t, v.mustToken(t, h.proving(t, app.auth()), forItself).AccessToken, h)
+
+	const api = "https://bound.example/"
+	v.mustCLI(t, "", "resource", "add", api, "--name", "Bound", "--sender-constrained", "--introspector", v.asker.ClientID)
+	b := v.signedIn(t, v.alice)
+	for what, form := range map[string]url.Values{
+		"client credentials": with(forItself, "resource", api),
+		"a password":         params("grant_type", "password", "username", v.alice.Name, "password", v.alice.Password, "resource", api),
+		"a code":             b.issue(t, v.web, v.alice, "resource", api),
+	} {
+		_, answer := v.token(t, v.web.auth(), form)
+		if err := answer.refused(http.StatusBadRequest, "invalid_request"); err != nil {
+			t.Errorf("%s for a resource that needs a proof: %v", what, err)
+		}
+		got := v.mustToken(t, h.proving(t, v.web.auth()), form)
+		v.checkBound(t, got.AccessToken, h)
+	}
+}
+
+// Within the grace period, a repeated refresh gets the same tokens again, with the same key only.
+func TestDPoPGrace(t *testing.T) {
+	forEachDatabase(t, func(t *testing.T, db database) {
+		v := newFixture(t, options{database: db, provider: []string{"REFRESH_TOKEN_GRACE_PERIOD_SECONDS: 60"}})
+		h, b := newHolder(t), v.signedIn(t, v.alice)
+		got := v.mustToken(t, h.proving(t, v.web.auth()), b.issue(t, v.web, v.alice))
+		next := v.mustToken(t, h.proving(t, v.web.auth()), refreshForm(got.RefreshToken))
+		_, answer := v.token(t, newHolder(t).proving(t, v.web.auth()), refreshForm(got.RefreshToken))
+		if err := answer.refused(http.StatusBadRequest, "invalid_grant"); err != nil {
+			t.Errorf("another key: %v", err)
+		}
+		again := v.mustToken(t, h.proving(t, v.web.auth()), refreshForm(got.RefreshToken))
+		checkEqual(t, "the repeated answer", again, next)
+	})
 }

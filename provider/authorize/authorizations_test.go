@@ -3,6 +3,7 @@ package authorize
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"mandate/provider/framework"
 	"mandate/provider/oauth/oauthtest"
@@ -23,6 +24,8 @@ func TestChallenge(t *testing.T) {
 	odd := storage.Application{ClientType: policy.Public, PKCEExempt: true, Responsible: storage.ByOperator} // such an application cannot be registered
 	persons := storage.Application{Responsible: storage.ByOwner, OwnerID: new("alice"), OwnerActive: new(true), OwnerAdministrator: new(false)}
 	persons.ClientType, persons.PKCEExempt = policy.Confidential, true
+	bank := free // FAPI 2.0 Security Profile §5.3.2.2: PKCE is required
+	bank.Profile = policy.ProfileFAPI
 	for _, test := range []struct {
 		rule              string
 		challenge, method string
@@ -43,7 +46,7 @@ func TestChallenge(t *testing.T) {
 		{"RFC7636/4.2 a line feed", challenge + "\n", "S256", map[string]string{"*": "400 invalid_request"}},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			for name, app := range map[string]storage.Application{"confidential": confidential, "exempt": free, "public": open, "exempt and public": odd, "exempt and a person's": persons} {
+			for name, app := range map[string]storage.Application{"confidential": confidential, "exempt": free, "public": open, "exempt and public": odd, "exempt and a person's": persons, "exempt with a profile": bank} {
 				for _, optional := range []bool{false, true} {
 					key := name
 					if optional {
@@ -61,5 +64,19 @@ func TestChallenge(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// FAPI 2.0 Security Profile §5.3.2.1: a code lasts at most 60 seconds.
+func TestCodeLifetime(t *testing.T) {
+	for _, test := range []struct {
+		configured time.Duration
+		profile    string
+		want       int64
+	}{{time.Minute * 2, "", 120}, {time.Minute * 2, policy.ProfileFAPI, 60}, {time.Minute * 2, policy.ProfileMessages, 60}, {time.Second * 30, policy.ProfileFAPI, 30}} {
+		p := &Authorizations{config: Config{CodeLifetime: test.configured}}
+		if got := p.codeLifetime(storage.Application{Profile: test.profile}); got != test.want {
+			t.Errorf("%v, profile %q: %d seconds, want %d", test.configured, test.profile, got, test.want)
+		}
 	}
 }
