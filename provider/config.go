@@ -156,7 +156,7 @@ func (c Config) people() people.Config {
 // clients returns the settings of package clients. They contain a key that is derived from
 // the server key, and not the server key itself.
 func (c Config) clients(sampleSecret string) clients.Config {
-	return clients.Config{Issuer: c.Issuer, OpenID: c.OpenID, ObjectsByReference: c.ObjectsByReference, StrictURIs: c.RPLogout.StrictURIs, Redirects: c.redirects(), Open: c.open(), SampleSecret: sampleSecret, Certificates: c.ClientCertificates, Authorities: c.ClientAuthorities}
+	return clients.Config{Issuer: c.Issuer, Bases: c.bases(), OpenID: c.OpenID, ObjectsByReference: c.ObjectsByReference, StrictURIs: c.RPLogout.StrictURIs, Redirects: c.redirects(), Open: c.open(), SampleSecret: sampleSecret, Certificates: c.ClientCertificates, Authorities: c.ClientAuthorities}
 }
 
 // registration returns the settings of package registration.
@@ -200,11 +200,16 @@ func (c Config) tokens() tokens.Config {
 
 // possession returns the settings of package possession.
 func (c Config) possession() possession.Config {
-	bases := []string{c.Issuer}
-	if c.CertificateURL != "" {
-		bases = append(bases, c.CertificateURL+"/o")
+	return possession.Config{Bases: c.bases(), RequireNonce: c.RequireNonce}
+}
+
+// bases returns the URLs that the addresses of the endpoints begin with: those of the metadata,
+// and those of mtls_endpoint_aliases.
+func (c Config) bases() []string {
+	if c.CertificateURL == "" {
+		return []string{c.Issuer}
 	}
-	return possession.Config{Bases: bases, RequireNonce: c.RequireNonce}
+	return []string{c.Issuer, c.CertificateURL + "/o"}
 }
 
 // logout returns the settings of package logout.

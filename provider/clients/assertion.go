@@ -34,7 +34,7 @@ const maxJTI = 255 // bytes
 // assertion is what is known about one while it is checked.
 type assertion struct {
 	sent     credentials
-	endpoint string // to which the request goes
+	endpoint string // to which the request goes, such as token
 
 	client    *storage.Application // that it names, if it exists
 	algorithm string
@@ -47,7 +47,7 @@ type assertion struct {
 // Error, so that it does not say which client ids exist. The jti is used last: a request
 // that fails uses nothing.
 func (p *Clients) proveAssertion(ctx context.Context, r *http.Request, sent credentials) (storage.Application, error) {
-	one := &assertion{sent: sent, endpoint: p.config.Issuer + "/" + path.Base(path.Clean(r.URL.Path))}
+	one := &assertion{sent: sent, endpoint: path.Base(path.Clean(r.URL.Path))}
 	raw, err := p.verifyAssertion(ctx, one)
 	if err != nil {
 		return storage.Application{}, err
@@ -267,8 +267,11 @@ type audience struct {
 // endpoint.
 func (p *Clients) acceptedAudience(a storage.Application, endpoint string) audience {
 	may := audience{values: []string{p.config.Issuer}, list: !policy.HasProfile(a)}
-	if a.EndpointAudience {
-		may.endpoints = []string{endpoint, p.config.Issuer + "/token"}
+	if !a.EndpointAudience {
+		return may
+	}
+	for _, base := range p.config.Bases {
+		may.endpoints = append(may.endpoints, base+"/"+endpoint, base+"/token")
 	}
 	return may
 }

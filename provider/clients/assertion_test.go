@@ -11,27 +11,30 @@ import (
 // RFC 10070 §4: aud is the issuer, as a string or as an array of that string. A profile can require
 // the string.
 func TestAssertionAudience(t *testing.T) {
-	const issuer = "https://id.example/o"
-	p := &Clients{config: Config{Issuer: issuer}, log: slog.New(slog.DiscardHandler)}
+	const issuer, mutual = "https://id.example/o", "https://mutual.example/o"
+	p := &Clients{config: Config{Issuer: issuer, Bases: []string{issuer, mutual}}, log: slog.New(slog.DiscardHandler)}
 	for name, test := range map[string]struct {
 		aud              any
 		list, textAlone  bool // accepted
 		endpoints, older bool // the application may name the address of an endpoint; accepted then
 	}{
-		"the issuer":                  {aud: issuer, list: true, textAlone: true},
-		"an array of the issuer":      {aud: []any{issuer}, list: true},
-		"an empty array":              {aud: []any{}},
-		"the issuer twice":            {aud: []any{issuer, issuer}},
-		"the issuer and another":      {aud: []any{issuer, "https://other.example"}},
-		"an array in an array":        {aud: []any{[]any{issuer}}},
-		"an array of a number":        {aud: []any{7.0}},
-		"a slash at the end":          {aud: issuer + "/"},
-		"the token endpoint":          {aud: issuer + "/token/"},
-		"the token endpoint, allowed": {aud: issuer + "/token/", endpoints: true, older: true},
-		"none":                        {},
+		"the issuer":                     {aud: issuer, list: true, textAlone: true},
+		"an array of the issuer":         {aud: []any{issuer}, list: true},
+		"an empty array":                 {aud: []any{}},
+		"the issuer twice":               {aud: []any{issuer, issuer}},
+		"the issuer and another":         {aud: []any{issuer, "https://other.example"}},
+		"an array in an array":           {aud: []any{[]any{issuer}}},
+		"an array of a number":           {aud: []any{7.0}},
+		"a slash at the end":             {aud: issuer + "/"},
+		"the token endpoint":             {aud: issuer + "/token/"},
+		"the token endpoint, allowed":    {aud: issuer + "/token/", endpoints: true, older: true},
+		"that for certificates, allowed": {aud: mutual + "/token/", endpoints: true, older: true},
+		"that for certificates":          {aud: mutual + "/token/"},
+		"the URL for certificates":       {aud: mutual, endpoints: true},
+		"none":                           {},
 	} {
 		a := storage.Application{ID: name, EndpointAudience: test.endpoints}
-		may := p.acceptedAudience(a, issuer+"/token")
+		may := p.acceptedAudience(a, "token")
 		if err := p.checkAudience(a, jose.Claims{"aud": test.aud}, may); (err == nil) != (test.list || test.older) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -29,7 +29,8 @@ import (
 
 // Config is what an operator decides about clients.
 type Config struct {
-	Issuer             string // of this server
+	Issuer             string   // of this server
+	Bases              []string // the addresses of the endpoints without their names
 	OpenID             bool
 	ObjectsByReference bool // read request objects at registered addresses
 	StrictURIs         bool // post-logout redirect URIs with http:// are for confidential applications only
