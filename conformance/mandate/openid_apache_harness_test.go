@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -81,12 +82,18 @@ func (s *server) apacheConfig(t testing.TB, a *apache, listen, upstream string, 
 		// User and group are given by number because their names differ. They matter only
 		// if the tests run as root; Apache itself does not.
 		"User #65534", "Group #65534",
-		"OIDCProviderMetadataURL "+s.BaseURL+"/o/.well-known/openid-configuration",
-		"OIDCClientID "+a.App.ClientID, "OIDCClientSecret "+a.App.ClientSecret, "OIDCRedirectURI "+a.App.RedirectURI,
+		"OIDCClientID "+a.App.ClientID, "OIDCRedirectURI "+a.App.RedirectURI,
 		"OIDCCryptoPassphrase "+s.secret(crand.Text()),
 		`OIDCScope "openid profile email"`, "OIDCPKCEMethod S256", "OIDCRemoteUserClaim preferred_username", "OIDCPassUserInfoAs claims json",
 		"OIDCCookieSameSite On", "OIDCSessionType server-cache", "OIDCCacheType shm",
 	)
+	if a.App.ClientSecret != "" {
+		lines = append(lines, "OIDCClientSecret "+a.App.ClientSecret)
+	}
+	issuer := func(line string) bool { return strings.HasPrefix(line, "OIDCProviderIssuer ") }
+	if !slices.ContainsFunc(directives, issuer) { // then the directives name the endpoints too
+		lines = append(lines, "OIDCProviderMetadataURL "+s.BaseURL+"/o/.well-known/openid-configuration")
+	}
 	lines = append(lines,
 		`RequestHeader set X-Remote-User expr=%{REMOTE_USER}`,
 		"<Location />", "AuthType openid-connect", "Require valid-user", "</Location>",
