@@ -62,6 +62,15 @@ func (s *securedServer) keyed(t testing.TB, name string, args ...string) (applic
 	return app, map[string]any{"auth": "private_key_jwt", "jwk": keys.privateJWK(t), "kid": "ES256", "dpop": app.ClientID, "tls": map[string]any{"ca": s.trust}}
 }
 
+// profiled is keyed for the profile FAPI 2.0 Message Signing.
+func (s *securedServer) profiled(t testing.TB, name string) (application, map[string]any) {
+	t.Helper()
+	app, input := s.keyed(t, name, "--profile", "fapi2-message-signing", "--algorithm", "ES256", "--response-algorithm", "ES256")
+	input["jarm"], input["algorithm"] = true, "ES256"
+	input["metadata"] = map[string]any{"id_token_signed_response_alg": "ES256", "authorization_signed_response_alg": "ES256"}
+	return app, input
+}
+
 // privateJWK returns the key ES256.
 func (i *statementIssuer) privateJWK(t testing.TB) member {
 	t.Helper()
@@ -123,9 +132,13 @@ func (s *securedServer) boundFlow(t *testing.T, run foreignClient, app applicati
 	back := s.browser(t).authorize(t, begun["url"].(string), s.alice, "approve")
 	first := step("callback", map[string]any{"url": back.String(), "redirect_uri": app.RedirectURI, "code_verifier": begun["code_verifier"], "state": begun["state"], "nonce": "n-1"})
 	id, _ := first["id_token"].(string)
+	algorithm, chosen := input["algorithm"].(string)
+	if !chosen {
+		algorithm = "RS256"
+	}
 	next := step("refresh", map[string]any{"refresh_token": first["refresh_token"]})
 	access, _ := next["access_token"].(string)
-	if subject := s.verified(t, app, "RS256", id)["sub"]; step("userinfo", map[string]any{"token": access, "subject": subject})["email"] != "alice@example.org" {
+	if subject := s.verified(t, app, algorithm, id)["sub"]; step("userinfo", map[string]any{"token": access, "subject": subject})["email"] != "alice@example.org" {
 		t.Error("UserInfo does not say who alice is")
 	}
 	s.checkBoundTo(t, access, input)

@@ -22,8 +22,8 @@ func TestSecuredNimbus(t *testing.T) {
 		app, input := s.keyed(t, "nimbus", "--require-pushed-requests")
 		proofs := s.boundFlow(t, s.nimbus, app, input, nil)
 		checkNonces(t, proofs, "POST /o/par/ 400", "POST /o/par/ 201", "POST /o/token/ 200", "POST /o/token/ 200", "GET /o/userinfo/ 200", "GET /resource 401", "GET /resource 200")
-		input["jarm"] = true
-		s.boundFlow(t, s.nimbus, app, input, map[string]any{"object": true})
+		profiled, with := s.profiled(t, "nimbus-fapi")
+		s.boundFlow(t, s.nimbus, profiled, with, map[string]any{"object": true})
 		got := s.nimbus(t, app, "client_credentials", adding(input, "scope", "read"))
 		if got["token_type"] != "DPoP" || got["scope"] != "read" {
 			t.Errorf("client credentials: %v", got)

@@ -16,6 +16,10 @@ func TestSecuredNode(t *testing.T) {
 				t.Run("DPoP", func(t *testing.T) { s.nodeDPoP(t, run, name) })
 				t.Run("certificate", func(t *testing.T) { s.nodeCertificate(t, run, name) })
 				t.Run("request object", func(t *testing.T) { s.nodeObject(t, run, name) })
+				t.Run("FAPI", func(t *testing.T) {
+					app, input := s.profiled(t, "fapi-"+name)
+					s.boundFlow(t, run, app, input, map[string]any{"push": true, "object": true})
+				})
 				t.Run("signed response", func(t *testing.T) { s.nodeResponse(t, run, name) })
 			})
 		}

@@ -68,7 +68,7 @@ import net.minidev.json.JSONObject;
  *
  * <p>Each line of standard input is one step, a JSON object, and is answered by one line, a JSON object too. The steps, their
  * parameters and their answers are those of testdata/node/client.mjs: authorize with "object", callback, refresh,
- * client_credentials, userinfo and get, all with "oidc", "jwk", "kid", "dpop" and "tls", and some with "jarm".
+ * client_credentials, userinfo and get, all with "oidc", "jwk", "kid", "dpop" and "tls", and some with "jarm" and "algorithm", that of what the server signs.
  */
 final class Client {
     /** The key of the proofs of a client, and the last nonce of each server. */
@@ -214,9 +214,10 @@ final class Client {
 
     private JSONObject callback() throws Exception {
         var keys = JWKSet.parse(read(server.getJWKSetURI()).toJSONString());
+        var expected = input.containsKey("algorithm") ? JWSAlgorithm.parse(text("algorithm")) : JWSAlgorithm.RS256;
         var address = URI.create(text("url"));
         var response = input.containsKey("jarm")
-                ? AuthorizationResponse.parse(address, new JARMValidator(server.getIssuer(), id, JWSAlgorithm.RS256, keys))
+                ? AuthorizationResponse.parse(address, new JARMValidator(server.getIssuer(), id, expected, keys))
                 : AuthorizationResponse.parse(address);
         if (!response.indicatesSuccess()) {
             throw new Refused(response.toErrorResponse().getErrorObject());
@@ -230,7 +231,7 @@ final class Client {
                 new CodeVerifier(text("code_verifier")));
         var answer = token(grant, null);
         var signed = OIDCTokenResponse.parse(answer).getOIDCTokens().getIDToken();
-        new IDTokenValidator(server.getIssuer(), id, JWSAlgorithm.RS256, keys).validate(signed, new Nonce(text("nonce")));
+        new IDTokenValidator(server.getIssuer(), id, expected, keys).validate(signed, new Nonce(text("nonce")));
         return answer;
     }
 
