@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -26,6 +27,9 @@ type Request struct {
 
 	Endpoint string
 	URI      string // the request URI if the request was pushed: the browser sends nothing else (RFC 9126 §4)
+
+	Object  string     // the request object, if the browser sends it instead of Params (RFC 9101 §5.1)
+	Outside url.Values // what the browser sends beside it
 }
 
 // Request returns a request that follows best practice: with state, and PKCE with S256.
@@ -77,10 +81,17 @@ func (r *Request) Del(names ...string) *Request {
 
 // URL returns the request as an address.
 func (r *Request) URL() string {
-	if r.URI != "" {
-		return wire.WithQuery(r.Endpoint, wire.Params("client_id", r.Client.ID, "request_uri", r.URI))
+	sent := wire.Params("client_id", r.Client.ID)
+	switch {
+	case r.URI != "":
+		sent.Set("request_uri", r.URI)
+	case r.Object != "":
+		maps.Copy(sent, r.Outside)
+		sent.Set("request", r.Object)
+	default:
+		sent = r.Params
 	}
-	return wire.WithQuery(r.Endpoint, r.Params)
+	return wire.WithQuery(r.Endpoint, sent)
 }
 
 // Response is the outcome of an authorization request.
@@ -340,7 +351,7 @@ func (t *T) WantWithheld(r *Response, why string) {
 }
 
 // errorCodes are the errors that say what is wrong with a request (RFC 6749 §4.1.2.1, §5.2, OIDC Core §3.1.2.6).
-var errorCodes = regexp.MustCompile(`\b(invalid_request|invalid_client|invalid_scope|unauthorized_client|access_denied|unsupported_response_type|unsupported_response_mode|login_required|consent_required|interaction_required|account_selection_required|request_not_supported|request_uri_not_supported|registration_not_supported)\b`)
+var errorCodes = regexp.MustCompile(`\b(invalid_request|invalid_client|invalid_request_object|invalid_request_uri|invalid_scope|unauthorized_client|access_denied|unsupported_response_type|unsupported_response_mode|login_required|consent_required|interaction_required|account_selection_required|request_not_supported|request_uri_not_supported|registration_not_supported)\b`)
 
 // NamesError reports whether the browser stopped at a page that names one of the errors of the documents. No document
 // defines the status of such a page, so 500 is no internal error there.

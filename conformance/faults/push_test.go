@@ -1,7 +1,6 @@
 package faults
 
 import (
-	"encoding/json"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -111,18 +110,6 @@ func pushFaults() []fault {
 		{name: "a registration forgets that requests must be pushed", at: registerPath, spoil: answering(func(a *wire.Answer) {
 			edit(a, put("require_pushed_authorization_requests", nil))
 		}), fails: "RFC9126/6/client-metadata", skips: "RFC9126/6/required-of-client"},
-		{name: "that requests of a client must be pushed is only said", at: registerPath, spoil: func(p *proxy, q *ask) *wire.Answer {
-			m := map[string]any{}
-			_ = json.Unmarshal([]byte(q.body), &m)
-			if m["require_pushed_authorization_requests"] == nil {
-				return p.real(q)
-			}
-			delete(m, "require_pushed_authorization_requests")
-			text, _ := json.Marshal(m)
-			q.body = string(text)
-			a := p.real(q)
-			edit(a, put("require_pushed_authorization_requests", true))
-			return a
-		}, fails: "RFC9126/6/required-of-client"},
+		{name: "that requests of a client must be pushed is only said", at: registerPath, spoil: onlySaid("require_pushed_authorization_requests"), fails: "RFC9126/6/required-of-client"},
 	}
 }

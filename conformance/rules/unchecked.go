@@ -31,17 +31,10 @@ const (
 // features are the features without rules, in the order in which a report names them. The same feature can have
 // several rows: the first one that applies counts.
 var features = []feature{
-	{"request objects", jar, "request_parameter_supported", ""},
-	{"request objects", jar, "request_uri_parameter_supported", ""},
-	{"request objects", jar, "require_signed_request_object", ""},
-	{"request objects", jar, "request_object_signing_alg_values_supported", ""},
+	{"request objects by reference", jar, "request_uri_parameter_supported", ""},
 	{"rich authorization requests", "RFC 9396", "authorization_details_types_supported", ""},
 	{"registration of people by prompt", "OIDC Initiating User Registration", "prompt_values_supported", "create"},
-	{"JWT secured authorization responses", "JARM", "response_modes_supported", "jwt"},
-	{"JWT secured authorization responses", "JARM", "response_modes_supported", "query.jwt"},
-	{"JWT secured authorization responses", "JARM", "response_modes_supported", "fragment.jwt"},
-	{"JWT secured authorization responses", "JARM", "response_modes_supported", "form_post.jwt"},
-	{"JWT secured authorization responses", "JARM", "authorization_signing_alg_values_supported", ""},
+	{"signed authorization responses in a fragment", "JARM", "response_modes_supported", "fragment.jwt"},
 	{"backchannel authentication", "OIDC CIBA", "backchannel_authentication_endpoint", ""},
 	{"backchannel authentication", "OIDC CIBA", "grant_types_supported", "urn:openid:params:grant-type:ciba"},
 	{"token exchange", "RFC 8693", "grant_types_supported", "urn:ietf:params:oauth:grant-type:token-exchange"},
@@ -49,7 +42,6 @@ var features = []feature{
 	{"SAML assertions as authorization grants", "RFC 7522", "grant_types_supported", "urn:ietf:params:oauth:grant-type:saml2-bearer"},
 	{"client authentication by a certificate", mutualTLS, "token_endpoint_auth_methods_supported", "self_signed_tls_client_auth"},
 	{"access tokens bound to a certificate", mutualTLS, "tls_client_certificate_bound_access_tokens", ""},
-	{"signed introspection responses", "RFC 9701", "introspection_signing_alg_values_supported", ""},
 	{"metadata of resource servers", "RFC 9728", "protected_resources", ""},
 	{"encrypted ID tokens", encrypted, "id_token_encryption_alg_values_supported", ""},
 	{"encrypted UserInfo responses", encrypted, "userinfo_encryption_alg_values_supported", ""},
