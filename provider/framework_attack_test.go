@@ -183,7 +183,7 @@ func TestUpstream883PKCEDowngrade(t *testing.T) {
 		_, err := f.exchange(app, code, "code_verifier", strings.Repeat("x", 43))
 		wantError(t, err, "400 invalid_grant")
 		_, err = f.exchange(app, code, "code_verifier", "-")
-		wantError(t, err, "400 invalid_request")
+		wantError(t, err, "400 invalid_grant")
 	})
 	t.Run("it does not work with our code grant in the place of fosite's", func(t *testing.T) {
 		// The stock PKCE handler deletes the challenge. This server does not use it.

@@ -40,10 +40,10 @@ func TestCodeBinding(t *testing.T) {
 		{"RFC6749/4.1.3 the redirect URI is another registered one", app, app, []string{"redirect_uri", elsewhere}, "400 invalid_grant"},
 		{"RFC6749/4.1.3 the redirect URI is a foreign one", app, app, []string{"redirect_uri", "https://evil.example/"}, "400 invalid_grant"},
 		{"RFC6749/4.1.3 the redirect URI is nearly right", app, app, []string{"redirect_uri", callback + "/"}, "400 invalid_grant"},
-		{"RFC6749/4.1.3 the redirect URI and the verifier are missing", app, app, []string{"redirect_uri", "-", "code_verifier", "-"}, "400 invalid_request"},
+		{"RFC6749/4.1.3 the redirect URI and the verifier are missing", app, app, []string{"redirect_uri", "-", "code_verifier", "-"}, "400 invalid_grant"},
 		{"RFC7636/4.6 the verifier is another", app, app, []string{"code_verifier", strings.Repeat("x", 43)}, "400 invalid_grant"},
-		{"RFC7636/4.6 the verifier is missing", app, app, []string{"code_verifier", "-"}, "400 invalid_request"},
-		{"RFC7636/4.6 the verifier of a public client is missing", open, open, []string{"code_verifier", "-"}, "400 invalid_request"},
+		{"RFC7636/4.6 the verifier is missing", app, app, []string{"code_verifier", "-"}, "400 invalid_grant"},
+		{"RFC7636/4.6 the verifier of a public client is missing", open, open, []string{"code_verifier", "-"}, "400 invalid_grant"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			code := f.code(test.to, s)

@@ -157,7 +157,7 @@ func (v *fixture) boundToRequest(t *testing.T) {
 			{"the redirect URI with a query", "redirect_uri", uri + "?", "invalid_grant"},
 			{"the redirect URI percent-encoded", "redirect_uri", strings.Replace(uri, "back", "b%61ck", 1), "invalid_grant"},
 			// RFC 7636 §4.6
-			{"without the verifier", "code_verifier", "", "invalid_request"},
+			{"without the verifier", "code_verifier", "", "invalid_grant"},
 			{"another verifier", "code_verifier", other, "invalid_grant"},
 			{"another challenge as the verifier", "code_verifier", otherChallenge, "invalid_grant"},
 			{"a verifier that is too short", "code_verifier", other[:42], "invalid_grant"},
@@ -178,7 +178,7 @@ func (v *fixture) boundToRequest(t *testing.T) {
 		for _, owner := range []application{v.web, v.phone} {
 			form := alice.issue(t, owner, v.alice)
 			form.Del("redirect_uri")
-			err := v.post(t, "/o/token/", owner.auth(), with(form, "code_verifier", "")).refused(400, "invalid_request")
+			err := v.post(t, "/o/token/", owner.auth(), with(form, "code_verifier", "")).refused(400, "invalid_grant")
 			if err != nil {
 				t.Errorf("without the verifier too: %v", err)
 			}

@@ -129,7 +129,7 @@ func (b *browser) refusesChallenge(t *testing.T, app application, ch challenge) 
 func (b *browser) bindsVerifier(t *testing.T, app application, p person) {
 	other, otherChallenge := newPKCE()
 	for _, wrong := range []struct{ name, verifier, code string }{
-		{"none", "", "invalid_request"},
+		{"none", "", "invalid_grant"},
 		{"another", other, "invalid_grant"},
 		{"a challenge", otherChallenge, "invalid_grant"},
 		{"too short", other[:42], "invalid_grant"},
@@ -145,7 +145,7 @@ func (b *browser) bindsVerifier(t *testing.T, app application, p person) {
 				t.Errorf("verifier %s: %v", wrong.name, err)
 			}
 		}
-		err := b.server.post(t, "/o/token/", app.auth(), with(form, "code_verifier", "")).refused(400, "invalid_request")
+		err := b.server.post(t, "/o/token/", app.auth(), with(form, "code_verifier", "")).refused(400, "invalid_grant")
 		if err != nil {
 			t.Errorf("none after %s: %v", wrong.name, err)
 		}

@@ -123,7 +123,7 @@ func TestSpecPKCEOptional(t *testing.T) {
 		s.checkGranted(t, s.exchange(t, app, b.code(t, address, alice), app.RedirectURI, ""), "read write", true)
 		address, verifier = s.authorizeURL(app)
 		code = b.code(t, address, alice)
-		checkRefused(t, s.exchange(t, app, code, app.RedirectURI, ""), http.StatusBadRequest, "invalid_request")
+		checkRefused(t, s.exchange(t, app, code, app.RedirectURI, ""), http.StatusBadRequest, "invalid_grant")
 		s.checkGranted(t, s.exchange(t, app, code, app.RedirectURI, verifier), "read write", true)
 		address, _ = s.authorizeURL(public, without...)
 		b.authorize(t, address, alice, "approve")

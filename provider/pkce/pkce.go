@@ -56,8 +56,9 @@ func CheckVerifier(challenge, verifier string) error {
 		}
 		return nil
 	}
+	// RFC 7636 §4.6: a verifier that is missing does not belong to the challenge either.
 	if verifier == "" {
-		return oauth.Refuse("invalid_request", "code_verifier is missing: the authorization request had a code_challenge.")
+		return oauth.Refuse("invalid_grant", "code_verifier is missing: the authorization request had a code_challenge.")
 	}
 	// RFC 7636 §4.1: a verifier has 43 to 128 unreserved characters.
 	if len(verifier) < 43 || len(verifier) > 128 || strings.ContainsFunc(verifier, func(r rune) bool { return !unreserved(r) }) {
