@@ -252,14 +252,16 @@ type WalkChoice struct{ Title, Text, URL, Label string }
 type WalkStep struct {
 	Title, Text       string
 	Request, Response string
-	Token             *WalkToken
-	Checks            []string // the checks that the site has made on the answer
+	Tokens            []WalkToken // the JWTs in these messages
+	Checks            []string    // the checks that the site has made on the answer
 }
 
-// WalkToken is an ID token in readable form.
+// WalkToken is a JWT in readable form. Text says what it proves, and Clause where this is written.
 type WalkToken struct {
-	Header, Claims string // JSON
-	Meanings       []Fact
+	Title, Text, Clause string
+	Raw                 string // the JWT itself
+	Header, Claims      string // JSON
+	Meanings            []Fact
 }
 
 // FormPost sends an authorization response to the application in a form that submits itself (OIDC Form

@@ -278,9 +278,9 @@ func developerSamples() []sample {
 		{"walk", Walk{Frame: alice, Intro: "Every message of the authorization code flow, as it went over the wire a moment ago.", RestartURL: "/walk/", Steps: []WalkStep{
 			{Title: "Ask for consent", Text: "The application sends your browser here with the digest of a secret that it keeps for now.", Request: "GET /o/authorize/?response_type=code&client_id=Yx3vQm8Zr1TtK0pLw5NcBg&redirect_uri=http%3A%2F%2F127.0.0.1%3A51004%2Fcallback&code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=S256 HTTP/1.1\nHost: id.example.com", Response: "HTTP/1.1 302 Found\nLocation: http://127.0.0.1:51004/callback?code=mac_…&iss=https%3A%2F%2Fid.example.com%2Fo"},
 			{Title: "Exchange the code", Request: "POST /o/token/ HTTP/1.1\nContent-Type: application/x-www-form-urlencoded\n\ngrant_type=authorization_code&code=mac_…", Response: "{\n  \"access_token\": \"mat_…\",\n  \"token_type\": \"Bearer\",\n  \"expires_in\": 36000\n}"},
-			{Title: "Read the ID token", Token: &WalkToken{"{\n  \"alg\": \"ES256\"\n}", "{\n  \"sub\": \"" + strings.Repeat("x", 255) + "\"\n}", []Fact{{"sub", "The person whom the token identifies."}}}, Checks: []string{"alg is ES256.", "The signature is valid."}}}}},
+			{Title: "Read the ID token", Tokens: []WalkToken{{"The ID token", "The server states who the person is.", "OIDC Core §2", strings.Repeat("eyJ", 300), "{\n  \"alg\": \"ES256\"\n}", "{\n  \"sub\": \"" + strings.Repeat("x", 255) + "\"\n}", []Fact{{"sub", "The person whom the token identifies."}}}, {Title: "The DPoP proof"}}, Checks: []string{"alg is ES256.", "The signature is valid."}}}}},
 		{"walk-empty", Walk{Frame: alice}},
-		{"walk-hostile", Walk{nasty, hostile, []WalkChoice{{hostile, hostile, "/walk/", hostile}}, []WalkStep{{hostile, hostile, hostile, hostile, &WalkToken{hostile, hostile, []Fact{{hostile, hostile}}}, []string{hostile}}}, "/walk/"}},
+		{"walk-hostile", Walk{nasty, hostile, []WalkChoice{{hostile, hostile, "/walk/", hostile}}, []WalkStep{{hostile, hostile, hostile, hostile, []WalkToken{{hostile, hostile, hostile, hostile, hostile, hostile, []Fact{{hostile, hostile}}}}, []string{hostile}}}, "/walk/"}},
 	}
 }
 

@@ -71,7 +71,7 @@ var layers = map[string][]string{
 	"handlers/request":      {"mandate/provider/oauth", "mandate/provider/mtls", "mandate/provider/throttle"},
 	"handlers/resource":     {"mandate/provider/dpop", "mandate/provider/jose", "mandate/provider/indicator", "mandate/provider/mtls", "mandate/provider/throttle", standardOnly},
 	"cmd/mandate/config":    {"mandate/provider", "go.yaml.in/yaml/v3"}, // from provider it needs the grant types and the check of a private key
-	"cmd/mandate/demo":      {"mandate/provider", "mandate/templates", "mandate/handlers/resource", "github.com/modelcontextprotocol/go-sdk", "mandate/conformance/target", "mandate/conformance/need"},
+	"cmd/mandate/demo":      {"mandate/provider", "mandate/provider/dpop", "mandate/provider/jose", "mandate/templates", "mandate/handlers/resource", "github.com/modelcontextprotocol/go-sdk", "mandate/conformance/target", "mandate/conformance/need"},
 	"cmd/mandate/httpserve": {standardOnly},
 	"cmd/mandate/lines":     {standardOnly},
 	"cmd/mandate/telemetry": {"mandate/storage", "mandate/provider", "mandate/handlers/request", "github.com/prometheus", "go.opentelemetry.io"},

@@ -65,8 +65,8 @@ func (d *codeFlow) redeem(r *http.Request, code string) (tokenAnswer, error) {
 		step.Text += " It also gets the ID token, in which the server states who you are."
 	}
 	var tokens tokenAnswer
-	err := d.exchange(r, step, "/o/token/", d.site.basic(),
-		url.Values{"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {d.client.cast.callback()}, "code_verifier": {d.verifier}}, &tokens)
+	err := d.exchange(r, step, request{path: "/o/token/", authorization: d.site.basic(),
+		form: url.Values{"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {d.client.cast.callback()}, "code_verifier": {d.verifier}}}, &tokens)
 	return tokens, err
 }
 
@@ -75,19 +75,19 @@ func (d *codeFlow) redeem(r *http.Request, code string) (tokenAnswer, error) {
 func (d *codeFlow) access(r *http.Request, tokens tokenAnswer) error {
 	err := d.exchange(r, templates.WalkStep{Title: "The site reads the sample API",
 		Text: "The access token allows the requests that its scope covers."},
-		"/users/", "Bearer "+tokens.Access, nil, nil)
+		request{path: "/users/", authorization: "Bearer " + tokens.Access}, nil)
 	if err != nil {
 		return err
 	}
 	err = d.exchange(r, templates.WalkStep{Title: "An API checks the token",
 		Text: "An API cannot read this token, so it asks the server about it: this is token introspection. The application Robot is allowed to introspect tokens, and acts as the API here."},
-		"/o/introspect/", d.client.cast.robot.basic(), url.Values{"token": {tokens.Access}}, nil)
+		request{path: "/o/introspect/", authorization: d.client.cast.robot.basic(), form: url.Values{"token": {tokens.Access}}}, nil)
 	if err != nil {
 		return err
 	}
 	return d.exchange(r, templates.WalkStep{Title: "The site gets new tokens",
 		Text: "A refresh token works once, and the response contains the next one. If it is ever used again, the server revokes the whole token family: all tokens that come from this authorization grant."},
-		"/o/token/", d.site.basic(), url.Values{"grant_type": {"refresh_token"}, "refresh_token": {tokens.Refresh}}, nil)
+		request{path: "/o/token/", authorization: d.site.basic(), form: url.Values{"grant_type": {"refresh_token"}, "refresh_token": {tokens.Refresh}}}, nil)
 }
 
 // signIn continues with OpenID Connect: the site verifies the ID token and requests
@@ -97,7 +97,7 @@ func (d *codeFlow) signIn(r *http.Request, tokens tokenAnswer) error {
 	if d.site.algorithm == "RS256" {
 		err := d.exchange(r, templates.WalkStep{Title: "The site loads the public keys of the server",
 			Text: "The server signs with a private key, which is secret. The public key can verify a signature, but cannot create one. A site finds the URL of the keys in the server's metadata, which it loads first: /o/.well-known/openid-configuration. Metadata and keys are the same for every client, and a site may cache them."},
-			"/o/.well-known/jwks.json", "", nil, &keys)
+			request{path: "/o/.well-known/jwks.json"}, &keys)
 		if err != nil {
 			return err
 		}
@@ -117,7 +117,7 @@ func (d *codeFlow) signIn(r *http.Request, tokens tokenAnswer) error {
 	err = d.exchange(r, templates.WalkStep{Title: "The site requests more claims: UserInfo",
 		Text:   "The ID token identifies the person and contains few other claims. The site requests further claims with the access token. The scopes decide which ones: here profile and email. The server also knows a phone number and a postal address of alice, but the site did not request the scopes for them.",
 		Checks: []string{"sub equals the sub of the ID token: both describe the same person."}},
-		"/o/userinfo/", "Bearer "+tokens.Access, nil, &info)
+		request{path: "/o/userinfo/", authorization: "Bearer " + tokens.Access}, &info)
 	if err != nil {
 		return err
 	}

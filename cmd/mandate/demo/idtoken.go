@@ -13,6 +13,7 @@ import (
 
 // idToken is a decoded ID token (RFC 7515 §7.1). Its signature is not yet verified.
 type idToken struct {
+	text           string
 	header, claims []byte // as JSON
 	signed         string // the part that is signed
 	signature      []byte
@@ -37,7 +38,7 @@ func readIDToken(text string) (*idToken, error) {
 	if len(parts) != 3 {
 		return nil, unreadable
 	}
-	t := &idToken{signed: parts[0] + "." + parts[1]}
+	t := &idToken{text: text, signed: parts[0] + "." + parts[1]}
 	for i, into := range []*[]byte{&t.header, &t.claims, &t.signature} {
 		raw, err := base64.RawURLEncoding.Strict().DecodeString(parts[i])
 		if err != nil {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"strings"
 	"time"
 
@@ -19,9 +18,10 @@ func (d *codeFlow) read(t *idToken, accessToken string, keys keySet) (templates.
 		return templates.WalkStep{}, err
 	}
 	return templates.WalkStep{
-		Title:  "The site reads the ID token",
-		Text:   "The site got it in step 2: a header, the claims and a signature, each in base64url, separated by dots. It is signed, not encrypted. Everybody can read it, and a site must not use it before these checks.",
-		Token:  &templates.WalkToken{Header: pretty(t.header), Claims: pretty(t.claims), Meanings: meanings(t.claims)},
+		Title: "The site reads the ID token",
+		Text:  "The site got it in step 2: a header, the claims and a signature, each in base64url, separated by dots. It is signed, not encrypted. Everybody can read it, and a site must not use it before these checks.",
+		Tokens: []templates.WalkToken{decoded(templates.WalkToken{Title: "The ID token", Clause: "OIDC Core §2, §3.1.3.7",
+			Text: "It proves to the site that the server has authenticated this person, for this site and this request. Without it, the site would have only an access token, which does not say that the person signs in to this site."}, t.text, idTokenFacts())},
 		Checks: checks,
 	}, nil
 }
@@ -65,12 +65,9 @@ func (t *idToken) forged() string {
 	return header + "." + base64.RawURLEncoding.EncodeToString(claims)
 }
 
-// meanings explains the claims of a token, in the order of OIDC Core §2.
-func meanings(claims []byte) []templates.Fact {
-	var there map[string]any
-	_ = json.Unmarshal(claims, &there) // readIDToken has parsed it before
-	var facts []templates.Fact
-	for _, fact := range []templates.Fact{
+// idTokenFacts explains the claims of an ID token, in the order of OIDC Core §2.
+func idTokenFacts() []templates.Fact {
+	return []templates.Fact{
 		{Name: "iss", Value: "The issuer: this server."},
 		{Name: "sub", Value: "The subject: an identifier of the person that never changes and is never reused, unlike an email address."},
 		{Name: "aud", Value: "The audience: the client id of the site."},
@@ -82,10 +79,5 @@ func meanings(claims []byte) []templates.Fact {
 		{Name: "acr", Value: "The authentication level: here that of a password."},
 		{Name: "amr", Value: "The authentication methods: pwd means a password."},
 		{Name: "sid", Value: "The session at the server, so that a logout can name it."},
-	} {
-		if there[fact.Name] != nil {
-			facts = append(facts, fact)
-		}
 	}
-	return facts
 }

@@ -8,34 +8,53 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
 	"mandate/templates"
 )
 
+// request is a request of a site, or of another party, to the server.
+type request struct {
+	path, authorization string
+	proof, accept       string // the headers DPoP and Accept
+	form                url.Values
+}
+
+func (r request) method() string {
+	if r.form != nil {
+		return http.MethodPost
+	}
+	return http.MethodGet
+}
+
+// headers returns the headers that have a value.
+func (r request) headers() []templates.Fact {
+	all := []templates.Fact{{Name: "Authorization", Value: r.authorization}, {Name: "DPoP", Value: r.proof}, {Name: "Accept", Value: r.accept}}
+	if r.form != nil {
+		all = append(all, templates.Fact{Name: "Content-Type", Value: "application/x-www-form-urlencoded"})
+	}
+	return slices.DeleteFunc(all, func(header templates.Fact) bool { return header.Value == "" })
+}
+
 // exchange sends a request and records both messages. With a form it sends a POST
 // request.
-func (d *codeFlow) exchange(r *http.Request, step templates.WalkStep, path, authorization string, form url.Values, into any) error {
-	method := http.MethodGet
-	var lines []string
-	if form != nil {
-		method = http.MethodPost
-	}
-	request, err := http.NewRequestWithContext(r.Context(), method, d.client.cast.base+path, strings.NewReader(form.Encode()))
+func (d *codeFlow) exchange(r *http.Request, step templates.WalkStep, sent request, into any) error {
+	out, err := http.NewRequestWithContext(r.Context(), sent.method(), d.client.cast.base+sent.path, strings.NewReader(sent.form.Encode()))
 	if err != nil {
 		return err
 	}
-	if authorization != "" {
-		lines = append(lines, "Authorization: "+authorization)
-		request.Header.Set("Authorization", authorization)
+	var lines []string
+	for _, header := range sent.headers() {
+		lines = append(lines, header.Name+": "+header.Value)
+		out.Header.Set(header.Name, header.Value)
 	}
-	if form != nil {
-		lines = append(lines, "Content-Type: application/x-www-form-urlencoded", "", spread(form))
-		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if sent.form != nil {
+		lines = append(lines, "", spread(sent.form))
 	}
-	browser := &http.Client{Timeout: 20 * time.Second}
-	response, err := browser.Do(request)
+	client := &http.Client{Timeout: 20 * time.Second}
+	response, err := client.Do(out)
 	if err != nil {
 		return err
 	}
@@ -47,7 +66,7 @@ func (d *codeFlow) exchange(r *http.Request, step templates.WalkStep, path, auth
 	if into != nil {
 		_ = json.Unmarshal(body, into) // the page shows the response
 	}
-	step.Request, step.Response = message(method, path, d.host, lines...), reply(response, body)
+	step.Request, step.Response = message(sent.method(), sent.path, d.host, lines...), reply(response, body)
 	d.steps = append(d.steps, step)
 	return nil
 }
@@ -64,7 +83,7 @@ func reply(response *http.Response, body []byte) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "HTTP/1.1 %s\n", response.Status)
 	for _, name := range []string{"Content-Type", "Cache-Control", "WWW-Authenticate"} {
-		if value := response.Header.Get(name); value != "" {
+		for _, value := range response.Header.Values(name) {
 			fmt.Fprintf(&b, "%s: %s\n", name, value)
 		}
 	}
