@@ -31,6 +31,8 @@ type webSite struct {
 	name, wants, about string
 	scope              string
 	algorithm          string // of its ID tokens; if it is empty, the site gets none
+	profile            string // the FAPI profile of the application, or ""
+	keys               *proofKeys
 }
 
 const groupName = "staff"
@@ -71,7 +73,7 @@ func (c *Cast) fillPeople(ctx context.Context) error {
 
 func (c *Cast) fillApplications(ctx context.Context) error {
 	var err error
-	c.robot, err = c.fillApplication(ctx, provider.Registration{Name: "Robot", GrantTypes: []string{provider.GrantClient}, MayIntrospect: true})
+	c.robot, err = c.fillApplication(ctx, provider.Registration{Name: "Robot", GrantTypes: []string{provider.GrantClient}, MayIntrospect: true, IntrospectionAlgorithm: serverAlgorithm})
 	if err != nil {
 		return err
 	}
@@ -81,8 +83,13 @@ func (c *Cast) fillApplications(ctx context.Context) error {
 	}
 	c.sites = webSites()
 	for _, site := range c.sites {
-		site.credentials, err = c.fillApplication(ctx, provider.Registration{Name: site.name, Algorithm: site.algorithm,
-			GrantTypes: []string{provider.GrantCode}, RedirectURIs: []string{c.callback()}})
+		r := provider.Registration{Name: site.name, Algorithm: site.algorithm, GrantTypes: []string{provider.GrantCode}, RedirectURIs: []string{c.callback()}}
+		if site.secured() {
+			err = site.register(&r)
+		}
+		if err == nil {
+			site.credentials, err = c.fillApplication(ctx, r)
+		}
 		if err != nil {
 			return err
 		}
@@ -110,6 +117,10 @@ func webSites() []*webSite {
 			about: "OpenID Connect: the site learns who you are. The server signs the ID token with its private key, and everybody can verify the signature with the public key. Most sites use this."},
 		{name: "Forum", wants: "signing in, HS256", scope: "openid profile email", algorithm: "HS256",
 			about: "The same, but the client secret signs the ID token. Only the server and the site know it: both can verify the signature, and both could have created it."},
+		{name: "Budget", wants: "FAPI 2.0", scope: "read groups", profile: provider.ProfileFAPI,
+			about: "As a bank would require it, without any shared secret: the site pushes its request, signs what it sends with private keys, and gets an access token that a thief cannot use."},
+		{name: "Broker", wants: "FAPI 2.0, signed messages", scope: "read groups", profile: provider.ProfileMessages,
+			about: "The same, and every message can be evidence later: the site signs the request, and the server signs the response and its answer to the API."},
 	}
 }
 

@@ -4,38 +4,49 @@ import (
 	"net/http"
 	"net/url"
 
+	"mandate/provider/jose"
 	"mandate/templates"
 )
 
 // codeFlow is what the site does after one callback, step by step.
 type codeFlow struct {
 	*visit
-	client *Sites
-	host   string
-	steps  []templates.WalkStep
+	client    *Sites
+	host      string
+	steps     []templates.WalkStep
+	published jose.JWKSet // the keys of the server, for a site with a profile
 }
 
 // tokenAnswer is the response of the token endpoint (RFC 6749 §5.1).
 type tokenAnswer struct {
 	Access  string `json:"access_token"`
+	Type    string `json:"token_type"`
 	Refresh string `json:"refresh_token"`
 	ID      string `json:"id_token"`
 }
 
-// through runs all steps after the authorization response, which has been checked.
+// through runs all steps after the authorization response, and begins with its checks.
 func (d *codeFlow) through(r *http.Request) error {
-	answer := r.URL.Query()
-	d.redirected(answer)
+	if d.site.secured() {
+		d.steps = append(d.steps, d.pushed.step)
+	}
+	answer, err := d.response(r)
+	if err != nil {
+		return err
+	}
 	code := answer.Get("code")
 	if code == "" {
-		d.steps[0].Text += " The response is an error, so the flow ends here."
+		d.last().Text += " The response is an error, so the flow ends here."
 		return nil
 	}
 	tokens, err := d.redeem(r, code)
 	if err != nil || tokens.Access == "" {
 		return err
 	}
-	if d.site.algorithm != "" {
+	switch {
+	case d.site.secured():
+		return d.accessBound(r, tokens)
+	case d.site.algorithm != "":
 		return d.signIn(r, tokens)
 	}
 	return d.access(r, tokens)
@@ -45,7 +56,7 @@ func (d *codeFlow) redirected(answer url.Values) {
 	step := templates.WalkStep{
 		Title:    "The site redirects the browser to the server, which redirects it back",
 		Text:     "In between, the server authenticated you and asked for your consent. The site never sees your password. If you approve, it gets an authorization code, which works once and for one minute. For this request the site also generated a secret, the code verifier (PKCE), and sent a hash of it, the code_challenge.",
-		Request:  message("GET", "/o/authorize/?"+spread(d.client.parameters(d.visit)), d.host),
+		Request:  message("GET", "/o/authorize/?"+spread(d.client.query(d.visit)), d.host),
 		Response: "HTTP/1.1 303 See Other\nLocation: " + d.client.cast.callback() + "\n  ?" + spread(answer),
 		Checks: []string{
 			"state is the value that the site stored in this browser: this browser started the request.",
@@ -55,18 +66,28 @@ func (d *codeFlow) redirected(answer url.Values) {
 	if d.site.algorithm != "" {
 		step.Text += " The scope openid requests an ID token. The ID token will contain the nonce, a random value."
 	}
+	if d.site.secured() {
+		step.Text = "The browser carries only the client ID and the reference: there is nothing to read and nothing to change. In between, the server authenticated you and asked for your consent. The site never sees your password. If you approve, it gets an authorization code, which works once, for one minute, and with the key of the DPoP proof."
+	}
+	if d.site.signs() {
+		step.Text += " The response is one JWT, which the server has signed. The site must not use it before it has verified the signature."
+		step.Checks = nil
+	}
 	d.steps = append(d.steps, step)
 }
 
 func (d *codeFlow) redeem(r *http.Request, code string) (tokenAnswer, error) {
+	form := url.Values{"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {d.client.cast.callback()}, "code_verifier": {d.verifier}}
+	if d.site.secured() {
+		return d.redeemBound(r, form)
+	}
 	step := templates.WalkStep{Title: "The site exchanges the code for tokens",
 		Text: "The site sends this request directly to the server, not through the browser. It authenticates with its client secret and sends the code verifier: an attacker who saw the code has neither. The site gets an access token for the access that you approved, and a refresh token, with which it can get the next access token."}
 	if d.site.algorithm != "" {
 		step.Text += " It also gets the ID token, in which the server states who you are."
 	}
 	var tokens tokenAnswer
-	err := d.exchange(r, step, request{path: "/o/token/", authorization: d.site.basic(),
-		form: url.Values{"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {d.client.cast.callback()}, "code_verifier": {d.verifier}}}, &tokens)
+	err := d.exchange(r, step, request{path: "/o/token/", authorization: d.site.basic(), form: form}, &tokens)
 	return tokens, err
 }
 

@@ -2,11 +2,28 @@ package demo
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"mandate/provider/jose"
 	"mandate/templates"
 )
+
+// explainOnce keeps what a member means only where the page shows it first.
+func explainOnce(steps []templates.WalkStep) []templates.WalkStep {
+	known := map[templates.Fact]bool{}
+	for _, step := range steps {
+		for i := range step.Tokens {
+			token := &step.Tokens[i]
+			token.Meanings = slices.DeleteFunc(token.Meanings, func(fact templates.Fact) bool {
+				before := known[fact]
+				known[fact] = true
+				return before
+			})
+		}
+	}
+	return steps
+}
 
 // decoded adds a JWT, and what its parts mean, to what the page says about it.
 func decoded(about templates.WalkToken, text string, known []templates.Fact) templates.WalkToken {

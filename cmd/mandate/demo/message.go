@@ -39,7 +39,7 @@ func (r request) headers() []templates.Fact {
 }
 
 // exchange sends a request and records both messages. With a form it sends a POST
-// request.
+// request. A string gets the body of the response, and another value its JSON.
 func (d *codeFlow) exchange(r *http.Request, step templates.WalkStep, sent request, into any) error {
 	out, err := http.NewRequestWithContext(r.Context(), sent.method(), d.client.cast.base+sent.path, strings.NewReader(sent.form.Encode()))
 	if err != nil {
@@ -63,13 +63,18 @@ func (d *codeFlow) exchange(r *http.Request, step templates.WalkStep, sent reque
 	if err != nil {
 		return err
 	}
-	if into != nil {
+	if text, is := into.(*string); is {
+		*text = string(body)
+	} else if into != nil {
 		_ = json.Unmarshal(body, into) // the page shows the response
 	}
 	step.Request, step.Response = message(sent.method(), sent.path, d.host, lines...), reply(response, body)
 	d.steps = append(d.steps, step)
 	return nil
 }
+
+// last is the step that was recorded last.
+func (d *codeFlow) last() *templates.WalkStep { return &d.steps[len(d.steps)-1] }
 
 func (c credentials) basic() string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(c.id+":"+c.secret))

@@ -18,9 +18,10 @@ import (
 // message of the flow. They use the server's public endpoints only, as every client
 // does.
 type Sites struct {
-	cast  *Cast
-	pages *templates.Pages
-	log   *slog.Logger
+	cast   *Cast
+	pages  *templates.Pages
+	log    *slog.Logger
+	pushes pushes
 }
 
 // NewSites returns the sites of a demo that Fill has filled.
@@ -48,7 +49,7 @@ func (c *Sites) Before(server http.Handler) http.Handler {
 
 // choose is the first page, on which a person chooses a site.
 func (c *Sites) choose(w http.ResponseWriter, r *http.Request) {
-	page := templates.Walk{Intro: "These three sites request access. Each one sends you to this server. There you sign in as alice, with the password that the demo printed, and you approve or deny the request. Then a page shows every message that was sent, and its purpose."}
+	page := templates.Walk{Intro: "These sites request access. Each one sends you to this server. There you sign in as alice, with the password that the demo printed, and you approve or deny the request. Then a page shows every message that was sent, and its purpose."}
 	for _, site := range c.cast.sites {
 		page.Choices = append(page.Choices, templates.WalkChoice{Title: site.name + ": " + site.wants, Text: site.about,
 			URL: "/demo/start?site=" + url.QueryEscape(site.name), Label: "Go to " + site.name})
@@ -60,6 +61,7 @@ func (c *Sites) choose(w http.ResponseWriter, r *http.Request) {
 type visit struct {
 	site                   *webSite
 	state, nonce, verifier string
+	pushed                 pushed // if the site has a profile
 }
 
 const cookieName = "mandate_demo"
@@ -74,12 +76,30 @@ func (c *Sites) start(w http.ResponseWriter, r *http.Request) {
 	// RFC 7636 §4.1: 32 random bytes make a verifier of 43 characters.
 	secret := make([]byte, 32)
 	rand.Read(secret) // never fails
-	d := &visit{site, rand.Text(), rand.Text(), base64.RawURLEncoding.EncodeToString(secret)}
+	d := &visit{site: site, state: rand.Text(), nonce: rand.Text(), verifier: base64.RawURLEncoding.EncodeToString(secret)}
+	if site.secured() {
+		err := (&codeFlow{visit: d, client: c, host: r.Host}).push(r)
+		if err != nil {
+			c.fail(w, err)
+			return
+		}
+		c.pushes.keep(d.state, d.pushed)
+	}
 	kept := strings.Join([]string{site.name, d.state, d.nonce, d.verifier}, ".")
 	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: kept, Path: "/demo/", MaxAge: 600, HttpOnly: true, SameSite: http.SameSiteLaxMode})
-	http.Redirect(w, r, c.cast.base+"/o/authorize/?"+c.parameters(d).Encode(), http.StatusSeeOther)
+	http.Redirect(w, r, c.cast.base+"/o/authorize/?"+c.query(d).Encode(), http.StatusSeeOther)
 }
 
+// query is what the browser carries to the authorization endpoint.
+func (c *Sites) query(d *visit) url.Values {
+	if d.site.secured() {
+		// RFC 9126 §4: the reference stands for all parameters.
+		return url.Values{"client_id": {d.site.id}, "request_uri": {d.pushed.uri}}
+	}
+	return c.parameters(d)
+}
+
+// parameters are those of the authorization request.
 func (c *Sites) parameters(d *visit) url.Values {
 	sum := sha256.Sum256([]byte(d.verifier))
 	p := url.Values{
@@ -94,6 +114,9 @@ func (c *Sites) parameters(d *visit) url.Values {
 	if d.site.algorithm != "" {
 		p.Set("nonce", d.nonce)
 	}
+	if d.site.signs() {
+		p.Set("response_mode", "jwt")
+	}
 	return p
 }
 
@@ -106,8 +129,8 @@ func (c *Sites) remembered(w http.ResponseWriter, r *http.Request) (*visit, erro
 	}
 	http.SetCookie(w, &http.Cookie{Name: cookieName, Path: "/demo/", MaxAge: -1})
 	kept := append(strings.Split(cookie.Value, "."), "", "", "")
-	d := &visit{c.cast.site(kept[0]), kept[1], kept[2], kept[3]}
-	if d.site == nil {
+	d := &visit{site: c.cast.site(kept[0]), state: kept[1], nonce: kept[2], verifier: kept[3], pushed: c.pushes.take(kept[1])}
+	if d.site == nil || d.site.secured() && d.pushed.uri == "" {
 		return nil, refusal("The cookie of this browser comes from another demo.")
 	}
 	return d, nil
@@ -125,21 +148,13 @@ func (c *Sites) callback(w http.ResponseWriter, r *http.Request) {
 	d, err := c.remembered(w, r)
 	if err == nil {
 		walk.visit = d
-		err = c.check(d, r.URL.Query())
-	}
-	if err == nil {
 		err = walk.through(r)
 	}
-	if why, ok := errors.AsType[refusal](err); ok {
-		c.refuse(w, string(why))
-		return
-	}
 	if err != nil {
-		c.log.Error("the demo could not call its own server", "error", err)
-		c.refuse(w, "The server did not respond. See the log for the cause.")
+		c.fail(w, err)
 		return
 	}
-	c.show(w, http.StatusOK, templates.Walk{Intro: "These are the messages that your browser, the site " + d.site.name + " and the server sent to each other.", Steps: walk.steps, RestartURL: "/demo/"})
+	c.show(w, http.StatusOK, templates.Walk{Intro: "These are the messages that your browser, the site " + d.site.name + " and the server sent to each other.", Steps: explainOnce(walk.steps), RestartURL: "/demo/"})
 }
 
 func (c *Sites) check(d *visit, answer url.Values) error {
@@ -152,6 +167,16 @@ func (c *Sites) check(d *visit, answer url.Values) error {
 		return refusal("The response comes from another server: its iss is not " + c.cast.issuer + ".")
 	}
 	return nil
+}
+
+// fail shows why the walk ends.
+func (c *Sites) fail(w http.ResponseWriter, err error) {
+	if why, ok := errors.AsType[refusal](err); ok {
+		c.refuse(w, string(why))
+		return
+	}
+	c.log.Error("the demo could not call its own server", "error", err)
+	c.refuse(w, "The server did not respond. See the log for the cause.")
 }
 
 func (c *Sites) refuse(w http.ResponseWriter, text string) {
