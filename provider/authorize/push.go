@@ -14,6 +14,7 @@ import (
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
+	"mandate/provider/possession"
 	"mandate/provider/seal"
 	"mandate/provider/throttle"
 	"mandate/storage"
@@ -64,7 +65,7 @@ func (p *Authorizations) Push(ctx context.Context, r *http.Request, address stri
 	if policy.HasProfile(application) && parameters.Get("redirect_uri") == "" {
 		return nil, &application, oauth.Refuse("invalid_request", "redirect_uri is missing: the profile of this application requires it in each pushed request.")
 	}
-	err = p.bindPushed(ctx, r, parameters)
+	proof, err := p.bindPushed(r, parameters)
 	if err != nil {
 		return nil, &application, err
 	}
@@ -81,7 +82,7 @@ func (p *Authorizations) Push(ctx context.Context, r *http.Request, address stri
 		err = a.Refused
 	}
 	if err == nil {
-		err = p.keep(ctx, request, a.Application, address)
+		err = p.keep(ctx, request, a.Application, proof, address)
 	}
 	if err != nil {
 		return nil, &application, err
@@ -93,25 +94,28 @@ func (p *Authorizations) Push(ctx context.Context, r *http.Request, address stri
 // parameter dpop_jkt.
 //
 // RFC 9449 §10.1: a code is bound by the header too. If both are there, they name one key.
-func (p *Authorizations) bindPushed(ctx context.Context, r *http.Request, parameters url.Values) error {
+func (p *Authorizations) bindPushed(r *http.Request, parameters url.Values) (possession.Proof, error) {
 	if len(r.Header.Values("DPoP")) == 0 {
-		return nil
+		return possession.Proof{}, nil
 	}
-	key, err := p.proofs.Key(ctx, r)
+	proof, err := p.proofs.Verify(r)
 	if err != nil {
-		return err
+		return proof, err
 	}
-	if said := parameters[dpopKey]; len(said) > 0 && said[0] != "" && !slices.Equal(said, []string{key}) {
-		return oauth.Refuse("invalid_dpop_proof", "The DPoP proof is signed with another key than the one of dpop_jkt: use one key for both.")
+	if said := parameters[dpopKey]; len(said) > 0 && said[0] != "" && !slices.Equal(said, []string{proof.Key}) {
+		return proof, oauth.Refuse("invalid_dpop_proof", "The DPoP proof is signed with another key than the one of dpop_jkt: use one key for both.")
 	}
-	parameters.Set(dpopKey, key)
-	return nil
+	parameters.Set(dpopKey, proof.Key)
+	return proof, nil
 }
 
-// keep stores a pushed request.
-func (p *Authorizations) keep(ctx context.Context, r Request, a storage.Application, address string) error {
+// keep stores a pushed request, and uses the proof that came with it.
+func (p *Authorizations) keep(ctx context.Context, r Request, a storage.Application, proof possession.Proof, address string) error {
 	network := throttle.Site(address)
 	perNetwork, err := p.mayPush(a, network, address)
+	if err == nil {
+		err = p.proofs.Use(ctx, proof)
+	}
 	if err != nil {
 		return err
 	}

@@ -51,8 +51,12 @@ func (g *codeGrant) HandleTokenEndpointRequest(ctx context.Context, request fosi
 		return oauth.Unavailable(err)
 	}
 	err = checkCode(grant, a, form.Get("redirect_uri"), form.Get("code_verifier"))
+	issued := request.GetSession().(*Session)
 	if err == nil {
-		err = checkKey(grant, request.GetSession().(*Session).bound)
+		err = checkKey(grant, issued.bound)
+	}
+	if err == nil {
+		err = g.p.proofs.Use(ctx, issued.proof)
 	}
 	if err != nil {
 		return err

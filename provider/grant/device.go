@@ -62,6 +62,10 @@ func (g *deviceGrant) HandleTokenEndpointRequest(ctx context.Context, request fo
 	if grant.CodeExpiresAt <= oauth.Now() && grant.CodeUsedAt == nil {
 		return expiredDeviceCode()
 	}
+	err = g.p.proofs.Use(ctx, request.GetSession().(*Session).proof)
+	if err != nil {
+		return err
+	}
 	return g.p.prepare(ctx, request, grant)
 }
 

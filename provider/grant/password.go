@@ -70,7 +70,10 @@ func (g *passwordGrant) HandleTokenEndpointRequest(ctx context.Context, request 
 	if err != nil {
 		return err
 	}
-	err = g.p.tokens.MayApprove(ctx, a, u.ID)
+	err = g.p.proofs.Use(ctx, issued.proof)
+	if err == nil {
+		err = g.p.tokens.MayApprove(ctx, a, u.ID)
+	}
 	if err != nil {
 		return err
 	}

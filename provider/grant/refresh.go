@@ -56,6 +56,9 @@ func (g *refreshGrant) HandleTokenEndpointRequest(ctx context.Context, request f
 	}
 	issued := request.GetSession().(*Session)
 	err = checkBinding(possession.Of(token.Token), issued.bound)
+	if err == nil {
+		err = g.p.proofs.Use(ctx, issued.proof)
+	}
 	if err != nil {
 		return err
 	}

@@ -45,6 +45,7 @@ type Session struct {
 	Answer *tokens.TokenResponse // the token response
 	sent   *http.Request         // the token request
 	bound  possession.Binding    // what the new tokens are bound to
+	proof  possession.Proof      // by which they are; each grant uses it once it has found what the request presents
 
 	audience resources.Audience  // what the new access token is for
 	issues   storage.Application // the application as this audience issues its tokens, for the client credentials grant

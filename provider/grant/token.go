@@ -81,7 +81,7 @@ func (s *Session) give(answer *tokens.TokenResponse, responder fosite.AccessResp
 }
 
 // begin returns the application of a request, and notes what its tokens become bound to. It
-// reads nothing of the grant: a request that fails here can be repeated.
+// reads nothing of the grant, and uses nothing: a request that fails here can be repeated.
 //
 // RFC 9449 §5: the proof belongs to the request, whatever the grant is.
 func (p *Grants) begin(ctx context.Context, request fosite.AccessRequester, grant string) (storage.Application, error) {
@@ -90,7 +90,7 @@ func (p *Grants) begin(ctx context.Context, request fosite.AccessRequester, gran
 		return a, err
 	}
 	issued := request.GetSession().(*Session)
-	issued.bound, err = p.proofs.OfTokenRequest(ctx, issued.sent, a)
+	issued.bound, issued.proof, err = p.proofs.OfTokenRequest(ctx, issued.sent, a)
 	return a, err
 }
 

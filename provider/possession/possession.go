@@ -59,24 +59,26 @@ func (c *Checks) Nonce() string {
 // Algorithms lists the algorithms of proofs.
 func Algorithms() []string { return dpop.Algorithms() }
 
-// OfTokenRequest returns what the tokens of a token request become bound to. It does not
-// return an error for a request without a proof if the application needs none.
-func (c *Checks) OfTokenRequest(ctx context.Context, r *http.Request, a storage.Application) (Binding, error) {
+// Proof is a DPoP proof that was verified. It is empty if there was none.
+type Proof = dpop.Proof
+
+// OfTokenRequest returns what the tokens of a token request become bound to, and its proof, which
+// is still to be used. It does not return an error for a request without a proof if the
+// application needs none.
+func (c *Checks) OfTokenRequest(ctx context.Context, r *http.Request, a storage.Application) (Binding, Proof, error) {
 	switch sent := len(r.Header.Values("DPoP")) > 0; {
 	case a.SenderConstraint == Certificate && sent:
 		// A token has one binding, so it must not depend on which of two the request sends.
-		return "", oauth.Refuse("invalid_request", "The tokens of this application are bound to its certificate: send no header DPoP.")
+		return "", Proof{}, oauth.Refuse("invalid_request", "The tokens of this application are bound to its certificate: send no header DPoP.")
 	case a.SenderConstraint == Certificate:
-		return c.ofCertificate(ctx)
+		b, err := c.ofCertificate(ctx)
+		return b, Proof{}, err
 	// RFC 9449 §5.2: a client with dpop_bound_access_tokens gets no tokens without a proof.
 	case a.SenderConstraint == DPoP, sent:
-		key, err := c.Key(ctx, r)
-		if err != nil {
-			return "", err
-		}
-		return ToKey(key), nil
+		proof, err := c.Verify(r)
+		return ToKey(proof.Key), proof, err
 	}
-	return "", nil
+	return "", Proof{}, nil
 }
 
 // Required returns what a token must be bound to for a resource that demands it, if the
@@ -100,29 +102,34 @@ func (c *Checks) ofCertificate(ctx context.Context) (Binding, error) {
 	return ToCertificate(shown.Thumbprint()), nil
 }
 
-// Key verifies the DPoP proof of a request without an access token, and returns the thumbprint
-// of its key. The proof is used by that.
-func (c *Checks) Key(ctx context.Context, r *http.Request) (string, error) {
-	return c.prove(ctx, r, "", "")
-}
+// Verify returns the DPoP proof of a request without an access token. The proof is still to be
+// used.
+func (c *Checks) Verify(r *http.Request) (Proof, error) { return c.verify(r, "", "") }
 
-// prove verifies the DPoP proof of a request. text is the access token that the request
+// verify returns the DPoP proof of a request. text is the access token that the request
 // presents, and key is the thumbprint of the key that it is bound to; without an access token
 // both are empty.
-func (c *Checks) prove(ctx context.Context, r *http.Request, text, key string) (string, error) {
+func (c *Checks) verify(r *http.Request, text, key string) (Proof, error) {
 	proof, err := dpop.Verify(dpop.Request{Method: r.Method, URLs: c.urls(r), Proofs: r.Header.Values("DPoP"), Token: text, Key: key}, dpop.Rules{Nonces: c.nonces})
 	if wrong, ok := errors.AsType[*dpop.Error](err); ok {
-		return "", oauth.Refuse(wrong.Code, "%s.", strings.ToUpper(wrong.Description[:1])+wrong.Description[1:])
+		return Proof{}, oauth.Refuse(wrong.Code, "%s.", strings.ToUpper(wrong.Description[:1])+wrong.Description[1:])
 	}
-	if err != nil {
-		return "", err
+	return proof, err
+}
+
+// Use uses a proof. It stores a row, so it comes after the checks by which a stranger fails, and
+// before anything is spent or revoked.
+//
+// RFC 9449 §11.1: a proof works once, on all nodes together.
+func (c *Checks) Use(ctx context.Context, proof Proof) error {
+	if proof.Key == "" {
+		return nil
 	}
-	// RFC 9449 §11.1: a proof works once, on all nodes together.
-	err = c.store.SeeOnce(ctx, seal.Digest("dpop\x00"+proof.Digest.String()), proof.Until, oauth.Now())
+	err := c.store.SeeOnce(ctx, seal.Digest("dpop\x00"+proof.Digest.String()), proof.Until, oauth.Now())
 	if errors.Is(err, storage.ErrSpent) {
-		return "", oauth.Refuse(dpop.InvalidProof, "The DPoP proof was used before: make a new proof, with a new jti, for each request.")
+		return oauth.Refuse(dpop.InvalidProof, "The DPoP proof was used before: make a new proof, with a new jti, for each request.")
 	}
-	return proof.Key, oauth.Stored(err)
+	return oauth.Stored(err)
 }
 
 // urls lists the URLs of the endpoint of a request.

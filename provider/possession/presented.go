@@ -36,7 +36,10 @@ func (c *Checks) CheckPresented(ctx context.Context, r *http.Request, b Binding,
 		// RFC 9449 §7.1: a token that is bound to a key is refused without a proof.
 		return refuse("invalid_token", "The access token is bound to a key: send it with the scheme DPoP, and a DPoP proof.")
 	case member == memberKey:
-		_, err := c.prove(ctx, r, text, thumbprint)
+		proof, err := c.verify(r, text, thumbprint)
+		if err == nil {
+			err = c.Use(ctx, proof)
+		}
 		if e, ok := err.(*oauth.Error); ok && e.Status == http.StatusBadRequest {
 			return refuse(e.Code, e.Description)
 		}
