@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -30,7 +31,11 @@ func TestSecuredNimbus(t *testing.T) {
 		}
 		wantError(t, s.nimbus(t, app, "client_credentials", adding(input, "scope", "admin")), "invalid_scope")
 		// A token that a client got for itself is about no person.
-		wantError(t, s.nimbus(t, app, "userinfo", adding(input, "token", got["access_token"], "subject", "nobody")), "invalid_token")
+		got = s.nimbus(t, app, "userinfo", adding(input, "token", got["access_token"], "subject", "nobody"))
+		wantError(t, got, "invalid_token")
+		if text, _ := got["error_description"].(string); !strings.Contains(text, "about no person") {
+			t.Errorf("the error does not say why: %v", got)
+		}
 	})
 }
 

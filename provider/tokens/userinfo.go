@@ -28,11 +28,15 @@ func (p *Tokens) UserInfo(ctx context.Context, r *http.Request) (*UserInfo, stri
 		return nil, "", err
 	}
 	token, err := p.LiveToken(ctx, text)
-	if errors.Is(err, oauth.ErrNotFound) || err == nil && (token.Refresh || token.UserID == nil) {
+	if errors.Is(err, oauth.ErrNotFound) || err == nil && token.Refresh {
 		return nil, "", invalidToken()
 	}
 	if err != nil {
 		return nil, "", err
+	}
+	// OIDC Core §5.3: the claims are about the person who has signed in.
+	if token.UserID == nil {
+		return nil, token.ClientID, oauth.InvalidToken("The application got this access token for itself, so it is about no person: request one with the authorization code grant.")
 	}
 	err = p.proofs.CheckPresented(ctx, r, possession.Of(token.Token), scheme, text)
 	if err != nil {
