@@ -122,17 +122,21 @@ func (v *fixture) objectOutside(t *testing.T, a keyHolder) {
 		t.Errorf("no challenge inside: %d, sent to %v", b.Status, b.Away)
 	}
 	openID := v.object(t, a, with(form, "scope", "openid"), nil, nil)
+	// RFC 9101 §5: nothing is needed outside, also for OpenID Connect.
 	for what, outside := range map[string][]string{
-		"nothing":               nil,
-		"no scope":              {"response_type", "code"},
-		"no openid":             {"response_type", "code", "scope", "read"},
-		"no response_type":      {"scope", "openid"},
-		"another response_type": {"response_type", "token", "scope", "openid"},
+		"nothing":          nil,
+		"no scope":         {"response_type", "code"},
+		"no openid":        {"response_type", "code", "scope", "read"},
+		"no response_type": {"scope", "openid"},
 	} {
-		b.open(t, v.sending(a.application, openID, outside...))
-		if b.Away == nil || b.Away.Query().Get("error") != "invalid_request" || b.Away.Query().Get("state") != "inside" {
-			t.Errorf("OpenID Connect with %s outside: %d, sent to %v", what, b.Status, b.Away)
+		back := b.authorize(t, v.sending(a.application, openID, outside...), v.alice, "approve")
+		if back.Query().Get("code") == "" || back.Query().Get("state") != "inside" {
+			t.Errorf("OpenID Connect with %s outside: sent to %v", what, back)
 		}
+	}
+	b.open(t, v.sending(a.application, openID, "response_type", "token", "scope", "openid"))
+	if b.Away == nil || b.Away.Query().Get("error") != "invalid_request" || b.Away.Query().Get("state") != "inside" {
+		t.Errorf("OpenID Connect with another response_type outside: %d, sent to %v", b.Status, b.Away)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net/url"
 	"slices"
-	"strings"
 
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -92,18 +91,12 @@ func (p *Authorizations) enclosed(ctx context.Context, a storage.Application, ob
 
 // wrongOutside checks the parameters beside a request object that has no other mistake.
 //
-// OIDC Core §6.1: an authentication request has response_type and the scope openid outside too,
-// and response_type is the same inside. RFC 9101 §5 requires neither; it is followed where the
-// request is not one of OpenID Connect.
+// RFC 9101 §5: a request has client_id and the object, and nothing else is needed outside. OIDC
+// Core §6.1 wants response_type and the scope openid there too, which common clients leave out, so
+// RFC 9101 is followed. OIDC Core §6.1: a response_type outside is that of the object.
 func (p *Authorizations) wrongOutside(sent, inside url.Values) *oauth.Error {
-	openID := func(form url.Values) bool { return slices.Contains(strings.Fields(form.Get("scope")), "openid") }
-	switch {
-	case !p.config.OpenID || !openID(inside):
-		return nil
-	case !openID(sent):
-		return oauth.Refuse("invalid_request", "Send the parameter scope with openid outside the request object too, or push the request object.")
-	case !slices.Equal(sent["response_type"], inside["response_type"]):
-		return oauth.Refuse("invalid_request", "Send the parameter response_type outside the request object too, with the same value as inside, or push the request object.")
+	if sent.Has("response_type") && !slices.Equal(sent["response_type"], inside["response_type"]) {
+		return oauth.Refuse("invalid_request", "The parameter response_type outside the request object must be the same as inside: leave it out.")
 	}
 	return nil
 }

@@ -240,7 +240,7 @@ func (p *Tokens) bearerCaller(ctx context.Context, r *http.Request, scheme, text
 		return caller, nil
 	}
 	refused := &oauth.Error{Status: http.StatusForbidden, Code: "insufficient_scope", Description: "The access token does not have the scope introspection: request it with scope=introspection.",
-		Challenge: `Bearer realm="mandate", error="insufficient_scope", scope="introspection"`}
+		Challenge: possession.Of(token.Token).TokenType() + ` realm="mandate", error="insufficient_scope", scope="introspection"`}
 	if !token.MayIntrospect {
 		refused.Description = mayNotIntrospect + " Then request a token with scope=introspection."
 	}

@@ -34,13 +34,13 @@ func (p *Tokens) UserInfo(ctx context.Context, r *http.Request) (*UserInfo, stri
 	if err != nil {
 		return nil, "", err
 	}
-	// OIDC Core §5.3: the claims are about the person who has signed in.
-	if token.UserID == nil {
-		return nil, token.ClientID, oauth.InvalidToken("The application got this access token for itself, so it is about no person: request one with the authorization code grant.")
-	}
 	err = p.proofs.CheckPresented(ctx, r, possession.Of(token.Token), scheme, text)
 	if err != nil {
 		return nil, token.ClientID, err
+	}
+	// OIDC Core §5.3: the claims are about the person who has signed in.
+	if token.UserID == nil {
+		return nil, token.ClientID, oauth.InvalidToken("The application got this access token for itself, so it is about no person: request one with the authorization code grant.")
 	}
 	if !token.audience.HasServer() {
 		return nil, token.ClientID, otherResource()
@@ -48,7 +48,7 @@ func (p *Tokens) UserInfo(ctx context.Context, r *http.Request) (*UserInfo, stri
 	scopes := strings.Fields(token.Scope)
 	if !slices.Contains(scopes, "openid") {
 		return nil, token.ClientID, &oauth.Error{Status: http.StatusForbidden, Code: "insufficient_scope", Description: "The access token does not have the scope openid.",
-			Challenge: `Bearer realm="mandate", error="insufficient_scope", scope="openid"`}
+			Challenge: possession.Of(token.Token).TokenType() + ` realm="mandate", error="insufficient_scope", scope="openid"`}
 	}
 	a, err := p.clients.Client(ctx, token.ClientID)
 	if err != nil {
