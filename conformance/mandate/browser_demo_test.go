@@ -3,12 +3,15 @@ package mandate
 import (
 	"encoding/base64"
 	"net/http"
+	"net/url"
 	"os/exec"
 	"regexp"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"mandate/conformance/jose"
 )
 
 // The link that `mandate demo` prints leads to pages that show the exchange, without and with OpenID Connect.
@@ -35,8 +38,10 @@ func TestBrowserDemo(t *testing.T) {
 	}
 	demo.signsInTo(t, b, "Shop", "RS256")
 	demo.signsInTo(t, b, "Forum", "HS256")
+	demo.provesTo(t, b, "Budget", "the scheme DPoP instead of Bearer")
+	demo.provesTo(t, b, "Broker", "The site verifies the signed response")
 	b.look("demo", "/demo/")
-	for _, site := range []string{"Web", "Shop", "Forum"} {
+	for _, site := range []string{"Web", "Shop", "Forum", "Budget", "Broker"} {
 		b.look("demo-"+site, "/demo/start?site="+site) // the application is approved, so this ends on the demo's page
 		b.says("The site exchanges the code for tokens")
 	}
@@ -115,5 +120,61 @@ func (s *server) signsInTo(t *testing.T, b *tab, site, algorithm string) {
 	// The subject of the ID token and that of UserInfo.
 	if n := strings.Count(shown, `"sub": "`+find(`"sub": "([^"]+)"`)+`"`); n != 2 {
 		t.Errorf("%s: the page shows the same sub %d times, want 2", algorithm, n)
+	}
+}
+
+// provesTo follows the demo with a site that has a FAPI profile. What the page shows was sent: the
+// server and the API know the assertion, the proof and the token, and refuse them now.
+func (s *server) provesTo(t *testing.T, b *tab, site, says string) {
+	t.Helper()
+	b.follow("Walk through it again")
+	b.expect(200, "The code flow, step by step")
+	b.follow("Go to " + site)
+	b.expect(200, "Allow access to your account?")
+	b.says(site, "Read data from the sample API")
+	b.press("Allow")
+	b.expect(200, "The code flow, step by step")
+	b.says("POST /o/par/", "A thief makes a proof with another key", "The site gets a new access token", says)
+	shown := b.text()
+	all := func(pattern string) []string {
+		t.Helper()
+		var found []string
+		for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(shown, -1) {
+			found = append(found, match[1])
+		}
+		if len(found) == 0 {
+			t.Fatalf("%s: the page does not show %s:\n%s", site, pattern, shown)
+		}
+		return found
+	}
+	token, proof := all(`Authorization: DPoP (mat_\S+)`)[0], ""
+	for _, one := range all(`DPoP: (ey\S+)`) {
+		read, err := jose.Read(one)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if read.Text("ath") == digest(token) && proof == "" { // the first is that of the site
+			proof = one
+		}
+	}
+	for what, c := range map[string]struct {
+		as   auth
+		want string
+	}{
+		"as a bearer token": {bearer(token), "is bound to a key"},
+		"with the proof of the page": {sending(func(r *http.Request, _ url.Values) { r.Header.Set("Authorization", "DPoP "+token) }, proof),
+			"used before"},
+		"with a key of the test": {newHolder(t).dpop(t, token), "another key"},
+	} {
+		a := s.get(t, "/users/", c.as)
+		if a.Status != 401 || !strings.Contains(a.Body, c.want) {
+			t.Errorf("%s, %s: %d %s, want %s", site, what, a.Status, a.Body, c.want)
+		}
+	}
+	// RFC 7523 §3: an assertion works once.
+	assertion := all(`client_assertion=(ey\S+)`)[0]
+	a := s.post(t, "/o/par/", asserting(assertion), url.Values{})
+	if err := a.refused(401, "invalid_client"); err != nil || !strings.Contains(a.Body, "jti") {
+		t.Errorf("%s: the assertion of the page: %v: %s", site, err, a.Body)
 	}
 }

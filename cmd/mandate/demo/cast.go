@@ -118,9 +118,9 @@ func webSites() []*webSite {
 		{name: "Forum", wants: "signing in, HS256", scope: "openid profile email", algorithm: "HS256",
 			about: "The same, but the client secret signs the ID token. Only the server and the site know it: both can verify the signature, and both could have created it."},
 		{name: "Budget", wants: "FAPI 2.0", scope: "read groups", profile: provider.ProfileFAPI,
-			about: "As a bank would require it, without any shared secret: the site pushes its request, signs what it sends with private keys, and gets an access token that a thief cannot use."},
+			about: "What a bank requires, without a shared secret. The site pushes its request, proves with private keys that it is the sender, and gets an access token that a thief cannot use."},
 		{name: "Broker", wants: "FAPI 2.0, signed messages", scope: "read groups", profile: provider.ProfileMessages,
-			about: "The same, and every message can be evidence later: the site signs the request, and the server signs the response and its answer to the API."},
+			about: "The same, and messages can be evidence later: the site signs its request, and the server signs its response to the site and its answer to the API."},
 	}
 }
 

@@ -21,7 +21,7 @@ Its database is deleted when the demo ends (Ctrl-C).
   alice   %s
   admin   %s   (administrator)
 
-Try the authorization code flow in the browser, as alice, with or without OpenID Connect:
+Try the authorization code flow in the browser, as alice: OAuth 2.0, OpenID Connect or FAPI 2.0:
 
   %s/demo/
 

@@ -19,7 +19,7 @@ func (s *webSite) signs() bool   { return s.profile == provider.ProfileMessages 
 // push sends the authorization request to the server itself (RFC 9126 §2).
 func (d *codeFlow) push(r *http.Request) error {
 	step := templates.WalkStep{Title: "The site pushes its authorization request",
-		Text: "The site sends the parameters directly to the server, not through the browser, and authenticates first. Nobody in between can read or change them. The server checks the whole request, stores it, and returns a reference, the request_uri, which works for this site only and expires soon."}
+		Text: "The site sends the parameters directly to the server, not through the browser, and authenticates first. Nobody who controls the browser can read or change them. The server checks the whole request, stores it, and returns a reference, the request_uri, which works for this site only and expires soon."}
 	form := d.client.parameters(d.visit)
 	if d.site.signs() {
 		object, shown, err := d.requestObject(form)
