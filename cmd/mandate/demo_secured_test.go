@@ -35,11 +35,13 @@ func TestDemoSecured(t *testing.T) {
 	b.submit(url.Values{"decision": {"deny"}})
 	b.shows("The site verifies the signed response", `"error": "access_denied"`, "The response is an error")
 	b.hides("grant_type=authorization_code")
+	denied := b.at.RawQuery
 
 	// What another browser pushed, or a server said that is not this one, is not accepted.
 	for site, answers := range map[string]map[string]string{
 		"Budget": {"code=x&state=forged&iss=" + url.QueryEscape(base+"/o"): "The state in the response is not the one"},
-		"Broker": {"code=x&state=STATE&iss=" + url.QueryEscape(base+"/o"): "not signed", "response=" + unsignedJWT(base+"/o"): "not signed"},
+		"Broker": {"code=x&state=STATE&iss=" + url.QueryEscape(base+"/o"): "not signed", "response=" + unsignedJWT(base+"/o"): "not signed",
+			denied: "The state in the response is not the one"},
 	} {
 		for answer, why := range answers {
 			b.open(first)
@@ -70,6 +72,10 @@ func TestDemoSecured(t *testing.T) {
 		// Three thieves, and nobody else is refused.
 		if n := strings.Count(b.page, "HTTP/1.1 401 Unauthorized"); n != 3 || strings.Contains(b.page, "HTTP/1.1 400") {
 			t.Errorf("%s: %d requests were refused, want those of the 3 thieves", site, n)
+		}
+		// A member is explained where it is first.
+		if n := strings.Count(b.page, "An API accepts a proof once."); n != 1 {
+			t.Errorf("%s: jti is explained %d times", site, n)
 		}
 		b.open(b.at.String())
 		b.shows("The demo cannot continue")

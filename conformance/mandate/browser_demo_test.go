@@ -177,4 +177,9 @@ func (s *server) provesTo(t *testing.T, b *tab, site, says string) {
 	if err := a.refused(401, "invalid_client"); err != nil || !strings.Contains(a.Body, "jti") {
 		t.Errorf("%s: the assertion of the page: %v: %s", site, err, a.Body)
 	}
+	// RFC 9126 §2: without an assertion, nothing is pushed.
+	a = s.post(t, "/o/par/", nobody, url.Values{"client_id": {all(`&client_id=(\w+)`)[0]}, "response_type": {"code"}})
+	if err := a.refused(401, "invalid_client"); err != nil {
+		t.Errorf("%s: no assertion: %v", site, err)
+	}
 }

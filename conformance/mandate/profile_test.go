@@ -113,7 +113,9 @@ func (s *server) fapiRequests(t *testing.T) {
 	next := s.mustToken(t, as(nil, nil), refreshForm(got.RefreshToken))
 	checkEqual(t, "the refresh token", next.RefreshToken, got.RefreshToken)
 	_, answer = s.token(t, asserting(s.assert(t, a, nil, nil)), refreshForm(got.RefreshToken))
-	checkEqual(t, "refresh without a proof", answer.Status, http.StatusBadRequest)
+	if err := answer.refused(http.StatusBadRequest, "invalid_dpop_proof"); err != nil {
+		t.Errorf("refresh without a proof: %v", err)
+	}
 	// A request that was not pushed gets its error at the redirect URI.
 	address, _ := s.authorizeURL(a.application)
 	b.open(t, address)

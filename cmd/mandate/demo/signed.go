@@ -37,19 +37,7 @@ func (d *codeFlow) signedResponse(r *http.Request, answer url.Values) (url.Value
 		return nil, err
 	}
 	text := answer.Get("response")
-	claims, err := d.verify(text, d.site.id, "", "jwt")
-	if err != nil {
-		return nil, err
-	}
-	end, _ := claims.Time("exp")
-	if time.Now().Unix() >= end {
-		return nil, refusal("The site refuses the response, because it has expired.")
-	}
-	inside := url.Values{}
-	for name := range claims {
-		inside.Set(name, claims.Text(name))
-	}
-	err = d.client.check(d.visit, inside)
+	inside, err := d.readResponse(text)
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +60,23 @@ func (d *codeFlow) signedResponse(r *http.Request, answer url.Values) (url.Value
 			"state is the value that the site stored in this browser.",
 		}})
 	return inside, nil
+}
+
+// readResponse returns the parameters of a signed authorization response that is for this visit.
+func (d *codeFlow) readResponse(text string) (url.Values, error) {
+	claims, err := d.verify(text, d.site.id, "", "jwt")
+	if err != nil {
+		return nil, err
+	}
+	end, _ := claims.Time("exp")
+	if time.Now().Unix() >= end {
+		return nil, refusal("The site refuses the response, because it has expired.")
+	}
+	inside := url.Values{}
+	for name := range claims {
+		inside.Set(name, claims.Text(name))
+	}
+	return inside, d.client.check(d.visit, inside)
 }
 
 // introspectBound asks the server about a bound access token, as an API does.
