@@ -73,6 +73,10 @@ func TestDemoSecured(t *testing.T) {
 		if n := strings.Count(b.page, "HTTP/1.1 401 Unauthorized"); n != 3 || strings.Contains(b.page, "HTTP/1.1 400") {
 			t.Errorf("%s: %d requests were refused, want those of the 3 thieves", site, n)
 		}
+		// RFC 9449 §7.2: the thief with the bearer token gets both challenges.
+		if !regexp.MustCompile(`WWW-Authenticate: Bearer [^\n]+\nWWW-Authenticate: DPoP `).MatchString(b.page) {
+			t.Errorf("%s: the page does not show both challenges", site)
+		}
 		// A member is explained where it is first.
 		if n := strings.Count(b.page, "An API accepts a proof once."); n != 1 {
 			t.Errorf("%s: jti is explained %d times", site, n)
