@@ -1,6 +1,6 @@
 // Package demo fills a server with example people and applications, and runs web
 // sites that send a browser to it. Their pages show each message of the
-// authorization code flow (RFC 6749) and of OpenID Connect (OIDC Core).
+// authorization code flow (RFC 6749), of OpenID Connect (OIDC Core) and of FAPI 2.0.
 package demo
 
 import (
