@@ -74,7 +74,7 @@ func TestAskForClients(t *testing.T) {
 	written, r = asked(t, rest...)
 	r.Want(t, 0, "2 are needed", `"here" is not host:port`)
 	for _, role := range need.Roles() {
-		skipped := role.Name == need.Signed || role.Auth == need.CertificateAuth || role.First && role.Name != need.Code && role.Name != need.Public
+		skipped := role.Name == need.Signed || role.Profile != "" || role.Auth == need.CertificateAuth || role.First && role.Name != need.Code && role.Name != need.Public
 		if (written.Clients[role.Name] == nil) != skipped {
 			t.Errorf("the client %s: %+v", role.Name, written.Clients[role.Name])
 		}

@@ -158,7 +158,7 @@ func TestSelect(t *testing.T) {
 }
 
 var (
-	citation = regexp.MustCompile(`((?:RFC [0-9]+|CIMD-[0-9]+|OIDC [A-Z][A-Za-z-]*(?: [A-Z][A-Za-z]*)?)) §([0-9A-Z][0-9.]*[0-9]|[0-9A-Z])((?:,? (?:and )?§[0-9][0-9.]*[0-9])*)`)
+	citation = regexp.MustCompile(`((?:RFC [0-9]+|CIMD-[0-9]+|FAPI 2\.0 (?:Security Profile|Message Signing)|OIDC [A-Z][A-Za-z-]*(?: [A-Z][A-Za-z]*)?)) §([0-9A-Z][0-9.]*[0-9]|[0-9A-Z])((?:,? (?:and )?§[0-9][0-9.]*[0-9])*)`)
 	further  = regexp.MustCompile(`§([0-9][0-9.]*[0-9])`)
 )
 
@@ -229,9 +229,9 @@ func clausesOf(group *ast.CommentGroup) []string {
 
 func TestCitationsAreRead(t *testing.T) {
 	group := &ast.CommentGroup{List: []*ast.Comment{
-		{Text: "// RFC 6749 §3.1, §3.2 and OIDC Core §3.1.2.1, and RFC 9700"}, {Text: "// §4.11.2. OIDC Form Post §2: x."}}}
+		{Text: "// RFC 6749 §3.1, §3.2 and OIDC Core §3.1.2.1, and RFC 9700"}, {Text: "// §4.11.2. OIDC Form Post §2: x. FAPI 2.0 Message Signing §5.3.1."}}}
 	got := strings.Join(clausesOf(group), "; ")
-	want := "RFC 6749 §3.1; RFC 6749 §3.2; OIDC Core §3.1.2.1; RFC 9700 §4.11.2; OIDC Form Post §2"
+	want := "RFC 6749 §3.1; RFC 6749 §3.2; OIDC Core §3.1.2.1; RFC 9700 §4.11.2; OIDC Form Post §2; FAPI 2.0 Message Signing §5.3.1"
 	if got != want {
 		t.Errorf("read %s, want %s", got, want)
 	}

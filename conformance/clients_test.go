@@ -102,7 +102,7 @@ func TestClientsForKeycloak(t *testing.T) {
 			t.Errorf("%s: %+v", role.Name, c)
 		case c.ServiceAccountsEnabled != (role.Grant == need.GrantMachine || role.Machine), (role.Pairwise || role.SignedAccess) != (len(c.ProtocolMappers) == 1):
 			t.Errorf("%s: %+v", role.Name, c)
-		case c.FullScopeAllowed, (role.Public && role.Grant == need.GrantCode) != (c.Attributes["pkce.code.challenge.method"] == "S256"), (role.Grant == need.GrantDevice) != (c.Attributes["oauth2.device.authorization.grant.enabled"] == "true"), role.HasSecret() != (len(c.Secret) >= 32):
+		case c.FullScopeAllowed, (role.Public && role.Grant == need.GrantCode || role.Profile != "") != (c.Attributes["pkce.code.challenge.method"] == "S256"), (role.Profile != "") != (c.Attributes["dpop.bound.access.tokens"] == "true"), (role.Grant == need.GrantDevice) != (c.Attributes["oauth2.device.authorization.grant.enabled"] == "true"), role.HasSecret() != (len(c.Secret) >= 32):
 			t.Errorf("%s: %+v", role.Name, c)
 		case (c.Attributes["use.jwks.string"] == "true") != (role.Auth == need.PrivateKeyJWT), !strings.HasPrefix(c.ClientAuthenticatorType, map[string]string{need.PrivateKeyJWT: "client-jwt", need.SecretJWT: "client-secret-jwt"}[role.Auth]):
 			t.Errorf("%s: %+v", role.Name, c)
@@ -118,7 +118,7 @@ func TestClientsForKeycloak(t *testing.T) {
 
 func TestClientsForHydra(t *testing.T) {
 	script := printed(t, "hydra", "--target", targetText(t, someTarget))
-	for _, want := range []string{"hydra delete oauth2-client --endpoint http://127.0.0.1:4445 conformance-", "introspection_endpoint: http://127.0.0.1:4445/admin/oauth2/introspect", "hydra import oauth2-client --endpoint http://127.0.0.1:4445 <<'EOF'", "Left out, because Hydra has no such clients: hs256, secret-jwt, certificate, second-certificate, password."} {
+	for _, want := range []string{"hydra delete oauth2-client --endpoint http://127.0.0.1:4445 conformance-", "introspection_endpoint: http://127.0.0.1:4445/admin/oauth2/introspect", "hydra import oauth2-client --endpoint http://127.0.0.1:4445 <<'EOF'", "Left out, because Hydra has no such clients: hs256, secret-jwt, certificate, second-certificate, fapi2, second-fapi2, fapi2-ms, password."} {
 		if !strings.Contains(script, want) {
 			t.Errorf("the script lacks %s:\n%s", want, script)
 		}
@@ -136,7 +136,7 @@ func TestClientsForHydra(t *testing.T) {
 		t.Fatal(err)
 	}
 	of := clientsIn(t, script)
-	if len(sent) != len(need.Roles())-6 || len(of) != len(sent) {
+	if len(sent) != len(need.Roles())-9 || len(of) != len(sent) {
 		t.Errorf("%d clients are registered, and %d stand in the target", len(sent), len(of))
 	}
 	for _, c := range sent {
@@ -150,7 +150,7 @@ func TestClientsForHydra(t *testing.T) {
 func TestClientsByCurlAndText(t *testing.T) {
 	path := targetText(t, someTarget+"endpoints: {registration_endpoint: 'http://127.0.0.1:8080/a b'}\ninitial_access_token: verysecret\n")
 	script := printed(t, "curl", "--target", path)
-	if n := strings.Count(script, "\ncurl -sS 'http://127.0.0.1:8080/a b' -H 'Content-Type: application/json' -H \"Authorization: Bearer $INITIAL_ACCESS_TOKEN\" -d '{"); n != len(need.Roles())-7 || strings.Contains(script, "verysecret") || !strings.Contains(script, "If the server refuses the scope") {
+	if n := strings.Count(script, "\ncurl -sS 'http://127.0.0.1:8080/a b' -H 'Content-Type: application/json' -H \"Authorization: Bearer $INITIAL_ACCESS_TOKEN\" -d '{"); n != len(need.Roles())-10 || strings.Contains(script, "verysecret") || !strings.Contains(script, "If the server refuses the scope") {
 		t.Errorf("%d clients:\n%s", n, script)
 	}
 	if text := printed(t, "text", "--target", path); strings.Contains(text, "second:") || !strings.Contains(text, "backchannel_logout_uri http://127.0.0.1:7070/logout") || !strings.Contains(text, "    scope openid email") {

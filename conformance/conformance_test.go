@@ -37,6 +37,10 @@ func TestMCP(t *testing.T) { testDocument(t, "MCP") }
 
 func TestOAuth21(t *testing.T) { testDocument(t, "OAuth21") }
 
+func TestFAPI2(t *testing.T) { testDocument(t, "FAPI2") }
+
+func TestFAPI2MS(t *testing.T) { testDocument(t, "FAPI2MS") }
+
 func TestOIDCCore(t *testing.T) { testDocument(t, "OIDCCore") }
 
 func TestRFC9449(t *testing.T) { testDocument(t, "RFC9449") }

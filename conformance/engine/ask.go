@@ -199,12 +199,13 @@ func (q *questions) scope(t *target.Target, usual string) {
 }
 
 // clients asks for the clients that will not be registered: first for the most needed, then, if wanted, for the
-// others and for what belongs to them.
+// others and for what belongs to them. It does not ask for clients of FAPI 2.0,
+// which only the rules of FAPI need.
 func (q *questions) clients(s *check.Server, rules []check.Rule) {
 	var first, rest []need.Role
 	for _, role := range need.Roles() {
 		switch {
-		case s.Target.Register && role.Registrable():
+		case s.Target.Register && role.Registrable(), role.Profile != "":
 		case role.First && !s.Target.Register:
 			first = append(first, role)
 		default:

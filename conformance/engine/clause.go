@@ -29,6 +29,8 @@ func documentURL(document string) string {
 		"OIDCRegistration": openID + "openid-connect-registration-1_0.html",
 		"OIDCRPLogout":     openID + "openid-connect-rpinitiated-1_0.html",
 		"OIDCBackChannel":  openID + "openid-connect-backchannel-1_0.html",
+		"FAPI2":            openID + "fapi-security-profile-2_0-final.html",
+		"FAPI2MS":          openID + "fapi-message-signing-2_0-final.html",
 		"JARM":             openID + "oauth-v2-jarm.html",
 		"OIDCFormPost":     openID + "oauth-v2-form-post-response-mode-1_0.html",
 		"OAuth21":          "https://datatracker.ietf.org/doc/html/draft-ietf-oauth-v2-1-16",
@@ -44,7 +46,7 @@ func ClauseURL(r check.Rule) string {
 	if document == "" || clause == "" {
 		return document
 	}
-	if strings.HasPrefix(r.Document(), "RFC") || r.Document() == "OAuth21" || r.Document() == "CIMD" || r.Document() == "JARM" {
+	if strings.HasPrefix(r.Document(), "RFC") || r.Document() == "OAuth21" || r.Document() == "CIMD" || r.Document() == "JARM" || strings.HasPrefix(r.Document(), "FAPI2") {
 		part := "#section-"
 		if clause[0] >= 'A' {
 			part = "#appendix-"

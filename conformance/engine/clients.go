@@ -185,6 +185,12 @@ func (r *Registration) keycloakClient(role need.Role) map[string]any {
 		client["clientAuthenticatorType"] = "client-jwt"
 		attributes["use.jwks.string"], attributes["token.endpoint.auth.signing.alg"] = "true", c.Signer.Algorithm
 		attributes["jwks.string"], _ = encode(c.Keys()) // it has only texts
+		if role.Profile != "" {
+			attributes["require.pushed.authorization.requests"], attributes["dpop.bound.access.tokens"], attributes["pkce.code.challenge.method"] = "true", "true", "S256"
+		}
+		if role.Profile == need.ProfileMessages {
+			attributes["request.object.required"], attributes["authorization.signed.response.alg"] = "request only", "PS256"
+		}
 	default:
 		client["secret"] = c.Secret
 	}
@@ -273,7 +279,8 @@ func (r *Registration) Hydra(w io.Writer) error {
 }
 
 // lacks reports whether a format cannot register a client of a role. An authority has to issue a certificate first. Hydra
-// signs ID tokens with one algorithm for all clients, and has neither the password grant nor client_secret_jwt.
+// signs ID tokens with one algorithm for all clients, and has neither the password grant nor client_secret_jwt, nor what
+// FAPI 2.0 requires.
 func lacks(format string, role need.Role) bool {
 	hydra := format == "hydra" && (role.IDTokenAlgorithm != "" || role.Grant == need.GrantPassword || role.Auth == need.SecretJWT)
 	return hydra || role.Auth == need.CertificateAuth

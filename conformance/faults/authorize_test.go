@@ -115,7 +115,7 @@ func authorizeFaults() []fault {
 			}
 		}), fails: "RFC6749/4.1.2.1/ascii"},
 		{name: "iss is missing in the response", spoil: sending(func(_ *proxy, sent url.Values) { sent.Del("iss") }),
-			fails:  "RFC9207/2/in-response RFC9207/2/in-refusal RFC9207/2/in-error RFC9700/4.4.2.1/a45-iss MCP/M6/iss RFC9207/4/other-countermeasures",
+			fails:  "RFC9207/2/in-response RFC9207/2/in-refusal RFC9207/2/in-error RFC9700/4.4.2.1/a45-iss MCP/M6/iss RFC9207/4/other-countermeasures FAPI2/5.3.2.2/iss",
 			blocks: "RFC9207/2/url RFC9207/2.3/as-in-metadata"},
 		{name: "iss is neither sent nor announced", spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := sending(func(_ *proxy, sent url.Values) { sent.Del("iss") })(p, q)

@@ -63,7 +63,7 @@ func faults() []fault {
 		metadataFaults(), describedFaults(), keyFaults(), nativeFaults(), practiceFaults(), resourceFaults(),
 		signInFaults(), promptFaults(), answerFaults(), claimsFaults(), identityFaults(), refreshedFaults(), hmacFaults(),
 		userInfoFaults(), claimFaults(), formPostFaults(), logoutFaults(), noticeFaults(), signedFaults(), registrationFaults(), deviceFaults(), documentFaults(), controlFaults(),
-		apiFaults(), browserFaults(), stepUpFaults(), pushFaults(), assertionFaults(), certificateFaults(), proofFaults(), objectFaults(), responseFaults())
+		apiFaults(), browserFaults(), stepUpFaults(), pushFaults(), assertionFaults(), certificateFaults(), proofFaults(), objectFaults(), responseFaults(), fapiFaults())
 }
 
 // TestFaults checks that each fault fails the rules that it violates, and no others. With -v it prints the table.

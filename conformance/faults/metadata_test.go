@@ -129,7 +129,7 @@ func describedFaults() []fault {
 			return p.real(q)
 		}, aim: func(t *target.Target) {
 			t.Endpoints = map[string]string{string(need.Authorization): t.Issuer + "/authorize/", string(need.Token): t.Issuer + "/token/", string(need.Registration): t.Issuer + "/register/"}
-		}, fails: "RFC9700/2.6/a34-metadata-published MCP/M2/metadata",
+		}, fails: "RFC9700/2.6/a34-metadata-published MCP/M2/metadata FAPI2/5.3.2.1/metadata",
 			skips: "RFC8414/3/well-known RFC8414/2/issuer RFC8414/3.2/status-200 RFC9207/2.3/issuer-known RFC9207/2.3/as-in-metadata RFC9207/2.3/advertised RFC9207/3/boolean"},
 		{name: "metadata is only at the issuer followed by openid-configuration, and lacks response_types_supported", spoil: func(p *proxy, q *ask) *wire.Answer {
 			if strings.HasPrefix(q.path, "/.well-known/o") {

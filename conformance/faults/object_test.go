@@ -120,7 +120,7 @@ func responseFaults() []fault {
 				sent.Set("error", j.Text("error"))
 			}
 		}), "JARM/2.1/errors"),
-		both("a response is signed by an unknown key", saying(rsa, func(map[string]any) {}), "JARM/2.2/signed"),
+		both("a response is signed by an unknown key", saying(rsa, func(map[string]any) {}), "JARM/2.2/signed FAPI2MS/5.4.1/signed"),
 		both("iss stands beside a signed response", sending(func(_ *proxy, sent url.Values) { sent.Set("iss", "x") }), "JARM/2.3/alone"),
 		both("a signed response is in the fragment", func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)

@@ -65,9 +65,9 @@ func pageFaults() []fault {
 			}
 			return a
 		}, fails: "RFC6750/5.3/not-in-cookies OIDCCore/16.4/not-exposed"},
-		{name: "the login redirects with 307", at: loginPath, spoil: passing(http.StatusTemporaryRedirect), fails: "RFC9700/4.12/a8-no-307 RFC9700/4.12/a9-303",
+		{name: "the login redirects with 307", at: loginPath, spoil: passing(http.StatusTemporaryRedirect), fails: "RFC9700/4.12/a8-no-307 RFC9700/4.12/a9-303 FAPI2/5.3.2.2/no-307 FAPI2/5.3.2.2/303",
 			hides: "RFC6749/10.12/csrf RFC6750/5.3/not-in-cookies"},
-		{name: "the login redirects with 302", at: loginPath, spoil: passing(http.StatusFound), fails: "RFC9700/4.12/a9-303"},
+		{name: "the login redirects with 302", at: loginPath, spoil: passing(http.StatusFound), fails: "RFC9700/4.12/a9-303 FAPI2/5.3.2.2/303", passes: "FAPI2/5.3.2.2/no-307"},
 		{name: "authorization responses redirect with 307", spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
 			if p.away(a) != nil {
@@ -82,7 +82,7 @@ func pageFaults() []fault {
 		{name: "pages send a Referer", spoil: answering(func(a *wire.Answer) { a.Header.Del("Referrer-Policy") }),
 			fails: "RFC9700/4.2.4/a41-referrer-policy"},
 		{name: "scripts can call the authorization endpoint", at: authorizePath, spoil: answering(header("Access-Control-Allow-Origin", "*")),
-			fails: "RFC9700/2.6/a39-no-cors-at-authorization OAuth21/3.1/no-cors"},
+			fails: "RFC9700/2.6/a39-no-cors-at-authorization OAuth21/3.1/no-cors FAPI2/5.2.3/no-cors-at-authorization"},
 	}
 }
 

@@ -41,7 +41,7 @@ func tokenFaults() []fault {
 		{name: "tokens have only 138 random bits", spoil: renaming("access_token", func(_ int64, token string) string { return token[len(token)-23:] }),
 			fails: "RFC6749/10.10/tokens-cannot-be-guessed-at-all"},
 		{name: "codes are consecutive numbers", spoil: renaming("code", func(n int64, _ string) string { return fmt.Sprintf("code-of-the-server-%030d", n) }),
-			fails: "RFC6749/10.10/codes-cannot-be-guessed"},
+			fails: "RFC6749/10.10/codes-cannot-be-guessed FAPI2/5.4.1/entropy"},
 		{name: "truncated tokens work", spoil: resembles,
 			fails: "RFC6749/7/token-validated RFC6749/10.3/cannot-be-made RFC6750/5.2/not-tampered-with RFC7662/2.2/inactive OIDCCore/5.3/bearer"},
 	}
@@ -228,7 +228,7 @@ func grantFaults() []fault {
 				object[string(name)] = "http://192.0.2.1/" + string(name)
 			}
 		}), fails: "RFC7591/5/tls RFC6749/3.1/tls RFC6749/3.2/tls RFC6749/10.8/tls RFC6750/5.2/tls RFC7009/2/tls RFC7662/2/tls " +
-			"MCP/M11/https OIDCCore/16.17/tls OIDCCore/3.1.2/tls OIDCCore/3.1.3/tls RFC9700/2.6/a52-tls OIDCDiscovery/3/authorization-endpoint OIDCDiscovery/3/token-endpoint " +
+			"MCP/M11/https OIDCCore/16.17/tls OIDCCore/3.1.2/tls OIDCCore/3.1.3/tls RFC9700/2.6/a52-tls FAPI2/5.2.1/tls OIDCDiscovery/3/authorization-endpoint OIDCDiscovery/3/token-endpoint " +
 			"OIDCCore/5.3/tls OIDCRPLogout/2.1/https OIDCDiscovery/3/userinfo-endpoint-https OIDCDiscovery/3/jwks-uri RFC8414/2/jwks-uri-https RFC8628/3.1/tls",
 			hides: "RFC6749 RFC6750 RFC7009 RFC7636 RFC7662"},
 	}

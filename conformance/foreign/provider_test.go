@@ -134,7 +134,7 @@ var ordinary = providerConfiguration{
 	name:     "ordinary",
 	password: "any password",
 	register: func(r need.Role, metadata map[string]any, _ *target.Client) bool {
-		return r.Grant != need.GrantPassword && !r.SignedAccess && r.Auth != need.CertificateAuth
+		return r.Profile == "" && r.Grant != need.GrantPassword && !r.SignedAccess && r.Auth != need.CertificateAuth
 	},
 	complete: func(*target.Target) {},
 }

@@ -167,6 +167,13 @@ func (k *Key) Thumbprint() string {
 	return base64.RawURLEncoding.EncodeToString(digest[:])
 }
 
+// By returns the same private key with another algorithm of its type.
+func (k *Key) By(algorithm string) *Key {
+	other := *k
+	other.Algorithm = algorithm
+	return &other
+}
+
 // Sign returns a signed JWT with these claims. The members of header replace the usual ones; nil removes a member.
 func (k *Key) Sign(header, claims map[string]any) string {
 	token := jwt.NewWithClaims(jwt.GetSigningMethod(k.Algorithm), jwt.MapClaims(claims))

@@ -39,6 +39,10 @@ const (
 	Certificate       Need = "certificate"
 	SecondCertificate Need = "second-certificate"
 
+	FAPI         Need = "fapi2"
+	SecondFAPI   Need = "second-fapi2"
+	FAPIMessages Need = "fapi2-ms"
+
 	Backchannel Need = "backchannel"
 	Device      Need = "device"
 

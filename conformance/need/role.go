@@ -27,7 +27,15 @@ type Role struct {
 
 	SignedAccess bool // its access tokens are JWTs
 	Machine      bool // the client credentials grant is allowed too
+
+	Profile string // of FAPI 2.0, or ""
 }
+
+// The profiles of FAPI 2.0, as Mandate names them.
+const (
+	ProfileFAPI     = "fapi2"
+	ProfileMessages = "fapi2-message-signing"
+)
 
 // The methods of client authentication.
 const (
@@ -80,6 +88,9 @@ func Roles() []Role {
 		{Name: SecretHMAC, Is: "a client of the client credentials grant that authenticates by client_secret_jwt", Grant: GrantMachine, Auth: SecretJWT},
 		{Name: Certificate, Is: "a client of the client credentials grant that authenticates with a certificate (RFC 8705)", Grant: GrantMachine, Auth: CertificateAuth},
 		{Name: SecondCertificate, Is: "another such client, with another certificate of the same authority", Grant: GrantMachine, Auth: CertificateAuth},
+		{Name: FAPI, Is: "a client of the FAPI 2.0 Security Profile, with private_key_jwt and DPoP", Grant: GrantCode, RedirectURIs: at("fapi2"), Auth: PrivateKeyJWT, IDTokenAlgorithm: "PS256", Profile: ProfileFAPI},
+		{Name: SecondFAPI, Is: "another such client, with another key", Grant: GrantCode, RedirectURIs: at("second-fapi2"), Auth: PrivateKeyJWT, IDTokenAlgorithm: "PS256", Profile: ProfileFAPI},
+		{Name: FAPIMessages, Is: "such a client of FAPI 2.0 Message Signing too", Grant: GrantCode, RedirectURIs: at("fapi2-ms"), Auth: PrivateKeyJWT, IDTokenAlgorithm: "PS256", Profile: ProfileMessages},
 		{Name: Pairwise, Is: "a client with pairwise subjects", Grant: GrantCode, RedirectURIs: []string{"https://other.example/pairwise"}, Pairwise: true},
 		{Name: Elsewhere, Is: "another client with pairwise subjects, at another host", Grant: GrantCode, RedirectURIs: []string{"https://elsewhere.example/pairwise"}, Pairwise: true},
 		{Name: Device, Is: "a public client of the device grant (RFC 8628)", Grant: GrantDevice, Public: true},
@@ -133,6 +144,12 @@ func (r Role) Description() string {
 	if r.SignedAccess {
 		parts = append(parts, "access tokens that are JWTs (RFC 9068)")
 	}
+	if r.Profile != "" {
+		parts = append(parts, "require_pushed_authorization_requests", "dpop_bound_access_tokens")
+	}
+	if r.Profile == ProfileMessages {
+		parts = append(parts, "require_signed_request_object", "authorization_signed_response_alg PS256")
+	}
 	return strings.Join(parts, "; ")
 }
 
@@ -141,9 +158,9 @@ func (r Role) HasSecret() bool { return !r.Public && (r.Auth == "" || r.Auth == 
 
 // Registrable reports whether a client can register itself for the role. No server lets a client allow itself
 // introspection; the password grant and the device grant (RFC 10027 §2) are reserved for selected clients; RFC 7591 has no member for the format of access
-// tokens; and an authority has to issue a certificate first.
+// tokens, nor for a profile of FAPI 2.0; and an authority has to issue a certificate first.
 func (r Role) Registrable() bool {
-	return !r.Introspects && r.Grant != GrantPassword && r.Grant != GrantDevice && !r.SignedAccess && r.Auth != CertificateAuth
+	return r.Profile == "" && !r.Introspects && r.Grant != GrantPassword && r.Grant != GrantDevice && !r.SignedAccess && r.Auth != CertificateAuth
 }
 
 // Metadata returns the client metadata that is sent for the registration (RFC 7591 §2).

@@ -42,6 +42,8 @@ func Documents() []check.Document {
 		{ID: "RFC9728", Cited: "RFC 9728", Title: "Protected Resource Metadata", Rules: rfc9728()},
 		{ID: "RFC10017", Cited: "RFC 10017", Title: "OAuth 2.0 for Browser-Based Applications", Rules: rfc10017()},
 		{ID: "RFC10070", Cited: "RFC 10070", Title: "Updates to JWT Client Authentication", Rules: rfc10070()},
+		{ID: "FAPI2", Cited: "FAPI 2.0 Security Profile", Title: "final", Rules: fapi2()},
+		{ID: "FAPI2MS", Cited: "FAPI 2.0 Message Signing", Title: "final", Rules: fapi2ms()},
 		{ID: "OIDCDiscovery", Cited: "OIDC Discovery", Title: "OpenID Connect Discovery 1.0", Rules: oidcDiscovery()},
 		{ID: "OIDCRegistration", Cited: "OIDC Registration", Title: "OpenID Connect Dynamic Client Registration 1.0", Rules: oidcRegistration()},
 		{ID: "OIDCFormPost", Cited: "OIDC Form Post", Title: "OAuth 2.0 Form Post Response Mode", Rules: oidcFormPost()},
@@ -74,6 +76,8 @@ func Profiles() map[string][]string {
 		"mcp":        append(slices.Clone(oauth21), "CIMD", "MCP", "RFC9728", "RFC10017"),
 		"oidc-basic": {"OIDCCore", "OIDCDiscovery"},
 		"logout":     {"OIDCRPLogout", "OIDCBackChannel"},
+		"fapi2":      {"FAPI2", "RFC8414"},
+		"fapi2-ms":   {"FAPI2", "FAPI2MS", "RFC8414"},
 	}
 }
 
@@ -83,7 +87,9 @@ func Profiles() map[string][]string {
 func Select(profile string, only []string) ([]Rule, error) {
 	rules := All()
 	if profile == "" && len(only) == 0 {
-		return slices.DeleteFunc(rules, func(r Rule) bool { return slices.Contains([]string{"MCP", "OAuth21", "RFC10017"}, r.Document()) }), nil
+		return slices.DeleteFunc(rules, func(r Rule) bool {
+			return slices.Contains([]string{"MCP", "OAuth21", "RFC10017", "FAPI2", "FAPI2MS"}, r.Document())
+		}), nil
 	}
 	if profile != "" {
 		names, known := Profiles()[profile]

@@ -33,6 +33,7 @@ func flags(r need.Role, backchannel string) []string {
 	add("--post-logout-redirect-uri", r.AfterLogout...)
 	add("--algorithm", r.IDTokenAlgorithm)
 	add("--userinfo-algorithm", r.UserInfoAlgorithm)
+	add("--profile", r.Profile)
 	if r.Backchannel {
 		add("--backchannel-logout-uri", "http://"+backchannel+"/logout")
 	}

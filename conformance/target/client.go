@@ -44,7 +44,11 @@ type Client struct {
 func NewClient(r need.Role, id, secret string) *Client {
 	c := &Client{ID: id, Secret: secret, Auth: r.Auth, RedirectURIs: r.RedirectURIs, PostLogoutRedirectURIs: r.AfterLogout, Role: r.Name}
 	if r.Auth == need.PrivateKeyJWT {
-		c.Signer = jose.NewKey("ES256")
+		algorithm := "ES256"
+		if r.Profile != "" {
+			algorithm = "PS256" // the key can make signatures by RS256 too, which the profile forbids
+		}
+		c.Signer = jose.NewKey(algorithm)
 		c.JWK = c.Signer.Private()
 	}
 	return c

@@ -34,7 +34,7 @@ const (
 )
 
 // Algorithms lists the algorithms that proofs may have. RS256 is not one of them: FAPI 2.0
-// Security Profile §5.4 allows only the others.
+// Security Profile §5.4.1 allows only the others.
 func Algorithms() []string { return []string{"ES256", "EdDSA", jose.Ed25519, "PS256"} }
 
 // Request is the request that a proof is for.

@@ -26,7 +26,7 @@ func (c *Cast) WriteTarget(ctx context.Context, documents target.Documents, path
 		client := target.NewClient(role, "", "")
 		r := provider.Registration{Name: "conformance " + string(role.Name), GrantTypes: []string{role.Grant},
 			RedirectURIs: role.RedirectURIs, PostLogoutURIs: role.AfterLogout, MayIntrospect: role.Introspects, Pairwise: role.Pairwise,
-			Algorithm: role.IDTokenAlgorithm, UserInfoAlgorithm: role.UserInfoAlgorithm}
+			Algorithm: role.IDTokenAlgorithm, UserInfoAlgorithm: role.UserInfoAlgorithm, Profile: role.Profile}
 		if role.Machine {
 			r.GrantTypes = append(r.GrantTypes, provider.GrantClient)
 		}

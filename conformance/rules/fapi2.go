@@ -1,0 +1,275 @@
+package rules
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"mandate/conformance/check"
+	"mandate/conformance/need"
+	"mandate/conformance/wire"
+)
+
+const profileTest = "conformance/mandate/profile_test.go:TestProfile"
+
+// fapiNeeds returns what a check needs that pushes requests of the client fapi2.
+func fapiNeeds(more ...Need) []Need {
+	return append([]Need{need.FAPI, need.PushedRequests, need.Authorization}, more...)
+}
+
+// fapiFlowNeeds returns what a check needs that gets tokens for the client fapi2.
+func fapiFlowNeeds(more ...Need) []Need { return fapiNeeds(append(more, need.User, need.Token)...) }
+
+// fapi2 returns the rules about an authorization server of the FAPI 2.0 Security Profile. They are for the clients fapi2 and
+// second-fapi2, because such a server may have no others.
+func fapi2() []Rule {
+	return slices.Concat(fapi2Network(), fapi2General(), fapi2Assertions(), fapi2Flow(), fapi2Code(), fapi2Resource(), fapi2Cryptography())
+}
+
+// fapiSigning are the algorithms of the profile.
+var fapiSigning = []string{"PS256", "ES256", "EdDSA", "Ed25519"}
+
+// pushedAs pushes a good request of the client fapi2 with other authentication.
+func pushedAs(t *T, as wire.Auth) *wire.Answer {
+	return t.PushAs(as, t.Request(t.Client(need.FAPI)).Params)
+}
+
+// fapiRequest returns a pushed request of the client fapi2.
+func fapiRequest(t *T) *check.Request { return t.Pushed(t.Request(t.Client(need.FAPI))) }
+
+// fapiTokens returns tokens of the client fapi2, which are bound to a key.
+func fapiTokens(t *T, p *check.Prover) *check.Tokens {
+	return t.Granted(redeemProven(t, t.Code(fapiRequest(t)), p))
+}
+
+// wantFAPIRefused asserts that a request that is wrong in one place is refused, when it is pushed or when the browser opens it.
+func wantFAPIRefused(t *T, why string, change func(*check.Request) *check.Request) {
+	r := change(t.Request(t.Client(need.FAPI)))
+	a := t.Push(r)
+	if r.URI = a.Text("request_uri"); r.URI == "" {
+		wantNotPushed(t, a, why)
+		return
+	}
+	t.WantNoCode(t.Authorize(r), why)
+}
+
+// fapi2Network returns the rules about the network (§5.2).
+func fapi2Network() []Rule {
+	best := rfc9700()
+	return []Rule{
+		sameCheckAs(best, "RFC9700/2.6/a52-tls", Rule{ID: "FAPI2/5.2.1/tls", Level: Must, Text: "Every endpoint uses TLS."}),
+		{
+			ID: "FAPI2/5.2.2/tls-version", Level: Must,
+			Text:     "Endpoints for programs use TLS 1.2 or later, with the recommended cipher suites alone.",
+			TestedBy: "cmd/mandate/httpserve/certificate_test.go:TestVersionsAndSuites",
+		},
+		{
+			ID: "FAPI2/5.2.3/no-cors-at-authorization", Level: Must,
+			Text:  "A script of another site cannot call the authorization endpoint.",
+			Needs: fapiNeeds(),
+			Check: func(t *T) {
+				address := fapiRequest(t).URL()
+				if allowed := t.Get(address, crossOrigin).Header.Get("Access-Control-Allow-Origin"); allowed != "" && allowed != wire.Origin(address) {
+					t.Failf("the answer has Access-Control-Allow-Origin: %s", allowed)
+				}
+			},
+		},
+	}
+}
+
+// fapi2General returns the rules of §5.3.2.1, except those about assertions and codes.
+func fapi2General() []Rule {
+	return []Rule{
+		sameCheckAs(mcp(), "MCP/M2/metadata", Rule{ID: "FAPI2/5.3.2.1/metadata", Level: Must, Text: "The server publishes its metadata at an address of RFC 8414 or of OpenID Connect Discovery."}),
+		{
+			ID: "FAPI2/5.3.2.1/no-password-grant", Level: Must,
+			Text:  "The server refuses the password grant.",
+			Needs: []Need{need.FAPI, need.Token, need.User},
+			Check: func(t *T) {
+				u := t.User()
+				form := wire.Params("grant_type", need.GrantPassword, "username", u.Username, "password", u.Password)
+				t.WantRefused(t.Token(t.Client(need.FAPI), form, t.Prover().Proving(t.Endpoint(need.Token))), "the request had the grant type password")
+			},
+		},
+		{
+			ID: "FAPI2/5.3.2.1/confidential-clients", Level: Must,
+			Text:     "The server supports only confidential clients.",
+			TestedBy: profileTest,
+		},
+		{
+			ID: "FAPI2/5.3.2.1/sender-constrained", Level: Must,
+			Text:  "Access tokens are bound to a key or to a certificate, and a request that binds its token to nothing is refused.",
+			Needs: fapiFlowNeeds(),
+			Check: func(t *T) {
+				if kind := fapiTokens(t, t.Prover()).Answer.Text("token_type"); !strings.EqualFold(kind, "DPoP") {
+					t.Errorf("token_type is %q, want DPoP", kind)
+				}
+				t.WantRefused(t.Redeem(t.Code(fapiRequest(t))), "the request had neither a proof nor a certificate")
+			},
+		},
+		{
+			ID: "FAPI2/5.3.2.1/authentication-methods", Level: Must,
+			Text: "Clients authenticate by private_key_jwt or with a certificate.",
+			Check: func(t *T) {
+				const name = "token_endpoint_auth_methods_supported"
+				m := publishedMetadata(t)
+				listed := metadataList(t, m, name)
+				if !slices.ContainsFunc([]string{need.PrivateKeyJWT, need.CertificateAuth, "self_signed_tls_client_auth"}, func(method string) bool { return slices.Contains(listed, method) }) {
+					t.Failf("%s is %s, want one of the methods", name, Quoted(m[name]))
+				}
+			},
+		},
+		{
+			ID: "FAPI2/5.3.2.1/no-rotation", Level: Must,
+			Text:  "The refresh token stays the same when it is used.",
+			Needs: fapiFlowNeeds(),
+			Check: func(t *T) {
+				c, p := t.Client(need.FAPI), t.Prover()
+				first := t.WithRefresh(c, fapiTokens(t, p))
+				for range 2 {
+					form := wire.Params("grant_type", "refresh_token", "refresh_token", first.Refresh)
+					if next := t.WantGranted(t.Token(c, form, p.Proving(t.Endpoint(need.Token)))); next.Refresh != "" && next.Refresh != first.Refresh {
+						t.Failf("the refresh token was replaced by another one")
+					}
+				}
+			},
+		},
+		{
+			ID: "FAPI2/5.3.2.1/dpop-nonces", Level: May,
+			Text:     "The server demands nonces in proofs.",
+			TestedBy: "conformance/mandate/dpop_nonce_test.go:TestDPoPNonce",
+		},
+	}
+}
+
+// fapi2Code returns the rules about codes and redirects (§5.3.2.1, §5.3.2.2).
+func fapi2Code() []Rule {
+	return []Rule{
+		{
+			ID: "FAPI2/5.3.2.1/code-lifetime", Level: Must,
+			Text:  "A code works for 60 seconds at most.",
+			Needs: fapiFlowNeeds(),
+			Check: func(t *T) {
+				p, code := t.Prover(), t.Code(fapiRequest(t))
+				fapiTokens(t, p)
+				t.Pause(62 * time.Second)
+				t.WantRefused(redeemProven(t, code, p), "the code was issued 62 seconds before")
+			},
+		},
+		{
+			ID: "FAPI2/5.3.2.1/code-bound", Level: Must,
+			Text:  "The server supports codes that are bound to a key by dpop_jkt and by the proof of the pushed request.",
+			Needs: fapiFlowNeeds(),
+			Check: func(t *T) {
+				p := t.Prover()
+				bound := func() *check.Code {
+					return t.Code(t.Pushed(t.Request(t.Client(need.FAPI)).Set("dpop_jkt", p.Thumbprint())))
+				}
+				t.Granted(redeemProven(t, bound(), p))
+				t.WantRefused(redeemProven(t, bound(), t.Prover()), "the proof was by another key than dpop_jkt")
+				pushed := t.Request(t.Client(need.FAPI))
+				if pushed.URI = pushProven(t, p, pushed).Text("request_uri"); pushed.URI == "" {
+					t.Failf("a pushed request with a proof is refused: %s", t.Last().Failure())
+				}
+				t.WantRefused(redeemProven(t, t.Code(pushed), t.Prover()), "the proof was by another key than that of the pushed request")
+			},
+		},
+		{
+			ID: "FAPI2/5.3.2.2/code-once", Level: Must, Alone: true,
+			Text:  "A code that has been used is refused.",
+			Needs: fapiFlowNeeds(),
+			Check: func(t *T) {
+				p, code := t.Prover(), t.Code(fapiRequest(t))
+				t.Granted(redeemProven(t, code, p))
+				t.WantRefused(redeemProven(t, code, p), "the code had been used")
+			},
+		},
+		{
+			ID: "FAPI2/5.3.2.2/code-of-client", Level: Must,
+			Text:  "A code is refused if another client sends it.",
+			Needs: fapiFlowNeeds(need.SecondFAPI),
+			Check: func(t *T) {
+				p, thief := t.Prover(), t.Client(need.SecondFAPI)
+				fapiTokens(t, p)
+				t.WantRefused(t.Token(thief, t.Code(fapiRequest(t)).Form(), p.Proving(t.Endpoint(need.Token))), "another client sent the code")
+			},
+		},
+		{
+			ID: "FAPI2/5.3.2.2/no-307", Level: Must,
+			Text:  "The server does not redirect with 307 a request that can have credentials.",
+			Needs: fapiNeeds(need.User),
+			Check: func(t *T) { wantRedirects(t, func(status int) bool { return status != http.StatusTemporaryRedirect }) },
+		},
+		{
+			ID: "FAPI2/5.3.2.2/303", Level: Should,
+			Text:  "The server redirects with 303 after a form.",
+			Needs: fapiNeeds(need.User),
+			Check: func(t *T) { wantRedirects(t, func(status int) bool { return status == http.StatusSeeOther }) },
+		},
+		{
+			ID: "FAPI2/5.3.2.2/consent", Level: Should,
+			Text:     "The consent page says who asks, and for what.",
+			TestedBy: "conformance/mandate/browser_consent_test.go:TestBrowserConsent",
+		},
+		{
+			ID: "FAPI2/5.3.2.2/nonce", Level: Must,
+			Text:  "A nonce of 64 characters is accepted, and returned in the ID token.",
+			Needs: fapiFlowNeeds(need.OpenID),
+			Check: func(t *T) {
+				nonce := strings.Repeat("n", 64-len(t.Random())) + t.Random()
+				r := t.Pushed(t.OpenID(t.Client(need.FAPI)).Set("nonce", nonce))
+				if got := t.IDToken(t.Granted(redeemProven(t, t.Code(r), t.Prover()))).Text("nonce"); got != nonce {
+					t.Failf("nonce of the ID token has %d characters, want the 64 that were sent", len(got))
+				}
+			},
+		},
+	}
+}
+
+// wantRedirects asserts the status of the redirects by which the server answers a form of a new browser.
+func wantRedirects(t *T, good func(status int) bool) {
+	response := t.Walk(t.NewBrowser(), fapiRequest(t), true)
+	for _, a := range response.Seen {
+		if a.Method == http.MethodPost && a.Status/100 == 3 && !good(a.Status) {
+			t.At(a)
+			t.Failf("a form is answered with %s", a)
+		}
+	}
+	t.CodeOf(response)
+}
+
+// fapi2Resource returns the rules about a resource server (§5.3.4).
+func fapi2Resource() []Rule {
+	return []Rule{
+		{
+			ID: "FAPI2/5.3.4/header", Level: Must,
+			Text:  "A resource accepts the token in the header alone.",
+			Needs: fapiFlowNeeds(need.API),
+			Check: func(t *T) {
+				b := fapiAccess(t)
+				b.wantKept(t.Get(b.withQuery(b.access)), "the token was in the query")
+			},
+		},
+		{
+			ID: "FAPI2/5.3.4/sender-constrained", Level: Must,
+			Text:  "A resource verifies that the sender of a token has its key.",
+			Needs: fapiFlowNeeds(need.API),
+			Check: func(t *T) {
+				b := fapiAccess(t)
+				b.wantKept(t.Get(b.url, wire.Bearer(b.access)), "the request had no proof")
+				b.wantKept(t.Get(b.url, t.Prover().Presenting(b.url, b.access)), "the proof was by another key")
+			},
+		},
+	}
+}
+
+// fapiAccess returns a token of the client fapi2, which the api accepts.
+func fapiAccess(t *T) boundAccess {
+	p := t.Prover()
+	b := boundAccess{protectedAPI(t), p, fapiTokens(t, p).Access}
+	if a := b.get(); !b.accepted(a) {
+		t.Blockedf("the api answers %s to a new token of the client fapi2: name an address under api.url that accepts its tokens", a)
+	}
+	return b
+}
