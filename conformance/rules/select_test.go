@@ -12,3 +12,26 @@ func TestSelectInAnyCase(t *testing.T) {
 		}
 	}
 }
+
+// The rules of FAPI 2.0 are tried only with a profile or a name.
+func TestSelectFAPI(t *testing.T) {
+	for _, row := range []struct {
+		profile string
+		only    []string
+		has     [2]bool // of the Security Profile, of Message Signing
+	}{
+		{"", nil, [2]bool{}}, {"fapi2", nil, [2]bool{true, false}}, {"fapi2-ms", nil, [2]bool{true, true}}, {"", []string{"FAPI2MS"}, [2]bool{false, true}},
+	} {
+		got, err := Select(row.profile, row.only)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var has [2]bool
+		for _, r := range got {
+			has[0], has[1] = has[0] || r.Document() == "FAPI2", has[1] || r.Document() == "FAPI2MS"
+		}
+		if has != row.has {
+			t.Errorf("Select(%q, %q): %v, want %v", row.profile, row.only, has, row.has)
+		}
+	}
+}
