@@ -1,0 +1,206 @@
+package mandate
+
+import (
+	"crypto/tls"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// The modules that only the plan for FAPI 2.0 Message Signing has, the metadata and TLS, on SQLite.
+
+func TestRehearsalFAPIMessages(t *testing.T) {
+	r := newRehearsal(t, newSQLite(t))
+	for _, v := range []variant{messageDPoP, messageMTLS} {
+		t.Run(v.name, func(t *testing.T) {
+			one, two := r.pair(t, v)
+			one.acceptsObjects(t)
+			one.refusesObjects(t, two)
+			t.Run("signed introspection", func(t *testing.T) { one.introspectsItself(t) })
+		})
+	}
+}
+
+// sendsObject pushes a request object.
+func (p *party) sendsObject(t testing.TB, object string) answer {
+	t.Helper()
+	return p.at.post(t, "/o/par/", afar(p.authenticates(t, nil, nil)), params("request", object))
+}
+
+// acceptsObjects pushes each object that must work.
+func (p *party) acceptsObjects(t *testing.T) {
+	now := time.Now().Unix()
+	for name, claims := range map[string]member{
+		"ensure-request-object-with-multiple-aud-succeeds":                      {"aud": []string{"https://other.example/", p.at.Issuer}},
+		"ensure-request-object-with-nbf-8-seconds-in-the-future-is-accepted":    {"nbf": now + 8},
+		"the second client adds iat":                                            {"iat": now},
+		"a claims parameter, as an object, which asks for what is not unknown":  {"claims": member{"userinfo": member{"email": nil, "unknown": nil}}},
+		"nbf almost an hour ago, and exp almost an hour after it, but not over": {"nbf": now - 3500, "exp": now + 60},
+	} {
+		t.Run(name, func(t *testing.T) {
+			form, verifier := p.asks(t)
+			a := p.sendsObject(t, p.at.object(t, p.keyHolder, form, claims, nil))
+			if a.Status != http.StatusCreated {
+				t.Fatalf("push: %d %s", a.Status, a.Body)
+			}
+			got := p.answered(t, p.rehearsal.opening(p.application, a.JSON(t)["request_uri"].(string)), "approve")
+			p.usable(t, p.tokens(t, grantForm(p.application, got.Get("code"), verifier)).AccessToken)
+		})
+	}
+}
+
+// refusesObjects pushes each object that must not work, and a request without one.
+func (p *party) refusesObjects(t *testing.T, other *party) {
+	now := time.Now().Unix()
+	form, _ := p.asks(t)
+	good := p.at.object(t, p.keyHolder, form, nil, nil)
+	object := func(claims, header member) string { return p.at.object(t, p.keyHolder, form, claims, header) }
+	others := other.keyHolder
+	others.application = p.application
+	for name, text := range map[string]string{
+		"ensure-request-object-without-exp-fails":                    object(member{"exp": nil}, nil),
+		"ensure-request-object-without-nbf-fails":                    object(member{"nbf": nil}, nil),
+		"ensure-expired-request-object-fails":                        object(member{"exp": now - 300}, nil),
+		"ensure-request-object-with-bad-aud-fails":                   object(member{"aud": "https://other.example/"}, nil),
+		"ensure-request-object-with-exp-over-60-fails":               object(member{"nbf": now, "exp": now + 70*60}, nil),
+		"ensure-request-object-with-nbf-over-60-fails":               object(member{"nbf": now - 70*60}, nil),
+		"ensure-signed-request-object-with-RS256-fails":              object(nil, member{"alg": "RS256"}),
+		"ensure-request-object-signature-algorithm-is-not-none":      signHeader(t, member{"alg": "none", "typ": "oauth-authz-req+jwt"}, p.at.enclosed(p.application, form, nil), jwt.UnsafeAllowNoneSignatureType),
+		"ensure-request-object-with-invalid-signature-fails":         good[:len(good)-8] + "AAAAAAAA",
+		"ensure-matching-key-in-authorization-request":               p.at.object(t, others, form, nil, nil),
+		"par-authorization-request-containing-request_uri, enclosed": object(member{"request_uri": "urn:ietf:params:oauth:request_uri:other"}, nil),
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := p.sendsObject(t, text).refused(http.StatusBadRequest, "invalid_request_object")
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	t.Run("ensure-unsigned-request-at-par-endpoint-fails", func(t *testing.T) {
+		err := p.at.post(t, "/o/par/", afar(p.authenticates(t, nil, nil)), form).refused(http.StatusBadRequest, "invalid_request")
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// introspectsItself asks for a signed introspection response, which is by PS256.
+func (p *party) introspectsItself(t *testing.T) {
+	token := p.tokens(t, p.code(t)).AccessToken
+	_, about := p.at.signedAbout(t, p.application, p.authenticates(t, nil, nil), "PS256", token)
+	cnf, _ := about["cnf"].(map[string]any)
+	if about["active"] != true || len(cnf) != 1 {
+		t.Errorf("the response is %v", about)
+	}
+}
+
+// The module discovery-end-point-verification, for both documents and all variants.
+func TestRehearsalFAPIDiscovery(t *testing.T) {
+	r := newRehearsal(t, newSQLite(t))
+	for name, address := range map[string]string{"openid_connect": "/o/.well-known/openid-configuration", "plain_oauth": "/.well-known/oauth-authorization-server/o"} {
+		t.Run(name, func(t *testing.T) {
+			meta := r.get(t, address, nobody).JSON(t)
+			checkEqual(t, "issuer", meta["issuer"], any(r.Issuer))
+			for member, want := range map[string]any{"authorization_response_iss_parameter_supported": true, "require_pushed_authorization_requests": false,
+				"tls_client_certificate_bound_access_tokens": true, "request_parameter_supported": true} {
+				checkEqual(t, member, meta[member], want)
+			}
+			for member, want := range map[string]string{
+				"code_challenge_methods_supported":      "S256",
+				"response_types_supported":              "code",
+				"grant_types_supported":                 "authorization_code client_credentials refresh_token",
+				"response_modes_supported":              "jwt query.jwt",
+				"token_endpoint_auth_methods_supported": "private_key_jwt tls_client_auth self_signed_tls_client_auth",
+			} {
+				for one := range strings.SplitSeq(want, " ") {
+					if !slices.Contains(strings.Split(listOf(meta, member), " "), one) {
+						t.Errorf("%s is %v, want %s too", member, meta[member], one)
+					}
+				}
+			}
+			// FAPI 2.0 Security Profile §5.4.1
+			for _, member := range []string{"dpop_signing_alg_values_supported", "token_endpoint_auth_signing_alg_values_supported", "id_token_signing_alg_values_supported",
+				"request_object_signing_alg_values_supported", "userinfo_signing_alg_values_supported", "authorization_signing_alg_values_supported", "introspection_signing_alg_values_supported"} {
+				if name == "plain_oauth" && meta[member] == nil {
+					continue
+				}
+				list := strings.Split(listOf(meta, member), " ")
+				if !slices.Contains(list, "PS256") || !slices.Contains(list, "ES256") || slices.Contains(list, "none") {
+					t.Errorf("%s is %v", member, list)
+				}
+			}
+			aliases, _ := meta["mtls_endpoint_aliases"].(map[string]any)
+			for _, endpoint := range []string{"token_endpoint", "pushed_authorization_request_endpoint", "introspection_endpoint", "userinfo_endpoint"} {
+				for from, at := range map[any]string{meta[endpoint]: r.URL, aliases[endpoint]: r.mutual} {
+					text, _ := from.(string)
+					if !strings.HasPrefix(text, at+"/o/") {
+						t.Errorf("%s is %v, want it at %s", endpoint, from, at)
+					}
+				}
+			}
+			r.checkKeys(t, textOf(meta, "jwks_uri"))
+		})
+	}
+}
+
+// checkKeys checks the keys of the server (FAPI 2.0 Security Profile §5.4.1, §5.4.2).
+func (r *rehearsal) checkKeys(t *testing.T, address string) {
+	if !strings.HasPrefix(address, "https://") {
+		t.Errorf("jwks_uri is %q", address)
+	}
+	seen := map[string]bool{}
+	for _, key := range listed(r.get(t, strings.TrimPrefix(address, r.URL), nobody).JSON(t)["keys"]) {
+		one := key.(map[string]any)
+		kid, _ := one["kid"].(string)
+		if kid == "" || seen[kid] || one["d"] != nil || one["kty"] == "RSA" && len(textOf(one, "n")) < 342 {
+			t.Errorf("the key %q", kid)
+		}
+		seen[kid] = true
+	}
+	if len(seen) == 0 {
+		t.Error("there are no keys")
+	}
+}
+
+// FAPI 2.0 Security Profile §5.2.1, §5.2.2: both listeners have TLS 1.2 with the recommended cipher
+// suites and TLS 1.3, and nothing else.
+func TestRehearsalFAPITLS(t *testing.T) {
+	r := newRehearsal(t, newSQLite(t))
+	for _, address := range []string{r.URL, r.mutual} {
+		at, err := url.Parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opens := func(version uint16, suites ...uint16) uint16 {
+			config := r.options.tls.Clone()
+			config.MinVersion, config.MaxVersion, config.CipherSuites = version, version, suites
+			conn, err := tls.Dial("tcp", at.Host, config)
+			if err != nil {
+				return 0
+			}
+			defer conn.Close()
+			return conn.ConnectionState().Version
+		}
+		for version, want := range map[uint16]uint16{tls.VersionTLS10: 0, tls.VersionTLS11: 0, tls.VersionTLS12: tls.VersionTLS12, tls.VersionTLS13: tls.VersionTLS13} {
+			checkEqual(t, tls.VersionName(version), opens(version), want)
+		}
+		for _, suite := range slices.Concat(tls.CipherSuites(), tls.InsecureCipherSuites()) {
+			if !slices.Contains(suite.SupportedVersions, tls.VersionTLS12) {
+				continue
+			}
+			recommended := strings.HasPrefix(suite.Name, "TLS_ECDHE_") && strings.Contains(suite.Name, "_GCM_")
+			if opened := opens(tls.VersionTLS12, suite.ID) != 0; opened && !recommended {
+				t.Errorf("%s is on at %s", suite.Name, address)
+			}
+		}
+		if opens(tls.VersionTLS12, tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256) == 0 {
+			t.Error("the recommended suite is off")
+		}
+	}
+}
