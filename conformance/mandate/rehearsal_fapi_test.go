@@ -117,7 +117,7 @@ func (r *rehearsal) reached(address string, certificate *tls.Certificate) *serve
 	if certificate != nil {
 		config.Certificates = []tls.Certificate{*certificate}
 	}
-	return &server{URL: address, BaseURL: r.BaseURL, Issuer: r.Issuer, secrets: r.secrets, options: r.options,
+	return &server{URL: address, BaseURL: r.BaseURL, Issuer: r.Issuer, dir: r.dir, config: r.config, secrets: r.secrets, options: r.options,
 		client: &http.Client{Timeout: time.Minute, Transport: &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
