@@ -30,6 +30,7 @@ alias=mandate
 listen=127.0.0.1:8000
 certificate=
 key=
+mutual=
 folder=openid-conformance
 while getopts s:a:l:c:k:o: option; do
 	case $option in
@@ -93,10 +94,13 @@ if [ "${base#https:}" != "$base" ]; then
 	port=${authority##*:}
 	[ "$port" != "$authority" ] || port=443
 	mkdir -p "$folder/temp"
-	sed "s|@PORT@|$port|; s|@LISTEN@|$listen|; s|@CERTIFICATE@|$certificate|; s|@KEY@|$key|; s|@USER@|$(id -un)|; s|@GROUP@|$(id -gn)|" \
+	# Clients with a certificate use the next port.
+	mutual=https://$(host "$base"):$((port + 1))
+	sed "s|@PORT@|$port|; s|@MUTUAL_PORT@|$((port + 1))|; s|@LISTEN@|$listen|; s|@CERTIFICATE@|$certificate|; s|@KEY@|$key|; s|@USER@|$(id -un)|; s|@GROUP@|$(id -gn)|" \
 		"$here/nginx.conf" >"$folder/nginx.conf"
+	printf 'MTLS_BASE_URL: "%s"\nMTLS_CERTIFICATE_HEADER: X-Client-Cert\n' "$mutual" >"$folder/mandate.yaml"
 fi
-sed "s|@BASE@|$base|; s|@LISTEN@|$listen|; s|@FOLDER@|$folder|" "$here/mandate.yaml" >"$folder/mandate.yaml"
+sed "s|@BASE@|$base|; s|@LISTEN@|$listen|; s|@FOLDER@|$folder|" "$here/mandate.yaml" >>"$folder/mandate.yaml"
 
 random() {
 	od -An -N 24 -tx1 /dev/urandom | tr -d ' \n'
@@ -151,6 +155,11 @@ plan formpost "Mandate, Form Post OP" suite-first "$first"
 plan rp-initiated-logout "Mandate, RP-Initiated Logout OP" suite-first "$first"
 plan backchannel-logout "Mandate, Back-Channel Logout OP" suite-backchannel "$backchannel"
 
+# The plans for FAPI 2.0, whose addresses begin with https.
+if [ -n "$mutual" ]; then
+	. "$here/fapi.sh"
+fi
+
 # Mandate answers request_not_supported, which the suite permits: it skips the rest.
 cat >"$folder/expected-skips.json" <<'END'
 [
@@ -180,3 +189,6 @@ if [ -e "$folder/nginx.conf" ]; then
 	echo "and its TLS:    nginx -p $folder -c $folder/nginx.conf -g 'daemon off;'"
 fi
 echo "The plans:      $folder/{basic,config,formpost,rp-initiated-logout,backchannel-logout}.json"
+if [ -n "$mutual" ]; then
+	echo "                $folder/fapi2-*.json"
+fi
