@@ -36,9 +36,12 @@ func newBrowser(t *testing.T) *browser {
 // visit opens an address and does the tasks of the first entry that is for it.
 func (b *browser) visit(entries []visit, address string) {
 	b.t.Helper()
-	i := slices.IndexFunc(entries, func(v visit) bool { return matches(v.Match, address) })
+	i := slices.IndexFunc(entries, func(v visit) bool { return v.Limit >= 0 && matches(v.Match, address) })
 	if i < 0 {
 		b.t.Fatalf("no entry is for %s", address)
+	}
+	if entries[i].Limit == 1 {
+		entries[i].Limit = -1
 	}
 	b.show(b.http.Get(address))
 	for _, task := range entries[i].Tasks {
@@ -110,7 +113,7 @@ func (b *browser) find(kind, selector string) (found []*html.Node) {
 		case "class":
 			ok = slices.Contains(strings.Fields(value(n, "class")), selector)
 		case "xpath":
-			ok = "//"+n.Data == selector
+			ok = "//"+n.Data == selector || "//"+n.Data+"[@value='"+value(n, "value")+"']" == selector
 		}
 		if ok {
 			found = append(found, n)

@@ -55,6 +55,7 @@ type override struct {
 
 type visit struct {
 	Match string `json:"match"`
+	Limit int    `json:"match-limit"` // how often the entry is used; 0: always
 	Tasks []task `json:"tasks"`
 }
 
@@ -99,7 +100,7 @@ func TestRehearsal(t *testing.T) {
 	}
 	plans := map[string]plan{}
 	for _, name := range files {
-		plans[name] = readPlan(t, filepath.Join(folder, name+".json"))
+		plans[name] = readPlan[plan](t, filepath.Join(folder, name+".json"))
 	}
 	checkExpected(t, folder)
 	r := rehearsal{suite: suite.URL, answers: answers, told: told}
@@ -298,7 +299,7 @@ func (r *rehearsal) module(t *testing.T, p plan, m module) {
 }
 
 // readPlan takes no key that it does not know, and no placeholder.
-func readPlan(t *testing.T, path string) (p plan) {
+func readPlan[P any](t *testing.T, path string) (p P) {
 	t.Helper()
 	content, err := os.ReadFile(path)
 	if err != nil {
