@@ -6,7 +6,6 @@ package openid
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -154,10 +153,6 @@ var modules = []module{
 		{"response_mode": {"form_post"}, "prompt": {"none"}}}, ends: "code"},
 	{name: "oidcc-ensure-registered-redirect-uri", visits: []url.Values{{"redirect_uri": {"https://suite.example/other"}}}, shows: 1, ends: "400"},
 	{name: "oidcc-redirect-uri-query-added", visits: []url.Values{{"redirect_uri": {registered + "?foo=bar"}}}, shows: 1, ends: "400"},
-	{name: "oidcc-ensure-request-object-with-redirect-uri", visits: []url.Values{{"redirect_uri": {"https://suite.example/other"},
-		"request": {"eyJhbGciOiJub25lIn0.e30."}}}, shows: 1, ends: "400"},
-	{name: "oidcc-unsigned-request-object-supported-correctly-or-rejected-as-unsupported (form_post)", visits: []url.Values{{"state": nil,
-		"request": {"eyJhbGciOiJub25lIn0." + base64.RawURLEncoding.EncodeToString([]byte(`{"response_mode":"form_post","state":"a state"}`)) + "."}}}, ends: "request_not_supported"},
 }
 
 type rehearsal struct {

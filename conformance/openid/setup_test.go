@@ -26,7 +26,8 @@ type expected struct {
 func checkExpected(t *testing.T, folder string) {
 	t.Helper()
 	for name, want := range map[string][]expected{
-		"expected-skips.json": {{Name: "oidcc-unsigned-request-object-supported-correctly-or-rejected-as-unsupported", Variant: "*", File: "*"}},
+		"expected-skips.json": {{Name: "oidcc-unsigned-request-object-supported-correctly-or-rejected-as-unsupported", Variant: "*", File: "*"},
+			{Name: "oidcc-ensure-request-object-with-redirect-uri", Variant: "*", File: "*"}},
 		"expected-failures.json": {{Name: "oidcc-server-rotate-keys", Variant: "*", File: "*",
 			Condition: "VerifyNewJwksHasNewSigningKey", Result: "failure"}},
 	} {
