@@ -149,7 +149,7 @@ func TestCommand(t *testing.T) {
 			"--target " + path + " --only RFC7636/9": `--only: no rule is under "RFC7636/9": --list --only RFC7636 shows`,
 			"--target " + path + " --profile logout --only RFC7636": `--only: the profile logout has no rule under "RFC7636"`,
 			"--target " + path + " --only RFC7636 --only RFC1":      `--only: there is no document "RFC1"`,
-			"--target " + path + " --profile x":                     `--profile: there is no profile "x", only browser, logout, mcp, `,
+			"--target " + path + " --profile x":                     `--profile: there is no profile "x", only browser, fapi2, fapi2-ms, logout, `,
 			"--target " + path + " --format x":                      `--format: there is no format "x", only html, json, `,
 			"--list --format json":                                  "--format: a list is always text",
 			"--target " + path + " more":                            `unexpected argument "more"`,
