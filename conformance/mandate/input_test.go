@@ -189,6 +189,10 @@ func (v *fixture) leavesOut(t *testing.T, c protocolCall, name, others string) {
 		if strings.HasPrefix(name, "client_") {
 			status, code = 401, "invalid_client"
 		}
+		// RFC 7636 §4.6: a missing verifier is a wrong one.
+		if name == "code_verifier" {
+			code = "invalid_grant"
+		}
 		a := v.raw(t, c.path, afar(c.as), formType, body)
 		err := a.refused(status, code)
 		if err != nil {

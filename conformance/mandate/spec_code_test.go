@@ -62,7 +62,7 @@ func TestSpecVerifier(t *testing.T) {
 			code := b.code(t, address, alice)
 			other, _ := newPKCE()
 			checkRefused(t, s.exchange(t, app, code, app.RedirectURI, other), http.StatusBadRequest, "invalid_grant")
-			checkRefused(t, s.exchange(t, app, code, app.RedirectURI, ""), http.StatusBadRequest, "invalid_request")
+			checkRefused(t, s.exchange(t, app, code, app.RedirectURI, ""), http.StatusBadRequest, "invalid_grant")
 			s.checkGranted(t, s.exchange(t, app, code, app.RedirectURI, verifier), "read write", true)
 		})
 	})
@@ -82,7 +82,7 @@ func TestSpecCode(t *testing.T) {
 		})
 		t.Run("a code works only for its redirect URI", func(t *testing.T) {
 			checkRefused(t, s.exchange(t, app, code, "http://127.0.0.1:8000/other", verifier), http.StatusBadRequest, "invalid_grant")
-			checkRefused(t, s.exchange(t, app, code, "", ""), http.StatusBadRequest, "invalid_request")
+			checkRefused(t, s.exchange(t, app, code, "", ""), http.StatusBadRequest, "invalid_grant")
 		})
 		t.Run("the verifier replaces the redirect URI", func(t *testing.T) {
 			// OAuth 2.1 (draft -16) §10.2: the challenge binds the code to its client.

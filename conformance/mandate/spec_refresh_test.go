@@ -144,7 +144,7 @@ func TestSpecPublicClient(t *testing.T) {
 		app.RedirectURI = "http://127.0.0.1:49152/back"
 		address, verifier := s.authorizeURL(app)
 		code := s.browser(t).code(t, address, alice)
-		checkRefused(t, s.exchange(t, app, code, app.RedirectURI, ""), http.StatusBadRequest, "invalid_request")
+		checkRefused(t, s.exchange(t, app, code, app.RedirectURI, ""), http.StatusBadRequest, "invalid_grant")
 		pair := s.checkGranted(t, s.exchange(t, app, code, app.RedirectURI, verifier), "read write", true)
 		next := s.checkGranted(t, s.refresh(t, app.auth(), pair.RefreshToken), "read write", true)
 		checkRefused(t, s.refresh(t, body(app.ClientID, "a secret"), next.RefreshToken), http.StatusUnauthorized, "invalid_client")
