@@ -327,6 +327,10 @@ func (v *fixture) dpopAlways(t *testing.T) {
 
 	const api = "https://bound.example/"
 	v.mustCLI(t, "", "resource", "add", api, "--name", "Bound", "--sender-constrained", "--introspector", v.asker.ClientID)
+	waitFor(t, "the server knows the resource", func() bool {
+		got, _ := v.token(t, v.web.auth(), with(forItself, "resource", api))
+		return got.Error != "invalid_target"
+	})
 	b := v.signedIn(t, v.alice)
 	for what, form := range map[string]url.Values{
 		"client credentials": with(forItself, "resource", api),

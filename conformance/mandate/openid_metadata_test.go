@@ -189,7 +189,11 @@ func (d *discovered) uses() map[string]func(t *testing.T, value string) bool {
 				return false
 			}
 			d.mustCLI(t, "", "resource", "add", "https://"+strings.ToLower(value)+".example/", "--name", value, "--introspector", app.ClientID)
-			a := d.post(t, "/o/introspect/", wanting(signedIntrospection, app.auth()), params("token", d.given.AccessToken))
+			var a answer
+			waitFor(t, "the server knows the introspector", func() bool {
+				a = d.post(t, "/o/introspect/", wanting(signedIntrospection, app.auth()), params("token", d.given.AccessToken))
+				return a.Status == http.StatusOK
+			})
 			return d.verified(t, app, value, a.Body)["token_introspection"] != nil
 		},
 		"code_challenge_methods_supported": asked("code_challenge_method"),
