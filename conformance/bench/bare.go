@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/sha256"
 	"database/sql"
@@ -12,6 +14,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math/big"
 	"net/http"
 	"net/url"
 	"os"
@@ -58,6 +61,13 @@ func serveBare(ctx context.Context, args []string) error {
 	mux.HandleFunc("GET /select", b.selectRow)
 	answer := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { give(w, fixed) })
 	mux.Handle("GET /fixed", answer)
+	if told.Key != nil {
+		verify, err := verifier(told.Key, answer)
+		if err != nil {
+			return err
+		}
+		mux.Handle("GET /verify", verify)
+	}
 	if told.Introspect != "" {
 		guarded, err := told.guard(answer)
 		if err != nil {
@@ -77,8 +87,10 @@ func serveBare(ctx context.Context, args []string) error {
 // bareOptions are passed by standard input, because they contain secrets.
 type bareOptions struct {
 	Database   string
-	Introspect string // URL; without one nothing is guarded
-	API        client // client that introspects there
+	Introspect string         // URL; without one nothing is guarded
+	API        client         // client that introspects there
+	URL        string         // of these handlers; a DPoP proof is for it
+	Key        map[string]any // the public key of the proofs that are verified
 }
 
 // guard puts the resource server library in front of a handler, as a service would.
@@ -91,11 +103,41 @@ func (y bareOptions) guard(h http.Handler) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	guard, err := resource.NewGuard(resource.GuardConfig{Verifier: cache})
+	guard, err := resource.NewGuard(resource.GuardConfig{Verifier: cache, BaseURLs: []string{y.URL}})
 	if err != nil {
 		return nil, err
 	}
 	return guard.Require(h, "read"), nil
+}
+
+// verifier verifies the signature of a DPoP proof by one known key, and nothing else of it.
+func verifier(jwk map[string]any, h http.Handler) (http.Handler, error) {
+	var point []byte
+	for _, name := range []string{"x", "y"} {
+		text, _ := jwk[name].(string)
+		half, err := base64.RawURLEncoding.DecodeString(text)
+		if err != nil {
+			return nil, err
+		}
+		point = append(point, half...)
+	}
+	key, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), append([]byte{4}, point...))
+	if err != nil {
+		return nil, err
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		proof := r.Header.Get("DPoP")
+		end := strings.LastIndexByte(proof, '.')
+		sum := sha256.Sum256([]byte(proof[:max(end, 0)]))
+		signature, err := base64.RawURLEncoding.DecodeString(proof[end+1:])
+		// RFC 7518 §3.4: the two numbers of the signature, of 32 bytes each.
+		if err != nil || len(signature) != 64 ||
+			!ecdsa.Verify(key, sum[:], new(big.Int).SetBytes(signature[:32]), new(big.Int).SetBytes(signature[32:])) {
+			http.Error(w, "the signature is wrong", http.StatusUnauthorized)
+			return
+		}
+		h.ServeHTTP(w, r)
+	}), nil
 }
 
 type bare struct{ insert, find *sql.Stmt }
@@ -203,6 +245,7 @@ func startBare(ctx context.Context, dir string, told bareOptions) (*bareServer, 
 	}
 	address := fmt.Sprintf("127.0.0.1:%d", process.FreePort())
 	cmd := exec.Command(self, bareCommand, "--listen", address)
+	told.URL = "http://" + address
 	text, err := json.Marshal(told)
 	if err != nil {
 		return nil, err
@@ -212,7 +255,7 @@ func startBare(ctx context.Context, dir string, told bareOptions) (*bareServer, 
 	if err != nil {
 		return nil, err
 	}
-	y := &bareServer{p, "http://" + address}
+	y := &bareServer{p, told.URL}
 	err = p.Wait("the bare handlers answer", time.Minute, 10*time.Millisecond, func() bool {
 		return ctx.Err() != nil || answers(y.url+"/fixed", http.StatusOK)
 	})

@@ -117,7 +117,7 @@ func TestEveryPathIsAnswered(t *testing.T) {
 		"--fill", "1000", "--starts", "1", "--json", file, "--svg", picture, "--markdown")
 	r := readReport(t, file)
 	for _, database := range databases(t) {
-		for _, p := range []string{"client", "introspect-50", "refresh", "code", "device", "register", "guard", "sample", "proxy"} {
+		for _, p := range []string{"client", "introspect-50", "assertion", "push", "refresh", "code", "device", "register", "guard", "dpop", "sample", "proxy"} {
 			checkPath(t, r, database, p)
 		}
 		for _, memory := range []string{"resident memory when idle, ", "resident memory after 200 tokens, "} {
@@ -219,7 +219,7 @@ func checkSVG(t *testing.T, file string) {
 			}
 		}
 	}
-	if want := 9 * len(databases(t)); bars != want {
+	if want := 10 * len(databases(t)); bars != want {
 		t.Errorf("the chart has %d bars, want %d", bars, want)
 	}
 }

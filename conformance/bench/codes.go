@@ -93,16 +93,11 @@ func (t *target) codes(ctx context.Context, n int) ([]code, error) {
 	if err != nil {
 		return nil, err
 	}
-	query := "?response_type=code&client_id=" + escape(t.web.ID) + "&redirect_uri=" + escape(t.redirect) +
-		t.narrowing() + "&state=bench&code_challenge_method=S256&code_challenge="
-	if strings.Contains(to.Target, "?") {
-		query = "&" + query[1:]
-	}
 	left := counter(n)
 	var workers []load.Worker
 	var people []*authorizer
 	for i := range min(n, preparation) {
-		person := &authorizer{to: to, query: query, header: "Cookie: " + t.cookies[i%len(t.cookies)] + "\r\n", redirect: t.redirect}
+		person := t.person(to, i)
 		people = append(people, person)
 		workers = append(workers, &counted{person, left})
 	}
@@ -120,19 +115,37 @@ func (t *target) codes(ctx context.Context, n int) ([]code, error) {
 // authorizer is a browser that is sent to the authorization endpoint and back.
 type authorizer struct {
 	to            load.Endpoint
-	query, header string
+	query, header string // of each request; the query lacks the code challenge
 	redirect      string
 	verifier      string
 	made          []code
 }
 
-func (w *authorizer) Next() []byte {
+// person returns the browser of one of the people.
+func (t *target) person(to load.Endpoint, n int) *authorizer {
+	return &authorizer{to: to, header: "Cookie: " + t.cookies[n%len(t.cookies)] + "\r\n", redirect: t.redirect,
+		query: "response_type=code&client_id=" + escape(t.web.ID) + "&redirect_uri=" + escape(t.redirect) +
+			t.narrowing() + "&state=bench&code_challenge_method=S256&code_challenge="}
+}
+
+// ask returns the parameters of an authorization request with a new code challenge.
+func (w *authorizer) ask() string {
 	random := make([]byte, 32)
 	_, _ = rand.Read(random) // it cannot fail
 	w.verifier = base64.RawURLEncoding.EncodeToString(random)
 	sum := sha256.Sum256([]byte(w.verifier))
-	return w.to.Get(w.query+base64.RawURLEncoding.EncodeToString(sum[:]), w.header)
+	return w.query + base64.RawURLEncoding.EncodeToString(sum[:])
 }
+
+func (w *authorizer) get(query string) []byte {
+	mark := "?"
+	if strings.Contains(w.to.Target, mark) {
+		mark = "&"
+	}
+	return w.to.Get(mark+query, w.header)
+}
+
+func (w *authorizer) Next() []byte { return w.get(w.ask()) }
 
 func (w *authorizer) Check(r load.Response) string {
 	location := string(r.Header("Location"))

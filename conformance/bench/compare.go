@@ -198,7 +198,7 @@ func (c *comparison) startBare(ctx context.Context, pg *cluster) (*bareServer, e
 	}
 	told := bareOptions{Database: address}
 	if c.database != elsewhere {
-		told.Introspect, told.API = c.ours.introspect, c.ours.api
+		told.Introspect, told.API, told.Key = c.ours.introspect, c.ours.api, c.ours.key.Public()
 	}
 	bare, err := startBare(ctx, c.dir, told)
 	if err != nil {

@@ -100,7 +100,7 @@ func (c *comparison) measure(ctx context.Context, p path, bare bool, rate float6
 		side = c.baseline
 		rows := 1
 		_, _ = fmt.Sscanf(p.name, "introspect-%d", &rows) // other paths do not select
-		l.To, l.Workers, err = bareWorkers(c.bareURL, p, rows, workers)
+		l.To, l.Workers, err = bareWorkers(c.bareURL, p, rows, workers, c.ours.key)
 	default:
 		l.To, l.Workers, err = p.workers(ctx, side, workers, c.expected(p, rate, length))
 	}

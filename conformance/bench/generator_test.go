@@ -23,7 +23,7 @@ func TestWaitingForTheServerCounts(t *testing.T) {
 		give(w, fixed)
 	}))
 	defer s.Close()
-	to, workers, err := bareWorkers(s.URL, path{bare: "fixed"}, 1, 1)
+	to, workers, err := bareWorkers(s.URL, path{bare: "fixed"}, 1, 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,6 +78,33 @@ func TestWhatIsNoSuccessCounts(t *testing.T) {
 	}
 }
 
+// TestAFlowCountsOnce lets each flow take two requests, of which the server answers one slowly. The latency of a flow is that
+// of both.
+func TestAFlowCountsOnce(t *testing.T) {
+	const slow = 20 * time.Millisecond
+	var asked atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if asked.Add(1)%2 == 1 {
+			<-time.After(slow)
+		}
+		give(w, fixed)
+	}))
+	defer s.Close()
+	to, err := load.ParseEndpoint(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func() []byte { return to.Get("/", "") }
+	f := &flow{steps: []step{{ask, refused}, {ask, refused}}}
+	o, err := load.Load{To: to, Workers: []load.Worker{&counted{f, counter(10)}}, Length: time.Minute}.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.Good != 5 || len(o.Wrong) > 0 || o.Latency.Quantile(0.01) < slow {
+		t.Errorf("%d good flows of 5 in at least %v, and %v", o.Good, o.Latency.Quantile(0.01), o.Wrong)
+	}
+}
+
 func TestFieldIsFoundWhereItStands(t *testing.T) {
 	for _, c := range []struct{ body, want string }{
 		{`{"access_token":"abc"}`, "abc"},
@@ -97,7 +124,7 @@ func TestFieldIsFoundWhereItStands(t *testing.T) {
 func TestLoadEndsWithItsContext(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	defer s.Close()
-	to, workers, err := bareWorkers(s.URL, path{bare: "fixed"}, 1, 4)
+	to, workers, err := bareWorkers(s.URL, path{bare: "fixed"}, 1, 4, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

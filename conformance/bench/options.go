@@ -123,7 +123,7 @@ func (o *options) benchFlags(f *flag.FlagSet) {
 		}
 		return nil
 	})
-	list(f, "only", "`NAMES` of what to measure: client, introspect, resource, refresh, code, device, register, guard, sample, proxy, start, memory, fill (default all)", &o.only)
+	list(f, "only", "`NAMES` of what to measure: client, introspect, resource, assertion, push, refresh, code, device, register, guard, dpop, sample, proxy, start, memory, fill (default all)", &o.only)
 	f.IntVar(&o.issued, "tokens", 100_000, "`NUMBER` of tokens after which the memory is read again")
 	f.IntVar(&o.fill, "fill", 0, "`NUMBER` of live tokens in a table that is compared with an empty one, on PostgreSQL (default none)")
 	f.IntVar(&o.starts, "starts", 5, "how often the start is timed")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"mandate/conformance/bench/load"
+	"mandate/conformance/jose"
 )
 
 // path is a kind of request, which is compared with the bare handler that does the minimum for it.
@@ -61,12 +62,17 @@ func allPaths(o *options) []path {
 			ready:   func(t *target) bool { return token(t) && t.introspect != "" },
 			workers: introspectWorkers(n)})
 	}
+	keys := func(t *target) bool { return t.key != nil }
 	aims := func(t *target) bool { return t.aimed != nil }
 	return append(paths,
 		path{name: "resource-client", title: "client credentials with a resource", connections: o.wide, bare: without, goal: both(0.97, 0.97), ready: aims,
 			plain: clientWorkers, workers: aimed(clientWorkers)},
 		path{name: "resource-introspect", title: "introspection of tokens for a resource", connections: o.connections, bare: without, goal: both(0.97, 0.97), ready: aims,
 			plain: introspectWorkers(1000), workers: aimed(introspectWorkers(1000))},
+		path{name: "assertion", title: "client credentials with private_key_jwt", connections: o.wide, bare: without, goal: both(0.5, 0.5), ready: keys,
+			plain: clientWorkers, workers: assertionWorkers, uses: true},
+		path{name: "push", title: "authorization code flow, pushed", connections: o.connections, bare: without, goal: both(0.6, 0.6),
+			ready: func(t *target) bool { return people(t) && t.push != "" }, plain: flowWorkers(false), workers: flowWorkers(true)},
 		path{name: "refresh", title: "refresh with rotation", connections: o.connections, bare: "insert", goal: both(0.35, 0.6), ready: people, workers: refreshWorkers},
 		path{name: "code", title: "code exchange with PKCE", connections: o.connections, bare: "insert", goal: both(0.35, 0.6), ready: people, workers: codeWorkers, uses: true},
 		path{name: "device", title: "device poll", connections: o.connections, bare: "insert", goal: both(0.8, 0.8),
@@ -78,6 +84,8 @@ func allPaths(o *options) []path {
 			workers: func(ctx context.Context, t *target, n, _ int) (load.Endpoint, []load.Worker, error) {
 				return guardWorkers(ctx, t, t.resource, n)
 			}},
+		path{name: "dpop", title: "resource guard with DPoP, warm cache", connections: o.connections, bare: "verify", goal: both(0.8, 0.8),
+			ready: func(t *target) bool { return keys(t) && t.resource != "" }, workers: provenWorkers, uses: true},
 		path{name: "sample", title: "sample API, warm cache", connections: o.connections, bare: "fixed",
 			ready: func(t *target) bool { return token(t) && t.sample != "" },
 			workers: func(ctx context.Context, t *target, n, _ int) (load.Endpoint, []load.Worker, error) {
@@ -91,8 +99,9 @@ func allPaths(o *options) []path {
 	)
 }
 
-// bareWorkers send requests to the bare handler of a path. They select as many different rows as the path has tokens.
-func bareWorkers(base string, p path, rows, workers int) (load.Endpoint, []load.Worker, error) {
+// bareWorkers send requests to the bare handler of a path. They select as many different rows as the path has tokens. What
+// is verified is signed by the key.
+func bareWorkers(base string, p path, rows, workers int, key *jose.Key) (load.Endpoint, []load.Worker, error) {
 	to, err := load.ParseEndpoint(base + "/" + p.bare)
 	if err != nil {
 		return to, nil, err
@@ -103,6 +112,8 @@ func bareWorkers(base string, p path, rows, workers int) (load.Endpoint, []load.
 		requests = [][]byte{to.Form("").With(nil, []byte("grant_type=client_credentials"))}
 	case "fixed":
 		requests = [][]byte{to.Get("", "")}
+	case "verify":
+		requests = [][]byte{to.Get("", "DPoP: "+proof(key, "GET", base, "")+"\r\n")}
 	case "select":
 		for n := range rows {
 			requests = append(requests, to.Get(fmt.Sprintf("?%d", n), ""))
@@ -111,7 +122,7 @@ func bareWorkers(base string, p path, rows, workers int) (load.Endpoint, []load.
 	var all []load.Worker
 	for n := range workers {
 		all = append(all, &asker{requests: requests, at: n * len(requests) / workers, want: map[string]string{
-			"insert": "access_token", "select": "client_id", "fixed": "client_id"}[p.bare]})
+			"insert": "access_token", "select": "client_id", "fixed": "client_id", "verify": "client_id"}[p.bare]})
 	}
 	return to, all, nil
 }
@@ -216,11 +227,16 @@ func codeWorkers(ctx context.Context, t *target, workers, requests int) (load.En
 	}
 	pool := &codePool{codes: made}
 	header, fields := t.proof(t.web)
-	rest := []byte("&redirect_uri=" + escape(t.redirect) + fields)
+	rest := t.redeeming(fields)
 	var all []load.Worker
 	seen := &sample{}
 	for range workers {
 		all = append(all, &redeemer{form: to.Form(header), rest: rest, pool: pool, seen: seen})
 	}
 	return to, all, nil
+}
+
+// redeeming returns what follows a code and its verifier in a token request.
+func (t *target) redeeming(fields string) []byte {
+	return []byte("&redirect_uri=" + escape(t.redirect) + fields)
 }

@@ -13,19 +13,25 @@ import (
 	"time"
 
 	"mandate/conformance/bench/process"
+	"mandate/conformance/jose"
 )
 
 // target is a provider from the view of its clients: Mandate, or another one.
 type target struct {
-	token, introspect, authorize, device, register, resource, sample, proxy string // URLs; an empty one is not measured
-	machine, api, web, tv                                                   client // clients that request tokens, introspect them, send people, and are for devices
-	scope                                                                   string
-	redirect                                                                string // of web
-	cookies                                                                 []string
-	inBody                                                                  bool // clients send their secret in the form
+	issuer                                                                        string
+	token, introspect, authorize, push, device, register, resource, sample, proxy string // URLs; an empty one is not measured
+	machine, api, web, tv                                                         client // clients that request tokens, introspect them, send people, and are for devices
+	scope                                                                         string
+	redirect                                                                      string // of web
+	cookies                                                                       []string
+	inBody                                                                        bool // clients send their secret in the form
 
 	audience string  // the resource that tokens are for (RFC 8707)
 	aimed    *target // the same server, with an audience; nil: not measured
+
+	keyed client    // requests tokens by private_key_jwt
+	key   *jose.Key // of keyed, and of tokens that are bound; nil: neither is measured
+	bound []string  // access tokens that are bound to the key
 
 	live []string // access tokens for the paths that need some
 
@@ -35,7 +41,7 @@ type target struct {
 
 // mandateTarget registers the clients of all paths, and signs people in.
 func mandateTarget(ctx context.Context, s *server) (*target, error) {
-	t := &target{token: s.url + "/o/token/", introspect: s.url + "/o/introspect/", authorize: s.url + "/o/authorize/", device: s.url + "/o/device_authorization/",
+	t := &target{issuer: s.url + "/o", token: s.url + "/o/token/", push: s.url + "/o/par/", introspect: s.url + "/o/introspect/", authorize: s.url + "/o/authorize/", device: s.url + "/o/device_authorization/",
 		register: s.url + "/o/register/", sample: s.url + "/resource", scope: "read write", redirect: "http://127.0.0.1/callback"}
 	var err error
 	t.machine, err = s.register(ctx, "machine", "--grant", "client_credentials")
@@ -51,6 +57,10 @@ func mandateTarget(ctx context.Context, s *server) (*target, error) {
 		return nil, err
 	}
 	t.tv, err = s.register(ctx, "television", "--grant", deviceGrant)
+	if err != nil {
+		return nil, err
+	}
+	t.keyed, t.key, err = keyedMachine(ctx, s)
 	if err != nil {
 		return nil, err
 	}

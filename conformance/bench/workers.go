@@ -255,7 +255,10 @@ func (w *redeemer) Next() []byte {
 	if i >= len(w.pool.codes) {
 		return nil
 	}
-	c := w.pool.codes[i]
+	return w.redeem(w.pool.codes[i])
+}
+
+func (w *redeemer) redeem(c code) []byte {
 	w.body = fmt.Appendf(w.body[:0], "grant_type=authorization_code&code=%s&code_verifier=%s", c.value, c.verifier)
 	w.buf = w.form.With(w.buf, w.body, w.rest)
 	return w.buf

@@ -19,9 +19,12 @@ import (
 type Worker interface {
 	// Next formats a request. It may use the memory of the previous one. An empty request ends the connection.
 	Next() []byte
-	// Check looks at the answer and returns the name of what is wrong with it, or nothing.
+	// Check looks at the answer and returns the name of what is wrong with it, or nothing, or Unfinished.
 	Check(Response) string
 }
+
+// Unfinished is the result of an answer after which the worker has to send a further request. All of them count as one.
+const Unfinished = "unfinished"
 
 // Load is a series of requests that lasts some seconds.
 type Load struct {
@@ -55,6 +58,15 @@ func (o *Outcome) Answers() int {
 		sum += n
 	}
 	return sum
+}
+
+// count counts what a worker says about an answer.
+func (o *Outcome) count(kind string) {
+	if kind == "" {
+		o.Good++
+	} else {
+		o.countError(kind)
+	}
 }
 
 func (o *Outcome) countError(kind string) {
@@ -223,33 +235,34 @@ func (a *line) open(ctx context.Context, due <-chan time.Time) {
 
 // ask sends one request, whose latency counts from at. It returns false if there may be no further request.
 func (a *line) ask(ctx context.Context, at time.Time) bool {
-	request := a.worker.Next()
-	if request == nil {
-		return false
-	}
-	if a.Each > 0 && a.asked >= a.Each {
-		a.reconnect(ctx)
-	}
-	a.asked++
-	r, err := a.conn.ask(request)
-	done := time.Now()
-	if ctx.Err() != nil {
-		return false
-	}
-	a.last = done
-	if err != nil {
-		a.countError(broken(err))
-		a.reconnect(ctx)
-		return true
-	}
-	a.Latency.add(done.Sub(at))
-	if kind := a.worker.Check(r); kind != "" {
-		a.countError(kind)
-	} else {
-		a.Good++
-	}
-	if a.conn.closing {
-		a.reconnect(ctx)
+	for kind := Unfinished; kind == Unfinished; {
+		request := a.worker.Next()
+		if request == nil {
+			return false
+		}
+		if a.Each > 0 && a.asked >= a.Each {
+			a.reconnect(ctx)
+		}
+		a.asked++
+		r, err := a.conn.ask(request)
+		done := time.Now()
+		if ctx.Err() != nil {
+			return false
+		}
+		a.last = done
+		if err != nil {
+			a.countError(broken(err))
+			a.reconnect(ctx)
+			return true
+		}
+		kind = a.worker.Check(r)
+		if kind != Unfinished {
+			a.Latency.add(done.Sub(at))
+			a.count(kind)
+		}
+		if a.conn.closing {
+			a.reconnect(ctx)
+		}
 	}
 	return true
 }
