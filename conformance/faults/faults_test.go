@@ -68,7 +68,7 @@ func faults() []fault {
 
 // TestFaults checks that each fault fails the rules that it violates, and no others. With -v it prints the table.
 func TestFaults(t *testing.T) {
-	fronts := make(chan *front, 2) // runs at the same time
+	fronts := make(chan *front, 4) // runs at the same time, which wait for much of their time
 	for n := range cap(fronts) {
 		fronts <- newFront(t, n)
 	}
