@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"mandate/testkit/port"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -20,7 +21,7 @@ import (
 // TestDemoSecured follows the walk with the applications that have a FAPI profile, and checks what
 // the page shows: the requests, and each JWT with its clause.
 func TestDemoSecured(t *testing.T) {
-	out := startDemo(t, "127.0.0.1:"+freePort())
+	out := startDemo(t, port.Address())
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)

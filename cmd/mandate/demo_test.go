@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"mandate/testkit"
+	"mandate/testkit/port"
 )
 
 // screen collects the output of a command while it runs.
@@ -66,7 +67,7 @@ func startDemo(t *testing.T, address string) string {
 
 // TestDemoTarget runs the command that the demo prints for a conformance check.
 func TestDemoTarget(t *testing.T) {
-	out := startDemo(t, "127.0.0.1:"+freePort())
+	out := startDemo(t, port.Address())
 	line := regexp.MustCompile(`(?m)^\S+ (conformance --target \S+)$`).FindStringSubmatch(out)
 	if line == nil {
 		t.Fatalf("no such line:\n%s", out)
@@ -88,7 +89,7 @@ func TestDemoTarget(t *testing.T) {
 // TestDemoLines runs every command that the demo prints in a shell.
 func TestDemoLines(t *testing.T) {
 	testkit.Program(t, "curl", "curl")
-	out := startDemo(t, "127.0.0.1:"+freePort())
+	out := startDemo(t, port.Address())
 	wants := []struct{ what, answer string }{
 		{"Client credentials: an access token", `^{"access_token": *"mat_[^"]+".*"scope": *"read write groups"`},
 		{"Client credentials, with one scope", `"scope": *"read"`},

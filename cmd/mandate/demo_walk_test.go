@@ -3,6 +3,7 @@ package main
 import (
 	"html"
 	"io"
+	"mandate/testkit/port"
 	"net"
 	"net/http"
 	"net/http/cookiejar"
@@ -15,7 +16,7 @@ import (
 // TestDemoWalk follows the links as a browser does, to the pages that show the
 // messages. The port of the demo is in use.
 func TestDemoWalk(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:"+freePort())
+	taken, err := net.Listen("tcp", port.Address())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -19,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"mandate/storage/postgrestest"
+	"mandate/testkit/port"
 )
 
 func TestMain(m *testing.M) {
@@ -35,27 +34,15 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
-			env.Setenv("PORT", freePort())
-			env.Setenv("PORT2", freePort())
-			env.Setenv("PORT3", freePort())
+			env.Setenv("PORT", strconv.Itoa(port.Free()))
+			env.Setenv("PORT2", strconv.Itoa(port.Free()))
+			env.Setenv("PORT3", strconv.Itoa(port.Free()))
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": exitCode, "fetch": fetch, "member": member, "mode": mode,
 		},
 	})
-}
-
-// freePort is a port below the range of outgoing connections.
-func freePort() string {
-	for {
-		port := strconv.Itoa(20000 + rand.IntN(12000))
-		l, err := net.Listen("tcp", "127.0.0.1:"+port)
-		if err == nil {
-			l.Close()
-			return port
-		}
-	}
 }
 
 // exitCode runs a command that must end with an exit code: code 2 mandate user

@@ -26,6 +26,7 @@ import (
 
 	"mandate/conformance/bench/process"
 	"mandate/handlers/resource"
+	"mandate/testkit/port"
 )
 
 // the driver "sqlite"
@@ -243,7 +244,7 @@ func startBare(ctx context.Context, dir string, told bareOptions) (*bareServer, 
 	if err != nil {
 		return nil, err
 	}
-	address := fmt.Sprintf("127.0.0.1:%d", process.FreePort())
+	address := fmt.Sprintf("127.0.0.1:%d", port.Free())
 	cmd := exec.Command(self, bareCommand, "--listen", address)
 	told.URL = "http://" + address
 	text, err := json.Marshal(told)

@@ -18,6 +18,7 @@ import (
 	_ "github.com/lib/pq"
 
 	"mandate/conformance/bench/process"
+	"mandate/testkit/port"
 )
 
 // the driver "postgres"
@@ -68,7 +69,7 @@ func startCluster(ctx context.Context, dir string, settings []string) (*cluster,
 	if err != nil {
 		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
 	}
-	port := process.FreePort()
+	port := port.Free()
 	args := []string{"-D", data, "-c", "listen_addresses=127.0.0.1", "-c", "port=" + strconv.Itoa(port),
 		"-c", "unix_socket_directories=", "-c", "max_connections=200"}
 	for _, setting := range settings {

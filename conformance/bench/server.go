@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"mandate/conformance/bench/process"
+	"mandate/testkit/port"
 )
 
 // build builds the binary that is measured.
@@ -48,7 +49,7 @@ func newServer(o *options, database string, settings, provider []string) (*serve
 	if database == "" {
 		database = "sqlite:///" + filepath.Join(dir, "mandate.db")
 	}
-	address := fmt.Sprintf("127.0.0.1:%d", process.FreePort())
+	address := fmt.Sprintf("127.0.0.1:%d", port.Free())
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // it cannot fail
 	s := &server{binary: o.binary, dir: dir, url: "http://" + address, database: database,

@@ -23,6 +23,7 @@ import (
 	"mandate/conformance/servertest"
 	"mandate/conformance/target"
 	"mandate/conformance/wire"
+	"mandate/testkit/port"
 )
 
 // fault is one mistake of a server. It proves the checks: the checks of the violated rules fail, and no others.
@@ -217,8 +218,8 @@ const personFor = 8
 func (f *front) run(t *testing.T, row fault, which func(check.Rule) bool) map[string]check.Result {
 	t.Helper()
 	target := *f.Runner.Target
-	target.Backchannel = servertest.FreeAddress() // a new one: a child process that is just starting could still hold the last one
-	target.Documents.Listen = servertest.FreeAddress()
+	target.Backchannel = port.Address() // a new one: a child process that is just starting could still hold the last one
+	target.Documents.Listen = port.Address()
 	if f.runs%personFor == 0 {
 		f.person(t, fmt.Sprintf("alice%d", f.runs))
 	}

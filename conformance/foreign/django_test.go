@@ -15,6 +15,7 @@ import (
 	"mandate/conformance/servertest"
 	"mandate/conformance/target"
 	"mandate/testkit"
+	"mandate/testkit/port"
 )
 
 func TestDjango(t *testing.T) { checkServer(t, "django", startDjango) }
@@ -47,7 +48,7 @@ type djangoApplication struct {
 func startDjango(t *testing.T) *target.Target {
 	t.Helper()
 	python := installDjango(t)
-	address := servertest.FreeAddress()
+	address := port.Address()
 	of := &target.Target{
 		Issuer:  "http://" + address + "/o",
 		User:    target.User{Username: "alice", Password: "correct horse battery staple"},

@@ -15,6 +15,7 @@ import (
 
 	"mandate/conformance/servertest"
 	"mandate/conformance/target"
+	"mandate/testkit/port"
 )
 
 const realmName = "conformance"
@@ -79,7 +80,7 @@ func (k *keycloak) scripted(t *testing.T) *target.Target {
 		err = cmd.Start()
 	}
 	if err == nil {
-		_, err = io.WriteString(stdin, k.answers(servertest.FreeAddress()))
+		_, err = io.WriteString(stdin, k.answers(port.Address()))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +113,7 @@ func (k *keycloak) registered(t *testing.T) *target.Target {
 	path := filepath.Join(t.TempDir(), "target.yaml")
 	servertest.Run(t, k.answers("yes", initial.Token, "no"), "--target", path, "--write-target").Want(t, 0, "It works: the server issued a code and tokens.")
 	of := k.withAPI(t, path)
-	of.Backchannel, of.API.Restricted, of.API.Scope = servertest.FreeAddress(), "", ""
+	of.Backchannel, of.API.Restricted, of.API.Scope = port.Address(), "", ""
 	return of
 }
 

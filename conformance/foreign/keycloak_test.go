@@ -15,8 +15,8 @@ import (
 	"strconv"
 	"testing"
 
-	"mandate/conformance/servertest"
 	"mandate/testkit"
+	"mandate/testkit/port"
 )
 
 // The distribution of Keycloak for which testdata/keycloak.yaml holds.
@@ -33,7 +33,7 @@ func TestKeycloak(t *testing.T) {
 
 // startKeycloak runs Keycloak with a database of its own, and the realm of testdata.
 func startKeycloak(t *testing.T) *keycloak {
-	k := &keycloak{java: javaProgram(t), dir: installKeycloak(t), url: "http://" + servertest.FreeAddress(), password: "pw " + rand.Text()}
+	k := &keycloak{java: javaProgram(t), dir: installKeycloak(t), url: "http://" + port.Address(), password: "pw " + rand.Text()}
 	imported := filepath.Join(k.dir, "data", "import")
 	err := os.CopyFS(imported, os.DirFS(filepath.Join("testdata", "keycloak")))
 	if err != nil {

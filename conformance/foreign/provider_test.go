@@ -24,6 +24,7 @@ import (
 	"mandate/conformance/servertest"
 	"mandate/conformance/target"
 	"mandate/testkit"
+	"mandate/testkit/port"
 )
 
 // npm's oidc-provider in two configurations. It is certified for OpenID Connect.
@@ -211,7 +212,7 @@ func startProvider(t *testing.T, configuration providerConfiguration) *provider 
 		testkit.Missing(t, err.Error())
 	}
 	p := &provider{ended: make(chan struct{}), target: &target.Target{User: target.User{Username: "alice", Password: configuration.password}, Clients: map[need.Need]*target.Client{},
-		Backchannel: servertest.FreeAddress(), Scope: "openid profile email offline_access", Parameters: map[string]string{"prompt": "consent"}}}
+		Backchannel: port.Address(), Scope: "openid profile email offline_access", Parameters: map[string]string{"prompt": "consent"}}}
 	clients, err := json.Marshal(p.clients(configuration))
 	if err != nil {
 		t.Fatal(err)

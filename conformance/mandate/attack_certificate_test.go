@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"mandate/testkit"
+	"mandate/testkit/port"
 )
 
 // Clients that authenticate with a certificate (RFC 8705 §2.1).
@@ -94,7 +95,7 @@ func writeText(t testing.TB, text string) string {
 // URL of the listener.
 func withCertificates(t testing.TB, db database, a *issuer, settings ...string) (*server, string) {
 	t.Helper()
-	at := freeAddress()
+	at := port.Address()
 	c := newCertificate(t)
 	s := startServer(t, c.options(options{database: db, settings: append(settings, "MTLS_LISTEN: "+quote(at), "MTLS_CLIENT_AUTHORITIES_FILE: "+quote(writePEM(t, "CERTIFICATE", a.certificate.Raw)))}))
 	return s, "https://" + at

@@ -8,6 +8,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/base64"
 	"encoding/json"
+	"mandate/testkit/port"
 	"maps"
 	"math/big"
 	"net/http"
@@ -66,7 +67,7 @@ func reissued(t testing.TB, of tls.Certificate) tls.Certificate {
 func TestAttackSelfSignedCertificate(t *testing.T) {
 	attack(t, "client authentication with a self-signed certificate that is not registered", "")
 	forEachDatabase(t, func(t *testing.T, db database) {
-		at := freeAddress()
+		at := port.Address()
 		s := startServer(t, newCertificate(t).options(options{database: db, settings: []string{"MTLS_LISTEN: " + quote(at)}}))
 		own, others, second := selfSigned(t, "client.example"), selfSigned(t, "client.example"), selfSigned(t, "client.example")
 		renewed, expired := reissued(t, own), (&issuer{}).issue(t, x509.Certificate{Subject: pkix.Name{CommonName: "old"}, NotBefore: time.Now().Add(-2 * time.Hour), NotAfter: time.Now().Add(-time.Hour)})
@@ -174,7 +175,7 @@ func (s *server) wrongCertificateKeys(t *testing.T, own, others tls.Certificate)
 // RFC 8705 §2.2: with jwks_uri, a client changes its certificate itself. A client may register
 // itself, and may have a metadata document.
 func TestSelfSignedCertificateRotation(t *testing.T) {
-	h, at := newDocumentHost(t), freeAddress()
+	h, at := newDocumentHost(t), port.Address()
 	s := startServer(t, h.options(newCertificate(t).options(options{provider: []string{"REGISTRATION_WITH_TOKEN: true"}, settings: []string{"MTLS_LISTEN: " + quote(at)}})))
 	token := "https://" + at + "/o/token/"
 	first, second := selfSigned(t, "client.example"), selfSigned(t, "client.example")

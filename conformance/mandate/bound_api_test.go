@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"encoding/base64"
 	"encoding/json"
+	"mandate/testkit/port"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -199,7 +200,7 @@ func TestCertificateBoundTokenAtAnAPI(t *testing.T) {
 		return h
 	}
 
-	at := freeAddress()
+	at := port.Address()
 	g := (&server{secrets: &vault{}}).guardWith(t, newCertificate(t).options(options{provider: asks, settings: []string{"MTLS_LISTEN: " + quote(at)}}), api.URL, rules)
 	mutual := "https://" + at + "/v1/table"
 	if a := g.by(t, &own, mutual, nil, with(token)); a.Status != http.StatusOK {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"mandate/conformance/jose"
+	"mandate/testkit/port"
 )
 
 // The link that `mandate demo` prints leads to pages that show the exchange, without and with OpenID Connect.
@@ -57,7 +58,7 @@ func startDemo(t *testing.T) (*server, string, person) {
 		t.Fatal(err)
 	}
 	// The demo sends HTTP only to itself. Its output replaces the server's log.
-	demo := &server{URL: "http://" + freeAddress(), secrets: &vault{}, client: http.DefaultClient}
+	demo := &server{URL: "http://" + port.Address(), secrets: &vault{}, client: http.DefaultClient}
 	demo.Issuer = demo.URL + "/o"
 	cmd := exec.Command(path, "demo", "--listen", strings.TrimPrefix(demo.URL, "http://"))
 	cmd.Dir, cmd.Env = t.TempDir(), append(environment(), "TMPDIR="+t.TempDir())

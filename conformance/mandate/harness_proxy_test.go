@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"mandate/testkit"
+	"mandate/testkit/port"
 )
 
 // The servers and clients around the proxy: programs from PyPI, and servers that break
@@ -56,7 +57,7 @@ func hypercorn(t testing.TB) string { return pythonServer(t, pythonPackages, "py
 // URL.
 func pythonServer(t testing.TB, packages func() (string, error), program string) string {
 	t.Helper()
-	address := freeAddress()
+	address := port.Address()
 	cmd, err := fromPyPI(packages, program, address)
 	if err != nil {
 		testkit.Missing(t, err.Error())

@@ -6,9 +6,6 @@ import (
 	"database/sql"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -23,6 +20,7 @@ import (
 	"time"
 
 	"mandate/storage/postgrestest"
+	"mandate/testkit/port"
 )
 
 // database is the database of a server. Several servers may share it.
@@ -144,7 +142,7 @@ var cheap = []string{"PASSWORD_HASH_MEMORY_KIB: 7168", "PASSWORD_HASH_ITERATIONS
 // the options set their cost.
 func newServer(t testing.TB, o options, baseURL, key string, secrets *vault) *server {
 	t.Helper()
-	listen, scheme := freeAddress(), "http://"
+	listen, scheme := port.Address(), "http://"
 	if o.tls != nil {
 		scheme = "https://"
 	}
@@ -372,17 +370,4 @@ func (s *server) application(t testing.TB, args ...string) application {
 		}
 	}
 	return a
-}
-
-// freeAddress returns a free loopback address. Its port is below the range of outgoing
-// connections, so it is still free when a stopped server starts again.
-func freeAddress() string {
-	for {
-		address := fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(12000))
-		listener, err := net.Listen("tcp", address)
-		if err == nil {
-			listener.Close()
-			return address
-		}
-	}
 }

@@ -3,6 +3,7 @@ package mandate
 import (
 	"context"
 	"fmt"
+	"mandate/testkit/port"
 	"net/url"
 	"os"
 	"os/exec"
@@ -136,7 +137,7 @@ func TestMCPResourceServer(t *testing.T) {
 	o.provider = append(indented(t, files["mandate.yaml"]), "OPEN_HOSTS: [127.0.0.1]")
 	s := startServer(t, o)
 	p := s.person(t, "ann")
-	proxy := freeAddress()
+	proxy := port.Address()
 	address := func(url string) string { return strings.TrimPrefix(url, "http://") }
 	values := []string{"127.0.0.1:8000", address(s.URL), "127.0.0.1:8080", proxy, "127.0.0.1:3000", address(pythonServer(t, mcpPackages, "mcp/server.py"))}
 	asker := s.application(t, arguments(t, commands["./mandate application add"])...)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"mandate/testkit"
+	"mandate/testkit/port"
 )
 
 // pooler starts PgBouncer in front of a database and returns the database's address
@@ -31,7 +32,7 @@ func pooler(t testing.TB, db database, mode string, connections int) string {
 		t.Fatal(err)
 	}
 	password, _ := at.User.Password()
-	listen := freeAddress()
+	listen := port.Address()
 	host, port, _ := strings.Cut(listen, ":")
 	config := filepath.Join(t.TempDir(), "pgbouncer.ini")
 	err = os.WriteFile(config, []byte(strings.Join([]string{

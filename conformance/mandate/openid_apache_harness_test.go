@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"mandate/testkit"
+	"mandate/testkit/port"
 )
 
 // Debian's Apache with libapache2-mod-auth-openidc protects a page: a relying party
@@ -47,7 +48,7 @@ func (s *server) apache(t testing.TB, flags []string, directives ...string) *apa
 			testkit.Missing(t, "Apache's mod_auth_openidc is not installed: apt-get install apache2-bin libapache2-mod-auth-openidc")
 		}
 	}
-	listen := freeAddress()
+	listen := port.Address()
 	a := &apache{URL: "http://" + listen}
 	all := []string{"--name", "page", "--grant", "authorization_code", "--redirect-uri", a.URL + "/callback"}
 	for _, flag := range flags {

@@ -3,6 +3,7 @@ package mandate
 import (
 	"fmt"
 	"io"
+	"mandate/testkit/port"
 	"maps"
 	"net/http"
 	"slices"
@@ -24,7 +25,7 @@ type watched struct {
 
 func startWatched(t testing.TB, o options) *watched {
 	t.Helper()
-	at := freeAddress()
+	at := port.Address()
 	o.settings = append(slices.Clone(o.settings), "OPS_LISTEN: "+at)
 	return &watched{startServer(t, o), "http://" + at}
 }

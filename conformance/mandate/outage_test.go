@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"mandate/storage/postgrestest"
+	"mandate/testkit/port"
 )
 
 // If the database does not answer, the server reports its own fault. It never says that
@@ -178,7 +179,7 @@ func (v *fixture) guardedAPI(t testing.TB) *guard {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, listen := t.TempDir(), freeAddress()
+	dir, listen := t.TempDir(), port.Address()
 	g := &guard{&server{URL: "http://" + listen, secrets: v.secrets, client: v.client}}
 	config := filepath.Join(dir, "guard.yaml")
 	err = os.WriteFile(config, []byte(strings.Join([]string{

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"mandate/testkit"
+	"mandate/testkit/port"
 )
 
 // nginx of Debian does TLS, and passes the certificates of clients.
@@ -49,7 +50,7 @@ func newRehearsalBehindNginx(t testing.TB) *rehearsal {
 		testkit.Missing(t, "nginx is not installed: apt-get install nginx")
 	}
 	ours, c := newIssuer(t), newCertificate(t)
-	plain, mutual := freeAddress(), freeAddress()
+	plain, mutual := port.Address(), port.Address()
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // it cannot fail
 	s := newServer(t, options{database: newSQLite(t), settings: []string{"SAMPLE_API: true", "TRUSTED_PROXIES: [127.0.0.1]", "MTLS_CERTIFICATE_HEADER: X-Client-Cert",

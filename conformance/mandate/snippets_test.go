@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"mandate/testkit"
+	"mandate/testkit/port"
 )
 
 // The programs that the page of an application shows run as they are shown there.
@@ -213,7 +214,7 @@ func (v *snippetServer) service(t *testing.T) {
 // website runs a website on the port of its redirect URI, and one behind a proxy, which listens where PORT says.
 func (v *snippetServer) website(t *testing.T) {
 	for _, path := range []string{"/oauth/callback", ""} {
-		address := freeAddress()
+		address := port.Address()
 		_, port, _ := strings.Cut(address, ":")
 		registered, environ := "http://"+address+path, []string{}
 		if path == "" {
@@ -331,7 +332,7 @@ func (v *snippetServer) guards(t *testing.T) {
 			v.start(t, id, code, secret, "TOKEN=other").ends(t, `{"active":false}`)
 			return
 		}
-		address := freeAddress()
+		address := port.Address()
 		_, port, _ := strings.Cut(address, ":")
 		v.start(t, id, code, secret, "PORT="+port).listens(t, address)
 		for token, want := range map[string]int{"Bearer " + live: 200, "": 401, "Bearer other": 401, "Basic " + live: 401} {

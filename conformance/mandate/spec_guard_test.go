@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"mandate/testkit/port"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -102,7 +103,7 @@ func TestSpecGuardSettings(t *testing.T) {
 		for _, command := range []string{"resource-server", "serve"} {
 			t.Run(c.name+" at "+command, func(t *testing.T) {
 				dir := t.TempDir()
-				lines := []string{"LISTEN: " + quote(freeAddress()), "UPSTREAM: http://127.0.0.1:1", "RULES: [{PATH: /}]", "SAMPLE_API: true",
+				lines := []string{"LISTEN: " + quote(port.Address()), "UPSTREAM: http://127.0.0.1:1", "RULES: [{PATH: /}]", "SAMPLE_API: true",
 					"OAUTH2_PROVIDER:", "  " + strings.Join(c.settings, "\n  ")}
 				config := filepath.Join(dir, "mandate.yaml")
 				err := os.WriteFile(config, []byte(strings.Join(lines, "\n")+"\n"), 0o600)

@@ -15,6 +15,7 @@ import (
 
 	"mandate/conformance/target"
 	"mandate/testkit"
+	"mandate/testkit/port"
 )
 
 // LISTEN with TLS_CERTIFICATE_FILE and TLS_KEY_FILE: no proxy in front of the program.
@@ -221,7 +222,7 @@ func TestTLSStart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			lines := append([]string{"LISTEN: " + quote(freeAddress())}, cheap...)
+			lines := append([]string{"LISTEN: " + quote(port.Address())}, cheap...)
 			for key, value := range map[string]string{"TLS_CERTIFICATE_FILE": test.certificate, "TLS_KEY_FILE": test.key, "BASE_URL": test.base} {
 				if value != "" {
 					lines = append(lines, key+": "+quote(value))

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"mandate/testkit"
+	"mandate/testkit/port"
 )
 
 // TestWalkReadme runs the commands of the README's shortest way to a protected API
@@ -26,7 +27,7 @@ func TestWalkReadme(t *testing.T) {
 		t.Fatal(err)
 	}
 	api, requests := upstream(t)
-	proxy := freeAddress()
+	proxy := port.Address()
 	values := []string{"127.0.0.1:8000", strings.TrimPrefix(s.URL, "http://"), "127.0.0.1:8080", proxy, "127.0.0.1:3000", strings.TrimPrefix(api.URL, "http://")}
 	shell := func(line string) *exec.Cmd {
 		line = strings.NewReplacer(values...).Replace(line)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"mandate/testkit"
+	"mandate/testkit/port"
 )
 
 // A fapiPlan is one configuration of the suite for FAPI 2.0.
@@ -70,7 +71,7 @@ func TestRehearsalFAPI(t *testing.T) {
 	answers := make(chan url.Values, 1)
 	suite := httptest.NewServer(stand(answers, nil))
 	t.Cleanup(suite.Close)
-	folder, listen, at := t.TempDir(), freeAddress(t), twoPorts(t)
+	folder, listen, at := t.TempDir(), port.Address(), twoPorts(t)
 	out, err := exec.Command("sh", "setup.sh", "-o", folder, "-s", suite.URL, "-l", listen, "https://"+at).CombinedOutput()
 	if err != nil {
 		t.Fatalf("setup.sh: %v\n%s", err, out)
@@ -101,7 +102,7 @@ func TestRehearsalFAPI(t *testing.T) {
 func twoPorts(t *testing.T) string {
 	t.Helper()
 	for range 50 {
-		address := freeAddress(t)
+		address := port.Address()
 		port, err := strconv.Atoi(strings.TrimPrefix(address, "127.0.0.1:"))
 		if err != nil {
 			t.Fatal(err)

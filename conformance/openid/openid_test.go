@@ -9,8 +9,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"mandate/testkit/port"
 	"maps"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -91,7 +91,7 @@ func TestRehearsal(t *testing.T) {
 	answers, told := make(chan url.Values, 1), make(chan url.Values, 1)
 	suite := httptest.NewServer(stand(answers, told))
 	t.Cleanup(suite.Close)
-	base, folder := "http://"+freeAddress(t), t.TempDir()
+	base, folder := "http://"+port.Address(), t.TempDir()
 	setup := exec.Command("sh", "setup.sh", "-o", folder, "-s", suite.URL, base)
 	out, err := setup.CombinedOutput()
 	if err != nil {
@@ -345,16 +345,6 @@ func serve(t *testing.T, folder, base string) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func get(t *testing.T, address, token string) []byte {

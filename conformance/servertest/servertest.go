@@ -10,8 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	mathrand "math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -28,6 +26,7 @@ import (
 	"mandate/conformance/rules"
 	"mandate/conformance/target"
 	"mandate/storage/postgrestest"
+	"mandate/testkit/port"
 )
 
 // The tests run the built binary, one server for each database, and stop the servers at the end.
@@ -194,7 +193,7 @@ func (s *Server) Start(database string) error {
 	}
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // it cannot fail
-	listen := FreeAddress()
+	listen := port.Address()
 	s.URL = "http://" + listen
 	s.mutual, err = s.askForCertificates()
 	if err != nil {
@@ -273,8 +272,8 @@ func (s *Server) launch() error {
 // target adds a person and the clients.
 func (s *Server) target() (*target.Target, error) {
 	t := &target.Target{Issuer: s.known() + "/o", Origins: []string{s.mutual}, User: target.User{Username: "alice", Password: "pw " + rand.Text()}, Clients: map[need.Need]*target.Client{},
-		API: target.API{URL: s.known() + "/resource", Restricted: s.known() + "/groups/", Scope: "groups", Resource: s.known()}, Backchannel: FreeAddress(),
-		Documents: target.Documents{Listen: FreeAddress(), Certificate: s.certificate(), Key: filepath.Join(s.dir, "key.pem")}}
+		API: target.API{URL: s.known() + "/resource", Restricted: s.known() + "/groups/", Scope: "groups", Resource: s.known()}, Backchannel: port.Address(),
+		Documents: target.Documents{Listen: port.Address(), Certificate: s.certificate(), Key: filepath.Join(s.dir, "key.pem")}}
 	_, err := s.CLI("", "group", "add", "readers")
 	if err != nil {
 		return nil, err
@@ -352,16 +351,4 @@ func (s *Server) stop() error {
 		return fmt.Errorf("the server's log contains a panic:\n%s", s.log.String())
 	}
 	return nil
-}
-
-// FreeAddress returns an address below the range of ports for outgoing connections.
-func FreeAddress() string {
-	for {
-		address := fmt.Sprintf("127.0.0.1:%d", 20000+mathrand.IntN(12000))
-		l, err := net.Listen("tcp", address)
-		if err == nil {
-			l.Close()
-			return address
-		}
-	}
 }

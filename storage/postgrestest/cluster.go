@@ -10,8 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
+	"mandate/testkit/port"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -101,7 +100,7 @@ func begin(bin, password string, fill func(*Cluster) error) (*Cluster, error) {
 	}
 	err = fill(c)
 	for try := 0; err == nil && try < 5; try++ {
-		c.port = freePort()
+		c.port = port.Free()
 		err = c.serve()
 		if !errors.Is(err, errPortTaken) {
 			break
@@ -286,19 +285,6 @@ func find() string {
 		}
 	}
 	return ""
-}
-
-// freePort returns a free port below the range of outgoing connections. So the port is
-// still free when a stopped server starts again.
-func freePort() int {
-	for {
-		port := 20000 + rand.IntN(12000)
-		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err == nil {
-			listener.Close()
-			return port
-		}
-	}
 }
 
 // buffer is a bytes.Buffer that can be read while a process writes to it.

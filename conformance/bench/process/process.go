@@ -5,8 +5,6 @@ package process
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -131,17 +129,4 @@ func (p *Child) Wait(what string, patience, between time.Duration, done func() b
 		}
 	}
 	return nil
-}
-
-// FreePort returns a port on which no process listens. It is below the range of ports for outgoing connections, so it
-// stays free.
-func FreePort() int {
-	for {
-		port := 20000 + rand.IntN(12000)
-		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err == nil {
-			listener.Close()
-			return port
-		}
-	}
 }
