@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Pushed authorization requests (RFC 9126), on both databases.
@@ -315,7 +316,8 @@ func (v *fixture) pushStored(t *testing.T, db database) {
 func (v *fixture) pushLate(t *testing.T, db database) {
 	expire := func() {
 		t.Helper()
-		_, err := db.open(t).Exec(`UPDATE requests SET opens_until = opens_until - 100`)
+		// RFC 9126 §2.2: the lifetime is over after its last second, in the second that begins.
+		_, err := db.open(t).Exec(`UPDATE requests SET opens_until = $1`, time.Now().Unix())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -183,7 +183,7 @@ func rfc9126Authorization() []Rule {
 					t.Skipf("a request URI of this server lives for %s seconds, and a check waits for %.0f at most", Quoted(t.Last().JSON()["expires_in"]), longestWait.Seconds())
 				}
 				t.Code(t.Pushed(t.Request(t.Client(need.Code))))
-				t.Pause(time.Duration(seconds+2) * time.Second)
+				t.Pause(time.Duration(seconds) * time.Second)
 				t.WantNoCode(t.Authorize(r), "the request URI has expired")
 			},
 		},

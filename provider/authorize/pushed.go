@@ -87,7 +87,7 @@ func (p *Authorizations) openPushed(ctx context.Context, sent url.Values) (Reque
 	now := oauth.Now()
 	openedAt, again := p.openedBefore(ctx, digest, sent)
 	// RFC 9126 §4: an expired request URI is refused.
-	if !again && now > row.OpensUntil || now > row.ExpiresAt {
+	if !again && row.OpensUntil <= now || row.ExpiresAt <= now {
 		return Request{}, wrongRequestURI("This request_uri has expired. Go back to the application and begin again.")
 	}
 	text, err := p.tickets.Open(row.Parameters, sealedAs(digest, clientID))
