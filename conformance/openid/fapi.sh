@@ -5,23 +5,53 @@
 refusing=dora
 printf %s "$password" | mandate user add "$refusing" --password-stdin --email dora@example.org
 
-# part OFFSET prints 32 bytes of a key in base64url.
+# part FILE OFFSET COUNT prints bytes of a file in base64url.
 part() {
-	dd bs=1 skip="$1" count=32 2>/dev/null | openssl base64 -A | tr '+/' '-_' | tr -d '='
+	dd if="$1" bs=1 skip="$2" count="$3" 2>/dev/null | openssl base64 -A | tr '+/' '-_' | tr -d '='
 }
 
-# Each of the two clients of a plan has a key, and a certificate for this key.
-for number in 1 2; do
-	file=$folder/fapi-$number
-	openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out "$file.key" 2>/dev/null
-	openssl req -x509 -key "$file.key" -days 90 -subj "/CN=Conformance suite $number" -out "$file.crt"
-	# RFC 5915 §3: in DER, the private key is at byte 7, and the point at 57 and 89.
-	openssl ec -in "$file.key" -outform DER -out "$file.der" 2>/dev/null
-	public="\"kty\": \"EC\", \"crv\": \"P-256\", \"x\": \"$(part 57 <"$file.der")\", \"y\": \"$(part 89 <"$file.der")\", \"kid\": \"suite-$number\", \"use\": \"sig\", \"alg\": \"ES256\""
-	printf '{%s, "d": "%s"}' "$public" "$(part 7 <"$file.der")" >"$file.jwk"
+# The first client of a plan has an RSA key, with which the suite also tries RS256. The second one has an EC key.
+openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048 -out "$folder/fapi-1.key" 2>/dev/null
+openssl rsa -in "$folder/fapi-1.key" -traditional -outform DER -out "$folder/fapi-1.der" 2>/dev/null
+# RFC 8017 A.1.2: after the version follow the numbers of the key. Some have a first byte 00 for their sign, which openssl
+# does not print.
+numbers=$(openssl asn1parse -inform DER -in "$folder/fapi-1.der" | tr -s ':=' ' ' |
+	awk '/INTEGER/ { sign = $7 - length($NF) / 2; print $1 + $5 + sign, $7 - sign }' | sed 1d)
+{
+	read -r n
+	read -r e
+	read -r d
+	read -r p
+	read -r q
+	read -r dp
+	read -r dq
+	read -r qi
+} <<END
+$numbers
+END
+der=$folder/fapi-1.der
+public1="\"kty\": \"RSA\", \"n\": \"$(part "$der" $n)\", \"e\": \"$(part "$der" $e)\", \"alg\": \"PS256\""
+private1="\"d\": \"$(part "$der" $d)\", \"p\": \"$(part "$der" $p)\", \"q\": \"$(part "$der" $q)\""
+private1="$private1, \"dp\": \"$(part "$der" $dp)\", \"dq\": \"$(part "$der" $dq)\", \"qi\": \"$(part "$der" $qi)\""
+
+openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out "$folder/fapi-2.key" 2>/dev/null
+der=$folder/fapi-2.der
+openssl ec -in "$folder/fapi-2.key" -outform DER -out "$der" 2>/dev/null
+# RFC 5915 §3: in DER, the private key is at byte 7, and the point at 57 and 89.
+public2="\"kty\": \"EC\", \"crv\": \"P-256\", \"x\": \"$(part "$der" 57 32)\", \"y\": \"$(part "$der" 89 32)\", \"alg\": \"ES256\""
+private2="\"d\": \"$(part "$der" 7 32)\""
+
+# keys NUMBER PUBLIC PRIVATE writes the key of a client, and a certificate for it.
+keys() {
+	file=$folder/fapi-$1
+	openssl req -x509 -key "$file.key" -days 90 -subj "/CN=Conformance suite $1" -out "$file.crt"
+	public="$2, \"kid\": \"suite-$1\", \"use\": \"sig\""
+	printf '{%s, %s}' "$public" "$3" >"$file.jwk"
 	printf '{"keys": [{%s, "x5c": ["%s"]}]}' "$public" "$(openssl x509 -in "$file.crt" -outform DER | openssl base64 -A)" >"$file.jwks"
 	rm "$file.der"
-done
+}
+keys 1 "$public1" "$private1"
+keys 2 "$public2" "$private2"
 
 # fapi_client ID NUMBER REDIRECT_URI FLAG... registers a client with a key.
 fapi_client() {

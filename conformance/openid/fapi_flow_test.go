@@ -1,8 +1,6 @@
 package openid
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/tls"
@@ -11,7 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
+	"mandate/conformance/jose"
 	"net/http"
 	"net/url"
 	"strings"
@@ -31,7 +29,7 @@ type flow struct {
 	assert   bool // private_key_jwt, else a certificate
 	dpop     bool // tokens are bound to a key, else to the certificate
 	signed   bool // requests and responses are signed
-	key      *ecdsa.PrivateKey
+	key      *jose.Key
 	http     *http.Client
 	trust    *x509.CertPool
 	answers  chan url.Values
@@ -40,11 +38,8 @@ type flow struct {
 func newFlow(t *testing.T, p fapiPlan, c fapiClient, own pair, trust *x509.CertPool, answers chan url.Values) *flow {
 	t.Helper()
 	f := &flow{plan: p, client: c, assert: strings.Contains(c.ID, "-key-"), dpop: strings.Contains(c.ID, "-dpop-"), signed: strings.Contains(c.ID, "message-signing"), trust: trust, answers: answers}
-	d, err := base64.RawURLEncoding.DecodeString(c.JWKS.Keys[0]["d"])
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.key, err = ecdsa.ParseRawPrivateKey(elliptic.P256(), d)
+	var err error
+	f.key, err = jose.ReadKey(c.JWKS.Keys[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,19 +86,6 @@ func (f *flow) send(t *testing.T, method, address string, form url.Values, heade
 	}
 }
 
-// sign signs claims with the key of the client. header has more members.
-func (f *flow) sign(t *testing.T, claims, header jwt.MapClaims) string {
-	t.Helper()
-	token := jwt.NewWithClaims(jwt.SigningMethodES256, claims)
-	token.Header["kid"] = f.client.JWKS.Keys[0]["kid"]
-	maps.Copy(token.Header, header)
-	text, err := token.SignedString(f.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
-}
-
 // authenticated adds the client authentication to a form.
 func (f *flow) authenticated(t *testing.T, form url.Values) url.Values {
 	t.Helper()
@@ -111,7 +93,7 @@ func (f *flow) authenticated(t *testing.T, form url.Values) url.Values {
 	if f.assert {
 		now := time.Now().Unix()
 		form.Set("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
-		form.Set("client_assertion", f.sign(t, jwt.MapClaims{"iss": f.client.ID, "sub": f.client.ID, "aud": f.meta.Issuer, "jti": rand.Text(), "iat": now, "exp": now + 60}, nil))
+		form.Set("client_assertion", f.key.Sign(nil, map[string]any{"iss": f.client.ID, "sub": f.client.ID, "aud": f.meta.Issuer, "jti": rand.Text(), "iat": now, "exp": now + 60}))
 	}
 	return form
 }
@@ -126,14 +108,13 @@ func (f *flow) proof(t *testing.T, method, address, token string) http.Header {
 	if !f.dpop {
 		return header
 	}
-	claims := jwt.MapClaims{"jti": rand.Text(), "htm": method, "htu": address, "iat": time.Now().Unix()}
+	claims := map[string]any{"jti": rand.Text(), "htm": method, "htu": address, "iat": time.Now().Unix()}
 	if token != "" {
 		sum := sha256.Sum256([]byte(token))
 		claims["ath"] = base64.RawURLEncoding.EncodeToString(sum[:])
 		header.Set("Authorization", "DPoP "+token)
 	}
-	key := f.client.JWKS.Keys[0]
-	header.Set("DPoP", f.sign(t, claims, jwt.MapClaims{"typ": "dpop+jwt", "jwk": map[string]string{"kty": key["kty"], "crv": key["crv"], "x": key["x"], "y": key["y"]}}))
+	header.Set("DPoP", f.key.Sign(map[string]any{"typ": "dpop+jwt", "jwk": f.key.Bare()}, claims))
 	return header
 }
 
@@ -146,11 +127,11 @@ func (f *flow) push(t *testing.T) (string, string) {
 		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"}}
 	if f.signed {
 		now := time.Now().Unix()
-		claims := jwt.MapClaims{"iss": f.client.ID, "aud": f.meta.Issuer, "nbf": now, "exp": now + 60, "response_mode": "jwt"}
+		claims := map[string]any{"iss": f.client.ID, "aud": f.meta.Issuer, "nbf": now, "exp": now + 60, "response_mode": "jwt"}
 		for name := range form {
 			claims[name] = form.Get(name)
 		}
-		form = url.Values{"request": {f.sign(t, claims, nil)}}
+		form = url.Values{"request": {f.key.Sign(nil, claims)}}
 	}
 	var pushed struct {
 		URI string `json:"request_uri"`
@@ -213,6 +194,27 @@ func (f *flow) use(t *testing.T, form url.Values) {
 	if got.Refresh != "" && form.Get("grant_type") != "refresh_token" {
 		f.use(t, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {got.Refresh}})
 	}
+}
+
+// reuse redeems a code twice. The second time ends the token, also at the protected resource, which
+// the suite asks at once.
+func (f *flow) reuse(t *testing.T) {
+	address, verifier := f.push(t)
+	f.browser(t).visit(f.plan.Browser, address)
+	form := url.Values{"grant_type": {"authorization_code"}, "code": f.answer(t)["code"], "redirect_uri": {f.callback}, "code_verifier": {verifier}}
+	redeem := func(status int, into any) {
+		f.send(t, "POST", f.meta.Token, f.authenticated(t, form), f.proof(t, "POST", f.meta.Token, ""), status, into)
+	}
+	var got struct {
+		Access string `json:"access_token"`
+	}
+	call := func(status int) {
+		f.send(t, "GET", f.plan.Resource.URL, nil, f.proof(t, "GET", f.plan.Resource.URL, got.Access), status, &struct{}{})
+	}
+	redeem(http.StatusOK, &got)
+	call(http.StatusOK)
+	redeem(http.StatusBadRequest, &struct{}{})
+	call(http.StatusUnauthorized)
 }
 
 // overrides carries out the browser automation of the modules that have their own.

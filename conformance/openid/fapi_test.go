@@ -38,7 +38,7 @@ type fapiClient struct {
 	ID    string `json:"client_id"`
 	Scope string `json:"scope"`
 	JWKS  struct {
-		Keys []map[string]string `json:"keys"`
+		Keys []map[string]any `json:"keys"`
 	} `json:"jwks"`
 }
 
@@ -96,6 +96,11 @@ func TestRehearsalFAPI(t *testing.T) {
 	f := newFlow(t, p, p.Client, p.MTLS, trust, answers)
 	f.callback = suite.URL + "/test/a/" + p.Alias + "/callback"
 	f.overrides(t)
+	f.reuse(t)
+	// The suite tries RS256 only with a key of this algorithm.
+	if alg := p.Client.JWKS.Keys[0]["alg"]; alg != "PS256" {
+		t.Errorf("the first client has a key for %v", alg)
+	}
 }
 
 // twoPorts returns an address whose port is free, as is the next one.
