@@ -17,10 +17,11 @@ MEMORY := $(shell [ -w /dev/shm ] && [ "$$(df -Pk /dev/shm | awk 'NR == 2 { prin
 RACE := -race '-gcflags=modernc.org/...lib...=-race=false'
 
 # The packages whose tests run the built server, with browsers and foreign clients. FIRST take long, and wait for much of
-# their time. LAST uses all processors until its end, so it fills the time in which the others wait.
+# their time. BESIDE runs at the same time as all others, without the race detector: its tests try the prober, whose own
+# tests have the detector, on a server that is always built without it.
 FIRST := mandate/conformance/mandate mandate/conformance mandate/conformance/foreign mandate/conformance/bench
-LAST := mandate/conformance/faults
-RUNNING := $(FIRST) $(LAST)
+BESIDE := mandate/conformance/faults
+RUNNING := $(FIRST) $(BESIDE)
 PACKAGES = $(shell go list ./...)
 
 .PHONY: help build test test-fast tools lint docs foreign vulnerabilities fuzz bench demo clean
@@ -39,8 +40,9 @@ help: ## this list
 test: tools ## all tests, with the race detector
 	@.ci/tools missing
 	@go build $(RACE) -o /dev/null ./cmd/mandate
-	@$(if $(MEMORY),TMPDIR=$(MEMORY)) go test $(RACE) -parallel 4 -timeout $(TIMEOUT) \
-		$(foreach package,$(FIRST),$(filter $(package),$(PACKAGES))) $(filter-out $(RUNNING),$(PACKAGES)) $(filter $(LAST),$(PACKAGES)); code=$$?; .ci/tools missing; exit $$code
+	@$(if $(MEMORY),export TMPDIR=$(MEMORY);) go test -parallel 4 -timeout $(TIMEOUT) $(filter $(BESIDE),$(PACKAGES)) & beside=$$!; \
+		go test $(RACE) -parallel 4 -timeout $(TIMEOUT) $(foreach package,$(FIRST),$(filter $(package),$(PACKAGES))) $(filter-out $(RUNNING),$(PACKAGES)); code=$$?; \
+		wait $$beside || code=1; .ci/tools missing; exit $$code
 
 # It takes at most 90 seconds when the build cache is warm.
 test-fast: ## gofmt, go vet, and the tests that need no built server, browser, PostgreSQL or foreign client; without race
