@@ -88,7 +88,7 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 	if who.User.Administrator {
 		page.OwnerURL = s.applicationPath(a.ID, "owner/")
 	}
-	page.HasUnusableRights = more
+	page.HasUnusableRights, page.NeedsLibrary = more, s.needsLibrary(a)
 	page.Samples, page.PlaceholderAPI, err = s.samples(r, a)
 	if err != nil {
 		return err

@@ -21,8 +21,8 @@ func (s *server) samples(r *http.Request, a provider.Application) ([]templates.S
 	if provider.CameByItself(a) {
 		return nil, "", nil // its developer does not read this page
 	}
-	if a.CertificateSubject != "" {
-		return nil, "", nil // the programs send a secret
+	if !simple(a) {
+		return nil, "", nil
 	}
 	introspects, err := s.provider.Resources.Introspects(r.Context(), a)
 	if err != nil {
@@ -32,7 +32,7 @@ func (s *server) samples(r *http.Request, a provider.Application) ([]templates.S
 	placeholder := ""
 	for _, k := range kinds() {
 		values := s.snippetValues(a)
-		if !k.fits(a, introspects || a.MayIntrospect, &values) {
+		if !k.fits(a, introspects || a.MayIntrospect, &values) || k.grant == provider.GrantCode && !s.provider.Authorizations.MayBeQueries(a) {
 			continue
 		}
 		if k.id == "service" {
@@ -51,6 +51,18 @@ func (s *server) samples(r *http.Request, a provider.Application) ([]templates.S
 		}
 	}
 	return samples, placeholder, nil
+}
+
+// simple reports whether the programs can do what an application must: they send its secret in the body, if it has one, and
+// no other proof.
+func simple(a provider.Application) bool {
+	return a.SenderConstraint == "" && provider.MayPostSecret(a)
+}
+
+// needsLibrary reports whether an application must do more than the programs can.
+func (s *server) needsLibrary(a provider.Application) bool {
+	queries := !provider.HasGrant(a, provider.GrantCode) || s.provider.Authorizations.MayBeQueries(a)
+	return !provider.CameByItself(a) && !(simple(a) && queries)
 }
 
 // snippetValues returns what the programs for an application contain. An application with

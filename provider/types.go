@@ -302,6 +302,9 @@ func AssertionAlgorithms() []string { return clients.AssertionAlgorithms() }
 // HasSecret reports whether an application has a client secret.
 func HasSecret(a Application) bool { return clients.HasSecret(a) }
 
+// MayPostSecret reports whether an application may send its secret in the body, or has none.
+func MayPostSecret(a Application) bool { return clients.MayPostSecret(a) }
+
 // KeyIDs lists the key ids of the registered keys of an application.
 func KeyIDs(a Application) []string { return clients.KeyIDs(a) }
 

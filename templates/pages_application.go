@@ -122,6 +122,7 @@ type Application struct {
 	Use                                        ApplicationUse
 	Samples                                    []Sample // programs with the identifiers of the application
 	PlaceholderAPI                             string   // the address in them that is to be replaced; empty: there is none
+	NeedsLibrary                               bool     // it must do more than simple programs can
 	Public                                     bool
 	Grants, RedirectURIs, Scopes               []string
 	Resources                                  []string // the URIs; the first is the default

@@ -194,6 +194,38 @@ func TestSnippets(t *testing.T) {
 	t.Run("device", v.device)
 	t.Run("api", v.guards)
 	t.Run("hostile", v.hostile)
+	t.Run("library", v.library)
+}
+
+// library checks that an application that must do more than the programs can gets none of them.
+func (v *snippetServer) library(t *testing.T) {
+	owner := []string{"--owner", v.alice.Name, "--name", "Own"}
+	code := append(slices.Clone(owner), "--grant", "authorization_code", "--redirect-uri", "https://app.example/callback")
+	keys := []string{"--auth-method", "private_key_jwt", "--jwks-uri", "https://app.example/keys"}
+	for name, test := range map[string]struct {
+		args  []string
+		finds bool
+	}{
+		"secret in the body":     {append(slices.Clone(code), "--auth-method", "client_secret_post"), true},
+		"secret in the header":   {append(slices.Clone(code), "--auth-method", "client_secret_basic"), false},
+		"secret as a key":        {append(slices.Clone(code), "--auth-method", "client_secret_jwt", "--no-hash-client-secret"), false},
+		"private key":            {append(slices.Clone(code), keys...), false},
+		"private key, service":   {append(append(slices.Clone(owner), "--grant", "client_credentials"), keys...), false},
+		"bound tokens":           {append(slices.Clone(code), "--sender-constraint", "dpop"), false},
+		"pushed requests":        {append(slices.Clone(code), "--require-pushed-requests"), false},
+		"no query":               {append(slices.Clone(code), "--response-mode", "form_post"), false},
+		"query":                  {append(slices.Clone(code), "--response-mode", "query"), true},
+		"pushed, but no request": {append(slices.Clone(owner), "--grant", "client_credentials", "--require-pushed-requests"), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			app := v.application(t, test.args...)
+			b := v.signedIn(t, v.alice)
+			found := b.programs(t, app)
+			if test.finds != (len(found) > 0) || test.finds == strings.Contains(b.Body, "Use a library") {
+				t.Errorf("%d programs on the page, and %v", len(found), strings.Contains(b.Body, "Use a library"))
+			}
+		})
+	}
 }
 
 func (v *snippetServer) service(t *testing.T) {

@@ -6,6 +6,8 @@
 package authorize
 
 import (
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -81,4 +83,11 @@ func (p *Authorizations) requiresPush(a storage.Application) bool {
 // requiresSigned reports whether an application must sign its authorization requests.
 func (p *Authorizations) requiresSigned(a storage.Application) bool {
 	return p.config.RequireSigned || a.RequireSigned
+}
+
+// MayBeQueries reports whether the authorization requests of an application, and the responses, may
+// be the query of an address.
+func (p *Authorizations) MayBeQueries(a storage.Application) bool {
+	modes := strings.Fields(a.ResponseModes)
+	return !p.requiresPush(a) && !p.requiresSigned(a) && (len(modes) == 0 || slices.Contains(modes, "query"))
 }

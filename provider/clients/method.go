@@ -100,6 +100,11 @@ func HasSecret(a storage.Application) bool {
 	return proven == secret || proven == secretKey
 }
 
+// MayPostSecret reports whether an application may send its secret in the body, or has none.
+func MayPostSecret(a storage.Application) bool {
+	return slices.ContainsFunc(registered(a), func(m Method) bool { return m.Name == metadata.MethodPost || m.proof == nothing })
+}
+
 // assertionAlgorithms returns the signature algorithms that the assertions of an application may
 // have.
 //
