@@ -22,12 +22,14 @@ type expected struct {
 	Result    string `json:"expected-result"`
 }
 
-// checkExpected requires both files of expected results in the folder.
+// checkExpected requires the files of expected results in the folder.
 func checkExpected(t *testing.T, folder string) {
 	t.Helper()
 	for name, want := range map[string][]expected{
 		"expected-skips.json": {{Name: "oidcc-unsigned-request-object-supported-correctly-or-rejected-as-unsupported", Variant: "*", File: "*"},
 			{Name: "oidcc-ensure-request-object-with-redirect-uri", Variant: "*", File: "*"}},
+		"expected-warnings.json": {{Name: "fapi2-security-profile-final-test-claims-parameter-identity-claims", Variant: "*", File: "*",
+			Condition: "CheckForUnexpectedClaimsInIdToken", Result: "warning"}},
 		"expected-failures.json": {{Name: "oidcc-server-rotate-keys", Variant: "*", File: "*",
 			Condition: "VerifyNewJwksHasNewSigningKey", Result: "failure"}},
 	} {
