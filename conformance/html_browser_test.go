@@ -39,7 +39,7 @@ func chromium(t *testing.T) context.Context {
 	t.Cleanup(end)
 	ctx, end = chromedp.NewContext(ctx)
 	t.Cleanup(end)
-	ctx, end = context.WithTimeout(ctx, time.Minute)
+	ctx, end = context.WithTimeout(ctx, 5*time.Minute)
 	t.Cleanup(end)
 	return ctx
 }

@@ -24,7 +24,7 @@ const (
 // table.
 var layers = map[string][]string{
 	"storage":              {"database/sql", "github.com/jmoiron/sqlx", "github.com/lib/pq", "modernc.org/sqlite"},
-	"storage/postgrestest": {"mandate/testkit", "database/sql", "github.com/lib/pq"},
+	"storage/postgrestest": {"mandate/testkit", "mandate/testkit/port", "database/sql", "github.com/lib/pq"},
 	"provider": {"mandate/storage", "mandate/provider/authorize", "mandate/provider/grant", "mandate/provider/device", "mandate/provider/registration", "mandate/provider/logout", "mandate/provider/framework",
 		"mandate/provider/clients", "mandate/provider/people", "mandate/provider/tokens", "mandate/provider/keys", "mandate/provider/limits", "mandate/provider/possession",
 		"mandate/provider/policy", "mandate/provider/oauth", "mandate/provider/seal", "mandate/provider/password", "mandate/provider/outbound",
@@ -87,13 +87,14 @@ var layers = map[string][]string{
 	"conformance/need":      {standardOnly},
 	// For tests alone.
 	"testkit":                  {"flag", standardOnly},
+	"testkit/port":             {standardOnly},
 	"provider/oauth/oauthtest": {"mandate/provider/oauth"},
 	// For tests alone: it runs the built server, on a database of its own.
-	"conformance/servertest":    {"mandate/conformance/engine", "mandate/conformance/rules", "mandate/conformance/check", "mandate/conformance/target", "mandate/conformance/need", "mandate/conformance/wire", "mandate/storage/postgrestest"},
+	"conformance/servertest":    {"mandate/conformance/engine", "mandate/conformance/rules", "mandate/conformance/check", "mandate/conformance/target", "mandate/conformance/need", "mandate/conformance/wire", "mandate/storage/postgrestest", "mandate/testkit/port"},
 	"conformance/faults":        {},
 	"conformance/foreign":       {},
 	"conformance/mandate":       {},
-	"conformance/bench":         {"mandate/conformance/bench/load", "mandate/conformance/bench/process", "mandate/handlers/resource", "flag", "database/sql", "github.com/lib/pq", "modernc.org/sqlite"},
+	"conformance/bench":         {"mandate/conformance/bench/load", "mandate/conformance/bench/process", "mandate/conformance/jose", "mandate/handlers/resource", "mandate/testkit/port", "flag", "database/sql", "github.com/lib/pq", "modernc.org/sqlite"},
 	"conformance/bench/load":    {standardOnly},
 	"conformance/bench/process": {standardOnly},
 	"cmd/mandate": {"mandate/storage", "mandate/provider", "mandate/provider/jose", "mandate/handlers", "mandate/handlers/request", "mandate/handlers/resource", "mandate/templates", "mandate/cmd/mandate/config", "mandate/cmd/mandate/demo", "mandate/cmd/mandate/httpserve",

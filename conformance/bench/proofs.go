@@ -16,7 +16,6 @@ import (
 
 	"mandate/conformance/bench/load"
 	"mandate/conformance/jose"
-	"mandate/conformance/wire"
 )
 
 // Requests that a client signs. They are signed before the measured time, because a generator that signs would take as much
@@ -64,7 +63,7 @@ func assertionWorkers(_ context.Context, t *target, workers, requests int) (load
 		return to, nil, err
 	}
 	head, signed := to.Form(""), &pool{}
-	rest := []byte("grant_type=client_credentials" + t.narrowing() + "&client_assertion_type=" + escape(wire.AssertionType) + "&client_assertion=")
+	rest := []byte("grant_type=client_credentials" + t.narrowing() + "&client_assertion_type=" + escape("urn:ietf:params:oauth:client-assertion-type:jwt-bearer") + "&client_assertion=")
 	for range requests {
 		now := time.Now().Unix()
 		assertion := t.key.Sign(nil, map[string]any{"iss": t.keyed.ID, "sub": t.keyed.ID, "aud": t.issuer, "iat": now, "exp": now + 300, "jti": rand.Text()})

@@ -16,9 +16,9 @@ import (
 // runs is how often each server is checked.
 const runs = 3
 
-// checkServer starts a server, checks all rules on it three times, and compares the results with each other and with
+// checkServer starts a server, checks the rules on it three times, and compares the results with each other and with
 // testdata/NAME.yaml.
-func checkServer(t *testing.T, name string, start func(t *testing.T) *target.Target) {
+func checkServer(t *testing.T, name string, start func(t *testing.T) *target.Target, flags ...string) {
 	known := findingsOf(t, name)
 	path := filepath.Join(t.TempDir(), "target.yaml")
 	err := start(t).Write(path)
@@ -27,7 +27,7 @@ func checkServer(t *testing.T, name string, start func(t *testing.T) *target.Tar
 	}
 	var reports []report
 	for i := range runs {
-		reports = append(reports, mandate(t, path, filepath.Join(t.ArtifactDir(), fmt.Sprintf("%s-%d.json", name, i+1))))
+		reports = append(reports, mandate(t, path, filepath.Join(t.ArtifactDir(), fmt.Sprintf("%s-%d.json", name, i+1)), flags...))
 	}
 	for _, complaint := range slices.Concat(reports[0].gaps(), unexpected(known, reports[0])) {
 		t.Error(complaint)
@@ -39,10 +39,10 @@ func checkServer(t *testing.T, name string, start func(t *testing.T) *target.Tar
 	}
 }
 
-// mandate checks all rules with the command, and keeps the report in a file.
-func mandate(t *testing.T, target, file string) report {
+// mandate checks all rules with the command, or those that the flags choose, and keeps the report in a file.
+func mandate(t *testing.T, target, file string, flags ...string) report {
 	t.Helper()
-	out := servertest.Run(t, "", "--target", target, "--format", "json")
+	out := servertest.Run(t, "", append([]string{"--target", target, "--format", "json"}, flags...)...)
 	var r report
 	err := json.Unmarshal([]byte(out.Stdout), &r)
 	if err != nil {

@@ -27,13 +27,15 @@ import (
 	"mandate/testkit/port"
 )
 
-// npm's oidc-provider in two configurations. It is certified for OpenID Connect.
+var configurations = []providerConfiguration{ordinary, careful, fapi}
+
+// npm's oidc-provider in all configurations. It is certified for OpenID Connect.
 func TestProvider(t *testing.T) {
 	t.Parallel()
-	for _, configuration := range []providerConfiguration{ordinary, careful} {
+	for _, configuration := range configurations {
 		t.Run(configuration.name, func(t *testing.T) {
 			t.Parallel()
-			checkServer(t, "oidc-provider-"+configuration.name, func(t *testing.T) *target.Target { return startProvider(t, configuration).target })
+			checkServer(t, "oidc-provider-"+configuration.name, func(t *testing.T) *target.Target { return startProvider(t, configuration).target }, configuration.flags...)
 		})
 	}
 }
@@ -92,7 +94,7 @@ func TestProviderVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, configuration := range []providerConfiguration{ordinary, careful} {
+	for _, configuration := range configurations {
 		wantVersion(t, "oidc-provider-"+configuration.name, "oidc-provider "+named.Dependencies["oidc-provider"])
 	}
 }
@@ -127,6 +129,9 @@ type providerConfiguration struct {
 	register func(r need.Role, metadata map[string]any, c *target.Client) bool
 	// complete adds to the target what only this configuration has.
 	complete func(of *target.Target)
+
+	command []string // the script with its arguments; nil: that of the name
+	flags   []string // of mandate conformance
 }
 
 // ordinary has the settings of the package where it works with them. It has no password grant, and its access tokens
@@ -162,6 +167,19 @@ var careful = providerConfiguration{
 		origin := strings.TrimSuffix(of.Issuer, "/oidc")
 		of.API = target.API{URL: origin + "/api/notes", Restricted: origin + "/api/drafts", Scope: "write"}
 	},
+}
+
+// fapi has the settings for the FAPI 2.0 Security Profile.
+var fapi = providerConfiguration{
+	name:     "fapi",
+	password: "any password",
+	command:  []string{"ordinary.mjs", "fapi"},
+	flags:    []string{"--profile", "fapi2"},
+	register: func(r need.Role, metadata map[string]any, _ *target.Client) bool {
+		metadata["dpop_bound_access_tokens"] = true
+		return r.Profile == need.ProfileFAPI
+	},
+	complete: func(*target.Target) {},
 }
 
 const carefulAPI = "https://api.example/"
@@ -217,7 +235,11 @@ func startProvider(t *testing.T, configuration providerConfiguration) *provider 
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("node", configuration.name+".mjs")
+	command := configuration.command
+	if command == nil {
+		command = []string{configuration.name + ".mjs"}
+	}
+	cmd := exec.Command("node", command...)
 	cmd.Dir, cmd.Env, cmd.Stderr = dir, servertest.Environment(), &p.log
 	p.stdin, err = cmd.StdinPipe()
 	if err != nil {

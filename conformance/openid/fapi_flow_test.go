@@ -227,7 +227,7 @@ func (f *flow) overrides(t *testing.T) {
 	}{
 		"user-rejects-authentication":                                     {1, "access_denied", 0},
 		"par-attempt-reuse-request_uri":                                   {2, "400", 1},
-		"par-ensure-reused-request-uri-prior-to-auth-completion-succeeds": {2, "code", 1},
+		"par-ensure-reused-request-uri-prior-to-auth-completion-succeeds": {2, "code", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			address, _ := f.push(t)

@@ -69,6 +69,8 @@ func Profiles() map[string][]string {
 	// redirect_uri in the token request, and Pragma.
 	oauth21 := []string{"RFC6749", "-RFC6749/4.2", "-RFC6749/4.3", "-RFC6749/10.7", "-RFC6749/4.1.3/redirect-uri-present", "-RFC6749/4.1.3/only-redirect-uri-present", "-RFC6749/4.1.3/redirect-uri-identical",
 		"-RFC6749/10.6", "-RFC6749/5.1/no-cache", "RFC6750", "-RFC6750/2.3/private", "RFC7636", "RFC8252", "RFC9700", "OAuth21"}
+	// FAPI 2.0 Security Profile §5.4.1 forbids RS256, which RFC 8414 §2 recommends.
+	fapi := []string{"FAPI2", "RFC8414", "-RFC8414/2/token-auth-algorithms-rs256"}
 	return map[string][]string{
 		"oauth21":    oauth21,
 		"rfc9700":    {"RFC9700"},
@@ -76,8 +78,8 @@ func Profiles() map[string][]string {
 		"mcp":        append(slices.Clone(oauth21), "CIMD", "MCP", "RFC9728", "RFC10017"),
 		"oidc-basic": {"OIDCCore", "OIDCDiscovery"},
 		"logout":     {"OIDCRPLogout", "OIDCBackChannel"},
-		"fapi2":      {"FAPI2", "RFC8414"},
-		"fapi2-ms":   {"FAPI2", "FAPI2MS", "RFC8414"},
+		"fapi2":      fapi,
+		"fapi2-ms":   append(slices.Clone(fapi), "FAPI2MS"),
 	}
 }
 
