@@ -55,6 +55,7 @@ func (g *refreshGrant) HandleTokenEndpointRequest(ctx context.Context, request f
 		return oauth.Refuse("invalid_grant", "The refresh token was issued to another client.")
 	}
 	issued := request.GetSession().(*Session)
+	issued.bound = g.p.proofs.OfRefresh(ctx, possession.Of(token.Token), issued.bound)
 	err = checkBinding(possession.Of(token.Token), issued.bound)
 	if err == nil {
 		err = g.p.proofs.Use(ctx, issued.proof)
@@ -254,6 +255,12 @@ func (g *refreshGrant) usedBefore(ctx context.Context, form url.Values, shown po
 			audience, err := g.p.audience(ctx, token.Resource, form)
 			if err != nil {
 				return nil, err
+			}
+			if shown == "" && audience.Constrained() {
+				shown, err = g.p.proofs.Required(ctx)
+				if err != nil {
+					return nil, err
+				}
 			}
 			if kept.Bound != shown {
 				return nil, oauth.Refuse("invalid_grant", "This refresh token was used a moment ago with another key or certificate: use the same again, or the new refresh token.")

@@ -91,6 +91,20 @@ func (c *Checks) Required(ctx context.Context) (Binding, error) {
 	return shown, nil
 }
 
+// OfRefresh returns what a request with a refresh token proves. shown is what OfTokenRequest has
+// found. The application may be registered for no constraint, and have got its tokens for a
+// resource that demands one, so the refresh token too says whether the certificate counts.
+func (c *Checks) OfRefresh(ctx context.Context, bound, shown Binding) Binding {
+	if shown != "" || bound.Kind() != memberCertificate {
+		return shown
+	}
+	certificate, err := c.ofCertificate(ctx)
+	if err != nil {
+		return shown // the request proves nothing, and is refused
+	}
+	return certificate
+}
+
 // ofCertificate returns the binding to the certificate of the request.
 func (c *Checks) ofCertificate(ctx context.Context) (Binding, error) {
 	shown, err := mtls.Of(ctx)
