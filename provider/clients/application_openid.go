@@ -19,8 +19,9 @@ const minHMACSecretBytes = 32
 // off, they may not change.
 func (p *Clients) checkOpenID(found *oauth.Invalid, r Registration, was storage.Application) {
 	if !p.config.OpenID {
-		// While OpenID Connect is off, the algorithm is only for signed access tokens.
-		signs := r.AccessTokenFormat == policy.FormatJWT && slices.Contains(jose.Algorithms(), r.Algorithm)
+		// While OpenID Connect is off, the algorithm is only for signed access tokens. A profile
+		// sets it for those of each resource.
+		signs := (r.AccessTokenFormat == policy.FormatJWT || r.Profile != "") && slices.Contains(jose.Algorithms(), r.Algorithm)
 		for field, changed := range map[string]bool{"algorithm": r.Algorithm != was.Algorithm && !signs,
 			"userinfo_algorithm": r.UserInfoAlgorithm != was.UserInfoAlgorithm, "pairwise": r.Pairwise != (was.Sector != ""),
 			"post_logout_redirect_uris": !oauth.SameSet(r.PostLogoutURIs, oauth.Lines(was.PostLogoutURIs)), "backchannel_logout_uri": r.BackchannelURI != was.BackchannelURI} {

@@ -39,9 +39,13 @@ func applyProfile(found *oauth.Invalid, r *Registration, was storage.Application
 	}
 	algorithms := map[string]*string{"algorithm": &r.Algorithm, "userinfo_algorithm": &r.UserInfoAlgorithm, "auth_algorithm": &r.Authentication.Algorithm,
 		"introspection_algorithm": &r.IntrospectionAlgorithm, "object_algorithm": &r.Messages.ObjectAlgorithm, "response_algorithm": &r.Messages.ResponseAlgorithm}
-	if r.Profile != was.Profile && (r.Algorithm == "" || r.Algorithm == policy.DefaultAlgorithm) {
-		r.Algorithm = fapiAlgorithm // the usual algorithm is not one of the profile
+	// FAPI 2.0 Security Profile §5.4.1: the usual algorithm is not one of the profile, so none is
+	// left open. An update that says nothing about it would bring it back.
+	if r.Algorithm == "" || r.Profile != was.Profile && r.Algorithm == policy.DefaultAlgorithm {
+		r.Algorithm = fapiAlgorithm
 	}
+	r.Messages.ResponseAlgorithm = cmp.Or(r.Messages.ResponseAlgorithm, fapiAlgorithm)
+	r.IntrospectionAlgorithm = cmp.Or(r.IntrospectionAlgorithm, fapiAlgorithm)
 	if r.Profile == policy.ProfileMessages {
 		applyMessageSigning(found, r)
 	}
@@ -100,6 +104,4 @@ func applyMessageSigning(found *oauth.Invalid, r *Registration) {
 	if len(r.Messages.ResponseModes) == 0 {
 		r.Messages.ResponseModes = []string{"jwt", "query.jwt", "form_post.jwt"}
 	}
-	r.Messages.ResponseAlgorithm = cmp.Or(r.Messages.ResponseAlgorithm, fapiAlgorithm)
-	r.IntrospectionAlgorithm = cmp.Or(r.IntrospectionAlgorithm, fapiAlgorithm)
 }
