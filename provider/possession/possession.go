@@ -21,6 +21,9 @@ const (
 	Certificate = "certificate" // tls_client_certificate_bound_access_tokens (RFC 8705 §3.4)
 )
 
+// maxAhead is how far the clock of another node may be ahead, in seconds.
+const maxAhead = 60
+
 // Config holds the operator's settings.
 type Config struct {
 	// Bases lists the URLs below which the endpoints answer: the issuer, and the same for
@@ -134,12 +137,13 @@ func (c *Checks) verify(r *http.Request, text, key string) (Proof, error) {
 // Use uses a proof. It stores a row, so it comes after the checks by which a stranger fails, and
 // before anything is spent or revoked.
 //
-// RFC 9449 §11.1: a proof works once, on all nodes together.
+// RFC 9449 §11.1: a proof works once, on all nodes together. It is remembered for longer than it
+// is valid, because the node that cleans up can have a clock that is ahead.
 func (c *Checks) Use(ctx context.Context, proof Proof) error {
 	if proof.Key == "" {
 		return nil
 	}
-	err := c.store.SeeOnce(ctx, seal.Digest("dpop\x00"+proof.Digest.String()), proof.Until, oauth.Now())
+	err := c.store.SeeOnce(ctx, seal.Digest("dpop\x00"+proof.Digest.String()), proof.Until+maxAhead, oauth.Now())
 	if errors.Is(err, storage.ErrSpent) {
 		return oauth.Refuse(dpop.InvalidProof, "The DPoP proof was used before: make a new proof, with a new jti, for each request.")
 	}
