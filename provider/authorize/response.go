@@ -54,10 +54,10 @@ func (a *Authorization) responseMode() string {
 //
 // OIDC Core §3.1.2.6: an unknown response mode cannot be used to return an error to the client.
 func (p *Authorizations) checkResponseMode(ctx context.Context, a *Authorization) error {
-	if len(a.parameters["response_mode"]) > 1 {
-		return nil // refused later; the error has the usual mode
-	}
 	mode, signs := a.responseMode(), false
+	if len(a.parameters["response_mode"]) > 1 {
+		mode = queryMode // refused later; the error has the usual mode, if the application may get it
+	}
 	if strings.HasSuffix(mode, signedSuffix) {
 		sign, err := p.tokens.ResponseSigner(ctx, a.Application)
 		if _, failed := errors.AsType[*oauth.Error](err); failed || ctx.Err() != nil {
