@@ -144,10 +144,11 @@ const (
 )
 
 // mayPush limits how many requests a stranger can store. Everybody knows the client_id of a
-// public application, so its requests are also limited by network: one network cannot use up
-// the requests of all others. It returns the limit for the network, or 0 for none.
+// public application, and anybody can register an application with a key for which nobody is
+// responsible. Their requests are also limited by network: one network cannot use up the requests
+// of all others. It returns the limit for the network, or 0 for none.
 func (p *Authorizations) mayPush(a storage.Application, network, address string) (int, error) {
-	if a.ClientType != policy.Public {
+	if a.ClientType != policy.Public && policy.StandingOf(a) != policy.StandingOpen {
 		return 0, nil // its requests can all come from one server
 	}
 	_, wait := p.limits.Tries.Take(throttle.Try{Kind: limits.OfPushedRequest, Key: network, Wide: throttle.WideNetwork(address)})
