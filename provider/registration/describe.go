@@ -84,8 +84,9 @@ func (p *Registrations) describe(ctx context.Context, said *metadata.Client, by 
 		return d, err
 	}
 	d.stored = string(text)
+	uris := slices.Concat(r.RedirectURIs, r.PostLogoutURIs, r.Messages.RequestURIs)
 	switch size := len(d.stored); {
-	case by.open() && size+len(r.Authentication.JWKS)+len(strings.Join(r.RedirectURIs, " "))+len(strings.Join(r.PostLogoutURIs, " ")) > maxOpenBytes:
+	case by.open() && size+len(r.Authentication.JWKS)+len(strings.Join(uris, " ")) > maxOpenBytes:
 		return d, refuseMember("", "is too large: without an initial access token the server stores at most %d bytes", maxOpenBytes)
 	case size > metadata.MaxBytes: // a statement can add to what was sent
 		return d, refuseMember("", "is too large: the server stores at most %d bytes", metadata.MaxBytes)
