@@ -4,6 +4,7 @@ package keysets
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -31,6 +32,10 @@ const (
 )
 
 var errBusy = errors.New("too many key sets are being fetched")
+
+// errNoKey says that a set was fetched, and that none of its keys can be used: those that were in it
+// before have been removed.
+var errNoKey = errors.New("it has no key that can verify a signature, and no certificate")
 
 // Sets keeps the key sets that were fetched. Each node has its own.
 type Sets struct {
@@ -162,7 +167,7 @@ func (s *Sets) ask(address string, one *set) {
 		defer s.mu.Unlock()
 		s.underWay--
 		one.err = err
-		if err == nil {
+		if err == nil || errors.Is(err, errNoKey) {
 			one.keys, one.since = keys, one.asked
 		}
 		close(one.done)
@@ -177,7 +182,16 @@ func (s *Sets) fetch(address string) (jose.JWKSet, error) {
 	if err != nil {
 		return usable, fmt.Errorf("fetch the key set %s: %w", address, err)
 	}
+	var members struct {
+		Keys []json.RawMessage `json:"keys"`
+	}
 	set, err := jose.ParseSet(body)
+	if err == nil {
+		err = json.Unmarshal(body, &members)
+	}
+	if err == nil && members.Keys == nil {
+		err = errors.New("it has no array keys")
+	}
 	if err != nil {
 		return usable, fmt.Errorf("%s is not a key set: %w", address, err)
 	}
@@ -187,7 +201,7 @@ func (s *Sets) fetch(address string) (jose.JWKSet, error) {
 		}
 	}
 	if len(usable.Keys) == 0 {
-		return usable, fmt.Errorf("the key set %s has no key that can verify a signature, and no certificate", address)
+		return usable, fmt.Errorf("the key set %s cannot be used: %w", address, errNoKey)
 	}
 	return usable, nil
 }

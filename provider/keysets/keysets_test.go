@@ -139,6 +139,33 @@ func TestUnusableSets(t *testing.T) {
 	}
 }
 
+// A set whose last key was removed was fetched: that key verifies nothing any more.
+func TestRemovedLastKey(t *testing.T) {
+	k := newKey(t, "EC", "k")
+	for _, left := range [][]jose.JWK{{}, {{Type: "oct", ID: "k"}}} {
+		synctest.Test(t, func(t *testing.T) {
+			web := &site{keys: []jose.JWK{k}}
+			s := newSets(web.read)
+			wantKey(t, s, "k")
+			web.keys = left
+			time.Sleep(fresh)
+			keys, err := s.Keys(t.Context(), address, header("k"))
+			if keys != nil || err == nil {
+				t.Errorf("%d keys, %v", len(keys), err)
+			}
+		})
+	}
+	// Something else than a set says nothing about the keys.
+	synctest.Test(t, func(t *testing.T) {
+		web := &site{keys: []jose.JWK{k}}
+		s := newSets(web.read)
+		wantKey(t, s, "k")
+		web.keys = nil // {"keys":null}
+		time.Sleep(fresh)
+		wantKey(t, s, "k")
+	})
+}
+
 func TestWhoeverLeavesDoesNotEndTheFetch(t *testing.T) {
 	k := newKey(t, "EC", "k")
 	synctest.Test(t, func(t *testing.T) {
