@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"mandate/provider/jose"
+	"mandate/provider/keysets"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -197,10 +198,8 @@ func (p *Clients) assertionKeys(ctx context.Context, one *assertion, h jose.Head
 // keysOf returns those keys of an application that a search finds.
 func (p *Clients) keysOf(ctx context.Context, a storage.Application, search func(jose.JWKSet) []any) ([]any, error) {
 	switch {
-	case a.JWKSURI != "" && a.Responsible == storage.ByNobody:
-		return p.strangersKeys.Find(ctx, a.JWKSURI, search)
 	case a.JWKSURI != "":
-		return p.keysets.Find(ctx, a.JWKSURI, search)
+		return p.setsOf(a).Find(ctx, a.JWKSURI, search)
 	case a.JWKS == "":
 		return nil, jose.ErrInvalid
 	}
@@ -209,6 +208,17 @@ func (p *Clients) keysOf(ctx context.Context, a storage.Application, search func
 		return nil, err
 	}
 	return search(set), nil
+}
+
+// setsOf returns the key sets among which that of an application is.
+func (p *Clients) setsOf(a storage.Application) *keysets.Sets {
+	switch policy.StandingOf(a) {
+	case policy.StandingOpen:
+		return p.strangersKeys
+	case policy.StandingPerson:
+		return p.personsKeys
+	}
+	return p.keysets
 }
 
 // wrongAssertion returns the one Error for a client that does not exist, a client with another

@@ -69,17 +69,19 @@ type Clients struct {
 	uses             uses[string]
 	keyUses          keyUses
 	keysets          *keysets.Sets // at addresses that applications registered
-	// strangersKeys fetches the sets of applications for which nobody is responsible.
-	strangersKeys *keysets.Sets
-	warned        sync.Map // applications, about whose audience the log has a warning
-	log           *slog.Logger
+	// personsKeys and strangersKeys keep the sets of applications for which a person without
+	// administrator rights, or nobody, is responsible. The fetches and the memory of each are
+	// limited, and nobody can use up those of the others.
+	personsKeys, strangersKeys *keysets.Sets
+	warned                     sync.Map // applications, about whose audience the log has a warning
+	log                        *slog.Logger
 }
 
 // New makes the component.
 func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, ring *keys.Ring, people *people.People, apis *resources.Resources, out, strangers *outbound.Client, secrets seal.Sealer, names []byte, changes *copies.Changes, log *slog.Logger) *Clients {
 	p := &Clients{config: config, rules: rules, store: store, limits: l, keys: ring, people: people, apis: apis, outbound: out, strangers: strangers, secrets: secrets, names: names,
 		applications: copies.New(10_000, changes, applicationChanged), changes: changes, log: log,
-		keysets: keysets.New(out), strangersKeys: keysets.New(strangers)}
+		keysets: keysets.New(out), personsKeys: keysets.New(out), strangersKeys: keysets.New(strangers)}
 	p.documents = documents.New(strangers, documents.Metadata(p.readDocument))
 	p.logos = documents.New(strangers, logos())
 	p.objects, p.strangersObjects = documents.New(out, objects()), documents.New(strangers, objects())
@@ -156,6 +158,7 @@ func (p *Clients) DropCopies() {
 	p.logos.Drop()
 	p.proven.drop()
 	p.keysets.Drop()
+	p.personsKeys.Drop()
 	p.strangersKeys.Drop()
 	p.objects.Drop()
 	p.strangersObjects.Drop()

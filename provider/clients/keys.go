@@ -43,11 +43,8 @@ func (p *Clients) Keys(ctx context.Context, a storage.Application) ([]Key, error
 }
 
 func (p *Clients) knownKeys(a storage.Application) []jose.JWK {
-	switch {
-	case a.JWKSURI != "" && a.Responsible == storage.ByNobody:
-		return p.strangersKeys.Kept(a.JWKSURI).Keys
-	case a.JWKSURI != "":
-		return p.keysets.Kept(a.JWKSURI).Keys
+	if a.JWKSURI != "" {
+		return p.setsOf(a).Kept(a.JWKSURI).Keys
 	}
 	set, err := jose.ParseSet([]byte(a.JWKS))
 	if err != nil {
