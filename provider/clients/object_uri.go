@@ -70,5 +70,12 @@ func (p *Clients) ObjectAt(ctx context.Context, a storage.Application, uri strin
 	if policy.StandingOf(a) == policy.StandingOpen {
 		from = p.strangersObjects
 	}
-	return from.Get(ctx, documents.Asked{URL: u, ID: uri, Address: CallOf(ctx).Address, Approved: a.ID != ""})
+	return from.Get(ctx, documents.Asked{URL: u, ID: uri, Address: CallOf(ctx).Address, Approved: approved(a)})
+}
+
+// approved reports whether somebody has approved an application. Anybody can register one, so its row
+// alone says nothing: it gets its first code after a person has approved it. A metadata document has
+// a row only after that.
+func approved(a storage.Application) bool {
+	return policy.StandingOf(a) != policy.StandingOpen || policy.FollowsDocument(a) && a.ID != "" || a.LastUsedAt > 0
 }
