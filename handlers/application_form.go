@@ -65,7 +65,7 @@ func (s *server) register(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	err = s.parseForm(r, "grant_type", "scope")
+	err = s.parseApplication(r)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (s *server) update(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	err = s.parseForm(r, "grant_type", "scope")
+	err = s.parseApplication(r)
 	if err != nil {
 		return err
 	}
@@ -121,6 +121,11 @@ func (s *server) update(w http.ResponseWriter, r *http.Request) error {
 	}
 	redirect(w, r, s.applicationPath(a.ID, ""))
 	return nil
+}
+
+// parseApplication reads the form. Three of its fields have a checkbox for each value.
+func (s *server) parseApplication(r *http.Request) error {
+	return s.parseForm(r, "grant_type", "scope", "response_modes")
 }
 
 // submit registers or changes an application as the form says.
