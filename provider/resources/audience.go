@@ -229,7 +229,8 @@ func hasWord(list, word string) bool {
 // its access tokens for this audience have. A resource that leaves them open takes those of
 // the application. The shortest lifetime counts.
 //
-// RFC 9068 §3: the error is invalid_target if one token cannot suit all resources.
+// RFC 9068 §3: the error is invalid_target if one token cannot suit all resources, or if the
+// application's profile forbids it.
 func (t Audience) Issues(a storage.Application) (storage.Application, error) {
 	var format, algorithm string
 	for i, r := range t.of {
@@ -242,6 +243,11 @@ func (t Audience) Issues(a storage.Application) (storage.Application, error) {
 		}
 		if by == "" {
 			by = a.Algorithm
+		}
+		// FAPI 2.0 Security Profile §5.4.1: the algorithm is one of the profile. The resource may
+		// verify no other one than its own, so the token is not signed by another one instead.
+		if wanted == policy.FormatJWT && r.Algorithm != "" && len(policy.Algorithms(a, []string{r.Algorithm})) == 0 {
+			return a, invalidTarget("The access tokens for the resource %s are signed by %s, which the profile of this application does not allow: an administrator can change the algorithm of the resource.", r.URI, r.Algorithm)
 		}
 		if i > 0 && (wanted != format || wanted == policy.FormatJWT && by != algorithm) {
 			return a, invalidTarget("One token cannot be for all these resources, because their tokens have different formats: request a token for each, with one parameter resource.")
