@@ -36,6 +36,7 @@ const maxJTI = 255 // bytes
 type assertion struct {
 	sent     credentials
 	endpoint string // to which the request goes, such as token
+	find     finder
 
 	client    *storage.Application // that it names, if it exists
 	algorithm string
@@ -43,12 +44,15 @@ type assertion struct {
 	cause     error  // why there is no key
 }
 
+// finder returns the application with a client id, or storage.ErrNotFound.
+type finder func(ctx context.Context, clientID string) (storage.Application, error)
+
 // proveAssertion finds the client that an assertion names, and verifies the assertion (RFC
 // 7523 §3, RFC 10070 §4). A client that does not exist and a wrong signature give the same
 // Error, so that it does not say which client ids exist. The jti is used last: a request
 // that fails uses nothing.
-func (p *Clients) proveAssertion(ctx context.Context, r *http.Request, sent credentials) (storage.Application, error) {
-	one := &assertion{sent: sent, endpoint: path.Base(path.Clean(r.URL.Path))}
+func (p *Clients) proveAssertion(ctx context.Context, r *http.Request, sent credentials, find finder) (storage.Application, error) {
+	one := &assertion{sent: sent, endpoint: path.Base(path.Clean(r.URL.Path)), find: find}
 	raw, err := p.verifyAssertion(ctx, one)
 	if err != nil {
 		return storage.Application{}, err
@@ -75,8 +79,9 @@ func (p *Clients) proveAssertion(ctx context.Context, r *http.Request, sent cred
 		return storage.Application{}, err
 	}
 	expires, _ := claims.Time("exp")
-	// RFC 7523 §3: a used jti is refused until the assertion expires, on each node.
-	err = p.store.SeeOnce(ctx, seal.Digest("client assertion\x00"+a.ID+"\x00"+jti), expires+maxAhead, now)
+	// RFC 7523 §3: a used jti is refused until the assertion expires, on each node. It belongs to
+	// the client id: a client with a metadata document has no ID before its first approval.
+	err = p.store.SeeOnce(ctx, seal.Digest("client assertion\x00"+a.ClientID+"\x00"+jti), expires+maxAhead, now)
 	if errors.Is(err, storage.ErrSpent) {
 		return storage.Application{}, invalidClient("An assertion with this jti was used already: make a new assertion for each request.")
 	}
@@ -159,9 +164,12 @@ func (p *Clients) assertionKeys(ctx context.Context, one *assertion, h jose.Head
 	case one.sent.id != "" && one.sent.id != name:
 		return nil, invalidClient("client_id in the body is not the client of the assertion (its sub).")
 	}
-	a, err := p.Client(ctx, name)
+	a, err := one.find(ctx, name)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, jose.ErrInvalid
+	}
+	if _, refused := errors.AsType[*oauth.Error](err); refused || ctx.Err() != nil {
+		return nil, err
 	}
 	if err != nil {
 		return nil, oauth.Unavailable(err)
@@ -226,7 +234,7 @@ func (p *Clients) setsOf(a storage.Application) *keysets.Sets {
 // tells them apart. It uses a try, as a wrong secret does.
 func (p *Clients) wrongAssertion(ctx context.Context, one *assertion) error {
 	var tries throttle.Try
-	if one.client == nil {
+	if one.client == nil || one.client.ID == "" { // "": only its metadata document is known
 		tries = limits.At(limits.AtUnknownClient, CallOf(ctx).Address)
 	} else {
 		tries = guessAtSecret(ctx, one.client.ID)

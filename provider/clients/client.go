@@ -132,7 +132,7 @@ func (p *Clients) Authenticate(ctx context.Context, r *http.Request, form url.Va
 		return storage.Application{}, err
 	}
 	if sent.assertion != "" {
-		return p.proveAssertion(ctx, r, sent)
+		return p.proveAssertion(ctx, r, sent, p.Client)
 	}
 	a, err := p.identify(ctx, sent)
 	if err != nil {

@@ -119,32 +119,50 @@ func (p *Clients) ForAuthorization(ctx context.Context, clientID string) (storag
 
 // AuthenticateAny authenticates a client as Authenticate does, at an endpoint that begins an
 // authorization. A client with a metadata document may push its first request before any
-// approval has stored it (RFC 9126 §2). It has no credentials, and ForAuthorization reads its
-// document.
+// approval has stored it (RFC 9126 §2). Its document then says how it authenticates.
 func (p *Clients) AuthenticateAny(ctx context.Context, r *http.Request, form url.Values) (storage.Application, error) {
 	id := form.Get("client_id")
-	secret := form.Has("client_secret") || form.Has("client_assertion") || form.Has("client_assertion_type") || len(r.Header.Values("Authorization")) > 0
-	if secret || !looksLikeDocument(id) {
+	switch {
+	case HasAssertion(form):
+		sent, err := clientCredentials(r, form)
+		if err != nil {
+			return storage.Application{}, err
+		}
+		return p.proveAssertion(ctx, r, sent, p.clientOrDocument)
+	case form.Has("client_secret") || len(r.Header.Values("Authorization")) > 0 || !looksLikeDocument(id):
 		return p.Authenticate(ctx, r, form)
 	}
 	_, err := p.Client(ctx, id)
 	if !errors.Is(err, storage.ErrNotFound) {
 		return p.Authenticate(ctx, r, form)
 	}
-	a, err := p.ForAuthorization(ctx, id)
-	if refused, ok := errors.AsType[*oauth.Error](err); ok && refused.Code == "invalid_client" {
-		refused.Status, refused.Challenge = http.StatusUnauthorized, BasicChallenge
-		return a, refused
-	}
-	// RFC 9126 §2: a client that can authenticate must do so. The keys in the document are not
-	// those of a stored application yet, so no assertion can be verified.
-	if err == nil && a.ClientType != policy.Public {
-		return a, invalidClient("The metadata document of this client has a method of client authentication. Such a client can push requests after a person has approved it once: send the first request without a push.")
-	}
-	if _, refused := errors.AsType[*oauth.Error](err); err == nil || refused || ctx.Err() != nil {
+	a, err := p.clientOrDocument(ctx, id)
+	// CIMD-02 §8.2: a client whose document has a method with a key must use it.
+	switch _, refused := errors.AsType[*oauth.Error](err); {
+	case err == nil && a.AuthMethod == MethodSelfSigned:
+		return a, p.proveCertificate(ctx, a, credentials{id: id})
+	case err == nil && a.ClientType != policy.Public:
+		return a, invalidClient("The metadata document of this client has the method %s: send a client assertion.", a.AuthMethod)
+	case err == nil || refused || ctx.Err() != nil:
 		return a, err
 	}
 	return a, oauth.Unavailable(err)
+}
+
+// clientOrDocument returns the application with a client id, as it is stored or, before the first
+// approval, as its metadata document describes it.
+func (p *Clients) clientOrDocument(ctx context.Context, clientID string) (storage.Application, error) {
+	a, err := p.Client(ctx, clientID)
+	if !errors.Is(err, storage.ErrNotFound) || !looksLikeDocument(clientID) {
+		return a, err
+	}
+	a, err = p.ForAuthorization(ctx, clientID)
+	if refused, ok := errors.AsType[*oauth.Error](err); ok && refused.Code == "invalid_client" {
+		own := *refused // others may wait for the same document
+		own.Status, own.Challenge = http.StatusUnauthorized, BasicChallenge
+		return a, &own
+	}
+	return a, err
 }
 
 // Known returns the application that an authorization request is about, as far as this node

@@ -1,0 +1,52 @@
+package mandate
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+)
+
+// CIMD-02 §8.2, RFC 9126 §2: a client whose document has a key pushes its first request too, before
+// anybody has approved it. Its document may require pushed requests, so it cannot come otherwise.
+func TestDocumentPushesItsFirstRequest(t *testing.T) {
+	forEachDatabase(t, func(t *testing.T, db database) {
+		h := newDocumentHost(t)
+		s := startServer(t, h.options(options{database: db}))
+		keys, others := newStatementIssuer(t, "agent"), newStatementIssuer(t, "agent")
+		document := map[string]any{"token_endpoint_auth_method": "private_key_jwt", "jwks": json.RawMessage(keys.keySet(t)), "require_pushed_authorization_requests": true}
+		app, other := h.client("/one", agentURI, document), h.client("/other", agentURI, document)
+		form, verifier := s.requestFor(t, app)
+		claims := s.assertionClaims(app.ClientID, nil)
+		for what, as := range map[string]auth{
+			"no assertion":       nobody,
+			"the key of another": asserting(others.sign(t, claims, nil)),
+			"no such document":   asserting(keys.sign(t, s.assertionClaims(h.URL+"/none", nil), nil)),
+		} {
+			sent := form
+			if what == "no such document" {
+				sent = with(form, "client_id", h.URL+"/none")
+			}
+			if err := s.post(t, "/o/par/", as, sent).refused(http.StatusUnauthorized, "invalid_client"); err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		// RFC 7523 §3: a jti works once, also after the approval. That of one client says nothing
+		// about that of another.
+		assertion := keys.sign(t, claims, nil)
+		pushed := s.post(t, "/o/par/", asserting(assertion), form)
+		if pushed.Status != http.StatusCreated {
+			t.Fatalf("%d %s", pushed.Status, pushed.Body)
+		}
+		claims["iss"], claims["sub"] = other.ClientID, other.ClientID
+		second, _ := s.requestFor(t, other)
+		if a := s.post(t, "/o/par/", asserting(keys.sign(t, claims, nil)), second); a.Status != http.StatusCreated {
+			t.Errorf("the same jti of another client: %d %s", a.Status, a.Body)
+		}
+		code := s.browser(t).code(t, s.opening(app, pushed.JSON(t)["request_uri"].(string)), s.somebody(t, "alice"))
+		redeem := grantForm(app, code, verifier)
+		if err := s.post(t, "/o/token/", asserting(assertion), redeem).refused(http.StatusUnauthorized, "invalid_client"); err != nil {
+			t.Errorf("the assertion again: %v", err)
+		}
+		s.mustToken(t, asserting(keys.sign(t, s.assertionClaims(app.ClientID, nil), nil)), redeem)
+	})
+}
