@@ -216,6 +216,14 @@ func TestSelfSignedCertificateRotation(t *testing.T) {
 	}
 
 	agent := h.client("/agent", agentURI, map[string]any{"token_endpoint_auth_method": method, "jwks": set})
+	// RFC 9126 §2: it authenticates at its first push too, before anybody has approved it.
+	form, _ := s.requestFor(t, agent)
+	if err := s.by(t, &second, "https://"+at+"/o/par/", form, nil).refused(http.StatusUnauthorized, "invalid_client"); err != nil {
+		t.Errorf("a first push with the certificate of another: %v", err)
+	}
+	if got := s.by(t, &first, "https://"+at+"/o/par/", form, nil); got.Status != http.StatusCreated {
+		t.Errorf("a first push: %d %s", got.Status, got.Body)
+	}
 	authorize, verifier := s.authorizeURL(agent)
 	code := params("grant_type", "authorization_code", "client_id", agent.ClientID, "code", s.browser(t).code(t, authorize, s.person(t, "alice")), "redirect_uri", agent.RedirectURI, "code_verifier", verifier)
 	if err := s.by(t, &second, token, code, nil).refused(http.StatusUnauthorized, "invalid_client"); err != nil {
