@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"errors"
+	"math/bits"
 	"sync"
 )
 
@@ -28,6 +29,15 @@ type batched[T any] struct {
 	item T
 	done chan error
 }
+
+// atMost returns the size of the next batch: everything that waits, up to a limit.
+func atMost(limit int) func(waiting int) int {
+	return func(waiting int) int { return min(waiting, limit) }
+}
+
+// powerOfTwo returns the size of the next batch. Each size is a separate statement that
+// the database has prepared.
+func powerOfTwo(waiting int) int { return 1 << min(bits.Len(uint(waiting))-1, 6) }
 
 // do waits until the item is stored or has failed.
 func (g *batcher[T]) do(ctx context.Context, item T) error {

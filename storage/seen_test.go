@@ -3,6 +3,8 @@ package storage
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"testing"
@@ -64,18 +66,34 @@ func TestExpiredOneTimeValueGivesWayOnce(t *testing.T) {
 	})
 }
 
-// A batch may hold one value twice, and a number of values that is no power of two.
-func TestBatchOfOneTimeValues(t *testing.T) {
+// A batch may hold one value twice, a value that was used, and tokens. A value that was used
+// keeps no token from being stored.
+func TestBatchOfTokensAndOneTimeValues(t *testing.T) {
 	w := migrated(t, postgresURL(t))
 	must(t, w.SeeOnce(t.Context(), "used", later, at))
-	var batch []seen
-	for _, digest := range []string{"c", "a", "used", "a", "b", "d", "c", "e"} {
-		batch = append(batch, seen{digest, later, at, rand.Text()})
-	}
-	got := w.seeTogether(batch)
-	want := []error{nil, nil, ErrSpent, ErrSpent, nil, nil, ErrSpent, nil}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
+	for _, tokens := range []int{0, 1, 3} {
+		var batch []write
+		for i := range tokens {
+			batch = append(batch, write{token: &Token{Digest: fmt.Sprint(tokens, " ", i), ApplicationID: new("app"), Resource: "r", Generation: 7, Scope: "a b", IssuedAt: at, ExpiresAt: later, ChargedTo: new(`{"NULL", \}`), CNF: "{}"}})
+		}
+		for _, digest := range []string{"c", "a", "used", "a", "b", "d", "c", "e"} {
+			if digest != "used" {
+				digest = fmt.Sprint(digest, tokens)
+			}
+			batch = append(batch, write{value: &seen{digest, later, at, rand.Text()}})
+		}
+		want := append(make([]error, tokens), nil, nil, ErrSpent, ErrSpent, nil, nil, ErrSpent, nil)
+		got := w.writeBatch(batch)
+		if !slices.Equal(got, want) {
+			t.Errorf("%d tokens: got %v, want %v", tokens, got, want)
+		}
+		for _, one := range batch[:tokens] {
+			var stored Token
+			must(t, w.get(t.Context(), &stored, `SELECT `+tokenColumns+` FROM tokens WHERE digest = $1`, one.token.Digest))
+			if !reflect.DeepEqual(stored, *one.token) {
+				t.Errorf("stored %+v, want %+v", stored, *one.token)
+			}
+		}
 	}
 }
 

@@ -68,7 +68,7 @@ func (s *Store) Stats() Stats {
 		found.Queue = s.together.stats()
 	} else {
 		found.Pools = []Pool{pool("shared", s.read)}
-		found.Queue = s.tokens.stats()
+		found.Queue = s.writes.stats()
 	}
 	return found
 }

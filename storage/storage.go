@@ -32,9 +32,8 @@ type Store struct {
 	prepared             sync.Map // pool and SQL text to *sqlx.Stmt
 
 	together *batcher[unit]  // work that shares a transaction, on SQLite
-	tokens   *batcher[Token] // tokens that share an INSERT, on PostgreSQL
+	writes   *batcher[write] // tokens and one-time values that share a statement, on PostgreSQL
 	polls    *batcher[poll]  // polls of devices that share an UPDATE, on PostgreSQL
-	seen     *batcher[seen]  // one-time values that share an INSERT, on PostgreSQL
 	onChange func([]Change)
 	tracer   Tracer
 	counters counters
@@ -116,10 +115,9 @@ func openSQLite(path string, wait time.Duration) (*Store, error) {
 const maxWaiting = 8192
 
 func newStore(s *Store) *Store {
-	s.together = &batcher[unit]{run: s.runTogether, size: func(n int) int { return min(n, 128) }, lanes: 1, maxWaiting: maxWaiting}
-	s.tokens = &batcher[Token]{run: s.insertTokens, size: powerOfTwo, lanes: 3, maxWaiting: maxWaiting}
+	s.together = &batcher[unit]{run: s.runTogether, size: atMost(128), lanes: 1, maxWaiting: maxWaiting}
+	s.writes = &batcher[write]{run: s.writeBatch, size: atMost(128), lanes: 2, maxWaiting: maxWaiting}
 	s.polls = &batcher[poll]{run: s.pollTogether, size: powerOfTwo, lanes: 2, maxWaiting: maxWaiting}
-	s.seen = &batcher[seen]{run: s.seeTogether, size: powerOfTwo, lanes: 3, maxWaiting: maxWaiting}
 	return s
 }
 

@@ -2,9 +2,6 @@ package storage
 
 import (
 	"context"
-	"math/bits"
-	"slices"
-	"strings"
 )
 
 // Token is an access token or a refresh token, identified by the digest of its text.
@@ -91,41 +88,10 @@ func (s *Store) AddToken(ctx context.Context, token Token) error {
 		_, err := s.exec(ctx, insertToken+ignoreDuplicate, token.values()...)
 		return err
 	}
-	ctx, done := s.begin(ctx, insertToken)
-	err := s.tokens.do(ctx, token)
+	ctx, done := s.begin(ctx, insertTokens)
+	err := s.writes.do(ctx, write{token: &token})
 	done(err)
 	return err
-}
-
-// powerOfTwo returns the size of the next batch. Each size is a separate statement that
-// every connection prepares, so only powers of two are used.
-func powerOfTwo(waiting int) int { return 1 << min(bits.Len(uint(waiting))-1, 6) }
-
-// insertTokens stores a batch of tokens in one statement.
-func (s *Store) insertTokens(batch []Token) []error {
-	ctx, stop := context.WithTimeout(context.Background(), maxReadWait)
-	defer stop()
-	args := make([]any, 0, tokenValues*len(batch))
-	for _, token := range batch {
-		args = append(args, token.values()...)
-	}
-	_, err := s.run(ctx, true, insertBatch[bits.Len(uint(len(batch)))-1], args)
-	return slices.Repeat([]error{err}, len(batch))
-}
-
-// insertBatch holds the statements for batches of 1, 2, 4, ... 64 tokens.
-var insertBatch = newInsertBatch()
-
-func newInsertBatch() (statements [7]string) {
-	for i := range statements {
-		var text strings.Builder
-		text.WriteString(insertToken)
-		for row := 1; row < 1<<i; row++ {
-			text.WriteString(", " + step{text: tokenPlaceholders}.after(tokenValues*row))
-		}
-		statements[i] = text.String() + ignoreDuplicate
-	}
-	return statements
 }
 
 // TokenByDigest reads a token if its application exists and still has the generation of

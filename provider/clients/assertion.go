@@ -38,6 +38,7 @@ type assertion struct {
 	endpoint string // to which the request goes, such as token
 	find     finder
 
+	claims    jose.Claims          // which verifyAssertion verifies
 	client    *storage.Application // that it names, if it exists
 	algorithm string
 	keyID     string // of the key with which it was signed, as it is registered
@@ -53,16 +54,11 @@ type finder func(ctx context.Context, clientID string) (storage.Application, err
 // that fails uses nothing.
 func (p *Clients) proveAssertion(ctx context.Context, r *http.Request, sent credentials, find finder) (storage.Application, error) {
 	one := &assertion{sent: sent, endpoint: path.Base(path.Clean(r.URL.Path)), find: find}
-	raw, err := p.verifyAssertion(ctx, one)
+	err := p.verifyAssertion(ctx, one)
 	if err != nil {
 		return storage.Application{}, err
 	}
-	a := *one.client
-	claims, err := jose.ParseClaims(raw)
-	if err != nil {
-		return storage.Application{}, invalidClient("The claims of the client assertion are not a JSON object.")
-	}
-	now := oauth.Now()
+	a, claims, now := *one.client, one.claims, oauth.Now()
 	err = checkAssertionTimes(claims, now)
 	if err == nil {
 		err = p.checkAudience(a, claims, p.acceptedAudience(a, one.endpoint))
@@ -96,8 +92,8 @@ func (p *Clients) proveAssertion(ctx context.Context, r *http.Request, sent cred
 	return a, nil
 }
 
-// verifyAssertion returns the claims of an assertion whose signature is that of the client.
-func (p *Clients) verifyAssertion(ctx context.Context, one *assertion) ([]byte, error) {
+// verifyAssertion verifies that the signature of an assertion is that of the client.
+func (p *Clients) verifyAssertion(ctx context.Context, one *assertion) error {
 	var secrets []any
 	verifier := jose.Verifier{
 		// RFC 8725 §3.1: the algorithm none is never accepted.
@@ -113,15 +109,15 @@ func (p *Clients) verifyAssertion(ctx context.Context, one *assertion) ([]byte, 
 			return keys, err
 		},
 	}
-	raw, err := verifier.Verify(one.sent.assertion)
+	_, err := verifier.Verify(one.sent.assertion)
 	if errors.Is(err, jose.ErrInvalid) && one.algorithm == "" { // Keys was not called
-		return nil, invalidClient("The client assertion must be one JWT whose header has an alg of %s, no typ or the typ JWT or client-authentication+jwt, and no crit.", strings.Join(allAlgorithms, ", "))
+		return invalidClient("The client assertion must be one JWT whose header has an alg of %s, no typ or the typ JWT or client-authentication+jwt, and no crit.", strings.Join(allAlgorithms, ", "))
 	}
 	if errors.Is(err, jose.ErrInvalid) {
-		return nil, p.wrongAssertion(ctx, one)
+		return p.wrongAssertion(ctx, one)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, key := range secrets {
 		verifier.Keys = func(jose.Header, []byte) ([]any, error) { return []any{key}, nil }
@@ -133,9 +129,9 @@ func (p *Clients) verifyAssertion(ctx context.Context, one *assertion) ([]byte, 
 		}
 	}
 	if len(secrets) > 0 {
-		return raw, p.notGuessed(ctx, *one.client)
+		return p.notGuessed(ctx, *one.client)
 	}
-	return raw, nil
+	return nil
 }
 
 // notGuessed refuses a correct secret that a person chose while the limit of guesses is
@@ -155,6 +151,7 @@ func (p *Clients) assertionKeys(ctx context.Context, one *assertion, h jose.Head
 	if err != nil {
 		return nil, invalidClient("The claims of the client assertion are not a JSON object.")
 	}
+	one.claims = claims
 	name := claims.Text("sub")
 	// OIDC Core §9: iss and sub are the client id. RFC 7521 §4.2: client_id is optional, and
 	// names the same client.
