@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"sync/atomic"
 	"testing"
+
+	"mandate/testkit"
 )
 
 // TestAttackRequestURIFlood: a stranger registers an application whose request objects are on hosts
@@ -41,7 +43,7 @@ func TestAttackRequestURIFlood(t *testing.T) {
 	for host := range 5 {
 		silent, err := net.Listen("tcp", fmt.Sprintf("127.0.0.%d:0", host+2))
 		if err != nil {
-			t.Skip("this machine has no other loopback addresses:", err)
+			testkit.Missing(t, "no loopback address other than 127.0.0.1 (macOS: ifconfig lo0 alias 127.0.0.2): "+err.Error())
 		}
 		defer silent.Close()
 		for n := range 8 {
