@@ -113,7 +113,10 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"RevokeToken":       func(ctx context.Context) error { return s.RevokeToken(ctx, "x") },
 		"RotateRefresh":     func(ctx context.Context) error { return s.RotateRefresh(ctx, "x", "x", "", at, at, pair) },
 		"RotateSecret":      func(ctx context.Context) error { return s.RotateSecret(ctx, "x", "x", "y", at, at) },
-		"SeeOnce":           func(ctx context.Context) error { return s.SeeOnce(ctx, rand.Text(), later, at) },
+		"AddTokenOnce": func(ctx context.Context) error {
+			return s.AddTokenOnce(ctx, Token{Digest: rand.Text(), ApplicationID: new("x"), ExpiresAt: later}, OneTime{rand.Text(), later, at})
+		},
+		"SeeOnce":           func(ctx context.Context) error { return s.SeeOnce(ctx, OneTime{rand.Text(), later, at}) },
 		"SessionByDigest":   func(ctx context.Context) error { return drop(s.SessionByDigest(ctx, "x", at, 0)) },
 		"SessionsOf":        func(ctx context.Context) error { return drop(s.SessionsOf(ctx, "x", at, 0)) },
 		"ChangePassword":    func(ctx context.Context) error { return s.ChangePassword(ctx, "x", "x", "y", at, "x", false) },

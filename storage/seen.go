@@ -6,12 +6,17 @@ import (
 	"errors"
 )
 
-// seen is a one-time value that is used now.
+// OneTime is a value that somebody else made, such as the jti of an assertion, and that is used
+// now. Its digest is stored until ExpiresAt.
+type OneTime struct {
+	Digest         string
+	ExpiresAt, Now int64
+}
+
+// seen is a value that one call uses.
 type seen struct {
-	digest    string
-	expiresAt int64
-	now       int64
-	call      string
+	OneTime
+	call string
 }
 
 // A row that has expired gives way: the value that it was stored for is refused because of
@@ -24,21 +29,39 @@ const (
 	see = intoSeen + `VALUES ($2, $3, $4)` + unlessSeen
 )
 
-// SeeOnce uses a one-time value that somebody else made, and stores its digest until
-// expiresAt. It returns ErrSpent if the value was used already. It is one statement, which
-// concurrent calls share.
-func (s *Store) SeeOnce(ctx context.Context, digest string, expiresAt, now int64) error {
-	one := seen{digest, expiresAt, now, rand.Text()}
-	if s.embedded {
-		var stored string
-		err := s.writeRow(ctx, &stored, see, now, digest, expiresAt, one.call)
-		if errors.Is(err, ErrNotFound) {
-			return ErrSpent
-		}
-		return err
+// SeeOnce uses a value. It returns ErrSpent if the value was used already. It is one statement,
+// which concurrent calls share.
+func (s *Store) SeeOnce(ctx context.Context, value OneTime) error {
+	one := seen{value, rand.Text()}
+	if !s.embedded {
+		return s.writeWithOthers(ctx, seeValues, write{value: &one})
 	}
-	ctx, done := s.begin(ctx, seeValues)
-	err := s.writes.do(ctx, write{value: &one})
-	done(err)
+	var stored string
+	return spentIfNone(s.writeRow(ctx, &stored, see, one.values()...))
+}
+
+// AddTokenOnce stores a token as AddToken does, and uses a value at the same time. If the value
+// was used already it returns ErrSpent, and there is no token.
+func (s *Store) AddTokenOnce(ctx context.Context, token Token, value OneTime) error {
+	one := seen{value, rand.Text()}
+	if !s.embedded {
+		return s.writeWithOthers(ctx, insertBoth, write{&token, &one})
+	}
+	return s.atomically(ctx, func(t tx) error {
+		var stored string
+		err := spentIfNone(t.write(&stored, see, one.values()...))
+		if err != nil {
+			return err
+		}
+		return t.addTokens([]Token{token})
+	})
+}
+
+func (v seen) values() []any { return []any{v.Now, v.Digest, v.ExpiresAt, v.call} }
+
+func spentIfNone(err error) error {
+	if errors.Is(err, ErrNotFound) {
+		return ErrSpent
+	}
 	return err
 }

@@ -88,10 +88,7 @@ func (s *Store) AddToken(ctx context.Context, token Token) error {
 		_, err := s.exec(ctx, insertToken+ignoreDuplicate, token.values()...)
 		return err
 	}
-	ctx, done := s.begin(ctx, insertTokens)
-	err := s.writes.do(ctx, write{token: &token})
-	done(err)
-	return err
+	return s.writeWithOthers(ctx, insertTokens, write{token: &token})
 }
 
 // TokenByDigest reads a token if its application exists and still has the generation of

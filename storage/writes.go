@@ -8,21 +8,33 @@ import (
 	"github.com/lib/pq"
 )
 
-// write is a token or a one-time value. PostgreSQL stores those of concurrent calls in one
-// statement: its commit costs more than all its rows.
+// write is a token, a one-time value, or a token that is stored only if its value was not used
+// before. PostgreSQL stores those of concurrent calls in one statement: its commit costs more
+// than all its rows.
 type write struct {
 	token *Token
 	value *seen
 }
 
-// The statements for the tokens of a batch, for its one-time values, and for both.
+// The statements for the tokens of a batch, for its one-time values, and for both. The last has
+// the digest of the value on which each token depends, or NULL.
 const (
-	insertTokens = `INSERT INTO tokens (` + tokenColumns + `) SELECT * FROM unnest($1::text[], $2::boolean[], $3::text[], $4::text[],
-		$5::text[], $6::bigint[], $7::bigint[], $8::text[], $9::text[], $10::bigint[], $11::text[])` + ignoreDuplicate
-	seeValues = intoSeen + `SELECT * FROM unnest($2::text[], $3::bigint[], $4::text[])` + unlessSeen
+	insertTokens = `INSERT INTO tokens (` + tokenColumns + `) SELECT * FROM unnest(` + tokenTypes + `)` + ignoreDuplicate
+	tokenTypes   = `$1::text[], $2::boolean[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::text[], $9::text[], $10::bigint[], $11::text[]`
+	seeValues    = intoSeen + `SELECT * FROM unnest($2::text[], $3::bigint[], $4::text[])` + unlessSeen
 )
 
-var insertBoth = "WITH stored AS (" + insertTokens + ") " + step{text: seeValues}.after(tokenValues)
+var insertBoth = `WITH used AS (` + step{text: seeValues}.after(tokenValues+1) + `), stored AS (
+	INSERT INTO tokens (` + tokenColumns + `) SELECT ` + tokenColumns + ` FROM unnest(` + tokenTypes + `, $12::text[]) AS t (` + tokenColumns + `, value)
+	WHERE value IS NULL OR value IN (SELECT digest FROM used)` + ignoreDuplicate + `) SELECT digest FROM used`
+
+// writeWithOthers stores what one call writes, in a statement that concurrent calls share.
+func (s *Store) writeWithOthers(ctx context.Context, statement string, one write) error {
+	ctx, done := s.begin(ctx, statement)
+	err := s.writes.do(ctx, one)
+	done(err)
+	return err
+}
 
 // writeBatch stores a batch. The values are stored in the order of their digests: two batches
 // with the same values cannot wait for each other. If a value occurs twice, the first call
@@ -30,14 +42,14 @@ var insertBoth = "WITH stored AS (" + insertTokens + ") " + step{text: seeValues
 func (s *Store) writeBatch(batch []write) []error {
 	ctx, stop := context.WithTimeout(context.Background(), maxReadWait)
 	defer stop()
-	var tokens []*Token
+	var tokens []write
 	first := map[string]*seen{}
 	for _, w := range batch {
-		switch {
-		case w.token != nil:
-			tokens = append(tokens, w.token)
-		case first[w.value.digest] == nil:
-			first[w.value.digest] = w.value
+		if w.value != nil && first[w.value.Digest] == nil {
+			first[w.value.Digest] = w.value
+		}
+		if w.token != nil && (w.value == nil || first[w.value.Digest] == w.value) {
+			tokens = append(tokens, w)
 		}
 	}
 	used, err := s.writeTogether(ctx, tokens, first)
@@ -46,7 +58,7 @@ func (s *Store) writeBatch(batch []write) []error {
 	}
 	outcomes := make([]error, len(batch))
 	for i, w := range batch {
-		if w.value != nil && (first[w.value.digest] != w.value || !slices.Contains(used, w.value.digest)) {
+		if w.value != nil && (first[w.value.Digest] != w.value || !slices.Contains(used, w.value.Digest)) {
 			outcomes[i] = ErrSpent
 		}
 	}
@@ -55,10 +67,10 @@ func (s *Store) writeBatch(batch []write) []error {
 
 // writeTogether stores tokens and values, and returns the digests of those values that were
 // not used before.
-func (s *Store) writeTogether(ctx context.Context, tokens []*Token, values map[string]*seen) (used []string, err error) {
+func (s *Store) writeTogether(ctx context.Context, tokens []write, values map[string]*seen) (used []string, err error) {
 	switch {
 	case len(values) == 0:
-		_, err = s.run(ctx, true, insertTokens, tokenArrays(tokens))
+		_, err = s.run(ctx, true, insertTokens, tokenArrays(tokens)[:tokenValues])
 	case len(tokens) == 0:
 		err = s.writeRows(ctx, &used, seeValues, valueArrays(values)...)
 	default:
@@ -67,16 +79,21 @@ func (s *Store) writeTogether(ctx context.Context, tokens []*Token, values map[s
 	return used, err
 }
 
-// tokenArrays has an array for each of tokenColumns.
-func tokenArrays(tokens []*Token) []any {
+// tokenArrays has an array for each of tokenColumns, and one with the digests of the values.
+func tokenArrays(tokens []write) []any {
 	n := len(tokens)
 	digest, refresh, grantID, applicationID, scope := make([]string, n), make([]bool, n), make([]*string, n), make([]*string, n), make([]string, n)
 	issuedAt, expiresAt, chargedTo, resource, generation, cnf := make([]int64, n), make([]int64, n), make([]*string, n), make([]string, n), make([]int64, n), make([]string, n)
-	for i, t := range tokens {
+	value := make([]*string, n)
+	for i, w := range tokens {
+		t := w.token
 		digest[i], refresh[i], grantID[i], applicationID[i], scope[i] = t.Digest, t.Refresh, t.GrantID, t.ApplicationID, t.Scope
 		issuedAt[i], expiresAt[i], chargedTo[i], resource[i], generation[i], cnf[i] = t.IssuedAt, t.ExpiresAt, t.ChargedTo, t.Resource, t.Generation, t.CNF
+		if w.value != nil {
+			value[i] = &w.value.Digest
+		}
 	}
-	return arrays(digest, refresh, grantID, applicationID, scope, issuedAt, expiresAt, chargedTo, resource, generation, cnf)
+	return arrays(digest, refresh, grantID, applicationID, scope, issuedAt, expiresAt, chargedTo, resource, generation, cnf, value)
 }
 
 // valueArrays has the latest time of the calls, and an array for each column of seen.
@@ -86,7 +103,7 @@ func valueArrays(values map[string]*seen) []any {
 	expiresAt, calls := make([]int64, len(digests)), make([]string, len(digests))
 	for i, digest := range digests {
 		v := values[digest]
-		expiresAt[i], calls[i], now = v.expiresAt, v.call, max(now, v.now)
+		expiresAt[i], calls[i], now = v.ExpiresAt, v.call, max(now, v.Now)
 	}
 	return append([]any{now}, arrays(digests, expiresAt, calls)...)
 }

@@ -207,9 +207,11 @@ func TestAttackReplayedAssertion(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		nodes := []*server{s, s.node(t)}
-		a := s.keyHolder(t, "robot")
-		s.mustToken(t, asserting(s.assert(t, a, nil, nil)), forItself)
-		for range 5 {
+		// An opaque token is stored with the use of the assertion, a signed one is not stored.
+		opaque, signed := s.keyHolder(t, "robot"), s.keyHolder(t, "signed", "--access-token-format", "jwt")
+		for i := range 6 {
+			a := []keyHolder{opaque, signed}[i%2]
+			s.mustToken(t, asserting(s.assert(t, a, nil, nil)), forItself)
 			assertion := s.assert(t, a, nil, nil)
 			var won, refused int
 			var mu sync.Mutex
@@ -234,6 +236,9 @@ func TestAttackReplayedAssertion(t *testing.T) {
 			all.Wait()
 			if won != 1 || refused != 11 {
 				t.Errorf("%d requests got a token, %d were refused", won, refused)
+			}
+			if got := s.post(t, "/o/revoke_token/", asserting(assertion), url.Values{"token": {"mat_x"}}); got.Status != http.StatusUnauthorized {
+				t.Errorf("the same assertion at another endpoint: %d %s", got.Status, got.Body)
 			}
 		}
 	})

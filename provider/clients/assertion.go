@@ -75,21 +75,52 @@ func (p *Clients) proveAssertion(ctx context.Context, r *http.Request, sent cred
 		return storage.Application{}, err
 	}
 	expires, _ := claims.Time("exp")
+	by := CallOf(ctx)
 	// RFC 7523 §3: a used jti is refused until the assertion expires, on each node. It belongs to
 	// the client id: a client with a metadata document has no ID before its first approval.
-	err = p.store.SeeOnce(ctx, seal.Digest("client assertion\x00"+a.ClientID+"\x00"+jti), expires+maxAhead, now)
-	if errors.Is(err, storage.ErrSpent) {
-		return storage.Application{}, invalidClient("An assertion with this jti was used already: make a new assertion for each request.")
+	by.unused = &storage.OneTime{Digest: seal.Digest("client assertion\x00" + a.ClientID + "\x00" + jti), ExpiresAt: expires + maxAhead, Now: now}
+	if !by.UsesLater {
+		err = p.UseAssertion(ctx)
 	}
 	if err != nil {
-		return storage.Application{}, oauth.Unavailable(err)
+		return storage.Application{}, err
 	}
 	if registered(a)[0].proof == publicKey {
 		p.usedKey(a, one.keyID)
 	}
-	by := CallOf(ctx)
 	by.Client = &a
 	return a, nil
+}
+
+// UseAssertion uses the assertion of a call, if it has one that is not used yet.
+func (p *Clients) UseAssertion(ctx context.Context) error {
+	by := CallOf(ctx)
+	if by.unused == nil {
+		return nil
+	}
+	value := *by.unused
+	by.unused = nil
+	return by.afterUse(p.store.SeeOnce(ctx, value))
+}
+
+// AddToken stores a token that a client obtains for itself, and uses the assertion of the call
+// in the same statement.
+func (p *Clients) AddToken(ctx context.Context, token storage.Token) error {
+	by := CallOf(ctx)
+	if by.unused == nil {
+		return oauth.Stored(p.store.AddToken(ctx, token))
+	}
+	value := *by.unused
+	by.unused = nil
+	return by.afterUse(p.store.AddTokenOnce(ctx, token, value))
+}
+
+func (by *Call) afterUse(err error) error {
+	if errors.Is(err, storage.ErrSpent) {
+		by.Client = nil
+		return invalidClient("An assertion with this jti was used already: make a new assertion for each request.")
+	}
+	return oauth.Stored(err)
 }
 
 // verifyAssertion verifies that the signature of an assertion is that of the client.

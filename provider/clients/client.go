@@ -215,6 +215,11 @@ type Call struct {
 	Address string               // the client's address
 	Client  *storage.Application // the client, after it has authenticated
 	secret  string               // the client secret that was sent, after it was verified
+
+	// UsesLater says that authentication leaves the client assertion unused, for AddToken or
+	// UseAssertion: who sets it calls one of them before the request has an effect.
+	UsesLater bool
+	unused    *storage.OneTime
 }
 
 type callKey struct{}

@@ -30,8 +30,8 @@ func (s accessTokens) CreateAccessTokenSession(ctx context.Context, signature st
 	c, issued := r.GetClient().(*framework.Client), r.GetSession().(*Session)
 	at := oauth.Now()
 	issued.Answer = &tokens.TokenResponse{ExpiresIn: s.p.rules.AccessLifetime(issued.issues), Scope: strings.Join(r.GetGrantedScopes(), " ")}
-	return oauth.Stored(s.p.store.AddToken(ctx, storage.Token{Digest: signature, ApplicationID: &c.ID, Scope: issued.Answer.Scope,
-		IssuedAt: at, ExpiresAt: at + issued.Answer.ExpiresIn, ChargedTo: policy.ChargedTo(c.Application), Resource: issued.audience.Stored(), Generation: c.Generation, CNF: string(issued.bound)}))
+	return s.p.clients.AddToken(ctx, storage.Token{Digest: signature, ApplicationID: &c.ID, Scope: issued.Answer.Scope,
+		IssuedAt: at, ExpiresAt: at + issued.Answer.ExpiresIn, ChargedTo: policy.ChargedTo(c.Application), Resource: issued.audience.Stored(), Generation: c.Generation, CNF: string(issued.bound)})
 }
 
 // Session is fosite's session of a token request. It passes values from the first step of a

@@ -33,7 +33,8 @@ func (p *Grants) Token(ctx context.Context, r *http.Request, address string) (*t
 	// RFC 6749 §3.2: unknown parameters are ignored. fosite knows audience and would
 	// refuse it, so it is removed.
 	form.Del("audience")
-	by := &clients.Call{Address: address}
+	// A token that a client obtains for itself is stored in the statement that uses the assertion.
+	by := &clients.Call{Address: address, UsesLater: form.Get("grant_type") == policy.GrantClient}
 	ctx = clients.WithCall(ctx, by)
 	issued := NewSession(r)
 	request, err := p.fosite.NewAccessRequest(ctx, r, issued)
@@ -51,6 +52,10 @@ func (p *Grants) Token(ctx context.Context, r *http.Request, address string) (*t
 	response, err := p.fosite.NewAccessResponse(ctx, request)
 	if err != nil {
 		return nil, by.Client, framework.Failed(err)
+	}
+	err = p.clients.UseAssertion(ctx) // a signed token is not stored
+	if err != nil {
+		return nil, by.Client, err
 	}
 	issued.Answer.AccessToken = response.GetAccessToken()
 	issued.Answer.TokenType = issued.bound.TokenType()

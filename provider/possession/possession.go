@@ -143,7 +143,7 @@ func (c *Checks) Use(ctx context.Context, proof Proof) error {
 	if proof.Key == "" {
 		return nil
 	}
-	err := c.store.SeeOnce(ctx, seal.Digest("dpop\x00"+proof.Digest.String()), proof.Until+maxAhead, oauth.Now())
+	err := c.store.SeeOnce(ctx, storage.OneTime{Digest: seal.Digest("dpop\x00" + proof.Digest.String()), ExpiresAt: proof.Until + maxAhead, Now: oauth.Now()})
 	if errors.Is(err, storage.ErrSpent) {
 		return oauth.Refuse(dpop.InvalidProof, "The DPoP proof was used before: make a new proof, with a new jti, for each request.")
 	}
