@@ -191,8 +191,7 @@ func TestAttackRegistrationFromManyNetworks(t *testing.T) {
 	attack(t, "limits that a stranger evades with IPv6", "")
 	s := startServer(t, options{provider: openClients, settings: []string{ours}})
 	register := func(address string, i int) answer {
-		as := func(r *http.Request, _ url.Values) { r.Header.Set("X-Forwarded-For", address) }
-		return s.registration(t, as, member{"redirect_uris": []string{fmt.Sprintf("https://flood.example/%d", i)}})
+		return s.registration(t, fromAddress(address), member{"redirect_uris": []string{fmt.Sprintf("https://flood.example/%d", i)}})
 	}
 	refused := 0
 	for i := range 100 {
@@ -247,21 +246,27 @@ func TestAttackKeepRegistrations(t *testing.T) {
 func TestAttackSecondRegistrant(t *testing.T) {
 	attack(t, "takeover by an identical registration", "")
 	forEachDatabase(t, func(t *testing.T, db database) {
-		one := startServer(t, options{database: db, provider: openClients})
+		one := startServer(t, options{database: db, provider: openClients, settings: []string{ours}})
 		nodes := []*server{one, one}
 		if db.name == "postgres" {
 			nodes[1] = one.node(t)
 		}
 		for round := range 8 {
 			metadata := fmt.Sprintf(`{"client_name":"Known","redirect_uris":["https://known.example/%d"]}`, round)
-			made := one.registers(t, nobody, metadata)
+			// Registrations of the same metadata at the same time may each use a try of their network.
+			stranger := fromAddress(fmt.Sprintf("203.0.113.%d", round))
+			made := one.registers(t, stranger, metadata)
 			at, token, id := textOf(made, "registration_client_uri"), textOf(made, "registration_access_token"), textOf(made, "client_id")
+			registrant := func(r *http.Request, form url.Values) {
+				stranger(r, form)
+				bearer(token)(r, form)
+			}
 			// The registrant changes the client, while others register the same.
 			answers := parallel(t, 16, func(i int) (answer, error) {
 				if i%4 == 0 {
-					return nodes[i/4%2].trySend("PUT", at, bearer(token), fmt.Sprintf(`{"client_id":%q,"client_name":"Moved","redirect_uris":["https://moved.example/%d"]}`, id, i))
+					return nodes[i/4%2].trySend("PUT", at, registrant, fmt.Sprintf(`{"client_id":%q,"client_name":"Moved","redirect_uris":["https://moved.example/%d"]}`, id, i))
 				}
-				return nodes[i%2].trySend("POST", "/o/register/", nobody, metadata)
+				return nodes[i%2].trySend("POST", "/o/register/", stranger, metadata)
 			})
 			moved := textOf(one.send(t, "GET", at, bearer(token), nil).JSON(t), "client_name") == "Moved"
 			for i, a := range answers {

@@ -46,6 +46,11 @@ type auth func(r *http.Request, form url.Values)
 // nobody adds no client authentication.
 func nobody(*http.Request, url.Values) {}
 
+// fromAddress is nobody at this address, for a server that trusts the proxy "ours".
+func fromAddress(address string) auth {
+	return func(r *http.Request, _ url.Values) { r.Header.Set("X-Forwarded-For", address) }
+}
+
 // RFC 6749 §2.3.1: id and secret are form-encoded before they are used as user name and
 // password.
 func basic(id, secret string) auth {

@@ -2,8 +2,6 @@ package mandate
 
 import (
 	"fmt"
-	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 )
@@ -146,11 +144,8 @@ func TestRegistrationHosts(t *testing.T) {
 // One network registers many different clients, and is stopped. Identical ones do not count.
 func TestRegistrationRate(t *testing.T) {
 	s := startServer(t, options{provider: openClients, settings: []string{"TRUSTED_PROXIES: [127.0.0.1]"}})
-	from := func(address string) auth {
-		return func(r *http.Request, _ url.Values) { r.Header.Set("X-Forwarded-For", address) }
-	}
 	register := func(address string, n int) answer {
-		return s.registration(t, from(address), fmt.Sprintf(`{"redirect_uris":["https://tool.example/%d"]}`, n))
+		return s.registration(t, fromAddress(address), fmt.Sprintf(`{"redirect_uris":["https://tool.example/%d"]}`, n))
 	}
 	stopped := -1
 	for n := range 100 {

@@ -12,6 +12,9 @@ import (
 	"time"
 )
 
+// ordinary is the time that the servers of these tests allow for an ordinary answer.
+const ordinary = 2 * time.Second
+
 // newStreaming returns a proxy to an upstream that begins a response of this type and ends
 // it when finish is closed, and the server in front of the proxy.
 func newStreaming(t *testing.T, mediaType string, rule Rule, verifier Verifier, finish chan struct{}) (*Proxy, *httptest.Server) {
@@ -31,7 +34,7 @@ func newStreaming(t *testing.T, mediaType string, rule Rule, verifier Verifier, 
 		t.Fatal(err)
 	}
 	server := httptest.NewUnstartedServer(proxy)
-	server.Config.WriteTimeout, server.Config.ReadTimeout = 300*time.Millisecond, 300*time.Millisecond
+	server.Config.WriteTimeout, server.Config.ReadTimeout = ordinary, ordinary
 	server.Start()
 	t.Cleanup(server.Close)
 	return proxy, server
@@ -65,17 +68,18 @@ func TestEventStreamEnd(t *testing.T) {
 	for _, mediaType := range []string{"text/event-stream", "Text/Event-Stream; charset=utf-8"} {
 		for _, method := range []string{"GET", "POST"} {
 			t.Run(mediaType+" "+method, func(t *testing.T) {
+				t.Parallel()
 				var checks atomic.Int32
 				_, server := newStreaming(t, mediaType, Rule{Path: "/mcp"}, verifierFunc(func(context.Context, string) (*Token, error) {
 					// Each check comes 10 ms after the one before it, so the last ones come after the
-					// 300 ms that the server allows for ordinary answers.
-					if checks.Add(1) > 60 {
+					// time for an ordinary answer.
+					if checks.Add(1) > 300 {
 						return nil, ErrInactive
 					}
 					return &Token{}, nil
 				}), nil)
 				_, err := io.ReadAll(opens(t, server, method))
-				if err != nil || checks.Load() <= 60 {
+				if err != nil || checks.Load() <= 300 {
 					t.Errorf("the stream ended after %d checks: %v", checks.Load(), err)
 				}
 			})
