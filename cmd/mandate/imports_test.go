@@ -56,7 +56,7 @@ var layers = map[string][]string{
 		"mandate/provider/jose", "mandate/provider/outbound", "mandate/provider/redirect", "mandate/provider/seal"},
 	"provider/pkce":      {"mandate/provider/oauth"},
 	"provider/framework": {"mandate/storage", "mandate/provider/oauth", "mandate/provider/policy", "mandate/provider/clients", "mandate/provider/seal", "mandate/provider/tokens", fositeModule},
-	"provider/authorize": {"mandate/storage", "mandate/provider/possession", "mandate/provider/oauth", "mandate/provider/policy", "mandate/provider/limits", "mandate/provider/throttle", "mandate/provider/people", "mandate/provider/clients", "mandate/provider/resources", "mandate/provider/tokens", "mandate/provider/framework",
+	"provider/authorize": {"mandate/storage", "mandate/provider/possession", "mandate/provider/oauth", "mandate/provider/policy", "mandate/provider/limits", "mandate/provider/throttle", "mandate/provider/people", "mandate/provider/clients", "mandate/provider/resources", "mandate/provider/tokens", "mandate/provider/keys", "mandate/provider/framework",
 		"mandate/provider/pkce", "mandate/provider/redirect", "mandate/provider/requestobject", "mandate/provider/seal", fositeModule},
 	"provider/grant": {"mandate/storage", "mandate/provider/possession", "mandate/provider/oauth", "mandate/provider/policy", "mandate/provider/limits", "mandate/provider/people", "mandate/provider/clients", "mandate/provider/resources", "mandate/provider/tokens",
 		"mandate/provider/framework", "mandate/provider/pkce", "mandate/provider/seal", "mandate/provider/throttle", fositeModule},

@@ -78,7 +78,7 @@ func standingTable(t *testing.T) string {
 		if slices.Contains(a.Grants, provider.GrantClient) {
 			return "all but `GRANTS_BY_ADMINISTRATOR`"
 		}
-		return "`" + strings.Join(a.Grants, "`, `") + "`; public clients only"
+		return "`" + strings.Join(a.Grants, "`, `") + "`; no client secret"
 	})
 	row("scopes", func(a provider.Allowance) string {
 		text := map[string]string{"default other kept openid offline_access": "all", "default other openid offline_access": "all but `SCOPES_BY_ADMINISTRATOR` and `introspection`", "default openid offline_access": "`DEFAULT_SCOPES`, `openid` and `offline_access` but `SCOPES_BY_ADMINISTRATOR`"}[strings.Join(a.Scopes, " ")]

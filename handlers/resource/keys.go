@@ -113,7 +113,7 @@ func (k *keySet) ask() {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		k.err = err
-		if err == nil {
+		if err == nil || errors.Is(err, errNoKeys) { // the issuer can also withdraw all keys
 			k.keys, k.read = keys, k.asked
 		}
 		close(k.done)
@@ -139,8 +139,10 @@ func (k *keySet) fetch() (map[string]*publicKey, error) {
 	return readKeys(body)
 }
 
-// readKeys reads the keys that can verify a signature. RFC 7517 §5: other keys are
-// ignored.
+var errNoKeys = errors.New("RESOURCE_SERVER_JWKS_URL returns no key that can verify a signature")
+
+// readKeys reads the keys that can verify a signature, or returns errNoKeys. RFC 7517 §5: other
+// keys are ignored.
 func readKeys(body []byte) (map[string]*publicKey, error) {
 	set, err := jose.ParseSet(body)
 	if err != nil {
@@ -153,7 +155,7 @@ func readKeys(body []byte) (map[string]*publicKey, error) {
 		}
 	}
 	if len(keys) == 0 {
-		return nil, errors.New("RESOURCE_SERVER_JWKS_URL returns no key that can verify a signature")
+		return nil, errNoKeys
 	}
 	return keys, nil
 }

@@ -63,6 +63,21 @@ func TestSignedKeys(t *testing.T) {
 		if err := verify("ec"); !errors.Is(err, ErrInactive) {
 			t.Error("a removed key is still accepted:", err)
 		}
+		// The server withdraws all of its keys, and then publishes one again.
+		p.set(func(p *publisher) { p.body = setOf() })
+		time.Sleep(keysFresh)
+		_ = verify("new") // starts the request
+		synctest.Wait()
+		if err := verify("new"); err == nil || errors.Is(err, ErrInactive) {
+			t.Error("all keys are withdrawn:", err)
+		}
+		asked(5, "the keys are fetched again")
+		p.set(func(p *publisher) { p.body = setOf(published("new", testKeys()["ES256"].Public())) })
+		time.Sleep(keysPause)
+		if err := verify("new"); err != nil {
+			t.Error(err)
+		}
+		asked(6, "no known key")
 		// The server is down. The keys are used for one day, and then no token is
 		// accepted.
 		p.set(func(p *publisher) { p.status, p.body = 503, "" })
@@ -70,7 +85,7 @@ func TestSignedKeys(t *testing.T) {
 		if err := verify("new"); err != nil {
 			t.Error("the server is down:", err)
 		}
-		asked(5, "the keys are fetched again")
+		asked(7, "the keys are fetched again")
 		time.Sleep(keysKept - keysFresh)
 		if err := verify("new"); err == nil || errors.Is(err, ErrInactive) {
 			t.Error("after a day:", err)

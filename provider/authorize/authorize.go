@@ -18,6 +18,7 @@ import (
 	"mandate/provider/oauth"
 	"mandate/provider/pkce"
 	"mandate/provider/policy"
+	"mandate/provider/possession"
 	"mandate/provider/redirect"
 	"mandate/provider/resources"
 	"mandate/storage"
@@ -235,7 +236,7 @@ func (p *Authorizations) checkAuthorization(ctx context.Context, a *Authorizatio
 	case a.parameters.Has("request_uri"):
 		return oauth.Refuse("request_uri_not_supported", "request_uri is not supported: send the parameters themselves.")
 	}
-	err = checkDPoPKey(a.parameters)
+	err = checkDPoPKey(a)
 	if err == nil {
 		err = pkce.CheckChallenge(p.mayOmitPKCE(a.Application), a.parameters)
 	}
@@ -268,8 +269,12 @@ const dpopKey = "dpop_jkt"
 // checkDPoPKey checks the parameter dpop_jkt.
 //
 // RFC 9449 §10: it is the SHA-256 thumbprint of a key (RFC 7638), in base64url.
-func checkDPoPKey(parameters url.Values) error {
-	said := parameters.Get(dpopKey)
+func checkDPoPKey(a *Authorization) error {
+	said := a.parameters.Get(dpopKey)
+	if said != "" && a.Application.SenderConstraint == possession.Certificate {
+		// The token endpoint refuses such an application's proof, so the code could not be redeemed.
+		return oauth.Refuse("invalid_request", "The tokens of this application are bound to its certificate: send neither dpop_jkt nor the header DPoP.")
+	}
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(said)
 	if said != "" && (err != nil || len(raw) != sha256.Size || strings.ContainsAny(said, "\r\n")) {
 		return oauth.Refuse("invalid_request", "dpop_jkt must be the SHA-256 thumbprint of the public key (RFC 7638), in base64url without padding.")

@@ -2,6 +2,7 @@ package authorize
 
 import (
 	"context"
+	"maps"
 	"net/url"
 	"strconv"
 
@@ -62,9 +63,7 @@ func (p *Authorizations) Again(a *Authorization, browser string) url.Values {
 	if a.opened.digest == "" {
 		return nil
 	}
-	query := url.Values{openedParameter: {p.tickets.Seal([]byte(strconv.FormatInt(a.opened.at, 10)), openedPurpose(a.opened.digest, browser))}}
-	for name, values := range a.opened.again {
-		query[name] = values
-	}
+	query := maps.Clone(a.opened.again)
+	query.Set(openedParameter, p.tickets.Seal([]byte(strconv.FormatInt(a.opened.at, 10)), openedPurpose(a.opened.digest, browser)))
 	return query
 }

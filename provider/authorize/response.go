@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"mandate/provider/keys"
 	"mandate/provider/oauth"
 	"mandate/provider/redirect"
 )
@@ -60,7 +61,7 @@ func (p *Authorizations) checkResponseMode(ctx context.Context, a *Authorization
 	}
 	if strings.HasSuffix(mode, signedSuffix) {
 		sign, err := p.tokens.ResponseSigner(ctx, a.Application)
-		if _, failed := errors.AsType[*oauth.Error](err); failed || ctx.Err() != nil {
+		if err != nil && !errors.Is(err, keys.ErrNone) {
 			return err
 		}
 		signs, a.sign = err == nil, sign

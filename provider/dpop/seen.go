@@ -17,8 +17,9 @@ var ErrFull = errors.New("the memory of DPoP proofs is full")
 //
 // The memory is bounded, and never forgets a proof that is still valid: that would let a flood
 // make a stolen proof useful again. While it is full, new proofs are refused. Only proofs that
-// Verify accepted for a token get into it, and one key can use half of it, so a client that
-// floods the API shuts out itself and not the others.
+// Verify accepted for a token get into it, and one key can use half of it: a client that floods
+// the API with one key shuts out itself and not the others. One that has tokens for several keys
+// is a matter for the API's own limit of requests.
 type Seen struct {
 	most int
 	life time.Duration

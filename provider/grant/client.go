@@ -39,11 +39,11 @@ func (g *clientGrant) HandleTokenEndpointRequest(ctx context.Context, request fo
 	if err != nil {
 		return err
 	}
-	err = g.p.proofs.Use(ctx, issued.proof)
+	names, err := g.p.rules.ScopesWithoutLogin(a, form.Get("scope"), issued.audience)
 	if err != nil {
 		return err
 	}
-	names, err := g.p.rules.ScopesWithoutLogin(a, form.Get("scope"), issued.audience)
+	err = g.p.proofs.Use(ctx, issued.proof)
 	if err != nil {
 		return err
 	}
