@@ -239,7 +239,7 @@ func (p *Clients) keysOf(ctx context.Context, a storage.Application, search func
 	case a.JWKS == "":
 		return nil, jose.ErrInvalid
 	}
-	set, err := jose.ParseSet([]byte(a.JWKS))
+	set, err := p.parsed.set(a.JWKS)
 	if err != nil {
 		return nil, err
 	}

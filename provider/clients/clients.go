@@ -73,6 +73,7 @@ type Clients struct {
 	// administrator rights, or nobody, is responsible. The fetches and the memory of each are
 	// limited, and nobody can use up those of the others.
 	personsKeys, strangersKeys *keysets.Sets
+	parsed                     parsedSets
 	warned                     sync.Map // applications, about whose audience the log has a warning
 	log                        *slog.Logger
 }

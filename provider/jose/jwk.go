@@ -28,6 +28,8 @@ type JWK struct {
 	N          string   `json:"n,omitempty"`
 	E          string   `json:"e,omitempty"`
 	Chain      []string `json:"x5c,omitempty"` // certificates: the first is for this key
+
+	public crypto.PublicKey // made by ParseSet once, because to check a point of a curve costs time
 }
 
 // JWKSet is a set of public keys (RFC 7517 §5).
@@ -48,6 +50,7 @@ func ParseSet(text []byte) (JWKSet, error) {
 	for _, one := range raw.Keys {
 		var k JWK
 		if json.Unmarshal(one, &k) == nil {
+			k.public = k.key()
 			set.Keys = append(set.Keys, k)
 		}
 	}
@@ -145,6 +148,9 @@ var curves = map[string]elliptic.Curve{"P-256": elliptic.P256(), "P-384": ellipt
 
 // key returns the key itself, or nil for one of another kind or without enough bits.
 func (k JWK) key() crypto.PublicKey {
+	if k.public != nil {
+		return k.public
+	}
 	number := func(text string) []byte {
 		raw, _ := base64.RawURLEncoding.DecodeString(text) // a wrong one is refused below
 		return raw
