@@ -71,9 +71,14 @@ func (k *keySet) find(ctx context.Context, id, kind string) (*publicKey, error) 
 	if time.Since(k.read) >= keysFresh || key == nil {
 		k.ask()
 	}
+	// A known key is used while a request checks whether it is still published. But after a time
+	// without any token nobody has checked that for long. If the keys could not be fetched the last
+	// time, nobody waits for them again.
+	if time.Since(k.read) >= 2*keysFresh && k.err == nil {
+		key = nil
+	}
 	done := k.done
 	k.mu.Unlock()
-	// A known key is used while a request checks whether it is still published.
 	if key == nil && done != nil {
 		select {
 		case <-done:

@@ -78,6 +78,19 @@ func TestSignedKeys(t *testing.T) {
 			t.Error(err)
 		}
 		asked(6, "no known key")
+		// The server withdraws a key while no token comes.
+		p.set(func(p *publisher) { p.body = setOf(published("other", testKeys()["ES256"].Public())) })
+		time.Sleep(2 * keysFresh)
+		if err := verify("new"); !errors.Is(err, ErrInactive) {
+			t.Error("a key that was withdrawn meanwhile is accepted once more:", err)
+		}
+		asked(7, "after a time without tokens")
+		p.set(func(p *publisher) { p.body = setOf(published("new", testKeys()["ES256"].Public())) })
+		time.Sleep(keysPause)
+		if err := verify("new"); err != nil {
+			t.Error(err)
+		}
+		asked(8, "no known key")
 		// The server is down. The keys are used for one day, and then no token is
 		// accepted.
 		p.set(func(p *publisher) { p.status, p.body = 503, "" })
@@ -85,7 +98,7 @@ func TestSignedKeys(t *testing.T) {
 		if err := verify("new"); err != nil {
 			t.Error("the server is down:", err)
 		}
-		asked(7, "the keys are fetched again")
+		asked(9, "the keys are fetched again")
 		time.Sleep(keysKept - keysFresh)
 		if err := verify("new"); err == nil || errors.Is(err, ErrInactive) {
 			t.Error("after a day:", err)
