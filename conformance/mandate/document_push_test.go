@@ -50,3 +50,22 @@ func TestDocumentPushesItsFirstRequest(t *testing.T) {
 		s.mustToken(t, asserting(keys.sign(t, s.assertionClaims(app.ClientID, nil), nil)), redeem)
 	})
 }
+
+// A document is for every server, so it may name algorithms and modes that this one does not have. A
+// name that a database cannot store must not make the approval fail.
+func TestDocumentWithNamesThatCannotBeStored(t *testing.T) {
+	forEachDatabase(t, func(t *testing.T, db database) {
+		h := newDocumentHost(t)
+		s := startServer(t, h.options(options{database: db}))
+		alice := s.somebody(t, "alice")
+		for member, value := range map[string]any{
+			"request_object_signing_alg":        "ES256\x00",
+			"authorization_signed_response_alg": "ES256\x00",
+			"response_modes":                    []string{"query", "a\x00"},
+		} {
+			app := h.client("/"+member, agentURI, map[string]any{member: value})
+			address, verifier := s.authorizeURL(app, "scope", "read")
+			s.mustToken(t, app.auth(), grantForm(app, s.browser(t).code(t, address, alice), verifier))
+		}
+	})
+}

@@ -83,7 +83,20 @@ func documentClient(clientID string) storage.Application {
 func (p *Clients) describeMessages(c *metadata.Client, clientID string, told *described) {
 	said := p.MessagesFrom(c)
 	said.RequestURIs = slices.DeleteFunc(said.RequestURIs, func(uri string) bool { return p.wrongRequestURI(uri, policy.Public, documentClient(clientID)) != "" })
+	said.ObjectAlgorithm, said.ResponseAlgorithm = storable(said.ObjectAlgorithm), storable(said.ResponseAlgorithm)
+	for i, mode := range said.ResponseModes {
+		said.ResponseModes[i] = storable(mode)
+	}
 	var a storage.Application
 	said.apply(&a)
 	told.objectAlgorithm, told.requestURIs, told.requireSigned, told.responseAlgorithm, told.responseModes = a.ObjectAlgorithm, a.RequestURIs, a.RequireSigned, a.ResponseAlgorithm, a.ResponseModes
+}
+
+// storable returns a name that the database can store. It replaces any other by one that nothing
+// here has: without it, the client would be free to use everything.
+func storable(name string) string {
+	if name != "" && (!oauth.PlainText(name) || len(name) > 64) {
+		return "unsupported"
+	}
+	return name
 }
