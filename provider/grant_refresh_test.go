@@ -1,6 +1,10 @@
 package provider
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -10,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"mandate/provider/clients"
+	"mandate/provider/dpop"
 	"mandate/provider/oauth"
 	"mandate/provider/people"
 	"mandate/provider/policy"
@@ -270,4 +275,32 @@ func TestRefreshLifetime(t *testing.T) {
 		wantError(t, err, "400 invalid_grant")
 		f.wantActive(false, second.AccessToken, second.RefreshToken)
 	})
+}
+
+// RFC 9449 §5: the refresh token of a public client is bound to its key. That of a client that
+// authenticates needs a proof by any key. The client becomes public, and so the token would be
+// useful to anybody.
+func TestRefreshOfAClientThatBecamePublic(t *testing.T) {
+	f := begin(t)
+	app, s := f.app(), f.login("alice")
+	proven := func(r *http.Request) (*tokens.TokenResponse, error) {
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		proof, err := dpop.Make("ES256", key, map[string]any{"htm": http.MethodPost, "htu": f.config.Issuer + "/token"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("DPoP", proof)
+		answer, _, err := f.Grants.Token(t.Context(), r, "192.0.2.1")
+		return answer, err
+	}
+	first := f.must(proven(by(app, "grant_type", policy.GrantCode, "code", f.code(app, s), "redirect_uri", callback, "code_verifier", verifier)))
+	again := f.must(proven(by(app, "grant_type", policy.GrantRefresh, "refresh_token", first.RefreshToken)))
+	f.sql(`UPDATE applications SET client_type = 'public', secret = ''`)
+	f.forgetCopies()
+	app.Application.ClientType = policy.Public
+	_, err := proven(by(app, "grant_type", policy.GrantRefresh, "refresh_token", again.RefreshToken))
+	wantError(t, err, "400 invalid_grant")
 }

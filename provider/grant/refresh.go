@@ -56,9 +56,9 @@ func (g *refreshGrant) HandleTokenEndpointRequest(ctx context.Context, request f
 	}
 	issued := request.GetSession().(*Session)
 	issued.bound = g.p.proofs.OfRefresh(ctx, possession.Of(token.Token), issued.bound)
-	err = checkBinding(possession.Of(token.Token), issued.bound)
+	err = checkBinding(a, possession.Of(token.Token), issued.bound)
 	if err == nil {
-		err = g.p.proofs.Use(ctx, issued.proof)
+		err = g.p.use(ctx, issued)
 	}
 	if err != nil {
 		return err
@@ -99,7 +99,12 @@ func invalidRefresh() *oauth.Error {
 // authenticates is bound to the client, and needs a proof by any key: without one, a stolen
 // refresh token would give tokens that are bound to nothing. RFC 8705 §4 says the same of
 // certificates.
-func checkBinding(bound, shown possession.Binding) error {
+func checkBinding(a storage.Application, bound, shown possession.Binding) error {
+	// Such a token was issued while the client authenticated. Now nothing would stop a thief with
+	// a key of their own.
+	if a.ClientType == policy.Public && bound != "" && bound.Confirmation() == nil {
+		return oauth.Refuse("invalid_grant", "The refresh token was issued while this client authenticated, and is bound to no key or certificate of its own: send the person through the authorization endpoint again.")
+	}
 	if bound.Allows(shown) {
 		return nil
 	}
