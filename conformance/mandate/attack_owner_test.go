@@ -345,3 +345,21 @@ func TestAttackRemovedScopeStaysInLiveTokens(t *testing.T) {
 		t.Errorf("the scope that came back is %q", scope)
 	}
 }
+
+// Whoever has a used assertion that has not expired can send it again. Each time is refused, and
+// must not count as a token of the owner.
+func TestAttackReplaysUseUpTheOwnersTokens(t *testing.T) {
+	attack(t, "resources without a bound", "")
+	s := startServer(t, options{provider: []string{"PERSON_MAX_TOKENS_PER_MINUTE: 8"}})
+	s.person(t, "mallory")
+	for name, more := range map[string][]string{"opaque": nil, "signed": {"--access-token-format", "jwt"}} {
+		a := s.keyHolder(t, name, append(more, "--owner", "mallory")...)
+		behind(t, s.database, "UPDATE applications SET responsible = 'owner' WHERE client_id = '"+a.ClientID+"'")
+		used := asserting(s.assert(t, a, nil, nil))
+		s.mustToken(t, used, forItself)
+		for range 20 {
+			s.refusedAssertion(t, name+", again", used)
+		}
+		s.mustToken(t, asserting(s.assert(t, a, nil, nil)), forItself)
+	}
+}

@@ -85,3 +85,51 @@ func TestAttackDPoPReplay(t *testing.T) {
 		}
 	})
 }
+
+// RFC 9449 §8: the client repeats the request with a nonce. Its assertion (RFC 7523 §3) is not used
+// by the first one, and is used by the second one.
+func TestDPoPNonceUsesNoAssertion(t *testing.T) {
+	forEachDatabase(t, func(t *testing.T, db database) {
+		v := newFixture(t, options{database: db, provider: []string{"DPOP_NONCE_REQUIRED: true"}})
+		a := v.keyHolder(t, "robot", "--grant", "authorization_code", "--grant", deviceGrant, "--redirect-uri", phoneURI)
+		h, b := newHolder(t), v.signedIn(t, v.alice)
+		var refresh string
+		for _, one := range []struct {
+			what, path string
+			form       func() url.Values
+			status     int
+		}{
+			{"code", "/o/token/", func() url.Values { return b.issue(t, a.application, v.alice) }, http.StatusOK},
+			{"refresh", "/o/token/", func() url.Values { return refreshForm(refresh) }, http.StatusOK},
+			{"client credentials", "/o/token/", func() url.Values { return forItself }, http.StatusOK},
+			{"PAR", "/o/par/", func() url.Values { form, _ := v.requestFor(t, a.application); return form }, http.StatusCreated},
+			{"device, which waits", "/o/token/", func() url.Values {
+				began := v.post(t, "/o/device_authorization/", asserting(v.assert(t, a, nil, nil)), nil)
+				return params("grant_type", deviceGrant, "device_code", textOf(began.JSON(t), "device_code"))
+			}, http.StatusBadRequest},
+		} {
+			as, form := asserting(v.assert(t, a, nil, nil)), one.form()
+			challenge := v.post(t, one.path, h.proving(t, as), form)
+			if err := challenge.refused(http.StatusBadRequest, "use_dpop_nonce"); err != nil {
+				t.Errorf("%s: %v", one.what, err)
+			}
+			nonce := member{"nonce": challenge.Header.Get("DPoP-Nonce")}
+			got := v.post(t, one.path, h.provingWith(t, as, nonce), form)
+			if got.Status != one.status || got.Status == http.StatusBadRequest && textOf(got.JSON(t), "error") != "authorization_pending" {
+				t.Errorf("%s with the nonce: %d %s", one.what, got.Status, got.Body)
+			}
+			if one.what == "code" {
+				refresh = v.tokens(t, got).RefreshToken
+			}
+			if one.what == "refresh" {
+				form = refreshForm(v.tokens(t, got).RefreshToken)
+			}
+			if one.what == "code" { // a used code revokes its tokens
+				form = b.issue(t, a.application, v.alice)
+			}
+			if err := v.post(t, one.path, h.provingWith(t, as, nonce), form).refused(http.StatusUnauthorized, "invalid_client"); err != nil {
+				t.Errorf("%s, the assertion again: %v", one.what, err)
+			}
+		}
+	})
+}

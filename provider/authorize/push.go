@@ -41,7 +41,8 @@ func (p *Authorizations) Push(ctx context.Context, r *http.Request, address stri
 	if err != nil {
 		return nil, nil, err
 	}
-	ctx = clients.WithCall(ctx, &clients.Call{Address: address})
+	// RFC 9449 §8: a client repeats the request with a nonce. The same assertion must still work.
+	ctx = clients.WithCall(ctx, &clients.Call{Address: address, UsesLater: true})
 	// RFC 9126 §2: a client authenticates here as at the token endpoint.
 	application, err := p.clients.AuthenticateAny(ctx, r, form)
 	if err != nil {
@@ -115,6 +116,9 @@ func (p *Authorizations) keep(ctx context.Context, r Request, a storage.Applicat
 	perNetwork, err := p.mayPush(a, network, address)
 	if err == nil {
 		err = p.proofs.Use(ctx, proof)
+	}
+	if err == nil {
+		err = p.clients.UseAssertion(ctx)
 	}
 	if err != nil {
 		return err

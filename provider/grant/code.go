@@ -56,7 +56,7 @@ func (g *codeGrant) HandleTokenEndpointRequest(ctx context.Context, request fosi
 		err = checkKey(grant, issued.bound)
 	}
 	if err == nil {
-		err = g.p.proofs.Use(ctx, issued.proof)
+		err = g.p.use(ctx, issued)
 	}
 	if err != nil {
 		return err

@@ -36,6 +36,11 @@ func (g *deviceGrant) HandleTokenEndpointRequest(ctx context.Context, request fo
 	if code == "" {
 		return oauth.Refuse("invalid_request", "device_code is missing.")
 	}
+	// A poll has an effect: an assertion that is sent again must have none.
+	err = g.p.clients.UseAssertion(ctx)
+	if err != nil {
+		return err
+	}
 	digest := seal.Digest(code)
 	early, err := g.p.store.PollDevice(ctx, digest, a.ID, oauth.Now())
 	switch {

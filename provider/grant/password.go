@@ -65,6 +65,11 @@ func (g *passwordGrant) HandleTokenEndpointRequest(ctx context.Context, request 
 	if err != nil {
 		return err
 	}
+	// An assertion that is sent again must not try a password.
+	err = g.p.clients.UseAssertion(ctx)
+	if err != nil {
+		return err
+	}
 	key, address := people.FoldName(username), clients.CallOf(ctx).Address
 	u, err := g.p.people.CheckPassword(ctx, people.Attempt{Hasher: g.p.limits.Programs, Tries: passwordTries(a, key, address), Queue: []string{"client " + a.ID, "address " + throttle.Network(address)}}, key, password)
 	if err != nil {

@@ -33,34 +33,47 @@ func (p *Grants) Token(ctx context.Context, r *http.Request, address string) (*t
 	// RFC 6749 §3.2: unknown parameters are ignored. fosite knows audience and would
 	// refuse it, so it is removed.
 	form.Del("audience")
-	// A token that a client obtains for itself is stored in the statement that uses the assertion.
-	by := &clients.Call{Address: address, UsesLater: form.Get("grant_type") == policy.GrantClient}
+	// RFC 9449 §8: a client repeats the request with a nonce. The same assertion must still work, so
+	// each grant uses it after it has checked the proof.
+	by := &clients.Call{Address: address, UsesLater: true}
 	ctx = clients.WithCall(ctx, by)
 	issued := NewSession(r)
 	request, err := p.fosite.NewAccessRequest(ctx, r, issued)
 	if err != nil {
 		return nil, by.Client, framework.Failed(err)
 	}
-	err = p.tokens.MayIssue(ctx, *by.Client, issued.forPerson())
+	giveBack, err := p.tokens.MayIssue(ctx, *by.Client, issued.forPerson())
 	if err != nil {
 		return nil, by.Client, err
 	}
-	err = p.clients.Used(ctx, *by.Client)
+	err = p.issue(ctx, request, issued, by)
 	if err != nil {
+		giveBack()
 		return nil, by.Client, err
+	}
+	p.issued.issue(issued.Answer)
+	return issued.Answer, by.Client, nil
+}
+
+// issue issues the tokens of a request that was checked, and uses its one-time values.
+func (p *Grants) issue(ctx context.Context, request fosite.AccessRequester, issued *Session, by *clients.Call) error {
+	err := p.clients.Used(ctx, *by.Client)
+	if err != nil {
+		return err
 	}
 	response, err := p.fosite.NewAccessResponse(ctx, request)
 	if err != nil {
-		return nil, by.Client, framework.Failed(err)
+		return framework.Failed(err)
 	}
-	err = p.clients.UseAssertion(ctx) // a signed token is not stored
+	// A token that a client obtains for itself is stored in the statement that uses the assertion.
+	// But a signed one is not stored.
+	err = p.clients.UseAssertion(ctx)
 	if err != nil {
-		return nil, by.Client, err
+		return err
 	}
 	issued.Answer.AccessToken = response.GetAccessToken()
 	issued.Answer.TokenType = issued.bound.TokenType()
-	p.issued.issue(issued.Answer)
-	return issued.Answer, by.Client, nil
+	return nil
 }
 
 // forPerson returns the ID of the person for whom tokens are requested. It returns "" if the
@@ -83,6 +96,16 @@ func (s *Session) give(answer *tokens.TokenResponse, responder fosite.AccessResp
 	s.Answer = answer
 	responder.SetAccessToken(answer.AccessToken)
 	responder.SetTokenType("Bearer") // Token replaces it
+}
+
+// use uses the proof of a request, and then the assertion of its client. A grant calls it after
+// the checks that a stranger fails, and before the request has an effect.
+func (p *Grants) use(ctx context.Context, issued *Session) error {
+	err := p.proofs.Use(ctx, issued.proof)
+	if err == nil {
+		err = p.clients.UseAssertion(ctx)
+	}
+	return err
 }
 
 // begin returns the application of a request, and notes what its tokens become bound to. It

@@ -120,11 +120,13 @@ func (p *Tokens) checkQuota(ctx context.Context, key, who string, most int, coun
 
 // MayIssue returns an Error with status 429 if the owner of an application has used up
 // the quota of token responses or of live tokens. person is the subject of the person
-// whom the tokens are for; "": they are for the application itself.
-func (p *Tokens) MayIssue(ctx context.Context, a storage.Application, person string) error {
+// whom the tokens are for; "": they are for the application itself. Call giveBack if there is no
+// token response after all: a request that is refused does not count.
+func (p *Tokens) MayIssue(ctx context.Context, a storage.Application, person string) (giveBack func(), err error) {
 	who := policy.ChargedTo(a)
+	giveBack = func() {}
 	if who == nil {
-		return nil
+		return giveBack, nil
 	}
 	quota := p.rules.AllowanceOf(a).Quota
 	if n := quota.TokensPerMinute; n > 0 {
@@ -136,12 +138,13 @@ func (p *Tokens) MayIssue(ctx context.Context, a storage.Application, person str
 		if person != "" {
 			tries = append(tries, throttle.Try{Kind: kind + oneOf, Key: *who + " " + person, Wide: ""})
 		}
-		_, wait := p.quotas.rate.Take(tries...)
+		taken, wait := p.quotas.rate.Take(tries...)
 		if wait > 0 {
-			return quotaUsedUp(wait, "The applications of this owner may get tokens at most %d times a minute, and at most %d times a minute for one person.", n, share(n))
+			return giveBack, quotaUsedUp(wait, "The applications of this owner may get tokens at most %d times a minute, and at most %d times a minute for one person.", n, share(n))
 		}
+		giveBack = taken
 	}
-	return p.checkQuota(ctx, "tokens ", *who, quota.LiveTokens, p.store.LiveTokens, "The applications of this owner have %d live tokens, which is the limit.")
+	return giveBack, p.checkQuota(ctx, "tokens ", *who, quota.LiveTokens, p.store.LiveTokens, "The applications of this owner have %d live tokens, which is the limit.")
 }
 
 // MayApprove returns an Error with status 429 if the owner of an application has used
