@@ -23,6 +23,9 @@ func (p *program) configCheckCommand() *cobra.Command {
 			if err == nil {
 				_, err = certificateOf(settings, base, log) // it reads the files
 			}
+			if err == nil {
+				_, err = clientAuthorities(settings) // it reads the file
+			}
 			if err != nil {
 				return err
 			}

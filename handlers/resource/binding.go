@@ -104,8 +104,11 @@ func (g *Guard) checkCertificate(r *http.Request, q requirement, thumbprint stri
 	}
 	// RFC 8705 §3: the certificate of the connection is the one that the token was issued to.
 	// Whether it is valid is not asked: the client proves that it has the key.
-	if shown == nil || shown.Thumbprint() != thumbprint {
+	switch {
+	case shown == nil:
 		return g.unusable(r, q, "This access token is bound to a client certificate: send the request by mutual TLS with that certificate")
+	case shown.Thumbprint() != thumbprint:
+		return g.unusable(r, q, "This access token is bound to another client certificate than the one of this request")
 	}
 	return nil
 }

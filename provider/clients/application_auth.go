@@ -125,7 +125,17 @@ func WrongKeys(text []byte, algorithms []string, needed bool) string {
 		return "This is a private key, which is no longer secret: make a new key pair, and enter the public key here."
 	}
 	if !json.Valid(text) {
+		if strings.Contains(string(text), "-----BEGIN") {
+			return "This is PEM: convert the public key to a JWK, and enter {\"keys\": [the JWK]}."
+		}
 		return "This is not JSON: enter a JWK Set, an object whose member keys is an array of public keys."
+	}
+	var single struct {
+		Keys json.RawMessage `json:"keys"`
+		Type string          `json:"kty"`
+	}
+	if json.Unmarshal(text, &single) == nil && single.Keys == nil && single.Type != "" {
+		return "This is one key. A JWK Set is {\"keys\": [the key]}."
 	}
 	if wrong, ok := errors.AsType[*metadata.Error](metadata.CheckKeys("jwks", text)); ok {
 		return "The set " + wrong.Problem + "."

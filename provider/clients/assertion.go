@@ -287,7 +287,7 @@ func checkAssertionTimes(claims jose.Claims, now int64) error {
 		return invalidClient("The client assertion has expired: make a new one for each request, and check the clock of the client.")
 	// RFC 7523 §3: exp that is too far ahead may be refused.
 	case expires > now+maxAssertionLife+maxAhead:
-		return invalidClient("The claim exp of the client assertion is more than %d seconds ahead.", maxAssertionLife)
+		return invalidClient("The claim exp of the client assertion is more than %d seconds ahead. It is in seconds since 1970, not in milliseconds.", maxAssertionLife)
 	}
 	for _, name := range []string{"nbf", "iat"} {
 		at, there := claims.Time(name)

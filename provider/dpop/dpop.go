@@ -230,7 +230,7 @@ func (r Rules) fresh(claims jose.Claims, now time.Time) (int64, error) {
 	case !ok:
 		return 0, invalid("must have an iat: the seconds since 1970 as a number")
 	case at > second+int64(r.ahead()/time.Second):
-		return 0, invalid("has an iat that lies %d seconds ahead of the server's clock: correct the clock, or make the proof later", at-second)
+		return 0, invalid("has an iat that lies %d seconds ahead of the server's clock: correct the clock; iat is in seconds since 1970, not in milliseconds", at-second)
 	case at < second-int64(r.age()/time.Second):
 		return 0, invalid("is %d seconds old: make a new proof for each request", second-at)
 	}

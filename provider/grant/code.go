@@ -136,9 +136,9 @@ func checkKey(grant storage.Grant, shown possession.Binding) error {
 	case grant.DPoPKey == "" || shown.Key() == grant.DPoPKey:
 		return nil
 	case shown.Key() == "":
-		return oauth.Refuse("invalid_grant", "The authorization code is bound to a key by dpop_jkt: send a DPoP proof that is signed with this key.")
+		return oauth.Refuse("invalid_grant", "The authorization code is bound to the key of dpop_jkt, or of the DPoP proof of the pushed request: send a DPoP proof that is signed with this key.")
 	}
-	return oauth.Refuse("invalid_grant", "The DPoP proof is signed with another key than the one that the authorization code is bound to by dpop_jkt.")
+	return oauth.Refuse("invalid_grant", "The DPoP proof is signed with another key than the one that the authorization code is bound to: that of dpop_jkt, or of the DPoP proof of the pushed request.")
 }
 
 // replayed revokes the token family of a code that is used a second time (RFC 6749 §4.1.2).

@@ -68,11 +68,14 @@ func (d *codeFlow) assertion() (string, templates.WalkToken, error) {
 	return text, decoded(templates.WalkToken{Title: "The client assertion", Clause: "RFC 7523 §2.2, §3; FAPI 2.0 Security Profile §5.3.2.1",
 		Text: "It proves to the server that the site sends this request: only the site has the private key whose public key is registered. Without it, the server refuses the request with invalid_client."}, text,
 		[]templates.Fact{
+			{Name: "typ", Value: "What the JWT is for: client authentication, and nothing else (RFC 10070 §4)."},
+			{Name: "alg", Value: "The algorithm of the signature. The server accepts only those that are registered for the site."},
 			{Name: "kid", Value: "Which of the registered keys of the site verifies the signature."},
 			{Name: "iss", Value: "Who made the assertion: the client ID."},
 			{Name: "sub", Value: "Who authenticates with it: the same client ID."},
 			{Name: "aud", Value: "The issuer of this server. Another server that receives the assertion cannot use it here."},
 			{Name: "jti", Value: "A random value. The server accepts it once, so that a copy is useless."},
+			{Name: "iat", Value: "When the assertion was made, in seconds since 1970."},
 			{Name: "exp", Value: "When the assertion expires: one minute after it was made."},
 		}), err
 }
