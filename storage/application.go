@@ -3,6 +3,8 @@ package storage
 import (
 	"context"
 	"errors"
+
+	"github.com/jmoiron/sqlx"
 )
 
 // Application is a registered client. Each list is one text: spaces separate scopes and
@@ -100,33 +102,33 @@ var ErrFull = errors.New("the quota is used up")
 // these a quarter is kept for applications that came by a metadata document, and a quarter
 // for the others. It returns ErrFull if the limit is reached.
 func (s *Store) AddApplication(ctx context.Context, a Application, most int) error {
+	statement, values, err := named(insertApplication, a)
+	if err != nil {
+		return err
+	}
 	return s.atomically(ctx, func(t tx) error {
 		err := t.roomFor(a, most)
 		if err != nil {
 			return err
 		}
-		_, err = t.exec(insertApplication, a.columns()...)
+		_, err = t.exec(statement, values...)
 		return err
 	})
 }
 
+// insertApplication has the columns twice: as names, and as the fields of an Application (see named).
 const insertApplication = `INSERT INTO applications (id, client_id, name, owner_id, client_type, grant_types, redirect_uris, scopes,
 	hash_client_secret, secret, old_secret, old_secret_expires_at, may_introspect, skip_consent, pkce_exempt,
 	access_token_lifetime, refresh_token_lifetime, created_at, updated_at,
 	algorithm, userinfo_algorithm, sector, post_logout_redirect_uris, backchannel_logout_uri, access_token_format, responsible, resources, origin, metadata,
 	auth_method, management, registration_digest, registration_limits, auth_algorithm, jwks, jwks_uri, endpoint_audience, certificate_subject, require_pushed, sender_constraint, introspection_algorithm,
 	object_algorithm, require_signed, request_uris, response_algorithm, response_modes, profile)
-	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, $47)`
-
-// columns returns the values for insertApplication.
-func (a Application) columns() []any {
-	return []any{a.ID, a.ClientID, a.Name, a.OwnerID, a.ClientType, a.GrantTypes, a.RedirectURIs, a.Scopes,
-		a.HashClientSecret, a.Secret, a.OldSecret, a.OldSecretExpiresAt, a.MayIntrospect, a.SkipConsent, a.PKCEExempt,
-		a.AccessTokenLifetime, a.RefreshTokenLifetime, a.CreatedAt, a.UpdatedAt,
-		a.Algorithm, a.UserInfoAlgorithm, a.Sector, a.PostLogoutURIs, a.BackchannelURI, a.AccessTokenFormat, a.Responsible, a.Resources, a.Origin, a.Metadata,
-		a.AuthMethod, a.Management, a.RegistrationDigest, a.RegistrationLimits, a.AuthAlgorithm, a.JWKS, a.JWKSURI, a.EndpointAudience, a.CertificateSubject, a.RequirePushed, a.SenderConstraint, a.IntrospectionAlg,
-		a.ObjectAlgorithm, a.RequireSigned, a.RequestURIs, a.ResponseAlgorithm, a.ResponseModes, a.Profile}
-}
+	VALUES (:id, :client_id, :name, :owner_id, :client_type, :grant_types, :redirect_uris, :scopes,
+	:hash_client_secret, :secret, :old_secret, :old_secret_expires_at, :may_introspect, :skip_consent, :pkce_exempt,
+	:access_token_lifetime, :refresh_token_lifetime, :created_at, :updated_at,
+	:algorithm, :userinfo_algorithm, :sector, :post_logout_redirect_uris, :backchannel_logout_uri, :access_token_format, :responsible, :resources, :origin, :metadata,
+	:auth_method, :management, :registration_digest, :registration_limits, :auth_algorithm, :jwks, :jwks_uri, :endpoint_audience, :certificate_subject, :require_pushed, :sender_constraint, :introspection_algorithm,
+	:object_algorithm, :require_signed, :request_uris, :response_algorithm, :response_modes, :profile)`
 
 // roomFor checks the quota. It takes a lock before it counts, so the second of two
 // concurrent registrations counts the first one. The lock is an UPDATE, because both
@@ -239,18 +241,23 @@ func (s *Store) Applications(ctx context.Context, of Selection, limit, offset in
 // An application that has changed is no longer what it was registered as, so nobody who
 // registers the same again gets it.
 func (s *Store) UpdateApplication(ctx context.Context, a, was Application) error {
-	return s.changeApplication(ctx, a.ID, `UPDATE applications SET name = $2, client_type = $3, grant_types = $4, redirect_uris = $5, scopes = $6, hash_client_secret = $7,
-		secret = $8, old_secret = $9, may_introspect = $10, skip_consent = $11, pkce_exempt = $12, access_token_lifetime = $13, refresh_token_lifetime = $14, updated_at = $15,
-		algorithm = $20, userinfo_algorithm = $21, sector = $22, post_logout_redirect_uris = $23, backchannel_logout_uri = $24, access_token_format = $25, resources = $29,
-		metadata = $30, auth_method = $31, auth_algorithm = $34, jwks = $35, jwks_uri = $36, endpoint_audience = $37, certificate_subject = $38, require_pushed = $39, sender_constraint = $40, introspection_algorithm = $41,
-		object_algorithm = $42, require_signed = $43, request_uris = $44, response_algorithm = $45, response_modes = $46, profile = $47, management = $32, registration_digest = NULL, version = version + 1
-		WHERE id = $1 AND secret = $16 AND may_introspect = $17 AND skip_consent = $18 AND pkce_exempt = $19 AND responsible = $26 AND COALESCE(owner_id, '') = COALESCE($27, '') AND ($28 < 0 OR version = $28 AND management = $33)`,
-		a.ID, a.Name, a.ClientType, a.GrantTypes, a.RedirectURIs, a.Scopes, a.HashClientSecret, a.Secret, a.OldSecret,
-		a.MayIntrospect, a.SkipConsent, a.PKCEExempt, a.AccessTokenLifetime, a.RefreshTokenLifetime, a.UpdatedAt,
-		was.Secret, was.MayIntrospect, was.SkipConsent, was.PKCEExempt,
-		a.Algorithm, a.UserInfoAlgorithm, a.Sector, a.PostLogoutURIs, a.BackchannelURI, a.AccessTokenFormat, was.Responsible, was.OwnerID, was.Version, a.Resources,
-		a.Metadata, a.AuthMethod, a.Management, was.Management, a.AuthAlgorithm, a.JWKS, a.JWKSURI, a.EndpointAudience, a.CertificateSubject, a.RequirePushed, a.SenderConstraint, a.IntrospectionAlg,
-		a.ObjectAlgorithm, a.RequireSigned, a.RequestURIs, a.ResponseAlgorithm, a.ResponseModes, a.Profile)
+	statement, values, err := named(`UPDATE applications SET name = :name, client_type = :client_type, grant_types = :grant_types, redirect_uris = :redirect_uris, scopes = :scopes,
+		hash_client_secret = :hash_client_secret, secret = :secret, old_secret = :old_secret, may_introspect = :may_introspect, skip_consent = :skip_consent, pkce_exempt = :pkce_exempt,
+		access_token_lifetime = :access_token_lifetime, refresh_token_lifetime = :refresh_token_lifetime, updated_at = :updated_at, algorithm = :algorithm, userinfo_algorithm = :userinfo_algorithm,
+		sector = :sector, post_logout_redirect_uris = :post_logout_redirect_uris, backchannel_logout_uri = :backchannel_logout_uri, access_token_format = :access_token_format,
+		resources = :resources, metadata = :metadata, auth_method = :auth_method, auth_algorithm = :auth_algorithm, jwks = :jwks, jwks_uri = :jwks_uri,
+		endpoint_audience = :endpoint_audience, certificate_subject = :certificate_subject, require_pushed = :require_pushed, sender_constraint = :sender_constraint,
+		introspection_algorithm = :introspection_algorithm, object_algorithm = :object_algorithm, require_signed = :require_signed, request_uris = :request_uris,
+		response_algorithm = :response_algorithm, response_modes = :response_modes, profile = :profile, management = :management, registration_digest = NULL, version = version + 1
+		WHERE id = :id AND secret = :was.secret AND may_introspect = :was.may_introspect AND skip_consent = :was.skip_consent AND pkce_exempt = :was.pkce_exempt
+		AND responsible = :was.responsible AND COALESCE(owner_id, '') = COALESCE(:was.owner_id, '') AND (:was.version < 0 OR version = :was.version AND management = :was.management)`, struct {
+		Application
+		Was Application `db:"was"`
+	}{a, was})
+	if err != nil {
+		return err
+	}
+	return s.changeApplication(ctx, a.ID, statement, values...)
 }
 
 // AssignApplication changes the owner of an application (nil: no owner) and who is
@@ -338,6 +345,12 @@ func (t tx) deleteApplications(where string, args ...any) ([]string, error) {
 		_, err = t.exec(`UPDATE departures SET deleted = deleted + $1`, len(ids))
 	}
 	return ids, err
+}
+
+// named returns a statement with $1, $2 and so on in place of its names, such as :client_id, and the
+// values of the fields that have these names.
+func named(statement string, record any) (string, []any, error) {
+	return sqlx.BindNamed(sqlx.DOLLAR, statement, record)
 }
 
 func (s *Store) changeApplication(ctx context.Context, id, statement string, args ...any) error {

@@ -23,15 +23,19 @@ func (s *Store) RegisterApplication(ctx context.Context, a Application, most int
 	if s.fewOpen(ctx, a, most) {
 		most = 0
 	}
+	insert, values, err := named(insertRegistered, a)
+	if err != nil {
+		return Application{}, err
+	}
 	if most <= 0 && initialToken == "" {
 		// Nearly every registration needs only this statement, and no transaction.
-		n, err := s.exec(ctx, insertRegistered, a.columns()...)
+		n, err := s.exec(ctx, insert, values...)
 		if n > 0 || err != nil {
 			return a, err
 		}
 	}
 	var id string // of the application that exists already
-	err := s.atomically(ctx, func(t tx) error {
+	err = s.atomically(ctx, func(t tx) error {
 		id = ""
 		if initialToken != "" {
 			err := t.spendInitialToken(initialToken, now)
@@ -41,7 +45,7 @@ func (s *Store) RegisterApplication(ctx context.Context, a Application, most int
 		}
 		full := t.roomFor(a, most)
 		if full == nil {
-			n, err := t.exec(insertRegistered, a.columns()...)
+			n, err := t.exec(insert, values...)
 			if n > 0 || err != nil {
 				return err
 			}
