@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"mandate/provider/jose"
-	"mandate/provider/keysets"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -216,7 +215,7 @@ func (p *Clients) assertionKeys(ctx context.Context, one *assertion, h jose.Head
 		}
 		return keys, nil
 	}
-	keys, err := p.keysOf(ctx, a, func(set jose.JWKSet) []any {
+	keys, err := p.keysets.find(ctx, a, func(set jose.JWKSet) []any {
 		found, id := set.Named(h)
 		one.keyID = id
 		return found
@@ -229,32 +228,6 @@ func (p *Clients) assertionKeys(ctx context.Context, one *assertion, h jose.Head
 		return nil, jose.ErrInvalid
 	}
 	return keys, err
-}
-
-// keysOf returns those keys of an application that a search finds.
-func (p *Clients) keysOf(ctx context.Context, a storage.Application, search func(jose.JWKSet) []any) ([]any, error) {
-	switch {
-	case a.JWKSURI != "":
-		return p.setsOf(a).Find(ctx, a.JWKSURI, search)
-	case a.JWKS == "":
-		return nil, jose.ErrInvalid
-	}
-	set, err := p.parsed.set(a.JWKS)
-	if err != nil {
-		return nil, err
-	}
-	return search(set), nil
-}
-
-// setsOf returns the key sets among which that of an application is.
-func (p *Clients) setsOf(a storage.Application) *keysets.Sets {
-	switch policy.StandingOf(a) {
-	case policy.StandingOpen:
-		return p.strangersKeys
-	case policy.StandingPerson:
-		return p.personsKeys
-	}
-	return p.keysets
 }
 
 // wrongAssertion returns the one Error for a client that does not exist, a client with another

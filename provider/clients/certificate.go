@@ -94,7 +94,7 @@ func (p *Clients) proveCertificate(ctx context.Context, a storage.Application, s
 // expired certificate works until it is removed from the keys: whoever registered it decides.
 func (p *Clients) proveRegistered(ctx context.Context, a storage.Application, shown *mtls.Certificate) error {
 	kid := ""
-	keys, err := p.keysOf(ctx, a, func(set jose.JWKSet) []any {
+	keys, err := p.keysets.find(ctx, a, func(set jose.JWKSet) []any {
 		k, found := set.WithCertificate(shown.Raw)
 		if !found {
 			return nil

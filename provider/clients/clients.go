@@ -15,7 +15,6 @@ import (
 	"mandate/provider/copies"
 	"mandate/provider/documents"
 	"mandate/provider/keys"
-	"mandate/provider/keysets"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/outbound"
@@ -68,21 +67,16 @@ type Clients struct {
 	names            []byte      // the key of the names of logos
 	uses             uses[string]
 	keyUses          keyUses
-	keysets          *keysets.Sets // at addresses that applications registered
-	// personsKeys and strangersKeys keep the sets of applications for which a person without
-	// administrator rights, or nobody, is responsible. The fetches and the memory of each are
-	// limited, and nobody can use up those of the others.
-	personsKeys, strangersKeys *keysets.Sets
-	parsed                     parsedSets
-	warned                     sync.Map // applications, about whose audience the log has a warning
-	log                        *slog.Logger
+	keysets          keySets
+	warned           sync.Map // applications, about whose audience the log has a warning
+	log              *slog.Logger
 }
 
 // New makes the component.
 func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, ring *keys.Ring, people *people.People, apis *resources.Resources, out, strangers *outbound.Client, secrets seal.Sealer, names []byte, changes *copies.Changes, log *slog.Logger) *Clients {
 	p := &Clients{config: config, rules: rules, store: store, limits: l, keys: ring, people: people, apis: apis, outbound: out, strangers: strangers, secrets: secrets, names: names,
 		applications: copies.New(10_000, changes, applicationChanged), changes: changes, log: log,
-		keysets: keysets.New(out), personsKeys: keysets.New(out), strangersKeys: keysets.New(strangers)}
+		keysets: newKeySets(out, strangers)}
 	p.documents = documents.New(strangers, documents.Metadata(p.readDocument))
 	p.logos = documents.New(strangers, logos())
 	p.objects, p.strangersObjects = documents.New(out, objects()), documents.New(strangers, objects())
@@ -158,9 +152,7 @@ func (p *Clients) DropCopies() {
 	p.documents.Drop()
 	p.logos.Drop()
 	p.proven.drop()
-	p.keysets.Drop()
-	p.personsKeys.Drop()
-	p.strangersKeys.Drop()
+	p.keysets.drop()
 	p.objects.Drop()
 	p.strangersObjects.Drop()
 }

@@ -29,7 +29,7 @@ func (p *Clients) Keys(ctx context.Context, a storage.Application) ([]Key, error
 		return nil, oauth.Stored(err)
 	}
 	var list []Key
-	for _, k := range p.knownKeys(a) {
+	for _, k := range p.keysets.known(a) {
 		list = append(list, Key{k.ID, strings.TrimSpace(k.Type + " " + k.Curve), k.Algorithm, used[k.ID]})
 		delete(used, k.ID)
 	}
@@ -40,17 +40,6 @@ func (p *Clients) Keys(ctx context.Context, a storage.Application) ([]Key, error
 		list = append(list, Key{ID: kid, LastUsedAt: used[kid]})
 	}
 	return list, nil
-}
-
-func (p *Clients) knownKeys(a storage.Application) []jose.JWK {
-	if a.JWKSURI != "" {
-		return p.setsOf(a).Kept(a.JWKSURI).Keys
-	}
-	set, err := jose.ParseSet([]byte(a.JWKS))
-	if err != nil {
-		return nil
-	}
-	return set.Keys
 }
 
 // TestAlgorithms lists the algorithms for which AddTestKey makes a key pair.

@@ -36,7 +36,7 @@ func (p *Clients) ObjectClaims(ctx context.Context, a storage.Application, objec
 			looked = true
 			// RFC 9101 §6.2: the kid chooses one of the keys that the client has registered. A key
 			// that the header itself has, or an address of one, proves nothing.
-			return p.keysOf(ctx, a, func(set jose.JWKSet) []any { return set.For(h) })
+			return p.keysets.find(ctx, a, func(set jose.JWKSet) []any { return set.For(h) })
 		},
 	}.Verify(object)
 	switch {

@@ -1,0 +1,68 @@
+package clients
+
+import (
+	"context"
+
+	"mandate/provider/jose"
+	"mandate/provider/keysets"
+	"mandate/provider/outbound"
+	"mandate/provider/policy"
+	"mandate/storage"
+)
+
+// keySets has the public keys of applications: those that are registered as text, and those at
+// registered addresses. The fetches and the memory of the latter are limited for each standing, so
+// that nobody can use up those of the others.
+type keySets struct {
+	parsed                            parsedSets
+	administrators, persons, openOnes *keysets.Sets
+}
+
+func newKeySets(out, strangers *outbound.Client) keySets {
+	return keySets{administrators: keysets.New(out), persons: keysets.New(out), openOnes: keysets.New(strangers)}
+}
+
+// find returns those keys of an application that a search finds. Its errors are those of
+// keysets.Sets.
+func (k *keySets) find(ctx context.Context, a storage.Application, search func(jose.JWKSet) []any) ([]any, error) {
+	switch {
+	case a.JWKSURI != "":
+		return k.fetched(a).Find(ctx, a.JWKSURI, search)
+	case a.JWKS == "":
+		return nil, jose.ErrInvalid
+	}
+	set, err := k.parsed.set(a.JWKS)
+	if err != nil {
+		return nil, err
+	}
+	return search(set), nil
+}
+
+// known returns the keys of an application as this node knows them without a fetch.
+func (k *keySets) known(a storage.Application) []jose.JWK {
+	if a.JWKSURI != "" {
+		return k.fetched(a).Kept(a.JWKSURI).Keys
+	}
+	set, err := jose.ParseSet([]byte(a.JWKS))
+	if err != nil {
+		return nil
+	}
+	return set.Keys
+}
+
+// fetched returns the sets among which that of an application is.
+func (k *keySets) fetched(a storage.Application) *keysets.Sets {
+	switch policy.StandingOf(a) {
+	case policy.StandingOpen:
+		return k.openOnes
+	case policy.StandingPerson:
+		return k.persons
+	}
+	return k.administrators
+}
+
+func (k *keySets) drop() {
+	k.administrators.Drop()
+	k.persons.Drop()
+	k.openOnes.Drop()
+}
