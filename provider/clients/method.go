@@ -39,15 +39,18 @@ const (
 	MethodPrivateKey  = metadata.MethodPrivateKeyJWT
 )
 
-// methods is the table of Methods. It is made once, because each request needs it.
+// keyAlgorithms are the signature algorithms for the public keys of an application.
 //
 // RFC 9864 §2.2: Ed25519 is another name for EdDSA with that curve.
+var keyAlgorithms = []string{"ES256", "PS256", "EdDSA", jose.Ed25519, "RS256"}
+
+// methods is the table of Methods. It is made once, because each request needs it.
 var methods = []Method{
 	{metadata.MethodNone, "None", nothing, nil},
 	{metadata.MethodBasic, "Secret by HTTP Basic", secret, nil},
 	{metadata.MethodPost, "Secret in the body", secret, nil},
 	{metadata.MethodSecretJWT, "JWT signed with the secret", secretKey, []string{jose.HS256}},
-	{metadata.MethodPrivateKeyJWT, "JWT signed with a private key", publicKey, []string{"ES256", "PS256", "EdDSA", jose.Ed25519, "RS256"}},
+	{metadata.MethodPrivateKeyJWT, "JWT signed with a private key", publicKey, keyAlgorithms},
 	{MethodCertificate, "Certificate of an authority", certificate, nil},
 	{MethodSelfSigned, "Self-signed certificate", ownCertificate, nil},
 }

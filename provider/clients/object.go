@@ -17,7 +17,7 @@ import (
 //
 // RFC 9101 §10.1: the algorithm none is never accepted. Nor is one with a shared secret, because
 // the server would know the key of the signature.
-func ObjectAlgorithms() []string { return []string{"ES256", "PS256", "EdDSA", jose.Ed25519, "RS256"} }
+func ObjectAlgorithms() []string { return slices.Clone(keyAlgorithms) }
 
 // wrongObject returns the Error for a request object that cannot be used (RFC 9101 §7).
 func wrongObject(format string, args ...any) *oauth.Error {
