@@ -11,7 +11,6 @@ import (
 	"mandate/provider/jose"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
-	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/provider/throttle"
 	"mandate/storage"
@@ -19,17 +18,6 @@ import (
 
 // AssertionType is the client_assertion_type of a JWT (RFC 7523 §2.2).
 const AssertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
-
-// The times of an assertion, in seconds.
-const (
-	// maxAssertionLife is how far exp may be ahead. A stolen assertion that nobody has used
-	// works until then.
-	maxAssertionLife = 600
-	// maxAhead is how far the clock of a client, or of another node, may be ahead.
-	maxAhead = 60
-)
-
-const maxJTI = 255 // bytes
 
 // assertion is what is known about one while it is checked.
 type assertion struct {
@@ -60,11 +48,10 @@ func (p *Clients) proveAssertion(ctx context.Context, r *http.Request, sent cred
 	a, claims, now := *one.client, one.claims, oauth.Now()
 	err = checkAssertionTimes(claims, now)
 	if err == nil {
-		err = p.checkAudience(a, claims, p.acceptedAudience(a, one.endpoint))
+		err = p.checkAudience(a, claims, one.endpoint)
 	}
-	jti := claims.Text("jti")
 	// OIDC Core §9: jti is required, and an assertion is used once.
-	if err == nil && (jti == "" || len(jti) > maxJTI) {
+	if jti := claims.Text("jti"); err == nil && (jti == "" || len(jti) > maxJTI) {
 		err = invalidClient("The client assertion needs the claim jti, a string of at most %d bytes that is new in each assertion.", maxJTI)
 	}
 	if reason := p.rules.WhySuspended(a); err == nil && reason != "" {
@@ -77,7 +64,7 @@ func (p *Clients) proveAssertion(ctx context.Context, r *http.Request, sent cred
 	by := CallOf(ctx)
 	// RFC 7523 §3: a used jti is refused until the assertion expires, on each node. It belongs to
 	// the client id: a client with a metadata document has no ID before its first approval.
-	by.unused = &storage.OneTime{Digest: seal.Digest("client assertion\x00" + a.ClientID + "\x00" + jti), ExpiresAt: expires + maxAhead, Now: now}
+	by.unused = &storage.OneTime{Digest: seal.Digest("client assertion\x00" + a.ClientID + "\x00" + claims.Text("jti")), ExpiresAt: expires + maxAhead, Now: now}
 	if !by.UsesLater {
 		err = p.UseAssertion(ctx)
 	}
@@ -94,24 +81,29 @@ func (p *Clients) proveAssertion(ctx context.Context, r *http.Request, sent cred
 // UseAssertion uses the assertion of a call, if it has one that is not used yet.
 func (p *Clients) UseAssertion(ctx context.Context) error {
 	by := CallOf(ctx)
-	if by.unused == nil {
+	value := by.takeUnused()
+	if value == nil {
 		return nil
 	}
-	value := *by.unused
-	by.unused = nil
-	return by.afterUse(p.store.SeeOnce(ctx, value))
+	return by.afterUse(p.store.SeeOnce(ctx, *value))
 }
 
 // AddToken stores a token that a client obtains for itself, and uses the assertion of the call
 // in the same statement.
 func (p *Clients) AddToken(ctx context.Context, token storage.Token) error {
 	by := CallOf(ctx)
-	if by.unused == nil {
+	value := by.takeUnused()
+	if value == nil {
 		return oauth.Stored(p.store.AddToken(ctx, token))
 	}
-	value := *by.unused
+	return by.afterUse(p.store.AddTokenOnce(ctx, token, *value))
+}
+
+// takeUnused returns the assertion that is still to be used, or nil, and no second time.
+func (by *Call) takeUnused() *storage.OneTime {
+	value := by.unused
 	by.unused = nil
-	return by.afterUse(p.store.AddTokenOnce(ctx, token, value))
+	return value
 }
 
 func (by *Call) afterUse(err error) error {
@@ -247,78 +239,4 @@ func (p *Clients) wrongAssertion(ctx context.Context, one *assertion) error {
 	e := invalidClient("There is no client with this id that has registered the key of this assertion: check iss and sub, the registered method and algorithm, the registered keys, and the kid in the header.")
 	e.Cause = one.cause
 	return e
-}
-
-// checkAssertionTimes checks exp, nbf and iat.
-func checkAssertionTimes(claims jose.Claims, now int64) error {
-	expires, there := claims.Time("exp")
-	switch {
-	// RFC 7523 §3: exp is required.
-	case !there:
-		return invalidClient("The client assertion needs the claim exp, a time at most %d seconds ahead.", maxAssertionLife)
-	case expires <= now:
-		return invalidClient("The client assertion has expired: make a new one for each request, and check the clock of the client.")
-	// RFC 7523 §3: exp that is too far ahead may be refused.
-	case expires > now+maxAssertionLife+maxAhead:
-		return invalidClient("The claim exp of the client assertion is more than %d seconds ahead. It is in seconds since 1970, not in milliseconds.", maxAssertionLife)
-	}
-	for _, name := range []string{"nbf", "iat"} {
-		at, there := claims.Time(name)
-		switch {
-		case claims[name] == nil:
-		case !there:
-			return invalidClient("The claim %s of the client assertion is not a number of seconds.", name)
-		case at > now+maxAhead:
-			return invalidClient("The claim %s of the client assertion is more than %d seconds ahead: check the clock of the client.", name, maxAhead)
-		}
-	}
-	return nil
-}
-
-// audience is what aud may be.
-type audience struct {
-	values    []string
-	endpoints []string // also accepted, with or without a slash at the end
-	list      bool     // it may be an array of one string (RFC 10070 §4), but not in the FAPI profiles (FAPI 2.0 Security Profile §5.3.2.1)
-}
-
-// acceptedAudience returns what aud may be in an assertion of an application that sends it to an
-// endpoint.
-func (p *Clients) acceptedAudience(a storage.Application, endpoint string) audience {
-	may := audience{values: []string{p.config.Issuer}, list: !policy.HasProfile(a)}
-	if !a.EndpointAudience {
-		return may
-	}
-	for _, base := range p.config.Bases {
-		may.endpoints = append(may.endpoints, base+"/"+endpoint, base+"/token")
-	}
-	return may
-}
-
-// checkAudience checks for whom an assertion is.
-//
-// RFC 10070 §4: the audience is the issuer of this server, and nothing else. With several
-// audiences, or the address of an endpoint, another server could use the assertion here.
-func (p *Clients) checkAudience(a storage.Application, claims jose.Claims, may audience) error {
-	aud, single := claims["aud"].(string)
-	list, several := claims["aud"].([]any)
-	if several && may.list && len(list) == 1 {
-		aud, single = list[0].(string)
-	}
-	if !single && !may.list {
-		return invalidClient("The claim aud of the client assertion must be the issuer of this server as a string, %s, and no array.", p.config.Issuer)
-	}
-	if !single {
-		return invalidClient("The claim aud of the client assertion must be the issuer of this server alone, %s.", p.config.Issuer)
-	}
-	if slices.Contains(may.values, aud) {
-		return nil
-	}
-	if slices.Contains(may.endpoints, strings.TrimSuffix(aud, "/")) {
-		if _, known := p.warned.LoadOrStore(a.ID, true); !known {
-			p.log.Warn("an application signs assertions for the address of an endpoint: let it use the issuer as aud, and switch the exception off", "client", a.ClientID)
-		}
-		return nil
-	}
-	return invalidClient("The claim aud of the client assertion must be the issuer of this server, %s, character by character.", p.config.Issuer)
 }

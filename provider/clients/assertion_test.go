@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"mandate/provider/jose"
+	"mandate/provider/policy"
 	"mandate/storage"
 )
 
@@ -34,12 +35,11 @@ func TestAssertionAudience(t *testing.T) {
 		"none":                           {},
 	} {
 		a := storage.Application{ID: name, EndpointAudience: test.endpoints}
-		may := p.acceptedAudience(a, "token")
-		if err := p.checkAudience(a, jose.Claims{"aud": test.aud}, may); (err == nil) != (test.list || test.older) {
+		if err := p.checkAudience(a, jose.Claims{"aud": test.aud}, "token"); (err == nil) != (test.list || test.older) {
 			t.Errorf("%s: %v", name, err)
 		}
-		may.list = false
-		if err := p.checkAudience(a, jose.Claims{"aud": test.aud}, may); (err == nil) != (test.textAlone || test.older) {
+		a.Profile = policy.ProfileFAPI
+		if err := p.checkAudience(a, jose.Claims{"aud": test.aud}, "token"); (err == nil) != (test.textAlone || test.older) {
 			t.Errorf("%s, the string alone: %v", name, err)
 		}
 	}
