@@ -55,8 +55,8 @@ type Clients struct {
 	people           *people.People
 	apis             *resources.Resources
 	outbound         *outbound.Client
-	strangers        *outbound.Client // to addresses that were registered by nobody who is responsible
-	secrets          seal.Sealer      // encrypts client secrets that must stay readable
+	strangers        *outbound.Client
+	secrets          seal.Sealer
 	applications     *copies.Copies[storage.Application]
 	changes          *copies.Changes
 	documents        *documents.Documents[described]
@@ -64,7 +64,7 @@ type Clients struct {
 	objects          *documents.Documents[string] // at request URIs of applications for which somebody is responsible
 	strangersObjects *documents.Documents[string]
 	proven           secretCache // correct secrets whose slow hash was computed
-	names            []byte      // the key of the names of logos
+	names            []byte
 	uses             uses[string]
 	keyUses          keyUses
 	keysets          keySets
@@ -72,14 +72,30 @@ type Clients struct {
 	log              *slog.Logger
 }
 
+// Parts are what the component uses.
+type Parts struct {
+	Rules     *policy.Rules
+	Store     *storage.Store
+	Limits    *limits.Limits
+	Keys      *keys.Ring
+	People    *people.People
+	Resources *resources.Resources
+	Outbound  *outbound.Client
+	Strangers *outbound.Client // to addresses that were registered by nobody who is responsible
+	Secrets   seal.Sealer      // encrypts client secrets that must stay readable
+	LogoNames []byte           // the key of the names of logos
+	Changes   *copies.Changes
+	Log       *slog.Logger
+}
+
 // New makes the component.
-func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, ring *keys.Ring, people *people.People, apis *resources.Resources, out, strangers *outbound.Client, secrets seal.Sealer, names []byte, changes *copies.Changes, log *slog.Logger) *Clients {
-	p := &Clients{config: config, rules: rules, store: store, limits: l, keys: ring, people: people, apis: apis, outbound: out, strangers: strangers, secrets: secrets, names: names,
-		applications: copies.New(10_000, changes, applicationChanged), changes: changes, log: log,
-		keysets: newKeySets(out, strangers)}
-	p.documents = documents.New(strangers, documents.Metadata(p.readDocument))
-	p.logos = documents.New(strangers, logos())
-	p.objects, p.strangersObjects = documents.New(out, objects()), documents.New(strangers, objects())
+func New(config Config, with Parts) *Clients {
+	p := &Clients{config: config, rules: with.Rules, store: with.Store, limits: with.Limits, keys: with.Keys, people: with.People, apis: with.Resources,
+		outbound: with.Outbound, strangers: with.Strangers, secrets: with.Secrets, names: with.LogoNames,
+		applications: copies.New(10_000, with.Changes, applicationChanged), changes: with.Changes, log: with.Log, keysets: newKeySets(with.Outbound, with.Strangers)}
+	p.documents = documents.New(with.Strangers, documents.Metadata(p.readDocument))
+	p.logos = documents.New(with.Strangers, logos())
+	p.objects, p.strangersObjects = documents.New(with.Outbound, objects()), documents.New(with.Strangers, objects())
 	return p
 }
 
