@@ -17,15 +17,12 @@ func (s *server) authenticationFields(page *templates.ApplicationForm, form url.
 		}
 		methods = append(methods, templates.Option{Value: m.Name, Label: m.Label, Help: m.Name})
 	}
-	assertions := []templates.Option{{Value: "", Label: "Any", Help: "Each algorithm that the method allows."}}
-	for _, name := range provider.AssertionAlgorithms() {
-		assertions = append(assertions, templates.Option{Value: name})
-	}
 	field := func(name string) templates.Field {
 		return templates.Field{Value: form.Get(name), Error: invalid.At(name)}
 	}
 	page.AuthMethods, page.AuthMethodError = checked(form["auth_method"], methods...), invalid.At("auth_method")
-	page.AuthAlgorithms, page.AuthAlgorithmError = checked(form["auth_algorithm"], assertions...), invalid.At("auth_algorithm")
+	page.AuthAlgorithms = optionsOf(form["auth_algorithm"], provider.AssertionAlgorithms(), templates.Option{Value: "", Label: "Any", Help: "Each algorithm that the method allows."})
+	page.AuthAlgorithmError = invalid.At("auth_algorithm")
 	page.JWKS, page.JWKSURI = field("jwks"), field("jwks_uri")
 	if provider.HoldsPrivateKey(page.JWKS.Value) {
 		page.JWKS.Value = ""

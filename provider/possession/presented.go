@@ -10,7 +10,7 @@ import (
 	"mandate/provider/oauth"
 )
 
-// Challenge is the challenge for DPoP tokens (RFC 9449 §7.1).
+// challenge is the one for DPoP tokens (RFC 9449 §7.1).
 var challenge = `DPoP realm="mandate", algs="` + strings.Join(dpop.Algorithms(), " ") + `"`
 
 // Challenges adds the challenge for DPoP tokens to that of an error about a bearer token.
