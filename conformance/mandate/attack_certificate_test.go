@@ -101,6 +101,26 @@ func withCertificates(t testing.TB, db database, a *issuer, settings ...string) 
 	return s, "https://" + at
 }
 
+// issued returns the access token of an answer, which must have one.
+func (a answer) issued(t testing.TB, name string) string {
+	t.Helper()
+	var issued tokens
+	a.decode(t, &issued)
+	if a.Status != http.StatusOK || issued.AccessToken == "" {
+		t.Errorf("%s: %d %s", name, a.Status, a.Body)
+	}
+	return issued.AccessToken
+}
+
+// wrongClient checks that an answer is invalid_client with a text.
+func (a answer) wrongClient(t testing.TB, name, text string) {
+	t.Helper()
+	err := a.refused(http.StatusUnauthorized, "invalid_client")
+	if err != nil || !strings.Contains(a.Body, text) {
+		t.Errorf("%s: %v, want %q: %s", name, err, text, a.Body)
+	}
+}
+
 // by sends a form to a URL, with a certificate or without.
 func (s *server) by(t testing.TB, certificate *tls.Certificate, to string, form url.Values, header http.Header) answer {
 	t.Helper()
@@ -210,18 +230,10 @@ func TestAttackCertificateOfAnother(t *testing.T) {
 		} {
 			got := s.by(t, test.certificate, test.to, test.form, test.header)
 			if test.want == "" {
-				var issued tokens
-				got.decode(t, &issued)
-				if got.Status != http.StatusOK || issued.AccessToken == "" {
-					t.Errorf("%s: %d %s", name, got.Status, got.Body)
-				}
-				access = issued.AccessToken
+				access = got.issued(t, name)
 				continue
 			}
-			err := got.refused(http.StatusUnauthorized, "invalid_client")
-			if err != nil || !strings.Contains(got.Body, test.want) {
-				t.Errorf("%s: %v, want %q: %s", name, err, test.want, got.Body)
-			}
+			got.wrongClient(t, name, test.want)
 		}
 		// The same method serves the other endpoints.
 		question := params("client_id", app.ClientID, "token", access)

@@ -110,18 +110,10 @@ func TestAttackSelfSignedCertificate(t *testing.T) {
 		} {
 			got := s.by(t, test.certificate, test.to, with(forItself, "client_id", test.app.ClientID), test.header)
 			if test.want == "" {
-				var issued tokens
-				got.decode(t, &issued)
-				if got.Status != http.StatusOK || issued.AccessToken == "" {
-					t.Errorf("%s: %d %s", name, got.Status, got.Body)
-				}
-				access = issued.AccessToken
+				access = got.issued(t, name)
 				continue
 			}
-			err := got.refused(http.StatusUnauthorized, "invalid_client")
-			if err != nil || !strings.Contains(got.Body, test.want) {
-				t.Errorf("%s: %v, want %q: %s", name, err, test.want, got.Body)
-			}
+			got.wrongClient(t, name, test.want)
 		}
 		question := params("client_id", app.ClientID, "token", access)
 		if a := s.by(t, &own, "https://"+at+"/o/introspect/", question, nil); a.Status != http.StatusOK || !strings.Contains(a.Body, `"active":true`) {
