@@ -134,6 +134,8 @@ func (s *server) submit(r *http.Request, who *provider.SignedIn, was *provider.A
 	every := len(may.Scopes) == len(s.provider.Scopes()) || was != nil && was.Scopes == ""
 	said := registration(r.PostForm, offeredScopes(may, was), every)
 	if was == nil {
+		before := registration(s.initial(who, kindOf(r.PostForm.Get("kind"))), nil, true)
+		said.Said = changes(said, before)
 		made, err := s.provider.Clients.Register(r.Context(), provider.By(who.User), said)
 		return made, noScope(said, err)
 	}
@@ -153,6 +155,7 @@ func (s *server) submit(r *http.Request, who *provider.SignedIn, was *provider.A
 		said.SkipConsent = said.SkipConsent || was.SkipConsent
 		said.PKCEExempt = said.PKCEExempt || was.PKCEExempt
 	}
+	said.Said = changes(said, registration(s.stored(*was), nil, true))
 	changed, err := s.provider.Clients.Update(r.Context(), provider.By(who.User), was.ID, said)
 	return changed, noScope(said, err)
 }

@@ -4,6 +4,7 @@ import (
 	"net/url"
 
 	"mandate/provider"
+	"mandate/provider/oauth"
 	"mandate/templates"
 )
 
@@ -21,6 +22,25 @@ func (s *server) profileFields(page *templates.ApplicationForm, form url.Values,
 	}
 	page.Profiles, page.ProfileError = checked([]string{form.Get("profile")}, profiles...), invalid.At("profile")
 	page.Constraints, page.ConstraintError = checked([]string{form.Get("sender_constraint")}, constraints...), invalid.At("sender_constraint")
+}
+
+// changes names those fields of a form that somebody has changed and a profile sets otherwise.
+func changes(now, before provider.Registration) []string {
+	var fields []string
+	for field, changed := range map[string]bool{
+		"require_pushed":          now.RequirePushed != before.RequirePushed,
+		"sender_constraint":       now.SenderConstraint != before.SenderConstraint,
+		"algorithm":               now.Algorithm != before.Algorithm,
+		"introspection_algorithm": now.IntrospectionAlgorithm != before.IntrospectionAlgorithm,
+		"response_algorithm":      now.Messages.ResponseAlgorithm != before.Messages.ResponseAlgorithm,
+		"require_signed":          now.Messages.RequireSigned != before.Messages.RequireSigned,
+		"response_modes":          !oauth.SameSet(now.Messages.ResponseModes, before.Messages.ResponseModes),
+	} {
+		if changed {
+			fields = append(fields, field)
+		}
+	}
+	return fields
 }
 
 // The profiles and the sender constraints, for people.

@@ -30,9 +30,21 @@ func (a *authFlags) add(c *cobra.Command) {
 	f.BoolVar(&a.said.EndpointAudience, "assertion-audience-endpoints", false, "accept client assertions whose aud is the address of an endpoint; for older client libraries")
 }
 
+// saidBy names the fields whose flags are present.
+func saidBy(c *cobra.Command) []string {
+	var said []string
+	for field, flag := range flagOf {
+		if c.Flags().Changed(strings.TrimPrefix(flag, "--")) {
+			said = append(said, field)
+		}
+	}
+	return said
+}
+
 // read sets the values whose flags are present.
 func (a *authFlags) read(c *cobra.Command, r *provider.Registration) error {
 	changed, into := c.Flags().Changed, &r.Authentication
+	r.Said = saidBy(c)
 	if changed("sender-constraint") {
 		r.SenderConstraint = a.constraint
 	}

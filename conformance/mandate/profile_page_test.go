@@ -35,3 +35,35 @@ func TestProfilePage(t *testing.T) {
 		t.Errorf("the response modes were %s, and are %s", before, after)
 	}
 }
+
+// Whoever clears a checkbox of a profile, or chooses a value that contradicts it, sees the mistake
+// at the field. What nobody has chosen is set by the profile.
+func TestProfilePageContradictions(t *testing.T) {
+	s := startServer(t, options{provider: []string{"OIDC_ENABLED: true", openidScopes}})
+	root, keys := s.person(t, "root", "--admin"), newStatementIssuer(t, "bank")
+	s.application(t, fapiClient(t, keys)...)
+	b := s.signIn(t, root, "/o/applications/")
+	b.click(t, "Bank")
+	at := b.URL.Path
+	refused := func(field, value string, more ...string) {
+		t.Helper()
+		b.open(t, at+"update/")
+		chosen := params(append([]string{field, value}, more...)...)
+		if strings.HasPrefix(field, "require_") { // a browser sends no field for a cleared checkbox
+			chosen[field] = nil
+		}
+		b.submit(t, "Save changes", chosen)
+		if b.Status != http.StatusUnprocessableEntity || !strings.Contains(b.Body, `id="`+field+`-error"`) {
+			t.Errorf("%s %q: %d %.300s", field, value, b.Status, b.Body)
+		}
+	}
+	refused("algorithm", "HS256", "profile", "fapi2")
+	b.open(t, at+"update/")
+	b.submit(t, "Save changes", params("profile", "fapi2-message-signing"))
+	if b.Status != http.StatusOK || !strings.Contains(b.Body, "PS256") {
+		t.Fatalf("the profile: %d %s", b.Status, b.Body)
+	}
+	for field, value := range map[string]string{"require_pushed": "", "require_signed": "", "sender_constraint": "", "algorithm": "RS256", "response_algorithm": "", "introspection_algorithm": ""} {
+		refused(field, value)
+	}
+}

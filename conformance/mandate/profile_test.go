@@ -58,16 +58,44 @@ func TestProfile(t *testing.T) {
 				"object_algorithm":             {"--request-object-algorithm", "RS256"},
 				"response_algorithm":           {"--response-algorithm", "RS256"},
 				"response_modes":               {"--response-mode", "query"},
+				"response_modes ":              {"--response-mode", ""},
+				"algorithm":                    {"--algorithm", "RS256"},
+				"require_pushed":               {"--require-pushed-requests=false"},
+				"require_signed":               {"--require-signed-request-object=false"},
+				"sender_constraint":            {"--sender-constraint", ""},
 				"profile":                      {"--profile", "fapi3"},
 			} {
 				r := s.cli(t, "", append([]string{"application", "add"}, fapiClient(t, keys, append([]string{"--profile", "fapi2-message-signing"}, args...)...)...)...)
-				if r.code == 0 || !strings.Contains(r.stderr, "mandate: "+args[0]+":") {
+				if r.code == 0 || !strings.Contains(r.stderr, "mandate: "+strings.TrimSuffix(args[0], "=false")+":") {
 					t.Errorf("%s: %d %s", field, r.code, r.stderr)
 				}
 			}
 		})
+		t.Run("members", func(t *testing.T) { s.contradictingMembers(t, keys) })
 		t.Run("requests", func(t *testing.T) { s.fapiRequests(t) })
 	})
+}
+
+// contradictingMembers checks that a registration cannot send a member that contradicts its profile.
+func (s *server) contradictingMembers(t *testing.T, keys *statementIssuer) {
+	initial := s.initialToken(t, "--uses", "50", "--may", "authorization_code")
+	for name, value := range (member{"require_pushed_authorization_requests": false, "dpop_bound_access_tokens": false, "require_signed_request_object": false,
+		"id_token_signed_response_alg": "RS256", "authorization_signed_response_alg": "RS256", "introspection_signed_response_alg": "RS256",
+		"response_modes": []string{"query"}, "tls_client_certificate_bound_access_tokens": false}) {
+		metadata := member{"redirect_uris": []string{"https://bank.example/back"}, "profile": "fapi2-message-signing",
+			"token_endpoint_auth_method": "private_key_jwt", "jwks": json.RawMessage(keys.keySet(t)), name: value}
+		a := s.send(t, http.MethodPost, s.Issuer+"/register/", bearer(initial), metadata)
+		if name == "tls_client_certificate_bound_access_tokens" { // the tokens are bound to a key
+			if a.Status != http.StatusCreated {
+				t.Errorf("%s: %d %s", name, a.Status, a.Body)
+			}
+			continue
+		}
+		err := a.refused(http.StatusBadRequest, "invalid_client_metadata")
+		if err != nil || !strings.Contains(textOf(a.JSON(t), "error_description"), name+" is wrong") {
+			t.Errorf("%s: %v %s", name, err, a.Body)
+		}
+	}
 }
 
 // fapiRequests checks what the server requires of the requests of an application with a profile.

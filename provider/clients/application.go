@@ -39,6 +39,9 @@ type Registration struct {
 	// Profile is a set of requirements that it switches on together: policy.ProfileFAPI,
 	// policy.ProfileMessages, or "" for none.
 	Profile string `json:",omitempty"`
+	// Said names the fields whose values somebody has chosen now. A profile sets the others, and
+	// refuses these if they contradict it.
+	Said []string `json:"-"`
 
 	AccessTokenFormat string // FormatOpaque or FormatJWT; "" means FormatOpaque
 

@@ -1,7 +1,6 @@
 package clients
 
 import (
-	"cmp"
 	"net/url"
 	"slices"
 	"strings"
@@ -17,8 +16,8 @@ import (
 // algorithm. The server has an RSA key in any case, and many clients know PS256.
 const fapiAlgorithm = "PS256"
 
-// applyProfile switches on what a profile requires, and adds a mistake for each field that
-// contradicts it. was is the application before the change.
+// applyProfile switches on what a profile requires and nobody said, and adds a mistake for each
+// field that contradicts it. was is the application before the change.
 func applyProfile(found *oauth.Invalid, r *Registration, was storage.Application) {
 	switch {
 	case r.Profile == "":
@@ -28,26 +27,19 @@ func applyProfile(found *oauth.Invalid, r *Registration, was storage.Application
 		return
 	}
 	checkFAPIClient(found, *r)
-	// FAPI 2.0 Security Profile §5.3.2.2: requests are pushed. §5.3.2.1: tokens are
-	// sender-constrained.
-	r.RequirePushed = true
-	if r.SenderConstraint == "" {
-		r.SenderConstraint = possession.DPoP
-		if one, known := methodOf(r.Authentication.Method); known && (one.proof == certificate || one.proof == ownCertificate) {
-			r.SenderConstraint = possession.Certificate
+	for _, one := range requirements(r, was) {
+		switch {
+		case one.met:
+		case slices.Contains(r.Said, one.field):
+			found.Add(one.field, "The profile %s needs %s.", r.Profile, one.needs)
+		default:
+			one.set()
 		}
 	}
 	algorithms := map[string]*string{"algorithm": &r.Algorithm, "userinfo_algorithm": &r.UserInfoAlgorithm, "auth_algorithm": &r.Authentication.Algorithm,
 		"introspection_algorithm": &r.IntrospectionAlgorithm, "object_algorithm": &r.Messages.ObjectAlgorithm, "response_algorithm": &r.Messages.ResponseAlgorithm}
-	// FAPI 2.0 Security Profile §5.4.1: the usual algorithm is not one of the profile, so none is
-	// left open. An update that says nothing about it would bring it back.
-	if r.Algorithm == "" || r.Profile != was.Profile && r.Algorithm == policy.DefaultAlgorithm {
-		r.Algorithm = fapiAlgorithm
-	}
-	r.Messages.ResponseAlgorithm = cmp.Or(r.Messages.ResponseAlgorithm, fapiAlgorithm)
-	r.IntrospectionAlgorithm = cmp.Or(r.IntrospectionAlgorithm, fapiAlgorithm)
 	if r.Profile == policy.ProfileMessages {
-		applyMessageSigning(found, r)
+		checkMessageSigning(found, *r)
 	}
 	// FAPI 2.0 Security Profile §5.4.1.
 	for field, name := range algorithms {
@@ -55,6 +47,52 @@ func applyProfile(found *oauth.Invalid, r *Registration, was storage.Application
 			found.Add(field, "The profile %s does not allow the algorithm %s: use %s.", r.Profile, oauth.Clip(*name, 40), oauth.OneOf(policy.FAPIAlgorithms()))
 		}
 	}
+}
+
+// requirement is a property that a profile needs. The profile sets it, unless somebody said
+// something else.
+type requirement struct {
+	field string
+	met   bool
+	needs string
+	set   func()
+}
+
+// requirements lists what the profile of a registration needs. was is the application before the
+// change.
+func requirements(r *Registration, was storage.Application) []requirement {
+	// FAPI 2.0 Security Profile §5.4.1: the usual algorithm is not one of the profile, so none is
+	// left open. An update that says nothing about it would bring it back.
+	usual := r.Profile != was.Profile && r.Algorithm == policy.DefaultAlgorithm && !slices.Contains(r.Said, "algorithm")
+	signing := func(field string, name *string, open bool) requirement {
+		return requirement{field, !open, "another algorithm than RS256: use " + oauth.OneOf(policy.FAPIAlgorithms()), func() { *name = fapiAlgorithm }}
+	}
+	needed := []requirement{
+		// FAPI 2.0 Security Profile §5.3.2.2: requests are pushed.
+		{"require_pushed", r.RequirePushed, "pushed requests", func() { r.RequirePushed = true }},
+		// FAPI 2.0 Security Profile §5.3.2.1: tokens are sender-constrained.
+		{"sender_constraint", r.SenderConstraint != "", "sender-constrained access tokens: use dpop or certificate", func() { r.SenderConstraint = ProfileConstraint(r.Authentication.Method) }},
+		signing("algorithm", &r.Algorithm, r.Algorithm == "" || usual),
+		signing("response_algorithm", &r.Messages.ResponseAlgorithm, r.Messages.ResponseAlgorithm == ""),
+		signing("introspection_algorithm", &r.IntrospectionAlgorithm, r.IntrospectionAlgorithm == ""),
+	}
+	if r.Profile == policy.ProfileMessages {
+		needed = append(needed,
+			// FAPI 2.0 Message Signing §5.3.1: signed requests are required.
+			requirement{"require_signed", r.Messages.RequireSigned, "signed requests", func() { r.Messages.RequireSigned = true }},
+			// FAPI 2.0 Message Signing §5.4.1: signed responses are required.
+			requirement{"response_modes", len(r.Messages.ResponseModes) > 0, "signed responses: use jwt, query.jwt or form_post.jwt", func() { r.Messages.ResponseModes = []string{"jwt", "query.jwt", "form_post.jwt"} }})
+	}
+	return needed
+}
+
+// ProfileConstraint returns the sender constraint that a profile sets for a client that
+// authenticates by this method, if nobody said another one.
+func ProfileConstraint(method string) string {
+	if one, known := methodOf(method); known && (one.proof == certificate || one.proof == ownCertificate) {
+		return possession.Certificate
+	}
+	return possession.DPoP
 }
 
 // checkFAPIClient checks what a profile requires of the client itself.
@@ -91,17 +129,12 @@ func checkFAPIClient(found *oauth.Invalid, r Registration) {
 	}
 }
 
-// applyMessageSigning switches on what FAPI 2.0 Message Signing adds.
-func applyMessageSigning(found *oauth.Invalid, r *Registration) {
-	// FAPI 2.0 Message Signing §5.3.1: signed requests are required.
-	r.Messages.RequireSigned = true
+// checkMessageSigning checks what FAPI 2.0 Message Signing requires of the client itself.
+func checkMessageSigning(found *oauth.Invalid, r Registration) {
 	// FAPI 2.0 Message Signing §5.4.1: signed responses are required.
 	for _, mode := range r.Messages.ResponseModes {
 		if mode != "jwt" && !strings.HasSuffix(mode, ".jwt") {
 			found.Add("response_modes", "The profile %s needs signed responses: use jwt, query.jwt or form_post.jwt.", r.Profile)
 		}
-	}
-	if len(r.Messages.ResponseModes) == 0 {
-		r.Messages.ResponseModes = []string{"jwt", "query.jwt", "form_post.jwt"}
 	}
 }

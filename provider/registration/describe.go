@@ -73,6 +73,7 @@ func (p *Registrations) describe(ctx context.Context, said *metadata.Client, by 
 		r.Resources = oauth.Lines(by.initial.Resources)
 	}
 	r.Messages = p.clients.MessagesFrom(said)
+	r.Said = p.said(said, *r)
 	d.kept = p.kept(said, r)
 	found := &oauth.Invalid{}
 	err = p.clients.Check(ctx, found, by.actor, r, was)
@@ -91,7 +92,7 @@ func (p *Registrations) describe(ctx context.Context, said *metadata.Client, by 
 	case size > metadata.MaxBytes: // a statement can add to what was sent
 		return d, refuseMember("", "is too large: the server stores at most %d bytes", metadata.MaxBytes)
 	}
-	return d, invalidMetadata(found)
+	return d, invalidMetadata(found, *r)
 }
 
 // describeMethod decides how the client authenticates. Without an initial access token the
@@ -306,15 +307,18 @@ func nameless(uris []string) string {
 var members = map[string]string{"name": "client_name", "grant_type": "grant_types", "client_type": "token_endpoint_auth_method", "algorithm": "id_token_signed_response_alg",
 	"userinfo_algorithm": "userinfo_signed_response_alg", "pairwise": "subject_type", "may_introspect": "scope", "hash_client_secret": "id_token_signed_response_alg",
 	"auth_method": "token_endpoint_auth_method", "certificate_subject": "tls_client_auth", "auth_algorithm": "token_endpoint_auth_signing_alg",
-	"introspection_algorithm": "introspection_signed_response_alg"}
+	"introspection_algorithm": "introspection_signed_response_alg", "require_pushed": "require_pushed_authorization_requests"}
 
 // invalidMetadata returns the first mistake as a registration error (RFC 7591 §3.2.2), or
 // nil.
-func invalidMetadata(found *oauth.Invalid) error {
+func invalidMetadata(found *oauth.Invalid, r clients.Registration) error {
 	if found.Err() == nil {
 		return nil
 	}
 	first := found.Fields[0]
+	if first.Field == "sender_constraint" {
+		first.Field = constraintMember(r)
+	}
 	return refuseMember(cmp.Or(members[first.Field], clients.MessageMembers()[first.Field], first.Field), "is wrong: %s", strings.TrimSuffix(strings.ReplaceAll(first.Message, "\n", " "), "."))
 }
 
