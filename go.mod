@@ -31,6 +31,7 @@ require (
 	golang.org/x/text v0.43.0
 	google.golang.org/protobuf v1.36.12
 	modernc.org/sqlite v1.60.1 // v1.61 needs a version of github.com/google/pprof for `go mod tidy`, which the module proxy does not serve yet
+	rsc.io/qr v0.2.0
 )
 
 require (
