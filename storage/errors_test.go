@@ -120,6 +120,15 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"SessionByDigest":   func(ctx context.Context) error { return drop(s.SessionByDigest(ctx, "x", at, 0)) },
 		"SessionsOf":        func(ctx context.Context) error { return drop(s.SessionsOf(ctx, "x", at, 0)) },
 		"ChangePassword":    func(ctx context.Context) error { return s.ChangePassword(ctx, "x", "x", "y", at, "x", false) },
+		"Factors":           func(ctx context.Context) error { return drop(s.Factors(ctx, "x")) },
+		"FactorDue":         func(ctx context.Context) error { return drop(s.FactorDue(ctx, "x", at)) },
+		"TOTP":              func(ctx context.Context) error { return drop(s.TOTP(ctx, "x")) },
+		"RemoveTOTP":        func(ctx context.Context) error { return s.RemoveTOTP(ctx, "x") },
+		"ResetFactors":      func(ctx context.Context) error { return s.ResetFactors(ctx, "x", at) },
+		"StrengthenSession": func(ctx context.Context) error { return s.StrengthenSession(ctx, newSession("x"), "x") },
+		"ReplaceRecoveryCodes": func(ctx context.Context) error {
+			return s.ReplaceRecoveryCodes(ctx, "x", []string{"x"}, at)
+		},
 		"SetPassword":       func(ctx context.Context) error { return s.SetPassword(ctx, "x", "x", at) },
 		"Setting":           func(ctx context.Context) error { return drop(s.Setting(ctx, "x")) },
 		"Sweep":             func(ctx context.Context) error { return drop(s.Sweep(ctx, at, 1)) },

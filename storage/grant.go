@@ -29,16 +29,18 @@ type Grant struct {
 	ChargedTo     *string `db:"charged_to"`  // the quota that this grant counts against
 	Generation    int64   `db:"generation"`  // that of the application for which it was made
 	DPoPKey       string  `db:"dpop_jkt"`    // the thumbprint of the key to which the code is bound (RFC 9449 §10); empty: to none
+	AMR           string  `db:"amr"`         // the methods of the login, separated by spaces
+	ACR           string  `db:"acr"`         // the strength of the login, as the tokens name it
 	UserActive    bool    `db:"user_active"` // only read, never written
 }
 
 const insertGrant = `INSERT INTO grants (id, grant_type, application_id, user_id, session_id, scope, auth_time, created_at, expires_at,
-	code_digest, code_expires_at, code_challenge, redirect_uri, redirect_sent, nonce, claims, session_ends_at, sector, charged_to, resource, generation, dpop_jkt)
-	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`
+	code_digest, code_expires_at, code_challenge, redirect_uri, redirect_sent, nonce, claims, session_ends_at, sector, charged_to, resource, generation, dpop_jkt, amr, acr)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)`
 
 func (g Grant) values() []any {
 	return []any{g.ID, g.GrantType, g.ApplicationID, g.UserID, g.SessionID, g.Scope, g.AuthTime, g.CreatedAt, g.ExpiresAt,
-		g.CodeDigest, g.CodeExpiresAt, g.CodeChallenge, g.RedirectURI, g.RedirectSent, g.Nonce, g.Claims, g.SessionEndsAt, g.Sector, g.ChargedTo, g.Resource, g.Generation, g.DPoPKey}
+		g.CodeDigest, g.CodeExpiresAt, g.CodeChallenge, g.RedirectURI, g.RedirectSent, g.Nonce, g.Claims, g.SessionEndsAt, g.Sector, g.ChargedTo, g.Resource, g.Generation, g.DPoPKey, g.AMR, g.ACR}
 }
 
 // AddGrant stores a grant whose code is not exchanged yet. It returns ErrSpent if the
@@ -95,7 +97,7 @@ func (s *Store) AddGrantWithTokens(ctx context.Context, g Grant, pair []Token, h
 func (s *Store) GrantByCode(ctx context.Context, digest string) (Grant, error) {
 	var g Grant
 	err := s.get(ctx, &g, `SELECT g.id, g.grant_type, g.application_id, g.user_id, g.session_id, g.scope, g.auth_time, g.created_at, g.expires_at,
-		g.code_digest, g.code_expires_at, g.code_used_at, g.code_challenge, g.redirect_uri, g.redirect_sent, g.nonce, g.claims, g.session_ends_at, g.sector, g.charged_to, g.resource, g.generation, g.dpop_jkt, u.active AS user_active
+		g.code_digest, g.code_expires_at, g.code_used_at, g.code_challenge, g.redirect_uri, g.redirect_sent, g.nonce, g.claims, g.session_ends_at, g.sector, g.charged_to, g.resource, g.generation, g.dpop_jkt, g.amr, g.acr, u.active AS user_active
 		FROM grants g JOIN users u ON u.id = g.user_id WHERE g.code_digest = $1`, digest)
 	return g, err
 }

@@ -57,14 +57,19 @@ func (s *Store) EndSessions(ctx context.Context, userID string, now int64) (int,
 	var n int
 	err := s.atomically(ctx, func(t tx) error {
 		var err error
-		n, err = t.endSessions(now, false, `user_id = $1`, userID)
-		if err == nil {
-			// This also revokes families that were kept when their session ended earlier.
-			t.changed(OfUser, userID)
-			_, err = t.exec(`DELETE FROM grants WHERE user_id = $1 AND session_ends_at > 0`, userID)
-		}
+		n, err = t.endAllSessions(userID, now)
 		return err
 	})
+	return n, err
+}
+
+func (t tx) endAllSessions(userID string, now int64) (int, error) {
+	n, err := t.endSessions(now, false, `user_id = $1`, userID)
+	if err == nil {
+		// This also revokes families that were kept when their session ended earlier.
+		t.changed(OfUser, userID)
+		_, err = t.exec(`DELETE FROM grants WHERE user_id = $1 AND session_ends_at > 0`, userID)
+	}
 	return n, err
 }
 

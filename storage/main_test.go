@@ -186,7 +186,7 @@ func (w world) application(t *testing.T, name string) Application {
 func newGrant(userID, applicationID string) Grant {
 	code := rand.Text()
 	return Grant{ID: rand.Text(), GrantType: "authorization_code", ApplicationID: applicationID, UserID: userID, SessionID: "session of " + userID, Scope: "read write",
-		AuthTime: at - 10, CreatedAt: at, ExpiresAt: at + 60, CodeDigest: &code, CodeExpiresAt: at + 60, CodeChallenge: "challenge",
+		AuthTime: at - 10, CreatedAt: at, ExpiresAt: at + 60, CodeDigest: &code, CodeExpiresAt: at + 60, CodeChallenge: "challenge", AMR: "pwd otp", ACR: "urn:mandate:acr:mfa",
 		RedirectURI: "https://a.example/", RedirectSent: true}
 }
 
@@ -258,7 +258,7 @@ func proof(s *Store, userID string) string {
 }
 
 func newSession(userID string) Session {
-	return Session{ID: rand.Text(), Digest: rand.Text(), UserID: userID, AuthTime: at, SeenAt: at, ExpiresAt: later, UserAgent: "browser", Address: "192.0.2.1"}
+	return Session{ID: rand.Text(), Digest: rand.Text(), UserID: userID, AuthTime: at, SeenAt: at, ExpiresAt: later, UserAgent: "browser", Address: "192.0.2.1", AMR: "pwd"}
 }
 
 // live reports, for each token by its name in the test, whether it is valid.

@@ -35,6 +35,11 @@ func hot(t *testing.T, w world) []string {
 			second(s.GrantByCode(t.Context(), *f.CodeDigest)),
 			second(s.SessionByDigest(t.Context(), n.Digest, at, 0)),
 			second(s.SessionsOf(t.Context(), alice.ID, at, 0)),
+			second(s.Factors(t.Context(), alice.ID)),
+			allow(ErrNotFound, second(s.TOTP(t.Context(), alice.ID))),
+			second(s.FactorDue(t.Context(), alice.ID, at)),
+			allow(ErrFactorUsed, s.StrengthenSession(t.Context(), using(n, FactorUse{TOTP: &TOTP{LastStep: 1}}), n.Digest)),
+			allow(ErrFactorUsed, s.StrengthenSession(t.Context(), using(n, FactorUse{Recovery: "none"}), n.Digest)),
 			s.TouchSession(t.Context(), n.ID, at),
 			s.RotateRefresh(t.Context(), f.refresh, f.ID, "", at, later, pair),
 			s.KeepRefresh(t.Context(), pair[1].Digest, f.ID, at, later, later, newPair(f.ID)[0]),
@@ -99,6 +104,11 @@ func inSession(g Grant, n Session) Grant {
 	return g
 }
 
+func using(n Session, f FactorUse) Session {
+	n.Factor = f
+	return n
+}
+
 func parameters(query string) int {
 	n := 0
 	for strings.Contains(query, fmt.Sprint("$", n+1)) {
@@ -156,6 +166,8 @@ func fill(t *testing.T, w world) {
 		`INSERT INTO initial_tokens SELECT 'i' || i, 'i' || i, TRUE, NULL, '', '', i, i, i FROM generate_series(1, 5000) i`,
 		`INSERT INTO requests SELECT 'r' || i, 'c' || i, '', 'q' || i, '', i, i, NULL FROM generate_series(1, 5000) i`,
 		`INSERT INTO seen SELECT 's' || i, i, '' FROM generate_series(1, 5000) i`,
+		`INSERT INTO totps SELECT 'u' || i, 's', i, i FROM generate_series(1, 5000) i`,
+		`INSERT INTO recovery_codes SELECT 'c' || i, 'u' || i, i FROM generate_series(1, 5000) i`,
 		`ANALYZE`,
 	} {
 		_, err := w.write.ExecContext(t.Context(), statement)

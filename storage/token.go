@@ -36,6 +36,8 @@ type LiveToken struct {
 	Sector         *string `db:"sector"`
 	AuthTime       *int64  `db:"auth_time"`
 	Claims         *string `db:"claims"`
+	AMR            *string `db:"amr"`
+	ACR            *string `db:"acr"`
 
 	// The application's current permissions.
 	Scopes             string  `db:"application_scopes"`
@@ -50,7 +52,7 @@ type LiveToken struct {
 // responsible for it, and the token's grant and person, if any. Older password grants
 // have no stored sector; they use the application's sector.
 const tokenContextColumns = applicationColumns + `, u.id AS user_id, u.username, g.grant_type, g.created_at AS grant_created_at, g.session_id, g.session_ends_at,
-	CASE WHEN g.sector = '' AND g.grant_type = 'password' THEN a.sector ELSE g.sector END AS sector, g.auth_time, g.claims`
+	CASE WHEN g.sector = '' AND g.grant_type = 'password' THEN a.sector ELSE g.sector END AS sector, g.auth_time, g.claims, g.amr, g.acr`
 
 const applicationColumns = `a.id AS owner_id, a.client_id, a.may_introspect, a.scopes AS application_scopes, a.origin, a.responsible, a.owner_id AS responsible_id, o.active AS owner_is_active, o.administrator AS owner_is_admin`
 

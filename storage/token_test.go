@@ -14,7 +14,7 @@ func TestTokenIsReadWithWhatStandsBehindIt(t *testing.T) {
 		want := LiveToken{
 			Token:       Token{Digest: f.access, GrantID: &f.ID, Scope: "read", IssuedAt: at, ExpiresAt: later},
 			Application: a.ID, ClientID: a.ClientID, UserID: &alice.ID, Username: &alice.Username,
-			GrantType: &f.GrantType, GrantCreatedAt: &created, SessionID: &f.SessionID, SessionEndsAt: &outlives, Sector: &none, AuthTime: &f.AuthTime, Claims: &none,
+			GrantType: &f.GrantType, GrantCreatedAt: &created, SessionID: &f.SessionID, SessionEndsAt: &outlives, Sector: &none, AuthTime: &f.AuthTime, Claims: &none, AMR: &f.AMR, ACR: &f.ACR,
 			Scopes: a.Scopes, Responsible: ByOperator,
 		}
 		got, err := w.TokenByDigest(t.Context(), f.access)

@@ -23,9 +23,10 @@ type User struct {
 	PasswordChangedAt int64  `db:"password_changed_at"`
 	Profile           string `db:"profile"` // a JSON object of claims
 	UpdatedAt         int64  `db:"updated_at"`
+	FactorDueAt       int64  `db:"factor_due_at"` // when the person must have a second factor; 0: nobody has asked for one
 }
 
-const userColumns = `id, number, username, username_key, email, first_name, last_name, password, active, administrator, created_at, password_changed_at, profile, updated_at`
+const userColumns = `id, number, username, username_key, email, first_name, last_name, password, active, administrator, created_at, password_changed_at, profile, updated_at, factor_due_at`
 
 // AddUser stores a person and their groups. It returns ErrConflict if the username is
 // taken.

@@ -1,0 +1,218 @@
+package storage
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// withTOTP stores a person with an authenticator app and recovery codes.
+func (w world) withTOTP(t *testing.T, name string) (User, TOTP) {
+	t.Helper()
+	u := w.person(t, name)
+	app := TOTP{u.ID, "sealed " + name, at, 100}
+	n := newSession(u.ID)
+	n.Factor.New = &app
+	must(t, w.AddSession(t.Context(), n, "", u.Password, 0))
+	must(t, w.ReplaceRecoveryCodes(t.Context(), u.ID, []string{name + " 1", name + " 2"}, at))
+	return u, app
+}
+
+// showing stores a session of somebody who has shown a factor.
+func (w world) showing(t *testing.T, u User, f FactorUse) error {
+	t.Helper()
+	n := newSession(u.ID)
+	n.Factor = f
+	return w.AddSession(t.Context(), n, "", u.Password, 0)
+}
+
+func TestFactors(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice, app := w.withTOTP(t, "alice")
+		bob := w.person(t, "bob")
+		for _, test := range []struct {
+			who  User
+			want Factors
+		}{{alice, Factors{at, 2}}, {bob, Factors{}}} {
+			got, err := w.Factors(t.Context(), test.who.ID)
+			must(t, err)
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Error(test.who.Username, diff)
+			}
+		}
+		got, err := w.TOTP(t.Context(), alice.ID)
+		must(t, err)
+		if diff := cmp.Diff(app, got); diff != "" {
+			t.Error(diff)
+		}
+		_, err = w.TOTP(t.Context(), bob.ID)
+		is(t, "the app of somebody without one", err, ErrNotFound)
+		is(t, "a second app", w.showing(t, alice, FactorUse{New: &TOTP{alice.ID, "other", at, 1}}), ErrFactorUsed)
+	})
+}
+
+// RFC 6238 §5.2: a code is accepted once.
+func TestTOTPStepIsUsedOnce(t *testing.T) {
+	eachIsolation(t, func(t *testing.T, w world) {
+		alice, app := w.withTOTP(t, "alice")
+		bob, _ := w.withTOTP(t, "bob")
+		step := func(n int64, secret string) FactorUse { return FactorUse{TOTP: &TOTP{Secret: secret, LastStep: n}} }
+		is(t, "the step of the enrolment", w.showing(t, alice, step(100, app.Secret)), ErrFactorUsed)
+		is(t, "an earlier step", w.showing(t, alice, step(99, app.Secret)), ErrFactorUsed)
+		is(t, "the secret of an app that was replaced", w.showing(t, alice, step(101, "old")), ErrFactorUsed)
+		is(t, "somebody else's secret", w.showing(t, bob, step(101, app.Secret)), ErrFactorUsed)
+		before := count(t, w.Store, `SELECT COUNT(*) FROM sessions WHERE user_id = $1`, alice.ID)
+		accepted := 0
+		for _, err := range race(16, func(int) error { return w.showing(t, alice, step(101, app.Secret)) }) {
+			if err == nil {
+				accepted++
+			} else {
+				is(t, "a step that was used meanwhile", err, ErrFactorUsed)
+			}
+		}
+		if accepted != 1 {
+			t.Errorf("one step was accepted %d times", accepted)
+		}
+		if n := count(t, w.Store, `SELECT COUNT(*) FROM sessions WHERE user_id = $1`, alice.ID); n != before+1 {
+			t.Errorf("one step began %d sessions", n-before)
+		}
+		is(t, "the next step", w.showing(t, alice, step(102, app.Secret)), nil)
+	})
+}
+
+func TestRecoveryCodeIsUsedOnce(t *testing.T) {
+	eachIsolation(t, func(t *testing.T, w world) {
+		alice, _ := w.withTOTP(t, "alice")
+		bob, _ := w.withTOTP(t, "bob")
+		is(t, "somebody else's code", w.showing(t, bob, FactorUse{Recovery: "alice 1"}), ErrFactorUsed)
+		is(t, "an unknown code", w.showing(t, alice, FactorUse{Recovery: "alice 3"}), ErrFactorUsed)
+		accepted := 0
+		for _, err := range race(16, func(int) error { return w.showing(t, alice, FactorUse{Recovery: "alice 1"}) }) {
+			if err == nil {
+				accepted++
+			} else {
+				is(t, "a code that was used meanwhile", err, ErrFactorUsed)
+			}
+		}
+		if accepted != 1 {
+			t.Errorf("one code was accepted %d times", accepted)
+		}
+		// A session that is not stored uses no code.
+		n := newSession(alice.ID)
+		n.Factor.Recovery = "alice 2"
+		is(t, "after the password was changed", w.AddSession(t.Context(), n, "", "other hash", 0), ErrSpent)
+		got, err := w.Factors(t.Context(), alice.ID)
+		must(t, err)
+		if got.RecoveryCodes != 1 {
+			t.Errorf("%d codes are left, want 1", got.RecoveryCodes)
+		}
+	})
+}
+
+func TestRecoveryCodesAreReplaced(t *testing.T) {
+	eachIsolation(t, func(t *testing.T, w world) {
+		alice, _ := w.withTOTP(t, "alice")
+		is(t, "somebody without a second factor", w.ReplaceRecoveryCodes(t.Context(), w.person(t, "bob").ID, []string{"bob 1"}, at), ErrNotFound)
+		for _, err := range race(8, func(i int) error {
+			return w.ReplaceRecoveryCodes(t.Context(), alice.ID, []string{fmt.Sprint("new ", i, "a"), fmt.Sprint("new ", i, "b"), fmt.Sprint("new ", i, "c")}, at)
+		}) {
+			must(t, err)
+		}
+		got, err := w.Factors(t.Context(), alice.ID)
+		must(t, err)
+		if got.RecoveryCodes != 3 {
+			t.Errorf("%d codes, want 3", got.RecoveryCodes)
+		}
+		is(t, "an old code", w.showing(t, alice, FactorUse{Recovery: "alice 1"}), ErrFactorUsed)
+	})
+}
+
+func TestFactorsAreRemoved(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice, _ := w.withTOTP(t, "alice")
+		bob, _ := w.withTOTP(t, "bob")
+		gone := func(name string, u User) {
+			t.Helper()
+			got, err := w.Factors(t.Context(), u.ID)
+			must(t, err)
+			if diff := cmp.Diff(Factors{}, got); diff != "" {
+				t.Error(name, diff)
+			}
+		}
+		must(t, w.RemoveTOTP(t.Context(), alice.ID))
+		gone("removed", alice)
+		is(t, "removed again", w.RemoveTOTP(t.Context(), alice.ID), ErrNotFound)
+		if n := count(t, w.Store, `SELECT COUNT(*) FROM sessions WHERE user_id = $1`, alice.ID); n != 1 {
+			t.Errorf("%d sessions after the removal, want 1", n)
+		}
+		n := w.session(t, bob.ID)
+		must(t, w.ResetFactors(t.Context(), bob.ID, at))
+		gone("reset", bob)
+		_, err := w.SessionByDigest(t.Context(), n.Digest, at, 0)
+		is(t, "a session after the reset", err, ErrNotFound)
+		is(t, "somebody unknown", w.ResetFactors(t.Context(), "nobody", at), ErrNotFound)
+		carol, _ := w.withTOTP(t, "carol")
+		must(t, w.DeleteUser(t.Context(), carol.ID, at, Handover{Delete: true}))
+		gone("deleted", carol)
+	})
+}
+
+func TestSessionBecomesStronger(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice, app := w.withTOTP(t, "alice")
+		weak := newSession(alice.ID)
+		weak.AMR = "pwd"
+		must(t, w.AddSession(t.Context(), weak, "", alice.Password, 0))
+		strong := weak
+		strong.Digest, strong.AMR, strong.Factor = "new digest", "pwd otp", FactorUse{TOTP: &TOTP{Secret: app.Secret, LastStep: 200}}
+		other := strong
+		other.UserID = w.person(t, "bob").ID
+		is(t, "the session of somebody else", w.StrengthenSession(t.Context(), other, weak.Digest), ErrSpent)
+		is(t, "another digest", w.StrengthenSession(t.Context(), strong, "unknown"), ErrSpent)
+		must(t, w.StrengthenSession(t.Context(), strong, weak.Digest))
+		got, err := w.SessionByDigest(t.Context(), strong.Digest, at, 0)
+		must(t, err)
+		strong.Factor = FactorUse{}
+		if diff := cmp.Diff(strong, got.Session); diff != "" {
+			t.Error(diff)
+		}
+		_, err = w.SessionByDigest(t.Context(), weak.Digest, at, 0)
+		is(t, "the old cookie", err, ErrNotFound)
+		// A code that was used changes nothing.
+		again := strong
+		again.Digest, again.AMR, again.Factor = "newer digest", "pwd otp pop", FactorUse{TOTP: &TOTP{Secret: app.Secret, LastStep: 200}}
+		is(t, "a code that was used", w.StrengthenSession(t.Context(), again, strong.Digest), ErrFactorUsed)
+		_, err = w.SessionByDigest(t.Context(), strong.Digest, at, 0)
+		is(t, "the cookie after that", err, nil)
+		// A person who signs in again in the same browser has the methods of this sign-in.
+		renewed := newSession(alice.ID)
+		renewed.AMR = "pwd"
+		must(t, w.AddSession(t.Context(), renewed, strong.Digest, alice.Password, 0))
+		got, err = w.SessionByDigest(t.Context(), renewed.Digest, at, 0)
+		must(t, err)
+		if got.Session.ID != weak.ID || got.Session.AMR != "pwd" {
+			t.Error(got.Session)
+		}
+	})
+}
+
+func TestFactorDueIsSetOnce(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice := w.person(t, "alice")
+		for _, due := range []int64{later, at} {
+			got, err := w.FactorDue(t.Context(), alice.ID, due)
+			must(t, err)
+			if got != later {
+				t.Errorf("due %d, want %d", got, later)
+			}
+		}
+		u, err := w.UserByID(t.Context(), alice.ID)
+		must(t, err)
+		if u.FactorDueAt != later {
+			t.Error(u.FactorDueAt)
+		}
+		_, err = w.FactorDue(t.Context(), "nobody", later)
+		is(t, "somebody unknown", err, ErrNotFound)
+	})
+}
