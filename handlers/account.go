@@ -33,6 +33,10 @@ func (s *server) accountPage(r *http.Request, who *provider.SignedIn) (templates
 	if err != nil {
 		return page, err
 	}
+	page.Methods, err = s.signInMethods(r, u)
+	if err != nil {
+		return page, err
+	}
 	authorized, err := s.provider.People.Authorized(r.Context(), u.ID)
 	if err != nil {
 		return page, err

@@ -8,8 +8,8 @@ import (
 	"mandate/templates"
 )
 
-// profileFields sets the fields of the form about the profile, and about what the access tokens are
-// bound to.
+// profileFields sets the fields of the form about the profile, about the login that the application
+// requires, and about what the access tokens are bound to.
 func (s *server) profileFields(page *templates.ApplicationForm, form url.Values, invalid *provider.Invalid) {
 	profiles := []templates.Option{{Value: "", Label: "None", Help: "Each requirement can be switched on by itself."}}
 	for _, name := range provider.Profiles() {
@@ -21,6 +21,13 @@ func (s *server) profileFields(page *templates.ApplicationForm, form url.Values,
 		constraints = append(constraints, templates.Option{Value: provider.BoundToCertificate, Label: boundTo[provider.BoundToCertificate], Help: "Each token request needs the certificate (RFC 8705)."})
 	}
 	page.Profiles, page.ProfileError = checked([]string{form.Get("profile")}, profiles...), invalid.At("profile")
+	logins := []templates.Option{{Value: "", Label: "Any", Help: "The password suffices."}}
+	for _, value := range provider.ACRValues() {
+		if value != provider.WeakestACR {
+			logins = append(logins, templates.Option{Value: value, Label: requiredLogins[value], Help: "A person who has signed in without it is led through the missing step. acr: " + value})
+		}
+	}
+	page.Logins, page.LoginError = checked([]string{form.Get("required_acr")}, logins...), invalid.At("required_acr")
 	page.Constraints, page.ConstraintError = checked([]string{form.Get("sender_constraint")}, constraints...), invalid.At("sender_constraint")
 }
 
@@ -43,12 +50,13 @@ func changes(now, before provider.Registration) []string {
 	return fields
 }
 
-// The profiles and the sender constraints, for people.
+// The profiles, the required logins and the sender constraints, for people.
 var (
 	profileNames = map[string]string{provider.ProfileFAPI: "FAPI 2.0 Security Profile", provider.ProfileMessages: "FAPI 2.0 Message Signing"}
 	profileHelp  = map[string]string{
 		provider.ProfileFAPI:     "Pushed requests, sender-constrained tokens, no secret, no password grant, no rotation of refresh tokens, and only the algorithms PS256, ES256 and EdDSA.",
 		provider.ProfileMessages: "The same, and the requests and the responses are signed.",
 	}
-	boundTo = map[string]string{provider.BoundToKey: "A key (DPoP)", provider.BoundToCertificate: "A client certificate"}
+	requiredLogins = map[string]string{"urn:mandate:acr:mfa": "Two factors"}
+	boundTo        = map[string]string{provider.BoundToKey: "A key (DPoP)", provider.BoundToCertificate: "A client certificate"}
 )

@@ -104,6 +104,15 @@ func (s *server) again(w http.ResponseWriter, r *http.Request, a *provider.Autho
 	return r.URL.Path + "?" + query.Encode()
 }
 
+// sameAgain is again for a request that may have a login proof. The proof is for one address, so an
+// address that leads back already stays as it is.
+func (s *server) sameAgain(w http.ResponseWriter, r *http.Request, a *provider.Authorization) string {
+	if a.Reopened() {
+		return r.URL.Path + "?" + r.URL.RawQuery
+	}
+	return s.again(w, r, a)
+}
+
 // keepLoginProof sets the cookie loginProof if the person has signed in for an
 // authorization request.
 func (s *server) keepLoginProof(w http.ResponseWriter, in *provider.SignIn, next string) {
@@ -130,11 +139,15 @@ func (s *server) authorizationRequest(next string) url.Values {
 // loginProof is the cookie that shows for which request the person has just signed in.
 const loginProof = "login"
 
-// takeLoginProof passes the cookie loginProof to the request and deletes it. If the same
-// request arrives again, the person must sign in again.
-func (s *server) takeLoginProof(w http.ResponseWriter, r *http.Request, a *provider.Authorization) {
-	if kept := s.cookie(r, loginProof); kept != "" {
-		a.SetLoginProof(kept)
+// dropLoginProof deletes the cookie loginProof, which the request has used. If the same request
+// arrives again, the person must sign in again. The cookie stays a little longer if the person is on
+// the way to show another factor, and returns to the same request.
+func (s *server) dropLoginProof(w http.ResponseWriter, kept string, asked *provider.Interaction) {
+	switch {
+	case kept == "":
+	case asked != nil && asked.ACR != "":
+		s.setCookie(w, loginProof, kept, provider.SignInLife)
+	default:
 		s.setCookie(w, loginProof, "", 0)
 	}
 }
@@ -212,13 +225,15 @@ func segments(uri string, from, to int) []templates.Segment {
 }
 
 // proceed does the next step for a person who has a session: it redirects with an
-// error, shows the login page or the consent page, or issues the code.
+// error, shows the login page, the page of the second factor or the consent page, or issues the code.
 func (s *server) proceed(w http.ResponseWriter, r *http.Request, a *provider.Authorization, who *provider.SignedIn) error {
 	if a.Refused != nil {
 		return s.refuse(w, r, a, a.Refused)
 	}
-	s.takeLoginProof(w, r, a)
+	kept := s.cookie(r, loginProof)
+	a.SetLoginProof(kept)
 	asked, err := s.provider.Authorizations.RequiredInteraction(r.Context(), a, who)
+	s.dropLoginProof(w, kept, asked)
 	if e, ok := errors.AsType[*provider.Error](err); ok && a.Silent() && e.Status < http.StatusInternalServerError {
 		return s.refuse(w, r, a, e)
 	}
@@ -227,6 +242,8 @@ func (s *server) proceed(w http.ResponseWriter, r *http.Request, a *provider.Aut
 		return err
 	case asked != nil && asked.Login:
 		return s.loginFor(w, r, a, asked.Reason)
+	case asked != nil && asked.ACR != "":
+		return s.toStepUp(w, r, s.sameAgain(w, r, a), asked.ACR)
 	case asked != nil:
 		return s.consentPage(w, r, a, who, asked)
 	}

@@ -82,10 +82,14 @@ func again(reason string) templates.Again {
 		return templates.Again{Reason: reason, Heading: "Sign in again",
 			Text: "Your last sign-in is older than the application allows. Enter the username and the password of this account."}
 	}
+	if provider.Reason(reason) == confirmLogin {
+		return templates.Again{Reason: reason, Heading: "Confirm that it is you",
+			Text: "You are about to change how somebody signs in. Sign in again first, because somebody else could use this browser."}
+	}
 	return templates.Again{}
 }
 
-// login checks the password and begins a session.
+// login checks the password. It begins a session, or leads to the page of the second factor.
 func (s *server) login(w http.ResponseWriter, r *http.Request) error {
 	err := s.parseForm(r)
 	if err != nil {
@@ -117,9 +121,12 @@ func (s *server) login(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	request.Note(r.Context(), "subject", in.User.ID)
-	s.setCookie(w, "session", in.Session, in.MaxAge)
-	s.setCookie(w, "device", in.Device, deviceLife)
-	s.keepLoginProof(w, in, page.Next)
+	if in.Session == "" {
+		s.setCookie(w, signInCookie, in.Ticket, provider.SignInLife)
+		redirect(w, r, s.factorAddress(page.Next, ""))
+		return nil
+	}
+	s.begin(w, in, page.Next)
 	redirect(w, r, page.Next)
 	return nil
 }

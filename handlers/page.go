@@ -13,13 +13,16 @@ import (
 	"mandate/templates"
 )
 
-// page adapts a handler of HTML pages. If nobody is signed in, it redirects to the
-// login page.
+// page adapts a handler of HTML pages. If nobody is signed in, or the person must sign in again, it
+// redirects to the login page.
 func (s *server) page(h handle) http.Handler {
 	return adapt(func(w http.ResponseWriter, r *http.Request) error {
 		err := h(w, r)
 		if errors.Is(err, errSignIn) {
 			return s.toLogin(w, r, backHere(r), "", "")
+		}
+		if errors.Is(err, provider.ErrConfirm) {
+			return s.toLogin(w, r, backHere(r), "", confirmLogin)
 		}
 		return err
 	}, pageHeaders, s.pageError)
@@ -73,8 +76,10 @@ func (s *server) render(w http.ResponseWriter, r *http.Request, status int, page
 // leadsAway reports whether a form of the page may end at an application.
 func leadsAway(page any) bool {
 	switch p := page.(type) {
-	case templates.Login, templates.Consent, templates.FormPost:
+	case templates.Login, templates.Factor, templates.Consent, templates.FormPost:
 		return true
+	case templates.NewTOTP:
+		return p.Required
 	case templates.Logout:
 		return p.Ticket != ""
 	}

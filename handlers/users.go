@@ -290,6 +290,11 @@ func (s *server) userForm(r *http.Request, who *provider.SignedIn, u *provider.U
 		if err != nil {
 			return page, err
 		}
+		page.Methods, err = s.signInMethods(r, *u)
+		if err != nil {
+			return page, err
+		}
+		page.Methods.ResetURL = s.userPath(u.ID) + "factors/"
 		page.Owned, err = s.ownedBy(r, *u)
 		if err != nil {
 			return page, err

@@ -12,6 +12,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/go-cmp/cmp"
 
+	"mandate/provider/acr"
 	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -82,7 +83,7 @@ func TestSignedAccessToken(t *testing.T) {
 		}
 		claims, _ = f.claimsOf(person.AccessToken)
 		want = jwt.MapClaims{"iss": "https://auth.example/o", "aud": "https://auth.example", "sub": s.User.ID, "client_id": id, "scope": "read write",
-			"iat": begun, "exp": begun + 600, "jti": claims["jti"], "auth_time": begun, "acr": tokens.PasswordLogin}
+			"iat": begun, "exp": begun + 600, "jti": claims["jti"], "auth_time": begun, "acr": acr.Password, "amr": []any{"pwd"}}
 		if d := cmp.Diff(want, claims); d != "" {
 			t.Error("RFC9068/2.2 a person:", d)
 		}

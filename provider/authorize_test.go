@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"mandate/provider/acr"
 	"mandate/provider/authorize"
 	"mandate/provider/clients"
 	"mandate/provider/oauth"
@@ -137,7 +138,7 @@ func TestAuthorizeAccepted(t *testing.T) {
 		{"RFC6749/3.1.2.3 no redirect URI where only one is possible", app, []string{"redirect_uri", "-"}, "read write groups"},
 		{"RFC6749/3.1 an empty parameter counts as left out", app, []string{"scope", "", "state", "", "response_mode", "", "request", ""}, "read write groups"},
 		{"RFC6749/3.1 what is not known is ignored", app, []string{"audience", "https://api.example", "claims", "{}", "prompt", "x", "nonce", "n", "display", "x", "id_token_hint", "x", "<script>", "x"}, "read write groups"},
-		{"RFC9470/4 max_age without OpenID Connect", app, []string{"max_age", "60", "acr_values", "urn:other " + tokens.PasswordLogin}, "read write groups"},
+		{"RFC9470/4 max_age without OpenID Connect", app, []string{"max_age", "60", "acr_values", "urn:other " + acr.Password}, "read write groups"},
 		{"response_mode=query is what there is", app, []string{"response_mode", "query"}, "read write groups"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {

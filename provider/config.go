@@ -117,6 +117,11 @@ type Config struct {
 	PasswordIterations  uint32
 	PasswordConcurrency int // 0: calculated from the cores and the memory
 
+	// SecondFactor says of whom a second factor is demanded: one of the policies of package people. A
+	// person has SecondFactorGrace for adding it, from the first sign-in under the policy.
+	SecondFactor      string
+	SecondFactorGrace time.Duration
+
 	SweepInterval time.Duration
 	SweepBatch    int
 
@@ -150,7 +155,17 @@ func (c Config) rules() *policy.Rules {
 
 // people returns the settings of package people.
 func (c Config) people() people.Config {
-	return people.Config{SessionLifetime: c.SessionLifetime, SessionIdle: c.SessionIdle, PasswordMinLength: c.PasswordMinLength}
+	return people.Config{SessionLifetime: c.SessionLifetime, SessionIdle: c.SessionIdle, PasswordMinLength: c.PasswordMinLength,
+		SecondFactor: c.SecondFactor, SecondFactorGrace: c.SecondFactorGrace, ServerName: c.serverName()}
+}
+
+// serverName returns the name of this server in an authenticator app: its host.
+func (c Config) serverName() string {
+	u, err := url.Parse(c.Issuer)
+	if err != nil || u.Host == "" {
+		return c.Issuer
+	}
+	return u.Host
 }
 
 // clients returns the settings of package clients. They contain a key that is derived from

@@ -120,7 +120,7 @@ func TestIntrospectionAnswer(t *testing.T) {
 		machine := f.must(f.token(app, "grant_type", policy.GrantClient, "scope", "read"))
 		want := map[string]any{"active": true, "scope": "read write", "client_id": app.Application.ClientID, "username": "alice", "token_type": "Bearer",
 			"exp": begun + 36000, "iat": begun, "nbf": begun, "sub": s.User.ID, "aud": "https://auth.example", "iss": "https://auth.example/o", "jti": seal.Digest(answer.AccessToken)[:22],
-			"auth_time": begun, "acr": "urn:mandate:acr:password"}
+			"auth_time": begun, "acr": "urn:mandate:acr:password", "amr": []any{"pwd"}}
 		if d := cmp.Diff(want, fields(answer.AccessToken)); d != "" {
 			t.Error("RFC7662/2.2 an access token of a person:", d)
 		}

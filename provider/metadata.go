@@ -8,6 +8,7 @@ import (
 	"mandate/provider/clients"
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
+	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/provider/possession"
 	"mandate/provider/tokens"
@@ -109,7 +110,7 @@ func (p *Provider) Metadata(ctx context.Context) (Metadata, error) {
 		IntrospectionEndpointAuthAlgorithms:    algorithms,
 		RevocationEndpointAuthAlgorithms:       algorithms,
 		CodeChallengeMethodsSupported:          []string{"S256"},
-		ACRValuesSupported:                     []string{tokens.PasswordLogin},
+		ACRValuesSupported:                     people.ACRValues(),
 		DPoPAlgorithms:                         possession.Algorithms(),
 		CertificateBoundAccessTokens:           p.config.CertificateURL != "",
 		AuthorizationResponseIssParamSupported: true,

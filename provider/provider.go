@@ -83,7 +83,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if err != nil {
 		return nil, err
 	}
-	p.People = people.New(config.people(), p.rules, store, p.limits, people.Sealers{Devices: p.sealers.devices, Flashes: p.sealers.flashes}, setup, func() { p.Logouts.NotifyNow() }, log)
+	p.People = people.New(config.people(), p.rules, store, p.limits, people.Sealers{Devices: p.sealers.devices, Flashes: p.sealers.flashes, Factors: p.sealers.factors, SignIns: p.sealers.signIns}, setup, func() { p.Logouts.NotifyNow() }, log)
 	err = p.checkServerKey(ctx)
 	if err != nil {
 		return nil, err
@@ -145,13 +145,15 @@ type sealers struct {
 	devices     seal.Sealer // the cookie that identifies a known browser
 	flashes     seal.Sealer // messages that a page shows once
 	signingKeys seal.Sealer // signing keys
+	factors     seal.Sealer // the secrets of authenticator apps
+	signIns     seal.Sealer // sign-ins that wait for the second factor, in the browser
 	jtis        seal.Sealer // the jti of signed access tokens
 }
 
 // newSealers derives one sealer for each purpose from the server key.
 func newSealers(key []byte) (sealers, error) {
 	var s sealers
-	for purpose, into := range map[string]*seal.Sealer{"client-secret": &s.secrets, "ticket": &s.tickets, "device": &s.devices, "flash": &s.flashes, "signing-key": &s.signingKeys, "token-name": &s.jtis} {
+	for purpose, into := range map[string]*seal.Sealer{"client-secret": &s.secrets, "ticket": &s.tickets, "device": &s.devices, "flash": &s.flashes, "signing-key": &s.signingKeys, "token-name": &s.jtis, "factor": &s.factors, "sign-in": &s.signIns} {
 		sealer, err := seal.New(key, purpose)
 		if err != nil {
 			return s, fmt.Errorf("derive the %s key: %w", purpose, err)

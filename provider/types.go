@@ -5,6 +5,7 @@ import (
 	"mandate/provider/jose"
 	"time"
 
+	"mandate/provider/acr"
 	"mandate/provider/authorize"
 	"mandate/provider/clients"
 	"mandate/provider/device"
@@ -20,6 +21,7 @@ import (
 	"mandate/provider/resources"
 	"mandate/provider/seal"
 	"mandate/provider/tokens"
+	"mandate/provider/totp"
 	"mandate/storage"
 )
 
@@ -369,6 +371,50 @@ const (
 	// LoginTooOld is the reason if the login is older than max_age.
 	LoginTooOld = authorize.LoginTooOld
 )
+
+// The types for second factors (package people).
+type (
+	// Challenge asks a person for a second factor.
+	Challenge = people.Challenge
+	// Answer is what a person sends in answer to a Challenge.
+	Answer = people.Answer
+	// Factors says what a person has beside the password.
+	Factors = people.Factors
+	// NewTOTP is an authenticator app that a person may add.
+	NewTOTP = people.NewTOTP
+)
+
+// The ways to answer a Challenge.
+const (
+	ByTOTP     = people.ByTOTP
+	ByRecovery = people.ByRecovery
+	ByNewTOTP  = people.ByNewTOTP
+)
+
+// The policies about second factors.
+const (
+	SecondFactorOptional       = people.SecondFactorOptional
+	SecondFactorAdministrators = people.SecondFactorAdministrators
+	SecondFactorEverybody      = people.SecondFactorEverybody
+)
+
+// ErrConfirm means that the person must sign in again before a change.
+var ErrConfirm = people.ErrConfirm
+
+// SignInLife is how long a person may take for the second step of a sign-in.
+const SignInLife = people.SignInLife
+
+// ACRValues returns the values of acr that a login at this server can reach, the weakest one first.
+func ACRValues() []string { return people.ACRValues() }
+
+// SatisfiesACR reports whether the login of a session satisfies an acr.
+func SatisfiesACR(s *SignedIn, value string) bool { return acr.Satisfies(s.Session.AMR, value) }
+
+// WeakestACR is the acr that every login satisfies.
+const WeakestACR = acr.Password
+
+// QR returns a picture of a text as a QR code: a data: URL.
+func QR(text string) (string, error) { return totp.QR(text) }
 
 // LoginProofLife is how long a browser may take to return from the login page to the request that
 // needed the login.

@@ -1,6 +1,8 @@
 package templates
 
 import (
+	"cmp"
+	"encoding/base64"
 	"html/template"
 	"net/url"
 	"strings"
@@ -11,13 +13,15 @@ import (
 //	{{template "field" field "email" "Email address" .Email | kind "email" | complete "email"}}
 type control struct {
 	Field
-	ID, Label, Hint string // ID is the name of the form field too
+	ID, Label, Hint string // ID is the name of the form field too, unless Name is set
+	Name            string
 	Kind            string // type of the input
 	Complete        string // autocomplete
 	Also            string // id of another text that describes it
 	Lines           int    // more than one: it is a textarea
 	Options         []Option
 	Exact           bool // a name or an address: the browser adds no capitals and checks no spelling
+	Numeric         bool // digits only: a phone shows its number pad
 	Optional, Focus bool
 	On              bool // the state of a single checkbox
 }
@@ -36,6 +40,9 @@ func (c control) DescribedBy() string {
 	}
 	return strings.Join(ids, " ")
 }
+
+// Sent returns the name of the form field.
+func (c control) Sent() string { return cmp.Or(c.Name, c.ID) }
 
 // problems is the error summary above a form.
 type problems struct {
@@ -57,6 +64,9 @@ func controls() template.FuncMap {
 		"field": func(id, label string, f Field) control {
 			return control{ID: id, Label: label, Field: f, Kind: "text"}
 		},
+		"named_field": func(id, name, label string, f Field) control {
+			return control{ID: id, Name: name, Label: label, Field: f, Kind: "text"}
+		},
 		"choices": func(kind, id, label string, options []Option, problem string) control {
 			return control{ID: id, Label: label, Kind: kind, Options: options, Field: Field{Error: problem}}
 		},
@@ -70,6 +80,7 @@ func controls() template.FuncMap {
 		"lines":    func(n int, c control) control { c.Lines = n; return c },
 		"focus":    func(on bool, c control) control { c.Focus = on; return c },
 		"exact":    func(c control) control { c.Exact = true; return c },
+		"numeric":  func(c control) control { c.Numeric = true; return c },
 		"optional": func(c control) control { c.Optional = true; return c },
 
 		"only":     func(problem string) Field { return Field{Error: problem} },
@@ -83,7 +94,32 @@ func controls() template.FuncMap {
 
 		// An id must not contain white space, but the name of a group may.
 		"ident": url.PathEscape,
+
+		"picture": picture,
+		"app":     appAddress,
 	}
+}
+
+// svgPrefix begins the data: URL of a picture that this server has drawn.
+const svgPrefix = "data:image/svg+xml;base64,"
+
+// picture returns the address of a picture that this server has drawn, or "" for anything else. The
+// template engine refuses every data: URL that it does not get from here.
+func picture(address string) template.URL {
+	raw, ok := strings.CutPrefix(address, svgPrefix)
+	_, err := base64.StdEncoding.DecodeString(raw)
+	if !ok || err != nil {
+		return ""
+	}
+	return template.URL(svgPrefix + raw)
+}
+
+// appAddress returns an address that opens an authenticator app, or "" for anything else.
+func appAddress(address string) template.URL {
+	if !strings.HasPrefix(address, "otpauth://totp/") {
+		return ""
+	}
+	return template.URL(address)
 }
 
 // about returns the error of one field.
@@ -105,7 +141,7 @@ func named(id string) string {
 		"client_type": "Client type", "grant_type": "Grants", "redirect_uris": "Redirect URIs", "scope": "Scopes",
 		"access_token_lifetime": "Access token", "refresh_token_lifetime": "Refresh token",
 		"may_introspect": "May introspect tokens", "skip_consent": "Skip the consent page", "pkce_exempt": "Exempt from PKCE", "require_pushed": "Require pushed requests",
-		"require_signed": "Require signed requests", "profile": "Profile", "sender_constraint": "Sender-constrained access tokens", "object_algorithm": "Algorithm of its request objects", "request_uris": "Addresses of its request objects",
+		"require_signed": "Require signed requests", "profile": "Profile", "required_acr": "How people must sign in", "sender_constraint": "Sender-constrained access tokens", "object_algorithm": "Algorithm of its request objects", "request_uris": "Addresses of its request objects",
 		"response_algorithm": "Algorithm of signed authorization responses", "response_modes": "Response modes",
 		"hash_client_secret": "Client secret", "certificate_subject": "Subject of its certificate", "auth_method": "Client authentication", "auth_algorithm": "Algorithm of its assertions", "jwks": "Public keys", "jwks_uri": "Address of the public keys", "introspection_algorithm": "Algorithm of signed introspection responses", "post_logout_redirect_uris": "Post-logout redirect URIs", "backchannel_logout_uri": "Back-channel logout URI", "overlap": "The old secret stops working", "administrator": "Administrator",
 		"resources": "Resources", "uses": "Number of applications", "expires": "It expires", "may": "What can be registered", "uri": "URI", "scopes": "Scopes", "token_format": "Token format", "algorithm": "Algorithm", "introspectors": "Introspectors", "sender_constrained": "Only sender-constrained tokens",

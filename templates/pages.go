@@ -119,6 +119,7 @@ type Account struct {
 	Frame
 	FullName, Email              string
 	Claims                       []Fact // the other claims that applications may get; empty without OpenID Connect
+	Methods                      SignInMethods
 	Authorized                   []AuthorizedApp
 	Sessions                     SessionList
 	PasswordAction               string
@@ -176,9 +177,10 @@ type UserForm struct {
 	Password                                  Field // optional if the person exists
 	Groups                                    []Option
 	Active, Administrator                     bool
-	Self                                      bool        // it is the administrator's own account, which they cannot lock
-	Claims                                    *ClaimsForm // nil without OpenID Connect
-	Sessions                                  SessionList // of a person who exists
+	Self                                      bool          // it is the administrator's own account, which they cannot lock
+	Claims                                    *ClaimsForm   // nil without OpenID Connect
+	Methods                                   SignInMethods // of a person who exists
+	Sessions                                  SessionList   // likewise
 	Owned                                     []OwnedApplication
 	State                                     string // of the account, as the page shows it
 	Errors                                    []FieldError

@@ -91,8 +91,8 @@ type ApplicationForm struct {
 	IntrospectionError                  string
 
 	// The profile, and what the access tokens are bound to: likewise.
-	Profiles, Constraints         []Option
-	ProfileError, ConstraintError string
+	Profiles, Constraints, Logins             []Option
+	ProfileError, ConstraintError, LoginError string
 
 	// Signed requests and responses: likewise.
 	ObjectAlgorithms, ResponseAlgorithms, ResponseModes              []Option
@@ -139,6 +139,7 @@ type Application struct {
 	MayIntrospect, SkipConsent, PKCEExempt     bool
 	RequirePushed, RequireSigned               bool   // its authorization requests
 	Profile, Bound                             string // its profile, and what its access tokens are bound to; empty: none
+	RequiredLogin                              string // how people must sign in for it; empty: in any way
 	AccessLifetime, RefreshLifetime            string
 	Standing                                   string // who is responsible for it
 	Suspended                                  string // why it may do nothing; empty: it may

@@ -8,6 +8,9 @@ import (
 // hostile is what somebody types who wants to break a page: out of its markup, its attributes or its layout.
 var hostile = `"><script>alert(1)</script>' onfocus='x' javascript:{{.}} ` + "\u202e" + strings.Repeat("M", 4096)
 
+// qrSample is a small picture in place of a QR code.
+const qrSample = "data:image/svg+xml;base64,PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciIHZpZXdCb3g9IjAgMCA4IDgiPjxwYXRoIGZpbGw9IiNmZmYiIGQ9Ik0wIDBoOHY4SDB6Ii8+PHBhdGggZD0iTTIgMmg0djRIMnoiLz48L3N2Zz4="
+
 const long = "Département fédéral de l’économie – Verwaltungszusammenarbeitsplattform für grenzüberschreitende Angelegenheiten (production, eu-central-1)"
 
 type sample struct {
@@ -101,6 +104,18 @@ func peopleSamples() []sample {
 		{"login-again-failed", Login{Frame: alice, Name: Field{Value: "alice"}, Error: failed, Action: "/login/", Again: again}},
 		{"login-hostile", Login{nasty, badText, hostile, hostile, hostile, "/login/", Again{hostile, hostile, hostile}, &stranger}},
 		{"login-described", Login{Next: "/o/authorize/?x=1", Action: "/login/", Asker: &Asker{Application: "Agent", Unchecked: true, LogoURL: "/static/icon.svg", PolicyURL: "https://agent.example.com/policy", TermsURL: "https://agent.example.com/terms"}}},
+		{"factor", Factor{Action: "/login/factor/", Next: "/o/authorize/?x=1", Account: "alice", Recovery: true, SwitchURL: "/login/"}},
+		{"factor-step-up", Factor{Frame: alice, Action: "/login/factor/", Wanted: "urn:mandate:acr:mfa", Account: long, StepUp: true, SwitchURL: "/login/"}},
+		{"factor-wrong", Factor{Action: "/login/factor/", Account: "alice", Recovery: true, CodeError: "This code is wrong, or it was used already. Wait for the next code of your app, then try again.", SwitchURL: "/login/"}},
+		{"factor-wrong-recovery", Factor{Action: "/login/factor/", Account: "alice", Recovery: true, RecoveryError: "This code is wrong, or it was used already. Wait for the next code of your app, then try again.", SwitchURL: "/login/"}},
+		{"factor-hostile", Factor{nasty, "/login/factor/", hostile, hostile, hostile, true, true, hostile, hostile, "/login/"}},
+		{"new-totp", NewTOTP{Frame: alice, Action: "/account/factors/totp/", Account: "alice", Picture: qrSample, URI: "otpauth://totp/auth.example:alice?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ", Secret: "GEZD GNBV GY3T QOJQ GEZD GNBV GY3T QOJQ", Sealed: "s1", CancelURL: "/account/"}},
+		{"new-totp-required", NewTOTP{Action: "/login/factor/", Next: "/o/authorize/?x=1", Account: long, Required: true, Picture: qrSample, URI: "otpauth://totp/a", Secret: "GEZD GNBV GY3T QOJQ GEZD GNBV GY3T QOJQ", Sealed: "s1", CodeError: "This is not the code that your app shows now. Check that the clock of your phone is set automatically.", SwitchURL: "/login/"}},
+		{"new-totp-hostile", NewTOTP{nasty, "/login/factor/", hostile, hostile, hostile, true, hostile, hostile, hostile, hostile, hostile, "/account/", "/login/"}},
+		{"recovery-codes", RecoveryCodes{alice, []string{"abcd-efgh-ijkl-mnop", "bcde-fghi-jklm-nopq", "cdef-ghij-klmn-opqr", "defg-hijk-lmno-pqrs", "efgh-ijkl-mnop-qrst", "fghi-jklm-nopq-rstu", "ghij-klmn-opqr-stuv", "hijk-lmno-pqrs-tuvw", "ijkl-mnop-qrst-uvwx", "jklm-nopq-rstu-vwxy"}, 10, "/account/factors/codes/", "/account/"}},
+		{"recovery-codes-none", RecoveryCodes{Frame: Frame{Username: "alice", Notice: "Your authenticator app was added."}, Action: "/account/factors/codes/", AccountURL: "/account/"}},
+		{"recovery-codes-few", RecoveryCodes{Frame: alice, Left: 1, Action: "/account/factors/codes/", AccountURL: "/account/"}},
+		{"recovery-codes-hostile", RecoveryCodes{nasty, []string{hostile}, 1, "/a", "/b"}},
 		{"setup", Setup{Action: "/setup/abc"}},
 		{"setup-wrong", Setup{Action: "/setup/abc", UsernameField: Field{"root", ""}, Email: Field{"root", "This is not an email address."}, Password: Field{"", "Choose a password of at least 8 characters."}}},
 		{"setup-hostile", Setup{nasty, "/setup/abc", badText, badText, badText, hostile}},
@@ -134,10 +149,10 @@ func peopleSamples() []sample {
 		{"form-post", FormPost{Frame: alice, Action: "https://planner.example.com/oauth/callback", Parameters: []Hidden{{"code", "mac_1"}, {"state", "a & b"}}}},
 		{"form-post-hostile", FormPost{nasty, "https://planner.example.com/cb", []Hidden{{hostile, hostile}}, hostile, hostile}},
 		{"form-post-unchecked", FormPost{Frame: alice, Action: "https://planner.example.com/oauth/callback", Parameters: []Hidden{{"error", "login_required"}}, UncheckedHost: "planner.example.com", Description: "The person must sign in, which prompt=none forbids."}},
-		{"account", Account{Frame: Frame{Username: "alice", Notice: "Your password was changed."}, FullName: "Alice Liddell", Email: "alice@example.com", Claims: []Fact{{"Phone number", "+41443334455"}}, Authorized: apps, Sessions: sessions, PasswordAction: "/account/password"}},
-		{"account-empty", Account{Frame: alice}},
-		{"account-wrong", Account{Frame: alice, PasswordAction: "/account/password", CurrentPassword: Field{Error: "This is not your current password."}, KeepApprovals: true}},
-		{"account-hostile", Account{nasty, hostile, hostile, []Fact{{hostile, hostile}}, []AuthorizedApp{{hostile, hostile, hostile, hostile, "/a", hostile, []API{{hostile, hostile, false}}, hostile, true, hostile}}, SessionList{[]SessionRow{{hostile, hostile, hostile, hostile, true, "/b"}}, "/c"}, "/p", badText, badText, true}},
+		{"account", Account{Frame: Frame{Username: "alice", Notice: "Your password was changed."}, FullName: "Alice Liddell", Email: "alice@example.com", Claims: []Fact{{"Phone number", "+41443334455"}}, Methods: SignInMethods{TOTPSince: "3 March 2026", Codes: 9, RemoveTOTPURL: "/a", CodesURL: "/b"}, Authorized: apps, Sessions: sessions, PasswordAction: "/account/password"}},
+		{"account-empty", Account{Frame: alice, Methods: SignInMethods{AddTOTPURL: "/a"}}},
+		{"account-wrong", Account{Frame: alice, Methods: SignInMethods{Demanded: true, Due: "3 March 2026", AddTOTPURL: "/a"}, PasswordAction: "/account/password", CurrentPassword: Field{Error: "This is not your current password."}, KeepApprovals: true}},
+		{"account-hostile", Account{nasty, hostile, hostile, []Fact{{hostile, hostile}}, SignInMethods{hostile, 0, true, hostile, "/a", "/b", "/c", ""}, []AuthorizedApp{{hostile, hostile, hostile, hostile, "/a", hostile, []API{{hostile, hostile, false}}, hostile, true, hostile}}, SessionList{[]SessionRow{{hostile, hostile, hostile, hostile, true, "/b"}}, "/c"}, "/p", badText, badText, true}},
 		{"error", ErrorPage{Frame: alice, Status: 404, Heading: "Page not found", Message: "The address may be mistyped, or the page was deleted.", BackURL: "/", BackLabel: "To the start"}},
 		{"error-diff", ErrorPage{Status: 400, Heading: "The application’s redirect URI is not registered", Message: "The application requested a response to a redirect URI that it has not registered, so no response was sent. You can close this page: only the developer of the application can correct it.", Code: "invalid_request", RequestID: "01JQ8Z3KX0", Diff: &URIDiff{"redirect URI",
 			"port", []Segment{{"https://planner.example.com:", false}, {"8443", true}, {"/oauth/callback", false}}, []Segment{{"https://planner.example.com", false}, {"", true}, {"/oauth/callback", false}}}}},
@@ -203,7 +218,7 @@ func developerSamples() []sample {
 	unanswered := form
 	unanswered.Frame, unanswered.New, unanswered.Admin, unanswered.OwnerURL = admin, false, true, "/o/applications/1/owner/"
 	options := []Option{{hostile, hostile, hostile, true}}
-	broken := ApplicationForm{nasty, nil, nil, "/a", "/b", true, true, true, "/o", badText, badText, options, hostile, options, hostile, true, badText, true, hostile, options, hostile, badText, true, true, true, true, badText, badText, hostile, hostile, options, hostile, true, options, hostile, options, hostile, true, hostile, badText, badText, options, options, hostile, hostile, badText, badText, options, hostile, options, options, hostile, hostile, options, options, options, hostile, hostile, hostile, true, badText, []FieldError{{"name", hostile}}}
+	broken := ApplicationForm{nasty, nil, nil, "/a", "/b", true, true, true, "/o", badText, badText, options, hostile, options, hostile, true, badText, true, hostile, options, hostile, badText, true, true, true, true, badText, badText, hostile, hostile, options, hostile, true, options, hostile, options, hostile, true, hostile, badText, badText, options, options, hostile, hostile, badText, badText, options, hostile, options, options, options, hostile, hostile, hostile, options, options, options, hostile, hostile, hostile, true, badText, []FieldError{{"name", hostile}}}
 
 	choice := form
 	choice.Cards = []Card{{"/o/applications/register/?kind=website", "Website with a server", "People sign in at a website whose own server can keep a secret."}, {"/o/applications/register/?kind=api", "API", long}}
@@ -241,7 +256,7 @@ func developerSamples() []sample {
 	public.Standing, public.OwnerURL, public.Suspended = "An administrator", "/o/applications/1/owner/", "This application is suspended: the account of its owner is disabled."
 	public.MayIntrospect, public.SkipConsent, public.PKCEExempt, public.RequirePushed, public.RequireSigned = true, true, true, true, true
 	many := []string{hostile, "b"}
-	brokenDetail := Application{nasty, hostile, hostile, hostile, hostile, hostile, ApplicationUse{hostile, hostile, hostile, hostile, hostile, true, "/x"}, []Sample{{hostile, []Snippet{{"x", hostile, hostile}}}}, hostile, true, false, many, many, many, many, hostile, false, hostile, false, []ApplicationKey{{hostile, hostile, hostile, hostile}}, hostile, true, "/t", []Option{{hostile, hostile, hostile, true}}, hostile, true, true, true, true, true, hostile, hostile, hostile, hostile, hostile, hostile, true, true, true, "/o", hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, many, hostile, "/u", "/d", "/r", "/l"}
+	brokenDetail := Application{nasty, hostile, hostile, hostile, hostile, hostile, ApplicationUse{hostile, hostile, hostile, hostile, hostile, true, "/x"}, []Sample{{hostile, []Snippet{{"x", hostile, hostile}}}}, hostile, true, false, many, many, many, many, hostile, false, hostile, false, []ApplicationKey{{hostile, hostile, hostile, hostile}}, hostile, true, "/t", []Option{{hostile, hostile, hostile, true}}, hostile, true, true, true, true, true, hostile, hostile, hostile, hostile, hostile, hostile, hostile, true, true, true, "/o", hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, many, hostile, "/u", "/d", "/r", "/l"}
 
 	overlap := []Option{{"0", "At once", "", false}, {"3600", "In 1 hour", "", false}, {"86400", "In 1 day", "", true}, {"604800", "In 7 days", "", false}, {"2592000", "In 30 days", "", false}}
 	return []sample{
@@ -295,6 +310,7 @@ func adminSamples() []sample {
 	form := UserForm{Frame: admin, New: true, Action: "/a", CancelURL: "/c", Groups: groups, Active: true}
 	change := form
 	change.New, change.DeleteURL, change.Administrator = false, "/d", true
+	change.Methods = SignInMethods{TOTPSince: "3 March 2026", ResetURL: "/e"}
 	change.UsernameField, change.Email = Field{"alice", "Somebody else has this username."}, Field{"alice@", "This is not an email address."}
 	change.FirstName, change.LastName = Field{"Alice", ""}, Field{"Liddell", ""}
 	change.Errors = []FieldError{{"username", change.UsernameField.Error}, {"email", change.Email.Error}}
@@ -310,7 +326,7 @@ func adminSamples() []sample {
 		{"user-form", form},
 		{"user-form-wrong", change},
 		{"user-form-self", self},
-		{"user-form-hostile", UserForm{nasty, false, "/a", "/c", "/d", badText, badText, badText, badText, badText, []Option{{hostile, hostile, hostile, true}}, true, true, false, &ClaimsForm{true, true, hostile, hostile, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText}, SessionList{[]SessionRow{{hostile, hostile, hostile, hostile, false, "/b"}}, "/c"}, []OwnedApplication{{hostile, hostile, hostile, "/o/1", false, true}}, hostile, []FieldError{{"username", hostile}}}},
+		{"user-form-hostile", UserForm{nasty, false, "/a", "/c", "/d", badText, badText, badText, badText, badText, []Option{{hostile, hostile, hostile, true}}, true, true, false, &ClaimsForm{true, true, hostile, hostile, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText}, SignInMethods{hostile, 0, true, hostile, "/a", "/b", "/c", "/d"}, SessionList{[]SessionRow{{hostile, hostile, hostile, hostile, false, "/b"}}, "/c"}, []OwnedApplication{{hostile, hostile, hostile, "/o/1", false, true}}, hostile, []FieldError{{"username", hostile}}}},
 		{"groups", Groups{admin, []GroupRow{{"staff", 1, "/g/1"}, {"night shift", 0, "/g/2"}, {long, 1204, "/g/3"}}, "/admin/groups/", Field{}}},
 		{"groups-empty", Groups{Frame: admin, Action: "/admin/groups/"}},
 		{"groups-wrong", Groups{Frame: admin, Action: "/admin/groups/", NameField: Field{"staff", "A group with that name already exists."}}},

@@ -55,6 +55,8 @@ func catalogue() []page {
 	return []page{
 		{Home{}, "home.html", "", ""},
 		{Login{}, "login.html", "", "narrow"},
+		{Factor{}, "factor.html", "", "narrow"},
+		{NewTOTP{}, "new_totp.html", "", "narrow"},
 		{Setup{}, "setup.html", "", "narrow"},
 		{Logout{}, "logout.html", "", "narrow"},
 		{Consent{}, "consent.html", "", "letter"},
@@ -70,6 +72,7 @@ func catalogue() []page {
 		{Owner{}, "owner.html", "applications", ""},
 		{Confirm{}, "confirm.html", "", ""},
 		{Account{}, "account.html", "account", ""},
+		{RecoveryCodes{}, "recovery_codes.html", "account", ""},
 		{Users{}, "users.html", "users", ""},
 		{UserForm{}, "user_form.html", "users", ""},
 		{Groups{}, "groups.html", "groups", ""},

@@ -39,6 +39,7 @@ type applicationView struct {
 	RequirePushed        bool     `json:"require_pushed_requests"`
 	SenderConstraint     string   `json:"sender_constraint,omitempty"`
 	Profile              string   `json:"profile,omitempty"`
+	RequiredACR          string   `json:"required_acr"` // empty: any login
 	ObjectAlgorithm      string   `json:"request_object_algorithm"`
 	RequireSigned        bool     `json:"require_signed_request_object"`
 	RequestURIs          []string `json:"request_uris"`
@@ -67,7 +68,7 @@ type applicationView struct {
 func viewApplication(of *provider.Provider, a provider.Application, secret string) applicationView {
 	view := applicationView{ID: a.ID, ClientID: a.ClientID, ClientSecret: secret, Name: a.Name, ClientType: a.ClientType,
 		GrantTypes: split(a.GrantTypes), RedirectURIs: split(a.RedirectURIs), Scopes: split(a.Scopes), Resources: split(a.Resources),
-		MayIntrospect: a.MayIntrospect, CertificateSubject: a.CertificateSubject, HashClientSecret: a.HashClientSecret, SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt, RequirePushed: a.RequirePushed, SenderConstraint: a.SenderConstraint, Profile: a.Profile,
+		MayIntrospect: a.MayIntrospect, CertificateSubject: a.CertificateSubject, HashClientSecret: a.HashClientSecret, SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt, RequirePushed: a.RequirePushed, SenderConstraint: a.SenderConstraint, Profile: a.Profile, RequiredACR: a.RequiredACR,
 		ObjectAlgorithm: a.ObjectAlgorithm, RequireSigned: a.RequireSigned, RequestURIs: split(a.RequestURIs), ResponseAlgorithm: a.ResponseAlgorithm, ResponseModes: split(a.ResponseModes),
 		AccessTokenLifetime: a.AccessTokenLifetime, RefreshTokenLifetime: a.RefreshTokenLifetime,
 		AccessTokenFormat: a.AccessTokenFormat, Algorithm: a.Algorithm, UserInfoAlgorithm: a.UserInfoAlgorithm, IntrospectionAlg: a.IntrospectionAlg, Sector: a.Sector,
@@ -117,6 +118,7 @@ func (v applicationView) write(p *program) error {
 		{"may introspect", yes(v.MayIntrospect)},
 		{"secret hashed", yes(v.HashClientSecret)},
 		{"skips consent", yes(v.SkipConsent)},
+		{"required login (acr)", dash(v.RequiredACR)},
 		{"requests pushed", yes(v.RequirePushed)},
 		{"requests signed", yes(v.RequireSigned)},
 		{"access tokens", v.AccessTokenFormat},

@@ -15,6 +15,7 @@ type authFlags struct {
 	said       provider.Authentication
 	constraint string
 	profile    string
+	acr        string
 	file       string
 }
 
@@ -26,6 +27,7 @@ func (a *authFlags) add(c *cobra.Command) {
 	f.StringVar(&a.said.JWKSURI, "jwks-uri", "", "`URI` of its public keys, a JWK Set")
 	f.StringVar(&a.said.CertificateSubject, "certificate-subject", "", "`SUBJECT` of its certificate, such as san_dns=client.example; also subject_dn, san_uri, san_ip and san_email (RFC 8705); it sets tls_client_auth")
 	f.StringVar(&a.profile, "profile", "", "`PROFILE` that it switches on: fapi2 (FAPI 2.0 Security Profile) or fapi2-message-signing; the empty text switches it off (default: none)")
+	f.StringVar(&a.acr, "required-acr", "", "the weakest login (`ACR`) with which a person may approve it: "+strings.Join(provider.ACRValues(), ", ")+"; the empty text allows any (default: any)")
 	f.StringVar(&a.constraint, "sender-constraint", "", "the `PROOF` that its tokens always need: dpop (RFC 9449), or certificate (RFC 8705); default: none, but with a DPoP proof it gets DPoP tokens")
 	f.BoolVar(&a.said.EndpointAudience, "assertion-audience-endpoints", false, "accept client assertions whose aud is the address of an endpoint; for older client libraries")
 }
@@ -50,6 +52,9 @@ func (a *authFlags) read(c *cobra.Command, r *provider.Registration) error {
 	}
 	if changed("profile") {
 		r.Profile = a.profile
+	}
+	if changed("required-acr") {
+		r.RequiredACR = a.acr
 	}
 	if changed("jwks") && a.file != "" {
 		text, err := os.ReadFile(a.file)
@@ -96,7 +101,7 @@ func (p *program) applicationUpdateCommand() *cobra.Command {
 	var auth authFlags
 	var signed messageFlags
 	var asJSON bool
-	c := &cobra.Command{Use: "update CLIENT_ID", Short: "Change how an application authenticates, what its tokens are bound to, or how its requests and responses are signed", Args: arguments("CLIENT_ID"),
+	c := &cobra.Command{Use: "update CLIENT_ID", Short: "Change how an application authenticates, how people sign in for it, what its tokens are bound to, or how its requests and responses are signed", Args: arguments("CLIENT_ID"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.withApplication(c.Context(), args[0], func(o *opened, a provider.Application) error {
 				changed, err := o.provider.Clients.Change(c.Context(), provider.Operator(), a.ID, func(r *provider.Registration) error {

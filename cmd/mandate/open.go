@@ -245,6 +245,8 @@ func providerConfig(c *config.Config, key []byte) provider.Config {
 		SessionLifetime:     c.SessionCookieAge,
 		SessionIdle:         c.SessionIdle,
 		PasswordMinLength:   c.PasswordMinLength,
+		SecondFactor:        c.SecondFactor,
+		SecondFactorGrace:   time.Duration(c.SecondFactorGraceDays) * 24 * time.Hour,
 		PasswordMemoryKiB:   uint32(c.PasswordHashMemoryKiB),
 		PasswordIterations:  uint32(c.PasswordHashIterations),
 		PasswordConcurrency: c.PasswordHashConcurrency,

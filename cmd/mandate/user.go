@@ -286,6 +286,15 @@ func (p *program) userLogoutCommand() *cobra.Command {
 		}}
 }
 
+func (p *program) userResetFactorsCommand() *cobra.Command {
+	return &cobra.Command{Use: "reset-factors USERNAME", Short: "Remove the authenticator app and the recovery codes of a person who has lost them, and sign the person out everywhere", Args: arguments("USERNAME"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return p.changeUser(c.Context(), args[0], "Removed the second factor of %s.\n", func(o *opened) error {
+				return o.provider.People.ResetFactors(c.Context(), args[0])
+			})
+		}}
+}
+
 func (p *program) changeUser(ctx context.Context, name, done string, change func(*opened) error) error {
 	o, err := p.open(ctx, toUse)
 	if err != nil {

@@ -249,7 +249,7 @@ func (p *Authorizations) checkAuthorization(ctx context.Context, a *Authorizatio
 	}
 	names, err := p.rules.RequestedScopes(a.Application, a.parameters.Get("scope"), a.Audience)
 	if err == nil {
-		err = p.checkACRValues(a.parameters, names)
+		err = p.readACRValues(a, names)
 	}
 	if err != nil {
 		return err
@@ -311,6 +311,11 @@ func (p *Authorizations) newRequest(ctx context.Context, a *Authorization) error
 // Complete issues the authorization code. It returns the response that the browser carries
 // to the redirect URI (RFC 6749 §4.1.2).
 func (p *Authorizations) Complete(ctx context.Context, a *Authorization, s *storage.SignedIn) (redirect.Response, error) {
+	// The application may have changed after the person was asked, or the person may have signed in
+	// again in a weaker way.
+	if missing, required := missingACR(a, s); missing != "" && required {
+		return p.Refusal(a, unmetACR()), nil
+	}
 	err := p.clients.Used(ctx, a.Application)
 	if err != nil {
 		return redirect.Response{}, err

@@ -7,6 +7,7 @@ import (
 	"github.com/ory/fosite"
 	"github.com/ory/fosite/handler/oauth2"
 
+	"mandate/provider/acr"
 	"mandate/provider/framework"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -35,6 +36,7 @@ func (s authorizationCodes) CreateAuthorizeCodeSession(ctx context.Context, sign
 	grant.ExpiresAt, grant.Resource, grant.DPoPKey = grant.CodeExpiresAt, by.resource, by.dpopKey
 	grant.RedirectURI, grant.RedirectSent = r.GetRequestForm().Get("redirect_uri"), by.redirectSent
 	grant.Nonce, grant.Claims = by.openID.nonce, by.openID.claims
+	grant.ACR = acr.Claim(grant.AMR, by.openID.acr.values)
 	err = s.p.store.AddGrant(ctx, grant, owner, by.pushed)
 	if errors.Is(err, storage.ErrSpent) {
 		return loggedOut()

@@ -17,11 +17,12 @@ import (
 	"mandate/storage"
 )
 
-// Interaction says what the person must do before the request can be completed: sign in, or
-// approve the request on the consent page.
+// Interaction says what the person must do before the request can be completed: sign in, show
+// another factor, or approve the request on the consent page.
 type Interaction struct {
 	Login       bool     // the person must sign in for this request first; there is no consent page yet
 	Reason      Reason   // why the person must sign in, if Login is true
+	ACR         string   // the person must first show a factor, so that the login satisfies this acr; empty: the login suffices
 	Approved    []string // the names of the scopes that the person approved before
 	ApprovedFor []string // the URIs of the resources that the person approved before
 	Ticket      string   // the form of the consent page sends it back with the answer
@@ -49,6 +50,7 @@ func (p *Authorizations) RequiredInteraction(ctx context.Context, a *Authorizati
 	remembered := strings.Fields(consent.Scope)
 	ask, reason := p.needsConsent(a, consent), p.whyLogin(a, s)
 	login := reason != ""
+	missing, required := missingACR(a, s)
 	switch {
 	// The person has never approved this application, so it must not learn who is
 	// signed in. The error is the same, whether the request names this person or
@@ -56,10 +58,13 @@ func (p *Authorizations) RequiredInteraction(ctx context.Context, a *Authorizati
 	case a.Silent() && ask && len(remembered) == 0 && len(a.OpenID.Subjects) > 0, a.Silent() && ask && !login:
 		// OIDC Core §3.1.2.6: consent_required.
 		return nil, oauth.Refuse("consent_required", "The person must approve the request, which prompt=none forbids.")
-	case a.Silent() && login:
+	// OIDC Core §15.1: a request with the scope openid does not fail because of acr_values.
+	case a.Silent() && (login || missing != "" && required):
 		return nil, LoginRequired()
 	case login:
 		return &Interaction{Login: true, Reason: reason}, nil
+	case missing != "" && !a.Silent():
+		return &Interaction{ACR: missing}, nil
 	case !ask:
 		return nil, nil
 	}

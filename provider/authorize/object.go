@@ -60,7 +60,7 @@ func (p *Authorizations) openReference(ctx context.Context, sent url.Values) (Re
 // RFC 9101 §6.3: only the parameters in the object count.
 func (p *Authorizations) readObject(ctx context.Context, a storage.Application, sent url.Values, object string) (Request, error) {
 	digest := seal.Digest(object)
-	at, _ := p.openedBefore(ctx, digest, sent)
+	at, again := p.openedBefore(ctx, digest, sent)
 	parameters, err := p.enclosed(ctx, a, object, at)
 	// RFC 9101 §7: the client gets this error if the parameters outside say where it goes.
 	if refused, ok := errors.AsType[*oauth.Error](err); ok && refused.Code == wrongObject {
@@ -69,7 +69,7 @@ func (p *Authorizations) readObject(ctx context.Context, a storage.Application, 
 	if err != nil {
 		return Request{}, err
 	}
-	return Request{Parameters: parameters, Signed: true, opened: opened{digest, maps.Clone(sent), at}, refused: p.wrongOutside(sent, parameters)}, nil
+	return Request{Parameters: parameters, Signed: true, opened: opened{digest, maps.Clone(sent), at, again}, refused: p.wrongOutside(sent, parameters)}, nil
 }
 
 const wrongObject = "invalid_request_object"

@@ -14,6 +14,7 @@ type opened struct {
 	digest string     // of the request URI or the request object; empty: the request does not expire
 	again  url.Values // the query that opens the request again, without the proof
 	at     int64      // when this browser opened it
+	proven bool       // the address proves that
 }
 
 // openedParameter says, in the address to which a login leads back, that this browser
@@ -41,6 +42,10 @@ func (p *Authorizations) openedBefore(ctx context.Context, digest string, sent u
 	}
 	return at, true
 }
+
+// Reopened reports whether the address of the request proves already that this browser opened it in
+// time.
+func (a *Authorization) Reopened() bool { return a.opened.proven }
 
 type browserKey struct{}
 

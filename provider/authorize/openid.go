@@ -27,6 +27,7 @@ type OpenIDRequest struct {
 	claims      string   // the claims parameter, checked and reduced to what is supported
 	claimScopes []string // the scopes that contain these claims
 	formPost    bool
+	acr         acrRequest
 	// loginProof is the value that LoginProof made at a login for this request, if there was one.
 	loginProof string
 }
@@ -96,7 +97,7 @@ func (o *OpenIDRequest) readClaims(form url.Values, allowed []string) error {
 	if err != nil {
 		return oauth.Refuse("invalid_request", "claims must be a JSON object with the members userinfo and id_token.")
 	}
-	acr, sub := asked.IDToken["acr"], asked.IDToken["sub"]
+	level, sub := asked.IDToken["acr"], asked.IDToken["sub"]
 	asked = asked.Limit(allowed)
 	var kept strings.Builder
 	plain := json.NewEncoder(&kept)
@@ -106,9 +107,9 @@ func (o *OpenIDRequest) readClaims(form url.Values, allowed []string) error {
 		return err
 	}
 	o.claims, o.claimScopes = strings.TrimSpace(kept.String()), asked.Scopes()
-	// OIDC Core §5.5.1.1: if an essential acr cannot be provided, the login fails.
-	if acr != nil && acr.Essential && !acr.Accepts(tokens.PasswordLogin) {
-		return oauth.Refuse("unmet_authentication_requirements", "claims requests an acr that this server does not support: it supports %s.", tokens.PasswordLogin)
+	err = o.readACRClaim(level)
+	if err != nil {
+		return err
 	}
 	if sub != nil {
 		return o.readSubjects(*sub)
@@ -175,6 +176,21 @@ func loginPurpose(sessionDigest string, request url.Values) string {
 // there.
 func (p *Authorizations) LoginProof(in *people.SignIn, request url.Values) string {
 	return p.tickets.Seal([]byte(strconv.FormatInt(oauth.Now(), 10)), loginPurpose(seal.Digest(in.Session), request))
+}
+
+// RenewLoginProof returns a value like LoginProof for a session that has become stronger on the way
+// to this request, or "" if kept is not the value of LoginProof for the session as it was. The person
+// may have needed some time to show or to add the second factor.
+func (p *Authorizations) RenewLoginProof(kept string, was *storage.SignedIn, in *people.SignIn, request url.Values) string {
+	text, err := p.tickets.Open(kept, loginPurpose(was.Session.Digest, request))
+	if err != nil {
+		return ""
+	}
+	at, err := strconv.ParseInt(string(text), 10, 64)
+	if err != nil || oauth.Now()-at > oauth.Seconds(people.SignInLife) {
+		return ""
+	}
+	return p.LoginProof(in, request)
 }
 
 // SetLoginProof records the value of LoginProof that the browser kept.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"mandate/provider/acr"
 	"mandate/provider/oauth/oauthtest"
-	"mandate/provider/tokens"
 )
 
 // OIDC Core §3.1.2.1: prompt, display and max_age.
@@ -62,7 +62,7 @@ func TestReadClaims(t *testing.T) {
 		{`{"userinfo":{"email":null,"phone_number":null},"id_token":{"address":null}}`, `{"userinfo":{"email":null}}`, "email", "", "no error"},
 		{`{"userinfo":{"nationality":null,"email":null}}`, `{"userinfo":{"email":null}}`, "email", "", "no error"},
 		{`{"verified_claims":{"x":null}}`, "{}", "", "", "no error"},
-		{`{"id_token":{"acr":{"essential":true,"values":["urn:x","` + tokens.PasswordLogin + `"]}}}`, "{}", "", "", "no error"},
+		{`{"id_token":{"acr":{"essential":true,"values":["urn:x","` + acr.Password + `"]}}}`, "{}", "", "", "no error"},
 		{`{"id_token":{"acr":{"value":"urn:x"}}}`, "{}", "", "", "no error"},
 		{`{"id_token":{"acr":{"essential":true,"value":"urn:x"}}}`, "{}", "", "", "400 unmet_authentication_requirements"},
 		{`{"userinfo":{"sub":{"value":"a"}}}`, "{}", "", "", "no error"},

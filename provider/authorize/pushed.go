@@ -103,7 +103,7 @@ func (p *Authorizations) openPushed(ctx context.Context, sent url.Values) (Reque
 		return Request{}, fmt.Errorf("read a pushed request: %w", err)
 	}
 	return Request{Parameters: parameters, Origin: Pushed, Signed: kept.Signed, pushed: pushed{Digest: digest, ClientID: clientID, Generation: kept.Generation},
-		opened: opened{digest, url.Values{"client_id": {clientID}, "request_uri": {uri}}, openedAt}}, nil
+		opened: opened{digest, url.Values{"client_id": {clientID}, "request_uri": {uri}}, openedAt, again}}, nil
 }
 
 // checkPushed checks what only concerns a request that was pushed, or that had to be.

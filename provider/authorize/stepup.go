@@ -1,14 +1,24 @@
 package authorize
 
 import (
+	"encoding/json"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 
+	"mandate/provider/acr"
 	"mandate/provider/oauth"
+	"mandate/provider/people"
 	"mandate/provider/tokens"
+	"mandate/storage"
 )
+
+// acrRequest is what a request says about how the person signs in.
+type acrRequest struct {
+	values   []string // of acr, the preferred one first; only supported ones
+	required bool     // without one of them the request fails
+}
 
 // readMaxAge reads and checks max_age, the largest age of the login in seconds (OIDC Core
 // §3.1.2.1). RFC 9470 §4 uses it without OpenID Connect too. It returns nil, or the error
@@ -26,8 +36,8 @@ func (o *OpenIDRequest) readMaxAge(form url.Values) error {
 	return nil
 }
 
-// checkACRValues returns the error for a request whose acr_values has no value that a login
-// at this server satisfies.
+// readACRValues reads acr_values. It returns the error for a request whose acr_values has no value
+// that a login at this server can reach.
 //
 // RFC 9470 §5: the request fails. With a token whose acr the API has just refused, the client
 // would ask again and again.
@@ -35,13 +45,67 @@ func (o *OpenIDRequest) readMaxAge(form url.Values) error {
 // openid, because it requires this, while RFC 9470 recommends the failure, and because the ID
 // token tells the client the actual acr (OIDC Core §5.5.1.1). A client that needs the failure
 // there requests the claim acr as essential. RFC 9470 wins for every other request.
-func (p *Authorizations) checkACRValues(form url.Values, scopes []string) error {
-	asked := strings.Fields(form.Get("acr_values"))
-	if len(asked) == 0 || p.config.OpenID && slices.Contains(scopes, "openid") {
+//
+// OIDC Core §5.5.1.1: a request with both acr_values and the claim acr has no defined meaning. The
+// claim wins, because it says more.
+func (p *Authorizations) readACRValues(a *Authorization, scopes []string) error {
+	asked := strings.Fields(a.parameters.Get("acr_values"))
+	if len(asked) == 0 || len(a.OpenID.acr.values) > 0 {
 		return nil
 	}
-	if !slices.Contains(asked, tokens.PasswordLogin) {
-		return oauth.Refuse("unmet_authentication_requirements", "acr_values has no value that this server supports: it supports %s.", tokens.PasswordLogin)
+	a.OpenID.acr = acrRequest{supported(asked), !p.config.OpenID || !slices.Contains(scopes, "openid")}
+	if a.OpenID.acr.required && len(a.OpenID.acr.values) == 0 {
+		return unsupportedACR("acr_values has no value that this server supports")
 	}
 	return nil
+}
+
+// readACRClaim reads the request for the claim acr.
+//
+// OIDC Core §5.5.1.1: if an essential acr cannot be provided, the login fails.
+func (o *OpenIDRequest) readACRClaim(asked *tokens.ClaimRequest) error {
+	if asked == nil {
+		return nil
+	}
+	var values []string
+	for _, raw := range asked.Requested() {
+		var value string
+		if json.Unmarshal(raw, &value) == nil {
+			values = append(values, value)
+		}
+	}
+	values = supported(values)
+	if asked.Essential && len(asked.Requested()) > 0 && len(values) == 0 {
+		return unsupportedACR("claims requests an acr that this server does not support")
+	}
+	o.acr = acrRequest{values, asked.Essential}
+	return nil
+}
+
+func unsupportedACR(text string) *oauth.Error {
+	return oauth.Refuse("unmet_authentication_requirements", "%s: it supports %s.", text, strings.Join(people.ACRValues(), ", "))
+}
+
+// supported returns those of the values that a login at this server can reach.
+func supported(values []string) []string {
+	return slices.DeleteFunc(slices.Clone(values), func(value string) bool { return !slices.Contains(people.ACRValues(), value) })
+}
+
+// missingACR returns the weakest acr that the request or the application needs and that the login of
+// the session does not satisfy, or "". required says that there is no code without it.
+//
+// RFC 9470 §5: the person is asked to sign in as the request says.
+func missingACR(a *Authorization, s *storage.SignedIn) (missing string, required bool) {
+	if own := a.Application.RequiredACR; own != "" && !acr.Satisfies(s.Session.AMR, own) {
+		missing, required = own, true
+	}
+	if asked := a.OpenID.acr; len(asked.values) > 0 && acr.Met(s.Session.AMR, asked.values) == "" {
+		missing, required = acr.Stronger(missing, acr.Weakest(asked.values)), required || asked.required
+	}
+	return missing, required
+}
+
+// unmetACR returns the error for a request that would get a code although the login is too weak.
+func unmetACR() *oauth.Error {
+	return oauth.Refuse("unmet_authentication_requirements", "The person has not signed in as the request or the application requires.")
 }

@@ -42,6 +42,8 @@ type Registration struct {
 	// Said names the fields whose values somebody has chosen now. A profile sets the others, and
 	// refuses these if they contradict it.
 	Said []string `json:"-"`
+	// RequiredACR is the weakest login with which a person may approve it, or "" for any.
+	RequiredACR string `json:",omitempty"`
 
 	AccessTokenFormat string // FormatOpaque or FormatJWT; "" means FormatOpaque
 
@@ -186,6 +188,7 @@ func (p *Clients) Apply(ctx context.Context, a *storage.Application, r Registrat
 	vouched := p.rules.AllowanceOf(*a).AdministratorRights
 	a.MayIntrospect, a.SkipConsent, a.PKCEExempt = r.MayIntrospect && vouched, r.SkipConsent && vouched, r.PKCEExempt && vouched
 	a.RequirePushed, a.SenderConstraint, a.Profile = r.RequirePushed, r.SenderConstraint, r.Profile
+	a.RequiredACR = r.RequiredACR
 	a.AccessTokenLifetime, a.RefreshTokenLifetime = r.AccessTokenLifetime, r.RefreshTokenLifetime
 	a.AccessTokenFormat = cmp.Or(r.AccessTokenFormat, policy.FormatOpaque)
 	a.Algorithm, a.UserInfoAlgorithm, a.Sector = r.Algorithm, r.UserInfoAlgorithm, sectorOf(r, *a)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"mandate/provider/acr"
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
 	"mandate/provider/people"
@@ -33,6 +34,7 @@ func (p *Clients) Check(ctx context.Context, found *oauth.Invalid, actor policy.
 	p.checkRedirectURIs(found, r, was)
 	p.checkScopes(found, actor, r, was, may)
 	checkFormat(found, r.AccessTokenFormat)
+	checkRequiredACR(found, r)
 	p.checkOpenID(found, r, was)
 	p.checkAuthentication(found, r, was)
 	p.checkConstraint(found, r, was.SenderConstraint)
@@ -68,6 +70,18 @@ func checkGrantTypes(found *oauth.Invalid, r Registration, was storage.Applicati
 	}
 	if may.PublicOnly && HasSecret(r.described()) {
 		found.Add("client_type", "An application that registered itself must be public: nobody is responsible for its secret.")
+	}
+}
+
+// checkRequiredACR checks the acr that the application requires of a login. The password grant has no
+// login, so it cannot reach one.
+func checkRequiredACR(found *oauth.Invalid, r Registration) {
+	switch {
+	case r.RequiredACR == "":
+	case !slices.Contains(people.ACRValues(), r.RequiredACR):
+		found.Add("required_acr", "The acr %q is not supported: use %s.", oauth.Clip(r.RequiredACR, 80), oauth.OneOf(people.ACRValues()))
+	case r.RequiredACR != acr.Password && slices.Contains(r.GrantTypes, policy.GrantPassword):
+		found.Add("required_acr", "The password grant has no second factor: remove the grant type password, or require nothing.")
 	}
 }
 
@@ -161,6 +175,7 @@ func checkVouched(c *policy.Rules, found *oauth.Invalid, r Registration, was sto
 		"jwks_uri":           r.Authentication.JWKSURI != was.JWKSURI,
 		"require_pushed":     was.RequirePushed && !r.RequirePushed,
 		"profile":            was.Profile != "" && r.Profile != was.Profile,
+		"required_acr":       acr.Stronger(was.RequiredACR, r.RequiredACR) != r.RequiredACR,
 		"sender_constraint":  was.SenderConstraint != "" && r.SenderConstraint != was.SenderConstraint,
 		"require_signed":     was.RequireSigned && !r.Messages.RequireSigned,
 		"object_algorithm":   was.ObjectAlgorithm != "" && r.Messages.ObjectAlgorithm != was.ObjectAlgorithm,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 
+	"mandate/provider/acr"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -126,6 +127,15 @@ func (p *Devices) resume(sealed string, s *storage.SignedIn) (ticket, error) {
 	return t, nil
 }
 
+// MissingACR returns the acr that the person must reach before approving the request, or "".
+func (q *Request) MissingACR(s *storage.SignedIn) string {
+	own := q.Application.RequiredACR
+	if own == "" || acr.Satisfies(s.Session.AMR, own) {
+		return ""
+	}
+	return own
+}
+
 // Approve grants the device the access that the page showed. It returns the application.
 //
 // The stored consent of the person does not change. It could otherwise let the application
@@ -148,7 +158,7 @@ func (p *Devices) Approve(ctx context.Context, sealed string, s *storage.SignedI
 	}
 	// The person approved what the page showed, and nothing else.
 	shown, err := q.shown()
-	if err == nil && shown != t.Shown {
+	if err == nil && (shown != t.Shown || q.MissingACR(s) != "") {
 		err = stale(wrongCode(""))
 	}
 	if err == nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ory/fosite"
 
+	"mandate/provider/acr"
 	"mandate/provider/clients"
 	"mandate/provider/framework"
 	"mandate/provider/limits"
@@ -39,6 +40,10 @@ func (g *passwordGrant) HandleTokenEndpointRequest(ctx context.Context, request 
 	a, err := g.p.begin(ctx, request, policy.GrantPassword)
 	if err != nil {
 		return err
+	}
+	// A token of this grant cannot say how the person signed in.
+	if a.RequiredACR != "" && a.RequiredACR != acr.Password {
+		return oauth.Refuse("unauthorized_client", "This application requires a second factor, which the password grant does not have: use the authorization code grant.")
 	}
 	// RFC 9700 §2.4: this grant must not be used. The log names each application that still
 	// uses it.
@@ -75,7 +80,10 @@ func (g *passwordGrant) HandleTokenEndpointRequest(ctx context.Context, request 
 	if err != nil {
 		return err
 	}
-	err = g.p.proofs.Use(ctx, issued.proof)
+	err = g.p.people.PasswordSuffices(ctx, u)
+	if err == nil {
+		err = g.p.proofs.Use(ctx, issued.proof)
+	}
 	if err == nil {
 		err = g.p.tokens.MayApprove(ctx, a, u.ID)
 	}
@@ -119,7 +127,7 @@ func (g *passwordGrant) PopulateTokenEndpointResponse(ctx context.Context, reque
 	a, issued, at := request.GetClient().(*framework.Client).Application, request.GetSession().(*Session), oauth.Now()
 	scope := strings.Join(issued.scope, " ")
 	grant := storage.Grant{ID: seal.Random(16), GrantType: policy.GrantPassword, ApplicationID: a.ID, UserID: issued.person.ID,
-		Scope: scope, AuthTime: at, CreatedAt: at, Sector: a.Sector, ChargedTo: policy.ChargedTo(a), Resource: issued.audience.Stored(), Generation: a.Generation}
+		Scope: scope, AMR: acr.PWD, ACR: acr.Password, AuthTime: at, CreatedAt: at, Sector: a.Sector, ChargedTo: policy.ChargedTo(a), Resource: issued.audience.Stored(), Generation: a.Generation}
 	made, err := g.p.tokens.NewPair(ctx, a, tokens.Family{GrantID: grant.ID, Began: at, Scope: scope, Resource: grant.Resource, UserID: grant.UserID, Sector: grant.Sector, Bound: issued.bound}, issued.scope, issued.audience)
 	if err != nil {
 		return err

@@ -160,7 +160,7 @@ func (g *refreshGrant) PopulateTokenEndpointResponse(ctx context.Context, reques
 	a, token := request.GetClient().(*framework.Client).Application, issued.token
 	f := tokens.Family{GrantID: *token.GrantID, Began: *token.GrantCreatedAt, SessionEndsAt: oauth.Deref(token.SessionEndsAt), Scope: token.Scope, Resource: token.Resource, UserID: oauth.Deref(token.UserID), Sector: oauth.Deref(token.Sector), Bound: issued.bound}
 	if oauth.Deref(token.SessionID) != "" {
-		f.Login = *token.AuthTime
+		f.Login, f.ACR, f.AMR = *token.AuthTime, oauth.Deref(token.ACR), oauth.Deref(token.AMR)
 	}
 	made, err := g.p.tokens.NewPair(ctx, a, f, issued.scope, issued.audience)
 	if err != nil {
@@ -168,7 +168,7 @@ func (g *refreshGrant) PopulateTokenEndpointResponse(ctx context.Context, reques
 	}
 	// OIDC Core §12.2: the ID token is about the same login, and has no nonce.
 	err = g.p.tokens.AddIDToken(ctx, made.Answer, issued.scope, tokens.IDTokenFor{Application: a, UserID: f.UserID, Sector: f.Sector, Offline: f.SessionEndsAt == 0,
-		AuthTime: *token.AuthTime, SessionID: oauth.Deref(token.SessionID), Claims: oauth.Deref(token.Claims)})
+		AuthTime: *token.AuthTime, ACR: oauth.Deref(token.ACR), AMR: oauth.Deref(token.AMR), SessionID: oauth.Deref(token.SessionID), Claims: oauth.Deref(token.Claims)})
 	if err != nil {
 		return framework.Failed(err)
 	}

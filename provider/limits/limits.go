@@ -26,6 +26,7 @@ const (
 	OfRegistration          // applications that are registered by a request, from one network
 	OfDeviceRequest         // requests of devices, from one network
 	OfPushedRequest         // pushed authorization requests, from one network
+	OfFactor                // a person who has typed the right password, and types a code
 )
 
 // Of returns the limit of a kind of counters.
@@ -39,6 +40,10 @@ func Of(kind int) throttle.Limit {
 		return throttle.Limit{Tries: 100, Refill: 5 * time.Second}
 	case OfRegistration:
 		return throttle.Limit{Tries: 60, Refill: 30 * time.Second}
+	case OfFactor:
+		// A code has six digits, and three codes are valid at a time. Whoever knows the password
+		// finds one in a year with a probability of a quarter.
+		return throttle.Limit{Tries: 10, Refill: 5 * time.Minute}
 	case OfOwner, OfAddress, OfDeviceRequest, OfPushedRequest:
 		return throttle.Limit{Tries: 100, Refill: time.Second}
 	}
@@ -46,7 +51,7 @@ func Of(kind int) throttle.Limit {
 }
 
 // Size is the number of counters of each kind. Each kind has another eighth of it for
-// wide networks. A counter takes about 100 bytes, and there are eleven kinds: 62 MB if all
+// wide networks. A counter takes about 100 bytes, and there are twelve kinds: 68 MB if all
 // are in use.
 const Size = 50_000
 
@@ -67,7 +72,7 @@ func New(cost password.Cost, concurrency int) *Limits {
 // NewThrottle makes the throttle with one kind of counter for each constant above, and
 // room for most counters of each kind.
 func NewThrottle(most int) *throttle.Throttle {
-	return throttle.New(most, Of(OfAccount), Of(OfPair), Of(OfBrowser), Of(OfPasswordChange), Of(OfUserCode), Of(OfClient), Of(OfOwner), Of(OfAddress), Of(OfRegistration), Of(OfDeviceRequest), Of(OfPushedRequest))
+	return throttle.New(most, Of(OfAccount), Of(OfPair), Of(OfBrowser), Of(OfPasswordChange), Of(OfUserCode), Of(OfClient), Of(OfOwner), Of(OfAddress), Of(OfRegistration), Of(OfDeviceRequest), Of(OfPushedRequest), Of(OfFactor))
 }
 
 // Take uses a try of each counter. It returns a function that gives the tries back, or
@@ -101,6 +106,7 @@ const (
 	AtProgram       = "program "   // passwords, at the token endpoint
 	AtUnknownClient = "client "    // client ids that do not exist
 	AtUserCode      = "user code " // wrong user codes, by everybody in the network
+	AtFactor        = "factor "    // codes of second factors
 )
 
 // At returns the try of a network at one of these places.

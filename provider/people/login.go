@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"mandate/provider/acr"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -22,11 +23,12 @@ type Browser struct {
 	Device    string // the cookie of a browser in which a person has signed in before, or ""
 }
 
-// SignIn is what a browser gets for a correct password.
+// SignIn is what a browser gets for a correct password, or for a second factor.
 type SignIn struct {
-	Session string // the new session cookie
+	Session string // the new session cookie; "": the person must show a second factor first
 	MaxAge  time.Duration
-	Device  string // the new device cookie
+	Device  string // the new device cookie; "": it does not change
+	Ticket  string // for SecondStep, if there is no session yet
 	User    storage.User
 }
 
@@ -36,9 +38,9 @@ func WrongPassword() *oauth.Error {
 	return oauth.Refuse("invalid_grant", "The username or the password is wrong.")
 }
 
-// Login checks a person's password and begins a session. It ends an earlier session of
-// the same browser, because somebody else may have set that cookie (session fixation).
-// It returns WrongPassword if the person cannot sign in.
+// Login checks a person's password. If the person needs no second factor, it begins a session;
+// otherwise it returns the ticket for SecondStep. It returns WrongPassword if the person cannot
+// sign in.
 func (p *People) Login(ctx context.Context, username, password string, b Browser) (*SignIn, error) {
 	key := FoldName(username)
 	in := Attempt{p.limits.People, limits.GuessAt(limits.AtPage, key, b.Address), []string{"address " + throttle.Network(b.Address)}}
@@ -51,16 +53,33 @@ func (p *People) Login(ctx context.Context, username, password string, b Browser
 	if err != nil {
 		return nil, err
 	}
-	cookie, at := seal.Random(32), oauth.Now()
-	err = p.store.AddSession(ctx, storage.Session{
-		ID: seal.Random(16), Digest: seal.Digest(cookie), UserID: u.ID, AuthTime: at, SeenAt: at,
-		ExpiresAt: at + oauth.Seconds(p.config.SessionLifetime), UserAgent: oauth.Clip(b.UserAgent, 256), Address: b.Address,
-	}, seal.Digest(b.Session), u.Password, p.IdleSince(at))
+	_, needed, err := p.secondFactor(ctx, u)
+	if err != nil {
+		return nil, err
+	}
+	if needed {
+		ticket, err := p.sealTicket(u)
+		return &SignIn{Ticket: ticket, User: u}, err
+	}
+	signedIn, err := p.beginSession(ctx, u, acr.PWD, storage.FactorUse{}, b)
 	if errors.Is(err, storage.ErrSpent) { // the password was changed meanwhile
 		return nil, WrongPassword()
 	}
+	return signedIn, err
+}
+
+// beginSession stores the session of a person who has signed in with these methods, and uses up what
+// the person has shown. It ends an earlier session of the same browser, because somebody else may
+// have set that cookie (session fixation). It returns storage.ErrSpent if the password has changed
+// since u was read, and storage.ErrFactorUsed if what was shown cannot be used.
+func (p *People) beginSession(ctx context.Context, u storage.User, methods string, shown storage.FactorUse, b Browser) (*SignIn, error) {
+	cookie, at := seal.Random(32), oauth.Now()
+	err := p.store.AddSession(ctx, storage.Session{
+		ID: seal.Random(16), Digest: seal.Digest(cookie), UserID: u.ID, AuthTime: at, SeenAt: at, AMR: methods, Factor: shown,
+		ExpiresAt: at + oauth.Seconds(p.config.SessionLifetime), UserAgent: oauth.Clip(b.UserAgent, 256), Address: b.Address,
+	}, seal.Digest(b.Session), u.Password, p.IdleSince(at))
 	if err != nil {
-		return nil, oauth.Unavailable(err)
+		return nil, factorError(err)
 	}
 	if most := p.rules.Allowance(policy.StandingOfPerson(u)).Quota.Sessions; most > 0 {
 		n, err := p.store.EndSessionsBeyond(ctx, u.ID, seal.Digest(cookie), most, at)
@@ -71,7 +90,7 @@ func (p *People) Login(ctx context.Context, username, password string, b Browser
 			p.ended()
 		}
 	}
-	return &SignIn{Session: cookie, MaxAge: p.config.SessionLifetime, Device: p.devices.Seal([]byte(key), "device"), User: u}, nil
+	return &SignIn{Session: cookie, MaxAge: p.config.SessionLifetime, Device: p.devices.Seal([]byte(u.UsernameKey), "device"), User: u}, nil
 }
 
 // Attempt says how a password is checked: which hasher computes the hash, which

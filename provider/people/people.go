@@ -1,5 +1,5 @@
 // Package people manages the people of the server: their accounts, groups, profiles
-// (OIDC Core §5.1), passwords (NIST SP 800-63B-4) and browser sessions.
+// (OIDC Core §5.1), passwords and second factors (NIST SP 800-63B-4), and browser sessions.
 package people
 
 import (
@@ -18,6 +18,9 @@ type Config struct {
 	SessionLifetime   time.Duration
 	SessionIdle       time.Duration
 	PasswordMinLength int
+	SecondFactor      string        // one of the policies about second factors
+	SecondFactorGrace time.Duration // how long a person may sign in without one after the first sign-in under the policy
+	ServerName        string        // the name of this server in an authenticator app
 }
 
 // People manages the accounts of people, and their groups, passwords and browser sessions.
@@ -28,6 +31,8 @@ type People struct {
 	limits  *limits.Limits
 	devices seal.Sealer // the cookies of browsers in which a person has signed in
 	flashes seal.Sealer // the texts that a page shows once
+	factors seal.Sealer // the stored secrets of authenticator apps
+	signIns seal.Sealer // the first steps of sign-ins, in the browser
 	setup   string      // the secret part of the first administrator's link
 	ended   func()      // called when sessions have ended
 	log     *slog.Logger
@@ -37,9 +42,9 @@ type People struct {
 // New makes the component. setup is the secret part of the first administrator's link.
 // ended is called when sessions have ended.
 func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, sealers Sealers, setup string, ended func(), log *slog.Logger) *People {
-	return &People{config: config, rules: rules, store: store, limits: l, devices: sealers.Devices, flashes: sealers.Flashes,
+	return &People{config: config, rules: rules, store: store, limits: l, devices: sealers.Devices, flashes: sealers.Flashes, factors: sealers.Factors, signIns: sealers.SignIns,
 		setup: setup, ended: ended, log: log}
 }
 
-// Sealers encrypts what the server stores in people's browsers.
-type Sealers struct{ Devices, Flashes seal.Sealer }
+// Sealers encrypts what the server stores in people's browsers, and the secrets of their factors.
+type Sealers struct{ Devices, Flashes, Factors, SignIns seal.Sealer }

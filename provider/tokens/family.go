@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"mandate/provider/acr"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/possession"
@@ -41,7 +42,8 @@ type Family struct {
 	Resource      string // the whole audience, as it is stored
 
 	UserID, Sector string
-	Login          int64 // when the person signed in for the authorization grant; 0: there was no login
+	Login          int64  // when the person signed in for the authorization grant; 0: there was no login
+	ACR, AMR       string // how
 
 	Bound possession.Binding // what the new tokens are bound to
 }
@@ -49,7 +51,7 @@ type Family struct {
 // FamilyOf returns the token family of a stored authorization grant. Its new tokens are bound to
 // bound.
 func FamilyOf(g *storage.Grant, bound possession.Binding) Family {
-	return Family{g.ID, g.CreatedAt, g.SessionEndsAt, g.Scope, g.Resource, g.UserID, g.Sector, g.AuthTime, bound}
+	return Family{g.ID, g.CreatedAt, g.SessionEndsAt, g.Scope, g.Resource, g.UserID, g.Sector, g.AuthTime, g.ACR, g.AMR, bound}
 }
 
 // GrantBy returns an authorization grant of this type that a person gives an application in
@@ -57,7 +59,7 @@ func FamilyOf(g *storage.Grant, bound possession.Binding) Family {
 // of the logout (OIDC Back-Channel §2.3), and "" otherwise.
 func (p *Tokens) GrantBy(s *storage.SignedIn, grantType string, a storage.Application, scopes []string) (g storage.Grant, owner string) {
 	g = storage.Grant{ID: seal.Random(16), GrantType: grantType, ApplicationID: a.ID, UserID: s.User.ID, SessionID: s.Session.ID,
-		Scope: strings.Join(scopes, " "), AuthTime: s.Session.AuthTime, CreatedAt: oauth.Now(), Sector: a.Sector, ChargedTo: policy.ChargedTo(a), Generation: a.Generation}
+		Scope: strings.Join(scopes, " "), AuthTime: s.Session.AuthTime, AMR: s.Session.AMR, ACR: acr.Of(s.Session.AMR), CreatedAt: oauth.Now(), Sector: a.Sector, ChargedTo: policy.ChargedTo(a), Generation: a.Generation}
 	if !p.config.OpenID || !slices.Contains(scopes, "openid") {
 		return g, "" // it does not depend on the session
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"mandate/provider/acr"
 	"mandate/provider/clients"
 	"mandate/provider/jose"
 	"mandate/provider/keys"
@@ -15,16 +16,13 @@ import (
 	"mandate/storage"
 )
 
-// PasswordLogin is the acr of a login by password, which is the only way to sign in.
-// Its amr is pwd (RFC 8176 §2).
-const PasswordLogin = "urn:mandate:acr:password"
-
 // IDTokenFor is the input for an ID token.
 type IDTokenFor struct {
 	Application storage.Application
 	UserID      string
 	Sector      string // the application's sector when the person gave consent
 	AuthTime    int64
+	ACR, AMR    string // of the login at which the person gave consent
 	SessionID   string
 	Offline     bool // the session may have ended, so the ID token has no sid
 	Nonce       string
@@ -53,7 +51,7 @@ func (p *Tokens) IDToken(ctx context.Context, about IDTokenFor) (string, error) 
 	claims := jose.Claims{
 		"iss": p.config.Issuer, "sub": p.Subject(about.Sector, about.UserID), "aud": about.Application.ClientID,
 		"exp": at + oauth.Seconds(p.config.IDTokenLifetime), "iat": at, "auth_time": about.AuthTime,
-		"at_hash": jose.AtHash(algorithm, about.AccessToken), "acr": PasswordLogin, "amr": []string{"pwd"},
+		"at_hash": jose.AtHash(algorithm, about.AccessToken), "acr": about.ACR, "amr": acr.Methods(about.AMR),
 	}
 	if about.Nonce != "" {
 		claims["nonce"] = about.Nonce

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"mandate/provider/acr"
 	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -33,6 +34,8 @@ type Introspection struct {
 	ID        string `json:"jti,omitempty"`
 	AuthTime  int64  `json:"auth_time,omitempty"` // RFC 9470 §6.2
 	ACR       string `json:"acr,omitempty"`       // RFC 9470 §6.2
+
+	Methods []string `json:"amr,omitempty"` // RFC 8176 §1
 
 	Confirmation map[string]string `json:"cnf,omitempty"` // RFC 9449 §6.2, RFC 8705 §3.2
 	// Signed is the whole response as a JWT (RFC 9701 §5), if the caller asked for one.
@@ -153,7 +156,7 @@ func (p *Tokens) describeToken(token Found, caller string) *Introspection {
 	}
 	// RFC 9470 §6.2: the same values as in a signed token.
 	if login := token.login(); login > 0 {
-		found.AuthTime, found.ACR = login, PasswordLogin
+		found.AuthTime, found.ACR, found.Methods = login, oauth.Deref(token.ACR), acr.Methods(oauth.Deref(token.AMR))
 	}
 	if token.Refresh {
 		// An API must not take it for an access token.

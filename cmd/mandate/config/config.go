@@ -64,6 +64,10 @@ type Config struct {
 	LogFormat string `key:"LOG_FORMAT" default:"text" oneof:"text json"`
 	// PasswordMinLength is the smallest number of characters in a new password. NIST SP 800-63B-4 §3.1.1.2 requires 15 if the password is the only factor. Existing passwords stay valid.
 	PasswordMinLength int `key:"PASSWORD_MIN_LENGTH" default:"15" min:"1" max:"64"`
+	// SecondFactor says of whom a second factor is demanded beside the password: `optional` leaves it to each person, `administrators` demands it of administrators, `everybody` of all people. A person who must have one and has none adds it at the sign-in, once `SECOND_FACTOR_GRACE_DAYS` are over. The password grant is refused for a person who signs in with a second factor.
+	SecondFactor string `key:"SECOND_FACTOR" default:"optional" oneof:"optional administrators everybody"`
+	// SecondFactorGraceDays is the number of days for which a person of whom `SECOND_FACTOR` demands a second factor may still sign in without one. The days count from the first sign-in under the policy. With 0, the person adds one at that sign-in.
+	SecondFactorGraceDays int `key:"SECOND_FACTOR_GRACE_DAYS" default:"7" min:"0" max:"365"`
 	// PasswordHashMemoryKiB is the memory of one Argon2id hash in KiB (RFC 9106 §3.1).
 	PasswordHashMemoryKiB int `key:"PASSWORD_HASH_MEMORY_KIB" default:"19456" min:"7168" max:"1048576"`
 	// PasswordHashIterations is the number of passes of one Argon2id hash. Memory times passes must be at least 35840, the weakest parameters in the OWASP password storage cheat sheet.
@@ -308,7 +312,7 @@ type Rule struct {
 	Scopes []string `key:"SCOPES" default:"[]"`
 	// MaxAge is the largest age of the login behind the token in seconds (RFC 9470). A token of an older login, or of none, is answered with `insufficient_user_authentication`. With 0 every token is allowed.
 	MaxAge time.Duration `key:"MAX_AGE" default:"0" min:"0" max:"31536000"`
-	// ACRValues are the accepted kinds of login (`acr`), the preferred one first. If there are none, every token is allowed. A login at Mandate has `urn:mandate:acr:password`.
+	// ACRValues are the accepted kinds of login (`acr`), the preferred one first. If there are none, every token is allowed. The values of Mandate are `urn:mandate:acr:password` and `urn:mandate:acr:mfa`.
 	ACRValues []string `key:"ACR_VALUES" default:"[]"`
 	// WebSocket lets a `GET` request open a WebSocket (RFC 6455). Mandate closes it when the token expires; when a check, each `RESOURCE_SERVER_TOKEN_CACHING_SECONDS` (at least 1), finds the token inactive, without a scope of the rule, or its login older than `MAX_AGE`; when such checks have failed for a minute; and after 24 hours at the latest. Every other protocol upgrade is refused.
 	WebSocket bool `key:"WEBSOCKET" default:"false"`

@@ -1,0 +1,196 @@
+package handlers
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"mandate/handlers/request"
+	"mandate/provider"
+	"mandate/templates"
+)
+
+// The pages on which people change how they sign in. Each needs a fresh sign-in: the adapter of pages
+// leads a person to the login page for provider.ErrConfirm, and back.
+
+const (
+	totpPath  = "/account/factors/totp/"
+	codesPath = "/account/factors/codes/"
+)
+
+// signInMethods describes how a person signs in.
+func (s *server) signInMethods(r *http.Request, u provider.User) (templates.SignInMethods, error) {
+	f, err := s.provider.People.Factors(r.Context(), u.ID)
+	methods := templates.SignInMethods{AddTOTPURL: s.path(totpPath), RemoveTOTPURL: s.path(totpPath + "remove/"), CodesURL: s.path(codesPath), Codes: f.RecoveryCodes}
+	if f.TOTPSince > 0 {
+		methods.TOTPSince = day(f.TOTPSince)
+	} else if s.provider.People.Demands(u) {
+		methods.Demanded = true
+		if u.FactorDueAt > 0 {
+			methods.Due = day(u.FactorDueAt)
+		}
+	}
+	return methods, err
+}
+
+// totpPage shows how to add an authenticator app.
+func (s *server) totpPage(w http.ResponseWriter, r *http.Request) error {
+	who, err := s.person(r)
+	if err != nil {
+		return err
+	}
+	return s.showTOTPPage(w, r, http.StatusOK, who, "", url.Values{})
+}
+
+func (s *server) showTOTPPage(w http.ResponseWriter, r *http.Request, status int, who *provider.SignedIn, message string, form url.Values) error {
+	c, err := s.provider.People.StepUp(r.Context(), who)
+	if err != nil {
+		return err
+	}
+	if c.Factors.TOTPSince > 0 {
+		return s.toAccount(w, r) // there is one already
+	}
+	page, err := s.newTOTPPage(r, c, form.Get("secret"), message)
+	if err != nil {
+		return err
+	}
+	page.Action, page.Account, page.CancelURL = s.path(totpPath), who.User.Username, s.path("/account/")
+	return s.render(w, r, status, page)
+}
+
+// addTOTP adds an authenticator app that has shown its first code.
+func (s *server) addTOTP(w http.ResponseWriter, r *http.Request) error {
+	who, err := s.person(r)
+	if err != nil {
+		return err
+	}
+	err = s.parseForm(r)
+	if err != nil {
+		return err
+	}
+	c, err := s.provider.People.StepUp(r.Context(), who)
+	if err != nil {
+		return err
+	}
+	answer := answerIn(r.PostForm)
+	answer.By = provider.ByNewTOTP
+	in, err := s.provider.People.Answer(r.Context(), c, answer, s.browser(r))
+	if e, ok := errors.AsType[*provider.Error](err); ok && e.Status < http.StatusInternalServerError {
+		request.Note(r.Context(), "error", e.Code)
+		retryAfter(w, e)
+		return s.showTOTPPage(w, r, formStatus(e), who, e.Description, r.PostForm)
+	}
+	if errors.Is(err, provider.ErrNotFound) {
+		return errSignIn // the session has ended meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	s.setCookie(w, "session", in.Session, in.MaxAge)
+	s.setNotice(w, "totp-added")
+	redirect(w, r, s.path(codesPath))
+	return nil
+}
+
+// removeTOTPPage asks whether the authenticator app shall be removed.
+func (s *server) removeTOTPPage(w http.ResponseWriter, r *http.Request) error {
+	who, err := s.person(r)
+	if err == nil {
+		err = s.provider.People.Confirmed(r.Context(), who)
+	}
+	if err != nil {
+		return err
+	}
+	page := templates.Confirm{Frame: s.frame(r, ""), Heading: "Remove your authenticator app?",
+		Message: "Your password alone then suffices for signing in. Your recovery codes stop working too.",
+		Action:  s.path(totpPath + "remove/"), Button: "Remove the app", CancelURL: s.path("/account/"), Danger: true}
+	if s.provider.People.Demands(who.User) {
+		page.Message = "This server requires a second factor: you add a new one at once, or when you sign in the next time. Your recovery codes stop working too."
+	}
+	return s.render(w, r, http.StatusOK, page)
+}
+
+// removeTOTP removes the authenticator app.
+func (s *server) removeTOTP(w http.ResponseWriter, r *http.Request) error {
+	who, err := s.person(r)
+	if err != nil {
+		return err
+	}
+	err = s.provider.People.RemoveTOTP(r.Context(), who)
+	if errors.Is(err, provider.ErrNotFound) {
+		return s.toAccount(w, r)
+	}
+	if err != nil {
+		return err
+	}
+	s.setNotice(w, "totp-gone")
+	return s.toAccount(w, r)
+}
+
+// codesPage shows new recovery codes once, and otherwise offers to make some.
+func (s *server) codesPage(w http.ResponseWriter, r *http.Request) error {
+	who, err := s.person(r)
+	if err == nil {
+		err = s.provider.People.Confirmed(r.Context(), who)
+	}
+	if err != nil {
+		return err
+	}
+	f, err := s.provider.People.Factors(r.Context(), who.User.ID)
+	if err != nil {
+		return err
+	}
+	if f.TOTPSince == 0 {
+		return s.toAccount(w, r)
+	}
+	return s.render(w, r, http.StatusOK, templates.RecoveryCodes{Frame: s.frame(r, ""), Codes: strings.Fields(s.takeText(w, r, who, codesPath, "recovery codes")),
+		Left: f.RecoveryCodes, Action: s.path(codesPath), AccountURL: s.path("/account/")})
+}
+
+// newCodes makes recovery codes.
+func (s *server) newCodes(w http.ResponseWriter, r *http.Request) error {
+	who, err := s.person(r)
+	if err != nil {
+		return err
+	}
+	codes, err := s.provider.People.NewRecoveryCodes(r.Context(), who)
+	if errors.Is(err, provider.ErrNotFound) {
+		return s.toAccount(w, r)
+	}
+	if err != nil {
+		return err
+	}
+	s.keepText(w, who, codesPath, "recovery codes", strings.Join(codes, " "))
+	redirect(w, r, s.path(codesPath))
+	return nil
+}
+
+// resetFactorsPage asks an administrator whether the second factor of a person shall be removed.
+func (s *server) resetFactorsPage(w http.ResponseWriter, r *http.Request) error {
+	who, u, err := s.namedUser(r)
+	if err == nil {
+		err = s.provider.People.Confirmed(r.Context(), who)
+	}
+	if err != nil {
+		return err
+	}
+	return s.render(w, r, http.StatusOK, templates.Confirm{Frame: s.frame(r, ""), Heading: "Remove the second factor of “" + u.Username + "”?",
+		Message: "Do this only if you are sure who asks you: somebody who knows the password could ask for it too.",
+		Details: []string{"The authenticator app and the recovery codes of the person stop working.", "The person is signed out everywhere, and can sign in with the password alone."},
+		Action:  s.userPath(u.ID) + "factors/", Button: "Remove the second factor", CancelURL: s.userPath(u.ID), Danger: true})
+}
+
+// resetFactors removes the second factor of a person who has lost it.
+func (s *server) resetFactors(w http.ResponseWriter, r *http.Request) error {
+	who, u, err := s.namedUser(r)
+	if err == nil {
+		err = s.provider.People.ResetFactorsOf(r.Context(), who, u.ID)
+	}
+	if err != nil {
+		return err
+	}
+	s.setNotice(w, "factors-gone")
+	redirect(w, r, s.userPath(u.ID))
+	return nil
+}

@@ -1,0 +1,205 @@
+package handlers
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"mandate/handlers/request"
+	"mandate/provider"
+	"mandate/templates"
+)
+
+// signInCookie is the cookie of a browser whose person has typed the right password and must still
+// show a second factor. Only the pages below /login/factor/ read it.
+const signInCookie = "signin"
+
+// confirmLogin is the reason for which a person signs in again before a change of how they sign in.
+const confirmLogin provider.Reason = "confirm"
+
+// factorAddress returns the address of the page that asks for a second factor and then leads to next.
+// wanted is the acr that the person must reach; empty: the person is signing in.
+func (s *server) factorAddress(next, wanted string) string {
+	address := s.path("/login/factor/") + "?next=" + url.QueryEscape(asciiURL(next))
+	if wanted != "" {
+		address += "&acr=" + url.QueryEscape(wanted)
+	}
+	return address
+}
+
+// toStepUp redirects a person who is signed in to the page that asks for a second factor, and from
+// there to next.
+func (s *server) toStepUp(w http.ResponseWriter, r *http.Request, next, wanted string) error {
+	// A sign-in that was not finished belongs perhaps to another account.
+	if s.cookie(r, signInCookie) != "" {
+		s.setCookie(w, signInCookie, "", 0)
+	}
+	redirect(w, r, s.factorAddress(next, wanted))
+	return nil
+}
+
+// stepping is what the page of the second factor is about.
+type stepping struct {
+	challenge *provider.Challenge
+	who       *provider.SignedIn // nil: the person is signing in
+	next      string
+	wanted    string
+}
+
+// challenged returns the challenge of this browser: that of a sign-in, or else that of its session.
+// The challenge is nil if there is neither.
+func (s *server) challenged(r *http.Request, values url.Values) (stepping, error) {
+	found := stepping{next: s.ownAddress(values.Get("next")), wanted: values.Get("acr")}
+	if ticket := s.cookie(r, signInCookie); ticket != "" {
+		c, err := s.provider.People.SecondStep(r.Context(), ticket)
+		if err == nil {
+			request.Note(r.Context(), "subject", c.User.ID)
+			found.challenge = c
+			return found, nil
+		}
+		if !errors.Is(err, provider.ErrNotFound) {
+			return found, err
+		}
+	}
+	who, err := s.signedIn(r)
+	if err != nil || who == nil {
+		return found, err
+	}
+	found.who = who
+	found.challenge, err = s.provider.People.StepUp(r.Context(), who)
+	return found, err
+}
+
+// again leads to the login page, and from there back to the same step.
+func (s *server) stepAgain(w http.ResponseWriter, r *http.Request, at stepping, why provider.Reason) error {
+	next := at.next
+	if at.who != nil {
+		next = s.factorAddress(at.next, at.wanted)
+	}
+	return s.toLogin(w, r, next, "", why)
+}
+
+// factorPage asks for a second factor, or shows how to add one.
+func (s *server) factorPage(w http.ResponseWriter, r *http.Request) error {
+	values, err := query(r)
+	if err != nil {
+		return err
+	}
+	at, err := s.challenged(r, values)
+	switch {
+	case err != nil:
+		return err
+	case at.challenge == nil:
+		return s.stepAgain(w, r, at, "")
+	case at.who != nil && (at.wanted == "" || provider.SatisfiesACR(at.who, at.wanted)):
+		// Nothing is missing: the person came back to a page of before.
+		redirect(w, r, at.next)
+		return nil
+	}
+	return s.showStep(w, r, http.StatusOK, at, nil, url.Values{})
+}
+
+// showStep shows the page of the second factor, with the error of an answer.
+func (s *server) showStep(w http.ResponseWriter, r *http.Request, status int, at stepping, wrong *provider.Error, form url.Values) error {
+	message, by := "", form.Get("by")
+	if wrong != nil {
+		message = wrong.Description
+	}
+	if slices.Contains(at.challenge.Ways(), provider.ByNewTOTP) {
+		page, err := s.newTOTPPage(r, at.challenge, form.Get("secret"), message)
+		if errors.Is(err, provider.ErrConfirm) {
+			return s.stepAgain(w, r, at, confirmLogin)
+		}
+		if err != nil {
+			return err
+		}
+		page.Action, page.Next, page.Wanted, page.Required = s.path("/login/factor/"), at.next, at.wanted, true
+		page.Account, page.SwitchURL = at.challenge.User.Username, s.switchURL(at.next)
+		return s.render(w, r, status, page)
+	}
+	page := templates.Factor{Frame: s.frame(r, ""), Action: s.path("/login/factor/"), Next: at.next, Wanted: at.wanted, StepUp: at.who != nil,
+		Account: at.challenge.User.Username, SwitchURL: s.switchURL(at.next), Recovery: slices.Contains(at.challenge.Ways(), provider.ByRecovery)}
+	if by == provider.ByRecovery {
+		page.RecoveryError = message
+	} else {
+		page.CodeError = message
+	}
+	return s.render(w, r, status, page)
+}
+
+// newTOTPPage returns the page that adds an authenticator app. sealed is the secret that the form has
+// sent back; a new one is made if it is empty.
+func (s *server) newTOTPPage(r *http.Request, c *provider.Challenge, sealed, message string) (templates.NewTOTP, error) {
+	app, err := s.provider.People.SameTOTP(c, sealed)
+	if err != nil {
+		return templates.NewTOTP{}, err
+	}
+	picture, err := provider.QR(app.URI)
+	return templates.NewTOTP{Frame: s.frame(r, ""), Picture: picture, URI: app.URI, Secret: app.Secret, Sealed: app.Sealed, CodeError: message}, err
+}
+
+// answerIn reads the answer to a challenge from the form.
+func answerIn(form url.Values) provider.Answer {
+	return provider.Answer{By: form.Get("by"), Code: form.Get("code"), Secret: form.Get("secret")}
+}
+
+// factor checks the second factor. It begins the session, or makes it stronger.
+func (s *server) factor(w http.ResponseWriter, r *http.Request) error {
+	err := s.parseForm(r)
+	if err != nil {
+		return err
+	}
+	at, err := s.challenged(r, r.PostForm)
+	if err != nil {
+		return err
+	}
+	if at.challenge == nil {
+		return s.stepAgain(w, r, at, "")
+	}
+	in, err := s.provider.People.Answer(r.Context(), at.challenge, answerIn(r.PostForm), s.browser(r))
+	if e, ok := errors.AsType[*provider.Error](err); ok && e.Status < http.StatusInternalServerError {
+		request.Note(r.Context(), "error", e.Code)
+		retryAfter(w, e)
+		return s.showStep(w, r, formStatus(e), at, e, r.PostForm)
+	}
+	switch {
+	case errors.Is(err, provider.ErrConfirm):
+		return s.stepAgain(w, r, at, confirmLogin)
+	case errors.Is(err, provider.ErrNotFound):
+		// The password was changed, or the session has ended.
+		s.setCookie(w, signInCookie, "", 0)
+		return s.stepAgain(w, r, at, "")
+	case err != nil:
+		return err
+	}
+	request.Note(r.Context(), "subject", in.User.ID)
+	if at.who == nil {
+		s.begin(w, in, at.next)
+	} else {
+		s.strengthen(w, r, in, at)
+	}
+	redirect(w, r, at.next)
+	return nil
+}
+
+// begin sets the cookies of a new session.
+func (s *server) begin(w http.ResponseWriter, in *provider.SignIn, next string) {
+	s.setCookie(w, signInCookie, "", 0)
+	s.setCookie(w, "session", in.Session, in.MaxAge)
+	s.setCookie(w, "device", in.Device, deviceLife)
+	s.keepLoginProof(w, in, next)
+}
+
+// strengthen sets the cookies of a session that has become stronger. A person who has signed in for
+// the same authorization request a moment ago need not sign in for it again.
+func (s *server) strengthen(w http.ResponseWriter, r *http.Request, in *provider.SignIn, at stepping) {
+	s.setCookie(w, "session", in.Session, in.MaxAge)
+	asked, kept := s.authorizationRequest(at.next), s.cookie(r, loginProof)
+	if asked == nil || kept == "" {
+		return
+	}
+	if proof := s.provider.Authorizations.RenewLoginProof(kept, at.who, in, asked); proof != "" {
+		s.setCookie(w, loginProof, proof, provider.LoginProofLife)
+	}
+}

@@ -1,0 +1,281 @@
+package people
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"mandate/provider/acr"
+	"mandate/provider/limits"
+	"mandate/provider/oauth"
+	"mandate/provider/seal"
+	"mandate/provider/throttle"
+	"mandate/storage"
+)
+
+// ACRValues returns the values of acr that a login at this server can reach, the weakest one first.
+func ACRValues() []string { return acr.UpTo(acr.MFA) }
+
+// The ways to answer a Challenge.
+const (
+	ByTOTP     = "totp"     // a code of the authenticator app
+	ByRecovery = "recovery" // a recovery code
+	ByNewTOTP  = "new-totp" // the first code of an authenticator app that the person adds
+)
+
+// Factors says what a person has beside the password.
+type Factors = storage.Factors
+
+// hasFactor reports whether a person has a second factor. Recovery codes are none: they replace one.
+func hasFactor(f Factors) bool { return f.TOTPSince > 0 }
+
+// strongest returns the acr of the strongest login that the factors of a person allow.
+func strongest(f Factors) string {
+	if f.TOTPSince > 0 {
+		return acr.MFA
+	}
+	return acr.Password
+}
+
+// Challenge asks a person for a second factor: at the sign-in after the password, or in a session
+// that is too weak for what the person wants.
+type Challenge struct {
+	User    storage.User
+	Factors Factors
+
+	login   string           // the methods so far
+	session *storage.Session // nil: the person is signing in, and has no session yet
+	bound   string           // to what the secret of a new authenticator app is bound
+	fresh   bool             // the person may add a factor
+}
+
+// Ways returns the ways in which the person can answer. A person without a second factor must add
+// one.
+func (c *Challenge) Ways() []string {
+	if !hasFactor(c.Factors) {
+		return []string{ByNewTOTP}
+	}
+	ways := []string{ByTOTP}
+	if c.Factors.RecoveryCodes > 0 {
+		ways = append(ways, ByRecovery)
+	}
+	return ways
+}
+
+// SignInLife is how long a person may take for the second step of a sign-in.
+const SignInLife = 10 * time.Minute
+
+// freshLife is the largest age, in seconds, of a sign-in after which a person may change how they
+// sign in.
+const freshLife = 300
+
+// ErrConfirm means that the person must sign in again before this change: somebody else could use
+// a browser that was left open, or a stolen cookie.
+var ErrConfirm = errors.New("the person must sign in again first")
+
+// ticket is the first step of a sign-in: a person whose password was right. It is in a cookie of
+// the browser. No page but that of the second step reads it.
+type ticket struct {
+	ID     string
+	User   string
+	Hash   string // a digest of the stored password hash: with another password, the ticket is not valid
+	At     int64
+	Method string
+}
+
+const ticketPurpose = "second step"
+
+func (p *People) sealTicket(u storage.User) (string, error) {
+	text, err := json.Marshal(ticket{seal.Random(16), u.ID, seal.Digest(u.Password), oauth.Now(), acr.PWD})
+	return p.signIns.Seal(text, ticketPurpose), err
+}
+
+// SecondStep returns the challenge for the ticket of a SignIn. It returns ErrNotFound if the ticket
+// is not valid any more, and the person must begin again.
+func (p *People) SecondStep(ctx context.Context, sealed string) (*Challenge, error) {
+	var t ticket
+	text, err := p.signIns.Open(sealed, ticketPurpose)
+	if err == nil {
+		err = json.Unmarshal(text, &t)
+	}
+	if err != nil || oauth.Now()-t.At > oauth.Seconds(SignInLife) {
+		return nil, oauth.ErrNotFound
+	}
+	u, err := p.User(ctx, t.User)
+	if err != nil {
+		return nil, err
+	}
+	if !u.Active || seal.Digest(u.Password) != t.Hash {
+		return nil, oauth.ErrNotFound
+	}
+	factors, needed, err := p.secondFactor(ctx, u)
+	if err == nil && !needed {
+		err = oauth.ErrNotFound // the factor was removed meanwhile
+	}
+	return &Challenge{User: u, Factors: factors, login: t.Method, bound: t.ID, fresh: true}, err
+}
+
+// StepUp returns the challenge for a person who is signed in and needs a stronger login.
+func (p *People) StepUp(ctx context.Context, s *storage.SignedIn) (*Challenge, error) {
+	factors, err := p.Factors(ctx, s.User.ID)
+	return &Challenge{User: s.User, Factors: factors, login: s.Session.AMR, session: &s.Session, bound: s.Session.ID, fresh: isFresh(s, factors)}, err
+}
+
+// Factors returns what a person has beside the password.
+func (p *People) Factors(ctx context.Context, userID string) (Factors, error) {
+	factors, err := p.store.Factors(ctx, userID)
+	return factors, oauth.Stored(err)
+}
+
+// secondFactor returns what a person has beside the password, and whether a sign-in by password
+// needs a second step: the person has a second factor, or must add one.
+func (p *People) secondFactor(ctx context.Context, u storage.User) (Factors, bool, error) {
+	factors, err := p.Factors(ctx, u.ID)
+	if err != nil || hasFactor(factors) {
+		return factors, true, err
+	}
+	overdue, err := p.factorOverdue(ctx, u)
+	return factors, overdue, err
+}
+
+// Answer is what a person sends in answer to a Challenge.
+type Answer struct {
+	By     string // one of Challenge.Ways
+	Code   string // as typed
+	Secret string // for ByNewTOTP: the sealed secret of the NewTOTP that the page showed
+}
+
+// wrongCode returns the one Error for every code that is not accepted.
+func wrongCode(by string) *oauth.Error {
+	if by == ByRecovery {
+		return oauth.Refuse("invalid_grant", "This recovery code is wrong, or it was used already.")
+	}
+	return oauth.Refuse("invalid_grant", "This code is wrong, or it was used already. Wait for the next code of your app, then try again.")
+}
+
+// Answer checks the answer to a challenge. It begins the session, or makes the session stronger. It
+// returns an Error for a code that is not accepted. It returns ErrConfirm if the person must sign
+// in again before adding a factor, and ErrNotFound if the sign-in or the session has ended meanwhile.
+func (p *People) Answer(ctx context.Context, c *Challenge, a Answer, b Browser) (*SignIn, error) {
+	// The attempt is counted before anything is compared. A right code gives back its own try.
+	giveBack, err := p.limits.Take(p.guess(c.User, b)...)
+	if err != nil {
+		return nil, err
+	}
+	use, err := p.shown(ctx, c, a)
+	if err != nil {
+		if e, refused := errors.AsType[*oauth.Error](err); !refused || e.Status >= http.StatusInternalServerError {
+			giveBack()
+		}
+		return nil, err
+	}
+	in, err := p.finish(ctx, c, use, b)
+	switch {
+	case errors.Is(err, storage.ErrFactorUsed):
+		return nil, wrongCode(a.By)
+	case errors.Is(err, storage.ErrSpent):
+		return nil, oauth.ErrNotFound
+	}
+	giveBack()
+	return in, err
+}
+
+// guess returns the tries that one guess at a code uses. In a browser in which the person has signed
+// in before, the guesses of others do not use up the person's own tries.
+func (p *People) guess(u storage.User, b Browser) []throttle.Try {
+	account := []throttle.Try{{Kind: limits.OfFactor, Key: u.ID, Wide: u.ID}}
+	if name, err := p.devices.Open(b.Device, "device"); err == nil && string(name) == u.UsernameKey {
+		account = []throttle.Try{{Kind: limits.OfFactor, Key: u.ID + " " + seal.Digest(b.Device), Wide: u.ID}, {Kind: limits.OfFactor, Key: "devices " + u.ID, Wide: u.ID}}
+	}
+	return append(account, limits.At(limits.AtFactor, b.Address))
+}
+
+// shown checks a code, and returns what has to be used up together with the session.
+func (p *People) shown(ctx context.Context, c *Challenge, a Answer) (storage.FactorUse, error) {
+	switch {
+	case a.By == ByTOTP && c.Factors.TOTPSince > 0:
+		return p.shownTOTP(ctx, c, a)
+	case a.By == ByRecovery && hasFactor(c.Factors):
+		digest := recoveryDigest(c.User.ID, a.Code)
+		if digest == "" {
+			return storage.FactorUse{}, wrongCode(a.By)
+		}
+		return storage.FactorUse{Recovery: digest}, nil // it exists only until it is used
+	case a.By == ByNewTOTP && c.Factors.TOTPSince == 0:
+		return p.shownNewTOTP(c, a)
+	}
+	return storage.FactorUse{}, wrongCode(a.By)
+}
+
+// finish stores the session of a person who has shown a second factor, and uses up what was shown.
+// It returns ErrSpent if the password has changed, or the session has ended.
+func (p *People) finish(ctx context.Context, c *Challenge, use storage.FactorUse, b Browser) (*SignIn, error) {
+	login := acr.Add(c.login, acr.OTP)
+	if c.session == nil {
+		return p.beginSession(ctx, c.User, login, use, b)
+	}
+	cookie := seal.Random(32)
+	n := *c.session
+	n.Digest, n.AMR, n.Factor = seal.Digest(cookie), login, use
+	err := p.store.StrengthenSession(ctx, n, c.session.Digest)
+	if err != nil {
+		return nil, factorError(err)
+	}
+	return &SignIn{Session: cookie, MaxAge: time.Duration(n.ExpiresAt-oauth.Now()) * time.Second, User: c.User}, nil
+}
+
+// factorError returns storage.ErrSpent and storage.ErrFactorUsed unchanged, because the caller
+// handles them, and Unavailable for every other error.
+func factorError(err error) error {
+	if errors.Is(err, storage.ErrSpent) || errors.Is(err, storage.ErrFactorUsed) {
+		return err
+	}
+	return oauth.Unavailable(err)
+}
+
+// isFresh reports whether a person has signed in a moment ago, with the strongest login that their
+// factors allow.
+func isFresh(s *storage.SignedIn, f Factors) bool {
+	return oauth.Now()-s.Session.AuthTime <= freshLife && acr.Satisfies(s.Session.AMR, strongest(f))
+}
+
+// Confirmed returns nil if a person has signed in a moment ago, with the strongest login that their
+// factors allow, and otherwise ErrConfirm.
+func (p *People) Confirmed(ctx context.Context, s *storage.SignedIn) error {
+	factors, err := p.Factors(ctx, s.User.ID)
+	if err == nil && !isFresh(s, factors) {
+		err = ErrConfirm
+	}
+	return err
+}
+
+// ResetFactors removes what a person has beside the password, for somebody who has lost it, and ends
+// their sessions. The name is of a person who asked the operator for it.
+func (p *People) ResetFactors(ctx context.Context, username string) error {
+	u, err := p.UserByName(ctx, username)
+	if err != nil {
+		return err
+	}
+	return p.resetFactors(ctx, u.ID)
+}
+
+func (p *People) resetFactors(ctx context.Context, userID string) error {
+	err := p.store.ResetFactors(ctx, userID, oauth.Now())
+	p.ended()
+	return oauth.Stored(err)
+}
+
+// ResetFactorsOf is ResetFactors by an administrator, who must have signed in a moment ago. An
+// administrator removes their own factors on the account page.
+func (p *People) ResetFactorsOf(ctx context.Context, s *storage.SignedIn, userID string) error {
+	if !s.User.Administrator || s.User.ID == userID {
+		return oauth.Refuse("access_denied", "Only another administrator can remove the second factor of this person.")
+	}
+	err := p.Confirmed(ctx, s)
+	if err != nil {
+		return err
+	}
+	return p.resetFactors(ctx, userID)
+}
