@@ -220,7 +220,7 @@ func (d *discovered) uses() map[string]func(t *testing.T, value string) bool {
 		},
 		"dpop_signing_alg_values_supported": d.proves,
 		"acr_values_supported": func(t *testing.T, value string) bool {
-			return d.asked(t, "claims", `{"id_token":{"acr":{"essential":true,"value":`+quote(value)+`}}}`).Has("code")
+			return d.reaches(t, value)
 		},
 		"display_values_supported": asked("display"),
 		"prompt_values_supported":  asked("prompt"),
