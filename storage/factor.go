@@ -16,6 +16,7 @@ type TOTP struct {
 // Factors says what a person has beside the password.
 type Factors struct {
 	TOTPSince     int64 `db:"totp_since"` // 0: there is no authenticator app
+	Passkeys      int   `db:"passkeys"`
 	RecoveryCodes int   `db:"recovery_codes"`
 }
 
@@ -23,6 +24,7 @@ type Factors struct {
 func (s *Store) Factors(ctx context.Context, userID string) (Factors, error) {
 	var found Factors
 	err := s.get(ctx, &found, `SELECT COALESCE((SELECT created_at FROM totps WHERE user_id = $1), 0) AS totp_since,
+		(SELECT COUNT(*) FROM passkeys WHERE user_id = $1) AS passkeys,
 		(SELECT COUNT(*) FROM recovery_codes WHERE user_id = $1) AS recovery_codes`, userID)
 	return found, err
 }
@@ -38,9 +40,10 @@ func (s *Store) TOTP(ctx context.Context, userID string) (TOTP, error) {
 // in which the session begins or becomes stronger, so that it is neither used twice nor lost. At
 // most one of the fields is set.
 type FactorUse struct {
-	TOTP     *TOTP  // a code of this authenticator app; LastStep is the time step of the code
-	Recovery string // the digest of a recovery code
-	New      *TOTP  // an authenticator app that the person adds, with the time step of its first code
+	TOTP     *TOTP       // a code of this authenticator app; LastStep is the time step of the code
+	Passkey  *PasskeyUse // a response of this passkey
+	Recovery string      // the digest of a recovery code
+	New      *TOTP       // an authenticator app that the person adds, with the time step of its first code
 }
 
 // ErrFactorUsed means that a code cannot be used: somebody has used it meanwhile, or the factor is
@@ -55,6 +58,8 @@ func (t tx) useFactor(userID string, f FactorUse) error {
 		// RFC 6238 §5.2: a code is accepted once. So a step is accepted only after every earlier
 		// one.
 		return t.meets(ErrFactorUsed, `UPDATE totps SET last_step = $2 WHERE user_id = $1 AND last_step < $2 AND secret = $3`, userID, f.TOTP.LastStep, f.TOTP.Secret)
+	case f.Passkey != nil:
+		return t.usePasskey(userID, *f.Passkey)
 	case f.Recovery != "":
 		return t.meets(ErrFactorUsed, `DELETE FROM recovery_codes WHERE digest = $1 AND user_id = $2`, f.Recovery, userID)
 	case f.New != nil:
@@ -64,16 +69,25 @@ func (t tx) useFactor(userID string, f FactorUse) error {
 	return nil
 }
 
-// RemoveTOTP deletes the authenticator app of a person, and the recovery codes with it, because
-// nothing is left that they would replace. It returns ErrNotFound if there is none.
+// RemoveTOTP deletes the authenticator app of a person. It returns ErrNotFound if there is none.
 func (s *Store) RemoveTOTP(ctx context.Context, userID string) error {
 	return s.atomically(ctx, func(t tx) error {
 		err := t.one(`DELETE FROM totps WHERE user_id = $1`, userID)
 		if err == nil {
-			_, err = t.exec(`DELETE FROM recovery_codes WHERE user_id = $1`, userID)
+			err = t.dropRecoveryCodes(userID)
 		}
 		return err
 	})
+}
+
+// hasFactor is the condition that a person has a second factor.
+const hasFactor = `(EXISTS (SELECT 1 FROM totps WHERE user_id = $1) OR EXISTS (SELECT 1 FROM passkeys WHERE user_id = $1))`
+
+// dropRecoveryCodes deletes the recovery codes of a person without a second factor, because nothing
+// is left that they would replace.
+func (t tx) dropRecoveryCodes(userID string) error {
+	_, err := t.exec(`DELETE FROM recovery_codes WHERE user_id = $1 AND NOT `+hasFactor, userID)
+	return err
 }
 
 // ReplaceRecoveryCodes stores the digests of new recovery codes in place of the old ones. It returns
@@ -81,7 +95,7 @@ func (s *Store) RemoveTOTP(ctx context.Context, userID string) error {
 // concurrent calls do not both add their codes.
 func (s *Store) ReplaceRecoveryCodes(ctx context.Context, userID string, digests []string, now int64) error {
 	return s.atomically(ctx, func(t tx) error {
-		err := t.one(`UPDATE users SET active = active WHERE id = $1 AND EXISTS (SELECT 1 FROM totps WHERE user_id = $1)`, userID)
+		err := t.one(`UPDATE users SET active = active WHERE id = $1 AND `+hasFactor, userID)
 		if err == nil {
 			_, err = t.exec(`DELETE FROM recovery_codes WHERE user_id = $1`, userID)
 		}
@@ -102,6 +116,9 @@ func (s *Store) ResetFactors(ctx context.Context, userID string, now int64) erro
 		err := t.one(`UPDATE users SET active = active WHERE id = $1`, userID)
 		if err == nil {
 			_, err = t.exec(`DELETE FROM totps WHERE user_id = $1`, userID)
+		}
+		if err == nil {
+			_, err = t.exec(`DELETE FROM passkeys WHERE user_id = $1`, userID)
 		}
 		if err == nil {
 			_, err = t.exec(`DELETE FROM recovery_codes WHERE user_id = $1`, userID)

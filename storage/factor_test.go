@@ -34,7 +34,7 @@ func TestFactors(t *testing.T) {
 		for _, test := range []struct {
 			who  User
 			want Factors
-		}{{alice, Factors{at, 2}}, {bob, Factors{}}} {
+		}{{alice, Factors{TOTPSince: at, RecoveryCodes: 2}}, {bob, Factors{}}} {
 			got, err := w.Factors(t.Context(), test.who.ID)
 			must(t, err)
 			if diff := cmp.Diff(test.want, got); diff != "" {

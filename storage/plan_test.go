@@ -16,6 +16,7 @@ func hot(t *testing.T, w world) []string {
 	alice, a, f := w.scene(t, "alice")
 	n := w.session(t, alice.ID)
 	pair := newPair(f.ID)
+	key := newPasskey(alice.ID)
 	own := Token{Digest: "own", ApplicationID: &a.ID, ExpiresAt: later}
 	var texts []string
 	s := world{opened(t, w.url), w.url} // does not record the statements of the preparation
@@ -70,6 +71,12 @@ func hot(t *testing.T, w world) []string {
 			second(s.ForgetLogins(t.Context(), a.ID)),
 			second(s.EndOldSessions(t.Context(), at, 0, 10)),
 			s.ForgetLogin(t.Context(), Login{}),
+			s.AddPasskey(t.Context(), key, n.ID, 100),
+			second(s.Passkey(t.Context(), key.ID)),
+			second(s.PasskeysOf(t.Context(), alice.ID)),
+			s.RenamePasskey(t.Context(), alice.ID, key.ID, "Laptop"),
+			signIn(t, s.Store, key, key.SignCount+1),
+			s.DeletePasskey(t.Context(), alice.ID, key.ID),
 			s.EndSession(t.Context(), alice.ID, n.ID, at, false),
 			s.DisableUser(t.Context(), alice.ID, at),
 			s.UpdateUser(t.Context(), alice, nil),
@@ -165,6 +172,7 @@ func fill(t *testing.T, w world) {
 		`INSERT INTO devices SELECT 'd' || i, 'd' || i, 'a' || i, '', '', 'pending', 5, 0, 'c' || i, '', '', '', i, i FROM generate_series(1, 5000) i`,
 		`INSERT INTO initial_tokens SELECT 'i' || i, 'i' || i, TRUE, NULL, '', '', i, i, i FROM generate_series(1, 5000) i`,
 		`INSERT INTO requests SELECT 'r' || i, 'c' || i, '', 'q' || i, '', i, i, NULL FROM generate_series(1, 5000) i`,
+		`INSERT INTO passkeys SELECT 'p' || i, 'u' || i, '', '', i, TRUE, TRUE, '', '', i, i FROM generate_series(1, 5000) i`,
 		`INSERT INTO seen SELECT 's' || i, i, '' FROM generate_series(1, 5000) i`,
 		`INSERT INTO totps SELECT 'u' || i, 's', i, i FROM generate_series(1, 5000) i`,
 		`INSERT INTO recovery_codes SELECT 'c' || i, 'u' || i, i FROM generate_series(1, 5000) i`,
