@@ -13,6 +13,7 @@ import (
 	"mandate/provider/keys"
 	"mandate/provider/logout"
 	"mandate/provider/outbound"
+	"mandate/provider/passkey"
 	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/provider/possession"
@@ -156,7 +157,7 @@ func (c Config) rules() *policy.Rules {
 // people returns the settings of package people.
 func (c Config) people() people.Config {
 	return people.Config{SessionLifetime: c.SessionLifetime, SessionIdle: c.SessionIdle, PasswordMinLength: c.PasswordMinLength,
-		SecondFactor: c.SecondFactor, SecondFactorGrace: c.SecondFactorGrace, ServerName: c.serverName()}
+		SecondFactor: c.SecondFactor, SecondFactorGrace: c.SecondFactorGrace, ServerName: c.serverName(), Passkeys: passkey.Usable(c.origin())}
 }
 
 // serverName returns the name of this server in an authenticator app: its host.
@@ -166,6 +167,15 @@ func (c Config) serverName() string {
 		return c.Issuer
 	}
 	return u.Host
+}
+
+// origin returns the origin of the server's pages. It is empty if the issuer is not a URL.
+func (c Config) origin() *url.URL {
+	at, err := url.Parse(c.Issuer)
+	if err != nil {
+		return &url.URL{}
+	}
+	return &url.URL{Scheme: at.Scheme, Host: at.Host}
 }
 
 // clients returns the settings of package clients. They contain a key that is derived from
@@ -238,9 +248,9 @@ func (c Config) device() device.Config {
 }
 
 // authorize returns the settings of package authorize.
-func (c Config) authorize() authorize.Config {
+func (c Config) authorize(acrValues []string) authorize.Config {
 	return authorize.Config{Issuer: c.Issuer, OpenID: c.OpenID, AlwaysAsk: c.AlwaysAsk, PKCEOptional: c.PKCEOptional, CodeLifetime: c.CodeLifetime,
-		RequirePushed: c.RequirePushed, RequireSigned: c.RequireSigned, ObjectsByReference: c.ObjectsByReference, PushedLifetime: c.PushedLifetime, MaxPushed: c.PushedMaxPending}
+		RequirePushed: c.RequirePushed, RequireSigned: c.RequireSigned, ObjectsByReference: c.ObjectsByReference, PushedLifetime: c.PushedLifetime, MaxPushed: c.PushedMaxPending, ACRValues: acrValues}
 }
 
 // keys returns the settings of package keys.

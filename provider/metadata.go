@@ -8,7 +8,6 @@ import (
 	"mandate/provider/clients"
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
-	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/provider/possession"
 	"mandate/provider/tokens"
@@ -110,7 +109,7 @@ func (p *Provider) Metadata(ctx context.Context) (Metadata, error) {
 		IntrospectionEndpointAuthAlgorithms:    algorithms,
 		RevocationEndpointAuthAlgorithms:       algorithms,
 		CodeChallengeMethodsSupported:          []string{"S256"},
-		ACRValuesSupported:                     people.ACRValues(),
+		ACRValuesSupported:                     p.People.ACRValues(),
 		DPoPAlgorithms:                         possession.Algorithms(),
 		CertificateBoundAccessTokens:           p.config.CertificateURL != "",
 		AuthorizationResponseIssParamSupported: true,

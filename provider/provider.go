@@ -39,6 +39,7 @@ import (
 type Provider struct {
 	Keys           *keys.Ring
 	People         *people.People
+	Passkeys       *people.Passkeys
 	Clients        *clients.Clients
 	Resources      *resources.Resources
 	Tokens         *tokens.Tokens
@@ -88,6 +89,14 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if err != nil {
 		return nil, err
 	}
+	handles, err := seal.Key(config.ServerKey, "passkey-handle")
+	if err != nil {
+		return nil, err
+	}
+	p.Passkeys, err = people.NewPasskeys(p.People, config.origin(), p.sealers.passkeys, handles)
+	if err != nil {
+		return nil, err
+	}
 	pairwise, err := seal.Key(config.ServerKey, "pairwise")
 	if err != nil {
 		return nil, err
@@ -131,7 +140,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	p.Logouts = logout.New(config.logout(), p.rules, store, p.Tokens, calls, strangers, p.sealers.tickets, log)
 	store.OnChange(p.changed)
 	p.fosite = framework.New(config.CodeLifetime, config.AccessTokenLifetime, p.Clients, p.rules)
-	p.Authorizations = authorize.New(config.authorize(), p.rules, store, p.limits, p.Clients, p.Tokens, p.Resources, p.Proofs, p.sealers.tickets, p.fosite)
+	p.Authorizations = authorize.New(config.authorize(p.People.ACRValues()), p.rules, store, p.limits, p.Clients, p.Tokens, p.Resources, p.Proofs, p.sealers.tickets, p.fosite)
 	p.Grants = grant.New(grant.Config{RefreshGrace: config.RefreshGrace, KeepRefreshTokens: config.KeepRefreshTokens}, p.rules, store, p.limits, p.People, p.Clients, p.Tokens, p.Resources, p.Proofs, p.fosite, log)
 	p.Devices = device.New(config.device(), p.rules, store, p.limits, p.Clients, p.Tokens, p.Resources, userCodes, p.sealers.tickets)
 	return p, nil
@@ -147,13 +156,14 @@ type sealers struct {
 	signingKeys seal.Sealer // signing keys
 	factors     seal.Sealer // the secrets of authenticator apps
 	signIns     seal.Sealer // sign-ins that wait for the second factor, in the browser
+	passkeys    seal.Sealer // challenges for passkeys, in the browser
 	jtis        seal.Sealer // the jti of signed access tokens
 }
 
 // newSealers derives one sealer for each purpose from the server key.
 func newSealers(key []byte) (sealers, error) {
 	var s sealers
-	for purpose, into := range map[string]*seal.Sealer{"client-secret": &s.secrets, "ticket": &s.tickets, "device": &s.devices, "flash": &s.flashes, "signing-key": &s.signingKeys, "token-name": &s.jtis, "factor": &s.factors, "sign-in": &s.signIns} {
+	for purpose, into := range map[string]*seal.Sealer{"client-secret": &s.secrets, "ticket": &s.tickets, "device": &s.devices, "flash": &s.flashes, "signing-key": &s.signingKeys, "token-name": &s.jtis, "factor": &s.factors, "sign-in": &s.signIns, "passkey": &s.passkeys} {
 		sealer, err := seal.New(key, purpose)
 		if err != nil {
 			return s, fmt.Errorf("derive the %s key: %w", purpose, err)

@@ -222,7 +222,19 @@ type (
 	SignIn = people.SignIn
 	// Passwords are the fields of the form that changes a password.
 	Passwords = people.Passwords
+	// Passkey is a credential with which a person signs in.
+	Passkey = storage.Passkey
+	// Ceremony is a request to an authenticator, for a page.
+	Ceremony = people.Ceremony
+	// AuthenticatorResponse is what a page sends after an authenticator has answered.
+	AuthenticatorResponse = people.Response
 )
+
+// MaxPasskeys is how many passkeys a person may have.
+const MaxPasskeys = people.MaxPasskeys
+
+// ErrTooManyPasskeys means that a person has as many passkeys as they may have.
+var ErrTooManyPasskeys = people.ErrTooManyPasskeys
 
 // The choices for the applications of a person who is deleted.
 const (
@@ -386,9 +398,11 @@ type (
 
 // The ways to answer a Challenge.
 const (
-	ByTOTP     = people.ByTOTP
-	ByRecovery = people.ByRecovery
-	ByNewTOTP  = people.ByNewTOTP
+	ByTOTP       = people.ByTOTP
+	ByPasskey    = people.ByPasskey
+	ByNewPasskey = people.ByNewPasskey
+	ByRecovery   = people.ByRecovery
+	ByNewTOTP    = people.ByNewTOTP
 )
 
 // The policies about second factors.
@@ -404,8 +418,9 @@ var ErrConfirm = people.ErrConfirm
 // SignInLife is how long a person may take for the second step of a sign-in.
 const SignInLife = people.SignInLife
 
-// ACRValues returns the values of acr that a login at this server can reach, the weakest one first.
-func ACRValues() []string { return people.ACRValues() }
+// ACRValues returns every value of acr, the weakest one first. A server whose browsers offer no
+// passkeys supports fewer.
+func ACRValues() []string { return acr.Values() }
 
 // SatisfiesACR reports whether the login of a session satisfies an acr.
 func SatisfiesACR(s *SignedIn, value string) bool { return acr.Satisfies(s.Session.AMR, value) }

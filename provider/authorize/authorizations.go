@@ -38,6 +38,7 @@ type Config struct {
 	PushedLifetime     time.Duration // how long a request URI can be opened
 	ObjectsByReference bool          // read request objects at the addresses that an application registered
 	MaxPushed          int           // unused pushed requests of one application, or of the applications of one owner; 0: no limit
+	ACRValues          []string      // that a login at this server can reach
 }
 
 // Authorizations makes the decisions of the authorization endpoint.

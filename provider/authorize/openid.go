@@ -52,7 +52,7 @@ func (p *Authorizations) readOpenID(ctx context.Context, a *Authorization) error
 	if err != nil {
 		return err
 	}
-	err = a.OpenID.readClaims(form, p.rules.AllowedScopes(a.Application))
+	err = a.OpenID.readClaims(form, p.rules.AllowedScopes(a.Application), p.config.ACRValues)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (o *OpenIDRequest) readPrompt(form url.Values) error {
 // the members userinfo and id_token, whose members are null or objects. Other members are
 // ignored, as are claims outside the allowed scopes. It returns nil, or the error for
 // the client.
-func (o *OpenIDRequest) readClaims(form url.Values, allowed []string) error {
+func (o *OpenIDRequest) readClaims(form url.Values, allowed, acrs []string) error {
 	text := form.Get("claims")
 	if text == "" {
 		return nil
@@ -107,7 +107,7 @@ func (o *OpenIDRequest) readClaims(form url.Values, allowed []string) error {
 		return err
 	}
 	o.claims, o.claimScopes = strings.TrimSpace(kept.String()), asked.Scopes()
-	err = o.readACRClaim(level)
+	err = o.readACRClaim(level, acrs)
 	if err != nil {
 		return err
 	}

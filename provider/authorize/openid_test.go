@@ -75,7 +75,7 @@ func TestReadClaims(t *testing.T) {
 		{`{"id_token":{"sub":{"values":["a",null]}}}`, "{}", "", "a", "400 invalid_request"},
 	} {
 		var o OpenIDRequest
-		err := o.readClaims(values("claims", test.sent), allowed)
+		err := o.readClaims(values("claims", test.sent), allowed, acr.Values())
 		if oauthtest.Kind(err) != test.err || o.claims != test.kept || strings.Join(o.claimScopes, " ") != test.told || strings.Join(o.Subjects, " ") != test.subjects {
 			t.Errorf("%.80s: kept %q, told %q, subjects %q, %v", test.sent, o.claims, o.claimScopes, o.Subjects, err)
 		}

@@ -9,7 +9,6 @@ import (
 
 	"mandate/provider/acr"
 	"mandate/provider/oauth"
-	"mandate/provider/people"
 	"mandate/provider/tokens"
 	"mandate/storage"
 )
@@ -53,17 +52,17 @@ func (p *Authorizations) readACRValues(a *Authorization, scopes []string) error 
 	if len(asked) == 0 || len(a.OpenID.acr.values) > 0 {
 		return nil
 	}
-	a.OpenID.acr = acrRequest{supported(asked), !p.config.OpenID || !slices.Contains(scopes, "openid")}
+	a.OpenID.acr = acrRequest{supported(asked, p.config.ACRValues), !p.config.OpenID || !slices.Contains(scopes, "openid")}
 	if a.OpenID.acr.required && len(a.OpenID.acr.values) == 0 {
-		return unsupportedACR("acr_values has no value that this server supports")
+		return unsupportedACR("acr_values has no value that this server supports", p.config.ACRValues)
 	}
 	return nil
 }
 
-// readACRClaim reads the request for the claim acr.
+// readACRClaim reads the request for the claim acr. may lists the values that this server supports.
 //
 // OIDC Core §5.5.1.1: if an essential acr cannot be provided, the login fails.
-func (o *OpenIDRequest) readACRClaim(asked *tokens.ClaimRequest) error {
+func (o *OpenIDRequest) readACRClaim(asked *tokens.ClaimRequest, may []string) error {
 	if asked == nil {
 		return nil
 	}
@@ -74,21 +73,21 @@ func (o *OpenIDRequest) readACRClaim(asked *tokens.ClaimRequest) error {
 			values = append(values, value)
 		}
 	}
-	values = supported(values)
+	values = supported(values, may)
 	if asked.Essential && len(asked.Requested()) > 0 && len(values) == 0 {
-		return unsupportedACR("claims requests an acr that this server does not support")
+		return unsupportedACR("claims requests an acr that this server does not support", may)
 	}
 	o.acr = acrRequest{values, asked.Essential}
 	return nil
 }
 
-func unsupportedACR(text string) *oauth.Error {
-	return oauth.Refuse("unmet_authentication_requirements", "%s: it supports %s.", text, strings.Join(people.ACRValues(), ", "))
+func unsupportedACR(text string, may []string) *oauth.Error {
+	return oauth.Refuse("unmet_authentication_requirements", "%s: it supports %s.", text, strings.Join(may, ", "))
 }
 
-// supported returns those of the values that a login at this server can reach.
-func supported(values []string) []string {
-	return slices.DeleteFunc(slices.Clone(values), func(value string) bool { return !slices.Contains(people.ACRValues(), value) })
+// supported returns those of the values that a login at this server can reach, as may lists them.
+func supported(values, may []string) []string {
+	return slices.DeleteFunc(slices.Clone(values), func(value string) bool { return !slices.Contains(may, value) })
 }
 
 // missingACR returns the weakest acr that the request or the application needs and that the login of

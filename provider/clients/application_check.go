@@ -34,7 +34,7 @@ func (p *Clients) Check(ctx context.Context, found *oauth.Invalid, actor policy.
 	p.checkRedirectURIs(found, r, was)
 	p.checkScopes(found, actor, r, was, may)
 	checkFormat(found, r.AccessTokenFormat)
-	checkRequiredACR(found, r)
+	p.checkRequiredACR(found, r)
 	p.checkOpenID(found, r, was)
 	p.checkAuthentication(found, r, was)
 	p.checkConstraint(found, r, was.SenderConstraint)
@@ -75,11 +75,11 @@ func checkGrantTypes(found *oauth.Invalid, r Registration, was storage.Applicati
 
 // checkRequiredACR checks the acr that the application requires of a login. The password grant has no
 // login, so it cannot reach one.
-func checkRequiredACR(found *oauth.Invalid, r Registration) {
+func (p *Clients) checkRequiredACR(found *oauth.Invalid, r Registration) {
 	switch {
 	case r.RequiredACR == "":
-	case !slices.Contains(people.ACRValues(), r.RequiredACR):
-		found.Add("required_acr", "The acr %q is not supported: use %s.", oauth.Clip(r.RequiredACR, 80), oauth.OneOf(people.ACRValues()))
+	case !slices.Contains(p.people.ACRValues(), r.RequiredACR):
+		found.Add("required_acr", "The acr %q is not supported: use %s.", oauth.Clip(r.RequiredACR, 80), oauth.OneOf(p.people.ACRValues()))
 	case r.RequiredACR != acr.Password && slices.Contains(r.GrantTypes, policy.GrantPassword):
 		found.Add("required_acr", "The password grant has no second factor: remove the grant type password, or require nothing.")
 	}

@@ -107,6 +107,7 @@ const (
 	AtUnknownClient = "client "    // client ids that do not exist
 	AtUserCode      = "user code " // wrong user codes, by everybody in the network
 	AtFactor        = "factor "    // codes of second factors
+	AtPasskey       = "passkey "   // responses of authenticators, at the login page
 )
 
 // At returns the try of a network at one of these places.

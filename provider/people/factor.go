@@ -16,24 +16,33 @@ import (
 )
 
 // ACRValues returns the values of acr that a login at this server can reach, the weakest one first.
-func ACRValues() []string { return acr.UpTo(acr.MFA) }
+func (p *People) ACRValues() []string {
+	if p.config.Passkeys {
+		return acr.Values()
+	}
+	return acr.UpTo(acr.MFA)
+}
 
 // The ways to answer a Challenge.
 const (
 	ByTOTP     = "totp"     // a code of the authenticator app
 	ByRecovery = "recovery" // a recovery code
+	ByPasskey  = "passkey"  // a passkey: Passkeys.Answer
 	ByNewTOTP  = "new-totp" // the first code of an authenticator app that the person adds
+	// ByNewPasskey is a passkey that the person adds on the account page.
+	ByNewPasskey = "new-passkey"
 )
 
 // Factors says what a person has beside the password.
 type Factors = storage.Factors
 
 // hasFactor reports whether a person has a second factor. Recovery codes are none: they replace one.
-func hasFactor(f Factors) bool { return f.TOTPSince > 0 }
+func hasFactor(f Factors) bool { return f.TOTPSince > 0 || f.Passkeys > 0 }
 
-// strongest returns the acr of the strongest login that the factors of a person allow.
-func strongest(f Factors) string {
-	if f.TOTPSince > 0 {
+// needed returns the acr of a login with a second factor, for a person who has one. Any of them
+// suffices: a person who has lost a passkey removes it after a sign-in with another factor.
+func needed(f Factors) string {
+	if hasFactor(f) {
 		return acr.MFA
 	}
 	return acr.Password
@@ -51,15 +60,27 @@ type Challenge struct {
 	fresh   bool             // the person may add a factor
 }
 
-// Ways returns the ways in which the person can answer. A person without a second factor must add
-// one.
-func (c *Challenge) Ways() []string {
-	if !hasFactor(c.Factors) {
-		return []string{ByNewTOTP}
+// Ways returns the ways in which the person can reach a login of this acr; "" is any with a second
+// factor. A person without a fitting factor must add one.
+func (c *Challenge) Ways(wanted string) []string {
+	var ways []string
+	if c.Factors.Passkeys > 0 {
+		ways = append(ways, ByPasskey)
 	}
-	ways := []string{ByTOTP}
-	if c.Factors.RecoveryCodes > 0 {
+	if acr.Stronger(wanted, acr.MFA) != acr.MFA { // no code suffices
+		if len(ways) == 0 {
+			ways = append(ways, ByNewPasskey)
+		}
+		return ways
+	}
+	if c.Factors.TOTPSince > 0 {
+		ways = append(ways, ByTOTP)
+	}
+	if len(ways) > 0 && c.Factors.RecoveryCodes > 0 {
 		ways = append(ways, ByRecovery)
+	}
+	if len(ways) == 0 {
+		ways = append(ways, ByNewTOTP)
 	}
 	return ways
 }
@@ -126,6 +147,9 @@ func (p *People) StepUp(ctx context.Context, s *storage.SignedIn) (*Challenge, e
 // Factors returns what a person has beside the password.
 func (p *People) Factors(ctx context.Context, userID string) (Factors, error) {
 	factors, err := p.store.Factors(ctx, userID)
+	if !p.config.Passkeys {
+		factors.Passkeys = 0 // browsers do not offer them at the address of this server
+	}
 	return factors, oauth.Stored(err)
 }
 
@@ -171,7 +195,7 @@ func (p *People) Answer(ctx context.Context, c *Challenge, a Answer, b Browser) 
 		}
 		return nil, err
 	}
-	in, err := p.finish(ctx, c, use, b)
+	in, err := p.finish(ctx, c, acr.Add(c.login, acr.OTP), use, b)
 	switch {
 	case errors.Is(err, storage.ErrFactorUsed):
 		return nil, wrongCode(a.By)
@@ -209,21 +233,25 @@ func (p *People) shown(ctx context.Context, c *Challenge, a Answer) (storage.Fac
 	return storage.FactorUse{}, wrongCode(a.By)
 }
 
-// finish stores the session of a person who has shown a second factor, and uses up what was shown.
-// It returns ErrSpent if the password has changed, or the session has ended.
-func (p *People) finish(ctx context.Context, c *Challenge, use storage.FactorUse, b Browser) (*SignIn, error) {
-	login := acr.Add(c.login, acr.OTP)
+// finish stores the session of a person who has shown a second factor, with the methods of the login,
+// and uses up what was shown. It returns ErrSpent if the password has changed, or the session has
+// ended.
+func (p *People) finish(ctx context.Context, c *Challenge, login string, use storage.FactorUse, b Browser) (*SignIn, error) {
 	if c.session == nil {
 		return p.beginSession(ctx, c.User, login, use, b)
 	}
-	cookie := seal.Random(32)
-	n := *c.session
+	return p.strengthen(ctx, c.User, *c.session, login, use)
+}
+
+// strengthen stores the methods of a login in a session, and gives it another cookie.
+func (p *People) strengthen(ctx context.Context, u storage.User, n storage.Session, login string, use storage.FactorUse) (*SignIn, error) {
+	cookie, was := seal.Random(32), n.Digest
 	n.Digest, n.AMR, n.Factor = seal.Digest(cookie), login, use
-	err := p.store.StrengthenSession(ctx, n, c.session.Digest)
+	err := p.store.StrengthenSession(ctx, n, was)
 	if err != nil {
 		return nil, factorError(err)
 	}
-	return &SignIn{Session: cookie, MaxAge: time.Duration(n.ExpiresAt-oauth.Now()) * time.Second, User: c.User}, nil
+	return &SignIn{Session: cookie, MaxAge: time.Duration(n.ExpiresAt-oauth.Now()) * time.Second, User: u}, nil
 }
 
 // factorError returns storage.ErrSpent and storage.ErrFactorUsed unchanged, because the caller
@@ -235,14 +263,14 @@ func factorError(err error) error {
 	return oauth.Unavailable(err)
 }
 
-// isFresh reports whether a person has signed in a moment ago, with the strongest login that their
-// factors allow.
+// isFresh reports whether a person has signed in a moment ago, and with a second factor if they have
+// one.
 func isFresh(s *storage.SignedIn, f Factors) bool {
-	return oauth.Now()-s.Session.AuthTime <= freshLife && acr.Satisfies(s.Session.AMR, strongest(f))
+	return oauth.Now()-s.Session.AuthTime <= freshLife && acr.Satisfies(s.Session.AMR, needed(f))
 }
 
-// Confirmed returns nil if a person has signed in a moment ago, with the strongest login that their
-// factors allow, and otherwise ErrConfirm.
+// Confirmed returns nil if a person has signed in a moment ago, and with a second factor if they have
+// one, and otherwise ErrConfirm.
 func (p *People) Confirmed(ctx context.Context, s *storage.SignedIn) error {
 	factors, err := p.Factors(ctx, s.User.ID)
 	if err == nil && !isFresh(s, factors) {

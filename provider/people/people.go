@@ -21,6 +21,7 @@ type Config struct {
 	SecondFactor      string        // one of the policies about second factors
 	SecondFactorGrace time.Duration // how long a person may sign in without one after the first sign-in under the policy
 	ServerName        string        // the name of this server in an authenticator app
+	Passkeys          bool          // browsers offer passkeys at the address of this server
 }
 
 // People manages the accounts of people, and their groups, passwords and browser sessions.
