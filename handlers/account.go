@@ -55,6 +55,10 @@ func (s *server) accountPage(r *http.Request, who *provider.SignedIn) (templates
 		page.Authorized = append(page.Authorized, app)
 	}
 	page.Sessions, err = s.sessionList(r, who, u, "/account/sessions/")
+	if err != nil {
+		return page, err
+	}
+	page.Passkeys, err = s.passkeyList(r, u)
 	return page, err
 }
 

@@ -22,10 +22,10 @@ const (
 // signInMethods describes how a person signs in.
 func (s *server) signInMethods(r *http.Request, u provider.User) (templates.SignInMethods, error) {
 	f, err := s.provider.People.Factors(r.Context(), u.ID)
-	methods := templates.SignInMethods{AddTOTPURL: s.path(totpPath), RemoveTOTPURL: s.path(totpPath + "remove/"), CodesURL: s.path(codesPath), Codes: f.RecoveryCodes}
+	methods := templates.SignInMethods{AddTOTPURL: s.path(totpPath), RemoveTOTPURL: s.path(totpPath + "remove/"), CodesURL: s.path(codesPath), Codes: f.RecoveryCodes, Passkeys: f.Passkeys}
 	if f.TOTPSince > 0 {
 		methods.TOTPSince = day(f.TOTPSince)
-	} else if s.provider.People.Demands(u) {
+	} else if f.Passkeys == 0 && s.provider.People.Demands(u) {
 		methods.Demanded = true
 		if u.FactorDueAt > 0 {
 			methods.Due = day(u.FactorDueAt)
@@ -103,10 +103,10 @@ func (s *server) removeTOTPPage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	page := templates.Confirm{Frame: s.frame(r, ""), Heading: "Remove your authenticator app?",
-		Message: "Your password alone then suffices for signing in. Your recovery codes stop working too.",
+		Message: "Without another second factor, your password alone then suffices for signing in, and your recovery codes stop working.",
 		Action:  s.path(totpPath + "remove/"), Button: "Remove the app", CancelURL: s.path("/account/"), Danger: true}
 	if s.provider.People.Demands(who.User) {
-		page.Message = "This server requires a second factor: you add a new one at once, or when you sign in the next time. Your recovery codes stop working too."
+		page.Message = "This server requires a second factor: without another one, you add a new one at once, or when you sign in the next time, and your recovery codes stop working."
 	}
 	return s.render(w, r, http.StatusOK, page)
 }
@@ -141,7 +141,7 @@ func (s *server) codesPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if f.TOTPSince == 0 {
+	if f.TOTPSince == 0 && f.Passkeys == 0 {
 		return s.toAccount(w, r)
 	}
 	return s.render(w, r, http.StatusOK, templates.RecoveryCodes{Frame: s.frame(r, ""), Codes: strings.Fields(s.takeText(w, r, who, codesPath, "recovery codes")),
@@ -177,7 +177,7 @@ func (s *server) resetFactorsPage(w http.ResponseWriter, r *http.Request) error 
 	}
 	return s.render(w, r, http.StatusOK, templates.Confirm{Frame: s.frame(r, ""), Heading: "Remove the second factor of “" + u.Username + "”?",
 		Message: "Do this only if you are sure who asks you: somebody who knows the password could ask for it too.",
-		Details: []string{"The authenticator app and the recovery codes of the person stop working.", "The person is signed out everywhere, and can sign in with the password alone."},
+		Details: []string{"The authenticator app, the passkeys and the recovery codes of the person stop working.", "The person is signed out everywhere, and can sign in with the password alone."},
 		Action:  s.userPath(u.ID) + "factors/", Button: "Remove the second factor", CancelURL: s.userPath(u.ID), Danger: true})
 }
 

@@ -106,7 +106,12 @@ func (s *server) showStep(w http.ResponseWriter, r *http.Request, status int, at
 	if wrong != nil {
 		message = wrong.Description
 	}
-	if slices.Contains(at.challenge.Ways(), provider.ByNewTOTP) {
+	ways := at.challenge.Ways(at.wanted)
+	if slices.Contains(ways, provider.ByNewPasskey) {
+		redirect(w, r, s.path(newPasskeyPath)+"?next="+url.QueryEscape(asciiURL(at.next)))
+		return nil
+	}
+	if slices.Contains(ways, provider.ByNewTOTP) {
 		page, err := s.newTOTPPage(r, at.challenge, form.Get("secret"), message)
 		if errors.Is(err, provider.ErrConfirm) {
 			return s.stepAgain(w, r, at, confirmLogin)
@@ -119,11 +124,21 @@ func (s *server) showStep(w http.ResponseWriter, r *http.Request, status int, at
 		return s.render(w, r, status, page)
 	}
 	page := templates.Factor{Frame: s.frame(r, ""), Action: s.path("/login/factor/"), Next: at.next, Wanted: at.wanted, StepUp: at.who != nil,
-		Account: at.challenge.User.Username, SwitchURL: s.switchURL(at.next), Recovery: slices.Contains(at.challenge.Ways(), provider.ByRecovery)}
-	if by == provider.ByRecovery {
+		Account: at.challenge.User.Username, SwitchURL: s.switchURL(at.next), Code: slices.Contains(ways, provider.ByTOTP), Recovery: slices.Contains(ways, provider.ByRecovery)}
+	switch by {
+	case provider.ByRecovery:
 		page.RecoveryError = message
-	} else {
+	case provider.ByPasskey:
+		page.PasskeyError = message
+	default:
 		page.CodeError = message
+	}
+	if slices.Contains(ways, provider.ByPasskey) {
+		asked, err := s.provider.Passkeys.AskForStep(r.Context(), at.challenge)
+		if err != nil {
+			return err
+		}
+		page.Passkey = &templates.Ceremony{Action: page.Action, Options: asked.Options, Ticket: asked.Ticket, Again: s.factorAddress(at.next, at.wanted)}
 	}
 	return s.render(w, r, status, page)
 }
@@ -144,6 +159,14 @@ func answerIn(form url.Values) provider.Answer {
 	return provider.Answer{By: form.Get("by"), Code: form.Get("code"), Secret: form.Get("secret")}
 }
 
+// answerStep checks the second factor that a form has sent.
+func (s *server) answerStep(r *http.Request, c *provider.Challenge) (*provider.SignIn, error) {
+	if r.PostForm.Get("by") == provider.ByPasskey && s.provider.Passkeys.Offered() {
+		return s.provider.Passkeys.Answer(r.Context(), c, authenticatorResponse(r), s.browser(r))
+	}
+	return s.provider.People.Answer(r.Context(), c, answerIn(r.PostForm), s.browser(r))
+}
+
 // factor checks the second factor. It begins the session, or makes it stronger.
 func (s *server) factor(w http.ResponseWriter, r *http.Request) error {
 	err := s.parseForm(r)
@@ -157,7 +180,7 @@ func (s *server) factor(w http.ResponseWriter, r *http.Request) error {
 	if at.challenge == nil {
 		return s.stepAgain(w, r, at, "")
 	}
-	in, err := s.provider.People.Answer(r.Context(), at.challenge, answerIn(r.PostForm), s.browser(r))
+	in, err := s.answerStep(r, at.challenge)
 	if e, ok := errors.AsType[*provider.Error](err); ok && e.Status < http.StatusInternalServerError {
 		request.Note(r.Context(), "error", e.Code)
 		retryAfter(w, e)
@@ -173,22 +196,12 @@ func (s *server) factor(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return err
 	}
-	request.Note(r.Context(), "subject", in.User.ID)
 	if at.who == nil {
-		s.begin(w, in, at.next)
-	} else {
-		s.strengthen(w, r, in, at)
+		return s.begin(w, r, in, at.next)
 	}
+	s.strengthen(w, r, in, at)
 	redirect(w, r, at.next)
 	return nil
-}
-
-// begin sets the cookies of a new session.
-func (s *server) begin(w http.ResponseWriter, in *provider.SignIn, next string) {
-	s.setCookie(w, signInCookie, "", 0)
-	s.setCookie(w, "session", in.Session, in.MaxAge)
-	s.setCookie(w, "device", in.Device, deviceLife)
-	s.keepLoginProof(w, in, next)
 }
 
 // strengthen sets the cookies of a session that has become stronger. A person who has signed in for

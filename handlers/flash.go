@@ -19,6 +19,8 @@ func notices(name string) string {
 		"totp-added":         "Your authenticator app was added. You need it from now on when you sign in.",
 		"totp-gone":          "Your authenticator app was removed.",
 		"factors-gone":       "The second factor was removed, and the person is signed out everywhere.",
+		"passkey":            "The passkey is added. You can give it another name.",
+		"passkey-gone":       "The passkey is removed, so it no longer signs you in. Your device may still offer it: delete it there too.",
 		"session":            "That browser is signed out.",
 		"sessions":           "The person is signed out everywhere.",
 		"revoked":            "The application may no longer act for you.",

@@ -27,7 +27,7 @@ func (s *server) loginPage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	page.Name.Value = oauth.Clip(values.Get("login_hint"), 150)
-	return s.render(w, r, http.StatusOK, page)
+	return s.showLogin(w, r, http.StatusOK, page)
 }
 
 // loginForm reads the parameters that the page and its form have in common.
@@ -108,26 +108,35 @@ func (s *server) login(w http.ResponseWriter, r *http.Request) error {
 		page.PasswordError = "Enter your password."
 	}
 	if page.Name.Error != "" || page.PasswordError != "" {
-		return s.render(w, r, invalidForm, page)
+		return s.showLogin(w, r, invalidForm, page)
 	}
 	in, err := s.provider.People.Login(r.Context(), page.Name.Value, password, s.browser(r))
 	if e, ok := errors.AsType[*provider.Error](err); ok && e.Status < http.StatusInternalServerError {
 		request.Note(r.Context(), "error", e.Code)
 		page.Error = e.Description
 		retryAfter(w, e)
-		return s.render(w, r, formStatus(e), page)
+		return s.showLogin(w, r, formStatus(e), page)
 	}
 	if err != nil {
 		return err
 	}
+	return s.begin(w, r, in, page.Next)
+}
+
+// begin sets the cookies of a person who has signed in, and leads to next. A person who must show a
+// second factor first is led to that page.
+func (s *server) begin(w http.ResponseWriter, r *http.Request, in *provider.SignIn, next string) error {
 	request.Note(r.Context(), "subject", in.User.ID)
 	if in.Session == "" {
 		s.setCookie(w, signInCookie, in.Ticket, provider.SignInLife)
-		redirect(w, r, s.factorAddress(page.Next, ""))
+		redirect(w, r, s.factorAddress(next, ""))
 		return nil
 	}
-	s.begin(w, in, page.Next)
-	redirect(w, r, page.Next)
+	s.setCookie(w, signInCookie, "", 0)
+	s.setCookie(w, "session", in.Session, in.MaxAge)
+	s.setCookie(w, "device", in.Device, deviceLife)
+	s.keepLoginProof(w, in, next)
+	redirect(w, r, next)
 	return nil
 }
 

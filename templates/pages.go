@@ -45,7 +45,16 @@ type Login struct {
 	Next          string // the address to which the login leads; the form returns it unchanged
 	Action        string
 	Again         Again
-	Asker         *Asker // the application for which the person signs in; nil: it says nothing about itself
+	Asker         *Asker    // the application for which the person signs in; nil: it says nothing about itself
+	Passkey       *Ceremony // nil: no passkeys
+}
+
+// Ceremony is a form that carries a request to an authenticator and its response. A script does it.
+type Ceremony struct {
+	Action  string
+	Options string // the request: JSON
+	Ticket  string // hidden field: the challenge of the request
+	Again   string // the address of the page with a new request
 }
 
 // Again tells a person who has a session why they have to sign in again. It is
@@ -125,6 +134,40 @@ type Account struct {
 	PasswordAction               string
 	CurrentPassword, NewPassword Field
 	KeepApprovals                bool // clears the box that revokes what was approved in other sessions
+	Passkeys                     *PasskeyList
+}
+
+// PasskeyList lists the passkeys of a person.
+type PasskeyList struct {
+	Rows   []PasskeyRow
+	AddURL string
+	Full   bool // the person may not add another one
+}
+
+// PasskeyRow is a passkey. LastUsed is empty if it was never used.
+type PasskeyRow struct {
+	Name, Added, LastUsed    string
+	BackupEligible, BackedUp bool
+	URL, RemoveURL           string
+}
+
+// Passkey changes the name of a passkey.
+type Passkey struct {
+	Frame
+	Passkey           PasskeyRow
+	Action, CancelURL string
+	NameField         Field
+}
+
+// NewPasskey adds a passkey. Request is nil if the person may not add another one.
+type NewPasskey struct {
+	Frame
+	Request   *Ceremony
+	CancelURL string
+	Most      int // how many a person may have
+	Error     string
+	Next      string // hidden field: where to go on; may be empty
+	Required  bool   // the person cannot go on without it
 }
 
 // Fact is a name with its value.

@@ -6,9 +6,12 @@ type Factor struct {
 	Action, Next, Wanted     string // Next and Wanted are hidden fields
 	Account                  string // the username of the person who signs in
 	StepUp                   bool   // the person is signed in
+	Code                     bool   // the person has an authenticator app
 	Recovery                 bool   // there are recovery codes
 	CodeError, RecoveryError string
-	SwitchURL                string // signs in with another account
+	SwitchURL                string    // signs in with another account
+	Passkey                  *Ceremony // nil: the person has no passkey
+	PasskeyError             string
 }
 
 // NewTOTP shows the secret of a new authenticator app, and asks for the first code.
@@ -42,4 +45,5 @@ type SignInMethods struct {
 	Due                                 string // when it is required at the latest; may be empty
 	AddTOTPURL, RemoveTOTPURL, CodesURL string
 	ResetURL                            string // for administrators
+	Passkeys                            int
 }

@@ -2,6 +2,7 @@ package templates
 
 import (
 	"fmt"
+	"net/url"
 	"strings"
 )
 
@@ -90,6 +91,12 @@ func peopleSamples() []sample {
 		{"Firefox on Linux", "192.0.2.17", "today at 09:12", "just now", true, "/account/sessions/1"},
 		{"Safari on iPhone", "2001:db8:85a3::8a2e:370:7334", "on 2 March 2026", "yesterday", false, "/account/sessions/2"},
 	}}
+	passkeys := []PasskeyRow{
+		{"Phone", "3 March 2026", "4 March 2026, 09:12 UTC", true, true, "/account/passkeys/1/", "/account/passkeys/1/remove/"},
+		{long, "3 March 2026", "", false, false, "/account/passkeys/2/", "/account/passkeys/2/remove/"},
+		{"مفتاح", "4 March 2026", "", true, false, "/account/passkeys/3/", "/account/passkeys/3/remove/"},
+	}
+	request := &Ceremony{"/login/passkey/", `{"challenge":"AAAA","rpId":"id.example.com"}`, "ticket", "/login/?next=%2F"}
 	again := Again{"request", "Sign in again", "The application requires that you sign in again."}
 	failed := "That username and password do not belong together."
 	return []sample{
@@ -102,13 +109,18 @@ func peopleSamples() []sample {
 		{"login-failed", Login{Name: Field{Value: "alice"}, Error: failed, Action: "/login/"}},
 		{"login-again", Login{Frame: alice, Next: "/o/authorize/?x=1", Action: "/login/", Again: again}},
 		{"login-again-failed", Login{Frame: alice, Name: Field{Value: "alice"}, Error: failed, Action: "/login/", Again: again}},
-		{"login-hostile", Login{nasty, badText, hostile, hostile, hostile, "/login/", Again{hostile, hostile, hostile}, &stranger}},
+		{"login-hostile", Login{nasty, badText, hostile, hostile, hostile, "/login/", Again{hostile, hostile, hostile}, &stranger, &Ceremony{"/login/passkey/", hostile, hostile, "/login/?" + url.QueryEscape(hostile)}}},
+		{"login-passkey", Login{Next: "/o/authorize/?x=1", Action: "/login/", Passkey: request}},
+		{"login-passkey-failed", Login{Next: "/", Action: "/login/", Error: "This passkey was not accepted. It may have been removed from your account. Try again, or sign in in another way.", Passkey: request}},
 		{"login-described", Login{Next: "/o/authorize/?x=1", Action: "/login/", Asker: &Asker{Application: "Agent", Unchecked: true, LogoURL: "/static/icon.svg", PolicyURL: "https://agent.example.com/policy", TermsURL: "https://agent.example.com/terms"}}},
-		{"factor", Factor{Action: "/login/factor/", Next: "/o/authorize/?x=1", Account: "alice", Recovery: true, SwitchURL: "/login/"}},
-		{"factor-step-up", Factor{Frame: alice, Action: "/login/factor/", Wanted: "urn:mandate:acr:mfa", Account: long, StepUp: true, SwitchURL: "/login/"}},
-		{"factor-wrong", Factor{Action: "/login/factor/", Account: "alice", Recovery: true, CodeError: "This code is wrong, or it was used already. Wait for the next code of your app, then try again.", SwitchURL: "/login/"}},
-		{"factor-wrong-recovery", Factor{Action: "/login/factor/", Account: "alice", Recovery: true, RecoveryError: "This code is wrong, or it was used already. Wait for the next code of your app, then try again.", SwitchURL: "/login/"}},
-		{"factor-hostile", Factor{nasty, "/login/factor/", hostile, hostile, hostile, true, true, hostile, hostile, "/login/"}},
+		{"factor", Factor{Action: "/login/factor/", Next: "/o/authorize/?x=1", Account: "alice", Code: true, Recovery: true, SwitchURL: "/login/"}},
+		{"factor-step-up", Factor{Frame: alice, Action: "/login/factor/", Wanted: "urn:mandate:acr:mfa", Account: long, StepUp: true, Code: true, SwitchURL: "/login/"}},
+		{"factor-wrong", Factor{Action: "/login/factor/", Account: "alice", Code: true, Recovery: true, CodeError: "This code is wrong, or it was used already. Wait for the next code of your app, then try again.", SwitchURL: "/login/"}},
+		{"factor-wrong-recovery", Factor{Action: "/login/factor/", Account: "alice", Code: true, Recovery: true, RecoveryError: "This code is wrong, or it was used already. Wait for the next code of your app, then try again.", SwitchURL: "/login/"}},
+		{"factor-passkey", Factor{Action: "/login/factor/", Account: "alice", Recovery: true, SwitchURL: "/login/", Passkey: request}},
+		{"factor-passkey-and-code", Factor{Action: "/login/factor/", Account: "alice", Code: true, Recovery: true, SwitchURL: "/login/", Passkey: request}},
+		{"factor-passkey-wrong", Factor{Frame: alice, Action: "/login/factor/", Wanted: "urn:mandate:acr:passkey", Account: "alice", StepUp: true, SwitchURL: "/login/", Passkey: request, PasskeyError: "This passkey was not accepted. It may have been removed from your account. Try again, or sign in in another way."}},
+		{"factor-hostile", Factor{nasty, "/login/factor/", hostile, hostile, hostile, true, true, true, hostile, hostile, "/login/", &Ceremony{"/login/factor/", hostile, hostile, "/login/"}, hostile}},
 		{"new-totp", NewTOTP{Frame: alice, Action: "/account/factors/totp/", Account: "alice", Picture: qrSample, URI: "otpauth://totp/auth.example:alice?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ", Secret: "GEZD GNBV GY3T QOJQ GEZD GNBV GY3T QOJQ", Sealed: "s1", CancelURL: "/account/"}},
 		{"new-totp-required", NewTOTP{Action: "/login/factor/", Next: "/o/authorize/?x=1", Account: long, Required: true, Picture: qrSample, URI: "otpauth://totp/a", Secret: "GEZD GNBV GY3T QOJQ GEZD GNBV GY3T QOJQ", Sealed: "s1", CodeError: "This is not the code that your app shows now. Check that the clock of your phone is set automatically.", SwitchURL: "/login/"}},
 		{"new-totp-hostile", NewTOTP{nasty, "/login/factor/", hostile, hostile, hostile, true, hostile, hostile, hostile, hostile, hostile, "/account/", "/login/"}},
@@ -149,10 +161,20 @@ func peopleSamples() []sample {
 		{"form-post", FormPost{Frame: alice, Action: "https://planner.example.com/oauth/callback", Parameters: []Hidden{{"code", "mac_1"}, {"state", "a & b"}}}},
 		{"form-post-hostile", FormPost{nasty, "https://planner.example.com/cb", []Hidden{{hostile, hostile}}, hostile, hostile}},
 		{"form-post-unchecked", FormPost{Frame: alice, Action: "https://planner.example.com/oauth/callback", Parameters: []Hidden{{"error", "login_required"}}, UncheckedHost: "planner.example.com", Description: "The person must sign in, which prompt=none forbids."}},
-		{"account", Account{Frame: Frame{Username: "alice", Notice: "Your password was changed."}, FullName: "Alice Liddell", Email: "alice@example.com", Claims: []Fact{{"Phone number", "+41443334455"}}, Methods: SignInMethods{TOTPSince: "3 March 2026", Codes: 9, RemoveTOTPURL: "/a", CodesURL: "/b"}, Authorized: apps, Sessions: sessions, PasswordAction: "/account/password"}},
+		{"account", Account{Frame: Frame{Username: "alice", Notice: "Your password was changed."}, FullName: "Alice Liddell", Email: "alice@example.com", Claims: []Fact{{"Phone number", "+41443334455"}}, Methods: SignInMethods{TOTPSince: "3 March 2026", Codes: 9, RemoveTOTPURL: "/a", CodesURL: "/b"}, Authorized: apps, Sessions: sessions, PasswordAction: "/account/password", Passkeys: &PasskeyList{Rows: passkeys, AddURL: "/account/passkeys/new/"}}},
 		{"account-empty", Account{Frame: alice, Methods: SignInMethods{AddTOTPURL: "/a"}}},
 		{"account-wrong", Account{Frame: alice, Methods: SignInMethods{Demanded: true, Due: "3 March 2026", AddTOTPURL: "/a"}, PasswordAction: "/account/password", CurrentPassword: Field{Error: "This is not your current password."}, KeepApprovals: true}},
-		{"account-hostile", Account{nasty, hostile, hostile, []Fact{{hostile, hostile}}, SignInMethods{hostile, 0, true, hostile, "/a", "/b", "/c", ""}, []AuthorizedApp{{hostile, hostile, hostile, hostile, "/a", hostile, []API{{hostile, hostile, false}}, hostile, true, hostile}}, SessionList{[]SessionRow{{hostile, hostile, hostile, hostile, true, "/b"}}, "/c"}, "/p", badText, badText, true}},
+		{"account-hostile", Account{nasty, hostile, hostile, []Fact{{hostile, hostile}}, SignInMethods{hostile, 0, true, hostile, "/a", "/b", "/c", "", 0}, []AuthorizedApp{{hostile, hostile, hostile, hostile, "/a", hostile, []API{{hostile, hostile, false}}, hostile, true, hostile}}, SessionList{[]SessionRow{{hostile, hostile, hostile, hostile, true, "/b"}}, "/c"}, "/p", badText, badText, true, &PasskeyList{[]PasskeyRow{{hostile, hostile, hostile, true, true, "/k", "/r"}}, "/k", false}}},
+		{"account-no-passkeys", Account{Frame: alice, Methods: SignInMethods{AddTOTPURL: "/a"}, PasswordAction: "/account/password", Passkeys: &PasskeyList{AddURL: "/account/passkeys/new/"}}},
+		{"account-all-passkeys", Account{Frame: alice, Methods: SignInMethods{AddTOTPURL: "/a", CodesURL: "/b", Passkeys: 2}, Passkeys: &PasskeyList{Rows: passkeys, Full: true}}},
+		{"passkey", Passkey{Frame: alice, Passkey: passkeys[0], Action: "/k", CancelURL: "/c", NameField: Field{Value: "Phone"}}},
+		{"passkey-wrong", Passkey{Frame: alice, Passkey: passkeys[1], Action: "/k", CancelURL: "/c", NameField: Field{long, "Use at most 150 characters."}}},
+		{"passkey-hostile", Passkey{nasty, PasskeyRow{hostile, hostile, hostile, true, true, "/k", "/r"}, "/k", "/c", badText}},
+		{"passkey-new", NewPasskey{Frame: alice, Request: request, CancelURL: "/c", Most: 20}},
+		{"passkey-new-required", NewPasskey{Frame: alice, Request: request, CancelURL: "/c", Most: 20, Next: "/o/authorize/?x=1", Required: true}},
+		{"passkey-new-failed", NewPasskey{Frame: alice, Request: request, CancelURL: "/c", Most: 20, Error: "This page was open for too long. Try again."}},
+		{"passkey-new-full", NewPasskey{Frame: alice, CancelURL: "/c", Most: 20}},
+		{"passkey-new-hostile", NewPasskey{nasty, &Ceremony{"/k", hostile, hostile, "/k"}, "/c", 20, hostile, hostile, true}},
 		{"error", ErrorPage{Frame: alice, Status: 404, Heading: "Page not found", Message: "The address may be mistyped, or the page was deleted.", BackURL: "/", BackLabel: "To the start"}},
 		{"error-diff", ErrorPage{Status: 400, Heading: "The application’s redirect URI is not registered", Message: "The application requested a response to a redirect URI that it has not registered, so no response was sent. You can close this page: only the developer of the application can correct it.", Code: "invalid_request", RequestID: "01JQ8Z3KX0", Diff: &URIDiff{"redirect URI",
 			"port", []Segment{{"https://planner.example.com:", false}, {"8443", true}, {"/oauth/callback", false}}, []Segment{{"https://planner.example.com", false}, {"", true}, {"/oauth/callback", false}}}}},
@@ -326,7 +348,7 @@ func adminSamples() []sample {
 		{"user-form", form},
 		{"user-form-wrong", change},
 		{"user-form-self", self},
-		{"user-form-hostile", UserForm{nasty, false, "/a", "/c", "/d", badText, badText, badText, badText, badText, []Option{{hostile, hostile, hostile, true}}, true, true, false, &ClaimsForm{true, true, hostile, hostile, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText}, SignInMethods{hostile, 0, true, hostile, "/a", "/b", "/c", "/d"}, SessionList{[]SessionRow{{hostile, hostile, hostile, hostile, false, "/b"}}, "/c"}, []OwnedApplication{{hostile, hostile, hostile, "/o/1", false, true}}, hostile, []FieldError{{"username", hostile}}}},
+		{"user-form-hostile", UserForm{nasty, false, "/a", "/c", "/d", badText, badText, badText, badText, badText, []Option{{hostile, hostile, hostile, true}}, true, true, false, &ClaimsForm{true, true, hostile, hostile, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText}, SignInMethods{hostile, 0, true, hostile, "/a", "/b", "/c", "/d", 0}, SessionList{[]SessionRow{{hostile, hostile, hostile, hostile, false, "/b"}}, "/c"}, []OwnedApplication{{hostile, hostile, hostile, "/o/1", false, true}}, hostile, []FieldError{{"username", hostile}}}},
 		{"groups", Groups{admin, []GroupRow{{"staff", 1, "/g/1"}, {"night shift", 0, "/g/2"}, {long, 1204, "/g/3"}}, "/admin/groups/", Field{}}},
 		{"groups-empty", Groups{Frame: admin, Action: "/admin/groups/"}},
 		{"groups-wrong", Groups{Frame: admin, Action: "/admin/groups/", NameField: Field{"staff", "A group with that name already exists."}}},

@@ -1,8 +1,8 @@
 // Package templates renders the HTML pages of the server, and contains their style sheet.
 //
 // A page is a struct in pages.go or application_pages.go and a template file for it. Pages work without JavaScript.
-// The three scripts in static copy a value, submit a form, and protect the consent page against double
-// clicks. Pages load nothing from other servers and contain no inline script or style, so the
+// The scripts in static copy a value, submit a form, protect the consent page against double
+// clicks, and use passkeys, which browsers offer to scripts alone. Pages load nothing from other servers and contain no inline script or style, so the
 // strictest content security policy can be used. The URLs in the structs are used unchanged. Links
 // that the templates build begin with the base path given to New.
 package templates
@@ -73,6 +73,8 @@ func catalogue() []page {
 		{Confirm{}, "confirm.html", "", ""},
 		{Account{}, "account.html", "account", ""},
 		{RecoveryCodes{}, "recovery_codes.html", "account", ""},
+		{Passkey{}, "passkey.html", "account", ""},
+		{NewPasskey{}, "passkey_new.html", "account", ""},
 		{Users{}, "users.html", "users", ""},
 		{UserForm{}, "user_form.html", "users", ""},
 		{Groups{}, "groups.html", "groups", ""},

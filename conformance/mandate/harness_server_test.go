@@ -82,6 +82,7 @@ type options struct {
 	provider []string    // in the block OAUTH2_PROVIDER
 	env      []string    // of the process, such as MANDATE_LOG_LEVEL=debug
 	tls      *tls.Config // of the clients; nil: the server speaks plain http
+	host     string      // the name of this machine in the address; empty: 127.0.0.1
 }
 
 // ownURL is the address of the process in one of its own settings.
@@ -146,8 +147,13 @@ func newServer(t testing.TB, o options, baseURL, key string, secrets *vault) *se
 	if o.tls != nil {
 		scheme = "https://"
 	}
+	reached := listen
+	if o.host != "" {
+		_, number, _ := strings.Cut(listen, ":")
+		reached = o.host + ":" + number
+	}
 	s := &server{
-		URL: scheme + listen, BaseURL: baseURL, database: o.database, dir: t.TempDir(), options: o, key: key, secrets: secrets,
+		URL: scheme + reached, BaseURL: baseURL, database: o.database, dir: t.TempDir(), options: o, key: key, secrets: secrets,
 		client: &http.Client{
 			Timeout:       time.Minute,
 			Transport:     &http.Transport{MaxIdleConnsPerHost: 64, TLSClientConfig: o.tls.Clone(), ForceAttemptHTTP2: o.tls != nil},

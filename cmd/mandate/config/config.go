@@ -16,7 +16,7 @@ import (
 // is never shown ("url": only the password in it is hidden) and that can be read
 // from a file, which `<KEY>_FILE` names.
 type Config struct {
-	// BaseURL is the URL by which browsers and clients reach the server: scheme, host and an optional path. The issuer is this URL followed by `/o` (RFC 8414 §2). Plain http works for loopback hosts only, unless `ALLOW_INSECURE_HTTP` is set. If it is not set and `LISTEN` is a loopback address or binds every address, the default has the port of `LISTEN` (and its loopback address), and `https` if `TLS_CERTIFICATE_FILE` is set.
+	// BaseURL is the URL by which browsers and clients reach the server: scheme, host and an optional path. The issuer is this URL followed by `/o` (RFC 8414 §2). Plain http works for loopback hosts only, unless `ALLOW_INSECURE_HTTP` is set. If it is not set and `LISTEN` is a loopback address or binds every address, the default has the port of `LISTEN` (and its loopback address), and `https` if `TLS_CERTIFICATE_FILE` is set. Passkeys are bound to its host: after a change of the host, people must add new ones. Browsers offer none at an IP address.
 	BaseURL string `key:"BASE_URL" default:"http://127.0.0.1:8000"`
 	// AllowInsecureHTTP allows plain http beyond this machine in `BASE_URL`, `LOGIN_URL`, the introspection URL, the URL of the key set and, if tokens are forwarded, `UPSTREAM`. Everybody on the network path can then read tokens and passwords (against RFC 6749 §3.1 and §3.2). For a test network without certificates.
 	AllowInsecureHTTP bool `key:"ALLOW_INSECURE_HTTP" default:"false"`

@@ -1,0 +1,192 @@
+package mandate
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+
+	"mandate/provider/passkey/passkeytest"
+)
+
+// asked returns the form that the script of a page uses, with the request to an authenticator.
+func (b *browser) asked(t testing.TB, path string) (options string, form url.Values) {
+	t.Helper()
+	b.open(t, path)
+	for _, f := range b.forms() {
+		if has(f.node, "data-passkey") {
+			return attribute(f.node, "data-options"), f.values()
+		}
+	}
+	t.Fatalf("%s shows %d without a request for a passkey:\n%s", b.URL, b.Status, b.Body)
+	return "", nil
+}
+
+// newPasskey adds a passkey of the person who is signed in.
+func (b *browser) newPasskey(t testing.TB) *passkeytest.Authenticator {
+	t.Helper()
+	a := &passkeytest.Authenticator{Origin: b.server.BaseURL, Counter: 1}
+	options, form := b.asked(t, "/account/passkeys/new/")
+	form.Set("response", a.Create(options))
+	b.send(t, "/account/passkeys/new/", form)
+	if b.Status != http.StatusOK || !strings.Contains(b.Body, "The passkey is added.") {
+		t.Fatalf("the browser shows %d:\n%s", b.Status, b.Body)
+	}
+	a.Counter++
+	return a
+}
+
+// refusedPasskey fails unless the login page refuses a response.
+func (b *browser) refusedPasskey(t testing.TB, what string, form url.Values) {
+	t.Helper()
+	b.send(t, "/login/passkey/", form)
+	if b.Status != http.StatusUnprocessableEntity || b.shows("current_password") {
+		t.Errorf("%s: the browser shows %d %s", what, b.Status, b.URL)
+	}
+	b.open(t, "/account/")
+	if !strings.HasSuffix(b.URL.Path, "/login/") {
+		t.Errorf("%s: somebody is signed in", what)
+	}
+}
+
+// The response of an authenticator reaches somebody else: another site that relays it, a log, or a
+// browser in which the person did not ask for it.
+func TestAttackPasskeyResponseOfAnotherBrowser(t *testing.T) {
+	attack(t, "replay and relay of authentication (CWE-294), login CSRF (CWE-352)", "")
+	forEachDatabase(t, func(t *testing.T, db database) {
+		s := startServer(t, options{database: db, host: "localhost"})
+		other := s.node(t)
+		alice := s.signedIn(t, s.person(t, "alice"))
+		a := alice.newPasskey(t)
+		a.Counter = 0 // the challenge alone shows that a response is an old one
+		_, err := db.open(t).Exec(`UPDATE passkeys SET sign_count = 0`)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		victim, mallory := s.browser(t), s.browser(t)
+		options, form := victim.asked(t, "/login/?next=/account/")
+		form.Set("response", a.Get(options))
+		mallory.open(t, "/login/")
+		mallory.refusedPasskey(t, "the form of another browser", form)
+		_, own := mallory.asked(t, "/login/")
+		own.Set("response", form.Get("response"))
+		mallory.refusedPasskey(t, "the response of another browser with a ticket of this one", own)
+
+		victim.send(t, "/login/passkey/", form)
+		if victim.Status != http.StatusOK || victim.URL.Path != "/account/" {
+			t.Fatalf("the browser shows %d %s:\n%s", victim.Status, victim.URL, victim.Body)
+		}
+		name := victim.cookie(t, "/", "mandate_browser")
+		for _, node := range []*server{s, other} {
+			node.carrying(t, "mandate_browser", name).refusedPasskey(t, "the same form again", form)
+		}
+	})
+}
+
+// A cookie that was planted before the sign-in is worth nothing after it.
+func TestAttackPasskeySessionFixation(t *testing.T) {
+	attack(t, "session fixation (CWE-384)", "CVE-2026-7507")
+	s := startServer(t, options{host: "localhost"})
+	alice, mallory := s.person(t, "alice"), s.person(t, "mallory")
+	a := s.signedIn(t, alice).newPasskey(t)
+	planted := s.signedIn(t, mallory).cookie(t, "/", "mandate_session")
+	b := s.carrying(t, "mandate_session", planted)
+	options, form := b.asked(t, "/login/?next=/account/")
+	form.Set("response", a.Get(options))
+	b.send(t, "/login/passkey/", form)
+	if b.Status != http.StatusOK || b.URL.Path != "/account/" || !strings.Contains(b.Body, "<bdi>alice</bdi>") {
+		t.Fatalf("the browser shows %d %s:\n%s", b.Status, b.URL, b.Body)
+	}
+	old := s.carrying(t, "mandate_session", planted)
+	old.open(t, "/account/")
+	if !strings.HasSuffix(old.URL.Path, "/login/") {
+		t.Error("the planted session goes on")
+	}
+}
+
+// Whoever has stolen a session cookie does not change how its person signs in.
+func TestAttackPasskeyWithAStolenSession(t *testing.T) {
+	attack(t, "missing authentication for a critical function (CWE-306)", "")
+	s := startServer(t, options{host: "localhost"})
+	b := s.signedIn(t, s.person(t, "alice"))
+	b.newPasskey(t)
+	key := b.URL.Path
+	_, form := b.asked(t, "/account/passkeys/new/")
+	db := s.database.open(t)
+	_, err := db.Exec(`UPDATE sessions SET auth_time = auth_time - 301`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/account/passkeys/new/", key + "remove/"} {
+		b.open(t, path)
+		if !strings.HasSuffix(b.URL.Path, "/login/") {
+			t.Errorf("GET %s shows %d %s", path, b.Status, b.URL)
+		}
+	}
+	b.send(t, key+"remove/", nil)
+	if !strings.HasSuffix(b.URL.Path, "/login/") {
+		t.Errorf("POST shows %d %s", b.Status, b.URL)
+	}
+	form.Set("ticket", "made up")
+	form.Set("response", (&passkeytest.Authenticator{Origin: s.BaseURL}).Create("{}"))
+	b.send(t, "/account/passkeys/new/", form)
+	var n int
+	err = db.QueryRow(`SELECT COUNT(*) FROM passkeys`).Scan(&n)
+	if err != nil || n != 1 {
+		t.Errorf("%d passkeys are stored, %v", n, err)
+	}
+}
+
+// The pages with passkeys have the same policy as the others, and one script of this server.
+func TestPasskeyPagesKeepTheirPolicy(t *testing.T) {
+	s := startServer(t, options{host: "localhost"})
+	b := s.signedIn(t, s.person(t, "alice"))
+	for _, path := range []string{"/login/", "/account/", "/account/passkeys/new/"} {
+		b.open(t, path)
+		policy := b.Header.Get("Content-Security-Policy")
+		rest := strings.ReplaceAll(policy, "; form-action 'self'", "")
+		if rest != "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors 'none'; script-src 'self'" {
+			t.Errorf("%s has the policy %q", path, policy)
+		}
+		page, err := html.Parse(strings.NewReader(b.Body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		scripts := 0
+		for node := range page.Descendants() {
+			if node.Type == html.ElementNode && node.Data == "script" {
+				scripts++
+				if !regexp.MustCompile(`^/static/passkey\.[0-9a-f]{8}\.js$`).MatchString(attribute(node, "src")) || attribute(node, "integrity") == "" || text(node) != "" {
+					t.Errorf("%s has the script %v", path, node.Attr)
+				}
+			}
+		}
+		if scripts != 1 {
+			t.Errorf("%s has %d scripts", path, scripts)
+		}
+	}
+}
+
+// Browsers have no passkeys at an IP address, so the pages offer none there.
+func TestPasskeysAreNotOfferedAtAnAddress(t *testing.T) {
+	s := startServer(t, options{})
+	b := s.signedIn(t, s.person(t, "alice"))
+	for _, path := range []string{"/login/", "/account/"} {
+		b.open(t, path)
+		if b.Status != http.StatusOK || strings.Contains(strings.ToLower(b.Body), "passkey") || strings.Contains(b.Body, "<script") {
+			t.Errorf("%s shows %d:\n%s", path, b.Status, b.Body)
+		}
+	}
+	b.open(t, "/account/passkeys/new/")
+	if b.Status != http.StatusNotFound {
+		t.Errorf("adding shows %d", b.Status)
+	}
+	b.send(t, "/login/passkey/", params("ticket", "x", "response", "{}"))
+	if b.Status != http.StatusNotFound {
+		t.Errorf("signing in shows %d", b.Status)
+	}
+}
