@@ -22,7 +22,11 @@ func (s *server) page(h handle) http.Handler {
 			return s.toLogin(w, r, backHere(r), "", "")
 		}
 		if errors.Is(err, provider.ErrConfirm) {
-			return s.toLogin(w, r, backHere(r), "", confirmLogin)
+			name := ""
+			if who, err := s.signedIn(r); err == nil && who != nil {
+				name = who.User.Username
+			}
+			return s.toLogin(w, r, backHere(r), name, confirmLogin)
 		}
 		return err
 	}, pageHeaders, s.pageError)

@@ -16,15 +16,15 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// authenticator is that of the computer on which a browser runs.
-type authenticator struct {
+// device is the authenticator of the computer on which a browser runs.
+type device struct {
 	b     *tab
 	id    webauthn.AuthenticatorID
 	quiet page.ScriptIdentifier
 }
 
 // authenticator adds one to the browser. It verifies its person, and the person is always there.
-func (b *tab) authenticator() *authenticator {
+func (b *tab) authenticator() *device {
 	b.Helper()
 	call(b, webauthn.Enable, webauthn.EnableParams{})
 	version := webauthn.Ctap2version("ctap2_1")
@@ -32,14 +32,14 @@ func (b *tab) authenticator() *authenticator {
 		Protocol: webauthn.AuthenticatorProtocolCtap2, Ctap2version: version, Transport: webauthn.AuthenticatorTransportInternal,
 		HasResidentKey: true, HasUserVerification: true, IsUserVerified: true, AutomaticPresenceSimulation: true,
 	}})
-	a := &authenticator{b: b, id: added.AuthenticatorID}
+	a := &device{b: b, id: added.AuthenticatorID}
 	a.suggests(false)
 	return a
 }
 
 // suggests says whether the browser lists passkeys in the username field. If it does, the authenticator
 // of a test chooses one by itself as soon as the page asks.
-func (a *authenticator) suggests(is bool) {
+func (a *device) suggests(is bool) {
 	a.b.Helper()
 	if is {
 		call(a.b, page.RemoveScriptToEvaluateOnNewDocument, page.RemoveScriptToEvaluateOnNewDocumentParams{Identifier: a.quiet})
@@ -49,14 +49,14 @@ func (a *authenticator) suggests(is bool) {
 		Source: "if (window.PublicKeyCredential) PublicKeyCredential.isConditionalMediationAvailable = async () => false"}).Identifier
 }
 
-func (a *authenticator) keys() []*webauthn.Credential {
+func (a *device) keys() []*webauthn.Credential {
 	a.b.Helper()
 	return call(a.b, webauthn.GetCredentials, webauthn.GetCredentialsParams{AuthenticatorID: a.id}).Credentials
 }
 
 // put adds a passkey that was not made by this authenticator. The command of cdproto always sends
 // members that Chromium accepts only for another kind of authenticator.
-func (a *authenticator) put(key *webauthn.Credential) {
+func (a *device) put(key *webauthn.Credential) {
 	a.b.Helper()
 	command := cdp.Command[map[string]any, cdp.Empty]{Method: webauthn.CommandAddCredential}
 	call(a.b, command, map[string]any{"authenticatorId": a.id, "credential": map[string]any{
@@ -64,7 +64,7 @@ func (a *authenticator) put(key *webauthn.Credential) {
 	}})
 }
 
-func (a *authenticator) clear() {
+func (a *device) clear() {
 	a.b.Helper()
 	call(a.b, webauthn.ClearCredentials, webauthn.ClearCredentialsParams{AuthenticatorID: a.id})
 }
@@ -245,10 +245,12 @@ func TestBrowserPasskey(t *testing.T) {
 		for _, way := range []struct{ link, leads string }{{"Add a passkey", "Add a passkey"}, {"Remove Phone", "Remove the passkey “Phone”?"}} {
 			b.open("/account/")
 			b.follow(way.link)
-			b.expect(200, "Sign in again")
-			b.says("alice", "You are about to change how you sign in.")
+			b.expect(200, "Confirm that it is you")
+			b.says("alice", "You are about to change how somebody signs in.")
 			b.fill("Password", alice.Password)
 			b.press("Sign in")
+			b.expect(200, "Second step")
+			b.press("Use your passkey")
 			b.expect(200, way.leads)
 			_, err = db.Exec(`UPDATE sessions SET auth_time = auth_time - 301`)
 			if err != nil {
@@ -256,7 +258,7 @@ func TestBrowserPasskey(t *testing.T) {
 			}
 		}
 		b.press("Remove the passkey")
-		b.expect(200, "Sign in again")
+		b.expect(200, "Confirm that it is you")
 	})
 
 	t.Run("without a script, the pages say nothing about passkeys", func(t *testing.T) {
