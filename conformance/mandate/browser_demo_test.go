@@ -174,7 +174,7 @@ func (s *server) provesTo(t *testing.T, b *tab, site, says string) {
 	}
 	// RFC 7523 §3: an assertion works once.
 	assertion := all(`client_assertion=(ey\S+)`)[0]
-	a := s.post(t, "/o/par/", asserting(assertion), url.Values{})
+	a := s.post(t, "/o/revoke_token/", asserting(assertion), params("token", "x"))
 	if err := a.refused(401, "invalid_client"); err != nil || !strings.Contains(a.Body, "jti") {
 		t.Errorf("%s: the assertion of the page: %v: %s", site, err, a.Body)
 	}
