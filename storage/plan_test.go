@@ -46,6 +46,8 @@ func hot(t *testing.T, w world) []string {
 			s.KeepRefresh(t.Context(), pair[1].Digest, f.ID, at, later, later, newPair(f.ID)[0]),
 			s.KeepConsent(t.Context(), Consent{alice.ID, a.ID, "read", "", at, 0}, n.ID),
 			second(s.Consent(t.Context(), alice.ID, a.ID)),
+			s.AddRequest(t.Context(), newRequest(), 100, 10, at),
+			s.KeepRequest(t.Context(), "none", later),
 			s.AddDevice(t.Context(), newDevice(a.ID), 100, 10),
 			allow(ErrNotFound, second(s.PollDevice(t.Context(), "none", a.ID, at))),
 			allow(ErrNotFound, second(s.DeviceByCode(t.Context(), "none"))),

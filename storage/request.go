@@ -11,12 +11,12 @@ type Request struct {
 	ChargedTo  string `db:"charged_to"` // the quota of requests against which it counts
 	Network    string `db:"network"`    // from which the request came
 	OpensUntil int64  `db:"opens_until"`
-	ExpiresAt  int64  `db:"expires_at"` // of the row
+	ExpiresAt  int64  `db:"expires_at"` // of the row; KeepRequest moves it
 	UsedAt     *int64 `db:"used_at"`
 }
 
-// AddRequest stores a request. It returns ErrFull if the quota has most unused requests
-// already, or if perNetwork of them came from the network of this request; 0 stands for no
+// AddRequest stores a request. It returns ErrFull if the quota has most requests already that
+// are unused and have not expired, or if perNetwork of them came from the network of this request; 0 stands for no
 // limit. A few requests that arrive at the same moment may exceed the limit.
 func (s *Store) AddRequest(ctx context.Context, r Request, most, perNetwork int, now int64) error {
 	n, err := s.exec(ctx, `INSERT INTO requests (digest, client_id, parameters, charged_to, network, opens_until, expires_at)
@@ -35,6 +35,12 @@ func (s *Store) Request(ctx context.Context, digest string) (Request, error) {
 	var r Request
 	err := s.get(ctx, &r, `SELECT digest, client_id, parameters, charged_to, network, opens_until, expires_at, used_at FROM requests WHERE digest = $1`, digest)
 	return r, err
+}
+
+// KeepRequest lets the row of an unused request stay until a time, if it would expire before.
+func (s *Store) KeepRequest(ctx context.Context, digest string, until int64) error {
+	_, err := s.exec(ctx, `UPDATE requests SET expires_at = $2 WHERE digest = $1 AND used_at IS NULL AND expires_at < $2`, digest, until)
+	return err
 }
 
 // useRequest marks an unused request as used.

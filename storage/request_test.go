@@ -102,3 +102,29 @@ func TestRequestsAreLimitedByQuotaAndNetwork(t *testing.T) {
 		must(t, add("192.0.2.1", at+3600)) // all others have expired
 	})
 }
+
+// A request that nobody has opened expires soon. An opened one stays for as long as the person may
+// take, and a used one is not brought back.
+func TestKeptRequestExpiresLater(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		kept, other, used := w.request(t), w.request(t), w.request(t)
+		must(t, w.UseRequest(t.Context(), used.Digest, at))
+		later := kept.ExpiresAt + 7200
+		for _, until := range []int64{later, later - 1} { // the second changes nothing
+			must(t, w.KeepRequest(t.Context(), kept.Digest, until))
+		}
+		must(t, w.KeepRequest(t.Context(), used.Digest, later))
+		_, err := w.Sweep(t.Context(), later-1, 10)
+		must(t, err)
+		read, err := w.Request(t.Context(), kept.Digest)
+		must(t, err)
+		kept.ExpiresAt = later
+		if diff := cmp.Diff(kept, read); diff != "" {
+			t.Error(diff)
+		}
+		for what, r := range map[string]Request{"not opened": other, "used": used} {
+			_, err = w.Request(t.Context(), r.Digest)
+			is(t, what, err, ErrNotFound)
+		}
+	})
+}

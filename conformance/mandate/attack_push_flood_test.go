@@ -2,6 +2,7 @@ package mandate
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"testing"
 )
@@ -42,5 +43,51 @@ func TestAttackPushFlood(t *testing.T) {
 		if a.Status != http.StatusCreated {
 			t.Errorf("another application: %d %s", a.Status, a.Body)
 		}
+	})
+}
+
+// TestAttackPushedRequestsThatNobodyOpens: requests whose request URI has expired must not use up
+// the quota of the application, because nobody can answer them any more. Those that a person has
+// opened in time count, and work for as long as the person may take.
+func TestAttackPushedRequestsThatNobodyOpens(t *testing.T) {
+	attack(t, "denial of service by pushed requests", "")
+	forEachDatabase(t, func(t *testing.T, db database) {
+		v := newFixture(t, options{database: db, provider: []string{"PUSHED_REQUEST_MAX_PENDING: 5"}})
+		address, verifier := v.pushed(t, v.casual, "prompt", "consent")
+		b := v.browser(t)
+		b.open(t, address)
+		for range 4 {
+			v.pushed(t, v.casual)
+		}
+		full := func() {
+			t.Helper()
+			form, _ := v.requestFor(t, v.casual)
+			if a := v.push(t, v.casual, form); a.Status != http.StatusTooManyRequests {
+				t.Errorf("a sixth request: %d %s", a.Status, a.Body)
+			}
+		}
+		// pass lets the requests be older by this number of seconds.
+		pass := func(seconds int) {
+			t.Helper()
+			behind(t, db, fmt.Sprintf("UPDATE requests SET opens_until = opens_until - %[1]d, expires_at = expires_at - %[1]d", seconds))
+		}
+		full()
+		pass(90 + 61)
+		late, _ := v.pushed(t, v.casual, "prompt", "consent")
+		for range 3 {
+			v.pushed(t, v.casual)
+		}
+		full() // the opened one counts
+		pass(7000)
+		v.pushed(t, v.casual)
+		signedIn := v.signedIn(t, v.alice)
+		signedIn.open(t, late)
+		signedIn.wantPage(t, "a request that nobody has opened in time", "invalid_request_uri")
+		b.logIn(t, v.alice)
+		b.decide(t, "approve")
+		if b.Away == nil {
+			t.Fatalf("a person who has opened the request in time: %d %s", b.Status, b.Body)
+		}
+		v.redeem(t, v.casual, b.Away.Query().Get("code"), verifier)
 	})
 }

@@ -130,7 +130,7 @@ func (p *Authorizations) keep(ctx context.Context, r Request, a storage.Applicat
 	now := oauth.Now()
 	until := now + oauth.Seconds(p.config.PushedLifetime)
 	err = p.store.AddRequest(ctx, storage.Request{Digest: r.pushed.Digest, ClientID: a.ClientID, Parameters: p.tickets.Seal(text, sealedAs(r.pushed.Digest, a.ClientID)),
-		ChargedTo: policy.RequestsOf(a), Network: network, OpensUntil: until, ExpiresAt: until + openedLife}, p.config.MaxPushed, perNetwork, now)
+		ChargedTo: policy.RequestsOf(a), Network: network, OpensUntil: until, ExpiresAt: until + unopenedLife}, p.config.MaxPushed, perNetwork, now)
 	if errors.Is(err, storage.ErrFull) {
 		return tooManyPushed(fullWait)
 	}
@@ -138,9 +138,13 @@ func (p *Authorizations) keep(ctx context.Context, r Request, a storage.Applicat
 }
 
 const (
-	// openedLife is for how many seconds a row stays after its request URI has expired: the
-	// person may take TicketLife for the login, and again for the consent page.
-	openedLife = 2*TicketLife + 60
+	// unopenedLife is for how many seconds the row of a request that nobody has opened stays after
+	// its request URI has expired: the clock of another node may be behind. Until then it counts
+	// against the quota.
+	unopenedLife = 60
+	// openedLife is the same for a request that somebody has opened: the person may take TicketLife
+	// for the login, and again for the consent page.
+	openedLife = 2*TicketLife + unopenedLife
 	// networkShare is the part of the requests of one application that one network may have.
 	networkShare = 10
 	// fullWait is the Retry-After if there are too many requests.

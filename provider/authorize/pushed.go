@@ -102,6 +102,13 @@ func (p *Authorizations) openPushed(ctx context.Context, sent url.Values) (Reque
 	if err != nil {
 		return Request{}, fmt.Errorf("read a pushed request: %w", err)
 	}
+	// The row of a request that nobody opens is deleted soon. Only the first opening writes.
+	if keep := row.OpensUntil + openedLife; row.ExpiresAt < keep {
+		err = p.store.KeepRequest(ctx, digest, keep)
+		if err != nil {
+			return Request{}, oauth.Unavailable(err)
+		}
+	}
 	return Request{Parameters: parameters, Origin: Pushed, Signed: kept.Signed, pushed: pushed{Digest: digest, ClientID: clientID, Generation: kept.Generation},
 		opened: opened{digest, url.Values{"client_id": {clientID}, "request_uri": {uri}}, openedAt, again}}, nil
 }

@@ -176,7 +176,7 @@ type Provider struct {
 	DeviceMaxPending int `key:"DEVICE_MAX_PENDING" default:"10000" min:"0" max:"1000000"`
 	// PushedRequestExpire is the number of seconds in which a request URI of a pushed authorization request can be opened (RFC 9126 §2.2). A person who has opened it has an hour for the login, and an hour for the consent page.
 	PushedRequestExpire time.Duration `key:"PUSHED_REQUEST_EXPIRE_SECONDS" default:"90" min:"5" max:"599"`
-	// PushedRequestMaxPending is the largest number of pushed authorization requests that have no answer yet, of one application or, if an administrator is not responsible, of all applications of one owner. One network may have a tenth of it (at least one) if the application is public, or if nobody is responsible for it. 0 means no limit.
+	// PushedRequestMaxPending is the largest number of pushed authorization requests that have no answer yet, and that somebody has opened or can still open, of one application or, if an administrator is not responsible, of all applications of one owner. One network may have a tenth of it (at least one) if the application is public, or if nobody is responsible for it. 0 means no limit.
 	PushedRequestMaxPending int `key:"PUSHED_REQUEST_MAX_PENDING" default:"10000" min:"0" max:"1000000"`
 	// RequirePushedRequests refuses authorization requests that the application did not push (RFC 9126 §5). The setting of an application can require it for this application alone.
 	RequirePushedRequests bool `key:"REQUIRE_PUSHED_AUTHORIZATION_REQUESTS" default:"false"`
