@@ -180,10 +180,26 @@ func (s *server) badAssertions(t *testing.T, a keyHolder) {
 	s.refusedAssertion(t, "only a client id", func(_ *http.Request, form url.Values) { form.Set("client_id", a.ClientID) })
 	// All of these have used nothing.
 	s.mustToken(t, asserting(assertion), forItself)
+	// RFC 7523 §3: only an assertion that is valid uses its jti.
+	jti := rand.Text()
+	for what, one := range map[string][2]member{
+		"another audience":          {{"aud": "https://other.example/"}, nil},
+		"expired":                   {{"exp": now - 300}, nil},
+		"typ of a DPoP proof":       {nil, {"typ": "dpop+jwt"}},
+		"a kid of another key":      {nil, {"kid": "EdDSA"}},
+		"another iss":               {{"iss": "other"}, nil},
+		"not valid for a long time": {{"nbf": now + 300}, nil},
+	} {
+		claims := member{"jti": jti}
+		maps.Copy(claims, one[0])
+		s.refusedAssertion(t, what+", with a jti that comes again", asserting(s.assert(t, a, claims, one[1])))
+	}
+	s.mustToken(t, asserting(s.assert(t, a, member{"jti": jti}, nil)), forItself)
 }
 
 // twoMethods sends an assertion together with another method (RFC 6749 §2.3).
 func (s *server) twoMethods(t *testing.T, a keyHolder) {
+	resembles(t, "CVE-2022-36087, CVE-2026-118669 (oauthlib): authentication as one client, and the id of another")
 	for what, other := range map[string]auth{
 		"basic":         basic(a.ClientID, "secret"),
 		"client_secret": func(_ *http.Request, form url.Values) { form.Set("client_secret", "secret") },
@@ -203,7 +219,7 @@ func (s *server) twoMethods(t *testing.T, a keyHolder) {
 
 // An assertion is used once, even if two nodes get it at the same moment.
 func TestAttackReplayedAssertion(t *testing.T) {
-	attack(t, "replay", "")
+	attack(t, "replay", "CVE-2020-15222 (fosite), CVE-2020-5300 (Hydra): an assertion works again")
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		nodes := []*server{s, s.node(t)}

@@ -255,7 +255,7 @@ func TestAttackCertificateOfAnother(t *testing.T) {
 
 // RFC 9440 §4: a certificate in a header counts only if a trusted proxy sends it.
 func TestAttackCertificateHeader(t *testing.T) {
-	attack(t, "a certificate in a header that the client sends", "")
+	attack(t, "a certificate in a header that the client sends", "keycloak-quickstarts PR 768")
 	ours := newIssuer(t)
 	own, others := ours.client(t, "client.example"), ours.client(t, "other.example")
 	authorities := "MTLS_CLIENT_AUTHORITIES_FILE: " + quote(writePEM(t, "CERTIFICATE", ours.certificate.Raw))

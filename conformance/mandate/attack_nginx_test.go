@@ -10,8 +10,8 @@ import (
 // RFC 9440 §4: the proxy removes the header of a client. The lines of docs/deployment.md do so at
 // both addresses of nginx.
 func TestAttackCertificateHeaderThroughNginx(t *testing.T) {
-	attack(t, "a certificate in a header that the client sends", "")
-	r := newRehearsalBehindNginx(t)
+	attack(t, "a certificate in a header that the client sends", "keycloak-quickstarts PR 768")
+	r := newRehearsalBehindNginx(t, newSQLite(t))
 	victim := r.party(t, ownMTLS, "victim", "https://victim.example/back", "--grant", "client_credentials")
 	stolen := url.PathEscape(string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: victim.certificate.Leaf.Raw})))
 	others := selfSigned(t, "victim.example")

@@ -62,6 +62,8 @@ func (v *fixture) dpopGrants(t *testing.T) {
 		"authorization_code, public": {v.phone, b.issue(t, v.phone, v.alice)},
 		"client_credentials":         {v.web, forItself},
 		"client_credentials, signed": {signed, forItself},
+		"device":                     {v.web, pollForm(b.approvedDevice(t, v.web).DeviceCode)},
+		"device, public":             {v.tv, pollForm(b.approvedDevice(t, v.tv).DeviceCode)},
 		"password":                   {v.web, params("grant_type", "password", "username", v.alice.Name, "password", v.alice.Password)},
 	} {
 		got := v.mustToken(t, h.proving(t, one.app.auth()), one.form)
@@ -91,6 +93,7 @@ func (v *fixture) dpopGrants(t *testing.T) {
 
 // dpopBadProofs sends each kind of wrong proof to the token endpoint (RFC 9449 §4.3).
 func (v *fixture) dpopBadProofs(t *testing.T) {
+	resembles(t, "CVE-2026-54431 (liboauth2): a private key in the member jwk")
 	h, now := newHolder(t), time.Now().Unix()
 	at := v.Issuer + "/token/"
 	private := member{"d": "AAAA"}
@@ -265,6 +268,7 @@ func (v *fixture) dpopRefresh(t *testing.T) {
 
 // dpopToken presents bound tokens to the server itself (RFC 9449 §7.1).
 func (v *fixture) dpopToken(t *testing.T) {
+	resembles(t, "CVE-2024-49755 (Duende): the key of the proof is not compared with cnf")
 	h, thief, b := newHolder(t), newHolder(t), v.signedIn(t, v.alice)
 	got := v.mustToken(t, h.proving(t, v.web.auth()), b.issue(t, v.web, v.alice, "scope", "openid read"))
 	free := b.family(t, v.web, v.alice, "scope", "openid read")

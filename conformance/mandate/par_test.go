@@ -153,6 +153,7 @@ func (v *fixture) pushEndpoint(t *testing.T) {
 
 // pushOutside checks that the parameters beside the request URI do not count.
 func (v *fixture) pushOutside(t *testing.T) {
+	resembles(t, "Pocket ID: the page reads the parameters beside the request URI")
 	address, verifier := v.pushed(t, v.web, "state", "inside", "scope", "read")
 	address += "&" + params("state", "outside", "state", "twice", "nonce", "outside", "scope", "write", "redirect_uri", "https://evil.example/", "response_mode", "form_post", "prompt", "none").Encode()
 	back := v.browser(t).authorize(t, address, v.alice, "approve")
@@ -170,6 +171,7 @@ func (v *fixture) pushOutside(t *testing.T) {
 
 // pushRefused opens request URIs that must not work. None of them redirects.
 func (v *fixture) pushRefused(t *testing.T) {
+	resembles(t, "fosite: any client uses up the request URI of another")
 	b := v.signedIn(t, v.alice)
 	address, _ := v.pushed(t, v.web)
 	uri := address[strings.Index(address, "urn"):]
@@ -200,6 +202,7 @@ func (v *fixture) pushRefused(t *testing.T) {
 
 // pushOnce checks that a request URI gets one answer, and works any number of times before.
 func (v *fixture) pushOnce(t *testing.T) {
+	resembles(t, "Spring Authorization Server #1974: a request URI works more than once")
 	address, verifier := v.pushed(t, v.casual, "prompt", "consent")
 	for range 2 {
 		v.get(t, address, nobody) // a program that looks at the link
@@ -314,6 +317,7 @@ func (v *fixture) pushStored(t *testing.T, db database) {
 // pushLate checks that the request URI expires, and that a browser which opened it in time
 // may take longer.
 func (v *fixture) pushLate(t *testing.T, db database) {
+	resembles(t, "Spring Authorization Server #1973: no lifetime; #2043 and Duende Support #1160: a lifetime that also counts, or only counts, after the login")
 	expire := func() {
 		t.Helper()
 		// RFC 9126 §2.2: the lifetime is over after its last second, in the second that begins.

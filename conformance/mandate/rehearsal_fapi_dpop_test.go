@@ -91,14 +91,15 @@ func (p *party) proofsAtTheAPI(t *testing.T) {
 	}
 	once, altered := proof(nil, nil), proof(nil, nil)
 	for what, proofs := range map[string][]string{
-		"two headers":             {proof(nil, nil), proof(nil, nil)},
-		"not a JWT":               {"not a JWT"},
-		"two parts":               {strings.Join(strings.Split(proof(nil, nil), ".")[:2], ".")},
-		"no typ":                  {proof(nil, member{"typ": nil})},
-		"typ JWT":                 {proof(nil, member{"typ": "JWT"})},
-		"no alg":                  {withoutAlgorithm(t, proof(nil, nil))},
-		"none":                    {p.proves.unsigned(t, at, token)},
-		"no jwk":                  {proof(nil, member{"jwk": nil})},
+		"two headers": {proof(nil, nil), proof(nil, nil)},
+		"not a JWT":   {"not a JWT"},
+		"two parts":   {strings.Join(strings.Split(proof(nil, nil), ".")[:2], ".")},
+		"no typ":      {proof(nil, member{"typ": nil})},
+		"typ JWT":     {proof(nil, member{"typ": "JWT"})},
+		"no alg":      {withoutAlgorithm(t, proof(nil, nil))},
+		"none":        {p.proves.unsigned(t, at, token)},
+		"no jwk":      {proof(nil, member{"jwk": nil})},
+		// CVE-2026-54431 (liboauth2)
 		"a private jwk":           {proof(nil, member{"jwk": private})},
 		"no jti":                  {proof(member{"jti": nil}, nil)},
 		"no htm":                  {proof(member{"htm": nil}, nil)},
@@ -131,7 +132,8 @@ func (p *party) proofsAtTheAPI(t *testing.T) {
 	}
 	a := p.at.get(t, "/resource?page=2", sends("DPoP", token, proof(nil, nil)))
 	checkEqual(t, "a query that htu does not have", a.Status, http.StatusOK)
-	a = p.at.get(t, "/resource", func(r *http.Request, _ url.Values) {
+	// HTTP/2 has names in lower case only (RFC 9113 §8.2.1).
+	a = p.byHTTP11().get(t, "/resource", func(r *http.Request, _ url.Values) {
 		r.Header["Authorization"], r.Header["DPOP"] = []string{"DPoP " + token}, []string{proof(nil, nil)}
 	})
 	checkEqual(t, "the name of the header in capitals", a.Status, http.StatusOK)
@@ -140,6 +142,14 @@ func (p *party) proofsAtTheAPI(t *testing.T) {
 	wantChallenge(t, p.at.get(t, "/resource", sends("Bearer", token, proof(nil, nil))), "Bearer", "invalid_token")
 	p.rsaProofs(t)
 	p.usable(t, token)
+}
+
+// byHTTP11 returns the server to a client without HTTP/2.
+func (p *party) byHTTP11() *server {
+	s := p.rehearsal.reached(p.at.URL, p.certificate)
+	transport := s.client.Transport.(*http.Transport)
+	transport.ForceAttemptHTTP2, transport.TLSClientConfig.NextProtos = false, []string{"http/1.1"}
+	return s
 }
 
 // withoutAlgorithm removes alg from the header of a JWT.

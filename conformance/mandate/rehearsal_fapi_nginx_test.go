@@ -29,21 +29,23 @@ const (
 	nginxHeaders = `proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;`
 )
 
-// TestRehearsalFAPINginx performs the flow behind a reverse proxy, with DPoP and with certificates,
-// on SQLite.
+// TestRehearsalFAPINginx performs the flow of each kind of client behind a reverse proxy, on both
+// databases.
 func TestRehearsalFAPINginx(t *testing.T) {
-	r := newRehearsalBehindNginx(t)
-	for _, v := range []variant{keyDPoP, ownMTLS, messageMTLS, {"tls_client_auth and DPoP", "tls_client_auth", "dpop", true, false}} {
-		t.Run(v.name, func(t *testing.T) {
-			one, two := r.pair(t, v)
-			happyFlow(t, one, two)
-			refreshes(t, one, two)
-		})
-	}
+	forEachDatabase(t, func(t *testing.T, db database) {
+		r := newRehearsalBehindNginx(t, db)
+		for _, v := range variants {
+			t.Run(v.name, func(t *testing.T) {
+				one, two := r.pair(t, v)
+				happyFlow(t, one, two)
+				refreshes(t, one, two)
+			})
+		}
+	})
 }
 
 // newRehearsalBehindNginx starts a server without TLS, and nginx in front of it at two addresses.
-func newRehearsalBehindNginx(t testing.TB) *rehearsal {
+func newRehearsalBehindNginx(t testing.TB, db database) *rehearsal {
 	t.Helper()
 	_, err := os.Stat(nginxProgram)
 	if err != nil {
@@ -53,9 +55,10 @@ func newRehearsalBehindNginx(t testing.TB) *rehearsal {
 	plain, mutual := port.Address(), port.Address()
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // it cannot fail
-	s := newServer(t, options{database: newSQLite(t), settings: []string{"SAMPLE_API: true", "TRUSTED_PROXIES: [127.0.0.1]", "MTLS_CERTIFICATE_HEADER: X-Client-Cert",
+	s := newServer(t, options{database: db, settings: []string{"SAMPLE_API: true", "TRUSTED_PROXIES: [127.0.0.1]", "MTLS_CERTIFICATE_HEADER: X-Client-Cert",
 		"MTLS_BASE_URL: https://" + mutual, "MTLS_CLIENT_AUTHORITIES_FILE: " + quote(writePEM(t, "CERTIFICATE", ours.certificate.Raw))},
 		provider: []string{"OIDC_ENABLED: true", openidScopes, "RESOURCE_SERVER_TOKEN_CACHING_SECONDS: 0"}}, "https://"+plain, base64.StdEncoding.EncodeToString(key), &vault{})
+	s.mustCLI(t, "", "migrate")
 	s.start(t)
 	s.nginx(t, c, map[string]string{plain: nginxRemoves, mutual: nginxPasses})
 	r := &rehearsal{&server{BaseURL: s.BaseURL, Issuer: s.Issuer, dir: s.dir, config: s.config, secrets: s.secrets, options: options{tls: &tls.Config{RootCAs: c.trust}}}, "https://" + mutual, ours, person{}}

@@ -65,10 +65,17 @@ func (p *party) acceptsRequests(t *testing.T) {
 		"a response type and a response mode that are bad": {nil, []string{"response_type", "token", "response_mode", "fragment"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			form, _ := p.asks(t, c.inside...)
+			form, verifier := p.asks(t, c.inside...)
 			address := p.pushed(t, p.authenticates(t, nil, nil), form)
-			if got := p.answered(t, address+"&"+params(c.outside...).Encode(), "approve"); got.Get("code") == "" || got.Get("state") != form.Get("state") {
-				t.Errorf("the response is %v", got)
+			got := p.answered(t, address+"&"+params(c.outside...).Encode(), "approve")
+			if got.Get("code") == "" || got.Get("state") != form.Get("state") {
+				t.Fatalf("the response is %v", got)
+			}
+			// RFC 9126 §4: the pushed parameters alone count for the tokens too.
+			given := p.tokens(t, grantForm(p.application, got.Get("code"), verifier))
+			checkEqual(t, "scope", given.Scope, p.scope)
+			if p.openid {
+				checkEqual(t, "nonce", p.rehearsal.verified(t, p.application, "PS256", given.IDToken)["nonce"], any("the nonce"))
 			}
 		})
 	}
