@@ -69,3 +69,44 @@ func TestDocumentWithNamesThatCannotBeStored(t *testing.T) {
 		}
 	})
 }
+
+// CIMD-02 §8.2: the document says how its client authenticates. A client that replaces a key, perhaps
+// because it was stolen, pushes its next request with the new one. From then on the old one does
+// nothing, at the token endpoint too.
+func TestDocumentReplacesItsKey(t *testing.T) {
+	forEachDatabase(t, func(t *testing.T, db database) {
+		h := newDocumentHost(t)
+		s := startServer(t, h.options(options{database: db}))
+		alice, stolen, fresh := s.somebody(t, "alice"), newStatementIssuer(t, "agent"), newStatementIssuer(t, "agent")
+		publish := func(keys *statementIssuer) application {
+			return h.client("/one", agentURI, map[string]any{"token_endpoint_auth_method": "private_key_jwt", "jwks": json.RawMessage(keys.keySet(t)), "require_pushed_authorization_requests": true})
+		}
+		app := publish(stolen)
+		signed := func(keys *statementIssuer) auth {
+			return asserting(keys.sign(t, s.assertionClaims(app.ClientID, nil), nil))
+		}
+		pushes := func(keys *statementIssuer) tokens {
+			t.Helper()
+			form, verifier := s.requestFor(t, app)
+			pushed := s.post(t, "/o/par/", signed(keys), form)
+			if pushed.Status != http.StatusCreated {
+				t.Fatalf("%d %s", pushed.Status, pushed.Body)
+			}
+			code := s.browser(t).code(t, s.opening(app, pushed.JSON(t)["request_uri"].(string)), alice)
+			return s.mustToken(t, signed(keys), grantForm(app, code, verifier))
+		}
+		refresh := pushes(stolen).RefreshToken
+		publish(fresh)
+		s.stop(t) // this server keeps documents for five minutes
+		s.start(t)
+		form, _ := s.requestFor(t, app)
+		if err := s.post(t, "/o/par/", signed(stolen), form).refused(http.StatusUnauthorized, "invalid_client"); err != nil {
+			t.Errorf("a pushed request with the old key: %v", err)
+		}
+		if err := s.post(t, "/o/token/", signed(stolen), refreshForm(refresh)).refused(http.StatusUnauthorized, "invalid_client"); err != nil {
+			t.Errorf("a refresh with the old key: %v", err)
+		}
+		s.mustToken(t, signed(fresh), refreshForm(refresh))
+		pushes(fresh)
+	})
+}

@@ -25,9 +25,10 @@ import (
 )
 
 // This file is about clients whose client id is the URL of a metadata document
-// (draft-ietf-oauth-client-id-metadata-document-02, CIMD-02). The document decides at the
-// authorization endpoint. Everywhere else the row decides that the first approval stored,
-// so a client works there without its document, and costs no fetch.
+// (draft-ietf-oauth-client-id-metadata-document-02, CIMD-02). The document decides where an
+// authorization begins: at the authorization endpoint, and for a pushed request. Everywhere else
+// the row decides that the first approval stored, so a client works there without its document,
+// and costs no fetch. The row gets the keys of a changed document as soon as this server reads it.
 
 // maxDocumentURL is the greatest length of such a client id. CIMD-02 §3 recommends short
 // ones, because people see them.
@@ -110,7 +111,17 @@ func (p *Clients) ForAuthorization(ctx context.Context, clientID string) (storag
 	case !follows:
 		return a, nil
 	}
-	told, err := p.documents.Get(ctx, documents.Asked{URL: u, ID: clientID, Address: CallOf(ctx).Address, Approved: !unknown})
+	asked := documents.Asked{URL: u, ID: clientID, Address: CallOf(ctx).Address, Approved: !unknown}
+	told, err := p.documents.Get(ctx, asked)
+	if err == nil && !unknown && !told.authenticatesAs(describedBy(a)) {
+		// The document that this node keeps may be older than the row, which another node has
+		// changed since.
+		asked.Since = time.Unix(a.UpdatedAt+1, 0)
+		told, err = p.documents.Get(ctx, asked)
+		if err == nil {
+			err = p.storeAuthentication(ctx, a, told)
+		}
+	}
 	if err != nil {
 		return a, err
 	}
@@ -118,8 +129,9 @@ func (p *Clients) ForAuthorization(ctx context.Context, clientID string) (storag
 }
 
 // AuthenticateAny authenticates a client as Authenticate does, at an endpoint that begins an
-// authorization. A client with a metadata document may push its first request before any
-// approval has stored it (RFC 9126 §2). Its document then says how it authenticates.
+// authorization. The metadata document of a client says how it authenticates there: the client
+// may push its first request before any approval has stored it (RFC 9126 §2), and a key that it
+// has removed from the document must not work.
 func (p *Clients) AuthenticateAny(ctx context.Context, r *http.Request, form url.Values) (storage.Application, error) {
 	id := form.Get("client_id")
 	switch {
@@ -132,8 +144,8 @@ func (p *Clients) AuthenticateAny(ctx context.Context, r *http.Request, form url
 	case form.Has("client_secret") || len(r.Header.Values("Authorization")) > 0 || !looksLikeDocument(id):
 		return p.Authenticate(ctx, r, form)
 	}
-	_, err := p.Client(ctx, id)
-	if !errors.Is(err, storage.ErrNotFound) {
+	known, err := p.Client(ctx, id)
+	if !errors.Is(err, storage.ErrNotFound) && (err != nil || !p.readsDocument(known)) {
 		return p.Authenticate(ctx, r, form)
 	}
 	a, err := p.clientOrDocument(ctx, id)
@@ -149,11 +161,17 @@ func (p *Clients) AuthenticateAny(ctx context.Context, r *http.Request, form url
 	return a, oauth.Unavailable(err)
 }
 
-// clientOrDocument returns the application with a client id, as it is stored or, before the first
-// approval, as its metadata document describes it.
+// readsDocument reports whether the metadata document of a stored application says how it
+// authenticates where an authorization begins.
+func (p *Clients) readsDocument(a storage.Application) bool {
+	return policy.FollowsDocument(a) && p.rules.WhySuspended(a) == ""
+}
+
+// clientOrDocument returns the application with a client id, as it is stored or, if it has a
+// metadata document, as this describes it now.
 func (p *Clients) clientOrDocument(ctx context.Context, clientID string) (storage.Application, error) {
 	a, err := p.Client(ctx, clientID)
-	if !errors.Is(err, storage.ErrNotFound) || !looksLikeDocument(clientID) {
+	if err == nil && !p.readsDocument(a) || err != nil && !errors.Is(err, storage.ErrNotFound) || !looksLikeDocument(clientID) {
 		return a, err
 	}
 	a, err = p.ForAuthorization(ctx, clientID)
@@ -224,6 +242,11 @@ func (d described) describe(a storage.Application) storage.Application {
 	a.IntrospectionAlg = d.introspection
 	a.ObjectAlgorithm, a.RequestURIs, a.RequireSigned, a.ResponseAlgorithm, a.ResponseModes = d.objectAlgorithm, d.requestURIs, d.requireSigned, d.responseAlgorithm, d.responseModes
 	return a
+}
+
+// authenticatesAs reports whether two documents say the same about client authentication.
+func (d described) authenticatesAs(other described) bool {
+	return d.method == other.method && d.algorithm == other.algorithm && d.jwks == other.jwks && d.jwksURI == other.jwksURI
 }
 
 // readDocument checks the document at a URL.

@@ -2,6 +2,8 @@ package clients
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"slices"
 
 	"mandate/provider/documents"
@@ -99,4 +101,30 @@ func storable(name string) string {
 		return "unsupported"
 	}
 	return name
+}
+
+// storeAuthentication stores how an application authenticates now, as its document says. Without
+// this, a key that the document has no longer would work at the token endpoint until the next
+// approval. If the row has changed since it was read, the next request compares it again.
+func (p *Clients) storeAuthentication(ctx context.Context, a storage.Application, told described) error {
+	row, err := p.store.ApplicationByClientID(ctx, a.ClientID)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return oauth.Unavailable(err)
+	}
+	if row.Version != a.Version || !policy.FollowsDocument(row) || told.authenticatesAs(describedBy(row)) {
+		return nil
+	}
+	now, was := told.describe(row), row
+	row.ClientType, row.AuthMethod, row.AuthAlgorithm, row.JWKS, row.JWKSURI, row.UpdatedAt = now.ClientType, now.AuthMethod, now.AuthAlgorithm, now.JWKS, now.JWKSURI, oauth.Now()
+	err = p.store.UpdateApplication(ctx, row, was)
+	if errors.Is(err, storage.ErrConflict) || errors.Is(err, storage.ErrNotFound) {
+		return nil
+	}
+	if err == nil {
+		p.log.Info("the metadata document of an application says something else about its authentication or its keys", "client", a.ClientID)
+	}
+	return oauth.Stored(err)
 }

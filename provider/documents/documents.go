@@ -81,6 +81,7 @@ type Documents[T any] struct {
 type document[T any] struct {
 	value    T
 	err      error
+	began    time.Time // its fetch
 	until    time.Time
 	approved bool
 }
@@ -104,6 +105,8 @@ type Asked struct {
 	ID       string // the URL as the client spells it
 	Address  string // of whoever asks
 	Approved bool   // whether somebody has approved the client before
+	// Since asks for a document whose fetch began at this time or later.
+	Since time.Time
 }
 
 // Get returns what the document at a URL says. Its error is that of Kind.Explain, that of
@@ -136,7 +139,7 @@ func (d *Documents[T]) find(a Asked) (T, *fetch[T], error) {
 	var none T
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if known := d.kept[a.ID]; known != nil && time.Now().Before(known.until) {
+	if known := d.kept[a.ID]; known != nil && time.Now().Before(known.until) && !known.began.Before(a.Since) {
 		known.approved = known.approved || a.Approved
 		d.hits.Add(1)
 		return known.value, nil, known.err
@@ -186,6 +189,7 @@ func (d *Documents[T]) begin(a Asked) (*fetch[T], error) {
 		d.ofNetwork[network]++
 	}
 	go func() {
+		began := time.Now()
 		value, until, err := d.fetch(a.ID)
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -196,7 +200,7 @@ func (d *Documents[T]) begin(a Asked) (*fetch[T], error) {
 			release(d.ofNetwork, network)
 		}
 		if err == nil || d.kind.KeepErrors > 0 {
-			d.keep(a.ID, &document[T]{value, err, until, a.Approved})
+			d.keep(a.ID, &document[T]{value, err, began, until, a.Approved})
 		}
 		f.value, f.err = value, err
 		close(f.done)

@@ -317,10 +317,10 @@ func TestTheMemoryIsBounded(t *testing.T) {
 	d := newDocuments()
 	later := time.Now().Add(time.Hour)
 	for i := range 100 {
-		d.keep(fmt.Sprint("approved", i), &document[string]{"a", nil, later, true})
+		d.keep(fmt.Sprint("approved", i), &document[string]{value: "a", until: later, approved: true})
 	}
 	for i := range maxMetadata + 500 {
-		d.keep(fmt.Sprint(i), &document[string]{"a", nil, later, false})
+		d.keep(fmt.Sprint(i), &document[string]{value: "a", until: later})
 	}
 	if len(d.kept) != maxMetadata {
 		t.Errorf("%d documents are kept, want %d", len(d.kept), maxMetadata)
@@ -330,7 +330,7 @@ func TestTheMemoryIsBounded(t *testing.T) {
 			t.Fatal("the documents of strangers replaced that of an approved client")
 		}
 	}
-	d.kept["expired"] = &document[string]{"a", nil, time.Now().Add(-time.Second), true}
+	d.kept["expired"] = &document[string]{value: "a", until: time.Now().Add(-time.Second), approved: true}
 	d.Drop()
 	if d.kept["expired"] != nil || len(d.kept) != maxMetadata {
 		t.Error("Drop removes what has expired, and nothing else")
