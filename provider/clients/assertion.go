@@ -9,8 +9,10 @@ import (
 	"strings"
 
 	"mandate/provider/jose"
+	"mandate/provider/keysets"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/provider/throttle"
 	"mandate/storage"
@@ -65,6 +67,7 @@ func (p *Clients) proveAssertion(ctx context.Context, r *http.Request, sent cred
 	// RFC 7523 §3: a used jti is refused until the assertion expires, on each node. It belongs to
 	// the client id: a client with a metadata document has no ID before its first approval.
 	by.unused = &storage.OneTime{Digest: seal.Digest("client assertion\x00" + a.ClientID + "\x00" + claims.Text("jti")), ExpiresAt: expires + maxAhead, Now: now}
+	by.stranger = policy.StandingOf(a) == policy.StandingOpen
 	if !by.UsesLater {
 		err = p.UseAssertion(ctx)
 	}
@@ -84,6 +87,14 @@ func (p *Clients) UseAssertion(ctx context.Context) error {
 	value := by.takeUnused()
 	if value == nil {
 		return nil
+	}
+	if by.stranger {
+		// Anybody can make a key and register it, or publish a document with it.
+		_, wait := p.limits.Tries.Take(throttle.Try{Kind: limits.OfAssertion, Key: throttle.Site(by.Address), Wide: throttle.WideNetwork(by.Address)})
+		if wait > 0 {
+			by.Client = nil
+			return oauth.Later(http.StatusTooManyRequests, wait, "Too many client assertions came from this network. Wait a little, then try again.")
+		}
 	}
 	return by.afterUse(p.store.SeeOnce(ctx, *value))
 }
@@ -215,6 +226,9 @@ func (p *Clients) assertionKeys(ctx context.Context, one *assertion, h jose.Head
 	if err != nil && !errors.Is(err, jose.ErrInvalid) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
+		}
+		if errors.Is(err, keysets.ErrBusy) {
+			return nil, busyKeys()
 		}
 		one.cause = err
 		return nil, jose.ErrInvalid

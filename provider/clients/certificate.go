@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"mandate/provider/jose"
+	"mandate/provider/keysets"
 	"mandate/provider/mtls"
 	"mandate/provider/oauth"
 	"mandate/storage"
@@ -110,6 +111,8 @@ func (p *Clients) proveRegistered(ctx context.Context, a storage.Application, sh
 		return invalidClient("The client certificate is not the first one in the x5c of a key that is registered for this application.")
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case errors.Is(err, keysets.ErrBusy):
+		return busyKeys()
 	}
 	return certificateProblem("The keys of the application cannot be fetched now, so nobody can tell whether the client certificate is registered.", err)
 }

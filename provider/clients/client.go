@@ -220,6 +220,7 @@ type Call struct {
 	// UseAssertion: who sets it calls one of them before the request has an effect.
 	UsesLater bool
 	unused    *storage.OneTime
+	stranger  bool // nobody is responsible for the client
 }
 
 type callKey struct{}

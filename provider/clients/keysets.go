@@ -2,9 +2,12 @@ package clients
 
 import (
 	"context"
+	"net/http"
+	"time"
 
 	"mandate/provider/jose"
 	"mandate/provider/keysets"
+	"mandate/provider/oauth"
 	"mandate/provider/outbound"
 	"mandate/provider/policy"
 	"mandate/storage"
@@ -59,6 +62,12 @@ func (k *keySets) fetched(a storage.Application) *keysets.Sets {
 		return k.persons
 	}
 	return k.administrators
+}
+
+// busyKeys returns the error for keys that cannot be fetched because too many others are. It says
+// nothing about the client.
+func busyKeys() *oauth.Error {
+	return oauth.Later(http.StatusTooManyRequests, time.Second, "Too many key sets are being fetched at this moment. Try again.")
 }
 
 func (k *keySets) drop() {

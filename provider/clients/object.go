@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"mandate/provider/jose"
+	"mandate/provider/keysets"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/requestobject"
@@ -49,6 +50,8 @@ func (p *Clients) ObjectClaims(ctx context.Context, a storage.Application, objec
 		return nil, wrongObject("The request object is encrypted, which this server does not support: sign it, and do not encrypt it.")
 	case !looked:
 		return nil, wrongObject("The request object must be one signed JWT whose header has the alg %s, no typ or the typ oauth-authz-req+jwt or JWT, and no crit.", oauth.OneOf(may))
+	case errors.Is(err, keysets.ErrBusy):
+		return nil, busyKeys()
 	case errors.Is(err, jose.ErrInvalid):
 		return nil, wrongObject("The signature of the request object is not that of a key which this client has registered: check jwks or jwks_uri of the registration, and the kid in the header.")
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"sync"
 	"time"
 
@@ -29,9 +30,11 @@ const (
 const (
 	maxSets    = 500
 	maxFetches = 32
+	maxPerHost = 8 // fetches from one host: one that does not answer must not take all places
 )
 
-var errBusy = errors.New("too many key sets are being fetched")
+// ErrBusy means that too many key sets are being fetched, from everywhere or from this host.
+var ErrBusy = errors.New("too many key sets are being fetched")
 
 // errNoKey says that a set was fetched, and that none of its keys can be used: those that were in it
 // before have been removed.
@@ -44,6 +47,7 @@ type Sets struct {
 	mu       sync.Mutex
 	sets     map[string]*set
 	underWay int // fetches
+	ofHost   map[string]int
 }
 
 // set is one key set. Signatures with invented key ids cause at most one fetch in each pause.
@@ -64,7 +68,7 @@ func New(out *outbound.Client) *Sets {
 }
 
 func newSets(read func(context.Context, string) ([]byte, error)) *Sets {
-	return &Sets{read: read, sets: map[string]*set{}}
+	return &Sets{read: read, sets: map[string]*set{}, ofHost: map[string]int{}}
 }
 
 // Keys returns the keys of the set at an address with which a signature may have been made.
@@ -155,17 +159,23 @@ func (s *Sets) ask(address string, one *set) {
 	if one.done != nil || time.Since(one.asked) < pause {
 		return
 	}
-	if s.underWay == maxFetches {
-		one.err = errBusy
+	host := hostOf(address)
+	if s.underWay == maxFetches || s.ofHost[host] == maxPerHost {
+		one.err = ErrBusy
 		return
 	}
 	s.underWay++
+	s.ofHost[host]++
 	one.asked, one.done = time.Now(), make(chan struct{})
 	go func() {
 		keys, err := s.fetch(address)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.underWay--
+		s.ofHost[host]--
+		if s.ofHost[host] == 0 {
+			delete(s.ofHost, host)
+		}
 		one.err = err
 		if err == nil || errors.Is(err, errNoKey) {
 			one.keys, one.since = keys, one.asked
@@ -173,6 +183,14 @@ func (s *Sets) ask(address string, one *set) {
 		close(one.done)
 		one.done = nil
 	}()
+}
+
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	return u.Host
 }
 
 // fetch reads a key set. RFC 7517 §5: keys that the server cannot use are ignored.

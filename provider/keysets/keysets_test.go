@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -203,7 +204,7 @@ func TestLimits(t *testing.T) {
 		var asking sync.WaitGroup
 		for i := range 3 * maxSets {
 			asking.Go(func() {
-				_, err := s.Keys(t.Context(), fmt.Sprint(address, i), header("k"))
+				_, err := s.Keys(t.Context(), fmt.Sprintf("https://%d.example/keys", i), header("k"))
 				if err == nil || errors.Is(err, jose.ErrInvalid) {
 					t.Error(err)
 				}
@@ -212,6 +213,22 @@ func TestLimits(t *testing.T) {
 		asking.Wait()
 		if most != maxFetches || len(s.sets) > maxSets {
 			t.Errorf("%d fetches at once, %d sets", most, len(s.sets))
+		}
+		// A host that answers slowly does not take the places of others.
+		time.Sleep(pause)
+		most = 0
+		var busy atomic.Int32
+		for i := range 2 * maxFetches {
+			asking.Go(func() {
+				_, err := s.Keys(t.Context(), fmt.Sprint(address, i), header("k"))
+				if errors.Is(err, ErrBusy) {
+					busy.Add(1)
+				}
+			})
+		}
+		asking.Wait()
+		if most != maxPerHost || busy.Load() != 2*maxFetches-maxPerHost || len(s.ofHost) != 0 {
+			t.Errorf("%d fetches from one host at once, %d were refused, %d hosts are counted", most, busy.Load(), len(s.ofHost))
 		}
 	})
 }

@@ -26,6 +26,7 @@ const (
 	OfRegistration          // applications that are registered by a request, from one network
 	OfDeviceRequest         // requests of devices, from one network
 	OfPushedRequest         // pushed authorization requests, from one network
+	OfAssertion             // assertions of applications for which nobody is responsible, from one network
 	OfFactor                // a person who has typed the right password, and types a code
 )
 
@@ -40,6 +41,10 @@ func Of(kind int) throttle.Limit {
 		return throttle.Limit{Tries: 100, Refill: 5 * time.Second}
 	case OfRegistration:
 		return throttle.Limit{Tries: 60, Refill: 30 * time.Second}
+	case OfAssertion:
+		// Each is a row for up to eleven minutes. A website with such an application may refresh the
+		// tokens of many people.
+		return throttle.Limit{Tries: 300, Refill: 200 * time.Millisecond}
 	case OfFactor:
 		// A code has six digits, and three codes are valid at a time. Whoever knows the password
 		// finds one in a year with a probability of a quarter.
@@ -51,7 +56,7 @@ func Of(kind int) throttle.Limit {
 }
 
 // Size is the number of counters of each kind. Each kind has another eighth of it for
-// wide networks. A counter takes about 100 bytes, and there are twelve kinds: 68 MB if all
+// wide networks. A counter takes about 100 bytes, and there are thirteen kinds: 73 MB if all
 // are in use.
 const Size = 50_000
 
@@ -72,7 +77,7 @@ func New(cost password.Cost, concurrency int) *Limits {
 // NewThrottle makes the throttle with one kind of counter for each constant above, and
 // room for most counters of each kind.
 func NewThrottle(most int) *throttle.Throttle {
-	return throttle.New(most, Of(OfAccount), Of(OfPair), Of(OfBrowser), Of(OfPasswordChange), Of(OfUserCode), Of(OfClient), Of(OfOwner), Of(OfAddress), Of(OfRegistration), Of(OfDeviceRequest), Of(OfPushedRequest), Of(OfFactor))
+	return throttle.New(most, Of(OfAccount), Of(OfPair), Of(OfBrowser), Of(OfPasswordChange), Of(OfUserCode), Of(OfClient), Of(OfOwner), Of(OfAddress), Of(OfRegistration), Of(OfDeviceRequest), Of(OfPushedRequest), Of(OfAssertion), Of(OfFactor))
 }
 
 // Take uses a try of each counter. It returns a function that gives the tries back, or
