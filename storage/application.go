@@ -240,7 +240,8 @@ func (s *Store) Applications(ctx context.Context, of Selection, limit, offset in
 // administrator.
 //
 // An application that has changed is no longer what it was registered as, so nobody who
-// registers the same again gets it.
+// registers the same again gets it. If a profile is switched on, everything that the application
+// holds is revoked: it was issued without what the profile requires.
 func (s *Store) UpdateApplication(ctx context.Context, a, was Application) error {
 	statement, values, err := named(`UPDATE applications SET name = :name, client_type = :client_type, grant_types = :grant_types, redirect_uris = :redirect_uris, scopes = :scopes,
 		hash_client_secret = :hash_client_secret, secret = :secret, old_secret = :old_secret, may_introspect = :may_introspect, skip_consent = :skip_consent, pkce_exempt = :pkce_exempt,
@@ -249,7 +250,8 @@ func (s *Store) UpdateApplication(ctx context.Context, a, was Application) error
 		resources = :resources, metadata = :metadata, auth_method = :auth_method, auth_algorithm = :auth_algorithm, jwks = :jwks, jwks_uri = :jwks_uri,
 		endpoint_audience = :endpoint_audience, certificate_subject = :certificate_subject, require_pushed = :require_pushed, sender_constraint = :sender_constraint,
 		introspection_algorithm = :introspection_algorithm, object_algorithm = :object_algorithm, require_signed = :require_signed, request_uris = :request_uris,
-		response_algorithm = :response_algorithm, response_modes = :response_modes, profile = :profile, required_acr = :required_acr, management = :management, registration_digest = NULL, version = version + 1
+		response_algorithm = :response_algorithm, response_modes = :response_modes, profile = :profile, required_acr = :required_acr, management = :management, registration_digest = NULL, version = version + 1,
+		generation = generation + CASE WHEN profile = '' AND :profile <> '' THEN 1 ELSE 0 END
 		WHERE id = :id AND secret = :was.secret AND may_introspect = :was.may_introspect AND skip_consent = :was.skip_consent AND pkce_exempt = :was.pkce_exempt
 		AND responsible = :was.responsible AND COALESCE(owner_id, '') = COALESCE(:was.owner_id, '') AND (:was.version < 0 OR version = :was.version AND management = :was.management)`, struct {
 		Application

@@ -151,3 +151,23 @@ func (s *server) fapiRequests(t *testing.T) {
 		t.Errorf("without a push: %d, sent to %v: %.1500s", b.Status, b.Away, b.Body)
 	}
 }
+
+// FAPI 2.0 Security Profile §5.3.2.1: only sender-constrained tokens. Those from before the profile
+// was switched on are not.
+func TestProfileEndsOlderTokens(t *testing.T) {
+	forEachDatabase(t, func(t *testing.T, db database) {
+		s := startServer(t, options{database: db})
+		a, asker := s.keyHolder(t, "robot"), s.introspector(t)
+		old := s.mustToken(t, asserting(s.assert(t, a, nil, nil)), forItself).AccessToken
+		s.mustCLI(t, "", "application", "update", a.ClientID, "--profile", "fapi2")
+		waitFor(t, "the token from before has ended", func() bool {
+			return s.introspect(t, asker.auth(), old)["active"] == false
+		})
+		h := newHolder(t)
+		bound := s.mustToken(t, h.proving(t, asserting(s.assert(t, a, nil, nil))), forItself).AccessToken
+		s.mustCLI(t, "", "application", "update", a.ClientID, "--profile", "fapi2", "--auth-algorithm", "ES256")
+		if s.introspect(t, asker.auth(), bound)["active"] != true {
+			t.Error("a later change ends the tokens")
+		}
+	})
+}
