@@ -20,7 +20,7 @@ func (s *server) applicationKeys(w http.ResponseWriter, r *http.Request, who *pr
 		page.Keys = append(page.Keys, templates.ApplicationKey{ID: k.ID, Kind: k.Kind, Algorithm: k.Algorithm, LastUsed: lastUsed(k.LastUsedAt, provider.FromPage)})
 	}
 	owned := who.User.Administrator || provider.StandingOf(a) != provider.StandingAdministrator
-	if page.Public || page.FollowsDocument || a.JWKSURI != "" || !owned {
+	if page.Public || page.FollowsDocument || a.JWKSURI != "" || page.Certificate || !owned {
 		return nil
 	}
 	page.TestKeyURL, page.UsesKeys = s.applicationPath(a.ID, "test-key/"), a.AuthMethod == provider.MethodPrivateKey

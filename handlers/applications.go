@@ -79,11 +79,20 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 	grants := strings.Fields(a.GrantTypes)
 	page := templates.Application{Frame: s.frame(r, a.Name), Name: a.Name, ClientID: a.ClientID, ClientType: typeName(a), Owner: owner(a), Created: day(a.CreatedAt),
 		Public: a.ClientType == provider.Public, RedirectURIs: lines(a.RedirectURIs), Scopes: s.provider.AllowedScopes(a), Resources: lines(a.Resources),
-		HashSecret: !provider.SecretIsReadable(a), CertificateSubject: a.CertificateSubject, MayIntrospect: a.MayIntrospect, SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt, RequirePushed: a.RequirePushed, RequireSigned: a.RequireSigned, Profile: profileNames[a.Profile], RequiredLogin: requiredLogins[a.RequiredACR], Bound: boundTo[a.SenderConstraint],
+		HashSecret: !provider.SecretIsReadable(a), MayIntrospect: a.MayIntrospect, SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt, RequirePushed: a.RequirePushed, RequireSigned: a.RequireSigned, Profile: profileNames[a.Profile], RequiredLogin: requiredLogins[a.RequiredACR], Bound: boundTo[a.SenderConstraint],
 		AccessLifetime: lifetime(a.AccessTokenLifetime, own.Access, may.AccessMax), Standing: standingText(a), Suspended: s.provider.WhySuspended(a), FromDocument: provider.DocumentOf(a) != "", FollowsDocument: provider.FollowsDocument(a), NewSecret: s.takeSecret(w, r, who, a.ID), TokenURL: s.absolute("/o/token/"),
 		UpdateURL: s.applicationPath(a.ID, "update/"), DeleteURL: s.applicationPath(a.ID, "delete/"),
 		RotateURL: s.applicationPath(a.ID, "rotate/"), ListURL: s.path("/o/applications/")}
 	page.AuthMethod = strings.TrimSpace(a.AuthMethod + " " + a.AuthAlgorithm)
+	page.CertificateSubject = strings.TrimPrefix(a.CertificateSubject, "tls_client_auth_") // as the command takes it
+	page.Certificate = a.AuthMethod == provider.MethodSelfSigned || a.CertificateSubject != ""
+	if a.AuthMethod == provider.MethodPrivateKey || a.AuthMethod == provider.MethodSecretJWT {
+		page.AssertionAudience = s.provider.Issuer()
+	}
+	// RFC 8705 §5: the certificate is asked for at these addresses only.
+	if at := s.provider.CertificateEndpoints(); at != "" && (page.Certificate || a.SenderConstraint == provider.BoundToCertificate) {
+		page.TokenURL = at + "/token/"
+	}
 	page.NoSecret = !page.Public && !provider.HasSecret(a)
 	if who.User.Administrator {
 		page.OwnerURL = s.applicationPath(a.ID, "owner/")
@@ -106,6 +115,9 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 	}
 	if slices.Contains(grants, provider.GrantCode) {
 		page.AuthorizeURL = s.absolute("/o/authorize/")
+		if a.RequirePushed {
+			page.PushURL = strings.TrimSuffix(page.TokenURL, "/token/") + "/par/"
+		}
 	}
 	if provider.HasGrant(a, provider.GrantDevice) {
 		page.DeviceURL = s.absolute("/o/device_authorization/")

@@ -120,8 +120,7 @@ func (p *Provider) Metadata(ctx context.Context) (Metadata, error) {
 		RequestURIRegistration:                 true,
 		RequireSignedObject:                    p.config.RequireSigned,
 	}
-	if base := p.config.CertificateURL; base != "" {
-		at := base + "/o"
+	if at := p.CertificateEndpoints(); at != "" {
 		m.MTLSEndpointAliases = &EndpointAliases{at + "/token/", at + "/introspect/", at + "/revoke_token/", at + "/device_authorization/", at + "/par/", ""}
 		if p.config.OpenID {
 			m.MTLSEndpointAliases.UserInfoEndpoint = at + "/userinfo/"
@@ -176,3 +175,12 @@ func (p *Provider) Registers() bool {
 
 // Issuer returns the issuer identifier of this server.
 func (p *Provider) Issuer() string { return p.config.Issuer }
+
+// CertificateEndpoints returns the address below which the endpoints for clients with certificates
+// are (RFC 8705 §5), or "" if there are none.
+func (p *Provider) CertificateEndpoints() string {
+	if p.config.CertificateURL == "" {
+		return ""
+	}
+	return p.config.CertificateURL + "/o"
+}

@@ -298,8 +298,11 @@ func AuthMethods() []AuthMethod { return clients.Methods() }
 // HoldsPrivateKey reports whether a text has a private key, so that no page may show it again.
 func HoldsPrivateKey(text string) bool { return clients.HoldsPrivateKey(text) }
 
-// MethodPrivateKey is the method of a client that signs assertions with a private key.
-const MethodPrivateKey = clients.MethodPrivateKey
+// The methods of clients that sign assertions: with a private key, or with their secret.
+const (
+	MethodPrivateKey = clients.MethodPrivateKey
+	MethodSecretJWT  = clients.MethodSecretJWT
+)
 
 // TestAlgorithms lists the algorithms for which the server makes a key pair for tests.
 func TestAlgorithms() []string { return clients.TestAlgorithms() }

@@ -158,6 +158,9 @@ type Application struct {
 	PostLogoutURIs                             []string
 	BackchannelURI                             string
 	UpdateURL, DeleteURL, RotateURL, ListURL   string
+	PushURL                                    string // empty unless it must push its authorization requests
+	AssertionAudience                          string // aud of its client assertions; empty: it makes none
+	Certificate                                bool   // it authenticates with a certificate
 }
 
 // Rotate replaces a client secret. Overlap is the time in which the old secret still works.

@@ -262,6 +262,7 @@ func developerSamples() []sample {
 	}
 	detail.Samples, detail.PlaceholderAPI = []Sample{{"Website with a server", []Snippet{{"website-go", "Go", "package main\n\nfunc main() { // " + long + strings.Repeat(" and so on", 20) + "\n}"}, {"website-py", "Python", "print(1)"}}}}, "https://api.example.org/"
 	detail.Use = ApplicationUse{"A person registered it on a page of this server", "3 March 2026, 14:00 UTC", "Vouched for by https://directory.example.com", "17", "More than 1,000", true, "/o/applications/1/revoke/"}
+	detail.PushURL, detail.AssertionAudience = "https://id.example.com/o/par/", "https://id.example.com/o"
 	detail.SignedWith, detail.Standing = "ES256", "Its owner, who is not an administrator"
 	detail.PostLogoutURIs, detail.BackchannelURI = []string{"https://planner.example.com/bye"}, "https://planner.example.com/logout"
 	detail.Resources = []string{"https://mail.example.com/v1", "urn:example:ledger"}
@@ -278,7 +279,7 @@ func developerSamples() []sample {
 	public.Standing, public.OwnerURL, public.Suspended = "An administrator", "/o/applications/1/owner/", "This application is suspended: the account of its owner is disabled."
 	public.MayIntrospect, public.SkipConsent, public.PKCEExempt, public.RequirePushed, public.RequireSigned = true, true, true, true, true
 	many := []string{hostile, "b"}
-	brokenDetail := Application{nasty, hostile, hostile, hostile, hostile, hostile, ApplicationUse{hostile, hostile, hostile, hostile, hostile, true, "/x"}, []Sample{{hostile, []Snippet{{"x", hostile, hostile}}}}, hostile, true, false, many, many, many, many, hostile, false, hostile, false, []ApplicationKey{{hostile, hostile, hostile, hostile}}, hostile, true, "/t", []Option{{hostile, hostile, hostile, true}}, hostile, true, true, true, true, true, hostile, hostile, hostile, hostile, hostile, hostile, hostile, true, true, true, "/o", hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, many, hostile, "/u", "/d", "/r", "/l"}
+	brokenDetail := Application{nasty, hostile, hostile, hostile, hostile, hostile, ApplicationUse{hostile, hostile, hostile, hostile, hostile, true, "/x"}, []Sample{{hostile, []Snippet{{"x", hostile, hostile}}}}, hostile, true, false, many, many, many, many, hostile, false, hostile, false, []ApplicationKey{{hostile, hostile, hostile, hostile}}, hostile, true, "/t", []Option{{hostile, hostile, hostile, true}}, hostile, true, true, true, true, true, hostile, hostile, hostile, hostile, hostile, hostile, hostile, true, true, true, "/o", hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, many, hostile, "/u", "/d", "/r", "/l", hostile, hostile, true}
 
 	overlap := []Option{{"0", "At once", "", false}, {"3600", "In 1 hour", "", false}, {"86400", "In 1 day", "", true}, {"604800", "In 7 days", "", false}, {"2592000", "In 30 days", "", false}}
 	return []sample{

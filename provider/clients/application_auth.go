@@ -159,6 +159,13 @@ func WrongKeys(text []byte, algorithms []string, needed bool) string {
 			return "The set has a key whose x5c does not begin with a certificate for it: put the certificate there in Base64, without the lines of PEM, and the members of its public key beside it."
 		}
 		usable = usable || k.Public() != nil && slices.ContainsFunc(algorithms, k.Supports)
+		// RFC 7515 §4.1.4: with two keys of one kind, a JWT without kid does not say which one it is
+		// signed with, and a kid does not name a key that has none.
+		if k.ID == "" && k.Public() != nil && slices.ContainsFunc(set.Keys, func(other jose.JWK) bool {
+			return other.Type == k.Type && other.Public() != nil && other.Thumbprint() != k.Thumbprint()
+		}) {
+			return "The set has several keys of the type " + k.Type + ", and one of them has no kid: give each key its own kid, and name it in the header of each JWT."
+		}
 	}
 	if needed && !usable {
 		return "The set has no key that can verify a signature by " + strings.Join(algorithms, ", ") + ": check kty, crv, alg and use."

@@ -37,6 +37,7 @@ const (
 	MethodCertificate = metadata.MethodCertificate
 	MethodSelfSigned  = metadata.MethodSelfSigned
 	MethodPrivateKey  = metadata.MethodPrivateKeyJWT
+	MethodSecretJWT   = metadata.MethodSecretJWT
 )
 
 // keyAlgorithms are the signature algorithms for the public keys of an application.
