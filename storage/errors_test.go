@@ -135,6 +135,7 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 			return s.ReplaceRecoveryCodes(ctx, "x", []string{"x"}, at)
 		},
 		"SetPassword":       func(ctx context.Context) error { return s.SetPassword(ctx, "x", "x", at) },
+		"KeepRequest":       func(ctx context.Context) error { return s.KeepRequest(ctx, "x", later) },
 		"Setting":           func(ctx context.Context) error { return drop(s.Setting(ctx, "x")) },
 		"Sweep":             func(ctx context.Context) error { return drop(s.Sweep(ctx, at, 1)) },
 		"TokenByDigest":     func(ctx context.Context) error { return drop(s.TokenByDigest(ctx, "x")) },
