@@ -33,6 +33,7 @@ type applicationView struct {
 	Resources            []string `json:"resources"`
 	MayIntrospect        bool     `json:"may_introspect"`
 	CertificateSubject   string   `json:"certificate_subject,omitempty"`
+	HasSecret            bool     `json:"-"`
 	HashClientSecret     bool     `json:"hash_client_secret"`
 	SkipConsent          bool     `json:"skip_consent"`
 	PKCEExempt           bool     `json:"pkce_exempt"`
@@ -68,7 +69,7 @@ type applicationView struct {
 func viewApplication(of *provider.Provider, a provider.Application, secret string) applicationView {
 	view := applicationView{ID: a.ID, ClientID: a.ClientID, ClientSecret: secret, Name: a.Name, ClientType: a.ClientType,
 		GrantTypes: split(a.GrantTypes), RedirectURIs: split(a.RedirectURIs), Scopes: split(a.Scopes), Resources: split(a.Resources),
-		MayIntrospect: a.MayIntrospect, CertificateSubject: a.CertificateSubject, HashClientSecret: a.HashClientSecret, SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt, RequirePushed: a.RequirePushed, SenderConstraint: a.SenderConstraint, Profile: a.Profile, RequiredACR: a.RequiredACR,
+		MayIntrospect: a.MayIntrospect, CertificateSubject: a.CertificateSubject, HasSecret: provider.HasSecret(a), HashClientSecret: a.HashClientSecret, SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt, RequirePushed: a.RequirePushed, SenderConstraint: a.SenderConstraint, Profile: a.Profile, RequiredACR: a.RequiredACR,
 		ObjectAlgorithm: a.ObjectAlgorithm, RequireSigned: a.RequireSigned, RequestURIs: split(a.RequestURIs), ResponseAlgorithm: a.ResponseAlgorithm, ResponseModes: split(a.ResponseModes),
 		AccessTokenLifetime: a.AccessTokenLifetime, RefreshTokenLifetime: a.RefreshTokenLifetime,
 		AccessTokenFormat: a.AccessTokenFormat, Algorithm: a.Algorithm, UserInfoAlgorithm: a.UserInfoAlgorithm, IntrospectionAlg: a.IntrospectionAlg, Sector: a.Sector,
@@ -116,14 +117,16 @@ func (v applicationView) write(p *program) error {
 		{"redirect URIs", dash(strings.Join(v.RedirectURIs, " "))},
 		{"scopes", scopes},
 		{"may introspect", yes(v.MayIntrospect)},
-		{"secret hashed", yes(v.HashClientSecret)},
 		{"skips consent", yes(v.SkipConsent)},
 		{"required login (acr)", dash(v.RequiredACR)},
 		{"requests pushed", yes(v.RequirePushed)},
 		{"requests signed", yes(v.RequireSigned)},
 		{"access tokens", v.AccessTokenFormat},
 	}...)
-	for _, row := range [][]string{{"suspended", v.WhySuspended}, {"resources", strings.Join(v.Resources, " ")}, {"authentication", strings.TrimSpace(v.AuthMethod + " " + v.AuthAlgorithm)}, {"keys", strings.Join(v.KeyIDs, " ")}, {"keys at", v.JWKSURI}, {"profile", v.Profile}, {"tokens bound by", v.SenderConstraint}, {"request objects", v.ObjectAlgorithm}, {"request objects at", strings.Join(v.RequestURIs, " ")}, {"responses signed", v.ResponseAlgorithm}, {"response modes", strings.Join(v.ResponseModes, " ")}, {"algorithm", v.Algorithm}, {"UserInfo algorithm", v.UserInfoAlgorithm}, {"introspection algorithm", v.IntrospectionAlg}, {"pairwise for", v.Sector},
+	if v.HasSecret {
+		rows = append(rows, []string{"secret hashed", yes(v.HashClientSecret)})
+	}
+	for _, row := range [][]string{{"certificate subject", strings.TrimPrefix(v.CertificateSubject, "tls_client_auth_")}, {"suspended", v.WhySuspended}, {"resources", strings.Join(v.Resources, " ")}, {"authentication", strings.TrimSpace(v.AuthMethod + " " + v.AuthAlgorithm)}, {"keys", strings.Join(v.KeyIDs, " ")}, {"keys at", v.JWKSURI}, {"profile", v.Profile}, {"tokens bound by", v.SenderConstraint}, {"request objects", v.ObjectAlgorithm}, {"request objects at", strings.Join(v.RequestURIs, " ")}, {"responses signed", v.ResponseAlgorithm}, {"response modes", strings.Join(v.ResponseModes, " ")}, {"algorithm", v.Algorithm}, {"UserInfo algorithm", v.UserInfoAlgorithm}, {"introspection algorithm", v.IntrospectionAlg}, {"pairwise for", v.Sector},
 		{"after logout", strings.Join(v.PostLogoutURIs, " ")}, {"back-channel logout", v.BackchannelURI}} {
 		if row[1] != "" {
 			rows = append(rows, row)
@@ -191,11 +194,8 @@ func (p *program) applicationAddCommand() *cobra.Command {
 	f.BoolVar(&r.MayIntrospect, "may-introspect", false, "let it introspect tokens of other applications")
 	f.BoolVar(&noHash, "no-hash-client-secret", false, "store the secret encrypted with the server's key, not hashed")
 	f.BoolVar(&r.SkipConsent, "skip-consent", false, "do not show the consent page")
-	f.BoolVar(&r.RequirePushed, "require-pushed-requests", false, "refuse its authorization requests that it did not push (RFC 9126)")
 	f.StringVar(&r.AccessTokenFormat, "access-token-format", provider.FormatOpaque, "`FORMAT` of its access tokens: opaque, or jwt for APIs that verify tokens themselves (RFC 9068)")
-	f.StringVar(&r.Algorithm, "algorithm", "", "`ALGORITHM` that signs its ID tokens and its JWT access tokens: ES256, EdDSA, RS256, PS256, or HS256 (ID tokens only) (default: RS256)")
 	f.StringVar(&r.UserInfoAlgorithm, "userinfo-algorithm", "", "`ALGORITHM` that signs its UserInfo responses (default: they are not signed)")
-	f.StringVar(&r.IntrospectionAlgorithm, "introspection-algorithm", "", "`ALGORITHM` that signs the introspection responses that it asks for as a JWT (RFC 9701): ES256, EdDSA, RS256 or PS256 (default: RS256)")
 	f.BoolVar(&r.Pairwise, "pairwise", false, "use pairwise subjects, which applications of other hosts cannot correlate")
 	auth.add(c)
 	signed.add(c)

@@ -12,11 +12,12 @@ import (
 
 // authFlags are the flags for the client authentication of an application.
 type authFlags struct {
-	said       provider.Authentication
-	constraint string
-	profile    string
-	acr        string
-	file       string
+	said                     provider.Authentication
+	subjects                 []string
+	constraint, profile, acr string
+	file                     string
+	pushed                   bool
+	algorithm, introspection string
 }
 
 func (a *authFlags) add(c *cobra.Command) {
@@ -25,10 +26,13 @@ func (a *authFlags) add(c *cobra.Command) {
 	f.StringVar(&a.said.Algorithm, "auth-algorithm", "", "the only `ALGORITHM` of its client assertions: "+strings.Join(provider.AssertionAlgorithms(), ", ")+" (default: any that the method allows)")
 	f.StringVar(&a.file, "jwks", "", "`FILE` with its public keys, a JWK Set")
 	f.StringVar(&a.said.JWKSURI, "jwks-uri", "", "`URI` of its public keys, a JWK Set")
-	f.StringVar(&a.said.CertificateSubject, "certificate-subject", "", "`SUBJECT` of its certificate, such as san_dns=client.example; also subject_dn, san_uri, san_ip and san_email (RFC 8705); it sets tls_client_auth")
+	f.StringArrayVar(&a.subjects, "certificate-subject", nil, "`SUBJECT` of its certificate, such as san_dns=client.example; also subject_dn, san_uri, san_ip and san_email (RFC 8705); it sets tls_client_auth")
 	f.StringVar(&a.profile, "profile", "", "`PROFILE` that it switches on: fapi2 (FAPI 2.0 Security Profile) or fapi2-message-signing; the empty text switches it off (default: none)")
 	f.StringVar(&a.acr, "required-acr", "", "the weakest login (`ACR`) with which a person may approve it: "+strings.Join(provider.ACRValues(), ", ")+"; the empty text allows any (default: any)")
 	f.StringVar(&a.constraint, "sender-constraint", "", "the `PROOF` that its tokens always need: dpop (RFC 9449), or certificate (RFC 8705); default: none, but with a DPoP proof it gets DPoP tokens")
+	f.BoolVar(&a.pushed, "require-pushed-requests", false, "refuse its authorization requests that it did not push (RFC 9126)")
+	f.StringVar(&a.algorithm, "algorithm", "", "`ALGORITHM` that signs its ID tokens and its JWT access tokens: ES256, EdDSA, RS256, PS256, or HS256 (ID tokens only) (default: RS256)")
+	f.StringVar(&a.introspection, "introspection-algorithm", "", "`ALGORITHM` that signs the introspection responses that it asks for as a JWT (RFC 9701): ES256, EdDSA, RS256 or PS256 (default: RS256)")
 	f.BoolVar(&a.said.EndpointAudience, "assertion-audience-endpoints", false, "accept client assertions whose aud is the address of an endpoint; for older client libraries")
 }
 
@@ -56,6 +60,15 @@ func (a *authFlags) read(c *cobra.Command, r *provider.Registration) error {
 	if changed("required-acr") {
 		r.RequiredACR = a.acr
 	}
+	if changed("require-pushed-requests") {
+		r.RequirePushed = a.pushed
+	}
+	if changed("algorithm") {
+		r.Algorithm = a.algorithm
+	}
+	if changed("introspection-algorithm") {
+		r.IntrospectionAlgorithm = a.introspection
+	}
 	if changed("jwks") && a.file != "" {
 		text, err := os.ReadFile(a.file)
 		if err != nil {
@@ -73,7 +86,11 @@ func (a *authFlags) read(c *cobra.Command, r *provider.Registration) error {
 		}
 	}
 	if changed("certificate-subject") {
-		into.CertificateSubject = a.said.CertificateSubject
+		// RFC 8705 §2.1.2: exactly one.
+		if len(a.subjects) > 1 {
+			return errors.New("--certificate-subject: name one subject only")
+		}
+		into.CertificateSubject = a.subjects[0]
 		if !changed("auth-method") {
 			into.Method, into.Algorithm = provider.MethodCertificate, ""
 		}
