@@ -98,13 +98,13 @@ func unsignedJWT(issuer string) string {
 // than the demo's verifies.
 func (b *demoBrowser) checkProofs(site, base string, want int) {
 	b.t.Helper()
-	shown := regexp.MustCompile(`(?s)<h3 class="jwt">([^<]+)</h3>\n<p>([^<]+)</p>\n<p class="hint">([^<]+)</p>\n<div class="decoded">\n<div>\n<h4>As it was sent</h4>\n<pre dir="ltr"><code>([^<]+)</code></pre>.*?<h4>Header</h4>\n<pre dir="ltr"><code>([^<]+)</code></pre>\n<h4>Claims</h4>\n<pre dir="ltr"><code>([^<]+)</code></pre>`).FindAllStringSubmatch(b.page, -1)
+	shown := regexp.MustCompile(`(?s)<h3 class="jwt">([^<]+)</h3>\n<p>([^<]+)</p>\n<p class="hint">([^<]+)</p>\n<div class="decoded">\n<div>\n<h4>Header</h4>\n<pre dir="ltr"><code>([^<]+)</code></pre>\n</div>\n<div>\n<h4>Claims</h4>\n<pre dir="ltr"><code>([^<]+)</code></pre>.*?<summary>As it was sent</summary>\n<pre dir="ltr"><code>([^<]+)</code></pre>`).FindAllStringSubmatch(b.page, -1)
 	if len(shown) != want {
 		b.t.Errorf("%s: the page shows %d JWTs with a text and a clause, want %d", site, len(shown), want)
 	}
 	seen := map[string]bool{}
 	for _, one := range shown {
-		title, text := one[1], one[4]
+		title, text := one[1], one[6]
 		if !regexp.MustCompile(`^(RFC|JARM|FAPI).*§`).MatchString(one[3]) || !strings.Contains(one[2], "It proves to the ") || !strings.Contains(one[2], "Without ") {
 			b.t.Errorf("%s: %s: %q, clause %q", site, title, one[2], one[3])
 		}
@@ -116,8 +116,8 @@ func (b *demoBrowser) checkProofs(site, base string, want int) {
 		if err != nil {
 			b.t.Fatal(err)
 		}
-		b.sameJSON(title, one[5], token.Header)
-		b.sameJSON(title, one[6], token.Claims)
+		b.sameJSON(title, one[4], token.Header)
+		b.sameJSON(title, one[5], token.Claims)
 		if strings.HasPrefix(title, "The DPoP proof") {
 			_, err = jwt.Parse(text, keyInside, jwt.WithValidMethods([]string{"ES256"}))
 			if to, _ := token.Claims.(jwt.MapClaims)["htu"].(string); err != nil || !strings.HasPrefix(to, base+"/") {
@@ -128,7 +128,7 @@ func (b *demoBrowser) checkProofs(site, base string, want int) {
 	// RFC 9449 §6: the token is bound to the key of the site, and the thief has another one.
 	keys := map[string]int{}
 	for _, one := range shown {
-		token, _ := jwt.Parse(one[4], keyInside)
+		token, _ := jwt.Parse(one[6], keyInside)
 		if jwk, ok := token.Header["jwk"].(map[string]any); ok {
 			keys[thumbprint(jwk)]++
 		}
