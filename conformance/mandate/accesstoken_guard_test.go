@@ -8,6 +8,7 @@ import (
 // The resource server checks signed tokens itself, without the authorization server. It
 // asks the authorization server about all other tokens.
 func TestRFC9068Guard(t *testing.T) {
+	t.Parallel()
 	s, app, api, alice := signedServer(t, newSQLite(t))
 	opaque := s.relyingParty(t)
 	upstream, _ := upstream(t)

@@ -167,6 +167,7 @@ func (s *server) wrongCertificateKeys(t *testing.T, own, others tls.Certificate)
 // RFC 8705 §2.2: with jwks_uri, a client changes its certificate itself. A client may register
 // itself, and may have a metadata document.
 func TestSelfSignedCertificateRotation(t *testing.T) {
+	t.Parallel()
 	h, at := newDocumentHost(t), port.Address()
 	s := startServer(t, h.options(newCertificate(t).options(options{provider: []string{"REGISTRATION_WITH_TOKEN: true"}, settings: []string{"MTLS_LISTEN: " + quote(at)}})))
 	token := "https://" + at + "/o/token/"

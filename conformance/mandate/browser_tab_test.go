@@ -26,8 +26,9 @@ import (
 
 // chromium starts a real browser with a new profile. It resolves names below .example
 // to this machine, and no other name.
-func chromium(t testing.TB) context.Context {
+func chromium(t *testing.T) context.Context {
 	t.Helper()
+	t.Parallel()
 	names := []string{"chromium", "chromium-browser", "google-chrome"}
 	i := slices.IndexFunc(names, func(name string) bool {
 		_, err := exec.LookPath(name)

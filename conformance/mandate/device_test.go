@@ -237,6 +237,7 @@ func (v *fixture) deviceEnds(t *testing.T) {
 
 // TestDeviceWithGoClient uses golang.org/x/oauth2, which polls by itself.
 func TestDeviceWithGoClient(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, options{provider: []string{"DEVICE_FLOW_INTERVAL: 1"}})
 	alice := s.person(t, "alice")
 	b := s.signedIn(t, alice)

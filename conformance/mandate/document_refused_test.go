@@ -10,6 +10,7 @@ import (
 
 // Each document that cannot be used is explained on a page, and redirects nobody.
 func TestDocumentRefused(t *testing.T) {
+	t.Parallel()
 	h := newDocumentHost(t)
 	s := startServer(t, h.options(options{}))
 	good := func(w http.ResponseWriter, r *http.Request) {

@@ -57,10 +57,11 @@ func (d database) open(t testing.TB) *sql.DB {
 	return pool
 }
 
-// forEachDatabase runs a test on both databases, each time with a new one. Both run at
-// the same time: while one waits, the other one works.
+// forEachDatabase runs a test on both databases, each time with a new one. It runs beside
+// other tests: while one waits, another one works.
 func forEachDatabase(t *testing.T, test func(t *testing.T, db database)) {
 	t.Helper()
+	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) { t.Parallel(); test(t, newSQLite(t)) })
 	t.Run("postgres", func(t *testing.T) { t.Parallel(); test(t, newPostgres(t)) })
 }

@@ -267,6 +267,7 @@ func TestNodes(t *testing.T) {
 // TestNodesUnheard: the notifications between nodes are lost, with and without an
 // error.
 func TestNodesUnheard(t *testing.T) {
+	t.Parallel()
 	db := newPostgres(t)
 	c := newCluster(t, options{database: db})
 	proxy, through := postgrestest.NewProxy(t, db.url)
@@ -321,6 +322,7 @@ func TestNodesUnheard(t *testing.T) {
 // TestNodesDeaf: a database that supports PostgreSQL's protocol but neither LISTEN nor
 // pg_notify.
 func TestNodesDeaf(t *testing.T) {
+	t.Parallel()
 	db := newPostgres(t)
 	admin, err := sql.Open("postgres", db.url)
 	if err != nil {

@@ -187,6 +187,7 @@ func (v *snippetServer) each(t *testing.T, found map[string]string, ids []string
 }
 
 func TestSnippets(t *testing.T) {
+	t.Parallel()
 	v := newSnippetServer(t)
 	t.Run("service", v.service)
 	t.Run("website", v.website)

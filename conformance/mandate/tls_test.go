@@ -128,6 +128,7 @@ func TestTLSWithCurl(t *testing.T) {
 
 // A renewed certificate is used without a restart, and open connections remain.
 func TestTLSRenewal(t *testing.T) {
+	t.Parallel()
 	c := newCertificate(t)
 	s := startServer(t, c.options(options{}))
 	shows := func() *x509.Certificate {
