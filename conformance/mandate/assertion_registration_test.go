@@ -2,6 +2,7 @@ package mandate
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -120,4 +121,27 @@ func TestAssertionPage(t *testing.T) {
 	b.open(t, at+"update/")
 	b.submit(t, "Save changes", params("name", "robot 2"))
 	s.mustToken(t, asserting(keys.sign(t, s.assertionClaims(app.ClientID, nil), nil)), forItself)
+}
+
+// RFC 7517 §4.2, §4.3: use and key_ops are optional, so a key without them verifies assertions.
+func TestAssertionKeysWithoutUse(t *testing.T) {
+	s := startServer(t, options{})
+	keys := newStatementIssuer(t, "plain")
+	for what, more := range map[string]member{"neither": nil, "key_ops": {"key_ops": []string{"verify"}}} {
+		var set struct {
+			Keys []member `json:"keys"`
+		}
+		err := json.Unmarshal([]byte(keys.keySet(t)), &set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range set.Keys {
+			delete(key, "use")
+			maps.Copy(key, more)
+		}
+		a := s.application(t, "--name", what, "--grant", "client_credentials", "--auth-method", "private_key_jwt", "--jwks", keysFile(t, setOf(t, set.Keys...)))
+		for _, kid := range []string{"ES256", "PS256"} {
+			s.mustToken(t, asserting(keys.sign(t, s.assertionClaims(a.ClientID, nil), member{"alg": kid, "kid": kid})), forItself)
+		}
+	}
 }

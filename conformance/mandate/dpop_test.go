@@ -362,6 +362,9 @@ func TestDPoPGrace(t *testing.T) {
 			t.Errorf("another key: %v", err)
 		}
 		again := v.mustToken(t, h.proving(t, v.web.auth()), refreshForm(got.RefreshToken))
+		if past := next.ExpiresIn - again.ExpiresIn; past >= 0 && past < 10 {
+			again.ExpiresIn = next.ExpiresIn // it counts down
+		}
 		checkEqual(t, "the repeated answer", again, next)
 	})
 }

@@ -142,6 +142,8 @@ func TestFromHeader(t *testing.T) {
 		"PEM of another kind":        {http.Header{nginx: {url.PathEscape("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n")}}, nginx, nil, 0, "not a certificate"},
 		"text after the PEM":         {http.Header{nginx: {url.PathEscape(inPEM(a) + "x")}}, nginx, nil, 0, "text after"},
 		"no PEM":                     {http.Header{nginx: {"none"}}, nginx, nil, 0, "no certificate in PEM"},
+		"Envoy's own header":         {http.Header{nginx: {`Hash=00;Cert="` + url.PathEscape(inPEM(a)) + `";Subject="CN=client"`}}, nginx, nil, 0, "no certificate in PEM"},
+		"Traefik's own header":       {http.Header{nginx: {base64.StdEncoding.EncodeToString(a.Raw) + "," + base64.StdEncoding.EncodeToString(b.Raw)}}, nginx, nil, 0, "no certificate in PEM"},
 		"no percent-encoding":        {http.Header{nginx: {"%zz"}}, nginx, nil, 0, "not percent-encoded"},
 		"a long value":               {http.Header{nginx: {strings.Repeat("a", 7*maxCertificate)}}, nginx, nil, 0, "longer than"},
 	} {
