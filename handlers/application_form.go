@@ -269,10 +269,14 @@ func (s *server) stored(a provider.Application) url.Values {
 // them.
 func (s *server) applicationForm(r *http.Request, who *provider.SignedIn, a *provider.Application, form url.Values, invalid *provider.Invalid) templates.ApplicationForm {
 	may, own := s.provider.Choices(who.User, a), s.provider.Lifetimes()
+	privileges := who.User.Administrator && may.AdministratorRights
+	if a != nil {
+		invalid = s.atProfile(invalid, form.Get("profile"), privileges)
+	}
 	field := func(name string) templates.Field {
 		return templates.Field{Value: form.Get(name), Error: invalid.At(name)}
 	}
-	page := templates.ApplicationForm{Frame: s.frame(r, ""), New: a == nil, Admin: who.User.Administrator, Privileges: who.User.Administrator && may.AdministratorRights,
+	page := templates.ApplicationForm{Frame: s.frame(r, ""), New: a == nil, Admin: who.User.Administrator, Privileges: privileges,
 		Action: s.path("/o/applications/register/"), CancelURL: s.path("/o/applications/"),
 		Name: field("name"), RedirectURIs: field("redirect_uris"), ClientTypeError: invalid.At("client_type"), GrantsError: invalid.At("grant_type"),
 		HashSecret: form.Has("hash_client_secret"), HashSecretError: invalid.At("hash_client_secret"), ScopesError: invalid.At("scope"), Resources: field("resources"),

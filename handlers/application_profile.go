@@ -31,6 +31,24 @@ func (s *server) profileFields(page *templates.ApplicationForm, form url.Values,
 	page.Constraints, page.ConstraintError = checked([]string{form.Get("sender_constraint")}, constraints...), invalid.At("sender_constraint")
 }
 
+// atProfile moves the mistakes of fields that the page does not have to the field of the profile,
+// if one is chosen: they contradict it. privileges says that the page has the fields of
+// administrators.
+func (s *server) atProfile(invalid *provider.Invalid, profile string, privileges bool) *provider.Invalid {
+	if invalid == nil || profile == "" {
+		return invalid
+	}
+	absent := map[string]bool{"assertion_audience_endpoints": true, "pkce_exempt": !privileges, "algorithm": !s.config.OpenID, "userinfo_algorithm": !s.config.OpenID}
+	shown := &provider.Invalid{}
+	for _, f := range invalid.Fields {
+		if absent[f.Field] {
+			f.Field = "profile"
+		}
+		shown.Add(f.Field, "%s", f.Message)
+	}
+	return shown
+}
+
 // changes names those fields of a form that somebody has changed and a profile sets otherwise.
 func changes(now, before provider.Registration) []string {
 	var fields []string

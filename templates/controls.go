@@ -140,7 +140,7 @@ func named(id string) string {
 		"password": "Password", "current_password": "Current password", "new_password": "New password", "group": "Groups", "name": "Name",
 		"client_type": "Client type", "grant_type": "Grants", "redirect_uris": "Redirect URIs", "scope": "Scopes",
 		"access_token_lifetime": "Access token", "refresh_token_lifetime": "Refresh token",
-		"may_introspect": "May introspect tokens", "skip_consent": "Skip the consent page", "pkce_exempt": "Exempt from PKCE", "require_pushed": "Require pushed requests",
+		"may_introspect": "May introspect tokens", "skip_consent": "Skip the consent page", "pkce_exempt": "Exempt from PKCE", "access_token_format": "Access tokens", "userinfo_algorithm": "Algorithm of the UserInfo responses", "pairwise": "Pairwise subjects", "require_pushed": "Require pushed requests",
 		"require_signed": "Require signed requests", "profile": "Profile", "required_acr": "How people must sign in", "sender_constraint": "Sender-constrained access tokens", "object_algorithm": "Algorithm of its request objects", "request_uris": "Addresses of its request objects",
 		"response_algorithm": "Algorithm of signed authorization responses", "response_modes": "Response modes",
 		"hash_client_secret": "Client secret", "certificate_subject": "Subject of its certificate", "auth_method": "Client authentication", "auth_algorithm": "Algorithm of its assertions", "jwks": "Public keys", "jwks_uri": "Address of the public keys", "introspection_algorithm": "Algorithm of signed introspection responses", "post_logout_redirect_uris": "Post-logout redirect URIs", "backchannel_logout_uri": "Back-channel logout URI", "overlap": "The old secret stops working", "administrator": "Administrator",

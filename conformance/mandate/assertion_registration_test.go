@@ -98,17 +98,21 @@ func TestAssertionPage(t *testing.T) {
 	b := s.signIn(t, root, "/o/applications/")
 	b.click(t, "robot")
 	at := b.URL.Path
-	for field, wrong := range map[string]url.Values{
-		"auth_method":    params("auth_method", "client_secret_jwt"),
-		"auth_algorithm": params("auth_method", "private_key_jwt", "auth_algorithm", "HS256", "jwks", keys.keySet(t)),
-		"jwks":           params("auth_method", "private_key_jwt", "jwks", `{"keys":[{"kty":"oct","k":"AAAA"}]}`),
-		"jwks_uri":       params("auth_method", "private_key_jwt", "jwks_uri", "http://keys.example/"),
+	for _, c := range []struct {
+		field, begins string
+		wrong         url.Values
+	}{
+		{"hash_client_secret", "HS256 signs with the client secret", params("auth_method", "client_secret_jwt")},
+		{"auth_method", "The method ", params("auth_method", "secret_handshake")},
+		{"auth_method", "A confidential application authenticates", params("auth_method", "none")},
+		{"auth_algorithm", "The algorithm ", params("auth_method", "private_key_jwt", "auth_algorithm", "HS256", "jwks", keys.keySet(t))},
+		{"jwks", "private_key_jwt needs the public keys", params("auth_method", "private_key_jwt")},
+		{"jwks", "This is a private key", params("auth_method", "private_key_jwt", "jwks", `{"keys":[{"kty":"oct","k":"AAAA"}]}`)},
+		{"jwks_uri", "The address must begin with https://", params("auth_method", "private_key_jwt", "jwks_uri", "http://keys.example/")},
 	} {
 		b.open(t, at+"update/")
-		b.submit(t, "Save changes", wrong)
-		if b.Status == http.StatusOK || !strings.Contains(b.Body, `id="`+field+`-error"`) && !strings.Contains(b.Body, "hash_client_secret-error") {
-			t.Errorf("%s: %d", field, b.Status)
-		}
+		b.submit(t, "Save changes", c.wrong)
+		b.wantMistake(t, c.field, c.begins)
 	}
 	b.open(t, at+"update/")
 	b.submit(t, "Save changes", params("auth_method", "private_key_jwt", "jwks", keys.keySet(t)))

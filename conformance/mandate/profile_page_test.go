@@ -3,8 +3,11 @@ package mandate
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/net/html"
 )
 
 // The page of an application with a profile can be saved, with all the response modes that the
@@ -39,31 +42,109 @@ func TestProfilePage(t *testing.T) {
 // Whoever clears a checkbox of a profile, or chooses a value that contradicts it, sees the mistake
 // at the field. What nobody has chosen is set by the profile.
 func TestProfilePageContradictions(t *testing.T) {
-	s := startServer(t, options{provider: []string{"OIDC_ENABLED: true", openidScopes}})
+	s := startServer(t, options{provider: []string{"OIDC_ENABLED: true", "ALLOWED_REDIRECT_URI_SCHEMES: [http, https]", openidScopes}})
 	root, keys := s.person(t, "root", "--admin"), newStatementIssuer(t, "bank")
-	s.application(t, fapiClient(t, keys)...)
 	b := s.signIn(t, root, "/o/applications/")
-	b.click(t, "Bank")
-	at := b.URL.Path
-	refused := func(field, value string, more ...string) {
-		t.Helper()
-		b.open(t, at+"update/")
-		chosen := params(append([]string{field, value}, more...)...)
-		if strings.HasPrefix(field, "require_") { // a browser sends no field for a cleared checkbox
-			chosen[field] = nil
-		}
+	page := func(name string, more ...string) string {
+		s.application(t, append(fapiClient(t, keys, more...), "--name", name)...)
+		b.open(t, "/o/applications/")
+		b.click(t, name)
+		return b.URL.Path
+	}
+	plain, lenient := page("Plain"), page("Lenient", "--assertion-audience-endpoints")
+	fapi, signed := page("Fapi", "--profile", "fapi2"), page("Signed", "--profile", "fapi2-message-signing")
+	const security, messages = "fapi2", "fapi2-message-signing"
+	for _, c := range []struct {
+		at, profile, field string
+		values             []string // none: a browser sends no field for a cleared checkbox
+	}{
+		{plain, security, "client_type", []string{"public"}},
+		{plain, security, "grant_type", []string{"authorization_code", "password"}},
+		{plain, security, "auth_method", []string{""}},
+		{plain, security, "auth_method", []string{"client_secret_basic"}},
+		{plain, security, "pkce_exempt", []string{"on"}},
+		{plain, security, "redirect_uris", []string{"http://bank.example/back"}},
+		{plain, security, "algorithm", []string{"HS256"}},
+		{plain, security, "userinfo_algorithm", []string{"RS256"}},
+		{plain, security, "auth_algorithm", []string{"RS256"}},
+		{plain, security, "object_algorithm", []string{"RS256"}},
+		{plain, security, "introspection_algorithm", []string{"RS256"}},
+		{plain, security, "response_algorithm", []string{"RS256"}},
+		{plain, messages, "response_modes", []string{"query"}},
+		{plain, messages, "response_modes", []string{"jwt", "form_post"}},
+		{fapi, security, "require_pushed", nil},
+		{fapi, security, "sender_constraint", []string{""}},
+		{fapi, security, "algorithm", []string{"RS256"}},
+		{fapi, security, "response_algorithm", []string{""}},
+		{fapi, security, "introspection_algorithm", []string{""}},
+		{signed, messages, "require_pushed", nil},
+		{signed, messages, "require_signed", nil},
+		{signed, messages, "response_modes", nil},
+		{signed, messages, "response_modes", []string{"query.jwt", "query"}},
+		{signed, messages, "sender_constraint", []string{""}},
+		{signed, messages, "object_algorithm", []string{"RS256"}},
+		{signed, messages, "response_algorithm", []string{"RS256"}},
+		{plain, "fapi3", "profile", []string{"fapi3"}},
+		// The page has no such field, and the mistake is at the profile.
+		{lenient, security, "profile", []string{security}},
+	} {
+		b.open(t, c.at+"update/")
+		chosen := params("profile", c.profile)
+		chosen[c.field] = c.values
 		b.submit(t, "Save changes", chosen)
-		if b.Status != http.StatusUnprocessableEntity || !strings.Contains(b.Body, `id="`+field+`-error"`) {
-			t.Errorf("%s %q: %d %.300s", field, value, b.Status, b.Body)
+		b.wantMistake(t, c.field, "The profile ")
+	}
+	// Alice may not switch off the exemption that an administrator gave her application.
+	alice := s.person(t, "alice")
+	exempt := page("Exempt", "--owner", alice.Name)
+	b.open(t, exempt+"update/")
+	b.submit(t, "Save changes", params("pkce_exempt", "on"))
+	hers := s.signIn(t, alice, "/o/applications/")
+	hers.open(t, exempt+"update/")
+	hers.submit(t, "Save changes", params("profile", security))
+	hers.wantMistake(t, "profile", "The profile fapi2 needs PKCE")
+	for _, at := range []string{plain, fapi, signed} {
+		b.open(t, at+"update/")
+		b.submit(t, "Save changes", params("profile", messages))
+		if b.Status != http.StatusOK || !strings.Contains(b.Body, "PS256") {
+			t.Errorf("the profile: %d %s", b.Status, b.Body)
 		}
 	}
-	refused("algorithm", "HS256", "profile", "fapi2")
-	b.open(t, at+"update/")
-	b.submit(t, "Save changes", params("profile", "fapi2-message-signing"))
-	if b.Status != http.StatusOK || !strings.Contains(b.Body, "PS256") {
-		t.Fatalf("the profile: %d %s", b.Status, b.Body)
+}
+
+// wantMistake checks that the page shows a mistake at a field, and in its summary with the name of
+// the field. The text begins so.
+func (b *browser) wantMistake(t testing.TB, field, begins string) {
+	t.Helper()
+	page, err := html.Parse(strings.NewReader(b.Body))
+	if err != nil {
+		t.Fatal(err)
 	}
-	for field, value := range map[string]string{"require_pushed": "", "require_signed": "", "sender_constraint": "", "algorithm": "RS256", "response_algorithm": "", "introspection_algorithm": ""} {
-		refused(field, value)
+	described, summary, text := false, "", ""
+	for node := range page.Descendants() {
+		switch {
+		case node.Type != html.ElementNode:
+		case slices.Contains(strings.Fields(attribute(node, "aria-describedby")), field+"-error"):
+			described = true
+		case attribute(node, "href") == "#"+field:
+			summary = textIn(node)
+		case attribute(node, "id") == field+"-error":
+			text = strings.TrimPrefix(textIn(node), "Error: ")
+		}
 	}
+	name, named := strings.CutSuffix(summary, ": "+text)
+	if b.Status != http.StatusUnprocessableEntity || !described || !strings.HasPrefix(text, begins) || !named || name == "" {
+		t.Errorf("%s: %d, described %t, in the summary %q, text %q, want %q", field, b.Status, described, summary, text, begins)
+	}
+}
+
+// textIn returns the text of an element.
+func textIn(node *html.Node) string {
+	text := ""
+	for part := range node.Descendants() {
+		if part.Type == html.TextNode {
+			text += part.Data
+		}
+	}
+	return text
 }

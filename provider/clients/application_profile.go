@@ -115,11 +115,11 @@ func checkFAPIClient(found *oauth.Invalid, r Registration) {
 	}
 	// FAPI 2.0 Security Profile §5.3.2.1: the audience is the issuer.
 	if r.Authentication.EndpointAudience {
-		found.Add("assertion_audience_endpoints", "The profile %s accepts assertions for the issuer only: switch this off.", r.Profile)
+		found.Add("assertion_audience_endpoints", "The profile %s accepts client assertions for the issuer only: switch the exception off with mandate application update --assertion-audience-endpoints=false.", r.Profile)
 	}
 	// FAPI 2.0 Security Profile §5.3.2.2: PKCE with S256.
 	if r.PKCEExempt {
-		found.Add("pkce_exempt", "The profile %s needs PKCE: switch this off.", r.Profile)
+		found.Add("pkce_exempt", "The profile %s needs PKCE: an administrator can switch the exemption off.", r.Profile)
 	}
 	// FAPI 2.0 Security Profile §5.3.2.2: no http, but to the person's own computer.
 	for _, uri := range r.RedirectURIs {
