@@ -12,7 +12,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// The modules that only the plan for FAPI 2.0 Message Signing has, the metadata and TLS, on SQLite.
+// The modules that only the plan for FAPI 2.0 Message Signing has, and TLS, on SQLite.
 
 func TestRehearsalFAPIMessages(t *testing.T) {
 	r := newRehearsal(t, newSQLite(t))
@@ -21,6 +21,7 @@ func TestRehearsalFAPIMessages(t *testing.T) {
 			one, two := r.pair(t, v)
 			one.acceptsObjects(t)
 			one.refusesObjects(t, two)
+			one.sendsObjectWithoutPush(t)
 			t.Run("signed introspection", func(t *testing.T) { one.introspectsItself(t) })
 		})
 	}
@@ -90,6 +91,27 @@ func (p *party) refusesObjects(t *testing.T, other *party) {
 	})
 }
 
+// sendsObjectWithoutPush opens the authorization endpoint with a signed request.
+func (p *party) sendsObjectWithoutPush(t *testing.T) {
+	t.Run("ensure-signed-authorization-request-without-using-par-fails", func(t *testing.T) {
+		form, _ := p.asks(t)
+		beside := params("response_type", "code", "scope", p.scope)
+		for what, more := range map[string]url.Values{"the object alone": {}, "with the parameters that OpenID Connect has outside": beside} {
+			address := "/o/authorize/?" + with(more, "client_id", p.ClientID, "request", p.at.object(t, p.keyHolder, form, nil, nil)).Encode()
+			p.person.open(t, address)
+			if p.person.Away == nil {
+				t.Fatalf("%s: the browser shows %d %s", what, p.person.Status, p.person.Body)
+			}
+			// FAPI 2.0 Security Profile §5.3.2.2: a request that was not pushed is refused, and FAPI 2.0
+			// Message Signing §5.4.1: by a signed response.
+			got := p.responds(t, p.person.Away)
+			if got.Get("error") != "invalid_request" || got.Get("state") != "the state" || got.Get("code") != "" {
+				t.Errorf("%s: the response is %v", what, got)
+			}
+		}
+	})
+}
+
 // introspectsItself asks for a signed introspection response, which is by PS256.
 func (p *party) introspectsItself(t *testing.T) {
 	token := p.tokens(t, p.code(t)).AccessToken
@@ -97,74 +119,6 @@ func (p *party) introspectsItself(t *testing.T) {
 	cnf, _ := about["cnf"].(map[string]any)
 	if about["active"] != true || len(cnf) != 1 {
 		t.Errorf("the response is %v", about)
-	}
-}
-
-// The module discovery-end-point-verification, for both documents and all variants.
-func TestRehearsalFAPIDiscovery(t *testing.T) {
-	r := newRehearsal(t, newSQLite(t))
-	for name, address := range map[string]string{"openid_connect": "/o/.well-known/openid-configuration", "plain_oauth": "/.well-known/oauth-authorization-server/o"} {
-		t.Run(name, func(t *testing.T) {
-			meta := r.get(t, address, nobody).JSON(t)
-			checkEqual(t, "issuer", meta["issuer"], any(r.Issuer))
-			for member, want := range map[string]any{"authorization_response_iss_parameter_supported": true, "require_pushed_authorization_requests": false,
-				"tls_client_certificate_bound_access_tokens": true, "request_parameter_supported": true} {
-				checkEqual(t, member, meta[member], want)
-			}
-			for member, want := range map[string]string{
-				"code_challenge_methods_supported":      "S256",
-				"response_types_supported":              "code",
-				"grant_types_supported":                 "authorization_code client_credentials refresh_token",
-				"response_modes_supported":              "jwt query.jwt",
-				"token_endpoint_auth_methods_supported": "private_key_jwt tls_client_auth self_signed_tls_client_auth",
-			} {
-				for one := range strings.SplitSeq(want, " ") {
-					if !slices.Contains(strings.Split(listOf(meta, member), " "), one) {
-						t.Errorf("%s is %v, want %s too", member, meta[member], one)
-					}
-				}
-			}
-			// FAPI 2.0 Security Profile §5.4.1
-			for _, member := range []string{"dpop_signing_alg_values_supported", "token_endpoint_auth_signing_alg_values_supported", "id_token_signing_alg_values_supported",
-				"request_object_signing_alg_values_supported", "userinfo_signing_alg_values_supported", "authorization_signing_alg_values_supported", "introspection_signing_alg_values_supported"} {
-				if name == "plain_oauth" && meta[member] == nil {
-					continue
-				}
-				list := strings.Split(listOf(meta, member), " ")
-				if !slices.Contains(list, "PS256") || !slices.Contains(list, "ES256") || slices.Contains(list, "none") {
-					t.Errorf("%s is %v", member, list)
-				}
-			}
-			aliases, _ := meta["mtls_endpoint_aliases"].(map[string]any)
-			for _, endpoint := range []string{"token_endpoint", "pushed_authorization_request_endpoint", "introspection_endpoint", "userinfo_endpoint"} {
-				for from, at := range map[any]string{meta[endpoint]: r.URL, aliases[endpoint]: r.mutual} {
-					text, _ := from.(string)
-					if !strings.HasPrefix(text, at+"/o/") {
-						t.Errorf("%s is %v, want it at %s", endpoint, from, at)
-					}
-				}
-			}
-			r.checkKeys(t, textOf(meta, "jwks_uri"))
-		})
-	}
-}
-
-// checkKeys checks the keys of the server (FAPI 2.0 Security Profile §5.4.1, §5.4.2).
-func (r *rehearsal) checkKeys(t *testing.T, address string) {
-	if !strings.HasPrefix(address, "https://") {
-		t.Errorf("jwks_uri is %q", address)
-	}
-	seen := map[string]bool{}
-	for _, key := range listed(r.get(t, strings.TrimPrefix(address, r.URL), nobody).JSON(t)["keys"]) {
-		one := key.(map[string]any)
-		kid, _ := one["kid"].(string)
-		if kid == "" || seen[kid] || one["d"] != nil || one["kty"] == "RSA" && len(textOf(one, "n")) < 342 {
-			t.Errorf("the key %q", kid)
-		}
-		seen[kid] = true
-	}
-	if len(seen) == 0 {
-		t.Error("there are no keys")
 	}
 }
 

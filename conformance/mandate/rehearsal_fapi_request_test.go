@@ -1,6 +1,7 @@
 package mandate
 
 import (
+	"encoding/base64"
 	"net/http"
 	"net/url"
 	"strings"
@@ -19,6 +20,7 @@ func TestRehearsalFAPIRequest(t *testing.T) {
 			one.acceptsRequests(t)
 			one.refusesRequests(t)
 			one.refusesPushAssertions(t)
+			t.Run("the response to a push", func(t *testing.T) { one.checksPushes(t) })
 			one.requestURIs(t, two, db)
 		})
 	}
@@ -157,6 +159,29 @@ func (p *party) refusesPushAssertions(t *testing.T) {
 	t.Run("par-ensure-jwt-client-assertions-nbf-8-seconds-in-the-future-is-accepted", func(t *testing.T) {
 		p.pushed(t, p.authenticates(t, member{"nbf": now + 8, "iat": now + 8}, nil), form)
 	})
+}
+
+// checksPushes checks the responses to two pushes of the same request.
+func (p *party) checksPushes(t *testing.T) {
+	form, _ := p.asks(t)
+	seen := map[string]bool{}
+	for range 2 {
+		a := p.pushes(t, p.authenticates(t, nil, nil), form)
+		got := a.JSON(t)
+		checkEqual(t, "status", a.Status, http.StatusCreated)
+		// FAPI 2.0 Security Profile §5.3.2.2: less than 600 seconds. RFC 9126 §2.2: a positive integer.
+		life, _ := got["expires_in"].(float64)
+		if life != pushLife || life < 1 || life > 599 {
+			t.Errorf("expires_in is %v", got["expires_in"])
+		}
+		// FAPI 2.0 Security Profile §5.4.1: at least 128 bits, which are 16 bytes.
+		random, found := strings.CutPrefix(textOf(got, "request_uri"), "urn:ietf:params:oauth:request_uri:")
+		bytes, err := base64.RawURLEncoding.Strict().DecodeString(random)
+		if !found || err != nil || len(bytes) < 16 || seen[random] || len(got) != 2 {
+			t.Errorf("the response is %v, %v", got, err)
+		}
+		seen[random] = true
+	}
 }
 
 // requestURIs opens request URIs: twice before the person signs in, again after the response, by

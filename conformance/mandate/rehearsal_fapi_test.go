@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -47,11 +48,14 @@ type rehearsal struct {
 	alice  person
 }
 
+// pushLife is for how many seconds a pushed request can be opened. It is not the default.
+const pushLife = 75
+
 func newRehearsal(t testing.TB, db database, settings ...string) *rehearsal {
 	t.Helper()
 	ours := newIssuer(t)
 	s, mutual := withCertificates(t, db, ours, append(settings, "SAMPLE_API: true", "TRUSTED_PROXIES: [127.0.0.1]",
-		"OAUTH2_PROVIDER: {OIDC_ENABLED: true, "+openidScopes+", RESOURCE_SERVER_TOKEN_CACHING_SECONDS: 0}")...)
+		"OAUTH2_PROVIDER: {OIDC_ENABLED: true, "+openidScopes+", RESOURCE_SERVER_TOKEN_CACHING_SECONDS: 0, PUSHED_REQUEST_EXPIRE_SECONDS: "+strconv.Itoa(pushLife)+"}")...)
 	return &rehearsal{s, mutual, ours, s.somebody(t, "alice")}
 }
 
