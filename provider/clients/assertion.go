@@ -1,8 +1,10 @@
 package clients
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"path"
 	"slices"
@@ -31,7 +33,7 @@ type assertion struct {
 	client    *storage.Application // that it names, if it exists
 	algorithm string
 	keyID     string // of the key with which it was signed, as it is registered
-	cause     error  // why there is no key
+	cause     error  // why there is no key, or none that fits; for the log
 }
 
 // finder returns the application with a client id, or storage.ErrNotFound.
@@ -43,6 +45,15 @@ type finder func(ctx context.Context, clientID string) (storage.Application, err
 // that fails uses nothing.
 func (p *Clients) proveAssertion(ctx context.Context, r *http.Request, sent credentials, find finder) (storage.Application, error) {
 	one := &assertion{sent: sent, endpoint: path.Base(path.Clean(r.URL.Path)), find: find}
+	a, err := p.proveBy(ctx, one)
+	if err != nil && one.client != nil {
+		err = refusalOf(*one.client, err)
+	}
+	return a, err
+}
+
+// proveBy is proveAssertion for what is known about an assertion.
+func (p *Clients) proveBy(ctx context.Context, one *assertion) (storage.Application, error) {
 	err := p.verifyAssertion(ctx, one)
 	if err != nil {
 		return storage.Application{}, err
@@ -119,8 +130,12 @@ func (by *Call) takeUnused() *storage.OneTime {
 
 func (by *Call) afterUse(err error) error {
 	if errors.Is(err, storage.ErrSpent) {
+		refused, was := error(invalidClient("An assertion with this jti was used already: make a new assertion for each request.")), by.Client
 		by.Client = nil
-		return invalidClient("An assertion with this jti was used already: make a new assertion for each request.")
+		if was != nil {
+			refused = refusalOf(*was, refused)
+		}
+		return refused
 	}
 	return oauth.Stored(err)
 }
@@ -196,6 +211,7 @@ func (p *Clients) assertionKeys(ctx context.Context, one *assertion, h jose.Head
 	}
 	a, err := one.find(ctx, name)
 	if errors.Is(err, storage.ErrNotFound) {
+		one.cause = errors.New("no client has the id in sub")
 		return nil, jose.ErrInvalid
 	}
 	if _, refused := errors.AsType[*oauth.Error](err); refused || ctx.Err() != nil {
@@ -205,11 +221,14 @@ func (p *Clients) assertionKeys(ctx context.Context, one *assertion, h jose.Head
 		return nil, oauth.Unavailable(err)
 	}
 	one.client = &a
-	if !slices.Contains(assertionAlgorithms(a), h.Algorithm) {
+	if may := assertionAlgorithms(a); !slices.Contains(may, h.Algorithm) {
+		one.cause = fmt.Errorf("it is registered for %s, and the algorithms of its assertions are %s", methodsOf(a), cmp.Or(strings.Join(may, ", "), "none"))
 		return nil, jose.ErrInvalid
 	}
+	one.cause = errors.New("the signature is not by its key")
 	if registered(a)[0].proof == secretKey {
 		if !readable(a.Secret) {
+			one.cause = errors.New("only a hash of its secret is stored")
 			return nil, jose.ErrInvalid
 		}
 		keys, err := p.HMACKeys(a)
@@ -223,6 +242,9 @@ func (p *Clients) assertionKeys(ctx context.Context, one *assertion, h jose.Head
 		one.keyID = id
 		return found
 	})
+	if len(keys) == 0 && (err == nil || errors.Is(err, jose.ErrInvalid)) {
+		one.cause = fmt.Errorf("none of its keys has the alg and the kid of the header: it has %s", registeredKeys(p.keysets.known(a)))
+	}
 	if err != nil && !errors.Is(err, jose.ErrInvalid) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()

@@ -80,13 +80,37 @@ func (p *Clients) proveCertificate(ctx context.Context, a storage.Application, s
 	// RFC 8705 §2.1: an authority of this server must have issued the certificate. Otherwise
 	// anybody could make one with this subject.
 	err = shown.Verify(p.config.Authorities)
+	compare := "it has " + namesOn(shown) + ", and " + strings.TrimPrefix(a.CertificateSubject, subjectPrefix) + " is registered"
 	if err != nil {
-		return certificateProblem("The client certificate is not valid now, is not for clients, or was not issued by an authority that this server accepts.", err)
+		return because(certificateProblem("The client certificate is not valid now, is not for clients, or was not issued by an authority that this server accepts.", err), compare)
 	}
 	if !certificateSubject(a.CertificateSubject).Matches(shown) {
-		return invalidClient("The client certificate does not have the subject that is registered for this application.")
+		return because(invalidClient("The client certificate does not have the subject that is registered for this application."), compare)
 	}
 	return nil
+}
+
+// namesOn returns the subject of a certificate for the log. Whoever shows it may have chosen it.
+func namesOn(shown *mtls.Certificate) string {
+	return oauth.Clip(strings.Join(shown.Subjects(), " "), 300)
+}
+
+// because adds to a refusal what its operator needs to mend it. The client does not see it.
+func because(e *oauth.Error, text string) *oauth.Error {
+	e.Cause = errors.New(text)
+	return e
+}
+
+// registeredKeys names keys for the log.
+func registeredKeys(keys []jose.JWK) string {
+	if len(keys) == 0 {
+		return "no keys"
+	}
+	var names []string
+	for _, k := range keys {
+		names = append(names, strings.TrimSpace(k.Type+" "+k.ID))
+	}
+	return oauth.Clip(strings.Join(names, ", "), 300)
 }
 
 // proveRegistered checks that a certificate is one of those in the keys of the client.
@@ -108,7 +132,8 @@ func (p *Clients) proveRegistered(ctx context.Context, a storage.Application, sh
 		p.usedKey(a, kid)
 		return nil
 	case err == nil || errors.Is(err, jose.ErrInvalid):
-		return invalidClient("The client certificate is not the first one in the x5c of a key that is registered for this application.")
+		return because(invalidClient("The client certificate is not the first one in the x5c of a key that is registered for this application."),
+			"it has "+namesOn(shown)+" and x5t#S256 "+shown.Thumbprint()+", and registered are "+registeredKeys(p.keysets.known(a)))
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, keysets.ErrBusy):
@@ -117,7 +142,7 @@ func (p *Clients) proveRegistered(ctx context.Context, a storage.Application, sh
 	return certificateProblem("The keys of the application cannot be fetched now, so nobody can tell whether the client certificate is registered.", err)
 }
 
-func certificateProblem(text string, cause error) error {
+func certificateProblem(text string, cause error) *oauth.Error {
 	e := invalidClient("%s", text)
 	e.LogText = oauth.Clip(text+" "+cause.Error(), 300)
 	return e

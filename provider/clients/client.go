@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -157,30 +158,36 @@ func (p *Clients) identify(ctx context.Context, sent credentials) (storage.Appli
 	if err != nil {
 		return storage.Application{}, oauth.Unavailable(err)
 	}
+	err = p.prove(ctx, a, sent)
+	if err != nil {
+		return storage.Application{}, refusalOf(a, err)
+	}
+	return a, nil
+}
+
+// prove checks that credentials are those of an application, and that it may use them.
+func (p *Clients) prove(ctx context.Context, a storage.Application, sent credentials) error {
 	suspended := p.rules.WhySuspended(a)
 	if a.ClientType == policy.Public && suspended != "" {
-		return storage.Application{}, suspendedClient(suspended)
+		return suspendedClient(suspended)
 	}
 	switch {
 	case a.ClientType == policy.Public && sent.secret != "":
-		return storage.Application{}, invalidClient("This application is public and has no secret: send client_id alone.")
+		return invalidClient("This application is public and has no secret: send client_id alone.")
 	case a.ClientType == policy.Public:
-		return a, nil
+		return nil
 	case a.AuthMethod == MethodCertificate || a.AuthMethod == MethodSelfSigned:
-		err = p.proveCertificate(ctx, a, sent)
+		err := p.proveCertificate(ctx, a, sent)
 		if err == nil && suspended != "" {
 			err = suspendedClient(suspended)
 		}
-		if err != nil {
-			return storage.Application{}, err
-		}
-		return a, nil
+		return err
 	case sent.secret == "" && registered(a)[0].proof != secret:
-		return storage.Application{}, invalidClient("This application is confidential: it must send a client assertion.")
+		return invalidClient("This application is confidential: it must send a client assertion.")
 	case sent.secret == "":
-		return storage.Application{}, invalidClient("This application is confidential: it must send its secret.")
+		return invalidClient("This application is confidential: it must send its secret.")
 	}
-	err = p.ProveSecret(ctx, a, sent.secret)
+	err := p.ProveSecret(ctx, a, sent.secret)
 	switch {
 	case err != nil:
 	case suspended != "":
@@ -189,10 +196,22 @@ func (p *Clients) identify(ctx context.Context, sent credentials) (storage.Appli
 		// RFC 7591 §2: the client authenticates by the method that it has registered.
 		err = invalidClient("This application is registered for %s, and sent its secret by %s.", a.AuthMethod, sent.method)
 	}
-	if err != nil {
-		return storage.Application{}, err
+	return err
+}
+
+// refusalOf adds the client id to the cause of a refusal, which the log shows and the client does
+// not see: a stranger may have sent the request.
+func refusalOf(a storage.Application, err error) error {
+	e, refused := errors.AsType[*oauth.Error](err)
+	if !refused || e.Status >= http.StatusInternalServerError {
+		return err
 	}
-	return a, nil
+	told, client := *e, "the client is "+oauth.Clip(a.ClientID, 200)
+	told.Cause = errors.New(client)
+	if e.Cause != nil {
+		told.Cause = fmt.Errorf("%s: %w", client, e.Cause)
+	}
+	return &told
 }
 
 func (p *Clients) wrongClient(tries throttle.Try) error {

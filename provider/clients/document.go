@@ -152,9 +152,13 @@ func (p *Clients) AuthenticateAny(ctx context.Context, r *http.Request, form url
 	// CIMD-02 §8.2: a client whose document has a method with a key must use it.
 	switch _, refused := errors.AsType[*oauth.Error](err); {
 	case err == nil && a.AuthMethod == MethodSelfSigned:
-		return a, p.proveCertificate(ctx, a, credentials{id: id})
+		err = p.proveCertificate(ctx, a, credentials{id: id})
+		if err != nil {
+			err = refusalOf(a, err)
+		}
+		return a, err
 	case err == nil && a.ClientType != policy.Public:
-		return a, invalidClient("The metadata document of this client has the method %s: send a client assertion.", a.AuthMethod)
+		return a, refusalOf(a, invalidClient("The metadata document of this client has the method %s: send a client assertion.", a.AuthMethod))
 	case err == nil || refused || ctx.Err() != nil:
 		return a, err
 	}

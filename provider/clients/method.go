@@ -5,6 +5,7 @@ import (
 
 	"mandate/provider/jose"
 	"mandate/provider/metadata"
+	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/storage"
 )
@@ -96,6 +97,15 @@ func registered(a storage.Application) []Method {
 		return methods[i : i+1]
 	}
 	return secretMethods
+}
+
+// methodsOf names the registered methods of an application, for the log.
+func methodsOf(a storage.Application) string {
+	var names []string
+	for _, m := range registered(a) {
+		names = append(names, m.Name)
+	}
+	return oauth.OneOf(names)
 }
 
 // HasSecret reports whether an application has a client secret.

@@ -297,3 +297,22 @@ func FuzzHeader(f *testing.F) {
 		}
 	})
 }
+
+// What is listed can be registered: the certificate has it.
+func TestSubjects(t *testing.T) {
+	c := &Certificate{Certificate: issue(t, nil, x509.Certificate{
+		Subject:  pkix.Name{CommonName: "client", Organization: []string{"Example, Inc."}},
+		DNSNames: []string{"client.example", "other.example"}, EmailAddresses: []string{"client@client.example"},
+		URIs: []*url.URL{{Scheme: "spiffe", Host: "client.example"}}, IPAddresses: []net.IP{net.IPv4(192, 0, 2, 1), net.ParseIP("2001:db8::1")},
+	}).Certificate}
+	listed := c.Subjects()
+	if len(listed) != 7 {
+		t.Errorf("the subjects are %q", listed)
+	}
+	for _, one := range listed {
+		member, value, _ := strings.Cut(one, "=")
+		if s := (Subject{"tls_client_auth_" + member, value}); s.Check() != nil || !s.Matches(c) {
+			t.Errorf("%s is not a subject of the certificate", one)
+		}
+	}
+}

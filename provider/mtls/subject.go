@@ -99,3 +99,22 @@ func (s Subject) Matches(c *Certificate) bool {
 	}
 	return false
 }
+
+// Subjects lists what the certificate has of the members that name a subject, each in the form of
+// a registration without the beginning that they share.
+func (c *Certificate) Subjects() []string {
+	all := []string{"subject_dn=" + c.Subject.String()}
+	for _, one := range c.DNSNames {
+		all = append(all, "san_dns="+one)
+	}
+	for _, one := range c.URIs {
+		all = append(all, "san_uri="+one.String())
+	}
+	for _, one := range c.IPAddresses {
+		all = append(all, "san_ip="+one.String())
+	}
+	for _, one := range c.EmailAddresses {
+		all = append(all, "san_email="+one)
+	}
+	return all
+}
