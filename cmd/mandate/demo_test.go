@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -83,6 +85,38 @@ func TestDemoTarget(t *testing.T) {
 	missing := regexp.MustCompile(`the target has no|into the target|blocked`).FindString(report.String())
 	if code != exitDone || !strings.Contains(report.String(), "RP-Initiated Logout") || missing != "" {
 		t.Errorf("exit code %d\n%s%s", code, report.String(), log.String())
+	}
+}
+
+// TestDemoApplications counts the applications by the command that the demo prints, and compares
+// them with README.md.
+func TestDemoApplications(t *testing.T) {
+	out := startDemo(t, port.Address())
+	line := regexp.MustCompile(`(?m)^\S+ (--config \S+ application list)$`).FindStringSubmatch(out)
+	if line == nil {
+		t.Fatalf("no such line:\n%s", out)
+	}
+	var printed, log screen
+	p := &program{stdin: strings.NewReader(""), stdout: &printed, stderr: &log}
+	code := p.run(t.Context(), append(strings.Fields(line[1]), "--json"))
+	var all []struct{ Name string }
+	err := json.Unmarshal([]byte(printed.String()), &all)
+	if code != exitDone || err != nil {
+		t.Fatalf("exit code %d, %v\n%s%s", code, err, printed.String(), log.String())
+	}
+	ofRunner := 0
+	for _, a := range all {
+		if strings.HasPrefix(a.Name, "conformance") {
+			ofRunner++
+		}
+	}
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("%d applications, and %d more that the conformance runner uses", len(all)-ofRunner, ofRunner)
+	if !strings.Contains(strings.Join(strings.Fields(string(readme)), " "), want) {
+		t.Errorf("README.md does not say %q", want)
 	}
 }
 
