@@ -237,13 +237,15 @@ func (p *Clients) assertionKeys(ctx context.Context, one *assertion, h jose.Head
 		}
 		return keys, nil
 	}
+	var known []jose.JWK
 	keys, err := p.keysets.find(ctx, a, func(set jose.JWKSet) []any {
+		known = set.Keys
 		found, id := set.Named(h)
 		one.keyID = id
 		return found
 	})
 	if len(keys) == 0 && (err == nil || errors.Is(err, jose.ErrInvalid)) {
-		one.cause = fmt.Errorf("none of its keys has the alg and the kid of the header: it has %s", registeredKeys(p.keysets.known(a)))
+		one.cause = fmt.Errorf("none of its keys has the alg and the kid of the header: it has %s", registeredKeys(known))
 	}
 	if err != nil && !errors.Is(err, jose.ErrInvalid) {
 		if ctx.Err() != nil {

@@ -118,8 +118,9 @@ func registeredKeys(keys []jose.JWK) string {
 // RFC 8705 §2.2: the chain is not validated. The dates are a part of that validation, so an
 // expired certificate works until it is removed from the keys: whoever registered it decides.
 func (p *Clients) proveRegistered(ctx context.Context, a storage.Application, shown *mtls.Certificate) error {
-	kid := ""
+	kid, known := "", []jose.JWK(nil)
 	keys, err := p.keysets.find(ctx, a, func(set jose.JWKSet) []any {
+		known = set.Keys
 		k, found := set.WithCertificate(shown.Raw)
 		if !found {
 			return nil
@@ -133,7 +134,7 @@ func (p *Clients) proveRegistered(ctx context.Context, a storage.Application, sh
 		return nil
 	case err == nil || errors.Is(err, jose.ErrInvalid):
 		return because(invalidClient("The client certificate is not the first one in the x5c of a key that is registered for this application."),
-			"it has "+namesOn(shown)+" and x5t#S256 "+shown.Thumbprint()+", and registered are "+registeredKeys(p.keysets.known(a)))
+			"it has "+namesOn(shown)+" and x5t#S256 "+shown.Thumbprint()+", and registered are "+registeredKeys(known))
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, keysets.ErrBusy):
