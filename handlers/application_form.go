@@ -198,7 +198,7 @@ func registration(form url.Values, offers []string, every bool) provider.Registr
 	said := provider.Registration{
 		Name: strings.TrimSpace(form.Get("name")), ClientType: form.Get("client_type"), GrantTypes: unique(form["grant_type"]),
 		RedirectURIs: lines(form.Get("redirect_uris")), Scopes: unique(form["scope"]), Resources: lines(form.Get("resources")), HashClientSecret: form.Has("hash_client_secret"),
-		MayIntrospect: form.Has("may_introspect"), SkipConsent: form.Has("skip_consent"), PKCEExempt: form.Has("pkce_exempt"), RequirePushed: form.Has("require_pushed"), RequiredACR: form.Get("required_acr"), Profile: form.Get("profile"), SenderConstraint: form.Get("sender_constraint"),
+		MayIntrospect: form.Has("may_introspect"), SkipConsent: form.Has("skip_consent"), PKCEExempt: form.Has("pkce_exempt"), RequirePushed: form.Has("require_pushed"), RequiredACR: form.Get("required_acr"), RefreshRotation: form.Get("refresh_rotation"), Profile: form.Get("profile"), SenderConstraint: form.Get("sender_constraint"),
 		AccessTokenLifetime: seconds(form.Get("access_token_lifetime")), RefreshTokenLifetime: seconds(form.Get("refresh_token_lifetime")),
 		AccessTokenFormat: form.Get("access_token_format"), Algorithm: form.Get("algorithm"), UserInfoAlgorithm: form.Get("userinfo_algorithm"), IntrospectionAlgorithm: form.Get("introspection_algorithm"), Pairwise: form.Has("pairwise"),
 		PostLogoutURIs: lines(form.Get("post_logout_redirect_uris")), BackchannelURI: strings.TrimSpace(form.Get("backchannel_logout_uri")),
@@ -247,7 +247,7 @@ func (s *server) stored(a provider.Application) url.Values {
 		"redirect_uris": {a.RedirectURIs}, "scope": strings.Fields(a.Scopes), "resources": {a.Resources}, "access_token_format": {a.AccessTokenFormat},
 		"algorithm": {cmp.Or(a.Algorithm, provider.DefaultAlgorithm)}, "userinfo_algorithm": {a.UserInfoAlgorithm}, "introspection_algorithm": {a.IntrospectionAlg},
 		"post_logout_redirect_uris": {a.PostLogoutURIs}, "backchannel_logout_uri": {a.BackchannelURI},
-		"auth_method": {a.AuthMethod}, "profile": {a.Profile}, "required_acr": {a.RequiredACR}, "sender_constraint": {a.SenderConstraint}, "auth_algorithm": {a.AuthAlgorithm}, "jwks": {a.JWKS}, "jwks_uri": {a.JWKSURI}, "certificate_subject": {a.CertificateSubject},
+		"auth_method": {a.AuthMethod}, "profile": {a.Profile}, "required_acr": {a.RequiredACR}, "refresh_rotation": {a.RefreshRotation}, "sender_constraint": {a.SenderConstraint}, "auth_algorithm": {a.AuthAlgorithm}, "jwks": {a.JWKS}, "jwks_uri": {a.JWKSURI}, "certificate_subject": {a.CertificateSubject},
 		"object_algorithm": {a.ObjectAlgorithm}, "request_uris": {a.RequestURIs}, "response_algorithm": {a.ResponseAlgorithm}, "response_modes": strings.Fields(a.ResponseModes)}
 	if a.Scopes == "" { // every scope
 		form["scope"] = s.provider.Scopes()
@@ -291,6 +291,7 @@ func (s *server) applicationForm(r *http.Request, who *provider.SignedIn, a *pro
 			templates.Option{Value: provider.FormatOpaque, Label: "Opaque", Help: "A random string. An API asks this server whether the token is active, so a revoked token is refused at once."},
 			templates.Option{Value: provider.FormatJWT, Label: "JWT", Help: "Signed, so that an API can verify it with the server’s public keys (RFC 9068). Such an API accepts a revoked token until it expires, and everybody who has the token can read it. It is valid for " + span(own.JWT) + ", unless you set a lifetime below."}),
 		Grants: offered(may.Grants, form["grant_type"], grantOptions()...)}
+	s.rotationField(&page, form, invalid)
 	if a != nil {
 		page.OwnerURL = s.applicationPath(a.ID, "owner/")
 		page.Action, page.CancelURL = s.applicationPath(a.ID, "update/"), s.applicationPath(a.ID, "")

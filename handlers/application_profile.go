@@ -49,12 +49,29 @@ func (s *server) atProfile(invalid *provider.Invalid, profile string, privileges
 	return shown
 }
 
+// rotationField sets the field of the form about refresh tokens. Only an administrator may switch the
+// rotation off, for an application for which an administrator is responsible.
+func (s *server) rotationField(page *templates.ApplicationForm, form url.Values, invalid *provider.Invalid) {
+	chosen := form.Get("refresh_rotation")
+	usual := "A refresh token is replaced when it is used."
+	if s.provider.KeepsRefreshTokens() {
+		usual = "A confidential application keeps its refresh token."
+	}
+	rotations := []templates.Option{{Value: "", Label: "As the server is set", Help: usual},
+		{Value: provider.RotationOn, Label: rotationNames[provider.RotationOn], Help: "Whoever copied a refresh token is found out when it is used a second time."}}
+	if page.Privileges || chosen == provider.RotationOff {
+		rotations = append(rotations, templates.Option{Value: provider.RotationOff, Label: rotationNames[provider.RotationOff], Help: "For an application that cannot store a new refresh token after each use."})
+	}
+	page.Rotations, page.RotationError = checked([]string{chosen}, rotations...), invalid.At("refresh_rotation")
+}
+
 // changes names those fields of a form that somebody has changed and a profile sets otherwise.
 func changes(now, before provider.Registration) []string {
 	var fields []string
 	for field, changed := range map[string]bool{
 		"require_pushed":          now.RequirePushed != before.RequirePushed,
 		"sender_constraint":       now.SenderConstraint != before.SenderConstraint,
+		"refresh_rotation":        now.RefreshRotation != before.RefreshRotation,
 		"algorithm":               now.Algorithm != before.Algorithm,
 		"introspection_algorithm": now.IntrospectionAlgorithm != before.IntrospectionAlgorithm,
 		"response_algorithm":      now.Messages.ResponseAlgorithm != before.Messages.ResponseAlgorithm,
@@ -76,5 +93,6 @@ var (
 		provider.ProfileMessages: "The same, and the requests and the responses are signed.",
 	}
 	requiredLogins = map[string]string{"urn:mandate:acr:mfa": "Two factors"}
+	rotationNames  = map[string]string{provider.RotationOn: "Replaced at each use", provider.RotationOff: "Kept"}
 	boundTo        = map[string]string{provider.BoundToKey: "A key (DPoP)", provider.BoundToCertificate: "A client certificate"}
 )

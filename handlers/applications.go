@@ -127,7 +127,10 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 	}
 	if provider.HasGrant(a, provider.GrantRefresh) {
 		grants = append(grants, provider.GrantRefresh)
-		page.RefreshLifetime = lifetime(a.RefreshTokenLifetime, own.Refresh, may.RefreshMax)
+		page.RefreshLifetime, page.Rotation = lifetime(a.RefreshTokenLifetime, own.Refresh, may.RefreshMax), rotationNames[a.RefreshRotation]
+		if page.Public && a.RefreshRotation == provider.RotationOff {
+			page.Rotation += ", if they are bound to a key or a certificate"
+		}
 	}
 	page.Grants = grants
 	if s.config.OpenID && page.AuthorizeURL != "" {

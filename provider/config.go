@@ -39,7 +39,7 @@ type Config struct {
 	RefreshTokenLifetime    time.Duration // for an unused refresh token
 	RefreshTokenMaxLifetime time.Duration // of the whole token family
 	RefreshGrace            time.Duration
-	KeepRefreshTokens       bool // for confidential applications; those of public ones are always rotated
+	KeepRefreshTokens       bool // for confidential applications that say nothing else; see policy.RotatesRefresh
 
 	// AccessTokenMax and JWTAccessTokenMax are the longest lifetimes that an administrator
 	// may set for an application. RefreshTokenMaxLifetime is the limit for refresh tokens. A

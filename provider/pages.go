@@ -57,6 +57,10 @@ func (p *Provider) OwnApplications(ctx context.Context, u User) (int, error) {
 	return n, oauth.Stored(err)
 }
 
+// KeepsRefreshTokens reports whether the refresh tokens of a confidential application are not
+// rotated, unless it is set otherwise.
+func (p *Provider) KeepsRefreshTokens() bool { return p.config.KeepRefreshTokens }
+
 // WhySuspended says why an application is suspended, or returns "".
 func (p *Provider) WhySuspended(a Application) string { return p.rules.WhySuspended(a) }
 

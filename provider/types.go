@@ -103,6 +103,11 @@ const (
 	// ProfileMessages is the profile FAPI 2.0 Message Signing.
 	ProfileMessages = policy.ProfileMessages
 
+	// RotationOn rotates the refresh tokens of an application.
+	RotationOn = policy.RotationOn
+	// RotationOff keeps them, where the kind of the application allows it.
+	RotationOff = policy.RotationOff
+
 	// BoundToKey is the sender constraint by DPoP proofs.
 	BoundToKey = possession.DPoP
 	// BoundToCertificate is the sender constraint by client certificates.

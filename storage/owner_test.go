@@ -110,6 +110,10 @@ func TestAnApplicationIsAssignedOnce(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, bob, stores := w.person(t, "alice"), w.person(t, "bob"), w.pair(t)
 		a := w.owned(t, alice, "App")
+		permitted := a
+		permitted.RefreshRotation = "off"
+		must(t, w.UpdateApplication(t.Context(), permitted, a))
+		a.Version++
 		won := oneWins(t, race(8, func(i int) error {
 			if i%2 == 0 {
 				return stores[0].AssignApplication(t.Context(), a, &bob.ID, ByOwner, at)
@@ -118,8 +122,8 @@ func TestAnApplicationIsAssignedOnce(t *testing.T) {
 		}))
 		got, err := w.Application(t.Context(), a.ID)
 		must(t, err)
-		if want := map[bool]string{true: ByOwner, false: ByOperator}[won%2 == 0]; got.Responsible != want || got.UpdatedAt != at {
-			t.Errorf("%s is responsible, want %s", got.Responsible, want)
+		if want := map[bool]string{true: ByOwner, false: ByOperator}[won%2 == 0]; got.Responsible != want || got.UpdatedAt != at || got.RefreshRotation != "" {
+			t.Errorf("%s is responsible, want %s; rotation %q", got.Responsible, want, got.RefreshRotation)
 		}
 		// A caller who read the application earlier cannot change it any more.
 		is(t, "UpdateApplication", w.UpdateApplication(t.Context(), a, a), ErrNotFound)

@@ -69,6 +69,8 @@ type ApplicationForm struct {
 	RequirePushed                 bool
 	AccessLifetime                Field // in seconds; empty: the server's lifetime
 	RefreshLifetime               Field
+	Rotations                     []Option // of refresh tokens
+	RotationError                 string
 	DefaultAccess, DefaultRefresh string   // the server's lifetimes, such as "36000 seconds (10 hours)"
 	Formats                       []Option // of access tokens
 	FormatError                   string
@@ -140,6 +142,7 @@ type Application struct {
 	RequirePushed, RequireSigned               bool   // its authorization requests
 	Profile, Bound                             string // its profile, and what its access tokens are bound to; empty: none
 	RequiredLogin                              string // how people must sign in for it; empty: in any way
+	Rotation                                   string // of its refresh tokens; empty: as the server is set
 	AccessLifetime, RefreshLifetime            string
 	Standing                                   string // who is responsible for it
 	Suspended                                  string // why it may do nothing; empty: it may

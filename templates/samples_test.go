@@ -215,6 +215,7 @@ func developerSamples() []sample {
 			{"password", "Resource owner password", "It takes people’s passwords itself. RFC 9700 advises against it.", false}},
 		HashSecret:    true,
 		Scopes:        []Option{{"read", "read", "Read scope", true}, {"write", "write", "Write scope", true}, {"groups", "groups", "Access to your groups", false}},
+		Rotations:     []Option{{"", "As the server is set", "A refresh token is replaced when it is used.", true}, {"on", "Replaced at each use", "", false}},
 		DefaultAccess: "36000 seconds (10 hours)", DefaultRefresh: "2592000 seconds (30 days)",
 		Formats: []Option{
 			{"opaque", "Opaque", "A random string that an API introspects.", true},
@@ -240,7 +241,7 @@ func developerSamples() []sample {
 	unanswered := form
 	unanswered.Frame, unanswered.New, unanswered.Admin, unanswered.OwnerURL = admin, false, true, "/o/applications/1/owner/"
 	options := []Option{{hostile, hostile, hostile, true}}
-	broken := ApplicationForm{nasty, nil, nil, "/a", "/b", true, true, true, "/o", badText, badText, options, hostile, options, hostile, true, badText, true, hostile, options, hostile, badText, true, true, true, true, badText, badText, hostile, hostile, options, hostile, true, options, hostile, options, hostile, true, hostile, badText, badText, options, options, hostile, hostile, badText, badText, options, hostile, options, options, options, hostile, hostile, hostile, options, options, options, hostile, hostile, hostile, true, badText, []FieldError{{"name", hostile}}}
+	broken := ApplicationForm{nasty, nil, nil, "/a", "/b", true, true, true, "/o", badText, badText, options, hostile, options, hostile, true, badText, true, hostile, options, hostile, badText, true, true, true, true, badText, badText, options, hostile, hostile, hostile, options, hostile, true, options, hostile, options, hostile, true, hostile, badText, badText, options, options, hostile, hostile, badText, badText, options, hostile, options, options, options, hostile, hostile, hostile, options, options, options, hostile, hostile, hostile, true, badText, []FieldError{{"name", hostile}}}
 
 	choice := form
 	choice.Cards = []Card{{"/o/applications/register/?kind=website", "Website with a server", "People sign in at a website whose own server can keep a secret."}, {"/o/applications/register/?kind=api", "API", long}}
@@ -265,6 +266,7 @@ func developerSamples() []sample {
 	detail.PushURL, detail.AssertionAudience = "https://id.example.com/o/par/", "https://id.example.com/o"
 	detail.SignedWith, detail.Standing = "ES256", "Its owner, who is not an administrator"
 	detail.PostLogoutURIs, detail.BackchannelURI = []string{"https://planner.example.com/bye"}, "https://planner.example.com/logout"
+	detail.Rotation = "Kept, if they are bound to a key or a certificate"
 	detail.Resources = []string{"https://mail.example.com/v1", "urn:example:ledger"}
 	detail.Keys = []ApplicationKey{{"NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs", "EC P-256", "ES256", "3 March 2026, 14:00 UTC"}, {"", "RSA", "", "Never"}, {"2026-03", "", "", "2 March 2026, 9:30 UTC"}}
 	detail.TestKeyURL, detail.TestAlgorithms = "/o/applications/1/test-key/", []Option{{"ES256", "ES256", "", true}, {"PS256", "PS256", "", false}, {"EdDSA", "EdDSA", "", false}}
@@ -279,7 +281,7 @@ func developerSamples() []sample {
 	public.Standing, public.OwnerURL, public.Suspended = "An administrator", "/o/applications/1/owner/", "This application is suspended: the account of its owner is disabled."
 	public.MayIntrospect, public.SkipConsent, public.PKCEExempt, public.RequirePushed, public.RequireSigned = true, true, true, true, true
 	many := []string{hostile, "b"}
-	brokenDetail := Application{nasty, hostile, hostile, hostile, hostile, hostile, ApplicationUse{hostile, hostile, hostile, hostile, hostile, true, "/x"}, []Sample{{hostile, []Snippet{{"x", hostile, hostile}}}}, hostile, true, false, many, many, many, many, hostile, false, hostile, false, []ApplicationKey{{hostile, hostile, hostile, hostile}}, hostile, true, "/t", []Option{{hostile, hostile, hostile, true}}, hostile, true, true, true, true, true, hostile, hostile, hostile, hostile, hostile, hostile, hostile, true, true, true, "/o", hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, many, hostile, "/u", "/d", "/r", "/l", hostile, hostile, true}
+	brokenDetail := Application{nasty, hostile, hostile, hostile, hostile, hostile, ApplicationUse{hostile, hostile, hostile, hostile, hostile, true, "/x"}, []Sample{{hostile, []Snippet{{"x", hostile, hostile}}}}, hostile, true, false, many, many, many, many, hostile, false, hostile, false, []ApplicationKey{{hostile, hostile, hostile, hostile}}, hostile, true, "/t", []Option{{hostile, hostile, hostile, true}}, hostile, true, true, true, true, true, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, true, true, true, "/o", hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, many, hostile, "/u", "/d", "/r", "/l", hostile, hostile, true}
 
 	overlap := []Option{{"0", "At once", "", false}, {"3600", "In 1 hour", "", false}, {"86400", "In 1 day", "", true}, {"604800", "In 7 days", "", false}, {"2592000", "In 30 days", "", false}}
 	return []sample{

@@ -15,6 +15,7 @@ type authFlags struct {
 	said                     provider.Authentication
 	subjects                 []string
 	constraint, profile, acr string
+	rotation                 string
 	file                     string
 	pushed                   bool
 	algorithm, introspection string
@@ -30,6 +31,7 @@ func (a *authFlags) add(c *cobra.Command) {
 	f.StringVar(&a.profile, "profile", "", "`PROFILE` that it switches on: fapi2 (FAPI 2.0 Security Profile) or fapi2-message-signing; the empty text switches it off (default: none)")
 	f.StringVar(&a.acr, "required-acr", "", "the weakest login (`ACR`) with which a person may approve it: "+strings.Join(provider.ACRValues(), ", ")+"; the empty text allows any (default: any)")
 	f.StringVar(&a.constraint, "sender-constraint", "", "the `PROOF` that its tokens always need: dpop (RFC 9449), or certificate (RFC 8705); default: none, but with a DPoP proof it gets DPoP tokens")
+	f.StringVar(&a.rotation, "refresh-rotation", "", "whether a refresh token is replaced when it is used: `on or off`; the empty text: as ROTATE_REFRESH_TOKEN says (default: the same)")
 	f.BoolVar(&a.pushed, "require-pushed-requests", false, "refuse its authorization requests that it did not push (RFC 9126)")
 	f.StringVar(&a.algorithm, "algorithm", "", "`ALGORITHM` that signs its ID tokens and its JWT access tokens: ES256, EdDSA, RS256, PS256, or HS256 (ID tokens only) (default: RS256)")
 	f.StringVar(&a.introspection, "introspection-algorithm", "", "`ALGORITHM` that signs the introspection responses that it asks for as a JWT (RFC 9701): ES256, EdDSA, RS256 or PS256 (default: RS256)")
@@ -59,6 +61,9 @@ func (a *authFlags) read(c *cobra.Command, r *provider.Registration) error {
 	}
 	if changed("required-acr") {
 		r.RequiredACR = a.acr
+	}
+	if changed("refresh-rotation") {
+		r.RefreshRotation = a.rotation
 	}
 	if changed("require-pushed-requests") {
 		r.RequirePushed = a.pushed
@@ -118,7 +123,7 @@ func (p *program) applicationUpdateCommand() *cobra.Command {
 	var auth authFlags
 	var signed messageFlags
 	var asJSON bool
-	c := &cobra.Command{Use: "update CLIENT_ID", Short: "Change how an application authenticates, how people sign in for it, what its tokens are bound to, or how its requests and responses are signed", Args: arguments("CLIENT_ID"),
+	c := &cobra.Command{Use: "update CLIENT_ID", Short: "Change how an application authenticates, how people sign in for it, what its tokens are bound to, whether its refresh tokens are rotated, or how its requests and responses are signed", Args: arguments("CLIENT_ID"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.withApplication(c.Context(), args[0], func(o *opened, a provider.Application) error {
 				changed, err := o.provider.Clients.Change(c.Context(), provider.Operator(), a.ID, func(r *provider.Registration) error {

@@ -44,6 +44,9 @@ type Registration struct {
 	Said []string `json:"-"`
 	// RequiredACR is the weakest login with which a person may approve it, or "" for any.
 	RequiredACR string `json:",omitempty"`
+	// RefreshRotation says whether its refresh tokens are rotated: policy.RotationOn,
+	// policy.RotationOff, or "" for as the server is set.
+	RefreshRotation string `json:",omitempty"`
 
 	AccessTokenFormat string // FormatOpaque or FormatJWT; "" means FormatOpaque
 
@@ -188,7 +191,10 @@ func (p *Clients) Apply(ctx context.Context, a *storage.Application, r Registrat
 	vouched := p.rules.AllowanceOf(*a).AdministratorRights
 	a.MayIntrospect, a.SkipConsent, a.PKCEExempt = r.MayIntrospect && vouched, r.SkipConsent && vouched, r.PKCEExempt && vouched
 	a.RequirePushed, a.SenderConstraint, a.Profile = r.RequirePushed, r.SenderConstraint, r.Profile
-	a.RequiredACR = r.RequiredACR
+	a.RequiredACR, a.RefreshRotation = r.RequiredACR, r.RefreshRotation
+	if a.RefreshRotation == policy.RotationOff && !vouched {
+		a.RefreshRotation = ""
+	}
 	a.AccessTokenLifetime, a.RefreshTokenLifetime = r.AccessTokenLifetime, r.RefreshTokenLifetime
 	a.AccessTokenFormat = cmp.Or(r.AccessTokenFormat, policy.FormatOpaque)
 	a.Algorithm, a.UserInfoAlgorithm, a.Sector = r.Algorithm, r.UserInfoAlgorithm, sectorOf(r, *a)

@@ -250,7 +250,7 @@ func (p *Clients) Change(ctx context.Context, actor policy.Actor, id string, cha
 func registrationOf(a storage.Application) Registration {
 	return Registration{Name: a.Name, ClientType: a.ClientType, GrantTypes: strings.Fields(a.GrantTypes), RedirectURIs: oauth.Lines(a.RedirectURIs),
 		Scopes: strings.Fields(a.Scopes), Resources: oauth.Lines(a.Resources), HashClientSecret: a.HashClientSecret,
-		MayIntrospect: a.MayIntrospect, SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt, RequirePushed: a.RequirePushed, SenderConstraint: a.SenderConstraint, Profile: a.Profile, RequiredACR: a.RequiredACR,
+		MayIntrospect: a.MayIntrospect, SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt, RequirePushed: a.RequirePushed, SenderConstraint: a.SenderConstraint, Profile: a.Profile, RequiredACR: a.RequiredACR, RefreshRotation: a.RefreshRotation,
 		AccessTokenLifetime: a.AccessTokenLifetime, RefreshTokenLifetime: a.RefreshTokenLifetime, AccessTokenFormat: a.AccessTokenFormat,
 		Algorithm: a.Algorithm, UserInfoAlgorithm: a.UserInfoAlgorithm, IntrospectionAlgorithm: a.IntrospectionAlg, Pairwise: a.Sector != "",
 		PostLogoutURIs: oauth.Lines(a.PostLogoutURIs), BackchannelURI: a.BackchannelURI, Authentication: AuthenticationOf(a), Messages: MessagesOf(a)}

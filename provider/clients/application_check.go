@@ -38,6 +38,7 @@ func (p *Clients) Check(ctx context.Context, found *oauth.Invalid, actor policy.
 	p.checkOpenID(found, r, was)
 	p.checkAuthentication(found, r, was)
 	p.checkConstraint(found, r, was.SenderConstraint)
+	checkRotation(found, actor, r.RefreshRotation, was, may)
 	p.checkMessages(found, r, was)
 	checkLifetimes(found, r, may)
 	checkIntrospectionAlgorithm(found, r.IntrospectionAlgorithm)
@@ -176,6 +177,7 @@ func checkVouched(c *policy.Rules, found *oauth.Invalid, r Registration, was sto
 		"require_pushed":     was.RequirePushed && !r.RequirePushed,
 		"profile":            was.Profile != "" && r.Profile != was.Profile,
 		"required_acr":       acr.Stronger(was.RequiredACR, r.RequiredACR) != r.RequiredACR,
+		"refresh_rotation":   was.RefreshRotation == policy.RotationOn && r.RefreshRotation == "",
 		"sender_constraint":  was.SenderConstraint != "" && r.SenderConstraint != was.SenderConstraint,
 		"require_signed":     was.RequireSigned && !r.Messages.RequireSigned,
 		"object_algorithm":   was.ObjectAlgorithm != "" && r.Messages.ObjectAlgorithm != was.ObjectAlgorithm,

@@ -27,7 +27,7 @@ import (
 // Config holds the operator's settings for the token endpoint.
 type Config struct {
 	RefreshGrace      time.Duration
-	KeepRefreshTokens bool // for confidential applications; those of public ones are always rotated
+	KeepRefreshTokens bool // for confidential applications that say nothing else; see policy.RotatesRefresh
 }
 
 // Grants makes the decisions of the token endpoint.

@@ -200,7 +200,8 @@ func (g *refreshGrant) keepSession(ctx context.Context, token *storage.LiveToken
 // refresh token. The error is storage.ErrSpent if the token is no longer valid.
 func (g *refreshGrant) spend(ctx context.Context, a storage.Application, form url.Values, issued *Session, made *tokens.Pair) error {
 	text, token := form.Get("refresh_token"), issued.token
-	if g.keeps(a, token) {
+	bound := possession.Of(token.Token).Confirmation() != nil
+	if !policy.RotatesRefresh(a, bound, !g.p.config.KeepRefreshTokens) {
 		made.Answer.RefreshToken = text
 		last := len(made.Tokens) - 1
 		return storeError(g.p.store.KeepRefresh(ctx, token.Digest, *token.GrantID, oauth.Now(), made.Tokens[last].ExpiresAt, made.ExpiresAt, made.Tokens[:last]...))
@@ -210,18 +211,6 @@ func (g *refreshGrant) spend(ctx context.Context, a storage.Application, form ur
 		return err
 	}
 	return storeError(g.p.store.RotateRefresh(ctx, token.Digest, *token.GrantID, sealed, oauth.Now(), made.ExpiresAt, made.Tokens))
-}
-
-// keeps reports whether an application keeps its refresh token.
-//
-// RFC 9700 §2.2.2, §4.14.2: the refresh tokens of a public client are rotated, or bound to its
-// key. Those of a confidential application need its authentication, and are kept if the
-// operator has set KeepRefreshTokens. FAPI 2.0 Security Profile §5.3.2.1: no rotation.
-func (g *refreshGrant) keeps(a storage.Application, token *storage.LiveToken) bool {
-	if a.ClientType == policy.Public {
-		return possession.Of(token.Token).Confirmation() != nil
-	}
-	return g.p.config.KeepRefreshTokens || policy.HasProfile(a)
 }
 
 // storeError returns storage.ErrSpent unchanged, because the caller handles it. It converts every

@@ -194,7 +194,7 @@ type Provider struct {
 	RefreshTokenGracePeriod time.Duration `key:"REFRESH_TOKEN_GRACE_PERIOD_SECONDS" default:"0" min:"0" max:"60"`
 	// RefreshTokenReuseProtection revokes the whole token family if a used refresh token is presented again. It cannot be disabled (RFC 9700 §4.14.2).
 	RefreshTokenReuseProtection bool `key:"REFRESH_TOKEN_REUSE_PROTECTION" default:"true"`
-	// RotateRefreshToken replaces a refresh token when it is used. `false` applies to confidential applications only, whose tokens are bound to their client secret. Refresh tokens of public applications always rotate (RFC 9700 §2.2.2).
+	// RotateRefreshToken replaces a refresh token when it is used. It is for confidential applications without a setting of their own (`mandate application update --refresh-rotation`) and without a profile. Refresh tokens of public applications always rotate (RFC 9700 §2.2.2), unless they are bound to a key or a certificate.
 	RotateRefreshToken bool `key:"ROTATE_REFRESH_TOKEN" default:"true"`
 	// PKCERequired requires PKCE from every client. `false` is for old confidential applications that do not support PKCE and for which an administrator is responsible. Public applications always need PKCE (RFC 9700 §2.1.1).
 	PKCERequired bool `key:"PKCE_REQUIRED" default:"true"`
