@@ -143,7 +143,6 @@ func (s *server) submit(r *http.Request, who *provider.SignedIn, was *provider.A
 		said.Authentication, said.Messages, said.IntrospectionAlgorithm = provider.AuthenticationOf(*was), provider.MessagesOf(*was), was.IntrospectionAlg
 		said.Profile, said.SenderConstraint, said.RequiredACR = was.Profile, was.SenderConstraint, was.RequiredACR
 	}
-	said.Authentication.EndpointAudience = was.EndpointAudience // no field of the form
 	if !s.config.OpenID {
 		said.Algorithm, said.UserInfoAlgorithm, said.Pairwise = was.Algorithm, was.UserInfoAlgorithm, was.Sector != ""
 		said.PostLogoutURIs, said.BackchannelURI = lines(was.PostLogoutURIs), was.BackchannelURI
@@ -154,6 +153,7 @@ func (s *server) submit(r *http.Request, who *provider.SignedIn, was *provider.A
 		said.MayIntrospect = said.MayIntrospect || was.MayIntrospect
 		said.SkipConsent = said.SkipConsent || was.SkipConsent
 		said.PKCEExempt = said.PKCEExempt || was.PKCEExempt
+		said.Authentication.EndpointAudience = said.Authentication.EndpointAudience || was.EndpointAudience
 	}
 	said.Said = changes(said, registration(s.stored(*was), nil, true))
 	changed, err := s.provider.Clients.Update(r.Context(), provider.By(who.User), was.ID, said)
@@ -203,7 +203,7 @@ func registration(form url.Values, offers []string, every bool) provider.Registr
 		AccessTokenFormat: form.Get("access_token_format"), Algorithm: form.Get("algorithm"), UserInfoAlgorithm: form.Get("userinfo_algorithm"), IntrospectionAlgorithm: form.Get("introspection_algorithm"), Pairwise: form.Has("pairwise"),
 		PostLogoutURIs: lines(form.Get("post_logout_redirect_uris")), BackchannelURI: strings.TrimSpace(form.Get("backchannel_logout_uri")),
 		Authentication: provider.Authentication{Method: form.Get("auth_method"), Algorithm: form.Get("auth_algorithm"),
-			JWKS: strings.TrimSpace(form.Get("jwks")), JWKSURI: strings.TrimSpace(form.Get("jwks_uri")), CertificateSubject: strings.TrimSpace(form.Get("certificate_subject"))},
+			JWKS: strings.TrimSpace(form.Get("jwks")), JWKSURI: strings.TrimSpace(form.Get("jwks_uri")), CertificateSubject: strings.TrimSpace(form.Get("certificate_subject")), EndpointAudience: form.Has("assertion_audience_endpoints")},
 		Messages: messages(form),
 	}
 	said.Scopes = chosenScopes(said.Scopes, offers, every)
@@ -252,7 +252,7 @@ func (s *server) stored(a provider.Application) url.Values {
 	if a.Scopes == "" { // every scope
 		form["scope"] = s.provider.Scopes()
 	}
-	for name, on := range map[string]bool{"hash_client_secret": a.HashClientSecret, "pairwise": a.Sector != "", "may_introspect": a.MayIntrospect, "skip_consent": a.SkipConsent, "pkce_exempt": a.PKCEExempt, "require_pushed": a.RequirePushed, "require_signed": a.RequireSigned} {
+	for name, on := range map[string]bool{"hash_client_secret": a.HashClientSecret, "pairwise": a.Sector != "", "may_introspect": a.MayIntrospect, "skip_consent": a.SkipConsent, "pkce_exempt": a.PKCEExempt, "assertion_audience_endpoints": a.EndpointAudience, "require_pushed": a.RequirePushed, "require_signed": a.RequireSigned} {
 		if on {
 			form.Set(name, "on")
 		}
@@ -280,7 +280,7 @@ func (s *server) applicationForm(r *http.Request, who *provider.SignedIn, a *pro
 		Action: s.path("/o/applications/register/"), CancelURL: s.path("/o/applications/"),
 		Name: field("name"), RedirectURIs: field("redirect_uris"), ClientTypeError: invalid.At("client_type"), GrantsError: invalid.At("grant_type"),
 		HashSecret: form.Has("hash_client_secret"), HashSecretError: invalid.At("hash_client_secret"), ScopesError: invalid.At("scope"), Resources: field("resources"),
-		MayIntrospect: form.Has("may_introspect"), SkipConsent: form.Has("skip_consent"), PKCEExempt: form.Has("pkce_exempt"), RequirePushed: form.Has("require_pushed"),
+		MayIntrospect: form.Has("may_introspect"), SkipConsent: form.Has("skip_consent"), PKCEExempt: form.Has("pkce_exempt"), EndpointAudience: form.Has("assertion_audience_endpoints"), RequirePushed: form.Has("require_pushed"),
 		AccessLifetime: field("access_token_lifetime"), RefreshLifetime: field("refresh_token_lifetime"),
 		DefaultAccess: span(own.Access), DefaultRefresh: span(own.Refresh), Errors: fieldErrors(invalid),
 		ClientType: checked(form["client_type"],

@@ -38,7 +38,7 @@ func (s *server) atProfile(invalid *provider.Invalid, profile string, privileges
 	if invalid == nil || profile == "" {
 		return invalid
 	}
-	absent := map[string]bool{"assertion_audience_endpoints": true, "pkce_exempt": !privileges, "algorithm": !s.config.OpenID, "userinfo_algorithm": !s.config.OpenID}
+	absent := map[string]bool{"assertion_audience_endpoints": !privileges, "pkce_exempt": !privileges, "algorithm": !s.config.OpenID, "userinfo_algorithm": !s.config.OpenID}
 	shown := &provider.Invalid{}
 	for _, f := range invalid.Fields {
 		if absent[f.Field] {

@@ -283,7 +283,7 @@ func (s *Store) AssignApplication(ctx context.Context, was Application, owner *s
 // deletes the consents. Whoever registered it by a request may not change it any more.
 func (t tx) assign(owner *string, responsible string, now int64, where string, args ...any) ([]string, error) {
 	ids, err := t.texts(`UPDATE applications SET owner_id = $1, responsible = $2, updated_at = $3, version = version + 1,
-		may_introspect = FALSE, skip_consent = FALSE, pkce_exempt = FALSE, refresh_rotation = CASE refresh_rotation WHEN 'on' THEN 'on' ELSE '' END, management = '', registration_digest = NULL WHERE `+where+returningBoth, append([]any{owner, responsible, now}, args...)...)
+		may_introspect = FALSE, skip_consent = FALSE, pkce_exempt = FALSE, endpoint_audience = FALSE, refresh_rotation = CASE refresh_rotation WHEN 'on' THEN 'on' ELSE '' END, management = '', registration_digest = NULL WHERE `+where+returningBoth, append([]any{owner, responsible, now}, args...)...)
 	ids, err = t.forgetIntrospectors(ids, err)
 	for _, id := range ids {
 		t.changed(OfApplication, id)

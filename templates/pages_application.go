@@ -49,7 +49,7 @@ type ApplicationForm struct {
 	Action, CancelURL             string
 	New                           bool
 	Admin                         bool   // the reader is an administrator
-	Privileges                    bool   // MayIntrospect, SkipConsent and PKCEExempt can be set
+	Privileges                    bool   // MayIntrospect, SkipConsent and PKCEExempt and EndpointAudience can be set
 	OwnerURL                      string // where an administrator takes the application over
 	Name, RedirectURIs            Field  // RedirectURIs has one URI per line
 	ClientType                    []Option
@@ -66,6 +66,7 @@ type ApplicationForm struct {
 	MayIntrospect                 bool
 	SkipConsent                   bool
 	PKCEExempt                    bool
+	EndpointAudience              bool // the address of an endpoint may be aud of its assertions
 	RequirePushed                 bool
 	AccessLifetime                Field // in seconds; empty: the server's lifetime
 	RefreshLifetime               Field
@@ -139,6 +140,7 @@ type Application struct {
 	TestAlgorithms                             []Option // of such a key pair
 	NewKey                                     string   // the private key of such a pair, shown once
 	MayIntrospect, SkipConsent, PKCEExempt     bool
+	EndpointAudience                           bool
 	RequirePushed, RequireSigned               bool   // its authorization requests
 	Profile, Bound                             string // its profile, and what its access tokens are bound to; empty: none
 	RequiredLogin                              string // how people must sign in for it; empty: in any way

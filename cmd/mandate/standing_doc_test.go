@@ -91,7 +91,7 @@ func standingTable(t *testing.T) string {
 	row("longest lifetime of a JWT access token", func(a provider.Allowance) string { return setting(t, a.JWTMax) })
 	row("longest lifetime of a refresh token, unused", func(a provider.Allowance) string { return setting(t, a.RefreshMax) })
 	row("may have lifetimes of its own", func(a provider.Allowance) string { return yes(a.OwnLifetime) })
-	row("skip consent, introspect, omit PKCE, keep refresh tokens", func(a provider.Allowance) string {
+	row("skip consent, introspect, omit PKCE, keep refresh tokens, accept assertions for an endpoint", func(a provider.Allowance) string {
 		if a.AdministratorRights {
 			return "if an administrator allowed it"
 		}

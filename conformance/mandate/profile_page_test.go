@@ -3,6 +3,7 @@ package mandate
 import (
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -74,6 +75,7 @@ func TestProfilePageContradictions(t *testing.T) {
 		{plain, messages, "response_modes", []string{"jwt", "form_post"}},
 		{fapi, security, "require_pushed", nil},
 		{fapi, security, "sender_constraint", []string{""}},
+		{fapi, security, "refresh_rotation", []string{"on"}},
 		{fapi, security, "algorithm", []string{"RS256"}},
 		{fapi, security, "response_algorithm", []string{""}},
 		{fapi, security, "introspection_algorithm", []string{""}},
@@ -85,8 +87,7 @@ func TestProfilePageContradictions(t *testing.T) {
 		{signed, messages, "object_algorithm", []string{"RS256"}},
 		{signed, messages, "response_algorithm", []string{"RS256"}},
 		{plain, "fapi3", "profile", []string{"fapi3"}},
-		// The page has no such field, and the mistake is at the profile.
-		{lenient, security, "profile", []string{security}},
+		{lenient, security, "assertion_audience_endpoints", []string{"on"}},
 	} {
 		b.open(t, c.at+"update/")
 		chosen := params("profile", c.profile)
@@ -147,4 +148,54 @@ func textIn(node *html.Node) string {
 		}
 	}
 	return text
+}
+
+// A privilege that an administrator has given contradicts a profile. An administrator sees this at
+// the field of the privilege, and switches it off there. The owner, who has no such field, sees it at
+// the profile.
+func TestProfilePagePrivileges(t *testing.T) {
+	s := startServer(t, options{provider: []string{"OIDC_ENABLED: true", openidScopes}})
+	alice, root, keys := s.person(t, "alice"), s.person(t, "root", "--admin"), newStatementIssuer(t, "bank")
+	a := keyHolder{s.application(t, fapiClient(t, keys, "--owner", "alice", "--assertion-audience-endpoints")...), keys}
+	toEndpoint := func() auth { return asserting(s.assert(t, a, member{"aud": s.Issuer + "/token/"}, nil)) }
+	s.mustToken(t, toEndpoint(), forItself)
+	owner, admin := s.signIn(t, alice, "/o/applications/"), s.signIn(t, root, "/o/applications/")
+	owner.click(t, "Bank")
+	at := owner.URL.Path
+	for field, by := range map[string]*browser{"profile": owner, "assertion_audience_endpoints": admin} {
+		by.open(t, at+"update/")
+		by.submit(t, "Save changes", params("profile", "fapi2"))
+		by.wantMistake(t, field, "The profile fapi2 accepts client assertions for the issuer only")
+	}
+	// Another change of the owner leaves the privilege as it is.
+	owner.open(t, at+"update/")
+	owner.submit(t, "Save changes", params("name", "Bank 2"))
+	if owner.Status != http.StatusOK || !strings.Contains(owner.Body, "Its assertions may name an endpoint") {
+		t.Errorf("another name: %d %.300s", owner.Status, owner.Body)
+	}
+	s.mustToken(t, toEndpoint(), forItself)
+	admin.open(t, at+"update/")
+	admin.submit(t, "Save changes", url.Values{"assertion_audience_endpoints": nil})
+	if admin.Status != http.StatusOK || strings.Contains(admin.Body, "Its assertions may name an endpoint") {
+		t.Errorf("switched off: %d %.300s", admin.Status, admin.Body)
+	}
+	s.refusedAssertion(t, "an assertion for the endpoint", toEndpoint())
+	s.mustToken(t, asserting(s.assert(t, a, nil, nil)), forItself)
+}
+
+// Whoever was given the application by an administrator has not the privileges of it (RFC 10070 §4).
+func TestAssertionForAnEndpointOfAnotherOwner(t *testing.T) {
+	forEachDatabase(t, func(t *testing.T, db database) {
+		s := startServer(t, options{database: db})
+		s.person(t, "alice")
+		a := s.keyHolder(t, "old", "--assertion-audience-endpoints")
+		toEndpoint := func() auth { return asserting(s.assert(t, a, member{"aud": s.Issuer + "/token/"}, nil)) }
+		s.mustToken(t, toEndpoint(), forItself)
+		s.mustCLI(t, "", "application", "assign", a.ClientID, "alice")
+		waitFor(t, "the server knows the new owner", func() bool {
+			got, _ := s.token(t, toEndpoint(), forItself)
+			return got.Error == "invalid_client"
+		})
+		s.mustToken(t, asserting(s.assert(t, a, nil, nil)), forItself)
+	})
 }

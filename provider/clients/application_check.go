@@ -211,7 +211,7 @@ func checkPrivileges(found *oauth.Invalid, actor policy.Actor, r Registration, w
 		{"skip_consent", r.SkipConsent, was.SkipConsent, "Any program can impersonate a public application, so people are always asked for their consent."},
 		// RFC 10070 §4: with the address of an endpoint as audience, another server could use
 		// the assertion.
-		{"endpoint_audience", r.Authentication.EndpointAudience, was.EndpointAudience, "A public application makes no assertions."},
+		{"assertion_audience_endpoints", r.Authentication.EndpointAudience, was.EndpointAudience, "A public application makes no assertions."},
 		{"pkce_exempt", r.PKCEExempt, was.PKCEExempt, "A public application has no secret, so it needs PKCE."},
 	} {
 		switch {

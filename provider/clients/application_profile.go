@@ -117,7 +117,7 @@ func checkFAPIClient(found *oauth.Invalid, r Registration) {
 	}
 	// FAPI 2.0 Security Profile §5.3.2.1: the audience is the issuer.
 	if r.Authentication.EndpointAudience {
-		found.Add("assertion_audience_endpoints", "The profile %s accepts client assertions for the issuer only: switch the exception off with mandate application update --assertion-audience-endpoints=false.", r.Profile)
+		found.Add("assertion_audience_endpoints", "The profile %s accepts client assertions for the issuer only: an administrator can switch the exception off.", r.Profile)
 	}
 	// FAPI 2.0 Security Profile §5.3.2.2: PKCE with S256.
 	if r.PKCEExempt {

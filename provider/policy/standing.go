@@ -101,7 +101,7 @@ type Allowance struct {
 	JWTMax              int64    // the longest lifetime of a signed access token, in seconds
 	RefreshMax          int64    // the longest time that a refresh token may stay unused, in seconds
 	OwnLifetime         bool     // the application may have lifetimes of its own
-	AdministratorRights bool     // an administrator may let it skip consent, introspect, omit PKCE and keep its refresh tokens
+	AdministratorRights bool     // an administrator may let it skip consent, introspect, omit PKCE, keep its refresh tokens and name an endpoint in its assertions
 	Quota               Quota
 }
 
@@ -168,6 +168,7 @@ func (c *Rules) Effective(a storage.Application) storage.Application {
 		a.GrantTypes = ""
 	}
 	a.MayIntrospect, a.SkipConsent, a.PKCEExempt = a.MayIntrospect && may.AdministratorRights, a.SkipConsent && may.AdministratorRights && !CameByItself(a), a.PKCEExempt && may.AdministratorRights
+	a.EndpointAudience = a.EndpointAudience && may.AdministratorRights
 	if a.RefreshRotation == RotationOff && !may.AdministratorRights {
 		a.RefreshRotation = ""
 	}

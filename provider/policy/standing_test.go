@@ -111,7 +111,7 @@ func TestEffectiveRights(t *testing.T) {
 	restricted(&c)
 	everything := func(a storage.Application) storage.Application {
 		a.ClientType, a.GrantTypes = Confidential, "authorization_code client_credentials password"
-		a.MayIntrospect, a.SkipConsent, a.PKCEExempt, a.AccessTokenLifetime, a.RefreshTokenLifetime, a.RefreshRotation = true, true, true, 1<<40, 1<<40, RotationOff
+		a.MayIntrospect, a.SkipConsent, a.PKCEExempt, a.AccessTokenLifetime, a.RefreshTokenLifetime, a.RefreshRotation, a.EndpointAudience = true, true, true, 1<<40, 1<<40, RotationOff, true
 		return a
 	}
 	nobodys := everything(storage.Application{Responsible: storage.ByNobody})
@@ -138,7 +138,7 @@ func TestEffectiveRights(t *testing.T) {
 		if got.SkipConsent != (test.flags && name != "came by itself") {
 			t.Errorf("%s: skips consent: %t", name, got.SkipConsent)
 		}
-		for _, flag := range []bool{got.MayIntrospect, got.PKCEExempt, got.RefreshRotation == RotationOff} {
+		for _, flag := range []bool{got.MayIntrospect, got.PKCEExempt, got.EndpointAudience, got.RefreshRotation == RotationOff} {
 			if flag != test.flags {
 				t.Errorf("%s: a privilege is %t", name, flag)
 			}
