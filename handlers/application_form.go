@@ -270,9 +270,7 @@ func (s *server) stored(a provider.Application) url.Values {
 func (s *server) applicationForm(r *http.Request, who *provider.SignedIn, a *provider.Application, form url.Values, invalid *provider.Invalid) templates.ApplicationForm {
 	may, own := s.provider.Choices(who.User, a), s.provider.Lifetimes()
 	privileges := who.User.Administrator && may.AdministratorRights
-	if a != nil {
-		invalid = s.atProfile(invalid, form.Get("profile"), privileges)
-	}
+	invalid = s.atProfile(invalid, form.Get("profile"), privileges)
 	field := func(name string) templates.Field {
 		return templates.Field{Value: form.Get(name), Error: invalid.At(name)}
 	}
@@ -291,13 +289,13 @@ func (s *server) applicationForm(r *http.Request, who *provider.SignedIn, a *pro
 			templates.Option{Value: provider.FormatOpaque, Label: "Opaque", Help: "A random string. An API asks this server whether the token is active, so a revoked token is refused at once."},
 			templates.Option{Value: provider.FormatJWT, Label: "JWT", Help: "Signed, so that an API can verify it with the server’s public keys (RFC 9068). Such an API accepts a revoked token until it expires, and everybody who has the token can read it. It is valid for " + span(own.JWT) + ", unless you set a lifetime below."}),
 		Grants: offered(may.Grants, form["grant_type"], grantOptions()...)}
+	s.authenticationFields(&page, form, invalid)
+	s.messagesFields(&page, form, invalid)
+	s.profileFields(&page, form, invalid)
 	s.rotationField(&page, form, invalid)
 	if a != nil {
 		page.OwnerURL = s.applicationPath(a.ID, "owner/")
 		page.Action, page.CancelURL = s.applicationPath(a.ID, "update/"), s.applicationPath(a.ID, "")
-		s.authenticationFields(&page, form, invalid)
-		s.messagesFields(&page, form, invalid)
-		s.profileFields(&page, form, invalid)
 	}
 	if s.config.OpenID {
 		page.OpenID, page.Pairwise, page.PairwiseError = true, form.Has("pairwise"), invalid.At("pairwise")

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"net/url"
 
 	"mandate/provider"
@@ -65,14 +66,15 @@ func (s *server) rotationField(page *templates.ApplicationForm, form url.Values,
 	page.Rotations, page.RotationError = checked([]string{chosen}, rotations...), invalid.At("refresh_rotation")
 }
 
-// changes names those fields of a form that somebody has changed and a profile sets otherwise.
+// changes names those fields of a form that somebody has changed and a profile sets otherwise. The
+// form has no algorithm without OpenID Connect, which is the usual one.
 func changes(now, before provider.Registration) []string {
 	var fields []string
 	for field, changed := range map[string]bool{
 		"require_pushed":          now.RequirePushed != before.RequirePushed,
 		"sender_constraint":       now.SenderConstraint != before.SenderConstraint,
 		"refresh_rotation":        now.RefreshRotation != before.RefreshRotation,
-		"algorithm":               now.Algorithm != before.Algorithm,
+		"algorithm":               cmp.Or(now.Algorithm, provider.DefaultAlgorithm) != cmp.Or(before.Algorithm, provider.DefaultAlgorithm),
 		"introspection_algorithm": now.IntrospectionAlgorithm != before.IntrospectionAlgorithm,
 		"response_algorithm":      now.Messages.ResponseAlgorithm != before.Messages.ResponseAlgorithm,
 		"require_signed":          now.Messages.RequireSigned != before.Messages.RequireSigned,
@@ -92,7 +94,7 @@ var (
 		provider.ProfileFAPI:     "Pushed requests, sender-constrained tokens, no secret, no password grant, no rotation of refresh tokens, and only the algorithms PS256, ES256 and EdDSA.",
 		provider.ProfileMessages: "The same, and the requests and the responses are signed.",
 	}
-	requiredLogins = map[string]string{"urn:mandate:acr:mfa": "Two factors"}
+	requiredLogins = map[string]string{"urn:mandate:acr:mfa": "Two factors", "phr": "A login that resists phishing", "urn:mandate:acr:passkey": "A passkey"}
 	rotationNames  = map[string]string{provider.RotationOn: "Replaced at each use", provider.RotationOff: "Kept"}
 	boundTo        = map[string]string{provider.BoundToKey: "A key (DPoP)", provider.BoundToCertificate: "A client certificate"}
 )

@@ -86,18 +86,18 @@ type ApplicationForm struct {
 	PostLogoutURIs         Field // one URI per line
 	BackchannelURI         Field
 
-	// How the application authenticates: in the form that changes one. None: not shown.
+	// How the application authenticates.
 	AuthMethods, AuthAlgorithms         []Option
 	AuthMethodError, AuthAlgorithmError string
 	JWKS, JWKSURI                       Field
 	IntrospectionAlgorithms             []Option // of signed introspection responses
 	IntrospectionError                  string
 
-	// The profile, and what the access tokens are bound to: likewise.
+	// The profile, how people must sign in, and what the access tokens are bound to.
 	Profiles, Constraints, Logins             []Option
 	ProfileError, ConstraintError, LoginError string
 
-	// Signed requests and responses: likewise.
+	// Signed requests and responses.
 	ObjectAlgorithms, ResponseAlgorithms, ResponseModes              []Option
 	ObjectAlgorithmError, ResponseAlgorithmError, ResponseModesError string
 	RequireSigned                                                    bool

@@ -222,6 +222,12 @@ func developerSamples() []sample {
 			{"jwt", "JWT", "Signed, so that an API can verify it.", false}},
 		OpenID: true, Algorithms: []Option{{"ES256", "", "Cheap to sign.", false}, {"RS256", "", "Every library supports it.", true}, {"HS256", "", "Signed with the secret.", false}},
 		UserInfoAlgorithms: []Option{{"", "Not signed", "Plain JSON.", true}, {"ES256", "", "", false}},
+		AuthMethods:        []Option{{"", "The usual one", "It sends its secret.", true}, {"private_key_jwt", "JWT signed with a private key", "private_key_jwt", false}},
+		AuthAlgorithms:     []Option{{"", "Any", "", true}, {"ES256", "", "", false}}, IntrospectionAlgorithms: []Option{{"", "The usual one", "RS256", true}, {"ES256", "", "", false}},
+		Profiles:         []Option{{"", "None", "Each requirement can be switched on by itself.", true}, {"fapi2", "FAPI 2.0 Security Profile", "Pushed requests, no secret.", false}},
+		Logins:           []Option{{"", "Any", "The password suffices.", true}, {"urn:mandate:acr:mfa", "Two factors", "acr: urn:mandate:acr:mfa", false}},
+		Constraints:      []Option{{"", "As the application asks", "", true}, {"dpop", "A key (DPoP)", "", false}},
+		ObjectAlgorithms: []Option{{"", "Any", "", true}, {"PS256", "", "", false}}, ResponseAlgorithms: []Option{{"", "The usual one", "RS256.", true}, {"PS256", "", "", false}}, ResponseModes: []Option{{"jwt", "", "", false}},
 	}
 	wrong := form
 	wrong.Frame, wrong.New, wrong.Admin, wrong.Privileges, wrong.SkipConsent = admin, false, true, true, true
@@ -231,13 +237,15 @@ func developerSamples() []sample {
 	wrong.Resources = Field{"https://mail.example.com/v1\nhttps://nothing.example.com", "There is no resource https://nothing.example.com on this server: an administrator can add it."}
 	wrong.FormatError = "The format “paper” is not supported."
 	wrong.HashSecretError = "This server has no key to encrypt secrets with."
+	wrong.ProfileError, wrong.AuthMethodError, wrong.AcceptsCertificates = "The profile “bank” is not supported: use fapi2 or fapi2-message-signing.", "The profile fapi2 needs client authentication without a secret.", true
+	wrong.JWKS, wrong.CertificateSubject = Field{"{\"keys\": [" + long + "]}", "This is not JSON: enter a JWK Set."}, Field{"client.example", "The value has no form."}
 	wrong.AccessLifetime = Field{"ten hours", "Write a whole number of seconds."}
 	wrong.Scopes = nil
 	for i := range 40 {
 		wrong.Scopes = append(wrong.Scopes, Option{fmt.Sprintf("ledger:%d:write", i), fmt.Sprintf("ledger:%d:write", i), "", i%3 == 0})
 	}
 	wrong.Errors = []FieldError{{"name", wrong.Name.Error}, {"client_type", wrong.ClientTypeError}, {"grant_type", wrong.GrantsError}, {"redirect_uris", wrong.RedirectURIs.Error},
-		{"scope", wrong.ScopesError}, {"resources", wrong.Resources.Error}, {"hash_client_secret", wrong.HashSecretError}, {"access_token_format", wrong.FormatError}, {"access_token_lifetime", wrong.AccessLifetime.Error}}
+		{"scope", wrong.ScopesError}, {"resources", wrong.Resources.Error}, {"hash_client_secret", wrong.HashSecretError}, {"profile", wrong.ProfileError}, {"auth_method", wrong.AuthMethodError}, {"jwks", wrong.JWKS.Error}, {"certificate_subject", wrong.CertificateSubject.Error}, {"access_token_format", wrong.FormatError}, {"access_token_lifetime", wrong.AccessLifetime.Error}}
 	unanswered := form
 	unanswered.Frame, unanswered.New, unanswered.Admin, unanswered.OwnerURL = admin, false, true, "/o/applications/1/owner/"
 	options := []Option{{hostile, hostile, hostile, true}}

@@ -126,3 +126,42 @@ func TestBrowserKeys(t *testing.T) {
 		s.secret(evaluate[string](b, `JSON.parse(document.querySelector("section.secret pre").textContent).d`))
 	})
 }
+
+// A person registers an application with a key and a profile on one page. The page with the mistakes
+// keeps what was typed, and no secret is shown at the end.
+func TestBrowserRegistersAKey(t *testing.T) {
+	s := startServer(t, options{provider: []string{"OIDC_ENABLED: true", openidScopes}})
+	root, keys := s.person(t, "root", "--admin"), newStatementIssuer(t, "bank")
+	b := s.window(t, chromium(t))
+	b.open("/o/applications/register/?kind=website")
+	b.logIn(root)
+	advanced := func() { b.unfold("Advanced") }
+	b.look("application-register-advanced", "/o/applications/register/?kind=website", advanced)
+	mistaken := func() {
+		b.unfold("Advanced")
+		b.fill("Name", "Bank of the whole northern hemisphere, its islands, and everybody who lives there")
+		b.fill("Redirect URIs", "http://bank.example/back")
+		b.tick("radio", "FAPI 2.0 Security Profile")
+		b.tick("radio", "Replaced at each use")
+		b.tick("radio", "JWT signed with a private key")
+		b.fill("Public keys (JWK Set) (optional)", `{"keys": []`)
+		b.tick("checkbox", "Accept assertions for an endpoint")
+		b.press("Register application")
+		b.expect(422, "Register an application")
+	}
+	b.look("application-register-wrong", "/o/applications/register/?kind=website", mistaken)
+	b.summarizes("Accept assertions for an endpoint", "Redirect URIs", "Refresh tokens", "Public keys")
+	if got := b.value("Public keys (JWK Set) (optional)"); got != `{"keys": []` {
+		t.Errorf("the keys are %q", got)
+	}
+	b.fill("Redirect URIs", "https://bank.example/back")
+	b.tick("radio", "As the server is set")
+	b.tick("checkbox", "Accept assertions for an endpoint")
+	b.fill("Public keys (JWK Set) (optional)", keys.keySet(t))
+	b.press("Register application")
+	b.says("The application is registered.", "FAPI 2.0 Security Profile", "None: the application authenticates with its private key.")
+	if len(b.all("button", "Copy the client secret")) != 0 {
+		t.Error("the page shows a secret")
+	}
+	b.look("application-registered", b.URL().Path)
+}

@@ -73,7 +73,7 @@ func requirements(r *Registration, was storage.Application) []requirement {
 		// FAPI 2.0 Security Profile §5.3.2.1: tokens are sender-constrained.
 		{"sender_constraint", r.SenderConstraint != "", "sender-constrained access tokens: use dpop or certificate", func() { r.SenderConstraint = ProfileConstraint(r.Authentication.Method) }},
 		// FAPI 2.0 Security Profile §5.3.2.1: no rotation of refresh tokens.
-		{"refresh_rotation", r.RefreshRotation != policy.RotationOn, "refresh tokens that are not rotated: use off, or leave it to the server", func() { r.RefreshRotation = "" }},
+		{"refresh_rotation", r.RefreshRotation != policy.RotationOn, "refresh tokens that are not rotated: choose off (kept), or leave it to the server", func() { r.RefreshRotation = "" }},
 		signing("algorithm", &r.Algorithm, r.Algorithm == "" || usual),
 		signing("response_algorithm", &r.Messages.ResponseAlgorithm, r.Messages.ResponseAlgorithm == ""),
 		signing("introspection_algorithm", &r.IntrospectionAlgorithm, r.IntrospectionAlgorithm == ""),
