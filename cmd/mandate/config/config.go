@@ -174,7 +174,7 @@ type Provider struct {
 	DeviceFlowInterval time.Duration `key:"DEVICE_FLOW_INTERVAL" default:"5" min:"1" max:"60"`
 	// DeviceMaxPending is the largest number of devices that wait for an approval, of one application or, if an administrator is not responsible, of all applications of one owner. One network may have a hundredth of it (at least one) if the application is public. 0 means no limit.
 	DeviceMaxPending int `key:"DEVICE_MAX_PENDING" default:"10000" min:"0" max:"1000000"`
-	// PushedRequestExpire is the number of seconds in which a request URI of a pushed authorization request can be opened (RFC 9126 §2.2). A person who has opened it has an hour for the login, and an hour for the consent page.
+	// PushedRequestExpire is the number of seconds in which a request URI of a pushed authorization request can be opened. RFC 9126 §2.2 leaves the number to the server, and gives 5 to 600 seconds as its example; FAPI 2.0 Security Profile §5.3.2.2 requires less than 600 seconds. Use more than the default only if people need longer to reach the browser, such as on another device. A person who has opened it has an hour for the login, and an hour for the consent page.
 	PushedRequestExpire time.Duration `key:"PUSHED_REQUEST_EXPIRE_SECONDS" default:"90" min:"5" max:"599"`
 	// PushedRequestMaxPending is the largest number of pushed authorization requests that have no answer yet, and that somebody has opened or can still open, of one application or, if an administrator is not responsible, of all applications of one owner. One network may have a tenth of it (at least one) if the application is public, or if nobody is responsible for it. 0 means no limit.
 	PushedRequestMaxPending int `key:"PUSHED_REQUEST_MAX_PENDING" default:"10000" min:"0" max:"1000000"`
