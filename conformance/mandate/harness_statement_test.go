@@ -75,13 +75,14 @@ func (i *statementIssuer) keySet(t testing.TB) string {
 	return string(set)
 }
 
-// sign returns a statement with these claims and iss. more replaces members of the header.
+// sign returns a statement with these claims and iss. more replaces members of the header; nil removes one.
 func (i *statementIssuer) sign(t testing.TB, claims member, more member) string {
 	t.Helper()
 	all := member{"iss": i.name}
 	maps.Copy(all, claims)
 	header := member{"alg": "ES256", "kid": "ES256", "typ": "JWT"}
 	maps.Copy(header, more)
+	maps.DeleteFunc(header, func(_ string, value any) bool { return value == nil })
 	return signHeader(t, header, all, i.keys[header["alg"].(string)])
 }
 

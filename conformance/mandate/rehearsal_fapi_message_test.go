@@ -36,16 +36,17 @@ func (p *party) sendsObject(t testing.TB, object string) answer {
 // acceptsObjects pushes each object that must work.
 func (p *party) acceptsObjects(t *testing.T) {
 	now := time.Now().Unix()
-	for name, claims := range map[string]member{
-		"ensure-request-object-with-multiple-aud-succeeds":                      {"aud": []string{"https://other.example/", p.at.Issuer}},
-		"ensure-request-object-with-nbf-8-seconds-in-the-future-is-accepted":    {"nbf": now + 8},
-		"the second client adds iat":                                            {"iat": now},
-		"a claims parameter, as an object, which asks for what is not unknown":  {"claims": member{"userinfo": member{"email": nil, "unknown": nil}}},
-		"nbf almost an hour ago, and exp almost an hour after it, but not over": {"nbf": now - 3500, "exp": now + 60},
+	for name, of := range map[string]struct{ claims, header member }{
+		"ensure-request-object-with-multiple-aud-succeeds":                      {claims: member{"aud": []string{"https://other.example/", p.at.Issuer}}},
+		"ensure-request-object-with-nbf-8-seconds-in-the-future-is-accepted":    {claims: member{"nbf": now + 8}},
+		"the first client sends no type":                                        {header: member{"typ": nil}},
+		"the second client sends the type in mixed case, and iat":               {member{"iat": now}, member{"typ": "OautH-auThZ-REQ+jWt"}},
+		"a claims parameter, as an object, which asks for what is not unknown":  {claims: member{"claims": member{"userinfo": member{"email": nil, "unknown": nil}}}},
+		"nbf almost an hour ago, and exp almost an hour after it, but not over": {claims: member{"nbf": now - 3500, "exp": now + 60}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			form, verifier := p.asks(t)
-			a := p.sendsObject(t, p.at.object(t, p.keyHolder, form, claims, nil))
+			a := p.sendsObject(t, p.at.object(t, p.keyHolder, form, of.claims, of.header))
 			if a.Status != http.StatusCreated {
 				t.Fatalf("push: %d %s", a.Status, a.Body)
 			}

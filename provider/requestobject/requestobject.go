@@ -16,7 +16,10 @@ import (
 // Types lists the values of typ that a request object may have, as jose.Verifier wants them.
 //
 // RFC 9101 §10.8: a JWT that names another purpose is no request object. Many clients send the
-// type of any JWT, or none.
+// type of any JWT, or none. FAPI 2.0 Message Signing §5.3.1 demands only that this server accepts
+// oauth-authz-req+jwt, and the first client of the OpenID Foundation's plan sends no type, so the
+// profile requires none either. aud, client_id and sub distinguish an object without a type from
+// another JWT.
 func Types() []string { return []string{"", "jwt", "oauth-authz-req+jwt"} }
 
 // Rules says which request objects are accepted.
