@@ -69,9 +69,9 @@ func level(n *accessibility.Node) string {
 	return ""
 }
 
-// focused returns the role and name of the focused element, or its id if it has no
-// name.
+// focused returns the id of the focused element, or its name if it has no id. The browser obeys
+// autofocus when it draws the page.
 func (b *tab) focused() string {
 	b.Helper()
-	return evaluate[string](b, `document.activeElement.id || document.activeElement.localName`)
+	return evaluate[string](b, `new Promise(drawn => requestAnimationFrame(() => drawn(document.activeElement.id || document.activeElement.localName)))`)
 }
