@@ -1,9 +1,11 @@
 package conformance
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	"mandate/conformance/check"
 	"mandate/conformance/rules"
 	"mandate/conformance/servertest"
 )
@@ -86,5 +88,37 @@ func testDocument(t *testing.T, id string) {
 				})
 			}
 		})
+	}
+}
+
+// FAPI 2.0 Security Profile §5.3.2.1: the rules hold for clients with certificates too, whose tokens are bound to them.
+func TestFAPI2Certificates(t *testing.T) {
+	s := servertest.OnDatabase(t, "sqlite")
+	runner, err := NewRunner(t.Context(), s.Certified, s.Options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	chosen, err := rules.Select("", []string{"FAPI2", "FAPI2MS"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// It waits for a minute, and no certificate changes it.
+	chosen = slices.DeleteFunc(chosen, func(r check.Rule) bool { return r.ID == "FAPI2/5.3.2.1/code-lifetime" })
+	var skipped []string
+	for _, result := range runner.Run(t.Context(), chosen, func(check.Result) {}).Results {
+		switch {
+		case result.Rule.Check == nil:
+		case result.Status == check.Skip && result.Reason != rules.OnLoopback:
+			skipped = append(skipped, result.Rule.ID)
+		default:
+			servertest.Judge(t, result)
+		}
+	}
+	// They are about DPoP and about private_key_jwt.
+	want := []string{"FAPI2/5.3.2.1/issuer-audience", "FAPI2/5.3.2.1/clock-ahead", "FAPI2/5.3.2.1/not-of-the-future", "FAPI2/5.3.2.1/code-bound", "FAPI2/5.4.1/assertions", "FAPI2/5.4.1/proofs"}
+	slices.Sort(skipped)
+	slices.Sort(want)
+	if !slices.Equal(skipped, want) {
+		t.Errorf("skipped are %q, want %q", skipped, want)
 	}
 }

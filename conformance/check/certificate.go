@@ -26,20 +26,39 @@ func (s *Server) Alias(name need.Need) string {
 	return s.Endpoint(name)
 }
 
-// forCertificates changes the address of a request with a certificate to that of the alias.
+// forCertificates changes the address of a request with a certificate to the one at which the server asks for it.
 func (s *Server) forCertificates(r *http.Request) {
 	if r.Header.Get(wire.CertificateOf) == "" {
 		return
 	}
-	for _, name := range need.Endpoints() {
-		if wire.SamePlace(r.URL.String(), s.Endpoint(name)) {
-			to := wire.ParseURL(s.Alias(name))
-			to.RawQuery = r.URL.RawQuery
-			r.URL, r.Host = to, to.Host
-			return
-		}
+	if at := s.certified(r.URL.String()); at != r.URL.String() {
+		to := wire.ParseURL(at)
+		to.RawQuery = r.URL.RawQuery
+		r.URL, r.Host = to, to.Host
 	}
 }
+
+// certified returns the address at which requests with a certificate reach an endpoint or the API.
+func (s *Server) certified(address string) string {
+	for _, name := range need.Endpoints() {
+		if wire.SamePlace(address, s.Endpoint(name)) {
+			return s.Alias(name)
+		}
+	}
+	api := s.Target.API
+	for _, resource := range []string{api.URL, api.Restricted} {
+		if api.Certified != "" && resource != "" && wire.SamePlace(address, resource) {
+			to := wire.ParseURL(address)
+			origin := wire.ParseURL(api.Certified)
+			to.Scheme, to.Host = origin.Scheme, origin.Host
+			return to.String()
+		}
+	}
+	return address
+}
+
+// Certified returns the address at which requests with a certificate reach an endpoint or the API.
+func (t *T) Certified(address string) string { return t.server.certified(address) }
 
 // AtAlias posts a form to the address of an endpoint for clients with certificates, also if the sender has none.
 func (t *T) AtAlias(name need.Need, form url.Values, as wire.Auth) *wire.Answer {
@@ -50,6 +69,12 @@ func (t *T) AtAlias(name need.Need, form url.Values, as wire.Auth) *wire.Answer 
 // WantUncertified asserts that no token is issued for a token request at that address. The server may also end the TLS
 // connection.
 func (t *T) WantUncertified(form url.Values, as wire.Auth, why string) {
+	t.UnlessTLSEnds(func() { t.WantRefused(t.AtAlias(need.Token, form, as), why) })
+}
+
+// UnlessTLSEnds sends a request that the server should refuse, and judges the answer. A server that ends the TLS connection
+// has refused it too.
+func (t *T) UnlessTLSEnds(judge func()) {
 	defer func() {
 		cause := recover()
 		ended, is := cause.(stop)
@@ -57,7 +82,7 @@ func (t *T) WantUncertified(form url.Values, as wire.Auth, why string) {
 			panic(cause)
 		}
 	}()
-	t.WantRefused(t.AtAlias(need.Token, form, as), why)
+	judge()
 }
 
 // blockedByTLS blocks the check if the server has ended the TLS connection.

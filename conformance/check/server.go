@@ -64,7 +64,7 @@ func NewServer(of *target.Target, n *wire.Network) *Server {
 				n.Identify(string(role), c.Certificate)
 			}
 		}
-		n.Serve(of.Issuer, slices.Concat(slices.Collect(maps.Values(of.Endpoints)), of.Origins, []string{of.API.URL, of.API.Restricted})...)
+		n.Serve(of.Issuer, slices.Concat(slices.Collect(maps.Values(of.Endpoints)), of.Origins, []string{of.API.URL, of.API.Restricted, of.API.Certified})...)
 	}
 	return &Server{Target: of, Metadata: Metadata{}, Refusals: map[need.Need]error{}, NewSession: browser.NewJar, network: n, mask: wire.NewMask()}
 }

@@ -46,12 +46,22 @@ const (
 	PrivateKeyJWT   = "private_key_jwt"
 	SecretJWT       = "client_secret_jwt"
 	CertificateAuth = "tls_client_auth"
+	SelfSignedAuth  = "self_signed_tls_client_auth"
+)
+
+// What tokens are bound to.
+const (
+	BoundToKey         = "dpop"        // a key (RFC 9449)
+	BoundToCertificate = "certificate" // RFC 8705 §3
 )
 
 // Methods returns the methods of client authentication.
 func Methods() []string {
-	return []string{SecretBasic, SecretPost, SecretJWT, PrivateKeyJWT, CertificateAuth, NoAuthentication}
+	return []string{SecretBasic, SecretPost, SecretJWT, PrivateKeyJWT, CertificateAuth, SelfSignedAuth, NoAuthentication}
 }
+
+// ByCertificate reports whether a method is one with a certificate (RFC 8705 §2).
+func ByCertificate(method string) bool { return method == CertificateAuth || method == SelfSignedAuth }
 
 // The grants that a role can be registered for.
 const (
@@ -86,9 +96,9 @@ func Roles() []Role {
 		{Name: Key, Is: "a confidential client of the code and client credentials grants that authenticates by private_key_jwt (RFC 7523)", Grant: GrantCode, RedirectURIs: at("key"), Auth: PrivateKeyJWT, Machine: true},
 		{Name: SecondKey, Is: "another such client, with another key", Grant: GrantCode, RedirectURIs: at("second-key"), Auth: PrivateKeyJWT, Machine: true},
 		{Name: SecretHMAC, Is: "a client of the client credentials grant that authenticates by client_secret_jwt", Grant: GrantMachine, Auth: SecretJWT},
-		{Name: Certificate, Is: "a client of the client credentials grant that authenticates with a certificate (RFC 8705)", Grant: GrantMachine, Auth: CertificateAuth},
+		{Name: Certificate, Is: "a client of the client credentials grant that authenticates with a certificate (RFC 8705), and whose tokens are bound to it", Grant: GrantMachine, Auth: CertificateAuth},
 		{Name: SecondCertificate, Is: "another such client, with another certificate of the same authority", Grant: GrantMachine, Auth: CertificateAuth},
-		{Name: FAPI, Is: "a client of the FAPI 2.0 Security Profile, with private_key_jwt and DPoP", Grant: GrantCode, RedirectURIs: at("fapi2"), Auth: PrivateKeyJWT, IDTokenAlgorithm: "PS256", Profile: ProfileFAPI},
+		{Name: FAPI, Is: "a client of the FAPI 2.0 Security Profile", Grant: GrantCode, RedirectURIs: at("fapi2"), Auth: PrivateKeyJWT, IDTokenAlgorithm: "PS256", Profile: ProfileFAPI},
 		{Name: SecondFAPI, Is: "another such client, with another key", Grant: GrantCode, RedirectURIs: at("second-fapi2"), Auth: PrivateKeyJWT, IDTokenAlgorithm: "PS256", Profile: ProfileFAPI},
 		{Name: FAPIMessages, Is: "such a client of FAPI 2.0 Message Signing too", Grant: GrantCode, RedirectURIs: at("fapi2-ms"), Auth: PrivateKeyJWT, IDTokenAlgorithm: "PS256", Profile: ProfileMessages},
 		{Name: Pairwise, Is: "a client with pairwise subjects", Grant: GrantCode, RedirectURIs: []string{"https://other.example/pairwise"}, Pairwise: true},
@@ -144,6 +154,9 @@ func (r Role) Description() string {
 	if r.SignedAccess {
 		parts = append(parts, "access tokens that are JWTs (RFC 9068)")
 	}
+	if r.Auth == CertificateAuth {
+		parts = append(parts, "tls_client_certificate_bound_access_tokens")
+	}
 	if r.Profile != "" {
 		parts = append(parts, "require_pushed_authorization_requests", "dpop_bound_access_tokens")
 	}
@@ -151,6 +164,17 @@ func (r Role) Description() string {
 		parts = append(parts, "require_signed_request_object", "authorization_signed_response_alg PS256")
 	}
 	return strings.Join(parts, "; ")
+}
+
+// AuthMethods returns the methods by which a client of the role can authenticate, or nil if the role does not say.
+func (r Role) AuthMethods() []string {
+	switch {
+	case r.Profile != "": // FAPI 2.0 Security Profile §5.3.2.1
+		return []string{PrivateKeyJWT, CertificateAuth, SelfSignedAuth}
+	case r.Auth != "":
+		return []string{r.Auth}
+	}
+	return nil
 }
 
 // HasSecret reports whether the client has a secret.

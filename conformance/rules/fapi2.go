@@ -22,13 +22,20 @@ func fapiNeeds(more ...Need) []Need {
 func fapiFlowNeeds(more ...Need) []Need { return fapiNeeds(append(more, need.User, need.Token)...) }
 
 // fapi2 returns the rules about an authorization server of the FAPI 2.0 Security Profile. They are for the clients fapi2 and
-// second-fapi2, because such a server may have no others.
+// second-fapi2, because such a server may have no others. The target says how they authenticate, and what their tokens are
+// bound to.
 func fapi2() []Rule {
 	return slices.Concat(fapi2Network(), fapi2General(), fapi2Assertions(), fapi2Flow(), fapi2Code(), fapi2Resource(), fapi2Cryptography())
 }
 
 // fapiSigning are the algorithms of the profile.
 var fapiSigning = []string{"PS256", "ES256", "EdDSA", "Ed25519"}
+
+// fapiMethods are the methods of client authentication that the profile allows (§5.3.2.1).
+func fapiMethods() []string {
+	role, _ := need.RoleOf(need.FAPI)
+	return role.AuthMethods()
+}
 
 // pushedAs pushes a good request of the client fapi2 with other authentication.
 func pushedAs(t *T, as wire.Auth) *wire.Answer {
@@ -38,9 +45,25 @@ func pushedAs(t *T, as wire.Auth) *wire.Answer {
 // fapiRequest returns a pushed request of the client fapi2.
 func fapiRequest(t *T) *check.Request { return t.Pushed(t.Request(t.Client(need.FAPI))) }
 
-// fapiTokens returns tokens of the client fapi2, which are bound to a key.
-func fapiTokens(t *T, p *check.Prover) *check.Tokens {
-	return t.Granted(redeemProven(t, t.Code(fapiRequest(t)), p))
+// fapiHolder returns what the tokens of the client fapi2 are bound to.
+func fapiHolder(t *T) *check.Holder { return t.Holder(t.Client(need.FAPI)) }
+
+// fapiProver returns the same for a rule about DPoP. If the tokens are bound to a certificate, the check is skipped.
+func fapiProver(t *T) *check.Prover {
+	if c := t.Client(need.FAPI); c.Binding == need.BoundToCertificate {
+		t.Skipf("the rule applies to servers with DPoP: the tokens of the client fapi2 are bound to its certificate")
+	}
+	return t.Prover()
+}
+
+// redeemHeld sends the token request for a code, with the proof or the certificate of a holder.
+func redeemHeld(t *T, c *check.Code, h *check.Holder) *wire.Answer {
+	return t.Token(c.Request.Client, c.Form(), h.Sending(need.Token))
+}
+
+// fapiTokens returns tokens of the client fapi2, which are bound to a key or to a certificate.
+func fapiTokens(t *T, h *check.Holder) *check.Tokens {
+	return t.Granted(redeemHeld(t, t.Code(fapiRequest(t)), h))
 }
 
 // wantFAPIRefused asserts that a request that is wrong in one place is refused, when it is pushed or when the browser opens it.
@@ -89,7 +112,7 @@ func fapi2General() []Rule {
 			Check: func(t *T) {
 				u := t.User()
 				form := wire.Params("grant_type", need.GrantPassword, "username", u.Username, "password", u.Password)
-				t.WantRefused(t.Token(t.Client(need.FAPI), form, t.Prover().Proving(t.Endpoint(need.Token))), "the request had the grant type password")
+				t.WantRefused(t.Token(t.Client(need.FAPI), form, fapiHolder(t).Sending(need.Token)), "the request had the grant type password")
 			},
 		},
 		{
@@ -102,10 +125,13 @@ func fapi2General() []Rule {
 			Text:  "Access tokens are bound to a key or to a certificate, and a request that binds its token to nothing is refused.",
 			Needs: fapiFlowNeeds(),
 			Check: func(t *T) {
-				if kind := fapiTokens(t, t.Prover()).Answer.Text("token_type"); !strings.EqualFold(kind, "DPoP") {
-					t.Errorf("token_type is %q, want DPoP", kind)
+				h := fapiHolder(t)
+				tokens := fapiTokens(t, h)
+				// A client that authenticates with a certificate always sends one, to which a server can bind its tokens.
+				if !need.ByCertificate(t.Client(need.FAPI).Auth) {
+					t.WantRefused(t.Redeem(t.Code(fapiRequest(t))), "the request had neither a proof nor a certificate")
 				}
-				t.WantRefused(t.Redeem(t.Code(fapiRequest(t))), "the request had neither a proof nor a certificate")
+				wantHeld(t, h, tokens)
 			},
 		},
 		{
@@ -115,7 +141,7 @@ func fapi2General() []Rule {
 				const name = "token_endpoint_auth_methods_supported"
 				m := publishedMetadata(t)
 				listed := metadataList(t, m, name)
-				if !slices.ContainsFunc([]string{need.PrivateKeyJWT, need.CertificateAuth, "self_signed_tls_client_auth"}, func(method string) bool { return slices.Contains(listed, method) }) {
+				if !slices.ContainsFunc(fapiMethods(), func(method string) bool { return slices.Contains(listed, method) }) {
 					t.Failf("%s is %s, want one of the methods", name, Quoted(m[name]))
 				}
 			},
@@ -125,11 +151,11 @@ func fapi2General() []Rule {
 			Text:  "The refresh token stays the same when it is used.",
 			Needs: fapiFlowNeeds(),
 			Check: func(t *T) {
-				c, p := t.Client(need.FAPI), t.Prover()
-				first := t.WithRefresh(c, fapiTokens(t, p))
+				c, h := t.Client(need.FAPI), fapiHolder(t)
+				first := t.WithRefresh(c, fapiTokens(t, h))
 				for range 2 {
 					form := wire.Params("grant_type", "refresh_token", "refresh_token", first.Refresh)
-					if next := t.WantGranted(t.Token(c, form, p.Proving(t.Endpoint(need.Token)))); next.Refresh != "" && next.Refresh != first.Refresh {
+					if next := t.WantGranted(t.Token(c, form, h.Sending(need.Token))); next.Refresh != "" && next.Refresh != first.Refresh {
 						t.Failf("the refresh token was replaced by another one")
 					}
 				}
@@ -151,9 +177,9 @@ func fapi2Code() []Rule {
 			Text:  "A code works for 60 seconds at most.",
 			Needs: fapiFlowNeeds(),
 			Check: func(t *T) {
-				p, code := t.Prover(), t.Code(fapiRequest(t))
-				waitAtServer(t, check.ServerTime(fapiTokens(t, p).Answer), 62)
-				t.WantRefused(redeemProven(t, code, p), "the code was issued 62 seconds before")
+				h, code := fapiHolder(t), t.Code(fapiRequest(t))
+				waitAtServer(t, check.ServerTime(fapiTokens(t, h).Answer), 62)
+				t.WantRefused(redeemHeld(t, code, h), "the code was issued 62 seconds before")
 			},
 		},
 		{
@@ -161,7 +187,7 @@ func fapi2Code() []Rule {
 			Text:  "The server supports codes that are bound to a key by dpop_jkt and by the proof of the pushed request.",
 			Needs: fapiFlowNeeds(),
 			Check: func(t *T) {
-				p := t.Prover()
+				p := fapiProver(t)
 				bound := func() *check.Code {
 					return t.Code(t.Pushed(t.Request(t.Client(need.FAPI)).Set("dpop_jkt", p.Thumbprint())))
 				}
@@ -179,9 +205,9 @@ func fapi2Code() []Rule {
 			Text:  "A code that has been used is refused.",
 			Needs: fapiFlowNeeds(),
 			Check: func(t *T) {
-				p, code := t.Prover(), t.Code(fapiRequest(t))
-				t.Granted(redeemProven(t, code, p))
-				t.WantRefused(redeemProven(t, code, p), "the code had been used")
+				h, code := fapiHolder(t), t.Code(fapiRequest(t))
+				t.Granted(redeemHeld(t, code, h))
+				t.WantRefused(redeemHeld(t, code, h), "the code had been used")
 			},
 		},
 		{
@@ -189,9 +215,9 @@ func fapi2Code() []Rule {
 			Text:  "A code is refused if another client sends it.",
 			Needs: fapiFlowNeeds(need.SecondFAPI),
 			Check: func(t *T) {
-				p, thief := t.Prover(), t.Client(need.SecondFAPI)
-				fapiTokens(t, p)
-				t.WantRefused(t.Token(thief, t.Code(fapiRequest(t)).Form(), p.Proving(t.Endpoint(need.Token))), "another client sent the code")
+				thief := t.Client(need.SecondFAPI)
+				fapiTokens(t, fapiHolder(t))
+				t.WantRefused(t.Token(thief, t.Code(fapiRequest(t)).Form(), t.Holder(thief).Sending(need.Token)), "another client sent the code")
 			},
 		},
 		{
@@ -218,7 +244,7 @@ func fapi2Code() []Rule {
 			Check: func(t *T) {
 				nonce := strings.Repeat("n", 64-len(t.Random())) + t.Random()
 				r := t.Pushed(t.OpenID(t.Client(need.FAPI)).Set("nonce", nonce))
-				if got := t.IDToken(t.Granted(redeemProven(t, t.Code(r), t.Prover()))).Text("nonce"); got != nonce {
+				if got := t.IDToken(t.Granted(redeemHeld(t, t.Code(r), fapiHolder(t)))).Text("nonce"); got != nonce {
 					t.Failf("nonce of the ID token has %d characters, want the 64 that were sent", len(got))
 				}
 			},
@@ -259,28 +285,65 @@ func fapi2Resource() []Rule {
 			Needs: fapiFlowNeeds(need.API),
 			Check: func(t *T) {
 				b := fapiAccess(t)
-				b.wantKept(t.Get(b.withQuery(b.access)), "the token was in the query")
+				b.wantKept(t.Get(b.withQuery(b.access), b.holder.Beside(b.url, b.access)), "the token was in the query")
 			},
 		},
 		{
 			ID: "FAPI2/5.3.4/sender-constrained", Level: Must,
-			Text:  "A resource verifies that the sender of a token has its key.",
-			Needs: fapiFlowNeeds(need.API),
+			Text:  "A resource verifies that the sender of a token has its key or its certificate.",
+			Needs: fapiFlowNeeds(need.API, need.SecondFAPI),
 			Check: func(t *T) {
-				b := fapiAccess(t)
-				b.wantKept(t.Get(b.url, wire.Bearer(b.access)), "the request had no proof")
-				b.wantKept(t.Get(b.url, t.Prover().Presenting(b.url, b.access)), "the proof was by another key")
+				b, thief := fapiAccess(t), t.Holder(t.Client(need.SecondFAPI))
+				wantHeldAlone(b, thief)
 			},
 		},
 	}
 }
 
+// heldAccess is an access token that is bound to a key or to a certificate, at a resource that accepts it.
+type heldAccess struct {
+	guarded
+	holder *check.Holder
+	access string
+}
+
 // fapiAccess returns a token of the client fapi2, which the api accepts.
-func fapiAccess(t *T) boundAccess {
-	p := t.Prover()
-	b := boundAccess{protectedAPI(t), p, fapiTokens(t, p).Access}
-	if a := b.get(); !b.accepted(a) {
-		t.Blockedf("the api answers %s to a new token of the client fapi2: name an address under api.url that accepts its tokens", a)
+func fapiAccess(t *T) heldAccess {
+	h := fapiHolder(t)
+	b := heldAccess{protectedAPI(t), h, fapiTokens(t, h).Access}
+	if a := t.Get(b.url, h.Presenting(b.url, b.access)); !b.accepted(a) {
+		t.Blockedf("the api answers %s to a new token of the client fapi2: name an address under api.url that accepts its tokens, and %s", a, certifiedAPI)
 	}
 	return b
+}
+
+const certifiedAPI = "under api.mtls_origin where it asks for certificates, if it does so at another origin"
+
+// wantHeldAlone asserts that a resource accepts a token from its holder alone.
+func wantHeldAlone(b heldAccess, thief *check.Holder) {
+	b.wantKept(b.t.Get(b.url, wire.Bearer(b.access)), "the request had neither a proof nor a certificate")
+	if at := b.t.Certified(b.url); at != b.url && b.holder.Prover == nil {
+		b.t.UnlessTLSEnds(func() { b.wantKept(b.t.Get(at, wire.Bearer(b.access)), "the request had no certificate") })
+	}
+	b.t.UnlessTLSEnds(func() {
+		b.wantKept(b.t.Get(b.url, thief.Presenting(b.url, b.access)), "the request had another key or another certificate than that of the token")
+	})
+}
+
+// wantHeld asserts that tokens are bound to their holder. If nothing shows what they are bound to, the check is skipped.
+func wantHeld(t *T, h *check.Holder, tokens *check.Tokens) {
+	if h.Prover != nil {
+		if kind := tokens.Answer.Text("token_type"); !strings.EqualFold(kind, "DPoP") {
+			t.At(tokens.Answer)
+			t.Failf("token_type is %q, want DPoP", kind)
+		}
+		return
+	}
+	object, shown := described(t, tokens)
+	if !shown {
+		t.Skipf("nothing shows what the tokens of the client fapi2 are bound to: the rule needs a client introspection, or access tokens that are JWTs")
+	}
+	if got, want := certifiedBy(object), t.Client(need.FAPI).Thumbprint(); got != want {
+		t.Failf("cnf is %s, want x5t#S256 with the value %s", Quoted(object["cnf"]), want)
+	}
 }

@@ -16,6 +16,16 @@ func wantAssertionRefused(t *T, c *target.Client, why, claim string, value any) 
 	wantNotPushed(t, pushedAs(t, c.Asserting(nil, map[string]any{claim: value})), why)
 }
 
+// assertingClient returns the client fapi2, for a rule about private_key_jwt. If it authenticates with a certificate, the
+// check is skipped.
+func assertingClient(t *T) *target.Client {
+	c := t.Client(need.FAPI)
+	if need.ByCertificate(c.Auth) {
+		t.Skipf("the rule applies to clients that authenticate by private_key_jwt: the client fapi2 does so with a certificate")
+	}
+	return c
+}
+
 // fapi2Assertions returns the rules about the authentication of clients (§5.3.2.1).
 func fapi2Assertions() []Rule {
 	return []Rule{
@@ -24,7 +34,7 @@ func fapi2Assertions() []Rule {
 			Text:  "The audience of an assertion is the issuer, as a string.",
 			Needs: fapiNeeds(),
 			Check: func(t *T) {
-				c := t.Client(need.FAPI)
+				c := assertingClient(t)
 				fapiRequest(t)
 				for _, aud := range []any{[]string{t.Issuer()}, []string{t.Issuer(), "https://other.example"}, t.Endpoint(need.PushedRequests), t.OptionalEndpoint(need.Token), "https://other.example"} {
 					wantAssertionRefused(t, c, "aud of the assertion was "+Quoted(aud), "aud", aud)
@@ -36,7 +46,7 @@ func fapi2Assertions() []Rule {
 			Text:  "A JWT whose iat or nbf is up to 10 seconds ahead is accepted.",
 			Needs: fapiNeeds(),
 			Check: func(t *T) {
-				c := t.Client(need.FAPI)
+				c := assertingClient(t)
 				fapiRequest(t)
 				for _, claim := range []string{"iat", "nbf"} {
 					a := pushedAs(t, c.Asserting(nil, map[string]any{claim: time.Now().Unix() + 8}))
@@ -52,7 +62,7 @@ func fapi2Assertions() []Rule {
 			Text:  "A JWT whose iat or nbf is more than 60 seconds ahead is refused.",
 			Needs: fapiNeeds(),
 			Check: func(t *T) {
-				c := t.Client(need.FAPI)
+				c := assertingClient(t)
 				fapiRequest(t)
 				for _, claim := range []string{"iat", "nbf"} {
 					at := time.Now().Unix() + 70
@@ -94,7 +104,15 @@ func fapi2Flow() []Rule {
 				fapiRequest(t)
 				c := t.Client(need.FAPI)
 				wantNotPushed(t, pushedAs(t, wire.InBody(c.ID, "")), "the client did not authenticate")
-				wantNotPushed(t, pushedAs(t, c.With("")), "nobody has registered the key of the assertion")
+				if !need.ByCertificate(c.Auth) {
+					wantNotPushed(t, pushedAs(t, c.With("")), "nobody has registered the key of the assertion")
+					return
+				}
+				for _, as := range []wire.Auth{wire.InBody(c.ID, ""), wire.Certificate(c.ID, t.ForgedCertificate(c))} {
+					t.UnlessTLSEnds(func() {
+						wantNotPushed(t, t.AtAlias(need.PushedRequests, t.Request(c).Params, as), "the request had no certificate, or one that nobody has registered")
+					})
+				}
 			},
 		},
 		{
@@ -160,7 +178,7 @@ func fapi2Cryptography() []Rule {
 			Text:  "An assertion with RS256 is refused.",
 			Needs: fapiNeeds(),
 			Check: func(t *T) {
-				c := t.Client(need.FAPI)
+				c := assertingClient(t)
 				fapiRequest(t)
 				key := c.Signer.By("RS256")
 				if c.Signer.Algorithm[:2] != "PS" {
@@ -174,7 +192,7 @@ func fapi2Cryptography() []Rule {
 			Text:  "A proof with RS256 is refused.",
 			Needs: fapiNeeds(),
 			Check: func(t *T) {
-				if a := pushProven(t, t.Prover(), t.Request(t.Client(need.FAPI))); a.Text("request_uri") == "" {
+				if a := pushProven(t, fapiProver(t), t.Request(t.Client(need.FAPI))); a.Text("request_uri") == "" {
 					t.Blockedf("a pushed request with a proof is not accepted: %s", t.Failure(a))
 				}
 				wantNotPushed(t, pushProven(t, t.ProverBy("RS256"), t.Request(t.Client(need.FAPI))), "the proof was signed with RS256")
@@ -185,7 +203,7 @@ func fapi2Cryptography() []Rule {
 			Text:  "An ID token has PS256, ES256 or EdDSA.",
 			Needs: fapiFlowNeeds(need.OpenID),
 			Check: func(t *T) {
-				tokens := t.Granted(redeemProven(t, t.Code(t.Pushed(t.OpenID(t.Client(need.FAPI)))), t.Prover()))
+				tokens := t.Granted(redeemHeld(t, t.Code(t.Pushed(t.OpenID(t.Client(need.FAPI)))), fapiHolder(t)))
 				if got := t.IDToken(tokens).Algorithm(); !slices.Contains(fapiSigning, got) {
 					t.Failf("alg of the ID token is %q, want %s", got, strings.Join(fapiSigning, " or "))
 				}

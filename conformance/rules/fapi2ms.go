@@ -65,7 +65,7 @@ func fapi2msRequests() []Rule {
 					t.Failf("a pushed request object is refused: %s", a.Failure())
 				}
 				j := t.SignedResponse(t.Authorize(r))
-				t.WantGranted(redeemProven(t, &check.Code{Value: j.Text("code"), Request: r}, t.Prover()))
+				t.WantGranted(redeemHeld(t, &check.Code{Value: j.Text("code"), Request: r}, t.Holder(r.Client)))
 			},
 		},
 		{

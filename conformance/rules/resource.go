@@ -43,6 +43,17 @@ func (r guarded) token() string {
 	return token
 }
 
+// wantKept asserts that the resource refused a request.
+func (r guarded) wantKept(a *wire.Answer, why string) {
+	r.t.At(a)
+	switch {
+	case r.accepted(a):
+		r.t.Failf("the resource answers %s, although %s", a, why)
+	case a.Status >= http.StatusInternalServerError:
+		r.t.Failf("the resource answers %s instead of 401, when %s", a, why)
+	}
+}
+
 // refused blocks the check, because the resource refused a new token.
 func (r guarded) refused(a *wire.Answer) {
 	r.t.At(a)

@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"slices"
 
+	"mandate/conformance/check"
+	"mandate/conformance/jose"
 	"mandate/conformance/need"
 	"mandate/conformance/target"
 	"mandate/conformance/wire"
@@ -192,6 +194,25 @@ func certificateClient(t *T) *target.Client {
 // asCertified requests a token by client credentials at the address for clients with certificates.
 func asCertified(t *T, as wire.Auth) *wire.Answer {
 	return t.AtAlias(need.Token, certifiedForm(t), as)
+}
+
+// described returns what introspection says about an access token, or the claims of the token if it is a JWT. It reports
+// whether one of them is known.
+func described(t *T, tokens *check.Tokens) (map[string]any, bool) {
+	t.At(tokens.Answer)
+	if j, err := jose.Read(tokens.Access); err == nil {
+		return j.Claims, true
+	}
+	if !t.Introspects() {
+		return nil, false
+	}
+	return t.Introspected(tokens.Access), true
+}
+
+// certifiedBy returns x5t#S256 of the member cnf (RFC 8705 §3.1), or "".
+func certifiedBy(object map[string]any) string {
+	cnf, _ := object["cnf"].(map[string]any)
+	return asText(cnf["x5t#S256"])
 }
 
 // asText returns a value that is a string, or "".

@@ -41,17 +41,6 @@ func boundAtAPI(t *T) boundAccess {
 
 func isDPoP(c challenge) bool { return strings.EqualFold(c.scheme, "DPoP") }
 
-// wantKept asserts that the resource refuses a request.
-func (b boundAccess) wantKept(a *wire.Answer, why string) {
-	b.t.At(a)
-	switch {
-	case b.accepted(a):
-		b.t.Failf("the resource answers %s, although %s", a, why)
-	case a.Status >= http.StatusInternalServerError:
-		b.t.Failf("the resource answers %s instead of 401, when %s", a, why)
-	}
-}
-
 // wantKeptAll does so for each of the proofs, and checks that a good one is accepted afterwards.
 func (b boundAccess) wantKeptAll(all ...badProof) {
 	proof := func(altered ...check.Altered) string {

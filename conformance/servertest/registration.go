@@ -2,9 +2,11 @@ package servertest
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 
+	"mandate/conformance/jose"
 	"mandate/conformance/need"
 	"mandate/conformance/target"
 )
@@ -83,14 +85,47 @@ func (s *Server) authentication(role need.Role, c *target.Client) ([]string, err
 	case "":
 		return nil, nil
 	case need.CertificateAuth:
-		return []string{"--certificate-subject", "san_dns=" + subject(c)}, s.clients.issue(c)
+		flags := []string{"--certificate-subject", "san_dns=" + subject(c), "--sender-constraint", "certificate"}
+		err := s.clients.issue(c)
+		if err != nil || role.Profile != need.ProfileMessages {
+			return flags, err
+		}
+		c.Signer = jose.NewKey("PS256") // it signs request objects
+		c.JWK = c.Signer.Private()
+		file, err := s.keyFile(c)
+		return append(flags, "--jwks", file), err
 	case need.SecretJWT:
 		return []string{"--auth-method", role.Auth}, nil
 	}
+	file, err := s.keyFile(c)
+	return []string{"--auth-method", role.Auth, "--jwks", file}, err
+}
+
+// keyFile writes the public key of a client to a file, and returns its name.
+func (s *Server) keyFile(c *target.Client) (string, error) {
 	keys, err := json.Marshal(c.Keys())
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	file := filepath.Join(s.dir, string(role.Name)+".jwks")
-	return []string{"--auth-method", role.Auth, "--jwks", file}, os.WriteFile(file, keys, 0o600)
+	file := filepath.Join(s.dir, c.Signer.ID+".jwks")
+	return file, os.WriteFile(file, keys, 0o600)
+}
+
+// certified adds a client for each role of FAPI 2.0 that authenticates with a certificate, to which its tokens are bound.
+// It returns the target with these clients.
+func (s *Server) certified(of *target.Target) (*target.Target, error) {
+	t := *of
+	t.Clients = maps.Clone(of.Clients)
+	for _, role := range need.Roles() {
+		if role.Profile == "" {
+			continue
+		}
+		role.Auth = need.CertificateAuth
+		c, err := s.Register(role, "")
+		if err != nil {
+			return nil, err
+		}
+		t.Clients[role.Name] = c
+	}
+	return &t, t.Check()
 }

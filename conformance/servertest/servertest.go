@@ -118,7 +118,9 @@ type Server struct {
 	clients  *authority // of the certificates of clients
 	mutual   string     // the address of the proxy that asks clients for certificates
 	Runner   *engine.Runner
-	err      error // why it did not start
+
+	Certified *target.Target // the target, with clients of FAPI 2.0 that have certificates
+	err       error          // why it did not start
 }
 
 // settings of the server, except for its address and its database.
@@ -223,6 +225,10 @@ func (s *Server) Start(database string) error {
 	if err != nil {
 		return err
 	}
+	s.Certified, err = s.certified(target)
+	if err != nil {
+		return err
+	}
 	s.Runner, err = engine.NewRunner(context.Background(), target, rules.Documents(), s.Options())
 	return err
 }
@@ -272,7 +278,7 @@ func (s *Server) launch() error {
 // target adds a person and the clients.
 func (s *Server) target() (*target.Target, error) {
 	t := &target.Target{Issuer: s.known() + "/o", Origins: []string{s.mutual}, User: target.User{Username: "alice", Password: "pw " + rand.Text()}, Clients: map[need.Need]*target.Client{},
-		API: target.API{URL: s.known() + "/resource", Restricted: s.known() + "/groups/", Scope: "groups", Resource: s.known()}, Backchannel: port.Address(),
+		API: target.API{URL: s.known() + "/resource", Restricted: s.known() + "/groups/", Scope: "groups", Resource: s.known(), Certified: s.mutual}, Backchannel: port.Address(),
 		Documents: target.Documents{Listen: port.Address(), Certificate: s.certificate(), Key: filepath.Join(s.dir, "key.pem")}}
 	_, err := s.CLI("", "group", "add", "readers")
 	if err != nil {

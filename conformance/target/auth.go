@@ -28,7 +28,8 @@ func (c *Client) usualAuth() string {
 }
 
 // credentials names the key of the file that each method needs.
-var credentials = map[string]string{need.SecretBasic: "secret", need.SecretPost: "secret", need.SecretJWT: "secret", need.PrivateKeyJWT: "jwk", need.CertificateAuth: "certificate"}
+var credentials = map[string]string{need.SecretBasic: "secret", need.SecretPost: "secret", need.SecretJWT: "secret", need.PrivateKeyJWT: "jwk",
+	need.CertificateAuth: "certificate", need.SelfSignedAuth: "certificate"}
 
 // Credential names the key of the file that has the credentials of the client, or returns "".
 func (c *Client) Credential() string {
@@ -38,29 +39,54 @@ func (c *Client) Credential() string {
 	return credentials[c.Auth]
 }
 
-// checkAuth reads the credentials of the client, and returns an error if they do not fit its method.
-func (c *Client) checkAuth() error {
+// wants returns the keys of the file that the client of a role must have, and why. It may have no others.
+func (c *Client) wants(r need.Role) map[string]string {
+	all := map[string]string{}
+	if c.Binding == need.BoundToCertificate {
+		all["certificate"] = "binding " + c.Binding
+	}
+	if r.Profile == need.ProfileMessages {
+		all["jwk"] = "the client, which signs request objects,"
+	}
+	if key := credentials[c.Auth]; key != "" {
+		all[key] = "auth " + c.Auth
+	}
+	return all
+}
+
+// checkAuth reads the credentials of the client, and returns an error if they do not fit its method and its role.
+func (c *Client) checkAuth(r need.Role) error {
 	if !slices.Contains(need.Methods(), c.Auth) {
 		return fmt.Errorf("auth: %q is not supported; use %s", c.Auth, strings.Join(need.Methods(), ", "))
 	}
-	wants := credentials[c.Auth]
+	switch bindings := []string{need.BoundToKey, need.BoundToCertificate}; {
+	case c.Binding != "" && !slices.Contains(bindings, c.Binding):
+		return fmt.Errorf("binding: %q is not supported; use %s", c.Binding, strings.Join(bindings, " or "))
+	case c.Binding == need.BoundToKey && r.Profile == "", c.Binding != "" && r.Profile == "" && !need.ByCertificate(c.Auth):
+		return errors.New("binding must be removed: only the clients of FAPI 2.0 have it")
+	}
+	wants := c.wants(r)
 	for _, has := range []struct {
 		name string
 		is   bool
 	}{{"secret", c.Secret != ""}, {"jwk", c.JWK != nil}, {"certificate", c.CertificateFile != ""}} {
 		switch {
-		case has.is && wants != has.name:
+		case has.is && wants[has.name] == "":
 			return fmt.Errorf("auth %s and %s contradict each other: remove one of them", c.Auth, has.name)
-		case !has.is && wants == has.name:
-			return fmt.Errorf("%s is missing: auth %s needs it", has.name, c.Auth)
+		case !has.is && wants[has.name] != "":
+			return fmt.Errorf("%s is missing: %s needs it", has.name, wants[has.name])
 		}
 	}
-	switch {
-	case (c.CertificateFile == "") != (c.KeyFile == ""):
+	if (c.CertificateFile == "") != (c.KeyFile == "") {
 		return errors.New("needs both certificate and key, or none of them")
-	case c.JWK != nil:
-		return c.readKey()
-	case c.CertificateFile != "":
+	}
+	if c.JWK != nil {
+		err := c.readKey()
+		if err != nil {
+			return err
+		}
+	}
+	if c.CertificateFile != "" {
 		return c.readCertificate()
 	}
 	return nil

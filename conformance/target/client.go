@@ -2,10 +2,14 @@ package target
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/tls"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"mandate/conformance/jose"
@@ -23,9 +27,14 @@ type Client struct {
 
 	// JWK is the private key for private_key_jwt: a JWK, or the name of a file that contains one.
 	JWK any `yaml:"jwk,omitempty"`
-	// CertificateFile and KeyFile are the PEM files of the certificate for tls_client_auth.
+	// CertificateFile and KeyFile are the PEM files of the certificate for tls_client_auth and self_signed_tls_client_auth,
+	// or of the one to which the tokens are bound.
 	CertificateFile string `yaml:"certificate,omitempty"`
 	KeyFile         string `yaml:"key,omitempty"`
+
+	// Binding is what the tokens are bound to: need.BoundToKey, or need.BoundToCertificate. If it is empty, it is the
+	// certificate of the client, if there is one.
+	Binding string `yaml:"binding,omitempty"`
 
 	PostLogoutRedirectURIs []string `yaml:"post_logout_redirect_uris,omitempty"`
 
@@ -67,7 +76,7 @@ func (c *Client) Credentials() wire.Auth {
 	switch c.Auth {
 	case need.PrivateKeyJWT, need.SecretJWT:
 		return wire.Assertion(func() string { return c.signer().Sign(nil, c.Claims()) })
-	case need.CertificateAuth:
+	case need.CertificateAuth, need.SelfSignedAuth:
 		return wire.Certificate(c.ID, string(c.Role))
 	}
 	return c.With(c.Secret)
@@ -78,7 +87,7 @@ func (c *Client) With(secret string) wire.Auth {
 	switch c.Auth {
 	case need.SecretPost:
 		return wire.InBody(c.ID, secret)
-	case need.NoAuthentication, need.CertificateAuth:
+	case need.NoAuthentication, need.CertificateAuth, need.SelfSignedAuth:
 		return wire.InBody(c.ID, "")
 	case need.SecretJWT:
 		return wire.Assertion(func() string { return jose.SecretKey(secret).Sign(nil, c.Claims()) })
@@ -126,6 +135,12 @@ func (c *Client) Asserting(header, claims map[string]any) wire.Auth {
 	})
 }
 
+// Thumbprint returns the thumbprint of the certificate (RFC 8705 §3.1).
+func (c *Client) Thumbprint() string {
+	digest := sha256.Sum256(c.Certificate.Certificate[0])
+	return base64.RawURLEncoding.EncodeToString(digest[:])
+}
+
 // RedirectURI returns the first redirect URI, or "".
 func (c *Client) RedirectURI() string {
 	if len(c.RedirectURIs) == 0 {
@@ -145,7 +160,10 @@ func (c *Client) check(role need.Need) error {
 	if c.Auth == "" {
 		c.Auth = c.usualAuth()
 	}
-	err := c.checkAuth()
+	if c.Binding == "" && (need.ByCertificate(c.Auth) || as.Profile != "" && c.CertificateFile != "") {
+		c.Binding = need.BoundToCertificate
+	}
+	err := c.checkAuth(as)
 	if err != nil {
 		return err
 	}
@@ -165,8 +183,8 @@ func (c *Client) fits(r need.Role) error {
 		return fmt.Errorf("secret must be removed: the role is %s", r.Is)
 	case !r.Public && c.Auth == need.NoAuthentication:
 		return fmt.Errorf("secret is missing: the role is %s", r.Is)
-	case r.Auth != "" && c.Auth != r.Auth:
-		return fmt.Errorf("auth must be %s: the role is %s", r.Auth, r.Is)
+	case r.AuthMethods() != nil && !slices.Contains(r.AuthMethods(), c.Auth):
+		return fmt.Errorf("auth must be %s: the role is %s", strings.Join(r.AuthMethods(), " or "), r.Is)
 	case len(r.RedirectURIs) > 0 && len(c.RedirectURIs) == 0:
 		return errors.New("redirect_uris is missing")
 	case len(c.RedirectURIs) < len(r.RedirectURIs):

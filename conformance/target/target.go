@@ -105,7 +105,8 @@ type API struct {
 	URL        string `yaml:"url"`             // answers GET with any access token
 	Restricted string `yaml:"wider,omitempty"` // answers GET only with a token that has Scope
 	Scope      string `yaml:"scope,omitempty"`
-	Resource   string `yaml:"resource,omitempty"` // its identifier (RFC 9728), if it differs from URL
+	Certified  string `yaml:"mtls_origin,omitempty"` // where it asks for certificates, if it does so at another origin
+	Resource   string `yaml:"resource,omitempty"`    // its identifier (RFC 9728), if it differs from URL
 }
 
 // Resource is an API that the clients code and machine may name in the parameter resource. The client introspection may
@@ -218,7 +219,7 @@ func (t *Target) Check() error {
 			return err
 		}
 	}
-	for _, address := range slices.Concat(t.Origins, []string{t.API.URL, t.API.Restricted}) {
+	for _, address := range slices.Concat(t.Origins, []string{t.API.URL, t.API.Restricted, t.API.Certified}) {
 		if address == "" {
 			continue
 		}

@@ -52,6 +52,11 @@ func Certificate(id, name string) Auth {
 	}
 }
 
+// WithCertificate sends a request over a connection with a certificate of the network.
+func WithCertificate(name string) Auth {
+	return func(header http.Header, _ url.Values) { header.Set(CertificateOf, name) }
+}
+
 // Bearer adds an access token to the header (RFC 6750 §2.1).
 func Bearer(token string) Auth {
 	return func(header http.Header, _ url.Values) { header.Set("Authorization", "Bearer "+token) }
