@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"errors"
 	"math/big"
 	"net/http"
@@ -93,19 +94,27 @@ func (t *T) blockedByTLS(err error) {
 }
 
 // ForgedCertificate returns the name of a certificate with the names of that of a client. It signs itself.
-func (t *T) ForgedCertificate(c *target.Client) string {
+func (t *T) ForgedCertificate(c *target.Client) string { return t.signedByItself(c.Certificate.Leaf) }
+
+// OwnCertificate returns the name of a new certificate that signs itself, for a client that has registered none (RFC 8705
+// §4).
+func (t *T) OwnCertificate() string {
+	return t.signedByItself(&x509.Certificate{Subject: pkix.Name{CommonName: "conformance"}})
+}
+
+// signedByItself returns the name of a new certificate with the names of another one.
+func (t *T) signedByItself(of *x509.Certificate) string {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Blockedf("%v", err)
 	}
-	of := c.Certificate.Leaf
 	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: of.Subject, DNSNames: of.DNSNames, URIs: of.URIs, IPAddresses: of.IPAddresses,
 		EmailAddresses: of.EmailAddresses, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
 	signed, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
 		t.Blockedf("%v", err)
 	}
-	name := "forged-" + t.Random()
+	name := "own-" + t.Random()
 	t.server.network.Identify(name, &tls.Certificate{Certificate: [][]byte{signed}, PrivateKey: key})
 	return name
 }

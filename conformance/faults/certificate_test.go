@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"mandate/conformance/check"
 	"mandate/conformance/need"
 	"mandate/conformance/target"
 	"mandate/conformance/wire"
@@ -52,6 +53,10 @@ func certificateFaults() []fault {
 	}
 	unknown := func() *wire.Answer { return refusal(http.StatusUnauthorized, "invalid_client") }
 	certified := func(_ *proxy, q *ask) bool { return q.certificate() != nil }
+	// confirming changes cnf of access tokens that are JWTs.
+	confirming := func(cnf any) spoiler {
+		return granting(func(a *wire.Answer) { edit(a, put("access_token", resign(a.Text("access_token"), saying("cnf", cnf)))) })
+	}
 	return []fault{
 		at("a certificate names its client", spoiling(func(p *proxy, q *ask) {
 			if q.certificate() != nil && q.form().Get("client_id") == "" {
@@ -81,6 +86,20 @@ func certificateFaults() []fault {
 			aliases, _ := object["mtls_endpoint_aliases"].(map[string]any)
 			aliases["revocation_endpoint"] = "http://alias.example/revoke"
 		}), fails: "RFC8705/5/aliases", apart: true},
+		{name: "introspection does not say what a token is bound to", at: introspectPath, apart: true, certified: true, spoil: answering(func(a *wire.Answer) { edit(a, put("cnf", nil)) }),
+			fails: "RFC8705/3/bound-at-server RFC8705/3.2/introspection FAPI2/5.3.2.1/sender-constrained"},
+		{name: "the resource ignores certificates", at: resourcePath, apart: true, certified: true, spoil: refusingIf(func(p *proxy, q *ask) bool { return p.has("token " + q.presented()) }, got),
+			fails: "RFC8705/3/same-certificate FAPI2/5.3.4/sender-constrained", blocks: "RFC8705/3/invalid-token"},
+		{name: "a token with another certificate is forbidden", at: resourcePath, apart: true, spoil: refusing(status(http.StatusForbidden)), fails: "RFC8705/3/invalid-token"},
+		at("an access token does not have its certificate", confirming(nil), "RFC8705/3.1/jwt"),
+		at("x5t#S256 of an access token is another digest", confirming(map[string]any{"x5t#S256": check.TokenDigest("another certificate")}), "RFC8705/3.1/thumbprint"),
+		at("a refresh token needs no certificate", func(p *proxy, q *ask) *wire.Answer {
+			a := p.real(q)
+			if a.Status == http.StatusBadRequest && q.form().Get("grant_type") == "refresh_token" {
+				return issued()
+			}
+			return a
+		}, "RFC8705/4/refresh-token-of-public-client"),
 		{name: "introspection knows no certificates", at: introspectPath, apart: true, spoil: refusingIf(certified, unknown), fails: "RFC8705/5/alias-works"},
 	}
 }

@@ -68,6 +68,9 @@ func fapiFaults() []fault {
 			return lenient(taken)(p, q)
 		}, "FAPI2/5.3.2.1/issuer-audience FAPI2/5.3.2.1/not-of-the-future FAPI2/5.3.2.2/push-authenticated FAPI2/5.3.2.2/redirect-uri FAPI2/5.3.2.2/code-only FAPI2/5.3.2.2/pkce "+
 			"FAPI2/5.3.2.2/pushed-only FAPI2/5.4.1/assertions FAPI2/5.4.1/proofs FAPI2MS/5.3.1/required FAPI2MS/5.3.1/aud FAPI2MS/5.3.1/nbf FAPI2MS/5.3.1/exp FAPI2MS/5.3.1/algorithms FAPI2MS/5.4.1/required"),
+		{name: "a client of FAPI with a certificate gets a token for any request", at: tokenPath, apart: true, certified: true, spoil: lenient(issued),
+			fails: "FAPI2/5.3.2.1/no-password-grant FAPI2/5.3.2.2/code-once FAPI2/5.3.2.2/code-of-client"},
+		{name: "a client of FAPI may have any certificate", at: parPath, apart: true, certified: true, spoil: lenient(taken), fails: "FAPI2/5.3.2.2/push-authenticated"},
 		at(parPath, "an assertion of a clock that is ahead is refused", refusingIf(func(_ *proxy, q *ask) bool { return ahead(q) }, refused), "FAPI2/5.3.2.1/clock-ahead"),
 		at(parPath, "a request URI works for ten minutes", answering(func(a *wire.Answer) {
 			if a.Text("request_uri") != "" {

@@ -46,6 +46,8 @@ type fault struct {
 	owned bool
 	// apart says that it concerns no request of the proven documents, so that their rules need not be checked.
 	apart bool
+	// certified says that the clients of FAPI 2.0 have certificates, to which their tokens are bound.
+	certified bool
 	// mute says that the server sends no logout tokens: the listener does not wait for them for long.
 	mute bool
 }
@@ -224,6 +226,9 @@ func (f *front) run(t *testing.T, row fault, which func(check.Rule) bool) map[st
 		f.person(t, fmt.Sprintf("alice%d", f.runs))
 	}
 	target.User = f.Runner.Target.User
+	if row.certified {
+		target.Clients = f.Certified.Clients
+	}
 	if row.aim != nil {
 		target.Clients, target.Endpoints = maps.Clone(target.Clients), map[string]string{}
 		row.aim(&target)

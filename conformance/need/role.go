@@ -97,7 +97,7 @@ func Roles() []Role {
 		{Name: SecondKey, Is: "another such client, with another key", Grant: GrantCode, RedirectURIs: at("second-key"), Auth: PrivateKeyJWT, Machine: true},
 		{Name: SecretHMAC, Is: "a client of the client credentials grant that authenticates by client_secret_jwt", Grant: GrantMachine, Auth: SecretJWT},
 		{Name: Certificate, Is: "a client of the client credentials grant that authenticates with a certificate (RFC 8705), and whose tokens are bound to it", Grant: GrantMachine, Auth: CertificateAuth},
-		{Name: SecondCertificate, Is: "another such client, with another certificate of the same authority", Grant: GrantMachine, Auth: CertificateAuth},
+		{Name: SecondCertificate, Is: "another such client, with another certificate of the same authority", Grant: GrantMachine, Auth: CertificateAuth, SignedAccess: true},
 		{Name: FAPI, Is: "a client of the FAPI 2.0 Security Profile", Grant: GrantCode, RedirectURIs: at("fapi2"), Auth: PrivateKeyJWT, IDTokenAlgorithm: "PS256", Profile: ProfileFAPI},
 		{Name: SecondFAPI, Is: "another such client, with another key", Grant: GrantCode, RedirectURIs: at("second-fapi2"), Auth: PrivateKeyJWT, IDTokenAlgorithm: "PS256", Profile: ProfileFAPI},
 		{Name: FAPIMessages, Is: "such a client of FAPI 2.0 Message Signing too", Grant: GrantCode, RedirectURIs: at("fapi2-ms"), Auth: PrivateKeyJWT, IDTokenAlgorithm: "PS256", Profile: ProfileMessages},

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"net/http"
 	"net/url"
 	"slices"
 
@@ -19,7 +20,7 @@ func certificateNeeds(more ...Need) []Need {
 const selfSignedTest = "conformance/mandate/attack_selfsigned_test.go:TestAttackSelfSignedCertificate"
 
 // rfc8705 returns the rules about clients with certificates, and about tokens that are bound to certificates.
-func rfc8705() []Rule { return slices.Concat(rfc8705Clients(), rfc8705Others()) }
+func rfc8705() []Rule { return slices.Concat(rfc8705Clients(), rfc8705Tokens(), rfc8705Others()) }
 
 // rfc8705Clients returns the rules about client authentication (RFC 8705 §2, §5).
 func rfc8705Clients() []Rule {
@@ -122,6 +123,146 @@ func rfc8705Clients() []Rule {
 	}
 }
 
+// rfc8705Tokens returns the rules about tokens that are bound to a certificate (RFC 8705 §3, §4).
+func rfc8705Tokens() []Rule {
+	return []Rule{
+		{
+			ID: "RFC8705/3/bound-at-server", Level: May,
+			Text:  "The server binds the access tokens of a client to its certificate.",
+			Needs: certificateNeeds(need.Introspection, need.Introspect),
+			Check: func(t *T) {
+				if object := liveToken(t, certificateTokens(t, need.Certificate).Access); certifiedBy(object) == "" {
+					t.Failf("cnf of the introspection response is %s, want an object with x5t#S256", Quoted(object["cnf"]))
+				}
+			},
+		},
+		{
+			ID: "RFC8705/3/same-certificate", Level: Must,
+			Text:  "A resource refuses an access token that is bound to another certificate than the one of the request.",
+			Needs: certificateNeeds(need.SecondCertificate, need.API),
+			Check: func(t *T) { wantHeldAlone(certifiedAccess(t), t.Holder(t.Client(need.SecondCertificate))) },
+		},
+		{
+			ID: "RFC8705/3/invalid-token", Level: Must,
+			Text:  "The resource refuses such a token with the status 401 and invalid_token.",
+			Needs: certificateNeeds(need.SecondCertificate, need.API),
+			Check: func(t *T) {
+				b, thief := certifiedAccess(t), t.Holder(t.Client(need.SecondCertificate))
+				a := t.Get(b.url, thief.Presenting(b.url, b.access))
+				blockIfAccepted(t, a)
+				t.WantStatus(a, http.StatusUnauthorized)
+				wantChallengeError(t, a, "invalid_token")
+			},
+		},
+		{
+			ID: "RFC8705/3.1/jwt", Level: Should,
+			Text:  "A JWT access token has x5t#S256 in cnf.",
+			Needs: certificateNeeds(need.SecondCertificate),
+			Check: func(t *T) {
+				if j := certificateJWT(t); certifiedBy(j.Claims) == "" {
+					t.Failf("cnf of the token is %s, want an object with x5t#S256", Quoted(j.Claims["cnf"]))
+				}
+			},
+		},
+		{
+			ID: "RFC8705/3.1/thumbprint", Level: Must,
+			Text:  "x5t#S256 is the SHA-256 digest of the certificate in DER, in base64url.",
+			Needs: certificateNeeds(need.SecondCertificate),
+			Check: func(t *T) {
+				got, want := certifiedBy(certificateJWT(t).Claims), t.Client(need.SecondCertificate).Thumbprint()
+				if got == "" {
+					t.Blockedf("the token has no x5t#S256 (RFC8705/3.1/jwt)")
+				}
+				if got != want {
+					t.Failf("x5t#S256 is %s, and the digest of the certificate is %s", Quoted(got), want)
+				}
+			},
+		},
+		{
+			ID: "RFC8705/3.2/introspection", Level: Must,
+			Text:  "The introspection response for a token that is bound to a certificate has cnf with x5t#S256 of this certificate.",
+			Needs: certificateNeeds(need.Introspection, need.Introspect),
+			Check: func(t *T) {
+				object := liveToken(t, certificateTokens(t, need.Certificate).Access)
+				if want := t.Client(need.Certificate).Thumbprint(); certifiedBy(object) != want {
+					t.Failf("cnf of the response is %s, want x5t#S256 with the value %s", Quoted(object["cnf"]), want)
+				}
+			},
+		},
+		{
+			ID: "RFC8705/4/refresh-token-of-public-client", Level: Should,
+			Text:  "The refresh token of a public client whose tokens are bound to a certificate works only with this certificate.",
+			Needs: []Need{need.Registration, need.Authorization, need.Token, need.User},
+			Check: func(t *T) {
+				skipUnbound(t)
+				m := plainClient(t)
+				m["token_endpoint_auth_method"], m["tls_client_certificate_bound_access_tokens"] = need.NoAuthentication, true
+				m["grant_types"] = []string{need.GrantCode, "refresh_token"}
+				t.WithClient(m, func(made *check.Made) {
+					if made.JSON()["tls_client_certificate_bound_access_tokens"] != true {
+						t.Skipf("the server did not register the client with tls_client_certificate_bound_access_tokens")
+					}
+					wantRefreshHeld(t, registered(made), made)
+				})
+			},
+		},
+	}
+}
+
+// skipUnbound skips the check if the server does not bind tokens to certificates (RFC 8705 §3.3).
+func skipUnbound(t *T) {
+	const name = "tls_client_certificate_bound_access_tokens"
+	if !t.Metadata().Is(name) {
+		t.Skipf("the rule applies to a server that binds access tokens to certificates: %s of its metadata is not true", name)
+	}
+}
+
+// certificateTokens returns tokens of a client whose tokens are bound to its certificate.
+func certificateTokens(t *T, role Need) *check.Tokens {
+	skipUnbound(t)
+	return t.Granted(t.Token(t.Client(role), certifiedForm(t)))
+}
+
+// certificateJWT returns an access token of the client second-certificate. If it is no JWT, the check is skipped.
+func certificateJWT(t *T) *jose.JWT {
+	tokens := certificateTokens(t, need.SecondCertificate)
+	t.At(tokens.Answer)
+	j, err := jose.Read(tokens.Access)
+	if err != nil {
+		t.Skipf("the rule applies to access tokens that are JWTs, and that of the client second-certificate is none: %v", err)
+	}
+	return j
+}
+
+// certifiedAccess returns a token of the client certificate, which the api accepts with the certificate.
+func certifiedAccess(t *T) heldAccess {
+	tokens := certificateTokens(t, need.Certificate)
+	if object, shown := described(t, tokens); shown && certifiedBy(object) == "" {
+		t.Skipf("the server does not bind the tokens of the client certificate to its certificate: register it with tls_client_certificate_bound_access_tokens")
+	}
+	h := t.Holder(t.Client(need.Certificate))
+	b := heldAccess{protectedAPI(t), h, tokens.Access}
+	if a := t.Get(b.url, h.Presenting(b.url, b.access)); !b.accepted(a) {
+		t.Skipf("the rule needs an api that accepts tokens that are bound to certificates, and this one answers %s: name one in the target, and %s", a, certifiedAPI)
+	}
+	return b
+}
+
+// wantRefreshHeld asserts that the refresh token of a public client works only with the certificate of the client.
+func wantRefreshHeld(t *T, c *target.Client, made *check.Made) {
+	own := wire.WithCertificate(t.OwnCertificate())
+	first := t.WithRefresh(c, t.Granted(t.Token(c, t.Code(registeredRequest(t, c, made)).Form(), own)))
+	refresh := func(token string) url.Values {
+		return wire.Params("grant_type", "refresh_token", "refresh_token", token, "client_id", c.ID)
+	}
+	token := first.Refresh
+	if again := t.Granted(t.Token(c, refresh(token), own)); again.Refresh != "" {
+		token = again.Refresh
+	}
+	t.WantUncertified(refresh(token), wire.InBody(c.ID, ""), "the request had no certificate")
+	t.WantUncertified(refresh(token), wire.WithCertificate(t.OwnCertificate()), "the request had another certificate")
+}
+
 // rfc8705Others returns the rules that no request of these checks shows.
 func rfc8705Others() []Rule {
 	return []Rule{
@@ -149,31 +290,6 @@ func rfc8705Others() []Rule {
 			ID: "RFC8705/2.2.2/x5c", Level: Must,
 			Text:     "The certificate is the x5c of a key in jwks or jwks_uri, and the key is that of the certificate.",
 			TestedBy: selfSignedTest,
-		},
-		{
-			ID: "RFC8705/3/same-certificate", Level: Must,
-			Text:     "A resource server refuses an access token that is bound to another certificate than the one of the request.",
-			TestedBy: "handlers/resource/binding_test.go:TestRFC8705",
-		},
-		{
-			ID: "RFC8705/3.1/thumbprint", Level: Must,
-			Text:     "x5t#S256 is the SHA-256 digest of the certificate in DER, in base64url.",
-			TestedBy: "provider/mtls/mtls_test.go:TestThumbprint",
-		},
-		{
-			ID: "RFC8705/3.2/introspection", Level: Must,
-			Text:     "The introspection response for a token that is bound to a certificate has cnf with x5t#S256.",
-			TestedBy: "conformance/mandate/bound_api_test.go:TestCertificateBoundTokenAtAnAPI",
-		},
-		{
-			ID: "RFC8705/3/bound-at-server", Level: May,
-			Text:     "The server binds the access tokens of a client to its certificate.",
-			TestedBy: "conformance/mandate/bound_certificate_test.go:TestCertificateBoundTokens",
-		},
-		{
-			ID: "RFC8705/4/refresh-token-of-public-client", Level: Must,
-			Text:     "The refresh token of a public client whose tokens are bound to a certificate works only with this certificate.",
-			TestedBy: "conformance/mandate/bound_certificate_test.go:TestCertificateBoundTokens",
 		},
 		{
 			// Only a request of the proxy can have the header: from outside, the proxy removes it.

@@ -41,7 +41,6 @@ var features = []feature{
 	{"JWTs as authorization grants", "RFC 7523", "grant_types_supported", "urn:ietf:params:oauth:grant-type:jwt-bearer"},
 	{"SAML assertions as authorization grants", "RFC 7522", "grant_types_supported", "urn:ietf:params:oauth:grant-type:saml2-bearer"},
 	{"client authentication by a certificate", mutualTLS, "token_endpoint_auth_methods_supported", "self_signed_tls_client_auth"},
-	{"access tokens bound to a certificate", mutualTLS, "tls_client_certificate_bound_access_tokens", ""},
 	{"metadata of resource servers", "RFC 9728", "protected_resources", ""},
 	{"encrypted ID tokens", encrypted, "id_token_encryption_alg_values_supported", ""},
 	{"encrypted UserInfo responses", encrypted, "userinfo_encryption_alg_values_supported", ""},

@@ -56,7 +56,6 @@ func TestUnchecked(t *testing.T) {
 			{"request objects by reference", "request_uri_parameter_supported", jar},
 			{"rich authorization requests", "authorization_details_types_supported", "RFC 9396"},
 			{"signed authorization responses in a fragment", "response_modes_supported: fragment.jwt", "JARM"},
-			{"access tokens bound to a certificate", "tls_client_certificate_bound_access_tokens", mutualTLS},
 			{"encrypted ID tokens", "id_token_encryption_alg_values_supported", encrypted},
 			{"session management", "check_session_iframe", "OIDC Session Management"},
 			{"front-channel logout", "frontchannel_logout_supported", "OIDC Front-Channel"},
