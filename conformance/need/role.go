@@ -100,7 +100,7 @@ func Roles() []Role {
 		{Name: SecondCertificate, Is: "another such client, with another certificate of the same authority", Grant: GrantMachine, Auth: CertificateAuth, SignedAccess: true},
 		{Name: FAPI, Is: "a client of the FAPI 2.0 Security Profile", Grant: GrantCode, RedirectURIs: at("fapi2"), Auth: PrivateKeyJWT, IDTokenAlgorithm: "PS256", Profile: ProfileFAPI},
 		{Name: SecondFAPI, Is: "another such client, with another key", Grant: GrantCode, RedirectURIs: at("second-fapi2"), Auth: PrivateKeyJWT, IDTokenAlgorithm: "PS256", Profile: ProfileFAPI},
-		{Name: FAPIMessages, Is: "such a client of FAPI 2.0 Message Signing too", Grant: GrantCode, RedirectURIs: at("fapi2-ms"), Auth: PrivateKeyJWT, IDTokenAlgorithm: "PS256", Profile: ProfileMessages},
+		{Name: FAPIMessages, Is: "such a client of FAPI 2.0 Message Signing too", Introspects: true, Grant: GrantCode, RedirectURIs: at("fapi2-ms"), Auth: PrivateKeyJWT, IDTokenAlgorithm: "PS256", Profile: ProfileMessages},
 		{Name: Pairwise, Is: "a client with pairwise subjects", Grant: GrantCode, RedirectURIs: []string{"https://other.example/pairwise"}, Pairwise: true},
 		{Name: Elsewhere, Is: "another client with pairwise subjects, at another host", Grant: GrantCode, RedirectURIs: []string{"https://elsewhere.example/pairwise"}, Pairwise: true},
 		{Name: Device, Is: "a public client of the device grant (RFC 8628)", Grant: GrantDevice, Public: true},

@@ -8,6 +8,7 @@ import (
 
 	"mandate/conformance/check"
 	"mandate/conformance/need"
+	"mandate/conformance/target"
 	"mandate/conformance/wire"
 )
 
@@ -25,7 +26,7 @@ func fapiFlowNeeds(more ...Need) []Need { return fapiNeeds(append(more, need.Use
 // second-fapi2, because such a server may have no others. The target says how they authenticate, and what their tokens are
 // bound to.
 func fapi2() []Rule {
-	return slices.Concat(fapi2Network(), fapi2General(), fapi2Assertions(), fapi2Flow(), fapi2Code(), fapi2Resource(), fapi2Cryptography())
+	return slices.Concat(fapi2Network(), fapi2General(), fapi2Assertions(), fapi2Flow(), fapi2Code(), fapi2Identifier(), fapi2Resource(), fapi2Cryptography())
 }
 
 // fapiSigning are the algorithms of the profile.
@@ -147,6 +148,24 @@ func fapi2General() []Rule {
 			},
 		},
 		{
+			ID: "FAPI2/5.3.2.1/no-secrets", Level: Must,
+			Text:  "A client gets nothing by a secret.",
+			Needs: fapiNeeds(),
+			Check: func(t *T) {
+				fapiRequest(t)
+				c := t.Client(need.FAPI)
+				for method, as := range secretMethods(&target.Client{ID: c.ID, Secret: t.Random()}) {
+					wantNotPushed(t, pushedAs(t, as), "the client authenticated by "+method)
+				}
+			},
+		},
+		{
+			ID: "FAPI2/5.3.2.1/no-open-redirector", Level: Must,
+			Text:  "The server is no open redirector.",
+			Needs: fapiNeeds(need.User),
+			Check: func(t *T) { wantNoOpenRedirector(t, fapiRequest(t)) },
+		},
+		{
 			ID: "FAPI2/5.3.2.1/no-rotation", Level: Must,
 			Text:  "The refresh token stays the same when it is used.",
 			Needs: fapiFlowNeeds(),
@@ -166,7 +185,35 @@ func fapi2General() []Rule {
 			Text:     "The server demands nonces in proofs.",
 			TestedBy: "conformance/mandate/dpop_nonce_test.go:TestDPoPNonce",
 		},
+		{
+			ID: "FAPI2/5.3.2.1/least-privilege", Level: Should,
+			Text:  "An access token has no more scope than its request.",
+			Needs: fapiFlowNeeds(),
+			Check: func(t *T) {
+				h, r := fapiHolder(t), fapiRequest(t)
+				all := t.Scopes(t.Granted(redeemHeld(t, t.Code(r), h)), r.Params.Get("scope"))
+				less := scopedTokens(t, h, all[0])
+				// A server can add scopes that every client has.
+				if got := strings.Fields(less.Scope); less.Scope != "" && !slices.ContainsFunc(all, func(scope string) bool { return !slices.Contains(got, scope) }) {
+					t.At(less.Answer)
+					t.Failf("the scope %s was requested, but the token has all scopes of the client: %q", all[0], less.Scope)
+				}
+			},
+		},
 	}
+}
+
+// scopedTokens returns tokens of the client fapi2 with a scope. If the client may not request it, the check is skipped.
+func scopedTokens(t *T, h *check.Holder, scope string) *check.Tokens {
+	r := t.Request(t.Client(need.FAPI)).Set("scope", scope)
+	if scope == "" {
+		r.Del("scope") // the server chooses
+	}
+	a := t.Push(r)
+	if r.URI = a.Text("request_uri"); r.URI == "" {
+		t.Skipf("the rule needs a client fapi2 that may request the scope %q: %s", scope, t.Failure(a))
+	}
+	return t.Granted(redeemHeld(t, t.Code(r), h))
 }
 
 // fapi2Code returns the rules about codes and redirects (§5.3.2.1, §5.3.2.2).
@@ -276,6 +323,31 @@ func wantRedirects(t *T, good func(status int) bool) {
 	t.CodeOf(response)
 }
 
+// fapi2Identifier returns the rule about the identifier of a person (§5.3.2.3).
+func fapi2Identifier() []Rule {
+	return []Rule{
+		{
+			ID: "FAPI2/5.3.2.3/user-identifier", Level: Must,
+			Text:  "A server that gives clients an identifier of the person does so by OpenID Connect: the ID token has it as sub.",
+			Needs: fapiFlowNeeds(need.OpenID, need.Keys),
+			Check: func(t *T) {
+				c := t.Client(need.FAPI)
+				tokens := t.Granted(redeemHeld(t, t.Code(t.Pushed(t.OpenID(c))), t.Holder(c)))
+				if tokens.ID == "" {
+					t.At(tokens.Answer)
+					t.Failf("the scope openid was requested, and the response has no ID token")
+				}
+				j := t.IDToken(tokens)
+				if j.Text("sub") == "" || j.Text("iss") != t.Issuer() || !slices.Contains(j.Audience(), c.ID) {
+					t.At(tokens.Answer)
+					t.Failf("sub of the ID token is %s, iss is %s, and aud is %s, want the person, the issuer and the client", Quoted(j.Claims["sub"]), Quoted(j.Claims["iss"]), Quoted(j.Claims["aud"]))
+				}
+				wantSignature(t, j, c)
+			},
+		},
+	}
+}
+
 // fapi2Resource returns the rules about a resource server (§5.3.4).
 func fapi2Resource() []Rule {
 	return []Rule{
@@ -287,6 +359,39 @@ func fapi2Resource() []Rule {
 				b := fapiAccess(t)
 				b.wantKept(t.Get(b.withQuery(b.access), b.holder.Beside(b.url, b.access)), "the token was in the query")
 			},
+		},
+		{
+			ID: "FAPI2/5.3.4/validity", Level: Must,
+			Text:  "A resource verifies that a token is valid.",
+			Needs: fapiFlowNeeds(need.API),
+			Check: func(t *T) {
+				b := fapiAccess(t)
+				for _, other := range Spoilt(b.access) {
+					b.wantKept(t.Get(b.url, b.holder.Presenting(b.url, other)), "the token was modified")
+				}
+			},
+		},
+		{
+			ID: "FAPI2/5.3.4/revoked", Level: Must, Alone: true,
+			Text:  "A resource verifies that a token has not been revoked.",
+			Needs: fapiFlowNeeds(need.API, need.Revocation),
+			Check: func(t *T) {
+				b := fapiAccess(t)
+				// RFC 7662 §4: a resource may remember for a while what it was told about a token that it has seen.
+				unseen := fapiTokens(t, b.holder).Access
+				a := t.Revoke(t.Client(need.FAPI), unseen)
+				if a.Status != http.StatusOK { // RFC 7009 §2: a server need not revoke access tokens
+					t.Skipf("the server does not revoke the access token of the client fapi2: %s", a.Failure())
+				}
+				b.wantKept(t.Get(b.url, b.holder.Presenting(b.url, unseen)), "the token was revoked")
+			},
+		},
+		{
+			// RFC 6750 §3.1 has the error.
+			ID: "FAPI2/5.3.4/scope", Level: Must,
+			Text:  "A resource refuses a token whose scope is not sufficient, with insufficient_scope.",
+			Needs: fapiFlowNeeds(need.API),
+			Check: wantSufficientScope,
 		},
 		{
 			ID: "FAPI2/5.3.4/sender-constrained", Level: Must,
@@ -315,6 +420,28 @@ func fapiAccess(t *T) heldAccess {
 		t.Blockedf("the api answers %s to a new token of the client fapi2: name an address under api.url that accepts its tokens, and %s", a, certifiedAPI)
 	}
 	return b
+}
+
+// wantSufficientScope asserts that the api answers a token without its scope with insufficient_scope. A token with the scope
+// must be accepted there, otherwise the check is blocked.
+func wantSufficientScope(t *T) {
+	api, h := t.API(), fapiHolder(t)
+	if api.Restricted == "" {
+		t.Skipf("the target names no resource that needs more scope: name one under api.wider, and its scope under api.scope")
+	}
+	usual := slices.DeleteFunc(strings.Fields(t.Request(t.Client(need.FAPI)).Params.Get("scope")), func(scope string) bool { return scope == api.Scope })
+	whole, less := scopedTokens(t, h, api.Scope), scopedTokens(t, h, strings.Join(usual, " "))
+	if slices.Contains(strings.Fields(less.Scope), api.Scope) {
+		t.Skipf("the server grants the client fapi2 the scope %q: the rule needs a token without %s", less.Scope, api.Scope)
+	}
+	if a := t.Get(api.Restricted, h.Presenting(api.Restricted, whole.Access)); a.Status/100 != 2 {
+		t.Blockedf("the resource %s refuses a token with the scope %s too: %s", api.Restricted, api.Scope, a)
+	}
+	a := t.Get(api.Restricted, h.Presenting(api.Restricted, less.Access))
+	insufficient := func(c challenge) bool { return slices.Contains(c.params["error"], "insufficient_scope") }
+	if a.Status/100 == 2 || !slices.ContainsFunc(challengesOf(a), insufficient) {
+		t.Failf("the answer to a token without the scope %s is %s, and WWW-Authenticate is %q", api.Scope, a, strings.Join(a.Header.Values("WWW-Authenticate"), ", "))
+	}
 }
 
 const certifiedAPI = "under api.mtls_origin where it asks for certificates, if it does so at another origin"

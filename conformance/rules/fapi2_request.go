@@ -235,7 +235,20 @@ func fapi2Cryptography() []Rule {
 				}
 			},
 		},
+		{
+			ID: "FAPI2/5.4.1/ec-keys", Level: Must,
+			Text:  "The elliptic curve keys of the server have 224 bits or more.",
+			Needs: []Need{need.Keys},
+			Check: func(t *T) {
+				for _, k := range t.Keys() {
+					if bits := len(k.X) * 6; (k.Type == "EC" || k.Type == "OKP") && bits < 224 {
+						t.Errorf("the key %q has some %d bits", k.ID, bits)
+					}
+				}
+			},
+		},
 		sameCheckAs(rfc6749(), "RFC6749/10.10/codes-cannot-be-guessed", Rule{ID: "FAPI2/5.4.1/entropy", Level: Must, Text: "Codes and tokens have 128 random bits."}),
+		sameCheckAs(rfc8414(), "RFC8414/2/jwks-uri-https", Rule{ID: "FAPI2/5.4.2/tls", Level: Must, Text: "jwks_uri uses TLS."}),
 		{
 			ID: "FAPI2/5.4.2/key-ids", Level: Should,
 			Text:  "Each key of the server has a kid, and no other one has the same.",

@@ -1,7 +1,9 @@
 package rules
 
 import (
+	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"mandate/conformance/check"
@@ -16,7 +18,7 @@ func messageNeeds(more ...Need) []Need {
 }
 
 // fapi2ms returns the rules about an authorization server of FAPI 2.0 Message Signing. They are for the client fapi2-ms.
-func fapi2ms() []Rule { return slices.Concat(fapi2msRequests(), fapi2msResponses()) }
+func fapi2ms() []Rule { return slices.Concat(fapi2msRequests(), fapi2msClients(), fapi2msResponses()) }
 
 // signedRequest returns a request of the client fapi2-ms, whose response is to be signed.
 func signedRequest(t *T) *check.Request {
@@ -138,6 +140,32 @@ func fapi2msRequests() []Rule {
 	}
 }
 
+// fapi2msClients returns the rule about the metadata of clients (§5.3.3).
+func fapi2msClients() []Rule {
+	return []Rule{
+		{
+			ID: "FAPI2MS/5.3.3/response-modes", Level: Must,
+			Text:  "A client that has registered response_modes gets responses in these modes alone.",
+			Needs: []Need{need.Registration, need.Authorization, need.User},
+			Check: func(t *T) {
+				modes := []string{"jwt"}
+				if a := registerWith(t, map[string]any{"response_modes": modes}); a.Status/100 != 2 || a.JSON()["response_modes"] == nil {
+					t.Skipf("the rule applies to servers that register response_modes of clients: %s", a)
+				}
+				m := plainClient(t)
+				m["response_modes"] = modes
+				t.WithClient(m, func(made *check.Made) {
+					authorize := func(mode string) *check.Response {
+						return t.Authorize(registeredRequest(t, registered(made), made).Set("response_mode", mode))
+					}
+					t.SignedResponse(authorize("jwt"))
+					t.WantNoCode(authorize("query"), "the client has registered other response modes than query")
+				})
+			},
+		},
+	}
+}
+
 // fapi2msResponses returns the rules about responses (§5.4.1, §5.5.1).
 func fapi2msResponses() []Rule {
 	return []Rule{
@@ -173,13 +201,35 @@ func fapi2msResponses() []Rule {
 			},
 		},
 		{
-			ID: "FAPI2MS/5.5.1/introspection", Level: Must,
-			Text: "Introspection responses are signed with an algorithm of the profile.",
+			ID: "FAPI2MS/5.5.1/listed", Level: Must,
+			Text: "The metadata lists an algorithm of the profile for introspection responses.",
 			Check: func(t *T) {
 				m := publishedMetadata(t)
 				if list, _ := m.List(introspectionAlgorithms); !slices.ContainsFunc(list, func(one string) bool { return slices.Contains(fapiSigning, one) }) {
 					t.Failf("%s is %s, want an algorithm of the profile", introspectionAlgorithms, Quoted(m[introspectionAlgorithms]))
 				}
+			},
+		},
+		{
+			ID: "FAPI2MS/5.5.1/introspection", Level: Must,
+			Text:  "The introspection response to a caller that asks for a JWT is signed with an algorithm of the profile.",
+			Needs: messageNeeds(need.User, need.Token, need.Introspection, need.Keys),
+			Check: func(t *T) {
+				c, r := t.Client(need.FAPIMessages), pushedObject(t, signedRequest(t))
+				code := &check.Code{Value: t.SignedResponse(t.Authorize(r)).Text("code"), Request: r}
+				access := t.Granted(redeemHeld(t, code, t.Holder(c))).Access
+				a := t.Post(t.Endpoint(need.Introspection), wire.Params("token", access), wire.Header("Accept", signedIntrospectionType), c.Credentials())
+				if a.Status != http.StatusOK {
+					t.Blockedf("the client fapi2-ms cannot introspect its token: allow it to, at the server: %s", t.Failure(a))
+				}
+				j, err := jose.Read(string(a.Body))
+				if err != nil || a.MediaType() != signedIntrospectionType {
+					t.Failf("the answer to a request for %s has the media type %q, and is no JWT of this type", signedIntrospectionType, a.MediaType())
+				}
+				if !slices.Contains(fapiSigning, j.Algorithm()) {
+					t.Failf("alg is %q, want %s", j.Algorithm(), strings.Join(fapiSigning, " or "))
+				}
+				wantSignature(t, j, c)
 			},
 		},
 	}

@@ -41,7 +41,7 @@ func rfc9700Grants() []Rule {
 			ID: "RFC9700/2.1/a3-no-open-redirector", Level: Must,
 			Text:  "The server is no open redirector: neither the login page nor an address with common parameter names redirects to where a parameter says.",
 			Needs: authorizationNeeds(),
-			Check: func(t *T) { wantNoOpenRedirector(t) },
+			Check: func(t *T) { wantNoOpenRedirector(t, t.Request(t.Client(need.Code))) },
 		},
 		{
 			ID: "RFC9700/2.1/a8-credentials-not-forwarded", Level: Must,
@@ -347,11 +347,10 @@ var forwards = []string{"next", "url", "redirect", "redirect_to", "redirect_url"
 // elsewhere are addresses of another host that a careless check accepts as the server's own.
 var elsewhere = []string{"https://attacker.example/", "//attacker.example/", `/\attacker.example/`, "/%09/attacker.example/", "https:attacker.example/"}
 
-// wantNoOpenRedirector signs in at a login page whose parameters contain another address. Then it opens that page
-// again with a session.
-func wantNoOpenRedirector(t *T) {
-	c := t.Client(need.Code)
-	login := t.OpenAnonymously(t.Request(c)).Answer
+// wantNoOpenRedirector signs in at the login page of a request, with another address in the parameters of the page. Then it
+// opens that page again with a session.
+func wantNoOpenRedirector(t *T, r *check.Request) {
+	login := t.OpenAnonymously(r).Answer
 	if login == nil {
 		t.Blockedf("the server shows no login page")
 	}
@@ -365,7 +364,7 @@ func wantNoOpenRedirector(t *T) {
 		}
 		page := wire.Bare(login.URL)
 		b := t.NewBrowser()
-		wantNotLedAway(t, t.Walk(b, &check.Request{Client: c, Params: query, Endpoint: page}, true))
+		wantNotLedAway(t, t.Walk(b, &check.Request{Client: r.Client, Params: query, Endpoint: page}, true))
 		again := check.Ended(nil, b, b.Open(page+"?"+query.Encode()))
 		wantNotLedAway(t, again)
 	}
