@@ -66,7 +66,7 @@ func fapiFaults() []fault {
 				return moved(c.RedirectURI() + "?code=of-the-proxy")
 			}
 			return lenient(taken)(p, q)
-		}, "FAPI2/5.3.2.1/issuer-audience FAPI2/5.3.2.1/not-of-the-future FAPI2/5.3.2.2/push-authenticated FAPI2/5.3.2.2/redirect-uri FAPI2/5.3.2.2/code-only FAPI2/5.3.2.2/pkce "+
+		}, "FAPI2/5.3.2.1/issuer-audience FAPI2/5.3.2.1/no-secrets FAPI2/5.3.2.1/not-of-the-future FAPI2/5.3.2.2/push-authenticated FAPI2/5.3.2.2/redirect-uri FAPI2/5.3.2.2/code-only FAPI2/5.3.2.2/pkce "+
 			"FAPI2/5.3.2.2/pushed-only FAPI2/5.4.1/assertions FAPI2/5.4.1/proofs FAPI2MS/5.3.1/required FAPI2MS/5.3.1/aud FAPI2MS/5.3.1/nbf FAPI2MS/5.3.1/exp FAPI2MS/5.3.1/algorithms FAPI2MS/5.4.1/required"),
 		{name: "a client of FAPI with a certificate gets a token for any request", at: tokenPath, apart: true, certified: true, spoil: lenient(issued),
 			fails: "FAPI2/5.3.2.1/no-password-grant FAPI2/5.3.2.2/code-once FAPI2/5.3.2.2/code-of-client"},
@@ -90,6 +90,22 @@ func fapiFaults() []fault {
 			}
 			return a
 		}, "FAPI2/5.3.2.1/no-rotation"),
+		at(parPath, "a client of FAPI gets all its scope", spoiling(func(_ *proxy, q *ask) {
+			if scope := q.form().Get("scope"); scope != "" && !strings.Contains(scope, " ") {
+				q.set("scope", "")
+			}
+		}), "FAPI2/5.3.2.1/least-privilege"),
+		at(tokenPath, "a client of FAPI gets no ID token", member("id_token", nil), "FAPI2/5.3.2.3/user-identifier"),
+		at(resourcePath, "the resource accepts any text with the scheme DPoP", refusingIf(func(p *proxy, q *ask) bool {
+			return strings.HasPrefix(q.header.Get("Authorization"), "DPoP ") && !p.has("token "+q.presented())
+		}, got), "FAPI2/5.3.4/validity"),
+		at(widerPath, "the wider resource ignores the scope", refusing(func(a *wire.Answer) { *a = *got() }), "FAPI2/5.3.4/scope"),
+		at(introspectPath, "a signed introspection response has RS256", answering(func(a *wire.Answer) {
+			if j := inside(string(a.Body)); j.Claims != nil {
+				a.Body = []byte(rsa.Sign(j.Header, j.Claims))
+			}
+		}), "FAPI2MS/5.5.1/introspection"),
+		at(registerPath, "that a client has response modes is only said", onlySaid("response_modes"), "FAPI2MS/5.3.3/response-modes"),
 		at(tokenPath, "the ID token of a client of FAPI has RS256", granting(func(a *wire.Answer) {
 			if j := inside(a.Text("id_token")); j.Claims != nil {
 				edit(a, put("id_token", rsa.Sign(nil, j.Claims)))
@@ -102,7 +118,7 @@ func fapiFaults() []fault {
 					m[name] = []string{"RS256"}
 				}
 			}
-		}), fails: "FAPI2/5.3.2.1/authentication-methods FAPI2/5.4.1/listed FAPI2MS/5.5.1/introspection"},
+		}), fails: "FAPI2/5.3.2.1/authentication-methods FAPI2/5.4.1/listed FAPI2MS/5.5.1/listed"},
 		at(keysPath, "the keys are short, and have one kid", answering(func(a *wire.Answer) {
 			edit(a, func(set map[string]any) {
 				keys, _ := set["keys"].([]any)
@@ -113,7 +129,9 @@ func fapiFaults() []fault {
 						k["n"] = n[:171] // 1024 bits
 					}
 				}
+				short := strings.Repeat("A", 32) // 192 bits
+				set["keys"] = append(keys, map[string]any{"kty": "EC", "crv": "P-192", "kid": "same", "x": short, "y": short})
 			})
-		}), "FAPI2/5.4.1/rsa-keys FAPI2/5.4.2/key-ids"),
+		}), "FAPI2/5.4.1/rsa-keys FAPI2/5.4.1/ec-keys FAPI2/5.4.2/key-ids"),
 	}
 }

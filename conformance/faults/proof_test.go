@@ -87,7 +87,7 @@ func proofFaults() []fault {
 	demands.passes = "RFC9449/8/nonce-of-server RFC9449/4.2/claims RFC9449/11.1/once-for-tokens"
 	typed := at(tokenPath, "the typ of a proof is not compared", forgiving(func(_ *proxy, j *jose.JWT) bool { return j.Header["typ"] == "JWT" }), "RFC9449/4.3/checks")
 	typed.passes = "RFC9449/4.2/claims RFC9449/11.6/signature-algorithms"
-	open := at(resourcePath, "the resource ignores proofs", refusingIf(known, got), "RFC9449/4.3/token RFC9449/7/bound-key RFC9449/7/not-unbound RFC9449/7.1/not-without-proof RFC9449/7.2/not-bearer RFC9449/11.1/once FAPI2/5.3.4/header FAPI2/5.3.4/sender-constrained")
+	open := at(resourcePath, "the resource ignores proofs", refusingIf(known, got), "RFC9449/4.3/token RFC9449/7/bound-key RFC9449/7/not-unbound RFC9449/7.1/not-without-proof RFC9449/7.2/not-bearer RFC9449/11.1/once FAPI2/5.3.4/header FAPI2/5.3.4/sender-constrained FAPI2/5.3.4/revoked")
 	open.blocks = "RFC9449/7.1/challenge"
 	return []fault{
 		demands, typed, open,

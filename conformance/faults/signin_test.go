@@ -309,7 +309,7 @@ func answerFaults() []fault {
 				a.Header.Set("Location", next)
 			}
 			return a
-		}, fails: "RFC9700/2.1/a3-no-open-redirector"},
+		}, fails: "RFC9700/2.1/a3-no-open-redirector FAPI2/5.3.2.1/no-open-redirector"},
 		{name: "the scope has two spaces in a row", at: tokenPath, spoil: granting(func(a *wire.Answer) {
 			if scope := a.Text("scope"); strings.Contains(scope, "openid") {
 				edit(a, put("scope", strings.ReplaceAll(scope, " ", "  ")))

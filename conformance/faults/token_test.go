@@ -229,7 +229,7 @@ func grantFaults() []fault {
 			}
 		}), fails: "RFC7591/5/tls RFC6749/3.1/tls RFC6749/3.2/tls RFC6749/10.8/tls RFC6750/5.2/tls RFC7009/2/tls RFC7662/2/tls " +
 			"MCP/M11/https OIDCCore/16.17/tls OIDCCore/3.1.2/tls OIDCCore/3.1.3/tls RFC9700/2.6/a52-tls FAPI2/5.2.1/tls OIDCDiscovery/3/authorization-endpoint OIDCDiscovery/3/token-endpoint " +
-			"OIDCCore/5.3/tls OIDCRPLogout/2.1/https OIDCDiscovery/3/userinfo-endpoint-https OIDCDiscovery/3/jwks-uri RFC8414/2/jwks-uri-https RFC8628/3.1/tls",
+			"OIDCCore/5.3/tls OIDCRPLogout/2.1/https OIDCDiscovery/3/userinfo-endpoint-https OIDCDiscovery/3/jwks-uri RFC8414/2/jwks-uri-https FAPI2/5.4.2/tls RFC8628/3.1/tls",
 			hides: "RFC6749 RFC6750 RFC7009 RFC7636 RFC7662"},
 	}
 }
