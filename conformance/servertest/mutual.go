@@ -83,7 +83,7 @@ func (a *authority) issue(c *target.Client) error {
 // askForCertificates starts a reverse proxy with TLS that asks clients for certificates, and returns its address. It passes
 // a certificate in the header Client-Cert (RFC 9440 §2.2), and removes one that a client sends (RFC 9440 §4).
 func (s *Server) askForCertificates() (string, error) {
-	pair, err := tls.LoadX509KeyPair(s.certificate(), filepath.Join(s.dir, "key.pem"))
+	pair, err := tls.LoadX509KeyPair(s.Certificate(), s.key())
 	if err != nil {
 		return "", err
 	}
@@ -110,7 +110,7 @@ func (s *Server) askForCertificates() (string, error) {
 
 // Options returns how the checks reach the server: they trust the certificate of the proxy for clients with certificates.
 func (s *Server) Options() wire.Options {
-	text, err := os.ReadFile(s.certificate())
+	text, err := os.ReadFile(s.Certificate())
 	if err != nil {
 		return wire.Options{}
 	}

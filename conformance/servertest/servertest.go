@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -116,7 +117,8 @@ type Server struct {
 	exited   chan struct{}
 	log      bytes.Buffer
 	clients  *authority // of the certificates of clients
-	mutual   string     // the address of the proxy that asks clients for certificates
+	tls      bool       // the server does TLS itself, not a proxy
+	mutual   string     // the address at which clients are asked for certificates
 	Runner   *engine.Runner
 
 	Certified *target.Target // the target, with clients of FAPI 2.0 that have certificates
@@ -156,7 +158,7 @@ func OnDatabase(t *testing.T, name string) *Server {
 	if name == "postgres" {
 		address = postgrestest.URL(lasting{t})
 	}
-	s := &Server{dir: filepath.Join(workDir, name), exited: make(chan struct{})}
+	s := &Server{dir: filepath.Join(workDir, name), exited: make(chan struct{}), tls: name == Secured}
 	servers[name] = s
 	s.err = s.Start(address)
 	if s.err != nil {
@@ -164,6 +166,9 @@ func OnDatabase(t *testing.T, name string) *Server {
 	}
 	return s
 }
+
+// Secured is the name of a SQLite database whose server does TLS itself, and asks clients for certificates itself.
+const Secured = "secured"
 
 // Behind returns a server on SQLite behind a proxy. The proxy's address is its base URL.
 func Behind(name, front string) *Server {
@@ -195,19 +200,13 @@ func (s *Server) Start(database string) error {
 	}
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // it cannot fail
-	listen := port.Address()
-	s.URL = "http://" + listen
-	s.mutual, err = s.askForCertificates()
+	listeners, err := s.listeners(port.Address())
 	if err != nil {
 		return err
 	}
-	config := fmt.Sprintf("BASE_URL: %q\nLISTEN: %q\nDATABASE_URL: %q\nSECRET_KEY: %s\n%s",
-		s.known(), listen, database, base64.StdEncoding.EncodeToString(key), settings)
-	config += fmt.Sprintf("TRUSTED_PROXIES: [127.0.0.0/8]\nMTLS_BASE_URL: %q\nMTLS_CERTIFICATE_HEADER: Client-Cert\nMTLS_CLIENT_AUTHORITIES_FILE: %q\n",
-		s.mutual, s.clients.path("authority"))
-	if err == nil {
-		err = os.WriteFile(filepath.Join(s.dir, "mandate.yaml"), []byte(config), 0o600)
-	}
+	config := fmt.Sprintf("BASE_URL: %q\nDATABASE_URL: %q\nSECRET_KEY: %s\nMTLS_CLIENT_AUTHORITIES_FILE: %q\n%s%s",
+		s.known(), database, base64.StdEncoding.EncodeToString(key), s.clients.path("authority"), listeners, settings)
+	err = os.WriteFile(filepath.Join(s.dir, "mandate.yaml"), []byte(config), 0o600)
 	if err != nil {
 		return err
 	}
@@ -216,7 +215,7 @@ func (s *Server) Start(database string) error {
 		return err
 	}
 	s.cmd = exec.Command(path, "serve")
-	s.cmd.Dir, s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr = s.dir, append(Environment(), "SSL_CERT_FILE="+s.certificate()), &s.log, &s.log
+	s.cmd.Dir, s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr = s.dir, append(Environment(), "SSL_CERT_FILE="+s.Certificate()), &s.log, &s.log
 	err = s.launch()
 	if err != nil {
 		return err
@@ -233,6 +232,19 @@ func (s *Server) Start(database string) error {
 	return err
 }
 
+// listeners chooses the addresses of the server, and returns its settings for them.
+func (s *Server) listeners(listen string) (string, error) {
+	if s.tls {
+		mutual := port.Address()
+		s.URL, s.mutual = "https://"+listen, "https://"+mutual
+		return fmt.Sprintf("LISTEN: %q\nTLS_CERTIFICATE_FILE: %q\nTLS_KEY_FILE: %q\nMTLS_LISTEN: %q\n", listen, s.Certificate(), s.key(), mutual), nil
+	}
+	var err error
+	s.URL = "http://" + listen
+	s.mutual, err = s.askForCertificates()
+	return fmt.Sprintf("LISTEN: %q\nTRUSTED_PROXIES: [127.0.0.0/8]\nMTLS_BASE_URL: %q\nMTLS_CERTIFICATE_HEADER: Client-Cert\n", listen, s.mutual), err
+}
+
 // prepare makes the folder of the server, and in it the certificates.
 func (s *Server) prepare() error {
 	clients := filepath.Join(s.dir, "clients")
@@ -240,7 +252,7 @@ func (s *Server) prepare() error {
 	if err != nil {
 		return err
 	}
-	_, err = target.WriteCertificate(s.certificate(), filepath.Join(s.dir, "key.pem"))
+	_, err = target.WriteCertificate(s.Certificate(), s.key())
 	if err != nil {
 		return err
 	}
@@ -248,9 +260,12 @@ func (s *Server) prepare() error {
 	return err
 }
 
-// certificate returns the path of the certificate that the server trusts. It is for the metadata documents of clients, and
-// for the proxy that asks clients for certificates.
-func (s *Server) certificate() string { return filepath.Join(s.dir, "certificate.pem") }
+// Certificate returns the path of the certificate that the server and its clients trust. It is for the metadata documents
+// of clients, and for what asks clients for certificates.
+func (s *Server) Certificate() string { return filepath.Join(s.dir, "certificate.pem") }
+
+// key returns the path of its private key.
+func (s *Server) key() string { return filepath.Join(s.dir, "key.pem") }
 
 func (s *Server) known() string { return cmp.Or(s.Front, s.URL) }
 
@@ -260,8 +275,9 @@ func (s *Server) launch() error {
 	if err != nil {
 		return err
 	}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: s.Options().CA}}}
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		answer, err := http.Get(s.URL + "/healthz")
+		answer, err := client.Get(s.URL + "/healthz")
 		if err == nil {
 			answer.Body.Close()
 			return nil
@@ -279,7 +295,7 @@ func (s *Server) launch() error {
 func (s *Server) target() (*target.Target, error) {
 	t := &target.Target{Issuer: s.known() + "/o", Origins: []string{s.mutual}, User: target.User{Username: "alice", Password: "pw " + rand.Text()}, Clients: map[need.Need]*target.Client{},
 		API: target.API{URL: s.known() + "/resource", Restricted: s.known() + "/groups/", Scope: "groups", Resource: s.known(), Certified: s.mutual}, Backchannel: port.Address(),
-		Documents: target.Documents{Listen: port.Address(), Certificate: s.certificate(), Key: filepath.Join(s.dir, "key.pem")}}
+		Documents: target.Documents{Listen: port.Address(), Certificate: s.Certificate(), Key: s.key()}}
 	_, err := s.CLI("", "group", "add", "readers")
 	if err != nil {
 		return nil, err
