@@ -6,8 +6,10 @@ import (
 	"testing"
 
 	"mandate/conformance/check"
+	"mandate/conformance/need"
 	"mandate/conformance/rules"
 	"mandate/conformance/servertest"
+	"mandate/conformance/target"
 )
 
 // There is one test for each document, with its rules as subtests: go test ./conformance -run 'RFC6749/4\.1'
@@ -94,7 +96,22 @@ func testDocument(t *testing.T, id string) {
 // FAPI 2.0 Security Profile §5.3.2.1: the rules hold for clients with certificates too, whose tokens are bound to them.
 func TestFAPI2Certificates(t *testing.T) {
 	s := servertest.OnDatabase(t, "sqlite")
-	runner, err := NewRunner(t.Context(), s.Certified, s.Options())
+	onlyDPoP := []string{"FAPI2/5.3.2.1/code-bound", "FAPI2/5.4.1/proofs"}
+	for method, skipped := range map[string][]string{need.CertificateAuth: aboutKeys, need.SelfSignedAuth: aboutKeys, need.PrivateKeyJWT: onlyDPoP} {
+		t.Run(method, func(t *testing.T) {
+			of, err := s.WithCertificates(s.Runner.Target, method)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantFAPI(t, s, of, skipped)
+		})
+	}
+}
+
+// wantFAPI asserts that a server satisfies the rules of FAPI 2.0, except some that are skipped.
+func wantFAPI(t *testing.T, s *servertest.Server, of *target.Target, want []string) {
+	t.Helper()
+	runner, err := NewRunner(t.Context(), of, s.Options())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +132,7 @@ func TestFAPI2Certificates(t *testing.T) {
 		}
 	}
 	slices.Sort(skipped)
-	if !slices.Equal(skipped, aboutKeys) {
-		t.Errorf("skipped are %q, want %q", skipped, aboutKeys)
+	if !slices.Equal(skipped, want) {
+		t.Errorf("skipped are %q, want %q", skipped, want)
 	}
 }

@@ -99,7 +99,7 @@ func Roles() []Role {
 		{Name: Certificate, Is: "a client of the client credentials grant that authenticates with a certificate (RFC 8705), and whose tokens are bound to it", Grant: GrantMachine, Auth: CertificateAuth},
 		{Name: SecondCertificate, Is: "another such client, with another certificate of the same authority", Grant: GrantMachine, Auth: CertificateAuth, SignedAccess: true},
 		{Name: FAPI, Is: "a client of the FAPI 2.0 Security Profile", Grant: GrantCode, RedirectURIs: at("fapi2"), Auth: PrivateKeyJWT, IDTokenAlgorithm: "PS256", Profile: ProfileFAPI},
-		{Name: SecondFAPI, Is: "another such client, with another key", Grant: GrantCode, RedirectURIs: at("second-fapi2"), Auth: PrivateKeyJWT, IDTokenAlgorithm: "PS256", Profile: ProfileFAPI},
+		{Name: SecondFAPI, Is: "another such client, with another key or certificate", Grant: GrantCode, RedirectURIs: at("second-fapi2"), Auth: PrivateKeyJWT, IDTokenAlgorithm: "PS256", Profile: ProfileFAPI},
 		{Name: FAPIMessages, Is: "such a client of FAPI 2.0 Message Signing too", Introspects: true, Grant: GrantCode, RedirectURIs: at("fapi2-ms"), Auth: PrivateKeyJWT, IDTokenAlgorithm: "PS256", Profile: ProfileMessages},
 		{Name: Pairwise, Is: "a client with pairwise subjects", Grant: GrantCode, RedirectURIs: []string{"https://other.example/pairwise"}, Pairwise: true},
 		{Name: Elsewhere, Is: "another client with pairwise subjects, at another host", Grant: GrantCode, RedirectURIs: []string{"https://elsewhere.example/pairwise"}, Pairwise: true},

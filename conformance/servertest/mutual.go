@@ -21,6 +21,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"mandate/conformance/need"
 	"mandate/conformance/target"
 	"mandate/conformance/wire"
 )
@@ -68,16 +69,26 @@ func (a *authority) write(name string, template *x509.Certificate, key *ecdsa.Pr
 // subject is the name in the certificate of a client.
 func subject(c *target.Client) string { return string(c.Role) + ".client.example" }
 
-// issue gives a client a certificate.
-func (a *authority) issue(c *target.Client) error {
+// issue gives a client a certificate, which signs itself if the client authenticates in this way.
+func (a *authority) issue(c *target.Client) (*x509.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = a.write(string(c.Role), &x509.Certificate{Subject: pkix.Name{CommonName: subject(c)}, DNSNames: []string{subject(c)},
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, key)
-	c.CertificateFile, c.KeyFile = a.path(string(c.Role)), a.path(string(c.Role)+"-key")
-	return err
+	template := &x509.Certificate{Subject: pkix.Name{CommonName: subject(c)}, DNSNames: []string{subject(c)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+	by, name := a, string(c.Role)+"-"+c.Auth
+	if c.Auth == need.SelfSignedAuth {
+		by = &authority{a.dir, template, key}
+	}
+	c.CertificateFile, c.KeyFile = a.path(name), a.path(name+"-key")
+	return by.write(name, template, key)
+}
+
+// certifiedKey returns the public key of a certificate as a JWK (RFC 8705 §2.2.2).
+func certifiedKey(of *x509.Certificate) map[string]any {
+	point, _ := of.PublicKey.(*ecdsa.PublicKey).Bytes() // the key is of P-256
+	encode := base64.RawURLEncoding.EncodeToString
+	return map[string]any{"kty": "EC", "crv": "P-256", "x": encode(point[1:33]), "y": encode(point[33:]), "x5c": []string{base64.StdEncoding.EncodeToString(of.Raw)}}
 }
 
 // askForCertificates starts a reverse proxy with TLS that asks clients for certificates, and returns its address. It passes

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"mandate/conformance/jose"
 	"mandate/conformance/need"
 	"mandate/conformance/target"
 )
@@ -57,10 +56,15 @@ func flags(r need.Role, backchannel string) []string {
 // Register adds the client of a role.
 func (s *Server) Register(role need.Role, backchannel string) (*target.Client, error) {
 	c := target.NewClient(role, "", "")
+	return c, s.add(role, c, backchannel)
+}
+
+// add registers a client at the server, and completes it.
+func (s *Server) add(role need.Role, c *target.Client, backchannel string) error {
 	arguments := append([]string{"application", "add", "--json"}, flags(role, backchannel)...)
 	more, err := s.authentication(role, c)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	arguments = append(arguments, more...)
 	for _, scope := range []string{"read", "write", "groups", "openid", "profile", "email", "address", "phone", "offline_access"} {
@@ -68,7 +72,7 @@ func (s *Server) Register(role need.Role, backchannel string) (*target.Client, e
 	}
 	out, err := s.CLI("", arguments...)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var made struct {
 		ID     string `json:"client_id"`
@@ -76,52 +80,57 @@ func (s *Server) Register(role need.Role, backchannel string) (*target.Client, e
 	}
 	err = json.Unmarshal([]byte(out), &made)
 	c.ID, c.Secret = made.ID, made.Secret
-	return c, err
+	return err
 }
 
 // authentication returns the flags for the client authentication of a role, and completes the client.
 func (s *Server) authentication(role need.Role, c *target.Client) ([]string, error) {
+	var flags []string
+	var keys []any
+	if need.ByCertificate(role.Auth) || c.Binding == need.BoundToCertificate {
+		certificate, err := s.clients.issue(c)
+		if err != nil {
+			return nil, err
+		}
+		flags = append(flags, "--sender-constraint", "certificate")
+		if role.Auth == need.SelfSignedAuth {
+			keys = append(keys, certifiedKey(certificate))
+		}
+	}
+	if c.Signer != nil {
+		keys = append(keys, c.Signer.Public())
+	}
 	switch role.Auth {
 	case "":
-		return nil, nil
 	case need.CertificateAuth:
-		flags := []string{"--certificate-subject", "san_dns=" + subject(c), "--sender-constraint", "certificate"}
-		err := s.clients.issue(c)
-		if err != nil || role.Profile != need.ProfileMessages {
-			return flags, err
-		}
-		c.Signer = jose.NewKey("PS256") // it signs request objects
-		c.JWK = c.Signer.Private()
-		file, err := s.keyFile(c)
-		return append(flags, "--jwks", file), err
-	case need.SecretJWT:
-		return []string{"--auth-method", role.Auth}, nil
+		flags = append(flags, "--certificate-subject", "san_dns="+subject(c))
+	default:
+		flags = append(flags, "--auth-method", role.Auth)
 	}
-	file, err := s.keyFile(c)
-	return []string{"--auth-method", role.Auth, "--jwks", file}, err
-}
-
-// keyFile writes the public key of a client to a file, and returns its name.
-func (s *Server) keyFile(c *target.Client) (string, error) {
-	keys, err := json.Marshal(c.Keys())
+	if keys == nil {
+		return flags, nil
+	}
+	text, err := json.Marshal(map[string]any{"keys": keys})
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	file := filepath.Join(s.dir, c.Signer.ID+".jwks")
-	return file, os.WriteFile(file, keys, 0o600)
+	file := filepath.Join(s.dir, string(role.Name)+"-"+role.Auth+".jwks")
+	return append(flags, "--jwks", file), os.WriteFile(file, text, 0o600)
 }
 
-// certified adds a client for each role of FAPI 2.0 that authenticates with a certificate, to which its tokens are bound.
-// It returns the target with these clients.
-func (s *Server) certified(of *target.Target) (*target.Target, error) {
+// WithCertificates adds a client for each role of FAPI 2.0 whose tokens are bound to a certificate, and that authenticates by
+// a method. It returns a target with these clients.
+func (s *Server) WithCertificates(of *target.Target, method string) (*target.Target, error) {
 	t := *of
 	t.Clients = maps.Clone(of.Clients)
 	for _, role := range need.Roles() {
 		if role.Profile == "" {
 			continue
 		}
-		role.Auth = need.CertificateAuth
-		c, err := s.Register(role, "")
+		role.Auth = method
+		c := target.NewClient(role, "", "")
+		c.Binding = need.BoundToCertificate
+		err := s.add(role, c, "")
 		if err != nil {
 			return nil, err
 		}

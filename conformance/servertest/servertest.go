@@ -224,7 +224,7 @@ func (s *Server) Start(database string) error {
 	if err != nil {
 		return err
 	}
-	s.Certified, err = s.certified(target)
+	s.Certified, err = s.WithCertificates(target, need.CertificateAuth)
 	if err != nil {
 		return err
 	}

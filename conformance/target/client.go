@@ -49,10 +49,10 @@ type Client struct {
 	Registration *wire.Answer `yaml:"-"`
 }
 
-// NewClient returns a client that is registered as its role describes. If the role needs a private key, it is a new one.
+// NewClient returns a client that is registered as its role describes. If it needs a private key, this is a new one.
 func NewClient(r need.Role, id, secret string) *Client {
 	c := &Client{ID: id, Secret: secret, Auth: r.Auth, RedirectURIs: r.RedirectURIs, PostLogoutRedirectURIs: r.AfterLogout, Role: r.Name}
-	if r.Auth == need.PrivateKeyJWT {
+	if r.Auth == need.PrivateKeyJWT || r.Profile == need.ProfileMessages { // FAPI 2.0 Message Signing §5.3.1: its requests are signed
 		algorithm := "ES256"
 		if r.Profile != "" {
 			algorithm = "PS256" // the key can make signatures by RS256 too, which the profile forbids
