@@ -316,3 +316,28 @@ func TestSubjects(t *testing.T) {
 		}
 	}
 }
+
+// What the log says can be registered as it stands, in whatever order a certificate has its names.
+func TestSubjectsInTheOrderOfTheCertificate(t *testing.T) {
+	one := func(oid asn1.ObjectIdentifier, value string) pkix.RelativeDistinguishedNameSET {
+		return pkix.RelativeDistinguishedNameSET{{Type: oid, Value: value}}
+	}
+	o, ou, cn, email := asn1.ObjectIdentifier{2, 5, 4, 10}, asn1.ObjectIdentifier{2, 5, 4, 11}, asn1.ObjectIdentifier{2, 5, 4, 3}, asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 1}
+	for what, name := range map[string]pkix.RDNSequence{
+		"two units":     {one(o, "E"), one(ou, "a"), one(ou, "b"), one(cn, "robot")},
+		"two names":     {one(cn, "other"), one(cn, "robot")},
+		"name first":    {one(cn, "robot"), one(o, "E")},
+		"email address": {one(o, "E"), one(cn, "robot, the \"first\""), one(email, "robot@client.example")},
+		"one set":       {{{Type: ou, Value: "a"}, {Type: cn, Value: "robot"}}},
+	} {
+		raw, err := asn1.Marshal(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &Certificate{Certificate: issue(t, nil, x509.Certificate{RawSubject: raw}).Certificate}
+		dn := strings.TrimPrefix(c.Subjects()[0], "subject_dn=")
+		if s := (Subject{SubjectDN, dn}); s.Check() != nil || !s.Matches(c) {
+			t.Errorf("%s: %s is not a subject of the certificate: %v", what, dn, s.Check())
+		}
+	}
+}

@@ -1,6 +1,8 @@
 package mtls
 
 import (
+	"crypto/x509/pkix"
+	"encoding/asn1"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -103,7 +105,13 @@ func (s Subject) Matches(c *Certificate) bool {
 // Subjects lists what the certificate has of the members that name a subject, each in the form of
 // a registration without the beginning that they share.
 func (c *Certificate) Subjects() []string {
-	all := []string{"subject_dn=" + c.Subject.String()}
+	// The parsed Subject has lost the order of the names and those that occur twice.
+	var name pkix.RDNSequence
+	_, err := asn1.Unmarshal(c.RawSubject, &name)
+	all := []string{"subject_dn=" + name.String()}
+	if err != nil {
+		all = nil
+	}
 	for _, one := range c.DNSNames {
 		all = append(all, "san_dns="+one)
 	}
