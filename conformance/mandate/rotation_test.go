@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
 // rotating is a client whose refresh tokens are rotated or not, and what it sends.
@@ -175,5 +176,41 @@ func TestRefreshRotationIsChanged(t *testing.T) {
 		s.mustCLI(t, "", "application", "assign", app.ClientID, "alice")
 		checkEqual(t, "after it was assigned", shown(), "")
 		waitFor(t, "the token is rotated again", rotated)
+	})
+}
+
+// A refresh token that was copied is found out in the grace period too.
+//
+// RFC 9700 §4.14.2: who of the two parties is the thief, the server cannot know.
+func TestAttackRefreshInTheGracePeriod(t *testing.T) {
+	attack(t, "a stolen refresh token that nobody finds out", "")
+	forEachDatabase(t, func(t *testing.T, db database) {
+		s := startServer(t, options{database: db, provider: []string{"REFRESH_TOKEN_GRACE_PERIOD_SECONDS: 60"}})
+		alice := s.person(t, "alice")
+		b := s.signedIn(t, alice)
+		ended := func(what string, app application, token string) {
+			if _, got := s.token(t, app.auth(), refreshForm(token)); got.refused(http.StatusBadRequest, "invalid_grant") != nil {
+				t.Errorf("%s: %d %s", what, got.Status, got.Body)
+			}
+		}
+
+		phone := s.application(t, "--name", "phone", "--client-type", "public", "--grant", "authorization_code", "--redirect-uri", phoneURI)
+		thief := newHolder(t)
+		first := b.family(t, phone, alice)
+		stolen := s.mustToken(t, thief.proving(t, phone.auth()), refreshForm(first.RefreshToken))
+		ended("the person's own refresh", phone, first.RefreshToken)
+		if _, got := s.token(t, thief.proving(t, phone.auth()), refreshForm(stolen.RefreshToken)); got.refused(http.StatusBadRequest, "invalid_grant") != nil {
+			t.Errorf("the token that the thief bound to a key: %d %s", got.Status, got.Body)
+		}
+
+		shop := s.application(t, "--name", "shop", "--grant", "authorization_code", "--redirect-uri", phoneURI)
+		first = b.family(t, shop, alice)
+		next := s.mustToken(t, shop.auth(), refreshForm(first.RefreshToken))
+		s.mustCLI(t, "", "application", "update", shop.ClientID, "--refresh-rotation", "off")
+		rotated := time.Now().Unix()
+		waitFor(t, "the next second", func() bool { return time.Now().Unix() > rotated }) // times are stored in seconds
+		checkEqual(t, "a token that is kept", s.mustToken(t, shop.auth(), refreshForm(next.RefreshToken)).RefreshToken, next.RefreshToken)
+		ended("the token before one that was used", shop, first.RefreshToken)
+		ended("the token after it", shop, next.RefreshToken)
 	})
 }

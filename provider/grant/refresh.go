@@ -73,7 +73,7 @@ func (g *refreshGrant) HandleTokenEndpointRequest(ctx context.Context, request f
 	}
 	issued.token = &token
 	if token.UsedAt != nil {
-		issued.Answer, err = g.usedBefore(ctx, request.GetRequestForm(), issued.bound, token)
+		issued.Answer, err = g.usedBefore(ctx, a, request.GetRequestForm(), issued.bound, token)
 		return err
 	}
 	audience, err := g.p.audience(ctx, token.Resource, request.GetRequestForm())
@@ -178,7 +178,7 @@ func (g *refreshGrant) PopulateTokenEndpointResponse(ctx context.Context, reques
 	}
 	err = g.spend(ctx, a, request.GetRequestForm(), issued, &made)
 	if errors.Is(err, storage.ErrSpent) {
-		made.Answer, err = g.usedMeanwhile(ctx, request.GetRequestForm(), issued.bound)
+		made.Answer, err = g.usedMeanwhile(ctx, a, request.GetRequestForm(), issued.bound)
 	}
 	if err != nil {
 		return err
@@ -224,7 +224,7 @@ func storeError(err error) error {
 
 // usedMeanwhile handles a request whose refresh token was used, or whose token family was revoked, after
 // the request had read the token. It returns the answer of usedBefore, or an error.
-func (g *refreshGrant) usedMeanwhile(ctx context.Context, form url.Values, shown possession.Binding) (*tokens.TokenResponse, error) {
+func (g *refreshGrant) usedMeanwhile(ctx context.Context, a storage.Application, form url.Values, shown possession.Binding) (*tokens.TokenResponse, error) {
 	token, err := g.p.store.TokenByDigest(ctx, seal.Digest(form.Get("refresh_token")))
 	if errors.Is(err, storage.ErrNotFound) || err == nil && token.UsedAt == nil {
 		return nil, invalidRefresh()
@@ -232,16 +232,16 @@ func (g *refreshGrant) usedMeanwhile(ctx context.Context, form url.Values, shown
 	if err != nil {
 		return nil, oauth.Unavailable(err)
 	}
-	return g.usedBefore(ctx, form, shown, token)
+	return g.usedBefore(ctx, a, form, shown, token)
 }
 
 // usedBefore handles a request with a refresh token that was used before. Within the grace period,
 // and while the successor of the token is unused, it returns the same answer as before. A
 // client that lost the answer can therefore continue. Otherwise two parties have the token, so
 // usedBefore revokes the token family and returns an error (RFC 9700 §4.14.2).
-func (g *refreshGrant) usedBefore(ctx context.Context, form url.Values, shown possession.Binding, token storage.LiveToken) (*tokens.TokenResponse, error) {
+func (g *refreshGrant) usedBefore(ctx context.Context, a storage.Application, form url.Values, shown possession.Binding, token storage.LiveToken) (*tokens.TokenResponse, error) {
 	if oauth.Now()-*token.UsedAt < oauth.Seconds(g.p.config.RefreshGrace) && oauth.Deref(token.Successor) != "" {
-		kept, unused, err := g.openSuccessor(ctx, form.Get("refresh_token"), *token.Successor)
+		kept, unused, err := g.openSuccessor(ctx, form.Get("refresh_token"), token)
 		if err != nil {
 			return nil, err
 		}
@@ -256,10 +256,14 @@ func (g *refreshGrant) usedBefore(ctx context.Context, form url.Values, shown po
 					return nil, err
 				}
 			}
-			if kept.Bound != shown {
+			if kept.Bound == shown {
+				return kept.sameRequest(token, form.Get("scope"), audience.Stored())
+			}
+			// Anybody who has an unbound refresh token of a public client can bind the next one to a key
+			// of their own. A second key then shows a second party.
+			if a.ClientType != policy.Public || token.CNF != "" {
 				return nil, oauth.Refuse("invalid_grant", "This refresh token was used a moment ago with another key or certificate: use the same again, or the new refresh token.")
 			}
-			return kept.sameRequest(token, form.Get("scope"), audience.Stored())
 		}
 	}
 	err := g.p.store.RevokeGrant(ctx, *token.GrantID)
@@ -323,13 +327,14 @@ func (g *refreshGrant) sealSuccessor(text string, kept successor) (string, error
 }
 
 // openSuccessor decrypts an answer with the refresh token text. It also reports whether the
-// refresh token in the answer is still unused.
-func (g *refreshGrant) openSuccessor(ctx context.Context, text, sealed string) (*successor, bool, error) {
+// refresh token in the answer is still unused. A refresh token that is kept is issued again when
+// it is used.
+func (g *refreshGrant) openSuccessor(ctx context.Context, text string, token storage.LiveToken) (*successor, bool, error) {
 	s, err := seal.New([]byte(text), "successor")
 	if err != nil {
 		return nil, false, err
 	}
-	plain, err := s.Open(sealed, seal.Digest(text))
+	plain, err := s.Open(*token.Successor, seal.Digest(text))
 	if err != nil {
 		return nil, false, err
 	}
@@ -346,5 +351,5 @@ func (g *refreshGrant) openSuccessor(ctx context.Context, text, sealed string) (
 		return nil, false, oauth.Unavailable(err)
 	}
 	kept.Answer.ExpiresIn = max(0, kept.End-oauth.Now())
-	return &kept, next.UsedAt == nil, nil
+	return &kept, next.UsedAt == nil && next.IssuedAt <= *token.UsedAt, nil
 }
