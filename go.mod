@@ -19,6 +19,7 @@ require (
 	github.com/prometheus/common v0.72.1 // v0.73 needs github.com/pandatix/go-abnf, which the module proxy does not serve yet
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/spf13/cobra v1.10.2
+	github.com/wneessen/go-mail v0.8.1
 	go.opentelemetry.io/otel v1.47.0
 	go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp v1.47.0
 	go.opentelemetry.io/otel/sdk v1.47.0

@@ -11,6 +11,7 @@ import (
 	"mandate/provider/device"
 	"mandate/provider/keys"
 	"mandate/provider/logout"
+	"mandate/provider/mail"
 	"mandate/provider/oauth"
 	"mandate/provider/outbound"
 	"mandate/provider/people"
@@ -445,3 +446,9 @@ const LoginProofLife = authorize.LoginProofLife
 
 // LoginRequired returns the error for a request with prompt=none that needs a login.
 func LoginRequired() *Error { return authorize.LoginRequired() }
+
+// CheckMailServer returns what is wrong with the URL of a mail server, or "".
+func CheckMailServer(url string) string { return mail.CheckURL(url) }
+
+// CheckMailFrom returns what is wrong with the sender of mail, or "".
+func CheckMailFrom(address string) string { return mail.CheckFrom(address) }

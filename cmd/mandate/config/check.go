@@ -25,6 +25,7 @@ func (l *loader) check() {
 	l.checkSecretKey()
 	l.checkLoginURL()
 	l.checkPasswordHash()
+	l.checkMail()
 	l.checkRules()
 	l.checkUpstream()
 	l.checkScopes()

@@ -74,6 +74,10 @@ type Config struct {
 	PasswordHashIterations int `key:"PASSWORD_HASH_ITERATIONS" default:"2" min:"1" max:"64"`
 	// PasswordHashConcurrency is the number of passwords that are hashed at the same time. It limits the memory that many simultaneous sign-ins use. 0 derives it from the cores and the memory of the machine.
 	PasswordHashConcurrency int `key:"PASSWORD_HASH_CONCURRENCY" default:"0" min:"0" max:"1024"`
+	// SMTPURL is the mail server by which Mandate sends mail to people: `smtp://user:password@host:587` (STARTTLS, which is required unless the host is this machine) or `smtps://user:password@host:465` (TLS from the first byte). If it is empty, Mandate sends no mail, and administrators pass links on themselves.
+	SMTPURL string `key:"SMTP_URL" default:"" secret:"url"`
+	// MailFrom is the sender of this mail: `noreply@example.org`, or `Example <noreply@example.org>`. It is required with `SMTP_URL`.
+	MailFrom string `key:"MAIL_FROM" default:""`
 	// MaxBodyBytes is the largest request body that the server reads, in bytes.
 	MaxBodyBytes int64 `key:"MAX_BODY_BYTES" default:"65536" min:"8192" max:"16777216"`
 	// Shutdown is the number of seconds that requests in progress have to finish after the server was told to stop.

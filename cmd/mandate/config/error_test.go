@@ -35,6 +35,10 @@ func TestConfigErrors(t *testing.T) {
 		{"<<: {LISTEN: a}\n", at + "(a key): is not a setting; docs/configuration.md lists all settings"},
 
 		// Keys.
+		{"SMTP_URL: smtp://a\n", at + "SMTP_URL: needs MAIL_FROM, the sender of the mail (noreply@example.org); set both, or remove this"},
+		{"MAIL_FROM: a@example.org\n", at + "MAIL_FROM: needs SMTP_URL, the mail server; set both, or remove this"},
+		{"SMTP_URL: smtp://u:hunter2@a/x\nMAIL_FROM: a\n", at + "SMTP_URL: has something after the port; remove it, or write special characters of the password as %XX\n" +
+			"mandate.yaml:2: MAIL_FROM: must be an address: name@example.org, or Name <name@example.org>"},
 		{"LISTENN: :1\n", at + "LISTENN: is not a setting; did you mean LISTEN?"},
 		{"base-url: x\n", at + "base-url: is not a setting; did you mean BASE_URL?"},
 		{"SOMETHING_ELSE_ALTOGETHER: x\n", at + "SOMETHING_ELSE_ALTOGETHER: is not a setting; docs/configuration.md lists all settings"},

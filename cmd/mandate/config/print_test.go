@@ -20,6 +20,7 @@ func TestConfigPrint(t *testing.T) {
 	got := printed(mustLoad(t, "LISTEN: :9000\n"+
 		"DATABASE_URL: postgres://u:hun%40ter2@db/m?sslmode=disable&password=hunter3\n"+
 		"RULES: [{PATH: /a/, METHODS: [GET, PUT]}]\nUPSTREAM: http://api\n"+
+		"SMTP_URL: smtp://me:hunter6@mail.example.org:587\nMAIL_FROM: Example <noreply@example.org>\n"+
 		"OAUTH2_PROVIDER:\n  SCOPES: {b: \"B \\\"b\\\" ü 😀 \\u2028\", a: 'A: # a'}\n"+
 		"  RESOURCE_SERVER_INTROSPECTION_URL: https://a/\n  RESOURCE_SERVER_INTROSPECTION_CREDENTIALS: [hunter4, hunter5]\n",
 		"MANDATE_SECRET_KEY="+testKey))
@@ -27,6 +28,8 @@ func TestConfigPrint(t *testing.T) {
 		"BASE_URL: \"http://127.0.0.1:9000\" # default\n",
 		"LISTEN: \":9000\" # ", "mandate.yaml:1\n",
 		"DATABASE_URL: \"postgres://u:********@db/m?sslmode=disable&password=********\" # ",
+		"SMTP_URL: \"smtp://me:********@mail.example.org:587\" # ",
+		"MAIL_FROM: \"Example <noreply@example.org>\" # ",
 		"SECRET_KEY: \"********\" # environment: MANDATE_SECRET_KEY\n",
 		"RULES: [{PATH: \"/a/\", METHODS: [\"GET\", \"PUT\"], SCOPES: [], MAX_AGE: 0, ACR_VALUES: [], WEBSOCKET: false}] # ",
 		"OAUTH2_PROVIDER:\n  SCOPES: {\"b\": \"B \\\"b\\\" ü 😀 \\u2028\", \"a\": \"A: # a\"} # ",

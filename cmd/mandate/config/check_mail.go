@@ -1,0 +1,26 @@
+package config
+
+import "mandate/provider"
+
+// checkMail accepts both settings of mail, or neither.
+func (l *loader) checkMail() {
+	const server, from = "SMTP_URL", "MAIL_FROM"
+	switch {
+	case !l.ok(server, from):
+		return
+	case l.c.SMTPURL != "" && l.c.MailFrom == "":
+		l.wrong("needs MAIL_FROM, the sender of the mail (noreply@example.org); set both, or remove this", server)
+		return
+	case l.c.SMTPURL == "" && l.c.MailFrom != "":
+		l.wrong("needs SMTP_URL, the mail server; set both, or remove this", from)
+		return
+	case l.c.SMTPURL == "":
+		return
+	}
+	if wrong := provider.CheckMailServer(l.c.SMTPURL); wrong != "" {
+		l.wrong(wrong, server)
+	}
+	if wrong := provider.CheckMailFrom(l.c.MailFrom); wrong != "" {
+		l.wrong(wrong, from)
+	}
+}
