@@ -134,6 +134,17 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"ReplaceRecoveryCodes": func(ctx context.Context) error {
 			return s.ReplaceRecoveryCodes(ctx, "x", []string{"x"}, at)
 		},
+		"AddMail":           func(ctx context.Context) error { return s.AddMail(ctx, newMail(User{ID: "x"})) },
+		"DueMails":          func(ctx context.Context) error { return drop(s.DueMails(ctx, at, 1)) },
+		"LeaseMail":         func(ctx context.Context) error { return drop(s.LeaseMail(ctx, Mail{}, at)) },
+		"PostponeMail":      func(ctx context.Context) error { return s.PostponeMail(ctx, Mail{}, at) },
+		"ForgetMail":        func(ctx context.Context) error { return s.ForgetMail(ctx, "x") },
+		"AnswerMail":        func(ctx context.Context) error { return s.AnswerMail(ctx, Mail{}, nil) },
+		"AddLink":           func(ctx context.Context) error { return s.AddLink(ctx, newLink(User{ID: "x"}, LinkReset)) },
+		"LinkByDigest":      func(ctx context.Context) error { return drop(s.LinkByDigest(ctx, "x", LinkReset, at)) },
+		"ResetByLink":       func(ctx context.Context) error { return s.ResetByLink(ctx, "x", "y", at) },
+		"ConfirmByLink":     func(ctx context.Context) error { return s.ConfirmByLink(ctx, "x", "x", at, nil) },
+		"UsersByEmail":      func(ctx context.Context) error { return drop(s.UsersByEmail(ctx, "x", 1)) },
 		"SetPassword":       func(ctx context.Context) error { return s.SetPassword(ctx, "x", "x", at) },
 		"KeepRequest":       func(ctx context.Context) error { return s.KeepRequest(ctx, "x", later) },
 		"Setting":           func(ctx context.Context) error { return drop(s.Setting(ctx, "x")) },

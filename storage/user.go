@@ -183,6 +183,10 @@ func (t tx) updateUser(u User, groups []string) error {
 	if n == 0 {
 		return ErrNotFound
 	}
+	_, err = t.exec(endLinks+` AND email <> $2`, u.ID, u.Email)
+	if err != nil {
+		return err
+	}
 	if !u.Active || wasDisabled > 0 {
 		err = t.endSessionsAndGrants(u.ID, u.UpdatedAt)
 		if err != nil {
@@ -195,21 +199,26 @@ func (t tx) updateUser(u User, groups []string) error {
 // SetPassword replaces the password hash of a person: a reset by somebody else. A
 // stolen password must be useless afterwards. So SetPassword ends all sessions, revokes
 // all token families and deletes all consents of the person.
-func (s *Store) SetPassword(ctx context.Context, userID, hash string, now int64) error {
-	return s.atomically(ctx, func(t tx) error {
-		n, err := t.exec(`UPDATE users SET password = $2, password_changed_at = $3 WHERE id = $1`, userID, hash, now)
-		if err != nil {
-			return err
-		}
-		if n == 0 {
-			return ErrNotFound
-		}
-		err = t.endSessionsAndGrants(userID, now)
-		if err != nil {
-			return err
-		}
-		return t.endApprovals(userID, "")
-	})
+func (s *Store) SetPassword(ctx context.Context, userID, hash string, now int64, notices ...NewMail) error {
+	return s.atomically(ctx, func(t tx) error { return t.setPassword(userID, hash, now, notices) })
+}
+
+func (t tx) setPassword(userID, hash string, now int64, notices []NewMail) error {
+	n, err := t.exec(`UPDATE users SET password = $2, password_changed_at = $3 WHERE id = $1`, userID, hash, now)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return ErrNotFound
+	}
+	err = t.endSessionsAndGrants(userID, now)
+	if err == nil {
+		err = t.endApprovals(userID, "")
+	}
+	if err != nil {
+		return err
+	}
+	return t.addNotices(notices)
 }
 
 // ChangePassword replaces the password hash that the person has proved. It returns
@@ -217,7 +226,7 @@ func (s *Store) SetPassword(ctx context.Context, userID, hash string, now int64)
 // current one, and revokes the token families of password grants. Unless keepApprovals
 // is set, it also revokes all token families of other sessions, ended ones included,
 // and deletes all consents.
-func (s *Store) ChangePassword(ctx context.Context, userID, was, hash string, now int64, session string, keepApprovals bool) error {
+func (s *Store) ChangePassword(ctx context.Context, userID, was, hash string, now int64, session string, keepApprovals bool, notices ...NewMail) error {
 	return s.atomically(ctx, func(t tx) error {
 		err := t.spend(`UPDATE users SET password = $3, password_changed_at = $4 WHERE id = $1 AND password = $2`, userID, was, hash, now)
 		if err != nil {
@@ -229,10 +238,16 @@ func (s *Store) ChangePassword(ctx context.Context, userID, was, hash string, no
 		}
 		t.changed(OfUser, userID)
 		_, err = t.exec(`DELETE FROM grants WHERE user_id = $1 AND grant_type = 'password'`, userID)
-		if err != nil || keepApprovals {
+		if err == nil {
+			_, err = t.exec(endLinks, userID)
+		}
+		if err == nil && !keepApprovals {
+			err = t.endApprovals(userID, session)
+		}
+		if err != nil {
 			return err
 		}
-		return t.endApprovals(userID, session)
+		return t.addNotices(notices)
 	})
 }
 
@@ -243,7 +258,11 @@ func (s *Store) Rehash(ctx context.Context, userID, old, hash string) error {
 	return err
 }
 
-// endSessionsAndGrants ends all sessions of a person and revokes all their token families.
+// endLinks ends the links that were sent to a person.
+const endLinks = `DELETE FROM links WHERE user_id = $1`
+
+// endSessionsAndGrants ends all sessions and links of a person and revokes all their token
+// families.
 func (t tx) endSessionsAndGrants(id string, now int64) error {
 	t.changed(OfUser, id)
 	_, err := t.endSessions(now, false, `user_id = $1`, id)
@@ -251,6 +270,9 @@ func (t tx) endSessionsAndGrants(id string, now int64) error {
 		return err
 	}
 	_, err = t.exec(`DELETE FROM grants WHERE user_id = $1`, id)
+	if err == nil {
+		_, err = t.exec(endLinks, id)
+	}
 	return err
 }
 

@@ -1,0 +1,136 @@
+package storage
+
+import (
+	"context"
+	"errors"
+)
+
+// Mail is a message that waits to be sent.
+type Mail struct {
+	ID        string  `db:"id"`
+	Kind      string  `db:"kind"`
+	UserID    *string `db:"user_id"` // the person to whom it goes; nil: it is not known yet
+	Link      *string `db:"link"`    // the digest of the link in it
+	Body      string  `db:"body"`    // encrypted
+	Attempts  int64   `db:"attempts"`
+	CreatedAt int64   `db:"created_at"`
+	DueAt     int64   `db:"due_at"`
+	ExpiresAt int64   `db:"expires_at"` // then it is not sent any more
+}
+
+// MailLimit limits the number of messages.
+type MailLimit struct {
+	Recipient string // a digest that stands for the recipient; "": the message is not counted
+	PerHour   int64  // messages for this recipient within one hour
+	Most      int64  // messages of this kind that wait
+}
+
+// NewMail is a message with the limits under which it is stored.
+type NewMail struct {
+	Mail
+	Limit MailLimit
+}
+
+// anHour is the period in which messages are counted, in seconds.
+const anHour = 60 * 60
+
+// AddMail stores a message. It returns ErrFull if a limit is reached.
+func (s *Store) AddMail(ctx context.Context, m NewMail) error {
+	return s.atomically(ctx, func(t tx) error { return t.addMail(m) })
+}
+
+// addMail counts and stores a message. Two messages that arrive at the same moment may exceed
+// Most by one, but never PerHour.
+func (t tx) addMail(m NewMail) error {
+	err := t.countMail(m)
+	if err != nil {
+		return err
+	}
+	n, err := t.exec(`INSERT INTO mails (id, kind, user_id, link, body, attempts, created_at, due_at, expires_at)
+		SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), 0, CAST($6 AS BIGINT), CAST($7 AS BIGINT), CAST($8 AS BIGINT)
+		WHERE (SELECT COUNT(*) FROM (SELECT 1 AS one FROM mails WHERE kind = $2 LIMIT $9) x) < $9`,
+		m.ID, m.Kind, m.UserID, m.Link, m.Body, m.CreatedAt, m.DueAt, m.ExpiresAt, m.Limit.Most)
+	if err == nil && n == 0 {
+		err = ErrFull
+	}
+	return err
+}
+
+// countMail counts a message for its recipient, or returns ErrFull.
+func (t tx) countMail(m NewMail) error {
+	if m.Limit.Recipient == "" {
+		return nil
+	}
+	hour := m.CreatedAt / anHour
+	var messages int64
+	err := t.write(&messages, `INSERT INTO mail_counts (recipient, hour, messages, expires_at) VALUES ($1, $2, 1, $3)
+		ON CONFLICT (recipient, hour) DO UPDATE SET messages = mail_counts.messages + 1 WHERE mail_counts.messages < $4 RETURNING messages`,
+		m.Limit.Recipient, hour, (hour+1)*anHour, m.Limit.PerHour)
+	if errors.Is(err, ErrNotFound) {
+		return ErrFull
+	}
+	return err
+}
+
+// addNotices stores messages that tell a person what has happened. What has happened does not
+// depend on them: if there are too many, the message is left out.
+func (t tx) addNotices(notices []NewMail) error {
+	for _, m := range notices {
+		err := t.addMail(m)
+		if err != nil && !errors.Is(err, ErrFull) {
+			return err
+		}
+	}
+	return nil
+}
+
+// DueMails lists messages that are due, the longest due first.
+func (s *Store) DueMails(ctx context.Context, now int64, limit int) ([]Mail, error) {
+	var due []Mail
+	err := s.all(ctx, &due, `SELECT id, kind, user_id, link, body, attempts, created_at, due_at, expires_at FROM mails
+		WHERE due_at <= $1 AND expires_at > $1 ORDER BY due_at, id LIMIT $2`, now, limit)
+	return due, err
+}
+
+// LeaseMail reserves a message for this node until a time. If several nodes try, one succeeds,
+// and the others get ErrSpent. ErrSpent also means that the message is gone: its person was
+// deleted, or its link has ended.
+func (s *Store) LeaseMail(ctx context.Context, m Mail, until int64) (Mail, error) {
+	n, err := s.exec(ctx, `UPDATE mails SET due_at = $3, attempts = attempts + 1 WHERE id = $1 AND due_at = $2`, m.ID, m.DueAt, until)
+	if err == nil && n == 0 {
+		err = ErrSpent
+	}
+	m.DueAt, m.Attempts = until, m.Attempts+1
+	return m, err
+}
+
+// PostponeMail gives a reserved message back. It is due again at next.
+func (s *Store) PostponeMail(ctx context.Context, m Mail, next int64) error {
+	_, err := s.exec(ctx, `UPDATE mails SET due_at = $3 WHERE id = $1 AND due_at = $2`, m.ID, m.DueAt, next)
+	return err
+}
+
+// ForgetMail deletes a message after it was sent or given up.
+func (s *Store) ForgetMail(ctx context.Context, id string) error {
+	_, err := s.exec(ctx, `DELETE FROM mails WHERE id = $1`, id)
+	return err
+}
+
+// AnswerMail replaces a reserved message by links and the messages that contain them, in one
+// transaction. It returns ErrSpent if the message is no longer reserved for this node. A link
+// whose person has changed meanwhile, or whose recipient has had too many messages, is left out.
+func (s *Store) AnswerMail(ctx context.Context, m Mail, links []NewLink) error {
+	return s.atomically(ctx, func(t tx) error {
+		err := t.spend(`DELETE FROM mails WHERE id = $1 AND due_at = $2`, m.ID, m.DueAt)
+		for _, l := range links {
+			if err != nil {
+				return err
+			}
+			err = t.addLink(l)
+			if errors.Is(err, ErrSpent) || errors.Is(err, ErrFull) {
+				err = nil
+			}
+		}
+		return err
+	})
+}
