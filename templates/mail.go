@@ -1,0 +1,88 @@
+package templates
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"reflect"
+	"strings"
+	texts "text/template"
+)
+
+//go:embed mail/*.txt mail/*.html
+var mailFiles embed.FS
+
+// ResetMail is the message with the link that sets a new password.
+type ResetMail struct {
+	Username, Link string
+	Minutes        int64 // for which the link works
+}
+
+// AddressMail is the message with the link that confirms an address.
+type AddressMail struct {
+	Username, Link string
+	Hours          int64 // for which the link works
+}
+
+// PasswordChangedMail is the message after the password has changed.
+type PasswordChangedMail struct {
+	Username, At string
+	Link         string // to the page for a forgotten password
+}
+
+// mails lists the messages, each with the name of its two files.
+func mails() map[string]any {
+	return map[string]any{"reset": ResetMail{}, "address": AddressMail{}, "password_changed": PasswordChangedMail{}}
+}
+
+// Mails contains the parsed templates of all messages. A message loads nothing from a server, and
+// its text and its HTML say the same.
+type Mails struct {
+	texts map[reflect.Type]*texts.Template
+	pages map[reflect.Type]*template.Template
+}
+
+// NewMails parses every template.
+func NewMails() (*Mails, error) {
+	m := &Mails{map[reflect.Type]*texts.Template{}, map[reflect.Type]*template.Template{}}
+	for name, of := range mails() {
+		text, err := texts.New(name).ParseFS(mailFiles, "mail/"+name+".txt")
+		if err != nil {
+			return nil, fmt.Errorf("parse %s.txt: %w", name, err)
+		}
+		page, err := template.New(name).Funcs(template.FuncMap{"button": func(link, label string) button { return button{link, label} }}).ParseFS(mailFiles, "mail/layout.html", "mail/"+name+".html")
+		if err != nil {
+			return nil, fmt.Errorf("parse %s.html: %w", name, err)
+		}
+		m.texts[reflect.TypeOf(of)], m.pages[reflect.TypeOf(of)] = text, page
+	}
+	return m, nil
+}
+
+// Render writes one of the messages: its subject, and its content as text and as HTML.
+func (m *Mails) Render(message any) (subject, text, html string, err error) {
+	of := reflect.TypeOf(message)
+	written, page := m.texts[of], m.pages[of]
+	if written == nil || page == nil {
+		return "", "", "", fmt.Errorf("render: no message for %T", message)
+	}
+	var s, t, h bytes.Buffer
+	err = written.ExecuteTemplate(&s, "subject", message)
+	if err == nil {
+		err = written.ExecuteTemplate(&t, "body", message)
+	}
+	if err == nil {
+		err = page.ExecuteTemplate(&h, "layout", struct {
+			Subject string
+			Message any
+		}{s.String(), message})
+	}
+	if err != nil {
+		return "", "", "", fmt.Errorf("render %T: %w", message, err)
+	}
+	return s.String(), strings.TrimLeft(t.String(), "\n"), h.String(), nil
+}
+
+// button is a link with the text on it.
+type button struct{ Link, Label string }
