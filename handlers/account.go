@@ -37,6 +37,13 @@ func (s *server) accountPage(r *http.Request, who *provider.SignedIn) (templates
 	if err != nil {
 		return page, err
 	}
+	may, err := s.provider.People.MayVerify(u)
+	if err != nil {
+		return page, err
+	}
+	if may {
+		page.Unverified, page.VerifyAction = true, s.path("/account/address/")
+	}
 	authorized, err := s.provider.People.Authorized(r.Context(), u.ID)
 	if err != nil {
 		return page, err

@@ -32,7 +32,7 @@ func (s *server) loginPage(w http.ResponseWriter, r *http.Request) error {
 
 // loginForm reads the parameters that the page and its form have in common.
 func (s *server) loginForm(r *http.Request, values url.Values) (templates.Login, error) {
-	page := templates.Login{Frame: s.frame(r, ""), Next: s.ownAddress(values.Get("next")), Action: s.path("/login/")}
+	page := templates.Login{Frame: s.frame(r, ""), Next: s.ownAddress(values.Get("next")), Action: s.path("/login/"), ForgotURL: s.path(forgotPath)}
 	if page.Frame.Username != "" {
 		page.Again = again(values.Get("reason"))
 	}

@@ -94,9 +94,23 @@ func (s *server) userPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	groups, err := s.provider.People.GroupsOf(r.Context(), u.ID)
+	form, err := s.storedUser(r, u)
 	if err != nil {
 		return err
+	}
+	page, err := s.userForm(r, who, &u, form, nil)
+	if err != nil {
+		return err
+	}
+	page.ResetLink = s.takeText(w, r, who, "/admin/users/"+u.ID, resetLinkOf(u))
+	return s.render(w, r, http.StatusOK, page)
+}
+
+// storedUser returns the form with what is stored about a user.
+func (s *server) storedUser(r *http.Request, u provider.User) (url.Values, error) {
+	groups, err := s.provider.People.GroupsOf(r.Context(), u.ID)
+	if err != nil {
+		return nil, err
 	}
 	form := url.Values{"username": {u.Username}, "email": {u.Email}, "first_name": {u.FirstName}, "last_name": {u.LastName}, "group": groups}
 	if u.Active {
@@ -105,15 +119,7 @@ func (s *server) userPage(w http.ResponseWriter, r *http.Request) error {
 	if u.Administrator {
 		form.Set("administrator", "on")
 	}
-	err = profileForm(u, form)
-	if err != nil {
-		return err
-	}
-	page, err := s.userForm(r, who, &u, form, nil)
-	if err != nil {
-		return err
-	}
-	return s.render(w, r, http.StatusOK, page)
+	return form, profileForm(u, form)
 }
 
 func (s *server) updateUser(w http.ResponseWriter, r *http.Request) error {
@@ -284,6 +290,7 @@ func (s *server) userForm(r *http.Request, who *provider.SignedIn, u *provider.U
 		Claims: s.claimsForm(form, invalid), Errors: fieldErrors(invalid)}
 	if u != nil {
 		page.State = accountState(*u)
+		page.ResetAction, page.ResetMinutes = s.userPath(u.ID)+"reset-link/", resetMinutes
 		page.Action, page.DeleteURL, page.Self = s.userPath(u.ID), s.userPath(u.ID)+"delete/", u.ID == who.User.ID
 		var err error
 		page.Sessions, err = s.sessionList(r, who, *u, "/admin/users/"+u.ID+"/sessions/")

@@ -12,6 +12,8 @@ import (
 	"mandate/provider/device"
 	"mandate/provider/keys"
 	"mandate/provider/logout"
+	"mandate/provider/mail"
+	"mandate/provider/notices"
 	"mandate/provider/outbound"
 	"mandate/provider/passkey"
 	"mandate/provider/people"
@@ -122,6 +124,10 @@ type Config struct {
 	// person has SecondFactorGrace for adding it, from the first sign-in under the policy.
 	SecondFactor      string
 	SecondFactorGrace time.Duration
+	// MailServer is the URL of the SMTP server, and MailFrom the sender. If MailServer is empty
+	// or Letters is nil, the server sends no mail.
+	MailServer, MailFrom string
+	Letters              notices.Letters
 
 	SweepInterval time.Duration
 	SweepBatch    int
@@ -157,7 +163,7 @@ func (c Config) rules() *policy.Rules {
 // people returns the settings of package people.
 func (c Config) people() people.Config {
 	return people.Config{SessionLifetime: c.SessionLifetime, SessionIdle: c.SessionIdle, PasswordMinLength: c.PasswordMinLength,
-		SecondFactor: c.SecondFactor, SecondFactorGrace: c.SecondFactorGrace, ServerName: c.serverName(), Passkeys: passkey.Usable(c.origin())}
+		SecondFactor: c.SecondFactor, SecondFactorGrace: c.SecondFactorGrace, ServerName: c.serverName(), Passkeys: passkey.Usable(c.origin()), Base: c.tokens().Audience()}
 }
 
 // serverName returns the name of this server in an authenticator app: its host.
@@ -176,6 +182,14 @@ func (c Config) origin() *url.URL {
 		return &url.URL{}
 	}
 	return &url.URL{Scheme: at.Scheme, Host: at.Host}
+}
+
+// mail returns the sender of mail, or nil if there is no mail server.
+func (c Config) mail() (*mail.Sender, error) {
+	if c.MailServer == "" {
+		return nil, nil
+	}
+	return mail.New(mail.Config{URL: c.MailServer, From: c.MailFrom})
 }
 
 // clients returns the settings of package clients. They contain a key that is derived from

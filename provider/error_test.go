@@ -89,7 +89,7 @@ func TestDatabaseFails(t *testing.T) {
 	}
 	site := newDocumentSite(t)
 	prepare := func(t *testing.T) *world {
-		w := &world{fixture: begin(t, site.reads, func(c *Config) { c.RefreshGrace = 0 })}
+		w := &world{fixture: begin(t, site.reads, mailsTo(nowhere), func(c *Config) { c.RefreshGrace = 0 })}
 		w.document = site.serves("/c", "")
 		w.stranger = w.authorize(w.document)
 		w.setup = linkOf(t, w.Provider)
@@ -235,6 +235,23 @@ func TestDatabaseFails(t *testing.T) {
 		}},
 		{"change the password", "users sessions grants", func(t *testing.T, w *world) error {
 			return w.People.ChangePassword(t.Context(), w.s, people.Passwords{Current: goodPassword, Next: "another few words"})
+		}},
+		{"ask for a new password", "mails", func(t *testing.T, w *world) error {
+			return w.People.AskReset(t.Context(), t.Name(), "192.0.2.1")
+		}},
+		{"make a link", "users links", func(t *testing.T, w *world) error {
+			_, _, err := w.People.MakeResetLink(t.Context(), Operator(), w.s.User.ID)
+			return err
+		}},
+		{"read a link", "users links", func(t *testing.T, w *world) error {
+			_, err := w.People.ResetLink(t.Context(), "x")
+			return err
+		}},
+		{"reset by a link", "users links", func(t *testing.T, w *world) error {
+			return w.People.ResetByLink(t.Context(), "x", "another few words")
+		}},
+		{"verify an address", "users links", func(t *testing.T, w *world) error {
+			return w.People.VerifyAddress(t.Context(), w.s, "x")
 		}},
 		{"the first administrator's link", "users", func(t *testing.T, w *world) error { return w.People.CheckSetup(t.Context(), w.setup) }},
 		{"the first administrator", "users", func(t *testing.T, w *world) error { return w.People.Setup(t.Context(), w.setup, people.Person{}) }},

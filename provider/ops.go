@@ -30,6 +30,10 @@ type Stats struct {
 	LogoutsFailed    int64 // failed calls; each of them is repeated later
 	LogoutsGivenUp   int64 // back-channel logouts that are not tried again
 
+	MailsSent    int64
+	MailsFailed  int64 // failed attempts; each of them is repeated later
+	MailsGivenUp int64 // messages that are not tried again
+
 	SweptAt      int64 // when the clean-up last succeeded; 0: never
 	SweepsFailed int64
 
@@ -64,6 +68,7 @@ func (p *Provider) Stats() Stats {
 	delivered, failed, givenUp := p.Logouts.Counts()
 	access, refresh, ids := p.Grants.Counts()
 	fetched, unusable, refused := p.Clients.DocumentCounts()
+	sent, unsent, dropped := p.Notices.Counts()
 	return Stats{
 		Issued:          []Issued{{"access", access}, {"refresh", refresh}, {"id", ids}, {"code", p.Authorizations.CodesIssued()}},
 		Copies:          []Copies{copiesOf("application", p.Clients.CopyStats), copiesOf("token", p.Tokens.CopyStats), copiesOf("document", p.Clients.DocumentStats), copiesOf("logo", p.Clients.LogoStats)},
@@ -73,6 +78,7 @@ func (p *Provider) Stats() Stats {
 
 		DocumentsFetched: fetched, DocumentsUnusable: unusable, DocumentsRefused: refused,
 		LogoutsDelivered: delivered, LogoutsFailed: failed, LogoutsGivenUp: givenUp,
+		MailsSent: sent, MailsFailed: unsent, MailsGivenUp: dropped,
 		SweptAt: c.swept.Load(), SweepsFailed: c.sweepsFailed.Load(),
 		Storage: p.store.Stats(),
 	}

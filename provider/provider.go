@@ -21,6 +21,7 @@ import (
 	"mandate/provider/keys"
 	"mandate/provider/limits"
 	"mandate/provider/logout"
+	"mandate/provider/notices"
 	"mandate/provider/oauth"
 	"mandate/provider/outbound"
 	"mandate/provider/password"
@@ -49,6 +50,7 @@ type Provider struct {
 	Devices        *device.Devices
 	Registrations  *registration.Registrations
 	Proofs         *possession.Checks
+	Notices        *notices.Notices
 
 	config   Config
 	rules    *policy.Rules
@@ -84,7 +86,16 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if err != nil {
 		return nil, err
 	}
-	p.People = people.New(config.people(), p.rules, store, p.limits, people.Sealers{Devices: p.sealers.devices, Flashes: p.sealers.flashes, Factors: p.sealers.factors, SignIns: p.sealers.signIns}, setup, func() { p.Logouts.NotifyNow() }, log)
+	sender, err := config.mail()
+	if err != nil {
+		return nil, err
+	}
+	recipients, err := seal.Key(config.ServerKey, "mail-recipient")
+	if err != nil {
+		return nil, err
+	}
+	p.Notices = notices.New(notices.Config{Base: config.tokens().Audience()}, store, sender, config.Letters, p.sealers.mails, recipients, log)
+	p.People = people.New(config.people(), p.rules, store, p.limits, p.Notices, people.Sealers{Devices: p.sealers.devices, Flashes: p.sealers.flashes, Factors: p.sealers.factors, SignIns: p.sealers.signIns}, setup, func() { p.Logouts.NotifyNow() }, log)
 	err = p.checkServerKey(ctx)
 	if err != nil {
 		return nil, err
@@ -158,12 +169,13 @@ type sealers struct {
 	signIns     seal.Sealer // sign-ins that wait for the second factor, in the browser
 	passkeys    seal.Sealer // challenges for passkeys, in the browser
 	jtis        seal.Sealer // the jti of signed access tokens
+	mails       seal.Sealer // messages that wait to be sent
 }
 
 // newSealers derives one sealer for each purpose from the server key.
 func newSealers(key []byte) (sealers, error) {
 	var s sealers
-	for purpose, into := range map[string]*seal.Sealer{"client-secret": &s.secrets, "ticket": &s.tickets, "device": &s.devices, "flash": &s.flashes, "signing-key": &s.signingKeys, "token-name": &s.jtis, "factor": &s.factors, "sign-in": &s.signIns, "passkey": &s.passkeys} {
+	for purpose, into := range map[string]*seal.Sealer{"client-secret": &s.secrets, "ticket": &s.tickets, "device": &s.devices, "flash": &s.flashes, "signing-key": &s.signingKeys, "token-name": &s.jtis, "factor": &s.factors, "sign-in": &s.signIns, "passkey": &s.passkeys, "mail": &s.mails} {
 		sealer, err := seal.New(key, purpose)
 		if err != nil {
 			return s, fmt.Errorf("derive the %s key: %w", purpose, err)
@@ -211,7 +223,7 @@ func (p *Provider) checkServerKey(ctx context.Context) error {
 
 // Run does the background work until ctx ends. It deletes expired rows in small batches, so
 // that the tables do not grow. It also rotates the signing keys, notifies applications of
-// logouts, and removes old copies from memory.
+// logouts, sends mail, and removes old copies from memory.
 func (p *Provider) Run(ctx context.Context) {
 	var others sync.WaitGroup
 	defer others.Wait()
@@ -219,6 +231,7 @@ func (p *Provider) Run(ctx context.Context) {
 	if p.config.OpenID {
 		others.Go(func() { p.Logouts.Notify(ctx) })
 	}
+	others.Go(func() { p.Notices.Run(ctx, p.People.AnswerReset) })
 	copies := time.NewTicker(copies.Life)
 	defer copies.Stop()
 	var sweep <-chan time.Time

@@ -361,7 +361,7 @@ func TestProvider(t *testing.T) {
 func TestTheProviderKeepsItsPurposesApart(t *testing.T) {
 	const text = "what nobody else may read or change"
 	f := begin(t)
-	sealers := map[string]seal.Sealer{"secrets": f.sealers.secrets, "tickets": f.sealers.tickets, "devices": f.sealers.devices, "flashes": f.sealers.flashes, "factors": f.sealers.factors, "sign-ins": f.sealers.signIns}
+	sealers := map[string]seal.Sealer{"secrets": f.sealers.secrets, "tickets": f.sealers.tickets, "devices": f.sealers.devices, "flashes": f.sealers.flashes, "factors": f.sealers.factors, "sign-ins": f.sealers.signIns, "mails": f.sealers.mails}
 	for a, from := range sealers {
 		for b, to := range sealers {
 			_, err := to.Open(from.Seal([]byte(text), "x"), "x")

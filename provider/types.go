@@ -12,6 +12,7 @@ import (
 	"mandate/provider/keys"
 	"mandate/provider/logout"
 	"mandate/provider/mail"
+	"mandate/provider/notices"
 	"mandate/provider/oauth"
 	"mandate/provider/outbound"
 	"mandate/provider/people"
@@ -446,6 +447,23 @@ const LoginProofLife = authorize.LoginProofLife
 
 // LoginRequired returns the error for a request with prompt=none that needs a login.
 func LoginRequired() *Error { return authorize.LoginRequired() }
+
+// The mail that the server sends. The program supplies its text.
+type (
+	// Letters writes the messages.
+	Letters = notices.Letters
+	// Letter is what a person reads.
+	Letter = mail.Letter
+	// ResetMail is the message with the link that sets a new password.
+	ResetMail = notices.Reset
+	// AddressMail is the message with the link that confirms an address.
+	AddressMail = notices.Address
+	// PasswordChangedMail is the message after the password has changed.
+	PasswordChangedMail = notices.PasswordChanged
+)
+
+// ResetLife is how long a link that sets a new password works.
+const ResetLife = people.ResetLife
 
 // CheckMailServer returns what is wrong with the URL of a mail server, or "".
 func CheckMailServer(url string) string { return mail.CheckURL(url) }

@@ -47,6 +47,7 @@ type Login struct {
 	Again         Again
 	Asker         *Asker    // the application for which the person signs in; nil: it says nothing about itself
 	Passkey       *Ceremony // nil: no passkeys
+	ForgotURL     string    // the page for a forgotten password
 }
 
 // Ceremony is a form that carries a request to an authenticator and its response. A script does it.
@@ -133,7 +134,9 @@ type Account struct {
 	Sessions                     SessionList
 	PasswordAction               string
 	CurrentPassword, NewPassword Field
-	KeepApprovals                bool // clears the box that revokes what was approved in other sessions
+	Unverified                   bool   // the address is not verified, and applications can learn that
+	VerifyAction                 string // sends a link that verifies the address; empty: no link can be sent
+	KeepApprovals                bool   // clears the box that revokes what was approved in other sessions
 	Passkeys                     *PasskeyList
 }
 
@@ -226,6 +229,9 @@ type UserForm struct {
 	Sessions                                  SessionList   // likewise
 	Owned                                     []OwnedApplication
 	State                                     string // of the account, as the page shows it
+	ResetAction                               string // makes a link with which the person chooses a new password
+	ResetLink                                 string // that link, shown once
+	ResetMinutes                              int    // for which it works
 	Errors                                    []FieldError
 }
 

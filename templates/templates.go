@@ -57,6 +57,8 @@ func catalogue() []page {
 		{Login{}, "login.html", "", "narrow"},
 		{Factor{}, "factor.html", "", "narrow"},
 		{NewTOTP{}, "new_totp.html", "", "narrow"},
+		{Forgot{}, "forgot.html", "", "narrow"},
+		{Reset{}, "reset.html", "", "narrow"},
 		{Setup{}, "setup.html", "", "narrow"},
 		{Logout{}, "logout.html", "", "narrow"},
 		{Consent{}, "consent.html", "", "letter"},

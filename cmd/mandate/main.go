@@ -108,7 +108,7 @@ func (p *program) root() *cobra.Command {
 		p.demoCommand(),
 		p.resourceServerCommand(),
 		p.migrateCommand(),
-		group("user", "People who can sign in", p.userAddCommand(), p.userListCommand(), p.userPasswdCommand(), p.userDisableCommand(), p.userEnableCommand(),
+		group("user", "People who can sign in", p.userAddCommand(), p.userListCommand(), p.userPasswdCommand(), p.userResetPasswordLinkCommand(), p.userDisableCommand(), p.userEnableCommand(),
 			p.userDeleteCommand(), p.userLogoutCommand(), p.userResetFactorsCommand()),
 		group("group", "Groups of people", p.groupAddCommand(), p.groupListCommand()),
 		group("application", "Client applications", p.applicationAddCommand(), p.applicationListCommand(), p.applicationShowCommand(),

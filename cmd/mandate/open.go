@@ -80,6 +80,10 @@ func (o *opened) prepare(ctx context.Context, may purpose, documents *provider.D
 		return err
 	}
 	c.DocumentHost = documents
+	c.Letters, err = newLetters()
+	if err != nil {
+		return err
+	}
 	o.provider, err = provider.New(ctx, c, o.store, log)
 	return err
 }
@@ -250,6 +254,8 @@ func providerConfig(c *config.Config, key []byte) provider.Config {
 		PasswordMemoryKiB:   uint32(c.PasswordHashMemoryKiB),
 		PasswordIterations:  uint32(c.PasswordHashIterations),
 		PasswordConcurrency: c.PasswordHashConcurrency,
+		MailServer:          c.SMTPURL,
+		MailFrom:            c.MailFrom,
 		SweepInterval:       c.CleanupInterval,
 		MaxStaleness:        c.MaxStaleness,
 		SweepBatch:          p.ClearExpiredTokensBatchSize,

@@ -197,6 +197,43 @@ func (p *program) userPasswdCommand() *cobra.Command {
 	return c
 }
 
+func (p *program) userResetPasswordLinkCommand() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{Use: "reset-password-link USERNAME", Short: "Print a link with which a person chooses a new password", Args: arguments("USERNAME"),
+		Long: `Print a link with which a person chooses a new password. It works once, and for 30
+minutes. Give it to the person: whoever has it can set the password. The person's
+sessions and tokens end when the link is used, and not before.`,
+		RunE: func(c *cobra.Command, args []string) error {
+			return p.printResetLink(c.Context(), args[0], asJSON)
+		}}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func (p *program) printResetLink(ctx context.Context, username string, asJSON bool) error {
+	o, err := p.open(ctx, toUse)
+	if err != nil {
+		return err
+	}
+	defer o.store.Close()
+	u, err := o.provider.People.UserByName(ctx, username)
+	if err != nil {
+		return missing(err, "person", username, "user list")
+	}
+	link, expires, err := o.provider.People.MakeResetLink(ctx, provider.Operator(), u.ID)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return writeJSON(p.stdout, struct {
+			Link      string `json:"link"`
+			ExpiresAt string `json:"expires_at"`
+		}{link, timestamp(expires)})
+	}
+	_, err = fmt.Fprintln(p.stdout, link)
+	return err
+}
+
 func (p *program) userDisableCommand() *cobra.Command {
 	return &cobra.Command{Use: "disable USERNAME", Short: "Disable an account: end its sessions, revoke its tokens, and suspend the applications for which only this person is responsible", Args: arguments("USERNAME"),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -28,6 +28,8 @@ const (
 	OfPushedRequest         // pushed authorization requests, from one network
 	OfAssertion             // assertions of applications for which nobody is responsible, from one network
 	OfFactor                // a person who has typed the right password, and types a code
+	OfResetRequest          // requests for a new password, from one network
+	OfReset                 // the same, for one name or address
 )
 
 // Of returns the limit of a kind of counters.
@@ -39,7 +41,9 @@ func Of(kind int) throttle.Limit {
 		// person has signed in before, nor to an application that an administrator is
 		// responsible for.
 		return throttle.Limit{Tries: 100, Refill: 5 * time.Second}
-	case OfRegistration:
+	case OfReset:
+		return throttle.Limit{Tries: 5, Refill: 5 * time.Minute}
+	case OfRegistration, OfResetRequest:
 		return throttle.Limit{Tries: 60, Refill: 30 * time.Second}
 	case OfAssertion:
 		// Each is a row for up to eleven minutes. A website with such an application may refresh the
@@ -56,7 +60,7 @@ func Of(kind int) throttle.Limit {
 }
 
 // Size is the number of counters of each kind. Each kind has another eighth of it for
-// wide networks. A counter takes about 100 bytes, and there are thirteen kinds: 73 MB if all
+// wide networks. A counter takes about 100 bytes, and there are fifteen kinds: 84 MB if all
 // are in use.
 const Size = 50_000
 
@@ -77,7 +81,7 @@ func New(cost password.Cost, concurrency int) *Limits {
 // NewThrottle makes the throttle with one kind of counter for each constant above, and
 // room for most counters of each kind.
 func NewThrottle(most int) *throttle.Throttle {
-	return throttle.New(most, Of(OfAccount), Of(OfPair), Of(OfBrowser), Of(OfPasswordChange), Of(OfUserCode), Of(OfClient), Of(OfOwner), Of(OfAddress), Of(OfRegistration), Of(OfDeviceRequest), Of(OfPushedRequest), Of(OfAssertion), Of(OfFactor))
+	return throttle.New(most, Of(OfAccount), Of(OfPair), Of(OfBrowser), Of(OfPasswordChange), Of(OfUserCode), Of(OfClient), Of(OfOwner), Of(OfAddress), Of(OfRegistration), Of(OfDeviceRequest), Of(OfPushedRequest), Of(OfAssertion), Of(OfFactor), Of(OfResetRequest), Of(OfReset))
 }
 
 // Take uses a try of each counter. It returns a function that gives the tries back, or

@@ -121,10 +121,11 @@ func (p *People) ChangePassword(ctx context.Context, s *storage.SignedIn, form P
 	if err != nil {
 		return err
 	}
-	err = p.store.ChangePassword(ctx, s.User.ID, s.User.Password, hash, oauth.Now(), s.Session.ID, form.KeepApprovals)
+	err = p.store.ChangePassword(ctx, s.User.ID, s.User.Password, hash, oauth.Now(), s.Session.ID, form.KeepApprovals, p.notices.PasswordChanged(s.User)...)
 	if errors.Is(err, storage.ErrSpent) {
 		found.Add("current_password", "Your password was changed somewhere else at the same moment.")
 		return found
 	}
+	p.notices.Wake()
 	return oauth.Stored(err)
 }

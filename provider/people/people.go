@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mandate/provider/limits"
+	"mandate/provider/notices"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/storage"
@@ -22,6 +23,7 @@ type Config struct {
 	SecondFactorGrace time.Duration // how long a person may sign in without one after the first sign-in under the policy
 	ServerName        string        // the name of this server in an authenticator app
 	Passkeys          bool          // browsers offer passkeys at the address of this server
+	Base              string        // the URL of this server, without a final slash
 }
 
 // People manages the accounts of people, and their groups, passwords and browser sessions.
@@ -30,6 +32,7 @@ type People struct {
 	rules   *policy.Rules
 	store   *storage.Store
 	limits  *limits.Limits
+	notices *notices.Notices
 	devices seal.Sealer // the cookies of browsers in which a person has signed in
 	flashes seal.Sealer // the texts that a page shows once
 	factors seal.Sealer // the stored secrets of authenticator apps
@@ -42,8 +45,8 @@ type People struct {
 
 // New makes the component. setup is the secret part of the first administrator's link.
 // ended is called when sessions have ended.
-func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, sealers Sealers, setup string, ended func(), log *slog.Logger) *People {
-	return &People{config: config, rules: rules, store: store, limits: l, devices: sealers.Devices, flashes: sealers.Flashes, factors: sealers.Factors, signIns: sealers.SignIns,
+func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, n *notices.Notices, sealers Sealers, setup string, ended func(), log *slog.Logger) *People {
+	return &People{config: config, rules: rules, store: store, limits: l, notices: n, devices: sealers.Devices, flashes: sealers.Flashes, factors: sealers.Factors, signIns: sealers.SignIns,
 		setup: setup, ended: ended, log: log}
 }
 

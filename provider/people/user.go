@@ -233,29 +233,33 @@ func (p *People) UpdateUser(ctx context.Context, actor policy.Actor, id string, 
 	if err := found.Err(); err != nil {
 		return err
 	}
+	before := u
 	u.Username, u.UsernameKey, u.Email = person.Username, FoldName(person.Username), person.Email
 	u.FirstName, u.LastName = person.FirstName, person.LastName
 	u.Active, u.Administrator = !person.Inactive, person.Administrator
 	u.UpdatedAt = oauth.Now()
-	if person.Profile != nil {
-		u.Profile, err = person.Profile.store()
-		if err != nil {
-			return err
-		}
+	u.Profile, err = changedProfile(before, person)
+	if err != nil {
+		return err
 	}
 	err = p.store.UpdateUser(ctx, u, person.Groups)
 	if err != nil || person.Password == "" {
 		return personError(err)
 	}
-	return p.setPassword(ctx, u.ID, person.Password)
+	// The message goes to the former address: whoever acts with a stolen session of an
+	// administrator may have replaced it.
+	return p.setPassword(ctx, before, person.Password)
 }
 
-func (p *People) setPassword(ctx context.Context, userID, password string) error {
+// setPassword replaces the password of a person, who is notified.
+func (p *People) setPassword(ctx context.Context, u storage.User, password string) error {
 	hash, err := p.limits.People.Hash(ctx, password)
 	if err != nil {
 		return err
 	}
-	return oauth.Stored(p.store.SetPassword(ctx, userID, hash, oauth.Now()))
+	err = p.store.SetPassword(ctx, u.ID, hash, oauth.Now(), p.notices.PasswordChanged(u)...)
+	p.notices.Wake()
+	return oauth.Stored(err)
 }
 
 // ResetPassword sets a new password for a person and ends all their sessions.
@@ -269,7 +273,7 @@ func (p *People) ResetPassword(ctx context.Context, username, password string) e
 	if err := found.Err(); err != nil {
 		return err
 	}
-	return p.setPassword(ctx, u.ID, password)
+	return p.setPassword(ctx, u, password)
 }
 
 // User returns a person by subject, or ErrNotFound.

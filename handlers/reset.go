@@ -1,0 +1,166 @@
+package handlers
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"mandate/handlers/request"
+	"mandate/provider"
+	"mandate/provider/oauth"
+	"mandate/templates"
+)
+
+const forgotPath = "/password/forgot/"
+
+func (s *server) forgotForm(r *http.Request) templates.Forgot {
+	return templates.Forgot{Frame: s.frame(r, ""), Action: s.path(forgotPath), LoginURL: s.path("/login/"), NoMail: !s.provider.People.SendsMail()}
+}
+
+// forgotPage asks for the account whose password is forgotten.
+func (s *server) forgotPage(w http.ResponseWriter, r *http.Request) error {
+	return s.render(w, r, http.StatusOK, s.forgotForm(r))
+}
+
+// forgot notes the request. The response does not depend on whether the account exists.
+func (s *server) forgot(w http.ResponseWriter, r *http.Request) error {
+	err := s.parseForm(r)
+	if err != nil {
+		return err
+	}
+	name := strings.TrimSpace(r.PostForm.Get("username"))
+	err = s.provider.People.AskReset(r.Context(), name, s.requests.Address(r))
+	if err == nil {
+		s.setNotice(w, "reset-asked")
+		redirect(w, r, s.path("/login/"))
+		return nil
+	}
+	page, status := s.forgotForm(r), invalidForm
+	page.Name.Value = oauth.Clip(name, 600)
+	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
+		noteInvalid(r, invalid)
+		page.Name.Error = invalid.At("username")
+	} else if e, ok := errors.AsType[*provider.Error](err); ok && e.Status == http.StatusTooManyRequests {
+		request.Note(r.Context(), "error", e.Code)
+		retryAfter(w, e)
+		status, page.Error = e.Status, e.Description
+	} else {
+		return err
+	}
+	return s.render(w, r, status, page)
+}
+
+// ownReferrer keeps the path of a page out of the Referer of its own style sheet, because the path
+// contains a secret. The value is not no-referrer: see pageHeaders.
+func ownReferrer(w http.ResponseWriter) {
+	w.Header().Set("Referrer-Policy", "strict-origin")
+}
+
+// resetPage shows the form behind a link. It changes nothing: mail scanners open links too.
+func (s *server) resetPage(w http.ResponseWriter, r *http.Request) error {
+	ownReferrer(w)
+	link, err := variable(r, "link")
+	if err != nil {
+		return err
+	}
+	u, err := s.provider.People.ResetLink(r.Context(), link)
+	if errors.Is(err, provider.ErrNotFound) {
+		return s.deadLink(w, r)
+	}
+	if err != nil {
+		return err
+	}
+	return s.render(w, r, http.StatusOK, templates.Reset{Frame: s.frame(r, ""), Action: r.URL.EscapedPath(), Account: u.Username})
+}
+
+// deadLink shows that a link does not work.
+func (s *server) deadLink(w http.ResponseWriter, r *http.Request) error {
+	return s.showDeadLink(w, r, "It was already used, or its time is over, or the account was changed after it was sent. Ask for a new link.",
+		forgotPath, "Ask for a new link")
+}
+
+func (s *server) showDeadLink(w http.ResponseWriter, r *http.Request, text, back, label string) error {
+	const status, code = http.StatusNotFound, "not_found"
+	request.Note(r.Context(), "error", "the link was already used, has ended, or is not valid")
+	request.Outcome(r.Context(), code)
+	return s.render(w, r, status, templates.ErrorPage{Frame: s.frame(r, ""), Status: status, Heading: "This link does not work any more",
+		Message: text, Code: code, RequestID: request.ID(r), BackURL: s.path(back), BackLabel: label})
+}
+
+// reset sets the password. It does not sign the person in: whoever reads the mail must also pass
+// the other steps of the sign-in.
+func (s *server) reset(w http.ResponseWriter, r *http.Request) error {
+	ownReferrer(w)
+	link, err := variable(r, "link")
+	if err != nil {
+		return err
+	}
+	err = s.parseForm(r)
+	if err != nil {
+		return err
+	}
+	err = s.provider.People.ResetByLink(r.Context(), link, r.PostForm.Get("new_password"))
+	if err == nil {
+		s.setNotice(w, "reset")
+		redirect(w, r, s.path("/login/"))
+		return nil
+	}
+	if errors.Is(err, provider.ErrNotFound) {
+		return s.deadLink(w, r)
+	}
+	page, status := templates.Reset{Frame: s.frame(r, ""), Action: r.URL.EscapedPath()}, invalidForm
+	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
+		noteInvalid(r, invalid)
+		page.Password.Error = invalid.At("new_password")
+	} else if e, ok := errors.AsType[*provider.Error](err); ok && e.Status == http.StatusTooManyRequests {
+		request.Note(r.Context(), "error", e.Code)
+		retryAfter(w, e)
+		status, page.Error = e.Status, e.Description
+	} else {
+		return err
+	}
+	u, err := s.provider.People.ResetLink(r.Context(), link)
+	if errors.Is(err, provider.ErrNotFound) {
+		return s.deadLink(w, r)
+	}
+	if err != nil {
+		return err
+	}
+	page.Account = u.Username
+	return s.render(w, r, status, page)
+}
+
+// makeResetLink makes a link for a person, which the administrator passes on. The person's page
+// shows it once.
+func (s *server) makeResetLink(w http.ResponseWriter, r *http.Request) error {
+	who, u, err := s.namedUser(r)
+	if err != nil {
+		return err
+	}
+	link, _, err := s.provider.People.MakeResetLink(r.Context(), provider.By(who.User), u.ID)
+	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
+		noteInvalid(r, invalid)
+		form, err := s.storedUser(r, u)
+		if err != nil {
+			return err
+		}
+		page, err := s.userForm(r, who, &u, form, invalid)
+		if err != nil {
+			return err
+		}
+		return s.render(w, r, invalidForm, page)
+	}
+	if err != nil {
+		return err
+	}
+	s.keepText(w, who, "/admin/users/"+u.ID, resetLinkOf(u), link)
+	redirect(w, r, s.userPath(u.ID))
+	return nil
+}
+
+// resetLinkOf names the text that carries a link to the page of a person.
+func resetLinkOf(u provider.User) string { return "reset link of " + u.ID }
+
+// resetMinutes is how long a link works.
+const resetMinutes = int(provider.ResetLife / time.Minute)

@@ -1,0 +1,153 @@
+// Package notices sends mail to people. A message waits in the database, encrypted, until one
+// node has sent it.
+package notices
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"mandate/provider/mail"
+	"mandate/provider/oauth"
+	"mandate/provider/seal"
+	"mandate/storage"
+)
+
+// The kinds of messages. Each kind has its own share of the queue.
+const (
+	asked    = "asked"    // no message yet: somebody asks for a new password
+	reset    = "reset"    // a link to set a new password
+	address  = "address"  // a link to confirm the address
+	password = "password" // the password has changed
+)
+
+const (
+	mostWaiting     = 10_000 // messages of one kind
+	linksPerHour    = 5      // messages with links of one kind to one address
+	changesPerHour  = 20     // messages to one address that say what has happened
+	longestLife     = 24 * 60 * 60
+	askedLife       = 10 * 60
+	momentOfMessage = "2 January 2006, 15:04 UTC"
+)
+
+// Config is what the messages need to know.
+type Config struct {
+	Base string // the URL of this server, without a final slash
+}
+
+// Letters writes the messages. The provider knows no templates, so the program supplies them.
+type Letters interface {
+	Reset(Reset) (mail.Letter, error)
+	Address(Address) (mail.Letter, error)
+	PasswordChanged(PasswordChanged) (mail.Letter, error)
+}
+
+// Reset is the message with the link that sets a new password.
+type Reset struct {
+	Username, Link string
+	Minutes        int64 // for which the link works
+}
+
+// Address is the message with the link that confirms an address.
+type Address struct {
+	Username, Link string
+	Hours          int64 // for which the link works
+}
+
+// PasswordChanged is the message after the password has changed.
+type PasswordChanged struct {
+	Username, At string
+	Link         string // to the page for a forgotten password
+}
+
+// content is the encrypted part of a message in the queue. One of the pointers is set, or Asked.
+type content struct {
+	To      string           `json:"to,omitempty"`
+	Asked   string           `json:"asked,omitempty"`
+	Reset   *Reset           `json:"reset,omitempty"`
+	Address *Address         `json:"address,omitempty"`
+	Changed *PasswordChanged `json:"changed,omitempty"`
+}
+
+// Notices makes the messages, and sends them.
+type Notices struct {
+	config     Config
+	store      *storage.Store
+	sender     *mail.Sender // nil: the operator has no mail server
+	letters    Letters
+	bodies     seal.Sealer
+	recipients []byte // the key of the digests that stand for recipients
+	log        *slog.Logger
+	wake       chan struct{}
+	counters   struct{ sent, failed, givenUp atomic.Int64 }
+}
+
+// New makes the component. sender is nil if there is no mail server: then no message is stored.
+// recipients is the key of the digests that stand for recipients.
+func New(config Config, store *storage.Store, sender *mail.Sender, letters Letters, bodies seal.Sealer, recipients []byte, log *slog.Logger) *Notices {
+	if letters == nil {
+		sender = nil // without texts there is nothing to send
+	}
+	return &Notices{config: config, store: store, sender: sender, letters: letters, bodies: bodies, recipients: recipients, log: log, wake: make(chan struct{}, 1)}
+}
+
+// On reports whether messages are sent.
+func (n *Notices) On() bool { return n.sender != nil }
+
+// Counts returns how many messages this node has sent, how many attempts have failed, and how
+// many messages it gave up.
+func (n *Notices) Counts() (sent, failed, givenUp int64) {
+	c := &n.counters
+	return c.sent.Load(), c.failed.Load(), c.givenUp.Load()
+}
+
+// Asked returns the note that somebody asks for a new password, by user name or by address. Run
+// answers it. It is the same for a name that does not exist.
+func (n *Notices) Asked(name string) storage.NewMail {
+	return n.message(asked, askedLife, content{Asked: name})
+}
+
+// Reset returns the message with a link that sets a new password.
+func (n *Notices) Reset(u storage.User, l storage.Link, link string) storage.NewMail {
+	life := l.ExpiresAt - l.CreatedAt
+	m := n.message(reset, life, content{To: u.Email, Reset: &Reset{u.Username, link, life / 60}})
+	return n.to(m, u, &l.Digest, linksPerHour)
+}
+
+// Address returns the message with a link that confirms the address of a person.
+func (n *Notices) Address(u storage.User, l storage.Link, link string) storage.NewMail {
+	life := l.ExpiresAt - l.CreatedAt
+	m := n.message(address, life, content{To: u.Email, Address: &Address{u.Username, link, life / 3600}})
+	return n.to(m, u, &l.Digest, linksPerHour)
+}
+
+// PasswordChanged returns the message after the password of a person has changed. It returns none
+// if the person has no address.
+func (n *Notices) PasswordChanged(u storage.User) []storage.NewMail {
+	if !n.On() || u.Email == "" {
+		return nil
+	}
+	at := time.Unix(oauth.Now(), 0).UTC().Format(momentOfMessage)
+	m := n.message(password, longestLife, content{To: u.Email, Changed: &PasswordChanged{u.Username, at, n.config.Base + "/password/forgot/"}})
+	return []storage.NewMail{n.to(m, u, nil, changesPerHour)}
+}
+
+// message makes a message that is due at once.
+func (n *Notices) message(kind string, life int64, c content) storage.NewMail {
+	id, at := seal.Identifier(), oauth.Now()
+	text, _ := json.Marshal(c) // texts and numbers can always be written
+	return storage.NewMail{Mail: storage.Mail{ID: id, Kind: kind, Body: n.bodies.Seal(text, kind+" "+id), CreatedAt: at, DueAt: at, ExpiresAt: at + life},
+		Limit: storage.MailLimit{Most: mostWaiting}}
+}
+
+// to addresses a message. The messages of each kind are counted apart, so that requests of
+// strangers for new passwords do not suppress the message that the password has changed.
+func (n *Notices) to(m storage.NewMail, u storage.User, link *string, perHour int64) storage.NewMail {
+	m.UserID, m.Link = &u.ID, link
+	m.Limit.Recipient = base64.RawURLEncoding.EncodeToString(seal.Mac(n.recipients, m.Kind+" "+strings.ToLower(u.Email)))
+	m.Limit.PerHour = perHour
+	return m
+}

@@ -1,0 +1,180 @@
+package notices
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"mandate/provider/mail"
+	"mandate/provider/oauth"
+	"mandate/storage"
+)
+
+const (
+	lookEvery = time.Second // another node, or a command, may have stored a message
+	atOnce    = 4           // messages that a node sends at the same time
+	// lease is how long a message is reserved for one node, in seconds. It is longer than one
+	// attempt, so that no other node sends the message too.
+	lease = 2 * 60
+	// The pauses between attempts grow from firstPause to longestPause, in seconds.
+	firstPause   = 10
+	longestPause = 60 * 60
+	// storing is how long the end of an attempt may take, also while the node stops.
+	storing = 10 * time.Second
+)
+
+// Every attempt ends before its lease does.
+const _ = uint(lease*time.Second - mail.Longest - 2*storing)
+
+// Answer turns the note that somebody asks for a new password into messages.
+type Answer func(ctx context.Context, note storage.Mail, name string) error
+
+// Wake makes this node look for messages now.
+func (n *Notices) Wake() {
+	select {
+	case n.wake <- struct{}{}:
+	default: // the signal is already set
+	}
+}
+
+// Run sends messages until ctx ends. If there is no mail server it returns at once.
+func (n *Notices) Run(ctx context.Context, answer Answer) {
+	if !n.On() {
+		return
+	}
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	var sending sync.WaitGroup
+	defer sending.Wait()
+	places := make(chan struct{}, atOnce)
+	for {
+		err := n.sendDue(ctx, answer, places, &sending)
+		if err != nil && ctx.Err() == nil {
+			n.log.Warn("mail was not sent, because the queue could not be read", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-n.wake:
+		}
+	}
+}
+
+// sendDue reserves the messages that are due, and starts to send them.
+func (n *Notices) sendDue(ctx context.Context, answer Answer, places chan struct{}, sending *sync.WaitGroup) error {
+	due, err := n.store.DueMails(ctx, oauth.Now(), 8*atOnce)
+	if err != nil {
+		return err
+	}
+	for _, m := range due {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case places <- struct{}{}:
+		}
+		leased, err := n.store.LeaseMail(ctx, m, oauth.Now()+lease)
+		if err != nil {
+			<-places
+		}
+		if errors.Is(err, storage.ErrSpent) {
+			continue // another node has it, or it has ended
+		}
+		if err != nil {
+			return err
+		}
+		sending.Go(func() {
+			defer func() { <-places }()
+			n.try(ctx, leased, answer)
+		})
+	}
+	return nil
+}
+
+// try sends one message, and stores what came of it. Storing does not end with ctx: a message that
+// was sent must not be found by another node.
+func (n *Notices) try(ctx context.Context, m storage.Mail, answer Answer) {
+	defer func() {
+		if cause := recover(); cause != nil { // an unexpected record must not stop the server, now and at each restart
+			n.log.Error("panic while mail was sent", "kind", m.Kind, "cause", cause, "stack", string(debug.Stack()))
+		}
+	}()
+	err := n.send(ctx, m, answer)
+	final, stop := context.WithTimeout(context.WithoutCancel(ctx), storing)
+	defer stop()
+	next := oauth.Now() + pause(m.Attempts)
+	switch {
+	case err == nil && m.Kind == asked:
+		return // the answer has replaced it
+	case err == nil:
+		n.counters.sent.Add(1)
+		err = n.forget(final, m)
+	case errors.Is(err, mail.ErrRefused), next >= m.ExpiresAt:
+		n.counters.givenUp.Add(1)
+		n.log.Warn("a message was not sent, and is given up", "kind", m.Kind, "subject", oauth.Deref(m.UserID), "attempts", m.Attempts, "error", oauth.Clip(err.Error(), 300))
+		err = n.forget(final, m)
+	default:
+		n.counters.failed.Add(1)
+		n.log.Warn("a message was not sent; the server will try again", "kind", m.Kind, "subject", oauth.Deref(m.UserID), "attempt", m.Attempts, "error", oauth.Clip(err.Error(), 300))
+		err = n.store.PostponeMail(final, m, next)
+	}
+	if err != nil {
+		n.log.Warn("the outcome of an attempt to send mail was not stored: the message may be sent twice", "kind", m.Kind, "error", err)
+	}
+}
+
+// pause returns the time until the next attempt, in seconds.
+func pause(attempts int64) int64 {
+	return min(int64(firstPause)<<min(attempts-1, 16), longestPause)
+}
+
+// forget deletes a message. It tries again, because otherwise the message would be sent twice.
+func (n *Notices) forget(ctx context.Context, m storage.Mail) error {
+	for {
+		err := n.store.ForgetMail(ctx, m.ID)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+func (n *Notices) send(ctx context.Context, m storage.Mail, answer Answer) error {
+	text, err := n.bodies.Open(m.Body, m.Kind+" "+m.ID)
+	var c content
+	if err == nil {
+		err = json.Unmarshal(text, &c)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: it cannot be read: %w", mail.ErrRefused, err)
+	}
+	if m.Kind == asked {
+		err = answer(ctx, m, c.Asked)
+		n.Wake() // for the messages that it made
+		return err
+	}
+	letter, err := n.write(c)
+	if err != nil {
+		return fmt.Errorf("%w: it cannot be written: %w", mail.ErrRefused, err)
+	}
+	return n.sender.Send(ctx, mail.Message{ID: m.ID, To: c.To, At: m.CreatedAt, Mail: letter})
+}
+
+func (n *Notices) write(c content) (mail.Letter, error) {
+	switch {
+	case c.Reset != nil:
+		return n.letters.Reset(*c.Reset)
+	case c.Address != nil:
+		return n.letters.Address(*c.Address)
+	case c.Changed != nil:
+		return n.letters.PasswordChanged(*c.Changed)
+	}
+	return mail.Letter{}, errors.New("the kind of the message is unknown")
+}
