@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"strings"
@@ -190,20 +191,27 @@ func day(at int64) string { return time.Unix(at, 0).UTC().Format("2 January 2006
 
 func moment(at int64) string { return time.Unix(at, 0).UTC().Format("2 January 2006, 15:04 UTC") }
 
-// device returns a short name for a browser. Every User-Agent contains Mozilla, and
-// most contain the names of other browsers. So the order matters: the first mark
-// that is found decides.
+// device returns a short name for a browser. It is what the browser says about itself, if
+// nothing in it is known.
 func device(agent string) string {
+	name := BrowserName(agent)
+	if name == "" && agent != "" {
+		return oauth.Clip(agent, 60)
+	}
+	return cmp.Or(name, "Unknown browser")
+}
+
+// BrowserName returns a short name for a browser, or "" if its User-Agent contains no known
+// name. Every User-Agent contains Mozilla, and most contain the names of other browsers. So
+// the order matters: the first mark that is found decides.
+func BrowserName(agent string) string {
 	browser := firstNamed(agent, "Edg/", "Edge", "OPR/", "Opera", "Firefox/", "Firefox", "FxiOS/", "Firefox",
 		"SamsungBrowser/", "Samsung Internet", "Chrome/", "Chrome", "CriOS/", "Chrome", "Safari/", "Safari", "curl/", "curl")
 	system := firstNamed(agent, "iPhone", "iPhone", "iPad", "iPad", "Android", "Android", "CrOS", "ChromeOS",
 		"Windows", "Windows", "Mac OS X", "macOS", "Linux", "Linux")
 	switch {
 	case browser == "" && system == "":
-		if agent == "" {
-			return "Unknown browser"
-		}
-		return oauth.Clip(agent, 60)
+		return ""
 	case browser == "":
 		return "Browser on " + system
 	case system == "":

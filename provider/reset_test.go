@@ -31,6 +31,12 @@ func (plain) Address(m notices.Address) (mail.Letter, error) {
 func (plain) PasswordChanged(m notices.PasswordChanged) (mail.Letter, error) {
 	return mail.Letter{Subject: "changed", Text: m.Username + " " + m.At + " " + m.Link, HTML: m.Link}, nil
 }
+func (plain) SignIn(m notices.SignIn) (mail.Letter, error) {
+	return mail.Letter{Subject: "sign-in", Text: m.Username + " " + m.At + " " + m.UserAgent + " " + m.Address + " " + m.Link, HTML: m.Link}, nil
+}
+func (plain) Factor(m notices.Factor) (mail.Letter, error) {
+	return mail.Letter{Subject: string(m.Change), Text: m.Username + " " + m.At + " " + m.Link, HTML: m.Link}, nil
+}
 
 // mailsTo sets the mail server.
 func mailsTo(address string) func(*Config) {

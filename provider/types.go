@@ -460,6 +460,10 @@ type (
 	AddressMail = notices.Address
 	// PasswordChangedMail is the message after the password has changed.
 	PasswordChangedMail = notices.PasswordChanged
+	// SignInMail is the message after a sign-in with a browser that is new for the person.
+	SignInMail = notices.SignIn
+	// FactorMail is the message after the factors of a person have changed.
+	FactorMail = notices.Factor
 )
 
 // ResetLife is how long a link that sets a new password works.

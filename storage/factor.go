@@ -70,13 +70,16 @@ func (t tx) useFactor(userID string, f FactorUse) error {
 }
 
 // RemoveTOTP deletes the authenticator app of a person. It returns ErrNotFound if there is none.
-func (s *Store) RemoveTOTP(ctx context.Context, userID string) error {
+func (s *Store) RemoveTOTP(ctx context.Context, userID string, notices ...NewMail) error {
 	return s.atomically(ctx, func(t tx) error {
 		err := t.one(`DELETE FROM totps WHERE user_id = $1`, userID)
 		if err == nil {
 			err = t.dropRecoveryCodes(userID)
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return t.addNotices(notices)
 	})
 }
 
@@ -93,7 +96,7 @@ func (t tx) dropRecoveryCodes(userID string) error {
 // ReplaceRecoveryCodes stores the digests of new recovery codes in place of the old ones. It returns
 // ErrNotFound if the person has no second factor. The UPDATE locks the person's row, so that two
 // concurrent calls do not both add their codes.
-func (s *Store) ReplaceRecoveryCodes(ctx context.Context, userID string, digests []string, now int64) error {
+func (s *Store) ReplaceRecoveryCodes(ctx context.Context, userID string, digests []string, now int64, notices ...NewMail) error {
 	return s.atomically(ctx, func(t tx) error {
 		err := t.one(`UPDATE users SET active = active WHERE id = $1 AND `+hasFactor, userID)
 		if err == nil {
@@ -104,14 +107,17 @@ func (s *Store) ReplaceRecoveryCodes(ctx context.Context, userID string, digests
 				_, err = t.exec(`INSERT INTO recovery_codes (digest, user_id, created_at) VALUES ($1, $2, $3)`, digest, userID, now)
 			}
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return t.addNotices(notices)
 	})
 }
 
 // ResetFactors deletes what a person has beside the password, and ends their sessions. It is for a
 // person who has lost everything: whoever found it must not stay signed in. It returns ErrNotFound
 // if there is no such person.
-func (s *Store) ResetFactors(ctx context.Context, userID string, now int64) error {
+func (s *Store) ResetFactors(ctx context.Context, userID string, now int64, notices ...NewMail) error {
 	return s.atomically(ctx, func(t tx) error {
 		err := t.one(`UPDATE users SET active = active WHERE id = $1`, userID)
 		if err == nil {
@@ -127,7 +133,10 @@ func (s *Store) ResetFactors(ctx context.Context, userID string, now int64) erro
 			return err
 		}
 		_, err = t.endAllSessions(userID, now)
-		return err
+		if err != nil {
+			return err
+		}
+		return t.addNotices(notices)
 	})
 }
 

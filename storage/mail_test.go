@@ -167,3 +167,51 @@ func withMail(l NewLink, u User) NewLink {
 	l.Mail = &m
 	return l
 }
+
+// A message about a change is stored exactly if the change is: two nodes that use one thing at the same
+// moment do not tell the person twice, and nobody is told of what was refused.
+func TestNoticesAreOfTheirTransaction(t *testing.T) {
+	eachIsolation(t, func(t *testing.T, w world) {
+		alice, app := w.withTOTP(t, "alice")
+		stores, n := w.pair(t), w.session(t, alice.ID)
+		one := w.passkey(t, n)
+		told := func(name string, want int, change func(s *Store, i int, m NewMail) error) {
+			t.Helper()
+			race(4, func(i int) error { return change(stores[i%2], i, newMail(alice)) })
+			waiting := w.due(t, at)
+			if len(waiting) != want {
+				t.Errorf("%s: %d messages, want %d", name, len(waiting), want)
+			}
+			for _, id := range waiting {
+				must(t, w.ForgetMail(t.Context(), id))
+			}
+		}
+		showing := func(f FactorUse) Session { n := newSession(alice.ID); n.Factor = f; return n }
+		told("a sign-in with a code", 1, func(s *Store, _ int, m NewMail) error {
+			return s.AddSession(t.Context(), showing(FactorUse{TOTP: &TOTP{Secret: app.Secret, LastStep: 200}}), "", alice.Password, 0, m)
+		})
+		told("a sign-in with another password", 0, func(s *Store, _ int, m NewMail) error {
+			return s.AddSession(t.Context(), newSession(alice.ID), "", "another hash", 0, m)
+		})
+		told("a stronger session", 1, func(s *Store, i int, m NewMail) error {
+			stronger := n
+			stronger.Digest, stronger.Factor = fmt.Sprint("stronger ", i), FactorUse{Recovery: "alice 1"}
+			return s.StrengthenSession(t.Context(), stronger, n.Digest, m)
+		})
+		told("the same passkey four times", 1, func(s *Store, _ int, m NewMail) error {
+			k := newPasskey(alice.ID)
+			k.ID = "the same"
+			return s.AddPasskey(t.Context(), k, n.ID, 20, m)
+		})
+		told("a passkey is removed", 1, func(s *Store, _ int, m NewMail) error { return s.DeletePasskey(t.Context(), alice.ID, one.ID, m) })
+		told("the app is removed", 1, func(s *Store, _ int, m NewMail) error { return s.RemoveTOTP(t.Context(), alice.ID, m) })
+		told("recovery codes", 4, func(s *Store, i int, m NewMail) error {
+			return s.ReplaceRecoveryCodes(t.Context(), alice.ID, []string{fmt.Sprint("new ", i)}, at, m)
+		})
+		told("somebody unknown", 0, func(s *Store, _ int, m NewMail) error { return s.ResetFactors(t.Context(), "nobody", at, m) })
+		told("everything is removed", 4, func(s *Store, _ int, m NewMail) error { return s.ResetFactors(t.Context(), alice.ID, at, m) })
+		told("recovery codes without a factor", 0, func(s *Store, i int, m NewMail) error {
+			return s.ReplaceRecoveryCodes(t.Context(), alice.ID, []string{fmt.Sprint("none ", i)}, at, m)
+		})
+	})
+}

@@ -23,7 +23,7 @@ const passkeyColumns = `id, user_id, public_key, name, sign_count, backup_eligib
 // the session has ended, ErrFull if the person has most passkeys already, and ErrConflict
 // if anybody has a passkey with this ID. The session's person is locked, so that the second
 // of two concurrent calls counts the first one.
-func (s *Store) AddPasskey(ctx context.Context, k Passkey, sessionID string, most int) error {
+func (s *Store) AddPasskey(ctx context.Context, k Passkey, sessionID string, most int, notices ...NewMail) error {
 	return s.atomically(ctx, func(t tx) error {
 		err := t.spend(`UPDATE users SET active = active WHERE id = $1 AND active`, k.UserID)
 		if err == nil {
@@ -40,7 +40,10 @@ func (s *Store) AddPasskey(ctx context.Context, k Passkey, sessionID string, mos
 			_, err = t.exec(`INSERT INTO passkeys (`+passkeyColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
 				k.ID, k.UserID, k.PublicKey, k.Name, k.SignCount, k.BackupEligible, k.BackedUp, k.Transports, k.AAGUID, k.CreatedAt, k.LastUsedAt)
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return t.addNotices(notices)
 	})
 }
 
@@ -66,13 +69,16 @@ func (s *Store) RenamePasskey(ctx context.Context, userID, id, name string) erro
 }
 
 // DeletePasskey deletes a passkey of a person. The sessions that began with it stay.
-func (s *Store) DeletePasskey(ctx context.Context, userID, id string) error {
+func (s *Store) DeletePasskey(ctx context.Context, userID, id string, notices ...NewMail) error {
 	return s.atomically(ctx, func(t tx) error {
 		err := t.one(`DELETE FROM passkeys WHERE id = $1 AND user_id = $2`, id, userID)
 		if err == nil {
 			err = t.dropRecoveryCodes(userID)
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return t.addNotices(notices)
 	})
 }
 

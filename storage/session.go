@@ -24,12 +24,15 @@ type Session struct {
 // signs in again keeps the session and its id, because applications know the session by
 // that id; only the cookie changes. hash is the hash of the password that was checked.
 // If the person's hash is another one by now, the result is ErrSpent. It is ErrFactorUsed if
-// the factor of the session cannot be used.
-func (s *Store) AddSession(ctx context.Context, n Session, replaces, hash string, idleSince int64) error {
+// the factor of the session cannot be used. The notices are stored in the same transaction.
+func (s *Store) AddSession(ctx context.Context, n Session, replaces, hash string, idleSince int64, notices ...NewMail) error {
 	return s.atomically(ctx, func(t tx) error {
 		err := t.confirm(n.UserID, hash)
 		if err == nil {
 			err = t.useFactor(n.UserID, n.Factor)
+		}
+		if err == nil {
+			err = t.addNotices(notices)
 		}
 		if err != nil {
 			return err
@@ -56,13 +59,16 @@ func (s *Store) AddSession(ctx context.Context, n Session, replaces, hash string
 // digest and methods of n. The cookie changes, so that a copy of the old one does not become
 // stronger too. It returns ErrSpent if the session does not have the digest was any more, and
 // ErrFactorUsed if the factor of n cannot be used.
-func (s *Store) StrengthenSession(ctx context.Context, n Session, was string) error {
+func (s *Store) StrengthenSession(ctx context.Context, n Session, was string, notices ...NewMail) error {
 	return s.atomically(ctx, func(t tx) error {
 		err := t.spend(`UPDATE sessions SET digest = $3, amr = $4 WHERE id = $1 AND digest = $2 AND user_id = $5`, n.ID, was, n.Digest, n.AMR, n.UserID)
+		if err == nil {
+			err = t.useFactor(n.UserID, n.Factor)
+		}
 		if err != nil {
 			return err
 		}
-		return t.useFactor(n.UserID, n.Factor)
+		return t.addNotices(notices)
 	})
 }
 

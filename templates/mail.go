@@ -31,9 +31,49 @@ type PasswordChangedMail struct {
 	Link         string // to the page for a forgotten password
 }
 
+// SignInMail is the message after a sign-in with a browser that is new for the person.
+type SignInMail struct {
+	Username, At string
+	Browser      string // such as "Firefox on Linux"; empty: it is not known
+	Address      string // of the network from which it came
+	Link         string // to the account page
+}
+
+// FactorMail is the message after a way to sign in was added or removed.
+type FactorMail struct {
+	Username, At string
+	Change       string // one of the keys of changes
+	Link         string // to the account page
+}
+
+// changes are the subjects of FactorMail.
+func changes() map[string]string {
+	return map[string]string{
+		"totp-added":      "An authenticator app was added to your account",
+		"totp-removed":    "The authenticator app of your account was removed",
+		"passkey-added":   "A passkey was added to your account",
+		"passkey-removed": "A passkey of your account was removed",
+		"codes-made":      "New recovery codes were made for your account",
+		"code-used":       "A recovery code of your account was used",
+		"factors-reset":   "Your second factor was removed by an administrator",
+	}
+}
+
+// What says what has changed.
+func (m FactorMail) What() (string, error) {
+	text, known := changes()[m.Change]
+	if !known {
+		return "", fmt.Errorf("the change %q has no text", m.Change)
+	}
+	return text, nil
+}
+
+// ByAdministrator reports whether the change was not made by the person.
+func (m FactorMail) ByAdministrator() bool { return m.Change == "factors-reset" }
+
 // mails lists the messages, each with the name of its two files.
 func mails() map[string]any {
-	return map[string]any{"reset": ResetMail{}, "address": AddressMail{}, "password_changed": PasswordChangedMail{}}
+	return map[string]any{"reset": ResetMail{}, "address": AddressMail{}, "password_changed": PasswordChangedMail{}, "sign_in": SignInMail{}, "factor": FactorMail{}}
 }
 
 // Mails contains the parsed templates of all messages. A message loads nothing from a server, and

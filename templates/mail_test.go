@@ -1,8 +1,6 @@
 package templates
 
 import (
-	"os"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"strings"
@@ -13,7 +11,12 @@ const link = "https://auth.example.com/password/reset/YWJjZGVmZ2hpamtsbW5vcHFyc3
 
 func mailSamples() []sample {
 	name := "annemarie-josephine.von-der-muehlenbrock@" + strings.Repeat("department.", 8) + "example.com"
-	return []sample{
+	account := "https://auth.example.com/account/"
+	samples := []sample{
+		{"sign-in", SignInMail{"alice", "3 March 2026, 09:12 UTC", "Firefox on Linux", "192.0.2.17", account}},
+		{"sign-in-long", SignInMail{name, "3 March 2026, 09:12 UTC", "", "2001:db8:85a3:1234:5678:8a2e:370:7334", account}},
+		{"sign-in-hostile", SignInMail{hostile, hostile, hostile, hostile, link}},
+		{"factor-hostile", FactorMail{hostile, hostile, "code-used", link}},
 		{"reset", ResetMail{"alice", link, 30}},
 		{"reset-long", ResetMail{name, link + strings.Repeat("a", 300), 30}},
 		{"reset-hostile", ResetMail{hostile, link, 30}},
@@ -22,6 +25,10 @@ func mailSamples() []sample {
 		{"password-changed", PasswordChangedMail{"alice", "3 March 2026, 09:12 UTC", "https://auth.example.com/password/forgot/"}},
 		{"password-changed-hostile", PasswordChangedMail{hostile, hostile, link}},
 	}
+	for change := range changes() {
+		samples = append(samples, sample{"factor-" + change, FactorMail{"alice", "3 March 2026, 09:12 UTC", change, account}})
+	}
+	return samples
 }
 
 // Each message is well formed, says the same in both forms, and loads nothing.
@@ -58,20 +65,16 @@ func TestEveryMailIsWellFormed(t *testing.T) {
 					}
 				}
 			}
-			if *write != "" {
-				for suffix, content := range map[string]string{".html": html, ".txt": "Subject: " + subject + "\n\n" + text} {
-					err = os.WriteFile(filepath.Join(*write, "mail-"+s.name+suffix), []byte(content), 0o600)
-					if err != nil {
-						t.Fatal(err)
-					}
-				}
-			}
 		})
 	}
 	for name, of := range mailsByName() {
 		if !drawn[reflect.TypeOf(of)] {
 			t.Errorf("no sample of %s", name)
 		}
+	}
+	_, _, _, err = mails.Render(FactorMail{Change: "unknown"})
+	if err == nil {
+		t.Error("Render wrote a message about an unknown change")
 	}
 	_, _, _, err = mails.Render("reset")
 	if err == nil {

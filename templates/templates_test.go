@@ -231,4 +231,16 @@ func TestWriteSamples(t *testing.T) {
 		}
 		save(s.name+".html", body)
 	}
+	mails, err := NewMails()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range mailSamples() {
+		subject, text, html, err := mails.Render(s.page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		save("mail-"+s.name+".html", []byte(html))
+		save("mail-"+s.name+".txt", []byte("Subject: "+subject+"\n\n"+text))
+	}
 }

@@ -22,6 +22,22 @@ const (
 	reset    = "reset"    // a link to set a new password
 	address  = "address"  // a link to confirm the address
 	password = "password" // the password has changed
+	signIn   = "sign-in"  // a sign-in with a browser that is new for the person
+	factor   = "factor"   // another way to sign in was added or removed
+)
+
+// Change is what has happened to the factors of a person.
+type Change string
+
+// The changes.
+const (
+	TOTPAdded      Change = "totp-added"
+	TOTPRemoved    Change = "totp-removed"
+	PasskeyAdded   Change = "passkey-added"
+	PasskeyRemoved Change = "passkey-removed"
+	CodesMade      Change = "codes-made"    // recovery codes replace the former ones
+	CodeUsed       Change = "code-used"     // a recovery code was used
+	FactorsReset   Change = "factors-reset" // an administrator or the operator removed everything but the password
 )
 
 const (
@@ -43,6 +59,8 @@ type Letters interface {
 	Reset(Reset) (mail.Letter, error)
 	Address(Address) (mail.Letter, error)
 	PasswordChanged(PasswordChanged) (mail.Letter, error)
+	SignIn(SignIn) (mail.Letter, error)
+	Factor(Factor) (mail.Letter, error)
 }
 
 // Reset is the message with the link that sets a new password.
@@ -63,6 +81,21 @@ type PasswordChanged struct {
 	Link         string // to the page for a forgotten password
 }
 
+// SignIn is the message after a sign-in with a browser that is new for the person.
+type SignIn struct {
+	Username, At string
+	UserAgent    string // as the browser sent it
+	Address      string // from which it came
+	Link         string // to the account page
+}
+
+// Factor is the message after the factors of a person have changed.
+type Factor struct {
+	Username, At string
+	Change       Change
+	Link         string // to the account page
+}
+
 // content is the encrypted part of a message in the queue. One of the pointers is set, or Asked.
 type content struct {
 	To      string           `json:"to,omitempty"`
@@ -70,6 +103,8 @@ type content struct {
 	Reset   *Reset           `json:"reset,omitempty"`
 	Address *Address         `json:"address,omitempty"`
 	Changed *PasswordChanged `json:"changed,omitempty"`
+	SignIn  *SignIn          `json:"sign_in,omitempty"`
+	Factor  *Factor          `json:"factor,omitempty"`
 }
 
 // Notices makes the messages, and sends them.
@@ -130,10 +165,35 @@ func (n *Notices) PasswordChanged(u storage.User) []storage.NewMail {
 	if !n.On() || u.Email == "" {
 		return nil
 	}
-	at := time.Unix(oauth.Now(), 0).UTC().Format(momentOfMessage)
-	m := n.message(password, longestLife, content{To: u.Email, Changed: &PasswordChanged{u.Username, at, n.config.Base + "/password/forgot/"}})
+	m := n.message(password, longestLife, content{To: u.Email, Changed: &PasswordChanged{u.Username, moment(), n.config.Base + "/password/forgot/"}})
 	return []storage.NewMail{n.to(m, u, nil, changesPerHour)}
 }
+
+// SignedIn returns the message after a person has signed in with a browser that is new for them. It
+// returns none if the person has no address.
+func (n *Notices) SignedIn(u storage.User, userAgent, from string) []storage.NewMail {
+	if !n.On() || u.Email == "" {
+		return nil
+	}
+	m := n.message(signIn, longestLife, content{To: u.Email, SignIn: &SignIn{u.Username, moment(), userAgent, from, n.account()}})
+	return []storage.NewMail{n.to(m, u, nil, changesPerHour)}
+}
+
+// FactorChanged returns the message after the factors of a person have changed. It returns none if
+// the person has no address.
+func (n *Notices) FactorChanged(u storage.User, what Change) []storage.NewMail {
+	if !n.On() || u.Email == "" {
+		return nil
+	}
+	m := n.message(factor, longestLife, content{To: u.Email, Factor: &Factor{u.Username, moment(), what, n.account()}})
+	return []storage.NewMail{n.to(m, u, nil, changesPerHour)}
+}
+
+// moment returns the present time, for a person.
+func moment() string { return time.Unix(oauth.Now(), 0).UTC().Format(momentOfMessage) }
+
+// account returns the URL of the account page.
+func (n *Notices) account() string { return n.config.Base + "/account/" }
 
 // message makes a message that is due at once.
 func (n *Notices) message(kind string, life int64, c content) storage.NewMail {

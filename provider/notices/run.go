@@ -175,6 +175,10 @@ func (n *Notices) write(c content) (mail.Letter, error) {
 		return n.letters.Address(*c.Address)
 	case c.Changed != nil:
 		return n.letters.PasswordChanged(*c.Changed)
+	case c.SignIn != nil:
+		return n.letters.SignIn(*c.SignIn)
+	case c.Factor != nil:
+		return n.letters.Factor(*c.Factor)
 	}
 	return mail.Letter{}, errors.New("the kind of the message is unknown")
 }

@@ -9,6 +9,7 @@ import (
 
 	"mandate/provider/acr"
 	"mandate/provider/limits"
+	"mandate/provider/notices"
 	"mandate/provider/oauth"
 	"mandate/provider/seal"
 	"mandate/provider/throttle"
@@ -210,7 +211,7 @@ func (p *People) Answer(ctx context.Context, c *Challenge, a Answer, b Browser) 
 // in before, the guesses of others do not use up the person's own tries.
 func (p *People) guess(u storage.User, b Browser) []throttle.Try {
 	account := []throttle.Try{{Kind: limits.OfFactor, Key: u.ID, Wide: u.ID}}
-	if name, err := p.devices.Open(b.Device, "device"); err == nil && string(name) == u.UsernameKey {
+	if p.knows(b, u) {
 		account = []throttle.Try{{Kind: limits.OfFactor, Key: u.ID + " " + seal.Digest(b.Device), Wide: u.ID}, {Kind: limits.OfFactor, Key: "devices " + u.ID, Wide: u.ID}}
 	}
 	return append(account, limits.At(limits.AtFactor, b.Address))
@@ -247,11 +248,24 @@ func (p *People) finish(ctx context.Context, c *Challenge, login string, use sto
 func (p *People) strengthen(ctx context.Context, u storage.User, n storage.Session, login string, use storage.FactorUse) (*SignIn, error) {
 	cookie, was := seal.Random(32), n.Digest
 	n.Digest, n.AMR, n.Factor = seal.Digest(cookie), login, use
-	err := p.store.StrengthenSession(ctx, n, was)
+	err := p.store.StrengthenSession(ctx, n, was, p.factorNotices(u, use)...)
 	if err != nil {
 		return nil, factorError(err)
 	}
+	p.notices.Wake()
 	return &SignIn{Session: cookie, MaxAge: time.Duration(n.ExpiresAt-oauth.Now()) * time.Second, User: u}, nil
+}
+
+// factorNotices returns the messages about what a person shows beside the password, if it changes
+// what the person has.
+func (p *People) factorNotices(u storage.User, use storage.FactorUse) []storage.NewMail {
+	switch {
+	case use.New != nil:
+		return p.notices.FactorChanged(u, notices.TOTPAdded)
+	case use.Recovery != "":
+		return p.notices.FactorChanged(u, notices.CodeUsed)
+	}
+	return nil
 }
 
 // factorError returns storage.ErrSpent and storage.ErrFactorUsed unchanged, because the caller
@@ -286,12 +300,13 @@ func (p *People) ResetFactors(ctx context.Context, username string) error {
 	if err != nil {
 		return err
 	}
-	return p.resetFactors(ctx, u.ID)
+	return p.resetFactors(ctx, u)
 }
 
-func (p *People) resetFactors(ctx context.Context, userID string) error {
-	err := p.store.ResetFactors(ctx, userID, oauth.Now())
+func (p *People) resetFactors(ctx context.Context, u storage.User) error {
+	err := p.store.ResetFactors(ctx, u.ID, oauth.Now(), p.notices.FactorChanged(u, notices.FactorsReset)...)
 	p.ended()
+	p.notices.Wake()
 	return oauth.Stored(err)
 }
 
@@ -305,5 +320,9 @@ func (p *People) ResetFactorsOf(ctx context.Context, s *storage.SignedIn, userID
 	if err != nil {
 		return err
 	}
-	return p.resetFactors(ctx, userID)
+	u, err := p.User(ctx, userID)
+	if err != nil {
+		return err
+	}
+	return p.resetFactors(ctx, u)
 }

@@ -74,13 +74,18 @@ func (p *People) Login(ctx context.Context, username, password string, b Browser
 // since u was read, and storage.ErrFactorUsed if what was shown cannot be used.
 func (p *People) beginSession(ctx context.Context, u storage.User, methods string, shown storage.FactorUse, b Browser) (*SignIn, error) {
 	cookie, at := seal.Random(32), oauth.Now()
+	tell := p.factorNotices(u, shown)
+	if !p.knows(b, u) {
+		tell = append(tell, p.notices.SignedIn(u, b.UserAgent, b.Address)...)
+	}
 	err := p.store.AddSession(ctx, storage.Session{
 		ID: seal.Random(16), Digest: seal.Digest(cookie), UserID: u.ID, AuthTime: at, SeenAt: at, AMR: methods, Factor: shown,
 		ExpiresAt: at + oauth.Seconds(p.config.SessionLifetime), UserAgent: oauth.Clip(b.UserAgent, 256), Address: b.Address,
-	}, seal.Digest(b.Session), u.Password, p.IdleSince(at))
+	}, seal.Digest(b.Session), u.Password, p.IdleSince(at), tell...)
 	if err != nil {
 		return nil, factorError(err)
 	}
+	p.notices.Wake()
 	if most := p.rules.Allowance(policy.StandingOfPerson(u)).Quota.Sessions; most > 0 {
 		n, err := p.store.EndSessionsBeyond(ctx, u.ID, seal.Digest(cookie), most, at)
 		if err != nil {
@@ -91,6 +96,12 @@ func (p *People) beginSession(ctx context.Context, u storage.User, methods strin
 		}
 	}
 	return &SignIn{Session: cookie, MaxAge: p.config.SessionLifetime, Device: p.devices.Seal([]byte(u.UsernameKey), "device"), User: u}, nil
+}
+
+// knows reports whether a person has signed in with this browser before.
+func (p *People) knows(b Browser, u storage.User) bool {
+	name, err := p.devices.Open(b.Device, "device")
+	return err == nil && string(name) == u.UsernameKey
 }
 
 // Attempt says how a password is checked: which hasher computes the hash, which

@@ -11,6 +11,7 @@ import (
 
 	"mandate/provider/acr"
 	"mandate/provider/limits"
+	"mandate/provider/notices"
 	"mandate/provider/oauth"
 	"mandate/provider/passkey"
 	"mandate/provider/seal"
@@ -197,7 +198,8 @@ func (k *Passkeys) add(ctx context.Context, s *storage.SignedIn, r Response, nam
 	}
 	stored := storage.Passkey{ID: made.ID, UserID: s.User.ID, PublicKey: made.PublicKey, Name: name, SignCount: int64(made.SignCount),
 		BackupEligible: made.BackupEligible, BackedUp: made.BackedUp, Transports: strings.Join(made.Transports, " "), AAGUID: made.AAGUID, CreatedAt: oauth.Now()}
-	err = k.people.store.AddPasskey(ctx, stored, s.Session.ID, MaxPasskeys)
+	err = k.people.store.AddPasskey(ctx, stored, s.Session.ID, MaxPasskeys, k.people.notices.FactorChanged(s.User, notices.PasskeyAdded)...)
+	k.people.notices.Wake()
 	switch {
 	case errors.Is(err, storage.ErrSpent):
 		return stored, oauth.Refuse("invalid_grant", "You were signed out meanwhile. Sign in and try again.")
@@ -239,7 +241,9 @@ func (k *Passkeys) Remove(ctx context.Context, s *storage.SignedIn, id string) e
 	if err != nil {
 		return err
 	}
-	return oauth.Stored(k.people.store.DeletePasskey(ctx, s.User.ID, id))
+	err = k.people.store.DeletePasskey(ctx, s.User.ID, id, k.people.notices.FactorChanged(s.User, notices.PasskeyRemoved)...)
+	k.people.notices.Wake()
+	return oauth.Stored(err)
 }
 
 func forSignIn(browser string) string { return "sign in " + browser }

@@ -5,6 +5,7 @@ import (
 	"encoding/base32"
 	"strings"
 
+	"mandate/provider/notices"
 	"mandate/provider/oauth"
 	"mandate/provider/seal"
 	"mandate/storage"
@@ -30,7 +31,9 @@ func (p *People) NewRecoveryCodes(ctx context.Context, s *storage.SignedIn) ([]s
 		text := seal.Identifier()[:recoveryChars]
 		codes[i], digests[i] = strings.Join([]string{text[:4], text[4:8], text[8:12], text[12:]}, "-"), recoveryDigest(s.User.ID, text)
 	}
-	return codes, oauth.Stored(p.store.ReplaceRecoveryCodes(ctx, s.User.ID, digests, oauth.Now()))
+	err = p.store.ReplaceRecoveryCodes(ctx, s.User.ID, digests, oauth.Now(), p.notices.FactorChanged(s.User, notices.CodesMade)...)
+	p.notices.Wake()
+	return codes, oauth.Stored(err)
 }
 
 // recoveryDigest returns the digest of a recovery code, as it was typed, or "" if it cannot be one.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"mandate/provider/notices"
 	"mandate/provider/oauth"
 	"mandate/provider/totp"
 	"mandate/storage"
@@ -111,5 +112,7 @@ func (p *People) RemoveTOTP(ctx context.Context, s *storage.SignedIn) error {
 	if err != nil {
 		return err
 	}
-	return oauth.Stored(p.store.RemoveTOTP(ctx, s.User.ID))
+	err = p.store.RemoveTOTP(ctx, s.User.ID, p.notices.FactorChanged(s.User, notices.TOTPRemoved)...)
+	p.notices.Wake()
+	return oauth.Stored(err)
 }

@@ -1,0 +1,194 @@
+package provider
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mandate/provider/notices"
+	"mandate/provider/oauth"
+	"mandate/provider/people"
+)
+
+// told returns what the waiting messages say, and removes them.
+func (f *fixture) told() []string {
+	f.t.Helper()
+	due, err := f.store.DueMails(f.t.Context(), oauth.Now(), 100)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	said := []string{}
+	for _, m := range due {
+		text, err := f.sealers.mails.Open(m.Body, m.Kind+" "+m.ID)
+		var content struct {
+			To     string
+			SignIn *notices.SignIn `json:"sign_in"`
+			Factor *notices.Factor `json:"factor"`
+		}
+		if err == nil {
+			err = json.Unmarshal(text, &content)
+		}
+		if err == nil {
+			err = f.store.ForgetMail(f.t.Context(), m.ID)
+		}
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		what := content.To + " "
+		switch {
+		case content.SignIn != nil:
+			what += "sign-in " + content.SignIn.UserAgent + " " + content.SignIn.Address + " " + content.SignIn.Link
+		case content.Factor != nil:
+			what += string(content.Factor.Change) + " " + content.Factor.Link
+		default:
+			what += m.Kind
+		}
+		said = append(said, what)
+	}
+	slices.Sort(said)
+	return said
+}
+
+// says requires that exactly this was said to alice.
+func (f *fixture) says(t *testing.T, when string, want ...string) {
+	t.Helper()
+	for i, what := range want {
+		want[i] = strings.TrimSpace("alice@example.com " + what + " https://auth.example/account/")
+	}
+	slices.Sort(want)
+	if got := f.told(); !slices.Equal(got, want) {
+		t.Errorf("%s: %q, want %q", when, got, want)
+	}
+}
+
+// A person with an address learns of a sign-in with a new browser, and of each change of what
+// signs them in.
+func TestNotices(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t, mailsTo(nowhere))
+		alice := f.addressed("alice")
+		f.says(t, "an account was added")
+		s := f.login("alice")
+		f.says(t, "the first sign-in", "sign-in  192.0.2.1")
+		app, s := f.enrol(s)
+		f.says(t, "an app was added", "totp-added")
+		codes, err := f.People.NewRecoveryCodes(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.says(t, "recovery codes", "codes-made")
+		key, stored := f.passkey(s)
+		f.says(t, "a passkey was added", "passkey-added")
+
+		ticket := f.first("alice")
+		f.says(t, "the password alone")
+		if _, err := f.second(ticket, people.ByTOTP, "000000"); err == nil {
+			t.Fatal("a wrong code was accepted")
+		}
+		f.says(t, "a wrong code")
+		in, err := f.second(ticket, people.ByTOTP, app.now())
+		f.signedIn(in, err)
+		f.says(t, "both steps", "sign-in  192.0.2.1")
+		known := people.Browser{Address: "198.51.100.9", UserAgent: "Firefox", Device: in.Device}
+		in, err = f.signInBy(key, known)
+		f.signedIn(in, err)
+		f.says(t, "a known browser")
+		key.Counter++
+		in, err = f.signInBy(key, people.Browser{Address: "198.51.100.9", UserAgent: "Firefox"})
+		f.signedIn(in, err)
+		f.says(t, "a new browser with a passkey", "sign-in Firefox 198.51.100.9")
+		f.person("bob")
+		other, err := f.People.Login(t.Context(), "bob", goodPassword, home)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.says(t, "a person without an address")
+		known.Device = other.Device
+		key.Counter++
+		in, err = f.signInBy(key, known)
+		f.signedIn(in, err)
+		f.says(t, "a browser of somebody else", "sign-in Firefox 198.51.100.9")
+		s = f.signedIn(f.second(f.first("alice"), people.ByRecovery, codes[0]))
+		f.says(t, "a recovery code", "code-used", "sign-in  192.0.2.1")
+
+		err = f.Passkeys.Remove(t.Context(), s, stored.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.says(t, "a passkey was removed", "passkey-removed")
+		if err = f.Passkeys.Remove(t.Context(), s, stored.ID); err == nil {
+			t.Error("a passkey was removed twice")
+		}
+		f.says(t, "nothing was removed")
+		err = f.People.RemoveTOTP(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.says(t, "the app was removed", "totp-removed")
+		f.enrol(s)
+		f.says(t, "an app again", "totp-added")
+		err = f.People.ResetFactors(t.Context(), "alice")
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.says(t, "everything was removed", "factors-reset")
+		err = f.People.ResetByLink(t.Context(), f.made(alice), "another few words")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := f.told(); !slices.Equal(got, []string{"alice@example.com password"}) {
+			t.Errorf("a new password: %q", got)
+		}
+	})
+}
+
+// What a person does is not refused because too many messages wait, and a person gets few of one kind.
+func TestNoticesAreLimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t, mailsTo(nowhere))
+		f.addressed("alice")
+		for range 25 {
+			f.login("alice")
+		}
+		if got := len(f.told()); got != 20 {
+			t.Errorf("%d messages about 25 sign-ins in one hour, want 20", got)
+		}
+		app, s := f.enrol(f.login("alice"))
+		f.says(t, "another kind", "totp-added")
+		time.Sleep(time.Hour)
+		isError(t, "recovery codes after an old sign-in", second(f.People.NewRecoveryCodes(t.Context(), s)), people.ErrConfirm)
+		s = f.signedIn(f.second(f.first("alice"), people.ByTOTP, app.now()))
+		if _, err := f.People.NewRecoveryCodes(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		if got := len(f.told()); got != 2 {
+			t.Errorf("%d messages an hour later, want 2", got)
+		}
+	})
+}
+
+// If the message cannot be stored, nothing has changed, and the error is one of the server.
+func TestNoticesAreStoredWithTheChange(t *testing.T) {
+	f := begin(t, mailsTo(nowhere))
+	f.addressed("alice")
+	s := f.login("alice")
+	f.sql(`ALTER TABLE mail_counts RENAME TO gone`)
+	sessions := f.count("sessions")
+	for name, err := range map[string]error{
+		"a sign-in":  second(f.People.Login(t.Context(), "alice", goodPassword, home)),
+		"a password": f.People.ChangePassword(t.Context(), s, people.Passwords{Current: goodPassword, Next: "another few words"}),
+		"a reset":    f.People.ResetFactors(t.Context(), "alice"),
+	} {
+		if got := kind(err); got != "503 temporarily_unavailable" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	f.sql(`ALTER TABLE gone RENAME TO mail_counts`)
+	if f.count("sessions") != sessions {
+		t.Errorf("%d sessions, %d before", f.count("sessions"), sessions)
+	}
+	f.login("alice") // with the password of before
+}
