@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -141,6 +142,54 @@ func TestForgottenPassword(t *testing.T) {
 			t.Errorf("%d links", f.count("links"))
 		}
 	})
+}
+
+// A stranger whose user name is the address of a person does not keep the link from that person.
+func TestForgottenPasswordOfANamesake(t *testing.T) {
+	f := begin(t, mailsTo(nowhere))
+	alice := f.addressed("alice")
+	_, err := f.People.AddUser(t.Context(), people.Person{Username: "alice@example.com", Email: "stranger@example.com", Password: goodPassword})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.answers(t, "Alice@Example.com")
+	for _, u := range []string{alice.ID, ""} {
+		var n int
+		err := f.backDoor().QueryRowContext(t.Context(), `SELECT COUNT(*) FROM links WHERE user_id = $1 OR $1 = ''`, u).Scan(&n)
+		if want := map[string]int{alice.ID: 1, "": 2}[u]; err != nil || n != want {
+			t.Errorf("%d links of %q, want %d: %v", n, u, want, err)
+		}
+	}
+	// A person whose user name is their own address gets one.
+	_, err = f.People.AddUser(t.Context(), people.Person{Username: "carol@example.com", Email: "carol@example.com", Password: goodPassword})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.answers(t, "carol@example.com")
+	if f.count("links") != 3 {
+		t.Errorf("%d links, want 3", f.count("links"))
+	}
+}
+
+// However many requests come from however many networks, the number of stored notes is bounded. A request
+// beyond it learns that it has to wait, whatever its name is.
+func TestForgottenPasswordFlood(t *testing.T) {
+	f := begin(t, mailsTo(nowhere))
+	f.addressed("alice")
+	f.sql(`INSERT INTO mails (id, kind, body, attempts, created_at, due_at, expires_at)
+		WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9999) SELECT 'n' || i, 'asked', '', 0, 0, 0, 99999999999 FROM n`)
+	f.forgets(t, "alice", "192.0.2.1", "")
+	for i, name := range []string{"alice", "nobody"} {
+		f.forgets(t, name, "198.51.100."+strconv.Itoa(i+1), "503 temporarily_unavailable")
+	}
+	if n := f.count("mails"); n != 10_000 {
+		t.Errorf("%d notes are stored", n)
+	}
+	// The message about a change has its own share.
+	err := f.People.ResetPassword(t.Context(), "alice", "another few words")
+	if err != nil || f.count("mails") != 10_001 {
+		t.Errorf("%d messages, %v", f.count("mails"), err)
+	}
 }
 
 func (f *fixture) forgets(t *testing.T, name, address, want string) {

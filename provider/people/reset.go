@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -63,15 +64,19 @@ func (p *People) AskReset(ctx context.Context, name, address string) error {
 }
 
 // AnswerReset sends a link to the person whom AskReset noted, if there is one who is enabled and
-// has an address.
+// has an address. A name is looked up as a user name and as an address: somebody whose user name is
+// the address of another person must not keep links from that person.
 func (p *People) AnswerReset(ctx context.Context, note storage.Mail, name string) error {
-	u, err := p.store.UserByKey(ctx, FoldName(name))
-	users := []storage.User{u}
-	if errors.Is(err, storage.ErrNotFound) {
-		users, err = p.store.UsersByEmail(ctx, name, namesakes)
-	}
+	users, err := p.store.UsersByEmail(ctx, name, namesakes)
 	if err != nil {
 		return err
+	}
+	u, err := p.store.UserByKey(ctx, FoldName(name))
+	if err != nil && !errors.Is(err, storage.ErrNotFound) {
+		return err
+	}
+	if err == nil && !slices.ContainsFunc(users, func(other storage.User) bool { return other.ID == u.ID }) {
+		users = append(users, u)
 	}
 	var links []storage.NewLink
 	for _, u := range users {
