@@ -3,6 +3,7 @@ package mandate
 import (
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 )
 
@@ -130,6 +131,40 @@ func TestAttackApprovalsSurviveAPasswordChange(t *testing.T) {
 				if node.active(t, v.asker.auth(), token) {
 					t.Errorf("the token of the session that is %s lives", name)
 				}
+			}
+			address, _ := v.authorizeURL(v.casual, "scope", "read write")
+			b := v.signedIn(t, s.who)
+			b.open(t, address)
+			b.wantPlace(t, "a new request of the thief's application", "consent")
+		})
+		t.Run("a reset by a link", func(t *testing.T) {
+			s := v.stolen(t, "grace")
+			s.who.Password = s.secret(s.who.Password + "!")
+			link := strings.TrimPrefix(strings.TrimSpace(v.mustCLI(t, "", "user", "reset-password-link", s.who.Name)), v.BaseURL)
+			s.secret(strings.Split(link, "/")[3])
+			if got := node.post(t, link, ownForm, params("new_password", s.who.Password)); got.Status != http.StatusSeeOther {
+				t.Fatalf("the link: %d\n%s", got.Status, got.Body)
+			}
+			for name, c := range map[string]struct {
+				given tokens
+				app   application
+			}{"ended": {s.thief, s.casual}, "other": {s.kept, s.phone}, "at hand": {s.mine, s.web}} {
+				waitFor(t, "the other node hears of it", func() bool { return !v.active(t, v.asker.auth(), c.given.AccessToken) })
+				for _, at := range []*server{v.server, node} {
+					if at.active(t, v.asker.auth(), c.given.AccessToken) || at.active(t, v.asker.auth(), c.given.RefreshToken) {
+						t.Errorf("a token of the session that is %s lives", name)
+					}
+					if a := at.post(t, "/o/token/", c.app.auth(), refreshForm(c.given.RefreshToken)); a.Status != http.StatusBadRequest {
+						t.Errorf("a refresh in the session that is %s: %d %s", name, a.Status, a.Body)
+					}
+				}
+			}
+			if a := v.post(t, "/o/token/", s.casual.auth(), s.code); a.Status != http.StatusBadRequest {
+				t.Errorf("a code of before: %d %s", a.Status, a.Body)
+			}
+			for name, b := range map[string]*browser{"own": s.owner, "other": s.other} {
+				b.open(t, "/account/")
+				b.awaitsLogin(t, name+" session")
 			}
 			address, _ := v.authorizeURL(v.casual, "scope", "read write")
 			b := v.signedIn(t, s.who)

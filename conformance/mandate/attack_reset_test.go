@@ -41,6 +41,7 @@ func ownForm(r *http.Request, _ url.Values) { r.Header.Set("Sec-Fetch-Site", "sa
 
 // A link is stolen from a mailbox, after the person has changed the address, or has been disabled.
 func TestAttackResetLinkOutlivesItsReason(t *testing.T) {
+	attack(t, "weak recovery of a forgotten password (CWE-640), persistence after a change (CWE-613)", "")
 	forEachDatabase(t, func(t *testing.T, db database) {
 		m := startMailing(t, db)
 		admin := m.signedIn(t, m.admin)
@@ -96,6 +97,7 @@ func (m *mailing) changesPassword(t *testing.T, p person) {
 // Several parties use one link at the same moment, at two nodes. One password is set, and one
 // message says so.
 func TestAttackResetLinkTwiceInParallel(t *testing.T) {
+	attack(t, "one-time link used in parallel (CWE-367)", "")
 	forEachDatabase(t, func(t *testing.T, db database) {
 		m := startMailing(t, db)
 		m.person(t, "carol", "--email", "carol@example.com")
@@ -125,6 +127,7 @@ func TestAttackResetLinkTwiceInParallel(t *testing.T) {
 
 // The link leads to this server, whatever the request says about its host.
 func TestAttackResetHostHeader(t *testing.T) {
+	attack(t, "password reset poisoning by the Host header (CWE-640)", "")
 	m := startMailing(t, newSQLite(t))
 	m.person(t, "carol", "--email", "carol@example.com")
 	evil := func(r *http.Request, _ url.Values) {
@@ -147,6 +150,7 @@ func TestAttackResetHostHeader(t *testing.T) {
 
 // A name cannot add a header, a recipient or a line to a message.
 func TestAttackMailInjection(t *testing.T) {
+	attack(t, "header injection into mail (CWE-93)", "")
 	m := startMailing(t, newSQLite(t))
 	m.person(t, "carol", "--email", "carol@example.com")
 	for _, name := range []string{"carol@example.com\r\nBcc: eve@example.com", "carol@example.com,eve@example.com", "carol@example.com, eve@example.com", "Carol <carol@example.com>",
@@ -174,6 +178,7 @@ func TestAttackMailInjection(t *testing.T) {
 
 // Whether an account exists is not in the response, nor in what the database stores for it.
 func TestAttackResetEnumeration(t *testing.T) {
+	attack(t, "user enumeration (CWE-204)", "CVE-2026-23511")
 	forEachDatabase(t, func(t *testing.T, db database) {
 		m := startMailing(t, db)
 		m.person(t, "carol", "--email", "carol@example.com")
@@ -210,6 +215,7 @@ func TestAttackResetEnumeration(t *testing.T) {
 // A flood of requests sends few messages to one person, from one network as from many, and does not
 // suppress the message that the password has changed.
 func TestAttackResetFlood(t *testing.T) {
+	attack(t, "messages without a limit (CWE-770)", "")
 	forEachDatabase(t, func(t *testing.T, db database) {
 		m := startMailing(t, db)
 		m.person(t, "carol", "--email", "carol@example.com")
