@@ -30,15 +30,9 @@ func (c *Client) Get(ctx context.Context, target, accept string, most int) (Docu
 	if err != nil {
 		return Document{}, err
 	}
-	addresses, err := c.lookup(ctx, "ip", request.URL.Hostname())
+	err = c.checkName(ctx, request.URL)
 	if err != nil {
 		return Document{}, err
-	}
-	port := portOf(request.URL)
-	for _, a := range addresses {
-		if !c.allowsAt(netip.AddrPortFrom(a.Unmap(), port)) {
-			return Document{}, specialUse(a)
-		}
 	}
 	request.Header.Set("Accept", accept)
 	response, err := c.do(request)
@@ -55,6 +49,21 @@ func (c *Client) Get(ctx context.Context, target, accept string, most int) (Docu
 		err = &SizeError{most}
 	}
 	return Document{response.Header, body}, err
+}
+
+// checkName returns an error if one of the addresses of a URL's host may not be called.
+func (c *Client) checkName(ctx context.Context, u *url.URL) error {
+	addresses, err := c.lookup(ctx, "ip", u.Hostname())
+	if err != nil {
+		return err
+	}
+	port := portOf(u)
+	for _, a := range addresses {
+		if !c.allowsAt(netip.AddrPortFrom(a.Unmap(), port)) {
+			return specialUse(a)
+		}
+	}
+	return nil
 }
 
 // portOf returns the port of an http or https URL. One that is no number is 0, which nothing

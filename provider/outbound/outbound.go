@@ -22,6 +22,8 @@ import (
 // byte of the response.
 const patience = 5 * time.Second
 
+const userAgent = "Mandate"
+
 // notPublic lists the networks in IANA's registries of special-purpose addresses (RFC
 // 6890 §2.2.2 and later entries), and the address at which Azure's hosts answer their
 // guests. Of IPv6 only 2000::/3 is assigned to the internet (RFC 4291 §2.4).
@@ -153,7 +155,7 @@ func (c *Client) Post(ctx context.Context, target string, form url.Values) error
 }
 
 func (c *Client) do(request *http.Request) (*http.Response, error) {
-	request.Header.Set("User-Agent", "Mandate")
+	request.Header.Set("User-Agent", userAgent)
 	response, err := c.http.Do(request)
 	// The URL that url.Error would show may have a secret in its query.
 	if u, ok := errors.AsType[*url.Error](err); ok {
