@@ -35,6 +35,7 @@ var layers = map[string][]string{
 	"provider/passkey":    {"github.com/go-webauthn/webauthn", standardOnly},
 	"provider/throttle":   {standardOnly},
 	"provider/outbound":   {standardOnly},
+	"provider/upstream":   {"github.com/coreos/go-oidc/v3", "golang.org/x/oauth2", "mandate/provider/outbound", standardOnly},
 	"provider/jose":       {"github.com/golang-jwt/jwt/v5", standardOnly},
 	"provider/dpop":       {"mandate/provider/jose", standardOnly},
 	"provider/documents":  {"mandate/provider/oauth", "mandate/provider/outbound", "mandate/provider/throttle"},

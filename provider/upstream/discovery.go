@@ -1,0 +1,147 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+)
+
+// The times of the metadata and the keys. A key that the other server has removed verifies nothing
+// after the first of them, and after the second if the server cannot be reached.
+const (
+	fresh = 5 * time.Minute  // how long they are used without a new request
+	kept  = time.Hour        // how long they are used if no request succeeds
+	pause = 10 * time.Second // the shortest time between the starts of two attempts
+)
+
+// discovered is what the metadata of a server says (OIDC Discovery §3).
+type discovered struct {
+	provider    *oidc.Provider
+	verifier    *oidc.IDTokenVerifier // with a key set of its own, which is read once it is needed
+	style       oauth2.AuthStyle
+	namesItself bool // responses have the parameter iss (RFC 9207 §3)
+	endSession  string
+	since       time.Time
+}
+
+// algorithms are those with which an ID token may be signed: with a key pair, and never with the
+// client secret or with nothing.
+func algorithms() []string {
+	return []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA}
+}
+
+// discover returns the metadata. All who wait share one request, which does not end with theirs.
+func (s *Server) discover(ctx context.Context) (*discovered, error) {
+	s.mu.Lock()
+	if found := s.known; found != nil && time.Since(found.since) < fresh {
+		s.mu.Unlock()
+		return found, nil
+	}
+	s.ask()
+	done := s.done
+	s.mu.Unlock()
+	if done != nil {
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known != nil && time.Since(s.known.since) < kept {
+		return s.known, nil
+	}
+	return nil, &Unreachable{s.err}
+}
+
+// ask begins an attempt, unless one is running or the last one began a moment ago: anybody can cause
+// attempts.
+func (s *Server) ask() {
+	if s.done != nil || time.Since(s.asked) < pause {
+		return
+	}
+	s.asked, s.done = time.Now(), make(chan struct{})
+	go func() {
+		found, err := s.read()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.err = err
+		if err == nil {
+			found.since = s.asked
+			s.known = found
+		}
+		close(s.done)
+		s.done = nil
+	}()
+}
+
+func (s *Server) read() (*discovered, error) {
+	ctx := oidc.ClientContext(context.Background(), s.client)
+	// OIDC Discovery §4.3: it returns an error unless the document has this issuer.
+	provider, err := oidc.NewProvider(ctx, s.config.Issuer)
+	if err != nil {
+		return nil, fmt.Errorf("read the metadata of %s: %s", s.config.Issuer, clip(withoutURL(err).Error()))
+	}
+	var document struct {
+		Authorization string   `json:"authorization_endpoint"`
+		Token         string   `json:"token_endpoint"`
+		Keys          string   `json:"jwks_uri"`
+		UserInfo      string   `json:"userinfo_endpoint"`
+		EndSession    string   `json:"end_session_endpoint"`
+		Methods       []string `json:"token_endpoint_auth_methods_supported"`
+		NamesItself   bool     `json:"authorization_response_iss_parameter_supported"`
+	}
+	err = provider.Claims(&document)
+	if err != nil {
+		return nil, fmt.Errorf("read the metadata of %s: %w", s.config.Issuer, err)
+	}
+	for name, endpoint := range map[string]string{"authorization_endpoint": document.Authorization, "token_endpoint": document.Token, "jwks_uri": document.Keys} {
+		if endpoint == "" {
+			return nil, fmt.Errorf("the metadata of %s has no %s", s.config.Issuer, name)
+		}
+	}
+	for _, endpoint := range []string{document.Authorization, document.Token, document.Keys, document.UserInfo, document.EndSession} {
+		err = s.checkEndpoint(endpoint)
+		if err != nil {
+			return nil, err
+		}
+	}
+	found := &discovered{provider: provider, namesItself: document.NamesItself, endSession: document.EndSession,
+		verifier: provider.VerifierContext(ctx, &oidc.Config{ClientID: s.config.ClientID, SupportedSigningAlgs: algorithms()})}
+	found.style, err = authStyle(document.Methods)
+	return found, err
+}
+
+// checkEndpoint refuses an endpoint that anybody on the way to it could read.
+//
+// OIDC Discovery §3: the endpoints use https, as the issuer does.
+func (s *Server) checkEndpoint(endpoint string) error {
+	issuer, err := url.Parse(s.config.Issuer)
+	if err != nil || endpoint == "" {
+		return err
+	}
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || issuer.Scheme == "https") {
+		return fmt.Errorf("the metadata of %s has an endpoint that is no https URL", s.config.Issuer)
+	}
+	return nil
+}
+
+// authStyle returns how the client sends its secret.
+func authStyle(methods []string) (oauth2.AuthStyle, error) {
+	switch {
+	// OIDC Discovery §3: client_secret_basic is the default.
+	case len(methods) == 0, slices.Contains(methods, "client_secret_basic"):
+		return oauth2.AuthStyleInHeader, nil
+	case slices.Contains(methods, "client_secret_post"):
+		return oauth2.AuthStyleInParams, nil
+	}
+	return 0, errors.New("the other server supports neither client_secret_basic nor client_secret_post")
+}
