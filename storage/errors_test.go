@@ -28,11 +28,19 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"AddGrantWithTokens":    func(ctx context.Context) error { return s.AddGrantWithTokens(ctx, g, pair, "hash") },
 		"AddGroup":              func(ctx context.Context) error { return s.AddGroup(ctx, "x", at) },
 		"AddKey":                func(ctx context.Context) error { return s.AddKey(ctx, Key{ID: "x", Kind: "EC"}, later) },
+		"Identity":              func(ctx context.Context) error { return drop(s.Identity(ctx, "x", "x")) },
+		"IdentitiesOf":          func(ctx context.Context) error { return drop(s.IdentitiesOf(ctx, "x")) },
+		"AddIdentity":           func(ctx context.Context) error { return s.AddIdentity(ctx, newIdentity("x"), "x", 1) },
+		"LinkIdentity":          func(ctx context.Context) error { return s.LinkIdentity(ctx, newIdentity("x"), u) },
+		"AddUserWithIdentity":   func(ctx context.Context) error { return s.AddUserWithIdentity(ctx, u, newIdentity(u.ID)) },
+		"UsersByAddress":        func(ctx context.Context) error { return drop(s.UsersByAddress(ctx, "x")) },
+		"DeleteIdentity":        func(ctx context.Context) error { return s.DeleteIdentity(ctx, newIdentity("x"), Ways{}) },
+		"SetMappedGroups":       func(ctx context.Context) error { return drop(s.SetMappedGroups(ctx, "x", []string{"x"}, nil)) },
 		"AddPasskey":            func(ctx context.Context) error { return s.AddPasskey(ctx, newPasskey("x"), "x", 1) },
 		"Passkey":               func(ctx context.Context) error { return drop(s.Passkey(ctx, "x")) },
 		"PasskeysOf":            func(ctx context.Context) error { return drop(s.PasskeysOf(ctx, "x")) },
 		"RenamePasskey":         func(ctx context.Context) error { return s.RenamePasskey(ctx, "x", "x", "x") },
-		"DeletePasskey":         func(ctx context.Context) error { return s.DeletePasskey(ctx, "x", "x") },
+		"DeletePasskey":         func(ctx context.Context) error { return s.DeletePasskey(ctx, "x", "x", Ways{Passkeys: true}) },
 		"AddSession":            func(ctx context.Context) error { return s.AddSession(ctx, newSession("x"), "", "hash", 0) },
 		"AddSetting":            func(ctx context.Context) error { return drop(s.AddSetting(ctx, "x", "x")) },
 		"AddToken":              func(ctx context.Context) error { return s.AddToken(ctx, pair[0]) },
@@ -182,7 +190,7 @@ func notASentinel(t *testing.T, what string, err error) {
 	if err == nil {
 		t.Errorf("%s: no error", what)
 	}
-	for _, sentinel := range []error{ErrNotFound, ErrConflict, ErrSpent, ErrFactorUsed, ErrLastAdministrator, ErrNewerSchema} {
+	for _, sentinel := range []error{ErrNotFound, ErrConflict, ErrSpent, ErrFactorUsed, ErrLastAdministrator, ErrLastWay, ErrNewerSchema} {
 		if errors.Is(err, sentinel) {
 			t.Errorf("%s: the failure is reported as %v", what, err)
 		}

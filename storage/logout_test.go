@@ -140,7 +140,7 @@ func TestWhoeverSignsInAgainKeepsTheirSession(t *testing.T) {
 		}
 		// An expired session is not renewed.
 		late := newSession(alice.ID)
-		late.AuthTime, late.ExpiresAt = later+7, later+100
+		late.AuthTime, late.SeenAt, late.ExpiresAt = later+7, later+7, later+100
 		must(t, w.AddSession(t.Context(), late, again.Digest, alice.Password, 0))
 		got, err = w.SessionByDigest(t.Context(), late.Digest, later+8, 0)
 		must(t, err)

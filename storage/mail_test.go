@@ -203,7 +203,7 @@ func TestNoticesAreOfTheirTransaction(t *testing.T) {
 			k.ID = "the same"
 			return s.AddPasskey(t.Context(), k, n.ID, 20, m)
 		})
-		told("a passkey is removed", 1, func(s *Store, _ int, m NewMail) error { return s.DeletePasskey(t.Context(), alice.ID, one.ID, m) })
+		told("a passkey is removed", 1, func(s *Store, _ int, m NewMail) error { return s.DeletePasskey(t.Context(), alice.ID, one.ID, Ways{Passkeys: true}, m) })
 		told("the app is removed", 1, func(s *Store, _ int, m NewMail) error { return s.RemoveTOTP(t.Context(), alice.ID, m) })
 		told("recovery codes", 4, func(s *Store, i int, m NewMail) error {
 			return s.ReplaceRecoveryCodes(t.Context(), alice.ID, []string{fmt.Sprint("new ", i)}, at, m)

@@ -68,10 +68,17 @@ func (s *Store) RenamePasskey(ctx context.Context, userID, id, name string) erro
 	})
 }
 
-// DeletePasskey deletes a passkey of a person. The sessions that began with it stay.
-func (s *Store) DeletePasskey(ctx context.Context, userID, id string, notices ...NewMail) error {
+// DeletePasskey deletes a passkey of a person. The sessions that began with it stay. It returns
+// ErrLastWay if the person could not sign in any more.
+func (s *Store) DeletePasskey(ctx context.Context, userID, id string, ways Ways, notices ...NewMail) error {
 	return s.atomically(ctx, func(t tx) error {
-		err := t.one(`DELETE FROM passkeys WHERE id = $1 AND user_id = $2`, id, userID)
+		err := t.lockUser(userID)
+		if err == nil {
+			err = t.one(`DELETE FROM passkeys WHERE id = $1 AND user_id = $2`, id, userID)
+		}
+		if err == nil {
+			err = t.keepWay(userID, ways)
+		}
 		if err == nil {
 			err = t.dropRecoveryCodes(userID)
 		}

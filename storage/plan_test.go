@@ -16,7 +16,7 @@ func hot(t *testing.T, w world) []string {
 	alice, a, f := w.scene(t, "alice")
 	n := w.session(t, alice.ID)
 	pair := newPair(f.ID)
-	key := newPasskey(alice.ID)
+	key, identity := newPasskey(alice.ID), newIdentity(alice.ID)
 	own := Token{Digest: "own", ApplicationID: &a.ID, ExpiresAt: later}
 	var texts []string
 	s := world{opened(t, w.url), w.url} // does not record the statements of the preparation
@@ -78,7 +78,7 @@ func hot(t *testing.T, w world) []string {
 			second(s.PasskeysOf(t.Context(), alice.ID)),
 			s.RenamePasskey(t.Context(), alice.ID, key.ID, "Laptop"),
 			signIn(t, s.Store, key, key.SignCount+1),
-			s.DeletePasskey(t.Context(), alice.ID, key.ID),
+			s.DeletePasskey(t.Context(), alice.ID, key.ID, Ways{Passkeys: true}),
 			s.AddMail(t.Context(), newMail(alice)),
 			second(s.DueMails(t.Context(), at, 10)),
 			allow(ErrSpent, second(s.LeaseMail(t.Context(), Mail{ID: "none"}, later))),
@@ -88,6 +88,14 @@ func hot(t *testing.T, w world) []string {
 			allow(ErrNotFound, second(s.LinkByDigest(t.Context(), "none", LinkReset, at))),
 			allow(ErrSpent, s.ResetByLink(t.Context(), "none", "hash", at)),
 			second(s.UsersByEmail(t.Context(), alice.Email, 3)),
+			s.AddIdentity(t.Context(), identity, n.ID, 100),
+			allow(ErrConflict, s.LinkIdentity(t.Context(), identity, alice)),
+			second(s.Identity(t.Context(), identity.Issuer, identity.Subject)),
+			second(s.IdentitiesOf(t.Context(), alice.ID)),
+			second(s.UsersByAddress(t.Context(), alice.Email)),
+			second(s.SetMappedGroups(t.Context(), alice.ID, []string{"staff"}, []string{"staff"})),
+			s.AddSession(t.Context(), by(identity), "", proof(s.Store, n.UserID), 0),
+			s.DeleteIdentity(t.Context(), identity, Ways{Passkeys: true}),
 			s.EndSession(t.Context(), alice.ID, n.ID, at, false),
 			s.DisableUser(t.Context(), alice.ID, at),
 			s.UpdateUser(t.Context(), alice, nil),
@@ -170,7 +178,7 @@ func TestHotStatementsNeverScanATable(t *testing.T) {
 func fill(t *testing.T, w world) {
 	t.Helper()
 	for _, statement := range []string{
-		`INSERT INTO users SELECT 'u' || i, 1000 + i, 'u' || i, 'u' || i, '', '', '', '', TRUE, FALSE, i, i FROM generate_series(1, 5000) i`,
+		`INSERT INTO users SELECT 'u' || i, 1000 + i, 'u' || i, 'u' || i, 'u' || i, '', '', '', TRUE, FALSE, i, i FROM generate_series(1, 5000) i`,
 		`INSERT INTO applications SELECT 'a' || i, 'a' || i, 'a' || i, 'u' || i, '', '', '', '', TRUE, '', '', 0, FALSE, FALSE, FALSE, 0, 0, i, i FROM generate_series(1, 5000) i`,
 		`INSERT INTO groups SELECT 'g' || i, i FROM generate_series(1, 5000) i`,
 		`INSERT INTO memberships SELECT 'u' || i, 'g' || i FROM generate_series(1, 5000) i`,
@@ -187,6 +195,7 @@ func fill(t *testing.T, w world) {
 		`INSERT INTO links SELECT 'l' || i, 'reset', 'u' || i, '', i, i FROM generate_series(1, 5000) i`,
 		`INSERT INTO mails SELECT 'm' || i, 'k' || i, 'u' || i, 'l' || i, '', 0, i, i, i FROM generate_series(1, 5000) i`,
 		`INSERT INTO mail_counts SELECT 'r' || i, i, 1, i FROM generate_series(1, 5000) i`,
+		`INSERT INTO identities SELECT 'i' || i % 3, 's' || i, 'u' || i, i, i FROM generate_series(1, 5000) i`,
 		`INSERT INTO seen SELECT 's' || i, i, '' FROM generate_series(1, 5000) i`,
 		`INSERT INTO totps SELECT 'u' || i, 's', i, i FROM generate_series(1, 5000) i`,
 		`INSERT INTO recovery_codes SELECT 'c' || i, 'u' || i, i FROM generate_series(1, 5000) i`,

@@ -13,7 +13,11 @@ type Session struct {
 	ExpiresAt int64  `db:"expires_at"`
 	UserAgent string `db:"user_agent"`
 	Address   string `db:"address"`
-	AMR       string `db:"amr"` // the methods of the login, separated by spaces
+	AMR       string `db:"amr"`    // the methods of the login, separated by spaces
+	Issuer    string `db:"issuer"` // the other server with which the person signed in, or ""
+
+	// Subject is the person of that server. It is used, and never read.
+	Subject string `db:"-"`
 
 	// Factor is what the person has shown beside the password. It is used, and never read.
 	Factor FactorUse `db:"-"`
@@ -23,8 +27,9 @@ type Session struct {
 // cookie that an attacker planted before the login is useless after it. A person who
 // signs in again keeps the session and its id, because applications know the session by
 // that id; only the cookie changes. hash is the hash of the password that was checked.
-// If the person's hash is another one by now, the result is ErrSpent. It is ErrFactorUsed if
-// the factor of the session cannot be used. The notices are stored in the same transaction.
+// If the person's hash is another one by now, or the person does not have the identity of the
+// session any more, the result is ErrSpent. It is ErrFactorUsed if the factor of the session
+// cannot be used. The notices are stored in the same transaction.
 func (s *Store) AddSession(ctx context.Context, n Session, replaces, hash string, idleSince int64, notices ...NewMail) error {
 	return s.atomically(ctx, func(t tx) error {
 		err := t.confirm(n.UserID, hash)
@@ -32,25 +37,29 @@ func (s *Store) AddSession(ctx context.Context, n Session, replaces, hash string
 			err = t.useFactor(n.UserID, n.Factor)
 		}
 		if err == nil {
+			err = t.useIdentity(n)
+		}
+		if err == nil {
 			err = t.addNotices(notices)
 		}
 		if err != nil {
 			return err
 		}
-		renewed, err := t.exec(`UPDATE sessions SET digest = $3, auth_time = $4, seen_at = $5, expires_at = $6, user_agent = $7, address = $8, amr = $10
-			WHERE digest = $1 AND user_id = $2 AND expires_at > $4 AND seen_at > $9`, replaces, n.UserID, n.Digest, n.AuthTime, n.SeenAt, n.ExpiresAt, n.UserAgent, n.Address, idleSince, n.AMR)
+		// The login may be older than the session: it was at another server.
+		renewed, err := t.exec(`UPDATE sessions SET digest = $3, auth_time = $4, seen_at = $5, expires_at = $6, user_agent = $7, address = $8, amr = $10, issuer = $11
+			WHERE digest = $1 AND user_id = $2 AND expires_at > $5 AND seen_at > $9`, replaces, n.UserID, n.Digest, n.AuthTime, n.SeenAt, n.ExpiresAt, n.UserAgent, n.Address, idleSince, n.AMR, n.Issuer)
 		if err == nil && renewed > 0 {
 			_, err = t.exec(`UPDATE logins SET expires_at = $2 WHERE session_id = (SELECT id FROM sessions WHERE digest = $1)`, n.Digest, n.ExpiresAt+notifyFor)
 		}
 		if err != nil || renewed > 0 {
 			return err
 		}
-		_, err = t.endSessions(n.AuthTime, false, `digest = $1`, replaces)
+		_, err = t.endSessions(n.SeenAt, false, `digest = $1`, replaces)
 		if err != nil {
 			return err
 		}
-		_, err = t.exec(`INSERT INTO sessions (id, digest, user_id, auth_time, seen_at, expires_at, user_agent, address, amr) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-			n.ID, n.Digest, n.UserID, n.AuthTime, n.SeenAt, n.ExpiresAt, n.UserAgent, n.Address, n.AMR)
+		_, err = t.exec(`INSERT INTO sessions (id, digest, user_id, auth_time, seen_at, expires_at, user_agent, address, amr, issuer) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+			n.ID, n.Digest, n.UserID, n.AuthTime, n.SeenAt, n.ExpiresAt, n.UserAgent, n.Address, n.AMR, n.Issuer)
 		return err
 	})
 }
@@ -83,7 +92,7 @@ type SignedIn struct {
 func (s *Store) SessionByDigest(ctx context.Context, digest string, now, idleSince int64) (SignedIn, error) {
 	var found SignedIn
 	err := s.get(ctx, &found, `SELECT s.id AS "session.id", s.digest AS "session.digest", s.user_id AS "session.user_id", s.auth_time AS "session.auth_time",
-		s.seen_at AS "session.seen_at", s.expires_at AS "session.expires_at", s.user_agent AS "session.user_agent", s.address AS "session.address", s.amr AS "session.amr",
+		s.seen_at AS "session.seen_at", s.expires_at AS "session.expires_at", s.user_agent AS "session.user_agent", s.address AS "session.address", s.amr AS "session.amr", s.issuer AS "session.issuer",
 		u.id AS "user.id", u.number AS "user.number", u.username AS "user.username", u.username_key AS "user.username_key", u.email AS "user.email",
 		u.first_name AS "user.first_name", u.last_name AS "user.last_name", u.password AS "user.password", u.active AS "user.active",
 		u.administrator AS "user.administrator", u.created_at AS "user.created_at", u.password_changed_at AS "user.password_changed_at", u.profile AS "user.profile", u.updated_at AS "user.updated_at", u.factor_due_at AS "user.factor_due_at"
@@ -112,7 +121,7 @@ func (s *Store) TouchSession(ctx context.Context, id string, now int64) error {
 // SessionsOf lists a person's active sessions, the most recently used first.
 func (s *Store) SessionsOf(ctx context.Context, userID string, now, idleSince int64) ([]Session, error) {
 	var sessions []Session
-	err := s.all(ctx, &sessions, `SELECT id, digest, user_id, auth_time, seen_at, expires_at, user_agent, address, amr FROM sessions
+	err := s.all(ctx, &sessions, `SELECT id, digest, user_id, auth_time, seen_at, expires_at, user_agent, address, amr, issuer FROM sessions
 		WHERE user_id = $1 AND expires_at > $2 AND seen_at > $3 ORDER BY seen_at DESC, id`, userID, now, idleSince)
 	return sessions, err
 }

@@ -1,0 +1,204 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"slices"
+)
+
+// Identity is a person of another server, with which a person signs in here.
+type Identity struct {
+	Issuer     string `db:"issuer"`
+	Subject    string `db:"subject"`
+	UserID     string `db:"user_id"`
+	CreatedAt  int64  `db:"created_at"`
+	LastUsedAt int64  `db:"last_used_at"` // 0: never
+}
+
+const identityColumns = `issuer, subject, user_id, created_at, last_used_at`
+
+// ErrLastWay means that the person could not sign in any more.
+var ErrLastWay = errors.New("no way to sign in would be left")
+
+// Ways says which ways to sign in a person can use at this server, beside the password.
+type Ways struct {
+	Passkeys bool
+	Issuers  []string // of identities
+}
+
+// Identity reads an identity.
+func (s *Store) Identity(ctx context.Context, issuer, subject string) (Identity, error) {
+	var i Identity
+	err := s.get(ctx, &i, `SELECT `+identityColumns+` FROM identities WHERE issuer = $1 AND subject = $2`, issuer, subject)
+	return i, err
+}
+
+// IdentitiesOf lists the identities of a person, the oldest first.
+func (s *Store) IdentitiesOf(ctx context.Context, userID string) ([]Identity, error) {
+	var found []Identity
+	err := s.all(ctx, &found, `SELECT `+identityColumns+` FROM identities WHERE user_id = $1 ORDER BY created_at, issuer, subject`, userID)
+	return found, err
+}
+
+// addIdentity stores an identity, or returns ErrConflict if anybody has it.
+func (t tx) addIdentity(i Identity) error {
+	return t.meets(ErrConflict, `INSERT INTO identities (`+identityColumns+`) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (issuer, subject) DO NOTHING`,
+		i.Issuer, i.Subject, i.UserID, i.CreatedAt, i.LastUsedAt)
+}
+
+// AddIdentity stores an identity that a person adds in a session. It returns ErrSpent if the session
+// has ended, ErrFull if the person has most identities already, and ErrConflict if anybody has this
+// one. The person is locked, so that the second of two concurrent calls counts the first one.
+func (s *Store) AddIdentity(ctx context.Context, i Identity, sessionID string, most int) error {
+	return s.atomically(ctx, func(t tx) error {
+		err := t.spend(`UPDATE users SET active = active WHERE id = $1 AND active`, i.UserID)
+		if err == nil {
+			err = t.holdSession(sessionID, i.UserID, i.CreatedAt)
+		}
+		var n int
+		if err == nil {
+			err = t.get(&n, `SELECT COUNT(*) FROM identities WHERE user_id = $1`, i.UserID)
+		}
+		if err == nil && n >= most {
+			err = ErrFull
+		}
+		if err == nil {
+			err = t.addIdentity(i)
+		}
+		return err
+	})
+}
+
+// LinkIdentity stores an identity for a person whose address and profile led to it. It returns
+// ErrSpent if one of them has changed since u was read, or the account is disabled, and ErrConflict
+// if anybody has the identity.
+func (s *Store) LinkIdentity(ctx context.Context, i Identity, u User) error {
+	return s.atomically(ctx, func(t tx) error {
+		err := t.spend(`UPDATE users SET active = active WHERE id = $1 AND active AND email = $2 AND profile = $3`, i.UserID, u.Email, u.Profile)
+		if err == nil {
+			err = t.addIdentity(i)
+		}
+		return err
+	})
+}
+
+// AddUserWithIdentity stores a person who has signed in with another server for the first time. It
+// returns ErrSpent if anybody has the identity by now, and ErrConflict if somebody else has the
+// username or the address. Additions and changes of people run one after another, so each sees the
+// addresses of the earlier ones.
+func (s *Store) AddUserWithIdentity(ctx context.Context, u User, i Identity) error {
+	return s.atomically(ctx, func(t tx) error {
+		err := t.addUser(u, nil)
+		if err != nil {
+			return err
+		}
+		err = t.addIdentity(i)
+		if errors.Is(err, ErrConflict) {
+			return ErrSpent
+		}
+		var taken bool
+		if err == nil {
+			err = t.get(&taken, `SELECT EXISTS (SELECT 1 FROM users WHERE LOWER(email) = LOWER($1) AND id <> $2)`, u.Email, u.ID)
+		}
+		if err == nil && taken {
+			err = ErrConflict
+		}
+		return err
+	})
+}
+
+// UsersByAddress reads at most two of the people who have an address. Upper and lower case make no
+// difference.
+func (s *Store) UsersByAddress(ctx context.Context, address string) ([]User, error) {
+	var found []User
+	err := s.all(ctx, &found, `SELECT `+userColumns+` FROM users WHERE LOWER(email) = LOWER($1) LIMIT 2`, address)
+	return found, err
+}
+
+// DeleteIdentity deletes an identity of a person. It returns ErrNotFound if the person has no such
+// identity, and ErrLastWay if the person could not sign in any more.
+func (s *Store) DeleteIdentity(ctx context.Context, i Identity, ways Ways) error {
+	return s.atomically(ctx, func(t tx) error {
+		err := t.lockUser(i.UserID)
+		if err == nil {
+			err = t.one(`DELETE FROM identities WHERE issuer = $1 AND subject = $2 AND user_id = $3`, i.Issuer, i.Subject, i.UserID)
+		}
+		if err == nil {
+			err = t.keepWay(i.UserID, ways)
+		}
+		return err
+	})
+}
+
+// lockUser locks a person's row until the end of the transaction: two calls must not both leave the
+// other's way to sign in as the last one, and then delete it.
+func (t tx) lockUser(id string) error {
+	return t.one(`UPDATE users SET active = active WHERE id = $1`, id)
+}
+
+// keepWay returns ErrLastWay if a person has no way to sign in. The caller has locked the person.
+func (t tx) keepWay(userID string, ways Ways) error {
+	var direct bool
+	err := t.get(&direct, `SELECT EXISTS (SELECT 1 FROM users WHERE id = $1 AND password <> '') OR $2 AND EXISTS (SELECT 1 FROM passkeys WHERE user_id = $1)`, userID, ways.Passkeys)
+	if err != nil || direct {
+		return err
+	}
+	issuers, err := t.texts(`SELECT issuer FROM identities WHERE user_id = $1`, userID)
+	if err == nil && !slices.ContainsFunc(issuers, func(issuer string) bool { return slices.Contains(ways.Issuers, issuer) }) {
+		err = ErrLastWay
+	}
+	return err
+}
+
+// useIdentity stores the use of the identity with which a session begins. It returns ErrSpent if the
+// person does not have it any more.
+func (t tx) useIdentity(n Session) error {
+	if n.Issuer == "" {
+		return nil
+	}
+	return t.spend(`UPDATE identities SET last_used_at = $4 WHERE issuer = $1 AND subject = $2 AND user_id = $3`, n.Issuer, n.Subject, n.UserID, n.SeenAt)
+}
+
+// SetMappedGroups makes a person a member of those of the mapped groups that are in member, and of no
+// other mapped group. Groups that are not mapped stay as they are, and a mapped group that does not
+// exist is skipped. It returns the names of those.
+func (s *Store) SetMappedGroups(ctx context.Context, userID string, mapped, member []string) ([]string, error) {
+	var missing []string
+	err := s.atomically(ctx, func(t tx) error {
+		missing = nil
+		// The person is locked: of two sign-ins at the same moment, the second one decides.
+		err := t.lockUser(userID)
+		var was []string
+		if err == nil {
+			was, err = t.texts(`SELECT group_name FROM memberships WHERE user_id = $1`, userID)
+		}
+		if err != nil {
+			return err
+		}
+		changed := false
+		for _, group := range slices.Compact(slices.Sorted(slices.Values(mapped))) {
+			wanted := slices.Contains(member, group)
+			if wanted == slices.Contains(was, group) {
+				continue
+			}
+			statement := `DELETE FROM memberships WHERE user_id = $1 AND group_name = $2`
+			if wanted {
+				statement = `INSERT INTO memberships (user_id, group_name) SELECT CAST($1 AS TEXT), name FROM groups WHERE name = $2`
+			}
+			n, err := t.exec(statement, userID, group)
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				missing = append(missing, group)
+			} else {
+				changed = true
+			}
+		}
+		if changed {
+			t.changed(OfUser, userID)
+		}
+		return nil
+	})
+	return missing, err
+}
