@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"time"
 
 	"mandate/provider/authorize"
@@ -129,6 +130,10 @@ type Config struct {
 	MailServer, MailFrom string
 	Letters              notices.Letters
 
+	// SignInServers are other servers with which people sign in. Their RedirectURI is set by this
+	// server.
+	SignInServers []people.Server
+
 	SweepInterval time.Duration
 	SweepBatch    int
 
@@ -163,7 +168,18 @@ func (c Config) rules() *policy.Rules {
 // people returns the settings of package people.
 func (c Config) people() people.Config {
 	return people.Config{SessionLifetime: c.SessionLifetime, SessionIdle: c.SessionIdle, PasswordMinLength: c.PasswordMinLength,
-		SecondFactor: c.SecondFactor, SecondFactorGrace: c.SecondFactorGrace, ServerName: c.serverName(), Passkeys: passkey.Usable(c.origin()), Base: c.tokens().Audience()}
+		SecondFactor: c.SecondFactor, SecondFactorGrace: c.SecondFactorGrace, ServerName: c.serverName(), Passkeys: passkey.Usable(c.origin()), Base: c.tokens().Audience(), Servers: c.servers()}
+}
+
+// servers returns the other servers with the redirect URI of each.
+//
+// RFC 9700 §4.4.2.2: with a redirect URI for each server, a response says which server it is of.
+func (c Config) servers() []people.Server {
+	servers := slices.Clone(c.SignInServers)
+	for i := range servers {
+		servers[i].RedirectURI = c.tokens().Audience() + "/login/with/" + servers[i].Name + "/callback/"
+	}
+	return servers
 }
 
 // serverName returns the name of this server in an authenticator app: its host.

@@ -41,6 +41,7 @@ type Provider struct {
 	Keys           *keys.Ring
 	People         *people.People
 	Passkeys       *people.Passkeys
+	Identities     *people.Identities
 	Clients        *clients.Clients
 	Resources      *resources.Resources
 	Tokens         *tokens.Tokens
@@ -70,8 +71,8 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	}
 	p := &Provider{config: config, rules: config.rules(), store: store, log: log, changes: copies.NewChanges(config.MaxStaleness),
 		limits: limits.New(password.Cost{MemoryKiB: config.PasswordMemoryKiB, Iterations: config.PasswordIterations}, config.PasswordConcurrency)}
-	calls := outbound.New(outbound.Config{Networks: config.OutboundNetworks, Trace: config.TraceOutbound}) // to addresses that applications registered
-	strangers := outbound.New(config.open().Outbound)                                                      // the same, for applications for which nobody is responsible
+	calls := outbound.New(outbound.Config{Networks: config.OutboundNetworks, Trace: config.TraceOutbound}) // to addresses that applications registered, and to configured servers
+	strangers := outbound.New(config.open().Outbound)                                                      // to addresses of applications for which nobody is responsible
 	var err error
 	p.sealers, err = newSealers(config.ServerKey)
 	if err != nil {
@@ -108,6 +109,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if err != nil {
 		return nil, err
 	}
+	p.Identities = people.NewIdentities(p.People, calls, p.sealers.identities)
 	pairwise, err := seal.Key(config.ServerKey, "pairwise")
 	if err != nil {
 		return nil, err
@@ -168,6 +170,7 @@ type sealers struct {
 	factors     seal.Sealer // the secrets of authenticator apps
 	signIns     seal.Sealer // sign-ins that wait for the second factor, in the browser
 	passkeys    seal.Sealer // challenges for passkeys, in the browser
+	identities  seal.Sealer // sign-ins at other servers, in the browser
 	jtis        seal.Sealer // the jti of signed access tokens
 	mails       seal.Sealer // messages that wait to be sent
 }
@@ -175,7 +178,7 @@ type sealers struct {
 // newSealers derives one sealer for each purpose from the server key.
 func newSealers(key []byte) (sealers, error) {
 	var s sealers
-	for purpose, into := range map[string]*seal.Sealer{"client-secret": &s.secrets, "ticket": &s.tickets, "device": &s.devices, "flash": &s.flashes, "signing-key": &s.signingKeys, "token-name": &s.jtis, "factor": &s.factors, "sign-in": &s.signIns, "passkey": &s.passkeys, "mail": &s.mails} {
+	for purpose, into := range map[string]*seal.Sealer{"client-secret": &s.secrets, "ticket": &s.tickets, "device": &s.devices, "flash": &s.flashes, "signing-key": &s.signingKeys, "token-name": &s.jtis, "factor": &s.factors, "sign-in": &s.signIns, "passkey": &s.passkeys, "mail": &s.mails, "other-server": &s.identities} {
 		sealer, err := seal.New(key, purpose)
 		if err != nil {
 			return s, fmt.Errorf("derive the %s key: %w", purpose, err)

@@ -237,6 +237,29 @@ type (
 	AuthenticatorResponse = people.Response
 )
 
+// The types for other servers with which people sign in (package people).
+type (
+	// SignInServer is another server with which people sign in.
+	SignInServer = people.Server
+	// Mapped is a value of another server, and what it means here.
+	Mapped = people.Mapped
+	// Leaving is a person who goes to another server to sign in.
+	Leaving = people.Leaving
+	// Identity is an account of another server that belongs to a person.
+	Identity = people.OwnIdentity
+)
+
+// The policies about people who come from another server and have no account here.
+const (
+	// NewPeopleOff lets nobody come.
+	NewPeopleOff = people.NewPeopleOff
+	// NewPeopleDomains lets people come whose verified address has an allowed domain.
+	NewPeopleDomains = people.NewPeopleDomains
+)
+
+// LeaveLife is how long a person may be at another server.
+const LeaveLife = people.LeaveLife
+
 // MaxPasskeys is how many passkeys a person may have.
 const MaxPasskeys = people.MaxPasskeys
 

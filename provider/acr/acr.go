@@ -30,8 +30,18 @@ const (
 	// could not be distinguished from a passkey beside a password.
 	Verified = "verified"
 
+	// Elsewhere is no word of RFC 8176 either, and never part of the claim amr. The person
+	// signed in at another server, which stands in for the password.
+	Elsewhere = "elsewhere"
+
 	several = "mfa" // more than one factor; it follows from the others
+
+	// said begins the word for the value that the operator assigns to a login at another server.
+	said = "acr="
 )
+
+// At returns the methods of a login at another server, to which the operator assigns this value.
+func At(value string) string { return Add(Elsewhere, said+value) }
 
 // Values returns every value of acr, the weakest one first.
 func Values() []string { return []string{Password, MFA, PhishingResistant, Passkey} }
@@ -56,13 +66,25 @@ func Add(login string, methods ...string) string {
 // Of returns the acr of a login: the strongest value that it satisfies.
 func Of(login string) string {
 	words := strings.Fields(login)
+	value := shown(words)
+	for _, word := range words {
+		if assigned, ok := strings.CutPrefix(word, said); ok {
+			value = Stronger(value, assigned)
+		}
+	}
+	return value
+}
+
+// shown returns the acr that follows from what the person has shown to this server.
+func shown(words []string) string {
 	has := func(method string) bool { return slices.Contains(words, method) }
+	first := has(PWD) || has(Elsewhere)
 	switch {
 	case has(POP) && has(Verified):
 		return Passkey
-	case has(POP) && (has(PWD) || has(OTP)):
+	case has(POP) && (first || has(OTP)):
 		return PhishingResistant
-	case has(PWD) && has(OTP):
+	case first && has(OTP):
 		return MFA
 	}
 	return Password
@@ -70,7 +92,9 @@ func Of(login string) string {
 
 // Methods returns the claim amr of a login (RFC 8176 §1).
 func Methods(login string) []string {
-	words := slices.DeleteFunc(strings.Fields(login), func(method string) bool { return method == Verified || method == several })
+	words := slices.DeleteFunc(strings.Fields(login), func(method string) bool {
+		return method == Verified || method == several || method == Elsewhere || strings.HasPrefix(method, said)
+	})
 	if Of(login) != Password {
 		words = append(words, several)
 	}

@@ -117,6 +117,7 @@ const (
 	AtUserCode      = "user code " // wrong user codes, by everybody in the network
 	AtFactor        = "factor "    // codes of second factors
 	AtPasskey       = "passkey "   // responses of authenticators, at the login page
+	AtServer        = "server "    // responses of other servers, at which people sign in
 )
 
 // At returns the try of a network at one of these places.

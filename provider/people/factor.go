@@ -55,7 +55,7 @@ type Challenge struct {
 	User    storage.User
 	Factors Factors
 
-	login   string           // the methods so far
+	login   login
 	session *storage.Session // nil: the person is signing in, and has no session yet
 	bound   string           // to what the secret of a new authenticator app is bound
 	fresh   bool             // the person may add a factor
@@ -97,20 +97,26 @@ const freshLife = 300
 // a browser that was left open, or a stolen cookie.
 var ErrConfirm = errors.New("the person must sign in again first")
 
-// ticket is the first step of a sign-in: a person whose password was right. It is in a cookie of
-// the browser. No page but that of the second step reads it.
+// ticket is the first step of a sign-in: a person whose password was right, or who has signed in at
+// another server. It is in a cookie of the browser. No page but that of the second step reads it.
 type ticket struct {
-	ID     string
-	User   string
-	Hash   string // a digest of the stored password hash: with another password, the ticket is not valid
-	At     int64
-	Method string
+	ID       string
+	User     string
+	Hash     string // a digest of the stored password hash: with another password, the ticket is not valid
+	At       int64
+	Method   string
+	LoginAt  int64  `json:",omitempty"` // of a login at another server
+	Identity string `json:",omitempty"` // its identityID
 }
 
 const ticketPurpose = "second step"
 
-func (p *People) sealTicket(u storage.User) (string, error) {
-	text, err := json.Marshal(ticket{seal.Random(16), u.ID, seal.Digest(u.Password), oauth.Now(), acr.PWD})
+func (p *People) sealTicket(u storage.User, by login) (string, error) {
+	t := ticket{ID: seal.Random(16), User: u.ID, Hash: seal.Digest(u.Password), At: oauth.Now(), Method: by.methods, LoginAt: by.at}
+	if by.with.Issuer != "" {
+		t.Identity = identityID(by.with)
+	}
+	text, err := json.Marshal(t)
 	return p.signIns.Seal(text, ticketPurpose), err
 }
 
@@ -136,13 +142,17 @@ func (p *People) SecondStep(ctx context.Context, sealed string) (*Challenge, err
 	if err == nil && !needed {
 		err = oauth.ErrNotFound // the factor was removed meanwhile
 	}
-	return &Challenge{User: u, Factors: factors, login: t.Method, bound: t.ID, fresh: true}, err
+	by := login{methods: t.Method, at: t.LoginAt}
+	if err == nil && t.Identity != "" {
+		by.with, err = p.identity(ctx, u.ID, t.Identity)
+	}
+	return &Challenge{User: u, Factors: factors, login: by, bound: t.ID, fresh: true}, err
 }
 
 // StepUp returns the challenge for a person who is signed in and needs a stronger login.
 func (p *People) StepUp(ctx context.Context, s *storage.SignedIn) (*Challenge, error) {
 	factors, err := p.Factors(ctx, s.User.ID)
-	return &Challenge{User: s.User, Factors: factors, login: s.Session.AMR, session: &s.Session, bound: s.Session.ID, fresh: isFresh(s, factors)}, err
+	return &Challenge{User: s.User, Factors: factors, login: login{methods: s.Session.AMR}, session: &s.Session, bound: s.Session.ID, fresh: isFresh(s, factors)}, err
 }
 
 // Factors returns what a person has beside the password.
@@ -196,7 +206,7 @@ func (p *People) Answer(ctx context.Context, c *Challenge, a Answer, b Browser) 
 		}
 		return nil, err
 	}
-	in, err := p.finish(ctx, c, acr.Add(c.login, acr.OTP), use, b)
+	in, err := p.finish(ctx, c, acr.Add(c.login.methods, acr.OTP), use, b)
 	switch {
 	case errors.Is(err, storage.ErrFactorUsed):
 		return nil, wrongCode(a.By)
@@ -234,20 +244,22 @@ func (p *People) shown(ctx context.Context, c *Challenge, a Answer) (storage.Fac
 	return storage.FactorUse{}, wrongCode(a.By)
 }
 
-// finish stores the session of a person who has shown a second factor, with the methods of the login,
+// finish stores the session of a person who has shown a second factor, with all methods of the login,
 // and uses up what was shown. It returns ErrSpent if the password has changed, or the session has
 // ended.
-func (p *People) finish(ctx context.Context, c *Challenge, login string, use storage.FactorUse, b Browser) (*SignIn, error) {
+func (p *People) finish(ctx context.Context, c *Challenge, methods string, use storage.FactorUse, b Browser) (*SignIn, error) {
 	if c.session == nil {
-		return p.beginSession(ctx, c.User, login, use, b)
+		by := c.login
+		by.methods = methods
+		return p.beginSession(ctx, c.User, by, use, b)
 	}
-	return p.strengthen(ctx, c.User, *c.session, login, use)
+	return p.strengthen(ctx, c.User, *c.session, methods, use)
 }
 
 // strengthen stores the methods of a login in a session, and gives it another cookie.
-func (p *People) strengthen(ctx context.Context, u storage.User, n storage.Session, login string, use storage.FactorUse) (*SignIn, error) {
+func (p *People) strengthen(ctx context.Context, u storage.User, n storage.Session, methods string, use storage.FactorUse) (*SignIn, error) {
 	cookie, was := seal.Random(32), n.Digest
-	n.Digest, n.AMR, n.Factor = seal.Digest(cookie), login, use
+	n.Digest, n.AMR, n.Factor = seal.Digest(cookie), methods, use
 	err := p.store.StrengthenSession(ctx, n, was, p.factorNotices(u, use)...)
 	if err != nil {
 		return nil, factorError(err)

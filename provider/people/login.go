@@ -1,6 +1,7 @@
 package people
 
 import (
+	"cmp"
 	"context"
 	"crypto/subtle"
 	"errors"
@@ -57,29 +58,37 @@ func (p *People) Login(ctx context.Context, username, password string, b Browser
 	if err != nil {
 		return nil, err
 	}
+	by := login{methods: acr.PWD}
 	if needed {
-		ticket, err := p.sealTicket(u)
+		ticket, err := p.sealTicket(u, by)
 		return &SignIn{Ticket: ticket, User: u}, err
 	}
-	signedIn, err := p.beginSession(ctx, u, acr.PWD, storage.FactorUse{}, b)
+	signedIn, err := p.beginSession(ctx, u, by, storage.FactorUse{}, b)
 	if errors.Is(err, storage.ErrSpent) { // the password was changed meanwhile
 		return nil, WrongPassword()
 	}
 	return signedIn, err
 }
 
-// beginSession stores the session of a person who has signed in with these methods, and uses up what
-// the person has shown. It ends an earlier session of the same browser, because somebody else may
-// have set that cookie (session fixation). It returns storage.ErrSpent if the password has changed
-// since u was read, and storage.ErrFactorUsed if what was shown cannot be used.
-func (p *People) beginSession(ctx context.Context, u storage.User, methods string, shown storage.FactorUse, b Browser) (*SignIn, error) {
+// login is how a person has signed in so far.
+type login struct {
+	methods string
+	at      int64            // when; 0: now
+	with    storage.Identity // empty unless it was at another server
+}
+
+// beginSession stores the session of a person who has signed in, and uses up what the person has
+// shown. It ends an earlier session of the same browser, because somebody else may have set that
+// cookie (session fixation). It returns storage.ErrSpent if the password has changed since u was
+// read, or the identity was removed, and storage.ErrFactorUsed if what was shown cannot be used.
+func (p *People) beginSession(ctx context.Context, u storage.User, by login, shown storage.FactorUse, b Browser) (*SignIn, error) {
 	cookie, at := seal.Random(32), oauth.Now()
 	tell := p.factorNotices(u, shown)
 	if !p.knows(b, u) {
 		tell = append(tell, p.notices.SignedIn(u, b.UserAgent, b.Address)...)
 	}
 	err := p.store.AddSession(ctx, storage.Session{
-		ID: seal.Random(16), Digest: seal.Digest(cookie), UserID: u.ID, AuthTime: at, SeenAt: at, AMR: methods, Factor: shown,
+		ID: seal.Random(16), Digest: seal.Digest(cookie), UserID: u.ID, AuthTime: cmp.Or(by.at, at), SeenAt: at, AMR: by.methods, Issuer: by.with.Issuer, Subject: by.with.Subject, Factor: shown,
 		ExpiresAt: at + oauth.Seconds(p.config.SessionLifetime), UserAgent: oauth.Clip(b.UserAgent, 256), Address: b.Address,
 	}, seal.Digest(b.Session), u.Password, p.IdleSince(at), tell...)
 	if err != nil {

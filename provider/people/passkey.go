@@ -235,15 +235,16 @@ func (k *Passkeys) Rename(ctx context.Context, userID, id, name string) error {
 }
 
 // Remove deletes a passkey of a person who has signed in a moment ago. It returns ErrConfirm if that
-// is longer ago, and ErrNotFound if the person has no such passkey.
+// is longer ago, ErrLastWay if the person could not sign in any more, and ErrNotFound if the person has
+// no such passkey.
 func (k *Passkeys) Remove(ctx context.Context, s *storage.SignedIn, id string) error {
 	err := k.people.Confirmed(ctx, s)
 	if err != nil {
 		return err
 	}
-	err = k.people.store.DeletePasskey(ctx, s.User.ID, id, k.people.notices.FactorChanged(s.User, notices.PasskeyRemoved)...)
+	err = k.people.store.DeletePasskey(ctx, s.User.ID, id, k.people.ways(), k.people.notices.FactorChanged(s.User, notices.PasskeyRemoved)...)
 	k.people.notices.Wake()
-	return oauth.Stored(err)
+	return removalError(err)
 }
 
 func forSignIn(browser string) string { return "sign in " + browser }
@@ -277,7 +278,7 @@ func (k *Passkeys) signIn(ctx context.Context, r Response, browser string, b Bro
 	if err != nil {
 		return nil, err
 	}
-	in, err := k.people.beginSession(ctx, shown.person, withPasskey(""), shown.use(), b)
+	in, err := k.people.beginSession(ctx, shown.person, login{methods: withPasskey("")}, shown.use(), b)
 	if errors.Is(err, storage.ErrSpent) {
 		return nil, refusePasskey(err) // the account was disabled, or its password changed, at this moment
 	}
@@ -356,7 +357,7 @@ func (k *Passkeys) Answer(ctx context.Context, c *Challenge, r Response, b Brows
 	shown, err := k.check(ctx, r, forStep(c), c.User.ID)
 	var in *SignIn
 	if err == nil {
-		in, err = k.people.finish(ctx, c, withPasskey(c.login), shown.use(), b)
+		in, err = k.people.finish(ctx, c, withPasskey(c.login.methods), shown.use(), b)
 		err = k.usedMeanwhile(shown, err)
 	}
 	if errors.Is(err, storage.ErrSpent) {

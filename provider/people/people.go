@@ -24,6 +24,7 @@ type Config struct {
 	ServerName        string        // the name of this server in an authenticator app
 	Passkeys          bool          // browsers offer passkeys at the address of this server
 	Base              string        // the URL of this server, without a final slash
+	Servers           []Server      // other servers with which people sign in
 }
 
 // People manages the accounts of people, and their groups, passwords and browser sessions.

@@ -77,7 +77,10 @@ func (p *Tokens) SignAccess(ctx context.Context, a storage.Application, f Family
 	// grant was given, so they stay the same at each refresh. In the password grant
 	// there was no login at this server.
 	if f.Login > 0 {
-		claims["auth_time"], claims["acr"], claims["amr"] = f.Login, f.ACR, acr.Methods(f.AMR)
+		claims["auth_time"], claims["acr"] = f.Login, f.ACR
+		if methods := acr.Methods(f.AMR); len(methods) > 0 {
+			claims["amr"] = methods
+		}
 	}
 	// RFC 9449 §6.1, RFC 8705 §3.1: what the token is bound to.
 	if cnf := f.Bound.Confirmation(); cnf != nil {

@@ -51,7 +51,10 @@ func (p *Tokens) IDToken(ctx context.Context, about IDTokenFor) (string, error) 
 	claims := jose.Claims{
 		"iss": p.config.Issuer, "sub": p.Subject(about.Sector, about.UserID), "aud": about.Application.ClientID,
 		"exp": at + oauth.Seconds(p.config.IDTokenLifetime), "iat": at, "auth_time": about.AuthTime,
-		"at_hash": jose.AtHash(algorithm, about.AccessToken), "acr": about.ACR, "amr": acr.Methods(about.AMR),
+		"at_hash": jose.AtHash(algorithm, about.AccessToken), "acr": about.ACR,
+	}
+	if methods := acr.Methods(about.AMR); len(methods) > 0 { // another server may not say how the person signed in
+		claims["amr"] = methods
 	}
 	if about.Nonce != "" {
 		claims["nonce"] = about.Nonce

@@ -1,0 +1,190 @@
+package people
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+
+	"mandate/provider/oauth"
+	"mandate/provider/outbound"
+	"mandate/provider/seal"
+	"mandate/provider/upstream"
+	"mandate/storage"
+)
+
+// Server is another OpenID Provider with which people sign in, as the operator has configured it.
+type Server struct {
+	Name, Label string // Name is in paths, Label is what people call the server
+
+	Issuer, ClientID, ClientSecret string
+	RedirectURI                    string // of this server alone
+	Scopes                         []string
+
+	// TrustedForEmail links a person of the other server to the person here with the same
+	// address, if both servers have verified it.
+	TrustedForEmail bool
+	// NewPeople says who may come without an account here: one of the policies about new people.
+	NewPeople      string
+	AllowedDomains []string // of their addresses, in lower case
+
+	GroupsClaim string   // the claim with the groups there
+	Groups      []Mapped // from its values to groups here
+	ACR         []Mapped // from the acr there to the acr of the login here
+
+	Logout bool // after signing out here, people are offered to sign out there
+}
+
+// Mapped is a value of another server, and what it means here.
+type Mapped struct{ From, To string }
+
+// The policies about new people. An empty policy is NewPeopleOff.
+const (
+	NewPeopleOff     = "off"
+	NewPeopleDomains = "domains"
+)
+
+// Identities signs people in with other servers (OIDC Core), and manages the identities that belong to
+// their accounts.
+type Identities struct {
+	people  *People
+	servers []*server // in the operator's order
+	tickets seal.Sealer
+}
+
+// server is a Server and its client.
+type server struct {
+	Server
+	openID *upstream.Server
+}
+
+// NewIdentities makes the component. It sends no request: a server that does not answer must not stop
+// this one. tickets seals what a browser keeps while its person is at another server.
+func NewIdentities(p *People, calls *outbound.Client, tickets seal.Sealer) *Identities {
+	i := &Identities{people: p, tickets: tickets}
+	for _, s := range p.config.Servers {
+		i.servers = append(i.servers, &server{s, upstream.New(upstream.Config{Issuer: s.Issuer, ClientID: s.ClientID, ClientSecret: s.ClientSecret, RedirectURI: s.RedirectURI, Scopes: s.Scopes}, calls)})
+	}
+	return i
+}
+
+// Servers returns the other servers, in the operator's order.
+func (i *Identities) Servers() []Server { return i.people.config.Servers }
+
+// Server returns the server of a name, or ErrNotFound.
+func (i *Identities) Server(name string) (Server, error) {
+	s, err := i.named(name)
+	if err != nil {
+		return Server{}, err
+	}
+	return s.Server, nil
+}
+
+func (i *Identities) named(name string) (*server, error) {
+	at := slices.IndexFunc(i.servers, func(s *server) bool { return s.Name == name })
+	if at < 0 {
+		return nil, oauth.ErrNotFound
+	}
+	return i.servers[at], nil
+}
+
+// MaxIdentities is how many identities a person may have.
+const MaxIdentities = 20
+
+// OwnIdentity is an identity of a person, for pages.
+type OwnIdentity struct {
+	ID     string // for paths
+	Server Server // only Issuer is set if the server is not configured any more
+	storage.Identity
+}
+
+// identityID returns the name of an identity in paths.
+func identityID(one storage.Identity) string { return seal.Digest(one.Issuer + "\x00" + one.Subject) }
+
+// Of returns the identities of a person, the oldest first.
+func (i *Identities) Of(ctx context.Context, userID string) ([]OwnIdentity, error) {
+	stored, err := i.people.store.IdentitiesOf(ctx, userID)
+	var own []OwnIdentity
+	for _, one := range stored {
+		found := OwnIdentity{identityID(one), Server{Issuer: one.Issuer}, one}
+		for _, s := range i.servers {
+			if s.Issuer == one.Issuer {
+				found.Server = s.Server
+			}
+		}
+		own = append(own, found)
+	}
+	return own, oauth.Stored(err)
+}
+
+// identity returns an identity of a person by its identityID, or ErrNotFound.
+func (p *People) identity(ctx context.Context, userID, id string) (storage.Identity, error) {
+	stored, err := p.store.IdentitiesOf(ctx, userID)
+	if err != nil {
+		return storage.Identity{}, oauth.Unavailable(err)
+	}
+	for _, one := range stored {
+		if identityID(one) == id {
+			return one, nil
+		}
+	}
+	return storage.Identity{}, oauth.ErrNotFound
+}
+
+// ways returns the ways to sign in that people can use now, beside a password.
+func (p *People) ways() storage.Ways {
+	ways := storage.Ways{Passkeys: p.config.Passkeys}
+	for _, s := range p.config.Servers {
+		ways.Issuers = append(ways.Issuers, s.Issuer)
+	}
+	return ways
+}
+
+// Remove deletes an identity of a person who has signed in a moment ago. It returns ErrConfirm if that
+// is longer ago, an Error if the person could not sign in any more, and ErrNotFound if the person has
+// no such identity.
+func (i *Identities) Remove(ctx context.Context, s *storage.SignedIn, id string) error {
+	err := i.people.Confirmed(ctx, s)
+	if err != nil {
+		return err
+	}
+	one, err := i.people.identity(ctx, s.User.ID, id)
+	if err != nil {
+		return err
+	}
+	return removalError(i.people.store.DeleteIdentity(ctx, one, i.people.ways()))
+}
+
+// removalError returns the error for a way to sign in that could not be removed.
+func removalError(err error) error {
+	if errors.Is(err, storage.ErrLastWay) {
+		e := oauth.Refuse("access_denied", "This is the only way in which you can sign in here. Add another one first.")
+		e.Status = http.StatusConflict
+		return e
+	}
+	return oauth.Stored(err)
+}
+
+// EndSessionURL returns the address at which a person signs out at the other server, and then comes back.
+// It is empty if the other server has none, or the operator does not want it.
+func (i *Identities) EndSessionURL(ctx context.Context, name, back string) (string, error) {
+	s, err := i.named(name)
+	if err != nil || !s.Logout {
+		return "", err
+	}
+	address, err := s.openID.EndSessionURL(ctx, back)
+	if err != nil {
+		return "", s.arrivalError(err)
+	}
+	return address, nil
+}
+
+// LogoutOf returns the server at which a person can sign out too after signing out of a session, or "".
+func (i *Identities) LogoutOf(s *storage.SignedIn) string {
+	for _, other := range i.servers {
+		if other.Logout && s.Session.Issuer != "" && other.Issuer == s.Session.Issuer {
+			return other.Name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,297 @@
+package people
+
+import (
+	"bytes"
+	"cmp"
+	"compress/flate"
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"mandate/provider/acr"
+	"mandate/provider/limits"
+	"mandate/provider/oauth"
+	"mandate/provider/seal"
+	"mandate/provider/upstream"
+	"mandate/storage"
+)
+
+// Leaving is a person who goes to another server to sign in.
+type Leaving struct {
+	Next   string            // where they go on after coming back
+	Fresh  bool              // they must sign in there anew
+	Choose bool              // they must choose an account there
+	Adding *storage.SignedIn // the person who adds an identity; nil: somebody signs in
+}
+
+// Arrival is a person who has come back.
+type Arrival struct {
+	Next   string // of the Leaving; it is also set together with an error, if it is known
+	SignIn *SignIn
+	Fresh  bool // they have signed in there a moment ago
+	Added  bool // they have added an identity
+}
+
+// LeaveLife is how long a person may be at another server.
+const LeaveLife = 10 * time.Minute
+
+// skew is how much the clocks of two servers may differ, in seconds.
+const skew = 60
+
+// left is what a browser keeps while its person is at another server. Nobody else can make it, and it
+// works in the browser that has it alone.
+type left struct {
+	Server   string
+	State    string // its digest
+	Nonce    string
+	Verifier string
+	At       int64
+	Next     string
+	Fresh    bool
+	Session  string // of a person who adds an identity; "": somebody signs in
+}
+
+const leftPurpose = "at another server"
+
+// MostTicket is the size of the largest ticket of Leave. Browsers keep cookies of at most 4096 bytes with
+// their names (RFC 6265 §6.1).
+const MostTicket = 3600
+
+// Leave returns the address of the other server, and the ticket that the browser keeps for Arrive. It
+// returns ErrNotFound if there is no such server, and ErrConfirm if a person who adds an identity must
+// sign in again first.
+func (i *Identities) Leave(ctx context.Context, name string, l Leaving) (address, ticket string, err error) {
+	s, err := i.named(name)
+	if err != nil {
+		return "", "", err
+	}
+	request := upstream.NewRequest()
+	request.Fresh, request.Choose = l.Fresh, l.Choose
+	kept := left{Server: name, State: seal.Digest(request.State), Nonce: request.Nonce, Verifier: request.Verifier, At: oauth.Now(), Next: l.Next, Fresh: l.Fresh}
+	if l.Adding != nil {
+		err = i.people.Confirmed(ctx, l.Adding)
+		if err != nil {
+			return "", "", err
+		}
+		kept.Session, request.Choose = l.Adding.Session.ID, true
+	}
+	ticket, err = i.sealLeft(kept)
+	if err != nil {
+		return "", "", err
+	}
+	address, err = s.openID.AuthorizationURL(ctx, request)
+	if err != nil {
+		return "", "", s.arrivalError(err)
+	}
+	return address, ticket, nil
+}
+
+// sealLeft compresses what it seals: the address to go on at may be a long authorization request.
+func (i *Identities) sealLeft(kept left) (string, error) {
+	text, err := json.Marshal(kept)
+	if err != nil {
+		return "", err
+	}
+	var small bytes.Buffer
+	w, err := flate.NewWriter(&small, flate.BestCompression)
+	if err == nil {
+		_, err = w.Write(text)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		return "", err
+	}
+	ticket := i.tickets.Seal(small.Bytes(), leftPurpose)
+	if len(ticket) > MostTicket {
+		return "", oauth.Refuse("invalid_request", "The request of the application is too long for signing in with another server. Sign in with a password or a passkey. If you are its developer: push the request (RFC 9126).")
+	}
+	return ticket, nil
+}
+
+// open returns what a ticket contains.
+func (i *Identities) open(ticket string) (left, error) {
+	var kept left
+	small, err := i.tickets.Open(ticket, leftPurpose)
+	if err != nil {
+		return kept, err
+	}
+	// This server has made the ticket, so the text is not larger than a request.
+	text, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(small)), 64<<10))
+	if err == nil {
+		err = json.Unmarshal(text, &kept)
+	}
+	if err == nil && oauth.Now()-kept.At > oauth.Seconds(LeaveLife) {
+		err = errors.New("it has expired")
+	}
+	return kept, err
+}
+
+// Arrive checks the response of another server. who is the person who is signed in, or nil. It begins a
+// session or the second step, as People.Login does, or adds an identity.
+func (i *Identities) Arrive(ctx context.Context, name, ticket string, response url.Values, who *storage.SignedIn, b Browser) (Arrival, error) {
+	s, err := i.named(name)
+	if err != nil {
+		return Arrival{}, err
+	}
+	kept, err := i.open(ticket)
+	// RFC 9700 §4.7.1: the response belongs to a request of this browser.
+	if err != nil || subtle.ConstantTimeCompare([]byte(seal.Digest(response.Get("state"))), []byte(kept.State)) != 1 {
+		return Arrival{}, notBegun(err)
+	}
+	arrived := Arrival{Next: kept.Next}
+	// RFC 9700 §4.4.2: each server has a redirect URI of its own, and this one is not that of the
+	// server to which the browser was sent.
+	if kept.Server != name {
+		return arrived, notBegun(errors.New("it is the response of another server"))
+	}
+	// Nobody reaches the other server without a ticket. With tickets, a stranger soon finds this limit.
+	giveBack, err := i.people.limits.Take(limits.At(limits.AtServer, b.Address))
+	if err != nil {
+		return arrived, err
+	}
+	err = i.people.store.SeeOnce(ctx, storage.OneTime{Digest: seal.Digest("other server\x00" + kept.State), ExpiresAt: kept.At + 2*oauth.Seconds(LeaveLife), Now: oauth.Now()})
+	switch {
+	case errors.Is(err, storage.ErrSpent):
+		return arrived, notBegun(errors.New("its response was used already"))
+	case err != nil:
+		giveBack()
+		return arrived, oauth.Unavailable(err)
+	}
+	p, err := s.openID.Redeem(ctx, response, upstream.Request{Nonce: kept.Nonce, Verifier: kept.Verifier})
+	if err != nil {
+		err = s.arrivalError(err)
+	} else {
+		err = i.finish(ctx, s, kept, p, who, b, &arrived)
+	}
+	if e, refused := errors.AsType[*oauth.Error](err); !refused || e.Status >= http.StatusInternalServerError {
+		giveBack()
+	}
+	return arrived, err
+}
+
+// finish signs a person in whom another server has identified, or adds the identity.
+func (i *Identities) finish(ctx context.Context, s *server, kept left, p upstream.Person, who *storage.SignedIn, b Browser, arrived *Arrival) error {
+	now := oauth.Now()
+	arrived.Fresh = p.AuthTime > 0 && p.AuthTime >= kept.At-skew
+	if kept.Session != "" {
+		arrived.Added = true
+		return i.add(ctx, s, kept, p, who)
+	}
+	// OIDC Core §3.1.2.1: a server may ignore prompt=login, so the time of the login is compared.
+	if kept.Fresh && !arrived.Fresh {
+		return s.refuse(fmt.Sprintf("%s does not confirm that you have signed in there just now. Sign in in another way.", s.Label), "the other server does not confirm that the login is a new one")
+	}
+	u, identity, err := i.person(ctx, s, p)
+	if err != nil {
+		return err
+	}
+	err = i.setGroups(ctx, s, u, p)
+	if err != nil {
+		return err
+	}
+	// A login whose time is unknown may be an old one. It changes nothing about how a person signs in.
+	by := login{methods: acr.At(s.acrOf(p)), at: min(now, cmp.Or(p.AuthTime, now-freshLife-1)), with: identity}
+	needed := false
+	if !acr.Satisfies(by.methods, acr.MFA) {
+		_, needed, err = i.people.secondFactor(ctx, u)
+	}
+	if err != nil {
+		return err
+	}
+	if needed {
+		ticket, err := i.people.sealTicket(u, by)
+		arrived.SignIn = &SignIn{Ticket: ticket, User: u}
+		return err
+	}
+	arrived.SignIn, err = i.people.beginSession(ctx, u, by, storage.FactorUse{}, b)
+	if errors.Is(err, storage.ErrSpent) {
+		return notBegun(errors.New("the account or its identity has changed at this moment"))
+	}
+	return err
+}
+
+// acrOf returns the acr that the operator assigns to the login of a person.
+func (s *server) acrOf(p upstream.Person) string {
+	for _, m := range s.ACR {
+		if p.ACR != "" && m.From == p.ACR {
+			return m.To
+		}
+	}
+	return acr.Password
+}
+
+// add stores the identity that a person adds to their account.
+func (i *Identities) add(ctx context.Context, s *server, kept left, p upstream.Person, who *storage.SignedIn) error {
+	// The response adds the identity for the session that asked for it. Otherwise somebody could add
+	// their own identity to the account of another person in the same browser.
+	if who == nil || who.Session.ID != kept.Session {
+		return notBegun(errors.New("the session that asked for the identity has ended"))
+	}
+	err := i.people.store.AddIdentity(ctx, storage.Identity{Issuer: p.Issuer, Subject: p.Subject, UserID: who.User.ID, CreatedAt: oauth.Now()}, who.Session.ID, MaxIdentities)
+	switch {
+	case errors.Is(err, storage.ErrConflict):
+		return i.alreadyAdded(ctx, s, p, who)
+	case errors.Is(err, storage.ErrFull):
+		return s.refuse(fmt.Sprintf("You may have at most %d accounts of other servers.", MaxIdentities), "the person has as many identities as allowed")
+	case errors.Is(err, storage.ErrSpent):
+		return notBegun(err)
+	case err != nil:
+		return oauth.Unavailable(err)
+	}
+	return nil
+}
+
+// alreadyAdded returns nil if the person has the identity already, and an Error if somebody else has it.
+func (i *Identities) alreadyAdded(ctx context.Context, s *server, p upstream.Person, who *storage.SignedIn) error {
+	found, err := i.people.store.Identity(ctx, p.Issuer, p.Subject)
+	switch {
+	case err != nil:
+		return oauth.Unavailable(err)
+	case found.UserID != who.User.ID:
+		return s.refuse(fmt.Sprintf("Another person here signs in with this account of %s. Choose another account there.", s.Label), "the identity belongs to another person")
+	}
+	return nil
+}
+
+// notBegun returns the Error for a response to which this browser has no request. The cause is for the log.
+func notBegun(cause error) *oauth.Error {
+	e := oauth.Refuse("invalid_request", "This sign-in was not begun in this browser, or it took longer than %d minutes, or it is finished already. Begin again.", int(LeaveLife/time.Minute))
+	e.Cause, e.LogText = cause, "the response of another server fits no request of this browser"
+	return e
+}
+
+// refuse returns the Error for a person who may not sign in. The texts are for the person and for the log.
+func (s *server) refuse(text, forLog string) *oauth.Error {
+	return &oauth.Error{Status: http.StatusForbidden, Code: "access_denied", Description: text, LogText: forLog}
+}
+
+// arrivalError returns the Error for a response that does not identify anybody.
+func (s *server) arrivalError(err error) error {
+	if refusal, ok := errors.AsType[*upstream.Refusal](err); ok {
+		switch refusal.Code {
+		case "access_denied":
+			return s.refuse(fmt.Sprintf("%s says that you may not sign in. If that is a mistake, ask the people who run %s.", s.Label, s.Label), refusal.Error())
+		case "server_error", "temporarily_unavailable":
+			return s.unreachable(err)
+		}
+		return &oauth.Error{Status: http.StatusBadGateway, Code: "invalid_response", Description: fmt.Sprintf("%s refused the request of this server. Tell an administrator of this server.", s.Label), LogText: refusal.Error()}
+	}
+	if _, ok := errors.AsType[*upstream.Unreachable](err); ok {
+		return s.unreachable(err)
+	}
+	return &oauth.Error{Status: http.StatusBadGateway, Code: "invalid_response", Description: fmt.Sprintf("The response of %s was not accepted, so nobody was signed in. Begin again. If it happens twice, tell an administrator of this server.", s.Label),
+		LogText: "the response of the other server was not accepted", Cause: err}
+}
+
+func (s *server) unreachable(err error) *oauth.Error {
+	return &oauth.Error{Status: http.StatusServiceUnavailable, Code: "temporarily_unavailable", RetryAfter: 10, Cause: err, LogText: "the other server does not answer",
+		Description: fmt.Sprintf("%s does not answer right now. Try again in a moment, or sign in in another way.", s.Label)}
+}
