@@ -194,6 +194,10 @@ func providerConfig(c *config.Config, key []byte) provider.Config {
 	for i, issuer := range p.SoftwareStatementIssuers {
 		issuers[i] = issuer.Trusted()
 	}
+	servers := make([]provider.SignInServer, len(c.SignInServers))
+	for i, server := range c.SignInServers {
+		servers[i] = server.Server()
+	}
 	return provider.Config{
 		Issuer:                c.BaseURL + "/o",
 		ServerKey:             key,
@@ -215,6 +219,7 @@ func providerConfig(c *config.Config, key []byte) provider.Config {
 		OpenRefreshTokenLifetime: p.OpenRefreshTokenExpire,
 		Resources:                resources,
 		StatementIssuers:         issuers,
+		SignInServers:            servers,
 		CodeLifetime:             p.AuthorizationCodeExpire,
 		AccessTokenLifetime:      p.AccessTokenExpire,
 		JWTAccessTokenLifetime:   p.JWTAccessTokenExpire,

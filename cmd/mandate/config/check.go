@@ -24,6 +24,7 @@ func (l *loader) check() {
 	l.checkDatabase()
 	l.checkSecretKey()
 	l.checkLoginURL()
+	l.checkSignInServers()
 	l.checkPasswordHash()
 	l.checkMail()
 	l.checkRules()

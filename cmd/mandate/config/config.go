@@ -52,7 +52,7 @@ type Config struct {
 	SampleAPI bool `key:"SAMPLE_API" default:"false"`
 	// TrustedProxies lists the addresses and networks (CIDR) of reverse proxies whose `X-Forwarded-For` header the server uses. It ignores the header of everybody else (RFC 9700 §4.13).
 	TrustedProxies []netip.Prefix `key:"TRUSTED_PROXIES" default:"[]"`
-	// OutboundAllowedNetworks lists special-use networks (CIDR), such as `10.0.0.0/8`, in which the server may call registered back-channel logout URIs and fetch the keys of `SOFTWARE_STATEMENT_ISSUERS`. It calls the addresses of applications for which nobody is responsible (see `OPEN_CLIENTS`), and fetches their metadata documents, there too if `OPEN_HOSTS` lists their hosts, and at a loopback address only while `BASE_URL` has one. All other special-use addresses are refused: by default the server calls public addresses only (RFC 6890).
+	// OutboundAllowedNetworks lists special-use networks (CIDR), such as `10.0.0.0/8`, in which the server may call registered back-channel logout URIs and fetch the keys of `SOFTWARE_STATEMENT_ISSUERS`, and in which the `SIGN_IN_SERVERS` may be. It calls the addresses of applications for which nobody is responsible (see `OPEN_CLIENTS`), and fetches their metadata documents, there too if `OPEN_HOSTS` lists their hosts, and at a loopback address only while `BASE_URL` has one. All other special-use addresses are refused: by default the server calls public addresses only (RFC 6890).
 	OutboundAllowedNetworks []netip.Prefix `key:"OUTBOUND_ALLOWED_NETWORKS" default:"[]"`
 	// SessionCookieAge is the lifetime of a browser session in seconds, counted from the sign-in.
 	SessionCookieAge time.Duration `key:"SESSION_COOKIE_AGE" default:"1209600" min:"60" max:"31536000"`
@@ -68,6 +68,8 @@ type Config struct {
 	SecondFactor string `key:"SECOND_FACTOR" default:"optional" oneof:"optional administrators everybody"`
 	// SecondFactorGraceDays is the number of days for which a person of whom `SECOND_FACTOR` demands a second factor may still sign in without one. The days count from the first sign-in under the policy. With 0, the person adds one at that sign-in.
 	SecondFactorGraceDays int `key:"SECOND_FACTOR_GRACE_DAYS" default:"7" min:"0" max:"365"`
+	// SignInServers are other OpenID Providers with which people [sign in](sign-in.md#with-another-server), as items of the form `{NAME: company, LABEL: Example Company, ISSUER: https://login.example.com, CLIENT_ID: mandate, CLIENT_SECRET_FILE: /run/secrets/company}`. The login page has a button for each, in this order. Register the redirect URI `BASE_URL/login/with/NAME/callback/` there.
+	SignInServers []SignInServer `key:"SIGN_IN_SERVERS" default:"[]"`
 	// PasswordHashMemoryKiB is the memory of one Argon2id hash in KiB (RFC 9106 §3.1).
 	PasswordHashMemoryKiB int `key:"PASSWORD_HASH_MEMORY_KIB" default:"19456" min:"7168" max:"1048576"`
 	// PasswordHashIterations is the number of passes of one Argon2id hash. Memory times passes must be at least 35840, the weakest parameters in the OWASP password storage cheat sheet.
@@ -305,6 +307,42 @@ type StatementIssuer struct {
 	// JWKSURI is the `https` URL of its public keys. The server uses them for five minutes without a new request, and for an hour if no request succeeds. An address in a special-use network needs `OUTBOUND_ALLOWED_NETWORKS`.
 	JWKSURI string `key:"JWKS_URI" default:""`
 }
+
+// SignInServer is one item of SIGN_IN_SERVERS: another OpenID Provider with which people sign in.
+type SignInServer struct {
+	// Name is a part of the redirect URI, so it must not change: lower-case letters, digits and `-`.
+	Name string `key:"NAME" default:""`
+	// Label is what the button and the texts for people call the server. By default it is the name.
+	Label string `key:"LABEL" default:""`
+	// Issuer is the issuer of the server, character by character (OIDC Discovery §3). The server reads its metadata from there when somebody signs in, and at most every five minutes. An address in a special-use network needs `OUTBOUND_ALLOWED_NETWORKS`.
+	Issuer string `key:"ISSUER" default:""`
+	// ClientID is the client id of Mandate there.
+	ClientID string `key:"CLIENT_ID" default:""`
+	// ClientSecret is the client secret of Mandate there.
+	ClientSecret string `key:"CLIENT_SECRET" default:"" secret:"true"`
+	// Scopes are the scopes that Mandate requests there.
+	Scopes []string `key:"SCOPES" default:"[openid, profile, email]"`
+	// TrustedForEmail links a person of that server, at the first sign-in, to the only person here who has the same email address, if the address is verified there and here. Whoever controls that server can then sign in as any of these people.
+	TrustedForEmail bool `key:"TRUSTED_FOR_EMAIL" default:"false"`
+	// NewPeople says who gets an account at the first sign-in: with `off` nobody, with `domains` a person whose verified email address there has one of the `ALLOWED_DOMAINS`, if nobody here has the address.
+	NewPeople string `key:"NEW_PEOPLE" default:"off" oneof:"off domains"`
+	// AllowedDomains are the domains for `NEW_PEOPLE: domains`, in lower case. A subdomain needs an entry of its own.
+	AllowedDomains []string `key:"ALLOWED_DOMAINS" default:"[]"`
+	// GroupsClaim is the claim in which that server names the groups or roles of a person.
+	GroupsClaim string `key:"GROUPS_CLAIM" default:""`
+	// Groups is a mapping from values of that claim to groups here. At each sign-in a person becomes a member of exactly those mapped groups whose value is in the claim. Other groups stay.
+	Groups Pairs `key:"GROUPS" default:"{}"`
+	// ACR is a mapping from the values of `acr` there to `urn:mandate:acr:password`, `urn:mandate:acr:mfa`, `phr` or `urn:mandate:acr:passkey`. A login with any other value, or without one, counts as one by password.
+	ACR Pairs `key:"ACR" default:"{}"`
+	// Logout offers to sign out there too after signing out here (OIDC RP-Logout §2). Register `BASE_URL/` there as a post-logout redirect URI.
+	Logout bool `key:"LOGOUT" default:"false"`
+}
+
+// Pair is a value, and what it means here.
+type Pair struct{ From, To string }
+
+// Pairs is a YAML mapping from value to value that keeps the order of the file.
+type Pairs []Pair
 
 // Rule is one item of RULES: a request needs all of its scopes.
 type Rule struct {

@@ -11,11 +11,13 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 const testKey = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
@@ -63,7 +65,7 @@ func TestConfigDefaults(t *testing.T) {
 	want := &Config{
 		BaseURL: "http://127.0.0.1:8000", Listen: "127.0.0.1:8000", DatabaseURL: "sqlite:///mandate.db", DatabaseMaxConnections: 32,
 		TrustedProxies: []netip.Prefix{}, OutboundAllowedNetworks: []netip.Prefix{}, SessionCookieAge: 14 * 24 * time.Hour, SessionIdle: 3 * 24 * time.Hour,
-		LogLevel: "info", LogFormat: "text", PasswordMinLength: 15, SecondFactor: "optional", SecondFactorGraceDays: 7, PasswordHashMemoryKiB: 19456, PasswordHashIterations: 2,
+		LogLevel: "info", LogFormat: "text", PasswordMinLength: 15, SecondFactor: "optional", SecondFactorGraceDays: 7, SignInServers: []SignInServer{}, PasswordHashMemoryKiB: 19456, PasswordHashIterations: 2,
 		MaxBodyBytes: 65536, Shutdown: 15 * time.Second, CleanupInterval: time.Second, MaxStaleness: 2 * time.Second, Rules: []Rule{},
 		Provider: Provider{
 			Scopes:        Scopes{{"read", "Read scope"}, {"write", "Write scope"}},
@@ -359,7 +361,7 @@ func TestConfigEachKey(t *testing.T) {
 		"OIDC_RSA_PRIVATE_KEY": newRSAKey(t), "OIDC_RSA_PRIVATE_KEYS_INACTIVE": newRSAKey(t) + newRSAKey(t),
 	}
 	together := []string{"DATABASE_LISTEN_URL", "SMTP_URL", "MAIL_FROM", "OPS_PPROF", "UPSTREAM", "RULES", "PASS_AUTHORIZATION", "REFRESH_TOKEN_REUSE_PROTECTION", "RESOURCE_SERVER_INTROSPECTION_URL", "RESOURCE_SERVER_AUTH_TOKEN", "RESOURCE_SERVER_INTROSPECTION_CREDENTIALS",
-		"RESOURCE_SERVER_JWKS_URL", "RESOURCE_SERVER_ISSUER", "RESOURCE_SERVER_NAME", "RESOURCE_SERVER_DOCUMENTATION", "RESOURCE_SERVER_DPOP_NONCE_KEY", "OIDC_ENABLED", "TLS_CERTIFICATE_FILE", "TLS_KEY_FILE", "MTLS_LISTEN", "MTLS_BASE_URL", "MTLS_CLIENT_AUTHORITIES_FILE", "MTLS_CERTIFICATE_HEADER", "SOFTWARE_STATEMENT_ISSUERS", "OPEN_SOFTWARE_STATEMENT_REQUIRED"}
+		"RESOURCE_SERVER_JWKS_URL", "RESOURCE_SERVER_ISSUER", "RESOURCE_SERVER_NAME", "RESOURCE_SERVER_DOCUMENTATION", "RESOURCE_SERVER_DPOP_NONCE_KEY", "OIDC_ENABLED", "TLS_CERTIFICATE_FILE", "TLS_KEY_FILE", "MTLS_LISTEN", "MTLS_BASE_URL", "MTLS_CLIENT_AUTHORITIES_FILE", "MTLS_CERTIFICATE_HEADER", "SOFTWARE_STATEMENT_ISSUERS", "OPEN_SOFTWARE_STATEMENT_REQUIRED", "SIGN_IN_SERVERS"}
 	for _, f := range allFields(base) {
 		if slices.Contains(together, f.key) {
 			continue // other tests set these with the settings that they need
@@ -385,6 +387,35 @@ func TestConfigEachKey(t *testing.T) {
 		if changed != 1 && f.key != "SCOPES" { // DEFAULT_SCOPES depends on it
 			t.Errorf("%s changed %d settings", f.key, changed)
 		}
+	}
+}
+
+// The keys that an item lacks have their defaults.
+func TestConfigSignInServers(t *testing.T) {
+	secret := filepath.Join(t.TempDir(), "secret")
+	err := os.WriteFile(secret, []byte("s3cret s3cret\n"), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const least = "SIGN_IN_SERVERS:\n  - {NAME: company, ISSUER: https://login.example.com, CLIENT_ID: mandate, CLIENT_SECRET_FILE: "
+	c := mustLoad(t, least+secret+"}\n  - NAME: two\n    LABEL: Zwei\n    ISSUER: https://two.example.com/\n    CLIENT_ID: m\n    CLIENT_SECRET: hunter22\n    SCOPES: [openid, email]\n    TRUSTED_FOR_EMAIL: true\n"+
+		"    NEW_PEOPLE: domains\n    ALLOWED_DOMAINS: [example.com]\n    GROUPS_CLAIM: roles\n    GROUPS: {b: staff, a: admins}\n    ACR: {\"2\": urn:mandate:acr:mfa}\n    LOGOUT: true\n")
+	want := []SignInServer{
+		{Name: "company", Label: "company", Issuer: "https://login.example.com", ClientID: "mandate", ClientSecret: "s3cret s3cret", Scopes: []string{"openid", "profile", "email"}, NewPeople: "off"},
+		{Name: "two", Label: "Zwei", Issuer: "https://two.example.com/", ClientID: "m", ClientSecret: "hunter22", Scopes: []string{"openid", "email"}, TrustedForEmail: true,
+			NewPeople: "domains", AllowedDomains: []string{"example.com"}, GroupsClaim: "roles", Groups: Pairs{{"b", "staff"}, {"a", "admins"}}, ACR: Pairs{{"2", "urn:mandate:acr:mfa"}}, Logout: true},
+	}
+	if diff := cmp.Diff(want, c.SignInServers); diff != "" {
+		t.Error(diff)
+	}
+	got := printed(c)
+	if strings.Contains(got, "hunter22") || strings.Contains(got, "s3cret s3cret") || !strings.Contains(got, "CLIENT_SECRET_FILE: "+strconv.Quote(secret)) || !strings.Contains(got, `GROUPS: {"b": "staff", "a": "admins"}`) {
+		t.Error(got)
+	}
+	// What is printed can be loaded again, if the secrets are in files.
+	first := mustLoad(t, least+secret+"}\n")
+	if diff := cmp.Diff(first, mustLoad(t, printed(first)), settings, cmpopts.EquateEmpty()); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -110,6 +110,10 @@ func (l *loader) decode(node *yaml.Node, f field) {
 	switch target := f.value.Addr().Interface().(type) {
 	case *Scopes:
 		l.scopes(node, f, target)
+	case *Pairs:
+		l.pairs(node, f, target)
+	case *[]SignInServer:
+		blocks(l, node, f, target)
 	case *[]Rule:
 		blocks(l, node, f, target)
 	case *[]Resource:
@@ -266,26 +270,57 @@ func (l *loader) scopes(node *yaml.Node, f field, target *Scopes) {
 		return
 	}
 	*target = Scopes{}
+	for _, p := range l.ordered(node, f, "repeats a scope; keep one") {
+		*target = append(*target, Scope{Name: p.From, Description: p.To})
+	}
+}
+
+func (l *loader) pairs(node *yaml.Node, f field, target *Pairs) {
+	if !is(node, yaml.MappingNode) {
+		l.report(l.position(node), f.name, "must be a mapping from a value there to one here ({there: here}), not "+kindOf(node))
+		return
+	}
+	*target = l.ordered(node, f, "repeats a value; keep one")
+}
+
+// ordered reads a mapping in the order of the file.
+func (l *loader) ordered(node *yaml.Node, f field, repeated string) Pairs {
+	found := Pairs{}
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i], node.Content[i+1]
 		item := field{name: fmt.Sprintf("%s[%d]", f.name, i/2)}
 		l.c.sources[item.name] = l.position(key)
-		scope := Scope{Name: l.text(key, item), Description: l.text(value, item)}
-		if seen[scope.Name] {
-			l.report(l.position(key), item.name, "repeats a scope; keep one")
+		one := Pair{l.text(key, item), l.text(value, item)}
+		if seen[one.From] {
+			l.report(l.position(key), item.name, repeated)
 		}
-		seen[scope.Name] = true
-		*target = append(*target, scope)
+		seen[one.From] = true
+		found = append(found, one)
 	}
+	return found
 }
 
-// blocks reads a list whose items are mappings.
+// blocks reads a list whose items are mappings. A key that an item lacks has the default of its tag.
 func blocks[T any](l *loader, node *yaml.Node, f field, target *[]T) {
 	items := l.items(node, f)
 	*target = make([]T, len(items))
 	for i, item := range items {
 		name := item.name + "."
-		l.mapping(node.Content[i], name, fieldsOf(reflect.ValueOf(&(*target)[i]).Elem(), name))
+		fields := fieldsOf(reflect.ValueOf(&(*target)[i]).Elem(), name)
+		l.itemDefaults(fields)
+		l.mapping(node.Content[i], name, fields)
+	}
+}
+
+// itemDefaults sets the fields of an item whose default is not their zero value.
+func (l *loader) itemDefaults(fields []field) {
+	for _, f := range fields {
+		switch f.tag.Get("default") {
+		case "", "[]", "{}", "0", "false":
+			continue
+		}
+		node, _ := textNode(f.value.Type(), f.tag.Get("default")) // a test reads the tags
+		l.decode(node, f)
 	}
 }

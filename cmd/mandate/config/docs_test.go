@@ -47,6 +47,8 @@ func configTables(t *testing.T) string {
 	writeSettings(t, &out, meanings["Resource"], fieldsOf(reflect.ValueOf(&Resource{}).Elem(), ""), reflect.TypeFor[Resource]())
 	out.WriteString("\nIn an item of `SOFTWARE_STATEMENT_ISSUERS`:\n\n")
 	writeSettings(t, &out, meanings["StatementIssuer"], fieldsOf(reflect.ValueOf(&StatementIssuer{}).Elem(), ""), reflect.TypeFor[StatementIssuer]())
+	out.WriteString("\nIn an item of `SIGN_IN_SERVERS`:\n\n")
+	writeSettings(t, &out, meanings["SignInServer"], fieldsOf(reflect.ValueOf(&SignInServer{}).Elem(), ""), reflect.TypeFor[SignInServer]())
 	out.WriteString("\nIn an item of `RULES`:\n\n")
 	writeSettings(t, &out, meanings["Rule"], fieldsOf(reflect.ValueOf(&Rule{}).Elem(), ""), reflect.TypeFor[Rule]())
 	out.WriteString("\n")
@@ -86,7 +88,7 @@ func valueKind(f field) string {
 		kind = "seconds" + bounds
 	case int, int64:
 		kind = "number" + bounds
-	case Scopes:
+	case Scopes, Pairs:
 		kind = "mapping"
 	case string:
 		kind = "text"

@@ -13,6 +13,7 @@ func TestConfigErrors(t *testing.T) {
 	const at, pat = "mandate.yaml:1: ", "mandate.yaml:2: OAUTH2_PROVIDER."
 	const issuers, ispat = p + "REGISTRATION_WITH_TOKEN: true\n  SOFTWARE_STATEMENT_ISSUERS: ", "mandate.yaml:3: OAUTH2_PROVIDER.SOFTWARE_STATEMENT_ISSUERS"
 	const rs = p + "RESOURCE_SERVER_INTROSPECTION_URL: https://a/o/introspect/\n  RESOURCE_SERVER_AUTH_TOKEN: mat_1\n"
+	const server = "SIGN_IN_SERVERS: [{ISSUER: https://a, CLIENT_ID: b, CLIENT_SECRET: c, "
 	const self = "UPSTREAM: is the address that LISTEN binds, so that this server would forward each request to itself; use another port"
 	for _, test := range []struct{ text, want string }{
 		// Not YAML.
@@ -33,6 +34,33 @@ func TestConfigErrors(t *testing.T) {
 			"mandate.yaml:2: BASE_URL: must be text, not a YAML alias; write the value out"},
 		{"LISTEN: !env PORT\n", at + "LISTEN: must be text, not a value with a YAML tag; put it in quotes"},
 		{"<<: {LISTEN: a}\n", at + "(a key): is not a setting; docs/configuration.md lists all settings"},
+
+		// Servers with which people sign in.
+		{"SIGN_IN_SERVERS: [{}]\n", at + "SIGN_IN_SERVERS[0]: needs a NAME of at most 40 lower-case letters, digits and -, such as company: it is a part of the redirect URI\n" +
+			at + "SIGN_IN_SERVERS[0]: must be an absolute URL (https://host/path): it is the issuer in the metadata of the server (OIDC Discovery §3)\n" +
+			at + "SIGN_IN_SERVERS[0]: needs CLIENT_ID: the client id of Mandate at that server, in printable ASCII\n" +
+			at + "SIGN_IN_SERVERS[0]: needs CLIENT_SECRET or CLIENT_SECRET_FILE: the client secret of Mandate at that server, in printable ASCII"},
+		{server + "NAME: Company/.., LABEL: \"a\\nb\"}]\n", at + "SIGN_IN_SERVERS[0].NAME: needs a NAME of at most 40 lower-case letters, digits and -, such as company: it is a part of the redirect URI\n" +
+			at + "SIGN_IN_SERVERS[0].LABEL: needs a LABEL of at most 60 characters on one line: people read it on a button"},
+		{server + "NAME: a, SCOPES: [profile]}]\n", at + "SIGN_IN_SERVERS[0].SCOPES: needs the scope openid, without which there is no ID token (OIDC Core §3.1.2.1)"},
+		{server + "NAME: a, SCOPES: [openid], TRUSTED_FOR_EMAIL: true}]\n", at + "SIGN_IN_SERVERS[0].SCOPES: needs the scope email: TRUSTED_FOR_EMAIL and NEW_PEOPLE: domains are about the address"},
+		{server + "NAME: a, NEW_PEOPLE: everybody}]\n", at + "SIGN_IN_SERVERS[0].NEW_PEOPLE: must be one of off, domains"},
+		{server + "NAME: a, NEW_PEOPLE: domains}]\n", at + "SIGN_IN_SERVERS[0].NEW_PEOPLE: needs ALLOWED_DOMAINS, such as [example.com]"},
+		{server + "NAME: a, ALLOWED_DOMAINS: [example.com]}]\n", at + "SIGN_IN_SERVERS[0].ALLOWED_DOMAINS: has no effect without NEW_PEOPLE: domains; set that too, or remove this"},
+		{server + "NAME: a, NEW_PEOPLE: domains, ALLOWED_DOMAINS: [example.com, '@example.com', EXAMPLE.com, com]}]\n", at + "SIGN_IN_SERVERS[0].ALLOWED_DOMAINS[1]: is not the domain of an email address; write what follows the @ in lower-case ASCII (example.com)\n" +
+			at + "SIGN_IN_SERVERS[0].ALLOWED_DOMAINS[2]: is not the domain of an email address; write what follows the @ in lower-case ASCII (example.com)\n" +
+			at + "SIGN_IN_SERVERS[0].ALLOWED_DOMAINS[3]: is not the domain of an email address; write what follows the @ in lower-case ASCII (example.com)"},
+		{server + "NAME: a, GROUPS: {x: ''}}]\n", at + "SIGN_IN_SERVERS[0].GROUPS: needs GROUPS_CLAIM: the claim of that server whose values are mapped\n" +
+			at + "SIGN_IN_SERVERS[0].GROUPS[0]: names no group; write the group that exists here"},
+		{server + "NAME: a, GROUPS_CLAIM: groups}]\n", at + "SIGN_IN_SERVERS[0].GROUPS_CLAIM: has no effect without GROUPS: map the values of the claim to groups here, or remove this"},
+		{server + "NAME: a, GROUPS_CLAIM: groups, GROUPS: [x]}]\n", at + "SIGN_IN_SERVERS[0].GROUPS: must be a mapping from a value there to one here ({there: here}), not a list"},
+		{server + "NAME: a, ACR: {a: urn:mandate:acr:mfa, b: mfa}}]\n", at + "SIGN_IN_SERVERS[0].ACR[1]: must lead from an acr of that server to one of urn:mandate:acr:password, urn:mandate:acr:mfa, phr, urn:mandate:acr:passkey"},
+		{server + "NAME: a}, {NAME: a, ISSUER: https://a, CLIENT_ID: b, CLIENT_SECRET: c, ISSUERS: x}]\n", at + "SIGN_IN_SERVERS[1].ISSUERS: is not part of a server; did you mean ISSUER?"},
+		{server + "NAME: a}, {NAME: a, ISSUER: https://a, CLIENT_ID: b, CLIENT_SECRET: c}]\n", at + "SIGN_IN_SERVERS[1].NAME: has the NAME of an earlier item; choose another one\n" +
+			at + "SIGN_IN_SERVERS[1].ISSUER: has the ISSUER of an earlier item; keep one"},
+		{"SIGN_IN_SERVERS: [{NAME: a, CLIENT_ID: b, CLIENT_SECRET: c, ISSUER: 'http://login.example'}]\n", at + "SIGN_IN_SERVERS[0].ISSUER: is plain http: everybody on the network path could sign in as anybody; use https, or set ALLOW_INSECURE_HTTP: true in a test network"},
+		{"SIGN_IN_SERVERS: [{NAME: a, CLIENT_ID: b, CLIENT_SECRET: c, ISSUER: 'https://login.example?x=y'}]\n", at + "SIGN_IN_SERVERS[0].ISSUER: contains a query; remove everything from the ? on (OIDC Discovery §3)"},
+		{"SIGN_IN_SERVERS: [{NAME: a, CLIENT_ID: b, CLIENT_SECRET: c, ISSUER: 'http://127.0.0.1:8000/o'}]\n", at + "SIGN_IN_SERVERS[0].ISSUER: is the issuer of this server; name another server"},
 
 		// Keys.
 		{"SMTP_URL: smtp://a\n", at + "SMTP_URL: needs MAIL_FROM, the sender of the mail (noreply@example.org); set both, or remove this"},

@@ -90,6 +90,9 @@ func unknownKey(key, name string, fields []field) string {
 	if strings.HasPrefix(name, "RULES[") {
 		return "is not part of a rule" + suggestion(key, here)
 	}
+	if strings.HasPrefix(name, "SIGN_IN_SERVERS[") {
+		return "is not part of a server" + suggestion(key, here)
+	}
 	if strings.HasPrefix(name, providerBlock+"SOFTWARE_STATEMENT_ISSUERS[") {
 		return "is not part of an issuer" + suggestion(key, here)
 	}

@@ -30,7 +30,7 @@ func (c *Config) Print(w io.Writer) {
 
 func (c *Config) printField(out *bytes.Buffer, indent string, f field) {
 	at := c.sources[f.name]
-	key, value := f.key, printValue(f)
+	key, value := f.key, c.printValue(f)
 	if at.value != "" { // the file name is no secret, and can be loaded again
 		key, value = f.key+fileSuffix, strconv.Quote(at.value)
 	}
@@ -46,7 +46,7 @@ func (c *Config) printField(out *bytes.Buffer, indent string, f field) {
 
 // printValue writes a value on one line. A quoted Go string is also a quoted YAML
 // string.
-func printValue(f field) string {
+func (c *Config) printValue(f field) string {
 	switch value := f.value.Interface().(type) {
 	case time.Duration:
 		return strconv.FormatInt(int64(value/time.Second), 10)
@@ -57,11 +57,16 @@ func printValue(f field) string {
 	case []netip.Prefix:
 		return flow(value, func(prefix netip.Prefix) string { return strconv.Quote(prefix.String()) })
 	case []Rule:
-		return flow(value, printBlock)
+		return printBlocks(c, f, value)
 	case []Resource:
-		return flow(value, printBlock)
+		return printBlocks(c, f, value)
 	case []StatementIssuer:
-		return flow(value, printBlock)
+		return printBlocks(c, f, value)
+	case []SignInServer:
+		return printBlocks(c, f, value)
+	case Pairs:
+		pairs := flow(value, func(p Pair) string { return strconv.Quote(p.From) + ": " + strconv.Quote(p.To) })
+		return "{" + pairs[1:len(pairs)-1] + "}"
 	case Scopes:
 		pairs := flow(value, func(s Scope) string { return strconv.Quote(s.Name) + ": " + strconv.Quote(s.Description) })
 		return "{" + pairs[1:len(pairs)-1] + "}"
@@ -70,12 +75,21 @@ func printValue(f field) string {
 	}
 }
 
-func printBlock[T any](item T) string {
-	var pairs []string
-	for _, f := range fieldsOf(reflect.ValueOf(item), "") {
-		pairs = append(pairs, f.key+": "+printValue(f))
+// printBlocks writes a list whose items are mappings.
+func printBlocks[T any](c *Config, of field, items []T) string {
+	texts := make([]string, len(items))
+	for i, item := range items {
+		var pairs []string
+		for _, f := range fieldsOf(reflect.ValueOf(item), fmt.Sprintf("%s[%d].", of.name, i)) {
+			key, value := f.key, c.printValue(f)
+			if from := c.sources[f.name]; from.value != "" {
+				key, value = f.key+fileSuffix, strconv.Quote(from.value)
+			}
+			pairs = append(pairs, key+": "+value)
+		}
+		texts[i] = "{" + strings.Join(pairs, ", ") + "}"
 	}
-	return "{" + strings.Join(pairs, ", ") + "}"
+	return "[" + strings.Join(texts, ", ") + "]"
 }
 
 func flow[T any](items []T, show func(T) string) string {

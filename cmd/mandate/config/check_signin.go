@@ -1,0 +1,128 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"mandate/provider"
+)
+
+var (
+	serverName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,39}$`)
+	mailDomain = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$`)
+)
+
+// checkSignInServers checks the other servers with which people sign in. Whether one of them answers is
+// not checked: it may be down for a moment.
+func (l *loader) checkSignInServers() {
+	const servers = "SIGN_IN_SERVERS"
+	if !l.ok(servers) {
+		return
+	}
+	names, issuers := map[string]bool{}, map[string]bool{}
+	for i := range l.c.SignInServers {
+		s, item := &l.c.SignInServers[i], fmt.Sprintf("%s[%d]", servers, i)
+		s.Label = cmp.Or(s.Label, s.Name)
+		l.checkSignInServer(*s, item)
+		l.checkPolicies(*s, item)
+		if names[s.Name] && s.Name != "" {
+			l.wrong("has the NAME of an earlier item; choose another one", item+".NAME", item)
+		}
+		// The identities of people would belong to both.
+		if issuers[s.Issuer] && s.Issuer != "" {
+			l.wrong("has the ISSUER of an earlier item; keep one", item+".ISSUER", item)
+		}
+		names[s.Name], issuers[s.Issuer] = true, true
+	}
+}
+
+// checkSignInServer checks how Mandate reaches a server and is registered there.
+func (l *loader) checkSignInServer(s SignInServer, item string) {
+	at := func(key string) []string { return []string{item + "." + key, item} }
+	if !serverName.MatchString(s.Name) {
+		l.wrong("needs a NAME of at most 40 lower-case letters, digits and -, such as company: it is a part of the redirect URI", at("NAME")...)
+	}
+	if strings.ContainsFunc(s.Label, unicode.IsControl) || utf8.RuneCountInString(s.Label) > 60 || s.Label != "" && strings.TrimSpace(s.Label) == "" {
+		l.wrong("needs a LABEL of at most 60 characters on one line: people read it on a button", at("LABEL")...)
+	}
+	u, wrong := webURL(s.Issuer)
+	switch {
+	case wrong != "":
+		l.wrong(wrong+": it is the issuer in the metadata of the server (OIDC Discovery §3)", at("ISSUER")...)
+	case strings.Contains(s.Issuer, "?"):
+		l.wrong("contains a query; remove everything from the ? on (OIDC Discovery §3)", at("ISSUER")...)
+	case len(s.Issuer) > 255:
+		l.wrong("is longer than 255 characters", at("ISSUER")...)
+	case s.Issuer == l.c.BaseURL+"/o":
+		l.wrong("is the issuer of this server; name another server", at("ISSUER")...)
+	case u.Scheme != "https" && !isLoopback(u.Hostname()) && !l.c.AllowInsecureHTTP:
+		l.wrong("is plain http: everybody on the network path could sign in as anybody; use https, or set ALLOW_INSECURE_HTTP: true in a test network", at("ISSUER")...)
+	}
+	if !credential.MatchString(s.ClientID) {
+		l.wrong("needs CLIENT_ID: the client id of Mandate at that server, in printable ASCII", at("CLIENT_ID")...)
+	}
+	if !credential.MatchString(s.ClientSecret) {
+		l.wrong("needs CLIENT_SECRET or CLIENT_SECRET_FILE: the client secret of Mandate at that server, in printable ASCII", at("CLIENT_SECRET")...)
+	}
+	for j, scope := range s.Scopes {
+		if !scopeToken.MatchString(scope) {
+			l.element(item+".SCOPES", j, scopeTokenText)
+		}
+	}
+	if !slices.Contains(s.Scopes, scopeOpenID) {
+		l.wrong("needs the scope openid, without which there is no ID token (OIDC Core §3.1.2.1)", at("SCOPES")...)
+	}
+}
+
+// checkPolicies checks what a server decides about people here.
+func (l *loader) checkPolicies(s SignInServer, item string) {
+	at := func(key string) []string { return []string{item + "." + key, item} }
+	byAddress := s.TrustedForEmail || s.NewPeople == provider.NewPeopleDomains
+	switch {
+	case byAddress && !slices.Contains(s.Scopes, "email"):
+		l.wrong("needs the scope email: TRUSTED_FOR_EMAIL and NEW_PEOPLE: domains are about the address", at("SCOPES")...)
+	case s.NewPeople == provider.NewPeopleDomains && len(s.AllowedDomains) == 0:
+		l.wrong("needs ALLOWED_DOMAINS, such as [example.com]", at("NEW_PEOPLE")...)
+	case s.NewPeople != provider.NewPeopleDomains && len(s.AllowedDomains) > 0:
+		l.wrong("has no effect without NEW_PEOPLE: domains; set that too, or remove this", at("ALLOWED_DOMAINS")...)
+	}
+	for j, domain := range s.AllowedDomains {
+		if !mailDomain.MatchString(domain) {
+			l.element(item+".ALLOWED_DOMAINS", j, "is not the domain of an email address; write what follows the @ in lower-case ASCII (example.com)")
+		}
+	}
+	switch {
+	case s.GroupsClaim == "" && len(s.Groups) > 0:
+		l.wrong("needs GROUPS_CLAIM: the claim of that server whose values are mapped", at("GROUPS")...)
+	case s.GroupsClaim != "" && len(s.Groups) == 0:
+		l.wrong("has no effect without GROUPS: map the values of the claim to groups here, or remove this", at("GROUPS_CLAIM")...)
+	}
+	for j, m := range s.Groups {
+		if m.To == "" {
+			l.element(item+".GROUPS", j, "names no group; write the group that exists here")
+		}
+	}
+	for j, m := range s.ACR {
+		if m.From == "" || !slices.Contains(provider.ACRValues(), m.To) {
+			l.element(item+".ACR", j, "must lead from an acr of that server to one of "+strings.Join(provider.ACRValues(), ", "))
+		}
+	}
+}
+
+// Server returns the server as the provider has it.
+func (s SignInServer) Server() provider.SignInServer {
+	mapped := func(pairs Pairs) []provider.Mapped {
+		list := make([]provider.Mapped, len(pairs))
+		for i, p := range pairs {
+			list[i] = provider.Mapped(p)
+		}
+		return list
+	}
+	return provider.SignInServer{Name: s.Name, Label: s.Label, Issuer: s.Issuer, ClientID: s.ClientID, ClientSecret: s.ClientSecret, Scopes: s.Scopes,
+		TrustedForEmail: s.TrustedForEmail, NewPeople: s.NewPeople, AllowedDomains: s.AllowedDomains, GroupsClaim: s.GroupsClaim, Groups: mapped(s.Groups), ACR: mapped(s.ACR), Logout: s.Logout}
+}
