@@ -28,7 +28,10 @@ func (s *server) account(w http.ResponseWriter, r *http.Request) error {
 
 func (s *server) accountPage(r *http.Request, who *provider.SignedIn) (templates.Account, error) {
 	u := who.User
-	page := templates.Account{Frame: s.frame(r, ""), FullName: fullName(u), Email: u.Email, PasswordAction: s.path("/account/password/")}
+	page := templates.Account{Frame: s.frame(r, ""), FullName: fullName(u), Email: u.Email}
+	if u.Password != "" {
+		page.PasswordAction = s.path("/account/password/")
+	}
 	var err error
 	page.Claims, err = s.claimFacts(u)
 	if err != nil {
@@ -67,6 +70,10 @@ func (s *server) accountPage(r *http.Request, who *provider.SignedIn) (templates
 		return page, err
 	}
 	page.Passkeys, err = s.passkeyList(r, u)
+	if err != nil {
+		return page, err
+	}
+	page.Identities, err = s.identityList(r, u)
 	return page, err
 }
 

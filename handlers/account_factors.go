@@ -22,7 +22,7 @@ const (
 // signInMethods describes how a person signs in.
 func (s *server) signInMethods(r *http.Request, u provider.User) (templates.SignInMethods, error) {
 	f, err := s.provider.People.Factors(r.Context(), u.ID)
-	methods := templates.SignInMethods{AddTOTPURL: s.path(totpPath), RemoveTOTPURL: s.path(totpPath + "remove/"), CodesURL: s.path(codesPath), Codes: f.RecoveryCodes, Passkeys: f.Passkeys}
+	methods := templates.SignInMethods{AddTOTPURL: s.path(totpPath), RemoveTOTPURL: s.path(totpPath + "remove/"), CodesURL: s.path(codesPath), Codes: f.RecoveryCodes, Passkeys: f.Passkeys, NoPassword: u.Password == ""}
 	if f.TOTPSince > 0 {
 		methods.TOTPSince = day(f.TOTPSince)
 	} else if f.Passkeys == 0 && s.provider.People.Demands(u) {

@@ -25,6 +25,8 @@ func notices(name string) string {
 		"reset":              "Your password was changed. Sign in with the new one.",
 		"address-asked":      "A message with a link is on its way to your email address. The link works for 24 hours.",
 		"address-verified":   "Your email address is confirmed.",
+		"identity":           "The account is added. You can sign in with it from now on.",
+		"identity-gone":      "The account is removed, so it no longer signs you in here.",
 		"session":            "That browser is signed out.",
 		"sessions":           "The person is signed out everywhere.",
 		"revoked":            "The application may no longer act for you.",

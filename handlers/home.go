@@ -18,6 +18,7 @@ func (s *server) home(w http.ResponseWriter, r *http.Request) error {
 		page.SignedOut = s.cookie(r, "notice") == signedOut
 		if page.SignedOut {
 			page.Notice = ""
+			page.Elsewhere = s.elsewhere(r)
 		}
 		page.NoAccount, err = s.provider.People.NoAccount(r.Context())
 		if err != nil {

@@ -32,7 +32,7 @@ func (s *server) loginPage(w http.ResponseWriter, r *http.Request) error {
 
 // loginForm reads the parameters that the page and its form have in common.
 func (s *server) loginForm(r *http.Request, values url.Values) (templates.Login, error) {
-	page := templates.Login{Frame: s.frame(r, ""), Next: s.ownAddress(values.Get("next")), Action: s.path("/login/"), ForgotURL: s.path(forgotPath)}
+	page := templates.Login{Frame: s.frame(r, ""), Next: s.ownAddress(values.Get("next")), Action: s.path("/login/"), ForgotURL: s.path(forgotPath), Servers: s.serverButtons()}
 	if page.Frame.Username != "" {
 		page.Again = again(values.Get("reason"))
 	}
@@ -126,6 +126,12 @@ func (s *server) login(w http.ResponseWriter, r *http.Request) error {
 // begin sets the cookies of a person who has signed in, and leads to next. A person who must show a
 // second factor first is led to that page.
 func (s *server) begin(w http.ResponseWriter, r *http.Request, in *provider.SignIn, next string) error {
+	return s.beginAfter(w, r, in, next, true)
+}
+
+// beginAfter is begin after a login at another server. If that was not a moment ago, an application that
+// asks for a new login does not get one.
+func (s *server) beginAfter(w http.ResponseWriter, r *http.Request, in *provider.SignIn, next string, fresh bool) error {
 	request.Note(r.Context(), "subject", in.User.ID)
 	if in.Session == "" {
 		s.setCookie(w, signInCookie, in.Ticket, provider.SignInLife)
@@ -135,7 +141,9 @@ func (s *server) begin(w http.ResponseWriter, r *http.Request, in *provider.Sign
 	s.setCookie(w, signInCookie, "", 0)
 	s.setCookie(w, "session", in.Session, in.MaxAge)
 	s.setCookie(w, "device", in.Device, deviceLife)
-	s.keepLoginProof(w, in, next)
+	if fresh {
+		s.keepLoginProof(w, in, next)
+	}
 	redirect(w, r, next)
 	return nil
 }

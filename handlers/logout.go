@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"time"
 
 	"mandate/handlers/request"
 	"mandate/provider"
@@ -150,6 +151,11 @@ func (s *server) loggedOut(w http.ResponseWriter, r *http.Request, l *provider.L
 	if l.RedirectURI != "" {
 		redirect(w, r, l.After().Location())
 		return nil
+	}
+	// The person can sign out at the other server too, with which this session began. The start page
+	// offers it: a form of this server must not lead to another one (Content-Security-Policy).
+	if who != nil {
+		s.setCookie(w, leftCookie, s.provider.Identities.LogoutOf(who), 2*time.Minute)
 	}
 	s.setNotice(w, signedOut)
 	redirect(w, r, s.path("/"))

@@ -77,11 +77,13 @@ func (s *server) render(w http.ResponseWriter, r *http.Request, status int, page
 	return nil
 }
 
-// leadsAway reports whether a form of the page may end at an application.
+// leadsAway reports whether a form of the page may end at an application, or at another server.
 func leadsAway(page any) bool {
 	switch p := page.(type) {
 	case templates.Login, templates.Factor, templates.Consent, templates.FormPost:
 		return true
+	case templates.Confirm:
+		return p.LeadsAway
 	case templates.NewTOTP:
 		return p.Required
 	case templates.Logout:

@@ -123,9 +123,12 @@ func (s *server) cookieName(name string) string {
 	return "mandate_" + name
 }
 
-func (s *server) cookie(r *http.Request, name string) string {
+func (s *server) cookie(r *http.Request, name string) string { return s.longCookie(r, name, 1024) }
+
+// longCookie returns a cookie of at most most bytes.
+func (s *server) longCookie(r *http.Request, name string, most int) string {
 	c, err := r.Cookie(s.cookieName(name))
-	if err != nil || len(c.Value) > 1024 {
+	if err != nil || len(c.Value) > most {
 		return ""
 	}
 	return c.Value

@@ -302,6 +302,11 @@ func (s *server) userForm(r *http.Request, who *provider.SignedIn, u *provider.U
 			return page, err
 		}
 		page.Methods.ResetURL = s.userPath(u.ID) + "factors/"
+		accounts, err := s.identityList(r, *u)
+		if err != nil {
+			return page, err
+		}
+		page.Methods.Accounts = accounts.Rows
 		page.Owned, err = s.ownedBy(r, *u)
 		if err != nil {
 			return page, err

@@ -260,6 +260,9 @@ const (
 // LeaveLife is how long a person may be at another server.
 const LeaveLife = people.LeaveLife
 
+// MostLeavingTicket is the size of the largest ticket of a person who is there.
+const MostLeavingTicket = people.MostTicket
+
 // MaxPasskeys is how many passkeys a person may have.
 const MaxPasskeys = people.MaxPasskeys
 

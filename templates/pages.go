@@ -32,8 +32,9 @@ type Pager struct {
 type Home struct {
 	Frame
 	Applications, AuthorizedApps, Sessions int
-	SignedOut                              bool // the session has just ended in this browser
-	NoAccount                              bool // nobody can sign in yet
+	SignedOut                              bool          // the session has just ended in this browser
+	Elsewhere                              *ServerButton // the person can sign out there too
+	NoAccount                              bool          // nobody can sign in yet
 }
 
 // Login asks for the username and the password.
@@ -48,7 +49,11 @@ type Login struct {
 	Asker         *Asker    // the application for which the person signs in; nil: it says nothing about itself
 	Passkey       *Ceremony // nil: no passkeys
 	ForgotURL     string    // the page for a forgotten password
+	Servers       []ServerButton
 }
+
+// ServerButton leads to another server.
+type ServerButton struct{ Label, Action string }
 
 // Ceremony is a form that carries a request to an authenticator and its response. A script does it.
 type Ceremony struct {
@@ -116,6 +121,7 @@ type Confirm struct {
 	Heading, Message          string
 	Action, Button, CancelURL string
 	Danger                    bool
+	LeadsAway                 bool     // the form leads to another server
 	Details                   []string // what will be deleted
 
 	Owned     []OwnedApplication // the applications of a person who is to be deleted
@@ -138,6 +144,20 @@ type Account struct {
 	VerifyAction                 string // sends a link that verifies the address; empty: no link can be sent
 	KeepApprovals                bool   // clears the box that revokes what was approved in other sessions
 	Passkeys                     *PasskeyList
+	Identities                   IdentityList
+}
+
+// IdentityList lists the accounts of other servers with which a person signs in, and the servers whose
+// account the person can add.
+type IdentityList struct {
+	Rows []IdentityRow
+	Add  []ServerButton
+}
+
+// IdentityRow is an account of another server. LastUsed is empty if it was never used.
+type IdentityRow struct {
+	Label, Added, LastUsed, RemoveURL string
+	Gone                              bool // people cannot sign in with this server any more
 }
 
 // PasskeyList lists the passkeys of a person.

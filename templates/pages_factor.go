@@ -46,4 +46,6 @@ type SignInMethods struct {
 	AddTOTPURL, RemoveTOTPURL, CodesURL string
 	ResetURL                            string // for administrators
 	Passkeys                            int
+	NoPassword                          bool
+	Accounts                            []IdentityRow // of other servers, for administrators
 }

@@ -96,20 +96,29 @@ func peopleSamples() []sample {
 		{long, "3 March 2026", "", false, false, "/account/passkeys/2/", "/account/passkeys/2/remove/"},
 		{"مفتاح", "4 March 2026", "", true, false, "/account/passkeys/3/", "/account/passkeys/3/remove/"},
 	}
+	identities := IdentityList{[]IdentityRow{
+		{"Example Company", "3 March 2026", "4 March 2026, 09:12 UTC", "/account/identities/1/remove/", false},
+		{long, "3 March 2026", "", "/account/identities/2/remove/", false},
+		{"https://login.former-company.example.com/tenant", "3 March 2025", "", "/account/identities/3/remove/", true},
+	}, []ServerButton{{"Another Company", "/account/identities/new/another/"}, {long, "/account/identities/new/long/"}}}
 	request := &Ceremony{"/login/passkey/", `{"challenge":"AAAA","rpId":"id.example.com"}`, "ticket", "/login/?next=%2F"}
 	again := Again{"request", "Sign in again", "The application requires that you sign in again."}
 	failed := "That username and password do not belong together."
 	return []sample{
-		{"home", Home{alice, 3, 12, 2, false, false}},
+		{"home", Home{alice, 3, 12, 2, false, nil, false}},
 		{"home-signed-out", Home{SignedOut: true}},
+		{"home-signed-out-elsewhere", Home{SignedOut: true, Elsewhere: &ServerButton{long, "/logout/with/company/"}}},
 		{"home-nobody", Home{}},
 		{"home-no-account", Home{NoAccount: true}},
 		{"home-hostile", Home{Frame: nasty}},
+		{"home-signed-out-hostile", Home{SignedOut: true, Elsewhere: &ServerButton{hostile, "/logout/with/company/"}}},
 		{"login", Login{Next: "/o/authorize/?x=1", Action: "/login/", ForgotURL: "/password/forgot/"}},
 		{"login-failed", Login{Name: Field{Value: "alice"}, Error: failed, Action: "/login/", ForgotURL: "/password/forgot/"}},
 		{"login-again", Login{Frame: alice, Next: "/o/authorize/?x=1", Action: "/login/", Again: again}},
 		{"login-again-failed", Login{Frame: alice, Name: Field{Value: "alice"}, Error: failed, Action: "/login/", Again: again}},
-		{"login-hostile", Login{nasty, badText, hostile, hostile, hostile, "/login/", Again{hostile, hostile, hostile}, &stranger, &Ceremony{"/login/passkey/", hostile, hostile, "/login/?" + url.QueryEscape(hostile)}, "/password/forgot/"}},
+		{"login-hostile", Login{nasty, badText, hostile, hostile, hostile, "/login/", Again{hostile, hostile, hostile}, &stranger, &Ceremony{"/login/passkey/", hostile, hostile, "/login/?" + url.QueryEscape(hostile)}, "/password/forgot/", []ServerButton{{hostile, "/login/with/company/"}}}},
+		{"login-servers", Login{Next: "/o/authorize/?x=1", Action: "/login/", Passkey: request, Servers: []ServerButton{{"Example Company", "/login/with/company/"}, {long, "/login/with/long/"}, {"مفتاح", "/login/with/key/"}}}},
+		{"login-servers-again", Login{Frame: alice, Next: "/o/authorize/?x=1", Action: "/login/", Again: again, Servers: []ServerButton{{"Example Company", "/login/with/company/"}}}},
 		{"login-passkey", Login{Next: "/o/authorize/?x=1", Action: "/login/", Passkey: request}},
 		{"login-passkey-failed", Login{Next: "/", Action: "/login/", Error: "This passkey was not accepted. It may have been removed from your account. Try again, or sign in in another way.", Passkey: request}},
 		{"login-described", Login{Next: "/o/authorize/?x=1", Action: "/login/", Asker: &Asker{Application: "Agent", Unchecked: true, LogoURL: "/static/icon.svg", PolicyURL: "https://agent.example.com/policy", TermsURL: "https://agent.example.com/terms"}}},
@@ -172,7 +181,9 @@ func peopleSamples() []sample {
 		{"account", Account{Frame: Frame{Username: "alice", Notice: "Your password was changed."}, FullName: "Alice Liddell", Email: "alice@example.com", Claims: []Fact{{"Phone number", "+41443334455"}}, Methods: SignInMethods{TOTPSince: "3 March 2026", Codes: 9, RemoveTOTPURL: "/a", CodesURL: "/b"}, Authorized: apps, Sessions: sessions, PasswordAction: "/account/password", Passkeys: &PasskeyList{Rows: passkeys, AddURL: "/account/passkeys/new/"}}},
 		{"account-empty", Account{Frame: alice, Methods: SignInMethods{AddTOTPURL: "/a"}}},
 		{"account-wrong", Account{Frame: alice, Methods: SignInMethods{Demanded: true, Due: "3 March 2026", AddTOTPURL: "/a"}, PasswordAction: "/account/password", CurrentPassword: Field{Error: "This is not your current password."}, KeepApprovals: true}},
-		{"account-hostile", Account{nasty, hostile, hostile, []Fact{{hostile, hostile}}, SignInMethods{hostile, 0, true, hostile, "/a", "/b", "/c", "", 0}, []AuthorizedApp{{hostile, hostile, hostile, hostile, "/a", hostile, []API{{hostile, hostile, false}}, hostile, true, hostile}}, SessionList{[]SessionRow{{hostile, hostile, hostile, hostile, true, "/b"}}, "/c"}, "/p", badText, badText, true, "/v", true, &PasskeyList{[]PasskeyRow{{hostile, hostile, hostile, true, true, "/k", "/r"}}, "/k", false}}},
+		{"account-hostile", Account{nasty, hostile, hostile, []Fact{{hostile, hostile}}, SignInMethods{hostile, 0, true, hostile, "/a", "/b", "/c", "", 0, true, nil}, []AuthorizedApp{{hostile, hostile, hostile, hostile, "/a", hostile, []API{{hostile, hostile, false}}, hostile, true, hostile}}, SessionList{[]SessionRow{{hostile, hostile, hostile, hostile, true, "/b"}}, "/c"}, "/p", badText, badText, true, "/v", true, &PasskeyList{[]PasskeyRow{{hostile, hostile, hostile, true, true, "/k", "/r"}}, "/k", false}, IdentityList{[]IdentityRow{{hostile, hostile, hostile, "/i", true}}, []ServerButton{{hostile, "/n"}}}}},
+		{"account-identities", Account{Frame: alice, Methods: SignInMethods{AddTOTPURL: "/a", NoPassword: true}, Identities: identities}},
+		{"account-no-identities", Account{Frame: alice, Methods: SignInMethods{AddTOTPURL: "/a"}, PasswordAction: "/account/password", Identities: IdentityList{Add: identities.Add}}},
 		{"account-no-passkeys", Account{Frame: alice, Methods: SignInMethods{AddTOTPURL: "/a"}, PasswordAction: "/account/password", Passkeys: &PasskeyList{AddURL: "/account/passkeys/new/"}}},
 		{"account-all-passkeys", Account{Frame: alice, Methods: SignInMethods{AddTOTPURL: "/a", CodesURL: "/b", Passkeys: 2}, Passkeys: &PasskeyList{Rows: passkeys, Full: true}}},
 		{"passkey", Passkey{Frame: alice, Passkey: passkeys[0], Action: "/k", CancelURL: "/c", NameField: Field{Value: "Phone"}}},
@@ -323,14 +334,14 @@ func developerSamples() []sample {
 		{"rotate", Rotate{alice, "Holiday Planner", "/r", "/c", overlap, ""}},
 		{"rotate-wrong", Rotate{alice, long, "/r", "/c", overlap, "Choose one of these."}},
 		{"rotate-hostile", Rotate{nasty, hostile, "/r", "/c", options, hostile}},
-		{"confirm", Confirm{alice, "Delete this application?", "Holiday Planner stops working at once, everywhere. This cannot be undone.", "/d", "Delete the application", "/c", true, []string{"Its client ID and secret stop working", "31 access tokens and 12 refresh tokens are revoked", "12 people have allowed it to act for them"}, nil, nil, ""}},
+		{"confirm", Confirm{alice, "Delete this application?", "Holiday Planner stops working at once, everywhere. This cannot be undone.", "/d", "Delete the application", "/c", true, false, []string{"Its client ID and secret stop working", "31 access tokens and 12 refresh tokens are revoked", "12 people have allowed it to act for them"}, nil, nil, ""}},
 		{"confirm-fate", Confirm{Frame: admin, Heading: "Delete “alice”?", Message: "This cannot be undone.", Action: "/d", Button: "Delete the person", CancelURL: "/c", Danger: true, Owned: owned,
 			Fate: []Option{{"take-over", "I take them over", "They continue to work.", false}, {"delete", "Delete them", "", false}}, FateError: "Choose one."}},
 		{"owner", Owner{Frame: admin, Name: "Holiday Planner", Owner: "alice", Standing: "Its owner, who is not an administrator", Suspended: "This application is suspended: the account of its owner is disabled.", Action: "/o", CancelURL: "/c", RedirectURIs: []string{"https://planner.example.com/cb"}, Version: "3"}},
 		{"owner-mine-wrong", Owner{Frame: admin, Name: long, Owner: admin.Username, Standing: "An administrator", Mine: true, Action: "/o", CancelURL: "/c", Username: Field{"nobody", "There is no person with that username."}}},
 		{"owner-hostile", Owner{nasty, hostile, hostile, hostile, hostile, false, "/o", "/c", badText, []string{hostile}, hostile}},
 		{"confirm-calm", Confirm{Frame: alice, Heading: "Sign out everywhere else?", Message: "You stay signed in here.", Action: "/d", Button: "Sign out", CancelURL: "/c"}},
-		{"confirm-hostile", Confirm{nasty, hostile, hostile, "/d", hostile, "/c", true, []string{hostile}, []OwnedApplication{{hostile, hostile, hostile, "/o/1", true, true}}, options, hostile}},
+		{"confirm-hostile", Confirm{nasty, hostile, hostile, "/d", hostile, "/c", true, true, []string{hostile}, []OwnedApplication{{hostile, hostile, hostile, "/o/1", true, true}}, options, hostile}},
 		{"walk-choices", Walk{Frame: alice, Intro: "Choose a site.", Choices: []WalkChoice{{"Holiday Planner", "It may read your calendar.", "/walk/?site=1", "Go to Holiday Planner"}, {long, "", "/walk/?site=2", "Go to " + long}}}},
 		{"walk", Walk{Frame: alice, Intro: "Every message of the authorization code flow, as it went over the wire a moment ago.", RestartURL: "/walk/", Steps: []WalkStep{
 			{Title: "Ask for consent", Text: "The application sends your browser here with the digest of a secret that it keeps for now.", Request: "GET /o/authorize/?response_type=code&client_id=Yx3vQm8Zr1TtK0pLw5NcBg&redirect_uri=http%3A%2F%2F127.0.0.1%3A51004%2Fcallback&code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=S256 HTTP/1.1\nHost: id.example.com", Response: "HTTP/1.1 302 Found\nLocation: http://127.0.0.1:51004/callback?code=mac_…&iss=https%3A%2F%2Fid.example.com%2Fo"},
@@ -352,7 +363,7 @@ func adminSamples() []sample {
 	form := UserForm{Frame: admin, New: true, Action: "/a", CancelURL: "/c", Groups: groups, Active: true}
 	change := form
 	change.New, change.DeleteURL, change.Administrator = false, "/d", true
-	change.Methods = SignInMethods{TOTPSince: "3 March 2026", ResetURL: "/e"}
+	change.Methods = SignInMethods{TOTPSince: "3 March 2026", ResetURL: "/e", NoPassword: true, Accounts: []IdentityRow{{"Example Company", "3 March 2026", "4 March 2026, 09:12 UTC", "", false}, {strings.Repeat("Extraordinarily", 6), "3 March 2026", "", "", true}}}
 	change.UsernameField, change.Email = Field{"alice", "Somebody else has this username."}, Field{"alice@", "This is not an email address."}
 	change.FirstName, change.LastName = Field{"Alice", ""}, Field{"Liddell", ""}
 	change.Errors = []FieldError{{"username", change.UsernameField.Error}, {"email", change.Email.Error}}
@@ -371,7 +382,7 @@ func adminSamples() []sample {
 		{"user-form-wrong", change},
 		{"user-form-self", self},
 		{"user-form-link", linked},
-		{"user-form-hostile", UserForm{nasty, false, "/a", "/c", "/d", badText, badText, badText, badText, badText, []Option{{hostile, hostile, hostile, true}}, true, true, false, &ClaimsForm{true, true, hostile, hostile, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText}, SignInMethods{hostile, 0, true, hostile, "/a", "/b", "/c", "/d", 0}, SessionList{[]SessionRow{{hostile, hostile, hostile, hostile, false, "/b"}}, "/c"}, []OwnedApplication{{hostile, hostile, hostile, "/o/1", false, true}}, hostile, "/r", hostile, 30, []FieldError{{"username", hostile}}}},
+		{"user-form-hostile", UserForm{nasty, false, "/a", "/c", "/d", badText, badText, badText, badText, badText, []Option{{hostile, hostile, hostile, true}}, true, true, false, &ClaimsForm{true, true, hostile, hostile, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText}, SignInMethods{hostile, 0, true, hostile, "/a", "/b", "/c", "/d", 0, true, []IdentityRow{{hostile, hostile, hostile, "/i", true}}}, SessionList{[]SessionRow{{hostile, hostile, hostile, hostile, false, "/b"}}, "/c"}, []OwnedApplication{{hostile, hostile, hostile, "/o/1", false, true}}, hostile, "/r", hostile, 30, []FieldError{{"username", hostile}}}},
 		{"groups", Groups{admin, []GroupRow{{"staff", 1, "/g/1"}, {"night shift", 0, "/g/2"}, {long, 1204, "/g/3"}}, "/admin/groups/", Field{}}},
 		{"groups-empty", Groups{Frame: admin, Action: "/admin/groups/"}},
 		{"groups-wrong", Groups{Frame: admin, Action: "/admin/groups/", NameField: Field{"staff", "A group with that name already exists."}}},

@@ -1,0 +1,270 @@
+package handlers
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"mandate/handlers/request"
+	"mandate/provider"
+	"mandate/templates"
+)
+
+// The pages on which people sign in with another server (OIDC Core §3.1).
+
+const (
+	// leavingCookie is the cookie of a browser whose person is at another server.
+	leavingCookie = "leaving"
+	// leftCookie names the server at which a person can sign out too.
+	leftCookie = "left"
+
+	withPath       = "/login/with/"
+	identitiesPath = "/account/identities/"
+)
+
+// serverButtons returns the buttons of the login page. They carry where the person goes on.
+func (s *server) serverButtons() []templates.ServerButton {
+	var buttons []templates.ServerButton
+	for _, other := range s.provider.Identities.Servers() {
+		buttons = append(buttons, templates.ServerButton{Label: other.Label, Action: s.path(withPath + other.Name + "/")})
+	}
+	return buttons
+}
+
+// leave sends the person to another server.
+func (s *server) leave(w http.ResponseWriter, r *http.Request) error {
+	name, err := variable(r, "name")
+	if err != nil {
+		return err
+	}
+	err = s.parseForm(r)
+	if err != nil {
+		return err
+	}
+	l := provider.Leaving{Next: s.ownAddress(r.PostForm.Get("next"))}
+	l.Fresh, l.Choose = s.howToSignIn(l.Next, provider.Reason(r.PostForm.Get("reason")))
+	return s.leaveFor(w, r, name, l)
+}
+
+// howToSignIn reports whether the person must sign in anew at the other server, and whether they must
+// choose an account there. What a form says can only require less than what is checked at the end: only a
+// login that is new counts as one.
+func (s *server) howToSignIn(next string, why provider.Reason) (fresh, choose bool) {
+	switch why {
+	case provider.OtherAccount, provider.ChooseAccount:
+		choose = true
+	case provider.LoginRequest, provider.LoginTooOld, confirmLogin:
+		fresh = true
+	}
+	asked := s.authorizationRequest(next)
+	return fresh || asked.Has("max_age") || slices.Contains(asked["prompt"], "login"), choose
+}
+
+func (s *server) leaveFor(w http.ResponseWriter, r *http.Request, name string, l provider.Leaving) error {
+	address, ticket, err := s.provider.Identities.Leave(r.Context(), name, l)
+	if e, ok := errors.AsType[*provider.Error](err); ok {
+		return s.notSignedIn(w, r, e, l.Next, l.Adding != nil)
+	}
+	if err != nil {
+		return err
+	}
+	s.setCookie(w, leavingCookie, ticket, provider.LeaveLife)
+	redirect(w, r, address)
+	return nil
+}
+
+// arrive takes the response of another server (OIDC Core §3.1.2.5).
+func (s *server) arrive(w http.ResponseWriter, r *http.Request) error {
+	name, err := variable(r, "name")
+	if err != nil {
+		return err
+	}
+	response, err := query(r)
+	if err != nil {
+		return err
+	}
+	who, err := s.signedIn(r)
+	if err != nil {
+		return err
+	}
+	// RFC 9110 §9.3.2: HEAD is safe, so it uses nothing.
+	if r.Method == http.MethodHead {
+		w.WriteHeader(http.StatusOK)
+		return nil
+	}
+	ticket := s.longCookie(r, leavingCookie, provider.MostLeavingTicket)
+	arrived, err := s.provider.Identities.Arrive(r.Context(), name, ticket, response, who, s.browser(r))
+	// The address where the person goes on is read again: the rules for it are those of this release.
+	next := s.ownAddress(arrived.Next)
+	if arrived.Next != "" { // the cookie belongs to this response, and the response is used
+		s.setCookie(w, leavingCookie, "", 0)
+	}
+	if e, ok := errors.AsType[*provider.Error](err); ok {
+		return s.notSignedIn(w, r, e, next, arrived.Added)
+	}
+	if err != nil {
+		return err
+	}
+	if arrived.Added {
+		s.setNotice(w, "identity")
+		return s.toAccount(w, r)
+	}
+	return s.beginAfter(w, r, arrived.SignIn, next, arrived.Fresh)
+}
+
+// notSignedIn shows why another server did not sign the person in. A failure of this server is shown as
+// every other one.
+func (s *server) notSignedIn(w http.ResponseWriter, r *http.Request, e *provider.Error, next string, adding bool) error {
+	request.Note(r.Context(), "error", e.Error())
+	retryAfter(w, e)
+	page := templates.ErrorPage{Frame: s.frame(r, ""), Status: statusOf(e), Heading: "You could not be signed in", Message: e.Description, Code: e.Code, RequestID: request.ID(r),
+		BackURL: s.path("/login/") + "?next=" + url.QueryEscape(asciiURL(next)), BackLabel: "Back to the sign-in"}
+	if adding {
+		page.Heading, page.BackURL, page.BackLabel = "The account could not be added", s.path("/account/"), "Back to your account"
+	}
+	return s.render(w, r, page.Status, page)
+}
+
+// identityList lists the accounts of other servers with which a person signs in.
+func (s *server) identityList(r *http.Request, u provider.User) (templates.IdentityList, error) {
+	own, err := s.provider.Identities.Of(r.Context(), u.ID)
+	var list templates.IdentityList
+	for _, one := range own {
+		list.Rows = append(list.Rows, s.identityRow(one))
+	}
+	for _, other := range s.provider.Identities.Servers() {
+		if !slices.ContainsFunc(own, func(one provider.Identity) bool { return one.Issuer == other.Issuer }) {
+			list.Add = append(list.Add, templates.ServerButton{Label: other.Label, Action: s.path(identitiesPath + "new/" + other.Name + "/")})
+		}
+	}
+	return list, err
+}
+
+func (s *server) identityRow(one provider.Identity) templates.IdentityRow {
+	row := templates.IdentityRow{Label: one.Server.Label, Added: day(one.CreatedAt), RemoveURL: s.path(identitiesPath + one.ID + "/remove/")}
+	if row.Label == "" {
+		row.Label, row.Gone = one.Issuer, true
+	}
+	if one.LastUsedAt > 0 {
+		row.LastUsed = moment(one.LastUsedAt)
+	}
+	return row
+}
+
+// newIdentityPage says what adding an account of another server means. The person must have signed in a
+// moment ago.
+func (s *server) newIdentityPage(w http.ResponseWriter, r *http.Request) error {
+	who, other, err := s.addable(r)
+	if err == nil {
+		err = s.provider.People.Confirmed(r.Context(), who)
+	}
+	if err != nil {
+		return err
+	}
+	return s.render(w, r, http.StatusOK, templates.Confirm{Frame: s.frame(r, ""), Heading: "Sign in with " + other.Label + " from now on?",
+		Message: "You sign in there once now. From then on, whoever can sign in as you there can also sign in as you here.",
+		Action:  s.path(identitiesPath + "new/" + other.Name + "/"), Button: "Continue to " + other.Label, CancelURL: s.path("/account/"), LeadsAway: true})
+}
+
+// addIdentity sends a person who is signed in to another server, to add their account there.
+func (s *server) addIdentity(w http.ResponseWriter, r *http.Request) error {
+	who, other, err := s.addable(r)
+	if err == nil {
+		err = s.parseForm(r)
+	}
+	if err != nil {
+		return err
+	}
+	return s.leaveFor(w, r, other.Name, provider.Leaving{Next: s.path("/account/"), Adding: who})
+}
+
+func (s *server) addable(r *http.Request) (*provider.SignedIn, provider.SignInServer, error) {
+	who, err := s.person(r)
+	if err != nil {
+		return nil, provider.SignInServer{}, err
+	}
+	name, err := variable(r, "name")
+	if err != nil {
+		return nil, provider.SignInServer{}, err
+	}
+	other, err := s.provider.Identities.Server(name)
+	return who, other, err
+}
+
+// identity returns the identity of the path, which belongs to the person who is signed in.
+func (s *server) identity(r *http.Request) (*provider.SignedIn, provider.Identity, error) {
+	who, err := s.person(r)
+	if err != nil {
+		return nil, provider.Identity{}, err
+	}
+	id, err := variable(r, "id")
+	if err != nil {
+		return nil, provider.Identity{}, err
+	}
+	own, err := s.provider.Identities.Of(r.Context(), who.User.ID)
+	if err != nil {
+		return nil, provider.Identity{}, err
+	}
+	at := slices.IndexFunc(own, func(one provider.Identity) bool { return one.ID == id })
+	if at < 0 {
+		return nil, provider.Identity{}, provider.ErrNotFound
+	}
+	return who, own[at], nil
+}
+
+// removeIdentityPage asks before an account of another server is removed.
+func (s *server) removeIdentityPage(w http.ResponseWriter, r *http.Request) error {
+	who, one, err := s.identity(r)
+	if err == nil {
+		err = s.provider.People.Confirmed(r.Context(), who)
+	}
+	if err != nil {
+		return err
+	}
+	row := s.identityRow(one)
+	return s.render(w, r, http.StatusOK, templates.Confirm{Frame: s.frame(r, ""), Heading: "Stop signing in with " + row.Label + "?",
+		Message: "Your account there no longer signs you in here. Browsers in which it has signed you in stay signed in: you can sign them out on your account page.",
+		Action:  row.RemoveURL, Button: "Remove the account", CancelURL: s.path("/account/"), Danger: true})
+}
+
+// removeIdentity removes an account of another server.
+func (s *server) removeIdentity(w http.ResponseWriter, r *http.Request) error {
+	who, one, err := s.identity(r)
+	if err != nil {
+		return err
+	}
+	err = s.provider.Identities.Remove(r.Context(), who, one.ID)
+	if err != nil {
+		return err
+	}
+	s.setNotice(w, "identity-gone")
+	return s.toAccount(w, r)
+}
+
+// leaveSignedOut leads a person who has signed out here to the sign-out at another server. It has no
+// effect here, so any site may send a browser to it.
+func (s *server) leaveSignedOut(w http.ResponseWriter, r *http.Request) error {
+	name, err := variable(r, "name")
+	if err != nil {
+		return err
+	}
+	address, err := s.provider.Identities.EndSessionURL(r.Context(), name, s.absolute("/"))
+	if err == nil && address == "" {
+		err = provider.ErrNotFound
+	}
+	if err != nil {
+		return err
+	}
+	redirect(w, r, address)
+	return nil
+}
+
+// elsewhere returns the server at which a person who has just signed out here can sign out too.
+func (s *server) elsewhere(r *http.Request) *templates.ServerButton {
+	other, err := s.provider.Identities.Server(s.cookie(r, leftCookie))
+	if err != nil || !other.Logout {
+		return nil
+	}
+	return &templates.ServerButton{Label: other.Label, Action: s.path("/logout/with/" + other.Name + "/")}
+}
