@@ -101,12 +101,12 @@ func (s *server) arrive(w http.ResponseWriter, r *http.Request) error {
 		s.setCookie(w, leavingCookie, "", 0)
 	}
 	if e, ok := errors.AsType[*provider.Error](err); ok {
-		return s.notSignedIn(w, r, e, next, arrived.Added)
+		return s.notSignedIn(w, r, e, next, arrived.Adding)
 	}
 	if err != nil {
 		return err
 	}
-	if arrived.Added {
+	if arrived.Adding {
 		s.setNotice(w, "identity")
 		return s.toAccount(w, r)
 	}

@@ -25,17 +25,20 @@ import (
 // Leaving is a person who goes to another server to sign in.
 type Leaving struct {
 	Next   string            // where they go on after coming back
-	Fresh  bool              // they must sign in there anew
-	Choose bool              // they must choose an account there
+	Fresh  bool              // they must have signed in there anew
+	Choose bool              // they are asked for another account there
 	Adding *storage.SignedIn // the person who adds an identity; nil: somebody signs in
 }
 
 // Arrival is a person who has come back.
 type Arrival struct {
-	Next   string // of the Leaving; it is also set together with an error, if it is known
+	// Next and Adding are those of the Leaving. They are also set together with an error, if they
+	// are known.
+	Next   string
+	Adding bool // an identity was added, and SignIn is nil
+
 	SignIn *SignIn
 	Fresh  bool // they have signed in there a moment ago
-	Added  bool // they have added an identity
 }
 
 // LeaveLife is how long a person may be at another server.
@@ -72,14 +75,14 @@ func (i *Identities) Leave(ctx context.Context, name string, l Leaving) (address
 		return "", "", err
 	}
 	request := upstream.NewRequest()
-	request.Fresh, request.Choose = l.Fresh, l.Choose
+	request.Fresh = l.Fresh || l.Choose || l.Adding != nil
 	kept := left{Server: name, State: seal.Digest(request.State), Nonce: request.Nonce, Verifier: request.Verifier, At: oauth.Now(), Next: l.Next, Fresh: l.Fresh}
 	if l.Adding != nil {
 		err = i.people.Confirmed(ctx, l.Adding)
 		if err != nil {
 			return "", "", err
 		}
-		kept.Session, request.Choose = l.Adding.Session.ID, true
+		kept.Session = l.Adding.Session.ID
 	}
 	ticket, err = i.sealLeft(kept)
 	if err != nil {
@@ -146,7 +149,7 @@ func (i *Identities) Arrive(ctx context.Context, name, ticket string, response u
 	if err != nil || subtle.ConstantTimeCompare([]byte(seal.Digest(response.Get("state"))), []byte(kept.State)) != 1 {
 		return Arrival{}, notBegun(err)
 	}
-	arrived := Arrival{Next: kept.Next}
+	arrived := Arrival{Next: kept.Next, Adding: kept.Session != ""}
 	// RFC 9700 §4.4.2: each server has a redirect URI of its own, and this one is not that of the
 	// server to which the browser was sent.
 	if kept.Server != name {
@@ -182,7 +185,6 @@ func (i *Identities) finish(ctx context.Context, s *server, kept left, p upstrea
 	now := oauth.Now()
 	arrived.Fresh = p.AuthTime > 0 && p.AuthTime >= kept.At-skew
 	if kept.Session != "" {
-		arrived.Added = true
 		return i.add(ctx, s, kept, p, who)
 	}
 	// OIDC Core §3.1.2.1: a server may ignore prompt=login, so the time of the login is compared.

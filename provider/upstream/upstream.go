@@ -53,8 +53,9 @@ func New(config Config, calls *outbound.Client) *Server {
 type Request struct {
 	State, Nonce, Verifier string
 
-	Fresh  bool // the person must sign in there anew
-	Choose bool // the person must choose an account there
+	// Fresh asks for a new login there. A server need not know any other value of prompt that lets
+	// the person choose an account.
+	Fresh bool
 }
 
 // NewRequest returns a request with new random values.
@@ -78,11 +79,8 @@ func (s *Server) AuthorizationURL(ctx context.Context, r Request) (string, error
 		// OIDC Core §3.1.2.1: with max_age, the ID token has auth_time.
 		oauth2.SetAuthURLParam("max_age", strconv.Itoa(loginAge)),
 	}
-	switch {
-	case r.Fresh:
+	if r.Fresh {
 		options = append(options, oauth2.SetAuthURLParam("prompt", "login"))
-	case r.Choose:
-		options = append(options, oauth2.SetAuthURLParam("prompt", "select_account"))
 	}
 	return s.oauth(found).AuthCodeURL(r.State, options...), nil
 }

@@ -167,11 +167,9 @@ func TestRequestAndResponse(t *testing.T) {
 	if q.Get("code_challenge") == "" || strings.Contains(address, r.Verifier) || strings.Contains(address, "secret") {
 		t.Error(address)
 	}
-	for prompt, asked := range map[string]Request{"login": {Fresh: true, Choose: true}, "select_account": {Choose: true}} {
-		address, err = s.AuthorizationURL(t.Context(), asked)
-		if err != nil || !strings.Contains(address, "prompt="+prompt+"&") {
-			t.Error(address, err)
-		}
+	address, err = s.AuthorizationURL(t.Context(), Request{Fresh: true})
+	if err != nil || !strings.Contains(address, "prompt=login&") {
+		t.Error(address, err)
 	}
 	maps.Copy(o.claims, jwt.MapClaims{"email": "alice@example.com", "email_verified": true, "acr": "2", "auth_time": 1700000000, "groups": []any{"a", 7, "b"}, "role": "one"})
 	p, err := s.Redeem(t.Context(), code(), r)
