@@ -1,6 +1,7 @@
 package mandate
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -223,4 +224,13 @@ func regexpSubmatch(t testing.TB, expression, page string) string {
 		t.Fatalf("%s is not in the page:\n%s", expression, page)
 	}
 	return found[1]
+}
+
+// randomText returns a text of this length, which cannot be compressed much.
+func randomText(size int) string {
+	var text strings.Builder
+	for text.Len() < size {
+		text.WriteString(rand.Text())
+	}
+	return text.String()[:size]
 }

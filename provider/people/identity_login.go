@@ -170,10 +170,10 @@ func (i *Identities) Arrive(ctx context.Context, name, ticket string, response u
 	}
 	p, err := s.openID.Redeem(ctx, response, upstream.Request{Nonce: kept.Nonce, Verifier: kept.Verifier})
 	if err != nil {
-		err = s.arrivalError(err)
-	} else {
-		err = i.finish(ctx, s, kept, p, who, b, &arrived)
+		// A stranger can cause every one of these, so the try stays used.
+		return arrived, s.arrivalError(err)
 	}
+	err = i.finish(ctx, s, kept, p, who, b, &arrived)
 	if e, refused := errors.AsType[*oauth.Error](err); !refused || e.Status >= http.StatusInternalServerError {
 		giveBack()
 	}
@@ -284,12 +284,12 @@ func (s *server) arrivalError(err error) error {
 		case "server_error", "temporarily_unavailable":
 			return s.unreachable(err)
 		}
-		return &oauth.Error{Status: http.StatusBadGateway, Code: "invalid_response", Description: fmt.Sprintf("%s refused the request of this server. Tell an administrator of this server.", s.Label), LogText: refusal.Error()}
+		return &oauth.Error{Status: http.StatusBadRequest, Code: "invalid_response", Description: fmt.Sprintf("%s refused the request of this server. Tell an administrator of this server.", s.Label), LogText: refusal.Error()}
 	}
 	if _, ok := errors.AsType[*upstream.Unreachable](err); ok {
 		return s.unreachable(err)
 	}
-	return &oauth.Error{Status: http.StatusBadGateway, Code: "invalid_response", Description: fmt.Sprintf("The response of %s was not accepted, so nobody was signed in. Begin again. If it happens twice, tell an administrator of this server.", s.Label),
+	return &oauth.Error{Status: http.StatusBadRequest, Code: "invalid_response", Description: fmt.Sprintf("The response of %s was not accepted, so nobody was signed in. Begin again. If it happens twice, tell an administrator of this server.", s.Label),
 		LogText: "the response of the other server was not accepted", Cause: err}
 }
 
