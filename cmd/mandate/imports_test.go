@@ -55,7 +55,7 @@ var layers = map[string][]string{
 	"provider/keys":       {"mandate/storage", "mandate/provider/oauth", "mandate/provider/jose", "mandate/provider/seal"},
 	"provider/limits":     {"mandate/provider/oauth", "mandate/provider/password", "mandate/provider/throttle"},
 	"provider/notices":    {"mandate/storage", "mandate/provider/oauth", "mandate/provider/mail", "mandate/provider/seal"},
-	"provider/people":     {"mandate/provider/acr", "mandate/provider/totp", "mandate/storage", "mandate/provider/oauth", "mandate/provider/policy", "mandate/provider/limits", "mandate/provider/notices", "mandate/provider/passkey", "mandate/provider/seal", "mandate/provider/throttle"},
+	"provider/people":     {"mandate/provider/acr", "mandate/provider/totp", "mandate/storage", "mandate/provider/oauth", "mandate/provider/policy", "mandate/provider/limits", "mandate/provider/notices", "mandate/provider/outbound", "mandate/provider/passkey", "mandate/provider/seal", "mandate/provider/throttle", "mandate/provider/upstream"},
 	"provider/tokens": {"mandate/provider/acr", "mandate/storage", "mandate/provider/possession", "mandate/provider/oauth", "mandate/provider/policy", "mandate/provider/keys", "mandate/provider/people", "mandate/provider/clients", "mandate/provider/resources",
 		"mandate/provider/indicator", "mandate/provider/copies", "mandate/provider/jose", "mandate/provider/seal", "mandate/provider/throttle"},
 	"provider/logout": {"mandate/storage", "mandate/provider/oauth", "mandate/provider/policy", "mandate/provider/tokens",
