@@ -1,6 +1,7 @@
 package mandate
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"io"
@@ -20,6 +21,7 @@ import (
 // company is another server with which people sign in: npm's oidc-provider. See testdata/provider/server.mjs.
 type company struct {
 	name, issuer string
+	shown        string // what the button calls it; empty: a name with an umlaut
 	program      *foreignProgram
 }
 
@@ -60,7 +62,7 @@ func (c *company) setting(more string) string {
 	return "{NAME: " + c.name + ", LABEL: " + quote(c.label()) + ", ISSUER: " + quote(c.issuer) + ", CLIENT_ID: mandate, CLIENT_SECRET: " + quote(companySecret) + more + "}"
 }
 
-func (c *company) label() string { return "Die " + c.name + " & Söhne" }
+func (c *company) label() string { return cmp.Or(c.shown, "Die "+c.name+" & Söhne") }
 
 func (c *company) button() string { return "Sign in with " + c.label() }
 

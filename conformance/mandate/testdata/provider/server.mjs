@@ -67,6 +67,10 @@ function start({ issuer, clients }) {
   });
   const callback = provider.callback();
   http.on('request', (req, res) => {
+    if (req.url === '/favicon.ico') {
+      res.writeHead(204).end();
+      return;
+    }
     if (!req.url.startsWith('/interaction/')) {
       callback(req, res);
       return;
