@@ -41,7 +41,7 @@ func TestBrowserPersonSignsInThroughTheCompany(t *testing.T) {
 	// Her sign-out here leads to the sign-out there.
 	b.signOut()
 	b.expect(200, "You are signed out.")
-	b.says("You are still signed in at")
+	b.says("You may still be signed in at")
 	b.follow("Sign out of " + c.label())
 	b.press("Sign out there")
 	b.until("location.href.startsWith(" + quote(s.URL) + ")")

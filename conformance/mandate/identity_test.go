@@ -232,7 +232,7 @@ func TestSignOutAtAnotherServer(t *testing.T) {
 	back, _ := v.signIn(t, b.goTo(t, c, "/login/"), "ann")
 	b.open(t, back.String())
 	b.submit(t, "Sign out", nil)
-	b.isAt(t, "signed out", 200, "You are still signed in at ")
+	b.isAt(t, "signed out", 200, "You may still be signed in at ")
 	b.open(t, regexpSubmatch(t, `href="(/logout/with/company/)"`, b.Body))
 	if b.Away == nil || "http://"+b.Away.Host != c.issuer || b.Away.Query().Get("post_logout_redirect_uri") != s.BaseURL+"/" || b.Away.Query().Get("client_id") != "mandate" {
 		t.Fatalf("sent to %v", b.Away)
@@ -251,7 +251,7 @@ func TestSignOutAtAnotherServer(t *testing.T) {
 	p := s.person(t, "bob")
 	other := s.signedIn(t, p)
 	other.submit(t, "Sign out", nil)
-	if strings.Contains(other.Body, "You are still signed in at ") {
+	if strings.Contains(other.Body, "You may still be signed in at ") {
 		t.Error("somebody who signed in with a password is offered to sign out there")
 	}
 }
