@@ -307,6 +307,19 @@ func TestNewLoginAtAnotherServer(t *testing.T) {
 	arrives(old, old.Away, false)
 	old.isAt(t, "a change without a new login", 200, "Confirm that it is you")
 
+	// A server that does not say the time: without max_age it need not (OIDC Core §2).
+	c.employee(t, "ann")
+	v = newTraveller(t)
+	untold := *old.goTo(t, c, "/login/?next=/account/factors/totp/")
+	query := untold.Query()
+	query.Del("max_age")
+	untold.RawQuery = query.Encode()
+	arrives(old, &untold, true)
+	old.isAt(t, "a change after a login of an unknown time", 200, "Confirm that it is you")
+	if !old.isSignedIn(t) {
+		t.Error("a login of an unknown time does not sign in")
+	}
+
 	// Afterwards the person does sign in there.
 	c.employee(t, "ann")
 	v = newTraveller(t)

@@ -89,6 +89,11 @@ func rfc9700Redirects() []Rule {
 			Check: func(t *T) { wantIssuerInAnswers(t) },
 		},
 		{
+			ID: "RFC9700/4.4.2.2/distinct-redirect-uris", Level: May,
+			Text:     "Where the server is itself a client of other servers, it has a redirect URI for each, and refuses a response at that of another one.",
+			TestedBy: "conformance/mandate/attack_identity_test.go:TestAttackForgedResponseOfAnotherServer",
+		},
+		{
 			ID: "RFC9700/4.7.1/a15-pkce-detectable", Level: Must,
 			Text:         "A client can find out that the server supports PKCE.",
 			Inapplicable: "It repeats §2.1.1, whose rule is checked.",

@@ -150,7 +150,7 @@ func (i *Identities) Arrive(ctx context.Context, name, ticket string, response u
 		return Arrival{}, notBegun(err)
 	}
 	arrived := Arrival{Next: kept.Next, Adding: kept.Session != ""}
-	// RFC 9700 §4.4.2: each server has a redirect URI of its own, and this one is not that of the
+	// RFC 9700 §4.4.2.2: each server has a redirect URI of its own, and this one is not that of the
 	// server to which the browser was sent.
 	if kept.Server != name {
 		return arrived, notBegun(errors.New("it is the response of another server"))
