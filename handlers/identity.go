@@ -110,7 +110,7 @@ func (s *server) arrive(w http.ResponseWriter, r *http.Request) error {
 		s.setNotice(w, "identity")
 		return s.toAccount(w, r)
 	}
-	return s.beginAfter(w, r, arrived.SignIn, next, arrived.Fresh)
+	return s.begin(w, r, arrived.SignIn, next)
 }
 
 // notSignedIn shows why another server did not sign the person in. A failure of this server is shown as

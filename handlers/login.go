@@ -126,12 +126,6 @@ func (s *server) login(w http.ResponseWriter, r *http.Request) error {
 // begin sets the cookies of a person who has signed in, and leads to next. A person who must show a
 // second factor first is led to that page.
 func (s *server) begin(w http.ResponseWriter, r *http.Request, in *provider.SignIn, next string) error {
-	return s.beginAfter(w, r, in, next, true)
-}
-
-// beginAfter is begin after a login at another server. If that was not a moment ago, an application that
-// asks for a new login does not get one.
-func (s *server) beginAfter(w http.ResponseWriter, r *http.Request, in *provider.SignIn, next string, fresh bool) error {
 	request.Note(r.Context(), "subject", in.User.ID)
 	if in.Session == "" {
 		s.setCookie(w, signInCookie, in.Ticket, provider.SignInLife)
@@ -141,7 +135,7 @@ func (s *server) beginAfter(w http.ResponseWriter, r *http.Request, in *provider
 	s.setCookie(w, signInCookie, "", 0)
 	s.setCookie(w, "session", in.Session, in.MaxAge)
 	s.setCookie(w, "device", in.Device, deviceLife)
-	if fresh {
+	if !in.Old { // an application that asks for a new login does not get an old one
 		s.keepLoginProof(w, in, next)
 	}
 	redirect(w, r, next)

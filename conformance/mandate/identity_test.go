@@ -1,6 +1,7 @@
 package mandate
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -320,7 +321,28 @@ func TestNewLoginAtAnotherServer(t *testing.T) {
 		t.Error("a login of an unknown time does not sign in")
 	}
 
+	// The login page cannot see that a pushed request asks for a new login. An old one does not count.
+	c.step(t, "person", map[string]any{"name": "ann", "claims": map[string]any{}, "ts": time.Now().Unix() - 3600})
+	v = newTraveller(t)
+	hidden := s.browser(t)
+	pushed, _ := s.pushed(t, app, "scope", "openid", "prompt", "login")
+	arrives(hidden, hidden.goTo(t, c, pushed), true)
+	hidden.isAt(t, "an old login for a pushed request", 200, "The application requires that you sign in again.")
+
+	// A second factor here does not make the login a new one.
+	hidden.open(t, "/account/")
+	behind(t, s.database, `UPDATE sessions SET auth_time = `+fmt.Sprint(time.Now().Unix()))
+	hidden.open(t, "/account/factors/totp/")
+	phone := hidden.addsApp(t)
+	step := s.browser(t)
+	pushed, _ = s.pushed(t, app, "scope", "openid", "prompt", "login")
+	arrives(step, step.goTo(t, c, pushed), false)
+	step.awaitsCode(t, "after an old login")
+	step.answers(t, "totp", phone.code(0))
+	step.isAt(t, "an old login and a code", 200, "The application requires that you sign in again.")
+
 	// Afterwards the person does sign in there.
+	behind(t, s.database, `DELETE FROM totps`)
 	c.employee(t, "ann")
 	v = newTraveller(t)
 	arrives(old, old.goTo(t, c, "/login/?next=/account/factors/totp/&reason=confirm"), true)

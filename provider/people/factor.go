@@ -106,13 +106,14 @@ type ticket struct {
 	At       int64
 	Method   string
 	LoginAt  int64  `json:",omitempty"` // of a login at another server
+	Old      bool   `json:",omitempty"` // likewise
 	Identity string `json:",omitempty"` // its identityID
 }
 
 const ticketPurpose = "second step"
 
 func (p *People) sealTicket(u storage.User, by login) (string, error) {
-	t := ticket{ID: seal.Random(16), User: u.ID, Hash: seal.Digest(u.Password), At: oauth.Now(), Method: by.methods, LoginAt: by.at}
+	t := ticket{ID: seal.Random(16), User: u.ID, Hash: seal.Digest(u.Password), At: oauth.Now(), Method: by.methods, LoginAt: by.at, Old: by.old}
 	if by.with.Issuer != "" {
 		t.Identity = identityID(by.with)
 	}
@@ -142,7 +143,7 @@ func (p *People) SecondStep(ctx context.Context, sealed string) (*Challenge, err
 	if err == nil && !needed {
 		err = oauth.ErrNotFound // the factor was removed meanwhile
 	}
-	by := login{methods: t.Method, at: t.LoginAt}
+	by := login{methods: t.Method, at: t.LoginAt, old: t.Old}
 	if err == nil && t.Identity != "" {
 		by.with, err = p.identity(ctx, u.ID, t.Identity)
 	}

@@ -38,7 +38,6 @@ type Arrival struct {
 	Adding bool // an identity was added, and SignIn is nil
 
 	SignIn *SignIn
-	Fresh  bool // they have signed in there a moment ago
 }
 
 // LeaveLife is how long a person may be at another server.
@@ -183,12 +182,12 @@ func (i *Identities) Arrive(ctx context.Context, name, ticket string, response u
 // finish signs a person in whom another server has identified, or adds the identity.
 func (i *Identities) finish(ctx context.Context, s *server, kept left, p upstream.Person, who *storage.SignedIn, b Browser, arrived *Arrival) error {
 	now := oauth.Now()
-	arrived.Fresh = p.AuthTime > 0 && p.AuthTime >= kept.At-skew
+	old := p.AuthTime < kept.At-skew // 0: it is unknown
 	if kept.Session != "" {
 		return i.add(ctx, s, kept, p, who)
 	}
 	// OIDC Core §3.1.2.1: a server may ignore prompt=login, so the time of the login is compared.
-	if kept.Fresh && !arrived.Fresh {
+	if kept.Fresh && old {
 		return s.refuse(fmt.Sprintf("%s does not confirm that you have signed in there just now. Sign in in another way.", s.Label), "the other server does not confirm that the login is a new one")
 	}
 	u, identity, err := i.person(ctx, s, p)
@@ -200,7 +199,7 @@ func (i *Identities) finish(ctx context.Context, s *server, kept left, p upstrea
 		return err
 	}
 	// A login whose time is unknown may be an old one. It changes nothing about how a person signs in.
-	by := login{methods: acr.At(s.acrOf(p)), at: min(now, cmp.Or(p.AuthTime, now-freshLife-1)), with: identity}
+	by := login{methods: acr.At(s.acrOf(p)), at: min(now, cmp.Or(p.AuthTime, now-freshLife-1)), old: old, with: identity}
 	needed := false
 	if !acr.Satisfies(by.methods, acr.MFA) {
 		_, needed, err = i.people.secondFactor(ctx, u)

@@ -31,6 +31,7 @@ type SignIn struct {
 	Device  string // the new device cookie; "": it does not change
 	Ticket  string // for SecondStep, if there is no session yet
 	User    storage.User
+	Old     bool // the login was at another server, and it is not a new one
 }
 
 // WrongPassword returns the one Error for an unknown user name and for a wrong
@@ -74,6 +75,7 @@ func (p *People) Login(ctx context.Context, username, password string, b Browser
 type login struct {
 	methods string
 	at      int64            // when; 0: now
+	old     bool             // it was there before this sign-in began
 	with    storage.Identity // empty unless it was at another server
 }
 
@@ -104,7 +106,7 @@ func (p *People) beginSession(ctx context.Context, u storage.User, by login, sho
 			p.ended()
 		}
 	}
-	return &SignIn{Session: cookie, MaxAge: p.config.SessionLifetime, Device: p.devices.Seal([]byte(u.UsernameKey), "device"), User: u}, nil
+	return &SignIn{Session: cookie, MaxAge: p.config.SessionLifetime, Device: p.devices.Seal([]byte(u.UsernameKey), "device"), User: u, Old: by.old}, nil
 }
 
 // knows reports whether a person has signed in with this browser before.
