@@ -49,7 +49,7 @@ func (t tx) addIdentity(i Identity) error {
 // AddIdentity stores an identity that a person adds in a session. It returns ErrSpent if the session
 // has ended, ErrFull if the person has most identities already, and ErrConflict if anybody has this
 // one. The person is locked, so that the second of two concurrent calls counts the first one.
-func (s *Store) AddIdentity(ctx context.Context, i Identity, sessionID string, most int) error {
+func (s *Store) AddIdentity(ctx context.Context, i Identity, sessionID string, most int, notices ...NewMail) error {
 	return s.atomically(ctx, func(t tx) error {
 		err := t.spend(`UPDATE users SET active = active WHERE id = $1 AND active`, i.UserID)
 		if err == nil {
@@ -65,6 +65,9 @@ func (s *Store) AddIdentity(ctx context.Context, i Identity, sessionID string, m
 		if err == nil {
 			err = t.addIdentity(i)
 		}
+		if err == nil {
+			err = t.addNotices(notices)
+		}
 		return err
 	})
 }
@@ -72,11 +75,14 @@ func (s *Store) AddIdentity(ctx context.Context, i Identity, sessionID string, m
 // LinkIdentity stores an identity for a person whose address and profile led to it. It returns
 // ErrSpent if one of them has changed since u was read, or the account is disabled, and ErrConflict
 // if anybody has the identity.
-func (s *Store) LinkIdentity(ctx context.Context, i Identity, u User) error {
+func (s *Store) LinkIdentity(ctx context.Context, i Identity, u User, notices ...NewMail) error {
 	return s.atomically(ctx, func(t tx) error {
 		err := t.spend(`UPDATE users SET active = active WHERE id = $1 AND active AND email = $2 AND profile = $3`, i.UserID, u.Email, u.Profile)
 		if err == nil {
 			err = t.addIdentity(i)
+		}
+		if err == nil {
+			err = t.addNotices(notices)
 		}
 		return err
 	})
@@ -117,7 +123,7 @@ func (s *Store) UsersByAddress(ctx context.Context, address string) ([]User, err
 
 // DeleteIdentity deletes an identity of a person. It returns ErrNotFound if the person has no such
 // identity, and ErrLastWay if the person could not sign in any more.
-func (s *Store) DeleteIdentity(ctx context.Context, i Identity, ways Ways) error {
+func (s *Store) DeleteIdentity(ctx context.Context, i Identity, ways Ways, notices ...NewMail) error {
 	return s.atomically(ctx, func(t tx) error {
 		err := t.lockUser(i.UserID)
 		if err == nil {
@@ -125,6 +131,9 @@ func (s *Store) DeleteIdentity(ctx context.Context, i Identity, ways Ways) error
 		}
 		if err == nil {
 			err = t.keepWay(i.UserID, ways)
+		}
+		if err == nil {
+			err = t.addNotices(notices)
 		}
 		return err
 	})

@@ -203,7 +203,24 @@ func TestNoticesAreOfTheirTransaction(t *testing.T) {
 			k.ID = "the same"
 			return s.AddPasskey(t.Context(), k, n.ID, 20, m)
 		})
-		told("a passkey is removed", 1, func(s *Store, _ int, m NewMail) error { return s.DeletePasskey(t.Context(), alice.ID, one.ID, Ways{Passkeys: true}, m) })
+		told("a passkey is removed", 1, func(s *Store, _ int, m NewMail) error {
+			return s.DeletePasskey(t.Context(), alice.ID, one.ID, Ways{Passkeys: true}, m)
+		})
+		told("the account of another server four times", 1, func(s *Store, _ int, m NewMail) error {
+			i := newIdentity(alice.ID)
+			i.Subject = "the same"
+			return s.AddIdentity(t.Context(), i, n.ID, 20, m)
+		})
+		told("it is removed", 1, func(s *Store, _ int, m NewMail) error {
+			i := newIdentity(alice.ID)
+			i.Subject = "the same"
+			return s.DeleteIdentity(t.Context(), i, Ways{}, m)
+		})
+		told("one is linked", 1, func(s *Store, _ int, m NewMail) error {
+			i := newIdentity(alice.ID)
+			i.Subject = "linked"
+			return s.LinkIdentity(t.Context(), i, alice, m)
+		})
 		told("the app is removed", 1, func(s *Store, _ int, m NewMail) error { return s.RemoveTOTP(t.Context(), alice.ID, m) })
 		told("recovery codes", 4, func(s *Store, i int, m NewMail) error {
 			return s.ReplaceRecoveryCodes(t.Context(), alice.ID, []string{fmt.Sprint("new ", i)}, at, m)

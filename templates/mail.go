@@ -53,6 +53,8 @@ func changes() map[string]string {
 		"totp-removed":    "The authenticator app of your account was removed",
 		"passkey-added":   "A passkey was added to your account",
 		"passkey-removed": "A passkey of your account was removed",
+		"account-added":   "An account of another server was added to your account",
+		"account-removed": "An account of another server was removed from your account",
 		"codes-made":      "New recovery codes were made for your account",
 		"code-used":       "A recovery code of your account was used",
 		"factors-reset":   "Your second factor was removed by an administrator",

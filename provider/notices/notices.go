@@ -35,6 +35,8 @@ const (
 	TOTPRemoved    Change = "totp-removed"
 	PasskeyAdded   Change = "passkey-added"
 	PasskeyRemoved Change = "passkey-removed"
+	AccountAdded   Change = "account-added" // of another server
+	AccountRemoved Change = "account-removed"
 	CodesMade      Change = "codes-made"    // recovery codes replace the former ones
 	CodeUsed       Change = "code-used"     // a recovery code was used
 	FactorsReset   Change = "factors-reset" // an administrator or the operator removed everything but the password

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 
+	"mandate/provider/notices"
 	"mandate/provider/oauth"
 	"mandate/provider/outbound"
 	"mandate/provider/seal"
@@ -152,7 +153,9 @@ func (i *Identities) Remove(ctx context.Context, s *storage.SignedIn, id string)
 	if err != nil {
 		return err
 	}
-	return removalError(i.people.store.DeleteIdentity(ctx, one, i.people.ways()))
+	err = i.people.store.DeleteIdentity(ctx, one, i.people.ways(), i.people.notices.FactorChanged(s.User, notices.AccountRemoved)...)
+	i.people.notices.Wake()
+	return removalError(err)
 }
 
 // removalError returns the error for a way to sign in that could not be removed.

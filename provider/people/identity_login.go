@@ -16,6 +16,7 @@ import (
 
 	"mandate/provider/acr"
 	"mandate/provider/limits"
+	"mandate/provider/notices"
 	"mandate/provider/oauth"
 	"mandate/provider/seal"
 	"mandate/provider/upstream"
@@ -236,7 +237,9 @@ func (i *Identities) add(ctx context.Context, s *server, kept left, p upstream.P
 	if who == nil || who.Session.ID != kept.Session {
 		return notBegun(errors.New("the session that asked for the identity has ended"))
 	}
-	err := i.people.store.AddIdentity(ctx, storage.Identity{Issuer: p.Issuer, Subject: p.Subject, UserID: who.User.ID, CreatedAt: oauth.Now()}, who.Session.ID, MaxIdentities)
+	err := i.people.store.AddIdentity(ctx, storage.Identity{Issuer: p.Issuer, Subject: p.Subject, UserID: who.User.ID, CreatedAt: oauth.Now()}, who.Session.ID, MaxIdentities,
+		i.people.notices.FactorChanged(who.User, notices.AccountAdded)...)
+	i.people.notices.Wake()
 	switch {
 	case errors.Is(err, storage.ErrConflict):
 		return i.alreadyAdded(ctx, s, p, who)

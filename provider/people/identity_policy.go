@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"mandate/provider/notices"
 	"mandate/provider/oauth"
 	"mandate/provider/seal"
 	"mandate/provider/upstream"
@@ -27,7 +28,8 @@ func (i *Identities) person(ctx context.Context, s *server, p upstream.Person) (
 	}
 	if u.ID != "" {
 		identity.UserID = u.ID
-		err = i.people.store.LinkIdentity(ctx, identity, u)
+		err = i.people.store.LinkIdentity(ctx, identity, u, i.people.notices.FactorChanged(u, notices.AccountAdded)...)
+		i.people.notices.Wake()
 		if err == nil {
 			i.people.log.Info("an identity of another server was linked to the person who has the same verified address", "subject", u.ID, "server", s.Name)
 		}
