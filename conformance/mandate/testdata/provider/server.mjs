@@ -23,6 +23,9 @@ URL.parse ??= (address, base) => (URL.canParse(address, base) ? new URL(address,
 
 const servers = new Map();
 
+// All servers sign with one key, so that only their names distinguish their ID tokens.
+const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+
 async function listen() {
   const http = createServer();
   await new Promise((resolve) => { http.listen(0, '127.0.0.1', resolve); });
@@ -33,7 +36,6 @@ async function listen() {
 
 function start({ issuer, clients }) {
   const { http, people } = servers.get(issuer);
-  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const provider = new Provider(issuer, {
     acrValues: ['gold', 'silver', 'bronze', 'urn:mandate:acr:mfa'],
     claims: { openid: ['sub', 'acr'], profile: ['name', 'given_name', 'family_name'], email: ['email', 'email_verified'], groups: ['groups'] },
@@ -109,8 +111,12 @@ const steps = {
   disable({ issuer, name }) { servers.get(issuer).people.get(name).disabled = true; return {}; },
 };
 
-for await (const line of createInterface({ input: process.stdin })) {
-  const step = JSON.parse(line);
-  console.log(JSON.stringify(await steps[step.step](step)));
-}
-process.exit();
+let before = Promise.resolve();
+const lines = createInterface({ input: process.stdin });
+lines.on('line', (line) => {
+  before = before.then(async () => {
+    const step = JSON.parse(line);
+    console.log(JSON.stringify(await steps[step.step](step)));
+  });
+});
+lines.on('close', () => process.exit());
