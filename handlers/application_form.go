@@ -93,7 +93,8 @@ func (s *server) updatePage(w http.ResponseWriter, r *http.Request) error {
 }
 
 // update changes an application. An application that becomes confidential gets a
-// client secret.
+// client secret. The form has the version that the person saw, so that nobody overwrites a
+// change without having seen it.
 func (s *server) update(w http.ResponseWriter, r *http.Request) error {
 	who, a, err := s.named(r)
 	if err != nil {
@@ -106,6 +107,10 @@ func (s *server) update(w http.ResponseWriter, r *http.Request) error {
 	changed, err := s.submit(r, who, &a)
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		noteInvalid(r, invalid)
+		_, a, err = s.named(r) // somebody may have changed it since it was read above
+		if err != nil {
+			return err
+		}
 		return s.render(w, r, invalidForm, s.applicationForm(r, who, &a, r.PostForm, invalid))
 	}
 	if err != nil {
@@ -156,7 +161,7 @@ func (s *server) submit(r *http.Request, who *provider.SignedIn, was *provider.A
 		said.Authentication.EndpointAudience = said.Authentication.EndpointAudience || was.EndpointAudience
 	}
 	said.Said = changes(said, registration(s.stored(*was), nil, true))
-	changed, err := s.provider.Clients.Update(r.Context(), provider.By(who.User), was.ID, said)
+	changed, err := s.provider.Clients.Update(r.Context(), provider.By(who.User), was.ID, sentVersion(r.PostForm), said)
 	return changed, noScope(said, err)
 }
 
@@ -243,7 +248,7 @@ func unique(names []string) []string { return oauth.Union(nil, names) }
 
 // stored returns the form values that correspond to a registered application.
 func (s *server) stored(a provider.Application) url.Values {
-	form := url.Values{"name": {a.Name}, "client_type": {a.ClientType}, "grant_type": strings.Fields(a.GrantTypes),
+	form := url.Values{"version": {strconv.FormatInt(a.Version, 10)}, "name": {a.Name}, "client_type": {a.ClientType}, "grant_type": strings.Fields(a.GrantTypes),
 		"redirect_uris": {a.RedirectURIs}, "scope": strings.Fields(a.Scopes), "resources": {a.Resources}, "access_token_format": {a.AccessTokenFormat},
 		"algorithm": {cmp.Or(a.Algorithm, provider.DefaultAlgorithm)}, "userinfo_algorithm": {a.UserInfoAlgorithm}, "introspection_algorithm": {a.IntrospectionAlg},
 		"post_logout_redirect_uris": {a.PostLogoutURIs}, "backchannel_logout_uri": {a.BackchannelURI},
@@ -271,6 +276,10 @@ func (s *server) applicationForm(r *http.Request, who *provider.SignedIn, a *pro
 	may, own := s.provider.Choices(who.User, a), s.provider.Lifetimes()
 	privileges := who.User.Administrator && may.AdministratorRights
 	invalid = s.atProfile(invalid, form.Get("profile"), privileges)
+	meanwhile := a != nil && form.Get("version") != strconv.FormatInt(a.Version, 10)
+	if meanwhile {
+		invalid = sinceOpened(invalid)
+	}
 	field := func(name string) templates.Field {
 		return templates.Field{Value: form.Get(name), Error: invalid.At(name)}
 	}
@@ -280,7 +289,7 @@ func (s *server) applicationForm(r *http.Request, who *provider.SignedIn, a *pro
 		HashSecret: form.Has("hash_client_secret"), HashSecretError: invalid.At("hash_client_secret"), ScopesError: invalid.At("scope"), Resources: field("resources"),
 		MayIntrospect: form.Has("may_introspect"), SkipConsent: form.Has("skip_consent"), PKCEExempt: form.Has("pkce_exempt"), EndpointAudience: form.Has("assertion_audience_endpoints"), RequirePushed: form.Has("require_pushed"),
 		AccessLifetime: field("access_token_lifetime"), RefreshLifetime: field("refresh_token_lifetime"),
-		DefaultAccess: span(own.Access), DefaultRefresh: span(own.Refresh), Errors: fieldErrors(invalid),
+		DefaultAccess: span(own.Access), DefaultRefresh: span(own.Refresh), Errors: s.applicationErrors(invalid, privileges),
 		ClientType: checked(form["client_type"],
 			templates.Option{Value: provider.Confidential, Label: "Confidential", Help: "It runs on a server and can keep a secret."},
 			templates.Option{Value: provider.Public, Label: "Public", Help: "It runs in a browser, on a phone or on a desktop computer, and cannot keep a secret."}),
@@ -296,6 +305,10 @@ func (s *server) applicationForm(r *http.Request, who *provider.SignedIn, a *pro
 	if a != nil {
 		page.OwnerURL = s.applicationPath(a.ID, "owner/")
 		page.Action, page.CancelURL = s.applicationPath(a.ID, "update/"), s.applicationPath(a.ID, "")
+		page.Version = strconv.FormatInt(a.Version, 10)
+		if meanwhile {
+			page.NowURL = page.Action
+		}
 	}
 	if s.config.OpenID {
 		page.OpenID, page.Pairwise, page.PairwiseError = true, form.Has("pairwise"), invalid.At("pairwise")

@@ -3,6 +3,7 @@ package handlers
 import (
 	"cmp"
 	"net/url"
+	"slices"
 
 	"mandate/provider"
 	"mandate/provider/oauth"
@@ -39,12 +40,51 @@ func (s *server) atProfile(invalid *provider.Invalid, profile string, privileges
 	if invalid == nil || profile == "" {
 		return invalid
 	}
-	absent := map[string]bool{"assertion_audience_endpoints": !privileges, "pkce_exempt": !privileges, "algorithm": !s.config.OpenID, "userinfo_algorithm": !s.config.OpenID}
+	contradicting := []string{"assertion_audience_endpoints", "pkce_exempt", "algorithm", "userinfo_algorithm"}
 	shown := &provider.Invalid{}
 	for _, f := range invalid.Fields {
-		if absent[f.Field] {
+		if slices.Contains(contradicting, f.Field) && s.absent(f.Field, privileges) {
 			f.Field = "profile"
 		}
+		shown.Add(f.Field, "%s", f.Message)
+	}
+	return shown
+}
+
+// absent reports whether the page of an application has no such field that a person can fill in.
+// privileges says that it has the fields of administrators.
+func (s *server) absent(field string, privileges bool) bool {
+	switch field {
+	case "may_introspect", "skip_consent", "pkce_exempt", "assertion_audience_endpoints":
+		return !privileges
+	case "algorithm", "userinfo_algorithm", "pairwise", "post_logout_redirect_uris", "backchannel_logout_uri":
+		return !s.config.OpenID
+	}
+	return field == "version"
+}
+
+// applicationErrors returns the error summary. A mistake in a field that the page does not have
+// leads nowhere, so it has the name of the field in its text.
+func (s *server) applicationErrors(invalid *provider.Invalid, privileges bool) []templates.FieldError {
+	lines := fieldErrors(invalid)
+	for i, f := range lines {
+		if !s.absent(f.ID, privileges) {
+			continue
+		}
+		lines[i].ID = ""
+		if name := templates.FieldName(f.ID); name != "" {
+			lines[i].Message = name + ": " + f.Message
+		}
+	}
+	return lines
+}
+
+// sinceOpened puts in front of the mistakes that the application is another than the page
+// showed.
+func sinceOpened(invalid *provider.Invalid) *provider.Invalid {
+	shown := &provider.Invalid{}
+	shown.Add("version", "Somebody changed the application since you opened this page.")
+	for _, f := range invalid.Fields {
 		shown.Add(f.Field, "%s", f.Message)
 	}
 	return shown

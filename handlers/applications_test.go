@@ -148,26 +148,36 @@ func (v *visitor) version(t *testing.T, path string) string {
 	return found[1]
 }
 
+// save sends the form of an application with the version that its page shows.
+func (v *visitor) save(t *testing.T, path string, pairs ...string) answer {
+	t.Helper()
+	found := regexp.MustCompile(`name="version" value="(\d+)"`).FindStringSubmatch(v.get(t, path+"update/").body)
+	if found == nil {
+		t.Fatal("the page has no version")
+	}
+	return v.post(t, path+"update/", append(pairs, "version", found[1])...)
+}
+
 func TestUpdate(t *testing.T) {
 	s := newSite(t, "")
 	v := s.as(t, "alice")
 	path, _ := registered(t, v)
 	v.get(t, path+"update/").wants(t, 200, `value="read" checked`, "https://app.example.com/cb")
-	got := v.post(t, path+"update/", "name", "Ledger 2", "client_type", "confidential", "grant_type", "authorization_code", "redirect_uris", "https://app.example.com/cb2", "scope", "write")
+	got := v.save(t, path, "name", "Ledger 2", "client_type", "confidential", "grant_type", "authorization_code", "redirect_uris", "https://app.example.com/cb2", "scope", "write")
 	v.follow(t, got).wants(t, 200, "Ledger 2", "https://app.example.com/cb2", "as a hash: replace the secret")
-	v.post(t, path+"update/", "name", "", "client_type", "confidential", "grant_type", "authorization_code", "redirect_uris", "https://app.example.com/cb3", "scope", "write").
+	v.save(t, path, "name", "", "client_type", "confidential", "grant_type", "authorization_code", "redirect_uris", "https://app.example.com/cb3", "scope", "write").
 		wants(t, 422, "https://app.example.com/cb3", `href="#name"`)
 	// What only administrators may set stays for others, and cannot be sent by them.
 	fields := []string{"name", "Ledger", "client_type", "confidential", "grant_type", "client_credentials", "scope", "read", "hash_client_secret", "on"}
-	v.post(t, path+"update/", append(fields, "may_introspect", "on")...).wants(t, 422, "Only an administrator")
+	v.save(t, path, append(fields, "may_introspect", "on")...).wants(t, 422, "Only an administrator")
 	root := s.as(t, "root")
 	root.get(t, path+"update/").wants(t, 200, "Take it over")
-	root.post(t, path+"update/", append(fields, "may_introspect", "on")...).wants(t, 422, "take it over first")
+	root.save(t, path, append(fields, "may_introspect", "on")...).wants(t, 422, "take it over first")
 	v.get(t, path+"owner/").wants(t, 403)
 	v.post(t, path+"owner/", "take_over", "on").wants(t, 403)
 	root.follow(t, root.post(t, path+"owner/", "version", root.version(t, path), "take_over", "on")).wants(t, 200, "You are now responsible for the application")
 	v.get(t, path).wants(t, 404)
-	root.post(t, path+"update/", append(fields, "may_introspect", "on")...).wants(t, 303)
+	root.save(t, path, append(fields, "may_introspect", "on")...).wants(t, 303)
 	root.get(t, path).wants(t, 200, "May introspect tokens")
 	// Whoever is no administrator answers for less, and nothing of it comes back by itself.
 	root.post(t, path+"owner/", "version", root.version(t, path), "owner", "nobody").wants(t, 422, "There is no person with that username")
@@ -175,13 +185,13 @@ func TestUpdate(t *testing.T) {
 	if got := v.get(t, path); got.StatusCode != 200 || strings.Contains(got.body, "May introspect tokens") {
 		t.Errorf("%s %s", got.Status, got.body)
 	}
-	v.post(t, path+"update/", fields...).wants(t, 303)
+	v.save(t, path, fields...).wants(t, 303)
 	root.post(t, path+"owner/", "version", root.version(t, path), "take_over", "on").wants(t, 303)
 	if got := root.get(t, path); strings.Contains(got.body, "May introspect tokens") {
 		t.Error("a privilege that an administrator gave under another owner is active again")
 	}
-	root.post(t, path+"update/", append(fields, "may_introspect", "on")...).wants(t, 303)
-	root.post(t, path+"update/", fields...).wants(t, 303)
+	root.save(t, path, append(fields, "may_introspect", "on")...).wants(t, 303)
+	root.save(t, path, fields...).wants(t, 303)
 	if got := root.get(t, path); strings.Contains(got.body, "May introspect tokens") {
 		t.Error("an administrator cannot remove the privilege")
 	}
@@ -197,7 +207,7 @@ func TestUpdate(t *testing.T) {
 		t.Error("a public application has a secret")
 	}
 	path = page.Request.URL.Path
-	got = v.post(t, path+"update/", "name", "P", "client_type", "confidential", "grant_type", "authorization_code", "redirect_uris", "https://p.example.com/", "scope", "read")
+	got = v.save(t, path, "name", "P", "client_type", "confidential", "grant_type", "authorization_code", "redirect_uris", "https://p.example.com/", "scope", "read")
 	if page = v.follow(t, got); !secretShown.MatchString(page.body) {
 		t.Error("no secret for an application that became confidential")
 	}
@@ -339,7 +349,7 @@ func TestClientIDIsNotChosen(t *testing.T) {
 	got := v.post(t, "/o/applications/register/", form...)
 	got.wants(t, 303)
 	path := got.Header.Get("Location")
-	v.post(t, path+"update/", form...).wants(t, 303)
+	v.save(t, path, form...).wants(t, 303)
 	a, err := v.site.provider.Clients.Application(t.Context(), provider.Operator(), strings.Split(path, "/")[3])
 	if err != nil {
 		t.Fatal(err)

@@ -47,10 +47,7 @@ func (s *server) changeOwner(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	username, said := strings.TrimSpace(r.PostForm.Get("owner")), "assigned"
-	version, err := strconv.ParseInt(r.PostForm.Get("version"), 10, 64)
-	if err != nil {
-		version = -1 // no application has it
-	}
+	version := sentVersion(r.PostForm)
 	if r.PostForm.Has("take_over") {
 		_, err = s.provider.Clients.TakeOver(r.Context(), provider.By(who.User), a.ID, version)
 		said = "taken-over"

@@ -143,6 +143,15 @@ func (s *server) resourcePage(w http.ResponseWriter, r *http.Request) error {
 
 func version(a provider.Resource) string { return strconv.FormatInt(a.Version, 10) }
 
+// sentVersion returns the version that the page of a form showed, or -1, which nothing has.
+func sentVersion(form url.Values) int64 {
+	n, err := strconv.ParseInt(form.Get("version"), 10, 64)
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
 // changeResource changes a resource as the form says. The form has the version that the
 // administrator saw, so that nobody overwrites a change without having seen it.
 func (s *server) changeResource(w http.ResponseWriter, r *http.Request) error {
@@ -155,10 +164,7 @@ func (s *server) changeResource(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	was := a
-	was.Version, err = strconv.ParseInt(r.PostForm.Get("version"), 10, 64)
-	if err != nil {
-		was.Version = -1 // no resource has it
-	}
+	was.Version = sentVersion(r.PostForm)
 	err = s.provider.Resources.Change(r.Context(), provider.By(who.User), was, s.resourceIn(r.PostForm))
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		return s.correctResource(w, r, &a, invalid)

@@ -197,7 +197,7 @@ func TestApplicationResources(t *testing.T) {
 	path, _ := registered(t, v, "resources", "urn:example:ledger\r\n"+mailURI)
 	v.get(t, path).wants(t, 200, `<code dir="ltr">urn:example:ledger</code> <span class="tag">Default</span>`, `<code dir="ltr">https://mail.example/v1?a=b&amp;c=d</code></li>`)
 	v.get(t, path+"update/").wants(t, 200, "urn:example:ledger\nhttps://mail.example/v1?a=b&amp;c=d</textarea>")
-	v.follow(t, v.post(t, path+"update/", "name", "App", "client_type", "confidential", "grant_type", "authorization_code", "redirect_uris", "https://app.example.com/cb",
+	v.follow(t, v.save(t, path, "name", "App", "client_type", "confidential", "grant_type", "authorization_code", "redirect_uris", "https://app.example.com/cb",
 		"scope", "read", "hash_client_secret", "on", "access_token_format", "opaque", "resources", "")).wants(t, 200, "Your changes are saved.")
 	if page := v.get(t, path); strings.Contains(page.body, "<dt>Resources</dt>") {
 		t.Error("the application still has resources")

@@ -26,7 +26,7 @@ func TestActorsWithoutRights(t *testing.T) {
 			wantNotFound(t, "Application", err)
 			_, err = f.Clients.ApplicationByClientID(t.Context(), actor, made.Application.ClientID)
 			wantNotFound(t, "ApplicationByClientID", err)
-			_, err = f.Clients.Update(t.Context(), actor, id, r)
+			_, err = f.Clients.Update(t.Context(), actor, id, f.version(id), r)
 			wantNotFound(t, "Update", err)
 			_, err = f.Clients.RotateSecret(t.Context(), actor, id, 0)
 			wantNotFound(t, "RotateSecret", err)

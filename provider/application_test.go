@@ -49,17 +49,17 @@ func TestVouchedApplication(t *testing.T) {
 			t.Run(vouched+": "+test.rule, func(t *testing.T) {
 				change := r
 				test.change(&change)
-				_, err := f.Clients.Update(t.Context(), By(owner), made.Application.ID, change)
+				_, err := f.Clients.Update(t.Context(), By(owner), made.Application.ID, f.version(made.Application.ID), change)
 				if vouched != "nothing" {
 					wantInvalid(t, err, test.field)
 				} else {
 					wantError(t, err, "no error")
 				}
 				if change.ClientType == policy.Confidential {
-					_, err = f.Clients.Update(t.Context(), By(root), made.Application.ID, change)
+					_, err = f.Clients.Update(t.Context(), By(root), made.Application.ID, f.version(made.Application.ID), change)
 					wantError(t, err, "no error")
 				}
-				_, err = f.Clients.Update(t.Context(), Operator(), made.Application.ID, r)
+				_, err = f.Clients.Update(t.Context(), Operator(), made.Application.ID, f.version(made.Application.ID), r)
 				wantError(t, err, "no error")
 			})
 		}
@@ -67,7 +67,7 @@ func TestVouchedApplication(t *testing.T) {
 			change := r
 			change.Name, change.AccessTokenLifetime = "New", 60
 			change.RedirectURIs, change.Scopes = []string{elsewhere, callback}, []string{"write", "read"} // in another order
-			_, err := f.Clients.Update(t.Context(), By(owner), made.Application.ID, change)
+			_, err := f.Clients.Update(t.Context(), By(owner), made.Application.ID, f.version(made.Application.ID), change)
 			wantError(t, err, "no error")
 			_, err = f.Clients.RotateSecret(t.Context(), By(owner), made.Application.ID, 0)
 			wantError(t, err, "no error")
@@ -96,7 +96,7 @@ func TestVouchedApplicationsTokens(t *testing.T) {
 	} {
 		r := r
 		change(&r)
-		_, err := f.Clients.Update(t.Context(), By(owner), made.Application.ID, r)
+		_, err := f.Clients.Update(t.Context(), By(owner), made.Application.ID, f.version(made.Application.ID), r)
 		wantInvalid(t, err, field)
 	}
 }

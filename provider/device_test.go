@@ -67,7 +67,7 @@ func TestDeviceIsNotApprovedAfterAChange(t *testing.T) {
 			q := f.find(codes.UserCode, s)
 			r := clients.Registration{Name: "Client", ClientType: policy.Public, GrantTypes: []string{policy.GrantDevice}, RedirectURIs: []string{callback}, HashClientSecret: true}
 			change(&r)
-			if _, err := f.Clients.Update(t.Context(), Operator(), app.Application.ID, r); err != nil {
+			if _, err := f.Clients.Update(t.Context(), Operator(), app.Application.ID, f.version(app.Application.ID), r); err != nil {
 				t.Fatal(err)
 			}
 			_, err := f.Devices.Approve(t.Context(), q.Ticket, s)

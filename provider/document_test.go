@@ -105,7 +105,8 @@ func TestMetadataDocument(t *testing.T) {
 	}
 	tokens := f.approved(t, app, alice, "scope", "read write")
 	f.wantActive(true, tokens.access, tokens.refresh)
-	_, err = f.Clients.Update(t.Context(), Operator(), f.authorize(app).Application.ID, clients.Registration{Name: "Other", ClientType: policy.Public, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{callback}})
+	id := f.authorize(app).Application.ID
+	_, err = f.Clients.Update(t.Context(), Operator(), id, f.version(id), clients.Registration{Name: "Other", ClientType: policy.Public, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{callback}})
 	wantInvalid(t, err, "name")
 	first, err := f.Clients.Client(t.Context(), app.Application.ClientID)
 	if err != nil || first.Origin != storage.FromDocument || first.Responsible != storage.ByNobody || first.ClientType != policy.Public || first.LastUsedAt == 0 {

@@ -189,7 +189,7 @@ func (f *fixture) change(app *clients.Registered, changes ...func(*clients.Regis
 	for _, change := range changes {
 		change(&r)
 	}
-	_, err := f.Clients.Update(f.t.Context(), Operator(), app.Application.ID, r)
+	_, err := f.Clients.Update(f.t.Context(), Operator(), app.Application.ID, f.version(app.Application.ID), r)
 	return err
 }
 

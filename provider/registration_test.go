@@ -68,7 +68,7 @@ func TestRegistrationByStanding(t *testing.T) {
 	} {
 		r := r
 		change(&r)
-		_, err := f.Clients.Update(t.Context(), By(root), open.Application.ID, r)
+		_, err := f.Clients.Update(t.Context(), By(root), open.Application.ID, f.version(open.Application.ID), r)
 		if field == "" {
 			wantError(t, err, "no error")
 		} else {

@@ -99,7 +99,7 @@ func TestOwnersOfApplications(t *testing.T) {
 	}
 	id := app.Application.ID
 	r.MayIntrospect = true
-	_, err = f.Clients.Update(t.Context(), By(root), id, r)
+	_, err = f.Clients.Update(t.Context(), By(root), id, f.version(id), r)
 	wantInvalid(t, err, "may_introspect")
 	_, err = f.Clients.TakeOver(t.Context(), By(alice), id, f.version(id))
 	wantError(t, err, "403 access_denied")
@@ -109,7 +109,7 @@ func TestOwnersOfApplications(t *testing.T) {
 	if err != nil || policy.StandingOf(taken) != policy.StandingAdministrator || *taken.OwnerID != root.ID {
 		t.Error(err, taken)
 	}
-	_, err = f.Clients.Update(t.Context(), By(root), id, r)
+	_, err = f.Clients.Update(t.Context(), By(root), id, f.version(id), r)
 	wantError(t, err, "no error")
 	asks := func(want string) {
 		t.Helper()

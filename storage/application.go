@@ -68,8 +68,8 @@ type Application struct {
 	Version              int64   `db:"version"`    // read, never written
 }
 
-// AnyVersion makes UpdateApplication ignore the version. An administrator's update then
-// overwrites what the owner has changed in the meantime.
+// AnyVersion makes UpdateApplication ignore the version. The operator's update then
+// overwrites what somebody has changed in the meantime.
 const AnyVersion = -1
 
 // ByOperator, ByOwner and ByNobody say who is responsible for an application.
@@ -254,7 +254,7 @@ func (s *Store) UpdateApplication(ctx context.Context, a, was Application) error
 		response_algorithm = :response_algorithm, response_modes = :response_modes, profile = :profile, required_acr = :required_acr, refresh_rotation = :refresh_rotation, management = :management, registration_digest = NULL, version = version + 1,
 		generation = generation + CASE WHEN profile = '' AND :profile <> '' THEN 1 ELSE 0 END
 		WHERE id = :id AND secret = :was.secret AND may_introspect = :was.may_introspect AND skip_consent = :was.skip_consent AND pkce_exempt = :was.pkce_exempt
-		AND responsible = :was.responsible AND COALESCE(owner_id, '') = COALESCE(:was.owner_id, '') AND (:was.version < 0 OR version = :was.version AND management = :was.management)`, struct {
+		AND responsible = :was.responsible AND COALESCE(owner_id, '') = COALESCE(:was.owner_id, '') AND (CAST(:was.version AS BIGINT) < 0 OR version = :was.version AND management = :was.management)`, struct {
 		Application
 		Was Application `db:"was"`
 	}{a, was})

@@ -88,7 +88,7 @@ func controls() template.FuncMap {
 		"problems": summarize,
 		"listed":   func(errors []FieldError) problems { return summarize("", errors...) },
 		"quiet":    func(p problems) problems { p.Focus = false; return p },
-		"named":    named,
+		"named":    FieldName,
 		"copyable": func(label, value string) copyable { return copyable{label, value} },
 		"search":   func(label, query string) found { return found{label, query} },
 
@@ -132,9 +132,9 @@ func about(errors []FieldError, id string) string {
 	return ""
 }
 
-// named returns the name of a field for the error summary, so that "This field is required" says which
+// FieldName returns the name of a field for the error summary, so that "This field is required" says which
 // field. It is the beginning of the field's label.
-func named(id string) string {
+func FieldName(id string) string {
 	return map[string]string{
 		"username": "Username", "email": "Email address", "first_name": "First name", "last_name": "Last name",
 		"password": "Password", "current_password": "Current password", "new_password": "New password", "group": "Groups", "name": "Name",

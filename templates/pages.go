@@ -12,7 +12,7 @@ type Frame struct {
 type Field struct{ Value, Error string }
 
 // FieldError is one line of the error summary above a form. ID is the name of the field, which is also
-// the id of its control or fieldset.
+// the id of its control or fieldset, or "" if the page has no such field.
 type FieldError struct{ ID, Message string }
 
 // Option is one radio button or checkbox of a group.

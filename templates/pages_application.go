@@ -47,6 +47,8 @@ type ApplicationForm struct {
 	Cards                         []Card
 	Kind                          *FormKind
 	Action, CancelURL             string
+	Version                       string // hidden field: the version of the application that the page shows
+	NowURL                        string // the application as somebody else changed it after the page was opened; usually empty
 	New                           bool
 	Admin                         bool   // the reader is an administrator
 	Privileges                    bool   // MayIntrospect, SkipConsent and PKCEExempt and EndpointAudience can be set

@@ -268,8 +268,11 @@ func developerSamples() []sample {
 		{"scope", wrong.ScopesError}, {"resources", wrong.Resources.Error}, {"hash_client_secret", wrong.HashSecretError}, {"profile", wrong.ProfileError}, {"auth_method", wrong.AuthMethodError}, {"jwks", wrong.JWKS.Error}, {"certificate_subject", wrong.CertificateSubject.Error}, {"access_token_format", wrong.FormatError}, {"access_token_lifetime", wrong.AccessLifetime.Error}}
 	unanswered := form
 	unanswered.Frame, unanswered.New, unanswered.Admin, unanswered.OwnerURL = admin, false, true, "/o/applications/1/owner/"
+	meanwhile := unanswered
+	meanwhile.Version, meanwhile.NowURL = "4", "/o/applications/1/update/"
+	meanwhile.Errors = []FieldError{{"", "Somebody changed the application since you opened this page."}, {"", "Exempt from PKCE: Only an administrator may change this."}}
 	options := []Option{{hostile, hostile, hostile, true}}
-	broken := ApplicationForm{nasty, nil, nil, "/a", "/b", true, true, true, "/o", badText, badText, options, hostile, options, hostile, true, badText, true, hostile, options, hostile, badText, true, true, true, true, true, badText, badText, options, hostile, hostile, hostile, options, hostile, true, options, hostile, options, hostile, true, hostile, badText, badText, options, options, hostile, hostile, badText, badText, options, hostile, options, options, options, hostile, hostile, hostile, options, options, options, hostile, hostile, hostile, true, badText, []FieldError{{"name", hostile}}}
+	broken := ApplicationForm{nasty, nil, nil, "/a", "/b", hostile, "/now", true, true, true, "/o", badText, badText, options, hostile, options, hostile, true, badText, true, hostile, options, hostile, badText, true, true, true, true, true, badText, badText, options, hostile, hostile, hostile, options, hostile, true, options, hostile, options, hostile, true, hostile, badText, badText, options, options, hostile, hostile, badText, badText, options, hostile, options, options, options, hostile, hostile, hostile, options, options, options, hostile, hostile, hostile, true, badText, []FieldError{{"name", hostile}}}
 
 	choice := form
 	choice.Cards = []Card{{"/o/applications/register/?kind=website", "Website with a server", "People sign in at a website whose own server can keep a secret."}, {"/o/applications/register/?kind=api", "API", long}}
@@ -321,6 +324,7 @@ func developerSamples() []sample {
 		{"application-form", form},
 		{"application-form-wrong", wrong},
 		{"application-form-unanswered", unanswered},
+		{"application-form-meanwhile", meanwhile},
 		{"application-form-hostile", broken},
 		{"application-form-choice", choice},
 		{"application-form-website", website},

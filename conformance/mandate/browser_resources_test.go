@@ -254,6 +254,13 @@ func TestBrowserResourcesFitAPhone(t *testing.T) {
 		b.fill("Resources (optional)", hard+"\nhttps://unknown.example/")
 		b.press("Save changes")
 	})
+	b.look("application-meanwhile", "/o/applications/"+app.ID+"/update/", func() {
+		b.fill("Access token, in seconds (optional)", "soon")
+		evaluate[string](b, `document.querySelector("[name=version]").value = "99"`)
+		b.press("Save changes")
+		b.expect(http.StatusUnprocessableEntity, "Change an application")
+	})
+	b.fill("Access token, in seconds (optional)", "")
 	b.fill("Resources (optional)", hard+"\n"+uris[2])
 	b.press("Save changes")
 	b.look("application-resources", b.URL().Path)

@@ -51,7 +51,7 @@ func (v *fixture) badForms(t *testing.T) {
 		{"/account/sessions/x/end/", bob, params("x", "")},
 		{"/account/applications/x/revoke/", bob, params("x", "")},
 		{"/o/applications/register/", bob, registration},
-		{"/o/applications/" + victim.ID + "/update/", bob, registration},
+		{"/o/applications/" + victim.ID + "/update/", bob, with(registration, "version", "0")},
 		{"/o/applications/" + victim.ID + "/rotate/", bob, params("overlap", "0")},
 		{"/admin/users/new/", root, with(user, "username", "", "password", "")},
 		{l.userPath(t), root, user},

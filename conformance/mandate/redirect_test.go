@@ -371,7 +371,8 @@ func (v *fixture) redirectsBy303(t *testing.T) {
 	})
 	mine := b.URL.Path
 	step("update", func() {
-		b.send(t, mine+"update/", url.Values{"name": {"Still mine"}, "client_type": {"confidential"}, "grant_type": {"client_credentials"}, "scope": {"read"}})
+		b.open(t, mine+"update/")
+		b.submit(t, "Save changes", params("name", "Still mine"))
 	})
 	step("rotate", func() { b.send(t, mine+"rotate/", params("overlap", "0")) })
 	step("delete", func() { b.send(t, mine+"delete/", nil) })

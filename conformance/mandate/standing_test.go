@@ -225,7 +225,7 @@ func (g *register) does(t testing.TB, row, who string, app application) string {
 		form = url.Values{"name": {"Own"}, "client_type": {g.field(t, app.ID, "client_type")}, "grant_type": {"authorization_code"}, "redirect_uris": {"https://own.example/cb"},
 			"scope": {"read"}, "hash_client_secret": {"on"}, "access_token_format": {"opaque"}, "algorithm": {"RS256"}}
 	}
-	if deed.path == "owner/" {
+	if deed.path == "owner/" || deed.path == "update/" {
 		form.Set("version", g.field(t, app.ID, "version"))
 	}
 	for name, values := range deed.form {

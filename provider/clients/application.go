@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"regexp"
 	"slices"
@@ -306,10 +307,18 @@ func (p *Clients) Applications(ctx context.Context, actor policy.Actor, of stora
 	return found, total, oauth.Stored(err)
 }
 
-// Update changes an application. If the change makes it confidential, the
-// result contains its new client secret. It returns an Invalid for mistakes in the
-// registration, or if somebody else changed the application at the same moment.
-func (p *Clients) Update(ctx context.Context, actor policy.Actor, id string, r Registration) (*Registered, error) {
+// Update changes an application. version is that of the application that the actor saw. If the
+// change makes it confidential, the result contains its new client secret. It returns an Invalid
+// for mistakes in the registration, or if somebody else changed the application since then.
+func (p *Clients) Update(ctx context.Context, actor policy.Actor, id string, version int64, r Registration) (*Registered, error) {
+	if version < 0 {
+		version = math.MaxInt64 // no application has it, but storage.AnyVersion would be each
+	}
+	return p.update(ctx, actor, id, version, r)
+}
+
+// update changes an application. With storage.AnyVersion it does so whatever else has changed.
+func (p *Clients) update(ctx context.Context, actor policy.Actor, id string, version int64, r Registration) (*Registered, error) {
 	a, err := p.Application(ctx, actor, id)
 	if err != nil {
 		return nil, err
@@ -331,9 +340,7 @@ func (p *Clients) Update(ctx context.Context, actor policy.Actor, id string, r R
 		return nil, err
 	}
 	was := a
-	if actor.Administers() {
-		was.Version = storage.AnyVersion
-	}
+	was.Version = version
 	secret, err := p.Apply(ctx, &a, r)
 	if err != nil {
 		return nil, err
@@ -342,7 +349,7 @@ func (p *Clients) Update(ctx context.Context, actor policy.Actor, id string, r R
 	a.Management = ""
 	err = p.store.UpdateApplication(ctx, a, was)
 	if errors.Is(err, storage.ErrNotFound) {
-		found.Add("name", "Somebody changed or deleted the application at the same moment. Look at it before you save again.")
+		found.Add("version", "Somebody changed or deleted the application since you saw it. Look at it before you change it again.")
 		return nil, found
 	}
 	if err != nil {

@@ -243,7 +243,11 @@ func (p *Clients) Change(ctx context.Context, actor policy.Actor, id string, cha
 	if one, known := methodOf(method); known && method != a.AuthMethod && a.ClientType == policy.Confidential && one.proof == secretKey && a.Secret == "" {
 		r.HashClientSecret = false // a new secret is made, which must stay readable
 	}
-	return p.Update(ctx, actor, id, r)
+	version := a.Version
+	if actor.IsOperator() {
+		version = storage.AnyVersion // an owner who keeps saving does not hold the operator up
+	}
+	return p.update(ctx, actor, id, version, r)
 }
 
 // registrationOf returns the registration that an application has now.
