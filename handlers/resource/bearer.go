@@ -42,6 +42,12 @@ func (g *Guard) credentials(r *http.Request) (sent credentials, problem string) 
 	return sent, ""
 }
 
+// namesDPoP reports whether a request has the scheme DPoP.
+func namesDPoP(r *http.Request) bool {
+	sent, _ := parseAuthorization(r.Header["Authorization"], []string{schemeDPoP})
+	return sent.scheme != ""
+}
+
 // hasParam reports whether a server could read the parameter in a query. name has small
 // letters only. hasParam looks only at the names of the parameters, and reads each name as
 // leniently as any known server does: the case does not matter, a semicolon separates

@@ -77,7 +77,7 @@ func (g *Guard) prove(r *http.Request, q requirement, sent credentials, t *Token
 	}
 	switch {
 	case bound.key != "" && g.proofs == nil:
-		return "", g.inactive(r, q, inactive("it is bound to a key (cnf), and this guard checks no DPoP proofs, because it does not know the URL of the API: set RESOURCE_SERVER_BASE_URLS"))
+		return "", g.refuseToken(r, q, g.noProofs("it is bound to a key (cnf)"), noDPoP)
 	// RFC 9449 §7.2: a token that is bound to a key is not accepted as a bearer token.
 	case bound.key != "" && sent.scheme != schemeDPoP:
 		return "", g.unusable(r, q, "This access token is bound to a key: send it with the scheme DPoP, and a DPoP proof in the header DPoP")
@@ -94,6 +94,18 @@ func (g *Guard) prove(r *http.Request, q requirement, sent credentials, t *Token
 		return "", g.checkCertificate(r, q, bound.certificate)
 	}
 	return "", nil
+}
+
+// noDPoP tells a client that this guard checks no proofs. The operator finds the reason in the log.
+const noDPoP = "This API accepts no access tokens that are bound to a key (DPoP)"
+
+// noProofs is the reason for the log, with what is known of the token.
+func (g *Guard) noProofs(known string) error {
+	why := "because it does not know the URL of the API: set RESOURCE_SERVER_BASE_URLS"
+	if g.binding == bindingCertificate {
+		why = "because RESOURCE_SERVER_REQUIRED_BINDING is certificate"
+	}
+	return &reasonError{known + ", and this guard checks no DPoP proofs, " + why}
 }
 
 // checkCertificate checks that a request came with the certificate that its token is bound to.
@@ -116,7 +128,12 @@ func (g *Guard) checkCertificate(r *http.Request, q requirement, thumbprint stri
 // unusable returns the refusal of an active token that the sender of a request may not use, with
 // the reason: it concerns the client alone.
 func (g *Guard) unusable(r *http.Request, q requirement, why string) *refusal {
-	g.logReason(r, &reasonError{why})
+	return g.refuseToken(r, q, &reasonError{why}, why)
+}
+
+// refuseToken logs the reason of a refusal, and tells the client why.
+func (g *Guard) refuseToken(r *http.Request, q requirement, reason error, why string) *refusal {
+	g.logReason(r, reason)
 	// RFC 6750 §3.1, RFC 8705 §3: the error is invalid_token.
 	no := challenged(http.StatusUnauthorized, "invalid_token", why)
 	no.params += g.needs(q.scopes)

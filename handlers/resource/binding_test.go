@@ -230,6 +230,27 @@ func TestBindingChallenges(t *testing.T) {
 	}
 }
 
+// RFC 6750 §3.1: a scheme that an API does not support gets no error code. The client learns that
+// no proof helps, and the operator why.
+func TestGuardWithoutProofsSaysSo(t *testing.T) {
+	const noURL, certificates = "because it does not know the URL of the API: set RESOURCE_SERVER_BASE_URLS", "because RESOURCE_SERVER_REQUIRED_BINDING is certificate"
+	for _, test := range []struct{ required, authorization, challenge, log string }{
+		{"", "DPoP key", `Bearer realm="api"`, "it came with the scheme DPoP, and this guard checks no DPoP proofs, " + noURL},
+		{"", "dpop a b", `Bearer realm="api"`, "it came with the scheme DPoP, and this guard checks no DPoP proofs, " + noURL},
+		{"", "Bearer key", `Bearer realm="api", error="invalid_token", error_description="` + noDPoP + `"`, "it is bound to a key (cnf), and this guard checks no DPoP proofs, " + noURL},
+		{"certificate", "DPoP key", `Bearer realm="api"`, "it came with the scheme DPoP, and this guard checks no DPoP proofs, " + certificates},
+	} {
+		a := newBoundAPI(t, func(c *GuardConfig) { c.Audience, c.Certificates, c.RequiredBinding = "", true, test.required })
+		w := a.send(test.authorization, "a proof")
+		if got := w.Header().Values("WWW-Authenticate"); w.Code != 401 || len(got) != 1 || got[0] != test.challenge {
+			t.Errorf("%q: %d %q", test.authorization, w.Code, got)
+		}
+		if !strings.Contains(w.Body.String(), noDPoP+".") || strings.Count(a.log.String(), "\n") != 1 || !strings.Contains(a.log.String(), test.log) {
+			t.Errorf("%q: %s %s", test.authorization, w.Body, &a.log)
+		}
+	}
+}
+
 // An API that requires bound tokens accepts them with their proof.
 func TestRequiredBinding(t *testing.T) {
 	for _, required := range []string{"dpop", "certificate", "any"} {

@@ -263,6 +263,11 @@ func (g *Guard) decide(r *http.Request, q requirement, sent credentials, problem
 		// RFC 6750 §3.1: a malformed request is 400 invalid_request.
 		return access{}, challenged(http.StatusBadRequest, "invalid_request", problem)
 	}
+	if sent.token == "" && g.proofs == nil && namesDPoP(r) {
+		g.logReason(r, g.noProofs("it came with the scheme DPoP"))
+		// RFC 6750 §3.1: a scheme that is not supported gets no error code.
+		return access{}, &refusal{status: http.StatusUnauthorized, params: g.needs(q.scopes), detail: noDPoP + "."}
+	}
 	if sent.token == "" {
 		// RFC 6750 §3.1: a request without a token gets no error code.
 		return access{}, &refusal{status: http.StatusUnauthorized, params: g.needs(q.scopes), detail: "Authentication credentials were not provided."}
