@@ -74,7 +74,7 @@ func (p *Authorizations) check(ctx context.Context, r Request) (*Authorization, 
 	a := &Authorization{sent: r.Parameters, parameters: url.Values{}, pushed: r.pushed, signed: r.Signed, opened: r.opened, OpenID: OpenIDRequest{maxAge: -1}}
 	for name, values := range r.Parameters {
 		if (name == "client_id" || name == "redirect_uri") && (len(values) > 1 || !oauth.PlainText(values[0])) {
-			return nil, oauth.Refuse("invalid_request", "The parameter %s is sent more than once, or is not text.", name)
+			return nil, oauth.Refuse("invalid_request", "The parameter %s is sent more than once, or is not text.", oauth.Own(name))
 		}
 		// RFC 6749 §3.1: a parameter without a value counts as omitted, unless it is repeated.
 		if name == oauth.Resource {
@@ -172,7 +172,7 @@ func (p *Authorizations) checkRedirectURI(a *Authorization) error {
 	if sent == "" {
 		// RFC 6749 §3.1.2.3: redirect_uri may be omitted if exactly one is registered.
 		if len(registered) != 1 {
-			return oauth.Refuse("invalid_request", "redirect_uri is missing: it is required, because the application has %d registered redirect URIs.", len(registered))
+			return oauth.Refuse("invalid_request", "redirect_uri is missing: it is required, because the application has %d registered redirect URIs.", oauth.Own(len(registered)))
 		}
 		a.RedirectURI = registered[0]
 		a.parameters.Set("redirect_uri", registered[0])
@@ -198,7 +198,7 @@ func (p *Authorizations) checkRedirectURI(a *Authorization) error {
 func (p *Authorizations) checkAuthorization(ctx context.Context, a *Authorization, refused *oauth.Error) error {
 	state := a.parameters["state"]
 	if len(state) == 1 && len(state[0]) > oauth.MaxState {
-		return oauth.Refuse("invalid_request", "state is longer than %d bytes.", oauth.MaxState)
+		return oauth.Refuse("invalid_request", "state is longer than %d bytes.", oauth.Own(oauth.MaxState))
 	}
 	// RFC 6749 §4.1.2.1: every error response contains the state, so state is read first.
 	if len(state) == 1 && oauth.PlainText(state[0]) {

@@ -40,7 +40,7 @@ func (p *Authorizations) openObject(ctx context.Context, sent url.Values) (Reque
 func (p *Authorizations) openReference(ctx context.Context, sent url.Values) (Request, error) {
 	for _, name := range []string{"client_id", "request_uri"} {
 		if len(sent[name]) != 1 || !oauth.PlainText(sent[name][0]) {
-			return Request{}, oauth.Refuse("invalid_request", "Send %s exactly once.", name)
+			return Request{}, oauth.Refuse("invalid_request", "Send %s exactly once.", oauth.Own(name))
 		}
 	}
 	a, err := p.client(ctx, sent.Get("client_id"))

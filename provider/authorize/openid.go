@@ -46,7 +46,7 @@ func (p *Authorizations) readOpenID(ctx context.Context, a *Authorization) error
 	}
 	a.OpenID.nonce, a.OpenID.loginHint = form.Get("nonce"), form.Get("login_hint")
 	if len(a.OpenID.nonce) > maxNonce {
-		return oauth.Refuse("invalid_request", "nonce is longer than %d bytes.", maxNonce)
+		return oauth.Refuse("invalid_request", "nonce is longer than %d bytes.", oauth.Own(maxNonce))
 	}
 	err := a.OpenID.readPrompt(form)
 	if err != nil {
@@ -90,7 +90,7 @@ func (o *OpenIDRequest) readClaims(form url.Values, allowed, acrs []string) erro
 		return nil
 	}
 	if len(text) > maxClaims {
-		return oauth.Refuse("invalid_request", "claims is longer than %d bytes.", maxClaims)
+		return oauth.Refuse("invalid_request", "claims is longer than %d bytes.", oauth.Own(maxClaims))
 	}
 	var asked tokens.ClaimsRequest
 	err := json.Unmarshal([]byte(text), &asked)

@@ -71,7 +71,7 @@ func (p *Authorizations) Push(ctx context.Context, r *http.Request, address stri
 		return nil, &application, err
 	}
 	if len(parameters.Encode()) > maxPushed {
-		e := oauth.Refuse("invalid_request", "The authorization request is longer than %d bytes. Shorten it: state may have at most %d bytes.", maxPushed, oauth.MaxState)
+		e := oauth.Refuse("invalid_request", "The authorization request is longer than %d bytes. Shorten it: state may have at most %d bytes.", oauth.Own(maxPushed), oauth.Own(oauth.MaxState))
 		e.Status = http.StatusRequestEntityTooLarge
 		return nil, &application, e
 	}

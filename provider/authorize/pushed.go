@@ -64,7 +64,7 @@ func (p *Authorizations) openPushed(ctx context.Context, sent url.Values) (Reque
 	for _, name := range []string{"client_id", "request_uri"} {
 		// RFC 9126 §4: the client sends its client_id together with the request URI.
 		if len(sent[name]) != 1 || !oauth.PlainText(sent[name][0]) {
-			return Request{}, oauth.Refuse("invalid_request", "Send %s exactly once: a pushed request is opened by client_id and request_uri.", name)
+			return Request{}, oauth.Refuse("invalid_request", "Send %s exactly once: a pushed request is opened by client_id and request_uri.", oauth.Own(name))
 		}
 	}
 	// The two are never used together. A request object is pushed, like the parameters.

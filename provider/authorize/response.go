@@ -77,7 +77,7 @@ func (p *Authorizations) checkResponseMode(ctx context.Context, a *Authorization
 		if own := strings.Fields(a.Application.ResponseModes); len(may) == 0 {
 			may = own
 		}
-		return oauth.Refuse("invalid_request", "response_mode must be %s.", strings.Join(may, " or "))
+		return oauth.Refuse("invalid_request", "response_mode must be %s.", oauth.Own(strings.Join(may, " or ")))
 	}
 	return nil
 }
@@ -91,7 +91,7 @@ func (a *Authorization) readResponseMode() error {
 	// OIDC Form Post §2: a browser sends a form only to a web server. A native application with a
 	// private-use URI scheme cannot receive it.
 	if !strings.HasPrefix(a.RedirectURI, "https://") && !strings.HasPrefix(a.RedirectURI, "http://") {
-		return oauth.Refuse("invalid_request", "response_mode=%s needs a redirect URI that begins with https:// or http://.", mode)
+		return oauth.Refuse("invalid_request", "response_mode=%s needs a redirect URI that begins with https:// or http://.", oauth.Own(mode))
 	}
 	a.OpenID.formPost = true
 	return nil

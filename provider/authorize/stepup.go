@@ -82,7 +82,7 @@ func (o *OpenIDRequest) readACRClaim(asked *tokens.ClaimRequest, may []string) e
 }
 
 func unsupportedACR(text string, may []string) *oauth.Error {
-	return oauth.Refuse("unmet_authentication_requirements", "%s: it supports %s.", text, strings.Join(may, ", "))
+	return oauth.Refuse("unmet_authentication_requirements", "%s: it supports %s.", oauth.Own(text), oauth.Own(strings.Join(may, ", ")))
 }
 
 // supported returns those of the values that a login at this server can reach, as may lists them.

@@ -65,7 +65,7 @@ func (p *Clients) proveBy(ctx context.Context, one *assertion) (storage.Applicat
 	}
 	// OIDC Core §9: jti is required, and an assertion is used once.
 	if jti := claims.Text("jti"); err == nil && (jti == "" || len(jti) > maxJTI) {
-		err = invalidClient("The client assertion needs the claim jti, a string of at most %d bytes that is new in each assertion.", maxJTI)
+		err = invalidClient("The client assertion needs the claim jti, a string of at most %d bytes that is new in each assertion.", oauth.Own(maxJTI))
 	}
 	if reason := p.rules.WhySuspended(a); err == nil && reason != "" {
 		err = suspendedClient(reason)
@@ -159,7 +159,7 @@ func (p *Clients) verifyAssertion(ctx context.Context, one *assertion) error {
 	}
 	_, err := verifier.Verify(one.sent.assertion)
 	if errors.Is(err, jose.ErrInvalid) && one.algorithm == "" { // Keys was not called
-		return invalidClient("The client assertion must be one JWT whose header has an alg of %s, no typ or the typ JWT or client-authentication+jwt, and no crit.", strings.Join(allAlgorithms, ", "))
+		return invalidClient("The client assertion must be one JWT whose header has an alg of %s, no typ or the typ JWT or client-authentication+jwt, and no crit.", oauth.Own(strings.Join(allAlgorithms, ", ")))
 	}
 	if errors.Is(err, jose.ErrInvalid) {
 		return p.wrongAssertion(ctx, one)

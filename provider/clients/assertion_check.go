@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"mandate/provider/jose"
+	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/storage"
 )
@@ -26,21 +27,21 @@ func checkAssertionTimes(claims jose.Claims, now int64) error {
 	switch {
 	// RFC 7523 §3: exp is required.
 	case !there:
-		return invalidClient("The client assertion needs the claim exp, a time at most %d seconds ahead.", maxAssertionLife)
+		return invalidClient("The client assertion needs the claim exp, a time at most %d seconds ahead.", oauth.Own(maxAssertionLife))
 	case expires <= now:
 		return invalidClient("The client assertion has expired: make a new one for each request, and check the clock of the client.")
 	// RFC 7523 §3: exp that is too far ahead may be refused.
 	case expires > now+maxAssertionLife+maxAhead:
-		return invalidClient("The claim exp of the client assertion is more than %d seconds ahead. It is in seconds since 1970, not in milliseconds.", maxAssertionLife)
+		return invalidClient("The claim exp of the client assertion is more than %d seconds ahead. It is in seconds since 1970, not in milliseconds.", oauth.Own(maxAssertionLife))
 	}
 	for _, name := range []string{"nbf", "iat"} {
 		at, there := claims.Time(name)
 		switch {
 		case claims[name] == nil:
 		case !there:
-			return invalidClient("The claim %s of the client assertion is not a number of seconds.", name)
+			return invalidClient("The claim %s of the client assertion is not a number of seconds.", oauth.Own(name))
 		case at > now+maxAhead:
-			return invalidClient("The claim %s of the client assertion is more than %d seconds ahead: check the clock of the client.", name, maxAhead)
+			return invalidClient("The claim %s of the client assertion is more than %d seconds ahead: check the clock of the client.", oauth.Own(name), oauth.Own(maxAhead))
 		}
 	}
 	return nil
@@ -55,14 +56,14 @@ func (p *Clients) checkAudience(a storage.Application, claims jose.Claims, endpo
 	aud, single := claims["aud"].(string)
 	// FAPI 2.0 Security Profile §5.3.2.1: no array.
 	if !single && policy.HasProfile(a) {
-		return invalidClient("The claim aud of the client assertion must be the issuer of this server as a string, %s, and no array.", p.config.Issuer)
+		return invalidClient("The claim aud of the client assertion must be the issuer of this server as a string, %s, and no array.", oauth.Own(p.config.Issuer))
 	}
 	if list, _ := claims["aud"].([]any); len(list) == 1 {
 		aud, single = list[0].(string)
 	}
 	switch {
 	case !single:
-		return invalidClient("The claim aud of the client assertion must be the issuer of this server alone, %s.", p.config.Issuer)
+		return invalidClient("The claim aud of the client assertion must be the issuer of this server alone, %s.", oauth.Own(p.config.Issuer))
 	case aud == p.config.Issuer:
 		return nil
 	case a.EndpointAudience && p.isEndpoint(strings.TrimSuffix(aud, "/"), endpoint):
@@ -71,7 +72,7 @@ func (p *Clients) checkAudience(a storage.Application, claims jose.Claims, endpo
 		}
 		return nil
 	}
-	return invalidClient("The claim aud of the client assertion must be the issuer of this server, %s, character by character.", p.config.Issuer)
+	return invalidClient("The claim aud of the client assertion must be the issuer of this server, %s, character by character.", oauth.Own(p.config.Issuer))
 }
 
 // isEndpoint reports whether an address is that of the token endpoint, or of another endpoint.

@@ -65,14 +65,14 @@ func (p *Clients) checkCertificate(found *oauth.Invalid, said Authentication, wa
 func (p *Clients) proveCertificate(ctx context.Context, a storage.Application, sent credentials) error {
 	if sent.secret != "" {
 		// RFC 6749 §2.3: not more than one authentication method in one request.
-		return invalidClient("This application is registered for %s: send client_id and no secret.", a.AuthMethod)
+		return invalidClient("This application is registered for %s: send client_id and no secret.", oauth.Own(a.AuthMethod))
 	}
 	shown, err := mtls.Of(ctx)
 	if err != nil {
 		return certificateProblem("The certificate that the reverse proxy passes cannot be read.", err)
 	}
 	if shown == nil {
-		return invalidClient("This application is registered for %s, and the request has no client certificate: use the endpoint in mtls_endpoint_aliases of the server metadata.", a.AuthMethod)
+		return invalidClient("This application is registered for %s, and the request has no client certificate: use the endpoint in mtls_endpoint_aliases of the server metadata.", oauth.Own(a.AuthMethod))
 	}
 	if a.AuthMethod == MethodSelfSigned {
 		return p.proveRegistered(ctx, a, shown)

@@ -89,7 +89,7 @@ func readAssertion(form url.Values, header bool) (credentials, error) {
 		return credentials{}, oauth.Refuse("invalid_request", "The client authenticates in more than one way: use either the client assertion, or the Authorization header, or client_secret.")
 	// RFC 7523 §2.2: this is the only type.
 	case form.Get("client_assertion_type") != AssertionType:
-		return credentials{}, invalidClient("client_assertion_type must be %s.", AssertionType)
+		return credentials{}, invalidClient("client_assertion_type must be %s.", oauth.Own(AssertionType))
 	case form.Get("client_assertion") == "":
 		return credentials{}, invalidClient("client_assertion is missing: it is the JWT that client_assertion_type announces.")
 	}
@@ -194,7 +194,7 @@ func (p *Clients) prove(ctx context.Context, a storage.Application, sent credent
 		err = suspendedClient(suspended)
 	case a.AuthMethod != "" && a.AuthMethod != sent.method:
 		// RFC 7591 §2: the client authenticates by the method that it has registered.
-		err = invalidClient("This application is registered for %s, and sent its secret by %s.", a.AuthMethod, sent.method)
+		err = invalidClient("This application is registered for %s, and sent its secret by %s.", oauth.Own(a.AuthMethod), oauth.Own(sent.method))
 	}
 	return err
 }

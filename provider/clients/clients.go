@@ -132,7 +132,7 @@ func (p *Clients) HMACSecret(ctx context.Context, a storage.Application) (string
 	if shown := CallOf(ctx).secret; len(shown) >= minHMACSecretBytes {
 		return shown, nil
 	} else if shown != "" {
-		return "", invalidClient("HS256 signs the ID tokens of this application with its secret, which must have at least %d bytes: use the new secret.", minHMACSecretBytes)
+		return "", invalidClient("HS256 signs the ID tokens of this application with its secret, which must have at least %d bytes: use the new secret.", oauth.Own(minHMACSecretBytes))
 	}
 	secret, err := p.readSecret(a.ID, a.Secret)
 	if err == nil && len(secret) < minHMACSecretBytes {

@@ -158,7 +158,7 @@ func (p *Clients) AuthenticateAny(ctx context.Context, r *http.Request, form url
 		}
 		return a, err
 	case err == nil && a.ClientType != policy.Public:
-		return a, refusalOf(a, invalidClient("The metadata document of this client has the method %s: send a client assertion.", a.AuthMethod))
+		return a, refusalOf(a, invalidClient("The metadata document of this client has the method %s: send a client assertion.", oauth.Own(a.AuthMethod)))
 	case err == nil || refused || ctx.Err() != nil:
 		return a, err
 	}

@@ -75,7 +75,7 @@ func (p *Devices) Authorize(ctx context.Context, r *http.Request, from Origin) (
 		return nil, nil, err
 	}
 	if !policy.HasGrant(a, policy.GrantDevice) {
-		return nil, &a, oauth.Refuse("unauthorized_client", "This application is not registered for the grant type %s.", policy.GrantDevice)
+		return nil, &a, oauth.Refuse("unauthorized_client", "This application is not registered for the grant type %s.", oauth.Own(policy.GrantDevice))
 	}
 	audience, err := p.apis.Requested(ctx, a, form[oauth.Resource])
 	if err != nil {

@@ -91,7 +91,8 @@ type Digest [sha256.Size]byte
 
 func (d Digest) String() string { return base64.RawURLEncoding.EncodeToString(d[:]) }
 
-// Error says why a proof is refused.
+// Error says why a proof is refused. Description has no text from the proof, which its sender
+// chooses, so it can be logged.
 type Error struct{ Code, Description string }
 
 func (e *Error) Error() string { return e.Code + ": " + e.Description }

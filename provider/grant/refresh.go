@@ -69,7 +69,7 @@ func (g *refreshGrant) HandleTokenEndpointRequest(ctx context.Context, request f
 		return invalidRefresh()
 	}
 	if !policy.HasGrant(a, *token.GrantType) {
-		return oauth.Refuse("invalid_grant", "The application is no longer registered for the grant type %s, from which this refresh token comes.", *token.GrantType)
+		return oauth.Refuse("invalid_grant", "The application is no longer registered for the grant type %s, from which this refresh token comes.", oauth.Own(*token.GrantType))
 	}
 	issued.token = &token
 	if token.UsedAt != nil {

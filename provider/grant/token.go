@@ -28,7 +28,7 @@ func (p *Grants) Token(ctx context.Context, r *http.Request, address string) (*t
 	case grant == "":
 		return nil, nil, oauth.Refuse("invalid_request", "grant_type is missing.")
 	case !policy.SupportsGrant(grant):
-		return nil, nil, oauth.Refuse("unsupported_grant_type", "The grant_type %q is not supported: use %s.", oauth.Clip(grant, 80), oauth.OneOf(policy.TokenGrants()))
+		return nil, nil, oauth.Refuse("unsupported_grant_type", "The grant_type %q is not supported: use %s.", oauth.Clip(grant, 80), oauth.Own(oauth.OneOf(policy.TokenGrants())))
 	}
 	// RFC 6749 §3.2: unknown parameters are ignored. fosite knows audience and would
 	// refuse it, so it is removed.
@@ -128,12 +128,12 @@ func mayUse(request fosite.AccessRequester, grant string) (storage.Application, 
 	a := request.GetClient().(*framework.Client).Application
 	if !policy.HasGrant(a, grant) {
 		if grant == policy.GrantRefresh {
-			return a, oauth.Refuse("unauthorized_client", "This application gets no refresh tokens: they are issued only with the grant types %s.", oauth.OneOf(policy.PersonGrants()))
+			return a, oauth.Refuse("unauthorized_client", "This application gets no refresh tokens: they are issued only with the grant types %s.", oauth.Own(oauth.OneOf(policy.PersonGrants())))
 		}
 		if policy.StandingOf(a) != policy.StandingAdministrator {
-			return a, oauth.Refuse("unauthorized_client", "This application is not registered for the grant type %s, or the grant type is only for applications for which an administrator is responsible.", grant)
+			return a, oauth.Refuse("unauthorized_client", "This application is not registered for the grant type %s, or the grant type is only for applications for which an administrator is responsible.", oauth.Own(grant))
 		}
-		return a, oauth.Refuse("unauthorized_client", "This application is not registered for the grant type %s.", grant)
+		return a, oauth.Refuse("unauthorized_client", "This application is not registered for the grant type %s.", oauth.Own(grant))
 	}
 	return a, nil
 }

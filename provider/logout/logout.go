@@ -33,7 +33,7 @@ func (p *Logouts) Read(ctx context.Context, parameters url.Values) (*Request, er
 	}
 	l := &Request{RedirectURI: parameters.Get("post_logout_redirect_uri"), state: parameters.Get("state")}
 	if len(l.state) > oauth.MaxState {
-		return nil, oauth.Refuse("invalid_request", "state is longer than %d bytes.", oauth.MaxState)
+		return nil, oauth.Refuse("invalid_request", "state is longer than %d bytes.", oauth.Own(oauth.MaxState))
 	}
 	clientID := parameters.Get("client_id")
 	if text := parameters.Get("id_token_hint"); text != "" {

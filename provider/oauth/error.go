@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,26 +41,48 @@ func (e *Error) Error() string {
 		text = e.Description
 	}
 	if e.Cause != nil {
-		return fmt.Sprintf("%s: %s: %v", e.Code, text, e.Cause)
+		text = WithCause(text, e.Cause)
 	}
 	return e.Code + ": " + text
+}
+
+// WithCause joins a message and its cause for the log. A message can be a sentence with a
+// period.
+func WithCause(message string, cause error) string {
+	return strings.TrimSuffix(message, ".") + ": " + cause.Error()
 }
 
 // Unwrap returns the cause, or nil.
 func (e *Error) Unwrap() error { return e.Cause }
 
 // Refuse returns an Error with status 400, the given code and the formatted
-// description. The log has an ellipsis in the place of each argument.
+// description. The log has an ellipsis in the place of each argument that is not Own.
 func Refuse(code, format string, args ...any) *Error {
 	e := &Error{Status: http.StatusBadRequest, Code: code, Description: ASCII(fmt.Sprintf(format, args...))}
 	if len(args) > 0 {
-		e.LogText = verb.ReplaceAllString(format, "…")
+		shown := slices.Clone(args)
+		for i, arg := range args {
+			if _, known := arg.(own); !known {
+				shown[i] = own{"…"}
+			}
+		}
+		e.LogText = fmt.Sprintf(verb.ReplaceAllString(format, "%v"), shown...)
 	}
 	return e
 }
 
 // verb is a verb of fmt that prints an argument.
 var verb = regexp.MustCompile(`%[-+# 0-9.]*[a-zA-Z]`)
+
+// Own marks an argument of Refuse that the log may have: a value of the server, such as a limit
+// or an address of its own, or a choice from a list of the server. It is never a text that the
+// sender of a request can choose.
+func Own(value any) any { return own{value} }
+
+type own struct{ value any }
+
+// Format formats the value as if it were not marked.
+func (o own) Format(s fmt.State, verb rune) { fmt.Fprintf(s, fmt.FormatString(s, verb), o.value) }
 
 // ASCII replaces each character that error_description may not contain (RFC 6749
 // §4.1.2.1, §5.2). A description can quote parts of the request.

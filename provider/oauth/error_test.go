@@ -60,6 +60,10 @@ func TestLogHasAnEllipsisForWhatTheClientSent(t *testing.T) {
 	}{
 		{oauth.Refuse("invalid_scope", "There is no scope %q here.", "s3cret"), "invalid_scope: There is no scope … here."},
 		{oauth.Refuse("invalid_request", "%s has %d characters, %.40q.", "s3cret", 7, "s3cret"), "invalid_request: … has … characters, …."},
+		{oauth.Refuse("invalid_request", "%q is not one of %s, 100%%.", "s3cret", oauth.Own("a or b")), "invalid_request: … is not one of a or b, 100%."},
+		{oauth.Refuse("invalid_request", "state has more than %d bytes.", oauth.Own(7)), "invalid_request: state has more than 7 bytes."},
+		{&oauth.Error{Code: "invalid_client", Description: "Check the kid.", Cause: errors.New("the key is old")}, "invalid_client: Check the kid: the key is old"},
+		{&oauth.Error{Code: "invalid_client", Description: "Check the kid", Cause: errors.New("the key is old")}, "invalid_client: Check the kid: the key is old"},
 		{oauth.Refuse("invalid_request", "Send state once."), "invalid_request: Send state once."},
 	} {
 		if got := test.err.Error(); got != test.want {

@@ -29,7 +29,7 @@ func ReadForm(r *http.Request, several ...string) (url.Values, error) {
 	}
 	err = r.ParseForm()
 	if big, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		e := Refuse("invalid_request", "The body is larger than the %d bytes that this server reads.", big.Limit)
+		e := Refuse("invalid_request", "The body is larger than the %d bytes that this server reads.", Own(big.Limit))
 		e.Status = http.StatusRequestEntityTooLarge
 		return nil, e
 	}

@@ -129,7 +129,7 @@ func (c *Checks) Verify(r *http.Request) (Proof, error) { return c.verify(r, "",
 func (c *Checks) verify(r *http.Request, text, key string) (Proof, error) {
 	proof, err := dpop.Verify(dpop.Request{Method: r.Method, URLs: c.urls(r), Proofs: r.Header.Values("DPoP"), Token: text, Key: key}, dpop.Rules{Nonces: c.nonces})
 	if wrong, ok := errors.AsType[*dpop.Error](err); ok {
-		return Proof{}, oauth.Refuse(wrong.Code, "%s.", strings.ToUpper(wrong.Description[:1])+wrong.Description[1:])
+		return Proof{}, oauth.Refuse(wrong.Code, "%s.", oauth.Own(strings.ToUpper(wrong.Description[:1])+wrong.Description[1:]))
 	}
 	return proof, err
 }
