@@ -79,6 +79,10 @@ func (a *authFlags) read(c *cobra.Command, r *provider.Registration) error {
 		if err != nil {
 			return errors.New("--jwks: " + err.Error())
 		}
+		// It stays on this computer: nothing was sent, so the key is still secret.
+		if provider.HoldsPrivateKey(string(text)) {
+			return errors.New("--jwks: " + a.file + " is a private key: name the JWK Set with the public key")
+		}
 		a.said.JWKS = string(text)
 	}
 	if changed("auth-method") {
@@ -131,7 +135,7 @@ func (p *program) applicationUpdateCommand() *cobra.Command {
 					return auth.read(c, r)
 				})
 				if err != nil {
-					return err
+					return notByFlag(c, err)
 				}
 				return p.show(viewApplication(o.provider, changed.Application, changed.Secret), asJSON)
 			})
@@ -140,4 +144,20 @@ func (p *program) applicationUpdateCommand() *cobra.Command {
 	signed.add(c)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
+}
+
+// notByFlag says of each mistake in a field that the command has no flag for where to mend it.
+func notByFlag(c *cobra.Command, err error) error {
+	found, ok := errors.AsType[*provider.Invalid](err)
+	if !ok {
+		return err
+	}
+	told := &provider.Invalid{}
+	for _, f := range found.Fields {
+		if c.Flags().Lookup(strings.TrimPrefix(flagOf[f.Field], "--")) == nil {
+			f.Field, f.Message = "the registered "+f.Field, f.Message+" Change it on the page of the application, or register it anew."
+		}
+		told.Fields = append(told.Fields, f)
+	}
+	return told
 }

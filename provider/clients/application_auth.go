@@ -50,6 +50,7 @@ func (p *Clients) checkAuthentication(found *oauth.Invalid, r Registration, was 
 	case said.Method != "" && !known:
 		found.Add("auth_method", "The method %q is not supported: use %s.", oauth.Clip(said.Method, 80), oauth.OneOf(p.MethodNames(true)))
 		return
+	case r.ClientType == policy.Public && r.Profile != "": // checkFAPIClient says that it must be confidential
 	case r.ClientType == policy.Public && said.Method != "" && one.proof != nothing:
 		found.Add("auth_method", "A public application keeps no secret and no private key, so it does not authenticate: use none.")
 	case r.ClientType == policy.Confidential && known && one.proof == nothing:

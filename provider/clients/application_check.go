@@ -80,7 +80,11 @@ func (p *Clients) checkRequiredACR(found *oauth.Invalid, r Registration) {
 	switch {
 	case r.RequiredACR == "":
 	case !slices.Contains(p.people.ACRValues(), r.RequiredACR):
-		found.Add("required_acr", "The acr %q is not supported: use %s.", oauth.Clip(r.RequiredACR, 80), oauth.OneOf(p.people.ACRValues()))
+		text := ""
+		if len(p.people.ACRValues()) < len(acr.Values()) {
+			text = " The stronger ones need passkeys, and this server has none, because browsers offer none at its BASE_URL."
+		}
+		found.Add("required_acr", "The acr %q is not supported: use %s.%s", oauth.Clip(r.RequiredACR, 80), oauth.OneOf(p.people.ACRValues()), text)
 	case r.RequiredACR != acr.Password && slices.Contains(r.GrantTypes, policy.GrantPassword):
 		found.Add("required_acr", "The password grant has no second factor: remove the grant type password, or require nothing.")
 	}

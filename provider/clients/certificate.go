@@ -3,6 +3,7 @@ package clients
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"mandate/provider/jose"
@@ -52,7 +53,12 @@ func (p *Clients) checkCertificate(found *oauth.Invalid, said Authentication, wa
 	case !p.Offers(MethodCertificate):
 		found.Add(field, "This server accepts no certificates: its operator can name the authorities that issue them with MTLS_CLIENT_AUTHORITIES_FILE.")
 	default:
-		err := certificateSubject(subject).Check()
+		named := certificateSubject(subject)
+		if !slices.Contains(mtls.SubjectMembers(), named.Member) {
+			found.Add(field, "Write it as san_dns=client.example, or with subject_dn, san_uri, san_ip or san_email in place of san_dns.")
+			return
+		}
+		err := named.Check()
 		if err != nil {
 			found.Add(field, "The value %s. Write it as san_dns=client.example, or with subject_dn, san_uri, san_ip or san_email in place of san_dns.", err)
 		}

@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"crypto/x509"
 	"encoding/base64"
 	"net/url"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"mandate/provider/oauth"
 	"mandate/provider/oauth/oauthtest"
+	"mandate/storage"
 )
 
 func basic(text string) string { return "Basic " + base64.StdEncoding.EncodeToString([]byte(text)) }
@@ -65,4 +67,20 @@ func FuzzBasic(f *testing.F) {
 			t.Fatalf("%q:%q comes back as %q, %v", id, secret, got, err)
 		}
 	})
+}
+
+// The mistake in a subject that names no member repeats no text that nobody has typed.
+func TestSubjectOfNoMember(t *testing.T) {
+	p := &Clients{config: Config{Authorities: x509.NewCertPool()}}
+	for subject, want := range map[string]string{
+		"bank.example": "Write it as san_dns=client.example, or with subject_dn, san_uri, san_ip or san_email in place of san_dns.",
+		"cn=bank":      "Write it as san_dns=client.example, or with subject_dn, san_uri, san_ip or san_email in place of san_dns.",
+		"san_dns=*":    "The value must be a host name without a wildcard, in its ASCII form. Write it as san_dns=client.example, or with subject_dn, san_uri, san_ip or san_email in place of san_dns.",
+	} {
+		found := &oauth.Invalid{}
+		p.checkCertificate(found, Authentication{CertificateSubject: subject}, storage.Application{}, true)
+		if got := found.At("certificate_subject"); got != want {
+			t.Errorf("%s: %s", subject, got)
+		}
+	}
 }
