@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bufio"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -82,6 +83,33 @@ func TestAskForClients(t *testing.T) {
 	if written.Backchannel != "127.0.0.1:7070" || written.API != (target.API{URL: bare.URL + "/api", Restricted: bare.URL + "/api/wide", Scope: "wide"}) || written.Clients[need.Logout].PostLogoutRedirectURIs[0] != "https://a.example/bye" {
 		t.Errorf("%+v", written)
 	}
+}
+
+// With a profile, the questions are about the clients of its rules, and the printed command has the flags again.
+func TestAskForAProfile(t *testing.T) {
+	bare := httptest.NewTLSServer(http.NotFoundHandler())
+	defer bare.Close()
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: bare.Certificate().Raw}), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "a target.yaml")
+	answers := []string{bare.URL, "", "", "", "", "", "", "", "one", "", "two", "", "three", "https://c.example/3", bare.URL + "/api", "", ""}
+	r := servertest.Run(t, strings.Join(answers, "\n")+"\n", "--target", path, "--write-target", "--profile", "fapi2-ms", "--only", "FAPI2", "--only", "FAPI2MS", "--only", "RFC8414", "--ca", ca, "--i-own-this-server")
+	r.Want(t, 0, `"kty":"RSA"`, "Further rules need one of 4 more clients: code, public, machine, introspection.",
+		"run: mandate conformance --target '"+path+"' --profile fapi2-ms --only FAPI2 --only FAPI2MS --only RFC8414 --ca "+ca+" --i-own-this-server\n")
+	written, err := target.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	three := written.Clients[need.FAPIMessages]
+	if len(written.Clients) != 3 || written.API.URL != bare.URL+"/api" || three.ID != "three" || three.RedirectURIs[0] != "https://c.example/3" || three.Signer == nil {
+		t.Errorf("%+v", written)
+	}
+	path = filepath.Join(t.TempDir(), "target.yaml")
+	none := bare.URL + strings.Repeat("\n", 16)
+	servertest.Run(t, none, "--target", path, "--write-target", "--profile", "fapi2", "--ca", ca).Want(t, 0, "Then run: mandate conformance --target "+path+" --profile fapi2 --ca "+ca+"\n")
 }
 
 // If a question cannot be answered, the command ends at once, and leaves no file.

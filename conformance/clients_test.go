@@ -166,6 +166,21 @@ func TestClientsByCurlAndText(t *testing.T) {
 	servertest.Run(t, "", "--clients", "text", "--target", filepath.Join(t.TempDir(), "none.yaml")).Want(t, 2, "there is no target file")
 }
 
+// With a profile, only the clients that its rules need are printed.
+func TestClientsOfAProfile(t *testing.T) {
+	for profile, want := range map[string]string{"fapi2": "fapi2, second-fapi2", "fapi2-ms": "fapi2, second-fapi2, fapi2-ms", "rfc9700": "code, second, public, machine, introspection, loopback"} {
+		var names []string
+		for line := range strings.Lines(printed(t, "text", "--profile", profile)) {
+			if name, _, found := strings.Cut(line, ": "); found && !strings.HasPrefix(line, " ") {
+				names = append(names, name)
+			}
+		}
+		if got := strings.Join(names, ", "); got != want {
+			t.Errorf("--profile %s prints %s, want %s", profile, got, want)
+		}
+	}
+}
+
 // With --write-target, the target has the clients that were printed.
 func TestAskPrintsWhatToRegister(t *testing.T) {
 	bare := httptest.NewServer(http.NotFoundHandler())

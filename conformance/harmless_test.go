@@ -10,6 +10,7 @@ import (
 
 	"mandate/conformance/check"
 	"mandate/conformance/engine"
+	"mandate/conformance/need"
 	"mandate/conformance/servertest"
 	"mandate/conformance/target"
 )
@@ -42,7 +43,7 @@ func TestReportIsHarmless(t *testing.T) {
 	for format, write := range engine.ClientFormats() {
 		var out bytes.Buffer
 		of := &target.Target{Issuer: "https://as.example/realms/x", Endpoints: map[string]string{"registration_endpoint": hostile}, Scope: hostile, User: target.User{Username: hostile}}
-		err := write(engine.NewRegistration(of), &out)
+		err := write(engine.NewRegistration(of, need.Roles()), &out)
 		if err != nil {
 			t.Errorf("%s: %v", format, err)
 		}

@@ -120,12 +120,12 @@ func (p *program) conformance(ctx context.Context, run *rulesRun) error {
 	case run.clients != "" && engine.ClientFormats()[run.clients] == nil:
 		return wrongUsage("--clients: there is no format %q, only %s", run.clients, names(engine.ClientFormats()))
 	case run.clients != "" && !run.ask:
-		return p.printClients(run)
+		return p.printClients(run, rules)
 	case run.target == "":
 		return wrongUsage("--target is missing: name the file that describes the server to check; --write-target writes it")
 	}
 	if run.ask {
-		return p.writeTarget(ctx, run)
+		return p.writeTarget(ctx, run, rules)
 	}
 	err = run.known.open(&run.outputs)
 	if err == nil {
@@ -237,7 +237,7 @@ func (p *program) tryRules(ctx context.Context, run *rulesRun, selected []check.
 	return report, ctx.Err()
 }
 
-func (p *program) writeTarget(ctx context.Context, run *rulesRun) error {
+func (p *program) writeTarget(ctx context.Context, run *rulesRun, selected []check.Rule) error {
 	// Whether the file can be written must be known before the questions.
 	file, err := os.OpenFile(run.target, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	switch {
@@ -247,12 +247,12 @@ func (p *program) writeTarget(ctx context.Context, run *rulesRun) error {
 		return &untriedError{err}
 	}
 	// The answers are written to this open file: another one could stand at its path by then.
-	unfinished, err := p.askTarget(ctx, run, file)
+	unfinished, err := p.askTarget(ctx, run, selected, file)
 	err = errors.Join(err, file.Close())
 	if err != nil {
 		return &untriedError{errors.Join(err, os.Remove(run.target))}
 	}
-	check := "mandate conformance --target " + run.target
+	check := run.again()
 	if unfinished != "" {
 		_, err = fmt.Fprintf(p.stdout, "\nWrote %s, but %s\nThen run: %s\n", run.target, unfinished, check)
 		return err
@@ -261,13 +261,39 @@ func (p *program) writeTarget(ctx context.Context, run *rulesRun) error {
 	return err
 }
 
+// again returns the command that checks the server of the written target in the same way.
+func (r *rulesRun) again() string {
+	words := []string{"mandate conformance --target", wire.ShellWord(r.target)}
+	if r.profile != "" {
+		words = append(words, "--profile", r.profile)
+	}
+	for _, rule := range r.only {
+		words = append(words, "--only", wire.ShellWord(rule))
+	}
+	if r.ca != "" {
+		words = append(words, "--ca", wire.ShellWord(r.ca))
+	}
+	if r.options.Owned {
+		words = append(words, "--i-own-this-server")
+	}
+	return strings.Join(words, " ")
+}
+
+// purpose returns what the clients are registered for. Without --profile and --only it is every rule.
+func (r *rulesRun) purpose(selected []check.Rule) engine.Purpose {
+	if r.profile == "" && len(r.only) == 0 {
+		return engine.Purpose{Rules: rules.All(), Format: r.clients}
+	}
+	return engine.Purpose{Rules: selected, Chosen: true, Format: r.clients}
+}
+
 // askTarget writes the target file, and says what is not finished in it.
-func (p *program) askTarget(ctx context.Context, run *rulesRun, to io.Writer) (unfinished string, err error) {
+func (p *program) askTarget(ctx context.Context, run *rulesRun, selected []check.Rule, to io.Writer) (unfinished string, err error) {
 	run.options.CA, err = authorities(run.ca)
 	if err != nil {
 		return "", err
 	}
-	answered, unfinished, err := conformance.Ask(ctx, p.stdin, p.stderr, run.options, run.clients)
+	answered, unfinished, err := engine.Ask(ctx, p.stdin, p.stderr, run.purpose(selected), run.options)
 	if err != nil {
 		return "", err
 	}
@@ -287,7 +313,7 @@ func loadTarget(path string) (*target.Target, error) {
 }
 
 // printClients prints what to register for the target, or for any server.
-func (p *program) printClients(run *rulesRun) error {
+func (p *program) printClients(run *rulesRun, selected []check.Rule) error {
 	of := &target.Target{}
 	if run.target != "" {
 		var err error
@@ -296,7 +322,7 @@ func (p *program) printClients(run *rulesRun) error {
 			return untried(err)
 		}
 	}
-	return engine.NewRegistration(of).Print(p.stdout, run.clients)
+	return engine.NewRegistration(of, run.purpose(selected).Roles()).Print(p.stdout, run.clients)
 }
 
 // authorities returns the certificate authorities of the system and those of a

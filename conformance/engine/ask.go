@@ -19,9 +19,9 @@ import (
 	"mandate/conformance/wire"
 )
 
-// Ask makes a target from the answers to a few questions. The clients that most rules need come first. If clients is
-// one of ClientFormats, it prints what to register. It also says what is not finished in the target, or "".
-func Ask(ctx context.Context, in io.Reader, out io.Writer, rules []check.Rule, o wire.Options, clients string) (of *target.Target, unfinished string, err error) {
+// Ask makes a target from the answers to a few questions. The clients that most rules need come first. It also says what
+// is not finished in the target, or "".
+func Ask(ctx context.Context, in io.Reader, out io.Writer, purpose Purpose, o wire.Options) (of *target.Target, unfinished string, err error) {
 	q := newQuestions(ctx, in, out)
 	t := &target.Target{Clients: map[need.Need]*target.Client{}, Endpoints: map[string]string{}}
 	t.Issuer = q.ask("Issuer of the server, such as https://auth.example.org", func(text string) error { return target.CheckURL("issuer", text) })
@@ -43,23 +43,23 @@ func Ask(ctx context.Context, in io.Reader, out io.Writer, rules []check.Rule, o
 		t.User.Password = q.ask("Password (it is shown, and kept in the file)", required)
 		q.scope(t, usualScope(s))
 	}
-	if s.Endpoint(need.Registration) != "" && !chosen(clients) {
+	if s.Endpoint(need.Registration) != "" && !chosen(purpose.Format) {
 		t.Register = q.yes("Register clients for each run, and remove them afterwards?", true)
 	}
 	if t.Register {
 		t.InitialAccessToken = q.ask("Initial access token (Enter: registration is open)", nil)
 	}
-	if clients != "" {
-		q.registration(s, clients)
+	if purpose.Format != "" {
+		q.registration(s, purpose)
 	}
-	if !chosen(clients) {
-		q.clients(s, rules)
+	if !chosen(purpose.Format) {
+		q.clients(s, purpose)
 	}
 	works := q.signIn(t, network)
 	if q.err != nil {
 		return nil, "", q.err
 	}
-	return t, unfinishedIn(t, rules, works), t.Check()
+	return t, unfinishedIn(t, purpose.Rules, works), t.Check()
 }
 
 // discover reads the metadata. The issuer in the metadata is the one that clients compare (RFC 8414 §3.3), so another
@@ -159,10 +159,10 @@ func (q *questions) origins(s *check.Server) {
 }
 
 // registration prints what to register. The clients of some formats have the printed IDs and secrets.
-func (q *questions) registration(s *check.Server, format string) {
+func (q *questions) registration(s *check.Server, purpose Purpose) {
 	t := s.Target
 	t.Backchannel = q.listen()
-	planned := NewRegistration(t)
+	planned, format := NewRegistration(t, purpose.Roles()), purpose.Format
 	planned.endpoint = s.Endpoint(need.Registration)
 	q.say("\n")
 	if q.err == nil {
@@ -199,14 +199,14 @@ func (q *questions) scope(t *target.Target, usual string) {
 }
 
 // clients asks for the clients that will not be registered: first for the most needed, then, if wanted, for the
-// others and for what belongs to them. It does not ask for clients of FAPI 2.0,
-// which only the rules of FAPI need.
-func (q *questions) clients(s *check.Server, rules []check.Rule) {
+// others and for what belongs to them. It asks for clients of FAPI 2.0 only if the rules were chosen, and then first.
+func (q *questions) clients(s *check.Server, purpose Purpose) {
 	var first, rest []need.Role
+	rules, forFAPI := purpose.Rules, purpose.forFAPI()
 	for _, role := range need.Roles() {
 		switch {
-		case s.Target.Register && role.Registrable(), role.Profile != "":
-		case role.First && !s.Target.Register:
+		case s.Target.Register && role.Registrable(), role.Profile != "" && !forFAPI, purpose.Chosen && Needing(rules, role) == 0:
+		case role.Profile != "", role.First && !s.Target.Register && !forFAPI:
 			first = append(first, role)
 		default:
 			rest = append(rest, role)
@@ -218,14 +218,31 @@ func (q *questions) clients(s *check.Server, rules []check.Rule) {
 	for _, role := range first {
 		q.client(s, role, Needing(rules, role))
 	}
-	q.say("\nFurther rules need an API, a listener for logouts, or one of %d more clients: %s.\n", len(rest), need.Names(rest))
+	others := "an API, a listener for logouts, or "
+	if forFAPI { // nearly all of its rules use an API
+		q.api(s.Target)
+		others = ""
+	}
+	if forFAPI && len(rest) == 0 {
+		return
+	}
+	q.say("\nFurther rules need %sone of %d more clients: %s.\n", others, len(rest), need.Names(rest))
 	if !q.yes("Answer the questions about these too?", false) {
 		return
 	}
 	for _, role := range rest {
 		q.client(s, role, Needing(rules, role))
 	}
-	t := s.Target
+	if !forFAPI {
+		q.api(s.Target)
+	}
+	if s.Target.Register && s.Target.Backchannel == "" && !forFAPI {
+		s.Target.Backchannel = q.listen()
+	}
+}
+
+// api asks for an API.
+func (q *questions) api(t *target.Target) {
 	t.API.URL = q.ask("URL of an API that accepts the server's access tokens (Enter: there is none)", target.Optional(func(text string) error { return target.CheckURL("the API", text) }))
 	if t.API.URL != "" {
 		t.API.Restricted = q.ask("URL of this API that requires a certain scope (Enter: there is none)", target.Optional(func(text string) error { return target.CheckURL("the API", text) }))
@@ -233,23 +250,21 @@ func (q *questions) clients(s *check.Server, rules []check.Rule) {
 	if t.API.Restricted != "" {
 		t.API.Scope = q.ask("The required scope", required)
 	}
-	if t.Register && t.Backchannel == "" {
-		t.Backchannel = q.listen()
-	}
 }
 
 // client asks for one client.
 func (q *questions) client(s *check.Server, role need.Role, rules int) {
 	q.say("\n%s, for %d rules: %s.\n  %s.\n", role.Name, rules, role.Is, role.Description())
-	id := q.ask("Client ID (Enter: there is none)", nil)
-	if id == "" {
+	c := target.NewClient(role, "", "")
+	if keys := c.Keys(); keys != nil { // some servers register no such client without its keys
+		text, _ := encode(keys) // it has only texts
+		q.say("  Register these keys for it. The file will have the private key: %s\n", text)
+	}
+	c.ID = q.ask("Client ID (Enter: there is none)", nil)
+	if c.ID == "" {
 		return
 	}
-	c := target.NewClient(role, id, "")
 	switch {
-	case role.Auth == need.PrivateKeyJWT:
-		text, _ := encode(c.Keys()) // it has only texts
-		q.say("  Register these keys for it. The file has the private key: %s\n", text)
 	case role.Auth == need.CertificateAuth:
 		c.CertificateFile, c.KeyFile = q.ask("Its certificate, a PEM file", readable), q.ask("The private key of the certificate, a PEM file", readable)
 	case role.HasSecret():

@@ -25,11 +25,11 @@ type Registration struct {
 	clients  map[need.Need]*target.Client
 }
 
-// NewRegistration plans a client for each role that the target lacks. The IDs and secrets are made up, so that the
+// NewRegistration plans a client for each of the roles that the target lacks. The IDs and secrets are made up, so that the
 // target can have them before the clients are registered.
-func NewRegistration(t *target.Target) *Registration {
+func NewRegistration(t *target.Target, roles []need.Role) *Registration {
 	r := &Registration{target: t, endpoint: t.Endpoints[string(need.Registration)], clients: map[need.Need]*target.Client{}}
-	for _, role := range need.Roles() {
+	for _, role := range roles {
 		if t.Clients[role.Name] != nil || role.Backchannel && t.Backchannel == "" {
 			continue
 		}
