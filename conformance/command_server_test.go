@@ -43,6 +43,12 @@ func TestCommandBadServers(t *testing.T) {
 		defer server.Close()
 		servertest.Run(t, "", "--target", targetText(t, "issuer: https"+strings.TrimPrefix(server.URL, "http"))).Want(t, 2, "does not speak TLS there: write the address with http")
 	})
+	t.Run("no http", func(t *testing.T) {
+		server := httptest.NewTLSServer(http.NotFoundHandler())
+		defer server.Close()
+		server.Config.ErrorLog = nil
+		servertest.Run(t, "", "--target", targetText(t, "issuer: http"+strings.TrimPrefix(server.URL, "https"))).Want(t, 2, "the server speaks TLS there: write the address with https")
+	})
 	t.Run("a certificate of its own", func(t *testing.T) {
 		server := httptest.NewTLSServer(http.NotFoundHandler())
 		defer server.Close()

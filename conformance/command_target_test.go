@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -9,6 +10,11 @@ import (
 )
 
 func TestCommandTargetFile(t *testing.T) {
+	pem := filepath.Join(t.TempDir(), "bank.key")
+	err := os.WriteFile(pem, []byte("-----BEGIN PRIVATE KEY-----\n"), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for text, want := range map[string]string{
 		"":                         "it needs an issuer",
 		"issuer: x\n":              `issuer: "x" is not an http or https URL`,
@@ -54,6 +60,8 @@ func TestCommandTargetFile(t *testing.T) {
 		"issuer: http://h\nclients:\n  logout: {id: a, secret: b, redirect_uris: [https://c.example]}\n":                                            "clients: logout: post_logout_redirect_uris is missing",
 		"- issuer: http://h\n":   "line 1",
 		"issuer: http://u@h/o\n": "is not an http or https URL",
+		"issuer: http://h\nclients:\n  machine: {id: a, jwk: {keys: []}}\n":  "clients: machine: jwk: this is a JWK Set: name one private JWK",
+		"issuer: http://h\nclients:\n  machine: {id: a, jwk: " + pem + "}\n": "clients: machine: jwk: " + pem + " is a PEM file: convert it",
 	} {
 		r := servertest.Run(t, "", "--target", targetText(t, text))
 		r.Want(t, 2, "target.yaml: ", strings.TrimPrefix(want, "yaml"))

@@ -140,6 +140,7 @@ func TestCommand(t *testing.T) {
 			}
 		}
 		servertest.Run(t, "", "--list", "--profile", "oauth21").Want(t, 0, "RFC7636/4.6/")
+		servertest.Run(t, "", "--list", "--profile", "fapi2-message-signing").Want(t, 0, "FAPI2/5.3.2.2/", "FAPI2MS/5.3.1/")
 	})
 	t.Run("wrong usage", func(t *testing.T) {
 		for line, want := range map[string]string{

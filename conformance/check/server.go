@@ -1,6 +1,7 @@
 package check
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -156,6 +157,9 @@ func (s *Server) Discover(ctx context.Context) error {
 		}
 	}
 	if s.found == "" && s.Endpoint(need.Token) == "" {
+		if first.Status == http.StatusBadRequest && strings.HasPrefix(s.Target.Issuer, "http:") && bytes.Contains(first.Body, []byte("HTTPS")) {
+			return fmt.Errorf("%s %w: the server speaks TLS there: write the address with https", s.Target.Issuer, ErrNoMetadata)
+		}
 		return fmt.Errorf("%s %w: %s answers %s. Correct the issuer, or name authorization_endpoint, token_endpoint and others as endpoints in the target file",
 			s.Target.Issuer, ErrNoMetadata, wire.Bare(first.URL), first)
 	}

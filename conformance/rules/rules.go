@@ -3,12 +3,14 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"mandate/conformance/check"
+	"mandate/conformance/need"
 )
 
 // Documents returns all documents with their rules.
@@ -94,7 +96,7 @@ func Select(profile string, only []string) ([]Rule, error) {
 		}), nil
 	}
 	if profile != "" {
-		names, known := Profiles()[profile]
+		names, known := Profiles()[cmp.Or(map[string]string{need.ProfileMessages: "fapi2-ms"}[profile], profile)] // as Mandate names it
 		if !known {
 			return nil, fmt.Errorf("--profile: there is no profile %q, only %s", profile, strings.Join(slices.Sorted(maps.Keys(Profiles())), ", "))
 		}

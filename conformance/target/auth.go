@@ -1,6 +1,7 @@
 package target
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
@@ -100,9 +101,15 @@ func (c *Client) readKey() error {
 		if err != nil {
 			return fmt.Errorf("jwk: %v", err) // not the target file is missing
 		}
+		if bytes.Contains(text, []byte("-----BEGIN ")) {
+			return fmt.Errorf("jwk: %s is a PEM file: convert it to a private JWK in JSON, as docs/check-a-server.md shows", file)
+		}
 		is = json.Unmarshal(text, &jwk) == nil && jwk != nil
 	}
-	if !is {
+	switch {
+	case is && jwk["keys"] != nil: // RFC 7517 §5
+		return errors.New("jwk: this is a JWK Set: name one private JWK, without keys around it")
+	case !is:
 		return errors.New("jwk: is neither a JWK, such as {kty: EC, crv: P-256, x: ..., y: ..., d: ...}, nor the name of a file that contains one in JSON")
 	}
 	key, err := jose.ReadKey(jwk)
