@@ -13,7 +13,3 @@ CREATE INDEX identities_user ON identities (user_id);
 
 -- issuer is the server with which the session began, or empty.
 ALTER TABLE sessions ADD COLUMN issuer TEXT NOT NULL DEFAULT '';
-
--- An address that another server has verified may lead to one person. Another migration may have
--- made the same index.
-CREATE INDEX IF NOT EXISTS users_email ON users (LOWER(email));
