@@ -82,7 +82,7 @@ func (g *Guard) prove(r *http.Request, q requirement, sent credentials, t *Token
 	case bound.key != "" && sent.scheme != schemeDPoP:
 		return "", g.unusable(r, q, "This access token is bound to a key: send it with the scheme DPoP, and a DPoP proof in the header DPoP")
 	case bound.key != "":
-		return g.checkProof(r, sent.token, bound.key)
+		return g.checkProof(r, q, sent.token, bound.key)
 	// RFC 9449 §7.1: the scheme DPoP is for tokens that are bound to a key. A proof for another
 	// token proves nothing.
 	case sent.scheme == schemeDPoP:
@@ -133,7 +133,7 @@ func (g *Guard) unusable(r *http.Request, q requirement, why string) *refusal {
 
 // refuseToken logs the reason of a refusal, and tells the client why.
 func (g *Guard) refuseToken(r *http.Request, q requirement, reason error, why string) *refusal {
-	g.logReason(r, reason)
+	g.logReason(r, q, reason)
 	// RFC 6750 §3.1, RFC 8705 §3: the error is invalid_token.
 	no := challenged(http.StatusUnauthorized, "invalid_token", why)
 	no.params += g.needs(q.scopes)

@@ -251,6 +251,30 @@ func TestGuardWithoutProofsSaysSo(t *testing.T) {
 	}
 }
 
+// The line about a refused token says which request it was, and who made it, in a bounded length.
+// The query can contain a secret.
+func TestRefusalNamesTheRequest(t *testing.T) {
+	a := newBoundAPI(t, nil)
+	for _, test := range []struct{ authorization, proof, want string }{
+		{"Bearer named", "", `reason="This access token is bound to a key: send it with the scheme DPoP, and a DPoP proof in the header DPoP"`},
+		{"DPoP named", "x", `reason="the DPoP proof must be one JWT`},
+		{"Bearer unheard-of", "", "reason="},
+	} {
+		a.log.Reset()
+		r := httptest.NewRequest("GET", "/v1/a%C2%9B"+strings.Repeat("b", 1000)+"?secret=hush", nil)
+		r.Header.Set("Authorization", test.authorization)
+		r.Header["Dpop"] = []string{test.proof}
+		a.serve(r)
+		log := a.log.String()
+		if !strings.Contains(log, test.want) || !strings.Contains(log, ` method=GET path=/v1/a\u009bb`) || strings.Count(log, "\n") != 1 || len(log) > 1200 || strings.Contains(log, "hush") {
+			t.Errorf("%s: %s", test.authorization, log)
+		}
+		if strings.Contains(log, `client=bank\u009bxxx`) != strings.HasSuffix(test.authorization, " named") {
+			t.Errorf("%s: %s", test.authorization, log)
+		}
+	}
+}
+
 // An API that requires bound tokens accepts them with their proof.
 func TestRequiredBinding(t *testing.T) {
 	for _, required := range []string{"dpop", "certificate", "any"} {

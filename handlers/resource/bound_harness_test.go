@@ -44,6 +44,7 @@ func newBoundAPI(t testing.TB, change func(*GuardConfig)) *boundAPI {
 		"key-write":   `{"active":true,"scope":"write","token_type":"DPoP","cnf":{"jkt":"` + jkt + `"}}`,
 		"key-2":       `{"active":true,"scope":"read","token_type":"DPoP","cnf":{"jkt":"` + jkt + `"}}`,
 		"certificate": `{"active":true,"scope":"read","token_type":"Bearer","cnf":{"x5t#S256":"` + certificateThumbprint() + `"}}`,
+		"named":       `{"active":true,"client_id":"bank\u009b` + strings.Repeat("x", 300) + `","token_type":"DPoP","cnf":{"jkt":"` + jkt + `"}}`,
 		"cert-dpop":   `{"active":true,"scope":"read","token_type":"DPoP","cnf":{"x5t#S256":"` + certificateThumbprint() + `"}}`,
 		"bearer":      liveRead,
 		"untyped":     `{"active":true,"scope":"read"}`,

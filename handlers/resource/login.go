@@ -55,6 +55,7 @@ func (l Login) missing(t *Token) string {
 type requirement struct {
 	scopes []string
 	login  Login
+	client string // for the log: to which the token of this request was issued, once it is known
 }
 
 // stepUp returns the refusal of an active token whose login is not sufficient, or nil. The
@@ -86,5 +87,5 @@ func (g *Guard) RequireLogin(next http.Handler, l Login, scopes ...string) (http
 	if err != nil {
 		return nil, fmt.Errorf("guard: %w", err)
 	}
-	return g.require(next, requirement{scopes, l}), nil
+	return g.require(next, requirement{scopes: scopes, login: l}), nil
 }

@@ -81,7 +81,7 @@ func (p *proofs) nonce() string {
 // nonce for the next proof if the client does not have it yet.
 //
 // RFC 9449 §7.1: the proof is checked for each request, also if the token comes from a cache.
-func (g *Guard) checkProof(r *http.Request, token, key string) (string, *refusal) {
+func (g *Guard) checkProof(r *http.Request, q requirement, token, key string) (string, *refusal) {
 	p := g.proofs
 	proof, err := dpop.Verify(dpop.Request{Method: r.Method, URLs: p.urls(r.URL), Proofs: r.Header.Values("DPoP"), Token: token, Key: key}, p.rules)
 	if err == nil {
@@ -89,12 +89,12 @@ func (g *Guard) checkProof(r *http.Request, token, key string) (string, *refusal
 		err = p.seen.Add(proof)
 	}
 	if wrong, ok := errors.AsType[*dpop.Error](err); ok {
-		g.logReason(r, &reasonError{printable(wrong.Description)})
+		g.logReason(r, q, &reasonError{printable(wrong.Description)})
 		// RFC 9449 §7.1, §9: 401 with the error of the proof.
 		return "", challenged(http.StatusUnauthorized, wrong.Code, upperFirst(wrong.Description))
 	}
 	if err != nil { // the memory of the proofs is full
-		g.refused.write(g.log, slog.LevelError, r, "a DPoP proof could not be checked", "error", err)
+		g.refused.write(g.log, slog.LevelError, r, "a DPoP proof could not be checked", about(r, q, "error", err)...)
 		return "", &refusal{status: http.StatusServiceUnavailable, detail: unchecked}
 	}
 	// RFC 9449 §8.2, §9: a response can bring the next nonce before the old one becomes invalid.

@@ -264,7 +264,7 @@ func (g *Guard) decide(r *http.Request, q requirement, sent credentials, problem
 		return access{}, challenged(http.StatusBadRequest, "invalid_request", problem)
 	}
 	if sent.token == "" && g.proofs == nil && namesDPoP(r) {
-		g.logReason(r, g.noProofs("it came with the scheme DPoP"))
+		g.logReason(r, q, g.noProofs("it came with the scheme DPoP"))
 		// RFC 6750 §3.1: a scheme that is not supported gets no error code.
 		return access{}, &refusal{status: http.StatusUnauthorized, params: g.needs(q.scopes), detail: noDPoP + "."}
 	}
@@ -276,6 +276,7 @@ func (g *Guard) decide(r *http.Request, q requirement, sent credentials, problem
 	if no != nil {
 		return access{}, no
 	}
+	q.client = token.ClientID
 	// The proof is checked before the scopes: whoever stole the token learns nothing about it.
 	nonce, no := g.prove(r, q, sent, token)
 	if no == nil {
@@ -293,6 +294,7 @@ func (g *Guard) still(r *http.Request, q requirement, opened *Token) *refusal {
 	if no != nil {
 		return no
 	}
+	q.client = token.ClientID
 	before, _ := opened.confirmation()
 	now, err := token.confirmation()
 	if err != nil || now != before {
@@ -312,6 +314,7 @@ func (g *Guard) verify(r *http.Request, q requirement, sent credentials) (*Token
 		return nil, &refusal{status: http.StatusServiceUnavailable, detail: unchecked}
 	}
 	if err == nil {
+		q.client = token.ClientID
 		err = g.acceptable(token)
 	}
 	if err != nil {
@@ -322,7 +325,7 @@ func (g *Guard) verify(r *http.Request, q requirement, sent credentials) (*Token
 
 // inactive returns the refusal of a token that is not active or not acceptable here.
 func (g *Guard) inactive(r *http.Request, q requirement, err error) *refusal {
-	g.logReason(r, err)
+	g.logReason(r, q, err)
 	// RFC 6750 §3.1: invalid_token is the error for expired, revoked and malformed
 	// tokens, and for tokens that are not acceptable here.
 	no := challenged(http.StatusUnauthorized, "invalid_token", "The access token is invalid, expired or revoked")
@@ -376,15 +379,25 @@ func (g *Guard) report(ctx context.Context, err error) {
 	g.log.Log(ctx, level, "the access token could not be checked", "error", err)
 }
 
-// logReason logs why a token was refused. The client is not told: the reason concerns the
+// logReason logs why a token was refused, and for which request. The client is not told: the reason concerns the
 // settings of this server. The log has the reasons of this package only, because the
 // error of another [Verifier] could contain the token.
-func (g *Guard) logReason(r *http.Request, err error) {
+func (g *Guard) logReason(r *http.Request, q requirement, err error) {
 	text := ErrInactive.Error()
 	if known, ok := errors.AsType[*reasonError](err); ok {
 		text = known.text
 	}
-	g.refused.write(g.log, slog.LevelInfo, r, "the access token was refused", "reason", text)
+	g.refused.write(g.log, slog.LevelInfo, r, "the access token was refused", about(r, q, "reason", text)...)
+}
+
+// about returns the facts of a log line with the request that it is about. The query, which can
+// contain a secret, is not one of them. The client is known only if the token is active.
+func about(r *http.Request, q requirement, facts ...any) []any {
+	facts = append(facts, "method", printable(r.Method), "path", printable(r.URL.Path))
+	if q.client != "" {
+		facts = append(facts, "client", printable(q.client))
+	}
+	return facts
 }
 
 func logger(l *slog.Logger) *slog.Logger {

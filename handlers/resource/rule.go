@@ -37,7 +37,7 @@ type Rule struct {
 	WebSocket bool
 }
 
-func (r *Rule) requirement() requirement { return requirement{r.Scopes, r.Login} }
+func (r *Rule) requirement() requirement { return requirement{scopes: r.Scopes, login: r.Login} }
 
 // anyMethod represents the methods that no rule of the path names.
 const anyMethod = ""
