@@ -209,6 +209,13 @@ func TestCommandWrongTarget(t *testing.T) {
 	}
 }
 
+// RFC 10070 §4: assertions are for the issuer, so that the issuer of the target may be what is wrong with a client.
+func TestCommandWrongIssuer(t *testing.T) {
+	written := copied(servertest.OnDatabase(t, "sqlite"))
+	written.Issuer = strings.TrimSuffix(written.Issuer, "/o") // its metadata is found all the same
+	servertest.Run(t, "", "--target", targetFile(t, written), "--only", "RFC7523/3").Want(t, 1, "issuer or clients.key.jwk of the target may be wrong")
+}
+
 // A fault fails the check that names it. The report shows the request, the response and a command to repeat it,
 // without secrets.
 func TestCommandShowsAFault(t *testing.T) {

@@ -68,6 +68,10 @@ func (s *Server) mistaken(a *wire.Answer) string {
 			return ""
 		}
 	}
+	// RFC 10070 §4: an assertion is for the issuer, so that a wrong issuer makes it wrong.
+	if published := s.Metadata.Text("issuer"); (c.Auth == need.PrivateKeyJWT || c.Auth == need.SecretJWT) && published != "" && published != c.Audience {
+		return fmt.Sprintf("the server does not accept the client %s: issuer or clients.%s.%s%s", c.Role, c.Role, c.Credential(), maybeWrong)
+	}
 	return fmt.Sprintf("the server does not accept the client %s: clients.%s.%s or clients.%s.auth%s", c.Role, c.Role, c.Credential(), c.Role, maybeWrong)
 }
 
