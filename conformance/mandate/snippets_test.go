@@ -222,8 +222,8 @@ func (v *snippetServer) library(t *testing.T) {
 			app := v.application(t, test.args...)
 			b := v.signedIn(t, v.alice)
 			found := b.programs(t, app)
-			if test.finds != (len(found) > 0) || test.finds == strings.Contains(b.Body, "Use a library") {
-				t.Errorf("%d programs on the page, and %v", len(found), strings.Contains(b.Body, "Use a library"))
+			if test.finds != (len(found) > 0) || test.finds == strings.Contains(b.Body, "use a library") {
+				t.Errorf("%d programs on the page, and %v", len(found), strings.Contains(b.Body, "use a library"))
 			}
 		})
 	}
