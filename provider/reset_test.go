@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -21,28 +22,26 @@ import (
 )
 
 // plain writes messages without templates.
-type plain struct{}
-
-func (plain) Reset(m notices.Reset) (mail.Letter, error) {
-	return mail.Letter{Subject: "reset", Text: m.Username + " " + m.Link, HTML: m.Link}, nil
-}
-func (plain) Address(m notices.Address) (mail.Letter, error) {
-	return mail.Letter{Subject: "address", Text: m.Username + " " + m.Link, HTML: m.Link}, nil
-}
-func (plain) PasswordChanged(m notices.PasswordChanged) (mail.Letter, error) {
-	return mail.Letter{Subject: "changed", Text: m.Username + " " + m.At + " " + m.Link, HTML: m.Link}, nil
-}
-func (plain) SignIn(m notices.SignIn) (mail.Letter, error) {
-	return mail.Letter{Subject: "sign-in", Text: m.Username + " " + m.At + " " + m.UserAgent + " " + m.Address + " " + m.Link, HTML: m.Link}, nil
-}
-func (plain) Factor(m notices.Factor) (mail.Letter, error) {
-	return mail.Letter{Subject: string(m.Change), Text: m.Username + " " + m.At + " " + m.Link, HTML: m.Link}, nil
+func plain(message any) (mail.Letter, error) {
+	switch m := message.(type) {
+	case notices.Reset:
+		return mail.Letter{Subject: "reset", Text: m.Username + " " + m.Link, HTML: m.Link}, nil
+	case notices.Address:
+		return mail.Letter{Subject: "address", Text: m.Username + " " + m.Link, HTML: m.Link}, nil
+	case notices.PasswordChanged:
+		return mail.Letter{Subject: "changed", Text: m.Username + " " + m.At + " " + m.Link, HTML: m.Link}, nil
+	case notices.SignIn:
+		return mail.Letter{Subject: "sign-in", Text: m.Username + " " + m.At + " " + m.UserAgent + " " + m.Address + " " + m.Link, HTML: m.Link}, nil
+	case notices.Factor:
+		return mail.Letter{Subject: string(m.Change), Text: m.Username + " " + m.At + " " + m.Link, HTML: m.Link}, nil
+	}
+	return mail.Letter{}, fmt.Errorf("an unknown message %T", message)
 }
 
 // mailsTo sets the mail server.
 func mailsTo(address string) func(*Config) {
 	return func(c *Config) {
-		c.MailServer, c.MailFrom, c.Letters = "smtp://"+address, "noreply@auth.example", plain{}
+		c.MailServer, c.MailFrom, c.Letters = "smtp://"+address, "noreply@auth.example", plain
 	}
 }
 

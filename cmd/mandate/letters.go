@@ -1,45 +1,42 @@
 package main
 
 import (
+	"fmt"
+
 	"mandate/handlers"
 	"mandate/provider"
 	"mandate/templates"
 )
 
-// letters writes the mail of the provider with the templates.
-type letters struct{ *templates.Mails }
-
-func newLetters() (letters, error) {
+// newLetters returns what writes the mail of the provider: the templates.
+func newLetters() (provider.Letters, error) {
 	mails, err := templates.NewMails()
-	return letters{mails}, err
+	if err != nil {
+		return nil, err
+	}
+	return func(message any) (provider.Letter, error) {
+		page, err := mailPage(message)
+		if err != nil {
+			return provider.Letter{}, err
+		}
+		subject, text, html, err := mails.Render(page)
+		return provider.Letter{Subject: subject, Text: text, HTML: html}, err
+	}, nil
 }
 
-// Reset writes the message with the link that sets a new password.
-func (l letters) Reset(m provider.ResetMail) (provider.Letter, error) {
-	return l.letter(templates.ResetMail(m))
-}
-
-// Address writes the message with the link that confirms an address.
-func (l letters) Address(m provider.AddressMail) (provider.Letter, error) {
-	return l.letter(templates.AddressMail(m))
-}
-
-// PasswordChanged writes the message after the password has changed.
-func (l letters) PasswordChanged(m provider.PasswordChangedMail) (provider.Letter, error) {
-	return l.letter(templates.PasswordChangedMail(m))
-}
-
-// SignIn writes the message after a sign-in with a new browser.
-func (l letters) SignIn(m provider.SignInMail) (provider.Letter, error) {
-	return l.letter(templates.SignInMail{Username: m.Username, At: m.At, Browser: handlers.BrowserName(m.UserAgent), Address: m.Address, Link: m.Link})
-}
-
-// Factor writes the message after the factors of a person have changed.
-func (l letters) Factor(m provider.FactorMail) (provider.Letter, error) {
-	return l.letter(templates.FactorMail{Username: m.Username, At: m.At, Change: string(m.Change), Link: m.Link})
-}
-
-func (l letters) letter(m any) (provider.Letter, error) {
-	subject, text, html, err := l.Render(m)
-	return provider.Letter{Subject: subject, Text: text, HTML: html}, err
+// mailPage returns the struct of the templates for a message of the provider.
+func mailPage(message any) (any, error) {
+	switch m := message.(type) {
+	case provider.ResetMail:
+		return templates.ResetMail(m), nil
+	case provider.AddressMail:
+		return templates.AddressMail(m), nil
+	case provider.PasswordChangedMail:
+		return templates.PasswordChangedMail(m), nil
+	case provider.SignInMail:
+		return templates.SignInMail{Username: m.Username, At: m.At, Browser: handlers.BrowserName(m.UserAgent), Address: m.Address, Link: m.Link}, nil
+	case provider.FactorMail:
+		return templates.FactorMail{Username: m.Username, At: m.At, Change: string(m.Change), Link: m.Link}, nil
+	}
+	return nil, fmt.Errorf("there is no template for %T", message)
 }

@@ -5,6 +5,7 @@ package notices
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -56,14 +57,9 @@ type Config struct {
 	Base string // the URL of this server, without a final slash
 }
 
-// Letters writes the messages. The provider knows no templates, so the program supplies them.
-type Letters interface {
-	Reset(Reset) (mail.Letter, error)
-	Address(Address) (mail.Letter, error)
-	PasswordChanged(PasswordChanged) (mail.Letter, error)
-	SignIn(SignIn) (mail.Letter, error)
-	Factor(Factor) (mail.Letter, error)
-}
+// Letters writes a message: a value of one of the types below. The provider knows no templates, so the
+// program supplies them.
+type Letters func(message any) (mail.Letter, error)
 
 // Reset is the message with the link that sets a new password.
 type Reset struct {
@@ -107,6 +103,23 @@ type content struct {
 	Changed *PasswordChanged `json:"changed,omitempty"`
 	SignIn  *SignIn          `json:"sign_in,omitempty"`
 	Factor  *Factor          `json:"factor,omitempty"`
+}
+
+// message returns the value for Letters.
+func (c content) message() (any, error) {
+	switch {
+	case c.Reset != nil:
+		return *c.Reset, nil
+	case c.Address != nil:
+		return *c.Address, nil
+	case c.Changed != nil:
+		return *c.Changed, nil
+	case c.SignIn != nil:
+		return *c.SignIn, nil
+	case c.Factor != nil:
+		return *c.Factor, nil
+	}
+	return nil, errors.New("the kind of the message is unknown")
 }
 
 // Notices makes the messages, and sends them.

@@ -168,17 +168,9 @@ func (n *Notices) send(ctx context.Context, m storage.Mail, answer Answer) error
 }
 
 func (n *Notices) write(c content) (mail.Letter, error) {
-	switch {
-	case c.Reset != nil:
-		return n.letters.Reset(*c.Reset)
-	case c.Address != nil:
-		return n.letters.Address(*c.Address)
-	case c.Changed != nil:
-		return n.letters.PasswordChanged(*c.Changed)
-	case c.SignIn != nil:
-		return n.letters.SignIn(*c.SignIn)
-	case c.Factor != nil:
-		return n.letters.Factor(*c.Factor)
+	message, err := c.message()
+	if err != nil {
+		return mail.Letter{}, err
 	}
-	return mail.Letter{}, errors.New("the kind of the message is unknown")
+	return n.letters(message)
 }
