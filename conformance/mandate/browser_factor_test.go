@@ -6,6 +6,102 @@ import (
 	"testing"
 )
 
+// addsApp scans the code of the page with a new phone.
+func (b *tab) addsApp(s *server) authenticator {
+	b.Helper()
+	key := s.secret(strings.ReplaceAll(evaluate[string](b, `document.querySelector(".key").innerText`), " ", ""))
+	raw, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(key)
+	if err != nil {
+		b.Fatal(key, err)
+	}
+	app := authenticator{raw}
+	b.fill("Code", app.code(0))
+	b.press("Add the app")
+	return app
+}
+
+// recoveryCodes makes recovery codes on the page that the tab shows.
+func (b *tab) recoveryCodes(s *server) []string {
+	b.Helper()
+	b.press("Make ten recovery codes")
+	codes := strings.Fields(evaluate[string](b, `document.querySelector(".codes").innerText`))
+	if len(codes) != 10 {
+		b.Fatalf("%d codes", len(codes))
+	}
+	for _, code := range codes {
+		s.secret(code)
+	}
+	return codes
+}
+
+// A person signs in at an application with password and app. The phone is lost: a recovery code signs
+// in, and a new phone takes the place of the old one.
+func TestBrowserStoryLostPhone(t *testing.T) {
+	browser := chromium(t)
+	s := startServer(t, options{provider: []string{"OIDC_ENABLED: true", openidScopes}})
+	alice, site := s.person(t, "alice"), newSite(t, "http", "127.0.0.1")
+	shop := s.application(t, "--name", "Shop", "--grant", "authorization_code", "--redirect-uri", site.URL+"/back")
+	// shops signs in at the application in another browser, by these steps after the password.
+	shops := func(steps func(b *tab)) *tab {
+		t.Helper()
+		b := s.window(t, browser, site.Host)
+		address, verifier := s.authorizeURL(shop, "scope", "openid")
+		b.open(address)
+		b.logIn(alice)
+		b.expect(200, "Second step")
+		steps(b)
+		if len(b.all("button", "Allow")) > 0 {
+			b.press("Allow")
+		}
+		b.expect(200, "Back at the client")
+		got := s.redeem(t, shop, b.URL().Query().Get("code"), verifier)
+		checkEqual(t, "the ID token says", acrOf(s.verified(t, shop, "RS256", got.IDToken)), mfa+" [pwd otp mfa]")
+		return b
+	}
+	code := func(text string) func(*tab) {
+		return func(b *tab) {
+			s.newStep(t)
+			b.fill("Code", text)
+			b.press("Continue")
+		}
+	}
+	recovery := func(b *tab, text string) {
+		b.unfold("I do not have my app here")
+		b.fill("Recovery code", text)
+		b.press("Use the recovery code")
+	}
+
+	b := s.window(t, browser)
+	b.open("/login/?next=/account/")
+	b.logIn(alice)
+	b.follow("Add an authenticator app")
+	phone := b.addsApp(s)
+	b.expect(200, "Recovery codes")
+	codes := b.recoveryCodes(s)
+	shops(code(phone.code(0)))
+
+	b = shops(func(b *tab) { recovery(b, codes[0]) })
+	b.open("/account/")
+	b.says("9 left.")
+	b.follow("Remove the authenticator app")
+	b.press("Remove the app")
+	b.says("Your authenticator app was removed.")
+	b.follow("Add an authenticator app")
+	renewed := b.addsApp(s)
+	b.expect(200, "Recovery codes")
+	b.says("You have no recovery codes yet.")
+	b.recoveryCodes(s)
+
+	shops(func(b *tab) {
+		// Whoever has found the old phone, or the old list, does not get in.
+		code(phone.code(0))(b)
+		b.expect(422, "Second step")
+		recovery(b, codes[1])
+		b.expect(422, "Second step")
+		code(renewed.code(0))(b)
+	})
+}
+
 // A person adds an authenticator app, signs in with it, and makes recovery codes.
 func TestBrowserFactor(t *testing.T) {
 	browser := chromium(t)
@@ -26,25 +122,11 @@ func TestBrowserFactor(t *testing.T) {
 	if b.focused() != "code" {
 		t.Errorf("the focus is at %s", b.focused())
 	}
-	key := s.secret(strings.ReplaceAll(evaluate[string](b, `document.querySelector(".key").innerText`), " ", ""))
-	raw, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(key)
-	if err != nil {
-		t.Fatal(key, err)
-	}
-	app := authenticator{raw}
-	b.fill("Code", app.code(0))
-	b.press("Add the app")
+	app := b.addsApp(s)
 	b.expect(200, "Recovery codes")
 	b.says("Your authenticator app was added.", "You have no recovery codes yet.")
-	b.press("Make ten recovery codes")
+	b.recoveryCodes(s)
 	b.says("This page shows the codes only once.")
-	codes := strings.Fields(evaluate[string](b, `document.querySelector(".codes").innerText`))
-	if len(codes) != 10 {
-		t.Fatalf("%d codes", len(codes))
-	}
-	for _, code := range codes {
-		s.secret(code)
-	}
 	b.look("account-factor", "/account/", func() { b.says("10 left.") })
 	b.look("recovery-codes", "/account/factors/codes/")
 	b.look("remove-totp", "/account/factors/totp/remove/")
@@ -78,13 +160,7 @@ func TestBrowserFactor(t *testing.T) {
 	admin.logIn(root)
 	admin.expect(200, "Add an authenticator app")
 	admin.look("factor-required", "/login/factor/?next=/admin/users/")
-	key = s.secret(strings.ReplaceAll(evaluate[string](admin, `document.querySelector(".key").innerText`), " ", ""))
-	raw, err = base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(key)
-	if err != nil {
-		t.Fatal(key, err)
-	}
-	admin.fill("Code", authenticator{raw}.code(0))
-	admin.press("Add the app")
+	admin.addsApp(s)
 	admin.follow(alice.Name)
 	admin.look("user-factor", admin.URL().Path)
 	admin.follow("Remove the second factor")

@@ -16,7 +16,7 @@ func (b *tab) signsInAt(c *company, name string) {
 
 // A person signs in at an application through the company's server with the right groups, is disabled
 // there, and is refused here.
-func TestBrowserPersonSignsInThroughTheCompany(t *testing.T) {
+func TestBrowserStoryCompany(t *testing.T) {
 	browser := chromium(t)
 	s, c := withCompany(t, newSQLite(t), companyGroups+", LOGOUT: true")
 	for _, name := range []string{"staff", "admins"} {

@@ -1,6 +1,7 @@
 package mandate
 
 import (
+	"crypto/rand"
 	"net/http"
 	"strings"
 	"testing"
@@ -10,7 +11,7 @@ import (
 
 // An application requires a passkey. A person who has none is led to the page that adds one, and back to
 // exactly the same request. From then on the passkey is the second step after the password.
-func TestBrowserPasskeyStep(t *testing.T) {
+func TestBrowserStoryPasskeyRequired(t *testing.T) {
 	browser := chromium(t)
 	s := startServer(t, options{host: "localhost", provider: []string{"OIDC_ENABLED: true", openidScopes}})
 	alice, bob := s.person(t, "alice"), s.person(t, "bob")
@@ -21,7 +22,8 @@ func TestBrowserPasskeyStep(t *testing.T) {
 	// acr signs in at the application, by these steps, and returns acr and amr of the ID token.
 	acr := func(steps func()) string {
 		t.Helper()
-		address, verifier := s.authorizeURL(app, "scope", "openid", "state", "x y")
+		nonce := rand.Text()
+		address, verifier := s.authorizeURL(app, "scope", "openid", "state", "x y", "nonce", nonce)
 		b.open(address)
 		steps()
 		if len(b.all("button", "Allow")) > 0 {
@@ -29,10 +31,11 @@ func TestBrowserPasskeyStep(t *testing.T) {
 		}
 		b.expect(200, "Back at the client")
 		got := b.URL().Query()
-		if got.Get("state") != "x y" {
-			t.Errorf("the client got %v", got)
+		claims := s.verified(t, app, "RS256", s.redeem(t, app, got.Get("code"), verifier).IDToken)
+		if got.Get("state") != "x y" || claims["nonce"] != nonce {
+			t.Errorf("the client got %v and %v", got, claims)
 		}
-		return acrOf(s.verified(t, app, "RS256", s.mustToken(t, app.auth(), grantForm(app, got.Get("code"), verifier)).IDToken))
+		return acrOf(claims)
 	}
 	typed := func() { b.fill("Password", alice.Password); b.press("Sign in") }
 
