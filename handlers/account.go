@@ -2,12 +2,10 @@ package handlers
 
 import (
 	"cmp"
-	"errors"
 	"net/http"
 	"strings"
 	"time"
 
-	"mandate/handlers/request"
 	"mandate/provider"
 	"mandate/provider/oauth"
 	"mandate/templates"
@@ -122,23 +120,17 @@ func (s *server) changePassword(w http.ResponseWriter, r *http.Request) error {
 		redirect(w, r, s.path("/account/"))
 		return nil
 	}
-	status, current, next := invalidForm, "", ""
-	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
-		noteInvalid(r, invalid)
-		current, next = invalid.At("current_password"), invalid.At("new_password")
-	} else if e, ok := errors.AsType[*provider.Error](err); ok && e.Status == http.StatusTooManyRequests {
-		request.Note(r.Context(), "error", e.Code)
-		retryAfter(w, e)
-		status, current = e.Status, e.Description
-	} else {
+	why, err := refused(w, r, err)
+	if err != nil {
 		return err
 	}
 	page, err := s.accountPage(r, who)
 	if err != nil {
 		return err
 	}
-	page.CurrentPassword.Error, page.NewPassword.Error, page.KeepApprovals = current, next, keep
-	return s.render(w, r, status, page)
+	page.CurrentPassword.Error, page.NewPassword.Error = cmp.Or(why.limit, why.invalid.At("current_password")), why.invalid.At("new_password")
+	page.KeepApprovals = keep
+	return s.render(w, r, why.status, page)
 }
 
 // endSession ends the session of the person in another browser.

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"context"
 	"errors"
 	"net/http"
 
@@ -25,52 +26,40 @@ func (s *server) askAddress(w http.ResponseWriter, r *http.Request) error {
 
 // addressPage asks for the confirmation behind a link. It changes nothing.
 func (s *server) addressPage(w http.ResponseWriter, r *http.Request) error {
-	ownReferrer(w)
-	who, err := s.person(r)
-	if err != nil {
-		return err
-	}
-	link, err := variable(r, "link")
-	if err != nil {
-		return err
-	}
-	err = s.provider.People.AddressLink(r.Context(), who, link)
-	if errors.Is(err, provider.ErrNotFound) {
-		return s.deadAddressLink(w, r)
-	}
-	if err != nil {
-		return err
-	}
-	return s.render(w, r, http.StatusOK, templates.Confirm{Frame: s.frame(r, ""), Heading: "Confirm your email address",
-		Message: "Applications that you allow to see your address then learn that it is yours.",
-		Details: []string{"Your account " + who.User.Username + " has the address " + who.User.Email + "."},
-		Action:  r.URL.EscapedPath(), Button: "Confirm the address", CancelURL: s.path("/account/")})
+	return s.withAddressLink(w, r, s.provider.People.AddressLink, func(who *provider.SignedIn) error {
+		return s.render(w, r, http.StatusOK, templates.Confirm{Frame: s.frame(r, ""), Heading: "Confirm your email address",
+			Message: "Applications that you allow to see your address then learn that it is yours.",
+			Details: []string{"Your account " + who.User.Username + " has the address " + who.User.Email + "."},
+			Action:  r.URL.EscapedPath(), Button: "Confirm the address", CancelURL: s.path("/account/")})
+	})
 }
 
 // verifyAddress uses the link.
 func (s *server) verifyAddress(w http.ResponseWriter, r *http.Request) error {
+	return s.withAddressLink(w, r, s.provider.People.VerifyAddress, func(*provider.SignedIn) error {
+		s.setNotice(w, "address-verified")
+		redirect(w, r, s.path("/account/"))
+		return nil
+	})
+}
+
+// withAddressLink checks or uses the link of the path, for the person who is signed in, and then goes on.
+func (s *server) withAddressLink(w http.ResponseWriter, r *http.Request, use func(context.Context, *provider.SignedIn, string) error, then func(*provider.SignedIn) error) error {
 	ownReferrer(w)
 	who, err := s.person(r)
 	if err != nil {
 		return err
 	}
 	link, err := variable(r, "link")
-	if err != nil {
+	if err == nil {
+		err = use(r.Context(), who, link)
+	}
+	if err == nil {
+		return then(who)
+	}
+	if !errors.Is(err, provider.ErrNotFound) {
 		return err
 	}
-	err = s.provider.People.VerifyAddress(r.Context(), who, link)
-	if errors.Is(err, provider.ErrNotFound) {
-		return s.deadAddressLink(w, r)
-	}
-	if err != nil {
-		return err
-	}
-	s.setNotice(w, "address-verified")
-	redirect(w, r, s.path("/account/"))
-	return nil
-}
-
-func (s *server) deadAddressLink(w http.ResponseWriter, r *http.Request) error {
 	return s.showDeadLink(w, r, "It was already used, or its time is over, or it belongs to another account or to a former address. Ask for a new link on your account page.",
 		"/account/", "Go to your account")
 }

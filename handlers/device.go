@@ -1,7 +1,7 @@
 package handlers
 
 import (
-	"errors"
+	"cmp"
 	"net/http"
 	"net/url"
 
@@ -80,18 +80,13 @@ func (s *server) findDevice(w http.ResponseWriter, r *http.Request) error {
 
 // wrongUserCode shows the form again, with the error.
 func (s *server) wrongUserCode(w http.ResponseWriter, r *http.Request, err error) error {
-	page, status := s.deviceForm(r, r.PostForm.Get("user_code")), invalidForm
-	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
-		noteInvalid(r, invalid)
-		page.Code.Error = invalid.At("user_code")
-	} else if e, ok := errors.AsType[*provider.Error](err); ok && e.Status == http.StatusTooManyRequests {
-		request.Note(r.Context(), "error", e.Code)
-		retryAfter(w, e)
-		page.Code.Error, status = e.Description, e.Status
-	} else {
+	why, err := refused(w, r, err)
+	if err != nil {
 		return err
 	}
-	return s.render(w, r, status, page)
+	page := s.deviceForm(r, r.PostForm.Get("user_code"))
+	page.Code.Error = cmp.Or(why.limit, why.invalid.At("user_code"))
+	return s.render(w, r, why.status, page)
 }
 
 // answerDevice handles the decision that the person made.

@@ -147,6 +147,27 @@ func heading(status int) string {
 	return "This request is not valid"
 }
 
+// correction is what a form says that is shown again.
+type correction struct {
+	status  int
+	invalid *provider.Invalid // nil: a limit is used up
+	limit   string            // what the limit is, and when to try again
+}
+
+// refused reads why a form was not accepted, and notes it. It returns the error if no form can show it.
+func refused(w http.ResponseWriter, r *http.Request, err error) (correction, error) {
+	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
+		noteInvalid(r, invalid)
+		return correction{status: invalidForm, invalid: invalid}, nil
+	}
+	if e, ok := errors.AsType[*provider.Error](err); ok && e.Status == http.StatusTooManyRequests {
+		request.Note(r.Context(), "error", e.Code)
+		retryAfter(w, e)
+		return correction{status: e.Status, limit: e.Description}, nil
+	}
+	return correction{}, err
+}
+
 // fieldErrors returns the error summary that stands above a form.
 func fieldErrors(invalid *provider.Invalid) []templates.FieldError {
 	if invalid == nil {

@@ -36,19 +36,14 @@ func (s *server) forgot(w http.ResponseWriter, r *http.Request) error {
 		redirect(w, r, s.path("/login/"))
 		return nil
 	}
-	page, status := s.forgotForm(r), invalidForm
-	page.Name.Value = oauth.Clip(name, 600)
-	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
-		noteInvalid(r, invalid)
-		page.Name.Error = invalid.At("username")
-	} else if e, ok := errors.AsType[*provider.Error](err); ok && e.Status == http.StatusTooManyRequests {
-		request.Note(r.Context(), "error", e.Code)
-		retryAfter(w, e)
-		status, page.Error = e.Status, e.Description
-	} else {
+	why, err := refused(w, r, err)
+	if err != nil {
 		return err
 	}
-	return s.render(w, r, status, page)
+	page := s.forgotForm(r)
+	page.Name = templates.Field{Value: oauth.Clip(name, 600), Error: why.invalid.At("username")}
+	page.Error = why.limit
+	return s.render(w, r, why.status, page)
 }
 
 // ownReferrer keeps the path of a page out of the Referer of its own style sheet, because the path
@@ -109,15 +104,8 @@ func (s *server) reset(w http.ResponseWriter, r *http.Request) error {
 	if errors.Is(err, provider.ErrNotFound) {
 		return s.deadLink(w, r)
 	}
-	page, status := templates.Reset{Frame: s.frame(r, ""), Action: r.URL.EscapedPath()}, invalidForm
-	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
-		noteInvalid(r, invalid)
-		page.Password.Error = invalid.At("new_password")
-	} else if e, ok := errors.AsType[*provider.Error](err); ok && e.Status == http.StatusTooManyRequests {
-		request.Note(r.Context(), "error", e.Code)
-		retryAfter(w, e)
-		status, page.Error = e.Status, e.Description
-	} else {
+	why, err := refused(w, r, err)
+	if err != nil {
 		return err
 	}
 	u, err := s.provider.People.ResetLink(r.Context(), link)
@@ -127,8 +115,9 @@ func (s *server) reset(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page.Account = u.Username
-	return s.render(w, r, status, page)
+	page := templates.Reset{Frame: s.frame(r, ""), Action: r.URL.EscapedPath(), Account: u.Username, Error: why.limit}
+	page.Password.Error = why.invalid.At("new_password")
+	return s.render(w, r, why.status, page)
 }
 
 // makeResetLink makes a link for a person, which the administrator passes on. The person's page
