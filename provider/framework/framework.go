@@ -78,13 +78,13 @@ func Failed(err error) *oauth.Error {
 }
 
 // authenticate does the client authentication for fosite at the token endpoint. It returns
-// the client.
+// the client, which Authenticate has noted in the Call.
 func (s clientStore) authenticate(ctx context.Context, r *http.Request, form url.Values) (fosite.Client, error) {
-	a, err := s.clients.Authenticate(ctx, r, form)
+	_, err := s.clients.Authenticate(ctx, r, form)
 	if err != nil {
 		return nil, err
 	}
-	return &Client{a, s.rules}, nil
+	return &Client{clients.CallOf(ctx).Client, s.rules}, nil
 }
 
 // noHasher and noFetcher are never called, because package clients does the client
@@ -115,7 +115,7 @@ type clientStore struct {
 // client of the current call if that is the same one.
 func (s clientStore) GetClient(ctx context.Context, id string) (fosite.Client, error) {
 	if known := clients.CallOf(ctx).Client; known != nil && known.ClientID == id {
-		return &Client{*known, s.rules}, nil
+		return &Client{known, s.rules}, nil
 	}
 	a, err := s.clients.Client(ctx, id)
 	if errors.Is(err, storage.ErrNotFound) {
@@ -124,7 +124,7 @@ func (s clientStore) GetClient(ctx context.Context, id string) (fosite.Client, e
 	if err != nil {
 		return nil, oauth.Unavailable(err)
 	}
-	return &Client{a, s.rules}, nil
+	return &Client{&a, s.rules}, nil
 }
 
 // ClientAssertionJWTValid returns errUnused.
@@ -137,8 +137,8 @@ func (clientStore) SetClientAssertionJWT(context.Context, string, time.Time) err
 
 // Client is an application in the form that fosite requires (fosite.Client).
 type Client struct {
-	storage.Application
-	rules *policy.Rules // they determine the scopes of the application
+	*storage.Application               // shared by the parts of the server that handle the request: nothing changes it
+	rules                *policy.Rules // they determine the scopes of the application
 }
 
 // GetID returns the client_id.
@@ -154,7 +154,7 @@ func (c *Client) GetRedirectURIs() []string { return oauth.Lines(c.RedirectURIs)
 func (c *Client) GetResponseTypes() fosite.Arguments { return fosite.Arguments{"code"} }
 
 // GetScopes returns the scopes for which the application may ask.
-func (c *Client) GetScopes() fosite.Arguments { return c.rules.AllowedScopes(c.Application) }
+func (c *Client) GetScopes() fosite.Arguments { return c.rules.AllowedScopes(*c.Application) }
 
 // IsPublic reports whether the application is a public client.
 func (c *Client) IsPublic() bool { return c.ClientType == policy.Public }
@@ -163,7 +163,7 @@ func (c *Client) IsPublic() bool { return c.ClientType == policy.Public }
 func (c *Client) GetAudience() fosite.Arguments { return nil }
 
 // GetGrantTypes returns the grant types that the application may use.
-func (c *Client) GetGrantTypes() fosite.Arguments { return policy.GrantTypes(c.Application) }
+func (c *Client) GetGrantTypes() fosite.Arguments { return policy.GrantTypes(*c.Application) }
 
 // GetResponseModes returns query. Package authorize handles the response mode form_post
 // without fosite.

@@ -35,10 +35,11 @@ func (g *clientGrant) HandleTokenEndpointRequest(ctx context.Context, request fo
 	if err != nil {
 		return err
 	}
-	issued.issues, err = issued.audience.Issues(a)
+	issues, err := issued.audience.Issues(a)
 	if err != nil {
 		return err
 	}
+	issued.issues = &issues
 	names, err := g.p.rules.ScopesWithoutLogin(a, form.Get("scope"), issued.audience)
 	if err != nil {
 		return err
@@ -60,7 +61,7 @@ func (g *clientGrant) PopulateTokenEndpointResponse(ctx context.Context, request
 		return fosite.ErrUnknownRequest
 	}
 	issued, at := request.GetSession().(*Session), oauth.Now()
-	a := issued.issues
+	a := *issued.issues
 	if a.AccessTokenFormat != policy.FormatJWT {
 		return g.ClientCredentialsGrantHandler.PopulateTokenEndpointResponse(ctx, request, responder)
 	}

@@ -90,7 +90,7 @@ func (p *Grants) prepare(ctx context.Context, request fosite.AccessRequester, gr
 	if !grant.UserActive || grant.SessionEndsAt > 0 && grant.SessionEndsAt <= oauth.Now() {
 		return oauth.Refuse("invalid_grant", "The approval has ended: the person was signed out, or the account was disabled.")
 	}
-	a := request.GetClient().(*framework.Client).Application
+	a := *request.GetClient().(*framework.Client).Application
 	// Everything that the application held was revoked since then.
 	if grant.Generation < a.Generation {
 		return oauth.Refuse("invalid_grant", "The approval has ended: it was revoked. Ask the person again.")
@@ -164,7 +164,7 @@ func (g *codeGrant) PopulateTokenEndpointResponse(ctx context.Context, request f
 
 // redeem makes the tokens of a grant, redeems its code and stores the tokens.
 func (p *Grants) redeem(ctx context.Context, request fosite.AccessRequester, responder fosite.AccessResponder) error {
-	issued, a := request.GetSession().(*Session), request.GetClient().(*framework.Client).Application
+	issued, a := request.GetSession().(*Session), *request.GetClient().(*framework.Client).Application
 	// The tokens are signed before the code is redeemed. If signing fails, the client can
 	// still use the code.
 	made, err := p.tokens.NewPair(ctx, a, tokens.FamilyOf(issued.grant, issued.bound), issued.scope, issued.audience)

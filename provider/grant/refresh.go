@@ -157,7 +157,7 @@ func (g *refreshGrant) PopulateTokenEndpointResponse(ctx context.Context, reques
 		issued.give(issued.Answer, responder)
 		return nil
 	}
-	a, token := request.GetClient().(*framework.Client).Application, issued.token
+	a, token := *request.GetClient().(*framework.Client).Application, issued.token
 	f := tokens.Family{GrantID: *token.GrantID, Began: *token.GrantCreatedAt, SessionEndsAt: oauth.Deref(token.SessionEndsAt), Scope: token.Scope, Resource: token.Resource, UserID: oauth.Deref(token.UserID), Sector: oauth.Deref(token.Sector), Bound: issued.bound}
 	if oauth.Deref(token.SessionID) != "" {
 		f.Login, f.ACR, f.AMR = *token.AuthTime, oauth.Deref(token.ACR), oauth.Deref(token.AMR)

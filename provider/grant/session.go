@@ -29,9 +29,9 @@ type accessTokens struct {
 func (s accessTokens) CreateAccessTokenSession(ctx context.Context, signature string, r fosite.Requester) error {
 	c, issued := r.GetClient().(*framework.Client), r.GetSession().(*Session)
 	at := oauth.Now()
-	issued.Answer = &tokens.TokenResponse{ExpiresIn: s.p.rules.AccessLifetime(issued.issues), Scope: strings.Join(r.GetGrantedScopes(), " ")}
+	issued.Answer = &tokens.TokenResponse{ExpiresIn: s.p.rules.AccessLifetime(*issued.issues), Scope: strings.Join(r.GetGrantedScopes(), " ")}
 	return s.p.clients.AddToken(ctx, storage.Token{Digest: signature, ApplicationID: &c.ID, Scope: issued.Answer.Scope,
-		IssuedAt: at, ExpiresAt: at + issued.Answer.ExpiresIn, ChargedTo: policy.ChargedTo(c.Application), Resource: issued.audience.Stored(), Generation: c.Generation, CNF: string(issued.bound)})
+		IssuedAt: at, ExpiresAt: at + issued.Answer.ExpiresIn, ChargedTo: policy.ChargedTo(*c.Application), Resource: issued.audience.Stored(), Generation: c.Generation, CNF: string(issued.bound)})
 }
 
 // Session is fosite's session of a token request. It passes values from the first step of a
@@ -47,8 +47,8 @@ type Session struct {
 	bound  possession.Binding    // what the new tokens are bound to
 	proof  possession.Proof      // by which they are; each grant uses it once it has found what the request presents
 
-	audience resources.Audience  // what the new access token is for
-	issues   storage.Application // the application as this audience issues its tokens, for the client credentials grant
+	audience resources.Audience   // what the new access token is for
+	issues   *storage.Application // the application as this audience issues its tokens, for the client credentials grant
 }
 
 // NewSession returns the session of a token request.

@@ -125,7 +125,7 @@ func (p *Grants) begin(ctx context.Context, request fosite.AccessRequester, gran
 // mayUse returns the application of a request. The error is unauthorized_client if the
 // application is not registered for the grant (RFC 6749 §5.2).
 func mayUse(request fosite.AccessRequester, grant string) (storage.Application, error) {
-	a := request.GetClient().(*framework.Client).Application
+	a := *request.GetClient().(*framework.Client).Application
 	if !policy.HasGrant(a, grant) {
 		if grant == policy.GrantRefresh {
 			return a, oauth.Refuse("unauthorized_client", "This application gets no refresh tokens: they are issued only with the grant types %s.", oauth.Own(oauth.OneOf(policy.PersonGrants())))
