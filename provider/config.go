@@ -130,6 +130,12 @@ type Config struct {
 	MailServer, MailFrom string
 	Letters              notices.Letters
 
+	// SignUp says who may make an account: one of the policies of package people. SignUpDomains are the
+	// domains of people who may do so without an invitation; none: there is no limit.
+	SignUp             string
+	SignUpDomains      []string
+	InvitationLifetime time.Duration // unless an invitation says otherwise
+
 	// SignInServers are other servers with which people sign in. Their RedirectURI is set by this
 	// server.
 	SignInServers []people.Server
@@ -168,7 +174,8 @@ func (c Config) rules() *policy.Rules {
 // people returns the settings of package people.
 func (c Config) people() people.Config {
 	return people.Config{SessionLifetime: c.SessionLifetime, SessionIdle: c.SessionIdle, PasswordMinLength: c.PasswordMinLength,
-		SecondFactor: c.SecondFactor, SecondFactorGrace: c.SecondFactorGrace, ServerName: c.serverName(), Passkeys: passkey.Usable(c.origin()), Base: c.tokens().Audience(), Servers: c.servers()}
+		SecondFactor: c.SecondFactor, SecondFactorGrace: c.SecondFactorGrace, ServerName: c.serverName(), Passkeys: passkey.Usable(c.origin()), Base: c.tokens().Audience(), Servers: c.servers(),
+		SignUp: c.SignUp, SignUpDomains: c.SignUpDomains, InvitationLifetime: c.InvitationLifetime}
 }
 
 // servers returns the other servers with the redirect URI of each.

@@ -42,6 +42,7 @@ type Provider struct {
 	People         *people.People
 	Passkeys       *people.Passkeys
 	Identities     *people.Identities
+	Invitations    *people.Invitations
 	Clients        *clients.Clients
 	Resources      *resources.Resources
 	Tokens         *tokens.Tokens
@@ -110,6 +111,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 		return nil, err
 	}
 	p.Identities = people.NewIdentities(p.People, calls, p.sealers.identities)
+	p.Invitations = people.NewInvitations(p.People, p.Passkeys, p.sealers.signUps)
 	pairwise, err := seal.Key(config.ServerKey, "pairwise")
 	if err != nil {
 		return nil, err
@@ -171,6 +173,7 @@ type sealers struct {
 	signIns     seal.Sealer // sign-ins that wait for the second factor, in the browser
 	passkeys    seal.Sealer // challenges for passkeys, in the browser
 	identities  seal.Sealer // sign-ins at other servers, in the browser
+	signUps     seal.Sealer // accounts that wait for their passkey, in the browser
 	jtis        seal.Sealer // the jti of signed access tokens
 	mails       seal.Sealer // messages that wait to be sent
 }
@@ -178,7 +181,7 @@ type sealers struct {
 // newSealers derives one sealer for each purpose from the server key.
 func newSealers(key []byte) (sealers, error) {
 	var s sealers
-	for purpose, into := range map[string]*seal.Sealer{"client-secret": &s.secrets, "ticket": &s.tickets, "device": &s.devices, "flash": &s.flashes, "signing-key": &s.signingKeys, "token-name": &s.jtis, "factor": &s.factors, "sign-in": &s.signIns, "passkey": &s.passkeys, "mail": &s.mails, "other-server": &s.identities} {
+	for purpose, into := range map[string]*seal.Sealer{"client-secret": &s.secrets, "ticket": &s.tickets, "device": &s.devices, "flash": &s.flashes, "signing-key": &s.signingKeys, "token-name": &s.jtis, "factor": &s.factors, "sign-in": &s.signIns, "passkey": &s.passkeys, "mail": &s.mails, "other-server": &s.identities, "sign-up": &s.signUps} {
 		sealer, err := seal.New(key, purpose)
 		if err != nil {
 			return s, fmt.Errorf("derive the %s key: %w", purpose, err)
@@ -234,7 +237,7 @@ func (p *Provider) Run(ctx context.Context) {
 	if p.config.OpenID {
 		others.Go(func() { p.Logouts.Notify(ctx) })
 	}
-	others.Go(func() { p.Notices.Run(ctx, p.People.AnswerReset) })
+	others.Go(func() { p.Notices.Run(ctx, notices.Answers{Reset: p.People.AnswerReset, SignUp: p.Invitations.Answer}) })
 	copies := time.NewTicker(copies.Life)
 	defer copies.Stop()
 	var sweep <-chan time.Time

@@ -255,6 +255,8 @@ const (
 	NewPeopleOff = people.NewPeopleOff
 	// NewPeopleDomains lets people come whose verified address has an allowed domain.
 	NewPeopleDomains = people.NewPeopleDomains
+	// NewPeopleInvited lets people come whose verified address has an invitation.
+	NewPeopleInvited = people.NewPeopleInvited
 )
 
 // LeaveLife is how long a person may be at another server.
@@ -490,6 +492,12 @@ type (
 	SignInMail = notices.SignIn
 	// FactorMail is the message after the factors of a person have changed.
 	FactorMail = notices.Factor
+	// InvitationMail is the message with the link of somebody who was invited.
+	InvitationMail = notices.Invitation
+	// SignUpMail is the message with the link of somebody who asked for an account.
+	SignUpMail = notices.SignUp
+	// KnownMail is the message to somebody who asked for an account, and has one.
+	KnownMail = notices.Known
 )
 
 // ResetLife is how long a link that sets a new password works.

@@ -23,16 +23,31 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"AddRequest": func(ctx context.Context) error {
 			return s.AddRequest(ctx, Request{Digest: "x", ExpiresAt: later}, 1, 1, at)
 		},
-		"Request":               func(ctx context.Context) error { return drop(s.Request(ctx, "x")) },
-		"UseRequest":            func(ctx context.Context) error { return s.UseRequest(ctx, "x", at) },
-		"AddGrantWithTokens":    func(ctx context.Context) error { return s.AddGrantWithTokens(ctx, g, pair, "hash") },
-		"AddGroup":              func(ctx context.Context) error { return s.AddGroup(ctx, "x", at) },
-		"AddKey":                func(ctx context.Context) error { return s.AddKey(ctx, Key{ID: "x", Kind: "EC"}, later) },
-		"Identity":              func(ctx context.Context) error { return drop(s.Identity(ctx, "x", "x")) },
-		"IdentitiesOf":          func(ctx context.Context) error { return drop(s.IdentitiesOf(ctx, "x")) },
-		"AddIdentity":           func(ctx context.Context) error { return s.AddIdentity(ctx, newIdentity("x"), "x", 1) },
-		"LinkIdentity":          func(ctx context.Context) error { return s.LinkIdentity(ctx, newIdentity("x"), u) },
-		"AddUserWithIdentity":   func(ctx context.Context) error { return s.AddUserWithIdentity(ctx, u, newIdentity(u.ID)) },
+		"Request":             func(ctx context.Context) error { return drop(s.Request(ctx, "x")) },
+		"UseRequest":          func(ctx context.Context) error { return s.UseRequest(ctx, "x", at) },
+		"AddGrantWithTokens":  func(ctx context.Context) error { return s.AddGrantWithTokens(ctx, g, pair, "hash") },
+		"AddGroup":            func(ctx context.Context) error { return s.AddGroup(ctx, "x", at) },
+		"AddKey":              func(ctx context.Context) error { return s.AddKey(ctx, Key{ID: "x", Kind: "EC"}, later) },
+		"Identity":            func(ctx context.Context) error { return drop(s.Identity(ctx, "x", "x")) },
+		"IdentitiesOf":        func(ctx context.Context) error { return drop(s.IdentitiesOf(ctx, "x")) },
+		"AddIdentity":         func(ctx context.Context) error { return s.AddIdentity(ctx, newIdentity("x"), "x", 1) },
+		"LinkIdentity":        func(ctx context.Context) error { return s.LinkIdentity(ctx, newIdentity("x"), u) },
+		"AddUserWithIdentity": func(ctx context.Context) error { return drop(s.AddUserWithIdentity(ctx, u, newIdentity(u.ID), true)) },
+		"AddInvitations": func(ctx context.Context) error {
+			return s.AddInvitations(ctx, nil, []NewInvitation{newInvitation("x@example.com")}, 1)
+		},
+		"RenewInvitation":    func(ctx context.Context) error { return s.RenewInvitation(ctx, "x", newInvitation("x@example.com"), 1) },
+		"InvitationByDigest": func(ctx context.Context) error { return drop(s.InvitationByDigest(ctx, "x", at)) },
+		"Invitation":         func(ctx context.Context) error { return drop(s.Invitation(ctx, "x")) },
+		"Invitations": func(ctx context.Context) error {
+			_, _, err := s.Invitations(ctx, "", 1, 0)
+			return err
+		},
+		"InvitationsOf":         func(ctx context.Context) error { return drop(s.InvitationsOf(ctx, "x")) },
+		"IsInvited":             func(ctx context.Context) error { return drop(s.IsInvited(ctx, "x@example.com", at)) },
+		"DeleteInvitation":      func(ctx context.Context) error { return s.DeleteInvitation(ctx, "x") },
+		"AnswerSignUp":          func(ctx context.Context) error { return s.AnswerSignUp(ctx, Mail{ID: "x"}, nil, 1) },
+		"AcceptInvitation":      func(ctx context.Context) error { return drop(s.AcceptInvitation(ctx, "x", u, nil)) },
 		"UsersByAddress":        func(ctx context.Context) error { return drop(s.UsersByAddress(ctx, "x")) },
 		"DeleteIdentity":        func(ctx context.Context) error { return s.DeleteIdentity(ctx, newIdentity("x"), Ways{}) },
 		"SetMappedGroups":       func(ctx context.Context) error { return drop(s.SetMappedGroups(ctx, "x", []string{"x"}, nil)) },

@@ -88,12 +88,15 @@ func (s *Store) LinkIdentity(ctx context.Context, i Identity, u User, notices ..
 	})
 }
 
-// AddUserWithIdentity stores a person who has signed in with another server for the first time. It
-// returns ErrSpent if anybody has the identity by now, and ErrConflict if somebody else has the
-// username or the address. Additions and changes of people run one after another, so each sees the
-// addresses of the earlier ones.
-func (s *Store) AddUserWithIdentity(ctx context.Context, u User, i Identity) error {
-	return s.atomically(ctx, func(t tx) error {
+// AddUserWithIdentity stores a person who has signed in with another server for the first time. It uses
+// the invitations for the address, and returns their groups that do not exist any more. It returns
+// ErrSpent if anybody has the identity by now, or if invited says that the person must have an invitation
+// and there is none, ErrConflict if somebody else has the username, and ErrAddressTaken if somebody has
+// the address. Additions and changes of people run one after another, so each sees the addresses of the
+// earlier ones.
+func (s *Store) AddUserWithIdentity(ctx context.Context, u User, i Identity, invited bool) ([]string, error) {
+	var missing []string
+	err := s.atomically(ctx, func(t tx) error {
 		err := t.addUser(u, nil)
 		if err != nil {
 			return err
@@ -102,15 +105,22 @@ func (s *Store) AddUserWithIdentity(ctx context.Context, u User, i Identity) err
 		if errors.Is(err, ErrConflict) {
 			return ErrSpent
 		}
-		var taken bool
 		if err == nil {
-			err = t.get(&taken, `SELECT EXISTS (SELECT 1 FROM users WHERE LOWER(email) = LOWER($1) AND id <> $2)`, u.Email, u.ID)
+			err = t.addressFree(u.Email, u.ID)
 		}
-		if err == nil && taken {
-			err = ErrConflict
+		var groups []string
+		if err == nil {
+			groups, err = t.takeInvitations(u.Email, u.CreatedAt)
+		}
+		if err == nil && invited && len(groups) == 0 {
+			err = ErrSpent
+		}
+		if err == nil {
+			missing, err = t.join(u.ID, groups)
 		}
 		return err
 	})
+	return missing, err
 }
 
 // UsersByAddress reads at most two of the people who have an address. Upper and lower case make no

@@ -146,19 +146,19 @@ func TestPersonComesWithAnIdentity(t *testing.T) {
 		alice := newUser("alice@example.com")
 		alice.Email, alice.Password = "alice@example.com", ""
 		i := newIdentity(alice.ID)
-		must(t, w.AddUserWithIdentity(t.Context(), alice, i))
+		must(t, second(w.AddUserWithIdentity(t.Context(), alice, i, false)))
 		got, err := w.Identity(t.Context(), i.Issuer, i.Subject)
 		must(t, err)
 		if diff := cmp.Diff(i, got); diff != "" {
 			t.Error(diff)
 		}
 		before := counts(t, w.Store)
-		second := newUser("second")
-		i.UserID = second.ID
-		is(t, "an identity that somebody has", w.AddUserWithIdentity(t.Context(), second, i), ErrSpent)
-		is(t, "a username that somebody has", w.AddUserWithIdentity(t.Context(), newUser("alice@example.com"), newIdentity("x")), ErrConflict)
-		second.Email = "ALICE@Example.com"
-		is(t, "an address that somebody has", w.AddUserWithIdentity(t.Context(), second, newIdentity(second.ID)), ErrConflict)
+		other := newUser("second")
+		i.UserID = other.ID
+		is(t, "an identity that somebody has", second(w.AddUserWithIdentity(t.Context(), other, i, false)), ErrSpent)
+		is(t, "a username that somebody has", second(w.AddUserWithIdentity(t.Context(), newUser("alice@example.com"), newIdentity("x"), false)), ErrConflict)
+		other.Email = "ALICE@Example.com"
+		is(t, "an address that somebody has", second(w.AddUserWithIdentity(t.Context(), other, newIdentity(other.ID), false)), ErrAddressTaken)
 		if diff := cmp.Diff(before, counts(t, w.Store)); diff != "" {
 			t.Error(diff)
 		}
@@ -179,16 +179,16 @@ func TestOnePersonPerIdentityAndAddress(t *testing.T) {
 			u := newUser(rand.Text())
 			i := i
 			i.UserID = u.ID
-			return stores[n%2].AddUserWithIdentity(t.Context(), u, i)
+			return second(stores[n%2].AddUserWithIdentity(t.Context(), u, i, false))
 		})
 		oneWins(t, errs)
 		errs = race(8, func(n int) error {
 			u := newUser(rand.Text())
 			u.Email = "same@example.com"
-			return stores[n%2].AddUserWithIdentity(t.Context(), u, newIdentity(u.ID))
+			return second(stores[n%2].AddUserWithIdentity(t.Context(), u, newIdentity(u.ID), false))
 		})
 		for n, err := range errs {
-			if errors.Is(err, ErrConflict) {
+			if errors.Is(err, ErrAddressTaken) {
 				errs[n] = ErrSpent
 			}
 		}
@@ -202,7 +202,7 @@ func TestLastWayToSignInStays(t *testing.T) {
 		alice.Password = ""
 		one := newIdentity(alice.ID)
 		all := Ways{Passkeys: true, Issuers: []string{one.Issuer}}
-		must(t, w.AddUserWithIdentity(t.Context(), alice, one))
+		must(t, second(w.AddUserWithIdentity(t.Context(), alice, one, false)))
 		n := w.session(t, alice.ID)
 		is(t, "the only one", w.DeleteIdentity(t.Context(), one, all), ErrLastWay)
 		two := w.identity(t, n)
@@ -225,7 +225,7 @@ func TestOneOfTwoLastWaysStays(t *testing.T) {
 		alice.Password = ""
 		i := newIdentity(alice.ID)
 		ways := Ways{Passkeys: true, Issuers: []string{i.Issuer}}
-		must(t, w.AddUserWithIdentity(t.Context(), alice, i))
+		must(t, second(w.AddUserWithIdentity(t.Context(), alice, i, false)))
 		k := w.passkey(t, w.session(t, alice.ID))
 		errs := race(2, func(n int) error {
 			if n == 0 {

@@ -7,15 +7,16 @@ import (
 
 // Mail is a message that waits to be sent.
 type Mail struct {
-	ID        string  `db:"id"`
-	Kind      string  `db:"kind"`
-	UserID    *string `db:"user_id"` // the person to whom it goes; nil: it is not known yet
-	Link      *string `db:"link"`    // the digest of the link in it
-	Body      string  `db:"body"`    // encrypted
-	Attempts  int64   `db:"attempts"`
-	CreatedAt int64   `db:"created_at"`
-	DueAt     int64   `db:"due_at"`
-	ExpiresAt int64   `db:"expires_at"` // then it is not sent any more
+	ID         string  `db:"id"`
+	Kind       string  `db:"kind"`
+	UserID     *string `db:"user_id"`    // the person to whom it goes; nil: it is not known yet
+	Link       *string `db:"link"`       // the digest of the link in it
+	Invitation *string `db:"invitation"` // the ID of the invitation in it
+	Body       string  `db:"body"`       // encrypted
+	Attempts   int64   `db:"attempts"`
+	CreatedAt  int64   `db:"created_at"`
+	DueAt      int64   `db:"due_at"`
+	ExpiresAt  int64   `db:"expires_at"` // then it is not sent any more
 }
 
 // MailLimit limits the number of messages.
@@ -46,10 +47,10 @@ func (t tx) addMail(m NewMail) error {
 	if err != nil {
 		return err
 	}
-	n, err := t.exec(`INSERT INTO mails (id, kind, user_id, link, body, attempts, created_at, due_at, expires_at)
-		SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), 0, CAST($6 AS BIGINT), CAST($7 AS BIGINT), CAST($8 AS BIGINT)
+	n, err := t.exec(`INSERT INTO mails (id, kind, user_id, link, body, attempts, created_at, due_at, expires_at, invitation)
+		SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), 0, CAST($6 AS BIGINT), CAST($7 AS BIGINT), CAST($8 AS BIGINT), CAST($10 AS TEXT)
 		WHERE (SELECT COUNT(*) FROM (SELECT 1 AS one FROM mails WHERE kind = $2 LIMIT $9) x) < $9`,
-		m.ID, m.Kind, m.UserID, m.Link, m.Body, m.CreatedAt, m.DueAt, m.ExpiresAt, m.Limit.Most)
+		m.ID, m.Kind, m.UserID, m.Link, m.Body, m.CreatedAt, m.DueAt, m.ExpiresAt, m.Limit.Most, m.Invitation)
 	if err == nil && n == 0 {
 		err = ErrFull
 	}
@@ -87,7 +88,7 @@ func (t tx) addNotices(notices []NewMail) error {
 // DueMails lists messages that are due, the longest due first.
 func (s *Store) DueMails(ctx context.Context, now int64, limit int) ([]Mail, error) {
 	var due []Mail
-	err := s.all(ctx, &due, `SELECT id, kind, user_id, link, body, attempts, created_at, due_at, expires_at FROM mails
+	err := s.all(ctx, &due, `SELECT id, kind, user_id, link, body, attempts, created_at, due_at, expires_at, invitation FROM mails
 		WHERE due_at <= $1 AND expires_at > $1 ORDER BY due_at, id LIMIT $2`, now, limit)
 	return due, err
 }

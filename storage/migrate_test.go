@@ -150,6 +150,7 @@ var newUnique = regexp.MustCompile(`(?i)\bADD COLUMN (\w+) (TEXT|BIGINT);[\s\S]*
 var (
 	dropsIndex  = regexp.MustCompile(`(?i)\bDROP INDEX (\w+);`)
 	makesUnique = regexp.MustCompile(`(?i)\bCREATE UNIQUE INDEX (\w+)`)
+	makesTable  = regexp.MustCompile(`\bCREATE TABLE (\w+)`)
 )
 
 // breaks returns the part of a migration that breaks older programs, or "".
@@ -159,6 +160,9 @@ func breaks(t *testing.T, sql string) string {
 		if match[1] == match[3] {
 			sql = strings.ReplaceAll(sql, "CREATE UNIQUE INDEX", "CREATE INDEX")
 		}
+	}
+	for _, table := range makesTable.FindAllStringSubmatch(sql, -1) { // older programs do not know it
+		sql = regexp.MustCompile(`CREATE UNIQUE (INDEX \w+ ON `+table[1]+`\b)`).ReplaceAllString(sql, "CREATE $1")
 	}
 	sql = dropsIndex.ReplaceAllStringFunc(sql, func(statement string) string {
 		name := dropsIndex.FindStringSubmatch(statement)[1]
@@ -194,6 +198,8 @@ func TestMigrationOnlyAddsOrSaysFromWhenOnItWorks(t *testing.T) {
 		`ALTER TABLE users ADD COLUMN more TEXT; CREATE UNIQUE INDEX users_more ON users (more)`:                     false,
 		`ALTER TABLE users ADD COLUMN more TEXT; CREATE UNIQUE INDEX users_email ON users (email)`:                   true,
 		`ALTER TABLE users ADD COLUMN more TEXT NOT NULL DEFAULT ''; CREATE UNIQUE INDEX users_more ON users (more)`: true,
+		`CREATE TABLE more (name TEXT); CREATE UNIQUE INDEX more_name ON more (name) WHERE name <> ''`:               false,
+		`CREATE TABLE more (name TEXT); CREATE UNIQUE INDEX users_email ON users (email)`:                            true,
 		`DROP INDEX users_email;`:                            false,
 		`DROP INDEX applications_registration;`:              true,
 		"-- DROP\nCREATE INDEX users_email ON users (email)": false,

@@ -37,14 +37,19 @@ func (s *Store) AddPasskey(ctx context.Context, k Passkey, sessionID string, mos
 			err = ErrFull
 		}
 		if err == nil {
-			_, err = t.exec(`INSERT INTO passkeys (`+passkeyColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-				k.ID, k.UserID, k.PublicKey, k.Name, k.SignCount, k.BackupEligible, k.BackedUp, k.Transports, k.AAGUID, k.CreatedAt, k.LastUsedAt)
+			err = t.insertPasskey(k)
 		}
 		if err != nil {
 			return err
 		}
 		return t.addNotices(notices)
 	})
+}
+
+func (t tx) insertPasskey(k Passkey) error {
+	_, err := t.exec(`INSERT INTO passkeys (`+passkeyColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+		k.ID, k.UserID, k.PublicKey, k.Name, k.SignCount, k.BackupEligible, k.BackedUp, k.Transports, k.AAGUID, k.CreatedAt, k.LastUsedAt)
+	return err
 }
 
 // Passkey reads a passkey by its ID.

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ func hot(t *testing.T, w world) []string {
 	n := w.session(t, alice.ID)
 	pair := newPair(f.ID)
 	key, identity := newPasskey(alice.ID), newIdentity(alice.ID)
+	root, link := w.administrator(t, "root"), w.invitation(t, rand.Text()+"@example.com")
 	own := Token{Digest: "own", ApplicationID: &a.ID, ExpiresAt: later}
 	var texts []string
 	s := world{opened(t, w.url), w.url} // does not record the statements of the preparation
@@ -93,6 +95,15 @@ func hot(t *testing.T, w world) []string {
 			second(s.Identity(t.Context(), identity.Issuer, identity.Subject)),
 			second(s.IdentitiesOf(t.Context(), alice.ID)),
 			second(s.UsersByAddress(t.Context(), alice.Email)),
+			s.AddInvitations(t.Context(), &root.ID, []NewInvitation{newInvitation(rand.Text() + "@example.com")}, 100),
+			allow(ErrNotFound, s.RenewInvitation(t.Context(), "none", newInvitation("x@example.com"), 100)),
+			allow(ErrNotFound, second(s.InvitationByDigest(t.Context(), "none", at))),
+			allow(ErrNotFound, second(s.Invitation(t.Context(), "none"))),
+			second(s.InvitationsOf(t.Context(), root.ID)),
+			second(s.IsInvited(t.Context(), "x@example.com", at)),
+			allow(ErrNotFound, s.DeleteInvitation(t.Context(), "none")),
+			s.answersSignUp(t),
+			second(s.AcceptInvitation(t.Context(), link.Digest, guest(link), nil)),
 			second(s.SetMappedGroups(t.Context(), alice.ID, []string{"staff"}, []string{"staff"})),
 			s.AddSession(t.Context(), by(identity), "", proof(s.Store, n.UserID), 0),
 			s.DeleteIdentity(t.Context(), identity, Ways{Passkeys: true}),
@@ -104,6 +115,7 @@ func hot(t *testing.T, w world) []string {
 		} {
 			must(t, err)
 		}
+		link = w.invitation(t, rand.Text()+"@example.com")
 		f, pair = w.family(t, alice.ID, a.ID), newPair("")
 		s.family(t, alice.ID, a.ID)
 	}
@@ -115,6 +127,13 @@ func hot(t *testing.T, w world) []string {
 		t.Fatalf("only %d statements were prepared", len(texts))
 	}
 	return texts
+}
+
+// answersSignUp answers somebody who asks for an account.
+func (w world) answersSignUp(t *testing.T) error {
+	t.Helper()
+	note, link := w.asked(t, rand.Text()+"@example.com")
+	return w.AnswerSignUp(t.Context(), note, link, 100)
 }
 
 // allow returns nil in place of an error that does not matter.
@@ -193,7 +212,8 @@ func fill(t *testing.T, w world) {
 		`INSERT INTO requests SELECT 'r' || i, 'c' || i, '', 'q' || i, '', i, i, NULL FROM generate_series(1, 5000) i`,
 		`INSERT INTO passkeys SELECT 'p' || i, 'u' || i, '', '', i, TRUE, TRUE, '', '', i, i FROM generate_series(1, 5000) i`,
 		`INSERT INTO links SELECT 'l' || i, 'reset', 'u' || i, '', i, i FROM generate_series(1, 5000) i`,
-		`INSERT INTO mails SELECT 'm' || i, 'k' || i, 'u' || i, 'l' || i, '', 0, i, i, i FROM generate_series(1, 5000) i`,
+		`INSERT INTO invitations SELECT 'i' || i, 'i' || i, 'a' || i, TRUE, i % 2 = 0, 'u' || i, '', i, i FROM generate_series(1, 5000) i`,
+		`INSERT INTO mails SELECT 'm' || i, 'k' || i, 'u' || i, 'l' || i, '', 0, i, i, i, 'i' || i FROM generate_series(1, 5000) i`,
 		`INSERT INTO mail_counts SELECT 'r' || i, i, 1, i FROM generate_series(1, 5000) i`,
 		`INSERT INTO identities SELECT 'i' || i % 3, 's' || i, 'u' || i, i, i FROM generate_series(1, 5000) i`,
 		`INSERT INTO seen SELECT 's' || i, i, '' FROM generate_series(1, 5000) i`,

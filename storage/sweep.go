@@ -41,6 +41,7 @@ func (s *Store) Sweep(ctx context.Context, now int64, limit int) (int64, error) 
 		{&s.counters.initial, `DELETE FROM initial_tokens WHERE digest IN (SELECT digest FROM initial_tokens WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
 		{&s.counters.mails, `DELETE FROM mails WHERE id IN (SELECT id FROM mails WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
 		{&s.counters.links, `DELETE FROM links WHERE digest IN (SELECT digest FROM links WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
+		{&s.counters.invitations, `DELETE FROM invitations WHERE id IN (SELECT id FROM invitations WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
 		{&s.counters.mailCounts, `DELETE FROM mail_counts WHERE (recipient, hour) IN (SELECT recipient, hour FROM mail_counts WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
 		{&s.counters.seen, `DELETE FROM seen WHERE digest IN (SELECT digest FROM seen WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
 	} {

@@ -137,12 +137,15 @@ func (t tx) confirm(userID, hash string) error {
 // ErrLastAdministrator means that the change would leave no active administrator.
 var ErrLastAdministrator = errors.New("no active administrator would be left")
 
+// lockPeople locks the counter of addUser.
+const lockPeople = `UPDATE settings SET value = value WHERE name = 'last_user_number'`
+
 // keepAdministrator runs a change of a person. It returns ErrLastAdministrator if the
 // change removes the last enabled administrator, and the transaction is rolled back. The
 // counter's row is a lock: two administrators may demote each other at the same moment.
 func (t tx) keepAdministrator(change func() error) error {
 	const anybody = `SELECT EXISTS (SELECT 1 FROM users WHERE administrator AND active)`
-	_, err := t.exec(`UPDATE settings SET value = value WHERE name = 'last_user_number'`)
+	_, err := t.exec(lockPeople)
 	if err != nil {
 		return err
 	}
@@ -189,9 +192,12 @@ func (t tx) updateUser(u User, groups []string) error {
 	}
 	if !u.Active || wasDisabled > 0 {
 		err = t.endSessionsAndGrants(u.ID, u.UpdatedAt)
-		if err != nil {
-			return err
-		}
+	}
+	if err == nil && !(u.Active && u.Administrator) {
+		_, err = t.exec(endInvitations, u.ID)
+	}
+	if err != nil {
+		return err
 	}
 	return t.setGroups(u.ID, groups)
 }
@@ -338,6 +344,9 @@ func (s *Store) disableThen(ctx context.Context, id string, now int64, last func
 			}
 			if err == nil {
 				err = t.endSessionsAndGrants(id, now)
+			}
+			if err == nil {
+				_, err = t.exec(endInvitations, id)
 			}
 			if err == nil {
 				err = last(t)

@@ -46,6 +46,25 @@ type FactorMail struct {
 	Link         string // to the account page
 }
 
+// InvitationMail is the message with the link of somebody who was invited.
+type InvitationMail struct {
+	Inviter string // a user name; empty: the operator
+	Link    string
+	Until   string // when the link ends
+}
+
+// SignUpMail is the message with the link of somebody who asked for an account.
+type SignUpMail struct {
+	Link  string
+	Hours int64 // for which the link works
+}
+
+// KnownMail is the message to somebody who asked for an account, and has one.
+type KnownMail struct {
+	Username string
+	Link     string // to the login page
+}
+
 // changes are the subjects of FactorMail.
 func changes() map[string]string {
 	return map[string]string{
@@ -75,7 +94,8 @@ func (m FactorMail) ByAdministrator() bool { return m.Change == "factors-reset" 
 
 // mails lists the messages, each with the name of its two files.
 func mails() map[string]any {
-	return map[string]any{"reset": ResetMail{}, "address": AddressMail{}, "password_changed": PasswordChangedMail{}, "sign_in": SignInMail{}, "factor": FactorMail{}}
+	return map[string]any{"reset": ResetMail{}, "address": AddressMail{}, "password_changed": PasswordChangedMail{}, "sign_in": SignInMail{}, "factor": FactorMail{},
+		"invitation": InvitationMail{}, "sign_up": SignUpMail{}, "known": KnownMail{}}
 }
 
 // Mails contains the parsed templates of all messages. A message loads nothing from a server, and

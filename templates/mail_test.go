@@ -23,6 +23,14 @@ func mailSamples() []sample {
 		{"address", AddressMail{"alice", link, 24}},
 		{"address-hostile", AddressMail{hostile, link, 24}},
 		{"password-changed", PasswordChangedMail{"alice", "3 March 2026, 09:12 UTC", "https://auth.example.com/password/forgot/"}},
+		{"invitation", InvitationMail{"alice", link, "3 March 2026, 09:12 UTC"}},
+		{"invitation-operator", InvitationMail{"", link, "3 March 2026, 09:12 UTC"}},
+		{"invitation-long", InvitationMail{name, link + strings.Repeat("a", 300), "30 September 2026, 09:12 UTC"}},
+		{"invitation-hostile", InvitationMail{hostile, link, hostile}},
+		{"sign-up", SignUpMail{link, 24}},
+		{"known", KnownMail{"alice", "https://auth.example.com/login/"}},
+		{"known-long", KnownMail{name, "https://auth.example.com/login/"}},
+		{"known-hostile", KnownMail{hostile, "https://auth.example.com/login/"}},
 		{"password-changed-hostile", PasswordChangedMail{hostile, hostile, link}},
 	}
 	for change := range changes() {

@@ -37,6 +37,12 @@ func mailPage(message any) (any, error) {
 		return templates.SignInMail{Username: m.Username, At: m.At, Browser: handlers.BrowserName(m.UserAgent), Address: m.Address, Link: m.Link}, nil
 	case provider.FactorMail:
 		return templates.FactorMail{Username: m.Username, At: m.At, Change: string(m.Change), Link: m.Link}, nil
+	case provider.InvitationMail:
+		return templates.InvitationMail(m), nil
+	case provider.SignUpMail:
+		return templates.SignUpMail(m), nil
+	case provider.KnownMail:
+		return templates.KnownMail(m), nil
 	}
 	return nil, fmt.Errorf("there is no template for %T", message)
 }

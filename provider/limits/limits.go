@@ -28,8 +28,8 @@ const (
 	OfPushedRequest         // pushed authorization requests, from one network
 	OfAssertion             // assertions of applications for which nobody is responsible, from one network
 	OfFactor                // a person who has typed the right password, and types a code
-	OfResetRequest          // requests for a new password, from one network
-	OfReset                 // the same, for one name or address
+	OfMessage               // requests for a message, such as one with a link for a new password, from one network
+	OfMessageTo             // the same, for one name or address
 )
 
 // Of returns the limit of a kind of counters.
@@ -41,9 +41,9 @@ func Of(kind int) throttle.Limit {
 		// person has signed in before, nor to an application that an administrator is
 		// responsible for.
 		return throttle.Limit{Tries: 100, Refill: 5 * time.Second}
-	case OfReset:
+	case OfMessageTo:
 		return throttle.Limit{Tries: 5, Refill: 5 * time.Minute}
-	case OfRegistration, OfResetRequest:
+	case OfRegistration, OfMessage:
 		return throttle.Limit{Tries: 60, Refill: 30 * time.Second}
 	case OfAssertion:
 		// Each is a row for up to eleven minutes. A website with such an application may refresh the
@@ -81,7 +81,7 @@ func New(cost password.Cost, concurrency int) *Limits {
 // NewThrottle makes the throttle with one kind of counter for each constant above, and
 // room for most counters of each kind.
 func NewThrottle(most int) *throttle.Throttle {
-	return throttle.New(most, Of(OfAccount), Of(OfPair), Of(OfBrowser), Of(OfPasswordChange), Of(OfUserCode), Of(OfClient), Of(OfOwner), Of(OfAddress), Of(OfRegistration), Of(OfDeviceRequest), Of(OfPushedRequest), Of(OfAssertion), Of(OfFactor), Of(OfResetRequest), Of(OfReset))
+	return throttle.New(most, Of(OfAccount), Of(OfPair), Of(OfBrowser), Of(OfPasswordChange), Of(OfUserCode), Of(OfClient), Of(OfOwner), Of(OfAddress), Of(OfRegistration), Of(OfDeviceRequest), Of(OfPushedRequest), Of(OfAssertion), Of(OfFactor), Of(OfMessage), Of(OfMessageTo))
 }
 
 // Take uses a try of each counter. It returns a function that gives the tries back, or
@@ -118,6 +118,7 @@ const (
 	AtFactor        = "factor "    // codes of second factors
 	AtPasskey       = "passkey "   // responses of authenticators, at the login page
 	AtServer        = "server "    // responses of other servers, at which people sign in
+	AtSignUp        = "sign-up "   // forms of people who make an account
 )
 
 // At returns the try of a network at one of these places.

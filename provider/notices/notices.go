@@ -25,6 +25,11 @@ const (
 	password = "password" // the password has changed
 	signIn   = "sign-in"  // a sign-in with a browser that is new for the person
 	factor   = "factor"   // another way to sign in was added or removed
+
+	invitation  = "invitation"    // a link with which somebody who was invited makes an account
+	askedSignUp = "asked-sign-up" // no message yet: somebody asks for an account
+	signUp      = "sign-up"       // a link with which somebody who asked makes an account
+	known       = "known"         // somebody who asked has an account
 )
 
 // Change is what has happened to the factors of a person.
@@ -94,6 +99,25 @@ type Factor struct {
 	Link         string // to the account page
 }
 
+// Invitation is the message with the link of somebody who was invited.
+type Invitation struct {
+	Inviter string // a user name; empty: the operator
+	Link    string
+	Until   string // when the link ends
+}
+
+// SignUp is the message with the link of somebody who asked for an account.
+type SignUp struct {
+	Link  string
+	Hours int64 // for which the link works
+}
+
+// Known is the message to somebody who asked for an account, and has one.
+type Known struct {
+	Username string
+	Link     string // to the login page
+}
+
 // content is the encrypted part of a message in the queue. One of the pointers is set, or Asked.
 type content struct {
 	To      string           `json:"to,omitempty"`
@@ -103,6 +127,9 @@ type content struct {
 	Changed *PasswordChanged `json:"changed,omitempty"`
 	SignIn  *SignIn          `json:"sign_in,omitempty"`
 	Factor  *Factor          `json:"factor,omitempty"`
+	Invited *Invitation      `json:"invitation,omitempty"`
+	SignUp  *SignUp          `json:"sign_up,omitempty"`
+	Known   *Known           `json:"known,omitempty"`
 }
 
 // message returns the value for Letters.
@@ -118,6 +145,12 @@ func (c content) message() (any, error) {
 		return *c.SignIn, nil
 	case c.Factor != nil:
 		return *c.Factor, nil
+	case c.Invited != nil:
+		return *c.Invited, nil
+	case c.SignUp != nil:
+		return *c.SignUp, nil
+	case c.Known != nil:
+		return *c.Known, nil
 	}
 	return nil, errors.New("the kind of the message is unknown")
 }
@@ -180,7 +213,7 @@ func (n *Notices) PasswordChanged(u storage.User) []storage.NewMail {
 	if !n.On() || u.Email == "" {
 		return nil
 	}
-	m := n.message(password, longestLife, content{To: u.Email, Changed: &PasswordChanged{u.Username, moment(), n.config.Base + "/password/forgot/"}})
+	m := n.message(password, longestLife, content{To: u.Email, Changed: &PasswordChanged{u.Username, moment(oauth.Now()), n.config.Base + "/password/forgot/"}})
 	return []storage.NewMail{n.to(m, u, nil, changesPerHour)}
 }
 
@@ -190,7 +223,7 @@ func (n *Notices) SignedIn(u storage.User, userAgent, from string) []storage.New
 	if !n.On() || u.Email == "" {
 		return nil
 	}
-	m := n.message(signIn, longestLife, content{To: u.Email, SignIn: &SignIn{u.Username, moment(), userAgent, from, n.account()}})
+	m := n.message(signIn, longestLife, content{To: u.Email, SignIn: &SignIn{u.Username, moment(oauth.Now()), userAgent, from, n.account()}})
 	return []storage.NewMail{n.to(m, u, nil, changesPerHour)}
 }
 
@@ -200,12 +233,39 @@ func (n *Notices) FactorChanged(u storage.User, what Change) []storage.NewMail {
 	if !n.On() || u.Email == "" {
 		return nil
 	}
-	m := n.message(factor, longestLife, content{To: u.Email, Factor: &Factor{u.Username, moment(), what, n.account()}})
+	m := n.message(factor, longestLife, content{To: u.Email, Factor: &Factor{u.Username, moment(oauth.Now()), what, n.account()}})
 	return []storage.NewMail{n.to(m, u, nil, changesPerHour)}
 }
 
-// moment returns the present time, for a person.
-func moment() string { return time.Unix(oauth.Now(), 0).UTC().Format(momentOfMessage) }
+// Invitation returns the message with the link of an invitation.
+func (n *Notices) Invitation(i storage.Invitation, inviter, link string) storage.NewMail {
+	m := n.message(invitation, i.ExpiresAt-i.CreatedAt, content{To: i.Email, Invited: &Invitation{inviter, link, moment(i.ExpiresAt)}})
+	m.Invitation = &i.ID
+	return n.limited(m, i.Email, linksPerHour)
+}
+
+// AskedSignUp returns the note that somebody asks for an account with an address. Run answers it. It is
+// the same for an address that somebody has.
+func (n *Notices) AskedSignUp(email string) storage.NewMail {
+	return n.message(askedSignUp, askedLife, content{Asked: email})
+}
+
+// SignUp returns the message with the link that somebody asked for.
+func (n *Notices) SignUp(i storage.Invitation, link string) storage.NewMail {
+	life := i.ExpiresAt - i.CreatedAt
+	m := n.message(signUp, life, content{To: i.Email, SignUp: &SignUp{link, life / 3600}})
+	m.Invitation = &i.ID
+	return n.limited(m, i.Email, linksPerHour)
+}
+
+// Known returns the message to a person who asked for an account, and has one.
+func (n *Notices) Known(u storage.User) storage.NewMail {
+	m := n.message(known, askedLife, content{To: u.Email, Known: &Known{u.Username, n.config.Base + "/login/"}})
+	return n.to(m, u, nil, linksPerHour)
+}
+
+// moment returns a time for a person.
+func moment(at int64) string { return time.Unix(at, 0).UTC().Format(momentOfMessage) }
 
 // account returns the URL of the account page.
 func (n *Notices) account() string { return n.config.Base + "/account/" }
@@ -222,7 +282,11 @@ func (n *Notices) message(kind string, life int64, c content) storage.NewMail {
 // strangers for new passwords do not suppress the message that the password has changed.
 func (n *Notices) to(m storage.NewMail, u storage.User, link *string, perHour int64) storage.NewMail {
 	m.UserID, m.Link = &u.ID, link
-	m.Limit.Recipient = base64.RawURLEncoding.EncodeToString(seal.Mac(n.recipients, m.Kind+" "+strings.ToLower(u.Email)))
+	return n.limited(m, u.Email, perHour)
+}
+
+func (n *Notices) limited(m storage.NewMail, email string, perHour int64) storage.NewMail {
+	m.Limit.Recipient = base64.RawURLEncoding.EncodeToString(seal.Mac(n.recipients, m.Kind+" "+strings.ToLower(email)))
 	m.Limit.PerHour = perHour
 	return m
 }

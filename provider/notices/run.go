@@ -30,8 +30,22 @@ const (
 // Every attempt ends before its lease does.
 const _ = uint(lease*time.Second - mail.Longest - 2*storing)
 
-// Answer turns the note that somebody asks for a new password into messages.
-type Answer func(ctx context.Context, note storage.Mail, name string) error
+// Answer turns the note that somebody asks for something into messages. asked is what they typed.
+type Answer func(ctx context.Context, note storage.Mail, asked string) error
+
+// Answers answer the notes.
+type Answers struct{ Reset, SignUp Answer }
+
+// of returns what answers a note. It is nil for a message.
+func (a Answers) of(kind string) Answer {
+	switch kind {
+	case asked:
+		return a.Reset
+	case askedSignUp:
+		return a.SignUp
+	}
+	return nil
+}
 
 // Wake makes this node look for messages now.
 func (n *Notices) Wake() {
@@ -42,7 +56,7 @@ func (n *Notices) Wake() {
 }
 
 // Run sends messages until ctx ends. If there is no mail server it returns at once.
-func (n *Notices) Run(ctx context.Context, answer Answer) {
+func (n *Notices) Run(ctx context.Context, answers Answers) {
 	if !n.On() {
 		return
 	}
@@ -52,7 +66,7 @@ func (n *Notices) Run(ctx context.Context, answer Answer) {
 	defer sending.Wait()
 	places := make(chan struct{}, atOnce)
 	for {
-		err := n.sendDue(ctx, answer, places, &sending)
+		err := n.sendDue(ctx, answers, places, &sending)
 		if err != nil && ctx.Err() == nil {
 			n.log.Warn("mail was not sent, because the queue could not be read", "error", err)
 		}
@@ -66,7 +80,7 @@ func (n *Notices) Run(ctx context.Context, answer Answer) {
 }
 
 // sendDue reserves the messages that are due, and starts to send them.
-func (n *Notices) sendDue(ctx context.Context, answer Answer, places chan struct{}, sending *sync.WaitGroup) error {
+func (n *Notices) sendDue(ctx context.Context, answers Answers, places chan struct{}, sending *sync.WaitGroup) error {
 	due, err := n.store.DueMails(ctx, oauth.Now(), 8*atOnce)
 	if err != nil {
 		return err
@@ -89,7 +103,7 @@ func (n *Notices) sendDue(ctx context.Context, answer Answer, places chan struct
 		}
 		sending.Go(func() {
 			defer func() { <-places }()
-			n.try(ctx, leased, answer)
+			n.try(ctx, leased, answers)
 		})
 	}
 	return nil
@@ -97,18 +111,18 @@ func (n *Notices) sendDue(ctx context.Context, answer Answer, places chan struct
 
 // try sends one message, and stores what came of it. Storing does not end with ctx: a message that
 // was sent must not be found by another node.
-func (n *Notices) try(ctx context.Context, m storage.Mail, answer Answer) {
+func (n *Notices) try(ctx context.Context, m storage.Mail, answers Answers) {
 	defer func() {
 		if cause := recover(); cause != nil { // an unexpected record must not stop the server, now and at each restart
 			n.log.Error("panic while mail was sent", "kind", m.Kind, "cause", cause, "stack", string(debug.Stack()))
 		}
 	}()
-	err := n.send(ctx, m, answer)
+	err := n.send(ctx, m, answers)
 	final, stop := context.WithTimeout(context.WithoutCancel(ctx), storing)
 	defer stop()
 	next := oauth.Now() + pause(m.Attempts)
 	switch {
-	case err == nil && m.Kind == asked:
+	case err == nil && answers.of(m.Kind) != nil:
 		return // the answer has replaced it
 	case err == nil:
 		n.counters.sent.Add(1)
@@ -146,7 +160,7 @@ func (n *Notices) forget(ctx context.Context, m storage.Mail) error {
 	}
 }
 
-func (n *Notices) send(ctx context.Context, m storage.Mail, answer Answer) error {
+func (n *Notices) send(ctx context.Context, m storage.Mail, answers Answers) error {
 	text, err := n.bodies.Open(m.Body, m.Kind+" "+m.ID)
 	var c content
 	if err == nil {
@@ -155,7 +169,7 @@ func (n *Notices) send(ctx context.Context, m storage.Mail, answer Answer) error
 	if err != nil {
 		return fmt.Errorf("%w: it cannot be read: %w", mail.ErrRefused, err)
 	}
-	if m.Kind == asked {
+	if answer := answers.of(m.Kind); answer != nil {
 		err = answer(ctx, m, c.Asked)
 		n.Wake() // for the messages that it made
 		return err

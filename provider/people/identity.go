@@ -43,6 +43,7 @@ type Mapped struct{ From, To string }
 const (
 	NewPeopleOff     = "off"
 	NewPeopleDomains = "domains"
+	NewPeopleInvited = "invited" // whose address has an invitation
 )
 
 // Identities signs people in with other servers (OIDC Core), and manages the identities that belong to

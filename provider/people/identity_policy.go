@@ -39,8 +39,10 @@ func (i *Identities) person(ctx context.Context, s *server, p upstream.Person) (
 			return u, identity, err
 		}
 		identity.UserID = u.ID
-		err = i.people.store.AddUserWithIdentity(ctx, u, identity)
-		if errors.Is(err, storage.ErrConflict) {
+		var missing []string
+		missing, err = i.people.store.AddUserWithIdentity(ctx, u, identity, s.NewPeople == NewPeopleInvited)
+		i.people.logMissing(u.ID, missing)
+		if errors.Is(err, storage.ErrConflict) || errors.Is(err, storage.ErrAddressTaken) {
 			return u, identity, s.addressTaken()
 		}
 	}
@@ -106,8 +108,7 @@ func (i *Identities) linkable(ctx context.Context, s *server, p upstream.Person)
 // allow it. The address is the user name, because the other server has verified it: names that people
 // choose there could look like those of others here.
 func (i *Identities) newPerson(s *server, p upstream.Person) (storage.User, error) {
-	at := strings.LastIndex(p.Email, "@")
-	if s.NewPeople != NewPeopleDomains || !p.EmailVerified || at < 0 || !isASCII(p.Email) || !slices.Contains(s.AllowedDomains, strings.ToLower(p.Email[at+1:])) {
+	if !s.mayBeNew(p) {
 		return storage.User{}, s.unknown()
 	}
 	person := Person{Username: p.Email, Email: p.Email, FirstName: usable(p.GivenName), LastName: usable(p.FamilyName), Profile: &Profile{EmailVerified: s.TrustedForEmail}}
@@ -124,6 +125,16 @@ func (i *Identities) newPerson(s *server, p upstream.Person) (storage.User, erro
 	// Without a password, no password is right.
 	return storage.User{ID: seal.Identifier(), Username: person.Username, UsernameKey: FoldName(person.Username), Email: person.Email, FirstName: person.FirstName, LastName: person.LastName,
 		Active: true, CreatedAt: now, PasswordChangedAt: now, UpdatedAt: now, Profile: profile}, err
+}
+
+// mayBeNew reports whether a person may come without an account here. Whether an address has an invitation
+// is decided when the account is stored.
+func (s *server) mayBeNew(p upstream.Person) bool {
+	at := strings.LastIndex(p.Email, "@")
+	if !p.EmailVerified || at < 0 || !isASCII(p.Email) {
+		return false
+	}
+	return s.NewPeople == NewPeopleInvited || s.NewPeople == NewPeopleDomains && slices.Contains(s.AllowedDomains, strings.ToLower(p.Email[at+1:]))
 }
 
 // usable returns a name from another server, or "" if a person could not have it here.

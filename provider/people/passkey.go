@@ -193,11 +193,7 @@ func (k *Passkeys) add(ctx context.Context, s *storage.SignedIn, r Response, nam
 	if err != nil {
 		return storage.Passkey{}, err
 	}
-	if checkPasskeyName(name) != nil {
-		name = "Passkey"
-	}
-	stored := storage.Passkey{ID: made.ID, UserID: s.User.ID, PublicKey: made.PublicKey, Name: name, SignCount: int64(made.SignCount),
-		BackupEligible: made.BackupEligible, BackedUp: made.BackedUp, Transports: strings.Join(made.Transports, " "), AAGUID: made.AAGUID, CreatedAt: oauth.Now()}
+	stored := storedPasskey(made, s.User.ID, name)
 	err = k.people.store.AddPasskey(ctx, stored, s.Session.ID, MaxPasskeys, k.people.notices.FactorChanged(s.User, notices.PasskeyAdded)...)
 	k.people.notices.Wake()
 	switch {
@@ -212,6 +208,15 @@ func (k *Passkeys) add(ctx context.Context, s *storage.SignedIn, r Response, nam
 		return stored, oauth.Unavailable(err)
 	}
 	return stored, nil
+}
+
+// storedPasskey returns the record of a new passkey. A name that cannot be is replaced.
+func storedPasskey(made passkey.Credential, userID, name string) storage.Passkey {
+	if checkPasskeyName(name) != nil {
+		name = "Passkey"
+	}
+	return storage.Passkey{ID: made.ID, UserID: userID, PublicKey: made.PublicKey, Name: name, SignCount: int64(made.SignCount),
+		BackupEligible: made.BackupEligible, BackedUp: made.BackedUp, Transports: strings.Join(made.Transports, " "), AAGUID: made.AAGUID, CreatedAt: oauth.Now()}
 }
 
 // checkPasskeyName returns an Invalid for a name that a person cannot give a passkey.

@@ -47,8 +47,8 @@ func (p *People) AskReset(ctx context.Context, name, address string) error {
 	}
 	// The tries are never given back: each request may send a message.
 	from, wide := throttle.Network(address), throttle.WideNetwork(address)
-	_, err := p.limits.Take(throttle.Try{Kind: limits.OfResetRequest, Key: from, Wide: wide},
-		throttle.Try{Kind: limits.OfReset, Key: FoldName(name) + " " + from, Wide: wide})
+	_, err := p.limits.Take(throttle.Try{Kind: limits.OfMessage, Key: from, Wide: wide},
+		throttle.Try{Kind: limits.OfMessageTo, Key: FoldName(name) + " " + from, Wide: wide})
 	if err != nil {
 		return err
 	}

@@ -27,6 +27,7 @@ func (l *loader) check() {
 	l.checkSignInServers()
 	l.checkPasswordHash()
 	l.checkMail()
+	l.checkSignUp()
 	l.checkRules()
 	l.checkUpstream()
 	l.checkScopes()

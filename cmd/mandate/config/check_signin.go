@@ -82,10 +82,10 @@ func (l *loader) checkSignInServer(s SignInServer, item string) {
 // checkPolicies checks what a server decides about people here.
 func (l *loader) checkPolicies(s SignInServer, item string) {
 	at := func(key string) []string { return []string{item + "." + key, item} }
-	byAddress := s.TrustedForEmail || s.NewPeople == provider.NewPeopleDomains
+	byAddress := s.TrustedForEmail || s.NewPeople != provider.NewPeopleOff
 	switch {
 	case byAddress && !slices.Contains(s.Scopes, "email"):
-		l.wrong("needs the scope email: TRUSTED_FOR_EMAIL and NEW_PEOPLE: domains are about the address", at("SCOPES")...)
+		l.wrong("needs the scope email: TRUSTED_FOR_EMAIL and NEW_PEOPLE are about the address", at("SCOPES")...)
 	case s.NewPeople == provider.NewPeopleDomains && len(s.AllowedDomains) == 0:
 		l.wrong("needs ALLOWED_DOMAINS, such as [example.com]", at("NEW_PEOPLE")...)
 	case s.NewPeople != provider.NewPeopleDomains && len(s.AllowedDomains) > 0:
@@ -93,7 +93,7 @@ func (l *loader) checkPolicies(s SignInServer, item string) {
 	}
 	for j, domain := range s.AllowedDomains {
 		if !mailDomain.MatchString(domain) {
-			l.element(item+".ALLOWED_DOMAINS", j, "is not the domain of an email address; write what follows the @ in lower-case ASCII (example.com)")
+			l.element(item+".ALLOWED_DOMAINS", j, wrongDomain)
 		}
 	}
 	switch {
@@ -113,6 +113,29 @@ func (l *loader) checkPolicies(s SignInServer, item string) {
 		}
 	}
 }
+
+// checkSignUp checks who may make an account.
+func (l *loader) checkSignUp() {
+	const signUp, domains = "SIGN_UP", "SIGN_UP_ALLOWED_DOMAINS"
+	if !l.ok(signUp, domains) {
+		return
+	}
+	open := l.c.SignUp == provider.SignUpOpen
+	if open && l.c.SMTPURL == "" && l.ok("SMTP_URL") {
+		l.wrong("is open, so it needs SMTP_URL and MAIL_FROM: people show that an address is theirs by a link that is sent to it", signUp)
+	}
+	if !open && len(l.c.SignUpAllowedDomains) > 0 {
+		l.wrong("has no effect without SIGN_UP: open; set that too, or remove this", domains)
+	}
+	for i, domain := range l.c.SignUpAllowedDomains {
+		if !mailDomain.MatchString(domain) {
+			l.element(domains, i, wrongDomain)
+		}
+	}
+}
+
+// wrongDomain says how a domain is written.
+const wrongDomain = "is not the domain of an email address; write what follows the @ in lower-case ASCII (example.com)"
 
 // Server returns the server as the provider has it.
 func (s SignInServer) Server() provider.SignInServer {

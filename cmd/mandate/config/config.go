@@ -68,6 +68,12 @@ type Config struct {
 	SecondFactor string `key:"SECOND_FACTOR" default:"optional" oneof:"optional administrators everybody"`
 	// SecondFactorGraceDays is the number of days for which a person of whom `SECOND_FACTOR` demands a second factor may still sign in without one. The days count from the first sign-in under the policy. With 0, the person adds one at that sign-in.
 	SecondFactorGraceDays int `key:"SECOND_FACTOR_GRACE_DAYS" default:"7" min:"0" max:"365"`
+	// SignUp says who may make an account of their own: with `off` nobody, with `invited` people whom an administrator or the operator has [invited](sign-up.md), with `open` also everybody else who reads the mail of an address. `open` needs `SMTP_URL`.
+	SignUp string `key:"SIGN_UP" default:"invited" oneof:"off invited open"`
+	// SignUpAllowedDomains are the only domains of the addresses of people who make an account without an invitation, in lower case. A subdomain needs an entry of its own. If the list is empty, every domain is allowed.
+	SignUpAllowedDomains []string `key:"SIGN_UP_ALLOWED_DOMAINS" default:"[]"`
+	// InvitationExpire is the number of seconds for which an invitation works, unless the inviter says otherwise.
+	InvitationExpire time.Duration `key:"INVITATION_EXPIRE_SECONDS" default:"604800" min:"60" max:"31536000"`
 	// SignInServers are other OpenID Providers with which people [sign in](sign-in.md#with-another-server), as items of the form `{NAME: company, LABEL: Example Company, ISSUER: https://login.example.com, CLIENT_ID: mandate, CLIENT_SECRET_FILE: /run/secrets/company}`. The login page has a button for each, in this order. Register the redirect URI `BASE_URL/login/with/NAME/callback/` there.
 	SignInServers []SignInServer `key:"SIGN_IN_SERVERS" default:"[]"`
 	// PasswordHashMemoryKiB is the memory of one Argon2id hash in KiB (RFC 9106 §3.1).
@@ -324,8 +330,8 @@ type SignInServer struct {
 	Scopes []string `key:"SCOPES" default:"[openid, profile, email]"`
 	// TrustedForEmail links a person of that server, at the first sign-in, to the only person here who has the same email address, if the address is verified there and here. Whoever controls that server can then sign in as any of these people.
 	TrustedForEmail bool `key:"TRUSTED_FOR_EMAIL" default:"false"`
-	// NewPeople says who gets an account at the first sign-in: with `off` nobody, with `domains` a person whose verified email address there has one of the `ALLOWED_DOMAINS`, if nobody here has the address.
-	NewPeople string `key:"NEW_PEOPLE" default:"off" oneof:"off domains"`
+	// NewPeople says who gets an account at the first sign-in: with `off` nobody, with `invited` a person whose verified email address there has an [invitation](sign-up.md) here, with `domains` a person whose verified email address there has one of the `ALLOWED_DOMAINS`. Nobody gets one if somebody here has the address.
+	NewPeople string `key:"NEW_PEOPLE" default:"off" oneof:"off invited domains"`
 	// AllowedDomains are the domains for `NEW_PEOPLE: domains`, in lower case. A subdomain needs an entry of its own.
 	AllowedDomains []string `key:"ALLOWED_DOMAINS" default:"[]"`
 	// GroupsClaim is the claim in which that server names the groups or roles of a person.

@@ -65,7 +65,7 @@ func TestConfigDefaults(t *testing.T) {
 	want := &Config{
 		BaseURL: "http://127.0.0.1:8000", Listen: "127.0.0.1:8000", DatabaseURL: "sqlite:///mandate.db", DatabaseMaxConnections: 32,
 		TrustedProxies: []netip.Prefix{}, OutboundAllowedNetworks: []netip.Prefix{}, SessionCookieAge: 14 * 24 * time.Hour, SessionIdle: 3 * 24 * time.Hour,
-		LogLevel: "info", LogFormat: "text", PasswordMinLength: 15, SecondFactor: "optional", SecondFactorGraceDays: 7, SignInServers: []SignInServer{}, PasswordHashMemoryKiB: 19456, PasswordHashIterations: 2,
+		LogLevel: "info", LogFormat: "text", PasswordMinLength: 15, SecondFactor: "optional", SecondFactorGraceDays: 7, SignUp: "invited", SignUpAllowedDomains: []string{}, InvitationExpire: 7 * 24 * time.Hour, SignInServers: []SignInServer{}, PasswordHashMemoryKiB: 19456, PasswordHashIterations: 2,
 		MaxBodyBytes: 65536, Shutdown: 15 * time.Second, CleanupInterval: time.Second, MaxStaleness: 2 * time.Second, Rules: []Rule{},
 		Provider: Provider{
 			Scopes:        Scopes{{"read", "Read scope"}, {"write", "Write scope"}},
@@ -353,7 +353,7 @@ func TestConfigEachKey(t *testing.T) {
 	}
 	special := map[string]string{
 		"BASE_URL": "https://a.example", "LISTEN": "192.0.2.1:1", "OPS_LISTEN": ":1", "DATABASE_URL": "sqlite:////a.db", "SECRET_KEY": testKey, "LOGIN_URL": "/in",
-		"LOG_LEVEL": "warn", "LOG_FORMAT": "json", "SECOND_FACTOR": "everybody", "REQUEST_APPROVAL_PROMPT": "force", "READ_SCOPE": "r", "WRITE_SCOPE": "w", "DEFAULT_SCOPES": "read",
+		"LOG_LEVEL": "warn", "LOG_FORMAT": "json", "SECOND_FACTOR": "everybody", "SIGN_UP": "off", "INVITATION_EXPIRE_SECONDS": "60", "REQUEST_APPROVAL_PROMPT": "force", "READ_SCOPE": "r", "WRITE_SCOPE": "w", "DEFAULT_SCOPES": "read",
 		"ALLOWED_REDIRECT_URI_SCHEMES": "https", "GRANTS_BY_ADMINISTRATOR": "password", "SCOPES_BY_ADMINISTRATOR": "write", "SESSION_COOKIE_AGE": "999999", "SESSION_IDLE_SECONDS": "61", "REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS": "9999999",
 		"ACCESS_TOKEN_EXPIRE_SECONDS": "7200", "RESOURCE_SERVER_AUDIENCE": "https://api.example", "RESOURCE_SERVER_ALLOWED_ORIGINS": "https://app.example", "RESOURCE_SERVER_BASE_URLS": "https://api.example", "RESOURCE_SERVER_REQUIRED_BINDING": "dpop", "DEVICE_CODE_EXPIRE_SECONDS": "900", "PUSHED_REQUEST_EXPIRE_SECONDS": "60",
 		"OPEN_CLIENTS": "documents", "OPEN_HOSTS": "claude.ai", "OPEN_NEVER_USED_EXPIRE_SECONDS": "60", "OPEN_UNUSED_EXPIRE_SECONDS": "3600",
@@ -361,7 +361,7 @@ func TestConfigEachKey(t *testing.T) {
 		"OIDC_RSA_PRIVATE_KEY": newRSAKey(t), "OIDC_RSA_PRIVATE_KEYS_INACTIVE": newRSAKey(t) + newRSAKey(t),
 	}
 	together := []string{"DATABASE_LISTEN_URL", "SMTP_URL", "MAIL_FROM", "OPS_PPROF", "UPSTREAM", "RULES", "PASS_AUTHORIZATION", "REFRESH_TOKEN_REUSE_PROTECTION", "RESOURCE_SERVER_INTROSPECTION_URL", "RESOURCE_SERVER_AUTH_TOKEN", "RESOURCE_SERVER_INTROSPECTION_CREDENTIALS",
-		"RESOURCE_SERVER_JWKS_URL", "RESOURCE_SERVER_ISSUER", "RESOURCE_SERVER_NAME", "RESOURCE_SERVER_DOCUMENTATION", "RESOURCE_SERVER_DPOP_NONCE_KEY", "OIDC_ENABLED", "TLS_CERTIFICATE_FILE", "TLS_KEY_FILE", "MTLS_LISTEN", "MTLS_BASE_URL", "MTLS_CLIENT_AUTHORITIES_FILE", "MTLS_CERTIFICATE_HEADER", "SOFTWARE_STATEMENT_ISSUERS", "OPEN_SOFTWARE_STATEMENT_REQUIRED", "SIGN_IN_SERVERS"}
+		"RESOURCE_SERVER_JWKS_URL", "RESOURCE_SERVER_ISSUER", "RESOURCE_SERVER_NAME", "RESOURCE_SERVER_DOCUMENTATION", "RESOURCE_SERVER_DPOP_NONCE_KEY", "OIDC_ENABLED", "TLS_CERTIFICATE_FILE", "TLS_KEY_FILE", "MTLS_LISTEN", "MTLS_BASE_URL", "MTLS_CLIENT_AUTHORITIES_FILE", "MTLS_CERTIFICATE_HEADER", "SOFTWARE_STATEMENT_ISSUERS", "OPEN_SOFTWARE_STATEMENT_REQUIRED", "SIGN_IN_SERVERS", "SIGN_UP_ALLOWED_DOMAINS"}
 	for _, f := range allFields(base) {
 		if slices.Contains(together, f.key) {
 			continue // other tests set these with the settings that they need

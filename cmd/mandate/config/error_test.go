@@ -43,8 +43,8 @@ func TestConfigErrors(t *testing.T) {
 		{server + "NAME: Company/.., LABEL: \"a\\nb\"}]\n", at + "SIGN_IN_SERVERS[0].NAME: needs a NAME of at most 40 lower-case letters, digits and -, such as company: it is a part of the redirect URI\n" +
 			at + "SIGN_IN_SERVERS[0].LABEL: needs a LABEL of at most 60 characters on one line: people read it on a button"},
 		{server + "NAME: a, SCOPES: [profile]}]\n", at + "SIGN_IN_SERVERS[0].SCOPES: needs the scope openid, without which there is no ID token (OIDC Core §3.1.2.1)"},
-		{server + "NAME: a, SCOPES: [openid], TRUSTED_FOR_EMAIL: true}]\n", at + "SIGN_IN_SERVERS[0].SCOPES: needs the scope email: TRUSTED_FOR_EMAIL and NEW_PEOPLE: domains are about the address"},
-		{server + "NAME: a, NEW_PEOPLE: everybody}]\n", at + "SIGN_IN_SERVERS[0].NEW_PEOPLE: must be one of off, domains"},
+		{server + "NAME: a, SCOPES: [openid], TRUSTED_FOR_EMAIL: true}]\n", at + "SIGN_IN_SERVERS[0].SCOPES: needs the scope email: TRUSTED_FOR_EMAIL and NEW_PEOPLE are about the address"},
+		{server + "NAME: a, NEW_PEOPLE: everybody}]\n", at + "SIGN_IN_SERVERS[0].NEW_PEOPLE: must be one of off, invited, domains"},
 		{server + "NAME: a, NEW_PEOPLE: domains}]\n", at + "SIGN_IN_SERVERS[0].NEW_PEOPLE: needs ALLOWED_DOMAINS, such as [example.com]"},
 		{server + "NAME: a, ALLOWED_DOMAINS: [example.com]}]\n", at + "SIGN_IN_SERVERS[0].ALLOWED_DOMAINS: has no effect without NEW_PEOPLE: domains; set that too, or remove this"},
 		{server + "NAME: a, NEW_PEOPLE: domains, ALLOWED_DOMAINS: [example.com, '@example.com', EXAMPLE.com, com]}]\n", at + "SIGN_IN_SERVERS[0].ALLOWED_DOMAINS[1]: is not the domain of an email address; write what follows the @ in lower-case ASCII (example.com)\n" +
@@ -61,6 +61,16 @@ func TestConfigErrors(t *testing.T) {
 		{"SIGN_IN_SERVERS: [{NAME: a, CLIENT_ID: b, CLIENT_SECRET: c, ISSUER: 'http://login.example'}]\n", at + "SIGN_IN_SERVERS[0].ISSUER: is plain http: everybody on the network path could sign in as anybody; use https, or set ALLOW_INSECURE_HTTP: true in a test network"},
 		{"SIGN_IN_SERVERS: [{NAME: a, CLIENT_ID: b, CLIENT_SECRET: c, ISSUER: 'https://login.example?x=y'}]\n", at + "SIGN_IN_SERVERS[0].ISSUER: contains a query; remove everything from the ? on (OIDC Discovery §3)"},
 		{"SIGN_IN_SERVERS: [{NAME: a, CLIENT_ID: b, CLIENT_SECRET: c, ISSUER: 'http://127.0.0.1:8000/o'}]\n", at + "SIGN_IN_SERVERS[0].ISSUER: is the issuer of this server; name another server"},
+
+		{server + "NAME: a, SCOPES: [openid], NEW_PEOPLE: invited}]\n", at + "SIGN_IN_SERVERS[0].SCOPES: needs the scope email: TRUSTED_FOR_EMAIL and NEW_PEOPLE are about the address"},
+		{server + "NAME: a, NEW_PEOPLE: invited, ALLOWED_DOMAINS: [example.com]}]\n", at + "SIGN_IN_SERVERS[0].ALLOWED_DOMAINS: has no effect without NEW_PEOPLE: domains; set that too, or remove this"},
+
+		// Sign-up.
+		{"SIGN_UP: open\n", at + "SIGN_UP: is open, so it needs SMTP_URL and MAIL_FROM: people show that an address is theirs by a link that is sent to it"},
+		{"SIGN_UP: everybody\n", at + "SIGN_UP: must be one of off, invited, open"},
+		{"SIGN_UP_ALLOWED_DOMAINS: [example.com]\n", at + "SIGN_UP_ALLOWED_DOMAINS: has no effect without SIGN_UP: open; set that too, or remove this"},
+		{"SMTP_URL: smtp://a\nMAIL_FROM: a@example.org\nSIGN_UP: open\nSIGN_UP_ALLOWED_DOMAINS: [example.com, '@example.com']\n", "mandate.yaml:4: SIGN_UP_ALLOWED_DOMAINS[1]: is not the domain of an email address; write what follows the @ in lower-case ASCII (example.com)"},
+		{"INVITATION_EXPIRE_SECONDS: 59\n", at + "INVITATION_EXPIRE_SECONDS: must be a number from 60 to 31536000"},
 
 		// Keys.
 		{"SMTP_URL: smtp://a\n", at + "SMTP_URL: needs MAIL_FROM, the sender of the mail (noreply@example.org); set both, or remove this"},

@@ -1,0 +1,283 @@
+package people
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/mail"
+	"slices"
+	"strings"
+	"time"
+
+	"mandate/provider/oauth"
+	"mandate/provider/policy"
+	"mandate/provider/seal"
+	"mandate/storage"
+)
+
+// The policies about accounts that people make themselves. An empty policy is SignUpOff.
+const (
+	SignUpOff     = "off"
+	SignUpInvited = "invited" // people who were invited
+	SignUpOpen    = "open"    // everybody who has an address
+)
+
+const (
+	// MostInvites is how many people can be invited at once.
+	MostInvites = 1000
+	// mostInvitations is how many invitations can wait. The same number of links that people asked for can
+	// wait beside them.
+	mostInvitations = 10_000
+	// The shortest and the longest time for which an invitation works.
+	shortestInvitation = time.Minute
+	longestInvitation  = 365 * 24 * time.Hour
+)
+
+// Invitations lets people make accounts of their own: with the link of an invitation, or with a link
+// that they asked for.
+type Invitations struct {
+	people   *People
+	passkeys *Passkeys
+	tickets  seal.Sealer
+}
+
+// NewInvitations makes the component. tickets seals what a browser keeps between the request for a passkey
+// and the response.
+func NewInvitations(p *People, k *Passkeys, tickets seal.Sealer) *Invitations {
+	return &Invitations{people: p, passkeys: k, tickets: tickets}
+}
+
+// Offered reports whether an invitation has a use: on the page of this server, or by signing in with
+// another server.
+func (i *Invitations) Offered() bool {
+	return i.MakesAccounts() || slices.ContainsFunc(i.people.config.Servers, func(s Server) bool { return s.NewPeople == NewPeopleInvited })
+}
+
+// MakesAccounts reports whether people make accounts on a page of this server.
+func (i *Invitations) MakesAccounts() bool {
+	return i.people.config.SignUp == SignUpInvited || i.people.config.SignUp == SignUpOpen
+}
+
+// Lifetime is how long an invitation works, unless it says otherwise.
+func (i *Invitations) Lifetime() time.Duration { return i.people.config.InvitationLifetime }
+
+// Invite is a person to invite.
+type Invite struct {
+	Email  string
+	Groups []string
+	Line   int // in the list of which it is a part; 0: it is alone
+}
+
+// Inviting says how people are invited.
+type Inviting struct {
+	Lifetime time.Duration // 0: the usual one
+	ByHand   bool          // no message is sent: the inviter passes the link on
+}
+
+// Invited is an invitation, and its link unless a message has it.
+type Invited struct {
+	storage.Invitation
+	Link string
+}
+
+// Mails reports whether an invitation is sent to the person by mail.
+func (i *Invitations) mails(how Inviting) bool { return i.people.notices.On() && !how.ByHand }
+
+// Invite invites all of these people, or none. It returns an Invalid that names every mistake: of a person
+// who is alone at the fields, of others at the field list, with the line of each.
+func (i *Invitations) Invite(ctx context.Context, actor policy.Actor, list []Invite, how Inviting) ([]Invited, error) {
+	err := actor.MustAdminister("invite people")
+	if err != nil {
+		return nil, err
+	}
+	if !i.Offered() {
+		return nil, oauth.ErrNotFound
+	}
+	err = i.check(ctx, list, how)
+	if err != nil {
+		return nil, err
+	}
+	made, stored := make([]Invited, len(list)), make([]storage.NewInvitation, len(list))
+	for n, one := range list {
+		made[n], stored[n] = i.invitation(actor, one.Email, one.Groups, how)
+	}
+	inviter, _ := actor.Takes()
+	err = i.people.store.AddInvitations(ctx, inviter, stored, mostInvitations)
+	if err != nil {
+		return nil, invitationError(err)
+	}
+	i.people.notices.Wake()
+	return made, nil
+}
+
+// invitation makes an invitation with a new link.
+func (i *Invitations) invitation(actor policy.Actor, email string, groups []string, how Inviting) (Invited, storage.NewInvitation) {
+	life := how.Lifetime
+	if life == 0 {
+		life = i.Lifetime()
+	}
+	secret, at := seal.Random(32), oauth.Now()
+	one := storage.Invitation{ID: seal.Identifier(), Digest: seal.Digest(secret), Email: email, Mailed: i.mails(how), Groups: strings.Join(groups, "\n"), CreatedAt: at, ExpiresAt: at + oauth.Seconds(life)}
+	one.InviterID, _ = actor.Takes()
+	made, stored := Invited{Invitation: one}, storage.NewInvitation{Invitation: one}
+	if one.Mailed {
+		m := i.people.notices.Invitation(one, actor.Person().Username, i.url(secret))
+		stored.Mail = &m
+	} else {
+		made.Link = i.url(secret)
+	}
+	return made, stored
+}
+
+// url returns the address of a link. It begins with the configured URL: the Host header of a request has
+// no influence.
+func (i *Invitations) url(secret string) string {
+	return i.people.config.Base + "/sign-up/" + secret + "/"
+}
+
+// check returns an Invalid for people who cannot be invited.
+func (i *Invitations) check(ctx context.Context, list []Invite, how Inviting) error {
+	found := &mistakes{fields: map[string]string{"email": "recipient", "groups": "group"}}
+	if how.Lifetime != 0 && (how.Lifetime < shortestInvitation || how.Lifetime > longestInvitation) {
+		found.add(0, "expires", "Use at least one minute and at most one year.")
+	}
+	switch {
+	case len(list) == 0:
+		found.add(0, "list", "There is nobody to invite.")
+	case len(list) > MostInvites:
+		found.add(0, "list", fmt.Sprintf("Invite at most %d people at once.", MostInvites))
+		return found.err()
+	}
+	groups, err := i.people.Groups(ctx)
+	if err != nil {
+		return err
+	}
+	lines := map[string]int{}
+	for _, one := range list {
+		err = i.checkOne(ctx, found, one, groups)
+		if err != nil {
+			return err
+		}
+		folded := strings.ToLower(one.Email)
+		if earlier := lines[folded]; earlier > 0 {
+			found.add(one.Line, "email", fmt.Sprintf("The address is in line %d already.", earlier))
+		}
+		lines[folded] = one.Line
+	}
+	return found.err()
+}
+
+func (i *Invitations) checkOne(ctx context.Context, found *mistakes, one Invite, groups []storage.Group) error {
+	for _, name := range one.Groups {
+		if !slices.ContainsFunc(groups, func(g storage.Group) bool { return g.Name == name }) {
+			found.add(one.Line, "groups", fmt.Sprintf("There is no group %q. Add the group first.", oauth.Clip(name, 150)))
+		}
+	}
+	if wrong := wrongAddress(one.Email); wrong != "" {
+		found.add(one.Line, "email", wrong)
+		return nil
+	}
+	taken, err := i.people.store.UsersByAddress(ctx, one.Email)
+	if err != nil {
+		return oauth.Unavailable(err)
+	}
+	invited, err := i.people.store.IsInvited(ctx, one.Email, oauth.Now())
+	if err != nil {
+		return oauth.Unavailable(err)
+	}
+	switch {
+	case len(taken) > 0:
+		found.add(one.Line, "email", addressInUse)
+	case invited:
+		found.add(one.Line, "email", alreadyInvited)
+	}
+	return nil
+}
+
+const (
+	addressInUse   = "Somebody here has this address already."
+	alreadyInvited = "There is an invitation for this address already. Make a new link for it, or withdraw it."
+)
+
+// wrongAddress returns what is wrong with the address of a new person, or "". Addresses are compared
+// without upper and lower case. Only in ASCII does every database do so in the same way.
+func wrongAddress(email string) string {
+	parsed, err := mail.ParseAddress(email)
+	switch {
+	case email == "":
+		return "This field is required."
+	case err != nil || parsed.Address != email || len(email) > 254:
+		return "This is not an email address: write it as name@example.org."
+	case !isASCII(email):
+		return "Use an address of ASCII characters."
+	}
+	return ""
+}
+
+// invitationError returns what a store's error about invitations says to the inviter.
+func invitationError(err error) error {
+	found := &oauth.Invalid{}
+	switch {
+	case errors.Is(err, storage.ErrAddressTaken):
+		found.Add("recipient", addressInUse)
+	case errors.Is(err, storage.ErrInvited):
+		found.Add("recipient", alreadyInvited)
+	case errors.Is(err, storage.ErrFull):
+		found.Add("recipient", "At most %d invitations can wait. Withdraw some of them.", mostInvitations)
+	case errors.Is(err, storage.ErrMailFull):
+		return oauth.Later(http.StatusTooManyRequests, time.Hour, "Too many messages wait, or were sent to this address. Try again in an hour, or pass the link on yourself.")
+	case errors.Is(err, storage.ErrSpent):
+		return &oauth.Error{Status: http.StatusForbidden, Code: "access_denied", Description: "You are no administrator any more."}
+	default:
+		return oauth.Stored(err)
+	}
+	return found
+}
+
+// List returns one page of the invitations, and the number of all that match the search.
+func (i *Invitations) List(ctx context.Context, search string, limit, offset int) ([]storage.Invitation, int, error) {
+	found, total, err := i.people.store.Invitations(ctx, search, limit, offset)
+	return found, total, oauth.Stored(err)
+}
+
+// One returns an invitation by its ID, or ErrNotFound.
+func (i *Invitations) One(ctx context.Context, id string) (storage.Invitation, error) {
+	found, err := i.people.store.Invitation(ctx, id)
+	return found, oauth.Stored(err)
+}
+
+// By returns how many invitations of a person wait. They end with the person's rights.
+func (i *Invitations) By(ctx context.Context, userID string) (int, error) {
+	n, err := i.people.store.InvitationsOf(ctx, userID)
+	return n, oauth.Stored(err)
+}
+
+// Renew replaces an invitation by one with a new link, which works as long as the old one did. The old
+// link ends. It returns ErrNotFound if there is no such invitation.
+func (i *Invitations) Renew(ctx context.Context, actor policy.Actor, id string, byHand bool) (Invited, error) {
+	err := actor.MustAdminister("invite people")
+	if err != nil {
+		return Invited{}, err
+	}
+	old, err := i.One(ctx, id)
+	if err != nil {
+		return Invited{}, err
+	}
+	made, stored := i.invitation(actor, old.Email, oauth.Lines(old.Groups), Inviting{time.Duration(old.ExpiresAt-old.CreatedAt) * time.Second, byHand})
+	err = i.people.store.RenewInvitation(ctx, id, stored, mostInvitations)
+	if err != nil {
+		return Invited{}, invitationError(err)
+	}
+	i.people.notices.Wake()
+	return made, nil
+}
+
+// Withdraw ends an invitation. It returns ErrNotFound if there is none with the ID.
+func (i *Invitations) Withdraw(ctx context.Context, actor policy.Actor, id string) error {
+	err := actor.MustAdminister("withdraw an invitation")
+	if err != nil {
+		return err
+	}
+	return oauth.Stored(i.people.store.DeleteInvitation(ctx, id))
+}

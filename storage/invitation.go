@@ -1,0 +1,284 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+)
+
+// Invitation lets somebody make an account of their own. The database holds only the digest of the
+// secret in its link. It ends when it is used, and when the inviter is no administrator any more.
+type Invitation struct {
+	ID        string  `db:"id"`
+	Digest    string  `db:"digest"`
+	Email     string  `db:"email"`
+	Mailed    bool    `db:"mailed"`     // the link was sent to the address
+	Asked     bool    `db:"asked"`      // nobody has invited the person, who asked for the link
+	InviterID *string `db:"inviter_id"` // nil: the operator, or the person asked
+	Inviter   *string `db:"inviter"`    // the inviter's name; only read, never written
+	Groups    string  `db:"group_names"`
+	CreatedAt int64   `db:"created_at"`
+	ExpiresAt int64   `db:"expires_at"`
+}
+
+// NewInvitation is an invitation, and the message that contains its link, if there is one.
+type NewInvitation struct {
+	Invitation
+	Mail *NewMail
+}
+
+var (
+	// ErrAddressTaken means that somebody has the address.
+	ErrAddressTaken = errors.New("somebody has the address")
+	// ErrInvited means that there is an invitation for the address.
+	ErrInvited = errors.New("there is an invitation for the address")
+	// ErrMailFull means that there are too many messages.
+	ErrMailFull = errors.New("too many messages")
+)
+
+const selectInvitation = `SELECT i.id, i.digest, i.email, i.mailed, i.asked, i.inviter_id, u.username AS inviter, i.group_names, i.created_at, i.expires_at
+	FROM invitations i LEFT JOIN users u ON u.id = i.inviter_id `
+
+// inviterMay is the condition under which an invitation works, together with its time.
+const inviterMay = `(inviter_id IS NULL OR EXISTS (SELECT 1 FROM users v WHERE v.id = inviter_id AND v.active AND v.administrator))`
+
+// AddInvitations stores all of these invitations, or none. It returns ErrSpent if the inviter is no
+// administrator any more, ErrFull if there would be more than most invitations, ErrMailFull if there would
+// be too many messages, ErrInvited if there is an invitation for one of the addresses, and ErrAddressTaken
+// if somebody has one.
+func (s *Store) AddInvitations(ctx context.Context, inviterID *string, list []NewInvitation, most int) error {
+	return s.atomically(ctx, func(t tx) error {
+		err := t.mayInvite(inviterID, len(list), most)
+		for _, i := range list {
+			if err == nil {
+				err = t.invite(i)
+			}
+		}
+		return err
+	})
+}
+
+// mayInvite locks the inviter: whoever takes the administrator's rights away waits, and then ends these
+// invitations too. The first statement is a lock too: additions and changes of people, and invitations, run
+// one after another.
+func (t tx) mayInvite(inviterID *string, more, most int) error {
+	_, err := t.exec(lockPeople)
+	if err == nil && inviterID != nil {
+		err = t.spend(`UPDATE users SET active = TRUE WHERE id = $1 AND active AND administrator`, *inviterID)
+	}
+	var n int
+	if err == nil {
+		err = t.get(&n, `SELECT COUNT(*) FROM (SELECT 1 AS one FROM invitations WHERE asked = FALSE LIMIT $1) x`, most)
+	}
+	if err == nil && n+more > most {
+		err = ErrFull
+	}
+	return err
+}
+
+// invite stores an invitation by somebody, and its message.
+func (t tx) invite(i NewInvitation) error {
+	_, err := t.exec(`DELETE FROM invitations WHERE LOWER(email) = LOWER($1) AND expires_at <= $2`, i.Email, i.CreatedAt)
+	if err == nil {
+		err = t.addressFree(i.Email, "")
+	}
+	if err == nil {
+		err = t.addInvitation(i)
+	}
+	switch {
+	case errors.Is(err, ErrConflict):
+		return ErrInvited
+	case errors.Is(err, ErrFull):
+		return ErrMailFull
+	}
+	return err
+}
+
+func (t tx) addInvitation(i NewInvitation) error {
+	err := t.meets(ErrConflict, `INSERT INTO invitations (id, digest, email, mailed, asked, inviter_id, group_names, created_at, expires_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`, i.ID, i.Digest, i.Email, i.Mailed, i.Asked, i.InviterID, i.Groups, i.CreatedAt, i.ExpiresAt)
+	if err == nil && i.Mail != nil {
+		err = t.addMail(*i.Mail)
+	}
+	return err
+}
+
+// addressFree returns ErrAddressTaken if somebody but this person has the address.
+func (t tx) addressFree(email, userID string) error {
+	var taken bool
+	err := t.get(&taken, `SELECT EXISTS (SELECT 1 FROM users WHERE LOWER(email) = LOWER($1) AND id <> $2)`, email, userID)
+	if err == nil && taken {
+		err = ErrAddressTaken
+	}
+	return err
+}
+
+// RenewInvitation replaces an invitation by one with another link. It returns ErrNotFound if there is
+// none with the ID, and else the errors of AddInvitations.
+func (s *Store) RenewInvitation(ctx context.Context, id string, next NewInvitation, most int) error {
+	return s.atomically(ctx, func(t tx) error {
+		err := t.mayInvite(next.InviterID, 0, most)
+		if err == nil {
+			err = t.one(`DELETE FROM invitations WHERE id = $1 AND NOT asked`, id)
+		}
+		if err == nil {
+			err = t.invite(next)
+		}
+		return err
+	})
+}
+
+// InvitationByDigest reads an invitation that works. It changes nothing.
+func (s *Store) InvitationByDigest(ctx context.Context, digest string, now int64) (Invitation, error) {
+	var i Invitation
+	err := s.get(ctx, &i, selectInvitation+`WHERE i.digest = $1 AND i.expires_at > $2 AND `+inviterMay, digest, now)
+	return i, err
+}
+
+// Invitation reads an invitation by its ID. It may have expired.
+func (s *Store) Invitation(ctx context.Context, id string) (Invitation, error) {
+	var i Invitation
+	err := s.get(ctx, &i, selectInvitation+`WHERE i.id = $1 AND NOT i.asked`, id)
+	return i, err
+}
+
+// Invitations lists the invitations of addresses that contain a text, the newest first, and their
+// number. Links that people asked for are not among them.
+func (s *Store) Invitations(ctx context.Context, search string, limit, offset int) ([]Invitation, int, error) {
+	folded, _ := likePatterns(search)
+	const where = ` WHERE NOT i.asked AND LOWER(i.email) LIKE $1 ESCAPE '!'`
+	var total int
+	err := s.get(ctx, &total, `SELECT COUNT(*) FROM invitations i`+where, folded)
+	if err != nil {
+		return nil, 0, err
+	}
+	var found []Invitation
+	err = s.all(ctx, &found, selectInvitation+where+` ORDER BY i.created_at DESC, i.email, i.id LIMIT $2 OFFSET $3`, folded, limit, offset)
+	return found, total, err
+}
+
+// InvitationsOf counts the invitations of an inviter.
+func (s *Store) InvitationsOf(ctx context.Context, inviterID string) (int, error) {
+	var n int
+	err := s.get(ctx, &n, `SELECT COUNT(*) FROM invitations WHERE inviter_id = $1`, inviterID)
+	return n, err
+}
+
+// IsInvited reports whether there is an invitation for an address. Upper and lower case make no
+// difference.
+func (s *Store) IsInvited(ctx context.Context, email string, now int64) (bool, error) {
+	var invited bool
+	err := s.get(ctx, &invited, `SELECT EXISTS (SELECT 1 FROM invitations WHERE LOWER(email) = LOWER($1) AND NOT asked AND expires_at > $2)`, email, now)
+	return invited, err
+}
+
+// DeleteInvitation ends an invitation. Its message is not sent any more.
+func (s *Store) DeleteInvitation(ctx context.Context, id string) error {
+	return s.one(ctx, `DELETE FROM invitations WHERE id = $1 AND NOT asked`, id)
+}
+
+// endInvitations ends the invitations of a person who is no administrator any more.
+const endInvitations = `DELETE FROM invitations WHERE inviter_id = $1`
+
+// AnswerSignUp replaces a reserved message by a link that somebody asked for, or by the notices. It
+// returns ErrSpent if the message is no longer reserved for this node. The link is left out if there are
+// most such links already, or if the recipient has had too many messages.
+func (s *Store) AnswerSignUp(ctx context.Context, m Mail, link *NewInvitation, most int, notices ...NewMail) error {
+	return s.atomically(ctx, func(t tx) error {
+		err := t.spend(`DELETE FROM mails WHERE id = $1 AND due_at = $2`, m.ID, m.DueAt)
+		if err == nil {
+			err = t.addNotices(notices)
+		}
+		if err == nil && link != nil {
+			err = t.offer(*link, most)
+		}
+		return err
+	})
+}
+
+// offer stores a link that somebody asked for, and its message, unless there are too many of either.
+func (t tx) offer(link NewInvitation, most int) error {
+	err := t.countMail(*link.Mail)
+	var n int
+	if err == nil {
+		err = t.get(&n, `SELECT COUNT(*) FROM (SELECT 1 AS one FROM invitations WHERE asked = TRUE LIMIT $1) x`, most)
+	}
+	if err == nil && n < most {
+		counted := *link.Mail
+		counted.Limit.Recipient = ""
+		link.Mail = &counted
+		err = t.addInvitation(link)
+		if errors.Is(err, ErrFull) { // a link that nobody gets must not remain
+			_, err = t.exec(`DELETE FROM invitations WHERE id = $1`, link.ID)
+		}
+	}
+	if errors.Is(err, ErrFull) {
+		err = nil
+	}
+	return err
+}
+
+// AcceptInvitation uses an invitation for a new person, who has a passkey if key is not nil. It returns
+// the groups of the invitation that do not exist any more. It returns ErrSpent if the invitation does not
+// work, ErrConflict if the username is taken, ErrFactorUsed if somebody has the passkey, and
+// ErrAddressTaken if somebody has the address. In these cases the invitation is not used. Of several concurrent calls, one succeeds.
+func (s *Store) AcceptInvitation(ctx context.Context, digest string, u User, key *Passkey) ([]string, error) {
+	var missing []string
+	err := s.atomically(ctx, func(t tx) error {
+		// Additions and changes of people run one after another, so each sees the addresses of the earlier ones.
+		err := t.addUser(u, nil)
+		var i Invitation
+		if err == nil {
+			err = spentIfNone(t.write(&i, `DELETE FROM invitations WHERE digest = $1 AND email = $2 AND expires_at > $3 AND `+inviterMay+` RETURNING email, mailed, group_names`, digest, u.Email, u.CreatedAt))
+		}
+		if err == nil {
+			err = t.addressFree(u.Email, u.ID)
+		}
+		if err == nil && key != nil {
+			err = t.insertPasskey(*key)
+			if errors.Is(err, ErrConflict) {
+				err = ErrFactorUsed
+			}
+		}
+		groups := []string{i.Groups}
+		if err == nil && i.Mailed {
+			// Whoever reads the mail of the address gets what else waits for it.
+			var others []string
+			others, err = t.takeInvitations(u.Email, u.CreatedAt)
+			groups = append(groups, others...)
+		}
+		if err == nil {
+			missing, err = t.join(u.ID, groups)
+		}
+		return err
+	})
+	return missing, err
+}
+
+// takeInvitations uses all invitations for an address, and returns their groups. Links that people asked
+// for end, because somebody has the address from now on.
+func (t tx) takeInvitations(email string, now int64) ([]string, error) {
+	groups, err := t.texts(`DELETE FROM invitations WHERE LOWER(email) = LOWER($1) AND NOT asked AND expires_at > $2 AND `+inviterMay+` RETURNING group_names`, email, now)
+	if err == nil {
+		_, err = t.exec(`DELETE FROM invitations WHERE LOWER(email) = LOWER($1)`, email)
+	}
+	return groups, err
+}
+
+// join makes a person a member of groups, which are lists by line. It returns the names of those that do
+// not exist.
+func (t tx) join(userID string, lists []string) ([]string, error) {
+	var missing []string
+	names := slices.Sorted(strings.FieldsFuncSeq(strings.Join(lists, "\n"), func(r rune) bool { return r == '\n' }))
+	for _, name := range slices.Compact(names) {
+		n, err := t.exec(`INSERT INTO memberships (user_id, group_name) SELECT CAST($1 AS TEXT), name FROM groups WHERE name = $2`, userID, name)
+		if err != nil {
+			return nil, err
+		}
+		if n == 0 {
+			missing = append(missing, name)
+		}
+	}
+	return missing, nil
+}
