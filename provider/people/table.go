@@ -131,11 +131,15 @@ func (t table) heading(found *mistakes, line int, record []string) (columns []st
 	if len(t.bare) > 0 && strings.Contains(record[0], "@") {
 		return t.bare, false
 	}
+	if !utf8.ValidString(strings.Join(record, "")) {
+		found.add(line, "", "This is not UTF-8 text.")
+		return record, true
+	}
 	for _, name := range record {
 		name = strings.ToLower(strings.TrimSpace(name))
 		switch {
 		case !slices.Contains(t.columns, name):
-			found.add(line, "", fmt.Sprintf("There is no column %q. The columns are %s.", oauth.Clip(strings.ToValidUTF8(name, ""), 40), strings.Join(t.columns, ", ")))
+			found.add(line, "", fmt.Sprintf("There is no column %q. The columns are %s.", oauth.Clip(name, 40), strings.Join(t.columns, ", ")))
 		case slices.Contains(columns, name):
 			found.add(line, "", fmt.Sprintf("The column %s is there twice.", name))
 		}
