@@ -67,7 +67,7 @@ func (p *Authorizations) checkResponseMode(ctx context.Context, a *Authorization
 		signs, a.sign = err == nil, sign
 	}
 	may := ResponseModes(p.config.OpenID, signs)
-	// FAPI Message Signing §5.6: a client can limit itself to some response modes.
+	// FAPI 2.0 Message Signing §5.3.3: a client can limit itself to some response modes.
 	if own := strings.Fields(a.Application.ResponseModes); len(own) > 0 {
 		may = slices.DeleteFunc(may, func(one string) bool {
 			return !slices.Contains(own, one) && !(one == signedQuery && slices.Contains(own, signedMode)) && !(one == signedMode && slices.Contains(own, signedQuery))

@@ -168,7 +168,7 @@ func (r Rules) checkTimes(claims jose.Claims, now int64) error {
 	case ends && expires <= now:
 		return wrong("", "has expired: make a new one for each request, and check the clock of the client")
 	case !r.Bounded:
-	// FAPI Message Signing §5.3.1: an object has exp and nbf, and both are near.
+	// FAPI 2.0 Message Signing §5.3.1: an object has exp and nbf, and both are near.
 	case !ends || !hasBegin:
 		return wrong("", "needs the claims exp and nbf")
 	case begins < now-maxLife:
