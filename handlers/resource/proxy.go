@@ -39,7 +39,7 @@ type ProxyConfig struct {
 //
 //	X-Token-Client-Id  X-Token-Subject  X-Token-Username  X-Token-Scope
 //
-// The values come from the token. All characters except encodeHeaderValue ASCII are
+// The values come from the token. All characters except visible ASCII are
 // percent-encoded, and so is the percent sign. A space separates scopes. If the token
 // lacks a fact, its header is missing. The proxy removes headers with these names from
 // the client's request.
@@ -249,7 +249,7 @@ func (p *Proxy) rewrite(pr *httputil.ProxyRequest) {
 		"X-Token-Client-Id": encodeHeaderValue(token.ClientID),
 		"X-Token-Subject":   encodeHeaderValue(token.Subject),
 		"X-Token-Username":  encodeHeaderValue(token.Username),
-		"X-Token-Scope":     visibleAll(token.Scope),
+		"X-Token-Scope":     encodeHeaderValues(token.Scope),
 	} {
 		if value != "" {
 			pr.Out.Header.Set(name, value)
@@ -307,7 +307,7 @@ func encodeHeaderValue(s string) string {
 	return b.String()
 }
 
-func visibleAll(scopes []string) string {
+func encodeHeaderValues(scopes []string) string {
 	encoded := make([]string, len(scopes))
 	for i, s := range scopes {
 		encoded[i] = encodeHeaderValue(s)
