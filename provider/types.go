@@ -2,13 +2,13 @@ package provider
 
 import (
 	"context"
-	"mandate/provider/jose"
 	"time"
 
 	"mandate/provider/acr"
 	"mandate/provider/authorize"
 	"mandate/provider/clients"
 	"mandate/provider/device"
+	"mandate/provider/jose"
 	"mandate/provider/keys"
 	"mandate/provider/logout"
 	"mandate/provider/mail"
@@ -404,7 +404,7 @@ const EndedLife = logout.EndedLife
 type (
 	// Authorization is an authorization request whose client and redirect URI are valid.
 	Authorization = authorize.Authorization
-	// Asked says what the person must do before the request can be completed.
+	// Interaction says what the person must do before the request can be completed.
 	Interaction = authorize.Interaction
 	// Reason is the reason for which a person who has a session must sign in again.
 	Reason = authorize.Reason
