@@ -113,7 +113,7 @@ func (p *Authorizations) openPushed(ctx context.Context, sent url.Values) (Reque
 		opened: opened{digest, url.Values{"client_id": {clientID}, "request_uri": {uri}}, openedAt, again}}, nil
 }
 
-// checkPushed checks what only concerns a request that was pushed, or that had to be.
+// checkPushed checks what only concerns a request that was pushed.
 func (p *Authorizations) checkPushed(a *Authorization) error {
 	if a.pushed.Digest == "" {
 		return nil

@@ -18,7 +18,7 @@ import (
 )
 
 // Registration is the description of an application that somebody registers or changes.
-// The same rules hold for the pages and for the CLI.
+// The same rules hold for the pages, for the CLI and for dynamic registration.
 type Registration struct {
 	Name         string
 	ClientType   string

@@ -16,7 +16,8 @@ import (
 )
 
 // Check checks a registration against the rules, and against what the application's
-// standing allows. It replaces the resources by their URIs as they were registered. was is
+// standing allows. It sets what the profile sets, and replaces the resources by their URIs as they
+// were registered. was is
 // the application before the change. For a new application, was only says who is
 // responsible for it.
 func (p *Clients) Check(ctx context.Context, found *oauth.Invalid, actor policy.Actor, described *Registration, was storage.Application) error {

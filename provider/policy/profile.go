@@ -7,7 +7,9 @@ import (
 )
 
 // The profiles of an application. A profile is a set of requirements that the application
-// switches on together. It is checked when the application is saved, and again at each request.
+// switches on together. A saved application satisfies them: each change of it is checked. What no
+// field says is checked at each request: PKCE, the parameter redirect_uri of a pushed request, the
+// lifetime of the code, and the algorithm and audience of a client assertion.
 const (
 	ProfileFAPI     = "fapi2"                 // FAPI 2.0 Security Profile
 	ProfileMessages = "fapi2-message-signing" // FAPI 2.0 Message Signing, which includes the other
