@@ -9,6 +9,7 @@ import (
 
 	"mandate/handlers/request"
 	"mandate/provider"
+	"mandate/provider/oauth"
 	"mandate/templates"
 )
 
@@ -85,12 +86,12 @@ func (s *server) loginFor(w http.ResponseWriter, r *http.Request, a *provider.Au
 }
 
 // browserName is the cookie that names a browser while its person signs in for a pushed
-// request.
+// request, or for one in a request object.
 const browserName = "browser"
 
-// again returns the address that leads back to exactly this request. A pushed request gets
-// longer than its request URI is valid, in this browser alone: nobody can send the address
-// to another person.
+// again returns the address that leads back to exactly this request. The person may take longer
+// than a request URI or a request object is valid, in this browser alone: nobody can send the
+// address to another person.
 func (s *server) again(w http.ResponseWriter, r *http.Request, a *provider.Authorization) string {
 	browser := s.cookie(r, browserName)
 	if browser == "" {
@@ -174,7 +175,7 @@ func (s *server) authorizeByPost(w http.ResponseWriter, r *http.Request) error {
 
 func tooLong(status int) error {
 	return &provider.Error{Status: status, Code: "invalid_request",
-		Description: fmt.Sprintf("The authorization request is longer than %d bytes as a query. Shorten it: state may have at most 4096 bytes.", maxQuery)}
+		Description: fmt.Sprintf("The authorization request is longer than %d bytes as a query. Shorten it: state may have at most %d bytes.", maxQuery, oauth.MaxState)}
 }
 
 // showClientError shows an error in the client or its redirect URI as a page. The server

@@ -53,8 +53,8 @@ func (s *server) samples(r *http.Request, a provider.Application) ([]templates.S
 	return samples, placeholder, nil
 }
 
-// simple reports whether the programs can do what an application must: they send its secret in the body, if it has one, and
-// no other proof.
+// simple reports whether the programs can do what an application must: they send its secret in
+// the body, if it has one, and no other proof.
 func simple(a provider.Application) bool {
 	return a.SenderConstraint == "" && provider.MayPostSecret(a)
 }
