@@ -41,7 +41,8 @@ func boundAtAPI(t *T) boundAccess {
 
 func isDPoP(c challenge) bool { return strings.EqualFold(c.scheme, "DPoP") }
 
-// wantKeptAll does so for each of the proofs, and checks that a good one is accepted afterwards.
+// wantKeptAll asserts that the resource refuses each of the bad proofs, and checks that a good one
+// is accepted afterwards.
 func (b boundAccess) wantKeptAll(all ...badProof) {
 	proof := func(altered ...check.Altered) string {
 		return b.prover.Proof(http.MethodGet, b.url, b.access, altered...)
