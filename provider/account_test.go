@@ -162,9 +162,9 @@ func TestChangePassword(t *testing.T) {
 			err := f.People.ChangePassword(t.Context(), here, people.Passwords{Current: goodPassword, Next: next, KeepApprovals: keep})
 			wantError(t, err, "no error")
 			f.wantActive(keep, elsewhere.AccessToken, elsewhere.RefreshToken)
-			remembered, err := f.Authorizations.ApprovedScopes(t.Context(), f.authorize(app), here)
-			if err != nil || (len(remembered) > 0) != keep {
-				t.Error("consent to", remembered, err)
+			ask, err := f.Authorizations.RequiredInteraction(t.Context(), f.authorize(app, "scope", "read"), here)
+			if err != nil || (ask == nil) != keep {
+				t.Error("consent:", ask, err)
 			}
 		})
 	}

@@ -123,13 +123,6 @@ func (p *Authorizations) consent(ctx context.Context, a *Authorization, s *stora
 	return c, nil
 }
 
-// ApprovedScopes returns the names of the scopes that the person approved for this application
-// before.
-func (p *Authorizations) ApprovedScopes(ctx context.Context, a *Authorization, s *storage.SignedIn) ([]string, error) {
-	c, err := p.consent(ctx, a, s)
-	return strings.Fields(c.Scope), err
-}
-
 // ticket is a checked request that waits for the answer of the consent page. It is bound to
 // the session to which the page was shown. An attacker therefore cannot make another browser
 // approve a request that the attacker began.
@@ -183,7 +176,7 @@ func (p *Authorizations) Resume(ctx context.Context, sealed string, s *storage.S
 	if !t.RedirectSent {
 		parameters.Del("redirect_uri")
 	}
-	a, err := p.check(ctx, Request{Parameters: parameters, Origin: t.Pushed.origin(), Signed: t.Signed, pushed: t.Pushed})
+	a, err := p.check(ctx, Request{Parameters: parameters, Signed: t.Signed, pushed: t.Pushed})
 	if err == nil && a.RedirectURI != t.RedirectURI {
 		return nil, stale
 	}

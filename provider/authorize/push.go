@@ -76,7 +76,7 @@ func (p *Authorizations) Push(ctx context.Context, r *http.Request, address stri
 		return nil, &application, e
 	}
 	uri := requestURIPrefix + seal.Random(32)
-	request := Request{Parameters: parameters, Origin: Pushed, Signed: signed, pushed: pushed{Digest: seal.Digest(uri), ClientID: application.ClientID, Generation: application.Generation}}
+	request := Request{Parameters: parameters, Signed: signed, pushed: pushed{Digest: seal.Digest(uri), ClientID: application.ClientID, Generation: application.Generation}}
 	// RFC 9126 §2.1: the request is validated as at the authorization endpoint.
 	a, err := p.check(ctx, request)
 	if err == nil && a.Refused != nil {

@@ -24,14 +24,6 @@ type pushed struct {
 	Generation int64 // of the application, when it pushed
 }
 
-// origin returns the origin of the request.
-func (r pushed) origin() Origin {
-	if r.Digest == "" {
-		return Sent
-	}
-	return Pushed
-}
-
 // sealedRequest is a pushed request as it is stored.
 type sealedRequest struct {
 	Generation int64
@@ -109,7 +101,7 @@ func (p *Authorizations) openPushed(ctx context.Context, sent url.Values) (Reque
 			return Request{}, oauth.Unavailable(err)
 		}
 	}
-	return Request{Parameters: parameters, Origin: Pushed, Signed: kept.Signed, pushed: pushed{Digest: digest, ClientID: clientID, Generation: kept.Generation},
+	return Request{Parameters: parameters, Signed: kept.Signed, pushed: pushed{Digest: digest, ClientID: clientID, Generation: kept.Generation},
 		opened: opened{digest, url.Values{"client_id": {clientID}, "request_uri": {uri}}, openedAt, again}}, nil
 }
 

@@ -13,23 +13,13 @@ import (
 // replaces its parameters as a whole.
 type Request struct {
 	Parameters url.Values
-	Origin     Origin
 	Signed     bool   // the client has signed the parameters: a request object enclosed them
-	pushed     pushed // if Origin is Pushed
+	pushed     pushed // if the client sent the parameters itself (RFC 9126)
 	opened     opened // how the same browser comes back to this request
 	// refused says why the parameters that this request encloses cannot be used, or is nil.
 	// Parameters then only say where the error goes.
 	refused *oauth.Error
 }
-
-// Origin is where the parameters of a request came from.
-type Origin int
-
-// The origins.
-const (
-	Sent   Origin = iota // the browser brought them, in the query or in a form
-	Pushed               // the client sent them itself (RFC 9126)
-)
 
 // resolve returns the request that a browser has brought. Each way to send the parameters
 // other than as they are is one case here. Nothing that checks a request, and nothing of
@@ -45,7 +35,7 @@ func (p *Authorizations) resolve(ctx context.Context, sent url.Values) (Request,
 	case p.config.ObjectsByReference && hasValue(sent, "request_uri"):
 		return p.openReference(ctx, sent)
 	}
-	return Request{Parameters: sent, Origin: Sent}, nil
+	return Request{Parameters: sent}, nil
 }
 
 // hasValue reports whether a parameter has a value that is not empty.
