@@ -50,10 +50,23 @@ func newStatementIssuer(t testing.TB, name string) *statementIssuer {
 // keySet returns the public keys, as JSON.
 func (i *statementIssuer) keySet(t testing.TB) string {
 	t.Helper()
+	return keySetOf(t, i.keys, nil)
+}
+
+// keySetFor returns the public key for one algorithm, and for no other, as JSON.
+func (i *statementIssuer) keySetFor(t testing.TB, algorithm string) string {
+	t.Helper()
+	return keySetOf(t, map[string]crypto.Signer{algorithm: i.keys[algorithm]}, member{"alg": algorithm})
+}
+
+// keySetOf returns public keys by their kid, each with more members, as JSON.
+func keySetOf(t testing.TB, by map[string]crypto.Signer, more member) string {
+	t.Helper()
 	text := base64.RawURLEncoding.EncodeToString
 	var keys []member
-	for kid, key := range i.keys {
+	for kid, key := range by {
 		one := member{"kid": kid, "use": "sig"}
+		maps.Copy(one, more)
 		switch public := key.Public().(type) {
 		case *ecdsa.PublicKey:
 			point, err := public.Bytes()

@@ -48,6 +48,7 @@ func TestProfile(t *testing.T) {
 			for field, args := range map[string][]string{
 				"auth_method":                  {"--auth-method", "client_secret_basic"},
 				"auth_algorithm":               {"--auth-algorithm", "RS256"},
+				"jwks":                         {"--jwks", keysFile(t, keys.keySetFor(t, "RS256"))},
 				"client_type":                  {"--client-type", "public"},
 				"grant_type":                   {"--grant", "password"},
 				"grant_type ":                  {"--grant", deviceGrant},

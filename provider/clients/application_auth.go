@@ -86,7 +86,7 @@ func (p *Clients) checkKeys(found *oauth.Invalid, r Registration, was storage.Ap
 		return
 	}
 	if said.JWKS != "" {
-		algorithms := assertionAlgorithms(storage.Application{ClientType: policy.Confidential, AuthMethod: metadata.MethodPrivateKeyJWT, AuthAlgorithm: said.Algorithm})
+		algorithms := assertionAlgorithms(storage.Application{ClientType: policy.Confidential, AuthMethod: metadata.MethodPrivateKeyJWT, AuthAlgorithm: said.Algorithm, Profile: r.Profile})
 		if wrong := WrongKeys([]byte(said.JWKS), algorithms, by == publicKey); wrong != "" {
 			found.Add("jwks", "%s", wrong)
 		} else if by == ownCertificate && !hasCertificate(said.JWKS) {
