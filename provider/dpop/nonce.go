@@ -18,7 +18,7 @@ const nonceSlot = 5 * time.Minute
 type Nonces struct{ key []byte }
 
 // NewNonces makes them under a key of at least 32 bytes that has no other purpose. The
-// authorization server and each API have keys of their own: RFC 9449 §8.2 keeps their nonces apart.
+// authorization server and each API have keys of their own: RFC 9449 §9 keeps their nonces apart.
 func NewNonces(key []byte) (*Nonces, error) {
 	if len(key) < sha256.Size {
 		return nil, errors.New("the key of the DPoP nonces has less than 32 bytes")

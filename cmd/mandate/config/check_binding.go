@@ -58,7 +58,7 @@ func (l *loader) checkNonceKey() {
 	case err != nil || len(key) != 32:
 		l.wrong("must be 32 random bytes in base64, as `openssl rand -base64 32` prints them", name)
 	case p.ResourceServerDPoPNonceKey == l.c.SecretKey:
-		// RFC 9449 §8.2: a nonce works at the server that gave it out only.
+		// RFC 9449 §9: a nonce works at the server that gave it out only.
 		l.wrong("is also SECRET_KEY; make a key of its own", name)
 	case !p.ResourceServerDPoPNonce:
 		l.wrong("has no effect without RESOURCE_SERVER_DPOP_NONCE: true; set that too, or remove this", name)
