@@ -70,8 +70,8 @@ func checkGrantTypes(found *oauth.Invalid, r Registration, was storage.Applicati
 			found.Add("grant_type", "%s need a secret, which a public application cannot keep.", kind.Label)
 		}
 	}
-	if may.PublicOnly && HasSecret(r.described()) {
-		found.Add("client_type", "An application that registered itself must be public: nobody is responsible for its secret.")
+	if !may.Authenticates(r.ClientType, r.Authentication.Method) {
+		found.Add("client_type", "Nobody is responsible for this application, so it has no secret: it is public, or authenticates with %s.", oauth.OneOf(policy.KeyMethods()))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"mandate/provider/oauth"
 	"mandate/provider/oauth/oauthtest"
+	"mandate/provider/policy"
 	"mandate/storage"
 )
 
@@ -81,6 +82,24 @@ func TestSubjectOfNoMember(t *testing.T) {
 		p.checkCertificate(found, Authentication{CertificateSubject: subject}, storage.Application{}, true)
 		if got := found.At("certificate_subject"); got != want {
 			t.Errorf("%s: %s", subject, got)
+		}
+	}
+}
+
+// The check of a registration and its use agree on how an application authenticates for which
+// nobody is responsible.
+func TestNobodysAuthentication(t *testing.T) {
+	rules := policy.New(policy.Settings{})
+	for _, kind := range []string{policy.Public, policy.Confidential} {
+		for _, method := range append(MethodNames(true), "") {
+			found := &oauth.Invalid{}
+			r := Registration{ClientType: kind, GrantTypes: []string{policy.GrantCode}, Authentication: Authentication{Method: method}}
+			was := storage.Application{Responsible: storage.ByNobody}
+			checkGrantTypes(found, r, was, rules.AllowanceOf(was))
+			used := rules.Effective(storage.Application{Responsible: storage.ByNobody, ClientType: kind, AuthMethod: method, GrantTypes: policy.GrantCode})
+			if (found.At("client_type") == "") != (used.GrantTypes != "") {
+				t.Errorf("%s with %q: the check says %q, its grants are %q", kind, method, found.At("client_type"), used.GrantTypes)
+			}
 		}
 	}
 }

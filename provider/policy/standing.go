@@ -95,7 +95,7 @@ const SuspendedText = "This application is suspended: the account of its owner i
 // narrow it.
 type Allowance struct {
 	Grants              []string // grants that may be registered and used
-	PublicOnly          bool     // the application gets no client secret
+	PublicOnly          bool     // the application is public, or authenticates by one of KeyMethods
 	Scopes              []string // in the operator's order; without introspection, which AdministratorRights allows
 	AccessMax           int64    // the longest lifetime of an opaque access token, in seconds
 	JWTMax              int64    // the longest lifetime of a signed access token, in seconds
@@ -154,9 +154,14 @@ func (c *Rules) allowance(s Standing) Allowance {
 // AllowanceOf returns what the standing of an application allows.
 func (c *Rules) AllowanceOf(a storage.Application) Allowance { return c.allowed[StandingOf(a)] }
 
-// keyMethods lists the methods of client authentication with a private key (OIDC Core §9, RFC 8705
-// §2.2). A client that uses one is confidential, and has no client secret.
-var keyMethods = []string{"private_key_jwt", "self_signed_tls_client_auth"}
+// KeyMethods lists the methods of client authentication with a private key that the client has made
+// itself (OIDC Core §9, RFC 8705 §2.2). A confidential client for which nobody is responsible uses one.
+func KeyMethods() []string { return []string{"private_key_jwt", "self_signed_tls_client_auth"} }
+
+// Authenticates reports whether an application may authenticate so, or need not.
+func (a Allowance) Authenticates(clientType, method string) bool {
+	return !a.PublicOnly || clientType == Public || slices.Contains(KeyMethods(), method)
+}
 
 // Effective returns an application with the rights that it has now: the registered
 // ones, limited to what its standing allows. The others stay registered. They have
@@ -164,7 +169,7 @@ var keyMethods = []string{"private_key_jwt", "self_signed_tls_client_auth"}
 func (c *Rules) Effective(a storage.Application) storage.Application {
 	may := c.AllowanceOf(a)
 	a.GrantTypes = strings.Join(oauth.Narrow(strings.Fields(a.GrantTypes), may.Grants), " ")
-	if may.PublicOnly && a.ClientType != Public && !slices.Contains(keyMethods, a.AuthMethod) {
+	if !may.Authenticates(a.ClientType, a.AuthMethod) {
 		a.GrantTypes = ""
 	}
 	a.MayIntrospect, a.SkipConsent, a.PKCEExempt = a.MayIntrospect && may.AdministratorRights, a.SkipConsent && may.AdministratorRights && !CameByItself(a), a.PKCEExempt && may.AdministratorRights

@@ -104,7 +104,7 @@ func (p *Registrations) describeMethod(said *metadata.Client, by registrant, d *
 		return refuseMember("token_endpoint_auth_method", "is not supported: use %s", strings.Join(methods, ", "))
 	}
 	d.method, d.registration.ClientType = said.AuthMethod, policy.Confidential
-	if by.open() && d.method != metadata.MethodPrivateKeyJWT && d.method != metadata.MethodSelfSigned {
+	if by.open() && !slices.Contains(policy.KeyMethods(), d.method) {
 		d.method = metadata.MethodNone
 	}
 	if d.method == metadata.MethodNone {
