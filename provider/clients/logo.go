@@ -74,7 +74,7 @@ func (p *Clients) LogoName(a storage.Application) string {
 		return ""
 	}
 	slot := int64(logoSlot / time.Second)
-	text, err := json.Marshal(named{address, !open || policy.FollowsDocument(a) && a.ID != "", (oauth.Now()/slot + 2) * slot})
+	text, err := json.Marshal(named{address, approved(a), (oauth.Now()/slot + 2) * slot})
 	if err != nil {
 		return ""
 	}

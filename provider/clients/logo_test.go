@@ -50,8 +50,8 @@ func TestLogoNameSaysWhoVouches(t *testing.T) {
 	approved, unknown, registered := stranger("https://tool.example/logo.png"), stranger("https://tool.example/logo.png"), stranger("https://tool.example/logo.png")
 	approved.Origin, approved.ClientID = storage.FromDocument, "https://tool.example/client.json"
 	unknown.Origin, unknown.ClientID, unknown.ID = storage.FromDocument, "https://tool.example/client.json", ""
-	answered := stranger("https://tool.example/logo.png")
-	answered.Responsible = storage.ByOperator
+	answered, used := stranger("https://tool.example/logo.png"), stranger("https://tool.example/logo.png")
+	answered.Responsible, used.LastUsedAt = storage.ByOperator, 1
 	p := withLogos(OpenConfig{})
 	for name, test := range map[string]struct {
 		a    storage.Application
@@ -60,6 +60,7 @@ func TestLogoNameSaysWhoVouches(t *testing.T) {
 		"a document that was approved": {approved, true},
 		"a document":                   {unknown, false},
 		"a registration":               {registered, false},
+		"a registration that was used": {used, true},
 		"an operator is responsible":   {answered, true},
 	} {
 		body, _, _ := strings.Cut(p.LogoName(test.a), ".")
