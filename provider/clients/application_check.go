@@ -153,7 +153,7 @@ func checkLifetime(found *oauth.Invalid, field string, lifetime, most int64, may
 // owner without administrator rights may not change the settings that matter for
 // security, such as a redirect URI, nor extend the lifetime of its tokens.
 func checkVouched(c *policy.Rules, found *oauth.Invalid, r Registration, was storage.Application) {
-	for field, changed := range map[string]bool{
+	found.AddEach(map[string]bool{
 		"client_type":   r.ClientType != was.ClientType,
 		"grant_type":    !oauth.SameSet(r.GrantTypes, strings.Fields(was.GrantTypes)),
 		"redirect_uris": !oauth.SameSet(r.RedirectURIs, oauth.Lines(was.RedirectURIs)),
@@ -190,11 +190,7 @@ func checkVouched(c *policy.Rules, found *oauth.Invalid, r Registration, was sto
 		"response_algorithm": r.Messages.ResponseAlgorithm != was.ResponseAlgorithm,
 		"response_modes":     !narrower(r.Messages.ResponseModes, strings.Fields(was.ResponseModes)),
 		"hash_client_secret": was.HashClientSecret && !r.HashClientSecret,
-	} {
-		if changed {
-			found.Add(field, "An administrator is responsible for this application, so only an administrator may change this.")
-		}
-	}
+	}, "An administrator is responsible for this application, so only an administrator may change this.")
 }
 
 // longer reports whether the requested lifetime is longer than the present one. 0 means

@@ -22,20 +22,17 @@ func (p *Clients) checkOpenID(found *oauth.Invalid, r Registration, was storage.
 		// While OpenID Connect is off, the algorithm is only for signed access tokens. A profile
 		// sets it for those of each resource.
 		signs := (r.AccessTokenFormat == policy.FormatJWT || r.Profile != "") && slices.Contains(jose.Algorithms(), r.Algorithm)
-		for field, changed := range map[string]bool{"algorithm": r.Algorithm != was.Algorithm && !signs,
+		found.AddEach(map[string]bool{"algorithm": r.Algorithm != was.Algorithm && !signs,
 			"userinfo_algorithm": r.UserInfoAlgorithm != was.UserInfoAlgorithm, "pairwise": r.Pairwise != (was.Sector != ""),
-			"post_logout_redirect_uris": !oauth.SameSet(r.PostLogoutURIs, oauth.Lines(was.PostLogoutURIs)), "backchannel_logout_uri": r.BackchannelURI != was.BackchannelURI} {
-			if changed {
-				found.Add(field, "OpenID Connect is disabled on this server: its operator can enable it with OIDC_ENABLED.")
-			}
-		}
+			"post_logout_redirect_uris": !oauth.SameSet(r.PostLogoutURIs, oauth.Lines(was.PostLogoutURIs)), "backchannel_logout_uri": r.BackchannelURI != was.BackchannelURI},
+			"OpenID Connect is disabled on this server: its operator can enable it with OIDC_ENABLED.")
 		return
 	}
-	for field, algorithm := range map[string]string{"algorithm": r.Algorithm, "userinfo_algorithm": r.UserInfoAlgorithm} {
-		if algorithm == jose.HS256 {
-			p.checkHMAC(found, field, r, was)
-		} else if algorithm != "" && !slices.Contains(jose.Algorithms(), algorithm) {
-			found.Add(field, "The algorithm %q is not supported: use %s or %s.", oauth.Clip(algorithm, 40), strings.Join(jose.Algorithms(), ", "), jose.HS256)
+	for _, one := range []struct{ field, algorithm string }{{"algorithm", r.Algorithm}, {"userinfo_algorithm", r.UserInfoAlgorithm}} {
+		if one.algorithm == jose.HS256 {
+			p.checkHMAC(found, one.field, r, was)
+		} else if one.algorithm != "" && !slices.Contains(jose.Algorithms(), one.algorithm) {
+			found.Add(one.field, "The algorithm %q is not supported: use %s or %s.", oauth.Clip(one.algorithm, 40), strings.Join(jose.Algorithms(), ", "), jose.HS256)
 		}
 	}
 	if r.Pairwise && r.SectorURI == "" && hostOf(r) == "" {

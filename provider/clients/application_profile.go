@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -36,15 +37,15 @@ func applyProfile(found *oauth.Invalid, r *Registration, was storage.Application
 			one.set()
 		}
 	}
-	algorithms := map[string]*string{"algorithm": &r.Algorithm, "userinfo_algorithm": &r.UserInfoAlgorithm, "auth_algorithm": &r.Authentication.Algorithm,
-		"introspection_algorithm": &r.IntrospectionAlgorithm, "object_algorithm": &r.Messages.ObjectAlgorithm, "response_algorithm": &r.Messages.ResponseAlgorithm}
+	algorithms := map[string]string{"algorithm": r.Algorithm, "userinfo_algorithm": r.UserInfoAlgorithm, "auth_algorithm": r.Authentication.Algorithm,
+		"introspection_algorithm": r.IntrospectionAlgorithm, "object_algorithm": r.Messages.ObjectAlgorithm, "response_algorithm": r.Messages.ResponseAlgorithm}
 	if r.Profile == policy.ProfileMessages {
 		checkMessageSigning(found, *r)
 	}
 	// FAPI 2.0 Security Profile §5.4.1.
-	for field, name := range algorithms {
-		if *name != "" && !slices.Contains(policy.FAPIAlgorithms(), *name) {
-			found.Add(field, "The profile %s does not allow the algorithm %s: use %s.", r.Profile, oauth.Clip(*name, 40), oauth.OneOf(policy.FAPIAlgorithms()))
+	for _, field := range slices.Sorted(maps.Keys(algorithms)) {
+		if name := algorithms[field]; name != "" && !slices.Contains(policy.FAPIAlgorithms(), name) {
+			found.Add(field, "The profile %s does not allow the algorithm %s: use %s.", r.Profile, oauth.Clip(name, 40), oauth.OneOf(policy.FAPIAlgorithms()))
 		}
 	}
 }

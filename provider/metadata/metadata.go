@@ -6,6 +6,7 @@ package metadata
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -178,10 +179,10 @@ func (c *Client) checkAddresses() *Error {
 			pages[member] = value
 		}
 	}
-	for member, value := range pages {
+	for _, member := range slices.Sorted(maps.Keys(pages)) {
 		// A page links to this address, so javascript: and data: would run in the person's
 		// browser.
-		if value != "" && !isWebPage(value, "https", "http") {
+		if value := pages[member]; value != "" && !isWebPage(value, "https", "http") {
 			return wrong(member, "must be an absolute URL that begins with https://")
 		}
 	}

@@ -6,6 +6,7 @@ package oauth
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -168,6 +169,15 @@ func (i *Invalid) At(field string) string {
 func (i *Invalid) Add(field, format string, args ...any) {
 	if i.At(field) == "" {
 		i.Fields = append(i.Fields, FieldError{field, fmt.Sprintf(format, args...)})
+	}
+}
+
+// AddEach adds one mistake for each of the fields that has it, in the order of their names.
+func (i *Invalid) AddEach(has map[string]bool, message string) {
+	for _, field := range slices.Sorted(maps.Keys(has)) {
+		if has[field] {
+			i.Add(field, "%s", message)
+		}
 	}
 }
 
