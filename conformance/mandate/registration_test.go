@@ -92,6 +92,7 @@ func (s *server) registrationRefusals(t *testing.T) {
 		"unsigned ID tokens":         {`{` + uris + `,"id_token_signed_response_alg":"none"}`, "invalid_client_metadata", "id_token_signed_response_alg", 400},
 		"HS256 without a secret":     {`{` + uris + `,"id_token_signed_response_alg":"HS256"}`, "invalid_client_metadata", "HS256", 400},
 		"encrypted ID tokens":        {`{` + uris + `,"id_token_encrypted_response_alg":"RSA-OAEP"}`, "invalid_client_metadata", "encrypt", 400},
+		"encrypted responses":        {`{` + uris + `,"authorization_encrypted_response_alg":"RSA-OAEP-256"}`, "invalid_client_metadata", "authorization_encrypted_response_alg cannot be registered", 400},
 		"another subject type":       {`{` + uris + `,"subject_type":"secret"}`, "invalid_client_metadata", "subject_type", 400},
 		"a hidden character":         {`{` + uris + `,"client_name":"Bank\u202e"}`, "invalid_client_metadata", "client_name", 400},
 		"a statement that is no JWT": {`{` + uris + `,"software_statement":"x"}`, "invalid_software_statement", "signed JWT", 400},

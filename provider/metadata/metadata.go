@@ -69,26 +69,26 @@ type Client struct {
 	SoftwareVersion   string
 	SoftwareStatement string
 
-	IntrospectionAlgorithm string // introspection_signed_response_alg (RFC 9701 §6)
-	IntrospectionCipher    Encryption
+	IntrospectionAlgorithm  string // introspection_signed_response_alg (RFC 9701 §6)
+	IntrospectionEncryption Encryption
+	ResponseEncryption      Encryption // authorization_encrypted_response_alg and _enc (JARM §3)
 
 	// For OpenID Connect.
-	SubjectType         string
-	SectorURI           string // sector_identifier_uri
-	IDTokenAlgorithm    string // id_token_signed_response_alg
-	UserInfoAlgorithm   string // userinfo_signed_response_alg
-	RequestAlgorithm    string // request_object_signing_alg
-	DefaultMaxAge       *int64 // seconds
-	RequireAuthTime     bool
-	DefaultACR          []string // default_acr_values
-	InitiateLoginURI    string
-	RequestURIs         []string
-	PostLogoutURIs      []string // post_logout_redirect_uris
-	BackchannelURI      string   // backchannel_logout_uri
-	BackchannelSession  bool     // backchannel_logout_session_required
-	IDTokenEncryption   Encryption
-	UserInfoEncryption  Encryption
-	RequestObjectCipher Encryption
+	SubjectType        string
+	SectorURI          string // sector_identifier_uri
+	IDTokenAlgorithm   string // id_token_signed_response_alg
+	UserInfoAlgorithm  string // userinfo_signed_response_alg
+	RequestAlgorithm   string // request_object_signing_alg
+	DefaultMaxAge      *int64 // seconds
+	RequireAuthTime    bool
+	DefaultACR         []string // default_acr_values
+	InitiateLoginURI   string
+	RequestURIs        []string
+	PostLogoutURIs     []string // post_logout_redirect_uris
+	BackchannelURI     string   // backchannel_logout_uri
+	BackchannelSession bool     // backchannel_logout_session_required
+	IDTokenEncryption  Encryption
+	UserInfoEncryption Encryption
 
 	// What the server has assigned. A client sends these only in an update (RFC 7592 §2.2).
 	ClientID, ClientSecret string

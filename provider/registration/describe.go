@@ -48,9 +48,7 @@ func (p *Registrations) describe(ctx context.Context, said *metadata.Client, by 
 	}
 	may := p.rules.AllowanceOf(was)
 	for _, step := range []func() error{
-		func() error {
-			return refuseEncryption("introspection_encrypted_response_alg", said.IntrospectionCipher)
-		},
+		func() error { return refuseEncryption(said) },
 		func() error { return p.describeMethod(said, by, &d) },
 		func() error { return by.describeGrants(said, may, r) },
 		func() error { return p.describeRedirects(said, by, r) },
@@ -227,21 +225,23 @@ func (p *Registrations) describeScopes(said *metadata.Client, by registrant, may
 	return nil
 }
 
-// refuseEncryption returns an error for a response that is to be encrypted.
-func refuseEncryption(member string, cipher metadata.Encryption) error {
-	if cipher != (metadata.Encryption{}) {
-		return refuseMember(member, "cannot be registered: this server signs, and does not encrypt")
+// refuseEncryption returns an error for a response that is to be encrypted. Request objects need not
+// be: request_object_encryption_alg only says that the client may do it.
+func refuseEncryption(said *metadata.Client) error {
+	for _, one := range []struct {
+		member string
+		cipher metadata.Encryption
+	}{{"id_token_encrypted_response_alg", said.IDTokenEncryption}, {"userinfo_encrypted_response_alg", said.UserInfoEncryption},
+		{"introspection_encrypted_response_alg", said.IntrospectionEncryption}, {"authorization_encrypted_response_alg", said.ResponseEncryption}} {
+		if one.cipher != (metadata.Encryption{}) {
+			return refuseMember(one.member, "cannot be registered: this server signs, and does not encrypt")
+		}
 	}
 	return nil
 }
 
 // describeOpenID reads the metadata of OIDC Registration §2.
 func (p *Registrations) describeOpenID(said *metadata.Client, by registrant, r *clients.Registration) error {
-	for member, cipher := range map[string]metadata.Encryption{"id_token_encrypted_response_alg": said.IDTokenEncryption, "userinfo_encrypted_response_alg": said.UserInfoEncryption} {
-		if err := refuseEncryption(member, cipher); err != nil {
-			return err
-		}
-	}
 	r.Algorithm, r.UserInfoAlgorithm, r.BackchannelURI, r.SectorURI = said.IDTokenAlgorithm, said.UserInfoAlgorithm, said.BackchannelURI, said.SectorURI
 	// HS256 signs with the secret, so the server must be able to read it.
 	r.HashClientSecret = r.Algorithm != jose.HS256 && r.UserInfoAlgorithm != jose.HS256 && r.Authentication.Method != metadata.MethodSecretJWT
