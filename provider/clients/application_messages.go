@@ -92,11 +92,6 @@ func (p *Clients) MessagesFrom(c *metadata.Client) Messages {
 	return said
 }
 
-// MessageMembers names the metadata of the fields of Messages.
-func MessageMembers() map[string]string {
-	return map[string]string{"object_algorithm": "request_object_signing_alg", "require_signed": "require_signed_request_object", "response_algorithm": "authorization_signed_response_alg"}
-}
-
 // apply copies the description into the record.
 func (said Messages) apply(a *storage.Application) {
 	a.ObjectAlgorithm, a.RequireSigned, a.RequestURIs = said.ObjectAlgorithm, said.RequireSigned, strings.Join(said.RequestURIs, "\n")

@@ -1,7 +1,6 @@
 package clients
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -60,7 +59,7 @@ func (p *Clients) describeKeys(c *metadata.Client, clientID string, told *descri
 		return nil
 	}
 	first := found.Fields[0]
-	return documents.Invalid("has a mistake in %s. %s", cmp.Or(map[string]string{"auth_algorithm": "token_endpoint_auth_signing_alg"}[first.Field], first.Field), first.Message)
+	return documents.Invalid("has a mistake in %s. %s", Registration{}.MemberOf(first.Field), first.Message)
 }
 
 // describeObjectKeys reads the keys of a public client, which only sign its request objects. It

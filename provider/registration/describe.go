@@ -269,6 +269,17 @@ func withoutOpenID(said *metadata.Client) *metadata.Client {
 	return &plain
 }
 
+// said names those fields whose members the registrant has sent that a profile sets otherwise.
+func (p *Registrations) said(by *metadata.Client, r clients.Registration) []string {
+	var fields []string
+	for _, field := range []string{"require_pushed", "sender_constraint", "algorithm", "response_algorithm", "introspection_algorithm", "require_signed", "response_modes"} {
+		if by.Sent(r.MemberOf(field)) && (field != "algorithm" || p.config.OpenID) {
+			fields = append(fields, field)
+		}
+	}
+	return fields
+}
+
 // kept returns the metadata that decides nothing. What the server does not support is not
 // in it, so that no answer promises it.
 func (p *Registrations) kept(said *metadata.Client, r *clients.Registration) metadata.Client {
@@ -303,12 +314,6 @@ func nameless(uris []string) string {
 	return "A program without a name"
 }
 
-// members names the metadata of the fields that a form has under another name.
-var members = map[string]string{"name": "client_name", "grant_type": "grant_types", "client_type": "token_endpoint_auth_method", "algorithm": "id_token_signed_response_alg",
-	"userinfo_algorithm": "userinfo_signed_response_alg", "pairwise": "subject_type", "may_introspect": "scope", "hash_client_secret": "id_token_signed_response_alg",
-	"auth_method": "token_endpoint_auth_method", "certificate_subject": "tls_client_auth", "auth_algorithm": "token_endpoint_auth_signing_alg",
-	"introspection_algorithm": "introspection_signed_response_alg", "require_pushed": "require_pushed_authorization_requests"}
-
 // invalidMetadata returns the first mistake as a registration error (RFC 7591 §3.2.2), or
 // nil.
 func invalidMetadata(found *oauth.Invalid, r clients.Registration) error {
@@ -316,10 +321,7 @@ func invalidMetadata(found *oauth.Invalid, r clients.Registration) error {
 		return nil
 	}
 	first := found.Fields[0]
-	if first.Field == "sender_constraint" {
-		first.Field = constraintMember(r)
-	}
-	return refuseMember(cmp.Or(members[first.Field], clients.MessageMembers()[first.Field], first.Field), "is wrong: %s", strings.TrimSuffix(strings.ReplaceAll(first.Message, "\n", " "), "."))
+	return refuseMember(r.MemberOf(first.Field), "is wrong: %s", strings.TrimSuffix(strings.ReplaceAll(first.Message, "\n", " "), "."))
 }
 
 // digest identifies what a registration says. A port of a loopback address is no part of
