@@ -84,7 +84,7 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 		UpdateURL: s.applicationPath(a.ID, "update/"), DeleteURL: s.applicationPath(a.ID, "delete/"),
 		RotateURL: s.applicationPath(a.ID, "rotate/"), ListURL: s.path("/o/applications/")}
 	page.AuthMethod = strings.TrimSpace(a.AuthMethod + " " + a.AuthAlgorithm)
-	page.CertificateSubject = strings.TrimPrefix(a.CertificateSubject, "tls_client_auth_") // as the command takes it
+	page.CertificateSubject = provider.ShortSubject(a.CertificateSubject)
 	page.Certificate = a.AuthMethod == provider.MethodSelfSigned || a.CertificateSubject != ""
 	if a.AuthMethod == provider.MethodPrivateKey || a.AuthMethod == provider.MethodSecretJWT {
 		page.AssertionAudience = s.provider.Issuer()

@@ -357,6 +357,9 @@ func HasSecret(a Application) bool { return clients.HasSecret(a) }
 // MayPostSecret reports whether an application may send its secret in the body, or has none.
 func MayPostSecret(a Application) bool { return clients.MayPostSecret(a) }
 
+// ShortSubject returns the subject of a certificate as forms and commands take it.
+func ShortSubject(stored string) string { return clients.ShortSubject(stored) }
+
 // KeyIDs lists the key ids of the registered keys of an application.
 func KeyIDs(a Application) []string { return clients.KeyIDs(a) }
 

@@ -304,6 +304,10 @@ func TestCertificateWithCurl(t *testing.T) {
 		t.Errorf("with two subjects: %v", err)
 	}
 	delete(wanted, "tls_client_auth_san_dns")
+	wanted["tls_client_auth_san_ip"] = "client.example"
+	refused := textOf(s.registration(t, bearer(initial), wanted).JSON(t), "error_description")
+	checkEqual(t, "the mistake in a subject", refused, "tls_client_auth_san_ip is wrong: The value must be an IPv4 or IPv6 address.")
+	wanted["tls_client_auth_san_ip"] = "2001:db8::7"
 	told := s.registers(t, bearer(initial), wanted)
 	if textOf(told, "tls_client_auth_san_ip") != "2001:db8::7" || textOf(told, "token_endpoint_auth_method") != "tls_client_auth" || told["client_secret"] != nil {
 		t.Errorf("the answer is %v", told)

@@ -28,7 +28,10 @@ func certificateSubject(text string) mtls.Subject {
 	return mtls.Subject{Member: member, Value: strings.TrimSpace(value)}
 }
 
-const subjectPrefix = "tls_client_auth_"
+const (
+	subjectPrefix = "tls_client_auth_"
+	subjectForm   = "write it as san_dns=client.example, or with subject_dn, san_uri, san_ip or san_email in place of san_dns"
+)
 
 // storedSubject returns the stored form of a subject, or "" for none.
 func storedSubject(text string) string {
@@ -39,6 +42,9 @@ func storedSubject(text string) string {
 	return s.Member + "=" + s.Value
 }
 
+// ShortSubject returns a stored subject as forms and commands take it.
+func ShortSubject(stored string) string { return strings.TrimPrefix(stored, subjectPrefix) }
+
 // checkCertificate checks the subject of a client's certificate. needed says that the
 // application authenticates with one.
 func (p *Clients) checkCertificate(found *oauth.Invalid, said Authentication, was storage.Application, needed bool) {
@@ -46,7 +52,7 @@ func (p *Clients) checkCertificate(found *oauth.Invalid, said Authentication, wa
 	subject := storedSubject(said.CertificateSubject)
 	switch {
 	case needed && subject == "":
-		found.Add(field, "tls_client_auth needs the subject of the certificate: write it as san_dns=client.example, or with subject_dn, san_uri, san_ip or san_email in place of san_dns.")
+		found.Add(field, "tls_client_auth needs the subject of the certificate: %s.", subjectForm)
 	case !needed && subject != "":
 		found.Add(field, "Only an application with tls_client_auth has the subject of a certificate.")
 	case subject == was.CertificateSubject: // it may be older than the present settings
@@ -55,12 +61,12 @@ func (p *Clients) checkCertificate(found *oauth.Invalid, said Authentication, wa
 	default:
 		named := certificateSubject(subject)
 		if !slices.Contains(mtls.SubjectMembers(), named.Member) {
-			found.Add(field, "Write it as san_dns=client.example, or with subject_dn, san_uri, san_ip or san_email in place of san_dns.")
+			found.Add(field, "This names no subject: %s.", subjectForm)
 			return
 		}
 		err := named.Check()
 		if err != nil {
-			found.Add(field, "The value %s. Write it as san_dns=client.example, or with subject_dn, san_uri, san_ip or san_email in place of san_dns.", err)
+			found.Add(field, "The value %s.", err)
 		}
 	}
 }
@@ -86,7 +92,7 @@ func (p *Clients) proveCertificate(ctx context.Context, a storage.Application, s
 	// RFC 8705 §2.1: an authority of this server must have issued the certificate. Otherwise
 	// anybody could make one with this subject.
 	err = shown.Verify(p.config.Authorities)
-	compare := "it has " + namesOn(shown) + ", and " + strings.TrimPrefix(a.CertificateSubject, subjectPrefix) + " is registered"
+	compare := "it has " + namesOn(shown) + ", and " + ShortSubject(a.CertificateSubject) + " is registered"
 	if err != nil {
 		return because(certificateProblem("The client certificate is not valid now, is not for clients, or was not issued by an authority that this server accepts.", err), compare)
 	}

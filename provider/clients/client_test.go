@@ -74,9 +74,9 @@ func FuzzBasic(f *testing.F) {
 func TestSubjectOfNoMember(t *testing.T) {
 	p := &Clients{config: Config{Authorities: x509.NewCertPool()}}
 	for subject, want := range map[string]string{
-		"bank.example": "Write it as san_dns=client.example, or with subject_dn, san_uri, san_ip or san_email in place of san_dns.",
-		"cn=bank":      "Write it as san_dns=client.example, or with subject_dn, san_uri, san_ip or san_email in place of san_dns.",
-		"san_dns=*":    "The value must be a host name without a wildcard, in its ASCII form. Write it as san_dns=client.example, or with subject_dn, san_uri, san_ip or san_email in place of san_dns.",
+		"bank.example": "This names no subject: write it as san_dns=client.example, or with subject_dn, san_uri, san_ip or san_email in place of san_dns.",
+		"cn=bank":      "This names no subject: write it as san_dns=client.example, or with subject_dn, san_uri, san_ip or san_email in place of san_dns.",
+		"san_dns=*":    "The value must be a host name without a wildcard, in its ASCII form.",
 	} {
 		found := &oauth.Invalid{}
 		p.checkCertificate(found, Authentication{CertificateSubject: subject}, storage.Application{}, true)
