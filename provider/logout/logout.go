@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"net/url"
 	"slices"
 	"time"
@@ -125,7 +126,7 @@ func (p *Logouts) Ticket(l *Request) (string, error) {
 // the application may have changed. It returns an Error if the text is older than an
 // hour or was not sealed here.
 func (p *Logouts) Resume(ctx context.Context, sealed string) (*Request, error) {
-	stale := oauth.Refuse("invalid_request", "This logout page is no longer valid. Sign out at the application again, or sign out here.")
+	stale := oauth.ForPerson(http.StatusBadRequest, "invalid_request", "", "This page is no longer valid. Sign out at the application again, or sign out here.")
 	text, err := p.tickets.Open(sealed, "logout")
 	if err != nil {
 		return nil, stale

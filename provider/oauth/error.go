@@ -23,6 +23,8 @@ type Error struct {
 	Status      int
 	Code        string // the error code (RFC 6749 §5.2 and the codes of later documents)
 	Description string // tells the client's developer what to change
+	Format      string // the Description without its arguments, so that a page can show it in another language; may be empty
+	Args        []any
 	Challenge   string // the WWW-Authenticate header; "": the response has none
 	RetryAfter  int    // seconds; 0: waiting does not help
 
@@ -59,7 +61,7 @@ func (e *Error) Unwrap() error { return e.Cause }
 // Refuse returns an Error with status 400, the given code and the formatted
 // description. The log has an ellipsis in the place of each argument that is not Own.
 func Refuse(code, format string, args ...any) *Error {
-	e := &Error{Status: http.StatusBadRequest, Code: code, Description: ASCII(fmt.Sprintf(format, args...))}
+	e := &Error{Status: http.StatusBadRequest, Code: code, Description: ASCII(fmt.Sprintf(format, args...)), Format: format, Args: args}
 	if len(args) > 0 {
 		shown := slices.Clone(args)
 		for i, arg := range args {
@@ -70,6 +72,12 @@ func Refuse(code, format string, args ...any) *Error {
 		e.LogText = fmt.Sprintf(verb.ReplaceAllString(format, "%v"), shown...)
 	}
 	return e
+}
+
+// ForPerson returns an Error whose description people read on a page. The log has forLog instead, or
+// the description if forLog is empty.
+func ForPerson(status int, code, forLog, format string, args ...any) *Error {
+	return &Error{Status: status, Code: code, Description: fmt.Sprintf(format, args...), Format: format, Args: args, LogText: forLog}
 }
 
 // verb is a verb of fmt that prints an argument.
@@ -115,7 +123,7 @@ func Unavailable(err error) *Error {
 // RFC 9110 §10.2.3: Retry-After has whole seconds. The wait is rounded up, so that a client
 // which obeys it does not come too early.
 func Later(status int, wait time.Duration, text string) *Error {
-	return &Error{Status: status, Code: "temporarily_unavailable", Description: ASCII(text), RetryAfter: max(1, int((wait+time.Second-1)/time.Second))}
+	return &Error{Status: status, Code: "temporarily_unavailable", Description: ASCII(text), Format: text, RetryAfter: max(1, int((wait+time.Second-1)/time.Second))}
 }
 
 // Stored turns an error of the store into one that a client may see. It returns nil for
@@ -136,8 +144,13 @@ var ErrNotFound = storage.ErrNotFound
 // Invalid lists the mistakes in a form, each with its field.
 type Invalid struct{ Fields []FieldError }
 
-// FieldError names a field and what to change in it.
-type FieldError struct{ Field, Message string }
+// FieldError names a field and what to change in it. Format and Args are the parts of Message, so that a
+// page can show it in another language. Format may be empty.
+type FieldError struct {
+	Field, Message string
+	Format         string
+	Args           []any
+}
 
 // Error returns all mistakes in one line.
 func (i *Invalid) Error() string {
@@ -152,23 +165,25 @@ func (i *Invalid) Error() string {
 }
 
 // At returns the message for one field, or "" if the field has no mistake.
-func (i *Invalid) At(field string) string {
-	if i == nil {
-		return ""
-	}
-	for _, f := range i.Fields {
-		if f.Field == field {
-			return f.Message
+func (i *Invalid) At(field string) string { return i.Find(field).Message }
+
+// Find returns the mistake in one field, or an empty one if the field has none.
+func (i *Invalid) Find(field string) FieldError {
+	if i != nil {
+		for _, f := range i.Fields {
+			if f.Field == field {
+				return f
+			}
 		}
 	}
-	return ""
+	return FieldError{}
 }
 
 // Add notes a mistake in a field. The first mistake of a field stays: Add ignores all
 // others.
 func (i *Invalid) Add(field, format string, args ...any) {
 	if i.At(field) == "" {
-		i.Fields = append(i.Fields, FieldError{field, fmt.Sprintf(format, args...)})
+		i.Fields = append(i.Fields, FieldError{field, fmt.Sprintf(format, args...), format, args})
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -189,7 +188,7 @@ func (i *Identities) finish(ctx context.Context, s *server, kept left, p upstrea
 	}
 	// OIDC Core §3.1.2.1: a server may ignore prompt=login, so the time of the login is compared.
 	if kept.Fresh && old {
-		return s.refuse(fmt.Sprintf("%s does not confirm that you have signed in there just now. Sign in in another way.", s.Label), "the other server does not confirm that the login is a new one")
+		return s.refuse("the other server does not confirm that the login is a new one", "%s does not confirm that you have signed in there just now. Sign in in another way.", s.Label)
 	}
 	u, identity, err := i.person(ctx, s, p)
 	if err != nil {
@@ -244,7 +243,7 @@ func (i *Identities) add(ctx context.Context, s *server, kept left, p upstream.P
 	case errors.Is(err, storage.ErrConflict):
 		return i.alreadyAdded(ctx, s, p, who)
 	case errors.Is(err, storage.ErrFull):
-		return s.refuse(fmt.Sprintf("You may have at most %d accounts of other servers.", MaxIdentities), "the person has as many identities as allowed")
+		return s.refuse("the person has as many identities as allowed", "You may have at most %d accounts of other servers.", MaxIdentities)
 	case errors.Is(err, storage.ErrSpent):
 		return notBegun(err)
 	case err != nil:
@@ -260,7 +259,7 @@ func (i *Identities) alreadyAdded(ctx context.Context, s *server, p upstream.Per
 	case err != nil:
 		return oauth.Unavailable(err)
 	case found.UserID != who.User.ID:
-		return s.refuse(fmt.Sprintf("Another person here signs in with this account of %s. Choose another account there.", s.Label), "the identity belongs to another person")
+		return s.refuse("the identity belongs to another person", "Another person here signs in with this account of %s. Choose another account there.", s.Label)
 	}
 	return nil
 }
@@ -272,9 +271,9 @@ func notBegun(cause error) *oauth.Error {
 	return e
 }
 
-// refuse returns the Error for a person who may not sign in. The texts are for the person and for the log.
-func (s *server) refuse(text, forLog string) *oauth.Error {
-	return &oauth.Error{Status: http.StatusForbidden, Code: "access_denied", Description: text, LogText: forLog}
+// refuse returns the Error for a person who may not sign in.
+func (s *server) refuse(forLog, format string, args ...any) *oauth.Error {
+	return oauth.ForPerson(http.StatusForbidden, "access_denied", forLog, format, args...)
 }
 
 // arrivalError returns the Error for a response that does not identify anybody.
@@ -282,20 +281,24 @@ func (s *server) arrivalError(err error) error {
 	if refusal, ok := errors.AsType[*upstream.Refusal](err); ok {
 		switch refusal.Code {
 		case "access_denied":
-			return s.refuse(fmt.Sprintf("%s says that you may not sign in. If that is a mistake, ask the people who run %s.", s.Label, s.Label), refusal.Error())
+			return s.refuse(refusal.Error(), "%[1]s says that you may not sign in. If that is a mistake, ask the people who run %[1]s.", s.Label)
 		case "server_error", "temporarily_unavailable":
 			return s.unreachable(err)
 		}
-		return &oauth.Error{Status: http.StatusBadRequest, Code: "invalid_response", Description: fmt.Sprintf("%s refused the request of this server. Tell an administrator of this server.", s.Label), LogText: refusal.Error()}
+		return oauth.ForPerson(http.StatusBadRequest, "invalid_response", refusal.Error(), "%s refused the request of this server. Tell an administrator of this server.", s.Label)
 	}
 	if _, ok := errors.AsType[*upstream.Unreachable](err); ok {
 		return s.unreachable(err)
 	}
-	return &oauth.Error{Status: http.StatusBadRequest, Code: "invalid_response", Description: fmt.Sprintf("The response of %s was not accepted, so nobody was signed in. Begin again. If it happens twice, tell an administrator of this server.", s.Label),
-		LogText: "the response of the other server was not accepted", Cause: err}
+	e := oauth.ForPerson(http.StatusBadRequest, "invalid_response", "the response of the other server was not accepted",
+		"The response of %s was not accepted, so nobody was signed in. Begin again. If it happens twice, tell an administrator of this server.", s.Label)
+	e.Cause = err
+	return e
 }
 
 func (s *server) unreachable(err error) *oauth.Error {
-	return &oauth.Error{Status: http.StatusServiceUnavailable, Code: "temporarily_unavailable", RetryAfter: 10, Cause: err, LogText: "the other server does not answer",
-		Description: fmt.Sprintf("%s does not answer right now. Try again in a moment, or sign in in another way.", s.Label)}
+	e := oauth.ForPerson(http.StatusServiceUnavailable, "temporarily_unavailable", "the other server does not answer",
+		"%s does not answer right now. Try again in a moment, or sign in in another way.", s.Label)
+	e.RetryAfter, e.Cause = 10, err
+	return e
 }

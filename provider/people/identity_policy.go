@@ -3,7 +3,6 @@ package people
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -76,7 +75,7 @@ func (i *Identities) known(ctx context.Context, s *server, p upstream.Person) (s
 	case err != nil:
 		return u, identity, oauth.Unavailable(err)
 	case !u.Active:
-		return u, identity, s.refuse("Your account here is disabled. Ask an administrator of this server.", "the account is disabled")
+		return u, identity, s.refuse("the account is disabled", "Your account here is disabled. Ask an administrator of this server.")
 	}
 	return u, identity, nil
 }
@@ -160,15 +159,15 @@ func sameAddress(a, b string) bool {
 
 // unknown returns the Error for a person whom nobody here knows.
 func (s *server) unknown() *oauth.Error {
-	return s.refuse(fmt.Sprintf("This account of %s is not known here. If you have an account here, sign in with your password or a passkey, and add %s on your account page. Otherwise ask an administrator of this server.", s.Label, s.Label),
-		"nobody here has this identity")
+	return s.refuse("nobody here has this identity",
+		"This account of %[1]s is not known here. If you have an account here, sign in with your password or a passkey, and add %[1]s on your account page. Otherwise ask an administrator of this server.", s.Label)
 }
 
 // addressTaken returns the Error for a new person whose address somebody here has. That may be the same
 // person, and it may be somebody who has typed the address of another person.
 func (s *server) addressTaken() *oauth.Error {
-	return s.refuse(fmt.Sprintf("There is an account with your address here already. Sign in to it with your password or a passkey, and add %s on your account page. If it is not your account, ask an administrator of this server.", s.Label),
-		"an account has the address of the new person")
+	return s.refuse("an account has the address of the new person",
+		"There is an account with your address here already. Sign in to it with your password or a passkey, and add %s on your account page. If it is not your account, ask an administrator of this server.", s.Label)
 }
 
 // setGroups makes a person a member of the groups that the other server's claim is mapped to. It does not
