@@ -9,6 +9,7 @@ import (
 	"mandate/provider"
 	"mandate/provider/oauth"
 	"mandate/templates"
+	"mandate/templates/languages"
 )
 
 // account shows a person their own data, consents and sessions.
@@ -25,17 +26,17 @@ func (s *server) account(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *server) accountPage(r *http.Request, who *provider.SignedIn) (templates.Account, error) {
-	u := who.User
+	u, l := who.User, s.language(r)
 	page := templates.Account{Frame: s.frame(r, ""), FullName: fullName(u), Email: u.Email}
 	if u.Password != "" {
 		page.PasswordAction = s.path("/account/password/")
 	}
 	var err error
-	page.Claims, err = s.claimFacts(u)
+	page.Claims, err = s.claimFacts(l, u)
 	if err != nil {
 		return page, err
 	}
-	page.Methods, err = s.signInMethods(r, u)
+	page.Methods, err = s.signInMethods(r, l, u)
 	if err != nil {
 		return page, err
 	}
@@ -52,8 +53,8 @@ func (s *server) accountPage(r *http.Request, who *provider.SignedIn) (templates
 	}
 	for _, a := range authorized {
 		app := templates.AuthorizedApp{Name: a.Name, Owner: a.Owner, Document: a.Document, Scopes: strings.Join(a.Scopes, " "),
-			Since: day(a.Since), RevokeAction: s.path("/account/applications/" + a.ApplicationID + "/revoke/"),
-			Responsible: responsibleText(a), Unchecked: a.Standing == provider.StandingOpen, LastUsed: lastUsedSentence(a)}
+			Since: l.Day(a.Since), RevokeAction: s.path("/account/applications/" + a.ApplicationID + "/revoke/"),
+			Responsible: responsibleText(l, a), Unchecked: a.Standing == provider.StandingOpen, LastUsed: lastUsedSentence(l, a)}
 		audience, err := s.provider.Resources.Granted(r.Context(), strings.Join(a.Resources, "\n"))
 		if err != nil {
 			return page, err
@@ -63,7 +64,7 @@ func (s *server) accountPage(r *http.Request, who *provider.SignedIn) (templates
 		}
 		page.Authorized = append(page.Authorized, app)
 	}
-	page.Sessions, err = s.sessionList(r, who, u, "/account/sessions/")
+	page.Sessions, err = s.sessionList(r, l, who, u, "/account/sessions/")
 	if err != nil {
 		return page, err
 	}
@@ -76,11 +77,11 @@ func (s *server) accountPage(r *http.Request, who *provider.SignedIn) (templates
 }
 
 // sessionList lists the sessions of a person, each with the path that ends it.
-func (s *server) sessionList(r *http.Request, who *provider.SignedIn, u provider.User, path string) (templates.SessionList, error) {
+func (s *server) sessionList(r *http.Request, l *languages.Language, who *provider.SignedIn, u provider.User, path string) (templates.SessionList, error) {
 	list := templates.SessionList{EndAllAction: s.path(path + "end/")}
 	sessions, err := s.provider.People.Sessions(r.Context(), u.ID)
 	for _, session := range sessions {
-		row := templates.SessionRow{Device: device(session.UserAgent), Address: session.Address, Since: moment(session.AuthTime), LastSeen: moment(session.SeenAt)}
+		row := templates.SessionRow{Device: device(l, session.UserAgent), Address: session.Address, Since: l.Moment(session.AuthTime), LastSeen: l.Moment(session.SeenAt)}
 		if session.ID == who.Session.ID {
 			// The person ends this session by logging out.
 			row.Current = true
@@ -120,7 +121,7 @@ func (s *server) changePassword(w http.ResponseWriter, r *http.Request) error {
 		redirect(w, r, s.path("/account/"))
 		return nil
 	}
-	why, err := refused(w, r, err)
+	why, err := s.refused(w, r, err)
 	if err != nil {
 		return err
 	}
@@ -128,7 +129,7 @@ func (s *server) changePassword(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page.CurrentPassword.Error, page.NewPassword.Error = cmp.Or(why.limit, why.invalid.At("current_password")), why.invalid.At("new_password")
+	page.CurrentPassword.Error, page.NewPassword.Error = cmp.Or(why.limit, why.at("current_password")), why.at("new_password")
 	page.KeepApprovals = keep
 	return s.render(w, r, why.status, page)
 }
@@ -186,24 +187,26 @@ func (s *server) revokeApplication(w http.ResponseWriter, r *http.Request) error
 
 func fullName(u provider.User) string { return strings.TrimSpace(u.FirstName + " " + u.LastName) }
 
+// day writes a date on a page that is in English.
 func day(at int64) string { return time.Unix(at, 0).UTC().Format("2 January 2006") }
 
+// moment writes a time on a page that is in English.
 func moment(at int64) string { return time.Unix(at, 0).UTC().Format("2 January 2006, 15:04 UTC") }
 
 // device returns a short name for a browser. It is what the browser says about itself, if
 // nothing in it is known.
-func device(agent string) string {
-	name := BrowserName(agent)
+func device(l *languages.Language, agent string) string {
+	name := BrowserName(l, agent)
 	if name == "" && agent != "" {
 		return oauth.Clip(agent, 60)
 	}
-	return cmp.Or(name, "Unknown browser")
+	return cmp.Or(name, l.T("Unknown browser"))
 }
 
 // BrowserName returns a short name for a browser, or "" if its User-Agent contains no known
 // name. Every User-Agent contains Mozilla, and most contain the names of other browsers. So
 // the order matters: the first mark that is found decides.
-func BrowserName(agent string) string {
+func BrowserName(l *languages.Language, agent string) string {
 	browser := firstNamed(agent, "Edg/", "Edge", "OPR/", "Opera", "Firefox/", "Firefox", "FxiOS/", "Firefox",
 		"SamsungBrowser/", "Samsung Internet", "Chrome/", "Chrome", "CriOS/", "Chrome", "Safari/", "Safari", "curl/", "curl")
 	system := firstNamed(agent, "iPhone", "iPhone", "iPad", "iPad", "Android", "Android", "CrOS", "ChromeOS",
@@ -212,11 +215,11 @@ func BrowserName(agent string) string {
 	case browser == "" && system == "":
 		return ""
 	case browser == "":
-		return "Browser on " + system
+		return l.T("Browser on %s", system)
 	case system == "":
 		return browser
 	}
-	return browser + " on " + system
+	return l.T("%[1]s on %[2]s", browser, system)
 }
 
 // firstNamed returns the name of the first mark that the text contains. Its

@@ -9,6 +9,7 @@ import (
 	"mandate/handlers/request"
 	"mandate/provider"
 	"mandate/templates"
+	"mandate/templates/languages"
 )
 
 // The pages on which people change how they sign in. Each needs a fresh sign-in: the adapter of pages
@@ -20,15 +21,15 @@ const (
 )
 
 // signInMethods describes how a person signs in.
-func (s *server) signInMethods(r *http.Request, u provider.User) (templates.SignInMethods, error) {
+func (s *server) signInMethods(r *http.Request, l *languages.Language, u provider.User) (templates.SignInMethods, error) {
 	f, err := s.provider.People.Factors(r.Context(), u.ID)
 	methods := templates.SignInMethods{AddTOTPURL: s.path(totpPath), RemoveTOTPURL: s.path(totpPath + "remove/"), CodesURL: s.path(codesPath), Codes: f.RecoveryCodes, Passkeys: f.Passkeys, NoPassword: u.Password == ""}
 	if f.TOTPSince > 0 {
-		methods.TOTPSince = day(f.TOTPSince)
+		methods.TOTPSince = l.Day(f.TOTPSince)
 	} else if f.Passkeys == 0 && s.provider.People.Demands(u) {
 		methods.Demanded = true
 		if u.FactorDueAt > 0 {
-			methods.Due = day(u.FactorDueAt)
+			methods.Due = l.Day(u.FactorDueAt)
 		}
 	}
 	return methods, err
@@ -79,7 +80,8 @@ func (s *server) addTOTP(w http.ResponseWriter, r *http.Request) error {
 	if e, ok := errors.AsType[*provider.Error](err); ok && e.Status < http.StatusInternalServerError {
 		request.Note(r.Context(), "error", e.Code)
 		retryAfter(w, e)
-		return s.showTOTPPage(w, r, formStatus(e), who, e.Description, r.PostForm)
+		text, _ := said(s.language(r), e)
+		return s.showTOTPPage(w, r, formStatus(e), who, text, r.PostForm)
 	}
 	if errors.Is(err, provider.ErrNotFound) {
 		return errSignIn // the session has ended meanwhile
@@ -102,11 +104,12 @@ func (s *server) removeTOTPPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page := templates.Confirm{Frame: s.frame(r, ""), Heading: "Remove your authenticator app?",
-		Message: "Without another second factor, your password alone then suffices for signing in, and your recovery codes stop working.",
-		Action:  s.path(totpPath + "remove/"), Button: "Remove the app", CancelURL: s.path("/account/"), Danger: true}
+	l := s.language(r)
+	page := templates.Ask{Frame: s.frame(r, ""), Heading: l.T("Remove your authenticator app?"),
+		Message: l.T("Without another second factor, your password alone then suffices for signing in, and your recovery codes stop working."),
+		Action:  s.path(totpPath + "remove/"), Button: l.T("Remove the app"), CancelURL: s.path("/account/"), Danger: true}
 	if s.provider.People.Demands(who.User) {
-		page.Message = "This server requires a second factor: without another one, you add a new one at once, or when you sign in the next time, and your recovery codes stop working."
+		page.Message = l.T("This server requires a second factor: without another one, you add a new one at once, or when you sign in the next time, and your recovery codes stop working.")
 	}
 	return s.render(w, r, http.StatusOK, page)
 }

@@ -27,10 +27,11 @@ func (s *server) askAddress(w http.ResponseWriter, r *http.Request) error {
 // addressPage asks for the confirmation behind a link. It changes nothing.
 func (s *server) addressPage(w http.ResponseWriter, r *http.Request) error {
 	return s.withAddressLink(w, r, s.provider.People.AddressLink, func(who *provider.SignedIn) error {
-		return s.render(w, r, http.StatusOK, templates.Confirm{Frame: s.frame(r, ""), Heading: "Confirm your email address",
-			Message: "Applications that you allow to see your address then learn that it is yours.",
-			Details: []string{"Your account " + who.User.Username + " has the address " + who.User.Email + "."},
-			Action:  r.URL.EscapedPath(), Button: "Confirm the address", CancelURL: s.path("/account/")})
+		l := s.language(r)
+		return s.render(w, r, http.StatusOK, templates.Ask{Frame: s.frame(r, ""), Heading: l.T("Confirm your email address"),
+			Message: l.T("Applications that you allow to see your address then learn that it is yours."),
+			Details: []string{l.T("Your account %[1]s has the address %[2]s.", who.User.Username, who.User.Email)},
+			Action:  r.URL.EscapedPath(), Button: l.T("Confirm the address"), CancelURL: s.path("/account/")})
 	})
 }
 
@@ -60,6 +61,7 @@ func (s *server) withAddressLink(w http.ResponseWriter, r *http.Request, use fun
 	if !errors.Is(err, provider.ErrNotFound) {
 		return err
 	}
-	return s.showDeadLink(w, r, "It was already used, or its time is over, or it belongs to another account or to a former address. Ask for a new link on your account page.",
-		"/account/", "Go to your account")
+	l := s.language(r)
+	return s.showDeadLink(w, r, l.T("It was already used, or its time is over, or it belongs to another account or to a former address. Ask for a new link on your account page."),
+		"/account/", l.T("Go to your account"))
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mandate/provider"
+	"mandate/templates/languages"
 )
 
 var secretShown = regexp.MustCompile(`id="client_secret" type="text" readonly value="([A-Za-z0-9_-]{43})"`)
@@ -287,6 +288,10 @@ func TestSpan(t *testing.T) {
 }
 
 func TestDevice(t *testing.T) {
+	known, err := languages.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for agent, expect := range map[string]string{
 		"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0":                                                              "Firefox on Linux",
 		"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36 Edg/140":             "Edge on Windows",
@@ -294,7 +299,7 @@ func TestDevice(t *testing.T) {
 		"Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18 Mobile/15E1 Safari/604.1": "Safari on iPhone",
 		"curl/8.5.0": "curl", "robot": "robot", "": "Unknown browser",
 	} {
-		if got := device(agent); got != expect {
+		if got := device(known.English(), agent); got != expect {
 			t.Errorf("%q is %q, expected %q", agent, got, expect)
 		}
 	}

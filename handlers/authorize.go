@@ -65,7 +65,8 @@ func (s *server) refuse(w http.ResponseWriter, r *http.Request, a *provider.Auth
 	request.Note(r.Context(), "error", e.Code)
 	request.Outcome(r.Context(), e.Code)
 	response := s.provider.Authorizations.Refusal(a, e)
-	host, local := destination(a.RedirectURI)
+	l := s.language(r)
+	host, local := destination(l, a.RedirectURI)
 	switch {
 	case response.Failed != nil || local || provider.StandingOf(a.Application) != provider.StandingOpen:
 		return s.answer(w, r, response)
@@ -74,9 +75,9 @@ func (s *server) refuse(w http.ResponseWriter, r *http.Request, a *provider.Auth
 		page.UncheckedHost, page.Description = host, e.Description
 		return s.render(w, r, statusOf(e), page)
 	}
-	return s.render(w, r, statusOf(e), templates.ErrorPage{Frame: s.frame(r, ""), Status: statusOf(e), Code: e.Code, Description: e.Description, Heading: "The application’s request was refused",
-		Message:   "The request ended with an error, so nothing was allowed. You can close this page. Nobody has checked this application. It wants to continue at " + host + ". Go there only if you know this address and began there yourself.",
-		RequestID: request.ID(r), BackURL: response.Location(), BackLabel: "Continue to " + host})
+	return s.render(w, r, statusOf(e), templates.ErrorPage{Frame: s.frame(r, ""), Status: statusOf(e), Code: e.Code, Description: e.Description, Heading: l.T("The application’s request was refused"),
+		Message:   l.T("The request ended with an error, so nothing was allowed. You can close this page. Nobody has checked this application. It wants to continue at %s. Go there only if you know this address and began there yourself.", host),
+		RequestID: request.ID(r), BackURL: response.Location(), BackLabel: l.T("Continue to %s", host)})
 }
 
 // loginFor redirects to the login page, which leads back to exactly this request.
@@ -191,9 +192,10 @@ func (s *server) showClientError(w http.ResponseWriter, r *http.Request, err err
 	}
 	request.Note(r.Context(), "error", e.Code)
 	request.Outcome(r.Context(), e.Code)
-	page := templates.ErrorPage{Frame: s.frame(r, "Redirect URI not registered"), Status: e.Status, Code: e.Code,
-		Heading: "The application’s redirect URI is not registered",
-		Message: "The application requested a response to a redirect URI that it has not registered, so no response was sent. If you are its developer: the redirect URI in the request must equal a registered one, character by character.",
+	l := s.language(r)
+	page := templates.ErrorPage{Frame: s.frame(r, l.T("Redirect URI not registered")), Status: e.Status, Code: e.Code,
+		Heading: l.T("The application’s redirect URI is not registered"),
+		Message: l.T("The application requested a response to a redirect URI that it has not registered, so no response was sent. If you are its developer: the redirect URI in the request must equal a registered one, character by character."),
 		Diff:    difference("redirect URI", e.Mismatch, who), RequestID: request.ID(r)}
 	return s.render(w, r, e.Status, page)
 }

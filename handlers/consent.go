@@ -8,11 +8,13 @@ import (
 
 	"mandate/handlers/request"
 	"mandate/provider"
+	"mandate/provider/oauth"
 	"mandate/templates"
+	"mandate/templates/languages"
 )
 
 func (s *server) consentPage(w http.ResponseWriter, r *http.Request, a *provider.Authorization, who *provider.SignedIn, asked *provider.Interaction) error {
-	host, loopback := destination(a.RedirectURI)
+	host, loopback := destination(s.language(r), a.RedirectURI)
 	access := s.access(a.Application, append(slices.Clone(a.Scopes), a.ClaimScopes...), a.Audience, asked)
 	// Any program on the device can use a redirect URI there, and a statement is no secret.
 	if statement := s.provider.Registrations.StatementOf(a.Application); statement.Identity && !loopback {
@@ -65,7 +67,7 @@ func (s *server) asker(a provider.Application) templates.Asker {
 func (s *server) describeStranger(shown *templates.Asker, a provider.Application) {
 	shown.Unchecked = provider.CameByItself(a) && provider.StandingOf(a) == provider.StandingOpen
 	shown.LocalOnly = shown.Unchecked && !slices.ContainsFunc(lines(a.RedirectURIs), func(uri string) bool {
-		_, local := destination(uri)
+		_, local := destination(s.pages.Languages.English(), uri)
 		return !local
 	})
 	at, err := url.Parse(provider.DocumentOf(a))
@@ -78,17 +80,17 @@ func (s *server) describeStranger(shown *templates.Asker, a provider.Application
 }
 
 // destination describes the redirect URI in words that a person recognizes.
-func destination(redirectURI string) (host string, loopback bool) {
+func destination(l *languages.Language, redirectURI string) (host string, loopback bool) {
 	u, err := url.Parse(redirectURI)
 	switch {
 	case err != nil:
 		return redirectURI, false
 	case u.Scheme == "http":
-		return "a program on this computer", true
+		return l.T("a program on this computer"), true
 	case u.Scheme == "https":
 		return u.Host, false
 	}
-	return "an app on this device (" + strings.TrimSuffix(u.Scheme, ":") + ")", true
+	return l.T("an app on this device (%s)", strings.TrimSuffix(u.Scheme, ":")), true
 }
 
 // consent handles the decision that the person made on the consent page.
@@ -102,7 +104,7 @@ func (s *server) consent(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if who == nil {
-		return badRequest("Your session has ended. Go back to the application and begin again.")
+		return oauth.ForPerson(http.StatusBadRequest, "invalid_request", "", "Your session has ended. Go back to the application and begin again.")
 	}
 	a, err := s.provider.Authorizations.Resume(provider.From(r.Context(), s.requests.Address(r)), r.PostForm.Get("ticket"), who)
 	if err != nil {

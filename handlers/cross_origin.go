@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"strings"
 
-	"mandate/provider"
+	"mandate/provider/oauth"
 )
 
 // anyOrigin lets scripts of every site call a path. It is for endpoints that use no
@@ -48,8 +48,7 @@ func sameOrigin(allowed *http.CrossOriginProtection, h handle) handle {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		err := allowed.Check(r)
 		if err != nil {
-			return &provider.Error{Status: http.StatusForbidden, Code: "access_denied",
-				Description: "This form was sent from another site, so nothing was done. Open the page here and send it again."}
+			return oauth.ForPerson(http.StatusForbidden, "access_denied", "", "This form was sent from another site, so nothing was done. Open the page here and send it again.")
 		}
 		return h(w, r)
 	}

@@ -74,18 +74,18 @@ func (s *server) findDevice(w http.ResponseWriter, r *http.Request) error {
 		return s.toStepUp(w, r, s.deviceAddress(q.UserCode), missing)
 	}
 	return s.render(w, r, http.StatusOK, templates.DeviceApproval{Frame: s.frame(r, ""), Access: s.access(q.Application, q.Scopes, q.Audience, &provider.Interaction{}),
-		Code: q.UserCode, Program: q.From.UserAgent, Address: q.From.Address, Near: q.Near, Asked: moment(q.CreatedAt),
+		Code: q.UserCode, Program: q.From.UserAgent, Address: q.From.Address, Near: q.Near, Asked: s.language(r).Moment(q.CreatedAt),
 		Ticket: q.Ticket, Action: s.path("/device/answer/"), SwitchURL: s.switchURL(s.deviceAddress(q.UserCode))})
 }
 
 // wrongUserCode shows the form again, with the error.
 func (s *server) wrongUserCode(w http.ResponseWriter, r *http.Request, err error) error {
-	why, err := refused(w, r, err)
+	why, err := s.refused(w, r, err)
 	if err != nil {
 		return err
 	}
 	page := s.deviceForm(r, r.PostForm.Get("user_code"))
-	page.Code.Error = cmp.Or(why.limit, why.invalid.At("user_code"))
+	page.Code.Error = cmp.Or(why.limit, why.at("user_code"))
 	return s.render(w, r, why.status, page)
 }
 

@@ -104,7 +104,7 @@ func (s *server) factorPage(w http.ResponseWriter, r *http.Request) error {
 func (s *server) showStep(w http.ResponseWriter, r *http.Request, status int, at stepping, wrong *provider.Error, form url.Values) error {
 	message, by := "", form.Get("by")
 	if wrong != nil {
-		message = wrong.Description
+		message, _ = said(s.language(r), wrong)
 	}
 	ways := at.challenge.Ways(at.wanted)
 	if slices.Contains(ways, provider.ByNewPasskey) {

@@ -5,48 +5,83 @@ import (
 	"time"
 
 	"mandate/provider"
+	"mandate/templates/languages"
 )
 
-// notices returns the text of a message of success. The cookie contains only the
-// name of the message, so a planted cookie cannot make this server show a text of
-// its own.
-func notices(name string) string {
-	return map[string]string{
-		"set-up":             "Your account was created. Sign in now.",
-		signedOut:            "You are signed out.",
-		"password":           "Your password was changed. You are signed out in all other browsers.",
-		"password-approvals": "Your password was changed. You are signed out in all other browsers, and the access that applications got there has ended.",
-		"totp-added":         "Your authenticator app was added. You need it from now on when you sign in.",
-		"totp-gone":          "Your authenticator app was removed.",
-		"factors-gone":       "The second factor was removed, and the person is signed out everywhere.",
-		"passkey":            "The passkey is added. You can give it another name.",
-		"passkey-gone":       "The passkey is removed, so it no longer signs you in. Your device may still offer it: delete it there too.",
-		"reset-asked":        "If we know this account, a message with a link is on its way to its email address. The link works for 30 minutes.",
-		"reset":              "Your password was changed. Sign in with the new one.",
-		"address-asked":      "A message with a link is on its way to your email address. The link works for 24 hours.",
-		"address-verified":   "Your email address is confirmed.",
-		"identity":           "The account is added. You can sign in with it from now on.",
-		"identity-gone":      "The account is removed, so it no longer signs you in here.",
-		"session":            "That browser is signed out.",
-		"sessions":           "The person is signed out everywhere.",
-		"revoked":            "The application may no longer act for you.",
-		"registered":         "The application is registered.",
-		"saved":              "Your changes are saved.",
-		"still-hash":         "Your changes are saved. The server still keeps the present secret as a hash: replace the secret to get one that is kept encrypted.",
-		"rotated":            "The secret was replaced.",
-		"test-key":           "A key pair for testing was made.",
-		"taken-over":         "You are now responsible for the application. Its previous owner may still know the secret: replace it, and choose that the old one stops working at once.",
-		"assigned":           "The application has a new owner.",
-		"revoked-all":        "Everything that the application held is revoked. It can get new tokens.",
-		"deleted":            "The application is deleted.",
-		"user-added":         "The person is added.",
-		"user-gone":          "The person is deleted.",
-		"group-added":        "The group is added.",
-		"group-gone":         "The group is deleted.",
-		"resource-added":     "The resource is added.",
-		"token-gone":         "The initial access token is deleted.",
-		"resource-gone":      "The resource is deleted.",
-	}[name]
+// notice returns a text of success for the name of the cookie, in a language. The cookie contains only the
+// name of the message, so a planted cookie cannot make this server show a text of its own.
+func notice(l *languages.Language, name string) string {
+	switch name {
+	case "set-up":
+		return l.T("Your account was created. Sign in now.")
+	case signedOut:
+		return l.T("You are signed out.")
+	case "password":
+		return l.T("Your password was changed. You are signed out in all other browsers.")
+	case "password-approvals":
+		return l.T("Your password was changed. You are signed out in all other browsers, and the access that applications got there has ended.")
+	case "totp-added":
+		return l.T("Your authenticator app was added. You need it from now on when you sign in.")
+	case "totp-gone":
+		return l.T("Your authenticator app was removed.")
+	case "factors-gone":
+		return l.T("The second factor was removed, and the person is signed out everywhere.")
+	case "passkey":
+		return l.T("The passkey is added. You can give it another name.")
+	case "passkey-gone":
+		return l.T("The passkey is removed, so it no longer signs you in. Your device may still offer it: delete it there too.")
+	case "reset-asked":
+		return l.T("If we know this account, a message with a link is on its way to its email address. The link works for 30 minutes.")
+	case "reset":
+		return l.T("Your password was changed. Sign in with the new one.")
+	case "address-asked":
+		return l.T("A message with a link is on its way to your email address. The link works for 24 hours.")
+	case "address-verified":
+		return l.T("Your email address is confirmed.")
+	case "identity":
+		return l.T("The account is added. You can sign in with it from now on.")
+	case "identity-gone":
+		return l.T("The account is removed, so it no longer signs you in here.")
+	case "session":
+		return l.T("That browser is signed out.")
+	case "sessions":
+		return l.T("The person is signed out everywhere.")
+	case "revoked":
+		return l.T("The application may no longer act for you.")
+	case "registered":
+		return l.T("The application is registered.")
+	case "saved":
+		return l.T("Your changes are saved.")
+	case "still-hash":
+		return l.T("Your changes are saved. The server still keeps the present secret as a hash: replace the secret to get one that is kept encrypted.")
+	case "rotated":
+		return l.T("The secret was replaced.")
+	case "test-key":
+		return l.T("A key pair for testing was made.")
+	case "taken-over":
+		return l.T("You are now responsible for the application. Its previous owner may still know the secret: replace it, and choose that the old one stops working at once.")
+	case "assigned":
+		return l.T("The application has a new owner.")
+	case "revoked-all":
+		return l.T("Everything that the application held is revoked. It can get new tokens.")
+	case "deleted":
+		return l.T("The application is deleted.")
+	case "user-added":
+		return l.T("The person is added.")
+	case "user-gone":
+		return l.T("The person is deleted.")
+	case "group-added":
+		return l.T("The group is added.")
+	case "group-gone":
+		return l.T("The group is deleted.")
+	case "resource-added":
+		return l.T("The resource is added.")
+	case "token-gone":
+		return l.T("The initial access token is deleted.")
+	case "resource-gone":
+		return l.T("The resource is deleted.")
+	}
+	return ""
 }
 
 // signedOut names the notice after a logout.
@@ -57,7 +92,9 @@ func (s *server) setNotice(w http.ResponseWriter, name string) {
 	s.setCookie(w, "notice", name, 2*time.Minute)
 }
 
-func (s *server) notice(r *http.Request) string { return notices(s.cookie(r, "notice")) }
+func (s *server) notice(r *http.Request) string {
+	return notice(s.language(r), s.cookie(r, "notice"))
+}
 
 // dropNotice deletes the notice after a page has shown it.
 //

@@ -7,6 +7,7 @@ import (
 	"mandate/handlers/request"
 	"mandate/provider"
 	"mandate/templates"
+	"mandate/templates/languages"
 )
 
 // applicationUse describes where an application came from, and what it holds.
@@ -36,20 +37,20 @@ func statementText(s provider.Statement) string {
 }
 
 // responsibleText says to a person who is responsible for an application.
-func responsibleText(a provider.Authorized) string {
+func responsibleText(l *languages.Language, a provider.Authorized) string {
 	if a.Suspended != "" {
-		return "It does not work now. " + a.Suspended
+		return l.T("It does not work now.") + " " + l.Text(a.Suspended)
 	}
 	switch a.Standing {
 	case provider.StandingAdministrator:
-		return "An administrator of this server is responsible for it."
+		return l.T("An administrator of this server is responsible for it.")
 	case provider.StandingPerson:
-		return "Its owner is responsible for it, who is not an administrator of this server."
+		return l.T("Its owner is responsible for it, who is not an administrator of this server.")
 	}
 	if a.Origin == provider.FromDocument {
-		return "It describes itself in a metadata document. Nobody here is responsible for it or has checked it."
+		return l.T("It describes itself in a metadata document. Nobody here is responsible for it or has checked it.")
 	}
-	return "It registered itself. Nobody here is responsible for it or has checked it."
+	return l.T("It registered itself. Nobody here is responsible for it or has checked it.")
 }
 
 // lastUsed says when an application last got a code or a token. The time of an application
@@ -65,14 +66,14 @@ func lastUsed(at int64, origin string) string {
 }
 
 // lastUsedSentence says the same in a sentence; "" if it is not known.
-func lastUsedSentence(a provider.Authorized) string {
+func lastUsedSentence(l *languages.Language, a provider.Authorized) string {
 	switch {
 	case a.LastUsedAt > 0:
-		return "Last used " + moment(a.LastUsedAt) + "."
+		return l.T("Last used %s.", l.Moment(a.LastUsedAt))
 	case a.Origin == "":
 		return ""
 	}
-	return "Never used."
+	return l.T("Never used.")
 }
 
 // counted writes a number that may be the bound of a count.

@@ -9,6 +9,7 @@ import (
 	"mandate/handlers/request"
 	"mandate/provider"
 	"mandate/templates"
+	"mandate/templates/languages"
 )
 
 // The pages on which people sign in with another server (OIDC Core §3.1).
@@ -118,10 +119,12 @@ func (s *server) arrive(w http.ResponseWriter, r *http.Request) error {
 func (s *server) notSignedIn(w http.ResponseWriter, r *http.Request, e *provider.Error, next string, adding bool) error {
 	request.Note(r.Context(), "error", e.Error())
 	retryAfter(w, e)
-	page := templates.ErrorPage{Frame: s.frame(r, ""), Status: statusOf(e), Heading: "You could not be signed in", Message: e.Description, Code: e.Code, RequestID: request.ID(r),
-		BackURL: s.path("/login/") + "?next=" + url.QueryEscape(asciiURL(next)), BackLabel: "Back to the sign-in"}
+	l := s.language(r)
+	text, _ := said(l, e)
+	page := templates.ErrorPage{Frame: s.frame(r, ""), Status: statusOf(e), Heading: l.T("You could not be signed in"), Message: text, Code: e.Code, RequestID: request.ID(r),
+		BackURL: s.path("/login/") + "?next=" + url.QueryEscape(asciiURL(next)), BackLabel: l.T("Back to the sign-in page")}
 	if adding {
-		page.Heading, page.BackURL, page.BackLabel = "The account could not be added", s.path("/account/"), "Back to your account"
+		page.Heading, page.BackURL, page.BackLabel = l.T("The account could not be added"), s.path("/account/"), l.T("Back to your account")
 	}
 	return s.render(w, r, page.Status, page)
 }
@@ -131,7 +134,7 @@ func (s *server) identityList(r *http.Request, u provider.User) (templates.Ident
 	own, err := s.provider.Identities.Of(r.Context(), u.ID)
 	var list templates.IdentityList
 	for _, one := range own {
-		list.Rows = append(list.Rows, s.identityRow(one))
+		list.Rows = append(list.Rows, s.identityRow(s.language(r), one))
 	}
 	for _, other := range s.provider.Identities.Servers() {
 		if !slices.ContainsFunc(own, func(one provider.Identity) bool { return one.Issuer == other.Issuer }) {
@@ -141,13 +144,13 @@ func (s *server) identityList(r *http.Request, u provider.User) (templates.Ident
 	return list, err
 }
 
-func (s *server) identityRow(one provider.Identity) templates.IdentityRow {
-	row := templates.IdentityRow{Label: one.Server.Label, Added: day(one.CreatedAt), RemoveURL: s.path(identitiesPath + one.ID + "/remove/")}
+func (s *server) identityRow(l *languages.Language, one provider.Identity) templates.IdentityRow {
+	row := templates.IdentityRow{Label: one.Server.Label, Added: l.Day(one.CreatedAt), RemoveURL: s.path(identitiesPath + one.ID + "/remove/")}
 	if row.Label == "" {
 		row.Label, row.Gone = one.Issuer, true
 	}
 	if one.LastUsedAt > 0 {
-		row.LastUsed = moment(one.LastUsedAt)
+		row.LastUsed = l.Moment(one.LastUsedAt)
 	}
 	return row
 }
@@ -162,9 +165,10 @@ func (s *server) newIdentityPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.render(w, r, http.StatusOK, templates.Confirm{Frame: s.frame(r, ""), Heading: "Sign in with " + other.Label + " from now on?",
-		Message: "You sign in there once now. From then on, whoever can sign in as you there can also sign in as you here.",
-		Action:  s.path(identitiesPath + "new/" + other.Name + "/"), Button: "Continue to " + other.Label, CancelURL: s.path("/account/"), LeadsAway: true})
+	l := s.language(r)
+	return s.render(w, r, http.StatusOK, templates.Ask{Frame: s.frame(r, ""), Heading: l.T("Sign in with %s from now on?", other.Label),
+		Message: l.T("You sign in there once now. From then on, whoever can sign in as you there can also sign in as you here."),
+		Action:  s.path(identitiesPath + "new/" + other.Name + "/"), Button: l.T("Continue to %s", other.Label), CancelURL: s.path("/account/"), LeadsAway: true})
 }
 
 // addIdentity sends a person who is signed in to another server, to add their account there.
@@ -222,10 +226,11 @@ func (s *server) removeIdentityPage(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
-	row := s.identityRow(one)
-	return s.render(w, r, http.StatusOK, templates.Confirm{Frame: s.frame(r, ""), Heading: "Stop signing in with " + row.Label + "?",
-		Message: "Your account there no longer signs you in here. Browsers in which it has signed you in stay signed in: you can sign them out on your account page.",
-		Action:  row.RemoveURL, Button: "Remove the account", CancelURL: s.path("/account/"), Danger: true})
+	l := s.language(r)
+	row := s.identityRow(l, one)
+	return s.render(w, r, http.StatusOK, templates.Ask{Frame: s.frame(r, ""), Heading: l.T("Stop signing in with %s?", row.Label),
+		Message: l.T("Your account there no longer signs you in here. Browsers in which it has signed you in stay signed in: you can sign them out on your account page."),
+		Action:  row.RemoveURL, Button: l.T("Remove the account"), CancelURL: s.path("/account/"), Danger: true})
 }
 
 // removeIdentity removes an account of another server.

@@ -13,6 +13,7 @@ import (
 	"mandate/provider"
 	"mandate/provider/oauth"
 	"mandate/templates"
+	"mandate/templates/languages"
 )
 
 // loginPage asks for the username and the password. A person who has a session also
@@ -34,7 +35,7 @@ func (s *server) loginPage(w http.ResponseWriter, r *http.Request) error {
 func (s *server) loginForm(r *http.Request, values url.Values) (templates.Login, error) {
 	page := templates.Login{Frame: s.frame(r, ""), Next: s.ownAddress(values.Get("next")), Action: s.path("/login/"), ForgotURL: s.path(forgotPath), Servers: s.serverButtons()}
 	if page.Frame.Username != "" {
-		page.Again = again(values.Get("reason"))
+		page.Again = again(s.language(r), values.Get("reason"))
 	}
 	var err error
 	page.Asker, err = s.loginAsker(r.Context(), page.Next)
@@ -67,24 +68,24 @@ func (s *server) loginAsker(ctx context.Context, next string) (*templates.Asker,
 // again returns the text for a person who has a session. An address selects a
 // text and cannot contain one, so a link of a stranger cannot show its own. No
 // text names an account: the page shows only the account of the session.
-func again(reason string) templates.Again {
+func again(l *languages.Language, reason string) templates.Again {
 	switch provider.Reason(reason) {
 	case provider.OtherAccount:
-		return templates.Again{Reason: reason, Heading: "Sign in with another account",
-			Text: "The application asks for another account. Sign in with the account that you use for this application."}
+		return templates.Again{Reason: reason, Heading: l.T("Sign in with another account"),
+			Text: l.T("The application asks for another account. Sign in with the account that you use for this application.")}
 	case provider.ChooseAccount:
-		return templates.Again{Reason: reason, Heading: "Sign in again",
-			Text: "The application asks you to choose an account. Sign in with this account or with another one."}
+		return templates.Again{Reason: reason, Heading: l.T("Sign in again"),
+			Text: l.T("The application asks you to choose an account. Sign in with this account or with another one.")}
 	case provider.LoginRequest:
-		return templates.Again{Reason: reason, Heading: "Sign in again",
-			Text: "The application requires that you sign in again. Enter the username and the password of this account."}
+		return templates.Again{Reason: reason, Heading: l.T("Sign in again"),
+			Text: l.T("The application requires that you sign in again. Enter the username and the password of this account.")}
 	case provider.LoginTooOld:
-		return templates.Again{Reason: reason, Heading: "Sign in again",
-			Text: "Your last sign-in is older than the application allows. Enter the username and the password of this account."}
+		return templates.Again{Reason: reason, Heading: l.T("Sign in again"),
+			Text: l.T("Your last sign-in is older than the application allows. Enter the username and the password of this account.")}
 	}
 	if provider.Reason(reason) == confirmLogin {
-		return templates.Again{Reason: reason, Heading: "Confirm that it is you",
-			Text: "You are about to change how somebody signs in. Sign in again first, because somebody else could use this browser."}
+		return templates.Again{Reason: reason, Heading: l.T("Confirm that it is you"),
+			Text: l.T("You are about to change how somebody signs in. Sign in again first, because somebody else could use this browser.")}
 	}
 	return templates.Again{}
 }
@@ -102,10 +103,10 @@ func (s *server) login(w http.ResponseWriter, r *http.Request) error {
 	page.Name.Value = r.PostForm.Get("username")
 	password := r.PostForm.Get("password")
 	if page.Name.Value == "" {
-		page.Name.Error = "Enter your username."
+		page.Name.Error = s.language(r).T("Enter your username.")
 	}
 	if password == "" {
-		page.PasswordError = "Enter your password."
+		page.PasswordError = s.language(r).T("Enter your password.")
 	}
 	if page.Name.Error != "" || page.PasswordError != "" {
 		return s.showLogin(w, r, invalidForm, page)
@@ -113,7 +114,7 @@ func (s *server) login(w http.ResponseWriter, r *http.Request) error {
 	in, err := s.provider.People.Login(r.Context(), page.Name.Value, password, s.browser(r))
 	if e, ok := errors.AsType[*provider.Error](err); ok && e.Status < http.StatusInternalServerError {
 		request.Note(r.Context(), "error", e.Code)
-		page.Error = e.Description
+		page.Error, _ = said(s.language(r), e)
 		retryAfter(w, e)
 		return s.showLogin(w, r, formStatus(e), page)
 	}

@@ -88,7 +88,7 @@ func (s *server) logoutRequest(w http.ResponseWriter, r *http.Request) error {
 	}
 	page := templates.Logout{Frame: s.frame(r, ""), Action: s.path("/logout/"), Ticket: ticket, OpenID: true}
 	if askFirst {
-		page.GoesTo, _ = destination(l.RedirectURI)
+		page.GoesTo, _ = destination(s.language(r), l.RedirectURI)
 	}
 	if l.Application != nil {
 		page.Application = l.Application.Name
@@ -170,9 +170,15 @@ func (s *server) cannotLogOut(w http.ResponseWriter, r *http.Request, err error)
 		return err
 	}
 	request.Note(r.Context(), "error", e.Error())
+	l := s.language(r)
 	page := templates.ErrorPage{Frame: s.frame(r, ""), Status: statusOf(e), Code: e.Code,
-		Heading: "The application’s logout request is not valid", Message: e.Description + " Nobody was signed out.",
-		RequestID: request.ID(r), BackURL: s.path("/logout/"), BackLabel: "Sign out here"}
+		Heading: l.T("The application’s logout request is not valid"), Message: l.T("Nobody was signed out."),
+		RequestID: request.ID(r), BackURL: s.path("/logout/"), BackLabel: l.T("Sign out here")}
+	if text, known := said(l, e); known {
+		page.Message = text + " " + page.Message
+	} else {
+		page.Description = text
+	}
 	if e.Mismatch != nil {
 		who, err := s.signedIn(r)
 		if err != nil {

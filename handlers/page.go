@@ -11,6 +11,7 @@ import (
 	"mandate/handlers/request"
 	"mandate/provider"
 	"mandate/templates"
+	"mandate/templates/languages"
 )
 
 // page adapts a handler of HTML pages. If nobody is signed in, or the person must sign in again, it
@@ -47,7 +48,8 @@ const policy = "default-src 'none'; style-src 'self'; img-src 'self' data:; base
 
 // render writes a page. The whole page is rendered before the first byte is sent.
 func (s *server) render(w http.ResponseWriter, r *http.Request, status int, page any) error {
-	body, err := s.pages.Render(page)
+	l := s.language(r)
+	body, err := s.pages.Render(l, page)
 	if err != nil {
 		return err
 	}
@@ -70,6 +72,9 @@ func (s *server) render(w http.ResponseWriter, r *http.Request, status int, page
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	}
 	h.Set("Content-Type", "text/html; charset=utf-8")
+	// RFC 9110 §8.5, §12.5.5: the language of the reader, who may have asked for another one by this header.
+	h.Set("Content-Language", l.Tag())
+	h.Add("Vary", "Accept-Language")
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	s.dropNotice(w, r)
 	w.WriteHeader(status)
@@ -82,7 +87,7 @@ func leadsAway(page any) bool {
 	switch p := page.(type) {
 	case templates.Login, templates.Factor, templates.Consent, templates.FormPost:
 		return true
-	case templates.Confirm:
+	case templates.Ask:
 		return p.LeadsAway
 	case templates.NewTOTP:
 		return p.Required
@@ -118,52 +123,65 @@ func (s *server) pageError(w http.ResponseWriter, r *http.Request, e *provider.E
 	pageHeaders(w.Header())
 	retryAfter(w, e)
 	status := statusOf(e)
-	err := s.render(w, r, status, templates.ErrorPage{Frame: s.frame(r, ""), Status: status, Heading: heading(status),
-		Message: e.Description, Code: e.Code, RequestID: request.ID(r), BackURL: s.path("/"), BackLabel: "Go to the start page"})
+	l := s.language(r)
+	page := templates.ErrorPage{Frame: s.frame(r, ""), Status: status, Heading: heading(l, status),
+		Code: e.Code, RequestID: request.ID(r), BackURL: s.path("/"), BackLabel: l.T("Go to the start page")}
+	text, known := said(l, e)
+	if known || l == s.pages.Languages.English() {
+		page.Message = text
+	} else {
+		page.Message, page.Description = l.T("The server did not accept the request. The reason is below, in English."), text
+	}
+	err := s.render(w, r, status, page)
 	if err != nil {
 		request.Note(r.Context(), "error", fmt.Sprintf("%v; then: %v", e, err))
 		http.Error(w, "Internal error", http.StatusInternalServerError)
 	}
 }
 
-func heading(status int) string {
+func heading(l *languages.Language, status int) string {
 	switch status {
 	case http.StatusForbidden:
-		return "You may not do this"
+		return l.T("You may not do this")
 	case http.StatusNotFound:
-		return "Page not found"
+		return l.T("Page not found")
 	case http.StatusMethodNotAllowed:
-		return "This address does not support this method"
+		return l.T("This address does not support this method")
 	case http.StatusRequestEntityTooLarge:
-		return "The request is too large"
+		return l.T("The request is too large")
 	case http.StatusTooManyRequests:
-		return "Too many attempts"
+		return l.T("Too many attempts")
 	case http.StatusServiceUnavailable:
-		return "Not available right now"
+		return l.T("Not available right now")
 	}
 	if status >= http.StatusInternalServerError {
-		return "Something went wrong here"
+		return l.T("Something went wrong here")
 	}
-	return "This request is not valid"
+	return l.T("This request is not valid")
 }
 
 // correction is what a form says that is shown again.
 type correction struct {
 	status  int
+	in      *languages.Language
 	invalid *provider.Invalid // nil: a limit is used up
 	limit   string            // what the limit is, and when to try again
 }
 
+// at returns the message for one field, or "" if the field has no mistake.
+func (c correction) at(field string) string { return problem(c.in, c.invalid, field) }
+
 // refused reads why a form was not accepted, and notes it. It returns the error if no form can show it.
-func refused(w http.ResponseWriter, r *http.Request, err error) (correction, error) {
+func (s *server) refused(w http.ResponseWriter, r *http.Request, err error) (correction, error) {
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		noteInvalid(r, invalid)
-		return correction{status: invalidForm, invalid: invalid}, nil
+		return correction{status: invalidForm, in: s.language(r), invalid: invalid}, nil
 	}
 	if e, ok := errors.AsType[*provider.Error](err); ok && e.Status == http.StatusTooManyRequests {
 		request.Note(r.Context(), "error", e.Code)
 		retryAfter(w, e)
-		return correction{status: e.Status, limit: e.Description}, nil
+		limit, _ := said(s.language(r), e)
+		return correction{status: e.Status, in: s.language(r), limit: limit}, nil
 	}
 	return correction{}, err
 }

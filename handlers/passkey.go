@@ -63,7 +63,7 @@ func (s *server) passkeySignIn(w http.ResponseWriter, r *http.Request) error {
 	in, err := s.provider.Passkeys.SignIn(r.Context(), authenticatorResponse(r), s.cookie(r, browserName), s.browser(r))
 	if e, ok := errors.AsType[*provider.Error](err); ok && e.Status < http.StatusInternalServerError {
 		request.Note(r.Context(), "error", e.Error())
-		page.Error = e.Description
+		page.Error, _ = said(s.language(r), e)
 		retryAfter(w, e)
 		return s.showLogin(w, r, formStatus(e), page)
 	}
@@ -86,16 +86,17 @@ func (s *server) passkeyList(r *http.Request, u provider.User) (*templates.Passk
 	stored, err := s.provider.Passkeys.Of(r.Context(), u.ID)
 	list := &templates.PasskeyList{AddURL: s.path(newPasskeyPath), Full: len(stored) >= provider.MaxPasskeys}
 	for _, k := range stored {
-		list.Rows = append(list.Rows, s.passkeyRow(k))
+		list.Rows = append(list.Rows, s.passkeyRow(r, k))
 	}
 	return list, err
 }
 
-func (s *server) passkeyRow(k provider.Passkey) templates.PasskeyRow {
-	row := templates.PasskeyRow{Name: k.Name, Added: day(k.CreatedAt), BackupEligible: k.BackupEligible, BackedUp: k.BackedUp,
+func (s *server) passkeyRow(r *http.Request, k provider.Passkey) templates.PasskeyRow {
+	l := s.language(r)
+	row := templates.PasskeyRow{Name: k.Name, Added: l.Day(k.CreatedAt), BackupEligible: k.BackupEligible, BackedUp: k.BackedUp,
 		URL: s.path("/account/passkeys/" + k.ID + "/"), RemoveURL: s.path("/account/passkeys/" + k.ID + "/remove/")}
 	if k.LastUsedAt > 0 {
-		row.LastUsed = moment(k.LastUsedAt)
+		row.LastUsed = l.Moment(k.LastUsedAt)
 	}
 	return row
 }
@@ -145,13 +146,14 @@ func (s *server) addPasskey(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	next := r.PostForm.Get("next")
-	made, in, err := s.provider.Passkeys.Add(r.Context(), who, authenticatorResponse(r), device(s.browser(r).UserAgent))
+	made, in, err := s.provider.Passkeys.Add(r.Context(), who, authenticatorResponse(r), device(s.language(r), s.browser(r).UserAgent))
 	if errors.Is(err, provider.ErrTooManyPasskeys) {
 		return s.showNewPasskey(w, r, who, invalidForm, "", next)
 	}
 	if e, ok := errors.AsType[*provider.Error](err); ok && e.Status < http.StatusInternalServerError {
 		request.Note(r.Context(), "error", e.Error())
-		return s.showNewPasskey(w, r, who, invalidForm, e.Description, next)
+		text, _ := said(s.language(r), e)
+		return s.showNewPasskey(w, r, who, invalidForm, text, next)
 	}
 	if errors.Is(err, provider.ErrNotFound) {
 		return errSignIn // the session has ended meanwhile
@@ -167,7 +169,7 @@ func (s *server) addPasskey(w http.ResponseWriter, r *http.Request) error {
 	}
 	s.setCookie(w, "session", in.Session, in.MaxAge)
 	s.setNotice(w, "passkey")
-	redirect(w, r, s.passkeyRow(made).URL)
+	redirect(w, r, s.passkeyRow(r, made).URL)
 	return nil
 }
 
@@ -195,7 +197,7 @@ func (s *server) passkeyPage(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *server) namePasskey(r *http.Request, k provider.Passkey, name templates.Field) templates.Passkey {
-	row := s.passkeyRow(k)
+	row := s.passkeyRow(r, k)
 	return templates.Passkey{Frame: s.frame(r, ""), Passkey: row, Action: row.URL, CancelURL: s.path("/account/"), NameField: name}
 }
 
@@ -213,7 +215,7 @@ func (s *server) renamePasskey(w http.ResponseWriter, r *http.Request) error {
 	err = s.provider.Passkeys.Rename(r.Context(), who.User.ID, k.ID, name)
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		noteInvalid(r, invalid)
-		return s.render(w, r, invalidForm, s.namePasskey(r, k, templates.Field{Value: name, Error: invalid.At("name")}))
+		return s.render(w, r, invalidForm, s.namePasskey(r, k, templates.Field{Value: name, Error: problem(s.language(r), invalid, "name")}))
 	}
 	if err != nil {
 		return err
@@ -233,9 +235,10 @@ func (s *server) removePasskeyPage(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	return s.render(w, r, http.StatusOK, templates.Confirm{Frame: s.frame(r, ""), Heading: "Remove the passkey “" + k.Name + "”?",
-		Message: "It no longer signs you in. Browsers in which it has signed you in stay signed in: you can sign them out on your account page.",
-		Action:  s.passkeyRow(k).RemoveURL, Button: "Remove the passkey", CancelURL: s.path("/account/"), Danger: true})
+	l := s.language(r)
+	return s.render(w, r, http.StatusOK, templates.Ask{Frame: s.frame(r, ""), Heading: l.T("Remove the passkey “%s”?", k.Name),
+		Message: l.T("It no longer signs you in. Browsers in which it has signed you in stay signed in: you can sign them out on your account page."),
+		Action:  s.passkeyRow(r, k).RemoveURL, Button: l.T("Remove the passkey"), CancelURL: s.path("/account/"), Danger: true})
 }
 
 // removePasskey removes a passkey.

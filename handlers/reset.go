@@ -36,12 +36,12 @@ func (s *server) forgot(w http.ResponseWriter, r *http.Request) error {
 		redirect(w, r, s.path("/login/"))
 		return nil
 	}
-	why, err := refused(w, r, err)
+	why, err := s.refused(w, r, err)
 	if err != nil {
 		return err
 	}
 	page := s.forgotForm(r)
-	page.Name = templates.Field{Value: oauth.Clip(name, 600), Error: why.invalid.At("username")}
+	page.Name = templates.Field{Value: oauth.Clip(name, 600), Error: why.at("username")}
 	page.Error = why.limit
 	return s.render(w, r, why.status, page)
 }
@@ -71,15 +71,16 @@ func (s *server) resetPage(w http.ResponseWriter, r *http.Request) error {
 
 // deadLink shows that a link does not work.
 func (s *server) deadLink(w http.ResponseWriter, r *http.Request) error {
-	return s.showDeadLink(w, r, "It was already used, or its time is over, or the account was changed after it was sent. Ask for a new link.",
-		forgotPath, "Ask for a new link")
+	l := s.language(r)
+	return s.showDeadLink(w, r, l.T("It was already used, or its time is over, or the account was changed after it was sent. Ask for a new link."),
+		forgotPath, l.T("Ask for a new link"))
 }
 
 func (s *server) showDeadLink(w http.ResponseWriter, r *http.Request, text, back, label string) error {
 	const status, code = http.StatusNotFound, "not_found"
 	request.Note(r.Context(), "error", "the link was already used, has ended, or is not valid")
 	request.Outcome(r.Context(), code)
-	return s.render(w, r, status, templates.ErrorPage{Frame: s.frame(r, ""), Status: status, Heading: "This link does not work any more",
+	return s.render(w, r, status, templates.ErrorPage{Frame: s.frame(r, ""), Status: status, Heading: s.language(r).T("This link does not work any more"),
 		Message: text, Code: code, RequestID: request.ID(r), BackURL: s.path(back), BackLabel: label})
 }
 
@@ -104,7 +105,7 @@ func (s *server) reset(w http.ResponseWriter, r *http.Request) error {
 	if errors.Is(err, provider.ErrNotFound) {
 		return s.deadLink(w, r)
 	}
-	why, err := refused(w, r, err)
+	why, err := s.refused(w, r, err)
 	if err != nil {
 		return err
 	}
@@ -116,7 +117,7 @@ func (s *server) reset(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	page := templates.Reset{Frame: s.frame(r, ""), Action: r.URL.EscapedPath(), Account: u.Username, Error: why.limit}
-	page.Password.Error = why.invalid.At("new_password")
+	page.Password.Error = why.at("new_password")
 	return s.render(w, r, why.status, page)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"mandate/handlers/request"
 	"mandate/provider"
+	"mandate/provider/oauth"
 )
 
 // handle reads a request, calls the provider, decides, and writes the response. It
@@ -75,10 +76,9 @@ func refusal(r *http.Request, err error) *provider.Error {
 	}
 	request.Note(r.Context(), "error", err.Error())
 	if errors.Is(err, provider.ErrNotFound) {
-		return &provider.Error{Status: http.StatusNotFound, Code: "not_found", Description: "There is nothing at this address."}
+		return oauth.ForPerson(http.StatusNotFound, "not_found", "", "There is nothing at this address.")
 	}
-	return &provider.Error{Status: http.StatusInternalServerError, Code: "server_error",
-		Description: "Internal error. The server's log describes it under the request ID " + request.ID(r) + "."}
+	return oauth.ForPerson(http.StatusInternalServerError, "server_error", "", "Internal error. The server's log describes it under the request ID %s.", request.ID(r))
 }
 
 func fieldNames(invalid *provider.Invalid) string {

@@ -65,7 +65,7 @@ func (s *server) person(r *http.Request) (*provider.SignedIn, error) {
 func (s *server) administrator(r *http.Request) (*provider.SignedIn, error) {
 	who, err := s.person(r)
 	if err == nil && !who.User.Administrator {
-		err = &provider.Error{Status: http.StatusForbidden, Code: "access_denied", Description: "This page is for administrators."}
+		err = oauth.ForPerson(http.StatusForbidden, "access_denied", "", "This page is for administrators.")
 	}
 	return who, err
 }

@@ -32,10 +32,11 @@ func (s *server) usedLink(w http.ResponseWriter, r *http.Request) error {
 	const status, code = http.StatusNotFound, "not_found"
 	request.Note(r.Context(), "error", "the setup link was already used, or is not valid")
 	request.Outcome(r.Context(), code)
-	return s.render(w, r, status, templates.ErrorPage{Frame: s.frame(r, ""), Status: status, Heading: "This link is no longer valid",
-		Message: "It was already used, or it is not the link that the server printed when it last started. If you just created the account, sign in. " +
-			"If there is no administrator, create one with: mandate user add NAME --admin --password-stdin",
-		Code: code, RequestID: request.ID(r), BackURL: s.path("/login/"), BackLabel: "Sign in"})
+	l := s.language(r)
+	return s.render(w, r, status, templates.ErrorPage{Frame: s.frame(r, ""), Status: status, Heading: l.T("This link is no longer valid"),
+		Message: l.T("It was already used, or it is not the link that the server printed when it last started. If you just created the account, sign in. If there is no administrator, create one with:") +
+			" mandate user add NAME --admin --password-stdin",
+		Code: code, RequestID: request.ID(r), BackURL: s.path("/login/"), BackLabel: l.T("Sign in")})
 }
 
 // setup creates the first administrator.
@@ -56,10 +57,11 @@ func (s *server) setup(w http.ResponseWriter, r *http.Request) error {
 	}
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		noteInvalid(r, invalid)
+		l := s.language(r)
 		return s.render(w, r, invalidForm, templates.Setup{Frame: s.frame(r, ""), Action: r.URL.EscapedPath(),
-			UsernameField: templates.Field{Value: person.Username, Error: invalid.At("username")},
-			Email:         templates.Field{Value: person.Email, Error: invalid.At("email")},
-			Password:      templates.Field{Error: invalid.At("password")}})
+			UsernameField: templates.Field{Value: person.Username, Error: problem(l, invalid, "username")},
+			Email:         templates.Field{Value: person.Email, Error: problem(l, invalid, "email")},
+			Password:      templates.Field{Error: problem(l, invalid, "password")}})
 	}
 	if err != nil {
 		return err

@@ -293,11 +293,11 @@ func (s *server) userForm(r *http.Request, who *provider.SignedIn, u *provider.U
 		page.ResetAction, page.ResetMinutes = s.userPath(u.ID)+"reset-link/", resetMinutes
 		page.Action, page.DeleteURL, page.Self = s.userPath(u.ID), s.userPath(u.ID)+"delete/", u.ID == who.User.ID
 		var err error
-		page.Sessions, err = s.sessionList(r, who, *u, "/admin/users/"+u.ID+"/sessions/")
+		page.Sessions, err = s.sessionList(r, s.pages.Languages.English(), who, *u, "/admin/users/"+u.ID+"/sessions/")
 		if err != nil {
 			return page, err
 		}
-		page.Methods, err = s.signInMethods(r, *u)
+		page.Methods, err = s.signInMethods(r, s.pages.Languages.English(), *u)
 		if err != nil {
 			return page, err
 		}

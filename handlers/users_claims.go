@@ -6,6 +6,7 @@ import (
 
 	"mandate/provider"
 	"mandate/templates"
+	"mandate/templates/languages"
 )
 
 // profileIn reads the claims about the user from the form. Without OpenID Connect
@@ -71,7 +72,7 @@ func (s *server) claimsForm(form url.Values, invalid *provider.Invalid) *templat
 }
 
 // claimFacts returns the claims for the account page of the person.
-func (s *server) claimFacts(u provider.User) ([]templates.Fact, error) {
+func (s *server) claimFacts(l *languages.Language, u provider.User) ([]templates.Fact, error) {
 	if !s.config.OpenID {
 		return nil, nil
 	}
@@ -83,11 +84,11 @@ func (s *server) claimFacts(u provider.User) ([]templates.Fact, error) {
 		p.Address = &provider.Address{}
 	}
 	var facts []templates.Fact
-	for _, f := range []templates.Fact{{Name: "Middle name", Value: p.MiddleName}, {Name: "Nickname", Value: p.Nickname}, {Name: "Gender", Value: p.Gender},
-		{Name: "Date of birth", Value: p.Birthdate}, {Name: "Phone number", Value: p.PhoneNumber}, {Name: "Time zone", Value: p.ZoneInfo},
-		{Name: "Language", Value: p.Locale}, {Name: "Profile page", Value: p.Profile}, {Name: "Picture", Value: p.Picture}, {Name: "Website", Value: p.Website},
-		{Name: "Address", Value: p.Address.Formatted}, {Name: "Street", Value: p.Address.StreetAddress}, {Name: "Town", Value: p.Address.Locality},
-		{Name: "Region", Value: p.Address.Region}, {Name: "Postal code", Value: p.Address.PostalCode}, {Name: "Country", Value: p.Address.Country}} {
+	for _, f := range []templates.Fact{{Name: l.T("Middle name"), Value: p.MiddleName}, {Name: l.T("Nickname"), Value: p.Nickname}, {Name: l.T("Gender"), Value: p.Gender},
+		{Name: l.T("Date of birth"), Value: p.Birthdate}, {Name: l.T("Phone number"), Value: p.PhoneNumber}, {Name: l.T("Time zone"), Value: p.ZoneInfo},
+		{Name: l.T("Language"), Value: p.Locale}, {Name: l.T("Profile page"), Value: p.Profile}, {Name: l.T("Picture"), Value: p.Picture}, {Name: l.T("Website"), Value: p.Website},
+		{Name: l.T("Address"), Value: p.Address.Formatted}, {Name: l.T("Street"), Value: p.Address.StreetAddress}, {Name: l.T("Town"), Value: p.Address.Locality},
+		{Name: l.T("Region"), Value: p.Address.Region}, {Name: l.T("Postal code"), Value: p.Address.PostalCode}, {Name: l.T("Country"), Value: p.Address.Country}} {
 		if f.Value != "" {
 			facts = append(facts, f)
 		}

@@ -29,11 +29,11 @@ func plain(message any) (mail.Letter, error) {
 	case notices.Address:
 		return mail.Letter{Subject: "address", Text: m.Username + " " + m.Link, HTML: m.Link}, nil
 	case notices.PasswordChanged:
-		return mail.Letter{Subject: "changed", Text: m.Username + " " + m.At + " " + m.Link, HTML: m.Link}, nil
+		return mail.Letter{Subject: "changed", Text: m.Username + " " + strconv.FormatInt(m.At, 10) + " " + m.Link, HTML: m.Link}, nil
 	case notices.SignIn:
-		return mail.Letter{Subject: "sign-in", Text: m.Username + " " + m.At + " " + m.UserAgent + " " + m.Address + " " + m.Link, HTML: m.Link}, nil
+		return mail.Letter{Subject: "sign-in", Text: m.Username + " " + strconv.FormatInt(m.At, 10) + " " + m.UserAgent + " " + m.Address + " " + m.Link, HTML: m.Link}, nil
 	case notices.Factor:
-		return mail.Letter{Subject: string(m.Change), Text: m.Username + " " + m.At + " " + m.Link, HTML: m.Link}, nil
+		return mail.Letter{Subject: string(m.Change), Text: m.Username + " " + strconv.FormatInt(m.At, 10) + " " + m.Link, HTML: m.Link}, nil
 	}
 	return mail.Letter{}, fmt.Errorf("an unknown message %T", message)
 }

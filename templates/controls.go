@@ -6,6 +6,8 @@ import (
 	"html/template"
 	"net/url"
 	"strings"
+
+	"mandate/templates/languages"
 )
 
 // control is one labelled input of a form. parts.html draws it. Templates build it in a pipe:
@@ -88,7 +90,6 @@ func controls() template.FuncMap {
 		"problems": summarize,
 		"listed":   func(errors []FieldError) problems { return summarize("", errors...) },
 		"quiet":    func(p problems) problems { p.Focus = false; return p },
-		"named":    FieldName,
 		"copyable": func(label, value string) copyable { return copyable{label, value} },
 		"search":   func(label, query string) found { return found{label, query} },
 
@@ -132,12 +133,30 @@ func about(errors []FieldError, id string) string {
 	return ""
 }
 
-// FieldName returns the name of a field for the error summary, so that "This field is required" says which
+// fieldName returns the name of a field for the error summary, so that "This field is required" says which
 // field. It is the beginning of the field's label.
+func fieldName(l *languages.Language, id string) string {
+	switch id {
+	case "username":
+		return l.T("Username")
+	case "email":
+		return l.T("Email address")
+	case "password":
+		return l.T("Password")
+	case "current_password":
+		return l.T("Current password")
+	case "new_password":
+		return l.T("New password")
+	case "name":
+		return l.T("Name")
+	}
+	return FieldName(id)
+}
+
+// FieldName returns the name of a field on a page for administrators or developers.
 func FieldName(id string) string {
 	return map[string]string{
-		"username": "Username", "email": "Email address", "first_name": "First name", "last_name": "Last name",
-		"password": "Password", "current_password": "Current password", "new_password": "New password", "group": "Groups", "name": "Name",
+		"first_name": "First name", "last_name": "Last name", "group": "Groups", "name": "Name",
 		"client_type": "Client type", "grant_type": "Grants", "redirect_uris": "Redirect URIs", "scope": "Scopes",
 		"access_token_lifetime": "Access token", "refresh_token_lifetime": "Refresh token",
 		"may_introspect": "May introspect tokens", "skip_consent": "Skip the consent page", "pkce_exempt": "Exempt from PKCE", "assertion_audience_endpoints": "Accept assertions for an endpoint", "access_token_format": "Access tokens", "userinfo_algorithm": "Algorithm of the UserInfo responses", "pairwise": "Pairwise subjects", "require_pushed": "Require pushed requests",

@@ -5,9 +5,12 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
+	"maps"
 	"reflect"
 	"strings"
 	texts "text/template"
+
+	"mandate/templates/languages"
 )
 
 //go:embed mail/*.txt mail/*.html
@@ -27,30 +30,33 @@ type AddressMail struct {
 
 // PasswordChangedMail is the message after the password has changed.
 type PasswordChangedMail struct {
-	Username, At string
-	Link         string // to the page for a forgotten password
+	Username string
+	At       int64
+	Link     string // to the page for a forgotten password
 }
 
 // SignInMail is the message after a sign-in with a browser that is new for the person.
 type SignInMail struct {
-	Username, At string
-	Browser      string // such as "Firefox on Linux"; empty: it is not known
-	Address      string // of the network from which it came
-	Link         string // to the account page
+	Username string
+	At       int64
+	Browser  string // such as "Firefox on Linux"; empty: it is not known
+	Address  string // of the network from which it came
+	Link     string // to the account page
 }
 
 // FactorMail is the message after a way to sign in was added or removed.
 type FactorMail struct {
-	Username, At string
-	Change       string // one of the keys of changes
-	Link         string // to the account page
+	Username string
+	At       int64
+	Change   string // one of those that changeText knows
+	Link     string // to the account page
 }
 
 // InvitationMail is the message with the link of somebody who was invited.
 type InvitationMail struct {
 	Inviter string // a user name; empty: the operator
 	Link    string
-	Until   string // when the link ends
+	Until   int64 // when the link ends
 }
 
 // SignUpMail is the message with the link of somebody who asked for an account.
@@ -65,28 +71,29 @@ type KnownMail struct {
 	Link     string // to the login page
 }
 
-// changes are the subjects of FactorMail.
-func changes() map[string]string {
-	return map[string]string{
-		"totp-added":      "An authenticator app was added to your account",
-		"totp-removed":    "The authenticator app of your account was removed",
-		"passkey-added":   "A passkey was added to your account",
-		"passkey-removed": "A passkey of your account was removed",
-		"account-added":   "An account of another server was added to your account",
-		"account-removed": "An account of another server was removed from your account",
-		"codes-made":      "New recovery codes were made for your account",
-		"code-used":       "A recovery code of your account was used",
-		"factors-reset":   "Your second factor was removed by an administrator",
+// changeText returns the subject of a FactorMail. It is empty if the change is unknown.
+func changeText(l *languages.Language, change string) string {
+	switch change {
+	case "totp-added":
+		return l.T("An authenticator app was added to your account")
+	case "totp-removed":
+		return l.T("The authenticator app of your account was removed")
+	case "passkey-added":
+		return l.T("A passkey was added to your account")
+	case "passkey-removed":
+		return l.T("A passkey of your account was removed")
+	case "account-added":
+		return l.T("An account of another server was added to your account")
+	case "account-removed":
+		return l.T("An account of another server was removed from your account")
+	case "codes-made":
+		return l.T("New recovery codes were made for your account")
+	case "code-used":
+		return l.T("A recovery code of your account was used")
+	case "factors-reset":
+		return l.T("Your second factor was removed by an administrator")
 	}
-}
-
-// What says what has changed.
-func (m FactorMail) What() (string, error) {
-	text, known := changes()[m.Change]
-	if !known {
-		return "", fmt.Errorf("the change %q has no text", m.Change)
-	}
-	return text, nil
+	return ""
 }
 
 // ByAdministrator reports whether the change was not made by the person.
@@ -101,31 +108,59 @@ func mails() map[string]any {
 // Mails contains the parsed templates of all messages. A message loads nothing from a server, and
 // its text and its HTML say the same.
 type Mails struct {
-	texts map[reflect.Type]*texts.Template
-	pages map[reflect.Type]*template.Template
+	texts map[reflect.Type]map[*languages.Language]*texts.Template
+	pages map[reflect.Type]map[*languages.Language]*template.Template
+
+	// Languages are those in which a message can be rendered.
+	Languages *languages.Languages
 }
 
 // NewMails parses every template.
 func NewMails() (*Mails, error) {
-	m := &Mails{map[reflect.Type]*texts.Template{}, map[reflect.Type]*template.Template{}}
+	known, err := languages.Load()
+	if err != nil {
+		return nil, err
+	}
+	m := &Mails{map[reflect.Type]map[*languages.Language]*texts.Template{}, map[reflect.Type]map[*languages.Language]*template.Template{}, known}
 	for name, of := range mails() {
-		text, err := texts.New(name).ParseFS(mailFiles, "mail/"+name+".txt")
-		if err != nil {
-			return nil, fmt.Errorf("parse %s.txt: %w", name, err)
+		kind := reflect.TypeOf(of)
+		m.texts[kind], m.pages[kind] = map[*languages.Language]*texts.Template{}, map[*languages.Language]*template.Template{}
+		for _, l := range known.All() {
+			m.texts[kind][l], err = texts.New(name).Funcs(mailFuncs(l)).ParseFS(mailFiles, "mail/"+name+".txt")
+			if err != nil {
+				return nil, fmt.Errorf("parse %s.txt: %w", name, err)
+			}
+			m.pages[kind][l], err = template.New(name).Funcs(elements()).Funcs(mailFuncs(l)).ParseFS(mailFiles, "mail/layout.html", "mail/"+name+".html")
+			if err != nil {
+				return nil, fmt.Errorf("parse %s.html: %w", name, err)
+			}
 		}
-		page, err := template.New(name).Funcs(template.FuncMap{"button": func(link, label string) button { return button{link, label} }}).ParseFS(mailFiles, "mail/layout.html", "mail/"+name+".html")
-		if err != nil {
-			return nil, fmt.Errorf("parse %s.html: %w", name, err)
-		}
-		m.texts[reflect.TypeOf(of)], m.pages[reflect.TypeOf(of)] = text, page
 	}
 	return m, nil
 }
 
-// Render writes one of the messages: its subject, and its content as text and as HTML.
-func (m *Mails) Render(message any) (subject, text, html string, err error) {
+// mailFuncs returns the functions of both forms of a message.
+func mailFuncs(l *languages.Language) map[string]any {
+	funcs := words(l)
+	maps.Copy(funcs, map[string]any{
+		"button":   func(link, label string) button { return button{link, label} },
+		"language": l.Tag,
+		"moment":   l.Moment,
+		"change": func(name string) (string, error) {
+			text := changeText(l, name)
+			if text == "" {
+				return "", fmt.Errorf("the change %q has no text", name)
+			}
+			return text, nil
+		},
+	})
+	return funcs
+}
+
+// Render writes one of the messages in a language: its subject, and its content as text and as HTML.
+func (m *Mails) Render(in *languages.Language, message any) (subject, text, html string, err error) {
 	of := reflect.TypeOf(message)
-	written, page := m.texts[of], m.pages[of]
+	written, page := m.texts[of][in], m.pages[of][in]
 	if written == nil || page == nil {
 		return "", "", "", fmt.Errorf("render: no message for %T", message)
 	}

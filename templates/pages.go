@@ -115,13 +115,23 @@ type Segment struct {
 	Differs bool
 }
 
-// Confirm asks for a confirmation before an action that cannot be undone.
-type Confirm struct {
+// Ask asks a person for a confirmation before a change of their own account.
+type Ask struct {
 	Frame
 	Heading, Message          string
 	Action, Button, CancelURL string
 	Danger                    bool
 	LeadsAway                 bool     // the form leads to another server
+	Details                   []string // what follows from it
+}
+
+// Confirm asks an administrator, or the owner of an application, for a confirmation before an action that
+// cannot be undone.
+type Confirm struct {
+	Frame
+	Heading, Message          string
+	Action, Button, CancelURL string
+	Danger                    bool
 	Details                   []string // what will be deleted
 
 	Owned     []OwnedApplication // the applications of a person who is to be deleted

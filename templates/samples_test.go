@@ -82,14 +82,14 @@ func peopleSamples() []sample {
 	described.HomeURL, described.PolicyURL, described.TermsURL = "https://planner.example.com/", "https://planner.example.com/policy", hard
 
 	apps := []AuthorizedApp{
-		{"Holiday Planner", "bob", "read groups", "on 3 March 2026", "/account/revoke/1", "", nil, "Its owner is responsible for it, who is not an administrator of this server.", false, "Last used 3 March 2026, 14:00 UTC."},
-		{"Reader", "bob", "read", "on 3 March 2026", "/account/revoke/3", "", []API{{"Mailbox", mailbox, false}}, "An administrator of this server is responsible for it.", false, "Never used."},
-		{"Agent", "", "read", "on 3 March 2026", "/account/revoke/4", "https://agent.example.com/oauth/client.json", nil, "It came by itself. Nobody here is responsible for it or has checked it.", true, "Last used 3 March 2026, 14:00 UTC."},
-		{long, "", "read write groups openid profile email", "yesterday", "/account/revoke/2", "", []API{{"Mailbox", mailbox, false}, {long, hard, false}}, "It registered itself. Nobody here is responsible for it or has checked it.", true, ""},
+		{"Holiday Planner", "bob", "read groups", "3 March 2026", "/account/revoke/1", "", nil, "Its owner is responsible for it, who is not an administrator of this server.", false, "Last used 3 March 2026, 14:00 UTC."},
+		{"Reader", "bob", "read", "3 March 2026", "/account/revoke/3", "", []API{{"Mailbox", mailbox, false}}, "An administrator of this server is responsible for it.", false, "Never used."},
+		{"Agent", "", "read", "3 March 2026", "/account/revoke/4", "https://agent.example.com/oauth/client.json", nil, "It came by itself. Nobody here is responsible for it or has checked it.", true, "Last used 3 March 2026, 14:00 UTC."},
+		{long, "", "read write groups openid profile email", "2 March 2026", "/account/revoke/2", "", []API{{"Mailbox", mailbox, false}, {long, hard, false}}, "It registered itself. Nobody here is responsible for it or has checked it.", true, ""},
 	}
 	sessions := SessionList{EndAllAction: "/account/sessions/end/", Rows: []SessionRow{
-		{"Firefox on Linux", "192.0.2.17", "today at 09:12", "just now", true, "/account/sessions/1"},
-		{"Safari on iPhone", "2001:db8:85a3::8a2e:370:7334", "on 2 March 2026", "yesterday", false, "/account/sessions/2"},
+		{"Firefox on Linux", "192.0.2.17", "3 March 2026, 09:12 UTC", "3 March 2026, 09:40 UTC", true, "/account/sessions/1"},
+		{"Safari on iPhone", "2001:db8:85a3::8a2e:370:7334", "1 March 2026, 18:03 UTC", "2 March 2026, 07:55 UTC", false, "/account/sessions/2"},
 	}}
 	passkeys := []PasskeyRow{
 		{"Phone", "3 March 2026", "4 March 2026, 09:12 UTC", true, true, "/account/passkeys/1/", "/account/passkeys/1/remove/"},
@@ -194,6 +194,9 @@ func peopleSamples() []sample {
 		{"passkey-new-failed", NewPasskey{Frame: alice, Request: request, CancelURL: "/c", Most: 20, Error: "This page was open for too long. Try again."}},
 		{"passkey-new-full", NewPasskey{Frame: alice, CancelURL: "/c", Most: 20}},
 		{"passkey-new-hostile", NewPasskey{nasty, &Ceremony{"/k", hostile, hostile, "/k"}, "/c", 20, hostile, hostile, true}},
+		{"ask", Ask{Frame: alice, Heading: "Remove the passkey “" + long + "”?", Message: "It no longer signs you in.", Action: "/k", Button: "Remove the passkey", CancelURL: "/c", Danger: true}},
+		{"ask-calm", Ask{Frame: alice, Heading: "Confirm your email address", Message: "Applications then learn that it is yours.", Details: []string{"Your account alice has the address alice@example.com."}, Action: "/k", Button: "Confirm the address", CancelURL: "/c"}},
+		{"ask-hostile", Ask{nasty, hostile, hostile, "/k", hostile, "/c", true, true, []string{hostile}}},
 		{"account-unverified", Account{Frame: alice, Methods: SignInMethods{AddTOTPURL: "/a"}, Email: "alice@example.com", Unverified: true, VerifyAction: "/account/address/"}},
 		{"error", ErrorPage{Frame: alice, Status: 404, Heading: "Page not found", Message: "The address may be mistyped, or the page was deleted.", BackURL: "/", BackLabel: "To the start"}},
 		{"error-diff", ErrorPage{Status: 400, Heading: "The application’s redirect URI is not registered", Message: "The application requested a response to a redirect URI that it has not registered, so no response was sent. You can close this page: only the developer of the application can correct it.", Code: "invalid_request", RequestID: "01JQ8Z3KX0", Diff: &URIDiff{"redirect URI",
@@ -338,14 +341,13 @@ func developerSamples() []sample {
 		{"rotate", Rotate{alice, "Holiday Planner", "/r", "/c", overlap, ""}},
 		{"rotate-wrong", Rotate{alice, long, "/r", "/c", overlap, "Choose one of these."}},
 		{"rotate-hostile", Rotate{nasty, hostile, "/r", "/c", options, hostile}},
-		{"confirm", Confirm{alice, "Delete this application?", "Holiday Planner stops working at once, everywhere. This cannot be undone.", "/d", "Delete the application", "/c", true, false, []string{"Its client ID and secret stop working", "31 access tokens and 12 refresh tokens are revoked", "12 people have allowed it to act for them"}, nil, nil, ""}},
+		{"confirm", Confirm{alice, "Delete this application?", "Holiday Planner stops working at once, everywhere. This cannot be undone.", "/d", "Delete the application", "/c", true, []string{"Its client ID and secret stop working", "31 access tokens and 12 refresh tokens are revoked", "12 people have allowed it to act for them"}, nil, nil, ""}},
 		{"confirm-fate", Confirm{Frame: admin, Heading: "Delete “alice”?", Message: "This cannot be undone.", Action: "/d", Button: "Delete the person", CancelURL: "/c", Danger: true, Owned: owned,
 			Fate: []Option{{"take-over", "I take them over", "They continue to work.", false}, {"delete", "Delete them", "", false}}, FateError: "Choose one."}},
 		{"owner", Owner{Frame: admin, Name: "Holiday Planner", Owner: "alice", Standing: "Its owner, who is not an administrator", Suspended: "This application is suspended: the account of its owner is disabled.", Action: "/o", CancelURL: "/c", RedirectURIs: []string{"https://planner.example.com/cb"}, Version: "3"}},
 		{"owner-mine-wrong", Owner{Frame: admin, Name: long, Owner: admin.Username, Standing: "An administrator", Mine: true, Action: "/o", CancelURL: "/c", Username: Field{"nobody", "There is no person with that username."}}},
 		{"owner-hostile", Owner{nasty, hostile, hostile, hostile, hostile, false, "/o", "/c", badText, []string{hostile}, hostile}},
-		{"confirm-calm", Confirm{Frame: alice, Heading: "Sign out everywhere else?", Message: "You stay signed in here.", Action: "/d", Button: "Sign out", CancelURL: "/c"}},
-		{"confirm-hostile", Confirm{nasty, hostile, hostile, "/d", hostile, "/c", true, true, []string{hostile}, []OwnedApplication{{hostile, hostile, hostile, "/o/1", true, true}}, options, hostile}},
+		{"confirm-hostile", Confirm{nasty, hostile, hostile, "/d", hostile, "/c", true, []string{hostile}, []OwnedApplication{{hostile, hostile, hostile, "/o/1", true, true}}, options, hostile}},
 		{"walk-choices", Walk{Frame: alice, Intro: "Choose a site.", Choices: []WalkChoice{{"Holiday Planner", "It may read your calendar.", "/walk/?site=1", "Go to Holiday Planner"}, {long, "", "/walk/?site=2", "Go to " + long}}}},
 		{"walk", Walk{Frame: alice, Intro: "Every message of the authorization code flow, as it went over the wire a moment ago.", RestartURL: "/walk/", Steps: []WalkStep{
 			{Title: "Ask for consent", Text: "The application sends your browser here with the digest of a secret that it keeps for now.", Request: "GET /o/authorize/?response_type=code&client_id=Yx3vQm8Zr1TtK0pLw5NcBg&redirect_uri=http%3A%2F%2F127.0.0.1%3A51004%2Fcallback&code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=S256 HTTP/1.1\nHost: id.example.com", Response: "HTTP/1.1 302 Found\nLocation: http://127.0.0.1:51004/callback?code=mac_…&iss=https%3A%2F%2Fid.example.com%2Fo"},

@@ -37,8 +37,8 @@ type SnippetValues struct {
 	Port                                          uint64 // where a website listens, unless the variable PORT says another port
 }
 
-// languages are the languages of the snippets, in the order of the page.
-func languages() []struct{ extension, name string } {
+// programmingLanguages are the languages of the snippets, in the order of the page.
+func programmingLanguages() []struct{ extension, name string } {
 	return []struct{ extension, name string }{{"sh", "curl"}, {"go", "Go"}, {"mjs", "JavaScript"}, {"py", "Python"}, {"html", "HTML and JavaScript"}}
 }
 
@@ -51,7 +51,7 @@ func parseSnippets() (*template.Template, error) {
 // Snippets returns the programs for a kind of application with these values.
 func (p *Pages) Snippets(kind string, values SnippetValues) ([]Snippet, error) {
 	var found []Snippet
-	for _, l := range languages() {
+	for _, l := range programmingLanguages() {
 		t := p.snippets.Lookup(kind + "." + l.extension + ".txt")
 		if t == nil {
 			continue

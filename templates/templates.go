@@ -12,8 +12,12 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
+	"maps"
 	"reflect"
+	"slices"
 	texts "text/template"
+
+	"mandate/templates/languages"
 )
 
 //go:embed *.html
@@ -23,8 +27,11 @@ var files embed.FS
 type Pages struct {
 	base     string
 	assets   *assets
-	pages    map[reflect.Type]*template.Template
+	pages    map[reflect.Type]map[*languages.Language]*template.Template
 	snippets *texts.Template
+
+	// Languages are those in which a page can be rendered.
+	Languages *languages.Languages
 }
 
 // page says which file renders a struct, and where the page stands in the layout.
@@ -38,6 +45,10 @@ type page struct {
 // alone reports whether the page asks for one decision. Such a page has no navigation, so that no other
 // link distracts from the decision.
 func (p page) alone() bool { return p.width != "" }
+
+// inEnglish reports whether the page is for administrators and developers. Its frame is in the language of
+// the reader, and its content is in English.
+func (p page) inEnglish() bool { return !slices.Contains(translated(), p.file) }
 
 // current returns the value of aria-current for an entry of the navigation. It is empty if the page
 // belongs to another entry.
@@ -72,6 +83,7 @@ func catalogue() []page {
 		{Application{}, "application.html", "applications", ""},
 		{Rotate{}, "rotate.html", "applications", ""},
 		{Owner{}, "owner.html", "applications", ""},
+		{Ask{}, "ask.html", "account", ""},
 		{Confirm{}, "confirm.html", "", ""},
 		{Account{}, "account.html", "account", ""},
 		{RecoveryCodes{}, "recovery_codes.html", "account", ""},
@@ -87,6 +99,15 @@ func catalogue() []page {
 	}
 }
 
+// translated lists the pages that are in the language of the reader.
+func translated() []string {
+	return []string{
+		"home.html", "login.html", "factor.html", "new_totp.html", "forgot.html", "reset.html", "setup.html", "logout.html", "consent.html",
+		"device.html", "device_approval.html", "device_answered.html", "form_post.html", "error.html", "ask.html", "account.html",
+		"recovery_codes.html", "passkey.html", "passkey_new.html",
+	}
+}
+
 // New parses every template. Base is the path under which the server is mounted: "" or "/auth".
 func New(base string) (*Pages, error) {
 	assets, err := newAssets()
@@ -97,22 +118,34 @@ func New(base string) (*Pages, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Pages{base: base, assets: assets, pages: map[reflect.Type]*template.Template{}, snippets: snippets}
+	known, err := languages.Load()
+	if err != nil {
+		return nil, err
+	}
+	p := &Pages{base: base, assets: assets, pages: map[reflect.Type]map[*languages.Language]*template.Template{}, snippets: snippets, Languages: known}
 	for _, page := range catalogue() {
-		t := template.New(page.file).Funcs(controls()).Funcs(p.funcs(page))
+		t := template.New(page.file).Funcs(controls()).Funcs(elements()).Funcs(p.funcs(page, known.English()))
 		_, err := t.ParseFS(files, "layout.html", "parts.html", page.file)
 		if err != nil {
 			return nil, fmt.Errorf("parse %s: %w", page.file, err)
 		}
-		p.pages[reflect.TypeOf(page.of)] = t
+		in := map[*languages.Language]*template.Template{}
+		for _, l := range known.All() {
+			clone, err := t.Clone()
+			if err != nil {
+				return nil, fmt.Errorf("parse %s: %w", page.file, err)
+			}
+			in[l] = clone.Funcs(p.funcs(page, l))
+		}
+		p.pages[reflect.TypeOf(page.of)] = in
 	}
 	return p, nil
 }
 
-// Render renders one of the structs of this package. It writes to a buffer first, so that the server
-// never sends half a page.
-func (p *Pages) Render(page any) ([]byte, error) {
-	t := p.pages[reflect.TypeOf(page)]
+// Render renders one of the structs of this package in a language. It writes to a buffer first, so that the
+// server never sends half a page.
+func (p *Pages) Render(in *languages.Language, page any) ([]byte, error) {
+	t := p.pages[reflect.TypeOf(page)][in]
 	if t == nil {
 		return nil, fmt.Errorf("render: no page for %T", page)
 	}
@@ -124,14 +157,37 @@ func (p *Pages) Render(page any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// funcs returns the functions that the layout needs.
-func (p *Pages) funcs(page page) template.FuncMap {
-	return template.FuncMap{
+// ContentLanguage returns the language of the content of a page that is rendered in a language: a page for
+// administrators and developers is in English.
+func (p *Pages) ContentLanguage(in *languages.Language, of any) *languages.Language {
+	for _, page := range catalogue() {
+		if reflect.TypeOf(page.of) == reflect.TypeOf(of) && page.inEnglish() {
+			return p.Languages.English()
+		}
+	}
+	return in
+}
+
+// funcs returns the functions that the layout needs, and those for texts. f writes a text of the frame.
+func (p *Pages) funcs(page page, in *languages.Language) template.FuncMap {
+	content, mark := in, ""
+	if page.inEnglish() {
+		content = p.Languages.English()
+	}
+	if content != in {
+		mark = content.Tag()
+	}
+	funcs := template.FuncMap{
 		"path":      func(to string) string { return p.base + to },
 		"asset":     func(name string) (string, error) { return p.assets.url(p.base, name) },
 		"integrity": p.assets.integrity,
 		"current":   page.current,
 		"alone":     page.alone,
 		"width":     func() string { return page.width },
+		"language":  in.Tag,
+		"content":   func() string { return mark },
+		"f":         in.Text,
 	}
+	maps.Copy(funcs, words(content))
+	return funcs
 }

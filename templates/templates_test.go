@@ -17,6 +17,8 @@ import (
 	"testing"
 )
 
+var in = flag.String("in", "en", "the language of the samples that are written")
+
 var write = flag.String("write", "", "write every sample and the static files to this folder, to look at them")
 
 func TestEveryPageIsWellFormed(t *testing.T) {
@@ -27,7 +29,7 @@ func TestEveryPageIsWellFormed(t *testing.T) {
 	drawn := map[reflect.Type]bool{}
 	for _, s := range samples() {
 		t.Run(s.name, func(t *testing.T) {
-			body, err := pages.Render(s.page)
+			body, err := pages.Render(pages.Languages.English(), s.page)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -59,7 +61,7 @@ func TestUnknownPageIsAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, page := range []any{nil, "login", Frame{}, &Login{}} {
-		_, err := pages.Render(page)
+		_, err := pages.Render(pages.Languages.English(), page)
 		if err == nil {
 			t.Errorf("Render(%T) drew something", page)
 		}
@@ -73,7 +75,7 @@ func TestPasswordsAreNotSentBack(t *testing.T) {
 	}
 	secret := Field{Value: "correct horse", Error: "wrong"}
 	for _, page := range []any{Setup{Password: secret}, Account{PasswordAction: "/p", CurrentPassword: secret, NewPassword: secret}, UserForm{Password: secret}} {
-		body, err := pages.Render(page)
+		body, err := pages.Render(pages.Languages.English(), page)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +116,7 @@ func TestPagesKeepToWhoLooks(t *testing.T) {
 		{ResourceForm{}, `name="uri"`, false},
 		{Resources{Rows: []ResourceRow{{Name: "Mailbox"}}}, "<a href=\"\"", false},
 	} {
-		body, err := pages.Render(test.page)
+		body, err := pages.Render(pages.Languages.English(), test.page)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +131,7 @@ func TestStaticFilesAreKeptForEver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	body, err := pages.Render(Application{})
+	body, err := pages.Render(pages.Languages.English(), Application{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +227,7 @@ func TestWriteSamples(t *testing.T) {
 		save("static/"+name, file.body)
 	}
 	for _, s := range samples() {
-		body, err := pages.Render(s.page)
+		body, err := pages.Render(pages.Languages.Named(*in), s.page)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -236,7 +238,7 @@ func TestWriteSamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range mailSamples() {
-		subject, text, html, err := mails.Render(s.page)
+		subject, text, html, err := mails.Render(mails.Languages.Named(*in), s.page)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"mandate/handlers"
 	"mandate/provider"
 	"mandate/templates"
+	"mandate/templates/languages"
 )
 
 // newLetters returns what writes the mail of the provider: the templates.
@@ -15,17 +16,17 @@ func newLetters() (provider.Letters, error) {
 		return nil, err
 	}
 	return func(message any) (provider.Letter, error) {
-		page, err := mailPage(message)
+		page, err := mailPage(mails.Languages.English(), message)
 		if err != nil {
 			return provider.Letter{}, err
 		}
-		subject, text, html, err := mails.Render(page)
+		subject, text, html, err := mails.Render(mails.Languages.English(), page)
 		return provider.Letter{Subject: subject, Text: text, HTML: html}, err
 	}, nil
 }
 
 // mailPage returns the struct of the templates for a message of the provider.
-func mailPage(message any) (any, error) {
+func mailPage(l *languages.Language, message any) (any, error) {
 	switch m := message.(type) {
 	case provider.ResetMail:
 		return templates.ResetMail(m), nil
@@ -34,7 +35,7 @@ func mailPage(message any) (any, error) {
 	case provider.PasswordChangedMail:
 		return templates.PasswordChangedMail(m), nil
 	case provider.SignInMail:
-		return templates.SignInMail{Username: m.Username, At: m.At, Browser: handlers.BrowserName(m.UserAgent), Address: m.Address, Link: m.Link}, nil
+		return templates.SignInMail{Username: m.Username, At: m.At, Browser: handlers.BrowserName(l, m.UserAgent), Address: m.Address, Link: m.Link}, nil
 	case provider.FactorMail:
 		return templates.FactorMail{Username: m.Username, At: m.At, Change: string(m.Change), Link: m.Link}, nil
 	case provider.InvitationMail:

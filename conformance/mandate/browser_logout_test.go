@@ -56,7 +56,7 @@ func TestBrowserLogout(t *testing.T) {
 	b.look("register-openid", "/o/applications/register/")
 	b.look("account-openid", "/account/")
 	b.look("consent-offline", first(s.authorizeURL(app, "scope", "openid offline_access", "prompt", "consent")))
-	b.says("It keeps this access after you log out")
+	b.says("It keeps this access after you sign out")
 	asked.Set("post_logout_redirect_uri", bye+"/other")
 	b.look("logout-error", s.URL+"/o/logout/?"+asked.Encode())
 	b.expect(400, "The application’s logout request is not valid")

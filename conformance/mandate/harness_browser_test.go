@@ -347,9 +347,12 @@ func selected(control *html.Node) []string {
 	return chosen
 }
 
-// text returns the text within a node. It trims surrounding spaces, except in a
-// textarea.
+// text returns the text within a node, or the label that a screen reader says instead. It trims
+// surrounding spaces, except in a textarea.
 func text(node *html.Node) string {
+	if label := attribute(node, "aria-label"); label != "" {
+		return label
+	}
 	var within strings.Builder
 	for child := range node.Descendants() {
 		if child.Type == html.TextNode {

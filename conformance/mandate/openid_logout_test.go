@@ -363,7 +363,7 @@ func TestOIDCCore_11_offline_access(t *testing.T) {
 		}
 		address, _ := s.authorizeURL(app, "scope", "openid offline_access")
 		b.open(t, address)
-		if !strings.Contains(b.Body, "It keeps this access after you log out") {
+		if !strings.Contains(b.Body, "It keeps this access after you sign out") {
 			t.Errorf("the page does not say what is agreed to:\n%s", b.Body)
 		}
 		free := b.signsIn(t, app, alice, "scope", "openid offline_access")

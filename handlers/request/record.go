@@ -17,6 +17,8 @@ type Record struct {
 	// Session keeps what the handlers know of the session, so that they look it up
 	// once per request.
 	Session any
+	// Language keeps the language of the page likewise.
+	Language any
 
 	id      string
 	began   time.Time

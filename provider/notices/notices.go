@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"mandate/provider/mail"
 	"mandate/provider/oauth"
@@ -49,12 +48,11 @@ const (
 )
 
 const (
-	mostWaiting     = 10_000 // messages of one kind
-	linksPerHour    = 5      // messages with links of one kind to one address
-	changesPerHour  = 20     // messages to one address that say what has happened
-	longestLife     = 24 * 60 * 60
-	askedLife       = 10 * 60
-	momentOfMessage = "2 January 2006, 15:04 UTC"
+	mostWaiting    = 10_000 // messages of one kind
+	linksPerHour   = 5      // messages with links of one kind to one address
+	changesPerHour = 20     // messages to one address that say what has happened
+	longestLife    = 24 * 60 * 60
+	askedLife      = 10 * 60
 )
 
 // Config is what the messages need to know.
@@ -80,30 +78,33 @@ type Address struct {
 
 // PasswordChanged is the message after the password has changed.
 type PasswordChanged struct {
-	Username, At string
-	Link         string // to the page for a forgotten password
+	Username string
+	At       int64
+	Link     string // to the page for a forgotten password
 }
 
 // SignIn is the message after a sign-in with a browser that is new for the person.
 type SignIn struct {
-	Username, At string
-	UserAgent    string // as the browser sent it
-	Address      string // from which it came
-	Link         string // to the account page
+	Username  string
+	At        int64
+	UserAgent string // as the browser sent it
+	Address   string // from which it came
+	Link      string // to the account page
 }
 
 // Factor is the message after the factors of a person have changed.
 type Factor struct {
-	Username, At string
-	Change       Change
-	Link         string // to the account page
+	Username string
+	At       int64
+	Change   Change
+	Link     string // to the account page
 }
 
 // Invitation is the message with the link of somebody who was invited.
 type Invitation struct {
 	Inviter string // a user name; empty: the operator
 	Link    string
-	Until   string // when the link ends
+	Until   int64 // when the link ends
 }
 
 // SignUp is the message with the link of somebody who asked for an account.
@@ -213,7 +214,7 @@ func (n *Notices) PasswordChanged(u storage.User) []storage.NewMail {
 	if !n.On() || u.Email == "" {
 		return nil
 	}
-	m := n.message(password, longestLife, content{To: u.Email, Changed: &PasswordChanged{u.Username, moment(oauth.Now()), n.config.Base + "/password/forgot/"}})
+	m := n.message(password, longestLife, content{To: u.Email, Changed: &PasswordChanged{u.Username, oauth.Now(), n.config.Base + "/password/forgot/"}})
 	return []storage.NewMail{n.to(m, u, nil, changesPerHour)}
 }
 
@@ -223,7 +224,7 @@ func (n *Notices) SignedIn(u storage.User, userAgent, from string) []storage.New
 	if !n.On() || u.Email == "" {
 		return nil
 	}
-	m := n.message(signIn, longestLife, content{To: u.Email, SignIn: &SignIn{u.Username, moment(oauth.Now()), userAgent, from, n.account()}})
+	m := n.message(signIn, longestLife, content{To: u.Email, SignIn: &SignIn{u.Username, oauth.Now(), userAgent, from, n.account()}})
 	return []storage.NewMail{n.to(m, u, nil, changesPerHour)}
 }
 
@@ -233,13 +234,13 @@ func (n *Notices) FactorChanged(u storage.User, what Change) []storage.NewMail {
 	if !n.On() || u.Email == "" {
 		return nil
 	}
-	m := n.message(factor, longestLife, content{To: u.Email, Factor: &Factor{u.Username, moment(oauth.Now()), what, n.account()}})
+	m := n.message(factor, longestLife, content{To: u.Email, Factor: &Factor{u.Username, oauth.Now(), what, n.account()}})
 	return []storage.NewMail{n.to(m, u, nil, changesPerHour)}
 }
 
 // Invitation returns the message with the link of an invitation.
 func (n *Notices) Invitation(i storage.Invitation, inviter, link string) storage.NewMail {
-	m := n.message(invitation, i.ExpiresAt-i.CreatedAt, content{To: i.Email, Invited: &Invitation{inviter, link, moment(i.ExpiresAt)}})
+	m := n.message(invitation, i.ExpiresAt-i.CreatedAt, content{To: i.Email, Invited: &Invitation{inviter, link, i.ExpiresAt}})
 	m.Invitation = &i.ID
 	return n.limited(m, i.Email, linksPerHour)
 }
@@ -263,9 +264,6 @@ func (n *Notices) Known(u storage.User) storage.NewMail {
 	m := n.message(known, askedLife, content{To: u.Email, Known: &Known{u.Username, n.config.Base + "/login/"}})
 	return n.to(m, u, nil, linksPerHour)
 }
-
-// moment returns a time for a person.
-func moment(at int64) string { return time.Unix(at, 0).UTC().Format(momentOfMessage) }
 
 // account returns the URL of the account page.
 func (n *Notices) account() string { return n.config.Base + "/account/" }

@@ -180,10 +180,26 @@ func (i *Invalid) Find(field string) FieldError {
 }
 
 // Add notes a mistake in a field. The first mistake of a field stays: Add ignores all
-// others.
+// others. The format "%s" adds a whole text.
 func (i *Invalid) Add(field, format string, args ...any) {
-	if i.At(field) == "" {
-		i.Fields = append(i.Fields, FieldError{field, fmt.Sprintf(format, args...), format, args})
+	if text, ok := wholeText(format, args); ok {
+		i.add(FieldError{Field: field, Message: text, Format: text})
+		return
+	}
+	i.add(FieldError{field, fmt.Sprintf(format, args...), format, args})
+}
+
+func wholeText(format string, args []any) (string, bool) {
+	if format != "%s" || len(args) != 1 {
+		return "", false
+	}
+	text, ok := args[0].(string)
+	return text, ok
+}
+
+func (i *Invalid) add(f FieldError) {
+	if i.At(f.Field) == "" {
+		i.Fields = append(i.Fields, f)
 	}
 }
 

@@ -35,15 +35,15 @@ class Pause {
     const button = document.querySelector("[data-pause]");
     if (ready) {
       button?.removeAttribute("aria-disabled");
-      this.say("");
+      this.say(false);
     } else {
       button?.setAttribute("aria-disabled", "true");
     }
   }
 
-  say(text) {
+  say(early) {
     const status = document.getElementById("pause");
-    if (status) status.textContent = text;
+    if (status) status.textContent = early ? status.dataset.early : "";
   }
 
   // The moment counts at which the button was pressed, not the one at which a busy page hears of it.
@@ -53,7 +53,7 @@ class Pause {
     event.stopImmediatePropagation();
     // A browser that never says that the page has the focus: whoever presses here sees it.
     if (this.since === Infinity) this.begin();
-    this.say("This button works half a second after you come to the page. Press it again.");
+    this.say(true);
   }
 }
 

@@ -184,7 +184,7 @@ func (c *Sites) refuse(w http.ResponseWriter, text string) {
 }
 
 func (c *Sites) show(w http.ResponseWriter, status int, page any) {
-	body, err := c.pages.Render(page)
+	body, err := c.pages.Render(c.pages.Languages.English(), page)
 	if err != nil {
 		c.log.Error("render a page of the demo", "error", err)
 		http.Error(w, "internal error", http.StatusInternalServerError)

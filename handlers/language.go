@@ -1,0 +1,39 @@
+package handlers
+
+import (
+	"cmp"
+	"net/http"
+	"strings"
+
+	"mandate/handlers/request"
+	"mandate/provider"
+	"mandate/templates/languages"
+)
+
+// language returns the language of the page that a request gets: that of useLocales, or the best one for
+// the browser (RFC 9110 §12.5.4), or English.
+func (s *server) language(r *http.Request) *languages.Language {
+	rec := request.RecordOf(r.Context())
+	known, ok := rec.Language.(*languages.Language)
+	if !ok {
+		known = cmp.Or(s.pages.Languages.Accepted(strings.Join(r.Header.Values("Accept-Language"), ",")), s.pages.Languages.English())
+		rec.Language = known
+	}
+	return known
+}
+
+// said returns the text of an error in a language. It reports false if the text is for a developer, and
+// is in English.
+func said(l *languages.Language, e *provider.Error) (string, bool) {
+	format := cmp.Or(e.Format, e.Description)
+	if !l.Knows(format) {
+		return e.Description, false
+	}
+	return l.Format(format, e.Args...), true
+}
+
+// problem returns what is wrong with a field, in a language. It is empty if nothing is.
+func problem(l *languages.Language, invalid *provider.Invalid, field string) string {
+	f := invalid.Find(field)
+	return l.Format(cmp.Or(f.Format, f.Message), f.Args...)
+}
