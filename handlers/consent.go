@@ -118,7 +118,7 @@ func (s *server) consent(w http.ResponseWriter, r *http.Request) error {
 	case r.PostForm.Get("decision") == "approve":
 		response, err = s.provider.Authorizations.Approve(r.Context(), a, who)
 	case r.PostForm.Get("decision") == "deny":
-		err = s.provider.Authorizations.Close(r.Context(), a)
+		err = s.provider.Authorizations.Denied(r.Context(), a, who)
 		response = s.provider.Authorizations.Deny(a)
 	default:
 		return badRequest("Choose to approve or to deny.")

@@ -128,7 +128,7 @@ func (s *server) readLogout(r *http.Request) (*provider.LogoutRequest, error) {
 // application wants the browser.
 func (s *server) logoutFor(w http.ResponseWriter, r *http.Request, l *provider.LogoutRequest, who *provider.SignedIn) error {
 	if who != nil {
-		err := s.provider.Logouts.LogoutByApplication(r.Context(), who)
+		err := s.provider.Logouts.LogoutByApplication(r.Context(), l, who)
 		if err != nil {
 			return err
 		}

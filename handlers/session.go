@@ -10,6 +10,7 @@ import (
 	"mandate/handlers/request"
 	"mandate/provider"
 	"mandate/provider/oauth"
+	"mandate/provider/origin"
 )
 
 // errSignIn is returned by a handler that needs a session if there is none.
@@ -46,6 +47,7 @@ func (s *server) lookUp(r *http.Request) lookup {
 	}
 	if who != nil {
 		request.Note(r.Context(), "subject", who.User.ID)
+		origin.Of(r.Context()).SignedIn(who.User.ID, who.User.Username)
 	}
 	return lookup{who, err}
 }

@@ -140,6 +140,9 @@ type Config struct {
 	// server.
 	SignInServers []people.Server
 
+	// EventRetention is how long the event log keeps a row; 0: for ever.
+	EventRetention time.Duration
+
 	SweepInterval time.Duration
 	SweepBatch    int
 

@@ -16,6 +16,7 @@ import (
 	"mandate/provider/clients"
 	"mandate/provider/copies"
 	"mandate/provider/device"
+	"mandate/provider/events"
 	"mandate/provider/framework"
 	"mandate/provider/grant"
 	"mandate/provider/keys"
@@ -53,6 +54,7 @@ type Provider struct {
 	Registrations  *registration.Registrations
 	Proofs         *possession.Checks
 	Notices        *notices.Notices
+	Events         *events.Log
 
 	config   Config
 	rules    *policy.Rules
@@ -70,7 +72,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if len(config.ServerKey) != 32 {
 		return nil, errors.New("the server key must be 32 bytes")
 	}
-	p := &Provider{config: config, rules: config.rules(), store: store, log: log, changes: copies.NewChanges(config.MaxStaleness),
+	p := &Provider{Events: events.New(store), config: config, rules: config.rules(), store: store, log: log, changes: copies.NewChanges(config.MaxStaleness),
 		limits: limits.New(password.Cost{MemoryKiB: config.PasswordMemoryKiB, Iterations: config.PasswordIterations}, config.PasswordConcurrency)}
 	calls := outbound.New(outbound.Config{Networks: config.OutboundNetworks, Trace: config.TraceOutbound}) // to addresses that applications registered, and to configured servers
 	strangers := outbound.New(config.open().Outbound)                                                      // to addresses of applications for which nobody is responsible
@@ -328,6 +330,10 @@ func (p *Provider) sweep(ctx context.Context) {
 			err = p.store.Reclaim(ctx)
 		}
 		n = max(n, old)
+		if err == nil && p.config.EventRetention > 0 {
+			old, err = p.store.SweepEvents(ctx, at-oauth.Seconds(p.config.EventRetention), batch)
+			n = max(n, old)
+		}
 		if err == nil {
 			p.counters.swept.Store(at)
 		}

@@ -8,6 +8,7 @@ import (
 	"mandate/provider/authorize"
 	"mandate/provider/clients"
 	"mandate/provider/device"
+	"mandate/provider/events"
 	"mandate/provider/jose"
 	"mandate/provider/keys"
 	"mandate/provider/logout"
@@ -41,6 +42,12 @@ type (
 	Group = storage.Group
 	// SignedIn is a valid session together with its person.
 	SignedIn = storage.SignedIn
+	// Event is an event of the event log.
+	Event = storage.Event
+	// EventFilter says which events a list contains.
+	EventFilter = events.Filter
+	// EventDescription says what a kind of events means.
+	EventDescription = events.Description
 	// DocumentHost is a server that metadata documents of clients may be fetched from.
 	DocumentHost = outbound.Peer
 	// Mismatch shows how a redirect URI differs from the registered ones.
@@ -372,6 +379,15 @@ func OwnerResponsible(a Application) bool { return clients.OwnerResponsible(a) }
 
 // AccessAlgorithm returns the algorithm that signs the access tokens of an application.
 func AccessAlgorithm(a Application) string { return tokens.AccessAlgorithm(a) }
+
+// EventKinds returns the descriptions of all kinds of events.
+func EventKinds() []EventDescription { return events.Kinds() }
+
+// IsEventKind reports whether there is a kind of events with this name.
+func IsEventKind(name string) bool { return events.Known(name) }
+
+// EventJSON returns an event as one line of JSON, without a line feed.
+func EventJSON(e Event) []byte { return events.JSON(e) }
 
 // DeviceOrigin is what the server knows about the device that sends a request.
 type DeviceOrigin = device.Origin

@@ -269,7 +269,7 @@ func (s *Store) UpdateApplication(ctx context.Context, a, was Application) error
 // read.
 func (s *Store) AssignApplication(ctx context.Context, was Application, owner *string, responsible string, now int64) error {
 	return s.atomically(ctx, func(t tx) error {
-		n, err := t.assign(owner, responsible, now, `id = $4 AND version = $5 AND responsible = $6 AND COALESCE(owner_id, '') = COALESCE($7, '')`, was.ID, was.Version, was.Responsible, was.OwnerID)
+		n, err := t.assign(nil, owner, responsible, now, `id = $4 AND version = $5 AND responsible = $6 AND COALESCE(owner_id, '') = COALESCE($7, '')`, was.ID, was.Version, was.Responsible, was.OwnerID)
 		if err == nil && len(n) == 0 {
 			err = ErrSpent
 		}
@@ -281,10 +281,10 @@ func (s *Store) AssignApplication(ctx context.Context, was Application, owner *s
 // condition selects. An administrator's permissions and the consents of people were
 // given to the previous owner's application. So assign switches the permissions off and
 // deletes the consents. Whoever registered it by a request may not change it any more.
-func (t tx) assign(owner *string, responsible string, now int64, where string, args ...any) ([]string, error) {
+func (t tx) assign(each *Event, owner *string, responsible string, now int64, where string, args ...any) ([]string, error) {
 	ids, err := t.texts(`UPDATE applications SET owner_id = $1, responsible = $2, updated_at = $3, version = version + 1,
-		may_introspect = FALSE, skip_consent = FALSE, pkce_exempt = FALSE, endpoint_audience = FALSE, refresh_rotation = CASE refresh_rotation WHEN 'on' THEN 'on' ELSE '' END, management = '', registration_digest = NULL WHERE `+where+returningBoth, append([]any{owner, responsible, now}, args...)...)
-	ids, err = t.forgetIntrospectors(ids, err)
+		may_introspect = FALSE, skip_consent = FALSE, pkce_exempt = FALSE, endpoint_audience = FALSE, refresh_rotation = CASE refresh_rotation WHEN 'on' THEN 'on' ELSE '' END, management = '', registration_digest = NULL WHERE `+where+returningNames, append([]any{owner, responsible, now}, args...)...)
+	ids, err = t.forgetIntrospectors(each, ids, err)
 	for _, id := range ids {
 		t.changed(OfApplication, id)
 		if err == nil {
@@ -330,7 +330,7 @@ func (s *Store) RotateSecret(ctx context.Context, id, was, secret string, oldUnt
 // of token rows; the clean-up deletes them later.
 func (s *Store) DeleteApplication(ctx context.Context, id string) error {
 	return s.atomically(ctx, func(t tx) error {
-		ids, err := t.deleteApplications(`id = $1`, id)
+		ids, err := t.deleteApplications(nil, `id = $1`, id)
 		if err == nil && len(ids) == 0 {
 			err = ErrNotFound
 		}
@@ -338,10 +338,11 @@ func (s *Store) DeleteApplication(ctx context.Context, id string) error {
 	})
 }
 
-// deleteApplications deletes the applications that a condition selects.
-func (t tx) deleteApplications(where string, args ...any) ([]string, error) {
-	ids, err := t.texts(`DELETE FROM applications WHERE `+where+returningBoth, args...)
-	ids, err = t.forgetIntrospectors(ids, err)
+// deleteApplications deletes the applications that a condition selects. Unless it is nil, each is the event of
+// one of them.
+func (t tx) deleteApplications(each *Event, where string, args ...any) ([]string, error) {
+	ids, err := t.texts(`DELETE FROM applications WHERE `+where+returningNames, args...)
+	ids, err = t.forgetIntrospectors(each, ids, err)
 	for _, id := range ids {
 		t.changed(OfApplication, id)
 	}

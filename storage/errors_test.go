@@ -99,23 +99,25 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"AddInitialToken": func(ctx context.Context) error {
 			return s.AddInitialToken(ctx, InitialToken{Digest: "x", ID: "x", ByOperator: true}, 10)
 		},
-		"InitialTokenByDigest":  func(ctx context.Context) error { return drop(s.InitialTokenByDigest(ctx, "x")) },
-		"InitialTokens":         func(ctx context.Context) error { return drop(s.InitialTokens(ctx)) },
-		"DeleteInitialToken":    func(ctx context.Context) error { return s.DeleteInitialToken(ctx, "x") },
-		"RegisterApplication":   func(ctx context.Context) error { return drop(s.RegisterApplication(ctx, a, 0, "", at)) },
-		"ShareRegistration":     func(ctx context.Context) error { return drop(s.ShareRegistration(ctx, "x", at)) },
-		"RegistrationByDigest":  func(ctx context.Context) error { return drop(s.RegistrationByDigest(ctx, "x")) },
-		"DeleteRegistration":    func(ctx context.Context) error { return s.DeleteRegistration(ctx, "x") },
-		"NoteKeyUses":           func(ctx context.Context) error { return s.NoteKeyUses(ctx, map[KeyUse]int64{{"x", "x"}: at}) },
-		"KeyUses":               func(ctx context.Context) error { return drop(s.KeyUses(ctx, "x")) },
-		"NoteUses":              func(ctx context.Context) error { return s.NoteUses(ctx, map[string]int64{"x": at}) },
-		"EndUnusedApplications": func(ctx context.Context) error { return drop(s.EndUnusedApplications(ctx, at, at, 1)) },
-		"Holding":               func(ctx context.Context) error { return drop(s.Holding(ctx, a, nil, at, 1, 1)) },
-		"RevokeAllOf":           func(ctx context.Context) error { return s.RevokeAllOf(ctx, "x") },
-		"KeepConsent":           func(ctx context.Context) error { return s.KeepConsent(ctx, Consent{UserID: "x"}, "x") },
-		"KeepRefresh":           func(ctx context.Context) error { return s.KeepRefresh(ctx, "x", "x", at, at, at, pair[0]) },
-		"LongestSigned":         func(ctx context.Context) error { return drop(s.LongestSigned(ctx)) },
-		"RevokeSigned":          func(ctx context.Context) error { return s.RevokeSigned(ctx, Token{Digest: "signed"}, at) },
+		"InitialTokenByDigest": func(ctx context.Context) error { return drop(s.InitialTokenByDigest(ctx, "x")) },
+		"InitialTokens":        func(ctx context.Context) error { return drop(s.InitialTokens(ctx)) },
+		"DeleteInitialToken":   func(ctx context.Context) error { return s.DeleteInitialToken(ctx, "x") },
+		"RegisterApplication":  func(ctx context.Context) error { return drop(s.RegisterApplication(ctx, a, 0, "", at)) },
+		"ShareRegistration":    func(ctx context.Context) error { return drop(s.ShareRegistration(ctx, "x", at)) },
+		"RegistrationByDigest": func(ctx context.Context) error { return drop(s.RegistrationByDigest(ctx, "x")) },
+		"DeleteRegistration":   func(ctx context.Context) error { return s.DeleteRegistration(ctx, "x") },
+		"NoteKeyUses":          func(ctx context.Context) error { return s.NoteKeyUses(ctx, map[KeyUse]int64{{"x", "x"}: at}) },
+		"KeyUses":              func(ctx context.Context) error { return drop(s.KeyUses(ctx, "x")) },
+		"NoteUses":             func(ctx context.Context) error { return s.NoteUses(ctx, map[string]int64{"x": at}) },
+		"EndUnusedApplications": func(ctx context.Context) error {
+			return drop(s.EndUnusedApplications(ctx, at, at, 1, newEvent("deleted", User{})))
+		},
+		"Holding":       func(ctx context.Context) error { return drop(s.Holding(ctx, a, nil, at, 1, 1)) },
+		"RevokeAllOf":   func(ctx context.Context) error { return s.RevokeAllOf(ctx, "x") },
+		"KeepConsent":   func(ctx context.Context) error { return s.KeepConsent(ctx, Consent{UserID: "x"}, "x") },
+		"KeepRefresh":   func(ctx context.Context) error { return s.KeepRefresh(ctx, "x", "x", at, at, at, pair[0]) },
+		"LongestSigned": func(ctx context.Context) error { return drop(s.LongestSigned(ctx)) },
+		"RevokeSigned":  func(ctx context.Context) error { return s.RevokeSigned(ctx, Token{Digest: "signed"}, at) },
 		"TokenOfApplication": func(ctx context.Context) error {
 			return drop(s.TokenOfApplication(ctx, "x", "x", 0))
 		},
@@ -170,6 +172,10 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"UsersByEmail":      func(ctx context.Context) error { return drop(s.UsersByEmail(ctx, "x", 1)) },
 		"SetPassword":       func(ctx context.Context) error { return s.SetPassword(ctx, "x", "x", at) },
 		"KeepRequest":       func(ctx context.Context) error { return s.KeepRequest(ctx, "x", later) },
+		"AddEvents":         func(ctx context.Context) error { return s.AddEvents(ctx, newEvent("x", u)) },
+		"CountEvent":        func(ctx context.Context) error { return s.CountEvent(ctx, newEvent("x", u), newEvent("x", u), 1) },
+		"Events":            func(ctx context.Context) error { return drop(s.Events(ctx, EventFilter{}, 1)) },
+		"SweepEvents":       func(ctx context.Context) error { return drop(s.SweepEvents(ctx, at, 1)) },
 		"Setting":           func(ctx context.Context) error { return drop(s.Setting(ctx, "x")) },
 		"Sweep":             func(ctx context.Context) error { return drop(s.Sweep(ctx, at, 1)) },
 		"TokenByDigest":     func(ctx context.Context) error { return drop(s.TokenByDigest(ctx, "x")) },
@@ -192,7 +198,7 @@ func TestListOfCallsNamesEveryMethod(t *testing.T) {
 	methods := reflect.TypeOf(s)
 	for i := range methods.NumMethod() {
 		name := methods.Method(i).Name
-		if known[name] == nil && !slices.Contains([]string{"Close", "Embedded", "Listen", "OnChange", "Reclaim", "Stats", "Trace"}, name) {
+		if known[name] == nil && !slices.Contains([]string{"Close", "Embedded", "Listen", "OnChange", "OnEvents", "Reclaim", "Stats", "Trace"}, name) {
 			t.Errorf("calls lacks %s", name)
 		}
 	}

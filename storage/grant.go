@@ -144,8 +144,11 @@ func withSlack(now, expiresAt int64) int64 {
 // already.
 func (s *Store) RevokeGrant(ctx context.Context, id string) error {
 	return s.atomically(ctx, func(t tx) error {
-		_, err := t.exec(`DELETE FROM grants WHERE id = $1`, id)
+		n, err := t.exec(`DELETE FROM grants WHERE id = $1`, id)
 		t.changed(OfGrant, id)
+		if n == 0 {
+			t.unchanged()
+		}
 		return err
 	})
 }

@@ -216,6 +216,8 @@ func (s *Store) SetMappedGroups(ctx context.Context, userID string, mapped, memb
 		}
 		if changed {
 			t.changed(OfUser, userID)
+		} else {
+			t.unchanged()
 		}
 		return nil
 	})

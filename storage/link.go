@@ -26,7 +26,8 @@ type Link struct {
 // NewLink is a link, and the message that contains it, if there is one.
 type NewLink struct {
 	Link
-	Mail *NewMail
+	Mail  *NewMail
+	Event *Event // of AnswerMail; nil: none
 }
 
 // AddLink stores a link, and its message. It returns ErrSpent if the person is disabled or has

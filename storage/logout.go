@@ -122,6 +122,9 @@ func (s *Store) EndSessionsBeyond(ctx context.Context, userID, digest string, mo
 	err := s.atomically(ctx, func(t tx) error {
 		var err error
 		n, err = t.endSessions(now, false, `user_id = $1 AND id NOT IN (SELECT id FROM sessions WHERE user_id = $1 ORDER BY CASE WHEN digest = $3 THEN 0 ELSE 1 END, seen_at DESC, id LIMIT $2)`, userID, most, digest)
+		if n == 0 {
+			t.unchanged()
+		}
 		return err
 	})
 	return n, err

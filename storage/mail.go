@@ -128,6 +128,9 @@ func (s *Store) AnswerMail(ctx context.Context, m Mail, links []NewLink) error {
 				return err
 			}
 			err = t.addLink(l)
+			if err == nil && l.Event != nil {
+				t.happened(*l.Event)
+			}
 			if errors.Is(err, ErrSpent) || errors.Is(err, ErrFull) {
 				err = nil
 			}

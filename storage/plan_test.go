@@ -112,6 +112,15 @@ func hot(t *testing.T, w world) []string {
 			s.UpdateUser(t.Context(), alice, nil),
 			s.AddSession(t.Context(), n, "", proof(s.Store, n.UserID), 0),
 			s.RevokeConsent(t.Context(), alice.ID, a.ID),
+			s.AddEvents(t.Context(), newEvent("kind", alice)),
+			s.CountEvent(t.Context(), newEvent("kind", alice), newEvent("kind", alice), 1),
+			second(s.Events(t.Context(), EventFilter{}, 10)),
+			second(s.Events(t.Context(), EventFilter{Kind: "kind"}, 10)),
+			second(s.Events(t.Context(), EventFilter{PersonID: "person"}, 10)),
+			second(s.Events(t.Context(), EventFilter{ActorID: "actor"}, 10)),
+			second(s.Events(t.Context(), EventFilter{ObjectID: "object"}, 10)),
+			second(s.Events(t.Context(), EventFilter{Address: "address"}, 10)),
+			second(s.SweepEvents(t.Context(), at, 10)),
 		} {
 			must(t, err)
 		}
@@ -219,6 +228,7 @@ func fill(t *testing.T, w world) {
 		`INSERT INTO seen SELECT 's' || i, i, '' FROM generate_series(1, 5000) i`,
 		`INSERT INTO totps SELECT 'u' || i, 's', i, i FROM generate_series(1, 5000) i`,
 		`INSERT INTO recovery_codes SELECT 'c' || i, 'u' || i, i FROM generate_series(1, 5000) i`,
+		`INSERT INTO events SELECT 'e' || i, i, i, 1, 'k' || i % 40, 'person', 'a' || i, '', 'n' || i, '', 'u' || i, '', '', 'o' || i, '', '' FROM generate_series(1, 5000) i`,
 		`ANALYZE`,
 	} {
 		_, err := w.write.ExecContext(t.Context(), statement)

@@ -56,8 +56,11 @@ func (s *Store) RegisterApplication(ctx context.Context, a Application, most int
 		var err error
 		id, err = t.share(a.RegistrationDigest, now)
 		switch {
-		case err != nil || id != "":
+		case err != nil:
 			return err
+		case id != "":
+			t.unchanged() // it was registered before
+			return nil
 		case full != nil:
 			return full
 		}
@@ -148,7 +151,7 @@ func (s *Store) RegistrationByDigest(ctx context.Context, digest string) (Applic
 // too.
 func (s *Store) DeleteRegistration(ctx context.Context, id string) error {
 	return s.atomically(ctx, func(t tx) error {
-		ids, err := t.deleteApplications(`id = $1 AND management = 'own'`, id)
+		ids, err := t.deleteApplications(nil, `id = $1 AND management = 'own'`, id)
 		if err == nil && len(ids) == 0 {
 			err = ErrNotFound
 		}

@@ -89,7 +89,7 @@ func TestSharedRegistrationCountsItsTimeAnew(t *testing.T) {
 		_, err = w.ShareRegistration(t.Context(), "b", at+7)
 		must(t, err)
 		for now, want := range map[int64]int64{at + 6: 0, at + 7: 2} {
-			n, err := w.EndUnusedApplications(t.Context(), now, now, 10)
+			n, err := w.EndUnusedApplications(t.Context(), now, now, 10, newEvent("deleted", User{}))
 			must(t, err)
 			if n != want {
 				t.Errorf("%d applications ended that were renewed at %d, %d seconds later, want %d", n, at+7, now-at-7, want)

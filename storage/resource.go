@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"fmt"
 	"strings"
 )
 
@@ -31,16 +32,22 @@ func NewIntrospectors(clientIDs []string) string {
 	return "\n" + strings.Join(clientIDs, "\n") + "\n"
 }
 
-// returningBoth returns the id and the client id of each row, for forgetIntrospectors.
-const returningBoth = ` RETURNING id || ' ' || client_id`
+// returningNames returns the id, the client id and the name of each row, for forgetIntrospectors.
+const returningNames = ` RETURNING id || ' ' || client_id || ' ' || name`
 
 // forgetIntrospectors removes applications from all resources, and returns their ids: an
-// administrator has trusted each of them as it was.
-func (t tx) forgetIntrospectors(rows []string, err error) ([]string, error) {
+// administrator has trusted each of them as it was. Unless it is nil, each is the event of one of them.
+func (t tx) forgetIntrospectors(each *Event, rows []string, err error) ([]string, error) {
 	ids := make([]string, len(rows))
 	for i, row := range rows {
-		var clientID string
-		ids[i], clientID, _ = strings.Cut(row, " ")
+		var clientID, name string
+		ids[i], name, _ = strings.Cut(row, " ")
+		clientID, name, _ = strings.Cut(name, " ")
+		if each != nil {
+			e := *each
+			e.ID, e.ObjectID, e.ObjectName = fmt.Sprint(e.ID, "-", ids[i]), clientID, name
+			t.happened(e)
+		}
 		if err != nil {
 			continue
 		}

@@ -46,12 +46,13 @@ func (s *Store) AddSession(ctx context.Context, n Session, replaces, hash string
 			return err
 		}
 		// The login may be older than the session: it was at another server.
-		renewed, err := t.exec(`UPDATE sessions SET digest = $3, auth_time = $4, seen_at = $5, expires_at = $6, user_agent = $7, address = $8, amr = $10, issuer = $11
-			WHERE digest = $1 AND user_id = $2 AND expires_at > $5 AND seen_at > $9`, replaces, n.UserID, n.Digest, n.AuthTime, n.SeenAt, n.ExpiresAt, n.UserAgent, n.Address, idleSince, n.AMR, n.Issuer)
-		if err == nil && renewed > 0 {
+		renewed, err := t.texts(`UPDATE sessions SET digest = $3, auth_time = $4, seen_at = $5, expires_at = $6, user_agent = $7, address = $8, amr = $10, issuer = $11
+			WHERE digest = $1 AND user_id = $2 AND expires_at > $5 AND seen_at > $9 RETURNING id`, replaces, n.UserID, n.Digest, n.AuthTime, n.SeenAt, n.ExpiresAt, n.UserAgent, n.Address, idleSince, n.AMR, n.Issuer)
+		if err == nil && len(renewed) > 0 {
+			t.sessionIs(n.ID, renewed[0])
 			_, err = t.exec(`UPDATE logins SET expires_at = $2 WHERE session_id = (SELECT id FROM sessions WHERE digest = $1)`, n.Digest, n.ExpiresAt+notifyFor)
 		}
-		if err != nil || renewed > 0 {
+		if err != nil || len(renewed) > 0 {
 			return err
 		}
 		_, err = t.endSessions(n.SeenAt, false, `digest = $1`, replaces)

@@ -45,7 +45,7 @@ type Removed struct {
 
 // counters count the deleted rows by table.
 type counters struct {
-	tokens, grants, logins, sessions, devices, requests, initial, mails, links, invitations, mailCounts, seen atomic.Int64
+	tokens, grants, logins, sessions, devices, requests, initial, mails, links, invitations, mailCounts, seen, events atomic.Int64
 }
 
 // batchStats counts batches, their items, and refused writes.
@@ -62,7 +62,7 @@ func (t *batchStats) batch(items int) {
 // Stats returns the statistics. It runs no statement.
 func (s *Store) Stats() Stats {
 	c := &s.counters
-	found := Stats{Removed: []Removed{{"tokens", c.tokens.Load()}, {"grants", c.grants.Load()}, {"logins", c.logins.Load()}, {"sessions", c.sessions.Load()}, {"devices", c.devices.Load()}, {"requests", c.requests.Load()}, {"initial_tokens", c.initial.Load()}, {"mails", c.mails.Load()}, {"links", c.links.Load()}, {"invitations", c.invitations.Load()}, {"mail_counts", c.mailCounts.Load()}, {"seen", c.seen.Load()}}}
+	found := Stats{Removed: []Removed{{"tokens", c.tokens.Load()}, {"grants", c.grants.Load()}, {"logins", c.logins.Load()}, {"sessions", c.sessions.Load()}, {"devices", c.devices.Load()}, {"requests", c.requests.Load()}, {"initial_tokens", c.initial.Load()}, {"mails", c.mails.Load()}, {"links", c.links.Load()}, {"invitations", c.invitations.Load()}, {"mail_counts", c.mailCounts.Load()}, {"seen", c.seen.Load()}, {"events", c.events.Load()}}}
 	if s.embedded {
 		found.Pools = []Pool{pool("read", s.read), pool("write", s.write)}
 		found.Queue = s.together.stats()

@@ -35,6 +35,7 @@ type Store struct {
 	writes   *batcher[write] // tokens and one-time values that share a statement, on PostgreSQL
 	polls    *batcher[poll]  // polls of devices that share an UPDATE, on PostgreSQL
 	onChange func([]Change)
+	onEvents func([]Event)
 	tracer   Tracer
 	counters counters
 	open     atomic.Pointer[openCount]
@@ -232,8 +233,21 @@ func (s *Store) exec(ctx context.Context, query string, args ...any) (int64, err
 // run is exec with a choice: repeatable means that the statement may run twice. That
 // happens if a connection breaks and it is unknown whether the statement ran. (The
 // driver itself repeats a statement if the server had closed the connection.)
+//
+// With events in the context, it is a transaction.
 func (s *Store) run(ctx context.Context, repeatable bool, query string, args []any) (int64, error) {
 	var n int64
+	if len(eventsOf(ctx)) > 0 {
+		err := s.atomically(ctx, func(t tx) error {
+			var err error
+			n, err = t.exec(query, args...)
+			if n == 0 {
+				t.unchanged()
+			}
+			return err
+		})
+		return n, err
+	}
 	ctx, done := s.begin(ctx, query)
 	err := retry(ctx, s.busyWait, func() error {
 		if s.embedded {

@@ -144,7 +144,10 @@ func (s *Store) RevokeSigned(ctx context.Context, token Token, now int64) error 
 func (s *Store) RevokeToken(ctx context.Context, digest string) error {
 	return s.atomically(ctx, func(t tx) error {
 		// The stored revocation of a signed token must stay: its digest is not secret.
-		_, err := t.exec(`DELETE FROM tokens WHERE digest = $1 AND used_at IS NULL`, digest)
+		n, err := t.exec(`DELETE FROM tokens WHERE digest = $1 AND used_at IS NULL`, digest)
+		if n == 0 {
+			t.unchanged()
+		}
 		t.changed(OfToken, digest)
 		return err
 	})

@@ -16,6 +16,8 @@ type tx struct {
 	ctx   context.Context
 	left  *afterCommit
 	by    context.Context // the caller's context, for tracing
+
+	events *[]Event // to store at the end; only within atomically
 }
 
 // afterCommit is the work that follows the end of a transaction.
@@ -25,7 +27,11 @@ type afterCommit struct {
 }
 
 // atomically runs work in one transaction, and again if the database requires it.
+//
+// The events of the context are stored in it.
 func (s *Store) atomically(ctx context.Context, work func(tx) error) error {
+	var events []Event
+	work = recording(ctx, &events, work)
 	ctx, done := s.begin(ctx, transaction)
 	err := retry(ctx, s.busyWait, func() error {
 		if s.embedded {
@@ -40,6 +46,9 @@ func (s *Store) atomically(ctx context.Context, work func(tx) error) error {
 		})
 	})
 	done(err)
+	if err == nil {
+		s.tellEvents(events)
+	}
 	return err
 }
 
@@ -64,7 +73,7 @@ func (s *Store) attempt(ctx context.Context, left *afterCommit, work func(tx) er
 		return false, err
 	}
 	defer func() { _ = t.Rollback() }() // after a commit it does nothing
-	err = work(tx{t, s, ctx, left, ctx})
+	err = work(tx{Tx: t, store: s, ctx: ctx, left: left, by: ctx})
 	if err != nil {
 		return false, err
 	}

@@ -33,8 +33,8 @@ func (s *Store) NoteUses(ctx context.Context, at map[string]int64) error {
 // EndUnusedApplications deletes at most limit applications for which nobody is responsible:
 // those that were registered before neverUsedSince and never used, and those that were not
 // used since unusedSince. A repeated registration counts in both cases. It returns their
-// number.
-func (s *Store) EndUnusedApplications(ctx context.Context, neverUsedSince, unusedSince int64, limit int) (int64, error) {
+// number. each is the event of one of them.
+func (s *Store) EndUnusedApplications(ctx context.Context, neverUsedSince, unusedSince int64, limit int, each Event) (int64, error) {
 	var ended int
 	err := s.atomically(ctx, func(t tx) error {
 		ended = 0
@@ -47,7 +47,7 @@ func (s *Store) EndUnusedApplications(ctx context.Context, neverUsedSince, unuse
 		} {
 			// The condition is checked twice, because another node may have noted a use while
 			// the statement waited.
-			ids, err := t.deleteApplications(`id IN (SELECT id FROM applications WHERE responsible = 'nobody' AND `+of.where+` LIMIT $2)
+			ids, err := t.deleteApplications(&each, `id IN (SELECT id FROM applications WHERE responsible = 'nobody' AND `+of.where+` LIMIT $2)
 				AND responsible = 'nobody' AND `+of.where, of.since, limit)
 			if err != nil {
 				return err

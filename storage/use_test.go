@@ -63,7 +63,7 @@ func TestUnusedApplicationsOfNobodyEnd(t *testing.T) {
 		}
 		// One of each kind at a time.
 		for _, want := range []int64{2, 1, 0} {
-			n, err := w.EndUnusedApplications(t.Context(), never, idle, 1)
+			n, err := w.EndUnusedApplications(t.Context(), never, idle, 1, newEvent("deleted", User{}))
 			must(t, err)
 			if n != want {
 				t.Errorf("%d applications ended, want %d", n, want)

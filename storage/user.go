@@ -302,6 +302,8 @@ type Handover struct {
 	// Shown lists the applications that the decision covers. If the person is
 	// responsible for others, the result is ErrResponsible. nil covers all of them.
 	Shown []string
+
+	Each *Event // of one of the applications; nil: none
 }
 
 // DeleteUser deletes a person, and treats their applications as the handover says.
@@ -320,9 +322,9 @@ func (t tx) handOver(id string, now int64, b Handover) error {
 	var err error
 	switch {
 	case b.Delete:
-		ids, err = t.deleteApplications(`owner_id = $1 AND responsible = 'owner'`, id)
+		ids, err = t.deleteApplications(b.Each, `owner_id = $1 AND responsible = 'owner'`, id)
 	case b.Responsible != "":
-		ids, err = t.assign(b.Owner, b.Responsible, now, `owner_id = $4 AND responsible = 'owner'`, id)
+		ids, err = t.assign(b.Each, b.Owner, b.Responsible, now, `owner_id = $4 AND responsible = 'owner'`, id)
 	default:
 		b.Shown = []string{}
 		ids, err = t.texts(`SELECT id FROM applications WHERE owner_id = $1 AND responsible = 'owner'`, id)

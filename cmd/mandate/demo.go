@@ -33,6 +33,7 @@ func (p *program) demoCommand() *cobra.Command {
 }
 
 func (p *program) demo(ctx context.Context, address string) error {
+	ctx = byServer(ctx)
 	listener, err := demo.Listen(address, p.stdout)
 	if err != nil {
 		return err

@@ -118,6 +118,7 @@ func (p *program) root() *cobra.Command {
 		group("resource", "Resources: the APIs that tokens can be issued for", p.resourceAddCommand(), p.resourceListCommand(), p.resourceShowCommand(), p.resourceDeleteCommand()),
 		group("keys", "Keys that sign ID tokens and access tokens", p.keysListCommand(), p.keysRotateCommand(), p.keysImportCommand(), p.keysRetireCommand()),
 		group("token", "Issued tokens", p.tokenRevokeCommand()),
+		p.eventsCommand(),
 		group("config", "The configuration", p.configCheckCommand(), p.configPrintCommand()),
 		p.conformanceCommand(),
 		p.versionCommand(),
@@ -134,7 +135,10 @@ func (p *program) root() *cobra.Command {
 		}
 		return err
 	})
-	root.PersistentPreRun = func(*cobra.Command, []string) { p.started = true }
+	root.PersistentPreRun = func(c *cobra.Command, _ []string) {
+		p.started = true
+		c.SetContext(byOperator(c.Context()))
+	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.Version = thisBuild().String()
 	root.SetVersionTemplate("{{.Version}}\n")

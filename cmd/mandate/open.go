@@ -264,6 +264,7 @@ func providerConfig(c *config.Config, key []byte) provider.Config {
 		PasswordConcurrency: c.PasswordHashConcurrency,
 		MailServer:          c.SMTPURL,
 		MailFrom:            c.MailFrom,
+		EventRetention:      time.Duration(c.EventRetentionDays) * 24 * time.Hour,
 		SweepInterval:       c.CleanupInterval,
 		MaxStaleness:        c.MaxStaleness,
 		SweepBatch:          p.ClearExpiredTokensBatchSize,

@@ -45,6 +45,7 @@ variables, such as MANDATE_LISTEN. The most important ones are:
 }
 
 func (p *program) serve(ctx context.Context) error {
+	ctx = byServer(ctx)
 	settings, err := config.Load(p.config, p.environ)
 	if err != nil {
 		return err

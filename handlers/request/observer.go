@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"mandate/provider/mtls"
+	"mandate/provider/origin"
 )
 
 // Config contains what an Observer needs. Fail is required.
@@ -74,6 +75,7 @@ func (o *Observer) count(pattern string) func(Seen) {
 func (o *Observer) Observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec := &Record{id: o.newID(r), began: time.Now(), route: unmatched, seen: o.unmatched, Fail: o.config.Fail}
+		rec.origin = origin.Origin{Actor: origin.Actor{Kind: origin.Nobody}, Address: o.Address(r), UserAgent: r.UserAgent()}
 		bounded := &lazyDeadline{Context: r.Context(), rec: rec}
 		defer bounded.end()
 		r = r.WithContext(bounded)
@@ -139,7 +141,7 @@ func (o *Observer) report(w *response, r *http.Request, rec *Record) {
 	case rec.Quiet:
 		level = slog.LevelDebug
 	}
-	refused, address := isRefusal(seen.Status), o.Address(r)
+	refused, address := isRefusal(seen.Status), rec.origin.Address
 	o.refusals.roll(r.Context(), o.config.Log, refused)
 	if refused && !rec.Quiet && !o.refusals.admit(address, seen.Status) {
 		return

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"mandate/provider/origin"
 )
 
 // patience is the longest time that a request may take. It ends before the server
@@ -31,11 +33,14 @@ func (p *lazyDeadline) Deadline() (time.Time, bool) { return p.arm().Deadline() 
 func (p *lazyDeadline) Done() <-chan struct{}       { return p.arm().Done() }
 func (p *lazyDeadline) Err() error                  { return p.arm().Err() }
 
-// Value returns the record, and the values of the timer's context. Without those,
+// Value returns the record, the origin of the request, and the values of the timer's context. Without those,
 // each derived context would start a goroutine to watch this one.
 func (p *lazyDeadline) Value(key any) any {
-	if key == (recordKey{}) {
+	switch key {
+	case recordKey{}:
 		return p.rec
+	case origin.Key{}:
+		return &p.rec.origin
 	}
 	return p.arm().Value(key)
 }

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"net/http"
 	"time"
+
+	"mandate/provider/origin"
 )
 
 // Record collects what is known about a request while it is handled. Only one
@@ -21,6 +23,7 @@ type Record struct {
 	Language any
 
 	id      string
+	origin  origin.Origin
 	began   time.Time
 	trace   string     // the trace ID, empty without tracing
 	end     func(Seen) // ends the trace

@@ -14,6 +14,7 @@ import (
 	"github.com/ory/fosite"
 
 	"mandate/provider/clients"
+	"mandate/provider/events"
 	"mandate/provider/framework"
 	"mandate/provider/oauth"
 	"mandate/provider/pkce"
@@ -338,6 +339,15 @@ func (p *Authorizations) Complete(ctx context.Context, a *Authorization, s *stor
 // §4.1.2.1).
 func (p *Authorizations) Refusal(a *Authorization, e *oauth.Error) redirect.Response {
 	return p.respond(a, redirect.Parameter{Name: "error", Value: e.Code}, redirect.Parameter{Name: "error_description", Value: e.Description})
+}
+
+// Denied closes a request that the person denied.
+func (p *Authorizations) Denied(ctx context.Context, a *Authorization, s *storage.SignedIn) error {
+	err := p.Close(ctx, a)
+	if err != nil {
+		return err
+	}
+	return oauth.Stored(p.store.AddEvents(events.Attach(ctx, events.Event{Kind: events.ConsentDenied, Person: s.User, Object: events.Application(a.Application)})))
 }
 
 // Deny returns the error response for a request that the person denied.

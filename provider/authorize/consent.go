@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"mandate/provider/events"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/redirect"
@@ -207,7 +208,8 @@ func (p *Authorizations) Approve(ctx context.Context, a *Authorization, s *stora
 	if err != nil {
 		return redirect.Response{}, err
 	}
-	err = p.store.KeepConsent(ctx, storage.Consent{UserID: s.User.ID, ApplicationID: a.Application.ID,
+	given := events.Event{Kind: events.ConsentGiven, Person: s.User, Object: events.Application(a.Application), Detail: strings.Join(a.scopesToApprove(), " ")}
+	err = p.store.KeepConsent(events.Attach(ctx, given), storage.Consent{UserID: s.User.ID, ApplicationID: a.Application.ID,
 		Scope:    strings.Join(oauth.Union(strings.Fields(consent.Scope), a.scopesToApprove()), " "),
 		Resource: strings.Join(oauth.Union(oauth.Lines(consent.Resource), a.resourcesToApprove()), "\n"), CreatedAt: oauth.Now(), Generation: a.Application.Generation}, s.Session.ID)
 	if errors.Is(err, storage.ErrSpent) {

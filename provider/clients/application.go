@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"mandate/provider/events"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
@@ -120,7 +121,8 @@ func (p *Clients) Register(ctx context.Context, actor policy.Actor, r Registrati
 		return nil, err
 	}
 	most := p.rules.AllowanceOf(a).Quota.Applications
-	err = p.store.AddApplication(ctx, a, most)
+	added := events.Event{Kind: events.ApplicationAdded, Person: events.OwnerOf(a), Object: events.Application(a), Detail: a.Origin}
+	err = p.store.AddApplication(events.Attach(ctx, added), a, most)
 	if errors.Is(err, storage.ErrFull) {
 		found.Add("name", "You have reached the limit of %d applications. Delete one that you do not need, or ask an administrator to take one over.", most)
 		return nil, found
@@ -347,7 +349,7 @@ func (p *Clients) update(ctx context.Context, actor policy.Actor, id string, ver
 	}
 	// From now on a person decides about it.
 	a.Management = ""
-	err = p.store.UpdateApplication(ctx, a, was)
+	err = p.store.UpdateApplication(events.Attach(ctx, ChangeEvents(was, a, nil)...), a, was)
 	if errors.Is(err, storage.ErrNotFound) {
 		found.Add("version", "Somebody changed or deleted the application since you saw it. Look at it before you change it again.")
 		return nil, found
@@ -386,7 +388,8 @@ func (p *Clients) RotateSecret(ctx context.Context, actor policy.Actor, id strin
 		return nil, err
 	}
 	until := oauth.Now() + oauth.Seconds(overlap)
-	err = p.store.RotateSecret(ctx, a.ID, a.Secret, kept, until, oauth.Now())
+	rotated := events.Event{Kind: events.SecretRotated, Person: events.OwnerOf(a), Object: events.Application(a)}
+	err = p.store.RotateSecret(events.Attach(ctx, rotated), a.ID, a.Secret, kept, until, oauth.Now())
 	if errors.Is(err, storage.ErrSpent) {
 		found := &oauth.Invalid{}
 		found.Add("overlap", "Somebody rotated this secret at the same moment. Look at the application before you do it again.")
@@ -401,9 +404,10 @@ func (p *Clients) RotateSecret(ctx context.Context, actor policy.Actor, id strin
 
 // Delete deletes an application and revokes its tokens.
 func (p *Clients) Delete(ctx context.Context, actor policy.Actor, id string) error {
-	_, err := p.Application(ctx, actor, id)
+	a, err := p.Application(ctx, actor, id)
 	if err != nil {
 		return err
 	}
-	return oauth.Stored(p.store.DeleteApplication(ctx, id))
+	deleted := events.Event{Kind: events.ApplicationDeleted, Person: events.OwnerOf(a), Object: events.Application(a)}
+	return oauth.Stored(p.store.DeleteApplication(events.Attach(ctx, deleted), id))
 }

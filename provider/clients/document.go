@@ -14,6 +14,7 @@ import (
 
 	"mandate/provider/copies"
 	"mandate/provider/documents"
+	"mandate/provider/events"
 	"mandate/provider/jose"
 	"mandate/provider/metadata"
 	"mandate/provider/oauth"
@@ -356,7 +357,7 @@ func (p *Clients) Admit(ctx context.Context, a storage.Application) (storage.App
 			was := row
 			row = describedBy(a).describe(row)
 			row.UpdatedAt = oauth.Now()
-			err = p.store.UpdateApplication(ctx, row, was)
+			err = p.store.UpdateApplication(events.Attach(ctx, ChangeEvents(was, row, nil)...), row, was)
 		}
 		if err == nil {
 			return p.rules.Effective(row), nil
@@ -380,7 +381,8 @@ func (p *Clients) addDescribed(ctx context.Context, a *storage.Application) erro
 		p.changes.Add(copies.Change{Kind: storage.OfApplication, ID: a.ID})
 	}
 	a.ID, a.CreatedAt, a.UpdatedAt = seal.Identifier(), oauth.Now(), oauth.Now()
-	err := p.store.AddApplication(ctx, *a, p.rules.AllowanceOf(*a).Quota.Applications)
+	added := events.Event{Kind: events.ApplicationAdded, Object: events.Application(*a), Detail: a.Origin}
+	err := p.store.AddApplication(events.Attach(ctx, added), *a, p.rules.AllowanceOf(*a).Quota.Applications)
 	if errors.Is(err, storage.ErrFull) {
 		// Another node may have taken the last place for this very application.
 		row, readErr := p.store.ApplicationByClientID(ctx, a.ClientID)

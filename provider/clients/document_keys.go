@@ -6,8 +6,10 @@ import (
 	"slices"
 
 	"mandate/provider/documents"
+	"mandate/provider/events"
 	"mandate/provider/metadata"
 	"mandate/provider/oauth"
+	"mandate/provider/origin"
 	"mandate/provider/policy"
 	"mandate/storage"
 )
@@ -118,7 +120,7 @@ func (p *Clients) storeAuthentication(ctx context.Context, a storage.Application
 	}
 	now, was := told.describe(row), row
 	row.ClientType, row.AuthMethod, row.AuthAlgorithm, row.JWKS, row.JWKSURI, row.UpdatedAt = now.ClientType, now.AuthMethod, now.AuthAlgorithm, now.JWKS, now.JWKSURI, oauth.Now()
-	err = p.store.UpdateApplication(ctx, row, was)
+	err = p.store.UpdateApplication(events.Attach(ctx, ChangeEvents(was, row, &origin.Actor{Kind: origin.Server})...), row, was)
 	if errors.Is(err, storage.ErrConflict) || errors.Is(err, storage.ErrNotFound) {
 		return nil
 	}

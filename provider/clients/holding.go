@@ -3,6 +3,7 @@ package clients
 import (
 	"context"
 
+	"mandate/provider/events"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/storage"
@@ -24,9 +25,10 @@ func (p *Clients) Holding(ctx context.Context, a storage.Application) (storage.H
 // RevokeAll revokes everything that an application holds: its tokens, and what people have
 // approved. The application stays, and can get new tokens.
 func (p *Clients) RevokeAll(ctx context.Context, actor policy.Actor, id string) error {
-	_, err := p.Application(ctx, actor, id)
+	a, err := p.Application(ctx, actor, id)
 	if err != nil {
 		return err
 	}
-	return oauth.Stored(p.store.RevokeAllOf(ctx, id))
+	revoked := events.Event{Kind: events.ApplicationRevoked, Person: events.OwnerOf(a), Object: events.Application(a)}
+	return oauth.Stored(p.store.RevokeAllOf(events.Attach(ctx, revoked), id))
 }

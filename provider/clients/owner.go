@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"mandate/provider/events"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/storage"
@@ -60,7 +61,16 @@ func (p *Clients) assign(ctx context.Context, actor policy.Actor, id string, ver
 		return was, err
 	}
 	was.Version = version
-	err = p.store.AssignApplication(ctx, was, owner, responsible, oauth.Now())
+	assigned := events.Event{Kind: events.ApplicationAssigned, Person: events.OwnerOf(was), Object: events.Application(was), Detail: responsible}
+	if owner != nil && *owner != oauth.Deref(was.OwnerID) {
+		// The next owner reads of it too.
+		u, err := p.people.User(ctx, *owner)
+		if err != nil {
+			return was, err
+		}
+		ctx = events.Attach(ctx, events.Event{Kind: events.ApplicationAssigned, Person: u, Object: events.Application(was), Detail: responsible})
+	}
+	err = p.store.AssignApplication(events.Attach(ctx, assigned), was, owner, responsible, oauth.Now())
 	if errors.Is(err, storage.ErrSpent) {
 		found := &oauth.Invalid{}
 		found.Add("owner", "The application has changed since you saw it. Look at it again before you decide.")

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 
+	"mandate/provider/events"
 	"mandate/provider/oauth"
+	"mandate/provider/origin"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/storage"
@@ -20,8 +22,9 @@ func (p *Clients) SampleAPIClient(ctx context.Context) (id, secret string, err e
 	a, err := p.store.ApplicationByClientID(ctx, sampleClientID)
 	if errors.Is(err, storage.ErrNotFound) {
 		at := oauth.Now()
-		err = p.store.AddApplication(ctx, storage.Application{ID: seal.Identifier(), ClientID: sampleClientID, Name: "Sample API", ClientType: policy.Confidential,
-			GrantTypes: policy.GrantClient, HashClientSecret: true, Secret: storedDigest + seal.Digest(secret), MayIntrospect: true, Responsible: storage.ByOperator, CreatedAt: at, UpdatedAt: at}, 0)
+		made := storage.Application{ID: seal.Identifier(), ClientID: sampleClientID, Name: "Sample API", ClientType: policy.Confidential,
+			GrantTypes: policy.GrantClient, HashClientSecret: true, Secret: storedDigest + seal.Digest(secret), MayIntrospect: true, Responsible: storage.ByOperator, CreatedAt: at, UpdatedAt: at}
+		err = p.store.AddApplication(events.Attach(ctx, events.Event{Kind: events.ApplicationAdded, Object: events.Application(made)}), made, 0)
 		if errors.Is(err, storage.ErrConflict) { // another node has registered it
 			err = nil
 		}
@@ -30,7 +33,7 @@ func (p *Clients) SampleAPIClient(ctx context.Context) (id, secret string, err e
 	if err == nil && (a.Secret != storedDigest+seal.Digest(secret) || !a.MayIntrospect) {
 		was := a
 		a.Secret, a.MayIntrospect = storedDigest+seal.Digest(secret), true
-		err = p.store.UpdateApplication(ctx, a, was)
+		err = p.store.UpdateApplication(events.Attach(ctx, ChangeEvents(was, a, &origin.Actor{Kind: origin.Server})...), a, was)
 	}
 	return sampleClientID, secret, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"mandate/provider/events"
 	"mandate/provider/oauth"
 	"mandate/storage"
 )
@@ -91,5 +92,6 @@ func (u *uses[K]) store(note func(map[K]int64) error) error {
 // nobody uses. It returns their number.
 func (p *Clients) EndUnused(ctx context.Context, limit int) (int64, error) {
 	now := oauth.Now()
-	return p.store.EndUnusedApplications(ctx, now-oauth.Seconds(p.config.Open.NeverUsedLifetime), now-oauth.Seconds(p.config.Open.UnusedLifetime), limit)
+	each := events.Row(ctx, events.Event{Kind: events.ApplicationDeleted, Object: events.Application(storage.Application{}), Detail: "unused"})
+	return p.store.EndUnusedApplications(ctx, now-oauth.Seconds(p.config.Open.NeverUsedLifetime), now-oauth.Seconds(p.config.Open.UnusedLifetime), limit, each)
 }

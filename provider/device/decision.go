@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"mandate/provider/acr"
+	"mandate/provider/events"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -189,7 +190,8 @@ func (p *Devices) approve(ctx context.Context, d storage.Device, q *Request, s *
 	}
 	grant, owner := p.tokens.GrantBy(s, policy.GrantDevice, q.Application, names)
 	grant.CodeDigest, grant.CodeExpiresAt, grant.ExpiresAt, grant.Resource = &d.Digest, d.CodesEnd(), d.CodesEnd(), d.Resource
-	err := p.store.ApproveDevice(ctx, grant, owner)
+	approved := events.Event{Kind: events.DeviceApproved, Person: s.User, Object: events.Application(q.Application), Detail: grant.Scope}
+	err := p.store.ApproveDevice(events.Attach(ctx, approved), grant, owner)
 	switch {
 	case errors.Is(err, storage.ErrNotFound):
 		return over()
@@ -205,7 +207,20 @@ func (p *Devices) Deny(ctx context.Context, sealed string, s *storage.SignedIn) 
 	if err != nil {
 		return err
 	}
-	err = p.store.DenyDevice(ctx, t.Digest, oauth.Now())
+	denied := events.Event{Kind: events.DeviceDenied, Person: s.User}
+	d, err := p.store.DeviceByCode(ctx, t.Digest)
+	var a storage.Application
+	if err == nil {
+		a, err = p.store.Application(ctx, d.ApplicationID)
+	}
+	switch {
+	case errors.Is(err, storage.ErrNotFound):
+		return over()
+	case err != nil:
+		return oauth.Unavailable(err)
+	}
+	denied.Object = events.Application(a)
+	err = p.store.DenyDevice(events.Attach(ctx, denied), t.Digest, oauth.Now())
 	if errors.Is(err, storage.ErrNotFound) {
 		return over()
 	}

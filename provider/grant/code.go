@@ -7,6 +7,7 @@ import (
 
 	"github.com/ory/fosite"
 
+	"mandate/provider/events"
 	"mandate/provider/framework"
 	"mandate/provider/oauth"
 	"mandate/provider/pkce"
@@ -85,7 +86,7 @@ func invalidCode() *oauth.Error {
 // the person may still be acted for, and then the audience and the scope of the tokens.
 func (p *Grants) prepare(ctx context.Context, request fosite.AccessRequester, grant storage.Grant) error {
 	if grant.CodeUsedAt != nil {
-		return p.replayed(ctx, &grant)
+		return p.replayed(ctx, request, &grant)
 	}
 	if !grant.UserActive || grant.SessionEndsAt > 0 && grant.SessionEndsAt <= oauth.Now() {
 		return oauth.Refuse("invalid_grant", "The approval has ended: the person was signed out, or the account was disabled.")
@@ -144,8 +145,13 @@ func checkKey(grant storage.Grant, shown possession.Binding) error {
 // replayed revokes the token family of a code that is used a second time (RFC 6749 §4.1.2).
 // One of the two requests may come from an attacker, and the server cannot know which one. It
 // returns the error for the client.
-func (p *Grants) replayed(ctx context.Context, grant *storage.Grant) error {
-	err := p.store.RevokeGrant(ctx, grant.ID)
+func (p *Grants) replayed(ctx context.Context, request fosite.AccessRequester, grant *storage.Grant) error {
+	a := request.GetClient().(*framework.Client).Application
+	u, err := p.people.User(ctx, grant.UserID)
+	if err == nil || errors.Is(err, oauth.ErrNotFound) {
+		reused := events.Event{Kind: events.TokenReused, Person: u, By: events.ByApplication(*a), Object: events.Application(*a), Detail: "code"}
+		err = p.store.RevokeGrant(events.Attach(ctx, reused), grant.ID)
+	}
 	if err != nil {
 		return oauth.Unavailable(err)
 	}
@@ -179,7 +185,7 @@ func (p *Grants) redeem(ctx context.Context, request fosite.AccessRequester, res
 	}
 	err = p.store.RedeemCode(ctx, issued.grant.ID, oauth.Now(), made.ExpiresAt, made.Tokens)
 	if errors.Is(err, storage.ErrSpent) {
-		return p.replayed(ctx, issued.grant)
+		return p.replayed(ctx, request, issued.grant)
 	}
 	if err != nil {
 		return oauth.Unavailable(err)

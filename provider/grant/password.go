@@ -9,6 +9,7 @@ import (
 
 	"mandate/provider/acr"
 	"mandate/provider/clients"
+	"mandate/provider/events"
 	"mandate/provider/framework"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
@@ -76,7 +77,7 @@ func (g *passwordGrant) HandleTokenEndpointRequest(ctx context.Context, request 
 		return err
 	}
 	key, address := people.FoldName(username), clients.CallOf(ctx).Address
-	u, err := g.p.people.CheckPassword(ctx, people.Attempt{Hasher: g.p.limits.Programs, Tries: passwordTries(a, key, address), Queue: []string{"client " + a.ID, "address " + throttle.Network(address)}}, key, password)
+	u, err := g.p.people.CheckPassword(ctx, people.Attempt{Hasher: g.p.limits.Programs, Tries: passwordTries(a, key, address), Queue: []string{"client " + a.ID, "address " + throttle.Network(address)}, Sender: events.Application(a)}, key, password)
 	if err != nil {
 		return err
 	}

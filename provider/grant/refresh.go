@@ -9,6 +9,7 @@ import (
 
 	"github.com/ory/fosite"
 
+	"mandate/provider/events"
 	"mandate/provider/framework"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -266,7 +267,8 @@ func (g *refreshGrant) usedBefore(ctx context.Context, a storage.Application, fo
 			}
 		}
 	}
-	err := g.p.store.RevokeGrant(ctx, *token.GrantID)
+	reused := events.Event{Kind: events.TokenReused, Person: storage.User{ID: oauth.Deref(token.UserID), Username: oauth.Deref(token.Username)}, By: events.ByApplication(a), Object: events.Application(a), Detail: "refresh"}
+	err := g.p.store.RevokeGrant(events.Attach(ctx, reused), *token.GrantID)
 	if err != nil {
 		return nil, oauth.Unavailable(err)
 	}

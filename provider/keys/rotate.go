@@ -9,8 +9,10 @@ import (
 	"slices"
 	"time"
 
+	"mandate/provider/events"
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
+	"mandate/provider/origin"
 	"mandate/storage"
 )
 
@@ -177,7 +179,11 @@ func (r *Ring) addKey(ctx context.Context, private crypto.Signer, lead time.Dura
 	// The last signature of the old key is in use until then. One more hour allows for
 	// clocks that differ.
 	end := made.ActiveAt + longest + 3600
-	err = r.store.AddKey(ctx, made.Key, end)
+	added := events.Event{Kind: events.KeyAdded, Object: events.Key(made.ID), Detail: made.Kind}
+	if origin.Of(ctx).Kind != origin.Operator { // a person may have caused it, and does not know
+		added.By = &origin.Actor{Kind: origin.Server}
+	}
+	err = r.store.AddKey(events.Attach(ctx, added), made.Key, end)
 	if errors.Is(err, storage.ErrConflict) {
 		return errKeyExists
 	}
@@ -207,7 +213,7 @@ func (r *Ring) Retire(ctx context.Context, id string) error {
 	if slices.ContainsFunc(r.own, func(k SigningKey) bool { return k.ID == id }) {
 		return errors.New("this key comes from the configuration: remove it from OIDC_RSA_PRIVATE_KEY")
 	}
-	err := r.store.RetireKey(ctx, id, oauth.Now())
+	err := r.store.RetireKey(events.Attach(ctx, events.Event{Kind: events.KeyRetired, Object: events.Key(id)}), id, oauth.Now())
 	r.Forget()
 	if err != nil {
 		return oauth.Stored(err)

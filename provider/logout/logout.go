@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"mandate/provider/events"
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
 	"mandate/provider/redirect"
@@ -198,13 +199,17 @@ func (l *Request) isOf(p *Logouts, userID, sessionID string) bool {
 }
 
 // LogoutByApplication ends a session because an application requested it.
-func (p *Logouts) LogoutByApplication(ctx context.Context, s *storage.SignedIn) error {
-	return p.logout(ctx, s, p.config.KeepTokens)
+func (p *Logouts) LogoutByApplication(ctx context.Context, l *Request, s *storage.SignedIn) error {
+	out := events.Event{Kind: events.SignOut, Person: s.User}
+	if l.Application != nil {
+		out.Object = events.Application(*l.Application)
+	}
+	return p.logout(events.Attach(ctx, out), s, p.config.KeepTokens)
 }
 
 // Logout ends a session because the person requested it.
 func (p *Logouts) Logout(ctx context.Context, s *storage.SignedIn) error {
-	return p.logout(ctx, s, false)
+	return p.logout(events.Attach(ctx, events.Event{Kind: events.SignOut, Person: s.User}), s, false)
 }
 
 func (p *Logouts) logout(ctx context.Context, s *storage.SignedIn, keepFamilies bool) error {

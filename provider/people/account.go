@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"mandate/provider/events"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -59,14 +60,23 @@ func (p *People) Sessions(ctx context.Context, userID string) ([]storage.Session
 // EndSession ends one browser session of a person. It returns ErrNotFound if the person
 // has no such session.
 func (p *People) EndSession(ctx context.Context, userID, sessionID string) error {
-	err := p.store.EndSession(ctx, userID, sessionID, oauth.Now(), false)
+	ended, err := p.about(ctx, events.SessionEnded, userID)
+	if err != nil {
+		return err
+	}
+	ended.Object = events.Session(storage.Session{ID: sessionID})
+	err = p.store.EndSession(events.Attach(ctx, ended), userID, sessionID, oauth.Now(), false)
 	p.ended()
 	return oauth.Stored(err)
 }
 
 // EndSessions ends all browser sessions of a person, and returns their number.
 func (p *People) EndSessions(ctx context.Context, userID string) (int, error) {
-	n, err := p.store.EndSessions(ctx, userID, oauth.Now())
+	ended, err := p.about(ctx, events.AllEnded, userID)
+	if err != nil {
+		return 0, err
+	}
+	n, err := p.store.EndSessions(events.Attach(ctx, ended), userID, oauth.Now())
 	p.ended()
 	return n, oauth.Stored(err)
 }
@@ -74,7 +84,22 @@ func (p *People) EndSessions(ctx context.Context, userID string) (int, error) {
 // Revoke deletes a person's consent to an application, and revokes all
 // tokens that were issued by it.
 func (p *People) Revoke(ctx context.Context, userID, applicationID string) error {
-	return oauth.Stored(p.store.RevokeConsent(ctx, userID, applicationID))
+	a, err := p.store.Application(ctx, applicationID)
+	if err != nil {
+		return oauth.Stored(err)
+	}
+	revoked, err := p.about(ctx, events.ConsentRevoked, userID)
+	if err != nil {
+		return err
+	}
+	revoked.Object = events.Application(a)
+	return oauth.Stored(p.store.RevokeConsent(events.Attach(ctx, revoked), userID, applicationID))
+}
+
+// about returns an event that concerns the person with this id.
+func (p *People) about(ctx context.Context, kind events.Kind, userID string) (events.Event, error) {
+	u, err := p.User(ctx, userID)
+	return events.Event{Kind: kind, Person: u}, err
 }
 
 // Passwords is the form that changes a password.
@@ -109,6 +134,10 @@ func (p *People) ChangePassword(ctx context.Context, s *storage.SignedIn, form P
 		giveBack()
 	} else {
 		found.Add("current_password", "This is not your current password.")
+		err = events.Failed(ctx, p.store, events.Event{Kind: events.PasswordFailed, Person: s.User})
+		if err != nil {
+			return err
+		}
 	}
 	p.config.checkNewPassword(found, "new_password", next, s.User.Username)
 	if ok && current == next {
@@ -121,7 +150,7 @@ func (p *People) ChangePassword(ctx context.Context, s *storage.SignedIn, form P
 	if err != nil {
 		return err
 	}
-	err = p.store.ChangePassword(ctx, s.User.ID, s.User.Password, hash, oauth.Now(), s.Session.ID, form.KeepApprovals, p.notices.PasswordChanged(s.User)...)
+	err = p.store.ChangePassword(events.Attach(ctx, events.Event{Kind: events.PasswordChanged, Person: s.User}), s.User.ID, s.User.Password, hash, oauth.Now(), s.Session.ID, form.KeepApprovals, p.notices.PasswordChanged(s.User)...)
 	if errors.Is(err, storage.ErrSpent) {
 		found.Add("current_password", "Your password was changed somewhere else at the same moment.")
 		return found

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"mandate/provider/events"
 	"mandate/provider/oauth"
 	"mandate/provider/seal"
 	"mandate/storage"
@@ -52,7 +53,7 @@ func (p *People) AskAddress(ctx context.Context, s *storage.SignedIn) error {
 	l, secret := newLink(s.User, storage.LinkAddress, addressLife)
 	m := p.notices.Address(s.User, l.Link, p.config.Base+"/account/address/"+secret+"/")
 	l.Mail = &m
-	err = p.store.AddLink(ctx, l)
+	err = p.store.AddLink(events.Attach(ctx, events.Event{Kind: events.AddressLink, Person: s.User}), l)
 	if errors.Is(err, storage.ErrFull) {
 		return oauth.Later(http.StatusTooManyRequests, time.Hour, "Too many messages were sent to this address. Try again in an hour.")
 	}
@@ -80,7 +81,7 @@ func (p *People) AddressLink(ctx context.Context, s *storage.SignedIn, secret st
 // somebody with another person's address in the account could make that person confirm it, and
 // would be taken for that person by applications that trust a verified address.
 func (p *People) VerifyAddress(ctx context.Context, s *storage.SignedIn, secret string) error {
-	err := p.store.ConfirmByLink(ctx, seal.Digest(secret), s.User.ID, oauth.Now(), func(stored string) (string, error) {
+	err := p.store.ConfirmByLink(events.Attach(ctx, events.Event{Kind: events.AddressVerified, Person: s.User}), seal.Digest(secret), s.User.ID, oauth.Now(), func(stored string) (string, error) {
 		profile, err := ProfileOf(storage.User{ID: s.User.ID, Profile: stored})
 		if err != nil {
 			return "", err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mandate/provider/acr"
+	"mandate/provider/events"
 	"mandate/provider/limits"
 	"mandate/provider/notices"
 	"mandate/provider/oauth"
@@ -204,18 +205,42 @@ func (p *People) Answer(ctx context.Context, c *Challenge, a Answer, b Browser) 
 	if err != nil {
 		if e, refused := errors.AsType[*oauth.Error](err); !refused || e.Status >= http.StatusInternalServerError {
 			giveBack()
+			return nil, err
 		}
-		return nil, err
+		return nil, p.codeRefused(ctx, c, a.By, err)
 	}
 	in, err := p.finish(ctx, c, acr.Add(c.login.methods, acr.OTP), use, b)
 	switch {
 	case errors.Is(err, storage.ErrFactorUsed):
-		return nil, wrongCode(a.By)
+		return nil, p.codeRefused(ctx, c, a.By, wrongCode(a.By))
 	case errors.Is(err, storage.ErrSpent):
 		return nil, oauth.ErrNotFound
 	}
 	giveBack()
 	return in, err
+}
+
+// codeRefused stores that a code was refused, and returns the error for the person.
+func (p *People) codeRefused(ctx context.Context, c *Challenge, by string, refusal error) error {
+	switch by {
+	case ByTOTP, ByRecovery, ByNewTOTP:
+	default:
+		by = "" // the form may have any text
+	}
+	return p.factorRefused(ctx, c, by, refusal)
+}
+
+// factorRefused stores that the answer to a challenge was refused, and returns the error for the person.
+func (p *People) factorRefused(ctx context.Context, c *Challenge, by string, refusal error) error {
+	failed := events.Event{Kind: events.FactorFailed, Person: c.User, Detail: by}
+	if c.session == nil {
+		failed.By = events.Nobody()
+	}
+	err := events.Failed(ctx, p.store, failed)
+	if err != nil {
+		return err
+	}
+	return refusal
 }
 
 // guess returns the tries that one guess at a code uses. In a browser in which the person has signed
@@ -261,7 +286,8 @@ func (p *People) finish(ctx context.Context, c *Challenge, methods string, use s
 func (p *People) strengthen(ctx context.Context, u storage.User, n storage.Session, methods string, use storage.FactorUse) (*SignIn, error) {
 	cookie, was := seal.Random(32), n.Digest
 	n.Digest, n.AMR, n.Factor = seal.Digest(cookie), methods, use
-	err := p.store.StrengthenSession(ctx, n, was, p.factorNotices(u, use)...)
+	stronger := events.Event{Kind: events.Strengthened, Object: events.Session(n), Detail: methods}
+	err := p.store.StrengthenSession(events.Attach(ctx, append(factorEvents(u, use), stronger)...), n, was, p.factorNotices(u, use)...)
 	if err != nil {
 		return nil, factorError(err)
 	}
@@ -277,6 +303,18 @@ func (p *People) factorNotices(u storage.User, use storage.FactorUse) []storage.
 		return p.notices.FactorChanged(u, notices.TOTPAdded)
 	case use.Recovery != "":
 		return p.notices.FactorChanged(u, notices.CodeUsed)
+	}
+	return nil
+}
+
+// factorEvents returns the events of what a person shows beside the password, if it changes what the person
+// has.
+func factorEvents(u storage.User, use storage.FactorUse) []events.Event {
+	switch {
+	case use.New != nil:
+		return []events.Event{{Kind: events.FactorAdded, Person: u, By: events.By(u), Object: events.TOTP()}}
+	case use.Recovery != "":
+		return []events.Event{{Kind: events.CodeUsed, Person: u, By: events.By(u)}}
 	}
 	return nil
 }
@@ -317,7 +355,7 @@ func (p *People) ResetFactors(ctx context.Context, username string) error {
 }
 
 func (p *People) resetFactors(ctx context.Context, u storage.User) error {
-	err := p.store.ResetFactors(ctx, u.ID, oauth.Now(), p.notices.FactorChanged(u, notices.FactorsReset)...)
+	err := p.store.ResetFactors(events.Attach(ctx, events.Event{Kind: events.FactorsReset, Person: u}), u.ID, oauth.Now(), p.notices.FactorChanged(u, notices.FactorsReset)...)
 	p.ended()
 	p.notices.Wake()
 	return oauth.Stored(err)

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 
+	"mandate/provider/events"
 	"mandate/provider/notices"
 	"mandate/provider/oauth"
 	"mandate/provider/outbound"
@@ -119,6 +120,17 @@ func (i *Identities) Of(ctx context.Context, userID string) ([]OwnIdentity, erro
 	return own, oauth.Stored(err)
 }
 
+// object returns the object of an event about an account of another server. It does not name the person there.
+func (i *Identities) object(issuer string) events.Object {
+	named := events.Object{Kind: "account", ID: issuer}
+	for _, s := range i.servers {
+		if s.Issuer == issuer {
+			named.Name = s.Label
+		}
+	}
+	return named
+}
+
 // identity returns an identity of a person by its identityID, or ErrNotFound.
 func (p *People) identity(ctx context.Context, userID, id string) (storage.Identity, error) {
 	stored, err := p.store.IdentitiesOf(ctx, userID)
@@ -154,7 +166,8 @@ func (i *Identities) Remove(ctx context.Context, s *storage.SignedIn, id string)
 	if err != nil {
 		return err
 	}
-	err = i.people.store.DeleteIdentity(ctx, one, i.people.ways(), i.people.notices.FactorChanged(s.User, notices.AccountRemoved)...)
+	removed := events.Event{Kind: events.FactorRemoved, Person: s.User, Object: i.object(one.Issuer)}
+	err = i.people.store.DeleteIdentity(events.Attach(ctx, removed), one, i.people.ways(), i.people.notices.FactorChanged(s.User, notices.AccountRemoved)...)
 	i.people.notices.Wake()
 	return removalError(err)
 }

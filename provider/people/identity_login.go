@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"mandate/provider/acr"
+	"mandate/provider/events"
 	"mandate/provider/limits"
 	"mandate/provider/notices"
 	"mandate/provider/oauth"
@@ -170,7 +171,7 @@ func (i *Identities) Arrive(ctx context.Context, name, ticket string, response u
 	p, err := s.openID.Redeem(ctx, response, upstream.Request{Nonce: kept.Nonce, Verifier: kept.Verifier})
 	if err != nil {
 		// A stranger can cause every one of these, so the try stays used.
-		return arrived, s.arrivalError(err)
+		return arrived, i.refused(ctx, s, kept, storage.User{}, s.arrivalError(err))
 	}
 	err = i.finish(ctx, s, kept, p, who, b, &arrived)
 	if e, refused := errors.AsType[*oauth.Error](err); !refused || e.Status >= http.StatusInternalServerError {
@@ -188,11 +189,11 @@ func (i *Identities) finish(ctx context.Context, s *server, kept left, p upstrea
 	}
 	// OIDC Core §3.1.2.1: a server may ignore prompt=login, so the time of the login is compared.
 	if kept.Fresh && old {
-		return s.refuse("the other server does not confirm that the login is a new one", "%s does not confirm that you have signed in there just now. Sign in in another way.", s.Label)
+		return i.refused(ctx, s, kept, storage.User{}, s.refuse("the other server does not confirm that the login is a new one", "%s does not confirm that you have signed in there just now. Sign in in another way.", s.Label))
 	}
 	u, identity, err := i.person(ctx, s, p)
 	if err != nil {
-		return err
+		return i.refused(ctx, s, kept, u, err)
 	}
 	err = i.setGroups(ctx, s, u, p)
 	if err != nil {
@@ -219,6 +220,22 @@ func (i *Identities) finish(ctx context.Context, s *server, kept left, p upstrea
 	return err
 }
 
+// refused stores that a sign-in with another server was refused, and returns the error for the person. u is
+// the person here, or a person who was not added: of these nothing is stored.
+func (i *Identities) refused(ctx context.Context, s *server, kept left, u storage.User, refusal error) error {
+	if kept.Session != "" || !isRefused(refusal) {
+		return refusal
+	}
+	if u.Number == 0 {
+		u = storage.User{}
+	}
+	err := events.Failed(ctx, i.people.store, events.Event{Kind: events.SignInFailed, Person: u, By: events.Nobody(), Object: i.object(s.Issuer), Detail: "server"})
+	if err != nil {
+		return err
+	}
+	return refusal
+}
+
 // acrOf returns the acr that the operator assigns to the login of a person.
 func (s *server) acrOf(p upstream.Person) string {
 	for _, m := range s.ACR {
@@ -236,7 +253,8 @@ func (i *Identities) add(ctx context.Context, s *server, kept left, p upstream.P
 	if who == nil || who.Session.ID != kept.Session {
 		return notBegun(errors.New("the session that asked for the identity has ended"))
 	}
-	err := i.people.store.AddIdentity(ctx, storage.Identity{Issuer: p.Issuer, Subject: p.Subject, UserID: who.User.ID, CreatedAt: oauth.Now()}, who.Session.ID, MaxIdentities,
+	added := events.Event{Kind: events.FactorAdded, Person: who.User, Object: i.object(p.Issuer)}
+	err := i.people.store.AddIdentity(events.Attach(ctx, added), storage.Identity{Issuer: p.Issuer, Subject: p.Subject, UserID: who.User.ID, CreatedAt: oauth.Now()}, who.Session.ID, MaxIdentities,
 		i.people.notices.FactorChanged(who.User, notices.AccountAdded)...)
 	i.people.notices.Wake()
 	switch {

@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"mandate/provider/events"
 	"mandate/provider/notices"
 	"mandate/provider/oauth"
+	"mandate/provider/origin"
 	"mandate/provider/seal"
 	"mandate/provider/upstream"
 	"mandate/storage"
@@ -27,7 +29,8 @@ func (i *Identities) person(ctx context.Context, s *server, p upstream.Person) (
 	}
 	if u.ID != "" {
 		identity.UserID = u.ID
-		err = i.people.store.LinkIdentity(ctx, identity, u, i.people.notices.FactorChanged(u, notices.AccountAdded)...)
+		linked := events.Event{Kind: events.FactorAdded, Person: u, By: events.By(u), Object: i.object(p.Issuer), Detail: "address"}
+		err = i.people.store.LinkIdentity(events.Attach(ctx, linked), identity, u, i.people.notices.FactorChanged(u, notices.AccountAdded)...)
 		i.people.notices.Wake()
 		if err == nil {
 			i.people.log.Info("an identity of another server was linked to the person who has the same verified address", "subject", u.ID, "server", s.Name)
@@ -38,8 +41,9 @@ func (i *Identities) person(ctx context.Context, s *server, p upstream.Person) (
 			return u, identity, err
 		}
 		identity.UserID = u.ID
+		added := events.Event{Kind: events.PersonAdded, Person: u, By: events.By(u), Object: i.object(p.Issuer), Detail: "server"}
 		var missing []string
-		missing, err = i.people.store.AddUserWithIdentity(ctx, u, identity, s.NewPeople == NewPeopleInvited)
+		missing, err = i.people.store.AddUserWithIdentity(events.Attach(ctx, added), u, identity, s.NewPeople == NewPeopleInvited)
 		i.people.logMissing(u.ID, missing)
 		if errors.Is(err, storage.ErrConflict) || errors.Is(err, storage.ErrAddressTaken) {
 			return u, identity, s.addressTaken()
@@ -184,7 +188,8 @@ func (i *Identities) setGroups(ctx context.Context, s *server, u storage.User, p
 			member = append(member, m.To)
 		}
 	}
-	missing, err := i.people.store.SetMappedGroups(ctx, u.ID, mapped, member)
+	changed := events.Event{Kind: events.PersonChanged, Person: u, By: &origin.Actor{Kind: origin.Server}, Object: i.object(p.Issuer), Detail: "groups"}
+	missing, err := i.people.store.SetMappedGroups(events.Attach(ctx, changed), u.ID, mapped, member)
 	if len(missing) > 0 {
 		i.people.log.Warn("groups of SIGN_IN_SERVERS do not exist, so nobody becomes a member: add them, or change GROUPS", "server", s.Name, "groups", missing)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"mandate/provider/events"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
@@ -103,7 +104,11 @@ func (i *Invitations) Invite(ctx context.Context, actor policy.Actor, list []Inv
 		made[n], stored[n] = i.invitation(actor, one.Email, one.Groups, how)
 	}
 	inviter, _ := actor.Takes()
-	err = i.people.store.AddInvitations(ctx, inviter, stored, mostInvitations)
+	added := make([]events.Event, len(list))
+	for n, one := range made {
+		added[n] = events.Event{Kind: events.InvitationAdded, Object: events.Invitation(one.Invitation)}
+	}
+	err = i.people.store.AddInvitations(events.Attach(ctx, added...), inviter, stored, mostInvitations)
 	if err != nil {
 		return nil, invitationError(err)
 	}
@@ -265,7 +270,8 @@ func (i *Invitations) Renew(ctx context.Context, actor policy.Actor, id string, 
 		return Invited{}, err
 	}
 	made, stored := i.invitation(actor, old.Email, oauth.Lines(old.Groups), Inviting{time.Duration(old.ExpiresAt-old.CreatedAt) * time.Second, byHand})
-	err = i.people.store.RenewInvitation(ctx, id, stored, mostInvitations)
+	renewed := events.Event{Kind: events.InvitationRenewed, Object: events.Invitation(made.Invitation)}
+	err = i.people.store.RenewInvitation(events.Attach(ctx, renewed), id, stored, mostInvitations)
 	if err != nil {
 		return Invited{}, invitationError(err)
 	}
@@ -279,5 +285,10 @@ func (i *Invitations) Withdraw(ctx context.Context, actor policy.Actor, id strin
 	if err != nil {
 		return err
 	}
-	return oauth.Stored(i.people.store.DeleteInvitation(ctx, id))
+	one, err := i.One(ctx, id)
+	if err != nil {
+		return err
+	}
+	ended := events.Event{Kind: events.InvitationEnded, Object: events.Invitation(one)}
+	return oauth.Stored(i.people.store.DeleteInvitation(events.Attach(ctx, ended), id))
 }

@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"mandate/provider/acr"
+	"mandate/provider/events"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
+	"mandate/provider/origin"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/provider/throttle"
@@ -45,7 +47,7 @@ func WrongPassword() *oauth.Error {
 // sign in.
 func (p *People) Login(ctx context.Context, username, password string, b Browser) (*SignIn, error) {
 	key := FoldName(username)
-	in := Attempt{p.limits.People, limits.GuessAt(limits.AtPage, key, b.Address), []string{"address " + throttle.Network(b.Address)}}
+	in := Attempt{Hasher: p.limits.People, Tries: limits.GuessAt(limits.AtPage, key, b.Address), Queue: []string{"address " + throttle.Network(b.Address)}}
 	if device, err := p.devices.Open(b.Device, "device"); err == nil && string(device) == key {
 		// All devices of a person are also counted together, because each login makes
 		// another device cookie.
@@ -89,16 +91,19 @@ func (p *People) beginSession(ctx context.Context, u storage.User, by login, sho
 	if !p.knows(b, u) {
 		tell = append(tell, p.notices.SignedIn(u, b.UserAgent, b.Address)...)
 	}
-	err := p.store.AddSession(ctx, storage.Session{
+	n := storage.Session{
 		ID: seal.Random(16), Digest: seal.Digest(cookie), UserID: u.ID, AuthTime: cmp.Or(by.at, at), SeenAt: at, AMR: by.methods, Issuer: by.with.Issuer, Subject: by.with.Subject, Factor: shown,
 		ExpiresAt: at + oauth.Seconds(p.config.SessionLifetime), UserAgent: oauth.Clip(b.UserAgent, 256), Address: b.Address,
-	}, seal.Digest(b.Session), u.Password, p.IdleSince(at), tell...)
+	}
+	signedIn := events.Event{Kind: events.SignIn, By: events.By(u), Object: events.Session(n), Detail: n.AMR}
+	err := p.store.AddSession(events.Attach(ctx, append(factorEvents(u, shown), signedIn)...), n, seal.Digest(b.Session), u.Password, p.IdleSince(at), tell...)
 	if err != nil {
 		return nil, factorError(err)
 	}
 	p.notices.Wake()
 	if most := p.rules.Allowance(policy.StandingOfPerson(u)).Quota.Sessions; most > 0 {
-		n, err := p.store.EndSessionsBeyond(ctx, u.ID, seal.Digest(cookie), most, at)
+		beyond := events.Event{Kind: events.SessionEnded, Person: u, By: &origin.Actor{Kind: origin.Server}, Detail: "limit"}
+		n, err := p.store.EndSessionsBeyond(events.Attach(ctx, beyond), u.ID, seal.Digest(cookie), most, at)
 		if err != nil {
 			return nil, oauth.Unavailable(err)
 		}
@@ -121,6 +126,7 @@ type Attempt struct {
 	Hasher limits.Hasher
 	Tries  []throttle.Try
 	Queue  []string
+	Sender events.Object // the application that sends the password; empty: the person does
 }
 
 // CheckPassword returns the person with an enabled account, a user name's key (see FoldName)
@@ -145,7 +151,7 @@ func (p *People) CheckPassword(ctx context.Context, by Attempt, key, password st
 			giveBack()
 			return storage.User{}, err
 		}
-		return storage.User{}, WrongPassword()
+		return storage.User{}, p.refused(ctx, by, storage.User{}, "password")
 	}
 	if err != nil {
 		giveBack()
@@ -156,14 +162,28 @@ func (p *People) CheckPassword(ctx context.Context, by Attempt, key, password st
 		giveBack()
 		return storage.User{}, err
 	}
-	if !ok || !u.Active {
-		return storage.User{}, WrongPassword()
+	switch {
+	case !ok:
+		return storage.User{}, p.refused(ctx, by, u, "password")
+	case !u.Active:
+		return storage.User{}, p.refused(ctx, by, u, "disabled")
 	}
 	giveBack()
 	if stale {
 		u.Password = p.rehash(ctx, hasher, u, password)
 	}
 	return u, nil
+}
+
+// refused stores that a sign-in was refused, and returns WrongPassword. It does the same for a name that
+// does not exist, so that both take the same time. Of such a name nothing is stored: people sometimes type
+// their password there.
+func (p *People) refused(ctx context.Context, by Attempt, u storage.User, why string) error {
+	err := events.Failed(ctx, p.store, events.Event{Kind: events.SignInFailed, Person: u, By: events.Nobody(), Object: by.Sender, Detail: why})
+	if err != nil {
+		return err
+	}
+	return WrongPassword()
 }
 
 // rehash stores the password's hash at the present cost, and returns the hash that the
@@ -260,7 +280,8 @@ func (p *People) Setup(ctx context.Context, link string, person Person) error {
 		return err
 	}
 	u.Administrator = true
-	err = p.store.AddFirstUser(ctx, u)
+	added := events.Event{Kind: events.PersonAdded, Person: u, By: events.Nobody(), Detail: "first"}
+	err = p.store.AddFirstUser(events.Attach(ctx, added, events.Event{Kind: events.PersonPromoted, Person: u, By: events.Nobody()}), u)
 	if errors.Is(err, storage.ErrSpent) {
 		return oauth.ErrNotFound
 	}

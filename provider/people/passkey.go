@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"mandate/provider/acr"
+	"mandate/provider/events"
 	"mandate/provider/limits"
 	"mandate/provider/notices"
 	"mandate/provider/oauth"
@@ -194,7 +195,8 @@ func (k *Passkeys) add(ctx context.Context, s *storage.SignedIn, r Response, nam
 		return storage.Passkey{}, err
 	}
 	stored := storedPasskey(made, s.User.ID, name)
-	err = k.people.store.AddPasskey(ctx, stored, s.Session.ID, MaxPasskeys, k.people.notices.FactorChanged(s.User, notices.PasskeyAdded)...)
+	added := events.Event{Kind: events.FactorAdded, Person: s.User, Object: events.Passkey(stored)}
+	err = k.people.store.AddPasskey(events.Attach(ctx, added), stored, s.Session.ID, MaxPasskeys, k.people.notices.FactorChanged(s.User, notices.PasskeyAdded)...)
 	k.people.notices.Wake()
 	switch {
 	case errors.Is(err, storage.ErrSpent):
@@ -236,7 +238,12 @@ func (k *Passkeys) Rename(ctx context.Context, userID, id, name string) error {
 	if err != nil {
 		return err
 	}
-	return oauth.Stored(k.people.store.RenamePasskey(ctx, userID, id, name))
+	renamed, err := k.people.about(ctx, events.FactorRenamed, userID)
+	if err != nil {
+		return err
+	}
+	renamed.Object = events.Passkey(storage.Passkey{ID: id, Name: name})
+	return oauth.Stored(k.people.store.RenamePasskey(events.Attach(ctx, renamed), userID, id, name))
 }
 
 // Remove deletes a passkey of a person who has signed in a moment ago. It returns ErrConfirm if that
@@ -247,7 +254,12 @@ func (k *Passkeys) Remove(ctx context.Context, s *storage.SignedIn, id string) e
 	if err != nil {
 		return err
 	}
-	err = k.people.store.DeletePasskey(ctx, s.User.ID, id, k.people.ways(), k.people.notices.FactorChanged(s.User, notices.PasskeyRemoved)...)
+	one, err := k.One(ctx, s.User.ID, id)
+	if err != nil {
+		return err
+	}
+	removed := events.Event{Kind: events.FactorRemoved, Person: s.User, Object: events.Passkey(one)}
+	err = k.people.store.DeletePasskey(events.Attach(ctx, removed), s.User.ID, id, k.people.ways(), k.people.notices.FactorChanged(s.User, notices.PasskeyRemoved)...)
 	k.people.notices.Wake()
 	return removalError(err)
 }
@@ -279,15 +291,33 @@ func (k *Passkeys) SignIn(ctx context.Context, r Response, browser string, b Bro
 }
 
 func (k *Passkeys) signIn(ctx context.Context, r Response, browser string, b Browser) (*SignIn, error) {
-	shown, err := k.check(ctx, r, forSignIn(browser), "")
+	var shown shownPasskey
+	p, err := k.open(r.Ticket, forSignIn(browser))
 	if err != nil {
 		return nil, err
 	}
-	in, err := k.people.beginSession(ctx, shown.person, login{methods: withPasskey("")}, shown.use(), b)
-	if errors.Is(err, storage.ErrSpent) {
-		return nil, refusePasskey(err) // the account was disabled, or its password changed, at this moment
+	shown, err = k.check(ctx, r, p, "")
+	var in *SignIn
+	if err == nil {
+		in, err = k.people.beginSession(ctx, shown.person, login{methods: withPasskey("")}, shown.use(), b)
+		err = k.usedMeanwhile(shown, err)
 	}
-	return in, k.usedMeanwhile(shown, err)
+	if errors.Is(err, storage.ErrSpent) {
+		err = refusePasskey(err) // the account was disabled, or its password changed, at this moment
+	}
+	if isRefused(err) {
+		failed := events.Failed(ctx, k.people.store, events.Event{Kind: events.SignInFailed, Person: shown.person, By: events.Nobody(), Detail: "passkey"})
+		if failed != nil {
+			return nil, failed
+		}
+	}
+	return in, err
+}
+
+// isRefused reports whether an error is a refusal, and not one of the server.
+func isRefused(err error) bool {
+	e, ok := errors.AsType[*oauth.Error](err)
+	return ok && e.Status < http.StatusInternalServerError
 }
 
 // shownPasskey is a passkey whose response was checked, and its person.
@@ -303,12 +333,8 @@ func (s shownPasskey) use() storage.FactorUse {
 
 // check checks the response of an authenticator, and uses its challenge. Unless it is empty, userID is
 // the only person whose passkey is accepted.
-func (k *Passkeys) check(ctx context.Context, r Response, purpose, userID string) (shownPasskey, error) {
+func (k *Passkeys) check(ctx context.Context, r Response, p pending, userID string) (shownPasskey, error) {
 	var s shownPasskey
-	p, err := k.open(r.Ticket, purpose)
-	if err != nil {
-		return s, err
-	}
 	answer, err := passkey.ReadAssertion([]byte(r.JSON))
 	if err != nil {
 		return s, refusePasskey(err)
@@ -359,17 +385,29 @@ func (k *Passkeys) Answer(ctx context.Context, c *Challenge, r Response, b Brows
 	if err != nil {
 		return nil, err
 	}
-	shown, err := k.check(ctx, r, forStep(c), c.User.ID)
 	var in *SignIn
+	p, err := k.open(r.Ticket, forStep(c))
 	if err == nil {
-		in, err = k.people.finish(ctx, c, withPasskey(c.login.methods), shown.use(), b)
-		err = k.usedMeanwhile(shown, err)
+		in, err = k.answer(ctx, c, r, p, b)
 	}
 	if errors.Is(err, storage.ErrSpent) {
 		err = oauth.ErrNotFound
 	}
 	if e, ok := errors.AsType[*oauth.Error](err); err == nil || !ok || e.Status >= http.StatusInternalServerError {
 		giveBack()
+	}
+	return in, err
+}
+
+func (k *Passkeys) answer(ctx context.Context, c *Challenge, r Response, p pending, b Browser) (*SignIn, error) {
+	shown, err := k.check(ctx, r, p, c.User.ID)
+	var in *SignIn
+	if err == nil {
+		in, err = k.people.finish(ctx, c, withPasskey(c.login.methods), shown.use(), b)
+		err = k.usedMeanwhile(shown, err)
+	}
+	if isRefused(err) {
+		err = k.people.factorRefused(ctx, c, ByPasskey, err)
 	}
 	return in, err
 }

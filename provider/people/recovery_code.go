@@ -5,6 +5,7 @@ import (
 	"encoding/base32"
 	"strings"
 
+	"mandate/provider/events"
 	"mandate/provider/notices"
 	"mandate/provider/oauth"
 	"mandate/provider/seal"
@@ -31,7 +32,7 @@ func (p *People) NewRecoveryCodes(ctx context.Context, s *storage.SignedIn) ([]s
 		text := seal.Identifier()[:recoveryChars]
 		codes[i], digests[i] = strings.Join([]string{text[:4], text[4:8], text[8:12], text[12:]}, "-"), recoveryDigest(s.User.ID, text)
 	}
-	err = p.store.ReplaceRecoveryCodes(ctx, s.User.ID, digests, oauth.Now(), p.notices.FactorChanged(s.User, notices.CodesMade)...)
+	err = p.store.ReplaceRecoveryCodes(events.Attach(ctx, events.Event{Kind: events.CodesMade, Person: s.User}), s.User.ID, digests, oauth.Now(), p.notices.FactorChanged(s.User, notices.CodesMade)...)
 	p.notices.Wake()
 	return codes, oauth.Stored(err)
 }

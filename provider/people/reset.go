@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"mandate/provider/events"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -86,7 +87,8 @@ func (p *People) AnswerReset(ctx context.Context, note storage.Mail, name string
 		l, secret := newLink(u, storage.LinkReset, ResetLife)
 		// The message goes to the stored address, and never to the one that was typed.
 		m := p.notices.Reset(u, l.Link, p.resetURL(secret))
-		l.Mail = &m
+		sent := events.Row(ctx, events.Event{Kind: events.PasswordLink, Person: u, By: events.Nobody(), Detail: "mail"})
+		l.Mail, l.Event = &m, &sent
 		links = append(links, l)
 	}
 	err = p.store.AnswerMail(ctx, note, links)
@@ -120,7 +122,7 @@ func (p *People) MakeResetLink(ctx context.Context, actor policy.Actor, id strin
 		return "", 0, err
 	}
 	l, secret := newLink(u, storage.LinkReset, ResetLife)
-	err = p.store.AddLink(ctx, l)
+	err = p.store.AddLink(events.Attach(ctx, events.Event{Kind: events.PasswordLink, Person: u}), l)
 	if errors.Is(err, storage.ErrSpent) {
 		found := &oauth.Invalid{}
 		found.Add("username", "This account is disabled, or was changed at this moment. Enable it first.")
@@ -167,7 +169,8 @@ func (p *People) ResetByLink(ctx context.Context, secret, password string) error
 	if err != nil {
 		return err
 	}
-	err = p.store.ResetByLink(ctx, seal.Digest(secret), hash, oauth.Now(), p.notices.PasswordChanged(u)...)
+	reset := events.Event{Kind: events.PasswordReset, Person: u, By: events.By(u), Detail: "link"}
+	err = p.store.ResetByLink(events.Attach(ctx, reset), seal.Digest(secret), hash, oauth.Now(), p.notices.PasswordChanged(u)...)
 	if errors.Is(err, storage.ErrSpent) {
 		return oauth.ErrNotFound
 	}

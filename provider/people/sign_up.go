@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mandate/provider/acr"
+	"mandate/provider/events"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/seal"
@@ -197,7 +198,15 @@ func (i *Invitations) WithPassword(ctx context.Context, secret string, a NewAcco
 
 // accept uses an invitation.
 func (i *Invitations) accept(ctx context.Context, one storage.Invitation, u storage.User, key *storage.Passkey) error {
-	missing, err := i.people.store.AcceptInvitation(ctx, one.Digest, u, key)
+	how := "invitation"
+	if one.Asked {
+		how = "sign-up"
+	}
+	made := []events.Event{{Kind: events.PersonAdded, Person: u, By: events.By(u), Object: events.Invitation(one), Detail: how}}
+	if key != nil {
+		made = append(made, events.Event{Kind: events.FactorAdded, Person: u, By: events.By(u), Object: events.Passkey(*key)})
+	}
+	missing, err := i.people.store.AcceptInvitation(events.Attach(ctx, made...), one.Digest, u, key)
 	switch {
 	case errors.Is(err, storage.ErrSpent):
 		return oauth.ErrNotFound

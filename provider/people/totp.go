@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"mandate/provider/events"
 	"mandate/provider/notices"
 	"mandate/provider/oauth"
 	"mandate/provider/totp"
@@ -112,7 +113,7 @@ func (p *People) RemoveTOTP(ctx context.Context, s *storage.SignedIn) error {
 	if err != nil {
 		return err
 	}
-	err = p.store.RemoveTOTP(ctx, s.User.ID, p.notices.FactorChanged(s.User, notices.TOTPRemoved)...)
+	err = p.store.RemoveTOTP(events.Attach(ctx, events.Event{Kind: events.FactorRemoved, Person: s.User, Object: events.TOTP()}), s.User.ID, p.notices.FactorChanged(s.User, notices.TOTPRemoved)...)
 	p.notices.Wake()
 	return oauth.Stored(err)
 }

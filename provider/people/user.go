@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"mandate/provider/events"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
@@ -178,7 +179,11 @@ func (p *People) AddUser(ctx context.Context, person Person) (storage.User, erro
 	if err != nil {
 		return storage.User{}, err
 	}
-	err = personError(p.store.AddUser(ctx, u, person.Groups))
+	added := []events.Event{{Kind: events.PersonAdded, Person: u}}
+	if u.Administrator {
+		added = append(added, events.Event{Kind: events.PersonPromoted, Person: u})
+	}
+	err = personError(p.store.AddUser(events.Attach(ctx, added...), u, person.Groups))
 	if err != nil {
 		return storage.User{}, err
 	}
@@ -242,7 +247,11 @@ func (p *People) UpdateUser(ctx context.Context, actor policy.Actor, id string, 
 	if err != nil {
 		return err
 	}
-	err = p.store.UpdateUser(ctx, u, person.Groups)
+	groups, err := p.GroupsOf(ctx, id)
+	if err != nil {
+		return err
+	}
+	err = p.store.UpdateUser(events.Attach(ctx, changeEvents(before, u, groups, person.Groups)...), u, person.Groups)
 	if err != nil || person.Password == "" {
 		return personError(err)
 	}
@@ -251,13 +260,47 @@ func (p *People) UpdateUser(ctx context.Context, actor policy.Actor, id string, 
 	return p.setPassword(ctx, before, person.Password)
 }
 
+// changeEvents returns the events of a change of an account. None has a value.
+func changeEvents(before, after storage.User, groups, newGroups []string) []events.Event {
+	var list []events.Event
+	for _, of := range []struct {
+		kind    events.Kind
+		changed bool
+	}{
+		{events.PersonPromoted, after.Administrator && !before.Administrator},
+		{events.PersonDemoted, before.Administrator && !after.Administrator},
+		{events.PersonDisabled, before.Active && !after.Active},
+		{events.PersonEnabled, after.Active && !before.Active},
+	} {
+		if of.changed {
+			list = append(list, events.Event{Kind: of.kind, Person: after})
+		}
+	}
+	var fields []string
+	for _, field := range []struct {
+		name    string
+		changed bool
+	}{
+		{"username", before.Username != after.Username}, {"email", before.Email != after.Email}, {"first_name", before.FirstName != after.FirstName},
+		{"last_name", before.LastName != after.LastName}, {"profile", before.Profile != after.Profile}, {"groups", !oauth.SameSet(groups, newGroups)},
+	} {
+		if field.changed {
+			fields = append(fields, field.name)
+		}
+	}
+	if len(fields) > 0 {
+		list = append(list, events.Event{Kind: events.PersonChanged, Person: after, Detail: strings.Join(fields, " ")})
+	}
+	return list
+}
+
 // setPassword replaces the password of a person, who is notified.
 func (p *People) setPassword(ctx context.Context, u storage.User, password string) error {
 	hash, err := p.limits.People.Hash(ctx, password)
 	if err != nil {
 		return err
 	}
-	err = p.store.SetPassword(ctx, u.ID, hash, oauth.Now(), p.notices.PasswordChanged(u)...)
+	err = p.store.SetPassword(events.Attach(ctx, events.Event{Kind: events.PasswordReset, Person: u}), u.ID, hash, oauth.Now(), p.notices.PasswordChanged(u)...)
 	p.notices.Wake()
 	return oauth.Stored(err)
 }
@@ -314,7 +357,7 @@ func (p *People) DisableUser(ctx context.Context, username string) error {
 	if err != nil {
 		return err
 	}
-	return endError(p.store.DisableUser(ctx, u.ID, oauth.Now()))
+	return endError(p.store.DisableUser(events.Attach(ctx, events.Event{Kind: events.PersonDisabled, Person: u}), u.ID, oauth.Now()))
 }
 
 // EnableUser enables an account, whose person can then sign in again. The applications that
@@ -324,7 +367,7 @@ func (p *People) EnableUser(ctx context.Context, username string) error {
 	if err != nil {
 		return err
 	}
-	return endError(p.store.EnableUser(ctx, u.ID, oauth.Now()))
+	return endError(p.store.EnableUser(events.Attach(ctx, events.Event{Kind: events.PersonEnabled, Person: u}), u.ID, oauth.Now()))
 }
 
 // What happens to the applications of a person who is deleted.
@@ -360,7 +403,17 @@ func (p *People) DeleteUser(ctx context.Context, actor policy.Actor, id, theirs 
 		return found
 	}
 	handover.Shown = shown
-	err = p.store.DeleteUser(ctx, id, oauth.Now(), handover)
+	each := events.Row(ctx, events.Event{Kind: events.ApplicationAssigned, Object: events.Application(storage.Application{}), Detail: handover.Responsible})
+	if handover.Delete {
+		each.Kind, each.Detail = string(events.ApplicationDeleted), ""
+	}
+	handover.Each = &each
+	u, err := p.User(ctx, id)
+	if err != nil {
+		return err
+	}
+	deleted := events.Event{Kind: events.PersonDeleted, Person: u, Detail: theirs}
+	err = p.store.DeleteUser(events.Attach(ctx, deleted), id, oauth.Now(), handover)
 	if errors.Is(err, storage.ErrResponsible) {
 		found.Add("applications", "Choose what happens to these applications.")
 		return found
@@ -388,7 +441,7 @@ func (p *People) AddGroup(ctx context.Context, name string) error {
 	if err := found.Err(); err != nil {
 		return err
 	}
-	err := p.store.AddGroup(ctx, name, oauth.Now())
+	err := p.store.AddGroup(events.Attach(ctx, events.Event{Kind: events.GroupAdded, Object: events.Group(name)}), name, oauth.Now())
 	if errors.Is(err, storage.ErrConflict) {
 		found.Add("name", "A group with that name already exists.")
 		return found
@@ -398,5 +451,5 @@ func (p *People) AddGroup(ctx context.Context, name string) error {
 
 // DeleteGroup deletes a group. Its members remain.
 func (p *People) DeleteGroup(ctx context.Context, name string) error {
-	return oauth.Stored(p.store.DeleteGroup(ctx, name))
+	return oauth.Stored(p.store.DeleteGroup(events.Attach(ctx, events.Event{Kind: events.GroupDeleted, Object: events.Group(name)}), name))
 }

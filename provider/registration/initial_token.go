@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"mandate/provider/events"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
@@ -59,7 +60,7 @@ func (p *Registrations) AddInitialToken(ctx context.Context, actor policy.Actor,
 	maker, responsible := actor.Takes()
 	i := storage.InitialToken{Digest: seal.Digest(text), ID: seal.Identifier(), ByOperator: responsible == storage.ByOperator, MakerID: maker, Limits: string(limits),
 		Resources: strings.Join(resources, "\n"), UsesLeft: r.Uses, CreatedAt: now, ExpiresAt: now + oauth.Seconds(r.Lifetime)}
-	err = p.store.AddInitialToken(ctx, i, maxInitialTokens)
+	err = p.store.AddInitialToken(events.Attach(ctx, events.Event{Kind: events.RegistrationTokenAdded, Object: events.RegistrationToken(i.ID)}), i, maxInitialTokens)
 	if errors.Is(err, storage.ErrFull) {
 		found.Add("uses", "There are %d initial access tokens. Delete one that nobody needs.", maxInitialTokens)
 		return storage.InitialToken{}, "", found
@@ -122,7 +123,8 @@ func (p *Registrations) DeleteInitialToken(ctx context.Context, actor policy.Act
 	if err != nil {
 		return err
 	}
-	return oauth.Stored(p.store.DeleteInitialToken(ctx, id))
+	deleted := events.Event{Kind: events.RegistrationTokenDeleted, Object: events.RegistrationToken(id)}
+	return oauth.Stored(p.store.DeleteInitialToken(events.Attach(ctx, deleted), id))
 }
 
 // Limits is what an initial access token allows.

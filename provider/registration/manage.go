@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mandate/provider/clients"
+	"mandate/provider/events"
 	"mandate/provider/metadata"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -125,7 +126,7 @@ func (p *Registrations) Change(ctx context.Context, r *http.Request, clientID, a
 	if err != nil {
 		return was, nil, err
 	}
-	err = p.store.UpdateApplication(ctx, a, was)
+	err = p.store.UpdateApplication(events.Attach(ctx, clients.ChangeEvents(was, a, events.ByApplication(was))...), a, was)
 	if errors.Is(err, storage.ErrNotFound) {
 		return was, nil, oauth.Later(http.StatusServiceUnavailable, time.Second, "The application was changed at the same moment. Read it, and try again.")
 	}
@@ -197,7 +198,8 @@ func (p *Registrations) End(ctx context.Context, r *http.Request, clientID strin
 	if a.Management != storage.ManagedAlone {
 		return a, p.mayChange(a)
 	}
-	err = p.store.DeleteRegistration(ctx, a.ID)
+	deleted := events.Event{Kind: events.ApplicationDeleted, Person: events.OwnerOf(a), By: events.ByApplication(a), Object: events.Application(a)}
+	err = p.store.DeleteRegistration(events.Attach(ctx, deleted), a.ID)
 	if errors.Is(err, storage.ErrNotFound) { // it was deleted or shared at the same moment
 		return a, oauth.Later(http.StatusServiceUnavailable, time.Second, "The application was changed at the same moment. Try again.")
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mandate/provider/clients"
+	"mandate/provider/events"
 	"mandate/provider/limits"
 	"mandate/provider/metadata"
 	"mandate/provider/oauth"
@@ -99,7 +100,8 @@ func (p *Registrations) storeRegistration(ctx context.Context, a storage.Applica
 	if by.initial != nil {
 		initial, a.RegistrationLimits = by.initial.Digest, by.initial.Limits
 	}
-	stored, err := p.store.RegisterApplication(ctx, a, p.rules.AllowanceOf(a).Quota.Applications, initial, now)
+	added := events.Event{Kind: events.ApplicationAdded, Person: events.OwnerOf(a), Object: events.Application(a), Detail: a.Origin}
+	stored, err := p.store.RegisterApplication(events.Attach(ctx, added), a, p.rules.AllowanceOf(a).Quota.Applications, initial, now)
 	switch {
 	case errors.Is(err, storage.ErrSpent), errors.Is(err, storage.ErrNotFound): // ErrNotFound: the maker of the token was deleted
 		return a, nil, invalidInitialToken()

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"mandate/provider/events"
 	"mandate/provider/indicator"
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
@@ -87,7 +88,7 @@ func (p *Resources) Add(ctx context.Context, actor policy.Actor, r Registration)
 		return Resource{}, found
 	}
 	made.CreatedAt = oauth.Now()
-	err = p.store.AddResource(ctx, made, mostResources)
+	err = p.store.AddResource(events.Attach(ctx, events.Event{Kind: events.ResourceAdded, Object: events.Resource(made)}), made, mostResources)
 	switch {
 	case errors.Is(err, storage.ErrConflict):
 		found.Add("uri", "There is already a resource with this URI.")
@@ -113,7 +114,7 @@ func (p *Resources) Change(ctx context.Context, actor policy.Actor, was Resource
 	}
 	changed := r.record()
 	changed.UpdatedAt, changed.Version = oauth.Now(), was.Version
-	err = p.store.UpdateResource(ctx, changed)
+	err = p.store.UpdateResource(events.Attach(ctx, changeEvents(was.Resource, changed)...), changed)
 	if errors.Is(err, storage.ErrNotFound) {
 		found.Add("name", "Somebody changed or deleted the resource at the same moment. Look at it before you save again.")
 		return found
@@ -132,7 +133,28 @@ func (p *Resources) Delete(ctx context.Context, actor policy.Actor, uri string) 
 		found.Add("uri", "This resource comes from the configuration: remove it from RESOURCES.")
 		return found
 	}
-	return oauth.Stored(p.store.DeleteResource(ctx, r.Key))
+	return oauth.Stored(p.store.DeleteResource(events.Attach(ctx, events.Event{Kind: events.ResourceDeleted, Object: events.Resource(r.Resource)}), r.Key))
+}
+
+// changeEvents returns the event of a change of a resource, with the names of what changes. It returns none if
+// nothing changes.
+func changeEvents(was, now storage.Resource) []events.Event {
+	var names []string
+	for _, field := range []struct {
+		name    string
+		changed bool
+	}{
+		{"name", was.Name != now.Name}, {"scopes", was.Scopes != now.Scopes}, {"token_format", was.TokenFormat != now.TokenFormat}, {"access_token_lifetime", was.Lifetime != now.Lifetime},
+		{"algorithm", was.Algorithm != now.Algorithm}, {"introspectors", was.Introspectors != now.Introspectors}, {"sender_constrained", was.Constrained != now.Constrained},
+	} {
+		if field.changed {
+			names = append(names, field.name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return []events.Event{{Kind: events.ResourceChanged, Object: events.Resource(now), Detail: strings.Join(names, " ")}}
 }
 
 // prepare checks a registration that an administrator sends, and makes the keys that it

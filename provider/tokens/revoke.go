@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"mandate/provider/clients"
+	"mandate/provider/events"
 	"mandate/provider/oauth"
 	"mandate/storage"
 )
@@ -47,7 +48,12 @@ func (p *Tokens) RevokeByOperator(ctx context.Context, text string) error {
 	if err != nil {
 		return oauth.Stored(err)
 	}
-	return p.revokeFamily(ctx, token)
+	a, err := p.store.Application(ctx, token.Application)
+	if err != nil {
+		return oauth.Stored(err)
+	}
+	revoked := events.Event{Kind: events.TokenRevoked, Person: storage.User{ID: oauth.Deref(token.UserID), Username: oauth.Deref(token.Username)}, Object: events.Application(a)}
+	return p.revokeFamily(events.Attach(ctx, revoked), token)
 }
 
 // revokeFamily revokes a token and its whole token family. RFC 7009 §2.1 requires that for a

@@ -86,6 +86,8 @@ type Config struct {
 	SMTPURL string `key:"SMTP_URL" default:"" secret:"url"`
 	// MailFrom is the sender of this mail: `noreply@example.org`, or `Example <noreply@example.org>`. It is required with `SMTP_URL`.
 	MailFrom string `key:"MAIL_FROM" default:""`
+	// EventRetentionDays is the number of days for which the [event log](event-log.md) keeps an event.
+	EventRetentionDays int `key:"EVENT_RETENTION_DAYS" default:"365" min:"1" max:"36500"`
 	// MaxBodyBytes is the largest request body that the server reads, in bytes.
 	MaxBodyBytes int64 `key:"MAX_BODY_BYTES" default:"65536" min:"8192" max:"16777216"`
 	// Shutdown is the number of seconds that requests in progress have to finish after the server was told to stop.

@@ -1,0 +1,266 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/user"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"mandate/provider"
+	"mandate/provider/origin"
+)
+
+// byOperator says in the event log that a command does what follows, with the account of the operating
+// system that runs it.
+func byOperator(ctx context.Context) context.Context {
+	name := ""
+	if account, err := user.Current(); err == nil {
+		name = account.Username
+	}
+	return origin.With(ctx, &origin.Origin{Actor: origin.Actor{Kind: origin.Operator, Name: name}})
+}
+
+// byServer says that the server does what follows on its own.
+func byServer(ctx context.Context) context.Context {
+	return origin.With(ctx, &origin.Origin{Actor: origin.Actor{Kind: origin.Server}})
+}
+
+// eventsAsked is what the flags of mandate events ask for.
+type eventsAsked struct {
+	filter                   provider.EventFilter
+	user, by, application    string
+	since, until             string
+	limit                    int
+	asJSON, follow, forKinds bool
+}
+
+func (p *program) eventsCommand() *cobra.Command {
+	var a eventsAsked
+	c := &cobra.Command{Use: "events", Short: "List the event log, the newest events first", Args: arguments(),
+		Long: `List the event log: who has signed in, who has tried without success, and what
+people, administrators, applications and the operator have changed. The newest
+events come first, with --follow the oldest.
+
+A time is a date (2026-11-30), a time (2026-11-30T09:00:00Z), or how long ago it was
+(90m, 24h, 7d).`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if a.forKinds {
+				return p.listKinds(a.asJSON)
+			}
+			if a.filter.Kind != "" && !provider.IsEventKind(a.filter.Kind) {
+				return wrongUsage("there is no kind %q: mandate events --kinds lists all", a.filter.Kind)
+			}
+			if a.limit < 0 {
+				return wrongUsage("--limit must not be negative")
+			}
+			return stopped(c.Context(), p.listEvents(c.Context(), a))
+		}}
+	f := c.Flags()
+	f.StringVar(&a.filter.Kind, "kind", "", "only events of this `KIND`")
+	f.StringVar(&a.user, "user", "", "only events that concern this person: a `USERNAME`, or the subject of a person who was deleted")
+	f.StringVar(&a.by, "by", "", "only what this `ACTOR` has done: the user name or the subject of a person, or a client ID")
+	f.StringVar(&a.application, "application", "", "only events about the application with this `CLIENT_ID`")
+	f.StringVar(&a.filter.Address, "address", "", "only events from this network `ADDRESS`")
+	f.StringVar(&a.since, "since", "", "only events from this `TIME` on")
+	f.StringVar(&a.until, "until", "", "only events before this `TIME`")
+	f.IntVar(&a.limit, "limit", 100, "the largest `NUMBER` of events; 0: all")
+	f.BoolVar(&a.asJSON, "json", false, "print one line of JSON for each event")
+	f.BoolVar(&a.follow, "follow", false, "also print the events that come, until the command is stopped")
+	f.BoolVar(&a.forKinds, "kinds", false, "list the kinds of events instead")
+	return c
+}
+
+func (p *program) listKinds(asJSON bool) error {
+	type kindView struct {
+		Kind    string `json:"kind"`
+		Meaning string `json:"meaning"`
+	}
+	views, rows := []kindView{}, [][]string{{"KIND", "MEANING"}}
+	for _, d := range provider.EventKinds() {
+		views = append(views, kindView{string(d.Kind), d.Meaning})
+		rows = append(rows, []string{string(d.Kind), d.Meaning})
+	}
+	if asJSON {
+		return writeJSON(p.stdout, views)
+	}
+	return writeTable(p.stdout, rows)
+}
+
+func (p *program) listEvents(ctx context.Context, a eventsAsked) error {
+	now := time.Now()
+	var err error
+	a.filter.Since, err = timeOf("--since", a.since, now)
+	if err == nil {
+		a.filter.Until, err = timeOf("--until", a.until, now)
+	}
+	if err != nil {
+		return err
+	}
+	o, err := p.open(ctx, toUse)
+	if err != nil {
+		return err
+	}
+	defer o.store.Close()
+	a.filter.ObjectID = a.application
+	a.filter.PersonID, err = subjectOf(ctx, o.provider, a.user)
+	if err == nil {
+		a.filter.ActorID, err = subjectOf(ctx, o.provider, a.by)
+	}
+	if err != nil {
+		return err
+	}
+	if a.follow {
+		return p.followEvents(ctx, o.provider, a)
+	}
+	rows := [][]string{{"TIME", "KIND", "ACTOR", "ADDRESS", "PERSON", "OBJECT", "DETAIL", "COUNT"}}
+	err = eachEvent(ctx, o.provider, a.filter, a.limit, func(e provider.Event) error {
+		if a.asJSON {
+			return p.printEvent(e)
+		}
+		rows = append(rows, cellsOf(e))
+		return nil
+	})
+	if err != nil || a.asJSON {
+		return err
+	}
+	return writeTable(p.stdout, rows)
+}
+
+// eachEvent calls use for at most limit events, the newest first.
+func eachEvent(ctx context.Context, from *provider.Provider, of provider.EventFilter, limit int, use func(provider.Event) error) error {
+	for n := 0; limit == 0 || n < limit; {
+		step := 1000
+		if limit > 0 {
+			step = min(step, limit-n)
+		}
+		found, err := from.Events.List(ctx, provider.Operator(), of, step)
+		if err != nil {
+			return err
+		}
+		for _, e := range found {
+			err = use(e)
+			if err != nil {
+				return err
+			}
+		}
+		n += len(found)
+		if len(found) < step {
+			return nil
+		}
+		of.BeforeAt, of.BeforeID = found[step-1].At, found[step-1].ID
+	}
+	return nil
+}
+
+const (
+	lookForEvents = time.Second
+	// lateEvents is for how many seconds an event may come after a newer one: another node's transaction
+	// may take longer, and its clock may differ.
+	lateEvents = 60
+)
+
+// followEvents prints the last events and then those that come, the oldest first. A counted event is
+// printed again when its number has grown.
+func (p *program) followEvents(ctx context.Context, from *provider.Provider, a eventsAsked) error {
+	printed, limit := map[string]provider.Event{}, a.limit
+	for {
+		var fresh []provider.Event
+		err := eachEvent(ctx, from, a.filter, limit, func(e provider.Event) error {
+			if printed[e.ID].Times != e.Times {
+				fresh = append(fresh, e)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		for i := len(fresh) - 1; i >= 0; i-- {
+			e := fresh[i]
+			printed[e.ID] = e
+			if a.asJSON {
+				err = p.printEvent(e)
+			} else {
+				_, err = fmt.Fprintln(p.stdout, graphic(strings.Join(cellsOf(e), "  ")))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		since := time.Now().Unix() - lateEvents
+		a.filter.Since, limit = max(a.filter.Since, since), 0
+		for id, e := range printed {
+			if e.At < since {
+				delete(printed, id)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(lookForEvents):
+		}
+	}
+}
+
+func (p *program) printEvent(e provider.Event) error {
+	_, err := p.stdout.Write(append(provider.EventJSON(e), '\n'))
+	return err
+}
+
+// cellsOf returns an event as a row of the table.
+func cellsOf(e provider.Event) []string {
+	object := strings.TrimSpace(e.ObjectKind + " " + either(e.ObjectName, e.ObjectID))
+	return []string{timestamp(e.At), e.Kind, actorText(e), dash(e.Address), dash(either(e.PersonName, e.PersonID)), dash(object), dash(e.Detail), strconv.FormatInt(e.Times, 10)}
+}
+
+// actorText names the actor of an event.
+func actorText(e provider.Event) string {
+	switch e.ActorKind {
+	case origin.Person:
+		return either(e.ActorName, e.ActorID)
+	case origin.Nobody:
+		return "-"
+	}
+	return strings.TrimSpace(e.ActorKind + " " + either(e.ActorName, e.ActorID))
+}
+
+// subjectOf returns the subject of the person with this user name. Any other text may be the subject of
+// a person who was deleted, or a client ID.
+func subjectOf(ctx context.Context, from *provider.Provider, name string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	u, err := from.People.UserByName(ctx, name)
+	if errors.Is(err, provider.ErrNotFound) {
+		return name, nil
+	}
+	return u.ID, err
+}
+
+// timeOf reads a time of a flag. It returns 0 for an empty one.
+func timeOf(flag, text string, now time.Time) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	for _, form := range []string{time.RFC3339, "2006-01-02T15:04", time.DateOnly} {
+		at, err := time.Parse(form, text)
+		if err == nil {
+			return at.Unix(), nil
+		}
+	}
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		n, err := strconv.ParseUint(days, 10, 16)
+		if err == nil {
+			return now.AddDate(0, 0, -int(n)).Unix(), nil
+		}
+	}
+	ago, err := time.ParseDuration(text)
+	if err != nil || ago < 0 {
+		return 0, wrongUsage("%s: %q is no time: write a date (2026-11-30), a time (2026-11-30T09:00:00Z), or how long ago it was (90m, 24h, 7d)", flag, text)
+	}
+	return now.Add(-ago).Unix(), nil
+}

@@ -1,0 +1,143 @@
+package events
+
+// Kind says what has happened.
+type Kind string
+
+// The kinds of events. Add one here and to the table below.
+const (
+	SignIn       Kind = "sign-in"
+	SignInFailed Kind = "sign-in.failed"
+	FactorFailed Kind = "factor.failed"
+	Strengthened Kind = "session.strengthened"
+	SignOut      Kind = "sign-out"
+	SessionEnded Kind = "session.ended"
+	AllEnded     Kind = "sessions.ended"
+
+	PasswordChanged Kind = "password.changed"
+	PasswordReset   Kind = "password.reset"
+	PasswordFailed  Kind = "password.failed"
+	PasswordLink    Kind = "password.link"
+
+	FactorAdded   Kind = "factor.added"
+	FactorRenamed Kind = "factor.renamed"
+	FactorRemoved Kind = "factor.removed"
+	FactorsReset  Kind = "factors.reset"
+	CodesMade     Kind = "recovery-codes.made"
+	CodeUsed      Kind = "recovery-code.used"
+
+	PersonAdded       Kind = "person.added"
+	PersonChanged     Kind = "person.changed"
+	PersonPromoted    Kind = "person.promoted"
+	PersonDemoted     Kind = "person.demoted"
+	PersonDisabled    Kind = "person.disabled"
+	PersonEnabled     Kind = "person.enabled"
+	PersonDeleted     Kind = "person.deleted"
+	AddressLink       Kind = "address.link"
+	AddressVerified   Kind = "address.verified"
+	InvitationAdded   Kind = "invitation.added"
+	InvitationRenewed Kind = "invitation.renewed"
+	InvitationEnded   Kind = "invitation.withdrawn"
+	GroupAdded        Kind = "group.added"
+	GroupDeleted      Kind = "group.deleted"
+
+	ConsentGiven   Kind = "consent.given"
+	ConsentDenied  Kind = "consent.denied"
+	ConsentRevoked Kind = "consent.revoked"
+	DeviceApproved Kind = "device.approved"
+	DeviceDenied   Kind = "device.denied"
+
+	ApplicationAdded    Kind = "application.added"
+	ApplicationChanged  Kind = "application.changed"
+	ApplicationAssigned Kind = "application.assigned"
+	ApplicationRevoked  Kind = "application.revoked"
+	ApplicationDeleted  Kind = "application.deleted"
+	SecretRotated       Kind = "secret.rotated"
+	TokenReused         Kind = "token.reused"
+	TokenRevoked        Kind = "token.revoked"
+
+	ResourceAdded            Kind = "resource.added"
+	ResourceChanged          Kind = "resource.changed"
+	ResourceDeleted          Kind = "resource.deleted"
+	RegistrationTokenAdded   Kind = "registration-token.added"
+	RegistrationTokenDeleted Kind = "registration-token.deleted"
+	KeyAdded                 Kind = "key.added"
+	KeyRetired               Kind = "key.retired"
+	EventsExported           Kind = "events.exported"
+)
+
+// Description says what a kind means, for the documentation and for pages.
+type Description struct {
+	Kind    Kind
+	Meaning string
+	Object  string // what the object is
+	Detail  string // what the detail says
+}
+
+// kinds describes every kind, in the order of the documentation.
+var kinds = [...]Description{
+	{SignIn, "A person has signed in.", "the session", "the methods (`amr`)"},
+	{SignInFailed, "A sign-in was refused. The person is empty if there is none with that name. Counted.", "the application, if it sent the password", "`password`, `disabled` (the password was right), `passkey` or `server` (another server)"},
+	{FactorFailed, "A second factor was refused, after the right password or in a session. Counted.", "", "`totp`, `new-totp`, `recovery` or `passkey`"},
+	{Strengthened, "A person has shown another factor in a session.", "the session", "the methods (`amr`)"},
+	{SignOut, "A person has signed out.", "the application that asked for it, if one did", ""},
+	{SessionEnded, "One session of a person was ended from elsewhere.", "the session", "`limit`: there were too many"},
+	{AllEnded, "All sessions of a person were ended.", "", ""},
+	{PasswordChanged, "A person has changed the password, with the former one.", "", ""},
+	{PasswordReset, "A password was replaced without the former one.", "", "`link`, if the person did it with a link"},
+	{PasswordFailed, "The present password was wrong when somebody wanted to change it. Counted.", "", ""},
+	{PasswordLink, "A link was made that sets a new password.", "", "`mail`, if somebody asked for it on the page"},
+	{FactorAdded, "A way to sign in was added: an authenticator app, a passkey or an account of another server.", "it", "`address`, if the verified address has linked the account"},
+	{FactorRenamed, "A passkey got another name.", "the passkey, with the new name", ""},
+	{FactorRemoved, "A way to sign in was removed.", "it", ""},
+	{FactorsReset, "Everything but the password was removed, and the sessions were ended.", "", ""},
+	{CodesMade, "New recovery codes replace the former ones.", "", ""},
+	{CodeUsed, "A recovery code was used.", "", ""},
+	{PersonAdded, "A person was added.", "", "`first` (the first administrator), `invitation`, `sign-up` (the person asked for it) or `server` (another server)"},
+	{PersonChanged, "The account of a person was changed.", "", "the fields, without their values"},
+	{PersonPromoted, "A person has become an administrator.", "", ""},
+	{PersonDemoted, "A person is no administrator any more.", "", ""},
+	{PersonDisabled, "An account was disabled.", "", ""},
+	{PersonEnabled, "An account was enabled.", "", ""},
+	{PersonDeleted, "A person was deleted.", "", "what happens to the applications: `delete` or `take-over`"},
+	{AddressLink, "A person has asked for a link that confirms the address.", "", ""},
+	{AddressVerified, "A person has confirmed the address.", "", ""},
+	{InvitationAdded, "A person was invited.", "the invitation, with the address", ""},
+	{InvitationRenewed, "An invitation got a new link.", "the invitation, with the address", ""},
+	{InvitationEnded, "An invitation was withdrawn.", "the invitation, with the address", ""},
+	{GroupAdded, "A group was added.", "the group", ""},
+	{GroupDeleted, "A group was deleted.", "the group", ""},
+	{ConsentGiven, "A person has allowed an application something.", "the application", "the scopes"},
+	{ConsentDenied, "A person has not allowed it.", "the application", ""},
+	{ConsentRevoked, "A person has revoked what an application was allowed.", "the application", ""},
+	{DeviceApproved, "A person has allowed a device something.", "the application", "the scopes"},
+	{DeviceDenied, "A person has not allowed it.", "the application", ""},
+	{ApplicationAdded, "An application was registered.", "the application", "`page`, `command`, `registration` or `document`"},
+	{ApplicationChanged, "An application was changed.", "the application", "the fields, without their values"},
+	{ApplicationAssigned, "Somebody else is responsible for an application.", "the application", "the new owner, or `operator`"},
+	{ApplicationRevoked, "Everything that an application held was revoked.", "the application", ""},
+	{ApplicationDeleted, "An application was deleted.", "the application", "`unused`, if the clean-up did it"},
+	{SecretRotated, "An application got a new client secret.", "the application", ""},
+	{TokenReused, "A refresh token or a code was used a second time, and its token family was revoked.", "the application", "`refresh` or `code`"},
+	{TokenRevoked, "The operator has revoked a token and its family.", "the application", ""},
+	{ResourceAdded, "A resource was added.", "the resource", ""},
+	{ResourceChanged, "A resource was changed.", "the resource", "the fields, without their values"},
+	{ResourceDeleted, "A resource was deleted.", "the resource", ""},
+	{RegistrationTokenAdded, "An initial access token was made.", "the token's ID", ""},
+	{RegistrationTokenDeleted, "An initial access token was deleted.", "the token's ID", ""},
+	{KeyAdded, "A signing key was added.", "the key ID", "`RSA`, `EC` or `OKP`"},
+	{KeyRetired, "A signing key was removed.", "the key ID", ""},
+	{EventsExported, "An administrator has exported the event log.", "", "the fields by which the export was filtered"},
+}
+
+// Kinds returns the descriptions of all kinds.
+func Kinds() []Description { return kinds[:] }
+
+// Known reports whether there is a kind of this name.
+func Known(name string) bool {
+	for _, d := range kinds {
+		if string(d.Kind) == name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,90 @@
+package events
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"mandate/provider/oauth"
+	"mandate/provider/policy"
+	"mandate/storage"
+)
+
+// Log reads the event log.
+type Log struct{ store *storage.Store }
+
+// New makes the component.
+func New(store *storage.Store) *Log { return &Log{store} }
+
+// Filter says which events a list contains.
+type Filter = storage.EventFilter
+
+// List returns events for an administrator or the operator, the newest first.
+func (l *Log) List(ctx context.Context, actor policy.Actor, of Filter, limit int) ([]storage.Event, error) {
+	err := actor.MustAdminister("read the event log")
+	if err != nil {
+		return nil, err
+	}
+	found, err := l.store.Events(ctx, of, limit)
+	return found, oauth.Stored(err)
+}
+
+// OfPerson returns the newest events that concern a person.
+func (l *Log) OfPerson(ctx context.Context, userID string, limit int) ([]storage.Event, error) {
+	found, err := l.store.Events(ctx, Filter{PersonID: userID}, limit)
+	return found, oauth.Stored(err)
+}
+
+// Export stores that an administrator exports events, before the first of them is sent.
+func (l *Log) Export(ctx context.Context, actor policy.Actor, of Filter) error {
+	err := actor.MustAdminister("export the event log")
+	if err != nil {
+		return err
+	}
+	var by []string
+	for _, field := range []struct {
+		name string
+		used bool
+	}{{"kind", of.Kind != ""}, {"person", of.PersonID != ""}, {"actor", of.ActorID != ""}, {"object", of.ObjectID != ""}, {"address", of.Address != ""}, {"since", of.Since != 0}, {"until", of.Until != 0}} {
+		if field.used {
+			by = append(by, field.name)
+		}
+	}
+	return oauth.Stored(l.store.AddEvents(Attach(ctx, Event{Kind: EventsExported, Detail: strings.Join(by, " ")})))
+}
+
+// Party is an actor, a person or an object of an event.
+type Party struct {
+	Kind string `json:"kind,omitempty"`
+	ID   string `json:"id,omitempty"`
+	Name string `json:"name,omitempty"`
+}
+
+// line is an event as JSON.
+type line struct {
+	ID        string `json:"id"`
+	Time      string `json:"time"`
+	Kind      string `json:"kind"`
+	Actor     Party  `json:"actor"`
+	Address   string `json:"address,omitempty"`
+	UserAgent string `json:"user_agent,omitempty"`
+	Person    Party  `json:"person,omitzero"`
+	Object    Party  `json:"object,omitzero"`
+	Detail    string `json:"detail,omitempty"`
+	Count     int64  `json:"count"`
+	Since     string `json:"since,omitempty"`
+}
+
+// JSON returns an event as one line of JSON, without a line feed.
+func JSON(e storage.Event) []byte {
+	l := line{e.ID, Moment(e.At), e.Kind, Party{e.ActorKind, e.ActorID, e.ActorName}, e.Address, e.UserAgent, Party{"", e.PersonID, e.PersonName}, Party{e.ObjectKind, e.ObjectID, e.ObjectName}, e.Detail, e.Times, ""}
+	if e.Times > 1 {
+		l.Since = Moment(e.Since)
+	}
+	text, _ := json.Marshal(l) // texts and numbers can always be written
+	return text
+}
+
+// Moment returns a time as JSON and CSV have it.
+func Moment(at int64) string { return time.Unix(at, 0).UTC().Format(time.RFC3339) }

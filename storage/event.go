@@ -1,0 +1,178 @@
+package storage
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"math/bits"
+	"slices"
+)
+
+// Event is a row of the event log: what somebody has done, or has tried without success. It has the
+// names of that time, because it outlives its person and its application.
+type Event struct {
+	ID         string `db:"id"`
+	At         int64  `db:"at"`
+	Since      int64  `db:"since"` // when it happened for the first time, if it is counted
+	Times      int64  `db:"times"` // how often it has happened
+	Kind       string `db:"kind"`
+	ActorKind  string `db:"actor_kind"`
+	ActorID    string `db:"actor_id"`
+	ActorName  string `db:"actor_name"`
+	Address    string `db:"address"`
+	UserAgent  string `db:"user_agent"`
+	PersonID   string `db:"person_id"` // whom it concerns
+	PersonName string `db:"person_name"`
+	ObjectKind string `db:"object_kind"`
+	ObjectID   string `db:"object_id"`
+	ObjectName string `db:"object_name"`
+	Detail     string `db:"detail"`
+}
+
+const eventColumns = `id, at, since, times, kind, actor_kind, actor_id, actor_name, address, user_agent, person_id, person_name, object_kind, object_id, object_name, detail`
+
+const insertEvent = `INSERT INTO events (` + eventColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) ON CONFLICT (id) DO `
+
+func (e Event) values() []any {
+	return []any{e.ID, e.At, e.Since, e.Times, e.Kind, e.ActorKind, e.ActorID, e.ActorName, e.Address, e.UserAgent, e.PersonID, e.PersonName, e.ObjectKind, e.ObjectID, e.ObjectName, e.Detail}
+}
+
+type eventsKey struct{}
+
+// WithEvents returns a context for one change. The change and the events are stored in one transaction:
+// if the change fails or finds nothing to change, no event is stored, and if an event cannot be stored,
+// nothing is changed. The IDs make it harmless that a transaction runs again.
+func WithEvents(ctx context.Context, events ...Event) context.Context {
+	return context.WithValue(ctx, eventsKey{}, append(slices.Clone(eventsOf(ctx)), events...))
+}
+
+func eventsOf(ctx context.Context) []Event {
+	events, _ := ctx.Value(eventsKey{}).([]Event)
+	return events
+}
+
+// OnEvents sets the function that receives events after they were stored. It must not wait. Call it
+// before more than one goroutine uses the store.
+func (s *Store) OnEvents(stored func([]Event)) { s.onEvents = stored }
+
+func (s *Store) tellEvents(events []Event) {
+	if s.onEvents != nil && len(events) > 0 {
+		s.onEvents(events)
+	}
+}
+
+// recording returns work that also stores the events of the context. events gets those that the last
+// attempt has stored.
+func recording(ctx context.Context, events *[]Event, work func(tx) error) func(tx) error {
+	return func(t tx) error {
+		*events = slices.Clone(eventsOf(ctx))
+		t.events = events
+		err := work(t)
+		for _, e := range *events {
+			if err == nil {
+				_, err = t.exec(insertEvent+`NOTHING`, e.values()...)
+			}
+		}
+		return err
+	}
+}
+
+// happened adds an event to a transaction.
+func (t tx) happened(e Event) { *t.events = append(*t.events, e) }
+
+// unchanged removes the events of a transaction that has found nothing to change.
+func (t tx) unchanged() { *t.events = nil }
+
+// sessionIs corrects the ID of a session in the events of a transaction.
+func (t tx) sessionIs(was, id string) {
+	for i, e := range *t.events {
+		if e.ObjectKind == "session" && e.ObjectID == was {
+			(*t.events)[i].ObjectID = id
+		}
+	}
+}
+
+// AddEvents stores events that belong to no change.
+func (s *Store) AddEvents(ctx context.Context, events ...Event) error {
+	return s.atomically(WithEvents(ctx, events...), func(tx) error { return nil })
+}
+
+// anHourOfEvents is the time in which a counted event has one row, in seconds.
+const anHourOfEvents = 60 * 60
+
+// CountEvent stores an event that anybody can cause, or counts it if it has a row: its ID is the same
+// for everything that is counted together. If most rows of this kind are about the same person and of
+// the same hour, it is counted in the row of rest.
+func (s *Store) CountEvent(ctx context.Context, e, rest Event, most int) error {
+	var stored Event
+	err := s.atomically(ctx, func(t tx) error {
+		const again = ` SET times = events.times + 1, at = CASE WHEN events.at > $2 THEN events.at ELSE $2 END `
+		stored = e
+		err := t.write(&stored, `UPDATE events`+again+`WHERE id = $1 RETURNING `+eventColumns, e.ID, e.At)
+		if !errors.Is(err, ErrNotFound) {
+			return err
+		}
+		var rows int
+		err = t.get(&rows, `SELECT COUNT(*) FROM (SELECT 1 AS one FROM events WHERE person_id = $1 AND kind = $2 AND at >= $3 LIMIT $4) x`,
+			e.PersonID, e.Kind, e.At-e.At%anHourOfEvents, most)
+		if err != nil {
+			return err
+		}
+		if rows >= most {
+			stored = rest
+		}
+		return t.write(&stored, insertEvent+`UPDATE`+again+`RETURNING `+eventColumns, stored.values()...)
+	})
+	// Whoever reads the events as they come learns of the first, the second, the fourth and so on.
+	if err == nil && bits.OnesCount64(uint64(stored.Times)) == 1 {
+		s.tellEvents([]Event{stored})
+	}
+	return err
+}
+
+// EventFilter says which events a list contains. An empty field selects all.
+type EventFilter struct {
+	Kind, PersonID, ActorID, ObjectID, Address string
+	Since, Until                               int64 // from the first on, and before the second; 0: without a limit
+
+	// BeforeAt and BeforeID are those of the last event of the page before this one.
+	BeforeAt int64
+	BeforeID string
+}
+
+// The statement that lists events has the condition of the most selective filter first. An index has the
+// column of this condition and the order of the list, so no number of other events makes it slower.
+const (
+	selectEvents = `SELECT ` + eventColumns + ` FROM events WHERE at >= $1 AND at < $2 AND (at, id) < ($3, $4)`
+	restOfEvents = ` AND ($5 = '' OR person_id = $5) AND ($6 = '' OR object_id = $6) AND ($7 = '' OR actor_id = $7) AND ($8 = '' OR address = $8) AND ($9 = '' OR kind = $9)
+		ORDER BY at DESC, id DESC LIMIT $10`
+)
+
+// Events lists events, the newest first.
+func (s *Store) Events(ctx context.Context, of EventFilter, limit int) ([]Event, error) {
+	first := ""
+	switch {
+	case of.PersonID != "":
+		first = ` AND person_id = $5`
+	case of.ObjectID != "":
+		first = ` AND object_id = $6`
+	case of.ActorID != "":
+		first = ` AND actor_id = $7`
+	case of.Address != "":
+		first = ` AND address = $8`
+	case of.Kind != "":
+		first = ` AND kind = $9`
+	}
+	var found []Event
+	err := s.all(ctx, &found, selectEvents+first+restOfEvents, of.Since, cmp.Or(of.Until, math.MaxInt64), cmp.Or(of.BeforeAt, math.MaxInt64), of.BeforeID,
+		of.PersonID, of.ObjectID, of.ActorID, of.Address, of.Kind, limit)
+	return found, err
+}
+
+// SweepEvents deletes at most limit events of the time before, the oldest first, and returns their number.
+func (s *Store) SweepEvents(ctx context.Context, before int64, limit int) (int64, error) {
+	n, err := s.exec(ctx, `DELETE FROM events WHERE id IN (SELECT id FROM events WHERE at < $1 ORDER BY at LIMIT $2) AND at < $1`, before, limit)
+	s.counters.events.Add(n)
+	return n, err
+}
