@@ -12,7 +12,7 @@ func (s *server) messagesFields(page *templates.ApplicationForm, form url.Values
 	page.RequireSigned = form.Has("require_signed")
 	page.ObjectAlgorithms = optionsOf([]string{form.Get("object_algorithm")}, provider.ObjectAlgorithms(), templates.Option{Value: "", Label: "Any", Help: "Each algorithm that the server supports."})
 	page.ObjectAlgorithmError = invalid.At("object_algorithm")
-	page.ResponseAlgorithms = optionsOf([]string{form.Get("response_algorithm")}, provider.ResponseAlgorithms(), templates.Option{Value: "", Label: "The usual one", Help: "RS256."})
+	page.ResponseAlgorithms = optionsOf([]string{form.Get("response_algorithm")}, provider.SigningAlgorithms(), templates.Option{Value: "", Label: "The usual one", Help: "RS256."})
 	page.ResponseAlgorithmError = invalid.At("response_algorithm")
 	page.ResponseModes = optionsOf(form["response_modes"], provider.AllResponseModes())
 	page.ResponseModesError = invalid.At("response_modes")

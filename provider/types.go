@@ -328,8 +328,8 @@ func MessagesOf(a Application) Messages { return clients.MessagesOf(a) }
 // ObjectAlgorithms lists the signature algorithms of request objects.
 func ObjectAlgorithms() []string { return clients.ObjectAlgorithms() }
 
-// ResponseAlgorithms lists the signature algorithms of authorization responses.
-func ResponseAlgorithms() []string { return jose.Algorithms() }
+// SigningAlgorithms lists the signature algorithms of this server with a public key.
+func SigningAlgorithms() []string { return jose.Algorithms() }
 
 // AllResponseModes lists the response modes that an application can register.
 func AllResponseModes() []string { return clients.ResponseModes() }

@@ -28,13 +28,13 @@ func (a *authFlags) add(c *cobra.Command) {
 	f.StringVar(&a.file, "jwks", "", "`FILE` with its public keys, a JWK Set")
 	f.StringVar(&a.said.JWKSURI, "jwks-uri", "", "`URI` of its public keys, a JWK Set")
 	f.StringArrayVar(&a.subjects, "certificate-subject", nil, "`SUBJECT` of its certificate, such as san_dns=client.example; also subject_dn, san_uri, san_ip and san_email (RFC 8705); it sets tls_client_auth")
-	f.StringVar(&a.profile, "profile", "", "`PROFILE` that it switches on: fapi2 (FAPI 2.0 Security Profile) or fapi2-message-signing; the empty text switches it off (default: none)")
+	f.StringVar(&a.profile, "profile", "", "`PROFILE` that it switches on: "+strings.Join(provider.Profiles(), ", ")+" (FAPI 2.0); the empty text switches it off (default: none)")
 	f.StringVar(&a.acr, "required-acr", "", "the weakest login (`ACR`) with which a person may approve it: "+strings.Join(provider.ACRValues(), ", ")+"; the empty text allows any (default: any)")
-	f.StringVar(&a.constraint, "sender-constraint", "", "the `PROOF` that its tokens always need: dpop (RFC 9449), or certificate (RFC 8705); default: none, but with a DPoP proof it gets DPoP tokens")
+	f.StringVar(&a.constraint, "sender-constraint", "", "the `PROOF` that its tokens always need: "+provider.BoundToKey+" (RFC 9449), or "+provider.BoundToCertificate+" (RFC 8705); default: none, but with a DPoP proof it gets DPoP tokens")
 	f.StringVar(&a.rotation, "refresh-rotation", "", "whether a refresh token is replaced when it is used: `on or off`; the empty text: as ROTATE_REFRESH_TOKEN says (default: the same)")
 	f.BoolVar(&a.pushed, "require-pushed-requests", false, "refuse its authorization requests that it did not push (RFC 9126)")
-	f.StringVar(&a.algorithm, "algorithm", "", "`ALGORITHM` that signs its ID tokens and its JWT access tokens: ES256, EdDSA, RS256, PS256, or HS256 (ID tokens only) (default: RS256)")
-	f.StringVar(&a.introspection, "introspection-algorithm", "", "`ALGORITHM` that signs the introspection responses that it asks for as a JWT (RFC 9701): ES256, EdDSA, RS256 or PS256 (default: RS256)")
+	f.StringVar(&a.algorithm, "algorithm", "", "`ALGORITHM` that signs its ID tokens and its JWT access tokens: "+strings.Join(provider.SigningAlgorithms(), ", ")+", or HS256 (ID tokens only) (default: "+provider.DefaultAlgorithm+")")
+	f.StringVar(&a.introspection, "introspection-algorithm", "", "`ALGORITHM` that signs the introspection responses that it asks for as a JWT (RFC 9701): "+strings.Join(provider.SigningAlgorithms(), ", ")+" (default: "+provider.DefaultAlgorithm+")")
 	f.BoolVar(&a.said.EndpointAudience, "assertion-audience-endpoints", false, "accept client assertions whose aud is the address of an endpoint; for older client libraries")
 }
 

@@ -72,7 +72,7 @@ func (p *program) resourceAddCommand() *cobra.Command {
 	f.StringArrayVar(&r.Scopes, "scope", nil, "`SCOPE` of the resource; may be repeated (default: all)")
 	f.StringVar(&r.TokenFormat, "token-format", "", "`FORMAT` of its access tokens: opaque, or jwt (RFC 9068) (default: that of the application)")
 	f.Int64Var(&r.Lifetime, "access-token-lifetime", 0, "longest lifetime of its access tokens in `SECONDS` (default: that of the application)")
-	f.StringVar(&r.Algorithm, "algorithm", "", "`ALGORITHM` that signs its JWT access tokens: ES256, EdDSA, RS256 or PS256 (default: that of the application)")
+	f.StringVar(&r.Algorithm, "algorithm", "", "`ALGORITHM` that signs its JWT access tokens: "+strings.Join(provider.SigningAlgorithms(), ", ")+" (default: that of the application)")
 	f.StringArrayVar(&r.Introspectors, "introspector", nil, "`CLIENT_ID` of an application that may introspect its tokens; may be repeated")
 	f.BoolVar(&r.Constrained, "sender-constrained", false, "refuse access tokens for it that are not bound to a key or to a certificate of the application (RFC 9449, RFC 8705)")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
