@@ -30,7 +30,7 @@ func (p *Clients) checkConstraint(found *oauth.Invalid, r Registration, was stri
 	case "", possession.DPoP:
 	case possession.Certificate:
 		if !p.config.Certificates && was != possession.Certificate {
-			found.Add("sender_constraint", "This server asks no client for a certificate: set MTLS_LISTEN, or MTLS_CERTIFICATE_HEADER, or use %s.", possession.DPoP)
+			found.Add("sender_constraint", "This server gets no certificates: its operator can set MTLS_LISTEN, or MTLS_CERTIFICATE_HEADER for a reverse proxy. Or use %s.", possession.DPoP)
 		}
 	default:
 		found.Add("sender_constraint", "The sender constraint %q is not supported: use %s or %s, or leave it out.", oauth.Clip(r.SenderConstraint, 40), possession.DPoP, possession.Certificate)
