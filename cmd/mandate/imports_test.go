@@ -50,7 +50,7 @@ var layers = map[string][]string{
 	"provider/mail":       {"github.com/wneessen/go-mail", standardOnly},
 	"provider/indicator":  {standardOnly},
 	"provider/logo":       {"golang.org/x/image", standardOnly},
-	"provider/metadata":   {standardOnly},
+	"provider/metadata":   {"mandate/provider/jose", standardOnly},
 	"provider/resources":  {"mandate/provider/events", "mandate/storage", "mandate/provider/oauth", "mandate/provider/policy", "mandate/provider/keys", "mandate/provider/people", "mandate/provider/copies", "mandate/provider/indicator", "mandate/provider/jose"},
 	"provider/oauth":      {"mandate/storage", "mandate/provider/redirect"},
 	"provider/policy":     {"mandate/storage", "mandate/provider/oauth"},

@@ -87,7 +87,7 @@ func (p *Clients) checkKeys(found *oauth.Invalid, r Registration, was storage.Ap
 	}
 	if said.JWKS != "" {
 		algorithms := assertionAlgorithms(storage.Application{ClientType: policy.Confidential, AuthMethod: metadata.MethodPrivateKeyJWT, AuthAlgorithm: said.Algorithm, Profile: r.Profile})
-		if wrong := WrongKeys([]byte(said.JWKS), algorithms, by == publicKey); wrong != "" {
+		if wrong := wrongKeys([]byte(said.JWKS), algorithms, by == publicKey); wrong != "" {
 			found.Add("jwks", "%s", wrong)
 		} else if by == ownCertificate && !hasCertificate(said.JWKS) {
 			// RFC 8705 §2.2.2: a certificate is the x5c of a key.
@@ -116,9 +116,9 @@ func (p *Clients) wrongKeysURI(uri, clientType string, was storage.Application) 
 	return p.checkOutboundURI(uri, clientType, was)
 }
 
-// WrongKeys says what is wrong with a JWK Set, or returns "". needed says that one of its keys
+// wrongKeys says what is wrong with a JWK Set, or returns "". needed says that one of its keys
 // must be for one of these algorithms.
-func WrongKeys(text []byte, algorithms []string, needed bool) string {
+func wrongKeys(text []byte, algorithms []string, needed bool) string {
 	if len(text) > maxKeySetBytes {
 		return "The set is too large: use at most 16384 bytes, or register its address."
 	}
@@ -182,7 +182,7 @@ func HoldsPrivateKey(text string) bool {
 	}
 	var one map[string]json.RawMessage
 	_, _ = json.Unmarshal([]byte(text), &set), json.Unmarshal([]byte(text), &one) // other text has none
-	private := func(key map[string]json.RawMessage) bool { return key["d"] != nil || key["k"] != nil }
+	private := func(key map[string]json.RawMessage) bool { return jose.PrivateMember(key) != "" }
 	return strings.Contains(text, "PRIVATE KEY-----") || private(one) || slices.ContainsFunc(set.Keys, private)
 }
 

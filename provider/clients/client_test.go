@@ -103,3 +103,20 @@ func TestNobodysAuthentication(t *testing.T) {
 		}
 	}
 }
+
+func TestHoldsPrivateKey(t *testing.T) {
+	for text, want := range map[string]bool{
+		`{"kty":"EC","crv":"P-256","x":"eA","y":"eQ"}`:           false,
+		`{"keys":[{"kty":"OKP","crv":"Ed25519","x":"eA"}]}`:      false,
+		`{"keys":[{"kty":"RSA","n":"eA","e":"AQAB","d":"eA"}]}`:  true,
+		`{"keys":[{"kty":"RSA","n":"eA","e":"AQAB","dp":"eA"}]}`: true,
+		`{"kty":"RSA","n":"eA","e":"AQAB","p":"eA","q":"eA"}`:    true,
+		`{"kty":"oct","k":"eA"}`:                                 true,
+		"-----BEGIN PRIVATE KEY-----\n":                          true,
+		"text":                                                   false,
+	} {
+		if got := HoldsPrivateKey(text); got != want {
+			t.Errorf("%s: %t", text, got)
+		}
+	}
+}

@@ -8,9 +8,16 @@ import (
 	"strings"
 )
 
-// privateMembers are the members of a JWK that only a private or a symmetric key has (RFC 7518
-// §6.2.2, §6.3.2, §6.4.1, RFC 8037 §2).
-var privateMembers = []string{"d", "p", "q", "dp", "dq", "qi", "oth", "k"}
+// PrivateMember returns the name of a member of a JWK that only a private or a symmetric key has, or
+// "" (RFC 7518 §6.2.2, §6.3.2, §6.4.1, RFC 8037 §2). A member that is null is a member too.
+func PrivateMember[T any](key map[string]T) string {
+	for _, name := range []string{"d", "p", "q", "dp", "dq", "qi", "oth", "k"} {
+		if _, has := key[name]; has {
+			return name
+		}
+	}
+	return ""
+}
 
 // ParsePublic reads one public key, for example the one in the header of a JWT. The error
 // completes the sentence "the key ...". The thumbprint is a name of the key, so a key has one
@@ -21,11 +28,8 @@ func ParsePublic(raw []byte) (JWK, crypto.PublicKey, error) {
 	if json.Unmarshal(raw, &members) != nil || members == nil {
 		return JWK{}, nil, errors.New("must be a JWK: a JSON object")
 	}
-	for _, name := range privateMembers {
-		// A member that is null is a member too.
-		if _, has := members[name]; has {
-			return JWK{}, nil, fmt.Errorf("has the private member %s, so it is no longer secret: make a new key and send its public part", name)
-		}
+	if name := PrivateMember(members); name != "" {
+		return JWK{}, nil, fmt.Errorf("has the private member %s, so it is no longer secret: make a new key and send its public part", name)
 	}
 	c := Claims(members)
 	k := JWK{Type: c.Text("kty"), Use: c.Text("use"), Algorithm: c.Text("alg"), Curve: c.Text("crv"),

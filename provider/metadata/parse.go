@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"mandate/provider/jose"
 )
 
 // MaxBytes is the size of the largest document that Parse reads.
@@ -186,11 +188,8 @@ func checkKeys(name string, raw json.RawMessage) *Error {
 		if kind == "oct" {
 			return wrong(name, "has a symmetric key: it must have public keys only")
 		}
-		// RFC 7518 §6.2.2 and §6.3.2, RFC 8037 §2: the private parts of a key.
-		for _, private := range []string{"d", "p", "q", "dp", "dq", "qi", "oth", "k"} {
-			if key[private] != nil {
-				return wrong(name, "has a private key, which is no longer secret: make a new key and send its public part")
-			}
+		if jose.PrivateMember(key) != "" {
+			return wrong(name, "has a private key, which is no longer secret: make a new key and send its public part")
 		}
 	}
 	return nil
