@@ -52,6 +52,22 @@ func (p *Clients) checkOutboundURI(uri, clientType string, was storage.Applicati
 	return ""
 }
 
+// wrongFetchedURI says what is wrong with an address where the server is to read what an application
+// publishes, or returns "".
+func (p *Clients) wrongFetchedURI(uri string, was storage.Application) string {
+	u, err := url.Parse(uri)
+	switch {
+	// OIDC Registration §2, RFC 9101 §5.2: the address has the scheme https.
+	case err != nil || u.Scheme != "https":
+		return "must begin with https://"
+	case len(uri) > 2048:
+		return "must be at most 2048 bytes long"
+	case policy.StandingOf(was) == policy.StandingOpen && !p.config.Open.AllowsHost(u):
+		return "has a host that OPEN_HOSTS of this server does not list"
+	}
+	return p.checkOutboundURI(uri, policy.Confidential, was) // the type decides about http alone
+}
+
 // SharedHost reports whether a URL has the host of one of the redirect URIs.
 func SharedHost(raw string, uris []string) bool {
 	host := hostOfURL(raw)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -95,25 +94,10 @@ func (p *Clients) checkKeys(found *oauth.Invalid, r Registration, was storage.Ap
 		}
 	}
 	if said.JWKSURI != "" && said.JWKSURI != was.JWKSURI {
-		if wrong := p.wrongKeysURI(said.JWKSURI, r.ClientType, was); wrong != "" {
+		if wrong := p.wrongFetchedURI(said.JWKSURI, was); wrong != "" {
 			found.Add("jwks_uri", "The address %s.", wrong)
 		}
 	}
-}
-
-// wrongKeysURI says what is wrong with the address of a key set, or returns "".
-func (p *Clients) wrongKeysURI(uri, clientType string, was storage.Application) string {
-	u, err := url.Parse(uri)
-	switch {
-	// OIDC Registration §2: the address has the scheme https.
-	case err != nil || u.Scheme != "https":
-		return "must begin with https://"
-	case len(uri) > 2048:
-		return "must be at most 2048 bytes long"
-	case was.Responsible == storage.ByNobody && !p.config.Open.AllowsHost(u):
-		return "has a host that OPEN_HOSTS of this server does not list"
-	}
-	return p.checkOutboundURI(uri, clientType, was)
 }
 
 // wrongKeys says what is wrong with a JWK Set, or returns "". needed says that one of its keys

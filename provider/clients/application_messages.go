@@ -1,14 +1,13 @@
 package clients
 
 import (
-	"net/url"
+	"fmt"
 	"slices"
 	"strings"
 
 	"mandate/provider/jose"
 	"mandate/provider/metadata"
 	"mandate/provider/oauth"
-	"mandate/provider/policy"
 	"mandate/storage"
 )
 
@@ -58,25 +57,18 @@ func (p *Clients) checkMessages(found *oauth.Invalid, r Registration, was storag
 		}
 	}
 	if !oauth.SameSet(said.RequestURIs, oauth.Lines(was.RequestURIs)) {
-		checkURIs(found, "request_uris", said.RequestURIs, func(uri string) string { return p.wrongRequestURI(uri, r.ClientType, was) })
+		checkURIs(found, "request_uris", said.RequestURIs, func(uri string) string { return p.wrongRequestURI(uri, was) })
 	}
 }
 
 // wrongRequestURI says what is wrong with the address of a request object, or returns "".
-func (p *Clients) wrongRequestURI(uri, clientType string, was storage.Application) string {
-	u, err := url.Parse(uri)
-	switch {
-	// RFC 9101 §5.2: the address has the scheme https.
-	case err != nil || u.Scheme != "https":
-		return "must begin with https://"
-	case len(uri) > maxRequestURI:
-		return "must be at most 512 bytes long"
-	case policy.StandingOf(was) == policy.StandingOpen && !p.config.Open.AllowsHost(u):
-		return "has a host that OPEN_HOSTS of this server does not list"
+func (p *Clients) wrongRequestURI(uri string, was storage.Application) string {
+	if len(uri) > maxRequestURI {
+		return fmt.Sprintf("must be at most %d bytes long", maxRequestURI)
 	}
 	// OIDC Core §6.2: the fragment may be the digest of the object.
 	address, _, _ := strings.Cut(uri, "#")
-	return p.checkOutboundURI(address, clientType, was)
+	return p.wrongFetchedURI(address, was)
 }
 
 // MessagesFrom returns what the metadata of a client says. It leaves out the response modes that

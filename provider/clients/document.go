@@ -96,7 +96,7 @@ func (p *Clients) ForAuthorization(ctx context.Context, clientID string) (storag
 	case unknown && !p.config.Open.Documents:
 		return a, oauth.Refuse("invalid_client", "No application with this client_id is registered here, and this server reads no metadata documents of clients: its operator can allow them with OPEN_CLIENTS.")
 	case unknown:
-		a = storage.Application{ClientID: clientID, Responsible: storage.ByNobody, Origin: storage.FromDocument}
+		a = documentClient(clientID)
 	case err != nil:
 		return a, err
 	}
@@ -195,7 +195,7 @@ func (p *Clients) Known(ctx context.Context, clientID string) (storage.Applicati
 	a, err := p.Client(ctx, clientID)
 	unknown := errors.Is(err, storage.ErrNotFound)
 	if unknown && p.config.Open.AllowsDocument(clientID) {
-		a, err = storage.Application{ClientID: clientID, Responsible: storage.ByNobody, Origin: storage.FromDocument}, nil
+		a, err = documentClient(clientID), nil
 	}
 	switch {
 	case errors.Is(err, storage.ErrNotFound):

@@ -85,7 +85,7 @@ func documentClient(clientID string) storage.Application {
 // mistake of it: the client can use no request object here, or no signed response.
 func (p *Clients) describeMessages(c *metadata.Client, clientID string, told *described) {
 	said := p.MessagesFrom(c)
-	said.RequestURIs = slices.DeleteFunc(said.RequestURIs, func(uri string) bool { return p.wrongRequestURI(uri, policy.Public, documentClient(clientID)) != "" })
+	said.RequestURIs = slices.DeleteFunc(said.RequestURIs, func(uri string) bool { return p.wrongRequestURI(uri, documentClient(clientID)) != "" })
 	said.ObjectAlgorithm, said.ResponseAlgorithm = storable(said.ObjectAlgorithm), storable(said.ResponseAlgorithm)
 	for i, mode := range said.ResponseModes {
 		said.ResponseModes[i] = storable(mode)
