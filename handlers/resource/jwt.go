@@ -2,7 +2,6 @@ package resource
 
 import (
 	"context"
-	"crypto"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -105,7 +104,7 @@ func (s *Signed) Verify(ctx context.Context, token string) (*Token, error) {
 				return nil, jose.ErrInvalid
 			}
 			why = errSignature
-			return []any{key.public}, nil
+			return []any{key.Public()}, nil
 		},
 	}.Verify(token)
 	if errors.Is(err, jose.ErrInvalid) {
@@ -140,10 +139,4 @@ func (s *Signed) claims(raw []byte) (*Token, error) {
 		return nil, t.notLive()
 	}
 	return t, nil
-}
-
-// publicKey is one key of a key set.
-type publicKey struct {
-	jose.JWK
-	public crypto.PublicKey
 }

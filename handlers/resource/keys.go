@@ -28,7 +28,7 @@ type keySet struct {
 	client *http.Client
 
 	mu    sync.Mutex
-	keys  map[string]*publicKey
+	keys  map[string]*jose.JWK
 	read  time.Time     // when the keys were fetched
 	asked time.Time     // when the last request began
 	err   error         // the error of the last request
@@ -65,7 +65,7 @@ func isLoopback(host string) bool {
 
 // find returns the key with this id and type, or nil if the set has none. It returns an
 // error if the set cannot be fetched.
-func (k *keySet) find(ctx context.Context, id, kind string) (*publicKey, error) {
+func (k *keySet) find(ctx context.Context, id, kind string) (*jose.JWK, error) {
 	k.mu.Lock()
 	key := k.known(id, kind)
 	if time.Since(k.read) >= keysFresh || key == nil {
@@ -98,7 +98,7 @@ func (k *keySet) find(ctx context.Context, id, kind string) (*publicKey, error) 
 }
 
 // known returns a key from the set, unless the set is too old.
-func (k *keySet) known(id, kind string) *publicKey {
+func (k *keySet) known(id, kind string) *jose.JWK {
 	key := k.keys[id]
 	if key == nil || key.Type != kind || time.Since(k.read) >= keysKept {
 		return nil
@@ -126,7 +126,7 @@ func (k *keySet) ask() {
 	}()
 }
 
-func (k *keySet) fetch() (map[string]*publicKey, error) {
+func (k *keySet) fetch() (map[string]*jose.JWK, error) {
 	resp, err := k.client.Get(k.url)
 	if err != nil {
 		return nil, fmt.Errorf("fetch the keys: %w", err)
@@ -148,15 +148,15 @@ var errNoKeys = errors.New("RESOURCE_SERVER_JWKS_URL returns no key that can ver
 
 // readKeys reads the keys that can verify a signature, or returns errNoKeys. RFC 7517 §5: other
 // keys are ignored.
-func readKeys(body []byte) (map[string]*publicKey, error) {
+func readKeys(body []byte) (map[string]*jose.JWK, error) {
 	set, err := jose.ParseSet(body)
 	if err != nil {
 		return nil, errors.New("RESOURCE_SERVER_JWKS_URL does not return a set of keys")
 	}
-	keys := map[string]*publicKey{}
+	keys := map[string]*jose.JWK{}
 	for _, k := range set.Keys {
-		if public := k.Public(); public != nil && keys[k.ID] == nil {
-			keys[k.ID] = &publicKey{k, public}
+		if k.Public() != nil && keys[k.ID] == nil {
+			keys[k.ID] = &k
 		}
 	}
 	if len(keys) == 0 {
