@@ -1,6 +1,8 @@
 package resource
 
 import (
+	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"net/http"
@@ -58,3 +60,41 @@ func printable(text string) string {
 }
 
 const maxLogged = 200
+
+// report logs why a token could not be checked. A cancelled request is logged only at
+// debug level, because it is not an error of this server.
+func (g *Guard) report(ctx context.Context, err error) {
+	level := slog.LevelError
+	if errors.Is(ctx.Err(), context.Canceled) {
+		level = slog.LevelDebug
+	}
+	g.log.Log(ctx, level, "the access token could not be checked", "error", err)
+}
+
+// logReason logs why a token was refused, and for which request. The client is not told: the reason concerns the
+// settings of this server. The log has the reasons of this package only, because the
+// error of another [Verifier] could contain the token.
+func (g *Guard) logReason(r *http.Request, q requirement, err error) {
+	text := ErrInactive.Error()
+	if known, ok := errors.AsType[*reasonError](err); ok {
+		text = known.text
+	}
+	g.refused.write(g.log, slog.LevelInfo, r, "the access token was refused", about(r, q, "reason", text)...)
+}
+
+// about returns the facts of a log line with the request that it is about. The query, which can
+// contain a secret, is not one of them. The client is known only if the token is active.
+func about(r *http.Request, q requirement, facts ...any) []any {
+	facts = append(facts, "method", printable(r.Method), "path", printable(r.URL.Path))
+	if q.client != "" {
+		facts = append(facts, "client", printable(q.client))
+	}
+	return facts
+}
+
+func logger(l *slog.Logger) *slog.Logger {
+	if l == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return l
+}

@@ -6,10 +6,7 @@ import (
 	"errors"
 	"math"
 	"net/http"
-	"regexp"
-	"slices"
 	"strings"
-	"time"
 
 	"mandate/provider/events"
 	"mandate/provider/oauth"
@@ -137,21 +134,6 @@ func (p *Clients) Register(ctx context.Context, actor policy.Actor, r Registrati
 	return &Registered{a, secret}, nil
 }
 
-// djangoHash is the beginning of a secret that Django has hashed: the database of
-// django-oauth-toolkit contains secrets in this form.
-var djangoHash = regexp.MustCompile(`^(pbkdf2_sha256|pbkdf2_sha1|argon2|bcrypt_sha256|bcrypt|scrypt|md5|sha1)\$`)
-
-// checkSecret checks a client secret that the operator chose.
-func checkSecret(found *oauth.Invalid, secret string) {
-	switch {
-	case djangoHash.MatchString(secret):
-		found.Add("client_secret", "This is the hash of a secret, as Django stores it. Use the secret itself, which the application has. "+
-			"If nobody knows it, run the command without --client-secret-stdin: the server then generates a secret.")
-	case secret != "" && (len(secret) < 16 || len(secret) > 255):
-		found.Add("client_secret", "Use 16 to 255 characters, or run the command without --client-secret-stdin: the server then generates a secret.")
-	}
-}
-
 // NewApplication returns an application for which the actor is responsible.
 func NewApplication(actor policy.Actor) storage.Application {
 	a := storage.Application{Origin: storage.FromCommand}
@@ -162,24 +144,6 @@ func NewApplication(actor policy.Actor) storage.Application {
 		a.Owner, a.OwnerAdministrator, a.OwnerActive = &u.Username, &u.Administrator, &u.Active
 	}
 	return a
-}
-
-// setOwner sets the owner whom the operator names. The operator remains responsible for
-// the application.
-func (p *Clients) setOwner(ctx context.Context, a *storage.Application, actor policy.Actor, r Registration, found *oauth.Invalid) error {
-	if !actor.IsOperator() || r.Owner == "" {
-		return nil
-	}
-	u, err := p.people.UserByName(ctx, r.Owner)
-	if errors.Is(err, oauth.ErrNotFound) {
-		found.Add("owner", "There is no person with that username.")
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	a.OwnerID, a.Owner, a.OwnerAdministrator, a.OwnerActive = &u.ID, &u.Username, &u.Administrator, &u.Active
-	return nil
 }
 
 // Apply copies a checked registration into the record. If the record lacks a secret
@@ -230,46 +194,6 @@ func (p *Clients) Apply(ctx context.Context, a *storage.Application, r Registrat
 		}
 	}
 	return "", err
-}
-
-// hashStored replaces a readable stored secret with its hash. This cannot be undone. A
-// stored secret that is a hash stays as it is.
-func (p *Clients) hashStored(ctx context.Context, applicationID, stored string) (string, error) {
-	if !readable(stored) {
-		return stored, nil
-	}
-	secret, err := p.readSecret(applicationID, stored)
-	if err != nil {
-		return "", oauth.Unavailable(err)
-	}
-	return p.storeSecret(ctx, applicationID, secret, strings.HasPrefix(stored, storedMade), true)
-}
-
-func (p *Clients) checkRedirectURIs(found *oauth.Invalid, r Registration, was storage.Application) {
-	// RFC 6749 §3.1.2.2: a client that uses the redirection endpoint registers its
-	// redirect URI.
-	if len(r.RedirectURIs) == 0 && slices.Contains(r.GrantTypes, policy.GrantCode) {
-		found.Add("redirect_uris", "The authorization code grant needs at least one redirect URI.")
-	}
-	checkURIs(found, "redirect_uris", r.RedirectURIs, p.Redirects(was).Check)
-}
-
-const maxURIs = 100 // of one kind, for one application
-
-// checkURIs notes at one field what is wrong with each of its URIs, on a line for each.
-func checkURIs(found *oauth.Invalid, field string, uris []string, check func(string) string) {
-	if len(uris) > maxURIs {
-		found.Add(field, "Register at most %d URIs.", maxURIs)
-	}
-	var mistakes []string
-	for _, uri := range uris {
-		if wrong := check(uri); wrong != "" {
-			mistakes = append(mistakes, oauth.Clip(uri, 120)+" "+wrong+".")
-		}
-	}
-	if len(mistakes) > 0 {
-		found.Add(field, "%s", strings.Join(mistakes, "\n"))
-	}
 }
 
 // Application returns an application to its owner or to an administrator. For anybody
@@ -360,48 +284,6 @@ func (p *Clients) update(ctx context.Context, actor policy.Actor, id string, ver
 	return &Registered{a, secret}, nil
 }
 
-// RotateSecret generates a new client secret. The old one works until the overlap ends,
-// so that every program that uses it can be changed before. It returns an Invalid if
-// the application has no secret or the overlap is too long.
-func (p *Clients) RotateSecret(ctx context.Context, actor policy.Actor, id string, overlap time.Duration) (*Registered, error) {
-	a, err := p.Application(ctx, actor, id)
-	if err != nil {
-		return nil, err
-	}
-	if !HasSecret(a) {
-		found := &oauth.Invalid{}
-		if a.ClientType == policy.Public {
-			found.Add("overlap", "A public application has no secret.")
-		} else {
-			found.Add("overlap", "This application has no secret: it authenticates with a private key or a certificate.")
-		}
-		return nil, found
-	}
-	if overlap < 0 || overlap > 90*24*time.Hour {
-		found := &oauth.Invalid{}
-		found.Add("overlap", "Let the old secret work for at most 90 days.")
-		return nil, found
-	}
-	secret := seal.Random(32)
-	kept, err := p.storeSecret(ctx, a.ID, secret, true, a.HashClientSecret)
-	if err != nil {
-		return nil, err
-	}
-	until := oauth.Now() + oauth.Seconds(overlap)
-	rotated := events.Event{Kind: events.SecretRotated, Person: events.OwnerOf(a), Object: events.Application(a)}
-	err = p.store.RotateSecret(events.Attach(ctx, rotated), a.ID, a.Secret, kept, until, oauth.Now())
-	if errors.Is(err, storage.ErrSpent) {
-		found := &oauth.Invalid{}
-		found.Add("overlap", "Somebody rotated this secret at the same moment. Look at the application before you do it again.")
-		return nil, found
-	}
-	if err != nil {
-		return nil, oauth.Stored(err)
-	}
-	a.OldSecret, a.OldSecretExpiresAt, a.Secret = a.Secret, until, kept
-	return &Registered{a, secret}, nil
-}
-
 // Delete deletes an application and revokes its tokens.
 func (p *Clients) Delete(ctx context.Context, actor policy.Actor, id string) error {
 	a, err := p.Application(ctx, actor, id)
@@ -410,4 +292,36 @@ func (p *Clients) Delete(ctx context.Context, actor policy.Actor, id string) err
 	}
 	deleted := events.Event{Kind: events.ApplicationDeleted, Person: events.OwnerOf(a), Object: events.Application(a)}
 	return oauth.Stored(p.store.DeleteApplication(events.Attach(ctx, deleted), id))
+}
+
+// Change changes some of the registration of an application, and nothing else of it.
+func (p *Clients) Change(ctx context.Context, actor policy.Actor, id string, change func(*Registration) error) (*Registered, error) {
+	a, err := p.Application(ctx, actor, id)
+	if err != nil {
+		return nil, err
+	}
+	r := registrationOf(a)
+	err = change(&r)
+	if err != nil {
+		return nil, err
+	}
+	method := r.Authentication.Method
+	if one, known := methodOf(method); known && method != a.AuthMethod && a.ClientType == policy.Confidential && one.proof == secretKey && a.Secret == "" {
+		r.HashClientSecret = false // a new secret is made, which must stay readable
+	}
+	version := a.Version
+	if actor.IsOperator() {
+		version = storage.AnyVersion // an owner who keeps saving does not hold the operator up
+	}
+	return p.update(ctx, actor, id, version, r)
+}
+
+// registrationOf returns the registration that an application has now.
+func registrationOf(a storage.Application) Registration {
+	return Registration{Name: a.Name, ClientType: a.ClientType, GrantTypes: strings.Fields(a.GrantTypes), RedirectURIs: oauth.Lines(a.RedirectURIs),
+		Scopes: strings.Fields(a.Scopes), Resources: oauth.Lines(a.Resources), HashClientSecret: a.HashClientSecret,
+		MayIntrospect: a.MayIntrospect, SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt, RequirePushed: a.RequirePushed, SenderConstraint: a.SenderConstraint, Profile: a.Profile, RequiredACR: a.RequiredACR, RefreshRotation: a.RefreshRotation,
+		AccessTokenLifetime: a.AccessTokenLifetime, RefreshTokenLifetime: a.RefreshTokenLifetime, AccessTokenFormat: a.AccessTokenFormat,
+		Algorithm: a.Algorithm, UserInfoAlgorithm: a.UserInfoAlgorithm, IntrospectionAlgorithm: a.IntrospectionAlg, Pairwise: a.Sector != "",
+		PostLogoutURIs: oauth.Lines(a.PostLogoutURIs), BackchannelURI: a.BackchannelURI, Authentication: AuthenticationOf(a), Messages: MessagesOf(a)}
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/redirect"
 	"mandate/storage"
@@ -94,4 +95,31 @@ func hostOf(r Registration) string {
 		host = strings.ToLower(u.Hostname())
 	}
 	return host
+}
+
+func (p *Clients) checkRedirectURIs(found *oauth.Invalid, r Registration, was storage.Application) {
+	// RFC 6749 §3.1.2.2: a client that uses the redirection endpoint registers its
+	// redirect URI.
+	if len(r.RedirectURIs) == 0 && slices.Contains(r.GrantTypes, policy.GrantCode) {
+		found.Add("redirect_uris", "The authorization code grant needs at least one redirect URI.")
+	}
+	checkURIs(found, "redirect_uris", r.RedirectURIs, p.Redirects(was).Check)
+}
+
+const maxURIs = 100 // of one kind, for one application
+
+// checkURIs notes at one field what is wrong with each of its URIs, on a line for each.
+func checkURIs(found *oauth.Invalid, field string, uris []string, check func(string) string) {
+	if len(uris) > maxURIs {
+		found.Add(field, "Register at most %d URIs.", maxURIs)
+	}
+	var mistakes []string
+	for _, uri := range uris {
+		if wrong := check(uri); wrong != "" {
+			mistakes = append(mistakes, oauth.Clip(uri, 120)+" "+wrong+".")
+		}
+	}
+	if len(mistakes) > 0 {
+		found.Add(field, "%s", strings.Join(mistakes, "\n"))
+	}
 }

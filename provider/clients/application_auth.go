@@ -1,7 +1,6 @@
 package clients
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -211,36 +210,4 @@ func compact(text string) string {
 		return text
 	}
 	return string(short)
-}
-
-// Change changes some of the registration of an application, and nothing else of it.
-func (p *Clients) Change(ctx context.Context, actor policy.Actor, id string, change func(*Registration) error) (*Registered, error) {
-	a, err := p.Application(ctx, actor, id)
-	if err != nil {
-		return nil, err
-	}
-	r := registrationOf(a)
-	err = change(&r)
-	if err != nil {
-		return nil, err
-	}
-	method := r.Authentication.Method
-	if one, known := methodOf(method); known && method != a.AuthMethod && a.ClientType == policy.Confidential && one.proof == secretKey && a.Secret == "" {
-		r.HashClientSecret = false // a new secret is made, which must stay readable
-	}
-	version := a.Version
-	if actor.IsOperator() {
-		version = storage.AnyVersion // an owner who keeps saving does not hold the operator up
-	}
-	return p.update(ctx, actor, id, version, r)
-}
-
-// registrationOf returns the registration that an application has now.
-func registrationOf(a storage.Application) Registration {
-	return Registration{Name: a.Name, ClientType: a.ClientType, GrantTypes: strings.Fields(a.GrantTypes), RedirectURIs: oauth.Lines(a.RedirectURIs),
-		Scopes: strings.Fields(a.Scopes), Resources: oauth.Lines(a.Resources), HashClientSecret: a.HashClientSecret,
-		MayIntrospect: a.MayIntrospect, SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt, RequirePushed: a.RequirePushed, SenderConstraint: a.SenderConstraint, Profile: a.Profile, RequiredACR: a.RequiredACR, RefreshRotation: a.RefreshRotation,
-		AccessTokenLifetime: a.AccessTokenLifetime, RefreshTokenLifetime: a.RefreshTokenLifetime, AccessTokenFormat: a.AccessTokenFormat,
-		Algorithm: a.Algorithm, UserInfoAlgorithm: a.UserInfoAlgorithm, IntrospectionAlgorithm: a.IntrospectionAlg, Pairwise: a.Sector != "",
-		PostLogoutURIs: oauth.Lines(a.PostLogoutURIs), BackchannelURI: a.BackchannelURI, Authentication: AuthenticationOf(a), Messages: MessagesOf(a)}
 }

@@ -81,3 +81,21 @@ func (p *Clients) assign(ctx context.Context, actor policy.Actor, id string, ver
 	}
 	return p.Application(ctx, actor, id)
 }
+
+// setOwner sets the owner whom the operator names. The operator remains responsible for
+// the application.
+func (p *Clients) setOwner(ctx context.Context, a *storage.Application, actor policy.Actor, r Registration, found *oauth.Invalid) error {
+	if !actor.IsOperator() || r.Owner == "" {
+		return nil
+	}
+	u, err := p.people.UserByName(ctx, r.Owner)
+	if errors.Is(err, oauth.ErrNotFound) {
+		found.Add("owner", "There is no person with that username.")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	a.OwnerID, a.Owner, a.OwnerAdministrator, a.OwnerActive = &u.ID, &u.Username, &u.Administrator, &u.Active
+	return nil
+}
