@@ -53,37 +53,21 @@ func saidBy(c *cobra.Command) []string {
 func (a *authFlags) read(c *cobra.Command, r *provider.Registration) error {
 	changed, into := c.Flags().Changed, &r.Authentication
 	r.Said = saidBy(c)
-	if changed("sender-constraint") {
-		r.SenderConstraint = a.constraint
-	}
-	if changed("profile") {
-		r.Profile = a.profile
-	}
-	if changed("required-acr") {
-		r.RequiredACR = a.acr
-	}
-	if changed("refresh-rotation") {
-		r.RefreshRotation = a.rotation
+	for _, one := range []struct {
+		flag, said string
+		field      *string
+	}{{"sender-constraint", a.constraint, &r.SenderConstraint}, {"profile", a.profile, &r.Profile}, {"required-acr", a.acr, &r.RequiredACR}, {"refresh-rotation", a.rotation, &r.RefreshRotation},
+		{"algorithm", a.algorithm, &r.Algorithm}, {"introspection-algorithm", a.introspection, &r.IntrospectionAlgorithm}} {
+		if changed(one.flag) {
+			*one.field = one.said
+		}
 	}
 	if changed("require-pushed-requests") {
 		r.RequirePushed = a.pushed
 	}
-	if changed("algorithm") {
-		r.Algorithm = a.algorithm
-	}
-	if changed("introspection-algorithm") {
-		r.IntrospectionAlgorithm = a.introspection
-	}
-	if changed("jwks") && a.file != "" {
-		text, err := os.ReadFile(a.file)
-		if err != nil {
-			return errors.New("--jwks: " + err.Error())
-		}
-		// It stays on this computer: nothing was sent, so the key is still secret.
-		if provider.HoldsPrivateKey(string(text)) {
-			return errors.New("--jwks: " + a.file + " is a private key: name the JWK Set with the public key")
-		}
-		a.said.JWKS = string(text)
+	err := a.readKeys()
+	if err != nil {
+		return err
 	}
 	if changed("auth-method") {
 		if into.Method != a.said.Method {
@@ -120,6 +104,23 @@ func (a *authFlags) read(c *cobra.Command, r *provider.Registration) error {
 	if changed("assertion-audience-endpoints") {
 		into.EndpointAudience = a.said.EndpointAudience
 	}
+	return nil
+}
+
+// readKeys reads the file of --jwks. The empty text names none.
+func (a *authFlags) readKeys() error {
+	if a.file == "" {
+		return nil
+	}
+	text, err := os.ReadFile(a.file)
+	if err != nil {
+		return errors.New("--jwks: " + err.Error())
+	}
+	// It stays on this computer: nothing was sent, so the key is still secret.
+	if provider.HoldsPrivateKey(string(text)) {
+		return errors.New("--jwks: " + a.file + " is a private key: name the JWK Set with the public key")
+	}
+	a.said.JWKS = string(text)
 	return nil
 }
 
