@@ -324,6 +324,9 @@ func (v *fixture) objectRequired(t *testing.T, other keyHolder) {
 			t.Errorf("%s %s is accepted", flag, value)
 		}
 	}
+	if r := v.cli(t, "", "application", "update", other.ClientID, "--request-uri", "https://signer.example/object"); r.code == 0 || !strings.Contains(r.stderr, "--request-uri: This server reads no request objects at an address") {
+		t.Errorf("an address of request objects that nobody reads: %d %s", r.code, r.stderr)
+	}
 }
 
 func TestSignedRequestsRequired(t *testing.T) {

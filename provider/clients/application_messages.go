@@ -56,7 +56,12 @@ func (p *Clients) checkMessages(found *oauth.Invalid, r Registration, was storag
 			found.Add("response_modes", "There is no response mode %q on this server: use %s.", oauth.Clip(mode, 40), oauth.OneOf(ResponseModes()))
 		}
 	}
-	if !oauth.SameSet(said.RequestURIs, oauth.Lines(was.RequestURIs)) {
+	registered := oauth.Lines(was.RequestURIs)
+	switch {
+	case oauth.SameSet(said.RequestURIs, registered):
+	case !p.config.ObjectsByReference && !oauth.Covers(registered, said.RequestURIs):
+		found.Add("request_uris", "This server reads no request objects at an address: its operator can allow it with REQUEST_OBJECTS_BY_REFERENCE.")
+	default:
 		checkURIs(found, "request_uris", said.RequestURIs, func(uri string) string { return p.wrongRequestURI(uri, was) })
 	}
 }
