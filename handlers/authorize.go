@@ -31,10 +31,12 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return badRequest("The query of this address is not form-encoded: check its percent-encoding.")
 	}
+	s.useLocales(r, parameters.Get("ui_locales"))
 	a, err := s.provider.Authorizations.Authorize(provider.FromBrowser(r.Context(), s.requests.Address(r), s.cookie(r, browserName)), parameters)
 	if err != nil {
 		return s.showClientError(w, r, err)
 	}
+	s.useLocales(r, a.UILocales())
 	request.Note(r.Context(), "client", a.Application.ClientID)
 	who, err := s.signedIn(r)
 	if err != nil {

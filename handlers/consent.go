@@ -110,6 +110,7 @@ func (s *server) consent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return s.showClientError(w, r, err)
 	}
+	s.useLocales(r, a.UILocales())
 	request.Note(r.Context(), "client", a.Application.ClientID)
 	var response provider.Response
 	switch {

@@ -51,6 +51,7 @@ type stepping struct {
 // The challenge is nil if there is neither.
 func (s *server) challenged(r *http.Request, values url.Values) (stepping, error) {
 	found := stepping{next: s.ownAddress(values.Get("next")), wanted: values.Get("acr")}
+	s.useLocalesOf(r, found.next)
 	if ticket := s.cookie(r, signInCookie); ticket != "" {
 		c, err := s.provider.People.SecondStep(r.Context(), ticket)
 		if err == nil {

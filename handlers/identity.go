@@ -119,6 +119,7 @@ func (s *server) arrive(w http.ResponseWriter, r *http.Request) error {
 func (s *server) notSignedIn(w http.ResponseWriter, r *http.Request, e *provider.Error, next string, adding bool) error {
 	request.Note(r.Context(), "error", e.Error())
 	retryAfter(w, e)
+	s.useLocalesOf(r, next)
 	l := s.language(r)
 	text, _ := said(l, e)
 	page := templates.ErrorPage{Frame: s.frame(r, ""), Status: statusOf(e), Heading: l.T("You could not be signed in"), Message: text, Code: e.Code, RequestID: request.ID(r),

@@ -22,6 +22,19 @@ func (s *server) language(r *http.Request) *languages.Language {
 	return known
 }
 
+// useLocales selects the language of the page by a parameter ui_locales, which takes precedence over the
+// browser (OIDC Core §3.1.2.1, OIDC RP-Logout §2). A language that no page has is ignored.
+func (s *server) useLocales(r *http.Request, tags string) {
+	if found := s.pages.Languages.Listed(tags); found != nil {
+		request.RecordOf(r.Context()).Language = found
+	}
+}
+
+// useLocalesOf is useLocales for a page that leads to an authorization request.
+func (s *server) useLocalesOf(r *http.Request, next string) {
+	s.useLocales(r, s.authorizationRequest(next).Get("ui_locales"))
+}
+
 // said returns the text of an error in a language. It reports false if the text is for a developer, and
 // is in English.
 func said(l *languages.Language, e *provider.Error) (string, bool) {

@@ -33,7 +33,9 @@ func (s *server) loginPage(w http.ResponseWriter, r *http.Request) error {
 
 // loginForm reads the parameters that the page and its form have in common.
 func (s *server) loginForm(r *http.Request, values url.Values) (templates.Login, error) {
-	page := templates.Login{Frame: s.frame(r, ""), Next: s.ownAddress(values.Get("next")), Action: s.path("/login/"), ForgotURL: s.path(forgotPath), Servers: s.serverButtons()}
+	next := s.ownAddress(values.Get("next"))
+	s.useLocalesOf(r, next)
+	page := templates.Login{Frame: s.frame(r, ""), Next: next, Action: s.path("/login/"), ForgotURL: s.path(forgotPath), Servers: s.serverButtons()}
 	if page.Frame.Username != "" {
 		page.Again = again(s.language(r), values.Get("reason"))
 	}

@@ -49,6 +49,7 @@ func (s *server) logout(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return s.cannotLogOut(w, r, err)
 	}
+	s.useLocales(r, l.UILocales)
 	return s.logoutFor(w, r, l, who)
 }
 
@@ -58,6 +59,7 @@ func (s *server) logoutRequest(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return s.cannotLogOut(w, r, err)
 	}
+	s.useLocales(r, l.UILocales)
 	if l.Application != nil {
 		request.Note(r.Context(), "client", l.Application.ClientID)
 	}

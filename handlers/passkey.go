@@ -116,6 +116,9 @@ func (s *server) newPasskeyPage(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *server) showNewPasskey(w http.ResponseWriter, r *http.Request, who *provider.SignedIn, status int, problem, next string) error {
+	if next != "" {
+		s.useLocalesOf(r, s.ownAddress(next))
+	}
 	page := templates.NewPasskey{Frame: s.frame(r, ""), CancelURL: s.path("/account/"), Most: provider.MaxPasskeys, Error: problem}
 	path := s.path(newPasskeyPath)
 	if next != "" {

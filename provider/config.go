@@ -129,6 +129,8 @@ type Config struct {
 	// or Letters is nil, the server sends no mail.
 	MailServer, MailFrom string
 	Letters              notices.Letters
+	// Languages are the language tags of those in which people can read the pages.
+	Languages []string
 
 	// SignUp says who may make an account: one of the policies of package people. SignUpDomains are the
 	// domains of people who may do so without an invitation; none: there is no limit.

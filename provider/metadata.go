@@ -39,6 +39,7 @@ type Metadata struct {
 	ACRValuesSupported                     []string `json:"acr_values_supported"`                                 // RFC 9470 §7
 	DPoPAlgorithms                         []string `json:"dpop_signing_alg_values_supported"`                    // RFC 9449 §5.1
 	CertificateBoundAccessTokens           bool     `json:"tls_client_certificate_bound_access_tokens,omitempty"` // RFC 8705 §3.3
+	UILocalesSupported                     []string `json:"ui_locales_supported,omitempty"`
 	AuthorizationResponseIssParamSupported bool     `json:"authorization_response_iss_parameter_supported"`
 	RegistrationEndpoint                   string   `json:"registration_endpoint,omitempty"`
 	JWKSURI                                string   `json:"jwks_uri,omitempty"`
@@ -102,6 +103,9 @@ func (p *Provider) Metadata(ctx context.Context) (Metadata, error) {
 		ResponseModesSupported:   authorize.ResponseModes(p.config.OpenID, p.config.OpenID),
 		GrantTypesSupported:      policy.TokenGrants(),
 		TokenEndpointAuthMethods: p.Clients.MethodNames(true),
+		// OIDC Discovery §3: the languages of the pages. There is no claims_locales_supported, because a claim has one value
+		// for all languages.
+		UILocalesSupported: p.config.Languages,
 		// RFC 8414 §2: a value may also be a registered access token type, such as Bearer.
 		IntrospectionEndpointAuthMethods:       append(proofs, "Bearer"),
 		RevocationEndpointAuthMethods:          p.Clients.MethodNames(true),

@@ -16,6 +16,7 @@ import (
 	"mandate/cmd/mandate/telemetry"
 	"mandate/provider"
 	"mandate/storage"
+	"mandate/templates/languages"
 )
 
 // opened is what a command works with: the settings, the database and the provider.
@@ -84,6 +85,7 @@ func (o *opened) prepare(ctx context.Context, may purpose, documents *provider.D
 	if err != nil {
 		return err
 	}
+	c.Languages = languages.Tags()
 	o.provider, err = provider.New(ctx, c, o.store, log)
 	return err
 }

@@ -349,13 +349,22 @@ func oidcDiscoveryValues() []Rule {
 		},
 		{
 			ID: "OIDCDiscovery/3/locales", Level: May,
-			Text:  "The metadata lists no languages: the pages have one language, and claims are not translated.",
+			Text:  "What the metadata lists as languages of pages and claims are language tags (RFC 5646).",
 			Needs: discoveryNeeds(),
 			Check: func(t *T) {
 				m := discoveredMetadata(t)
 				for _, name := range []string{"ui_locales_supported", "claims_locales_supported"} {
-					if m[name] != nil {
-						t.Errorf("the metadata has %s", name)
+					if m[name] == nil {
+						continue
+					}
+					tags, is := m.List(name)
+					if !is {
+						t.Errorf("%s is not a list of texts", name)
+					}
+					for _, tag := range tags {
+						if !languageForm.MatchString(tag) {
+							t.Errorf("%s has %s, which is not a language tag", name, Quoted(tag))
+						}
 					}
 				}
 			},

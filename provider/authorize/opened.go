@@ -69,6 +69,11 @@ func (p *Authorizations) Again(a *Authorization, browser string) url.Values {
 		return nil
 	}
 	query := maps.Clone(a.opened.again)
+	// The login page has only this query. Outside of the request that the query names, the parameter has no other effect
+	// (RFC 9101 §6.3).
+	if locales := a.UILocales(); locales != "" {
+		query.Set("ui_locales", locales)
+	}
 	query.Set(openedParameter, p.tickets.Seal([]byte(strconv.FormatInt(a.opened.at, 10)), openedPurpose(a.opened.digest, browser)))
 	return query
 }

@@ -233,6 +233,10 @@ func (a *Authorization) Silent() bool { return slices.Contains(a.OpenID.prompt, 
 // LoginHint returns the name that the login page suggests.
 func (a *Authorization) LoginHint() string { return oauth.Clip(a.OpenID.loginHint, 150) }
 
+// UILocales returns the languages in which the person wants to read the pages, in the order of
+// preference, with spaces between them (OIDC Core §3.1.2.1).
+func (a *Authorization) UILocales() string { return oauth.Clip(a.parameters.Get("ui_locales"), 200) }
+
 // LoginRequired returns the error for a request with prompt=none that needs a login (OIDC Core
 // §3.1.2.6).
 func LoginRequired() *oauth.Error {

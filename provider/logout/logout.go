@@ -21,6 +21,7 @@ import (
 type Request struct {
 	Application *storage.Application // nil: the request names none
 	RedirectURI string               // where the browser goes after the logout, or ""
+	UILocales   string               // the languages in which the person wants to read the page, the preferred one first
 
 	state        string
 	subject, sid string // the claims of the id_token_hint
@@ -33,7 +34,7 @@ func (p *Logouts) Read(ctx context.Context, parameters url.Values) (*Request, er
 	if err != nil {
 		return nil, err
 	}
-	l := &Request{RedirectURI: parameters.Get("post_logout_redirect_uri"), state: parameters.Get("state")}
+	l := &Request{RedirectURI: parameters.Get("post_logout_redirect_uri"), UILocales: oauth.Clip(parameters.Get("ui_locales"), 200), state: parameters.Get("state")}
 	if len(l.state) > oauth.MaxState {
 		return nil, oauth.Refuse("invalid_request", "state is longer than %d bytes.", oauth.Own(oauth.MaxState))
 	}
@@ -109,13 +110,14 @@ func (p *Logouts) CheckLogoutURI(l *Request) error {
 type logoutTicket struct {
 	At                                 int64
 	Application, RedirectURI, Sub, SID string
+	UILocales                          string
 	State                              []byte // bytes, because JSON can make a text six times as long
 }
 
 // Ticket seals a checked request into a text for the logout page, which sends it
 // back to Resume.
 func (p *Logouts) Ticket(l *Request) (string, error) {
-	t := logoutTicket{At: oauth.Now(), RedirectURI: l.RedirectURI, State: []byte(l.state), Sub: l.subject, SID: l.sid}
+	t := logoutTicket{At: oauth.Now(), RedirectURI: l.RedirectURI, UILocales: l.UILocales, State: []byte(l.state), Sub: l.subject, SID: l.sid}
 	if l.Application != nil {
 		t.Application = l.Application.ID
 	}
@@ -137,7 +139,7 @@ func (p *Logouts) Resume(ctx context.Context, sealed string) (*Request, error) {
 	if err != nil || oauth.Now()-t.At > pageLife {
 		return nil, stale
 	}
-	l := &Request{RedirectURI: t.RedirectURI, state: string(t.State), subject: t.Sub, sid: t.SID}
+	l := &Request{RedirectURI: t.RedirectURI, UILocales: t.UILocales, state: string(t.State), subject: t.Sub, sid: t.SID}
 	if t.Application != "" {
 		a, err := p.store.Application(ctx, t.Application)
 		if errors.Is(err, storage.ErrNotFound) {

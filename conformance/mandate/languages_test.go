@@ -1,0 +1,189 @@
+package mandate
+
+import (
+	"cmp"
+	"html"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// speaking sends requests as a browser whose person reads these languages.
+type speaking struct {
+	http.RoundTripper
+	languages string
+}
+
+func (s speaking) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Accept-Language", s.languages)
+	return cmp.Or[http.RoundTripper](s.RoundTripper, http.DefaultTransport).RoundTrip(r)
+}
+
+// reading returns a browser whose person reads these languages.
+func (s *server) reading(t *testing.T, languages string) *browser {
+	t.Helper()
+	b := s.browser(t)
+	b.client.Transport = speaking{b.client.Transport, languages}
+	return b
+}
+
+// is checks the language of the page, and that it contains the texts.
+func (b *browser) is(t *testing.T, language string, texts ...string) {
+	t.Helper()
+	if !strings.Contains(b.Body, `<html lang="`+language+`">`) || b.Header.Get("Content-Language") != language || b.Header.Get("Vary") != "Accept-Language" {
+		t.Errorf("%s: want the language %s: Content-Language %q, Vary %q\n%.300s", b.URL, language, b.Header.Get("Content-Language"), b.Header.Get("Vary"), b.Body)
+	}
+	for _, text := range texts {
+		if !strings.Contains(html.UnescapeString(b.Body), text) {
+			t.Errorf("%s: no text %q in\n%s", b.URL, text, b.Body)
+		}
+	}
+}
+
+// RFC 9110 §12.5.4: the browser says which languages its person reads.
+func TestLanguageOfTheBrowser(t *testing.T) {
+	t.Parallel()
+	v := newFixture(t, options{database: newSQLite(t)})
+	for header, want := range map[string]string{
+		"de-CH,de;q=0.9,en;q=0.8": "de", "fr": "fr", "es-419;q=0.9, it": "es", "en-GB": "en", "it, ja;q=0.5": "en", "*": "en",
+		"en;q=0.1, de;q=0.9": "de", "de;q=0": "en", "pt, es;q=0.1": "es",
+		"de; q=<script>": "en", strings.Repeat("de,", 2000): "en", "\xffde": "en", "de, \xff": "en", "../../etc/passwd": "en",
+	} {
+		b := v.reading(t, header)
+		b.open(t, "/login/")
+		b.is(t, want, map[string]string{"en": "Username", "de": "Benutzername", "fr": "Nom d’utilisateur", "es": "Nombre de usuario"}[want])
+	}
+	b := v.browser(t)
+	b.open(t, "/login/")
+	b.is(t, "en")
+	// Two fields of the header are one list (RFC 9110 §5.3).
+	request, err := http.NewRequest("GET", v.URL+"/login/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header["Accept-Language"] = []string{"it", "fr;q=0.3"}
+	b.follow(t, request)
+	b.is(t, "fr")
+}
+
+// What goes wrong is said in the language of the person. Programs get English.
+func TestErrorsInTheLanguageOfThePerson(t *testing.T) {
+	t.Parallel()
+	v := newFixture(t, options{database: newSQLite(t)})
+	b := v.reading(t, "de")
+	b.open(t, "/login/")
+	b.submit(t, "", params("username", "", "password", ""))
+	b.is(t, "de", "Geben Sie Ihren Benutzernamen ein.", "Geben Sie Ihr Passwort ein.", "<title>Fehler: Anmelden")
+	b.submit(t, "", params("username", "alice", "password", "wrong"))
+	b.is(t, "de", "Der Benutzername oder das Passwort ist falsch.")
+	b.logIn(t, v.alice)
+	b.is(t, "de", "Guten Tag, ")
+	b.open(t, "/account/")
+	b.submit(t, "Passwort ändern", params("current_password", "wrong", "new_password", "short"))
+	b.is(t, "de", "Bisheriges Passwort: Das ist nicht Ihr bisheriges Passwort.", "Neues Passwort: Verwenden Sie mindestens 15 Zeichen.")
+	if !regexp.MustCompile(`Angemeldet am \d+\. (Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember) \d{4}, \d\d:\d\d UTC`).MatchString(b.Body) {
+		t.Errorf("no date in German:\n%s", b.Body)
+	}
+	b.open(t, "/device/")
+	b.submit(t, "Weiter", params("user_code", "BCDF-GHJA"))
+	b.is(t, "de", "Ein Code hat acht Buchstaben, etwa BCDF-GHJK.")
+	b.open(t, "/nowhere/")
+	b.is(t, "de", "Seite nicht gefunden", "Unter dieser Adresse gibt es nichts.")
+	b.open(t, "/admin/users/")
+	b.is(t, "de", "Diese Seite ist für die Administration.")
+	// The developer of the application reads English: the person reads that.
+	b.open(t, "/o/authorize/?response_type=code&client_id=nobody")
+	b.is(t, "de", "Diese Anfrage ist ungültig", "Der Server hat die Anfrage nicht angenommen. Der Grund steht unten auf Englisch.", `<p lang="en">No application with this client_id`)
+	address, _ := v.authorizeURL(v.casual, "redirect_uri", "https://casual.example/other")
+	b.open(t, address)
+	b.is(t, "de", "Die Redirect-URI der Anwendung ist nicht registriert")
+	b.open(t, "/account/")
+	b.submit(t, "Abmelden", nil)
+	b.is(t, "de", "Sie sind abgemeldet.")
+	// A page for administrators has its frame in the language of the person, and its content in English.
+	b.open(t, "/login/?next=%2Fadmin%2Fusers%2F")
+	b.logIn(t, v.admin)
+	b.is(t, "de", ">Konto</a>", `<main id="main" tabindex="-1" lang="en">`, `<title lang="en">People`)
+	b.open(t, "/admin/groups/")
+	b.submit(t, "", params("name", "staff"))
+	b.is(t, "de", `<p class="note good" role="status" lang="de">Die Gruppe ist hinzugefügt.</p>`)
+	// The protocol.
+	request, err := http.NewRequest("POST", v.URL+"/o/token/", strings.NewReader("grant_type=nonsense"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Accept-Language", "de")
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	answer, err := v.do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.ContainsFunc(string(answer.Body), func(r rune) bool { return r > '~' }) || answer.Header.Get("Content-Language") != "" || strings.Contains(strings.Join(answer.Header.Values("Vary"), ","), "Language") {
+		t.Errorf("an answer to a program: %v %s", answer.Header, answer.Body)
+	}
+}
+
+// OIDC Core §3.1.2.1: ui_locales takes precedence on the pages of an authorization request, whether it comes in the query, in a pushed request
+// or in a request object.
+func TestLanguageOfTheRequest(t *testing.T) {
+	forEachDatabase(t, func(t *testing.T, db database) {
+		v := newFixture(t, options{database: db, provider: []string{"OIDC_ENABLED: true"}})
+		plain, _ := v.authorizeURL(v.casual, "scope", "openid", "prompt", "consent", "ui_locales", "it fr-CA de")
+		pushed, _ := v.pushed(t, v.casual, "scope", "openid", "prompt", "consent", "ui_locales", "fr")
+		signer := v.objectSigner(t, "signer")
+		form, _ := v.requestFor(t, signer.application, "scope", "openid", "ui_locales", "fr")
+		object := v.sending(signer.application, v.object(t, signer, form, nil, nil), openIDOutside...)
+		for name, address := range map[string]string{"query": plain, "pushed": pushed, "object": object} {
+			t.Run(name, func(t *testing.T) {
+				b := v.reading(t, "es")
+				b.open(t, address)
+				checkEqual(t, "path", b.URL.Path, "/login/")
+				b.is(t, "fr", "Se connecter")
+				b.submit(t, "", params("username", "alice", "password", "wrong"))
+				b.is(t, "fr", "Le nom d’utilisateur ou le mot de passe est incorrect.")
+				b.logIn(t, v.alice)
+				if name == "object" { // it skips the consent page
+					checkEqual(t, "code", b.Away != nil && b.Away.Query().Get("code") != "", true)
+					return
+				}
+				b.is(t, "fr", "Autoriser l’accès à votre compte", "Où va votre réponse")
+				b.submit(t, "Autoriser", nil)
+				checkEqual(t, "code", b.Away != nil && b.Away.Query().Get("code") != "", true)
+				// The other pages have the language of the browser.
+				b.open(t, "/account/")
+				b.is(t, "es")
+			})
+		}
+		// A language that no page has is ignored, and so is every other text.
+		for _, tags := range []string{"it", "it qaa-Latn-x-conformance", "<script>alert(1)</script>", strings.Repeat("fr ", 1000)} {
+			address, _ := v.authorizeURL(v.casual, "scope", "openid", "ui_locales", tags)
+			b := v.reading(t, "es")
+			b.open(t, address)
+			b.is(t, "es")
+			if strings.Contains(b.Body, "<script>alert") {
+				t.Errorf("the parameter is in the page: %s", b.Body)
+			}
+		}
+		// The second factor, and an error of the client.
+		app, _ := v.withApp(t, v.bob)
+		b := v.reading(t, "es")
+		b.open(t, plain)
+		b.logIn(t, v.bob)
+		b.is(t, "fr", "Les six chiffres que votre application d’authentification affiche")
+		b.submit(t, "Continuer", params("code", "000000"))
+		b.is(t, "fr", "Ce code est incorrect ou a déjà été utilisé.")
+		b.submit(t, "Continuer", params("code", app.code(1)))
+		b.is(t, "fr", "Autoriser l’accès à votre compte")
+		b.open(t, "/o/authorize/?client_id=nobody&ui_locales=fr")
+		b.is(t, "fr", "Cette demande n’est pas valable")
+		// OIDC RP-Logout §2: the same parameter.
+		b.open(t, "/o/logout/?ui_locales=de-AT")
+		b.is(t, "de", "Abmelden?")
+		b.submit(t, "Abmelden", nil)
+		metadata := v.get(t, "/.well-known/openid-configuration", nobody).JSON(t)
+		checkEqual(t, "languages", metadata["ui_locales_supported"], []any{"en", "de", "fr", "es"})
+		checkEqual(t, "languages of claims", metadata["claims_locales_supported"], nil)
+	})
+}
