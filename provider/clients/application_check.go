@@ -260,7 +260,7 @@ func (r Registration) MemberOf(field string) string {
 	// A profile sets one of the two. false for the other one says nothing, because a token is bound to
 	// one thing.
 	case "sender_constraint":
-		if cmp.Or(r.SenderConstraint, ProfileConstraint(r.Authentication.Method)) == possession.Certificate {
+		if cmp.Or(r.SenderConstraint, profileConstraint(r.Authentication.Method)) == possession.Certificate {
 			return "tls_client_certificate_bound_access_tokens"
 		}
 		return "dpop_bound_access_tokens"

@@ -72,7 +72,7 @@ func requirements(r *Registration, was storage.Application) []requirement {
 		// FAPI 2.0 Security Profile §5.3.2.2: requests are pushed.
 		{"require_pushed", r.RequirePushed, "pushed requests", func() { r.RequirePushed = true }},
 		// FAPI 2.0 Security Profile §5.3.2.1: tokens are sender-constrained.
-		{"sender_constraint", r.SenderConstraint != "", "sender-constrained access tokens: use dpop or certificate", func() { r.SenderConstraint = ProfileConstraint(r.Authentication.Method) }},
+		{"sender_constraint", r.SenderConstraint != "", "sender-constrained access tokens: use dpop or certificate", func() { r.SenderConstraint = profileConstraint(r.Authentication.Method) }},
 		// FAPI 2.0 Security Profile §5.3.2.1: no rotation of refresh tokens.
 		{"refresh_rotation", r.RefreshRotation != policy.RotationOn, "refresh tokens that are not rotated: choose off (kept), or leave it to the server", func() { r.RefreshRotation = "" }},
 		signing("algorithm", &r.Algorithm, r.Algorithm == "" || usual),
@@ -89,9 +89,9 @@ func requirements(r *Registration, was storage.Application) []requirement {
 	return needed
 }
 
-// ProfileConstraint returns the sender constraint that a profile sets for a client that
+// profileConstraint returns the sender constraint that a profile sets for a client that
 // authenticates by this method, if nobody said another one.
-func ProfileConstraint(method string) string {
+func profileConstraint(method string) string {
 	if one, known := methodOf(method); known && (one.proof == certificate || one.proof == ownCertificate) {
 		return possession.Certificate
 	}

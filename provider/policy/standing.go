@@ -71,7 +71,7 @@ func FollowsDocument(a storage.Application) bool {
 func (c *Rules) WhySuspended(a storage.Application) string {
 	switch {
 	case Suspended(a):
-		return SuspendedText
+		return suspendedText
 	case FollowsDocument(a) && (c.AllowsDocument == nil || !c.AllowsDocument(a.ClientID)):
 		return "Applications with a metadata document may not come to this server, or not from this host: OPEN_CLIENTS and OPEN_HOSTS of the server decide it."
 	case a.Responsible == storage.ByNobody && a.Origin == storage.FromRegistration && !c.AllowsRegistration:
@@ -86,9 +86,9 @@ func CameByItself(a storage.Application) bool {
 	return a.Origin == storage.FromRegistration || a.Origin == storage.FromDocument
 }
 
-// SuspendedText describes the refusal of a suspended application, to a client that has
+// suspendedText describes the refusal of a suspended application, to a client that has
 // authenticated and to a person whom it sends here.
-const SuspendedText = "This application is suspended: the account of its owner is disabled. An administrator can enable the account, or take the application over."
+const suspendedText = "This application is suspended: the account of its owner is disabled. An administrator can enable the account, or take the application over."
 
 // Allowance is what a standing allows. Every decision that depends on who is
 // responsible for an application uses it. The application's own settings can only

@@ -19,11 +19,11 @@ const (
 	memberCertificate = "x5t#S256"
 )
 
-// ToKey returns the binding to the key with this thumbprint.
-func ToKey(thumbprint string) Binding { return Binding(memberKey + ":" + thumbprint) }
+// toKey returns the binding to the key with this thumbprint.
+func toKey(thumbprint string) Binding { return Binding(memberKey + ":" + thumbprint) }
 
-// ToCertificate returns the binding to the certificate with this thumbprint.
-func ToCertificate(thumbprint string) Binding {
+// toCertificate returns the binding to the certificate with this thumbprint.
+func toCertificate(thumbprint string) Binding {
 	return Binding(memberCertificate + ":" + thumbprint)
 }
 

@@ -11,8 +11,8 @@ func TestConfirmed(t *testing.T) {
 		ok   bool
 	}{
 		{"none", nil, "", true},
-		{"a key", map[string]any{"jkt": "k"}, ToKey("k"), true},
-		{"a certificate", map[string]any{"x5t#S256": "c"}, ToCertificate("c"), true},
+		{"a key", map[string]any{"jkt": "k"}, toKey("k"), true},
+		{"a certificate", map[string]any{"x5t#S256": "c"}, toCertificate("c"), true},
 		{"both", map[string]any{"jkt": "k", "x5t#S256": "c"}, "", false},
 		{"a key and something else", map[string]any{"jkt": "k", "kid": "1"}, "", false},
 		{"empty", map[string]any{}, "", false},
@@ -30,7 +30,7 @@ func TestConfirmed(t *testing.T) {
 
 // RFC 9449 §5: what a refresh token with a binding allows.
 func TestAllows(t *testing.T) {
-	one, other, certificate := ToKey("1"), ToKey("2"), ToCertificate("1")
+	one, other, certificate := toKey("1"), toKey("2"), toCertificate("1")
 	for _, test := range []struct {
 		stored, shown Binding
 		want          bool

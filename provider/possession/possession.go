@@ -79,7 +79,7 @@ func (c *Checks) OfTokenRequest(ctx context.Context, r *http.Request, a storage.
 	// RFC 9449 §5.2: a client with dpop_bound_access_tokens gets no tokens without a proof.
 	case a.SenderConstraint == DPoP, sent:
 		proof, err := c.Verify(r)
-		return ToKey(proof.Key), proof, err
+		return toKey(proof.Key), proof, err
 	}
 	return "", Proof{}, nil
 }
@@ -116,7 +116,7 @@ func (c *Checks) ofCertificate(ctx context.Context) (Binding, error) {
 		e.Cause = err
 		return "", e
 	}
-	return ToCertificate(shown.Thumbprint()), nil
+	return toCertificate(shown.Thumbprint()), nil
 }
 
 // Verify returns the DPoP proof of a request without an access token. The proof is still to be

@@ -77,12 +77,6 @@ func Match(secret, typed string, seconds, last int64) (int64, error) {
 	return found, nil
 }
 
-// IsCode reports whether a text looks like a code: six digits, with or without spaces.
-func IsCode(typed string) bool {
-	typed = strings.Join(strings.Fields(typed), "")
-	return len(typed) == digits && strings.Trim(typed, "0123456789") == ""
-}
-
 // URI returns the address that an authenticator app reads from a QR code, in the form that Google
 // Authenticator introduced. The issuer is the name of the server, and account is that of the person.
 func URI(secret, issuer, account string) string {

@@ -87,14 +87,6 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-func TestIsCode(t *testing.T) {
-	for typed, want := range map[string]bool{"123456": true, "123 456": true, "": false, "12345": false, "1234567": false, "12345a": false, "١٢٣٤٥٦": false, "+12345": false} {
-		if IsCode(typed) != want {
-			t.Errorf("%q: %t", typed, !want)
-		}
-	}
-}
-
 func TestSecret(t *testing.T) {
 	// RFC 4226 §4: 160 bits.
 	secret := NewSecret()
