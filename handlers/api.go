@@ -11,6 +11,7 @@ import (
 
 	"mandate/handlers/resource"
 	"mandate/provider"
+	"mandate/provider/origin"
 )
 
 // The sample API. Its guard calls the introspection endpoint over HTTP, as it would
@@ -76,6 +77,12 @@ func (s *server) apiAddUser(w http.ResponseWriter, r *http.Request) error {
 	err := s.parseForm(r)
 	if err != nil {
 		return err
+	}
+	if token, ok := resource.FromContext(r.Context()); ok {
+		origin.Of(r.Context()).Actor = origin.Actor{Kind: origin.Application, ID: token.ClientID, Name: token.ClientID}
+		if token.Username != "" {
+			origin.Of(r.Context()).SignedIn(token.Subject, token.Username)
+		}
 	}
 	u, err := s.provider.People.AddUser(r.Context(), provider.Person{Username: r.PostForm.Get("username"), Password: r.PostForm.Get("password"),
 		Email: r.PostForm.Get("email"), FirstName: r.PostForm.Get("first_name"), LastName: r.PostForm.Get("last_name")})

@@ -36,6 +36,23 @@ func TestHarnessFindsSecretsAndPanicsInTheLog(t *testing.T) {
 	}
 }
 
+func TestHarnessFindsSecretsInEvents(t *testing.T) {
+	s := startServer(t, options{})
+	s.person(t, "alice")
+	r := &recorder{TB: t}
+	s.checkEvents(r)
+	if len(r.errors) > 0 {
+		t.Error(r.errors)
+	}
+	behind(t, s.database, `UPDATE events SET detail = 'with s3cr3t-value in it'`)
+	other := &server{database: s.database, secrets: &vault{}}
+	other.secret("s3cr3t-value")
+	other.checkEvents(r)
+	if len(r.errors) != 1 {
+		t.Error(r.errors)
+	}
+}
+
 // recorder records the errors that a test would have reported.
 type recorder struct {
 	testing.TB

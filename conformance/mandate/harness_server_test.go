@@ -45,16 +45,20 @@ func newPostgres(t testing.TB) database {
 // open opens the database directly, without the server, until the end of the test.
 func (d database) open(t testing.TB) *sql.DB {
 	t.Helper()
-	driver, address := "postgres", d.url
-	if d.name == "sqlite" {
-		driver, address = "sqlite", "file:"+strings.TrimPrefix(d.url, "sqlite:///")+"?_pragma=busy_timeout(10000)&_pragma=foreign_keys(1)"
-	}
-	pool, err := sql.Open(driver, address)
+	pool, err := d.pool()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { pool.Close() })
 	return pool
+}
+
+func (d database) pool() (*sql.DB, error) {
+	driver, address := "postgres", d.url
+	if d.name == "sqlite" {
+		driver, address = "sqlite", "file:"+strings.TrimPrefix(d.url, "sqlite:///")+"?_pragma=busy_timeout(10000)&_pragma=foreign_keys(1)"
+	}
+	return sql.Open(driver, address)
 }
 
 // forEachDatabase runs a test on both databases, each time with a new one. It runs beside
@@ -194,6 +198,7 @@ func newServer(t testing.TB, o options, baseURL, key string, secrets *vault) *se
 			s.stop(t)
 		}
 		s.checkLog(t)
+		s.checkEvents(t)
 		if t.Failed() {
 			t.Logf("log of %s:\n%s", s.URL, s.log.String())
 		}
@@ -280,6 +285,35 @@ func (s *server) checkLog(t testing.TB) {
 			if strings.Contains(log, form) {
 				t.Errorf("the log of the server holds the secret %q", form)
 				break
+			}
+		}
+	}
+}
+
+// checkEvents fails the test if an event has a secret. A database that does not answer, or that an earlier
+// release has made, has none.
+func (s *server) checkEvents(t testing.TB) {
+	t.Helper()
+	pool, err := s.database.pool()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	rows, err := pool.Query(`SELECT kind, actor_id || ' ' || actor_name || ' ' || address || ' ' || user_agent || ' ' || person_id || ' ' || person_name || ' ' || object_id || ' ' || object_name || ' ' || detail FROM events`)
+	if err != nil {
+		return
+	}
+	defer rows.Close()
+	secrets := s.secrets.all()
+	for rows.Next() {
+		var kind, text string
+		err = rows.Scan(&kind, &text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, secret := range secrets {
+			if strings.Contains(text, secret) {
+				t.Errorf("the event %s holds the secret %q: %s", kind, secret, text)
 			}
 		}
 	}

@@ -1,0 +1,421 @@
+package mandate
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// event is an event as mandate events prints it.
+type event struct {
+	ID, Time, Kind, Address, Detail string
+	UserAgent                       string `json:"user_agent"`
+	Actor, Person, Object           struct{ Kind, ID, Name string }
+	Count                           int
+}
+
+// events reads the event log, the newest event first.
+func (s *server) events(t testing.TB, flags ...string) []event {
+	t.Helper()
+	var list []event
+	for line := range strings.Lines(s.mustCLI(t, "", append([]string{"events", "--limit", "0", "--json"}, flags...)...)) {
+		var e event
+		err := json.Unmarshal([]byte(line), &e)
+		if err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		list = append(list, e)
+	}
+	return list
+}
+
+// witness compares the events that something stores with the expected ones.
+type witness struct {
+	*server
+	seen  map[string]int
+	kinds map[string]bool // that were seen
+}
+
+func (s *server) witness(t testing.TB) *witness {
+	t.Helper()
+	w := &witness{s, map[string]int{}, map[string]bool{}}
+	w.fresh(t)
+	return w
+}
+
+// fresh returns the events since the last call, the oldest first.
+func (w *witness) fresh(t testing.TB) []event {
+	t.Helper()
+	var list []event
+	for _, e := range w.events(t) {
+		if w.seen[e.ID] != e.Count {
+			w.seen[e.ID], w.kinds[e.Kind] = e.Count, true
+			list = append(list, e)
+		}
+	}
+	slices.Reverse(list)
+	return list
+}
+
+// after checks the events that do stores, each as "kind: actor, person, object, detail", in any order.
+func (w *witness) after(t *testing.T, what string, do func(), want ...string) {
+	t.Helper()
+	do()
+	got := []string{}
+	for _, e := range w.fresh(t) {
+		object := strings.TrimSpace(e.Object.Kind + " " + e.Object.Name)
+		if e.Actor.Kind != "person" && e.Actor.Kind != "nobody" {
+			e.Actor.Name = strings.TrimSpace(e.Actor.Kind + " " + e.Actor.Name)
+		}
+		if e.Actor.Kind == "operator" {
+			e.Actor.Name = "operator"
+		}
+		got = append(got, fmt.Sprintf("%s: %s, %s, %s, %s", e.Kind, e.Actor.Name, e.Person.Name, object, e.Detail))
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("%s stores\n\t%s\nwant\n\t%s", what, strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
+	}
+}
+
+// Each kind of events is stored, on both databases, by the nodes and by commands. The harness checks that none has a
+// secret.
+func TestEvents(t *testing.T) {
+	forEachDatabase(t, func(t *testing.T, db database) {
+		m := startMailing(t, db, "localhost")
+		w := m.witness(t)
+		for _, part := range []struct {
+			name string
+			run  func(t *testing.T, m *mailing, w *witness)
+		}{
+			{"sign-in", eventsOfSignIn}, {"factors", eventsOfFactors}, {"passkeys", eventsOfPasskeys}, {"password", eventsOfPasswords}, {"consent", eventsOfConsent},
+			{"tokens", eventsOfTokens}, {"sessions", eventsOfSessions}, {"people", eventsOfPeople}, {"applications", eventsOfApplications},
+			{"registration", eventsOfRegistration}, {"server", eventsOfServer},
+		} {
+			t.Run(part.name, func(t *testing.T) { part.run(t, m, w) })
+		}
+		var kinds []struct{ Kind string }
+		err := json.Unmarshal([]byte(m.mustCLI(t, "", "events", "--kinds", "--json")), &kinds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range kinds {
+			if !w.kinds[k.Kind] && k.Kind != "events.exported" { // there is no page yet
+				t.Errorf("nothing has stored %s", k.Kind)
+			}
+		}
+		// The log survives its nodes.
+		before := m.events(t)
+		m.stop(t)
+		m.start(t)
+		checkEqual(t, "events after a restart", len(m.events(t)), len(before))
+	})
+}
+
+func eventsOfSignIn(t *testing.T, m *mailing, w *witness) {
+	const address = "198.51.100.7"
+	typed := m.secret("a password typed as the name")
+	login := func(node *server, name, password string) {
+		node.post(t, "/login/", func(r *http.Request, form url.Values) {
+			fromAddress(address)(r, form)
+			r.Header.Set("User-Agent", "Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0")
+		}, params("username", name, "password", password))
+	}
+	w.after(t, "a wrong password", func() { login(m.server, "Alice", m.secret("not the password")) }, "sign-in.failed: , alice, , password")
+	w.after(t, "a wrong password at another node", func() { login(m.other, "alice", m.secret("not the password")) }, "sign-in.failed: , alice, , password")
+	w.after(t, "a name that nobody has", func() { login(m.server, typed, "not the password") }, "sign-in.failed: , , , password")
+	w.after(t, "the right one", func() { login(m.other, "alice", m.alice.Password) }, "sign-in: alice, alice, session, pwd")
+	failed := m.events(t, "--kind", "sign-in.failed", "--user", "alice")
+	if len(failed) != 1 || failed[0].Count != 2 || failed[0].Address != address || failed[0].Actor.Kind != "nobody" {
+		t.Errorf("%+v", failed)
+	}
+	in := m.events(t, "--kind", "sign-in", "--user", "alice")
+	if len(in) != 1 || in[0].Address != address || !strings.Contains(in[0].UserAgent, "Firefox/140.0") || in[0].Person.ID == "" || in[0].Person.ID != in[0].Actor.ID {
+		t.Errorf("%+v", in)
+	}
+	checkEqual(t, "events from the address", len(m.events(t, "--address", address)), 3)
+	var sessions int
+	behind(t, m.database, `SELECT COUNT(*) FROM sessions WHERE id = '`+in[0].Object.ID+`'`, &sessions)
+	checkEqual(t, "sessions with the ID of the event", sessions, 1)
+
+	b := m.signedIn(t, m.bob)
+	w.fresh(t)
+	w.after(t, "a sign-in in a browser with a session", func() { b.open(t, "/login/"); b.logIn(t, m.bob) }, "sign-in: bob, bob, session, pwd")
+	again := m.events(t, "--kind", "sign-in", "--user", "bob")
+	checkEqual(t, "the session that goes on", again[0].Object.ID, again[1].Object.ID)
+	w.after(t, "a wrong password in that browser", func() { b.open(t, "/login/"); b.logIn(t, person{"alice", "not the password"}) }, "sign-in.failed: , alice, , password")
+	w.after(t, "a sign-out", func() { b.open(t, "/logout/"); b.submit(t, "Sign out", nil) }, "sign-out: bob, bob, , ")
+	w.after(t, "a token request with a wrong password", func() {
+		m.post(t, "/o/token/", m.web.auth(), params("grant_type", "password", "username", "bob", "password", "not the password"))
+	}, "sign-in.failed: , bob, application Web, password")
+	w.after(t, "one with the right password", func() {
+		m.post(t, "/o/token/", m.web.auth(), params("grant_type", "password", "username", "bob", "password", m.bob.Password))
+	})
+}
+
+func eventsOfFactors(t *testing.T, m *mailing, w *witness) {
+	dave := m.person(t, "dave")
+	b := m.signedIn(t, dave)
+	w.fresh(t)
+	var app authenticator
+	var codes []string
+	w.after(t, "adding an app", func() { b.open(t, "/account/factors/totp/"); app = b.addsApp(t) }, "factor.added: dave, dave, totp, ", "session.strengthened: dave, dave, session, pwd otp")
+	w.after(t, "making recovery codes", func() { codes = b.recoveryCodes(t) }, "recovery-codes.made: dave, dave, , ")
+	other := m.other.browser(t)
+	other.open(t, "/login/")
+	w.after(t, "the right password", func() { other.logIn(t, dave) })
+	w.after(t, "a wrong code", func() { other.answers(t, "totp", "000000") }, "factor.failed: , dave, , totp")
+	w.after(t, "a way that does not exist", func() { other.answers(t, m.secret("typed in another field"), "000000") }, "factor.failed: , dave, , ")
+	w.after(t, "a recovery code", func() { other.answers(t, "recovery", codes[0]) }, "recovery-code.used: dave, dave, , ", "sign-in: dave, dave, session, pwd otp")
+	other = m.other.browser(t)
+	other.open(t, "/login/")
+	other.logIn(t, dave)
+	w.after(t, "a right code", func() { other.answers(t, "totp", app.code(0)) }, "sign-in: dave, dave, session, pwd otp")
+	w.after(t, "removing the app", func() { other.open(t, "/account/factors/totp/remove/"); other.submit(t, "Remove the app", nil) }, "factor.removed: dave, dave, totp, ")
+	other.open(t, "/account/factors/totp/")
+	other.addsApp(t)
+	admin := m.signedIn(t, m.admin)
+	w.fresh(t)
+	w.after(t, "an administrator", func() {
+		admin.open(t, m.userPage(t, "dave")+"factors/")
+		admin.submit(t, "Remove the second factor", nil)
+	}, "factors.reset: root, dave, , ")
+	w.after(t, "a command", func() { m.mustCLI(t, "", "user", "reset-factors", "dave") }, "factors.reset: operator, dave, , ")
+}
+
+// userPage returns the path of the page of a person, for administrators.
+func (s *server) userPage(t testing.TB, name string) string {
+	t.Helper()
+	for _, u := range s.people(t) {
+		if u.Username == name {
+			return "/admin/users/" + u.ID + "/"
+		}
+	}
+	t.Fatalf("there is no person %s", name)
+	return ""
+}
+
+func eventsOfPasskeys(t *testing.T, m *mailing, w *witness) {
+	erin := m.person(t, "erin")
+	b := m.signedIn(t, erin)
+	w.fresh(t)
+	w.after(t, "adding a passkey", func() { b.newPasskey(t) }, "factor.added: erin, erin, passkey Go-http-client/1.1, ", "session.strengthened: erin, erin, session, pwd pop user verified")
+	path := regexpSubmatch(t, `"(/account/passkeys/[^"/]+/)"`, func() string { b.open(t, "/account/"); return b.Body }())
+	w.after(t, "renaming it", func() { b.send(t, path, params("name", "Work laptop")) }, "factor.renamed: erin, erin, passkey Work laptop, ")
+	w.after(t, "removing it", func() { b.send(t, path+"remove/", nil) }, "factor.removed: erin, erin, passkey Work laptop, ")
+	a := b.newPasskey(t)
+	w.fresh(t)
+	other := m.other.browser(t)
+	options, form := other.asked(t, "/login/")
+	form.Set("response", a.Get(options))
+	w.after(t, "a sign-in", func() { other.send(t, "/login/passkey/", form) }, "sign-in: erin, erin, session, pop user verified")
+	w.after(t, "the same response again", func() { m.browser(t).send(t, "/login/passkey/", form) })
+	_, own := other.asked(t, "/login/")
+	own.Set("response", form.Get("response"))
+	w.after(t, "it in another ceremony", func() { other.send(t, "/login/passkey/", own) }, "sign-in.failed: , erin, , passkey")
+}
+
+func eventsOfPasswords(t *testing.T, m *mailing, w *witness) {
+	frank := m.person(t, "frank", "--email", "frank@example.com")
+	b := m.signedIn(t, frank)
+	w.fresh(t)
+	next := m.secret("the next row of words")
+	w.after(t, "a change with the wrong password", func() {
+		b.send(t, "/account/password/", params("current_password", "not the password", "new_password", next))
+	}, "password.failed: frank, frank, , ")
+	w.after(t, "a change", func() {
+		b.send(t, "/account/password/", params("current_password", frank.Password, "new_password", next))
+	}, "password.changed: frank, frank, , ")
+	w.after(t, "a forgotten password", func() { m.forgot(t, m.other, "frank"); m.settled(t) }, "password.link: , frank, , mail")
+	w.after(t, "somebody else's", func() { m.forgot(t, m.other, "nobody at all"); m.settled(t) })
+	link := m.linkIn(t, m.waitTo(t, "frank@example.com", "Set a new password", 1))
+	w.after(t, "a reset", func() { m.sets(t, m.server, link, m.secret("another row of words")) }, "password.reset: frank, frank, , link")
+	w.after(t, "a link by a command", func() { m.secret(m.mustCLI(t, "", "user", "reset-password-link", "frank")) }, "password.link: operator, frank, , ")
+	w.after(t, "a command", func() {
+		m.mustCLI(t, m.secret("a third row of words")+"\n", "user", "passwd", "frank", "--password-stdin")
+	}, "password.reset: operator, frank, , ")
+	b = m.signedIn(t, person{"frank", "a third row of words"})
+	m.settled(t)
+	w.fresh(t)
+	w.after(t, "asking to confirm the address", func() { b.send(t, "/account/address/", nil) }, "address.link: frank, frank, , ")
+	link = m.linkIn(t, m.waitTo(t, "frank@example.com", "Confirm your email address", 1))
+	w.after(t, "confirming it", func() { b.open(t, link); b.send(t, link, nil) }, "address.verified: frank, frank, , ")
+}
+
+func eventsOfConsent(t *testing.T, m *mailing, w *witness) {
+	b := m.signedIn(t, m.alice)
+	w.fresh(t)
+	address, _ := m.authorizeURL(m.casual, "scope", "read write")
+	w.after(t, "allowing", func() { b.open(t, address); b.decide(t, "approve") }, "consent.given: alice, alice, application Casual, read write")
+	w.after(t, "the same request again", func() { b.open(t, address) })
+	address, _ = m.authorizeURL(m.phone, "scope", "read")
+	w.after(t, "not allowing", func() { b.open(t, address); b.decide(t, "deny") }, "consent.denied: alice, alice, application Phone, ")
+	w.after(t, "revoking", func() { b.send(t, "/account/applications/"+m.casual.ID+"/revoke/", nil) }, "consent.revoked: alice, alice, application Casual, ")
+	w.after(t, "a device", func() { b.approvedDevice(t, m.tv, "scope", "read") }, "device.approved: alice, alice, application Television, read")
+	codes := m.askDevice(t, m.tv, "scope", "read")
+	w.after(t, "not a device", func() { b.enter(t, codes.UserCode); b.decide(t, "deny") }, "device.denied: alice, alice, application Television, ")
+}
+
+func eventsOfTokens(t *testing.T, m *mailing, w *witness) {
+	b := m.signedIn(t, m.alice)
+	w.fresh(t)
+	form := b.issue(t, m.web, m.alice)
+	w.after(t, "a code", func() { m.mustToken(t, m.web.auth(), form) })
+	w.after(t, "the code again", func() { m.post(t, "/o/token/", m.web.auth(), form) }, "token.reused: application Web, alice, application Web, code")
+	w.after(t, "the code a third time", func() { m.post(t, "/o/token/", m.web.auth(), form) })
+	first := b.family(t, m.web, m.alice)
+	w.after(t, "a refresh", func() { m.mustToken(t, m.web.auth(), refreshForm(first.RefreshToken)) })
+	w.after(t, "it again", func() { m.post(t, "/o/token/", m.web.auth(), refreshForm(first.RefreshToken)) }, "token.reused: application Web, alice, application Web, refresh")
+	second := b.family(t, m.web, m.alice)
+	w.after(t, "the application revokes", func() { m.post(t, "/o/revoke/", m.web.auth(), params("token", second.RefreshToken)) })
+	third := b.family(t, m.web, m.alice)
+	w.after(t, "the operator revokes", func() { m.mustCLI(t, third.AccessToken, "token", "revoke") }, "token.revoked: operator, alice, application Web, ")
+}
+
+func eventsOfSessions(t *testing.T, m *mailing, w *witness) {
+	b, admin := m.signedIn(t, m.bob), m.signedIn(t, m.admin)
+	m.signedIn(t, m.bob)
+	w.fresh(t)
+	ending := func(page string, b *browser) string {
+		b.open(t, page)
+		return regexpSubmatch(t, `"([^"]+/sessions/[^"/]+/end/)"`, b.Body)
+	}
+	path := ending("/account/", b)
+	w.after(t, "another browser", func() { b.send(t, path, nil) }, "session.ended: bob, bob, session, ")
+	w.after(t, "all", func() { b.send(t, "/account/sessions/end/", nil) }, "sessions.ended: bob, bob, , ")
+	m.signedIn(t, m.bob)
+	w.fresh(t)
+	page := m.userPage(t, "bob")
+	path = ending(page, admin)
+	w.after(t, "an administrator ends one", func() { admin.send(t, path, nil) }, "session.ended: root, bob, session, ")
+	w.after(t, "and all", func() { admin.send(t, page+"sessions/end/", nil) }, "sessions.ended: root, bob, , ")
+	w.after(t, "a command", func() { m.mustCLI(t, "", "user", "logout", "bob") }, "sessions.ended: operator, bob, , ")
+}
+
+func eventsOfPeople(t *testing.T, m *mailing, w *witness) {
+	admin := m.signedIn(t, m.admin)
+	w.fresh(t)
+	password := m.secret("the words of grace")
+	w.after(t, "a group", func() { admin.send(t, "/admin/groups/", params("name", "staff")) }, "group.added: root, root, group staff, ")
+	w.after(t, "a person", func() {
+		admin.send(t, "/admin/users/new/", params("username", "grace", "password", password, "active", "on", "email", "grace@example.com"))
+	}, "person.added: root, grace, , ")
+	page := m.userPage(t, "grace")
+	change := func(fields url.Values) func() {
+		return func() { admin.open(t, page); admin.submit(t, "Save changes", fields) }
+	}
+	w.after(t, "no change", change(nil))
+	w.after(t, "a change", change(params("email", "grace@example.org", "group", "staff", "nickname", "Gracie")), "person.changed: root, grace, , email profile groups")
+	w.after(t, "a promotion", change(params("administrator", "on")), "person.promoted: root, grace, , ")
+	w.after(t, "a new password and no rights", change(url.Values{"administrator": nil, "password": {m.secret("other words of grace")}}), "person.demoted: root, grace, , ", "password.reset: root, grace, , ")
+	w.after(t, "a disabled account", change(url.Values{"active": nil}), "person.disabled: root, grace, , ")
+	w.after(t, "a sign-in at it", func() { m.post(t, "/login/", nobody, params("username", "grace", "password", "other words of grace")) }, "sign-in.failed: , grace, , disabled")
+	w.after(t, "an enabled account", change(params("active", "on")), "person.enabled: root, grace, , ")
+	w.after(t, "a link", func() { admin.open(t, page); admin.submit(t, "Make a link", nil) }, "password.link: root, grace, , ")
+	w.after(t, "commands", func() { m.mustCLI(t, "", "user", "disable", "grace"); m.mustCLI(t, "", "user", "enable", "grace") },
+		"person.disabled: operator, grace, , ", "person.enabled: operator, grace, , ")
+	his := m.signedIn(t, person{"grace", "other words of grace"})
+	his.registered(t, "name", "Of Grace")
+	w.fresh(t)
+	w.after(t, "a person who is deleted", func() { admin.send(t, page+"delete/", params("applications", "delete")) }, "person.deleted: root, grace, , delete", "application.deleted: root, root, application Of Grace, ")
+	w.after(t, "a group that is deleted", func() { admin.send(t, "/admin/groups/staff/delete/", nil) }, "group.deleted: root, root, group staff, ")
+	token := m.mustToken(t, m.web.auth(), params("grant_type", "client_credentials", "scope", "write"))
+	w.after(t, "the sample API", func() {
+		m.post(t, "/users/", bearer(token.AccessToken), params("username", "heidi", "password", m.secret("the words of heidi")))
+	},
+		"person.added: application "+m.web.ClientID+", heidi, , ")
+	if got := m.events(t, "--user", m.events(t, "--kind", "person.deleted")[0].Person.ID, "--kind", "person.promoted"); len(got) != 1 || got[0].Person.Name != "grace" {
+		t.Errorf("the events of somebody who was deleted: %+v", got)
+	}
+}
+
+func eventsOfApplications(t *testing.T, m *mailing, w *witness) {
+	b, admin := m.signedIn(t, m.alice), m.signedIn(t, m.admin)
+	w.fresh(t)
+	var mine application
+	w.after(t, "registering", func() { mine = b.registered(t, "name", "Mine") }, "application.added: alice, alice, application Mine, page")
+	at := "/o/applications/" + mine.ID + "/"
+	w.after(t, "saving without a change", func() { b.open(t, at+"update/"); b.submit(t, "Save changes", nil) })
+	w.after(t, "changing", func() {
+		b.open(t, at+"update/")
+		b.submit(t, "Save changes", params("name", "Still mine", "redirect_uris", "https://mine.example/other"))
+	},
+		"application.changed: alice, alice, application Still mine, name redirect_uris")
+	w.after(t, "another secret", func() { b.send(t, at+"rotate/", params("overlap", "0")); m.secret(b.shownSecret()) }, "secret.rotated: alice, alice, application Still mine, ")
+	w.after(t, "a stranger", func() { m.signedIn(t, m.bob).send(t, at+"rotate/", params("overlap", "0")) }, "sign-in: bob, bob, session, pwd")
+	w.after(t, "revoking everything", func() { b.send(t, at+"revoke/", nil) }, "application.revoked: alice, alice, application Still mine, ")
+	w.after(t, "another owner", func() { admin.open(t, at+"owner/"); admin.submit(t, "Assign", params("owner", "bob")) },
+		"application.assigned: root, alice, application Still mine, owner", "application.assigned: root, bob, application Still mine, owner")
+	w.after(t, "taking it over", func() { m.mustCLI(t, "", "application", "take-over", mine.ClientID) }, "application.assigned: operator, bob, application Still mine, operator")
+	w.after(t, "deleting", func() { admin.send(t, at+"delete/", nil) }, "application.deleted: root, root, application Still mine, ")
+}
+
+func eventsOfRegistration(t *testing.T, m *mailing, w *witness) {
+	admin := m.signedIn(t, m.admin)
+	w.fresh(t)
+	w.after(t, "an initial access token", func() {
+		admin.send(t, "/admin/registration-tokens/", params("uses", "2", "expires", "86400", "may", "client_credentials", "scopes", "read"))
+		m.secret(regexpSubmatch(t, `(mit_[A-Za-z0-9_-]+)`, admin.Body))
+	}, "registration-token.added: root, root, registration-token, ")
+	token := regexpSubmatch(t, `(mit_[A-Za-z0-9_-]+)`, admin.Body)
+	var made member
+	w.after(t, "a registration", func() {
+		made = m.registers(t, bearer(token), map[string]any{"client_name": "Robot", "grant_types": []string{"client_credentials"}})
+	}, "application.added: , root, application Robot, registration")
+	at := "/o/register/" + textOf(made, "client_id") + "/"
+	own := bearer(textOf(made, "registration_access_token"))
+	w.after(t, "a change", func() {
+		m.send(t, "PUT", at, own, map[string]any{"client_id": textOf(made, "client_id"), "client_name": "Machine", "grant_types": []string{"client_credentials"}})
+	}, "application.changed: application Robot, root, application Machine, name")
+	w.after(t, "the end", func() { m.send(t, "DELETE", at, own, nil) }, "application.deleted: application Machine, root, application Machine, ")
+	admin.open(t, "/admin/registration-tokens/")
+	path := regexpSubmatch(t, `"([^"]+/registration-tokens/[^"/]+/delete/)"`, admin.Body)
+	w.after(t, "deleting the token", func() { admin.send(t, path, nil) }, "registration-token.deleted: root, root, registration-token, ")
+}
+
+func eventsOfServer(t *testing.T, m *mailing, w *witness) {
+	admin := m.signedIn(t, m.admin)
+	w.fresh(t)
+	w.after(t, "a resource", func() { m.mustCLI(t, "", "resource", "add", "https://films.example/", "--name", "Films") }, "resource.added: operator, , resource Films, ")
+	w.after(t, "a change of it", func() {
+		admin.open(t, "/admin/resources/change/?uri="+url.QueryEscape("https://films.example/"))
+		admin.submit(t, "Save changes", params("name", "Movies"))
+	}, "resource.changed: root, root, resource Movies, name")
+	w.after(t, "its end", func() { m.mustCLI(t, "", "resource", "delete", "https://films.example/") }, "resource.deleted: operator, , resource Movies, ")
+	w.after(t, "a new key", func() { m.mustCLI(t, "", "keys", "rotate", "--kind", "EC") }, "key.added: operator, , key, EC")
+	newest := m.events(t, "--kind", "key.added")[0].Object.ID
+	w.after(t, "its end", func() { m.mustCLI(t, "", "keys", "retire", newest) }, "key.retired: operator, , key, ", "key.added: operator, , key, EC")
+	w.after(t, "an invitation", func() { m.secret(m.mustCLI(t, "", "invitation", "add", "ivan@example.com")) }, "invitation.added: operator, , invitation ivan@example.com, ")
+	one := m.events(t, "--kind", "invitation.added")[0].Object.ID
+	w.after(t, "a new link", func() { m.secret(m.mustCLI(t, "", "invitation", "renew", one)) }, "invitation.renewed: operator, , invitation ivan@example.com, ")
+	one = m.events(t, "--kind", "invitation.renewed")[0].Object.ID
+	w.after(t, "its end", func() { m.mustCLI(t, "", "invitation", "delete", one) }, "invitation.withdrawn: operator, , invitation ivan@example.com, ")
+}
+
+// A change whose event cannot be stored does not happen, and a failure that cannot be stored is an error of the server.
+func TestEventsCannotBeAvoided(t *testing.T) {
+	forEachDatabase(t, func(t *testing.T, db database) {
+		s := startServer(t, options{database: db})
+		alice := s.person(t, "alice")
+		b := s.signedIn(t, alice)
+		behind(t, db, `ALTER TABLE events RENAME TO hidden`)
+		for name, password := range map[string]string{"a wrong password": "not the password", "the right password": alice.Password} {
+			a := s.post(t, "/login/", nobody, params("username", "alice", "password", password))
+			if a.Status != http.StatusServiceUnavailable || a.Header.Get("Set-Cookie") != "" {
+				t.Errorf("%s: %d %v", name, a.Status, a.Header)
+			}
+		}
+		b.send(t, "/account/password/", params("current_password", alice.Password, "new_password", "the next row of words"))
+		if b.Status != http.StatusServiceUnavailable {
+			t.Errorf("a change of the password: %d %s", b.Status, b.Body)
+		}
+		behind(t, db, `ALTER TABLE hidden RENAME TO events`)
+		s.signedIn(t, alice)
+		checkEqual(t, "changes of the password", len(s.events(t, "--kind", "password.changed")), 0)
+	})
+}
