@@ -16,10 +16,15 @@ func (s *server) language(r *http.Request) *languages.Language {
 	rec := request.RecordOf(r.Context())
 	known, ok := rec.Language.(*languages.Language)
 	if !ok {
-		known = cmp.Or(s.pages.Languages.Accepted(strings.Join(r.Header.Values("Accept-Language"), ",")), s.pages.Languages.English())
+		known = cmp.Or(s.accepted(r), s.pages.Languages.English())
 		rec.Language = known
 	}
 	return known
+}
+
+// accepted returns the best language for the browser, or nil if it names none that pages have.
+func (s *server) accepted(r *http.Request) *languages.Language {
+	return s.pages.Languages.Accepted(strings.Join(r.Header.Values("Accept-Language"), ","))
 }
 
 // useLocales selects the language of the page by a parameter ui_locales, which takes precedence over the

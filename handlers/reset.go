@@ -30,7 +30,7 @@ func (s *server) forgot(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	name := strings.TrimSpace(r.PostForm.Get("username"))
-	err = s.provider.People.AskReset(r.Context(), name, s.requests.Address(r))
+	err = s.provider.People.AskReset(r.Context(), name, s.browser(r))
 	if err == nil {
 		s.setNotice(w, "reset-asked")
 		redirect(w, r, s.path("/login/"))

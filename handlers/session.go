@@ -76,7 +76,11 @@ func (s *server) administrator(r *http.Request) (*provider.SignedIn, error) {
 func (s *server) browser(r *http.Request) provider.Browser {
 	// A header may contain any bytes. The database accepts only valid text.
 	agent := oauth.Clip(strings.ToValidUTF8(r.UserAgent(), ""), 256)
-	return provider.Browser{Address: s.requests.Address(r), UserAgent: agent, Session: s.cookie(r, "session"), Device: s.cookie(r, "device")}
+	language := ""
+	if accepted := s.accepted(r); accepted != nil {
+		language = accepted.Tag()
+	}
+	return provider.Browser{Address: s.requests.Address(r), UserAgent: agent, Language: language, Session: s.cookie(r, "session"), Device: s.cookie(r, "device")}
 }
 
 // backHere returns the address to which a person returns after the login. If the

@@ -129,7 +129,7 @@ type Config struct {
 	// or Letters is nil, the server sends no mail.
 	MailServer, MailFrom string
 	Letters              notices.Letters
-	// Languages are the language tags of those in which people can read the pages.
+	// Languages are the language tags of those in which people can read pages and mail.
 	Languages []string
 
 	// SignUp says who may make an account: one of the policies of package people. SignUpDomains are the
@@ -179,7 +179,7 @@ func (c Config) rules() *policy.Rules {
 // people returns the settings of package people.
 func (c Config) people() people.Config {
 	return people.Config{SessionLifetime: c.SessionLifetime, SessionIdle: c.SessionIdle, PasswordMinLength: c.PasswordMinLength,
-		SecondFactor: c.SecondFactor, SecondFactorGrace: c.SecondFactorGrace, ServerName: c.serverName(), Passkeys: passkey.Usable(c.origin()), Base: c.tokens().Audience(), Servers: c.servers(),
+		SecondFactor: c.SecondFactor, SecondFactorGrace: c.SecondFactorGrace, ServerName: c.serverName(), Passkeys: passkey.Usable(c.origin()), Base: c.tokens().Audience(), Servers: c.servers(), Languages: c.Languages,
 		SignUp: c.SignUp, SignUpDomains: c.SignUpDomains, InvitationLifetime: c.InvitationLifetime}
 }
 

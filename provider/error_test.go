@@ -237,7 +237,7 @@ func TestDatabaseFails(t *testing.T) {
 			return w.People.ChangePassword(t.Context(), w.s, people.Passwords{Current: goodPassword, Next: "another few words"})
 		}},
 		{"ask for a new password", "mails", func(t *testing.T, w *world) error {
-			return w.People.AskReset(t.Context(), t.Name(), "192.0.2.1")
+			return w.People.AskReset(t.Context(), t.Name(), people.Browser{Address: "192.0.2.1"})
 		}},
 		{"make a link", "users links", func(t *testing.T, w *world) error {
 			_, _, err := w.People.MakeResetLink(t.Context(), Operator(), w.s.User.ID)

@@ -22,7 +22,7 @@ import (
 )
 
 // plain writes messages without templates.
-func plain(message any) (mail.Letter, error) {
+func plain(_ string, message any) (mail.Letter, error) {
 	switch m := message.(type) {
 	case notices.Reset:
 		return mail.Letter{Subject: "reset", Text: m.Username + " " + m.Link, HTML: m.Link}, nil
@@ -78,7 +78,7 @@ func TestForgottenPassword(t *testing.T) {
 		f.addressed("alice")
 		f.person("bob")
 		for i, name := range []string{"alice", "ALICE", "bob", "nobody", "alice@example.com", "nobody@example.com"} {
-			err := f.People.AskReset(t.Context(), name, "192.0.2.1")
+			err := f.People.AskReset(t.Context(), name, people.Browser{Address: "192.0.2.1"})
 			if err != nil || f.count("mails") != i+1 || f.count("links") != 0 {
 				t.Errorf("%s: %v, %d notes, %d links", name, err, f.count("mails"), f.count("links"))
 			}
@@ -90,13 +90,13 @@ func TestForgottenPassword(t *testing.T) {
 	t.Run("what is no name is refused at the field", func(t *testing.T) {
 		f := begin(t, mailsTo(nowhere))
 		for _, name := range []string{"", "  ", strings.Repeat("a", 601), "\xff"} {
-			wantInvalid(t, f.People.AskReset(t.Context(), name, "192.0.2.1"), "username")
+			wantInvalid(t, f.People.AskReset(t.Context(), name, people.Browser{Address: "192.0.2.1"}), "username")
 		}
 	})
 	t.Run("without a mail server nothing is stored", func(t *testing.T) {
 		f := begin(t)
 		u := f.addressed("alice")
-		if err := f.People.AskReset(t.Context(), "alice", "192.0.2.1"); !errors.Is(err, oauth.ErrNotFound) {
+		if err := f.People.AskReset(t.Context(), "alice", people.Browser{Address: "192.0.2.1"}); !errors.Is(err, oauth.ErrNotFound) {
 			t.Error(err)
 		}
 		err := f.People.ResetPassword(t.Context(), "alice", "another few words")
@@ -193,7 +193,7 @@ func TestForgottenPasswordFlood(t *testing.T) {
 
 func (f *fixture) forgets(t *testing.T, name, address, want string) {
 	t.Helper()
-	err := f.People.AskReset(t.Context(), name, address)
+	err := f.People.AskReset(t.Context(), name, people.Browser{Address: address})
 	if got := kind(err); err != nil && got != want || err == nil && want != "" {
 		t.Errorf("%s from %s: %v, want %q", name, address, err, want)
 	}
@@ -213,7 +213,7 @@ func (f *fixture) answers(t *testing.T, name string) {
 		}
 		m, err = f.store.LeaseMail(t.Context(), m, oauth.Now()+60)
 		if err == nil {
-			err = f.People.AnswerReset(t.Context(), m, name)
+			err = f.People.AnswerReset(t.Context(), m, name, "")
 		}
 		if err != nil {
 			t.Fatal(err)

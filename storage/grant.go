@@ -80,7 +80,7 @@ func (t tx) addGrant(g Grant, owner string) error {
 // hash is another one by now.
 func (s *Store) AddGrantWithTokens(ctx context.Context, g Grant, pair []Token, hash string) error {
 	return s.atomically(ctx, func(t tx) error {
-		err := t.confirm(g.UserID, hash)
+		err := t.confirm(g.UserID, hash, "")
 		if err != nil {
 			return err
 		}

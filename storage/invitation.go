@@ -18,6 +18,7 @@ type Invitation struct {
 	InviterID *string `db:"inviter_id"` // nil: the operator, or the person asked
 	Inviter   *string `db:"inviter"`    // the inviter's name; only read, never written
 	Groups    string  `db:"group_names"`
+	Language  string  `db:"language"` // of the message: a language tag, or ""
 	CreatedAt int64   `db:"created_at"`
 	ExpiresAt int64   `db:"expires_at"`
 }
@@ -37,7 +38,7 @@ var (
 	ErrMailFull = errors.New("too many messages")
 )
 
-const selectInvitation = `SELECT i.id, i.digest, i.email, i.mailed, i.asked, i.inviter_id, u.username AS inviter, i.group_names, i.created_at, i.expires_at
+const selectInvitation = `SELECT i.id, i.digest, i.email, i.mailed, i.asked, i.inviter_id, u.username AS inviter, i.group_names, i.language, i.created_at, i.expires_at
 	FROM invitations i LEFT JOIN users u ON u.id = i.inviter_id `
 
 // inviterMay is the condition under which an invitation works, together with its time.
@@ -96,8 +97,8 @@ func (t tx) invite(i NewInvitation) error {
 }
 
 func (t tx) addInvitation(i NewInvitation) error {
-	err := t.meets(ErrConflict, `INSERT INTO invitations (id, digest, email, mailed, asked, inviter_id, group_names, created_at, expires_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`, i.ID, i.Digest, i.Email, i.Mailed, i.Asked, i.InviterID, i.Groups, i.CreatedAt, i.ExpiresAt)
+	err := t.meets(ErrConflict, `INSERT INTO invitations (id, digest, email, mailed, asked, inviter_id, group_names, language, created_at, expires_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING`, i.ID, i.Digest, i.Email, i.Mailed, i.Asked, i.InviterID, i.Groups, i.Language, i.CreatedAt, i.ExpiresAt)
 	if err == nil && i.Mail != nil {
 		err = t.addMail(*i.Mail)
 	}

@@ -19,6 +19,9 @@ type Session struct {
 	// Subject is the person of that server. It is used, and never read.
 	Subject string `db:"-"`
 
+	// Language is that of the browser, or "". It is stored with the person, and never read.
+	Language string `db:"-"`
+
 	// Factor is what the person has shown beside the password. It is used, and never read.
 	Factor FactorUse `db:"-"`
 }
@@ -32,7 +35,7 @@ type Session struct {
 // cannot be used. The notices are stored in the same transaction.
 func (s *Store) AddSession(ctx context.Context, n Session, replaces, hash string, idleSince int64, notices ...NewMail) error {
 	return s.atomically(ctx, func(t tx) error {
-		err := t.confirm(n.UserID, hash)
+		err := t.confirm(n.UserID, hash, n.Language)
 		if err == nil {
 			err = t.useFactor(n.UserID, n.Factor)
 		}
@@ -96,7 +99,7 @@ func (s *Store) SessionByDigest(ctx context.Context, digest string, now, idleSin
 		s.seen_at AS "session.seen_at", s.expires_at AS "session.expires_at", s.user_agent AS "session.user_agent", s.address AS "session.address", s.amr AS "session.amr", s.issuer AS "session.issuer",
 		u.id AS "user.id", u.number AS "user.number", u.username AS "user.username", u.username_key AS "user.username_key", u.email AS "user.email",
 		u.first_name AS "user.first_name", u.last_name AS "user.last_name", u.password AS "user.password", u.active AS "user.active",
-		u.administrator AS "user.administrator", u.created_at AS "user.created_at", u.password_changed_at AS "user.password_changed_at", u.profile AS "user.profile", u.updated_at AS "user.updated_at", u.factor_due_at AS "user.factor_due_at"
+		u.administrator AS "user.administrator", u.created_at AS "user.created_at", u.password_changed_at AS "user.password_changed_at", u.profile AS "user.profile", u.updated_at AS "user.updated_at", u.language AS "user.language", u.factor_due_at AS "user.factor_due_at"
 		FROM sessions s JOIN users u ON u.id = s.user_id
 		WHERE s.digest = $1 AND s.expires_at > $2 AND s.seen_at > $3 AND u.active`, digest, now, idleSince)
 	return found, err

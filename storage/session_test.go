@@ -88,6 +88,31 @@ func TestNewSessionEndsTheOneItReplaces(t *testing.T) {
 	})
 }
 
+// The language of the browser is stored with the person. A browser that names none leaves it.
+func TestSessionStoresTheLanguage(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice := w.person(t, "alice")
+		for _, c := range []struct{ language, want string }{{"de", "de"}, {"", "de"}, {"fr", "fr"}} {
+			n := newSession(alice.ID)
+			n.Language = c.language
+			must(t, w.AddSession(t.Context(), n, "", proof(w.Store, alice.ID), 0))
+			got, err := w.SessionByDigest(t.Context(), n.Digest, at, at-1)
+			must(t, err)
+			if got.User.Language != c.want {
+				t.Errorf("after a browser with the language %q: %q, want %q", c.language, got.User.Language, c.want)
+			}
+		}
+		n := newSession(alice.ID)
+		n.Language = "es"
+		is(t, "with another password", w.AddSession(t.Context(), n, "", "another hash", 0), ErrSpent)
+		u, err := w.UserByID(t.Context(), alice.ID)
+		must(t, err)
+		if u.Language != "fr" {
+			t.Errorf("a failed sign-in stored the language %q", u.Language)
+		}
+	})
+}
+
 func TestTouchSessionNeverGoesBack(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice := w.person(t, "alice")

@@ -23,10 +23,11 @@ type User struct {
 	PasswordChangedAt int64  `db:"password_changed_at"`
 	Profile           string `db:"profile"` // a JSON object of claims
 	UpdatedAt         int64  `db:"updated_at"`
+	Language          string `db:"language"`      // of the browser in which the person last signed in; may be empty
 	FactorDueAt       int64  `db:"factor_due_at"` // when the person must have a second factor; 0: nobody has asked for one
 }
 
-const userColumns = `id, number, username, username_key, email, first_name, last_name, password, active, administrator, created_at, password_changed_at, profile, updated_at, factor_due_at`
+const userColumns = `id, number, username, username_key, email, first_name, last_name, password, active, administrator, created_at, password_changed_at, profile, updated_at, language, factor_due_at`
 
 // AddUser stores a person and their groups. It returns ErrConflict if the username is
 // taken.
@@ -129,9 +130,9 @@ func likePatterns(search string) (string, string) {
 // confirm locks the person's row while a transaction stores something that depends on
 // their password. Checking a password takes time. If the password has changed in the
 // meantime, the result is ErrSpent. The lock is an UPDATE, because both databases lock
-// rows only for writes.
-func (t tx) confirm(userID, hash string) error {
-	return t.spend(`UPDATE users SET active = TRUE WHERE id = $1 AND active AND password = $2`, userID, hash)
+// rows only for writes. It stores the language of the person, unless it is empty.
+func (t tx) confirm(userID, hash, language string) error {
+	return t.spend(`UPDATE users SET active = TRUE, language = CASE WHEN $3 = '' THEN language ELSE $3 END WHERE id = $1 AND active AND password = $2`, userID, hash, language)
 }
 
 // ErrLastAdministrator means that the change would leave no active administrator.

@@ -39,6 +39,7 @@ func invitingFlags(c *cobra.Command, how *provider.Inviting, asJSON *bool) {
 	f := c.Flags()
 	f.DurationVar(&how.Lifetime, "expires", 0, "`DURATION` for which the link works, such as 48h (default: INVITATION_EXPIRE_SECONDS)")
 	f.BoolVar(&how.ByHand, "no-mail", false, "print the link instead of sending it; the address then does not count as verified")
+	f.StringVar(&how.Language, "language", "", "`TAG` of the language of the message, such as de (default: English)")
 	f.BoolVar(asJSON, "json", false, "print JSON")
 }
 

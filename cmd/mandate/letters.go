@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 
 	"mandate/handlers"
@@ -15,12 +16,13 @@ func newLetters() (provider.Letters, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(message any) (provider.Letter, error) {
-		page, err := mailPage(mails.Languages.English(), message)
+	return func(preferred string, message any) (provider.Letter, error) {
+		l := cmp.Or(mails.Languages.Listed(preferred), mails.Languages.English())
+		page, err := mailPage(l, message)
 		if err != nil {
 			return provider.Letter{}, err
 		}
-		subject, text, html, err := mails.Render(mails.Languages.English(), page)
+		subject, text, html, err := mails.Render(l, page)
 		return provider.Letter{Subject: subject, Text: text, HTML: html}, err
 	}, nil
 }

@@ -187,3 +187,53 @@ func TestLanguageOfTheRequest(t *testing.T) {
 		checkEqual(t, "languages of claims", metadata["claims_locales_supported"], nil)
 	})
 }
+
+// A message is in the language of the person, whoever causes it: the claim locale, or else the language of the browser in which the person last
+// signed in. Of somebody who has never signed in, only the browser is known that asks for a new password.
+func TestMailInTheLanguageOfThePerson(t *testing.T) {
+	forEachDatabase(t, func(t *testing.T, db database) {
+		m := startMailing(t, db)
+		carol := m.person(t, "carol", "--email", "carol@example.com")
+		m.person(t, "dave", "--email", "dave@example.com")
+		erin := m.person(t, "erin", "--email", "erin@example.com", "--locale", "es-MX")
+		signIn := func(p person, languages string) *browser {
+			b := m.reading(t, languages)
+			b.client.Transport = calledBy{b.client.Transport, "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"}
+			b.open(t, "/login/")
+			b.logIn(t, p)
+			checkEqual(t, "path", b.URL.Path, "/")
+			return b
+		}
+		signIn(carol, "de-CH, en;q=0.5")
+		message := m.waitTo(t, "carol@example.com", "Neue Anmeldung bei Ihrem Konto", 1)
+		for _, text := range []string{"Jemand hat sich beim Konto carol mit einem Browser angemeldet", "\nBrowser: Firefox unter Linux\nNetzwerkadresse: 127.0.0.1\n", " UTC\n"} {
+			if !strings.Contains(message.Text, text) {
+				t.Errorf("no %q in\n%s", text, message.Text)
+			}
+		}
+		if !strings.Contains(message.HTML, `<html lang="de">`) || !strings.Contains(message.HTML, "Konto öffnen") {
+			t.Errorf("%s", message.HTML)
+		}
+		forgets := func(name, languages string) {
+			b := m.reading(t, languages)
+			b.open(t, "/password/forgot/")
+			b.submit(t, "", params("username", name))
+		}
+		forgets("carol", "fr")
+		m.linkIn(t, m.waitTo(t, "carol@example.com", "Neues Passwort setzen", 1))
+		forgets("dave", "fr")
+		m.linkIn(t, m.waitTo(t, "dave@example.com", "Définir un nouveau mot de passe", 1))
+		// A browser that names no language changes nothing, and one that names another one does.
+		m.signedIn(t, carol)
+		m.waitTo(t, "carol@example.com", "Neue Anmeldung bei Ihrem Konto", 2)
+		m.mustCLI(t, "", "user", "reset-factors", "carol")
+		m.waitTo(t, "carol@example.com", "Ihr zweiter Faktor wurde von der Administration entfernt", 1)
+		signIn(carol, "en-GB")
+		m.waitTo(t, "carol@example.com", signInSubject, 1)
+		// The claim takes precedence.
+		signIn(erin, "de")
+		m.waitTo(t, "erin@example.com", "Nuevo inicio de sesión en su cuenta", 1)
+		forgets("erin@example.com", "fr")
+		m.linkIn(t, m.waitTo(t, "erin@example.com", "Establecer una contraseña nueva", 1))
+	})
+}

@@ -1,6 +1,7 @@
 package mandate
 
 import (
+	"mime"
 	"net/http"
 	"regexp"
 	"strings"
@@ -62,7 +63,12 @@ func (m *mailing) to(t *testing.T, address, subject string) []smtpd.Message {
 	t.Helper()
 	var found []smtpd.Message
 	for _, message := range m.mail.Messages(t) {
-		if strings.Join(message.To, ",") == address && message.Header.Get("Subject") == subject {
+		// RFC 2047: a subject that is not ASCII is encoded.
+		read, err := new(mime.WordDecoder).DecodeHeader(message.Header.Get("Subject"))
+		if err != nil {
+			t.Errorf("the subject is %q: %v", message.Header.Get("Subject"), err)
+		}
+		if strings.Join(message.To, ",") == address && read == subject {
 			found = append(found, message)
 		}
 	}

@@ -60,9 +60,10 @@ type Config struct {
 	Base string // the URL of this server, without a final slash
 }
 
-// Letters writes a message: a value of one of the types below. The provider knows no templates, so the
-// program supplies them.
-type Letters func(message any) (mail.Letter, error)
+// Letters writes a message: a value of one of the types below. languages are the language tags that the
+// recipient prefers, with spaces between them, the best one first. There may be none. The provider knows no
+// templates, so the program supplies them.
+type Letters func(languages string, message any) (mail.Letter, error)
 
 // Reset is the message with the link that sets a new password.
 type Reset struct {
@@ -121,7 +122,9 @@ type Known struct {
 
 // content is the encrypted part of a message in the queue. One of the pointers is set, or Asked.
 type content struct {
-	To      string           `json:"to,omitempty"`
+	To        string `json:"to,omitempty"`
+	Languages string `json:"languages,omitempty"`
+
 	Asked   string           `json:"asked,omitempty"`
 	Reset   *Reset           `json:"reset,omitempty"`
 	Address *Address         `json:"address,omitempty"`
@@ -189,22 +192,22 @@ func (n *Notices) Counts() (sent, failed, givenUp int64) {
 }
 
 // Asked returns the note that somebody asks for a new password, by user name or by address. Run
-// answers it. It is the same for a name that does not exist.
-func (n *Notices) Asked(name string) storage.NewMail {
-	return n.message(asked, askedLife, content{Asked: name})
+// answers it. It is the same for a name that does not exist. language is that of whoever asks.
+func (n *Notices) Asked(name, language string) storage.NewMail {
+	return n.message(asked, askedLife, content{Asked: name, Languages: language})
 }
 
-// Reset returns the message with a link that sets a new password.
-func (n *Notices) Reset(u storage.User, l storage.Link, link string) storage.NewMail {
+// Reset returns the message with a link that sets a new password. language is that of whoever asked.
+func (n *Notices) Reset(u storage.User, l storage.Link, language, link string) storage.NewMail {
 	life := l.ExpiresAt - l.CreatedAt
-	m := n.message(reset, life, content{To: u.Email, Reset: &Reset{u.Username, link, life / 60}})
+	m := n.message(reset, life, content{To: u.Email, Languages: languagesOf(u, language), Reset: &Reset{u.Username, link, life / 60}})
 	return n.to(m, u, &l.Digest, linksPerHour)
 }
 
 // Address returns the message with a link that confirms the address of a person.
 func (n *Notices) Address(u storage.User, l storage.Link, link string) storage.NewMail {
 	life := l.ExpiresAt - l.CreatedAt
-	m := n.message(address, life, content{To: u.Email, Address: &Address{u.Username, link, life / 3600}})
+	m := n.message(address, life, content{To: u.Email, Languages: languagesOf(u), Address: &Address{u.Username, link, life / 3600}})
 	return n.to(m, u, &l.Digest, linksPerHour)
 }
 
@@ -214,7 +217,7 @@ func (n *Notices) PasswordChanged(u storage.User) []storage.NewMail {
 	if !n.On() || u.Email == "" {
 		return nil
 	}
-	m := n.message(password, longestLife, content{To: u.Email, Changed: &PasswordChanged{u.Username, oauth.Now(), n.config.Base + "/password/forgot/"}})
+	m := n.message(password, longestLife, content{To: u.Email, Languages: languagesOf(u), Changed: &PasswordChanged{u.Username, oauth.Now(), n.config.Base + "/password/forgot/"}})
 	return []storage.NewMail{n.to(m, u, nil, changesPerHour)}
 }
 
@@ -224,7 +227,7 @@ func (n *Notices) SignedIn(u storage.User, userAgent, from string) []storage.New
 	if !n.On() || u.Email == "" {
 		return nil
 	}
-	m := n.message(signIn, longestLife, content{To: u.Email, SignIn: &SignIn{u.Username, oauth.Now(), userAgent, from, n.account()}})
+	m := n.message(signIn, longestLife, content{To: u.Email, Languages: languagesOf(u), SignIn: &SignIn{u.Username, oauth.Now(), userAgent, from, n.account()}})
 	return []storage.NewMail{n.to(m, u, nil, changesPerHour)}
 }
 
@@ -234,35 +237,46 @@ func (n *Notices) FactorChanged(u storage.User, what Change) []storage.NewMail {
 	if !n.On() || u.Email == "" {
 		return nil
 	}
-	m := n.message(factor, longestLife, content{To: u.Email, Factor: &Factor{u.Username, oauth.Now(), what, n.account()}})
+	m := n.message(factor, longestLife, content{To: u.Email, Languages: languagesOf(u), Factor: &Factor{u.Username, oauth.Now(), what, n.account()}})
 	return []storage.NewMail{n.to(m, u, nil, changesPerHour)}
 }
 
 // Invitation returns the message with the link of an invitation.
 func (n *Notices) Invitation(i storage.Invitation, inviter, link string) storage.NewMail {
-	m := n.message(invitation, i.ExpiresAt-i.CreatedAt, content{To: i.Email, Invited: &Invitation{inviter, link, i.ExpiresAt}})
+	m := n.message(invitation, i.ExpiresAt-i.CreatedAt, content{To: i.Email, Languages: i.Language, Invited: &Invitation{inviter, link, i.ExpiresAt}})
 	m.Invitation = &i.ID
 	return n.limited(m, i.Email, linksPerHour)
 }
 
 // AskedSignUp returns the note that somebody asks for an account with an address. Run answers it. It is
 // the same for an address that somebody has.
-func (n *Notices) AskedSignUp(email string) storage.NewMail {
-	return n.message(askedSignUp, askedLife, content{Asked: email})
+func (n *Notices) AskedSignUp(email, language string) storage.NewMail {
+	return n.message(askedSignUp, askedLife, content{Asked: email, Languages: language})
 }
 
 // SignUp returns the message with the link that somebody asked for.
 func (n *Notices) SignUp(i storage.Invitation, link string) storage.NewMail {
 	life := i.ExpiresAt - i.CreatedAt
-	m := n.message(signUp, life, content{To: i.Email, SignUp: &SignUp{link, life / 3600}})
+	m := n.message(signUp, life, content{To: i.Email, Languages: i.Language, SignUp: &SignUp{link, life / 3600}})
 	m.Invitation = &i.ID
 	return n.limited(m, i.Email, linksPerHour)
 }
 
-// Known returns the message to a person who asked for an account, and has one.
-func (n *Notices) Known(u storage.User) storage.NewMail {
-	m := n.message(known, askedLife, content{To: u.Email, Known: &Known{u.Username, n.config.Base + "/login/"}})
+// Known returns the message to a person who asked for an account, and has one. language is that of whoever
+// asked.
+func (n *Notices) Known(u storage.User, language string) storage.NewMail {
+	m := n.message(known, askedLife, content{To: u.Email, Languages: languagesOf(u, language), Known: &Known{u.Username, n.config.Base + "/login/"}})
 	return n.to(m, u, nil, linksPerHour)
+}
+
+// languagesOf lists the languages of a person: the claim locale of the profile, and the language of the
+// last sign-in. Those of others follow, for a person of whom neither is known.
+func languagesOf(u storage.User, others ...string) string {
+	var profile struct {
+		Locale string `json:"locale"`
+	}
+	_ = json.Unmarshal([]byte(u.Profile), &profile) // a profile that cannot be read has no claim
+	return strings.Join(strings.Fields(strings.Join(append([]string{profile.Locale, u.Language}, others...), " ")), " ")
 }
 
 // account returns the URL of the account page.

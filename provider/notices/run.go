@@ -30,8 +30,9 @@ const (
 // Every attempt ends before its lease does.
 const _ = uint(lease*time.Second - mail.Longest - 2*storing)
 
-// Answer turns the note that somebody asks for something into messages. asked is what they typed.
-type Answer func(ctx context.Context, note storage.Mail, asked string) error
+// Answer turns the note that somebody asks for something into messages. asked is what they typed, and
+// language that of their browser, or "".
+type Answer func(ctx context.Context, note storage.Mail, asked, language string) error
 
 // Answers answer the notes.
 type Answers struct{ Reset, SignUp Answer }
@@ -170,7 +171,7 @@ func (n *Notices) send(ctx context.Context, m storage.Mail, answers Answers) err
 		return fmt.Errorf("%w: it cannot be read: %w", mail.ErrRefused, err)
 	}
 	if answer := answers.of(m.Kind); answer != nil {
-		err = answer(ctx, m, c.Asked)
+		err = answer(ctx, m, c.Asked, c.Languages)
 		n.Wake() // for the messages that it made
 		return err
 	}
@@ -186,5 +187,5 @@ func (n *Notices) write(c content) (mail.Letter, error) {
 	if err != nil {
 		return mail.Letter{}, err
 	}
-	return n.letters(message)
+	return n.letters(c.Languages, message)
 }

@@ -74,6 +74,7 @@ type Invite struct {
 type Inviting struct {
 	Lifetime time.Duration // 0: the usual one
 	ByHand   bool          // no message is sent: the inviter passes the link on
+	Language string        // of the message: a language tag; "": English
 }
 
 // Invited is an invitation, and its link unless a message has it.
@@ -123,7 +124,7 @@ func (i *Invitations) invitation(actor policy.Actor, email string, groups []stri
 		life = i.Lifetime()
 	}
 	secret, at := seal.Random(32), oauth.Now()
-	one := storage.Invitation{ID: seal.Identifier(), Digest: seal.Digest(secret), Email: email, Mailed: i.mails(how), Groups: strings.Join(groups, "\n"), CreatedAt: at, ExpiresAt: at + oauth.Seconds(life)}
+	one := storage.Invitation{ID: seal.Identifier(), Digest: seal.Digest(secret), Email: email, Mailed: i.mails(how), Groups: strings.Join(groups, "\n"), Language: how.Language, CreatedAt: at, ExpiresAt: at + oauth.Seconds(life)}
 	one.InviterID, _ = actor.Takes()
 	made, stored := Invited{Invitation: one}, storage.NewInvitation{Invitation: one}
 	if one.Mailed {
@@ -146,6 +147,9 @@ func (i *Invitations) check(ctx context.Context, list []Invite, how Inviting) er
 	found := &mistakes{fields: map[string]string{"email": "recipient", "groups": "group"}}
 	if how.Lifetime != 0 && (how.Lifetime < shortestInvitation || how.Lifetime > longestInvitation) {
 		found.add(0, "expires", "Use at least one minute and at most one year.")
+	}
+	if languages := i.people.config.Languages; how.Language != "" && !slices.Contains(languages, how.Language) {
+		found.add(0, "language", fmt.Sprintf("There are no messages in the language %q: use %s.", oauth.Clip(how.Language, 40), oauth.OneOf(languages)))
 	}
 	switch {
 	case len(list) == 0:
@@ -269,7 +273,7 @@ func (i *Invitations) Renew(ctx context.Context, actor policy.Actor, id string, 
 	if err != nil {
 		return Invited{}, err
 	}
-	made, stored := i.invitation(actor, old.Email, oauth.Lines(old.Groups), Inviting{time.Duration(old.ExpiresAt-old.CreatedAt) * time.Second, byHand})
+	made, stored := i.invitation(actor, old.Email, oauth.Lines(old.Groups), Inviting{time.Duration(old.ExpiresAt-old.CreatedAt) * time.Second, byHand, old.Language})
 	renewed := events.Event{Kind: events.InvitationRenewed, Object: events.Invitation(made.Invitation)}
 	err = i.people.store.RenewInvitation(events.Attach(ctx, renewed), id, stored, mostInvitations)
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 type Browser struct {
 	Address   string // the client's address, as the trusted proxies report it
 	UserAgent string
+	Language  string // the tag of the language in which its person reads pages; "": it is not known
 	Session   string // the session cookie, or ""
 	Device    string // the cookie of a browser in which a person has signed in before, or ""
 }
@@ -87,13 +88,14 @@ type login struct {
 // read, or the identity was removed, and storage.ErrFactorUsed if what was shown cannot be used.
 func (p *People) beginSession(ctx context.Context, u storage.User, by login, shown storage.FactorUse, b Browser) (*SignIn, error) {
 	cookie, at := seal.Random(32), oauth.Now()
+	u.Language = cmp.Or(b.Language, u.Language)
 	tell := p.factorNotices(u, shown)
 	if !p.knows(b, u) {
 		tell = append(tell, p.notices.SignedIn(u, b.UserAgent, b.Address)...)
 	}
 	n := storage.Session{
 		ID: seal.Random(16), Digest: seal.Digest(cookie), UserID: u.ID, AuthTime: cmp.Or(by.at, at), SeenAt: at, AMR: by.methods, Issuer: by.with.Issuer, Subject: by.with.Subject, Factor: shown,
-		ExpiresAt: at + oauth.Seconds(p.config.SessionLifetime), UserAgent: oauth.Clip(b.UserAgent, 256), Address: b.Address,
+		ExpiresAt: at + oauth.Seconds(p.config.SessionLifetime), UserAgent: oauth.Clip(b.UserAgent, 256), Address: b.Address, Language: b.Language,
 	}
 	signedIn := events.Event{Kind: events.SignIn, By: events.By(u), Object: events.Session(n), Detail: n.AMR}
 	err := p.store.AddSession(events.Attach(ctx, append(factorEvents(u, shown), signedIn)...), n, seal.Digest(b.Session), u.Password, p.IdleSince(at), tell...)

@@ -25,6 +25,7 @@ type Config struct {
 	Passkeys          bool          // browsers offer passkeys at the address of this server
 	Base              string        // the URL of this server, without a final slash
 	Servers           []Server      // other servers with which people sign in
+	Languages         []string      // the language tags of those in which there are messages
 
 	SignUp             string        // one of the policies about accounts that people make themselves
 	SignUpDomains      []string      // of the addresses of people who may ask for an account, in lower case; none: there is no limit

@@ -31,7 +31,7 @@ func (p *People) SendsMail() bool { return p.notices.On() }
 // AskReset notes that somebody has forgotten a password. name is a user name or an address. The
 // caller learns nothing about it: the same note is stored for a name that does not exist, and
 // it is answered later.
-func (p *People) AskReset(ctx context.Context, name, address string) error {
+func (p *People) AskReset(ctx context.Context, name string, b Browser) error {
 	name = strings.TrimSpace(name)
 	found := &oauth.Invalid{}
 	switch {
@@ -47,13 +47,13 @@ func (p *People) AskReset(ctx context.Context, name, address string) error {
 		return oauth.ErrNotFound
 	}
 	// The tries are never given back: each request may send a message.
-	from, wide := throttle.Network(address), throttle.WideNetwork(address)
+	from, wide := throttle.Network(b.Address), throttle.WideNetwork(b.Address)
 	_, err := p.limits.Take(throttle.Try{Kind: limits.OfMessage, Key: from, Wide: wide},
 		throttle.Try{Kind: limits.OfMessageTo, Key: FoldName(name) + " " + from, Wide: wide})
 	if err != nil {
 		return err
 	}
-	err = p.store.AddMail(ctx, p.notices.Asked(name))
+	err = p.store.AddMail(ctx, p.notices.Asked(name, b.Language))
 	if errors.Is(err, storage.ErrFull) {
 		return oauth.Later(http.StatusServiceUnavailable, time.Minute, "Too many people ask for a new password at this moment. Try again in a minute.")
 	}
@@ -67,7 +67,7 @@ func (p *People) AskReset(ctx context.Context, name, address string) error {
 // AnswerReset sends a link to the person whom AskReset noted, if there is one who is enabled and
 // has an address. A name is looked up as a user name and as an address: somebody whose user name is
 // the address of another person must not keep links from that person.
-func (p *People) AnswerReset(ctx context.Context, note storage.Mail, name string) error {
+func (p *People) AnswerReset(ctx context.Context, note storage.Mail, name, language string) error {
 	users, err := p.store.UsersByEmail(ctx, name, namesakes)
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func (p *People) AnswerReset(ctx context.Context, note storage.Mail, name string
 		}
 		l, secret := newLink(u, storage.LinkReset, ResetLife)
 		// The message goes to the stored address, and never to the one that was typed.
-		m := p.notices.Reset(u, l.Link, p.resetURL(secret))
+		m := p.notices.Reset(u, l.Link, language, p.resetURL(secret))
 		sent := events.Row(ctx, events.Event{Kind: events.PasswordLink, Person: u, By: events.Nobody(), Detail: "mail"})
 		l.Mail, l.Event = &m, &sent
 		links = append(links, l)

@@ -38,7 +38,7 @@ func (i *Invitations) allowed(email string) bool {
 
 // Ask notes that somebody asks for an account. The caller does not learn whether there is one with the
 // address: the same note is stored for each, and it is answered later.
-func (i *Invitations) Ask(ctx context.Context, email, from string) error {
+func (i *Invitations) Ask(ctx context.Context, email string, b Browser) error {
 	if !i.Open() {
 		return oauth.ErrNotFound
 	}
@@ -53,13 +53,13 @@ func (i *Invitations) Ask(ctx context.Context, email, from string) error {
 		return err
 	}
 	// The tries are never given back: each request may send a message.
-	network, wide := throttle.Network(from), throttle.WideNetwork(from)
+	network, wide := throttle.Network(b.Address), throttle.WideNetwork(b.Address)
 	_, err := i.people.limits.Take(throttle.Try{Kind: limits.OfMessage, Key: "sign-up " + network, Wide: "sign-up " + wide},
 		throttle.Try{Kind: limits.OfMessageTo, Key: "sign-up " + strings.ToLower(email) + " " + network, Wide: "sign-up " + wide})
 	if err != nil {
 		return err
 	}
-	err = i.people.store.AddMail(ctx, i.people.notices.AskedSignUp(email))
+	err = i.people.store.AddMail(ctx, i.people.notices.AskedSignUp(email, b.Language))
 	if errors.Is(err, storage.ErrFull) {
 		return oauth.Later(http.StatusServiceUnavailable, time.Minute, "Too many people ask for an account at this moment. Try again in a minute.")
 	}
@@ -72,7 +72,7 @@ func (i *Invitations) Ask(ctx context.Context, email, from string) error {
 
 // Answer sends a link to the address that Ask noted. Somebody who has an account gets a message that says
 // so. A person whose account is disabled gets none.
-func (i *Invitations) Answer(ctx context.Context, note storage.Mail, email string) error {
+func (i *Invitations) Answer(ctx context.Context, note storage.Mail, email, language string) error {
 	taken, err := i.people.store.UsersByAddress(ctx, email)
 	if err != nil {
 		return err
@@ -83,12 +83,12 @@ func (i *Invitations) Answer(ctx context.Context, note storage.Mail, email strin
 	case len(taken) > 0:
 		for _, u := range taken {
 			if u.Active && sameAddress(u.Email, email) {
-				known = append(known, i.people.notices.Known(u))
+				known = append(known, i.people.notices.Known(u, language))
 			}
 		}
 	case i.Open() && i.allowed(email):
 		secret, at := seal.Random(32), oauth.Now()
-		one := storage.Invitation{ID: seal.Identifier(), Digest: seal.Digest(secret), Email: email, Mailed: true, Asked: true, CreatedAt: at, ExpiresAt: at + oauth.Seconds(SignUpLife)}
+		one := storage.Invitation{ID: seal.Identifier(), Digest: seal.Digest(secret), Email: email, Mailed: true, Asked: true, Language: language, CreatedAt: at, ExpiresAt: at + oauth.Seconds(SignUpLife)}
 		m := i.people.notices.SignUp(one, i.url(secret))
 		link = &storage.NewInvitation{Invitation: one, Mail: &m}
 	}
