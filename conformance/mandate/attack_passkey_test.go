@@ -87,60 +87,6 @@ func TestAttackPasskeyResponseOfAnotherBrowser(t *testing.T) {
 	})
 }
 
-// A cookie that was planted before the sign-in is worth nothing after it.
-func TestAttackPasskeySessionFixation(t *testing.T) {
-	attack(t, "session fixation (CWE-384)", "CVE-2026-7507")
-	s := startServer(t, options{host: "localhost"})
-	alice, mallory := s.person(t, "alice"), s.person(t, "mallory")
-	a := s.signedIn(t, alice).newPasskey(t)
-	planted := s.signedIn(t, mallory).cookie(t, "/", "mandate_session")
-	b := s.carrying(t, "mandate_session", planted)
-	options, form := b.asked(t, "/login/?next=/account/")
-	form.Set("response", a.Get(options))
-	b.send(t, "/login/passkey/", form)
-	if b.Status != http.StatusOK || b.URL.Path != "/account/" || !strings.Contains(b.Body, "<bdi>alice</bdi>") {
-		t.Fatalf("the browser shows %d %s:\n%s", b.Status, b.URL, b.Body)
-	}
-	old := s.carrying(t, "mandate_session", planted)
-	old.open(t, "/account/")
-	if !strings.HasSuffix(old.URL.Path, "/login/") {
-		t.Error("the planted session goes on")
-	}
-}
-
-// Whoever has stolen a session cookie does not change how its person signs in.
-func TestAttackPasskeyWithAStolenSession(t *testing.T) {
-	attack(t, "missing authentication for a critical function (CWE-306)", "")
-	s := startServer(t, options{host: "localhost"})
-	b := s.signedIn(t, s.person(t, "alice"))
-	b.newPasskey(t)
-	key := b.URL.Path
-	_, form := b.asked(t, "/account/passkeys/new/")
-	db := s.database.open(t)
-	_, err := db.Exec(`UPDATE sessions SET auth_time = auth_time - 301`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range []string{"/account/passkeys/new/", key + "remove/"} {
-		b.open(t, path)
-		if !strings.HasSuffix(b.URL.Path, "/login/") {
-			t.Errorf("GET %s shows %d %s", path, b.Status, b.URL)
-		}
-	}
-	b.send(t, key+"remove/", nil)
-	if !strings.HasSuffix(b.URL.Path, "/login/") {
-		t.Errorf("POST shows %d %s", b.Status, b.URL)
-	}
-	form.Set("ticket", "made up")
-	form.Set("response", (&passkeytest.Authenticator{Origin: s.BaseURL}).Create("{}"))
-	b.send(t, "/account/passkeys/new/", form)
-	var n int
-	err = db.QueryRow(`SELECT COUNT(*) FROM passkeys`).Scan(&n)
-	if err != nil || n != 1 {
-		t.Errorf("%d passkeys are stored, %v", n, err)
-	}
-}
-
 // The pages with passkeys have the same policy as the others, and one script of this server.
 func TestPasskeyPagesKeepTheirPolicy(t *testing.T) {
 	s := startServer(t, options{host: "localhost"})

@@ -27,8 +27,8 @@ func (a authenticator) code(steps int64) string {
 
 var shownKey = regexp.MustCompile(`class="key"[^>]*>([A-Z2-7 ]+)<`)
 
-// addsApp adds an authenticator app on the page that the browser shows.
-func (b *browser) addsApp(t testing.TB) authenticator {
+// appOf scans the key that the browser shows.
+func appOf(t testing.TB, b *browser) authenticator {
 	t.Helper()
 	shown := shownKey.FindStringSubmatch(b.Body)
 	if shown == nil {
@@ -40,7 +40,13 @@ func (b *browser) addsApp(t testing.TB) authenticator {
 	if err != nil {
 		t.Fatal(err)
 	}
-	app := authenticator{key}
+	return authenticator{key}
+}
+
+// addsApp adds an authenticator app on the page that the browser shows.
+func (b *browser) addsApp(t testing.TB) authenticator {
+	t.Helper()
+	app := appOf(t, b)
 	b.submit(t, "Add the app", params("code", app.code(0)))
 	b.server.newStep(t)
 	return app
