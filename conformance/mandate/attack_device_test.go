@@ -10,25 +10,27 @@ import (
 // with more than the page showed.
 func TestAttackDeviceWithoutConsent(t *testing.T) {
 	attack(t, "device grant that bypasses consent, or gets more than was shown", "CVE-2024-38371 (authentik); django-oauth-toolkit #1692")
-	v := newFixture(t, options{})
-	b := v.signedIn(t, v.alice)
-	codes := v.askDevice(t, v.web, "scope", "read") // it may skip the consent page
-	b.open(t, "/device?user_code="+codes.UserCode)
-	b.open(t, codes.VerificationURIComplete)
-	v.wantPoll(t, v.web, codes.DeviceCode, "authorization_pending")
-	b.enter(t, codes.UserCode)
-	b.decide(t, "approve")
-	// RFC 6749 §5.2, RFC 8628 §3.4: the token request has no scope. More than was shown is
-	// never granted.
-	got := v.mustToken(t, v.web.auth(), pollForm(codes.DeviceCode, "scope", "read write"))
-	if got.Scope != "read" {
-		t.Errorf("the scope is %q", got.Scope)
-	}
-	address, _ := v.authorizeURL(v.casual, "scope", "read")
-	b.open(t, address)
-	if b.Away != nil {
-		t.Error("another application needs no consent")
-	}
+	forEachDatabase(t, func(t *testing.T, db database) {
+		v := newFixture(t, options{database: db})
+		b := v.signedIn(t, v.alice)
+		codes := v.askDevice(t, v.web, "scope", "read") // it may skip the consent page
+		b.open(t, "/device?user_code="+codes.UserCode)
+		b.open(t, codes.VerificationURIComplete)
+		v.wantPoll(t, v.web, codes.DeviceCode, "authorization_pending")
+		b.enter(t, codes.UserCode)
+		b.decide(t, "approve")
+		// RFC 6749 §5.2, RFC 8628 §3.4: the token request has no scope. More than was shown is
+		// never granted.
+		got := v.mustToken(t, v.web.auth(), pollForm(codes.DeviceCode, "scope", "read write"))
+		if got.Scope != "read" {
+			t.Errorf("the scope is %q", got.Scope)
+		}
+		address, _ := v.authorizeURL(v.casual, "scope", "read")
+		b.open(t, address)
+		if b.Away != nil {
+			t.Error("another application needs no consent")
+		}
+	})
 }
 
 // TestAttackDeviceConsentCounts: the approval of a device, which others can begin, lets the
@@ -50,27 +52,29 @@ func TestAttackDeviceConsentCounts(t *testing.T) {
 // decides again.
 func TestAttackDeviceFromAnotherSession(t *testing.T) {
 	attack(t, "device request that another session approves", "django-oauth-toolkit #1819; CVE-2026-45337 (better-auth)")
-	v := newFixture(t, options{})
-	alice, bob := v.signedIn(t, v.alice), v.signedIn(t, v.bob)
-	codes := v.askDevice(t, v.tv)
-	alice.enter(t, codes.UserCode)
-	ticket := alice.ticketOfPage(t)
-	for _, decision := range []string{"approve", "deny"} {
-		bob.send(t, "/device/answer/", params("ticket", ticket, "decision", decision))
-		if bob.Status != http.StatusBadRequest {
-			t.Errorf("%s: %d %s", decision, bob.Status, bob.Body)
+	forEachDatabase(t, func(t *testing.T, db database) {
+		v := newFixture(t, options{database: db})
+		alice, bob := v.signedIn(t, v.alice), v.signedIn(t, v.bob)
+		codes := v.askDevice(t, v.tv)
+		alice.enter(t, codes.UserCode)
+		ticket := alice.ticketOfPage(t)
+		for _, decision := range []string{"approve", "deny"} {
+			bob.send(t, "/device/answer/", params("ticket", ticket, "decision", decision))
+			if bob.Status != http.StatusBadRequest {
+				t.Errorf("%s: %d %s", decision, bob.Status, bob.Body)
+			}
 		}
-	}
-	v.wantPoll(t, v.tv, codes.DeviceCode, "authorization_pending")
-	alice.decide(t, "approve")
-	bob.enter(t, codes.UserCode)
-	if bob.Status != 422 {
-		t.Errorf("after the decision, another person finds the request: %d", bob.Status)
-	}
-	got := v.mustToken(t, v.tv.auth(), pollForm(codes.DeviceCode))
-	if name := v.introspect(t, v.asker.auth(), got.AccessToken)["username"]; name != "alice" {
-		t.Errorf("the token is about %v", name)
-	}
+		v.wantPoll(t, v.tv, codes.DeviceCode, "authorization_pending")
+		alice.decide(t, "approve")
+		bob.enter(t, codes.UserCode)
+		if bob.Status != 422 {
+			t.Errorf("after the decision, another person finds the request: %d", bob.Status)
+		}
+		got := v.mustToken(t, v.tv.auth(), pollForm(codes.DeviceCode))
+		if name := v.introspect(t, v.asker.auth(), got.AccessToken)["username"]; name != "alice" {
+			t.Errorf("the token is about %v", name)
+		}
+	})
 }
 
 // TestAttackGuessUserCodes: somebody tries user codes, with right ones in between.

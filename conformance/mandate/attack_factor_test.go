@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"mandate/provider/passkey/passkeytest"
 )
 
 const mfa = "urn:mandate:acr:mfa"
@@ -15,15 +17,12 @@ const mfa = "urn:mandate:acr:mfa"
 // at the same moment.
 func TestAttackFactorIsUsedTwice(t *testing.T) {
 	attack(t, "one-time code used in parallel", "")
-	test := func(t *testing.T, db database, nodes int) {
+	forEachDatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, settings: []string{ours}})
 		alice := s.person(t, "alice")
 		app, b := s.withApp(t, alice)
 		codes := b.recoveryCodes(t)
-		servers := []*server{s}
-		for len(servers) < nodes {
-			servers = append(servers, s.node(t))
-		}
+		servers := []*server{s, s.node(t)}
 		for _, one := range []struct{ by, code string }{{"totp", app.code(0)}, {"recovery", codes[0]}} {
 			browsers := make([]*browser, 6)
 			for i := range browsers {
@@ -45,9 +44,7 @@ func TestAttackFactorIsUsedTwice(t *testing.T) {
 			}
 			checkEqual(t, "sign-ins by one "+one.by+" code", in, 1)
 		}
-	}
-	t.Run("sqlite", func(t *testing.T) { test(t, newSQLite(t), 1) })
-	t.Run("postgres, two nodes", func(t *testing.T) { test(t, newPostgres(t), 2) })
+	})
 }
 
 // The first step of a sign-in is not a session: whoever knows only the password reaches nothing.
@@ -127,48 +124,67 @@ func TestAttackSecondStepIsSkipped(t *testing.T) {
 	})
 }
 
-// A stolen session changes nothing about how the person signs in.
+// A stolen session changes nothing about how the person signs in: it adds and removes no authenticator
+// app, no passkey, no recovery codes and no account of another server.
 func TestAttackFactorIsRemovedWithAStolenSession(t *testing.T) {
-	attack(t, "factor changed without reauthentication", "")
+	attack(t, "factor changed without reauthentication (CWE-306)", "")
 	forEachDatabase(t, func(t *testing.T, db database) {
-		s := startServer(t, options{database: db})
+		c := newCompany(t, "company")
+		s := startServer(t, options{database: db, host: "localhost", settings: []string{privateNetworks, "SIGN_IN_SERVERS: [" + c.setting("") + "]"}})
+		c.start(t, s)
+		c.person(t, "a1", map[string]any{})
 		alice := s.person(t, "alice")
 		app, b := s.withApp(t, alice)
+		b.recoveryCodes(t)
+		b.addsAccountOf(t, c, "a1")
+		b.open(t, "/account/")
+		account := regexpSubmatch(t, `href="(/account/identities/[^/]+/remove/)"`, b.Body)
+		b.newPasskey(t)
+		key := b.URL.Path
+
 		s.earlier(t, 301)
 		thief := s.carrying(t, "mandate_session", b.cookie(t, "/", "mandate_session"))
 		checkEqual(t, "the session works", thief.isSignedIn(t), true)
-		for _, path := range []string{"/account/factors/totp/remove/", "/account/factors/codes/"} {
+		for _, path := range []string{"/account/factors/totp/remove/", "/account/factors/codes/", "/account/passkeys/new/", key + "remove/", "/account/identities/new/company/", account} {
 			thief.open(t, path)
 			thief.awaitsLogin(t, "GET "+path)
-			thief.send(t, path, url.Values{})
-			thief.awaitsLogin(t, "POST "+path)
+			if path != "/account/passkeys/new/" {
+				thief.send(t, path, url.Values{})
+				thief.awaitsLogin(t, "POST "+path)
+			}
 		}
-		// A step-up needs a code, and even then the sign-in stays old.
+		made := (&passkeytest.Authenticator{Origin: s.BaseURL}).Create("{}")
+		thief.send(t, "/account/passkeys/new/", params("ticket", "made up", "response", made))
+		// A step-up needs a factor, and even then the sign-in stays old.
 		thief.open(t, "/login/factor/?acr="+mfa+"&next=%2Faccount%2Ffactors%2Ftotp%2Fremove%2F")
 		thief.awaitsLogin(t, "after a step-up that was not needed")
-		var apps, codes int
-		behind(t, s.database, `SELECT COUNT(*) FROM totps`, &apps)
-		behind(t, s.database, `SELECT COUNT(*) FROM recovery_codes`, &codes)
-		checkEqual(t, "authenticator apps", apps, 1)
-		checkEqual(t, "recovery codes", codes, 0)
+		for table, n := range map[string]int{"totps": 1, "recovery_codes": 10, "passkeys": 1, "identities": 1} {
+			checkEqual(t, table, rows(t, db, table), n)
+		}
 		// Nor does a stolen session of somebody without a factor get one.
-		bob := s.person(t, "bob")
-		other := s.signedIn(t, bob)
+		other := s.signedIn(t, s.person(t, "bob"))
 		s.earlier(t, 301)
 		thief = s.carrying(t, "mandate_session", other.cookie(t, "/", "mandate_session"))
-		for _, path := range []string{"/account/factors/totp/", "/login/factor/?acr=" + mfa + "&next=%2Faccount%2F"} {
+		for _, path := range []string{"/account/factors/totp/", "/account/passkeys/new/", "/account/identities/new/company/", "/login/factor/?acr=" + mfa + "&next=%2Faccount%2F", "/login/factor/?acr=urn:mandate:acr:passkey&next=%2Faccount%2F"} {
 			thief.open(t, path)
 			thief.awaitsLogin(t, path)
 		}
 		// The owner signs in again, in both steps, and comes back.
-		b.open(t, "/account/factors/totp/remove/")
-		b.logIn(t, alice)
-		b.awaitsCode(t, "the owner")
-		b.submit(t, "Continue", params("code", app.code(0)))
-		b.submit(t, "Remove the app", nil)
-		behind(t, s.database, `SELECT COUNT(*) FROM totps`, &apps)
-		checkEqual(t, "authenticator apps after the removal", apps, 0)
-		checkEqual(t, "the page", b.URL.Path, "/account/")
+		for path, button := range map[string]string{"/account/factors/totp/remove/": "Remove the app", key + "remove/": "Remove the passkey", account: "Remove the account"} {
+			b.open(t, path)
+			if !b.shows("password") {
+				b.submit(t, button, nil)
+				continue
+			}
+			b.logIn(t, alice)
+			b.awaitsCode(t, "the owner")
+			b.submit(t, "Continue", params("code", app.code(0)))
+			b.submit(t, button, nil)
+			checkEqual(t, "the page after "+button, b.URL.Path, "/account/")
+		}
+		for _, table := range []string{"totps", "recovery_codes", "passkeys", "identities"} {
+			checkEqual(t, table+" after all", rows(t, db, table), 0)
+		}
 	})
 }
 
