@@ -303,3 +303,34 @@ func runnable(c *cobra.Command) (found []*cobra.Command) {
 	}
 	return found
 }
+
+var namedTest = regexp.MustCompile("`(Test[A-Z]\\w*)`")
+
+// TestDocsSecurityTests checks that the tests exist that the security model names.
+func TestDocsSecurityTests(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "docs/security-model.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(root, "conformance/mandate/*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tests strings.Builder
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tests.Write(source)
+	}
+	named := namedTest.FindAllSubmatch(text, -1)
+	for _, found := range named {
+		if !strings.Contains(tests.String(), "\nfunc "+string(found[1])+"(") {
+			t.Errorf("there is no test %s", found[1])
+		}
+	}
+	if len(named) < 20 {
+		t.Errorf("only %d tests are named", len(named))
+	}
+}
