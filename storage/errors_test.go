@@ -23,16 +23,18 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"AddRequest": func(ctx context.Context) error {
 			return s.AddRequest(ctx, Request{Digest: "x", ExpiresAt: later}, 1, 1, at)
 		},
-		"Request":             func(ctx context.Context) error { return drop(s.Request(ctx, "x")) },
-		"UseRequest":          func(ctx context.Context) error { return s.UseRequest(ctx, "x", at) },
-		"AddGrantWithTokens":  func(ctx context.Context) error { return s.AddGrantWithTokens(ctx, g, pair, "hash") },
-		"AddGroup":            func(ctx context.Context) error { return s.AddGroup(ctx, "x", at) },
-		"AddKey":              func(ctx context.Context) error { return s.AddKey(ctx, Key{ID: "x", Kind: "EC"}, later) },
-		"Identity":            func(ctx context.Context) error { return drop(s.Identity(ctx, "x", "x")) },
-		"IdentitiesOf":        func(ctx context.Context) error { return drop(s.IdentitiesOf(ctx, "x")) },
-		"AddIdentity":         func(ctx context.Context) error { return s.AddIdentity(ctx, newIdentity("x"), "x", 1) },
-		"LinkIdentity":        func(ctx context.Context) error { return s.LinkIdentity(ctx, newIdentity("x"), u) },
-		"AddUserWithIdentity": func(ctx context.Context) error { return drop(s.AddUserWithIdentity(ctx, u, newIdentity(u.ID), true)) },
+		"Request":            func(ctx context.Context) error { return drop(s.Request(ctx, "x")) },
+		"UseRequest":         func(ctx context.Context) error { return s.UseRequest(ctx, "x", at) },
+		"AddGrantWithTokens": func(ctx context.Context) error { return s.AddGrantWithTokens(ctx, g, pair, "hash") },
+		"AddGroup":           func(ctx context.Context) error { return s.AddGroup(ctx, "x", at) },
+		"AddKey":             func(ctx context.Context) error { return s.AddKey(ctx, Key{ID: "x", Kind: "EC"}, later) },
+		"Identity":           func(ctx context.Context) error { return drop(s.Identity(ctx, "x", "x")) },
+		"IdentitiesOf":       func(ctx context.Context) error { return drop(s.IdentitiesOf(ctx, "x")) },
+		"AddIdentity":        func(ctx context.Context) error { return s.AddIdentity(ctx, newIdentity("x"), "x", 1) },
+		"LinkIdentity":       func(ctx context.Context) error { return s.LinkIdentity(ctx, newIdentity("x"), u) },
+		"AddUserWithIdentity": func(ctx context.Context) error {
+			return drop(s.AddUserWithIdentity(ctx, u, newIdentity(u.ID), InvitedNeeded))
+		},
 		"AddInvitations": func(ctx context.Context) error {
 			return s.AddInvitations(ctx, nil, []NewInvitation{newInvitation("x@example.com")}, 1)
 		},

@@ -88,13 +88,21 @@ func (s *Store) LinkIdentity(ctx context.Context, i Identity, u User, notices ..
 	})
 }
 
-// AddUserWithIdentity stores a person who has signed in with another server for the first time. It uses
+// Invited says what the invitations for the address of a new person are to AddUserWithIdentity.
+type Invited int
+
+const (
+	InvitedIgnored Invited = iota // they stay: nobody has shown the address to a server that counts
+	InvitedTaken                  // they are used, if there are any
+	InvitedNeeded                 // there must be one, and they are used
+)
+
+// AddUserWithIdentity stores a person who has signed in with another server for the first time. It may use
 // the invitations for the address, and returns their groups that do not exist any more. It returns
-// ErrSpent if anybody has the identity by now, or if invited says that the person must have an invitation
-// and there is none, ErrConflict if somebody else has the username, and ErrAddressTaken if somebody has
-// the address. Additions and changes of people run one after another, so each sees the addresses of the
-// earlier ones.
-func (s *Store) AddUserWithIdentity(ctx context.Context, u User, i Identity, invited bool) ([]string, error) {
+// ErrSpent if anybody has the identity by now, or if the person needs an invitation and there is none,
+// ErrConflict if somebody else has the username, and ErrAddressTaken if somebody has the address. Additions
+// and changes of people run one after another, so each sees the addresses of the earlier ones.
+func (s *Store) AddUserWithIdentity(ctx context.Context, u User, i Identity, invited Invited) ([]string, error) {
 	var missing []string
 	err := s.atomically(ctx, func(t tx) error {
 		err := t.addUser(u, nil)
@@ -109,10 +117,10 @@ func (s *Store) AddUserWithIdentity(ctx context.Context, u User, i Identity, inv
 			err = t.addressFree(u.Email, u.ID)
 		}
 		var groups []string
-		if err == nil {
+		if err == nil && invited != InvitedIgnored {
 			groups, err = t.takeInvitations(u.Email, u.CreatedAt)
 		}
-		if err == nil && invited && len(groups) == 0 {
+		if err == nil && invited == InvitedNeeded && len(groups) == 0 {
 			err = ErrSpent
 		}
 		if err == nil {

@@ -146,7 +146,7 @@ func TestPersonComesWithAnIdentity(t *testing.T) {
 		alice := newUser("alice@example.com")
 		alice.Email, alice.Password = "alice@example.com", ""
 		i := newIdentity(alice.ID)
-		must(t, second(w.AddUserWithIdentity(t.Context(), alice, i, false)))
+		must(t, second(w.AddUserWithIdentity(t.Context(), alice, i, InvitedIgnored)))
 		got, err := w.Identity(t.Context(), i.Issuer, i.Subject)
 		must(t, err)
 		if diff := cmp.Diff(i, got); diff != "" {
@@ -155,10 +155,10 @@ func TestPersonComesWithAnIdentity(t *testing.T) {
 		before := counts(t, w.Store)
 		other := newUser("second")
 		i.UserID = other.ID
-		is(t, "an identity that somebody has", second(w.AddUserWithIdentity(t.Context(), other, i, false)), ErrSpent)
-		is(t, "a username that somebody has", second(w.AddUserWithIdentity(t.Context(), newUser("alice@example.com"), newIdentity("x"), false)), ErrConflict)
+		is(t, "an identity that somebody has", second(w.AddUserWithIdentity(t.Context(), other, i, InvitedIgnored)), ErrSpent)
+		is(t, "a username that somebody has", second(w.AddUserWithIdentity(t.Context(), newUser("alice@example.com"), newIdentity("x"), InvitedIgnored)), ErrConflict)
 		other.Email = "ALICE@Example.com"
-		is(t, "an address that somebody has", second(w.AddUserWithIdentity(t.Context(), other, newIdentity(other.ID), false)), ErrAddressTaken)
+		is(t, "an address that somebody has", second(w.AddUserWithIdentity(t.Context(), other, newIdentity(other.ID), InvitedIgnored)), ErrAddressTaken)
 		if diff := cmp.Diff(before, counts(t, w.Store)); diff != "" {
 			t.Error(diff)
 		}
@@ -179,13 +179,13 @@ func TestOnePersonPerIdentityAndAddress(t *testing.T) {
 			u := newUser(rand.Text())
 			i := i
 			i.UserID = u.ID
-			return second(stores[n%2].AddUserWithIdentity(t.Context(), u, i, false))
+			return second(stores[n%2].AddUserWithIdentity(t.Context(), u, i, InvitedIgnored))
 		})
 		oneWins(t, errs)
 		errs = race(8, func(n int) error {
 			u := newUser(rand.Text())
 			u.Email = "same@example.com"
-			return second(stores[n%2].AddUserWithIdentity(t.Context(), u, newIdentity(u.ID), false))
+			return second(stores[n%2].AddUserWithIdentity(t.Context(), u, newIdentity(u.ID), InvitedIgnored))
 		})
 		for n, err := range errs {
 			if errors.Is(err, ErrAddressTaken) {
@@ -202,7 +202,7 @@ func TestLastWayToSignInStays(t *testing.T) {
 		alice.Password = ""
 		one := newIdentity(alice.ID)
 		all := Ways{Passkeys: true, Issuers: []string{one.Issuer}}
-		must(t, second(w.AddUserWithIdentity(t.Context(), alice, one, false)))
+		must(t, second(w.AddUserWithIdentity(t.Context(), alice, one, InvitedIgnored)))
 		n := w.session(t, alice.ID)
 		is(t, "the only one", w.DeleteIdentity(t.Context(), one, all), ErrLastWay)
 		two := w.identity(t, n)
@@ -225,7 +225,7 @@ func TestOneOfTwoLastWaysStays(t *testing.T) {
 		alice.Password = ""
 		i := newIdentity(alice.ID)
 		ways := Ways{Passkeys: true, Issuers: []string{i.Issuer}}
-		must(t, second(w.AddUserWithIdentity(t.Context(), alice, i, false)))
+		must(t, second(w.AddUserWithIdentity(t.Context(), alice, i, InvitedIgnored)))
 		k := w.passkey(t, w.session(t, alice.ID))
 		errs := race(2, func(n int) error {
 			if n == 0 {

@@ -338,7 +338,7 @@ func TestLinkByHandTakesNothingElse(t *testing.T) {
 func TestPersonComesWithAnIdentityAndAnInvitation(t *testing.T) {
 	eachIsolation(t, func(t *testing.T, w world) {
 		must(t, w.AddGroup(t.Context(), "staff", at))
-		come := func(email string, invited bool) (User, error) {
+		come := func(email string, invited Invited) (User, error) {
 			u := newUser(rand.Text())
 			u.Email = email
 			return u, second(w.AddUserWithIdentity(t.Context(), u, newIdentity(u.ID), invited))
@@ -348,10 +348,10 @@ func TestPersonComesWithAnIdentityAndAnInvitation(t *testing.T) {
 		expired := w.invitation(t, "late@example.com")
 		must(t, second(w.exec(t.Context(), `UPDATE invitations SET expires_at = $1 WHERE id = $2`, at, expired.ID)))
 		for _, address := range []string{"nobody@example.com", "asked@example.com", "late@example.com"} {
-			_, err := come(address, true)
+			_, err := come(address, InvitedNeeded)
 			is(t, address, err, ErrSpent)
 		}
-		for address, must := range map[string]bool{"One@example.com": true, "Two@example.com": false} {
+		for address, must := range map[string]Invited{"One@example.com": InvitedNeeded, "Two@example.com": InvitedTaken} {
 			i := w.invitation(t, strings.ToLower(address), "staff", "gone")
 			u, err := come(address, must)
 			is(t, address, err, nil)
@@ -360,15 +360,22 @@ func TestPersonComesWithAnIdentityAndAnInvitation(t *testing.T) {
 			}
 			is(t, "the invitation after that", w.accepts(t, i), ErrSpent)
 		}
+		kept := w.invitation(t, "four@example.com", "staff")
+		u, err := come("Four@example.com", InvitedIgnored)
+		is(t, "an address that counts for nothing", err, nil)
+		if groups, err := w.GroupsOf(t.Context(), u.ID); err != nil || len(groups) > 0 {
+			t.Errorf("groups %v, %v", groups, err)
+		}
+		is(t, "its invitation", w.accepts(t, kept), ErrAddressTaken)
 		i := w.invitation(t, "three@example.com")
-		u := newUser("three")
+		u = newUser("three")
 		u.Email = i.Email
 		// Used by the link and by the other server at the same moment.
 		errs := race(2, func(n int) error {
 			if n == 0 {
 				return errOf(w.AcceptInvitation(t.Context(), i.Digest, guest(i), nil))
 			}
-			return errOf(w.AddUserWithIdentity(t.Context(), u, newIdentity(u.ID), true))
+			return errOf(w.AddUserWithIdentity(t.Context(), u, newIdentity(u.ID), InvitedNeeded))
 		})
 		for n, err := range errs {
 			if errors.Is(err, ErrAddressTaken) {

@@ -79,6 +79,28 @@ func TestAttackTakeoverByAddress(t *testing.T) {
 	})
 }
 
+// A server that the operator does not trust for addresses claims the address of somebody who was invited. Its
+// NEW_PEOPLE: domains makes an account, and does not give away the groups of the invitation.
+func TestAttackInvitationTakenByAnUntrustedServer(t *testing.T) {
+	forEachDatabase(t, func(t *testing.T, db database) {
+		trusted, untrusted := newCompany(t, "trusted"), newCompany(t, "untrusted")
+		const join = ", NEW_PEOPLE: domains, ALLOWED_DOMAINS: [company.example]"
+		s := startServer(t, options{database: db, settings: []string{privateNetworks, "SIGN_IN_SERVERS: [" + trusted.setting(join+", TRUSTED_FOR_EMAIL: true") + ", " + untrusted.setting(join) + "]"}})
+		trusted.start(t, s)
+		untrusted.start(t, s)
+		s.mustCLI(t, "", "group", "add", "admins")
+		for at, want := range map[*company]string{untrusted: "", trusted: "admins"} {
+			address := at.name + "@company.example"
+			s.secret(strings.TrimSpace(s.mustCLI(t, "", "invitation", "add", address, "--group", "admins", "--no-mail")))
+			at.person(t, "somebody", map[string]any{"email": address, "email_verified": true})
+			b := s.browser(t)
+			b.signInWith(t, at, "somebody", "/login/?next=/account/")
+			b.isAt(t, at.name, 200, address)
+			checkEqual(t, "the groups of a person who comes from the server "+at.name, s.groupsOf(t, address), want)
+		}
+	})
+}
+
 // Forged, replayed and confused responses of another server (CVE-2026-105215): the response belongs to a
 // request of this browser, comes at the redirect URI of its server, and works once.
 func TestAttackForgedResponseOfAnotherServer(t *testing.T) {

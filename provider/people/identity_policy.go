@@ -43,7 +43,7 @@ func (i *Identities) person(ctx context.Context, s *server, p upstream.Person) (
 		identity.UserID = u.ID
 		added := events.Event{Kind: events.PersonAdded, Person: u, By: events.By(u), Object: i.object(p.Issuer), Detail: "server"}
 		var missing []string
-		missing, err = i.people.store.AddUserWithIdentity(events.Attach(ctx, added), u, identity, s.NewPeople == NewPeopleInvited)
+		missing, err = i.people.store.AddUserWithIdentity(events.Attach(ctx, added), u, identity, s.invitations())
 		i.people.logMissing(u.ID, missing)
 		if errors.Is(err, storage.ErrConflict) || errors.Is(err, storage.ErrAddressTaken) {
 			return u, identity, s.addressTaken()
@@ -138,6 +138,18 @@ func (s *server) mayBeNew(p upstream.Person) bool {
 		return false
 	}
 	return s.NewPeople == NewPeopleInvited || s.NewPeople == NewPeopleDomains && slices.Contains(s.AllowedDomains, strings.ToLower(p.Email[at+1:]))
+}
+
+// invitations says what the invitations for the address of a new person are. Their groups go to whoever has
+// shown the address. The word of a server counts for that only if the operator has said so.
+func (s *server) invitations() storage.Invited {
+	switch {
+	case s.NewPeople == NewPeopleInvited:
+		return storage.InvitedNeeded
+	case s.TrustedForEmail:
+		return storage.InvitedTaken
+	}
+	return storage.InvitedIgnored
 }
 
 // usable returns a name from another server, or "" if a person could not have it here.
