@@ -66,6 +66,7 @@ var eventsOf = map[string]string{
 	"/admin/resources/delete/":                  "resource.deleted",
 	initialTokensPath:                           "registration-token.added",
 	initialTokensPath + "{id}/delete/":          "registration-token.deleted",
+	eventsPath + "export/":                      "events.exported",
 	"/users/":                                   "person.added",
 }
 

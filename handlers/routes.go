@@ -135,6 +135,8 @@ func (s *server) routes() http.Handler {
 	at("/admin/resources/new/", own, on{get: s.newResourcePage, post: s.newResource})
 	at("/admin/resources/change/", own, on{get: s.resourcePage, post: s.changeResource})
 	at("/admin/resources/delete/", own, on{get: s.deleteResourcePage, post: s.deleteResource})
+	at(eventsPath, own, on{get: s.events})
+	at(eventsPath+"export/", own, on{get: s.toEvents, post: s.exportEvents})
 	if s.config.Registration {
 		at(initialTokensPath, own, on{get: s.initialTokens, post: s.addInitialToken})
 		at(initialTokensPath+"{id}/delete/", own, on{get: s.deleteInitialTokenPage, post: s.deleteInitialToken})

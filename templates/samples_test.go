@@ -359,6 +359,14 @@ func developerSamples() []sample {
 }
 
 func adminSamples() []sample {
+	events := Events{Frame: admin, Action: "/admin/events/", ExportAction: "/x", Most: 100000, NewestURL: "?", OlderURL: "?before=1-a", Filtered: true, Person: "alice", Since: "2026-11-01", Kinds: []Option{{Label: "All"}, {Value: "sign-in", Label: "sign-in"}, {Value: "sign-in.failed", Label: "sign-in.failed", Checked: true}},
+		Rows: []EventRow{
+			{At: "2026-11-25 22:47:03", Since: "2026-11-25 22:02:51", Kind: "sign-in.failed", Meaning: "A sign-in was refused.", Detail: "password", Person: "alice", Address: "2001:db8:1234:5678::/64", Browser: "Firefox on Windows", Count: 1371, KindURL: "?kind=a", PersonURL: "?p", AddressURL: "?a"},
+			{At: "2026-11-25 21:00:00", Kind: "sign-in", Meaning: "A person has signed in.", Detail: "pwd otp", Actor: "alice", Person: "alice", Object: "Session Zv0jCQWQc0a1", ObjectURL: "?o", Address: "198.51.100.7", Browser: "Safari on iPhone", Count: 1, KindURL: "?kind=a", PersonURL: "?p", ActorURL: "?b", AddressURL: "?a"},
+			{At: "2026-11-25 20:59:59", Kind: "application.changed", Meaning: "An application was changed.", Detail: "name redirect_uris scopes access_token_lifetime post_logout_redirect_uris backchannel_logout_uri", Actor: long, Person: long, Object: "Application " + long, ObjectURL: "?o", Address: "198.51.100.7", Browser: long, Count: 1, KindURL: "?kind=a", PersonURL: "?p", ActorURL: "?b", AddressURL: "?a"},
+			{At: "2026-11-25 20:00:00", Kind: "person.promoted", Meaning: "A person has become an administrator.", Actor: "Operator root", Person: "alice", Count: 1, KindURL: "?kind=a", PersonURL: "?p"},
+			{At: "2026-11-25 19:00:00", Kind: "key.added", Meaning: "A signing key was added.", Detail: "RSA", Actor: "This server", Object: "Key 3Zv0jCQWQc0a1", Count: 1, KindURL: "?kind=a", ObjectURL: "?o"},
+		}}
 	users := Users{Frame: admin, NewURL: "/admin/users/new/", Pager: Pager{1, 2, 31, "", "?page=2"}, Rows: []UserRow{
 		{"alice", "/admin/users/1/", "Alice Liddell", "alice@example.com", "staff, ledger", true, true},
 		{"bob", "/admin/users/2/", "", "", "", false, false},
@@ -381,6 +389,11 @@ func adminSamples() []sample {
 	linked.Self, linked.ResetAction, linked.ResetMinutes, linked.ResetLink = false, "/r", 30, "https://auth.example.com/password/reset/YWJjZGVmZ2hpamtsbW5vcHFyc3R1dnd4eXowMTIzNDU2Nzg5MA/"
 	return append(append(initialTokenSamples(), resourceSamples()...), []sample{
 		{"users", users},
+		{"events", events},
+		{"events-first", Events{Frame: admin, Rows: events.Rows[:2], Kinds: events.Kinds, Action: "/admin/events/", ExportAction: "/x", Most: 100000}},
+		{"events-empty", Events{Frame: admin, Action: "/admin/events/"}},
+		{"events-nothing-found", Events{Frame: admin, Action: "/admin/events/", Filtered: true, Person: "zebra"}},
+		{"events-hostile", Events{nasty, []EventRow{{hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, 1 << 40, "?a", "?b", "?c", "?d", "?e"}}, []Option{{hostile, hostile, "", true}}, "/e", "/x", "?n", "?o", 5, hostile, hostile, hostile, hostile, hostile, hostile, true}},
 		{"users-empty", Users{Frame: admin, NewURL: "/n"}},
 		{"users-nothing-found", Users{Frame: admin, NewURL: "/n", Query: "zebra"}},
 		{"users-hostile", Users{nasty, []UserRow{{hostile, "/u", hostile, hostile, hostile, false, true}}, hostile, Pager{2, 3, 50, "?page=1", "?page=3"}, "/n"}},

@@ -94,6 +94,7 @@ func catalogue() []page {
 		{Groups{}, "groups.html", "groups", ""},
 		{Resources{}, "resources.html", "resources", ""},
 		{ResourceForm{}, "resource_form.html", "resources", ""},
+		{Events{}, "events.html", "events", ""},
 		{InitialTokens{}, "initial_tokens.html", "applications", ""},
 		{Walk{}, "walk.html", "", ""},
 	}

@@ -1,13 +1,17 @@
 package mandate
 
 import (
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"html"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // event is an event as mandate events prints it.
@@ -105,7 +109,7 @@ func TestEvents(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, k := range kinds {
-			if !w.kinds[k.Kind] && k.Kind != "events.exported" { // there is no page yet
+			if !w.kinds[k.Kind] {
 				t.Errorf("nothing has stored %s", k.Kind)
 			}
 		}
@@ -387,8 +391,12 @@ func eventsOfServer(t *testing.T, m *mailing, w *witness) {
 		admin.submit(t, "Save changes", params("name", "Movies"))
 	}, "resource.changed: root, root, resource Movies, name")
 	w.after(t, "its end", func() { m.mustCLI(t, "", "resource", "delete", "https://films.example/") }, "resource.deleted: operator, , resource Movies, ")
-	w.after(t, "a new key", func() { m.mustCLI(t, "", "keys", "rotate", "--kind", "EC") }, "key.added: operator, , key, EC")
-	newest := m.events(t, "--kind", "key.added")[0].Object.ID
+	w.after(t, "an export", func() { admin.open(t, "/admin/events/?kind=sign-in"); admin.submit(t, "Export as CSV", nil) }, "events.exported: root, root, , kind")
+	newest := "-" // which would begin a flag
+	for strings.HasPrefix(newest, "-") {
+		w.after(t, "a new key", func() { m.mustCLI(t, "", "keys", "rotate", "--kind", "EC") }, "key.added: operator, , key, EC")
+		newest = m.events(t, "--kind", "key.added")[0].Object.ID
+	}
 	w.after(t, "its end", func() { m.mustCLI(t, "", "keys", "retire", newest) }, "key.retired: operator, , key, ", "key.added: operator, , key, EC")
 	w.after(t, "an invitation", func() { m.secret(m.mustCLI(t, "", "invitation", "add", "ivan@example.com")) }, "invitation.added: operator, , invitation ivan@example.com, ")
 	one := m.events(t, "--kind", "invitation.added")[0].Object.ID
@@ -417,5 +425,91 @@ func TestEventsCannotBeAvoided(t *testing.T) {
 		behind(t, db, `ALTER TABLE hidden RENAME TO events`)
 		s.signedIn(t, alice)
 		checkEqual(t, "changes of the password", len(s.events(t, "--kind", "password.changed")), 0)
+	})
+}
+
+// The page has filters and pages, and an administrator exports what it selects. Nobody else reads it.
+func TestEventsPage(t *testing.T) {
+	forEachDatabase(t, func(t *testing.T, db database) {
+		s := startServer(t, options{database: db})
+		alice, root := s.person(t, "alice"), s.person(t, "root", "--admin")
+		b := s.signedIn(t, alice)
+		const formula = `=cmd|' /C calc'!A0`
+		b.registered(t, "name", formula)
+		for _, path := range []string{"/admin/events/", "/admin/events/export/"} {
+			form := params()
+			b.send(t, path, form)
+			if path == "/admin/events/" {
+				b.open(t, path)
+			}
+			checkEqual(t, "another person at "+path, b.Status, http.StatusForbidden)
+			anonymous := s.browser(t)
+			anonymous.open(t, path)
+			checkEqual(t, "nobody at "+path, anonymous.URL.Path, "/login/")
+		}
+		checkEqual(t, "exports by others", len(s.events(t, "--kind", "events.exported")), 0)
+
+		admin := s.signedIn(t, root)
+		const rows = 60 // of one kind, so three pages
+		first := time.Now().Unix() - 3600
+		for i := range rows {
+			behind(t, db, fmt.Sprintf(`INSERT INTO events SELECT 'many %02d', %d, 1000, 1, 'group.added', 'person', 'x', 'somebody', '192.0.2.9', '', 'x', 'somebody', 'group', 'many', 'many', '' FROM users WHERE username = 'alice'`, i, first+int64(i/2)))
+		}
+		admin.open(t, "/admin/events/?kind=group.added&since=2026-01-01&until=2999-12-31")
+		listed, visited := 0, 0
+		for ; visited < 10; visited++ {
+			listed += strings.Count(admin.Body, `class="first"`)
+			next := regexp.MustCompile(`rel="next" href="([^"]+)"`).FindStringSubmatch(admin.Body)
+			if next == nil {
+				break
+			}
+			admin.open(t, "/admin/events/"+html.UnescapeString(next[1]))
+		}
+		if listed != rows || visited != 2 {
+			t.Errorf("%d rows on %d pages", listed, visited+1)
+		}
+		admin.submit(t, "Export as CSV", nil)
+		export := func() [][]string {
+			t.Helper()
+			if admin.Status != http.StatusOK || admin.Header.Get("Content-Type") != "text/csv; charset=utf-8" || !strings.HasPrefix(admin.Header.Get("Content-Disposition"), `attachment; filename="events-`) || admin.Header.Get("Cache-Control") != "no-store" {
+				t.Fatalf("%d %v", admin.Status, admin.Header)
+			}
+			all, err := csv.NewReader(strings.NewReader(admin.Body)).ReadAll()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return all
+		}
+		if all := export(); len(all) != rows+1 || all[0][0] != "time" || all[1][0] != time.Unix(first+29, 0).UTC().Format(time.RFC3339) || all[1][9] != "group" {
+			t.Errorf("the export of one kind: %d rows, %v", len(all), all[:2])
+		}
+		for _, test := range []struct {
+			filter string
+			want   int
+		}{{"person=alice&kind=sign-in", 1}, {"person=nobody", 0}, {"by=root", 2}, {"object=many", 25}, {"address=192.0.2.9&kind=group.added", 25}, {"until=1969-12-31", 0}} {
+			admin.open(t, "/admin/events/?"+test.filter)
+			checkEqual(t, "rows with "+test.filter, strings.Count(admin.Body, `class="first"`), test.want)
+		}
+		for _, wrong := range []string{"kind=none", "since=yesterday", "until=2026-13-01", "before=x", "before=-1-x"} {
+			admin.open(t, "/admin/events/?"+wrong)
+			checkEqual(t, wrong, admin.Status, http.StatusBadRequest)
+		}
+		admin.open(t, "/admin/events/?person=alice")
+		if strings.Contains(admin.Body, "<script>") || !strings.Contains(html.UnescapeString(admin.Body), formula) {
+			t.Error("the page does not show the name of the application")
+		}
+		admin.submit(t, "Export as CSV", nil)
+		cell := ""
+		for _, row := range export() {
+			if row[1] == "application.added" {
+				cell = row[11]
+			}
+		}
+		// A spreadsheet must not run it.
+		checkEqual(t, "the cell", cell, "'"+formula)
+		exported := s.events(t, "--kind", "events.exported")
+		if len(exported) != 2 || exported[0].Actor.Name != "root" || exported[0].Detail != "person" || exported[1].Detail != "kind since until" {
+			t.Errorf("%+v", exported)
+		}
 	})
 }

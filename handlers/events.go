@@ -1,0 +1,260 @@
+package handlers
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"mandate/handlers/request"
+	"mandate/provider"
+	"mandate/provider/origin"
+	"mandate/templates"
+)
+
+const eventsPath = "/admin/events/"
+
+// The fields by which the event log is filtered.
+const (
+	byKind    = "kind"
+	byPerson  = "person"
+	byActor   = "by"
+	byObject  = "object"
+	byAddress = "address"
+	bySince   = "since"
+	byUntil   = "until"
+)
+
+// eventFilter reads the filters of the event log.
+func (s *server) eventFilter(ctx context.Context, form url.Values) (provider.EventFilter, error) {
+	of := provider.EventFilter{Kind: form.Get(byKind), ObjectID: strings.TrimSpace(form.Get(byObject)), Address: strings.TrimSpace(form.Get(byAddress))}
+	if of.Kind != "" && !provider.IsEventKind(of.Kind) {
+		return of, badRequest("There is no such kind of events.")
+	}
+	var err error
+	of.Since, err = dayIn(form, bySince, 0)
+	if err == nil {
+		of.Until, err = dayIn(form, byUntil, 1)
+	}
+	if err == nil {
+		of.PersonID, err = s.subjectIn(ctx, form.Get(byPerson))
+	}
+	if err == nil {
+		of.ActorID, err = s.subjectIn(ctx, form.Get(byActor))
+	}
+	return of, err
+}
+
+// dayIn returns the beginning of a day, or of one of the days after it. It returns 0 if the field is empty.
+func dayIn(form url.Values, field string, later int) (int64, error) {
+	text := form.Get(field)
+	if text == "" {
+		return 0, nil
+	}
+	day, err := time.Parse(time.DateOnly, text)
+	if err != nil {
+		return 0, badRequest(field + " must be a date, such as 2026-11-30.")
+	}
+	return max(1, day.AddDate(0, 0, later).Unix()), nil // 0 would be no limit
+}
+
+// subjectIn returns the subject of the person with a user name. Any other text may be the subject of a person
+// who was deleted, or a client ID.
+func (s *server) subjectIn(ctx context.Context, name string) (string, error) {
+	name = strings.TrimSpace(name)
+	if name == "" {
+		return "", nil
+	}
+	u, err := s.provider.People.UserByName(ctx, name)
+	if errors.Is(err, provider.ErrNotFound) {
+		return name, nil
+	}
+	return u.ID, err
+}
+
+// events shows the event log. It is for administrators.
+func (s *server) events(w http.ResponseWriter, r *http.Request) error {
+	who, err := s.administrator(r)
+	if err != nil {
+		return err
+	}
+	values, err := query(r)
+	if err != nil {
+		return err
+	}
+	of, err := s.eventFilter(r.Context(), values)
+	if err != nil {
+		return err
+	}
+	if before := values.Get("before"); before != "" {
+		at, id, _ := strings.Cut(before, "-")
+		of.BeforeAt, err = strconv.ParseInt(at, 10, 64)
+		if err != nil || of.BeforeAt < 1 {
+			return badRequest("before must be that of a link of this page.")
+		}
+		of.BeforeID = id
+	}
+	found, err := s.provider.Events.List(r.Context(), provider.By(who.User), of, pageSize+1)
+	if err != nil {
+		return err
+	}
+	page := templates.Events{Frame: s.frame(r, ""), Action: s.path(eventsPath), ExportAction: s.path(eventsPath + "export/"), Most: mostExported,
+		Person: values.Get(byPerson), By: values.Get(byActor), Object: values.Get(byObject), Address: values.Get(byAddress), Since: values.Get(bySince), Until: values.Get(byUntil)}
+	page.Kinds = []templates.Option{{Label: "All"}}
+	for _, d := range provider.EventKinds() {
+		page.Kinds = append(page.Kinds, templates.Option{Value: string(d.Kind), Label: string(d.Kind)})
+	}
+	page.Kinds = checked([]string{of.Kind}, page.Kinds...)
+	kept := url.Values{}
+	for _, field := range []string{byKind, byPerson, byActor, byObject, byAddress, bySince, byUntil} {
+		if values.Get(field) != "" {
+			kept.Set(field, values.Get(field))
+			page.Filtered = true
+		}
+	}
+	if of.BeforeAt > 0 {
+		page.NewestURL = "?" + kept.Encode()
+	}
+	if len(found) > pageSize {
+		found = found[:pageSize]
+		last := found[pageSize-1]
+		kept.Set("before", strconv.FormatInt(last.At, 10)+"-"+last.ID)
+		page.OlderURL = "?" + kept.Encode()
+	}
+	for _, e := range found {
+		row := eventRow(e)
+		if e.UserAgent != "" {
+			row.Browser = device(s.pages.Languages.English(), e.UserAgent)
+		}
+		page.Rows = append(page.Rows, row)
+	}
+	return s.render(w, r, http.StatusOK, page)
+}
+
+// eventRow describes an event for an administrator.
+func eventRow(e provider.Event) templates.EventRow {
+	row := templates.EventRow{At: exactly(e.At), Kind: e.Kind, Meaning: meaningOf(e.Kind), Detail: e.Detail, Address: e.Address, Count: e.Times,
+		Actor: actorOf(e), Person: named(e.PersonName, e.PersonID), Object: strings.TrimSpace(objectKinds[e.ObjectKind] + " " + named(e.ObjectName, e.ObjectID))}
+	if e.Times > 1 {
+		row.Since = exactly(e.Since)
+	}
+	for _, link := range []struct {
+		into         *string
+		field, value string
+	}{{&row.ActorURL, byActor, e.ActorID}, {&row.PersonURL, byPerson, e.PersonID}, {&row.ObjectURL, byObject, e.ObjectID}, {&row.AddressURL, byAddress, e.Address}, {&row.KindURL, byKind, e.Kind}} {
+		if link.value != "" {
+			*link.into = "?" + url.Values{link.field: {link.value}}.Encode()
+		}
+	}
+	return row
+}
+
+// objectKinds are the words for the kinds of objects.
+var objectKinds = map[string]string{"session": "Session", "totp": "Authenticator app", "passkey": "Passkey", "account": "Account of", "invitation": "Invitation of", "group": "Group",
+	"registration-token": "Initial access token", "resource": "Resource", "key": "Key", "application": "Application"}
+
+func meaningOf(kind string) string {
+	for _, d := range provider.EventKinds() {
+		if string(d.Kind) == kind {
+			return d.Meaning
+		}
+	}
+	return kind // another release has stored it
+}
+
+func named(name, id string) string {
+	if name == "" {
+		return id
+	}
+	return name
+}
+
+func actorOf(e provider.Event) string {
+	switch e.ActorKind {
+	case origin.Nobody:
+		return ""
+	case origin.Server:
+		return "This server"
+	case origin.Operator:
+		return strings.TrimSpace("Operator " + e.ActorName)
+	case origin.Application:
+		return "Application " + named(e.ActorName, e.ActorID)
+	}
+	return named(e.ActorName, e.ActorID)
+}
+
+// exactly returns a time with its seconds.
+func exactly(at int64) string { return time.Unix(at, 0).UTC().Format("2006-01-02 15:04:05") }
+
+func (s *server) toEvents(w http.ResponseWriter, r *http.Request) error {
+	redirect(w, r, s.path(eventsPath))
+	return nil
+}
+
+const (
+	mostExported = 100_000
+	exportStep   = 1_000
+)
+
+// exportEvents sends the event log as CSV, the newest events first. That somebody exports it is an event.
+func (s *server) exportEvents(w http.ResponseWriter, r *http.Request) error {
+	who, err := s.administrator(r)
+	if err != nil {
+		return err
+	}
+	err = s.parseForm(r)
+	if err != nil {
+		return err
+	}
+	of, err := s.eventFilter(r.Context(), r.PostForm)
+	if err != nil {
+		return err
+	}
+	err = s.provider.Events.Export(r.Context(), provider.By(who.User), of)
+	if err != nil {
+		return err
+	}
+	found, err := s.provider.Events.List(r.Context(), provider.By(who.User), of, exportStep)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
+	w.Header().Set("Content-Disposition", `attachment; filename="events-`+time.Now().UTC().Format(time.DateOnly)+`.csv"`)
+	out := csv.NewWriter(w)
+	_ = out.Write([]string{"time", "kind", "actor_kind", "actor_id", "actor_name", "address", "user_agent", "person_id", "person_name", "object_kind", "object_id", "object_name", "detail", "count", "since", "id"})
+	for n := 0; len(found) > 0; {
+		for _, e := range found {
+			_ = out.Write(cells(time.Unix(e.At, 0).UTC().Format(time.RFC3339), e.Kind, e.ActorKind, e.ActorID, e.ActorName, e.Address, e.UserAgent, e.PersonID, e.PersonName,
+				e.ObjectKind, e.ObjectID, e.ObjectName, e.Detail, strconv.FormatInt(e.Times, 10), time.Unix(e.Since, 0).UTC().Format(time.RFC3339), e.ID))
+		}
+		out.Flush()
+		n += len(found)
+		if len(found) < exportStep || n >= mostExported {
+			break
+		}
+		of.BeforeAt, of.BeforeID = found[len(found)-1].At, found[len(found)-1].ID
+		found, err = s.provider.Events.List(r.Context(), provider.By(who.User), of, exportStep)
+		if err != nil {
+			// A part is sent already. Nobody may take it for the whole.
+			request.Note(r.Context(), "error", err.Error())
+			panic(http.ErrAbortHandler)
+		}
+	}
+	out.Flush()
+	return nil // an error of the writer means that the client has disconnected
+}
+
+// cells returns the cells of a row. A spreadsheet runs a cell that begins with one of these characters as a
+// formula, and strangers choose some of the texts.
+func cells(texts ...string) []string {
+	for i, text := range texts {
+		if text != "" && strings.ContainsRune("=+-@\t\r\n", rune(text[0])) {
+			texts[i] = "'" + text
+		}
+	}
+	return texts
+}
