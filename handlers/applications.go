@@ -290,17 +290,25 @@ func lifetime(own int64, standard time.Duration, most int64) string {
 // span writes a number of seconds, and the same duration in a larger unit.
 func span(d time.Duration) string {
 	text := fmt.Sprintf("%d seconds", int64(d/time.Second))
+	if units := inUnits(d); units != "" {
+		text += " (" + units + ")"
+	}
+	return text
+}
+
+// inUnits returns a time in days, hours or minutes, or "" if it is not a whole number of them.
+func inUnits(d time.Duration) string {
 	for _, unit := range []struct {
 		name string
 		of   time.Duration
 	}{{"day", 24 * time.Hour}, {"hour", time.Hour}, {"minute", time.Minute}} {
 		n := d / unit.of
 		if n == 1 && d%unit.of == 0 {
-			return text + " (1 " + unit.name + ")"
+			return "1 " + unit.name
 		}
 		if n > 1 && d%unit.of == 0 {
-			return text + fmt.Sprintf(" (%d %ss)", n, unit.name)
+			return fmt.Sprintf("%d %ss", n, unit.name)
 		}
 	}
-	return text
+	return ""
 }

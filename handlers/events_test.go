@@ -30,6 +30,12 @@ var eventsOf = map[string]string{
 	forgotPath:                                  "password.link", // once a node has answered
 	"/password/reset/{link}/":                   "password.reset",
 	"/setup/{link}/":                            "person.added person.promoted",
+	signUpPath + "{link}/":                      "person.added sign-in",
+	signUpPath + "{link}/passkey/":              "person.added factor.added sign-in",
+	invitationsPath + "new/":                    "invitation.added",
+	invitationsPath + "list/":                   "invitation.added",
+	invitationsPath + "{id}/renew/":             "invitation.renewed",
+	invitationsPath + "{id}/withdraw/":          "invitation.withdrawn",
 	"/o/consent/":                               "consent.given consent.denied",
 	"/device/answer/":                           "device.approved device.denied",
 	"/account/password/":                        "password.changed",
@@ -83,6 +89,7 @@ var storesNone = map[string]string{
 	"/o/authorize/":                   "the decision of the person is the event",
 	"/login/with/{name}/":             "it leads to the other server; the sign-in is the event",
 	"/device/":                        "it finds a request",
+	signUpPath:                        "a stranger asks for a link; the account is the event",
 	"/account/identities/new/{name}/": "it leads to the other server; the way back is the event",
 }
 

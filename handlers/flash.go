@@ -32,6 +32,18 @@ func notice(l *languages.Language, name string) string {
 		return l.T("The passkey is removed, so it no longer signs you in. Your device may still offer it: delete it there too.")
 	case "reset-asked":
 		return l.T("If we know this account, a message with a link is on its way to its email address. The link works for 30 minutes.")
+	case "sign-up-asked":
+		return l.T("A message is on its way to your email address. Open the link in it to create your account. The link works for 24 hours.")
+	case "joined":
+		return l.T("Your account is created, and you are signed in.")
+	case "invited":
+		return l.T("The person is invited. A message with the link is on its way.")
+	case "invited-list":
+		return l.T("All people of the list are invited. Messages with their links are on the way.")
+	case "invited-again":
+		return l.T("A message with a new link is on its way. The old link has ended.")
+	case "invitation-gone":
+		return l.T("The invitation is withdrawn. Its link no longer works.")
 	case "reset":
 		return l.T("Your password was changed. Sign in with the new one.")
 	case "address-asked":

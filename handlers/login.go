@@ -36,6 +36,7 @@ func (s *server) loginForm(r *http.Request, values url.Values) (templates.Login,
 	next := s.ownAddress(values.Get("next"))
 	s.useLocalesOf(r, next)
 	page := templates.Login{Frame: s.frame(r, ""), Next: next, Action: s.path("/login/"), ForgotURL: s.path(forgotPath), Servers: s.serverButtons()}
+	page.SignUpURL = s.signUpAddress(next)
 	if page.Frame.Username != "" {
 		page.Again = again(s.language(r), values.Get("reason"))
 	}

@@ -85,7 +85,7 @@ func (s *server) render(w http.ResponseWriter, r *http.Request, status int, page
 // leadsAway reports whether a form of the page may end at an application, or at another server.
 func leadsAway(page any) bool {
 	switch p := page.(type) {
-	case templates.Login, templates.Factor, templates.Consent, templates.FormPost:
+	case templates.Login, templates.Factor, templates.Consent, templates.FormPost, templates.SignUp, templates.SignUpPasskey:
 		return true
 	case templates.Ask:
 		return p.LeadsAway
@@ -193,7 +193,9 @@ func fieldErrors(invalid *provider.Invalid) []templates.FieldError {
 	}
 	var lines []templates.FieldError
 	for _, f := range invalid.Fields {
-		lines = append(lines, templates.FieldError{ID: f.Field, Message: f.Message})
+		for line := range strings.SplitSeq(f.Message, "\n") { // a list has several mistakes
+			lines = append(lines, templates.FieldError{ID: f.Field, Message: line})
+		}
 	}
 	return lines
 }

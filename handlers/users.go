@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"mandate/provider"
@@ -30,6 +31,9 @@ func (s *server) users(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	page := templates.Users{Frame: s.frame(r, ""), Query: l.search, Pager: pager, NewURL: s.path("/admin/users/new/")}
+	if s.provider.Invitations.Offered() {
+		page.InvitationsURL = s.path(invitationsPath)
+	}
 	for _, u := range found {
 		groups, err := s.provider.People.GroupsOf(r.Context(), u.ID)
 		if err != nil {
@@ -161,10 +165,17 @@ func (s *server) confirmUserDeletion(w http.ResponseWriter, r *http.Request, sta
 	if err != nil {
 		return err
 	}
+	invited, err := s.provider.Invitations.By(r.Context(), u.ID)
+	if err != nil {
+		return err
+	}
 	page := templates.Confirm{Frame: s.frame(r, ""), Heading: "Delete “" + u.Username + "”?",
 		Message: "This cannot be undone. To block the account for a while, disable it instead.",
 		Details: []string{"The person is signed out everywhere, and all tokens of the person are revoked at once."},
 		Action:  s.userPath(u.ID) + "delete/", Button: "Delete the person", CancelURL: s.userPath(u.ID), Danger: true, Owned: owned}
+	if invited > 0 {
+		page.Details = append(page.Details, "The invitations that the person has sent and nobody has used end: "+strconv.Itoa(invited)+".")
+	}
 	if slices.ContainsFunc(owned, func(a templates.OwnedApplication) bool { return !a.Stays }) {
 		page.Fate = checked(r.PostForm["applications"],
 			templates.Option{Value: provider.TakeOver, Label: "I take them over", Help: "They continue to work, and you become responsible for them. Replace their secrets afterwards: this person may know them."},

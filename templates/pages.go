@@ -49,6 +49,7 @@ type Login struct {
 	Asker         *Asker    // the application for which the person signs in; nil: it says nothing about itself
 	Passkey       *Ceremony // nil: no passkeys
 	ForgotURL     string    // the page for a forgotten password
+	SignUpURL     string    // the page for people without an account; empty: they need an invitation
 	Servers       []ServerButton
 }
 
@@ -236,6 +237,8 @@ type Users struct {
 	Query  string
 	Pager  Pager
 	NewURL string
+
+	InvitationsURL string // empty: nobody can use an invitation
 }
 
 // UserRow is one row of Users.

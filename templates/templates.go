@@ -71,6 +71,9 @@ func catalogue() []page {
 		{Forgot{}, "forgot.html", "", "narrow"},
 		{Reset{}, "reset.html", "", "narrow"},
 		{Setup{}, "setup.html", "", "narrow"},
+		{AskSignUp{}, "sign_up_ask.html", "", "narrow"},
+		{SignUp{}, "sign_up.html", "", "narrow"},
+		{SignUpPasskey{}, "sign_up_passkey.html", "", "narrow"},
 		{Logout{}, "logout.html", "", "narrow"},
 		{Consent{}, "consent.html", "", "letter"},
 		{Device{}, "device.html", "", "narrow"},
@@ -91,6 +94,10 @@ func catalogue() []page {
 		{NewPasskey{}, "passkey_new.html", "account", ""},
 		{Users{}, "users.html", "users", ""},
 		{UserForm{}, "user_form.html", "users", ""},
+		{Invitations{}, "invitations.html", "users", ""},
+		{Invitation{}, "invitation.html", "users", ""},
+		{Invite{}, "invite.html", "users", ""},
+		{Invited{}, "invited.html", "users", ""},
 		{Groups{}, "groups.html", "groups", ""},
 		{Resources{}, "resources.html", "resources", ""},
 		{ResourceForm{}, "resource_form.html", "resources", ""},
@@ -105,7 +112,7 @@ func translated() []string {
 	return []string{
 		"home.html", "login.html", "factor.html", "new_totp.html", "forgot.html", "reset.html", "setup.html", "logout.html", "consent.html",
 		"device.html", "device_approval.html", "device_answered.html", "form_post.html", "error.html", "ask.html", "account.html",
-		"recovery_codes.html", "passkey.html", "passkey_new.html",
+		"recovery_codes.html", "passkey.html", "passkey_new.html", "sign_up_ask.html", "sign_up.html", "sign_up_passkey.html",
 	}
 }
 

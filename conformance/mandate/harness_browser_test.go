@@ -3,6 +3,7 @@ package mandate
 import (
 	"io"
 	"maps"
+	"mime/multipart"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -159,11 +160,12 @@ func (b *browser) submit(t testing.TB, button string, fields url.Values) {
 		b.open(t, target.String())
 		return
 	}
-	request, err := http.NewRequest("POST", target.String(), strings.NewReader(values.Encode()))
+	body, kind := f.encode(t, values)
+	request, err := http.NewRequest("POST", target.String(), strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	request.Header.Set("Content-Type", kind)
 	request.Header.Set("Origin", b.URL.Scheme+"://"+b.URL.Host)
 	request.Header.Set("Sec-Fetch-Site", "same-origin")
 	b.follow(t, request)
@@ -242,6 +244,38 @@ func (b *browser) forms() []form {
 		}
 	}
 	return forms
+}
+
+// encode writes the values as the form says. The value of a file control is the content of the file.
+func (f form) encode(t testing.TB, values url.Values) (body, kind string) {
+	t.Helper()
+	if attribute(f.node, "enctype") != "multipart/form-data" {
+		return values.Encode(), "application/x-www-form-urlencoded"
+	}
+	var text strings.Builder
+	w := multipart.NewWriter(&text)
+	for name, list := range values {
+		for _, value := range list {
+			isFile := slices.ContainsFunc(f.controls, func(c *html.Node) bool {
+				return attribute(c, "name") == name && attribute(c, "type") == "file"
+			})
+			part, err := w.CreateFormField(name)
+			if isFile {
+				part, err = w.CreateFormFile(name, "people.csv")
+			}
+			if err == nil {
+				_, err = io.WriteString(part, value)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	err := w.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text.String(), w.FormDataContentType()
 }
 
 // owns reports whether a control is within the form or refers to it.

@@ -23,9 +23,15 @@ type mailing struct {
 // machine in their address, if it is not 127.0.0.1.
 func startMailing(t *testing.T, db database, host ...string) *mailing {
 	t.Helper()
+	return startMailingWith(t, db, strings.Join(host, ""))
+}
+
+// startMailingWith is startMailing with more settings.
+func startMailingWith(t *testing.T, db database, host string, more ...string) *mailing {
+	t.Helper()
 	mail := smtpd.Start(t, smtpd.Options{TLS: true, User: "mandate", Password: "the password of the mail server"})
-	v := newFixture(t, options{database: db, host: strings.Join(host, ""), provider: []string{"OIDC_ENABLED: true"},
-		settings: []string{"SMTP_URL: smtp://mandate:the%20password%20of%20the%20mail%20server@" + mail.Address, "MAIL_FROM: Example <noreply@example.org>"}})
+	v := newFixture(t, options{database: db, host: host, provider: []string{"OIDC_ENABLED: true"},
+		settings: append(more, "SMTP_URL: smtp://mandate:the%20password%20of%20the%20mail%20server@"+mail.Address, "MAIL_FROM: Example <noreply@example.org>")})
 	v.secret("the password of the mail server")
 	return &mailing{v, v.node(t), mail}
 }
@@ -42,7 +48,7 @@ func (m *mailing) forgot(t *testing.T, node *server, name string) {
 	}
 }
 
-var links = regexp.MustCompile(`(?m)^https?://.*/(?:password/reset|account/address)/([A-Za-z0-9_-]+)/$`)
+var links = regexp.MustCompile(`(?m)^https?://.*/(?:password/reset|account/address|sign-up)/([A-Za-z0-9_-]+)/$`)
 
 // linkIn returns the path of the link in a message. The log must not contain its secret.
 func (m *mailing) linkIn(t *testing.T, message smtpd.Message) string {

@@ -45,9 +45,9 @@ func (i *Invitations) Ask(ctx context.Context, email string, b Browser) error {
 	email = strings.TrimSpace(email)
 	found := &oauth.Invalid{}
 	if wrong := wrongAddress(email); wrong != "" {
-		found.Add("email", "%s", wrong)
+		found.Fields = append(found.Fields, oauth.FieldError{Field: "email", Message: wrong})
 	} else if !i.allowed(email) {
-		found.Add("email", "Use an address that ends in @%s.", strings.Join(i.Domains(), " or @"))
+		found.Add("email", "Use an address that ends in @%s.", strings.Join(i.Domains(), ", @"))
 	}
 	if err := found.Err(); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (i *Invitations) ByLink(ctx context.Context, secret string) (storage.Invita
 	if err != nil {
 		return found, oauth.Stored(err)
 	}
-	if !i.MakesAccounts() || found.Asked && !(i.people.config.SignUp == SignUpOpen && i.allowed(found.Email)) {
+	if !i.Offered() || found.Asked && !(i.Open() && i.allowed(found.Email)) {
 		return found, oauth.ErrNotFound // the operator has changed the setting
 	}
 	taken, err := i.people.store.UsersByAddress(ctx, found.Email)
@@ -121,6 +121,14 @@ func (i *Invitations) ByLink(ctx context.Context, secret string) (storage.Invita
 		err = ErrAddressTaken
 	}
 	return found, err
+}
+
+// usable is ByLink for an account that is made on a page of this server.
+func (i *Invitations) usable(ctx context.Context, secret string) (storage.Invitation, error) {
+	if !i.MakesAccounts() {
+		return storage.Invitation{}, oauth.ErrNotFound
+	}
+	return i.ByLink(ctx, secret)
 }
 
 // NewAccount is what a person chooses who makes an account.
@@ -169,7 +177,7 @@ func (i *Invitations) WithPassword(ctx context.Context, secret string, a NewAcco
 	if err != nil {
 		return nil, err
 	}
-	one, err := i.ByLink(ctx, secret)
+	one, err := i.usable(ctx, secret)
 	if err != nil {
 		giveBack() // the secret is too long for guesses
 		return nil, err
@@ -269,7 +277,7 @@ func (i *Invitations) AskForPasskey(ctx context.Context, secret string, a NewAcc
 	if err != nil {
 		return Ceremony{}, err
 	}
-	one, err := i.ByLink(ctx, secret)
+	one, err := i.usable(ctx, secret)
 	if err != nil {
 		giveBack()
 		return Ceremony{}, err
@@ -295,7 +303,7 @@ func (i *Invitations) WithPasskey(ctx context.Context, secret string, r Response
 	if err != nil {
 		return nil, err
 	}
-	one, err := i.ByLink(ctx, secret)
+	one, err := i.usable(ctx, secret)
 	if err != nil {
 		giveBack()
 		return nil, err

@@ -1,0 +1,298 @@
+package handlers
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"mandate/provider"
+	"mandate/provider/oauth"
+	"mandate/templates"
+)
+
+// The pages on which administrators invite people.
+
+const invitationsPath = "/admin/invitations/"
+
+func (s *server) invitationPath(id string) string {
+	return s.path(invitationsPath + url.PathEscape(id) + "/")
+}
+
+// invitations lists the invitations that were not used.
+func (s *server) invitations(w http.ResponseWriter, r *http.Request) error {
+	_, err := s.administrator(r)
+	if err != nil {
+		return err
+	}
+	l, err := readListing(r)
+	if err != nil {
+		return err
+	}
+	found, total, err := s.provider.Invitations.List(r.Context(), l.search, pageSize, l.offset())
+	if err != nil {
+		return err
+	}
+	pager, err := l.pager(total)
+	if err != nil {
+		return err
+	}
+	page := templates.Invitations{Frame: s.frame(r, ""), Query: l.search, Pager: pager, NewURL: s.path(invitationsPath + "new/"), ListURL: s.path(invitationsPath + "list/"),
+		BackURL: s.path("/admin/users/"), Off: !s.provider.Invitations.Offered()}
+	for _, i := range found {
+		page.Rows = append(page.Rows, s.invitationRow(i))
+	}
+	return s.render(w, r, http.StatusOK, page)
+}
+
+func (s *server) invitationRow(i provider.Invitation) templates.InvitationRow {
+	return templates.InvitationRow{Email: i.Email, URL: s.invitationPath(i.ID), Groups: strings.ReplaceAll(i.Groups, "\n", ", "), Inviter: oauth.Deref(i.Inviter), Until: moment(i.ExpiresAt),
+		ByHand: !i.Mailed, Expired: i.ExpiresAt <= time.Now().Unix()}
+}
+
+// invitation finds the invitation of the path. It is for administrators.
+func (s *server) invitation(r *http.Request) (*provider.SignedIn, provider.Invitation, error) {
+	who, err := s.administrator(r)
+	if err != nil {
+		return nil, provider.Invitation{}, err
+	}
+	id, err := variable(r, "id")
+	if err != nil {
+		return nil, provider.Invitation{}, err
+	}
+	i, err := s.provider.Invitations.One(r.Context(), id)
+	return who, i, err
+}
+
+// invitationPage shows an invitation.
+func (s *server) invitationPage(w http.ResponseWriter, r *http.Request) error {
+	_, i, err := s.invitation(r)
+	if err != nil {
+		return err
+	}
+	here := s.invitationPath(i.ID)
+	return s.render(w, r, http.StatusOK, templates.Invitation{Frame: s.frame(r, ""), InvitationRow: s.invitationRow(i), Since: moment(i.CreatedAt), Mails: s.provider.People.SendsMail(),
+		RenewAction: here + "renew/", WithdrawURL: here + "withdraw/", CancelURL: s.path(invitationsPath)})
+}
+
+// invitePage asks whom to invite.
+func (s *server) invitePage(w http.ResponseWriter, r *http.Request) error {
+	return s.showInvite(w, r, false)
+}
+
+// inviteListPage asks for a list of people to invite.
+func (s *server) inviteListPage(w http.ResponseWriter, r *http.Request) error {
+	return s.showInvite(w, r, true)
+}
+
+func (s *server) showInvite(w http.ResponseWriter, r *http.Request, several bool) error {
+	_, err := s.administrator(r)
+	if err == nil && !s.provider.Invitations.Offered() {
+		err = provider.ErrNotFound
+	}
+	if err != nil {
+		return err
+	}
+	form := url.Values{"expires": {strconv.FormatInt(oauth.Seconds(s.provider.Invitations.Lifetime()), 10)}}
+	page, err := s.inviteForm(r, form, several, nil)
+	if err != nil {
+		return err
+	}
+	return s.render(w, r, http.StatusOK, page)
+}
+
+func (s *server) inviteForm(r *http.Request, form url.Values, several bool, invalid *provider.Invalid) (templates.Invite, error) {
+	page := templates.Invite{Frame: s.frame(r, ""), Several: several, Action: s.path(invitationsPath + "new/"), Other: s.path(invitationsPath + "list/"), CancelURL: s.path(invitationsPath),
+		Recipient: templates.Field{Value: form.Get("recipient"), Error: invalid.At("recipient")}, List: templates.Field{Value: form.Get("list")}, GroupError: invalid.At("group"), ExpiresError: invalid.At("expires"),
+		Expires: checked(form["expires"], s.invitationLives()...), Mails: s.provider.People.SendsMail(), ByHand: form.Has("by_hand"), Most: provider.MostInvites, Errors: fieldErrors(invalid)}
+	if several {
+		page.Action, page.Other = page.Other, page.Action
+		if invalid.At("list") != "" {
+			page.List.Error = "Nobody was invited. The mistakes are named at the top of the page."
+		}
+		return page, nil
+	}
+	groups, err := s.provider.People.Groups(r.Context())
+	for _, g := range groups {
+		page.Groups = append(page.Groups, checked(form["group"], templates.Option{Value: g.Name})...)
+	}
+	return page, err
+}
+
+// invitationLives returns the choices for how long an invitation works. The usual time is one of them.
+func (s *server) invitationLives() []templates.Option {
+	usual := s.provider.Invitations.Lifetime()
+	var options []templates.Option
+	for _, life := range []time.Duration{24 * time.Hour, 7 * 24 * time.Hour, 30 * 24 * time.Hour} {
+		if usual > 0 && usual < life {
+			options, usual = append(options, lifeOption(usual)), 0
+		}
+		if life == usual {
+			usual = 0
+		}
+		options = append(options, lifeOption(life))
+	}
+	if usual > 0 {
+		options = append(options, lifeOption(usual))
+	}
+	return options
+}
+
+func lifeOption(life time.Duration) templates.Option {
+	return templates.Option{Value: strconv.FormatInt(oauth.Seconds(life), 10), Label: cmp.Or(inUnits(life), span(life))}
+}
+
+// inviting reads how people are invited.
+func (s *server) inviting(form url.Values) provider.Inviting {
+	return provider.Inviting{Lifetime: time.Duration(seconds(form.Get("expires"))) * time.Second, ByHand: form.Has("by_hand")}
+}
+
+// invite invites one person.
+func (s *server) invite(w http.ResponseWriter, r *http.Request) error {
+	who, err := s.administrator(r)
+	if err == nil {
+		err = s.parseForm(r, "group")
+	}
+	if err != nil {
+		return err
+	}
+	one := provider.Invite{Email: strings.TrimSpace(r.PostForm.Get("recipient")), Groups: unique(r.PostForm["group"])}
+	made, err := s.provider.Invitations.Invite(r.Context(), provider.By(who.User), []provider.Invite{one}, s.inviting(r.PostForm))
+	if err != nil {
+		return s.correctInvite(w, r, false, err)
+	}
+	return s.invited(w, r, made, "invited")
+}
+
+// inviteList invites all people of a list. The list is in a field or in a file.
+func (s *server) inviteList(w http.ResponseWriter, r *http.Request) error {
+	who, err := s.administrator(r)
+	var file string
+	if err == nil {
+		file, err = s.readUpload(r, "file")
+	}
+	if err != nil {
+		return err
+	}
+	text := r.PostForm.Get("list")
+	if strings.TrimSpace(text) == "" {
+		text = file
+	}
+	list, err := provider.ReadInvites(strings.NewReader(text))
+	var made []provider.Invited
+	if err == nil {
+		made, err = s.provider.Invitations.Invite(r.Context(), provider.By(who.User), list, s.inviting(r.PostForm))
+	}
+	if err != nil {
+		return s.correctInvite(w, r, true, err)
+	}
+	return s.invited(w, r, made, "invited-list")
+}
+
+// readUpload reads a form with a file, and returns the file. The whole form is not larger than any other.
+func (s *server) readUpload(r *http.Request, name string) (string, error) {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || kind != "multipart/form-data" {
+		return "", &provider.Error{Status: http.StatusUnsupportedMediaType, Code: "invalid_request", Description: "Send the form with Content-Type: multipart/form-data."}
+	}
+	const inMemory = 32 << 20 // more than MAX_BODY_BYTES may be: nothing is written to a disk
+	err = r.ParseMultipartForm(inMemory)
+	if big, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return "", tooLarge(big)
+	}
+	if err != nil {
+		return "", badRequest("The form is not what its Content-Type says.")
+	}
+	files := r.MultipartForm.File[name]
+	if len(files) == 0 {
+		return "", checkValues(r.PostForm, nil)
+	}
+	file, err := files[0].Open()
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(file)
+	if err != nil {
+		return "", err
+	}
+	return string(text), checkValues(r.PostForm, nil)
+}
+
+// correctInvite shows the form again, with what is wrong.
+func (s *server) correctInvite(w http.ResponseWriter, r *http.Request, several bool, err error) error {
+	why, err := s.refused(w, r, err)
+	if err != nil {
+		return err
+	}
+	page, err := s.inviteForm(r, r.PostForm, several, why.invalid)
+	if err != nil {
+		return err
+	}
+	if why.limit != "" {
+		page.Errors = []templates.FieldError{{Message: why.limit}}
+	}
+	return s.render(w, r, why.status, page)
+}
+
+// invited shows the links that no message has. There may be too many of them for a cookie, so this page is
+// the response to the form.
+func (s *server) invited(w http.ResponseWriter, r *http.Request, made []provider.Invited, notice string) error {
+	page := templates.Invited{Frame: s.frame(r, ""), BackURL: s.path(invitationsPath)}
+	for _, one := range made {
+		if one.Link != "" {
+			page.Rows = append(page.Rows, templates.InvitedRow{Email: one.Email, Link: one.Link})
+		}
+	}
+	if len(page.Rows) > 0 {
+		return s.render(w, r, http.StatusOK, page)
+	}
+	s.setNotice(w, notice)
+	redirect(w, r, page.BackURL)
+	return nil
+}
+
+// renewInvitation makes a new link.
+func (s *server) renewInvitation(w http.ResponseWriter, r *http.Request) error {
+	who, i, err := s.invitation(r)
+	if err == nil {
+		err = s.parseForm(r)
+	}
+	if err != nil {
+		return err
+	}
+	made, err := s.provider.Invitations.Renew(r.Context(), provider.By(who.User), i.ID, r.PostForm.Get("how") == "hand")
+	if err != nil {
+		return err
+	}
+	return s.invited(w, r, []provider.Invited{made}, "invited-again")
+}
+
+// withdrawInvitationPage asks before an invitation ends.
+func (s *server) withdrawInvitationPage(w http.ResponseWriter, r *http.Request) error {
+	_, i, err := s.invitation(r)
+	if err != nil {
+		return err
+	}
+	return s.render(w, r, http.StatusOK, templates.Confirm{Frame: s.frame(r, ""), Heading: "Withdraw the invitation of " + i.Email + "?", Message: "The link stops working at once.",
+		Action: s.invitationPath(i.ID) + "withdraw/", Button: "Withdraw the invitation", CancelURL: s.invitationPath(i.ID), Danger: true})
+}
+
+// withdrawInvitation ends an invitation.
+func (s *server) withdrawInvitation(w http.ResponseWriter, r *http.Request) error {
+	who, i, err := s.invitation(r)
+	if err == nil {
+		err = s.provider.Invitations.Withdraw(r.Context(), provider.By(who.User), i.ID)
+	}
+	if err != nil {
+		return err
+	}
+	s.setNotice(w, "invitation-gone")
+	redirect(w, r, s.path(invitationsPath))
+	return nil
+}

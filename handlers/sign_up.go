@@ -1,0 +1,249 @@
+package handlers
+
+import (
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"mandate/handlers/request"
+	"mandate/provider"
+	"mandate/provider/oauth"
+	"mandate/templates"
+)
+
+// The pages on which people make an account: with the link of an invitation, or with one that they asked for.
+
+const (
+	signUpPath = "/sign-up/"
+	// joiningCookie keeps where somebody goes on who asked for an account, until they come back with the link.
+	joiningCookie = "joining"
+	joiningLife   = time.Hour
+	// mostJoining is the longest address that is kept. Browsers keep cookies of at most 4096 bytes with their
+	// names (RFC 6265 §6.1).
+	mostJoining = 2800
+)
+
+// signUpAddress returns the page for people without an account, or "" if they need an invitation.
+func (s *server) signUpAddress(next string) string {
+	if !s.provider.Invitations.Open() {
+		return ""
+	}
+	return s.withNext(signUpPath, next)
+}
+
+// withNext returns a page that leads to next.
+func (s *server) withNext(page, next string) string {
+	if next == s.path("/") {
+		return s.path(page)
+	}
+	return s.path(page) + "?next=" + url.QueryEscape(asciiURL(next))
+}
+
+func (s *server) askSignUpForm(r *http.Request, values url.Values) templates.AskSignUp {
+	next := s.ownAddress(values.Get("next"))
+	s.useLocalesOf(r, next)
+	page := templates.AskSignUp{Frame: s.frame(r, ""), Action: s.path(signUpPath), LoginURL: s.withNext("/login/", next), Next: next}
+	if only := s.provider.Invitations.Domains(); len(only) > 0 {
+		page.Domains = "@" + strings.Join(only, ", @")
+	}
+	return page
+}
+
+// askSignUpPage asks for the address of somebody who wants an account.
+func (s *server) askSignUpPage(w http.ResponseWriter, r *http.Request) error {
+	if !s.provider.Invitations.Open() {
+		return provider.ErrNotFound
+	}
+	values, err := query(r)
+	if err != nil {
+		return err
+	}
+	return s.render(w, r, http.StatusOK, s.askSignUpForm(r, values))
+}
+
+// askSignUp notes the request. The response does not depend on whether there is an account with the address.
+func (s *server) askSignUp(w http.ResponseWriter, r *http.Request) error {
+	err := s.parseForm(r)
+	if err != nil {
+		return err
+	}
+	page := s.askSignUpForm(r, r.PostForm)
+	email := strings.TrimSpace(r.PostForm.Get("email"))
+	err = s.provider.Invitations.Ask(r.Context(), email, s.browser(r))
+	if err == nil {
+		if page.Next != s.path("/") && len(page.Next) <= mostJoining {
+			s.setCookie(w, joiningCookie, base64.RawURLEncoding.EncodeToString([]byte(page.Next)), joiningLife)
+		}
+		s.setNotice(w, "sign-up-asked")
+		redirect(w, r, page.LoginURL)
+		return nil
+	}
+	why, err := s.refused(w, r, err)
+	if err != nil {
+		return err
+	}
+	page.Email = templates.Field{Value: oauth.Clip(email, 600), Error: why.at("email")}
+	page.Error = why.limit
+	return s.render(w, r, why.status, page)
+}
+
+// joining returns where somebody goes on who has made an account in the browser in which they asked for it.
+func (s *server) joining(r *http.Request) string {
+	kept, err := base64.RawURLEncoding.DecodeString(s.longCookie(r, joiningCookie, 4096))
+	if err != nil {
+		return s.path("/")
+	}
+	return s.ownAddress(string(kept))
+}
+
+// signUpForm returns the form behind a link. It changes nothing: mail scanners open links too.
+func (s *server) signUpForm(r *http.Request, link string) (templates.SignUp, error) {
+	i, err := s.provider.Invitations.ByLink(r.Context(), link)
+	s.useLocalesOf(r, s.joining(r))
+	page := templates.SignUp{Frame: s.frame(r, ""), Action: s.path(signUpPath + url.PathEscape(link) + "/"), Email: i.Email, Own: s.provider.Invitations.MakesAccounts(),
+		UsernameField: templates.Field{Value: i.Email}, Passkeys: s.provider.Passkeys.Offered(), Next: s.joining(r)}
+	if !i.Asked {
+		for _, other := range s.provider.Identities.Servers() {
+			if other.NewPeople == provider.NewPeopleInvited {
+				page.Servers = append(page.Servers, templates.ServerButton{Label: other.Label, Action: s.path(withPath + other.Name + "/")})
+			}
+		}
+	}
+	return page, err
+}
+
+// signUpPage shows the form behind a link.
+func (s *server) signUpPage(w http.ResponseWriter, r *http.Request) error {
+	ownReferrer(w)
+	link, err := variable(r, "link")
+	if err != nil {
+		return err
+	}
+	page, err := s.signUpForm(r, link)
+	if err != nil {
+		return s.noSignUp(w, r, err)
+	}
+	return s.render(w, r, http.StatusOK, page)
+}
+
+// noSignUp shows that a link makes no account. It returns every other error.
+func (s *server) noSignUp(w http.ResponseWriter, r *http.Request, err error) error {
+	l := s.language(r)
+	switch {
+	case errors.Is(err, provider.ErrNotFound):
+		return s.showDeadLink(w, r, l.T("It was already used, or its time is over, or the invitation was withdrawn. If you have just created the account, sign in. Otherwise ask for a new link."),
+			"/login/", l.T("Sign in"))
+	case errors.Is(err, provider.ErrAddressTaken):
+		const status, code = http.StatusConflict, "conflict"
+		request.Note(r.Context(), "error", "somebody has the address of the link")
+		request.Outcome(r.Context(), code)
+		return s.render(w, r, status, templates.ErrorPage{Frame: s.frame(r, ""), Status: status, Heading: l.T("There is an account with your address already"),
+			Message: l.T("Sign in with it. If it is not yours, tell an administrator of this server."), Code: code, RequestID: request.ID(r), BackURL: s.path("/login/"), BackLabel: l.T("Sign in")})
+	}
+	return err
+}
+
+// signUp makes an account with a password, or leads to the page that makes one with a passkey.
+func (s *server) signUp(w http.ResponseWriter, r *http.Request) error {
+	ownReferrer(w)
+	link, err := variable(r, "link")
+	if err != nil {
+		return err
+	}
+	err = s.parseForm(r)
+	if err != nil {
+		return err
+	}
+	form := r.PostForm
+	sent := provider.NewAccount{Username: strings.TrimSpace(form.Get("username")), FirstName: strings.TrimSpace(form.Get("first_name")), LastName: strings.TrimSpace(form.Get("last_name")), Password: form.Get("password")}
+	if form.Get("way") == "passkey" && s.provider.Passkeys.Offered() {
+		var asked provider.Ceremony
+		asked, err = s.provider.Invitations.AskForPasskey(r.Context(), link, sent, s.browser(r))
+		if err == nil {
+			here := s.path(signUpPath + url.PathEscape(link) + "/")
+			return s.render(w, r, http.StatusOK, templates.SignUpPasskey{Frame: s.frame(r, ""), Username: sent.Username, BackURL: here,
+				Request: templates.Ceremony{Action: here + "passkey/", Options: asked.Options, Ticket: asked.Ticket, Again: here}})
+		}
+	} else {
+		var in *provider.SignIn
+		in, err = s.provider.Invitations.WithPassword(r.Context(), link, sent, s.browser(r))
+		if err == nil {
+			return s.joined(w, r, in)
+		}
+	}
+	return s.correctSignUp(w, r, link, sent, err)
+}
+
+// signUpWithPasskey makes an account with a new passkey (WebAuthn-3 §7.1).
+func (s *server) signUpWithPasskey(w http.ResponseWriter, r *http.Request) error {
+	ownReferrer(w)
+	link, err := variable(r, "link")
+	if err != nil {
+		return err
+	}
+	err = s.parseForm(r)
+	if err != nil {
+		return err
+	}
+	in, err := s.provider.Invitations.WithPasskey(r.Context(), link, authenticatorResponse(r), device(s.language(r), s.browser(r).UserAgent), s.browser(r))
+	if err != nil {
+		return s.correctSignUp(w, r, link, provider.NewAccount{}, err)
+	}
+	return s.joined(w, r, in)
+}
+
+// toSignUpPage redirects to the page of the link. It serves GET at the path that only takes POST.
+func (s *server) toSignUpPage(w http.ResponseWriter, r *http.Request) error {
+	ownReferrer(w)
+	link, err := variable(r, "link")
+	if err != nil {
+		return err
+	}
+	redirect(w, r, s.path(signUpPath+url.PathEscape(link)+"/"))
+	return nil
+}
+
+// joined signs a person in who has made an account, and leads to where they were going.
+func (s *server) joined(w http.ResponseWriter, r *http.Request, in *provider.SignIn) error {
+	next := s.joining(r)
+	s.setCookie(w, joiningCookie, "", 0)
+	if in.Session != "" {
+		s.setNotice(w, "joined")
+	}
+	return s.begin(w, r, in, next)
+}
+
+// correctSignUp shows the form again, with what is wrong.
+func (s *server) correctSignUp(w http.ResponseWriter, r *http.Request, link string, sent provider.NewAccount, wrong error) error {
+	if errors.Is(wrong, provider.ErrNotFound) || errors.Is(wrong, provider.ErrAddressTaken) {
+		return s.noSignUp(w, r, wrong)
+	}
+	status, refusal := invalidForm, ""
+	invalid, ok := errors.AsType[*provider.Invalid](wrong)
+	if ok {
+		noteInvalid(r, invalid)
+	} else if e, ok := errors.AsType[*provider.Error](wrong); ok && e.Status < http.StatusInternalServerError {
+		request.Note(r.Context(), "error", e.Error())
+		retryAfter(w, e)
+		status = formStatus(e)
+		refusal, _ = said(s.language(r), e)
+	} else {
+		return wrong
+	}
+	page, err := s.signUpForm(r, link)
+	if err != nil {
+		return s.noSignUp(w, r, err)
+	}
+	if sent.Username != "" || invalid != nil {
+		page.UsernameField.Value = sent.Username
+	}
+	at := func(field string) string { return problem(s.language(r), invalid, field) }
+	page.UsernameField.Error, page.Error = at("username"), refusal
+	page.FirstName = templates.Field{Value: sent.FirstName, Error: at("first_name")}
+	page.LastName = templates.Field{Value: sent.LastName, Error: at("last_name")}
+	page.Password.Error = at("password")
+	return s.render(w, r, status, page)
+}
