@@ -32,7 +32,7 @@ func TestEndpointsDocs(t *testing.T) {
 			documented = append(documented, withSlash(found[1]))
 		}
 	}
-	pages, err := templates.New("")
+	pages, err := templates.New("", templates.Brand{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -95,7 +95,7 @@ var storesNone = map[string]string{
 
 // Whoever adds a route that accepts a form says here which events it stores.
 func TestEveryFormHasItsEvent(t *testing.T) {
-	pages, err := templates.New("")
+	pages, err := templates.New("", templates.Brand{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func (verifier) Verify(_ context.Context, token string) (*resource.Token, error)
 // bare is a server around handlers of a test.
 func bare(t *testing.T) (*server, *logged) {
 	t.Helper()
-	pages, err := templates.New("")
+	pages, err := templates.New("", templates.Brand{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 // What a person's cookie does is protected; this finds a route that was
 // forgotten.
 func TestEveryOtherFormIsProtected(t *testing.T) {
-	pages, err := templates.New("")
+	pages, err := templates.New("", templates.Brand{})
 	if err != nil {
 		t.Fatal(err)
 	}

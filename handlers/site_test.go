@@ -80,7 +80,7 @@ func siteOver(t *testing.T, path string, apis []provider.ResourceRegistration, c
 	if err != nil {
 		t.Fatal(err)
 	}
-	pages, err := templates.New(path)
+	pages, err := templates.New(path, templates.Brand{})
 	if err != nil {
 		t.Fatal(err)
 	}

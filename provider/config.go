@@ -129,6 +129,9 @@ type Config struct {
 	// or Letters is nil, the server sends no mail.
 	MailServer, MailFrom string
 	Letters              notices.Letters
+	// Name is the name of the service, in authenticator apps and in lists of passkeys. Empty: authenticator apps
+	// show the host of the server.
+	Name string
 	// Languages are the language tags of those in which people can read pages and mail.
 	Languages []string
 
@@ -179,7 +182,7 @@ func (c Config) rules() *policy.Rules {
 // people returns the settings of package people.
 func (c Config) people() people.Config {
 	return people.Config{SessionLifetime: c.SessionLifetime, SessionIdle: c.SessionIdle, PasswordMinLength: c.PasswordMinLength,
-		SecondFactor: c.SecondFactor, SecondFactorGrace: c.SecondFactorGrace, ServerName: c.serverName(), Passkeys: passkey.Usable(c.origin()), Base: c.tokens().Audience(), Servers: c.servers(), Languages: c.Languages,
+		SecondFactor: c.SecondFactor, SecondFactorGrace: c.SecondFactorGrace, Name: c.Name, ServerName: c.serverName(), Passkeys: passkey.Usable(c.origin()), Base: c.tokens().Audience(), Servers: c.servers(), Languages: c.Languages,
 		SignUp: c.SignUp, SignUpDomains: c.SignUpDomains, InvitationLifetime: c.InvitationLifetime}
 }
 
@@ -194,8 +197,11 @@ func (c Config) servers() []people.Server {
 	return servers
 }
 
-// serverName returns the name of this server in an authenticator app: its host.
+// serverName returns the name of this server in an authenticator app.
 func (c Config) serverName() string {
+	if c.Name != "" {
+		return c.Name
+	}
 	u, err := url.Parse(c.Issuer)
 	if err != nil || u.Host == "" {
 		return c.Issuer

@@ -111,26 +111,32 @@ type Mails struct {
 	texts map[reflect.Type]map[*languages.Language]*texts.Template
 	pages map[reflect.Type]map[*languages.Language]*template.Template
 
+	brand *brand
+
 	// Languages are those in which a message can be rendered.
 	Languages *languages.Languages
 }
 
-// NewMails parses every template.
-func NewMails() (*Mails, error) {
+// NewMails parses every template. It returns an error if the colour of the brand cannot be used.
+func NewMails(b Brand) (*Mails, error) {
 	known, err := languages.Load()
 	if err != nil {
 		return nil, err
 	}
-	m := &Mails{map[reflect.Type]map[*languages.Language]*texts.Template{}, map[reflect.Type]map[*languages.Language]*template.Template{}, known}
+	checked, err := newBrand(b)
+	if err != nil {
+		return nil, err
+	}
+	m := &Mails{map[reflect.Type]map[*languages.Language]*texts.Template{}, map[reflect.Type]map[*languages.Language]*template.Template{}, checked, known}
 	for name, of := range mails() {
 		kind := reflect.TypeOf(of)
 		m.texts[kind], m.pages[kind] = map[*languages.Language]*texts.Template{}, map[*languages.Language]*template.Template{}
 		for _, l := range known.All() {
-			m.texts[kind][l], err = texts.New(name).Funcs(mailFuncs(l)).ParseFS(mailFiles, "mail/"+name+".txt")
+			m.texts[kind][l], err = texts.New(name).Funcs(m.funcs(l)).ParseFS(mailFiles, "mail/foot.txt", "mail/"+name+".txt")
 			if err != nil {
 				return nil, fmt.Errorf("parse %s.txt: %w", name, err)
 			}
-			m.pages[kind][l], err = template.New(name).Funcs(elements()).Funcs(mailFuncs(l)).ParseFS(mailFiles, "mail/layout.html", "mail/"+name+".html")
+			m.pages[kind][l], err = template.New(name).Funcs(elements()).Funcs(m.funcs(l)).ParseFS(mailFiles, "mail/layout.html", "mail/"+name+".html")
 			if err != nil {
 				return nil, fmt.Errorf("parse %s.html: %w", name, err)
 			}
@@ -139,10 +145,19 @@ func NewMails() (*Mails, error) {
 	return m, nil
 }
 
-// mailFuncs returns the functions of both forms of a message.
-func mailFuncs(l *languages.Language) map[string]any {
+// funcs returns the functions of both forms of a message.
+func (m *Mails) funcs(l *languages.Language) map[string]any {
+	accent := "#1d5c4d"
+	if m.brand.palette != nil {
+		accent = m.brand.palette.light.accent.String()
+	}
 	funcs := words(l)
+	maps.Copy(funcs, m.brand.funcs())
 	maps.Copy(funcs, map[string]any{
+		"accent": func() string { return accent },
+		"away": func(address string) template.HTML {
+			return template.HTML(`<a href="` + template.HTMLEscapeString(address) + `">` + template.HTMLEscapeString(address) + "</a>")
+		},
 		"button":   func(link, label string) button { return button{link, label} },
 		"language": l.Tag,
 		"moment":   l.Moment,
@@ -168,6 +183,9 @@ func (m *Mails) Render(in *languages.Language, message any) (subject, text, html
 	err = written.ExecuteTemplate(&s, "subject", message)
 	if err == nil {
 		err = written.ExecuteTemplate(&t, "body", message)
+	}
+	if err == nil {
+		err = written.ExecuteTemplate(&t, "foot", nil)
 	}
 	if err == nil {
 		err = page.ExecuteTemplate(&h, "layout", struct {

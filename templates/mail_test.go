@@ -46,7 +46,7 @@ func mailSamples() []sample {
 
 // Each message is well formed, says the same in both forms, and loads nothing.
 func TestEveryMailIsWellFormed(t *testing.T) {
-	mails, err := NewMails()
+	mails, err := NewMails(Brand{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 
 // What an application has registered cannot leave its place in a program.
 func TestSnippetsQuoteWhatIsRegistered(t *testing.T) {
-	pages, err := New("")
+	pages, err := New("", Brand{})
 	if err != nil {
 		t.Fatal(err)
 	}

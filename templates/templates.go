@@ -26,6 +26,7 @@ var files embed.FS
 // Pages contains all parsed templates.
 type Pages struct {
 	base     string
+	brand    *brand
 	assets   *assets
 	pages    map[reflect.Type]map[*languages.Language]*template.Template
 	snippets *texts.Template
@@ -116,9 +117,14 @@ func translated() []string {
 	}
 }
 
-// New parses every template. Base is the path under which the server is mounted: "" or "/auth".
-func New(base string) (*Pages, error) {
-	assets, err := newAssets()
+// New parses every template. Base is the path under which the server is mounted: "" or "/auth". It returns
+// an error if the colour or the logo of the brand cannot be used.
+func New(base string, b Brand) (*Pages, error) {
+	checked, err := newBrand(b)
+	if err != nil {
+		return nil, err
+	}
+	assets, err := newAssets(checked)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +136,7 @@ func New(base string) (*Pages, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Pages{base: base, assets: assets, pages: map[reflect.Type]map[*languages.Language]*template.Template{}, snippets: snippets, Languages: known}
+	p := &Pages{base: base, brand: checked, assets: assets, pages: map[reflect.Type]map[*languages.Language]*template.Template{}, snippets: snippets, Languages: known}
 	for _, page := range catalogue() {
 		t := template.New(page.file).Funcs(controls()).Funcs(elements()).Funcs(p.funcs(page, known.English()))
 		_, err := t.ParseFS(files, "layout.html", "parts.html", page.file)
@@ -189,6 +195,7 @@ func (p *Pages) funcs(page page, in *languages.Language) template.FuncMap {
 		"path":      func(to string) string { return p.base + to },
 		"asset":     func(name string) (string, error) { return p.assets.url(p.base, name) },
 		"integrity": p.assets.integrity,
+		"icon_type": func() string { return p.assets.kind("icon") },
 		"current":   page.current,
 		"alone":     page.alone,
 		"width":     func() string { return page.width },
@@ -197,5 +204,6 @@ func (p *Pages) funcs(page page, in *languages.Language) template.FuncMap {
 		"f":         in.Text,
 	}
 	maps.Copy(funcs, words(content))
+	maps.Copy(funcs, p.brand.funcs())
 	return funcs
 }

@@ -19,10 +19,12 @@ import (
 
 var in = flag.String("in", "en", "the language of the samples that are written")
 
+var branded = flag.Bool("branded", false, "write the samples with another brand")
+
 var write = flag.String("write", "", "write every sample and the static files to this folder, to look at them")
 
 func TestEveryPageIsWellFormed(t *testing.T) {
-	pages, err := New("/auth")
+	pages, err := New("/auth", Brand{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +58,7 @@ func TestEveryPageIsWellFormed(t *testing.T) {
 }
 
 func TestUnknownPageIsAnError(t *testing.T) {
-	pages, err := New("")
+	pages, err := New("", Brand{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +71,7 @@ func TestUnknownPageIsAnError(t *testing.T) {
 }
 
 func TestPasswordsAreNotSentBack(t *testing.T) {
-	pages, err := New("")
+	pages, err := New("", Brand{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +89,7 @@ func TestPasswordsAreNotSentBack(t *testing.T) {
 
 // What nobody but its owner should learn or do is not merely hidden by a style.
 func TestPagesKeepToWhoLooks(t *testing.T) {
-	pages, err := New("")
+	pages, err := New("", Brand{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +129,7 @@ func TestPagesKeepToWhoLooks(t *testing.T) {
 }
 
 func TestStaticFilesAreKeptForEver(t *testing.T) {
-	pages, err := New("/auth")
+	pages, err := New("/auth", Brand{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +211,11 @@ func TestCheckDocumentFindsFaults(t *testing.T) {
 func TestWriteSamples(t *testing.T) {
 	folder := cmp.Or(*write, t.TempDir())
 	// Relative links, so that the files open from a disk; every sample is in one folder beside static.
-	pages, err := New(".")
+	b := Brand{}
+	if *branded {
+		b = Brand{Name: "Stadtwerke Beispielhausen", Logo: svgOf(`<circle cx="10" cy="5" r="5" fill="#8a1c7c"/>`), Color: "#8a1c7c", HelpURL: "https://example.com/help", TermsURL: "https://example.com/terms", PrivacyURL: "https://example.com/privacy"}
+	}
+	pages, err := New(".", b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +239,7 @@ func TestWriteSamples(t *testing.T) {
 		}
 		save(s.name+".html", body)
 	}
-	mails, err := NewMails()
+	mails, err := NewMails(b)
 	if err != nil {
 		t.Fatal(err)
 	}

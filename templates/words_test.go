@@ -81,7 +81,7 @@ func untranslated(t *testing.T, name, body string) []string {
 		}
 		var text strings.Builder
 		flatten(tree.Root, &text, &found)
-		found = append(found, readable(text.String())...)
+		found = append(found, textsIn(text.String())...)
 	}
 	return found
 }
@@ -147,8 +147,8 @@ func arguments(p *parse.PipeNode, found *[]string) {
 // readAloud are the attributes whose values people read.
 var readAloud = []string{"alt", "title", "placeholder", "aria-label", "data-none", "data-known", "data-early"}
 
-// readable returns the texts of a piece of HTML that contain letters. Text in an element with the attribute lang is none: its language is known.
-func readable(markup string) []string {
+// textsIn returns the texts of a piece of HTML that contain letters. Text in an element with the attribute lang is none: its language is known.
+func textsIn(markup string) []string {
 	var found []string
 	note := func(text string) {
 		for _, name := range ownNames {
@@ -187,7 +187,7 @@ func readable(markup string) []string {
 
 // A page is in the language in which it is rendered. A page for developers has its frame in that language, and its content in English.
 func TestLanguages(t *testing.T) {
-	pages, err := New("")
+	pages, err := New("", Brand{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +218,7 @@ func TestLanguages(t *testing.T) {
 
 // A value is escaped in every language, and stands in the element that the template says.
 func TestFill(t *testing.T) {
-	pages, err := New("")
+	pages, err := New("", Brand{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +250,7 @@ func TestFill(t *testing.T) {
 
 // Every page is well formed in every language, and no text of another language is left in it.
 func TestEveryPageInEveryLanguage(t *testing.T) {
-	pages, err := New("/auth")
+	pages, err := New("/auth", Brand{})
 	if err != nil {
 		t.Fatal(err)
 	}

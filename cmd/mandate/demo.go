@@ -75,7 +75,7 @@ func (p *program) demo(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	pages, err := templates.New("")
+	pages, err := templates.New("", templates.Brand{})
 	if err != nil {
 		return err
 	}

@@ -11,8 +11,8 @@ import (
 )
 
 // newLetters returns what writes the mail of the provider: the templates.
-func newLetters() (provider.Letters, error) {
-	mails, err := templates.NewMails()
+func newLetters(b templates.Brand) (provider.Letters, error) {
+	mails, err := templates.NewMails(b)
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"mandate/cmd/mandate/telemetry"
 	"mandate/provider"
 	"mandate/storage"
+	"mandate/templates"
 	"mandate/templates/languages"
 )
 
@@ -24,6 +25,7 @@ type opened struct {
 	settings *config.Config
 	store    *storage.Store
 	provider *provider.Provider
+	brand    templates.Brand
 	metrics  *telemetry.Metrics // nil without OPS_LISTEN
 	tracing  *telemetry.Tracing // nil if tracing is off
 }
@@ -81,10 +83,15 @@ func (o *opened) prepare(ctx context.Context, may purpose, documents *provider.D
 		return err
 	}
 	c.DocumentHost = documents
-	c.Letters, err = newLetters()
+	o.brand, err = brandOf(o.settings)
 	if err != nil {
 		return err
 	}
+	c.Letters, err = newLetters(o.brand)
+	if err != nil {
+		return err
+	}
+	c.Name = o.settings.BrandName
 	c.Languages = languages.Tags()
 	o.provider, err = provider.New(ctx, c, o.store, log)
 	return err

@@ -133,7 +133,7 @@ func (o *opened) handler(ctx context.Context, listener net.Listener, log *slog.L
 	if err != nil {
 		return nil, fmt.Errorf("BASE_URL: %w", err)
 	}
-	pages, err := templates.New(base.Path)
+	pages, err := templates.New(base.Path, o.brand)
 	if err != nil {
 		return nil, err
 	}

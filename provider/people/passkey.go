@@ -1,6 +1,7 @@
 package people
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,7 +37,7 @@ func NewPasskeys(p *People, origin *url.URL, tickets seal.Sealer, handles []byte
 		return k, nil
 	}
 	var err error
-	k.party, err = passkey.New(origin, "Mandate")
+	k.party, err = passkey.New(origin, cmp.Or(p.config.Name, "Mandate"))
 	return k, err
 }
 

@@ -27,6 +27,7 @@ func (l *loader) check() {
 	l.checkSignInServers()
 	l.checkPasswordHash()
 	l.checkMail()
+	l.checkBrand()
 	l.checkSignUp()
 	l.checkRules()
 	l.checkUpstream()

@@ -86,6 +86,18 @@ type Config struct {
 	SMTPURL string `key:"SMTP_URL" default:"" secret:"url"`
 	// MailFrom is the sender of this mail: `noreply@example.org`, or `Example <noreply@example.org>`. It is required with `SMTP_URL`.
 	MailFrom string `key:"MAIL_FROM" default:""`
+	// BrandName is the name of the service: in the header and the title of each page, in mail, in authenticator apps and in the browser's list of passkeys. If it is empty, it is Mandate, and authenticator apps show the host of `BASE_URL`.
+	BrandName string `key:"BRAND_NAME" default:""`
+	// BrandLogoFile is the [logo](make-it-yours.md#a-logo) in the header: an SVG without scripts that loads nothing, or a PNG, of at most 128 KiB. If it is more than twice as wide as high, it stands without `BRAND_NAME`, because it contains the name. The file is read at the start.
+	BrandLogoFile string `key:"BRAND_LOGO_FILE" default:""`
+	// BrandColor is the colour of links and buttons, such as `"#0d5752"`. The server does not start if it is hard to read on the backgrounds of the pages: it needs a contrast of 4.5 to 1 (WCAG 2.2 §1.4.3). The colours for the dark scheme and for the pointer are derived from it.
+	BrandColor string `key:"BRAND_COLOR" default:""`
+	// HelpURL is the page that helps people, or `mailto:` and an address. Each page and each message links to it.
+	HelpURL string `key:"HELP_URL" default:""`
+	// TermsURL is the page with the terms of the service. Each page and each message links to it.
+	TermsURL string `key:"TERMS_URL" default:""`
+	// PrivacyURL is the page with the privacy policy of the service. Each page and each message links to it.
+	PrivacyURL string `key:"PRIVACY_URL" default:""`
 	// EventRetentionDays is the number of days for which the [event log](event-log.md) keeps an event.
 	EventRetentionDays int `key:"EVENT_RETENTION_DAYS" default:"365" min:"1" max:"36500"`
 	// MaxBodyBytes is the largest request body that the server reads, in bytes.

@@ -353,7 +353,7 @@ func TestConfigEachKey(t *testing.T) {
 	}
 	special := map[string]string{
 		"BASE_URL": "https://a.example", "LISTEN": "192.0.2.1:1", "OPS_LISTEN": ":1", "DATABASE_URL": "sqlite:////a.db", "SECRET_KEY": testKey, "LOGIN_URL": "/in",
-		"LOG_LEVEL": "warn", "LOG_FORMAT": "json", "SECOND_FACTOR": "everybody", "SIGN_UP": "off", "INVITATION_EXPIRE_SECONDS": "60", "REQUEST_APPROVAL_PROMPT": "force", "READ_SCOPE": "r", "WRITE_SCOPE": "w", "DEFAULT_SCOPES": "read",
+		"LOG_LEVEL": "warn", "LOG_FORMAT": "json", "SECOND_FACTOR": "everybody", "SIGN_UP": "off", "BRAND_NAME": "Example", "BRAND_LOGO_FILE": "logo.svg", "BRAND_COLOR": "#0d5752", "HELP_URL": "mailto:help@example.org", "TERMS_URL": "https://example.org/terms#1", "PRIVACY_URL": "https://example.org/", "INVITATION_EXPIRE_SECONDS": "60", "REQUEST_APPROVAL_PROMPT": "force", "READ_SCOPE": "r", "WRITE_SCOPE": "w", "DEFAULT_SCOPES": "read",
 		"ALLOWED_REDIRECT_URI_SCHEMES": "https", "GRANTS_BY_ADMINISTRATOR": "password", "SCOPES_BY_ADMINISTRATOR": "write", "SESSION_COOKIE_AGE": "999999", "SESSION_IDLE_SECONDS": "61", "REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS": "9999999",
 		"ACCESS_TOKEN_EXPIRE_SECONDS": "7200", "RESOURCE_SERVER_AUDIENCE": "https://api.example", "RESOURCE_SERVER_ALLOWED_ORIGINS": "https://app.example", "RESOURCE_SERVER_BASE_URLS": "https://api.example", "RESOURCE_SERVER_REQUIRED_BINDING": "dpop", "DEVICE_CODE_EXPIRE_SECONDS": "900", "PUSHED_REQUEST_EXPIRE_SECONDS": "60",
 		"OPEN_CLIENTS": "documents", "OPEN_HOSTS": "claude.ai", "OPEN_NEVER_USED_EXPIRE_SECONDS": "60", "OPEN_UNUSED_EXPIRE_SECONDS": "3600",

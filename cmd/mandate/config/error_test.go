@@ -72,6 +72,18 @@ func TestConfigErrors(t *testing.T) {
 		{"SMTP_URL: smtp://a\nMAIL_FROM: a@example.org\nSIGN_UP: open\nSIGN_UP_ALLOWED_DOMAINS: [example.com, '@example.com']\n", "mandate.yaml:4: SIGN_UP_ALLOWED_DOMAINS[1]: is not the domain of an email address; write what follows the @ in lower-case ASCII (example.com)"},
 		{"INVITATION_EXPIRE_SECONDS: 59\n", at + "INVITATION_EXPIRE_SECONDS: must be a number from 60 to 31536000"},
 
+		// The brand.
+		{"BRAND_NAME: \"Example\\nServer\"\n", at + "BRAND_NAME: must have at most 60 characters that can be seen, on one line"},
+		{"BRAND_NAME: \"\\u202eExample\"\n", at + "BRAND_NAME: must have at most 60 characters that can be seen, on one line"},
+		{"BRAND_NAME: " + strings.Repeat("n", 61) + "\n", at + "BRAND_NAME: must have at most 60 characters that can be seen, on one line"},
+		{"BRAND_COLOR: teal\n", at + "BRAND_COLOR: must be a colour: # and six hexadecimal digits (#0d5752). In YAML, write it in quotes"},
+		{"BRAND_COLOR: '#abc'\n", at + "BRAND_COLOR: must be a colour: # and six hexadecimal digits (#0d5752). In YAML, write it in quotes"},
+		{"HELP_URL: help@example.org\n", at + "HELP_URL: must be an absolute URL (https://host/path)"},
+		{"HELP_URL: mailto:nobody\n", at + "HELP_URL: must be https://host/path or mailto:name@host"},
+		{"TERMS_URL: javascript:alert(1)\n", at + "TERMS_URL: must be an absolute URL (https://host/path)"},
+		{"TERMS_URL: mailto:help@example.org\n", at + "TERMS_URL: must be an absolute URL (https://host/path)"},
+		{"PRIVACY_URL: http://example.org/\n", at + "PRIVACY_URL: must begin with https://"},
+
 		// Keys.
 		{"SMTP_URL: smtp://a\n", at + "SMTP_URL: needs MAIL_FROM, the sender of the mail (noreply@example.org); set both, or remove this"},
 		{"MAIL_FROM: a@example.org\n", at + "MAIL_FROM: needs SMTP_URL, the mail server; set both, or remove this"},
