@@ -183,8 +183,8 @@ func (s *Store) DeleteInvitation(ctx context.Context, id string) error {
 const endInvitations = `DELETE FROM invitations WHERE inviter_id = $1`
 
 // AnswerSignUp replaces a reserved message by a link that somebody asked for, or by the notices. It
-// returns ErrSpent if the message is no longer reserved for this node. The link is left out if there are
-// most such links already, or if the recipient has had too many messages.
+// returns ErrSpent if the message is no longer reserved for this node. If there are most such links
+// already, the oldest one ends. The link is left out if the recipient has had too many messages.
 func (s *Store) AnswerSignUp(ctx context.Context, m Mail, link *NewInvitation, most int, notices ...NewMail) error {
 	return s.atomically(ctx, func(t tx) error {
 		err := t.spend(`DELETE FROM mails WHERE id = $1 AND due_at = $2`, m.ID, m.DueAt)
@@ -198,14 +198,15 @@ func (s *Store) AnswerSignUp(ctx context.Context, m Mail, link *NewInvitation, m
 	})
 }
 
-// offer stores a link that somebody asked for, and its message, unless there are too many of either.
+// offer stores a link that somebody asked for, and its message, unless there are too many messages. If there
+// are most such links, the oldest one makes room, with those of the same second: otherwise whoever asks for that many would keep everybody
+// else out until these links end.
 func (t tx) offer(link NewInvitation, most int) error {
 	err := t.countMail(*link.Mail)
-	var n int
 	if err == nil {
-		err = t.get(&n, `SELECT COUNT(*) FROM (SELECT 1 AS one FROM invitations WHERE asked = TRUE LIMIT $1) x`, most)
+		_, err = t.exec(`DELETE FROM invitations WHERE asked = TRUE AND created_at <= (SELECT created_at FROM invitations WHERE asked = TRUE ORDER BY created_at DESC LIMIT 1 OFFSET $1)`, most-1)
 	}
-	if err == nil && n < most {
+	if err == nil {
 		counted := *link.Mail
 		counted.Limit.Recipient = ""
 		link.Mail = &counted

@@ -3,6 +3,7 @@ package storage
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -276,11 +277,9 @@ func TestLinkThatSomebodyAskedFor(t *testing.T) {
 		}
 		note, second := w.asked(t, "new@example.com")
 		must(t, w.AnswerSignUp(t.Context(), note, second, 2))
-		for most, address := range map[int]string{2: "more@example.com", 100: "new@example.com"} { // too many links, too many messages
-			note, none := w.asked(t, address)
-			must(t, w.AnswerSignUp(t.Context(), note, none, most))
-			is(t, "beyond the limit", w.accepts(t, none.Invitation), ErrSpent)
-		}
+		note, none := w.asked(t, "new@example.com") // too many messages
+		must(t, w.AnswerSignUp(t.Context(), note, none, 100))
+		is(t, "beyond the limit", w.accepts(t, none.Invitation), ErrSpent)
 		for what, err := range map[string]error{
 			"one that is known by its ID": w.DeleteInvitation(t.Context(), link.ID),
 			"read by its ID":              errOf(w.Invitation(t.Context(), link.ID)),
@@ -318,6 +317,33 @@ func invitedAddresses(t *testing.T, w world, addresses ...string) []bool {
 		list = append(list, invited)
 	}
 	return list
+}
+
+// Strangers ask for so many links that no more can wait. Somebody else still gets one: the oldest of these
+// links ends, with its message. An invitation does not end.
+func TestLinksThatStrangersAskForMakeRoom(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		const most = 3
+		invited := w.invitation(t, "invited@example.com")
+		var links []Invitation
+		for n := range 5 {
+			note, link := w.asked(t, fmt.Sprintf("stranger%d@example.com", n))
+			link.CreatedAt += int64(n)
+			must(t, w.AnswerSignUp(t.Context(), note, link, most))
+			links = append(links, link.Invitation)
+			if due := w.due(t, at); len(due) != min(n+1, most) || !slices.Contains(due, link.Mail.ID) {
+				t.Errorf("after %d requests, these messages wait: %v", n+1, due)
+			}
+		}
+		for n, link := range links {
+			want := error(nil)
+			if n < len(links)-most {
+				want = ErrSpent
+			}
+			is(t, link.Email, w.accepts(t, link), want)
+		}
+		is(t, "the invitation", w.accepts(t, invited), nil)
+	})
 }
 
 // A link that an administrator passes on shows nothing about the address. So it gives only its own groups.
