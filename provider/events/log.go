@@ -1,10 +1,14 @@
 package events
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf16"
 
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -83,7 +87,26 @@ func JSON(e storage.Event) []byte {
 		l.Since = Moment(e.Since)
 	}
 	text, _ := json.Marshal(l) // texts and numbers can always be written
-	return text
+	return escaped(text)
+}
+
+// escaped writes the characters of a JSON text that have no glyph as escapes (RFC 8259 §7). Strangers choose
+// some of the texts, and a terminal would execute such a character, or would hide others by it.
+func escaped(text []byte) []byte {
+	if !bytes.ContainsFunc(text, func(r rune) bool { return !unicode.IsGraphic(r) }) {
+		return text
+	}
+	var b bytes.Buffer
+	for _, r := range string(text) {
+		if unicode.IsGraphic(r) {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
+		}
+	}
+	return b.Bytes()
 }
 
 // Moment returns a time as JSON and CSV have it.
