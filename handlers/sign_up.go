@@ -21,9 +21,9 @@ const (
 	// joiningCookie keeps where somebody goes on who asked for an account, until they come back with the link.
 	joiningCookie = "joining"
 	joiningLife   = time.Hour
-	// mostJoining is the longest address that is kept. Browsers keep cookies of at most 4096 bytes with their
-	// names (RFC 6265 §6.1).
-	mostJoining = 2800
+	// mostJoining is the longest address that is kept. Proxies allow 8 KB for all cookies of a browser, and the
+	// one of a person who is at another server has up to 3.6 KB.
+	mostJoining = 1200
 )
 
 // signUpAddress returns the page for people without an account, or "" if they need an invitation.

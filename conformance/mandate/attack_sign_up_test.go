@@ -441,3 +441,25 @@ func TestAttackAskedLinkIsNoInvitation(t *testing.T) {
 		}
 	}
 }
+
+// Somebody who has many links sends all the forms at once. The hashes of one network form one queue, so that
+// people at other addresses can sign in.
+func TestAttackSignUpFillsTheQueueOfHashes(t *testing.T) {
+	attack(t, "resource exhaustion by password hashing", "")
+	s := startServer(t, options{settings: append(slices.Clone(oneByOne), "SIGN_UP: invited")})
+	alice := s.person(t, "alice")
+	var links []string
+	for i := range 60 {
+		links = append(links, s.byHand(t, fmt.Sprintf("new-%d@example.com", i)))
+	}
+	from := afar(ownForm)
+	rest := atOnce(t, len(links), func(i int) (answer, error) {
+		return s.tryPost(links[i], from, params("username", fmt.Sprint("new-", i), "password", "words of a new person"))
+	})
+	login, err := s.tryPost("/login/", afar(ownForm), params("username", alice.Name, "password", alice.Password))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkEqual(t, "status of another person's login", login.Status, http.StatusSeeOther)
+	wantRefused(t, rest(), len(links))
+}

@@ -187,7 +187,8 @@ func (i *Invitations) WithPassword(ctx context.Context, secret string, a NewAcco
 	if err != nil {
 		return nil, err
 	}
-	leave, err := i.people.limits.People.Enter("sign-up " + one.ID)
+	// A network can have many links.
+	leave, err := i.people.limits.People.Enter("sign-up "+one.ID, "address "+throttle.Network(b.Address))
 	if err != nil {
 		return nil, err
 	}
@@ -314,6 +315,7 @@ func (i *Invitations) WithPasskey(ctx context.Context, secret string, r Response
 		err = json.Unmarshal(text, &d)
 	}
 	if err != nil || oauth.Now()-d.At > ceremonyLife {
+		giveBack() // it says nothing about usernames
 		e := oauth.Refuse("invalid_grant", "The page was open for too long. Begin again.")
 		e.Cause = err
 		return nil, e
