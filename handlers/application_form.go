@@ -146,7 +146,7 @@ func (s *server) submit(r *http.Request, who *provider.SignedIn, was *provider.A
 	}
 	if !r.PostForm.Has("auth_method") { // the form has no such field
 		said.Authentication, said.Messages, said.IntrospectionAlgorithm = provider.AuthenticationOf(*was), provider.MessagesOf(*was), was.IntrospectionAlg
-		said.Profile, said.SenderConstraint, said.RequiredACR = was.Profile, was.SenderConstraint, was.RequiredACR
+		said.Profile, said.SenderConstraint, said.RequiredACR, said.DefaultACR = was.Profile, was.SenderConstraint, was.RequiredACR, was.DefaultACR
 	}
 	if !s.config.OpenID {
 		said.Algorithm, said.UserInfoAlgorithm, said.Pairwise = was.Algorithm, was.UserInfoAlgorithm, was.Sector != ""
@@ -203,7 +203,7 @@ func registration(form url.Values, offers []string, every bool) provider.Registr
 	said := provider.Registration{
 		Name: strings.TrimSpace(form.Get("name")), ClientType: form.Get("client_type"), GrantTypes: unique(form["grant_type"]),
 		RedirectURIs: lines(form.Get("redirect_uris")), Scopes: unique(form["scope"]), Resources: lines(form.Get("resources")), HashClientSecret: form.Has("hash_client_secret"),
-		MayIntrospect: form.Has("may_introspect"), SkipConsent: form.Has("skip_consent"), PKCEExempt: form.Has("pkce_exempt"), RequirePushed: form.Has("require_pushed"), RequiredACR: form.Get("required_acr"), RefreshRotation: form.Get("refresh_rotation"), Profile: form.Get("profile"), SenderConstraint: form.Get("sender_constraint"),
+		MayIntrospect: form.Has("may_introspect"), SkipConsent: form.Has("skip_consent"), PKCEExempt: form.Has("pkce_exempt"), RequirePushed: form.Has("require_pushed"), RequiredACR: form.Get("required_acr"), DefaultACR: form.Get("default_acr_values"), RefreshRotation: form.Get("refresh_rotation"), Profile: form.Get("profile"), SenderConstraint: form.Get("sender_constraint"),
 		AccessTokenLifetime: seconds(form.Get("access_token_lifetime")), RefreshTokenLifetime: seconds(form.Get("refresh_token_lifetime")),
 		AccessTokenFormat: form.Get("access_token_format"), Algorithm: form.Get("algorithm"), UserInfoAlgorithm: form.Get("userinfo_algorithm"), IntrospectionAlgorithm: form.Get("introspection_algorithm"), Pairwise: form.Has("pairwise"),
 		PostLogoutURIs: lines(form.Get("post_logout_redirect_uris")), BackchannelURI: strings.TrimSpace(form.Get("backchannel_logout_uri")),
@@ -252,7 +252,7 @@ func (s *server) stored(a provider.Application) url.Values {
 		"redirect_uris": {a.RedirectURIs}, "scope": strings.Fields(a.Scopes), "resources": {a.Resources}, "access_token_format": {a.AccessTokenFormat},
 		"algorithm": {cmp.Or(a.Algorithm, provider.DefaultAlgorithm)}, "userinfo_algorithm": {a.UserInfoAlgorithm}, "introspection_algorithm": {a.IntrospectionAlg},
 		"post_logout_redirect_uris": {a.PostLogoutURIs}, "backchannel_logout_uri": {a.BackchannelURI},
-		"auth_method": {a.AuthMethod}, "profile": {a.Profile}, "required_acr": {a.RequiredACR}, "refresh_rotation": {a.RefreshRotation}, "sender_constraint": {a.SenderConstraint}, "auth_algorithm": {a.AuthAlgorithm}, "jwks": {a.JWKS}, "jwks_uri": {a.JWKSURI}, "certificate_subject": {a.CertificateSubject},
+		"auth_method": {a.AuthMethod}, "profile": {a.Profile}, "required_acr": {a.RequiredACR}, "default_acr_values": {a.DefaultACR}, "refresh_rotation": {a.RefreshRotation}, "sender_constraint": {a.SenderConstraint}, "auth_algorithm": {a.AuthAlgorithm}, "jwks": {a.JWKS}, "jwks_uri": {a.JWKSURI}, "certificate_subject": {a.CertificateSubject},
 		"object_algorithm": {a.ObjectAlgorithm}, "request_uris": {a.RequestURIs}, "response_algorithm": {a.ResponseAlgorithm}, "response_modes": strings.Fields(a.ResponseModes)}
 	if a.Scopes == "" { // every scope
 		form["scope"] = s.provider.Scopes()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/url"
 	"slices"
+	"strings"
 
 	"mandate/provider"
 	"mandate/provider/oauth"
@@ -30,7 +31,24 @@ func (s *server) profileFields(page *templates.ApplicationForm, form url.Values,
 		}
 	}
 	page.Logins, page.LoginError = checked([]string{form.Get("required_acr")}, logins...), invalid.At("required_acr")
+	defaults := []templates.Option{{Value: "", Label: "Any", Help: "As the person likes."}}
+	for _, one := range logins[1:] {
+		defaults = append(defaults, templates.Option{Value: one.Value, Label: one.Label, Help: "acr: " + one.Value})
+	}
+	if chosen := form.Get("default_acr_values"); !slices.ContainsFunc(defaults, func(o templates.Option) bool { return o.Value == chosen }) {
+		defaults = append(defaults, templates.Option{Value: chosen, Label: "As it has registered", Help: "acr, the preferred one first: " + oauth.Clip(chosen, 200)})
+	}
+	page.DefaultLogins, page.DefaultLoginError = checked([]string{form.Get("default_acr_values")}, defaults...), invalid.At("default_acr_values")
 	page.Constraints, page.ConstraintError = checked([]string{form.Get("sender_constraint")}, constraints...), invalid.At("sender_constraint")
+}
+
+// defaultLogin describes the login of a request that names none.
+func defaultLogin(a provider.Application) string {
+	var names []string
+	for _, value := range strings.Fields(a.DefaultACR) {
+		names = append(names, cmp.Or(requiredLogins[value], "Any"))
+	}
+	return strings.Join(names, ", or ")
 }
 
 // atProfile moves the mistakes of fields that the page does not have to the field of the profile,

@@ -96,8 +96,8 @@ type ApplicationForm struct {
 	IntrospectionError                  string
 
 	// The profile, how people must sign in, and what the access tokens are bound to.
-	Profiles, Constraints, Logins             []Option
-	ProfileError, ConstraintError, LoginError string
+	Profiles, Constraints, Logins, DefaultLogins                 []Option
+	ProfileError, ConstraintError, LoginError, DefaultLoginError string
 
 	// Signed requests and responses.
 	ObjectAlgorithms, ResponseAlgorithms, ResponseModes              []Option
@@ -145,6 +145,7 @@ type Application struct {
 	EndpointAudience                           bool
 	RequirePushed, RequireSigned               bool   // its authorization requests
 	Profile, Bound                             string // its profile, and what its access tokens are bound to; empty: none
+	DefaultLogin                               string // how they sign in if a request says nothing; empty: as they like
 	RequiredLogin                              string // how people must sign in for it; empty: in any way
 	Rotation                                   string // of its refresh tokens; empty: as the server is set
 	AccessLifetime, RefreshLifetime            string

@@ -261,6 +261,7 @@ func developerSamples() []sample {
 		AuthAlgorithms:     []Option{{"", "Any", "", true}, {"ES256", "", "", false}}, IntrospectionAlgorithms: []Option{{"", "The usual one", "RS256", true}, {"ES256", "", "", false}},
 		Profiles:         []Option{{"", "None", "Each requirement can be switched on by itself.", true}, {"fapi2", "FAPI 2.0 Security Profile", "Pushed requests, no secret.", false}},
 		Logins:           []Option{{"", "Any", "The password suffices.", true}, {"urn:mandate:acr:mfa", "Two factors", "acr: urn:mandate:acr:mfa", false}},
+		DefaultLogins:    []Option{{"", "Any", "As the person likes.", true}, {"urn:mandate:acr:mfa", "Two factors", "acr: urn:mandate:acr:mfa", false}},
 		Constraints:      []Option{{"", "As the application asks", "", true}, {"dpop", "A key (DPoP)", "", false}},
 		ObjectAlgorithms: []Option{{"", "Any", "", true}, {"PS256", "", "", false}}, ResponseAlgorithms: []Option{{"", "The usual one", "RS256.", true}, {"PS256", "", "", false}}, ResponseModes: []Option{{"jwt", "", "", false}},
 	}
@@ -287,7 +288,7 @@ func developerSamples() []sample {
 	meanwhile.Version, meanwhile.NowURL = "4", "/o/applications/1/update/"
 	meanwhile.Errors = []FieldError{{"", "Somebody changed the application since you opened this page."}, {"", "Exempt from PKCE: Only an administrator may change this."}}
 	options := []Option{{hostile, hostile, hostile, true}}
-	broken := ApplicationForm{nasty, nil, nil, "/a", "/b", hostile, "/now", true, true, true, "/o", badText, badText, options, hostile, options, hostile, true, badText, true, hostile, options, hostile, badText, true, true, true, true, true, badText, badText, options, hostile, hostile, hostile, options, hostile, true, options, hostile, options, hostile, true, hostile, badText, badText, options, options, hostile, hostile, badText, badText, options, hostile, options, options, options, hostile, hostile, hostile, options, options, options, hostile, hostile, hostile, true, badText, []FieldError{{"name", hostile}}}
+	broken := ApplicationForm{nasty, nil, nil, "/a", "/b", hostile, "/now", true, true, true, "/o", badText, badText, options, hostile, options, hostile, true, badText, true, hostile, options, hostile, badText, true, true, true, true, true, badText, badText, options, hostile, hostile, hostile, options, hostile, true, options, hostile, options, hostile, true, hostile, badText, badText, options, options, hostile, hostile, badText, badText, options, hostile, options, options, options, options, hostile, hostile, hostile, hostile, options, options, options, hostile, hostile, hostile, true, badText, []FieldError{{"name", hostile}}}
 
 	choice := form
 	choice.Cards = []Card{{"/o/applications/register/?kind=website", "Website with a server", "People sign in at a website whose own server can keep a secret."}, {"/o/applications/register/?kind=api", "API", long}}
@@ -327,7 +328,7 @@ func developerSamples() []sample {
 	public.Standing, public.OwnerURL, public.Suspended = "An administrator", "/o/applications/1/owner/", "This application is suspended: the account of its owner is disabled."
 	public.MayIntrospect, public.SkipConsent, public.PKCEExempt, public.EndpointAudience, public.RequirePushed, public.RequireSigned = true, true, true, true, true, true
 	many := []string{hostile, "b"}
-	brokenDetail := Application{nasty, hostile, hostile, hostile, hostile, hostile, ApplicationUse{hostile, hostile, hostile, hostile, hostile, true, "/x"}, []Sample{{hostile, []Snippet{{"x", hostile, hostile}}}}, hostile, true, false, many, many, many, many, hostile, false, hostile, false, []ApplicationKey{{hostile, hostile, hostile, hostile}}, hostile, true, "/t", []Option{{hostile, hostile, hostile, true}}, hostile, true, true, true, true, true, true, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, true, true, true, "/o", hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, many, hostile, "/u", "/d", "/r", "/l", hostile, hostile, true}
+	brokenDetail := Application{nasty, hostile, hostile, hostile, hostile, hostile, ApplicationUse{hostile, hostile, hostile, hostile, hostile, true, "/x"}, []Sample{{hostile, []Snippet{{"x", hostile, hostile}}}}, hostile, true, false, many, many, many, many, hostile, false, hostile, false, []ApplicationKey{{hostile, hostile, hostile, hostile}}, hostile, true, "/t", []Option{{hostile, hostile, hostile, true}}, hostile, true, true, true, true, true, true, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, true, true, true, "/o", hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, many, hostile, "/u", "/d", "/r", "/l", hostile, hostile, true}
 
 	overlap := []Option{{"0", "At once", "", false}, {"3600", "In 1 hour", "", false}, {"86400", "In 1 day", "", true}, {"604800", "In 7 days", "", false}, {"2592000", "In 30 days", "", false}}
 	return []sample{

@@ -40,7 +40,8 @@ type applicationView struct {
 	RequirePushed        bool     `json:"require_pushed_requests"`
 	SenderConstraint     string   `json:"sender_constraint,omitempty"`
 	Profile              string   `json:"profile,omitempty"`
-	RequiredACR          string   `json:"required_acr"`     // empty: any login
+	RequiredACR          string   `json:"required_acr"` // empty: any login
+	DefaultACR           []string `json:"default_acr_values"`
 	RefreshRotation      string   `json:"refresh_rotation"` // empty: as the server is set
 	ObjectAlgorithm      string   `json:"request_object_algorithm"`
 	RequireSigned        bool     `json:"require_signed_request_object"`
@@ -70,7 +71,7 @@ type applicationView struct {
 func viewApplication(of *provider.Provider, a provider.Application, secret string) applicationView {
 	view := applicationView{ID: a.ID, ClientID: a.ClientID, ClientSecret: secret, Name: a.Name, ClientType: a.ClientType,
 		GrantTypes: split(a.GrantTypes), RedirectURIs: split(a.RedirectURIs), Scopes: split(a.Scopes), Resources: split(a.Resources),
-		MayIntrospect: a.MayIntrospect, CertificateSubject: a.CertificateSubject, HasSecret: provider.HasSecret(a), HashClientSecret: a.HashClientSecret && provider.HasSecret(a), SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt, RequirePushed: a.RequirePushed, SenderConstraint: a.SenderConstraint, Profile: a.Profile, RequiredACR: a.RequiredACR, RefreshRotation: a.RefreshRotation,
+		MayIntrospect: a.MayIntrospect, CertificateSubject: a.CertificateSubject, HasSecret: provider.HasSecret(a), HashClientSecret: a.HashClientSecret && provider.HasSecret(a), SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt, RequirePushed: a.RequirePushed, SenderConstraint: a.SenderConstraint, Profile: a.Profile, RequiredACR: a.RequiredACR, DefaultACR: split(a.DefaultACR), RefreshRotation: a.RefreshRotation,
 		ObjectAlgorithm: a.ObjectAlgorithm, RequireSigned: a.RequireSigned, RequestURIs: split(a.RequestURIs), ResponseAlgorithm: a.ResponseAlgorithm, ResponseModes: split(a.ResponseModes),
 		AccessTokenLifetime: a.AccessTokenLifetime, RefreshTokenLifetime: a.RefreshTokenLifetime,
 		AccessTokenFormat: a.AccessTokenFormat, Algorithm: a.Algorithm, UserInfoAlgorithm: a.UserInfoAlgorithm, IntrospectionAlg: a.IntrospectionAlg, Sector: a.Sector,
@@ -127,7 +128,7 @@ func (v applicationView) write(p *program) error {
 	if v.HasSecret {
 		rows = append(rows, []string{"secret hashed", yes(v.HashClientSecret)})
 	}
-	for _, row := range [][]string{{"certificate subject", provider.ShortSubject(v.CertificateSubject)}, {"suspended", v.WhySuspended}, {"resources", strings.Join(v.Resources, " ")}, {"authentication", strings.TrimSpace(v.AuthMethod + " " + v.AuthAlgorithm)}, {"keys", strings.Join(v.KeyIDs, " ")}, {"keys at", v.JWKSURI}, {"profile", v.Profile}, {"tokens bound by", v.SenderConstraint}, {"rotation of refresh tokens", v.RefreshRotation}, {"request objects", v.ObjectAlgorithm}, {"request objects at", strings.Join(v.RequestURIs, " ")}, {"responses signed", v.ResponseAlgorithm}, {"response modes", strings.Join(v.ResponseModes, " ")}, {"algorithm", v.Algorithm}, {"UserInfo algorithm", v.UserInfoAlgorithm}, {"introspection algorithm", v.IntrospectionAlg}, {"pairwise for", v.Sector},
+	for _, row := range [][]string{{"certificate subject", provider.ShortSubject(v.CertificateSubject)}, {"suspended", v.WhySuspended}, {"resources", strings.Join(v.Resources, " ")}, {"authentication", strings.TrimSpace(v.AuthMethod + " " + v.AuthAlgorithm)}, {"keys", strings.Join(v.KeyIDs, " ")}, {"keys at", v.JWKSURI}, {"profile", v.Profile}, {"tokens bound by", v.SenderConstraint}, {"default login (acr)", strings.Join(v.DefaultACR, " ")}, {"rotation of refresh tokens", v.RefreshRotation}, {"request objects", v.ObjectAlgorithm}, {"request objects at", strings.Join(v.RequestURIs, " ")}, {"responses signed", v.ResponseAlgorithm}, {"response modes", strings.Join(v.ResponseModes, " ")}, {"algorithm", v.Algorithm}, {"UserInfo algorithm", v.UserInfoAlgorithm}, {"introspection algorithm", v.IntrospectionAlg}, {"pairwise for", v.Sector},
 		{"after logout", strings.Join(v.PostLogoutURIs, " ")}, {"back-channel logout", v.BackchannelURI}} {
 		if row[1] != "" {
 			rows = append(rows, row)

@@ -15,6 +15,7 @@ type authFlags struct {
 	said                     provider.Authentication
 	subjects                 []string
 	constraint, profile, acr string
+	defaultACR               string
 	rotation                 string
 	file                     string
 	pushed                   bool
@@ -30,6 +31,7 @@ func (a *authFlags) add(c *cobra.Command) {
 	f.StringArrayVar(&a.subjects, "certificate-subject", nil, "`SUBJECT` of its certificate, such as san_dns=client.example; also subject_dn, san_uri, san_ip and san_email (RFC 8705); it sets tls_client_auth")
 	f.StringVar(&a.profile, "profile", "", "`PROFILE` that it switches on: "+strings.Join(provider.Profiles(), ", ")+" (FAPI 2.0); the empty text switches it off (default: none)")
 	f.StringVar(&a.acr, "required-acr", "", "the weakest login (`ACR`) with which a person may approve it: "+strings.Join(provider.ACRValues(), ", ")+"; the empty text allows any (default: any)")
+	f.StringVar(&a.defaultACR, "default-acr-values", "", "the logins (`ACR`, the preferred one first, with spaces between) for its requests that name none (OIDC Registration, default_acr_values); the empty text: any (default: any)")
 	f.StringVar(&a.constraint, "sender-constraint", "", "the `PROOF` that its tokens always need: "+provider.BoundToKey+" (RFC 9449), or "+provider.BoundToCertificate+" (RFC 8705); default: none, but with a DPoP proof it gets DPoP tokens")
 	f.StringVar(&a.rotation, "refresh-rotation", "", "whether a refresh token is replaced when it is used: `on or off`; the empty text: as ROTATE_REFRESH_TOKEN says (default: the same)")
 	f.BoolVar(&a.pushed, "require-pushed-requests", false, "refuse its authorization requests that it did not push (RFC 9126)")
@@ -56,7 +58,7 @@ func (a *authFlags) read(c *cobra.Command, r *provider.Registration) error {
 	for _, one := range []struct {
 		flag, said string
 		field      *string
-	}{{"sender-constraint", a.constraint, &r.SenderConstraint}, {"profile", a.profile, &r.Profile}, {"required-acr", a.acr, &r.RequiredACR}, {"refresh-rotation", a.rotation, &r.RefreshRotation},
+	}{{"sender-constraint", a.constraint, &r.SenderConstraint}, {"profile", a.profile, &r.Profile}, {"required-acr", a.acr, &r.RequiredACR}, {"default-acr-values", a.defaultACR, &r.DefaultACR}, {"refresh-rotation", a.rotation, &r.RefreshRotation},
 		{"algorithm", a.algorithm, &r.Algorithm}, {"introspection-algorithm", a.introspection, &r.IntrospectionAlgorithm}} {
 		if changed(one.flag) {
 			*one.field = one.said

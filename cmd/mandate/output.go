@@ -27,7 +27,7 @@ var flagOf = map[string]string{
 	"uri": "URI", "scopes": "--scope", "token_format": "--token-format", "access_token_format": "--access-token-format", "access_token_lifetime": "--access-token-lifetime", "introspectors": "--introspector",
 	"uses": "--uses", "expires": "--expires", "may": "--may", "resources": "--resource", "algorithm": "--algorithm", "userinfo_algorithm": "--userinfo-algorithm", "introspection_algorithm": "--introspection-algorithm", "pairwise": "--pairwise",
 	"post_logout_redirect_uris": "--post-logout-redirect-uri", "backchannel_logout_uri": "--backchannel-logout-uri", "subject": "--subject",
-	"required_acr": "--required-acr", "hash_client_secret": "--no-hash-client-secret", "email_verified": "--email-verified", "phone_number_verified": "--phone-number-verified",
+	"required_acr": "--required-acr", "default_acr_values": "--default-acr-values", "hash_client_secret": "--no-hash-client-secret", "email_verified": "--email-verified", "phone_number_verified": "--phone-number-verified",
 	"middle_name": "--middle-name", "nickname": "--nickname", "gender": "--gender", "birthdate": "--birthdate", "zoneinfo": "--zoneinfo",
 	"locale": "--locale", "phone_number": "--phone-number", "profile": "--profile", "picture": "--picture", "website": "--website",
 	"address": "--address", "street_address": "--street-address", "locality": "--locality", "region": "--region",

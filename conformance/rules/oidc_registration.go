@@ -53,6 +53,11 @@ func oidcClientMetadata() []Rule {
 			Text: "A client gets public or pairwise subjects, as registered.",
 		}),
 		{
+			ID: "OIDCRegistration/2/default-acr-values", Level: May,
+			Text:     "A request that names no acr is for the default_acr_values of the client, as voluntary ones; others replace them.",
+			TestedBy: "conformance/mandate/default_acr_test.go:TestOIDCRegistration2DefaultACRValues",
+		},
+		{
 			ID: "OIDCRegistration/2/request-objects", Level: Must,
 			Text:     "The server respects request_object_signing_alg and request_uris of a client.",
 			TestedBy: objectTest,

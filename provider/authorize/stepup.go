@@ -17,6 +17,7 @@ import (
 type acrRequest struct {
 	values   []string // of acr, the preferred one first; only supported ones
 	required bool     // without one of them the request fails
+	named    bool     // the claim acr has values, supported or not
 }
 
 // readMaxAge reads and checks max_age, the largest age of the login in seconds (OIDC Core
@@ -47,12 +48,19 @@ func (o *OpenIDRequest) readMaxAge(form url.Values) error {
 //
 // OIDC Core §5.5.1.1: a request with both acr_values and the claim acr has no defined meaning. The
 // claim wins, because it says more.
+//
+// OIDC Registration §2: a request that names no value is for those that the client has registered
+// (default_acr_values), as voluntary ones. What the application requires of every login holds besides.
 func (p *Authorizations) readACRValues(a *Authorization, scopes []string) error {
 	asked := strings.Fields(a.parameters.Get("acr_values"))
-	if len(asked) == 0 || len(a.OpenID.acr.values) > 0 {
+	switch {
+	case len(a.OpenID.acr.values) > 0, len(asked) == 0 && a.OpenID.acr.named:
+		return nil
+	case len(asked) == 0:
+		a.OpenID.acr = acrRequest{values: supported(strings.Fields(a.Application.DefaultACR), p.config.ACRValues)}
 		return nil
 	}
-	a.OpenID.acr = acrRequest{supported(asked, p.config.ACRValues), !p.config.OpenID || !slices.Contains(scopes, "openid")}
+	a.OpenID.acr = acrRequest{values: supported(asked, p.config.ACRValues), required: !p.config.OpenID || !slices.Contains(scopes, "openid")}
 	if a.OpenID.acr.required && len(a.OpenID.acr.values) == 0 {
 		return unsupportedACR("acr_values has no value that this server supports", p.config.ACRValues)
 	}
@@ -77,7 +85,7 @@ func (o *OpenIDRequest) readACRClaim(asked *tokens.ClaimRequest, may []string) e
 	if asked.Essential && len(asked.Requested()) > 0 && len(values) == 0 {
 		return unsupportedACR("claims requests an acr that this server does not support", may)
 	}
-	o.acr = acrRequest{values, asked.Essential}
+	o.acr = acrRequest{values, asked.Essential, len(asked.Requested()) > 0}
 	return nil
 }
 

@@ -43,6 +43,9 @@ type Registration struct {
 	Said []string `json:"-"`
 	// RequiredACR is the weakest login with which a person may approve it, or "" for any.
 	RequiredACR string `json:",omitempty"`
+	// DefaultACR lists the values of acr for requests that name none, the preferred one first, with
+	// spaces between (OIDC Registration §2: default_acr_values).
+	DefaultACR string `json:",omitempty"`
 	// RefreshRotation says whether its refresh tokens are rotated: policy.RotationOn,
 	// policy.RotationOff, or "" for as the server is set.
 	RefreshRotation string `json:",omitempty"`
@@ -158,7 +161,7 @@ func (p *Clients) Apply(ctx context.Context, a *storage.Application, r Registrat
 	vouched := p.rules.AllowanceOf(*a).AdministratorRights
 	a.MayIntrospect, a.SkipConsent, a.PKCEExempt = r.MayIntrospect && vouched, r.SkipConsent && vouched, r.PKCEExempt && vouched
 	a.RequirePushed, a.SenderConstraint, a.Profile = r.RequirePushed, r.SenderConstraint, r.Profile
-	a.RequiredACR, a.RefreshRotation = r.RequiredACR, r.RefreshRotation
+	a.RequiredACR, a.DefaultACR, a.RefreshRotation = r.RequiredACR, strings.Join(strings.Fields(r.DefaultACR), " "), r.RefreshRotation
 	if a.RefreshRotation == policy.RotationOff && !vouched {
 		a.RefreshRotation = ""
 	}
@@ -320,7 +323,7 @@ func (p *Clients) Change(ctx context.Context, actor policy.Actor, id string, cha
 func registrationOf(a storage.Application) Registration {
 	return Registration{Name: a.Name, ClientType: a.ClientType, GrantTypes: strings.Fields(a.GrantTypes), RedirectURIs: oauth.Lines(a.RedirectURIs),
 		Scopes: strings.Fields(a.Scopes), Resources: oauth.Lines(a.Resources), HashClientSecret: a.HashClientSecret,
-		MayIntrospect: a.MayIntrospect, SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt, RequirePushed: a.RequirePushed, SenderConstraint: a.SenderConstraint, Profile: a.Profile, RequiredACR: a.RequiredACR, RefreshRotation: a.RefreshRotation,
+		MayIntrospect: a.MayIntrospect, SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt, RequirePushed: a.RequirePushed, SenderConstraint: a.SenderConstraint, Profile: a.Profile, RequiredACR: a.RequiredACR, DefaultACR: a.DefaultACR, RefreshRotation: a.RefreshRotation,
 		AccessTokenLifetime: a.AccessTokenLifetime, RefreshTokenLifetime: a.RefreshTokenLifetime, AccessTokenFormat: a.AccessTokenFormat,
 		Algorithm: a.Algorithm, UserInfoAlgorithm: a.UserInfoAlgorithm, IntrospectionAlgorithm: a.IntrospectionAlg, Pairwise: a.Sector != "",
 		PostLogoutURIs: oauth.Lines(a.PostLogoutURIs), BackchannelURI: a.BackchannelURI, Authentication: AuthenticationOf(a), Messages: MessagesOf(a)}

@@ -37,6 +37,7 @@ func (p *Clients) Check(ctx context.Context, found *oauth.Invalid, actor policy.
 	p.checkScopes(found, actor, r, was, may)
 	checkFormat(found, r.AccessTokenFormat)
 	p.checkRequiredACR(found, r)
+	p.checkDefaultACR(found, r)
 	p.checkOpenID(found, r, was)
 	p.checkAuthentication(found, r, was)
 	p.checkConstraint(found, r, was.SenderConstraint)
@@ -82,14 +83,34 @@ func (p *Clients) checkRequiredACR(found *oauth.Invalid, r Registration) {
 	switch {
 	case r.RequiredACR == "":
 	case !slices.Contains(p.people.ACRValues(), r.RequiredACR):
-		text := ""
-		if len(p.people.ACRValues()) < len(acr.Values()) {
-			text = " The stronger ones need passkeys, and this server has none, because browsers offer none at its BASE_URL."
-		}
-		found.Add("required_acr", "The acr %q is not supported: use %s.%s", oauth.Clip(r.RequiredACR, 80), oauth.OneOf(p.people.ACRValues()), text)
+		p.unsupportedACR(found, "required_acr", r.RequiredACR)
 	case r.RequiredACR != acr.Password && slices.Contains(r.GrantTypes, policy.GrantPassword):
 		found.Add("required_acr", "The password grant has no second factor: remove the grant type password, or require nothing.")
 	}
+}
+
+// checkDefaultACR checks the values of acr for requests that name none.
+func (p *Clients) checkDefaultACR(found *oauth.Invalid, r Registration) {
+	for _, value := range strings.Fields(r.DefaultACR) {
+		if !slices.Contains(p.people.ACRValues(), value) {
+			p.unsupportedACR(found, "default_acr_values", value)
+			return
+		}
+	}
+}
+
+func (p *Clients) unsupportedACR(found *oauth.Invalid, field, value string) {
+	text := ""
+	if len(p.people.ACRValues()) < len(acr.Values()) {
+		text = " The stronger ones need passkeys, and this server has none, because browsers offer none at its BASE_URL."
+	}
+	found.Add(field, "The acr %q is not supported: use %s.%s", oauth.Clip(value, 80), oauth.OneOf(p.people.ACRValues()), text)
+}
+
+// SupportedACR returns those of the values of acr that a login at this server can reach, with spaces
+// between. Metadata that is for every server may name others.
+func (p *Clients) SupportedACR(values []string) string {
+	return strings.Join(oauth.Narrow(values, p.people.ACRValues()), " ")
 }
 
 func (p *Clients) checkScopes(found *oauth.Invalid, actor policy.Actor, r Registration, was storage.Application, may policy.Allowance) {
@@ -183,6 +204,7 @@ func checkVouched(c *policy.Rules, found *oauth.Invalid, r Registration, was sto
 		"require_pushed":     was.RequirePushed && !r.RequirePushed,
 		"profile":            was.Profile != "" && r.Profile != was.Profile,
 		"required_acr":       acr.Stronger(was.RequiredACR, r.RequiredACR) != r.RequiredACR,
+		"default_acr_values": was.DefaultACR != "" && r.DefaultACR != was.DefaultACR,
 		"refresh_rotation":   was.RefreshRotation == policy.RotationOn && r.RefreshRotation == "",
 		"sender_constraint":  was.SenderConstraint != "" && r.SenderConstraint != was.SenderConstraint,
 		"require_signed":     was.RequireSigned && !r.Messages.RequireSigned,

@@ -227,12 +227,13 @@ type described struct {
 	objectAlgorithm, requestURIs              string // of request objects
 	requireSigned                             bool
 	responseAlgorithm, responseModes          string
+	defaultACR                                string
 }
 
 // describedBy returns what the document of an application said.
 func describedBy(a storage.Application) described {
 	return described{a.Name, a.GrantTypes, a.RedirectURIs, a.Scopes, a.Metadata, a.AuthMethod, a.AuthAlgorithm, a.JWKS, a.JWKSURI, a.RequirePushed, a.SenderConstraint, a.IntrospectionAlg,
-		a.ObjectAlgorithm, a.RequestURIs, a.RequireSigned, a.ResponseAlgorithm, a.ResponseModes}
+		a.ObjectAlgorithm, a.RequestURIs, a.RequireSigned, a.ResponseAlgorithm, a.ResponseModes, a.DefaultACR}
 }
 
 // describe returns an application as its document describes it.
@@ -244,7 +245,7 @@ func (d described) describe(a storage.Application) storage.Application {
 		a.ClientType = policy.Confidential
 	}
 	a.AccessTokenFormat, a.RequirePushed, a.SenderConstraint = policy.FormatOpaque, d.requirePushed, d.constraint
-	a.IntrospectionAlg = d.introspection
+	a.IntrospectionAlg, a.DefaultACR = d.introspection, d.defaultACR
 	a.ObjectAlgorithm, a.RequestURIs, a.RequireSigned, a.ResponseAlgorithm, a.ResponseModes = d.objectAlgorithm, d.requestURIs, d.requireSigned, d.responseAlgorithm, d.responseModes
 	return a
 }
@@ -298,7 +299,7 @@ func (p *Clients) readDocument(clientID string, document []byte) (described, err
 	}
 	// The grants and scopes that this server does not have are no mistake of a document that
 	// is for every server.
-	told := described{name: cmp.Or(c.Name, u.Hostname()), grants: policy.GrantCode, redirects: strings.Join(usable, "\n"),
+	told := described{name: cmp.Or(c.Name, u.Hostname()), grants: policy.GrantCode, defaultACR: p.SupportedACR(c.DefaultACR), redirects: strings.Join(usable, "\n"),
 		scopes: strings.Join(oauth.Narrow(strings.Fields(c.Scope), p.rules.ScopeNames()), " "), requirePushed: c.RequirePushed}
 	told.constraint, err = SenderConstraint(c)
 	if err != nil {
@@ -312,7 +313,7 @@ func (p *Clients) readDocument(clientID string, document []byte) (described, err
 		return described{}, err
 	}
 	p.describeMessages(c, clientID, &told)
-	c.JWKS, c.JWKSURI, c.RequestURIs, c.ResponseModes = nil, "", nil, nil // they are columns
+	c.JWKS, c.JWKSURI, c.RequestURIs, c.ResponseModes, c.DefaultACR = nil, "", nil, nil, nil // they are columns
 	c.RequestAlgorithm, c.RequireSigned, c.ResponseAlgorithm = "", false, ""
 	kept, err := json.Marshal(c.Members())
 	told.metadata = string(kept)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"mandate/provider/oauth"
+	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/storage"
 )
@@ -88,7 +89,7 @@ func documentOf(members string) string {
 }
 
 func TestCIMD02_4_document(t *testing.T) {
-	p := &Clients{config: Config{Open: OpenConfig{Schemes: []string{"cursor"}, Hosts: []string{"client.example", "vscode.dev"}}},
+	p := &Clients{people: &people.People{}, config: Config{Open: OpenConfig{Schemes: []string{"cursor"}, Hosts: []string{"client.example", "vscode.dev"}}},
 		rules: policy.New(policy.Settings{Scopes: []policy.Scope{{Name: "read"}, {Name: "write"}}})}
 	const cb = "https://client.example/cb"
 	for _, test := range []struct {

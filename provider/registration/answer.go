@@ -26,6 +26,7 @@ func (p *Registrations) answer(a storage.Application, d description, secret stri
 	signed := clients.MessagesOf(a)
 	known.RequestAlgorithm, known.RequireSigned, known.RequestURIs = signed.ObjectAlgorithm, signed.RequireSigned, signed.RequestURIs
 	known.ResponseAlgorithm, known.ResponseModes = signed.ResponseAlgorithm, signed.ResponseModes
+	known.DefaultACR = strings.Fields(a.DefaultACR)
 	if a.JWKS != "" {
 		known.JWKS = json.RawMessage(a.JWKS)
 	}

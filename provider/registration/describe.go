@@ -39,7 +39,7 @@ func (p *Registrations) describe(ctx context.Context, said *metadata.Client, by 
 	if !p.config.OpenID {
 		said = withoutOpenID(said)
 	}
-	d := description{registration: clients.Registration{Name: said.Name, HashClientSecret: true, RequirePushed: said.RequirePushed, Profile: said.Profile, IntrospectionAlgorithm: said.IntrospectionAlgorithm, RequiredACR: was.RequiredACR, RefreshRotation: was.RefreshRotation, Resources: oauth.Lines(was.Resources)}}
+	d := description{registration: clients.Registration{Name: said.Name, HashClientSecret: true, RequirePushed: said.RequirePushed, Profile: said.Profile, IntrospectionAlgorithm: said.IntrospectionAlgorithm, RequiredACR: was.RequiredACR, DefaultACR: p.clients.SupportedACR(said.DefaultACR), RefreshRotation: was.RefreshRotation, Resources: oauth.Lines(was.Resources)}}
 	r := &d.registration
 	var err error
 	r.SenderConstraint, err = clients.SenderConstraint(said)
