@@ -98,7 +98,7 @@ func (s *server) showInvite(w http.ResponseWriter, r *http.Request, several bool
 	if err != nil {
 		return err
 	}
-	form := url.Values{"expires": {strconv.FormatInt(oauth.Seconds(s.provider.Invitations.Lifetime()), 10)}}
+	form := url.Values{"language": {s.language(r).Tag()}, "expires": {strconv.FormatInt(oauth.Seconds(s.provider.Invitations.Lifetime()), 10)}}
 	page, err := s.inviteForm(r, form, several, nil)
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func (s *server) showInvite(w http.ResponseWriter, r *http.Request, several bool
 func (s *server) inviteForm(r *http.Request, form url.Values, several bool, invalid *provider.Invalid) (templates.Invite, error) {
 	page := templates.Invite{Frame: s.frame(r, ""), Several: several, Action: s.path(invitationsPath + "new/"), Other: s.path(invitationsPath + "list/"), CancelURL: s.path(invitationsPath),
 		Recipient: templates.Field{Value: form.Get("recipient"), Error: invalid.At("recipient")}, List: templates.Field{Value: form.Get("list")}, GroupError: invalid.At("group"), ExpiresError: invalid.At("expires"),
-		Expires: checked(form["expires"], s.invitationLives()...), Mails: s.provider.People.SendsMail(), ByHand: form.Has("by_hand"), Most: provider.MostInvites, Errors: fieldErrors(invalid)}
+		Expires: checked(form["expires"], s.invitationLives()...), Languages: checked(form["language"], s.languageOptions()...), LanguageError: invalid.At("language"), Mails: s.provider.People.SendsMail(), ByHand: form.Has("by_hand"), Most: provider.MostInvites, Errors: fieldErrors(invalid)}
 	if several {
 		page.Action, page.Other = page.Other, page.Action
 		if invalid.At("list") != "" {
@@ -149,7 +149,7 @@ func lifeOption(life time.Duration) templates.Option {
 
 // inviting reads how people are invited.
 func (s *server) inviting(form url.Values) provider.Inviting {
-	return provider.Inviting{Lifetime: time.Duration(seconds(form.Get("expires"))) * time.Second, ByHand: form.Has("by_hand")}
+	return provider.Inviting{Lifetime: time.Duration(seconds(form.Get("expires"))) * time.Second, ByHand: form.Has("by_hand"), Language: form.Get("language")}
 }
 
 // invite invites one person.

@@ -7,6 +7,7 @@ import (
 
 	"mandate/handlers/request"
 	"mandate/provider"
+	"mandate/templates"
 	"mandate/templates/languages"
 )
 
@@ -25,6 +26,15 @@ func (s *server) language(r *http.Request) *languages.Language {
 // accepted returns the best language for the browser, or nil if it names none that pages have.
 func (s *server) accepted(r *http.Request) *languages.Language {
 	return s.pages.Languages.Accepted(strings.Join(r.Header.Values("Accept-Language"), ","))
+}
+
+// languageOptions lists the languages, each by its own name.
+func (s *server) languageOptions() []templates.Option {
+	var options []templates.Option
+	for _, l := range s.pages.Languages.All() {
+		options = append(options, templates.Option{Value: l.Tag(), Label: l.Name()})
+	}
+	return options
 }
 
 // useLocales selects the language of the page by a parameter ui_locales, which takes precedence over the

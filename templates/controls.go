@@ -163,7 +163,7 @@ func FieldName(id string) string {
 		"require_signed": "Require signed requests", "profile": "Profile", "required_acr": "How people must sign in", "default_acr_values": "How people sign in if a request says nothing", "refresh_rotation": "Refresh tokens", "sender_constraint": "Sender-constrained access tokens", "object_algorithm": "Algorithm of its request objects", "request_uris": "Addresses of its request objects",
 		"response_algorithm": "Algorithm of signed authorization responses", "response_modes": "Response modes",
 		"hash_client_secret": "Client secret", "certificate_subject": "Subject of its certificate", "auth_method": "Client authentication", "auth_algorithm": "Algorithm of its assertions", "jwks": "Public keys", "jwks_uri": "Address of the public keys", "introspection_algorithm": "Algorithm of signed introspection responses", "post_logout_redirect_uris": "Post-logout redirect URIs", "backchannel_logout_uri": "Back-channel logout URI", "overlap": "The old secret stops working", "administrator": "Administrator",
-		"resources": "Resources", "uses": "Number of applications", "expires": "It expires", "may": "What can be registered", "uri": "URI", "scopes": "Scopes", "token_format": "Token format", "algorithm": "Algorithm", "introspectors": "Introspectors", "sender_constrained": "Only sender-constrained tokens",
+		"resources": "Resources", "uses": "Number of applications", "expires": "It expires", "language": "Language of the message", "may": "What can be registered", "uri": "URI", "scopes": "Scopes", "token_format": "Token format", "algorithm": "Algorithm", "introspectors": "Introspectors", "sender_constrained": "Only sender-constrained tokens",
 	}[id]
 }
 

@@ -66,8 +66,10 @@ type Invite struct {
 	Other             string // the page for a list, or for one person
 	Recipient, List   Field
 	Groups, Expires   []Option
+	Languages         []Option // of the message
 	GroupError        string
 	ExpiresError      string
+	LanguageError     string
 	Mails             bool // the server sends mail
 	ByHand            bool // but not to these people
 	Most              int  // people in a list

@@ -2,6 +2,7 @@ package mandate
 
 import (
 	"cmp"
+	"encoding/json"
 	"html"
 	"net/http"
 	"regexp"
@@ -236,4 +237,41 @@ func TestMailInTheLanguageOfThePerson(t *testing.T) {
 		forgets("erin@example.com", "fr")
 		m.linkIn(t, m.waitTo(t, "erin@example.com", "Establecer una contraseña nueva", 1))
 	})
+}
+
+// An invitation is in the language that the inviter chooses, at first that of the page. A new link is in the same one.
+func TestInvitationInALanguage(t *testing.T) {
+	t.Parallel()
+	m := startMailing(t, newSQLite(t))
+	b := m.reading(t, "fr")
+	b.open(t, "/login/?next=%2Fadmin%2Finvitations%2Fnew%2F")
+	b.logIn(t, m.admin)
+	b.is(t, "fr", "Language of the message", "Français")
+	b.submit(t, "Invite", params("recipient", "ann@example.com"))
+	m.linkIn(t, m.waitTo(t, "ann@example.com", "Vous êtes invité à créer un compte", 1))
+	for path, language := range map[string]string{"/admin/invitations/new/": "es", "/admin/invitations/list/": "de"} {
+		b.open(t, path)
+		field := map[bool]string{true: "recipient", false: "list"}[language == "es"]
+		b.submit(t, "Invite", params(field, language+"@example.com", "language", language))
+	}
+	m.linkIn(t, m.waitTo(t, "es@example.com", "Invitación para crear una cuenta", 1))
+	message := m.waitTo(t, "de@example.com", "Sie sind eingeladen, ein Konto anzulegen", 1)
+	if !strings.Contains(message.Text, "root hat Sie eingeladen, ein Konto anzulegen.") {
+		t.Errorf("%s", message.Text)
+	}
+	b.open(t, "/admin/invitations/new/")
+	b.submit(t, "Invite", params("recipient", "tlh@example.com", "language", "tlh"))
+	if b.Status != http.StatusUnprocessableEntity || !strings.Contains(html.UnescapeString(b.Body), `There are no messages in the language "tlh"`) {
+		t.Errorf("%d %s", b.Status, b.Body)
+	}
+	var list []struct{ ID, Email string }
+	if err := json.Unmarshal([]byte(m.mustCLI(t, "", "invitation", "list", "--json")), &list); err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range list {
+		if one.Email == "de@example.com" {
+			m.mustCLI(t, "", "invitation", "renew", one.ID)
+		}
+	}
+	m.linkIn(t, m.waitTo(t, "de@example.com", "Sie sind eingeladen, ein Konto anzulegen", 2))
 }

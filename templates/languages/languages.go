@@ -130,6 +130,11 @@ func (l *Languages) best(tags []language.Tag) *Language {
 // Tag returns the language tag, such as "de" (RFC 5646).
 func (l *Language) Tag() string { return l.tag }
 
+// Name returns what its own readers call the language.
+func (l *Language) Name() string {
+	return map[string]string{"en": "English", "de": "Deutsch", "fr": "Français", "es": "Español"}[l.tag]
+}
+
 // T returns a text in this language. The English text is its name in the catalogue. It is a format of
 // fmt if there are arguments. A test reads the calls of T: the text must be a literal.
 func (l *Language) T(format string, args ...any) string { return l.Format(format, args...) }
