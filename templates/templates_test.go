@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -210,15 +211,6 @@ func TestCheckDocumentFindsFaults(t *testing.T) {
 // With -write it leaves the samples where a person can look at them.
 func TestWriteSamples(t *testing.T) {
 	folder := cmp.Or(*write, t.TempDir())
-	// Relative links, so that the files open from a disk; every sample is in one folder beside static.
-	b := Brand{}
-	if *branded {
-		b = Brand{Name: "Stadtwerke Beispielhausen", Logo: svgOf(`<circle cx="10" cy="5" r="5" fill="#8a1c7c"/>`), Color: "#8a1c7c", HelpURL: "https://example.com/help", TermsURL: "https://example.com/terms", PrivacyURL: "https://example.com/privacy"}
-	}
-	pages, err := New(".", b)
-	if err != nil {
-		t.Fatal(err)
-	}
 	save := func(name string, body []byte) {
 		file := filepath.Join(folder, name)
 		err := os.MkdirAll(filepath.Dir(file), 0o755)
@@ -229,16 +221,34 @@ func TestWriteSamples(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, file := range pages.assets.files {
-		save("static/"+name, file.body)
-	}
-	for _, s := range samples() {
-		body, err := pages.Render(pages.Languages.Named(*in), s.page)
+	draw := func(b Brand, language, prefix string, names ...string) {
+		// Relative links, so that the files open from a disk; every sample is in one folder beside static.
+		pages, err := New(".", b)
 		if err != nil {
 			t.Fatal(err)
 		}
-		save(s.name+".html", body)
+		for name, file := range pages.assets.files {
+			save("static/"+name, file.body)
+		}
+		for _, s := range samples() {
+			if len(names) > 0 && !slices.Contains(names, s.name) {
+				continue
+			}
+			body, err := pages.Render(pages.Languages.Named(language), s.page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			save(prefix+s.name+".html", body)
+		}
 	}
+	another := Brand{Name: "Stadtwerke Beispielhausen", Logo: svgOf(`<circle cx="10" cy="5" r="5" fill="#8a1c7c"/>`), Color: "#8a1c7c", HelpURL: "https://example.com/help", TermsURL: "https://example.com/terms", PrivacyURL: "https://example.com/privacy"}
+	b := Brand{}
+	if *branded {
+		b = another
+	}
+	draw(b, *in, "")
+	// German has the longest words, and the other pages differ only in their texts. TestBrowserAccessibility reads these.
+	draw(another, "de", "brand-", "login-servers", "consent-described", "account", "recovery-codes", "users")
 	mails, err := NewMails(b)
 	if err != nil {
 		t.Fatal(err)
