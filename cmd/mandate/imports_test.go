@@ -82,7 +82,8 @@ var layers = map[string][]string{
 	"cmd/mandate/demo":      {"mandate/provider", "mandate/provider/dpop", "mandate/provider/jose", "mandate/templates", "mandate/handlers/resource", "github.com/modelcontextprotocol/go-sdk", "mandate/conformance/target", "mandate/conformance/need"},
 	"cmd/mandate/httpserve": {standardOnly},
 	"cmd/mandate/lines":     {standardOnly},
-	"cmd/mandate/telemetry": {"mandate/storage", "mandate/provider", "mandate/handlers/request", "github.com/prometheus", "go.opentelemetry.io"},
+	"cmd/mandate/eventlog":  {standardOnly},
+	"cmd/mandate/telemetry": {"mandate/cmd/mandate/eventlog", "mandate/storage", "mandate/provider", "mandate/handlers/request", "github.com/prometheus", "go.opentelemetry.io"},
 	"templates":             {"mandate/templates/languages", standardOnly},
 	"templates/languages":   {"golang.org/x/text", standardOnly},
 	"conformance":           {"mandate/conformance/engine", "mandate/conformance/rules", "mandate/conformance/target", "mandate/conformance/wire"},
@@ -109,7 +110,7 @@ var layers = map[string][]string{
 	"conformance/bench/load":    {standardOnly},
 	"conformance/bench/process": {standardOnly},
 	"cmd/mandate": {"mandate/storage", "mandate/provider", "mandate/provider/origin", "mandate/provider/jose", "mandate/handlers", "mandate/handlers/request", "mandate/handlers/resource", "mandate/templates", "mandate/templates/languages", "mandate/cmd/mandate/config", "mandate/cmd/mandate/demo", "mandate/cmd/mandate/httpserve",
-		"mandate/cmd/mandate/lines", "mandate/cmd/mandate/telemetry",
+		"mandate/cmd/mandate/eventlog", "mandate/cmd/mandate/lines", "mandate/cmd/mandate/telemetry",
 		"mandate/conformance", "mandate/conformance/engine", "mandate/conformance/rules", "mandate/conformance/check", "mandate/conformance/target", "mandate/conformance/wire",
 		"flag", "github.com/spf13/cobra"},
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"mandate/cmd/mandate/config"
+	"mandate/cmd/mandate/eventlog"
 	"mandate/cmd/mandate/telemetry"
 	"mandate/provider"
 	"mandate/storage"
@@ -28,6 +30,7 @@ type opened struct {
 	brand    templates.Brand
 	metrics  *telemetry.Metrics // nil without OPS_LISTEN
 	tracing  *telemetry.Tracing // nil if tracing is off
+	events   *eventlog.Writer   // nil if EVENT_LOG is off
 }
 
 // purpose says what a command may do to make a database usable.
@@ -52,6 +55,7 @@ func (p *program) open(ctx context.Context, may purpose) (*opened, error) {
 type extras struct {
 	tracing   *telemetry.Tracing     // nil: tracing is off
 	documents *provider.DocumentHost // nil: there is none
+	stdout    io.Writer              // for EVENT_LOG: stdout; nil: a command, whose output it would spoil
 }
 
 func open(ctx context.Context, settings *config.Config, may purpose, more extras, log *slog.Logger) (*opened, error) {
@@ -60,12 +64,34 @@ func open(ctx context.Context, settings *config.Config, may purpose, more extras
 		return nil, err
 	}
 	o := &opened{settings: settings, store: store, tracing: more.tracing}
+	o.writeEvents(more.stdout, log)
 	err = o.prepare(ctx, may, more.documents, log)
 	if err != nil {
 		store.Close()
 		return nil, err
 	}
 	return o, nil
+}
+
+// writeEvents writes the events that this process stores to EVENT_LOG. A command writes each at once, because it
+// ends soon.
+func (o *opened) writeEvents(stdout io.Writer, log *slog.Logger) {
+	switch to := o.settings.EventLog; {
+	case to == "off", to == "stdout" && stdout == nil:
+		return
+	case to == "stdout":
+		o.events = eventlog.ToStream(stdout, log)
+	default:
+		o.events = eventlog.ToFile(to, log)
+		if stdout == nil {
+			o.events.AtOnce()
+		}
+	}
+	o.store.OnEvents(func(events []storage.Event) {
+		for _, e := range events {
+			o.events.Write(append(provider.EventJSON(e), '\n'))
+		}
+	})
 }
 
 func (o *opened) prepare(ctx context.Context, may purpose, documents *provider.DocumentHost, log *slog.Logger) error {

@@ -63,9 +63,17 @@ func (p *program) serve(ctx context.Context) error {
 		return err
 	}
 	defer closeTracing(ctx, tracing, log)
-	o, err := open(ctx, settings, toMigrate, extras{tracing: tracing}, log)
+	o, err := open(ctx, settings, toMigrate, extras{tracing: tracing, stdout: p.stdout}, log)
 	if err != nil {
 		return err
+	}
+	if o.events != nil {
+		defer o.events.Close() // after the store: nothing is stored any more
+		err = o.events.Check()
+		if err != nil {
+			o.store.Close()
+			return err
+		}
 	}
 	defer o.store.Close()
 	listener, err := listen(settings, certificate)
@@ -79,7 +87,7 @@ func (p *program) serve(ctx context.Context) error {
 	}
 	if settings.OpsListen != "" {
 		o.metrics = telemetry.NewMetrics(programVersion())
-		o.metrics.OfServer(o.provider)
+		o.metrics.OfServer(o.provider, o.events)
 		stopOps, err := p.serveOps(settings, handlers.Ops{Ready: o.provider.Ready, Stopping: ctx.Done(), Metrics: o.metrics.Handler(log)}, log)
 		if err != nil {
 			return err

@@ -7,6 +7,8 @@ import (
 	"html"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -510,6 +512,83 @@ func TestEventsPage(t *testing.T) {
 		exported := s.events(t, "--kind", "events.exported")
 		if len(exported) != 2 || exported[0].Actor.Name != "root" || exported[0].Detail != "person" || exported[1].Detail != "kind since until" {
 			t.Errorf("%+v", exported)
+		}
+	})
+}
+
+// EVENT_LOG is a copy of the log as lines, of each node and of commands. A program rotates the file by renaming it.
+func TestEventsAsLines(t *testing.T) {
+	forEachDatabase(t, func(t *testing.T, db database) {
+		file := filepath.Join(t.TempDir(), "events.json")
+		s := startServer(t, options{database: db, settings: []string{"EVENT_LOG: " + quote(file)}})
+		read := func(path string) []event {
+			t.Helper()
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var list []event
+			for line := range strings.Lines(string(text)) {
+				var e event
+				err = json.Unmarshal([]byte(line), &e)
+				if err != nil {
+					t.Fatalf("%v: %q", err, line)
+				}
+				list = append(list, e)
+			}
+			return list
+		}
+		alice := s.person(t, "alice")
+		if first := read(file); first[len(first)-1].Kind != "person.added" || first[len(first)-1].Actor.Kind != "operator" {
+			t.Errorf("a command wrote %+v", first)
+		}
+		err := os.Rename(file, file+".1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.signedIn(t, alice)
+		for range 5 {
+			s.post(t, "/login/", nobody, params("username", "alice", "password", "not the password"))
+		}
+		other := s.node(t)
+		other.signedIn(t, alice)
+		s.stop(t) // all lines are written
+		other.stop(t)
+		var kinds []string
+		for _, e := range read(file) {
+			kinds = append(kinds, fmt.Sprint(e.Kind, " ", e.Count))
+		}
+		checkEqual(t, "the lines after the file was renamed", strings.Join(kinds, ", "), "sign-in 1, sign-in.failed 1, sign-in.failed 2, sign-in.failed 4, sign-in 1")
+		// They are what the database has, but for the count.
+		stored := map[string]event{}
+		for _, e := range s.events(t) {
+			stored[e.ID] = e
+		}
+		for _, e := range append(read(file+".1"), read(file)...) {
+			got := stored[e.ID]
+			got.Count, got.Time = e.Count, e.Time
+			checkEqual(t, "the stored event "+e.Kind, got, e)
+		}
+		if at, err := os.Stat(file); err != nil || at.Mode().Perm()&0o007 != 0 {
+			t.Errorf("others can read the file: %v, %v", at.Mode(), err)
+		}
+	})
+	t.Run("standard output", func(t *testing.T) {
+		s := startServer(t, options{settings: []string{"EVENT_LOG: stdout"}})
+		out := s.mustCLI(t, "the words of alice\n", "user", "add", "alice", "--password-stdin")
+		checkEqual(t, "what a command prints", out, "Added alice.\n")
+		s.signedIn(t, person{"alice", "the words of alice"})
+		s.stop(t)
+		if !strings.Contains(s.log.String(), `"kind":"sign-in","actor":{"kind":"person"`) {
+			t.Errorf("no line in %s", s.log.String())
+		}
+	})
+	t.Run("no folder", func(t *testing.T) {
+		s := startServer(t, options{})
+		s.stop(t)
+		r := run(t, s.dir, append(s.options.env, "MANDATE_EVENT_LOG=none/events.json"), "", "serve", "--config", s.config)
+		if r.code != 1 || !strings.Contains(r.stderr, "EVENT_LOG: open none/events.json") {
+			t.Errorf("%d %s", r.code, r.stderr)
 		}
 	})
 }

@@ -98,6 +98,8 @@ type Config struct {
 	TermsURL string `key:"TERMS_URL" default:""`
 	// PrivacyURL is the page with the privacy policy of the service. Each page and each message links to it.
 	PrivacyURL string `key:"PRIVACY_URL" default:""`
+	// EventLog is where this node also writes each event of the [event log](event-log.md#as-lines-of-json), as a line of JSON after it was stored: `off`, `stdout`, or the path of a file. Commands that change something write to the file too.
+	EventLog string `key:"EVENT_LOG" default:"off"`
 	// EventRetentionDays is the number of days for which the [event log](event-log.md) keeps an event.
 	EventRetentionDays int `key:"EVENT_RETENTION_DAYS" default:"365" min:"1" max:"36500"`
 	// MaxBodyBytes is the largest request body that the server reads, in bytes.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"mandate/cmd/mandate/eventlog"
 	"mandate/provider"
 	"mandate/storage"
 )
@@ -13,11 +14,12 @@ import (
 // collector reads the numbers of the provider and of the store at each scrape.
 type collector struct {
 	provider *provider.Provider
+	events   *eventlog.Writer // nil: there is none
 	descs    map[string]*prometheus.Desc
 }
 
-func newCollector(p *provider.Provider) *collector {
-	c := &collector{p, map[string]*prometheus.Desc{}}
+func newCollector(p *provider.Provider, events *eventlog.Writer) *collector {
+	c := &collector{p, events, map[string]*prometheus.Desc{}}
 	for _, f := range families {
 		c.descs[f.name] = f.desc()
 	}
@@ -62,6 +64,11 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	tell(mails, float64(s.MailsSent), "sent")
 	tell(mails, float64(s.MailsFailed), "failed")
 	tell(mails, float64(s.MailsGivenUp), "given_up")
+	if c.events != nil {
+		written, lost := c.events.Counts()
+		tell(eventLines, float64(written), "written")
+		tell(eventLines, float64(lost), "lost")
+	}
 	tell(changesHear, truth(s.ReceivesChanges))
 	tell(changesLost, float64(s.ConnectionsLost))
 	tell(cleanupLast, float64(s.SweptAt))

@@ -55,13 +55,14 @@ var (
 	documents   = family{"mandate_metadata_documents_total", counter, []string{"outcome"}, "Metadata documents of clients: fetched, unusable (the fetch or the document was wrong), refused (too many were requested)."}
 	backchannel = family{"mandate_backchannel_logouts_total", counter, []string{"outcome"}, "Back-channel logout notifications: told (delivered), failed (one attempt, which is repeated), given_up."}
 	mails       = family{"mandate_mails_total", counter, []string{"outcome"}, "Mail to people: sent, failed (one attempt, which is repeated), given_up."}
+	eventLines  = family{"mandate_event_lines_total", counter, []string{"outcome"}, "Lines of EVENT_LOG: written, lost (the file or the stream could not be written, or was too slow; the database has the events). Absent if it is off."}
 )
 
 // families has the order of the documentation.
 var families = []family{buildInfo, requestsTotal, requestDuration, tokenRequests, introspections, issuedTotal,
 	dbConnections, dbLimit, dbWaits, dbWaited, queueItems, queueLimit, queueRefused, batchItems,
 	copyEntries, copyLookups, changesHear, changesLost, cleanupRows, cleanupErrors, cleanupLast, cleanupLag,
-	hashesRunning, hashesLimit, hashesWaiting, hashesRefused, documents, backchannel, mails}
+	hashesRunning, hashesLimit, hashesWaiting, hashesRefused, documents, backchannel, mails, eventLines}
 
 func (f family) desc() *prometheus.Desc {
 	return prometheus.NewDesc(f.name, f.help, f.labels, nil)

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"mandate/cmd/mandate/eventlog"
 	"mandate/handlers/request"
 	"mandate/provider"
 )
@@ -29,9 +30,9 @@ func NewMetrics(version string) *Metrics {
 	return m
 }
 
-// OfServer adds the metrics of the authorization server.
-func (m *Metrics) OfServer(p *provider.Provider) {
-	m.registry.MustRegister(newCollector(p), m.requests.total, m.requests.duration, m.requests.tokens, m.requests.introspections)
+// OfServer adds the metrics of the authorization server. events is nil if EVENT_LOG is off.
+func (m *Metrics) OfServer(p *provider.Provider, events *eventlog.Writer) {
+	m.registry.MustRegister(newCollector(p, events), m.requests.total, m.requests.duration, m.requests.tokens, m.requests.introspections)
 }
 
 // Route counts the requests of a route, for request.Watch.
