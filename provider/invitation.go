@@ -3,6 +3,7 @@ package provider
 import (
 	"io"
 
+	"mandate/provider/password"
 	"mandate/provider/people"
 	"mandate/storage"
 )
@@ -30,6 +31,20 @@ type (
 
 // ReadInvites reads a list of people to invite.
 func ReadInvites(from io.Reader) ([]Invite, error) { return people.ReadInvites(from) }
+
+// The types for people who come from another program (package people).
+type (
+	// Newcomer is a person, with the hash of the password.
+	Newcomer = people.Newcomer
+	// Imported says what came of an import.
+	Imported = people.Imported
+)
+
+// HashSchemes lists the schemes of hashes with which people can come.
+func HashSchemes() []string { return password.Schemes() }
+
+// ReadNewcomers reads a table of people.
+func ReadNewcomers(from io.Reader) ([]Newcomer, error) { return people.ReadNewcomers(from) }
 
 // MostInvites is how many people can be invited at once.
 const MostInvites = people.MostInvites

@@ -61,6 +61,7 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"AddSession":            func(ctx context.Context) error { return s.AddSession(ctx, newSession("x"), "", "hash", 0) },
 		"AddSetting":            func(ctx context.Context) error { return drop(s.AddSetting(ctx, "x", "x")) },
 		"AddToken":              func(ctx context.Context) error { return s.AddToken(ctx, pair[0]) },
+		"AddUsers":              func(ctx context.Context) error { return s.AddUsers(ctx, []NewUser{{User: u}}) },
 		"AddUser":               func(ctx context.Context) error { return s.AddUser(ctx, u, nil) },
 		"Application":           func(ctx context.Context) error { return drop(s.Application(ctx, "x")) },
 		"ApplicationByClientID": func(ctx context.Context) error { return drop(s.ApplicationByClientID(ctx, "x")) },

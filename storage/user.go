@@ -35,6 +35,26 @@ func (s *Store) AddUser(ctx context.Context, u User, groups []string) error {
 	return s.atomically(ctx, func(t tx) error { return t.addUser(u, groups) })
 }
 
+// NewUser is a person with their groups.
+type NewUser struct {
+	User
+	Groups []string
+}
+
+// AddUsers stores all of these people, or none. It returns ErrConflict if one of the usernames or IDs is
+// taken, and ErrNotFound if a group does not exist.
+func (s *Store) AddUsers(ctx context.Context, list []NewUser) error {
+	return s.atomically(ctx, func(t tx) error {
+		for _, one := range list {
+			err := t.addUser(one.User, one.Groups)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // AddFirstUser stores a person if there is no other person; otherwise it returns
 // ErrSpent.
 func (s *Store) AddFirstUser(ctx context.Context, u User) error {

@@ -108,7 +108,7 @@ func (p *program) root() *cobra.Command {
 		p.demoCommand(),
 		p.resourceServerCommand(),
 		p.migrateCommand(),
-		group("user", "People who can sign in", p.userAddCommand(), p.userListCommand(), p.userPasswdCommand(), p.userResetPasswordLinkCommand(), p.userDisableCommand(), p.userEnableCommand(),
+		group("user", "People who can sign in", p.userAddCommand(), p.userImportCommand(), p.userListCommand(), p.userPasswdCommand(), p.userResetPasswordLinkCommand(), p.userDisableCommand(), p.userEnableCommand(),
 			p.userDeleteCommand(), p.userLogoutCommand(), p.userResetFactorsCommand()),
 		group("invitation", "Invitations, with which people make accounts", p.invitationAddCommand(), p.invitationImportCommand(), p.invitationListCommand(), p.invitationRenewCommand(), p.invitationDeleteCommand()),
 		group("group", "Groups of people", p.groupAddCommand(), p.groupListCommand()),

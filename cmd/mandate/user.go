@@ -178,6 +178,54 @@ func dash(text string) string {
 	return text
 }
 
+func (p *program) userImportCommand() *cobra.Command {
+	var trial, asJSON bool
+	c := &cobra.Command{Use: "import FILE", Short: "Add all people of a CSV file, with the hashes of their passwords", Args: arguments("FILE"),
+		Long: `Add all people of a CSV file, or none if it has a mistake. The first line names the
+columns: username, and any of email, first_name, last_name, groups, password_hash, active,
+subject and email_verified. Groups are separated by semicolons. A person whose username
+somebody has is skipped, so the command can run again. A dash stands for standard input.
+
+A hash is verified with its own scheme, and replaced when the person signs in:
+  ` + strings.Join(provider.HashSchemes(), "\n  ") + `
+Without a hash, the person has no password, and can set one by a link.`,
+		RunE: func(c *cobra.Command, args []string) error {
+			list, err := readList(p, args[0], provider.ReadNewcomers)
+			if err != nil {
+				return err
+			}
+			return p.importUsers(c.Context(), list, trial, asJSON)
+		}}
+	c.Flags().BoolVar(&trial, "dry-run", false, "only check the file")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func (p *program) importUsers(ctx context.Context, list []provider.Newcomer, trial, asJSON bool) error {
+	o, err := p.open(ctx, toFill)
+	if err != nil {
+		return err
+	}
+	defer o.store.Close()
+	done, err := o.provider.People.Import(ctx, list, trial)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return writeJSON(p.stdout, struct {
+			Added   int  `json:"added"`
+			Existed int  `json:"existed"` // skipped: the username is there
+			Trial   bool `json:"dry_run"`
+		}{done.Added, done.Existed, trial})
+	}
+	text := "Added %d people. Skipped %d people who exist already.\n"
+	if trial {
+		text = "The file has no mistake. It would add %d people, and skip %d people who exist already.\n"
+	}
+	_, err = fmt.Fprintf(p.stdout, text, done.Added, done.Existed)
+	return err
+}
+
 func (p *program) userPasswdCommand() *cobra.Command {
 	var fromStdin bool
 	c := &cobra.Command{Use: "passwd USERNAME", Short: "Change the password of a person, and sign the person out everywhere", Args: arguments("USERNAME"),

@@ -93,7 +93,7 @@ var kinds = [...]Description{
 	{FactorsReset, "Everything but the password was removed, and the sessions were ended.", "", "", ""},
 	{CodesMade, "New recovery codes replace the former ones.", "", "", ""},
 	{CodeUsed, "A recovery code was used.", "", "", ""},
-	{PersonAdded, "A person was added.", "", "", "`first` (the first administrator), `invitation`, `sign-up` (the person asked for it) or `server` (another server)"},
+	{PersonAdded, "A person was added.", "", "", "`first` (the first administrator), `invitation`, `sign-up` (the person asked for it), `server` (another server) or `import`"},
 	{PersonChanged, "The account of a person was changed.", "", "", "the fields, without their values"},
 	{PersonPromoted, "A person has become an administrator.", "", "", ""},
 	{PersonDemoted, "A person is no administrator any more.", "", "", ""},

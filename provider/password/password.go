@@ -1,5 +1,5 @@
-// Package password hashes passwords with Argon2id (RFC 9106). It limits the memory
-// that all hashes together take, and the queue of those that wait.
+// Package password hashes passwords with Argon2id (RFC 9106), and verifies hashes that other programs
+// made. It limits the memory that all hashes together take, and the queue of those that wait.
 package password
 
 import (
@@ -24,7 +24,8 @@ import (
 type Hasher struct {
 	Cost             Cost
 	slots            chan struct{}
-	decoy            phc // matches no password, and costs as much as another hash
+	large            chan struct{} // the slot of a hash that takes more memory than one of this Cost
+	decoy            phc           // matches no password, and costs as much as another hash
 	waiting, refused atomic.Int64
 
 	mu     sync.Mutex
@@ -65,7 +66,7 @@ func New(cost Cost, concurrency int) *Hasher {
 		// One processor remains for other requests.
 		concurrency = max(1, min(runtime.GOMAXPROCS(0)-1, int(memoryBound/p.Cost.MemoryKiB)))
 	}
-	p.slots, p.queued = make(chan struct{}, concurrency), map[string]int{}
+	p.slots, p.large, p.queued = make(chan struct{}, concurrency), make(chan struct{}, 1), map[string]int{}
 	p.decoy = phc{p.Cost.MemoryKiB, p.Cost.Iterations, 1, make([]byte, 16), make([]byte, 32)}
 	return p
 }
@@ -87,22 +88,39 @@ func (p *Hasher) Hash(ctx context.Context, password string) (string, error) {
 }
 
 func (p *Hasher) sum(ctx context.Context, password string, salt []byte, cost Cost, lanes uint8) ([]byte, error) {
+	var sum []byte
+	err := p.run(ctx, cost.MemoryKiB, func() { sum = argon2.IDKey([]byte(password), salt, cost.Iterations, cost.MemoryKiB, lanes, 32) })
+	return sum, err
+}
+
+// run computes a hash in a slot. Of those that take more memory than a hash of the present cost, one runs at a time.
+func (p *Hasher) run(ctx context.Context, memoryKiB uint32, compute func()) error {
+	if memoryKiB > p.Cost.MemoryKiB {
+		err := p.take(ctx, p.large)
+		if err != nil {
+			return err
+		}
+		defer func() { <-p.large }()
+	}
 	err := p.Acquire(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer p.Release()
-	return argon2.IDKey([]byte(password), salt, cost.Iterations, cost.MemoryKiB, lanes, 32), nil
+	compute()
+	return nil
 }
 
 // Acquire takes a slot, and waits for one for at most 10 seconds.
-func (p *Hasher) Acquire(ctx context.Context) error {
+func (p *Hasher) Acquire(ctx context.Context) error { return p.take(ctx, p.slots) }
+
+func (p *Hasher) take(ctx context.Context, slots chan struct{}) error {
 	wait, stop := context.WithTimeout(ctx, 10*time.Second)
 	defer stop()
 	p.waiting.Add(1)
 	defer p.waiting.Add(-1)
 	select {
-	case p.slots <- struct{}{}:
+	case slots <- struct{}{}:
 		return nil
 	case <-wait.Done():
 	}
@@ -143,9 +161,16 @@ func (p *Hasher) Enter(who ...string) (leave func(), err error) {
 }
 
 // Matches reports whether a stored hash is of this password. An empty password or an
-// empty hash never matches. stale says that the hash was made at another cost.
+// empty hash never matches. stale says that the hash was made at another cost, or by another program.
 func (p *Hasher) Matches(ctx context.Context, stored, password string) (ok, stale bool, err error) {
 	parsed, err := parsePHC(stored)
+	if err != nil && password != "" {
+		foreign, err := parseImported(stored)
+		if err == nil {
+			err = p.run(ctx, foreign.memoryKiB, func() { ok = foreign.matches(password) })
+			return ok, ok, err
+		}
+	}
 	possible := err == nil && password != ""
 	if !possible {
 		// A check that cannot succeed costs as much as any other.
@@ -156,7 +181,7 @@ func (p *Hasher) Matches(ctx context.Context, stored, password string) (ok, stal
 		return false, false, err
 	}
 	ok = possible && subtle.ConstantTimeCompare(sum, parsed.sum) == 1
-	return ok, ok && (parsed.memory != p.Cost.MemoryKiB || parsed.iterations != p.Cost.Iterations), nil
+	return ok, ok && (parsed.memory != p.Cost.MemoryKiB || parsed.iterations != p.Cost.Iterations || parsed.lanes != 1), nil
 }
 
 // Pretend takes as much time as a check. It is for a user name that does not exist.
