@@ -235,3 +235,26 @@ func names(users []User) []string {
 }
 
 func foldASCII(name string) string { return newUser(name).UsernameKey }
+
+// All people of a list are stored, or none.
+func TestPeopleAreAddedTogether(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		w.person(t, "alice")
+		must(t, w.AddGroup(t.Context(), "staff", at))
+		before := counts(t, w.Store)
+		ann, bob := newUser("ann"), newUser("bob")
+		is(t, "a username that somebody has", w.AddUsers(t.Context(), []NewUser{{ann, nil}, {newUser("ALICE"), nil}}), ErrConflict)
+		is(t, "a group that does not exist", w.AddUsers(t.Context(), []NewUser{{ann, nil}, {bob, []string{"nobody"}}}), ErrNotFound)
+		if diff := cmp.Diff(before, counts(t, w.Store)); diff != "" {
+			t.Error(diff)
+		}
+		must(t, w.AddUsers(t.Context(), []NewUser{{ann, []string{"staff"}}, {bob, nil}}))
+		for name, want := range map[string]int64{"ann": 2, "bob": 3} {
+			u, err := w.UserByKey(t.Context(), name)
+			must(t, err)
+			if u.Number != want {
+				t.Errorf("%s has the number %d", name, u.Number)
+			}
+		}
+	})
+}
