@@ -52,7 +52,7 @@ func TestBrowserStoryCompany(t *testing.T) {
 	b.signsInAt(c, "ann")
 	b.expect(403, "You could not be signed in")
 	b.says(c.label() + " says that you may not sign in.")
-	b.follow("Back to the sign-in")
+	b.follow("Back to the sign-in page")
 	b.expect(200, "Sign in")
 	b.open("/account/")
 	b.expect(200, "Sign in")
