@@ -68,6 +68,10 @@ func (s *server) accountPage(r *http.Request, who *provider.SignedIn) (templates
 	if err != nil {
 		return page, err
 	}
+	page.Activity, err = s.activity(r, l, u.ID)
+	if err != nil {
+		return page, err
+	}
 	page.Passkeys, err = s.passkeyList(r, u)
 	if err != nil {
 		return page, err

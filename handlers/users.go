@@ -312,6 +312,15 @@ func (s *server) userForm(r *http.Request, who *provider.SignedIn, u *provider.U
 		if err != nil {
 			return page, err
 		}
+		page.Glance, err = s.glance(r, *u, len(page.Sessions.Rows), page.Methods)
+		if err != nil {
+			return page, err
+		}
+		page.Activity, err = s.activity(r, s.pages.Languages.English(), u.ID)
+		if err != nil {
+			return page, err
+		}
+		page.EventsURL = s.path(eventsPath) + "?" + url.Values{byPerson: {u.ID}}.Encode()
 		page.Methods.ResetURL = s.userPath(u.ID) + "factors/"
 		accounts, err := s.identityList(r, *u)
 		if err != nil {

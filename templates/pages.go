@@ -156,6 +156,7 @@ type Account struct {
 	KeepApprovals                bool   // clears the box that revokes what was approved in other sessions
 	Passkeys                     *PasskeyList
 	Identities                   IdentityList
+	Activity                     Activity
 }
 
 // IdentityList lists the accounts of other servers with which a person signs in, and the servers whose
@@ -266,6 +267,9 @@ type UserForm struct {
 	ResetLink                                 string // that link, shown once
 	ResetMinutes                              int    // for which it works
 	Errors                                    []FieldError
+	Glance                                    *Glance // of a person who exists
+	Activity                                  Activity
+	EventsURL                                 string
 }
 
 // ClaimsForm is the part of UserForm with the claims that applications may get (OpenID Connect).

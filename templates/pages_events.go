@@ -23,3 +23,24 @@ type EventRow struct {
 	Count                                               int64
 	KindURL, ActorURL, PersonURL, ObjectURL, AddressURL string
 }
+
+// Activity is what has happened to the account of a person, the newest first.
+type Activity struct{ Rows []ActivityRow }
+
+// ActivityRow is one event in words for everybody. What is not known is empty.
+type ActivityRow struct {
+	Text, Object, At     string
+	By, Address, Browser string
+	Alarming             bool // somebody else may have tried to use the account
+	Times                int
+}
+
+// Glance is the state of a person, for an administrator who has a question about them.
+type Glance struct {
+	Active, Administrator bool
+	LastSignIn            string // empty: there was none, or it is too old for the event log
+	Sessions              int
+	Factors               string // empty: none
+	NoAddress, Verified   bool
+	Failures              int64 // in the last 24 hours
+}

@@ -91,6 +91,13 @@ func peopleSamples() []sample {
 		{"Firefox on Linux", "192.0.2.17", "3 March 2026, 09:12 UTC", "3 March 2026, 09:40 UTC", true, "/account/sessions/1"},
 		{"Safari on iPhone", "2001:db8:85a3::8a2e:370:7334", "1 March 2026, 18:03 UTC", "2 March 2026, 07:55 UTC", false, "/account/sessions/2"},
 	}}
+	activity := Activity{[]ActivityRow{
+		{Text: "A wrong password was refused.", At: "25 November 2026, 22:47 UTC", Address: "2001:db8:1234:5678::/64", Browser: "Firefox on Windows", Alarming: true, Times: 1371},
+		{Text: "Signed in.", At: "25 November 2026, 21:00 UTC", Address: "198.51.100.7", Browser: "Safari on iPhone", Times: 1},
+		{Text: "A passkey was added.", Object: long, At: "25 November 2026, 20:00 UTC", Address: "198.51.100.7", Browser: long, Times: 1},
+		{Text: "A wrong second factor was refused.", At: "25 November 2026, 19:00 UTC", Address: "203.0.113.9", Alarming: true, Times: 1},
+		{Text: "The account was changed.", At: "25 November 2026, 18:00 UTC", By: "By an administrator.", Times: 1},
+	}}
 	passkeys := []PasskeyRow{
 		{"Phone", "3 March 2026", "4 March 2026, 09:12 UTC", true, true, "/account/passkeys/1/", "/account/passkeys/1/remove/"},
 		{long, "3 March 2026", "", false, false, "/account/passkeys/2/", "/account/passkeys/2/remove/"},
@@ -190,10 +197,10 @@ func peopleSamples() []sample {
 		{"form-post", FormPost{Frame: alice, Action: "https://planner.example.com/oauth/callback", Parameters: []Hidden{{"code", "mac_1"}, {"state", "a & b"}}}},
 		{"form-post-hostile", FormPost{nasty, "https://planner.example.com/cb", []Hidden{{hostile, hostile}}, hostile, hostile}},
 		{"form-post-unchecked", FormPost{Frame: alice, Action: "https://planner.example.com/oauth/callback", Parameters: []Hidden{{"error", "login_required"}}, UncheckedHost: "planner.example.com", Description: "The person must sign in, which prompt=none forbids."}},
-		{"account", Account{Frame: Frame{Username: "alice", Notice: "Your password was changed."}, FullName: "Alice Liddell", Email: "alice@example.com", Claims: []Fact{{"Phone number", "+41443334455"}}, Methods: SignInMethods{TOTPSince: "3 March 2026", Codes: 9, RemoveTOTPURL: "/a", CodesURL: "/b"}, Authorized: apps, Sessions: sessions, PasswordAction: "/account/password", Passkeys: &PasskeyList{Rows: passkeys, AddURL: "/account/passkeys/new/"}}},
+		{"account", Account{Frame: Frame{Username: "alice", Notice: "Your password was changed."}, FullName: "Alice Liddell", Email: "alice@example.com", Claims: []Fact{{"Phone number", "+41443334455"}}, Methods: SignInMethods{TOTPSince: "3 March 2026", Codes: 9, RemoveTOTPURL: "/a", CodesURL: "/b"}, Authorized: apps, Sessions: sessions, PasswordAction: "/account/password", Passkeys: &PasskeyList{Rows: passkeys, AddURL: "/account/passkeys/new/"}, Activity: activity}},
 		{"account-empty", Account{Frame: alice, Methods: SignInMethods{AddTOTPURL: "/a"}}},
 		{"account-wrong", Account{Frame: alice, Methods: SignInMethods{Demanded: true, Due: "3 March 2026", AddTOTPURL: "/a"}, PasswordAction: "/account/password", CurrentPassword: Field{Error: "This is not your current password."}, KeepApprovals: true}},
-		{"account-hostile", Account{nasty, hostile, hostile, []Fact{{hostile, hostile}}, SignInMethods{hostile, 0, true, hostile, "/a", "/b", "/c", "", 0, true, nil}, []AuthorizedApp{{hostile, hostile, hostile, hostile, "/a", hostile, []API{{hostile, hostile, false}}, hostile, true, hostile}}, SessionList{[]SessionRow{{hostile, hostile, hostile, hostile, true, "/b"}}, "/c"}, "/p", badText, badText, true, "/v", true, &PasskeyList{[]PasskeyRow{{hostile, hostile, hostile, true, true, "/k", "/r"}}, "/k", false}, IdentityList{[]IdentityRow{{hostile, hostile, hostile, "/i", true}}, []ServerButton{{hostile, "/n"}}}}},
+		{"account-hostile", Account{nasty, hostile, hostile, []Fact{{hostile, hostile}}, SignInMethods{hostile, 0, true, hostile, "/a", "/b", "/c", "", 0, true, nil}, []AuthorizedApp{{hostile, hostile, hostile, hostile, "/a", hostile, []API{{hostile, hostile, false}}, hostile, true, hostile}}, SessionList{[]SessionRow{{hostile, hostile, hostile, hostile, true, "/b"}}, "/c"}, "/p", badText, badText, true, "/v", true, &PasskeyList{[]PasskeyRow{{hostile, hostile, hostile, true, true, "/k", "/r"}}, "/k", false}, IdentityList{[]IdentityRow{{hostile, hostile, hostile, "/i", true}}, []ServerButton{{hostile, "/n"}}}, Activity{[]ActivityRow{{hostile, hostile, hostile, hostile, hostile, hostile, true, 1 << 30}}}}},
 		{"account-identities", Account{Frame: alice, Methods: SignInMethods{AddTOTPURL: "/a", NoPassword: true}, Identities: identities}},
 		{"account-no-identities", Account{Frame: alice, Methods: SignInMethods{AddTOTPURL: "/a"}, PasswordAction: "/account/password", Identities: IdentityList{Add: identities.Add}}},
 		{"account-no-passkeys", Account{Frame: alice, Methods: SignInMethods{AddTOTPURL: "/a"}, PasswordAction: "/account/password", Passkeys: &PasskeyList{AddURL: "/account/passkeys/new/"}}},
@@ -399,6 +406,10 @@ func adminSamples() []sample {
 	self.Self, self.Errors, self.Groups = true, nil, nil
 	self.UsernameField.Error, self.Email.Error = "", ""
 	linked := self
+	linked.Glance = &Glance{Active: true, LastSignIn: "25 November 2026, 21:00 UTC", Sessions: 3, Factors: "authenticator app, 2 passkeys, 9 recovery codes", Failures: 1371}
+	linked.Activity, linked.EventsURL = Activity{[]ActivityRow{{Text: "A wrong password was refused.", At: "25 November 2026, 22:47 UTC", Address: "2001:db8:1234:5678::/64", Browser: "Firefox on Windows", Alarming: true, Times: 1371},
+		{Text: "A passkey was added.", Object: long, At: "25 November 2026, 20:00 UTC", Address: "198.51.100.7", Browser: long, Times: 1}, {Text: "The account was changed.", At: "25 November 2026, 18:00 UTC", By: "By an administrator.", Times: 1}}}, "/e"
+	self.Glance = &Glance{Administrator: true, NoAddress: true}
 	linked.Self, linked.ResetAction, linked.ResetMinutes, linked.ResetLink = false, "/r", 30, "https://auth.example.com/password/reset/YWJjZGVmZ2hpamtsbW5vcHFyc3R1dnd4eXowMTIzNDU2Nzg5MA/"
 	return append(append(initialTokenSamples(), resourceSamples()...), []sample{
 		{"invitations", Invitations{Frame: admin, NewURL: "/n", ListURL: "/l", BackURL: "/u", Pager: Pager{1, 2, 31, "", "?page=2"}, Rows: []InvitationRow{
@@ -431,7 +442,7 @@ func adminSamples() []sample {
 		{"user-form-wrong", change},
 		{"user-form-self", self},
 		{"user-form-link", linked},
-		{"user-form-hostile", UserForm{nasty, false, "/a", "/c", "/d", badText, badText, badText, badText, badText, []Option{{hostile, hostile, hostile, true}}, true, true, false, &ClaimsForm{true, true, hostile, hostile, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText}, SignInMethods{hostile, 0, true, hostile, "/a", "/b", "/c", "/d", 0, true, []IdentityRow{{hostile, hostile, hostile, "/i", true}}}, SessionList{[]SessionRow{{hostile, hostile, hostile, hostile, false, "/b"}}, "/c"}, []OwnedApplication{{hostile, hostile, hostile, "/o/1", false, true}}, hostile, "/r", hostile, 30, []FieldError{{"username", hostile}}}},
+		{"user-form-hostile", UserForm{nasty, false, "/a", "/c", "/d", badText, badText, badText, badText, badText, []Option{{hostile, hostile, hostile, true}}, true, true, false, &ClaimsForm{true, true, hostile, hostile, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText}, SignInMethods{hostile, 0, true, hostile, "/a", "/b", "/c", "/d", 0, true, []IdentityRow{{hostile, hostile, hostile, "/i", true}}}, SessionList{[]SessionRow{{hostile, hostile, hostile, hostile, false, "/b"}}, "/c"}, []OwnedApplication{{hostile, hostile, hostile, "/o/1", false, true}}, hostile, "/r", hostile, 30, []FieldError{{"username", hostile}}, &Glance{true, true, hostile, 1, hostile, false, false, 1 << 40}, Activity{[]ActivityRow{{hostile, hostile, hostile, hostile, hostile, hostile, true, 1 << 30}}}, "/e"}},
 		{"groups", Groups{admin, []GroupRow{{"staff", 1, "/g/1"}, {"night shift", 0, "/g/2"}, {long, 1204, "/g/3"}}, "/admin/groups/", Field{}}},
 		{"groups-empty", Groups{Frame: admin, Action: "/admin/groups/"}},
 		{"groups-wrong", Groups{Frame: admin, Action: "/admin/groups/", NameField: Field{"staff", "A group with that name already exists."}}},

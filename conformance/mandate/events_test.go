@@ -592,3 +592,72 @@ func TestEventsAsLines(t *testing.T) {
 		}
 	})
 }
+
+// A person sees what has happened to the account, and what others may have tried. Nobody sees where an administrator
+// was. An administrator sees the state of a person at a glance.
+func TestEventsOnTheAccountPage(t *testing.T) {
+	forEachDatabase(t, func(t *testing.T, db database) {
+		s := startServer(t, options{database: db, settings: []string{ours}})
+		alice, root := s.person(t, "alice", "--email", "alice@example.com"), s.person(t, "root", "--admin")
+		for _, address := range []string{"198.51.100.7", "198.51.100.7", "2001:db8:1:2:3::4"} {
+			s.post(t, "/login/", fromAddress(address), params("username", "alice", "password", "not the password"))
+		}
+		s.post(t, "/login/", fromAddress("203.0.113.5"), params("username", "root", "password", root.Password))
+		admin, b := s.signedIn(t, root), s.signedIn(t, alice)
+		page := s.userPage(t, "alice")
+		admin.open(t, page)
+		admin.submit(t, "Save changes", params("first_name", "Alice"))
+		address, _ := s.authorizeURL(s.application(t, "--name", "Planner", "--grant", "authorization_code", "--redirect-uri", webURI))
+		b.open(t, address)
+		b.decide(t, "approve")
+		b.open(t, "/account/")
+		activity := func(page string) []string {
+			t.Helper()
+			_, section, found := strings.Cut(page, `id="activity"`)
+			if !found {
+				t.Fatalf("no recent activity:\n%s", page)
+			}
+			section, _, _ = strings.Cut(section, "</section>")
+			var rows []string
+			for _, item := range strings.Split(section, "<li>")[1:] {
+				text := html.UnescapeString(regexp.MustCompile("<[^>]*>").ReplaceAllString(item, ""))
+				rows = append(rows, strings.Join(strings.Fields(regexp.MustCompile(`\d+ \w+ \d{4}, \d\d:\d\d UTC`).ReplaceAllString(text, "NOW")), " "))
+			}
+			return rows
+		}
+		want := []string{
+			"An application was allowed access. Planner NOW. 127.0.0.1. Go-http-client/1.1",
+			"The account was changed. NOW. By an administrator.",
+			"Signed in. NOW. 127.0.0.1. Go-http-client/1.1",
+			"A wrong password was refused. Refused NOW. 2001:db8:1:2::/64. Go-http-client/1.1",
+			"A wrong password was refused. 2 times NOW. 198.51.100.7. Go-http-client/1.1",
+			"The account was created. NOW. By the operator of this server.",
+		}
+		own := activity(b.Body)
+		slices.Sort(own)
+		slices.Sort(want)
+		checkEqual(t, "the activity on the account page", strings.Join(own, "\n"), strings.Join(want, "\n"))
+		if strings.Contains(b.Body, "203.0.113.5") {
+			t.Error("the page shows the address of the administrator")
+		}
+		german, err := http.NewRequest("GET", s.URL+"/account/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		german.Header.Set("Accept-Language", "de")
+		b.follow(t, german)
+		if !strings.Contains(b.Body, "Letzte Aktivitäten") || !strings.Contains(b.Body, "Ein falsches Passwort wurde abgelehnt.") || !strings.Contains(b.Body, "2-mal") {
+			t.Error("the activity is not in German")
+		}
+		admin.open(t, page)
+		text := strings.Join(strings.Fields(regexp.MustCompile("<[^>]*>").ReplaceAllString(admin.Body, " ")), " ")
+		for _, part := range []string{"Account Enabled", "Signed in In one browser", "Second factor None", "Email address Not verified", "Refused in 24 hours 3 wrong passwords"} {
+			if !strings.Contains(text, part) {
+				t.Errorf("the page of a person does not say %q: %s", part, text)
+			}
+		}
+		checkEqual(t, "events on the page of a person", len(activity(admin.Body)), len(want))
+		admin.click(t, "All their events")
+		checkEqual(t, "all their events", strings.Count(admin.Body, `class="first"`), len(want))
+	})
+}

@@ -40,6 +40,31 @@ func (l *Log) OfPerson(ctx context.Context, userID string, limit int) ([]storage
 	return found, oauth.Stored(err)
 }
 
+// mostFailures limits how many rows of failures SignInsOf adds up.
+const mostFailures = 1000
+
+// SignInsOf returns when a person has last signed in, as far as the log goes back, and how often a password or a
+// second factor of the person was refused in the last 24 hours.
+func (l *Log) SignInsOf(ctx context.Context, userID string) (last, failures int64, err error) {
+	found, err := l.store.Events(ctx, Filter{PersonID: userID, Kind: string(SignIn)}, 1)
+	if err != nil {
+		return 0, 0, oauth.Unavailable(err)
+	}
+	if len(found) > 0 {
+		last = found[0].At
+	}
+	for _, kind := range []Kind{SignInFailed, FactorFailed} {
+		found, err = l.store.Events(ctx, Filter{PersonID: userID, Kind: string(kind), Since: oauth.Now() - 24*60*60}, mostFailures)
+		if err != nil {
+			return 0, 0, oauth.Unavailable(err)
+		}
+		for _, e := range found {
+			failures += e.Times
+		}
+	}
+	return last, failures, nil
+}
+
 // Export stores that an administrator exports events, before the first of them is sent.
 func (l *Log) Export(ctx context.Context, actor policy.Actor, of Filter) error {
 	err := actor.MustAdminister("export the event log")

@@ -1,0 +1,197 @@
+package handlers
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"mandate/provider"
+	"mandate/provider/origin"
+	"mandate/templates"
+	"mandate/templates/languages"
+)
+
+// mostActivity is how many events the page of a person shows.
+const mostActivity = 15
+
+// activity lists the newest events that concern a person, in words for everybody.
+func (s *server) activity(r *http.Request, l *languages.Language, userID string) (templates.Activity, error) {
+	var list templates.Activity
+	// Some events only accompany another one.
+	found, err := s.provider.Events.OfPerson(r.Context(), userID, 2*mostActivity)
+	for _, e := range found {
+		if e.Kind == "session.strengthened" || len(list.Rows) == mostActivity {
+			continue
+		}
+		text, alarming := happened(l, e)
+		row := templates.ActivityRow{Text: text, At: l.Moment(e.At), Alarming: alarming, Times: int(e.Times)}
+		switch e.ObjectKind {
+		case "application", "passkey", "account":
+			row.Object = e.ObjectName
+		}
+		switch {
+		case e.ActorKind == origin.Operator:
+			row.By = l.T("By the operator of this server.")
+		case e.ActorKind == origin.Person && e.ActorID != userID:
+			row.By = l.T("By an administrator.") // whose browser and address are nobody's business
+		case e.ActorKind == origin.Person, e.ActorKind == origin.Nobody:
+			row.Address = e.Address
+			if e.UserAgent != "" {
+				row.Browser = device(l, e.UserAgent)
+			}
+		}
+		list.Rows = append(list.Rows, row)
+	}
+	return list, err
+}
+
+// happened says what happened, and reports whether the person should look at it.
+func happened(l *languages.Language, e provider.Event) (string, bool) {
+	switch e.Kind {
+	case "sign-in":
+		return l.T("Signed in."), false
+	case "sign-in.failed":
+		return refused(l, e.Detail), true
+	case "factor.failed":
+		if e.ActorKind == origin.Nobody { // at a sign-in, and not in a session
+			return l.T("The password was right, and a wrong second factor was refused."), true
+		}
+		return l.T("A wrong second factor was refused."), true
+	case "sign-out":
+		return l.T("Signed out."), false
+	case "session.ended":
+		return l.T("One browser was signed out."), false
+	case "sessions.ended":
+		return l.T("All browsers were signed out."), false
+	case "password.changed":
+		return l.T("The password was changed."), false
+	case "password.reset":
+		return l.T("A new password was set."), false
+	case "password.failed":
+		return l.T("Somebody wanted to change the password, and did not know it."), true
+	case "password.link":
+		return l.T("A link for a new password was made."), false
+	case "factor.added":
+		return addedFactor(l, e.ObjectKind), false
+	case "factor.renamed":
+		return l.T("A passkey got another name."), false
+	case "factor.removed":
+		return removedFactor(l, e.ObjectKind), false
+	case "factors.reset":
+		return l.T("The authenticator app, the passkeys and the recovery codes were removed."), false
+	case "recovery-codes.made":
+		return l.T("New recovery codes were made."), false
+	case "recovery-code.used":
+		return l.T("A recovery code was used."), false
+	}
+	return happenedToAccount(l, e.Kind), e.Kind == "token.reused"
+}
+
+func refused(l *languages.Language, why string) string {
+	switch why {
+	case "disabled":
+		return l.T("A sign-in was refused, because the account was disabled.")
+	case "passkey":
+		return l.T("A passkey was refused.")
+	case "server":
+		return l.T("A sign-in with another server was refused.")
+	}
+	return l.T("A wrong password was refused.")
+}
+
+func addedFactor(l *languages.Language, kind string) string {
+	switch kind {
+	case "passkey":
+		return l.T("A passkey was added.")
+	case "account":
+		return l.T("An account of another server was added.")
+	}
+	return l.T("An authenticator app was added.")
+}
+
+func removedFactor(l *languages.Language, kind string) string {
+	switch kind {
+	case "passkey":
+		return l.T("A passkey was removed.")
+	case "account":
+		return l.T("An account of another server was removed.")
+	}
+	return l.T("The authenticator app was removed.")
+}
+
+// happenedToAccount says what happened to an account and to the access of applications.
+func happenedToAccount(l *languages.Language, kind string) string {
+	switch kind {
+	case "person.added":
+		return l.T("The account was created.")
+	case "person.changed":
+		return l.T("The account was changed.")
+	case "person.promoted":
+		return l.T("The account got the rights of an administrator.")
+	case "person.demoted":
+		return l.T("The account lost the rights of an administrator.")
+	case "person.disabled":
+		return l.T("The account was disabled.")
+	case "person.enabled":
+		return l.T("The account was enabled.")
+	case "address.link":
+		return l.T("A link to confirm the email address was sent.")
+	case "address.verified":
+		return l.T("The email address was confirmed.")
+	case "consent.given":
+		return l.T("An application was allowed access.")
+	case "consent.denied":
+		return l.T("An application asked for access, and did not get it.")
+	case "consent.revoked", "token.revoked":
+		return l.T("The access of an application was revoked.")
+	case "device.approved":
+		return l.T("A device was allowed access.")
+	case "device.denied":
+		return l.T("A device asked for access, and did not get it.")
+	case "token.reused":
+		return l.T("The access of an application was ended, because it may have been stolen.")
+	case "application.added":
+		return l.T("An application was registered.")
+	case "application.changed":
+		return l.T("An application was changed.")
+	case "application.assigned":
+		return l.T("Somebody else became responsible for an application.")
+	case "application.revoked":
+		return l.T("Everything that an application held was revoked.")
+	case "application.deleted":
+		return l.T("An application was deleted.")
+	case "secret.rotated":
+		return l.T("An application got a new client secret.")
+	}
+	return l.T("An action as an administrator.")
+}
+
+// glance returns the state of a person.
+func (s *server) glance(r *http.Request, u provider.User, sessions int, methods templates.SignInMethods) (*templates.Glance, error) {
+	g := &templates.Glance{Active: u.Active, Administrator: u.Administrator, Sessions: sessions, NoAddress: u.Email == ""}
+	profile, err := provider.ProfileOf(u)
+	if err != nil {
+		return nil, err
+	}
+	g.Verified = profile.EmailVerified
+	var factors []string
+	if methods.TOTPSince != "" {
+		factors = append(factors, "authenticator app")
+	}
+	switch {
+	case methods.Passkeys == 1:
+		factors = append(factors, "one passkey")
+	case methods.Passkeys > 1:
+		factors = append(factors, strconv.Itoa(methods.Passkeys)+" passkeys")
+	}
+	if len(factors) > 0 {
+		factors = append(factors, strconv.Itoa(methods.Codes)+" recovery codes")
+	}
+	g.Factors = strings.Join(factors, ", ")
+	last, failures, err := s.provider.Events.SignInsOf(r.Context(), u.ID)
+	if last > 0 {
+		g.LastSignIn = s.pages.Languages.English().Moment(last)
+	}
+	g.Failures = failures
+	return g, err
+}
