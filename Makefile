@@ -5,7 +5,7 @@ SHELL := /bin/bash
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 60s
-TIMEOUT ?= 40m
+TIMEOUT ?= 75m
 
 # Databases that live for one test wait for no disk where there is room in memory.
 MEMORY := $(shell [ -w /dev/shm ] && [ "$$(df -Pk /dev/shm | awk 'NR == 2 { print $$4 }')" -gt 4000000 ] && echo /dev/shm)
