@@ -115,6 +115,12 @@ func (s *server) inviteForm(r *http.Request, form url.Values, several bool, inva
 		if invalid.At("list") != "" {
 			page.List.Error = "Nobody was invited. The mistakes are named at the top of the page."
 		}
+		page.Errors = nil
+		for _, f := range fieldErrors(invalid) {
+			for line := range strings.SplitSeq(f.Message, "\n") { // each line of the list has its own mistakes
+				page.Errors = append(page.Errors, templates.FieldError{ID: f.ID, Message: line})
+			}
+		}
 		return page, nil
 	}
 	groups, err := s.provider.People.Groups(r.Context())

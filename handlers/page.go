@@ -193,9 +193,7 @@ func fieldErrors(invalid *provider.Invalid) []templates.FieldError {
 	}
 	var lines []templates.FieldError
 	for _, f := range invalid.Fields {
-		for line := range strings.SplitSeq(f.Message, "\n") { // a list has several mistakes
-			lines = append(lines, templates.FieldError{ID: f.Field, Message: line})
-		}
+		lines = append(lines, templates.FieldError{ID: f.Field, Message: f.Message})
 	}
 	return lines
 }
