@@ -16,6 +16,11 @@ import (
 // text returns the text of the page.
 func (b *tab) text() string { return evaluate[string](b, "document.body.innerText") }
 
+// section returns the text of the section whose heading has an id.
+func (b *tab) section(id string) string {
+	return evaluate[string](b, `document.getElementById("`+id+`").closest("section").innerText`)
+}
+
 // expect fails unless the page has this status and main heading.
 func (b *tab) expect(status int64, heading string) {
 	b.Helper()

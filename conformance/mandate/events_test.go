@@ -613,13 +613,8 @@ func TestEventsOnTheAccountPage(t *testing.T) {
 		b.open(t, "/account/")
 		activity := func(page string) []string {
 			t.Helper()
-			_, section, found := strings.Cut(page, `id="activity"`)
-			if !found {
-				t.Fatalf("no recent activity:\n%s", page)
-			}
-			section, _, _ = strings.Cut(section, "</section>")
 			var rows []string
-			for _, item := range strings.Split(section, "<li>")[1:] {
+			for _, item := range strings.Split(sectionOf(t, page, "activity"), "<li>")[1:] {
 				text := html.UnescapeString(regexp.MustCompile("<[^>]*>").ReplaceAllString(item, ""))
 				rows = append(rows, strings.Join(strings.Fields(regexp.MustCompile(`\d+ \w+ \d{4}, \d\d:\d\d UTC`).ReplaceAllString(text, "NOW")), " "))
 			}

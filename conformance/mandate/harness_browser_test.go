@@ -211,6 +211,17 @@ func (b *browser) code(t testing.TB, address string, p person) string {
 	return code
 }
 
+// sectionOf returns the HTML of the section of a page whose heading has an id.
+func sectionOf(t testing.TB, page, id string) string {
+	t.Helper()
+	_, section, found := strings.Cut(page, `<h2 id="`+id+`"`)
+	if !found {
+		t.Fatalf("the page has no section %s:\n%s", id, page)
+	}
+	section, _, _ = strings.Cut(section, "</section>")
+	return section
+}
+
 // shows reports whether a form of the page has a field or a button of this name.
 func (b *browser) shows(name string) bool {
 	return slices.ContainsFunc(b.forms(), func(f form) bool { return f.has(name) })

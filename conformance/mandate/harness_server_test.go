@@ -312,7 +312,7 @@ func (s *server) checkEvents(t testing.TB) {
 			t.Fatal(err)
 		}
 		for _, secret := range secrets {
-			if strings.Contains(text, secret) {
+			if strings.Contains(text, secret) && !s.secrets.isName(secret) {
 				t.Errorf("the event %s holds the secret %q: %s", kind, secret, text)
 			}
 		}
@@ -331,6 +331,23 @@ func (s *server) secret(value string) string {
 type vault struct {
 	mu     sync.Mutex
 	values map[string]bool
+	names  map[string]bool // those that a test also uses as names
+}
+
+// name says that a value is also used as a name, which an event may have.
+func (v *vault) name(value string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.names == nil {
+		v.names = map[string]bool{}
+	}
+	v.names[value] = true
+}
+
+func (v *vault) isName(value string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.names[value]
 }
 
 func (v *vault) add(value string) {

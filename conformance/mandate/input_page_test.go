@@ -32,6 +32,9 @@ func every(n, from int, values []string) []string {
 // badForms puts invalid values into every field of every form of the pages, one at a
 // time.
 func (v *fixture) badForms(t *testing.T) {
+	for _, value := range hostile() {
+		v.secrets.name(value) // every field gets it: that of a password, and that of a name
+	}
 	root, bob := v.signedIn(t, v.admin), v.signedIn(t, v.bob)
 	victim := v.application(t, "--name", "Victim", "--owner", v.bob.Name, "--grant", "authorization_code", "--redirect-uri", "https://victim.example/back")
 	l := &life{fixture: v, root: root, person: v.person(t, "victim")}

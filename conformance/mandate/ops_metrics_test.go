@@ -3,6 +3,7 @@ package mandate
 import (
 	"net/http"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -117,7 +118,7 @@ var metricRow = regexp.MustCompile("(?m)^\\| `(mandate_[a-z_]+)` \\| (counter|ga
 // TestMetricsAreThoseOfTheDocs compares the table in docs/observability.md with a
 // running server: the name, kind, labels and text of each metric.
 func TestMetricsAreThoseOfTheDocs(t *testing.T) {
-	w := startWatched(t, options{})
+	w := startWatched(t, options{settings: []string{"EVENT_LOG: " + quote(filepath.Join(t.TempDir(), "events.json"))}})
 	page, err := os.ReadFile("../../docs/observability.md")
 	if err != nil {
 		t.Fatal(err)

@@ -100,7 +100,7 @@ func TestRevokeAllForgetsConsents(t *testing.T) {
 		t.Error("the person is not asked again")
 	}
 	b.open(t, "/account/")
-	if strings.Contains(b.Body, "Casual") {
+	if strings.Contains(sectionOf(t, b.Body, "applications"), "Casual") {
 		t.Error("the account page still shows the application")
 	}
 	// Another site cannot make an administrator's browser do it.

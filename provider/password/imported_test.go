@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -135,17 +136,23 @@ func TestImportedHashCostsLittle(t *testing.T) {
 func TestLargeHashesRunOneAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New(Cost{64, 1}, 4)
+		var mu sync.Mutex
 		inside, most := 0, 0
+		count := func(n int) {
+			mu.Lock()
+			defer mu.Unlock()
+			inside += n
+			most = max(most, inside)
+		}
 		go func() {
 			_ = p.run(context.Background(), 65, func() { time.Sleep(5 * time.Second) })
 		}()
 		for range 3 {
 			go func() {
 				_ = p.run(context.Background(), 65, func() {
-					inside++
-					most = max(most, inside)
+					count(1)
 					time.Sleep(time.Second)
-					inside--
+					count(-1)
 				})
 			}()
 		}
@@ -156,6 +163,8 @@ func TestLargeHashesRunOneAtATime(t *testing.T) {
 			t.Errorf("a usual hash: %t, %v after %v", ok, err, time.Since(begin))
 		}
 		time.Sleep(20 * time.Second)
+		mu.Lock()
+		defer mu.Unlock()
 		if most != 1 {
 			t.Errorf("%d large hashes at a time", most)
 		}
