@@ -261,6 +261,8 @@ func eventsOfConsent(t *testing.T, m *mailing, w *witness) {
 	w.after(t, "the same request again", func() { b.open(t, address) })
 	address, _ = m.authorizeURL(m.phone, "scope", "read")
 	w.after(t, "not allowing", func() { b.open(t, address); b.decide(t, "deny") }, "consent.denied: alice, alice, application Phone, ")
+	address, _ = m.pushed(t, m.phone, "scope", "read")
+	w.after(t, "not allowing a pushed request", func() { b.open(t, address); b.decide(t, "deny") }, "consent.denied: alice, alice, application Phone, ")
 	w.after(t, "revoking", func() { b.send(t, "/account/applications/"+m.casual.ID+"/revoke/", nil) }, "consent.revoked: alice, alice, application Casual, ")
 	w.after(t, "a device", func() { b.approvedDevice(t, m.tv, "scope", "read") }, "device.approved: alice, alice, application Television, read")
 	codes := m.askDevice(t, m.tv, "scope", "read")

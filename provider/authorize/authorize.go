@@ -343,11 +343,11 @@ func (p *Authorizations) Refusal(a *Authorization, e *oauth.Error) redirect.Resp
 
 // Denied closes a request that the person denied.
 func (p *Authorizations) Denied(ctx context.Context, a *Authorization, s *storage.SignedIn) error {
-	err := p.Close(ctx, a)
-	if err != nil {
-		return err
+	denied := events.Event{Kind: events.ConsentDenied, Person: s.User, Object: events.Application(a.Application)}
+	if a.pushed.Digest == "" {
+		return oauth.Stored(p.store.AddEvents(events.Attach(ctx, denied))) // nothing else is stored
 	}
-	return oauth.Stored(p.store.AddEvents(events.Attach(ctx, events.Event{Kind: events.ConsentDenied, Person: s.User, Object: events.Application(a.Application)})))
+	return p.Close(events.Attach(ctx, denied), a)
 }
 
 // Deny returns the error response for a request that the person denied.
