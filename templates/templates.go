@@ -171,17 +171,6 @@ func (p *Pages) Render(in *languages.Language, page any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// ContentLanguage returns the language of the content of a page that is rendered in a language: a page for
-// administrators and developers is in English.
-func (p *Pages) ContentLanguage(in *languages.Language, of any) *languages.Language {
-	for _, page := range catalogue() {
-		if reflect.TypeOf(page.of) == reflect.TypeOf(of) && page.inEnglish() {
-			return p.Languages.English()
-		}
-	}
-	return in
-}
-
 // funcs returns the functions that the layout needs, and those for texts. f writes a text of the frame.
 func (p *Pages) funcs(page page, in *languages.Language) template.FuncMap {
 	content, mark := in, ""

@@ -234,7 +234,7 @@ func TestWriteSamples(t *testing.T) {
 			if len(names) > 0 && !slices.Contains(names, s.name) {
 				continue
 			}
-			body, err := pages.Render(pages.Languages.Named(language), s.page)
+			body, err := pages.Render(pages.Languages.Listed(language), s.page)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -254,7 +254,7 @@ func TestWriteSamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range mailSamples() {
-		subject, text, html, err := mails.Render(mails.Languages.Named(*in), s.page)
+		subject, text, html, err := mails.Render(mails.Languages.Listed(*in), s.page)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -192,7 +192,7 @@ func TestLanguages(t *testing.T) {
 		t.Fatal(err)
 	}
 	for tag, words := range map[string][]string{"en": {"Sign in", "Account"}, "de": {"Anmelden", "Konto"}, "fr": {"Se connecter", "Compte"}, "es": {"Iniciar sesión", "Cuenta"}} {
-		l := pages.Languages.Named(tag)
+		l := pages.Languages.Listed(tag)
 		login, err := pages.Render(l, Login{})
 		if err != nil {
 			t.Fatal(err)

@@ -56,17 +56,6 @@ func (l *Languages) All() []*Language { return l.all }
 // English returns the language of the texts in the templates and in the code.
 func (l *Languages) English() *Language { return l.all[0] }
 
-// Named returns the language of a tag, such as the one that is stored for a person. It returns English
-// for every other text.
-func (l *Languages) Named(tag string) *Language {
-	for _, one := range l.all {
-		if one.tag == tag {
-			return one
-		}
-	}
-	return l.English()
-}
-
 // longest is how much of a list of languages is read. A browser sends fewer than a hundred bytes, and
 // anybody can send more.
 const longest = 512

@@ -79,18 +79,9 @@ func TestListed(t *testing.T) {
 	}
 }
 
-func TestNamed(t *testing.T) {
-	l := load(t)
-	for tag, want := range map[string]string{"en": "en", "de": "de", "fr": "fr", "es": "es", "": "en", "it": "en", "de-CH": "en"} {
-		if got := l.Named(tag).Tag(); got != want {
-			t.Errorf("%q: %q, want %q", tag, got, want)
-		}
-	}
-}
-
 func TestTexts(t *testing.T) {
 	l := load(t)
-	german := l.Named("de")
+	german := l.Listed("de")
 	for want, got := range map[string]string{
 		"Anmelden":               german.T("Sign in"),
 		"Not in the catalogue":   german.T("Not in the catalogue"),
@@ -99,11 +90,11 @@ func TestTexts(t *testing.T) {
 		"3 things":               german.Format("%d things", 3),
 		"Sign in":                l.English().T("Sign in"),
 		"Noch {n} übrig.":        german.Plural("{n} left.", "{n} left.", 1),
-		"Queda {n}.":             l.Named("es").Plural("{n} left.", "{n} left.", 1),
-		"Quedan {n}.":            l.Named("es").Plural("{n} left.", "{n} left.", 0),
+		"Queda {n}.":             l.Listed("es").Plural("{n} left.", "{n} left.", 1),
+		"Quedan {n}.":            l.Listed("es").Plural("{n} left.", "{n} left.", 0),
 		"{n} thing":              german.Plural("{n} thing", "{n} things", 1),
 		"{n} things":             german.Plural("{n} thing", "{n} things", 2),
-		"Il vous reste {n} code": l.Named("fr").Plural("You have {n} recovery code. If you make new ones, the old ones stop working.", "You have {n} recovery codes. If you make new ones, the old ones stop working.", 0)[:len("Il vous reste {n} code")],
+		"Il vous reste {n} code": l.Listed("fr").Plural("You have {n} recovery code. If you make new ones, the old ones stop working.", "You have {n} recovery codes. If you make new ones, the old ones stop working.", 0)[:len("Il vous reste {n} code")],
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -123,7 +114,7 @@ func TestDatesAndNumbers(t *testing.T) {
 		"fr": {"1er mars 2026", "31 décembre 2026, 23:59 UTC", "1234", "1\u202f234\u202f567"},
 		"es": {"1 de marzo de 2026", "31 de diciembre de 2026, 23:59 UTC", "1234", "1\u202f234\u202f567"},
 	} {
-		in := l.Named(tag)
+		in := l.Listed(tag)
 		got := [4]string{in.Day(first), in.Moment(last), in.Number(1234), in.Number(1234567)}
 		if got != want {
 			t.Errorf("%s: %q, want %q", tag, got, want)
