@@ -199,8 +199,8 @@ func (s *Store) AnswerSignUp(ctx context.Context, m Mail, link *NewInvitation, m
 }
 
 // offer stores a link that somebody asked for, and its message, unless there are too many messages. If there
-// are most such links, the oldest one makes room, with those of the same second: otherwise whoever asks for that many would keep everybody
-// else out until these links end.
+// are most such links, the oldest one makes room, with those of the same second: otherwise whoever asks for
+// that many would keep everybody else out until these links end.
 func (t tx) offer(link NewInvitation, most int) error {
 	err := t.countMail(*link.Mail)
 	if err == nil {
@@ -224,7 +224,8 @@ func (t tx) offer(link NewInvitation, most int) error {
 // AcceptInvitation uses an invitation for a new person, who has a passkey if key is not nil. It returns
 // the groups of the invitation that do not exist any more. It returns ErrSpent if the invitation does not
 // work, ErrConflict if the username is taken, ErrFactorUsed if somebody has the passkey, and
-// ErrAddressTaken if somebody has the address. In these cases the invitation is not used. Of several concurrent calls, one succeeds.
+// ErrAddressTaken if somebody has the address. In these cases the invitation is not used. Of several
+// concurrent calls, one succeeds.
 func (s *Store) AcceptInvitation(ctx context.Context, digest string, u User, key *Passkey) ([]string, error) {
 	var missing []string
 	err := s.atomically(ctx, func(t tx) error {

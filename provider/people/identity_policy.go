@@ -123,11 +123,7 @@ func (i *Identities) newPerson(s *server, p upstream.Person) (storage.User, erro
 	if found.At("email") != "" {
 		return storage.User{}, s.unknown()
 	}
-	profile, err := person.Profile.store()
-	now := oauth.Now()
-	// Without a password, no password is right.
-	return storage.User{ID: seal.Identifier(), Username: person.Username, UsernameKey: FoldName(person.Username), Email: person.Email, FirstName: person.FirstName, LastName: person.LastName,
-		Active: true, CreatedAt: now, PasswordChangedAt: now, UpdatedAt: now, Profile: profile}, err
+	return person.record("")
 }
 
 // mayBeNew reports whether a person may come without an account here. Whether an address has an invitation

@@ -1,18 +1,15 @@
 package people
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"mandate/provider/events"
 	"mandate/provider/oauth"
 	"mandate/provider/password"
-	"mandate/provider/seal"
 	"mandate/storage"
 )
 
@@ -143,7 +140,7 @@ func (p *People) newcomers(ctx context.Context, list []Newcomer) ([]storage.User
 		if !found.none() {
 			continue
 		}
-		u, err := one.user()
+		u, err := one.record(one.hash())
 		if err != nil {
 			return nil, nil, done, err
 		}
@@ -157,11 +154,7 @@ func (n Newcomer) check(found *mistakes, known []storage.Group) {
 	form := &oauth.Invalid{}
 	n.Person.check(form)
 	found.addAll(n.Line, form)
-	for _, name := range n.Groups {
-		if !slices.ContainsFunc(known, func(g storage.Group) bool { return g.Name == name }) {
-			found.add(n.Line, "groups", fmt.Sprintf("There is no group %q. Add the group first.", oauth.Clip(name, 150)))
-		}
-	}
+	found.checkGroups(n.Line, n.Groups, known)
 	if n.hash() == "" {
 		return
 	}
@@ -176,11 +169,4 @@ func (n Newcomer) hash() string {
 		return ""
 	}
 	return n.Hash
-}
-
-func (n Newcomer) user() (storage.User, error) {
-	profile, err := oauth.Deref(n.Profile).store()
-	at := oauth.Now()
-	return storage.User{Profile: profile, UpdatedAt: at, ID: cmp.Or(n.Subject, seal.Identifier()), Username: n.Username, UsernameKey: FoldName(n.Username), Email: n.Email,
-		FirstName: n.FirstName, LastName: n.LastName, Password: n.hash(), Active: !n.Inactive, CreatedAt: at, PasswordChangedAt: at}, err
 }

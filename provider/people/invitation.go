@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/mail"
 	"slices"
 	"strings"
 	"time"
@@ -178,11 +177,7 @@ func (i *Invitations) check(ctx context.Context, list []Invite, how Inviting) er
 }
 
 func (i *Invitations) checkOne(ctx context.Context, found *mistakes, one Invite, groups []storage.Group) error {
-	for _, name := range one.Groups {
-		if !slices.ContainsFunc(groups, func(g storage.Group) bool { return g.Name == name }) {
-			found.add(one.Line, "groups", fmt.Sprintf("There is no group %q. Add the group first.", oauth.Clip(name, 150)))
-		}
-	}
+	found.checkGroups(one.Line, one.Groups, groups)
 	if wrong := wrongAddress(one.Email); wrong != "" {
 		found.add(one.Line, "email", wrong)
 		return nil
@@ -212,11 +207,10 @@ const (
 // wrongAddress returns what is wrong with the address of a new person, or "". Addresses are compared
 // without upper and lower case. Only in ASCII does every database do so in the same way.
 func wrongAddress(email string) string {
-	parsed, err := mail.ParseAddress(email)
 	switch {
 	case email == "":
 		return "This field is required."
-	case err != nil || parsed.Address != email || len(email) > 254:
+	case !isAddress(email):
 		return "This is not an email address: write it as name@example.org."
 	case !isASCII(email):
 		return "Use an address of ASCII characters."

@@ -162,11 +162,9 @@ func (i *Invitations) account(ctx context.Context, one storage.Invitation, a New
 	if !errors.Is(err, storage.ErrNotFound) {
 		return storage.User{}, oauth.Unavailable(err)
 	}
-	profile, err := person.Profile.store()
-	at := oauth.Now()
-	// Without a password, no password is right.
-	return storage.User{ID: id, Username: a.Username, UsernameKey: FoldName(a.Username), Email: one.Email, FirstName: a.FirstName, LastName: a.LastName,
-		Active: true, CreatedAt: at, PasswordChangedAt: at, UpdatedAt: at, Profile: profile}, err
+	u, err := person.record("")
+	u.ID = id
+	return u, err
 }
 
 // WithPassword makes an account with a password, and signs the person in as Login does. It returns

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"mandate/provider/oauth"
+	"mandate/storage"
 )
 
 // mostMistakes is how many mistakes of a list are named.
@@ -36,6 +37,15 @@ func (m *mistakes) add(line int, column, text string) {
 		m.lines = append(m.lines, fmt.Sprintf("Line %d: %s", line, text))
 	default:
 		m.lines = append(m.lines, fmt.Sprintf("Line %d, %s: %s", line, column, text))
+	}
+}
+
+// checkGroups notes each name of a group that is not one of the known groups.
+func (m *mistakes) checkGroups(line int, names []string, known []storage.Group) {
+	for _, name := range names {
+		if !slices.ContainsFunc(known, func(g storage.Group) bool { return g.Name == name }) {
+			m.add(line, "groups", fmt.Sprintf("There is no group %q. Add the group first.", oauth.Clip(name, 150)))
+		}
 	}
 }
 

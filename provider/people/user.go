@@ -59,9 +59,8 @@ func (person Person) check(found *oauth.Invalid) {
 		found.Add("username", "Use at least one character that can be seen.")
 	}
 	if person.Email != "" {
-		parsed, err := mail.ParseAddress(person.Email)
 		switch {
-		case err != nil || parsed.Address != person.Email || len(person.Email) > 254:
+		case !isAddress(person.Email):
 			found.Add("email", "This is not an email address: write it as name@example.org.")
 		// RFC 6532 §3.2 allows them in an address. But it could look like another one.
 		case hiddenInAddress(person.Email):
@@ -76,6 +75,12 @@ func (person Person) check(found *oauth.Invalid) {
 	if person.Subject != "" && (!anySubject.MatchString(person.Subject) || person.Subject == "new") {
 		found.Add("subject", "Use at most 255 letters, digits and . _ - for the subject.")
 	}
+}
+
+// isAddress reports whether a text is an email address, and nothing else.
+func isAddress(email string) bool {
+	parsed, err := mail.ParseAddress(email)
+	return err == nil && parsed.Address == email && len(email) <= 254
 }
 
 // hidden reports whether a character cannot be seen or reorders the text around it. A name
@@ -120,13 +125,9 @@ func (p *People) newUser(ctx context.Context, person Person) (storage.User, erro
 	if err := found.Err(); err != nil {
 		return storage.User{}, err
 	}
-	profile, err := oauth.Deref(person.Profile).store()
-	if err != nil {
-		return storage.User{}, err
-	}
 	// This check comes before the slow hash, so that a name that is taken costs
 	// nothing.
-	_, err = p.store.UserByKey(ctx, FoldName(person.Username))
+	_, err := p.store.UserByKey(ctx, FoldName(person.Username))
 	if err == nil {
 		return storage.User{}, personError(storage.ErrConflict)
 	}
@@ -141,10 +142,16 @@ func (p *People) newUser(ctx context.Context, person Person) (storage.User, erro
 	if err != nil {
 		return storage.User{}, err
 	}
+	return person.record(hash)
+}
+
+// record returns the record of a new person. With an empty hash, no password is right.
+func (person Person) record(hash string) (storage.User, error) {
+	profile, err := oauth.Deref(person.Profile).store()
 	at := oauth.Now()
 	return storage.User{Profile: profile, UpdatedAt: at, ID: cmp.Or(person.Subject, seal.Identifier()), Username: person.Username, UsernameKey: FoldName(person.Username), Email: person.Email,
 		FirstName: person.FirstName, LastName: person.LastName, Password: hash, Active: !person.Inactive,
-		Administrator: person.Administrator, CreatedAt: at, PasswordChangedAt: at}, nil
+		Administrator: person.Administrator, CreatedAt: at, PasswordChangedAt: at}, err
 }
 
 // checkSubject returns an Invalid if a chosen subject is in use.
