@@ -1,9 +1,9 @@
 package handlers
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
-	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -41,10 +41,10 @@ func (s *server) eventFilter(ctx context.Context, form url.Values) (provider.Eve
 		of.Until, err = dayIn(form, byUntil, 1)
 	}
 	if err == nil {
-		of.PersonID, err = s.subjectIn(ctx, form.Get(byPerson))
+		of.PersonID, err = s.provider.People.SubjectOf(ctx, strings.TrimSpace(form.Get(byPerson)))
 	}
 	if err == nil {
-		of.ActorID, err = s.subjectIn(ctx, form.Get(byActor))
+		of.ActorID, err = s.provider.People.SubjectOf(ctx, strings.TrimSpace(form.Get(byActor)))
 	}
 	return of, err
 }
@@ -60,20 +60,6 @@ func dayIn(form url.Values, field string, later int) (int64, error) {
 		return 0, badRequest(field + " must be a date, such as 2026-11-30.")
 	}
 	return max(1, day.AddDate(0, 0, later).Unix()), nil // 0 would be no limit
-}
-
-// subjectIn returns the subject of the person with a user name. Any other text may be the subject of a person
-// who was deleted, or a client ID.
-func (s *server) subjectIn(ctx context.Context, name string) (string, error) {
-	name = strings.TrimSpace(name)
-	if name == "" {
-		return "", nil
-	}
-	u, err := s.provider.People.UserByName(ctx, name)
-	if errors.Is(err, provider.ErrNotFound) {
-		return name, nil
-	}
-	return u.ID, err
 }
 
 // events shows the event log. It is for administrators.
@@ -138,7 +124,7 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) error {
 // eventRow describes an event for an administrator.
 func eventRow(e provider.Event) templates.EventRow {
 	row := templates.EventRow{At: exactly(e.At), Kind: e.Kind, Meaning: meaningOf(e.Kind), Detail: e.Detail, Address: e.Address, Count: e.Times,
-		Actor: actorOf(e), Person: named(e.PersonName, e.PersonID), Object: strings.TrimSpace(objectKinds[e.ObjectKind] + " " + named(e.ObjectName, e.ObjectID))}
+		Actor: actorOf(e), Person: cmp.Or(e.PersonName, e.PersonID), Object: strings.TrimSpace(objectKinds[e.ObjectKind] + " " + cmp.Or(e.ObjectName, e.ObjectID))}
 	if e.Times > 1 {
 		row.Since = exactly(e.Since)
 	}
@@ -166,13 +152,6 @@ func meaningOf(kind string) string {
 	return kind // another release has stored it
 }
 
-func named(name, id string) string {
-	if name == "" {
-		return id
-	}
-	return name
-}
-
 func actorOf(e provider.Event) string {
 	switch e.ActorKind {
 	case origin.Nobody:
@@ -182,9 +161,9 @@ func actorOf(e provider.Event) string {
 	case origin.Operator:
 		return strings.TrimSpace("Operator " + e.ActorName)
 	case origin.Application:
-		return "Application " + named(e.ActorName, e.ActorID)
+		return "Application " + cmp.Or(e.ActorName, e.ActorID)
 	}
-	return named(e.ActorName, e.ActorID)
+	return cmp.Or(e.ActorName, e.ActorID)
 }
 
 // exactly returns a time with its seconds.

@@ -52,10 +52,24 @@ func ownReferrer(w http.ResponseWriter) {
 	w.Header().Set("Referrer-Policy", "strict-origin")
 }
 
+// secretLink returns the secret of the path.
+func secretLink(w http.ResponseWriter, r *http.Request) (string, error) {
+	ownReferrer(w)
+	return variable(r, "link")
+}
+
+// sentLink is secretLink for a form that was sent.
+func (s *server) sentLink(w http.ResponseWriter, r *http.Request) (string, error) {
+	link, err := secretLink(w, r)
+	if err == nil {
+		err = s.parseForm(r)
+	}
+	return link, err
+}
+
 // resetPage shows the form behind a link. It changes nothing: mail scanners open links too.
 func (s *server) resetPage(w http.ResponseWriter, r *http.Request) error {
-	ownReferrer(w)
-	link, err := variable(r, "link")
+	link, err := secretLink(w, r)
 	if err != nil {
 		return err
 	}
@@ -87,12 +101,7 @@ func (s *server) showDeadLink(w http.ResponseWriter, r *http.Request, text, back
 // reset sets the password. It does not sign the person in: whoever reads the mail must also pass
 // the other steps of the sign-in.
 func (s *server) reset(w http.ResponseWriter, r *http.Request) error {
-	ownReferrer(w)
-	link, err := variable(r, "link")
-	if err != nil {
-		return err
-	}
-	err = s.parseForm(r)
+	link, err := s.sentLink(w, r)
 	if err != nil {
 		return err
 	}

@@ -117,8 +117,7 @@ func (s *server) signUpForm(r *http.Request, link string) (templates.SignUp, err
 
 // signUpPage shows the form behind a link.
 func (s *server) signUpPage(w http.ResponseWriter, r *http.Request) error {
-	ownReferrer(w)
-	link, err := variable(r, "link")
+	link, err := secretLink(w, r)
 	if err != nil {
 		return err
 	}
@@ -148,12 +147,7 @@ func (s *server) noSignUp(w http.ResponseWriter, r *http.Request, err error) err
 
 // signUp makes an account with a password, or leads to the page that makes one with a passkey.
 func (s *server) signUp(w http.ResponseWriter, r *http.Request) error {
-	ownReferrer(w)
-	link, err := variable(r, "link")
-	if err != nil {
-		return err
-	}
-	err = s.parseForm(r)
+	link, err := s.sentLink(w, r)
 	if err != nil {
 		return err
 	}
@@ -179,12 +173,7 @@ func (s *server) signUp(w http.ResponseWriter, r *http.Request) error {
 
 // signUpWithPasskey makes an account with a new passkey (WebAuthn-3 §7.1).
 func (s *server) signUpWithPasskey(w http.ResponseWriter, r *http.Request) error {
-	ownReferrer(w)
-	link, err := variable(r, "link")
-	if err != nil {
-		return err
-	}
-	err = s.parseForm(r)
+	link, err := s.sentLink(w, r)
 	if err != nil {
 		return err
 	}
@@ -197,8 +186,7 @@ func (s *server) signUpWithPasskey(w http.ResponseWriter, r *http.Request) error
 
 // toSignUpPage redirects to the page of the link. It serves GET at the path that only takes POST.
 func (s *server) toSignUpPage(w http.ResponseWriter, r *http.Request) error {
-	ownReferrer(w)
-	link, err := variable(r, "link")
+	link, err := secretLink(w, r)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os/user"
 	"strconv"
@@ -107,9 +106,9 @@ func (p *program) listEvents(ctx context.Context, a eventsAsked) error {
 	}
 	defer o.store.Close()
 	a.filter.ObjectID = a.application
-	a.filter.PersonID, err = subjectOf(ctx, o.provider, a.user)
+	a.filter.PersonID, err = o.provider.People.SubjectOf(ctx, a.user)
 	if err == nil {
-		a.filter.ActorID, err = subjectOf(ctx, o.provider, a.by)
+		a.filter.ActorID, err = o.provider.People.SubjectOf(ctx, a.by)
 	}
 	if err != nil {
 		return err
@@ -226,19 +225,6 @@ func actorText(e provider.Event) string {
 		return "-"
 	}
 	return strings.TrimSpace(e.ActorKind + " " + either(e.ActorName, e.ActorID))
-}
-
-// subjectOf returns the subject of the person with this user name. Any other text may be the subject of
-// a person who was deleted, or a client ID.
-func subjectOf(ctx context.Context, from *provider.Provider, name string) (string, error) {
-	if name == "" {
-		return "", nil
-	}
-	u, err := from.People.UserByName(ctx, name)
-	if errors.Is(err, provider.ErrNotFound) {
-		return name, nil
-	}
-	return u.ID, err
 }
 
 // timeOf reads a time of a flag. It returns 0 for an empty one.

@@ -80,6 +80,24 @@ func OwnerOf(a storage.Application) storage.User {
 	return storage.User{ID: *a.OwnerID, Username: oauth.Deref(a.Owner)}
 }
 
+// Field is a field of a record or of a form, and whether its name is part of an event: it has changed, or is
+// used.
+type Field struct {
+	Name string
+	Is   bool
+}
+
+// Names returns the names of those fields, with spaces between them. It is a Detail without values.
+func Names(fields ...Field) string {
+	var names []string
+	for _, f := range fields {
+		if f.Is {
+			names = append(names, f.Name)
+		}
+	}
+	return strings.Join(names, " ")
+}
+
 // Attach returns the context for one call of the store. The call stores the change and the events in one
 // transaction.
 func Attach(ctx context.Context, events ...Event) context.Context {

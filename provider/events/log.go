@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 	"unicode"
 	"unicode/utf16"
@@ -71,16 +70,9 @@ func (l *Log) Export(ctx context.Context, actor policy.Actor, of Filter) error {
 	if err != nil {
 		return err
 	}
-	var by []string
-	for _, field := range []struct {
-		name string
-		used bool
-	}{{"kind", of.Kind != ""}, {"person", of.PersonID != ""}, {"actor", of.ActorID != ""}, {"object", of.ObjectID != ""}, {"address", of.Address != ""}, {"since", of.Since != 0}, {"until", of.Until != 0}} {
-		if field.used {
-			by = append(by, field.name)
-		}
-	}
-	return oauth.Stored(l.store.AddEvents(Attach(ctx, Event{Kind: EventsExported, Detail: strings.Join(by, " ")})))
+	by := Names(Field{"kind", of.Kind != ""}, Field{"person", of.PersonID != ""}, Field{"actor", of.ActorID != ""}, Field{"object", of.ObjectID != ""},
+		Field{"address", of.Address != ""}, Field{"since", of.Since != 0}, Field{"until", of.Until != 0})
+	return oauth.Stored(l.store.AddEvents(Attach(ctx, Event{Kind: EventsExported, Detail: by})))
 }
 
 // Party is an actor, a person or an object of an event.

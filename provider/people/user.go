@@ -283,20 +283,11 @@ func changeEvents(before, after storage.User, groups, newGroups []string) []even
 			list = append(list, events.Event{Kind: of.kind, Person: after})
 		}
 	}
-	var fields []string
-	for _, field := range []struct {
-		name    string
-		changed bool
-	}{
-		{"username", before.Username != after.Username}, {"email", before.Email != after.Email}, {"first_name", before.FirstName != after.FirstName},
-		{"last_name", before.LastName != after.LastName}, {"profile", before.Profile != after.Profile}, {"groups", !oauth.SameSet(groups, newGroups)},
-	} {
-		if field.changed {
-			fields = append(fields, field.name)
-		}
-	}
-	if len(fields) > 0 {
-		list = append(list, events.Event{Kind: events.PersonChanged, Person: after, Detail: strings.Join(fields, " ")})
+	fields := events.Names(events.Field{Name: "username", Is: before.Username != after.Username}, events.Field{Name: "email", Is: before.Email != after.Email},
+		events.Field{Name: "first_name", Is: before.FirstName != after.FirstName}, events.Field{Name: "last_name", Is: before.LastName != after.LastName},
+		events.Field{Name: "profile", Is: before.Profile != after.Profile}, events.Field{Name: "groups", Is: !oauth.SameSet(groups, newGroups)})
+	if fields != "" {
+		list = append(list, events.Event{Kind: events.PersonChanged, Person: after, Detail: fields})
 	}
 	return list
 }
@@ -336,6 +327,19 @@ func (p *People) User(ctx context.Context, id string) (storage.User, error) {
 func (p *People) UserByName(ctx context.Context, username string) (storage.User, error) {
 	u, err := p.store.UserByKey(ctx, FoldName(username))
 	return u, oauth.Stored(err)
+}
+
+// SubjectOf returns the subject of the person with a user name. Any other text is returned as it is: it may be
+// the subject of a person who was deleted, or a client ID.
+func (p *People) SubjectOf(ctx context.Context, name string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	u, err := p.UserByName(ctx, name)
+	if errors.Is(err, oauth.ErrNotFound) {
+		return name, nil
+	}
+	return u.ID, err
 }
 
 // UserByNumber returns a person by the number that the sample API uses, or ErrNotFound.

@@ -139,22 +139,14 @@ func (p *Resources) Delete(ctx context.Context, actor policy.Actor, uri string) 
 // changeEvents returns the event of a change of a resource, with the names of what changes. It returns none if
 // nothing changes.
 func changeEvents(was, now storage.Resource) []events.Event {
-	var names []string
-	for _, field := range []struct {
-		name    string
-		changed bool
-	}{
-		{"name", was.Name != now.Name}, {"scopes", was.Scopes != now.Scopes}, {"token_format", was.TokenFormat != now.TokenFormat}, {"access_token_lifetime", was.Lifetime != now.Lifetime},
-		{"algorithm", was.Algorithm != now.Algorithm}, {"introspectors", was.Introspectors != now.Introspectors}, {"sender_constrained", was.Constrained != now.Constrained},
-	} {
-		if field.changed {
-			names = append(names, field.name)
-		}
-	}
-	if len(names) == 0 {
+	names := events.Names(events.Field{Name: "name", Is: was.Name != now.Name}, events.Field{Name: "scopes", Is: was.Scopes != now.Scopes},
+		events.Field{Name: "token_format", Is: was.TokenFormat != now.TokenFormat}, events.Field{Name: "access_token_lifetime", Is: was.Lifetime != now.Lifetime},
+		events.Field{Name: "algorithm", Is: was.Algorithm != now.Algorithm}, events.Field{Name: "introspectors", Is: was.Introspectors != now.Introspectors},
+		events.Field{Name: "sender_constrained", Is: was.Constrained != now.Constrained})
+	if names == "" {
 		return nil
 	}
-	return []events.Event{{Kind: events.ResourceChanged, Object: events.Resource(now), Detail: strings.Join(names, " ")}}
+	return []events.Event{{Kind: events.ResourceChanged, Object: events.Resource(now), Detail: names}}
 }
 
 // prepare checks a registration that an administrator sends, and makes the keys that it
