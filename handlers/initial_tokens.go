@@ -104,11 +104,7 @@ func (s *server) addInitialToken(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *server) deleteInitialTokenPage(w http.ResponseWriter, r *http.Request) error {
-	_, err := s.administrator(r)
-	if err != nil {
-		return err
-	}
-	id, err := variable(r, "id")
+	_, id, err := s.administers(r)
 	if err != nil {
 		return err
 	}
@@ -118,11 +114,7 @@ func (s *server) deleteInitialTokenPage(w http.ResponseWriter, r *http.Request) 
 }
 
 func (s *server) deleteInitialToken(w http.ResponseWriter, r *http.Request) error {
-	who, err := s.administrator(r)
-	if err != nil {
-		return err
-	}
-	id, err := variable(r, "id")
+	who, id, err := s.administers(r)
 	if err != nil {
 		return err
 	}

@@ -57,11 +57,7 @@ func (s *server) invitationRow(i provider.Invitation) templates.InvitationRow {
 
 // invitation finds the invitation of the path. It is for administrators.
 func (s *server) invitation(r *http.Request) (*provider.SignedIn, provider.Invitation, error) {
-	who, err := s.administrator(r)
-	if err != nil {
-		return nil, provider.Invitation{}, err
-	}
-	id, err := variable(r, "id")
+	who, id, err := s.administers(r)
 	if err != nil {
 		return nil, provider.Invitation{}, err
 	}

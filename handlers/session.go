@@ -72,6 +72,16 @@ func (s *server) administrator(r *http.Request) (*provider.SignedIn, error) {
 	return who, err
 }
 
+// administers returns the administrator, and the ID in the path of what the page is about.
+func (s *server) administers(r *http.Request) (*provider.SignedIn, string, error) {
+	who, err := s.administrator(r)
+	if err != nil {
+		return nil, "", err
+	}
+	id, err := variable(r, "id")
+	return who, id, err
+}
+
 // browser describes the client to the provider.
 func (s *server) browser(r *http.Request) provider.Browser {
 	// A header may contain any bytes. The database accepts only valid text.

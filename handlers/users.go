@@ -81,11 +81,7 @@ func (s *server) newUser(w http.ResponseWriter, r *http.Request) error {
 
 // namedUser finds the user of the path. It is for administrators.
 func (s *server) namedUser(r *http.Request) (*provider.SignedIn, provider.User, error) {
-	who, err := s.administrator(r)
-	if err != nil {
-		return nil, provider.User{}, err
-	}
-	id, err := variable(r, "id")
+	who, id, err := s.administers(r)
 	if err != nil {
 		return nil, provider.User{}, err
 	}
