@@ -23,8 +23,8 @@ import (
 // An imported hash was made by another program. It is verified with its own scheme, and replaced by one of ours at the
 // first right password.
 
-// The highest cost of an imported hash: about a second of work. Whoever can import hashes must not be able to make every
-// sign-in slow.
+// The highest cost of an imported hash: half a second to three seconds of work, by scheme. Whoever can import hashes must
+// not be able to make every sign-in slow.
 const (
 	maxImportedKiB        = 256 << 10 // memory of one hash
 	maxImportedWork       = 1 << 20   // memory times passes, in KiB
