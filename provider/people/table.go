@@ -43,7 +43,11 @@ func (m *mistakes) add(line int, column, text string) {
 // checkGroups notes each name of a group that is not one of the known groups.
 func (m *mistakes) checkGroups(line int, names []string, known []storage.Group) {
 	for _, name := range names {
-		if !slices.ContainsFunc(known, func(g storage.Group) bool { return g.Name == name }) {
+		switch {
+		case slices.ContainsFunc(known, func(g storage.Group) bool { return g.Name == name }):
+		case line > 0 && isAddress(name):
+			m.add(line, "groups", fmt.Sprintf("%q is an address, and not a group. Write each address on a line of its own.", oauth.Clip(name, 150)))
+		default:
 			m.add(line, "groups", fmt.Sprintf("There is no group %q. Add the group first.", oauth.Clip(name, 150)))
 		}
 	}
@@ -93,7 +97,7 @@ type table struct {
 func (t table) read(from io.Reader) ([]row, error) {
 	found := &mistakes{}
 	buffered := bufio.NewReader(from)
-	first, err := peekLine(buffered)
+	first, before, err := firstLine(buffered)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +111,7 @@ func (t table) read(from io.Reader) ([]row, error) {
 			break
 		}
 		if wrong, ok := errors.AsType[*csv.ParseError](err); ok {
-			found.add(max(wrong.StartLine, 1), "", "This is not CSV: "+wrong.Err.Error()+".")
+			found.add(before+max(wrong.StartLine, 1), "", wrongQuote(wrong))
 			break // what follows cannot be told apart
 		}
 		if err != nil {
@@ -117,6 +121,7 @@ func (t table) read(from io.Reader) ([]row, error) {
 			continue
 		}
 		line, _ := r.FieldPos(0)
+		line += before
 		if columns == nil {
 			named := false
 			columns, named = t.heading(found, line, record)
@@ -128,7 +133,7 @@ func (t table) read(from io.Reader) ([]row, error) {
 			found.add(0, "list", fmt.Sprintf("The list has more than %d people. Split it.", t.most))
 			break
 		}
-		rows = append(rows, t.row(found, line, columns, record))
+		rows = append(rows, t.row(found, line, columns, record, r.Comma))
 	}
 	if columns == nil && found.none() {
 		found.add(0, "list", "The list is empty.")
@@ -142,41 +147,72 @@ func (t table) heading(found *mistakes, line int, record []string) (columns []st
 		return t.bare, false
 	}
 	if !utf8.ValidString(strings.Join(record, "")) {
-		found.add(line, "", "This is not UTF-8 text.")
+		found.add(line, "", notUTF8)
 		return record, true
 	}
 	for _, name := range record {
 		name = strings.ToLower(strings.TrimSpace(name))
 		switch {
 		case !slices.Contains(t.columns, name):
-			found.add(line, "", fmt.Sprintf("There is no column %q. The columns are %s.", oauth.Clip(name, 40), strings.Join(t.columns, ", ")))
+			found.add(line, "", fmt.Sprintf("There is no column %q. Rename it or remove it: the columns are %s.", oauth.Clip(name, 40), strings.Join(t.columns, ", ")))
 		case slices.Contains(columns, name):
-			found.add(line, "", fmt.Sprintf("The column %s is there twice.", name))
+			found.add(line, "", fmt.Sprintf("The column %s is there twice. Remove one.", name))
 		}
 		columns = append(columns, name)
 	}
 	for _, name := range t.required {
 		if !slices.Contains(columns, name) {
-			found.add(line, "", fmt.Sprintf("The column %s is missing. The first line names the columns.", name))
+			found.add(line, "", fmt.Sprintf("The column %s is missing. The first line must name the columns, with commas, semicolons or tabs between them.", name))
 		}
 	}
 	return columns, true
 }
 
-func (t table) row(found *mistakes, line int, columns, record []string) row {
+func (t table) row(found *mistakes, line int, columns, record []string, comma rune) row {
 	one := row{line, map[string]string{}}
+	if other := otherSeparator(columns, record, comma); other != "" {
+		found.add(line, "", fmt.Sprintf("Here %s separate the cells, and in the first line %s. Use the same in all lines.", other, separators[comma]))
+		return one
+	}
 	for n, cell := range record {
 		switch {
 		case !utf8.ValidString(cell):
-			found.add(line, "", "This is not UTF-8 text.")
+			found.add(line, "", notUTF8)
 		case n < len(columns):
 			one.cells[columns[n]] = strings.TrimSpace(cell)
 		case strings.TrimSpace(cell) != "":
-			found.add(line, "", fmt.Sprintf("There are more cells than the %d columns.", len(columns)))
+			found.add(line, "", fmt.Sprintf("There are more cells than columns, which are %s. Put a cell that contains %s in quotes.", strings.Join(columns, ", "), separators[comma]))
 			return one
 		}
 	}
 	return one
+}
+
+const notUTF8 = "This is not UTF-8 text. Save the file as CSV in UTF-8."
+
+// separators are what can separate cells, with their names.
+var separators = map[rune]string{',': "commas", ';': "semicolons", '\t': "tabs"}
+
+// otherSeparator names what separates the cells of a line, if that is not what separates those of the first line: the line
+// then has a single cell, which contains it. It returns "" if nothing is wrong.
+func otherSeparator(columns, record []string, comma rune) string {
+	if len(columns) < 2 || len(record) != 1 {
+		return ""
+	}
+	for _, r := range []rune{',', ';', '\t'} {
+		if r != comma && strings.ContainsRune(record[0], r) {
+			return separators[r]
+		}
+	}
+	return ""
+}
+
+// wrongQuote says what is wrong with the quotes of a table.
+func wrongQuote(wrong *csv.ParseError) string {
+	if errors.Is(wrong.Err, csv.ErrBareQuote) {
+		return fmt.Sprintf("There is a quote (\") at character %d, in a cell that does not begin with one. Put the whole cell in quotes, and write each quote in it twice.", wrong.Column)
+	}
+	return fmt.Sprintf("A cell begins with a quote (\"), and its end is wrong in line %d, at character %d. Write each quote in it twice, and end it with one.", wrong.Line, wrong.Column)
 }
 
 // names returns the names in a cell, which are separated by semicolons.
@@ -191,21 +227,31 @@ func names(cell string) []string {
 	return list
 }
 
-// peekLine returns the beginning of the first line, and removes a byte order mark.
-func peekLine(r *bufio.Reader) (string, error) {
+// firstLine returns the beginning of the first line. It removes a byte order mark, and a line before it that only names the
+// separator, as spreadsheets write it (sep=;). removed is the number of lines that it has removed.
+func firstLine(r *bufio.Reader) (line string, removed int, err error) {
 	begin, err := r.Peek(3)
 	if err == nil && string(begin) == "\ufeff" {
 		_, err = r.Discard(3)
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
-		return "", fmt.Errorf("read the list: %w", err)
+		return "", 0, fmt.Errorf("read the list: %w", err)
 	}
-	begin, err = r.Peek(1024)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return "", fmt.Errorf("read the list: %w", err)
+	for {
+		begin, err = r.Peek(1024)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return "", 0, fmt.Errorf("read the list: %w", err)
+		}
+		line, _, ended := strings.Cut(string(begin), "\n")
+		if removed > 0 || !ended || !strings.HasPrefix(strings.ToLower(line), "sep=") || strings.ContainsRune(line, '@') {
+			return line, removed, nil
+		}
+		_, err = r.Discard(len(line) + 1)
+		if err != nil {
+			return "", 0, fmt.Errorf("read the list: %w", err)
+		}
+		removed++
 	}
-	line, _, _ := strings.Cut(string(begin), "\n")
-	return line, nil
 }
 
 // separator returns what separates the cells, which depends on the program that wrote the table.

@@ -31,6 +31,7 @@ func TestListOfInvites(t *testing.T) {
 		"with empty lines":              {"ann@example.org\n\n \n,\nbob@example.org\n", []Invite{bare[0], {"bob@example.org", nil, 5}}},
 		"with one address":              {"ann@example.org", bare[:1]},
 		"with cells over two lines":     {"email,groups\nann@example.org,\"staff;\nnight shift\"\nbob@example.org,", []Invite{ann, {"bob@example.org", nil, 4}}},
+		"of a spreadsheet":              {"\ufeffsep=;\r\nemail;groups\r\nann@example.org;\"staff;night shift\"\r\n", []Invite{{ann.Email, ann.Groups, 3}}},
 		"with names of columns only":    {"email,groups\n", []Invite{}},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -48,14 +49,17 @@ func TestListOfInvites(t *testing.T) {
 		"":                           "The list is empty.",
 		"\n \n":                      "The list is empty.",
 		many + "one@example.org":     "The list has more than 1000 people. Split it.",
-		"groups\nstaff":              "Line 1: The column email is missing. The first line names the columns.",
-		"email,password,email\n":     "Line 1: There is no column \"password\". The columns are email, groups.\nLine 1: The column email is there twice.",
-		"ann@example.org,staff,more": "Line 1: There are more cells than the 2 columns.",
-		"email\nann@example.org\nb\xffb@example.org\n":       "Line 3: This is not UTF-8 text.",
-		"email\nann@example.org\n\"bob@example.org\nx":       `Line 3: This is not CSV: extraneous or missing " in quoted-field.`,
-		"email\nann@example.org\nb\"ob@example.org\nx@y.org": `Line 3: This is not CSV: bare " in non-quoted-field.`,
-		"email\n" + strings.Repeat("a@b.c,d,e\n", 60):        strings.Join(overfull(), "\n") + "\nThere are 10 more mistakes.",
-		"\xff\xfee\x00m\x00a\x00i\x00l\x00":                  "Line 1: This is not UTF-8 text.",
+		"groups\nstaff":              "Line 1: The column email is missing. The first line must name the columns, with commas, semicolons or tabs between them.",
+		"email,password,email\n":     "Line 1: There is no column \"password\". Rename it or remove it: the columns are email, groups.\nLine 1: The column email is there twice. Remove one.",
+		"ann@example.org,staff,more": "Line 1: There are more cells than columns, which are email, groups. Put a cell that contains commas in quotes.",
+		"email\nann@example.org\nb\xffb@example.org\n":          "Line 3: This is not UTF-8 text. Save the file as CSV in UTF-8.",
+		"email\nann@example.org\n\"bob@example.org\nx":          `Line 3: A cell begins with a quote ("), and its end is wrong in line 4, at character 2. Write each quote in it twice, and end it with one.`,
+		"email\nann@example.org\nb\"ob@example.org\nx@y.org":    `Line 3: There is a quote (") at character 2, in a cell that does not begin with one. Put the whole cell in quotes, and write each quote in it twice.`,
+		"email\n" + strings.Repeat("a@b.c,d,e\n", 60):           strings.Join(overfull(), "\n") + "\nThere are 10 more mistakes.",
+		"email,groups\nann@example.org;staff\nbob@example.org,": "Line 2: Here semicolons separate the cells, and in the first line commas. Use the same in all lines.",
+		"email;groups\nann@example.org,staff":                   "Line 2: Here commas separate the cells, and in the first line semicolons. Use the same in all lines.",
+		"sep=;\nE-Mail;groups\nann@example.org;staff":           "Line 2: There is no column \"e-mail\". Rename it or remove it: the columns are email, groups.\nLine 2: The column email is missing. The first line must name the columns, with commas, semicolons or tabs between them.",
+		"\xff\xfee\x00m\x00a\x00i\x00l\x00":                     "Line 1: This is not UTF-8 text. Save the file as CSV in UTF-8.",
 	} {
 		_, err := ReadInvites(strings.NewReader(text))
 		invalid, ok := errors.AsType[*oauth.Invalid](err)
@@ -72,7 +76,7 @@ func TestListOfInvites(t *testing.T) {
 func overfull() []string {
 	var lines []string
 	for n := range mostMistakes {
-		lines = append(lines, fmt.Sprintf("Line %d: There are more cells than the 1 columns.", n+2))
+		lines = append(lines, fmt.Sprintf("Line %d: There are more cells than columns, which are email. Put a cell that contains commas in quotes.", n+2))
 	}
 	return lines
 }
