@@ -309,7 +309,7 @@ func (p *program) applicationRotateCommand() *cobra.Command {
 				return p.show(viewApplication(o.provider, made.Application, made.Secret), asJSON)
 			})
 		}}
-	c.Flags().DurationVar(&overlap, "overlap", 0, "`DURATION` for which the old secret still works, such as 24h")
+	c.Flags().Var((*duration)(&overlap), "overlap", "`DURATION` for which the old secret still works, such as 24h or 7d")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }

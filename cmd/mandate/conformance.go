@@ -83,7 +83,8 @@ func (p *program) conformanceCommand() *cobra.Command {
 	f.BoolVar(&run.list, "list", false, "list the rules, and check none")
 	f.StringVar(&run.ca, "ca", "", "a PEM `FILE` of certificate authorities to trust in addition to those of the system")
 	f.StringVar(&run.log, "log", "", "keep every request and answer in this `FOLDER`, one file for each rule, with secrets masked")
-	f.DurationVar(&run.options.Timeout, "timeout", 15*time.Second, "the time limit of one request")
+	run.options.Timeout = 15 * time.Second
+	f.Var((*duration)(&run.options.Timeout), "timeout", "the time limit of one request, a `DURATION` such as 30s")
 	f.IntVar(&run.options.Workers, "workers", wire.InFlight, "how many checks run at the same time, 1 to 16")
 	f.BoolVar(&run.options.Owned, "i-own-this-server", false, "allow a server that is neither on this machine nor in a private network")
 	return c

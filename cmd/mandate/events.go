@@ -238,14 +238,8 @@ func timeOf(flag, text string, now time.Time) (int64, error) {
 			return at.Unix(), nil
 		}
 	}
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		n, err := strconv.ParseUint(days, 10, 16)
-		if err == nil {
-			return now.AddDate(0, 0, -int(n)).Unix(), nil
-		}
-	}
-	ago, err := time.ParseDuration(text)
-	if err != nil || ago < 0 {
+	ago, err := parseDuration(text)
+	if err != nil {
 		return 0, wrongUsage("%s: %q is no time: write a date (2026-11-30), a time (2026-11-30T09:00:00Z), or how long ago it was (90m, 24h, 7d)", flag, text)
 	}
 	return now.Add(-ago).Unix(), nil

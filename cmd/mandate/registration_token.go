@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -53,7 +52,8 @@ func (p *program) registrationTokenAddCommand() *cobra.Command {
 		}}
 	f := c.Flags()
 	f.Int64Var(&r.Uses, "uses", 1, "`NUMBER` of applications that can be registered with it")
-	f.DurationVar(&r.Lifetime, "expires", 24*time.Hour, "`DURATION` after which it expires, such as 24h")
+	r.Lifetime = aDay
+	f.Var((*duration)(&r.Lifetime), "expires", "`DURATION` after which it expires, such as 12h or 7d")
 	f.StringArrayVar(&may, "may", nil, "grant types that can be registered, and introspection: a `LIST` with commas (default: authorization_code); may be repeated")
 	f.StringArrayVar(&r.Scopes, "scope", nil, "`SCOPE` that can be registered; may be repeated (default: those that an application may have without a token: DEFAULT_SCOPES, openid and offline_access)")
 	f.StringArrayVar(&r.Resources, "resource", nil, "`URI` of a resource; the applications get tokens for no other, and the first is their default; may be repeated")
