@@ -32,8 +32,6 @@ func notice(l *languages.Language, name string) string {
 		return l.T("The passkey is removed, so it no longer signs you in. Your device may still offer it: delete it there too.")
 	case "reset-asked":
 		return l.T("If we know this account, a message with a link is on its way to its email address. The link works for 30 minutes.")
-	case "sign-up-asked":
-		return l.T("A message is on its way to your email address. Open the link in it to create your account. The link works for 24 hours.")
 	case "joined":
 		return l.T("Your account is created, and you are signed in.")
 	case "invited":

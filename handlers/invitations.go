@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"cmp"
+	"encoding/csv"
 	"errors"
 	"io"
 	"mime"
@@ -24,7 +25,7 @@ func (s *server) invitationPath(id string) string {
 	return s.path(invitationsPath + url.PathEscape(id) + "/")
 }
 
-// invitations lists the invitations that were not used.
+// invitations lists the invitations that nobody has used.
 func (s *server) invitations(w http.ResponseWriter, r *http.Request) error {
 	_, err := s.administrator(r)
 	if err != nil {
@@ -52,7 +53,7 @@ func (s *server) invitations(w http.ResponseWriter, r *http.Request) error {
 
 func (s *server) invitationRow(i provider.Invitation) templates.InvitationRow {
 	return templates.InvitationRow{Email: i.Email, URL: s.invitationPath(i.ID), Groups: strings.ReplaceAll(i.Groups, "\n", ", "), Inviter: oauth.Deref(i.Inviter), Until: moment(i.ExpiresAt),
-		ByHand: !i.Mailed, Expired: i.ExpiresAt <= time.Now().Unix()}
+		ByHand: !i.Mailed, Waiting: i.Waiting, Unsent: i.Unsent, Expired: i.ExpiresAt <= time.Now().Unix()}
 }
 
 // invitation finds the invitation of the path. It is for administrators.
@@ -71,9 +72,13 @@ func (s *server) invitationPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	return s.showInvitation(w, r, http.StatusOK, i)
+}
+
+func (s *server) showInvitation(w http.ResponseWriter, r *http.Request, status int, i provider.Invitation, wrong ...templates.FieldError) error {
 	here := s.invitationPath(i.ID)
-	return s.render(w, r, http.StatusOK, templates.Invitation{Frame: s.frame(r, ""), InvitationRow: s.invitationRow(i), Since: moment(i.CreatedAt), Mails: s.provider.People.SendsMail(),
-		RenewAction: here + "renew/", WithdrawURL: here + "withdraw/", CancelURL: s.path(invitationsPath)})
+	return s.render(w, r, status, templates.Invitation{Frame: s.frame(r, ""), InvitationRow: s.invitationRow(i), Since: moment(i.CreatedAt), Life: inWords(time.Duration(i.ExpiresAt-i.CreatedAt) * time.Second),
+		Mails: s.provider.People.SendsMail(), RenewAction: here + "renew/", WithdrawURL: here + "withdraw/", CancelURL: s.path(invitationsPath), Errors: wrong})
 }
 
 // invitePage asks whom to invite.
@@ -146,8 +151,10 @@ func (s *server) invitationLives() []templates.Option {
 }
 
 func lifeOption(life time.Duration) templates.Option {
-	return templates.Option{Value: strconv.FormatInt(oauth.Seconds(life), 10), Label: cmp.Or(inUnits(life), span(life))}
+	return templates.Option{Value: strconv.FormatInt(oauth.Seconds(life), 10), Label: inWords(life)}
 }
+
+func inWords(life time.Duration) string { return cmp.Or(inUnits(life), span(life)) }
 
 // inviting reads how people are invited.
 func (s *server) inviting(form url.Values) provider.Inviting {
@@ -181,11 +188,7 @@ func (s *server) inviteList(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	text := r.PostForm.Get("list")
-	if strings.TrimSpace(text) == "" {
-		text = file
-	}
-	list, err := provider.ReadInvites(strings.NewReader(text))
+	list, err := readInvites(r.PostForm.Get("list"), file)
 	var made []provider.Invited
 	if err == nil {
 		made, err = s.provider.Invitations.Invite(r.Context(), provider.By(who.User), list, s.inviting(r.PostForm))
@@ -194,6 +197,17 @@ func (s *server) inviteList(w http.ResponseWriter, r *http.Request) error {
 		return s.correctInvite(w, r, true, err)
 	}
 	return s.invited(w, r, made, "invited-list")
+}
+
+// readInvites reads the list of people from the field or from the file.
+func readInvites(field, file string) ([]provider.Invite, error) {
+	if strings.TrimSpace(field) == "" {
+		field, file = file, ""
+	}
+	if strings.TrimSpace(file) != "" {
+		return nil, &provider.Invalid{Fields: []provider.FieldError{{Field: "list", Message: "There are people in the field and in the file. Empty the field to use the file, or send no file."}}}
+	}
+	return provider.ReadInvites(strings.NewReader(field))
 }
 
 // readUpload reads a form with a file, and returns the file. The whole form is not larger than any other.
@@ -252,11 +266,24 @@ func (s *server) invited(w http.ResponseWriter, r *http.Request, made []provider
 		}
 	}
 	if len(page.Rows) > 0 {
+		page.All = linksCSV(page.Rows)
 		return s.render(w, r, http.StatusOK, page)
 	}
 	s.setNotice(w, notice)
 	redirect(w, r, page.BackURL)
 	return nil
+}
+
+// linksCSV writes the links of people as CSV, for a program that sends the messages.
+func linksCSV(rows []templates.InvitedRow) string {
+	var b strings.Builder
+	out := csv.NewWriter(&b)
+	_ = out.Write([]string{"email", "link"}) // the writer has no error: neither has the builder
+	for _, one := range rows {
+		_ = out.Write(cells(one.Email, one.Link))
+	}
+	out.Flush()
+	return b.String()
 }
 
 // renewInvitation makes a new link.
@@ -270,7 +297,11 @@ func (s *server) renewInvitation(w http.ResponseWriter, r *http.Request) error {
 	}
 	made, err := s.provider.Invitations.Renew(r.Context(), provider.By(who.User), i.ID, r.PostForm.Get("how") == "hand")
 	if err != nil {
-		return err
+		why, err := s.refused(w, r, err)
+		if err != nil {
+			return err
+		}
+		return s.showInvitation(w, r, why.status, i, templates.FieldError{Message: cmp.Or(why.limit, why.invalid.At("recipient"))})
 	}
 	return s.invited(w, r, []provider.Invited{made}, "invited-again")
 }

@@ -87,15 +87,16 @@ func (s *server) resetPage(w http.ResponseWriter, r *http.Request) error {
 func (s *server) deadLink(w http.ResponseWriter, r *http.Request) error {
 	l := s.language(r)
 	return s.showDeadLink(w, r, l.T("It was already used, or its time is over, or the account was changed after it was sent. Ask for a new link."),
-		forgotPath, l.T("Ask for a new link"))
+		templates.Link{URL: s.path(forgotPath), Label: l.T("Ask for a new link")})
 }
 
-func (s *server) showDeadLink(w http.ResponseWriter, r *http.Request, text, back, label string) error {
+// showDeadLink shows that a link does not work, and where to go on.
+func (s *server) showDeadLink(w http.ResponseWriter, r *http.Request, text string, ways ...templates.Link) error {
 	const status, code = http.StatusNotFound, "not_found"
 	request.Note(r.Context(), "error", "the link was already used, has ended, or is not valid")
 	request.Outcome(r.Context(), code)
 	return s.render(w, r, status, templates.ErrorPage{Frame: s.frame(r, ""), Status: status, Heading: s.language(r).T("This link does not work any more"),
-		Message: text, Code: code, RequestID: request.ID(r), BackURL: s.path(back), BackLabel: label})
+		Message: text, Code: code, RequestID: request.ID(r), BackURL: ways[0].URL, BackLabel: ways[0].Label, More: ways[1:]})
 }
 
 // reset sets the password. It does not sign the person in: whoever reads the mail must also pass

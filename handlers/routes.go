@@ -93,6 +93,7 @@ func (s *server) routes() http.Handler {
 	at(forgotPath, own, on{get: s.forgotPage, post: s.forgot})
 	at("/password/reset/{link}/", own, on{get: s.resetPage, post: s.reset})
 	at(signUpPath, own, on{get: s.askSignUpPage, post: s.askSignUp})
+	at(askedSignUpPath, own, on{get: s.askedSignUpPage})
 	at(signUpPath+"{link}/", own, on{get: s.signUpPage, post: s.signUp})
 	at(signUpPath+"{link}/passkey/", own, on{get: s.toSignUpPage, post: s.offered(s.signUpWithPasskey)})
 	at("/setup/{link}/", own, on{get: s.setupPage, post: s.setup})

@@ -17,7 +17,8 @@ import (
 // The pages on which people make an account: with the link of an invitation, or with one that they asked for.
 
 const (
-	signUpPath = "/sign-up/"
+	signUpPath      = "/sign-up/"
+	askedSignUpPath = signUpPath + "asked/"
 	// joiningCookie keeps where somebody goes on who asked for an account, until they come back with the link.
 	joiningCookie = "joining"
 	joiningLife   = time.Hour
@@ -77,8 +78,7 @@ func (s *server) askSignUp(w http.ResponseWriter, r *http.Request) error {
 		if page.Next != s.path("/") && len(page.Next) <= mostJoining {
 			s.setCookie(w, joiningCookie, base64.RawURLEncoding.EncodeToString([]byte(page.Next)), joiningLife)
 		}
-		s.setNotice(w, "sign-up-asked")
-		redirect(w, r, page.LoginURL)
+		redirect(w, r, s.withNext(askedSignUpPath, page.Next))
 		return nil
 	}
 	why, err := s.refused(w, r, err)
@@ -88,6 +88,20 @@ func (s *server) askSignUp(w http.ResponseWriter, r *http.Request) error {
 	page.Email = templates.Field{Value: oauth.Clip(email, 600), Error: why.at("email")}
 	page.Error = why.limit
 	return s.render(w, r, why.status, page)
+}
+
+// askedSignUpPage says where to look for the link. It is the same for every address.
+func (s *server) askedSignUpPage(w http.ResponseWriter, r *http.Request) error {
+	if !s.provider.Invitations.Open() {
+		return provider.ErrNotFound
+	}
+	values, err := query(r)
+	if err != nil {
+		return err
+	}
+	next := s.ownAddress(values.Get("next"))
+	s.useLocalesOf(r, next)
+	return s.render(w, r, http.StatusOK, templates.AskedSignUp{Frame: s.frame(r, ""), Hours: int(provider.SignUpLife / time.Hour), AgainURL: s.withNext(signUpPath, next), LoginURL: s.withNext("/login/", next)})
 }
 
 // joining returns where somebody goes on who has made an account in the browser in which they asked for it.
@@ -133,8 +147,12 @@ func (s *server) noSignUp(w http.ResponseWriter, r *http.Request, err error) err
 	l := s.language(r)
 	switch {
 	case errors.Is(err, provider.ErrNotFound):
-		return s.showDeadLink(w, r, l.T("It was already used, or its time is over, or the invitation was withdrawn. If you have just created the account, sign in. Otherwise ask for a new link."),
-			"/login/", l.T("Sign in"))
+		signIn := templates.Link{URL: s.path("/login/"), Label: l.T("Sign in")}
+		if s.provider.Invitations.Open() {
+			return s.showDeadLink(w, r, l.T("It was already used, or it has expired, or the invitation was withdrawn. If you have an account already, sign in. Otherwise ask for a new link here. If you were invited, the person who invited you can also send you a new invitation."),
+				signIn, templates.Link{URL: s.withNext(signUpPath, s.joining(r)), Label: l.T("Ask for a new link")})
+		}
+		return s.showDeadLink(w, r, l.T("It was already used, or it has expired, or the invitation was withdrawn. If you have an account already, sign in. Otherwise ask the person who invited you for a new invitation."), signIn)
 	case errors.Is(err, provider.ErrAddressTaken):
 		const status, code = http.StatusConflict, "conflict"
 		request.Note(r.Context(), "error", "somebody has the address of the link")

@@ -30,6 +30,7 @@ var eventless = map[string]string{
 	"ForgetLogin":                   "the queue of logouts",
 	"ForgetLogins":                  "the queue of logouts",
 	"ForgetMail":                    "the queue of mail",
+	"GiveUpMail":                    "the queue of mail",
 	"ClaimLogin":                    "the queue of logouts",
 	"LeaseMail":                     "the queue of mail",
 	"PauseLogins":                   "the queue of logouts",

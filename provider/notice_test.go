@@ -32,7 +32,7 @@ func (f *fixture) told() []string {
 			err = json.Unmarshal(text, &content)
 		}
 		if err == nil {
-			err = f.store.ForgetMail(f.t.Context(), m.ID)
+			err = f.store.ForgetMail(f.t.Context(), m)
 		}
 		if err != nil {
 			f.t.Fatal(err)

@@ -45,7 +45,8 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 			_, _, err := s.Invitations(ctx, "", 1, 0)
 			return err
 		},
-		"InvitationsOf":         func(ctx context.Context) error { return drop(s.InvitationsOf(ctx, "x")) },
+		"InvitationTo":          func(ctx context.Context) error { return drop(s.InvitationTo(ctx, "x@example.com")) },
+		"InvitationsOf":         func(ctx context.Context) error { return drop(s.InvitationsOf(ctx, "x", at)) },
 		"IsInvited":             func(ctx context.Context) error { return drop(s.IsInvited(ctx, "x@example.com", at)) },
 		"DeleteInvitation":      func(ctx context.Context) error { return s.DeleteInvitation(ctx, "x") },
 		"AnswerSignUp":          func(ctx context.Context) error { return s.AnswerSignUp(ctx, Mail{ID: "x"}, nil, 1) },
@@ -166,7 +167,8 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"DueMails":          func(ctx context.Context) error { return drop(s.DueMails(ctx, at, 1)) },
 		"LeaseMail":         func(ctx context.Context) error { return drop(s.LeaseMail(ctx, Mail{}, at)) },
 		"PostponeMail":      func(ctx context.Context) error { return s.PostponeMail(ctx, Mail{}, at) },
-		"ForgetMail":        func(ctx context.Context) error { return s.ForgetMail(ctx, "x") },
+		"GiveUpMail":        func(ctx context.Context) error { return s.GiveUpMail(ctx, Mail{ID: "x"}) },
+		"ForgetMail":        func(ctx context.Context) error { return s.ForgetMail(ctx, Mail{ID: "x"}) },
 		"AnswerMail":        func(ctx context.Context) error { return s.AnswerMail(ctx, Mail{}, nil) },
 		"AddLink":           func(ctx context.Context) error { return s.AddLink(ctx, newLink(User{ID: "x"}, LinkReset)) },
 		"LinkByDigest":      func(ctx context.Context) error { return drop(s.LinkByDigest(ctx, "x", LinkReset, at)) },

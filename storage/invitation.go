@@ -21,6 +21,9 @@ type Invitation struct {
 	Language  string  `db:"language"` // of the message: a language tag, or ""
 	CreatedAt int64   `db:"created_at"`
 	ExpiresAt int64   `db:"expires_at"`
+
+	Unsent  bool `db:"unsent"`  // the message could not be sent; only read, as the next one
+	Waiting bool `db:"waiting"` // the message was not sent yet
 }
 
 // NewInvitation is an invitation, and the message that contains its link, if there is one.
@@ -38,7 +41,8 @@ var (
 	ErrMailFull = errors.New("too many messages")
 )
 
-const selectInvitation = `SELECT i.id, i.digest, i.email, i.mailed, i.asked, i.inviter_id, u.username AS inviter, i.group_names, i.language, i.created_at, i.expires_at
+const selectInvitation = `SELECT i.id, i.digest, i.email, i.mailed, i.asked, i.inviter_id, u.username AS inviter, i.group_names, i.language, i.created_at, i.expires_at, i.unsent,
+	EXISTS (SELECT 1 FROM mails m WHERE m.invitation = i.id) AS waiting
 	FROM invitations i LEFT JOIN users u ON u.id = i.inviter_id `
 
 // inviterMay is the condition under which an invitation works, together with its time.
@@ -50,7 +54,7 @@ const inviterMay = `(inviter_id IS NULL OR EXISTS (SELECT 1 FROM users v WHERE v
 // if somebody has one.
 func (s *Store) AddInvitations(ctx context.Context, inviterID *string, list []NewInvitation, most int) error {
 	return s.atomically(ctx, func(t tx) error {
-		err := t.mayInvite(inviterID, len(list), most)
+		err := t.mayInvite(inviterID, list, most)
 		for _, i := range list {
 			if err == nil {
 				err = t.invite(i)
@@ -63,14 +67,27 @@ func (s *Store) AddInvitations(ctx context.Context, inviterID *string, list []Ne
 // mayInvite locks the inviter: whoever takes the administrator's rights away waits, and then ends these
 // invitations too. The first statement is a lock too: additions and changes of people, and invitations, run
 // one after another.
-func (t tx) mayInvite(inviterID *string, more, most int) error {
+func (t tx) mayInvite(inviterID *string, list []NewInvitation, most int) error {
 	_, err := t.exec(lockPeople)
 	if err == nil && inviterID != nil {
 		err = t.spend(`UPDATE users SET active = TRUE WHERE id = $1 AND active AND administrator`, *inviterID)
 	}
+	if err == nil && len(list) > 0 {
+		err = t.roomForInvitations(list[0].CreatedAt, len(list), most)
+	}
+	return err
+}
+
+// roomForInvitations returns ErrFull if there would be more than most invitations. Those that have expired make room.
+func (t tx) roomForInvitations(now int64, more, most int) error {
+	const stored = `SELECT COUNT(*) FROM (SELECT 1 AS one FROM invitations WHERE asked = FALSE LIMIT $1) x`
 	var n int
-	if err == nil {
-		err = t.get(&n, `SELECT COUNT(*) FROM (SELECT 1 AS one FROM invitations WHERE asked = FALSE LIMIT $1) x`, most)
+	err := t.get(&n, stored, most)
+	if err == nil && n+more > most {
+		_, err = t.exec(`DELETE FROM invitations WHERE asked = FALSE AND expires_at <= $1`, now)
+		if err == nil {
+			err = t.get(&n, stored, most)
+		}
 	}
 	if err == nil && n+more > most {
 		err = ErrFull
@@ -119,7 +136,7 @@ func (t tx) addressFree(email, userID string) error {
 // none with the ID, and else the errors of AddInvitations.
 func (s *Store) RenewInvitation(ctx context.Context, id string, next NewInvitation, most int) error {
 	return s.atomically(ctx, func(t tx) error {
-		err := t.mayInvite(next.InviterID, 0, most)
+		err := t.mayInvite(next.InviterID, nil, most)
 		if err == nil {
 			err = t.one(`DELETE FROM invitations WHERE id = $1 AND NOT asked`, id)
 		}
@@ -144,8 +161,15 @@ func (s *Store) Invitation(ctx context.Context, id string) (Invitation, error) {
 	return i, err
 }
 
+// InvitationTo reads the invitation of an address. It may have expired. Upper and lower case make no difference.
+func (s *Store) InvitationTo(ctx context.Context, email string) (Invitation, error) {
+	var i Invitation
+	err := s.get(ctx, &i, selectInvitation+`WHERE LOWER(i.email) = LOWER($1) AND NOT i.asked`, email)
+	return i, err
+}
+
 // Invitations lists the invitations of addresses that contain a text, the newest first, and their
-// number. Links that people asked for are not among them.
+// number. Some may have expired. Links that people asked for are not among them.
 func (s *Store) Invitations(ctx context.Context, search string, limit, offset int) ([]Invitation, int, error) {
 	folded, _ := likePatterns(search)
 	const where = ` WHERE NOT i.asked AND LOWER(i.email) LIKE $1 ESCAPE '!'`
@@ -159,10 +183,10 @@ func (s *Store) Invitations(ctx context.Context, search string, limit, offset in
 	return found, total, err
 }
 
-// InvitationsOf counts the invitations of an inviter.
-func (s *Store) InvitationsOf(ctx context.Context, inviterID string) (int, error) {
+// InvitationsOf counts the invitations of an inviter that still work.
+func (s *Store) InvitationsOf(ctx context.Context, inviterID string, now int64) (int, error) {
 	var n int
-	err := s.get(ctx, &n, `SELECT COUNT(*) FROM invitations WHERE inviter_id = $1`, inviterID)
+	err := s.get(ctx, &n, `SELECT COUNT(*) FROM invitations WHERE inviter_id = $1 AND expires_at > $2`, inviterID, now)
 	return n, err
 }
 

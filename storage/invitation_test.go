@@ -241,7 +241,7 @@ func TestInvitationGetsANewLink(t *testing.T) {
 		if found.Inviter == nil || *found.Inviter != "root" || found.Groups != "staff" {
 			t.Errorf("%+v", found)
 		}
-		if n, err := w.InvitationsOf(t.Context(), u.ID); n != 1 || err != nil {
+		if n, err := w.InvitationsOf(t.Context(), u.ID, at); n != 1 || err != nil {
 			t.Error(n, err)
 		}
 		must(t, w.DeleteInvitation(t.Context(), next.ID))
@@ -409,5 +409,80 @@ func TestPersonComesWithAnIdentityAndAnInvitation(t *testing.T) {
 			}
 		}
 		oneWins(t, errs)
+	})
+}
+
+// An invitation stays for 30 days after it has expired, and a link that somebody asked for does not.
+func TestInvitationThatHasExpired(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		old, asked := w.invitation(t, "Late@example.com"), newInvitation("asked@example.com")
+		asked.Asked = true
+		must(t, w.atomically(t.Context(), func(x tx) error { return x.addInvitation(asked) }))
+		sweep := func(now, want int64) {
+			t.Helper()
+			n, err := w.Sweep(t.Context(), now, 10)
+			if n != want || err != nil {
+				t.Errorf("at %d: %d rows were deleted, %v", now, n, err)
+			}
+		}
+		sweep(later-1, 0)
+		sweep(later, 1)
+		sweep(later+expiredInvitation-1, 0)
+		list, total, err := w.Invitations(t.Context(), "", 10, 0)
+		if len(list) != 1 || total != 1 || err != nil || list[0].ID != old.ID {
+			t.Errorf("%v, %v", list, err)
+		}
+		if invited, err := w.IsInvited(t.Context(), old.Email, later); invited || err != nil {
+			t.Errorf("invited: %v, %v", invited, err)
+		}
+		sweep(later+expiredInvitation, 1)
+		is(t, "after that", second(w.Invitation(t.Context(), old.ID)), ErrNotFound)
+	})
+}
+
+// Invitations that have expired leave their place to new ones, if there are too many.
+func TestInvitationsThatHaveExpiredMakeRoom(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		old := w.invitation(t, "late@example.com")
+		add := func(email string) error {
+			i := newInvitation(email)
+			i.CreatedAt, i.ExpiresAt = later, later+1
+			return w.AddInvitations(t.Context(), nil, []NewInvitation{i}, 2)
+		}
+		is(t, "the second", add("ann@example.com"), nil)
+		is(t, "the third", add("bob@example.com"), nil)
+		is(t, "the one that has expired", second(w.Invitation(t.Context(), old.ID)), ErrNotFound)
+		is(t, "the fourth", add("carol@example.com"), ErrFull)
+	})
+}
+
+// An invitation says whether its message waits, or could not be sent.
+func TestInvitationKnowsItsMessage(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		state := func(what, email string, waiting, unsent bool) {
+			t.Helper()
+			i, err := w.InvitationTo(t.Context(), email)
+			if err != nil || i.Waiting != waiting || i.Unsent != unsent {
+				t.Errorf("%s: %+v, %v", what, i, err)
+			}
+		}
+		var mails []Mail
+		for _, email := range []string{"Ann@example.com", "bob@example.com"} {
+			i := newInvitation(email)
+			m := newMail(User{})
+			m.UserID, m.Link, m.Invitation = nil, nil, &i.ID
+			i.Mail = &m
+			must(t, w.AddInvitations(t.Context(), nil, []NewInvitation{i}, 10))
+			mails = append(mails, m.Mail)
+		}
+		state("before", "ann@EXAMPLE.com", true, false)
+		must(t, w.ForgetMail(t.Context(), mails[0]))
+		must(t, w.GiveUpMail(t.Context(), mails[1]))
+		state("sent", "ann@example.com", false, false)
+		state("given up", "bob@example.com", false, true)
+		if n := count(t, w.Store, `SELECT COUNT(*) FROM mails`); n != 0 {
+			t.Errorf("%d messages wait", n)
+		}
+		is(t, "an address that is not invited", second(w.InvitationTo(t.Context(), "carol@example.com")), ErrNotFound)
 	})
 }

@@ -111,10 +111,24 @@ func (s *Store) PostponeMail(ctx context.Context, m Mail, next int64) error {
 	return err
 }
 
-// ForgetMail deletes a message after it was sent or given up.
-func (s *Store) ForgetMail(ctx context.Context, id string) error {
-	_, err := s.exec(ctx, `DELETE FROM mails WHERE id = $1`, id)
+// ForgetMail deletes a message after it was sent.
+func (s *Store) ForgetMail(ctx context.Context, m Mail) error {
+	_, err := s.exec(ctx, `DELETE FROM mails WHERE id = $1`, m.ID)
 	return err
+}
+
+// GiveUpMail deletes a message that cannot be sent, and notes it at its invitation.
+func (s *Store) GiveUpMail(ctx context.Context, m Mail) error {
+	if m.Invitation == nil {
+		return s.ForgetMail(ctx, m)
+	}
+	return s.atomically(ctx, func(t tx) error {
+		_, err := t.exec(`DELETE FROM mails WHERE id = $1`, m.ID)
+		if err == nil {
+			_, err = t.exec(`UPDATE invitations SET unsent = TRUE WHERE id = $1`, *m.Invitation)
+		}
+		return err
+	})
 }
 
 // AnswerMail replaces a reserved message by links and the messages that contain them, in one

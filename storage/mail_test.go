@@ -64,7 +64,7 @@ func TestMailIsReservedByOneNode(t *testing.T) {
 		if left := w.due(t, at+90); len(left) != 1 {
 			t.Errorf("a message that was given back is not due: %v", left)
 		}
-		must(t, w.ForgetMail(t.Context(), m.ID))
+		must(t, w.ForgetMail(t.Context(), m.Mail))
 		is(t, "LeaseMail of a message that was sent", second(w.LeaseMail(t.Context(), again, later)), ErrSpent)
 	})
 }
@@ -183,7 +183,7 @@ func TestNoticesAreOfTheirTransaction(t *testing.T) {
 				t.Errorf("%s: %d messages, want %d", name, len(waiting), want)
 			}
 			for _, id := range waiting {
-				must(t, w.ForgetMail(t.Context(), id))
+				must(t, w.ForgetMail(t.Context(), Mail{ID: id}))
 			}
 		}
 		showing := func(f FactorUse) Session { n := newSession(alice.ID); n.Factor = f; return n }

@@ -41,7 +41,6 @@ func (s *Store) Sweep(ctx context.Context, now int64, limit int) (int64, error) 
 		{&s.counters.initial, `DELETE FROM initial_tokens WHERE digest IN (SELECT digest FROM initial_tokens WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
 		{&s.counters.mails, `DELETE FROM mails WHERE id IN (SELECT id FROM mails WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
 		{&s.counters.links, `DELETE FROM links WHERE digest IN (SELECT digest FROM links WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
-		{&s.counters.invitations, `DELETE FROM invitations WHERE id IN (SELECT id FROM invitations WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
 		{&s.counters.mailCounts, `DELETE FROM mail_counts WHERE (recipient, hour) IN (SELECT recipient, hour FROM mail_counts WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
 		{&s.counters.seen, `DELETE FROM seen WHERE digest IN (SELECT digest FROM seen WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
 	} {
@@ -51,6 +50,25 @@ func (s *Store) Sweep(ctx context.Context, now int64, limit int) (int64, error) 
 		}
 		of.removed.Add(n)
 		sum += n
+	}
+	n, err := s.sweepInvitations(ctx, now, limit)
+	return sum + n, err
+}
+
+// expiredInvitation is how long an invitation that has expired is kept, in seconds, so that an administrator sees that
+// nobody has used it.
+const expiredInvitation = 30 * 24 * 60 * 60
+
+// sweepInvitations deletes links that people asked for when they expire, and invitations later.
+func (s *Store) sweepInvitations(ctx context.Context, now int64, limit int) (int64, error) {
+	var sum int64
+	for asked, before := range map[bool]int64{true: now, false: now - expiredInvitation} {
+		n, err := s.exec(ctx, `DELETE FROM invitations WHERE id IN (SELECT id FROM invitations WHERE asked = $1 AND expires_at <= $2 ORDER BY expires_at LIMIT $3) AND expires_at <= $2`, asked, before, limit)
+		s.counters.invitations.Add(n)
+		sum += n
+		if err != nil {
+			return sum, err
+		}
 	}
 	return sum, nil
 }

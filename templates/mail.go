@@ -54,7 +54,7 @@ type FactorMail struct {
 
 // InvitationMail is the message with the link of somebody who was invited.
 type InvitationMail struct {
-	Inviter string // a user name; empty: the operator
+	Inviter string // the name of a person; empty: the operator
 	Link    string
 	Until   int64 // when the link ends
 }

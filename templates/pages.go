@@ -100,7 +100,11 @@ type ErrorPage struct {
 	Diff               *URIDiff // set when a redirect URI is not registered
 	RequestID          string   // the ID of the request in the log
 	BackURL, BackLabel string
+	More               []Link // other places to go on
 }
+
+// Link leads to a page.
+type Link struct{ URL, Label string }
 
 // URIDiff shows in which part a redirect URI differs from the nearest registered one.
 type URIDiff struct {

@@ -10,6 +10,13 @@ type AskSignUp struct {
 	Error            string // about the attempt as a whole: too many attempts
 }
 
+// AskedSignUp says where to look after somebody has asked for an account. It says nothing about the address.
+type AskedSignUp struct {
+	Frame
+	Hours              int    // for which the link works
+	AgainURL, LoginURL string // AgainURL asks for an address again
+}
+
 // SignUp makes an account. The link to it works once.
 type SignUp struct {
 	Frame
@@ -31,7 +38,7 @@ type SignUpPasskey struct {
 	BackURL  string
 }
 
-// Invitations lists the invitations that were not used. It is for administrators.
+// Invitations lists the invitations that nobody has used, and those that have expired for a while. It is for administrators.
 type Invitations struct {
 	Frame
 	Query                    string
@@ -46,6 +53,7 @@ type InvitationRow struct {
 	Email, URL             string
 	Groups, Inviter, Until string // Inviter is empty for the operator
 	ByHand                 bool   // the inviter passes the link on
+	Waiting, Unsent        bool   // the message with the link was not sent yet, or could not be sent
 	Expired                bool
 }
 
@@ -53,9 +61,10 @@ type InvitationRow struct {
 type Invitation struct {
 	Frame
 	InvitationRow
-	Since                               string
-	Mails                               bool // the server sends mail
+	Since, Life                         string // Life is for how long a new link works
+	Mails                               bool   // the server sends mail
 	RenewAction, WithdrawURL, CancelURL string
+	Errors                              []FieldError
 }
 
 // Invite invites one person, or all people of a list. It is for administrators.
@@ -80,6 +89,7 @@ type Invite struct {
 type Invited struct {
 	Frame
 	Rows    []InvitedRow
+	All     string // the rows as CSV
 	BackURL string
 }
 

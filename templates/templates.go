@@ -73,6 +73,7 @@ func catalogue() []page {
 		{Reset{}, "reset.html", "", "narrow"},
 		{Setup{}, "setup.html", "", "narrow"},
 		{AskSignUp{}, "sign_up_ask.html", "", "narrow"},
+		{AskedSignUp{}, "sign_up_asked.html", "", "narrow"},
 		{SignUp{}, "sign_up.html", "", "narrow"},
 		{SignUpPasskey{}, "sign_up_passkey.html", "", "narrow"},
 		{Logout{}, "logout.html", "", "narrow"},
@@ -113,7 +114,7 @@ func translated() []string {
 	return []string{
 		"home.html", "login.html", "factor.html", "new_totp.html", "forgot.html", "reset.html", "setup.html", "logout.html", "consent.html",
 		"device.html", "device_approval.html", "device_answered.html", "form_post.html", "error.html", "ask.html", "account.html",
-		"recovery_codes.html", "passkey.html", "passkey_new.html", "sign_up_ask.html", "sign_up.html", "sign_up_passkey.html",
+		"recovery_codes.html", "passkey.html", "passkey_new.html", "sign_up_ask.html", "sign_up_asked.html", "sign_up.html", "sign_up_passkey.html",
 	}
 }
 

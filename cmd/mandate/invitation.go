@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,6 +22,8 @@ type invitationView struct {
 	InvitedBy string   `json:"invited_by"` // a user name; empty: the operator
 	Mailed    bool     `json:"mailed"`     // the link is sent to the address
 	Link      string   `json:"link,omitempty"`
+	Message   string   `json:"message,omitempty"` // of the link: waiting, sent or failed
+	State     string   `json:"state"`             // open or expired
 	CreatedAt string   `json:"created_at"`
 	ExpiresAt string   `json:"expires_at"`
 }
@@ -31,16 +34,40 @@ func viewInvitation(i provider.Invitation, link string) invitationView {
 	if i.Inviter != nil {
 		v.InvitedBy = *i.Inviter
 	}
+	v.State = "open"
+	if i.ExpiresAt <= time.Now().Unix() {
+		v.State = "expired"
+	}
+	switch {
+	case !i.Mailed:
+	case i.Unsent:
+		v.Message = "failed"
+	case i.Waiting:
+		v.Message = "waiting"
+	default:
+		v.Message = "sent"
+	}
 	return v
+}
+
+// viewInvited describes an invitation that was made just now.
+func viewInvited(one provider.Invited) invitationView {
+	one.Waiting = one.Mailed
+	return viewInvitation(one.Invitation, one.Link)
 }
 
 // invitingFlags are the flags of the commands that invite people.
 func invitingFlags(c *cobra.Command, how *provider.Inviting, asJSON *bool) {
 	f := c.Flags()
-	f.DurationVar(&how.Lifetime, "expires", 0, "`DURATION` for which the link works, such as 48h (default: INVITATION_EXPIRE_SECONDS)")
-	f.BoolVar(&how.ByHand, "no-mail", false, "print the link instead of sending it; the address then does not count as verified")
+	f.Var((*duration)(&how.Lifetime), "expires", "`DURATION` for which the link works, such as 48h or 3d (default: INVITATION_EXPIRE_SECONDS)")
+	noMail(c, &how.ByHand)
 	f.StringVar(&how.Language, "language", "", "`TAG` of the language of the message, such as de (default: English)")
 	f.BoolVar(asJSON, "json", false, "print JSON")
+}
+
+// noMail is the flag of the commands that make a link.
+func noMail(c *cobra.Command, byHand *bool) {
+	c.Flags().BoolVar(byHand, "no-mail", false, "print the link instead of sending it; the address then does not count as confirmed")
 }
 
 func (p *program) invitationAddCommand() *cobra.Command {
@@ -65,8 +92,9 @@ func (p *program) invitationImportCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{Use: "import FILE", Short: "Invite all people of a CSV file, or none if it has a mistake", Args: arguments("FILE"),
 		Long: `Invite all people of a CSV file, or none if it has a mistake. The columns are email and
-groups, and the first line names them. Groups are separated by semicolons. A file with one
-address in each line needs no names of columns. A dash stands for standard input.`,
+groups, and the first line names them. Groups are separated by semicolons. Commas,
+semicolons or tabs separate the cells. A file with one address in each line needs no names
+of columns. A dash stands for standard input.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			list, err := readList(p, args[0], provider.ReadInvites)
 			if err != nil {
@@ -95,7 +123,7 @@ func (p *program) invite(ctx context.Context, list []provider.Invite, how provid
 	if asJSON {
 		views := []invitationView{}
 		for _, one := range made {
-			views = append(views, viewInvitation(one.Invitation, one.Link))
+			views = append(views, viewInvited(one))
 		}
 		if len(list) == 1 && list[0].Line == 0 {
 			return writeJSON(p.stdout, views[0])
@@ -151,7 +179,7 @@ func readList[T any](p *program, name string, read func(io.Reader) (T, error)) (
 
 func (p *program) invitationListCommand() *cobra.Command {
 	var asJSON bool
-	c := &cobra.Command{Use: "list", Short: "List the invitations that were not used", Args: arguments(),
+	c := &cobra.Command{Use: "list", Short: "List the invitations that nobody has used, and for 30 days those that have expired", Args: arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return p.listInvitations(c.Context(), asJSON)
 		}}
@@ -181,49 +209,56 @@ func (p *program) listInvitations(ctx context.Context, asJSON bool) error {
 	if asJSON {
 		return writeJSON(p.stdout, views)
 	}
-	rows := [][]string{{"ID", "EMAIL", "GROUPS", "INVITED BY", "EXPIRES"}}
+	rows := [][]string{{"ID", "EMAIL", "GROUPS", "INVITED BY", "MESSAGE", "EXPIRES", "STATE"}}
 	for _, v := range views {
-		rows = append(rows, []string{v.ID, v.Email, dash(strings.Join(v.Groups, ", ")), either(v.InvitedBy, "the operator"), v.ExpiresAt})
+		rows = append(rows, []string{v.ID, v.Email, dash(strings.Join(v.Groups, ", ")), either(v.InvitedBy, "(operator)"), dash(v.Message), v.ExpiresAt, v.State})
 	}
 	return writeTable(p.stdout, rows)
 }
 
 func (p *program) invitationRenewCommand() *cobra.Command {
 	var byHand, asJSON bool
-	c := &cobra.Command{Use: "renew ID", Short: "Make a new link for an invitation; the old link ends", Args: arguments("ID"),
+	c := &cobra.Command{Use: "renew ID|EMAIL", Short: "Make a new link for an invitation, which may have expired; the old link ends", Args: arguments("ID or EMAIL"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o, err := p.open(c.Context(), toUse)
 			if err != nil {
 				return err
 			}
 			defer o.store.Close()
-			made, err := o.provider.Invitations.Renew(c.Context(), provider.Operator(), args[0], byHand)
+			var made provider.Invited
+			one, err := o.provider.Invitations.Named(c.Context(), args[0])
+			if err == nil {
+				made, err = o.provider.Invitations.Renew(c.Context(), provider.Operator(), one.ID, byHand)
+			}
 			if err != nil {
 				return missing(err, "invitation", args[0], "invitation list")
 			}
 			if asJSON {
-				return writeJSON(p.stdout, viewInvitation(made.Invitation, made.Link))
+				return writeJSON(p.stdout, viewInvited(made))
 			}
 			return p.printInvited(made, false)
 		}}
-	c.Flags().BoolVar(&byHand, "no-mail", false, "print the link instead of sending it; the address then does not count as verified")
+	noMail(c, &byHand)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
 
-func (p *program) invitationDeleteCommand() *cobra.Command {
-	return &cobra.Command{Use: "delete ID", Short: "Withdraw an invitation; its link ends", Args: arguments("ID"),
+func (p *program) invitationWithdrawCommand() *cobra.Command {
+	return &cobra.Command{Use: "withdraw ID|EMAIL", Short: "Withdraw an invitation; its link ends", Args: arguments("ID or EMAIL"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o, err := p.open(c.Context(), toUse)
 			if err != nil {
 				return err
 			}
 			defer o.store.Close()
-			err = o.provider.Invitations.Withdraw(c.Context(), provider.Operator(), args[0])
+			one, err := o.provider.Invitations.Named(c.Context(), args[0])
+			if err == nil {
+				err = o.provider.Invitations.Withdraw(c.Context(), provider.Operator(), one.ID)
+			}
 			if err != nil {
 				return missing(err, "invitation", args[0], "invitation list")
 			}
-			_, err = fmt.Fprintf(p.stdout, "Withdrew %s.\n", args[0])
+			_, err = fmt.Fprintf(p.stdout, "Withdrew the invitation of %s.\n", one.Email)
 			return err
 		}}
 }

@@ -72,7 +72,7 @@ func TestAttackInvitationOutlivesItsReason(t *testing.T) {
 		for name, end := range map[string]func(admin person, b *browser, id string){
 			"withdrawn": func(_ person, b *browser, id string) { b.send(t, "/admin/invitations/"+id+"/withdraw/", nil) },
 			"withdrawn-by-command": func(_ person, _ *browser, id string) {
-				m.mustCLI(t, "", "invitation", "delete", id)
+				m.mustCLI(t, "", "invitation", "withdraw", id)
 			},
 			"renewed": func(_ person, b *browser, id string) {
 				b.send(t, "/admin/invitations/"+id+"/renew/", params("how", "mail"))
@@ -417,7 +417,7 @@ func TestAttackHostileList(t *testing.T) {
 	admin.send(t, "/admin/invitations/list/", params("list", "a@b.c"))
 	checkEqual(t, "another content type", admin.Status, http.StatusUnsupportedMediaType)
 	admin.open(t, "/admin/invitations/")
-	admin.isAt(t, "after all that", http.StatusOK, "No invitation waits.")
+	admin.isAt(t, "after all that", http.StatusOK, "There is no invitation.")
 }
 
 // A link that somebody asked for is no invitation: it does not let a person of another server in.

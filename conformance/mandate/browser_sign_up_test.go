@@ -72,7 +72,7 @@ func TestBrowserStoryInvited(t *testing.T) {
 	b.open(link)
 	b.expect(404, "This link does not work any more")
 	admin.open("/admin/invitations/")
-	admin.says("No invitation waits.")
+	admin.says("There is no invitation.")
 }
 
 // The pages of sign-up and of invitations, in a browser.
@@ -162,7 +162,9 @@ func TestBrowserSignUp(t *testing.T) {
 		b.says("Use an address that ends in @example.com, @operations.department.example.com.")
 		b.fill("Email address", long)
 		b.press("Send the link")
-		b.says("A message is on its way to your email address.")
+		b.expect(200, "Look at your mail")
+		b.says("Nothing arrives?")
+		b.look("sign-up-asked", "/sign-up/asked/")
 		link := m.linkIn(t, m.waitTo(t, long, signUpSubject, 1))
 		b.look("sign-up-long", link)
 		m.person(t, "ann", "--email", long)

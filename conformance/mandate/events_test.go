@@ -402,11 +402,11 @@ func eventsOfServer(t *testing.T, m *mailing, w *witness) {
 		newest = m.events(t, "--kind", "key.added")[0].Object.ID
 	}
 	w.after(t, "its end", func() { m.mustCLI(t, "", "keys", "retire", newest) }, "key.retired: operator, , key, ", "key.added: operator, , key, EC")
-	w.after(t, "an invitation", func() { m.secret(m.mustCLI(t, "", "invitation", "add", "ivan@example.com")) }, "invitation.added: operator, , invitation ivan@example.com, ")
+	w.after(t, "an invitation", func() { m.secret(m.mustCLI(t, "", "invitation", "add", "ivan@example.com")) }, "invitation.added: operator, ivan@example.com, invitation ivan@example.com, ")
 	one := m.events(t, "--kind", "invitation.added")[0].Object.ID
-	w.after(t, "a new link", func() { m.secret(m.mustCLI(t, "", "invitation", "renew", one)) }, "invitation.renewed: operator, , invitation ivan@example.com, ")
+	w.after(t, "a new link", func() { m.secret(m.mustCLI(t, "", "invitation", "renew", one)) }, "invitation.renewed: operator, ivan@example.com, invitation ivan@example.com, ")
 	one = m.events(t, "--kind", "invitation.renewed")[0].Object.ID
-	w.after(t, "its end", func() { m.mustCLI(t, "", "invitation", "delete", one) }, "invitation.withdrawn: operator, , invitation ivan@example.com, ")
+	w.after(t, "its end", func() { m.mustCLI(t, "", "invitation", "withdraw", one) }, "invitation.withdrawn: operator, ivan@example.com, invitation ivan@example.com, ")
 }
 
 // A change whose event cannot be stored does not happen, and a failure that cannot be stored is an error of the server.

@@ -248,15 +248,15 @@ func TestInvitationInALanguage(t *testing.T) {
 	b.logIn(t, m.admin)
 	b.is(t, "fr", "Language of the message", "Français")
 	b.submit(t, "Invite", params("recipient", "ann@example.com"))
-	m.linkIn(t, m.waitTo(t, "ann@example.com", "Vous êtes invité à créer un compte", 1))
+	m.linkIn(t, m.waitTo(t, "ann@example.com", "Votre invitation chez Mandate", 1))
 	for path, language := range map[string]string{"/admin/invitations/new/": "es", "/admin/invitations/list/": "de"} {
 		b.open(t, path)
 		field := map[bool]string{true: "recipient", false: "list"}[language == "es"]
 		b.submit(t, "Invite", params(field, language+"@example.com", "language", language))
 	}
-	m.linkIn(t, m.waitTo(t, "es@example.com", "Invitación para crear una cuenta", 1))
-	message := m.waitTo(t, "de@example.com", "Sie sind eingeladen, ein Konto anzulegen", 1)
-	if !strings.Contains(message.Text, "root hat Sie eingeladen, ein Konto anzulegen.") {
+	m.linkIn(t, m.waitTo(t, "es@example.com", "Su invitación a Mandate", 1))
+	message := m.waitTo(t, "de@example.com", "Ihre Einladung zu Mandate", 1)
+	if !strings.Contains(message.Text, "root lädt Sie ein, ein Konto bei Mandate zu erstellen.") {
 		t.Errorf("%s", message.Text)
 	}
 	b.open(t, "/admin/invitations/new/")
@@ -273,5 +273,5 @@ func TestInvitationInALanguage(t *testing.T) {
 			m.mustCLI(t, "", "invitation", "renew", one.ID)
 		}
 	}
-	m.linkIn(t, m.waitTo(t, "de@example.com", "Sie sind eingeladen, ein Konto anzulegen", 2))
+	m.linkIn(t, m.waitTo(t, "de@example.com", "Ihre Einladung zu Mandate", 2))
 }

@@ -1,6 +1,7 @@
 package mandate
 
 import (
+	"html"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -12,7 +13,7 @@ import (
 )
 
 const (
-	invitationSubject = "You are invited to create an account"
+	invitationSubject = "You are invited to Mandate"
 	signUpSubject     = "Create your account"
 	knownSubject      = "You have an account already"
 )
@@ -106,7 +107,7 @@ func TestInvitationByMail(t *testing.T) {
 		admin := m.signedIn(t, m.admin)
 		link := m.invites(t, admin, "ann@example.com", "staff", "night shift")
 		message := m.to(t, "ann@example.com", invitationSubject)[0]
-		if !strings.Contains(message.Text, "root has invited you") {
+		if !strings.Contains(message.Text, "root has invited you to create an account at Mandate.") {
 			t.Errorf("%s", message.Text)
 		}
 		for range 3 { // a mail scanner opens the link first
@@ -218,7 +219,7 @@ func TestInvitationByHand(t *testing.T) {
 		page = regexpSubmatch(t, `href="(/admin/invitations/[a-z0-9]{26}/)"`, admin.Body)
 		admin.open(t, page+"withdraw/")
 		admin.submit(t, "Withdraw the invitation", nil)
-		admin.isAt(t, "withdrawn", http.StatusOK, "No invitation waits.")
+		admin.isAt(t, "withdrawn", http.StatusOK, "There is no invitation.")
 		dead(t, "withdrawn", withdrawn, s)
 		for _, path := range []string{page, page + "withdraw/"} {
 			admin.open(t, path)
@@ -254,13 +255,19 @@ func TestInvitationList(t *testing.T) {
 		admin.open(t, "/admin/invitations/list/")
 		admin.submit(t, "Invite", params("file", "\ufeffcarol@example.com\r\ndora@example.com\r\n", "by_hand", "on"))
 		links := regexp.MustCompile(`/sign-up/([A-Za-z0-9_-]{43})/`).FindAllStringSubmatch(admin.Body, -1)
-		if admin.Status != http.StatusOK || len(links) != 2 {
+		if admin.Status != http.StatusOK || len(links) != 4 { // beside each address, and all together
 			t.Fatalf("%d: %v", admin.Status, links)
 		}
 		for _, link := range links {
 			m.secret(link[1])
 		}
+		lines := html.UnescapeString(regexpSubmatch(t, `(?s)<pre data-copy[^>]*>(.*?)</pre>`, admin.Body))
+		if want := "email,link\ncarol@example.com," + m.BaseURL + links[0][0] + "\ndora@example.com," + m.BaseURL + links[1][0] + "\n"; lines != want {
+			t.Errorf("all links: %q, want %q", lines, want)
+		}
 		admin.open(t, "/admin/invitations/list/")
+		admin.submit(t, "Invite", params("list", "erin@example.com", "file", "frank@example.com\n"))
+		admin.isAt(t, "a text and a file", http.StatusUnprocessableEntity, "There are people in the field and in the file.")
 		admin.submit(t, "Invite", params("list", ""))
 		admin.isAt(t, "nothing", http.StatusUnprocessableEntity, "The list is empty.")
 		for _, name := range []string{"ann", "bob"} {
@@ -287,8 +294,12 @@ func TestOpenSignUp(t *testing.T) {
 		b.submit(t, "Send the link", params("email", "ann@elsewhere.example"))
 		b.isAt(t, "another domain", http.StatusUnprocessableEntity, "Use an address that ends in @example.com, @example.org.")
 		b.submit(t, "Send the link", params("email", "ann@EXAMPLE.com"))
-		b.isAt(t, "asked", http.StatusOK, "A message is on its way to your email address.")
-		checkEqual(t, "after that", b.URL.Path, "/login/")
+		b.isAt(t, "asked", http.StatusOK, "A message is on its way to the address that you entered.")
+		checkEqual(t, "after that", b.URL.Path, "/sign-up/asked/")
+		again := regexpSubmatch(t, `href="(/sign-up/\?next=[^"]*)"`, b.Body)
+		if next := regexpSubmatch(t, `href="(/login/\?next=[^"]*)"`, b.Body); !strings.Contains(next, "authorize") || !strings.Contains(again, "authorize") {
+			t.Errorf("the request of the application is lost: %s, %s", next, again)
+		}
 		link := m.linkIn(t, m.waitTo(t, "ann@EXAMPLE.com", signUpSubject, 1))
 		b.joins(t, link, "username", "ann")
 		if b.Away == nil || b.Away.Query().Get("state") != "of the application" {
@@ -321,7 +332,7 @@ func (m *mailing) asksForAccount(t *testing.T, node *server, address string) {
 	b := node.browser(t)
 	b.open(t, "/sign-up/?next=/device/")
 	b.submit(t, "Send the link", params("email", address))
-	if b.URL.Path != "/login/" || !strings.Contains(b.Body, "A message is on its way to your email address.") {
+	if b.URL.Path != "/sign-up/asked/" || !strings.Contains(b.Body, "A message is on its way to the address that you entered.") {
 		t.Fatalf("%d %s\n%s", b.Status, b.URL, b.Body)
 	}
 }
@@ -406,5 +417,70 @@ func TestIdentityOfAnInvitedPerson(t *testing.T) {
 		if strings.Contains(strings.ToLower(admin.Body), "ann@company.example") || !strings.Contains(admin.Body, "bob@company.example") {
 			t.Errorf("the wrong invitation was used:\n%s", admin.Body)
 		}
+	})
+}
+
+// The page of an invitation says what became of its message and of its time.
+func TestInvitationSaysWhatBecameOfIt(t *testing.T) {
+	forEachDatabase(t, func(t *testing.T, db database) {
+		m := startMailing(t, db)
+		m.mustCLI(t, m.secret("the words of root")+"\n", "user", "add", "chief", "--first-name", "Clara", "--last-name", "Chief", "--admin", "--password-stdin")
+		admin := m.signedIn(t, person{"chief", "the words of root"})
+		m.mail.Stop()
+		admin.open(t, "/admin/invitations/new/")
+		admin.submit(t, "Invite", params("recipient", "ann@example.com"))
+		page := regexpSubmatch(t, `href="(/admin/invitations/([a-z0-9]{26})/)"`, admin.Body)
+		id := strings.Split(page, "/")[3]
+		admin.open(t, page)
+		admin.isAt(t, "while the mail server does not answer", http.StatusOK, "The message waits to be sent")
+		named := func(text string) func() bool {
+			return func() bool {
+				for line := range strings.Lines(m.log.String() + m.other.log.String()) {
+					if strings.Contains(line, text) && strings.Contains(line, "kind=invitation") && strings.Contains(line, "invitation="+id) {
+						return true
+					}
+				}
+				return false
+			}
+		}
+		waitFor(t, "an attempt fails", named("a message was not sent; the server will try again"))
+		m.exec(t, `UPDATE mails SET due_at = 1, attempts = 9, expires_at = created_at + 600`)
+		waitFor(t, "the message is given up", named("a message was not sent, and is given up"))
+		waitFor(t, "the page says so", func() bool { admin.open(t, page); return strings.Contains(admin.Body, "The message could not be sent") })
+		if log := m.log.String() + m.other.log.String(); strings.Contains(log, "ann@example.com") {
+			t.Errorf("the log contains the address:\n%s", log)
+		}
+		m.mail.Restart(t)
+		admin.submit(t, "Send a new link", nil)
+		first := m.linkIn(t, m.waitTo(t, "ann@example.com", invitationSubject, 1))
+		if text := m.to(t, "ann@example.com", invitationSubject)[0].Text; !strings.Contains(text, "Clara Chief has invited you to create an account at Mandate.") {
+			t.Errorf("%s", text)
+		}
+		m.settled(t)
+		page = regexpSubmatch(t, `href="(/admin/invitations/[a-z0-9]{26}/)"`, admin.Body)
+		admin.open(t, page)
+		admin.isAt(t, "after that", http.StatusOK, "The mail server has taken the message")
+		m.exec(t, `UPDATE invitations SET created_at = created_at - 1000000, expires_at = expires_at - 1000000`)
+		admin.open(t, "/admin/invitations/")
+		admin.isAt(t, "the list after its time", http.StatusOK, `<span class="tag">Expired</span>`)
+		got := m.get(t, first, nobody)
+		if got.Status != http.StatusNotFound || !strings.Contains(got.Body, "Otherwise ask the person who invited you for a new invitation.") || !strings.Contains(got.Body, `href="/login/"`) {
+			t.Errorf("the link after its time: %d\n%s", got.Status, got.Body)
+		}
+		stranger := m.person(t, "stranger", "--email", "ann@example.com")
+		admin.open(t, page)
+		admin.submit(t, "Invite again by mail", nil)
+		admin.isAt(t, "the address of somebody", http.StatusUnprocessableEntity, "Somebody here has this address already.")
+		m.mustCLI(t, "", "user", "delete", stranger.Name)
+		admin.submit(t, "Invite again by mail", nil)
+		m.waitTo(t, "ann@example.com", invitationSubject, 2)
+		m.mustCLI(t, "", "invitation", "withdraw", "ann@example.com")
+		var kinds []string
+		for _, e := range m.events(t) {
+			if e.Object.Kind == "invitation" {
+				kinds = append(kinds, e.Kind+" "+e.Person.Name)
+			}
+		}
+		checkEqual(t, "events", strings.Join(kinds, ", "), "invitation.withdrawn ann@example.com, invitation.renewed ann@example.com, invitation.renewed ann@example.com, invitation.added ann@example.com")
 	})
 }

@@ -23,7 +23,7 @@ import (
 // secret: a name, if it is that of a stored record, and words of this program.
 type Event struct {
 	Kind   Kind
-	Person storage.User  // whom it concerns; the zero value: the actor, if the actor is a person
+	Person storage.User  // whom it concerns; without a name: the actor, if the actor is a person. Without an ID: there is no account yet
 	By     *origin.Actor // nil: the actor of the context
 	Object Object
 	Detail string
@@ -115,7 +115,7 @@ func Row(ctx context.Context, e Event) storage.Event {
 	if e.By != nil {
 		by = *e.By
 	}
-	if e.Person.ID == "" && by.Kind == origin.Person {
+	if e.Person.ID == "" && e.Person.Username == "" && by.Kind == origin.Person {
 		e.Person = storage.User{ID: by.ID, Username: by.Name}
 	}
 	return storage.Event{ID: idAt(now) + strings.ToLower(rand.Text()[:16]), At: now.Unix(), Since: now.Unix(), Times: 1, Kind: string(e.Kind),

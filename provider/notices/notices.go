@@ -103,7 +103,7 @@ type Factor struct {
 
 // Invitation is the message with the link of somebody who was invited.
 type Invitation struct {
-	Inviter string // a user name; empty: the operator
+	Inviter string // the name of a person; empty: the operator
 	Link    string
 	Until   int64 // when the link ends
 }

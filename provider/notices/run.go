@@ -127,19 +127,32 @@ func (n *Notices) try(ctx context.Context, m storage.Mail, answers Answers) {
 		return // the answer has replaced it
 	case err == nil:
 		n.counters.sent.Add(1)
-		err = n.forget(final, m)
+		err = n.forget(final, m, false)
 	case errors.Is(err, mail.ErrRefused), next >= m.ExpiresAt:
 		n.counters.givenUp.Add(1)
-		n.log.Warn("a message was not sent, and is given up", "kind", m.Kind, "subject", oauth.Deref(m.UserID), "attempts", m.Attempts, "error", oauth.Clip(err.Error(), 300))
-		err = n.forget(final, m)
+		n.log.Warn("a message was not sent, and is given up", append(names(m), "attempts", m.Attempts, "error", oauth.Clip(err.Error(), 300))...)
+		err = n.forget(final, m, true)
 	default:
 		n.counters.failed.Add(1)
-		n.log.Warn("a message was not sent; the server will try again", "kind", m.Kind, "subject", oauth.Deref(m.UserID), "attempt", m.Attempts, "error", oauth.Clip(err.Error(), 300))
+		n.log.Warn("a message was not sent; the server will try again", append(names(m), "attempt", m.Attempts, "error", oauth.Clip(err.Error(), 300))...)
 		err = n.store.PostponeMail(final, m, next)
 	}
 	if err != nil {
-		n.log.Warn("the outcome of an attempt to send mail was not stored: the message may be sent twice", "kind", m.Kind, "error", err)
+		n.log.Warn("the outcome of an attempt to send mail was not stored: the message may be sent twice", append(names(m), "error", err)...)
 	}
+}
+
+// names returns what a line of the log says about a message: its kind, and the person or the invitation for which it
+// is. An address does not belong into the log.
+func names(m storage.Mail) []any {
+	named := []any{"kind", m.Kind}
+	if m.UserID != nil {
+		named = append(named, "subject", *m.UserID)
+	}
+	if m.Invitation != nil {
+		named = append(named, "invitation", *m.Invitation)
+	}
+	return named
 }
 
 // pause returns the time until the next attempt, in seconds.
@@ -147,10 +160,15 @@ func pause(attempts int64) int64 {
 	return min(int64(firstPause)<<min(attempts-1, 16), longestPause)
 }
 
-// forget deletes a message. It tries again, because otherwise the message would be sent twice.
-func (n *Notices) forget(ctx context.Context, m storage.Mail) error {
+// forget deletes a message that was sent or given up. It tries again, because otherwise the message would be sent twice.
+func (n *Notices) forget(ctx context.Context, m storage.Mail, givenUp bool) error {
 	for {
-		err := n.store.ForgetMail(ctx, m.ID)
+		var err error
+		if givenUp {
+			err = n.store.GiveUpMail(ctx, m)
+		} else {
+			err = n.store.ForgetMail(ctx, m)
+		}
 		if err == nil || ctx.Err() != nil {
 			return err
 		}

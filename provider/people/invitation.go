@@ -1,6 +1,7 @@
 package people
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -106,7 +107,7 @@ func (i *Invitations) Invite(ctx context.Context, actor policy.Actor, list []Inv
 	inviter, _ := actor.Takes()
 	added := make([]events.Event, len(list))
 	for n, one := range made {
-		added[n] = events.Event{Kind: events.InvitationAdded, Object: events.Invitation(one.Invitation)}
+		added[n] = events.Event{Kind: events.InvitationAdded, Person: invitee(one.Invitation), Object: events.Invitation(one.Invitation)}
 	}
 	err = i.people.store.AddInvitations(events.Attach(ctx, added...), inviter, stored, mostInvitations)
 	if err != nil {
@@ -127,12 +128,21 @@ func (i *Invitations) invitation(actor policy.Actor, email string, groups []stri
 	one.InviterID, _ = actor.Takes()
 	made, stored := Invited{Invitation: one}, storage.NewInvitation{Invitation: one}
 	if one.Mailed {
-		m := i.people.notices.Invitation(one, actor.Person().Username, i.url(secret))
+		m := i.people.notices.Invitation(one, fullName(actor.Person()), i.url(secret))
 		stored.Mail = &m
 	} else {
 		made.Link = i.url(secret)
 	}
 	return made, stored
+}
+
+// invitee returns the person whom an event about an invitation concerns. The person has no account yet, so the address is
+// the only name.
+func invitee(i storage.Invitation) storage.User { return storage.User{Username: i.Email} }
+
+// fullName returns what people call a person: the name, or else the username.
+func fullName(u storage.User) string {
+	return cmp.Or(strings.TrimSpace(u.FirstName+" "+u.LastName), u.Username)
 }
 
 // url returns the address of a link. It begins with the configured URL: the Host header of a request has
@@ -250,9 +260,18 @@ func (i *Invitations) One(ctx context.Context, id string) (storage.Invitation, e
 	return found, oauth.Stored(err)
 }
 
+// Named returns an invitation by its ID or by its address, or ErrNotFound.
+func (i *Invitations) Named(ctx context.Context, name string) (storage.Invitation, error) {
+	if !strings.Contains(name, "@") {
+		return i.One(ctx, name)
+	}
+	found, err := i.people.store.InvitationTo(ctx, name)
+	return found, oauth.Stored(err)
+}
+
 // By returns how many invitations of a person wait. They end with the person's rights.
 func (i *Invitations) By(ctx context.Context, userID string) (int, error) {
-	n, err := i.people.store.InvitationsOf(ctx, userID)
+	n, err := i.people.store.InvitationsOf(ctx, userID, oauth.Now())
 	return n, oauth.Stored(err)
 }
 
@@ -268,7 +287,7 @@ func (i *Invitations) Renew(ctx context.Context, actor policy.Actor, id string, 
 		return Invited{}, err
 	}
 	made, stored := i.invitation(actor, old.Email, oauth.Lines(old.Groups), Inviting{time.Duration(old.ExpiresAt-old.CreatedAt) * time.Second, byHand, old.Language})
-	renewed := events.Event{Kind: events.InvitationRenewed, Object: events.Invitation(made.Invitation)}
+	renewed := events.Event{Kind: events.InvitationRenewed, Person: invitee(old), Object: events.Invitation(made.Invitation)}
 	err = i.people.store.RenewInvitation(events.Attach(ctx, renewed), id, stored, mostInvitations)
 	if err != nil {
 		return Invited{}, invitationError(err)
@@ -287,6 +306,6 @@ func (i *Invitations) Withdraw(ctx context.Context, actor policy.Actor, id strin
 	if err != nil {
 		return err
 	}
-	ended := events.Event{Kind: events.InvitationEnded, Object: events.Invitation(one)}
+	ended := events.Event{Kind: events.InvitationEnded, Person: invitee(one), Object: events.Invitation(one)}
 	return oauth.Stored(i.people.store.DeleteInvitation(events.Attach(ctx, ended), id))
 }
