@@ -15,6 +15,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"sync"
 	texts "text/template"
 
 	"mandate/templates/languages"
@@ -23,17 +24,21 @@ import (
 //go:embed *.html
 var files embed.FS
 
-// Pages contains all parsed templates.
+// Pages renders the pages.
 type Pages struct {
 	base     string
 	brand    *brand
 	assets   *assets
-	pages    map[reflect.Type]map[*languages.Language]*template.Template
+	pages    map[reflect.Type]map[*languages.Language]parsed
 	snippets *texts.Template
 
 	// Languages are those in which a page can be rendered.
 	Languages *languages.Languages
 }
+
+// parsed returns the template of a page in one language. The first call parses it: a server shows few of its
+// pages in few languages, and to parse all of them would take most of its start.
+type parsed func() (*template.Template, error)
 
 // page says which file renders a struct, and where the page stands in the layout.
 type page struct {
@@ -118,7 +123,7 @@ func translated() []string {
 	}
 }
 
-// New parses every template. Base is the path under which the server is mounted: "" or "/auth". It returns
+// New prepares the pages. Base is the path under which the server is mounted: "" or "/auth". It returns
 // an error if the colour or the logo of the brand cannot be used.
 func New(base string, b Brand) (*Pages, error) {
 	checked, err := newBrand(b)
@@ -137,20 +142,21 @@ func New(base string, b Brand) (*Pages, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Pages{base: base, brand: checked, assets: assets, pages: map[reflect.Type]map[*languages.Language]*template.Template{}, snippets: snippets, Languages: known}
+	p := &Pages{base: base, brand: checked, assets: assets, pages: map[reflect.Type]map[*languages.Language]parsed{}, snippets: snippets, Languages: known}
+	frame, err := template.New("").Funcs(controls()).Funcs(elements()).Funcs(p.funcs(page{}, known.English())).ParseFS(files, "layout.html", "parts.html")
+	if err != nil {
+		return nil, fmt.Errorf("parse the layout: %w", err)
+	}
 	for _, page := range catalogue() {
-		t := template.New(page.file).Funcs(controls()).Funcs(elements()).Funcs(p.funcs(page, known.English()))
-		_, err := t.ParseFS(files, "layout.html", "parts.html", page.file)
-		if err != nil {
-			return nil, fmt.Errorf("parse %s: %w", page.file, err)
-		}
-		in := map[*languages.Language]*template.Template{}
+		in := map[*languages.Language]parsed{}
 		for _, l := range known.All() {
-			clone, err := t.Clone()
-			if err != nil {
-				return nil, fmt.Errorf("parse %s: %w", page.file, err)
-			}
-			in[l] = clone.Funcs(p.funcs(page, l))
+			in[l] = sync.OnceValues(func() (*template.Template, error) {
+				t, err := frame.Clone()
+				if err != nil {
+					return nil, err
+				}
+				return t.Funcs(p.funcs(page, l)).ParseFS(files, page.file)
+			})
 		}
 		p.pages[reflect.TypeOf(page.of)] = in
 	}
@@ -160,12 +166,16 @@ func New(base string, b Brand) (*Pages, error) {
 // Render renders one of the structs of this package in a language. It writes to a buffer first, so that the
 // server never sends half a page.
 func (p *Pages) Render(in *languages.Language, page any) ([]byte, error) {
-	t := p.pages[reflect.TypeOf(page)][in]
-	if t == nil {
+	parse := p.pages[reflect.TypeOf(page)][in]
+	if parse == nil {
 		return nil, fmt.Errorf("render: no page for %T", page)
 	}
+	t, err := parse()
+	if err != nil {
+		return nil, fmt.Errorf("parse %T: %w", page, err)
+	}
 	var b bytes.Buffer
-	err := t.ExecuteTemplate(&b, "layout", page)
+	err = t.ExecuteTemplate(&b, "layout", page)
 	if err != nil {
 		return nil, fmt.Errorf("render %T: %w", page, err)
 	}

@@ -94,6 +94,7 @@ var unlisted = map[string][]string{
 	"display_values_supported":                                 {"hologram", "Page"},
 	"prompt_values_supported":                                  {"create", "None"},
 	"claim_types_supported":                                    {"aggregated", "distributed"},
+	"ui_locales_supported":                                     {"it", "DE", "x"},
 }
 
 // uses returns a function for each list. The function uses one value of the list and
@@ -224,6 +225,11 @@ func (d *discovered) uses() map[string]func(t *testing.T, value string) bool {
 		},
 		"display_values_supported": asked("display"),
 		"prompt_values_supported":  asked("prompt"),
+		"ui_locales_supported": func(t *testing.T, value string) bool {
+			b := d.browser(t)
+			b.open(t, d.mustAuthorize(d.app, "ui_locales", value))
+			return strings.Contains(b.Body, `<html lang="`+value+`">`)
+		},
 		"claim_types_supported": func(t *testing.T, value string) bool {
 			info := d.userInfo(t, d.given.AccessToken)
 			// OIDC Core §5.6.2: the other claim types have members with these names.
