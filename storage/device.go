@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"fmt"
 	"math/bits"
 	"slices"
 	"strings"
@@ -88,8 +89,8 @@ func newPollDevices() (statements [7]string) {
 	for i := range statements {
 		var digests, pairs []string
 		for n := range 1 << i {
-			digests = append(digests, step{text: "$1"}.after(5+2*n))
-			pairs = append(pairs, step{text: "$2"}.after(5+2*n))
+			digests = append(digests, fmt.Sprintf("$%d", 6+2*n))
+			pairs = append(pairs, fmt.Sprintf("$%d", 7+2*n))
 		}
 		statements[i] = `UPDATE devices SET
 				poll_interval = CASE WHEN next_poll_at > $2 THEN poll_interval + $3 ELSE poll_interval END,

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"reflect"
 	"strings"
+	"sync"
 	texts "text/template"
 
 	"mandate/templates/languages"
@@ -105,19 +106,22 @@ func mails() map[string]any {
 		"invitation": InvitationMail{}, "sign_up": SignUpMail{}, "known": KnownMail{}}
 }
 
-// Mails contains the parsed templates of all messages. A message loads nothing from a server, and
-// its text and its HTML say the same.
+// Mails renders the messages. A message loads nothing from a server, and its text and its HTML say the same.
 type Mails struct {
-	texts map[reflect.Type]map[*languages.Language]*texts.Template
-	pages map[reflect.Type]map[*languages.Language]*template.Template
-
-	brand *brand
+	letters map[reflect.Type]map[*languages.Language]func() (letter, error) // parses one at its first use
+	brand   *brand
 
 	// Languages are those in which a message can be rendered.
 	Languages *languages.Languages
 }
 
-// NewMails parses every template. It returns an error if the colour of the brand cannot be used.
+// letter is a message in one language.
+type letter struct {
+	text *texts.Template
+	page *template.Template
+}
+
+// NewMails prepares the messages. It returns an error if the colour of the brand cannot be used.
 func NewMails(b Brand) (*Mails, error) {
 	known, err := languages.Load()
 	if err != nil {
@@ -127,22 +131,24 @@ func NewMails(b Brand) (*Mails, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Mails{map[reflect.Type]map[*languages.Language]*texts.Template{}, map[reflect.Type]map[*languages.Language]*template.Template{}, checked, known}
+	m := &Mails{map[reflect.Type]map[*languages.Language]func() (letter, error){}, checked, known}
 	for name, of := range mails() {
-		kind := reflect.TypeOf(of)
-		m.texts[kind], m.pages[kind] = map[*languages.Language]*texts.Template{}, map[*languages.Language]*template.Template{}
+		in := map[*languages.Language]func() (letter, error){}
 		for _, l := range known.All() {
-			m.texts[kind][l], err = texts.New(name).Funcs(m.funcs(l)).ParseFS(mailFiles, "mail/foot.txt", "mail/"+name+".txt")
-			if err != nil {
-				return nil, fmt.Errorf("parse %s.txt: %w", name, err)
-			}
-			m.pages[kind][l], err = template.New(name).Funcs(elements()).Funcs(m.funcs(l)).ParseFS(mailFiles, "mail/layout.html", "mail/"+name+".html")
-			if err != nil {
-				return nil, fmt.Errorf("parse %s.html: %w", name, err)
-			}
+			in[l] = sync.OnceValues(func() (letter, error) { return m.parse(name, l) })
 		}
+		m.letters[reflect.TypeOf(of)] = in
 	}
 	return m, nil
+}
+
+func (m *Mails) parse(name string, l *languages.Language) (letter, error) {
+	text, err := texts.New(name).Funcs(m.funcs(l)).ParseFS(mailFiles, "mail/foot.txt", "mail/"+name+".txt")
+	if err != nil {
+		return letter{}, err
+	}
+	page, err := template.New(name).Funcs(elements()).Funcs(m.funcs(l)).ParseFS(mailFiles, "mail/layout.html", "mail/"+name+".html")
+	return letter{text, page}, err
 }
 
 // funcs returns the functions of both forms of a message.
@@ -174,21 +180,24 @@ func (m *Mails) funcs(l *languages.Language) map[string]any {
 
 // Render writes one of the messages in a language: its subject, and its content as text and as HTML.
 func (m *Mails) Render(in *languages.Language, message any) (subject, text, html string, err error) {
-	of := reflect.TypeOf(message)
-	written, page := m.texts[of][in], m.pages[of][in]
-	if written == nil || page == nil {
+	parse := m.letters[reflect.TypeOf(message)][in]
+	if parse == nil {
 		return "", "", "", fmt.Errorf("render: no message for %T", message)
 	}
+	of, err := parse()
+	if err != nil {
+		return "", "", "", fmt.Errorf("parse %T: %w", message, err)
+	}
 	var s, t, h bytes.Buffer
-	err = written.ExecuteTemplate(&s, "subject", message)
+	err = of.text.ExecuteTemplate(&s, "subject", message)
 	if err == nil {
-		err = written.ExecuteTemplate(&t, "body", message)
+		err = of.text.ExecuteTemplate(&t, "body", message)
 	}
 	if err == nil {
-		err = written.ExecuteTemplate(&t, "foot", nil)
+		err = of.text.ExecuteTemplate(&t, "foot", nil)
 	}
 	if err == nil {
-		err = page.ExecuteTemplate(&h, "layout", struct {
+		err = of.page.ExecuteTemplate(&h, "layout", struct {
 			Subject string
 			Message any
 		}{s.String(), message})
