@@ -9,6 +9,7 @@ import (
 
 // A client has one key without kid, and its JWTs have none. A second key would end that.
 func TestKeyWithoutIDStaysAlone(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, options{})
 	root := s.signedIn(t, s.person(t, "root", "--admin"))
 	keys := newStatementIssuer(t, "robot")
@@ -66,6 +67,7 @@ func TestKeyWithoutIDStaysAlone(t *testing.T) {
 
 // The page of an application shows the addresses that work for it.
 func TestPageOfAnApplicationWithACertificate(t *testing.T) {
+	t.Parallel()
 	ours := newIssuer(t)
 	s, mutual := withCertificates(t, newSQLite(t), ours)
 	root := s.signedIn(t, s.person(t, "root", "--admin"))

@@ -11,6 +11,7 @@ import (
 
 // A client that registers itself with a private key gets no secret, and must use the key.
 func TestAssertionRegistration(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, options{provider: openClients})
 	alice, keys := s.person(t, "alice"), newStatementIssuer(t, "tool")
 	var set member
@@ -72,6 +73,7 @@ func TestAssertionRegistration(t *testing.T) {
 
 // CIMD-02 §8.2: a client whose document has private_key_jwt must use it.
 func TestAssertionDocument(t *testing.T) {
+	t.Parallel()
 	h := newDocumentHost(t)
 	s := startServer(t, h.options(options{}))
 	alice, keys := s.person(t, "alice"), newStatementIssuer(t, "agent")
@@ -92,6 +94,7 @@ func TestAssertionDocument(t *testing.T) {
 
 // The page of an application changes its method and its keys, and shows a mistake at its field.
 func TestAssertionPage(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, options{})
 	root, keys := s.person(t, "root", "--admin"), newStatementIssuer(t, "page")
 	app := s.application(t, "--name", "robot", "--client-id", "robot", "--grant", "client_credentials")
@@ -129,6 +132,7 @@ func TestAssertionPage(t *testing.T) {
 
 // RFC 7517 §4.2, §4.3: use and key_ops are optional, so a key without them verifies assertions.
 func TestAssertionKeysWithoutUse(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, options{})
 	keys := newStatementIssuer(t, "plain")
 	for what, more := range map[string]member{"neither": nil, "key_ops": {"key_ops": []string{"verify"}}} {

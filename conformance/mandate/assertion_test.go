@@ -281,6 +281,7 @@ func TestAttackReplayedAssertion(t *testing.T) {
 // Who does not have the private key cannot make the server verify with another one, and does not
 // learn which clients exist.
 func TestAttackForgedAssertion(t *testing.T) {
+	t.Parallel()
 	attack(t, "algorithm confusion", "")
 	s := startServer(t, options{})
 	a, web := s.keyHolder(t, "robot"), s.introspector(t)
@@ -332,6 +333,7 @@ func TestAttackForgedAssertion(t *testing.T) {
 
 // An algorithm that is registered is the only one.
 func TestAssertionAlgorithm(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, options{})
 	a := s.keyHolder(t, "robot", "--auth-algorithm", "PS256")
 	s.mustToken(t, asserting(s.assert(t, a, nil, member{"alg": "PS256", "kid": "PS256"})), forItself)
@@ -342,6 +344,7 @@ func TestAssertionAlgorithm(t *testing.T) {
 
 // An older library makes assertions for the address of an endpoint.
 func TestAssertionForAnEndpoint(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, options{})
 	a := s.keyHolder(t, "old", "--assertion-audience-endpoints")
 	for _, aud := range []string{s.Issuer, s.Issuer + "/token/", s.Issuer + "/token"} {
@@ -358,6 +361,7 @@ func TestAssertionForAnEndpoint(t *testing.T) {
 // An ID token of this server is no assertion, even if the client has registered the keys of the
 // server as its own.
 func TestAttackIDTokenAsAssertion(t *testing.T) {
+	t.Parallel()
 	attack(t, "token confusion", "")
 	s := logoutServer(t, newSQLite(t))
 	alice, web := s.person(t, "alice"), s.whole(t, "web")

@@ -255,6 +255,7 @@ func TestAttackCertificateOfAnother(t *testing.T) {
 
 // RFC 9440 §4: a certificate in a header counts only if a trusted proxy sends it.
 func TestAttackCertificateHeader(t *testing.T) {
+	t.Parallel()
 	attack(t, "a certificate in a header that the client sends", "keycloak-quickstarts PR 768")
 	ours := newIssuer(t)
 	own, others := ours.client(t, "client.example"), ours.client(t, "other.example")
@@ -291,6 +292,7 @@ func TestAttackCertificateHeader(t *testing.T) {
 
 // Another implementation of TLS: curl with each version, and the registration by a request.
 func TestCertificateWithCurl(t *testing.T) {
+	t.Parallel()
 	curl := testkit.Program(t, "curl", "curl")
 	ours := newIssuer(t)
 	s, mutual := withCertificates(t, newSQLite(t), ours, "OAUTH2_PROVIDER: {REGISTRATION_WITH_TOKEN: true}")

@@ -36,6 +36,7 @@ func TestAttackDeviceWithoutConsent(t *testing.T) {
 // TestAttackDeviceConsentCounts: the approval of a device, which others can begin, lets the
 // application skip the consent page later.
 func TestAttackDeviceConsentCounts(t *testing.T) {
+	t.Parallel()
 	attack(t, "an approval that counts for another flow", "")
 	v := newFixture(t, options{})
 	app := v.application(t, "--name", "Both", "--grant", "authorization_code", "--grant", deviceGrant, "--redirect-uri", "https://both.example/back")
@@ -79,6 +80,7 @@ func TestAttackDeviceFromAnotherSession(t *testing.T) {
 
 // TestAttackGuessUserCodes: somebody tries user codes, with right ones in between.
 func TestAttackGuessUserCodes(t *testing.T) {
+	t.Parallel()
 	attack(t, "user codes that can be guessed without a limit, or whose limit locks others out", "Keycloak #51275; Abblix PR 165; django-oauth-toolkit #1734")
 	v := newFixture(t, options{})
 	mallory, alice := v.signedIn(t, v.bob), v.signedIn(t, v.alice)
@@ -108,6 +110,7 @@ func TestAttackGuessUserCodes(t *testing.T) {
 // TestAttackDeviceCodeAsAnotherCode: a device code works where PKCE protects authorization
 // codes, or an authorization code where no PKCE is asked for.
 func TestAttackDeviceCodeAsAnotherCode(t *testing.T) {
+	t.Parallel()
 	attack(t, "PKCE bypass through the device grant", "CVE-2023-48228 (authentik); CVE-2024-22258 (Spring)")
 	v := newFixture(t, options{})
 	b := v.signedIn(t, v.alice)
@@ -127,6 +130,7 @@ func TestAttackDeviceCodeAsAnotherCode(t *testing.T) {
 
 // TestAttackDevicePollsForEver: a device that polls too often never gets its tokens.
 func TestAttackDevicePollsForEver(t *testing.T) {
+	t.Parallel()
 	attack(t, "polls that keep a device waiting for ever", "nextcloud oidc PR 716")
 	v := newFixture(t, options{})
 	codes := v.askDevice(t, v.tv)
@@ -141,6 +145,7 @@ func TestAttackDevicePollsForEver(t *testing.T) {
 // TestAttackFillDevices: a stranger with the client_id of a public application makes requests
 // until nobody else can.
 func TestAttackFillDevices(t *testing.T) {
+	t.Parallel()
 	attack(t, "records that strangers can make without a limit", "")
 	v := newFixture(t, options{provider: []string{"DEVICE_MAX_PENDING: 1000"}})
 	from := func(address string) int {

@@ -10,6 +10,7 @@ import (
 // RFC 9449 §4.3: htu is compared with the address of this server, which no header of the request
 // changes. Otherwise a proof that was made for another server works here.
 func TestAttackDPoPForgedHost(t *testing.T) {
+	t.Parallel()
 	attack(t, "a DPoP proof for another server", "Keycloak #39332, bluesky pds #163: htu is compared with the header Host")
 	v := newFixture(t, options{provider: []string{"OIDC_ENABLED: true"}})
 	h, b := newHolder(t), v.signedIn(t, v.alice)

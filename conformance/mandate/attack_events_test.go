@@ -13,6 +13,7 @@ import (
 // A stranger hides an escape sequence of the operator's terminal in the name of a browser, and text that runs
 // backwards. The event log is read in terminals, also as JSON.
 func TestAttackEscapeSequenceInTheEventLog(t *testing.T) {
+	t.Parallel()
 	attack(t, "injection into a log (CWE-117, CWE-150)", "")
 	s := startServer(t, options{})
 	s.person(t, "alice")
@@ -36,6 +37,7 @@ func TestAttackEscapeSequenceInTheEventLog(t *testing.T) {
 // A stranger writes a formula into the name of a browser. Where a semicolon separates cells, a spreadsheet takes
 // what follows one for another cell.
 func TestAttackFormulaInTheExportOfEvents(t *testing.T) {
+	t.Parallel()
 	attack(t, "formula injection into CSV (CWE-1236)", "")
 	s := startServer(t, options{settings: []string{"TRUSTED_PROXIES: [127.0.0.1]"}})
 	s.person(t, "alice")

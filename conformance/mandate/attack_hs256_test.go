@@ -11,6 +11,7 @@ import (
 // RFC 7518 §3.2: a key for HS256 has 32 bytes. With one ID token, an attacker could
 // find a shorter key offline.
 func TestAttackShortSecretSignsNothing(t *testing.T) {
+	t.Parallel()
 	attack(t, "weak key", "")
 	s := logoutServer(t, newSQLite(t))
 	alice, root := s.person(t, "alice"), s.person(t, "root", "--admin")

@@ -199,6 +199,7 @@ func TestAttackForgedResponseOfAnotherServer(t *testing.T) {
 
 // A sign-in with another server ends at this server, and only its own pages begin one.
 func TestAttackSignInAddresses(t *testing.T) {
+	t.Parallel()
 	s, c := withCompany(t, newSQLite(t), companyGroups)
 	c.employee(t, "ann")
 	for _, next := range []string{"https://evil.example/", "//evil.example/", "/\\evil.example", "javascript:alert(1)", "/login/../../evil", "http://127.0.0.1@evil.example/"} {

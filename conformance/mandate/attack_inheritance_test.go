@@ -21,6 +21,7 @@ func (s *server) userID(t testing.TB, name string) string {
 // TestAttackPrivilegesComeBack: an owner changes the redirect URI while they are no
 // administrator, and waits until an administrator becomes the owner.
 func TestAttackPrivilegesComeBack(t *testing.T) {
+	t.Parallel()
 	attack(t, "rights that outlive who had them", "")
 	s := startServer(t, options{})
 	root, victim := s.signedIn(t, s.person(t, "root", "--admin")), s.person(t, "victim")
@@ -98,6 +99,7 @@ func TestAttackConsentGoesToAnotherOwner(t *testing.T) {
 // TestAttackPagesThatWereOpen: if an administrator saves an old page, it does not undo
 // changes that were made after the page was loaded.
 func TestAttackPagesThatWereOpen(t *testing.T) {
+	t.Parallel()
 	attack(t, "lost update of a right", "")
 	s := startServer(t, options{})
 	root := s.signedIn(t, s.person(t, "root", "--admin"))

@@ -23,6 +23,7 @@ func (b *browser) wantAside(t testing.TB, what, host string) {
 // RFC 9700 §4.11.2: the owner of an application has an ID token for it. With that ID
 // token they cannot redirect another person's browser.
 func TestAttackLogoutHintIsNoOpenRedirector(t *testing.T) {
+	t.Parallel()
 	attack(t, "open redirect", "")
 	s := logoutServer(t, newSQLite(t))
 	alice, mallory := s.person(t, "alice"), s.person(t, "mallory")
@@ -67,6 +68,7 @@ func TestAttackLogoutHintIsNoOpenRedirector(t *testing.T) {
 
 // OIDC RP-Logout §4: an invalid hint proves nothing, and the browser is not redirected.
 func TestAttackInvalidLogoutHintRedirectsNobody(t *testing.T) {
+	t.Parallel()
 	attack(t, "open redirect", "")
 	s := logoutServer(t, newSQLite(t))
 	alice, app := s.person(t, "alice"), s.relyingParty(t, "--post-logout-redirect-uri", bye)

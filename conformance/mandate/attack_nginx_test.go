@@ -10,6 +10,7 @@ import (
 // RFC 9440 §4: the proxy removes the header of a client. The lines of docs/deployment.md do so at
 // both addresses of nginx.
 func TestAttackCertificateHeaderThroughNginx(t *testing.T) {
+	t.Parallel()
 	attack(t, "a certificate in a header that the client sends", "keycloak-quickstarts PR 768")
 	r := newRehearsalBehindNginx(t, newSQLite(t))
 	victim := r.party(t, ownMTLS, "victim", "https://victim.example/back", "--grant", "client_credentials")

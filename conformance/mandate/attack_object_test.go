@@ -88,6 +88,7 @@ func TestAttackForgedRequestObject(t *testing.T) {
 
 // A JWT for another purpose is no request object, and a request object is no other JWT.
 func TestAttackRequestObjectConfusion(t *testing.T) {
+	t.Parallel()
 	attack(t, "token confusion", "")
 	v := newFixture(t, options{provider: []string{"OIDC_ENABLED: true"}})
 	a := v.objectSigner(t, "signer", "--auth-method", "private_key_jwt", "--grant", "client_credentials")

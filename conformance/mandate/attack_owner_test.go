@@ -74,6 +74,7 @@ func (s *server) wantOwn(t testing.TB, what string, app application, status int,
 }
 
 func TestAttackSignedTokensOfAYear(t *testing.T) {
+	t.Parallel()
 	attack(t, "tokens that outlive every revocation", "")
 	s := startServer(t, options{})
 	b := s.signedIn(t, s.person(t, "mallory"))
@@ -152,6 +153,7 @@ func TestAttackApplicationOutlivesItsOwner(t *testing.T) {
 }
 
 func TestAttackFormerAdministratorIntrospects(t *testing.T) {
+	t.Parallel()
 	attack(t, "rights that outlive who had them", "CVE-2026-43983 (Pocket ID): refresh ignores that the group was taken away")
 	s := startServer(t, options{})
 	root, former := s.person(t, "root", "--admin"), s.person(t, "former", "--admin")
@@ -260,6 +262,7 @@ func TestAttackTokensPerMinute(t *testing.T) {
 }
 
 func TestAttackOwnerIsDeletedToLiftALimit(t *testing.T) {
+	t.Parallel()
 	attack(t, "rights that grow when something is missing", "")
 	s := startServer(t, options{provider: []string{"GRANTS_BY_ADMINISTRATOR: [password]"}})
 	root := s.signedIn(t, s.person(t, "root", "--admin"))
@@ -302,6 +305,7 @@ func TestAttackOwnerIsDeletedToLiftALimit(t *testing.T) {
 }
 
 func TestAttackRemovedScopeStaysInLiveTokens(t *testing.T) {
+	t.Parallel()
 	attack(t, "rights that outlive who had them", "CVE-2026-43983 (Pocket ID): refresh ignores that the group was taken away")
 	s := startServer(t, options{settings: []string{"SAMPLE_API: true"}, provider: []string{"OIDC_ENABLED: true", openidScopes, "RESOURCE_SERVER_TOKEN_CACHING_SECONDS: 0"}})
 	asker := s.introspector(t)
@@ -349,6 +353,7 @@ func TestAttackRemovedScopeStaysInLiveTokens(t *testing.T) {
 // Whoever has a used assertion that has not expired can send it again. Each time is refused, and
 // must not count as a token of the owner.
 func TestAttackReplaysUseUpTheOwnersTokens(t *testing.T) {
+	t.Parallel()
 	attack(t, "resources without a bound", "")
 	s := startServer(t, options{provider: []string{"PERSON_MAX_TOKENS_PER_MINUTE: 8"}})
 	s.person(t, "mallory")

@@ -9,6 +9,7 @@ import (
 // OIDC Core §8.1: an application with pairwise subjects receives no identifier of a
 // person that another sector knows.
 func TestAttackPairwiseSubjectsStayApart(t *testing.T) {
+	t.Parallel()
 	attack(t, "information leak", "")
 	s := openidServer(t, newSQLite(t))
 	alice := s.somebody(t, "alice")
@@ -48,6 +49,7 @@ func TestAttackPairwiseSubjectsStayApart(t *testing.T) {
 // OIDC Core §8.1: programs on people's own computers have the same host name, but are
 // not one sector because of that.
 func TestAttackLoopbackIsNoSector(t *testing.T) {
+	t.Parallel()
 	attack(t, "information leak", "")
 	s := openidServer(t, newSQLite(t))
 	alice := s.somebody(t, "alice")

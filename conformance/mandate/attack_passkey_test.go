@@ -89,6 +89,7 @@ func TestAttackPasskeyResponseOfAnotherBrowser(t *testing.T) {
 
 // The pages with passkeys have the same policy as the others, and one script of this server.
 func TestPasskeyPagesKeepTheirPolicy(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, options{host: "localhost"})
 	b := s.signedIn(t, s.person(t, "alice"))
 	for _, path := range []string{"/login/", "/account/", "/account/passkeys/new/"} {
@@ -119,6 +120,7 @@ func TestPasskeyPagesKeepTheirPolicy(t *testing.T) {
 
 // Browsers have no passkeys at an IP address, so the pages offer none there.
 func TestPasskeysAreNotOfferedAtAnAddress(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, options{})
 	b := s.signedIn(t, s.person(t, "alice"))
 	for _, path := range []string{"/login/", "/account/"} {

@@ -14,6 +14,7 @@ import (
 // An upstream that normalizes paths reads full-width dots and slashes as plain ones:
 // /open/．．/admin is /admin.
 func TestAttackPathInOtherCharacters(t *testing.T) {
+	t.Parallel()
 	attack(t, "path traversal by Unicode normalization", "")
 	api, requests := upstream(t)
 	s := startServer(t, options{})
@@ -78,6 +79,7 @@ func listening(t *testing.T) (string, func() arrived) {
 // The upstream does not take trailers, headers in other spellings, or content for
 // headers of the proxy or for a second request.
 func TestAttackForgedAtProxy(t *testing.T) {
+	t.Parallel()
 	attack(t, "request smuggling, and headers forged behind a proxy", "CL.0 desynchronization (PortSwigger, 2022); CVE-2025-64484 for underscores in headers")
 	api, newest := listening(t)
 	s := startServer(t, options{})

@@ -22,6 +22,7 @@ func (b *browser) awaitsLogin(t testing.TB, what string) url.Values {
 // OIDC Core §3.1.2.1: prompt=login requires a login, whatever other parameters the
 // address has.
 func TestAttackPromptLoginIsNotBypassed(t *testing.T) {
+	t.Parallel()
 	attack(t, "authentication bypass", "")
 	s := openidServer(t, newSQLite(t))
 	alice, bob, app, other := s.somebody(t, "alice"), s.somebody(t, "bob"), s.relyingParty(t), s.relyingParty(t)

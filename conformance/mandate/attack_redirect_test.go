@@ -8,6 +8,7 @@ import (
 // TestAttackStrangerRedirects: a stranger registers a redirect URI, and gives people links to
 // this server that lead there without a question.
 func TestAttackStrangerRedirects(t *testing.T) {
+	t.Parallel()
 	attack(t, "open redirect", "django-oauth-toolkit 3.4.0 (prompt=none)")
 	s := startServer(t, options{provider: append([]string{"SCOPES: {read: Read, openid: Sign in}", "OIDC_ENABLED: true"}, openClients...)})
 	made := s.registers(t, nobody, `{"redirect_uris":["https://evil.example/cb","http://127.0.0.1/cb"]}`)

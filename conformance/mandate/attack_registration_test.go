@@ -47,6 +47,7 @@ func TestAttackPrivilegesByRegistration(t *testing.T) {
 // TestAttackRegistrationOfDemoted: an administrator makes a token and an application, loses
 // the right, and uses the registration access token to keep more than a person may have.
 func TestAttackRegistrationOfDemoted(t *testing.T) {
+	t.Parallel()
 	attack(t, "rights that outlive who had them", "")
 	s := startServer(t, options{provider: []string{"SCOPES: {read: Read, write: Write, introspection: Introspect}", "GRANTS_BY_ADMINISTRATOR: [client_credentials]", "SCOPES_BY_ADMINISTRATOR: [write]", "REGISTRATION_WITH_TOKEN: true"}})
 	b := s.signedIn(t, s.person(t, "former", "--admin"))
@@ -77,6 +78,7 @@ func TestAttackRegistrationOfDemoted(t *testing.T) {
 // TestAttackRegistrationFetches: a stranger lets the server request addresses in its own
 // network.
 func TestAttackRegistrationFetches(t *testing.T) {
+	t.Parallel()
 	attack(t, "server-side request forgery by client metadata", "CVE-2026-59354")
 	inside, reached := countConnections(t)
 	s := startServer(t, options{provider: append([]string{"SCOPES: {read: Read, openid: Sign in}", "OIDC_ENABLED: true"}, openClients...)})
@@ -98,6 +100,7 @@ func TestAttackRegistrationFetches(t *testing.T) {
 // TestAttackRegistrationFetchesAllowedNetworks: the operator allows a network for the logout
 // addresses of registered applications, and a stranger lets the server request addresses in it.
 func TestAttackRegistrationFetchesAllowedNetworks(t *testing.T) {
+	t.Parallel()
 	attack(t, "server-side request forgery by client metadata", "CVE-2026-59354")
 	inside, reached := countConnections(t)
 	for what, hosts := range map[string]string{"every host": "OPEN_HOSTS: []", "other hosts": "OPEN_HOSTS: [evil.example]"} {
@@ -119,6 +122,7 @@ func TestAttackRegistrationFetchesAllowedNetworks(t *testing.T) {
 // TestAttackLogoutAddressOfStranger: the name in the logout address of an application, for
 // which nobody is responsible, resolves to an address in the networks of the operator.
 func TestAttackLogoutAddressOfStranger(t *testing.T) {
+	t.Parallel()
 	attack(t, "server-side request forgery by client metadata", "")
 	s := logoutServer(t, newSQLite(t), openClients...)
 	alice, at := s.person(t, "alice"), listen(t, 200)
@@ -212,6 +216,7 @@ func TestAttackRegistrationFromManyNetworks(t *testing.T) {
 // TestAttackKeepRegistrations: a stranger registers as much as one network may, and then
 // registers it again and again, so that the clean-up never deletes it.
 func TestAttackKeepRegistrations(t *testing.T) {
+	t.Parallel()
 	attack(t, "records that strangers can keep without a limit", "")
 	s := startServer(t, options{provider: openClients})
 	register := func(i int) answer {

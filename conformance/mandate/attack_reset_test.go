@@ -127,6 +127,7 @@ func TestAttackResetLinkTwiceInParallel(t *testing.T) {
 
 // The link leads to this server, whatever the request says about its host.
 func TestAttackResetHostHeader(t *testing.T) {
+	t.Parallel()
 	attack(t, "password reset poisoning by the Host header (CWE-640)", "")
 	m := startMailing(t, newSQLite(t))
 	m.person(t, "carol", "--email", "carol@example.com")
@@ -150,6 +151,7 @@ func TestAttackResetHostHeader(t *testing.T) {
 
 // A name cannot add a header, a recipient or a line to a message.
 func TestAttackMailInjection(t *testing.T) {
+	t.Parallel()
 	attack(t, "header injection into mail (CWE-93)", "")
 	m := startMailing(t, newSQLite(t))
 	m.person(t, "carol", "--email", "carol@example.com")

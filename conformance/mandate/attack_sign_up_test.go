@@ -272,6 +272,7 @@ func TestAttackSignUpEnumeration(t *testing.T) {
 
 // With a link, somebody tries out which usernames exist.
 func TestAttackSignUpTriesUsernames(t *testing.T) {
+	t.Parallel()
 	attack(t, "user enumeration (CWE-204)", "")
 	s := startServer(t, options{settings: []string{"TRUSTED_PROXIES: [127.0.0.1]"}})
 	s.person(t, "alice")
@@ -345,6 +346,7 @@ func TestAttackSignUpFlood(t *testing.T) {
 
 // The link leads to this server, whatever the request says about its host.
 func TestAttackSignUpHostHeader(t *testing.T) {
+	t.Parallel()
 	attack(t, "poisoning of a link by the Host header (CWE-640)", "")
 	m := startMailingWith(t, newSQLite(t), "", "SIGN_UP: open")
 	evil := func(r *http.Request, _ url.Values) {
@@ -365,6 +367,7 @@ func TestAttackSignUpHostHeader(t *testing.T) {
 
 // An address cannot add a header, a recipient or a line to a message, and it is the only recipient.
 func TestAttackSignUpMailInjection(t *testing.T) {
+	t.Parallel()
 	attack(t, "header injection into mail (CWE-93)", "")
 	m := startMailingWith(t, newSQLite(t), "", "SIGN_UP: open", "SIGN_UP_ALLOWED_DOMAINS: [example.com]")
 	admin := m.signedIn(t, m.admin)
@@ -390,6 +393,7 @@ func TestAttackSignUpMailInjection(t *testing.T) {
 
 // A list wants to exhaust the server, or to break its page.
 func TestAttackHostileList(t *testing.T) {
+	t.Parallel()
 	attack(t, "resource exhaustion and injection by a file (CWE-400, CWE-1236)", "")
 	s := startServer(t, options{})
 	admin := s.signedIn(t, s.person(t, "root", "--admin"))
@@ -422,6 +426,7 @@ func TestAttackHostileList(t *testing.T) {
 
 // A link that somebody asked for is no invitation: it does not let a person of another server in.
 func TestAttackAskedLinkIsNoInvitation(t *testing.T) {
+	t.Parallel()
 	attack(t, "privilege escalation by one's own request (CWE-269)", "")
 	mail := startMailingWith(t, newSQLite(t), "", "SIGN_UP: open")
 	mail.asksForAccount(t, mail.server, "eve@company.example")

@@ -8,6 +8,7 @@ import (
 // TestAttackChangeBeforeTakeover: a client that registered itself changes its redirect URI
 // while an administrator looks at the page on which it is taken over.
 func TestAttackChangeBeforeTakeover(t *testing.T) {
+	t.Parallel()
 	attack(t, "rights for something else than what was shown", "")
 	s := startServer(t, options{provider: openClients})
 	root := s.signIn(t, s.person(t, "root", "--admin"), "/account/")

@@ -182,6 +182,7 @@ func checkNonce(t *testing.T, settings []string, h *holder) {
 
 // RFC 8705 §3: at the proxy, with TLS of its own and behind another proxy.
 func TestCertificateBoundTokenAtAnAPI(t *testing.T) {
+	t.Parallel()
 	ours := newIssuer(t)
 	own, others := ours.client(t, "client.example"), ours.client(t, "other.example")
 	sum := sha256.Sum256(own.Leaf.Raw)

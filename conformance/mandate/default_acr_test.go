@@ -72,6 +72,7 @@ func TestOIDCRegistration2DefaultACRValues(t *testing.T) {
 // The page of an application sets the login and keeps what it does not offer. An owner does not lift what
 // an administrator has set.
 func TestDefaultACRValuesOnThePage(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, options{provider: []string{"OIDC_ENABLED: true", openidScopes}})
 	alice := s.person(t, "alice")
 	b := s.signedIn(t, alice)

@@ -279,6 +279,7 @@ func (d *documentServer) quota(t *testing.T) {
 
 // What the documents of common clients look like, with their redirect URIs.
 func TestDocumentsOfCommonClients(t *testing.T) {
+	t.Parallel()
 	h := newDocumentHost(t)
 	s := startServer(t, h.options(options{}))
 	for name, test := range map[string]struct {
@@ -321,6 +322,7 @@ func TestDocumentsOfCommonClients(t *testing.T) {
 // RFC 8252 §8.6: all users of a native client share its client id, so a person is asked each
 // time, and a silent request gets no code.
 func TestDocumentClientIsNeverSilent(t *testing.T) {
+	t.Parallel()
 	h := newDocumentHost(t)
 	s := startServer(t, h.options(options{provider: []string{"OIDC_ENABLED: true", "SCOPES: {read: Read, openid: Sign in, offline_access: Stay}"}}))
 	alice := s.person(t, "alice")

@@ -226,6 +226,7 @@ func TestLastIdentityStays(t *testing.T) {
 
 // After signing out here, the person can sign out there.
 func TestSignOutAtAnotherServer(t *testing.T) {
+	t.Parallel()
 	s, c := withCompany(t, newSQLite(t), companyGroups+", LOGOUT: true")
 	c.employee(t, "ann")
 	b := s.browser(t)

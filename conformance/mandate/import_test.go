@@ -108,6 +108,7 @@ func TestImportedPersonSignsInTwiceAtOnce(t *testing.T) {
 
 // A person without a hash cannot sign in with any password, and sets one by a link.
 func TestImportedPersonWithoutPassword(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, options{})
 	s.mustCLI(t, "username,password_hash,active\nann,,\nbob,!unusable,\ncarol,,false\n", "user", "import", "-")
 	for _, name := range []string{"ann", "bob", "carol"} {

@@ -131,6 +131,7 @@ func (s *server) registersIntrospector(t *testing.T) {
 // A token without a list of scopes gives the default scopes, and introspection only if it
 // says so itself.
 func TestInitialTokenWithoutScopes(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, options{provider: []string{"SCOPES: {read: Read, write: Write, kept: Kept, openid: Sign in, profile: Profile, introspection: Introspect}",
 		"DEFAULT_SCOPES: [read, kept]", "SCOPES_BY_ADMINISTRATOR: [kept]", "OIDC_ENABLED: true", "REGISTRATION_WITH_TOKEN: true"}})
 	plain := s.initialToken(t, "--uses", "9", "--may", "client_credentials")
@@ -250,6 +251,7 @@ func (s *server) tokenOfPerson(t *testing.T, db database) {
 
 // OIDC Registration §5: whoever owns the sector lists the redirect URIs.
 func TestRegistrationSector(t *testing.T) {
+	t.Parallel()
 	var list string
 	sector := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/moved" {

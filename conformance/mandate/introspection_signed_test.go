@@ -174,6 +174,7 @@ func TestSignedIntrospection(t *testing.T) {
 
 // Without OpenID Connect there is a key only if something is signed.
 func TestSignedIntrospectionWithoutKeys(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, options{})
 	asker := s.introspector(t)
 	metadata := func() any {
@@ -198,6 +199,7 @@ func TestSignedIntrospectionWithoutKeys(t *testing.T) {
 
 // The page of an application sets the algorithm.
 func TestSignedIntrospectionPage(t *testing.T) {
+	t.Parallel()
 	s := openidServer(t, newSQLite(t))
 	root := s.person(t, "root", "--admin")
 	asker := s.application(t, "--name", "robot", "--client-id", "robot", "--grant", "client_credentials", "--may-introspect")

@@ -134,6 +134,7 @@ func (v *fixture) narrowModes(t *testing.T, b *browser, limited application) {
 
 // Without OpenID Connect, the server signs responses once it has keys.
 func TestSignedResponsesWithoutOpenID(t *testing.T) {
+	t.Parallel()
 	v := newFixture(t, options{})
 	b := v.signedIn(t, v.alice)
 	address, _ := v.authorizeURL(v.web, "response_mode", "jwt")
@@ -156,6 +157,7 @@ func TestSignedResponsesWithoutOpenID(t *testing.T) {
 
 // A signed response is for one client, and is no ID token and no hint.
 func TestAttackSignedResponseOfAnotherClient(t *testing.T) {
+	t.Parallel()
 	attack(t, "token confusion", "")
 	v := newFixture(t, options{provider: []string{"OIDC_ENABLED: true"}})
 	b := v.signedIn(t, v.alice)

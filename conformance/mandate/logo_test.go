@@ -78,6 +78,7 @@ func (b *browser) consentLogo(t testing.TB, app application) string {
 }
 
 func TestLogo(t *testing.T) {
+	t.Parallel()
 	h := newDocumentHost(t)
 	v := newFixture(t, h.options(options{}))
 	two := v.node(t)
@@ -199,6 +200,7 @@ func TestLogo(t *testing.T) {
 // Without OPEN_HOSTS a stranger reaches no internal network, whatever the operator allows for
 // others.
 func TestLogoOfAnInternalNetwork(t *testing.T) {
+	t.Parallel()
 	h := newDocumentHost(t)
 	s := startServer(t, options{env: []string{"SSL_CERT_FILE=" + h.file}, settings: []string{"OUTBOUND_ALLOWED_NETWORKS: [127.0.0.0/8]"}, provider: openClients})
 	app := s.registersLogo(t, h, "Inside", h.logo("/logo.png", "image/png", logoPNG(t, 9, 9, teal)))
@@ -214,6 +216,7 @@ func TestLogoOfAnInternalNetwork(t *testing.T) {
 // OIDC Registration §2: people see the logo, the policy and the terms of a client, also where
 // they sign in for it.
 func TestLogoAtLogin(t *testing.T) {
+	t.Parallel()
 	h := newDocumentHost(t)
 	s := startServer(t, h.options(options{}))
 	alice := s.person(t, "alice")

@@ -13,6 +13,7 @@ var left = []string{"<Location /left>", "Require all granted", "</Location>"}
 // OIDC RP-Logout §2: a person who logs out at Apache is also logged out at the server,
 // and is redirected to the registered page.
 func TestOIDCRPLogout2Apache(t *testing.T) {
+	t.Parallel()
 	s := openidServer(t, newSQLite(t))
 	alice := s.visitor(t, "alice")
 	for _, test := range []struct {
@@ -49,6 +50,7 @@ func TestOIDCRPLogout2Apache(t *testing.T) {
 // OIDC RP-Logout §3: the browser is not redirected to an unregistered address, and a
 // logout that needs confirmation does not happen before it.
 func TestOIDCRPLogout3Apache(t *testing.T) {
+	t.Parallel()
 	s := openidServer(t, newSQLite(t))
 	alice := s.visitor(t, "alice")
 	a := s.apache(t, []string{"--post-logout-redirect-uri", "/other"}, left...)

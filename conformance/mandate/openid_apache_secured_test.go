@@ -36,6 +36,7 @@ func apacheKeys(t testing.TB) ([]string, []string) {
 }
 
 func TestSecuredApache(t *testing.T) {
+	t.Parallel()
 	s := openidServer(t, newSQLite(t))
 	alice := s.visitor(t, "alice")
 	object := `OIDCRequestObject "{\"copy_from_request\": [\"scope\", \"response_type\", \"client_id\"], \"copy_and_remove_from_request\": [\"state\", \"nonce\", \"redirect_uri\", \"code_challenge\", \"code_challenge_method\"], \"crypto\": {\"sign_alg\": \"RS256\"}, \"request_object_type\": \"request\"}"`
@@ -52,6 +53,7 @@ func TestSecuredApache(t *testing.T) {
 
 // TestSecuredApacheCertificate has a token that is bound to the certificate of Apache.
 func TestSecuredApacheCertificate(t *testing.T) {
+	t.Parallel()
 	s := newSecuredServer(t, newSQLite(t))
 	certificate, key := inPEM(t, s.ours.client(t, "page.example"))
 	flags, directives := apacheKeys(t)

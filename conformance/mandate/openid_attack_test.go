@@ -50,6 +50,7 @@ func TestClaimsParameterIsNoWayRoundConsent(t *testing.T) {
 
 // OIDC Core §8.1, §12.2: an application keeps its subjects when its address changes.
 func TestPairwiseSubjectStaysWithTheApproval(t *testing.T) {
+	t.Parallel()
 	s := openidServer(t, newSQLite(t))
 	alice, mallory := s.somebody(t, "alice"), s.person(t, "mallory")
 	victim := s.application(t, "--name", "victim", "--grant", "authorization_code", "--redirect-uri", "https://victim.example/cb", "--pairwise")
@@ -75,6 +76,7 @@ func TestPairwiseSubjectStaysWithTheApproval(t *testing.T) {
 // OIDC Core §10.1: while two client secrets work, an ID token is signed with the one
 // that the client has.
 func TestHS256WhileTwoSecretsWork(t *testing.T) {
+	t.Parallel()
 	s := openidServer(t, newSQLite(t))
 	alice := s.somebody(t, "alice")
 	app := s.relyingParty(t, "--algorithm", "HS256", "--no-hash-client-secret", "--post-logout-redirect-uri", bye)
@@ -112,6 +114,7 @@ func between(t testing.TB, text, before, after string) string {
 // RFC 9700 §4.11.2: a link to this server does not redirect to another site without a
 // person's action.
 func TestLogoutIsNoOpenRedirector(t *testing.T) {
+	t.Parallel()
 	s := logoutServer(t, newSQLite(t))
 	app := s.relyingParty(t, "--post-logout-redirect-uri", bye)
 	b := s.browser(t)
@@ -127,6 +130,7 @@ func TestLogoutIsNoOpenRedirector(t *testing.T) {
 
 // OIDC Core §11: the password and client credentials grants show no consent page.
 func TestOfflineAccessWithoutAPerson(t *testing.T) {
+	t.Parallel()
 	s := logoutServer(t, newSQLite(t))
 	alice := s.person(t, "alice")
 	app := s.application(t, "--name", "x", "--grant", "password", "--grant", "client_credentials")
@@ -138,6 +142,7 @@ func TestOfflineAccessWithoutAPerson(t *testing.T) {
 
 // An application without consent cannot learn without interaction who uses the browser.
 func TestSilentRequestTellsNobodyWhoIsThere(t *testing.T) {
+	t.Parallel()
 	s := openidServer(t, newSQLite(t))
 	alice, bob, app, other := s.somebody(t, "alice"), s.somebody(t, "bob"), s.relyingParty(t), s.relyingParty(t)
 	b := s.browser(t)
@@ -154,6 +159,7 @@ func TestSilentRequestTellsNobodyWhoIsThere(t *testing.T) {
 // A token family that was kept after an application's logout ends when the person signs
 // out everywhere.
 func TestKeptTokensEndEverywhere(t *testing.T) {
+	t.Parallel()
 	s := logoutServer(t, newSQLite(t), "OIDC_RP_INITIATED_LOGOUT_DELETE_TOKENS: false")
 	alice, app, b := s.person(t, "alice"), s.relyingParty(t), s.browser(t)
 	tokens := b.signsIn(t, app, alice)
@@ -165,6 +171,7 @@ func TestKeptTokensEndEverywhere(t *testing.T) {
 
 // A request that the first check accepts is also small enough for the next ones.
 func TestLongestRequestsComeThrough(t *testing.T) {
+	t.Parallel()
 	s := logoutServer(t, newSQLite(t))
 	alice, app, b := s.person(t, "alice"), s.relyingParty(t, "--post-logout-redirect-uri", bye), s.browser(t)
 	for _, letter := range []string{"<", "&", "\x01", "é"} {

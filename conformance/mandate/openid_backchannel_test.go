@@ -204,6 +204,7 @@ func TestBackChannel_2_8_what_one_node_leaves_another_tells(t *testing.T) {
 }
 
 func TestOIDCCore_8_1_session_names_of_pairwise_applications_differ(t *testing.T) {
+	t.Parallel()
 	s := openidServer(t, newSQLite(t))
 	alice, b := s.person(t, "alice"), s.browser(t)
 	sids := map[any]bool{}

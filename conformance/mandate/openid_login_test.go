@@ -95,6 +95,7 @@ func TestOIDCCore3LoginAgainSaysWhy(t *testing.T) {
 
 // OIDC RP-Logout §2: a person who is not sent on sees that the session has ended.
 func TestOIDCLogoutSaysSignedOut(t *testing.T) {
+	t.Parallel()
 	s := openidServer(t, newSQLite(t))
 	alice := s.somebody(t, "alice")
 	b := s.browser(t)

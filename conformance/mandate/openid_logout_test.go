@@ -153,6 +153,7 @@ func TestRPLogout_2_hint_of_this_very_session_logs_out_at_once(t *testing.T) {
 
 // RFC 9110 §9.2.1: HEAD is safe. A program that only looks at a link ends no session.
 func TestRPLogout_2_head_ends_no_session(t *testing.T) {
+	t.Parallel()
 	s := logoutServer(t, newSQLite(t))
 	alice, app := s.person(t, "alice"), s.relyingParty(t, "--post-logout-redirect-uri", bye)
 	b := s.browser(t)
@@ -178,6 +179,7 @@ func (s *server) userInfoStatus(t testing.TB, token string) int {
 }
 
 func TestRPLogout_2_person_is_asked_where_nothing_proves_the_request(t *testing.T) {
+	t.Parallel()
 	s := logoutServer(t, newSQLite(t))
 	alice, bob := s.person(t, "alice"), s.person(t, "bob")
 	app, other := s.relyingParty(t, "--post-logout-redirect-uri", bye), s.relyingParty(t, "--post-logout-redirect-uri", "https://other.example/bye")
@@ -220,6 +222,7 @@ func TestRPLogout_2_person_is_asked_where_nothing_proves_the_request(t *testing.
 }
 
 func TestRPLogout_2_whoever_is_signed_out_is_sent_back_at_once(t *testing.T) {
+	t.Parallel()
 	s := logoutServer(t, newSQLite(t))
 	alice, app := s.person(t, "alice"), s.relyingParty(t, "--post-logout-redirect-uri", bye)
 	b := s.browser(t)
@@ -234,6 +237,7 @@ func TestRPLogout_2_whoever_is_signed_out_is_sent_back_at_once(t *testing.T) {
 }
 
 func TestRPLogout_4_nothing_is_redirected_on_an_error(t *testing.T) {
+	t.Parallel()
 	s := logoutServer(t, newSQLite(t))
 	alice := s.person(t, "alice")
 	app, other := s.relyingParty(t, "--post-logout-redirect-uri", bye), s.relyingParty(t)
@@ -286,6 +290,7 @@ func TestRPLogout_4_nothing_is_redirected_on_an_error(t *testing.T) {
 // Errors in the registration are shown only to the application's owner. Errors in the
 // request are shown to everyone.
 func TestRPLogout_3_owner_sees_what_differs(t *testing.T) {
+	t.Parallel()
 	s := logoutServer(t, newSQLite(t))
 	alice, bob := s.person(t, "alice"), s.person(t, "bob")
 	app := s.relyingParty(t, "--post-logout-redirect-uri", "https://shop.example/secret-path/bye", "--owner", "alice")
@@ -324,6 +329,7 @@ func TestRPLogout_2_expired_hint_is_one(t *testing.T) {
 }
 
 func TestRPLogout_settings(t *testing.T) {
+	t.Parallel()
 	t.Run("ENABLED: false", func(t *testing.T) {
 		s := logoutServer(t, newSQLite(t), "OIDC_RP_INITIATED_LOGOUT_ENABLED: false")
 		checkEqual(t, "end session endpoint", s.get(t, "/o/logout/", nobody).Status, http.StatusNotFound)

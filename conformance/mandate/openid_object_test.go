@@ -12,6 +12,7 @@ import (
 // OIDC Core §3.1.2.6: the error for a request object that nobody has signed is sent in the way
 // that the object itself asks for. Nothing else of the object is used.
 func TestOIDCCore3RefusedRequestObject(t *testing.T) {
+	t.Parallel()
 	s := openidServer(t, newSQLite(t))
 	alice, app := s.somebody(t, "alice"), s.relyingParty(t)
 	b := s.signIn(t, alice, "/account/")

@@ -290,6 +290,7 @@ func wrongFiles(t testing.TB) map[string][2]string {
 // RFC 7518 §3: a key that the server cannot sign with is refused. The message names the
 // reason and contains nothing of the key.
 func TestRFC7518WrongKeys(t *testing.T) {
+	t.Parallel()
 	s := openidServer(t, newSQLite(t))
 	before := s.mustCLI(t, "", "keys", "list", "--json")
 	file := filepath.Join(t.TempDir(), "key")

@@ -14,6 +14,7 @@ import (
 // The page of an application with a profile can be saved, with all the response modes that the
 // profile has set.
 func TestProfilePage(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, options{provider: []string{"OIDC_ENABLED: true", openidScopes}})
 	root, keys := s.person(t, "root", "--admin"), newStatementIssuer(t, "bank")
 	app := s.application(t, fapiClient(t, keys, "--profile", "fapi2-message-signing")...)
@@ -43,6 +44,7 @@ func TestProfilePage(t *testing.T) {
 // Whoever clears a checkbox of a profile, or chooses a value that contradicts it, sees the mistake
 // at the field. What nobody has chosen is set by the profile.
 func TestProfilePageContradictions(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, options{provider: []string{"OIDC_ENABLED: true", "ALLOWED_REDIRECT_URI_SCHEMES: [http, https]", openidScopes}})
 	root, keys := s.person(t, "root", "--admin"), newStatementIssuer(t, "bank")
 	b := s.signIn(t, root, "/o/applications/")
@@ -154,6 +156,7 @@ func textIn(node *html.Node) string {
 // the field of the privilege, and switches it off there. The owner, who has no such field, sees it at
 // the profile.
 func TestProfilePagePrivileges(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, options{provider: []string{"OIDC_ENABLED: true", openidScopes}})
 	alice, root, keys := s.person(t, "alice"), s.person(t, "root", "--admin"), newStatementIssuer(t, "bank")
 	a := keyHolder{s.application(t, fapiClient(t, keys, "--owner", "alice", "--assertion-audience-endpoints")...), keys}

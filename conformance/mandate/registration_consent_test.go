@@ -9,6 +9,7 @@ import (
 // pages only if they are at the host to which the answer goes, and the browser never gets the
 // address of a logo.
 func TestRegistrationPagesAtConsent(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, options{provider: append([]string{"SCOPES: {read: Read}"}, openClients...)})
 	alice := s.person(t, "alice")
 	b := s.signIn(t, alice, "/account/")

@@ -57,6 +57,7 @@ func TestRegistrationPageWithoutASecret(t *testing.T) {
 // Each mistake stands at its field and in the summary, the advanced fields are unfolded, and nothing
 // that was typed is lost. A private key is not shown again.
 func TestRegistrationPageMistakes(t *testing.T) {
+	t.Parallel()
 	s, _ := withCertificates(t, newSQLite(t), newIssuer(t), "OAUTH2_PROVIDER: {OIDC_ENABLED: true, "+openidScopes+"}")
 	keys := newStatementIssuer(t, "bank")
 	set, other := keys.keySet(t), `{"keys":[{"kty":"oct","kid":"AAAA"}]}`

@@ -12,6 +12,7 @@ import (
 const toolURI = "https://tool.example/callback"
 
 func TestRegistration(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, options{provider: append([]string{"SCOPES: {read: Read, write: Write, openid: Sign in, offline_access: Stay, introspection: Introspect}", "OIDC_ENABLED: true",
 		"DEFAULT_SCOPES: [read]"}, openClients...)})
 	t.Run("answers", s.registrationAnswers)

@@ -14,6 +14,7 @@ import (
 
 // The module discovery-end-point-verification, for both documents and all variants.
 func TestRehearsalFAPIDiscovery(t *testing.T) {
+	t.Parallel()
 	r := newRehearsal(t, newSQLite(t))
 	for name, address := range map[string]string{"openid_connect": "/o/.well-known/openid-configuration", "plain_oauth": "/.well-known/oauth-authorization-server/o"} {
 		t.Run(name, func(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 // The modules of DPoP, on SQLite.
 
 func TestRehearsalFAPIDPoP(t *testing.T) {
+	t.Parallel()
 	r := newRehearsal(t, newSQLite(t))
 	for _, v := range []variant{keyDPoP, messageDPoP, {"tls_client_auth and DPoP", "tls_client_auth", "dpop", false, false}} {
 		t.Run(v.name, func(t *testing.T) {

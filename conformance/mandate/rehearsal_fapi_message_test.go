@@ -15,6 +15,7 @@ import (
 // The modules that only the plan for FAPI 2.0 Message Signing has, and TLS, on SQLite.
 
 func TestRehearsalFAPIMessages(t *testing.T) {
+	t.Parallel()
 	r := newRehearsal(t, newSQLite(t))
 	for _, v := range []variant{messageDPoP, messageMTLS} {
 		t.Run(v.name, func(t *testing.T) {
@@ -126,6 +127,7 @@ func (p *party) introspectsItself(t *testing.T) {
 // FAPI 2.0 Security Profile §5.2.1, §5.2.2: both listeners have TLS 1.2 with the recommended cipher
 // suites and TLS 1.3, and nothing else.
 func TestRehearsalFAPITLS(t *testing.T) {
+	t.Parallel()
 	r := newRehearsal(t, newSQLite(t))
 	for _, address := range []string{r.URL, r.mutual} {
 		at, err := url.Parse(address)

@@ -12,6 +12,7 @@ import (
 // The modules of the authorization request, on SQLite: each changes one thing of the flow.
 
 func TestRehearsalFAPIRequest(t *testing.T) {
+	t.Parallel()
 	db := newSQLite(t)
 	r := newRehearsal(t, db)
 	for _, v := range []variant{keyDPoP, ownMTLS, messageDPoP, messageMTLS} {

@@ -10,6 +10,7 @@ import (
 // The modules of the token endpoint, on SQLite: each changes one thing of the flow.
 
 func TestRehearsalFAPITokenEndpoint(t *testing.T) {
+	t.Parallel()
 	db := newSQLite(t)
 	r := newRehearsal(t, db)
 	for _, v := range []variant{keyDPoP, ownMTLS, messageDPoP, {"private_key_jwt and mTLS", "private_key_jwt", "certificate", true, false}} {

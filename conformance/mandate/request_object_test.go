@@ -330,6 +330,7 @@ func (v *fixture) objectRequired(t *testing.T, other keyHolder) {
 }
 
 func TestSignedRequestsRequired(t *testing.T) {
+	t.Parallel()
 	v := newFixture(t, options{provider: []string{"OIDC_ENABLED: true", "REQUIRE_SIGNED_REQUEST_OBJECT: true", "OPEN_CLIENTS: [registration]"}})
 	if v.get(t, "/.well-known/oauth-authorization-server", nobody).JSON(t)["require_signed_request_object"] != true {
 		t.Error("the metadata does not say so")

@@ -71,6 +71,7 @@ func TestRequestObjectsByReference(t *testing.T) {
 
 // Nobody lets the server call an address of their choice.
 func TestAttackRequestURI(t *testing.T) {
+	t.Parallel()
 	attack(t, "server-side request forgery", "CVE-2026-4874")
 	h := newDocumentHost(t)
 	v := newFixture(t, options{provider: []string{"REQUEST_OBJECTS_BY_REFERENCE: true"}, env: []string{"SSL_CERT_FILE=" + h.file}})

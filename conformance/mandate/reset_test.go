@@ -253,6 +253,7 @@ func TestMailIsSentOnce(t *testing.T) {
 
 // What the mail server refuses is given up, and the log does not contain the address.
 func TestMailThatIsRefused(t *testing.T) {
+	t.Parallel()
 	m := startMailing(t, newSQLite(t))
 	m.person(t, "carol", "--email", "refused-address@example.com")
 	m.secret("refused-address@example.com")

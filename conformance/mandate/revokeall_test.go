@@ -66,6 +66,7 @@ func TestRevokeAllAgainstRefreshes(t *testing.T) {
 // A consent that is revoked with everything else is asked for again, and the person does not
 // see the application among those that may act for them.
 func TestRevokeAllForgetsConsents(t *testing.T) {
+	t.Parallel()
 	v := newFixture(t, options{})
 	b, root := v.signedIn(t, v.alice), v.signedIn(t, v.admin)
 	address, _ := v.authorizeURL(v.casual)

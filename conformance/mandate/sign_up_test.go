@@ -339,6 +339,7 @@ func (m *mailing) asksForAccount(t *testing.T, node *server, address string) {
 
 // Which pages there are depends on SIGN_UP.
 func TestSignUpPolicies(t *testing.T) {
+	t.Parallel()
 	for setting, want := range map[string][2]int{"off": {http.StatusNotFound, http.StatusNotFound}, "invited": {http.StatusNotFound, http.StatusOK}} {
 		s := startServer(t, options{settings: []string{"SIGN_UP: " + setting}})
 		admin := s.signedIn(t, s.person(t, "root", "--admin"))
@@ -359,6 +360,7 @@ func TestSignUpPolicies(t *testing.T) {
 
 // SECOND_FACTOR demands a second factor of a new person too. A passkey is one.
 func TestSignUpWithSecondFactor(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, options{host: "localhost", settings: []string{"SECOND_FACTOR: everybody", "SECOND_FACTOR_GRACE_DAYS: 0"}})
 	b := s.browser(t)
 	b.joins(t, s.byHand(t, "ann@example.com"))

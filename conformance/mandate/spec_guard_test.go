@@ -83,6 +83,7 @@ func upstream(t testing.TB) (*httptest.Server, func() []*http.Request) {
 // Exactly one of the two kinds of credentials must be set. With both or none, the start
 // fails and the message names the settings.
 func TestSpecGuardSettings(t *testing.T) {
+	t.Parallel()
 	const (
 		address     = "RESOURCE_SERVER_INTROSPECTION_URL: http://127.0.0.1:1/o/introspect/"
 		token       = "RESOURCE_SERVER_AUTH_TOKEN: mat_secretsecret"

@@ -176,6 +176,7 @@ func TestPagesOfAnApplicationAtTheSameMoment(t *testing.T) {
 // A mistake in a field that the page does not have is in the summary with its name, and leads
 // nowhere.
 func TestMistakesWithoutAField(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, options{})
 	alice := s.person(t, "alice")
 	app := s.application(t, "--name", "Bank", "--owner", alice.Name, "--grant", "client_credentials", "--assertion-audience-endpoints", "--may-introspect")

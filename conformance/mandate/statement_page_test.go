@@ -8,6 +8,7 @@ import (
 // RFC 7591 §5: a software statement is no secret, so a page names its issuer only for what the
 // issuer has signed: the name, and each address to which a code can go.
 func TestStatementOnPages(t *testing.T) {
+	t.Parallel()
 	i := newStatementIssuer(t, directory)
 	trusted := append([]string{"SCOPES: {read: Read}", "SOFTWARE_STATEMENT_ISSUERS: [" + i.setting(t) + "]"}, openClients...)
 	s := startServer(t, options{provider: trusted})

@@ -54,6 +54,7 @@ func (c *certificate) options(o options) options {
 }
 
 func TestTLSFlow(t *testing.T) {
+	t.Parallel()
 	c := newCertificate(t)
 	s := startServer(t, c.options(options{settings: []string{"SAMPLE_API: true"}}))
 	if want := "Mandate listens at " + s.URL + "."; !strings.HasPrefix(s.URL, "https://") || !strings.Contains(s.log.String(), want) {
@@ -99,6 +100,7 @@ func TestTLSFlow(t *testing.T) {
 // Another implementation of TLS and HTTP/2: its client credentials request, with each
 // version.
 func TestTLSWithCurl(t *testing.T) {
+	t.Parallel()
 	curl := testkit.Program(t, "curl", "curl")
 	c := newCertificate(t)
 	s := startServer(t, c.options(options{}))
@@ -165,6 +167,7 @@ func TestTLSRenewal(t *testing.T) {
 }
 
 func TestTLSResourceServer(t *testing.T) {
+	t.Parallel()
 	c := newCertificate(t)
 	s := startServer(t, c.options(options{}))
 	robot := s.application(t, "--name", "Robot", "--grant", "client_credentials")
