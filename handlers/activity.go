@@ -26,7 +26,7 @@ func (s *server) activity(r *http.Request, l *languages.Language, userID string)
 		text, alarming := happened(l, e)
 		row := templates.ActivityRow{Text: text, At: l.Moment(e.At), Alarming: alarming, Times: int(e.Times)}
 		switch e.ObjectKind {
-		case "application", "passkey", "account":
+		case "application", "passkey", "account", "group", "resource":
 			row.Object = e.ObjectName
 		}
 		switch {
@@ -163,6 +163,29 @@ func happenedToAccount(l *languages.Language, kind string) string {
 	case "secret.rotated":
 		return l.T("An application got a new client secret.")
 	}
+	return happenedToServer(l, kind)
+}
+
+// happenedToServer says what the person has done as an administrator.
+func happenedToServer(l *languages.Language, kind string) string {
+	switch kind {
+	case "group.added":
+		return l.T("A group was added.")
+	case "group.deleted":
+		return l.T("A group was deleted.")
+	case "resource.added":
+		return l.T("A resource was added.")
+	case "resource.changed":
+		return l.T("A resource was changed.")
+	case "resource.deleted":
+		return l.T("A resource was deleted.")
+	case "registration-token.added":
+		return l.T("An initial access token was made.")
+	case "registration-token.deleted":
+		return l.T("An initial access token was deleted.")
+	case "events.exported":
+		return l.T("The event log was exported.")
+	}
 	return l.T("An action as an administrator.")
 }
 
@@ -173,7 +196,7 @@ func (s *server) glance(r *http.Request, u provider.User, sessions int, methods 
 	if err != nil {
 		return nil, err
 	}
-	g.Verified = profile.EmailVerified
+	g.Confirmed = profile.EmailVerified
 	var factors []string
 	if methods.TOTPSince != "" {
 		factors = append(factors, "authenticator app")

@@ -62,6 +62,6 @@ func (s *server) withAddressLink(w http.ResponseWriter, r *http.Request, use fun
 		return err
 	}
 	l := s.language(r)
-	return s.showDeadLink(w, r, l.T("It was already used, or its time is over, or it belongs to another account or to a former address. Ask for a new link on your account page."),
+	return s.showDeadLink(w, r, l.T("It was already used, or it has expired, or it belongs to another account or to a former address. Ask for a new link on your account page."),
 		templates.Link{URL: s.path("/account/"), Label: l.T("Go to your account")})
 }

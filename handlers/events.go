@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/csv"
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -12,7 +13,6 @@ import (
 
 	"mandate/handlers/request"
 	"mandate/provider"
-	"mandate/provider/origin"
 	"mandate/templates"
 )
 
@@ -29,37 +29,72 @@ const (
 	byUntil   = "until"
 )
 
-// eventFilter reads the filters of the event log.
+// eventFilter reads the filters of the event log. It returns an Invalid for those that select nothing because there is no
+// such kind, person and so on.
 func (s *server) eventFilter(ctx context.Context, form url.Values) (provider.EventFilter, error) {
 	of := provider.EventFilter{Kind: form.Get(byKind), ObjectID: strings.TrimSpace(form.Get(byObject)), Address: strings.TrimSpace(form.Get(byAddress))}
+	invalid := &provider.Invalid{}
 	if of.Kind != "" && !provider.IsEventKind(of.Kind) {
-		return of, badRequest("There is no such kind of events.")
+		invalid.Add(byKind, "There is no such kind of events. Choose one of the list.")
 	}
+	if of.Address != "" && !provider.IsNetwork(of.Address) {
+		invalid.Add(byAddress, "This is not a network address, such as 192.0.2.7 or 2001:db8::/64.")
+	}
+	of.Since, of.Until = dayIn(form, bySince, 0, invalid), dayIn(form, byUntil, 1, invalid)
 	var err error
-	of.Since, err = dayIn(form, bySince, 0)
-	if err == nil {
-		of.Until, err = dayIn(form, byUntil, 1)
+	of.PersonID, err = s.provider.People.InEvents(ctx, strings.TrimSpace(form.Get(byPerson)), func(id string) provider.EventFilter { return provider.EventFilter{PersonID: id} })
+	if errors.Is(err, provider.ErrNotFound) {
+		invalid.Add(byPerson, "There is no person with this username, and no event with this subject.")
+		err = nil
 	}
 	if err == nil {
-		of.PersonID, err = s.provider.People.SubjectOf(ctx, strings.TrimSpace(form.Get(byPerson)))
+		of.ActorID, err = s.provider.People.InEvents(ctx, strings.TrimSpace(form.Get(byActor)), func(id string) provider.EventFilter { return provider.EventFilter{ActorID: id} })
+	}
+	if errors.Is(err, provider.ErrNotFound) {
+		invalid.Add(byActor, "There is no person with this username, no application with this client ID, and no event with this ID.")
+		err = nil
 	}
 	if err == nil {
-		of.ActorID, err = s.provider.People.SubjectOf(ctx, strings.TrimSpace(form.Get(byActor)))
+		err = invalid.Err()
 	}
 	return of, err
 }
 
 // dayIn returns the beginning of a day, or of one of the days after it. It returns 0 if the field is empty.
-func dayIn(form url.Values, field string, later int) (int64, error) {
+func dayIn(form url.Values, field string, later int, invalid *provider.Invalid) int64 {
 	text := form.Get(field)
 	if text == "" {
-		return 0, nil
+		return 0
 	}
 	day, err := time.Parse(time.DateOnly, text)
 	if err != nil {
-		return 0, badRequest(field + " must be a date, such as 2026-11-30.")
+		invalid.Add(field, "Write a date, such as 2026-11-30.")
+		return 0
 	}
-	return max(1, day.AddDate(0, 0, later).Unix()), nil // 0 would be no limit
+	return max(1, day.AddDate(0, 0, later).Unix()) // 0 would be no limit
+}
+
+// eventsForm returns the page with its filters as they were sent, and without events.
+func (s *server) eventsForm(r *http.Request, values url.Values) templates.Events {
+	page := templates.Events{Frame: s.frame(r, ""), Action: s.path(eventsPath), ExportAction: s.path(eventsPath + "export/"), Most: mostExported,
+		Person: values.Get(byPerson), By: values.Get(byActor), Object: values.Get(byObject), Address: values.Get(byAddress), Since: values.Get(bySince), Until: values.Get(byUntil)}
+	page.Kinds = []templates.Option{{Label: "All"}}
+	for _, d := range provider.EventKinds() {
+		page.Kinds = append(page.Kinds, templates.Option{Value: string(d.Kind), Label: strings.TrimSuffix(d.Meaning, ".")})
+	}
+	page.Kinds = checked([]string{values.Get(byKind)}, page.Kinds...)
+	return page
+}
+
+// correctFilter shows which filters are wrong. It returns every other error.
+func (s *server) correctFilter(w http.ResponseWriter, r *http.Request, values url.Values, err error) error {
+	why, err := s.refused(w, r, err)
+	if err != nil {
+		return err
+	}
+	page := s.eventsForm(r, values)
+	page.Errors = fieldErrors(why.invalid)
+	return s.render(w, r, why.status, page)
 }
 
 // events shows the event log. It is for administrators.
@@ -74,7 +109,7 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) error {
 	}
 	of, err := s.eventFilter(r.Context(), values)
 	if err != nil {
-		return err
+		return s.correctFilter(w, r, values, err)
 	}
 	if before := values.Get("before"); before != "" {
 		at, id, _ := strings.Cut(before, "-")
@@ -88,13 +123,7 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page := templates.Events{Frame: s.frame(r, ""), Action: s.path(eventsPath), ExportAction: s.path(eventsPath + "export/"), Most: mostExported,
-		Person: values.Get(byPerson), By: values.Get(byActor), Object: values.Get(byObject), Address: values.Get(byAddress), Since: values.Get(bySince), Until: values.Get(byUntil)}
-	page.Kinds = []templates.Option{{Label: "All"}}
-	for _, d := range provider.EventKinds() {
-		page.Kinds = append(page.Kinds, templates.Option{Value: string(d.Kind), Label: string(d.Kind)})
-	}
-	page.Kinds = checked([]string{of.Kind}, page.Kinds...)
+	page := s.eventsForm(r, values)
 	kept := url.Values{}
 	for _, field := range []string{byKind, byPerson, byActor, byObject, byAddress, bySince, byUntil} {
 		if values.Get(field) != "" {
@@ -124,7 +153,7 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) error {
 // eventRow describes an event for an administrator.
 func eventRow(e provider.Event) templates.EventRow {
 	row := templates.EventRow{At: exactly(e.At), Kind: e.Kind, Meaning: meaningOf(e.Kind), Detail: e.Detail, Address: e.Address, Count: e.Times,
-		Actor: actorOf(e), Person: cmp.Or(e.PersonName, e.PersonID), Object: strings.TrimSpace(objectKinds[e.ObjectKind] + " " + cmp.Or(e.ObjectName, e.ObjectID))}
+		Actor: provider.EventActor(e), Person: cmp.Or(e.PersonName, e.PersonID), Object: strings.TrimSpace(objectKinds[e.ObjectKind] + " " + cmp.Or(e.ObjectName, e.ObjectID))}
 	if e.Times > 1 {
 		row.Since = exactly(e.Since)
 	}
@@ -152,20 +181,6 @@ func meaningOf(kind string) string {
 	return kind // another release has stored it
 }
 
-func actorOf(e provider.Event) string {
-	switch e.ActorKind {
-	case origin.Nobody:
-		return ""
-	case origin.Server:
-		return "This server"
-	case origin.Operator:
-		return strings.TrimSpace("Operator " + e.ActorName)
-	case origin.Application:
-		return "Application " + cmp.Or(e.ActorName, e.ActorID)
-	}
-	return cmp.Or(e.ActorName, e.ActorID)
-}
-
 // exactly returns a time with its seconds.
 func exactly(at int64) string { return time.Unix(at, 0).UTC().Format("2006-01-02 15:04:05") }
 
@@ -191,7 +206,7 @@ func (s *server) exportEvents(w http.ResponseWriter, r *http.Request) error {
 	}
 	of, err := s.eventFilter(r.Context(), r.PostForm)
 	if err != nil {
-		return err
+		return s.correctFilter(w, r, r.PostForm, err)
 	}
 	err = s.provider.Events.Export(r.Context(), provider.By(who.User), of)
 	if err != nil {
@@ -204,10 +219,10 @@ func (s *server) exportEvents(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
 	w.Header().Set("Content-Disposition", `attachment; filename="events-`+time.Now().UTC().Format(time.DateOnly)+`.csv"`)
 	out := csv.NewWriter(w)
-	_ = out.Write([]string{"time", "kind", "actor_kind", "actor_id", "actor_name", "address", "user_agent", "person_id", "person_name", "object_kind", "object_id", "object_name", "detail", "count", "since", "id"})
+	_ = out.Write([]string{"time", "kind", "actor", "actor_kind", "actor_id", "actor_name", "address", "user_agent", "person_id", "person_name", "object_kind", "object_id", "object_name", "detail", "count", "since", "id"})
 	for n := 0; len(found) > 0; {
 		for _, e := range found {
-			_ = out.Write(cells(time.Unix(e.At, 0).UTC().Format(time.RFC3339), e.Kind, e.ActorKind, e.ActorID, e.ActorName, e.Address, e.UserAgent, e.PersonID, e.PersonName,
+			_ = out.Write(cells(time.Unix(e.At, 0).UTC().Format(time.RFC3339), e.Kind, provider.EventActor(e), e.ActorKind, e.ActorID, e.ActorName, e.Address, e.UserAgent, e.PersonID, e.PersonName,
 				e.ObjectKind, e.ObjectID, e.ObjectName, e.Detail, strconv.FormatInt(e.Times, 10), time.Unix(e.Since, 0).UTC().Format(time.RFC3339), e.ID))
 		}
 		out.Flush()

@@ -35,11 +35,11 @@ func notice(l *languages.Language, name string) string {
 	case "joined":
 		return l.T("Your account is created, and you are signed in.")
 	case "invited":
-		return l.T("The person is invited. A message with the link is on its way.")
+		return l.T("The person is invited. A message with the link will be sent at once.")
 	case "invited-list":
-		return l.T("All people of the list are invited. Messages with their links are on the way.")
+		return l.T("All people of the list are invited. Messages with their links will be sent at once.")
 	case "invited-again":
-		return l.T("A message with a new link is on its way. The old link has ended.")
+		return l.T("A message with a new link will be sent at once. The old link no longer works.")
 	case "invitation-gone":
 		return l.T("The invitation is withdrawn. Its link no longer works.")
 	case "reset":

@@ -6,7 +6,8 @@ import (
 	"mandate/templates"
 )
 
-// home shows the start page.
+// home shows the start page. A person who is neither an administrator nor has registered an application has the account
+// page in its place: nothing else here is for them.
 func (s *server) home(w http.ResponseWriter, r *http.Request) error {
 	who, err := s.signedIn(r)
 	if err != nil {
@@ -29,6 +30,10 @@ func (s *server) home(w http.ResponseWriter, r *http.Request) error {
 	page.Applications, err = s.provider.OwnApplications(r.Context(), who.User)
 	if err != nil {
 		return err
+	}
+	if page.Applications == 0 && !who.User.Administrator {
+		redirect(w, r, s.path("/account/"))
+		return nil
 	}
 	authorized, err := s.provider.People.Authorized(r.Context(), who.User.ID)
 	if err != nil {

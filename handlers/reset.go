@@ -86,7 +86,7 @@ func (s *server) resetPage(w http.ResponseWriter, r *http.Request) error {
 // deadLink shows that a link does not work.
 func (s *server) deadLink(w http.ResponseWriter, r *http.Request) error {
 	l := s.language(r)
-	return s.showDeadLink(w, r, l.T("It was already used, or its time is over, or the account was changed after it was sent. Ask for a new link."),
+	return s.showDeadLink(w, r, l.T("It was already used, or it has expired, or the account was changed after it was sent. Ask for a new link."),
 		templates.Link{URL: s.path(forgotPath), Label: l.T("Ask for a new link")})
 }
 

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"net/netip"
 	"time"
 
 	"mandate/provider/acr"
@@ -386,6 +387,9 @@ func EventKinds() []EventDescription { return events.Kinds() }
 // IsEventKind reports whether there is a kind of events with this name.
 func IsEventKind(name string) bool { return events.Known(name) }
 
+// EventActor names the actor of an event for people. What stands in parentheses is no person.
+func EventActor(e Event) string { return events.Actor(e) }
+
 // EventJSON returns an event as one line of JSON, without a line feed.
 func EventJSON(e Event) []byte { return events.JSON(e) }
 
@@ -527,3 +531,12 @@ func CheckMailServer(url string) string { return mail.CheckURL(url) }
 
 // CheckMailFrom returns what is wrong with the sender of mail, or "".
 func CheckMailFrom(address string) string { return mail.CheckFrom(address) }
+
+// IsNetwork reports whether a text is a network address as the event log has it: an IP address, or a network (CIDR).
+func IsNetwork(text string) bool {
+	_, err := netip.ParseAddr(text)
+	if err != nil {
+		_, err = netip.ParsePrefix(text)
+	}
+	return err == nil
+}

@@ -78,6 +78,7 @@ type Setup struct {
 	Action                         string
 	UsernameField, Email, Password Field
 	Error                          string
+	Passkeys                       bool // the next page offers to add a passkey
 }
 
 // Logout asks for a confirmation before the session ends, because any site can send a browser here.
@@ -155,7 +156,7 @@ type Account struct {
 	Sessions                     SessionList
 	PasswordAction               string
 	CurrentPassword, NewPassword Field
-	Unverified                   bool   // the address is not verified, and applications can learn that
+	Unverified                   bool   // the address is not confirmed, and applications can learn that
 	VerifyAction                 string // sends a link that verifies the address; empty: no link can be sent
 	KeepApprovals                bool   // clears the box that revokes what was approved in other sessions
 	Passkeys                     *PasskeyList

@@ -12,13 +12,14 @@ type Events struct {
 	// The filters, as they were sent.
 	Person, By, Object, Address, Since, Until string
 	Filtered                                  bool
+	Errors                                    []FieldError
 }
 
 // EventRow is an event. The URLs select the events that have the same in common; those of what is empty are empty.
 type EventRow struct {
 	At, Since                                           string // Since only if it was counted
 	Kind, Meaning, Detail                               string
-	Actor, Person, Object                               string // the actor is empty if nothing is known
+	Actor, Person, Object                               string // what stands in parentheses in the actor is no person
 	Address, Browser                                    string
 	Count                                               int64
 	KindURL, ActorURL, PersonURL, ObjectURL, AddressURL string
@@ -41,6 +42,6 @@ type Glance struct {
 	LastSignIn            string // empty: there was none, or it is too old for the event log
 	Sessions              int
 	Factors               string // empty: none
-	NoAddress, Verified   bool
+	NoAddress, Confirmed  bool
 	Failures              int64 // in the last 24 hours
 }

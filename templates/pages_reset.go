@@ -14,7 +14,7 @@ type Forgot struct {
 type Reset struct {
 	Frame
 	Action   string
-	Account  string // the user name
+	Account  string // the username
 	Password Field
 	Error    string // about the attempt as a whole: too many attempts
 }

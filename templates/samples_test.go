@@ -153,9 +153,9 @@ func peopleSamples() []sample {
 		{"reset", Reset{Action: "/password/reset/abc/", Account: "alice"}},
 		{"reset-wrong", Reset{Action: "/password/reset/abc/", Account: "annemarie-josephine.von-der-muehlenbrock@operations.example.com", Password: Field{Error: "Use at least 15 characters. A few words in a row are good."}}},
 		{"reset-hostile", Reset{nasty, "/password/reset/abc/", hostile, badText, hostile}},
-		{"setup", Setup{Action: "/setup/abc"}},
+		{"setup", Setup{Action: "/setup/abc", Passkeys: true}},
 		{"setup-wrong", Setup{Action: "/setup/abc", UsernameField: Field{"root", ""}, Email: Field{"root", "This is not an email address."}, Password: Field{"", "Choose a password of at least 8 characters."}}},
-		{"setup-hostile", Setup{nasty, "/setup/abc", badText, badText, badText, hostile}},
+		{"setup-hostile", Setup{nasty, "/setup/abc", badText, badText, badText, hostile, true}},
 		{"sign-up-ask", AskSignUp{Action: "/sign-up/", LoginURL: "/login/", Next: "/"}},
 		{"sign-up-ask-wrong", AskSignUp{Action: "/sign-up/", LoginURL: "/login/", Next: "/", Domains: "@example.com, @operations.example.com", Email: Field{"alice@example.org", "Use an address that ends in @example.com, @operations.example.com."}}},
 		{"sign-up-ask-many", AskSignUp{Action: "/sign-up/", LoginURL: "/login/", Next: "/", Email: Field{Value: "alice@example.com"}, Error: "Too many failed attempts. Wait a little, then try again."}},
@@ -382,7 +382,7 @@ func developerSamples() []sample {
 }
 
 func adminSamples() []sample {
-	events := Events{Frame: admin, Action: "/admin/events/", ExportAction: "/x", Most: 100000, NewestURL: "?", OlderURL: "?before=1-a", Filtered: true, Person: "alice", Since: "2026-11-01", Kinds: []Option{{Label: "All"}, {Value: "sign-in", Label: "sign-in"}, {Value: "sign-in.failed", Label: "sign-in.failed", Checked: true}},
+	events := Events{Frame: admin, Action: "/admin/events/", ExportAction: "/x", Most: 100000, NewestURL: "?", OlderURL: "?before=1-a", Filtered: true, Person: "alice", Since: "2026-11-01", Kinds: []Option{{Label: "All"}, {Value: "sign-in", Label: "A person has signed in"}, {Value: "sign-in.failed", Label: "A sign-in was refused", Checked: true}},
 		Rows: []EventRow{
 			{At: "2026-11-25 22:47:03", Since: "2026-11-25 22:02:51", Kind: "sign-in.failed", Meaning: "A sign-in was refused.", Detail: "password", Person: "alice", Address: "2001:db8:1234:5678::/64", Browser: "Firefox on Windows", Count: 1371, KindURL: "?kind=a", PersonURL: "?p", AddressURL: "?a"},
 			{At: "2026-11-25 21:00:00", Kind: "sign-in", Meaning: "A person has signed in.", Detail: "pwd otp", Actor: "alice", Person: "alice", Object: "Session Zv0jCQWQc0a1", ObjectURL: "?o", Address: "198.51.100.7", Browser: "Safari on iPhone", Count: 1, KindURL: "?kind=a", PersonURL: "?p", ActorURL: "?b", AddressURL: "?a"},
@@ -404,7 +404,7 @@ func adminSamples() []sample {
 	change.UsernameField, change.Email = Field{"alice", "Somebody else has this username."}, Field{"alice@", "This is not an email address."}
 	change.FirstName, change.LastName = Field{"Alice", ""}, Field{"Liddell", ""}
 	change.Errors = []FieldError{{"username", change.UsernameField.Error}, {"email", change.Email.Error}}
-	change.Claims = &ClaimsForm{EmailVerified: true, PhoneVerifiedError: "There is no phone number that could be verified.", Birthdate: Field{"1.1.1970", "Write it as 1970-12-31."}, Address: Field{"1 Rabbit Lane\nOxford", ""}}
+	change.Claims = &ClaimsForm{EmailVerified: true, PhoneVerifiedError: "There is no phone number that could be confirmed.", Birthdate: Field{"1.1.1970", "Write it as 1970-12-31."}, Address: Field{"1 Rabbit Lane\nOxford", ""}}
 	self := change
 	self.Self, self.Errors, self.Groups = true, nil, nil
 	self.UsernameField.Error, self.Email.Error = "", ""
@@ -439,8 +439,9 @@ func adminSamples() []sample {
 		{"events", events},
 		{"events-first", Events{Frame: admin, Rows: events.Rows[:2], Kinds: events.Kinds, Action: "/admin/events/", ExportAction: "/x", Most: 100000}},
 		{"events-empty", Events{Frame: admin, Action: "/admin/events/"}},
+		{"events-wrong", Events{Frame: admin, Action: "/admin/events/", Filtered: true, Person: "zebra", Kinds: events.Kinds, Errors: []FieldError{{"person", "There is no person with this username, and no event with this subject."}}}},
 		{"events-nothing-found", Events{Frame: admin, Action: "/admin/events/", Filtered: true, Person: "zebra"}},
-		{"events-hostile", Events{nasty, []EventRow{{hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, 1 << 40, "?a", "?b", "?c", "?d", "?e"}}, []Option{{hostile, hostile, "", true}}, "/e", "/x", "?n", "?o", 5, hostile, hostile, hostile, hostile, hostile, hostile, true}},
+		{"events-hostile", Events{nasty, []EventRow{{hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, 1 << 40, "?a", "?b", "?c", "?d", "?e"}}, []Option{{hostile, hostile, "", true}}, "/e", "/x", "?n", "?o", 5, hostile, hostile, hostile, hostile, hostile, hostile, true, []FieldError{{"person", hostile}}}},
 		{"users-empty", Users{Frame: admin, NewURL: "/n"}},
 		{"users-nothing-found", Users{Frame: admin, NewURL: "/n", Query: "zebra"}},
 		{"users-hostile", Users{nasty, []UserRow{{hostile, "/u", hostile, hostile, hostile, false, true}}, hostile, Pager{2, 3, 50, "?page=1", "?page=3"}, "/n", "/i"}},

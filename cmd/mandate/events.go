@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/user"
 	"strconv"
@@ -45,6 +46,10 @@ func (p *program) eventsCommand() *cobra.Command {
 people, administrators, applications and the operator have changed. The newest
 events come first, with --follow the oldest.
 
+In the column ACTOR, what stands in parentheses is no person: (operator root) is a command
+that this account of the operating system has run, (server) the server itself, and
+(application Shop) an application.
+
 A time is a date (2026-11-30), a time (2026-11-30T09:00:00Z), or how long ago it was
 (90m, 24h, 7d).`,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -52,7 +57,10 @@ A time is a date (2026-11-30), a time (2026-11-30T09:00:00Z), or how long ago it
 				return p.listKinds(a.asJSON)
 			}
 			if a.filter.Kind != "" && !provider.IsEventKind(a.filter.Kind) {
-				return wrongUsage("there is no kind %q: mandate events --kinds lists all", a.filter.Kind)
+				return noKind(a.filter.Kind)
+			}
+			if address := a.filter.Address; address != "" && !provider.IsNetwork(address) {
+				return wrongUsage("--address: %q is no network address, such as 192.0.2.7, 2001:db8::7 or 2001:db8::/64", address)
 			}
 			if a.limit < 0 {
 				return wrongUsage("--limit must not be negative")
@@ -61,8 +69,8 @@ A time is a date (2026-11-30), a time (2026-11-30T09:00:00Z), or how long ago it
 		}}
 	f := c.Flags()
 	f.StringVar(&a.filter.Kind, "kind", "", "only events of this `KIND`")
-	f.StringVar(&a.user, "user", "", "only events that concern this person: a `USERNAME`, or the subject of a person who was deleted")
-	f.StringVar(&a.by, "by", "", "only what this `ACTOR` has done: the user name or the subject of a person, or a client ID")
+	f.StringVar(&a.user, "user", "", "only events that concern this person: a `USERNAME`, or a subject, also of a person who was deleted")
+	f.StringVar(&a.by, "by", "", "only what this `ACTOR` has done: the username or the subject of a person, or a client ID")
 	f.StringVar(&a.application, "application", "", "only events about the application with this `CLIENT_ID`")
 	f.StringVar(&a.filter.Address, "address", "", "only events from this network `ADDRESS`")
 	f.StringVar(&a.since, "since", "", "only events from this `TIME` on")
@@ -72,6 +80,21 @@ A time is a date (2026-11-30), a time (2026-11-30T09:00:00Z), or how long ago it
 	f.BoolVar(&a.follow, "follow", false, "also print the events that come, until the command is stopped")
 	f.BoolVar(&a.forKinds, "kinds", false, "list the kinds of events instead")
 	return c
+}
+
+// noKind is the error for a kind that does not exist. It lists those that begin in the same way, or else all.
+func noKind(name string) error {
+	var all, similar []string
+	for _, d := range provider.EventKinds() {
+		all = append(all, string(d.Kind))
+		if first, _, _ := strings.Cut(name, "."); strings.HasPrefix(string(d.Kind), strings.TrimSuffix(first, "s")) {
+			similar = append(similar, string(d.Kind))
+		}
+	}
+	if len(similar) > 0 {
+		return wrongUsage("there is no kind %q: similar ones are %s; mandate events --kinds lists all", name, strings.Join(similar, ", "))
+	}
+	return wrongUsage("there is no kind %q: use one of %s", name, strings.Join(all, ", "))
 }
 
 func (p *program) listKinds(asJSON bool) error {
@@ -105,11 +128,7 @@ func (p *program) listEvents(ctx context.Context, a eventsAsked) error {
 		return err
 	}
 	defer o.store.Close()
-	a.filter.ObjectID = a.application
-	a.filter.PersonID, err = o.provider.People.SubjectOf(ctx, a.user)
-	if err == nil {
-		a.filter.ActorID, err = o.provider.People.SubjectOf(ctx, a.by)
-	}
+	err = a.find(ctx, o.provider)
 	if err != nil {
 		return err
 	}
@@ -128,6 +147,31 @@ func (p *program) listEvents(ctx context.Context, a eventsAsked) error {
 		return err
 	}
 	return writeTable(p.stdout, rows)
+}
+
+// find sets the filters for people and applications. It returns an error for a name that neither a record nor an event has.
+func (a *eventsAsked) find(ctx context.Context, in *provider.Provider) error {
+	var err error
+	a.filter.PersonID, err = in.People.InEvents(ctx, a.user, func(id string) provider.EventFilter { return provider.EventFilter{PersonID: id} })
+	if err != nil {
+		return missing(err, "person", a.user, "user list")
+	}
+	a.filter.ActorID, err = in.People.InEvents(ctx, a.by, func(id string) provider.EventFilter { return provider.EventFilter{ActorID: id} })
+	if errors.Is(err, provider.ErrNotFound) {
+		return fmt.Errorf("there is no person and no application %q: mandate user list and mandate application list list those that exist", a.by)
+	}
+	if err != nil || a.application == "" {
+		return err
+	}
+	a.filter.ObjectID = a.application
+	_, err = in.Clients.ApplicationByClientID(ctx, provider.Operator(), a.application)
+	if errors.Is(err, provider.ErrNotFound) {
+		found, failed := in.Events.List(ctx, provider.Operator(), provider.EventFilter{ObjectID: a.application}, 1)
+		if failed != nil || len(found) > 0 {
+			return failed
+		}
+	}
+	return missing(err, "application", a.application, "application list")
 }
 
 // eachEvent calls use for at most limit events, the newest first.
@@ -213,18 +257,7 @@ func (p *program) printEvent(e provider.Event) error {
 // cellsOf returns an event as a row of the table.
 func cellsOf(e provider.Event) []string {
 	object := strings.TrimSpace(e.ObjectKind + " " + either(e.ObjectName, e.ObjectID))
-	return []string{timestamp(e.At), e.Kind, actorText(e), dash(e.Address), dash(either(e.PersonName, e.PersonID)), dash(object), dash(e.Detail), strconv.FormatInt(e.Times, 10)}
-}
-
-// actorText names the actor of an event.
-func actorText(e provider.Event) string {
-	switch e.ActorKind {
-	case origin.Person:
-		return either(e.ActorName, e.ActorID)
-	case origin.Nobody:
-		return "-"
-	}
-	return strings.TrimSpace(e.ActorKind + " " + either(e.ActorName, e.ActorID))
+	return []string{timestamp(e.At), e.Kind, provider.EventActor(e), dash(e.Address), dash(either(e.PersonName, e.PersonID)), dash(object), dash(e.Detail), strconv.FormatInt(e.Times, 10)}
 }
 
 // timeOf reads a time of a flag. It returns 0 for an empty one.

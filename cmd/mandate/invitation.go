@@ -19,7 +19,7 @@ type invitationView struct {
 	ID        string   `json:"id"`
 	Email     string   `json:"email"`
 	Groups    []string `json:"groups"`
-	InvitedBy string   `json:"invited_by"` // a user name; empty: the operator
+	InvitedBy string   `json:"invited_by"` // a username; empty: the operator
 	Mailed    bool     `json:"mailed"`     // the link is sent to the address
 	Link      string   `json:"link,omitempty"`
 	Message   string   `json:"message,omitempty"` // of the link: waiting, sent or failed
@@ -145,7 +145,7 @@ func (p *program) printInvited(one provider.Invited, several bool) error {
 	var err error
 	switch {
 	case one.Link == "":
-		_, err = fmt.Fprintf(p.stdout, "Invited %s. A message with the link is on its way.\n", one.Email)
+		_, err = fmt.Fprintf(p.stdout, "Invited %s. A message with the link will be sent at once.\n", one.Email)
 	case several:
 		_, err = fmt.Fprintf(p.stdout, "%s\t%s\n", one.Email, one.Link)
 	default:

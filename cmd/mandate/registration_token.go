@@ -17,7 +17,7 @@ import (
 type initialTokenView struct {
 	ID        string   `json:"id"`
 	Token     string   `json:"token,omitempty"`
-	MadeBy    string   `json:"made_by"` // a user name; empty: the operator
+	MadeBy    string   `json:"made_by"` // a username; empty: the operator
 	May       []string `json:"may"`
 	Scopes    []string `json:"scopes"`
 	Resources []string `json:"resources"`

@@ -62,7 +62,7 @@ func (p *program) userAddCommand() *cobra.Command {
 func profileFlags(c *cobra.Command) *provider.Profile {
 	f := c.Flags()
 	p := &provider.Profile{Address: &provider.Address{}}
-	f.BoolVar(&p.EmailVerified, "email-verified", false, "the email address is verified")
+	f.BoolVar(&p.EmailVerified, "email-verified", false, "the email address is confirmed")
 	f.StringVar(&p.MiddleName, "middle-name", "", "middle `NAME`")
 	f.StringVar(&p.Nickname, "nickname", "", "`NAME` for informal use")
 	f.StringVar(&p.Gender, "gender", "", "`GENDER`")
@@ -70,7 +70,7 @@ func profileFlags(c *cobra.Command) *provider.Profile {
 	f.StringVar(&p.ZoneInfo, "zoneinfo", "", "time `ZONE`, such as Europe/Zurich")
 	f.StringVar(&p.Locale, "locale", "", "language `TAG`, such as de-CH")
 	f.StringVar(&p.PhoneNumber, "phone-number", "", "phone `NUMBER`, such as +41443334455")
-	f.BoolVar(&p.PhoneNumberVerified, "phone-number-verified", false, "the phone number is verified")
+	f.BoolVar(&p.PhoneNumberVerified, "phone-number-verified", false, "the phone number is confirmed")
 	f.StringVar(&p.Profile, "profile", "", "`URL` of a page about the person")
 	f.StringVar(&p.Picture, "picture", "", "`URL` of an image")
 	f.StringVar(&p.Website, "website", "", "`URL` of the person's own site")

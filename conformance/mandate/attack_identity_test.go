@@ -208,7 +208,7 @@ func TestAttackSignInAddresses(t *testing.T) {
 		b.send(t, "/login/with/company/", params("next", next))
 		back, _ := newTraveller(t).signIn(t, b.Away, "ann")
 		b.open(t, back.String())
-		if b.Away != nil || b.URL.Path != "/" {
+		if b.Away != nil || b.URL.Path != "/account/" {
 			t.Errorf("%s leads to %s, %v", next, b.URL, b.Away)
 		}
 	}

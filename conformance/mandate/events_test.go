@@ -484,20 +484,33 @@ func TestEventsPage(t *testing.T) {
 			}
 			return all
 		}
-		if all := export(); len(all) != rows+1 || all[0][0] != "time" || all[1][0] != time.Unix(first+29, 0).UTC().Format(time.RFC3339) || all[1][9] != "group" {
+		if all := export(); len(all) != rows+1 || all[0][0] != "time" || all[1][0] != time.Unix(first+29, 0).UTC().Format(time.RFC3339) || all[1][2] != "somebody" || all[1][10] != "group" {
 			t.Errorf("the export of one kind: %d rows, %v", len(all), all[:2])
 		}
 		for _, test := range []struct {
 			filter string
 			want   int
-		}{{"person=alice&kind=sign-in", 1}, {"person=nobody", 0}, {"by=root", 2}, {"object=many", 25}, {"address=192.0.2.9&kind=group.added", 25}, {"until=1969-12-31", 0}} {
+		}{{"person=alice&kind=sign-in", 1}, {"by=root", 2}, {"object=many", 25}, {"address=192.0.2.9&kind=group.added", 25}, {"until=1969-12-31", 0}} {
 			admin.open(t, "/admin/events/?"+test.filter)
 			checkEqual(t, "rows with "+test.filter, strings.Count(admin.Body, `class="first"`), test.want)
 		}
-		for _, wrong := range []string{"kind=none", "since=yesterday", "until=2026-13-01", "before=x", "before=-1-x"} {
+		for wrong, want := range map[string]string{"kind=none": "There is no such kind of events.", "since=yesterday": "Write a date", "until=2026-13-01": "Write a date", "person=nobody": "There is no person with this username",
+			"by=nobody": "There is no person with this username, no application", "address=here": "This is not a network address"} {
+			admin.open(t, "/admin/events/?"+wrong)
+			admin.isAt(t, wrong, http.StatusUnprocessableEntity, want)
+			checkEqual(t, "rows with "+wrong, strings.Count(admin.Body, `class="first"`), 0)
+			field, value, _ := strings.Cut(wrong, "=")
+			admin.send(t, "/admin/events/export/", params(field, value))
+			admin.isAt(t, "the export with "+wrong, http.StatusUnprocessableEntity, want)
+		}
+		for _, wrong := range []string{"before=x", "before=-1-x"} {
 			admin.open(t, "/admin/events/?"+wrong)
 			checkEqual(t, wrong, admin.Status, http.StatusBadRequest)
 		}
+		admin.open(t, "/admin/events/?by=x")
+		admin.isAt(t, "somebody who was deleted", http.StatusOK, "somebody")
+		admin.open(t, "/admin/events/?kind=person.added")
+		admin.isAt(t, "what a command did", http.StatusOK, "<bdi class=\"brief\">(operator ")
 		admin.open(t, "/admin/events/?person=alice")
 		if strings.Contains(admin.Body, "<script>") || !strings.Contains(html.UnescapeString(admin.Body), formula) {
 			t.Error("the page does not show the name of the application")
@@ -506,7 +519,7 @@ func TestEventsPage(t *testing.T) {
 		cell := ""
 		for _, row := range export() {
 			if row[1] == "application.added" {
-				cell = row[11]
+				cell = row[12]
 			}
 		}
 		// A spreadsheet must not run it.
@@ -648,7 +661,7 @@ func TestEventsOnTheAccountPage(t *testing.T) {
 		}
 		admin.open(t, page)
 		text := strings.Join(strings.Fields(regexp.MustCompile("<[^>]*>").ReplaceAllString(admin.Body, " ")), " ")
-		for _, part := range []string{"Account Enabled", "Signed in In one browser", "Second factor None", "Email address Not verified", "Refused in 24 hours 3 wrong passwords"} {
+		for _, part := range []string{"Account Enabled", "Signed in In one browser", "Second factor None", "Email address Not confirmed", "Refused in 24 hours 3 wrong passwords"} {
 			if !strings.Contains(text, part) {
 				t.Errorf("the page of a person does not say %q: %s", part, text)
 			}

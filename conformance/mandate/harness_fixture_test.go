@@ -69,7 +69,7 @@ func (s *server) signedIn(t testing.TB, p person) *browser {
 	b := s.browser(t)
 	b.open(t, "/login/")
 	b.logIn(t, p)
-	if b.Status != http.StatusOK || b.URL.Path != "/" {
+	if b.Status != http.StatusOK || b.URL.Path != "/" && b.URL.Path != "/account/" {
 		t.Fatalf("%s could not log in, the browser shows %d %s:\n%s", p.Name, b.Status, b.URL, b.Body)
 	}
 	return b

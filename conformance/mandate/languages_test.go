@@ -93,7 +93,7 @@ func TestErrorsInTheLanguageOfThePerson(t *testing.T) {
 	b.open(t, "/nowhere/")
 	b.is(t, "de", "Seite nicht gefunden", "Unter dieser Adresse gibt es nichts.")
 	b.open(t, "/admin/users/")
-	b.is(t, "de", "Diese Seite ist für die Administration.")
+	b.is(t, "de", "Diese Seite ist der Administration vorbehalten.")
 	// The developer of the application reads English: the person reads that.
 	b.open(t, "/o/authorize/?response_type=code&client_id=nobody")
 	b.is(t, "de", "Diese Anfrage ist ungültig", "Der Server hat die Anfrage nicht angenommen. Der Grund steht unten auf Englisch.", `<p lang="en">No application with this client_id`)
@@ -202,7 +202,7 @@ func TestMailInTheLanguageOfThePerson(t *testing.T) {
 			b.client.Transport = calledBy{b.client.Transport, "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"}
 			b.open(t, "/login/")
 			b.logIn(t, p)
-			checkEqual(t, "path", b.URL.Path, "/")
+			checkEqual(t, "path", b.URL.Path, "/account/")
 			return b
 		}
 		signIn(carol, "de-CH, en;q=0.5")
@@ -221,7 +221,7 @@ func TestMailInTheLanguageOfThePerson(t *testing.T) {
 			b.submit(t, "", params("username", name))
 		}
 		forgets("carol", "fr")
-		m.linkIn(t, m.waitTo(t, "carol@example.com", "Neues Passwort setzen", 1))
+		m.linkIn(t, m.waitTo(t, "carol@example.com", "Neues Passwort festlegen", 1))
 		forgets("dave", "fr")
 		m.linkIn(t, m.waitTo(t, "dave@example.com", "Définir un nouveau mot de passe", 1))
 		// A browser that names no language changes nothing, and one that names another one does.

@@ -125,7 +125,7 @@ func TestInvitationByMail(t *testing.T) {
 		a := &passkeytest.Authenticator{Origin: m.BaseURL, Counter: 1}
 		form.Set("response", a.Create(options))
 		b.send(t, link+"passkey/", form)
-		if b.URL.Path != "/" || !strings.Contains(b.Body, "Your account is created, and you are signed in.") {
+		if b.URL.Path != "/account/" || !strings.Contains(b.Body, "Your account is created, and you are signed in.") {
 			t.Fatalf("%d %s\n%s", b.Status, b.URL, b.Body)
 		}
 		b.isPerson(t, "ann")
@@ -316,7 +316,7 @@ func TestOpenSignUp(t *testing.T) {
 		m.asksForAccount(t, m.other, "bob@example.org")
 		phone := m.browser(t)
 		phone.joins(t, m.linkIn(t, m.waitTo(t, "bob@example.org", signUpSubject, 1)), "username", "bobby")
-		checkEqual(t, "the page after the sign-up", phone.URL.Path, "/")
+		checkEqual(t, "the page after the sign-up", phone.URL.Path, "/account/")
 		// Somebody who has an account learns it by mail, also by the address in another case.
 		m.asksForAccount(t, m.server, "Ann@Example.com")
 		known := m.waitTo(t, "ann@EXAMPLE.com", knownSubject, 1)

@@ -71,7 +71,7 @@ type Registration struct {
 
 	// For the CLI only: values that are otherwise generated.
 	ClientID, ClientSecret string
-	Owner                  string // user name
+	Owner                  string // username
 }
 
 // Registered is an application that was registered or changed. Secret is its new client

@@ -2,14 +2,17 @@ package events
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf16"
 
 	"mandate/provider/oauth"
+	"mandate/provider/origin"
 	"mandate/provider/policy"
 	"mandate/storage"
 )
@@ -73,6 +76,19 @@ func (l *Log) Export(ctx context.Context, actor policy.Actor, of Filter) error {
 	by := Names(Field{"kind", of.Kind != ""}, Field{"person", of.PersonID != ""}, Field{"actor", of.ActorID != ""}, Field{"object", of.ObjectID != ""},
 		Field{"address", of.Address != ""}, Field{"since", of.Since != 0}, Field{"until", of.Until != 0})
 	return oauth.Stored(l.store.AddEvents(Attach(ctx, Event{Kind: EventsExported, Detail: by})))
+}
+
+// Actor names the actor of an event for people. A person is named by the username, which has no parentheses: whatever stands
+// in them is no person.
+func Actor(e storage.Event) string {
+	name := cmp.Or(e.ActorName, e.ActorID)
+	switch e.ActorKind {
+	case origin.Person:
+		return name
+	case origin.Nobody:
+		return "(unknown)"
+	}
+	return "(" + strings.TrimSpace(e.ActorKind+" "+name) + ")"
 }
 
 // Party is an actor, a person or an object of an event.

@@ -27,7 +27,7 @@ func (h Hasher) Matches(ctx context.Context, stored, password string) (ok, stale
 	return ok, stale, hashingError(err)
 }
 
-// Pretend takes as much time as Matches. It is for a user name that does not exist.
+// Pretend takes as much time as Matches. It is for a username that does not exist.
 func (h Hasher) Pretend(ctx context.Context, password string) error {
 	return hashingError(h.Hasher.Pretend(ctx, password))
 }

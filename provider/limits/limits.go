@@ -13,10 +13,10 @@ import (
 
 // The kinds of counters against guessing. Each kind has a memory of its own, so that a
 // flood of new keys of one kind does not displace the counters of another. For example,
-// unknown user names do not displace addresses.
+// unknown usernames do not displace addresses.
 const (
-	OfAccount        = iota // a user name, at the login page or at the token endpoint
-	OfPair                  // a user name, together with a network
+	OfAccount        = iota // a username, at the login page or at the token endpoint
+	OfPair                  // a username, together with a network
 	OfBrowser               // a browser in which the person has signed in before
 	OfPasswordChange        // a person who is signed in, and types the present password
 	OfUserCode              // a person who is signed in, and types user codes of devices
@@ -126,7 +126,7 @@ func At(where, address string) throttle.Try {
 	return throttle.Try{Kind: OfAddress, Key: where + throttle.Network(address), Wide: where + throttle.WideNetwork(address)}
 }
 
-// GuessAt returns the tries that one guess at a user name uses: one of the address, one
+// GuessAt returns the tries that one guess at a username uses: one of the address, one
 // of the name together with the address, and one of the name.
 func GuessAt(where, name, address string) []throttle.Try {
 	from, wide := throttle.Network(address), throttle.WideNetwork(address)

@@ -191,7 +191,7 @@ func (n *Notices) Counts() (sent, failed, givenUp int64) {
 	return c.sent.Load(), c.failed.Load(), c.givenUp.Load()
 }
 
-// Asked returns the note that somebody asks for a new password, by user name or by address. Run
+// Asked returns the note that somebody asks for a new password, by username or by address. Run
 // answers it. It is the same for a name that does not exist. language is that of whoever asks.
 func (n *Notices) Asked(name, language string) storage.NewMail {
 	return n.message(asked, askedLife, content{Asked: name, Languages: language})

@@ -237,7 +237,7 @@ func invitationError(err error) error {
 	case errors.Is(err, storage.ErrInvited):
 		found.Add("recipient", alreadyInvited)
 	case errors.Is(err, storage.ErrFull):
-		found.Add("recipient", "At most %d invitations can wait. Withdraw some of them.", mostInvitations)
+		found.Add("recipient", "There can be at most %d invitations. Withdraw some of them.", mostInvitations)
 	case errors.Is(err, storage.ErrMailFull):
 		return oauth.Later(http.StatusTooManyRequests, time.Hour, "Too many messages wait, or were sent to this address. Try again in an hour, or pass the link on yourself.")
 	case errors.Is(err, storage.ErrSpent):

@@ -102,10 +102,10 @@ func (profile Profile) check(found *oauth.Invalid, email string) {
 	}
 	// OIDC Core §5.1: email_verified is about an email address, so there must be one.
 	if profile.EmailVerified && email == "" {
-		found.Add("email_verified", "There is no email address that could be verified.")
+		found.Add("email_verified", "There is no email address that could be confirmed.")
 	}
 	if profile.PhoneNumberVerified && profile.PhoneNumber == "" {
-		found.Add("phone_number_verified", "There is no phone number that could be verified.")
+		found.Add("phone_number_verified", "There is no phone number that could be confirmed.")
 	}
 	if profile.Address != nil {
 		profile.Address.check(found)

@@ -329,17 +329,31 @@ func (p *People) UserByName(ctx context.Context, username string) (storage.User,
 	return u, oauth.Stored(err)
 }
 
-// SubjectOf returns the subject of the person with a user name. Any other text is returned as it is: it may be
-// the subject of a person who was deleted, or a client ID.
-func (p *People) SubjectOf(ctx context.Context, name string) (string, error) {
+// InEvents returns the ID by which the event log names somebody: the subject of the person with a username or a subject,
+// a client ID, or any ID that an event has, such as that of a person who was deleted. of is the filter of the log for this
+// ID. InEvents returns ErrNotFound if there is nothing of that name, and "" for an empty name.
+func (p *People) InEvents(ctx context.Context, name string, of func(id string) storage.EventFilter) (string, error) {
 	if name == "" {
 		return "", nil
 	}
 	u, err := p.UserByName(ctx, name)
 	if errors.Is(err, oauth.ErrNotFound) {
-		return name, nil
+		u, err = p.User(ctx, name)
 	}
-	return u.ID, err
+	if !errors.Is(err, oauth.ErrNotFound) {
+		return u.ID, err
+	}
+	if of(name).PersonID == "" { // an application acts and is acted on, and concerns its owner
+		_, err = p.store.ApplicationByClientID(ctx, name)
+		if !errors.Is(err, storage.ErrNotFound) {
+			return name, oauth.Stored(err)
+		}
+	}
+	found, err := p.store.Events(ctx, of(name), 1)
+	if err == nil && len(found) == 0 {
+		err = storage.ErrNotFound
+	}
+	return name, oauth.Stored(err)
 }
 
 // UserByNumber returns a person by the number that the sample API uses, or ErrNotFound.
