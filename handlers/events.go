@@ -69,6 +69,7 @@ func dayIn(form url.Values, field string, later int, invalid *provider.Invalid) 
 	day, err := time.Parse(time.DateOnly, text)
 	if err != nil {
 		invalid.Add(field, "Write a date, such as 2026-11-30.")
+		form.Del(field) // the field of the page takes nothing else
 		return 0
 	}
 	return max(1, day.AddDate(0, 0, later).Unix()) // 0 would be no limit
