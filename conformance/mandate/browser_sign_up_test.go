@@ -105,7 +105,7 @@ func TestBrowserSignUp(t *testing.T) {
 		b.fill("People (optional)", "email,groups\nann@example.com,staff\n"+long+",staff;Département fédéral de l’économie – grenzüberschreitende Angelegenheiten")
 		b.press("Invite")
 		b.expect(200, "Pass the links on")
-		links := evaluate[[]string](b, "[...document.querySelectorAll('[data-copy]')].map((one) => one.textContent)")
+		links := evaluate[[]string](b, "[...document.querySelectorAll('dd [data-copy]')].map((one) => one.textContent)")
 		if len(links) != 2 {
 			t.Fatalf("%v", links)
 		}
