@@ -15,10 +15,10 @@ import (
 
 func (s *server) consentPage(w http.ResponseWriter, r *http.Request, a *provider.Authorization, who *provider.SignedIn, asked *provider.Interaction) error {
 	host, loopback := destination(s.language(r), a.RedirectURI)
-	access := s.access(a.Application, append(slices.Clone(a.Scopes), a.ClaimScopes...), a.Audience, asked)
+	access := s.access(s.language(r), a.Application, append(slices.Clone(a.Scopes), a.ClaimScopes...), a.Audience, asked)
 	// Any program on the device can use a redirect URI there, and a statement is no secret.
 	if statement := s.provider.Registrations.StatementOf(a.Application); statement.Identity && !loopback {
-		access.Voucher = statement.Issuer
+		access.Voucher, access.Application = statement.Issuer, a.Application.Name // it vouches for no other name
 	}
 	// The title does not contain the name of the application, which a stranger has
 	// chosen.
@@ -33,12 +33,12 @@ func (s *server) switchURL(next string) string {
 }
 
 // access describes what an application asks for. before is what the person approved before.
-func (s *server) access(a provider.Application, scopes []provider.Scope, audience provider.Audience, before *provider.Interaction) templates.Access {
-	shown := templates.Access{Asker: s.asker(a)}
+func (s *server) access(l *languages.Language, a provider.Application, scopes []provider.Scope, audience provider.Audience, before *provider.Interaction) templates.Access {
+	shown := templates.Access{Asker: s.asker(l, a)}
 	again := len(before.Approved) > 0
 	for _, scope := range scopes {
 		shown.Offline = shown.Offline || s.config.OpenID && scope.Name == "offline_access"
-		shown.Scopes = append(shown.Scopes, templates.ConsentScope{Name: scope.Name, Description: scope.Description,
+		shown.Scopes = append(shown.Scopes, templates.ConsentScope{Name: scope.Name, Description: scope.DescribedIn(l.Tag()),
 			New: again && !slices.Contains(before.Approved, scope.Name)})
 	}
 	resources := audience.Named()
@@ -50,10 +50,10 @@ func (s *server) access(a provider.Application, scopes []provider.Scope, audienc
 	return shown
 }
 
-// asker describes an application, and what it says about itself.
-func (s *server) asker(a provider.Application) templates.Asker {
-	pages := provider.PagesOf(a)
-	shown := templates.Asker{Application: a.Name, LogoURL: s.logoAddress(a), HomeURL: pages.Home, PolicyURL: pages.Policy, TermsURL: pages.Terms}
+// asker describes an application, and what it says about itself, in a language if it says it in that one.
+func (s *server) asker(l *languages.Language, a provider.Application) templates.Asker {
+	pages := provider.PagesOf(a, l.Tag())
+	shown := templates.Asker{Application: provider.NameIn(a, l.Tag()), LogoURL: s.logoAddress(a), HomeURL: pages.Home, PolicyURL: pages.Policy, TermsURL: pages.Terms}
 	if a.Owner != nil {
 		shown.Owner = *a.Owner
 	}

@@ -73,7 +73,7 @@ func (s *server) findDevice(w http.ResponseWriter, r *http.Request) error {
 	if missing := q.MissingACR(who); missing != "" {
 		return s.toStepUp(w, r, s.deviceAddress(q.UserCode), missing)
 	}
-	return s.render(w, r, http.StatusOK, templates.DeviceApproval{Frame: s.frame(r, ""), Access: s.access(q.Application, q.Scopes, q.Audience, &provider.Interaction{}),
+	return s.render(w, r, http.StatusOK, templates.DeviceApproval{Frame: s.frame(r, ""), Access: s.access(s.language(r), q.Application, q.Scopes, q.Audience, &provider.Interaction{}),
 		Code: q.UserCode, Program: q.From.UserAgent, Address: q.From.Address, Near: q.Near, Asked: s.language(r).Moment(q.CreatedAt),
 		Ticket: q.Ticket, Action: s.path("/device/answer/"), SwitchURL: s.switchURL(s.deviceAddress(q.UserCode))})
 }

@@ -41,14 +41,14 @@ func (s *server) loginForm(r *http.Request, values url.Values) (templates.Login,
 		page.Again = again(s.language(r), values.Get("reason"))
 	}
 	var err error
-	page.Asker, err = s.loginAsker(r.Context(), page.Next)
+	page.Asker, err = s.loginAsker(r.Context(), s.language(r), page.Next)
 	return page, err
 }
 
 // loginAsker describes the application whose authorization request leads to the login, if it
 // has a logo, a policy or terms (OIDC Registration §2). Whoever reads the page has not signed
 // in, so it does not name the owner.
-func (s *server) loginAsker(ctx context.Context, next string) (*templates.Asker, error) {
+func (s *server) loginAsker(ctx context.Context, l *languages.Language, next string) (*templates.Asker, error) {
 	asked := s.authorizationRequest(next)["client_id"]
 	if len(asked) != 1 {
 		return nil, nil
@@ -60,7 +60,7 @@ func (s *server) loginAsker(ctx context.Context, next string) (*templates.Asker,
 	if err != nil {
 		return nil, err
 	}
-	shown := s.asker(a)
+	shown := s.asker(l, a)
 	shown.Owner = ""
 	if shown.LogoURL == "" && shown.PolicyURL == "" && shown.TermsURL == "" {
 		return nil, nil

@@ -194,8 +194,11 @@ func HasGrant(a Application, grant string) bool { return policy.HasGrant(a, gran
 // CheckRSAKey returns an error if the operator's RSA key (PEM) cannot be used.
 func CheckRSAKey(text string) error { return keys.CheckRSAKey(text) }
 
-// PagesOf returns the web pages of an application that people may be sent to.
-func PagesOf(a Application) clients.Pages { return clients.PagesOf(a) }
+// PagesOf returns the web pages of an application that people may be sent to, in a language if it has them.
+func PagesOf(a Application, language string) clients.Pages { return clients.PagesOf(a, language) }
+
+// NameIn returns the name of an application in a language, or else its usual one.
+func NameIn(a Application, language string) string { return clients.NameIn(a, language) }
 
 // StatementIssuer is an issuer whose software statements the operator trusts.
 type StatementIssuer = registration.StatementIssuer

@@ -219,7 +219,7 @@ func providerConfig(c *config.Config, key []byte) provider.Config {
 	p := c.Provider
 	scopes := make([]provider.Scope, len(p.Scopes))
 	for i, s := range p.Scopes {
-		scopes[i] = provider.Scope(s)
+		scopes[i] = s.Provider()
 	}
 	resources := make([]provider.ResourceRegistration, len(p.Resources))
 	for i, r := range p.Resources {

@@ -46,3 +46,30 @@ func TestRegistrationPagesAtConsent(t *testing.T) {
 		})
 	}
 }
+
+// OIDC Registration §2.1: a person reads the name and the description of a scope in the language of the page.
+func TestConsentInTheLanguageOfThePerson(t *testing.T) {
+	s := startServer(t, options{provider: append([]string{"SCOPES: {read: {en: Read your data, de: Ihre Daten lesen}, write: Write them}"}, openClients...)})
+	alice := s.person(t, "alice")
+	app := asApplication(s.registers(t, nobody, `{"client_name":"Holiday Planner","client_name#de":"Ferienplaner","policy_uri":"https://own.example/policy","policy_uri#de":"https://own.example/datenschutz","redirect_uris":["https://own.example/cb"]}`), "https://own.example/cb")
+	for language, want := range map[string][4]string{
+		"de": {"Ferienplaner", "Ihre Daten lesen", "Write them", "https://own.example/datenschutz"},
+		"fr": {"Holiday Planner", "Read your data", "Write them", "https://own.example/policy"},
+	} {
+		b := s.reading(t, language)
+		b.open(t, "/login/")
+		b.logIn(t, alice)
+		address, _ := s.authorizeURL(app, "scope", "read write", "prompt", "consent")
+		b.open(t, address)
+		for _, text := range want {
+			if !b.shows("decision") || !strings.Contains(b.Body, text) {
+				t.Errorf("%s: the consent page lacks %s: %d\n%s", language, text, b.Status, b.Body)
+			}
+		}
+		b.decide(t, "approve")
+		b.open(t, "/account/")
+		if !strings.Contains(b.Body, `<p class="claimed"><bdi>`+want[0]+"</bdi>") {
+			t.Errorf("%s: the account page lacks %s\n%s", language, want[0], b.Body)
+		}
+	}
+}

@@ -66,7 +66,7 @@ type named struct {
 //
 // The name stays the same for an hour, so that a browser asks once.
 func (p *Clients) LogoName(a storage.Application) string {
-	address := PagesOf(a).Logo
+	address := PagesOf(a, "").Logo
 	at, err := url.Parse(address)
 	open := policy.StandingOf(a) == policy.StandingOpen
 	// The operator may have listed the hosts after the application registered itself.

@@ -1,10 +1,13 @@
 package clients
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"mandate/provider/metadata"
 	"mandate/provider/oauth"
+	"mandate/provider/people"
 	"mandate/storage"
 )
 
@@ -18,18 +21,55 @@ type Pages struct{ Home, Policy, Terms, Logo string }
 //
 // RFC 7591 §5: a client that registers itself could name a page of somebody else, or one
 // that attacks its visitors, or wear the logo of somebody else.
-func PagesOf(a storage.Application) Pages {
+//
+// OIDC Registration §2.1: a page may be there for the reader's language.
+func PagesOf(a storage.Application, language string) Pages {
 	kept, uris := MetadataOf(a), oauth.Lines(a.RedirectURIs)
 	if a.Origin == storage.FromDocument {
 		uris = append(uris, a.ClientID)
 	}
-	own := func(page string) string {
+	own := func(member, page string) string {
+		if in := translated(kept, member, language); strings.HasPrefix(in, "https:") && SharedHost(in, uris) {
+			return in
+		}
 		if strings.HasPrefix(page, "https:") && SharedHost(page, uris) {
 			return page
 		}
 		return ""
 	}
-	return Pages{own(kept.ClientURI), own(kept.PolicyURI), own(kept.TermsURI), own(kept.LogoURI)}
+	// The logo that this server keeps is the one without a language.
+	return Pages{own("client_uri", kept.ClientURI), own("policy_uri", kept.PolicyURI), own("tos_uri", kept.TermsURI), own("", kept.LogoURI)}
+}
+
+// NameIn returns the name of an application in a language, or else its usual one (OIDC Registration §2.1,
+// RFC 7591 §2.2).
+func NameIn(a storage.Application, language string) string {
+	name, wrong := translated(MetadataOf(a), "client_name", language), &oauth.Invalid{}
+	people.CheckText(wrong, "client_name", name)
+	if wrong.Err() != nil || strings.TrimSpace(name) == "" {
+		return a.Name
+	}
+	return name
+}
+
+// translated returns the value of a member in a language, or "". A value for a region, such as client_name#de-CH, is
+// for all who read the language, if there is none for the language itself.
+//
+// RFC 5646 §2.1.1: upper and lower case of a tag make no difference.
+func translated(kept metadata.Client, member, language string) string {
+	best := ""
+	for _, name := range slices.Sorted(maps.Keys(kept.Translated)) {
+		of, tag, _ := strings.Cut(name, "#")
+		base, region, _ := strings.Cut(strings.ToLower(tag), "-")
+		switch {
+		case of != member || base != language:
+		case region == "":
+			return kept.Translated[name]
+		case best == "":
+			best = kept.Translated[name]
+		}
+	}
+	return best
 }
 
 // MetadataOf returns the metadata of an application that decides nothing. An application

@@ -23,8 +23,27 @@ func TestPagesOf(t *testing.T) {
 		"metadata that cannot be read":         {storage.Application{Metadata: `{`, RedirectURIs: "https://tool.example/cb"}, Pages{}},
 		"a host that ends like a redirect URI": {storage.Application{Metadata: `{"client_uri":"https://eviltool.example/"}`, RedirectURIs: "https://tool.example/cb"}, Pages{}},
 	} {
-		if got := PagesOf(test.a); got != test.want {
+		if got := PagesOf(test.a, "en"); got != test.want {
 			t.Errorf("%s: %+v, want %+v", name, got, test.want)
 		}
+	}
+}
+
+// OIDC Registration §2.1, RFC 7591 §2.2: what people read may be there in several languages.
+func TestNameIn(t *testing.T) {
+	const said = `{"client_name#de":"Ferienplaner","client_name#FR-ca":"Planificateur","client_name#fr-BE":"Agenda","client_name#es":"Plan\u202eificador","policy_uri":"https://tool.example/policy","policy_uri#de":"https://tool.example/datenschutz","policy_uri#fr":"https://bank.example/"}`
+	a := storage.Application{Name: "Holiday Planner", Metadata: said, RedirectURIs: "https://tool.example/cb"}
+	for language, want := range map[string]string{"en": "Holiday Planner", "de": "Ferienplaner", "fr": "Planificateur", "es": "Holiday Planner", "": "Holiday Planner"} {
+		if got := NameIn(a, language); got != want {
+			t.Errorf("%s: %q, want %q", language, got, want)
+		}
+	}
+	for language, want := range map[string]string{"en": "https://tool.example/policy", "de": "https://tool.example/datenschutz", "fr": "https://tool.example/policy"} {
+		if got := PagesOf(a, language).Policy; got != want {
+			t.Errorf("%s: %q, want %q", language, got, want)
+		}
+	}
+	if got := NameIn(storage.Application{Name: "Plain"}, "de"); got != "Plain" {
+		t.Errorf("%q", got)
 	}
 }

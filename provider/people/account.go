@@ -26,6 +26,7 @@ type Authorized struct {
 	Standing   policy.Standing
 	Suspended  string // why it is suspended; empty: it is not
 	LastUsedAt int64
+	Metadata   string // of the application
 }
 
 // Authorized returns the applications to which a person has given consent, each once.
@@ -40,7 +41,7 @@ func (p *People) Authorized(ctx context.Context, userID string) ([]Authorized, e
 		if last < 0 || apps[last].ApplicationID != row.ApplicationID {
 			a := storage.Application{ClientID: row.ClientID, Origin: row.Origin, Responsible: row.Responsible, OwnerAdministrator: row.OwnerAdministrator, OwnerActive: row.OwnerActive}
 			apps = append(apps, Authorized{ApplicationID: row.ApplicationID, Name: row.Name, Owner: oauth.Deref(row.Owner), Since: row.Since,
-				Origin: row.Origin, Standing: policy.StandingOf(a), Suspended: p.rules.WhySuspended(a), LastUsedAt: row.LastUsedAt,
+				Origin: row.Origin, Standing: policy.StandingOf(a), Suspended: p.rules.WhySuspended(a), LastUsedAt: row.LastUsedAt, Metadata: row.Metadata,
 				Document: policy.DocumentOf(a)})
 			last++
 		}

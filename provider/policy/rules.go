@@ -4,6 +4,7 @@
 package policy
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -75,7 +76,7 @@ func (c *Rules) ScopeNames() []string {
 func (c *Rules) Describe(names []string) []Scope {
 	described := make([]Scope, 0, len(names))
 	for _, name := range names {
-		scope := Scope{name, ""}
+		scope := Scope{Name: name}
 		for _, s := range c.Scopes {
 			if s.Name == name {
 				scope = s
@@ -96,7 +97,13 @@ func (c *Rules) EffectiveRights(a storage.Application) (storage.Application, boo
 }
 
 // Scope is a configured scope: its name, and the description that people see.
-type Scope struct{ Name, Description string }
+type Scope struct {
+	Name, Description string
+	In                map[string]string // the description in other languages, by language tag
+}
+
+// DescribedIn returns the description in a language, or else the usual one.
+func (s Scope) DescribedIn(tag string) string { return cmp.Or(s.In[tag], s.Description) }
 
 // Introspection is the scope of a token that may introspect other tokens. It is never a
 // default scope: its holder can see what every token allows.

@@ -50,7 +50,28 @@ func (l *loader) checkScopes() {
 		case strings.ContainsFunc(scope.Description, unicode.IsControl):
 			l.element(name, i, "has control characters in its description; write one line of text")
 		}
+		for j, in := range scope.In {
+			of := fmt.Sprintf("%s[%d]", name, i)
+			switch {
+			case !languageTag.MatchString(in.From):
+				l.element(of, j, "is not a language tag of lower-case letters, such as de")
+			case strings.TrimSpace(in.To) == "", strings.ContainsFunc(in.To, unicode.IsControl):
+				l.element(of, j, "must be one line of text that describes the scope")
+			}
+		}
 	}
+}
+
+// languageTag matches the language tags that pages have: a language without a region.
+var languageTag = regexp.MustCompile(`^[a-z]{2,3}$`)
+
+// Provider returns the scope as the provider knows it.
+func (s Scope) Provider() provider.Scope {
+	in := map[string]string{}
+	for _, p := range s.In {
+		in[p.From] = p.To
+	}
+	return provider.Scope{Name: s.Name, Description: s.Description, In: in}
 }
 
 // checkDefaultScopes resolves `[__all__]`. It refuses introspection: as a default
@@ -159,7 +180,7 @@ func (l *loader) checkResources() {
 	rules := provider.Config{Issuer: l.c.BaseURL + "/o", AccessTokenLifetime: p.AccessTokenExpire, JWTAccessTokenLifetime: p.JWTAccessTokenExpire,
 		AccessTokenMax: p.AdministratorAccessTokenMax, JWTAccessTokenMax: p.AdministratorJWTAccessTokenMax}
 	for _, s := range p.Scopes {
-		rules.Scopes = append(rules.Scopes, provider.Scope(s))
+		rules.Scopes = append(rules.Scopes, s.Provider())
 	}
 	before := []provider.ResourceRegistration{}
 	for i, r := range p.Resources {

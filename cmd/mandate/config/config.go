@@ -132,7 +132,7 @@ type Config struct {
 // Provider is the OAUTH2_PROVIDER block. Its keys have the names and meanings that
 // they have in django-oauth-toolkit; the defaults follow RFC 9700.
 type Provider struct {
-	// Scopes are the available scopes in their order, each with the description that the consent page shows: a mapping from name to description (RFC 6749 §3.3).
+	// Scopes are the available scopes in their order, each with the description that the consent page shows: a mapping from name to description (RFC 6749 §3.3). In place of one description, it can be one for each language: `{read: {en: Read your data, de: Ihre Daten lesen}}`. The English one is also for people who read another language.
 	Scopes Scopes `key:"SCOPES" default:"{read: Read scope, write: Write scope}"`
 	// DefaultScopes are the scopes of a request that names none (RFC 6749 §3.3). The default, `[__all__]`, means every scope of `SCOPES` except `introspection`, `openid` and `offline_access`. If the list is empty, such a request is refused.
 	DefaultScopes []string `key:"DEFAULT_SCOPES" default:"[__all__]"`
@@ -294,6 +294,7 @@ type Provider struct {
 type Scope struct {
 	Name        string
 	Description string
+	In          Pairs // the description in each language, if there are several: a language tag, and the text
 }
 
 // Scopes is a YAML mapping from name to description that keeps the order of the

@@ -68,7 +68,7 @@ func TestConfigDefaults(t *testing.T) {
 		LogLevel: "info", LogFormat: "text", PasswordMinLength: 15, SecondFactor: "optional", SecondFactorGraceDays: 7, SignUp: "invited", SignUpAllowedDomains: []string{}, InvitationExpire: 7 * 24 * time.Hour, SignInServers: []SignInServer{}, PasswordHashMemoryKiB: 19456, PasswordHashIterations: 2,
 		EventLog: "off", EventRetentionDays: 365, MaxBodyBytes: 65536, Shutdown: 15 * time.Second, CleanupInterval: time.Second, MaxStaleness: 2 * time.Second, Rules: []Rule{},
 		Provider: Provider{
-			Scopes:        Scopes{{"read", "Read scope"}, {"write", "Write scope"}},
+			Scopes:        Scopes{{"read", "Read scope", nil}, {"write", "Write scope", nil}},
 			DefaultScopes: []string{"read", "write"}, Resources: []Resource{}, SoftwareStatementIssuers: []StatementIssuer{}, ReadScope: "read", WriteScope: "write",
 			AccessTokenExpire: 36000 * time.Second, JWTAccessTokenExpire: 10 * time.Minute, AuthorizationCodeExpire: time.Minute, DeviceCodeExpire: 10 * time.Minute, DeviceFlowInterval: 5 * time.Second, DeviceMaxPending: 10000,
 			PushedRequestExpire: 90 * time.Second, PushedRequestMaxPending: 10000,
@@ -230,7 +230,7 @@ OAUTH2_PROVIDER:
 	check("SESSION_IDLE_SECONDS follows", c.SessionIdle, time.Hour)
 	check("REFRESH_TOKEN_EXPIRE_SECONDS follows", c.Provider.RefreshTokenExpire, 10*time.Minute)
 	check("RULES", c.Rules, []Rule{{Path: "/users/", Methods: []string{"GET"}, Scopes: []string{"read"}, MaxAge: 5 * time.Minute, ACRValues: []string{"urn:mandate:acr:password"}, WebSocket: true}, {Path: "/open"}})
-	check("SCOPES in order", c.Provider.Scopes, Scopes{{"write", "Write scope"}, {"introspection", "Introspect token scope"}, {"openid", "Log in"}, {"read", "Read scope"}})
+	check("SCOPES in order", c.Provider.Scopes, Scopes{{"write", "Write scope", nil}, {"introspection", "Introspect token scope", nil}, {"openid", "Log in", nil}, {"read", "Read scope", nil}})
 	check("DEFAULT_SCOPES in order", c.Provider.DefaultScopes, []string{"write", "read"})
 	check("PKCE_REQUIRED", c.Provider.PKCERequired, false)
 	check("credentials", c.Provider.ResourceServerIntrospectionCredentials, []string{"id", "secret"})
@@ -427,4 +427,26 @@ func newRSAKey(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}))
+}
+
+// The description of a scope may be there in several languages.
+func TestScopesInLanguages(t *testing.T) {
+	c := mustLoad(t, "OAUTH2_PROVIDER:\n  SCOPES:\n    read: {de: Ihre Daten lesen, en: Read your data}\n    write: Write them\n")
+	want := Scopes{{"read", "Read your data", Pairs{{"de", "Ihre Daten lesen"}, {"en", "Read your data"}}}, {"write", "Write them", nil}}
+	if diff := cmp.Diff(want, c.Provider.Scopes); diff != "" {
+		t.Error(diff)
+	}
+	read, write := want[0].Provider(), want[1].Provider()
+	for language, texts := range map[string][2]string{"de": {"Ihre Daten lesen", "Write them"}, "en": {"Read your data", "Write them"}, "fr": {"Read your data", "Write them"}} {
+		if got := [2]string{read.DescribedIn(language), write.DescribedIn(language)}; got != texts {
+			t.Errorf("%s: %q", language, got)
+		}
+	}
+	if text := printed(c); !strings.Contains(text, `SCOPES: {"read": {"de": "Ihre Daten lesen", "en": "Read your data"}, "write": "Write them"}`) {
+		t.Error(text)
+	}
+	c = mustLoad(t, "", "MANDATE_SCOPES={read: {en: Read, fr: Lire}}", "MANDATE_DEFAULT_SCOPES=read", "MANDATE_READ_SCOPE=read", "MANDATE_WRITE_SCOPE=read")
+	if got := c.Provider.Scopes[0].Provider().DescribedIn("fr"); got != "Lire" {
+		t.Errorf("%q", got)
+	}
 }

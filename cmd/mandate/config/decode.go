@@ -270,8 +270,26 @@ func (l *loader) scopes(node *yaml.Node, f field, target *Scopes) {
 		return
 	}
 	*target = Scopes{}
-	for _, p := range l.ordered(node, f, "repeats a scope; keep one") {
-		*target = append(*target, Scope{Name: p.From, Description: p.To})
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key, value := node.Content[i], node.Content[i+1]
+		item := field{name: fmt.Sprintf("%s[%d]", f.name, i/2)}
+		l.c.sources[item.name] = l.position(key)
+		one := Scope{Name: l.text(key, item)}
+		if is(value, yaml.MappingNode) {
+			one.In = l.ordered(value, item, "repeats a language; keep one")
+			at := slices.IndexFunc(one.In, func(p Pair) bool { return p.From == "en" })
+			if at < 0 {
+				l.report(l.position(key), item.name, "has no English description (en), which is for people who read another language")
+				continue
+			}
+			one.Description = one.In[at].To
+		} else {
+			one.Description = l.text(value, item)
+		}
+		if target.has(one.Name) {
+			l.report(l.position(key), item.name, "repeats a scope; keep one")
+		}
+		*target = append(*target, one)
 	}
 }
 

@@ -65,14 +65,23 @@ func (c *Config) printValue(f field) string {
 	case []SignInServer:
 		return printBlocks(c, f, value)
 	case Pairs:
-		pairs := flow(value, func(p Pair) string { return strconv.Quote(p.From) + ": " + strconv.Quote(p.To) })
-		return "{" + pairs[1:len(pairs)-1] + "}"
+		return printPairs(value)
 	case Scopes:
-		pairs := flow(value, func(s Scope) string { return strconv.Quote(s.Name) + ": " + strconv.Quote(s.Description) })
+		pairs := flow(value, func(s Scope) string {
+			if len(s.In) == 0 {
+				return strconv.Quote(s.Name) + ": " + strconv.Quote(s.Description)
+			}
+			return strconv.Quote(s.Name) + ": " + printPairs(s.In)
+		})
 		return "{" + pairs[1:len(pairs)-1] + "}"
 	default:
 		return fmt.Sprint(value) // a number, true or false
 	}
+}
+
+func printPairs(value Pairs) string {
+	pairs := flow(value, func(p Pair) string { return strconv.Quote(p.From) + ": " + strconv.Quote(p.To) })
+	return "{" + pairs[1:len(pairs)-1] + "}"
 }
 
 // printBlocks writes a list whose items are mappings.
