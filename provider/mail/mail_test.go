@@ -89,6 +89,10 @@ func TestSendRefusesAnUnsafeConnection(t *testing.T) {
 		server := smtpd.Start(t, smtpd.Options{User: "u", Password: "secret"})
 		fails(t, server, newSender(t, "smtp://u:secret@smtp.example.org", server))
 	})
+	t.Run("no STARTTLS, and no password that would stay secret", func(t *testing.T) {
+		server := smtpd.Start(t, smtpd.Options{})
+		fails(t, server, newSender(t, "smtp://smtp.example.org", server))
+	})
 	t.Run("an unknown authority", func(t *testing.T) {
 		server := smtpd.Start(t, smtpd.Options{TLS: true})
 		s := newSender(t, "smtp://smtp.example.org", server)
@@ -132,8 +136,37 @@ func TestSendTellsErrorsApart(t *testing.T) {
 			t.Errorf("%s: the error shows too much: %q", test.name, err)
 		}
 	}
+	// The sender is a setting, so the operator may correct it.
+	s := newSender(t, "smtp://u:secret-password@"+server.Address, server)
+	s.from.Address = "refused@example.org"
+	fails(t, server, s)
 	server.Stop()
 	fails(t, server, newSender(t, "smtp://"+server.Address, server))
+}
+
+// The server has confirmed the message. What fails afterwards does not count: otherwise it would be sent twice.
+func TestSendEndsWithTheConfirmation(t *testing.T) {
+	server := smtpd.Start(t, smtpd.Options{})
+	err := newSender(t, "smtp://"+server.Address, server).Send(t.Context(), message("unfriendly@example.com"))
+	if got := server.Messages(t); err != nil || len(got) != 1 {
+		t.Errorf("%v, %d messages", err, len(got))
+	}
+}
+
+// Only a server on this machine may do without TLS and without a certificate.
+func TestServer(t *testing.T) {
+	for raw, want := range map[string]struct {
+		local bool
+		port  int
+	}{
+		"smtp://localhost": {true, 587}, "smtp://127.0.0.1": {true, 587}, "smtp://127.9.9.9:25": {true, 25}, "smtps://[::1]": {true, 465},
+		"smtp://192.0.2.1": {false, 587}, "smtps://[2001:db8::1]": {false, 465}, "smtp://127.example.org": {false, 587}, "smtp://localhost.example.org:65535": {false, 65535}, "smtp://mail.localhost": {false, 587},
+	} {
+		s, wrong := parse(raw)
+		if wrong != "" || s.local() != want.local || s.port != want.port {
+			t.Errorf("%s: local %t, port %d, %s", raw, s.local(), s.port, wrong)
+		}
+	}
 }
 
 // The server has the message, but the client does not know it: it may be sent again, with the same ID.
@@ -189,7 +222,7 @@ func TestCheckURL(t *testing.T) {
 	for raw, good := range map[string]bool{
 		"smtp://mail.example.org": true, "smtp://u:p@mail.example.org:2525": true, "smtps://u:p%40@[::1]:465": true, "smtp://localhost": true, "smtp://127.0.0.1:25/": true,
 		"": false, "mail.example.org": false, "mail.example.org:25": false, "http://mail.example.org": false, "smtp://": false, "smtp://:25": false,
-		"smtp://mail.example.org:0": false, "smtp://mail.example.org:70000": false, "smtp://mail.example.org:x": false,
+		"smtp://mail.example.org:0": false, "smtp://mail.example.org:65536": false, "smtp://mail.example.org:x": false,
 		"smtp://u@mail.example.org": false, "smtp://u:@mail.example.org": false, "smtp://:p@mail.example.org": false, "smtp://u:p%0d%0a@mail.example.org": false,
 		"smtp://mail.example.org/x": false, "smtp://mail.example.org?tls=no": false, "smtp://mail.example.org#x": false, "smtp://u:p#q@mail.example.org": false, "smtp://u:p%@mail.example.org": false,
 	} {

@@ -1,7 +1,8 @@
 // Package smtpd runs an SMTP server for tests: Debian's aiosmtpd, which is not our code. It keeps
 // the messages that it accepts. It refuses the recipients whose names begin with "refused" for
-// good and those that begin with "later" for now, and the content of a message for "unwanted". It
-// ends without an answer, after it has kept a message, if the recipient begins with "dropped".
+// good and those that begin with "later" for now, senders that begin with "refused", and the content of
+// a message for "unwanted". It ends without an answer, after it has kept a message, if the recipient begins
+// with "dropped", and does not take leave if it begins with "unfriendly".
 package smtpd
 
 import (

@@ -20,6 +20,16 @@ warnings.simplefilter("ignore")
 
 
 class Handler:
+    async def handle_MAIL(self, server, session, envelope, address, options):
+        if address.startswith("refused"):
+            return "550 5.7.1 " + address + " may not send"
+        envelope.mail_from = address
+        envelope.mail_options.extend(options)
+        return "250 2.1.0 OK"
+
+    async def handle_QUIT(self, server, session, envelope):
+        return "451 4.3.0 not now" if getattr(server, "unfriendly", False) else "221 2.0.0 bye"
+
     async def handle_RCPT(self, server, session, envelope, address, options):
         if address.startswith("refused"):
             return "550 5.1.1 there is no mailbox " + address
@@ -44,6 +54,7 @@ class Handler:
         with open(name + ".part", "w") as file:
             json.dump(kept, file)
         os.rename(name + ".part", name + ".json")
+        server.unfriendly = any(to.startswith("unfriendly") for to in envelope.rcpt_tos)
         if any(to.startswith("dropped") for to in envelope.rcpt_tos):
             os._exit(1)
         return "250 2.0.0 kept"
@@ -53,7 +64,7 @@ def check(server, session, envelope, mechanism, data):
     if data.login.decode() == user and data.password.decode() == password:
         server.authenticated = user
         return AuthResult(success=True)
-    return AuthResult(success=False, handled=False)
+    return AuthResult(success=False, handled=False, message="535 5.7.8 the password is not " + data.password.decode())
 
 
 def make():
