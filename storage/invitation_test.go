@@ -219,6 +219,9 @@ func TestInvitationsAreStoredTogether(t *testing.T) {
 		}
 		is(t, "as many as allowed", add(3, "one@example.com", "two@example.com"), nil)
 		must(t, second(w.exec(t.Context(), `UPDATE invitations SET expires_at = $1 WHERE id = $2`, at, old.ID)))
+		if !slices.Equal(invitedAddresses(t, w, "one@example.com", "INVITED@example.com"), []bool{true, false}) {
+			t.Error("an expired invitation counts, or one that works does not")
+		}
 		is(t, "after the invitation has expired", add(100, "Invited@Example.com"), nil)
 		found, total, err := w.Invitations(t.Context(), "EXAMPLE.com", 2, 1)
 		must(t, err)
@@ -247,6 +250,11 @@ func TestInvitationGetsANewLink(t *testing.T) {
 		must(t, w.DeleteInvitation(t.Context(), next.ID))
 		is(t, "withdrawn", w.accepts(t, next.Invitation), ErrSpent)
 		is(t, "withdrawn again", w.DeleteInvitation(t.Context(), next.ID), ErrNotFound)
+		late := w.invitation(t, "late@example.com")
+		must(t, second(w.Sweep(t.Context(), later+expiredInvitation-1, 10)))
+		is(t, "swept a second before its time is over", second(w.Invitation(t.Context(), late.ID)), nil)
+		must(t, second(w.Sweep(t.Context(), later+expiredInvitation, 10)))
+		is(t, "swept", second(w.Invitation(t.Context(), late.ID)), ErrNotFound)
 	})
 }
 
@@ -270,6 +278,9 @@ func TestLinkThatSomebodyAskedFor(t *testing.T) {
 		must(t, w.AddGroup(t.Context(), "guests", at))
 		invited := w.invitation(t, "New@example.com", "staff")
 		note, link := w.asked(t, "new@example.com")
+		stale := note
+		stale.DueAt--
+		is(t, "answered by a node whose reservation has ended", w.AnswerSignUp(t.Context(), stale, link, 2), ErrSpent)
 		must(t, w.AnswerSignUp(t.Context(), note, link, 2))
 		is(t, "answered again", w.AnswerSignUp(t.Context(), note, link, 2), ErrSpent)
 		if due := w.due(t, at); !slices.Equal(due, []string{link.Mail.ID}) {
@@ -280,9 +291,14 @@ func TestLinkThatSomebodyAskedFor(t *testing.T) {
 		note, none := w.asked(t, "new@example.com") // too many messages
 		must(t, w.AnswerSignUp(t.Context(), note, none, 100))
 		is(t, "beyond the limit", w.accepts(t, none.Invitation), ErrSpent)
+		note, none = w.asked(t, "full@example.com")
+		none.Mail.Limit.Most = 0
+		must(t, w.AnswerSignUp(t.Context(), note, none, 100))
+		is(t, "a link whose message has no room", w.accepts(t, none.Invitation), ErrSpent)
 		for what, err := range map[string]error{
 			"one that is known by its ID": w.DeleteInvitation(t.Context(), link.ID),
 			"read by its ID":              errOf(w.Invitation(t.Context(), link.ID)),
+			"renewed by its ID":           w.RenewInvitation(t.Context(), link.ID, newInvitation("more@example.com"), 100),
 		} {
 			is(t, what, err, ErrNotFound)
 		}
@@ -373,7 +389,11 @@ func TestPersonComesWithAnIdentityAndAnInvitation(t *testing.T) {
 		must(t, w.AnswerSignUp(t.Context(), note, link, 2))
 		expired := w.invitation(t, "late@example.com")
 		must(t, second(w.exec(t.Context(), `UPDATE invitations SET expires_at = $1 WHERE id = $2`, at, expired.ID)))
-		for _, address := range []string{"nobody@example.com", "asked@example.com", "late@example.com"} {
+		root, orphan := w.administrator(t, "root"), newInvitation("orphan@example.com", "staff")
+		orphan.InviterID = &root.ID
+		must(t, w.AddInvitations(t.Context(), &root.ID, []NewInvitation{orphan}, 100))
+		must(t, second(w.exec(t.Context(), `UPDATE users SET administrator = FALSE WHERE id = $1`, root.ID)))
+		for _, address := range []string{"nobody@example.com", "asked@example.com", "late@example.com", "orphan@example.com"} {
 			_, err := come(address, InvitedNeeded)
 			is(t, address, err, ErrSpent)
 		}

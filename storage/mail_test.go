@@ -153,6 +153,9 @@ func TestMailIsAnsweredOnce(t *testing.T) {
 		answer := func() []NewLink {
 			return []NewLink{withMail(newLink(alice, LinkReset), alice), withMail(newLink(carol, LinkReset), carol), withMail(newLink(bob, LinkReset), bob)}
 		}
+		stale := m
+		stale.DueAt--
+		is(t, "answered by a node whose reservation has ended", w.AnswerMail(t.Context(), stale, answer()), ErrSpent)
 		oneWins(t, race(4, func(i int) error { return stores[i%2].AnswerMail(t.Context(), m, answer()) }))
 		links, mails := count(t, w.Store, `SELECT COUNT(*) FROM links`), count(t, w.Store, `SELECT COUNT(*) FROM mails WHERE link IS NOT NULL`)
 		if links != 2 || mails != 2 || len(w.due(t, at)) != 2 {
