@@ -1,7 +1,11 @@
 package password
 
 import (
+	"bytes"
 	"context"
+	"crypto/pbkdf2"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"os"
 	"strings"
@@ -99,6 +103,35 @@ func TestImportedHashIsWhole(t *testing.T) {
 	}
 }
 
+// Every byte of a hash counts, and the hash of an empty password lets nobody in.
+func TestImportedHashIsCompared(t *testing.T) {
+	p := New(Cost{64, 1}, 0)
+	for password, want := range map[string]bool{goodPassword: true, "": false} {
+		sum, err := pbkdf2.Key(sha256.New, password, []byte("salt"), 1, 32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		matches := func(sum []byte) bool {
+			t.Helper()
+			ok, _, err := p.Matches(t.Context(), "pbkdf2_sha256$1$salt$"+base64.StdEncoding.EncodeToString(sum), password)
+			if err != nil {
+				t.Error(err)
+			}
+			return ok
+		}
+		if matches(sum) != want {
+			t.Errorf("%q: want %t", password, want)
+		}
+		for n := range sum {
+			altered := bytes.Clone(sum)
+			altered[n] ^= 1
+			if matches(altered) {
+				t.Errorf("%q: byte %d does not count", password, n)
+			}
+		}
+	}
+}
+
 // A hash must not make a sign-in exhaust the memory or the time of the server.
 func TestImportedHashCostsLittle(t *testing.T) {
 	sum := "DBBf2J3clQuHA/3vcJiFRLFjPfxI3xJ9N+EnSBM16JY"
@@ -145,7 +178,11 @@ func TestLargeHashesRunOneAtATime(t *testing.T) {
 			most = max(most, inside)
 		}
 		go func() {
-			_ = p.run(context.Background(), 65, func() { time.Sleep(5 * time.Second) })
+			_ = p.run(context.Background(), 65, func() {
+				count(1)
+				time.Sleep(5 * time.Second)
+				count(-1)
+			})
 		}()
 		for range 3 {
 			go func() {

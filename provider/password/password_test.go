@@ -103,6 +103,10 @@ func TestPHC(t *testing.T) {
 			if waited := time.Since(begin); waited != 10*time.Second {
 				t.Error("waited", waited)
 			}
+			err = p.Pretend(context.Background(), goodPassword) // a name that nobody has takes as long
+			if !errors.Is(err, ErrBusy) {
+				t.Error(err)
+			}
 			<-p.slots
 			_, err = p.Hash(context.Background(), goodPassword)
 			if err != nil {

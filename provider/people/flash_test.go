@@ -2,6 +2,8 @@ package people
 
 import (
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"mandate/provider/seal"
 	"mandate/storage"
@@ -32,4 +34,13 @@ func TestFlash(t *testing.T) {
 			t.Errorf("%s: %q", test.rule, got)
 		}
 	}
+	synctest.Test(t, func(t *testing.T) {
+		sealed := p.SealForPage(alice, "secret of x", "shown once")
+		for _, want := range []string{"shown once", ""} {
+			time.Sleep(flashLife*time.Second/2 + time.Second/2)
+			if got := p.OpenForPage(alice, "secret of x", sealed); got != want {
+				t.Errorf("after a while: %q, want %q", got, want)
+			}
+		}
+	})
 }

@@ -310,6 +310,18 @@ func TestResponsesThatCannotBe(t *testing.T) {
 	}
 }
 
+// The log gets no address of the other server: there may be a secret in it.
+func TestUnreachableEndpointIsNotNamed(t *testing.T) {
+	for _, endpoint := range []string{"token_endpoint", "userinfo_endpoint"} {
+		o, s, r := at(t)
+		o.metadata[endpoint] = "http://127.0.0.1:1/?key=SECRET"
+		_, err := s.Redeem(t.Context(), code(), r)
+		if err == nil || strings.Contains(err.Error(), "SECRET") {
+			t.Errorf("%s: %v", endpoint, err)
+		}
+	}
+}
+
 // In the code flow, the claims come from the UserInfo endpoint.
 func TestUserInfo(t *testing.T) {
 	o, s, r := at(t)
@@ -334,6 +346,12 @@ func TestUserInfo(t *testing.T) {
 		}
 	}
 	o.userInfo["email_verified"] = true
+	// How and when somebody has signed in is only in what is signed.
+	o.userInfo["acr"], o.userInfo["auth_time"] = "gold", 1700000000
+	p, err = s.Redeem(t.Context(), code(), r)
+	if err != nil || p.ACR != "" || p.AuthTime != 0 {
+		t.Errorf("%+v, %v", p, err)
+	}
 	// OIDC Core §5.3.2
 	o.userInfo["sub"] = "bob"
 	wantRefused(t, "about another person", s, code(), r, "another person")

@@ -100,6 +100,9 @@ func TestTexts(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
+	if none := l.Listed("fr").Plural("{n} thing", "{n} things", 0); none != "{n} thing" {
+		t.Errorf("the French zero: %q", none)
+	}
 	if !german.Knows("Sign in") || german.Knows("Not in the catalogue") {
 		t.Error("Knows")
 	}
