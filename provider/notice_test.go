@@ -145,6 +145,16 @@ func TestNotices(t *testing.T) {
 	})
 }
 
+// Whoever acts with a stolen session of an administrator may have replaced the address.
+func TestNoticeGoesToTheFormerAddress(t *testing.T) {
+	f := begin(t, mailsTo(nowhere))
+	u := f.addressed("alice")
+	err := f.People.UpdateUser(t.Context(), Operator(), u.ID, people.Person{Username: "alice", Email: "thief@example.com", Password: "another few words"})
+	if got := f.told(); err != nil || !slices.Equal(got, []string{"alice@example.com password"}) {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 // What a person does is not refused because too many messages wait, and a person gets few of one kind.
 func TestNoticesAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -264,6 +264,26 @@ func TestResetLink(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	t.Run("its hashes wait in a queue of their own", func(t *testing.T) {
+		f := begin(t)
+		u := f.person("alice")
+		secret := f.made(u)
+		var places []func()
+		for {
+			leave, err := f.limits.People.Enter("reset " + u.ID)
+			if err != nil {
+				break
+			}
+			places = append(places, leave)
+		}
+		wantError(t, f.People.ResetByLink(t.Context(), secret, "another few words"), "429 temporarily_unavailable")
+		for _, leave := range places {
+			leave()
+		}
+		if err := f.People.ResetByLink(t.Context(), secret, "another few words"); err != nil {
+			t.Error(err)
+		}
+	})
 	t.Run("it replaces no second factor", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := begin(t)

@@ -55,8 +55,17 @@ func TestFileIsFollowedWhenItIsRenamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Write([]byte("three\n"))
+	settle(t, w, 3)
+	// The program that renames the file makes the next one.
+	if err := os.Rename(path, path+".2"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.Write([]byte("and three\n"))
 	w.Close()
-	if got := read(t, path+".1") + read(t, path); got != "one\nthree\n" {
+	if got := read(t, path+".1") + read(t, path+".2") + read(t, path); got != "one\nthree\nand three\n" {
 		t.Errorf("the files have %q", got)
 	}
 	if text.Len() > 0 {
@@ -65,7 +74,7 @@ func TestFileIsFollowedWhenItIsRenamed(t *testing.T) {
 	again := ToFile(path, log)
 	again.Write([]byte("four\n"))
 	again.Close()
-	if got := read(t, path); got != "three\nfour\n" {
+	if got := read(t, path); got != "and three\nfour\n" {
 		t.Errorf("the file has %q", got)
 	}
 }
