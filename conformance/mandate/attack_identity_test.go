@@ -224,6 +224,10 @@ func TestAttackSignInAddresses(t *testing.T) {
 	if a := s.get(t, "/login/with/company/", nobody); a.Status != http.StatusSeeOther || a.Header.Get("Location") != "/login/" || a.Header.Get("Set-Cookie") != "" {
 		t.Error("a link begins a sign-in:", a.Status, a.Header)
 	}
+	// The operator has not said that people sign out there too.
+	if a := s.get(t, "/logout/with/company/", nobody); a.Status != http.StatusNotFound {
+		t.Errorf("signing out there: %d %s", a.Status, a.Header.Get("Location"))
+	}
 	if a := s.post(t, "/login/with/nobody/", nobody, params("next", "/")); a.Status != http.StatusNotFound {
 		t.Errorf("an unknown server: %d", a.Status)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -54,8 +55,9 @@ func TestSignInWithAnotherServer(t *testing.T) {
 		c.person(t, "bob", map[string]any{"email": "bob@company.example.evil.example", "email_verified": true})
 		c.person(t, "cal", map[string]any{"email": "cal@company.example", "email_verified": false})
 		c.person(t, "dan", map[string]any{})
+		c.person(t, "fay", map[string]any{"email": "fay@evilcompany.example", "email_verified": true})
 		c.person(t, "eve", map[string]any{"email": "ann@company.example", "email_verified": true})
-		for name, says := range map[string]string{"bob": "is not known here", "cal": "is not known here", "dan": "is not known here", "eve": "There is an account with your address here already."} {
+		for name, says := range map[string]string{"bob": "is not known here", "cal": "is not known here", "dan": "is not known here", "fay": "is not known here", "eve": "There is an account with your address here already."} {
 			no := s.browser(t)
 			no.signInWith(t, c, name, "/login/")
 			no.isAt(t, name, 403, says)
@@ -79,7 +81,39 @@ func TestSignInWithAnotherServer(t *testing.T) {
 		s.mustCLI(t, "", "user", "delete", "ann@company.example", "--applications", "take-over")
 		s.browser(t).signInWith(t, c, "ann", "/login/")
 		checkEqual(t, "a deleted person comes back as a new one", s.groupsOf(t, "ann@company.example"), "")
+		// The event log says how people came, what the company has changed, and who was refused. Of a person who was not
+		// added nothing is stored.
+		account := "account " + c.label()
+		for kind, want := range map[string]string{
+			"person.added":   "ann@company.example, ann@company.example, " + account + ", server",
+			"person.changed": "server, ann@company.example, " + account + ", groups",
+			"sign-in.failed": ", , " + account + ", server; , ann@company.example, " + account + ", server",
+		} {
+			checkEqual(t, "events "+kind, s.said(t, kind), want)
+		}
+		refused := map[string]bool{}
+		for _, e := range s.events(t, "--kind", "sign-in.failed") {
+			refused[e.Person.ID] = true
+		}
+		if len(refused) != 2 || !refused[""] { // nobody, and ann
+			t.Errorf("the events of refused sign-ins are about %v", refused)
+		}
 	})
+}
+
+// said returns the different events of a kind, each as "actor, person, object, detail".
+func (s *server) said(t *testing.T, kind string) string {
+	t.Helper()
+	said := []string{}
+	for _, e := range s.events(t, "--kind", kind) {
+		actor := e.Actor.Name
+		if e.Actor.Kind == "server" || e.Actor.Kind == "operator" {
+			actor = e.Actor.Kind
+		}
+		said = append(said, fmt.Sprintf("%s, %s, %s, %s", actor, e.Person.Name, strings.TrimSpace(e.Object.Kind+" "+e.Object.Name), e.Detail))
+	}
+	slices.Sort(said)
+	return strings.Join(slices.Compact(said), "; ")
 }
 
 // The second factor of this server follows, unless the operator says what the other server has checked.
@@ -128,6 +162,7 @@ func TestSecondFactorAfterAnotherServer(t *testing.T) {
 		b = s.browser(t)
 		b.signInWith(t, c, "ann", "/login/")
 		b.awaitsCode(t, "once more")
+		checkEqual(t, "the event of an account that the address has linked", s.said(t, "factor.added"), "ann, ann, account "+c.label()+", address; ann, ann, totp, ")
 		behind(t, db, `DELETE FROM identities`)
 		s.newStep(t)
 		b.answers(t, "totp", app.code(0))
@@ -191,6 +226,9 @@ func TestAddAndRemoveAnIdentity(t *testing.T) {
 		b.isAt(t, "removed", 200, "The account is removed")
 		no.signInWith(t, c, "a1", "/login/")
 		no.isAt(t, "after that", 403, "is not known here")
+		for _, kind := range []string{"factor.added", "factor.removed"} {
+			checkEqual(t, "events "+kind, s.said(t, kind), "ann, ann, account "+c.label()+", ")
+		}
 	})
 }
 
@@ -308,6 +346,17 @@ func TestNewLoginAtAnotherServer(t *testing.T) {
 	old.send(t, "/login/with/company/", params("next", "/account/factors/totp/"))
 	arrives(old, old.Away, false)
 	old.isAt(t, "a change without a new login", 200, "Confirm that it is you")
+
+	// The clock of the company is ahead: the login is not one of tomorrow, which would stay a new one.
+	c.step(t, "person", map[string]any{"name": "ann", "claims": map[string]any{}, "ts": time.Now().Unix() + 24*3600})
+	v = newTraveller(t)
+	ahead := s.browser(t)
+	arrives(ahead, ahead.goTo(t, c, "/login/?next=/account/"), true)
+	var tomorrow int
+	behind(t, s.database, fmt.Sprintf(`SELECT COUNT(*) FROM sessions WHERE auth_time > %d`, time.Now().Unix()), &tomorrow)
+	if !ahead.isSignedIn(t) || tomorrow != 0 {
+		t.Errorf("a login of tomorrow: %d sessions", tomorrow)
+	}
 
 	// A server that does not say the time: without max_age it need not (OIDC Core §2).
 	c.employee(t, "ann")

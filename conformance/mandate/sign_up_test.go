@@ -1,6 +1,7 @@
 package mandate
 
 import (
+	"encoding/base64"
 	"html"
 	"net/http"
 	"net/url"
@@ -314,9 +315,24 @@ func TestOpenSignUp(t *testing.T) {
 		dead(t, "after its use", link, m.server, m.other)
 		// In another browser, the person goes on at the start page: nobody else decides where.
 		m.asksForAccount(t, m.other, "bob@example.org")
-		phone := m.browser(t)
+		phone := m.carrying(t, "mandate_joining", base64.RawURLEncoding.EncodeToString([]byte("https://evil.example/"))) // planted
 		phone.joins(t, m.linkIn(t, m.waitTo(t, "bob@example.org", signUpSubject, 1)), "username", "bobby")
-		checkEqual(t, "the page after the sign-up", phone.URL.Path, "/account/")
+		if phone.Away != nil || phone.URL.Path != "/account/" {
+			t.Errorf("the page after the sign-up is %s, sent to %v", phone.URL, phone.Away)
+		}
+		// Neither the next person in a browser nor a very long address is led on.
+		at, err := url.Parse(m.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.open(t, "/sign-up/?next="+url.QueryEscape("/device/?x="+strings.Repeat("x", 1200)))
+		b.submit(t, "Send the link", params("email", "carl@example.org"))
+		for _, c := range b.client.Jar.Cookies(at) {
+			if c.Name == "mandate_joining" {
+				t.Errorf("the browser keeps %d bytes", len(c.Value))
+			}
+		}
+		m.linkIn(t, m.waitTo(t, "carl@example.org", signUpSubject, 1))
 		// Somebody who has an account learns it by mail, also by the address in another case.
 		m.asksForAccount(t, m.server, "Ann@Example.com")
 		known := m.waitTo(t, "ann@EXAMPLE.com", knownSubject, 1)
