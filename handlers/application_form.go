@@ -31,10 +31,21 @@ func (s *server) registerPage(w http.ResponseWriter, r *http.Request) error {
 	if chosen == nil && values.Get("kind") != "" {
 		return badRequest("There is no such kind of application. Choose one on the page /o/applications/register/.")
 	}
-	page := s.registrationForm(r, who, chosen, s.initial(who, chosen), nil)
-	if chosen == nil {
+	form, err := s.keptForm(w, r, who)
+	if err != nil {
+		return err
+	}
+	kept := form != nil
+	if kept {
+		chosen = kindOf(form.Get("kind"))
+	} else {
+		form = s.initial(who, chosen)
+	}
+	page := s.registrationForm(r, who, chosen, form, nil)
+	if chosen == nil && !kept {
 		page.Cards = s.cards()
 	}
+	s.sayKept(r, kept, &page.Frame)
 	return s.render(w, r, http.StatusOK, page)
 }
 
@@ -70,6 +81,7 @@ func (s *server) register(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	made, err := s.submit(r, who, nil)
+	err = s.keepForm(w, r, who, err)
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		noteInvalid(r, invalid)
 		return s.render(w, r, invalidForm, s.registrationForm(r, who, kindOf(r.PostForm.Get("kind")), r.PostForm, invalid))
@@ -89,7 +101,17 @@ func (s *server) updatePage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.render(w, r, http.StatusOK, s.applicationForm(r, who, &a, s.stored(a), nil))
+	form, err := s.keptForm(w, r, who)
+	if err != nil {
+		return err
+	}
+	kept := form != nil
+	if !kept {
+		form = s.stored(a)
+	}
+	page := s.applicationForm(r, who, &a, form, nil)
+	s.sayKept(r, kept, &page.Frame)
+	return s.render(w, r, http.StatusOK, page)
 }
 
 // update changes an application. An application that becomes confidential gets a
@@ -105,6 +127,7 @@ func (s *server) update(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	changed, err := s.submit(r, who, &a)
+	err = s.keepForm(w, r, who, err)
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		noteInvalid(r, invalid)
 		_, a, err = s.named(r) // somebody may have changed it since it was read above
@@ -135,13 +158,17 @@ func (s *server) parseApplication(r *http.Request) error {
 
 // submit registers or changes an application as the form says.
 func (s *server) submit(r *http.Request, who *provider.SignedIn, was *provider.Application) (*provider.Registered, error) {
+	actor, err := s.acting(r, who)
+	if err != nil {
+		return nil, err
+	}
 	may := s.provider.Choices(who.User, was)
 	every := len(may.Scopes) == len(s.provider.Scopes()) || was != nil && was.Scopes == ""
 	said := registration(r.PostForm, offeredScopes(may, was), every)
 	if was == nil {
 		before := registration(s.initial(who, kindOf(r.PostForm.Get("kind"))), nil, true)
 		said.Said = changes(said, before)
-		made, err := s.provider.Clients.Register(r.Context(), provider.By(who.User), said)
+		made, err := s.provider.Clients.Register(r.Context(), actor, said)
 		return made, noScope(said, err)
 	}
 	if !r.PostForm.Has("auth_method") { // the form has no such field
@@ -161,7 +188,7 @@ func (s *server) submit(r *http.Request, who *provider.SignedIn, was *provider.A
 		said.Authentication.EndpointAudience = said.Authentication.EndpointAudience || was.EndpointAudience
 	}
 	said.Said = changes(said, registration(s.stored(*was), nil, true))
-	changed, err := s.provider.Clients.Update(r.Context(), provider.By(who.User), was.ID, sentVersion(r.PostForm), said)
+	changed, err := s.provider.Clients.Update(r.Context(), actor, was.ID, sentVersion(r.PostForm), said)
 	return changed, noScope(said, err)
 }
 

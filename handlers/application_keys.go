@@ -41,7 +41,11 @@ func (s *server) testKey(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	private, err := s.provider.Clients.AddTestKey(r.Context(), provider.By(who.User), a.ID, r.PostForm.Get("algorithm"))
+	actor, err := s.acting(r, who)
+	if err != nil {
+		return err
+	}
+	private, err := s.provider.Clients.AddTestKey(r.Context(), actor, a.ID, r.PostForm.Get("algorithm"))
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		noteInvalid(r, invalid)
 		return &provider.Error{Status: http.StatusUnprocessableEntity, Code: "invalid_request", Description: invalid.Error()}

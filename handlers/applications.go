@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -155,15 +156,41 @@ func overlaps() []templates.Option {
 }
 
 func (s *server) rotatePage(w http.ResponseWriter, r *http.Request) error {
-	_, a, err := s.named(r)
+	who, a, err := s.named(r)
 	if err != nil {
 		return err
 	}
-	return s.render(w, r, http.StatusOK, s.rotateForm(r, a))
+	form, err := s.keptForm(w, r, who)
+	if err != nil {
+		return err
+	}
+	page := s.rotateForm(r, a)
+	if form != nil {
+		page.Overlap = onlyChecked(form.Get("overlap"), page.Overlap)
+	}
+	return s.render(w, r, http.StatusOK, page)
 }
 
 func (s *server) rotateForm(r *http.Request, a provider.Application) templates.Rotate {
 	return templates.Rotate{Frame: s.frame(r, ""), Name: a.Name, Action: s.applicationPath(a.ID, "rotate/"), CancelURL: s.applicationPath(a.ID, ""), Overlap: overlaps()}
+}
+
+// onlyChecked marks the option with this value, and no other.
+func onlyChecked(value string, options []templates.Option) []templates.Option {
+	for i := range options {
+		options[i].Checked = options[i].Value == value
+	}
+	return options
+}
+
+// toApplication redirects to the page of an application. It serves GET at paths that only take POST.
+func (s *server) toApplication(w http.ResponseWriter, r *http.Request) error {
+	id, err := variable(r, "id")
+	if err != nil {
+		return err
+	}
+	redirect(w, r, s.applicationPath(url.PathEscape(id), ""))
+	return nil
 }
 
 // rotate replaces the client secret.
@@ -183,10 +210,13 @@ func (s *server) rotate(w http.ResponseWriter, r *http.Request) error {
 		page.Error = "Choose when the old secret stops working."
 		return s.render(w, r, invalidForm, page)
 	}
-	for i := range page.Overlap {
-		page.Overlap[i].Checked = page.Overlap[i].Value == chosen
+	page.Overlap = onlyChecked(chosen, page.Overlap)
+	actor, err := s.acting(r, who)
+	if err != nil {
+		return err
 	}
-	rotated, err := s.provider.Clients.RotateSecret(r.Context(), provider.By(who.User), a.ID, time.Duration(overlap)*time.Second)
+	rotated, err := s.provider.Clients.RotateSecret(r.Context(), actor, a.ID, time.Duration(overlap)*time.Second)
+	err = s.keepForm(w, r, who, err)
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		noteInvalid(r, invalid)
 		page.Error = invalid.At("overlap")

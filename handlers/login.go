@@ -88,7 +88,7 @@ func again(l *languages.Language, reason string) templates.Again {
 	}
 	if provider.Reason(reason) == confirmLogin {
 		return templates.Again{Reason: reason, Heading: l.T("Confirm that it is you"),
-			Text: l.T("You are about to change how somebody signs in. Sign in again first, because somebody else could use this browser.")}
+			Text: l.T("This needs a new sign-in, because somebody else could use this browser. Sign in again first.")}
 	}
 	return templates.Again{}
 }

@@ -17,7 +17,11 @@ func (s *server) ownerPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.render(w, r, http.StatusOK, s.ownerForm(r, who, a, templates.Field{}))
+	form, err := s.keptForm(w, r, who)
+	if err != nil {
+		return err
+	}
+	return s.render(w, r, http.StatusOK, s.ownerForm(r, who, a, templates.Field{Value: form.Get("owner")}))
 }
 
 // administered finds the application of the path. It is for administrators.
@@ -46,14 +50,19 @@ func (s *server) changeOwner(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	actor, err := s.acting(r, who)
+	if err != nil {
+		return err
+	}
 	username, said := strings.TrimSpace(r.PostForm.Get("owner")), "assigned"
 	version := sentVersion(r.PostForm)
 	if r.PostForm.Has("take_over") {
-		_, err = s.provider.Clients.TakeOver(r.Context(), provider.By(who.User), a.ID, version)
+		_, err = s.provider.Clients.TakeOver(r.Context(), actor, a.ID, version)
 		said = "taken-over"
 	} else {
-		_, err = s.provider.Clients.Assign(r.Context(), provider.By(who.User), a.ID, version, username)
+		_, err = s.provider.Clients.Assign(r.Context(), actor, a.ID, version, username)
 	}
+	err = s.keepForm(w, r, who, err)
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		noteInvalid(r, invalid)
 		return s.render(w, r, invalidForm, s.ownerForm(r, who, a, templates.Field{Value: username, Error: invalid.At("owner")}))

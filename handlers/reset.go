@@ -138,7 +138,11 @@ func (s *server) makeResetLink(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	link, _, err := s.provider.People.MakeResetLink(r.Context(), provider.By(who.User), u.ID)
+	actor, err := s.acting(r, who)
+	if err != nil {
+		return err
+	}
+	link, _, err := s.provider.People.MakeResetLink(r.Context(), actor, u.ID)
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		noteInvalid(r, invalid)
 		form, err := s.storedUser(r, u)

@@ -122,7 +122,7 @@ func (s *server) routes() http.Handler {
 	at("/o/applications/{id}/update/", own, on{get: s.updatePage, post: s.update})
 	at("/o/applications/{id}/owner/", own, on{get: s.ownerPage, post: s.changeOwner})
 	at("/o/applications/{id}/rotate/", own, on{get: s.rotatePage, post: s.rotate})
-	at("/o/applications/{id}/test-key/", own, on{post: s.testKey})
+	at("/o/applications/{id}/test-key/", own, on{get: s.toApplication, post: s.testKey})
 	at("/o/applications/{id}/revoke/", own, on{get: s.revokeAllPage, post: s.revokeAll})
 	at("/o/applications/{id}/delete/", own, on{get: s.deleteApplicationPage, post: s.deleteApplication})
 	at("/admin/users/", own, on{get: s.users})

@@ -72,6 +72,11 @@ func (s *server) administrator(r *http.Request) (*provider.SignedIn, error) {
 	return who, err
 }
 
+// acting returns the person of a session as the actor, for what may need a fresh sign-in.
+func (s *server) acting(r *http.Request, who *provider.SignedIn) (provider.Actor, error) {
+	return s.provider.People.Actor(r.Context(), who)
+}
+
 // administers returns the administrator, and the ID in the path of what the page is about.
 func (s *server) administers(r *http.Request) (*provider.SignedIn, string, error) {
 	who, err := s.administrator(r)

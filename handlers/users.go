@@ -50,10 +50,19 @@ func (s *server) newUserPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page, err := s.userForm(r, who, nil, url.Values{"active": {"on"}}, nil)
+	form, err := s.keptForm(w, r, who)
 	if err != nil {
 		return err
 	}
+	kept := form != nil
+	if !kept {
+		form = url.Values{"active": {"on"}}
+	}
+	page, err := s.userForm(r, who, nil, form, droppedFrom(form))
+	if err != nil {
+		return err
+	}
+	s.sayKept(r, kept, &page.Frame)
 	return s.render(w, r, http.StatusOK, page)
 }
 
@@ -66,8 +75,16 @@ func (s *server) newUser(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	actor, err := s.acting(r, who)
+	if err != nil {
+		return err
+	}
 	said := s.personIn(r.PostForm)
-	_, err = s.provider.People.AddUser(r.Context(), said)
+	err = s.provider.People.MayAdd(actor, said)
+	if err == nil {
+		_, err = s.provider.People.AddUser(r.Context(), said)
+	}
+	err = s.keepForm(w, r, who, err)
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		return s.correctUser(w, r, who, nil, invalid)
 	}
@@ -94,14 +111,26 @@ func (s *server) userPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	form, err := s.storedUser(r, u)
+	form, err := s.keptForm(w, r, who)
 	if err != nil {
 		return err
 	}
-	page, err := s.userForm(r, who, &u, form, nil)
+	kept := form != nil
+	invalid := droppedFrom(form)
+	if changed, ok := errors.AsType[*provider.Invalid](changedMeanwhile(u, form)); ok {
+		invalid = changed
+	}
+	if !kept {
+		form, err = s.storedUser(r, u)
+	}
 	if err != nil {
 		return err
 	}
+	page, err := s.userForm(r, who, &u, form, invalid)
+	if err != nil {
+		return err
+	}
+	s.sayKept(r, kept, &page.Frame)
 	page.ResetLink = s.takeText(w, r, who, "/admin/users/"+u.ID, resetLinkOf(u))
 	return s.render(w, r, http.StatusOK, page)
 }
@@ -131,10 +160,15 @@ func (s *server) updateUser(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	actor, err := s.acting(r, who)
+	if err != nil {
+		return err
+	}
 	err = changedMeanwhile(u, r.PostForm)
 	if err == nil {
-		err = s.provider.People.UpdateUser(r.Context(), provider.By(who.User), u.ID, s.personIn(r.PostForm))
+		err = s.provider.People.UpdateUser(r.Context(), actor, u.ID, s.personIn(r.PostForm))
 	}
+	err = s.keepForm(w, r, who, err)
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		return s.correctUser(w, r, who, &u, invalid)
 	}
@@ -147,16 +181,23 @@ func (s *server) updateUser(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *server) deleteUserPage(w http.ResponseWriter, r *http.Request) error {
-	_, u, err := s.namedUser(r)
+	who, u, err := s.namedUser(r)
+	if err == nil {
+		err = s.provider.People.Confirmed(r.Context(), who)
+	}
 	if err != nil {
 		return err
 	}
-	return s.confirmUserDeletion(w, r, http.StatusOK, u, nil)
+	form, err := s.keptForm(w, r, who)
+	if err != nil {
+		return err
+	}
+	return s.confirmUserDeletion(w, r, http.StatusOK, u, form["applications"], nil)
 }
 
 // confirmUserDeletion lists the applications of the user. It asks what happens to
 // the applications for which only this user is responsible.
-func (s *server) confirmUserDeletion(w http.ResponseWriter, r *http.Request, status int, u provider.User, invalid *provider.Invalid) error {
+func (s *server) confirmUserDeletion(w http.ResponseWriter, r *http.Request, status int, u provider.User, chosen []string, invalid *provider.Invalid) error {
 	owned, err := s.ownedBy(r, u)
 	if err != nil {
 		return err
@@ -173,7 +214,7 @@ func (s *server) confirmUserDeletion(w http.ResponseWriter, r *http.Request, sta
 		page.Details = append(page.Details, "The invitations that the person has sent and nobody has used end: "+strconv.Itoa(invited)+".")
 	}
 	if slices.ContainsFunc(owned, func(a templates.OwnedApplication) bool { return !a.Stays }) {
-		page.Fate = checked(r.PostForm["applications"],
+		page.Fate = checked(chosen,
 			templates.Option{Value: provider.TakeOver, Label: "I take them over", Help: "They continue to work, and you become responsible for them. Replace their secrets afterwards: this person may know them."},
 			templates.Option{Value: provider.DeleteApplications, Label: "Delete them", Help: "Their client IDs and secrets stop working, and their tokens are revoked at once."})
 		page.FateError = invalid.At("applications")
@@ -201,10 +242,15 @@ func (s *server) deleteUser(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	err = s.provider.People.DeleteUser(r.Context(), provider.By(who.User), u.ID, r.PostForm.Get("applications"), r.PostForm["shown"]...)
+	actor, err := s.acting(r, who)
+	if err != nil {
+		return err
+	}
+	err = s.provider.People.DeleteUser(r.Context(), actor, u.ID, r.PostForm.Get("applications"), r.PostForm["shown"]...)
+	err = s.keepForm(w, r, who, err)
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok && invalid.At("applications") != "" {
 		noteInvalid(r, invalid)
-		return s.confirmUserDeletion(w, r, invalidForm, u, invalid)
+		return s.confirmUserDeletion(w, r, invalidForm, u, r.PostForm["applications"], invalid)
 	}
 	if err != nil {
 		return err

@@ -56,7 +56,7 @@ func TestVouchedApplication(t *testing.T) {
 					wantError(t, err, "no error")
 				}
 				if change.ClientType == policy.Confidential {
-					_, err = f.Clients.Update(t.Context(), By(root), made.Application.ID, f.version(made.Application.ID), change)
+					_, err = f.Clients.Update(t.Context(), policy.ByConfirmed(root), made.Application.ID, f.version(made.Application.ID), change)
 					wantError(t, err, "no error")
 				}
 				_, err = f.Clients.Update(t.Context(), Operator(), made.Application.ID, f.version(made.Application.ID), r)

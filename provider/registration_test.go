@@ -53,7 +53,7 @@ func TestRegistrationByStanding(t *testing.T) {
 		} else {
 			wantInvalid(t, err, test.field)
 		}
-		_, err = f.Clients.Register(t.Context(), By(root), r)
+		_, err = f.Clients.Register(t.Context(), policy.ByConfirmed(root), r)
 		if (err == nil) != test.administrator {
 			t.Errorf("%s, by an administrator: %v", name, err)
 		}

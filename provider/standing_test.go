@@ -99,17 +99,17 @@ func TestOwnersOfApplications(t *testing.T) {
 	}
 	id := app.Application.ID
 	r.MayIntrospect = true
-	_, err = f.Clients.Update(t.Context(), By(root), id, f.version(id), r)
+	_, err = f.Clients.Update(t.Context(), policy.ByConfirmed(root), id, f.version(id), r)
 	wantInvalid(t, err, "may_introspect")
 	_, err = f.Clients.TakeOver(t.Context(), By(alice), id, f.version(id))
 	wantError(t, err, "403 access_denied")
 	_, err = f.Clients.Assign(t.Context(), By(alice), id, f.version(id), "root")
 	wantError(t, err, "403 access_denied")
-	taken, err := f.Clients.TakeOver(t.Context(), By(root), id, f.version(id))
+	taken, err := f.Clients.TakeOver(t.Context(), policy.ByConfirmed(root), id, f.version(id))
 	if err != nil || policy.StandingOf(taken) != policy.StandingAdministrator || *taken.OwnerID != root.ID {
 		t.Error(err, taken)
 	}
-	_, err = f.Clients.Update(t.Context(), By(root), id, f.version(id), r)
+	_, err = f.Clients.Update(t.Context(), policy.ByConfirmed(root), id, f.version(id), r)
 	wantError(t, err, "no error")
 	asks := func(want string) {
 		t.Helper()
@@ -117,7 +117,7 @@ func TestOwnersOfApplications(t *testing.T) {
 		wantError(t, err, want)
 	}
 	asks("no error")
-	back, err := f.Clients.Assign(t.Context(), By(root), id, f.version(id), "alice")
+	back, err := f.Clients.Assign(t.Context(), policy.ByConfirmed(root), id, f.version(id), "alice")
 	if err != nil || policy.StandingOf(back) != policy.StandingPerson || back.MayIntrospect {
 		t.Error(err, back)
 	}

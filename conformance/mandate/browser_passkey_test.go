@@ -246,7 +246,7 @@ func TestBrowserPasskey(t *testing.T) {
 			b.open("/account/")
 			b.follow(way.link)
 			b.expect(200, "Confirm that it is you")
-			b.says("alice", "You are about to change how somebody signs in.")
+			b.says("alice", "This needs a new sign-in")
 			b.fill("Password", alice.Password)
 			b.press("Sign in")
 			b.expect(200, "Second step")

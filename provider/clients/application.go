@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 
 	"mandate/provider/events"
@@ -114,6 +115,12 @@ func (p *Clients) Register(ctx context.Context, actor policy.Actor, r Registrati
 	}
 	if err != nil {
 		return nil, err
+	}
+	if r.SkipConsent {
+		err = mustConfirm(actor)
+		if err != nil {
+			return nil, err
+		}
 	}
 	a.ID, a.ClientID, a.CreatedAt = seal.Identifier(), cmp.Or(r.ClientID, seal.Identifier()), oauth.Now()
 	secret, err := p.Apply(ctx, &a, r)
@@ -238,7 +245,9 @@ func (p *Clients) Applications(ctx context.Context, actor policy.Actor, of stora
 
 // Update changes an application. version is that of the application that the actor saw. If the
 // change makes it confidential, the result contains its new client secret. It returns an Invalid
-// for mistakes in the registration, or if somebody else changed the application since then.
+// for mistakes in the registration, or if somebody else changed the application since then. It returns
+// oauth.ErrConfirm if the change gives the application to somebody else, and an administrator must sign in again
+// first.
 func (p *Clients) Update(ctx context.Context, actor policy.Actor, id string, version int64, r Registration) (*Registered, error) {
 	if version < 0 {
 		version = math.MaxInt64 // no application has it, but storage.AnyVersion would be each
@@ -274,6 +283,12 @@ func (p *Clients) update(ctx context.Context, actor policy.Actor, id string, ver
 	if err != nil {
 		return nil, err
 	}
+	if secret != "" || givesAway(was, a) {
+		err = mustConfirm(actor)
+		if err != nil {
+			return nil, err
+		}
+	}
 	// From now on a person decides about it.
 	a.Management = ""
 	err = p.store.UpdateApplication(events.Attach(ctx, ChangeEvents(was, a, nil)...), a, was)
@@ -285,6 +300,24 @@ func (p *Clients) update(ctx context.Context, actor policy.Actor, id string, ver
 		return nil, oauth.Stored(err)
 	}
 	return &Registered{a, secret}, nil
+}
+
+// mustConfirm returns oauth.ErrConfirm if the actor is an administrator who must sign in again first. Others
+// change only applications of their own, about which people are asked.
+func mustConfirm(actor policy.Actor) error {
+	if actor.Administers() {
+		return actor.MustConfirm()
+	}
+	return nil
+}
+
+// givesAway reports whether a change decides who receives what people have allowed the application, or whether
+// they are asked at all.
+func givesAway(was, now storage.Application) bool {
+	known := oauth.Lines(was.RedirectURIs)
+	added := slices.ContainsFunc(oauth.Lines(now.RedirectURIs), func(uri string) bool { return !slices.Contains(known, uri) })
+	return added || now.SkipConsent && !was.SkipConsent || now.ClientType != was.ClientType || now.AuthMethod != was.AuthMethod ||
+		now.JWKS != was.JWKS || now.JWKSURI != was.JWKSURI || now.CertificateSubject != was.CertificateSubject
 }
 
 // Delete deletes an application and revokes its tokens.

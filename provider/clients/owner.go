@@ -60,6 +60,10 @@ func (p *Clients) assign(ctx context.Context, actor policy.Actor, id string, ver
 	if err != nil {
 		return was, err
 	}
+	err = actor.MustConfirm()
+	if err != nil {
+		return was, err
+	}
 	was.Version = version
 	assigned := events.Event{Kind: events.ApplicationAssigned, Person: events.OwnerOf(was), Object: events.Application(was), Detail: responsible}
 	if owner != nil && *owner != oauth.Deref(was.OwnerID) {

@@ -297,7 +297,8 @@ func (p *Clients) hashStored(ctx context.Context, applicationID, stored string) 
 
 // RotateSecret generates a new client secret. The old one works until the overlap ends,
 // so that every program that uses it can be changed before. It returns an Invalid if
-// the application has no secret or the overlap is too long.
+// the application has no secret or the overlap is too long, and oauth.ErrConfirm if an administrator must sign
+// in again first.
 func (p *Clients) RotateSecret(ctx context.Context, actor policy.Actor, id string, overlap time.Duration) (*Registered, error) {
 	a, err := p.Application(ctx, actor, id)
 	if err != nil {
@@ -316,6 +317,10 @@ func (p *Clients) RotateSecret(ctx context.Context, actor policy.Actor, id strin
 		found := &oauth.Invalid{}
 		found.Add("overlap", "Let the old secret work for at most 90 days.")
 		return nil, found
+	}
+	err = mustConfirm(actor)
+	if err != nil {
+		return nil, err
 	}
 	secret := seal.Random(32)
 	kept, err := p.storeSecret(ctx, a.ID, secret, true, a.HashClientSecret)

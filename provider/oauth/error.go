@@ -141,6 +141,10 @@ func Stored(err error) error {
 // ErrNotFound says that the record does not exist, or that this person may not see it.
 var ErrNotFound = storage.ErrNotFound
 
+// ErrConfirm means that the person must sign in again before this change: somebody else could use
+// a browser that was left open, or a stolen cookie.
+var ErrConfirm = errors.New("the person must sign in again first")
+
 // Invalid lists the mistakes in a form, each with its field.
 type Invalid struct{ Fields []FieldError }
 

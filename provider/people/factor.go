@@ -12,6 +12,7 @@ import (
 	"mandate/provider/limits"
 	"mandate/provider/notices"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/provider/throttle"
 	"mandate/storage"
@@ -91,12 +92,11 @@ func (c *Challenge) Ways(wanted string) []string {
 const SignInLife = 10 * time.Minute
 
 // freshLife is the largest age, in seconds, of a sign-in after which a person may change how they
-// sign in.
+// sign in, and an administrator may do what would take over an account.
 const freshLife = 300
 
-// ErrConfirm means that the person must sign in again before this change: somebody else could use
-// a browser that was left open, or a stolen cookie.
-var ErrConfirm = errors.New("the person must sign in again first")
+// ErrConfirm means that the person must sign in again before this change.
+var ErrConfirm = oauth.ErrConfirm
 
 // ticket is the first step of a sign-in: a person whose password was right, or who has signed in at
 // another server. It is in a cookie of the browser. No page but that of the second step reads it.
@@ -342,6 +342,16 @@ func (p *People) Confirmed(ctx context.Context, s *storage.SignedIn) error {
 		err = ErrConfirm
 	}
 	return err
+}
+
+// Actor returns the person of a session as the actor. What MustConfirm protects needs a sign-in of a moment
+// ago, as Confirmed says.
+func (p *People) Actor(ctx context.Context, s *storage.SignedIn) (policy.Actor, error) {
+	err := p.Confirmed(ctx, s)
+	if errors.Is(err, ErrConfirm) {
+		return policy.By(s.User), nil
+	}
+	return policy.ByConfirmed(s.User), err
 }
 
 // ResetFactors removes what a person has beside the password, for somebody who has lost it, and ends

@@ -111,13 +111,17 @@ func (p *People) resetURL(secret string) string {
 }
 
 // MakeResetLink returns a link that sets a new password for a person, and when it ends. It is
-// for an administrator who gives it to the person.
+// for an administrator who gives it to the person. It returns ErrConfirm if the administrator must sign in again
+// first.
 func (p *People) MakeResetLink(ctx context.Context, actor policy.Actor, id string) (string, int64, error) {
 	err := actor.MustAdminister("make a link that sets a new password")
 	if err != nil {
 		return "", 0, err
 	}
 	u, err := p.User(ctx, id)
+	if err == nil {
+		err = actor.MustConfirm()
+	}
 	if err != nil {
 		return "", 0, err
 	}

@@ -179,6 +179,15 @@ func (p *People) checkSubject(ctx context.Context, subject string) error {
 	return oauth.Unavailable(err)
 }
 
+// MayAdd returns ErrConfirm if the actor must sign in again before this person is added: an administrator, or
+// somebody whom applications take for the owner of an address that nobody has verified.
+func (p *People) MayAdd(actor policy.Actor, person Person) error {
+	if person.Administrator || person.Email != "" && oauth.Deref(person.Profile).EmailVerified {
+		return actor.MustConfirm()
+	}
+	return nil
+}
+
 // AddUser stores a new person and returns it. It returns an Invalid for mistakes in the
 // form.
 func (p *People) AddUser(ctx context.Context, person Person) (storage.User, error) {
@@ -224,7 +233,8 @@ func endError(err error) error {
 
 // UpdateUser changes a person as an administrator asks. It refuses to remove the last
 // enabled administrator. It also refuses to take administrator rights from the actor, or
-// to disable the actor's account.
+// to disable the actor's account. It returns ErrConfirm if the change would take over the account, and the
+// actor must sign in again first.
 func (p *People) UpdateUser(ctx context.Context, actor policy.Actor, id string, person Person) error {
 	err := actor.MustAdminister("change an account")
 	if err != nil {
@@ -254,6 +264,13 @@ func (p *People) UpdateUser(ctx context.Context, actor policy.Actor, id string, 
 	if err != nil {
 		return err
 	}
+	takes, err := takesOver(before, u)
+	if err == nil && (takes || person.Password != "") {
+		err = actor.MustConfirm()
+	}
+	if err != nil {
+		return err
+	}
 	groups, err := p.GroupsOf(ctx, id)
 	if err != nil {
 		return err
@@ -265,6 +282,17 @@ func (p *People) UpdateUser(ctx context.Context, actor policy.Actor, id string, 
 	// The message goes to the former address: whoever acts with a stolen session of an
 	// administrator may have replaced it.
 	return p.setPassword(ctx, before, person.Password)
+}
+
+// takesOver reports whether a change of an account decides who can use it, or whom applications take for its
+// person: they know people by the username or by a verified address.
+func takesOver(before, after storage.User) (bool, error) {
+	former, err := ProfileOf(before)
+	if err != nil {
+		return false, err
+	}
+	next, err := ProfileOf(after)
+	return before.Administrator != after.Administrator || before.Username != after.Username || before.Email != after.Email || former.EmailVerified != next.EmailVerified, err
 }
 
 // changeEvents returns the events of a change of an account. None has a value.
@@ -403,7 +431,7 @@ const (
 
 // DeleteUser deletes a person, but never the actor. theirs (DeleteApplications or
 // TakeOver) says what happens to the applications that only this person is responsible
-// for. shown are the ids of the applications that the actor saw when deciding; none:
+// for. It returns ErrConfirm if the actor must sign in again first. shown are the ids of the applications that the actor saw when deciding; none:
 // the decision is about all of them. If theirs is "" and there are such applications,
 // DeleteUser returns an Invalid.
 func (p *People) DeleteUser(ctx context.Context, actor policy.Actor, id, theirs string, shown ...string) error {
@@ -434,6 +462,10 @@ func (p *People) DeleteUser(ctx context.Context, actor policy.Actor, id, theirs 
 	}
 	handover.Each = &each
 	u, err := p.User(ctx, id)
+	if err != nil {
+		return err
+	}
+	err = actor.MustConfirm()
 	if err != nil {
 		return err
 	}

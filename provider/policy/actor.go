@@ -10,8 +10,9 @@ import (
 // Actor is who changes applications and accounts: the operator, or a person. The zero
 // value is nobody, and may do nothing.
 type Actor struct {
-	operator bool
-	person   storage.User
+	operator  bool
+	person    storage.User
+	confirmed bool // the person has signed in a moment ago
 }
 
 // Operator returns the actor at the command line.
@@ -19,6 +20,18 @@ func Operator() Actor { return Actor{operator: true} }
 
 // By returns a person who is signed in.
 func By(u storage.User) Actor { return Actor{person: u} }
+
+// ByConfirmed returns a person who has signed in a moment ago.
+func ByConfirmed(u storage.User) Actor { return Actor{person: u, confirmed: true} }
+
+// MustConfirm returns oauth.ErrConfirm if the actor is a person who must sign in again first. It protects what
+// would give the thief of an administrator's session the account of somebody else, or the server.
+func (a Actor) MustConfirm() error {
+	if a.operator || a.confirmed {
+		return nil
+	}
+	return oauth.ErrConfirm
+}
 
 // Nobody reports whether the actor is neither the operator nor a person.
 func (a Actor) Nobody() bool { return !a.operator && a.person.ID == "" }

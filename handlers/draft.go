@@ -1,0 +1,126 @@
+package handlers
+
+import (
+	"bytes"
+	"compress/flate"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"mandate/provider"
+	"mandate/templates"
+)
+
+// A form that needs a fresh sign-in is kept in a cookie of its page while the person signs in again. The page
+// then shows it once more, and the person sends it.
+
+const (
+	draftLife = 15 * time.Minute
+	// mostDraft is the size of the largest cookie. Proxies have limits for the headers of a response: 4096 bytes
+	// are usual.
+	mostDraft = 3000
+	// mostForm is more than the form of any page has.
+	mostForm = 1 << 20
+	// droppedPassword marks a draft of a form that had a password.
+	droppedPassword = "password_dropped"
+)
+
+// draftCookie is sent to the page with this path only.
+func (s *server) draftCookie(r *http.Request, value string) http.Cookie {
+	name := "mandate_draft"
+	if s.secure {
+		name = "__Secure-" + name
+	}
+	return http.Cookie{Name: name, Value: value, Path: pageOf(r)}
+}
+
+// pageOf returns the path of a request without its last slash, with and without which it is one page.
+func pageOf(r *http.Request) string { return strings.TrimSuffix(r.URL.EscapedPath(), "/") }
+
+// keepForm returns err. If it says that the person must sign in again, keepForm keeps the form that was sent for
+// its page. It returns an Invalid if the form is too long to keep: then the response shows it.
+func (s *server) keepForm(w http.ResponseWriter, r *http.Request, who *provider.SignedIn, err error) error {
+	if !errors.Is(err, provider.ErrConfirm) {
+		return err
+	}
+	form := url.Values{}
+	for name, values := range r.PostForm {
+		form[name] = values
+	}
+	if form.Get("password") != "" {
+		form.Set(droppedPassword, "yes")
+	}
+	form.Del("password")
+	sealed := s.provider.People.SealDraft(who, pageOf(r), squeeze(form.Encode()))
+	if len(sealed) > mostDraft {
+		return &provider.Invalid{Fields: []provider.FieldError{{Message: "This change needs a fresh sign-in, and this form is too long to keep. Open the login page in another tab, sign in again, and then send the form here."}}}
+	}
+	s.keep(w, s.draftCookie(r, sealed), draftLife)
+	return err
+}
+
+// keptForm returns the form of keepForm once, after the person has signed in again, and nil if there is none.
+func (s *server) keptForm(w http.ResponseWriter, r *http.Request, who *provider.SignedIn) (url.Values, error) {
+	cookie := s.draftCookie(r, "")
+	sent, err := r.Cookie(cookie.Name)
+	// A request for the headers alone shows no form.
+	if err != nil || r.Method != http.MethodGet {
+		return nil, nil
+	}
+	err = s.provider.People.Confirmed(r.Context(), who)
+	if errors.Is(err, provider.ErrConfirm) {
+		return nil, nil // the person has not signed in again yet
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.keep(w, cookie, 0)
+	text, err := unsqueeze(s.provider.People.OpenDraft(who, pageOf(r), sent.Value))
+	if err != nil || text == "" {
+		return nil, nil // it is too old, or of another person
+	}
+	return url.ParseQuery(text)
+}
+
+// droppedFrom says that the password of a kept form must be typed again. It returns nil if it had none.
+func droppedFrom(form url.Values) *provider.Invalid {
+	if !form.Has(droppedPassword) {
+		return nil
+	}
+	return &provider.Invalid{Fields: []provider.FieldError{{Field: "password", Message: "Type the new password again: it was not kept while you signed in."}}}
+}
+
+// sayKept says on a page that its form was kept.
+func (s *server) sayKept(r *http.Request, kept bool, f *templates.Frame) {
+	if kept {
+		f.Notice = s.language(r).T("You have signed in again. Nothing is saved yet: review the form and send it.")
+	}
+}
+
+// squeeze makes a text shorter.
+func squeeze(text string) string {
+	var b bytes.Buffer
+	z, err := flate.NewWriter(&b, flate.BestCompression)
+	if err == nil {
+		_, err = io.WriteString(z, text)
+	}
+	if err == nil {
+		err = z.Close()
+	}
+	if err != nil {
+		return "" // a buffer does not fail
+	}
+	return b.String()
+}
+
+// unsqueeze returns the text of squeeze.
+func unsqueeze(text string) (string, error) {
+	if text == "" {
+		return "", nil
+	}
+	whole, err := io.ReadAll(io.LimitReader(flate.NewReader(strings.NewReader(text)), mostForm))
+	return string(whole), err
+}
