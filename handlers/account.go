@@ -27,7 +27,7 @@ func (s *server) account(w http.ResponseWriter, r *http.Request) error {
 
 func (s *server) accountPage(r *http.Request, who *provider.SignedIn) (templates.Account, error) {
 	u, l := who.User, s.language(r)
-	page := templates.Account{Frame: s.frame(r, ""), FullName: fullName(u), Email: u.Email}
+	page := templates.Account{Frame: s.frame(r, ""), FullName: fullName(u), Email: u.Email, PasswordHint: s.passwordHint(l)}
 	if u.Password != "" {
 		page.PasswordAction = s.path("/account/password/")
 	}
@@ -78,6 +78,12 @@ func (s *server) accountPage(r *http.Request, who *provider.SignedIn) (templates
 	}
 	page.Identities, err = s.identityList(r, u)
 	return page, err
+}
+
+// passwordHint says how long a new password must be, and what makes a good one.
+func (s *server) passwordHint(l *languages.Language) string {
+	shortest, longest := s.provider.People.PasswordLengths()
+	return l.T("Use %d to %d characters. Several unrelated words are easier to remember and harder to guess than one word with special characters.", shortest, longest)
 }
 
 // sessionList lists the sessions of a person, each with the path that ends it.

@@ -80,7 +80,7 @@ func (s *server) resetPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.render(w, r, http.StatusOK, templates.Reset{Frame: s.frame(r, ""), Action: r.URL.EscapedPath(), Account: u.Username})
+	return s.render(w, r, http.StatusOK, templates.Reset{Frame: s.frame(r, ""), Action: r.URL.EscapedPath(), Account: u.Username, PasswordHint: s.passwordHint(s.language(r))})
 }
 
 // deadLink shows that a link does not work.
@@ -126,7 +126,7 @@ func (s *server) reset(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page := templates.Reset{Frame: s.frame(r, ""), Action: r.URL.EscapedPath(), Account: u.Username, Error: why.limit}
+	page := templates.Reset{Frame: s.frame(r, ""), Action: r.URL.EscapedPath(), Account: u.Username, PasswordHint: s.passwordHint(s.language(r)), Error: why.limit}
 	page.Password.Error = why.at("new_password")
 	return s.render(w, r, why.status, page)
 }

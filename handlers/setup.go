@@ -23,7 +23,7 @@ func (s *server) setupPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.render(w, r, http.StatusOK, templates.Setup{Frame: s.frame(r, ""), Action: r.URL.EscapedPath(), Passkeys: s.provider.Passkeys.Offered()})
+	return s.render(w, r, http.StatusOK, templates.Setup{Frame: s.frame(r, ""), PasswordHint: s.passwordHint(s.language(r)), Action: r.URL.EscapedPath(), Passkeys: s.provider.Passkeys.Offered()})
 }
 
 // usedLink shows that a setup link is not valid. A second click on the button of the
@@ -58,7 +58,7 @@ func (s *server) setup(w http.ResponseWriter, r *http.Request) error {
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		noteInvalid(r, invalid)
 		l := s.language(r)
-		return s.render(w, r, invalidForm, templates.Setup{Frame: s.frame(r, ""), Action: r.URL.EscapedPath(), Passkeys: s.provider.Passkeys.Offered(),
+		return s.render(w, r, invalidForm, templates.Setup{Frame: s.frame(r, ""), PasswordHint: s.passwordHint(s.language(r)), Action: r.URL.EscapedPath(), Passkeys: s.provider.Passkeys.Offered(),
 			UsernameField: templates.Field{Value: person.Username, Error: problem(l, invalid, "username")},
 			Email:         templates.Field{Value: person.Email, Error: problem(l, invalid, "email")},
 			Password:      templates.Field{Error: problem(l, invalid, "password")}})

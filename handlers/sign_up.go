@@ -117,7 +117,7 @@ func (s *server) joining(r *http.Request) string {
 func (s *server) signUpForm(r *http.Request, link string) (templates.SignUp, error) {
 	i, err := s.provider.Invitations.ByLink(r.Context(), link)
 	s.useLocalesOf(r, s.joining(r))
-	page := templates.SignUp{Frame: s.frame(r, ""), Action: s.path(signUpPath + url.PathEscape(link) + "/"), Email: i.Email, Own: s.provider.Invitations.MakesAccounts(),
+	page := templates.SignUp{Frame: s.frame(r, ""), PasswordHint: s.passwordHint(s.language(r)), Action: s.path(signUpPath + url.PathEscape(link) + "/"), Email: i.Email, Own: s.provider.Invitations.MakesAccounts(),
 		UsernameField: templates.Field{Value: i.Email}, Passkeys: s.provider.Passkeys.Offered(), Next: s.joining(r)}
 	if !i.Asked {
 		for _, other := range s.provider.Identities.Servers() {

@@ -337,7 +337,7 @@ func (s *server) userForm(r *http.Request, who *provider.SignedIn, u *provider.U
 	field := func(name string) templates.Field {
 		return templates.Field{Value: form.Get(name), Error: invalid.At(name)}
 	}
-	page := templates.UserForm{Frame: s.frame(r, ""), New: u == nil, Action: s.path("/admin/users/new/"), CancelURL: s.path("/admin/users/"),
+	page := templates.UserForm{Frame: s.frame(r, ""), PasswordHint: s.passwordHint(s.pages.Languages.English()), New: u == nil, Action: s.path("/admin/users/new/"), CancelURL: s.path("/admin/users/"),
 		UsernameField: field("username"), Email: field("email"), FirstName: field("first_name"), LastName: field("last_name"),
 		Password: templates.Field{Error: invalid.At("password")}, Active: form.Has("active"), Administrator: form.Has("administrator"),
 		Claims: s.claimsForm(form, invalid), Errors: fieldErrors(invalid)}

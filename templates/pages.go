@@ -77,6 +77,7 @@ type Setup struct {
 	Frame
 	Action                         string
 	UsernameField, Email, Password Field
+	PasswordHint                   string // how long a new password must be, and what makes a good one
 	Error                          string
 	Passkeys                       bool // the next page offers to add a passkey
 }
@@ -149,6 +150,7 @@ type Confirm struct {
 // sessions.
 type Account struct {
 	Frame
+	PasswordHint                 string // how long a new password must be, and what makes a good one
 	FullName, Email              string
 	Claims                       []Fact // the other claims that applications may get; empty without OpenID Connect
 	Methods                      SignInMethods
@@ -259,7 +261,8 @@ type UserForm struct {
 	New                                       bool
 	Action, CancelURL, DeleteURL              string
 	UsernameField, Email, FirstName, LastName Field
-	Password                                  Field // optional if the person exists
+	Password                                  Field  // optional if the person exists
+	PasswordHint                              string // how long a new password must be, and what makes a good one
 	Groups                                    []Option
 	Active, Administrator                     bool
 	Self                                      bool          // it is the administrator's own account, which they cannot lock

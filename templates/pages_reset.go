@@ -13,8 +13,9 @@ type Forgot struct {
 // Reset sets a new password. The link to it works once.
 type Reset struct {
 	Frame
-	Action   string
-	Account  string // the username
-	Password Field
-	Error    string // about the attempt as a whole: too many attempts
+	Action       string
+	Account      string // the username
+	Password     Field
+	PasswordHint string // how long a new password must be, and what makes a good one
+	Error        string // about the attempt as a whole: too many attempts
 }

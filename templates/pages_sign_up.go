@@ -24,6 +24,7 @@ type SignUp struct {
 	Own                                bool // the account can be made here, and not only with another server
 	UsernameField, FirstName, LastName Field
 	Password                           Field
+	PasswordHint                       string // how long a new password must be, and what makes a good one
 	Error                              string // about the attempt as a whole
 	Passkeys                           bool   // the person may use a passkey in place of a password
 	Next                               string // hidden field for the other servers

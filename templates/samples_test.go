@@ -26,6 +26,9 @@ var (
 	badText = Field{Value: hostile, Error: hostile}
 )
 
+// hint is what pages say about new passwords.
+const hint = "Use 15 to 1024 characters. Several unrelated words are easier to remember and harder to guess than one word with special characters."
+
 func samples() []sample {
 	return append(peopleSamples(), append(developerSamples(), adminSamples()...)...)
 }
@@ -150,12 +153,12 @@ func peopleSamples() []sample {
 		{"forgot-many", Forgot{Action: "/password/forgot/", LoginURL: "/login/", Name: Field{Value: "alice"}, Error: "Too many failed attempts. Wait a little, then try again."}},
 		{"forgot-no-mail", Forgot{Action: "/password/forgot/", LoginURL: "/login/", NoMail: true}},
 		{"forgot-hostile", Forgot{nasty, "/password/forgot/", "/login/", badText, hostile, false}},
-		{"reset", Reset{Action: "/password/reset/abc/", Account: "alice"}},
+		{"reset", Reset{Action: "/password/reset/abc/", Account: "alice", PasswordHint: hint}},
 		{"reset-wrong", Reset{Action: "/password/reset/abc/", Account: "annemarie-josephine.von-der-muehlenbrock@operations.example.com", Password: Field{Error: "Use at least 15 characters. A few words in a row are good."}}},
-		{"reset-hostile", Reset{nasty, "/password/reset/abc/", hostile, badText, hostile}},
-		{"setup", Setup{Action: "/setup/abc", Passkeys: true}},
+		{"reset-hostile", Reset{nasty, "/password/reset/abc/", hostile, badText, hostile, hostile}},
+		{"setup", Setup{Action: "/setup/abc", PasswordHint: hint, Passkeys: true}},
 		{"setup-wrong", Setup{Action: "/setup/abc", UsernameField: Field{"root", ""}, Email: Field{"root", "This is not an email address."}, Password: Field{"", "Choose a password of at least 8 characters."}}},
-		{"setup-hostile", Setup{nasty, "/setup/abc", badText, badText, badText, hostile, true}},
+		{"setup-hostile", Setup{nasty, "/setup/abc", badText, badText, badText, hostile, hostile, true}},
 		{"sign-up-ask", AskSignUp{Action: "/sign-up/", LoginURL: "/login/", Next: "/"}},
 		{"sign-up-ask-wrong", AskSignUp{Action: "/sign-up/", LoginURL: "/login/", Next: "/", Domains: "@example.com, @operations.example.com", Email: Field{"alice@example.org", "Use an address that ends in @example.com, @operations.example.com."}}},
 		{"sign-up-ask-many", AskSignUp{Action: "/sign-up/", LoginURL: "/login/", Next: "/", Email: Field{Value: "alice@example.com"}, Error: "Too many failed attempts. Wait a little, then try again."}},
@@ -166,7 +169,7 @@ func peopleSamples() []sample {
 		{"sign-up-wrong", SignUp{Frame: alice, Action: "/sign-up/abc/", Email: "annemarie-josephine.von-der-muehlenbrock@operations.example.com", Own: true, UsernameField: Field{"alice", "A person with that username already exists."}, Password: Field{Error: "Use at least 15 characters. A few words in a row are good."},
 			Error: "This passkey was not accepted. Try again, or choose a password.", Servers: []ServerButton{{"Example Company", "/login/with/company/"}, {long, "/login/with/other/"}}}},
 		{"sign-up-servers", SignUp{Action: "/sign-up/abc/", Email: "ann@example.com", Next: "/account/", Servers: []ServerButton{{"Example Company", "/login/with/company/"}}}},
-		{"sign-up-hostile", SignUp{nasty, "/sign-up/abc/", hostile, true, badText, badText, badText, badText, hostile, true, hostile, []ServerButton{{hostile, "/login/with/other/"}}}},
+		{"sign-up-hostile", SignUp{nasty, "/sign-up/abc/", hostile, true, badText, badText, badText, badText, hostile, hostile, true, hostile, []ServerButton{{hostile, "/login/with/other/"}}}},
 		{"sign-up-passkey", SignUpPasskey{Username: "annemarie-josephine.von-der-muehlenbrock@operations.example.com", Request: Ceremony{"/sign-up/abc/passkey/", "{}", "t1", "/sign-up/abc/"}, BackURL: "/sign-up/abc/"}},
 		{"sign-up-passkey-hostile", SignUpPasskey{nasty, hostile, Ceremony{"/a", hostile, hostile, "/b"}, "/b"}},
 		{"logout", Logout{Frame: alice, Action: "/logout/"}},
@@ -202,7 +205,7 @@ func peopleSamples() []sample {
 		{"account", Account{Frame: Frame{Username: "alice", Notice: "Your password was changed."}, FullName: "Alice Liddell", Email: "alice@example.com", Claims: []Fact{{"Phone number", "+41443334455"}}, Methods: SignInMethods{TOTPSince: "3 March 2026", Codes: 9, RemoveTOTPURL: "/a", CodesURL: "/b"}, Authorized: apps, Sessions: sessions, PasswordAction: "/account/password", Passkeys: &PasskeyList{Rows: passkeys, AddURL: "/account/passkeys/new/"}, Activity: activity}},
 		{"account-empty", Account{Frame: alice, Methods: SignInMethods{AddTOTPURL: "/a"}}},
 		{"account-wrong", Account{Frame: alice, Methods: SignInMethods{Demanded: true, Due: "3 March 2026", AddTOTPURL: "/a"}, PasswordAction: "/account/password", CurrentPassword: Field{Error: "This is not your current password."}, KeepApprovals: true}},
-		{"account-hostile", Account{nasty, hostile, hostile, []Fact{{hostile, hostile}}, SignInMethods{hostile, 0, true, hostile, "/a", "/b", "/c", "", 0, true, nil}, []AuthorizedApp{{hostile, hostile, hostile, hostile, "/a", hostile, []API{{hostile, hostile, false}}, hostile, true, hostile}}, SessionList{[]SessionRow{{hostile, hostile, hostile, hostile, true, "/b"}}, "/c"}, "/p", badText, badText, true, "/v", true, &PasskeyList{[]PasskeyRow{{hostile, hostile, hostile, true, true, "/k", "/r"}}, "/k", false}, IdentityList{[]IdentityRow{{hostile, hostile, hostile, "/i", true}}, []ServerButton{{hostile, "/n"}}}, Activity{[]ActivityRow{{hostile, hostile, hostile, hostile, hostile, hostile, true, 1 << 30}}}}},
+		{"account-hostile", Account{nasty, hostile, hostile, hostile, []Fact{{hostile, hostile}}, SignInMethods{hostile, 0, true, hostile, "/a", "/b", "/c", "", 0, true, nil}, []AuthorizedApp{{hostile, hostile, hostile, hostile, "/a", hostile, []API{{hostile, hostile, false}}, hostile, true, hostile}}, SessionList{[]SessionRow{{hostile, hostile, hostile, hostile, true, "/b"}}, "/c"}, "/p", badText, badText, true, "/v", true, &PasskeyList{[]PasskeyRow{{hostile, hostile, hostile, true, true, "/k", "/r"}}, "/k", false}, IdentityList{[]IdentityRow{{hostile, hostile, hostile, "/i", true}}, []ServerButton{{hostile, "/n"}}}, Activity{[]ActivityRow{{hostile, hostile, hostile, hostile, hostile, hostile, true, 1 << 30}}}}},
 		{"account-identities", Account{Frame: alice, Methods: SignInMethods{AddTOTPURL: "/a", NoPassword: true}, Identities: identities}},
 		{"account-no-identities", Account{Frame: alice, Methods: SignInMethods{AddTOTPURL: "/a"}, PasswordAction: "/account/password", Identities: IdentityList{Add: identities.Add}}},
 		{"account-no-passkeys", Account{Frame: alice, Methods: SignInMethods{AddTOTPURL: "/a"}, PasswordAction: "/account/password", Passkeys: &PasskeyList{AddURL: "/account/passkeys/new/"}}},
@@ -397,7 +400,7 @@ func adminSamples() []sample {
 		{"مریم", "/admin/users/4/", "مریم میرزاخانی", "maryam@example.com", "ریاضی", true, false},
 	}}
 	groups := []Option{{"staff", "staff", "", true}, {"night shift", "night shift", "", false}}
-	form := UserForm{Frame: admin, New: true, Action: "/a", CancelURL: "/c", Groups: groups, Active: true}
+	form := UserForm{Frame: admin, New: true, PasswordHint: hint, Action: "/a", CancelURL: "/c", Groups: groups, Active: true}
 	change := form
 	change.New, change.DeleteURL, change.Administrator = false, "/d", true
 	change.Methods = SignInMethods{TOTPSince: "3 March 2026", ResetURL: "/e", NoPassword: true, Accounts: []IdentityRow{{"Example Company", "3 March 2026", "4 March 2026, 09:12 UTC", "", false}, {strings.Repeat("Extraordinarily", 6), "3 March 2026", "", "", true}}}
@@ -449,7 +452,7 @@ func adminSamples() []sample {
 		{"user-form-wrong", change},
 		{"user-form-self", self},
 		{"user-form-link", linked},
-		{"user-form-hostile", UserForm{nasty, false, "/a", "/c", "/d", badText, badText, badText, badText, badText, []Option{{hostile, hostile, hostile, true}}, true, true, false, &ClaimsForm{true, true, hostile, hostile, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText}, SignInMethods{hostile, 0, true, hostile, "/a", "/b", "/c", "/d", 0, true, []IdentityRow{{hostile, hostile, hostile, "/i", true}}}, SessionList{[]SessionRow{{hostile, hostile, hostile, hostile, false, "/b"}}, "/c"}, []OwnedApplication{{hostile, hostile, hostile, "/o/1", false, true}}, hostile, "/r", hostile, 30, []FieldError{{"username", hostile}}, &Glance{true, true, hostile, 1, hostile, false, false, 1 << 40}, Activity{[]ActivityRow{{hostile, hostile, hostile, hostile, hostile, hostile, true, 1 << 30}}}, "/e"}},
+		{"user-form-hostile", UserForm{nasty, false, "/a", "/c", "/d", badText, badText, badText, badText, badText, hostile, []Option{{hostile, hostile, hostile, true}}, true, true, false, &ClaimsForm{true, true, hostile, hostile, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText}, SignInMethods{hostile, 0, true, hostile, "/a", "/b", "/c", "/d", 0, true, []IdentityRow{{hostile, hostile, hostile, "/i", true}}}, SessionList{[]SessionRow{{hostile, hostile, hostile, hostile, false, "/b"}}, "/c"}, []OwnedApplication{{hostile, hostile, hostile, "/o/1", false, true}}, hostile, "/r", hostile, 30, []FieldError{{"username", hostile}}, &Glance{true, true, hostile, 1, hostile, false, false, 1 << 40}, Activity{[]ActivityRow{{hostile, hostile, hostile, hostile, hostile, hostile, true, 1 << 30}}}, "/e"}},
 		{"groups", Groups{admin, []GroupRow{{"staff", 1, "/g/1"}, {"night shift", 0, "/g/2"}, {long, 1204, "/g/3"}}, "/admin/groups/", Field{}}},
 		{"groups-empty", Groups{Frame: admin, Action: "/admin/groups/"}},
 		{"groups-wrong", Groups{Frame: admin, Action: "/admin/groups/", NameField: Field{"staff", "A group with that name already exists."}}},

@@ -140,7 +140,7 @@ func (p *People) ChangePassword(ctx context.Context, s *storage.SignedIn, form P
 			return err
 		}
 	}
-	p.config.checkNewPassword(found, "new_password", next, s.User.Username)
+	p.config.checkNewPassword(found, "new_password", next, s.User)
 	if ok && current == next {
 		found.Add("new_password", "Choose a password that differs from the current one.")
 	}

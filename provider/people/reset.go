@@ -160,7 +160,7 @@ func (p *People) ResetByLink(ctx context.Context, secret, password string) error
 		return err
 	}
 	found := &oauth.Invalid{}
-	p.config.checkNewPassword(found, "new_password", password, u.Username)
+	p.config.checkNewPassword(found, "new_password", password, u)
 	if err := found.Err(); err != nil {
 		return err
 	}

@@ -148,7 +148,7 @@ func (i *Invitations) account(ctx context.Context, one storage.Invitation, a New
 		found.Add("username", "Use your own email address, or a name without @.")
 	}
 	if !passwordless {
-		i.people.config.checkNewPassword(found, "password", a.Password, a.Username)
+		i.people.config.checkNewPassword(found, "password", a.Password, person.account())
 	}
 	if err := found.Err(); err != nil {
 		return storage.User{}, err

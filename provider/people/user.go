@@ -121,7 +121,7 @@ func CheckText(found *oauth.Invalid, field, text string) {
 func (p *People) newUser(ctx context.Context, person Person) (storage.User, error) {
 	found := &oauth.Invalid{}
 	person.check(found)
-	p.config.checkNewPassword(found, "password", person.Password, person.Username)
+	p.config.checkNewPassword(found, "password", person.Password, person.account())
 	if err := found.Err(); err != nil {
 		return storage.User{}, err
 	}
@@ -247,7 +247,7 @@ func (p *People) UpdateUser(ctx context.Context, actor policy.Actor, id string, 
 	found := &oauth.Invalid{}
 	person.check(found)
 	if person.Password != "" {
-		p.config.checkNewPassword(found, "password", person.Password, person.Username)
+		p.config.checkNewPassword(found, "password", person.Password, person.account())
 	}
 	if actor.Is(id) && (person.Inactive || !person.Administrator) {
 		found.Add("administrator", "You cannot disable your own account or give up your own administrator rights. Ask another administrator.")
@@ -338,7 +338,7 @@ func (p *People) ResetPassword(ctx context.Context, username, password string) e
 		return err
 	}
 	found := &oauth.Invalid{}
-	p.config.checkNewPassword(found, "password", password, u.Username)
+	p.config.checkNewPassword(found, "password", password, u)
 	if err := found.Err(); err != nil {
 		return err
 	}

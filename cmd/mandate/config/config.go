@@ -62,7 +62,7 @@ type Config struct {
 	LogLevel string `key:"LOG_LEVEL" default:"info" oneof:"debug info warn error"`
 	// LogFormat is the format of a log line.
 	LogFormat string `key:"LOG_FORMAT" default:"text" oneof:"text json"`
-	// PasswordMinLength is the smallest number of characters in a new password. NIST SP 800-63B-4 §3.1.1.2 requires 15 if the password is the only factor. Existing passwords stay valid.
+	// PasswordMinLength is the smallest number of characters in a new password. NIST SP 800-63B-4 §3.1.1.2 requires 15 if the password is the only factor. Passwords that are commonly used or expected are refused whatever their length. Existing passwords stay valid.
 	PasswordMinLength int `key:"PASSWORD_MIN_LENGTH" default:"15" min:"1" max:"64"`
 	// SecondFactor says of whom a second factor is demanded beside the password: `optional` leaves it to each person, `administrators` demands it of administrators, `everybody` of all people. A person who must have one and has none adds it at the sign-in, once `SECOND_FACTOR_GRACE_DAYS` are over. The password grant is refused for a person who signs in with a second factor.
 	SecondFactor string `key:"SECOND_FACTOR" default:"optional" oneof:"optional administrators everybody"`
