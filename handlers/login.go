@@ -27,7 +27,7 @@ func (s *server) loginPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page.Name.Value = oauth.Clip(values.Get("login_hint"), 150)
+	page.Name.Value = oauth.Clip(values.Get("login_hint"), 254)
 	return s.showLogin(w, r, http.StatusOK, page)
 }
 
@@ -35,7 +35,7 @@ func (s *server) loginPage(w http.ResponseWriter, r *http.Request) error {
 func (s *server) loginForm(r *http.Request, values url.Values) (templates.Login, error) {
 	next := s.ownAddress(values.Get("next"))
 	s.useLocalesOf(r, next)
-	page := templates.Login{Frame: s.frame(r, ""), Next: next, Action: s.path("/login/"), ForgotURL: s.path(forgotPath), Servers: s.serverButtons()}
+	page := templates.Login{Frame: s.frame(r, ""), Next: next, Action: s.path("/login/"), ForgotURL: s.path(forgotPath), ByAddress: s.provider.People.SendsMail(), Servers: s.serverButtons()}
 	page.SignUpURL = s.signUpAddress(next)
 	if page.Frame.Username != "" {
 		page.Again = again(s.language(r), values.Get("reason"))

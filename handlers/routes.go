@@ -79,7 +79,7 @@ func (s *server) routes() http.Handler {
 
 	// Only the server's own pages may send forms that use a person's session.
 	login := func(m on) http.Handler { return s.page(sameOrigin(s.loginForms, m.serve)) }
-	own := func(m on) http.Handler { return s.page(sameOrigin(s.ownForms, m.serve)) }
+	own := func(m on) http.Handler { return s.page(sameOrigin(s.ownForms, s.bounded(m.serve))) }
 	at("/", own, on{get: s.home})
 	at("/logo/{name}/", protocol, on{get: s.logo})
 	at("/login/", login, on{get: s.loginPage, post: s.login})

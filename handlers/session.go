@@ -62,6 +62,24 @@ func (s *server) person(r *http.Request) (*provider.SignedIn, error) {
 	return who, err
 }
 
+// bounded limits the forms that a person sends who is signed in: each may store an event. What protects a person
+// has no limit, because the thief of a session could use it up.
+func (s *server) bounded(h handle) handle {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if r.Method != http.MethodPost || r.URL.Path == s.path("/logout/") || strings.HasPrefix(r.URL.Path, s.path("/account/sessions/")) || strings.HasPrefix(r.URL.Path, s.path("/account/password/")) {
+			return h(w, r)
+		}
+		who, err := s.signedIn(r)
+		if err == nil && who != nil {
+			err = s.provider.People.MaySend(who.User)
+		}
+		if err != nil {
+			return err
+		}
+		return h(w, r)
+	}
+}
+
 // administrator returns the session like person, but refuses anybody who is not an
 // administrator.
 func (s *server) administrator(r *http.Request) (*provider.SignedIn, error) {

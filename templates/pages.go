@@ -41,6 +41,7 @@ type Home struct {
 type Login struct {
 	Frame
 	Name          Field
+	ByAddress     bool // the label says that the email address signs in too
 	PasswordError string
 	Error         string // about the attempt as a whole: wrong name or password, too many attempts
 	Next          string // the address to which the login leads; the form returns it unchanged

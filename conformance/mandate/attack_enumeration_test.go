@@ -64,6 +64,13 @@ func TestAttackSignInEnumeration(t *testing.T) {
 				passwords[name] = "wrong words in a row"
 			}
 		}
+		// Addresses: one that somebody has verified, one that somebody has, and one that nobody has.
+		for name, address := range map[string]string{"vera": "v@x.io", "ulla": "u@x.io"} {
+			s.person(t, name, "--email", address)
+			passwords[address] = "wrong words in a row"
+		}
+		s.hasVerified(t, "vera")
+		passwords["n@x.io"] = "wrong words in a row"
 		for place, try := range map[string]func(name, password string) answer{
 			"page": func(name, password string) answer {
 				return s.post(t, "/login/", ownForm, params("username", name, "password", password, "next", "/account/"))

@@ -137,7 +137,11 @@ func (b *tab) value(label string) string {
 func (b *tab) logIn(p person) {
 	b.Helper()
 	b.expect(200, "Sign in")
-	b.fill("Username", p.Name)
+	name := "Username"
+	if len(b.all("textbox", "Username or email address")) > 0 { // a server that sends mail
+		name = "Username or email address"
+	}
+	b.fill(name, p.Name)
 	b.fill("Password", p.Password)
 	b.press("Sign in")
 }

@@ -231,7 +231,7 @@ func (p *Authorizations) whyLogin(a *Authorization, s *storage.SignedIn) Reason 
 func (a *Authorization) Silent() bool { return slices.Contains(a.OpenID.prompt, "none") }
 
 // LoginHint returns the name that the login page suggests.
-func (a *Authorization) LoginHint() string { return oauth.Clip(a.OpenID.loginHint, 150) }
+func (a *Authorization) LoginHint() string { return oauth.Clip(a.OpenID.loginHint, 254) }
 
 // UILocales returns the languages in which the person wants to read the pages, in the order of
 // preference, with spaces between them (OIDC Core §3.1.2.1).

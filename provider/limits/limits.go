@@ -30,6 +30,7 @@ const (
 	OfFactor                // a person who has typed the right password, and types a code
 	OfMessage               // requests for a message, such as one with a link for a new password, from one network
 	OfMessageTo             // the same, for one name or address
+	OfOwnChange             // forms that a person sends who is signed in and no administrator
 )
 
 // Of returns the limit of a kind of counters.
@@ -53,6 +54,9 @@ func Of(kind int) throttle.Limit {
 		// A code has six digits, and three codes are valid at a time. Whoever knows the password
 		// finds one in a year with a probability of a quarter.
 		return throttle.Limit{Tries: 10, Refill: 5 * time.Minute}
+	case OfOwnChange:
+		// Each may store an event, which is kept for months.
+		return throttle.Limit{Tries: 600, Refill: 10 * time.Second}
 	case OfOwner, OfAddress, OfDeviceRequest, OfPushedRequest:
 		return throttle.Limit{Tries: 100, Refill: time.Second}
 	}
@@ -60,7 +64,7 @@ func Of(kind int) throttle.Limit {
 }
 
 // Size is the number of counters of each kind. Each kind has another eighth of it for
-// wide networks. A counter takes about 100 bytes, and there are fifteen kinds: 84 MB if all
+// wide networks. A counter takes about 100 bytes, and there are sixteen kinds: 90 MB if all
 // are in use.
 const Size = 50_000
 
@@ -81,7 +85,7 @@ func New(cost password.Cost, concurrency int) *Limits {
 // NewThrottle makes the throttle with one kind of counter for each constant above, and
 // room for most counters of each kind.
 func NewThrottle(most int) *throttle.Throttle {
-	return throttle.New(most, Of(OfAccount), Of(OfPair), Of(OfBrowser), Of(OfPasswordChange), Of(OfUserCode), Of(OfClient), Of(OfOwner), Of(OfAddress), Of(OfRegistration), Of(OfDeviceRequest), Of(OfPushedRequest), Of(OfAssertion), Of(OfFactor), Of(OfMessage), Of(OfMessageTo))
+	return throttle.New(most, Of(OfAccount), Of(OfPair), Of(OfBrowser), Of(OfPasswordChange), Of(OfUserCode), Of(OfClient), Of(OfOwner), Of(OfAddress), Of(OfRegistration), Of(OfDeviceRequest), Of(OfPushedRequest), Of(OfAssertion), Of(OfFactor), Of(OfMessage), Of(OfMessageTo), Of(OfOwnChange))
 }
 
 // Take uses a try of each counter. It returns a function that gives the tries back, or
@@ -92,6 +96,22 @@ func (l *Limits) Take(tries ...throttle.Try) (func(), error) {
 		return nil, tooMany(wait)
 	}
 	return giveBack, nil
+}
+
+// Request uses a try of each counter for a request that has not failed. The tries are never given back. It
+// returns an Error with status 429 if one of the counters is exhausted.
+func (l *Limits) Request(tries ...throttle.Try) error {
+	_, wait := l.Tries.Take(tries...)
+	if wait <= 0 {
+		return nil
+	}
+	minutes := int((wait + time.Minute - 1) / time.Minute)
+	if minutes <= 1 {
+		return oauth.Later(http.StatusTooManyRequests, wait, "Too many requests. Try again in a minute.")
+	}
+	e := oauth.ForPerson(http.StatusTooManyRequests, "temporarily_unavailable", "", "Too many requests. Try again in %d minutes.", minutes)
+	e.RetryAfter = oauth.Later(e.Status, wait, "").RetryAfter
+	return e
 }
 
 // CheckOnly returns an Error with status 429 if one of the counters is exhausted, and

@@ -97,6 +97,15 @@ func (p *People) Revoke(ctx context.Context, userID, applicationID string) error
 	return oauth.Stored(p.store.RevokeConsent(events.Attach(ctx, revoked), userID, applicationID))
 }
 
+// MaySend returns an Error with status 429 if a person has sent more forms than anybody fills in: each may store an
+// event. Administrators are trusted with that.
+func (p *People) MaySend(u storage.User) error {
+	if u.Administrator {
+		return nil
+	}
+	return p.limits.Request(throttle.Try{Kind: limits.OfOwnChange, Key: u.ID, Wide: u.ID})
+}
+
 // about returns an event that concerns the person with this id.
 func (p *People) about(ctx context.Context, kind events.Kind, userID string) (events.Event, error) {
 	u, err := p.User(ctx, userID)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/subtle"
 	"errors"
+	"strings"
 	"time"
 
 	"mandate/provider/acr"
@@ -43,11 +44,19 @@ func WrongPassword() *oauth.Error {
 	return oauth.Refuse("invalid_grant", "The username or the password is wrong.")
 }
 
-// Login checks a person's password. If the person needs no second factor, it begins a session;
+// Login checks a person's password. The name is a user name or a verified address. If the person needs no second factor, it begins a session;
 // otherwise it returns the ticket for SecondStep. It returns WrongPassword if the person cannot
 // sign in.
 func (p *People) Login(ctx context.Context, username, password string, b Browser) (*SignIn, error) {
-	key := FoldName(username)
+	// A network that has used up its tries does not reach the database.
+	err := p.limits.CheckOnly(limits.At(limits.AtPage, b.Address))
+	if err != nil {
+		return nil, err
+	}
+	key, err := p.accountKey(ctx, username)
+	if err != nil {
+		return nil, err
+	}
 	in := Attempt{Hasher: p.limits.People, Tries: limits.GuessAt(limits.AtPage, key, b.Address), Queue: []string{"address " + throttle.Network(b.Address)}}
 	if device, err := p.devices.Open(b.Device, "device"); err == nil && string(device) == key {
 		// All devices of a person are also counted together, because each login makes
@@ -72,6 +81,46 @@ func (p *People) Login(ctx context.Context, username, password string, b Browser
 		return nil, WrongPassword()
 	}
 	return signedIn, err
+}
+
+// namesakesAtLogin is how many people with one address are compared. With more of them, the address signs nobody in.
+const namesakesAtLogin = 20
+
+// accountKey returns the key of the user name of whoever signs in with a name: the user name, or the address if
+// exactly one person with an enabled account has verified it. A user name comes first, so nobody loses it to an
+// address. Of any other name it returns the key under which its attempts are counted. The attempts at an account
+// are counted together, whichever name is typed. Each name takes the same two statements.
+func (p *People) accountKey(ctx context.Context, name string) (string, error) {
+	key := FoldName(name)
+	_, err := p.store.UserByKey(ctx, key)
+	known := err == nil
+	if err != nil && !errors.Is(err, storage.ErrNotFound) {
+		return "", oauth.Unavailable(err)
+	}
+	address := strings.TrimSpace(name)
+	found, err := p.store.UsersByEmail(ctx, address, namesakesAtLogin+1)
+	if err != nil {
+		return "", oauth.Unavailable(err)
+	}
+	if known || len(found) > namesakesAtLogin {
+		return key, nil
+	}
+	var owner string
+	for _, u := range found {
+		// An address that somebody has only typed says nothing.
+		profile, err := ProfileOf(u)
+		if err != nil {
+			return "", err
+		}
+		if !profile.EmailVerified || !sameAddress(u.Email, address) {
+			continue
+		}
+		if owner != "" {
+			return key, nil
+		}
+		owner = u.UsernameKey
+	}
+	return cmp.Or(owner, key), nil
 }
 
 // login is how a person has signed in so far.

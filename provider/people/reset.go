@@ -48,7 +48,7 @@ func (p *People) AskReset(ctx context.Context, name string, b Browser) error {
 	}
 	// The tries are never given back: each request may send a message.
 	from, wide := throttle.Network(b.Address), throttle.WideNetwork(b.Address)
-	_, err := p.limits.Take(throttle.Try{Kind: limits.OfMessage, Key: from, Wide: wide},
+	err := p.limits.Request(throttle.Try{Kind: limits.OfMessage, Key: from, Wide: wide},
 		throttle.Try{Kind: limits.OfMessageTo, Key: FoldName(name) + " " + from, Wide: wide})
 	if err != nil {
 		return err

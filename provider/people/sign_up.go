@@ -54,7 +54,7 @@ func (i *Invitations) Ask(ctx context.Context, email string, b Browser) error {
 	}
 	// The tries are never given back: each request may send a message.
 	network, wide := throttle.Network(b.Address), throttle.WideNetwork(b.Address)
-	_, err := i.people.limits.Take(throttle.Try{Kind: limits.OfMessage, Key: "sign-up " + network, Wide: "sign-up " + wide},
+	err := i.people.limits.Request(throttle.Try{Kind: limits.OfMessage, Key: "sign-up " + network, Wide: "sign-up " + wide},
 		throttle.Try{Kind: limits.OfMessageTo, Key: "sign-up " + strings.ToLower(email) + " " + network, Wide: "sign-up " + wide})
 	if err != nil {
 		return err
@@ -146,6 +146,9 @@ func (i *Invitations) account(ctx context.Context, one storage.Invitation, a New
 	// A username that looks like the address of somebody else would mislead whoever reads it.
 	if strings.Contains(a.Username, "@") && !sameAddress(a.Username, one.Email) {
 		found.Add("username", "Use your own email address, or a name without @.")
+	}
+	if mixesScripts(a.Username) {
+		found.Add("username", "Use letters of one script only. A name of several scripts could look like that of somebody else.")
 	}
 	if !passwordless {
 		i.people.config.checkNewPassword(found, "password", a.Password, person.account())
