@@ -23,11 +23,32 @@ const (
 // discovered is what the metadata of a server says (OIDC Discovery §3).
 type discovered struct {
 	provider    *oidc.Provider
-	verifier    *oidc.IDTokenVerifier // with a key set of its own, which is read once it is needed
+	keys        oidc.KeySet // is read once it is needed
 	style       oauth2.AuthStyle
 	namesItself bool // responses have the parameter iss (RFC 9207 §3)
 	endSession  string
 	since       time.Time
+}
+
+// keySet notes the error of a key set, of which the verifier of an ID token returns the text alone.
+type keySet struct {
+	oidc.KeySet
+	err error
+}
+
+func (k *keySet) VerifySignature(ctx context.Context, jwt string) ([]byte, error) {
+	payload, err := k.KeySet.VerifySignature(ctx, jwt)
+	k.err = err
+	return payload, err
+}
+
+// unread returns the error with which the keys could not be read, and nil for a wrong signature, which has no
+// cause.
+func (k *keySet) unread() error {
+	if k.err == nil {
+		return nil
+	}
+	return errors.Unwrap(k.err)
 }
 
 // algorithms are those with which an ID token may be signed: with a key pair, and never with the
@@ -114,7 +135,7 @@ func (s *Server) read() (*discovered, error) {
 		}
 	}
 	found := &discovered{provider: provider, namesItself: document.NamesItself, endSession: document.EndSession,
-		verifier: provider.VerifierContext(ctx, &oidc.Config{ClientID: s.config.ClientID, SupportedSigningAlgs: algorithms()})}
+		keys: oidc.NewRemoteKeySet(ctx, document.Keys)}
 	found.style, err = authStyle(document.Methods)
 	return found, err
 }

@@ -166,7 +166,12 @@ func (s *Server) Redeem(ctx context.Context, response url.Values, r Request) (Pe
 // checkIDToken checks an ID token (OIDC Core §3.1.3.7) and returns its claims.
 func (s *Server) checkIDToken(ctx context.Context, found *discovered, raw, accessToken, nonce string) (claims, error) {
 	// The algorithm, the signature, iss, exp, and that aud has this client.
-	token, err := found.verifier.Verify(ctx, raw)
+	keys := &keySet{KeySet: found.keys}
+	verifier := oidc.NewVerifier(s.config.Issuer, keys, &oidc.Config{ClientID: s.config.ClientID, SupportedSigningAlgs: algorithms()})
+	token, err := verifier.Verify(ctx, raw)
+	if unread := keys.unread(); unread != nil {
+		return nil, &Unreachable{fmt.Errorf("read the keys: %s", clip(withoutURL(unread).Error()))}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("the ID token is not valid: %s", clip(err.Error()))
 	}

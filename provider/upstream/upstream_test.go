@@ -67,6 +67,8 @@ func (o *other) serve(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		answer(map[string]any{"access_token": "access", "token_type": "Bearer", "id_token": o.sign(o.claims)})
+	case "/broken":
+		w.WriteHeader(http.StatusBadGateway)
 	case "/userinfo":
 		if r.Header.Get("Authorization") != "Bearer access" {
 			w.WriteHeader(http.StatusUnauthorized)
@@ -312,12 +314,17 @@ func TestResponsesThatCannotBe(t *testing.T) {
 
 // The log gets no address of the other server: there may be a secret in it.
 func TestUnreachableEndpointIsNotNamed(t *testing.T) {
-	for _, endpoint := range []string{"token_endpoint", "userinfo_endpoint"} {
-		o, s, r := at(t)
-		o.metadata[endpoint] = "http://127.0.0.1:1/?key=SECRET"
-		_, err := s.Redeem(t.Context(), code(), r)
-		if err == nil || strings.Contains(err.Error(), "SECRET") {
-			t.Errorf("%s: %v", endpoint, err)
+	for _, endpoint := range []string{"token_endpoint", "userinfo_endpoint", "jwks_uri"} {
+		for _, address := range []string{"http://127.0.0.1:1/?key=SECRET", "/broken?key=SECRET"} {
+			o, s, r := at(t)
+			if strings.HasPrefix(address, "/") {
+				address = o.URL + address
+			}
+			o.metadata[endpoint] = address
+			_, err := s.Redeem(t.Context(), code(), r)
+			if _, ok := errors.AsType[*Unreachable](err); !ok || strings.Contains(err.Error(), "SECRET") {
+				t.Errorf("%s: %v", endpoint, err)
+			}
 		}
 	}
 }
