@@ -150,7 +150,7 @@ func heading(l *languages.Language, status int) string {
 	case http.StatusRequestEntityTooLarge:
 		return l.T("The request is too large")
 	case http.StatusTooManyRequests:
-		return l.T("Too many attempts")
+		return l.T("Too many requests")
 	case http.StatusServiceUnavailable:
 		return l.T("Not available right now")
 	}
