@@ -118,7 +118,7 @@ func TestAttackEndlessEvents(t *testing.T) {
 		b.open(t, address)
 		ticket := b.ticketOfPage(t)
 		refused := 0
-		for range 660 {
+		for range 1060 {
 			b.send(t, "/o/consent/", params("ticket", ticket, "decision", "deny"))
 			if b.Away == nil {
 				refused++
@@ -129,9 +129,9 @@ func TestAttackEndlessEvents(t *testing.T) {
 			}
 		}
 		if refused < 20 {
-			t.Errorf("%d of 660 forms were refused", refused)
+			t.Errorf("%d of 1060 forms were refused", refused)
 		}
-		if n := rows(t, db, "events WHERE kind = 'consent.denied'"); n > 640 {
+		if n := rows(t, db, "events WHERE kind = 'consent.denied'"); n > 1040 {
 			t.Errorf("%d events", n)
 		}
 		b.send(t, "/account/sessions/end/", nil)

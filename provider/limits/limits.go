@@ -56,7 +56,7 @@ func Of(kind int) throttle.Limit {
 		return throttle.Limit{Tries: 10, Refill: 5 * time.Minute}
 	case OfOwnChange:
 		// Each may store an event, which is kept for months.
-		return throttle.Limit{Tries: 600, Refill: 10 * time.Second}
+		return throttle.Limit{Tries: 1000, Refill: 10 * time.Second}
 	case OfOwner, OfAddress, OfDeviceRequest, OfPushedRequest:
 		return throttle.Limit{Tries: 100, Refill: time.Second}
 	}
