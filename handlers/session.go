@@ -70,13 +70,21 @@ func (s *server) bounded(h handle) handle {
 			return h(w, r)
 		}
 		who, err := s.signedIn(r)
-		if err == nil && who != nil {
-			err = s.provider.People.MaySend(who.User)
-		}
 		if err != nil {
 			return err
 		}
-		return h(w, r)
+		if who == nil {
+			return h(w, r)
+		}
+		refused, err := s.provider.People.MaySend(who.User)
+		if err != nil {
+			return err
+		}
+		err = h(w, r)
+		if err != nil || request.Status(w) >= http.StatusBadRequest {
+			refused()
+		}
+		return err
 	}
 }
 

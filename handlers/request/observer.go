@@ -160,6 +160,15 @@ type response struct {
 	status int
 }
 
+// Status returns the status that a request has been answered with so far. 0: there is none yet.
+func Status(w http.ResponseWriter) int {
+	known, ok := w.(*response)
+	if !ok {
+		return 0
+	}
+	return known.status
+}
+
 func (w *response) WriteHeader(status int) {
 	if w.status == 0 && status >= http.StatusOK {
 		w.status = status

@@ -98,20 +98,19 @@ func (l *Limits) Take(tries ...throttle.Try) (func(), error) {
 	return giveBack, nil
 }
 
-// Request uses a try of each counter for a request that has not failed. The tries are never given back. It
-// returns an Error with status 429 if one of the counters is exhausted.
-func (l *Limits) Request(tries ...throttle.Try) error {
-	_, wait := l.Tries.Take(tries...)
+// Request is Take for requests of which none needs to have failed: its Error speaks of requests.
+func (l *Limits) Request(tries ...throttle.Try) (func(), error) {
+	giveBack, wait := l.Tries.Take(tries...)
 	if wait <= 0 {
-		return nil
+		return giveBack, nil
 	}
 	minutes := int((wait + time.Minute - 1) / time.Minute)
 	if minutes <= 1 {
-		return oauth.Later(http.StatusTooManyRequests, wait, "Too many requests. Try again in a minute.")
+		return nil, oauth.Later(http.StatusTooManyRequests, wait, "Too many requests. Try again in a minute.")
 	}
 	e := oauth.ForPerson(http.StatusTooManyRequests, "temporarily_unavailable", "", "Too many requests. Try again in %d minutes.", minutes)
 	e.RetryAfter = oauth.Later(e.Status, wait, "").RetryAfter
-	return e
+	return nil, e
 }
 
 // CheckOnly returns an Error with status 429 if one of the counters is exhausted, and

@@ -98,10 +98,10 @@ func (p *People) Revoke(ctx context.Context, userID, applicationID string) error
 }
 
 // MaySend returns an Error with status 429 if a person has sent more forms than anybody fills in: each may store an
-// event. Administrators are trusted with that.
-func (p *People) MaySend(u storage.User) error {
+// event. Administrators are trusted with that. The function is for a form that was refused: it stores none.
+func (p *People) MaySend(u storage.User) (refused func(), err error) {
 	if u.Administrator {
-		return nil
+		return func() {}, nil
 	}
 	return p.limits.Request(throttle.Try{Kind: limits.OfOwnChange, Key: u.ID, Wide: u.ID})
 }

@@ -48,7 +48,7 @@ func (p *People) AskReset(ctx context.Context, name string, b Browser) error {
 	}
 	// The tries are never given back: each request may send a message.
 	from, wide := throttle.Network(b.Address), throttle.WideNetwork(b.Address)
-	err := p.limits.Request(throttle.Try{Kind: limits.OfMessage, Key: from, Wide: wide},
+	_, err := p.limits.Request(throttle.Try{Kind: limits.OfMessage, Key: from, Wide: wide},
 		throttle.Try{Kind: limits.OfMessageTo, Key: FoldName(name) + " " + from, Wide: wide})
 	if err != nil {
 		return err
