@@ -63,7 +63,7 @@ const expiredInvitation = 30 * 24 * 60 * 60
 func (s *Store) sweepInvitations(ctx context.Context, now int64, limit int) (int64, error) {
 	var sum int64
 	for asked, before := range map[bool]int64{true: now, false: now - expiredInvitation} {
-		n, err := s.exec(ctx, `DELETE FROM invitations WHERE id IN (SELECT id FROM invitations WHERE asked = $1 AND expires_at <= $2 ORDER BY expires_at LIMIT $3) AND expires_at <= $2`, asked, before, limit)
+		n, err := s.exec(ctx, `DELETE FROM invitations WHERE id IN (SELECT id FROM invitations WHERE asked = $1 AND expires_at <= $2 ORDER BY expires_at LIMIT $3) AND asked = $1 AND expires_at <= $2`, asked, before, limit)
 		s.counters.invitations.Add(n)
 		sum += n
 		if err != nil {
