@@ -27,7 +27,7 @@ func (s *server) account(w http.ResponseWriter, r *http.Request) error {
 
 func (s *server) accountPage(r *http.Request, who *provider.SignedIn) (templates.Account, error) {
 	u, l := who.User, s.language(r)
-	page := templates.Account{Frame: s.frame(r, ""), FullName: fullName(u), Email: u.Email, PasswordHint: s.passwordHint(l)}
+	page := templates.Account{Frame: s.frame(r, ""), FullName: u.FullName(), Email: u.Email, PasswordHint: s.passwordHint(l)}
 	if u.Password != "" {
 		page.PasswordAction = s.path("/account/password/")
 	}
@@ -194,8 +194,6 @@ func (s *server) revokeApplication(w http.ResponseWriter, r *http.Request) error
 	redirect(w, r, s.path("/account/"))
 	return nil
 }
-
-func fullName(u provider.User) string { return strings.TrimSpace(u.FirstName + " " + u.LastName) }
 
 // day writes a date on a page that is in English.
 func day(at int64) string { return time.Unix(at, 0).UTC().Format("2 January 2006") }

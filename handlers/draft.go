@@ -5,6 +5,7 @@ import (
 	"compress/flate"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -46,10 +47,7 @@ func (s *server) keepForm(w http.ResponseWriter, r *http.Request, who *provider.
 	if !errors.Is(err, provider.ErrConfirm) {
 		return err
 	}
-	form := url.Values{}
-	for name, values := range r.PostForm {
-		form[name] = values
-	}
+	form := maps.Clone(r.PostForm)
 	if form.Get("password") != "" {
 		form.Set(droppedPassword, "yes")
 	}

@@ -80,6 +80,8 @@ func (s *server) routes() http.Handler {
 	// Only the server's own pages may send forms that use a person's session.
 	login := func(m on) http.Handler { return s.page(sameOrigin(s.loginForms, m.serve)) }
 	own := func(m on) http.Handler { return s.page(sameOrigin(s.ownForms, s.bounded(m.serve))) }
+	// What protects a person has no limit, because the thief of a session could use it up.
+	unbounded := func(m on) http.Handler { return s.page(sameOrigin(s.ownForms, m.serve)) }
 	at("/", own, on{get: s.home})
 	at("/logo/{name}/", protocol, on{get: s.logo})
 	at("/login/", login, on{get: s.loginPage, post: s.login})
@@ -89,7 +91,7 @@ func (s *server) routes() http.Handler {
 	// The other server sends the browser here (OIDC Core §3.1.2.5).
 	at("/login/with/{name}/callback/", page, on{get: s.arrive})
 	at("/logout/with/{name}/", page, on{get: s.leaveSignedOut})
-	at("/logout/", own, on{get: s.logoutPage, post: s.logout})
+	at("/logout/", unbounded, on{get: s.logoutPage, post: s.logout})
 	at(forgotPath, own, on{get: s.forgotPage, post: s.forgot})
 	at("/password/reset/{link}/", own, on{get: s.resetPage, post: s.reset})
 	at(signUpPath, own, on{get: s.askSignUpPage, post: s.askSignUp})
@@ -102,7 +104,7 @@ func (s *server) routes() http.Handler {
 	at("/device/answer/", own, on{get: s.toDevicePage, post: s.answerDevice})
 	at("/o/authorized_tokens/", own, on{get: s.toAccount})
 	at("/account/", own, on{get: s.account})
-	at("/account/password/", own, on{get: s.toAccount, post: s.changePassword})
+	at("/account/password/", unbounded, on{get: s.toAccount, post: s.changePassword})
 	at(totpPath, own, on{get: s.totpPage, post: s.addTOTP})
 	at(totpPath+"remove/", own, on{get: s.removeTOTPPage, post: s.removeTOTP})
 	at(codesPath, own, on{get: s.codesPage, post: s.newCodes})
@@ -113,8 +115,8 @@ func (s *server) routes() http.Handler {
 	at("/account/address/{link}/", own, on{get: s.addressPage, post: s.verifyAddress})
 	at("/account/identities/new/{name}/", own, on{get: s.newIdentityPage, post: s.addIdentity})
 	at("/account/identities/{id}/remove/", own, on{get: s.removeIdentityPage, post: s.removeIdentity})
-	at("/account/sessions/end/", own, on{get: s.toAccount, post: s.endSessions})
-	at("/account/sessions/{id}/end/", own, on{get: s.toAccount, post: s.endSession})
+	at("/account/sessions/end/", unbounded, on{get: s.toAccount, post: s.endSessions})
+	at("/account/sessions/{id}/end/", unbounded, on{get: s.toAccount, post: s.endSession})
 	at("/account/applications/{id}/revoke/", own, on{get: s.toAccount, post: s.revokeApplication})
 	at("/o/applications/", own, on{get: s.applications})
 	at("/o/applications/register/", own, on{get: s.registerPage, post: s.register})

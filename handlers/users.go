@@ -39,7 +39,7 @@ func (s *server) users(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		page.Rows = append(page.Rows, templates.UserRow{Username: u.Username, URL: s.userPath(u.ID), Name: fullName(u), Email: u.Email,
+		page.Rows = append(page.Rows, templates.UserRow{Username: u.Username, URL: s.userPath(u.ID), Name: u.FullName(), Email: u.Email,
 			Groups: strings.Join(groups, ", "), Active: u.Active, Admin: u.Administrator})
 	}
 	return s.render(w, r, http.StatusOK, page)

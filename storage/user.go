@@ -27,6 +27,9 @@ type User struct {
 	FactorDueAt       int64  `db:"factor_due_at"` // when the person must have a second factor; 0: nobody has asked for one
 }
 
+// FullName returns the first and the last name, or "".
+func (u User) FullName() string { return strings.TrimSpace(u.FirstName + " " + u.LastName) }
+
 const userColumns = `id, number, username, username_key, email, first_name, last_name, password, active, administrator, created_at, password_changed_at, profile, updated_at, language, factor_due_at`
 
 // AddUser stores a person and their groups. It returns ErrConflict if the username is

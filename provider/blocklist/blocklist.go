@@ -77,7 +77,6 @@ func Check(password string, own ...string) Reason {
 		c.at = append(c.at, i)
 	}
 	c.at = append(c.at, len(c.all))
-	c.plain = folded(c.text, nil)
 	c.ones, c.els = folded(c.text, map[rune]rune{'1': 'i'}), folded(c.text, map[rune]rune{'1': 'l'})
 	for _, name := range own {
 		for _, part := range append(strings.FieldsFunc(name, apart), name) {
@@ -98,9 +97,6 @@ var leet = map[rune]rune{'0': 'o', '3': 'e', '4': 'a', '5': 's', '7': 't', '@': 
 
 // folded returns a text of as many characters, with letters in the place of those that only look like letters.
 func folded(text []rune, ones map[rune]rune) []rune {
-	if ones == nil {
-		return text
-	}
 	out := make([]rune, len(text))
 	for i, r := range text {
 		out[i] = r
@@ -115,13 +111,13 @@ func folded(text []rune, ones map[rune]rune) []rune {
 
 // checked is a password, in the spellings in which it is compared.
 type checked struct {
-	text             []rune
-	all              string // the text
-	at               []int  // where each of its characters begins, and the end
-	plain, ones, els []rune
-	own              map[string]bool
-	cost             []int    // of the lightest parts of the text up to here
-	why              []Reason // that of these parts
+	text      []rune
+	all       string // the text
+	at        []int  // where each of its characters begins, and the end
+	ones, els []rune
+	own       map[string]bool
+	cost      []int    // of the lightest parts of the text up to here
+	why       []Reason // that of these parts
 }
 
 // reason finds the lightest parts.
@@ -188,7 +184,7 @@ func (c *checked) reach(from, end, weight int, why Reason) {
 
 // is reports whether a part of the text is in a list, in one of its spellings.
 func (c *checked) is(list map[string]bool, from, end int) bool {
-	return list[string(c.plain[from:end])] || list[string(c.ones[from:end])] || list[string(c.els[from:end])]
+	return list[c.part(from, end)] || list[string(c.ones[from:end])] || list[string(c.els[from:end])]
 }
 
 // before reports whether a part of the text has occurred before it, perhaps up to its last character but one.

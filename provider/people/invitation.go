@@ -128,7 +128,7 @@ func (i *Invitations) invitation(actor policy.Actor, email string, groups []stri
 	one.InviterID, _ = actor.Takes()
 	made, stored := Invited{Invitation: one}, storage.NewInvitation{Invitation: one}
 	if one.Mailed {
-		m := i.people.notices.Invitation(one, fullName(actor.Person()), i.url(secret))
+		m := i.people.notices.Invitation(one, cmp.Or(actor.Person().FullName(), actor.Person().Username), i.url(secret))
 		stored.Mail = &m
 	} else {
 		made.Link = i.url(secret)
@@ -139,11 +139,6 @@ func (i *Invitations) invitation(actor policy.Actor, email string, groups []stri
 // invitee returns the person whom an event about an invitation concerns. The person has no account yet, so the address is
 // the only name.
 func invitee(i storage.Invitation) storage.User { return storage.User{Username: i.Email} }
-
-// fullName returns what people call a person: the name, or else the username.
-func fullName(u storage.User) string {
-	return cmp.Or(strings.TrimSpace(u.FirstName+" "+u.LastName), u.Username)
-}
 
 // url returns the address of a link. It begins with the configured URL: the Host header of a request has
 // no influence.
