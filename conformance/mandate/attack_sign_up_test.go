@@ -428,7 +428,8 @@ func TestAttackHostileList(t *testing.T) {
 func TestAttackAskedLinkIsNoInvitation(t *testing.T) {
 	t.Parallel()
 	attack(t, "privilege escalation by one's own request (CWE-269)", "")
-	mail := startMailingWith(t, newSQLite(t), "", "SIGN_UP: open")
+	mail := startMailingWith(t, newSQLite(t), "", "SIGN_UP: open",
+		"SIGN_IN_SERVERS: [{NAME: company, LABEL: Example Company, ISSUER: https://login.example.com, CLIENT_ID: mandate, CLIENT_SECRET: of the company, NEW_PEOPLE: invited}]")
 	mail.asksForAccount(t, mail.server, "eve@company.example")
 	mail.linkIn(t, mail.waitTo(t, "eve@company.example", signUpSubject, 1))
 	if r := mail.cli(t, "", "invitation", "list", "--json"); strings.TrimSpace(r.stdout) != "[]" {
@@ -438,6 +439,9 @@ func TestAttackAskedLinkIsNoInvitation(t *testing.T) {
 	b := mail.browser(t)
 	link := mail.linkIn(t, mail.to(t, "eve@company.example", signUpSubject)[0])
 	b.open(t, link)
+	if strings.Contains(b.Body, "Example Company") {
+		t.Error("the page of the link offers the other server")
+	}
 	b.send(t, link, params("username", "eve", "password", "words of eve in a row", "administrator", "on", "active", "on", "group", "staff", "email", "root@example.com"))
 	b.isPerson(t, "eve")
 	for _, a := range mail.people(t) {

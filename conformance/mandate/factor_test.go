@@ -122,7 +122,11 @@ func TestFactorIsReset(t *testing.T) {
 		s.earlier(t, 301)
 		admin.open(t, path)
 		admin.awaitsLogin(t, "an administrator who signed in long ago")
+		admin.send(t, path, nil)
+		admin.awaitsLogin(t, "the form of an administrator who signed in long ago")
+		admin.open(t, path)
 		admin.logIn(t, root)
+		checkEqual(t, "alice is signed in before", b.isSignedIn(t), true)
 		admin.submit(t, "Remove the second factor", nil)
 		checkEqual(t, "alice is signed in", b.isSignedIn(t), false)
 		s.signedIn(t, alice) // the password suffices
@@ -130,6 +134,8 @@ func TestFactorIsReset(t *testing.T) {
 		if strings.Contains(admin.Body, "Remove the second factor") {
 			t.Error("the page offers to remove a factor that is gone")
 		}
+		admin.send(t, (&life{fixture: l.fixture, person: root}).userPath(t)+"factors/", nil)
+		checkEqual(t, "their own factors", admin.Status, http.StatusBadRequest)
 		// The command does the same.
 		_, b = s.withApp(t, alice)
 		s.mustCLI(t, "", "user", "reset-factors", alice.Name)

@@ -185,12 +185,13 @@ func TestAddAndRemoveAnIdentity(t *testing.T) {
 			t.Error("the page does not lead back to where the person wanted to go")
 		}
 
-		b := s.signedIn(t, ann)
+		b, v := s.signedIn(t, ann), newTraveller(t)
 		adds := func(b *browser, name string) {
 			t.Helper()
 			b.open(t, "/account/identities/new/company/")
 			b.submit(t, "Continue to "+c.label(), nil)
-			back, _ := newTraveller(t).signIn(t, b.Away, name)
+			back, asked := v.signIn(t, b.Away, name)
+			checkEqual(t, "the company has asked for a new login", asked, true)
 			b.open(t, back.String())
 		}
 		adds(b, "a1")
