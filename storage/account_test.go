@@ -17,7 +17,7 @@ func TestUpdateUserWritesWhatMayChangeAndNothingElse(t *testing.T) {
 		change.Username, change.UsernameKey, change.Email, change.FirstName, change.LastName, change.Administrator = "Anna", "anna", "anna@example.com", "Anna", "A", true
 		want := change
 		change.Number, change.Password, change.CreatedAt, change.PasswordChangedAt = 99, "stolen", 1, 2
-		must(t, w.UpdateUser(t.Context(), change, nil))
+		must(t, w.UpdateUser(t.Context(), change, nil, nil))
 		got, err := w.UserByID(t.Context(), alice.ID)
 		must(t, err)
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -87,12 +87,12 @@ func TestWhatEndsWithAChangeToAPerson(t *testing.T) {
 			"made inactive with the form": {
 				func(u User) error {
 					u.Active = false
-					return w.UpdateUser(t.Context(), u, []string{"staff"})
+					return w.UpdateUser(t.Context(), u, []string{"staff"}, nil)
 				},
 				signedOut,
 			},
 			"changed otherwise": {
-				func(u User) error { return w.UpdateUser(t.Context(), u, []string{"staff"}) },
+				func(u User) error { return w.UpdateUser(t.Context(), u, []string{"staff"}, nil) },
 				has,
 			},
 			"deleted": {
@@ -211,7 +211,7 @@ func TestPersonWhoWasDisabledStartsAnewWhenActiveAgain(t *testing.T) {
 		slipped := w.family(t, alice.ID, a.ID) // a grant that started earlier is stored afterwards
 		_, err := w.TokenByDigest(t.Context(), slipped.access)
 		is(t, "token while disabled", err, ErrNotFound)
-		must(t, w.UpdateUser(t.Context(), alice, nil))
+		must(t, w.UpdateUser(t.Context(), alice, nil, nil))
 		_, err = w.TokenByDigest(t.Context(), slipped.access)
 		is(t, "token when active again", err, ErrNotFound)
 	})
@@ -296,11 +296,11 @@ func lessOf(t *testing.T, s *Store) map[string]func(User) error {
 	return map[string]func(User) error{
 		"demoted": func(u User) error {
 			u.Administrator = false
-			return s.UpdateUser(t.Context(), u, nil)
+			return s.UpdateUser(t.Context(), u, nil, nil)
 		},
 		"made inactive": func(u User) error {
 			u.Active = false
-			return s.UpdateUser(t.Context(), u, nil)
+			return s.UpdateUser(t.Context(), u, nil, nil)
 		},
 		"disabled": func(u User) error { return s.DisableUser(t.Context(), u.ID, at) },
 		"deleted":  func(u User) error { return s.DeleteUser(t.Context(), u.ID, at, Handover{Responsible: ByOperator}) },
@@ -329,7 +329,7 @@ func TestLastAdministratorStays(t *testing.T) {
 			}
 		}
 		root.FirstName = "New"
-		is(t, "another change", w.UpdateUser(t.Context(), root, nil), nil)
+		is(t, "another change", w.UpdateUser(t.Context(), root, nil, nil), nil)
 		is(t, "somebody else", w.DeleteUser(t.Context(), inactive.ID, at, Handover{Responsible: ByOperator}), nil)
 		administrators(t, w, "second")
 		is(t, "no longer the last", w.DeleteUser(t.Context(), root.ID, at, Handover{Responsible: ByOperator}), nil)

@@ -59,7 +59,7 @@ func TestResetLinkEnds(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		change := func(u User, change func(*User)) error {
 			change(&u)
-			return w.UpdateUser(t.Context(), u, nil)
+			return w.UpdateUser(t.Context(), u, nil, nil)
 		}
 		for name, end := range map[string]func(u User) error{
 			"another password":        func(u User) error { return w.SetPassword(t.Context(), u.ID, "new", at) },
@@ -146,7 +146,7 @@ func TestAddressLinkConfirmsTheAddress(t *testing.T) {
 		must(t, w.ConfirmByLink(t.Context(), l.Digest, alice.ID, at, confirmed))
 		l = w.link(t, alice, LinkAddress)
 		u.Email = "new@example.com"
-		must(t, w.UpdateUser(t.Context(), u, nil))
+		must(t, w.UpdateUser(t.Context(), u, nil, nil))
 		is(t, "another address", w.ConfirmByLink(t.Context(), l.Digest, alice.ID, at, confirmed), ErrSpent)
 	})
 }

@@ -13,6 +13,7 @@ type administered struct {
 	*server
 	root, alice person
 	shop        application
+	intranet    application // asks nobody
 	browser     *browser
 	page        string // of alice
 }
@@ -20,7 +21,8 @@ type administered struct {
 func newAdministered(t *testing.T, db database) *administered {
 	t.Helper()
 	s := startServer(t, options{database: db, provider: []string{"OIDC_ENABLED: true", openidScopes}})
-	a := &administered{server: s, root: s.person(t, "root", "--admin"), alice: s.person(t, "alice", "--email", "alice@example.org"), shop: s.relyingParty(t)}
+	a := &administered{server: s, root: s.person(t, "root", "--admin"), alice: s.person(t, "alice", "--email", "alice@example.org"), shop: s.relyingParty(t, "--required-acr", mfa)}
+	a.intranet = s.application(t, "--name", "intranet", "--grant", "authorization_code", "--redirect-uri", "https://intranet.example/cb", "--skip-consent", "--scope", "read")
 	s.mustCLI(t, "", "group", "add", "staff")
 	a.browser = s.signedIn(t, a.root)
 	a.browser.open(t, "/admin/users/")
@@ -34,8 +36,10 @@ func (a *administered) state(t *testing.T) string {
 	t.Helper()
 	var user, app string
 	behind(t, a.database, `SELECT username || ' ' || email || ' ' || password || ' ' || profile || CASE WHEN administrator THEN ' administrator' ELSE '' END FROM users WHERE username_key LIKE 'alice%'`, &user)
-	behind(t, a.database, `SELECT secret || ' ' || redirect_uris || ' ' || jwks || ' ' || COALESCE(owner_id, '') || CASE WHEN skip_consent THEN ' skips' ELSE '' END FROM applications WHERE client_id = '`+a.shop.ClientID+`'`, &app)
-	return fmt.Sprint(user, "\n", app, "\n", rows(t, a.database, "users"), rows(t, a.database, "links"), rows(t, a.database, "applications"))
+	behind(t, a.database, `SELECT secret || ' ' || redirect_uris || ' ' || required_acr || ' ' || jwks || ' ' || COALESCE(owner_id, '') || CASE WHEN skip_consent THEN ' skips' ELSE '' END FROM applications WHERE client_id = '`+a.shop.ClientID+`'`, &app)
+	var rights string
+	behind(t, a.database, `SELECT scopes || ' ' || grant_types || ' ' || resources FROM applications WHERE client_id = '`+a.intranet.ClientID+`'`, &rights)
+	return fmt.Sprint(user, "\n", app, "\n", rights, "\n", rows(t, a.database, "users"), rows(t, a.database, "links"), rows(t, a.database, "applications"))
 }
 
 // protected are the changes with which the thief of an administrator's session takes an account, an application
@@ -53,15 +57,19 @@ func (a *administered) protected() []struct {
 		{"an address", a.page, "Save changes", params("email", "thief@example.org")},
 		{"a verified address", a.page, "Save changes", params("email_verified", "on")},
 		{"a username", a.page, "Save changes", params("username", "alice2")},
+		{"a verified phone number", a.page, "Save changes", params("phone_number", "+41443334455", "phone_number_verified", "on")},
 		{"the rights", a.page, "Save changes", params("administrator", "on")},
 		{"a reset link", a.page, "Make a link", nil},
 		{"deletion", a.page + "delete/", "", nil},
 		{"another administrator", "/admin/users/new/", "Add person", params("username", "thief", "password", "the words of the thief", "administrator", "on")},
 		{"a person with the address of another one", "/admin/users/new/", "Add person", params("username", "thief", "password", "the words of the thief", "email", "alice@example.org", "email_verified", "on")},
+		{"a person with the phone number of another one", "/admin/users/new/", "Add person", params("username", "thief", "password", "the words of the thief", "phone_number", "+41443334455", "phone_number_verified", "on")},
 		{"a secret", app + "rotate/", "Create a new secret", nil},
 		{"a key", app, "", params("algorithm", "ES256")},
 		{"a redirect URI", app + "update/", "", params("redirect_uris", "https://thief.example/back")},
 		{"no consent", app + "update/", "", params("skip_consent", "on")},
+		{"a weaker login", app + "update/", "", params("required_acr", "")},
+		{"more rights without consent", "/o/applications/" + a.intranet.ID + "/update/", "", url.Values{"scope": {"read", "write"}}},
 		{"an owner", app + "owner/", "Assign", params("owner", "alice")},
 		{"the server's application", app + "owner/", "Take it over", nil},
 		{"an application that asks nobody", "/o/applications/register/", "", params("name", "thief", "redirect_uris", "https://thief.example/back", "skip_consent", "on")},

@@ -262,6 +262,11 @@ func (p *Clients) update(ctx context.Context, actor policy.Actor, id string, ver
 		return nil, err
 	}
 	found := &oauth.Invalid{}
+	if version != storage.AnyVersion && version != a.Version {
+		// The version that is stored below could be this one by then, and the change from it another one than is
+		// checked here.
+		return nil, changedMeanwhile()
+	}
 	if policy.FollowsDocument(a) {
 		found.Add("name", "The metadata document at its client ID describes this application, and changes it again at the next approval. Take the application over first.")
 		return nil, found
@@ -293,13 +298,18 @@ func (p *Clients) update(ctx context.Context, actor policy.Actor, id string, ver
 	a.Management = ""
 	err = p.store.UpdateApplication(events.Attach(ctx, ChangeEvents(was, a, nil)...), a, was)
 	if errors.Is(err, storage.ErrNotFound) {
-		found.Add("version", "Somebody changed or deleted the application since you saw it. Look at it before you change it again.")
-		return nil, found
+		return nil, changedMeanwhile()
 	}
 	if err != nil {
 		return nil, oauth.Stored(err)
 	}
 	return &Registered{a, secret}, nil
+}
+
+func changedMeanwhile() *oauth.Invalid {
+	found := &oauth.Invalid{}
+	found.Add("version", "Somebody changed or deleted the application since you saw it. Look at it before you change it again.")
+	return found
 }
 
 // mustConfirm returns oauth.ErrConfirm if the actor is an administrator who must sign in again first. Others
@@ -311,12 +321,14 @@ func mustConfirm(actor policy.Actor) error {
 	return nil
 }
 
-// givesAway reports whether a change decides who receives what people have allowed the application, or whether
-// they are asked at all.
+// givesAway reports whether a change decides who receives what people have allowed the application, how strong their
+// login must be for that, or whether they are asked at all.
 func givesAway(was, now storage.Application) bool {
 	known := oauth.Lines(was.RedirectURIs)
 	added := slices.ContainsFunc(oauth.Lines(now.RedirectURIs), func(uri string) bool { return !slices.Contains(known, uri) })
-	return added || now.SkipConsent && !was.SkipConsent || now.ClientType != was.ClientType || now.AuthMethod != was.AuthMethod ||
+	unasked := now.SkipConsent && (!was.SkipConsent || now.Scopes != was.Scopes || now.Resources != was.Resources || now.GrantTypes != was.GrantTypes)
+	weaker := was.RequiredACR != "" && now.RequiredACR != was.RequiredACR
+	return added || unasked || weaker || now.ClientType != was.ClientType || now.AuthMethod != was.AuthMethod ||
 		now.JWKS != was.JWKS || now.JWKSURI != was.JWKSURI || now.CertificateSubject != was.CertificateSubject
 }
 

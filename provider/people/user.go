@@ -180,9 +180,10 @@ func (p *People) checkSubject(ctx context.Context, subject string) error {
 }
 
 // MayAdd returns ErrConfirm if the actor must sign in again before this person is added: an administrator, or
-// somebody whom applications take for the owner of an address that nobody has verified.
+// somebody whom applications take for the owner of an address or a phone number that nobody has verified.
 func (p *People) MayAdd(actor policy.Actor, person Person) error {
-	if person.Administrator || person.Email != "" && oauth.Deref(person.Profile).EmailVerified {
+	said := oauth.Deref(person.Profile)
+	if person.Administrator || person.Email != "" && said.EmailVerified || said.PhoneNumberVerified {
 		return actor.MustConfirm()
 	}
 	return nil
@@ -265,8 +266,9 @@ func (p *People) UpdateUser(ctx context.Context, actor policy.Actor, id string, 
 		return err
 	}
 	takes, err := takesOver(before, u)
+	confirm := actor.MustConfirm()
 	if err == nil && (takes || person.Password != "") {
-		err = actor.MustConfirm()
+		err = confirm
 	}
 	if err != nil {
 		return err
@@ -275,7 +277,15 @@ func (p *People) UpdateUser(ctx context.Context, actor policy.Actor, id string, 
 	if err != nil {
 		return err
 	}
-	err = p.store.UpdateUser(events.Attach(ctx, changeEvents(before, u, groups, person.Groups)...), u, person.Groups)
+	var still *storage.User
+	if confirm != nil {
+		still = &before // what the actor may not change has not changed meanwhile
+	}
+	err = p.store.UpdateUser(events.Attach(ctx, changeEvents(before, u, groups, person.Groups)...), u, person.Groups, still)
+	if errors.Is(err, storage.ErrSpent) {
+		found.Add("active", "Somebody changed this account at the same moment. Open the page again before you save.")
+		return found
+	}
 	if err != nil || person.Password == "" {
 		return personError(err)
 	}
@@ -285,14 +295,15 @@ func (p *People) UpdateUser(ctx context.Context, actor policy.Actor, id string, 
 }
 
 // takesOver reports whether a change of an account decides who can use it, or whom applications take for its
-// person: they know people by the username or by a verified address.
+// person: they know people by the username, or by a verified address or phone number.
 func takesOver(before, after storage.User) (bool, error) {
 	former, err := ProfileOf(before)
 	if err != nil {
 		return false, err
 	}
 	next, err := ProfileOf(after)
-	return before.Administrator != after.Administrator || before.Username != after.Username || before.Email != after.Email || former.EmailVerified != next.EmailVerified, err
+	phone := (former.PhoneNumberVerified || next.PhoneNumberVerified) && former.PhoneNumber != next.PhoneNumber || former.PhoneNumberVerified != next.PhoneNumberVerified
+	return before.Administrator != after.Administrator || before.Username != after.Username || before.Email != after.Email || former.EmailVerified != next.EmailVerified || phone, err
 }
 
 // changeEvents returns the events of a change of an account. None has a value.
