@@ -52,7 +52,7 @@ func (s *server) accountPage(r *http.Request, who *provider.SignedIn) (templates
 		return page, err
 	}
 	for _, a := range authorized {
-		app := templates.AuthorizedApp{Name: provider.NameIn(provider.Application{Name: a.Name, Metadata: a.Metadata}, l.Tag()), Owner: a.Owner, Document: a.Document, Scopes: strings.Join(a.Scopes, " "),
+		app := templates.AuthorizedApp{Name: provider.NameIn(a.Application, l.Tag()), Owner: a.Owner, Document: a.Document, Scopes: strings.Join(a.Scopes, " "),
 			Since: l.Day(a.Since), RevokeAction: s.path("/account/applications/" + a.ApplicationID + "/revoke/"),
 			Responsible: responsibleText(l, a), Unchecked: a.Standing == provider.StandingOpen, LastUsed: lastUsedSentence(l, a)}
 		audience, err := s.provider.Resources.Granted(r.Context(), strings.Join(a.Resources, "\n"))

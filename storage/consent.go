@@ -66,6 +66,7 @@ type Authorized struct {
 	OwnerActive        *bool  `db:"owner_is_active"`
 	LastUsedAt         int64  `db:"last_used_at"`
 	Metadata           string `db:"metadata"`
+	Management         string `db:"management"`
 }
 
 // AuthorizedBy lists, by name, the applications to which a person has given access. A code
@@ -74,7 +75,7 @@ type Authorized struct {
 func (s *Store) AuthorizedBy(ctx context.Context, userID string, now int64) ([]Authorized, error) {
 	var rows []Authorized
 	err := s.all(ctx, &rows, `SELECT x.application_id, a.name, a.client_id, u.username AS owner, x.scope, x.resource, x.since,
-			a.origin, a.responsible, u.administrator AS owner_is_admin, u.active AS owner_is_active, a.last_used_at, a.metadata FROM (
+			a.origin, a.responsible, u.administrator AS owner_is_admin, u.active AS owner_is_active, a.last_used_at, a.metadata, a.management FROM (
 			SELECT application_id, scope, resource, generation, created_at AS since FROM consents WHERE user_id = $1
 			UNION ALL
 			SELECT application_id, scope, resource, generation, created_at AS since FROM grants WHERE user_id = $1 AND expires_at > $2 AND (code_digest IS NULL OR code_used_at IS NOT NULL OR redirect_uri = '')

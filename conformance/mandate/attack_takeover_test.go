@@ -48,3 +48,38 @@ func TestAttackChangeBeforeTakeover(t *testing.T) {
 		t.Errorf("after a second look: %d", page.Status)
 	}
 }
+
+// An administrator takes over a client whose name is harmless in the language of the page. People who read another
+// language must not see another name, for which the administrator now stands.
+func TestAttackNameInAnotherLanguage(t *testing.T) {
+	attack(t, "a name that nobody has seen (CWE-451)", "")
+	forEachDatabase(t, func(t *testing.T, db database) {
+		s := startServer(t, options{database: db, provider: openClients})
+		root, alice := s.signIn(t, s.person(t, "root", "--admin"), "/account/"), s.person(t, "alice")
+		const tool = "https://tool.example/cb"
+		made := s.registers(t, nobody, `{"client_name":"Notes","client_name#de":"Kontrolle der Hausbank","redirect_uris":["`+tool+`"],"token_endpoint_auth_method":"none"}`)
+		app := application{ClientID: textOf(made, "client_id"), RedirectURI: tool}
+		address, _ := s.authorizeURL(app)
+		german := s.reading(t, "de")
+		german.open(t, address)
+		german.logIn(t, alice)
+		if !strings.Contains(german.Body, "Kontrolle der Hausbank") || !german.shows("decision") {
+			t.Fatalf("the consent page does not name the client as it names itself: %d", german.Status)
+		}
+		german.decide(t, "approve")
+		var path string
+		behind(t, db, "SELECT id FROM applications", &path)
+		root.open(t, "/o/applications/"+path+"/owner/")
+		root.submit(t, "Take it over", nil)
+		address, _ = s.authorizeURL(app)
+		german.open(t, address)
+		if strings.Contains(german.Body, "Hausbank") || !strings.Contains(german.Body, "Notes") {
+			t.Error("the consent page has the name that the administrator has not seen")
+		}
+		german.decide(t, "approve")
+		german.open(t, "/account/")
+		if strings.Contains(german.Body, "Hausbank") {
+			t.Error("the account page has the name that the administrator has not seen")
+		}
+	})
+}

@@ -8,6 +8,7 @@ import (
 	"mandate/provider/metadata"
 	"mandate/provider/oauth"
 	"mandate/provider/people"
+	"mandate/provider/policy"
 	"mandate/storage"
 )
 
@@ -42,8 +43,12 @@ func PagesOf(a storage.Application, language string) Pages {
 }
 
 // NameIn returns the name of an application in a language, or else its usual one (OIDC Registration §2.1,
-// RFC 7591 §2.2).
+// RFC 7591 §2.2). Whoever takes an application over, or changes it on its page, sees the usual name, and stands for that
+// one alone.
 func NameIn(a storage.Application, language string) string {
+	if !policy.DescribesItself(a) {
+		return a.Name
+	}
 	name, wrong := translated(MetadataOf(a), "client_name", language), &oauth.Invalid{}
 	people.CheckText(wrong, "client_name", name)
 	if wrong.Err() != nil || strings.TrimSpace(name) == "" {

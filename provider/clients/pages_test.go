@@ -32,7 +32,7 @@ func TestPagesOf(t *testing.T) {
 // OIDC Registration §2.1, RFC 7591 §2.2: what people read may be there in several languages.
 func TestNameIn(t *testing.T) {
 	const said = `{"client_name#de":"Ferienplaner","client_name#FR-ca":"Planificateur","client_name#fr-BE":"Agenda","client_name#es":"Plan\u202eificador","policy_uri":"https://tool.example/policy","policy_uri#de":"https://tool.example/datenschutz","policy_uri#fr":"https://bank.example/"}`
-	a := storage.Application{Name: "Holiday Planner", Metadata: said, RedirectURIs: "https://tool.example/cb"}
+	a := storage.Application{Name: "Holiday Planner", Metadata: said, RedirectURIs: "https://tool.example/cb", Management: storage.ManagedAlone}
 	for language, want := range map[string]string{"en": "Holiday Planner", "de": "Ferienplaner", "fr": "Planificateur", "es": "Holiday Planner", "": "Holiday Planner"} {
 		if got := NameIn(a, language); got != want {
 			t.Errorf("%s: %q, want %q", language, got, want)
@@ -43,7 +43,11 @@ func TestNameIn(t *testing.T) {
 			t.Errorf("%s: %q, want %q", language, got, want)
 		}
 	}
-	if got := NameIn(storage.Application{Name: "Plain"}, "de"); got != "Plain" {
-		t.Errorf("%q", got)
+	taken := a
+	taken.Management = ""
+	for _, plain := range []storage.Application{{Name: "Holiday Planner", Management: storage.ManagedAlone}, taken} {
+		if got := NameIn(plain, "de"); got != "Holiday Planner" {
+			t.Errorf("%q", got)
+		}
 	}
 }

@@ -26,7 +26,9 @@ type Authorized struct {
 	Standing   policy.Standing
 	Suspended  string // why it is suspended; empty: it is not
 	LastUsedAt int64
-	Metadata   string // of the application
+
+	// Application has the name and the metadata.
+	Application storage.Application
 }
 
 // Authorized returns the applications to which a person has given consent, each once.
@@ -39,9 +41,9 @@ func (p *People) Authorized(ctx context.Context, userID string) ([]Authorized, e
 	for _, row := range rows {
 		last := len(apps) - 1
 		if last < 0 || apps[last].ApplicationID != row.ApplicationID {
-			a := storage.Application{ClientID: row.ClientID, Origin: row.Origin, Responsible: row.Responsible, OwnerAdministrator: row.OwnerAdministrator, OwnerActive: row.OwnerActive}
+			a := storage.Application{Name: row.Name, Metadata: row.Metadata, Management: row.Management, ClientID: row.ClientID, Origin: row.Origin, Responsible: row.Responsible, OwnerAdministrator: row.OwnerAdministrator, OwnerActive: row.OwnerActive}
 			apps = append(apps, Authorized{ApplicationID: row.ApplicationID, Name: row.Name, Owner: oauth.Deref(row.Owner), Since: row.Since,
-				Origin: row.Origin, Standing: policy.StandingOf(a), Suspended: p.rules.WhySuspended(a), LastUsedAt: row.LastUsedAt, Metadata: row.Metadata,
+				Origin: row.Origin, Standing: policy.StandingOf(a), Suspended: p.rules.WhySuspended(a), LastUsedAt: row.LastUsedAt, Application: a,
 				Document: policy.DocumentOf(a)})
 			last++
 		}

@@ -86,6 +86,12 @@ func CameByItself(a storage.Application) bool {
 	return a.Origin == storage.FromRegistration || a.Origin == storage.FromDocument
 }
 
+// DescribesItself reports whether whoever registered an application, or its metadata document, still describes it, and no
+// person has decided about it since.
+func DescribesItself(a storage.Application) bool {
+	return a.Management != "" || FollowsDocument(a)
+}
+
 // suspendedText describes the refusal of a suspended application, to a client that has
 // authenticated and to a person whom it sends here.
 const suspendedText = "This application is suspended: the account of its owner is disabled. An administrator can enable the account, or take the application over."
