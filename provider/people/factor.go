@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 	"time"
 
 	"mandate/provider/acr"
@@ -203,7 +202,7 @@ func (p *People) Answer(ctx context.Context, c *Challenge, a Answer, b Browser) 
 	}
 	use, err := p.shown(ctx, c, a)
 	if err != nil {
-		if e, refused := errors.AsType[*oauth.Error](err); !refused || e.Status >= http.StatusInternalServerError {
+		if !isRefused(err) {
 			giveBack()
 			return nil, err
 		}

@@ -174,7 +174,7 @@ func (i *Identities) Arrive(ctx context.Context, name, ticket string, response u
 		return arrived, i.refused(ctx, s, kept, storage.User{}, s.arrivalError(err))
 	}
 	err = i.finish(ctx, s, kept, p, who, b, &arrived)
-	if e, refused := errors.AsType[*oauth.Error](err); !refused || e.Status >= http.StatusInternalServerError {
+	if !isRefused(err) {
 		giveBack()
 	}
 	return arrived, err
@@ -201,19 +201,7 @@ func (i *Identities) finish(ctx context.Context, s *server, kept left, p upstrea
 	}
 	// A login whose time is unknown may be an old one. It changes nothing about how a person signs in.
 	by := login{methods: acr.At(s.acrOf(p)), at: min(now, cmp.Or(p.AuthTime, now-freshLife-1)), old: old, with: identity}
-	needed := false
-	if !acr.Satisfies(by.methods, acr.MFA) {
-		_, needed, err = i.people.secondFactor(ctx, u)
-	}
-	if err != nil {
-		return err
-	}
-	if needed {
-		ticket, err := i.people.sealTicket(u, by)
-		arrived.SignIn = &SignIn{Ticket: ticket, User: u}
-		return err
-	}
-	arrived.SignIn, err = i.people.beginSession(ctx, u, by, storage.FactorUse{}, b)
+	arrived.SignIn, err = i.people.firstStep(ctx, u, by, b)
 	if errors.Is(err, storage.ErrSpent) {
 		return notBegun(errors.New("the account or its identity has changed at this moment"))
 	}

@@ -67,16 +67,7 @@ func (p *People) Login(ctx context.Context, username, password string, b Browser
 	if err != nil {
 		return nil, err
 	}
-	_, needed, err := p.secondFactor(ctx, u)
-	if err != nil {
-		return nil, err
-	}
-	by := login{methods: acr.PWD}
-	if needed {
-		ticket, err := p.sealTicket(u, by)
-		return &SignIn{Ticket: ticket, User: u}, err
-	}
-	signedIn, err := p.beginSession(ctx, u, by, storage.FactorUse{}, b)
+	signedIn, err := p.firstStep(ctx, u, login{methods: acr.PWD}, b)
 	if errors.Is(err, storage.ErrSpent) { // the password was changed meanwhile
 		return nil, WrongPassword()
 	}
@@ -129,6 +120,22 @@ type login struct {
 	at      int64            // when; 0: now
 	old     bool             // it was there before this sign-in began
 	with    storage.Identity // empty unless it was at another server
+}
+
+// firstStep begins the session of a person who has signed in so far, or returns the ticket for SecondStep if the
+// person needs a second factor. It returns storage.ErrSpent as beginSession does.
+func (p *People) firstStep(ctx context.Context, u storage.User, by login, b Browser) (*SignIn, error) {
+	if !acr.Satisfies(by.methods, acr.MFA) {
+		_, needed, err := p.secondFactor(ctx, u)
+		if err != nil {
+			return nil, err
+		}
+		if needed {
+			ticket, err := p.sealTicket(u, by)
+			return &SignIn{Ticket: ticket, User: u}, err
+		}
+	}
+	return p.beginSession(ctx, u, by, storage.FactorUse{}, b)
 }
 
 // beginSession stores the session of a person who has signed in, and uses up what the person has

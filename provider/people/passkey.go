@@ -285,7 +285,7 @@ func (k *Passkeys) SignIn(ctx context.Context, r Response, browser string, b Bro
 		return nil, err
 	}
 	in, err := k.signIn(ctx, r, browser, b)
-	if e, ok := errors.AsType[*oauth.Error](err); err == nil || !ok || e.Status >= http.StatusInternalServerError {
+	if !isRefused(err) {
 		giveBack()
 	}
 	return in, err
@@ -394,7 +394,7 @@ func (k *Passkeys) Answer(ctx context.Context, c *Challenge, r Response, b Brows
 	if errors.Is(err, storage.ErrSpent) {
 		err = oauth.ErrNotFound
 	}
-	if e, ok := errors.AsType[*oauth.Error](err); err == nil || !ok || e.Status >= http.StatusInternalServerError {
+	if !isRefused(err) {
 		giveBack()
 	}
 	return in, err

@@ -123,12 +123,21 @@ func (i *Invitations) ByLink(ctx context.Context, secret string) (storage.Invita
 	return found, err
 }
 
-// usable is ByLink for an account that is made on a page of this server.
-func (i *Invitations) usable(ctx context.Context, secret string) (storage.Invitation, error) {
-	if !i.MakesAccounts() {
-		return storage.Invitation{}, oauth.ErrNotFound
+// take is ByLink for an account that is made on a page of this server. With a link, somebody could try out which
+// usernames exist. So take also uses a try of the network, and giveBack gives it back.
+func (i *Invitations) take(ctx context.Context, secret string, b Browser) (one storage.Invitation, giveBack func(), err error) {
+	giveBack, err = i.people.limits.Take(limits.At(limits.AtSignUp, b.Address))
+	if err != nil {
+		return one, nil, err
 	}
-	return i.ByLink(ctx, secret)
+	err = oauth.ErrNotFound
+	if i.MakesAccounts() {
+		one, err = i.ByLink(ctx, secret)
+	}
+	if err != nil {
+		giveBack() // the secret is too long for guesses
+	}
+	return one, giveBack, err
 }
 
 // NewAccount is what a person chooses who makes an account.
@@ -174,16 +183,10 @@ func (i *Invitations) account(ctx context.Context, one storage.Invitation, a New
 // ErrNotFound if the link does not work, ErrAddressTaken, or an Invalid for mistakes in the form. In these
 // cases the link is not used.
 func (i *Invitations) WithPassword(ctx context.Context, secret string, a NewAccount, b Browser) (*SignIn, error) {
-	giveBack, err := i.people.limits.Take(limits.At(limits.AtSignUp, b.Address))
+	one, giveBack, err := i.take(ctx, secret, b)
 	if err != nil {
 		return nil, err
 	}
-	one, err := i.usable(ctx, secret)
-	if err != nil {
-		giveBack() // the secret is too long for guesses
-		return nil, err
-	}
-	// With a link, somebody could try out which usernames exist. So a refused form keeps the try.
 	u, err := i.account(ctx, one, a, seal.Identifier(), false)
 	if err != nil {
 		return nil, err
@@ -244,18 +247,7 @@ func (p *People) logMissing(subject string, missing []string) {
 // begin signs a person in who has just made an account. No message says that the browser is a new one.
 func (i *Invitations) begin(ctx context.Context, u storage.User, methods string, b Browser) (*SignIn, error) {
 	b.Device = i.people.devices.Seal([]byte(u.UsernameKey), "device")
-	by := login{methods: methods}
-	if !acr.Satisfies(methods, acr.MFA) {
-		_, needed, err := i.people.secondFactor(ctx, u)
-		if err != nil {
-			return nil, err
-		}
-		if needed {
-			ticket, err := i.people.sealTicket(u, by)
-			return &SignIn{Ticket: ticket, User: u}, err
-		}
-	}
-	in, err := i.people.beginSession(ctx, u, by, storage.FactorUse{}, b)
+	in, err := i.people.firstStep(ctx, u, login{methods: methods}, b)
 	if errors.Is(err, storage.ErrSpent) {
 		return nil, WrongPassword() // somebody has changed the account at this moment
 	}
@@ -275,13 +267,8 @@ func forSignUp(secret string) string { return "sign up " + seal.Digest(secret) }
 // AskForPasskey returns the request for the passkey of a new account. It returns the errors of WithPassword.
 // The link is not used.
 func (i *Invitations) AskForPasskey(ctx context.Context, secret string, a NewAccount, b Browser) (Ceremony, error) {
-	giveBack, err := i.people.limits.Take(limits.At(limits.AtSignUp, b.Address))
+	one, giveBack, err := i.take(ctx, secret, b)
 	if err != nil {
-		return Ceremony{}, err
-	}
-	one, err := i.usable(ctx, secret)
-	if err != nil {
-		giveBack()
 		return Ceremony{}, err
 	}
 	u, err := i.account(ctx, one, a, seal.Identifier(), true)
@@ -301,13 +288,8 @@ func (i *Invitations) AskForPasskey(ctx context.Context, secret string, a NewAcc
 // can change, and signs the person in. The account has no password. It returns the errors of WithPassword,
 // and an Error for a response that is not accepted. In these cases the link is not used.
 func (i *Invitations) WithPasskey(ctx context.Context, secret string, r Response, name string, b Browser) (*SignIn, error) {
-	giveBack, err := i.people.limits.Take(limits.At(limits.AtSignUp, b.Address))
+	one, giveBack, err := i.take(ctx, secret, b)
 	if err != nil {
-		return nil, err
-	}
-	one, err := i.usable(ctx, secret)
-	if err != nil {
-		giveBack()
 		return nil, err
 	}
 	var d draft
