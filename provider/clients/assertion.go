@@ -274,7 +274,5 @@ func (p *Clients) wrongAssertion(ctx context.Context, one *assertion) error {
 	if err != nil {
 		return err
 	}
-	e := invalidClient("There is no client with this id that has registered the key of this assertion: check iss and sub, the registered method and algorithm, the registered keys, and the kid in the header.")
-	e.Cause = one.cause
-	return e
+	return invalidClient("There is no client with this id that has registered the key of this assertion: check iss and sub, the registered method and algorithm, the registered keys, and the kid in the header.").Because(one.cause)
 }

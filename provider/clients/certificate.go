@@ -92,12 +92,12 @@ func (p *Clients) proveCertificate(ctx context.Context, a storage.Application, s
 	// RFC 8705 §2.1: an authority of this server must have issued the certificate. Otherwise
 	// anybody could make one with this subject.
 	err = shown.Verify(p.config.Authorities)
-	compare := "it has " + namesOn(shown) + ", and " + ShortSubject(a.CertificateSubject) + " is registered"
+	compare := errors.New("it has " + namesOn(shown) + ", and " + ShortSubject(a.CertificateSubject) + " is registered") // the operator needs it; the client does not see it
 	if err != nil {
-		return because(certificateProblem("The client certificate is not valid now, is not for clients, or was not issued by an authority that this server accepts.", err), compare)
+		return certificateProblem("The client certificate is not valid now, is not for clients, or was not issued by an authority that this server accepts.", err).Because(compare)
 	}
 	if !certificateSubject(a.CertificateSubject).Matches(shown) {
-		return because(invalidClient("The client certificate does not have the subject that is registered for this application."), compare)
+		return invalidClient("The client certificate does not have the subject that is registered for this application.").Because(compare)
 	}
 	return nil
 }
@@ -105,12 +105,6 @@ func (p *Clients) proveCertificate(ctx context.Context, a storage.Application, s
 // namesOn returns the subject of a certificate for the log. Whoever shows it may have chosen it.
 func namesOn(shown *mtls.Certificate) string {
 	return oauth.Clip(strings.Join(shown.Subjects(), " "), 300)
-}
-
-// because adds to a refusal what its operator needs to mend it. The client does not see it.
-func because(e *oauth.Error, text string) *oauth.Error {
-	e.Cause = errors.New(text)
-	return e
 }
 
 // registeredKeys names keys for the log.
@@ -145,8 +139,8 @@ func (p *Clients) proveRegistered(ctx context.Context, a storage.Application, sh
 		p.usedKey(a, kid)
 		return nil
 	case err == nil || errors.Is(err, jose.ErrInvalid):
-		return because(invalidClient("The client certificate is not the first one in the x5c of a key that is registered for this application."),
-			"it has "+namesOn(shown)+" and x5t#S256 "+shown.Thumbprint()+", and registered are "+registeredKeys(known))
+		return invalidClient("The client certificate is not the first one in the x5c of a key that is registered for this application.").
+			Because(errors.New("it has " + namesOn(shown) + " and x5t#S256 " + shown.Thumbprint() + ", and registered are " + registeredKeys(known)))
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, keysets.ErrBusy):

@@ -55,9 +55,7 @@ func (p *Clients) ObjectClaims(ctx context.Context, a storage.Application, objec
 	case errors.Is(err, jose.ErrInvalid):
 		return nil, wrongObject("The signature of the request object is not that of a key which this client has registered: check jwks or jwks_uri of the registration, and the kid in the header.")
 	}
-	e := wrongObject("The keys at the jwks_uri of this client cannot be read now. Try again in a moment.")
-	e.Cause = err
-	return nil, e
+	return nil, wrongObject("The keys at the jwks_uri of this client cannot be read now. Try again in a moment.").Because(err)
 }
 
 // objectAlgorithms returns the signature algorithms that the request objects of an application

@@ -30,9 +30,7 @@ func refusedRequestURI(text string) *oauth.Error {
 func objects() documents.Kind[string] {
 	return documents.Kind[string]{Name: "request objects", Accept: "application/oauth-authz-req+jwt, application/jwt", MaxBytes: maxObjectBytes, MaxKept: 500, Longest: 5 * time.Minute,
 		Read: readObject, Explain: func(_ string, err error) error {
-			e := refusedRequestURI("The request object at request_uri cannot be read: the address must answer with the status 200, without a redirect, with the media type application/oauth-authz-req+jwt and at most 16384 bytes.")
-			e.Cause = err
-			return e
+			return refusedRequestURI("The request object at request_uri cannot be read: the address must answer with the status 200, without a redirect, with the media type application/oauth-authz-req+jwt and at most 16384 bytes.").Because(err)
 		}}
 }
 

@@ -49,18 +49,15 @@ func explain(url string, err error) error {
 // fails then. The text says nothing about the network of this server: whether a name
 // resolves and whether an address answers are one case. The log has the cause.
 func unusable(err error) *oauth.Error {
-	var e *oauth.Error
 	if status, ok := errors.AsType[*outbound.StatusError](err); ok && status.Status >= 300 && status.Status < 400 {
-		e = Invalid("has the status %d: redirects are not followed, so use the URL of the document itself as client_id", status.Status)
+		return Invalid("has the status %d: redirects are not followed, so use the URL of the document itself as client_id", status.Status).Because(err)
 	} else if ok {
-		e = Invalid("has the status %d: it must be 200", status.Status)
-	} else if size, ok := errors.AsType[*outbound.SizeError](err); ok {
-		e = Invalid("is larger than %d bytes", size.Most)
-	} else {
-		e = oauth.Refuse("invalid_client", "This server could not fetch the metadata document of the client. Its host must be on the internet, answer within 5 seconds, and have a valid certificate. The log of this server has the reason.")
+		return Invalid("has the status %d: it must be 200", status.Status).Because(err)
 	}
-	e.Cause = err
-	return e
+	if size, ok := errors.AsType[*outbound.SizeError](err); ok {
+		return Invalid("is larger than %d bytes", size.Most).Because(err)
+	}
+	return oauth.Refuse("invalid_client", "This server could not fetch the metadata document of the client. Its host must be on the internet, answer within 5 seconds, and have a valid certificate. The log of this server has the reason.").Because(err)
 }
 
 // Invalid returns the error for a document that cannot be used. The problem completes a

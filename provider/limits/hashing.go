@@ -51,7 +51,5 @@ func hashingError(err error) error {
 
 // TooBusy returns the Error for a hash that did not get its turn: status 503.
 func TooBusy(cause error) *oauth.Error {
-	e := oauth.Later(http.StatusServiceUnavailable, 2*time.Second, "The server is busy checking passwords. Try again in a moment.")
-	e.Cause = cause
-	return e
+	return oauth.Later(http.StatusServiceUnavailable, 2*time.Second, "The server is busy checking passwords. Try again in a moment.").Because(cause)
 }

@@ -44,15 +44,16 @@ func (e *Error) Error() string {
 		text = e.Description
 	}
 	if e.Cause != nil {
-		text = WithCause(text, e.Cause)
+		// The text can be a sentence with a period.
+		text = strings.TrimSuffix(text, ".") + ": " + e.Cause.Error()
 	}
 	return e.Code + ": " + text
 }
 
-// WithCause joins a message and its cause for the log. A message can be a sentence with a
-// period.
-func WithCause(message string, cause error) string {
-	return strings.TrimSuffix(message, ".") + ": " + cause.Error()
+// Because sets the cause, and returns the Error.
+func (e *Error) Because(cause error) *Error {
+	e.Cause = cause
+	return e
 }
 
 // Unwrap returns the cause, or nil.
@@ -113,9 +114,7 @@ func ASCII(text string) string {
 // never a statement about the record (RFC 7009 §2.2.1 asks for 503 at the revocation
 // endpoint).
 func Unavailable(err error) *Error {
-	e := Later(http.StatusServiceUnavailable, time.Second, "The server cannot reach its database. Try again in a moment.")
-	e.Cause = err
-	return e
+	return Later(http.StatusServiceUnavailable, time.Second, "The server cannot reach its database. Try again in a moment.").Because(err)
 }
 
 // Later returns the Error for a request that can succeed after a wait: status 429 or 503.

@@ -273,8 +273,8 @@ func (i *Identities) alreadyAdded(ctx context.Context, s *server, p upstream.Per
 // notBegun returns the Error for a response to which this browser has no request. The cause is for the log.
 func notBegun(cause error) *oauth.Error {
 	e := oauth.Refuse("invalid_request", "This sign-in was not begun in this browser, or it took longer than %d minutes, or it is finished already. Begin again.", int(LeaveLife/time.Minute))
-	e.Cause, e.LogText = cause, "the response of another server fits no request of this browser"
-	return e
+	e.LogText = "the response of another server fits no request of this browser"
+	return e.Because(cause)
 }
 
 // refuse returns the Error for a person who may not sign in.
@@ -296,15 +296,13 @@ func (s *server) arrivalError(err error) error {
 	if _, ok := errors.AsType[*upstream.Unreachable](err); ok {
 		return s.unreachable(err)
 	}
-	e := oauth.ForPerson(http.StatusBadRequest, "invalid_response", "the response of the other server was not accepted",
-		"The response of %s was not accepted, so nobody was signed in. Begin again. If it happens twice, tell an administrator of this server.", s.Label)
-	e.Cause = err
-	return e
+	return oauth.ForPerson(http.StatusBadRequest, "invalid_response", "the response of the other server was not accepted",
+		"The response of %s was not accepted, so nobody was signed in. Begin again. If it happens twice, tell an administrator of this server.", s.Label).Because(err)
 }
 
 func (s *server) unreachable(err error) *oauth.Error {
 	e := oauth.ForPerson(http.StatusServiceUnavailable, "temporarily_unavailable", "the other server does not answer",
 		"%s does not answer right now. Try again in a moment, or sign in in another way.", s.Label)
-	e.RetryAfter, e.Cause = 10, err
-	return e
+	e.RetryAfter = 10
+	return e.Because(err)
 }

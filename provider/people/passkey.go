@@ -100,9 +100,7 @@ func (k *Passkeys) open(ticket, purpose string) (pending, error) {
 		err = json.Unmarshal(text, &p)
 	}
 	if err != nil || oauth.Now()-p.At > ceremonyLife {
-		e := oauth.Refuse("invalid_grant", "This page was open for too long. Try again.")
-		e.Cause = err
-		return p, e
+		return p, oauth.Refuse("invalid_grant", "This page was open for too long. Try again.").Because(err)
 	}
 	return p, nil
 }
@@ -124,9 +122,7 @@ func (k *Passkeys) spend(ctx context.Context, p pending) error {
 // refusePasskey returns the one Error for every response that is not accepted. The cause is for the
 // log.
 func refusePasskey(cause error) *oauth.Error {
-	e := oauth.Refuse("invalid_grant", "This passkey was not accepted. It may have been removed from your account. Try again, or sign in in another way.")
-	e.Cause = cause
-	return e
+	return oauth.Refuse("invalid_grant", "This passkey was not accepted. It may have been removed from your account. Try again, or sign in in another way.").Because(cause)
 }
 
 func forCreation(s *storage.SignedIn) string { return "create " + s.Session.ID }

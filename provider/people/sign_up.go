@@ -299,9 +299,7 @@ func (i *Invitations) WithPasskey(ctx context.Context, secret string, r Response
 	}
 	if err != nil || oauth.Now()-d.At > ceremonyLife {
 		giveBack() // it says nothing about usernames
-		e := oauth.Refuse("invalid_grant", "The page was open for too long. Begin again.")
-		e.Cause = err
-		return nil, e
+		return nil, oauth.Refuse("invalid_grant", "The page was open for too long. Begin again.").Because(err)
 	}
 	u, err := i.account(ctx, one, NewAccount{Username: d.Username, FirstName: d.FirstName, LastName: d.LastName}, d.ID, true)
 	if err != nil {
@@ -324,7 +322,5 @@ func (i *Invitations) WithPasskey(ctx context.Context, secret string, r Response
 
 // newPasskeyRefused returns the Error for a new passkey that is not accepted. The cause is for the log.
 func newPasskeyRefused(cause error) *oauth.Error {
-	e := oauth.Refuse("invalid_grant", "This passkey was not accepted. Try again, or choose a password.")
-	e.Cause = cause
-	return e
+	return oauth.Refuse("invalid_grant", "This passkey was not accepted. Try again, or choose a password.").Because(cause)
 }

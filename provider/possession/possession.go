@@ -112,9 +112,7 @@ func (c *Checks) OfRefresh(ctx context.Context, bound, shown Binding) Binding {
 func (c *Checks) ofCertificate(ctx context.Context) (Binding, error) {
 	shown, err := mtls.Of(ctx)
 	if err != nil || shown == nil {
-		e := oauth.Refuse("invalid_request", "The tokens of this application are bound to its certificate, and the request has none: use the endpoint in mtls_endpoint_aliases of the server metadata.")
-		e.Cause = err
-		return "", e
+		return "", oauth.Refuse("invalid_request", "The tokens of this application are bound to its certificate, and the request has none: use the endpoint in mtls_endpoint_aliases of the server metadata.").Because(err)
 	}
 	return toCertificate(shown.Thumbprint()), nil
 }

@@ -364,9 +364,7 @@ func (p *Registrations) checkSector(ctx context.Context, d description, by regis
 	}
 	document, err := calls.Get(ctx, uri, "application/json", maxSectorBytes)
 	if err != nil {
-		e := refuseMember("sector_identifier_uri", "could not be read: the server needs a response with the status 200, without a redirect, and with at most %d bytes", maxSectorBytes)
-		e.Cause = err
-		return e
+		return refuseMember("sector_identifier_uri", "could not be read: the server needs a response with the status 200, without a redirect, and with at most %d bytes", maxSectorBytes).Because(err)
 	}
 	var listed []string
 	if json.Unmarshal(document.Body, &listed) != nil {

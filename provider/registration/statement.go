@@ -137,9 +137,7 @@ func (p *Registrations) statementKeys(ctx context.Context, h jose.Header, unveri
 	case ctx.Err() != nil:
 		return nil, nil, ctx.Err()
 	case err != nil:
-		later := oauth.Later(http.StatusServiceUnavailable, 10*time.Second, "This server cannot read the keys of the issuer of the software statement now. Try again in a moment.")
-		later.Cause = err
-		return nil, nil, later
+		return nil, nil, oauth.Later(http.StatusServiceUnavailable, 10*time.Second, "This server cannot read the keys of the issuer of the software statement now. Try again in a moment.").Because(err)
 	}
 	return keys, invalidStatement("has a signature that does not match the key of its issuer"), nil
 }
