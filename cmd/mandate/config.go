@@ -26,6 +26,9 @@ func (p *program) configCheckCommand() *cobra.Command {
 			if err == nil {
 				_, err = clientAuthorities(settings) // it reads the file
 			}
+			if err == nil {
+				_, err = brandOf(settings) // it reads the logo
+			}
 			if err != nil {
 				return err
 			}

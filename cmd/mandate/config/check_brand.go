@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 )
 
+const helpForm = "must be https://host/path or mailto:name@host"
+
 var hexColor = regexp.MustCompile(`^#[0-9A-Fa-f]{6}$`)
 
 // checkBrand checks the form of the settings of the brand. Whether a colour stands out, and whether a logo can
@@ -38,12 +40,14 @@ func (l *loader) checkPublicPage(name, raw string) {
 	if name == "HELP_URL" && strings.HasPrefix(raw, "mailto:") {
 		u, err := url.Parse(raw)
 		if err != nil || !strings.Contains(u.Opaque, "@") {
-			l.wrong("must be https://host/path or mailto:name@host", name)
+			l.wrong(helpForm, name)
 		}
 		return
 	}
 	u, wrong := webURL(strings.SplitN(raw, "#", 2)[0]) // a part of a page is allowed
 	switch {
+	case wrong != "" && name == "HELP_URL" && strings.Contains(raw, "@"):
+		l.wrong(helpForm, name)
 	case wrong != "":
 		l.wrong(wrong, name)
 	case u.Scheme != "https" && !isLoopback(u.Hostname()):

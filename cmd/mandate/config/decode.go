@@ -86,6 +86,9 @@ func (l *loader) pair(key, value *yaml.Node, name string, fields []field) {
 		case f.key == key.Value:
 			if l.claim(f, key.Value, at) {
 				l.c.sources[f.name] = at
+				if value.LineComment == "" {
+					value.LineComment = key.LineComment // that of a key without a value
+				}
 				l.decode(value, f)
 			}
 			return
@@ -104,7 +107,7 @@ func (l *loader) pair(key, value *yaml.Node, name string, fields []field) {
 // decode stores the value of a node in a field.
 func (l *loader) decode(node *yaml.Node, f field) {
 	if isScalar(node, "!!null") {
-		l.report(l.position(node), f.name, "has no value; set one or remove the key")
+		l.report(l.position(node), f.name, "has no value; "+missingHelp(node))
 		return
 	}
 	switch target := f.value.Addr().Interface().(type) {
@@ -139,9 +142,22 @@ func (l *loader) decode(node *yaml.Node, f field) {
 	}
 }
 
+// missingHelp says how to give a value to a key that has none. A colour or a password may begin with a #, which
+// begins a comment in YAML.
+func missingHelp(node *yaml.Node) string {
+	if text := strings.TrimPrefix(node.LineComment, "#"); text != "" && text[0] != ' ' {
+		return "YAML reads what follows # as a comment: put a value that begins with # in quotes"
+	}
+	return "set one or remove the key"
+}
+
 func (l *loader) text(node *yaml.Node, f field) string {
+	words := strings.Fields(f.tag.Get("oneof"))
 	switch {
 	case isScalar(node, "!!str"):
+	case is(node, yaml.ScalarNode) && len(words) > 0: // true, or a number: no quotes make it one of the words
+		l.report(l.position(node), f.name, "must be one of "+strings.Join(words, ", "))
+		return ""
 	// A port alone is the usual mistake. In quotes it would be wrong too.
 	case isScalar(node, "!!int") && f.name == "LISTEN":
 		l.report(l.position(node), f.name, listenForm)
@@ -153,7 +169,6 @@ func (l *loader) text(node *yaml.Node, f field) string {
 		l.report(l.position(node), f.name, "must be text, not "+kindOf(node)+quotesHelp(node))
 		return ""
 	}
-	words := strings.Fields(f.tag.Get("oneof"))
 	if len(words) > 0 && !slices.Contains(words, node.Value) {
 		l.report(l.position(node), f.name, "must be one of "+strings.Join(words, ", "))
 	}
@@ -184,13 +199,17 @@ func (l *loader) flag(node *yaml.Node, f field, target *bool) {
 // mistake than intended.
 func (l *loader) number(node *yaml.Node, f field) int64 {
 	least, most := tagNumber(f.tag, "min"), tagNumber(f.tag, "max")
+	form := "must be a whole number"
+	if f.value.Type() == reflect.TypeFor[time.Duration]() {
+		form += " of seconds (" + f.tag.Get("default") + ")"
+	}
 	value, err := strconv.ParseInt(node.Value, 10, 64)
 	wrong := ""
 	switch {
 	case isScalar(node, "!!str") && err == nil:
 		wrong = "must be a number, not text; remove the quotes"
 	case !isScalar(node, "!!int") && !isScalar(node, "!!float"):
-		wrong = "must be a whole number, not " + kindOf(node)
+		wrong = form + ", not " + kindOf(node)
 	case errors.Is(err, strconv.ErrRange), err == nil && (value < least || value > most):
 		wrong = fmt.Sprintf("must be a number from %d to %d", least, most)
 	case err != nil, strconv.FormatInt(value, 10) != node.Value:
