@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -39,6 +40,9 @@ func (s *server) loginForm(r *http.Request, values url.Values) (templates.Login,
 	page.SignUpURL = s.signUpAddress(next)
 	if page.Frame.Username != "" {
 		page.Again = again(s.language(r), values.Get("reason"))
+		if sameAccount(page.Again.Reason) {
+			page.SignUpURL = ""
+		}
 	}
 	var err error
 	page.Asker, err = s.loginAsker(r.Context(), s.language(r), page.Next)
@@ -93,6 +97,11 @@ func again(l *languages.Language, reason string) templates.Again {
 	return templates.Again{}
 }
 
+// sameAccount reports whether the person must sign in with the account that they are signed in to.
+func sameAccount(reason string) bool {
+	return slices.Contains([]provider.Reason{confirmLogin, provider.LoginRequest, provider.LoginTooOld}, provider.Reason(reason))
+}
+
 // login checks the password. It begins a session, or leads to the page of the second factor.
 func (s *server) login(w http.ResponseWriter, r *http.Request) error {
 	err := s.parseForm(r)
@@ -107,6 +116,9 @@ func (s *server) login(w http.ResponseWriter, r *http.Request) error {
 	password := r.PostForm.Get("password")
 	if page.Name.Value == "" {
 		page.Name.Error = s.language(r).T("Enter your username.")
+		if page.ByAddress {
+			page.Name.Error = s.language(r).T("Enter your username or your email address.")
+		}
 	}
 	if password == "" {
 		page.PasswordError = s.language(r).T("Enter your password.")
@@ -118,6 +130,10 @@ func (s *server) login(w http.ResponseWriter, r *http.Request) error {
 	if e, ok := errors.AsType[*provider.Error](err); ok && e.Status < http.StatusInternalServerError {
 		request.Note(r.Context(), "error", e.Code)
 		page.Error, _ = said(s.language(r), e)
+		// This depends only on what was typed, so it says nothing about the accounts.
+		if page.ByAddress && e.Code == "invalid_grant" && strings.ContainsRune(page.Name.Value, '@') {
+			page.Error += " " + s.language(r).T("An email address works here only after you have confirmed it. Until then, enter your username.")
+		}
 		retryAfter(w, e)
 		return s.showLogin(w, r, formStatus(e), page)
 	}

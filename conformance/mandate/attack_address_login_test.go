@@ -83,6 +83,34 @@ func TestAttackSignInByAddress(t *testing.T) {
 	})
 }
 
+// The page says what an address needs, whoever has it. Who must sign in with the same account again is offered no other one.
+func TestSignInPageNamesTheAddress(t *testing.T) {
+	const unconfirmed = "An email address works here only after you have confirmed it. Until then, enter your username."
+	forEachDatabase(t, func(t *testing.T, db database) {
+		m := startMailingWith(t, db, "", "SIGN_UP: open")
+		dora := m.person(t, "dora", "--email", "dora@example.org")
+		m.hasVerified(t, "dora")
+		b := m.browser(t)
+		b.open(t, "/login/")
+		b.isAt(t, "the sign-in page", http.StatusOK, "Create an account")
+		b.submit(t, "Sign in", params("username", "", "password", ""))
+		b.isAt(t, "no name", http.StatusUnprocessableEntity, "Enter your username or your email address.")
+		for _, name := range []string{"dora@example.org", "nobody@example.org"} {
+			b.submit(t, "Sign in", params("username", name, "password", "words of a stranger"))
+			b.isAt(t, name, http.StatusUnprocessableEntity, "The username or the password is wrong. "+unconfirmed)
+		}
+		b.submit(t, "Sign in", params("username", "dora", "password", "words of a stranger"))
+		if b.Status != http.StatusUnprocessableEntity || strings.Contains(b.Body, unconfirmed) {
+			t.Errorf("a username: %d\n%s", b.Status, b.Body)
+		}
+		in := m.signedIn(t, dora)
+		for reason, offered := range map[string]bool{"confirm": false, "account": true} {
+			in.open(t, "/login/?reason="+reason)
+			checkEqual(t, "an account is offered with the reason "+reason, strings.Contains(in.Body, "Create an account"), offered)
+		}
+	})
+}
+
 // Attempts at an account are counted together, whichever name is typed: two names do not double them.
 func TestAttackTwoNamesDoubleNoAttempts(t *testing.T) {
 	attack(t, "guesses doubled by two names (CWE-307)", "")
