@@ -41,6 +41,9 @@ func (s *server) eventFilter(ctx context.Context, form url.Values) (provider.Eve
 		invalid.Add(byAddress, "This is not a network address, such as 192.0.2.7 or 2001:db8::/64.")
 	}
 	of.Since, of.Until = dayIn(form, bySince, 0, invalid), dayIn(form, byUntil, 1, invalid)
+	if of.Since > 0 && of.Until > 0 && of.Until <= of.Since {
+		invalid.Add(byUntil, "Choose the day of Since, or a later one.")
+	}
 	var err error
 	of.PersonID, err = s.provider.People.InEvents(ctx, strings.TrimSpace(form.Get(byPerson)), func(id string) provider.EventFilter { return provider.EventFilter{PersonID: id} })
 	if errors.Is(err, provider.ErrNotFound) {

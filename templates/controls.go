@@ -149,6 +149,10 @@ func fieldName(l *languages.Language, id string) string {
 		return l.T("New password")
 	case "name":
 		return l.T("Name")
+	case "first_name":
+		return l.T("First name")
+	case "last_name":
+		return l.T("Last name")
 	}
 	return FieldName(id)
 }
@@ -157,6 +161,7 @@ func fieldName(l *languages.Language, id string) string {
 func FieldName(id string) string {
 	return map[string]string{
 		"first_name": "First name", "last_name": "Last name", "group": "Groups", "name": "Name",
+		"kind": "What", "person": "Person", "by": "Done by", "address": "Address", "since": "Since", "until": "Until",
 		"client_type": "Client type", "grant_type": "Grants", "redirect_uris": "Redirect URIs", "scope": "Scopes",
 		"access_token_lifetime": "Access token", "refresh_token_lifetime": "Refresh token",
 		"may_introspect": "May introspect tokens", "skip_consent": "Skip the consent page", "pkce_exempt": "Exempt from PKCE", "assertion_audience_endpoints": "Accept assertions for an endpoint", "access_token_format": "Access tokens", "userinfo_algorithm": "Algorithm of the UserInfo responses", "pairwise": "Pairwise subjects", "require_pushed": "Require pushed requests",

@@ -13,6 +13,8 @@ import (
 	"unicode"
 
 	"golang.org/x/net/html"
+
+	"mandate/templates/languages"
 )
 
 // withoutText are the parts that only pages for administrators and developers use, and "state", which writes attributes.
@@ -41,6 +43,30 @@ func TestNoTextOutsideOfTheCatalogue(t *testing.T) {
 		}
 		for _, fault := range untranslated(t, name, string(body)) {
 			t.Errorf("%s: %s: write it as {{t %q}}, and add it to templates/languages/catalogue.txt", name, fault, fault)
+		}
+	}
+}
+
+// The summary of what is wrong with a form names the fields in the language of the page.
+func TestNamesOfFieldsAreTranslated(t *testing.T) {
+	all, err := languages.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong := regexp.MustCompile(`wrong "([a-z_]+)"`)
+	for _, name := range translated() {
+		body, err := files.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range wrong.FindAllStringSubmatch(string(body), -1) {
+			english := fieldName(all.English(), found[1])
+			for _, tag := range []string{"de", "fr", "es"} {
+				l := all.Listed(tag)
+				if got := fieldName(l, found[1]); english != "" && (!l.Knows(english) || got != l.Text(english)) {
+					t.Errorf("%s: the field %s is %q in %s, want %q", name, found[1], got, tag, l.Text(english))
+				}
+			}
 		}
 	}
 }

@@ -120,6 +120,9 @@ func (p *program) listEvents(ctx context.Context, a eventsAsked) error {
 	if err == nil {
 		a.filter.Until, err = timeOf("--until", a.until, now)
 	}
+	if err == nil && a.filter.Since > 0 && a.filter.Until > 0 && a.filter.Until <= a.filter.Since {
+		err = wrongUsage("--until must be later than --since: %q is not later than %q", a.until, a.since)
+	}
 	if err != nil {
 		return err
 	}

@@ -133,7 +133,7 @@ func (p *program) root() *cobra.Command {
 		if setting := settingFor(c, err); setting != "" {
 			return wrongUsage("%s: the setting %s is for that, in mandate.yaml or as MANDATE_%s", err, setting, setting)
 		}
-		return err
+		return plainly(err)
 	})
 	root.PersistentPreRun = func(c *cobra.Command, _ []string) {
 		p.started = true
@@ -144,6 +144,19 @@ func (p *program) root() *cobra.Command {
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetHelpCommand(helpCommand(root))
 	return root
+}
+
+// plainly says what the value of a flag must be, in place of the function that could not read it.
+func plainly(err error) error {
+	before, function, found := strings.Cut(err.Error(), ": strconv.")
+	switch {
+	case !found:
+		return err
+	case strings.HasPrefix(function, "ParseBool"):
+		return errors.New(before + ": write true or false")
+	default:
+		return errors.New(before + ": write a whole number")
+	}
 }
 
 // settingFor returns the setting that the unknown flag of a server stands for, or "".

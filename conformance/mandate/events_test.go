@@ -515,6 +515,10 @@ func TestEventsPage(t *testing.T) {
 			admin.send(t, "/admin/events/export/", params(field, value))
 			admin.isAt(t, "the export with "+wrong, http.StatusUnprocessableEntity, want)
 		}
+		admin.open(t, "/admin/events/?since=2026-11-30&until=2026-11-29")
+		admin.isAt(t, "the end before the beginning", http.StatusUnprocessableEntity, "Until: Choose the day of Since, or a later one.")
+		admin.send(t, "/admin/events/export/", params("since", "2026-11-30", "until", "2026-11-29"))
+		admin.isAt(t, "the export with the end before the beginning", http.StatusUnprocessableEntity, "Until: Choose the day of Since, or a later one.")
 		for _, wrong := range []string{"before=x", "before=-1-x"} {
 			admin.open(t, "/admin/events/?"+wrong)
 			checkEqual(t, wrong, admin.Status, http.StatusBadRequest)
