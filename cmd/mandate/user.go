@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -218,12 +219,19 @@ func (p *program) importUsers(ctx context.Context, list []provider.Newcomer, tri
 			Trial   bool `json:"dry_run"`
 		}{done.Added, done.Existed, trial})
 	}
-	text := "Added %d people. Skipped %d people who exist already.\n"
+	text := "Added %s. Skipped %s who existed already.\n"
 	if trial {
-		text = "The file has no mistake. It would add %d people, and skip %d people who exist already.\n"
+		text = "The file has no mistake. It would add %s, and skip %s who exist already.\n"
 	}
-	_, err = fmt.Fprintf(p.stdout, text, done.Added, done.Existed)
+	_, err = fmt.Fprintf(p.stdout, text, ofPeople(done.Added), ofPeople(done.Existed))
 	return err
+}
+
+func ofPeople(n int) string {
+	if n == 1 {
+		return "1 person"
+	}
+	return strconv.Itoa(n) + " people"
 }
 
 func (p *program) userPasswdCommand() *cobra.Command {

@@ -101,6 +101,10 @@ func (t table) read(from io.Reader) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
+	if strings.HasPrefix(first, "PK\x03\x04") { // a ZIP file, such as XLSX and ODS
+		found.add(0, "list", notCSV)
+		return nil, found.err()
+	}
 	r := csv.NewReader(buffered)
 	r.Comma, r.FieldsPerRecord, r.TrimLeadingSpace = separator(first), -1, true
 	var columns []string
@@ -187,6 +191,8 @@ func (t table) row(found *mistakes, line int, columns, record []string, comma ru
 	}
 	return one
 }
+
+const notCSV = "This is the file of a spreadsheet program, and not CSV. Save it as CSV in UTF-8."
 
 const notUTF8 = "This is not UTF-8 text. Save the file as CSV in UTF-8."
 

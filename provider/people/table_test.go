@@ -59,6 +59,7 @@ func TestListOfInvites(t *testing.T) {
 		"email,groups\nann@example.org;staff\nbob@example.org,": "Line 2: Here semicolons separate the cells, and in the first line commas. Use the same in all lines.",
 		"email;groups\nann@example.org,staff":                   "Line 2: Here commas separate the cells, and in the first line semicolons. Use the same in all lines.",
 		"sep=;\nE-Mail;groups\nann@example.org;staff":           "Line 2: There is no column \"e-mail\". Rename it or remove it: the columns are email, groups.\nLine 2: The column email is missing. The first line must name the columns, with commas, semicolons or tabs between them.",
+		"PK\x03\x04\x14\x00\x06\x00xl/workbook.xml\n":           "This is the file of a spreadsheet program, and not CSV. Save it as CSV in UTF-8.",
 		"\xff\xfee\x00m\x00a\x00i\x00l\x00":                     "Line 1: This is not UTF-8 text. Save the file as CSV in UTF-8.",
 	} {
 		_, err := ReadInvites(strings.NewReader(text))

@@ -505,6 +505,13 @@ func (p *People) AddGroup(ctx context.Context, name string) error {
 	if name == "." || name == ".." {
 		found.Add("name", "Use a name with a letter or a digit.")
 	}
+	// Such a name could not be written in a list of people, which separates groups by semicolons, and trims them.
+	if strings.ContainsRune(name, ';') {
+		found.Add("name", "Use a name without a semicolon: in a list of people it separates groups.")
+	}
+	if name != strings.TrimSpace(name) {
+		found.Add("name", "Use a name that does not begin or end with a space.")
+	}
 	CheckText(found, "name", name)
 	if err := found.Err(); err != nil {
 		return err
