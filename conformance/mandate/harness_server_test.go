@@ -27,19 +27,28 @@ import (
 type database struct {
 	name string // sqlite or postgres
 	url  string // for DATABASE_URL
+
+	plain bool // its servers have no race detector
 }
 
 // newSQLite returns a database that does not exist yet, in a folder that is removed
 // after the test.
 func newSQLite(t testing.TB) database {
 	t.Helper()
-	return database{"sqlite", "sqlite:///" + filepath.Join(t.TempDir(), "mandate.db")}
+	return database{name: "sqlite", url: "sqlite:///" + filepath.Join(t.TempDir(), "mandate.db")}
+}
+
+func newPlainSQLite(t testing.TB) database {
+	t.Helper()
+	db := newSQLite(t)
+	db.plain = true
+	return db
 }
 
 // newPostgres returns an empty database, or skips the test.
 func newPostgres(t testing.TB) database {
 	t.Helper()
-	return database{"postgres", postgrestest.URL(t)}
+	return database{name: "postgres", url: postgrestest.URL(t)}
 }
 
 // open opens the database directly, without the server, until the end of the test.
@@ -62,11 +71,13 @@ func (d database) pool() (*sql.DB, error) {
 }
 
 // forEachDatabase runs a test on both databases, each time with a new one. It runs beside
-// other tests: while one waits, another one works.
+// other tests: while one waits, another one works. The server on PostgreSQL has the race
+// detector if the tests have it. The one on SQLite is the program that people use: what is
+// behind the storage is the same code, and would be watched twice.
 func forEachDatabase(t *testing.T, test func(t *testing.T, db database)) {
 	t.Helper()
 	t.Parallel()
-	t.Run("sqlite", func(t *testing.T) { t.Parallel(); test(t, newSQLite(t)) })
+	t.Run("sqlite", func(t *testing.T) { t.Parallel(); test(t, newPlainSQLite(t)) })
 	t.Run("postgres", func(t *testing.T) { t.Parallel(); test(t, newPostgres(t)) })
 }
 
@@ -74,7 +85,7 @@ func forEachDatabase(t *testing.T, test func(t *testing.T, db database)) {
 // that occupies all processors.
 func forEachDatabaseInTurn(t *testing.T, test func(t *testing.T, db database)) {
 	t.Helper()
-	t.Run("sqlite", func(t *testing.T) { test(t, newSQLite(t)) })
+	t.Run("sqlite", func(t *testing.T) { test(t, newPlainSQLite(t)) })
 	t.Run("postgres", func(t *testing.T) { test(t, newPostgres(t)) })
 }
 
@@ -216,15 +227,9 @@ func quote(value string) string {
 // until it answers.
 func (s *server) start(t testing.TB) {
 	t.Helper()
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s.program != "" {
-		path = s.program
-	}
-	cmd := exec.Command(path, "serve", "--config", s.config)
+	cmd := exec.Command(s.binary(t), "serve", "--config", s.config)
 	cmd.Dir, cmd.Env = s.dir, append(environment(), s.options.env...)
+	var err error
 	s.process, err = launch(cmd, &s.log)
 	if err != nil {
 		t.Fatalf("start the server: %v", err)
@@ -239,6 +244,22 @@ func (s *server) start(t testing.TB) {
 		}
 		return err == nil
 	})
+}
+
+// binary returns the path of the server's program.
+func (s *server) binary(t testing.TB) string {
+	t.Helper()
+	if s.program != "" {
+		return s.program
+	}
+	path, err := binary()
+	if s.database.plain {
+		path, err = plainBinary()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // stop ends the server in order. It must exit with 0.
@@ -375,7 +396,7 @@ func (v *vault) all() []string {
 // cli runs a command of the binary with this server's configuration.
 func (s *server) cli(t testing.TB, stdin string, args ...string) result {
 	t.Helper()
-	return run(t, s.dir, s.options.env, stdin, append(args, "--config", s.config)...)
+	return runProgram(t, s.dir, append(environment(), s.options.env...), stdin, s.binary(t), append(args, "--config", s.config)...)
 }
 
 // mustCLI is cli for a command that must succeed. It returns the command's output.

@@ -41,28 +41,36 @@ var binaryDir string
 // binary builds the command once and returns its path. It uses the same options as the
 // tests: the race detector and compiler flags.
 var binary = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(binaryDir, "mandate")
-	args := []string{"build", "-o", path}
 	tests, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "", errors.New("the test program does not say how it was built: compile it in module mode")
 	}
+	var flags []string
 	for _, setting := range tests.Settings {
 		switch setting.Key {
 		case "-race", "-gcflags":
-			args = append(args, setting.Key+"="+setting.Value)
+			flags = append(flags, setting.Key+"="+setting.Value)
 		}
 	}
+	return build("mandate", flags)
+})
+
+// plainBinary builds the command once as people build it, and returns its path.
+var plainBinary = sync.OnceValues(func() (string, error) { return build("plain", nil) })
+
+func build(name string, flags []string) (string, error) {
 	err := readSources()
 	if err != nil {
 		return "", err
 	}
+	path := filepath.Join(binaryDir, name)
+	args := append([]string{"build", "-o", path}, flags...)
 	out, err := exec.Command("go", append(args, "mandate/cmd/mandate")...).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("build the binary: %w\n%s", err, out)
 	}
 	return path, nil
-})
+}
 
 // readSources examines each source file of the binary. The go command records which
 // files a test examines, and does not use a cached result after one of them has

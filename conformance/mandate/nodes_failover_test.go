@@ -65,7 +65,7 @@ func TestFailover(t *testing.T) {
 	standby := primary.Standby(t)
 	// A client without the answer to a refresh repeats the request, and gets the answer
 	// within the grace period.
-	c := newCluster(t, options{database: database{"postgres", primary.Both(t, address, standby)},
+	c := newCluster(t, options{database: database{name: "postgres", url: primary.Both(t, address, standby)},
 		settings: []string{"LOG_LEVEL: warn"}, provider: []string{"REFRESH_TOKEN_GRACE_PERIOD_SECONDS: 60"}})
 	c.other = c.node(t)
 	nodes := []*server{c.server, c.other}

@@ -335,7 +335,7 @@ func TestNodesDeaf(t *testing.T) {
 	}
 	proxy, through := postgrestest.NewProxy(t, db.url)
 	proxy.Rule(postgrestest.OfListening(postgrestest.Refuse))
-	c := newCluster(t, options{database: database{db.name, through}})
+	c := newCluster(t, options{database: database{name: db.name, url: through}})
 	c.other = c.nodeBy(t, through)
 	for _, s := range []*server{c.server, c.other} {
 		s.says(t, "does not support LISTEN and NOTIFY", 0)

@@ -88,7 +88,7 @@ func TestReadinessAtTheMainListener(t *testing.T) {
 // Without its database a node is alive but not ready, and still serves its metrics.
 func TestMetricsWithoutTheDatabase(t *testing.T) {
 	cluster := postgrestest.New(t)
-	w := startWatched(t, options{database: database{"postgres", cluster.URL(t)}})
+	w := startWatched(t, options{database: database{name: "postgres", url: cluster.URL(t)}})
 	heard := func() float64 { return w.series(t, "mandate_changes_heard")["mandate_changes_heard{}"] }
 	waitFor(t, "the node hears changes", func() bool { return heard() == 1 })
 	if w.scrape(t)["mandate_cleanup_lag_seconds"] == nil {

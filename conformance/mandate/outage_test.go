@@ -25,7 +25,7 @@ import (
 
 func TestOutage(t *testing.T) {
 	cluster := postgrestest.New(t)
-	v := newFixture(t, options{database: database{"postgres", cluster.URL(t)}})
+	v := newFixture(t, options{database: database{name: "postgres", url: cluster.URL(t)}})
 	guard := v.guardedAPI(t)
 	before := v.holdings(t)
 	for _, c := range []struct {
@@ -315,7 +315,7 @@ func (p *pipe) close() {
 func TestOutageHang(t *testing.T) {
 	t.Parallel()
 	p, through := newPipe(t, newPostgres(t).url)
-	v := newFixture(t, options{database: database{"postgres", through}})
+	v := newFixture(t, options{database: database{name: "postgres", url: through}})
 	h := v.holdings(t)
 	p.freeze()
 	begun := time.Now()
