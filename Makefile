@@ -78,13 +78,14 @@ foreign: ## all rules on servers of other projects, which it downloads
 vulnerabilities: ## known vulnerabilities of what the binary is built from
 	@.ci/vulnerabilities $(ARGS)
 
-# Each fuzz target for FUZZTIME. The go command fuzzes one target of one package at a time.
+# Each fuzz target for FUZZTIME. The go command fuzzes one target of one package at a time. By default it would spend up
+# to a minute on making one new input shorter, and try nothing else.
 fuzz: ## each fuzz target for FUZZTIME
 	@set -e; for package in $$(go list ./...); do \
 		targets=$$(go test -list '^Fuzz' $$package | grep '^Fuzz' || true); \
 		for target in $$targets; do \
 			echo "== $$package $$target"; \
-			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s $$package; \
 		done; \
 	done
 
