@@ -84,7 +84,7 @@ func (s *server) apiAddUser(w http.ResponseWriter, r *http.Request) error {
 			origin.Of(r.Context()).SignedIn(token.Subject, token.Username)
 		}
 	}
-	u, err := s.provider.People.AddUser(r.Context(), provider.Person{Username: r.PostForm.Get("username"), Password: r.PostForm.Get("password"),
+	u, err := s.provider.People.AddUser(r.Context(), provider.Actor{}, provider.Person{Username: r.PostForm.Get("username"), Password: r.PostForm.Get("password"),
 		Email: r.PostForm.Get("email"), FirstName: r.PostForm.Get("first_name"), LastName: r.PostForm.Get("last_name")})
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		fields := map[string][]string{}

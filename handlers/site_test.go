@@ -112,7 +112,7 @@ func newSite(t *testing.T, path string, change ...func(*Config)) *site {
 func (s *site) addPeople(t *testing.T) {
 	t.Helper()
 	for _, person := range []provider.Person{{Username: "root", Password: goodPassword, Administrator: true}, {Username: "alice", Password: goodPassword}} {
-		_, err := s.provider.People.AddUser(context.Background(), person)
+		_, err := s.provider.People.AddUser(context.Background(), provider.Operator(), person)
 		if err != nil {
 			t.Fatal(err)
 		}

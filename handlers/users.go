@@ -79,11 +79,7 @@ func (s *server) newUser(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	said := s.personIn(r.PostForm)
-	err = s.provider.People.MayAdd(actor, said)
-	if err == nil {
-		_, err = s.provider.People.AddUser(r.Context(), said)
-	}
+	_, err = s.provider.People.AddUser(r.Context(), actor, s.personIn(r.PostForm))
 	err = s.keepForm(w, r, who, err)
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		return s.correctUser(w, r, who, nil, invalid)

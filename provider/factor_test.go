@@ -380,7 +380,7 @@ func TestSecondFactorPolicy(t *testing.T) {
 	t.Run("administrators", func(t *testing.T) {
 		f := begin(t, with(people.SecondFactorAdministrators, 0))
 		f.login("alice")
-		_, err := f.People.AddUser(t.Context(), people.Person{Username: "root", Password: goodPassword, Administrator: true})
+		_, err := f.People.AddUser(t.Context(), Operator(), people.Person{Username: "root", Password: goodPassword, Administrator: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -109,7 +109,7 @@ func grants(types ...string) func(*clients.Registration) {
 
 func (f *fixture) person(name string) User {
 	f.t.Helper()
-	u, err := f.People.AddUser(f.t.Context(), people.Person{Username: name, Password: goodPassword})
+	u, err := f.People.AddUser(f.t.Context(), Operator(), people.Person{Username: name, Password: goodPassword})
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -51,7 +51,7 @@ const nowhere = "127.0.0.1:1"
 // addressed adds a person with an address.
 func (f *fixture) addressed(name string) User {
 	f.t.Helper()
-	u, err := f.People.AddUser(f.t.Context(), people.Person{Username: name, Email: name + "@example.com", Password: goodPassword})
+	u, err := f.People.AddUser(f.t.Context(), Operator(), people.Person{Username: name, Email: name + "@example.com", Password: goodPassword})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestForgottenPassword(t *testing.T) {
 	t.Run("people with one address get a link each", func(t *testing.T) {
 		f := begin(t, mailsTo(nowhere))
 		for _, name := range []string{"a", "b", "c", "d"} {
-			_, err := f.People.AddUser(t.Context(), people.Person{Username: name, Email: "Shared@example.com", Password: goodPassword, Inactive: name == "a"})
+			_, err := f.People.AddUser(t.Context(), Operator(), people.Person{Username: name, Email: "Shared@example.com", Password: goodPassword, Inactive: name == "a"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -147,7 +147,7 @@ func TestForgottenPassword(t *testing.T) {
 func TestForgottenPasswordOfANamesake(t *testing.T) {
 	f := begin(t, mailsTo(nowhere))
 	alice := f.addressed("alice")
-	_, err := f.People.AddUser(t.Context(), people.Person{Username: "alice@example.com", Email: "stranger@example.com", Password: goodPassword})
+	_, err := f.People.AddUser(t.Context(), Operator(), people.Person{Username: "alice@example.com", Email: "stranger@example.com", Password: goodPassword})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestForgottenPasswordOfANamesake(t *testing.T) {
 		}
 	}
 	// A person whose user name is their own address gets one.
-	_, err = f.People.AddUser(t.Context(), people.Person{Username: "carol@example.com", Email: "carol@example.com", Password: goodPassword})
+	_, err = f.People.AddUser(t.Context(), Operator(), people.Person{Username: "carol@example.com", Email: "carol@example.com", Password: goodPassword})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -368,7 +368,7 @@ func TestAddressIsVerifiedAnew(t *testing.T) {
 		{"cleared", true, false, false, true, false},
 	} {
 		address := "a@example.com"
-		u, err := f.People.AddUser(t.Context(), people.Person{Username: strings.ReplaceAll(strings.ReplaceAll(test.name, " ", "-"), ",", ""), Email: address, Password: goodPassword,
+		u, err := f.People.AddUser(t.Context(), Operator(), people.Person{Username: strings.ReplaceAll(strings.ReplaceAll(test.name, " ", "-"), ",", ""), Email: address, Password: goodPassword,
 			Profile: &people.Profile{EmailVerified: test.before, Nickname: "al"}})
 		if err != nil {
 			t.Fatal(err)

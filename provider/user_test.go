@@ -55,9 +55,9 @@ func TestNames(t *testing.T) {
 				good bool
 				err  error
 			}{
-				"username":   {test.asUsername, second(f.People.AddUser(t.Context(), people.Person{Username: test.name, Password: goodPassword}))},
-				"first_name": {test.asText, second(f.People.AddUser(t.Context(), people.Person{Username: "a" + seal.Identifier(), Password: goodPassword, FirstName: test.name}))},
-				"last_name":  {test.asText, second(f.People.AddUser(t.Context(), people.Person{Username: "a" + seal.Identifier(), Password: goodPassword, LastName: test.name}))},
+				"username":   {test.asUsername, second(f.People.AddUser(t.Context(), Operator(), people.Person{Username: test.name, Password: goodPassword}))},
+				"first_name": {test.asText, second(f.People.AddUser(t.Context(), Operator(), people.Person{Username: "a" + seal.Identifier(), Password: goodPassword, FirstName: test.name}))},
+				"last_name":  {test.asText, second(f.People.AddUser(t.Context(), Operator(), people.Person{Username: "a" + seal.Identifier(), Password: goodPassword, LastName: test.name}))},
 				"name":       {test.asText, second(f.Clients.Register(t.Context(), Operator(), clients.Registration{Name: test.name, ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}}))},
 			} {
 				if got.good {
@@ -89,7 +89,7 @@ func TestAddressesHaveNoHiddenCharacters(t *testing.T) {
 		} {
 			person := people.Person{Username: "a" + seal.Identifier(), Password: goodPassword}
 			change(&person)
-			_, err := f.People.AddUser(t.Context(), person)
+			_, err := f.People.AddUser(t.Context(), Operator(), person)
 			t.Run(fmt.Sprintf("%s with %+q", field, hidden), func(t *testing.T) {
 				if good {
 					wantError(t, err, "no error")
@@ -111,16 +111,39 @@ func TestNameThatIsTakenIsRefusedBeforeItsPasswordIsHashed(t *testing.T) {
 		take(t, f.limits.Programs)
 		take(t, f.limits.People)
 		start := time.Now()
-		wantInvalid(t, second(f.People.AddUser(t.Context(), people.Person{Username: "ALICE", Password: goodPassword})), "username")
+		wantInvalid(t, second(f.People.AddUser(t.Context(), Operator(), people.Person{Username: "ALICE", Password: goodPassword})), "username")
 		if waited := time.Since(start); waited != 0 {
 			t.Error("waited", waited)
 		}
 	})
 }
 
+// A program with a token, and an administrator whose sign-in is too long ago, add nobody with rights.
+func TestAddingSomebodyWithRights(t *testing.T) {
+	f := begin(t)
+	root, err := f.People.AddUser(t.Context(), Operator(), people.Person{Username: "root", Password: goodPassword, Administrator: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for who, actor := range map[string]policy.Actor{"a-program": {}, "root": By(root)} {
+		for what, change := range map[string]func(*people.Person){
+			"an administrator":   func(p *people.Person) { p.Administrator = true },
+			"a verified address": func(p *people.Person) { p.Email, p.Profile = "a@example.org", &people.Profile{EmailVerified: true} },
+			"a verified number": func(p *people.Person) {
+				p.Profile = &people.Profile{PhoneNumber: "+441632960961", PhoneNumberVerified: true}
+			},
+		} {
+			person := people.Person{Username: who + "-1", Password: goodPassword}
+			change(&person)
+			isError(t, who+" adds "+what, second(f.People.AddUser(t.Context(), actor, person)), people.ErrConfirm)
+		}
+		wantError(t, second(f.People.AddUser(t.Context(), actor, people.Person{Username: who + "-1", Password: goodPassword})), "no error")
+	}
+}
+
 func TestLastAdministrator(t *testing.T) {
 	f := begin(t)
-	root, err := f.People.AddUser(t.Context(), people.Person{Username: "root", Password: goodPassword, Administrator: true})
+	root, err := f.People.AddUser(t.Context(), Operator(), people.Person{Username: "root", Password: goodPassword, Administrator: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +156,7 @@ func TestLastAdministrator(t *testing.T) {
 	for name, err := range last {
 		t.Run(name, func(t *testing.T) { wantInvalid(t, err, "administrator") })
 	}
-	_, err = f.People.AddUser(t.Context(), people.Person{Username: "second", Password: goodPassword, Administrator: true})
+	_, err = f.People.AddUser(t.Context(), Operator(), people.Person{Username: "second", Password: goodPassword, Administrator: true})
 	if err != nil {
 		t.Fatal(err)
 	}

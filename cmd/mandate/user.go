@@ -101,7 +101,7 @@ func (p *program) addUser(ctx context.Context, person provider.Person, asJSON bo
 		return err
 	}
 	defer o.store.Close()
-	u, err := o.provider.People.AddUser(ctx, person)
+	u, err := o.provider.People.AddUser(ctx, provider.Operator(), person)
 	if err != nil {
 		return err
 	}

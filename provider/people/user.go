@@ -179,19 +179,17 @@ func (p *People) checkSubject(ctx context.Context, subject string) error {
 	return oauth.Unavailable(err)
 }
 
-// MayAdd returns ErrConfirm if the actor must sign in again before this person is added: an administrator, or
-// somebody whom applications take for the owner of an address or a phone number that nobody has verified.
-func (p *People) MayAdd(actor policy.Actor, person Person) error {
+// AddUser stores a new person and returns it. It returns an Invalid for mistakes in the form, and ErrConfirm if the
+// actor must sign in again first: to add an administrator, or somebody whom applications take for the owner of an
+// address or a phone number that nobody has verified. Nobody, such as a program with a token, adds none of these.
+func (p *People) AddUser(ctx context.Context, actor policy.Actor, person Person) (storage.User, error) {
 	said := oauth.Deref(person.Profile)
 	if person.Administrator || person.Email != "" && said.EmailVerified || said.PhoneNumberVerified {
-		return actor.MustConfirm()
+		err := actor.MustConfirm()
+		if err != nil {
+			return storage.User{}, err
+		}
 	}
-	return nil
-}
-
-// AddUser stores a new person and returns it. It returns an Invalid for mistakes in the
-// form.
-func (p *People) AddUser(ctx context.Context, person Person) (storage.User, error) {
 	u, err := p.newUser(ctx, person)
 	if err != nil {
 		return storage.User{}, err

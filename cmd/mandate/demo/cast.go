@@ -63,7 +63,7 @@ func (c *Cast) fillPeople(ctx context.Context) error {
 	}
 	for _, person := range []*provider.Person{&c.alice, &c.admin} {
 		person.Password = newPassword()
-		_, err = c.provider.People.AddUser(ctx, *person)
+		_, err = c.provider.People.AddUser(ctx, provider.Operator(), *person)
 		if err != nil {
 			return err
 		}

@@ -136,7 +136,7 @@ func (t *Tools) server(r *http.Request) *mcp.Server {
 			if !token.HasScope("write") {
 				return nil, people{}, errors.New("the access token does not have the scope write")
 			}
-			u, err := t.provider.People.AddUser(ctx, provider.Person{Username: asked.Username, Password: newPassword()})
+			u, err := t.provider.People.AddUser(ctx, provider.Actor{}, provider.Person{Username: asked.Username, Password: newPassword()})
 			return nil, people{[]string{u.Username}}, err
 		})
 	return s
