@@ -48,8 +48,3 @@ func (c Config) checkNewPassword(found *oauth.Invalid, field, password string, u
 		found.Add(field, "The password repeats characters, or follows the keyboard or the alphabet. Use several words that do not belong together.")
 	}
 }
-
-// account returns what the rules for passwords need of a person who is described.
-func (person Person) account() storage.User {
-	return storage.User{Username: person.Username, Email: person.Email, FirstName: person.FirstName, LastName: person.LastName}
-}

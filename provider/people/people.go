@@ -3,12 +3,15 @@
 package people
 
 import (
+	"errors"
 	"log/slog"
+	"net/http"
 	"sync/atomic"
 	"time"
 
 	"mandate/provider/limits"
 	"mandate/provider/notices"
+	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/storage"
@@ -59,3 +62,9 @@ func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Lim
 
 // Sealers encrypts what the server stores in people's browsers, and the secrets of their factors.
 type Sealers struct{ Devices, Flashes, Factors, SignIns seal.Sealer }
+
+// isRefused reports whether an error is a refusal, and not one of the server.
+func isRefused(err error) bool {
+	e, ok := errors.AsType[*oauth.Error](err)
+	return ok && e.Status < http.StatusInternalServerError
+}

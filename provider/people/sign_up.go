@@ -167,12 +167,9 @@ func (i *Invitations) account(ctx context.Context, one storage.Invitation, a New
 	}
 	// This check comes before the slow hash and before a passkey is made. What counts is the one when the
 	// account is stored.
-	_, err := i.people.store.UserByKey(ctx, FoldName(a.Username))
-	if err == nil {
-		return storage.User{}, personError(storage.ErrConflict)
-	}
-	if !errors.Is(err, storage.ErrNotFound) {
-		return storage.User{}, oauth.Unavailable(err)
+	err := i.people.checkUsername(ctx, a.Username)
+	if err != nil {
+		return storage.User{}, err
 	}
 	u, err := person.record("")
 	u.ID = id

@@ -1,0 +1,168 @@
+package people
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/mail"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"mandate/provider/oauth"
+	"mandate/provider/seal"
+	"mandate/storage"
+)
+
+// Person is the description of a person by an administrator, the CLI or the sample API.
+type Person struct {
+	Username, Email, FirstName, LastName string
+
+	Password      string // "": the password does not change
+	Groups        []string
+	Inactive      bool
+	Administrator bool
+	Profile       *Profile // nil: the profile does not change
+
+	// Subject is for the CLI only. It is the identifier by which applications know a
+	// person who comes from another server; "": the server generates one.
+	Subject string
+}
+
+// anySubject matches the subjects that fit into a path of this server and that every
+// relying party accepts (OIDC Core §2: at most 255 ASCII characters).
+var anySubject = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}$`)
+
+// FoldName returns the key of a user name. Names that look alike have the same key:
+// case, and the composition of characters, make no difference.
+func FoldName(username string) string {
+	return strings.ToLower(norm.NFKC.String(strings.TrimSpace(username)))
+}
+
+func (person Person) check(found *oauth.Invalid) {
+	name := person.Username
+	switch {
+	case name == "":
+		found.Add("username", "This field is required.")
+	case utf8.RuneCountInString(name) > 150:
+		found.Add("username", "Use at most 150 characters.")
+	case strings.ContainsFunc(name, func(r rune) bool {
+		return hidden(r) || !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsNumber(r) && !strings.ContainsRune("@.+-_", r)
+	}):
+		found.Add("username", "Use letters, digits and @ . + - _ only.")
+	case !visible(name):
+		found.Add("username", "Use at least one character that can be seen.")
+	}
+	if person.Email != "" {
+		switch {
+		case !isAddress(person.Email):
+			found.Add("email", "This is not an email address: write it as name@example.org.")
+		// RFC 6532 §3.2 allows them in an address. But it could look like another one.
+		case hiddenInAddress(person.Email):
+			found.Add("email", noHidden)
+		}
+	}
+	CheckText(found, "first_name", person.FirstName)
+	CheckText(found, "last_name", person.LastName)
+	if person.Profile != nil {
+		person.Profile.check(found, person.Email)
+	}
+	if person.Subject != "" && (!anySubject.MatchString(person.Subject) || person.Subject == "new") {
+		found.Add("subject", "Use at most 255 letters, digits and . _ - for the subject.")
+	}
+}
+
+// isAddress reports whether a text is an email address, and nothing else.
+func isAddress(email string) bool {
+	parsed, err := mail.ParseAddress(email)
+	return err == nil && parsed.Address == email && len(email) <= 254
+}
+
+// hidden reports whether a character cannot be seen or reorders the text around it. A name
+// with such characters could look like another name on the consent page.
+func hidden(r rune) bool {
+	return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector, unicode.Zl, unicode.Zp) ||
+		unicode.Is(unicode.Cf, r) && r != 0x200C && r != 0x200D // these two join letters in some scripts
+}
+
+// hiddenInAddress reports whether an email address or a URL has a character that cannot be
+// seen. Unlike a name, it may not have a character that joins letters.
+func hiddenInAddress(text string) bool {
+	return !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return hidden(r) || r == 0x200C || r == 0x200D })
+}
+
+const noHidden = "Use text without control characters and without characters that cannot be seen."
+
+// visible reports whether a text has a character that can be seen.
+func visible(text string) bool {
+	return strings.ContainsFunc(text, func(r rune) bool {
+		return unicode.IsGraphic(r) && !unicode.IsSpace(r) && !hidden(r) && !unicode.IsMark(r) && r != '\u2800' // a braille cell without dots
+	})
+}
+
+// CheckText checks a text of one line, such as a name: at most 150 characters, none of
+// them hidden. An empty text is allowed.
+func CheckText(found *oauth.Invalid, field, text string) {
+	switch {
+	case !utf8.ValidString(text) || strings.ContainsFunc(text, hidden):
+		found.Add(field, noHidden)
+	case text != "" && !visible(text):
+		found.Add(field, "Use at least one character that can be seen.")
+	case utf8.RuneCountInString(text) > 150:
+		found.Add(field, "Use at most 150 characters.")
+	}
+}
+
+// record returns the record of a new person. With an empty hash, no password is right.
+func (person Person) record(hash string) (storage.User, error) {
+	profile, err := oauth.Deref(person.Profile).store()
+	at := oauth.Now()
+	return storage.User{Profile: profile, UpdatedAt: at, ID: cmp.Or(person.Subject, seal.Identifier()), Username: person.Username, UsernameKey: FoldName(person.Username), Email: person.Email,
+		FirstName: person.FirstName, LastName: person.LastName, Password: hash, Active: !person.Inactive,
+		Administrator: person.Administrator, CreatedAt: at, PasswordChangedAt: at}, err
+}
+
+// account returns what the rules for passwords need of a person who is described.
+func (person Person) account() storage.User {
+	return storage.User{Username: person.Username, Email: person.Email, FirstName: person.FirstName, LastName: person.LastName}
+}
+
+// checkUsername returns an Invalid if somebody has a username.
+func (p *People) checkUsername(ctx context.Context, username string) error {
+	_, err := p.store.UserByKey(ctx, FoldName(username))
+	if err == nil {
+		return personError(storage.ErrConflict)
+	}
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil
+	}
+	return oauth.Unavailable(err)
+}
+
+// checkSubject returns an Invalid if a chosen subject is in use.
+func (p *People) checkSubject(ctx context.Context, subject string) error {
+	if subject == "" {
+		return nil
+	}
+	found := &oauth.Invalid{}
+	// RFC 9700 §4.15.1: a subject identifies a person or a client, and never both.
+	_, err := p.store.ApplicationByClientID(ctx, subject)
+	if err == nil {
+		found.Add("subject", "An application has this client id already.")
+		return found
+	}
+	if errors.Is(err, storage.ErrNotFound) {
+		_, err = p.store.UserByID(ctx, subject)
+	}
+	if err == nil {
+		found.Add("subject", "A person with that subject already exists.")
+		return found
+	}
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil
+	}
+	return oauth.Unavailable(err)
+}
