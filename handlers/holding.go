@@ -47,7 +47,7 @@ func responsibleText(l *languages.Language, a provider.Authorized) string {
 	case provider.StandingPerson:
 		return l.T("Its owner is responsible for it, who is not an administrator of this server.")
 	}
-	if a.Origin == provider.FromDocument {
+	if a.Application.Origin == provider.FromDocument {
 		return l.T("It describes itself in a metadata document. Nobody here is responsible for it or has checked it.")
 	}
 	return l.T("It registered itself. Nobody here is responsible for it or has checked it.")
@@ -70,7 +70,7 @@ func lastUsedSentence(l *languages.Language, a provider.Authorized) string {
 	switch {
 	case a.LastUsedAt > 0:
 		return l.T("Last used %s.", l.Moment(a.LastUsedAt))
-	case a.Origin == "":
+	case a.Application.Origin == "":
 		return ""
 	}
 	return l.T("Never used.")

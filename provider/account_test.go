@@ -37,11 +37,12 @@ func TestAuthorizedApplications(t *testing.T) {
 			}
 			return apps
 		}
+		shown := func(made *clients.Registered, name string) storage.Application {
+			return storage.Application{ClientID: made.Application.ClientID, Name: name, Origin: storage.FromCommand, Responsible: storage.ByOperator}
+		}
 		want := []people.Authorized{
-			{ApplicationID: app.Application.ID, Name: "one", Scopes: []string{"read", "write"}, Since: since,
-				Origin: storage.FromCommand, Standing: policy.StandingAdministrator, LastUsedAt: since},
-			{ApplicationID: other.Application.ID, Name: "Two", Scopes: []string{"groups"}, Since: since + 60,
-				Origin: storage.FromCommand, Standing: policy.StandingAdministrator, LastUsedAt: since + 60},
+			{ApplicationID: app.Application.ID, Application: shown(app, "one"), Scopes: []string{"read", "write"}, Since: since, Standing: policy.StandingAdministrator, LastUsedAt: since},
+			{ApplicationID: other.Application.ID, Application: shown(other, "Two"), Scopes: []string{"groups"}, Since: since + 60, Standing: policy.StandingAdministrator, LastUsedAt: since + 60},
 		}
 		if d := cmp.Diff(want, list(alice)); d != "" {
 			t.Error(d)

@@ -15,19 +15,18 @@ import (
 
 // Authorized is an application to which a person has given consent.
 type Authorized struct {
-	ApplicationID, Name, Owner string
-	Document                   string // the URL of its metadata document, if it came with one
+	ApplicationID, Owner string
+	Document             string // the URL of its metadata document, if it came with one
 
 	Scopes    []string
 	Resources []string // the URIs of the resources; none: the access is only for the server itself
 	Since     int64
 
-	Origin     string // how the application came here
 	Standing   policy.Standing
 	Suspended  string // why it is suspended; empty: it is not
 	LastUsedAt int64
 
-	// Application has the name and the metadata.
+	// Application has the name, the metadata, and how the application came here.
 	Application storage.Application
 }
 
@@ -42,8 +41,8 @@ func (p *People) Authorized(ctx context.Context, userID string) ([]Authorized, e
 		last := len(apps) - 1
 		if last < 0 || apps[last].ApplicationID != row.ApplicationID {
 			a := storage.Application{Name: row.Name, Metadata: row.Metadata, Management: row.Management, ClientID: row.ClientID, Origin: row.Origin, Responsible: row.Responsible, OwnerAdministrator: row.OwnerAdministrator, OwnerActive: row.OwnerActive}
-			apps = append(apps, Authorized{ApplicationID: row.ApplicationID, Name: row.Name, Owner: oauth.Deref(row.Owner), Since: row.Since,
-				Origin: row.Origin, Standing: policy.StandingOf(a), Suspended: p.rules.WhySuspended(a), LastUsedAt: row.LastUsedAt, Application: a,
+			apps = append(apps, Authorized{ApplicationID: row.ApplicationID, Owner: oauth.Deref(row.Owner), Since: row.Since,
+				Standing: policy.StandingOf(a), Suspended: p.rules.WhySuspended(a), LastUsedAt: row.LastUsedAt, Application: a,
 				Document: policy.DocumentOf(a)})
 			last++
 		}
