@@ -14,6 +14,7 @@ import (
 	"mandate/provider/oauth"
 	"mandate/provider/people"
 	"mandate/provider/policy"
+	"mandate/provider/throttle"
 	"mandate/storage"
 )
 
@@ -122,6 +123,29 @@ func TestEndOfAPersonReachesCopiesOfTokensWithoutASession(t *testing.T) {
 			f.wantActive(false, outlived.AccessToken, outlived.RefreshToken, typed.AccessToken, typed.RefreshToken)
 		})
 	}
+}
+
+// Each change is an event and a message. Whoever does not know the password uses nothing of the limit up.
+func TestEndlessPasswordChanges(t *testing.T) {
+	f := begin(t)
+	here := f.login("alice")
+	change := func(current string) error {
+		return f.People.ChangePassword(t.Context(), here, people.Passwords{Current: current, Next: "another few words"})
+	}
+	try := throttle.Try{Kind: limits.OfOwnChange, Key: "password " + here.User.ID}
+	for range limits.Of(limits.OfOwnChange).Tries - 1 {
+		f.limits.Tries.Take(try)
+	}
+	wantInvalid(t, change("wrong"), "current_password")
+	wantError(t, change(goodPassword), "no error")
+	here = f.login("bob")
+	try.Key = "password " + here.User.ID
+	for range limits.Of(limits.OfOwnChange).Tries {
+		f.limits.Tries.Take(try)
+	}
+	wantError(t, change(goodPassword), "429 temporarily_unavailable")
+	_, err := f.People.Login(t.Context(), "bob", goodPassword, people.Browser{})
+	wantError(t, err, "no error")
 }
 
 func TestChangePassword(t *testing.T) {

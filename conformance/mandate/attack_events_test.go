@@ -66,3 +66,61 @@ func TestAttackFormulaInTheExportOfEvents(t *testing.T) {
 		t.Error("a usual name has changed")
 	}
 }
+
+// A person signs in again and again, without a session that would count the forms. No password is hashed with a passkey.
+// Each sign-in would be an event for a year.
+func TestAttackEndlessSignIns(t *testing.T) {
+	attack(t, "event log flooded by sign-ins (CWE-770)", "")
+	s := startServer(t, options{host: "localhost"})
+	alice, bob := s.person(t, "alice"), s.person(t, "bob")
+	key := s.signedIn(t, alice).newPasskey(t)
+	refused := 0
+	for range 1060 {
+		b := s.browser(t)
+		options, form := b.asked(t, "/login/?next=/account/password/")
+		form.Set("response", key.Get(options))
+		key.Counter++
+		b.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+		b.send(t, "/login/passkey/", form)
+		if b.Status == http.StatusTooManyRequests {
+			refused++
+			if !strings.Contains(b.Body, "Too many requests. Try again in a minute.") {
+				t.Fatalf("%s", b.Body)
+			}
+		}
+	}
+	if refused < 20 {
+		t.Errorf("%d of 1060 sign-ins were refused", refused)
+	}
+	if n := rows(t, s.database, "events WHERE kind IN ('sign-in', 'sign-in.failed') AND person_name = 'alice'"); n > 1040 {
+		t.Errorf("%d events", n)
+	}
+	if b := s.signedIn(t, bob); !b.isSignedIn(t) {
+		t.Error("somebody else cannot sign in")
+	}
+}
+
+// An application that was registered with an initial access token changes itself again and again.
+func TestAttackEndlessChangesOfAClient(t *testing.T) {
+	t.Parallel()
+	attack(t, "event log flooded by a client (CWE-770)", "")
+	s := startServer(t, options{provider: openClients})
+	token := s.initialToken(t)
+	made := s.registers(t, bearer(token), `{"client_name":"One","redirect_uris":["https://tool.example/cb"]}`)
+	refused := 0
+	for i := range 1060 {
+		a := s.send(t, "PUT", textOf(made, "registration_client_uri"), bearer(textOf(made, "registration_access_token")),
+			member{"client_id": textOf(made, "client_id"), "client_name": fmt.Sprint("Name ", i), "redirect_uris": []string{"https://tool.example/cb"}})
+		if a.Status == http.StatusTooManyRequests {
+			refused++
+			if a.Header.Get("Retry-After") == "" {
+				t.Error("the response does not say when to try again")
+			}
+		} else if a.Status != http.StatusOK {
+			t.Fatalf("%d %s", a.Status, a.Body)
+		}
+	}
+	if n := rows(t, s.database, "events WHERE kind = 'application.changed'"); refused < 20 || n > 1040 {
+		t.Errorf("%d of 1060 changes were refused, and there are %d events", refused, n)
+	}
+}

@@ -30,7 +30,7 @@ const (
 	OfFactor                // a person who has typed the right password, and types a code
 	OfMessage               // requests for a message, such as one with a link for a new password, from one network
 	OfMessageTo             // the same, for one name or address
-	OfOwnChange             // forms that a person sends who is signed in and no administrator
+	OfOwnChange             // what a person does who is no administrator, or an application about itself, if each is an event
 )
 
 // Of returns the limit of a kind of counters.

@@ -100,11 +100,15 @@ func (p *People) Revoke(ctx context.Context, userID, applicationID string) error
 
 // MaySend returns an Error with status 429 if a person has sent more forms than anybody fills in: each may store an
 // event. Administrators are trusted with that. The function is for a form that was refused: it stores none.
-func (p *People) MaySend(u storage.User) (refused func(), err error) {
+func (p *People) MaySend(u storage.User) (refused func(), err error) { return p.mayRepeat(u, "") }
+
+// mayRepeat is MaySend for something that is counted apart. It is for what somebody has proved to be the person for, such
+// as a sign-in: others must not use it up.
+func (p *People) mayRepeat(u storage.User, what string) (refused func(), err error) {
 	if u.Administrator {
 		return func() {}, nil
 	}
-	return p.limits.Request(throttle.Try{Kind: limits.OfOwnChange, Key: u.ID, Wide: u.ID})
+	return p.limits.Request(throttle.Try{Kind: limits.OfOwnChange, Key: what + u.ID, Wide: what + u.ID})
 }
 
 // about returns an event that concerns the person with this id.
@@ -155,6 +159,10 @@ func (p *People) ChangePassword(ctx context.Context, s *storage.SignedIn, form P
 		found.Add("new_password", "Choose a password that differs from the current one.")
 	}
 	if err := found.Err(); err != nil {
+		return err
+	}
+	_, err = p.mayRepeat(s.User, "password ")
+	if err != nil {
 		return err
 	}
 	hash, err := p.limits.People.Hash(ctx, next)

@@ -140,8 +140,13 @@ func (p *People) firstStep(ctx context.Context, u storage.User, by login, b Brow
 // beginSession stores the session of a person who has signed in, and uses up what the person has
 // shown. It ends an earlier session of the same browser, because somebody else may have set that
 // cookie (session fixation). It returns storage.ErrSpent if the password has changed since u was
-// read, or the identity was removed, and storage.ErrFactorUsed if what was shown cannot be used.
+// read, or the identity was removed, and storage.ErrFactorUsed if what was shown cannot be used. Each session is an
+// event, and so is its end: it returns an Error with status 429 if the person has signed in more often than anybody does.
 func (p *People) beginSession(ctx context.Context, u storage.User, by login, shown storage.FactorUse, b Browser) (*SignIn, error) {
+	_, err := p.mayRepeat(u, "sign-in ")
+	if err != nil {
+		return nil, err
+	}
 	cookie, at := seal.Random(32), oauth.Now()
 	u.Language = cmp.Or(b.Language, u.Language)
 	tell := p.factorNotices(u, shown)
@@ -153,7 +158,7 @@ func (p *People) beginSession(ctx context.Context, u storage.User, by login, sho
 		ExpiresAt: at + oauth.Seconds(p.config.SessionLifetime), UserAgent: oauth.Clip(b.UserAgent, 256), Address: b.Address, Language: b.Language,
 	}
 	signedIn := events.Event{Kind: events.SignIn, By: events.By(u), Object: events.Session(n), Detail: n.AMR}
-	err := p.store.AddSession(events.Attach(ctx, append(factorEvents(u, shown), signedIn)...), n, seal.Digest(b.Session), u.Password, p.IdleSince(at), tell...)
+	err = p.store.AddSession(events.Attach(ctx, append(factorEvents(u, shown), signedIn)...), n, seal.Digest(b.Session), u.Password, p.IdleSince(at), tell...)
 	if err != nil {
 		return nil, factorError(err)
 	}

@@ -11,10 +11,12 @@ import (
 
 	"mandate/provider/clients"
 	"mandate/provider/events"
+	"mandate/provider/limits"
 	"mandate/provider/metadata"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
+	"mandate/provider/throttle"
 	"mandate/storage"
 )
 
@@ -114,6 +116,8 @@ func (p *Registrations) Change(ctx context.Context, r *http.Request, clientID, a
 	d, err := p.describe(ctx, said, by, was)
 	if err == nil && by.open() {
 		err = p.countRegistration(address)
+	} else if err == nil { // each change is an event
+		_, err = p.limits.Request(throttle.Try{Kind: limits.OfOwnChange, Key: "application " + was.ID, Wide: "application " + was.ID})
 	}
 	if err == nil {
 		err = p.checkSector(ctx, d, by)
