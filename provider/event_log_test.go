@@ -37,6 +37,24 @@ func (f *fixture) storedEvents(kind events.Kind) []storage.Event {
 	return found
 }
 
+// The events of one change are listed in their order, although they have the same time.
+func TestEventsOfOneChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t)
+		for n := range 20 {
+			_, err := f.People.AddUser(t.Context(), Operator(), people.Person{Username: fmt.Sprint("root-", n), Password: goodPassword, Administrator: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, err := f.Events.List(t.Context(), Operator(), EventFilter{}, 2)
+			if err != nil || found[0].Kind != string(events.PersonPromoted) || found[1].Kind != string(events.PersonAdded) {
+				t.Fatalf("%v %v", found, err)
+			}
+			time.Sleep(time.Millisecond)
+		}
+	})
+}
+
 // Failures share a row if they have the same hour, person, network, reason and application, and no other ones do.
 func TestFailuresShareARow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // the time begins with a full hour

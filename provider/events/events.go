@@ -101,16 +101,18 @@ func Names(fields ...Field) string {
 // Attach returns the context for one call of the store. The call stores the change and the events in one
 // transaction.
 func Attach(ctx context.Context, events ...Event) context.Context {
-	rows := make([]storage.Event, len(events))
+	rows, now := make([]storage.Event, len(events)), time.Now()
 	for i, e := range events {
-		rows[i] = Row(ctx, e)
+		rows[i] = rowAt(ctx, e, now.Add(time.Duration(i))) // in this order
 	}
 	return storage.WithEvents(ctx, rows...)
 }
 
 // Row returns an event as it is stored.
-func Row(ctx context.Context, e Event) storage.Event {
-	from, now := origin.Of(ctx), time.Now()
+func Row(ctx context.Context, e Event) storage.Event { return rowAt(ctx, e, time.Now()) }
+
+func rowAt(ctx context.Context, e Event, now time.Time) storage.Event {
+	from := origin.Of(ctx)
 	by := from.Actor
 	if e.By != nil {
 		by = *e.By
@@ -124,7 +126,7 @@ func Row(ctx context.Context, e Event) storage.Event {
 }
 
 // idAt returns the beginning of an ID. Events of one second are listed in the order of their IDs.
-func idAt(t time.Time) string { return fmt.Sprintf("%012x", t.UnixMilli()) }
+func idAt(t time.Time) string { return fmt.Sprintf("%016x", t.UnixNano()) }
 
 const (
 	mostNetworks        = 50    // from which failures about one person are counted apart, in one hour
