@@ -43,9 +43,9 @@ func WrongPassword() *oauth.Error {
 	return oauth.Refuse("invalid_grant", "The username or the password is wrong.")
 }
 
-// Login checks a person's password. The name is a user name or a verified address. If the person needs no second factor, it begins a session;
-// otherwise it returns the ticket for SecondStep. It returns WrongPassword if the person cannot
-// sign in.
+// Login checks a person's password. The name is a user name or a verified address. If the person needs no second
+// factor, it begins a session; otherwise it returns the ticket for SecondStep. It returns WrongPassword if the person
+// cannot sign in.
 func (p *People) Login(ctx context.Context, username, password string, b Browser) (*SignIn, error) {
 	// A network that has used up its tries does not reach the database.
 	err := p.limits.CheckOnly(limits.At(limits.AtPage, b.Address))
@@ -79,15 +79,17 @@ const namesakesAtLogin = 20
 // accountKey returns the key of the user name of whoever signs in with a name: the user name, or the address if
 // exactly one person with an enabled account has verified it. A user name comes first, so nobody loses it to an
 // address. Of any other name it returns the key under which its attempts are counted. The attempts at an account
-// are counted together, whichever name is typed. Each name takes the same two statements.
+// are counted together, whichever name is typed. Each name that could be an address takes the same two statements.
 func (p *People) accountKey(ctx context.Context, name string) (string, error) {
-	key := FoldName(name)
+	key, address := FoldName(name), strings.TrimSpace(name)
+	if !strings.Contains(address, "@") {
+		return key, nil
+	}
 	_, err := p.store.UserByKey(ctx, key)
 	known := err == nil
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return "", oauth.Unavailable(err)
 	}
-	address := strings.TrimSpace(name)
 	found, err := p.store.UsersByEmail(ctx, address, namesakesAtLogin+1)
 	if err != nil {
 		return "", oauth.Unavailable(err)

@@ -35,7 +35,7 @@ func (c Config) checkNewPassword(found *oauth.Invalid, field, password string, u
 		found.Add(field, "Use at most %d characters.", longestPassword)
 		return
 	}
-	own := []string{u.Username, u.Email, u.FirstName, u.LastName, c.Name, c.ServerName}
+	own := []string{u.Username, u.Email, u.FirstName, u.LastName, c.ServerName}
 	if base, err := url.Parse(c.Base); err == nil {
 		own = append(own, base.Hostname())
 	}

@@ -25,7 +25,7 @@ type Config struct {
 	SecondFactor      string        // one of the policies about second factors
 	SecondFactorGrace time.Duration // how long a person may sign in without one after the first sign-in under the policy
 	Name              string        // the name of the service; may be empty
-	ServerName        string        // the name of this server in an authenticator app
+	ServerName        string        // the name of the service in an authenticator app, or else the host of this server
 	Passkeys          bool          // browsers offer passkeys at the address of this server
 	Base              string        // the URL of this server, without a final slash
 	Servers           []Server      // other servers with which people sign in
