@@ -49,7 +49,7 @@ func TestVouchedApplication(t *testing.T) {
 			t.Run(vouched+": "+test.rule, func(t *testing.T) {
 				change := r
 				test.change(&change)
-				_, err := f.Clients.Update(t.Context(), By(owner), made.Application.ID, f.version(made.Application.ID), change)
+				_, err := f.Clients.Update(t.Context(), policy.ByConfirmed(owner), made.Application.ID, f.version(made.Application.ID), change)
 				if vouched != "nothing" {
 					wantInvalid(t, err, test.field)
 				} else {
@@ -67,9 +67,9 @@ func TestVouchedApplication(t *testing.T) {
 			change := r
 			change.Name, change.AccessTokenLifetime = "New", 60
 			change.RedirectURIs, change.Scopes = []string{elsewhere, callback}, []string{"write", "read"} // in another order
-			_, err := f.Clients.Update(t.Context(), By(owner), made.Application.ID, f.version(made.Application.ID), change)
+			_, err := f.Clients.Update(t.Context(), policy.ByConfirmed(owner), made.Application.ID, f.version(made.Application.ID), change)
 			wantError(t, err, "no error")
-			_, err = f.Clients.RotateSecret(t.Context(), By(owner), made.Application.ID, 0)
+			_, err = f.Clients.RotateSecret(t.Context(), policy.ByConfirmed(owner), made.Application.ID, 0)
 			wantError(t, err, "no error")
 		})
 	}

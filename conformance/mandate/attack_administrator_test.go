@@ -199,3 +199,53 @@ func TestConfirmKeepsTheForm(t *testing.T) {
 		}
 	})
 }
+
+// People are not asked again about an application that they have allowed. So the stolen session of its owner, who need
+// not be an administrator, must not decide who gets what it gets.
+func TestAttackStolenSessionOfAnOwner(t *testing.T) {
+	attack(t, "application taken over by its owner's stolen session (CWE-306)", "")
+	forEachDatabase(t, func(t *testing.T, db database) {
+		s := startServer(t, options{database: db})
+		bob, alice := s.signedIn(t, s.person(t, "bob")), s.person(t, "alice")
+		app := bob.registered(t, "grant_type", "authorization_code", "redirect_uris", "https://tool.example/cb", "client_type", "confidential", "scope", "read")
+		app.RedirectURI = "https://tool.example/cb"
+		visitor := s.signedIn(t, alice)
+		visitor.issue(t, app, alice, "scope", "read")
+		s.earlier(t, 301)
+		thief := s.carrying(t, "mandate_session", bob.cookie(t, "/", "mandate_session"))
+		page := "/o/applications/" + app.ID + "/"
+		var before, after string
+		const state = `SELECT secret || ' ' || redirect_uris || ' ' || jwks FROM applications`
+		behind(t, db, state, &before)
+		for _, one := range []struct {
+			path, button string
+			fields       url.Values
+		}{
+			{page + "update/", "Save changes", params("redirect_uris", "https://tool.example/cb\nhttps://thief.example/cb")},
+			{page + "rotate/", "Create a new secret", nil},
+			{page, "", nil},
+		} {
+			thief.open(t, one.path)
+			if one.path == page {
+				thief.send(t, page+"test-key/", params("algorithm", "ES256"))
+			} else {
+				thief.submit(t, one.button, one.fields)
+			}
+			thief.awaitsLogin(t, one.path)
+		}
+		behind(t, db, state, &after)
+		if before != after {
+			t.Errorf("the application was %q, and is %q", before, after)
+		}
+		app.RedirectURI = "https://thief.example/cb"
+		address, _ := s.authorizeURL(app, "scope", "read", "prompt", "none")
+		visitor.open(t, address)
+		if visitor.Away != nil {
+			t.Errorf("the browser is sent to %s", visitor.Away)
+		}
+		// What gives nothing away needs no new sign-in.
+		thief.open(t, page+"update/")
+		thief.submit(t, "Save changes", params("name", "Another name"))
+		checkEqual(t, "another name leads to", thief.URL.Path, page)
+	})
+}

@@ -117,7 +117,7 @@ func (p *Clients) Register(ctx context.Context, actor policy.Actor, r Registrati
 		return nil, err
 	}
 	if r.SkipConsent {
-		err = mustConfirm(actor)
+		err = actor.MustConfirm()
 		if err != nil {
 			return nil, err
 		}
@@ -246,8 +246,7 @@ func (p *Clients) Applications(ctx context.Context, actor policy.Actor, of stora
 // Update changes an application. version is that of the application that the actor saw. If the
 // change makes it confidential, the result contains its new client secret. It returns an Invalid
 // for mistakes in the registration, or if somebody else changed the application since then. It returns
-// oauth.ErrConfirm if the change gives the application to somebody else, and an administrator must sign in again
-// first.
+// oauth.ErrConfirm if the change gives the application to somebody else, and the actor must sign in again first.
 func (p *Clients) Update(ctx context.Context, actor policy.Actor, id string, version int64, r Registration) (*Registered, error) {
 	if version < 0 {
 		version = math.MaxInt64 // no application has it, but storage.AnyVersion would be each
@@ -289,7 +288,7 @@ func (p *Clients) update(ctx context.Context, actor policy.Actor, id string, ver
 		return nil, err
 	}
 	if secret != "" || givesAway(was, a) {
-		err = mustConfirm(actor)
+		err = actor.MustConfirm()
 		if err != nil {
 			return nil, err
 		}
@@ -312,21 +311,13 @@ func changedMeanwhile() *oauth.Invalid {
 	return found
 }
 
-// mustConfirm returns oauth.ErrConfirm if the actor is an administrator who must sign in again first. Others
-// change only applications of their own, about which people are asked.
-func mustConfirm(actor policy.Actor) error {
-	if actor.Administers() {
-		return actor.MustConfirm()
-	}
-	return nil
-}
-
 // givesAway reports whether a change decides who receives what people have allowed the application, how strong their
 // login must be for that, or whether they are asked at all.
 func givesAway(was, now storage.Application) bool {
 	known := oauth.Lines(was.RedirectURIs)
 	added := slices.ContainsFunc(oauth.Lines(now.RedirectURIs), func(uri string) bool { return !slices.Contains(known, uri) })
-	unasked := now.SkipConsent && (!was.SkipConsent || now.Scopes != was.Scopes || now.Resources != was.Resources || now.GrantTypes != was.GrantTypes)
+	same := func(was, now string) bool { return oauth.SameSet(strings.Fields(was), strings.Fields(now)) }
+	unasked := now.SkipConsent && (!was.SkipConsent || !same(was.Scopes, now.Scopes) || !same(was.Resources, now.Resources) || !same(was.GrantTypes, now.GrantTypes))
 	weaker := was.RequiredACR != "" && now.RequiredACR != was.RequiredACR
 	return added || unasked || weaker || now.ClientType != was.ClientType || now.AuthMethod != was.AuthMethod ||
 		now.JWKS != was.JWKS || now.JWKSURI != was.JWKSURI || now.CertificateSubject != was.CertificateSubject

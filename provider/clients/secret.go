@@ -297,8 +297,8 @@ func (p *Clients) hashStored(ctx context.Context, applicationID, stored string) 
 
 // RotateSecret generates a new client secret. The old one works until the overlap ends,
 // so that every program that uses it can be changed before. It returns an Invalid if
-// the application has no secret or the overlap is too long, and oauth.ErrConfirm if an administrator must sign
-// in again first.
+// the application has no secret or the overlap is too long, and oauth.ErrConfirm if the actor must sign in again
+// first.
 func (p *Clients) RotateSecret(ctx context.Context, actor policy.Actor, id string, overlap time.Duration) (*Registered, error) {
 	a, err := p.Application(ctx, actor, id)
 	if err != nil {
@@ -318,7 +318,7 @@ func (p *Clients) RotateSecret(ctx context.Context, actor policy.Actor, id strin
 		found.Add("overlap", "Let the old secret work for at most 90 days.")
 		return nil, found
 	}
-	err = mustConfirm(actor)
+	err = actor.MustConfirm()
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ func By(u storage.User) Actor { return Actor{person: u} }
 func ByConfirmed(u storage.User) Actor { return Actor{person: u, confirmed: true} }
 
 // MustConfirm returns oauth.ErrConfirm if the actor is a person who must sign in again first. It protects what
-// would give the thief of an administrator's session the account of somebody else, or the server.
+// would give the thief of a session the account of somebody else, an application or the server.
 func (a Actor) MustConfirm() error {
 	if a.operator || a.confirmed {
 		return nil
