@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -183,13 +182,17 @@ func onlyChecked(value string, options []templates.Option) []templates.Option {
 	return options
 }
 
-// toApplication redirects to the page of an application. It serves GET at paths that only take POST.
-func (s *server) toApplication(w http.ResponseWriter, r *http.Request) error {
-	id, err := variable(r, "id")
+// toTestKey leads back to the page with the button, for a person who had to sign in again.
+func (s *server) toTestKey(w http.ResponseWriter, r *http.Request) error {
+	who, a, err := s.named(r)
 	if err != nil {
 		return err
 	}
-	redirect(w, r, s.applicationPath(url.PathEscape(id), ""))
+	err = s.sayOnceMore(w, r, who)
+	if err != nil {
+		return err
+	}
+	redirect(w, r, s.applicationPath(a.ID, ""))
 	return nil
 }
 

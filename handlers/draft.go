@@ -98,6 +98,19 @@ func (s *server) sayKept(r *http.Request, kept bool, f *templates.Frame) {
 	}
 }
 
+// sayOnceMore says on the next page that a button was not obeyed yet, if the person comes from the sign-in that it
+// needs. A button alone has no form that could come back.
+func (s *server) sayOnceMore(w http.ResponseWriter, r *http.Request, who *provider.SignedIn) error {
+	err := s.provider.People.Confirmed(r.Context(), who)
+	if errors.Is(err, provider.ErrConfirm) {
+		return nil
+	}
+	if err == nil && r.Method == http.MethodGet {
+		s.setNotice(w, "once-more")
+	}
+	return err
+}
+
 // squeeze makes a text shorter.
 func squeeze(text string) string {
 	var b bytes.Buffer

@@ -20,6 +20,8 @@ func notice(l *languages.Language, name string) string {
 		return l.T("Your password was changed. You are signed out in all other browsers.")
 	case "password-approvals":
 		return l.T("Your password was changed. You are signed out in all other browsers, and the access that applications got there has ended.")
+	case "once-more":
+		return l.T("You have signed in again. What you wanted is not done yet: choose it once more.")
 	case "totp-added":
 		return l.T("Your authenticator app was added. You need it from now on when you sign in.")
 	case "totp-gone":

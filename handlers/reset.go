@@ -163,6 +163,20 @@ func (s *server) makeResetLink(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// toResetLink leads back to the page with the button, for an administrator who had to sign in again.
+func (s *server) toResetLink(w http.ResponseWriter, r *http.Request) error {
+	who, u, err := s.namedUser(r)
+	if err != nil {
+		return err
+	}
+	err = s.sayOnceMore(w, r, who)
+	if err != nil {
+		return err
+	}
+	redirect(w, r, s.userPath(u.ID)+"#forgotten")
+	return nil
+}
+
 // resetLinkOf names the text that carries a link to the page of a person.
 func resetLinkOf(u provider.User) string { return "reset link of " + u.ID }
 

@@ -170,6 +170,22 @@ func TestConfirmKeepsTheForm(t *testing.T) {
 				t.Errorf("%s is not saved: %s\n%s", one.path, b.URL, b.Body)
 			}
 		}
+		// A button alone has no form. It is pressed once more, and the page says so.
+		a.earlier(t, 301)
+		b.open(t, a.page)
+		b.submit(t, "Make a link", nil)
+		b.awaitsLogin(t, a.page+"reset-link/")
+		b.open(t, a.page+"reset-link/")
+		if strings.Contains(b.Body, "choose it once more") {
+			t.Error("the page speaks of a sign-in before it")
+		}
+		for path, page := range map[string]string{a.page + "reset-link/": a.page, app + "test-key/": app} {
+			a.earlier(t, 301)
+			b.open(t, "/login/?reason=confirm&next="+url.QueryEscape(path))
+			b.logIn(t, a.root)
+			b.isAt(t, path, http.StatusOK, "What you wanted is not done yet: choose it once more.")
+			checkEqual(t, "the login leads to", b.URL.Path, page)
+		}
 		var email, first string
 		behind(t, db, `SELECT email, first_name FROM users WHERE username = 'alice'`, &email, &first)
 		checkEqual(t, "alice is", email+" "+first, "al@example.org Ælice & <b>")
