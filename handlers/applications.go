@@ -164,6 +164,7 @@ func (s *server) rotatePage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	page := s.rotateForm(r, a)
+	s.sayKept(r, form != nil, &page.Frame)
 	if form != nil {
 		page.Overlap = onlyChecked(form.Get("overlap"), page.Overlap)
 	}

@@ -21,7 +21,9 @@ func (s *server) ownerPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.render(w, r, http.StatusOK, s.ownerForm(r, who, a, templates.Field{Value: form.Get("owner")}))
+	page := s.ownerForm(r, who, a, templates.Field{Value: form.Get("owner")})
+	s.sayKept(r, form != nil, &page.Frame)
+	return s.render(w, r, http.StatusOK, page)
 }
 
 // administered finds the application of the path. It is for administrators.

@@ -150,6 +150,7 @@ func TestConfirmKeepsTheForm(t *testing.T) {
 			b.open(t, "/login/?reason=confirm&next="+url.QueryEscape(one.path))
 			b.logIn(t, a.root)
 			checkEqual(t, "the login leads to", b.URL.Path, one.path)
+			b.isAt(t, one.path, http.StatusOK, "Nothing is saved yet: review the form and send it.")
 			f, _ := b.find(t, one.button, nil)
 			values := f.values()
 			for name, want := range one.fields {
