@@ -45,13 +45,13 @@ func (s *server) eventFilter(ctx context.Context, form url.Values) (provider.Eve
 		invalid.Add(byUntil, "Choose the day of Since, or a later one.")
 	}
 	var err error
-	of.PersonID, err = s.provider.People.InEvents(ctx, strings.TrimSpace(form.Get(byPerson)), func(id string) provider.EventFilter { return provider.EventFilter{PersonID: id} })
+	of.PersonID, err = s.provider.People.PersonInEvents(ctx, strings.TrimSpace(form.Get(byPerson)))
 	if errors.Is(err, provider.ErrNotFound) {
 		invalid.Add(byPerson, "There is no person with this username, and no event with this subject.")
 		err = nil
 	}
 	if err == nil {
-		of.ActorID, err = s.provider.People.InEvents(ctx, strings.TrimSpace(form.Get(byActor)), func(id string) provider.EventFilter { return provider.EventFilter{ActorID: id} })
+		of.ActorID, err = s.provider.People.ActorInEvents(ctx, strings.TrimSpace(form.Get(byActor)))
 	}
 	if errors.Is(err, provider.ErrNotFound) {
 		invalid.Add(byActor, "There is no person with this username, no application with this client ID, and no event with this ID.")

@@ -155,11 +155,11 @@ func (p *program) listEvents(ctx context.Context, a eventsAsked) error {
 // find sets the filters for people and applications. It returns an error for a name that neither a record nor an event has.
 func (a *eventsAsked) find(ctx context.Context, in *provider.Provider) error {
 	var err error
-	a.filter.PersonID, err = in.People.InEvents(ctx, a.user, func(id string) provider.EventFilter { return provider.EventFilter{PersonID: id} })
+	a.filter.PersonID, err = in.People.PersonInEvents(ctx, a.user)
 	if err != nil {
 		return missing(err, "person", a.user, "user list")
 	}
-	a.filter.ActorID, err = in.People.InEvents(ctx, a.by, func(id string) provider.EventFilter { return provider.EventFilter{ActorID: id} })
+	a.filter.ActorID, err = in.People.ActorInEvents(ctx, a.by)
 	if errors.Is(err, provider.ErrNotFound) {
 		return fmt.Errorf("there is no person and no application %q: mandate user list and mandate application list list those that exist", a.by)
 	}

@@ -220,10 +220,18 @@ func (p *People) UserByName(ctx context.Context, username string) (storage.User,
 	return u, oauth.Stored(err)
 }
 
-// InEvents returns the ID by which the event log names somebody: the subject of the person with a username or a subject,
-// a client ID, or any ID that an event has, such as that of a person who was deleted. of is the filter of the log for this
-// ID. InEvents returns ErrNotFound if there is nothing of that name, and "" for an empty name.
-func (p *People) InEvents(ctx context.Context, name string, of func(id string) storage.EventFilter) (string, error) {
+// PersonInEvents returns the ID by which the event log names a person with this username or subject, also if the person
+// was deleted. It returns ErrNotFound if there is neither such a person nor an event, and "" for an empty name.
+func (p *People) PersonInEvents(ctx context.Context, name string) (string, error) {
+	return p.inEvents(ctx, name, storage.EventFilter{PersonID: name})
+}
+
+// ActorInEvents is PersonInEvents for an actor, which may also be an application with this client ID.
+func (p *People) ActorInEvents(ctx context.Context, name string) (string, error) {
+	return p.inEvents(ctx, name, storage.EventFilter{ActorID: name})
+}
+
+func (p *People) inEvents(ctx context.Context, name string, of storage.EventFilter) (string, error) {
 	if name == "" {
 		return "", nil
 	}
@@ -234,13 +242,13 @@ func (p *People) InEvents(ctx context.Context, name string, of func(id string) s
 	if !errors.Is(err, oauth.ErrNotFound) {
 		return u.ID, err
 	}
-	if of(name).PersonID == "" { // an application acts and is acted on, and concerns its owner
+	if of.ActorID != "" {
 		_, err = p.store.ApplicationByClientID(ctx, name)
 		if !errors.Is(err, storage.ErrNotFound) {
 			return name, oauth.Stored(err)
 		}
 	}
-	found, err := p.store.Events(ctx, of(name), 1)
+	found, err := p.store.Events(ctx, of, 1)
 	if err == nil && len(found) == 0 {
 		err = storage.ErrNotFound
 	}
