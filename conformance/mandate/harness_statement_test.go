@@ -11,6 +11,8 @@ import (
 	"encoding/json"
 	"maps"
 	"math/big"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -39,12 +41,35 @@ func newStatementIssuer(t testing.TB, name string) *statementIssuer {
 		}
 	}
 	for _, kid := range []string{"RS256", "PS256"} {
-		i.keys[kid], err = rsa.GenerateKey(rand.Reader, 2048)
+		i.keys[kid] = rsaKeys.next(t)
+	}
+	return i
+}
+
+// keyRing has RSA keys, which take long to make. A test gets each of them once, and another test gets the same ones.
+type keyRing struct {
+	sync.Mutex
+	made []*rsa.PrivateKey
+	used map[string]int // by the name of the test
+}
+
+var rsaKeys = keyRing{used: map[string]int{}}
+
+func (k *keyRing) next(t testing.TB) *rsa.PrivateKey {
+	t.Helper()
+	k.Lock()
+	defer k.Unlock()
+	test, _, _ := strings.Cut(t.Name(), "/")
+	n := k.used[test]
+	k.used[test]++
+	if n == len(k.made) {
+		key, err := rsa.GenerateKey(rand.Reader, 2048)
 		if err != nil {
 			t.Fatal(err)
 		}
+		k.made = append(k.made, key)
 	}
-	return i
+	return k.made[n]
 }
 
 // keySet returns the public keys, as JSON.
