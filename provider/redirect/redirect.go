@@ -4,6 +4,7 @@ package redirect
 
 import (
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -23,17 +24,25 @@ type Policy struct {
 	LocalhostLoopback bool
 }
 
+const notAbsolute = "must be absolute: begin with https://, or with http:// for 127.0.0.1, [::1] and localhost"
+
+var hostWithPort = regexp.MustCompile(`^([^:/?]*|\[[^]/?]*\]):[0-9]+([/?]|$)`)
+
 // Check says what is wrong with a redirect URI that is to be registered, or returns "".
 func (p Policy) Check(raw string) string {
 	if wrong := CheckText(raw); wrong != "" {
 		return wrong
+	}
+	// A host with a port is easily read as a scheme, and is often typed without one.
+	if hostWithPort.MatchString(raw) {
+		return notAbsolute
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
 		return "is not a URI"
 	}
 	if u.Scheme == "" {
-		return "must be absolute: begin with https://"
+		return notAbsolute
 	}
 	return p.checkRedirectParts(raw, u)
 }

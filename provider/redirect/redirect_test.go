@@ -101,6 +101,20 @@ func afterPort(rest string) string {
 	return rest[n:]
 }
 
+// The message names what is missing, and not the scheme for which a host was taken.
+func TestRedirectURIWithoutScheme(t *testing.T) {
+	for _, uri := range []string{"127.0.0.1:3000/cb", "localhost:3000/cb", "app.example.com:443/cb", "[::1]:3000/cb", "localhost:3000", "app.example.com/cb", "/cb"} {
+		if got := (Policy{}).Check(uri); got != notAbsolute {
+			t.Errorf("%s: %q", uri, got)
+		}
+	}
+	for _, uri := range []string{"https://127.0.0.1:3000/cb", "http://[::1]:3000/cb", "com.example.app:/3000"} {
+		if got := (Policy{}).Check(uri); got != "" {
+			t.Errorf("%s: %q", uri, got)
+		}
+	}
+}
+
 func TestRedirectURIMatch(t *testing.T) {
 	c := Policy{}
 	t.Run("RFC9700/2.1 each registered URI matches itself", func(t *testing.T) {
