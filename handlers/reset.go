@@ -173,7 +173,7 @@ func (s *server) toResetLink(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	redirect(w, r, s.userPath(u.ID)+"#forgotten")
+	redirect(w, r, s.userPath(u.ID)) // not to the button: the message is at the top
 	return nil
 }
 
