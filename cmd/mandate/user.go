@@ -380,9 +380,9 @@ func (p *program) userLogoutCommand() *cobra.Command {
 }
 
 func (p *program) userResetFactorsCommand() *cobra.Command {
-	return &cobra.Command{Use: "reset-factors USERNAME", Short: "Remove the authenticator app and the recovery codes of a person who has lost them, and sign the person out everywhere", Args: arguments("USERNAME"),
+	return &cobra.Command{Use: "reset-factors USERNAME", Short: "Remove the authenticator app, the passkeys and the recovery codes of a person who has lost them, and sign the person out everywhere", Args: arguments("USERNAME"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.changeUser(c.Context(), args[0], "Removed the second factor of %s.\n", func(o *opened) error {
+			return p.changeUser(c.Context(), args[0], "Removed every second factor of %s, and signed the person out everywhere.\n", func(o *opened) error {
 				return o.provider.People.ResetFactors(c.Context(), args[0])
 			})
 		}}
