@@ -21,11 +21,19 @@ func (s *server) initialTokens(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	form := url.Values{"uses": {"1"}, "expires": {"86400"}, "may": {provider.GrantCode}, "scopes": s.provider.OpenScopes()}
+	form, err := s.keptForm(w, r, who)
+	if err != nil {
+		return err
+	}
+	kept := form != nil
+	if !kept {
+		form = url.Values{"uses": {"1"}, "expires": {"86400"}, "may": {provider.GrantCode}, "scopes": s.provider.OpenScopes()}
+	}
 	page, err := s.initialTokensPage(r, who, form, nil)
 	if err != nil {
 		return err
 	}
+	s.sayKept(r, kept, &page.Frame)
 	page.NewToken = s.takeText(w, r, who, initialTokensPath, "initial access token")
 	return s.render(w, r, http.StatusOK, page)
 }
@@ -85,8 +93,13 @@ func (s *server) addInitialToken(w http.ResponseWriter, r *http.Request) error {
 	var text string
 	err = invalid.Err()
 	if err == nil {
-		_, text, err = s.provider.Registrations.AddInitialToken(r.Context(), provider.By(who.User), said)
+		var actor provider.Actor
+		actor, err = s.acting(r, who)
+		if err == nil {
+			_, text, err = s.provider.Registrations.AddInitialToken(r.Context(), actor, said)
+		}
 	}
+	err = s.keepForm(w, r, who, err)
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		noteInvalid(r, invalid)
 		page, err := s.initialTokensPage(r, who, form, invalid)

@@ -272,7 +272,7 @@ func TestSignedAccessTokenRevokedWhileTheStandingIsLow(t *testing.T) {
 		root := f.person("root")
 		f.sql("UPDATE users SET administrator = TRUE")
 		root.Administrator = true
-		app, err := f.Clients.Register(t.Context(), By(root), clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, HashClientSecret: true,
+		app, err := f.Clients.Register(t.Context(), policy.ByConfirmed(root), clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, HashClientSecret: true,
 			AccessTokenFormat: policy.FormatJWT, AccessTokenLifetime: 40000})
 		if err != nil {
 			t.Fatal(err)

@@ -89,7 +89,7 @@ func TestLifetimesEndWithTheStanding(t *testing.T) {
 		format string
 		want   int64
 	}{{policy.FormatOpaque, 36000}, {policy.FormatJWT, 600}} {
-		app, err := f.Clients.Register(t.Context(), By(root), clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, HashClientSecret: true,
+		app, err := f.Clients.Register(t.Context(), policy.ByConfirmed(root), clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, HashClientSecret: true,
 			AccessTokenFormat: test.format, AccessTokenLifetime: 40000})
 		if err != nil {
 			t.Fatal(err)
@@ -119,7 +119,7 @@ func TestRefreshLifetimeEndsWithTheStanding(t *testing.T) {
 				root := f.person("root")
 				f.sql("UPDATE users SET administrator = TRUE WHERE username = 'root'")
 				root.Administrator = true
-				app, err := f.Clients.Register(t.Context(), By(root), clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{callback},
+				app, err := f.Clients.Register(t.Context(), policy.ByConfirmed(root), clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{callback},
 					HashClientSecret: true, RefreshTokenLifetime: 100 * 24 * 3600})
 				if err != nil {
 					t.Fatal(err)

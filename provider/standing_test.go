@@ -135,7 +135,7 @@ func TestOwnersOfApplications(t *testing.T) {
 	}
 	wantInvalid(t, f.People.DeleteUser(t.Context(), By(root), root.ID, people.DeleteApplications), "username")
 	for _, theirs := range []string{"", "keep"} {
-		other, err := f.Clients.Register(t.Context(), By(root), r)
+		other, err := f.Clients.Register(t.Context(), policy.ByConfirmed(root), r)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,7 @@ type administered struct {
 
 func newAdministered(t *testing.T, db database) *administered {
 	t.Helper()
-	s := startServer(t, options{database: db, provider: []string{"OIDC_ENABLED: true", openidScopes}})
+	s := startServer(t, options{database: db, provider: append([]string{"OIDC_ENABLED: true", openidScopes}, openClients...)})
 	a := &administered{server: s, root: s.person(t, "root", "--admin"), alice: s.person(t, "alice", "--email", "alice@example.org"), shop: s.relyingParty(t, "--required-acr", mfa)}
 	a.intranet = s.application(t, "--name", "intranet", "--grant", "authorization_code", "--redirect-uri", "https://intranet.example/cb", "--skip-consent", "--scope", "read")
 	s.mustCLI(t, "", "group", "add", "staff")
@@ -36,10 +36,10 @@ func (a *administered) state(t *testing.T) string {
 	t.Helper()
 	var user, app string
 	behind(t, a.database, `SELECT username || ' ' || email || ' ' || password || ' ' || profile || CASE WHEN administrator THEN ' administrator' ELSE '' END FROM users WHERE username_key LIKE 'alice%'`, &user)
-	behind(t, a.database, `SELECT secret || ' ' || redirect_uris || ' ' || required_acr || ' ' || jwks || ' ' || COALESCE(owner_id, '') || CASE WHEN skip_consent THEN ' skips' ELSE '' END FROM applications WHERE client_id = '`+a.shop.ClientID+`'`, &app)
+	behind(t, a.database, `SELECT secret || ' ' || grant_types || ' ' || redirect_uris || ' ' || required_acr || ' ' || jwks || ' ' || COALESCE(owner_id, '') || CASE WHEN skip_consent THEN ' skips' ELSE '' END FROM applications WHERE client_id = '`+a.shop.ClientID+`'`, &app)
 	var rights string
 	behind(t, a.database, `SELECT scopes || ' ' || grant_types || ' ' || resources FROM applications WHERE client_id = '`+a.intranet.ClientID+`'`, &rights)
-	return fmt.Sprint(user, "\n", app, "\n", rights, "\n", rows(t, a.database, "users"), rows(t, a.database, "links"), rows(t, a.database, "applications"))
+	return fmt.Sprint(user, "\n", app, "\n", rights, "\n", rows(t, a.database, "users"), rows(t, a.database, "links"), rows(t, a.database, "initial_tokens"), rows(t, a.database, "applications"))
 }
 
 // protected are the changes with which the thief of an administrator's session takes an account, an application
@@ -72,6 +72,9 @@ func (a *administered) protected() []struct {
 		{"more rights without consent", "/o/applications/" + a.intranet.ID + "/update/", "", url.Values{"scope": {"read", "write"}}},
 		{"an owner", app + "owner/", "Assign", params("owner", "alice")},
 		{"the server's application", app + "owner/", "Take it over", nil},
+		{"an application that acts alone", "/o/applications/register/", "", params("name", "thief", "grant_type", "client_credentials")},
+		{"the right to act alone", app + "update/", "", url.Values{"grant_type": {"authorization_code", "client_credentials"}}},
+		{"a token for applications that act alone", "/admin/registration-tokens/", "Make a token", params("may", "client_credentials")},
 		{"an application that asks nobody", "/o/applications/register/", "", params("name", "thief", "redirect_uris", "https://thief.example/back", "skip_consent", "on")},
 	}
 }
@@ -134,6 +137,7 @@ func TestConfirmKeepsTheForm(t *testing.T) {
 			{"/o/applications/register/", "Register application", params("name", "New", "redirect_uris", "https://new.example/back", "skip_consent", "on"), nil},
 			{app + "rotate/", "Create a new secret", params("overlap", "604800"), nil},
 			{app + "owner/", "Assign", params("owner", "alice"), nil},
+			{"/admin/registration-tokens/", "Make a token", params("may", "client_credentials", "uses", "3"), nil},
 		} {
 			a.earlier(t, 301)
 			b.open(t, one.path)

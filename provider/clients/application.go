@@ -116,7 +116,7 @@ func (p *Clients) Register(ctx context.Context, actor policy.Actor, r Registrati
 	if err != nil {
 		return nil, err
 	}
-	if r.SkipConsent {
+	if r.SkipConsent || actsAlone(a, r.GrantTypes) {
 		err = actor.MustConfirm()
 		if err != nil {
 			return nil, err
@@ -311,13 +311,20 @@ func changedMeanwhile() *oauth.Invalid {
 	return found
 }
 
+// actsAlone reports whether an application with these grants gets tokens without any person, and with the rights that an
+// administrator gives.
+func actsAlone(a storage.Application, grants []string) bool {
+	return policy.StandingOf(a) == policy.StandingAdministrator && slices.Contains(grants, policy.GrantClient)
+}
+
 // givesAway reports whether a change decides who receives what people have allowed the application, how strong their
-// login must be for that, or whether they are asked at all.
+// login must be for that, or what it gets without asking them.
 func givesAway(was, now storage.Application) bool {
 	known := oauth.Lines(was.RedirectURIs)
 	added := slices.ContainsFunc(oauth.Lines(now.RedirectURIs), func(uri string) bool { return !slices.Contains(known, uri) })
 	same := func(was, now string) bool { return oauth.SameSet(strings.Fields(was), strings.Fields(now)) }
-	unasked := now.SkipConsent && (!was.SkipConsent || !same(was.Scopes, now.Scopes) || !same(was.Resources, now.Resources) || !same(was.GrantTypes, now.GrantTypes))
+	unasked := now.SkipConsent && !was.SkipConsent || (now.SkipConsent || actsAlone(now, policy.GrantTypes(now))) &&
+		(!same(was.Scopes, now.Scopes) || !same(was.Resources, now.Resources) || !same(was.GrantTypes, now.GrantTypes))
 	weaker := was.RequiredACR != "" && now.RequiredACR != was.RequiredACR
 	return added || unasked || weaker || now.ClientType != was.ClientType || now.AuthMethod != was.AuthMethod ||
 		now.JWKS != was.JWKS || now.JWKSURI != was.JWKSURI || now.CertificateSubject != was.CertificateSubject

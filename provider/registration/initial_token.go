@@ -37,7 +37,7 @@ type NewInitialToken struct {
 
 // AddInitialToken makes an initial access token (RFC 7591 §3) and returns it with its text,
 // which is never shown again. The actor is responsible for the applications that are
-// registered with it. It returns an Invalid for mistakes.
+// registered with it. It returns an Invalid for mistakes, and oauth.ErrConfirm if the actor must sign in again first.
 func (p *Registrations) AddInitialToken(ctx context.Context, actor policy.Actor, r NewInitialToken) (storage.InitialToken, string, error) {
 	err := actor.MustAdminister("make an initial access token")
 	if err != nil {
@@ -48,6 +48,9 @@ func (p *Registrations) AddInitialToken(ctx context.Context, actor policy.Actor,
 	resources, err := p.clients.CheckResources(ctx, found, r.Resources, nil)
 	if err == nil {
 		err = found.Err()
+	}
+	if err == nil && slices.Contains(allows.Grants, policy.GrantClient) {
+		err = actor.MustConfirm() // such an application asks nobody
 	}
 	if err != nil {
 		return storage.InitialToken{}, "", err
