@@ -1,10 +1,7 @@
 package handlers
 
 import (
-	"bytes"
-	"compress/flate"
 	"errors"
-	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -23,8 +20,6 @@ const (
 	// mostDraft is the size of the largest cookie. Proxies have limits for the headers of a response: 4096 bytes
 	// are usual.
 	mostDraft = 3000
-	// mostForm is more than the form of any page has.
-	mostForm = 1 << 20
 	// droppedPassword marks a draft of a form that had a password.
 	droppedPassword = "password_dropped"
 )
@@ -52,7 +47,7 @@ func (s *server) keepForm(w http.ResponseWriter, r *http.Request, who *provider.
 		form.Set(droppedPassword, "yes")
 	}
 	form.Del("password")
-	sealed := s.provider.People.SealDraft(who, pageOf(r), squeeze(form.Encode()))
+	sealed := s.provider.People.SealDraft(who, pageOf(r), form.Encode())
 	if len(sealed) > mostDraft {
 		return &provider.Invalid{Fields: []provider.FieldError{{Message: "This change needs a fresh sign-in, and this form is too long to keep. Open the login page in another tab, sign in again, and then send the form here."}}}
 	}
@@ -76,8 +71,8 @@ func (s *server) keptForm(w http.ResponseWriter, r *http.Request, who *provider.
 		return nil, err
 	}
 	s.keep(w, cookie, 0)
-	text, err := unsqueeze(s.provider.People.OpenDraft(who, pageOf(r), sent.Value))
-	if err != nil || text == "" {
+	text := s.provider.People.OpenDraft(who, pageOf(r), sent.Value)
+	if text == "" {
 		return nil, nil // it is too old, or of another person
 	}
 	return url.ParseQuery(text)
@@ -109,29 +104,4 @@ func (s *server) sayOnceMore(w http.ResponseWriter, r *http.Request, who *provid
 		s.setNotice(w, "once-more")
 	}
 	return err
-}
-
-// squeeze makes a text shorter.
-func squeeze(text string) string {
-	var b bytes.Buffer
-	z, err := flate.NewWriter(&b, flate.BestCompression)
-	if err == nil {
-		_, err = io.WriteString(z, text)
-	}
-	if err == nil {
-		err = z.Close()
-	}
-	if err != nil {
-		return "" // a buffer does not fail
-	}
-	return b.String()
-}
-
-// unsqueeze returns the text of squeeze.
-func unsqueeze(text string) (string, error) {
-	if text == "" {
-		return "", nil
-	}
-	whole, err := io.ReadAll(io.LimitReader(flate.NewReader(strings.NewReader(text)), mostForm))
-	return string(whole), err
 }

@@ -46,11 +46,15 @@ func (p *People) openYoung(sealed, context string, life int64) string {
 // SealDraft seals a form that a person has sent, while they sign in again. A sign-in begins another session, so
 // the form is bound to the person and the page.
 func (p *People) SealDraft(s *storage.SignedIn, page, text string) string {
-	return p.sealNow(text, "draft "+s.User.ID+" "+page)
+	return p.sealNow(string(squeeze([]byte(text))), "draft "+s.User.ID+" "+page)
 }
 
 // OpenDraft returns the form that SealDraft sealed for this person and page. It returns "" if it is older than 15
 // minutes, or was sealed for another one.
 func (p *People) OpenDraft(s *storage.SignedIn, page, sealed string) string {
-	return p.openYoung(sealed, "draft "+s.User.ID+" "+page, draftLife)
+	text, err := unsqueeze([]byte(p.openYoung(sealed, "draft "+s.User.ID+" "+page, draftLife)))
+	if err != nil {
+		return ""
+	}
+	return string(text)
 }

@@ -1,14 +1,11 @@
 package people
 
 import (
-	"bytes"
 	"cmp"
-	"compress/flate"
 	"context"
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"net/url"
 	"time"
@@ -101,18 +98,7 @@ func (i *Identities) sealLeft(kept left) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var small bytes.Buffer
-	w, err := flate.NewWriter(&small, flate.BestCompression)
-	if err == nil {
-		_, err = w.Write(text)
-	}
-	if err == nil {
-		err = w.Close()
-	}
-	if err != nil {
-		return "", err
-	}
-	ticket := i.tickets.Seal(small.Bytes(), leftPurpose)
+	ticket := i.tickets.Seal(squeeze(text), leftPurpose)
 	if len(ticket) > MostTicket {
 		return "", oauth.Refuse("invalid_request", "The request of the application is too long for signing in with another server. Sign in with a password or a passkey. If you are its developer: push the request (RFC 9126).")
 	}
@@ -126,8 +112,7 @@ func (i *Identities) open(ticket string) (left, error) {
 	if err != nil {
 		return kept, err
 	}
-	// This server has made the ticket, so the text is not larger than a request.
-	text, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(small)), 64<<10))
+	text, err := unsqueeze(small)
 	if err == nil {
 		err = json.Unmarshal(text, &kept)
 	}
