@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"mandate/provider"
 	"mandate/templates"
@@ -16,7 +15,6 @@ import (
 // then shows it once more, and the person sends it.
 
 const (
-	draftLife = 15 * time.Minute
 	// mostDraft is the size of the largest cookie. Proxies have limits for the headers of a response: 4096 bytes
 	// are usual.
 	mostDraft = 3000
@@ -51,7 +49,7 @@ func (s *server) keepForm(w http.ResponseWriter, r *http.Request, who *provider.
 	if len(sealed) > mostDraft {
 		return &provider.Invalid{Fields: []provider.FieldError{{Message: "This change needs a fresh sign-in, and this form is too long to keep. Open the login page in another tab, sign in again, and then send the form here."}}}
 	}
-	s.keep(w, s.draftCookie(r, sealed), draftLife)
+	s.keep(w, s.draftCookie(r, sealed), provider.DraftLife)
 	return err
 }
 

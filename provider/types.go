@@ -482,6 +482,9 @@ var ErrConfirm = people.ErrConfirm
 // SignInLife is how long a person may take for the second step of a sign-in.
 const SignInLife = people.SignInLife
 
+// DraftLife is how long a form is kept while its person signs in again.
+const DraftLife = people.DraftLife
+
 // ACRValues returns every value of acr, the weakest one first. A server whose browsers offer no
 // passkeys supports fewer.
 func ACRValues() []string { return acr.Values() }

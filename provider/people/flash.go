@@ -3,6 +3,7 @@ package people
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	"mandate/provider/oauth"
 	"mandate/storage"
@@ -10,8 +11,8 @@ import (
 
 const flashLife = 300 // seconds
 
-// draftLife is how long a form is kept while its person signs in again, in seconds.
-const draftLife = 900
+// DraftLife is how long a form is kept while its person signs in again.
+const DraftLife = 15 * time.Minute
 
 // SealForPage seals a text that one page shows once, in this session only.
 func (p *People) SealForPage(s *storage.SignedIn, page, text string) string {
@@ -49,10 +50,10 @@ func (p *People) SealDraft(s *storage.SignedIn, page, text string) string {
 	return p.sealNow(string(squeeze([]byte(text))), "draft "+s.User.ID+" "+page)
 }
 
-// OpenDraft returns the form that SealDraft sealed for this person and page. It returns "" if it is older than 15
-// minutes, or was sealed for another one.
+// OpenDraft returns the form that SealDraft sealed for this person and page. It returns "" if it is older than
+// DraftLife, or was sealed for another one.
 func (p *People) OpenDraft(s *storage.SignedIn, page, sealed string) string {
-	text, err := unsqueeze([]byte(p.openYoung(sealed, "draft "+s.User.ID+" "+page, draftLife)))
+	text, err := unsqueeze([]byte(p.openYoung(sealed, "draft "+s.User.ID+" "+page, oauth.Seconds(DraftLife))))
 	if err != nil {
 		return ""
 	}
