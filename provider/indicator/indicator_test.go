@@ -26,6 +26,9 @@ func TestCheck(t *testing.T) {
 		"https://api.example/ä":        false,
 		"https://api.example/%zz":      false,
 		"https://api.example/\x00":     false,
+		"https://%C3%A4.example/":      false,
+		"https://%80/":                 false,
+		"http://[fe80::1%25eth0]/":     false,
 		"https://api.example:port/":    false,
 		"https://" + long(maxLength-8): true,
 		"https://" + long(maxLength-7): false,
@@ -76,7 +79,7 @@ func TestSame(t *testing.T) {
 }
 
 func FuzzNormal(f *testing.F) {
-	for _, seed := range []string{"https://api.example", "HTTP://[::1]:80/?a#b", "urn:x", "https://a:443", "https://a/%2F?", ":"} {
+	for _, seed := range []string{"https://api.example", "HTTP://[::1]:80/?a#b", "urn:x", "https://a:443", "https://a/%2F?", "http://%80", "http://[fe80::1%25eth0]", ":"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
