@@ -190,14 +190,14 @@ func (t tx) keepAdministrator(change func() error) error {
 // UpdateUser writes the changeable columns of a person, and their groups. Disabling a
 // person ends their sessions and revokes their tokens. Enabling does the same, so that
 // a login that started while the person was disabled does not become valid. Unless it is nil, still is the
-// person as the caller read it: if the names, the address, the rights or the profile have changed since then,
+// person as the caller read it: if the username, the address, the rights, the profile or whether it is enabled have changed since then,
 // the result is ErrSpent.
 func (s *Store) UpdateUser(ctx context.Context, u User, groups []string, still *User) error {
 	return s.atomically(ctx, func(t tx) error {
 		return t.keepAdministrator(func() error {
 			if still != nil {
-				err := t.spend(`UPDATE users SET active = active WHERE id = $1 AND username = $2 AND email = $3 AND administrator = $4 AND profile = $5`,
-					u.ID, still.Username, still.Email, still.Administrator, still.Profile)
+				err := t.spend(`UPDATE users SET active = active WHERE id = $1 AND username = $2 AND email = $3 AND administrator = $4 AND profile = $5 AND active = $6`,
+					u.ID, still.Username, still.Email, still.Administrator, still.Profile, still.Active)
 				if err != nil {
 					return err
 				}

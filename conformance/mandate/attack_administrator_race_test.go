@@ -57,7 +57,7 @@ func TestAttackStolenSessionUndoesAChange(t *testing.T) {
 		a := newAdministered(t, db)
 		stolen := a.browser.cookie(t, "/", "mandate_session")
 		// Another administrator signs in now.
-		other := a.signedIn(t, a.person(t, "second", "--admin"))
+		other := a.signedIn(t, a.person(t, "third", "--admin"))
 		for range 3 {
 			other.open(t, a.page)
 			other.submit(t, "Save changes", params("administrator", "on", "active", "on"))

@@ -16,6 +16,8 @@ type administered struct {
 	intranet    application // asks nobody
 	browser     *browser
 	page        string // of alice
+	former      string // the page of an administrator whose account is disabled
+	second      string // the page of another administrator
 }
 
 func newAdministered(t *testing.T, db database) *administered {
@@ -27,6 +29,10 @@ func newAdministered(t *testing.T, db database) *administered {
 	a.browser = s.signedIn(t, a.root)
 	a.browser.open(t, "/admin/users/")
 	a.page = regexpSubmatch(t, `href="(/admin/users/[^/"]+/)"><bdi class="brief">alice<`, a.browser.Body)
+	s.person(t, "former", "--admin")
+	s.mustCLI(t, "", "user", "disable", "former")
+	s.person(t, "second", "--admin")
+	a.former, a.second = "/admin/users/"+s.userID(t, "former")+"/", "/admin/users/"+s.userID(t, "second")+"/"
 	s.earlier(t, 301)
 	return a
 }
@@ -39,7 +45,7 @@ func (a *administered) state(t *testing.T) string {
 	behind(t, a.database, `SELECT secret || ' ' || grant_types || ' ' || redirect_uris || ' ' || required_acr || ' ' || jwks || ' ' || COALESCE(owner_id, '') || CASE WHEN skip_consent THEN ' skips' ELSE '' END FROM applications WHERE client_id = '`+a.shop.ClientID+`'`, &app)
 	var rights string
 	behind(t, a.database, `SELECT scopes || ' ' || grant_types || ' ' || resources FROM applications WHERE client_id = '`+a.intranet.ClientID+`'`, &rights)
-	return fmt.Sprint(user, "\n", app, "\n", rights, "\n", rows(t, a.database, "users"), rows(t, a.database, "links"), rows(t, a.database, "initial_tokens"), rows(t, a.database, "applications"))
+	return fmt.Sprint(user, "\n", app, "\n", rights, "\n", rows(t, a.database, "users"), rows(t, a.database, "users WHERE administrator AND active"), rows(t, a.database, "links"), rows(t, a.database, "initial_tokens"), rows(t, a.database, "applications"))
 }
 
 // protected are the changes with which the thief of an administrator's session takes an account, an application
@@ -58,6 +64,8 @@ func (a *administered) protected() []struct {
 		{"a verified address", a.page, "Save changes", params("email_verified", "on")},
 		{"a username", a.page, "Save changes", params("username", "alice2")},
 		{"a verified phone number", a.page, "Save changes", params("phone_number", "+41443334455", "phone_number_verified", "on")},
+		{"the account of a former administrator", a.former, "Save changes", params("active", "on")},
+		{"the account of another administrator", a.second, "Save changes", url.Values{"active": nil}},
 		{"the rights", a.page, "Save changes", params("administrator", "on")},
 		{"a reset link", a.page, "Make a link", nil},
 		{"deletion", a.page + "delete/", "", nil},
@@ -132,7 +140,7 @@ func TestConfirmKeepsTheForm(t *testing.T) {
 			fields, again url.Values
 		}{
 			{a.page, "Save changes", params("email", "al@example.org", "first_name", "Ælice & <b>", "group", "staff", "address", "1 Road\nTown", "password", password, "active", "on"), params("password", password)},
-			{"/admin/users/new/", "Add person", params("username", "second", "administrator", "on", "password", password, "last_name", "Zwei"), params("password", password)},
+			{"/admin/users/new/", "Add person", params("username", "third", "administrator", "on", "password", password, "last_name", "Zwei"), params("password", password)},
 			{app + "update/", "Save changes", params("name", "Another name", "redirect_uris", "https://new.example/back\nhttps://new.example/2"), nil},
 			{"/o/applications/register/", "Register application", params("name", "New", "redirect_uris", "https://new.example/back", "skip_consent", "on"), nil},
 			{app + "rotate/", "Create a new secret", params("overlap", "604800"), nil},
@@ -201,7 +209,7 @@ func TestConfirmKeepsTheForm(t *testing.T) {
 		b.open(t, a.page)
 		b.submit(t, "Save changes", params("email", "other@example.org"))
 		draft := b.cookie(t, a.page, "mandate_draft")
-		second := a.signedIn(t, person{"second", password})
+		second := a.signedIn(t, person{"third", password})
 		stranger := a.carrying(t, "mandate_draft", draft, "mandate_session", second.cookie(t, "/", "mandate_session"))
 		stranger.open(t, a.page)
 		if strings.Contains(stranger.Body, "other@example.org") || !strings.Contains(stranger.Body, "al@example.org") {

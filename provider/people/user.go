@@ -147,7 +147,8 @@ func (p *People) UpdateUser(ctx context.Context, actor policy.Actor, id string, 
 }
 
 // takesOver reports whether a change of an account decides who can use it, or whom applications take for its
-// person: they know people by the username, or by a verified address or phone number.
+// person: they know people by the username, or by a verified address or phone number. Whoever has lost a disabled
+// account still knows its password.
 func takesOver(before, after storage.User) (bool, error) {
 	former, err := ProfileOf(before)
 	if err != nil {
@@ -155,7 +156,8 @@ func takesOver(before, after storage.User) (bool, error) {
 	}
 	next, err := ProfileOf(after)
 	phone := (former.PhoneNumberVerified || next.PhoneNumberVerified) && former.PhoneNumber != next.PhoneNumber || former.PhoneNumberVerified != next.PhoneNumberVerified
-	return before.Administrator != after.Administrator || before.Username != after.Username || before.Email != after.Email || former.EmailVerified != next.EmailVerified || phone, err
+	return before.Administrator != after.Administrator || before.Username != after.Username || before.Email != after.Email || former.EmailVerified != next.EmailVerified || phone ||
+		after.Active && !before.Active || before.Active && !after.Active && before.Administrator, err
 }
 
 // changeEvents returns the events of a change of an account. None has a value.
