@@ -101,6 +101,21 @@ func TestAddressesHaveNoHiddenCharacters(t *testing.T) {
 	}
 }
 
+// RFC 5321 §4.1.3: mail for an address literal goes to that machine, which may be one inside.
+func TestAddressesNameADomain(t *testing.T) {
+	f := begin(t)
+	for address, good := range map[string]bool{
+		"alice@example.org": true, "alice@[192.0.2.1]": false, "alice@[IPv6:2001:db8::1]": false, "alice@[localhost]": false, "Alice <alice@example.org>": false, "alice": false, "alice@": false,
+	} {
+		_, err := f.People.AddUser(t.Context(), Operator(), people.Person{Username: "a" + seal.Identifier(), Password: goodPassword, Email: address})
+		if good {
+			wantError(t, err, "no error")
+		} else {
+			wantInvalid(t, err, "email")
+		}
+	}
+}
+
 func second[T any](_ T, err error) error { return err }
 
 // A password hash is expensive, so a name that is already in use is refused before the hash.

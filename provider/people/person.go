@@ -75,10 +75,11 @@ func (person Person) check(found *oauth.Invalid) {
 	}
 }
 
-// isAddress reports whether a text is an email address, and nothing else.
+// isAddress reports whether a text is an email address, and nothing else. RFC 5321 §4.1.3: name@[192.0.2.1] is one
+// too. But anybody who may sign up could send the mail server to each machine of its own network with it.
 func isAddress(email string) bool {
 	parsed, err := mail.ParseAddress(email)
-	return err == nil && parsed.Address == email && len(email) <= 254
+	return err == nil && parsed.Address == email && len(email) <= 254 && !strings.HasSuffix(email, "]")
 }
 
 // hidden reports whether a character cannot be seen or reorders the text around it. A name
