@@ -116,7 +116,7 @@ func (p *Clients) Client(ctx context.Context, clientID string) (storage.Applicat
 	})
 }
 
-func applicationChanged(c *copies.Changes, read time.Time, a storage.Application) bool {
+func applicationChanged(c *copies.Changes, read time.Time, a *storage.Application) bool {
 	return c.Has(storage.OfApplication, &a.ID, read) || c.Has(storage.OfUser, a.OwnerID, read)
 }
 

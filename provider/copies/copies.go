@@ -17,15 +17,15 @@ type Copies[T any] struct {
 	most    int
 	changes *Changes
 	// changed reports whether something that the copy depends on has changed.
-	changed func(c *Changes, read time.Time, value T) bool
+	changed func(c *Changes, read time.Time, value *T) bool
 
 	mu   sync.RWMutex
-	rows map[string]copied[T]
+	rows map[string]*copied[T]
 
 	hits, misses atomic.Int64
 }
 
-// copied is a copy with the time at which its reading began.
+// copied is a copy with the time at which its reading began. It never changes.
 type copied[T any] struct {
 	value T
 	read  time.Time // when the reading began
@@ -33,8 +33,8 @@ type copied[T any] struct {
 
 // New makes room for most copies. changed reports whether one of the records that a copy
 // depends on has changed since it was read.
-func New[T any](most int, c *Changes, changed func(*Changes, time.Time, T) bool) *Copies[T] {
-	return &Copies[T]{most: most, changed: changed, changes: c, rows: map[string]copied[T]{}}
+func New[T any](most int, c *Changes, changed func(*Changes, time.Time, *T) bool) *Copies[T] {
+	return &Copies[T]{most: most, changed: changed, changes: c, rows: map[string]*copied[T]{}}
 }
 
 // Get returns the copy, or reads the record and copies it. may reports whether a record
@@ -58,16 +58,16 @@ func (c *Copies[T]) Get(ctx context.Context, key string, read func(context.Conte
 	if len(c.rows) >= c.most {
 		c.makeRoom(began)
 	}
-	c.rows[key] = copied[T]{value, began}
+	c.rows[key] = &copied[T]{value, began}
 	return value, nil
 }
 
 // serves reports whether a copy may be used now: nothing that it depends on has changed
 // since the reading began, as far as this node can know.
-func (c *Copies[T]) serves(row copied[T], now time.Time) bool {
+func (c *Copies[T]) serves(row *copied[T], now time.Time) bool {
 	c.changes.mu.RLock()
 	defer c.changes.mu.RUnlock()
-	return c.changes.fresh(now, row.read) && c.changes.all.Before(row.read) && !c.changed(c.changes, row.read, row.value)
+	return c.changes.fresh(now, row.read) && c.changes.all.Before(row.read) && !c.changed(c.changes, row.read, &row.value)
 }
 
 // makeRoom removes at least one copy: it looks at a few of them and removes those that
@@ -101,7 +101,7 @@ func (c *Copies[T]) Drop() {
 		}
 	}
 	if len(c.rows) == 0 {
-		c.rows = map[string]copied[T]{} // a map never shrinks
+		c.rows = map[string]*copied[T]{} // a map never shrinks
 	}
 }
 

@@ -17,8 +17,8 @@ type shelf struct {
 
 func newShelf(bound time.Duration) *shelf {
 	c := NewChanges(bound)
-	return &shelf{New(3, c, func(c *Changes, read time.Time, n int) bool {
-		id := strconv.Itoa(n)
+	return &shelf{New(3, c, func(c *Changes, read time.Time, n *int) bool {
+		id := strconv.Itoa(*n)
 		return c.Has("token", &id, read)
 	}), 0}
 }

@@ -48,7 +48,7 @@ func New(config Config, rules *policy.Rules, store *storage.Store, ring *keys.Ri
 	return p, nil
 }
 
-func resourcesChanged(c *copies.Changes, read time.Time, _ *set) bool {
+func resourcesChanged(c *copies.Changes, read time.Time, _ **set) bool {
 	return c.Has(storage.OfResource, new(string), read) // the change does not name a resource
 }
 
