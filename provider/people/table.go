@@ -129,7 +129,10 @@ func (t table) read(from io.Reader) ([]row, error) {
 		if columns == nil {
 			named := false
 			columns, named = t.heading(found, line, record)
-			if columns == nil || named {
+			if columns == nil {
+				break
+			}
+			if named {
 				continue
 			}
 		}
@@ -145,14 +148,14 @@ func (t table) read(from io.Reader) ([]row, error) {
 	return rows, found.err()
 }
 
-// heading returns the columns, and whether this first line names them. It returns nil if they are wrong.
+// heading returns the columns, and whether this first line names them. It returns nil if nothing in the table can be read.
 func (t table) heading(found *mistakes, line int, record []string) (columns []string, named bool) {
 	if len(t.bare) > 0 && strings.Contains(record[0], "@") {
 		return t.bare, false
 	}
 	if !utf8.ValidString(strings.Join(record, "")) {
 		found.add(line, "", notUTF8)
-		return record, true
+		return nil, true
 	}
 	for _, name := range record {
 		name = strings.ToLower(strings.TrimSpace(name))

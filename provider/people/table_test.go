@@ -83,7 +83,7 @@ func overfull() []string {
 }
 
 func FuzzListOfInvites(f *testing.F) {
-	for _, text := range []string{"email,groups\na@b.c,d;e\n", "a@b.c\n", "\ufeffemail;groups\n\"a@b.c\";\"x\ny\"", "email\n\"", "groups\n"} {
+	for _, text := range []string{"email,groups\na@b.c,d;e\n", "a@b.c\n", "\ufeffemail;groups\n\"a@b.c\";\"x\ny\"", "email\n\"", "groups\n", "\xa3\n,0"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
