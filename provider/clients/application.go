@@ -264,7 +264,7 @@ func (p *Clients) update(ctx context.Context, actor policy.Actor, id string, ver
 	if version != storage.AnyVersion && version != a.Version {
 		// The version that is stored below could be this one by then, and the change from it another one than is
 		// checked here.
-		return nil, changedMeanwhile()
+		addChangedMeanwhile(found)
 	}
 	if policy.FollowsDocument(a) {
 		found.Add("name", "The metadata document at its client ID describes this application, and changes it again at the next approval. Take the application over first.")
@@ -297,7 +297,8 @@ func (p *Clients) update(ctx context.Context, actor policy.Actor, id string, ver
 	a.Management = ""
 	err = p.store.UpdateApplication(events.Attach(ctx, ChangeEvents(was, a, nil)...), a, was)
 	if errors.Is(err, storage.ErrNotFound) {
-		return nil, changedMeanwhile()
+		addChangedMeanwhile(found)
+		return nil, found
 	}
 	if err != nil {
 		return nil, oauth.Stored(err)
@@ -305,10 +306,8 @@ func (p *Clients) update(ctx context.Context, actor policy.Actor, id string, ver
 	return &Registered{a, secret}, nil
 }
 
-func changedMeanwhile() *oauth.Invalid {
-	found := &oauth.Invalid{}
+func addChangedMeanwhile(found *oauth.Invalid) {
 	found.Add("version", "Somebody changed or deleted the application since you saw it. Look at it before you change it again.")
-	return found
 }
 
 // actsAlone reports whether an application with these grants gets tokens without any person, and with the rights that an
