@@ -38,6 +38,7 @@ func newSQLite(t testing.TB) database {
 	return database{name: "sqlite", url: "sqlite:///" + filepath.Join(t.TempDir(), "mandate.db")}
 }
 
+// newPlainSQLite returns a database whose servers have no race detector.
 func newPlainSQLite(t testing.TB) database {
 	t.Helper()
 	db := newSQLite(t)
