@@ -154,10 +154,12 @@ func missingHelp(node *yaml.Node) string {
 func (l *loader) text(node *yaml.Node, f field) string {
 	words := strings.Fields(f.tag.Get("oneof"))
 	switch {
+	case len(words) > 0 && is(node, yaml.ScalarNode):
+		if !slices.Contains(words, node.Value) { // also true, or a number: no quotes make it one of the words
+			l.report(l.position(node), f.name, "must be one of "+strings.Join(words, ", "))
+		}
+		return node.Value
 	case isScalar(node, "!!str"):
-	case is(node, yaml.ScalarNode) && len(words) > 0: // true, or a number: no quotes make it one of the words
-		l.report(l.position(node), f.name, "must be one of "+strings.Join(words, ", "))
-		return ""
 	// A port alone is the usual mistake. In quotes it would be wrong too.
 	case isScalar(node, "!!int") && f.name == "LISTEN":
 		l.report(l.position(node), f.name, listenForm)
@@ -168,9 +170,6 @@ func (l *loader) text(node *yaml.Node, f field) string {
 	default:
 		l.report(l.position(node), f.name, "must be text, not "+kindOf(node)+quotesHelp(node))
 		return ""
-	}
-	if len(words) > 0 && !slices.Contains(words, node.Value) {
-		l.report(l.position(node), f.name, "must be one of "+strings.Join(words, ", "))
 	}
 	if f.secret() && strings.Contains(node.Value, mask) {
 		l.report(l.position(node), f.name, "contains "+mask+", which replaces a secret in the output of config print; set the secret itself")
