@@ -103,6 +103,7 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"AddInitialToken": func(ctx context.Context) error {
 			return s.AddInitialToken(ctx, InitialToken{Digest: "x", ID: "x", ByOperator: true}, 10)
 		},
+		"RefreshTokenByDigest": func(ctx context.Context) error { return drop(s.RefreshTokenByDigest(ctx, "x")) },
 		"InitialTokenByDigest": func(ctx context.Context) error { return drop(s.InitialTokenByDigest(ctx, "x")) },
 		"InitialTokens":        func(ctx context.Context) error { return drop(s.InitialTokens(ctx)) },
 		"DeleteInitialToken":   func(ctx context.Context) error { return s.DeleteInitialToken(ctx, "x") },

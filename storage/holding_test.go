@@ -11,6 +11,7 @@ func (w world) stands(t *testing.T, when string, want error, u User, a Applicati
 	t.Helper()
 	is(t, when+": an access token", second(w.TokenByDigest(t.Context(), f.access)), want)
 	is(t, when+": a refresh token", second(w.TokenByDigest(t.Context(), f.refresh)), want)
+	is(t, when+": a refresh token, to use it", second(w.RefreshTokenByDigest(t.Context(), f.refresh)), want)
 	is(t, when+": a token of its own", second(w.TokenByDigest(t.Context(), own)), want)
 	is(t, when+": a signed token of a grant", second(w.TokenOfGrant(t.Context(), f.ID)), want)
 	is(t, when+": a signed token of its own", second(w.TokenOfApplication(t.Context(), a.ID, "never revoked", f.Generation)), want)

@@ -32,6 +32,7 @@ func hot(t *testing.T, w world) []string {
 			second(s.GroupsOf(t.Context(), alice.ID)),
 			second(s.Setting(t.Context(), "last_user_number")),
 			second(s.TokenByDigest(t.Context(), f.access)),
+			second(s.RefreshTokenByDigest(t.Context(), f.refresh)),
 			second(s.TokenOfGrant(t.Context(), f.ID)),
 			second(s.TokenOfApplication(t.Context(), a.ID, "never revoked", 0)),
 			s.RevokeSigned(t.Context(), Token{Digest: "revoked", ApplicationID: &a.ID, ExpiresAt: later}, at),

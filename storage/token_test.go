@@ -31,6 +31,55 @@ func TestTokenIsReadWithWhatStandsBehindIt(t *testing.T) {
 	})
 }
 
+func TestRefreshTokenIsReadWithItsGrant(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice, a := w.person(t, "Alice"), w.application(t, "App")
+		w.scene(t, "bob")
+		g := newGrant(alice.ID, a.ID)
+		g.SessionEndsAt, g.Sector, g.Claims = later, "sector.example", `{"id_token":{}}`
+		pair := newPair(g.ID)
+		pair[1].Resource, pair[1].CNF = "https://api.example/", "jkt:thumbprint"
+		w.addGrant(t, g)
+		must(t, w.RedeemCode(t.Context(), g.ID, at, later, pair))
+		want := RefreshToken{Token: pair[1], Username: alice.Username, Grant: Grant{ID: g.ID, GrantType: g.GrantType, ApplicationID: a.ID, UserID: alice.ID, SessionID: g.SessionID,
+			SessionEndsAt: later, CreatedAt: at, AuthTime: g.AuthTime, Claims: g.Claims, AMR: g.AMR, ACR: g.ACR, Sector: g.Sector}}
+		want.GrantID = nil // it is that of Grant
+		got, err := w.RefreshTokenByDigest(t.Context(), pair[1].Digest)
+		must(t, err)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+		used, successor := int64(at+1), "sealed"
+		want.UsedAt, want.Successor = &used, &successor
+		must(t, w.RotateRefresh(t.Context(), pair[1].Digest, g.ID, successor, used, later, newPair(g.ID)))
+		got, err = w.RefreshTokenByDigest(t.Context(), pair[1].Digest)
+		must(t, err)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("once used: %s", diff)
+		}
+	})
+}
+
+// A password grant of an older release has no sector of its own.
+func TestSectorOfAnOldPasswordGrant(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice, a, f := w.scene(t, "alice")
+		_, err := w.exec(t.Context(), `UPDATE applications SET sector = 'sector.example' WHERE id = $1`, a.ID)
+		must(t, err)
+		for grantType, want := range map[string]string{"password": "sector.example", "authorization_code": ""} {
+			_, err = w.exec(t.Context(), `UPDATE grants SET grant_type = $1 WHERE user_id = $2`, grantType, alice.ID)
+			must(t, err)
+			token, err := w.TokenByDigest(t.Context(), f.refresh)
+			must(t, err)
+			refresh, err := w.RefreshTokenByDigest(t.Context(), f.refresh)
+			must(t, err)
+			if *token.Sector != want || refresh.Grant.Sector != want {
+				t.Errorf("%s: the sector is %q and %q, want %q", grantType, *token.Sector, refresh.Grant.Sector, want)
+			}
+		}
+	})
+}
+
 func TestTokenWithoutAGrantIsItsApplications(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		a := w.application(t, "App")

@@ -44,15 +44,15 @@ func (g *refreshGrant) HandleTokenEndpointRequest(ctx context.Context, request f
 	if text == "" {
 		return oauth.Refuse("invalid_request", "refresh_token is missing.")
 	}
-	token, err := g.p.store.TokenByDigest(ctx, seal.Digest(text))
-	if errors.Is(err, storage.ErrNotFound) || err == nil && !token.Refresh {
+	token, err := g.p.store.RefreshTokenByDigest(ctx, seal.Digest(text))
+	if errors.Is(err, storage.ErrNotFound) {
 		return invalidRefresh()
 	}
 	if err != nil {
 		return oauth.Unavailable(err)
 	}
 	// RFC 6749 §6: a refresh token is bound to the client it was issued to.
-	if token.Application != a.ID {
+	if token.Grant.ApplicationID != a.ID {
 		return oauth.Refuse("invalid_grant", "The refresh token was issued to another client.")
 	}
 	issued := request.GetSession().(*Session)
@@ -69,8 +69,8 @@ func (g *refreshGrant) HandleTokenEndpointRequest(ctx context.Context, request f
 	if g.p.rules.RefreshEnd(a, token.Token) <= oauth.Now() {
 		return invalidRefresh()
 	}
-	if !policy.HasGrant(a, *token.GrantType) {
-		return oauth.Refuse("invalid_grant", "The application is no longer registered for the grant type %s, from which this refresh token comes.", oauth.Own(*token.GrantType))
+	if !policy.HasGrant(a, token.Grant.GrantType) {
+		return oauth.Refuse("invalid_grant", "The application is no longer registered for the grant type %s, from which this refresh token comes.", oauth.Own(token.Grant.GrantType))
 	}
 	issued.token = &token
 	if token.UsedAt != nil {
@@ -118,7 +118,7 @@ func checkBinding(a storage.Application, bound, shown possession.Binding) error 
 // scope returns the scope of the new access token: the scopes of the request, without those
 // that the application may no longer have. The scopes of a request without the parameter
 // scope are all scopes of the authorization grant that a token for the audience may have.
-func (g *refreshGrant) scope(a storage.Application, token storage.LiveToken, audience resources.Audience, parameter string) ([]string, error) {
+func (g *refreshGrant) scope(a storage.Application, token storage.RefreshToken, audience resources.Audience, parameter string) ([]string, error) {
 	asked, err := requestedScope(token, parameter)
 	if err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func (g *refreshGrant) scope(a storage.Application, token storage.LiveToken, aud
 
 // requestedScope returns the scopes of the request. If parameter is empty, it returns all scopes
 // of the authorization grant.
-func requestedScope(token storage.LiveToken, parameter string) ([]string, error) {
+func requestedScope(token storage.RefreshToken, parameter string) ([]string, error) {
 	granted := strings.Fields(token.Scope)
 	asked, err := oauth.ParseScope(parameter)
 	if err != nil {
@@ -159,9 +159,10 @@ func (g *refreshGrant) PopulateTokenEndpointResponse(ctx context.Context, reques
 		return nil
 	}
 	a, token := *request.GetClient().(*framework.Client).Application, issued.token
-	f := tokens.Family{GrantID: *token.GrantID, Began: *token.GrantCreatedAt, SessionEndsAt: oauth.Deref(token.SessionEndsAt), Scope: token.Scope, Resource: token.Resource, UserID: oauth.Deref(token.UserID), Sector: oauth.Deref(token.Sector), Bound: issued.bound}
-	if oauth.Deref(token.SessionID) != "" {
-		f.Login, f.ACR, f.AMR = *token.AuthTime, oauth.Deref(token.ACR), oauth.Deref(token.AMR)
+	f := tokens.FamilyOf(&token.Grant, issued.bound)
+	f.Scope, f.Resource = token.Scope, token.Resource
+	if token.Grant.SessionID == "" {
+		f.Login, f.ACR, f.AMR = 0, "", "" // there was no login
 	}
 	made, err := g.p.tokens.NewPair(ctx, a, f, issued.scope, issued.audience)
 	if err != nil {
@@ -169,7 +170,7 @@ func (g *refreshGrant) PopulateTokenEndpointResponse(ctx context.Context, reques
 	}
 	// OIDC Core §12.2: the ID token is about the same login, and has no nonce.
 	err = g.p.tokens.AddIDToken(ctx, made.Answer, issued.scope, tokens.IDTokenFor{Application: a, UserID: f.UserID, Sector: f.Sector, Offline: f.SessionEndsAt == 0,
-		AuthTime: *token.AuthTime, ACR: oauth.Deref(token.ACR), AMR: oauth.Deref(token.AMR), SessionID: oauth.Deref(token.SessionID), Claims: oauth.Deref(token.Claims)})
+		AuthTime: token.Grant.AuthTime, ACR: token.Grant.ACR, AMR: token.Grant.AMR, SessionID: token.Grant.SessionID, Claims: token.Grant.Claims})
 	if err != nil {
 		return framework.Failed(err)
 	}
@@ -190,11 +191,11 @@ func (g *refreshGrant) PopulateTokenEndpointResponse(ctx context.Context, reques
 
 // keepSession records that the session of a login is in use, so that it does not expire for
 // lack of use while an application refreshes its tokens.
-func (g *refreshGrant) keepSession(ctx context.Context, token *storage.LiveToken) error {
-	if oauth.Deref(token.SessionEndsAt) == 0 {
+func (g *refreshGrant) keepSession(ctx context.Context, token *storage.RefreshToken) error {
+	if token.Grant.SessionEndsAt == 0 {
 		return nil
 	}
-	return oauth.Stored(g.p.store.TouchSession(ctx, *token.SessionID, oauth.Now()))
+	return oauth.Stored(g.p.store.TouchSession(ctx, token.Grant.SessionID, oauth.Now()))
 }
 
 // spend invalidates the refresh token and stores the new tokens (rotation), or keeps the
@@ -205,13 +206,13 @@ func (g *refreshGrant) spend(ctx context.Context, a storage.Application, form ur
 	if !policy.RotatesRefresh(a, bound, !g.p.config.KeepRefreshTokens) {
 		made.Answer.RefreshToken = text
 		last := len(made.Tokens) - 1
-		return storeError(g.p.store.KeepRefresh(ctx, token.Digest, *token.GrantID, oauth.Now(), made.Tokens[last].ExpiresAt, made.ExpiresAt, made.Tokens[:last]...))
+		return storeError(g.p.store.KeepRefresh(ctx, token.Digest, token.Grant.ID, oauth.Now(), made.Tokens[last].ExpiresAt, made.ExpiresAt, made.Tokens[:last]...))
 	}
 	sealed, err := g.sealSuccessor(text, successor{*made.Answer, oauth.Now() + made.Answer.ExpiresIn, form.Get("scope"), issued.audience.Stored(), issued.bound})
 	if err != nil {
 		return err
 	}
-	return storeError(g.p.store.RotateRefresh(ctx, token.Digest, *token.GrantID, sealed, oauth.Now(), made.ExpiresAt, made.Tokens))
+	return storeError(g.p.store.RotateRefresh(ctx, token.Digest, token.Grant.ID, sealed, oauth.Now(), made.ExpiresAt, made.Tokens))
 }
 
 // storeError returns storage.ErrSpent unchanged, because the caller handles it. It converts every
@@ -226,7 +227,7 @@ func storeError(err error) error {
 // usedMeanwhile handles a request whose refresh token was used, or whose token family was revoked, after
 // the request had read the token. It returns the answer of usedBefore, or an error.
 func (g *refreshGrant) usedMeanwhile(ctx context.Context, a storage.Application, form url.Values, shown possession.Binding) (*tokens.TokenResponse, error) {
-	token, err := g.p.store.TokenByDigest(ctx, seal.Digest(form.Get("refresh_token")))
+	token, err := g.p.store.RefreshTokenByDigest(ctx, seal.Digest(form.Get("refresh_token")))
 	if errors.Is(err, storage.ErrNotFound) || err == nil && token.UsedAt == nil {
 		return nil, invalidRefresh()
 	}
@@ -240,7 +241,7 @@ func (g *refreshGrant) usedMeanwhile(ctx context.Context, a storage.Application,
 // and while the successor of the token is unused, it returns the same answer as before. A
 // client that lost the answer can therefore continue. Otherwise two parties have the token, so
 // usedBefore revokes the token family and returns an error (RFC 9700 §4.14.2).
-func (g *refreshGrant) usedBefore(ctx context.Context, a storage.Application, form url.Values, shown possession.Binding, token storage.LiveToken) (*tokens.TokenResponse, error) {
+func (g *refreshGrant) usedBefore(ctx context.Context, a storage.Application, form url.Values, shown possession.Binding, token storage.RefreshToken) (*tokens.TokenResponse, error) {
 	if oauth.Now()-*token.UsedAt < oauth.Seconds(g.p.config.RefreshGrace) && oauth.Deref(token.Successor) != "" {
 		kept, unused, err := g.openSuccessor(ctx, form.Get("refresh_token"), token)
 		if err != nil {
@@ -267,12 +268,12 @@ func (g *refreshGrant) usedBefore(ctx context.Context, a storage.Application, fo
 			}
 		}
 	}
-	reused := events.Event{Kind: events.TokenReused, Person: storage.User{ID: oauth.Deref(token.UserID), Username: oauth.Deref(token.Username)}, By: events.ByApplication(a), Object: events.Application(a), Detail: "refresh"}
-	err := g.p.store.RevokeGrant(events.Attach(ctx, reused), *token.GrantID)
+	reused := events.Event{Kind: events.TokenReused, Person: storage.User{ID: token.Grant.UserID, Username: token.Username}, By: events.ByApplication(a), Object: events.Application(a), Detail: "refresh"}
+	err := g.p.store.RevokeGrant(events.Attach(ctx, reused), token.Grant.ID)
 	if err != nil {
 		return nil, oauth.Unavailable(err)
 	}
-	g.p.log.Warn("a refresh token was used a second time: its token family was revoked", "grant", *token.GrantID, "client", token.ClientID)
+	g.p.log.Warn("a refresh token was used a second time: its token family was revoked", "grant", token.Grant.ID, "client", a.ClientID)
 	return nil, oauth.Refuse("invalid_grant", "The refresh token was already used. All tokens of its token family have been revoked.")
 }
 
@@ -291,7 +292,7 @@ type successor struct {
 // sameRequest returns the answer if the request asks for the same scopes and resources as the
 // request for which the answer was made. Otherwise it returns an error and does not revoke
 // anything: the client still gets the answer when it asks for the same.
-func (s *successor) sameRequest(token storage.LiveToken, parameter, resource string) (*tokens.TokenResponse, error) {
+func (s *successor) sameRequest(token storage.RefreshToken, parameter, resource string) (*tokens.TokenResponse, error) {
 	if resource != s.Resource {
 		return nil, oauth.Refuse("invalid_target", "This refresh token was used a moment ago for another resource: name the same resource again, or use the new refresh token.")
 	}
@@ -331,7 +332,7 @@ func (g *refreshGrant) sealSuccessor(text string, kept successor) (string, error
 // openSuccessor decrypts an answer with the refresh token text. It also reports whether the
 // refresh token in the answer is still unused. A refresh token that is kept is issued again when
 // it is used.
-func (g *refreshGrant) openSuccessor(ctx context.Context, text string, token storage.LiveToken) (*successor, bool, error) {
+func (g *refreshGrant) openSuccessor(ctx context.Context, text string, token storage.RefreshToken) (*successor, bool, error) {
 	s, err := seal.New([]byte(text), "successor")
 	if err != nil {
 		return nil, false, err
@@ -345,7 +346,7 @@ func (g *refreshGrant) openSuccessor(ctx context.Context, text string, token sto
 	if err != nil {
 		return nil, false, err
 	}
-	next, err := g.p.store.TokenByDigest(ctx, seal.Digest(kept.Answer.RefreshToken))
+	next, err := g.p.store.RefreshTokenByDigest(ctx, seal.Digest(kept.Answer.RefreshToken))
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, false, invalidRefresh()
 	}

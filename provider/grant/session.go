@@ -39,7 +39,7 @@ func (s accessTokens) CreateAccessTokenSession(ctx context.Context, signature st
 type Session struct {
 	framework.Session
 	grant  *storage.Grant        // the grant of the code, for the authorization code grant
-	token  *storage.LiveToken    // the refresh token of the request, for the refresh grant
+	token  *storage.RefreshToken // the refresh token of the request, for the refresh grant
 	person *storage.User         // the person whose password was right, for the password grant
 	scope  []string              // the scope of the new access token
 	Answer *tokens.TokenResponse // the token response

@@ -83,7 +83,7 @@ func (s *Session) forPerson() string {
 	case s.grant != nil:
 		return s.grant.UserID
 	case s.token != nil:
-		return oauth.Deref(s.token.UserID)
+		return s.token.Grant.UserID
 	case s.person != nil:
 		return s.person.ID
 	}
