@@ -126,7 +126,7 @@ func parseBasic(header string) (credentials, error) {
 
 // Authenticate returns the client that a request comes from, after client
 // authentication (RFC 6749 §2.3). Every endpoint that requires client authentication
-// uses it. It also notes the client and its secret in the Call of the context.
+// uses it. It also notes the client's secret in the Call of the context.
 func (p *Clients) Authenticate(ctx context.Context, r *http.Request, form url.Values) (storage.Application, error) {
 	sent, err := clientCredentials(r, form)
 	if err != nil {
@@ -139,8 +139,7 @@ func (p *Clients) Authenticate(ctx context.Context, r *http.Request, form url.Va
 	if err != nil {
 		return storage.Application{}, err
 	}
-	by := CallOf(ctx)
-	by.Client, by.secret = &a, sent.secret
+	CallOf(ctx).secret = sent.secret
 	return a, nil
 }
 

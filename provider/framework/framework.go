@@ -78,13 +78,14 @@ func Failed(err error) *oauth.Error {
 }
 
 // authenticate does the client authentication for fosite at the token endpoint. It returns
-// the client, which Authenticate has noted in the Call.
+// the client, and notes it in the Call.
 func (s clientStore) authenticate(ctx context.Context, r *http.Request, form url.Values) (fosite.Client, error) {
-	_, err := s.clients.Authenticate(ctx, r, form)
+	a, err := s.clients.Authenticate(ctx, r, form)
 	if err != nil {
 		return nil, err
 	}
-	return &Client{clients.CallOf(ctx).Client, s.rules}, nil
+	clients.CallOf(ctx).Client = &a
+	return &Client{&a, s.rules}, nil
 }
 
 // noHasher and noFetcher are never called, because package clients does the client
