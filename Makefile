@@ -13,8 +13,8 @@ MEMORY := $(shell [ -w /dev/shm ] && [ "$$(df -Pk /dev/shm | awk 'NR == 2 { prin
 # The race detector, everywhere but in modernc.org/sqlite/lib and modernc.org/libc: SQLite and its C library, translated
 # into Go. They keep their data outside of Go's heap, where the detector sees nothing; only races at SQLite's own global
 # variables are not found. With the detector SQLite takes several times as long. The driver, modernc.org/sqlite, is
-# watched like our own code. conformance/mandate builds the server with the flags that its tests are built with; where a
-# test runs on both databases, the server on SQLite is the program without the detector.
+# watched like our own code. conformance/mandate builds the server with the flags that its tests are built with, for its
+# tests on PostgreSQL. On SQLite its server has no detector; MANDATE_TEST_RACE=all gives it one.
 # The arithmetic of ciphers and password hashes has no detector either: it shares nothing, and takes most of the time of
 # a login and of a new key. These flags are in GOFLAGS, because the go command notes only the last -gcflags of a build.
 ARITHMETIC := -gcflags=golang.org/x/crypto/...=-race=false -gcflags=crypto/internal/fips140/...=-race=false

@@ -71,7 +71,7 @@ func TestAttackFormulaInTheExportOfEvents(t *testing.T) {
 // Each sign-in would be an event for a year.
 func TestAttackEndlessSignIns(t *testing.T) {
 	attack(t, "event log flooded by sign-ins (CWE-770)", "")
-	s := startServer(t, options{database: newPlainSQLite(t), host: "localhost"})
+	s := startServer(t, options{host: "localhost"})
 	alice, bob := s.person(t, "alice"), s.person(t, "bob")
 	key := s.signedIn(t, alice).newPasskey(t)
 	refused := 0
@@ -104,7 +104,7 @@ func TestAttackEndlessSignIns(t *testing.T) {
 func TestAttackEndlessChangesOfAClient(t *testing.T) {
 	t.Parallel()
 	attack(t, "event log flooded by a client (CWE-770)", "")
-	s := startServer(t, options{database: newPlainSQLite(t), provider: openClients})
+	s := startServer(t, options{provider: openClients})
 	token := s.initialToken(t)
 	made := s.registers(t, bearer(token), `{"client_name":"One","redirect_uris":["https://tool.example/cb"]}`)
 	refused := 0

@@ -27,8 +27,6 @@ import (
 type database struct {
 	name string // sqlite or postgres
 	url  string // for DATABASE_URL
-
-	plain bool // its servers have no race detector
 }
 
 // newSQLite returns a database that does not exist yet, in a folder that is removed
@@ -36,14 +34,6 @@ type database struct {
 func newSQLite(t testing.TB) database {
 	t.Helper()
 	return database{name: "sqlite", url: "sqlite:///" + filepath.Join(t.TempDir(), "mandate.db")}
-}
-
-// newPlainSQLite returns a database whose servers have no race detector.
-func newPlainSQLite(t testing.TB) database {
-	t.Helper()
-	db := newSQLite(t)
-	db.plain = true
-	return db
 }
 
 // newPostgres returns an empty database, or skips the test.
@@ -72,13 +62,11 @@ func (d database) pool() (*sql.DB, error) {
 }
 
 // forEachDatabase runs a test on both databases, each time with a new one. It runs beside
-// other tests: while one waits, another one works. The server on PostgreSQL has the race
-// detector if the tests have it. The one on SQLite is the program that people use: what is
-// behind the storage is the same code, and would be watched twice.
+// other tests: while one waits, another one works.
 func forEachDatabase(t *testing.T, test func(t *testing.T, db database)) {
 	t.Helper()
 	t.Parallel()
-	t.Run("sqlite", func(t *testing.T) { t.Parallel(); test(t, newPlainSQLite(t)) })
+	t.Run("sqlite", func(t *testing.T) { t.Parallel(); test(t, newSQLite(t)) })
 	t.Run("postgres", func(t *testing.T) { t.Parallel(); test(t, newPostgres(t)) })
 }
 
@@ -86,7 +74,7 @@ func forEachDatabase(t *testing.T, test func(t *testing.T, db database)) {
 // that occupies all processors.
 func forEachDatabaseInTurn(t *testing.T, test func(t *testing.T, db database)) {
 	t.Helper()
-	t.Run("sqlite", func(t *testing.T) { test(t, newPlainSQLite(t)) })
+	t.Run("sqlite", func(t *testing.T) { test(t, newSQLite(t)) })
 	t.Run("postgres", func(t *testing.T) { test(t, newPostgres(t)) })
 }
 
@@ -247,15 +235,17 @@ func (s *server) start(t testing.TB) {
 	})
 }
 
-// binary returns the path of the server's program.
+// binary returns the path of the server's program. On PostgreSQL it has the race detector, if
+// the tests have it. On SQLite it is the program that people use: most of the code is the same,
+// and the race detector takes most of the time. MANDATE_TEST_RACE=all gives it to both.
 func (s *server) binary(t testing.TB) string {
 	t.Helper()
 	if s.program != "" {
 		return s.program
 	}
 	path, err := binary()
-	if s.database.plain {
-		path, err = plainBinary()
+	if s.database.name == "postgres" || os.Getenv("MANDATE_TEST_RACE") == "all" {
+		path, err = watchedBinary()
 	}
 	if err != nil {
 		t.Fatal(err)

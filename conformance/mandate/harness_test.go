@@ -38,9 +38,12 @@ func testMain(m *testing.M) int {
 // binaryDir is set once, before the first test.
 var binaryDir string
 
-// binary builds the command once and returns its path. It uses the same options as the
-// tests: the race detector and compiler flags.
-var binary = sync.OnceValues(func() (string, error) {
+// binary builds the command once as people build it, and returns its path.
+var binary = sync.OnceValues(func() (string, error) { return build("mandate", nil) })
+
+// watchedBinary builds the command once with the options of the tests, which are the race
+// detector and flags of the compiler, and returns its path.
+var watchedBinary = sync.OnceValues(func() (string, error) {
 	tests, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "", errors.New("the test program does not say how it was built: compile it in module mode")
@@ -52,11 +55,11 @@ var binary = sync.OnceValues(func() (string, error) {
 			flags = append(flags, setting.Key+"="+setting.Value)
 		}
 	}
-	return build("mandate", flags)
+	if flags == nil {
+		return binary()
+	}
+	return build("watched", flags)
 })
-
-// plainBinary builds the command once as people build it, and returns its path.
-var plainBinary = sync.OnceValues(func() (string, error) { return build("plain", nil) })
 
 func build(name string, flags []string) (string, error) {
 	err := readSources()
