@@ -53,10 +53,7 @@ func TestBrowserDemo(t *testing.T) {
 // startDemo runs the demo and returns the link that it prints, and the person.
 func startDemo(t *testing.T) (*server, string, person) {
 	t.Helper()
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := built(t, binary)
 	// The demo sends HTTP only to itself. Its output replaces the server's log.
 	demo := &server{URL: "http://" + port.Address(), secrets: &vault{}, client: http.DefaultClient}
 	demo.Issuer = demo.URL + "/o"

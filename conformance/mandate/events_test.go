@@ -577,10 +577,7 @@ func TestEventsPage(t *testing.T) {
 // those that come, each once.
 func (s *server) follows(t *testing.T, admin *browser, before []string) {
 	t.Helper()
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := built(t, binary)
 	cmd := exec.Command(path, "events", "--follow", "--json", "--limit", "2", "--kind", "group.deleted", "--config", s.config)
 	cmd.Dir, cmd.Env = s.dir, append(environment(), s.options.env...)
 	var printed logBuffer

@@ -236,21 +236,23 @@ func (s *server) start(t testing.TB) {
 }
 
 // binary returns the path of the server's program. On PostgreSQL it has the race detector, if
-// the tests have it. On SQLite it is the program that people use: most of the code is the same,
+// the tests have it, as has the guard. On SQLite it is the program that people use: most of the code is the same,
 // and the race detector takes most of the time. MANDATE_TEST_RACE=all gives it to both.
 func (s *server) binary(t testing.TB) string {
+	t.Helper()
+	if s.program == "" && (s.database.name == "postgres" || os.Getenv("MANDATE_TEST_RACE") == "all") {
+		return built(t, watchedBinary)
+	}
+	return s.command(t)
+}
+
+// command returns the path of the program for the server's commands.
+func (s *server) command(t testing.TB) string {
 	t.Helper()
 	if s.program != "" {
 		return s.program
 	}
-	path, err := binary()
-	if s.database.name == "postgres" || os.Getenv("MANDATE_TEST_RACE") == "all" {
-		path, err = watchedBinary()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return built(t, binary)
 }
 
 // stop ends the server in order. It must exit with 0.
@@ -387,7 +389,7 @@ func (v *vault) all() []string {
 // cli runs a command of the binary with this server's configuration.
 func (s *server) cli(t testing.TB, stdin string, args ...string) result {
 	t.Helper()
-	return runProgram(t, s.dir, append(environment(), s.options.env...), stdin, s.binary(t), append(args, "--config", s.config)...)
+	return runProgram(t, s.dir, append(environment(), s.options.env...), stdin, s.command(t), append(args, "--config", s.config)...)
 }
 
 // mustCLI is cli for a command that must succeed. It returns the command's output.

@@ -61,6 +61,16 @@ var watchedBinary = sync.OnceValues(func() (string, error) {
 	return build("watched", flags)
 })
 
+// built returns the path of a program.
+func built(t testing.TB, program func() (string, error)) string {
+	t.Helper()
+	path, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 func build(name string, flags []string) (string, error) {
 	err := readSources()
 	if err != nil {
@@ -104,11 +114,7 @@ type result struct {
 // environment; env adds others.
 func run(t testing.TB, dir string, env []string, stdin string, args ...string) result {
 	t.Helper()
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return runProgram(t, dir, append(environment(), env...), stdin, path, args...)
+	return runProgram(t, dir, append(environment(), env...), stdin, built(t, binary), args...)
 }
 
 // runProgram runs a program until it exits. It fails the test only if the program

@@ -190,12 +190,9 @@ func arguments(t *testing.T, command string) []string {
 // resourceServer runs `mandate resource-server` with a configuration until the test ends.
 func (s *server) resourceServer(t *testing.T, settings string) {
 	t.Helper()
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := built(t, binary)
 	config := filepath.Join(s.dir, "guard.yaml")
-	err = os.WriteFile(config, []byte(settings), 0o600)
+	err := os.WriteFile(config, []byte(settings), 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,10 +17,7 @@ import (
 // release builds the binary with one more migration.
 func release(t *testing.T, migration string) string {
 	t.Helper()
-	_, err := binary() // says what is wrong with the sources themselves
-	if err != nil {
-		t.Fatal(err)
-	}
+	built(t, binary) // says what is wrong with the sources themselves
 	folder, err := filepath.Abs(filepath.Join("..", "..", "storage", "migrations"))
 	if err != nil {
 		t.Fatal(err)

@@ -175,14 +175,11 @@ func (v *fixture) guardedAPI(t testing.TB) *guard {
 	t.Helper()
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "let in") }))
 	t.Cleanup(api.Close)
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := built(t, binary)
 	dir, listen := t.TempDir(), port.Address()
 	g := &guard{&server{URL: "http://" + listen, secrets: v.secrets, client: v.client}}
 	config := filepath.Join(dir, "guard.yaml")
-	err = os.WriteFile(config, []byte(strings.Join([]string{
+	err := os.WriteFile(config, []byte(strings.Join([]string{
 		"LISTEN: " + quote(listen),
 		"UPSTREAM: " + quote(api.URL),
 		"RULES: [{PATH: /, SCOPES: [read]}]",

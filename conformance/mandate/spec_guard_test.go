@@ -37,12 +37,9 @@ func (s *server) guardWith(t testing.TB, o options, upstream string, rules []str
 	o.database = newSQLite(t)
 	o.settings = append(o.settings, "UPSTREAM: "+quote(upstream), "RULES: ["+strings.Join(rules, ", ")+"]")
 	g := newServer(t, o, "", base64.StdEncoding.EncodeToString(key), s.secrets)
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(path, "resource-server", "--config", g.config)
+	cmd := exec.Command(built(t, watchedBinary), "resource-server", "--config", g.config)
 	cmd.Dir, cmd.Env = g.dir, append(environment(), o.env...)
+	var err error
 	g.process, err = launch(cmd, &g.log)
 	if err != nil {
 		t.Fatalf("start the resource server: %v", err)

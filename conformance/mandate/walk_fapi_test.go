@@ -21,10 +21,7 @@ func TestWalkFAPI(t *testing.T) {
 	}
 	s := startServer(t, options{settings: []string{"SAMPLE_API: true"}})
 	alice := s.person(t, "alice")
-	path, err := binary()
-	if err == nil {
-		err = os.Symlink(path, filepath.Join(s.dir, "mandate"))
-	}
+	err := os.Symlink(built(t, binary), filepath.Join(s.dir, "mandate"))
 	if err != nil {
 		t.Fatal(err)
 	}

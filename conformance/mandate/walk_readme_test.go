@@ -20,10 +20,7 @@ func TestWalkReadme(t *testing.T) {
 	testkit.Program(t, "curl", "curl")
 	commands, files := steps(t, "README.md", "The shortest way to a protected API")
 	s := startServer(t, options{})
-	path, err := binary()
-	if err == nil {
-		err = os.Symlink(path, filepath.Join(s.dir, "mandate"))
-	}
+	err := os.Symlink(built(t, binary), filepath.Join(s.dir, "mandate"))
 	if err != nil {
 		t.Fatal(err)
 	}
