@@ -239,21 +239,26 @@ func (l *loader) fromText(f field, spelling, text string, at source) {
 // fromFile sets a secret from the file that <KEY>_FILE names: container platforms
 // provide secrets as files. The final newline is not part of the secret.
 func (l *loader) fromFile(f field, spelling, path string, at source) {
-	if path == "" {
-		l.report(at, f.name, "names no file; set a path or remove it")
-		return
-	}
-	data, err := ReadFile(path)
+	text, err := fileText(path)
 	if err != nil {
-		l.report(at, f.name, err.Error())
-		return
-	}
-	if !utf8.Valid(data) {
-		l.report(at, f.name, "the file does not contain UTF-8 text")
+		l.report(at, f.name+fileSuffix, err.Error())
+		l.bad[rootName(f.name)] = true
 		return
 	}
 	at.value = path
-	l.fromText(f, spelling, strings.TrimRight(string(data), "\r\n"), at)
+	l.fromText(f, spelling, strings.TrimRight(text, "\r\n"), at)
+}
+
+// fileText returns the text of a file that a setting names.
+func fileText(path string) (string, error) {
+	if path == "" {
+		return "", errors.New("names no file; set a path or remove it")
+	}
+	data, err := ReadFile(path)
+	if err == nil && !utf8.Valid(data) {
+		err = errors.New("the file does not contain UTF-8 text")
+	}
+	return string(data), err
 }
 
 // begin starts a layer, which may set again what an earlier layer set.
