@@ -355,6 +355,7 @@ func TestAssertionForAnEndpoint(t *testing.T) {
 	}
 	revoked := s.post(t, "/o/revoke_token/", asserting(s.assert(t, a, member{"aud": s.Issuer + "/revoke_token/"}, nil)), params("token", "mat_x"))
 	checkEqual(t, "revocation", revoked.Status, http.StatusOK)
+	s.stop(t) // then the log is complete
 	checkEqual(t, "warnings", strings.Count(s.log.String(), "the address of an endpoint"), 1)
 }
 

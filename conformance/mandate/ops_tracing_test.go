@@ -136,9 +136,8 @@ func TestTraces(t *testing.T) {
 				t.Errorf("%s is of %s", name, system)
 			}
 		}
-		if !strings.Contains(s.log.String(), "trace="+callersTrace) {
-			t.Error("the log does not name the trace")
-		}
+		// The line is written after the span has ended.
+		waitFor(t, "the log names the trace", func() bool { return strings.Contains(s.log.String(), "trace="+callersTrace) })
 		s.stop(t) // sends what is left
 		r.sane(t, s, app, alice)
 	})

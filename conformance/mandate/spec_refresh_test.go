@@ -169,9 +169,10 @@ func TestSpecPasswordGrant(t *testing.T) {
 			t.Error("the log warns of a grant that nobody used")
 		}
 		pair := s.checkGranted(t, s.password(t, app.auth(), alice), "read write", true)
-		if log := s.log.String(); !strings.Contains(log, "deprecate") || !strings.Contains(log, "RFC 9700") || !strings.Contains(log, app.ClientID) {
-			t.Errorf("the log does not say that RFC 9700 deprecates the grant which %s uses", app.ClientID)
-		}
+		waitFor(t, "the log says that RFC 9700 deprecates the grant which "+app.ClientID+" uses", func() bool {
+			log := s.log.String()
+			return strings.Contains(log, "deprecate") && strings.Contains(log, "RFC 9700") && strings.Contains(log, app.ClientID)
+		})
 		s.mustCLI(t, "", "user", "disable", alice.Name)
 		checkRefused(t, s.password(t, app.auth(), alice), http.StatusBadRequest, "invalid_grant")
 		checkRefused(t, s.refresh(t, app.auth(), pair.RefreshToken), http.StatusBadRequest, "invalid_grant")
