@@ -236,8 +236,8 @@ func (s *server) start(t testing.TB) {
 }
 
 // binary returns the path of the server's program. On PostgreSQL it has the race detector, if
-// the tests have it, as has the guard. On SQLite it is the program that people use: most of the code is the same,
-// and the race detector takes most of the time. MANDATE_TEST_RACE=all gives it to both.
+// the tests have it. On SQLite it is the program that people use: most of the code is the same, and
+// the race detector takes most of the time. MANDATE_TEST_RACE=all gives it to both.
 func (s *server) binary(t testing.TB) string {
 	t.Helper()
 	if s.program == "" && (s.database.name == "postgres" || os.Getenv("MANDATE_TEST_RACE") == "all") {

@@ -231,7 +231,7 @@ func wrongSecret() *oauth.Error {
 // context, which fosite passes on unchanged.
 type Call struct {
 	Address string               // the client's address
-	Client  *storage.Application // the client, after it has authenticated
+	Client  *storage.Application // the client of a token request, after it has authenticated
 	secret  string               // the client secret that was sent, after it was verified
 
 	// UsesLater says that authentication leaves the client assertion unused, for AddToken or

@@ -84,7 +84,7 @@ func (g *refreshGrant) HandleTokenEndpointRequest(ctx context.Context, request f
 	if err != nil {
 		return err
 	}
-	issued.scope, err = g.scope(a, token, issued.audience, request.GetRequestForm().Get("scope"))
+	issued.scope, err = g.scope(a, token.Scope, issued.audience, request.GetRequestForm().Get("scope"))
 	return err
 }
 
@@ -118,8 +118,8 @@ func checkBinding(a storage.Application, bound, shown possession.Binding) error 
 // scope returns the scope of the new access token: the scopes of the request, without those
 // that the application may no longer have. The scopes of a request without the parameter
 // scope are all scopes of the authorization grant that a token for the audience may have.
-func (g *refreshGrant) scope(a storage.Application, token storage.RefreshToken, audience resources.Audience, parameter string) ([]string, error) {
-	asked, err := requestedScope(token, parameter)
+func (g *refreshGrant) scope(a storage.Application, granted string, audience resources.Audience, parameter string) ([]string, error) {
+	asked, err := requestedScope(granted, parameter)
 	if err != nil {
 		return nil, err
 	}
@@ -129,17 +129,17 @@ func (g *refreshGrant) scope(a storage.Application, token storage.RefreshToken, 
 	return g.p.scopesFor(a, audience, asked)
 }
 
-// requestedScope returns the scopes of the request. If parameter is empty, it returns all scopes
-// of the authorization grant.
-func requestedScope(token storage.RefreshToken, parameter string) ([]string, error) {
-	granted := strings.Fields(token.Scope)
+// requestedScope returns the scopes of the request. If parameter is empty, it returns the whole
+// scope of the authorization grant.
+func requestedScope(whole, parameter string) ([]string, error) {
+	granted := strings.Fields(whole)
 	asked, err := oauth.ParseScope(parameter)
 	if err != nil {
 		return nil, err
 	}
 	// RFC 6749 §6: a request must not ask for a scope that was not granted originally.
 	if !oauth.Covers(granted, asked) {
-		return nil, oauth.Refuse("invalid_scope", "scope contains a scope that was not granted: the grant has %q.", token.Scope)
+		return nil, oauth.Refuse("invalid_scope", "scope contains a scope that was not granted: the grant has %q.", whole)
 	}
 	if len(asked) == 0 {
 		return granted, nil
@@ -259,7 +259,7 @@ func (g *refreshGrant) usedBefore(ctx context.Context, a storage.Application, fo
 				}
 			}
 			if kept.Bound == shown {
-				return kept.sameRequest(token, form.Get("scope"), audience.Stored())
+				return kept.sameRequest(token.Scope, form.Get("scope"), audience.Stored())
 			}
 			// Anybody who has an unbound refresh token of a public client can bind the next one to a key
 			// of their own. A second key then shows a second party.
@@ -292,15 +292,15 @@ type successor struct {
 // sameRequest returns the answer if the request asks for the same scopes and resources as the
 // request for which the answer was made. Otherwise it returns an error and does not revoke
 // anything: the client still gets the answer when it asks for the same.
-func (s *successor) sameRequest(token storage.RefreshToken, parameter, resource string) (*tokens.TokenResponse, error) {
+func (s *successor) sameRequest(granted, parameter, resource string) (*tokens.TokenResponse, error) {
 	if resource != s.Resource {
 		return nil, oauth.Refuse("invalid_target", "This refresh token was used a moment ago for another resource: name the same resource again, or use the new refresh token.")
 	}
-	asked, err := requestedScope(token, parameter)
+	asked, err := requestedScope(granted, parameter)
 	if err != nil {
 		return nil, err
 	}
-	before, err := requestedScope(token, s.Scope)
+	before, err := requestedScope(granted, s.Scope)
 	if err != nil {
 		return nil, err
 	}
