@@ -115,6 +115,14 @@ func (p *Party) Created(person Person, challenge string, response []byte) (Crede
 	if err != nil {
 		return Credential{}, refused(err)
 	}
+	err = checkAttestation(parsed.Response.AttestationObject)
+	if err != nil {
+		return Credential{}, fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	err = checkKey(parsed.Response.AttestationObject.AuthData.AttData.CredentialPublicKey)
+	if err != nil {
+		return Credential{}, refusedKey(err)
+	}
 	made, err := p.library.CreateCredential(account{person}, webauthn.SessionData{Challenge: challenge, RelyingPartyID: p.library.Config.RPID,
 		UserID: person.Handle, UserVerification: protocol.VerificationRequired, CredParams: algorithms}, parsed)
 	if err != nil {
@@ -179,6 +187,15 @@ type Use struct {
 // whom the passkey belongs; the only one of person.Passkeys is that with the ID of the response. The
 // error is ErrCounter if all is right but the signature counter.
 func (p *Party) Check(a Assertion, challenge string, person Person) (Use, error) {
+	for _, stored := range person.Passkeys {
+		key, err := decode(stored.PublicKey)
+		if err == nil {
+			err = checkKey(key)
+		}
+		if err != nil {
+			return Use{}, refusedKey(err)
+		}
+	}
 	// WebAuthn-3 §7.2: the authenticator names the person, because the server has named nobody. It
 	// must be the person to whom the passkey belongs.
 	used, err := p.library.ValidateDiscoverableLogin(func([]byte, []byte) (webauthn.User, error) { return account{person}, nil },
@@ -191,6 +208,9 @@ func (p *Party) Check(a Assertion, challenge string, person Person) (Use, error)
 	}
 	return Use{a.parsed.Response.AuthenticatorData.Counter, used.Flags.BackupState}, nil
 }
+
+// refusedKey returns ErrRefused for a public key whose signatures are not verified.
+func refusedKey(err error) error { return fmt.Errorf("%w: the public key: %w", ErrRefused, err) }
 
 // refused returns ErrRefused with the reason for the log.
 func refused(err error) error {

@@ -3,14 +3,17 @@
 package passkeytest
 
 import (
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
+	"math/big"
 )
 
 // Authenticator makes one passkey and signs with it. The zero values of the fields below Origin are
@@ -31,6 +34,10 @@ type Authenticator struct {
 	ID           []byte // of its passkey; nil: it makes one
 	Handle       []byte // of the person; nil: that of the request
 	OtherFormat  string // of the attestation; "": none
+	Self         bool   // it attests itself: the new passkey signs its own creation
+	Certificates [][]byte
+	RSA          *rsa.PrivateKey // it uses RS256 with this key
+	COSE         []byte          // the public key that it sends in place of its own
 	BadSignature bool
 
 	key *ecdsa.PrivateKey
@@ -66,17 +73,54 @@ func (a *Authenticator) Create(options string) string {
 	if format == "" {
 		format = "none"
 	}
+	data, client := append(a.data(asked.RP.ID, 0x40), attested...), a.client("webauthn.create", asked)
+	statement := cborHead(5, 0)
+	if a.Self || a.Certificates != nil {
+		format, statement = "packed", a.statement(data, client)
+	}
 	object := append(cborHead(5, 3), cborText("fmt")...)
 	object = append(append(object, cborText(format)...), cborText("attStmt")...)
-	object = append(append(object, cborHead(5, 0)...), cborText("authData")...)
-	object = append(object, cborBytes(append(a.data(asked.RP.ID, 0x40), attested...))...)
-	return a.answer(map[string]any{"clientDataJSON": encode(a.client("webauthn.create", asked)), "attestationObject": encode(object), "transports": []string{"internal", "hybrid"}})
+	object = append(append(object, statement...), cborText("authData")...)
+	object = append(object, cborBytes(data)...)
+	return a.answer(map[string]any{"clientDataJSON": encode(client), "attestationObject": encode(object), "transports": []string{"internal", "hybrid"}})
+}
+
+// statement returns a packed attestation statement (WebAuthn-3 §8.2).
+func (a *Authenticator) statement(data, client []byte) []byte {
+	fields := 2
+	if a.Certificates != nil {
+		fields++
+	}
+	made := append(append(cborHead(5, fields), cborText("alg")...), a.algorithm()...)
+	made = append(append(made, cborText("sig")...), cborBytes(a.sign(data, client))...)
+	if a.Certificates != nil {
+		made = append(append(made, cborText("x5c")...), cborHead(4, len(a.Certificates))...)
+		for _, one := range a.Certificates {
+			made = append(made, cborBytes(one)...)
+		}
+	}
+	return made
 }
 
 // Get signs with the passkey and returns the response as the page sends it.
 func (a *Authenticator) Get(options string) string {
 	asked := read(options)
 	data, client := a.data(asked.RPID, 0), a.client("webauthn.get", asked)
+	response := map[string]any{"clientDataJSON": encode(client), "authenticatorData": encode(data), "signature": encode(a.sign(data, client))}
+	if len(a.Handle) > 0 {
+		response["userHandle"] = encode(a.Handle)
+	}
+	return a.answer(response)
+}
+
+// sign signs authenticator data and client data. For a key in place of its own, the signature is as long as that key.
+func (a *Authenticator) sign(data, client []byte) []byte {
+	if a.COSE != nil {
+		signature := make([]byte, max(64, (len(a.COSE)-16)&^15))
+		_, _ = rand.Read(signature)
+		signature[0] = 0
+		return signature
+	}
 	hash := sha256.Sum256(client)
 	signed := sha256.Sum256(append(append([]byte{}, data...), hash[:]...))
 	digest := signed[:]
@@ -87,12 +131,13 @@ func (a *Authenticator) Get(options string) string {
 	if a.BadSignature {
 		digest = hash[:]
 	}
-	signature, _ := ecdsa.SignASN1(rand.Reader, a.key, digest) // it cannot fail
-	response := map[string]any{"clientDataJSON": encode(client), "authenticatorData": encode(data), "signature": encode(signature)}
-	if len(a.Handle) > 0 {
-		response["userHandle"] = encode(a.Handle)
+	var signature []byte
+	if a.RSA != nil {
+		signature, _ = rsa.SignPKCS1v15(nil, a.RSA, crypto.SHA256, digest) // a test notices if it fails
+	} else {
+		signature, _ = ecdsa.SignASN1(rand.Reader, a.key, digest) // it cannot fail
 	}
-	return a.answer(response)
+	return signature
 }
 
 // Copy returns an authenticator with the same passkey, and with the same counter.
@@ -139,13 +184,37 @@ func (a *Authenticator) data(host string, flags byte) []byte {
 	return binary.BigEndian.AppendUint32(append(hash[:], flags), a.Counter)
 }
 
+// algorithm returns the COSE algorithm.
+func (a *Authenticator) algorithm() []byte {
+	switch {
+	case a.COSE != nil && len(a.COSE) > 200, a.RSA != nil:
+		return cborHead(1, 256) // -257, RS256
+	case a.P384:
+		return cborHead(1, 34) // -35
+	}
+	return cborHead(1, 6) // -7, ES256
+}
+
+// RSAKey returns a public RSA key for RS256 (RFC 8812 §2).
+func RSAKey(modulus, exponent []byte) []byte {
+	key := append(append(cborHead(5, 4), 0x01, 0x03, 0x03), cborHead(1, 256)...) // kty: RSA; alg: -257
+	key = append(append(key, 0x20), cborBytes(modulus)...)
+	return append(append(key, 0x21), cborBytes(exponent)...)
+}
+
 // coseKey returns the public key (RFC 9053).
 func (a *Authenticator) coseKey() []byte {
+	if a.COSE != nil {
+		return a.COSE
+	}
+	if a.RSA != nil {
+		return RSAKey(a.RSA.N.Bytes(), big.NewInt(int64(a.RSA.E)).Bytes())
+	}
 	point, _ := a.key.PublicKey.Bytes() // 4, x, y
 	half := len(point) / 2
-	algorithm, curve := cborHead(1, 6), cborHead(0, 1) // -7, P-256
+	algorithm, curve := a.algorithm(), cborHead(0, 1) // P-256
 	if a.P384 {
-		algorithm, curve = cborHead(1, 34), cborHead(0, 2) // -35, P-384
+		curve = cborHead(0, 2)
 	}
 	key := append(cborHead(5, 5), 0x01, 0x02, 0x03) // kty: EC2; alg
 	key = append(append(key, algorithm...), 0x20)   // crv
