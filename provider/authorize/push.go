@@ -46,17 +46,29 @@ func (p *Authorizations) Push(ctx context.Context, r *http.Request, address stri
 	// RFC 9126 §2: a client authenticates here as at the token endpoint.
 	application, err := p.clients.AuthenticateAny(ctx, r, form)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, p.clients.UseFailed(ctx, err, p.proofs, possession.Proof{})
 	}
+	var proof possession.Proof
+	answer, err := p.push(ctx, r, form, application, &proof)
+	if err != nil {
+		return nil, &application, p.clients.UseFailed(ctx, err, p.proofs, proof)
+	}
+	return answer, &application, nil
+}
+
+// push checks and stores the pushed request of an application. It sets the proof of the request
+// until the proof is used.
+func (p *Authorizations) push(ctx context.Context, r *http.Request, form url.Values, application storage.Application, proof *possession.Proof) (*PushedRequest, error) {
 	// RFC 9126 §2.1: a pushed request cannot refer to another one.
 	if form.Has("request_uri") {
-		return nil, &application, oauth.Refuse("invalid_request", "request_uri must not be pushed: send the parameters themselves.")
+		return nil, oauth.Refuse("invalid_request", "request_uri must not be pushed: send the parameters themselves.")
 	}
+	var err error
 	parameters, signed := maps.Clone(form), hasValue(form, "request")
 	if signed {
 		parameters, err = p.pushedObject(ctx, application, form)
 		if err != nil {
-			return nil, &application, err
+			return nil, err
 		}
 	}
 	for _, name := range credentials {
@@ -64,16 +76,16 @@ func (p *Authorizations) Push(ctx context.Context, r *http.Request, address stri
 	}
 	// FAPI 2.0 Security Profile §5.3.2.2: a pushed request has redirect_uri.
 	if policy.HasProfile(application) && parameters.Get("redirect_uri") == "" {
-		return nil, &application, oauth.Refuse("invalid_request", "redirect_uri is missing: the profile of this application requires it in each pushed request.")
+		return nil, oauth.Refuse("invalid_request", "redirect_uri is missing: the profile of this application requires it in each pushed request.")
 	}
-	proof, err := p.bindPushed(r, parameters)
+	*proof, err = p.bindPushed(r, parameters)
 	if err != nil {
-		return nil, &application, err
+		return nil, err
 	}
 	if len(parameters.Encode()) > maxPushed {
 		e := oauth.Refuse("invalid_request", "The authorization request is longer than %d bytes. Shorten it: state may have at most %d bytes.", oauth.Own(maxPushed), oauth.Own(oauth.MaxState))
 		e.Status = http.StatusRequestEntityTooLarge
-		return nil, &application, e
+		return nil, e
 	}
 	uri := requestURIPrefix + seal.Random(32)
 	request := Request{Parameters: parameters, Signed: signed, pushed: pushed{Digest: seal.Digest(uri), ClientID: application.ClientID, Generation: application.Generation}}
@@ -83,12 +95,12 @@ func (p *Authorizations) Push(ctx context.Context, r *http.Request, address stri
 		err = a.Refused
 	}
 	if err == nil {
-		err = p.keep(ctx, request, a.Application, proof, address)
+		err = p.keep(ctx, request, a.Application, proof)
 	}
 	if err != nil {
-		return nil, &application, err
+		return nil, err
 	}
-	return &PushedRequest{RequestURI: uri, ExpiresIn: oauth.Seconds(p.config.PushedLifetime)}, &application, nil
+	return &PushedRequest{RequestURI: uri, ExpiresIn: oauth.Seconds(p.config.PushedLifetime)}, nil
 }
 
 // bindPushed notes the key of the DPoP proof of a pushed request, as if the request had the
@@ -111,11 +123,13 @@ func (p *Authorizations) bindPushed(r *http.Request, parameters url.Values) (pos
 }
 
 // keep stores a pushed request, and uses the proof that came with it.
-func (p *Authorizations) keep(ctx context.Context, r Request, a storage.Application, proof possession.Proof, address string) error {
+func (p *Authorizations) keep(ctx context.Context, r Request, a storage.Application, proof *possession.Proof) error {
+	address := clients.CallOf(ctx).Address
 	network := throttle.Site(address)
 	perNetwork, err := p.mayPush(a, network, address)
 	if err == nil {
-		err = p.proofs.Use(ctx, proof)
+		err = p.proofs.Use(ctx, *proof)
+		*proof = possession.Proof{}
 	}
 	if err == nil {
 		err = p.clients.UseAssertion(ctx)

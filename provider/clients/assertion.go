@@ -9,12 +9,14 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"mandate/provider/jose"
 	"mandate/provider/keysets"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
+	"mandate/provider/possession"
 	"mandate/provider/seal"
 	"mandate/provider/throttle"
 	"mandate/storage"
@@ -41,8 +43,8 @@ type finder func(ctx context.Context, clientID string) (storage.Application, err
 
 // proveAssertion finds the client that an assertion names, and verifies the assertion (RFC
 // 7523 §3, RFC 10070 §4). A client that does not exist and a wrong signature give the same
-// Error, so that it does not say which client ids exist. The jti is used last: a request
-// that fails uses nothing.
+// Error, so that it does not say which client ids exist. Only an assertion that is valid uses its
+// jti.
 func (p *Clients) proveAssertion(ctx context.Context, r *http.Request, sent credentials, find finder) (storage.Application, error) {
 	one := &assertion{sent: sent, endpoint: path.Base(path.Clean(r.URL.Path)), find: find}
 	a, err := p.proveBy(ctx, one)
@@ -67,9 +69,6 @@ func (p *Clients) proveBy(ctx context.Context, one *assertion) (storage.Applicat
 	if jti := claims.Text("jti"); err == nil && (jti == "" || len(jti) > maxJTI) {
 		err = invalidClient("The client assertion needs the claim jti, a string of at most %d bytes that is new in each assertion.", oauth.Own(maxJTI))
 	}
-	if reason := p.rules.WhySuspended(a); err == nil && reason != "" {
-		err = suspendedClient(reason)
-	}
 	if err != nil {
 		return storage.Application{}, err
 	}
@@ -81,6 +80,9 @@ func (p *Clients) proveBy(ctx context.Context, one *assertion) (storage.Applicat
 	by.stranger = policy.StandingOf(a) == policy.StandingOpen
 	if !by.UsesLater {
 		err = p.UseAssertion(ctx)
+	}
+	if reason := p.rules.WhySuspended(a); err == nil && reason != "" {
+		err = suspendedClient(reason)
 	}
 	if err != nil {
 		return storage.Application{}, err
@@ -101,13 +103,52 @@ func (p *Clients) UseAssertion(ctx context.Context) error {
 	}
 	if by.stranger {
 		// Anybody can make a key and register it, or publish a document with it.
-		_, wait := p.limits.Tries.Take(throttle.Try{Kind: limits.OfAssertion, Key: throttle.Site(by.Address), Wide: throttle.WideNetwork(by.Address)})
+		_, wait := p.limits.Tries.Take(ofStranger(by.Address))
 		if wait > 0 {
 			by.Client = nil
 			return oauth.Later(http.StatusTooManyRequests, wait, "Too many client assertions came from this network. Wait a little, then try again.")
 		}
 	}
 	return by.afterUse(p.store.SeeOnce(ctx, *value))
+}
+
+// finishUse is how long the server tries to use what a failed request has proven.
+const finishUse = 10 * time.Second
+
+// UseFailed uses the client assertion and the DPoP proof of a request that has failed, unless this
+// was done before. Otherwise whoever has seen the request, such as in a log, could send both again,
+// with a code or a refresh token that works. It returns the error for the client.
+//
+// OIDC Core §9: an assertion is used once. RFC 9449 §11.1: the same of a proof.
+// RFC 9449 §8: a client that gets use_dpop_nonce repeats the request, with the same assertion.
+func (p *Clients) UseFailed(ctx context.Context, failed error, checks *possession.Checks, proof possession.Proof) error {
+	if possession.AsksForNonce(failed) {
+		return failed
+	}
+	// Whoever breaks the connection must not keep the assertion unused.
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), finishUse)
+	defer stop()
+	var proven error
+	if proof.Key != "" && p.mayStore(ctx) {
+		proven = checks.Use(ctx, proof)
+	}
+	return cmp.Or(p.UseAssertion(ctx), proven, failed)
+}
+
+// mayStore reports whether the proof of a failed request may take a row. Everybody knows the client
+// id of a public application, so the rows that strangers cause are limited by network.
+func (p *Clients) mayStore(ctx context.Context) bool {
+	by := CallOf(ctx)
+	if by.Client != nil && by.Client.ClientType != policy.Public && policy.StandingOf(*by.Client) != policy.StandingOpen {
+		return true
+	}
+	_, wait := p.limits.Tries.Take(ofStranger(by.Address))
+	return wait == 0
+}
+
+// ofStranger returns the try that an assertion or a proof of a stranger uses.
+func ofStranger(address string) throttle.Try {
+	return throttle.Try{Kind: limits.OfAssertion, Key: throttle.Site(address), Wide: throttle.WideNetwork(address)}
 }
 
 // AddToken stores a token that a client obtains for itself, and uses the assertion of the call

@@ -235,7 +235,8 @@ type Call struct {
 	secret  string               // the client secret that was sent, after it was verified
 
 	// UsesLater says that authentication leaves the client assertion unused, for AddToken or
-	// UseAssertion: who sets it calls one of them before the request has an effect.
+	// UseAssertion: who sets it calls one of them before the request has an effect, and UseFailed
+	// for a request that fails.
 	UsesLater bool
 	unused    *storage.OneTime
 	stranger  bool // nobody is responsible for the client

@@ -2,6 +2,7 @@ package grant
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 
@@ -24,35 +25,58 @@ func (p *Grants) Token(ctx context.Context, r *http.Request, address string) (*t
 	if err != nil {
 		return nil, nil, err
 	}
+	by := &clients.Call{Address: address}
+	ctx = clients.WithCall(ctx, by)
 	switch grant := form.Get("grant_type"); {
 	case grant == "":
-		return nil, nil, oauth.Refuse("invalid_request", "grant_type is missing.")
+		return nil, nil, p.refuseUnnamed(ctx, r, form, oauth.Refuse("invalid_request", "grant_type is missing."))
 	case !policy.SupportsGrant(grant):
-		return nil, nil, oauth.Refuse("unsupported_grant_type", "The grant_type %q is not supported: use %s.", oauth.Clip(grant, 80), oauth.Own(oauth.OneOf(policy.TokenGrants())))
+		return nil, nil, p.refuseUnnamed(ctx, r, form, oauth.Refuse("unsupported_grant_type", "The grant_type %q is not supported: use %s.", oauth.Clip(grant, 80), oauth.Own(oauth.OneOf(policy.TokenGrants()))))
 	}
 	// RFC 6749 §3.2: unknown parameters are ignored. fosite knows audience and would
 	// refuse it, so it is removed.
 	form.Del("audience")
 	// RFC 9449 §8: a client repeats the request with a nonce. The same assertion must still work, so
 	// each grant uses it after it has checked the proof.
-	by := &clients.Call{Address: address, UsesLater: true}
-	ctx = clients.WithCall(ctx, by)
+	by.UsesLater = true
 	issued := NewSession(r)
-	request, err := p.fosite.NewAccessRequest(ctx, r, issued)
+	err = p.answer(ctx, r, issued, by)
 	if err != nil {
-		return nil, by.Client, framework.Failed(err)
-	}
-	giveBack, err := p.tokens.MayIssue(ctx, *by.Client, issued.forPerson())
-	if err != nil {
-		return nil, by.Client, err
-	}
-	err = p.issue(ctx, request, issued, by)
-	if err != nil {
-		giveBack()
+		err = p.clients.UseFailed(ctx, err, p.proofs, issued.takeProof())
 		return nil, by.Client, err
 	}
 	p.issued.issue(issued.Answer)
 	return issued.Answer, by.Client, nil
+}
+
+// refuseUnnamed returns the error of a request that names no grant. It uses the client assertion of
+// the request.
+func (p *Grants) refuseUnnamed(ctx context.Context, r *http.Request, form url.Values, refused *oauth.Error) error {
+	if !clients.HasAssertion(form) {
+		return refused
+	}
+	_, err := p.clients.Authenticate(ctx, r, form)
+	if e, ok := errors.AsType[*oauth.Error](err); err == nil || ok && e.Status < http.StatusInternalServerError {
+		return refused
+	}
+	return err
+}
+
+// answer checks a token request, and sets the answer of its session.
+func (p *Grants) answer(ctx context.Context, r *http.Request, issued *Session, by *clients.Call) error {
+	request, err := p.fosite.NewAccessRequest(ctx, r, issued)
+	if err != nil {
+		return framework.Failed(err)
+	}
+	giveBack, err := p.tokens.MayIssue(ctx, *by.Client, issued.forPerson())
+	if err != nil {
+		return err
+	}
+	err = p.issue(ctx, request, issued, by)
+	if err != nil {
+		giveBack()
+	}
+	return err
 }
 
 // issue issues the tokens of a request that was checked, and uses its one-time values.
@@ -101,7 +125,7 @@ func (s *Session) give(answer *tokens.TokenResponse, responder fosite.AccessResp
 // use uses the proof of a request, and then the assertion of its client. A grant calls it after
 // the checks that a stranger fails, and before the request has an effect.
 func (p *Grants) use(ctx context.Context, issued *Session) error {
-	err := p.proofs.Use(ctx, issued.proof)
+	err := p.proofs.Use(ctx, issued.takeProof())
 	if err == nil {
 		err = p.clients.UseAssertion(ctx)
 	}

@@ -132,6 +132,12 @@ func (c *Checks) verify(r *http.Request, text, key string) (Proof, error) {
 	return proof, err
 }
 
+// AsksForNonce reports whether an error asks the client for the same request with a nonce.
+func AsksForNonce(err error) bool {
+	e, ok := errors.AsType[*oauth.Error](err)
+	return ok && e.Code == dpop.UseNonce
+}
+
 // Use uses a proof. It stores a row, so it comes after the checks by which a stranger fails, and
 // before anything is spent or revoked.
 //

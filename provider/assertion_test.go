@@ -1,0 +1,291 @@
+package provider
+
+import (
+	"context"
+	"crypto"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"mandate/provider/clients"
+	"mandate/provider/device"
+	"mandate/provider/dpop"
+	"mandate/provider/jose"
+	"mandate/provider/oauth"
+	"mandate/provider/policy"
+	"mandate/provider/seal"
+)
+
+// keyed is an application that authenticates by private_key_jwt.
+type keyed struct {
+	*clients.Registered
+	f   *fixture
+	key crypto.Signer
+}
+
+// keyed registers an application with a key, which may use every grant, with these changes.
+func (f *fixture) keyed(changes ...func(*clients.Registration)) keyed {
+	f.t.Helper()
+	key, err := jose.Generate("EC")
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	public, err := jose.NewJWK(key.Public())
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	set, err := json.Marshal(jose.JWKSet{Keys: []jose.JWK{public}})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	app := f.app(append([]func(*clients.Registration){grants(policy.GrantNames()...), func(r *clients.Registration) {
+		r.Authentication.Method, r.Authentication.JWKS = clients.MethodPrivateKey, string(set)
+	}}, changes...)...)
+	return keyed{app, f, key}
+}
+
+// assertion returns a good assertion, but for these claims.
+func (k keyed) assertion(claims map[string]any) string {
+	k.f.t.Helper()
+	id, now := k.Application.ClientID, oauth.Now()
+	all := map[string]any{"iss": id, "sub": id, "aud": k.f.config.Issuer, "exp": now + 60, "jti": seal.Random(16)}
+	maps.Copy(all, claims)
+	text, err := jose.Sign("ES256", "JWT", "", k.key, all)
+	if err != nil {
+		k.f.t.Fatal(err)
+	}
+	return text
+}
+
+// at returns a request to an endpoint, with an assertion.
+func (k keyed) at(endpoint, assertion string, pairs ...string) *http.Request {
+	form := values(append([]string{"client_assertion_type", clients.AssertionType, "client_assertion", assertion}, pairs...)...)
+	r := httptest.NewRequest(http.MethodPost, "https://auth.example/o/"+endpoint+"/", strings.NewReader(form.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return r
+}
+
+// send sends a request to one of the endpoints at which a client authenticates.
+func (f *fixture) send(endpoint string, r *http.Request) error {
+	f.t.Helper()
+	const address = "192.0.2.1"
+	r.URL.Path = "/o/" + endpoint + "/"
+	var err error
+	switch endpoint {
+	case "token":
+		_, _, err = f.Grants.Token(f.t.Context(), r, address)
+	case "par":
+		_, _, err = f.Authorizations.Push(f.t.Context(), r, address)
+	case "introspect":
+		_, _, err = f.Tokens.Introspect(f.t.Context(), r, address)
+	case "revoke_token":
+		_, err = f.Tokens.Revoke(f.t.Context(), r, address)
+	case "device_authorization":
+		_, _, err = f.Devices.Authorize(f.t.Context(), r, device.Origin{Address: address})
+	default:
+		f.t.Fatal("there is no endpoint", endpoint)
+	}
+	return err
+}
+
+// Whoever sees a failed request, such as in a log, has its assertion and its proof. They must not work
+// for another request.
+//
+// Resembles CVE-2020-15222 (fosite) and CVE-2020-5300 (Hydra), where the jti of an assertion was not kept.
+func TestAttackAssertionOfAFailedRequest(t *testing.T) {
+	f := begin(t)
+	only := f.keyed(grants(policy.GrantClient))
+	all := f.keyed(introspects)
+	suspended := f.keyed()
+	for _, test := range []struct {
+		name, endpoint, want string
+		app                  keyed
+		pairs                []string
+	}{
+		{"an unknown code", "token", "400 invalid_grant", all, []string{"grant_type", policy.GrantCode, "code", "mac_unknown"}},
+		{"no code", "token", "400 invalid_request", all, []string{"grant_type", policy.GrantCode}},
+		{"an unknown refresh token", "token", "400 invalid_grant", all, []string{"grant_type", policy.GrantRefresh, "refresh_token", "mrt_unknown"}},
+		{"an unknown device code", "token", "400 invalid_grant", all, []string{"grant_type", policy.GrantDevice, "device_code", "mdc_unknown"}},
+		{"no device code", "token", "400 invalid_request", all, []string{"grant_type", policy.GrantDevice}},
+		{"no username", "token", "400 invalid_request", all, []string{"grant_type", policy.GrantPassword}},
+		{"a wrong password", "token", "400 invalid_grant", all, []string{"grant_type", policy.GrantPassword, "username", "nobody", "password", "wrong"}},
+		{"an unknown scope", "token", "400 invalid_scope", all, []string{"grant_type", policy.GrantClient, "scope", "unknown"}},
+		{"an unknown resource", "token", "400 invalid_target", all, []string{"grant_type", policy.GrantClient, "resource", "https://unknown.example/"}},
+		{"a grant that is not registered", "token", "400 unauthorized_client", only, []string{"grant_type", policy.GrantCode, "code", "mac_unknown"}},
+		{"an unknown grant type", "token", "400 unsupported_grant_type", all, []string{"grant_type", "unknown"}},
+		{"no grant type", "token", "400 invalid_request", all, nil},
+		{"a wrong redirect URI", "par", "400 invalid_request", all, []string{"client_id", all.Application.ClientID, "response_type", "code", "redirect_uri", "https://other.example/"}},
+		{"a request URI", "par", "400 invalid_request", all, []string{"request_uri", "urn:x"}},
+		{"a wrong request object", "par", "400 invalid_request_object", all, []string{"request", "x"}},
+		{"no token to introspect", "introspect", "400 invalid_request", all, nil},
+		{"no permission to introspect", "introspect", "403 unauthorized_client", only, []string{"token", "x"}},
+		{"no token to revoke", "revoke_token", "400 invalid_request", all, nil},
+		{"no grant type for devices", "device_authorization", "400 unauthorized_client", only, nil},
+		{"an unknown scope of a device", "device_authorization", "400 invalid_scope", all, []string{"scope", "unknown"}},
+	} {
+		assertion := test.app.assertion(nil)
+		wantKind(t, test.name, f.send(test.endpoint, test.app.at(test.endpoint, assertion, test.pairs...)), test.want)
+		wantUsed(t, test.name, f.send("token", test.app.at("token", assertion, "grant_type", policy.GrantClient)))
+		wantKind(t, test.name+": a new assertion", f.send("token", test.app.at("token", test.app.assertion(nil), "grant_type", policy.GrantClient)), "no error")
+	}
+	t.Run("an application that is suspended", func(t *testing.T) {
+		owner := f.person("owner")
+		f.sql(fmt.Sprintf("UPDATE applications SET responsible = 'owner', owner_id = '%s' WHERE id = '%s'", owner.ID, suspended.Application.ID),
+			"UPDATE users SET active = FALSE WHERE id = '"+owner.ID+"'")
+		for _, endpoint := range []string{"token", "par", "introspect", "revoke_token", "device_authorization"} {
+			f.sql("UPDATE users SET active = FALSE WHERE id = '" + owner.ID + "'")
+			assertion := suspended.assertion(nil)
+			wantKind(t, endpoint, f.send(endpoint, suspended.at(endpoint, assertion, "grant_type", policy.GrantClient)), "401 invalid_client")
+			f.sql("UPDATE users SET active = TRUE WHERE id = '" + owner.ID + "'")
+			wantUsed(t, endpoint, f.send("revoke_token", suspended.at("revoke_token", assertion, "token", "x")))
+		}
+	})
+	t.Run("a request whose client has gone", func(t *testing.T) {
+		assertion := all.assertion(nil)
+		r := all.at("token", assertion, "grant_type", policy.GrantCode)
+		wantKind(t, "the form", r.ParseForm(), "no error")
+		ctx, leave := context.WithCancel(clients.WithCall(t.Context(), &clients.Call{UsesLater: true}))
+		_, err := f.Clients.Authenticate(ctx, r, r.PostForm)
+		wantKind(t, "the authentication", err, "no error")
+		leave()
+		err = f.Clients.UseFailed(ctx, context.Canceled, f.Proofs, dpop.Proof{})
+		if !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		wantUsed(t, "gone", f.send("token", all.at("token", assertion, "grant_type", policy.GrantClient)))
+	})
+}
+
+// The proof of a failed request is used too.
+//
+// Resembles CVE-2020-15222 (fosite), for proofs. RFC 9449 §11.1: whoever has seen one could otherwise use
+// it with a stolen refresh token.
+func TestAttackProofOfAFailedRequest(t *testing.T) {
+	f := begin(t)
+	confidential, anybody := f.app(), f.app(public)
+	f.person("alice")
+	for _, app := range []*clients.Registered{confidential, anybody} {
+		id := app.Application.ClientID
+		for name, pairs := range map[string][]string{
+			"an unknown code":          {"grant_type", policy.GrantCode, "code", "mac_unknown"},
+			"an unknown refresh token": {"grant_type", policy.GrantRefresh, "refresh_token", "mrt_unknown"},
+			"a wrong password":         {"grant_type", policy.GrantPassword, "username", "nobody", "password", "wrong"},
+		} {
+			key := newKey(t)
+			proof := f.proof(key, "token", nil)
+			wantKind(t, name, f.send("token", proving(by(app, pairs...), proof)), "400 invalid_grant")
+			again := f.send("token", proving(by(app, "grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword), proof))
+			wantKind(t, name+": the proof again, by "+id, again, "400 invalid_dpop_proof")
+		}
+		key := newKey(t)
+		proof := f.proof(key, "par", nil)
+		wantKind(t, "a push", f.send("par", proving(by(app, "client_id", id, "response_type", "token", "redirect_uri", callback), proof)), "400 unsupported_response_type")
+		wantKind(t, "the proof of a push again", f.send("par", proving(by(app, f.pushed(app)...), proof)), "400 invalid_dpop_proof")
+		wantKind(t, "another proof", f.send("par", proving(by(app, f.pushed(app)...), f.proof(key, "par", nil))), "no error")
+	}
+}
+
+// Everybody knows the client id of a public application. One network cannot fill the database with
+// the proofs of failed requests.
+func TestAttackProofsOfFailedRequestsAreBounded(t *testing.T) {
+	f := begin(t)
+	app, key := f.app(public), newKey(t)
+	const most = 300
+	for range most + 20 {
+		wantKind(t, "an unknown code", f.send("token", proving(by(app, "grant_type", policy.GrantCode, "code", "mac_unknown"), f.proof(key, "token", nil))), "400 invalid_grant")
+	}
+	if n := f.count("seen"); n < most || n > most+10 {
+		t.Errorf("%d proofs are stored", n)
+	}
+}
+
+// RFC 9449 §8: a client repeats a request with the nonce of the server, and with the same assertion.
+func TestAssertionOutlivesTheDemandForANonce(t *testing.T) {
+	f := begin(t, func(c *Config) { c.RequireNonce = true })
+	app := f.keyed()
+	good := map[string][]string{
+		"token": {"grant_type", policy.GrantClient},
+		"par":   f.pushed(app.Registered),
+	}
+	for endpoint, pairs := range good {
+		assertion, key := app.assertion(nil), newKey(t)
+		for range 2 {
+			wantKind(t, endpoint+" without a nonce", f.send(endpoint, proving(app.at(endpoint, assertion, pairs...), f.proof(key, endpoint, nil))), "400 use_dpop_nonce")
+		}
+		nonce := map[string]any{"nonce": f.Proofs.Nonce()}
+		wantKind(t, endpoint+" with one", f.send(endpoint, proving(app.at(endpoint, assertion, pairs...), f.proof(key, endpoint, nonce))), "no error")
+		wantUsed(t, endpoint, f.send(endpoint, proving(app.at(endpoint, assertion, pairs...), f.proof(key, endpoint, nonce))))
+	}
+	// Another mistake of the proof is no demand for a nonce.
+	assertion := app.assertion(nil)
+	wantKind(t, "no JWT", f.send("token", proving(app.at("token", assertion, good["token"]...), "x")), "400 invalid_dpop_proof")
+	wantUsed(t, "no JWT", f.send("token", app.at("token", assertion, good["token"]...)))
+}
+
+// A request that stores nothing is no reason to say that an assertion was used: a failure of the
+// database is one.
+func TestAssertionOfAFailedRequestNeedsTheDatabase(t *testing.T) {
+	f := begin(t)
+	app := f.keyed()
+	assertion := app.assertion(nil)
+	f.sql("ALTER TABLE seen RENAME TO gone")
+	for name, pairs := range map[string][]string{"an unknown code": {"grant_type", policy.GrantCode, "code", "mac_unknown"}, "an unknown grant": {"grant_type", "unknown"}} {
+		wantKind(t, name, f.send("token", app.at("token", assertion, pairs...)), "503 temporarily_unavailable")
+	}
+}
+
+// pushed returns a good pushed request of an application.
+func (f *fixture) pushed(app *clients.Registered) []string {
+	var pairs []string
+	for name, all := range f.query(app) {
+		pairs = append(pairs, name, all[0])
+	}
+	return pairs
+}
+
+func newKey(t testing.TB) crypto.Signer {
+	t.Helper()
+	key, err := jose.Generate("EC")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// proof returns a good proof for an endpoint, with more claims.
+func (f *fixture) proof(key crypto.Signer, endpoint string, more map[string]any) string {
+	f.t.Helper()
+	claims := map[string]any{"jti": seal.Random(16), "htm": http.MethodPost, "htu": f.config.Issuer + "/" + endpoint + "/"}
+	maps.Copy(claims, more)
+	text, err := dpop.Make("ES256", key, claims)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return text
+}
+
+// proving adds a proof to a request to an endpoint.
+func proving(r *http.Request, proof string) *http.Request {
+	r.Header.Set("DPoP", proof)
+	return r
+}
+
+func wantKind(t *testing.T, name string, err error, want string) {
+	t.Helper()
+	if got := kind(err); got != want {
+		t.Errorf("%s: %s (%v), want %s", name, got, err, want)
+	}
+}
+
+// wantUsed checks that a request was refused because its assertion was used before.
+func wantUsed(t *testing.T, name string, err error) {
+	t.Helper()
+	if kind(err) != "401 invalid_client" || !strings.Contains(err.Error(), "jti was used already") {
+		t.Errorf("%s: the assertion again: %v", name, err)
+	}
+}
