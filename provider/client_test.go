@@ -148,8 +148,8 @@ func TestClientAuthentication(t *testing.T) {
 		if got := guess(app, "198.51.100.3"); got != "no error" {
 			t.Error("an id that somebody has:", got)
 		}
-		if n := f.limits.Tries.Size() - before; n != 2 {
-			t.Errorf("%d counters are new, want one for each address", n)
+		if n := f.limits.Tries.Size() - before; n != 3 {
+			t.Errorf("%d counters are new, want one for each address and one for their site", n)
 		}
 	})
 }

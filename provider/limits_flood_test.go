@@ -17,13 +17,13 @@ func TestFloodOfOneThingSparesOthers(t *testing.T) {
 	const room, refused = 16, "429 temporarily_unavailable"
 	flood := func(t *testing.T, ask func(address string) string) {
 		for i := range room + 1 { // the last address uses up the counter of the wide network
-			for n := 0; ask(fmt.Sprint("192.0.2.", i)) != refused; n++ {
+			for n := 0; ask(fmt.Sprintf("192.0.%d.1", i)) != refused; n++ {
 				if n > limits.Of(limits.OfAddress).Tries {
 					t.Fatal("still not slowed")
 				}
 			}
 		}
-		if got := ask("192.0.2.99"); got != refused {
+		if got := ask("192.0.99.1"); got != refused {
 			t.Fatal("another address of the wide network:", got)
 		}
 	}
@@ -50,7 +50,7 @@ func TestFloodOfOneThingSparesOthers(t *testing.T) {
 				flood(t, things[flooded])
 				delete(things, flooded)
 				for thing, ask := range things {
-					if got := ask("192.0.2.99"); got == refused {
+					if got := ask("192.0.99.1"); got == refused {
 						t.Errorf("%s: %s", thing, got)
 					}
 				}

@@ -38,7 +38,7 @@ func (l *requestLog) write(log *slog.Logger, level slog.Level, r *http.Request, 
 	if err != nil {
 		host = r.RemoteAddr
 	}
-	_, wait := l.rate.Take(throttle.Try{Kind: ofNetwork, Key: throttle.Network(host), Wide: throttle.WideNetwork(host)}, throttle.Try{Kind: ofAll})
+	_, wait := l.rate.Take(throttle.From(ofNetwork, "", host), throttle.Try{Kind: ofAll})
 	if wait > 0 {
 		l.leftOut.Add(1)
 		return

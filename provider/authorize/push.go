@@ -173,7 +173,7 @@ func (p *Authorizations) mayPush(a storage.Application, network, address string)
 	if a.ClientType != policy.Public && policy.StandingOf(a) != policy.StandingOpen {
 		return 0, nil // its requests can all come from one server
 	}
-	_, wait := p.limits.Tries.Take(throttle.Try{Kind: limits.OfPushedRequest, Key: network, Wide: throttle.WideNetwork(address)})
+	_, wait := p.limits.Tries.Take(throttle.From(limits.OfPushedRequest, "", address))
 	if wait > 0 {
 		return 0, tooManyPushed(wait)
 	}

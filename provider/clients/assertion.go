@@ -148,7 +148,7 @@ func (p *Clients) mayStore(ctx context.Context) bool {
 
 // ofStranger returns the try that an assertion or a proof of a stranger uses.
 func ofStranger(address string) throttle.Try {
-	return throttle.Try{Kind: limits.OfAssertion, Key: throttle.Site(address), Wide: throttle.WideNetwork(address)}
+	return throttle.From(limits.OfAssertion, "", address)
 }
 
 // AddToken stores a token that a client obtains for itself, and uses the assertion of the call

@@ -123,8 +123,7 @@ func (p *Clients) ProveSecret(ctx context.Context, a storage.Application, secret
 // guessAtSecret returns the try that a guess at a client's secret from one network
 // uses.
 func guessAtSecret(ctx context.Context, applicationID string) throttle.Try {
-	address := CallOf(ctx).Address
-	return throttle.Try{Kind: limits.OfClient, Key: applicationID + " " + throttle.Network(address), Wide: applicationID + " " + throttle.WideNetwork(address)}
+	return throttle.From(limits.OfClient, applicationID+" ", CallOf(ctx).Address)
 }
 
 // hashSecret compares a secret by slow hashes. Requests from the same network that send

@@ -136,7 +136,7 @@ func (p *Devices) mayAsk(a storage.Application, network, address string) (int, e
 	if a.ClientType != policy.Public {
 		return 0, nil // its requests can all come from one server
 	}
-	_, wait := p.limits.Tries.Take(throttle.Try{Kind: limits.OfDeviceRequest, Key: network, Wide: throttle.WideNetwork(address)})
+	_, wait := p.limits.Tries.Take(throttle.From(limits.OfDeviceRequest, "", address))
 	if wait > 0 {
 		return 0, tooMany(wait)
 	}

@@ -166,7 +166,7 @@ func (d *Documents[T]) find(a Asked) (T, *fetch[T], error) {
 func (d *Documents[T]) begin(a Asked) (*fetch[T], error) {
 	host, network := strings.ToLower(a.URL.Hostname()), throttle.Site(a.Address)
 	kind, most, tries := 0, maxInvented, []throttle.Try{
-		{Kind: ofAsking, Key: network, Wide: throttle.WideNetwork(a.Address)},
+		throttle.From(ofAsking, "", a.Address),
 		{Kind: ofHost, Key: host},
 	}
 	if a.Approved {

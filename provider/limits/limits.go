@@ -43,7 +43,7 @@ func Of(kind int) throttle.Limit {
 		// responsible for.
 		return throttle.Limit{Tries: 100, Refill: 5 * time.Second}
 	case OfMessageTo:
-		return throttle.Limit{Tries: 5, Refill: 5 * time.Minute}
+		return throttle.Limit{Tries: 5, Refill: 5 * time.Minute, Site: 2, SiteRefill: 5 * time.Minute}
 	case OfRegistration, OfMessage:
 		return throttle.Limit{Tries: 60, Refill: 30 * time.Second}
 	case OfAssertion:
@@ -60,12 +60,14 @@ func Of(kind int) throttle.Limit {
 	case OfOwner, OfAddress, OfDeviceRequest, OfPushedRequest:
 		return throttle.Limit{Tries: 100, Refill: time.Second}
 	}
-	return throttle.Limit{Tries: 10, Refill: 10 * time.Second}
+	// One site alone never uses up the tries of an account, or of a client: its own come back more
+	// slowly.
+	return throttle.Limit{Tries: 10, Refill: 10 * time.Second, Site: 2, SiteRefill: 10 * time.Second}
 }
 
-// Size is the number of counters of each kind. Each kind has another eighth of it for
-// wide networks. A counter takes about 100 bytes, and there are sixteen kinds: 90 MB if all
-// are in use.
+// Size is the number of counters of each kind. Each kind has another quarter of it for sites, and
+// an eighth of both for wide networks. A counter takes about 100 bytes, and there are sixteen kinds:
+// 110 MB if all are in use.
 const Size = 50_000
 
 // Limits protects passwords and client secrets from guessing: it counts attempts, and
@@ -142,16 +144,21 @@ const (
 
 // At returns the try of a network at one of these places.
 func At(where, address string) throttle.Try {
-	return throttle.Try{Kind: OfAddress, Key: where + throttle.Network(address), Wide: where + throttle.WideNetwork(address)}
+	return throttle.From(OfAddress, where, address)
 }
 
 // GuessAt returns the tries that one guess at a username uses: one of the address, one
 // of the name together with the address, and one of the name.
 func GuessAt(where, name, address string) []throttle.Try {
-	from, wide := throttle.Network(address), throttle.WideNetwork(address)
-	return []throttle.Try{
-		At(where, address),
-		{Kind: OfPair, Key: where + name + " " + from, Wide: where + wide},
-		{Kind: OfAccount, Key: where + name, Wide: where + wide},
-	}
+	pair := throttle.From(OfPair, where+name+" ", address)
+	pair.Wide = where + throttle.WideNetwork(address) // a flood of names
+	return []throttle.Try{At(where, address), pair, {Kind: OfAccount, Key: where + name, Wide: pair.Wide}}
+}
+
+// MessageTo returns the tries of one request for a message: one of the address, and one of the
+// recipient together with the address. what is the kind of the message.
+func MessageTo(what, recipient, address string) []throttle.Try {
+	to := throttle.From(OfMessageTo, what+recipient+" ", address)
+	to.Wide = what + throttle.WideNetwork(address)
+	return []throttle.Try{throttle.From(OfMessage, what, address), to}
 }

@@ -14,7 +14,6 @@ import (
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
-	"mandate/provider/throttle"
 	"mandate/storage"
 )
 
@@ -47,9 +46,7 @@ func (p *People) AskReset(ctx context.Context, name string, b Browser) error {
 		return oauth.ErrNotFound
 	}
 	// The tries are never given back: each request may send a message.
-	from, wide := throttle.Network(b.Address), throttle.WideNetwork(b.Address)
-	_, err := p.limits.Request(throttle.Try{Kind: limits.OfMessage, Key: from, Wide: wide},
-		throttle.Try{Kind: limits.OfMessageTo, Key: FoldName(name) + " " + from, Wide: wide})
+	_, err := p.limits.Request(limits.MessageTo("reset ", FoldName(name), b.Address)...)
 	if err != nil {
 		return err
 	}

@@ -53,9 +53,7 @@ func (i *Invitations) Ask(ctx context.Context, email string, b Browser) error {
 		return err
 	}
 	// The tries are never given back: each request may send a message.
-	network, wide := throttle.Network(b.Address), throttle.WideNetwork(b.Address)
-	_, err := i.people.limits.Request(throttle.Try{Kind: limits.OfMessage, Key: "sign-up " + network, Wide: "sign-up " + wide},
-		throttle.Try{Kind: limits.OfMessageTo, Key: "sign-up " + strings.ToLower(email) + " " + network, Wide: "sign-up " + wide})
+	_, err := i.people.limits.Request(limits.MessageTo("sign-up ", strings.ToLower(email), b.Address)...)
 	if err != nil {
 		return err
 	}

@@ -139,7 +139,7 @@ func (p *Registrations) known(ctx context.Context, digest, address string) (stor
 // registration is never refused, because hosted clients send it from few addresses for many
 // people.
 func (p *Registrations) countRegistration(address string) error {
-	_, wait := p.limits.Tries.Take(throttle.Try{Kind: limits.OfRegistration, Key: throttle.Site(address), Wide: throttle.WideNetwork(address)})
+	_, wait := p.limits.Tries.Take(throttle.From(limits.OfRegistration, "", address))
 	if wait > 0 {
 		return oauth.Later(http.StatusTooManyRequests, wait, "Too many different applications were registered from this network. Wait a little, then try again.")
 	}

@@ -3,6 +3,7 @@
 package throttle
 
 import (
+	"cmp"
 	"container/heap"
 	"crypto/sha256"
 	"sync"
@@ -27,14 +28,31 @@ type Throttle struct {
 type Limit struct {
 	Tries  int
 	Refill time.Duration
+
+	// Site is how many times the tries of one network its site has, and SiteRefill the time after
+	// which a used try of the site comes back. 0: SiteShare, and as many times faster.
+	Site       int
+	SiteRefill time.Duration
+}
+
+// SiteShare is how many networks of one site may do as much as they like at the same time. It
+// is more than one, because some providers give each customer less than an IPv6 /48, and an IPv4
+// /24 is often of many customers.
+const SiteShare = 4
+
+// OfSite returns the limit of a site.
+func (l Limit) OfSite() Limit {
+	times := cmp.Or(l.Site, SiteShare)
+	return Limit{Tries: l.Tries * times, Refill: cmp.Or(l.SiteRefill, l.Refill/time.Duration(times))}
 }
 
 // Try names a counter by its kind and key. The throttle stores a digest of the key,
-// which may be as long as a request. Wide is the key that is used while there is no
-// room for another counter.
+// which may be as long as a request. Site names the counter that many keys share (see From), or
+// is "". Wide is the key that is used while there is no room for another counter.
 type Try struct {
 	Kind      int
 	Key, Wide string
+	Site      string
 }
 
 // New makes a throttle with one kind of counter for each limit, and room for most
@@ -42,10 +60,37 @@ type Try struct {
 func New(most int, kinds ...Limit) *Throttle {
 	t := &Throttle{began: time.Now()}
 	for _, l := range kinds {
-		wide := &counterSet{Limit: l, most: max(1, most/8), known: map[digest16]*counter{}}
-		t.kinds = append(t.kinds, &counterSet{Limit: l, most: most, known: map[digest16]*counter{}, wide: wide})
+		one := newSet(most, l)
+		one.site = newSet(max(1, most/4), l.OfSite())
+		t.kinds = append(t.kinds, one)
 	}
 	return t
+}
+
+func newSet(most int, l Limit) *counterSet {
+	wide := &counterSet{Limit: l, most: max(1, most/8), known: map[digest16]*counter{}}
+	return &counterSet{Limit: l, most: most, known: map[digest16]*counter{}, wide: wide}
+}
+
+// place is where one counter of a try is found or made.
+type place struct {
+	of        *counterSet
+	key, wide string
+}
+
+// places lists the counters of tries. All sites come first: while one of them is exhausted, no
+// counter is made for its networks.
+func (t *Throttle) places(tries []Try) []place {
+	all := make([]place, 0, 2*len(tries))
+	for _, want := range tries {
+		if want.Site != "" {
+			all = append(all, place{t.kinds[want.Kind].site, want.Site, want.Wide})
+		}
+	}
+	for _, want := range tries {
+		all = append(all, place{t.kinds[want.Kind], want.Key, want.Wide})
+	}
+	return all
 }
 
 // Take uses a try of each counter before the result is known, so that parallel
@@ -54,14 +99,14 @@ func New(most int, kinds ...Limit) *Throttle {
 func (t *Throttle) Take(tries ...Try) (func(), time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := time.Since(t.began)
-	wait := t.longest(tries, now)
+	now, all := time.Since(t.began), t.places(tries)
+	wait := longest(all, now)
 	if wait > 0 {
 		return nil, wait
 	}
-	var taken []*counter
-	for _, want := range tries {
-		c, wait := t.find(want, now)
+	taken := make([]*counter, 0, len(all))
+	for _, at := range all {
+		c, wait := at.counter(now)
 		if wait > 0 { // another counter of this call has taken the last room
 			giveBack(taken, now)
 			return nil, wait
@@ -80,35 +125,34 @@ func (t *Throttle) Take(tries ...Try) (func(), time.Duration) {
 func (t *Throttle) Wait(tries ...Try) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.longest(tries, time.Since(t.began))
+	return longest(t.places(tries), time.Since(t.began))
 }
 
-// longest returns the longest time to wait for one of the tries.
-func (t *Throttle) longest(tries []Try, now time.Duration) time.Duration {
+// longest returns the longest time to wait for one of the counters.
+func longest(all []place, now time.Duration) time.Duration {
 	var longest time.Duration
-	for _, want := range tries {
-		c, of, _ := t.place(want, now)
+	for _, at := range all {
+		c, of, _ := at.find(now)
 		longest = max(longest, of.delay(c, now))
 	}
 	return longest
 }
 
-// place returns the counter of a try, or nil with the set and the key under which it
-// would be made.
-func (t *Throttle) place(want Try, now time.Duration) (*counter, *counterSet, digest16) {
-	of, key := t.kinds[want.Kind], short(want.Key)
+// find returns the counter, or nil with the set and the key under which it would be made.
+func (p place) find(now time.Duration) (*counter, *counterSet, digest16) {
+	of, key := p.of, short(p.key)
 	c := of.known[key]
 	if c == nil && of.waitForRoom(now) > 0 {
-		of, key = of.wide, short(want.Wide)
+		of, key = of.wide, short(p.wide)
 		c = of.known[key]
 	}
 	return c, of, key
 }
 
-// find returns the counter of a try, and makes it if there is none. If the try is not
-// allowed now, find returns how long to wait.
-func (t *Throttle) find(want Try, now time.Duration) (*counter, time.Duration) {
-	c, of, key := t.place(want, now)
+// counter returns the counter, and makes it if there is none. If it has no try now, counter
+// returns how long to wait.
+func (p place) counter(now time.Duration) (*counter, time.Duration) {
+	c, of, key := p.find(now)
 	if wait := of.delay(c, now); wait > 0 || c != nil {
 		return c, wait
 	}
@@ -141,6 +185,7 @@ type counterSet struct {
 	known map[digest16]*counter
 	order []*counter // a heap: the counter that will be full first is in front
 	wide  *counterSet
+	site  *counterSet // the counters of sites, of the same kind
 }
 
 // counter stores only the time when it will be full again. The number of tries that are
@@ -230,7 +275,7 @@ func (t *Throttle) Size() int {
 	defer t.mu.Unlock()
 	n := 0
 	for _, of := range t.kinds {
-		n += len(of.order) + len(of.wide.order)
+		n += len(of.order) + len(of.wide.order) + len(of.site.order) + len(of.site.wide.order)
 	}
 	return n
 }
