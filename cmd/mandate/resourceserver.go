@@ -99,7 +99,8 @@ func newProxy(settings *config.Config, log *slog.Logger) (*resource.Proxy, error
 	}
 	var rules []resource.Rule
 	for _, r := range settings.Rules {
-		rules = append(rules, resource.Rule{Path: r.Path, Methods: r.Methods, Scopes: r.Scopes, Login: resource.Login{MaxAge: r.MaxAge, ACRValues: r.ACRValues}, WebSocket: r.WebSocket})
+		rules = append(rules, resource.Rule{Path: r.Path, Methods: r.Methods, Scopes: r.Scopes,
+			Login: resource.Login{MaxAge: r.MaxAge, ACRValues: r.ACRValues}, WebSocket: r.WebSocket, PathAsWritten: r.PathAsWritten})
 	}
 	proxy, err := resource.NewProxy(resource.ProxyConfig{Upstream: upstream, Guard: guard, Rules: rules, PassAuthorization: settings.PassAuthorization,
 		Recheck: max(settings.Provider.ResourceServerTokenCaching, time.Second), Logger: log})

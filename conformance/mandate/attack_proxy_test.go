@@ -92,20 +92,20 @@ func TestAttackForgedAtProxy(t *testing.T) {
 		conn := g.dial(t, strings.Join(lines, "\r\n")+"\r\n\r\n"+content)
 		return status(conn)
 	}
-	// RFC 9110 §6.5.1: a trailer field is not a header field.
-	send("POST /open HTTP/1.1", []string{"Transfer-Encoding: chunked", "Trailer: X-Token-Subject, X-Other", "TE: trailers", "Connection: TE"}, "1\r\na\r\n0\r\nX-Token-Subject: root\r\nX-Other: 1\r\n\r\n")
-	if got := newest(); len(got.trailer) > 0 || got.header.Get("X-Token-Subject") == "root" || got.header.Get("Trailer") != "" {
+	// RFC 9110 §6.5.1: a trailer field is not a header field. One that was announced is refused, because it would be lost.
+	const chunks = "1\r\na\r\n0\r\nX-Token-Subject: root\r\nX-Other: 1\r\n\r\n"
+	if got := send("POST /open HTTP/1.1", []string{"Transfer-Encoding: chunked", "Trailer: X-Token-Subject, X-Other", "TE: trailers", "Connection: TE"}, chunks); got != http.StatusBadRequest {
+		t.Errorf("a trailer that was announced: %d, want 400", got)
+	}
+	send("POST /open HTTP/1.1", []string{"Transfer-Encoding: chunked", "TE: trailers", "Connection: TE, X-Token-Client-Id"}, chunks)
+	got := newest()
+	if len(got.trailer) > 0 || got.header.Get("X-Token-Subject") == "root" || got.header.Get("X-Token-Client-Id") != app.ClientID {
 		t.Errorf("a trailer: %v %v", got.header, got.trailer)
 	}
-	send("POST /open HTTP/1.1", []string{"X_Token_Subject: root", "X-Token.Role: root", "Transfer_Encoding: chunked", "Content_Length: 5", "Connection: X-Token-Client-Id", "Content-Length: 1"}, "a")
-	got := newest().header
-	for name := range got {
-		if strings.ContainsAny(name, "_.") {
-			t.Errorf("%s has arrived", name)
+	for _, odd := range []string{"X_Token_Subject: root", "X-Token.Role: root", "Transfer_Encoding: chunked", "Content_Length: 5", "SCRIPT_NAME: /x"} {
+		if got := send("POST /open HTTP/1.1", []string{odd, "Content-Length: 1"}, "a"); got != http.StatusBadRequest {
+			t.Errorf("%s: %d, want 400", odd, got)
 		}
-	}
-	if got.Get("X-Token-Client-Id") != app.ClientID {
-		t.Errorf("the upstream was not told the client: %v", got)
 	}
 	// RFC 9110 §9.3.1: an upstream that expects no content in a GET would read it as the next request.
 	for method, last := range map[string]bool{"GET": true, "HEAD": true, "OPTIONS": true, "POST": false} {

@@ -48,11 +48,10 @@ func namesDPoP(r *http.Request) bool {
 	return sent.scheme != ""
 }
 
-// hasParam reports whether a server could read the parameter in a query. name has small
-// letters only. hasParam looks only at the names of the parameters, and reads each name as
+// hasParam reports whether a server could read one of the parameters in a query. hasParam looks only at the names of the parameters, and reads each name as
 // leniently as any known server does: the case does not matter, a semicolon separates
 // parameters too, and PHP converts names to names of variables.
-func hasParam(query, name string) bool {
+func hasParam(query string, names ...string) bool {
 	for pair := range strings.FieldsFuncSeq(query, func(c rune) bool { return c == '&' || c == ';' }) {
 		escaped, _, _ := strings.Cut(pair, "=")
 		found := unescapeLenient(escaped)
@@ -60,8 +59,10 @@ func hasParam(query, name string) bool {
 		found, _, _ = strings.Cut(strings.TrimLeft(found, " "), "\x00")
 		// name[] and name[key] are elements of an array of that name.
 		array, _, _ := strings.Cut(found, "[")
-		if strings.EqualFold(variable.Replace(found), name) || strings.EqualFold(variable.Replace(array), name) {
-			return true
+		for _, name := range names {
+			if strings.EqualFold(variable.Replace(found), name) || strings.EqualFold(variable.Replace(array), name) {
+				return true
+			}
 		}
 	}
 	return false

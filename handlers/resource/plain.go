@@ -63,15 +63,23 @@ func plainPath(path string) bool {
 	segments := strings.Split(withoutIgnorable(rest), "/")
 	for i, s := range segments {
 		last := i == len(segments)-1
-		if s == "" && !last || strings.HasSuffix(s, ".") || strings.TrimRightFunc(s, unicode.IsSpace) != s {
+		if s == "" && !last || trimmed(s) {
 			return false
 		}
 	}
 	return true
 }
 
-func ambiguous(c rune) bool {
-	return c < ' ' || c == 0x7f || strings.ContainsRune(`\;%?#`, c) || unicode.Is(lookAlikes, c)
+// trimmed reports whether some servers drop the end of a segment, or resolve it.
+func trimmed(segment string) bool {
+	return strings.HasSuffix(segment, ".") || strings.TrimRightFunc(segment, unicode.IsSpace) != segment
+}
+
+func ambiguous(c rune) bool { return strings.ContainsRune(`;%?#`, c) || forbidden(c) }
+
+// forbidden reports whether a path with this character is always refused.
+func forbidden(c rune) bool {
+	return c < ' ' || c == 0x7f || c == '\\' || unicode.Is(lookAlikes, c)
 }
 
 // withoutIgnorable removes the characters that have no glyph (Default_Ignorable_Code_Point

@@ -58,6 +58,7 @@ type Proxy struct {
 	forward   *httputil.ReverseProxy
 	upstream  *url.URL
 	keepAuth  bool
+	bases     []*url.URL // the URLs by which clients reach the API, if they are configured
 	guard     *Guard
 	recheck   time.Duration
 	closing   context.Context
@@ -85,6 +86,7 @@ func NewProxy(c ProxyConfig) (*Proxy, error) {
 	p := &Proxy{
 		upstream:  &copied,
 		keepAuth:  c.PassAuthorization,
+		bases:     c.Guard.bases,
 		guard:     c.Guard,
 		recheck:   cmp.Or(c.Recheck, DefaultCacheTTL),
 		log:       logger(c.Logger),
@@ -135,16 +137,12 @@ func (p *Proxy) MetadataURL() string { return p.guard.MetadataURL() }
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.handler.ServeHTTP(w, r) }
 
 func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
-	if !unambiguous(r.URL) {
-		writeDetail(w, http.StatusBadRequest, "The path is ambiguous.")
-		return
-	}
-	if !plainMethod(r) {
-		writeDetail(w, http.StatusBadRequest, "The method is ambiguous.")
+	if problem := p.ambiguous(r); problem != "" {
+		p.reject(w, r, http.StatusBadRequest, problem)
 		return
 	}
 	if reflects(r.Method) {
-		writeDetail(w, http.StatusForbidden, "You do not have permission to perform this action: "+r.Method+" is never forwarded.")
+		p.reject(w, r, http.StatusForbidden, noPermission+": "+r.Method+" is never forwarded.")
 		return
 	}
 	if refuseUpgrade(w, r) {
@@ -153,36 +151,64 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 	if !r.ProtoAtLeast(1, 1) {
 		w = finalOnly{w}
 	}
-	h := p.routes.find(r.URL.Path, r.Method)
-	if h == nil {
-		p.uncovered.write(p.log, slog.LevelWarn, r, "no rule covers the request", "method", printable(r.Method), "path", printable(r.URL.Path))
-		writeDetail(w, http.StatusForbidden, "You do not have permission to perform this action: no rule of this server covers it.")
+	found, status, problem := p.routes.route(r)
+	if problem != "" {
+		p.reject(w, r, status, problem)
 		return
 	}
-	h.ServeHTTP(w, r)
+	found.handler.ServeHTTP(w, r)
 }
 
-func unambiguous(u *url.URL) bool {
-	// RFC 3986 §2.2: an encoded slash is data and does not separate segments. But many
-	// servers decode it to a separator.
-	return u.Opaque == "" && plainPath(u.Path) && !strings.Contains(strings.ToLower(u.RawPath), "%2f")
+const (
+	noPermission  = "You do not have permission to perform this action"
+	ambiguousPath = "The path is ambiguous."
+)
+
+// ambiguous says why an upstream could read a request in another way than the rules, whatever
+// its path, or "". The path is another question, which the rules answer.
+func (p *Proxy) ambiguous(r *http.Request) string {
+	switch {
+	case !plainMethod(r):
+		return "The method is ambiguous."
+	// RFC 3986 §3.4: a number sign ends the query. Some servers cut it off, others do not.
+	case strings.Contains(r.URL.RawQuery, "#"):
+		return "The query contains a number sign: write it as %23."
+	// RFC 9112 §3.2: an invalid Host is answered with 400.
+	case !plainHost(r.Host):
+		return "The header Host is not a host with an optional port."
+	}
+	return p.oddHeader(r)
+}
+
+// reject refuses a request that the rules cannot decide or do not allow, and logs why.
+func (p *Proxy) reject(w http.ResponseWriter, r *http.Request, status int, problem string) {
+	level := slog.LevelInfo
+	if status == http.StatusForbidden {
+		level = slog.LevelWarn // often a rule is missing
+	}
+	p.uncovered.write(p.log, level, r, "the request was not forwarded",
+		"reason", problem, "method", printable(r.Method), "path", printable(r.URL.Path))
+	writeDetail(w, status, problem)
 }
 
 // plainMethod reports whether all servers read the same method in a request. Some
 // frameworks let a header or parameter replace the method, or convert small letters to
 // capitals.
 func plainMethod(r *http.Request) bool {
-	if r.Method == http.MethodConnect || r.Method != strings.ToUpper(r.Method) || hasParam(r.URL.RawQuery, "_method") {
+	if r.Method == http.MethodConnect || r.Method != strings.ToUpper(r.Method) || hasParam(r.URL.RawQuery, overrides...) {
 		return false
 	}
 	for name := range r.Header {
-		switch headerAlias(name) {
-		case "x-http-method-override", "x-http-method", "x-method-override":
+		if slices.Contains(overrides, headerAlias(name)) {
 			return false
 		}
 	}
 	return true
 }
+
+// overrides are the names of headers, or of parameters of the query, that replace the method in
+// some frameworks: _method in Rails, Laravel and WordPress, the others in many.
+var overrides = []string{"_method", "x-http-method-override", "x-http-method", "x-method-override", "http-method-override", "method-override", "x-http-verb"}
 
 // reflects reports whether the answer to a method contains the request as the upstream
 // received it.
@@ -219,28 +245,25 @@ func (p *Proxy) receive(r *http.Response) error {
 
 // rewrite turns the incoming request into the request to the upstream.
 func (p *Proxy) rewrite(pr *httputil.ProxyRequest) {
-	// The upstream receives the path that the rules were applied to, in its standard
-	// encoding, regardless of the client's encoding.
-	pr.Out.URL.RawPath = ""
 	pr.SetURL(p.upstream)
+	// ReverseProxy has removed the parameters that Go cannot read. The upstream may read them:
+	// without ids=1;2;3 a DELETE would be for everything.
+	pr.Out.URL.RawQuery = pr.In.URL.RawQuery
 	pr.Out.Trailer = nil
 	for name := range pr.Out.Header {
 		if alias := headerAlias(name); isReservedHeader(alias) || alias == headerAlias(p.guard.certificates.Header) {
 			delete(pr.Out.Header, name)
 		}
 	}
-	// The guard has read the Authorization header even if Connection names it. The
-	// upstream receives the same header, or none.
-	pr.Out.Header.Del("Authorization")
-	if sent := pr.In.Header["Authorization"]; p.keepAuth && sent != nil {
-		pr.Out.Header["Authorization"] = sent
+	if !p.keepAuth {
+		pr.Out.Header.Del("Authorization")
 	}
 	// RFC 9110 §9.3.1: an upstream that expects no content reads it as the next request
 	// on the connection, and the rules were not applied to that request.
 	if pr.In.ContentLength != 0 && !slices.Contains(withContent, pr.In.Method) {
 		pr.Out.Close = true
 	}
-	pr.SetXForwarded()
+	p.forwarded(pr)
 	token, ok := FromContext(pr.In.Context())
 	if !ok {
 		return
@@ -259,38 +282,6 @@ func (p *Proxy) rewrite(pr *httputil.ProxyRequest) {
 
 // withContent lists the methods for which every server expects content.
 var withContent = []string{http.MethodPost, http.MethodPut, http.MethodPatch}
-
-// isReservedHeader reports whether only a proxy may set headers with this alias: facts of the
-// token, addresses on the way of the request, and headers that change the path.
-func isReservedHeader(alias string) bool {
-	switch alias {
-	case "x-original-url", "x-original-uri", "x-rewrite-url", "x-real-ip", "x-client-ip", "true-client-ip", "forwarded":
-		return true
-	case "content-length", "transfer-encoding": // the transport writes these itself
-		return true
-	case "proxy": // a CGI program reads it as the variable HTTP_PROXY
-		return true
-	// RFC 9449 §7.1: the proof is for this server. RFC 9440 §4: a stranger's certificate must not
-	// look like that of a client.
-	case "dpop", "client-cert", "client-cert-chain":
-		return true
-	}
-	return strings.HasPrefix(alias, "x-token-") || strings.HasPrefix(alias, "x-forwarded-")
-}
-
-// headerAlias returns one common name for all spellings of a header that a CGI-like
-// upstream cannot distinguish: it sees X_Token-Subject as HTTP_X_TOKEN_SUBJECT.
-func headerAlias(name string) string {
-	return strings.Map(func(c rune) rune {
-		switch {
-		case 'a' <= c && c <= 'z' || '0' <= c && c <= '9':
-			return c
-		case 'A' <= c && c <= 'Z':
-			return c + ('a' - 'A')
-		}
-		return '-'
-	}, name)
-}
 
 // encodeHeaderValue encodes a fact for a header. A header value loses spaces at its ends and
 // cannot contain line breaks. Without encoding, the name " admin" would arrive as

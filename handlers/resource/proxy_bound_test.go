@@ -44,7 +44,7 @@ func TestProxyBoundToken(t *testing.T) {
 			t.Helper()
 			got = nil
 			return get(t, "GET", server.URL+path, "Authorization", authorization, "DPoP", proof, "Client-Cert", ":"+shown+":", "Client-Cert-Chain", ":"+shown+":",
-				"X_SSL-Cert", "x", "X-SSL-Cert", strings.ReplaceAll("-----BEGIN CERTIFICATE-----\n"+shown+"\n-----END CERTIFICATE-----", "\n", "%0A"))
+				"X-SSL-Cert", strings.ReplaceAll("-----BEGIN CERTIFICATE-----\n"+shown+"\n-----END CERTIFICATE-----", "\n", "%0A"))
 		}
 		proof := a.proof("key", map[string]any{"nonce": a.guard.proofs.nonce()})
 		resp, answer := ask("/v1/users", "DPoP key", proof)

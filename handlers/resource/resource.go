@@ -24,6 +24,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -165,8 +166,9 @@ type Guard struct {
 	verifier     Verifier
 	realm        string
 	audience     string
-	binding      string  // GuardConfig.RequiredBinding
-	proofs       *proofs // nil: no token that is bound to a key is accepted
+	binding      string     // GuardConfig.RequiredBinding
+	proofs       *proofs    // nil: no token that is bound to a key is accepted
+	bases        []*url.URL // the URLs of the API, if they are known
 	certificates mtls.Source
 	showScopes   bool
 	described    *description // nil: the API does not describe itself
@@ -213,7 +215,7 @@ func NewGuard(c GuardConfig) (*Guard, error) {
 	default:
 		return nil, fmt.Errorf("guard: required binding %q: use dpop, certificate or any", c.RequiredBinding)
 	}
-	return &Guard{verifier: c.Verifier, realm: realm, audience: c.Audience, binding: c.RequiredBinding, proofs: checked,
+	return &Guard{verifier: c.Verifier, realm: realm, audience: c.Audience, binding: c.RequiredBinding, proofs: checked, bases: apiURLs(c),
 		certificates: mtls.Source{Header: c.CertificateHeader, Proxies: slices.Clone(c.TrustedProxies)}, showScopes: c.ShowScopes,
 		described: describe(c, checked != nil, mutual), origins: slices.Clone(c.AllowedOrigins), log: logger(c.Logger), refused: newRequestLog()}, nil
 }

@@ -22,11 +22,12 @@ type answer struct {
 }
 
 const (
-	noToken  = `{"detail":"Authentication credentials were not provided."}`
-	badToken = `{"detail":"The access token is invalid, expired or revoked."}`
-	noScope  = `{"detail":"You do not have permission to perform this action."}`
-	noRule   = `{"detail":"You do not have permission to perform this action: no rule of this server covers it."}`
-	outage   = `{"detail":"The access token cannot be checked at the moment."}`
+	noToken   = `{"detail":"Authentication credentials were not provided."}`
+	badToken  = `{"detail":"The access token is invalid, expired or revoked."}`
+	noScope   = `{"detail":"You do not have permission to perform this action."}`
+	noRule    = `{"detail":"You do not have permission to perform this action: no rule of this server covers it."}`
+	otherRule = `{"detail":"You do not have permission to perform this action: some servers read this path as one of another rule."}`
+	outage    = `{"detail":"The access token cannot be checked at the moment."}`
 )
 
 const (

@@ -4,8 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Rule says what a request needs. Only the rules with the longest path that covers a
@@ -14,9 +17,20 @@ import (
 type Rule struct {
 	// Path covers itself and all paths beneath it: "/users" covers /users, /users/ and
 	// /users/7, but not /users2. "/" covers everything. Write the path in decoded form,
-	// without patterns. Some servers serve /Users and /users.json as /users: no rule
-	// with a shorter path covers these either.
+	// without patterns. Some servers serve /Users, /users.json and /users~ as /users: no
+	// rule with a shorter path covers these either. The name of a rule ends at each
+	// character that is no letter, digit, hyphen or underscore.
+	//
+	// A front controller serves /index.php/users as /users. Such a path is refused, unless the
+	// path of the rule includes the name of the script.
 	Path string
+
+	// PathAsWritten forwards paths that servers read in different ways: with %2F, //, a
+	// semicolon, %3F, %23 or %25, or with something after the name of a script. Set it if the
+	// upstream splits a path only at the slashes as they are written, decodes each segment
+	// once, and gives a semicolon no meaning. A path is refused nevertheless if it has dot
+	// segments, or if another rule would apply for a server that reads it otherwise.
+	PathAsWritten bool
 
 	// Methods lists the methods of the rule. If it is empty, the rule covers all methods
 	// that no other rule of the same path names. GET includes HEAD, unless a rule names
@@ -46,7 +60,13 @@ const anyMethod = ""
 type route struct {
 	path    string // without the trailing slash
 	folded  string
-	methods map[string]http.Handler
+	methods map[string]*allowed
+}
+
+// allowed is what a rule allows for a method.
+type allowed struct {
+	handler   http.Handler
+	asWritten bool // Rule.PathAsWritten
 }
 
 // routes holds all routes. Each search examines all of them, because they are few. So
@@ -63,7 +83,7 @@ func (t *routes) add(r Rule, h http.Handler) error {
 	i := slices.IndexFunc(*t, func(known *route) bool { return known.folded == fold(path) })
 	if i < 0 {
 		i = len(*t)
-		*t = append(*t, &route{path, fold(path), map[string]http.Handler{}})
+		*t = append(*t, &route{path, fold(path), map[string]*allowed{}})
 	}
 	known := (*t)[i]
 	if known.path != path {
@@ -77,7 +97,7 @@ func (t *routes) add(r Rule, h http.Handler) error {
 		if known.methods[m] != nil {
 			return fmt.Errorf("a second rule for the same path and method %s", m)
 		}
-		known.methods[m] = h
+		known.methods[m] = &allowed{h, r.PathAsWritten}
 	}
 	return nil
 }
@@ -114,9 +134,50 @@ func (r *Rule) validate() error {
 	return nil
 }
 
-// find returns the handler for a plain path and a method, or nil if no rule covers
-// them.
-func (t routes) find(path, method string) http.Handler {
+// route returns what the rules allow for a request, or the status and the text of a refusal.
+func (t routes) route(r *http.Request) (found *allowed, status int, problem string) {
+	path, ok := readPath(r.URL)
+	if !ok {
+		return nil, http.StatusBadRequest, ambiguousPath
+	}
+	applies := t.longest(path.exact)
+	found = applies.allows(path.exact, r.Method)
+	// The path of a rule that includes the name of a script says how the upstream reads it.
+	named := found != nil && path.script <= strings.Count(applies.path, "/")
+	switch {
+	case !path.plain && !named && (found == nil || !found.asWritten):
+		return nil, http.StatusBadRequest, ambiguousPath
+	case found == nil && (applies == nil || within(path.exact, applies.path)):
+		return nil, http.StatusForbidden, noPermission + ": no rule of this server covers it."
+	case found == nil, !path.plain && !named && slices.ContainsFunc(path.others, func(other string) bool { return t.longest(other) != applies }):
+		return nil, http.StatusForbidden, noPermission + ": some servers read this path as one of another rule."
+	case !t.allowDestination(r, found):
+		return nil, http.StatusForbidden, noPermission + ": the rule of the path does not cover the header Destination."
+	}
+	return found, 0, ""
+}
+
+// allowDestination reports whether what the rules allow for a request is also what they allow for
+// its second path.
+//
+// RFC 4918 §10.3: COPY and MOVE write to the path in the header Destination.
+func (t routes) allowDestination(r *http.Request, found *allowed) bool {
+	for _, destination := range r.Header["Destination"] {
+		u, err := url.Parse(destination)
+		if err != nil || strings.HasPrefix(destination, "//") {
+			return false
+		}
+		path, ok := readPath(u)
+		if !ok || !path.plain || t.longest(path.exact).allows(path.exact, r.Method) != found {
+			return false
+		}
+	}
+	return len(r.Header["Destination"]) <= 1
+}
+
+// longest returns the rules with the longest path as which an upstream could read the path, or
+// nil.
+func (t routes) longest(path string) *route {
 	folded := fold(path)
 	var r *route
 	for _, candidate := range t {
@@ -124,6 +185,11 @@ func (t routes) find(path, method string) http.Handler {
 			r = candidate
 		}
 	}
+	return r
+}
+
+// allows returns what the rules of a path allow, or nil. r may be nil.
+func (r *route) allows(path, method string) *allowed {
 	// Some upstreams serve /ADMIN or /admin.json as /admin, others do not. If the rules
 	// would differ, the request is refused, because the proxy cannot know how the upstream
 	// reads the path.
@@ -137,7 +203,7 @@ func (t routes) find(path, method string) http.Handler {
 	return either(r.methods[http.MethodGet], r.methods[anyMethod])
 }
 
-func either(a, b http.Handler) http.Handler {
+func either(a, b *allowed) *allowed {
 	if a != nil {
 		return a
 	}
@@ -151,10 +217,12 @@ func within(path, base string) bool {
 }
 
 // covers reports whether an upstream could read path as base or as a path beneath it. Some
-// frameworks take the text after a dot for a format: /admin.json is /admin as JSON.
+// frameworks take the text after a dot for a format: /admin.json is /admin as JSON. A prefix
+// location of nginx takes /admin~ and /admin(1).
 func covers(base, path string) bool {
 	rest, ok := strings.CutPrefix(path, base)
-	return ok && (rest == "" || rest[0] == '/' || rest[0] == '.')
+	next, _ := utf8.DecodeRuneInString(rest)
+	return ok && (rest == "" || next != '-' && next != '_' && !unicode.IsLetter(next) && !unicode.IsDigit(next))
 }
 
 // fold returns the same text for all spellings of a path that differ only in case or in

@@ -26,7 +26,7 @@ func (p *Proxy) forwardTo(g *Guard, rule Rule) http.Handler {
 		switch {
 		case !asksUpgrade(r.Header):
 			e := &events{w, func() lease { return p.lease(r, g, rule) }}
-			p.forward.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), eventsKey{}, e)))
+			p.forward.ServeHTTP(w, toForward(r, context.WithValue(r.Context(), eventsKey{}, e), rule))
 		case !rule.WebSocket:
 			writeDetail(w, http.StatusForbidden, noWebSocket)
 		default:
@@ -46,7 +46,16 @@ func (p *Proxy) forwardWebSocket(w http.ResponseWriter, r *http.Request, g *Guar
 		ctx:            ctx,
 		end:            cancel,
 	}
-	p.forward.ServeHTTP(s, r.WithContext(context.WithValue(ctx, webSocketKey{}, s)))
+	p.forward.ServeHTTP(s, toForward(r, context.WithValue(ctx, webSocketKey{}, s), rule))
+}
+
+// toForward returns a request with another context, and with its path as the upstream receives it.
+func toForward(r *http.Request, ctx context.Context, rule Rule) *http.Request {
+	path := *r.URL
+	path.RawPath = pathToForward(r.URL, rule.PathAsWritten)
+	r = r.WithContext(ctx)
+	r.URL = &path
+	return r
 }
 
 // Unwrap returns the wrapped ResponseWriter, for http.ResponseController.

@@ -83,7 +83,7 @@ func TestUpgradeRefused(t *testing.T) {
 		{"h2c too", change("websocket", "websocket, h2c"), 400, noUpgrade},
 		{"h2c in another header", opening + "Upgrade: h2c\r\n", 400, noUpgrade},
 		{"settings", opening + "HTTP2-Settings: AAMAAABk\r\n", 400, noUpgrade},
-		{"settings in another spelling", "HTTP2_Settings: AAMAAABk\r\n", 400, noUpgrade},
+		{"settings in another spelling", "HTTP2_Settings: AAMAAABk\r\n", 400, "The name of the header Http2_settings contains a character that is no letter, digit or hyphen."},
 		{"settings for the hop", "Connection: http2-settings\r\n", 400, noUpgrade},
 		{"not for the hop", change("Connection: Upgrade\r\n", ""), 400, noUpgrade},
 		{"to nothing", "Connection: upgrade\r\n", 400, noUpgrade},

@@ -381,4 +381,6 @@ type Rule struct {
 	ACRValues []string `key:"ACR_VALUES" default:"[]"`
 	// WebSocket lets a `GET` request open a WebSocket (RFC 6455). Mandate closes it when the token expires; when a check, each `RESOURCE_SERVER_TOKEN_CACHING_SECONDS` (at least 1), finds the token inactive, without a scope of the rule, or its login older than `MAX_AGE`; when such checks have failed for a minute; and after 24 hours at the latest. Every other protocol upgrade is refused.
 	WebSocket bool `key:"WEBSOCKET" default:"false"`
+	// PathAsWritten forwards paths that servers read in different ways: with `%2F`, `//`, `;`, `%3F`, `%23` or `%25`, or with something after the name of a script (`/index.php/a`). Set it if `UPSTREAM` splits a path only at the slashes as they are written, decodes each part once, and gives `;` no meaning. GitLab (`/projects/group%2Fproject`) needs it. A path that another rule could be for is refused nevertheless.
+	PathAsWritten bool `key:"PATH_AS_WRITTEN" default:"false"`
 }

@@ -31,7 +31,7 @@ func TestConfigPrint(t *testing.T) {
 		"SMTP_URL: \"smtp://me:********@mail.example.org:587\" # ",
 		"MAIL_FROM: \"Example <noreply@example.org>\" # ",
 		"SECRET_KEY: \"********\" # environment: MANDATE_SECRET_KEY\n",
-		"RULES: [{PATH: \"/a/\", METHODS: [\"GET\", \"PUT\"], SCOPES: [], MAX_AGE: 0, ACR_VALUES: [], WEBSOCKET: false}] # ",
+		"RULES: [{PATH: \"/a/\", METHODS: [\"GET\", \"PUT\"], SCOPES: [], MAX_AGE: 0, ACR_VALUES: [], WEBSOCKET: false, PATH_AS_WRITTEN: false}] # ",
 		"OAUTH2_PROVIDER:\n  SCOPES: {\"b\": \"B \\\"b\\\" ü 😀 \\u2028\", \"a\": \"A: # a\"} # ",
 		"  DEFAULT_SCOPES: [\"b\", \"a\"] # default\n",
 		"  ACCESS_TOKEN_EXPIRE_SECONDS: 36000 # default\n",

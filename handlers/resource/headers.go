@@ -1,0 +1,134 @@
+package resource
+
+import (
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// oddHeader says which header of a request an upstream could read as another one, or not at
+// all, or "".
+func (p *Proxy) oddHeader(r *http.Request) string {
+	h := r.Header
+	if len(h["Trailer"]) > 0 || len(r.Trailer) > 0 {
+		// RFC 9110 §6.5.1: a server may merge trailer fields into the header, where the rules
+		// have not seen them.
+		return "The request announces trailers (header Trailer), and this server does not forward them."
+	}
+	for name := range h {
+		// CGI, WSGI and PHP fold all other characters into underscores: they read X_Token_Subject
+		// as X-Token-Subject. gunicorn takes SCRIPT_NAME for the part of the path that it removes.
+		// A program on the way may have set the header with the certificate.
+		if strings.ContainsFunc(name, foldedByCGI) && !strings.EqualFold(name, p.guard.certificates.Header) {
+			return "The name of the header " + name + " contains a character that is no letter, digit or hyphen."
+		}
+	}
+	// RFC 9110 §7.6.1: a proxy removes the headers that Connection names, and a sender names no
+	// header that is for the upstream.
+	for _, line := range h["Connection"] {
+		for option := range strings.SplitSeq(line, ",") {
+			name := http.CanonicalHeaderKey(strings.TrimSpace(option))
+			if _, sent := h[name]; sent && !slices.Contains(ofConnection, headerAlias(name)) {
+				return "The header Connection names the header " + name + ", which is not one of a connection."
+			}
+		}
+	}
+	return ""
+}
+
+// ofConnection are the headers that are for the next server alone (RFC 9110 §7.6.1).
+var ofConnection = []string{"close", "connection", "proxy-connection", "keep-alive", "te", "transfer-encoding", "upgrade", "http2-settings"}
+
+func foldedByCGI(c rune) bool {
+	return c != '-' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')
+}
+
+// isReservedHeader reports whether only a proxy may set headers with this alias: facts of the
+// token, addresses on the way of the request, and headers that change the path.
+func isReservedHeader(alias string) bool {
+	return slices.Contains(reserved, alias) || slices.ContainsFunc(reservedBeginnings, func(b string) bool { return strings.HasPrefix(alias, b) })
+}
+
+// reservedBeginnings are beginnings of the aliases of reserved headers.
+var reservedBeginnings = []string{
+	"x-token-", "x-forwarded-",
+	"x-original-", "x-rewrite-", "x-replaced-", "x-envoy-original-", // IIS, Symfony, Traefik, Envoy: the path before a change
+	"x-proxy", "wl-proxy-", // Solr and NiFi: X-ProxyContextPath; WebLogic
+	"x-invoke-", "x-middleware-rewrite", // Next.js
+	"ms-aspnetcore-",
+}
+
+// reserved are aliases of other reserved headers.
+var reserved = []string{
+	"host",                                                    // of HTTP/2, beside :authority
+	"x-real-ip", "x-client-ip", "true-client-ip", "forwarded", // the way of the request
+	"x-host", "x-scheme", "x-https", "x-url-scheme", "front-end-https", // mod_wsgi, Tornado
+	"remote-user", "x-remote-user", "remote-addr",
+	"script-name", "x-script-name", "path-info", "x-path-info", "request-uri", "x-request-uri", // gunicorn, mod_wsgi, Flask
+	"daphne-root-path", "root-path", "x-root-path", "x-ingress-path", "x-request-base", // Daphne, Home Assistant, Catalyst
+	"unencoded-url", "iis-wasurlrewritten", "orig-path-info", // IIS
+	"x-matched-path", "x-middleware-subrequest", // Next.js, CVE-2025-29927
+	"x-sendfile-type", "x-accel-mapping", // Rack::Sendfile, CVE-2025-61780
+	"content-length", "transfer-encoding", // the transport writes these itself
+	"proxy", // a CGI program reads it as the variable HTTP_PROXY
+	// RFC 9449 §7.1: the proof is for this server. RFC 9440 §4: a stranger's certificate must not
+	// look like that of a client.
+	"dpop", "client-cert", "client-cert-chain",
+}
+
+// headerAlias returns one common name for all spellings of a header that a CGI-like
+// upstream cannot distinguish: it sees X_Token-Subject as HTTP_X_TOKEN_SUBJECT.
+func headerAlias(name string) string {
+	return strings.Map(func(c rune) rune {
+		switch {
+		case 'A' <= c && c <= 'Z':
+			return c + ('a' - 'A')
+		case foldedByCGI(c):
+			return '-'
+		}
+		return c
+	}, name)
+}
+
+// plainHost reports whether all servers read the same host in this text.
+func plainHost(host string) bool {
+	return !strings.ContainsFunc(host, func(c rune) bool { return foldedByCGI(c) && !strings.ContainsRune("._:[]", c) })
+}
+
+// forwarded tells the upstream how the client reached this server. The client chooses the
+// header Host, so the upstream gets the configured URL of the API if there is one.
+func (p *Proxy) forwarded(pr *httputil.ProxyRequest) {
+	pr.SetXForwarded()
+	if len(p.bases) == 0 {
+		return
+	}
+	base := p.bases[0]
+	for _, b := range p.bases {
+		if strings.EqualFold(b.Host, pr.In.Host) {
+			base = b
+		}
+	}
+	pr.Out.Header.Set("X-Forwarded-Host", base.Host)
+	pr.Out.Header.Set("X-Forwarded-Proto", base.Scheme)
+}
+
+// apiURLs returns the URLs by which clients reach an API. An audience that belongs to the
+// authorization server is not one of them.
+func apiURLs(c GuardConfig) []*url.URL {
+	var urls []*url.URL
+	for _, base := range c.BaseURLs {
+		u, err := url.Parse(base)
+		if err == nil {
+			urls = append(urls, u)
+		}
+	}
+	if u := resourceURL(c); len(urls) == 0 && u != nil {
+		ofServer := func(issuer string) bool { return strings.HasPrefix(issuer+"/", u.Scheme+"://"+u.Host+"/") }
+		if !slices.ContainsFunc(c.AuthorizationServers, ofServer) {
+			urls = append(urls, u)
+		}
+	}
+	return urls
+}

@@ -1,0 +1,148 @@
+package resource
+
+import (
+	"math"
+	"net/url"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// reading is the path of a request as servers read it.
+type reading struct {
+	// exact is the path for a server that splits it at the slashes as they are written and
+	// decodes each segment once. An encoded slash is a NUL there.
+	exact string
+
+	// plain says that all servers read the path in this way.
+	plain bool
+
+	// script is the number of segments up to the last script, if the path is not plain only
+	// because something follows scripts.
+	script int
+
+	// others are the paths that other servers read: they decode first and merge slashes,
+	// remove what follows a semicolon, a question mark or a number sign, remove the session of
+	// ASP.NET, or serve what follows a script.
+	others []string
+}
+
+// readPath returns the readings of a path. It returns false for a path that is never forwarded.
+func readPath(u *url.URL) (reading, bool) {
+	if u.Opaque != "" || !strings.HasPrefix(u.Path, "/") || !utf8.ValidString(u.Path) ||
+		strings.ContainsFunc(u.Path, forbidden) || decodable.MatchString(u.Path) {
+		return reading{}, false
+	}
+	r := reading{exact: exactPath(written(u))}
+	r.plain = plainPath(u.Path) && r.exact == u.Path
+	if !r.plain {
+		r.script = math.MaxInt
+	}
+	segments := strings.Split(withoutIgnorable(u.Path)[1:], "/")
+	kept := make([]string, 0, len(segments))
+	ends := -1 // the number of segments that are kept if a question mark or a number sign ends the path
+	for i, segment := range segments {
+		s, _, _ := strings.Cut(segment, ";")
+		end := strings.IndexAny(s, "?#")
+		if trimmed(segment) || trimmed(s) || end >= 0 && trimmed(s[:end]) {
+			return reading{}, false
+		}
+		switch {
+		case session.MatchString(s):
+			r.plain, r.script = false, math.MaxInt
+		case s != "":
+			kept = append(kept, s)
+		}
+		if strings.ContainsAny(segment, "?#") && ends < 0 {
+			ends = len(kept)
+		}
+		if i < len(segments)-1 && script.MatchString(s) {
+			r.plain, r.script = false, max(r.script, i+1)
+		}
+	}
+	if r.plain {
+		return r, true
+	}
+	r.others = beneathScripts(kept)
+	if ends >= 0 {
+		r.others = append(r.others, beneathScripts(kept[:ends])...)
+	}
+	return r, true
+}
+
+// beneathScripts returns a path, and what is left of it for a server that serves what follows a script.
+func beneathScripts(segments []string) []string {
+	paths := []string{"/" + strings.Join(segments, "/")}
+	for i, s := range segments {
+		if script.MatchString(s) {
+			paths = append(paths, "/"+strings.Join(segments[i+1:], "/"))
+		}
+	}
+	return paths
+}
+
+var (
+	// decodable is what a server that decodes twice would decode again.
+	decodable = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
+
+	// script is the name of a script that can be a front controller: what follows it in the path
+	// is an argument (PATH_INFO, RFC 3875 §4.1.5).
+	script = regexp.MustCompile(`(?i)\.(php[0-9]?|phtml|phar|cgi|fcgi|pl|py|rb|lua|wsgi|psgi|aspx?|ashx|asmx|axd|svc|cshtml|jspx?|jhtml|cfml?|cfc|dll|exe|nsf|hh|tcl|sh)$`)
+
+	// session is the session or the login of ASP.NET in a path: /(S(5q1mvn45))/admin is /admin.
+	session = regexp.MustCompile(`^\([A-Za-z]\(`)
+)
+
+// written returns the path as the client wrote it.
+func written(u *url.URL) string {
+	if u.RawPath != "" {
+		return u.RawPath
+	}
+	return u.EscapedPath()
+}
+
+// exactPath decodes each segment of a path. What is between two slashes stays between them.
+func exactPath(written string) string {
+	segments := strings.Split(written, "/")
+	for i, s := range segments {
+		decoded, err := url.PathUnescape(s)
+		if err != nil {
+			return "" // not reached: net/http has decoded the path
+		}
+		segments[i] = strings.ReplaceAll(decoded, "/", "\x00")
+	}
+	return strings.Join(segments, "/")
+}
+
+// pathToForward returns the path in the form in which the upstream receives it, for url.URL.RawPath.
+//
+// RFC 3986 §2.2: %3A and a colon have different meanings where the upstream gives one to the
+// colon, so each stays as the client wrote it. §6.2.2.2: an encoded letter has the same meaning
+// as the letter, but a server might compare it with no decoding.
+func pathToForward(u *url.URL, asWritten bool) string {
+	const hex = "0123456789ABCDEF"
+	from := written(u)
+	var b strings.Builder
+	for i := 0; i < len(from); i++ {
+		c := from[i]
+		switch {
+		case c == '%':
+			decoded, err := url.PathUnescape(from[i : i+3])
+			if err == nil && !asWritten && unreserved(decoded[0]) {
+				b.WriteString(decoded)
+			} else {
+				b.WriteString(from[i : i+3])
+			}
+			i += 2
+		case unreserved(c) || strings.IndexByte("!$&'()*+,;=:@[]/", c) >= 0:
+			b.WriteByte(c)
+		default:
+			b.Write([]byte{'%', hex[c>>4], hex[c&15]})
+		}
+	}
+	return b.String()
+}
+
+func unreserved(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-._~", c) >= 0
+}
