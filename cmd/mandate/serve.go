@@ -54,6 +54,7 @@ func (p *program) serve(ctx context.Context) error {
 	out := lines.New(p.stderr)
 	defer out.Close()
 	log := settings.Logger(out)
+	outlive(ctx, log)
 	certificate, err := certificateOf(settings, settings.BaseURL, log)
 	if err != nil {
 		return err
