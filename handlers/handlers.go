@@ -15,6 +15,7 @@ import (
 	"mandate/handlers/request"
 	"mandate/handlers/resource"
 	"mandate/provider"
+	"mandate/provider/loopback"
 	"mandate/templates"
 )
 
@@ -82,15 +83,9 @@ func newServer(c Config, p *provider.Provider, pages *templates.Pages) (*server,
 	s := &server{config: c, provider: p, pages: pages,
 		origin: c.BaseURL.Scheme + "://" + c.BaseURL.Host, base: strings.TrimRight(c.BaseURL.EscapedPath(), "/"),
 		secure: c.BaseURL.Scheme == "https", ownForms: http.NewCrossOriginProtection(), loginForms: http.NewCrossOriginProtection()}
-	s.requests = request.NewObserver(request.Config{TrustedProxies: c.TrustedProxies, CertificateHeader: c.CertificateHeader, MaxBodyBytes: c.MaxBodyBytes, OnlyHTTPS: s.secure && !isLocalhost(c.BaseURL.Hostname()),
+	s.requests = request.NewObserver(request.Config{TrustedProxies: c.TrustedProxies, CertificateHeader: c.CertificateHeader, MaxBodyBytes: c.MaxBodyBytes, OnlyHTTPS: s.secure && !loopback.IsName(c.BaseURL.Hostname()),
 		Log: c.Log, Watch: c.Watch, Fail: failWith(s.pageError)})
 	return s, s.trustOrigins()
-}
-
-// isLocalhost reports whether a name belongs to the computer on which it is used (RFC 6761
-// §6.3). A browser that uses only https for it would not reach the other programs there.
-func isLocalhost(host string) bool {
-	return strings.EqualFold(host, "localhost") || strings.HasSuffix(strings.ToLower(host), ".localhost")
 }
 
 // trustOrigins lists the origins whose forms are accepted. It includes this server's

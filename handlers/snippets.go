@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"mandate/provider"
+	"mandate/provider/loopback"
 	"mandate/provider/oauth"
 	"mandate/templates"
 )
@@ -93,10 +94,10 @@ func (k kind) fits(a provider.Application, introspects bool, values *templates.S
 	case k.id == "browser":
 		// A page of a developer's own computer has a port. A native application chooses one.
 		return redirectTo(a, values, func(u *url.URL) bool {
-			return strings.HasPrefix(u.Scheme, "http") && (u.Port() != "" || !loopback(u, values))
+			return strings.HasPrefix(u.Scheme, "http") && (u.Port() != "" || !nativeLoopback(u, values))
 		})
 	case k.id == "native":
-		return redirectTo(a, values, func(u *url.URL) bool { return loopback(u, values) })
+		return redirectTo(a, values, func(u *url.URL) bool { return nativeLoopback(u, values) })
 	}
 	return false
 }
@@ -124,8 +125,7 @@ func redirectTo(a provider.Application, values *templates.SnippetValues, suits f
 // ownPort returns the port at which a website listens on the developer's computer: that of the
 // redirect URI if it leads there, so that the program receives the answer without a proxy.
 func ownPort(u *url.URL) uint64 {
-	address, err := netip.ParseAddr(u.Hostname())
-	if u.Scheme == "http" && (u.Hostname() == "localhost" || err == nil && address.IsLoopback()) {
+	if u.Scheme == "http" && loopback.InBrowser(u.Hostname()) {
 		port, err := strconv.ParseUint(u.Port(), 10, 16)
 		if err == nil && port > 0 {
 			return port
@@ -134,9 +134,9 @@ func ownPort(u *url.URL) uint64 {
 	return 8080
 }
 
-// loopback reports whether a redirect URI leads to a loopback address, which may have any
+// nativeLoopback reports whether a redirect URI leads to a loopback address, which may have any
 // port (RFC 8252 §7.3), and adds the address to the values.
-func loopback(u *url.URL, values *templates.SnippetValues) bool {
+func nativeLoopback(u *url.URL, values *templates.SnippetValues) bool {
 	address, err := netip.ParseAddr(u.Hostname())
 	if err != nil || !address.IsLoopback() || u.Scheme != "http" {
 		return false

@@ -13,6 +13,7 @@ import (
 	"mandate/provider/device"
 	"mandate/provider/keys"
 	"mandate/provider/logout"
+	"mandate/provider/loopback"
 	"mandate/provider/mail"
 	"mandate/provider/notices"
 	"mandate/provider/outbound"
@@ -246,7 +247,7 @@ func (c Config) registration() registration.Config {
 func (c Config) open() clients.OpenConfig {
 	open := c.Open
 	at, err := url.Parse(c.Issuer)
-	open.Outbound = outbound.Config{Trace: c.TraceOutbound, Peer: c.DocumentHost, NoLoopback: err != nil || !redirect.IsLoopback(at.Hostname())}
+	open.Outbound = outbound.Config{Trace: c.TraceOutbound, Peer: c.DocumentHost, NoLoopback: err != nil || !loopback.InBrowser(at.Hostname())}
 	if len(open.Hosts) > 0 {
 		open.Outbound.Networks = c.OutboundNetworks
 	}

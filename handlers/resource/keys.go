@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"sync"
 	"time"
 
 	"mandate/provider/jose"
+	"mandate/provider/loopback"
 )
 
 const (
@@ -42,7 +42,7 @@ func newKeySet(c SignedConfig) (*keySet, error) {
 	}
 	// RFC 8414 §2: jwks_uri is https. An attacker who can replace the keys on the
 	// network can sign any token.
-	if u.Scheme == "http" && !isLoopback(u.Hostname()) && !c.AllowHTTP {
+	if u.Scheme == "http" && !loopback.Is(u.Hostname()) && !c.AllowHTTP {
 		return nil, errors.New("RESOURCE_SERVER_JWKS_URL: use https, since everybody who can change the keys in transit can forge tokens")
 	}
 	if c.Timeout < 0 {
@@ -56,11 +56,6 @@ func newKeySet(c SignedConfig) (*keySet, error) {
 		k.client.Transport = newTransport()
 	}
 	return k, nil
-}
-
-func isLoopback(host string) bool {
-	address, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && address.IsLoopback()
 }
 
 // find returns the key with this id and type, or nil if the set has none. It returns an

@@ -10,6 +10,7 @@ import (
 
 	"mandate/provider/dpop"
 	"mandate/provider/indicator"
+	"mandate/provider/loopback"
 )
 
 // wellKnown is where an API describes itself (RFC 9728 §3).
@@ -52,7 +53,7 @@ func resourceURL(c GuardConfig) *url.URL {
 // RFC 9728 §1.2: a resource identifier is an https URL. Plain http is for a test on one
 // computer.
 func secureURL(u *url.URL, allowHTTP bool) bool {
-	return u.Scheme == "https" || u.Scheme == "http" && (allowHTTP || isLoopback(u.Hostname()))
+	return u.Scheme == "https" || u.Scheme == "http" && (allowHTTP || loopback.Is(u.Hostname()))
 }
 
 // describe returns the description of an API, or nil if the settings have no issuer, or

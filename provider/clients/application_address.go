@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"mandate/provider/loopback"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/redirect"
@@ -42,8 +43,8 @@ func (p *Clients) checkOutboundURI(uri, clientType string, was storage.Applicati
 	case u.User != nil:
 		return "must not contain a user name or password"
 	}
-	host := strings.ToLower(u.Hostname())
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") { // RFC 6761 §6.3
+	host := u.Hostname()
+	if loopback.IsName(host) {
 		host = "127.0.0.1"
 	}
 	literal, err := netip.ParseAddr(host)

@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"mandate/provider/jose"
+	"mandate/provider/loopback"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
-	"mandate/provider/redirect"
 	"mandate/storage"
 )
 
@@ -89,7 +89,7 @@ func sectorOf(r Registration, was storage.Application) string {
 	case r.SectorURI != "":
 		// OIDC Core §8.1: the host of the sector_identifier_uri is the sector.
 		return hostOfURL(r.SectorURI)
-	case redirect.IsLoopback(host) && host != was.Sector:
+	case loopback.InBrowser(host) && host != was.Sector:
 		// OIDC Core §8.1: programs on people's own computers share this host and
 		// nothing else, so each has a sector of its own. An application whose sector
 		// already is the host keeps it, so that its subjects stay the same.

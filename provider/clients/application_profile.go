@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"mandate/provider/loopback"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/possession"
-	"mandate/provider/redirect"
 	"mandate/storage"
 )
 
@@ -126,7 +126,7 @@ func checkFAPIClient(found *oauth.Invalid, r Registration) {
 	}
 	// FAPI 2.0 Security Profile §5.3.2.2: no http, but to the person's own computer.
 	for _, uri := range r.RedirectURIs {
-		if u, err := url.Parse(uri); err == nil && u.Scheme == "http" && !redirect.IsLoopback(u.Hostname()) {
+		if u, err := url.Parse(uri); err == nil && u.Scheme == "http" && !loopback.InBrowser(u.Hostname()) {
 			found.Add("redirect_uris", "The profile %s needs https in each redirect URI, except for a loopback address.", r.Profile)
 		}
 	}

@@ -2,10 +2,11 @@ package mail
 
 import (
 	"net/mail"
-	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
+
+	"mandate/provider/loopback"
 )
 
 // server is what a URL says about a mail server.
@@ -18,8 +19,7 @@ type server struct {
 
 // local reports whether the server is on this machine.
 func (s server) local() bool {
-	addr, err := netip.ParseAddr(s.host)
-	return s.host == "localhost" || err == nil && addr.IsLoopback()
+	return loopback.Is(s.host)
 }
 
 // CheckURL returns what is wrong with the URL of a mail server, or "". The text does not contain

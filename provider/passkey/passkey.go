@@ -11,11 +11,12 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
-	"strings"
 
 	"github.com/go-webauthn/webauthn/protocol"
 	"github.com/go-webauthn/webauthn/protocol/webauthncose"
 	"github.com/go-webauthn/webauthn/webauthn"
+
+	"mandate/provider/loopback"
 )
 
 // Party is a relying party: the server, as authenticators know it.
@@ -30,8 +31,7 @@ func Usable(origin *url.URL) bool {
 		return false
 	}
 	// W3C Secure Contexts §3.1: the names of this computer are trustworthy without TLS.
-	local := host == "localhost" || strings.HasSuffix(host, ".localhost")
-	return origin.Scheme == "https" || origin.Scheme == "http" && local
+	return origin.Scheme == "https" || origin.Scheme == "http" && loopback.IsName(host)
 }
 
 // New returns the relying party of a server whose pages have this origin, which must be usable. name

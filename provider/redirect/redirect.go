@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"mandate/provider/loopback"
 )
 
 const maxLength = 2000
@@ -109,8 +111,8 @@ func (p Policy) checkRedirectScheme(raw string, u *url.URL) string {
 		}
 	case u.Scheme == "http":
 		// RFC 9700 §2.6: no http, except to a program on the same computer.
-		if !IsLoopback(u.Hostname()) || u.Opaque != "" {
-			return "must use https: http is only for 127.0.0.1, [::1] and localhost"
+		if !isLoopback(u.Hostname()) || u.Opaque != "" {
+			return "must use https: http is only for 127.0.0.1, [::1], localhost and names below it"
 		}
 	case slices.Contains(p.PrivateSchemes, u.Scheme):
 		// Such a scheme is used with a host, as in cursor://server/path.
@@ -128,9 +130,10 @@ func (p Policy) checkRedirectScheme(raw string, u *url.URL) string {
 	return ""
 }
 
-// IsLoopback reports whether a host is the same computer.
-func IsLoopback(host string) bool {
-	return host == "127.0.0.1" || host == "::1" || host == "localhost"
+// isLoopback reports whether a host is the computer of the browser. An address has one spelling, because redirect URIs
+// are compared as text.
+func isLoopback(host string) bool {
+	return host == "127.0.0.1" || host == "::1" || loopback.IsName(host) && strings.ToLower(host) == host
 }
 
 // Match reports whether the redirect URI of a request matches a registered one.

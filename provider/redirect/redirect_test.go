@@ -15,7 +15,7 @@ func TestRedirectURIAtRegistration(t *testing.T) {
 		"https://client.example/cb?a=b&a=c", "https://client.example/cb?", "https://client.example/a%20b", "https://client.example/a//b",
 		"https://client.example/..a/b..", "https://client.example/?next=../x", "https://CLIENT.example/Cb", "https://192.0.2.1/cb",
 		"https://[2001:db8::1]/cb", "https://[2001:db8::1]:8443/cb", "https://xn--bcher-kva.example/cb",
-		"http://127.0.0.1/cb", "http://127.0.0.1:8080/cb", "http://[::1]/cb", "http://[::1]:8080/cb", "http://localhost/cb", "http://localhost:3000",
+		"http://127.0.0.1/cb", "http://127.0.0.1:8080/cb", "http://[::1]/cb", "http://[::1]:8080/cb", "http://localhost/cb", "http://localhost:3000", "http://client.localhost/cb",
 		"com.example.app:/", "com.example.app:/cb", "com.example.app:/cb?a=b",
 		"https://client.example/" + strings.Repeat("a", maxLength-len("https://client.example/")),
 	}
@@ -30,8 +30,8 @@ func TestRedirectURIAtRegistration(t *testing.T) {
 		"RFC6749/3.1.2 the URI has no fragment": {"https://client.example/cb#", "https://client.example/cb#x", "https://client.example#", "com.example.app:/cb#x", "http://127.0.0.1/#"},
 		"RFC9700/4.1.3 the URI has no wildcard": {"https://*.client.example/cb", "https://client.example/*", "https://client.example/cb?*", "https://*", "*", "http://127.0.0.1:*/cb", "*://client.example/cb"},
 		"RFC9700/2.6 http is for this computer only": {"http://client.example/cb", "http://127.0.0.2/cb", "http://127.1/cb", "http://2130706433/cb", "http://0.0.0.0/cb", "http://0/cb",
-			"http://127.0.0.1.client.example/cb", "http://localhost.client.example/cb", "http://client.localhost/cb", "http://localhost./cb", "http://127.0.0.1./cb",
-			"http://LOCALHOST/cb", "http://[::2]/cb", "http://[::ffff:127.0.0.1]/cb", "http://[0:0:0:0:0:0:0:1]/cb", "http:", "http:/cb", "http:127.0.0.1/cb", "http:///127.0.0.1/cb"},
+			"http://127.0.0.1.client.example/cb", "http://localhost.client.example/cb", "http://localhost./cb", "http://127.0.0.1./cb",
+			"http://LOCALHOST/cb", "http://App.localhost/cb", "http://.localhost/cb", "http://[::2]/cb", "http://[::ffff:127.0.0.1]/cb", "http://[0:0:0:0:0:0:0:1]/cb", "http:", "http:/cb", "http:127.0.0.1/cb", "http:///127.0.0.1/cb"},
 		"the URI has no user information": {"https://user@client.example/cb", "https://user:password@client.example/cb", "https://@client.example/cb", "https://:@client.example/cb",
 			"http://127.0.0.1@evil.example/cb", "http://evil.example@127.0.0.1/cb", "http://127.0.0.1:80@evil.example/cb"},
 		"the scheme runs no script and shows no file": {"javascript:alert(1)", "javascript://client.example/%0aalert(1)", "data:text/html,x", "data:text/html;base64,eA==", "vbscript:x", "file:///etc/passwd",
@@ -256,7 +256,7 @@ func FuzzRedirectURI(f *testing.F) {
 			return
 		}
 		u, err := url.Parse(uri)
-		if err != nil || !u.IsAbs() || u.Fragment != "" || strings.Contains(uri, "#") || u.User != nil || u.Scheme == "http" && !IsLoopback(u.Hostname()) {
+		if err != nil || !u.IsAbs() || u.Fragment != "" || strings.Contains(uri, "#") || u.User != nil || u.Scheme == "http" && !isLoopback(u.Hostname()) {
 			t.Fatalf("%q is accepted: %+v, %v", uri, u, err)
 		}
 		// A URI that can be registered must work at the authorization endpoint too.

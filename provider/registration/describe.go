@@ -11,6 +11,7 @@ import (
 
 	"mandate/provider/clients"
 	"mandate/provider/jose"
+	"mandate/provider/loopback"
 	"mandate/provider/metadata"
 	"mandate/provider/mtls"
 	"mandate/provider/oauth"
@@ -307,7 +308,7 @@ func nameless(uris []string) string {
 		if err == nil && u.Scheme == "https" {
 			return "An application at " + u.Hostname()
 		}
-		if err == nil && !redirect.IsLoopback(u.Hostname()) {
+		if err == nil && !loopback.InBrowser(u.Hostname()) {
 			return "The app " + u.Scheme
 		}
 	}

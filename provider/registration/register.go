@@ -13,10 +13,10 @@ import (
 	"mandate/provider/clients"
 	"mandate/provider/events"
 	"mandate/provider/limits"
+	"mandate/provider/loopback"
 	"mandate/provider/metadata"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
-	"mandate/provider/redirect"
 	"mandate/provider/seal"
 	"mandate/provider/throttle"
 	"mandate/storage"
@@ -223,5 +223,5 @@ func refuseMember(member, format string, args ...any) *oauth.Error {
 // redirect URI.
 func isNative(uri string) bool {
 	u, err := url.Parse(uri)
-	return err == nil && u.Scheme != "https" && (u.Scheme != "http" || redirect.IsLoopback(u.Hostname()))
+	return err == nil && u.Scheme != "https" && (u.Scheme != "http" || loopback.InBrowser(u.Hostname()))
 }

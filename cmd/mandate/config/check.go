@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"mandate/provider/loopback"
 )
 
 // check examines values alone and together, and derives the values that depend on
@@ -101,22 +103,31 @@ func webURL(raw string) (*url.URL, string) {
 	return u, ""
 }
 
+// originURL parses a URL whose origin is compared with that of requests. Browsers and clients leave the default port out
+// (RFC 9110 §4.2.3), so an origin with this port would equal none of theirs.
+func originURL(raw string) (*url.URL, string) {
+	u, wrong := webURL(raw)
+	if wrong == "" && hasDefaultPort(u) {
+		return nil, "names the default port of " + u.Scheme + "; remove :" + u.Port() + " (RFC 9110 §4.2.3)"
+	}
+	return u, wrong
+}
+
+func hasDefaultPort(u *url.URL) bool {
+	port := strings.TrimLeft(u.Port(), "0")
+	return u.Scheme == "https" && port == "443" || u.Scheme == "http" && port == "80"
+}
+
 func isPort(text string) bool {
 	_, err := strconv.ParseUint(text, 10, 16)
 	return err == nil
 }
 
-// isLoopback reports whether a host is this machine, as an address or as localhost
-// (RFC 8252 §7.3).
-func isLoopback(host string) bool {
-	addr, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && addr.IsLoopback()
-}
-
 // checkTransport refuses plain http beyond this machine. RFC 6749 §3.1, §3.2: these
 // endpoints carry credentials and require TLS.
-func (l *loader) checkTransport(u *url.URL, name string) {
-	if u.Scheme == "https" || isLoopback(u.Hostname()) || l.c.AllowInsecureHTTP || !l.ok("ALLOW_INSECURE_HTTP") {
+// local says which hosts are this machine.
+func (l *loader) checkTransport(u *url.URL, name string, local func(host string) bool) {
+	if u.Scheme == "https" || local(u.Hostname()) || l.c.AllowInsecureHTTP || !l.ok("ALLOW_INSECURE_HTTP") {
 		return
 	}
 	l.wrong("is plain http: everybody on the network path can read the secrets; use https, or set ALLOW_INSECURE_HTTP: true in a test network", name)
@@ -133,7 +144,7 @@ func (l *loader) checkBaseURL() {
 		l.c.BaseURL = l.reachedAt(l.c.BaseURL)
 	}
 	l.c.BaseURL = strings.TrimSuffix(l.c.BaseURL, "/")
-	u, wrong := webURL(l.c.BaseURL)
+	u, wrong := originURL(l.c.BaseURL)
 	switch {
 	case wrong != "":
 		l.wrong(wrong, name)
@@ -146,7 +157,7 @@ func (l *loader) checkBaseURL() {
 	case l.c.TLSCertificateFile != "" && u.Scheme != "https":
 		l.wrong("is plain http, but LISTEN speaks TLS with TLS_CERTIFICATE_FILE; write https://, or remove TLS_CERTIFICATE_FILE and TLS_KEY_FILE", name)
 	default:
-		l.checkTransport(u, name)
+		l.checkTransport(u, name, loopback.InBrowser)
 	}
 }
 
@@ -167,7 +178,7 @@ func (l *loader) reachedAt(fallback string) string {
 	if host == "" || err == nil && addr.IsUnspecified() {
 		host = "127.0.0.1"
 	}
-	if !isLoopback(host) || addr.Zone() != "" {
+	if !loopback.Is(host) || addr.Zone() != "" {
 		return fallback
 	}
 	if strings.Contains(host, ":") {
@@ -321,12 +332,12 @@ func (l *loader) checkLoginURL() {
 		}
 		return
 	}
-	u, wrong := webURL(target)
+	u, wrong := originURL(target)
 	if wrong != "" {
 		l.wrong(wrong+", or give a path of this server (/login/)", name)
 		return
 	}
-	l.checkTransport(u, name)
+	l.checkTransport(u, name, loopback.InBrowser)
 }
 
 // leastHashWork is the least product of memory and passes in the OWASP password

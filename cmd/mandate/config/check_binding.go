@@ -3,6 +3,8 @@ package config
 import (
 	"encoding/base64"
 	"strings"
+
+	"mandate/provider/loopback"
 )
 
 // checkBinding examines the settings for access tokens that are bound to a key or to a
@@ -15,13 +17,13 @@ func (l *loader) checkBinding() {
 		return
 	}
 	for i, base := range p.ResourceServerBaseURLs {
-		u, wrong := webURL(base)
+		u, wrong := originURL(base)
 		switch {
 		case wrong != "":
 			l.element(urls, i, wrong)
 		case strings.Contains(base, "?"):
 			l.element(urls, i, "contains a query; remove everything from the ? on")
-		case u.Scheme != "https" && !isLoopback(u.Hostname()) && !l.c.AllowInsecureHTTP:
+		case u.Scheme != "https" && !loopback.Is(u.Hostname()) && !l.c.AllowInsecureHTTP:
 			l.element(urls, i, "is plain http: everybody on the network path can read the access tokens; use https, or set ALLOW_INSECURE_HTTP: true in a test network")
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"mandate/provider/loopback"
 )
 
 const helpForm = "must be https://host/path or mailto:name@host"
@@ -50,7 +52,7 @@ func (l *loader) checkPublicPage(name, raw string) {
 		l.wrong(helpForm, name)
 	case wrong != "":
 		l.wrong(wrong, name)
-	case u.Scheme != "https" && !isLoopback(u.Hostname()):
+	case u.Scheme != "https" && !loopback.InBrowser(u.Hostname()):
 		l.wrong("must begin with https://", name)
 	}
 }

@@ -45,7 +45,7 @@ func (l *loader) checkMTLS() {
 
 func (l *loader) checkMTLSBaseURL(name string) {
 	l.c.MTLSBaseURL = strings.TrimSuffix(l.c.MTLSBaseURL, "/")
-	u, wrong := webURL(l.c.MTLSBaseURL)
+	u, wrong := originURL(l.c.MTLSBaseURL)
 	own, err := url.Parse(l.c.BaseURL)
 	switch {
 	case wrong != "":

@@ -8,6 +8,8 @@ import (
 	"path"
 	"regexp"
 	"strings"
+
+	"mandate/provider/loopback"
 )
 
 var (
@@ -29,7 +31,7 @@ func (l *loader) checkIntrospection() {
 		if wrong != "" {
 			l.wrong(wrong, endpoint)
 		} else {
-			l.checkTransport(u, endpoint)
+			l.checkTransport(u, endpoint, loopback.Is)
 		}
 	}
 	if l.ok(token) && p.ResourceServerAuthToken != "" && !bearerToken.MatchString(p.ResourceServerAuthToken) {
@@ -75,7 +77,7 @@ func (l *loader) checkSigned() {
 	case p.ResourceServerIssuer == "" || p.ResourceServerAudience == "":
 		l.wrong("needs RESOURCE_SERVER_ISSUER and RESOURCE_SERVER_AUDIENCE, with which tokens are compared (RFC 9068 §4); set both", keys)
 	default:
-		l.checkTransport(u, keys)
+		l.checkTransport(u, keys, loopback.Is)
 	}
 }
 
@@ -109,8 +111,8 @@ func (l *loader) checkMetadata() {
 	}
 	for i, origin := range p.ResourceServerAllowedOrigins {
 		u, err := url.Parse(origin)
-		if origin != "*" && (err != nil || u.Scheme == "" || u.Host == "" || u.Scheme+"://"+u.Host != origin || strings.ToLower(origin) != origin || strings.Contains(origin, "*")) {
-			l.element(origins, i, "is not an origin as a browser sends it; write scheme, host and port alone (https://app.example.com), or * for every origin")
+		if origin != "*" && (err != nil || u.Scheme == "" || u.Host == "" || u.Scheme+"://"+u.Host != origin || hasDefaultPort(u) || strings.ToLower(origin) != origin || strings.Contains(origin, "*")) {
+			l.element(origins, i, "is not an origin as a browser sends it; write scheme, host and port alone, without a default port (https://app.example.com), or * for every origin")
 		}
 	}
 }
@@ -143,7 +145,7 @@ func (l *loader) checkUpstream() {
 		l.wrong("is the address that LISTEN binds, so that this server would forward each request to itself; use another port", upstream)
 	}
 	if l.ok(pass) && l.c.PassAuthorization { // RFC 6750 §5.3: tokens need TLS
-		l.checkTransport(u, upstream)
+		l.checkTransport(u, upstream, loopback.Is)
 	}
 	if l.ok(rules) && len(l.c.Rules) == 0 {
 		l.wrong("needs RULES: for example `- {PATH: /, SCOPES: [read]}`", upstream)
@@ -156,11 +158,11 @@ func (l *loader) checkUpstream() {
 // leadsTo reports whether a URL of this machine leads to a listener.
 func leadsTo(u *url.URL, listen string) bool {
 	host, port, err := net.SplitHostPort(listen)
-	if err != nil || port != u.Port() || !isLoopback(u.Hostname()) {
+	if err != nil || port != u.Port() || !loopback.Is(u.Hostname()) {
 		return false
 	}
 	number := func(host string) netip.Addr {
-		if host == "localhost" {
+		if loopback.IsName(host) {
 			host = "127.0.0.1"
 		}
 		addr, _ := netip.ParseAddr(host)

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"mandate/provider"
+	"mandate/provider/loopback"
 )
 
 var (
@@ -60,7 +61,7 @@ func (l *loader) checkSignInServer(s SignInServer, item string) {
 		l.wrong("is longer than 255 characters", at("ISSUER")...)
 	case s.Issuer == l.c.BaseURL+"/o":
 		l.wrong("is the issuer of this server; name another server", at("ISSUER")...)
-	case u.Scheme != "https" && !isLoopback(u.Hostname()) && !l.c.AllowInsecureHTTP:
+	case u.Scheme != "https" && !loopback.Is(u.Hostname()) && !l.c.AllowInsecureHTTP:
 		l.wrong("is plain http: everybody on the network path could sign in as anybody; use https, or set ALLOW_INSECURE_HTTP: true in a test network", at("ISSUER")...)
 	}
 	if !credential.MatchString(s.ClientID) {

@@ -292,7 +292,7 @@ func TestConfigErrors(t *testing.T) {
 		{p + "RESOURCE_SERVER_DPOP_NONCE_KEY: hunter2\n", pat + "RESOURCE_SERVER_DPOP_NONCE_KEY: must be 32 random bytes in base64, as `openssl rand -base64 32` prints them"},
 		{p + "RESOURCE_SERVER_DPOP_NONCE_KEY: " + testKey + "\n", pat + "RESOURCE_SERVER_DPOP_NONCE_KEY: has no effect without RESOURCE_SERVER_DPOP_NONCE: true; set that too, or remove this"},
 		{p + "RESOURCE_SERVER_DPOP_NONCE_KEY: " + testKey + "\n  RESOURCE_SERVER_DPOP_NONCE: true\nSECRET_KEY: " + testKey + "\n", pat + "RESOURCE_SERVER_DPOP_NONCE_KEY: is also SECRET_KEY; make a key of its own"},
-		{p + "RESOURCE_SERVER_ALLOWED_ORIGINS: [\"*\", https://a/]\n", pat + "RESOURCE_SERVER_ALLOWED_ORIGINS[1]: is not an origin as a browser sends it; write scheme, host and port alone (https://app.example.com), or * for every origin"},
+		{p + "RESOURCE_SERVER_ALLOWED_ORIGINS: [\"*\", https://a/]\n", pat + "RESOURCE_SERVER_ALLOWED_ORIGINS[1]: is not an origin as a browser sends it; write scheme, host and port alone, without a default port (https://app.example.com), or * for every origin"},
 		{p + "RESOURCE_SERVER_AUTH_TOKEN: mat_1\n", pat + "RESOURCE_SERVER_AUTH_TOKEN: has no effect without RESOURCE_SERVER_INTROSPECTION_URL; set that too, or remove this"},
 		{rs + "  RESOURCE_SERVER_INTROSPECTION_CREDENTIALS: [a, b]\n", "mandate.yaml:3: OAUTH2_PROVIDER.RESOURCE_SERVER_AUTH_TOKEN: RESOURCE_SERVER_AUTH_TOKEN and RESOURCE_SERVER_INTROSPECTION_CREDENTIALS are both set; keep one"},
 		{p + "RESOURCE_SERVER_AUTH_TOKEN: Bearer hunter2\n", pat + "RESOURCE_SERVER_AUTH_TOKEN: is not a bearer token; set the access token alone, without the word Bearer (RFC 6750 §2.1)"},

@@ -12,6 +12,7 @@ import (
 
 	"mandate/conformance/target"
 	"mandate/provider"
+	"mandate/provider/loopback"
 )
 
 // MayListen reports whether the demo may listen at an address. It has no TLS, so it
@@ -29,7 +30,7 @@ func MayListen(address string) bool {
 // whose ports are published on this machine.
 func ownHost(host string) bool {
 	addr, err := netip.ParseAddr(host)
-	return host == "" || host == "localhost" || err == nil && (addr.IsLoopback() || addr.IsUnspecified())
+	return host == "" || loopback.InBrowser(host) || err == nil && addr.IsUnspecified()
 }
 
 // Listen listens at an address. If its port is in use, it takes the next free port
