@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -86,6 +87,29 @@ func TestClientAuthentication(t *testing.T) {
 		}
 		if d := cmp.Diff(seen(unknown), seen(wrong)); d != "" {
 			t.Error(d)
+		}
+	})
+	t.Run("a secret that was not form-encoded is told apart from a wrong one", func(t *testing.T) {
+		for sent, hint := range map[string]bool{"a+b": true, "a%41b": true, "ab": false} {
+			for _, client := range []string{id, "unknown"} {
+				_, _, err := f.Grants.Token(t.Context(), with(post(values("grant_type", policy.GrantClient)), basic(client+":"+sent)), "hint")
+				wantError(t, err, "401 invalid_client")
+				if got := strings.Contains(err.Error(), "percent-encode each + and %"); got != hint {
+					t.Errorf("%s, client %s: %v", sent, client, err)
+				}
+			}
+		}
+	})
+	t.Run("RFC6749/A.1 a client id has spaces and colons", func(t *testing.T) {
+		spaced, err := f.Clients.Register(t.Context(), Operator(), clients.Registration{Name: "Spaced", ClientID: "urn:my client",
+			ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		encoded := url.QueryEscape(spaced.Application.ClientID) + ":" + url.QueryEscape(spaced.Secret)
+		_, _, err = f.Grants.Token(t.Context(), with(post(values("grant_type", policy.GrantClient)), basic(encoded)), "spaced")
+		if err != nil {
+			t.Error(err)
 		}
 	})
 	t.Run("who asked is told as soon as it is proven", func(t *testing.T) {

@@ -40,6 +40,7 @@ type credentials struct {
 	id, secret string
 	assertion  string
 	method     string // by which the secret was sent
+	decoded    bool   // decoding has changed the client id or the secret
 }
 
 // clientCredentials reads the credentials of a request, which must use exactly one
@@ -114,6 +115,7 @@ func parseBasic(header string) (credentials, error) {
 	if !found {
 		return credentials{}, invalidClient("The Basic credentials have no colon between client id and secret.")
 	}
+	decoded := strings.ContainsAny(string(raw), "+%")
 	id, err = url.QueryUnescape(id)
 	if err == nil {
 		secret, err = url.QueryUnescape(secret)
@@ -121,7 +123,7 @@ func parseBasic(header string) (credentials, error) {
 	if err != nil || !oauth.PlainText(id) || !oauth.PlainText(secret) {
 		return credentials{}, invalidClient("The Basic credentials are not form-encoded: percent-encode client id and secret before joining them (RFC 6749, 2.3.1).")
 	}
-	return credentials{id: id, secret: secret}, nil
+	return credentials{id: id, secret: secret, decoded: decoded}, nil
 }
 
 // Authenticate returns the client that a request comes from, after client
@@ -137,10 +139,24 @@ func (p *Clients) Authenticate(ctx context.Context, r *http.Request, form url.Va
 	}
 	a, err := p.identify(ctx, sent)
 	if err != nil {
-		return storage.Application{}, err
+		return storage.Application{}, sent.explain(err)
 	}
 	CallOf(ctx).secret = sent.secret
 	return a, nil
+}
+
+// explain names a likely reason for a wrong secret: many programs send the client id and the secret as they are, and
+// decoding changes each + and each % with two digits. The reason is the same for an unknown client.
+//
+// RFC 6749 §2.3.1: both are form-encoded.
+func (c credentials) explain(err error) error {
+	e, refused := errors.AsType[*oauth.Error](err)
+	if !c.decoded || !refused || e.Description != wrongSecret().Description {
+		return err
+	}
+	told := *e
+	told.Description += " The client id and the secret were form-decoded: percent-encode each + and % in them before joining them (RFC 6749, 2.3.1)."
+	return &told
 }
 
 // identify finds the application and verifies its secret. Failed attempts are limited
