@@ -137,7 +137,7 @@ func TestSharedWithScripts(t *testing.T) {
 			if (got.StatusCode == 204) != shared || (h.Get("Access-Control-Allow-Origin") == "*") != shared || h.Get("Access-Control-Allow-Credentials") != "" || h.Get("Access-Control-Allow-Methods") != methods {
 				t.Errorf("preflight of %s: %d %v", path, got.StatusCode, h)
 			}
-			if shared && h.Get("Access-Control-Allow-Headers") != "Authorization, Content-Type, DPoP, MCP-Protocol-Version" {
+			if shared && h.Get("Access-Control-Allow-Headers") != "Authorization, Content-Type, DPoP, MCP-Protocol-Version, *" {
 				t.Errorf("preflight of %s: %v", path, h)
 			}
 		}
