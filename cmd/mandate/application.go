@@ -215,7 +215,7 @@ func (p *program) addApplication(ctx context.Context, r provider.Registration, s
 			return err
 		}
 	}
-	o, err := p.open(ctx, toFill)
+	o, err := p.open(ctx, toUse)
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func (p *program) groupAddCommand() *cobra.Command {
 }
 
 func (p *program) addGroup(ctx context.Context, name string, asJSON bool) error {
-	o, err := p.open(ctx, toFill)
+	o, err := p.open(ctx, toUse)
 	if err != nil {
 		return err
 	}

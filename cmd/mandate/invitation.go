@@ -108,7 +108,7 @@ of columns. A dash stands for standard input.`,
 
 // invite invites people, and prints the links that are not sent.
 func (p *program) invite(ctx context.Context, list []provider.Invite, how provider.Inviting, asJSON bool) error {
-	o, err := p.open(ctx, toFill)
+	o, err := p.open(ctx, toUse)
 	if err != nil {
 		return err
 	}

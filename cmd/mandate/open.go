@@ -37,9 +37,8 @@ type opened struct {
 type purpose int
 
 const (
-	toUse     purpose = iota // it must exist
-	toFill                   // an embedded one is created if it does not exist
-	toMigrate                // and its schema is updated
+	toUse     purpose = iota // it must exist: a second database in another folder would hide the server's
+	toMigrate                // an embedded one is created if it does not exist, and its schema is updated
 )
 
 // open opens the configured database. The caller closes the store.
@@ -172,26 +171,19 @@ func provideFile(path string, may purpose) error {
 	if may == toUse {
 		_, err := os.Stat(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("there is no database at %s: check DATABASE_URL and --config, or start the server first", absolute(path))
+			return fmt.Errorf("there is no database at %s: check DATABASE_URL and --config. For a new one, start the server or run mandate migrate", absolute(path))
 		}
 		return err
 	}
-	_, err := os.Stat(path)
-	missing := errors.Is(err, fs.ErrNotExist)
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return fmt.Errorf("open the database: %w: %s", err, openAdvice(path, err))
-	}
-	if missing && may == toFill {
-		// A person who expected the server's database learns that this is another
-		// one.
-		fmt.Fprintf(os.Stderr, "mandate: created a new database at %s\n", absolute(path))
 	}
 	return file.Close()
 }
 
 // bringUpToDate migrates an embedded database for the server, which is its only
-// user, and an empty database for every command. Other databases may serve nodes of
+// user. Other databases may serve nodes of
 // another release: the operator decides when their schema changes.
 func bringUpToDate(ctx context.Context, store *storage.Store, may purpose) error {
 	pending, err := store.Pending(ctx)
@@ -201,8 +193,7 @@ func bringUpToDate(ctx context.Context, store *storage.Store, may purpose) error
 	if len(pending) == 0 {
 		return nil
 	}
-	empty := pending[0].Version == 1
-	if !store.Embedded() || may == toUse || may == toFill && !empty {
+	if !store.Embedded() || may == toUse {
 		return errors.New("the database's schema is older than this program: run mandate migrate")
 	}
 	_, err = store.Migrate(ctx)

@@ -62,7 +62,7 @@ func (p *program) registrationTokenAddCommand() *cobra.Command {
 }
 
 func (p *program) addInitialToken(ctx context.Context, r provider.NewInitialToken, asJSON bool) error {
-	o, err := p.open(ctx, toFill)
+	o, err := p.open(ctx, toUse)
 	if err != nil {
 		return err
 	}

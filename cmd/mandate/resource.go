@@ -80,7 +80,7 @@ func (p *program) resourceAddCommand() *cobra.Command {
 }
 
 func (p *program) addResource(ctx context.Context, r provider.ResourceRegistration, asJSON bool) error {
-	o, err := p.open(ctx, toFill)
+	o, err := p.open(ctx, toUse)
 	if err != nil {
 		return err
 	}

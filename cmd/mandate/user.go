@@ -96,7 +96,7 @@ func (p *program) addUser(ctx context.Context, person provider.Person, asJSON bo
 	if err != nil {
 		return err
 	}
-	o, err := p.open(ctx, toFill)
+	o, err := p.open(ctx, toUse)
 	if err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ Without a hash, the person has no password, and can set one by a link.`,
 }
 
 func (p *program) importUsers(ctx context.Context, list []provider.Newcomer, trial, asJSON bool) error {
-	o, err := p.open(ctx, toFill)
+	o, err := p.open(ctx, toUse)
 	if err != nil {
 		return err
 	}
