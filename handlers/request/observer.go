@@ -37,6 +37,7 @@ type Observer struct {
 	config    Config
 	unmatched func(Seen) // counts the requests that match no route
 	refusals  refusals
+	untrusted untrusted
 }
 
 // NewObserver returns an observer.
@@ -76,6 +77,7 @@ func (o *Observer) Observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec := &Record{id: o.newID(r), began: time.Now(), route: unmatched, seen: o.unmatched, Fail: o.config.Fail}
 		rec.origin = origin.Origin{Actor: origin.Actor{Kind: origin.Nobody}, Address: o.Address(r), UserAgent: r.UserAgent()}
+		o.lookAtProxy(r)
 		bounded := &lazyDeadline{Context: r.Context(), rec: rec}
 		defer bounded.end()
 		r = r.WithContext(bounded)
