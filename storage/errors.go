@@ -27,6 +27,8 @@ var (
 	// ErrSpent means that a one-time value was used already, or that the record has
 	// ended or changed in the meantime.
 	ErrSpent = errors.New("already used, ended or changed")
+	// ErrRejected means that the database works, and does not accept a value.
+	ErrRejected = errors.New("the database does not accept a value")
 )
 
 // translate replaces the drivers' errors by the errors of this package. It returns
@@ -45,6 +47,9 @@ func translate(err error) error {
 		case "23503": // foreign_key_violation
 			return ErrNotFound
 		}
+		if p.Code.Class() == "22" { // data_exception
+			return fmt.Errorf("%w: %w", ErrRejected, err)
+		}
 	}
 	if l, ok := errors.AsType[*sqlite.Error](err); ok {
 		switch l.Code() {
@@ -52,6 +57,8 @@ func translate(err error) error {
 			return ErrConflict
 		case sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY:
 			return ErrNotFound
+		case sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_MISMATCH:
+			return fmt.Errorf("%w: %w", ErrRejected, err)
 		}
 	}
 	return err

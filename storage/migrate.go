@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/lib/pq"
 )
 
 //go:embed migrations/*.sql
@@ -112,7 +114,21 @@ func (s *Store) lockTable(ctx context.Context) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("prepare schema_version: %w", err)
+	return fmt.Errorf("prepare schema_version: %w", s.permitted(ctx, err))
+}
+
+// permitted says what to grant if a role may not change the schema (insufficient_privilege). Since PostgreSQL 15, only the owner
+// of a database may create tables in the schema public.
+func (s *Store) permitted(ctx context.Context, err error) error {
+	p, ok := errors.AsType[*pq.Error](err)
+	if !ok || p.Code != "42501" {
+		return err
+	}
+	var role string
+	if s.write.GetContext(ctx, &role, `SELECT quote_ident(current_user)`) != nil {
+		return err
+	}
+	return fmt.Errorf("%w: as the owner of the database, run GRANT USAGE, CREATE ON SCHEMA public TO %s, or make this role the owner. If another role has created the tables, migrate as that role", err, role)
 }
 
 // Migrate runs the missing migrations, each in its own transaction, and returns those
@@ -129,7 +145,7 @@ func (s *Store) Migrate(ctx context.Context) ([]Migration, error) {
 	for {
 		step, err := s.migrateOne(ctx)
 		if err != nil {
-			return done, err
+			return done, s.permitted(ctx, err)
 		}
 		if step.Version == 0 {
 			return done, nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -69,6 +70,10 @@ func driverURL(address, name string) (string, url.Values, error) {
 	if err != nil {
 		return "", nil, notURL
 	}
+	err = removeForeign(q)
+	if err != nil {
+		return "", nil, err
+	}
 	if !q.Has("connect_timeout") {
 		q.Set("connect_timeout", "5")
 	}
@@ -100,6 +105,35 @@ func driverURL(address, name string) (string, url.Values, error) {
 	}
 	u.RawQuery = q.Encode()
 	return u.String(), q, nil
+}
+
+// foreign lists parameters of other drivers, which providers put into the addresses that they show. The driver would
+// send them to the server, which refuses them. Those without a remedy change nothing here, so they are removed.
+var foreign = []struct {
+	name     string
+	harmless []string // values that change nothing; none: every value
+	remedy   string
+}{
+	{"channel_binding", []string{"disable", "prefer"}, "this program has no channel binding: remove the parameter, and set sslmode=verify-full, with which the server must prove its name"},
+	{"gssencmode", []string{"disable", "prefer"}, "this program does not encrypt by GSSAPI: remove the parameter, and set sslmode=verify-full"},
+	{"pool_max_conns", []string{}, "it is for another program: remove the parameter, and set DATABASE_MAX_CONNECTIONS"},
+	{"pool_min_conns", nil, ""}, {"pool_max_conn_lifetime", nil, ""}, {"pool_max_conn_lifetime_jitter", nil, ""},
+	{"pool_max_conn_idle_time", nil, ""}, {"pool_health_check_period", nil, ""},
+	{"keepalives", nil, ""}, {"keepalives_idle", nil, ""}, {"keepalives_interval", nil, ""}, {"keepalives_count", nil, ""},
+	{"tcp_user_timeout", nil, ""}, {"sslcompression", nil, ""},
+	{"pgbouncer", nil, ""},
+}
+
+// removeForeign removes the parameters of other drivers that change nothing, and names one that does.
+func removeForeign(q url.Values) error {
+	for _, p := range foreign {
+		value := q.Get(p.name)
+		if q.Has(p.name) && p.harmless != nil && !slices.Contains(p.harmless, value) {
+			return fmt.Errorf("the parameter %s of the database URL has no effect here: %s", p.name, p.remedy)
+		}
+		q.Del(p.name)
+	}
+	return nil
 }
 
 // renew closes the idle connections, so that new ones reach the current primary. Listen

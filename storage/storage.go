@@ -69,7 +69,29 @@ func (c Config) Open(ctx context.Context) (*Store, error) {
 		s.Close()
 		return nil, fmt.Errorf("reach the database: %w", err)
 	}
+	err = s.checkEncoding(ctx)
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
 	return s, nil
+}
+
+// checkEncoding refuses a database that cannot store every text. A stranger could send a letter that it does not have,
+// and each such request would fail.
+func (s *Store) checkEncoding(ctx context.Context) error {
+	if s.embedded {
+		return nil
+	}
+	var encoding string
+	err := s.write.GetContext(ctx, &encoding, `SHOW server_encoding`)
+	if err != nil {
+		return fmt.Errorf("read the encoding of the database: %w", err)
+	}
+	if encoding != "UTF8" {
+		return fmt.Errorf("the database has the encoding %s, and needs UTF8: create it anew with createdb --encoding UTF8 --template template0 NAME", encoding)
+	}
+	return nil
 }
 
 func (c Config) open() (*Store, error) {

@@ -47,6 +47,7 @@ func TestPostgresSchemaIsMigratedByCommand(t *testing.T) {
 func TestSQLiteSchemaOfANewerRelease(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.db")
 	s := shell{t, []string{keyVariable, "MANDATE_DATABASE_URL=sqlite:///" + path}}
+	s.run(exitDone, "Applied: 0001_init", "migrate")
 	s.run(exitDone, "Added the group staff.", "group", "add", "staff")
 	s.newerSchema("sqlite", "file:"+path)
 }

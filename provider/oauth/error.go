@@ -110,10 +110,16 @@ func ASCII(text string) string {
 	}, text)
 }
 
+const rejected = "The database does not accept a value of this request. The log of the server has the reason."
+
 // Unavailable returns the Error for a database that failed. It is a 5xx response, and
 // never a statement about the record (RFC 7009 §2.2.1 asks for 503 at the revocation
 // endpoint).
 func Unavailable(err error) *Error {
+	if errors.Is(err, storage.ErrRejected) {
+		// A repetition would fail in the same way.
+		return &Error{Status: http.StatusInternalServerError, Code: "server_error", Description: rejected, Format: rejected, Cause: err}
+	}
 	return Later(http.StatusServiceUnavailable, time.Second, "The server cannot reach its database. Try again in a moment.").Because(err)
 }
 

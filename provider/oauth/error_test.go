@@ -2,6 +2,7 @@ package oauth_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"mandate/provider/oauth"
+	"mandate/storage"
 )
 
 func TestErrorText(t *testing.T) {
@@ -37,6 +39,14 @@ func TestErrorText(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 	})
+}
+
+// A repetition of the request would fail in the same way, so nobody is asked to wait.
+func TestRejectedValueIsNoOutage(t *testing.T) {
+	e := oauth.Unavailable(fmt.Errorf("store: %w", storage.ErrRejected))
+	if e.Status != http.StatusInternalServerError || e.Code != "server_error" || e.RetryAfter != 0 || !errors.Is(e, storage.ErrRejected) {
+		t.Errorf("%+v", e)
+	}
 }
 
 // RFC 9110 §10.2.3: Retry-After has whole seconds. A client that obeys it does not come too early.
