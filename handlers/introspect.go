@@ -18,7 +18,7 @@ func (s *server) introspect(w http.ResponseWriter, r *http.Request) error {
 	if answer.Active {
 		request.Outcome(r.Context(), "active")
 	} else {
-		request.Outcome(r.Context(), "inactive")
+		request.Inactive(r.Context())
 	}
 	if answer.Signed != "" {
 		w.Header().Set("Content-Type", provider.SignedIntrospection)

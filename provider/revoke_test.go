@@ -14,9 +14,9 @@ func TestRevocation(t *testing.T) {
 	s := f.login("alice")
 	app, other, open, open2 := f.app(), f.app(), f.app(public), f.app(public)
 	revoke := func(app *clients.Registered, pairs ...string) error {
-		who, err := f.Tokens.Revoke(t.Context(), by(app, pairs...), "")
-		if who != app.Application.ClientID {
-			t.Errorf("the caller is %q", who)
+		revoked, err := f.Tokens.Revoke(t.Context(), by(app, pairs...), "")
+		if revoked.Client != app.Application.ClientID {
+			t.Errorf("the caller is %q", revoked.Client)
 		}
 		return err
 	}
@@ -54,6 +54,12 @@ func TestRevocation(t *testing.T) {
 		answer := f.tokens(app, s)
 		for _, token := range []string{"unknown", answer.AccessToken, answer.AccessToken, answer.RefreshToken, "\x01", "ü"} {
 			wantError(t, revoke(app, "token", token), "no error")
+		}
+		for token, unknown := range map[string]bool{"unknown": true, answer.RefreshToken: true, f.tokens(app, s).AccessToken: false} {
+			revoked, err := f.Tokens.Revoke(t.Context(), by(app, "token", token), "")
+			if err != nil || revoked.Unknown != unknown {
+				t.Errorf("%v, %v, want unknown: %t", revoked, err, unknown)
+			}
 		}
 	})
 	t.Run("RFC7009/2.1 a token of another client stays", func(t *testing.T) {

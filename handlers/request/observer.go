@@ -37,6 +37,7 @@ type Observer struct {
 	config    Config
 	unmatched func(Seen) // counts the requests that match no route
 	refusals  refusals
+	inactive  refusals // requests about tokens that are not active
 	untrusted untrusted
 }
 
@@ -49,6 +50,8 @@ func NewObserver(c Config) *Observer {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	o := &Observer{config: c}
+	o.refusals.summary = "requests were refused and left out of the log"
+	o.inactive.summary = "requests about inactive tokens were left out of the log"
 	o.unmatched = o.count(unmatched)
 	return o
 }
@@ -143,9 +146,12 @@ func (o *Observer) report(w *response, r *http.Request, rec *Record) {
 	case rec.Quiet:
 		level = slog.LevelDebug
 	}
-	refused, address := isRefusal(seen.Status), rec.origin.Address
-	o.refusals.roll(r.Context(), o.config.Log, refused)
-	if refused && !rec.Quiet && !o.refusals.admit(address, seen.Status) {
+	address := rec.origin.Address
+	if !o.admit(r.Context(), &o.refusals, isRefusal(seen.Status), rec, seen.Status) {
+		return
+	}
+	// Whoever sends an invented token to an API causes a request of the API to this server.
+	if !o.admit(r.Context(), &o.inactive, seen.Outcome == inactive, rec, seen.Status) {
 		return
 	}
 	attrs := append(seen.attrs(), slog.String("address", address))
@@ -154,6 +160,12 @@ func (o *Observer) report(w *response, r *http.Request, rec *Record) {
 	}
 	attrs = append(attrs, rec.noted...)
 	o.config.Log.LogAttrs(r.Context(), level, "request", attrs...)
+}
+
+// admit reports whether a request gets its log line within a limit, if the limit concerns it.
+func (o *Observer) admit(ctx context.Context, limit *refusals, concerned bool, rec *Record, status int) bool {
+	limit.roll(ctx, o.config.Log, concerned)
+	return !concerned || rec.Quiet || limit.admit(rec.origin.Address, status)
 }
 
 // response records the status.

@@ -67,5 +67,12 @@ func Note(ctx context.Context, key string, value any) {
 	rec.noted = append(rec.noted, slog.Any(key, value))
 }
 
+// inactive is the outcome of a request about a token that is not active.
+const inactive = "inactive"
+
+// Inactive records that the request was about a token that is not active. The log lines of such
+// requests are limited, because strangers can cause them: they invent tokens.
+func Inactive(ctx context.Context) { Outcome(ctx, inactive) }
+
 // Outcome records the outcome of the request in one word.
 func Outcome(ctx context.Context, outcome string) { RecordOf(ctx).outcome = outcome }

@@ -13,10 +13,13 @@ import (
 	"mandate/provider/throttle"
 )
 
-// refusals limits the log lines about refused requests (4xx). Each network has a
+// refusals limits the log lines about requests that strangers can cause: refused ones (4xx),
+// and those about tokens that they invent. Each network has a
 // limit, and all networks together have one. Further requests are counted by network
 // and status. The first request after the interval writes the counts to the log.
 type refusals struct {
+	summary string // the message of a line with a count
+
 	left  atomic.Bool // some lines were not written
 	mu    sync.Mutex
 	until time.Time // the end of the interval
@@ -41,7 +44,7 @@ const (
 // otherNetworks is the name under which the log puts all further networks together.
 const otherNetworks = "others"
 
-// admit reports whether a refused request gets a log line of its own.
+// admit reports whether a request gets a log line of its own.
 func (f *refusals) admit(address string, status int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -70,8 +73,8 @@ func (f *refusals) admit(address string, status int) bool {
 
 // roll begins a new interval if the last one has ended. It writes the counts of that
 // interval to the log.
-func (f *refusals) roll(ctx context.Context, log *slog.Logger, refused bool) {
-	if !refused && !f.left.Load() {
+func (f *refusals) roll(ctx context.Context, log *slog.Logger, concerned bool) {
+	if !concerned && !f.left.Load() {
 		return
 	}
 	at := time.Now()
@@ -84,12 +87,12 @@ func (f *refusals) roll(ctx context.Context, log *slog.Logger, refused bool) {
 	f.from, f.lines, f.until = nil, 0, at.Add(refusalInterval)
 	f.left.Store(false)
 	f.mu.Unlock()
-	logCounts(ctx, log, from)
+	f.logCounts(ctx, log, from)
 }
 
 // logCounts writes one line per network and status. The networks with the most
 // requests come first; the rest is counted together.
-func logCounts(ctx context.Context, log *slog.Logger, from map[string]*networkRefusals) {
+func (f *refusals) logCounts(ctx context.Context, log *slog.Logger, from map[string]*networkRefusals) {
 	sum := func(there *networkRefusals) int {
 		n := 0
 		for _, left := range there.left {
@@ -102,19 +105,19 @@ func logCounts(ctx context.Context, log *slog.Logger, from map[string]*networkRe
 	rest := &networkRefusals{left: map[int]int{}}
 	for i, network := range most {
 		if i < networksLogged && network != otherNetworks {
-			logNetwork(ctx, log, network, from[network])
+			f.logNetwork(ctx, log, network, from[network])
 			continue
 		}
 		for status, n := range from[network].left {
 			rest.left[status] += n
 		}
 	}
-	logNetwork(ctx, log, otherNetworks, rest)
+	f.logNetwork(ctx, log, otherNetworks, rest)
 }
 
-func logNetwork(ctx context.Context, log *slog.Logger, network string, there *networkRefusals) {
+func (f *refusals) logNetwork(ctx context.Context, log *slog.Logger, network string, there *networkRefusals) {
 	for _, status := range slices.Sorted(maps.Keys(there.left)) {
-		log.LogAttrs(ctx, slog.LevelWarn, "requests were refused and left out of the log",
+		log.LogAttrs(ctx, slog.LevelWarn, f.summary,
 			slog.String("address", network), slog.Int("status", status), slog.Int("count", there.left[status]))
 	}
 }

@@ -116,3 +116,47 @@ func TestRefusalsAreBoundedInTheLog(t *testing.T) {
 		}
 	})
 }
+
+// Whoever sends invented tokens to an API causes requests of the API, which its operator cannot limit by
+// their address. They take no place from refusals of that address.
+func TestAttackInventedTokensFillLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &bytes.Buffer{}
+		o := NewObserver(Config{Log: slog.New(slog.NewTextHandler(log, nil))})
+		ask := func(address string, inactive bool, status int) {
+			h := o.Observe(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if inactive {
+					Inactive(r.Context())
+				}
+				w.WriteHeader(status)
+			}))
+			r := httptest.NewRequest("POST", "/", nil)
+			r.RemoteAddr = address
+			h.ServeHTTP(httptest.NewRecorder(), r)
+		}
+		wants := func(text string, want int) {
+			t.Helper()
+			if n := strings.Count(log.String(), text); n != want {
+				t.Errorf("%q is there %d times, want %d:\n%.2000s", text, n, want, log)
+			}
+		}
+		const api, other = "198.51.100.1:1", "198.51.100.2:1"
+		for range 500 {
+			ask(api, true, 200)
+		}
+		ask(other, true, 200)
+		for range 50 {
+			ask(api, false, 200)
+		}
+		ask(api, false, 401)
+		wants("outcome=inactive", linesPerNetwork+1)
+		wants("status=200", linesPerNetwork+1+50)
+		wants("status=401", 1)
+		time.Sleep(refusalInterval)
+		ask(other, false, 200)
+		wants(fmt.Sprintf("msg=\"requests about inactive tokens were left out of the log\" address=198.51.100.1 status=200 count=%d\n", 500-linesPerNetwork), 1)
+		wants("requests were refused", 0)
+		ask(api, true, 200)
+		wants("outcome=inactive", linesPerNetwork+2)
+	})
+}

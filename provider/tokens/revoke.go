@@ -11,34 +11,40 @@ import (
 	"mandate/storage"
 )
 
+// Revocation says what a request to revoke a token was about.
+type Revocation struct {
+	Client  string // the client id of the caller, as far as it is known
+	Unknown bool   // there is no such token
+}
+
 // Revoke revokes a token at the request of the client that it was issued to (RFC 7009).
-// It returns the client id of the caller, as far as it is known.
-func (p *Tokens) Revoke(ctx context.Context, r *http.Request, address string) (string, error) {
+func (p *Tokens) Revoke(ctx context.Context, r *http.Request, address string) (Revocation, error) {
 	form, err := oauth.ReadForm(r)
 	if err != nil {
-		return "", err
+		return Revocation{}, err
 	}
 	a, err := p.clients.Authenticate(clients.WithCall(ctx, &clients.Call{Address: address}), r, form)
 	if err != nil {
-		return "", err
+		return Revocation{}, err
 	}
+	by := Revocation{Client: a.ClientID}
 	if form.Get("token") == "" {
-		return a.ClientID, oauth.Refuse("invalid_request", "token is missing.")
+		return by, oauth.Refuse("invalid_request", "token is missing.")
 	}
 	token, err := p.FindToken(ctx, form.Get("token"))
 	// RFC 7009 §2.2: a request to revoke an unknown token succeeds.
 	if errors.Is(err, storage.ErrNotFound) {
-		return a.ClientID, nil
+		return Revocation{a.ClientID, true}, nil
 	}
 	if err != nil {
-		return a.ClientID, oauth.Unavailable(err)
+		return by, oauth.Unavailable(err)
 	}
 	// RFC 7009 §2.1: only the client that a token was issued to may revoke it. Another
 	// client gets an error.
 	if token.Application != a.ID {
-		return a.ClientID, oauth.Refuse("invalid_grant", "The token was issued to another client.")
+		return by, oauth.Refuse("invalid_grant", "The token was issued to another client.")
 	}
-	return a.ClientID, p.revokeFamily(ctx, token)
+	return by, p.revokeFamily(ctx, token)
 }
 
 // RevokeByOperator revokes a token at the request of the operator. It returns ErrNotFound for
