@@ -158,7 +158,7 @@ func (s *server) makeResetLink(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.keepText(w, who, "/admin/users/"+u.ID, resetLinkOf(u), link)
+	s.keepText(w, who, personPath(u.ID), resetLinkOf(u), link)
 	redirect(w, r, s.userPath(u.ID))
 	return nil
 }

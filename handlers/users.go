@@ -127,7 +127,7 @@ func (s *server) userPage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.sayKept(r, kept, &page.Frame)
-	page.ResetLink = s.takeText(w, r, who, "/admin/users/"+u.ID, resetLinkOf(u))
+	page.ResetLink = s.takeText(w, r, who, personPath(u.ID), resetLinkOf(u))
 	return s.render(w, r, http.StatusOK, page)
 }
 
@@ -311,7 +311,11 @@ func accountState(u provider.User) string {
 	return state
 }
 
-func (s *server) userPath(id string) string { return s.path("/admin/users/" + id + "/") }
+func (s *server) userPath(id string) string { return s.path(personPath(id)) + "/" }
+
+// personPath is the path of the page of a person, without the base path and the last slash. A subject of another server
+// may have any sign.
+func personPath(id string) string { return "/admin/users/" + url.PathEscape(id) }
 
 func (s *server) personIn(form url.Values) provider.Person {
 	return provider.Person{Username: strings.TrimSpace(form.Get("username")), Email: strings.TrimSpace(form.Get("email")),
@@ -342,7 +346,7 @@ func (s *server) userForm(r *http.Request, who *provider.SignedIn, u *provider.U
 		page.ResetAction, page.ResetMinutes = s.userPath(u.ID)+"reset-link/", resetMinutes
 		page.Action, page.DeleteURL, page.Self = s.userPath(u.ID), s.userPath(u.ID)+"delete/", u.ID == who.User.ID
 		var err error
-		page.Sessions, err = s.sessionList(r, s.pages.Languages.English(), who, *u, "/admin/users/"+u.ID+"/sessions/")
+		page.Sessions, err = s.sessionList(r, s.pages.Languages.English(), who, *u, personPath(u.ID)+"/sessions/")
 		if err != nil {
 			return page, err
 		}

@@ -192,7 +192,7 @@ func TestRecoveryCodes(t *testing.T) {
 				t.Error("the database has the code itself")
 			}
 		}
-		in, err := f.second(f.first("alice"), people.ByRecovery, " "+strings.ToUpper(strings.ReplaceAll(codes[3], "-", " "))+" ")
+		in, err := f.second(f.first("alice"), people.ByRecovery, " \u200e"+strings.ToUpper(strings.ReplaceAll(codes[3], "-", "\u2011\u00a0"))+" ")
 		if got := f.signedIn(in, err).Session.AMR; got != "pwd otp" {
 			t.Error(got)
 		}

@@ -312,17 +312,19 @@ func TestDocsSecurityTests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := filepath.Glob(filepath.Join(root, "conformance/mandate/*_test.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var tests strings.Builder
-	for _, file := range files {
-		source, err := os.ReadFile(file)
+	for _, pattern := range []string{"conformance/mandate/*_test.go", "handlers/*_test.go", "provider/*_test.go", "provider/*/*_test.go"} {
+		files, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			t.Fatal(err)
 		}
-		tests.Write(source)
+		for _, file := range files {
+			source, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tests.Write(source)
+		}
 	}
 	named := namedTest.FindAllSubmatch(text, -1)
 	for _, found := range named {

@@ -18,6 +18,7 @@ import (
 	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/provider/throttle"
+	"mandate/provider/typed"
 	"mandate/storage"
 )
 
@@ -83,7 +84,7 @@ func (p *Clients) secretMatches(applicationID, stored, secret string) (ok, slow 
 		if err != nil {
 			return false, false, oauth.Unavailable(err)
 		}
-		return clear != "" && subtle.ConstantTimeCompare([]byte(seal.Digest(clear)), []byte(seal.Digest(secret))) == 1, false, nil
+		return clear != "" && subtle.ConstantTimeCompare([]byte(seal.Digest(typed.Secret(clear))), []byte(seal.Digest(typed.Secret(secret)))) == 1, false, nil
 	}
 	ok = p.proven.has(p.proven.name(applicationID, stored, secret))
 	return ok, !ok, nil

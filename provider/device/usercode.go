@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"mandate/provider/seal"
+	"mandate/provider/typed"
 )
 
 // letters are the characters of a user code: no vowels, so that a code is no word, and no
@@ -37,14 +38,13 @@ func displayed(code string) string { return code[:codeLength/2] + "-" + code[cod
 // readUserCode returns the user code that a person typed, and whether it has the form of one.
 //
 // RFC 8628 §6.1: letters may be lower case, and punctuation is ignored.
-func readUserCode(typed string) (string, bool) {
+func readUserCode(text string) (string, bool) {
 	code := strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsLetter(r) || unicode.IsDigit(r):
-			return unicode.ToUpper(r)
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return r
 		}
 		return -1
-	}, typed)
+	}, typed.Code(text))
 	wrong := func(r rune) bool { return !strings.ContainsRune(letters, r) }
 	return code, len(code) == codeLength && !strings.ContainsFunc(code, wrong)
 }

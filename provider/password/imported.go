@@ -23,14 +23,19 @@ import (
 // An imported hash was made by another program. It is verified with its own scheme, and replaced by one of ours at the
 // first right password.
 
-// The highest cost of an imported hash: half a second to three seconds of work, by scheme. Whoever can import hashes must
-// not be able to make every sign-in slow.
+// The highest cost of an imported hash: as much as bcrypt of cost 14 or less, which is about a second of one processor. A
+// file of hashes must not be able to make every sign-in slow. The numbers were measured, because no parameter alone says what a
+// hash costs; TestImportedHashesCostNoMoreThan measures them again.
 const (
 	maxImportedKiB        = 256 << 10 // memory of one hash
-	maxImportedWork       = 1 << 20   // memory times passes, in KiB
+	maxImportedWork       = 1 << 20   // memory times passes of Argon2, in KiB
+	maxImportedPasses     = 64        // of Argon2: each starts four goroutines for each lane, however small the memory is
+	maxScryptWork         = 256 << 10 // memory times lanes of scrypt, in KiB
+	maxScryptBlock        = 64        // r of scrypt: its first and last step hash 128·r·p bytes, whatever N is
 	maxImportedLanes      = 16
 	maxImportedBcrypt     = 14
-	maxImportedIterations = 3_000_000 // of PBKDF2
+	maxImportedIterations = 3_000_000 // of PBKDF2 with SHA-1 or SHA-256
+	maxSHA512Iterations   = 1_000_000 // of PBKDF2 with SHA-512
 	// The sizes of a salt and of a hash, in bytes.
 	maxImportedSalt                = 128
 	minImportedSum, maxImportedSum = 16, 64
@@ -157,7 +162,7 @@ func parseArgon2(parts []string) (imported, error) {
 	if passes < 1 || lanes < 1 || memory < 8*lanes {
 		return imported{}, errForm
 	}
-	if memory > maxImportedKiB || lanes > maxImportedLanes || memory*passes > maxImportedWork {
+	if memory > maxImportedKiB || lanes > maxImportedLanes || passes > maxImportedPasses || memory*passes > maxImportedWork {
 		return imported{}, errCost
 	}
 	compute := argon2.IDKey
@@ -212,7 +217,7 @@ func newScrypt(salt, want []byte, n, r, p uint64) (imported, error) {
 	}
 	// RFC 7914 §2: the memory is 128·N·r bytes.
 	const most = maxImportedKiB << 10 / 128
-	if n > most || r > most/n || p > maxImportedLanes || n*r/8*p > maxImportedWork {
+	if n > most || r > maxScryptBlock || r > most/n || p > maxImportedLanes || n*r*p/8 > maxScryptWork {
 		return imported{}, errCost
 	}
 	return imported{memoryKiB: uint32(n * r / 8), want: want, sum: func(password string) []byte {
@@ -260,7 +265,11 @@ func newPBKDF2(iterations string, salt, want []byte, of func() hash.Hash) (impor
 	}
 	// A longer hash than that of the function takes the iterations again for each part of it (RFC 8018 §5.2).
 	parts := (len(want) + of().Size() - 1) / of().Size()
-	if n*uint64(parts) > maxImportedIterations {
+	most := uint64(maxImportedIterations)
+	if of().Size() > sha256.Size {
+		most = maxSHA512Iterations
+	}
+	if n*uint64(parts) > most {
 		return imported{}, errCost
 	}
 	return imported{want: want, sum: func(password string) []byte {

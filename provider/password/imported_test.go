@@ -151,8 +151,8 @@ func TestImportedHashCostsLittle(t *testing.T) {
 		"pbkdf2_sha1$2000000$salt$" + sum + "=":                               false, // each of its two parts takes the iterations
 		"pbkdf2_sha256$99999999999$salt$" + sum + "=":                         false,
 		"$pbkdf2-sha512$3000001$c2FsdA$" + sum:                                false,
-		"$scrypt$ln=18,r=8,p=4$c2FsdA$" + sum:                                 true,
-		"$scrypt$ln=18,r=8,p=5$c2FsdA$" + sum:                                 false,
+		"$scrypt$ln=18,r=8,p=1$c2FsdA$" + sum:                                 true,
+		"$scrypt$ln=18,r=8,p=2$c2FsdA$" + sum:                                 false,
 		"$scrypt$ln=19,r=8,p=1$c2FsdA$" + sum:                                 false,
 		"$scrypt$ln=40,r=8,p=1$c2FsdA$" + sum:                                 false,
 		"$scrypt$ln=4,r=8,p=17$c2FsdA$" + sum:                                 false,

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/crypto/argon2"
+
+	"mandate/provider/typed"
 )
 
 // Hasher hashes passwords. Each hash takes much memory, so only a few run at once: a
@@ -76,11 +78,11 @@ func (p *Hasher) encode(salt, sum []byte) string {
 	return fmt.Sprintf("$argon2id$v=19$m=%d,t=%d,p=1$%s$%s", p.Cost.MemoryKiB, p.Cost.Iterations, b64.EncodeToString(salt), b64.EncodeToString(sum))
 }
 
-// Hash returns the PHC string of a password under a new salt.
+// Hash returns the PHC string of a password, in its one form (typed.Secret), under a new salt.
 func (p *Hasher) Hash(ctx context.Context, password string) (string, error) {
 	salt := make([]byte, 16)
 	rand.Read(salt) // never fails
-	sum, err := p.sum(ctx, password, salt, p.Cost, 1)
+	sum, err := p.sum(ctx, typed.Secret(password), salt, p.Cost, 1)
 	if err != nil {
 		return "", err
 	}
@@ -160,9 +162,20 @@ func (p *Hasher) Enter(who ...string) (leave func(), err error) {
 	}, nil
 }
 
-// Matches reports whether a stored hash is of this password. An empty password or an
-// empty hash never matches. stale says that the hash was made at another cost, or by another program.
+// Matches reports whether a stored hash is of this password: in its one form (typed.Secret), or as it was typed, for a
+// hash that was made without that form. An empty password or an empty hash never matches. stale says that the hash was made
+// at another cost, in another form, or by another program.
 func (p *Hasher) Matches(ctx context.Context, stored, password string) (ok, stale bool, err error) {
+	form := typed.Secret(password)
+	ok, stale, err = p.matches(ctx, stored, form)
+	if ok || err != nil || form == password {
+		return ok, stale, err
+	}
+	ok, _, err = p.matches(ctx, stored, password)
+	return ok, ok, err
+}
+
+func (p *Hasher) matches(ctx context.Context, stored, password string) (ok, stale bool, err error) {
 	parsed, err := parsePHC(stored)
 	if err != nil && password != "" {
 		foreign, err := parseImported(stored)

@@ -10,6 +10,7 @@ import (
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/throttle"
+	"mandate/provider/typed"
 	"mandate/storage"
 )
 
@@ -155,7 +156,7 @@ func (p *People) ChangePassword(ctx context.Context, s *storage.SignedIn, form P
 		}
 	}
 	p.config.checkNewPassword(found, "new_password", next, s.User)
-	if ok && current == next {
+	if ok && typed.Secret(current) == typed.Secret(next) {
 		found.Add("new_password", "Choose a password that differs from the current one.")
 	}
 	if err := found.Err(); err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/mail"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -32,9 +33,13 @@ type Person struct {
 	Subject string
 }
 
-// anySubject matches the subjects that fit into a path of this server and that every
-// relying party accepts (OIDC Core §2: at most 255 ASCII characters).
-var anySubject = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}$`)
+// anySubject matches the subjects that other servers have given people, such as auth0|5f7c.
+//
+// OIDC Core §2: a subject has at most 255 ASCII characters. Here each of them can be seen, and none is a space.
+var anySubject = regexp.MustCompile(`^[!-~]{1,255}$`)
+
+// notInPaths lists subjects that no page could have: they mean something else in the path of an address.
+var notInPaths = []string{"new", ".", ".."}
 
 // FoldName returns the key of a user name. Names that look alike have the same key:
 // case, and the composition of characters, make no difference.
@@ -70,8 +75,8 @@ func (person Person) check(found *oauth.Invalid) {
 	if person.Profile != nil {
 		person.Profile.check(found, person.Email)
 	}
-	if person.Subject != "" && (!anySubject.MatchString(person.Subject) || person.Subject == "new") {
-		found.Add("subject", "Use at most 255 letters, digits and . _ - for the subject.")
+	if person.Subject != "" && (!anySubject.MatchString(person.Subject) || slices.Contains(notInPaths, person.Subject)) {
+		found.Add("subject", "Use at most 255 ASCII characters without spaces for the subject, and neither new nor dots alone.")
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"mandate/provider/notices"
 	"mandate/provider/oauth"
 	"mandate/provider/seal"
+	"mandate/provider/typed"
 	"mandate/storage"
 )
 
@@ -38,13 +39,8 @@ func (p *People) NewRecoveryCodes(ctx context.Context, s *storage.SignedIn) ([]s
 }
 
 // recoveryDigest returns the digest of a recovery code, as it was typed, or "" if it cannot be one.
-func recoveryDigest(userID, typed string) string {
-	text := strings.ToUpper(strings.Map(func(r rune) rune {
-		if r == '-' || r == ' ' || r == '\t' {
-			return -1
-		}
-		return r
-	}, typed))
+func recoveryDigest(userID, code string) string {
+	text := typed.Code(code)
 	_, err := base32.StdEncoding.DecodeString(text)
 	if err != nil || len(text) != recoveryChars {
 		return ""

@@ -13,6 +13,8 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+
+	"mandate/provider/typed"
 )
 
 const (
@@ -56,13 +58,13 @@ func Code(secret string, step int64) (string, error) {
 }
 
 // Match returns the time step that a typed code belongs to, or 0 if it is not a valid code now. A
-// step that is not later than last does not count, because its code was used (RFC 6238 §5.2). Spaces
-// in the code do not matter.
+// step that is not later than last does not count, because its code was used (RFC 6238 §5.2). The code may have any
+// form in which people type it, such as 123-456.
 //
 // RFC 6238 §5.2: one step before is accepted, for the time that the person needs to type. §6: one
 // step after is accepted too, because the clock of the phone may be wrong.
-func Match(secret, typed string, seconds, last int64) (int64, error) {
-	typed = strings.Join(strings.Fields(typed), "")
+func Match(secret, text string, seconds, last int64) (int64, error) {
+	meant := typed.Code(text)
 	now, found := Step(seconds), int64(0)
 	for step := now - 1; step <= now+1; step++ {
 		valid, err := Code(secret, step)
@@ -70,7 +72,7 @@ func Match(secret, typed string, seconds, last int64) (int64, error) {
 			return 0, err
 		}
 		// All steps are compared, and in constant time.
-		if subtle.ConstantTimeCompare([]byte(valid), []byte(typed)) == 1 && step > last && found == 0 {
+		if subtle.ConstantTimeCompare([]byte(valid), []byte(meant)) == 1 && step > last && found == 0 {
 			found = step
 		}
 	}

@@ -41,6 +41,11 @@ func TestRFC6238Vectors(t *testing.T) {
 	}
 }
 
+// wide returns digits as a keyboard for Japanese types them.
+func wide(digits string) string {
+	return strings.Map(func(r rune) rune { return r + '０' - '0' }, digits)
+}
+
 func TestMatch(t *testing.T) {
 	secret := NewSecret()
 	const now = 1_800_000_015 // in the middle of a step
@@ -64,6 +69,10 @@ func TestMatch(t *testing.T) {
 		{"RFC6238/5.2 a step before one that was used", at(-1), 0, 99},
 		{"a step after one that was used", at(1), 0, 1},
 		{"spaces do not matter", " " + at(0)[:3] + " " + at(0)[3:] + "\n", -9, 0},
+		{"a dash does not matter", at(0)[:3] + "–" + at(0)[3:], -9, 0},
+		{"a space that does not break", at(0)[:3] + "\u00a0" + at(0)[3:], -9, 0},
+		{"wide digits", wide(at(0)), -9, 0},
+		{"another sign does matter", at(0)[:3] + "." + at(0)[3:], -9, 99},
 		{"a digit is missing", at(0)[1:], -9, 99},
 		{"a digit too many", at(0) + "0", -9, 99},
 		{"nothing", "", -9, 99},
