@@ -58,28 +58,36 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) error {
 	return s.refuse(w, r, a, refused)
 }
 
-// refuse sends an error to the client. Nobody has checked the redirect URI of an application
-// that came by itself. A link to this server could otherwise take anybody to any website, so
-// the person decides.
+// refuse sends an error to the client. Nobody answers for the redirect URI of an application for
+// which nobody is responsible. A link to this server could otherwise take anybody to any website, or
+// give any program on the device a command in the name of this server, so the person decides. That holds
+// for prompt=none too: such an application is never answered without the person, so it has no use of
+// the parameter.
 //
 // RFC 9700 §4.11.2: the server redirects by itself only to a redirect URI that it trusts.
 func (s *server) refuse(w http.ResponseWriter, r *http.Request, a *provider.Authorization, e *provider.Error) error {
 	request.Note(r.Context(), "error", e.Code)
 	request.Outcome(r.Context(), e.Code)
 	response := s.provider.Authorizations.Refusal(a, e)
-	l := s.language(r)
-	host, local := destination(l, a.RedirectURI)
-	switch {
-	case response.Failed != nil || local || provider.StandingOf(a.Application) != provider.StandingOpen:
+	if response.Failed != nil || provider.StandingOf(a.Application) != provider.StandingOpen {
 		return s.answer(w, r, response)
-	case response.FormPost:
+	}
+	l := s.language(r)
+	unchecked := s.target(r, a.RedirectURI)
+	if response.FormPost {
 		page := s.formPost(r, response)
-		page.UncheckedHost, page.Description = host, e.Description
+		page.Unchecked, page.Description = unchecked, e.Description
 		return s.render(w, r, statusOf(e), page)
 	}
 	return s.render(w, r, statusOf(e), templates.ErrorPage{Frame: s.frame(r, ""), Status: statusOf(e), Code: e.Code, Description: e.Description, Heading: l.T("The application’s request was refused"),
-		Message:   l.T("The request ended with an error, so nothing was allowed. You can close this page. Nobody has checked this application. It wants to continue at %s. Go there only if you know this address and began there yourself.", host),
-		RequestID: request.ID(r), BackURL: response.Location(), BackLabel: l.T("Continue to %s", host)})
+		Message: l.T("The request ended with an error, so nothing was allowed. You can close this page."), Unchecked: unchecked,
+		RequestID: request.ID(r), BackURL: response.Location()})
+}
+
+// target describes an address to which a browser goes if the person wants it.
+func (s *server) target(r *http.Request, uri string) *templates.Target {
+	host, _ := destination(s.language(r), uri)
+	return &templates.Target{Host: host, URI: uri}
 }
 
 // loginFor redirects to the login page, which leads back to exactly this request.

@@ -89,8 +89,9 @@ func (s *server) logoutRequest(w http.ResponseWriter, r *http.Request) error {
 		return s.logoutFor(w, r, l, who)
 	}
 	page := templates.Logout{Frame: s.frame(r, ""), Action: s.path("/logout/"), Ticket: ticket, OpenID: true}
-	if askFirst {
-		page.GoesTo, _ = destination(s.language(r), l.RedirectURI)
+	page.Aside = askFirst
+	if l.RedirectURI != "" {
+		page.Then = s.target(r, l.RedirectURI)
 	}
 	if l.Application != nil {
 		page.Application = l.Application.Name

@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"html/template"
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 
 	"mandate/templates/languages"
@@ -98,6 +100,7 @@ func controls() template.FuncMap {
 
 		"picture": picture,
 		"app":     appAddress,
+		"onward":  onward,
 	}
 }
 
@@ -118,6 +121,19 @@ func picture(address string) template.URL {
 // appAddress returns an address that opens an authenticator app, or "" for anything else.
 func appAddress(address string) template.URL {
 	if !strings.HasPrefix(address, "otpauth://totp/") {
+		return ""
+	}
+	return template.URL(address)
+}
+
+// scheme is that of an address which may open an application (RFC 3986 §3.1).
+var scheme = regexp.MustCompile(`^([a-z][a-z0-9+.-]*):`)
+
+// onward returns the address of an application, which may have a scheme of its own, or "" for one that
+// runs a script or shows what it contains itself. The server has checked it when it was registered.
+func onward(address string) template.URL {
+	of := scheme.FindStringSubmatch(address)
+	if of == nil || strings.Contains(of[1], "script") || slices.Contains([]string{"about", "blob", "data", "file", "filesystem"}, of[1]) {
 		return ""
 	}
 	return template.URL(address)

@@ -90,7 +90,14 @@ type Logout struct {
 	Application string // the name of the application that asks, chosen by a stranger; empty if the person opened the page
 	Ticket      string // hidden field: the logout request of that application
 	OpenID      bool   // the logout also ends logins at applications
-	GoesTo      string // set if nobody is signed in: the page only offers to go there
+	Aside       bool   // nobody is signed in: the page only offers to go on
+	Then        *Target
+}
+
+// Target is an address of an application, to which the browser goes next.
+type Target struct {
+	Host string // or what else a person recognizes
+	URI  string
 }
 
 // ErrorPage explains an error to a person, and separately to the developer of the application.
@@ -103,7 +110,8 @@ type ErrorPage struct {
 	Diff               *URIDiff // set when a redirect URI is not registered
 	RequestID          string   // the ID of the request in the log
 	BackURL, BackLabel string
-	More               []Link // other places to go on
+	More               []Link  // other places to go on
+	Unchecked          *Target // to which BackURL leads, if nobody has checked the application
 }
 
 // Link leads to a page.
@@ -367,10 +375,10 @@ type FormPost struct {
 	Frame
 	Action     string // the application's redirect URI
 	Parameters []Hidden
-	// UncheckedHost is the host of the redirect URI, if nobody has checked the application.
-	// The form does not submit itself then.
-	UncheckedHost string
-	Description   string // what the developer of an unchecked application has to change
+	// Unchecked is the redirect URI, if nobody has checked the application. The form does not submit
+	// itself then.
+	Unchecked   *Target
+	Description string // what the developer of an unchecked application has to change
 }
 
 // Hidden is a hidden field of a form.

@@ -42,9 +42,9 @@ func TestEveryPageIsWellFormed(t *testing.T) {
 				body = bytes.Replace(body, []byte(`action="`+post.Action+`"`), []byte(`action="/"`), 1)
 			}
 			switch s.page.(type) {
-			case Consent, DeviceApproval, Login:
+			case Consent, DeviceApproval, Login, ErrorPage:
 				// The pages of the application, which learn nothing about this one.
-				body = regexp.MustCompile(`<a href="[^"]*" rel="noopener noreferrer nofollow">`).ReplaceAll(body, []byte(`<a href="/">`))
+				body = regexp.MustCompile(`<a [^>]*rel="noopener noreferrer nofollow">`).ReplaceAll(body, []byte(`<a href="/">`))
 			}
 			for _, fault := range checkDocument(body) {
 				t.Error(fault)
@@ -54,6 +54,18 @@ func TestEveryPageIsWellFormed(t *testing.T) {
 	for _, page := range catalogue() {
 		if !drawn[reflect.TypeOf(page.of)] {
 			t.Errorf("no sample of %T", page.of)
+		}
+	}
+}
+
+// The page of a refused request leads to an application on the device, and never to a script.
+func TestWhereARefusedRequestLeads(t *testing.T) {
+	for address, want := range map[string]bool{
+		"https://client.example/cb?error=x": true, "http://127.0.0.1:5000/cb": true, "cursor://name/path?error=x": true, "com.example.app:/cb": true,
+		"javascript:alert(1)": false, "JavaScript:alert(1)": false, "vbscript:x": false, "data:text/html,x": false, "blob:https://a.example/": false, "/": false, "//evil.example/": false, "": false,
+	} {
+		if got := string(onward(address)); got != "" != want || want && got != address {
+			t.Errorf("%s: %q", address, got)
 		}
 	}
 }

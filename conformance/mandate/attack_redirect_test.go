@@ -1,6 +1,10 @@
 package mandate
 
 import (
+	"html"
+	"maps"
+	"net/http"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -11,7 +15,9 @@ func TestAttackStrangerRedirects(t *testing.T) {
 	t.Parallel()
 	attack(t, "open redirect", "django-oauth-toolkit 3.4.0 (prompt=none)")
 	s := startServer(t, options{provider: append([]string{"SCOPES: {read: Read, openid: Sign in}", "OIDC_ENABLED: true"}, openClients...)})
-	made := s.registers(t, nobody, `{"redirect_uris":["https://evil.example/cb","http://127.0.0.1/cb"]}`)
+	redirects := map[string]string{"https://evil.example/cb?a=b": "https://evil.example/cb?a=b", "http://127.0.0.1/api/v1/do?what=x": "http://127.0.0.1:40123/api/v1/do?what=x",
+		"cursor://anysphere.cursor-deeplink/mcp/install": "cursor://anysphere.cursor-deeplink/mcp/install"}
+	made := s.registers(t, nobody, `{"redirect_uris":["`+strings.Join(slices.Collect(maps.Keys(redirects)), `","`)+`"]}`)
 	alice, stranger := s.signIn(t, s.person(t, "alice"), "/account/"), s.browser(t)
 	for what, test := range map[string]struct {
 		b    *browser
@@ -24,33 +30,35 @@ func TestAttackStrangerRedirects(t *testing.T) {
 		"a wrong scope":                       {alice, []string{"scope", "bogus"}},
 		"a wrong scope, in a form":            {alice, []string{"scope", "bogus", "response_mode", "form_post"}},
 	} {
-		address, _ := s.authorizeURL(asApplication(made, "https://evil.example/cb"), test.more...)
-		test.b.open(t, address)
-		if test.b.Away != nil || strings.Contains(test.b.Body, "data-submit") {
-			t.Errorf("%s: the browser goes away by itself", what)
-		}
-		if !strings.Contains(test.b.Body, "Nobody has checked this application") || !strings.Contains(test.b.Body, "evil.example") || !strings.Contains(test.b.Body, "error") {
-			t.Errorf("%s: the page does not say where the answer goes: %s", what, test.b.Body)
-		}
-		reason := "which prompt=none forbids."
-		if strings.Contains(what, "wrong") {
-			reason = "There is no scope"
-		}
-		for _, text := range []string{"The request ended with an error, so nothing was allowed. You can close this page.", "For the developer of the application", reason} {
-			if !strings.Contains(test.b.Body, text) {
-				t.Errorf("%s: the page does not say %q: %s", what, text, test.b.Body)
+		for _, sent := range redirects {
+			if strings.HasPrefix(sent, "cursor:") && slices.Contains(test.more, "form_post") {
+				continue // refused before (OIDC Form Post §2)
+			}
+			address, _ := s.authorizeURL(asApplication(made, sent), test.more...)
+			test.b.open(t, address)
+			if test.b.Away != nil || strings.Contains(test.b.Body, "data-submit") {
+				t.Errorf("%s, %s: the browser goes away by itself", what, sent)
+			}
+			reason := "which prompt=none forbids."
+			if strings.Contains(what, "wrong") {
+				reason = "There is no scope"
+			}
+			for _, text := range []string{"The request ended with an error, so nothing was allowed. You can close this page.", "Nobody has checked this application",
+				">" + html.EscapeString(sent) + "</code>", "For the developer of the application", reason} {
+				if !strings.Contains(test.b.Body, text) {
+					t.Errorf("%s, %s: the page does not say %q: %s", what, sent, text, test.b.Body)
+				}
 			}
 		}
-		// A program on the person's own computer gets its answer.
-		address, _ = s.authorizeURL(asApplication(made, "http://127.0.0.1:40123/cb"), test.more...)
-		test.b.open(t, address)
-		if test.b.Away == nil && !strings.Contains(test.b.Body, "data-submit") {
-			t.Errorf("%s: the program gets no answer: %s", what, test.b.Body)
-		}
+	}
+	// A command for an application on the device is not registered.
+	answer := s.registration(t, nobody, `{"redirect_uris":["cursor://anysphere.cursor-deeplink/mcp/install?name=x","com.example.app:/do?what=x"]}`)
+	if answer.Status != http.StatusBadRequest || !strings.Contains(answer.Body, "must not have a query") {
+		t.Errorf("commands: %d %s", answer.Status, answer.Body)
 	}
 	// As soon as an administrator is responsible, the redirect URI is trusted.
 	s.mustCLI(t, "", "application", "take-over", textOf(made, "client_id"))
-	address, _ := s.authorizeURL(asApplication(made, "https://evil.example/cb"), "scope", "openid", "prompt", "none")
+	address, _ := s.authorizeURL(asApplication(made, "https://evil.example/cb?a=b"), "scope", "openid", "prompt", "none")
 	stranger.open(t, address)
 	if stranger.Away == nil || stranger.Away.Query().Get("error") != "login_required" {
 		t.Errorf("%d %v", stranger.Status, stranger.Away)

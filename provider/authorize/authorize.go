@@ -177,7 +177,7 @@ func (p *Authorizations) checkRedirectURI(a *Authorization) error {
 		}
 		a.RedirectURI = registered[0]
 		a.parameters.Set("redirect_uri", registered[0])
-		return nil
+		return checkCommand(a)
 	}
 	if !p.clients.Redirects(a.Application).Match(sent, registered) {
 		follows := policy.FollowsDocument(a.Application)
@@ -190,6 +190,15 @@ func (p *Authorizations) checkRedirectURI(a *Authorization) error {
 		return e
 	}
 	a.RedirectURI, a.redirectSent = sent, true
+	return checkCommand(a)
+}
+
+// checkCommand refuses a redirect URI that a stranger registered while a private-use scheme could still
+// have a query.
+func checkCommand(a *Authorization) error {
+	if policy.StandingOf(a.Application) == policy.StandingOpen && redirect.IsCommand(a.RedirectURI) {
+		return oauth.Refuse("invalid_request", "The redirect URI of this request has a private-use scheme and a query, which an application for which nobody is responsible must not have: register it without the query.")
+	}
 	return nil
 }
 

@@ -39,10 +39,12 @@ type OpenConfig struct {
 
 // Redirects returns the rules for the redirect URIs of an application.
 func (p *Clients) Redirects(a storage.Application) redirect.Policy {
-	if policy.CameByItself(a) {
-		return p.OpenRedirects()
+	if !policy.CameByItself(a) {
+		return p.config.Redirects
 	}
-	return p.config.Redirects
+	rules := p.OpenRedirects()
+	rules.PlainPrivate = policy.StandingOf(a) == policy.StandingOpen
+	return rules
 }
 
 // OpenRedirects returns the rules for the redirect URIs of applications that come by
@@ -52,7 +54,7 @@ func (p *Clients) Redirects(a storage.Application) redirect.Policy {
 func (p *Clients) OpenRedirects() redirect.Policy {
 	rules := p.config.Redirects
 	rules.LocalhostLoopback = rules.LocalhostLoopback || !p.config.Open.FixedLocalhostPort
-	rules.PrivateSchemes = p.config.Open.Schemes
+	rules.PrivateSchemes, rules.PlainPrivate = p.config.Open.Schemes, true
 	return rules
 }
 

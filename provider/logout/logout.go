@@ -12,6 +12,7 @@ import (
 	"mandate/provider/events"
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"mandate/provider/redirect"
 	"mandate/storage"
 )
@@ -157,8 +158,11 @@ func (p *Logouts) Resume(ctx context.Context, sealed string) (*Request, error) {
 // unless the ID token proves that the request comes from an application to which the
 // person is signed in by this session (OIDC RP-Logout §2). Without that proof, anybody
 // could end the session with a link.
+//
+// Nobody answers for where an application sends the browser for which nobody is responsible, so the
+// person decides about that too (RFC 9700 §4.11.2).
 func (p *Logouts) MustConfirm(l *Request, s *storage.SignedIn) bool {
-	if p.config.AlwaysPrompt || l.subject == "" {
+	if p.config.AlwaysPrompt || l.subject == "" || l.leadsToStrangers() {
 		return true
 	}
 	return !l.isOf(p, s.User.ID, s.Session.ID)
@@ -187,12 +191,18 @@ func (p *Logouts) EndedCookie(s *storage.SignedIn) (string, error) {
 // people's browsers to any address (RFC 9700 §4.11.2).
 func (p *Logouts) EndedInThisBrowser(l *Request, kept string) bool {
 	text, err := p.tickets.Open(kept, "ended")
-	if err != nil || l.Application == nil {
+	if err != nil || l.Application == nil || l.leadsToStrangers() {
 		return false
 	}
 	var e endedSession
 	err = json.Unmarshal(text, &e)
 	return err == nil && oauth.Now()-e.At <= oauth.Seconds(EndedLife) && l.isOf(p, e.UserID, e.SessionID)
+}
+
+// leadsToStrangers reports whether the browser would go on to an address for which nobody is
+// responsible.
+func (l *Request) leadsToStrangers() bool {
+	return l.RedirectURI != "" && policy.StandingOf(*l.Application) == policy.StandingOpen
 }
 
 // isOf reports whether the ID token was issued in this session of this person.

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"mandate/provider/loopback"
@@ -21,6 +22,8 @@ type Policy struct {
 	// PrivateSchemes lists private-use schemes without a dot that are allowed too, if
 	// Schemes allows them.
 	PrivateSchemes []string
+	// PlainPrivate refuses a query in a redirect URI with a private-use scheme.
+	PlainPrivate bool
 	// LocalhostLoopback lets the port of http://localhost vary, as the port of
 	// 127.0.0.1 may. It is for native clients that cannot use the IP literal.
 	LocalhostLoopback bool
@@ -78,11 +81,46 @@ func (p Policy) checkRedirectParts(raw string, u *url.URL) string {
 	if strings.Contains(u.Host, "%") || strings.HasSuffix(u.Host, ":") {
 		return "has a host that is not a plain name or address"
 	}
+	if u.Port() != "" && !isPort(u.Port()) {
+		return "has a port that does not exist: use one up to 65535"
+	}
+	if name := responseParameter(u.RawQuery); name != "" {
+		return "must not have the parameter " + name + " in its query: the response has it, and the client could read the one of the query"
+	}
 	// A browser resolves such a path before it sends the code.
 	if HasDotSegment(u) {
 		return "must not have . or .. in its path"
 	}
 	return p.checkRedirectScheme(raw, u)
+}
+
+// isPort reports whether a text is the number of a port.
+func isPort(text string) bool {
+	_, err := strconv.ParseUint(text, 10, 16)
+	return err == nil
+}
+
+// ofResponse lists the parameters of a response (RFC 6749 §4.1.2, §4.1.2.1, RFC 9207 §2, JARM §2.3.1).
+var ofResponse = [...]string{"code", "state", "iss", "error", "error_description", "error_uri", "response"}
+
+// responseParameter returns the parameter of a query that a response has too, or "".
+//
+// RFC 6749 §3.1: no parameter is there more than once. With the one of the query, a client would take
+// the code, the state or the issuer that somebody else has chosen.
+func responseParameter(query string) string {
+	for part := range strings.FieldsFuncSeq(query, func(r rune) bool { return r == '&' || r == ';' }) {
+		name, _, _ := strings.Cut(part, "=")
+		decoded, err := url.QueryUnescape(name)
+		if err != nil {
+			decoded = name
+		}
+		// PHP and others read code[] as code, and some programs ignore the case.
+		decoded, _, _ = strings.Cut(strings.ToLower(strings.TrimSpace(decoded)), "[")
+		if slices.Contains(ofResponse[:], decoded) {
+			return decoded
+		}
+	}
+	return ""
 }
 
 // HasDotSegment reports whether a path contains . or .. as a segment (RFC 3986 §3.3), also
@@ -103,6 +141,9 @@ func (p Policy) checkRedirectScheme(raw string, u *url.URL) string {
 	// The match is byte by byte, so the case of the scheme matters.
 	if !strings.HasPrefix(raw, u.Scheme+":") {
 		return "must have its scheme in lower case"
+	}
+	if p.PlainPrivate && IsCommand(raw) {
+		return "must not have a query (?...): with one, a private-use scheme can be a command for the application on a person's device"
 	}
 	switch {
 	case u.Scheme == "https":
@@ -128,6 +169,13 @@ func (p Policy) checkRedirectScheme(raw string, u *url.URL) string {
 		return "has the scheme " + u.Scheme + ": use https, http with a loopback address, or a private-use scheme with a dot such as com.example.app"
 	}
 	return ""
+}
+
+// IsCommand reports whether a URI has a private-use scheme and a query. Such a link does not only open an
+// application on the device of a person, but can tell it what to do: install an extension, add a server,
+// or send a message.
+func IsCommand(uri string) bool {
+	return strings.Contains(uri, "?") && !strings.HasPrefix(uri, "https:") && !strings.HasPrefix(uri, "http:")
 }
 
 // isLoopback reports whether a host is the computer of the browser. An address has one spelling, because redirect URIs
@@ -178,7 +226,7 @@ func (p Policy) splitLoopback(uri string) (host, rest string, ok bool) {
 		}
 		if port, ok := strings.CutPrefix(rest, ":"); ok {
 			digits := len(port) - len(strings.TrimLeft(port, "0123456789"))
-			if digits == 0 || digits > 5 {
+			if !isPort(port[:digits]) {
 				return "", "", false
 			}
 			rest = port[digits:]

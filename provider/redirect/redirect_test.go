@@ -2,6 +2,7 @@ package redirect
 
 import (
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -12,7 +13,7 @@ import (
 func TestRedirectURIAtRegistration(t *testing.T) {
 	good := []string{
 		"https://client.example", "https://client.example/", "https://client.example/cb", "https://client.example:8443/cb",
-		"https://client.example/cb?a=b&a=c", "https://client.example/cb?", "https://client.example/a%20b", "https://client.example/a//b",
+		"https://client.example:65535/cb", "http://127.0.0.1:1/cb", "https://client.example/code?codes=1&encode=state&a=code&x[code]=1", "https://client.example/cb?a=b&a=c", "https://client.example/cb?", "https://client.example/a%20b", "https://client.example/a//b",
 		"https://client.example/..a/b..", "https://client.example/?next=../x", "https://CLIENT.example/Cb", "https://192.0.2.1/cb",
 		"https://[2001:db8::1]/cb", "https://[2001:db8::1]:8443/cb", "https://xn--bcher-kva.example/cb",
 		"http://127.0.0.1/cb", "http://127.0.0.1:8080/cb", "http://[::1]/cb", "http://[::1]:8080/cb", "http://localhost/cb", "http://localhost:3000", "http://client.localhost/cb",
@@ -46,6 +47,11 @@ func TestRedirectURIAtRegistration(t *testing.T) {
 			`https://client.example/"`, "https://client.example/<x>", "https://client.example/`", "https://client.example/{x}", "https://client.example/a|b", "https://client.example/^"},
 		"the host is a plain name or address": {"https://client.example:/cb", "https://client.example:x/cb", "https://client.example:-1/cb", "https://client.example:80:80/cb", "https://client%2eexample/cb", "https://[fe80::1%25eth0]/cb",
 			"https://[::1/cb", "https://::1/cb", "https://client.example%00/cb", "https://client.example%40evil.example/cb"},
+		"the port exists": {"https://client.example:65536/cb", "https://client.example:99999/cb", "https://client.example:443000000000000000000/cb",
+			"http://127.0.0.1:65536/cb", "http://localhost:70000/cb", "https://[2001:db8::1]:65536/cb"},
+		"RFC6749/3.1 no parameter of the response is in the query": {"https://client.example/cb?code=x", "https://client.example/cb?a=b&state=x", "https://client.example/cb?iss=https://other.example", "https://client.example/cb?error=x",
+			"https://client.example/cb?response=x", "https://client.example/cb?error_description=x", "https://client.example/cb?error_uri=x", "https://client.example/cb?a=b;code=x", "https://client.example/cb?c%6fde=x",
+			"https://client.example/cb?code", "https://client.example/cb?code[]=x", "https://client.example/cb?Code=x", "https://client.example/cb?+state=x", "http://127.0.0.1/cb?code=x", "com.example.app:/cb?state=x"},
 		"the URI has at most 2000 bytes": {"https://client.example/" + strings.Repeat("a", maxLength-len("https://client.example/")+1)},
 		"percent-encoding is complete":   {"https://client.example/%", "https://client.example/%zz", "https://client.example/%2"},
 	}
@@ -95,7 +101,7 @@ func afterPort(rest string) string {
 	for n < len(rest) && '0' <= rest[n] && rest[n] <= '9' {
 		n++
 	}
-	if n == 1 || n > 6 {
+	if number, err := strconv.Atoi(rest[1:n]); err != nil || number > 65535 {
 		return "invalid"
 	}
 	return rest[n:]
