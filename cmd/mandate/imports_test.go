@@ -81,7 +81,7 @@ var layers = map[string][]string{
 	"handlers":              {"mandate/provider", "mandate/provider/oauth", "mandate/provider/origin", "mandate/provider/jose", "mandate/templates", "mandate/templates/languages", "mandate/handlers/request", "mandate/handlers/resource", "github.com/gorilla/mux", "mandate/provider/loopback"},
 	"handlers/request":      {"mandate/provider/oauth", "mandate/provider/origin", "mandate/provider/mtls", "mandate/provider/throttle"},
 	"handlers/resource":     {"mandate/provider/dpop", "mandate/provider/jose", "mandate/provider/indicator", "mandate/provider/mtls", "mandate/provider/throttle", "mandate/provider/loopback", standardOnly},
-	"cmd/mandate/config":    {"mandate/provider", "go.yaml.in/yaml/v3", "mandate/provider/loopback"}, // from provider it needs the grant types and the check of a private key
+	"cmd/mandate/config":    {"mandate/provider", "mandate/cmd/mandate/httpserve", "go.yaml.in/yaml/v3", "mandate/provider/loopback"}, // from provider it needs the grant types and the check of a private key
 	"cmd/mandate/demo":      {"mandate/provider", "mandate/provider/dpop", "mandate/provider/jose", "mandate/templates", "mandate/handlers/resource", "github.com/modelcontextprotocol/go-sdk", "mandate/conformance/target", "mandate/conformance/need", "mandate/provider/loopback"},
 	"cmd/mandate/httpserve": {standardOnly},
 	"cmd/mandate/lines":     {standardOnly},

@@ -27,8 +27,8 @@ func certificateOf(c *config.Config, base string, log *slog.Logger) (*httpserve.
 }
 
 // listen binds LISTEN, with TLS if there is a certificate.
-func listen(c *config.Config, certificate *httpserve.Certificate) (net.Listener, error) {
-	l, err := httpserve.Listen(c.Listen, "LISTEN")
+func (p *program) listen(c *config.Config, certificate *httpserve.Certificate) (net.Listener, error) {
+	l, err := httpserve.Listen(c.Listen, "LISTEN", p.environ)
 	if err != nil || certificate == nil {
 		return l, err
 	}
@@ -36,11 +36,11 @@ func listen(c *config.Config, certificate *httpserve.Certificate) (net.Listener,
 }
 
 // listenMutual binds MTLS_LISTEN. It returns no listener if the setting is empty.
-func listenMutual(c *config.Config, certificate *httpserve.Certificate) ([]net.Listener, error) {
+func (p *program) listenMutual(c *config.Config, certificate *httpserve.Certificate) ([]net.Listener, error) {
 	if c.MTLSListen == "" || certificate == nil {
 		return nil, nil
 	}
-	l, err := httpserve.Listen(c.MTLSListen, "MTLS_LISTEN")
+	l, err := httpserve.Listen(c.MTLSListen, "MTLS_LISTEN", p.environ)
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"code": exitCode, "fetch": fetch, "member": member, "mode": mode, "outlives": outlives,
+			"code": exitCode, "fetch": fetch, "member": member, "mode": mode, "outlives": outlives, "activated": activated,
 		},
 	})
 }

@@ -21,7 +21,7 @@ const opsPatience = 5 * time.Minute
 // the last request of the other listener, so that a node can be observed while it
 // stops.
 func (p *program) serveOps(c *config.Config, ops handlers.Ops, log *slog.Logger) (func(), error) {
-	listener, err := httpserve.Listen(c.OpsListen, "OPS_LISTEN")
+	listener, err := httpserve.Listen(c.OpsListen, "OPS_LISTEN", p.environ)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func (p *program) serveOps(c *config.Config, ops handlers.Ops, log *slog.Logger)
 			log.Error("health and metrics are no longer served", "error", err)
 		}
 	}()
-	fmt.Fprintf(p.stdout, "Health, readiness and metrics are at http://%s\n", listener.Addr())
+	fmt.Fprintf(p.stdout, "Health, readiness and metrics are at %s\n", httpserve.Place(listener))
 	return func() { server.Close() }, nil
 }
 

@@ -62,12 +62,12 @@ func (p *program) resourceServer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	listener, err := listen(settings, certificate)
+	listener, err := p.listen(settings, certificate)
 	if err != nil {
 		return err
 	}
 	defer listener.Close()
-	mutual, err := listenMutual(settings, certificate)
+	mutual, err := p.listenMutual(settings, certificate)
 	if err != nil {
 		return err
 	}
@@ -79,9 +79,9 @@ func (p *program) resourceServer(ctx context.Context) error {
 		}
 		defer stopOps()
 	}
-	fmt.Fprintf(p.stdout, "Mandate protects %s at %s://%s\n", settings.Upstream, httpserve.Scheme(listener), listener.Addr())
+	fmt.Fprintf(p.stdout, "Mandate protects %s at %s\n", settings.Upstream, httpserve.Place(listener))
 	for _, l := range mutual {
-		fmt.Fprintf(p.stdout, "Clients with a certificate reach it at https://%s\n", l.Addr())
+		fmt.Fprintf(p.stdout, "Clients with a certificate reach it at %s\n", httpserve.Place(l))
 	}
 	p.sayMetadata(settings, proxy)
 	server := httpserve.New(proxy, log, proxyPatience)

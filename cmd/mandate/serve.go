@@ -77,12 +77,12 @@ func (p *program) serve(ctx context.Context) error {
 		}
 	}
 	defer o.store.Close()
-	listener, err := listen(settings, certificate)
+	listener, err := p.listen(settings, certificate)
 	if err != nil {
 		return err
 	}
 	defer listener.Close()
-	mutual, err := listenMutual(settings, certificate)
+	mutual, err := p.listenMutual(settings, certificate)
 	if err != nil {
 		return err
 	}
@@ -103,9 +103,9 @@ func (p *program) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(p.stdout, "Mandate listens at %s://%s. People and applications reach it at BASE_URL %s\n", httpserve.Scheme(listener), listener.Addr(), settings.BaseURL)
+	fmt.Fprintf(p.stdout, "Mandate listens at %s. People and applications reach it at BASE_URL %s\n", httpserve.Place(listener), settings.BaseURL)
 	for _, l := range mutual {
-		fmt.Fprintf(p.stdout, "Clients with a certificate reach it at https://%s, MTLS_BASE_URL %s\n", l.Addr(), settings.MTLSBaseURL)
+		fmt.Fprintf(p.stdout, "Clients with a certificate reach it at %s, MTLS_BASE_URL %s\n", httpserve.Place(l), settings.MTLSBaseURL)
 	}
 	return o.run(ctx, handler, log, append(mutual, listener)...)
 }
@@ -194,7 +194,7 @@ func (o *opened) sampleGuard(ctx context.Context, listener net.Listener, path st
 		p.ResourceServerName = cmp.Or(p.ResourceServerName, "Mandate's sample API")
 		// This process calls itself, so a proxy of the environment must not be
 		// used.
-		return newGuard(o.settings, p, o.traced(&http.Transport{MaxIdleConnsPerHost: 100, IdleConnTimeout: time.Minute, TLSClientConfig: httpserve.Trust(listener)}), log)
+		return newGuard(o.settings, p, o.traced(&http.Transport{DialContext: httpserve.Dial(listener), MaxIdleConnsPerHost: 100, IdleConnTimeout: time.Minute, TLSClientConfig: httpserve.Trust(listener)}), log)
 	}
 	return newGuard(o.settings, p, nil, log)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -63,4 +64,26 @@ func answersAt(ts *testscript.TestScript, at string, ended <-chan error) {
 			ts.Fatalf("no answer: %v", err)
 		}
 	}
+}
+
+// activated starts a server with a socket that this test has opened, as systemd does: activated mandate serve. It must answer
+// there.
+func activated(ts *testscript.TestScript, _ bool, args []string) {
+	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	ts.Check(err)
+	file, err := l.File()
+	ts.Check(err)
+	l.Close()
+	program := exec.Command("/bin/sh", append([]string{"-c", `LISTEN_PID=$$ exec "$0" "$@"`}, args...)...)
+	program.Dir, program.ExtraFiles = ts.MkAbs("."), []*os.File{file}
+	program.Env = append(os.Environ(), "PATH="+ts.Getenv("PATH"), "LISTEN_FDS=1", "LISTEN_FDNAMES=http",
+		"MANDATE_LISTEN=systemd:http", "MANDATE_BASE_URL=https://auth.example")
+	program.Stderr = ts.Stderr()
+	ts.Check(program.Start())
+	file.Close()
+	ended := make(chan error, 1)
+	go func() { ended <- program.Wait() }()
+	answersAt(ts, "http://"+l.Addr().String()+"/healthz", ended)
+	ts.Check(program.Process.Signal(syscall.SIGTERM))
+	ts.Check(<-ended)
 }

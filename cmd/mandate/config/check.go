@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"mandate/cmd/mandate/httpserve"
 	"mandate/provider/loopback"
 )
 
@@ -142,6 +143,10 @@ func (l *loader) checkBaseURL() {
 	}
 	if _, set := l.c.sources[name]; !set && l.ok("LISTEN") {
 		l.c.BaseURL = l.reachedAt(l.c.BaseURL)
+		if httpserve.IsSocket(l.c.Listen) && l.c.Upstream == "" {
+			l.wrong("is required, because LISTEN is a socket: set it to the URL by which browsers reach the reverse proxy", name)
+			return
+		}
 	}
 	l.c.BaseURL = strings.TrimSuffix(l.c.BaseURL, "/")
 	u, wrong := originURL(l.c.BaseURL)
@@ -193,12 +198,12 @@ func (l *loader) reachedAt(fallback string) string {
 
 // These say how an address to bind is written.
 const (
-	listenForm    = "must be host:port (127.0.0.1:8000, [::1]:8000, or :8000 for every address)"
+	listenForm    = "must be host:port (127.0.0.1:8000, [::1]:8000, or :8000 for every address), unix:/run/mandate.sock, or systemd"
 	opsListenForm = "must be host:port (127.0.0.1:9000, or :9000 for every address)"
 )
 
 func (l *loader) checkListen() {
-	if l.ok("LISTEN") && !isAddress(l.c.Listen) {
+	if l.ok("LISTEN") && !httpserve.IsAddress(l.c.Listen) {
 		l.wrong(listenForm, "LISTEN")
 	}
 }
@@ -215,11 +220,6 @@ func (l *loader) checkTLS() {
 	}
 }
 
-func isAddress(text string) bool {
-	host, port, err := net.SplitHostPort(text)
-	return err == nil && isPort(port) && !strings.ContainsAny(host, " /@")
-}
-
 func (l *loader) checkOps() {
 	const ops, pprof = "OPS_LISTEN", "OPS_PPROF"
 	switch {
@@ -227,7 +227,7 @@ func (l *loader) checkOps() {
 	case l.c.OpsListen == "" && l.c.OpsPprof:
 		l.wrong("has no listener: set OPS_LISTEN; LISTEN never serves profiles", pprof)
 	case l.c.OpsListen == "":
-	case !isAddress(l.c.OpsListen):
+	case !httpserve.IsAddress(l.c.OpsListen):
 		l.wrong(opsListenForm, ops)
 	case l.c.OpsListen == l.c.Listen:
 		l.wrong("is the same as LISTEN, which everybody can reach; use another port", ops)

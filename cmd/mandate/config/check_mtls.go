@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+
+	"mandate/cmd/mandate/httpserve"
 )
 
 // headerName is the name of a header (RFC 9110 §5.1).
@@ -19,7 +21,7 @@ func (l *loader) checkMTLS() {
 	}
 	c := l.c
 	switch {
-	case c.MTLSListen != "" && !isAddress(c.MTLSListen):
+	case c.MTLSListen != "" && !httpserve.IsAddress(c.MTLSListen):
 		l.wrong("must be host:port (127.0.0.1:8443, or :8443 for every address)", listen)
 	case c.MTLSListen != "" && c.MTLSListen == c.Listen:
 		l.wrong("is also the address of LISTEN; choose another port", listen)
@@ -36,6 +38,8 @@ func (l *loader) checkMTLS() {
 		l.wrong("has no certificates: set MTLS_LISTEN, or MTLS_CERTIFICATE_HEADER for a reverse proxy", base)
 	case c.MTLSClientAuthoritiesFile != "" && c.MTLSListen == "" && c.MTLSCertificateHeader == "":
 		l.wrong("has no certificates to check: set MTLS_LISTEN, or MTLS_CERTIFICATE_HEADER for a reverse proxy", authorities)
+	case c.MTLSBaseURL == "" && httpserve.IsSocket(c.MTLSListen) && c.Upstream == "":
+		l.wrong("is required, because MTLS_LISTEN is a socket: set it to the URL by which clients reach it", base)
 	case c.MTLSBaseURL != "":
 		l.checkMTLSBaseURL(base)
 	case c.MTLSListen != "":

@@ -20,7 +20,7 @@ type Config struct {
 	BaseURL string `key:"BASE_URL" default:"http://127.0.0.1:8000"`
 	// AllowInsecureHTTP allows plain http beyond this machine in `BASE_URL`, `LOGIN_URL`, the introspection URL, the URL of the key set and, if tokens are forwarded, `UPSTREAM`. Everybody on the network path can then read tokens and passwords (against RFC 6749 §3.1 and §3.2). For a test network without certificates.
 	AllowInsecureHTTP bool `key:"ALLOW_INSECURE_HTTP" default:"false"`
-	// Listen is the address and port that the server binds. An empty host (`:8000`) binds every address.
+	// Listen is the address and port that the server binds. An empty host (`:8000`) binds every address. `unix:/run/mandate.sock` is a socket for a reverse proxy on this machine, and `systemd` or `systemd:NAME` is a socket that systemd has opened (`FileDescriptorName=`). Both need `BASE_URL`. A peer at a file counts as `127.0.0.1`, so `TRUSTED_PROXIES` needs this address. `MTLS_LISTEN` and `OPS_LISTEN` have the same forms.
 	Listen string `key:"LISTEN" default:"127.0.0.1:8000"`
 	// TLSCertificateFile is a PEM file with the certificate of the server, followed by those of its issuers. With it and `TLS_KEY_FILE`, `LISTEN` speaks TLS 1.3 and 1.2 and HTTP/2, and no plain http. The files are read again when they change. If it is empty, `LISTEN` speaks plain http, and a reverse proxy does TLS.
 	TLSCertificateFile string `key:"TLS_CERTIFICATE_FILE" default:""`

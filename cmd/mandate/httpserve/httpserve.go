@@ -4,27 +4,12 @@ package httpserve
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
-	"syscall"
 	"time"
 )
-
-// Listen binds a TCP address. Its error names the setting that the address came from.
-func Listen(address, setting string) (net.Listener, error) {
-	l, err := net.Listen("tcp", address)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("%w: set %s to another port, for example %s: 127.0.0.1:8001, or free this one", err, setting, setting)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%w: change %s", err, setting)
-	}
-	return l, nil
-}
 
 // New returns a server that limits the time and the memory that one client can
 // occupy. Reading a request takes at most patience, and so does the answer.
@@ -81,16 +66,4 @@ func Run(ctx context.Context, server *http.Server, how Stop, log *slog.Logger, l
 		server.Close()
 	}
 	return nil
-}
-
-// Address is where this machine reaches a listener.
-func Address(l net.Listener) string {
-	at, err := netip.ParseAddrPort(l.Addr().String())
-	if err != nil {
-		return l.Addr().String()
-	}
-	if at.Addr().IsUnspecified() {
-		at = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), at.Port())
-	}
-	return at.String()
 }
