@@ -122,7 +122,7 @@ func TestRunReportsAListenerThatFails(t *testing.T) {
 
 func TestAddress(t *testing.T) {
 	for listen, want := range map[string]string{"127.0.0.1:0": "127.0.0.1", "0.0.0.0:0": "127.0.0.1", ":0": "127.0.0.1"} {
-		l, err := Listen(listen, "LISTEN")
+		l, err := Listen(listen, "LISTEN", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +130,7 @@ func TestAddress(t *testing.T) {
 		if host != want {
 			t.Errorf("%s: %q %v, want %s", listen, host, err, want)
 		}
-		_, err = Listen(l.Addr().String(), "LISTEN")
+		_, err = Listen(l.Addr().String(), "LISTEN", nil)
 		if err == nil {
 			t.Errorf("%s can be bound twice", l.Addr())
 		}
