@@ -15,7 +15,7 @@ import (
 // occupy. Reading a request takes at most patience, and so does the answer.
 func New(handler http.Handler, log *slog.Logger, patience time.Duration) *http.Server {
 	return &http.Server{
-		Handler:           handler,
+		Handler:           prompt(handler),
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       patience,
 		WriteTimeout:      patience,
