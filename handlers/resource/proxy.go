@@ -119,11 +119,17 @@ func NewProxy(c ProxyConfig) (*Proxy, error) {
 // RegisterOnShutdown.
 func (p *Proxy) Close() { p.close() }
 
+// upstreamIdle is how long an idle connection to the upstream is used again. It is shorter than the
+// time after which usual servers close one (gunicorn 2 seconds, Node, uvicorn and Apache 5). A
+// request on a connection that the upstream closes at this moment would fail.
+const upstreamIdle = 1500 * time.Millisecond
+
 // newUpstreamTransport returns a transport that does not change bodies. It has no time
 // limit for the upstream's answer; the http.Server in front may set one.
 func newUpstreamTransport() *http.Transport {
 	t := newTransport()
 	t.DisableCompression = true
+	t.IdleConnTimeout = upstreamIdle
 	t.MaxConnsPerHost = 0
 	t.MaxResponseHeaderBytes = 0
 	return t
@@ -262,6 +268,12 @@ func (p *Proxy) rewrite(pr *httputil.ProxyRequest) {
 	// on the connection, and the rules were not applied to that request.
 	if pr.In.ContentLength != 0 && !slices.Contains(withContent, pr.In.Method) {
 		pr.Out.Close = true
+	}
+	// RFC 9110 §9.2.2: a proxy may repeat a request with an idempotent method, if its connection
+	// has failed, and no other. The transport does so for GET and the like, and for a request with
+	// this header; without a value it is not sent.
+	if m := pr.In.Method; (m == http.MethodPut || m == http.MethodDelete) && pr.Out.Header["Idempotency-Key"] == nil {
+		pr.Out.Header["Idempotency-Key"] = nil
 	}
 	p.forwarded(pr)
 	token, ok := FromContext(pr.In.Context())
