@@ -18,7 +18,10 @@ type batcher[T any] struct {
 	size       func(waiting int) int
 	lanes      int // batches that may run at the same time
 	maxWaiting int // waiting items; this limits the memory
-	tally      batchStats
+	// leaves means that a caller whose time ends does not wait for its batch. The item then has an outcome that nobody
+	// learns: nobody gets the token, and the one-time value counts as used.
+	leaves bool
+	tally  batchStats
 
 	mu      sync.Mutex
 	waiting []*batched[T]
@@ -62,9 +65,8 @@ func (g *batcher[T]) do(ctx context.Context, item T) error {
 		return err
 	case <-ctx.Done():
 	}
-	// An item that waits is removed. An item whose batch runs cannot be removed, so the
-	// caller waits for the outcome.
-	if g.remove(one) {
+	// An item that waits is removed. An item whose batch runs cannot be removed.
+	if g.remove(one) || g.leaves {
 		return ctx.Err()
 	}
 	return <-one.done

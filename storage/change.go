@@ -58,20 +58,32 @@ func (t tx) announce() error {
 			ON CONFLICT (name) DO UPDATE SET value = CAST(CAST(settings.value AS BIGINT) + 1 AS TEXT)`)
 		return err
 	}
-	if t.store.notifyUnsupported.Load() {
+	statement := notify
+	switch {
+	case t.store.notifyUnsupported.Load():
 		return nil
+	case t.store.messageUnsupported.Load():
+		statement = notifyOnly
 	}
-	_, err := t.exec(notify, channel, encodeChanges(t.left.changes))
+	_, err := t.exec(statement, channel, encodeChanges(t.left.changes))
 	if unsupported(err) {
-		// The failed statement has aborted the transaction. It runs again without the
+		// The failed statement has aborted the transaction. It runs again without the message, and then without the
 		// notification.
-		t.store.notifyUnsupported.Store(true)
+		if !t.store.messageUnsupported.CompareAndSwap(false, true) {
+			t.store.notifyUnsupported.Store(true)
+		}
 		return fmt.Errorf("%w: %w", errAgain, err)
 	}
 	return err
 }
 
-const notify = `SELECT pg_notify($1, $2)`
+// notify sends the notification, and writes an empty message to the log of PostgreSQL. A revocation may find that an
+// earlier one, which got no answer, has deleted everything already. Without the message its commit would write
+// nothing, and would not wait until the standby has the earlier one.
+const (
+	notify     = `SELECT pg_notify($1, $2), pg_logical_emit_message(true, 'mandate', '')`
+	notifyOnly = `SELECT pg_notify($1, $2)`
+)
 
 // maxPayload is below PostgreSQL's limit for a notification, which is 8000 bytes.
 const maxPayload = 7000

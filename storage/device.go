@@ -125,13 +125,16 @@ func (s *Store) PollDevice(ctx context.Context, digest, applicationID string, no
 	early := false
 	err := s.polls.do(ctx, poll{digest, applicationID, now, &early})
 	done(err)
-	return early, err
+	if err != nil {
+		return false, err // the batch may still write early
+	}
+	return early, nil
 }
 
 // pollTogether runs the polls of a batch in one statement. If a device polls twice in it, the
 // second poll is too early.
 func (s *Store) pollTogether(batch []poll) []error {
-	ctx, stop := context.WithTimeout(context.Background(), maxReadWait)
+	ctx, stop := context.WithTimeout(context.Background(), maxBatchWait)
 	defer stop()
 	var now int64
 	for _, p := range batch {

@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"net"
+	"os"
 	"sync/atomic"
 	"time"
 )
@@ -11,6 +12,13 @@ import (
 // lib/pq waits for an answer even after the request's context has ended. Without this
 // limit, a network that drops all packets would block requests for ever.
 const maxReadWait = 20 * time.Second
+
+// maxBatchWait is the longest time of a batch. It is longer than maxReadWait, so that a silent server is noticed as
+// such, and left.
+const maxBatchWait = maxReadWait + 5*time.Second
+
+// cancelsIn is the longest time for each step of a request to cancel a statement.
+const cancelsIn = time.Second
 
 // dialer opens connections whose reads have a time limit. There is no limit while the
 // schema is migrated, because a migration of a large table may take long.
@@ -48,6 +56,14 @@ type readTimeoutConn struct {
 	silence   time.Duration
 	unhurried *atomic.Bool
 	own       bool
+	givenUp   atomic.Bool
+	used      time.Time // the last read
+}
+
+// giveUp makes the present read and all later ones fail.
+func (c *readTimeoutConn) giveUp() {
+	c.givenUp.Store(true)
+	_ = c.SetReadDeadline(time.Unix(1, 0)) // only a connection that is closed already returns an error
 }
 
 // SetDeadline sets the caller's own deadline. The zero time restores the limit.
@@ -68,5 +84,23 @@ func (c *readTimeoutConn) Read(b []byte) (int, error) {
 			return 0, err
 		}
 	}
-	return c.Conn.Read(b)
+	if c.givenUp.Load() {
+		return 0, os.ErrDeadlineExceeded
+	}
+	n, err := c.Conn.Read(b)
+	c.used = time.Now()
+	return n, err
+}
+
+// restedFor is for how long a connection may rest in the pool without a test of it.
+const restedFor = time.Second
+
+// closed reports whether the server has closed a connection that has rested, or has sent something that nobody asked
+// for, which mostly is the reason for which it closes the connection.
+func (c *readTimeoutConn) closed() bool {
+	if time.Since(c.used) < restedFor {
+		return false
+	}
+	c.used = time.Now()
+	return ended(c.Conn)
 }

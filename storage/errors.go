@@ -119,6 +119,9 @@ func broken(err error) bool {
 	if ok {
 		return o.Op != "dial" && !o.Timeout()
 	}
+	if errors.Is(err, errUnknown) {
+		return !errors.Is(err, context.DeadlineExceeded)
+	}
 	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 

@@ -2,7 +2,6 @@ package storage
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -87,16 +86,21 @@ func (s *Store) exchange(ctx context.Context, e *exchange, given []Token, args .
 
 // redeemedByThisCall reports whether this call itself used the one-time value. If a connection breaks
 // before the answer arrives, the statement runs twice, and the second run finds the
-// value used. This must not become ErrSpent, because callers treat ErrSpent as theft.
+// value used. This must not become ErrSpent, because callers treat ErrSpent as theft. It writes the token as it is: a
+// commit that writes nothing does not wait until the standby has the first one.
 func (s *Store) redeemedByThisCall(ctx context.Context, digest string) error {
 	// The caller's request may have ended; the result still matters. Only this call
 	// knows the digest.
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), maxReadWait)
 	defer stop()
-	var given string
-	err := s.get(ctx, &given, `SELECT digest FROM tokens WHERE digest = $1`, digest)
-	if errors.Is(err, ErrNotFound) {
+	var given []string
+	ctx, done := s.begin(ctx, confirmToken)
+	err := s.writeRows(ctx, &given, confirmToken, digest)
+	done(err)
+	if err == nil && len(given) == 0 {
 		return ErrSpent
 	}
 	return err
 }
+
+const confirmToken = `UPDATE tokens SET used_at = used_at WHERE digest = $1 RETURNING digest`

@@ -119,7 +119,7 @@ func (l *listening) sendEcho(ctx context.Context) error {
 	l.late.Reset(echoIn)
 	ctx, stop := context.WithTimeout(ctx, echoIn)
 	defer stop()
-	_, err := l.exec(ctx, notify, channel, l.echo)
+	_, err := l.exec(ctx, notifyOnly, channel, l.echo)
 	return err
 }
 

@@ -29,7 +29,7 @@ func openPostgres(c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	connector, err := pq.NewConnector(address)
+	_, err = pq.NewConnector(address)
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
@@ -47,8 +47,7 @@ func openPostgres(c Config) (*Store, error) {
 	// Some poolers give each transaction another connection, so prepared statements are
 	// lost. With this parameter the driver prepares none, and neither does this package.
 	s.noPreparedStatements = q.Get("binary_parameters") == "yes"
-	connector.Dialer(dialer{silence: maxReadWait, unhurried: s.noReadTimeout})
-	db := sqlx.NewDb(sql.OpenDB(connector), "postgres")
+	db := sqlx.NewDb(sql.OpenDB(durableConnector{address, s.noReadTimeout}), "postgres")
 	db.SetMaxOpenConns(s.most)
 	db.SetMaxIdleConns(s.most)
 	db.SetConnMaxIdleTime(5 * time.Minute)

@@ -41,9 +41,9 @@ type Store struct {
 	open     atomic.Pointer[openCount]
 	counting sync.Mutex // held while open is counted again
 
-	changesWritten, polling, notifyUnsupported atomic.Bool
-	renewed                                    atomic.Int64 // how often the connections were renewed
-	reclaimed                                  atomic.Int64 // deleted tokens whose space VACUUM has freed
+	changesWritten, polling, notifyUnsupported, messageUnsupported atomic.Bool
+	renewed                                                        atomic.Int64 // how often the connections were renewed
+	reclaimed                                                      atomic.Int64 // deleted tokens whose space VACUUM has freed
 }
 
 type preparedKey struct {
@@ -139,8 +139,8 @@ const maxWaiting = 8192
 
 func newStore(s *Store) *Store {
 	s.together = &batcher[unit]{run: s.runTogether, size: atMost(128), lanes: 1, maxWaiting: maxWaiting}
-	s.writes = &batcher[write]{run: s.writeBatch, size: atMost(128), lanes: 2, maxWaiting: maxWaiting}
-	s.polls = &batcher[poll]{run: s.pollTogether, size: powerOfTwo, lanes: 2, maxWaiting: maxWaiting}
+	s.writes = &batcher[write]{run: s.writeBatch, size: atMost(128), lanes: 2, maxWaiting: maxWaiting, leaves: true}
+	s.polls = &batcher[poll]{run: s.pollTogether, size: powerOfTwo, lanes: 2, maxWaiting: maxWaiting, leaves: true}
 	return s
 }
 

@@ -90,8 +90,9 @@ func (t tx) addTokens(pair []Token) error {
 }
 
 // ignoreDuplicate allows an INSERT to run twice. That happens if a connection breaks and it is
-// unknown whether the statement ran. No other token has the same digest.
-const ignoreDuplicate = ` ON CONFLICT (digest) DO NOTHING`
+// unknown whether the statement ran. No other token has the same digest. The second run writes the row as it is:
+// a commit that writes nothing does not wait until the standby has the first one.
+const ignoreDuplicate = ` ON CONFLICT (digest) DO UPDATE SET used_at = tokens.used_at`
 
 // AddToken stores a token without a grant, which an application obtained for itself
 // (client credentials grant). Concurrent calls share a statement.

@@ -40,7 +40,7 @@ func (s *Store) writeWithOthers(ctx context.Context, statement string, one write
 // with the same values cannot wait for each other. If a value occurs twice, the first call
 // uses it.
 func (s *Store) writeBatch(batch []write) []error {
-	ctx, stop := context.WithTimeout(context.Background(), maxReadWait)
+	ctx, stop := context.WithTimeout(context.Background(), maxBatchWait)
 	defer stop()
 	var tokens []write
 	first := map[string]*seen{}
