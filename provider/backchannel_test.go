@@ -77,7 +77,7 @@ func (f *fixture) tells(t *testing.T, span time.Duration) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), span)
 	defer stop()
-	f.Logouts.Notify(ctx)
+	f.Logouts.Notify(ctx, f.clock.Right)
 }
 
 // round sends the notifications that are due, waits for the calls, and then waits until other

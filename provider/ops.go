@@ -34,8 +34,10 @@ type Stats struct {
 	MailsFailed  int64 // failed attempts; each of them is repeated later
 	MailsGivenUp int64 // messages that are not tried again
 
-	SweptAt      int64 // when the clean-up last succeeded; 0: never
+	SweptAt      int64 // when the clean-up last succeeded, at this node or at the one whose turn it was; 0: never
 	SweepsFailed int64
+
+	ClockDifference time.Duration // by how much the clock of this node is ahead
 
 	Storage storage.Stats
 }
@@ -80,7 +82,8 @@ func (p *Provider) Stats() Stats {
 		LogoutsDelivered: delivered, LogoutsFailed: failed, LogoutsGivenUp: givenUp,
 		MailsSent: sent, MailsFailed: unsent, MailsGivenUp: dropped,
 		SweptAt: c.swept.Load(), SweepsFailed: c.sweepsFailed.Load(),
-		Storage: p.store.Stats(),
+		ClockDifference: p.clock.Difference(),
+		Storage:         p.store.Stats(),
 	}
 }
 
@@ -104,19 +107,4 @@ func copiesOf(of string, stats func() (hits, misses int64, entries int)) Copies 
 func hashingOf(of string, h limits.Hasher) Hashing {
 	s := h.Stats()
 	return Hashing{of, s.Slots, s.InUse, s.Waiting, s.Refused}
-}
-
-// readyPatience is how long Ready waits for the database. It is shorter than the usual timeout
-// of a readiness probe.
-const readyPatience = 3 * time.Second
-
-// Ready returns nil if the database answers, and an error otherwise.
-func (p *Provider) Ready(ctx context.Context) error {
-	ctx, stop := context.WithTimeout(ctx, readyPatience)
-	defer stop()
-	err := p.store.Ping(ctx)
-	if err != nil {
-		return oauth.Unavailable(err)
-	}
-	return nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"mandate/provider/authorize"
 	"mandate/provider/clients"
+	"mandate/provider/clock"
 	"mandate/provider/copies"
 	"mandate/provider/device"
 	"mandate/provider/events"
@@ -23,7 +24,6 @@ import (
 	"mandate/provider/limits"
 	"mandate/provider/logout"
 	"mandate/provider/notices"
-	"mandate/provider/oauth"
 	"mandate/provider/outbound"
 	"mandate/provider/password"
 	"mandate/provider/people"
@@ -64,6 +64,9 @@ type Provider struct {
 	sealers  sealers
 	changes  *copies.Changes
 	counters counters
+	clock    *clock.Clock
+	node     string // names this process in the database
+	probe    probe
 	fosite   *fosite.Fosite // shared by Authorizations and Grants; tests look into it
 }
 
@@ -72,11 +75,14 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if len(config.ServerKey) != 32 {
 		return nil, errors.New("the server key must be 32 bytes")
 	}
-	p := &Provider{Events: events.New(store), config: config, rules: config.rules(), store: store, log: log, changes: copies.NewChanges(config.MaxStaleness),
+	p := &Provider{Events: events.New(store), config: config, rules: config.rules(), store: store, log: log, changes: copies.NewChanges(config.MaxStaleness), clock: clock.New(store.Embedded()), node: seal.Random(16),
 		limits: limits.New(password.Cost{MemoryKiB: config.PasswordMemoryKiB, Iterations: config.PasswordIterations}, config.PasswordConcurrency)}
 	calls := outbound.New(outbound.Config{Networks: config.OutboundNetworks, Trace: config.TraceOutbound}) // to addresses that applications registered, and to configured servers
 	strangers := outbound.New(config.open().Outbound)                                                      // to addresses of applications for which nobody is responsible
-	var err error
+	err := p.compareClocks(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the time of the database: %w", err)
+	}
 	p.sealers, err = newSealers(config.ServerKey)
 	if err != nil {
 		return nil, err
@@ -130,7 +136,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if err != nil {
 		return nil, err
 	}
-	p.Keys, err = keys.New(ctx, config.keys(p.rules), store, p.sealers.signingKeys, p.changes.Receiving, log)
+	p.Keys, err = keys.New(ctx, config.keys(p.rules), store, p.sealers.signingKeys, p.changes.Receiving, p.clock.Err, log)
 	if err != nil {
 		return nil, err
 	}
@@ -237,9 +243,12 @@ func (p *Provider) Run(ctx context.Context) {
 	defer others.Wait()
 	others.Go(func() { p.Keys.Run(ctx) })
 	if p.config.OpenID {
-		others.Go(func() { p.Logouts.Notify(ctx) })
+		others.Go(func() { p.Logouts.Notify(ctx, p.clock.Right) })
 	}
-	others.Go(func() { p.Notices.Run(ctx, notices.Answers{Reset: p.People.AnswerReset, SignUp: p.Invitations.Answer}) })
+	others.Go(func() { p.watchClock(ctx) })
+	others.Go(func() {
+		p.Notices.Run(ctx, p.clock.Right, notices.Answers{Reset: p.People.AnswerReset, SignUp: p.Invitations.Answer})
+	})
 	copies := time.NewTicker(copies.Life)
 	defer copies.Stop()
 	var sweep <-chan time.Time
@@ -253,6 +262,7 @@ func (p *Provider) Run(ctx context.Context) {
 		case <-ctx.Done():
 			final, stop := context.WithTimeout(context.WithoutCancel(ctx), readyPatience)
 			p.storeUses(final)
+			_ = p.store.EndTurn(final, p.node) // otherwise it ends by itself
 			stop()
 			return
 		case <-sweep:
@@ -299,50 +309,6 @@ func (p *Provider) Listen(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 		case <-time.After(time.Second):
-		}
-	}
-}
-
-// deletedBatch multiplies the batch size for the search for rows of deleted applications. The
-// search reads more rows, because it deletes only a few of them.
-const deletedBatch = 10
-
-// sweep ends old sessions and deletes expired rows, batch by batch, until none are left.
-func (p *Provider) sweep(ctx context.Context) {
-	batch := p.config.SweepBatch
-	for {
-		at := oauth.Now()
-		old, err := p.store.EndOldSessions(ctx, at, p.People.IdleSince(at), batch)
-		if old > 0 {
-			p.Logouts.NotifyNow()
-		}
-		var n int64
-		if err == nil {
-			n, err = p.store.Sweep(ctx, at, batch)
-		}
-		if err == nil {
-			_, err = p.Clients.EndUnused(ctx, batch)
-		}
-		if err == nil {
-			err = p.store.SweepDeletedApplications(ctx, deletedBatch*batch)
-		}
-		if err == nil {
-			err = p.store.Reclaim(ctx)
-		}
-		n = max(n, old)
-		if err == nil && p.config.EventRetention > 0 {
-			old, err = p.store.SweepEvents(ctx, at-oauth.Seconds(p.config.EventRetention), batch)
-			n = max(n, old)
-		}
-		if err == nil {
-			p.counters.swept.Store(at)
-		}
-		if err != nil && ctx.Err() == nil {
-			p.counters.sweepsFailed.Add(1)
-			p.log.Warn("clean-up failed", "error", err)
-		}
-		if err != nil || n < int64(batch) {
-			return
 		}
 	}
 }

@@ -405,7 +405,7 @@ func TestMailQueue(t *testing.T) {
 		t.Helper()
 		ctx, stop := context.WithCancel(t.Context())
 		var running sync.WaitGroup
-		running.Go(func() { f.Notices.Run(ctx, notices.Answers{Reset: f.People.AnswerReset}) })
+		running.Go(func() { f.Notices.Run(ctx, f.clock.Right, notices.Answers{Reset: f.People.AnswerReset}) })
 		for end := time.Now().Add(time.Minute); !done() && time.Now().Before(end); {
 			time.Sleep(10 * time.Millisecond)
 		}

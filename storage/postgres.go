@@ -47,7 +47,8 @@ func openPostgres(c Config) (*Store, error) {
 	// Some poolers give each transaction another connection, so prepared statements are
 	// lost. With this parameter the driver prepares none, and neither does this package.
 	s.noPreparedStatements = q.Get("binary_parameters") == "yes"
-	db := sqlx.NewDb(sql.OpenDB(durableConnector{address, s.noReadTimeout}), "postgres")
+	s.connector = &durableConnector{address, s.noReadTimeout}
+	db := sqlx.NewDb(sql.OpenDB(s.connector), "postgres")
 	db.SetMaxOpenConns(s.most)
 	db.SetMaxIdleConns(s.most)
 	db.SetConnMaxIdleTime(5 * time.Minute)

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,10 +25,13 @@ import (
 type Store struct {
 	read, write          *sqlx.DB
 	embedded             bool
-	busyWait             time.Duration // how long one attempt waits for a locked SQLite file
-	url                  string        // for notifications of PostgreSQL
-	most                 int           // the limit of connections to PostgreSQL
-	noPreparedStatements bool          // statements are not prepared
+	busyWait             time.Duration     // how long one attempt waits for a locked SQLite file
+	path                 string            // of the SQLite file
+	file                 os.FileInfo       // the file at its opening; nil: PostgreSQL
+	connector            *durableConnector // of PostgreSQL
+	url                  string            // for notifications of PostgreSQL
+	most                 int               // the limit of connections to PostgreSQL
+	noPreparedStatements bool              // statements are not prepared
 	noReadTimeout        *atomic.Bool
 	prepared             sync.Map // pool and SQL text to *sqlx.Stmt
 
@@ -64,6 +68,13 @@ func (c Config) Open(ctx context.Context) (*Store, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
+	if s.connector != nil && !s.noPreparedStatements {
+		err = checkPooler(ctx, *s.connector)
+		if err != nil {
+			s.Close()
+			return nil, err
+		}
+	}
 	err = s.Ping(ctx)
 	if err != nil {
 		s.Close()
@@ -73,6 +84,13 @@ func (c Config) Open(ctx context.Context) (*Store, error) {
 	if err != nil {
 		s.Close()
 		return nil, err
+	}
+	if s.path != "" {
+		s.file, err = os.Stat(s.path)
+		if err != nil {
+			s.Close()
+			return nil, fmt.Errorf("examine the database file: %w", err)
+		}
 	}
 	return s, nil
 }
@@ -130,7 +148,7 @@ func openSQLite(path string, wait time.Duration) (*Store, error) {
 	}
 	read.SetMaxOpenConns(8)
 	read.SetMaxIdleConns(8)
-	return newStore(&Store{read: read, write: write, embedded: true, busyWait: wait, noReadTimeout: &atomic.Bool{}}), nil
+	return newStore(&Store{read: read, write: write, embedded: true, path: path, busyWait: wait, noReadTimeout: &atomic.Bool{}}), nil
 }
 
 // maxWaiting limits the writes that wait for the database. A waiting token needs a few

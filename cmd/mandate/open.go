@@ -140,6 +140,8 @@ func openStore(ctx context.Context, settings *config.Config, may purpose) (*stor
 // openAdvice says what to check if a database cannot be opened.
 func openAdvice(file string, err error) string {
 	switch {
+	case errors.Is(err, storage.ErrPooler):
+		return "the server would answer with the records of others"
 	case file != "" && isMissing(filepath.Dir(file)):
 		return "the folder " + filepath.Dir(absolute(file)) + " does not exist: create it, or change DATABASE_URL"
 	case file != "" && strings.Contains(err.Error(), "file is not a database"):
@@ -174,6 +176,10 @@ func provideFile(path string, may purpose) error {
 			return fmt.Errorf("there is no database at %s: check DATABASE_URL and --config. For a new one, start the server or run mandate migrate", absolute(path))
 		}
 		return err
+	}
+	if isMissing(path) && !isMissing(keyFile(path)) {
+		// An empty server would print a link that makes whoever opens it the administrator.
+		return fmt.Errorf("there is no database at %s, but its server key %s exists: restore the database from a backup, or check DATABASE_URL, or move the key away to begin with an empty database", absolute(path), absolute(keyFile(path)))
 	}
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

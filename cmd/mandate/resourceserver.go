@@ -54,6 +54,7 @@ func (p *program) resourceServer(ctx context.Context) error {
 	defer out.Close()
 	log := settings.Logger(out)
 	outlive(ctx, log)
+	sayLost(out, log)
 	certificate, err := certificateOf(settings, "", log) // BASE_URL is that of the authorization server
 	if err != nil {
 		return err

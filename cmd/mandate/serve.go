@@ -55,6 +55,7 @@ func (p *program) serve(ctx context.Context) error {
 	defer out.Close()
 	log := settings.Logger(out)
 	outlive(ctx, log)
+	sayLost(out, log)
 	certificate, err := certificateOf(settings, settings.BaseURL, log)
 	if err != nil {
 		return err
@@ -88,7 +89,7 @@ func (p *program) serve(ctx context.Context) error {
 	}
 	if settings.OpsListen != "" {
 		o.metrics = telemetry.NewMetrics(programVersion())
-		o.metrics.OfServer(o.provider, o.events)
+		o.metrics.OfServer(o.provider, o.events, out.Lost)
 		stopOps, err := p.serveOps(settings, handlers.Ops{Ready: o.provider.Ready, Stopping: ctx.Done(), Metrics: o.metrics.Handler(log)}, log)
 		if err != nil {
 			return err
@@ -108,6 +109,13 @@ func (p *program) serve(ctx context.Context) error {
 		fmt.Fprintf(p.stdout, "Clients with a certificate reach it at %s, MTLS_BASE_URL %s\n", httpserve.Place(l), settings.MTLSBaseURL)
 	}
 	return o.run(ctx, handler, log, append(mutual, listener)...)
+}
+
+// sayLost says in the log, when somebody reads it again, that lines were lost.
+func sayLost(out *lines.Writer, log *slog.Logger) {
+	out.OnResumed(func(lost int64) {
+		log.Warn("lines of this log were lost: its destination took nothing for a second", "lines", lost)
+	})
 }
 
 // relaxGC uses a few megabytes more to save a tenth of the work: so little

@@ -22,7 +22,7 @@ func serverKey(ctx context.Context, settings *config.Config, store *storage.Stor
 	if settings.ServerKey != nil {
 		return settings.ServerKey, nil
 	}
-	path := settings.SQLitePath() + ".key"
+	path := keyFile(settings.SQLitePath())
 	key, err := readKey(path)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return key, err
@@ -41,6 +41,9 @@ func serverKey(ctx context.Context, settings *config.Config, store *storage.Stor
 	}
 	return readKey(path)
 }
+
+// keyFile is the file with the server key of a database file.
+func keyFile(database string) string { return database + ".key" }
 
 func readKey(path string) ([]byte, error) {
 	info, err := os.Stat(path)

@@ -117,3 +117,23 @@ func TestNodesBehindAPooler(t *testing.T) {
 		c.misses(t, everyNews[:2])
 	})
 }
+
+// Without binary_parameters=yes, the names of prepared statements of two connections meet in the pooler, and the statement
+// of another request runs.
+func TestPoolerThatMixesStatementsIsRefused(t *testing.T) {
+	db := newPostgres(t)
+	const refusal = "add binary_parameters=yes to DATABASE_URL"
+	for _, c := range []struct {
+		mode, parameter string
+		connections     int
+		refused         bool
+	}{
+		{"transaction", "", 1, true}, {"transaction", "", 4, true},
+		{"transaction", "&binary_parameters=yes", 4, false}, {"session", "", 4, false},
+	} {
+		got := run(t, t.TempDir(), []string{"MANDATE_DATABASE_URL=" + pooler(t, db, c.mode, c.connections) + c.parameter}, "", "migrate")
+		if (got.code != 0) != c.refused || strings.Contains(got.stderr, refusal) != c.refused {
+			t.Errorf("%s, %d connections, %q: %d %s", c.mode, c.connections, c.parameter, got.code, got.stderr)
+		}
+	}
+}

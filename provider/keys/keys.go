@@ -53,7 +53,8 @@ type Ring struct {
 	config    Config
 	store     *storage.Store
 	sealer    seal.Sealer
-	listening func() bool // reports whether this node receives the changes of the other nodes
+	listening func() bool  // reports whether this node receives the changes of the other nodes
+	clock     func() error // returns an error while the clock of this node is wrong
 	log       *slog.Logger
 	own       []SigningKey // the operator's keys, from the configuration
 
@@ -65,8 +66,8 @@ type Ring struct {
 
 // New reads the keys, and generates those that are missing. listening reports whether this
 // node receives the changes that other nodes make.
-func New(ctx context.Context, config Config, store *storage.Store, sealer seal.Sealer, listening func() bool, log *slog.Logger) (*Ring, error) {
-	r := &Ring{config: config, store: store, sealer: sealer, listening: listening, log: log}
+func New(ctx context.Context, config Config, store *storage.Store, sealer seal.Sealer, listening func() bool, clock func() error, log *slog.Logger) (*Ring, error) {
+	r := &Ring{config: config, store: store, sealer: sealer, listening: listening, clock: clock, log: log}
 	err := r.loadOwnKeys()
 	if err == nil {
 		err = r.Rotate(ctx)

@@ -28,7 +28,7 @@ func ring(t *testing.T) *Ring {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := New(t.Context(), Config{OpenID: true, IDTokenLifetime: time.Hour}, store, sealer, func() bool { return true }, slog.New(slog.DiscardHandler))
+	r, err := New(t.Context(), Config{OpenID: true, IDTokenLifetime: time.Hour}, store, sealer, func() bool { return true }, func() error { return nil }, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

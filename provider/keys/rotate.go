@@ -157,7 +157,13 @@ func (r *Ring) Import(ctx context.Context, text string, lead time.Duration) erro
 	return r.addKey(ctx, private, lead)
 }
 
+// A key has a time at which it signs, and the present key one at which it ends. Both hold at all nodes, so a node whose
+// clock is wrong adds no key.
 func (r *Ring) addKey(ctx context.Context, private crypto.Signer, lead time.Duration) error {
+	err := r.clock()
+	if err != nil {
+		return oauth.Unavailable(err)
+	}
 	made, err := newSigningKey(storage.Key{}, private)
 	if err != nil {
 		return err

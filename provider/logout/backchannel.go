@@ -56,13 +56,17 @@ func newNotifier(p *Logouts) *notifier {
 }
 
 // run sends notifications until ctx ends. A notification that was about to be sent then
-// is due again later, at any node.
-func (t *notifier) run(ctx context.Context) {
+// is due again later, at any node. While the clock of this node is not right it sends none: it would postpone, or give
+// up, what other nodes send in time.
+func (t *notifier) run(ctx context.Context, right func() bool) {
 	tick := time.NewTicker(notifyEvery)
 	defer tick.Stop()
 	defer t.calls.Wait()
 	for {
-		err := t.sendDue(ctx)
+		var err error
+		if right() {
+			err = t.sendDue(ctx)
+		}
 		if err != nil && ctx.Err() == nil {
 			t.log.Warn("applications were not notified of logouts", "error", err)
 		}

@@ -54,7 +54,7 @@ func (p *Logouts) Counts() (delivered, failed, givenUp int64) {
 }
 
 // Notify notifies applications of ended sessions, until ctx ends.
-func (p *Logouts) Notify(ctx context.Context) { newNotifier(p).run(ctx) }
+func (p *Logouts) Notify(ctx context.Context, right func() bool) { newNotifier(p).run(ctx, right) }
 
 // NotifyDue sends the notifications that are due now, and waits for the responses.
 func (p *Logouts) NotifyDue(ctx context.Context) error {

@@ -56,8 +56,9 @@ func (n *Notices) Wake() {
 	}
 }
 
-// Run sends messages until ctx ends. If there is no mail server it returns at once.
-func (n *Notices) Run(ctx context.Context, answers Answers) {
+// Run sends messages until ctx ends. If there is no mail server it returns at once. While the clock of this node is not
+// right it sends nothing: it would give up what has not expired.
+func (n *Notices) Run(ctx context.Context, right func() bool, answers Answers) {
 	if !n.On() {
 		return
 	}
@@ -67,7 +68,10 @@ func (n *Notices) Run(ctx context.Context, answers Answers) {
 	defer sending.Wait()
 	places := make(chan struct{}, atOnce)
 	for {
-		err := n.sendDue(ctx, answers, places, &sending)
+		var err error
+		if right() {
+			err = n.sendDue(ctx, answers, places, &sending)
+		}
 		if err != nil && ctx.Err() == nil {
 			n.log.Warn("mail was not sent, because the queue could not be read", "error", err)
 		}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Writer writes lines in the background, so that whoever stores an event does not wait for a disk. The database has
@@ -82,13 +83,24 @@ func (w *Writer) Write(line []byte) {
 // Counts returns how many lines were written, and how many were lost.
 func (w *Writer) Counts() (written, lost int64) { return w.written.Load(), w.lost.Load() }
 
-// Close waits until everything is written. Nobody may call Write any more.
+// patience is how long Close waits for a line to be written.
+const patience = time.Second
+
+// Close waits until everything is written, or until nothing was written for a second: whoever reads the lines must not
+// be able to keep the server from its end. Nobody may call Write any more.
 func (w *Writer) Close() {
 	close(w.lines)
 	w.begin.Do(func() { close(w.ended) }) // nothing was written
-	<-w.ended
-	if w.file != nil {
-		w.file.Close()
+	for handled := int64(-1); handled != w.written.Load()+w.lost.Load(); {
+		handled = w.written.Load() + w.lost.Load()
+		select {
+		case <-w.ended:
+			if w.file != nil {
+				w.file.Close()
+			}
+			return
+		case <-time.After(patience):
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // slow is a destination that accepts one write at a time.
@@ -58,8 +59,38 @@ func TestLinesWaitForAReaderWhoIsTooSlow(t *testing.T) {
 		close(to.let)
 		all.Wait()
 		l.Close()
-		if len(bytes.Join(to.writes, nil)) != 3*len(full) {
+		if len(bytes.Join(to.writes, nil)) != 3*len(full) || l.Lost() != 0 {
 			t.Error("a line is lost")
+		}
+	})
+}
+
+// A log that nobody reads must not stop the requests, nor the end of the server.
+func TestReaderThatStopsDoesNotStopTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		to := &slow{let: make(chan struct{})}
+		l := New(to)
+		var told []int64
+		l.OnResumed(func(lost int64) { told = append(told, lost) })
+		full := strings.Repeat("x", maxLines+1)
+		began := time.Now()
+		for range 10 {
+			fmt.Fprint(l, full)
+		}
+		if took := time.Since(began); took != patience || l.Lost() != 8 {
+			t.Errorf("ten lines took %v, and %d are lost", took, l.Lost())
+		}
+		l.Close()
+		if took := time.Since(began); took != 2*patience {
+			t.Errorf("the end takes %v", took)
+		}
+		close(to.let)
+		synctest.Wait()
+		fmt.Fprint(l, "again")
+		l.Close()
+		synctest.Wait()
+		if last := to.writes[len(to.writes)-1]; string(last) != "again" || len(told) != 1 || told[0] != 8 {
+			t.Errorf("after that %.20q is written, and told is %d", last, told)
 		}
 	})
 }

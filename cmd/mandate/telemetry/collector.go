@@ -15,11 +15,12 @@ import (
 type collector struct {
 	provider *provider.Provider
 	events   *eventlog.Writer // nil: there is none
+	lost     func() int64
 	descs    map[string]*prometheus.Desc
 }
 
-func newCollector(p *provider.Provider, events *eventlog.Writer) *collector {
-	c := &collector{p, events, map[string]*prometheus.Desc{}}
+func newCollector(p *provider.Provider, events *eventlog.Writer, lost func() int64) *collector {
+	c := &collector{p, events, lost, map[string]*prometheus.Desc{}}
 	for _, f := range families {
 		c.descs[f.name] = f.desc()
 	}
@@ -69,10 +70,12 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 		tell(eventLines, float64(written), "written")
 		tell(eventLines, float64(lost), "lost")
 	}
+	tell(logLost, float64(c.lost()))
 	tell(changesHear, truth(s.ReceivesChanges))
 	tell(changesLost, float64(s.ConnectionsLost))
 	tell(cleanupLast, float64(s.SweptAt))
 	tell(cleanupErrors, float64(s.SweepsFailed))
+	tell(clockDifference, s.ClockDifference.Seconds())
 	c.collectLag(tell)
 	c.collectStorage(s.Storage, tell, out)
 }

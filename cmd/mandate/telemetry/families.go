@@ -44,8 +44,10 @@ var (
 
 	cleanupRows   = family{"mandate_cleanup_rows_total", counter, []string{"table"}, "Expired rows that this node deleted."}
 	cleanupErrors = family{"mandate_cleanup_errors_total", counter, nil, "Rounds of the clean-up that failed."}
-	cleanupLast   = family{"mandate_cleanup_last_success_timestamp_seconds", gauge, nil, "Time of the last successful clean-up at this node; 0 before the first one."}
+	cleanupLast   = family{"mandate_cleanup_last_success_timestamp_seconds", gauge, nil, "Time of the last successful clean-up, by this node or by the one whose turn it was; 0 before the first one."}
 	cleanupLag    = family{"mandate_cleanup_lag_seconds", gauge, nil, "Age of the oldest expired token or grant that is still stored; absent while the database does not answer."}
+
+	clockDifference = family{"mandate_clock_difference_seconds", gauge, nil, "By how many seconds the clock of this node is ahead of that of the database (PostgreSQL), or was set forward in the last hour (SQLite). With more than 60, in either direction, the node deletes nothing and adds no key, and on PostgreSQL it is not ready."}
 
 	hashesRunning = family{"mandate_password_hashes_running", gauge, []string{"pool"}, "Passwords that are being hashed, for people on a page or for programs."}
 	hashesLimit   = family{"mandate_password_hashes_limit", gauge, []string{"pool"}, "Largest number of passwords that are hashed at the same time."}
@@ -55,14 +57,15 @@ var (
 	documents   = family{"mandate_metadata_documents_total", counter, []string{"outcome"}, "Metadata documents of clients: fetched, unusable (the fetch or the document was wrong), refused (too many were requested)."}
 	backchannel = family{"mandate_backchannel_logouts_total", counter, []string{"outcome"}, "Back-channel logout notifications: told (delivered), failed (one attempt, which is repeated), given_up."}
 	mails       = family{"mandate_mails_total", counter, []string{"outcome"}, "Mail to people: sent, failed (one attempt, which is repeated), given_up."}
+	logLost     = family{"mandate_log_lines_lost_total", counter, nil, "Lines of the log that were lost because its destination took nothing for a second."}
 	eventLines  = family{"mandate_event_lines_total", counter, []string{"outcome"}, "Lines of EVENT_LOG: written, lost (the file or the stream could not be written, or was too slow; the database has the events). Absent if it is off."}
 )
 
 // families has the order of the documentation.
 var families = []family{buildInfo, requestsTotal, requestDuration, tokenRequests, introspections, issuedTotal,
 	dbConnections, dbLimit, dbWaits, dbWaited, queueItems, queueLimit, queueRefused, batchItems,
-	copyEntries, copyLookups, changesHear, changesLost, cleanupRows, cleanupErrors, cleanupLast, cleanupLag,
-	hashesRunning, hashesLimit, hashesWaiting, hashesRefused, documents, backchannel, mails, eventLines}
+	copyEntries, copyLookups, changesHear, changesLost, cleanupRows, cleanupErrors, cleanupLast, cleanupLag, clockDifference,
+	hashesRunning, hashesLimit, hashesWaiting, hashesRefused, documents, backchannel, mails, logLost, eventLines}
 
 func (f family) desc() *prometheus.Desc {
 	return prometheus.NewDesc(f.name, f.help, f.labels, nil)

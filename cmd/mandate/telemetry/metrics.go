@@ -30,9 +30,10 @@ func NewMetrics(version string) *Metrics {
 	return m
 }
 
-// OfServer adds the metrics of the authorization server. events is nil if EVENT_LOG is off.
-func (m *Metrics) OfServer(p *provider.Provider, events *eventlog.Writer) {
-	m.registry.MustRegister(newCollector(p, events), m.requests.total, m.requests.duration, m.requests.tokens, m.requests.introspections)
+// OfServer adds the metrics of the authorization server. events is nil if EVENT_LOG is off. lost returns how
+// many lines of the log were lost.
+func (m *Metrics) OfServer(p *provider.Provider, events *eventlog.Writer, lost func() int64) {
+	m.registry.MustRegister(newCollector(p, events, lost), m.requests.total, m.requests.duration, m.requests.tokens, m.requests.introspections)
 }
 
 // Route counts the requests of a route, for request.Watch.
