@@ -88,6 +88,7 @@ func happened(l *languages.Language, e provider.Event) (string, bool) {
 }
 
 func refused(l *languages.Language, why string) string {
+	why, _, _ = strings.Cut(why, " ") // the rest is for administrators
 	switch why {
 	case "disabled":
 		return l.T("A sign-in was refused, because the account was disabled.")

@@ -29,6 +29,8 @@ type Server struct {
 	// NewPeople says who may come without an account here: one of the policies about new people.
 	NewPeople      string
 	AllowedDomains []string // of their addresses, in lower case
+	// AssumeVerified takes an address in AllowedDomains as verified if the other server says nothing about that.
+	AssumeVerified bool
 
 	GroupsClaim string   // the claim with the groups there
 	Groups      []Mapped // from its values to groups here

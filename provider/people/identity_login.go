@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"mandate/provider/acr"
@@ -178,7 +179,7 @@ func (i *Identities) finish(ctx context.Context, s *server, kept left, p upstrea
 	}
 	u, identity, err := i.person(ctx, s, p)
 	if err != nil {
-		return i.refused(ctx, s, kept, u, err)
+		return i.refused(ctx, s, kept, u, i.explained(ctx, s, p, err))
 	}
 	err = i.setGroups(ctx, s, u, p)
 	if err != nil {
@@ -202,7 +203,7 @@ func (i *Identities) refused(ctx context.Context, s *server, kept left, u storag
 	if u.Number == 0 {
 		u = storage.User{}
 	}
-	err := events.Failed(ctx, i.people.store, events.Event{Kind: events.SignInFailed, Person: u, By: events.Nobody(), Object: i.object(s.Issuer), Detail: "server"})
+	err := events.Failed(ctx, i.people.store, events.Event{Kind: events.SignInFailed, Person: u, By: events.Nobody(), Object: i.object(s.Issuer), Detail: strings.TrimSpace("server " + conditionOf(refusal))})
 	if err != nil {
 		return err
 	}

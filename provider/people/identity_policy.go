@@ -89,7 +89,7 @@ func (i *Identities) known(ctx context.Context, s *server, p upstream.Person) (s
 // An address alone proves nothing: anybody may have typed it here or there. So both servers must have
 // verified it, and the operator must trust the other server for that.
 func (i *Identities) linkable(ctx context.Context, s *server, p upstream.Person) (storage.User, error) {
-	if !s.TrustedForEmail || !p.EmailVerified || !isASCII(p.Email) {
+	if !s.TrustedForEmail || s.addressOf(p) != "" {
 		return storage.User{}, nil
 	}
 	found, err := i.people.store.UsersByAddress(ctx, p.Email)
@@ -115,6 +115,9 @@ func (i *Identities) newPerson(s *server, p upstream.Person) (storage.User, erro
 		return storage.User{}, s.unknown()
 	}
 	person := Person{Username: p.Email, Email: p.Email, FirstName: usable(p.GivenName), LastName: usable(p.FamilyName), Profile: &Profile{EmailVerified: s.TrustedForEmail}}
+	if person.FirstName == "" && person.LastName == "" { // the server does not say which part of the name is which
+		person.FirstName = usable(p.Name)
+	}
 	found := &oauth.Invalid{}
 	person.check(found)
 	if found.At("username") != "" { // addresses have more characters than user names
@@ -130,7 +133,7 @@ func (i *Identities) newPerson(s *server, p upstream.Person) (storage.User, erro
 // is decided when the account is stored.
 func (s *server) mayBeNew(p upstream.Person) bool {
 	at := strings.LastIndex(p.Email, "@")
-	if !p.EmailVerified || at < 0 || !isASCII(p.Email) {
+	if s.addressOf(p) != "" || at < 0 {
 		return false
 	}
 	return s.NewPeople == NewPeopleInvited || s.NewPeople == NewPeopleDomains && slices.Contains(s.AllowedDomains, strings.ToLower(p.Email[at+1:]))
@@ -169,9 +172,11 @@ func sameAddress(a, b string) bool {
 	return isASCII(a) && isASCII(b) && strings.EqualFold(a, b)
 }
 
+const unknownHere = "nobody here has this identity"
+
 // unknown returns the Error for a person whom nobody here knows.
 func (s *server) unknown() *oauth.Error {
-	return s.refuse("nobody here has this identity",
+	return s.refuse(unknownHere,
 		"This account of %[1]s is not known here. If you have an account here, sign in with your password or a passkey, and add %[1]s on your account page. Otherwise ask an administrator of this server.", s.Label)
 }
 
@@ -179,7 +184,7 @@ func (s *server) unknown() *oauth.Error {
 // person, and it may be somebody who has typed the address of another person.
 func (s *server) addressTaken() *oauth.Error {
 	return s.refuse("an account has the address of the new person",
-		"There is an account with your address here already. Sign in to it with your password or a passkey, and add %s on your account page. If it is not your account, ask an administrator of this server.", s.Label)
+		"There is an account with your address here already. Sign in to it with your password or a passkey, and add %s on your account page. If it is not your account, ask an administrator of this server.", s.Label).Because(storage.ErrAddressTaken)
 }
 
 // setGroups makes a person a member of the groups that the other server's claim is mapped to. It does not

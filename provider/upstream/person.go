@@ -16,7 +16,9 @@ type Person struct {
 
 	Email                 string
 	EmailVerified         bool // the other server says so about Email
+	EmailUnsaid           bool // it says nothing about that
 	GivenName, FamilyName string
+	Name                  string // the whole name
 	ACR                   string
 	AuthTime              int64 // when the person signed in there; 0: it is unknown
 
@@ -50,6 +52,20 @@ func (p Person) Values(claim string) []string {
 	return nil
 }
 
+// verified reports whether a server says that it has verified the address, and whether it says nothing about that.
+//
+// OIDC Core §5.1: email_verified is true or false. Amazon Cognito and Apple send it as text. Entra ID does not know it, and has
+// xms_edov: whether the owner of the domain of the address has been verified.
+func (c claims) verified() (yes, unsaid bool) {
+	if said := c["email_verified"]; said != nil {
+		return said == true || said == "true", false
+	}
+	if said := c["xms_edov"]; said != nil {
+		return said == true || said == "true" || said == 1.0 || said == "1", false
+	}
+	return false, true
+}
+
 // person puts the claims together. Those of the ID token, which is signed, take precedence.
 func (s *Server) person(said, more claims) Person {
 	// The address and whether it is verified come from the same place.
@@ -64,9 +80,9 @@ func (s *Server) person(said, more claims) Person {
 	for name, value := range said {
 		all[name] = value
 	}
-	// Only the value true counts, and not a text that says so.
-	p := Person{Issuer: s.config.Issuer, Subject: said.subject(), Email: address.text("email"), EmailVerified: address["email_verified"] == true,
-		GivenName: all.text("given_name"), FamilyName: all.text("family_name"), ACR: said.text("acr"), claims: all}
+	verified, unsaid := address.verified()
+	p := Person{Issuer: s.config.Issuer, Subject: said.subject(), Email: address.text("email"), EmailVerified: verified, EmailUnsaid: unsaid,
+		GivenName: all.text("given_name"), FamilyName: all.text("family_name"), Name: all.text("name"), ACR: said.text("acr"), claims: all}
 	if at, ok := said["auth_time"].(float64); ok && at > 0 && at < 1<<52 {
 		p.AuthTime = int64(at)
 	}

@@ -345,13 +345,29 @@ func TestUserInfo(t *testing.T) {
 		t.Errorf("%+v, %v", p, err)
 	}
 	delete(o.claims, "email")
-	for _, value := range []any{"true", 1, "false", nil, []any{true}} {
+	for _, value := range []any{1, "false", "TRUE", "yes", nil, []any{true}, map[string]any{"true": true}} {
 		o.userInfo["email_verified"] = value
 		p, err = s.Redeem(t.Context(), code(), r)
-		if err == nil && p.EmailVerified {
-			t.Errorf("email_verified %v counts", value)
+		if err == nil && (p.EmailVerified || p.EmailUnsaid != (value == nil)) {
+			t.Errorf("email_verified %v: %+v", value, p)
 		}
 	}
+	// What Cognito and Apple send, and what Entra ID sends in its place.
+	for _, test := range []struct {
+		verified, edov any
+		yes, unsaid    bool
+	}{
+		{"true", nil, true, false}, {nil, nil, false, true}, {nil, true, true, false}, {nil, "1", true, false}, {nil, 1, true, false}, {nil, "true", true, false},
+		{nil, false, false, false}, {nil, "0", false, false}, {nil, 0, false, false}, {nil, []any{true}, false, false}, {false, true, false, false}, {true, false, true, false},
+	} {
+		o.userInfo["email_verified"], o.userInfo["xms_edov"] = test.verified, test.edov
+		maps.DeleteFunc(o.userInfo, func(_ string, value any) bool { return value == nil })
+		p, err = s.Redeem(t.Context(), code(), r)
+		if err != nil || p.EmailVerified != test.yes || p.EmailUnsaid != test.unsaid {
+			t.Errorf("email_verified %v, xms_edov %v: %+v, %v", test.verified, test.edov, p, err)
+		}
+	}
+	delete(o.userInfo, "xms_edov")
 	o.userInfo["email_verified"] = true
 	// How and when somebody has signed in is only in what is signed.
 	o.userInfo["acr"], o.userInfo["auth_time"] = "gold", 1700000000

@@ -89,8 +89,12 @@ func (l *loader) checkPolicies(s SignInServer, item string) {
 		l.wrong("needs the scope email: TRUSTED_FOR_EMAIL and NEW_PEOPLE are about the address", at("SCOPES")...)
 	case s.NewPeople == provider.NewPeopleDomains && len(s.AllowedDomains) == 0:
 		l.wrong("needs ALLOWED_DOMAINS, such as [example.com]", at("NEW_PEOPLE")...)
-	case s.NewPeople != provider.NewPeopleDomains && len(s.AllowedDomains) > 0:
-		l.wrong("has no effect without NEW_PEOPLE: domains; set that too, or remove this", at("ALLOWED_DOMAINS")...)
+	case s.AssumeEmailVerified && len(s.AllowedDomains) == 0:
+		l.wrong("needs ALLOWED_DOMAINS, such as [example.com]: only addresses in these domains count as verified", at("ASSUME_EMAIL_VERIFIED")...)
+	case s.AssumeEmailVerified && !byAddress:
+		l.wrong("has no effect without TRUSTED_FOR_EMAIL or NEW_PEOPLE; set one of them, or remove this", at("ASSUME_EMAIL_VERIFIED")...)
+	case s.NewPeople != provider.NewPeopleDomains && len(s.AllowedDomains) > 0 && !s.AssumeEmailVerified:
+		l.wrong("has no effect without NEW_PEOPLE: domains or ASSUME_EMAIL_VERIFIED; set one of them, or remove this", at("ALLOWED_DOMAINS")...)
 	}
 	for j, domain := range s.AllowedDomains {
 		if !mailDomain.MatchString(domain) {
@@ -148,5 +152,5 @@ func (s SignInServer) Server() provider.SignInServer {
 		return list
 	}
 	return provider.SignInServer{Name: s.Name, Label: s.Label, Issuer: s.Issuer, ClientID: s.ClientID, ClientSecret: s.ClientSecret, Scopes: s.Scopes,
-		TrustedForEmail: s.TrustedForEmail, NewPeople: s.NewPeople, AllowedDomains: s.AllowedDomains, GroupsClaim: s.GroupsClaim, Groups: mapped(s.Groups), ACR: mapped(s.ACR), Logout: s.Logout}
+		TrustedForEmail: s.TrustedForEmail, NewPeople: s.NewPeople, AllowedDomains: s.AllowedDomains, AssumeVerified: s.AssumeEmailVerified, GroupsClaim: s.GroupsClaim, Groups: mapped(s.Groups), ACR: mapped(s.ACR), Logout: s.Logout}
 }

@@ -349,8 +349,10 @@ type SignInServer struct {
 	TrustedForEmail bool `key:"TRUSTED_FOR_EMAIL" default:"false"`
 	// NewPeople says who gets an account at the first sign-in: with `off` nobody, with `invited` a person whose verified email address there has an [invitation](sign-up.md) here, with `domains` a person whose verified email address there has one of the `ALLOWED_DOMAINS`. Nobody gets one if somebody here has the address.
 	NewPeople string `key:"NEW_PEOPLE" default:"off" oneof:"off invited domains"`
-	// AllowedDomains are the domains for `NEW_PEOPLE: domains`, in lower case. A subdomain needs an entry of its own.
+	// AllowedDomains are the domains for `NEW_PEOPLE: domains` and `ASSUME_EMAIL_VERIFIED`, in lower case. A subdomain needs an entry of its own.
 	AllowedDomains []string `key:"ALLOWED_DOMAINS" default:"[]"`
+	// AssumeEmailVerified takes an address in the `ALLOWED_DOMAINS` as verified if that server says nothing about it. Entra ID needs this: it sends no `email_verified`. An address that is said not to be verified stays refused. Set it only if nobody there can choose an address in these domains: in the attack nOAuth of 2023, people of an Entra ID tenant wrote the address of somebody else into their own account, and signed in as that person elsewhere. The optional claim `xms_edov` is the better way there, and counts without this setting.
+	AssumeEmailVerified bool `key:"ASSUME_EMAIL_VERIFIED" default:"false"`
 	// GroupsClaim is the claim in which that server names the groups or roles of a person.
 	GroupsClaim string `key:"GROUPS_CLAIM" default:""`
 	// Groups is a mapping from values of that claim to groups here. At each sign-in a person becomes a member of exactly those mapped groups whose value is in the claim. Other groups stay.

@@ -46,7 +46,7 @@ func TestConfigErrors(t *testing.T) {
 		{server + "NAME: a, SCOPES: [openid], TRUSTED_FOR_EMAIL: true}]\n", at + "SIGN_IN_SERVERS[0].SCOPES: needs the scope email: TRUSTED_FOR_EMAIL and NEW_PEOPLE are about the address"},
 		{server + "NAME: a, NEW_PEOPLE: everybody}]\n", at + "SIGN_IN_SERVERS[0].NEW_PEOPLE: must be one of off, invited, domains"},
 		{server + "NAME: a, NEW_PEOPLE: domains}]\n", at + "SIGN_IN_SERVERS[0].NEW_PEOPLE: needs ALLOWED_DOMAINS, such as [example.com]"},
-		{server + "NAME: a, ALLOWED_DOMAINS: [example.com]}]\n", at + "SIGN_IN_SERVERS[0].ALLOWED_DOMAINS: has no effect without NEW_PEOPLE: domains; set that too, or remove this"},
+		{server + "NAME: a, ALLOWED_DOMAINS: [example.com]}]\n", at + "SIGN_IN_SERVERS[0].ALLOWED_DOMAINS: has no effect without NEW_PEOPLE: domains or ASSUME_EMAIL_VERIFIED; set one of them, or remove this"},
 		{server + "NAME: a, NEW_PEOPLE: domains, ALLOWED_DOMAINS: [example.com, '@example.com', EXAMPLE.com, com]}]\n", at + "SIGN_IN_SERVERS[0].ALLOWED_DOMAINS[1]: is not the domain of an email address; write what follows the @ in lower-case ASCII (example.com)\n" +
 			at + "SIGN_IN_SERVERS[0].ALLOWED_DOMAINS[2]: is not the domain of an email address; write what follows the @ in lower-case ASCII (example.com)\n" +
 			at + "SIGN_IN_SERVERS[0].ALLOWED_DOMAINS[3]: is not the domain of an email address; write what follows the @ in lower-case ASCII (example.com)"},
@@ -63,7 +63,9 @@ func TestConfigErrors(t *testing.T) {
 		{"SIGN_IN_SERVERS: [{NAME: a, CLIENT_ID: b, CLIENT_SECRET: c, ISSUER: 'http://127.0.0.1:8000/o'}]\n", at + "SIGN_IN_SERVERS[0].ISSUER: is the issuer of this server; name another server"},
 
 		{server + "NAME: a, SCOPES: [openid], NEW_PEOPLE: invited}]\n", at + "SIGN_IN_SERVERS[0].SCOPES: needs the scope email: TRUSTED_FOR_EMAIL and NEW_PEOPLE are about the address"},
-		{server + "NAME: a, NEW_PEOPLE: invited, ALLOWED_DOMAINS: [example.com]}]\n", at + "SIGN_IN_SERVERS[0].ALLOWED_DOMAINS: has no effect without NEW_PEOPLE: domains; set that too, or remove this"},
+		{server + "NAME: a, NEW_PEOPLE: invited, ASSUME_EMAIL_VERIFIED: true}]\n", at + "SIGN_IN_SERVERS[0].ASSUME_EMAIL_VERIFIED: needs ALLOWED_DOMAINS, such as [example.com]: only addresses in these domains count as verified"},
+		{server + "NAME: a, ASSUME_EMAIL_VERIFIED: true, ALLOWED_DOMAINS: [example.com]}]\n", at + "SIGN_IN_SERVERS[0].ASSUME_EMAIL_VERIFIED: has no effect without TRUSTED_FOR_EMAIL or NEW_PEOPLE; set one of them, or remove this"},
+		{server + "NAME: a, NEW_PEOPLE: invited, ALLOWED_DOMAINS: [example.com]}]\n", at + "SIGN_IN_SERVERS[0].ALLOWED_DOMAINS: has no effect without NEW_PEOPLE: domains or ASSUME_EMAIL_VERIFIED; set one of them, or remove this"},
 
 		// Sign-up.
 		{"SIGN_UP: open\n", at + "SIGN_UP: is open, so it needs SMTP_URL and MAIL_FROM: people show that an address is theirs by a link that is sent to it"},
