@@ -17,6 +17,7 @@ import (
 func TestRFC6749(t *testing.T) { testDocument(t, "RFC6749") }
 func TestRFC6750(t *testing.T) { testDocument(t, "RFC6750") }
 func TestRFC7009(t *testing.T) { testDocument(t, "RFC7009") }
+func TestRFC7521(t *testing.T) { testDocument(t, "RFC7521") }
 func TestRFC7523(t *testing.T) { testDocument(t, "RFC7523") }
 func TestRFC7591(t *testing.T) { testDocument(t, "RFC7591") }
 func TestRFC7592(t *testing.T) { testDocument(t, "RFC7592") }

@@ -164,6 +164,37 @@ func (r *Runner) dropMachine(ctx context.Context) {
 	}})
 }
 
+// learnAssertions finds out how the server wants the assertions of each client: without or with client_id beside them,
+// and for the issuer or for the token endpoint. Rules of their own are about that. The checks of all others would be
+// blocked, or take a refusal because of it for one because of their mistake.
+func (r *Runner) learnAssertions(ctx context.Context) {
+	for _, role := range need.Roles() {
+		c := r.Target.Clients[role.Name]
+		if c == nil || c.Auth != need.PrivateKeyJWT && c.Auth != need.SecretJWT {
+			continue
+		}
+		r.Check(ctx, check.Rule{Needs: []need.Need{need.Token}, Check: func(t *check.T) {
+			for _, audience := range []string{c.Audience, t.Endpoint(need.Token)} {
+				for _, names := range []bool{false, true} {
+					as := *c
+					as.Audience, as.NamesItself = audience, names
+					if authenticated(t.AsMachine(as.Credentials())) {
+						if audience != c.Audience || names {
+							r.Target.Clients[role.Name] = &as
+						}
+						return
+					}
+				}
+			}
+		}})
+	}
+}
+
+// authenticated reports whether an answer of the token endpoint shows that the server accepts the credentials.
+func authenticated(a *wire.Answer) bool {
+	return a.Granted() || a.Status == http.StatusBadRequest && !slices.Contains([]string{"", "invalid_client", "invalid_request"}, a.Text("error"))
+}
+
 // introspectOwn lets the client machine introspect tokens if no other client of the target may, and if the server
 // accepts this for the client's own tokens.
 func (r *Runner) introspectOwn(ctx context.Context) {

@@ -66,7 +66,33 @@ func assertionFaults() []fault {
 		return fault{name: name, at: tokenPath, apart: true, spoil: spoil, fails: fails}
 	}
 	return []fault{
-		at("an assertion needs client_id", refusing(func(_ *proxy, q *ask, _ *jose.JWT) bool { return !q.form().Has("client_id") }), "RFC7523/2.2/accepted"),
+		at("an assertion needs client_id", refusing(func(_ *proxy, q *ask, _ *jose.JWT) bool { return !q.form().Has("client_id") }), "RFC7521/4.2/client-id-optional"),
+		{name: "an assertion needs client_id, and has its effect beside it", at: tokenPath, aim: func(*target.Target) {},
+			spoil: refusing(func(_ *proxy, q *ask, _ *jose.JWT) bool { return !q.form().Has("client_id") }),
+			fails: "RFC7521/4.2/client-id-optional", passes: "RFC7523/3/hmac RFC7523/3/exp RFC7523/3/signature RFC10070/4/issuer RFC10070/4/array"},
+		{name: "an assertion needs client_id, and any claims", at: tokenPath, aim: func(*target.Target) {}, spoil: func(p *proxy, q *ask) *wire.Answer {
+			j := q.assertion()
+			switch {
+			case j != nil && !q.form().Has("client_id"):
+				return refusal(http.StatusUnauthorized, "invalid_client")
+			case j != nil && j.Claims["exp"] == nil:
+				q.as(p.target.Clients[need.Key])
+			}
+			return p.real(q)
+		}, fails: "RFC7521/4.2/client-id-optional RFC7523/3/exp"},
+		{name: "an assertion is for the token endpoint only", at: tokenPath, aim: func(*target.Target) {}, spoil: func(p *proxy, q *ask) *wire.Answer {
+			if j := q.assertion(); j != nil {
+				if aud := j.Text("aud"); !strings.HasSuffix(aud, tokenPath) && !strings.HasSuffix(aud, strings.TrimSuffix(tokenPath, "/")) {
+					return refusal(http.StatusUnauthorized, "invalid_client")
+				}
+				if c := p.client(j.Text("sub")); c != nil && c.Signer != nil && signed(j, c) {
+					proven := *c
+					proven.Audience = p.target.Issuer
+					q.as(&proven)
+				}
+			}
+			return p.real(q)
+		}, fails: "RFC10070/4/issuer RFC10070/4/endpoints", passes: "RFC7523/3/signature RFC7521/4.2/client-id-optional"},
 		at("any type of an assertion", forgiving(func(_ *proxy, q *ask, _ *jose.JWT) bool {
 			return q.form().Get("client_assertion_type") != wire.AssertionType
 		}), "RFC7523/2.2/type"),
@@ -75,7 +101,7 @@ func assertionFaults() []fault {
 			if q.assertion() != nil {
 				q.set("client_id", "")
 			}
-		}), "RFC7523/2.2/client-id"),
+		}), "RFC7521/4.2/client-id"),
 		at("an assertion counts beside a secret", forgiving(func(_ *proxy, q *ask, _ *jose.JWT) bool {
 			return q.header.Get("Authorization") != "" || q.form().Has("client_secret")
 		}), "RFC7523/2.2/one-method"),

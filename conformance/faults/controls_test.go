@@ -90,6 +90,37 @@ func controlFaults() []fault {
 			return p.real(q)
 		}, aim: func(t *target.Target) { delete(t.Clients, need.Introspect) },
 			blocks: "RFC7009/2/access-tokens RFC7009/2.1/at-once RFC6749/10.3/cannot-be-made"},
+		{name: "wrong codes are an internal error", at: tokenPath, spoil: refusing(func(a *wire.Answer) {
+			if a.Text("error") == "invalid_grant" {
+				*a = *shown(http.StatusInternalServerError, "no")
+			}
+		}), aim: usual, fails: "RFC6749/5.2/invalid-grant RFC7636/4.6/invalid-grant",
+			passes: "RFC7636/4.6/verifier-compared RFC7636/4.6/verifier-required-of-public RFC6749/4.1.3/code-bound-to-client RFC9700/2.1.1/a10-pkce-supported"},
+		{name: "an API answers 500 to what is not valid", at: resourcePath, spoil: refusing(func(a *wire.Answer) {
+			*a = *shown(http.StatusInternalServerError, "no")
+		}), aim: usual, fails: "RFC6750/3.1/invalid-token-401 RFC6750/3/challenge", passes: "RFC6749/7/token-validated RFC6750/5.2/not-tampered-with"},
+		{name: "no logout has an effect", at: logoutPath, spoil: func(*proxy, *ask) *wire.Answer { return shown(http.StatusOK, "bye") }, aim: usual,
+			fails: "OIDCRPLogout/2/get OIDCRPLogout/2/post OIDCRPLogout/2/yes OIDCRPLogout/3/client-id-as-proof",
+			blocks: "OIDCRPLogout/2/asks OIDCRPLogout/2/asks-without-hint OIDCRPLogout/2/asks-with-hint-of-other-session OIDCRPLogout/2/issuer-of-hint OIDCRPLogout/2/client-of-hint " +
+				"OIDCRPLogout/3/not-without-proof OIDCRPLogout/4/invalid-not-used OIDCRPLogout/2/other-browsers-stay",
+			skips: "OIDCRPLogout/3/exact-match OIDCRPLogout/3/of-this-client"},
+		{name: "request_uri is ignored, and not denied", spoil: func(p *proxy, q *ask) *wire.Answer {
+			if strings.Contains(q.path, "/.well-known/o") {
+				return publishing(put("request_uri_parameter_supported", nil))(p, q)
+			}
+			if q.path == authorizePath && q.params().Has("redirect_uri") {
+				q.setQuery("request_uri", "")
+			}
+			return p.real(q)
+		}, aim: usual, fails: "OIDCDiscovery/3/request-uri-parameter-true"},
+		{name: "the authorization endpoint refuses everything", at: authorizePath, spoil: refusingAsk(func(url.Values) bool { return true }, "invalid_request"), aim: usual,
+			blocks: "RFC6749/3.1/not-repeated RFC6749/4.2/left-out RFC7636/4.2/challenge-form RFC7636/4.3/plain-refused RFC7636/4.4.1/required-of-all RFC8414/2/other-response-modes " +
+				"OIDCCore/3.1.2.1/display-unknown OIDCCore/3.1.2.1/max-age-wrong OIDCCore/3.1.2.1/prompt-unknown OIDCCore/3.1.2.1/prompt-none-no-page OIDCCore/3.1.2.1/redirect-uri-registered " +
+				"OIDCCore/3.1.2.2/error-answered OIDCCore/3.1.2.2/required-parameters OIDCCore/3.1.2.2/redirect-uri-of-several OIDCCore/3.1.2.6/invalid-redirect-uri " +
+				"OIDCCore/3.1.2.6/login-required OIDCCore/3.1.2.6/registration-not-supported OIDCCore/3.2/refused OIDCCore/3.3/refused OIDCCore/5.5/malformed " +
+				"OIDCCore/5.5.1.1/essential-not-met OIDCCore/6.2/not-supported RFC9470/5/unmet"},
+		{name: "the token endpoint refuses everything", at: tokenPath, spoil: func(*proxy, *ask) *wire.Answer { return badGrant() }, aim: usual,
+			blocks: "RFC7636/4.1/short-verifier-refused RFC6749/4.3/registered-only CIMD/8.2/private-key-jwt FAPI2/5.3.2.1/no-password-grant RFC7523/3/hmac RFC7523/3/exp RFC10070/4/issuer"},
 		{name: "the server has no client credentials grant", spoil: func(p *proxy, q *ask) *wire.Answer {
 			if q.path == tokenPath && q.form().Get("grant_type") == need.GrantMachine {
 				return refusal(http.StatusBadRequest, "unsupported_grant_type")

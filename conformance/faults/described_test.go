@@ -65,6 +65,11 @@ func apiFaults() []fault {
 			a.Header.Set("WWW-Authenticate", strings.Replace(a.Header.Get("WWW-Authenticate"), describedPath, "/metadata", 1))
 			return a
 		}, fails: "RFC9728/3/well-known RFC9728/3.3/identical"},
+		{name: "the challenge of an API leads nowhere", spoil: func(p *proxy, q *ask) *wire.Answer {
+			a := p.real(q)
+			a.Header.Set("WWW-Authenticate", strings.Replace(a.Header.Get("WWW-Authenticate"), describedPath, "/metadata", 1))
+			return a
+		}, fails: "MCP/M17/resource-metadata", blocks: "RFC9728/3.3/identical RFC9728/5.1/challenge"},
 		{name: "challenges do not lead to the metadata of the API", spoil: unpointed,
 			fails: "RFC9728/5.1/challenge RFC9728/5.1/insufficient-scope MCP/M17/resource-metadata"},
 		{name: "an API has no metadata", spoil: func(p *proxy, q *ask) *wire.Answer {

@@ -69,7 +69,8 @@ func faults() []fault {
 		apiFaults(), browserFaults(), stepUpFaults(), pushFaults(), assertionFaults(), certificateFaults(), proofFaults(), objectFaults(), responseFaults(), fapiFaults())
 }
 
-// TestFaults checks that each fault fails the rules that it violates, and no others. With -v it prints the table.
+// TestFaults checks that each fault fails the rules that it violates, and no others. With -v it prints the table. With
+// -short it checks only the rules that a fault names: go test -short ./conformance/faults -run TestFaults/each/NAME
 func TestFaults(t *testing.T) {
 	fronts := make(chan *front, 4) // runs at the same time, which wait for much of their time
 	for n := range cap(fronts) {
@@ -80,18 +81,9 @@ func TestFaults(t *testing.T) {
 		known[r.ID] = r
 	}
 	f := <-fronts
-	healthy := f.run(t, fault{name: "none", spoil: (*proxy).real}, ofProven)
-	maps.Copy(healthy, f.run(t, fault{name: "none", spoil: (*proxy).real}, func(r check.Rule) bool { return !ofProven(r) }))
-	near := map[string][]string{} // a fault at other paths changes nothing for the rule
-	for id := range healthy {
-		if !ofProven(known[id]) {
-			continue
-		}
-		alone := f.run(t, fault{name: "none", spoil: (*proxy).real}, func(r check.Rule) bool { return r.ID == id })
-		if alone[id].Status != healthy[id].Status {
-			t.Errorf("%s: %s alone, %s after others", id, alone[id].Status, healthy[id].Status)
-		}
-		near[id] = f.asked()
+	healthy, near := map[string]check.Result{}, map[string][]string{}
+	if !testing.Short() {
+		healthy, near = f.withoutFault(t, known)
 	}
 	fronts <- f
 	proved := map[string]bool{}
@@ -120,7 +112,7 @@ func TestFaults(t *testing.T) {
 				defer func() { fronts <- f }()
 				began := time.Now()
 				row.compare(t, healthy, f.run(t, row, func(r check.Rule) bool {
-					return row.expected()[r.ID] != "" || ofProven(r) && row.aim == nil && !row.apart && row.isNear(near[r.ID])
+					return row.expected()[r.ID] != "" || ofProven(r) && !testing.Short() && row.aim == nil && !row.apart && row.isNear(near[r.ID])
 				}))
 				lines[i] = fmt.Sprintf("%-60s %5.2f s  %s", row.name, time.Since(began).Seconds(), strings.Join(slices.Sorted(maps.Keys(row.expected())), " "))
 			})
@@ -133,6 +125,25 @@ func TestFaults(t *testing.T) {
 			t.Errorf("no fault proves that %s can fail", id)
 		}
 	}
+}
+
+// withoutFault returns the results on a server without a fault, and the paths that each proven rule requests: a fault at
+// other paths changes nothing for the rule.
+func (f *front) withoutFault(t *testing.T, known map[string]check.Rule) (healthy map[string]check.Result, near map[string][]string) {
+	none := fault{name: "none", spoil: (*proxy).real}
+	healthy, near = f.run(t, none, ofProven), map[string][]string{}
+	maps.Copy(healthy, f.run(t, none, func(r check.Rule) bool { return !ofProven(r) }))
+	for id := range healthy {
+		if !ofProven(known[id]) {
+			continue
+		}
+		alone := f.run(t, none, func(r check.Rule) bool { return r.ID == id })
+		if alone[id].Status != healthy[id].Status {
+			t.Errorf("%s: %s alone, %s after others", id, alone[id].Status, healthy[id].Status)
+		}
+		near[id] = f.asked()
+	}
+	return healthy, near
 }
 
 func ofProven(r check.Rule) bool { return slices.Contains(proven, r.Document()) }
@@ -183,7 +194,7 @@ func (row fault) compare(t *testing.T, healthy, results map[string]check.Result)
 	}
 	for _, name := range hides {
 		document, _, _ := strings.Cut(name, "/")
-		if !hidden[name] && slices.Contains(proven, document) {
+		if !hidden[name] && slices.Contains(proven, document) && !testing.Short() {
 			t.Errorf("%s can be tried in spite of it", name)
 		}
 	}

@@ -44,8 +44,9 @@ func pageFaults() []fault {
 			if a.Status >= 400 {
 				*a = *shown(http.StatusInternalServerError, "Something went wrong.")
 			}
-		}), fails: "RFC6749/3.1/not-repeated RFC6749/3.1.2.3/registered RFC6749/3.1.2.3/simple-string-comparison RFC6749/3.1.2.4/person-informed " +
-			"RFC6749/4.1.2.1/unknown-client-told RFC6749/10.1/public-otherwise-known"},
+		}), fails: "RFC6749/3.1.2.4/person-informed RFC6749/4.1.2.1/unknown-client-told",
+			passes: "RFC6749/3.1/not-repeated RFC6749/3.1.2.3/registered RFC6749/3.1.2.3/simple-string-comparison RFC6749/10.1/public-otherwise-known " +
+				"RFC9700/2.1/a1-exact-redirect-uri OIDCCore/3.1.2.1/redirect-uri-registered"},
 		{name: "error pages show input unescaped", at: authorizePath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
 			if a.Status >= 400 && strings.Contains(q.params().Get("redirect_uri"), "svg") {

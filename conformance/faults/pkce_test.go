@@ -46,12 +46,12 @@ func pkceFaults() []fault {
 			if method := v.Get("code_challenge_method"); v.Has("code_challenge") && (method == "" || method == "plain") {
 				q.setQuery("code_challenge", check.Challenge(v.Get("code_challenge")), "code_challenge_method", "S256")
 			}
-		}), fails: "RFC7636/4.3/plain-refused"},
+		}), fails: "RFC7636/4.3/plain-refused RFC7636/4.4.1/unlisted-method RFC7636/7.2/plain-not-accepted RFC9700/2.1.1/a16-no-plain"},
 		{name: "a missing method means plain", at: authorizePath, spoil: challenges(func(_ *proxy, q *ask, v url.Values) {
 			if v.Has("code_challenge") && !v.Has("code_challenge_method") {
 				q.setQuery("code_challenge", check.Challenge(v.Get("code_challenge")), "code_challenge_method", "S256")
 			}
-		}), fails: "RFC7636/4.3/plain-refused"},
+		}), fails: "RFC7636/4.3/plain-refused RFC7636/4.4.1/unlisted-method RFC7636/7.2/plain-not-accepted RFC9700/2.1.1/a16-no-plain"},
 		{name: "an unknown method means S256", at: authorizePath, spoil: challenges(func(_ *proxy, q *ask, v url.Values) {
 			if v.Get("code_challenge_method") == "S512" {
 				q.setQuery("code_challenge_method", "S256")
@@ -106,7 +106,8 @@ func pkceFaults() []fault {
 			return anyVerifier(p, q)
 		}, fails: "RFC6749/4.1.3/redirect-uri-present RFC6749/4.1.3/only-redirect-uri-present RFC7636/4.1/short-verifier-refused RFC7636/4.3/plain-refused RFC8252/6/pkce-supported",
 			skips: "RFC7636/4.2/s256 RFC7636/4.2/s256-public RFC7636/4.4/challenge-bound-to-code RFC7636/4.4.1/unknown-method RFC7636/4.4.1/unknown-method-explained " +
-				"RFC7636/4.6/verifier-43-to-128 RFC7636/4.6/verifier-compared RFC7636/4.6/verifier-required-of-public RFC7636/4.6/invalid-grant",
+				"RFC7636/4.6/verifier-43-to-128 RFC7636/4.6/verifier-compared RFC7636/4.6/verifier-required-of-public RFC7636/4.6/invalid-grant " +
+				"RFC7636/4.4.1/unlisted-method RFC7636/7.2/plain-not-accepted",
 			hides: "RFC7636/4.6/wrong-verifier-spends-nothing RFC7636/7.2/plain-not-offered"},
 	}
 }

@@ -277,6 +277,9 @@ func (p *proxy) owner(token string) *target.Client {
 }
 
 func (p *proxy) client(id string) *target.Client {
+	if p.target == nil { // while the clients are registered
+		return nil
+	}
 	for _, c := range p.target.Clients {
 		if c.ID == id {
 			return c

@@ -79,7 +79,16 @@ func bearerFaults() []fault {
 				bearing(q, q.params().Get("access_token"))
 				q.query = ""
 			}
-		}), fails: "RFC6750/2.3/not-in-query"},
+		}), fails: "RFC6750/2.3/not-in-query", passes: "RFC6750/2.3/private"},
+		{name: "a token in the query is accepted, and the answer can be kept by anybody", at: resourcePath, spoil: func(p *proxy, q *ask) *wire.Answer {
+			if q.header.Get("Authorization") == "" && q.query != "" {
+				bearing(q, q.params().Get("access_token"))
+				q.query = ""
+			}
+			a := p.real(q)
+			a.Header.Del("Cache-Control")
+			return a
+		}, fails: "RFC6750/2.3/not-in-query RFC6750/2.3/private"},
 		{name: "a resource sends no challenge", at: resourcePath, spoil: answering(header("WWW-Authenticate", "")), fails: "RFC6750/3/challenge",
 			hides: "RFC6750/3"},
 		{name: "a resource's challenge has no attribute", at: resourcePath, spoil: challenging(`^Bearer realm="[^"]*"(, resource_metadata="[^"]*")?$`, "Bearer"), fails: "RFC6750/3/has-attribute"},

@@ -31,6 +31,18 @@ func userInfoFaults() []fault {
 				q.query = ""
 			}
 		}), fails: "RFC9700/4.3.2/a46-not-in-query OIDCCore/5.3/bearer-not-in-query"},
+		{name: "UserInfo accepts a token in the query, and the answer can be kept by anybody", spoil: func(p *proxy, q *ask) *wire.Answer {
+			token := q.params().Get("access_token")
+			if token != "" {
+				q.header.Set("Authorization", "Bearer "+token)
+				q.query = ""
+			}
+			a := p.real(q)
+			if token != "" {
+				a.Header.Del("Cache-Control")
+			}
+			return a
+		}, fails: "RFC9700/4.3.2/a46-not-in-query OIDCCore/5.3/bearer-not-in-query RFC6750/2.3/private-userinfo"},
 		{name: "UserInfo accepts any token", spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
 			if a.Status == http.StatusUnauthorized && q.header.Get("Authorization") != "" {

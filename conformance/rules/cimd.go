@@ -245,7 +245,7 @@ func cimdSecurity() []Rule {
 			Text:  "A client whose only method is private_key_jwt gets no token without client authentication.",
 			Needs: documentNeeds(need.Token),
 			Check: func(t *T) {
-				wantUsable(t)
+				t.Grant(t.Documents().Valid())
 				c := t.Documents().Publish(t, "private-key-jwt", map[string]any{"token_endpoint_auth_method": "private_key_jwt", "jwks": map[string]any{"keys": []any{publicKey()}}})
 				r := settled(t, t.Authorize(t.Request(c)))
 				if r.Params.Get("code") == "" {

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"cmp"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -79,6 +80,14 @@ func withSecret(t *T, c *target.Client) *target.Client {
 		t.Skipf("the client %s is registered for %s: the rule needs one that sends a secret", c.Role, c.Auth)
 	}
 	return c
+}
+
+// begins blocks the check if an authorization request that has no mistake is refused, before anybody signs in.
+func begins(t *T, r *check.Request) {
+	response := settled(t, t.OpenAnonymously(r))
+	if response.ErrorCode() != "" || response.Location == "" && response.Answer.Status >= http.StatusBadRequest {
+		t.Blockedf("a request without a mistake is refused: %s", response)
+	}
 }
 
 // settled blocks the check if the browser could not continue.

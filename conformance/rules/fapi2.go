@@ -109,8 +109,9 @@ func fapi2General() []Rule {
 		{
 			ID: "FAPI2/5.3.2.1/no-password-grant", Level: Must,
 			Text:  "The server refuses the password grant.",
-			Needs: []Need{need.FAPI, need.Token, need.User},
+			Needs: fapiFlowNeeds(),
 			Check: func(t *T) {
+				fapiTokens(t, fapiHolder(t))
 				u := t.User()
 				form := wire.Params("grant_type", need.GrantPassword, "username", u.Username, "password", u.Password)
 				t.WantRefused(t.Token(t.Client(need.FAPI), form, fapiHolder(t).Sending(need.Token)), "the request had the grant type password")

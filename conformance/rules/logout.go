@@ -44,9 +44,10 @@ func wantNoEffect(t *T, v *check.Visit, request url.Values, although string) {
 	}
 }
 
-// asksWithoutHint blocks the check if a logout request without any parameter ends the session. Then nothing shows
-// whether the server looks at its parameters.
+// asksWithoutHint blocks the check if a logout request without any parameter ends the session, or if no logout does.
+// Then nothing shows whether the server looks at its parameters.
 func asksWithoutHint(t *T) {
+	logsOut(t)
 	v := t.Visit(need.Logout)
 	t.OpenLogout(v.Browser, url.Values{})
 	if !t.StillSignedIn(v) {
@@ -54,9 +55,12 @@ func asksWithoutHint(t *T) {
 	}
 }
 
+// logsOut blocks the check if a logout with an ID token of the session, which the person confirms, does not end it.
+func logsOut(t *T) { t.SignOut(t.Visit(need.Logout)) }
+
 // wantLogoutWith asserts that a logout works with a further parameter. First it shows that it works without it.
 func wantLogoutWith(t *T, name, value string) {
-	t.SignOut(t.Visit(need.Logout))
+	logsOut(t)
 	v := t.Visit(need.Logout)
 	wantSignedOut(t, v, t.Logout(v.Browser, wire.Params("id_token_hint", v.Tokens.ID, name, value)))
 }

@@ -32,6 +32,7 @@ func oidcValidation() []Rule {
 			Text:  "A request without client_id or response_type gets no code.",
 			Needs: authenticationNeeds(),
 			Check: func(t *T) {
+				t.Code(t.OpenID(t.Client(need.Code)))
 				for _, name := range []string{"client_id", "response_type"} {
 					t.WantNoCode(t.Authorize(t.OpenID(t.Client(need.Code)).Del(name)), name+" is missing")
 				}
@@ -42,6 +43,7 @@ func oidcValidation() []Rule {
 			Text:  "A request without redirect_uri gets no code if the client has several redirect URIs.",
 			Needs: []Need{need.Authorization, need.Several, need.User, need.OpenID},
 			Check: func(t *T) {
+				t.Code(t.OpenID(t.Client(need.Several)))
 				r := t.Authorize(t.OpenID(t.Client(need.Several)).Del("redirect_uri"))
 				t.WantNoCode(r, "redirect_uri is missing")
 			},
@@ -72,6 +74,7 @@ func oidcValidation() []Rule {
 			Text:  "The server answers an invalid request with an error response.",
 			Needs: authenticationNeeds(),
 			Check: func(t *T) {
+				t.Code(t.OpenID(t.Client(need.Code)))
 				wantErrorBack(t, t.Authorize(t.OpenID(t.Client(need.Code)).Set("response_type", "conformance")), "the response_type is unknown")
 			},
 		},
@@ -271,6 +274,7 @@ func oidcResponse() []Rule {
 			Text:  "The server never redirects to an invalid redirect URI, neither with a code nor with an error.",
 			Needs: anonymousNeeds(),
 			Check: func(t *T) {
+				begins(t, t.OpenID(t.Client(need.Code)))
 				for _, uri := range []string{"https://attacker.example/callback", "//attacker.example/", "javascript:alert(1)", "data:text/html,x", "not a uri"} {
 					wantNoRedirect(t, t.OpenAnonymously(t.OpenID(t.Client(need.Code)).Set("redirect_uri", uri)))
 					wantNoRedirect(t, t.OpenAnonymously(t.OpenID(t.Client(need.Code)).Set("redirect_uri", uri).Set("prompt", "none")))
@@ -295,6 +299,7 @@ func oidcResponse() []Rule {
 			Text:  "If prompt=none is not possible without a login, the error is login_required.",
 			Needs: anonymousNeeds(),
 			Check: func(t *T) {
+				begins(t, t.OpenID(t.Client(need.Code)))
 				r := t.Silently(t.NewBrowser(), t.OpenID(t.Client(need.Code)))
 				if r.ErrorCode() == "" {
 					t.Blockedf("prompt=none gets no error although nobody is signed in (OIDCCore/3.1.2.1/prompt-none-no-page): %s", r)
@@ -317,6 +322,7 @@ func oidcResponse() []Rule {
 			Text:  "The server answers the parameter registration with registration_not_supported.",
 			Needs: authenticationNeeds(),
 			Check: func(t *T) {
+				t.Code(t.OpenID(t.Client(need.Code)))
 				r := t.Authorize(t.OpenID(t.Client(need.Code)).Set("registration", "{}"))
 				t.WantRedirectError(r, "registration_not_supported")
 			},

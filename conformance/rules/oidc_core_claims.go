@@ -184,6 +184,7 @@ func oidcClaims() []Rule {
 			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				wantsClaimsParameter(t)
+				t.Code(t.OpenID(t.Client(need.Code)))
 				for _, claims := range []string{"conformance", "[]", `{"id_token":1}`} {
 					t.WantRedirectError(t.Authorize(t.OpenID(t.Client(need.Code)).Set("claims", claims)), "invalid_request")
 				}
@@ -279,6 +280,7 @@ func oidcClaims() []Rule {
 			Check: func(t *T) {
 				wantsClaimsParameter(t)
 				c := t.Client(need.Code)
+				t.Code(asking(t, c, "id_token", "acr", nil))
 				for _, how := range []map[string]any{{"value": "urn:conformance:unknown"}, {"values": []any{"urn:conformance:unknown", "urn:conformance:other"}}} {
 					how["essential"] = true
 					r := t.Walk(t.NewBrowser(), asking(t, c, "id_token", "acr", how), true)

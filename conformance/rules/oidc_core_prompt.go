@@ -15,6 +15,7 @@ func oidcPrompt() []Rule {
 			Text:  "With prompt=none the server shows no page, and returns an error if a page would be necessary.",
 			Needs: anonymousNeeds(),
 			Check: func(t *T) {
+				begins(t, t.OpenID(t.Client(need.Code)))
 				r := t.Silently(t.NewBrowser(), t.OpenID(t.Client(need.Code)))
 				wantErrorBack(t, r, "nobody is signed in")
 				for _, a := range r.Seen {
@@ -116,6 +117,7 @@ func oidcPrompt() []Rule {
 			Text:  "The server refuses an unknown prompt with invalid_request, even if only the case is wrong.",
 			Needs: authenticationNeeds(),
 			Check: func(t *T) {
+				t.Code(t.OpenID(t.Client(need.Code)))
 				for _, prompt := range []string{"conformance", "LOGIN"} {
 					t.WantRedirectError(t.Authorize(t.OpenID(t.Client(need.Code)).Set("prompt", prompt)), "invalid_request")
 				}
@@ -184,6 +186,7 @@ func oidcPrompt() []Rule {
 			Text:  "The server refuses a max_age that is no number, or negative, with invalid_request.",
 			Needs: authenticationNeeds(),
 			Check: func(t *T) {
+				t.Code(t.OpenID(t.Client(need.Code)))
 				for _, age := range []string{"-1", "soon", "1.5"} {
 					t.WantRedirectError(t.Authorize(t.OpenID(t.Client(need.Code)).Set("max_age", age)), "invalid_request")
 				}

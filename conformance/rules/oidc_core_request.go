@@ -89,6 +89,7 @@ func oidcRequest() []Rule {
 			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
+				t.Code(t.OpenID(c))
 				for _, uri := range append(almost(c.RedirectURI()), "https://attacker.example/callback") {
 					r := t.Authorize(t.OpenID(c).Set("redirect_uri", uri))
 					t.WantNoCode(r, fmt.Sprintf("%s is not the registered %s", uri, c.RedirectURI()))
@@ -178,6 +179,7 @@ func oidcRequest() []Rule {
 			Text:  "The server refuses an unknown display with invalid_request.",
 			Needs: authenticationNeeds(),
 			Check: func(t *T) {
+				t.Code(t.OpenID(t.Client(need.Code)))
 				t.WantRedirectError(t.Authorize(t.OpenID(t.Client(need.Code)).Set("display", "conformance")), "invalid_request")
 			},
 		},

@@ -86,6 +86,7 @@ func oidcRequestObjects() []Rule {
 					t.Skipf("the rule applies to a server without request objects: the metadata of this one contains request_parameter_supported: true")
 				}
 				c, mark := t.Client(need.Code), t.Random()
+				t.Code(t.OpenID(c))
 				r := t.Authorize(t.OpenID(c).Set("request", requestObject(t, c, mark)))
 				if r.Params.Get("state") == mark || r.ErrorCode() == "invalid_request_object" {
 					t.Skipf("the rule applies to a server without request objects: this one reads them, although its metadata does not say so")
@@ -114,6 +115,7 @@ func oidcRequestObjects() []Rule {
 				if provider(t)["request_uri_parameter_supported"] != false {
 					t.Skipf("the rule applies to a server whose metadata contains request_uri_parameter_supported: false; without this member the server supports request_uri by default")
 				}
+				t.Code(t.OpenID(t.Client(need.Code)))
 				r := t.OpenID(t.Client(need.Code)).Set("request_uri", "https://client.example/request.jwt")
 				t.WantRedirectError(t.Authorize(r), "request_uri_not_supported")
 			},

@@ -204,6 +204,7 @@ func oidcOtherFlows() []Rule {
 			Text:  "The server refuses the response types of the implicit flow.",
 			Needs: authenticationNeeds(),
 			Check: func(t *T) {
+				t.Code(t.OpenID(t.Client(need.Code)))
 				for _, kind := range []string{"id_token", "id_token token"} {
 					r := t.Authorize(t.OpenID(t.Client(need.Code)).Set("response_type", kind).Set("nonce", t.Random()))
 					wantErrorBack(t, r, "response_type is "+kind)
@@ -239,6 +240,7 @@ func oidcOtherFlows() []Rule {
 			Text:  "The server refuses the response types of the hybrid flow.",
 			Needs: authenticationNeeds(),
 			Check: func(t *T) {
+				t.Code(t.OpenID(t.Client(need.Code)))
 				for _, kind := range []string{"code id_token", "code token", "code id_token token"} {
 					r := t.Authorize(t.OpenID(t.Client(need.Code)).Set("response_type", kind).Set("nonce", t.Random()))
 					wantErrorBack(t, r, "response_type is "+kind)

@@ -337,8 +337,12 @@ func oidcDiscoveryValues() []Rule {
 				}
 				response := t.Authorize(t.OpenID(t.Client(need.Code)).Set("request_uri", "https://client.example/request.jwt"))
 				t.At(response.Answer)
-				if response.ErrorCode() == "request_uri_not_supported" {
+				switch {
+				case response.ErrorCode() == "request_uri_not_supported":
 					t.Failf("the server answers request_uri_not_supported, but request_uri_parameter_supported is %s (the default is true)", Quoted(said))
+				case response.Params.Get("code") != "":
+					// Nothing is at this address, so that a server that reads it issues no code.
+					t.Failf("the server ignores request_uri, but request_uri_parameter_supported is %s (the default is true)", Quoted(said))
 				}
 			},
 		},

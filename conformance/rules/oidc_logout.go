@@ -47,6 +47,7 @@ func oidcLogoutRequest() []Rule {
 			Text:  "The server asks the person, even if the request has an ID token of this session.",
 			Needs: logoutNeeds(),
 			Check: func(t *T) {
+				logsOut(t)
 				v := t.Visit(need.Logout)
 				d := t.OpenLogout(v.Browser, wire.Params("id_token_hint", v.Tokens.ID))
 				if !t.StillSignedIn(v) {
@@ -61,6 +62,7 @@ func oidcLogoutRequest() []Rule {
 			Text:  "Without an ID token the server asks the person.",
 			Needs: logoutNeeds(),
 			Check: func(t *T) {
+				logsOut(t)
 				v := t.Visit(need.Logout)
 				for _, request := range []url.Values{{}, wire.Params("client_id", v.Client.ID), t.LogoutRequest(v, "client_id", v.Client.ID)} {
 					wantNoEffect(t, v, request, "the request has no id_token_hint, and the person was not asked")
@@ -232,6 +234,7 @@ func oidcLogoutRedirect() []Rule {
 			Text:  "If nothing in the request identifies the client of a post_logout_redirect_uri, the server does not redirect there, even if the person confirms.",
 			Needs: logoutNeeds(),
 			Check: func(t *T) {
+				logsOut(t)
 				v := t.Visit(need.Logout)
 				t.WantNotSent(t.Logout(v.Browser, t.LogoutRequest(v)), v.Client.PostLogoutRedirectURIs[0])
 			},

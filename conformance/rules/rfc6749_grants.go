@@ -39,6 +39,7 @@ func rfc6749Grants() []Rule {
 			Text:  "The implicit grant is not supported: response_type=token is refused.",
 			Needs: authorizationNeeds(),
 			Check: func(t *T) {
+				t.Code(t.Request(t.Client(need.Code)))
 				r := settled(t, t.Authorize(t.Request(t.Client(need.Code)).Set("response_type", "token")))
 				if r.Params.Has("access_token") {
 					t.At(r.Answer)
@@ -50,8 +51,9 @@ func rfc6749Grants() []Rule {
 		{
 			ID: "RFC6749/4.3/registered-only", Level: May,
 			Text:  "Only clients that are registered for the password grant can use it.",
-			Needs: []Need{need.Token, need.Code, need.User},
+			Needs: []Need{need.Token, need.Code, need.User, need.Password},
 			Check: func(t *T) {
+				t.Granted(t.Token(t.Client(need.Password), passwordForm(t)))
 				a := t.Token(t.Client(need.Code), passwordForm(t))
 				t.WantRefused(a, "the client is registered for another grant")
 			},

@@ -26,9 +26,10 @@ func rfc6749TokenEndpoint() []Rule {
 			Check: func(t *T) { wantTLS(t, t.Endpoint(need.Token)) },
 		},
 		{
-			// The MUST binds the client.
-			ID: "RFC6749/3.2/post-only", Level: May,
-			Text:  "The token endpoint requires POST: GET is refused.",
+			// The MUST binds the client. For the server the clauses define the place of the parameters of each grant, without a
+			// keyword (§4.1.3, §4.4.2): the body.
+			ID: "RFC6749/3.2/post-only", Level: Should,
+			Text:  "The token endpoint takes a request by POST: it issues no token for one by GET, whose code or secret appears in logs.",
 			Needs: []Need{need.Token},
 			Check: func(t *T) {
 				r := aTokenRequest(t)
@@ -241,9 +242,10 @@ func rfc6749Clients() []Rule {
 			},
 		},
 		{
-			// The MUST NOT binds the client.
-			ID: "RFC6749/2.3.1/not-in-uri", Level: May,
-			Text:  "The server ignores client credentials in the query.",
+			// The sentence is about the parameters, and names neither client nor server. A client has to follow it, and a server
+			// that follows it does not read them there.
+			ID: "RFC6749/2.3.1/not-in-uri", Level: Should,
+			Text:  "The credentials of a client are taken from the body only: in the query they have no effect.",
 			Needs: []Need{need.Token},
 			Check: func(t *T) {
 				r := aTokenRequest(t)

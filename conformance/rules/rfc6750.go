@@ -78,8 +78,24 @@ func rfc6750() []Rule {
 		},
 		{
 			ID: "RFC6750/2.3/private", Level: Should,
-			Text:         "The response to a request with a token in the query has Cache-Control: private.",
-			Inapplicable: "Tokens in the query are not accepted.",
+			Text:  "A resource that accepts a token in the query answers with Cache-Control: private.",
+			Needs: resourceNeeds(),
+			Check: func(t *T) {
+				api := protectedAPI(t)
+				token := api.token()
+				wantPrivate(t, t.Get(api.withQuery(token)))
+			},
+		},
+		{
+			// UserInfo is such a resource (OIDC Core §5.3.1).
+			ID: "RFC6750/2.3/private-userinfo", Level: Should,
+			Text:  "UserInfo that accepts a token in the query answers with Cache-Control: private.",
+			Needs: userInfoNeeds(),
+			Check: func(t *T) {
+				token := t.GrantFor(t.OpenID(t.Client(need.Code))).Access
+				t.UserClaims(token)
+				wantPrivate(t, t.Get(wire.WithQuery(t.Endpoint(need.UserInfo), wire.Params("access_token", token))))
+			},
 		},
 		{
 			ID: "RFC6750/3/challenge", Level: Must,
@@ -340,4 +356,17 @@ func tokenLifetime(t *T) float64 {
 		t.Skipf("the rule applies to a server whose token responses have the number expires_in")
 	}
 	return seconds
+}
+
+// wantPrivate asserts that the response to a request with a token in the query may be kept by no shared cache. If the
+// token is not accepted there, the check is skipped.
+func wantPrivate(t *T, a *wire.Answer) {
+	t.At(a)
+	if a.Status/100 != 2 {
+		t.Skipf("the rule applies to a resource that accepts a token in the query: this one answers %s", a)
+	}
+	// RFC 9111 §5.2.2.5: no-store is more than private.
+	if said := strings.ToLower(strings.Join(a.Header.Values("Cache-Control"), ",")); !strings.Contains(said, "private") && !strings.Contains(said, "no-store") {
+		t.Failf("the token in the query, which appears in logs and histories, is accepted, and Cache-Control is %q", said)
+	}
 }

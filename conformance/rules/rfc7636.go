@@ -19,6 +19,7 @@ func rfc7636() []Rule {
 			Text:  "The server refuses verifiers of fewer than 43 characters, which can be guessed, and of more than 128.",
 			Needs: codeFlowNeeds(),
 			Check: func(t *T) {
+				t.Grant(t.Client(need.Code))
 				for _, verifier := range []string{strings.Repeat("a", 42), strings.Repeat("a", 129)} {
 					t.WantRefused(t.Redeem(t.Code(withVerifier(t, need.Code, verifier))), "the verifier does not have 43 to 128 characters")
 				}
@@ -47,6 +48,7 @@ func rfc7636() []Rule {
 			Text:  "A challenge that is not the base64url of a SHA-256 hash is refused at once.",
 			Needs: authorizationNeeds(),
 			Check: func(t *T) {
+				t.Code(t.Request(t.Client(need.Code)))
 				for _, challenge := range []string{"short", strings.Repeat("a", 44), strings.Repeat("a", 42) + "=", strings.Repeat("a", 42) + "+"} {
 					r := t.Authorize(t.Request(t.Client(need.Code)).Set("code_challenge", challenge))
 					t.WantNoCode(r, "no SHA-256 digest looks like the challenge "+challenge)
@@ -59,6 +61,7 @@ func rfc7636() []Rule {
 			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
+				t.Code(t.Request(c))
 				for _, r := range []*check.Request{t.Request(c).Set("code_challenge_method", "plain"), t.Request(c).Del("code_challenge_method")} {
 					r.Set("code_challenge", r.Verifier)
 					t.WantNoCode(t.Authorize(r), "the method plain discloses the verifier in the request")
@@ -102,6 +105,7 @@ func rfc7636() []Rule {
 			Text:  "A confidential client must use PKCE too.",
 			Needs: authorizationNeeds(),
 			Check: func(t *T) {
+				t.Code(t.Request(t.Client(need.Code)))
 				r := t.Authorize(t.Request(t.Client(need.Code)).Del("code_challenge", "code_challenge_method"))
 				t.WantNoCode(r, "it was asked for without PKCE")
 			},
@@ -117,6 +121,18 @@ func rfc7636() []Rule {
 			Text:  "An unsupported method is refused with invalid_request.",
 			Needs: codeFlowNeeds(),
 			Check: func(t *T) { wantError(t, withUnknownMethod(t), "invalid_request") },
+		},
+		{
+			// RFC 8414 §2: the metadata lists the methods that the server supports.
+			ID: "RFC7636/4.4.1/unlisted-method", Level: Must,
+			Text:  "The method plain yields no token if the metadata lists other methods only.",
+			Needs: codeFlowNeeds(),
+			Check: func(t *T) {
+				if methods := optionalList(t, t.Metadata(), "code_challenge_methods_supported"); len(methods) == 0 || slices.Contains(methods, "plain") {
+					t.Skipf("the rule applies to a server whose metadata lists methods without plain: this one lists %q", methods)
+				}
+				wantNoPlain(t, t.Client(need.Code))
+			},
 		},
 		{
 			ID: "RFC7636/4.4.1/unknown-method-explained", Level: Should,
@@ -193,10 +209,17 @@ func rfc7636() []Rule {
 			ID: "RFC7636/7.2/plain-not-offered", Level: Should,
 			Text: "New servers do not support the method plain: the metadata does not list it.",
 			Check: func(t *T) {
-				if slices.Contains(optionalList(t, t.Metadata(), "code_challenge_methods_supported"), "plain") {
-					publishedMetadata(t) // the failure shows it
-					t.Failf("code_challenge_methods_supported contains plain")
-				}
+				optionalList(t, t.Metadata(), "code_challenge_methods_supported")
+				wantPlainNotListed(t)
+			},
+		},
+		{
+			ID: "RFC7636/7.2/plain-not-accepted", Level: Should,
+			Text:  "New servers do not support the method plain: it yields no token, also if it is the default.",
+			Needs: codeFlowNeeds(),
+			Check: func(t *T) {
+				supportsPKCE(t, t.Client(need.Code))
+				wantNoPlain(t, t.Client(need.Code))
 			},
 		},
 	}
@@ -207,6 +230,31 @@ func withVerifier(t *T, role Need, verifier string) *check.Request {
 	r := t.Request(t.Client(role)).Set("code_challenge", check.Challenge(verifier))
 	r.Verifier = verifier
 	return r
+}
+
+// wantPlainNotListed asserts that the metadata does not list the method plain.
+func wantPlainNotListed(t *T) {
+	if t.Metadata().Lists("code_challenge_methods_supported", "plain") {
+		publishedMetadata(t) // the failure shows it
+		t.Failf("code_challenge_methods_supported contains plain")
+	}
+}
+
+// wantNoPlain asserts that a code with the method plain, which is also the default, cannot be redeemed with the
+// challenge itself.
+func wantNoPlain(t *T, c *target.Client) {
+	t.Grant(c)
+	for _, named := range []bool{true, false} {
+		r := t.Request(c).Del("code_challenge_method")
+		if r.Set("code_challenge", r.Verifier); named {
+			r.Set("code_challenge_method", "plain")
+		}
+		response := settled(t, t.Authorize(r))
+		if response.Params.Get("code") == "" {
+			continue
+		}
+		t.WantRefused(t.Redeem(t.CodeOf(response)), "the request had the challenge in plain, which discloses the verifier")
+	}
 }
 
 // supportsPKCE skips the check if the server does not support PKCE: if its metadata lists no method, and it issues

@@ -136,6 +136,7 @@ func rfc7662Endpoint() []Rule {
 			Text:  "A request without a token is refused with invalid_request.",
 			Needs: []Need{need.Introspection, need.Introspect},
 			Check: func(t *T) {
+				t.Introspect("conformance-" + t.Random())
 				t.WantError(introspectAs(t, wire.Params("token_type_hint", "access_token")), "invalid_request")
 			},
 		},

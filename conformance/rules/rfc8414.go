@@ -198,6 +198,7 @@ func rfc8414Values() []Rule {
 			Text:  "The server refuses a response mode that is not listed, and does not use another one instead.",
 			Needs: authorizationNeeds(),
 			Check: func(t *T) {
+				t.Code(t.Request(t.Client(need.Code)))
 				r := t.Authorize(t.Request(t.Client(need.Code)).Set("response_mode", "conformance"))
 				t.WantNoCode(r, "the response mode is not listed")
 			},

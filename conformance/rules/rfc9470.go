@@ -84,6 +84,7 @@ func rfc9470() []Rule {
 			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				stepUp(t)
+				t.Code(withoutOpenID(t, t.Client(need.Code)))
 				t.WantRedirectError(t.Authorize(withoutOpenID(t, t.Client(need.Code)).Set("acr_values", "urn:conformance:unknown urn:conformance:other")), "unmet_authentication_requirements")
 			},
 		},

@@ -99,10 +99,16 @@ func rfc9700Grants() []Rule {
 				}
 			},
 		},
-		sameCheckAs(pkce, "RFC7636/7.2/plain-not-offered", Rule{
+		{
 			ID: "RFC9700/2.1.1/a16-no-plain", Level: May,
-			Text: "The server supports no method that discloses the verifier in the authorization request.",
-		}),
+			Text:  "The server supports no method that discloses the verifier in the authorization request.",
+			Needs: codeFlowNeeds(),
+			Check: func(t *T) {
+				supportsPKCE(t, t.Client(need.Code))
+				wantPlainNotListed(t)
+				wantNoPlain(t, t.Client(need.Code))
+			},
+		},
 		{
 			ID: "RFC9700/2.1.1/a17-constant-challenge", Level: May,
 			Text:         "The server detects a client that always sends the same challenge or nonce.",

@@ -148,8 +148,11 @@ func rfc9728() []Rule {
 			Text:  "The resource in the metadata is identical to the identifier from which a client builds the URL of the metadata.",
 			Needs: api,
 			Check: func(t *T) {
-				a := describedAt(t)
-				id, known := check.Metadata(a.JSON()).Text("resource"), t.API().Resource
+				id, known := describedAPI(t).Text("resource"), t.API().Resource
+				a := t.Last()
+				if id == "" {
+					t.Blockedf("the metadata at %s has no resource (RFC9728/2/resource)", a.URL)
+				}
 				if known != "" && id != known {
 					t.Failf("the metadata is about %q, but clients use %q", id, known)
 				}

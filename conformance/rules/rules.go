@@ -19,6 +19,7 @@ func Documents() []check.Document {
 		{ID: "RFC6749", Cited: "RFC 6749", Title: "The OAuth 2.0 Authorization Framework", Rules: rfc6749()},
 		{ID: "RFC6750", Cited: "RFC 6750", Title: "Bearer Token Usage", Rules: rfc6750()},
 		{ID: "RFC7009", Cited: "RFC 7009", Title: "Token Revocation", Rules: rfc7009()},
+		{ID: "RFC7521", Cited: "RFC 7521", Title: "Assertion Framework for Client Authentication and Authorization Grants: client authentication", Rules: rfc7521()},
 		{ID: "RFC7523", Cited: "RFC 7523", Title: "JWT Profile for Client Authentication and Authorization Grants: client authentication", Rules: rfc7523()},
 		{ID: "RFC7591", Cited: "RFC 7591", Title: "OAuth 2.0 Dynamic Client Registration", Rules: rfc7591()},
 		{ID: "RFC7592", Cited: "RFC 7592", Title: "OAuth 2.0 Dynamic Client Registration Management", Rules: rfc7592()},

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -40,7 +41,8 @@ type Client struct {
 
 	// What the file does not have:
 	Role           need.Need        `yaml:"-"`
-	Audience       string           `yaml:"-"` // of its assertions: the issuer
+	Audience       string           `yaml:"-"` // of its assertions: the issuer, or what the server accepts instead
+	NamesItself    bool             `yaml:"-"` // the server wants client_id beside an assertion (RFC 7521 §4.2: it is optional)
 	Signer         *jose.Key        `yaml:"-"` // what it signs assertions with
 	Certificate    *tls.Certificate `yaml:"-"`
 	Configuration  string           `yaml:"-"` // where the client can be deleted (RFC 7592)
@@ -75,7 +77,7 @@ func (c *Client) Keys() map[string]any {
 func (c *Client) Credentials() wire.Auth {
 	switch c.Auth {
 	case need.PrivateKeyJWT, need.SecretJWT:
-		return wire.Assertion(func() string { return c.signer().Sign(nil, c.Claims()) })
+		return c.Assertion(func() string { return c.signer().Sign(nil, c.Claims()) })
 	case need.CertificateAuth, need.SelfSignedAuth:
 		return wire.Certificate(c.ID, string(c.Role))
 	}
@@ -90,11 +92,21 @@ func (c *Client) With(secret string) wire.Auth {
 	case need.NoAuthentication, need.CertificateAuth, need.SelfSignedAuth:
 		return wire.InBody(c.ID, "")
 	case need.SecretJWT:
-		return wire.Assertion(func() string { return jose.SecretKey(secret).Sign(nil, c.Claims()) })
+		return c.Assertion(func() string { return jose.SecretKey(secret).Sign(nil, c.Claims()) })
 	case need.PrivateKeyJWT:
-		return wire.Assertion(func() string { return c.Another().Sign(nil, c.Claims()) })
+		return c.Assertion(func() string { return c.Another().Sign(nil, c.Claims()) })
 	}
 	return wire.Basic(c.ID, secret)
+}
+
+// Assertion authenticates the client by a JWT, which sign makes for each request.
+func (c *Client) Assertion(sign func() string) wire.Auth {
+	return func(header http.Header, form url.Values) {
+		wire.Assertion(sign)(header, form)
+		if c.NamesItself {
+			form.Set("client_id", c.ID)
+		}
+	}
 }
 
 // Another returns a key of the same kind as that of the client, which it has not registered.
@@ -124,7 +136,7 @@ func (c *Client) Claims() map[string]any {
 
 // Asserting authenticates the client by an assertion with other claims and members of the header; nil removes one.
 func (c *Client) Asserting(header, claims map[string]any) wire.Auth {
-	return wire.Assertion(func() string {
+	return c.Assertion(func() string {
 		whole := c.Claims()
 		for name, value := range claims {
 			if whole[name] = value; value == nil {
