@@ -122,9 +122,7 @@ for profile in fapi2 fapi2-message-signing; do
 			fapi_client "$name-1" 1 "$at/callback" --profile "$profile" --auth-method "$method" --sender-constraint "$constraint"
 			fapi_client "$name-2" 2 "$at/callback?dummy1=lorem&dummy2=ipsum" --profile "$profile" --auth-method "$method" --sender-constraint "$constraint"
 			fapi_plan "$name" "$name" "openid email read" /o/.well-known/openid-configuration "$at_resource"
-			if [ "$profile" = fapi2 ]; then
-				fapi_plan "fapi2-oauth-$authentication-$binding" "$name" read /.well-known/oauth-authorization-server/o "$at_resource"
-			fi
+			fapi_plan "$profile-oauth-$authentication-$binding" "$name" read /.well-known/oauth-authorization-server/o "$at_resource"
 		done
 	done
 done

@@ -79,7 +79,7 @@ func TestRehearsalFAPI(t *testing.T) {
 	serve(t, folder, "http://"+listen)
 	trust := proxy(t, nginx, folder, at)
 	names, err := filepath.Glob(filepath.Join(folder, "fapi2-*.json"))
-	if err != nil || len(names) != 12 {
+	if err != nil || len(names) != 16 {
 		t.Fatalf("setup.sh has written %d plans: %v", len(names), err)
 	}
 	for _, name := range names {

@@ -116,6 +116,9 @@ func TestRehearsal(t *testing.T) {
 		t.Run(l.name, func(t *testing.T) { r.logout(t, plans["rp-initiated-logout"], l) })
 	}
 	t.Run("oidcc-backchannel-rp-initiated-logout", func(t *testing.T) { r.backchannel(t, plans["backchannel-logout"]) })
+	for _, name := range []string{"dynamic", "3rd-party-login"} {
+		t.Run(name, func(t *testing.T) { r.registers(t, readPlan[registeringPlan](t, filepath.Join(folder, name+".json"))) })
+	}
 	t.Run("overrides", func(t *testing.T) {
 		for _, m := range modules {
 			delete(plans["basic"].Override, m.name)
@@ -123,6 +126,7 @@ func TestRehearsal(t *testing.T) {
 		for _, l := range logouts {
 			delete(plans["basic"].Override, l.name)
 		}
+		delete(plans["basic"].Override, "oidcc-ensure-redirect-uri-in-authorization-request") // registers walks it
 		for name := range plans["basic"].Override {
 			t.Errorf("nothing here walks the override for %s", name)
 		}
@@ -153,6 +157,7 @@ var modules = []module{
 		{"response_mode": {"form_post"}, "prompt": {"none"}}}, ends: "code"},
 	{name: "oidcc-ensure-registered-redirect-uri", visits: []url.Values{{"redirect_uri": {"https://suite.example/other"}}}, shows: 1, ends: "400"},
 	{name: "oidcc-redirect-uri-query-added", visits: []url.Values{{"redirect_uri": {registered + "?foo=bar"}}}, shows: 1, ends: "400"},
+	{name: "oidcc-redirect-uri-query-mismatch", visits: []url.Values{{"redirect_uri": {registered + "?foo=other"}}}, shows: 1, ends: "400"},
 }
 
 type rehearsal struct {
@@ -165,6 +170,7 @@ type rehearsal struct {
 		Token         string `json:"token_endpoint"`
 		UserInfo      string `json:"userinfo_endpoint"`
 		EndSession    string `json:"end_session_endpoint"`
+		Registration  string `json:"registration_endpoint"`
 	}
 }
 

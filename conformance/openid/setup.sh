@@ -149,11 +149,25 @@ plan() {
 		s|@SECOND_SECRET@|$second|; s|@POST_SECRET@|$post|" "$here/plan.json" >"$folder/$1.json"
 }
 
+# registering FILE DESCRIPTION writes the same for a plan that registers its clients itself.
+registering() {
+	plan "$1" "$2" none none
+	sed "/\"client2\": {/d; /\"client_secret_post\": {/d
+		s|\"client\": {.*}|\"client\": {\"client_name\": \"Conformance suite\", \"initial_access_token\": \"$token\"}|" \
+		"$folder/$1.json" >"$folder/$1.tmp"
+	mv "$folder/$1.tmp" "$folder/$1.json"
+}
+token=$("$folder/mandate" --config "$folder/mandate.yaml" registration-token add --uses 1000 --expires 30d --json |
+	sed -n 's/.*"token": *"\([^"]*\)".*/\1/p')
+[ -n "$token" ] || die "mandate registration-token add printed no token"
+
 plan basic "Mandate, Basic OP" suite-first "$first"
 plan config "Mandate, Config OP" suite-first "$first"
 plan formpost "Mandate, Form Post OP" suite-first "$first"
 plan rp-initiated-logout "Mandate, RP-Initiated Logout OP" suite-first "$first"
 plan backchannel-logout "Mandate, Back-Channel Logout OP" suite-backchannel "$backchannel"
+registering dynamic "Mandate, Dynamic OP"
+registering 3rd-party-login "Mandate, 3rd Party-Init OP"
 
 # The plans for FAPI 2.0, whose addresses begin with https.
 if [ -n "$mutual" ]; then
@@ -165,6 +179,25 @@ cat >"$folder/expected-skips.json" <<'END'
 [
   {
     "test-name": "oidcc-unsigned-request-object-supported-correctly-or-rejected-as-unsupported",
+    "variant": "*",
+    "configuration-filename": "*"
+  },
+  {
+    "test-name": "oidcc-ensure-request-object-with-redirect-uri",
+    "variant": "*",
+    "configuration-filename": "*"
+  }
+]
+END
+cat >"$folder/expected-skips-dynamic.json" <<'END'
+[
+  {
+    "test-name": "oidcc-idtoken-unsigned",
+    "variant": "*",
+    "configuration-filename": "*"
+  },
+  {
+    "test-name": "oidcc-request-uri-unsigned",
     "variant": "*",
     "configuration-filename": "*"
   },
@@ -201,12 +234,41 @@ cat >"$folder/expected-failures.json" <<'END'
   }
 ]
 END
+# A dynamic provider has the implicit flow (OIDC Core §15.2), which Mandate leaves out (RFC 9700 §2.1.2).
+cat >"$folder/expected-failures-dynamic.json" <<'END'
+[
+  {
+    "test-name": "oidcc-server-rotate-keys",
+    "variant": "*",
+    "configuration-filename": "*",
+    "current-block": "",
+    "condition": "VerifyNewJwksHasNewSigningKey",
+    "expected-result": "failure"
+  },
+  {
+    "test-name": "oidcc-discovery-endpoint-verification",
+    "variant": "*",
+    "configuration-filename": "*",
+    "current-block": "",
+    "condition": "OIDCCCheckDiscEndpointResponseTypesSupportedDynamic",
+    "expected-result": "failure"
+  },
+  {
+    "test-name": "oidcc-discovery-endpoint-verification",
+    "variant": "*",
+    "configuration-filename": "*",
+    "current-block": "",
+    "condition": "OIDCCCheckDiscEndpointGrantTypesSupportedDynamic",
+    "expected-result": "failure"
+  }
+]
+END
 
 echo "Start Mandate:  $folder/mandate serve --config $folder/mandate.yaml"
 if [ -e "$folder/nginx.conf" ]; then
 	echo "and its TLS:    nginx -p $folder -c $folder/nginx.conf -g 'daemon off;'"
 fi
-echo "The plans:      $folder/{basic,config,formpost,rp-initiated-logout,backchannel-logout}.json"
+echo "The plans:      $folder/{basic,config,formpost,rp-initiated-logout,backchannel-logout,dynamic,3rd-party-login}.json"
 if [ -n "$mutual" ]; then
 	echo "                $folder/fapi2-*.json"
 fi

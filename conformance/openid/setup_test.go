@@ -28,6 +28,12 @@ func checkExpected(t *testing.T, folder string) {
 	for name, want := range map[string][]expected{
 		"expected-skips.json": {{Name: "oidcc-unsigned-request-object-supported-correctly-or-rejected-as-unsupported", Variant: "*", File: "*"},
 			{Name: "oidcc-ensure-request-object-with-redirect-uri", Variant: "*", File: "*"}},
+		"expected-skips-dynamic.json": {{Name: "oidcc-idtoken-unsigned", Variant: "*", File: "*"}, {Name: "oidcc-request-uri-unsigned", Variant: "*", File: "*"},
+			{Name: "oidcc-ensure-request-object-with-redirect-uri", Variant: "*", File: "*"}},
+		"expected-failures-dynamic.json": {
+			{Name: "oidcc-server-rotate-keys", Variant: "*", File: "*", Condition: "VerifyNewJwksHasNewSigningKey", Result: "failure"},
+			{Name: "oidcc-discovery-endpoint-verification", Variant: "*", File: "*", Condition: "OIDCCCheckDiscEndpointResponseTypesSupportedDynamic", Result: "failure"},
+			{Name: "oidcc-discovery-endpoint-verification", Variant: "*", File: "*", Condition: "OIDCCCheckDiscEndpointGrantTypesSupportedDynamic", Result: "failure"}},
 		"expected-warnings.json": {{Name: "fapi2-security-profile-final-test-claims-parameter-identity-claims", Variant: "*", File: "*",
 			Condition: "CheckForUnexpectedClaimsInIdToken", Result: "warning"}},
 		"expected-failures.json": {{Name: "oidcc-server-rotate-keys", Variant: "*", File: "*",
