@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"mandate/conformance/need"
 	"mandate/conformance/servertest"
 	"mandate/conformance/target"
 	"mandate/conformance/wire"
@@ -34,7 +35,9 @@ type registrar struct {
 	registered int
 	first      func() // called at the first registration
 	refused    string // a grant type that is refused
+	required   string // a member without which a registration is refused
 	token      string // the initial access token
+	grants     []string
 	asked      chan struct{}
 }
 
@@ -45,7 +48,11 @@ func newRegistrar(t *testing.T) *registrar {
 	t.Cleanup(server.Close)
 	r.url = server.URL
 	r.HandleFunc("GET /.well-known/oauth-authorization-server", func(w http.ResponseWriter, _ *http.Request) {
-		_ = json.NewEncoder(w).Encode(map[string]any{"issuer": r.url, "token_endpoint": r.url + "/token", "registration_endpoint": r.url + "/register", "backchannel_authentication_endpoint": r.url + "/ask"})
+		metadata := map[string]any{"issuer": r.url, "token_endpoint": r.url + "/token", "registration_endpoint": r.url + "/register", "backchannel_authentication_endpoint": r.url + "/ask"}
+		if r.grants != nil {
+			metadata["grant_types_supported"] = r.grants
+		}
+		_ = json.NewEncoder(w).Encode(metadata)
 	})
 	r.HandleFunc("POST /register", r.register)
 	r.HandleFunc("DELETE /register/{id}", r.remove)
@@ -66,7 +73,7 @@ func (r *registrar) register(w http.ResponseWriter, q *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}
-	if slices.Contains(asked["grant_types"].([]any), any(r.refused)) {
+	if r.required != "" && asked[r.required] == nil || slices.Contains(asked["grant_types"].([]any), any(r.refused)) {
 		w.WriteHeader(http.StatusBadRequest)
 		_, _ = io.WriteString(w, `{"error":"invalid_client_metadata","error_description":"no robots"}`)
 		return
@@ -123,6 +130,44 @@ func TestRegistrationInterrupted(t *testing.T) {
 	server.empty(t, 1)
 	if server.registered > 1 {
 		t.Errorf("%d clients were registered after that", server.registered-1)
+	}
+}
+
+// OIDC Registration §2 requires redirect_uris of every client. A server that does so registers a client of the client
+// credentials grant too.
+func TestRegistrationRequiresRedirectURIs(t *testing.T) {
+	server := newRegistrar(t)
+	server.required = "redirect_uris"
+	runner, err := NewRunner(t.Context(), server.target(), wire.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if runner.Target.Clients[need.Machine] == nil {
+		t.Error("there is no client machine")
+	}
+	err = runner.Close(t.Context())
+	if err != nil {
+		t.Error(err)
+	}
+	server.empty(t, 2)
+}
+
+// A client is not registered for a grant that the metadata does not list: the server would refuse it.
+func TestRegistrationOfListedGrants(t *testing.T) {
+	server := newRegistrar(t)
+	server.grants, server.refused = []string{"authorization_code"}, "refresh_token"
+	runner, err := NewRunner(t.Context(), server.target(), wire.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, role := range []need.Need{need.Code, need.Key} {
+		if runner.Target.Clients[role] == nil {
+			t.Errorf("there is no client %s", role)
+		}
+	}
+	err = runner.Close(t.Context())
+	if err != nil {
+		t.Error(err)
 	}
 }
 

@@ -43,16 +43,39 @@ type Made struct {
 	Deleted bool   // the check has deleted it
 }
 
+const noRegistrations = "the rule registers a client: write register: true into the target"
+
+// bare is the answer to the least that a registration can be.
+type bare struct {
+	sync.Mutex
+	answer *wire.Answer
+}
+
 // WithClient registers a client that the server should accept, uses it, and deletes it at the end, also if use ends the
 // check. If the target does not allow registrations, the check is skipped. If the server refuses, it is blocked.
 func (t *T) WithClient(metadata map[string]any, use func(*Made)) {
 	if !t.server.Target.Register {
-		t.Skipf("the rule registers a client: write register: true into the target")
+		t.Skipf("%s", noRegistrations)
 	}
 	a := t.register(metadata, use)
 	if a.Status/100 != 2 {
 		t.Blockedf("the server did not register a client: %s", a.Failure())
 	}
+}
+
+// Bare returns the answer to a registration request with a name and a redirect URI alone. It asks once in a run. If the
+// target does not allow registrations, the check is skipped.
+func (t *T) Bare() *wire.Answer {
+	if !t.server.Target.Register {
+		t.Skipf("%s", noRegistrations)
+	}
+	t.server.bare.Lock()
+	defer t.server.bare.Unlock()
+	if t.server.bare.answer == nil {
+		name := t.Random()
+		t.server.bare.answer = t.Register(map[string]any{"client_name": "conformance " + name, "redirect_uris": []string{"https://client.example/" + name}})
+	}
+	return t.server.bare.answer
 }
 
 func (t *T) register(metadata map[string]any, use func(*Made)) *wire.Answer {

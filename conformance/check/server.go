@@ -46,6 +46,7 @@ type Server struct {
 	receiver
 	documents     documentHost
 	registrations registrations
+	bare          bare
 }
 
 // receiver receives logout tokens.

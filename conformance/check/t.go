@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -130,6 +131,13 @@ func (t *T) Require(n need.Need) {
 	if reason := t.server.lacks(n); reason != "" {
 		t.Skipf("%s", reason)
 	}
+}
+
+// Besides runs steps on which the check does not depend: it comes to a result without them too, on another target.
+func (t *T) Besides(steps func()) {
+	before := maps.Clone(t.used)
+	defer func() { t.used = before }()
+	steps()
 }
 
 func (t *T) undeclared() []need.Need {

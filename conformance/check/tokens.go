@@ -114,6 +114,16 @@ func (t *T) Revoke(c *target.Client, token string, more ...string) *wire.Answer 
 // Introspected does what Introspect does, for a check that does not depend on it and knows that the target has an
 // introspection client.
 func (t *T) Introspected(token string, more ...string) map[string]any {
+	a := t.AskAbout(token, more...)
+	object := a.JSON()
+	if _, is := object["active"].(bool); a.Status != http.StatusOK || !is {
+		t.Blockedf("introspection failed: %s", t.Failure(a))
+	}
+	return object
+}
+
+// AskAbout does the same, and returns any answer.
+func (t *T) AskAbout(token string, more ...string) *wire.Answer {
 	caller := t.server.Target.Clients[need.Introspect]
 	if t.server.IntrospectsOwn && t.issuedTo[token] != nil {
 		caller = t.issuedTo[token]
@@ -121,12 +131,7 @@ func (t *T) Introspected(token string, more ...string) map[string]any {
 			t.Skipf("%s", ownTokensOnly)
 		}
 	}
-	a := t.Post(t.server.Endpoint(need.Introspection), wire.Params(append([]string{"token", token}, more...)...), caller.Credentials())
-	object := a.JSON()
-	if _, is := object["active"].(bool); a.Status != http.StatusOK || !is {
-		t.Blockedf("introspection failed: %s", t.Failure(a))
-	}
-	return object
+	return t.Post(t.server.Endpoint(need.Introspection), wire.Params(append([]string{"token", token}, more...)...), caller.Credentials())
 }
 
 // Works reports whether an access token works. It uses introspection, the API or the UserInfo endpoint, whichever the

@@ -63,20 +63,15 @@ func secretMethod(s *check.Server) string {
 }
 
 func (r *Runner) registerOne(ctx context.Context, address string, role need.Role) (*target.Client, error) {
-	metadata := role.Metadata(secretMethod(r.Server), r.Target.Backchannel)
 	c := target.NewClient(role, "", "")
-	if keys := c.Keys(); keys != nil {
-		metadata["jwks"] = keys
-	}
-	if r.Target.Scope != "" {
-		metadata["scope"] = r.Target.Scope
-	}
-	a, err := r.askForClient(ctx, address, metadata)
-	if err == nil && metadata["scope"] != nil && (a.Status == http.StatusBadRequest || a.Status == http.StatusForbidden) {
-		// RFC 7591 §2: without a scope, the server registers the client with its own choice. Some servers know openid as
-		// a scope of requests, and not as a scope of clients.
-		delete(metadata, "scope")
+	var metadata map[string]any
+	var a *wire.Answer
+	var err error
+	for _, metadata = range r.bodies(role, c) {
 		a, err = r.askForClient(ctx, address, metadata)
+		if err != nil || a.Status != http.StatusBadRequest && a.Status != http.StatusForbidden {
+			break
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -99,6 +94,35 @@ func (r *Runner) registerOne(ctx context.Context, address string, role need.Role
 		return nil, errors.Join(fmt.Errorf("it registered the client without %s (RFC 7591 §3.2.1)", lost), r.remove(ctx, c))
 	}
 	return c, nil
+}
+
+// bodies returns the metadata with which a client of a role is registered, and what is tried if the server refuses it.
+func (r *Runner) bodies(role need.Role, c *target.Client) []map[string]any {
+	first := role.Metadata(secretMethod(r.Server), r.Target.Backchannel)
+	if keys := c.Keys(); keys != nil {
+		first["jwks"] = keys
+	}
+	// A grant that the server does not have would be refused, and is not what the role is for.
+	if listed, known := r.Metadata.List("grant_types_supported"); known {
+		grants, _ := first["grant_types"].([]string)
+		first["grant_types"] = slices.DeleteFunc(grants, func(grant string) bool { return grant != role.Grant && !slices.Contains(listed, grant) })
+	}
+	all := []map[string]any{first}
+	// RFC 7591 §2: without a scope, the server registers the client with its own choice. Some servers know openid as a
+	// scope of requests, and not as a scope of clients.
+	if r.Target.Scope != "" {
+		scoped := maps.Clone(first)
+		scoped["scope"] = r.Target.Scope
+		all = []map[string]any{scoped, first}
+	}
+	// OIDC Registration §2: redirect_uris is required, also of a client that has no use for them.
+	if first["redirect_uris"] == nil {
+		with := maps.Clone(first)
+		with["redirect_uris"] = []string{"https://client.example/" + string(role.Name)}
+		delete(with, "response_types")
+		all = append(all, with)
+	}
+	return all
 }
 
 // askForClient sends a registration request (RFC 7591 §3.1).
@@ -167,10 +191,11 @@ func (r *Runner) dropMachine(ctx context.Context) {
 // learnAssertions finds out how the server wants the assertions of each client: without or with client_id beside them,
 // and for the issuer or for the token endpoint. Rules of their own are about that. The checks of all others would be
 // blocked, or take a refusal because of it for one because of their mistake.
-func (r *Runner) learnAssertions(ctx context.Context) {
+func (r *Runner) learnAssertions(ctx context.Context, rules []check.Rule) {
 	for _, role := range need.Roles() {
 		c := r.Target.Clients[role.Name]
-		if c == nil || c.Auth != need.PrivateKeyJWT && c.Auth != need.SecretJWT {
+		needed := slices.ContainsFunc(rules, func(rule check.Rule) bool { return slices.Contains(rule.Needs, role.Name) })
+		if c == nil || !needed || c.Auth != need.PrivateKeyJWT && c.Auth != need.SecretJWT {
 			continue
 		}
 		r.Check(ctx, check.Rule{Needs: []need.Need{need.Token}, Check: func(t *check.T) {

@@ -43,7 +43,6 @@ func NewRunner(ctx context.Context, target *target.Target, documents []check.Doc
 	}
 	r.Hide()
 	r.dropMachine(ctx)
-	r.learnAssertions(ctx)
 	r.introspectOwn(ctx)
 	return r, nil
 }
@@ -51,6 +50,7 @@ func NewRunner(ctx context.Context, target *target.Target, documents []check.Doc
 // Run checks rules, several at the same time, and then the rules that are Alone, one after the other. At the end it
 // repeats each check that failed, alone. It calls progress when the result of a rule is known.
 func (r *Runner) Run(ctx context.Context, rules []check.Rule, progress func(check.Result)) *Report {
+	r.learnAssertions(ctx, rules)
 	report := &Report{Issuer: r.Target.Issuer, Began: time.Now().UTC(), Documents: r.documents, Results: make([]check.Result, len(rules))}
 	var mu sync.Mutex
 	try := func(i int) {

@@ -85,6 +85,12 @@ func registrationFaults() []fault {
 		return func(m map[string]any) bool { return m[name] != nil }
 	}
 	return []fault{
+		{name: "a registration needs grant_types", spoil: func(p *proxy, q *ask) *wire.Answer {
+			if q.path == registerPath && q.method == http.MethodPost && sent(q)["grant_types"] == nil {
+				return refusal(http.StatusBadRequest, "invalid_client_metadata")
+			}
+			return p.real(q)
+		}, fails: "RFC7591/2/default-grant-type", passes: "RFC7591/2/redirect-uris RFC7591/2/unknown-ignored RFC7592/2.3/delete"},
 		{name: "a registration drops the redirect URIs", spoil: made(put("redirect_uris", []string{"https://other.example/"})),
 			fails: "RFC7591/2/redirect-uris RFC7591/3.2.1/all-metadata OIDCRegistration/3.2/response"},
 		{name: "a client gets another grant type than the default one", spoil: made(put("grant_types", []string{"client_credentials"})), fails: "RFC7591/2/default-grant-type"},

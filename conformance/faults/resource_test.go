@@ -212,6 +212,9 @@ func introspectionFaults() []fault {
 			}
 			return p.real(q)
 		}, fails: "RFC7662/2.1/hint-is-a-hint"},
+		{name: "a wrong hint is an error at introspection", at: introspectPath, spoil: refusingIf(func(p *proxy, q *ask) bool {
+			return q.form().Get("token_type_hint") == "refresh_token" && !p.has("refresh "+q.form().Get("token"))
+		}, func() *wire.Answer { return refusal(http.StatusBadRequest, "unsupported_token_type") }), fails: "RFC7662/2.1/hint-is-a-hint"},
 		{name: "introspection without a token is inactive", at: introspectPath, spoil: spoiling(func(_ *proxy, q *ask) {
 			if q.method == http.MethodPost && !q.form().Has("token") {
 				q.set("token", "dead")

@@ -92,6 +92,9 @@ func revocationFaults() []fault {
 		{name: "a wrong token_type_hint prevents revocation", at: revokePath, spoil: refusingIf(func(p *proxy, q *ask) bool {
 			return refresh(p, q) && q.form().Get("token_type_hint") == "access_token"
 		}, done), fails: "RFC7009/2.1/hint-is-a-hint"},
+		{name: "a wrong token_type_hint is an error at revocation", at: revokePath, spoil: refusingIf(func(p *proxy, q *ask) bool {
+			return refresh(p, q) && q.form().Get("token_type_hint") == "access_token"
+		}, func() *wire.Answer { return refusal(http.StatusBadRequest, "invalid_request") }), fails: "RFC7009/2.1/hint-is-a-hint"},
 		{name: "revocation without a token is answered with 200", at: revokePath, spoil: refusingIf(func(_ *proxy, q *ask) bool { return !q.form().Has("token") }, done),
 			fails: "RFC7009/2.1/token-required"},
 		{name: "revocation is answered with 204", at: revokePath, spoil: answering(func(a *wire.Answer) {

@@ -211,8 +211,15 @@ func keyClient(t *T) *target.Client {
 	return c
 }
 
-// asKey requests a token by client credentials for the client key, with the scope that the target names for it.
+// asKey requests a token by client credentials for the client key, with the scope that the target names for it. If the
+// server does not have this grant, it redeems a code.
 func asKey(t *T, as wire.Auth) *wire.Answer {
+	c := t.Client(need.Key)
+	if listed, known := listsGrant(t, need.GrantMachine); known && !listed && len(c.RedirectURIs) > 0 && t.Has(need.User) && t.Has(need.Authorization) {
+		var form url.Values
+		t.Besides(func() { form = t.Code(t.Request(c)).Form() })
+		return t.Post(t.Endpoint(need.Token), form, as)
+	}
 	if scope := t.Client(need.Key).Scope; scope != "" {
 		return t.AsMachine(as, "scope", scope)
 	}

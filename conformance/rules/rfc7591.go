@@ -39,7 +39,12 @@ func rfc7591Metadata() []Rule {
 			Text:  "A client that names no grant type has the authorization code grant.",
 			Needs: []Need{need.Registration},
 			Check: func(t *T) {
-				t.WithClient(plainClient(t), func(a *check.Made) {
+				if a := t.Bare(); a.Status/100 != 2 {
+					t.WithClient(plainClient(t), func(*check.Made) {})
+					t.At(a)
+					t.Failf("a registration with a name and redirect URIs alone is refused, and one with grant_types is not: %s", a.Failure())
+				}
+				t.WithClient(bareClient(t), func(a *check.Made) {
 					if list, given := check.Metadata(a.JSON()).List("grant_types"); given && !slices.Contains(list, "authorization_code") {
 						t.Errorf("grant_types is %s, which lacks authorization_code", Quoted(list))
 					}
@@ -281,10 +286,20 @@ func rfc7591Security() []Rule {
 	}
 }
 
-// plainClient returns the metadata of a client of the code flow. Each one is different.
-func plainClient(t *T) map[string]any {
+// bareClient returns the least metadata of a client of the code flow. Each one is different.
+func bareClient(t *T) map[string]any {
 	name := t.Random()
 	return map[string]any{"client_name": "conformance " + name, "redirect_uris": []string{"https://client.example/" + name}}
+}
+
+// plainClient returns the same. If the server refuses it, it has the members too whose default RFC 7591 §2 defines.
+func plainClient(t *T) map[string]any {
+	m := bareClient(t)
+	if t.Bare().Status/100 == http.StatusBadRequest/100 {
+		m["grant_types"], m["response_types"] = []string{"authorization_code"}, []string{"code"}
+		m["token_endpoint_auth_method"] = need.SecretBasic
+	}
+	return m
 }
 
 // registerWith sends a registration request with other metadata than that of a plain client; nil removes a member. The

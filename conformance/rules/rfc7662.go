@@ -71,7 +71,10 @@ func rfc7662Endpoint() []Rule {
 				token := t.Machine().Access
 				liveToken(t, token)
 				for _, hint := range []string{"access_token", "refresh_token", "conformance"} {
-					if t.Introspect(token, "token_type_hint", hint)["active"] != true {
+					switch a := t.AskAbout(token, "token_type_hint", hint); {
+					case a.Status != http.StatusOK: // without a hint the introspection has worked
+						t.Failf("with the hint %s the introspection of a valid access token is answered with %s", hint, t.Failure(a))
+					case a.JSON()["active"] != true:
 						t.Failf("with the hint %s a valid access token is inactive", hint)
 					}
 				}
