@@ -282,3 +282,32 @@ func TestAskWritesToItsOwnFile(t *testing.T) {
 		t.Errorf("%v: %s", err, text)
 	}
 }
+
+// A client that the server cannot delete says nothing about the sign-in.
+func TestAskWhereTheClientStays(t *testing.T) {
+	mux := http.NewServeMux()
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	mux.HandleFunc("GET /.well-known/oauth-authorization-server", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"issuer":%q,"authorization_endpoint":"%[1]s/authorize","token_endpoint":"%[1]s/token","registration_endpoint":"%[1]s/register"}`, server.URL)
+	})
+	mux.HandleFunc("POST /register", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusCreated)
+		_, _ = io.WriteString(w, `{"client_id":"stays","client_secret":"a secret of a client"}`)
+	})
+	mux.HandleFunc("GET /authorize", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, r.FormValue("redirect_uri")+"?code=a-code&state="+r.FormValue("state"), http.StatusSeeOther)
+	})
+	mux.HandleFunc("POST /token", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"access_token":"a-token","token_type":"Bearer"}`)
+	})
+	_, r := asked(t, server.URL, "", "alice", "open sesame", "read", "", "", "")
+	for _, text := range []string{"The client of this trial could not be removed", "no registration_client_uri", "It works"} {
+		if !strings.Contains(r.Stderr, text) {
+			t.Errorf("%q is missing: %s", text, r.Stderr)
+		}
+	}
+	if strings.Contains(r.Stderr+r.Stdout, "not work") {
+		t.Errorf("the sign-in works: %s%s", r.Stderr, r.Stdout)
+	}
+}

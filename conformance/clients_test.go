@@ -163,7 +163,7 @@ func TestClientsByCurlAndText(t *testing.T) {
 		}
 	}
 	servertest.Run(t, "", "--clients", "ldap").Want(t, 2, `--clients: there is no format "ldap", only curl, hydra, kcadm, text`)
-	servertest.Run(t, "", "--clients", "text", "--target", filepath.Join(t.TempDir(), "none.yaml")).Want(t, 2, "there is no target file")
+	servertest.Run(t, "", "--clients", "text", "--target", filepath.Join(t.TempDir(), "none.yaml")).Want(t, 0, "there is no target file", "yet", "code: a confidential client")
 }
 
 // With a profile, only the clients that its rules need are printed.

@@ -178,3 +178,34 @@ func TestCommandServerThatStops(t *testing.T) {
 		t.Errorf("it writes a baseline: %s", text)
 	}
 }
+
+// A proxy answers 502, 503 or 504 instead of a server that has stopped (RFC 9110 §15.6.3 to §15.6.5).
+func TestCommandServerThatStopsBehindAProxy(t *testing.T) {
+	for _, status := range []int{http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout} {
+		var asked atomic.Int32
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if asked.Add(1) > 2 { // the command looks for the metadata at two addresses
+				w.WriteHeader(status)
+				return
+			}
+			fmt.Fprintf(w, `{"issuer":"http://%s"}`, r.Host)
+		}))
+		defer server.Close()
+		r := servertest.Run(t, "", "--target", targetText(t, "issuer: "+server.URL), "--only", "RFC8414/3")
+		r.Want(t, 2, "mandate: the server has stopped answering, and ", "start it, and run the check again")
+	}
+}
+
+// A server that answers 503 at one endpoint has not stopped.
+func TestCommandServerWithOneFault(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/token" {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintf(w, `{"issuer":"http://%s","token_endpoint":"http://%[1]s/token"}`, r.Host)
+	}))
+	defer server.Close()
+	of := "issuer: " + server.URL + "\nclients:\n  machine: {id: machine, secret: a secret of a client}\n"
+	servertest.Run(t, "", "--target", targetText(t, of), "--only", "RFC6749/5.2/json").Want(t, 1)
+}

@@ -70,7 +70,7 @@ func TestCommandTargetFile(t *testing.T) {
 		}
 	}
 	servertest.Run(t, "", "--target", "nowhere.yaml").Want(t, 2, "there is no target file nowhere.yaml", "--write-target")
-	servertest.Run(t, "", "--target", "nowhere.yaml", "--clients", "text").Want(t, 2, "there is no target file nowhere.yaml", "--write-target")
+	servertest.Run(t, "", "--target", "nowhere.yaml", "--clients", "text").Want(t, 0, "there is no target file nowhere.yaml yet", "--write-target")
 	servertest.Run(t, "", "--target", t.TempDir()).Want(t, 2, "--target: read ")
 	servertest.Run(t, "", "--target", os.DevNull).Want(t, 2, "it needs an issuer")
 	servertest.Run(t, "", "--target", targetText(t, "issuer: http://h\nscope: "+strings.Repeat("x", 1<<20))).Want(t, 2, "larger than a mebibyte")

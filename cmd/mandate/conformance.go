@@ -318,8 +318,13 @@ func (p *program) printClients(run *rulesRun, selected []check.Rule) error {
 	of := &target.Target{}
 	if run.target != "" {
 		var err error
-		of, err = loadTarget(run.target)
-		if err != nil {
+		of, err = target.Load(run.target)
+		switch {
+		case errors.Is(err, os.ErrNotExist): // it will be written when the clients are registered
+			fmt.Fprintf(p.stderr, "mandate: there is no target file %s yet, so that these are the clients for any server. Register them, and then write it: %s --write-target\n", run.target, run.again())
+			of = &target.Target{}
+		case err != nil:
+			_, err = loadTarget(run.target)
 			return untried(err)
 		}
 	}

@@ -14,6 +14,8 @@ import (
 type silence struct {
 	mu    sync.Mutex
 	first string
+
+	gateway string // the first request that was answered with 502, 503 or 504
 }
 
 // note keeps a request of a rule. A step outside of a rule has no ID: a rule that comes after it asks again.
@@ -42,8 +44,33 @@ func (s *Server) Answers(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
-	_, err = s.network.Do(ctx, request)
-	return err == nil
+	a, err := s.network.Do(ctx, request)
+	return err == nil && !isGateway(a.Status)
+}
+
+// isGateway reports whether a status is that of a proxy whose server does not answer (RFC 9110 §15.6.3 to §15.6.5).
+func isGateway(status int) bool {
+	return status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
+}
+
+// noteGateway keeps a request of a rule that a proxy answers instead of the server.
+func (s *silence) noteGateway(rule Rule, r *http.Request, a *wire.Answer) {
+	if !isGateway(a.Status) || rule.ID == "" {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gateway == "" {
+		s.gateway = fmt.Sprintf("%s %s (rule %s): %s", r.Method, wire.Bare(r.URL), rule.ID, a)
+	}
+}
+
+// Gateway names the first request that a proxy answered because the server did not, or is empty. One such answer can be a
+// fault of the server at one endpoint.
+func (s *Server) Gateway() string {
+	s.silence.mu.Lock()
+	defer s.silence.mu.Unlock()
+	return s.Plain(s.silence.gateway)
 }
 
 // Hung names the first request that the server did not answer, or is empty.

@@ -278,6 +278,7 @@ func (t *T) Do(r *http.Request) *wire.Answer {
 			t.server.silence.note(t.rule, r, err)
 			t.Blockedf("no answer: %v", err)
 		}
+		t.server.silence.noteGateway(t.rule, r, a)
 		t.unmasked = append(t.unmasked, a)
 		t.all = append(t.all, a)
 		t.seen = a

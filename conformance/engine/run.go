@@ -93,7 +93,10 @@ func (r *Runner) Run(ctx context.Context, rules []check.Rule, progress func(chec
 		}
 	}
 	report.Hung = r.Hung()
-	report.Stopped = report.Hung != "" && ctx.Err() == nil && !r.Answers(ctx)
+	silent := cmp.Or(report.Hung, r.Gateway())
+	if silent != "" && ctx.Err() == nil && !r.Answers(ctx) {
+		report.Hung, report.Stopped = silent, true
+	}
 	report.Duration = time.Since(report.Began)
 	return report
 }

@@ -28,9 +28,12 @@ func (q *questions) signIn(t *target.Target, o *wire.Network) bool {
 		}
 		q.say("\nTrying to sign in as %s ...\n", t.User.Username)
 		w, err := tryWalk(q.ctx, t, o)
-		if err != nil {
+		if err != nil && w == nil {
 			q.say("  It did not work: %s\n", wire.Printable(err.Error()))
 			return false
+		}
+		if err != nil { // the client of the trial stays, which says nothing about the sign-in
+			q.say("  The client of this trial could not be removed: %s\n", wire.Printable(err.Error()))
 		}
 		for _, line := range w.seen() {
 			q.say("  %s\n", wire.Printable(line))

@@ -120,12 +120,15 @@ func (m *Mask) hideMembers(text string, name func(of, value string) string) stri
 		from = end
 		var value string
 		err := json.Unmarshal([]byte(text[first:end]), &value)
-		if err == nil && m.confidential(of) {
+		if err == nil && m.confidential(of) && !(of == "code" && errorCode.MatchString(value)) {
 			b.WriteString(text[at:first] + unchanged(text[first:end], value, `"`+name(of, value)+`"`))
 			at = end
 		}
 	}
 }
+
+// errorCode matches the code of an error in a member named code. An authorization code is random, and does not look so.
+var errorCode = regexp.MustCompile(`^([a-z]+([_-][a-z]+)+|[A-Z]+(_[A-Z]+)+|([A-Z][a-z]+){2,})$`)
 
 // member reads a member whose name begins at a position. Its value begins at first and ends before end. ok is false if
 // there is none, or if its value is no string.

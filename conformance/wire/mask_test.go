@@ -183,3 +183,15 @@ func TestClipAddresses(t *testing.T) {
 		}
 	}
 }
+
+// The code of an error can be in a member named code, and is no authorization code.
+func TestMaskShowsErrorCodes(t *testing.T) {
+	for body, shown := range map[string]bool{`{"code":"invalid_request"}`: true, `{"code": "INVALID_CLIENT"}`: true, `{"code":"InvalidClient"}`: true,
+		`{"code":"c~6"}`: false, `{"code":"SplxlOBeZQQYbYS6WxSbIA"}`: false, `{"code":"abcdefgh"}`: false, `{"access_token":"invalid_request"}`: false} {
+		m := NewMask()
+		a := &Answer{Method: http.MethodPost, URL: &url.URL{Scheme: "https", Host: "server.example", Path: "/"}, Status: http.StatusBadRequest, Body: []byte(body)}
+		if got := m.Exchange(a).Got; strings.Contains(got, body) != shown {
+			t.Errorf("%s is shown as %s", body, got)
+		}
+	}
+}
