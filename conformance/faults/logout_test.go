@@ -66,6 +66,9 @@ func logoutFaults() []fault {
 		}, aim: func(*target.Target) {}, fails: "OIDCRPLogout/2/asks-without-hint", passes: "OIDCRPLogout/2/get OIDCRPLogout/2/post"},
 		{name: "any id_token_hint is accepted at logout", at: logoutPath, spoil: trusting(func(url.Values) bool { return true }),
 			fails: "OIDCRPLogout/2/issuer-of-hint OIDCRPLogout/2/client-of-hint OIDCRPLogout/4/invalid-not-used OIDCRPLogout/2/asks-with-hint-of-other-session"},
+		{name: "a logout without id_token_hint is refused", at: logoutPath, spoil: refusingIf(func(_ *proxy, q *ask) bool {
+			return q.method == http.MethodGet && !q.params().Has("id_token_hint")
+		}, badPage), aim: func(*target.Target) {}, skips: "OIDCRPLogout/2/yes", passes: "OIDCRPLogout/2/get"},
 		{name: "a confirmed logout ends no session", at: "/logout/", spoil: func(*proxy, *ask) *wire.Answer { return bye() }, fails: "OIDCRPLogout/2/yes OIDCRPLogout/3/client-id-as-proof"},
 		{name: "a logout ends the sessions of all browsers", spoil: func(p *proxy, q *ask) *wire.Answer {
 			login := q.path == loginPath && q.method == http.MethodPost

@@ -90,7 +90,11 @@ func oidcLogoutRequest() []Rule {
 			Needs: logoutNeeds(),
 			Check: func(t *T) {
 				v := t.Visit(need.Logout)
-				wantSignedOut(t, v, t.Logout(v.Browser, wire.Params("client_id", v.Client.ID)))
+				d := t.Logout(v.Browser, wire.Params("client_id", v.Client.ID))
+				if d.Away == "" && d.Answer.Status >= http.StatusBadRequest {
+					t.Skipf("the rule applies to a server that asks the person: this one answers a logout request without id_token_hint with %s", d.Answer)
+				}
+				wantSignedOut(t, v, d)
 			},
 		},
 		{

@@ -18,6 +18,7 @@ var unmet = map[string][]string{
 	"Only the operator can require pushed requests of all.": {"RFC9126/4/required"},
 	"Only the operator can demand nonces in proofs.":        {"RFC9449/8/nonce-of-server", "RFC9449/9/use-nonce"},
 	"Mandate supports request objects.":                     {"OIDCCore/6.1/not-supported"},
+	"Tokens in the query are not accepted.":                 {"RFC6750/2.3/private", "RFC6750/2.3/private-userinfo"},
 }
 
 func isUnmet(r check.Rule) bool {

@@ -215,10 +215,26 @@ func Clip(text string, n int) string {
 func (a *Answer) Failure() string {
 	code, description := a.Text("error"), a.Text("error_description")
 	switch {
+	case code == "" && a.Status/100 == http.StatusFound/100 && a.Header.Get("Location") != "":
+		return a.redirect()
 	case code == "":
 		return a.String()
 	case description == "":
 		return fmt.Sprintf("%s, %s without an error_description", a, code)
 	}
 	return fmt.Sprintf("%s, %s (%s)", a, code, description)
+}
+
+var loginPath = regexp.MustCompile(`(?i)(log|sign)[-_]?(in|on)`)
+
+// redirect describes a redirect of an endpoint that programs call.
+func (a *Answer) redirect() string {
+	place := a.Header.Get("Location")
+	if to, err := a.URL.Parse(place); err == nil {
+		place = Bare(to)
+	}
+	if loginPath.MatchString(place) {
+		return fmt.Sprintf("%s, a redirect to the login page %s, as if the request came from a person and not from a client", a, place)
+	}
+	return fmt.Sprintf("%s, a redirect to %s", a, place)
 }

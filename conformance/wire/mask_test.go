@@ -195,3 +195,18 @@ func TestMaskShowsErrorCodes(t *testing.T) {
 		}
 	}
 }
+
+// An endpoint for programs that redirects to a login page wants something else than it got.
+func TestFailureNamesTheLoginPage(t *testing.T) {
+	for location, want := range map[string]string{
+		"/login?next=1":               "302 Found, a redirect to the login page https://server.example/login, as if the request came from a person and not from a client",
+		"https://sso.example/Sign-In": "302 Found, a redirect to the login page https://sso.example/Sign-In, as if the request came from a person and not from a client",
+		"/elsewhere":                  "302 Found, a redirect to https://server.example/elsewhere",
+		"":                            "302 Found",
+	} {
+		a := &Answer{URL: &url.URL{Scheme: "https", Host: "server.example", Path: "/par"}, Status: http.StatusFound, Header: http.Header{"Location": {location}}}
+		if got := a.Failure(); got != want {
+			t.Errorf("%q: %s", location, got)
+		}
+	}
+}
