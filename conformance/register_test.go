@@ -38,6 +38,7 @@ type registrar struct {
 	required   string // a member without which a registration is refused
 	token      string // the initial access token
 	grants     []string
+	stay       bool // it names no address to delete a client
 	asked      chan struct{}
 }
 
@@ -83,6 +84,9 @@ func (r *registrar) register(w http.ResponseWriter, q *http.Request) {
 	r.clients[id] = true
 	made := maps.Clone(asked)
 	maps.Copy(made, map[string]any{"client_id": id, "registration_client_uri": r.url + "/register/" + id, "registration_access_token": "manage-" + id})
+	if r.stay {
+		delete(made, "registration_client_uri")
+	}
 	if asked["token_endpoint_auth_method"] != "none" {
 		made["client_secret"] = "secret-of-" + id
 	}
@@ -150,6 +154,17 @@ func TestRegistrationRequiresRedirectURIs(t *testing.T) {
 		t.Error(err)
 	}
 	server.empty(t, 2)
+}
+
+// Before the rules are tried, the run says that its clients will stay.
+func TestRegistrationThatCannotBeUndone(t *testing.T) {
+	server := newRegistrar(t)
+	server.stay = true
+	r := servertest.Run(t, "", "--target", targetFile(t, server.target()), "--only", "RFC7591/5/tls")
+	before, _, _ := strings.Cut(r.Stderr, " rules, ")
+	if !strings.Contains(before, "nobody can delete the ") || !strings.Contains(before, "that 1 of the rules register") {
+		t.Errorf("it says %s", r.Stderr)
+	}
 }
 
 // A client is not registered for a grant that the metadata does not list: the server would refuse it.

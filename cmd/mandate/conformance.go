@@ -217,6 +217,9 @@ func (p *program) tryRules(ctx context.Context, run *rulesRun, selected []check.
 		return nil, err
 	}
 	runner.KeepLog = log != nil
+	if staying := runner.Staying(selected); staying != "" {
+		fmt.Fprintf(p.stderr, "mandate: %s\n", staying)
+	}
 	progress := newProgress(run.screen, isTerminal(run.screen), len(selected))
 	report := runner.Run(ctx, progress.watched(selected), func(r check.Result) {
 		progress.add(r)

@@ -237,6 +237,28 @@ func (r *Runner) introspectOwn(ctx context.Context) {
 	}})
 }
 
+// Staying says how many clients will stay registered, because the server gives no address to delete them (RFC 7592), or
+// returns "". Rules register further ones.
+func (r *Runner) Staying(rules []check.Rule) string {
+	staying := 0
+	for _, c := range r.made {
+		if c.Configuration == "" {
+			staying++
+		}
+	}
+	if staying == 0 {
+		return ""
+	}
+	registering := 0
+	for _, rule := range rules {
+		if rule.Check != nil && slices.Contains(rule.Needs, need.Registration) {
+			registering++
+		}
+	}
+	return fmt.Sprintf("the server returns no registration_client_uri (RFC 7592), so that nobody can delete the %d clients of this run, nor those that %d of the rules register. Their names begin with conformance. To register none in the next run, name clients in the target instead of register",
+		staying, registering)
+}
+
 // Close deletes the clients that were registered (RFC 7592 §2.3). It also tries if the server has stopped answering
 // before.
 func (r *Runner) Close(ctx context.Context) error {
