@@ -119,6 +119,9 @@ func (s *server) signUpForm(r *http.Request, link string) (templates.SignUp, err
 	s.useLocalesOf(r, s.joining(r))
 	page := templates.SignUp{Frame: s.frame(r, ""), PasswordHint: s.passwordHint(s.language(r)), Action: s.path(signUpPath + url.PathEscape(link) + "/"), Email: i.Email, Own: s.provider.Invitations.MakesAccounts(),
 		UsernameField: templates.Field{Value: i.Email}, Passkeys: s.provider.Passkeys.Offered(), Next: s.joining(r)}
+	if len(i.Email) > provider.MaxUsername {
+		page.UsernameField.Value = "" // it is too long for a username
+	}
 	if !i.Asked {
 		for _, other := range s.provider.Identities.Servers() {
 			if other.NewPeople == provider.NewPeopleInvited {

@@ -276,6 +276,9 @@ const LeaveLife = people.LeaveLife
 // MostLeavingTicket is the size of the largest ticket of a person who is there.
 const MostLeavingTicket = people.MostTicket
 
+// MaxUsername is the largest number of characters in a username.
+const MaxUsername = people.MaxUsername
+
 // MaxPasskeys is how many passkeys a person may have.
 const MaxPasskeys = people.MaxPasskeys
 

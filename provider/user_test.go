@@ -77,7 +77,7 @@ func TestNames(t *testing.T) {
 func TestAddressesHaveNoHiddenCharacters(t *testing.T) {
 	f := begin(t)
 	for hidden, good := range map[string]bool{
-		"": true, "é": true, "\u200b": false, "\u200c": false, "\u200d": false, "\u202e": false, "\u2066": false, "\u00ad": false, "\u2028": false, "\ufe0f": false, "\u009b": false, "\U000E0041": false,
+		"": true, "\u200b": false, "\u200c": false, "\u200d": false, "\u202e": false, "\u2066": false, "\u00ad": false, "\u2028": false, "\ufe0f": false, "\u009b": false, "\U000E0041": false,
 	} {
 		for field, change := range map[string]func(*people.Person){
 			"email": func(p *people.Person) { p.Email = "al" + hidden + "ice@example.org" },

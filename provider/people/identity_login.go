@@ -159,6 +159,7 @@ func (i *Identities) Arrive(ctx context.Context, name, ticket string, response u
 		// A stranger can cause every one of these, so the try stays used.
 		return arrived, i.refused(ctx, s, kept, storage.User{}, s.arrivalError(err))
 	}
+	p.Email = lookedUp(p.Email)
 	err = i.finish(ctx, s, kept, p, who, b, &arrived)
 	if !isRefused(err) {
 		giveBack()

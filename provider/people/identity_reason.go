@@ -50,10 +50,11 @@ func (c condition) Error() string {
 // addressOf returns what is wrong with the address of a person of another server, or "" if it counts as verified there.
 func (s *server) addressOf(p upstream.Person) condition {
 	at := strings.LastIndex(p.Email, "@")
+	_, wrong := readAddress(p.Email)
 	switch {
 	case p.Email == "":
 		return noAddress
-	case !isASCII(p.Email) || at < 0:
+	case wrong != "":
 		return unusableAddress
 	case p.EmailVerified:
 		return ""

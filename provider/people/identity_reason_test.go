@@ -26,7 +26,7 @@ func TestAttackAddressThatNobodyHasVerified(t *testing.T) {
 		{"unsaid, another case", unsaid("Ann@Company.Example"), verifiedMissing, ""},
 		{"unsaid, of another domain", unsaid("ann@elsewhere.example"), verifiedMissing, otherDomain},
 		{"unsaid, of a domain below", unsaid("ann@x.company.example"), verifiedMissing, otherDomain},
-		{"unsaid, two at signs", unsaid("ann@company.example@elsewhere.example"), verifiedMissing, otherDomain},
+		{"unsaid, two at signs", unsaid("ann@company.example@elsewhere.example"), unusableAddress, unusableAddress},
 		{"unsaid, no domain", unsaid("company.example"), unusableAddress, unusableAddress},
 		{"unsaid, not ASCII", unsaid("änn@company.example"), unusableAddress, unusableAddress},
 		{"denied", upstream.Person{Email: "ann@company.example"}, notVerified, notVerified},

@@ -111,7 +111,7 @@ func (p *People) newcomers(ctx context.Context, list []Newcomer) ([]storage.User
 	var done Imported
 	usernames, subjects := map[string]int{}, map[string]int{}
 	for _, one := range list {
-		one.check(found, known)
+		one.check(found, known) // the address of one, and not that of the list, gets its form
 		key := FoldName(one.Username)
 		if line := usernames[key]; line > 0 {
 			found.add(one.Line, "username", fmt.Sprintf("The username is in line %d already. Upper and lower case make no difference.", line))
@@ -150,7 +150,7 @@ func (p *People) newcomers(ctx context.Context, list []Newcomer) ([]storage.User
 }
 
 // check checks what can be checked without the database.
-func (n Newcomer) check(found *mistakes, known []storage.Group) {
+func (n *Newcomer) check(found *mistakes, known []storage.Group) {
 	form := &oauth.Invalid{}
 	n.Person.check(form)
 	found.addAll(n.Line, form)

@@ -167,7 +167,8 @@ func (i *Invitations) check(ctx context.Context, list []Invite, how Inviting) er
 		return err
 	}
 	lines := map[string]int{}
-	for _, one := range list {
+	for n := range list {
+		one := &list[n]
 		err = i.checkOne(ctx, found, one, groups)
 		if err != nil {
 			return err
@@ -181,9 +182,11 @@ func (i *Invitations) check(ctx context.Context, list []Invite, how Inviting) er
 	return found.err()
 }
 
-func (i *Invitations) checkOne(ctx context.Context, found *mistakes, one Invite, groups []storage.Group) error {
+// checkOne puts the address of an Invite into its form, and notes what is wrong.
+func (i *Invitations) checkOne(ctx context.Context, found *mistakes, one *Invite, groups []storage.Group) error {
 	found.checkGroups(one.Line, one.Groups, groups)
-	if wrong := wrongAddress(one.Email); wrong != "" {
+	var wrong string
+	if one.Email, wrong = readAddress(one.Email); wrong != "" {
 		found.add(one.Line, "email", wrong)
 		return nil
 	}
@@ -208,20 +211,6 @@ const (
 	addressInUse   = "Somebody here has this address already."
 	alreadyInvited = "There is an invitation for this address already. Make a new link for it, or withdraw it."
 )
-
-// wrongAddress returns what is wrong with the address of a new person, or "". Addresses are compared
-// without upper and lower case. Only in ASCII does every database do so in the same way.
-func wrongAddress(email string) string {
-	switch {
-	case email == "":
-		return "This field is required."
-	case !isAddress(email):
-		return "This is not an email address: write it as name@example.org."
-	case !isASCII(email):
-		return "Use an address of ASCII characters."
-	}
-	return ""
-}
 
 // invitationError returns what a store's error about invitations says to the inviter.
 func invitationError(err error) error {
@@ -260,7 +249,7 @@ func (i *Invitations) Named(ctx context.Context, name string) (storage.Invitatio
 	if !strings.Contains(name, "@") {
 		return i.One(ctx, name)
 	}
-	found, err := i.people.store.InvitationTo(ctx, name)
+	found, err := i.people.store.InvitationTo(ctx, lookedUp(name))
 	return found, oauth.Stored(err)
 }
 

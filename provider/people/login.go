@@ -81,7 +81,7 @@ const namesakesAtLogin = 20
 // address. Of any other name it returns the key under which its attempts are counted. The attempts at an account
 // are counted together, whichever name is typed. Each name that could be an address takes the same two statements.
 func (p *People) accountKey(ctx context.Context, name string) (string, error) {
-	key, address := FoldName(name), strings.TrimSpace(name)
+	key, address := FoldName(name), lookedUp(name)
 	if !strings.Contains(address, "@") {
 		return key, nil
 	}

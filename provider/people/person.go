@@ -41,33 +41,32 @@ var anySubject = regexp.MustCompile(`^[!-~]{1,255}$`)
 // notInPaths lists subjects that no page could have: they mean something else in the path of an address.
 var notInPaths = []string{"new", ".", ".."}
 
+// MaxUsername is the largest number of characters in a username.
+const MaxUsername = 150
+
 // FoldName returns the key of a user name. Names that look alike have the same key:
 // case, and the composition of characters, make no difference.
 func FoldName(username string) string {
 	return strings.ToLower(norm.NFKC.String(strings.TrimSpace(username)))
 }
 
-func (person Person) check(found *oauth.Invalid) {
+// check checks a description, and puts its address into the form in which it is stored.
+func (person *Person) check(found *oauth.Invalid) {
 	name := person.Username
 	switch {
 	case name == "":
 		found.Add("username", "This field is required.")
-	case utf8.RuneCountInString(name) > 150:
+	case utf8.RuneCountInString(name) > MaxUsername:
 		found.Add("username", "Use at most 150 characters.")
-	case strings.ContainsFunc(name, func(r rune) bool {
-		return hidden(r) || !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsNumber(r) && !strings.ContainsRune("@.+-_", r)
-	}):
-		found.Add("username", "Use letters, digits and @ . + - _ only.")
+	case !isUsername(name):
+		found.Add("username", "Use letters, digits and @ . + - _ only, or your email address.")
 	case !visible(name):
 		found.Add("username", "Use at least one character that can be seen.")
 	}
 	if person.Email != "" {
-		switch {
-		case !isAddress(person.Email):
-			found.Add("email", "This is not an email address: write it as name@example.org.")
-		// RFC 6532 §3.2 allows them in an address. But it could look like another one.
-		case hiddenInAddress(person.Email):
-			found.Add("email", noHidden)
+		address, wrong := readAddress(person.Email)
+		if person.Email = address; wrong != "" {
+			found.Fields = append(found.Fields, oauth.FieldError{Field: "email", Message: wrong})
 		}
 	}
 	CheckText(found, "first_name", person.FirstName)
@@ -78,6 +77,14 @@ func (person Person) check(found *oauth.Invalid) {
 	if person.Subject != "" && (!anySubject.MatchString(person.Subject) || slices.Contains(notInPaths, person.Subject)) {
 		found.Add("subject", "Use at most 255 ASCII characters without spaces for the subject, and neither new nor dots alone.")
 	}
+}
+
+// isUsername reports whether a username has only characters that it may have. An address has more of them (RFC 5322 §3.2.3).
+func isUsername(name string) bool {
+	_, wrong := readAddress(name)
+	return wrong == "" && isASCII(name) || !strings.ContainsFunc(name, func(r rune) bool {
+		return hidden(r) || !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsNumber(r) && !strings.ContainsRune("@.+-_", r)
+	})
 }
 
 // isAddress reports whether a text is an email address, and nothing else. RFC 5321 §4.1.3: name@[192.0.2.1] is one

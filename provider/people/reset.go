@@ -65,7 +65,7 @@ func (p *People) AskReset(ctx context.Context, name string, b Browser) error {
 // has an address. A name is looked up as a user name and as an address: somebody whose user name is
 // the address of another person must not keep links from that person.
 func (p *People) AnswerReset(ctx context.Context, note storage.Mail, name, language string) error {
-	users, err := p.store.UsersByEmail(ctx, name, namesakes)
+	users, err := p.store.UsersByEmail(ctx, lookedUp(name), namesakes)
 	if err != nil {
 		return err
 	}

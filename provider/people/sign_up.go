@@ -42,9 +42,9 @@ func (i *Invitations) Ask(ctx context.Context, email string, b Browser) error {
 	if !i.Open() {
 		return oauth.ErrNotFound
 	}
-	email = strings.TrimSpace(email)
 	found := &oauth.Invalid{}
-	if wrong := wrongAddress(email); wrong != "" {
+	email, wrong := readAddress(email)
+	if wrong != "" {
 		found.Fields = append(found.Fields, oauth.FieldError{Field: "email", Message: wrong})
 	} else if !i.allowed(email) {
 		found.Add("email", "Use an address that ends in @%s.", strings.Join(i.Domains(), ", @"))
@@ -156,6 +156,11 @@ func (i *Invitations) account(ctx context.Context, one storage.Invitation, a New
 	}
 	if mixesScripts(a.Username) {
 		found.Add("username", "Use letters of one script only. A name of several scripts could look like that of somebody else.")
+	}
+	for field, name := range map[string]string{"username": a.Username, "first_name": a.FirstName, "last_name": a.LastName} {
+		if misleadingMarks(name) {
+			found.Add(field, "Remove the marks that are hard to see: a line through a letter, or a second dot on an i. The name could look like that of somebody else.")
+		}
 	}
 	if !passwordless {
 		i.people.config.checkNewPassword(found, "password", a.Password, person.account())

@@ -3,6 +3,7 @@ package people
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"mandate/provider/events"
 	"mandate/provider/oauth"
@@ -98,7 +99,12 @@ func (p *People) UpdateUser(ctx context.Context, actor policy.Actor, id string, 
 		return err
 	}
 	found := &oauth.Invalid{}
+	kept := person.Email == u.Email // an address that is older than a rule stays
 	person.check(found)
+	if kept {
+		person.Email = u.Email
+		found.Fields = slices.DeleteFunc(found.Fields, func(f oauth.FieldError) bool { return f.Field == "email" })
+	}
 	if person.Password != "" {
 		p.config.checkNewPassword(found, "password", person.Password, person.account())
 	}

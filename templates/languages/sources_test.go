@@ -144,14 +144,14 @@ var forPeople = []string{"provider/people/", "provider/limits/", "provider/devic
 
 // returning lists functions that return texts for people, by file.
 var returning = map[string][]string{
-	"provider/policy/standing.go":   {"WhySuspended"}, // on the account page of a person who has allowed the application
-	"provider/people/invitation.go": {"wrongAddress"},
+	"provider/policy/standing.go":     {"WhySuspended"}, // on the account page of a person who has allowed the application
+	"provider/people/address_form.go": {"wrongAddress"},
 }
 
 // elsewhere are texts of these places that no page shows: they are for the command line, or for clients.
 var elsewhere = []string{
 	"This person signs in with a second factor: use the authorization code grant.",
-	"Use at most 255 letters, digits and . _ - for the subject.",
+	"Use at most 255 ASCII characters without spaces for the subject, and neither new nor dots alone.",
 	"An application has this client id already.",
 	"A person with that subject already exists.",
 	"The action %q is not supported: use delete or take-over.",
