@@ -11,11 +11,14 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"mandate/provider/clients"
 	"mandate/provider/device"
 	"mandate/provider/dpop"
 	"mandate/provider/jose"
+	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
@@ -288,4 +291,94 @@ func wantUsed(t *testing.T, name string, err error) {
 	if kind(err) != "401 invalid_client" || !strings.Contains(err.Error(), "jti was used already") {
 		t.Errorf("%s: the assertion again: %v", name, err)
 	}
+}
+
+// Anybody can register keys, or send a request object with the client id of anybody. One network cannot
+// make the server verify signatures without an end.
+func TestAttackSignaturesWithoutALimit(t *testing.T) {
+	synctest.Test(t, signaturesWithoutALimit) // so that no try comes back meanwhile
+}
+
+func signaturesWithoutALimit(t *testing.T) {
+	f := begin(t, func(c *Config) { c.Open.Registration = true })
+	stranger, trusted := f.keyed(grants(policy.GrantCode)), f.keyed(grants(policy.GrantCode, policy.GrantClient))
+	f.strange(stranger.Registered)
+	other := newKey(t)
+	object := func(by keyed, key crypto.Signer) error {
+		text, err := jose.Sign("ES256", "oauth-authz-req+jwt", "", key, map[string]any{"iss": by.Application.ClientID, "client_id": by.Application.ClientID, "aud": f.config.Issuer, "response_type": "code",
+			"redirect_uri": callback, "code_challenge": challenge, "code_challenge_method": "S256", "exp": oauth.Now() + 60})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := f.Authorizations.Authorize(FromBrowser(t.Context(), "192.0.2.1", ""), values("client_id", by.Application.ClientID, "request", text, "redirect_uri", callback, "response_type", "code"))
+		if err == nil && a.Refused != nil {
+			return a.Refused
+		}
+		return err
+	}
+	assertion := func(by keyed, key crypto.Signer) error {
+		by.key = key
+		return f.send("token", by.at("token", by.assertion(nil), "grant_type", policy.GrantCode, "code", "mac_unknown"))
+	}
+	reaches := func(what string, most int, try func() error, want string) {
+		t.Helper()
+		for n := range most + 1 {
+			got := kind(try())
+			if got == "429 temporarily_unavailable" && n > most/2 {
+				return
+			}
+			if got != want {
+				t.Fatalf("%s, try %d: %s, want %s", what, n, got, want)
+			}
+		}
+		t.Errorf("%s: no limit after %d tries", what, most)
+	}
+	wantKind(t, "control: an object", object(stranger, stranger.key), "no error")
+	wantKind(t, "control: a trusted object", object(trusted, trusted.key), "no error")
+	reaches("assertions of a stranger", limits.Of(limits.OfAssertion).Tries, func() error { return assertion(stranger, stranger.key) }, "400 invalid_grant")
+	wantKind(t, "its objects are counted apart", object(stranger, stranger.key), "no error")
+	reaches("objects of a stranger", limits.Of(limits.OfAssertion).Tries, func() error { return object(stranger, stranger.key) }, "no error")
+	reaches("wrong objects", limits.Of(limits.OfAddress).Tries, func() error { return object(trusted, other) }, "400 invalid_request_object")
+	wantKind(t, "a right object", object(trusted, trusted.key), "no error")
+	wantKind(t, "a right assertion", f.send("token", trusted.at("token", trusted.assertion(nil), "grant_type", policy.GrantClient)), "no error")
+}
+
+// An application, or whoever has its refresh tokens, can use one twice as often as it likes. That is one
+// row of the event log for each hour, and no row for each time.
+func TestAttackEndlessReuse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t)
+		app, s := f.app(), f.login("alice")
+		const times = 7
+		reuse := func() {
+			t.Helper()
+			first := f.must(f.token(app, "grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword))
+			next := f.must(f.refresh(app, first.RefreshToken))
+			_, err := f.refresh(app, first.RefreshToken)
+			wantKind(t, "a refresh token again", err, "400 invalid_grant")
+			f.wantActive(false, next.AccessToken, next.RefreshToken)
+			code := f.code(app, s)
+			token := f.must(f.exchange(app, code))
+			_, err = f.exchange(app, code)
+			wantKind(t, "a code again", err, "400 invalid_grant")
+			f.wantActive(false, token.AccessToken)
+		}
+		for range times {
+			reuse()
+		}
+		check := func(rows, want int) {
+			t.Helper()
+			for _, detail := range []string{"refresh", "code"} {
+				var n, sum int
+				err := f.backDoor().QueryRow("SELECT COUNT(*), COALESCE(SUM(times), 0) FROM events WHERE kind = 'token.reused' AND detail = ? AND person_name = 'alice' AND object_kind = 'application'", detail).Scan(&n, &sum)
+				if err != nil || n != rows || sum != want {
+					t.Errorf("%s: %d rows for %d times, want %d and %d (%v)", detail, n, sum, rows, want, err)
+				}
+			}
+		}
+		check(1, times)
+		time.Sleep(time.Hour)
+		reuse()
+		check(2, times+1)
+	})
 }

@@ -51,6 +51,7 @@ var eventless = map[string]string{
 	"TouchSession":                  "times of use",
 	"UseRequest":                    "a pushed request is answered; the decision of the person is an event",
 	"EndSession logout/logout.go":   "the callers attach the event",
+	"RevokeGrant grant/code.go":     "token.reused is counted",
 	"RevokeGrant tokens/revoke.go":  "the operator's call has its event; that of an application has none",
 	"RevokeSigned tokens/revoke.go": "the same",
 	"RevokeToken tokens/revoke.go":  "the same",

@@ -3,6 +3,7 @@ package clients
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -85,7 +86,7 @@ func (p *Clients) checkKeys(found *oauth.Invalid, r Registration, was storage.Ap
 	}
 	if said.JWKS != "" {
 		algorithms := assertionAlgorithms(storage.Application{ClientType: policy.Confidential, AuthMethod: metadata.MethodPrivateKeyJWT, AuthAlgorithm: said.Algorithm, Profile: r.Profile})
-		if wrong := wrongKeys([]byte(said.JWKS), algorithms, by == publicKey); wrong != "" {
+		if wrong := wrongKeys([]byte(said.JWKS), algorithms, by == publicKey, rsaBits(was)); wrong != "" {
 			found.Add("jwks", "%s", wrong)
 		} else if by == ownCertificate && !hasCertificate(said.JWKS) {
 			// RFC 8705 §2.2.2: a certificate is the x5c of a key.
@@ -100,8 +101,8 @@ func (p *Clients) checkKeys(found *oauth.Invalid, r Registration, was storage.Ap
 }
 
 // wrongKeys says what is wrong with a JWK Set, or returns "". needed says that one of its keys
-// must be for one of these algorithms.
-func wrongKeys(text []byte, algorithms []string, needed bool) string {
+// must be for one of these algorithms. An RSA key has at most so many bits.
+func wrongKeys(text []byte, algorithms []string, needed bool, bits int) string {
 	if len(text) > maxKeySetBytes {
 		return "The set is too large: use at most 16384 bytes, or register its address."
 	}
@@ -136,7 +137,10 @@ func wrongKeys(text []byte, algorithms []string, needed bool) string {
 		}
 		seen[k.ID] = true
 		if k.Weak() {
-			return "The set has an RSA key with less than 2048 or more than 8192 bits: make a new key."
+			return "The set has an RSA key with less than 2048 or more than 8192 bits, or with another public exponent than 65537: make a new key."
+		}
+		if k.Bits() > bits {
+			return fmt.Sprintf("The set has an RSA key of %d bits. Only an application that an administrator is responsible for may have one of more than %d: make a new key.", k.Bits(), bits)
 		}
 		// RFC 7517 §4.7: the first certificate in x5c is for the key.
 		if len(k.Chain) > 0 && k.Certificate() == nil {

@@ -77,7 +77,6 @@ func (p *Clients) proveBy(ctx context.Context, one *assertion) (storage.Applicat
 	// RFC 7523 §3: a used jti is refused until the assertion expires, on each node. It belongs to
 	// the client id: a client with a metadata document has no ID before its first approval.
 	by.unused = &storage.OneTime{Digest: seal.Digest("client assertion\x00" + a.ClientID + "\x00" + claims.Text("jti")), ExpiresAt: expires + maxAhead, Now: now}
-	by.stranger = policy.StandingOf(a) == policy.StandingOpen
 	if !by.UsesLater {
 		err = p.UseAssertion(ctx)
 	}
@@ -100,14 +99,6 @@ func (p *Clients) UseAssertion(ctx context.Context) error {
 	value := by.takeUnused()
 	if value == nil {
 		return nil
-	}
-	if by.stranger {
-		// Anybody can make a key and register it, or publish a document with it.
-		_, wait := p.limits.Tries.Take(ofStranger(by.Address))
-		if wait > 0 {
-			by.Client = nil
-			return oauth.Later(http.StatusTooManyRequests, wait, "Too many client assertions came from this network. Wait a little, then try again.")
-		}
 	}
 	return by.afterUse(p.store.SeeOnce(ctx, *value))
 }
@@ -142,13 +133,22 @@ func (p *Clients) mayStore(ctx context.Context) bool {
 	if by.Client != nil && by.Client.ClientType != policy.Public && policy.StandingOf(*by.Client) != policy.StandingOpen {
 		return true
 	}
-	_, wait := p.limits.Tries.Take(ofStranger(by.Address))
+	_, wait := p.limits.Tries.Take(throttle.From(limits.OfAssertion, "proof ", by.Address))
 	return wait == 0
 }
 
-// ofStranger returns the try that an assertion or a proof of a stranger uses.
-func ofStranger(address string) throttle.Try {
-	return throttle.From(limits.OfAssertion, "", address)
+// mayVerify returns an Error if too many signatures of strangers came from the network of a request.
+// Anybody can make a key and register it, or publish a document with it, and then each request costs this
+// server a signature, and each assertion a row. So it comes before the signature is verified.
+func (p *Clients) mayVerify(ctx context.Context, a storage.Application, what string) error {
+	if policy.StandingOf(a) != policy.StandingOpen {
+		return nil
+	}
+	_, wait := p.limits.Tries.Take(throttle.From(limits.OfAssertion, what, CallOf(ctx).Address))
+	if wait > 0 {
+		return oauth.Later(http.StatusTooManyRequests, wait, "Too many signatures of applications for which nobody is responsible came from this network. Wait a little, then try again.")
+	}
+	return nil
 }
 
 // AddToken stores a token that a client obtains for itself, and uses the assertion of the call
@@ -298,7 +298,10 @@ func (p *Clients) assertionKeys(ctx context.Context, one *assertion, h jose.Head
 		one.cause = err
 		return nil, jose.ErrInvalid
 	}
-	return keys, err
+	if err != nil {
+		return nil, err
+	}
+	return keys, p.mayVerify(ctx, a, "assertion ")
 }
 
 // wrongAssertion returns the one Error for a client that does not exist, a client with another

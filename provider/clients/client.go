@@ -255,7 +255,6 @@ type Call struct {
 	// for a request that fails.
 	UsesLater bool
 	unused    *storage.OneTime
-	stranger  bool // nobody is responsible for the client
 }
 
 type callKey struct{}

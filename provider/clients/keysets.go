@@ -3,6 +3,7 @@ package clients
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"mandate/provider/jose"
@@ -10,6 +11,7 @@ import (
 	"mandate/provider/oauth"
 	"mandate/provider/outbound"
 	"mandate/provider/policy"
+	"mandate/provider/throttle"
 	"mandate/storage"
 )
 
@@ -25,12 +27,37 @@ func newKeySets(out, strangers *outbound.Client) keySets {
 	return keySets{administrators: keysets.New(out), persons: keysets.New(out), openOnes: keysets.New(strangers)}
 }
 
-// find returns those keys of an application that a search finds. Its errors are those of
-// keysets.Sets.
+// The length of RSA keys in bits. Whoever sends a request with a signature decides what it costs.
+const (
+	rsaOfAdministrators = 8192
+	rsaOfOthers         = 4096
+)
+
+// rsaBits returns how long an RSA key of an application may be.
+func rsaBits(a storage.Application) int {
+	if policy.StandingOf(a) == policy.StandingAdministrator {
+		return rsaOfAdministrators
+	}
+	return rsaOfOthers
+}
+
+// find returns those keys of an application that a search finds, and none that is too long for it. Its
+// errors are those of keysets.Sets.
 func (k *keySets) find(ctx context.Context, a storage.Application, search func(jose.JWKSet) []any) ([]any, error) {
+	keys, err := k.search(ctx, a, search)
+	bits := rsaBits(a)
+	keys = slices.DeleteFunc(keys, func(key any) bool { return jose.RSABits(key) > bits })
+	if len(keys) == 0 && err == nil {
+		err = jose.ErrInvalid
+	}
+	return keys, err
+}
+
+// search is find for keys of any length.
+func (k *keySets) search(ctx context.Context, a storage.Application, search func(jose.JWKSet) []any) ([]any, error) {
 	switch {
 	case a.JWKSURI != "":
-		return k.fetched(a).Find(ctx, a.JWKSURI, search)
+		return k.fetched(a).Find(ctx, keysets.Asked{Address: a.JWKSURI, For: registrant(ctx, a)}, search)
 	case a.JWKS == "":
 		return nil, jose.ErrInvalid
 	}
@@ -39,6 +66,19 @@ func (k *keySets) find(ctx context.Context, a storage.Application, search func(j
 		return nil, err
 	}
 	return search(set), nil
+}
+
+// registrant names who has registered the address of a key set, for the limit of the fetches. Who
+// registered an application for which nobody is responsible is not known: anybody can register many, so it is the
+// network that wants the fetch. Administrators have no limit.
+func registrant(ctx context.Context, a storage.Application) string {
+	switch policy.StandingOf(a) {
+	case policy.StandingOpen:
+		return throttle.Site(CallOf(ctx).Address)
+	case policy.StandingPerson:
+		return oauth.Deref(a.OwnerID)
+	}
+	return ""
 }
 
 // known returns the keys of an application as this node knows them without a fetch.

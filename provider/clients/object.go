@@ -8,6 +8,7 @@ import (
 
 	"mandate/provider/jose"
 	"mandate/provider/keysets"
+	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/requestobject"
@@ -37,14 +38,21 @@ func (p *Clients) ObjectClaims(ctx context.Context, a storage.Application, objec
 			looked = true
 			// RFC 9101 §6.2: the kid chooses one of the keys that the client has registered. A key
 			// that the header itself has, or an address of one, proves nothing.
-			return p.keysets.find(ctx, a, func(set jose.JWKSet) []any { return set.For(h) })
+			keys, err := p.keysets.find(ctx, a, func(set jose.JWKSet) []any { return set.For(h) })
+			if err != nil {
+				return nil, err
+			}
+			return keys, p.mayVerify(ctx, a, "object ")
 		},
 	}.Verify(object)
+	refused, limited := errors.AsType[*oauth.Error](err)
 	switch {
 	case err == nil:
 		return raw, nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
+	case limited:
+		return nil, refused
 	// RFC 9101 §6.1: this server decrypts nothing.
 	case strings.Count(object, ".") == 4:
 		return nil, wrongObject("The request object is encrypted, which this server does not support: sign it, and do not encrypt it.")
@@ -53,6 +61,11 @@ func (p *Clients) ObjectClaims(ctx context.Context, a storage.Application, objec
 	case errors.Is(err, keysets.ErrBusy):
 		return nil, busyKeys()
 	case errors.Is(err, jose.ErrInvalid):
+		// Anybody can send one, with the client id of anybody.
+		_, err := p.limits.Request(limits.At(limits.AtObject, CallOf(ctx).Address))
+		if err != nil {
+			return nil, err
+		}
 		return nil, wrongObject("The signature of the request object is not that of a key which this client has registered: check jwks or jwks_uri of the registration, and the kid in the header.")
 	}
 	return nil, wrongObject("The keys at the jwks_uri of this client cannot be read now. Try again in a moment.").Because(err)

@@ -118,7 +118,7 @@ var kinds = [...]Description{
 	{ApplicationRevoked, "Everything that an application held was revoked.", "", "the application", ""},
 	{ApplicationDeleted, "An application was deleted.", "", "the application", "`unused`, if the clean-up did it"},
 	{SecretRotated, "An application got a new client secret.", "", "the application", ""},
-	{TokenReused, "A refresh token or a code was used a second time, and its token family was revoked.", "", "the application", "`refresh` or `code`"},
+	{TokenReused, "A refresh token or a code was used a second time, and its token family was revoked.", "Counted.", "the application", "`refresh` or `code`"},
 	{TokenRevoked, "The operator has revoked a token and its family.", "", "the application", ""},
 	{ResourceAdded, "A resource was added.", "", "the resource", ""},
 	{ResourceChanged, "A resource was changed.", "", "the resource", "the fields, without their values"},

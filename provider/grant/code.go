@@ -150,13 +150,23 @@ func (p *Grants) replayed(ctx context.Context, request fosite.AccessRequester, g
 	u, err := p.people.User(ctx, grant.UserID)
 	if err == nil || errors.Is(err, oauth.ErrNotFound) {
 		reused := events.Event{Kind: events.TokenReused, Person: u, By: events.ByApplication(*a), Object: events.Application(*a), Detail: "code"}
-		err = p.store.RevokeGrant(events.Attach(ctx, reused), grant.ID)
+		err = p.revokeReused(ctx, grant.ID, reused)
 	}
 	if err != nil {
-		return oauth.Unavailable(err)
+		return oauth.Stored(err)
 	}
 	p.log.Warn("a code was used a second time: its token family was revoked", "grant", grant.ID, "grant_type", grant.GrantType)
 	return oauth.Refuse("invalid_grant", "The code was already used. The tokens that were issued for it have been revoked.")
+}
+
+// revokeReused revokes the token family of a value that was used a second time. An application can do that
+// as often as it likes, so the event is counted. It is stored first: nobody would find the family again.
+func (p *Grants) revokeReused(ctx context.Context, grantID string, reused events.Event) error {
+	err := events.Failed(ctx, p.store, reused)
+	if err != nil {
+		return err
+	}
+	return oauth.Stored(p.store.RevokeGrant(ctx, grantID))
 }
 
 // PopulateTokenEndpointResponse makes the tokens, and then redeems the code and stores the

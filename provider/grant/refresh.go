@@ -269,9 +269,9 @@ func (g *refreshGrant) usedBefore(ctx context.Context, a storage.Application, fo
 		}
 	}
 	reused := events.Event{Kind: events.TokenReused, Person: storage.User{ID: token.Grant.UserID, Username: token.Username}, By: events.ByApplication(a), Object: events.Application(a), Detail: "refresh"}
-	err := g.p.store.RevokeGrant(events.Attach(ctx, reused), token.Grant.ID)
+	err := g.p.revokeReused(ctx, token.Grant.ID, reused)
 	if err != nil {
-		return nil, oauth.Unavailable(err)
+		return nil, err
 	}
 	g.p.log.Warn("a refresh token was used a second time: its token family was revoked", "grant", token.Grant.ID, "client", a.ClientID)
 	return nil, oauth.Refuse("invalid_grant", "The refresh token was already used. All tokens of its token family have been revoked.")

@@ -44,7 +44,7 @@ func ParsePublic(raw []byte) (JWK, crypto.PublicKey, error) {
 	}
 	public := k.Public()
 	if public == nil {
-		return k, nil, errors.New("must be for signatures: RSA with 2048 to 8192 bits, EC with the curve P-256, or OKP with the curve Ed25519")
+		return k, nil, errors.New("must be for signatures: RSA with 2048 to 8192 bits and the exponent 65537, EC with the curve P-256, or OKP with the curve Ed25519")
 	}
 	if !k.hasOneText() {
 		return k, nil, errors.New("must have its numbers in base64url without padding, line breaks or leading zero bytes (RFC 7518 §6)")

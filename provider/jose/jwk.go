@@ -78,15 +78,31 @@ func (s JWKSet) Named(h Header) ([]any, string) {
 			found, id = append(found, public), k.ID
 		}
 	}
-	if h.KeyID == "" && len(found) > 1 || len(found) > maxSameKeyID {
+	// RFC 7517 §4.5: a kid names one key. Of several, each would be tried, and to try costs time.
+	if len(found) > 1 {
 		return nil, ""
 	}
 	return found, id
 }
 
-// maxSameKeyID is how many keys of a set may have one kid. Each is tried, and to try costs
-// time.
-const maxSameKeyID = 4
+// The RSA keys that verify signatures here.
+const (
+	// minRSA is the shortest one, in bits (RFC 7518 §3.3).
+	minRSA = 2048
+	// maxRSA is the longest one. To verify with a longer one would take a second.
+	maxRSA = 8192
+	// rsaExponent is the public exponent. Every program makes keys with it (RFC 8017 §3.1 allows any, and
+	// FIPS 186-5 §5.1 none that is smaller). With one of 31 bits a signature costs thirty times as much.
+	rsaExponent = 65537
+)
+
+// RSABits returns the length of an RSA key in bits, and 0 for any other key.
+func RSABits(key any) int {
+	if public, ok := key.(*rsa.PublicKey); ok {
+		return public.N.BitLen()
+	}
+	return 0
+}
 
 // NewJWK returns the JWK of a public key that verifies signatures. Its ID is the
 // thumbprint.
@@ -95,9 +111,11 @@ func NewJWK(public crypto.PublicKey) (JWK, error) {
 	k := JWK{Use: "sig"}
 	switch key := public.(type) {
 	case *rsa.PublicKey:
-		// RFC 7518 §3.3: at least 2048 bits.
-		if key.N.BitLen() < 2048 {
-			return k, fmt.Errorf("is an RSA key of %d bits: use at least 2048", key.N.BitLen())
+		if key.N.BitLen() < minRSA {
+			return k, fmt.Errorf("is an RSA key of %d bits: use at least %d", key.N.BitLen(), minRSA)
+		}
+		if key.E != rsaExponent {
+			return k, fmt.Errorf("is an RSA key with the public exponent %d: use %d", key.E, rsaExponent)
 		}
 		k.Type, k.N, k.E = "RSA", b64(key.N.Bytes()), b64(big.NewInt(int64(key.E)).Bytes())
 	case *ecdsa.PublicKey:
@@ -158,9 +176,8 @@ func (k JWK) key() crypto.PublicKey {
 	switch {
 	case k.Type == "RSA":
 		n, e := new(big.Int).SetBytes(number(k.N)), new(big.Int).SetBytes(number(k.E))
-		// RFC 7518 §3.3: at least 2048 bits. To verify with a huge key would take a second.
-		if n.BitLen() >= 2048 && n.BitLen() <= 8192 && e.BitLen() <= 31 && e.Int64() >= 3 {
-			return &rsa.PublicKey{N: n, E: int(e.Int64())}
+		if n.BitLen() >= minRSA && n.BitLen() <= maxRSA && e.IsInt64() && e.Int64() == rsaExponent {
+			return &rsa.PublicKey{N: n, E: rsaExponent}
 		}
 	case k.Type == "EC" && curves[k.Curve] != nil:
 		public, err := ecdsa.ParseUncompressedPublicKey(curves[k.Curve], slices.Concat([]byte{4}, number(k.X), number(k.Y)))
@@ -173,12 +190,11 @@ func (k JWK) key() crypto.PublicKey {
 	return nil
 }
 
-// Weak reports whether the key is an RSA key that is too short, or too large to compute with.
-func (k JWK) Weak() bool {
-	n, err := base64.RawURLEncoding.DecodeString(k.N)
-	bits := new(big.Int).SetBytes(n).BitLen()
-	return k.Type == "RSA" && (err != nil || bits < 2048 || bits > 8192)
-}
+// Weak reports whether the key is an RSA key that is too short, too costly to compute with, or broken.
+func (k JWK) Weak() bool { return k.Type == "RSA" && k.key() == nil }
+
+// Bits returns the length of an RSA key in bits, and 0 for any other key.
+func (k JWK) Bits() int { return RSABits(k.key()) }
 
 // Supports reports whether the key is for an algorithm: its kind is the algorithm's, and the
 // key is not restricted to another algorithm (RFC 8725 §3.1).

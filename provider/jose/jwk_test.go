@@ -6,7 +6,10 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/pem"
+	"fmt"
+	"math/big"
 	"strings"
 	"testing"
 
@@ -175,11 +178,42 @@ func TestKeysForAHeader(t *testing.T) {
 	if got := set.For(Header{Algorithm: "ES256"}); got != nil {
 		t.Error("a header without kid chooses one of two keys")
 	}
-	set.Keys = nil
-	for range maxSameKeyID + 1 {
-		set.Keys = append(set.Keys, ec)
-	}
+	// RFC 7517 §4.5: whoever sends a JWT must not choose how many keys are tried.
+	set.Keys = []JWK{ec, made("EC", "a", "")}
 	if got := set.For(Header{Algorithm: "ES256", KeyID: "a"}); got != nil {
 		t.Errorf("%d keys are tried", len(got))
+	}
+}
+
+// A stranger who chooses the key of a signature must not choose what it costs.
+//
+// Resembles CVE-2023-29409 (crypto/tls), where the RSA key of a certificate decided the time of the server.
+func TestAttackRSAKeysThatCostTime(t *testing.T) {
+	number := func(bits uint) string {
+		n := new(big.Int).Lsh(big.NewInt(1), bits-1)
+		return base64.RawURLEncoding.EncodeToString(n.Add(n, big.NewInt(1)).Bytes())
+	}
+	of := func(e int64) string { return base64.RawURLEncoding.EncodeToString(big.NewInt(e).Bytes()) }
+	for _, test := range []struct {
+		bits uint
+		e    string
+		want bool
+	}{
+		{2048, of(65537), true}, {4096, of(65537), true}, {8192, of(65537), true},
+		{2047, of(65537), false}, {8193, of(65537), false}, {262144, of(65537), false},
+		{2048, of(1<<31 - 1), false}, {8192, of(1<<31 - 1), false}, {2048, of(65539), false}, {2048, of(65536), false}, {2048, of(17), false}, {2048, of(3), false},
+		{2048, of(1), false}, {2048, "", false}, {2048, number(4096), false}, {2048, of(1<<32 + 65537), false},
+	} {
+		key := JWK{Type: "RSA", N: number(test.bits), E: test.e}
+		if got := key.Public() != nil; got != test.want || key.Weak() == test.want {
+			t.Errorf("%d bits, e %.12s: it verifies signatures: %v, weak %v", test.bits, test.e, got, key.Weak())
+		}
+		text := fmt.Sprintf(`{"kty":"RSA","n":%q,"e":%q}`, key.N, key.E)
+		if _, _, err := ParsePublic([]byte(text)); (err == nil) != test.want {
+			t.Errorf("%d bits, e %.12s, in the header of a JWT: %v", test.bits, test.e, err)
+		}
+	}
+	if _, err := NewJWK(&rsa.PublicKey{N: new(big.Int).Lsh(big.NewInt(1), 2047), E: 3}); err == nil {
+		t.Error("the server has a key that no program here would verify with")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,11 +30,13 @@ const (
 // The limits of the memory and of the fetches at one moment.
 const (
 	maxSets    = 500
-	maxFetches = 32
-	maxPerHost = 8 // fetches from one host: one that does not answer must not take all places
+	maxFetches = 32 // of sets that were never fetched, and as many of those that were
+	maxPerHost = 8  // from one host: one that does not answer must not take all places
+	maxPerWho  = 8  // for one who has registered addresses: they can have any number of hosts
 )
 
-// ErrBusy means that too many key sets are being fetched, from everywhere or from this host.
+// ErrBusy means that too many key sets are being fetched, from everywhere, from this host, or for who has
+// registered the address.
 var ErrBusy = errors.New("too many key sets are being fetched")
 
 // errNoKey says that a set was fetched, and that none of its keys can be used: those that were in it
@@ -44,10 +47,24 @@ var errNoKey = errors.New("it has no key that can verify a signature, and no cer
 type Sets struct {
 	read func(ctx context.Context, address string) ([]byte, error)
 
-	mu       sync.Mutex
-	sets     map[string]*set
-	underWay int // fetches
-	ofHost   map[string]int
+	mu   sync.Mutex
+	sets map[string]*set
+	// The fetches of sets that were never fetched, and of the others: the former cannot take the places
+	// of those that work.
+	running [2]fetches
+}
+
+// fetches counts what is under way.
+type fetches struct {
+	all    int
+	of     map[string]int // from one host
+	forWho map[string]int
+}
+
+// Asked is the address of a key set, and who has registered it.
+type Asked struct {
+	Address string
+	For     string // "": the operator or an administrator, who has no limit
 }
 
 // set is one key set. Signatures with invented key ids cause at most one fetch in each pause.
@@ -68,24 +85,25 @@ func New(out *outbound.Client) *Sets {
 }
 
 func newSets(read func(context.Context, string) ([]byte, error)) *Sets {
-	return &Sets{read: read, sets: map[string]*set{}, ofHost: map[string]int{}}
+	none := func() fetches { return fetches{of: map[string]int{}, forWho: map[string]int{}} }
+	return &Sets{read: read, sets: map[string]*set{}, running: [2]fetches{none(), none()}}
 }
 
 // Keys returns the keys of the set at an address with which a signature may have been made.
 // Its errors are those of Find.
 func (s *Sets) Keys(ctx context.Context, address string, h jose.Header) ([]any, error) {
-	return s.Find(ctx, address, func(set jose.JWKSet) []any { return set.For(h) })
+	return s.Find(ctx, Asked{Address: address}, func(set jose.JWKSet) []any { return set.For(h) })
 }
 
 // Find returns those keys of the set at an address that a search finds. It returns
 // jose.ErrInvalid if there is no such key, and another error if the set cannot be fetched now:
 // then nobody knows whether there is one.
-func (s *Sets) Find(ctx context.Context, address string, search func(jose.JWKSet) []any) ([]any, error) {
+func (s *Sets) Find(ctx context.Context, asked Asked, search func(jose.JWKSet) []any) ([]any, error) {
 	s.mu.Lock()
-	one := s.of(address)
+	one := s.of(asked.Address)
 	keys := one.find(search)
 	if keys == nil || time.Since(one.since) >= fresh {
-		s.ask(address, one)
+		s.ask(asked, one)
 	}
 	done := one.done
 	if keys != nil && time.Since(one.since) < fresh {
@@ -143,39 +161,46 @@ func (s *Sets) of(address string) *set {
 	return one
 }
 
+// removeOldest removes the set that was asked for the longest time ago. Those that were never fetched go
+// first: anybody can register such addresses.
 func (s *Sets) removeOldest() {
 	oldest := ""
 	for address, one := range s.sets {
-		if one.done == nil && (oldest == "" || one.asked.Before(s.sets[oldest].asked)) {
+		if one.done == nil && (oldest == "" || one.goesBefore(s.sets[oldest])) {
 			oldest = address
 		}
 	}
 	delete(s.sets, oldest)
 }
 
+func (one *set) goesBefore(other *set) bool {
+	if one.since.IsZero() != other.since.IsZero() {
+		return one.since.IsZero()
+	}
+	return one.asked.Before(other.asked)
+}
+
 // ask starts a fetch, shared by all who wait for it. It does not end with the request that
 // caused it. It does nothing while a fetch runs, or if the last one began a moment ago.
-func (s *Sets) ask(address string, one *set) {
+func (s *Sets) ask(asked Asked, one *set) {
 	if one.done != nil || time.Since(one.asked) < pause {
 		return
 	}
-	host := hostOf(address)
-	if s.underWay == maxFetches || s.ofHost[host] == maxPerHost {
+	running := &s.running[0]
+	if !one.since.IsZero() {
+		running = &s.running[1]
+	}
+	leave := running.enter(hostOf(asked.Address), asked.For)
+	if leave == nil {
 		one.err = ErrBusy
 		return
 	}
-	s.underWay++
-	s.ofHost[host]++
 	one.asked, one.done = time.Now(), make(chan struct{})
 	go func() {
-		keys, err := s.fetch(address)
+		keys, err := s.fetch(asked.Address)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.underWay--
-		s.ofHost[host]--
-		if s.ofHost[host] == 0 {
-			delete(s.ofHost, host)
-		}
+		leave()
 		one.err = err
 		if err == nil || errors.Is(err, errNoKey) {
 			one.keys, one.since = keys, one.asked
@@ -185,12 +210,35 @@ func (s *Sets) ask(address string, one *set) {
 	}()
 }
 
+// enter takes a place for a fetch. It returns what gives the place back, or nil if there is none.
+func (f *fetches) enter(host, who string) func() {
+	if f.all == maxFetches || f.of[host] == maxPerHost || who != "" && f.forWho[who] == maxPerWho {
+		return nil
+	}
+	f.all++
+	f.of[host]++
+	f.forWho[who]++
+	return func() {
+		f.all--
+		release(f.of, host)
+		release(f.forWho, who)
+	}
+}
+
+func release(counts map[string]int, key string) {
+	counts[key]--
+	if counts[key] == 0 {
+		delete(counts, key)
+	}
+}
+
+// hostOf returns the name of the host. The port is no part of it: one host has 65,535 of them.
 func hostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
 		return address
 	}
-	return u.Host
+	return strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
 }
 
 // fetch reads a key set. RFC 7517 §5: keys that the server cannot use are ignored.

@@ -227,9 +227,125 @@ func TestLimits(t *testing.T) {
 			})
 		}
 		asking.Wait()
-		if most != maxPerHost || busy.Load() != 2*maxFetches-maxPerHost || len(s.ofHost) != 0 {
-			t.Errorf("%d fetches from one host at once, %d were refused, %d hosts are counted", most, busy.Load(), len(s.ofHost))
+		if most != maxPerHost || busy.Load() != 2*maxFetches-maxPerHost || len(s.running[0].of) != 0 {
+			t.Errorf("%d fetches from one host at once, %d were refused, %d hosts are counted", most, busy.Load(), len(s.running[0].of))
 		}
+	})
+}
+
+// hanging is a host that does not answer before it is told to, but for the addresses that it knows.
+type hanging struct {
+	known map[string][]byte
+	mu    sync.Mutex
+	asked map[string]bool
+	done  chan struct{}
+}
+
+func (h *hanging) read(_ context.Context, address string) ([]byte, error) {
+	h.mu.Lock()
+	h.asked[address] = true
+	answer := h.known[address]
+	h.mu.Unlock()
+	if answer != nil {
+		return answer, nil
+	}
+	<-h.done
+	return nil, errors.New("no answer")
+}
+
+// One who registers many addresses that never answer does not take the places of others: neither with
+// the ports of one host, nor with many hosts, nor those of sets that have worked.
+func TestAttackKeySetsOfOneStranger(t *testing.T) {
+	set, err := json.Marshal(jose.JWKSet{Keys: []jose.JWK{newKey(t, "EC", "k")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := func(t *testing.T, known ...string) (*Sets, *hanging, func(Asked), func(Asked) error) {
+		h := &hanging{known: map[string][]byte{}, asked: map[string]bool{}, done: make(chan struct{})}
+		for _, address := range known {
+			h.known[address] = set
+		}
+		s := newSets(h.read)
+		all := func(set jose.JWKSet) []any { return set.For(header("k")) }
+		var waiting sync.WaitGroup
+		t.Cleanup(func() { close(h.done); waiting.Wait() })
+		hang := func(a Asked) { waiting.Go(func() { _, _ = s.Find(context.Background(), a, all) }) }
+		return s, h, hang, func(a Asked) error { _, err := s.Find(t.Context(), a, all); return err }
+	}
+	count := func(h *hanging) int {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return len(h.asked)
+	}
+	t.Run("the ports of one host", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			_, h, hang, find := begin(t, "https://other.example/keys")
+			for i := range 100 {
+				hang(Asked{fmt.Sprintf("https://%s:%d/keys", []string{"evil.example", "EVIL.example", "evil.example."}[i%3], 8000+i), fmt.Sprint("somebody ", i)})
+			}
+			synctest.Wait()
+			if n := count(h); n != maxPerHost {
+				t.Errorf("%d fetches from one host", n)
+			}
+			if err := find(Asked{"https://other.example/keys", "another"}); err != nil {
+				t.Error("another host:", err)
+			}
+		})
+	})
+	t.Run("many hosts", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			_, h, hang, find := begin(t, "https://other.example/keys", "https://bank.example/keys")
+			for i := range 100 {
+				hang(Asked{fmt.Sprintf("https://%d.evil.example/keys", i), "mallory"})
+			}
+			synctest.Wait()
+			if n := count(h); n != maxPerWho {
+				t.Errorf("%d fetches for one", n)
+			}
+			for _, a := range []Asked{{"https://other.example/keys", "another"}, {"https://bank.example/keys", ""}} {
+				if err := find(a); err != nil {
+					t.Error(a, err)
+				}
+			}
+		})
+	})
+	t.Run("administrators have no limit of their own", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			_, h, hang, _ := begin(t)
+			for i := range 100 {
+				hang(Asked{fmt.Sprintf("https://%d.slow.example/keys", i), ""})
+			}
+			synctest.Wait()
+			if n := count(h); n != maxFetches {
+				t.Errorf("%d fetches", n)
+			}
+		})
+	})
+	t.Run("many people with many hosts", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			const works = "https://bank.example/keys"
+			s, _, hang, find := begin(t, works)
+			if err := find(Asked{works, "bank"}); err != nil {
+				t.Fatal(err)
+			}
+			for i := range 3 * maxSets {
+				hang(Asked{fmt.Sprintf("https://%d.evil.example/keys", i), fmt.Sprint("somebody ", i)})
+			}
+			synctest.Wait()
+			if s.Kept(works).Keys == nil {
+				t.Error("a set that works was forgotten for those that nobody has ever read")
+			}
+			time.Sleep(kept)
+			if err := find(Asked{works, "bank"}); err != nil {
+				t.Error("a set that was fetched before:", err)
+			}
+			if err := find(Asked{"https://new.example/keys", "new"}); !errors.Is(err, ErrBusy) {
+				t.Error("a new one:", err)
+			}
+			if s.running[1].all != 0 || len(s.running[1].of) != 0 || len(s.running[1].forWho) != 0 {
+				t.Errorf("a place was not given back: %+v", s.running[1])
+			}
+		})
 	})
 }
 

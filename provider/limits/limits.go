@@ -136,6 +136,7 @@ const (
 	AtProgram       = "program "   // passwords, at the token endpoint
 	AtUnknownClient = "client "    // client ids that do not exist
 	AtUserCode      = "user code " // wrong user codes, by everybody in the network
+	AtObject        = "object "    // request objects with a wrong signature
 	AtFactor        = "factor "    // codes of second factors
 	AtPasskey       = "passkey "   // responses of authenticators, at the login page
 	AtServer        = "server "    // responses of other servers, at which people sign in
