@@ -12,6 +12,7 @@ import (
 
 	"mandate/conformance/check"
 	"mandate/conformance/engine"
+	"mandate/conformance/rules"
 	"mandate/conformance/wire"
 )
 
@@ -135,6 +136,38 @@ func TestCauses(t *testing.T) {
 		causes := (&engine.Report{Results: []check.Result{c.a, c.b}}).Causes()
 		if (len(causes) == 1) != c.same {
 			t.Errorf("%s: %+v", name, causes)
+		}
+	}
+}
+
+// One fact fails several rules, with a reason of each.
+func TestCauseIsTheDecidedFact(t *testing.T) {
+	var report engine.Report
+	for _, r := range rules.All() {
+		if strings.HasPrefix(r.ID, "OIDCCore/3.1.2.1/max-age") && r.Fact != "" {
+			report.Results = append(report.Results, check.Result{Rule: r, Status: check.Fail, Reason: "the reason of " + r.ID})
+		}
+	}
+	causes := report.Causes()
+	if len(causes) != 1 || len(report.Results) != 3 || causes[0].Text != "max_age has no effect" {
+		t.Errorf("%d failures have the causes %+v", len(report.Results), causes)
+	}
+	for _, r := range rules.All() { // a rule that has the check of another one is decided by the same
+		if r.ID == "RFC6749/3.1.2.3/simple-string-comparison" && r.Fact == "" {
+			t.Error("the rule whose check others have has no fact")
+		}
+	}
+}
+
+// Each fact decides several rules that exist.
+func TestFactsNameRules(t *testing.T) {
+	count := map[string]int{}
+	for _, r := range rules.All() {
+		count[r.Fact]++
+	}
+	for fact, n := range count {
+		if n < 2 {
+			t.Errorf("%q decides %d rules", fact, n)
 		}
 	}
 }

@@ -34,6 +34,9 @@ type Rule struct {
 	Needs []need.Need // if the target lacks one of them, the check is skipped
 	Check func(*T)
 
+	// Fact is what a failure shows about the server, if other rules fail because of the same.
+	Fact string
+
 	// TestedBy is the test of Mandate for a rule that no request shows, as file:Test.
 	TestedBy string
 	// Inapplicable says why the rule does not concern Mandate.

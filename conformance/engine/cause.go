@@ -21,7 +21,8 @@ type Cause struct {
 // a SHOULD, what is blocked, flaky or broken. The worst and the most frequent causes come first.
 //
 // Two results have the same cause if they were decided by the same answer, or, where no answer explains them, if their
-// reasons are equal without the values that change from request to request.
+// reasons are equal without the values that change from request to request. Failures of rules that one fact decides have
+// the same cause, whatever their reasons.
 func (r *Report) Causes() []Cause {
 	var all []*Cause
 	byKey := map[string]*Cause{}
@@ -57,6 +58,9 @@ func (r *Report) Causes() []Cause {
 // textOf says what the results have in common: their reason, or the answer.
 func textOf(results []check.Result) string {
 	first := results[0]
+	if first.Status == check.Fail && first.Rule.Fact != "" && len(results) > 1 {
+		return first.Rule.Fact
+	}
 	for _, r := range results[1:] {
 		if plainReason(r.Reason) != plainReason(first.Reason) {
 			return decidingAnswer(first)
@@ -68,6 +72,9 @@ func textOf(results []check.Result) string {
 
 // causeOf returns a text that is equal for results with the same cause.
 func causeOf(r check.Result) string {
+	if r.Status == check.Fail && r.Rule.Fact != "" {
+		return "fact " + r.Rule.Fact
+	}
 	if mistake := targetMistake.FindString(r.Reason); mistake != "" {
 		return mistake
 	}

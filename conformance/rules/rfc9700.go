@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"maps"
 	"net/url"
 	"slices"
@@ -24,6 +25,7 @@ func sameCheckAs(known []Rule, id string, r Rule) Rule {
 	for _, other := range known {
 		if other.ID == id {
 			r.Needs, r.Check, r.Alone = other.Needs, other.Check, other.Alone
+			r.Fact = cmp.Or(r.Fact, other.Fact, other.Text)
 		}
 	}
 	return r

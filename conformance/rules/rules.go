@@ -56,11 +56,41 @@ func Documents() []check.Document {
 	}
 }
 
+// facts returns what several rules, of one document or of several ones, are decided by, with the IDs of the rules.
+func facts() map[string]string {
+	return map[string]string{
+		"max_age has no effect":                               "OIDCCore/3.1.2.1/max-age OIDCCore/3.1.2.1/max-age-zero OIDCCore/3.1.2.1/max-age-silent",
+		"id_token_hint is not verified":                       "OIDCCore/3.1.2.2/hint-altered OIDCCore/3.1.2.2/hint-unsigned OIDCCore/3.1.2.2/hint-signed-by-another OIDCCore/3.1.2.2/hint-key-confusion",
+		"responses with tokens may be stored":                 "RFC6749/5.1/no-store OIDCCore/3.1.3.3/not-stored",
+		"the pages can be framed":                             "RFC9700/4.16/a48-no-clickjacking OIDCCore/3.1.2.3/clickjacking",
+		"a wrong response_type is not answered to the client": "RFC6749/3.1.1/response-type-missing RFC6749/3.1.1/response-type-unknown RFC6749/4.1.2.1/invalid-request OIDCCore/3.1.2.2/error-answered",
+		"the method plain is accepted":                        "RFC7636/4.4.1/unlisted-method RFC7636/7.2/plain-not-accepted",
+		"a resource sends no Bearer challenge":                "RFC6750/3/challenge OIDCCore/5.3.3/no-token",
+	}
+}
+
+// withFact gives a rule the fact by which it and others are decided.
+func withFact(r Rule) Rule {
+	for fact, ids := range facts() {
+		if slices.Contains(strings.Fields(ids), r.ID) {
+			r.Fact = fact
+		}
+	}
+	return r
+}
+
 // All returns the rules of all documents.
 func All() []Rule {
 	var all []Rule
 	for _, d := range Documents() {
-		all = append(all, d.Rules...)
+		for _, r := range d.Rules {
+			all = append(all, withFact(r))
+		}
+	}
+	for i, r := range all { // the rule whose check another one has
+		if r.Fact == "" && slices.ContainsFunc(all, func(other Rule) bool { return other.Fact == r.Text }) {
+			all[i].Fact = r.Text
+		}
 	}
 	return all
 }
