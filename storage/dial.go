@@ -57,6 +57,7 @@ type readTimeoutConn struct {
 	unhurried *atomic.Bool
 	own       bool
 	givenUp   atomic.Bool
+	patient   bool      // the present statement may take long
 	used      time.Time // the last read
 }
 
@@ -76,7 +77,7 @@ func (c *readTimeoutConn) SetDeadline(t time.Time) error {
 func (c *readTimeoutConn) Read(b []byte) (int, error) {
 	if !c.own {
 		var end time.Time
-		if c.unhurried == nil || !c.unhurried.Load() {
+		if !c.patient && (c.unhurried == nil || !c.unhurried.Load()) {
 			end = time.Now().Add(c.silence)
 		}
 		err := c.SetReadDeadline(end)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -293,7 +294,7 @@ func providerConfig(c *config.Config, key []byte) provider.Config {
 		SecondFactorGrace:   time.Duration(c.SecondFactorGraceDays) * 24 * time.Hour,
 		PasswordMemoryKiB:   uint32(c.PasswordHashMemoryKiB),
 		PasswordIterations:  uint32(c.PasswordHashIterations),
-		PasswordConcurrency: c.PasswordHashConcurrency,
+		PasswordConcurrency: cmp.Or(c.PasswordHashConcurrency, hashesWithin(memoryOf(os.DirFS("/")), c.PasswordHashMemoryKiB)),
 		MailServer:          c.SMTPURL,
 		MailFrom:            c.MailFrom,
 		EventRetention:      time.Duration(c.EventRetentionDays) * 24 * time.Hour,

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,6 +51,7 @@ func (p *program) resourceServer(ctx context.Context) error {
 		return errors.New("UPSTREAM is not set: set it to the URL of the API to protect, and RULES to the scopes that each path needs")
 	}
 	p.relaxGC()
+	p.limitMemory(os.DirFS("/"))
 	out := lines.New(p.stderr)
 	defer out.Close()
 	log := settings.Logger(out)

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -51,6 +52,7 @@ func (p *program) serve(ctx context.Context) error {
 		return err
 	}
 	p.relaxGC()
+	p.limitMemory(os.DirFS("/"))
 	out := lines.New(p.stderr)
 	defer out.Close()
 	log := settings.Logger(out)

@@ -80,7 +80,7 @@ type Config struct {
 	PasswordHashMemoryKiB int `key:"PASSWORD_HASH_MEMORY_KIB" default:"19456" min:"7168" max:"1048576"`
 	// PasswordHashIterations is the number of passes of one Argon2id hash. Memory times passes must be at least 35840, the weakest parameters in the OWASP password storage cheat sheet.
 	PasswordHashIterations int `key:"PASSWORD_HASH_ITERATIONS" default:"2" min:"1" max:"64"`
-	// PasswordHashConcurrency is the number of passwords that are hashed at the same time. It limits the memory that many simultaneous sign-ins use. 0 derives it from the cores and the memory of the machine.
+	// PasswordHashConcurrency is the number of passwords that are hashed at the same time. It limits the memory that many simultaneous sign-ins use. 0 derives it from the cores, and from the memory limit of the container or unit.
 	PasswordHashConcurrency int `key:"PASSWORD_HASH_CONCURRENCY" default:"0" min:"0" max:"1024"`
 	// SMTPURL is the mail server by which Mandate sends mail to people: `smtp://user:password@host:587` (STARTTLS, which is required unless the host is this machine) or `smtps://user:password@host:465` (TLS from the first byte). If it is empty, Mandate sends no mail, and administrators pass links on themselves.
 	SMTPURL string `key:"SMTP_URL" default:"" secret:"url"`

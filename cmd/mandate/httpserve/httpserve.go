@@ -5,6 +5,7 @@ package httpserve
 import (
 	"context"
 	"fmt"
+	stdlog "log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -22,7 +23,7 @@ func New(handler http.Handler, log *slog.Logger, patience time.Duration) *http.S
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    32 << 10,
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: 100}, // RFC 9113 §6.5.2 advises no less
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		ErrorLog:          stdlog.New(&errorLog{log: log}, "", 0),
 	}
 }
 
