@@ -140,6 +140,7 @@ type Config struct {
 	// domains of people who may do so without an invitation; none: there is no limit.
 	SignUp             string
 	SignUpDomains      []string
+	SignUpMailsPerHour int           // that people who ask for an account can cause; 0: no limit
 	InvitationLifetime time.Duration // unless an invitation says otherwise
 
 	// SignInServers are other servers with which people sign in. Their RedirectURI is set by this

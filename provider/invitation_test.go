@@ -55,7 +55,7 @@ func (f *fixture) asksToJoin(t *testing.T, email string, from people.Browser) []
 	}
 	var secrets []string
 	for range 2 { // what the answer makes is due too
-		due, err := f.store.DueMails(t.Context(), oauth.Now(), 100)
+		due, err := f.store.DueMails(t.Context(), "strangers", oauth.Now(), 100)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ import (
 // told returns what the waiting messages say, and removes them.
 func (f *fixture) told() []string {
 	f.t.Helper()
-	due, err := f.store.DueMails(f.t.Context(), oauth.Now(), 100)
+	due, err := f.store.DueMails(f.t.Context(), "", oauth.Now(), 100)
 	if err != nil {
 		f.t.Fatal(err)
 	}

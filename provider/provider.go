@@ -104,7 +104,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if err != nil {
 		return nil, err
 	}
-	p.Notices = notices.New(notices.Config{Base: config.tokens().Audience()}, store, sender, config.Letters, p.sealers.mails, recipients, log)
+	p.Notices = notices.New(notices.Config{Base: config.tokens().Audience(), SignUpsPerHour: config.SignUpMailsPerHour}, store, sender, config.Letters, p.sealers.mails, recipients, log)
 	p.People = people.New(config.people(), p.rules, store, p.limits, p.Notices, people.Sealers{Devices: p.sealers.devices, Flashes: p.sealers.flashes, Factors: p.sealers.factors, SignIns: p.sealers.signIns}, setup, func() { p.Logouts.NotifyNow() }, log)
 	err = p.checkServerKey(ctx)
 	if err != nil {

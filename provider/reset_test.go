@@ -203,7 +203,7 @@ func (f *fixture) forgets(t *testing.T, name, address, want string) {
 func (f *fixture) answers(t *testing.T, name string) {
 	t.Helper()
 	f.forgets(t, name, "192.0.2.1", "")
-	due, err := f.store.DueMails(t.Context(), oauth.Now(), 100)
+	due, err := f.store.DueMails(t.Context(), "", oauth.Now(), 100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -449,13 +449,13 @@ func TestMailQueue(t *testing.T) {
 		m := store(u)
 		failures := func() int64 { _, n, _ := f.Notices.Counts(); return n }
 		runs(func() bool { return failures() == 1 })
-		due, err := f.store.DueMails(t.Context(), oauth.Now()+11, 10)
+		due, err := f.store.DueMails(t.Context(), "", oauth.Now()+11, 10)
 		if err != nil || len(due) != 1 || due[0].Attempts != 1 || due[0].DueAt < m.DueAt+10 {
 			t.Errorf("%+v, %v", due, err)
 		}
 		f.sql(`UPDATE mails SET due_at = 0, attempts = 20, expires_at = ` + "9999999999")
 		runs(func() bool { return failures() == 2 })
-		due, err = f.store.DueMails(t.Context(), oauth.Now()+3601, 10)
+		due, err = f.store.DueMails(t.Context(), "", oauth.Now()+3601, 10)
 		if err != nil || len(due) != 1 || due[0].DueAt < oauth.Now()+3500 {
 			t.Errorf("%+v, %v", due, err)
 		}

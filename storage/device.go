@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -45,9 +46,28 @@ const deviceColumns = `digest, user_code, application_id, scope, resource, state
 
 // AddDevice stores a request. It returns ErrConflict if another request has the same user
 // code. It returns ErrFull if the quota has most pending requests already, or if perNetwork of
-// them came from the network of this request; 0 stands for no limit. A few requests that arrive
-// at the same moment may exceed the limit.
+// them came from the network of this request; 0 stands for no limit. While the quota is full, the
+// oldest request of the network that has the most makes room for that of a network that has fewer. A
+// few requests that arrive at the same moment may exceed the limit.
 func (s *Store) AddDevice(ctx context.Context, d Device, most, perNetwork int) error {
+	err := s.insertDevice(ctx, d, most, perNetwork)
+	if !errors.Is(err, ErrFull) || most == 0 {
+		return err
+	}
+	n, err := s.exec(ctx, `DELETE FROM devices WHERE digest = (SELECT digest FROM (SELECT digest, ROW_NUMBER() OVER (PARTITION BY network ORDER BY created_at DESC, digest) AS turn
+			FROM devices WHERE charged_to = $1 AND state = 'pending' AND expires_at > $2) x
+		WHERE turn > 1 + (SELECT COUNT(*) FROM devices WHERE charged_to = $1 AND network = $3 AND state = 'pending' AND expires_at > $2) ORDER BY turn DESC, digest LIMIT 1)`,
+		d.ChargedTo, d.CreatedAt+ExpiredDeviceLife, d.Network)
+	if err == nil && n == 0 {
+		err = ErrFull // no other network has more
+	}
+	if err == nil {
+		err = s.insertDevice(ctx, d, most, perNetwork)
+	}
+	return err
+}
+
+func (s *Store) insertDevice(ctx context.Context, d Device, most, perNetwork int) error {
 	n, err := s.exec(ctx, `INSERT INTO devices (`+deviceColumns+`)
 		SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS TEXT), CAST($7 AS BIGINT), CAST($8 AS BIGINT),
 			CAST($9 AS TEXT), CAST($10 AS TEXT), CAST($11 AS TEXT), CAST($12 AS TEXT), CAST($13 AS BIGINT), CAST($14 AS BIGINT)

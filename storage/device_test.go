@@ -210,7 +210,8 @@ func TestRequestsOfDevicesAreLimited(t *testing.T) {
 			want           error
 		}{
 			{"one", "a", nil}, {"one", "a", nil}, {"one", "a", ErrFull}, {"two", "a", nil},
-			{"one", "b", nil}, {"one", "b", nil}, {"one", "c", nil}, {"one", "d", ErrFull},
+			{"one", "b", nil}, {"one", "b", nil}, {"one", "c", nil},
+			{"one", "d", nil}, {"one", "d", ErrFull}, // the quota is full: another network that has more makes room
 		} {
 			is(t, fmt.Sprint("request ", i), add(c.owner, c.network, at), c.want)
 		}

@@ -165,7 +165,7 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 			return s.ReplaceRecoveryCodes(ctx, "x", []string{"x"}, at)
 		},
 		"AddMail":           func(ctx context.Context) error { return s.AddMail(ctx, newMail(User{ID: "x"})) },
-		"DueMails":          func(ctx context.Context) error { return drop(s.DueMails(ctx, at, 1)) },
+		"DueMails":          func(ctx context.Context) error { return drop(s.DueMails(ctx, "", at, 1)) },
 		"LeaseMail":         func(ctx context.Context) error { return drop(s.LeaseMail(ctx, Mail{}, at)) },
 		"PostponeMail":      func(ctx context.Context) error { return s.PostponeMail(ctx, Mail{}, at) },
 		"GiveUpMail":        func(ctx context.Context) error { return s.GiveUpMail(ctx, Mail{ID: "x"}) },

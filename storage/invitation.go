@@ -19,6 +19,7 @@ type Invitation struct {
 	Inviter   *string `db:"inviter"`    // the inviter's name; only read, never written
 	Groups    string  `db:"group_names"`
 	Language  string  `db:"language"` // of the message: a language tag, or ""
+	Network   string  `db:"network"`  // from which somebody asked for the link; "": nobody did
 	CreatedAt int64   `db:"created_at"`
 	ExpiresAt int64   `db:"expires_at"`
 
@@ -41,7 +42,7 @@ var (
 	ErrMailFull = errors.New("too many messages")
 )
 
-const selectInvitation = `SELECT i.id, i.digest, i.email, i.mailed, i.asked, i.inviter_id, u.username AS inviter, i.group_names, i.language, i.created_at, i.expires_at, i.unsent,
+const selectInvitation = `SELECT i.id, i.digest, i.email, i.mailed, i.asked, i.inviter_id, u.username AS inviter, i.group_names, i.language, i.network, i.created_at, i.expires_at, i.unsent,
 	EXISTS (SELECT 1 FROM mails m WHERE m.invitation = i.id) AS waiting
 	FROM invitations i LEFT JOIN users u ON u.id = i.inviter_id `
 
@@ -114,8 +115,8 @@ func (t tx) invite(i NewInvitation) error {
 }
 
 func (t tx) addInvitation(i NewInvitation) error {
-	err := t.meets(ErrConflict, `INSERT INTO invitations (id, digest, email, mailed, asked, inviter_id, group_names, language, created_at, expires_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING`, i.ID, i.Digest, i.Email, i.Mailed, i.Asked, i.InviterID, i.Groups, i.Language, i.CreatedAt, i.ExpiresAt)
+	err := t.meets(ErrConflict, `INSERT INTO invitations (id, digest, email, mailed, asked, inviter_id, group_names, language, created_at, expires_at, network)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING`, i.ID, i.Digest, i.Email, i.Mailed, i.Asked, i.InviterID, i.Groups, i.Language, i.CreatedAt, i.ExpiresAt, i.Network)
 	if err == nil && i.Mail != nil {
 		err = t.addMail(*i.Mail)
 	}
@@ -208,7 +209,7 @@ const endInvitations = `DELETE FROM invitations WHERE inviter_id = $1`
 
 // AnswerSignUp replaces a reserved message by a link that somebody asked for, or by the notices. It
 // returns ErrSpent if the message is no longer reserved for this node. If there are most such links
-// already, the oldest one ends. The link is left out if the recipient has had too many messages.
+// already, the oldest one of the network that has the most ends. The link is left out if the recipient has had too many messages.
 func (s *Store) AnswerSignUp(ctx context.Context, m Mail, link *NewInvitation, most int, notices ...NewMail) error {
 	return s.atomically(ctx, func(t tx) error {
 		err := t.spend(`DELETE FROM mails WHERE id = $1 AND due_at = $2`, m.ID, m.DueAt)
@@ -223,12 +224,12 @@ func (s *Store) AnswerSignUp(ctx context.Context, m Mail, link *NewInvitation, m
 }
 
 // offer stores a link that somebody asked for, and its message, unless there are too many messages. If there
-// are most such links, the oldest one makes room, with those of the same second: otherwise whoever asks for
-// that many would keep everybody else out until these links end.
+// are most such links, the oldest one of the network that has the most makes room: otherwise whoever asks for
+// that many would keep everybody else out until these links end, or would end the links of everybody else.
 func (t tx) offer(link NewInvitation, most int) error {
 	err := t.countMail(*link.Mail)
 	if err == nil {
-		_, err = t.exec(`DELETE FROM invitations WHERE asked = TRUE AND created_at <= (SELECT created_at FROM invitations WHERE asked = TRUE ORDER BY created_at DESC LIMIT 1 OFFSET $1)`, most-1)
+		err = t.roomForLink(most)
 	}
 	if err == nil {
 		counted := *link.Mail
@@ -241,6 +242,17 @@ func (t tx) offer(link NewInvitation, most int) error {
 	}
 	if errors.Is(err, ErrFull) {
 		err = nil
+	}
+	return err
+}
+
+// roomForLink makes room for one more link that somebody asked for.
+func (t tx) roomForLink(most int) error {
+	var n int
+	err := t.get(&n, `SELECT COUNT(*) FROM (SELECT 1 AS one FROM invitations WHERE asked = TRUE LIMIT $1) x`, most+1)
+	if err == nil && n >= most {
+		_, err = t.exec(`DELETE FROM invitations WHERE id IN (SELECT id FROM (SELECT id, created_at, ROW_NUMBER() OVER (PARTITION BY network ORDER BY created_at DESC, id) AS turn
+			FROM invitations WHERE asked = TRUE) x ORDER BY turn DESC, created_at, id LIMIT $1)`, n-most+1)
 	}
 	return err
 }

@@ -13,6 +13,8 @@ type Mail struct {
 	Link       *string `db:"link"`       // the digest of the link in it
 	Invitation *string `db:"invitation"` // the ID of the invitation in it
 	Body       string  `db:"body"`       // encrypted
+	Network    string  `db:"network"`    // from which somebody asked for it; "": nobody did
+	Queue      string  `db:"queue"`      // of the messages that are sent in turn
 	Attempts   int64   `db:"attempts"`
 	CreatedAt  int64   `db:"created_at"`
 	DueAt      int64   `db:"due_at"`
@@ -24,6 +26,14 @@ type MailLimit struct {
 	Recipient string // a digest that stands for the recipient; "": the message is not counted
 	PerHour   int64  // messages for this recipient within one hour
 	Most      int64  // messages of this kind that wait
+	Also      []MailCount
+}
+
+// MailCount is something else for which messages are counted, such as the network that asks for
+// them. What is counted first is not changed by what is full later.
+type MailCount struct {
+	Name    string
+	PerHour int64
 }
 
 // NewMail is a message with the limits under which it is stored.
@@ -41,32 +51,60 @@ func (s *Store) AddMail(ctx context.Context, m NewMail) error {
 }
 
 // addMail counts and stores a message. Two messages that arrive at the same moment may exceed
-// Most by one, but never PerHour.
+// Most by one, but never PerHour. While there is no room, the oldest message of the network that
+// has the most of this kind makes room for that of a network that has fewer.
 func (t tx) addMail(m NewMail) error {
 	err := t.countMail(m)
-	if err != nil {
+	if err == nil {
+		err = t.insertMail(m)
+	}
+	if !errors.Is(err, ErrFull) || m.Network == "" {
 		return err
 	}
-	n, err := t.exec(`INSERT INTO mails (id, kind, user_id, link, body, attempts, created_at, due_at, expires_at, invitation)
-		SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), 0, CAST($6 AS BIGINT), CAST($7 AS BIGINT), CAST($8 AS BIGINT), CAST($10 AS TEXT)
+	n, err := t.exec(`DELETE FROM mails WHERE id = (SELECT id FROM (SELECT id, ROW_NUMBER() OVER (PARTITION BY network ORDER BY created_at DESC, id) AS turn FROM mails WHERE kind = $1) x
+		WHERE turn > 1 + (SELECT COUNT(*) FROM mails WHERE kind = $1 AND network = $2) ORDER BY turn DESC, id LIMIT 1)`, m.Kind, m.Network)
+	if err == nil && n == 0 {
+		err = ErrFull // no other network has more
+	}
+	if err == nil {
+		err = t.insertMail(m)
+	}
+	return err
+}
+
+// insertMail stores a message, or returns ErrFull.
+func (t tx) insertMail(m NewMail) error {
+	n, err := t.exec(`INSERT INTO mails (id, kind, user_id, link, body, attempts, created_at, due_at, expires_at, invitation, network, queue)
+		SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), 0, CAST($6 AS BIGINT), CAST($7 AS BIGINT), CAST($8 AS BIGINT), CAST($10 AS TEXT),
+			CAST($11 AS TEXT), CAST($12 AS TEXT)
 		WHERE (SELECT COUNT(*) FROM (SELECT 1 AS one FROM mails WHERE kind = $2 LIMIT $9) x) < $9`,
-		m.ID, m.Kind, m.UserID, m.Link, m.Body, m.CreatedAt, m.DueAt, m.ExpiresAt, m.Limit.Most, m.Invitation)
+		m.ID, m.Kind, m.UserID, m.Link, m.Body, m.CreatedAt, m.DueAt, m.ExpiresAt, m.Limit.Most, m.Invitation, m.Network, m.Queue)
 	if err == nil && n == 0 {
 		err = ErrFull
 	}
 	return err
 }
 
-// countMail counts a message for its recipient, or returns ErrFull.
+// countMail counts a message for its recipient, and for what else it counts, or returns ErrFull.
 func (t tx) countMail(m NewMail) error {
 	if m.Limit.Recipient == "" {
 		return nil
 	}
-	hour := m.CreatedAt / anHour
+	for _, one := range m.Limit.Also {
+		err := t.count(m.CreatedAt, one)
+		if err != nil {
+			return err
+		}
+	}
+	return t.count(m.CreatedAt, MailCount{m.Limit.Recipient, m.Limit.PerHour})
+}
+
+func (t tx) count(at int64, c MailCount) error {
+	hour := at / anHour
 	var messages int64
 	err := t.write(&messages, `INSERT INTO mail_counts (recipient, hour, messages, expires_at) VALUES ($1, $2, 1, $3)
 		ON CONFLICT (recipient, hour) DO UPDATE SET messages = mail_counts.messages + 1 WHERE mail_counts.messages < $4 RETURNING messages`,
-		m.Limit.Recipient, hour, (hour+1)*anHour, m.Limit.PerHour)
+		c.Name, hour, (hour+1)*anHour, c.PerHour)
 	if errors.Is(err, ErrNotFound) {
 		return ErrFull
 	}
@@ -85,11 +123,15 @@ func (t tx) addNotices(notices []NewMail) error {
 	return nil
 }
 
-// DueMails lists messages that are due, the longest due first.
-func (s *Store) DueMails(ctx context.Context, now int64, limit int) ([]Mail, error) {
+// DueMails lists messages of a queue that are due. They take turns by the network that asked for
+// them, or else by their person, so that nobody waits behind all messages of somebody else. Of each,
+// the one that is due the longest comes first.
+func (s *Store) DueMails(ctx context.Context, queue string, now int64, limit int) ([]Mail, error) {
 	var due []Mail
-	err := s.all(ctx, &due, `SELECT id, kind, user_id, link, body, attempts, created_at, due_at, expires_at, invitation FROM mails
-		WHERE due_at <= $1 AND expires_at > $1 ORDER BY due_at, id LIMIT $2`, now, limit)
+	err := s.all(ctx, &due, `SELECT id, kind, user_id, link, body, attempts, created_at, due_at, expires_at, invitation, network, queue FROM (
+			SELECT m.*, ROW_NUMBER() OVER (PARTITION BY CASE WHEN network <> '' THEN network ELSE COALESCE(user_id, id) END ORDER BY due_at, id) AS turn
+			FROM mails m WHERE queue = $1 AND due_at <= $2 AND expires_at > $2) x
+		ORDER BY turn, due_at, id LIMIT $3`, queue, now, limit)
 	return due, err
 }
 

@@ -17,7 +17,7 @@ func newMail(u User) NewMail {
 func (w world) due(t *testing.T, now int64) []string {
 	t.Helper()
 	ids := []string{}
-	found, err := w.DueMails(t.Context(), now, 100)
+	found, err := w.DueMails(t.Context(), "", now, 100)
 	must(t, err)
 	for _, m := range found {
 		ids = append(ids, m.ID)
@@ -30,7 +30,7 @@ func TestMailIsReservedByOneNode(t *testing.T) {
 		alice, stores := w.person(t, "alice"), w.pair(t)
 		m := newMail(alice)
 		must(t, w.AddMail(t.Context(), m))
-		found, err := w.DueMails(t.Context(), at, 10)
+		found, err := w.DueMails(t.Context(), "", at, 10)
 		must(t, err)
 		if diff := cmp.Diff([]Mail{m.Mail}, found); diff != "" {
 			t.Fatal(diff)
@@ -48,7 +48,7 @@ func TestMailIsReservedByOneNode(t *testing.T) {
 			t.Errorf("a reserved message is due: %v", left)
 		}
 		// The node has died: another one gets the message when the lease ends.
-		found, err = w.DueMails(t.Context(), at+60, 10)
+		found, err = w.DueMails(t.Context(), "", at+60, 10)
 		must(t, err)
 		if len(found) != 1 || found[0].Attempts != 1 {
 			t.Fatalf("%+v", found)

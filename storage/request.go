@@ -1,6 +1,9 @@
 package storage
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 // Request is a pushed authorization request (RFC 9126): the parameters that a client sent
 // before the browser brings their request URI.
@@ -17,8 +20,27 @@ type Request struct {
 
 // AddRequest stores a request. It returns ErrFull if the quota has most requests already that
 // are unused and have not expired, or if perNetwork of them came from the network of this request; 0 stands for no
-// limit. A few requests that arrive at the same moment may exceed the limit.
+// limit. While the quota is full, the oldest request of the network that has the most makes room for that of a
+// network that has fewer. A few requests that arrive at the same moment may exceed the limit.
 func (s *Store) AddRequest(ctx context.Context, r Request, most, perNetwork int, now int64) error {
+	err := s.insertRequest(ctx, r, most, perNetwork, now)
+	if !errors.Is(err, ErrFull) || most == 0 {
+		return err
+	}
+	n, err := s.exec(ctx, `DELETE FROM requests WHERE digest = (SELECT digest FROM (SELECT digest, ROW_NUMBER() OVER (PARTITION BY network ORDER BY opens_until DESC, digest) AS turn
+			FROM requests WHERE charged_to = $1 AND used_at IS NULL AND expires_at > $2) x
+		WHERE turn > 1 + (SELECT COUNT(*) FROM requests WHERE charged_to = $1 AND network = $3 AND used_at IS NULL AND expires_at > $2) ORDER BY turn DESC, digest LIMIT 1)`,
+		r.ChargedTo, now, r.Network)
+	if err == nil && n == 0 {
+		err = ErrFull // no other network has more
+	}
+	if err == nil {
+		err = s.insertRequest(ctx, r, most, perNetwork, now)
+	}
+	return err
+}
+
+func (s *Store) insertRequest(ctx context.Context, r Request, most, perNetwork int, now int64) error {
 	n, err := s.exec(ctx, `INSERT INTO requests (digest, client_id, parameters, charged_to, network, opens_until, expires_at)
 		SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS BIGINT), CAST($7 AS BIGINT)
 		WHERE (CAST($8 AS BIGINT) = 0 OR (SELECT COUNT(*) FROM (SELECT 1 AS one FROM requests WHERE charged_to = $4 AND used_at IS NULL AND expires_at > $10 LIMIT $8) x) < $8)

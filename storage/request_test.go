@@ -92,11 +92,13 @@ func TestRequestsAreLimitedByQuotaAndNetwork(t *testing.T) {
 			return w.AddRequest(t.Context(), r, 3, 2, now)
 		}
 		used := newRequest()
+		used.OpensUntil++
 		must(t, w.AddRequest(t.Context(), used, 3, 2, at))
 		must(t, add("192.0.2.1", at))
 		is(t, "a third of one network", add("192.0.2.1", at), ErrFull)
 		must(t, add("192.0.2.2", at))
-		is(t, "a fourth", add("192.0.2.3", at), ErrFull)
+		is(t, "a fourth, for which the network with two makes room", add("192.0.2.3", at), nil)
+		is(t, "a fifth, where each network has one", add("192.0.2.3", at), ErrFull)
 		must(t, w.UseRequest(t.Context(), used.Digest, at))
 		must(t, add("192.0.2.3", at))
 		must(t, add("192.0.2.1", at+3600)) // all others have expired

@@ -289,6 +289,7 @@ func providerConfig(c *config.Config, key []byte) provider.Config {
 		PasswordMinLength:   c.PasswordMinLength,
 		SignUp:              c.SignUp,
 		SignUpDomains:       c.SignUpAllowedDomains,
+		SignUpMailsPerHour:  c.SignUpMaxMailsPerHour,
 		InvitationLifetime:  c.InvitationExpire,
 		SecondFactor:        c.SecondFactor,
 		SecondFactorGrace:   time.Duration(c.SecondFactorGraceDays) * 24 * time.Hour,

@@ -147,7 +147,7 @@ func TestAttackDevicePollsForEver(t *testing.T) {
 func TestAttackFillDevices(t *testing.T) {
 	t.Parallel()
 	attack(t, "records that strangers can make without a limit", "")
-	v := newFixture(t, options{provider: []string{"DEVICE_MAX_PENDING: 1000"}})
+	v := newFixture(t, options{provider: []string{"DEVICE_MAX_PENDING: 200"}})
 	from := func(address string) int {
 		as := func(r *http.Request, form url.Values) {
 			v.tv.auth()(r, form)

@@ -15,7 +15,7 @@ import (
 
 // refusals limits the log lines about requests that strangers can cause: refused ones (4xx),
 // and those about tokens that they invent. Each network has a
-// limit, and all networks together have one. Further requests are counted by network
+// limit, each site, and all networks together have one. Further requests are counted by network
 // and status. The first request after the interval writes the counts to the log.
 type refusals struct {
 	summary string // the message of a line with a count
@@ -25,7 +25,11 @@ type refusals struct {
 	until time.Time // the end of the interval
 	lines int
 	from  map[string]*networkRefusals
+	sites map[string]*siteRefusals
 }
+
+// siteRefusals is what is counted of all networks of one customer.
+type siteRefusals struct{ lines, networks int }
 
 // networkRefusals counts the refused requests of one network.
 type networkRefusals struct {
@@ -36,6 +40,8 @@ type networkRefusals struct {
 const (
 	refusalInterval = 10 * time.Second
 	linesPerNetwork = 30
+	linesPerSite    = 60
+	networksPerSite = 8 // further networks of one site are counted under its name
 	linesInAll      = 300
 	networksCounted = 1000 // further networks are counted together
 	networksLogged  = 20   // further networks share one log line per status
@@ -49,10 +55,23 @@ func (f *refusals) admit(address string, status int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.from == nil {
-		f.from = map[string]*networkRefusals{}
+		f.from, f.sites = map[string]*networkRefusals{}, map[string]*siteRefusals{}
 	}
-	network := throttle.Network(address)
+	network, name := throttle.Network(address), throttle.Site(address)
+	site := f.sites[name]
+	if site == nil && len(f.sites) >= networksCounted {
+		name = otherNetworks
+		site = f.sites[name]
+	}
+	if site == nil {
+		site = &siteRefusals{}
+		f.sites[name] = site
+	}
 	there := f.from[network]
+	if there == nil && site.networks >= networksPerSite {
+		network = name
+		there = f.from[network]
+	}
 	if there == nil && len(f.from) >= networksCounted {
 		network = otherNetworks
 		there = f.from[network]
@@ -60,8 +79,10 @@ func (f *refusals) admit(address string, status int) bool {
 	if there == nil {
 		there = &networkRefusals{left: map[int]int{}}
 		f.from[network] = there
+		site.networks++
 	}
-	if there.lines < linesPerNetwork && f.lines < linesInAll {
+	if there.lines < linesPerNetwork && site.lines < linesPerSite && f.lines < linesInAll {
+		site.lines++
 		there.lines++
 		f.lines++
 		return true
@@ -84,7 +105,7 @@ func (f *refusals) roll(ctx context.Context, log *slog.Logger, concerned bool) {
 		return
 	}
 	from := f.from
-	f.from, f.lines, f.until = nil, 0, at.Add(refusalInterval)
+	f.from, f.sites, f.lines, f.until = nil, nil, 0, at.Add(refusalInterval)
 	f.left.Store(false)
 	f.mu.Unlock()
 	f.logCounts(ctx, log, from)

@@ -227,7 +227,7 @@ func (p *Clients) verifyAssertion(ctx context.Context, one *assertion) error {
 // reached.
 func (p *Clients) notGuessed(ctx context.Context, a storage.Application) error {
 	if chosen(a.Secret) || a.OldSecretExpiresAt > oauth.Now() && chosen(a.OldSecret) {
-		return p.limits.CheckOnly(guessAtSecret(ctx, a.ID))
+		return p.provenAt(ctx, a.ID)
 	}
 	return nil
 }
@@ -308,13 +308,13 @@ func (p *Clients) assertionKeys(ctx context.Context, one *assertion, h jose.Head
 // method or no matching key, keys that cannot be fetched, and a wrong signature. Only the log
 // tells them apart. It uses a try, as a wrong secret does.
 func (p *Clients) wrongAssertion(ctx context.Context, one *assertion) error {
-	var tries throttle.Try
+	var tries []throttle.Try
 	if one.client == nil || one.client.ID == "" { // "": only its metadata document is known
-		tries = limits.At(limits.AtUnknownClient, CallOf(ctx).Address)
+		tries = []throttle.Try{limits.At(limits.AtUnknownClient, CallOf(ctx).Address)}
 	} else {
-		tries = guessAtSecret(ctx, one.client.ID)
+		tries = p.guessAtSecret(ctx, one.client.ID)
 	}
-	_, err := p.limits.Take(tries)
+	_, err := p.limits.Take(tries...)
 	if err != nil {
 		return err
 	}

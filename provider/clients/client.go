@@ -229,8 +229,8 @@ func refusalOf(a storage.Application, err error) error {
 	return &told
 }
 
-func (p *Clients) wrongClient(tries throttle.Try) error {
-	_, err := p.limits.Take(tries)
+func (p *Clients) wrongClient(tries ...throttle.Try) error {
+	_, err := p.limits.Take(tries...)
 	if err != nil {
 		return err
 	}

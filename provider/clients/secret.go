@@ -105,8 +105,7 @@ func (p *Clients) ProveSecret(ctx context.Context, a storage.Application, secret
 			return err
 		}
 		if ok && guessable {
-			// If the tries are exhausted, a correct guess is refused too.
-			return p.limits.CheckOnly(guessAtSecret(ctx, a.ID))
+			return p.provenAt(ctx, a.ID)
 		}
 		if ok {
 			return nil
@@ -116,21 +115,38 @@ func (p *Clients) ProveSecret(ctx context.Context, a storage.Application, secret
 		}
 	}
 	if len(toHash) == 0 {
-		return p.wrongClient(guessAtSecret(ctx, a.ID))
+		return p.wrongClient(p.guessAtSecret(ctx, a.ID)...)
 	}
-	return p.hashSecret(ctx, a.ID, toHash, secret, guessAtSecret(ctx, a.ID))
+	return p.hashSecret(ctx, a.ID, toHash, secret, p.guessAtSecret(ctx, a.ID))
 }
 
-// guessAtSecret returns the try that a guess at a client's secret from one network
-// uses.
-func guessAtSecret(ctx context.Context, applicationID string) throttle.Try {
-	return throttle.From(limits.OfClient, applicationID+" ", CallOf(ctx).Address)
+// guessAtSecret returns the tries that a guess at a client's secret uses: one of the network, and one
+// of the client. A network in which the client has authenticated before shares one with others of that
+// kind: strangers who guess elsewhere do not keep the client out.
+func (p *Clients) guessAtSecret(ctx context.Context, applicationID string) []throttle.Try {
+	address, client := CallOf(ctx).Address, "new "+applicationID
+	if p.proven.knows(at(applicationID, address)) {
+		client = "known " + applicationID
+	}
+	return []throttle.Try{throttle.From(limits.OfClient, applicationID+" ", address), {Kind: limits.OfSecret, Key: client, Wide: client}}
+}
+
+func at(applicationID, address string) string { return applicationID + " " + throttle.Network(address) }
+
+// provenAt accepts a correct secret that can be guessed, unless the tries are exhausted: a correct guess is
+// refused then too.
+func (p *Clients) provenAt(ctx context.Context, applicationID string) error {
+	err := p.limits.CheckOnly(p.guessAtSecret(ctx, applicationID)...)
+	if err == nil {
+		p.proven.know(at(applicationID, CallOf(ctx).Address))
+	}
+	return err
 }
 
 // hashSecret compares a secret by slow hashes. Requests from the same network that send
 // the same secret at the same time share one computation.
-func (p *Clients) hashSecret(ctx context.Context, applicationID string, stored []string, secret string, tries throttle.Try) error {
-	name := p.proven.name(applicationID, strings.Join(stored, "\x00")+"\x00"+tries.Key, secret)
+func (p *Clients) hashSecret(ctx context.Context, applicationID string, stored []string, secret string, tries []throttle.Try) error {
+	name := p.proven.name(applicationID, strings.Join(stored, "\x00")+"\x00"+tries[0].Key, secret)
 	for {
 		run, first := p.proven.joinOrStart(name)
 		if first {
@@ -154,19 +170,19 @@ func (p *Clients) hashSecret(ctx context.Context, applicationID string, stored [
 		case run.err != nil:
 			return run.err
 		default:
-			return p.wrongClient(tries) // each request with a wrong secret uses a try
+			return p.wrongClient(tries...) // each request with a wrong secret uses a try
 		}
 	}
 }
 
 // hashCounted uses a try before it computes a hash, so that parallel guesses are all
 // counted. A correct secret gives the try back.
-func (p *Clients) hashCounted(ctx context.Context, applicationID string, stored []string, secret string, tries throttle.Try) (right bool, err error) {
-	giveBack, err := p.limits.Take(tries)
+func (p *Clients) hashCounted(ctx context.Context, applicationID string, stored []string, secret string, tries []throttle.Try) (right bool, err error) {
+	giveBack, err := p.limits.Take(tries...)
 	if err != nil {
 		return false, err
 	}
-	leave, err := p.limits.Programs.Enter("client "+applicationID, "address "+throttle.Network(CallOf(ctx).Address))
+	leave, err := p.limits.Programs.Enter("client "+applicationID, limits.InQueue(CallOf(ctx).Address))
 	if err != nil {
 		giveBack()
 		return false, err
@@ -175,6 +191,7 @@ func (p *Clients) hashCounted(ctx context.Context, applicationID string, stored 
 	for _, form := range stored {
 		ok, _, err := p.limits.Programs.Matches(ctx, form, secret)
 		if ok && err == nil {
+			p.proven.know(at(applicationID, CallOf(ctx).Address))
 			p.proven.add(p.proven.name(applicationID, form, secret))
 		}
 		if ok || err != nil {
@@ -193,6 +210,7 @@ type secretCache struct {
 	key     []byte
 	mu      sync.Mutex
 	kept    map[proofName]time.Time
+	known   map[string]time.Time // client and network: until when it is known that the client is there
 	running map[proofName]*computation
 }
 
@@ -209,6 +227,9 @@ type computation struct {
 const (
 	proofLife = 10 * time.Minute
 	maxProofs = 1000
+	// knownLife is how long a network is known after a client has authenticated there.
+	knownLife = 30 * 24 * time.Hour
+	maxKnown  = 10_000
 )
 
 func (p *secretCache) name(applicationID, stored, secret string) proofName {
@@ -256,10 +277,33 @@ func (p *secretCache) add(name proofName) {
 	}
 }
 
-// drop removes the digests that have expired.
+// know notes that a client has authenticated in a network. Only a correct secret does so.
+func (p *secretCache) know(at string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.known == nil {
+		p.known = map[string]time.Time{}
+	}
+	if _, again := p.known[at]; again || len(p.known) < maxKnown {
+		p.known[at] = time.Now().Add(knownLife)
+	}
+}
+
+func (p *secretCache) knows(at string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return time.Now().Before(p.known[at])
+}
+
+// drop removes what has expired.
 func (p *secretCache) drop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	for at, end := range p.known {
+		if !time.Now().Before(end) {
+			delete(p.known, at)
+		}
+	}
 	for name, end := range p.kept {
 		if !time.Now().Before(end) {
 			delete(p.kept, name)

@@ -148,7 +148,7 @@ func (p *Devices) mayAsk(a storage.Application, network, address string) (int, e
 
 const (
 	// networkShare is the part of the requests that one network may have.
-	networkShare = 100
+	networkShare = 20
 	// fullWait is the Retry-After if there are too many requests. The oldest one ends after
 	// some minutes, at the latest.
 	fullWait = 30 * time.Second

@@ -77,7 +77,7 @@ func (g *passwordGrant) HandleTokenEndpointRequest(ctx context.Context, request 
 		return err
 	}
 	key, address := people.FoldName(username), clients.CallOf(ctx).Address
-	u, err := g.p.people.CheckPassword(ctx, people.Attempt{Hasher: g.p.limits.Programs, Tries: passwordTries(a, key, address), Queue: []string{"client " + a.ID, "address " + throttle.Network(address)}, Sender: events.Application(a)}, key, password)
+	u, err := g.p.people.CheckPassword(ctx, people.Attempt{Hasher: g.p.limits.Programs, Tries: passwordTries(a, key, address), Queue: []string{"client " + a.ID, limits.InQueue(address)}, Sender: events.Application(a)}, key, password)
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,7 @@ const (
 	OfFactor                // a person who has typed the right password, and types a code
 	OfMessage               // requests for a message, such as one with a link for a new password, from one network
 	OfMessageTo             // the same, for one name or address
+	OfSecret                // a registered client, from all networks in which it has not authenticated before
 	OfOwnChange             // what a person does who is no administrator, or an application about itself, if each is an event
 )
 
@@ -42,6 +43,9 @@ func Of(kind int) throttle.Limit {
 		// person has signed in before, nor to an application that an administrator is
 		// responsible for.
 		return throttle.Limit{Tries: 100, Refill: 5 * time.Second}
+	case OfSecret:
+		// While strangers guess the secret from many networks, new networks of the client wait.
+		return throttle.Limit{Tries: 100, Refill: 2 * time.Second}
 	case OfMessageTo:
 		return throttle.Limit{Tries: 5, Refill: 5 * time.Minute, Site: 2, SiteRefill: 5 * time.Minute}
 	case OfRegistration, OfMessage:
@@ -66,8 +70,8 @@ func Of(kind int) throttle.Limit {
 }
 
 // Size is the number of counters of each kind. Each kind has another quarter of it for sites, and
-// an eighth of both for wide networks. A counter takes about 100 bytes, and there are sixteen kinds:
-// 110 MB if all are in use.
+// an eighth of both for wide networks. A counter takes about 100 bytes, and there are seventeen kinds:
+// 117 MB if all are in use.
 const Size = 50_000
 
 // Limits protects passwords and client secrets from guessing: it counts attempts, and
@@ -87,7 +91,7 @@ func New(cost password.Cost, concurrency int) *Limits {
 // NewThrottle makes the throttle with one kind of counter for each constant above, and
 // room for most counters of each kind.
 func NewThrottle(most int) *throttle.Throttle {
-	return throttle.New(most, Of(OfAccount), Of(OfPair), Of(OfBrowser), Of(OfPasswordChange), Of(OfUserCode), Of(OfClient), Of(OfOwner), Of(OfAddress), Of(OfRegistration), Of(OfDeviceRequest), Of(OfPushedRequest), Of(OfAssertion), Of(OfFactor), Of(OfMessage), Of(OfMessageTo), Of(OfOwnChange))
+	return throttle.New(most, Of(OfAccount), Of(OfPair), Of(OfBrowser), Of(OfPasswordChange), Of(OfUserCode), Of(OfClient), Of(OfOwner), Of(OfAddress), Of(OfRegistration), Of(OfDeviceRequest), Of(OfPushedRequest), Of(OfAssertion), Of(OfFactor), Of(OfMessage), Of(OfMessageTo), Of(OfSecret), Of(OfOwnChange))
 }
 
 // Take uses a try of each counter. It returns a function that gives the tries back, or

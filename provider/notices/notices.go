@@ -47,17 +47,30 @@ const (
 	FactorsReset   Change = "factors-reset" // an administrator or the operator removed everything but the password
 )
 
+// strangers is the queue of messages to people who have no account, and of the notes from which they
+// are made. Strangers can cause any number of them, so nothing else waits behind them.
+const strangers = "strangers"
+
 const (
 	mostWaiting    = 10_000 // messages of one kind
 	linksPerHour   = 5      // messages with links of one kind to one address
 	changesPerHour = 20     // messages to one address that say what has happened
-	longestLife    = 24 * 60 * 60
-	askedLife      = 10 * 60
+	// linksPerSite is how many of linksPerHour one network can cause: so it does not keep the links
+	// from whoever reads the mail of the address.
+	linksPerSite = 3
+	// addressesPerHour is how many messages one person can send to addresses that they may only have typed.
+	addressesPerHour = 20
+	// signUpShare is the part of the messages to people without an account that one network can cause.
+	signUpShare = 10
+	longestLife = 24 * 60 * 60
+	askedLife   = 10 * 60
 )
 
 // Config is what the messages need to know.
 type Config struct {
 	Base string // the URL of this server, without a final slash
+	// SignUpsPerHour is how many messages about an account all people together can ask for. 0: no limit.
+	SignUpsPerHour int
 }
 
 // Letters writes a message: a value of one of the types below. languages are the language tags that the
@@ -168,7 +181,7 @@ type Notices struct {
 	bodies     seal.Sealer
 	recipients []byte // the key of the digests that stand for recipients
 	log        *slog.Logger
-	wake       chan struct{}
+	wake       map[string]chan struct{} // by queue
 	counters   struct{ sent, failed, givenUp atomic.Int64 }
 }
 
@@ -178,7 +191,7 @@ func New(config Config, store *storage.Store, sender *mail.Sender, letters Lette
 	if letters == nil {
 		sender = nil // without texts there is nothing to send
 	}
-	return &Notices{config: config, store: store, sender: sender, letters: letters, bodies: bodies, recipients: recipients, log: log, wake: make(chan struct{}, 1)}
+	return &Notices{config: config, store: store, sender: sender, letters: letters, bodies: bodies, recipients: recipients, log: log, wake: map[string]chan struct{}{"": make(chan struct{}, 1), strangers: make(chan struct{}, 1)}}
 }
 
 // On reports whether messages are sent.
@@ -192,23 +205,29 @@ func (n *Notices) Counts() (sent, failed, givenUp int64) {
 }
 
 // Asked returns the note that somebody asks for a new password, by username or by address. Run
-// answers it. It is the same for a name that does not exist. language is that of whoever asks.
-func (n *Notices) Asked(name, language string) storage.NewMail {
-	return n.message(asked, askedLife, content{Asked: name, Languages: language})
+// answers it. It is the same for a name that does not exist. language is that of whoever asks, and network
+// the site from which they do.
+func (n *Notices) Asked(name, language, network string) storage.NewMail {
+	m := n.message(asked, askedLife, content{Asked: name, Languages: language})
+	m.Network = network
+	return m
 }
 
-// Reset returns the message with a link that sets a new password. language is that of whoever asked.
-func (n *Notices) Reset(u storage.User, l storage.Link, language, link string) storage.NewMail {
+// Reset returns the message with a link that sets a new password. language is that of whoever asked, from a
+// network.
+func (n *Notices) Reset(u storage.User, l storage.Link, language, network, link string) storage.NewMail {
 	life := l.ExpiresAt - l.CreatedAt
 	m := n.message(reset, life, content{To: u.Email, Languages: languagesOf(u, language), Reset: &Reset{u.Username, link, life / 60}})
-	return n.to(m, u, &l.Digest, linksPerHour)
+	return n.by(network, n.to(m, u, &l.Digest, linksPerHour), u.Email)
 }
 
 // Address returns the message with a link that confirms the address of a person.
 func (n *Notices) Address(u storage.User, l storage.Link, link string) storage.NewMail {
 	life := l.ExpiresAt - l.CreatedAt
 	m := n.message(address, life, content{To: u.Email, Languages: languagesOf(u), Address: &Address{u.Username, link, life / 3600}})
-	return n.to(m, u, &l.Digest, linksPerHour)
+	m = n.to(m, u, &l.Digest, linksPerHour)
+	m.Limit.Also = []storage.MailCount{{Name: n.digest(address + " by " + u.ID), PerHour: addressesPerHour}}
+	return m
 }
 
 // PasswordChanged returns the message after the password of a person has changed. It returns none
@@ -249,24 +268,46 @@ func (n *Notices) Invitation(i storage.Invitation, inviter, link string) storage
 }
 
 // AskedSignUp returns the note that somebody asks for an account with an address. Run answers it. It is
-// the same for an address that somebody has.
-func (n *Notices) AskedSignUp(email, language string) storage.NewMail {
-	return n.message(askedSignUp, askedLife, content{Asked: email, Languages: language})
+// the same for an address that somebody has. The messages that all such notes cause have a bound, of which each
+// network has a share.
+func (n *Notices) AskedSignUp(email, language, network string) storage.NewMail {
+	m := n.message(askedSignUp, askedLife, content{Asked: email, Languages: language})
+	m.Network, m.Queue = network, strangers
+	if most := int64(n.config.SignUpsPerHour); most > 0 {
+		m.Limit.Also = []storage.MailCount{{Name: n.digest("all " + askedSignUp + " from " + network), PerHour: max(1, most/signUpShare)}}
+		m.Limit.Recipient, m.Limit.PerHour = n.digest("all "+askedSignUp), most
+	}
+	return m
 }
 
 // SignUp returns the message with the link that somebody asked for.
 func (n *Notices) SignUp(i storage.Invitation, link string) storage.NewMail {
 	life := i.ExpiresAt - i.CreatedAt
 	m := n.message(signUp, life, content{To: i.Email, Languages: i.Language, SignUp: &SignUp{link, life / 3600}})
-	m.Invitation = &i.ID
-	return n.limited(m, i.Email, linksPerHour)
+	m.Invitation, m.Queue = &i.ID, strangers
+	return n.by(i.Network, n.limited(m, i.Email, linksPerHour), i.Email)
 }
 
 // Known returns the message to a person who asked for an account, and has one. language is that of whoever
-// asked.
-func (n *Notices) Known(u storage.User, language string) storage.NewMail {
+// asked, from a network.
+func (n *Notices) Known(u storage.User, language, network string) storage.NewMail {
 	m := n.message(known, askedLife, content{To: u.Email, Languages: languagesOf(u, language), Known: &Known{u.Username, n.config.Base + "/login/"}})
-	return n.to(m, u, nil, linksPerHour)
+	m.Queue = strangers
+	return n.by(network, n.to(m, u, nil, linksPerHour), u.Email)
+}
+
+// by notes which network has caused a message, and counts what it causes for this recipient.
+func (n *Notices) by(network string, m storage.NewMail, email string) storage.NewMail {
+	m.Network = network
+	if network != "" {
+		m.Limit.Also = append(m.Limit.Also, storage.MailCount{Name: n.digest(m.Kind + " " + strings.ToLower(email) + " from " + network), PerHour: linksPerSite})
+	}
+	return m
+}
+
+// digest returns what stands for a recipient, and for what else is counted.
+func (n *Notices) digest(of string) string {
+	return base64.RawURLEncoding.EncodeToString(seal.Mac(n.recipients, of))
 }
 
 // languagesOf lists the languages of a person: the claim locale of the profile, and the language of the
@@ -298,7 +339,7 @@ func (n *Notices) to(m storage.NewMail, u storage.User, link *string, perHour in
 }
 
 func (n *Notices) limited(m storage.NewMail, email string, perHour int64) storage.NewMail {
-	m.Limit.Recipient = base64.RawURLEncoding.EncodeToString(seal.Mac(n.recipients, m.Kind+" "+strings.ToLower(email)))
+	m.Limit.Recipient = n.digest(m.Kind + " " + strings.ToLower(email))
 	m.Limit.PerHour = perHour
 	return m
 }

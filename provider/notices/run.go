@@ -16,7 +16,7 @@ import (
 
 const (
 	lookEvery = time.Second // another node, or a command, may have stored a message
-	atOnce    = 4           // messages that a node sends at the same time
+	atOnce    = 4           // messages of one queue that a node sends at the same time
 	// lease is how long a message is reserved for one node, in seconds. It is longer than one
 	// attempt, so that no other node sends the message too.
 	lease = 2 * 60
@@ -50,50 +50,67 @@ func (a Answers) of(kind string) Answer {
 
 // Wake makes this node look for messages now.
 func (n *Notices) Wake() {
-	select {
-	case n.wake <- struct{}{}:
-	default: // the signal is already set
+	for _, queue := range n.wake {
+		select {
+		case queue <- struct{}{}:
+		default: // the signal is already set
+		}
 	}
 }
 
 // Run sends messages until ctx ends. If there is no mail server it returns at once. While the clock of this node is not
-// right it sends nothing: it would give up what has not expired.
+// right it sends nothing: it would give up what has not expired. What strangers cause has places of its own, so that a
+// new password waits for none of it.
 func (n *Notices) Run(ctx context.Context, right func() bool, answers Answers) {
 	if !n.On() {
 		return
 	}
+	var running sync.WaitGroup
+	for queue := range n.wake {
+		running.Go(func() { n.runQueue(ctx, queue, right, answers) })
+	}
+	running.Wait()
+}
+
+func (n *Notices) runQueue(ctx context.Context, queue string, right func() bool, answers Answers) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	var sending sync.WaitGroup
 	defer sending.Wait()
 	places := make(chan struct{}, atOnce)
 	for {
+		var more bool
 		var err error
 		if right() {
-			err = n.sendDue(ctx, answers, places, &sending)
+			more, err = n.sendDue(ctx, queue, answers, places, &sending)
 		}
 		if err != nil && ctx.Err() == nil {
 			n.log.Warn("mail was not sent, because the queue could not be read", "error", err)
+		}
+		if more && ctx.Err() == nil {
+			continue
 		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		case <-n.wake:
+		case <-n.wake[queue]:
 		}
 	}
 }
 
-// sendDue reserves the messages that are due, and starts to send them.
-func (n *Notices) sendDue(ctx context.Context, answers Answers, places chan struct{}, sending *sync.WaitGroup) error {
-	due, err := n.store.DueMails(ctx, oauth.Now(), 8*atOnce)
+// sendDue reserves messages that are due, and starts to send them. It reserves few at a time: whoever asks
+// meanwhile has their turn before the further messages of others. It reports whether there may be more.
+func (n *Notices) sendDue(ctx context.Context, queue string, answers Answers, places chan struct{}, sending *sync.WaitGroup) (bool, error) {
+	due, err := n.store.DueMails(ctx, queue, oauth.Now(), atOnce)
 	if err != nil {
-		return err
+		return false, err
 	}
+	started := false
 	for _, m := range due {
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return false, ctx.Err()
 		case places <- struct{}{}:
 		}
 		leased, err := n.store.LeaseMail(ctx, m, oauth.Now()+lease)
@@ -104,14 +121,15 @@ func (n *Notices) sendDue(ctx context.Context, answers Answers, places chan stru
 			continue // another node has it, or it has ended
 		}
 		if err != nil {
-			return err
+			return false, err
 		}
+		started = true
 		sending.Go(func() {
 			defer func() { <-places }()
 			n.try(ctx, leased, answers)
 		})
 	}
-	return nil
+	return started, nil
 }
 
 // try sends one message, and stores what came of it. Storing does not end with ctx: a message that

@@ -25,9 +25,9 @@ import (
 // flood of guesses waits here and slows nothing else.
 type Hasher struct {
 	Cost             Cost
-	slots            chan struct{}
-	large            chan struct{} // the slot of a hash that takes more memory than one of this Cost
-	decoy            phc           // matches no password, and costs as much as another hash
+	slots            *turns
+	large            *turns // the slot of a hash that takes more memory than one of this Cost
+	decoy            phc    // matches no password, and costs as much as another hash
 	waiting, refused atomic.Int64
 
 	mu     sync.Mutex
@@ -68,7 +68,7 @@ func New(cost Cost, concurrency int) *Hasher {
 		// One processor remains for other requests.
 		concurrency = max(1, min(runtime.GOMAXPROCS(0)-1, int(memoryBound/p.Cost.MemoryKiB)))
 	}
-	p.slots, p.large, p.queued = make(chan struct{}, concurrency), make(chan struct{}, 1), map[string]int{}
+	p.slots, p.large, p.queued = newTurns(concurrency), newTurns(1), map[string]int{}
 	p.decoy = phc{p.Cost.MemoryKiB, p.Cost.Iterations, 1, make([]byte, 16), make([]byte, 32)}
 	return p
 }
@@ -102,7 +102,7 @@ func (p *Hasher) run(ctx context.Context, memoryKiB uint32, compute func()) erro
 		if err != nil {
 			return err
 		}
-		defer func() { <-p.large }()
+		defer p.large.release()
 	}
 	err := p.Acquire(ctx)
 	if err != nil {
@@ -116,24 +116,23 @@ func (p *Hasher) run(ctx context.Context, memoryKiB uint32, compute func()) erro
 // Acquire takes a slot, and waits for one for at most 10 seconds.
 func (p *Hasher) Acquire(ctx context.Context) error { return p.take(ctx, p.slots) }
 
-func (p *Hasher) take(ctx context.Context, slots chan struct{}) error {
+func (p *Hasher) take(ctx context.Context, slots *turns) error {
 	wait, stop := context.WithTimeout(ctx, 10*time.Second)
 	defer stop()
 	p.waiting.Add(1)
 	defer p.waiting.Add(-1)
-	select {
-	case slots <- struct{}{}:
+	err := slots.take(wait)
+	if err == nil {
 		return nil
-	case <-wait.Done():
 	}
 	if ctx.Err() == nil { // the request still waits for its answer
 		p.refused.Add(1)
 	}
-	return fmt.Errorf("%w: %w", ErrBusy, wait.Err())
+	return fmt.Errorf("%w: %w", ErrBusy, err)
 }
 
 // Release gives a slot back.
-func (p *Hasher) Release() { <-p.slots }
+func (p *Hasher) Release() { p.slots.release() }
 
 // Enter takes a place in the queue for each party of one check, such as a client and
 // its address, until leave is called. A party with too many places gets ErrQueue at
@@ -142,7 +141,7 @@ func (p *Hasher) Enter(who ...string) (leave func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, one := range who {
-		if p.queued[one] >= QueueEach*cap(p.slots) {
+		if p.queued[one] >= QueueEach*p.slots.most {
 			p.refused.Add(1)
 			return nil, ErrQueue
 		}
@@ -243,5 +242,5 @@ type Stats struct {
 func (p *Hasher) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return Stats{cap(p.slots), len(p.slots), int(p.waiting.Load()), len(p.queued), p.refused.Load()}
+	return Stats{p.slots.most, p.slots.inUse(), int(p.waiting.Load()), len(p.queued), p.refused.Load()}
 }

@@ -94,7 +94,9 @@ func TestPHC(t *testing.T) {
 	t.Run("hashes wait for each other, and not for ever", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := New(Cost{64, 1}, 1)
-			p.slots <- struct{}{}
+			if err := p.Acquire(context.Background()); err != nil {
+				t.Fatal(err)
+			}
 			begin := time.Now()
 			_, err := p.Hash(context.Background(), goodPassword)
 			if !errors.Is(err, ErrBusy) {
@@ -107,7 +109,7 @@ func TestPHC(t *testing.T) {
 			if !errors.Is(err, ErrBusy) {
 				t.Error(err)
 			}
-			<-p.slots
+			p.Release()
 			_, err = p.Hash(context.Background(), goodPassword)
 			if err != nil {
 				t.Error(err)

@@ -56,7 +56,7 @@ func (p *People) Login(ctx context.Context, username, password string, b Browser
 	if err != nil {
 		return nil, err
 	}
-	in := Attempt{Hasher: p.limits.People, Tries: limits.GuessAt(limits.AtPage, key, b.Address), Queue: []string{"address " + throttle.Network(b.Address)}}
+	in := Attempt{Hasher: p.limits.People, Tries: limits.GuessAt(limits.AtPage, key, b.Address), Queue: []string{limits.InQueue(b.Address)}}
 	if device, err := p.devices.Open(b.Device, "device"); err == nil && string(device) == key {
 		// All devices of a person are also counted together, because each login makes
 		// another device cookie.

@@ -14,6 +14,7 @@ import (
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
+	"mandate/provider/throttle"
 	"mandate/storage"
 )
 
@@ -50,7 +51,7 @@ func (p *People) AskReset(ctx context.Context, name string, b Browser) error {
 	if err != nil {
 		return err
 	}
-	err = p.store.AddMail(ctx, p.notices.Asked(name, b.Language))
+	err = p.store.AddMail(ctx, p.notices.Asked(name, b.Language, throttle.Site(b.Address)))
 	if errors.Is(err, storage.ErrFull) {
 		return oauth.Later(http.StatusServiceUnavailable, time.Minute, "Too many people ask for a new password at this moment. Try again in a minute.")
 	}
@@ -83,7 +84,7 @@ func (p *People) AnswerReset(ctx context.Context, note storage.Mail, name, langu
 		}
 		l, secret := newLink(u, storage.LinkReset, ResetLife)
 		// The message goes to the stored address, and never to the one that was typed.
-		m := p.notices.Reset(u, l.Link, language, p.resetURL(secret))
+		m := p.notices.Reset(u, l.Link, language, note.Network, p.resetURL(secret))
 		sent := events.Row(ctx, events.Event{Kind: events.PasswordLink, Person: u, By: events.Nobody(), Detail: "mail"})
 		l.Mail, l.Event = &m, &sent
 		links = append(links, l)

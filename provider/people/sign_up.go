@@ -57,9 +57,9 @@ func (i *Invitations) Ask(ctx context.Context, email string, b Browser) error {
 	if err != nil {
 		return err
 	}
-	err = i.people.store.AddMail(ctx, i.people.notices.AskedSignUp(email, b.Language))
+	err = i.people.store.AddMail(ctx, i.people.notices.AskedSignUp(email, b.Language, throttle.Site(b.Address)))
 	if errors.Is(err, storage.ErrFull) {
-		return oauth.Later(http.StatusServiceUnavailable, time.Minute, "Too many people ask for an account at this moment. Try again in a minute.")
+		return oauth.Later(http.StatusServiceUnavailable, 10*time.Minute, "Too many people ask for an account at this moment. Try again later.")
 	}
 	if err != nil {
 		return oauth.Unavailable(err)
@@ -81,12 +81,12 @@ func (i *Invitations) Answer(ctx context.Context, note storage.Mail, email, lang
 	case len(taken) > 0:
 		for _, u := range taken {
 			if u.Active && sameAddress(u.Email, email) {
-				known = append(known, i.people.notices.Known(u, language))
+				known = append(known, i.people.notices.Known(u, language, note.Network))
 			}
 		}
 	case i.Open() && i.allowed(email):
 		secret, at := seal.Random(32), oauth.Now()
-		one := storage.Invitation{ID: seal.Identifier(), Digest: seal.Digest(secret), Email: email, Mailed: true, Asked: true, Language: language, CreatedAt: at, ExpiresAt: at + oauth.Seconds(SignUpLife)}
+		one := storage.Invitation{ID: seal.Identifier(), Digest: seal.Digest(secret), Email: email, Mailed: true, Asked: true, Language: language, Network: note.Network, CreatedAt: at, ExpiresAt: at + oauth.Seconds(SignUpLife)}
 		m := i.people.notices.SignUp(one, i.url(secret))
 		link = &storage.NewInvitation{Invitation: one, Mail: &m}
 	}
@@ -192,7 +192,7 @@ func (i *Invitations) WithPassword(ctx context.Context, secret string, a NewAcco
 		return nil, err
 	}
 	// A network can have many links.
-	leave, err := i.people.limits.People.Enter("sign-up "+one.ID, "address "+throttle.Network(b.Address))
+	leave, err := i.people.limits.People.Enter("sign-up "+one.ID, limits.InQueue(b.Address))
 	if err != nil {
 		return nil, err
 	}

@@ -72,6 +72,8 @@ type Config struct {
 	SignUp string `key:"SIGN_UP" default:"invited" oneof:"off invited open"`
 	// SignUpAllowedDomains are the only domains of the addresses of people who make an account without an invitation, in lower case. A subdomain needs an entry of its own. If the list is empty, every domain is allowed.
 	SignUpAllowedDomains []string `key:"SIGN_UP_ALLOWED_DOMAINS" default:"[]"`
+	// SignUpMaxMailsPerHour is the largest number of messages that people who ask for an account can cause in one hour. One IPv4 /24 or IPv6 /48 may have a tenth of it (at least one). 0 means no limit.
+	SignUpMaxMailsPerHour int `key:"SIGN_UP_MAX_MAILS_PER_HOUR" default:"1000" min:"0" max:"1000000"`
 	// InvitationExpire is the number of seconds for which an invitation works, unless the inviter says otherwise.
 	InvitationExpire time.Duration `key:"INVITATION_EXPIRE_SECONDS" default:"604800" min:"60" max:"31536000"`
 	// SignInServers are other OpenID Providers with which people [sign in](sign-in.md#with-another-server), as items of the form `{NAME: company, LABEL: Example Company, ISSUER: https://login.example.com, CLIENT_ID: mandate, CLIENT_SECRET_FILE: /run/secrets/company}`. The login page has a button for each, in this order. Register the redirect URI `BASE_URL/login/with/NAME/callback/` there.
@@ -200,11 +202,11 @@ type Provider struct {
 	DeviceCodeExpire time.Duration `key:"DEVICE_CODE_EXPIRE_SECONDS" default:"600" min:"60" max:"1800"`
 	// DeviceFlowInterval is the number of seconds that a device waits between two polls (RFC 8628 §3.5).
 	DeviceFlowInterval time.Duration `key:"DEVICE_FLOW_INTERVAL" default:"5" min:"1" max:"60"`
-	// DeviceMaxPending is the largest number of devices that wait for an approval, of one application or, if an administrator is not responsible, of all applications of one owner. One network may have a hundredth of it (at least one) if the application is public. 0 means no limit.
+	// DeviceMaxPending is the largest number of devices that wait for an approval, of one application or, if an administrator is not responsible, of all applications of one owner. One IPv4 /24 or IPv6 /48 may have a twentieth of it (at least one) if the application is public. 0 means no limit.
 	DeviceMaxPending int `key:"DEVICE_MAX_PENDING" default:"10000" min:"0" max:"1000000"`
 	// PushedRequestExpire is the number of seconds in which a request URI of a pushed authorization request can be opened. RFC 9126 §2.2 leaves the number to the server, and gives 5 to 600 seconds as its example; FAPI 2.0 Security Profile §5.3.2.2 requires less than 600 seconds. Use more than the default only if people need longer to reach the browser, such as on another device. A person who has opened it has an hour for the login, and an hour for the consent page.
 	PushedRequestExpire time.Duration `key:"PUSHED_REQUEST_EXPIRE_SECONDS" default:"90" min:"5" max:"599"`
-	// PushedRequestMaxPending is the largest number of pushed authorization requests that have no answer yet, and that somebody has opened or can still open, of one application or, if an administrator is not responsible, of all applications of one owner. One network may have a tenth of it (at least one) if the application is public, or if nobody is responsible for it. 0 means no limit.
+	// PushedRequestMaxPending is the largest number of pushed authorization requests that have no answer yet, and that somebody has opened or can still open, of one application or, if an administrator is not responsible, of all applications of one owner. One IPv4 /24 or IPv6 /48 may have a tenth of it (at least one) if the application is public, or if nobody is responsible for it. 0 means no limit.
 	PushedRequestMaxPending int `key:"PUSHED_REQUEST_MAX_PENDING" default:"10000" min:"0" max:"1000000"`
 	// RequirePushedRequests refuses authorization requests that the application did not push (RFC 9126 §5). The setting of an application can require it for this application alone.
 	RequirePushedRequests bool `key:"REQUIRE_PUSHED_AUTHORIZATION_REQUESTS" default:"false"`
