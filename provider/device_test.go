@@ -113,7 +113,7 @@ func TestGuessesAtUserCodesAreLimited(t *testing.T) {
 // RFC 10027 §6.1.11: a stranger cannot fill the table, and one network not the quota.
 func TestRequestsOfDevicesAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := begin(t, func(c *Config) { c.DeviceMaxPending = 300 })
+		f := begin(t, func(c *Config) { c.DeviceMaxPending = 60 })
 		open, closed := f.television(), f.app(grants(policy.GrantDevice))
 		asked := func(app *clients.Registered, address string, n int) int {
 			for i := range n {
@@ -130,12 +130,12 @@ func TestRequestsOfDevicesAreLimited(t *testing.T) {
 			return n
 		}
 		if n := asked(open, "192.0.2.1", 10); n != 3 {
-			t.Errorf("one network made %d requests, want a hundredth of all", n)
+			t.Errorf("one network made %d requests, want a twentieth of all", n)
 		}
 		if n := asked(open, "198.51.100.1", 1); n != 1 {
 			t.Error("another network may not ask")
 		}
-		if n := asked(closed, "192.0.2.1", 301); n != 300 {
+		if n := asked(closed, "192.0.2.1", 61); n != 60 {
 			t.Errorf("a confidential application made %d requests", n)
 		}
 		time.Sleep(10 * time.Minute)

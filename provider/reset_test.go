@@ -175,8 +175,8 @@ func TestForgottenPasswordOfANamesake(t *testing.T) {
 func TestForgottenPasswordFlood(t *testing.T) {
 	f := begin(t, mailsTo(nowhere))
 	f.addressed("alice")
-	f.sql(`INSERT INTO mails (id, kind, body, attempts, created_at, due_at, expires_at)
-		WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9999) SELECT 'n' || i, 'asked', '', 0, 0, 0, 99999999999 FROM n`)
+	f.sql(`INSERT INTO mails (id, kind, body, attempts, created_at, due_at, expires_at, network)
+		WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9999) SELECT 'n' || i, 'asked', '', 0, 0, 0, 99999999999, 'n' || i FROM n`)
 	f.forgets(t, "alice", "192.0.2.1", "")
 	for i, name := range []string{"alice", "nobody"} {
 		f.forgets(t, name, "198.51.100."+strconv.Itoa(i+1), "503 temporarily_unavailable")

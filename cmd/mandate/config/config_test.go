@@ -65,7 +65,7 @@ func TestConfigDefaults(t *testing.T) {
 	want := &Config{
 		BaseURL: "http://127.0.0.1:8000", Listen: "127.0.0.1:8000", DatabaseURL: "sqlite:///mandate.db", DatabaseMaxConnections: 32,
 		TrustedProxies: []netip.Prefix{}, OutboundAllowedNetworks: []netip.Prefix{}, SessionCookieAge: 14 * 24 * time.Hour, SessionIdle: 3 * 24 * time.Hour,
-		LogLevel: "info", LogFormat: "text", PasswordMinLength: 15, SecondFactor: "optional", SecondFactorGraceDays: 7, SignUp: "invited", SignUpAllowedDomains: []string{}, InvitationExpire: 7 * 24 * time.Hour, SignInServers: []SignInServer{}, PasswordHashMemoryKiB: 19456, PasswordHashIterations: 2,
+		LogLevel: "info", LogFormat: "text", PasswordMinLength: 15, SecondFactor: "optional", SecondFactorGraceDays: 7, SignUp: "invited", SignUpAllowedDomains: []string{}, SignUpMaxMailsPerHour: 1000, InvitationExpire: 7 * 24 * time.Hour, SignInServers: []SignInServer{}, PasswordHashMemoryKiB: 19456, PasswordHashIterations: 2,
 		EventLog: "off", EventRetentionDays: 365, MaxBodyBytes: 65536, Shutdown: 15 * time.Second, CleanupInterval: time.Second, MaxStaleness: 2 * time.Second, Rules: []Rule{},
 		Provider: Provider{
 			Scopes:        Scopes{{"read", "Read scope", nil}, {"write", "Write scope", nil}},
