@@ -223,7 +223,7 @@ func TestDeviceAndResources(t *testing.T) {
 	f.allow(codes, s)
 	answer := f.must(f.token(app, pollWith(codes, "resource", mailbox)...))
 	token, err := f.Tokens.LiveToken(t.Context(), answer.AccessToken)
-	if err != nil || token.Resource != mailbox {
+	if err != nil || f.aud(answer.AccessToken) != mailbox {
 		t.Errorf("the token is for %q, %v", token.Resource, err)
 	}
 	f.must(f.refresh(app, answer.RefreshToken, "resource", files))

@@ -119,7 +119,7 @@ func TestIntrospectionAnswer(t *testing.T) {
 		answer := f.tokens(app, s, "scope", "read write")
 		machine := f.must(f.token(app, "grant_type", policy.GrantClient, "scope", "read"))
 		want := map[string]any{"active": true, "scope": "read write", "client_id": app.Application.ClientID, "username": "alice", "token_type": "Bearer",
-			"exp": begun + 36000, "iat": begun, "nbf": begun, "sub": s.User.ID, "aud": "https://auth.example", "iss": "https://auth.example/o", "jti": seal.Digest(answer.AccessToken)[:22],
+			"exp": begun + 36000, "iat": begun, "nbf": begun, "sub": s.User.ID, "iss": "https://auth.example/o", "jti": seal.Digest(answer.AccessToken)[:22],
 			"auth_time": begun, "acr": "urn:mandate:acr:password", "amr": []any{"pwd"}}
 		if d := cmp.Diff(want, fields(answer.AccessToken)); d != "" {
 			t.Error("RFC7662/2.2 an access token of a person:", d)
@@ -144,7 +144,7 @@ func TestIntrospectionAnswer(t *testing.T) {
 			}
 		}
 		want = map[string]any{"active": true, "scope": "read", "client_id": app.Application.ClientID, "token_type": "Bearer", "exp": begun + 36000, "iat": begun, "nbf": begun,
-			"sub": app.Application.ClientID, "aud": "https://auth.example", "iss": "https://auth.example/o", "jti": seal.Digest(machine.AccessToken)[:22]}
+			"sub": app.Application.ClientID, "iss": "https://auth.example/o", "jti": seal.Digest(machine.AccessToken)[:22]}
 		if d := cmp.Diff(want, fields(machine.AccessToken)); d != "" {
 			t.Error("RFC9700/4.15.1 a token of the application itself:", d)
 		}

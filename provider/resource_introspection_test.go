@@ -19,7 +19,7 @@ func TestResourceIntrospection(t *testing.T) {
 	f.resource(files, scoped("read", "write"), known(ofFiles, ofBoth, ofFiles))
 	f.resource(mailbox, known(ofMail))
 	s, app := f.login("alice"), f.app()
-	whole := f.tokens(app, s, "resource", files, "resource", mailbox, "resource", server, "scope", "openid read groups")
+	whole := f.tokens(app, s, "resource", files, "resource", mailbox, "resource", server, "scope", "openid read")
 	own := f.tokens(app, s, "scope", "openid read")
 	alone := f.must(f.refresh(app, whole.RefreshToken, "resource", files))
 	whole.RefreshToken = alone.RefreshToken
@@ -60,6 +60,18 @@ func TestResourceIntrospection(t *testing.T) {
 			}
 		})
 	}
+	// RFC 8707 §2: nobody has restricted these to a resource.
+	t.Run("no aud", func(t *testing.T) {
+		for name, token := range map[string]string{"a token": own.AccessToken, "a refresh token": own.RefreshToken} {
+			if got := f.shown(general, token, "token_type_hint", "refresh_token"); !got.Active || got.Audience != nil {
+				t.Errorf("%s that was requested without resource: %+v", name, got)
+			}
+		}
+		signed := f.tokens(f.app(func(r *clients.Registration) { r.AccessTokenFormat = policy.FormatJWT }), s, "scope", "read")
+		if got := f.shown(general, signed.AccessToken); got.Audience != server {
+			t.Errorf("a signed token has the aud %v, and introspection says %v", server, got.Audience)
+		}
+	})
 	t.Run("aud", func(t *testing.T) {
 		for token, want := range map[string]string{alone.AccessToken: `"` + files + `"`, whole.AccessToken: `["` + files + `","` + mailbox + `","` + server + `"]`} {
 			got, err := json.Marshal(f.shown(ofFiles, token).Audience)
@@ -144,7 +156,9 @@ func TestResourceOfTheServer(t *testing.T) {
 	}
 	wantError(t, info(whole.AccessToken), "no error")
 	wantError(t, info(foreign.AccessToken), "401 invalid_token")
-	person := f.tokens(may, s, "resource", mailbox, "resource", server, "scope", "introspection")
+	_, err := f.exchange(may, f.code(may, s, "resource", mailbox, "resource", server, "scope", "introspection"))
+	wantError(t, err, "400 invalid_scope")
+	person := f.must(f.exchange(may, f.code(may, s, "resource", mailbox, "resource", server, "scope", "introspection"), "resource", server))
 	other := f.tokens(may, s, "resource", mailbox, "scope", "read")
 	ask := func(token string) error {
 		_, _, err := f.Tokens.Introspect(t.Context(), with(post(values("token", whole.AccessToken)), "Bearer "+token), "")

@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"mandate/provider/clients"
+	"mandate/provider/indicator"
+	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/resources"
 	"mandate/provider/tokens"
@@ -81,7 +83,12 @@ func (f *fixture) aud(text string) string {
 	if token.Resource == "" {
 		return server
 	}
-	return strings.ReplaceAll(token.Resource, "\n", " ")
+	var uris []string
+	for _, name := range oauth.Lines(token.Resource) {
+		uri, _ := indicator.Split(name)
+		uris = append(uris, uri)
+	}
+	return strings.Join(uris, " ")
 }
 
 func TestResourceRequested(t *testing.T) {
@@ -123,6 +130,8 @@ func TestResourceRequested(t *testing.T) {
 		{"one of two is unknown", app, []string{"resource", mailbox, "resource", "https://unknown.example"}, "", "400 invalid_target"},
 		{"too many", app, many, "", "400 invalid_target"},
 		{"a scope of another resource", app, []string{"resource", files, "scope", "groups"}, "", "400 invalid_scope"},
+		{"a scope of one of two", app, []string{"resource", files, "resource", mailbox, "scope", "read groups"}, "", "400 invalid_scope"},
+		{"a scope of the server, and a resource", app, []string{"resource", files, "resource", server, "scope", "groups"}, "", "400 invalid_scope"},
 		{"RFC9068/3 opaque and signed", app, []string{"resource", mailbox, "resource", signedAPI}, "", "400 invalid_target"},
 		{"the scope introspection is for the server", f.app(introspects), []string{"resource", mailbox, "scope", "introspection"}, "", "400 invalid_scope"},
 	} {
@@ -156,6 +165,8 @@ func TestResourceNarrowed(t *testing.T) {
 		return f.code(app, s, "resource", files, "resource", signedAPI, "resource", mailbox, "scope", "openid read groups")
 	}
 	_, err := f.exchange(app, code())
+	wantError(t, err, "400 invalid_scope") // files has no scope groups
+	_, err = f.exchange(app, f.code(app, s, "resource", files, "resource", signedAPI, "scope", "read"))
 	wantError(t, err, "400 invalid_target") // opaque and signed in one token
 	_, err = f.exchange(app, code(), "resource", server)
 	wantError(t, err, "400 invalid_target")
@@ -185,7 +196,8 @@ func TestResourceNarrowed(t *testing.T) {
 		{"not granted", "resource " + server, "400 invalid_target"},
 		{"unknown", "resource https://unknown.example", "400 invalid_target"},
 		{"a scope of another resource", "resource " + files + " scope groups", "400 invalid_scope"},
-		{"all of them", "", "400 invalid_target"},
+		{"all of them, with different scopes", "", "400 invalid_scope"},
+		{"all of them", "scope read", "400 invalid_target"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			_, err := f.refresh(app, third.RefreshToken, strings.Fields(test.pairs)...)
@@ -200,7 +212,7 @@ func TestResourceNarrowed(t *testing.T) {
 		f.wantActive(false, second.AccessToken)
 		f.wantActive(true, first.AccessToken, third.AccessToken)
 		// What was issued for a resource that is gone is not for one with a slash more.
-		f.sql(`UPDATE tokens SET resource = resource || '/' WHERE resource = '` + files + `'`)
+		f.sql(`UPDATE tokens SET resource = REPLACE(resource, '#', '/#') WHERE resource LIKE '` + files + `#%' AND NOT refresh`)
 		f.forgetCopies()
 		f.wantActive(false, first.AccessToken)
 		_, err = f.refresh(app, third.RefreshToken, "resource", mailbox)

@@ -7,7 +7,7 @@ type Consent struct {
 	UserID        string `db:"user_id"`
 	ApplicationID string `db:"application_id"`
 	Scope         string `db:"scope"`
-	Resource      string `db:"resource"` // the URIs of the resources, by line; "": only the server itself
+	Resource      string `db:"resource"` // the resources, as in Grant; "": only the server itself
 	CreatedAt     int64  `db:"created_at"`
 	Generation    int64  `db:"generation"` // that of the application for which it was given
 }

@@ -16,7 +16,7 @@ type Device struct {
 	UserCode      string `db:"user_code"` // a keyed digest of the user code
 	ApplicationID string `db:"application_id"`
 	Scope         string `db:"scope"`
-	Resource      string `db:"resource"` // the URIs of the resources, by line; empty: the server itself
+	Resource      string `db:"resource"` // the resources, as in Grant
 	State         string `db:"state"`
 	Interval      int64  `db:"poll_interval"`
 	NextPollAt    int64  `db:"next_poll_at"`

@@ -25,7 +25,7 @@ type Grant struct {
 	Sector        string  `db:"sector"`
 	Nonce         string  `db:"nonce"`
 	Claims        string  `db:"claims"`      // the claims parameter
-	Resource      string  `db:"resource"`    // the URIs of the resources, by line; empty: the server itself
+	Resource      string  `db:"resource"`    // the resources, each as indicator.Stored names it, by line; empty: the server itself
 	ChargedTo     *string `db:"charged_to"`  // the quota that this grant counts against
 	Generation    int64   `db:"generation"`  // that of the application for which it was made
 	DPoPKey       string  `db:"dpop_jkt"`    // the thumbprint of the key to which the code is bound (RFC 9449 §10); empty: to none

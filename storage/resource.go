@@ -21,6 +21,8 @@ type Resource struct {
 	CreatedAt     int64  `db:"created_at"`
 	UpdatedAt     int64  `db:"updated_at"`
 	Version       int64  `db:"version"` // read, never written
+	// Generation distinguishes it from a deleted resource with the same URI. It never changes.
+	Generation string `db:"generation"`
 }
 
 // NewIntrospectors returns a list of different client ids. There is a line feed before,
@@ -64,7 +66,7 @@ func (t tx) forgetIntrospectors(each *Event, rows []string, err error) ([]string
 // Resources lists all resources by name.
 func (s *Store) Resources(ctx context.Context) ([]Resource, error) {
 	var found []Resource
-	err := s.all(ctx, &found, `SELECT uri_key, uri, name, scopes, token_format, access_token_lifetime, algorithm, introspectors, sender_constrained, created_at, updated_at, version
+	err := s.all(ctx, &found, `SELECT uri_key, uri, name, scopes, token_format, access_token_lifetime, algorithm, introspectors, sender_constrained, created_at, updated_at, version, generation
 		FROM resources ORDER BY LOWER(name), uri_key`)
 	return found, err
 }
@@ -82,9 +84,9 @@ func (s *Store) AddResource(ctx context.Context, r Resource, most int) error {
 		if err != nil {
 			return err
 		}
-		_, err = t.exec(`INSERT INTO resources (uri_key, uri, name, scopes, token_format, access_token_lifetime, algorithm, introspectors, created_at, updated_at, sender_constrained, version)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10, 0)`,
-			r.Key, r.URI, r.Name, r.Scopes, r.TokenFormat, r.Lifetime, r.Algorithm, r.Introspectors, r.CreatedAt, r.Constrained)
+		_, err = t.exec(`INSERT INTO resources (uri_key, uri, name, scopes, token_format, access_token_lifetime, algorithm, introspectors, created_at, updated_at, sender_constrained, version, generation)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10, 0, $11)`,
+			r.Key, r.URI, r.Name, r.Scopes, r.TokenFormat, r.Lifetime, r.Algorithm, r.Introspectors, r.CreatedAt, r.Constrained, r.Generation)
 		return err
 	})
 }
@@ -101,7 +103,7 @@ func (s *Store) UpdateResource(ctx context.Context, r Resource) error {
 }
 
 // DeleteResource deletes a resource. From then on no tokens are issued for it, and no
-// introspection shows its tokens as active.
+// introspection shows its tokens as active, although another one with its URI may be added.
 func (s *Store) DeleteResource(ctx context.Context, key string) error {
 	return s.atomically(ctx, func(t tx) error {
 		t.changed(OfResource, "")

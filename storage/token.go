@@ -16,7 +16,7 @@ type Token struct {
 	UsedAt        *int64  `db:"used_at"`
 	Successor     *string `db:"successor"`
 	ChargedTo     *string `db:"charged_to"` // the quota that this token counts against
-	Resource      string  `db:"resource"`   // the URIs of the resources, by line; empty: the server itself
+	Resource      string  `db:"resource"`   // the resources, as in Grant
 	Generation    int64   `db:"generation"` // that of the application for which it was made; only of a token without a grant
 	CNF           string  `db:"cnf"`        // what the token is bound to (RFC 7800); empty: a bearer token
 }

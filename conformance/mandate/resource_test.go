@@ -75,11 +75,14 @@ func (a *apis) narrowed(t *testing.T, owner application) {
 	form := func() map[string][]string {
 		return alice.issue(t, owner, a.alice, "resource", ordersURI, "resource", mailURI, "scope", "read write groups")
 	}
-	both := a.mustToken(t, owner.auth(), form())
-	a.wantActiveAt(t, both.AccessToken, "orders", "mail")
+	// One token has no scope that only one of its APIs has.
+	err := a.post(t, "/o/token/", owner.auth(), form()).refused(400, "invalid_scope")
+	if err != nil {
+		t.Error(err)
+	}
 	code := form()
 	code["resource"] = []string{a.URL}
-	err := a.post(t, "/o/token/", owner.auth(), code).refused(400, "invalid_target")
+	err = a.post(t, "/o/token/", owner.auth(), code).refused(400, "invalid_target")
 	if err != nil {
 		t.Error(err)
 	}
@@ -107,7 +110,7 @@ func (a *apis) narrowed(t *testing.T, owner application) {
 	next = a.mustToken(t, owner.auth(), with(refreshForm(next.RefreshToken), "resource", mailURI))
 	a.wantActiveAt(t, next.AccessToken, "mail")
 	a.wantActiveAt(t, one.AccessToken, "orders")
-	whole := a.mustToken(t, owner.auth(), refreshForm(next.RefreshToken))
+	whole := a.mustToken(t, owner.auth(), with(refreshForm(next.RefreshToken), "scope", "read"))
 	a.wantActiveAt(t, whole.AccessToken, "orders", "mail")
 	aud, _ := a.introspect(t, a.mail.auth(), whole.AccessToken)["aud"].([]any)
 	if !slices.Equal(aud, []any{ordersURI, mailURI}) {

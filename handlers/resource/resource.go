@@ -103,8 +103,9 @@ type GuardConfig struct {
 	Realm string
 
 	// Audience is this service's identifier at the authorization server. A token with
-	// audiences must contain it; a token without audiences is accepted. If Audience is
-	// empty, audiences are not checked.
+	// audiences must contain it. A token without audiences is for the authorization server
+	// itself: if the server names itself as its issuer, Audience must be the beginning of
+	// that issuer. If Audience is empty, audiences are not checked.
 	Audience string
 
 	// ShowScopes adds required_scopes to the response body if the token lacks a scope.
@@ -361,8 +362,14 @@ func (g *Guard) acceptable(t *Token) error {
 		return inactive("its token_type is %s, neither Bearer nor DPoP", t.TokenType)
 	}
 	// RFC 9700 §2.3: a token for another service is refused.
-	if g.audience != "" && t.Audience != nil && !slices.Contains(t.Audience, g.audience) {
+	switch {
+	case g.audience == "" || slices.Contains(t.Audience, g.audience):
+		return nil
+	case t.Audience != nil:
 		return wrongAudience(t, g.audience)
+	// RFC 8707 §2: no resource was named for this token, so it is for the server that issued it.
+	case t.Issuer != "" && t.Issuer != g.audience && !strings.HasPrefix(t.Issuer, strings.TrimSuffix(g.audience, "/")+"/"):
+		return inactive("it has no aud, so it is for its issuer %s, and RESOURCE_SERVER_AUDIENCE is %s: the client must request it with the parameter resource", t.Issuer, g.audience)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package resource
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -268,6 +269,32 @@ func TestNewGuard(t *testing.T) {
 	} {
 		if _, err := NewGuard(c); err == nil {
 			t.Errorf("%+v: no error", c)
+		}
+	}
+}
+
+// A token that names no resource is for the server that issued it, and not for every API that may ask
+// about it. Class: confused deputy, as with an audience that is not checked (RFC 9700 §4.10.2).
+func TestAttackTokenOfNoResource(t *testing.T) {
+	for _, test := range []struct {
+		audience, issuer string
+		good             bool
+	}{
+		{"https://auth.example", "https://auth.example/o", true}, // the sample API
+		{"https://auth.example/", "https://auth.example/o", true},
+		{"https://auth.example/o", "https://auth.example/o", true},
+		{"https://auth.example", "", true}, // a server that says neither
+		{"", "https://auth.example/o", true},
+		{"https://api.example/v1", "https://auth.example/o", false},
+		{"https://auth.example/api", "https://auth.example/o", false},
+		{"https://auth.exam", "https://auth.example/o", false},
+		{"orders", "https://auth.example/o", false},
+	} {
+		g := newGuard(t, GuardConfig{Audience: test.audience, Verifier: verifierFunc(func(context.Context, string) (*Token, error) {
+			return nil, ErrInactive
+		})})
+		if err := g.acceptable(&Token{Issuer: test.issuer}); (err == nil) != test.good {
+			t.Errorf("the API %q, a token of %q: %v", test.audience, test.issuer, err)
 		}
 	}
 }

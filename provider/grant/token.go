@@ -195,5 +195,7 @@ func (p *Grants) scopesFor(a storage.Application, audience resources.Audience, g
 	if len(kept) == 0 {
 		return nil, oauth.Refuse("invalid_target", "None of the granted scopes is a scope of the requested resource.")
 	}
-	return kept, nil
+	// RFC 8707 §2.2: a grant may be for several resources with different scopes, and its tokens are
+	// then for one of them each.
+	return kept, policy.CheckShared(kept, audience)
 }

@@ -95,3 +95,18 @@ func isWeb(u *url.URL) bool { return u.Scheme == "https" || u.Scheme == "http" }
 
 // Same reports whether two resource indicators name the same resource.
 func Same(a, b string) bool { return a == b || Normal(a) == Normal(b) }
+
+// Stored names a resource in a record, such as a grant, that ends with it: a resource that is added
+// later with the same URI has another generation. A URI of a resource has no fragment.
+func Stored(uri, generation string) string {
+	if generation == "" {
+		return uri
+	}
+	return uri + "#" + generation
+}
+
+// Split returns the URI and the generation of a resource that Stored has named.
+func Split(stored string) (uri, generation string) {
+	uri, generation, _ = strings.Cut(stored, "#")
+	return uri, generation
+}

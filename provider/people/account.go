@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"mandate/provider/events"
+	"mandate/provider/indicator"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -48,7 +49,10 @@ func (p *People) Authorized(ctx context.Context, userID string) ([]Authorized, e
 			last++
 		}
 		apps[last].Scopes = oauth.Union(apps[last].Scopes, strings.Fields(row.Scope))
-		apps[last].Resources = oauth.Union(apps[last].Resources, oauth.Lines(row.Resource))
+		for _, name := range oauth.Lines(row.Resource) {
+			uri, _ := indicator.Split(name)
+			apps[last].Resources = oauth.Union(apps[last].Resources, []string{uri})
+		}
 	}
 	return apps, nil
 }

@@ -58,6 +58,9 @@ func (c *Rules) openScopes(allowed []string) []string {
 // allowed, or none is left, it returns an Error with the code invalid_scope.
 func (c *Rules) ScopesWithoutLogin(a storage.Application, parameter string, of Audience) ([]string, error) {
 	names, err := c.RequestedScopes(a, parameter, of)
+	if err == nil {
+		err = CheckShared(names, of)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -70,8 +73,22 @@ func (c *Rules) ScopesWithoutLogin(a storage.Application, parameter string, of A
 
 // Audience is what tokens are for.
 type Audience interface {
-	HasScope(name string) bool // whether a token for it may have this scope
-	HasServer() bool           // whether the server itself is a part of it
+	HasScope(name string) bool    // whether a part of it has this scope
+	SharesScope(name string) bool // whether every part of it has this scope
+	HasServer() bool              // whether the server itself is a part of it
+}
+
+// CheckShared checks that one token may have these scopes.
+//
+// RFC 9068 §3: a scope means something at one resource. In a token for several, another one could
+// read it too, and a person approved it only for the first.
+func CheckShared(names []string, of Audience) error {
+	for _, name := range names {
+		if !of.SharesScope(name) {
+			return oauth.Refuse("invalid_scope", "The scope %q is not a scope of each requested resource: request one token for each resource, with one parameter resource.", oauth.Clip(name, 80))
+		}
+	}
+	return nil
 }
 
 // RequestedScopes returns the scopes that the parameter requests, or the default scopes if it is
@@ -85,7 +102,7 @@ func (c *Rules) RequestedScopes(a storage.Application, parameter string, of Audi
 	allowed := c.AllowedScopes(a)
 	if len(asked) == 0 {
 		names := slices.DeleteFunc(c.defaultScopesOf(allowed), func(name string) bool {
-			return !of.HasScope(name) || c.IsIdentityScope(name) && !of.HasServer()
+			return !of.SharesScope(name) || c.IsIdentityScope(name) && !of.HasServer()
 		})
 		if len(names) == 0 {
 			// RFC 6749 §3.3: without a default scope the request fails.

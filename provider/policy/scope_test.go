@@ -105,5 +105,6 @@ func FuzzScope(f *testing.F) {
 // anyAudience is an audience whose tokens may have every scope.
 type anyAudience struct{}
 
-func (anyAudience) HasScope(string) bool { return true }
-func (anyAudience) HasServer() bool      { return true }
+func (anyAudience) HasScope(string) bool    { return true }
+func (anyAudience) SharesScope(string) bool { return true }
+func (anyAudience) HasServer() bool         { return true }

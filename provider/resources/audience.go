@@ -65,8 +65,20 @@ func (p *Resources) Requested(ctx context.Context, a storage.Application, values
 }
 
 // Granted returns the audience of a stored grant or token. Resources that do not exist any
-// more are left out. If none is left, the audience is empty.
+// more are left out, also if another one has their URI now. If none is left, the audience is
+// empty.
 func (p *Resources) Granted(ctx context.Context, stored string) (Audience, error) {
+	return p.existing(ctx, stored, func(r *storage.Resource, generation string) bool { return r.Generation == generation })
+}
+
+// Signed returns the audience of a signed token, as Granted does. uris are those of its aud, by
+// line.
+func (p *Resources) Signed(ctx context.Context, uris string, issued int64) (Audience, error) {
+	return p.existing(ctx, uris, func(r *storage.Resource, _ string) bool { return r.Generation == "" || r.CreatedAt <= issued })
+}
+
+// existing returns those resources of a stored text that exist, and are still the same.
+func (p *Resources) existing(ctx context.Context, stored string, same func(r *storage.Resource, generation string) bool) (Audience, error) {
 	audience := p.audience()
 	if stored == "" {
 		return audience.orServer(), nil
@@ -75,8 +87,9 @@ func (p *Resources) Granted(ctx context.Context, stored string) (Audience, error
 	if err != nil {
 		return Audience{}, err
 	}
-	for _, uri := range oauth.Lines(stored) {
-		if r := known.resource(uri); r != nil {
+	for _, name := range oauth.Lines(stored) {
+		uri, generation := indicator.Split(name)
+		if r := known.resource(uri); r != nil && same(r, generation) {
 			audience.add(r)
 		}
 	}
@@ -123,7 +136,11 @@ func (t Audience) Stored() string {
 	if len(t.of) == 1 && t.HasServer() {
 		return ""
 	}
-	return strings.Join(t.URIs(), "\n")
+	names := make([]string, len(t.of))
+	for i, r := range t.of {
+		names[i] = indicator.Stored(r.URI, r.Generation)
+	}
+	return strings.Join(names, "\n")
 }
 
 // URIs returns the URIs of the audience as they were registered: the values of aud.
@@ -175,26 +192,34 @@ func (t Audience) Narrow(values []string) (Audience, error) {
 	return narrowed, nil
 }
 
-// HasScope reports whether a token for this audience may have a scope. The scopes of OpenID
-// Connect are about the person and the grant, and not about a resource.
+// HasScope reports whether a grant for this audience may have a scope: at least one resource has
+// it. The scopes of OpenID Connect are about the person and the grant, and not about a resource.
 func (t Audience) HasScope(name string) bool {
-	return t.rules.IsIdentityScope(name) || slices.ContainsFunc(t.of, func(r *storage.Resource) bool {
-		switch {
-		case r.Key == t.self.Key:
-			return true
-		case name == policy.Introspection:
-			return false // only this server reads it
-		}
-		return r.Scopes == "" || hasWord(r.Scopes, name)
-	})
+	return t.rules.IsIdentityScope(name) || slices.ContainsFunc(t.of, func(r *storage.Resource) bool { return t.has(r, name) })
 }
 
-// Scopes returns the names that a token for this audience may have.
+// SharesScope reports whether a token for this audience may have a scope: every resource has it.
+func (t Audience) SharesScope(name string) bool {
+	return t.rules.IsIdentityScope(name) || !slices.ContainsFunc(t.of, func(r *storage.Resource) bool { return !t.has(r, name) })
+}
+
+// has reports whether a resource has a scope that is no identity scope.
+func (t Audience) has(r *storage.Resource, name string) bool {
+	switch {
+	case r.Key == t.self.Key:
+		return true
+	case name == policy.Introspection:
+		return false // only this server reads it
+	}
+	return r.Scopes == "" || hasWord(r.Scopes, name)
+}
+
+// Scopes returns the names that a grant for this audience may have.
 func (t Audience) Scopes(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !t.HasScope(name) })
 }
 
-// Scope returns the part of a scope value that a token for this audience may have.
+// Scope returns the part of a scope value that a grant for this audience may have.
 func (t Audience) Scope(value string) string {
 	for name := range strings.FieldsSeq(value) {
 		if !t.HasScope(name) {
@@ -209,10 +234,16 @@ func (t Audience) Constrained() bool {
 	return slices.ContainsFunc(t.of, func(r *storage.Resource) bool { return r.Constrained })
 }
 
-// Introspector reports whether an application is one that the audience names for the
-// introspection of its tokens.
-func (t Audience) Introspector(clientID string) bool {
-	return slices.ContainsFunc(t.of, func(r *storage.Resource) bool { return hasWord(r.Introspectors, clientID) })
+// KnownTo returns the part of the audience for which an application may introspect tokens: the
+// resources that name it, and the server itself if server is true.
+func (t Audience) KnownTo(clientID string, server bool) Audience {
+	part := Audience{rules: t.rules, self: t.self}
+	for _, r := range t.of {
+		if r.Key == t.self.Key && server || clientID != "" && hasWord(r.Introspectors, clientID) {
+			part.of = append(part.of, r)
+		}
+	}
+	return part
 }
 
 // hasWord reports whether a list of words with spaces between them has a word.

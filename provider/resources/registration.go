@@ -12,6 +12,7 @@ import (
 	"mandate/provider/oauth"
 	"mandate/provider/people"
 	"mandate/provider/policy"
+	"mandate/provider/seal"
 	"mandate/storage"
 )
 
@@ -87,7 +88,8 @@ func (p *Resources) Add(ctx context.Context, actor policy.Actor, r Registration)
 		found.Add("uri", "There is already the resource %s, which differs only in the final slash.", near.URI)
 		return Resource{}, found
 	}
-	made.CreatedAt = oauth.Now()
+	// What was issued for a deleted resource with this URI does not come back to life.
+	made.CreatedAt, made.Generation = oauth.Now(), seal.Identifier()
 	err = p.store.AddResource(events.Attach(ctx, events.Event{Kind: events.ResourceAdded, Object: events.Resource(made)}), made, mostResources)
 	switch {
 	case errors.Is(err, storage.ErrConflict):

@@ -5,6 +5,7 @@ package resources
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,10 +76,13 @@ type set struct {
 func newSet(self *storage.Resource, lists ...[]storage.Resource) *set {
 	s := &set{byURI: map[string]*storage.Resource{self.Key: self, self.URI: self}, introspectors: map[string]bool{}}
 	for _, list := range lists {
+		list = slices.Clone(list)
 		for i := range list {
 			r := &list[i]
 			taken := s.byURI[r.Key]
 			if taken != nil && taken != self {
+				// What was issued before the resource was written into the configuration stays valid.
+				taken.Generation, taken.CreatedAt = r.Generation, r.CreatedAt
 				continue
 			}
 			s.list = append(s.list, r)

@@ -64,10 +64,22 @@ func TestSet(t *testing.T) {
 
 func TestIntrospector(t *testing.T) {
 	r := resource("https://api.example", "", "first second")
-	audience := Audience{of: []*storage.Resource{&r}}
+	audience := Audience{self: new(storage.Resource), of: []*storage.Resource{&r}}
 	for id, want := range map[string]bool{"first": true, "second": true, "firs": false, "first2": false, "first second": false, "": false} {
-		if audience.Introspector(id) != want {
+		if audience.KnownTo(id, false).Empty() == want {
 			t.Errorf("%q introspects: %v, want %v", id, !want, want)
 		}
+	}
+}
+
+// What was issued for a stored resource stays valid when the operator writes the resource into the
+// configuration.
+func TestConfiguredResourceInheritsGeneration(t *testing.T) {
+	configured, stored, self := resource("https://api.example/", "configured", ""), resource("https://api.example/", "stored", ""), resource("https://server.example", "server", "")
+	stored.Generation, stored.CreatedAt = "g", 100
+	list := []storage.Resource{configured}
+	got := newSet(&self, list, []storage.Resource{stored}).resource("https://api.example")
+	if got.Name != "configured" || got.Generation != "g" || got.CreatedAt != 100 || list[0].Generation != "" {
+		t.Errorf("%+v, and the configuration has %+v", got, list[0])
 	}
 }

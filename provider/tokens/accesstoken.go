@@ -217,8 +217,8 @@ func (p *Tokens) findSigned(ctx context.Context, text string) (Found, error) {
 	return token, err
 }
 
-// resourceOf returns the audience of a signed token in the form in which the database
-// stores that of an opaque one, and whether it is the audience of an access token: the URIs
+// resourceOf returns the audience of a signed token, by line, which is empty if the token is for
+// the server itself, and whether it is the audience of an access token: the URIs
 // of resources (RFC 9068 §3). The audience of an ID token is a client.
 func (p *Tokens) resourceOf(claims jose.Claims) (string, bool) {
 	uris := []string{claims.Text("aud")}

@@ -29,7 +29,7 @@ type Introspection struct {
 	IssuedAt  int64  `json:"iat,omitempty"`
 	NotBefore int64  `json:"nbf,omitempty"`
 	Subject   string `json:"sub,omitempty"`
-	Audience  any    `json:"aud,omitempty"` // a string, or a list of several
+	Audience  any    `json:"aud,omitempty"` // a string, or a list; nil: an opaque token that names no resource
 	Issuer    string `json:"iss,omitempty"`
 	ID        string `json:"jti,omitempty"`
 	AuthTime  int64  `json:"auth_time,omitempty"` // RFC 9470 §6.2
@@ -77,7 +77,13 @@ func (p *Tokens) introspect(ctx context.Context, form url.Values, caller introsp
 	// is shown to its own client, and to a caller that asks for one by token_type_hint:
 	// an API that only reads the member active would take it for an access token.
 	own := token.Refresh && token.ClientID == caller.clientID
-	if token.Refresh && !own && form.Get("token_type_hint") != "refresh_token" || !own && !caller.knows(token) {
+	if token.Refresh && !own && form.Get("token_type_hint") != "refresh_token" {
+		return &Introspection{}, caller.clientID, nil
+	}
+	if !own {
+		token.Scope = caller.scopeOf(token)
+	}
+	if token.Scope == "" {
 		return &Introspection{}, caller.clientID, nil
 	}
 	return p.describeToken(token, caller.clientID), caller.clientID, nil
@@ -91,9 +97,26 @@ type introspector struct {
 	ofPerson    bool // it sends the bearer token of a person
 }
 
-// knows reports whether the caller is one that the token is for.
-func (c introspector) knows(token Found) bool {
-	return c.ofServer && token.audience.HasServer() || c.ofResources && token.audience.Introspector(c.clientID)
+// scopeOf returns the scope of a token that the caller may know: that of the resources that it may
+// introspect for. It is empty if the token is for none of them.
+//
+// RFC 7662 §2.2: the response is limited to what concerns the caller.
+func (c introspector) scopeOf(token Found) string {
+	if token.Resource == "" { // the server itself has every scope
+		if c.ofServer {
+			return token.Scope
+		}
+		return ""
+	}
+	by := ""
+	if c.ofResources {
+		by = c.clientID
+	}
+	part := token.audience.KnownTo(by, c.ofServer)
+	if part.Empty() {
+		return ""
+	}
+	return part.Scope(token.Scope)
 }
 
 // LiveToken returns a token that is active now. It returns ErrNotFound for a token that
@@ -110,7 +133,11 @@ func (p *Tokens) LiveToken(ctx context.Context, text string) (Found, error) {
 	case token.unusable:
 		return token, errUnusable
 	}
-	token.audience, err = p.apis.Granted(ctx, token.Resource)
+	if token.name != "" {
+		token.audience, err = p.apis.Signed(ctx, token.Resource, token.IssuedAt)
+	} else {
+		token.audience, err = p.apis.Granted(ctx, token.Resource)
+	}
 	if err != nil || token.Resource == "" { // the server itself has every scope
 		return token, err
 	}
@@ -136,7 +163,13 @@ func (p *Tokens) describeToken(token Found, caller string) *Introspection {
 		ExpiresAt: token.ExpiresAt, IssuedAt: token.IssuedAt, NotBefore: token.IssuedAt,
 		// RFC 9700 §4.15.1: if no person is involved, the subject is the client, and
 		// there is no username.
-		Subject: token.ClientID, Audience: oneOrList(token.audience.URIs()), Issuer: p.config.Issuer, ID: token.Digest[:22],
+		Subject: token.ClientID, Issuer: p.config.Issuer, ID: token.Digest[:22],
+	}
+	// RFC 8707 §2: aud restricts a token to the resources that a client named. django-oauth-toolkit
+	// refuses a token whose aud is not its own URL, and most tokens of its users name no resource.
+	// RFC 9068 §2.2: a signed token always has aud, which is the same here.
+	if token.Resource != "" || token.name != "" {
+		found.Audience = oneOrList(token.audience.URIs())
 	}
 	sector := oauth.Deref(token.Sector)
 	if token.UserID != nil {
