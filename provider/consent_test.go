@@ -44,11 +44,12 @@ func (f *fixture) approve(t *testing.T, app *clients.Registered, s *SignedIn, pa
 func TestConsentIsRemembered(t *testing.T) {
 	f := begin(t)
 	alice, bob := f.login("alice"), f.login("bob")
-	app, other, open, skips := f.app(), f.app(), f.app(public), f.app(func(r *clients.Registration) { r.SkipConsent = true })
+	native := func(r *clients.Registration) { public(r); r.RedirectURIs = []string{"http://127.0.0.1/back"} }
+	app, other, open, skips := f.app(), f.app(), f.app(native), f.app(func(r *clients.Registration) { r.SkipConsent = true })
 	f.approve(t, app, alice, "scope", "read write")
-	f.approve(t, open, alice, "scope", "read write")
+	f.approve(t, open, alice, "scope", "read write", "redirect_uri", "-")
 	asks := func(f *fixture, app *clients.Registered, s *SignedIn, scope string) (bool, string) {
-		asked, err := f.Authorizations.RequiredInteraction(t.Context(), f.authorize(app, "scope", scope), s)
+		asked, err := f.Authorizations.RequiredInteraction(t.Context(), f.authorize(app, "scope", scope, "redirect_uri", "-"), s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +71,7 @@ func TestConsentIsRemembered(t *testing.T) {
 		{"more than that is", app, alice, "read groups", true, "read write"},
 		{"another person is asked", app, bob, "read", true, ""},
 		{"for another application the person is asked", other, alice, "read", true, ""},
-		{"RFC8252/8.6 for a public application every time", open, alice, "read", true, "read write"},
+		{"RFC8252/8.6 for a native application every time", open, alice, "read", true, "read write"},
 		{"an administrator can let an application skip the consent page", skips, alice, "read", false, ""},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
@@ -95,9 +96,9 @@ func TestConsentIsRemembered(t *testing.T) {
 			t.Error(got, knows)
 		}
 	})
-	t.Run("an application that became public is asked for again", func(t *testing.T) {
+	t.Run("RFC8252/8.6 an application that became native is asked for again", func(t *testing.T) {
 		f.approve(t, app, alice, "scope", "read")
-		err := f.change(app, public)
+		err := f.change(app, native)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -332,5 +333,73 @@ func TestConsentIsToWhatWasShown(t *testing.T) {
 		if kind(err) != test.want || (a == nil) != (err != nil) || a != nil && a.Refused != nil {
 			t.Errorf("%s: %v", test.rule, err)
 		}
+	}
+}
+
+// A consent counts the next time only if nobody else can receive the response: RFC 8252 §8.6.
+func TestAttackConsentOfAnotherProgram(t *testing.T) {
+	const web = "https://app.example/back"
+	uris := map[string]bool{ // whether the host assures who receives the response
+		web: true, "https://app.example:8443/back": true, "https://[2001:db8::1]/back": true,
+		"http://127.0.0.1/back": false, "http://[::1]/back": false, "http://localhost:8080/back": false, "com.example.app:/back": false,
+		"https://127.0.0.1/back": false, "https://localhost/back": false, "https://[::1]/back": false,
+	}
+	f := begin(t, openID, func(c *Config) { c.Open.Registration = true })
+	s := f.login("alice")
+	remembers := func(t *testing.T, app *clients.Registered, uri string) bool {
+		t.Helper()
+		query := []string{"scope", "openid read", "redirect_uri", uri}
+		f.approve(t, app, s, query...)
+		asked, err := f.Authorizations.RequiredInteraction(t.Context(), f.authorize(app, query...), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = f.Authorizations.RequiredInteraction(t.Context(), f.authorize(app, append(query, "prompt", "none")...), s)
+		if silent := kind(err); asked == nil && silent != "no error" || asked != nil && silent != "400 consent_required" {
+			t.Errorf("with prompt=none: %s", silent)
+		}
+		return asked == nil
+	}
+	for uri, assured := range uris {
+		t.Run(uri, func(t *testing.T) {
+			for _, of := range []struct {
+				what, came string
+				is         func(*clients.Registration)
+				want       bool
+			}{
+				{"public, added by the operator", "", public, assured},
+				{"public, registered with an administrator's token", "origin = 'registration'", public, assured},
+				{"confidential, registered with an administrator's token", "origin = 'registration'", func(*clients.Registration) {}, assured},
+				{"public, registered by itself", "origin = 'registration', responsible = 'nobody'", public, false},
+				{"confidential, added by the operator", "", func(*clients.Registration) {}, true},
+			} {
+				app := f.app(of.is, func(r *clients.Registration) { r.RedirectURIs = []string{uri} })
+				if of.came != "" {
+					f.sql("UPDATE applications SET " + of.came + " WHERE id = '" + app.Application.ID + "'")
+					f.forgetCopies()
+				}
+				if got := remembers(t, app, uri); got != of.want {
+					t.Errorf("%s: remembered: %t", of.what, got)
+				}
+			}
+		})
+	}
+	t.Run("a program beside the site", func(t *testing.T) {
+		app := f.app(public, func(r *clients.Registration) { r.RedirectURIs = []string{web, "http://127.0.0.1/back"} })
+		if !remembers(t, app, web) || remembers(t, app, "http://127.0.0.1:1024/back") {
+			t.Error("the redirect URI of the request does not decide")
+		}
+	})
+}
+
+// OIDC Core §3.1.2.1: a request of OpenID Connect has redirect_uri. A request of OAuth may leave it out.
+func TestOpenIDNeedsRedirectURI(t *testing.T) {
+	f := begin(t, openID)
+	app := f.app()
+	_, err := f.Authorizations.Authorize(t.Context(), f.query(app, "scope", "read openid", "redirect_uri", "-"))
+	wantError(t, err, "400 invalid_request")
+	a, err := f.Authorizations.Authorize(t.Context(), f.query(app, "scope", "read", "redirect_uri", "-"))
+	if err != nil || a.Refused != nil || a.RedirectURI != callback {
+		t.Errorf("without openid: %+v, %v", a, err)
 	}
 }

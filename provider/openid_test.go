@@ -191,9 +191,11 @@ func TestSilentRequests(t *testing.T) {
 		{"a new login, and more than was approved", known, []string{"scope", "openid read", "max_age", "0"}, "400 login_required"},
 		{"more than was approved", known, []string{"scope", "openid read"}, "400 consent_required"},
 		{"more than was approved, by claims", known, []string{"scope", "openid", "claims", `{"userinfo":{"name":null}}`}, "400 consent_required"},
+		{"somebody else, and more than was approved", known, []string{"scope", "openid read", "claims", about("bob")}, "400 login_required"},
+		{"an old login, and nobody let it in", unknown, []string{"scope", "openid", "max_age", "0"}, "400 login_required"},
 		{"nobody let it in", unknown, []string{"scope", "openid"}, "400 consent_required"},
-		{"nobody let it in, and it asks who is there", unknown, []string{"scope", "openid", "claims", about("bob")}, "400 consent_required"},
-		{"nobody let it in, and it knows who is there", unknown, []string{"scope", "openid", "claims", about(s.User.ID)}, "400 consent_required"},
+		{"nobody let it in, and it asks who is there", unknown, []string{"scope", "openid", "claims", about("bob")}, "400 login_required"},
+		{"nobody let it in, and it knows who is there", unknown, []string{"scope", "openid", "claims", about(s.User.ID)}, "400 login_required"},
 	} {
 		a := f.authorize(test.app, append(test.sent, "prompt", "none")...)
 		asked, err := f.Authorizations.RequiredInteraction(t.Context(), a, s)

@@ -152,7 +152,7 @@ func TestSilentRequestTellsNobodyWhoIsThere(t *testing.T) {
 	}
 	for _, subject := range subjects {
 		b.open(t, s.mustAuthorize(app, "scope", "openid", "prompt", "none", "claims", `{"id_token":{"sub":{"value":`+strconv.Quote(subject)+`}}}`))
-		checkEqual(t, "answer", b.Away.Query().Get("error"), "consent_required")
+		checkEqual(t, "answer", b.Away.Query().Get("error"), "login_required")
 	}
 }
 

@@ -170,6 +170,10 @@ func (p *Authorizations) client(ctx context.Context, id string) (storage.Applica
 func (p *Authorizations) checkRedirectURI(a *Authorization) error {
 	registered := oauth.Lines(a.Application.RedirectURIs)
 	sent := a.parameters.Get("redirect_uri")
+	if sent == "" && p.config.OpenID && slices.Contains(strings.Fields(a.parameters.Get("scope")), "openid") {
+		// OIDC Core §3.1.2.1: redirect_uri is required.
+		return oauth.Refuse("invalid_request", "redirect_uri is missing: a request with the scope openid must have it (OpenID Connect).")
+	}
 	if sent == "" {
 		// RFC 6749 §3.1.2.3: redirect_uri may be omitted if exactly one is registered.
 		if len(registered) != 1 {
@@ -206,13 +210,14 @@ func checkCommand(a *Authorization) error {
 // of RFC 6749 §4.1.1 and RFC 7636 §4.3. refused is the error of what the request encloses, or
 // nil.
 func (p *Authorizations) checkAuthorization(ctx context.Context, a *Authorization, refused *oauth.Error) error {
+	// RFC 6749 §4.1.2.1: every error response contains the state, so state is read first. One that
+	// is too long is returned too: the request as a whole is limited.
 	state := a.parameters["state"]
-	if len(state) == 1 && len(state[0]) > oauth.MaxState {
-		return oauth.Refuse("invalid_request", "state is longer than %d bytes.", oauth.Own(oauth.MaxState))
-	}
-	// RFC 6749 §4.1.2.1: every error response contains the state, so state is read first.
 	if len(state) == 1 && oauth.PlainText(state[0]) {
 		a.state = state[0]
+	}
+	if len(a.state) > oauth.MaxState {
+		return oauth.Refuse("invalid_request", "state is longer than %d bytes.", oauth.Own(oauth.MaxState))
 	}
 	err := a.readResponseMode()
 	if err == nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"mandate/provider/events"
+	"mandate/provider/indicator"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/redirect"
@@ -53,15 +54,18 @@ func (p *Authorizations) RequiredInteraction(ctx context.Context, a *Authorizati
 	login := reason != ""
 	missing, required := missingACR(a, s)
 	switch {
-	// The person has never approved this application, so it must not learn who is
-	// signed in. The error is the same, whether the request names this person or
-	// another.
-	case a.Silent() && ask && len(remembered) == 0 && len(a.OpenID.Subjects) > 0, a.Silent() && ask && !login:
-		// OIDC Core §3.1.2.6: consent_required.
-		return nil, oauth.Refuse("consent_required", "The person must approve the request, which prompt=none forbids.")
-	// OIDC Core §15.1: a request with the scope openid does not fail because of acr_values.
+	// OIDC Core §3.1.2.1: it matters first who is signed in, then since when and how, and then what
+	// that person approves. OIDC Core §15.1: a request with the scope openid does not fail because
+	// of acr_values.
 	case a.Silent() && (login || missing != "" && required):
 		return nil, LoginRequired()
+	// The person has never approved this application, so it must not learn who is signed in. The
+	// error is the same, whether the request names this person or another, or nobody is signed in.
+	case a.Silent() && ask && len(remembered) == 0 && len(a.OpenID.Subjects) > 0:
+		return nil, LoginRequired()
+	case a.Silent() && ask:
+		// OIDC Core §3.1.2.6: consent_required.
+		return nil, oauth.Refuse("consent_required", "The person must approve the request, which prompt=none forbids.")
 	case login:
 		return &Interaction{Login: true, Reason: reason}, nil
 	case missing != "" && !a.Silent():
@@ -81,18 +85,14 @@ func (p *Authorizations) RequiredInteraction(ctx context.Context, a *Authorizati
 	if err != nil {
 		return nil, err
 	}
-	return &Interaction{Approved: remembered, ApprovedFor: oauth.Lines(consent.Resource), Ticket: p.tickets.Seal(ticket, "consent")}, nil
+	return &Interaction{Approved: remembered, ApprovedFor: a.approvedFor(consent), Ticket: p.tickets.Seal(ticket, "consent")}, nil
 }
 
 // needsConsent reports whether the consent page must be shown. The consent is what the person
 // approved before.
 func (p *Authorizations) needsConsent(a *Authorization, consent storage.Consent) bool {
 	switch {
-	case a.Application.ClientType == policy.Public:
-		// RFC 8252 §8.6: any program can use the client_id of a public client.
-		return true
-	case policy.CameByItself(a.Application):
-		// Nobody has checked what such an application says about itself.
+	case !a.assured():
 		return true
 	case a.Application.SkipConsent:
 		return slices.Contains(a.OpenID.prompt, "consent")
@@ -102,11 +102,38 @@ func (p *Authorizations) needsConsent(a *Authorization, consent storage.Consent)
 	return !oauth.Covers(strings.Fields(consent.Scope), a.scopesToApprove()) || !oauth.Covers(oauth.Lines(consent.Resource), a.resourcesToApprove())
 }
 
-// resourcesToApprove returns the URIs of the resources that the person must approve.
+// assured reports whether the response certainly goes to the application that the person approved
+// before. Only then a consent counts the next time.
+func (a *Authorization) assured() bool {
+	came := policy.CameByItself(a.Application)
+	switch {
+	// Nobody answers for what such an application says about itself, or nobody with the right to.
+	case came && policy.StandingOf(a.Application) != policy.StandingAdministrator:
+		return false
+	// RFC 8252 §8.6: any program can use the client_id of a native client, and receive the response
+	// at a loopback address or by a private-use scheme. A host with a certificate is one party.
+	case came || a.Application.ClientType == policy.Public:
+		return redirect.AtHost(a.RedirectURI)
+	}
+	return true
+}
+
+// resourcesToApprove returns the resources that the person must approve, as the consent stores
+// them.
 func (a *Authorization) resourcesToApprove() []string {
-	var uris []string
+	var names []string
 	for _, r := range a.Audience.Named() {
-		uris = append(uris, r.URI)
+		names = append(names, indicator.Stored(r.URI, r.Generation))
+	}
+	return names
+}
+
+// approvedFor returns the URIs of the requested resources that the person approved before.
+func (a *Authorization) approvedFor(before storage.Consent) []string {
+	var uris []string
+	for _, name := range oauth.Narrow(a.resourcesToApprove(), oauth.Lines(before.Resource)) {
+		uri, _ := indicator.Split(name)
+		uris = append(uris, uri)
 	}
 	return uris
 }

@@ -3,6 +3,7 @@
 package redirect
 
 import (
+	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
@@ -182,6 +183,22 @@ func IsCommand(uri string) bool {
 // are compared as text.
 func isLoopback(host string) bool {
 	return host == "127.0.0.1" || host == "::1" || loopback.IsName(host) && strings.ToLower(host) == host
+}
+
+// AtHost reports whether a redirect URI leads to a host of the network that has a certificate, so
+// that no program on the person's own computer receives the response.
+func AtHost(raw string) bool {
+	u, err := url.Parse(raw)
+	if err != nil || u.Scheme != "https" {
+		return false
+	}
+	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
+	address, err := netip.ParseAddr(host)
+	if err == nil {
+		return !address.Unmap().IsLoopback() && !address.IsUnspecified()
+	}
+	// RFC 6761 §6.3: every name below localhost is the same computer.
+	return host != "" && host != "localhost" && !strings.HasSuffix(host, ".localhost")
 }
 
 // Match reports whether the redirect URI of a request matches a registered one.
