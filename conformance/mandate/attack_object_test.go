@@ -117,3 +117,43 @@ func TestAttackRequestObjectConfusion(t *testing.T) {
 	id = b.family(t, v.web, v.alice, "scope", "openid").IDToken
 	v.wantWrongObject(t, "an ID token by registered keys", b, v.web, id)
 }
+
+// A request object goes through browsers, and is written into their histories. Nobody who finds one is
+// the client, and no credential of a client is a request.
+func TestAttackRequestObjectAsCredential(t *testing.T) {
+	attack(t, "a JWT for one purpose is taken for another (RFC 8725 §2.8)", "")
+	forEachDatabase(t, func(t *testing.T, db database) {
+		v := newFixture(t, options{database: db})
+		a := v.objectSigner(t, "signer", "--grant", "client_credentials", "--auth-method", "private_key_jwt", "--may-introspect")
+		form, _ := v.requestFor(t, a.application, "scope", "read", "state", "found")
+		for what, header := range map[string]member{"with its typ": nil, "with the typ of any JWT": {"typ": "JWT"}, "without a typ": {"typ": nil}} {
+			whole := objectOf(t, v, a, form, member{"sub": a.ClientID, "jti": rand.Text()}, header)
+			v.refusedAssertion(t, "a request object "+what, asserting(whole))
+			if got := v.post(t, "/o/introspect/", asserting(whole), params("token", "x")); got.Status != 401 {
+				t.Errorf("a request object %s introspects: %d %s", what, got.Status, got.Body)
+			}
+		}
+		got, answer := v.token(t, asserting(v.assert(t, a, nil, nil)), forItself)
+		if got.AccessToken == "" {
+			t.Errorf("a good assertion: %s", answer.Body)
+		}
+		b := v.signedIn(t, v.alice)
+		enclosed := member{"client_id": a.ClientID}
+		for name := range form {
+			enclosed[name] = form.Get(name)
+		}
+		for what, header := range map[string]member{"with its typ": {"typ": "client-authentication+jwt"}, "with the typ of any JWT": {"typ": "JWT"}, "without a typ": nil} {
+			b.open(t, v.sending(a.application, v.assert(t, a, enclosed, header)))
+			b.wantPage(t, "an assertion "+what, "invalid_request_object")
+		}
+	})
+}
+
+// objectOf is object with a header that may have no typ.
+func objectOf(t *testing.T, v *fixture, a keyHolder, form map[string][]string, claims, header member) string {
+	t.Helper()
+	if typ, has := header["typ"]; has && typ == nil {
+		return a.keys.sign(t, v.enclosed(a.application, form, claims), nil)
+	}
+	return v.object(t, a, form, claims, header)
+}

@@ -31,8 +31,10 @@ func TestRequestObjectsByReference(t *testing.T) {
 			"another digest": good + "#" + base64.RawURLEncoding.EncodeToString(make([]byte, 32)), "nothing": h.URL + "/nothing",
 			"a redirect": h.page("/moved", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/good", http.StatusFound) }),
 		}
+		// OIDC Core §6.2: the fragment need not be a digest.
+		named := serve("/named", "application/jwt", object) + "#v2"
 		broken := serve("/broken", "application/jwt", "e30.e30.")
-		args := []string{"application", "update", a.ClientID, "--request-uri", good, "--request-uri", hashed, "--request-uri", broken}
+		args := []string{"application", "update", a.ClientID, "--request-uri", good, "--request-uri", hashed, "--request-uri", named, "--request-uri", broken}
 		for _, uri := range bad {
 			args = append(args, "--request-uri", uri)
 		}
@@ -46,9 +48,11 @@ func TestRequestObjectsByReference(t *testing.T) {
 			t.Errorf("sent to %v", b.Away)
 		}
 		v.redeem(t, a.application, b.Away.Query().Get("code"), verifier)
-		b.open(t, v.opening(a.application, hashed))
-		if b.Away == nil || b.Away.Query().Get("code") == "" {
-			t.Errorf("with a digest: %d, sent to %v", b.Status, b.Away)
+		for what, uri := range map[string]string{"a digest": hashed, "another fragment": named} {
+			b.open(t, v.opening(a.application, uri))
+			if b.Away == nil || b.Away.Query().Get("code") == "" {
+				t.Errorf("with %s: %d, sent to %v", what, b.Status, b.Away)
+			}
 		}
 		for what, uri := range bad {
 			b.open(t, v.opening(a.application, uri)+"&redirect_uri="+a.RedirectURI)

@@ -232,7 +232,7 @@ func checkPrivileges(found *oauth.Invalid, actor policy.Actor, r Registration, w
 	}{
 		{"may_introspect", r.MayIntrospect, was.MayIntrospect, "A public application has no secret to authenticate with, so it cannot introspect tokens."},
 		// RFC 8252 §8.6: any program can claim to be a public client.
-		{"skip_consent", r.SkipConsent, was.SkipConsent, "Any program can impersonate a public application, so people are always asked for their consent."},
+		{"skip_consent", r.SkipConsent, was.SkipConsent, "Any program can impersonate a public application, so it never skips the consent page."},
 		// RFC 10070 §4: with the address of an endpoint as audience, another server could use
 		// the assertion.
 		{"assertion_audience_endpoints", r.Authentication.EndpointAudience, was.EndpointAudience, "A public application makes no assertions."},
@@ -240,7 +240,7 @@ func checkPrivileges(found *oauth.Invalid, actor policy.Actor, r Registration, w
 	} {
 		switch {
 		case of.field == "skip_consent" && of.said && policy.CameByItself(was):
-			found.Add(of.field, "This application came by itself, so people are always asked for their consent.")
+			found.Add(of.field, "This application came by itself, so it never skips the consent page.")
 		case of.said != of.was && !actor.Administers():
 			found.Add(of.field, "Only an administrator may change this.")
 		case of.said && !of.was && !may.AdministratorRights:

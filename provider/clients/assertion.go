@@ -33,6 +33,7 @@ type assertion struct {
 
 	claims    jose.Claims          // which verifyAssertion verifies
 	client    *storage.Application // that it names, if it exists
+	kind      string               // the typ of its header
 	algorithm string
 	keyID     string // of the key with which it was signed, as it is registered
 	cause     error  // why there is no key, or none that fits; for the log
@@ -61,7 +62,10 @@ func (p *Clients) proveBy(ctx context.Context, one *assertion) (storage.Applicat
 		return storage.Application{}, err
 	}
 	a, claims, now := *one.client, one.claims, oauth.Now()
-	err = checkAssertionTimes(claims, now)
+	err = one.checkPurpose()
+	if err == nil {
+		err = checkAssertionTimes(claims, now)
+	}
 	if err == nil {
 		err = p.checkAudience(a, claims, one.endpoint)
 	}
@@ -92,6 +96,29 @@ func (p *Clients) proveBy(ctx context.Context, one *assertion) (storage.Applicat
 	by.Client = &a
 	return a, nil
 }
+
+// ofRequests lists the parameters of an authorization request that an assertion has no use for.
+var ofRequests = [...]string{"client_id", "response_type", "redirect_uri", "scope", "state", "code_challenge"}
+
+// checkPurpose checks that the JWT was not made to be a request object: the browser of a person, and
+// whoever reads its history, has those.
+//
+// RFC 9101 §10.8: typ distinguishes the two. Many clients send none, or that of any JWT, and then it is
+// the claims that do: an object always has parameters, and an assertion never.
+func (one *assertion) checkPurpose() error {
+	if strings.HasSuffix(strings.ToLower(one.kind), typeOfAssertions) {
+		return nil
+	}
+	for _, name := range ofRequests {
+		if _, there := one.claims[name]; there {
+			return invalidClient("The client assertion has the claim %s, as a request object has: leave it out, or send the typ client-authentication+jwt.", oauth.Own(name))
+		}
+	}
+	return nil
+}
+
+// typeOfAssertions is the typ of a JWT that is made to be a client assertion (RFC 10070 §4).
+const typeOfAssertions = "client-authentication+jwt"
 
 // UseAssertion uses the assertion of a call, if it has one that is not used yet.
 func (p *Clients) UseAssertion(ctx context.Context) error {
@@ -189,7 +216,7 @@ func (p *Clients) verifyAssertion(ctx context.Context, one *assertion) error {
 		Algorithms: allAlgorithms,
 		// RFC 8725 §3.11: a JWT that was made for another purpose says so. RFC 10070 §4
 		// recommends that a server does not require the type.
-		Types: []string{"", "jwt", "client-authentication+jwt"},
+		Types: []string{"", "jwt", typeOfAssertions},
 		Keys: func(h jose.Header, unverified []byte) ([]any, error) {
 			keys, err := p.assertionKeys(ctx, one, h, unverified)
 			if h.Algorithm == jose.HS256 {
@@ -235,7 +262,7 @@ func (p *Clients) notGuessed(ctx context.Context, a storage.Application) error {
 // assertionKeys returns the keys with which the client that an assertion names may have signed
 // it. The method that is registered for the client decides the kind of key.
 func (p *Clients) assertionKeys(ctx context.Context, one *assertion, h jose.Header, unverified []byte) ([]any, error) {
-	one.algorithm = h.Algorithm
+	one.algorithm, one.kind = h.Algorithm, h.Type
 	claims, err := jose.ParseClaims(unverified)
 	if err != nil {
 		return nil, invalidClient("The claims of the client assertion are not a JSON object.")

@@ -61,3 +61,31 @@ func TestMethodsAreMadeOnce(t *testing.T) {
 		t.Error("the table can be changed")
 	}
 }
+
+// RFC 9101 §10.8: what a client signs for a browser is no credential of the client.
+func TestRequestObjectIsNoAssertion(t *testing.T) {
+	for name, test := range map[string]struct {
+		kind string
+		more string
+		good bool
+	}{
+		"an assertion":                      {"JWT", "", true},
+		"without a typ":                     {"", "", true},
+		"an object without a typ":           {"", "response_type", false},
+		"an object of any JWT's type":       {"JWT", "client_id", false},
+		"an object by its redirect URI":     {"application/jwt", "redirect_uri", false},
+		"an object by its scope":            {"", "scope", false},
+		"an object by its state":            {"", "state", false},
+		"an object by its challenge":        {"", "code_challenge", false},
+		"an assertion that says what it is": {"Client-Authentication+JWT", "client_id", true},
+		"the same as a media type":          {"application/client-authentication+jwt", "client_id", true},
+	} {
+		one := &assertion{kind: test.kind, claims: jose.Claims{"iss": "c", "sub": "c", "jti": "1"}}
+		if test.more != "" {
+			one.claims[test.more] = nil
+		}
+		if err := one.checkPurpose(); (err == nil) != test.good {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
