@@ -226,10 +226,10 @@ func redirectFaults() []fault {
 			if c := p.client(v.Get("client_id")); c != nil && !v.Has("redirect_uri") {
 				q.setQuery("redirect_uri", c.RedirectURI())
 			}
-		}), fails: "RFC6749/3.1.2.3/required-with-several OIDCCore/3.1.2.2/redirect-uri-of-several"},
+		}), fails: "RFC6749/3.1.2.3/required-with-several OIDCCore/3.1.2.2/redirect-uri-of-several OIDCCore/3.1.2.2/required-parameters"},
 		{name: "redirect_uri is required", at: authorizePath, spoil: refusingIf(func(_ *proxy, q *ask) bool {
 			return q.params().Has("client_id") && !q.params().Has("redirect_uri")
-		}, badPage), fails: "RFC6749/3.1.2.3/optional-with-one OIDCCore/3.1.3.2/redirect-uri-left-out"},
+		}, badPage), fails: "RFC6749/3.1.2.3/optional-with-one"},
 		{name: "only the first redirect URI of a client is accepted", at: authorizePath, spoil: refusingIf(func(p *proxy, q *ask) bool {
 			return q.params().Get("redirect_uri") == p.target.Clients[need.Several].RedirectURIs[1]
 		}, badPage), fails: "RFC6749/3.1.2.2/several", hides: "RFC6749/3.1.2/query-kept"},

@@ -14,16 +14,11 @@ import (
 func pageFaults() []fault {
 	return []fault{
 		{name: "public clients need no consent", at: authorizePath, spoil: approving(need.Public, func(*proxy, url.Values) bool { return true }),
-			fails: "RFC6749/10.2/person-informed RFC8252/8.6/https-is-no-proof", skips: "OIDCCore/11/native-consent RFC6749/10.12/csrf"},
+			fails: "RFC6749/10.2/person-informed", skips: "OIDCCore/11/native-consent RFC6749/10.12/csrf"},
 		{name: "offline access of public clients needs no consent", at: authorizePath,
 			spoil: approving(need.Public, func(_ *proxy, v url.Values) bool { return strings.Contains(v.Get("scope"), "offline_access") }), fails: "OIDCCore/11/native-consent"},
 		{name: "native applications need no consent", at: authorizePath, spoil: approving(need.Loopback, func(*proxy, url.Values) bool { return true }),
 			fails: "RFC6749/10.2/repeated-request-asked RFC8252/8.6/not-automatic"},
-		{name: "consent for a public client is remembered", at: authorizePath, spoil: approving(need.Public, func(p *proxy, v url.Values) bool {
-			first := !p.has("approved")
-			p.keep("approved", true)
-			return !first && !v.Has("prompt")
-		}), fails: "RFC8252/8.6/https-is-no-proof"},
 		{name: "consent is accepted from any browser and any site", spoil: consentOfAnyBrowser(foreignForm, ownPage), fails: "RFC6749/10.12/csrf OIDCCore/3.1.2.3/csrf"},
 		{name: "consent is accepted from any browser, but only from the server's own pages", spoil: consentOfAnyBrowser(anyForm, func(*proxy, *ask) {}),
 			passes: "RFC6749/10.12/csrf OIDCCore/3.1.2.3/csrf"},

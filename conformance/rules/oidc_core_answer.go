@@ -29,11 +29,11 @@ func oidcValidation() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.2/required-parameters", Level: Must,
-			Text:  "A request without client_id or response_type gets no code.",
+			Text:  "A request without client_id, response_type or redirect_uri gets no code.",
 			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				t.Code(t.OpenID(t.Client(need.Code)))
-				for _, name := range []string{"client_id", "response_type"} {
+				for _, name := range []string{"client_id", "response_type", "redirect_uri"} {
 					t.WantNoCode(t.Authorize(t.OpenID(t.Client(need.Code)).Del(name)), name+" is missing")
 				}
 			},

@@ -225,8 +225,9 @@ func rfc6749Authorization() []Rule {
 			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				c := singleURI(t)
-				t.Code(t.Request(c))
-				if r := settled(t, t.Authorize(t.Request(c).Del("redirect_uri"))); !r.Arrived() {
+				// OIDC Core §3.1.2.1: a request with the scope openid cannot omit it.
+				t.Code(plainRequest(t, c))
+				if r := settled(t, t.Authorize(plainRequest(t, c).Del("redirect_uri"))); !r.Arrived() {
 					t.Failf("without redirect_uri the server sends no response to the registered one: %s", r)
 				}
 			},
