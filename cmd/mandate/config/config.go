@@ -272,7 +272,7 @@ type Provider struct {
 	ResourceServerJWKSURL string `key:"RESOURCE_SERVER_JWKS_URL" default:""`
 	// ResourceServerIssuer is the authorization server whose tokens the API accepts, such as `https://auth.example.com/o`: its issuer, character by character. A signed access token must have it as `iss`. With a URL as `RESOURCE_SERVER_AUDIENCE`, the API also publishes metadata that names this server (RFC 9728), so that clients find it.
 	ResourceServerIssuer string `key:"RESOURCE_SERVER_ISSUER" default:""`
-	// ResourceServerAudience is the name of the resource server that `aud` of an access token must contain: the URI of its resource. For the sample API of this server it is `BASE_URL`. It is optional if all tokens are introspected: if it is not set, `aud` is not checked. For metadata (RFC 9728 §1.2) it is the https URL by which clients reach the API, or an http URL on this machine.
+	// ResourceServerAudience is the name of the resource server that `aud` of an access token must contain: the URI of its resource. For the sample API of this server it is `BASE_URL`. An introspected token without `aud` is for the server that issued it. The setting is optional if all tokens are introspected: if it is not set, `aud` is not checked. For metadata (RFC 9728 §1.2) it is the https URL by which clients reach the API, or an http URL on this machine.
 	ResourceServerAudience string `key:"RESOURCE_SERVER_AUDIENCE" default:""`
 	// ResourceServerName is the name of the API for people, in its metadata (`resource_name`, RFC 9728 §2).
 	ResourceServerName string `key:"RESOURCE_SERVER_NAME" default:""`
