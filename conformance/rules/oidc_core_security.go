@@ -53,7 +53,11 @@ func oidcSecurity() []Rule {
 			Text:  "An access token is restricted to certain resources.",
 			Needs: loginNeeds(need.Introspection, need.Introspect),
 			Check: func(t *T) {
-				access := t.GrantFor(t.OpenID(t.Client(need.Code))).Access
+				r := t.OpenID(t.Client(need.Code))
+				if t.Has(need.Resources) {
+					r.Set("resource", t.Resources()[0].URI)
+				}
+				access := t.GrantFor(r).Access
 				if j, err := jose.Read(access); err == nil && j.Claims["aud"] != nil {
 					return
 				}

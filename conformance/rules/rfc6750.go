@@ -302,7 +302,7 @@ func rfc6750() []Rule {
 			Text:  "A token names the resource servers for which it is valid.",
 			Needs: []Need{need.Token},
 			Check: func(t *T) {
-				token := someTokens(t).Access
+				token := restricted(t)
 				if j, err := jose.Read(token); err == nil && j.Claims["aud"] != nil {
 					return
 				}
