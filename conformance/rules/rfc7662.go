@@ -236,13 +236,13 @@ func rfc7662Endpoint() []Rule {
 		},
 		{
 			ID: "RFC7662/2.2/facts", Level: May,
-			Text:  "The response for a person's token has scope, client_id, token_type, exp, iat, nbf, sub, aud, iss and jti, and the username with which the person signs in.",
+			Text:  "The response for a person's token has scope, client_id, token_type, exp, iat, nbf, sub, iss and jti, and the username with which the person signs in.",
 			Needs: codeFlowNeeds(need.Introspection, need.Introspect),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				tokens := t.Grant(c)
 				object := liveToken(t, tokens.Access)
-				for _, name := range []string{"scope", "client_id", "token_type", "exp", "iat", "nbf", "sub", "aud", "iss", "jti"} {
+				for _, name := range []string{"scope", "client_id", "token_type", "exp", "iat", "nbf", "sub", "iss", "jti"} {
 					if object[name] == nil {
 						t.Errorf("%s is missing", name)
 					}
