@@ -57,15 +57,6 @@ func (r tokenRequest) with(pairs ...string) url.Values {
 // someTokens returns tokens of any grant. Without tokens the check is blocked.
 func someTokens(t *T) *check.Tokens { return aTokenRequest(t).granted(t) }
 
-// restricted returns an access token for a resource of the target, or any access token if the target names none. RFC 8707
-// §2: a server need not restrict a token for which no resource was named.
-func restricted(t *T) string {
-	if t.Has(need.Resources) && t.Has(need.Machine) {
-		return forResource(t, t.Resources()[0])
-	}
-	return someTokens(t).Access
-}
-
 // wrongRequest sends a token request without a grant type as a client whose credentials are correct.
 func wrongRequest(t *T) *wire.Answer {
 	r := aTokenRequest(t)

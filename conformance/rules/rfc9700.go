@@ -164,7 +164,8 @@ func rfc9700Tokens() []Rule {
 		},
 		sameCheckAs(bearerTokens, "RFC6750/5.3/audience", Rule{
 			ID: "RFC9700/2.3/a29-audience-restricted", Level: Should,
-			Text: "An access token is restricted to certain resource servers, which it names.",
+			Text:   "An access token is restricted to certain resource servers, which it names.",
+			Waived: "Resource servers read aud as a restriction (RFC 8707 §2), so Mandate shows it for tokens that name a resource, and for each JWT.",
 		}),
 		{
 			ID: "RFC9700/2.3/a30-restricted-to-actions", Level: Should,

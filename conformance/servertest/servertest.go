@@ -311,7 +311,7 @@ func (s *Server) target() (*target.Target, error) {
 		}
 	}
 	for _, api := range []target.Resource{{URI: "https://one.example/v1", Scope: "read"}, {URI: "https://two.example/v1", Scope: "write"}} {
-		_, err := s.CLI("", "resource", "add", api.URI, "--name", api.URI, "--scope", api.Scope, "--introspector", t.Clients[need.Introspect].ID)
+		_, err := s.CLI("", "resource", "add", api.URI, "--name", api.URI, "--scope", api.Scope, "--scope", "read", "--introspector", t.Clients[need.Introspect].ID)
 		if err != nil {
 			return nil, err
 		}
