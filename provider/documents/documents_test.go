@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -367,4 +368,71 @@ func TestCIMD02_5_2_lifetime(t *testing.T) {
 			t.Errorf("%s: %s, want %s", test.rule, got, test.want)
 		}
 	}
+}
+
+// A node reads a document anew that it read before another node stored a change of it.
+func TestADocumentOfBeforeIsReadAgain(t *testing.T) {
+	s := newSite(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Cache-Control", "max-age=3600")
+		sendJSON(w, `{"a":1}`)
+	})
+	d := newDocuments()
+	for _, step := range []struct {
+		since time.Time
+		want  int64
+	}{{time.Time{}, 1}, {time.Now().Add(-time.Hour), 1}, {time.Now().Add(time.Hour), 2}, {time.Time{}, 2}} {
+		asked := s.asked("/c")
+		asked.Since = step.since
+		_, err := d.Get(t.Context(), asked)
+		if n := s.requests.Load(); err != nil || n != step.want {
+			t.Errorf("since %s: %d requests, want %d (%v)", step.since, n, step.want, err)
+		}
+	}
+}
+
+// One network asks for the documents of many hosts that do not answer. It has no more than its share of the
+// places.
+func TestAttackOneNetworkAndManyHosts(t *testing.T) {
+	listener, err := net.Listen("tcp4", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	goOn, arrived := make(chan struct{}), make(chan struct{}, maxInvented)
+	web := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		arrived <- struct{}{}
+		<-goOn
+		sendJSON(w, `{"a":1}`)
+	})}
+	go func() { _ = web.Serve(listener) }()
+	t.Cleanup(func() { web.Close() })
+	d := newDocuments()
+	get := func(host int, from string) error {
+		u, err := url.Parse(fmt.Sprintf("http://127.0.0.%d:%d/c", host, listener.Addr().(*net.TCPAddr).Port))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = d.Get(t.Context(), Asked{URL: u, ID: u.String(), Address: from})
+		return err
+	}
+	var waiting sync.WaitGroup
+	for host := 1; host <= maxPerAsking; host++ {
+		waiting.Go(func() {
+			if err := get(host, "192.0.2.1"); err != nil {
+				t.Error(err)
+			}
+		})
+		<-arrived
+	}
+	// The site of the network is counted, not one address of it.
+	if e, ok := errors.AsType[*oauth.Error](get(maxPerAsking+1, "192.0.2.2")); !ok || e.Status != http.StatusTooManyRequests {
+		t.Errorf("fetch %d of one network: %v", maxPerAsking+1, e)
+	}
+	waiting.Go(func() {
+		if err := get(maxPerAsking+2, "198.51.100.1"); err != nil {
+			t.Error("another network:", err)
+		}
+	})
+	<-arrived
+	close(goOn)
+	waiting.Wait()
 }
