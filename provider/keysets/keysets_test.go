@@ -376,3 +376,16 @@ func TestOverHTTP(t *testing.T) {
 		t.Error("a special-use address is called")
 	}
 }
+
+// A set that works outlives those that nobody has ever read, also if it was asked for longer ago.
+func TestSetsThatWorkAreForgottenLast(t *testing.T) {
+	now := time.Now()
+	s := newSets(nil)
+	s.sets = map[string]*set{"works": {since: now.Add(-time.Minute), asked: now.Add(-time.Minute)}, "fails": {asked: now}, "later": {since: now, asked: now}}
+	for _, want := range []string{"fails", "works", "later"} {
+		s.removeOldest()
+		if s.sets[want] != nil {
+			t.Errorf("%s is still there: %v", want, s.sets)
+		}
+	}
+}
