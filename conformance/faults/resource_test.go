@@ -74,6 +74,13 @@ func bearerFaults() []fault {
 				q.method, q.body = http.MethodGet, ""
 			}
 		}), fails: "RFC6750/2.2/form"},
+		{name: "a modified token is answered with 403", at: resourcePath, spoil: func(p *proxy, q *ask) *wire.Answer {
+			a := p.real(q)
+			if token, sent := strings.CutPrefix(q.header.Get("Authorization"), "Bearer mat_"); a.Status == http.StatusUnauthorized && sent && token != "" {
+				a.Status = http.StatusForbidden
+			}
+			return a
+		}, aim: func(*target.Target) {}, passes: "RFC6750/5.2/not-tampered-with"},
 		{name: "a token in the query is accepted", at: resourcePath, spoil: spoiling(func(_ *proxy, q *ask) {
 			if q.header.Get("Authorization") == "" && q.query != "" {
 				bearing(q, q.params().Get("access_token"))

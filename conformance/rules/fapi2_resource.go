@@ -77,7 +77,7 @@ type heldAccess struct {
 // fapiAccess returns a token of the client fapi2, which the api accepts.
 func fapiAccess(t *T) heldAccess {
 	h := fapiHolder(t)
-	b := heldAccess{protectedAPI(t), h, fapiTokens(t, h).Access}
+	b := heldAccess{*protectedAPI(t), h, fapiTokens(t, h).Access}
 	if a := t.Get(b.url, h.Presenting(b.url, b.access)); !b.accepted(a) {
 		t.Blockedf("the api answers %s to a new token of the client fapi2: name an address under api.url that accepts its tokens, and %s", a, certifiedAPI)
 	}

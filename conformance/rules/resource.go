@@ -15,18 +15,19 @@ type guarded struct {
 	t   *T
 	url string
 	// recognizes says that the resource answers an invented token with another status than 403. So it answers 403 only
-	// to a token that it has recognized, and whose scope is insufficient (RFC 6750 §3.1).
+	// to a token that it has recognized, and whose scope is insufficient (RFC 6750 §3.1). A resource that answers a valid
+	// token with 2xx has not recognized another one that gets 403.
 	recognizes bool
 }
 
 // protectedAPI returns the target's api. If it needs no token, the check is blocked.
-func protectedAPI(t *T) guarded {
+func protectedAPI(t *T) *guarded {
 	address := t.API().URL
 	if a := t.Get(address); a.Status/100 == 2 {
 		t.Blockedf("the api answers %s without a token, so it shows nothing about tokens: name an address under api.url that needs one", a)
 	}
 	invented := t.Get(address, wire.Bearer("conformance-"+t.Random()))
-	return guarded{t, address, invented.Status != http.StatusForbidden}
+	return &guarded{t, address, invented.Status != http.StatusForbidden}
 }
 
 // accepted reports whether the resource accepted a token.
@@ -35,11 +36,13 @@ func (r guarded) accepted(a *wire.Answer) bool {
 }
 
 // token returns a token that the resource accepts. Without one the check is blocked.
-func (r guarded) token() string {
+func (r *guarded) token() string {
 	token := someTokens(r.t).Access
-	if a := r.t.Get(r.url, wire.Bearer(token)); !r.accepted(a) {
+	a := r.t.Get(r.url, wire.Bearer(token))
+	if !r.accepted(a) {
 		r.refused(a)
 	}
+	r.recognizes = r.recognizes && a.Status == http.StatusForbidden
 	return token
 }
 

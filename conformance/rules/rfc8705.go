@@ -241,7 +241,7 @@ func certifiedAccess(t *T) heldAccess {
 		t.Skipf("the server does not bind the tokens of the client certificate to its certificate: register it with tls_client_certificate_bound_access_tokens")
 	}
 	h := t.Holder(t.Client(need.Certificate))
-	b := heldAccess{protectedAPI(t), h, tokens.Access}
+	b := heldAccess{*protectedAPI(t), h, tokens.Access}
 	if a := t.Get(b.url, h.Presenting(b.url, b.access)); !b.accepted(a) {
 		t.Skipf("the rule needs an api that accepts tokens that are bound to certificates, and this one answers %s: name one in the target, and %s", a, certifiedAPI)
 	}

@@ -26,7 +26,7 @@ func (b boundAccess) get(altered ...check.Altered) *wire.Answer {
 // boundAtAPI returns a token that the api accepts with a proof. If the api does not take DPoP, the check is skipped.
 func boundAtAPI(t *T) boundAccess {
 	r := aProvenRequest(t)
-	b := boundAccess{protectedAPI(t), r.prover, t.Granted(r.send()).Access}
+	b := boundAccess{*protectedAPI(t), r.prover, t.Granted(r.send()).Access}
 	a := b.get()
 	switch {
 	case b.accepted(a):
