@@ -8,11 +8,14 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"mandate/testkit"
 	"mandate/testkit/port"
@@ -62,18 +65,31 @@ func pythonServer(t testing.TB, packages func() (string, error), program string)
 	if err != nil {
 		testkit.Missing(t, err.Error())
 	}
+	return listens(t, program, cmd, address, syscall.SIGKILL)
+}
+
+// listens runs a server until the end of the test, which ends it with a signal, and returns its URL
+// when it listens.
+func listens(t testing.TB, name string, cmd *exec.Cmd, address string, end os.Signal) string {
+	t.Helper()
 	var log logBuffer
 	api, err := launch(cmd, &log)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = api.cmd.Process.Kill()
-		<-api.exited
+		_ = api.cmd.Process.Signal(end)
+		select {
+		case <-api.exited:
+		case <-time.After(10 * time.Second):
+			t.Errorf("%s does not end:\n%s", name, log.String())
+			_ = api.cmd.Process.Kill()
+			<-api.exited
+		}
 	})
-	waitFor(t, program+" listens", func() bool {
+	waitFor(t, name+" listens", func() bool {
 		if !api.running() {
-			t.Fatalf("%s has ended:\n%s", program, log.String())
+			t.Fatalf("%s has ended:\n%s", name, log.String())
 		}
 		conn, err := net.Dial("tcp", address)
 		if err == nil {

@@ -22,8 +22,9 @@ type reading struct {
 	script int
 
 	// others are the paths that other servers read: they decode first and merge slashes,
-	// remove what follows a semicolon, a question mark or a number sign, remove the session of
-	// ASP.NET, or serve what follows a script.
+	// remove what follows a semicolon, remove the session of ASP.NET, or serve what follows a
+	// script. A question mark ends the path for some: the same rule covers what is before it,
+	// because no rule contains one.
 	others []string
 }
 
@@ -40,7 +41,6 @@ func readPath(u *url.URL) (reading, bool) {
 	}
 	segments := strings.Split(withoutIgnorable(u.Path)[1:], "/")
 	kept := make([]string, 0, len(segments))
-	ends := -1 // the number of segments that are kept if a question mark or a number sign ends the path
 	for i, segment := range segments {
 		s, _, _ := strings.Cut(segment, ";")
 		end := strings.IndexAny(s, "?#")
@@ -53,9 +53,6 @@ func readPath(u *url.URL) (reading, bool) {
 		case s != "":
 			kept = append(kept, s)
 		}
-		if strings.ContainsAny(segment, "?#") && ends < 0 {
-			ends = len(kept)
-		}
 		if i < len(segments)-1 && script.MatchString(s) {
 			r.plain, r.script = false, max(r.script, i+1)
 		}
@@ -63,22 +60,13 @@ func readPath(u *url.URL) (reading, bool) {
 	if r.plain {
 		return r, true
 	}
-	r.others = beneathScripts(kept)
-	if ends >= 0 {
-		r.others = append(r.others, beneathScripts(kept[:ends])...)
-	}
-	return r, true
-}
-
-// beneathScripts returns a path, and what is left of it for a server that serves what follows a script.
-func beneathScripts(segments []string) []string {
-	paths := []string{"/" + strings.Join(segments, "/")}
-	for i, s := range segments {
+	r.others = []string{"/" + strings.Join(kept, "/")}
+	for i, s := range kept {
 		if script.MatchString(s) {
-			paths = append(paths, "/"+strings.Join(segments[i+1:], "/"))
+			r.others = append(r.others, "/"+strings.Join(kept[i+1:], "/"))
 		}
 	}
-	return paths
+	return r, true
 }
 
 var (
