@@ -131,7 +131,8 @@ func TestPoolerThatMixesStatementsIsRefused(t *testing.T) {
 		{"transaction", "", 1, true}, {"transaction", "", 4, true},
 		{"transaction", "&binary_parameters=yes", 4, false}, {"session", "", 4, false},
 	} {
-		got := run(t, t.TempDir(), []string{"MANDATE_DATABASE_URL=" + pooler(t, db, c.mode, c.connections) + c.parameter}, "", "migrate")
+		got := run(t, t.TempDir(), []string{"MANDATE_DATABASE_URL=" + pooler(t, db, c.mode, c.connections) + c.parameter,
+			"MANDATE_SECRET_KEY=" + strings.Repeat("A", 43) + "="}, "", "migrate")
 		if (got.code != 0) != c.refused || strings.Contains(got.stderr, refusal) != c.refused {
 			t.Errorf("%s, %d connections, %q: %d %s", c.mode, c.connections, c.parameter, got.code, got.stderr)
 		}
