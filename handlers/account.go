@@ -111,7 +111,7 @@ func (s *server) toAccount(w http.ResponseWriter, r *http.Request) error {
 }
 
 // changePassword changes the password. It ends all other sessions and, if the person
-// wants, the token families that were approved in them.
+// wants, everything that was approved.
 func (s *server) changePassword(w http.ResponseWriter, r *http.Request) error {
 	who, err := s.person(r)
 	if err != nil {
@@ -124,9 +124,10 @@ func (s *server) changePassword(w http.ResponseWriter, r *http.Request) error {
 	// An unchecked box sends nothing, so the hidden field beside it says that the page had the box: whoever posts
 	// neither field gets the secure default.
 	keep := r.PostForm.Get("approvals") == "asked" && r.PostForm.Get("end_approvals") == ""
-	err = s.provider.People.ChangePassword(r.Context(), who, provider.Passwords{Current: r.PostForm.Get("current_password"),
+	in, err := s.provider.People.ChangePassword(r.Context(), who, provider.Passwords{Current: r.PostForm.Get("current_password"),
 		Next: r.PostForm.Get("new_password"), KeepApprovals: keep})
 	if err == nil {
+		s.renew(w, in)
 		s.setNotice(w, map[bool]string{true: "password", false: "password-approvals"}[keep])
 		redirect(w, r, s.path("/account/"))
 		return nil

@@ -89,7 +89,7 @@ func (s *server) addTOTP(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.setCookie(w, "session", in.Session, in.MaxAge)
+	s.renew(w, in)
 	s.setNotice(w, "totp-added")
 	redirect(w, r, s.path(codesPath))
 	return nil
@@ -120,13 +120,14 @@ func (s *server) removeTOTP(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	err = s.provider.People.RemoveTOTP(r.Context(), who)
+	in, err := s.provider.People.RemoveTOTP(r.Context(), who)
 	if errors.Is(err, provider.ErrNotFound) {
 		return s.toAccount(w, r)
 	}
 	if err != nil {
 		return err
 	}
+	s.renew(w, in)
 	s.setNotice(w, "totp-gone")
 	return s.toAccount(w, r)
 }
@@ -157,13 +158,14 @@ func (s *server) newCodes(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	codes, err := s.provider.People.NewRecoveryCodes(r.Context(), who)
+	codes, in, err := s.provider.People.NewRecoveryCodes(r.Context(), who)
 	if errors.Is(err, provider.ErrNotFound) {
 		return s.toAccount(w, r)
 	}
 	if err != nil {
 		return err
 	}
+	s.renew(w, in)
 	s.keepText(w, who, codesPath, "recovery codes", strings.Join(codes, " "))
 	redirect(w, r, s.path(codesPath))
 	return nil

@@ -37,7 +37,13 @@ func (s *server) addressPage(w http.ResponseWriter, r *http.Request) error {
 
 // verifyAddress uses the link.
 func (s *server) verifyAddress(w http.ResponseWriter, r *http.Request) error {
-	return s.withAddressLink(w, r, s.provider.People.VerifyAddress, func(*provider.SignedIn) error {
+	var in *provider.SignIn
+	use := func(ctx context.Context, who *provider.SignedIn, secret string) (err error) {
+		in, err = s.provider.People.VerifyAddress(ctx, who, secret)
+		return err
+	}
+	return s.withAddressLink(w, r, use, func(*provider.SignedIn) error {
+		s.renew(w, in)
 		s.setNotice(w, "address-verified")
 		redirect(w, r, s.path("/account/"))
 		return nil

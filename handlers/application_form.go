@@ -81,7 +81,6 @@ func (s *server) register(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	made, err := s.submit(r, who, nil)
-	err = s.keepForm(w, r, who, err)
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		noteInvalid(r, invalid)
 		return s.render(w, r, invalidForm, s.registrationForm(r, who, kindOf(r.PostForm.Get("kind")), r.PostForm, invalid))
@@ -127,7 +126,6 @@ func (s *server) update(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	changed, err := s.submit(r, who, &a)
-	err = s.keepForm(w, r, who, err)
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		noteInvalid(r, invalid)
 		_, a, err = s.named(r) // somebody may have changed it since it was read above

@@ -220,7 +220,6 @@ func (s *server) rotate(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	rotated, err := s.provider.Clients.RotateSecret(r.Context(), actor, a.ID, time.Duration(overlap)*time.Second)
-	err = s.keepForm(w, r, who, err)
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		noteInvalid(r, invalid)
 		page.Error = invalid.At("overlap")

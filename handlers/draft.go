@@ -3,10 +3,13 @@ package handlers
 import (
 	"errors"
 	"maps"
+	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
+	"mandate/handlers/request"
 	"mandate/provider"
 	"mandate/templates"
 )
@@ -34,23 +37,81 @@ func (s *server) draftCookie(r *http.Request, value string) http.Cookie {
 // pageOf returns the path of a request without its last slash, with and without which it is one page.
 func pageOf(r *http.Request) string { return strings.TrimSuffix(r.URL.EscapedPath(), "/") }
 
-// keepForm returns err. If it says that the person must sign in again, keepForm keeps the form that was sent for
-// its page. It returns an Invalid if the form is too long to keep: then the response shows it.
-func (s *server) keepForm(w http.ResponseWriter, r *http.Request, who *provider.SignedIn, err error) error {
-	if !errors.Is(err, provider.ErrConfirm) {
-		return err
+// fresh leads a person whose sign-in is too long ago to the login page before a form is obeyed. The form is kept for its
+// page. One that is too long for a cookie comes back at once, and is sent again after a sign-in in another tab.
+func (s *server) fresh(h handle) handle {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if r.Method != http.MethodPost {
+			return h(w, r)
+		}
+		who, err := s.person(r)
+		if err == nil {
+			err = s.provider.People.Confirmed(r.Context(), who)
+		}
+		if !errors.Is(err, provider.ErrConfirm) {
+			if err == nil {
+				err = h(w, r)
+			}
+			return err
+		}
+		kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+		if kind != "multipart/form-data" { // a file cannot be kept
+			err = s.readForm(r)
+			if err == nil {
+				err = checkValues(r.PostForm, slices.Collect(maps.Keys(r.PostForm)))
+			}
+			if err == nil && len(r.PostForm) > 0 && !s.keepForm(w, r, who) {
+				return s.sendAgain(w, r)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return s.toLogin(w, r, r.URL.RequestURI(), who.User.Username, confirmLogin)
 	}
+}
+
+// keepForm keeps the form that was sent for its page. It reports whether the form is short enough.
+func (s *server) keepForm(w http.ResponseWriter, r *http.Request, who *provider.SignedIn) bool {
 	form := maps.Clone(r.PostForm)
 	if form.Get("password") != "" {
 		form.Set(droppedPassword, "yes")
 	}
 	form.Del("password")
-	sealed := s.provider.People.SealDraft(who, pageOf(r), form.Encode())
-	if len(sealed) > mostDraft {
-		return &provider.Invalid{Fields: []provider.FieldError{{Message: "This change needs a fresh sign-in, and this form is too long to keep. Open the login page in another tab, sign in again, and then send the form here."}}}
+	browser := s.cookie(r, browserName)
+	if browser == "" {
+		browser = provider.NewBrowserName()
 	}
+	sealed := s.provider.People.SealDraft(who, draftOf(r, browser), form.Encode())
+	if len(sealed) > mostDraft {
+		return false
+	}
+	s.setCookie(w, browserName, browser, provider.TicketLife)
 	s.keep(w, s.draftCookie(r, sealed), provider.DraftLife)
-	return err
+	return true
+}
+
+// draftOf names the browser and the page of a draft: whoever puts the cookie into another browser, or sends it to another
+// page, shows nothing there.
+func draftOf(r *http.Request, browser string) string {
+	return browser + " " + pageOf(r) + "?" + r.URL.Query().Get("uri")
+}
+
+// sendAgain shows a button that sends the same form again.
+func (s *server) sendAgain(w http.ResponseWriter, r *http.Request) error {
+	page := templates.Confirm{Frame: s.frame(r, ""), Heading: "Sign in again first",
+		Message: "This change needs a fresh sign-in, and this form is too long to keep. Open the login page in another tab, sign in again, and then send the form here.",
+		Action:  r.URL.RequestURI(), Button: "Send the form", CancelURL: s.path("/")}
+	for _, name := range slices.Sorted(maps.Keys(r.PostForm)) {
+		if name == "password" {
+			continue // no page has it
+		}
+		for _, value := range r.PostForm[name] {
+			page.Sent = append(page.Sent, templates.SentField{Name: name, Value: value})
+		}
+	}
+	request.Note(r.Context(), "error", "the form is too long to keep")
+	return s.render(w, r, invalidForm, page)
 }
 
 // keptForm returns the form of keepForm once, after the person has signed in again, and nil if there is none.
@@ -69,9 +130,9 @@ func (s *server) keptForm(w http.ResponseWriter, r *http.Request, who *provider.
 		return nil, err
 	}
 	s.keep(w, cookie, 0)
-	text := s.provider.People.OpenDraft(who, pageOf(r), sent.Value)
+	text := s.provider.People.OpenDraft(who, draftOf(r, s.cookie(r, browserName)), sent.Value)
 	if text == "" {
-		return nil, nil // it is too old, or of another person
+		return nil, nil // it is too old, or of another person or browser
 	}
 	return url.ParseQuery(text)
 }

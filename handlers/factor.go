@@ -32,7 +32,7 @@ func (s *server) factorAddress(next, wanted string) string {
 // there to next.
 func (s *server) toStepUp(w http.ResponseWriter, r *http.Request, next, wanted string) error {
 	// A sign-in that was not finished belongs perhaps to another account.
-	if s.cookie(r, signInCookie) != "" {
+	if s.longCookie(r, signInCookie, provider.MostLeavingTicket) != "" {
 		s.setCookie(w, signInCookie, "", 0)
 	}
 	redirect(w, r, s.factorAddress(next, wanted))
@@ -52,7 +52,7 @@ type stepping struct {
 func (s *server) challenged(r *http.Request, values url.Values) (stepping, error) {
 	found := stepping{next: s.ownAddress(values.Get("next")), wanted: values.Get("acr")}
 	s.useLocalesOf(r, found.next)
-	if ticket := s.cookie(r, signInCookie); ticket != "" {
+	if ticket := s.longCookie(r, signInCookie, provider.MostLeavingTicket); ticket != "" {
 		c, err := s.provider.People.SecondStep(r.Context(), ticket)
 		if err == nil {
 			request.Note(r.Context(), "subject", c.User.ID)

@@ -19,7 +19,7 @@ func notice(l *languages.Language, name string) string {
 	case "password":
 		return l.T("Your password was changed. You are signed out in all other browsers.")
 	case "password-approvals":
-		return l.T("Your password was changed. You are signed out in all other browsers, and the access that applications got there has ended.")
+		return l.T("Your password was changed. You are signed out in all other browsers, and the access that applications had has ended.")
 	case "once-more":
 		return l.T("You have signed in again. What you wanted is not done yet: choose it once more.")
 	case "totp-added":

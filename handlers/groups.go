@@ -13,7 +13,11 @@ import (
 
 // groups lists the groups. It is for administrators.
 func (s *server) groups(w http.ResponseWriter, r *http.Request) error {
-	_, err := s.administrator(r)
+	who, err := s.administrator(r)
+	if err != nil {
+		return err
+	}
+	form, err := s.keptForm(w, r, who)
 	if err != nil {
 		return err
 	}
@@ -21,6 +25,8 @@ func (s *server) groups(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	page.NameField.Value = form.Get("name")
+	s.sayKept(r, form != nil, &page.Frame)
 	return s.render(w, r, http.StatusOK, page)
 }
 

@@ -101,6 +101,9 @@ func (s *server) arrive(w http.ResponseWriter, r *http.Request) error {
 	if arrived.Next != "" { // the cookie belongs to this response, and the response is used
 		s.setCookie(w, leavingCookie, "", 0)
 	}
+	if errors.Is(err, provider.ErrConfirm) {
+		return s.toLogin(w, r, s.path("/account/"), who.User.Username, confirmLogin)
+	}
 	if e, ok := errors.AsType[*provider.Error](err); ok {
 		return s.notSignedIn(w, r, e, next, arrived.Adding)
 	}
@@ -108,6 +111,9 @@ func (s *server) arrive(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if arrived.Adding {
+		if arrived.SignIn != nil { // else the person has the account already
+			s.renew(w, arrived.SignIn)
+		}
 		s.setNotice(w, "identity")
 		return s.toAccount(w, r)
 	}
@@ -240,10 +246,11 @@ func (s *server) removeIdentity(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	err = s.provider.Identities.Remove(r.Context(), who, one.ID)
+	in, err := s.provider.Identities.Remove(r.Context(), who, one.ID)
 	if err != nil {
 		return err
 	}
+	s.renew(w, in)
 	s.setNotice(w, "identity-gone")
 	return s.toAccount(w, r)
 }

@@ -99,7 +99,6 @@ func (s *server) addInitialToken(w http.ResponseWriter, r *http.Request) error {
 			_, text, err = s.provider.Registrations.AddInitialToken(r.Context(), actor, said)
 		}
 	}
-	err = s.keepForm(w, r, who, err)
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		noteInvalid(r, invalid)
 		page, err := s.initialTokensPage(r, who, form, invalid)

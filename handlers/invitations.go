@@ -68,17 +68,23 @@ func (s *server) invitation(r *http.Request) (*provider.SignedIn, provider.Invit
 
 // invitationPage shows an invitation.
 func (s *server) invitationPage(w http.ResponseWriter, r *http.Request) error {
-	_, i, err := s.invitation(r)
+	who, i, err := s.invitation(r)
 	if err != nil {
 		return err
 	}
-	return s.showInvitation(w, r, http.StatusOK, i)
+	form, err := s.keptForm(w, r, who)
+	if err != nil {
+		return err
+	}
+	page := s.shownInvitation(r, i)
+	s.sayKept(r, form != nil, &page.Frame)
+	return s.render(w, r, http.StatusOK, page)
 }
 
-func (s *server) showInvitation(w http.ResponseWriter, r *http.Request, status int, i provider.Invitation, wrong ...templates.FieldError) error {
+func (s *server) shownInvitation(r *http.Request, i provider.Invitation, wrong ...templates.FieldError) templates.Invitation {
 	here := s.invitationPath(i.ID)
-	return s.render(w, r, status, templates.Invitation{Frame: s.frame(r, ""), InvitationRow: s.invitationRow(i), Since: moment(i.CreatedAt), Life: inWords(time.Duration(i.ExpiresAt-i.CreatedAt) * time.Second),
-		Mails: s.provider.People.SendsMail(), RenewAction: here + "renew/", WithdrawURL: here + "withdraw/", CancelURL: s.path(invitationsPath), Errors: wrong})
+	return templates.Invitation{Frame: s.frame(r, ""), InvitationRow: s.invitationRow(i), Since: moment(i.CreatedAt), Life: inWords(time.Duration(i.ExpiresAt-i.CreatedAt) * time.Second),
+		Mails: s.provider.People.SendsMail(), RenewAction: here + "renew/", WithdrawURL: here + "withdraw/", CancelURL: s.path(invitationsPath), Errors: wrong}
 }
 
 // invitePage asks whom to invite.
@@ -92,19 +98,35 @@ func (s *server) inviteListPage(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *server) showInvite(w http.ResponseWriter, r *http.Request, several bool) error {
-	_, err := s.administrator(r)
+	who, err := s.administrator(r)
 	if err == nil && !s.provider.Invitations.Offered() {
 		err = provider.ErrNotFound
+	}
+	if err == nil && several {
+		err = s.provider.People.Confirmed(r.Context(), who) // the file of this form could not be kept
 	}
 	if err != nil {
 		return err
 	}
-	form := url.Values{"language": {s.language(r).Tag()}, "expires": {strconv.FormatInt(oauth.Seconds(s.provider.Invitations.Lifetime()), 10)}}
+	form, err := s.keptForm(w, r, who)
+	if err != nil {
+		return err
+	}
+	kept := form != nil
+	if !kept {
+		form = s.newInvite(r)
+	}
 	page, err := s.inviteForm(r, form, several, nil)
 	if err != nil {
 		return err
 	}
+	s.sayKept(r, kept, &page.Frame)
 	return s.render(w, r, http.StatusOK, page)
+}
+
+// newInvite returns the form for an invitation as it begins.
+func (s *server) newInvite(r *http.Request) url.Values {
+	return url.Values{"language": {s.language(r).Tag()}, "expires": {strconv.FormatInt(oauth.Seconds(s.provider.Invitations.Lifetime()), 10)}}
 }
 
 func (s *server) inviteForm(r *http.Request, form url.Values, several bool, invalid *provider.Invalid) (templates.Invite, error) {
@@ -301,7 +323,7 @@ func (s *server) renewInvitation(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		return s.showInvitation(w, r, why.status, i, templates.FieldError{Message: cmp.Or(why.limit, why.invalid.At("recipient"))})
+		return s.render(w, r, why.status, s.shownInvitation(r, i, templates.FieldError{Message: cmp.Or(why.limit, why.invalid.At("recipient"))}))
 	}
 	return s.invited(w, r, []provider.Invited{made}, "invited-again")
 }

@@ -64,7 +64,6 @@ func (s *server) changeOwner(w http.ResponseWriter, r *http.Request) error {
 	} else {
 		_, err = s.provider.Clients.Assign(r.Context(), actor, a.ID, version, username)
 	}
-	err = s.keepForm(w, r, who, err)
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		noteInvalid(r, invalid)
 		return s.render(w, r, invalidForm, s.ownerForm(r, who, a, templates.Field{Value: username, Error: invalid.At("owner")}))

@@ -19,8 +19,11 @@ import (
 func (s *server) page(h handle) http.Handler {
 	return adapt(func(w http.ResponseWriter, r *http.Request) error {
 		err := h(w, r)
-		if errors.Is(err, errSignIn) {
+		if errors.Is(err, errSignIn) || errors.Is(err, provider.ErrNotSignedIn) {
 			return s.toLogin(w, r, backHere(r), "", "")
+		}
+		if errors.Is(err, errStep) {
+			return s.toStepUp(w, r, backHere(r), provider.ACRMFA)
 		}
 		if errors.Is(err, provider.ErrConfirm) {
 			name := ""

@@ -158,9 +158,6 @@ func (s *server) addPasskey(w http.ResponseWriter, r *http.Request) error {
 		text, _ := said(s.language(r), e)
 		return s.showNewPasskey(w, r, who, invalidForm, text, next)
 	}
-	if errors.Is(err, provider.ErrNotFound) {
-		return errSignIn // the session has ended meanwhile
-	}
 	if err != nil {
 		return err
 	}
@@ -170,7 +167,7 @@ func (s *server) addPasskey(w http.ResponseWriter, r *http.Request) error {
 		redirect(w, r, next)
 		return nil
 	}
-	s.setCookie(w, "session", in.Session, in.MaxAge)
+	s.renew(w, in)
 	s.setNotice(w, "passkey")
 	redirect(w, r, s.passkeyRow(r, made).URL)
 	return nil
@@ -250,10 +247,11 @@ func (s *server) removePasskey(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	err = s.provider.Passkeys.Remove(r.Context(), who, k.ID)
+	in, err := s.provider.Passkeys.Remove(r.Context(), who, k.ID)
 	if err != nil {
 		return err
 	}
+	s.renew(w, in)
 	s.setNotice(w, "passkey-gone")
 	redirect(w, r, s.path("/account/"))
 	return nil

@@ -57,7 +57,7 @@ func TestAccount(t *testing.T) {
 	got.wants(t, 422, `name="end_approvals" type="checkbox" value="on" checked`)
 	got = v.post(t, "/account/password/", "current_password", "wrong", "new_password", fresh, "approvals", "asked")
 	got.wants(t, 422, `name="end_approvals" type="checkbox" value="on" aria-`) // cleared, as the person left it
-	v.follow(t, v.post(t, "/account/password/", "current_password", goodPassword, "new_password", fresh)).wants(t, 200, "Your password was changed.", "got there has ended")
+	v.follow(t, v.post(t, "/account/password/", "current_password", goodPassword, "new_password", fresh)).wants(t, 200, "Your password was changed.", "had has ended")
 	other.get(t, "/account/").wants(t, 303)
 	for fields, ends := range map[string]bool{"approvals=asked": false, "approvals=asked&end_approvals=on": true, "end_approvals=on": true, "approvals=": true} {
 		s := newSite(t, "")
@@ -69,7 +69,7 @@ func TestAccount(t *testing.T) {
 		}
 		page := v.follow(t, v.post(t, "/account/password/", form...))
 		page.wants(t, 200, "Your password was changed.")
-		if got := strings.Contains(page.body, "got there has ended"); got != ends {
+		if got := strings.Contains(page.body, "had has ended"); got != ends {
 			t.Errorf("%s: the page says that access has ended: %t, want %t", fields, got, ends)
 		}
 	}

@@ -66,12 +66,21 @@ func (s *server) resourcePath(page, uri string) string {
 }
 
 func (s *server) newResourcePage(w http.ResponseWriter, r *http.Request) error {
-	_, err := s.administrator(r)
+	who, err := s.administrator(r)
 	if err != nil {
 		return err
 	}
-	form := url.Values{"scopes": s.provider.ResourceScopes(), "token_format": {""}, "algorithm": {""}}
-	return s.render(w, r, http.StatusOK, s.resourceForm(r, nil, form, nil))
+	form, err := s.keptForm(w, r, who)
+	if err != nil {
+		return err
+	}
+	kept := form != nil
+	if !kept {
+		form = url.Values{"scopes": s.provider.ResourceScopes(), "token_format": {""}, "algorithm": {""}}
+	}
+	page := s.resourceForm(r, nil, form, nil)
+	s.sayKept(r, kept, &page.Frame)
+	return s.render(w, r, http.StatusOK, page)
 }
 
 func (s *server) newResource(w http.ResponseWriter, r *http.Request) error {
@@ -120,13 +129,28 @@ func (s *server) toResources(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *server) resourcePage(w http.ResponseWriter, r *http.Request) error {
-	_, a, err := s.namedResource(r)
+	who, a, err := s.namedResource(r)
 	if errors.Is(err, provider.ErrNotFound) && r.URL.RawQuery == "" {
 		return s.toResources(w, r)
 	}
 	if err != nil {
 		return err
 	}
+	form, err := s.keptForm(w, r, who)
+	if err != nil {
+		return err
+	}
+	kept := form != nil
+	if !kept {
+		form = s.storedResource(a)
+	}
+	page := s.resourceForm(r, &a, form, nil)
+	s.sayKept(r, kept, &page.Frame)
+	return s.render(w, r, http.StatusOK, page)
+}
+
+// storedResource returns the form with what is stored about a resource.
+func (s *server) storedResource(a provider.Resource) url.Values {
 	form := url.Values{"name": {a.Name}, "scopes": strings.Fields(a.Scopes), "token_format": {a.TokenFormat}, "algorithm": {a.Algorithm},
 		"introspectors": {strings.TrimSpace(a.Introspectors)}, "version": {version(a)}}
 	if a.Scopes == "" { // every scope
@@ -138,7 +162,7 @@ func (s *server) resourcePage(w http.ResponseWriter, r *http.Request) error {
 	if a.Lifetime > 0 {
 		form.Set("access_token_lifetime", strconv.FormatInt(a.Lifetime, 10))
 	}
-	return s.render(w, r, http.StatusOK, s.resourceForm(r, &a, form, nil))
+	return form
 }
 
 func version(a provider.Resource) string { return strconv.FormatInt(a.Version, 10) }

@@ -87,12 +87,23 @@ func (s *server) bounded(h handle) handle {
 	}
 }
 
+// errStep is returned by a handler for administrators if the session is too weak for one.
+var errStep = errors.New("the session needs a second factor")
+
 // administrator returns the session like person, but refuses anybody who is not an
-// administrator.
+// administrator. It returns errStep for a session without the second factor that a sign-in
+// would need now: it began before the person had one, or became an administrator.
 func (s *server) administrator(r *http.Request) (*provider.SignedIn, error) {
 	who, err := s.person(r)
-	if err == nil && !who.User.Administrator {
-		err = oauth.ForPerson(http.StatusForbidden, "access_denied", "", "This page is for administrators.")
+	if err != nil {
+		return nil, err
+	}
+	if !who.User.Administrator {
+		return nil, oauth.ForPerson(http.StatusForbidden, "access_denied", "", "This page is for administrators.")
+	}
+	missing, err := s.provider.People.StepMissing(r.Context(), who)
+	if err == nil && missing {
+		err = errStep
 	}
 	return who, err
 }
@@ -157,6 +168,11 @@ func (s *server) toLogin(w http.ResponseWriter, r *http.Request, next, hint stri
 	}
 	redirect(w, r, target)
 	return nil
+}
+
+// renew sets the new cookie of a session whose person has changed how they sign in.
+func (s *server) renew(w http.ResponseWriter, in *provider.SignIn) {
+	s.setCookie(w, "session", in.Session, in.MaxAge)
 }
 
 // cookieName adds the prefix. With the prefix __Host-, no other host and no page

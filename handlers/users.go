@@ -80,7 +80,6 @@ func (s *server) newUser(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	_, err = s.provider.People.AddUser(r.Context(), actor, s.personIn(r.PostForm))
-	err = s.keepForm(w, r, who, err)
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		return s.correctUser(w, r, who, nil, invalid)
 	}
@@ -161,15 +160,22 @@ func (s *server) updateUser(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	err = changedMeanwhile(u, r.PostForm)
-	if err == nil {
+	var in *provider.SignIn
+	switch {
+	case err != nil:
+	case actor.Is(u.ID):
+		in, err = s.provider.People.UpdateOwn(r.Context(), who, s.personIn(r.PostForm))
+	default:
 		err = s.provider.People.UpdateUser(r.Context(), actor, u.ID, s.personIn(r.PostForm))
 	}
-	err = s.keepForm(w, r, who, err)
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		return s.correctUser(w, r, who, &u, invalid)
 	}
 	if err != nil {
 		return err
+	}
+	if in != nil {
+		s.renew(w, in)
 	}
 	s.setNotice(w, "saved")
 	redirect(w, r, s.path("/admin/users/"))
@@ -243,7 +249,6 @@ func (s *server) deleteUser(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	err = s.provider.People.DeleteUser(r.Context(), actor, u.ID, r.PostForm.Get("applications"), r.PostForm["shown"]...)
-	err = s.keepForm(w, r, who, err)
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok && invalid.At("applications") != "" {
 		noteInvalid(r, invalid)
 		return s.confirmUserDeletion(w, r, invalidForm, u, r.PostForm["applications"], invalid)

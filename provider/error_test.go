@@ -234,7 +234,7 @@ func TestDatabaseFails(t *testing.T) {
 			return w.People.Revoke(t.Context(), w.s.User.ID, w.app.Application.ID)
 		}},
 		{"change the password", "users sessions grants", func(t *testing.T, w *world) error {
-			return w.People.ChangePassword(t.Context(), w.s, people.Passwords{Current: goodPassword, Next: "another few words"})
+			return second(w.People.ChangePassword(t.Context(), w.s, people.Passwords{Current: goodPassword, Next: "another few words"}))
 		}},
 		{"ask for a new password", "mails", func(t *testing.T, w *world) error {
 			return w.People.AskReset(t.Context(), t.Name(), people.Browser{Address: "192.0.2.1"})
@@ -251,7 +251,7 @@ func TestDatabaseFails(t *testing.T) {
 			return w.People.ResetByLink(t.Context(), "x", "another few words")
 		}},
 		{"verify an address", "users links", func(t *testing.T, w *world) error {
-			return w.People.VerifyAddress(t.Context(), w.s, "x")
+			return second(w.People.VerifyAddress(t.Context(), w.s, "x"))
 		}},
 		{"the first administrator's link", "users", func(t *testing.T, w *world) error { return w.People.CheckSetup(t.Context(), w.setup) }},
 		{"the first administrator", "users", func(t *testing.T, w *world) error { return w.People.Setup(t.Context(), w.setup, people.Person{}) }},

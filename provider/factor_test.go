@@ -148,7 +148,7 @@ func TestTicketOfTheFirstStep(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := f.People.ChangePassword(t.Context(), s, people.Passwords{Current: goodPassword, Next: "other words in a row"}); err != nil {
+		if err := second(f.People.ChangePassword(t.Context(), s, people.Passwords{Current: goodPassword, Next: "other words in a row"})); err != nil {
 			t.Fatal(err)
 		}
 		_, err = f.People.SecondStep(t.Context(), ticket)
@@ -179,10 +179,10 @@ func TestTicketOfTheFirstStep(t *testing.T) {
 func TestRecoveryCodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t)
-		_, err := f.People.NewRecoveryCodes(t.Context(), f.login("bob"))
+		_, _, err := f.People.NewRecoveryCodes(t.Context(), f.login("bob"))
 		isError(t, "without a second factor", err, oauth.ErrNotFound)
 		_, s := f.enrol(f.login("alice"))
-		codes, err := f.People.NewRecoveryCodes(t.Context(), s)
+		codes, _, err := f.People.NewRecoveryCodes(t.Context(), s)
 		if err != nil || len(codes) != 10 {
 			t.Fatal(codes, err)
 		}
@@ -201,7 +201,7 @@ func TestRecoveryCodes(t *testing.T) {
 		f.enrol(f.login("bob"))
 		_, err = f.second(f.first("bob"), people.ByRecovery, codes[4])
 		wantError(t, err, "400 invalid_grant")
-		again, err := f.People.NewRecoveryCodes(t.Context(), f.signedIn(f.second(f.first("alice"), people.ByRecovery, codes[5])))
+		again, _, err := f.People.NewRecoveryCodes(t.Context(), f.signedIn(f.second(f.first("alice"), people.ByRecovery, codes[5])))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -228,13 +228,13 @@ func TestFactorsNeedAFreshSignIn(t *testing.T) {
 		isError(t, "the answer in an old session", err, people.ErrConfirm)
 		weak := f.login("alice")
 		app, s := f.enrol(f.login("alice"))
-		_, err = f.People.NewRecoveryCodes(t.Context(), weak)
+		_, _, err = f.People.NewRecoveryCodes(t.Context(), weak)
 		isError(t, "codes after the password alone", err, people.ErrConfirm)
-		isError(t, "removal after the password alone", f.People.RemoveTOTP(t.Context(), weak), people.ErrConfirm)
+		isError(t, "removal after the password alone", second(f.People.RemoveTOTP(t.Context(), weak)), people.ErrConfirm)
 		time.Sleep(5 * time.Minute)
-		_, err = f.People.NewRecoveryCodes(t.Context(), s)
+		_, _, err = f.People.NewRecoveryCodes(t.Context(), s)
 		isError(t, "codes in an old session", err, people.ErrConfirm)
-		isError(t, "removal in an old session", f.People.RemoveTOTP(t.Context(), s), people.ErrConfirm)
+		isError(t, "removal in an old session", second(f.People.RemoveTOTP(t.Context(), s)), people.ErrConfirm)
 		// A step-up does not make a sign-in fresh: the cookie may be stolen, and one code be guessed.
 		c, err = f.People.StepUp(t.Context(), weak)
 		if err != nil {
@@ -244,9 +244,9 @@ func TestFactorsNeedAFreshSignIn(t *testing.T) {
 		if stronger.Session.AuthTime != weak.Session.AuthTime || stronger.Session.ID != weak.Session.ID || stronger.Session.AMR != "pwd otp" || stronger.Session.Digest == weak.Session.Digest {
 			t.Errorf("%+v", stronger.Session)
 		}
-		isError(t, "removal after a step-up", f.People.RemoveTOTP(t.Context(), stronger), people.ErrConfirm)
+		isError(t, "removal after a step-up", second(f.People.RemoveTOTP(t.Context(), stronger)), people.ErrConfirm)
 		fresh := f.signedIn(f.second(f.first("alice"), people.ByTOTP, app.now()))
-		isError(t, "removal after a fresh sign-in", f.People.RemoveTOTP(t.Context(), fresh), nil)
+		isError(t, "removal after a fresh sign-in", second(f.People.RemoveTOTP(t.Context(), fresh)), nil)
 		f.login("alice") // the password suffices again
 	})
 }

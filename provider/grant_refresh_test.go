@@ -180,8 +180,8 @@ func TestRefreshMeanwhile(t *testing.T) {
 		{"the person signs out", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
 			return f.Logouts.Logout(t.Context(), s)
 		}, "no error", false},
-		{"the person changes the password", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
-			return f.People.ChangePassword(t.Context(), s, people.Passwords{Current: goodPassword, Next: "another few words"})
+		{"the person changes the password, and keeps what was allowed", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
+			return second(f.People.ChangePassword(t.Context(), s, people.Passwords{Current: goodPassword, Next: "another few words", KeepApprovals: true}))
 		}, "no error", false},
 	} {
 		t.Run(test.rule, func(t *testing.T) {

@@ -184,7 +184,7 @@ func TestThrottleIsAskedBeforeTheHash(t *testing.T) {
 				return second(f.token(&clients.Registered{Application: app.Application, Secret: fmt.Sprint("wrong", i)}, "grant_type", policy.GrantClient))
 			},
 			"the change of a password": func(int) error {
-				return f.People.ChangePassword(t.Context(), s, people.Passwords{Current: "wrong", Next: "another few words"})
+				return second(f.People.ChangePassword(t.Context(), s, people.Passwords{Current: "wrong", Next: "another few words"}))
 			},
 		} {
 			n := 0

@@ -75,11 +75,12 @@ func TestNotices(t *testing.T) {
 		f.says(t, "the first sign-in", "sign-in  192.0.2.1")
 		app, s := f.enrol(s)
 		f.says(t, "an app was added", "totp-added")
-		codes, err := f.People.NewRecoveryCodes(t.Context(), s)
+		codes, in, err := f.People.NewRecoveryCodes(t.Context(), s)
 		if err != nil {
 			t.Fatal(err)
 		}
 		f.says(t, "recovery codes", "codes-made")
+		s = f.signedIn(in, nil)
 		key, stored := f.passkey(s)
 		f.says(t, "a passkey was added", "passkey-added")
 
@@ -89,7 +90,7 @@ func TestNotices(t *testing.T) {
 			t.Fatal("a wrong code was accepted")
 		}
 		f.says(t, "a wrong code")
-		in, err := f.second(ticket, people.ByTOTP, app.now())
+		in, err = f.second(ticket, people.ByTOTP, app.now())
 		f.signedIn(in, err)
 		f.says(t, "both steps", "sign-in  192.0.2.1")
 		known := people.Browser{Address: "198.51.100.9", UserAgent: "Firefox", Device: in.Device}
@@ -114,19 +115,15 @@ func TestNotices(t *testing.T) {
 		s = f.signedIn(f.second(f.first("alice"), people.ByRecovery, codes[0]))
 		f.says(t, "a recovery code", "code-used", "sign-in  192.0.2.1")
 
-		err = f.Passkeys.Remove(t.Context(), s, stored.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		in, err = f.Passkeys.Remove(t.Context(), s, stored.ID)
+		s = f.signedIn(in, err)
 		f.says(t, "a passkey was removed", "passkey-removed")
-		if err = f.Passkeys.Remove(t.Context(), s, stored.ID); err == nil {
+		if err = second(f.Passkeys.Remove(t.Context(), s, stored.ID)); err == nil {
 			t.Error("a passkey was removed twice")
 		}
 		f.says(t, "nothing was removed")
-		err = f.People.RemoveTOTP(t.Context(), s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		in, err = f.People.RemoveTOTP(t.Context(), s)
+		s = f.signedIn(in, err)
 		f.says(t, "the app was removed", "totp-removed")
 		f.enrol(s)
 		f.says(t, "an app again", "totp-added")
@@ -169,9 +166,9 @@ func TestNoticesAreLimited(t *testing.T) {
 		app, s := f.enrol(f.login("alice"))
 		f.says(t, "another kind", "totp-added")
 		time.Sleep(time.Hour)
-		isError(t, "recovery codes after an old sign-in", second(f.People.NewRecoveryCodes(t.Context(), s)), people.ErrConfirm)
+		isError(t, "recovery codes after an old sign-in", third(f.People.NewRecoveryCodes(t.Context(), s)), people.ErrConfirm)
 		s = f.signedIn(f.second(f.first("alice"), people.ByTOTP, app.now()))
-		if _, err := f.People.NewRecoveryCodes(t.Context(), s); err != nil {
+		if _, _, err := f.People.NewRecoveryCodes(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
 		if got := len(f.told()); got != 2 {
@@ -189,7 +186,7 @@ func TestNoticesAreStoredWithTheChange(t *testing.T) {
 	sessions := f.count("sessions")
 	for name, err := range map[string]error{
 		"a sign-in":  second(f.People.Login(t.Context(), "alice", goodPassword, home)),
-		"a password": f.People.ChangePassword(t.Context(), s, people.Passwords{Current: goodPassword, Next: "another few words"}),
+		"a password": second(f.People.ChangePassword(t.Context(), s, people.Passwords{Current: goodPassword, Next: "another few words"})),
 		"a reset":    f.People.ResetFactors(t.Context(), "alice"),
 	} {
 		if got := kind(err); got != "503 temporarily_unavailable" {

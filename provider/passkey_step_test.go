@@ -65,7 +65,7 @@ func TestPasskeyAsSecondFactor(t *testing.T) {
 	wantError(t, second(answer(c, r)), refusal) // the response is used
 
 	// The passkey is removed. The password alone is enough again.
-	err = f.Passkeys.Remove(t.Context(), s, stored.ID)
+	err = second(f.Passkeys.Remove(t.Context(), s, stored.ID))
 	if err != nil {
 		t.Fatal(err)
 	}

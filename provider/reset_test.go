@@ -288,7 +288,7 @@ func TestResetLink(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := begin(t)
 			app, s := f.enrol(f.login("alice"))
-			codes, err := f.People.NewRecoveryCodes(t.Context(), s)
+			codes, _, err := f.People.NewRecoveryCodes(t.Context(), s)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -482,6 +482,9 @@ const (
 // ErrConfirm means that the person must sign in again before a change.
 var ErrConfirm = people.ErrConfirm
 
+// ErrNotSignedIn means that the session has ended meanwhile.
+var ErrNotSignedIn = people.ErrNotSignedIn
+
 // SignInLife is how long a person may take for the second step of a sign-in.
 const SignInLife = people.SignInLife
 
@@ -491,6 +494,9 @@ const DraftLife = people.DraftLife
 // ACRValues returns every value of acr, the weakest one first. A server whose browsers offer no
 // passkeys supports fewer.
 func ACRValues() []string { return acr.Values() }
+
+// ACRMFA is the acr of a login with a second factor.
+const ACRMFA = acr.MFA
 
 // SatisfiesACR reports whether the login of a session satisfies an acr.
 func SatisfiesACR(s *SignedIn, value string) bool { return acr.Satisfies(s.Session.AMR, value) }

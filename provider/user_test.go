@@ -118,6 +118,8 @@ func TestAddressesNameADomain(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
+func third[S, T any](_ S, _ T, err error) error { return err }
+
 // A password hash is expensive, so a name that is already in use is refused before the hash.
 func TestNameThatIsTakenIsRefusedBeforeItsPasswordIsHashed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -24,8 +24,8 @@ func TestNewPasswordEndsWhatWasAllowedInOtherSessions(t *testing.T) {
 				tokens[name], codes[name] = pair[0].Digest, *code.CodeDigest
 			}
 			must(t, w.EndSession(t.Context(), alice.ID, gone.ID, at, true))
-			must(t, w.ChangePassword(t.Context(), alice.ID, alice.Password, "new", later, here.ID, keep))
-			want := map[string]bool{"here": true, "elsewhere": keep, "in a session that has ended": keep}
+			must(t, w.ChangePassword(t.Context(), alice.Password, "new", later, renewal(here), keep))
+			want := map[string]bool{"here": keep, "elsewhere": keep, "in a session that has ended": keep}
 			if diff := cmp.Diff(want, live(t, w.Store, tokens)); diff != "" {
 				t.Errorf("tokens, keep %t: %s", keep, diff)
 			}
@@ -50,7 +50,7 @@ func TestApprovalInARaceWithANewPasswordLeavesNothing(t *testing.T) {
 		for i, err := range race(24, func(i int) error {
 			switch s := stores[i%2]; {
 			case i == 12:
-				return s.ChangePassword(t.Context(), alice.ID, alice.Password, "new", later, here.ID, false)
+				return s.ChangePassword(t.Context(), alice.Password, "new", later, renewal(here), false)
 			case i%4 < 2:
 				return s.KeepConsent(t.Context(), Consent{alice.ID, a.ID, "read", "", at, 0}, there.ID)
 			default:

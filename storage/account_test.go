@@ -105,13 +105,13 @@ func TestWhatEndsWithAChangeToAPerson(t *testing.T) {
 			},
 			"new password from a session": {
 				func(u User) error {
-					return w.ChangePassword(t.Context(), u.ID, proof(w.Store, u.ID), "new", later, w.session(t, u.ID).ID, false)
+					return w.ChangePassword(t.Context(), proof(w.Store, u.ID), "new", later, renewal(w.session(t, u.ID)), false)
 				},
 				map[string]int{"memberships": 1, "sessions": 1, "consents": 0, "grants": 0},
 			},
 			"new password from a session that keeps the grants": {
 				func(u User) error {
-					return w.ChangePassword(t.Context(), u.ID, proof(w.Store, u.ID), "new", later, w.session(t, u.ID).ID, true)
+					return w.ChangePassword(t.Context(), proof(w.Store, u.ID), "new", later, renewal(w.session(t, u.ID)), true)
 				},
 				map[string]int{"memberships": 1, "sessions": 1, "consents": 1, "grants": 1, "live tokens": 2},
 			},
@@ -138,7 +138,7 @@ func TestNewPasswordEndsEverySessionButTheOneNamed(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, bob := w.person(t, "alice"), w.person(t, "bob")
 		here, there, others := w.session(t, alice.ID), w.session(t, alice.ID), w.session(t, bob.ID)
-		must(t, w.ChangePassword(t.Context(), alice.ID, proof(w.Store, alice.ID), "new", later, here.ID, false))
+		must(t, w.ChangePassword(t.Context(), proof(w.Store, alice.ID), "new", later, renewal(here), false))
 		_, err := w.SessionByDigest(t.Context(), here.Digest, at, 0)
 		is(t, "the session named", err, nil)
 		_, err = w.SessionByDigest(t.Context(), there.Digest, at, 0)
@@ -153,14 +153,16 @@ func TestNewPasswordEndsEverySessionButTheOneNamed(t *testing.T) {
 	})
 }
 
-func TestNameOfAnotherPersonsSessionKeepsNone(t *testing.T) {
+func TestSessionOfAnotherPersonChangesNoPassword(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, bob := w.person(t, "alice"), w.person(t, "bob")
 		w.session(t, alice.ID)
 		bobs := w.session(t, bob.ID)
-		must(t, w.ChangePassword(t.Context(), alice.ID, proof(w.Store, alice.ID), "new", later, bobs.ID, false))
-		if n := count(t, w.Store, `SELECT COUNT(*) FROM sessions WHERE user_id = $1`, alice.ID); n != 0 {
-			t.Errorf("%d sessions are left", n)
+		r := renewal(bobs)
+		r.Session.UserID = alice.ID
+		is(t, "ChangePassword", w.ChangePassword(t.Context(), proof(w.Store, alice.ID), "new", later, r, false), ErrSpent)
+		if got := proof(w.Store, alice.ID); got == "new" {
+			t.Error("the password was changed")
 		}
 	})
 }
@@ -246,7 +248,7 @@ func TestPasswordThatWasResetIsNotChangedByItsOldOne(t *testing.T) {
 		alice, _, _ := w.scene(t, "alice")
 		here := w.session(t, alice.ID)
 		must(t, w.SetPassword(t.Context(), alice.ID, "reset", later))
-		is(t, "ChangePassword", w.ChangePassword(t.Context(), alice.ID, alice.Password, "thief's", later, here.ID, false), ErrSpent)
+		is(t, "ChangePassword", w.ChangePassword(t.Context(), alice.Password, "thief's", later, renewal(here), false), ErrSpent)
 		if got := proof(w.Store, alice.ID); got != "reset" {
 			t.Errorf("the password is %q", got)
 		}

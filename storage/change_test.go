@@ -60,13 +60,15 @@ func touches(heard, depends []Change) bool {
 func endings(w world, u User, a Application, f family, n Session) map[string]func(ctx context.Context) error {
 	drop := func(_ any, err error) error { return err }
 	return map[string]func(ctx context.Context) error{
-		"RevokeToken":       func(ctx context.Context) error { return w.RevokeToken(ctx, f.access) },
-		"RevokeGrant":       func(ctx context.Context) error { return w.RevokeGrant(ctx, f.ID) },
-		"RevokeConsent":     func(ctx context.Context) error { return w.RevokeConsent(ctx, u.ID, a.ID) },
-		"DisableUser":       func(ctx context.Context) error { return w.DisableUser(ctx, u.ID, at) },
-		"DeleteUser":        func(ctx context.Context) error { return w.DeleteUser(ctx, u.ID, at, Handover{Responsible: ByOperator}) },
-		"SetPassword":       func(ctx context.Context) error { return w.SetPassword(ctx, u.ID, "new", at) },
-		"ChangePassword":    func(ctx context.Context) error { return w.ChangePassword(ctx, u.ID, u.Password, "new", at, "", false) },
+		"RevokeToken":   func(ctx context.Context) error { return w.RevokeToken(ctx, f.access) },
+		"RevokeGrant":   func(ctx context.Context) error { return w.RevokeGrant(ctx, f.ID) },
+		"RevokeConsent": func(ctx context.Context) error { return w.RevokeConsent(ctx, u.ID, a.ID) },
+		"DisableUser":   func(ctx context.Context) error { return w.DisableUser(ctx, u.ID, at) },
+		"DeleteUser":    func(ctx context.Context) error { return w.DeleteUser(ctx, u.ID, at, Handover{Responsible: ByOperator}) },
+		"SetPassword":   func(ctx context.Context) error { return w.SetPassword(ctx, u.ID, "new", at) },
+		"ChangePassword": func(ctx context.Context) error {
+			return w.ChangePassword(ctx, u.Password, "new", at, renewal(n), false)
+		},
 		"EndSession":        func(ctx context.Context) error { return w.EndSession(ctx, u.ID, n.ID, at, false) },
 		"EndSessions":       func(ctx context.Context) error { return drop(w.EndSessions(ctx, u.ID, at)) },
 		"EndOldSessions":    func(ctx context.Context) error { return drop(w.EndOldSessions(ctx, later, later, 10)) },

@@ -36,14 +36,13 @@ func (s *Store) KeepConsent(ctx context.Context, c Consent, session string) erro
 	})
 }
 
-// endApprovals revokes every token family of a person, except those of one session, and
-// deletes every consent. It deletes all consents for two reasons: the row does not name
-// the session, and with a consent of an attacker an application would get access
-// without a question. The caller records the change.
-func (t tx) endApprovals(userID, session string) error {
+// endApprovals revokes every token family of a person, and deletes every consent: with a
+// consent of an attacker an application would get access without a question. No session is
+// spared: the attacker may have a copy of its cookie. The caller records the change.
+func (t tx) endApprovals(userID string) error {
 	_, err := t.exec(`DELETE FROM consents WHERE user_id = $1`, userID)
 	if err == nil {
-		_, err = t.exec(`DELETE FROM grants WHERE user_id = $1 AND session_id <> $2`, userID, session)
+		_, err = t.exec(`DELETE FROM grants WHERE user_id = $1`, userID)
 	}
 	return err
 }

@@ -60,10 +60,10 @@ func TestEventIsStoredExactlyIfItsChangeIs(t *testing.T) {
 			}
 		}
 		check("a transaction", 1, func(ctx context.Context, s *Store, _ int) error {
-			return s.DeletePasskey(ctx, alice.ID, key.ID, Ways{Passkeys: true})
+			return s.DeletePasskey(ctx, alice.ID, key.ID, Ways{Passkeys: true}, nil)
 		})
 		check("a refused transaction", 0, func(ctx context.Context, s *Store, _ int) error {
-			return s.DeletePasskey(ctx, alice.ID, "none", Ways{Passkeys: true})
+			return s.DeletePasskey(ctx, alice.ID, "none", Ways{Passkeys: true}, nil)
 		})
 		check("one statement", 1, func(ctx context.Context, s *Store, _ int) error { return s.AddGroup(ctx, "staff", at) })
 		check("one that deletes", 1, func(ctx context.Context, s *Store, _ int) error { return s.DeleteGroup(ctx, "staff") })

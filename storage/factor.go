@@ -38,12 +38,13 @@ func (s *Store) TOTP(ctx context.Context, userID string) (TOTP, error) {
 
 // FactorUse is what a person has shown beside the password. It is used up in the same transaction
 // in which the session begins or becomes stronger, so that it is neither used twice nor lost. At
-// most one of the fields is set.
+// most one of the factors is set.
 type FactorUse struct {
 	TOTP     *TOTP       // a code of this authenticator app; LastStep is the time step of the code
 	Passkey  *PasskeyUse // a response of this passkey
 	Recovery string      // the digest of a recovery code
 	New      *TOTP       // an authenticator app that the person adds, with the time step of its first code
+	First    bool        // New works only if the person has no second factor yet
 }
 
 // ErrFactorUsed means that a code cannot be used: somebody has used it meanwhile, or the factor is
@@ -63,16 +64,23 @@ func (t tx) useFactor(userID string, f FactorUse) error {
 	case f.Recovery != "":
 		return t.meets(ErrFactorUsed, `DELETE FROM recovery_codes WHERE digest = $1 AND user_id = $2`, f.Recovery, userID)
 	case f.New != nil:
-		return t.meets(ErrFactorUsed, `INSERT INTO totps (user_id, secret, created_at, last_step) VALUES ($1, $2, $3, $4) ON CONFLICT (user_id) DO NOTHING`,
-			userID, f.New.Secret, f.New.CreatedAt, f.New.LastStep)
+		// The person is locked, or the session: a passkey that is added at this moment is seen.
+		return t.meets(ErrFactorUsed, `INSERT INTO totps (user_id, secret, created_at, last_step) SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS BIGINT), CAST($4 AS BIGINT)
+			WHERE NOT (CAST($5 AS BOOLEAN) AND EXISTS (SELECT 1 FROM passkeys WHERE user_id = $1)) ON CONFLICT (user_id) DO NOTHING`,
+			userID, f.New.Secret, f.New.CreatedAt, f.New.LastStep, f.First)
 	}
 	return nil
 }
 
-// RemoveTOTP deletes the authenticator app of a person. It returns ErrNotFound if there is none.
-func (s *Store) RemoveTOTP(ctx context.Context, userID string, notices ...NewMail) error {
+// RemoveTOTP deletes the authenticator app of the person of a session. It returns ErrNotFound if there is none, and
+// ErrSpent if the session has ended.
+func (s *Store) RemoveTOTP(ctx context.Context, r Renewal, notices ...NewMail) error {
+	userID := r.Session.UserID
 	return s.atomically(ctx, func(t tx) error {
-		err := t.one(`DELETE FROM totps WHERE user_id = $1`, userID)
+		err := t.renew(r)
+		if err == nil {
+			err = t.one(`DELETE FROM totps WHERE user_id = $1`, userID)
+		}
 		if err == nil {
 			err = t.dropRecoveryCodes(userID)
 		}
@@ -93,12 +101,16 @@ func (t tx) dropRecoveryCodes(userID string) error {
 	return err
 }
 
-// ReplaceRecoveryCodes stores the digests of new recovery codes in place of the old ones. It returns
-// ErrNotFound if the person has no second factor. The UPDATE locks the person's row, so that two
-// concurrent calls do not both add their codes.
-func (s *Store) ReplaceRecoveryCodes(ctx context.Context, userID string, digests []string, now int64, notices ...NewMail) error {
+// ReplaceRecoveryCodes stores the digests of new recovery codes of the person of a session in place of the old ones.
+// It returns ErrNotFound if the person has no second factor, and ErrSpent if the session has ended. The UPDATE locks
+// the person's row, so that two concurrent calls do not both add their codes.
+func (s *Store) ReplaceRecoveryCodes(ctx context.Context, r Renewal, digests []string, now int64, notices ...NewMail) error {
+	userID := r.Session.UserID
 	return s.atomically(ctx, func(t tx) error {
 		err := t.one(`UPDATE users SET active = active WHERE id = $1 AND `+hasFactor, userID)
+		if err == nil {
+			err = t.renew(r)
+		}
 		if err == nil {
 			_, err = t.exec(`DELETE FROM recovery_codes WHERE user_id = $1`, userID)
 		}

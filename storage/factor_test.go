@@ -15,7 +15,7 @@ func (w world) withTOTP(t *testing.T, name string) (User, TOTP) {
 	n := newSession(u.ID)
 	n.Factor.New = &app
 	must(t, w.AddSession(t.Context(), n, "", u.Password, 0))
-	must(t, w.ReplaceRecoveryCodes(t.Context(), u.ID, []string{name + " 1", name + " 2"}, at))
+	must(t, w.ReplaceRecoveryCodes(t.Context(), renewal(n), []string{name + " 1", name + " 2"}, at))
 	return u, app
 }
 
@@ -113,9 +113,10 @@ func TestRecoveryCodeIsUsedOnce(t *testing.T) {
 func TestRecoveryCodesAreReplaced(t *testing.T) {
 	eachIsolation(t, func(t *testing.T, w world) {
 		alice, _ := w.withTOTP(t, "alice")
-		is(t, "somebody without a second factor", w.ReplaceRecoveryCodes(t.Context(), w.person(t, "bob").ID, []string{"bob 1"}, at), ErrNotFound)
+		n := w.session(t, alice.ID)
+		is(t, "somebody without a second factor", w.ReplaceRecoveryCodes(t.Context(), renewal(w.session(t, w.person(t, "bob").ID)), []string{"bob 1"}, at), ErrNotFound)
 		for _, err := range race(8, func(i int) error {
-			return w.ReplaceRecoveryCodes(t.Context(), alice.ID, []string{fmt.Sprint("new ", i, "a"), fmt.Sprint("new ", i, "b"), fmt.Sprint("new ", i, "c")}, at)
+			return w.ReplaceRecoveryCodes(t.Context(), renewal(n), []string{fmt.Sprint("new ", i, "a"), fmt.Sprint("new ", i, "b"), fmt.Sprint("new ", i, "c")}, at)
 		}) {
 			must(t, err)
 		}
@@ -140,13 +141,14 @@ func TestFactorsAreRemoved(t *testing.T) {
 				t.Error(name, diff)
 			}
 		}
-		must(t, w.RemoveTOTP(t.Context(), alice.ID))
+		n := w.session(t, alice.ID)
+		must(t, w.RemoveTOTP(t.Context(), renewal(n)))
 		gone("removed", alice)
-		is(t, "removed again", w.RemoveTOTP(t.Context(), alice.ID), ErrNotFound)
-		if n := count(t, w.Store, `SELECT COUNT(*) FROM sessions WHERE user_id = $1`, alice.ID); n != 1 {
-			t.Errorf("%d sessions after the removal, want 1", n)
+		is(t, "removed again", w.RemoveTOTP(t.Context(), renewal(n)), ErrNotFound)
+		if n := count(t, w.Store, `SELECT COUNT(*) FROM sessions WHERE user_id = $1`, alice.ID); n != 2 {
+			t.Errorf("%d sessions after the removal, want 2", n)
 		}
-		n := w.session(t, bob.ID)
+		n = w.session(t, bob.ID)
 		must(t, w.ResetFactors(t.Context(), bob.ID, at))
 		gone("reset", bob)
 		_, err := w.SessionByDigest(t.Context(), n.Digest, at, 0)
@@ -168,9 +170,9 @@ func TestSessionBecomesStronger(t *testing.T) {
 		strong.Digest, strong.AMR, strong.Factor = "new digest", "pwd otp", FactorUse{TOTP: &TOTP{Secret: app.Secret, LastStep: 200}}
 		other := strong
 		other.UserID = w.person(t, "bob").ID
-		is(t, "the session of somebody else", w.StrengthenSession(t.Context(), other, weak.Digest), ErrSpent)
-		is(t, "another digest", w.StrengthenSession(t.Context(), strong, "unknown"), ErrSpent)
-		must(t, w.StrengthenSession(t.Context(), strong, weak.Digest))
+		is(t, "the session of somebody else", w.StrengthenSession(t.Context(), Renewal{other.ID, weak.Digest, other}), ErrSpent)
+		is(t, "another digest", w.StrengthenSession(t.Context(), Renewal{strong.ID, "unknown", strong}), ErrSpent)
+		must(t, w.StrengthenSession(t.Context(), Renewal{strong.ID, weak.Digest, strong}))
 		got, err := w.SessionByDigest(t.Context(), strong.Digest, at, 0)
 		must(t, err)
 		strong.Factor = FactorUse{}
@@ -182,7 +184,7 @@ func TestSessionBecomesStronger(t *testing.T) {
 		// A code that was used changes nothing.
 		again := strong
 		again.Digest, again.AMR, again.Factor = "newer digest", "pwd otp pop", FactorUse{TOTP: &TOTP{Secret: app.Secret, LastStep: 200}}
-		is(t, "a code that was used", w.StrengthenSession(t.Context(), again, strong.Digest), ErrFactorUsed)
+		is(t, "a code that was used", w.StrengthenSession(t.Context(), Renewal{again.ID, strong.Digest, again}), ErrFactorUsed)
 		_, err = w.SessionByDigest(t.Context(), strong.Digest, at, 0)
 		is(t, "the cookie after that", err, nil)
 		// A person who signs in again in the same browser has the methods of this sign-in.

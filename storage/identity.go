@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 )
 
@@ -46,14 +47,15 @@ func (t tx) addIdentity(i Identity) error {
 		i.Issuer, i.Subject, i.UserID, i.CreatedAt, i.LastUsedAt)
 }
 
-// AddIdentity stores an identity that a person adds in a session. It returns ErrSpent if the session
+// AddIdentity stores an identity that a person adds in a session, which is renewed. It returns ErrSpent if the session
 // has ended, ErrFull if the person has most identities already, and ErrConflict if anybody has this
 // one. The person is locked, so that the second of two concurrent calls counts the first one.
-func (s *Store) AddIdentity(ctx context.Context, i Identity, sessionID string, most int, notices ...NewMail) error {
+func (s *Store) AddIdentity(ctx context.Context, i Identity, r Renewal, most int, notices ...NewMail) error {
+	r.Session.UserID = i.UserID
 	return s.atomically(ctx, func(t tx) error {
 		err := t.spend(`UPDATE users SET active = active WHERE id = $1 AND active`, i.UserID)
 		if err == nil {
-			err = t.holdSession(sessionID, i.UserID, i.CreatedAt)
+			err = t.renew(r)
 		}
 		var n int
 		if err == nil {
@@ -72,20 +74,42 @@ func (s *Store) AddIdentity(ctx context.Context, i Identity, sessionID string, m
 	})
 }
 
-// LinkIdentity stores an identity for a person whose address and profile led to it. It returns
-// ErrSpent if one of them has changed since u was read, or the account is disabled, and ErrConflict
-// if anybody has the identity.
-func (s *Store) LinkIdentity(ctx context.Context, i Identity, u User, notices ...NewMail) error {
-	return s.atomically(ctx, func(t tx) error {
-		err := t.spend(`UPDATE users SET active = active WHERE id = $1 AND active AND email = $2 AND profile = $3`, i.UserID, u.Email, u.Profile)
-		if err == nil {
-			err = t.addIdentity(i)
-		}
-		if err == nil {
-			err = t.addNotices(notices)
-		}
-		return err
-	})
+// IdentityLink is an identity for a person whose address and profile led to it. It is stored together with the session
+// that begins with it: before that, the person has not shown the second factor.
+type IdentityLink struct {
+	Identity
+	Email, Profile string // as they were read
+	Most           int    // how many identities the person may have
+}
+
+// link stores an identity. It returns ErrSpent if the address or the profile has changed, or the person has or had an
+// identity of this issuer: somebody else may have the address there by now. It returns ErrFull if the person has most
+// identities already, and ErrConflict if anybody has this one.
+func (t tx) link(l IdentityLink) error {
+	err := t.spend(`UPDATE users SET active = active WHERE id = $1 AND active AND email = $2 AND profile = $3 AND NOT `+hadIdentity(1, 4), l.UserID, l.Email, l.Profile, l.Issuer)
+	var n int
+	if err == nil {
+		err = t.get(&n, `SELECT COUNT(*) FROM identities WHERE user_id = $1`, l.UserID)
+	}
+	if err == nil && n >= l.Most {
+		err = ErrFull
+	}
+	if err == nil {
+		err = t.addIdentity(l.Identity)
+	}
+	return err
+}
+
+// hadIdentity is the condition that a person has or had an identity of an issuer.
+func hadIdentity(user, issuer int) string {
+	return fmt.Sprintf(`(EXISTS (SELECT 1 FROM identities WHERE user_id = $%[1]d AND issuer = $%[2]d) OR EXISTS (SELECT 1 FROM former_identities WHERE user_id = $%[1]d AND issuer = $%[2]d))`, user, issuer)
+}
+
+// HadIdentity reports whether a person has or had an identity of an issuer.
+func (s *Store) HadIdentity(ctx context.Context, userID, issuer string) (bool, error) {
+	var had bool
+	err := s.get(ctx, &had, `SELECT `+hadIdentity(1, 2), userID, issuer)
+	return had, err
 }
 
 // Invited says what the invitations for the address of a new person are to AddUserWithIdentity.
@@ -139,13 +163,20 @@ func (s *Store) UsersByAddress(ctx context.Context, address string) ([]User, err
 	return found, err
 }
 
-// DeleteIdentity deletes an identity of a person. It returns ErrNotFound if the person has no such
-// identity, and ErrLastWay if the person could not sign in any more.
-func (s *Store) DeleteIdentity(ctx context.Context, i Identity, ways Ways, notices ...NewMail) error {
+// DeleteIdentity deletes an identity of a person. If the person does it, by is their session; nil: somebody else does.
+// It returns ErrNotFound if the person has no such identity, ErrLastWay if the person could not sign in any more, and
+// ErrSpent if the session has ended.
+func (s *Store) DeleteIdentity(ctx context.Context, i Identity, ways Ways, by *Renewal, notices ...NewMail) error {
 	return s.atomically(ctx, func(t tx) error {
 		err := t.lockUser(i.UserID)
+		if err == nil && by != nil {
+			err = t.renew(*by)
+		}
 		if err == nil {
 			err = t.one(`DELETE FROM identities WHERE issuer = $1 AND subject = $2 AND user_id = $3`, i.Issuer, i.Subject, i.UserID)
+		}
+		if err == nil {
+			_, err = t.exec(`INSERT INTO former_identities (user_id, issuer) VALUES ($1, $2) ON CONFLICT (user_id, issuer) DO NOTHING`, i.UserID, i.Issuer)
 		}
 		if err == nil {
 			err = t.keepWay(i.UserID, ways)

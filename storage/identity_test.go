@@ -3,6 +3,7 @@ package storage
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -16,7 +17,7 @@ func newIdentity(userID string) Identity {
 func (w world) identity(t *testing.T, n Session) Identity {
 	t.Helper()
 	i := newIdentity(n.UserID)
-	must(t, w.AddIdentity(t.Context(), i, n.ID, 20))
+	must(t, w.AddIdentity(t.Context(), i, renewal(n), 20))
 	return i
 }
 
@@ -33,7 +34,7 @@ func TestIdentitiesOfAPerson(t *testing.T) {
 		n, his := w.session(t, alice.ID), w.session(t, bob.ID)
 		one, two := w.identity(t, n), newIdentity(alice.ID)
 		two.CreatedAt, two.Issuer = at+1, "https://other.example"
-		must(t, w.AddIdentity(t.Context(), two, n.ID, 20))
+		must(t, w.AddIdentity(t.Context(), two, renewal(n), 20))
 		other := w.identity(t, his)
 		want := func(userID string, expected ...Identity) {
 			t.Helper()
@@ -46,16 +47,16 @@ func TestIdentitiesOfAPerson(t *testing.T) {
 		want(alice.ID, one, two)
 		again := one
 		again.UserID = bob.ID
-		is(t, "somebody else's identity", w.AddIdentity(t.Context(), again, his.ID, 20), ErrConflict)
+		is(t, "somebody else's identity", w.AddIdentity(t.Context(), again, renewal(his), 20), ErrConflict)
 		again.Issuer = two.Issuer
-		is(t, "the same subject at another server", w.AddIdentity(t.Context(), again, his.ID, 20), nil)
-		is(t, "one more than allowed", w.AddIdentity(t.Context(), newIdentity(alice.ID), n.ID, 2), ErrFull)
-		is(t, "in somebody else's session", w.AddIdentity(t.Context(), newIdentity(alice.ID), his.ID, 20), ErrSpent)
+		is(t, "the same subject at another server", w.AddIdentity(t.Context(), again, renewal(his), 20), nil)
+		is(t, "one more than allowed", w.AddIdentity(t.Context(), newIdentity(alice.ID), renewal(n), 2), ErrFull)
+		is(t, "in somebody else's session", w.AddIdentity(t.Context(), newIdentity(alice.ID), renewal(his), 20), ErrSpent)
 
 		one.UserID = bob.ID
-		is(t, "deleted by somebody else", w.DeleteIdentity(t.Context(), one, Ways{}), ErrNotFound)
+		is(t, "deleted by somebody else", w.DeleteIdentity(t.Context(), one, Ways{}, nil), ErrNotFound)
 		one.UserID = alice.ID
-		is(t, "deleted", w.DeleteIdentity(t.Context(), one, Ways{}), nil)
+		is(t, "deleted", w.DeleteIdentity(t.Context(), one, Ways{}, nil), nil)
 		_, err := w.Identity(t.Context(), one.Issuer, one.Subject)
 		is(t, "read after that", err, ErrNotFound)
 		want(alice.ID, two)
@@ -63,7 +64,7 @@ func TestIdentitiesOfAPerson(t *testing.T) {
 		want(alice.ID)
 		want(bob.ID, other, again)
 		must(t, w.EndSession(t.Context(), bob.ID, his.ID, at, false))
-		is(t, "in a session that has ended", w.AddIdentity(t.Context(), newIdentity(bob.ID), his.ID, 20), ErrSpent)
+		is(t, "in a session that has ended", w.AddIdentity(t.Context(), newIdentity(bob.ID), renewal(his), 20), ErrSpent)
 	})
 }
 
@@ -95,7 +96,7 @@ func TestSessionBeginsWithAnIdentity(t *testing.T) {
 		stolen := i
 		stolen.UserID = bob.ID
 		is(t, "somebody else's", w.AddSession(t.Context(), by(stolen), "", bob.Password, 0), ErrSpent)
-		must(t, w.DeleteIdentity(t.Context(), i, Ways{}))
+		must(t, w.DeleteIdentity(t.Context(), i, Ways{}, nil))
 		is(t, "one that was removed", w.AddSession(t.Context(), by(i), "", alice.Password, 0), ErrSpent)
 	})
 }
@@ -116,6 +117,15 @@ func TestOldLoginRenewsNoExpiredSession(t *testing.T) {
 	})
 }
 
+// linking begins a session that links an identity, of at most three.
+func (w world) linking(t *testing.T, s *Store, i Identity, u User, notices ...NewMail) error {
+	t.Helper()
+	n := by(i)
+	n.ID, n.Digest = rand.Text(), rand.Text()
+	n.Link = &IdentityLink{Identity: i, Email: u.Email, Profile: u.Profile, Most: 3}
+	return s.AddSession(t.Context(), n, "", proof(s, i.UserID), 0, notices...)
+}
+
 // What led to the person must still hold when the identity is stored.
 func TestIdentityIsLinkedToThePersonThatWasRead(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
@@ -129,15 +139,56 @@ func TestIdentityIsLinkedToThePersonThatWasRead(t *testing.T) {
 			must(t, err)
 			_, err = w.exec(t.Context(), change)
 			must(t, err)
-			is(t, what, w.LinkIdentity(t.Context(), newIdentity(alice.ID), alice), ErrSpent)
+			is(t, what, w.linking(t, w.Store, newIdentity(alice.ID), alice), ErrSpent)
 		}
 		_, err := w.exec(t.Context(), `UPDATE users SET email = $1, profile = $2, active = TRUE`, alice.Email, alice.Profile)
 		must(t, err)
 		i := newIdentity(alice.ID)
-		is(t, "nothing has changed", w.LinkIdentity(t.Context(), i, alice), nil)
+		is(t, "nothing has changed", w.linking(t, w.Store, i, alice), nil)
 		bob := w.person(t, "bob")
 		i.UserID = bob.ID
-		is(t, "to a second person", w.LinkIdentity(t.Context(), i, bob), ErrConflict)
+		is(t, "to a second person", w.linking(t, w.Store, i, bob), ErrConflict)
+	})
+}
+
+// An address leads to a person once: not if they have or had an account of the same server, nor beyond the limit.
+func TestIdentityIsNotLinkedTwice(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice := w.person(t, "alice")
+		one, two := newIdentity(alice.ID), newIdentity(alice.ID)
+		must(t, w.linking(t, w.Store, one, alice))
+		is(t, "a second one of the server", w.linking(t, w.Store, two, alice), ErrSpent)
+		must(t, w.DeleteIdentity(t.Context(), one, Ways{}, nil))
+		for what, i := range map[string]Identity{"the one that was removed": one, "another one after the removal": two} {
+			is(t, what, w.linking(t, w.Store, i, alice), ErrSpent)
+		}
+		had, err := w.HadIdentity(t.Context(), alice.ID, one.Issuer)
+		must(t, err)
+		if !had {
+			t.Error("the removed identity is forgotten")
+		}
+		for n := range 4 {
+			i := newIdentity(alice.ID)
+			i.Issuer = fmt.Sprint("https://", n, ".example")
+			want := error(nil)
+			if n == 3 {
+				want = ErrFull
+			}
+			is(t, i.Issuer, w.linking(t, w.Store, i, alice), want)
+		}
+		// Of several people there with the address, one is linked.
+		bob, stores := w.person(t, "bob"), w.pair(t)
+		linked := 0
+		for _, err := range race(8, func(i int) error { return w.linking(t, stores[i%2], newIdentity(bob.ID), bob) }) {
+			if err == nil {
+				linked++
+			} else {
+				is(t, "another one", err, ErrSpent)
+			}
+		}
+		if linked != 1 || count(t, w.Store, `SELECT COUNT(*) FROM identities WHERE user_id = $1`, bob.ID) != 1 {
+			t.Errorf("%d were linked", linked)
+		}
 	})
 }
 
@@ -204,16 +255,16 @@ func TestLastWayToSignInStays(t *testing.T) {
 		all := Ways{Passkeys: true, Issuers: []string{one.Issuer}}
 		must(t, second(w.AddUserWithIdentity(t.Context(), alice, one, InvitedIgnored)))
 		n := w.session(t, alice.ID)
-		is(t, "the only one", w.DeleteIdentity(t.Context(), one, all), ErrLastWay)
+		is(t, "the only one", w.DeleteIdentity(t.Context(), one, all, nil), ErrLastWay)
 		two := w.identity(t, n)
-		is(t, "if nothing left can be used", w.DeleteIdentity(t.Context(), two, Ways{Passkeys: true, Issuers: []string{"https://other.example"}}), ErrLastWay)
-		is(t, "one of two", w.DeleteIdentity(t.Context(), two, all), nil)
+		is(t, "if nothing left can be used", w.DeleteIdentity(t.Context(), two, Ways{Passkeys: true, Issuers: []string{"https://other.example"}}, nil), ErrLastWay)
+		is(t, "one of two", w.DeleteIdentity(t.Context(), two, all, nil), nil)
 		k := w.passkey(t, n)
-		is(t, "beside a passkey that no browser offers", w.DeleteIdentity(t.Context(), one, Ways{}), ErrLastWay)
-		is(t, "beside a passkey", w.DeleteIdentity(t.Context(), one, all), nil)
-		is(t, "the passkey", w.DeletePasskey(t.Context(), alice.ID, k.ID, all), ErrLastWay)
+		is(t, "beside a passkey that no browser offers", w.DeleteIdentity(t.Context(), one, Ways{}, nil), ErrLastWay)
+		is(t, "beside a passkey", w.DeleteIdentity(t.Context(), one, all, nil), nil)
+		is(t, "the passkey", w.DeletePasskey(t.Context(), alice.ID, k.ID, all, nil), ErrLastWay)
 		must(t, w.SetPassword(t.Context(), alice.ID, "hash", at))
-		is(t, "the passkey beside a password", w.DeletePasskey(t.Context(), alice.ID, k.ID, all), nil)
+		is(t, "the passkey beside a password", w.DeletePasskey(t.Context(), alice.ID, k.ID, all, nil), nil)
 	})
 }
 
@@ -229,9 +280,9 @@ func TestOneOfTwoLastWaysStays(t *testing.T) {
 		k := w.passkey(t, w.session(t, alice.ID))
 		errs := race(2, func(n int) error {
 			if n == 0 {
-				return stores[0].DeleteIdentity(t.Context(), i, ways)
+				return stores[0].DeleteIdentity(t.Context(), i, ways, nil)
 			}
-			return stores[1].DeletePasskey(t.Context(), alice.ID, k.ID, ways)
+			return stores[1].DeletePasskey(t.Context(), alice.ID, k.ID, ways, nil)
 		})
 		for n, err := range errs {
 			if errors.Is(err, ErrLastWay) {

@@ -76,7 +76,7 @@ func TestInvitationStaysUnlessItIsUsed(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, i := w.person(t, "alice"), w.invitation(t, "new@example.com")
 		key := newPasskey(alice.ID)
-		must(t, w.AddPasskey(t.Context(), key, w.session(t, alice.ID).ID, 10))
+		must(t, w.AddPasskey(t.Context(), key, renewal(w.session(t, alice.ID)), 10))
 		before := counts(t, w.Store)
 		taken := guest(i)
 		taken.UsernameKey = "alice"

@@ -91,10 +91,15 @@ func (s *Store) ResetByLink(ctx context.Context, digest, hash string, now int64,
 }
 
 // ConfirmByLink uses a link of this person, and changes the profile while the address is the one
-// to which the link was sent. confirmed returns the changed profile.
-func (s *Store) ConfirmByLink(ctx context.Context, digest, userID string, now int64, confirmed func(profile string) (string, error)) error {
+// to which the link was sent. confirmed returns the changed profile. The session in which the person does so is
+// renewed: people sign in with a confirmed address.
+func (s *Store) ConfirmByLink(ctx context.Context, digest string, r Renewal, now int64, confirmed func(profile string) (string, error)) error {
+	userID := r.Session.UserID
 	return s.atomically(ctx, func(t tx) error {
 		err := t.spend(`UPDATE users SET active = TRUE WHERE id = $1 AND active`, userID) // a lock
+		if err == nil {
+			err = t.renew(r)
+		}
 		if err != nil {
 			return err
 		}

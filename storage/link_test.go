@@ -62,9 +62,11 @@ func TestResetLinkEnds(t *testing.T) {
 			return w.UpdateUser(t.Context(), u, nil, nil)
 		}
 		for name, end := range map[string]func(u User) error{
-			"another password":        func(u User) error { return w.SetPassword(t.Context(), u.ID, "new", at) },
-			"the person's own change": func(u User) error { return w.ChangePassword(t.Context(), u.ID, u.Password, "new", at, "", true) },
-			"another address":         func(u User) error { return change(u, func(u *User) { u.Email = "new@example.com" }) },
+			"another password": func(u User) error { return w.SetPassword(t.Context(), u.ID, "new", at) },
+			"the person's own change": func(u User) error {
+				return w.ChangePassword(t.Context(), u.Password, "new", at, renewal(w.session(t, u.ID)), true)
+			},
+			"another address": func(u User) error { return change(u, func(u *User) { u.Email = "new@example.com" }) },
 			"another address, and back": func(u User) error {
 				return errors.Join(change(u, func(u *User) { u.Email = "" }), change(u, func(*User) {}))
 			},
@@ -133,8 +135,10 @@ func TestAddressLinkConfirmsTheAddress(t *testing.T) {
 		alice, bob, stores := w.person(t, "alice"), w.person(t, "bob"), w.pair(t)
 		l := w.link(t, alice, LinkAddress)
 		confirmed := func(profile string) (string, error) { return profile + "confirmed", nil }
-		is(t, "another person", w.ConfirmByLink(t.Context(), l.Digest, bob.ID, at, confirmed), ErrSpent)
-		oneWins(t, race(4, func(i int) error { return stores[i%2].ConfirmByLink(t.Context(), l.Digest, alice.ID, at, confirmed) }))
+		is(t, "another person", w.ConfirmByLink(t.Context(), l.Digest, renewal(w.session(t, bob.ID)), at, confirmed), ErrSpent)
+		oneWins(t, race(4, func(i int) error {
+			return stores[i%2].ConfirmByLink(t.Context(), l.Digest, renewal(w.session(t, alice.ID)), at, confirmed)
+		}))
 		u, err := w.UserByID(t.Context(), alice.ID)
 		must(t, err)
 		if u.Profile != "confirmed" {
@@ -142,12 +146,12 @@ func TestAddressLinkConfirmsTheAddress(t *testing.T) {
 		}
 		failing := errors.New("no JSON")
 		l = w.link(t, alice, LinkAddress)
-		is(t, "a profile that cannot be changed", w.ConfirmByLink(t.Context(), l.Digest, alice.ID, at, func(string) (string, error) { return "", failing }), failing)
-		must(t, w.ConfirmByLink(t.Context(), l.Digest, alice.ID, at, confirmed))
+		is(t, "a profile that cannot be changed", w.ConfirmByLink(t.Context(), l.Digest, renewal(w.session(t, alice.ID)), at, func(string) (string, error) { return "", failing }), failing)
+		must(t, w.ConfirmByLink(t.Context(), l.Digest, renewal(w.session(t, alice.ID)), at, confirmed))
 		l = w.link(t, alice, LinkAddress)
 		u.Email = "new@example.com"
 		must(t, w.UpdateUser(t.Context(), u, nil, nil))
-		is(t, "another address", w.ConfirmByLink(t.Context(), l.Digest, alice.ID, at, confirmed), ErrSpent)
+		is(t, "another address", w.ConfirmByLink(t.Context(), l.Digest, renewal(w.session(t, alice.ID)), at, confirmed), ErrSpent)
 	})
 }
 

@@ -30,7 +30,7 @@ func (t tx) endSessions(now int64, keepFamilies bool, where string, args ...any)
 	}
 	for _, id := range ids {
 		t.changed(OfSession, id)
-		_, err = t.exec(`UPDATE logins SET due_at = $2, expires_at = $3 WHERE session_id = $1`, id, now, now+notifyFor)
+		err = t.notifyLogins(id, now)
 		if err == nil && !keepFamilies {
 			_, err = t.exec(`DELETE FROM grants WHERE session_id = $1 AND session_ends_at > 0`, id)
 		}
@@ -39,6 +39,12 @@ func (t tx) endSessions(now int64, keepFamilies bool, where string, args ...any)
 		}
 	}
 	return len(ids), nil
+}
+
+// notifyLogins makes the logout notifications to the applications of a session due.
+func (t tx) notifyLogins(sessionID string, now int64) error {
+	_, err := t.exec(`UPDATE logins SET due_at = $2, expires_at = $3 WHERE session_id = $1`, sessionID, now, now+notifyFor)
+	return err
 }
 
 // EndSession ends one session of a person.

@@ -85,7 +85,7 @@ func TestWhateverEndsASessionMakesItsApplicationsDue(t *testing.T) {
 		for name, end := range map[string]func(u User, n Session) error{
 			"sign out everywhere": func(u User, _ Session) error { return second(w.EndSessions(t.Context(), u.ID, at)) },
 			"password changed elsewhere": func(u User, _ Session) error {
-				return w.ChangePassword(t.Context(), u.ID, u.Password, "new", at, "elsewhere", true)
+				return w.ChangePassword(t.Context(), u.Password, "new", at, renewal(w.session(t, u.ID)), true)
 			},
 			"password reset": func(u User, _ Session) error { return w.SetPassword(t.Context(), u.ID, "new", at) },
 			"disabled":       func(u User, _ Session) error { return w.DisableUser(t.Context(), u.ID, at) },

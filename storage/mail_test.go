@@ -196,42 +196,42 @@ func TestNoticesAreOfTheirTransaction(t *testing.T) {
 		told("a sign-in with another password", 0, func(s *Store, _ int, m NewMail) error {
 			return s.AddSession(t.Context(), newSession(alice.ID), "", "another hash", 0, m)
 		})
-		told("a stronger session", 1, func(s *Store, i int, m NewMail) error {
+		told("a stronger session", 1, func(s *Store, _ int, m NewMail) error {
 			stronger := n
-			stronger.Digest, stronger.Factor = fmt.Sprint("stronger ", i), FactorUse{Recovery: "alice 1"}
-			return s.StrengthenSession(t.Context(), stronger, n.Digest, m)
+			stronger.Factor = FactorUse{Recovery: "alice 1"}
+			return s.StrengthenSession(t.Context(), renewal(stronger), m)
 		})
 		told("the same passkey four times", 1, func(s *Store, _ int, m NewMail) error {
 			k := newPasskey(alice.ID)
 			k.ID = "the same"
-			return s.AddPasskey(t.Context(), k, n.ID, 20, m)
+			return s.AddPasskey(t.Context(), k, renewal(n), 20, m)
 		})
 		told("a passkey is removed", 1, func(s *Store, _ int, m NewMail) error {
-			return s.DeletePasskey(t.Context(), alice.ID, one.ID, Ways{Passkeys: true}, m)
+			return s.DeletePasskey(t.Context(), alice.ID, one.ID, Ways{Passkeys: true}, nil, m)
 		})
 		told("the account of another server four times", 1, func(s *Store, _ int, m NewMail) error {
 			i := newIdentity(alice.ID)
 			i.Subject = "the same"
-			return s.AddIdentity(t.Context(), i, n.ID, 20, m)
+			return s.AddIdentity(t.Context(), i, renewal(n), 20, m)
 		})
 		told("it is removed", 1, func(s *Store, _ int, m NewMail) error {
 			i := newIdentity(alice.ID)
 			i.Subject = "the same"
-			return s.DeleteIdentity(t.Context(), i, Ways{}, m)
+			return s.DeleteIdentity(t.Context(), i, Ways{}, nil, m)
 		})
 		told("one is linked", 1, func(s *Store, _ int, m NewMail) error {
 			i := newIdentity(alice.ID)
-			i.Subject = "linked"
-			return s.LinkIdentity(t.Context(), i, alice, m)
+			i.Issuer, i.Subject = "https://linked.example", "linked"
+			return w.linking(t, s, i, alice, m)
 		})
-		told("the app is removed", 1, func(s *Store, _ int, m NewMail) error { return s.RemoveTOTP(t.Context(), alice.ID, m) })
+		told("the app is removed", 1, func(s *Store, _ int, m NewMail) error { return s.RemoveTOTP(t.Context(), renewal(n), m) })
 		told("recovery codes", 4, func(s *Store, i int, m NewMail) error {
-			return s.ReplaceRecoveryCodes(t.Context(), alice.ID, []string{fmt.Sprint("new ", i)}, at, m)
+			return s.ReplaceRecoveryCodes(t.Context(), renewal(n), []string{fmt.Sprint("new ", i)}, at, m)
 		})
 		told("somebody unknown", 0, func(s *Store, _ int, m NewMail) error { return s.ResetFactors(t.Context(), "nobody", at, m) })
 		told("everything is removed", 4, func(s *Store, _ int, m NewMail) error { return s.ResetFactors(t.Context(), alice.ID, at, m) })
 		told("recovery codes without a factor", 0, func(s *Store, i int, m NewMail) error {
-			return s.ReplaceRecoveryCodes(t.Context(), alice.ID, []string{fmt.Sprint("none ", i)}, at, m)
+			return s.ReplaceRecoveryCodes(t.Context(), renewal(n), []string{fmt.Sprint("none ", i)}, at, m)
 		})
 	})
 }

@@ -251,6 +251,9 @@ func (w world) session(t *testing.T, userID string) Session {
 	return n
 }
 
+// renewal renews a session and keeps its cookie, so that the session can be used again.
+func renewal(n Session) Renewal { return Renewal{ID: n.ID, Was: n.Digest, Session: n} }
+
 // proof returns the password hash of a person.
 func proof(s *Store, userID string) string {
 	u, _ := s.UserByID(context.Background(), userID)

@@ -19,15 +19,16 @@ type Passkey struct {
 
 const passkeyColumns = `id, user_id, public_key, name, sign_count, backup_eligible, backed_up, transports, aaguid, created_at, last_used_at`
 
-// AddPasskey stores a passkey that a person has made in a session. It returns ErrSpent if
+// AddPasskey stores a passkey that a person has made in a session, which is renewed. It returns ErrSpent if
 // the session has ended, ErrFull if the person has most passkeys already, and ErrConflict
 // if anybody has a passkey with this ID. The session's person is locked, so that the second
 // of two concurrent calls counts the first one.
-func (s *Store) AddPasskey(ctx context.Context, k Passkey, sessionID string, most int, notices ...NewMail) error {
+func (s *Store) AddPasskey(ctx context.Context, k Passkey, r Renewal, most int, notices ...NewMail) error {
+	r.Session.UserID = k.UserID
 	return s.atomically(ctx, func(t tx) error {
 		err := t.spend(`UPDATE users SET active = active WHERE id = $1 AND active`, k.UserID)
 		if err == nil {
-			err = t.holdSession(sessionID, k.UserID, k.CreatedAt)
+			err = t.renew(r)
 		}
 		var n int
 		if err == nil {
@@ -73,11 +74,15 @@ func (s *Store) RenamePasskey(ctx context.Context, userID, id, name string) erro
 	})
 }
 
-// DeletePasskey deletes a passkey of a person. The sessions that began with it stay. It returns
-// ErrLastWay if the person could not sign in any more.
-func (s *Store) DeletePasskey(ctx context.Context, userID, id string, ways Ways, notices ...NewMail) error {
+// DeletePasskey deletes a passkey of a person. The sessions that began with it stay. If the person does it, by is
+// their session; nil: somebody else does. It returns ErrLastWay if the person could not sign in any more, and ErrSpent
+// if the session has ended.
+func (s *Store) DeletePasskey(ctx context.Context, userID, id string, ways Ways, by *Renewal, notices ...NewMail) error {
 	return s.atomically(ctx, func(t tx) error {
 		err := t.lockUser(userID)
+		if err == nil && by != nil {
+			err = t.renew(*by)
+		}
 		if err == nil {
 			err = t.one(`DELETE FROM passkeys WHERE id = $1 AND user_id = $2`, id, userID)
 		}

@@ -19,7 +19,7 @@ func (w world) passkey(t *testing.T, n Session, changes ...func(*Passkey)) Passk
 	for _, change := range changes {
 		change(&k)
 	}
-	must(t, w.AddPasskey(t.Context(), k, n.ID, 20))
+	must(t, w.AddPasskey(t.Context(), k, renewal(n), 20))
 	return k
 }
 
@@ -54,14 +54,14 @@ func TestPasskeysOfAPerson(t *testing.T) {
 
 		again := newPasskey(bob.ID)
 		again.ID = one.ID
-		is(t, "the ID of somebody else's passkey", w.AddPasskey(t.Context(), again, his.ID, 20), ErrConflict)
+		is(t, "the ID of somebody else's passkey", w.AddPasskey(t.Context(), again, renewal(his), 20), ErrConflict)
 		is(t, "renamed by somebody else", w.RenamePasskey(t.Context(), bob.ID, one.ID, "mine"), ErrNotFound)
-		is(t, "deleted by somebody else", w.DeletePasskey(t.Context(), bob.ID, one.ID, Ways{Passkeys: true}), ErrNotFound)
+		is(t, "deleted by somebody else", w.DeletePasskey(t.Context(), bob.ID, one.ID, Ways{Passkeys: true}, nil), ErrNotFound)
 		is(t, "renamed", w.RenamePasskey(t.Context(), alice.ID, one.ID, "Laptop"), nil)
 		one.Name = "Laptop"
 		want(alice.ID, one, two)
-		is(t, "deleted", w.DeletePasskey(t.Context(), alice.ID, one.ID, Ways{Passkeys: true}), nil)
-		is(t, "deleted twice", w.DeletePasskey(t.Context(), alice.ID, one.ID, Ways{Passkeys: true}), ErrNotFound)
+		is(t, "deleted", w.DeletePasskey(t.Context(), alice.ID, one.ID, Ways{Passkeys: true}, nil), nil)
+		is(t, "deleted twice", w.DeletePasskey(t.Context(), alice.ID, one.ID, Ways{Passkeys: true}, nil), ErrNotFound)
 		_, err = w.Passkey(t.Context(), one.ID)
 		is(t, "read after that", err, ErrNotFound)
 		want(alice.ID, two)
@@ -76,13 +76,13 @@ func TestPasskeyIsAddedOnlyInASessionThatGoesOn(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, bob := w.person(t, "alice"), w.person(t, "bob")
 		n := w.session(t, alice.ID)
-		is(t, "in somebody else's session", w.AddPasskey(t.Context(), newPasskey(bob.ID), n.ID, 20), ErrSpent)
+		is(t, "in somebody else's session", w.AddPasskey(t.Context(), newPasskey(bob.ID), renewal(n), 20), ErrSpent)
 		must(t, w.EndSession(t.Context(), alice.ID, n.ID, at, false))
-		is(t, "in a session that has ended", w.AddPasskey(t.Context(), newPasskey(alice.ID), n.ID, 20), ErrSpent)
+		is(t, "in a session that has ended", w.AddPasskey(t.Context(), newPasskey(alice.ID), renewal(n), 20), ErrSpent)
 		n = w.session(t, alice.ID)
 		_, err := w.exec(t.Context(), `UPDATE users SET active = FALSE`)
 		must(t, err)
-		is(t, "by a disabled person", w.AddPasskey(t.Context(), newPasskey(alice.ID), n.ID, 20), ErrSpent)
+		is(t, "by a disabled person", w.AddPasskey(t.Context(), newPasskey(alice.ID), renewal(n), 20), ErrSpent)
 		if left := count(t, w.Store, `SELECT COUNT(*) FROM passkeys`); left != 0 {
 			t.Errorf("%d passkeys are stored", left)
 		}
@@ -96,7 +96,7 @@ func TestPasskeysOfAPersonAreLimited(t *testing.T) {
 		stores := w.pair(t)
 		added := 0
 		for _, err := range race(16, func(i int) error {
-			return stores[i%2].AddPasskey(t.Context(), newPasskey(n.UserID), n.ID, 5)
+			return stores[i%2].AddPasskey(t.Context(), newPasskey(n.UserID), renewal(n), 5)
 		}) {
 			switch {
 			case err == nil:
@@ -168,7 +168,8 @@ func TestOneOfTwoCopiesOfAnAuthenticatorSignsIn(t *testing.T) {
 func TestRecoveryCodesEndWithTheLastFactor(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, _ := w.withTOTP(t, "alice")
-		k := w.passkey(t, w.session(t, alice.ID))
+		n := w.session(t, alice.ID)
+		k := w.passkey(t, n)
 		want := func(expected Factors) {
 			t.Helper()
 			got, err := w.Factors(t.Context(), alice.ID)
@@ -178,13 +179,13 @@ func TestRecoveryCodesEndWithTheLastFactor(t *testing.T) {
 			}
 		}
 		want(Factors{TOTPSince: at, Passkeys: 1, RecoveryCodes: 2})
-		must(t, w.RemoveTOTP(t.Context(), alice.ID))
+		must(t, w.RemoveTOTP(t.Context(), renewal(n)))
 		want(Factors{Passkeys: 1, RecoveryCodes: 2})
-		must(t, w.DeletePasskey(t.Context(), alice.ID, k.ID, Ways{Passkeys: true}))
+		must(t, w.DeletePasskey(t.Context(), alice.ID, k.ID, Ways{Passkeys: true}, nil))
 		want(Factors{})
-		is(t, "new recovery codes without a factor", w.ReplaceRecoveryCodes(t.Context(), alice.ID, []string{"one"}, at), ErrNotFound)
-		w.passkey(t, w.session(t, alice.ID))
-		must(t, w.ReplaceRecoveryCodes(t.Context(), alice.ID, []string{"one"}, at))
+		is(t, "new recovery codes without a factor", w.ReplaceRecoveryCodes(t.Context(), renewal(n), []string{"one"}, at), ErrNotFound)
+		w.passkey(t, n)
+		must(t, w.ReplaceRecoveryCodes(t.Context(), renewal(n), []string{"one"}, at))
 		must(t, w.ResetFactors(t.Context(), alice.ID, at))
 		want(Factors{})
 	})

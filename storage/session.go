@@ -19,6 +19,9 @@ type Session struct {
 	// Subject is the person of that server. It is used, and never read.
 	Subject string `db:"-"`
 
+	// Link is the identity with which the session begins, if the person does not have it yet. It is used, and never read.
+	Link *IdentityLink `db:"-"`
+
 	// Language is that of the browser, or "". It is stored with the person, and never read.
 	Language string `db:"-"`
 
@@ -32,12 +35,15 @@ type Session struct {
 // that id; only the cookie changes. hash is the hash of the password that was checked.
 // If the person's hash is another one by now, or the person does not have the identity of the
 // session any more, the result is ErrSpent. It is ErrFactorUsed if the factor of the session
-// cannot be used. The notices are stored in the same transaction.
+// cannot be used, and one of the errors of an IdentityLink if the identity cannot be linked. The notices are stored in the same transaction.
 func (s *Store) AddSession(ctx context.Context, n Session, replaces, hash string, idleSince int64, notices ...NewMail) error {
 	return s.atomically(ctx, func(t tx) error {
 		err := t.confirm(n.UserID, hash, n.Language)
 		if err == nil {
 			err = t.useFactor(n.UserID, n.Factor)
+		}
+		if err == nil && n.Link != nil {
+			err = t.link(*n.Link)
 		}
 		if err == nil {
 			err = t.useIdentity(n)
@@ -68,15 +74,26 @@ func (s *Store) AddSession(ctx context.Context, n Session, replaces, hash string
 	})
 }
 
-// StrengthenSession stores that the person has shown another factor in a session, with the new
-// digest and methods of n. The cookie changes, so that a copy of the old one does not become
-// stronger too. It returns ErrSpent if the session does not have the digest was any more, and
-// ErrFactorUsed if the factor of n cannot be used.
-func (s *Store) StrengthenSession(ctx context.Context, n Session, was string, notices ...NewMail) error {
+// Renewal gives a session another cookie: whoever has a copy of the old one is signed out. It is part of each change
+// of how the person of the session signs in.
+type Renewal struct {
+	ID, Was string  // the session, and the digest of its cookie so far
+	Session Session // with the new digest and methods, and with the new ID if that changes too
+}
+
+// renew renews a session, and locks its row. It returns ErrSpent if the session does not have the old digest any more.
+func (t tx) renew(r Renewal) error {
+	return t.spend(`UPDATE sessions SET id = $6, digest = $3, amr = $4 WHERE id = $1 AND digest = $2 AND user_id = $5`, r.ID, r.Was, r.Session.Digest, r.Session.AMR, r.Session.UserID, r.Session.ID)
+}
+
+// StrengthenSession stores that the person has shown another factor in a session. The cookie changes, so that a copy
+// of the old one does not become stronger too. It returns ErrSpent if the session cannot be renewed, and
+// ErrFactorUsed if its factor cannot be used.
+func (s *Store) StrengthenSession(ctx context.Context, r Renewal, notices ...NewMail) error {
 	return s.atomically(ctx, func(t tx) error {
-		err := t.spend(`UPDATE sessions SET digest = $3, amr = $4 WHERE id = $1 AND digest = $2 AND user_id = $5`, n.ID, was, n.Digest, n.AMR, n.UserID)
+		err := t.renew(r)
 		if err == nil {
-			err = t.useFactor(n.UserID, n.Factor)
+			err = t.useFactor(r.Session.UserID, r.Session.Factor)
 		}
 		if err != nil {
 			return err

@@ -187,14 +187,21 @@ func (t tx) keepAdministrator(change func() error) error {
 	return err
 }
 
-// UpdateUser writes the changeable columns of a person, and their groups. Disabling a
-// person ends their sessions and revokes their tokens. Enabling does the same, so that
+// UpdateUser writes the changeable columns of a person, and their groups. Whoever becomes an
+// administrator is signed out everywhere. Disabling a person ends their sessions and revokes their tokens. Enabling does the same, so that
 // a login that started while the person was disabled does not become valid. Unless it is nil, still is the
 // person as the caller read it: if the username, the address, the rights, the profile or whether it is enabled have changed since then,
-// the result is ErrSpent.
-func (s *Store) UpdateUser(ctx context.Context, u User, groups []string, still *User) error {
+// the result is ErrSpent. renewals are of the session in which a person changes their own account: if it has ended, the result
+// is ErrSpent too.
+func (s *Store) UpdateUser(ctx context.Context, u User, groups []string, still *User, renewals ...Renewal) error {
 	return s.atomically(ctx, func(t tx) error {
 		return t.keepAdministrator(func() error {
+			for _, r := range renewals {
+				err := t.renew(r)
+				if err != nil {
+					return err
+				}
+			}
 			if still != nil {
 				err := t.spend(`UPDATE users SET active = active WHERE id = $1 AND username = $2 AND email = $3 AND administrator = $4 AND profile = $5 AND active = $6`,
 					u.ID, still.Username, still.Email, still.Administrator, still.Profile, still.Active)
@@ -210,6 +217,9 @@ func (s *Store) UpdateUser(ctx context.Context, u User, groups []string, still *
 func (t tx) updateUser(u User, groups []string) error {
 	t.changed(OfUser, u.ID)
 	wasDisabled, err := t.exec(`UPDATE users SET active = FALSE WHERE id = $1 AND NOT active`, u.ID)
+	if err == nil && u.Administrator {
+		err = t.endSessionsOfPromoted(u)
+	}
 	if err != nil {
 		return err
 	}
@@ -237,6 +247,16 @@ func (t tx) updateUser(u User, groups []string) error {
 	return t.setGroups(u.ID, groups)
 }
 
+// endSessionsOfPromoted ends the sessions of a person who becomes an administrator: they may be weaker than those of an
+// administrator have to be, and somebody else may have one.
+func (t tx) endSessionsOfPromoted(u User) error {
+	promoted, err := t.exec(`UPDATE users SET active = active WHERE id = $1 AND NOT administrator`, u.ID)
+	if err == nil && promoted > 0 {
+		_, err = t.endSessions(u.UpdatedAt, false, `user_id = $1`, u.ID)
+	}
+	return err
+}
+
 // SetPassword replaces the password hash of a person: a reset by somebody else. A
 // stolen password must be useless afterwards. So SetPassword ends all sessions, revokes
 // all token families and deletes all consents of the person.
@@ -254,7 +274,7 @@ func (t tx) setPassword(userID, hash string, now int64, notices []NewMail) error
 	}
 	err = t.endSessionsAndGrants(userID, now)
 	if err == nil {
-		err = t.endApprovals(userID, "")
+		err = t.endApprovals(userID)
 	}
 	if err != nil {
 		return err
@@ -263,17 +283,25 @@ func (t tx) setPassword(userID, hash string, now int64, notices []NewMail) error
 }
 
 // ChangePassword replaces the password hash that the person has proved. It returns
-// ErrSpent if the stored hash is another one by now. It ends all sessions except the
-// current one, and revokes the token families of password grants. Unless keepApprovals
-// is set, it also revokes all token families of other sessions, ended ones included,
-// and deletes all consents.
-func (s *Store) ChangePassword(ctx context.Context, userID, was, hash string, now int64, session string, keepApprovals bool, notices ...NewMail) error {
+// ErrSpent if the stored hash is another one by now. It renews the current session, ends all others,
+// and revokes the token families of password grants. Unless keepApprovals
+// is set, it also revokes all token families, deletes all consents, and tells the applications of the
+// current session that it has ended: it must get another ID.
+func (s *Store) ChangePassword(ctx context.Context, was, hash string, now int64, r Renewal, keepApprovals bool, notices ...NewMail) error {
+	userID := r.Session.UserID
 	return s.atomically(ctx, func(t tx) error {
 		err := t.spend(`UPDATE users SET password = $3, password_changed_at = $4 WHERE id = $1 AND password = $2`, userID, was, hash, now)
+		if err == nil {
+			err = t.renew(r)
+		}
+		if err == nil && !keepApprovals {
+			t.changed(OfSession, r.ID)
+			err = t.notifyLogins(r.ID, now)
+		}
 		if err != nil {
 			return err
 		}
-		_, err = t.endSessions(now, false, `user_id = $1 AND id <> $2`, userID, session)
+		_, err = t.endSessions(now, false, `user_id = $1 AND id <> $2`, userID, r.Session.ID)
 		if err != nil {
 			return err
 		}
@@ -283,7 +311,7 @@ func (s *Store) ChangePassword(ctx context.Context, userID, was, hash string, no
 			_, err = t.exec(endLinks, userID)
 		}
 		if err == nil && !keepApprovals {
-			err = t.endApprovals(userID, session)
+			err = t.endApprovals(userID)
 		}
 		if err != nil {
 			return err

@@ -153,7 +153,12 @@ type Confirm struct {
 	Owned     []OwnedApplication // the applications of a person who is to be deleted
 	Fate      []Option           // what happens to those for which only this person is responsible
 	FateError string
+
+	Sent []SentField // of a form that is sent again
 }
+
+// SentField is a field of a form as it was sent.
+type SentField struct{ Name, Value string }
 
 // Account is the page of a person: their data, the applications that may act for them, and their
 // sessions.

@@ -114,16 +114,24 @@ func TestAttackStolenSessionOfAnAdministrator(t *testing.T) {
 		if strings.Contains(a.log.String(), "the words of the thief") {
 			t.Error("the log has a password")
 		}
-		// What is no takeover needs no new sign-in.
-		thief.open(t, a.page)
-		thief.submit(t, "Save changes", params("first_name", "Alice", "group", "staff", "nickname", "Al"))
-		checkEqual(t, "a name and a group lead to", thief.URL.Path, "/admin/users/")
-		thief.open(t, "/o/applications/"+a.shop.ID+"/update/")
-		thief.submit(t, "", params("name", "The shop"))
-		checkEqual(t, "the name of an application leads to", thief.URL.Path, "/o/applications/"+a.shop.ID+"/")
-		thief.open(t, a.page)
-		thief.submit(t, "Save changes", url.Values{"active": nil})
-		checkEqual(t, "disabling leads to", thief.URL.Path, "/admin/users/")
+		// Nor does it change anything else that outlives it.
+		for _, one := range []struct {
+			path, button string
+			fields       url.Values
+		}{
+			{a.page, "Save changes", params("first_name", "Alice", "group", "staff", "nickname", "Al")},
+			{a.page, "Save changes", url.Values{"active": nil}},
+			{"/o/applications/" + a.shop.ID + "/update/", "", params("name", "The shop")},
+			{"/o/applications/" + a.shop.ID + "/delete/", "Delete the application", nil},
+			{"/admin/groups/staff/delete/", "Delete the group", nil},
+			{"/o/applications/register/", "", params("name", "tool", "grant_type", "password")},
+		} {
+			thief.open(t, one.path)
+			thief.submit(t, one.button, one.fields)
+			thief.awaitsLogin(t, one.path)
+		}
+		checkEqual(t, "the groups", rows(t, db, "groups"), 1)
+		checkEqual(t, "what has changed", a.state(t), before)
 	})
 }
 
@@ -272,9 +280,13 @@ func TestAttackStolenSessionOfAnOwner(t *testing.T) {
 		if visitor.Away != nil {
 			t.Errorf("the browser is sent to %s", visitor.Away)
 		}
-		// What gives nothing away needs no new sign-in.
+		// Nor does it change or delete anything else.
 		thief.open(t, page+"update/")
 		thief.submit(t, "Save changes", params("name", "Another name"))
-		checkEqual(t, "another name leads to", thief.URL.Path, page)
+		thief.awaitsLogin(t, "another name")
+		thief.open(t, page+"delete/")
+		thief.submit(t, "Delete the application", nil)
+		thief.awaitsLogin(t, "deletion")
+		checkEqual(t, "applications", rows(t, db, "applications"), 1)
 	})
 }

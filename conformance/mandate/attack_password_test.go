@@ -66,7 +66,7 @@ func (s *theft) want(t *testing.T, node *server, survives bool) {
 		app   application
 		live  bool
 	}{
-		{"of the session at hand", s.mine, s.web, true},
+		{"of the session at hand, whose cookie the thief may have", s.mine, s.web, survives},
 		{"of a session that had ended", s.thief, s.casual, survives},
 		{"of another session", s.kept, s.phone, survives},
 	} {

@@ -99,9 +99,11 @@ func (g *passwordGrant) HandleTokenEndpointRequest(ctx context.Context, request 
 // passwordTries returns the limits that count a wrong password. They depend on the
 // application:
 //
-//   - A confidential application for which an administrator is responsible has a limit per
+//   - A confidential application for which the operator is responsible has a limit per
 //     person and a limit in total. All its requests come from one network address, and nobody
 //     else can use up its tries.
+//   - One for which an administrator is responsible also has the limit of the account: whoever
+//     has stolen the administrator's session could have registered it.
 //   - For any other application, the limits are those of the network address and of the user
 //     name, as on the login page.
 //   - If no administrator is responsible, the applications of one owner also share the owner's
@@ -109,7 +111,11 @@ func (g *passwordGrant) HandleTokenEndpointRequest(ctx context.Context, request 
 func passwordTries(a storage.Application, key, address string) []throttle.Try {
 	trusted := policy.StandingOf(a) == policy.StandingAdministrator
 	if trusted && a.ClientType == policy.Confidential {
-		return []throttle.Try{{Kind: limits.OfPair, Key: "application " + a.ID + " " + key, Wide: a.ID}, {Kind: limits.OfOwner, Key: "application " + a.ID, Wide: a.ID}}
+		tries := []throttle.Try{{Kind: limits.OfPair, Key: "application " + a.ID + " " + key, Wide: a.ID}, {Kind: limits.OfOwner, Key: "application " + a.ID, Wide: a.ID}}
+		if a.Responsible != storage.ByOperator {
+			tries = append(tries, limits.OfAccountAt(limits.AtProgram, key, address))
+		}
+		return tries
 	}
 	tries := limits.GuessAt(limits.AtProgram, key, address)
 	if trusted {

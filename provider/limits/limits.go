@@ -40,8 +40,8 @@ func Of(kind int) throttle.Limit {
 	case OfAccount:
 		// It is high. While strangers guess the password from many networks, logins to
 		// the account are slow. The limit does not apply to a browser in which the
-		// person has signed in before, nor to an application that an administrator is
-		// responsible for.
+		// person has signed in before, nor to a confidential application that the operator
+		// is responsible for.
 		return throttle.Limit{Tries: 100, Refill: 5 * time.Second}
 	case OfSecret:
 		// While strangers guess the secret from many networks, new networks of the client wait.
@@ -157,7 +157,7 @@ func At(where, address string) throttle.Try {
 func GuessAt(where, name, address string) []throttle.Try {
 	pair := throttle.From(OfPair, where+name+" ", address)
 	pair.Wide = where + throttle.WideNetwork(address) // a flood of names
-	return []throttle.Try{At(where, address), pair, {Kind: OfAccount, Key: where + name, Wide: pair.Wide}}
+	return []throttle.Try{At(where, address), pair, OfAccountAt(where, name, address)}
 }
 
 // MessageTo returns the tries of one request for a message: one of the address, and one of the
@@ -166,4 +166,9 @@ func MessageTo(what, recipient, address string) []throttle.Try {
 	to := throttle.From(OfMessageTo, what+recipient+" ", address)
 	to.Wide = what + throttle.WideNetwork(address)
 	return []throttle.Try{throttle.From(OfMessage, what, address), to}
+}
+
+// OfAccountAt returns the try of a username, from whatever network.
+func OfAccountAt(where, name, address string) throttle.Try {
+	return throttle.Try{Kind: OfAccount, Key: where + name, Wide: where + throttle.WideNetwork(address)}
 }

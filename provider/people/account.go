@@ -10,6 +10,7 @@ import (
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
+	"mandate/provider/seal"
 	"mandate/provider/throttle"
 	"mandate/provider/typed"
 	"mandate/storage"
@@ -125,30 +126,31 @@ func (p *People) about(ctx context.Context, kind events.Kind, userID string) (ev
 // Passwords is the form that changes a password.
 type Passwords struct {
 	Current, Next string
-	KeepApprovals bool // authorization grants from other sessions are not revoked
+	KeepApprovals bool // what the person has approved is not revoked
 }
 
 // ChangePassword sets a new password if the current one is right. It ends every other
-// session. Unless form.KeepApprovals is set, it also revokes the authorization grants
-// that were given in those sessions: somebody else who knew the old password may have
-// approved an application. It returns an Invalid for a mistake in the form.
-func (p *People) ChangePassword(ctx context.Context, s *storage.SignedIn, form Passwords) error {
+// session, and gives this one another cookie: somebody else may have a copy of it. Unless
+// form.KeepApprovals is set, it also revokes everything that the person has approved, in this
+// session too: somebody else who knew the old password may have approved an application.
+// It returns an Invalid for a mistake in the form.
+func (p *People) ChangePassword(ctx context.Context, s *storage.SignedIn, form Passwords) (*SignIn, error) {
 	current, next := form.Current, form.Next
 	giveBack, err := p.limits.Take(throttle.Try{Kind: limits.OfPasswordChange, Key: s.User.ID, Wide: s.User.ID})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	leave, err := p.limits.People.Enter("change " + s.User.ID)
 	if err != nil {
 		giveBack()
-		return err
+		return nil, err
 	}
 	defer leave()
 	found := &oauth.Invalid{}
 	ok, _, err := p.limits.People.Matches(ctx, s.User.Password, current)
 	if err != nil {
 		giveBack()
-		return err
+		return nil, err
 	}
 	if ok {
 		giveBack()
@@ -156,7 +158,7 @@ func (p *People) ChangePassword(ctx context.Context, s *storage.SignedIn, form P
 		found.Add("current_password", "This is not your current password.")
 		err = events.Failed(ctx, p.store, events.Event{Kind: events.PasswordFailed, Person: s.User})
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
 	p.config.checkNewPassword(found, "new_password", next, s.User)
@@ -164,21 +166,29 @@ func (p *People) ChangePassword(ctx context.Context, s *storage.SignedIn, form P
 		found.Add("new_password", "Choose a password that differs from the current one.")
 	}
 	if err := found.Err(); err != nil {
-		return err
+		return nil, err
 	}
 	_, err = p.mayRepeat(s.User, "password ")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	hash, err := p.limits.People.Hash(ctx, next)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	err = p.store.ChangePassword(events.Attach(ctx, events.Event{Kind: events.PasswordChanged, Person: s.User}), s.User.ID, s.User.Password, hash, oauth.Now(), s.Session.ID, form.KeepApprovals, p.notices.PasswordChanged(s.User)...)
+	renewal, in := renewal(s)
+	if !form.KeepApprovals {
+		renewal.Session.ID = seal.Random(16) // to the applications, the session has ended
+	}
+	err = p.store.ChangePassword(events.Attach(ctx, events.Event{Kind: events.PasswordChanged, Person: s.User}), s.User.Password, hash, oauth.Now(), renewal, form.KeepApprovals, p.notices.PasswordChanged(s.User)...)
 	if errors.Is(err, storage.ErrSpent) {
 		found.Add("current_password", "Your password was changed somewhere else at the same moment.")
-		return found
+		return nil, found
 	}
+	if err != nil {
+		return nil, oauth.Unavailable(err)
+	}
+	p.ended()
 	p.notices.Wake()
-	return oauth.Stored(err)
+	return in, nil
 }

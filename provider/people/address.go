@@ -79,9 +79,10 @@ func (p *People) AddressLink(ctx context.Context, s *storage.SignedIn, secret st
 
 // VerifyAddress uses a link that verifies the address. The person must be signed in. Otherwise
 // somebody with another person's address in the account could make that person confirm it, and
-// would be taken for that person by applications that trust a verified address.
-func (p *People) VerifyAddress(ctx context.Context, s *storage.SignedIn, secret string) error {
-	err := p.store.ConfirmByLink(events.Attach(ctx, events.Event{Kind: events.AddressVerified, Person: s.User}), seal.Digest(secret), s.User.ID, oauth.Now(), func(stored string) (string, error) {
+// would be taken for that person by applications that trust a verified address. The session gets another cookie.
+func (p *People) VerifyAddress(ctx context.Context, s *storage.SignedIn, secret string) (*SignIn, error) {
+	r, in := renewal(s)
+	err := p.store.ConfirmByLink(events.Attach(ctx, events.Event{Kind: events.AddressVerified, Person: s.User}), seal.Digest(secret), r, oauth.Now(), func(stored string) (string, error) {
 		profile, err := ProfileOf(storage.User{ID: s.User.ID, Profile: stored})
 		if err != nil {
 			return "", err
@@ -90,7 +91,7 @@ func (p *People) VerifyAddress(ctx context.Context, s *storage.SignedIn, secret 
 		return profile.store()
 	})
 	if errors.Is(err, storage.ErrSpent) {
-		return oauth.ErrNotFound
+		return nil, oauth.ErrNotFound
 	}
-	return oauth.Stored(err)
+	return in, oauth.Stored(err)
 }

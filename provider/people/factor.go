@@ -107,19 +107,29 @@ type ticket struct {
 	Method   string
 	LoginAt  int64  `json:",omitempty"` // of a login at another server
 	Old      bool   `json:",omitempty"` // likewise
-	Identity string `json:",omitempty"` // its identityID
+	Identity string `json:",omitempty"` // its identityID, if it is stored
+	Link     *link  `json:",omitempty"` // otherwise
 }
 
 const ticketPurpose = "second step"
 
 func (p *People) sealTicket(u storage.User, by login) (string, error) {
 	t := ticket{ID: seal.Random(16), User: u.ID, Hash: seal.Digest(u.Password), At: oauth.Now(), Method: by.methods, LoginAt: by.at, Old: by.old}
-	if by.with.Issuer != "" {
+	if by.link != nil {
+		t.Link = by.link
+	} else if by.with.Issuer != "" {
 		t.Identity = identityID(by.with)
 	}
 	text, err := json.Marshal(t)
+	if len(text) > mostTicketText && t.Link != nil {
+		t.Link.Mapped, t.Link.Member = nil, nil // they are set at the next sign-in
+		text, err = json.Marshal(t)
+	}
 	return p.signIns.Seal(text, ticketPurpose), err
 }
+
+// mostTicketText is the size of a ticket before it is sealed, so that it is not longer than MostTicket.
+const mostTicketText = 2400
 
 // SecondStep returns the challenge for the ticket of a SignIn. It returns ErrNotFound if the ticket
 // is not valid any more, and the person must begin again.
@@ -146,6 +156,13 @@ func (p *People) SecondStep(ctx context.Context, sealed string) (*Challenge, err
 	by := login{methods: t.Method, at: t.LoginAt, old: t.Old}
 	if err == nil && t.Identity != "" {
 		by.with, err = p.identity(ctx, u.ID, t.Identity)
+	}
+	if err == nil && t.Link != nil {
+		by.link = t.Link.resume(u)
+		if by.link == nil {
+			return nil, oauth.ErrNotFound
+		}
+		by.with = by.link.stored.Identity
 	}
 	return &Challenge{User: u, Factors: factors, login: by, bound: t.ID, fresh: true}, err
 }
@@ -263,7 +280,8 @@ func (p *People) shown(ctx context.Context, c *Challenge, a Answer) (storage.Fac
 			return storage.FactorUse{}, wrongCode(a.By)
 		}
 		return storage.FactorUse{Recovery: digest}, nil // it exists only until it is used
-	case a.By == ByNewTOTP && c.Factors.TOTPSince == 0:
+	case a.By == ByNewTOTP && c.Factors.TOTPSince == 0 && (c.session != nil || !hasFactor(c.Factors)):
+		// At a sign-in, only a person without a second factor adds one: whoever has one shows it.
 		return p.shownNewTOTP(c, a)
 	}
 	return storage.FactorUse{}, wrongCode(a.By)
@@ -278,20 +296,48 @@ func (p *People) finish(ctx context.Context, c *Challenge, methods string, use s
 		by.methods = methods
 		return p.beginSession(ctx, c.User, by, use, b)
 	}
-	return p.strengthen(ctx, c.User, *c.session, methods, use)
+	return p.strengthen(ctx, &storage.SignedIn{Session: *c.session, User: c.User}, methods, use)
 }
 
+// renewal returns what gives a session another cookie, and that cookie. It is part of each change of how the person of
+// the session signs in: somebody else may have a copy of the old cookie.
+func renewal(s *storage.SignedIn) (storage.Renewal, *SignIn) {
+	cookie := seal.Random(32)
+	r := storage.Renewal{ID: s.Session.ID, Was: s.Session.Digest, Session: s.Session}
+	r.Session.Digest = seal.Digest(cookie)
+	return r, &SignIn{Session: cookie, MaxAge: time.Duration(s.Session.ExpiresAt-oauth.Now()) * time.Second, User: s.User}
+}
+
+// renewed returns the new cookie of a session, or the error of the store. A session that has ended meanwhile, or was
+// renewed by somebody else, is ErrNotSignedIn.
+func (p *People) renewed(in *SignIn, err error) (*SignIn, error) {
+	if errors.Is(err, storage.ErrSpent) {
+		return nil, ErrNotSignedIn
+	}
+	if err != nil {
+		return nil, oauth.Stored(err)
+	}
+	p.notices.Wake()
+	return in, nil
+}
+
+// ErrNotSignedIn means that the session has ended meanwhile.
+var ErrNotSignedIn = errors.New("the session has ended")
+
 // strengthen stores the methods of a login in a session, and gives it another cookie.
-func (p *People) strengthen(ctx context.Context, u storage.User, n storage.Session, methods string, use storage.FactorUse) (*SignIn, error) {
-	cookie, was := seal.Random(32), n.Digest
-	n.Digest, n.AMR, n.Factor = seal.Digest(cookie), methods, use
-	stronger := events.Event{Kind: events.Strengthened, Object: events.Session(n), Detail: methods}
-	err := p.store.StrengthenSession(events.Attach(ctx, append(factorEvents(u, use), stronger)...), n, was, p.factorNotices(u, use)...)
+func (p *People) strengthen(ctx context.Context, s *storage.SignedIn, methods string, use storage.FactorUse) (*SignIn, error) {
+	r, in := renewal(s)
+	r.Session.AMR, r.Session.Factor = methods, use
+	err := p.store.StrengthenSession(events.Attach(ctx, append(factorEvents(s.User, use), strengthened(r.Session))...), r, p.factorNotices(s.User, use)...)
 	if err != nil {
 		return nil, factorError(err)
 	}
 	p.notices.Wake()
-	return &SignIn{Session: cookie, MaxAge: time.Duration(n.ExpiresAt-oauth.Now()) * time.Second, User: u}, nil
+	return in, nil
+}
+
+func strengthened(n storage.Session) events.Event {
+	return events.Event{Kind: events.Strengthened, Object: events.Session(n), Detail: n.AMR}
 }
 
 // factorNotices returns the messages about what a person shows beside the password, if it changes
@@ -324,6 +370,9 @@ func factorError(err error) error {
 	if errors.Is(err, storage.ErrSpent) || errors.Is(err, storage.ErrFactorUsed) {
 		return err
 	}
+	if errors.Is(err, storage.ErrConflict) || errors.Is(err, storage.ErrFull) {
+		return storage.ErrSpent // an identity that was to be linked
+	}
 	return oauth.Unavailable(err)
 }
 
@@ -331,6 +380,16 @@ func factorError(err error) error {
 // one.
 func isFresh(s *storage.SignedIn, f Factors) bool {
 	return oauth.Now()-s.Session.AuthTime <= freshLife && acr.Satisfies(s.Session.AMR, needed(f))
+}
+
+// strongEnough returns ErrConfirm if the person of a session has a second factor by now that the session has not shown. It
+// is for what began while the sign-in was a fresh one.
+func (p *People) strongEnough(ctx context.Context, s *storage.SignedIn) error {
+	factors, err := p.Factors(ctx, s.User.ID)
+	if err == nil && !acr.Satisfies(s.Session.AMR, needed(factors)) {
+		err = ErrConfirm
+	}
+	return err
 }
 
 // Confirmed returns nil if a person has signed in a moment ago, and with a second factor if they have

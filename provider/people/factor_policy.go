@@ -3,6 +3,7 @@ package people
 import (
 	"context"
 
+	"mandate/provider/acr"
 	"mandate/provider/oauth"
 	"mandate/storage"
 )
@@ -34,6 +35,16 @@ func (p *People) factorOverdue(ctx context.Context, u storage.User) (bool, error
 		}
 	}
 	return now >= due, nil
+}
+
+// StepMissing reports whether a session is weaker than a sign-in of its person would be now: the person has a second
+// factor, or must have one by the policy.
+func (p *People) StepMissing(ctx context.Context, s *storage.SignedIn) (bool, error) {
+	if acr.Satisfies(s.Session.AMR, acr.MFA) {
+		return false, nil
+	}
+	_, needed, err := p.secondFactor(ctx, s.User)
+	return needed, err
 }
 
 // PasswordSuffices returns nil if a person may sign in by the password alone, and otherwise the error

@@ -45,15 +45,15 @@ func (p *People) openYoung(sealed, context string, life int64) string {
 }
 
 // SealDraft seals a form that a person has sent, while they sign in again. A sign-in begins another session, so
-// the form is bound to the person and the page.
-func (p *People) SealDraft(s *storage.SignedIn, page, text string) string {
-	return p.sealNow(string(squeeze([]byte(text))), "draft "+s.User.ID+" "+page)
+// the form is bound to the person and to where: the page and the browser.
+func (p *People) SealDraft(s *storage.SignedIn, where, text string) string {
+	return p.sealNow(string(squeeze([]byte(text))), "draft "+s.User.ID+" "+where)
 }
 
-// OpenDraft returns the form that SealDraft sealed for this person and page. It returns "" if it is older than
+// OpenDraft returns the form that SealDraft sealed for this person and place. It returns "" if it is older than
 // DraftLife, or was sealed for another one.
-func (p *People) OpenDraft(s *storage.SignedIn, page, sealed string) string {
-	text, err := unsqueeze([]byte(p.openYoung(sealed, "draft "+s.User.ID+" "+page, oauth.Seconds(DraftLife))))
+func (p *People) OpenDraft(s *storage.SignedIn, where, sealed string) string {
+	text, err := unsqueeze([]byte(p.openYoung(sealed, "draft "+s.User.ID+" "+where, oauth.Seconds(DraftLife))))
 	if err != nil {
 		return ""
 	}

@@ -122,10 +122,10 @@ func (i *Identities) Of(ctx context.Context, userID string) ([]OwnIdentity, erro
 	return own, oauth.Stored(err)
 }
 
-// object returns the object of an event about an account of another server. It does not name the person there.
-func (i *Identities) object(issuer string) events.Object {
+// server returns the object of an event about an account of another server. It does not name the person there.
+func (p *People) server(issuer string) events.Object {
 	named := events.Object{Kind: "account", ID: issuer}
-	for _, s := range i.servers {
+	for _, s := range p.config.Servers {
 		if s.Issuer == issuer {
 			named.Name = s.Label
 		}
@@ -156,32 +156,32 @@ func (p *People) ways() storage.Ways {
 	return ways
 }
 
-// Remove deletes an identity of a person who has signed in a moment ago. It returns ErrConfirm if that
-// is longer ago, an Error if the person could not sign in any more, and ErrNotFound if the person has
+// Remove deletes an identity of a person who has signed in a moment ago. The session gets another cookie. It returns
+// ErrConfirm if that is longer ago, an Error if the person could not sign in any more, and ErrNotFound if the person has
 // no such identity.
-func (i *Identities) Remove(ctx context.Context, s *storage.SignedIn, id string) error {
+func (i *Identities) Remove(ctx context.Context, s *storage.SignedIn, id string) (*SignIn, error) {
 	err := i.people.Confirmed(ctx, s)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	one, err := i.people.identity(ctx, s.User.ID, id)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	removed := events.Event{Kind: events.FactorRemoved, Person: s.User, Object: i.object(one.Issuer)}
-	err = i.people.store.DeleteIdentity(events.Attach(ctx, removed), one, i.people.ways(), i.people.notices.FactorChanged(s.User, notices.AccountRemoved)...)
-	i.people.notices.Wake()
-	return removalError(err)
+	r, in := renewal(s)
+	removed := events.Event{Kind: events.FactorRemoved, Person: s.User, Object: i.people.server(one.Issuer)}
+	err = i.people.store.DeleteIdentity(events.Attach(ctx, removed), one, i.people.ways(), &r, i.people.notices.FactorChanged(s.User, notices.AccountRemoved)...)
+	if errors.Is(err, storage.ErrLastWay) {
+		return nil, onlyWay(err)
+	}
+	return i.people.renewed(in, err)
 }
 
-// removalError returns the error for a way to sign in that could not be removed.
-func removalError(err error) error {
-	if errors.Is(err, storage.ErrLastWay) {
-		e := oauth.Refuse("access_denied", "This is the only way in which you can sign in here. Add another one first.")
-		e.Status = http.StatusConflict
-		return e
-	}
-	return oauth.Stored(err)
+// onlyWay returns the Error for the last way in which a person can sign in, which cannot be removed.
+func onlyWay(cause error) error {
+	e := oauth.Refuse("access_denied", "This is the only way in which you can sign in here. Add another one first.")
+	e.Status = http.StatusConflict
+	return e.Because(cause)
 }
 
 // EndSessionURL returns the address at which a person signs out at the other server, and then comes back.

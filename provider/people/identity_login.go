@@ -34,7 +34,7 @@ type Arrival struct {
 	// Next and Adding are those of the Leaving. They are also set together with an error, if they
 	// are known.
 	Next   string
-	Adding bool // an identity was added, and SignIn is nil
+	Adding bool // an identity was added, and SignIn has only the new cookie of the session
 
 	SignIn *SignIn
 }
@@ -172,23 +172,39 @@ func (i *Identities) finish(ctx context.Context, s *server, kept left, p upstrea
 	now := oauth.Now()
 	old := p.AuthTime < kept.At-skew // 0: it is unknown
 	if kept.Session != "" {
-		return i.add(ctx, s, kept, p, who)
+		var err error
+		arrived.SignIn, err = i.add(ctx, s, kept, p, who)
+		return err
 	}
 	// OIDC Core §3.1.2.1: a server may ignore prompt=login, so the time of the login is compared.
 	if kept.Fresh && old {
 		return i.refused(ctx, s, kept, storage.User{}, s.refuse("the other server does not confirm that the login is a new one", "%s does not confirm that you have signed in there just now. Sign in in another way.", s.Label))
 	}
-	u, identity, err := i.person(ctx, s, p)
+	u, identity, link, err := i.person(ctx, s, p)
 	if err != nil {
 		return i.refused(ctx, s, kept, u, i.explained(ctx, s, p, err))
 	}
-	err = i.setGroups(ctx, s, u, p)
-	if err != nil {
-		return err
-	}
 	// A login whose time is unknown may be an old one. It changes nothing about how a person signs in.
-	by := login{methods: acr.At(s.acrOf(p)), at: min(now, cmp.Or(p.AuthTime, now-freshLife-1)), old: old, with: identity}
+	by := login{methods: acr.At(s.acrOf(p)), at: min(now, cmp.Or(p.AuthTime, now-freshLife-1)), old: old, with: identity, link: link}
+	if link == nil {
+		mapped, member := s.memberships(p)
+		err = i.people.setGroups(ctx, u, p.Issuer, mapped, member)
+		if err != nil {
+			return err
+		}
+	}
 	arrived.SignIn, err = i.people.firstStep(ctx, u, by, b)
+	if errors.Is(err, storage.ErrSpent) && link != nil {
+		// The same person has signed in twice at this moment: what is stored by now decides.
+		u, by.with, err = i.known(ctx, s, p)
+		by.link = nil
+		if err == nil {
+			arrived.SignIn, err = i.people.firstStep(ctx, u, by, b)
+		}
+		if errors.Is(err, storage.ErrNotFound) {
+			err = storage.ErrSpent
+		}
+	}
 	if errors.Is(err, storage.ErrSpent) {
 		return notBegun(errors.New("the account or its identity has changed at this moment"))
 	}
@@ -204,7 +220,7 @@ func (i *Identities) refused(ctx context.Context, s *server, kept left, u storag
 	if u.Number == 0 {
 		u = storage.User{}
 	}
-	err := events.Failed(ctx, i.people.store, events.Event{Kind: events.SignInFailed, Person: u, By: events.Nobody(), Object: i.object(s.Issuer), Detail: strings.TrimSpace("server " + conditionOf(refusal))})
+	err := events.Failed(ctx, i.people.store, events.Event{Kind: events.SignInFailed, Person: u, By: events.Nobody(), Object: i.people.server(s.Issuer), Detail: strings.TrimSpace("server " + conditionOf(refusal))})
 	if err != nil {
 		return err
 	}
@@ -221,28 +237,35 @@ func (s *server) acrOf(p upstream.Person) string {
 	return acr.Password
 }
 
-// add stores the identity that a person adds to their account.
-func (i *Identities) add(ctx context.Context, s *server, kept left, p upstream.Person, who *storage.SignedIn) error {
+// add stores the identity that a person adds to their account. The session gets another cookie.
+func (i *Identities) add(ctx context.Context, s *server, kept left, p upstream.Person, who *storage.SignedIn) (*SignIn, error) {
 	// The response adds the identity for the session that asked for it. Otherwise somebody could add
 	// their own identity to the account of another person in the same browser.
 	if who == nil || who.Session.ID != kept.Session {
-		return notBegun(errors.New("the session that asked for the identity has ended"))
+		return nil, notBegun(errors.New("the session that asked for the identity has ended"))
 	}
-	added := events.Event{Kind: events.FactorAdded, Person: who.User, Object: i.object(p.Issuer)}
-	err := i.people.store.AddIdentity(events.Attach(ctx, added), storage.Identity{Issuer: p.Issuer, Subject: p.Subject, UserID: who.User.ID, CreatedAt: oauth.Now()}, who.Session.ID, MaxIdentities,
+	err := i.people.strongEnough(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	r, in := renewal(who)
+	added := events.Event{Kind: events.FactorAdded, Person: who.User, Object: i.people.server(p.Issuer)}
+	err = i.people.store.AddIdentity(events.Attach(ctx, added), storage.Identity{Issuer: p.Issuer, Subject: p.Subject, UserID: who.User.ID, CreatedAt: oauth.Now()}, r, MaxIdentities,
 		i.people.notices.FactorChanged(who.User, notices.AccountAdded)...)
-	i.people.notices.Wake()
 	switch {
 	case errors.Is(err, storage.ErrConflict):
-		return i.alreadyAdded(ctx, s, p, who)
+		return nil, i.alreadyAdded(ctx, s, p, who)
 	case errors.Is(err, storage.ErrFull):
-		return s.refuse("the person has as many identities as allowed", "You may have at most %d accounts of other servers.", MaxIdentities)
+		return nil, s.full()
 	case errors.Is(err, storage.ErrSpent):
-		return notBegun(err)
-	case err != nil:
-		return oauth.Unavailable(err)
+		return nil, notBegun(err)
 	}
-	return nil
+	return i.people.renewed(in, err)
+}
+
+// full returns the Error for a person who has as many identities as allowed.
+func (s *server) full() *oauth.Error {
+	return s.refuse("the person has as many identities as allowed", "You may have at most %d accounts of other servers.", MaxIdentities)
 }
 
 // alreadyAdded returns nil if the person has the identity already, and an Error if somebody else has it.

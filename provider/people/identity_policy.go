@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"mandate/provider/events"
-	"mandate/provider/notices"
 	"mandate/provider/oauth"
 	"mandate/provider/origin"
 	"mandate/provider/seal"
@@ -16,52 +15,67 @@ import (
 )
 
 // person returns the person here whom another server has identified, with an enabled account. A person
-// who is not known here yet is linked or added if the operator allows it.
-func (i *Identities) person(ctx context.Context, s *server, p upstream.Person) (storage.User, storage.Identity, error) {
+// who is not known here yet is added if the operator allows it. One whose address leads to an account gets the
+// link, which is stored with the session: until then nobody has shown the second factor.
+func (i *Identities) person(ctx context.Context, s *server, p upstream.Person) (storage.User, storage.Identity, *link, error) {
 	u, identity, err := i.known(ctx, s, p)
 	if !errors.Is(err, storage.ErrNotFound) {
-		return u, identity, err
+		return u, identity, nil, err
 	}
 	identity = storage.Identity{Issuer: p.Issuer, Subject: p.Subject, CreatedAt: oauth.Now()}
 	u, err = i.linkable(ctx, s, p)
 	if err != nil {
-		return u, identity, err
+		return u, identity, nil, err
 	}
 	if u.ID != "" {
 		identity.UserID = u.ID
-		linked := events.Event{Kind: events.FactorAdded, Person: u, By: events.By(u), Object: i.object(p.Issuer), Detail: "address"}
-		err = i.people.store.LinkIdentity(events.Attach(ctx, linked), identity, u, i.people.notices.FactorChanged(u, notices.AccountAdded)...)
-		i.people.notices.Wake()
-		if err == nil {
-			i.people.log.Info("an identity of another server was linked to the person who has the same verified address", "subject", u.ID, "server", s.Name)
-		}
-	} else {
-		u, err = i.newPerson(s, p)
-		if err != nil {
-			return u, identity, err
-		}
-		identity.UserID = u.ID
-		added := events.Event{Kind: events.PersonAdded, Person: u, By: events.By(u), Object: i.object(p.Issuer), Detail: "server"}
-		var missing []string
-		missing, err = i.people.store.AddUserWithIdentity(events.Attach(ctx, added), u, identity, s.invitations())
-		i.people.logMissing(u.ID, missing)
-		if errors.Is(err, storage.ErrConflict) || errors.Is(err, storage.ErrAddressTaken) {
-			return u, identity, s.addressTaken()
-		}
+		mapped, member := s.memberships(p)
+		return u, identity, newLinkOf(u, identity, mapped, member), nil
 	}
-	// The same person has signed in twice at this moment, or the account has changed: what is stored by
-	// now decides.
-	if errors.Is(err, storage.ErrSpent) || errors.Is(err, storage.ErrConflict) {
+	u, err = i.newPerson(s, p)
+	if err != nil {
+		return u, identity, nil, err
+	}
+	identity.UserID = u.ID
+	added := events.Event{Kind: events.PersonAdded, Person: u, By: events.By(u), Object: i.people.server(p.Issuer), Detail: "server"}
+	missing, err := i.people.store.AddUserWithIdentity(events.Attach(ctx, added), u, identity, s.invitations())
+	i.people.logMissing(u.ID, missing)
+	switch {
+	case errors.Is(err, storage.ErrConflict), errors.Is(err, storage.ErrAddressTaken):
+		return u, identity, nil, s.addressTaken()
+	case errors.Is(err, storage.ErrSpent):
+		// The same person has signed in twice at this moment: what is stored by now decides.
 		u, identity, err = i.known(ctx, s, p)
 		if errors.Is(err, storage.ErrNotFound) {
 			err = s.unknown()
 		}
-		return u, identity, err
+		return u, identity, nil, err
+	case err != nil:
+		return u, identity, nil, oauth.Unavailable(err)
 	}
-	if err != nil {
-		return u, identity, oauth.Unavailable(err)
+	return u, identity, nil, nil
+}
+
+// link is an identity that is stored with the session, because an address led to its person.
+type link struct {
+	Issuer, Subject string
+	State           string   // a digest of the address and the profile that led to the person
+	Mapped, Member  []string `json:",omitempty"` // groups, as setGroups has them
+
+	stored storage.IdentityLink
+}
+
+func newLinkOf(u storage.User, one storage.Identity, mapped, member []string) *link {
+	return &link{one.Issuer, one.Subject, seal.Digest(u.Email + "\x00" + u.Profile), mapped, member, storage.IdentityLink{Identity: one, Email: u.Email, Profile: u.Profile, Most: MaxIdentities}}
+}
+
+// resume returns a link of a ticket for its person, or nil if the address or the profile has changed.
+func (l *link) resume(u storage.User) *link {
+	again := newLinkOf(u, storage.Identity{Issuer: l.Issuer, Subject: l.Subject, UserID: u.ID, CreatedAt: oauth.Now()}, l.Mapped, l.Member)
+	if again.State != l.State {
+		return nil
 	}
-	return u, identity, nil
+	return again
 }
 
 // known returns the person who has an identity. It returns storage.ErrNotFound if nobody has it.
@@ -103,6 +117,23 @@ func (i *Identities) linkable(ctx context.Context, s *server, p upstream.Person)
 	profile, err := ProfileOf(found[0])
 	if err != nil || !profile.EmailVerified {
 		return storage.User{}, err
+	}
+	// The other server may have given the address to somebody else since then, and what the person has removed must
+	// not come back.
+	had, err := i.people.store.HadIdentity(ctx, found[0].ID, p.Issuer)
+	if err != nil {
+		return storage.User{}, oauth.Unavailable(err)
+	}
+	if had {
+		i.people.log.Info("the verified address leads to a person who has or had another account of this server, so it was not linked", "subject", found[0].ID, "server", s.Name)
+		return storage.User{}, nil
+	}
+	own, err := i.people.store.IdentitiesOf(ctx, found[0].ID)
+	if err != nil {
+		return storage.User{}, oauth.Unavailable(err)
+	}
+	if len(own) >= MaxIdentities {
+		return storage.User{}, s.full()
 	}
 	return found[0], nil
 }
@@ -187,24 +218,30 @@ func (s *server) addressTaken() *oauth.Error {
 		"There is an account with your address here already. Sign in to it with your password or a passkey, and add %s on your account page. If it is not your account, ask an administrator of this server.", s.Label).Because(storage.ErrAddressTaken)
 }
 
-// setGroups makes a person a member of the groups that the other server's claim is mapped to. It does not
-// change groups to which nothing is mapped.
-func (i *Identities) setGroups(ctx context.Context, s *server, u storage.User, p upstream.Person) error {
-	if len(s.Groups) == 0 {
-		return nil
-	}
+// memberships returns the groups here to which the other server's claim is mapped, and those of them that the person is a
+// member of.
+func (s *server) memberships(p upstream.Person) (mapped, member []string) {
 	values := p.Values(s.GroupsClaim)
-	var mapped, member []string
 	for _, m := range s.Groups {
 		mapped = append(mapped, m.To)
 		if slices.Contains(values, m.From) {
 			member = append(member, m.To)
 		}
 	}
-	changed := events.Event{Kind: events.PersonChanged, Person: u, By: &origin.Actor{Kind: origin.Server}, Object: i.object(p.Issuer), Detail: "groups"}
-	missing, err := i.people.store.SetMappedGroups(events.Attach(ctx, changed), u.ID, mapped, member)
+	return mapped, member
+}
+
+// setGroups makes a person a member of those of the mapped groups that are in member, and of no other one of them. It does
+// not change groups to which nothing is mapped.
+func (p *People) setGroups(ctx context.Context, u storage.User, issuer string, mapped, member []string) error {
+	if len(mapped) == 0 {
+		return nil
+	}
+	of := p.server(issuer)
+	changed := events.Event{Kind: events.PersonChanged, Person: u, By: &origin.Actor{Kind: origin.Server}, Object: of, Detail: "groups"}
+	missing, err := p.store.SetMappedGroups(events.Attach(ctx, changed), u.ID, mapped, member)
 	if len(missing) > 0 {
-		i.people.log.Warn("groups of SIGN_IN_SERVERS do not exist, so nobody becomes a member: add them, or change GROUPS", "server", s.Name, "groups", missing)
+		p.log.Warn("groups of SIGN_IN_SERVERS do not exist, so nobody becomes a member: add them, or change GROUPS", "server", of.Name, "groups", missing)
 	}
 	return oauth.Stored(err)
 }

@@ -10,6 +10,7 @@ import (
 	"mandate/provider/acr"
 	"mandate/provider/events"
 	"mandate/provider/limits"
+	"mandate/provider/notices"
 	"mandate/provider/oauth"
 	"mandate/provider/origin"
 	"mandate/provider/policy"
@@ -121,6 +122,7 @@ type login struct {
 	at      int64            // when; 0: now
 	old     bool             // it was there before this sign-in began
 	with    storage.Identity // empty unless it was at another server
+	link    *link            // stores it with the session; nil: it is stored
 }
 
 // firstStep begins the session of a person who has signed in so far, or returns the ticket for SecondStep if the
@@ -142,7 +144,7 @@ func (p *People) firstStep(ctx context.Context, u storage.User, by login, b Brow
 // beginSession stores the session of a person who has signed in, and uses up what the person has
 // shown. It ends an earlier session of the same browser, because somebody else may have set that
 // cookie (session fixation). It returns storage.ErrSpent if the password has changed since u was
-// read, or the identity was removed, and storage.ErrFactorUsed if what was shown cannot be used. Each session is an
+// read, or the identity was removed or cannot be linked any more, and storage.ErrFactorUsed if what was shown cannot be used. Each session is an
 // event, and so is its end: it returns an Error with status 429 if the person has signed in more often than anybody does.
 func (p *People) beginSession(ctx context.Context, u storage.User, by login, shown storage.FactorUse, b Browser) (*SignIn, error) {
 	_, err := p.mayRepeat(u, "sign-in ")
@@ -159,12 +161,24 @@ func (p *People) beginSession(ctx context.Context, u storage.User, by login, sho
 		ID: seal.Random(16), Digest: seal.Digest(cookie), UserID: u.ID, AuthTime: cmp.Or(by.at, at), SeenAt: at, AMR: by.methods, Issuer: by.with.Issuer, Subject: by.with.Subject, Factor: shown,
 		ExpiresAt: at + oauth.Seconds(p.config.SessionLifetime), UserAgent: oauth.Clip(b.UserAgent, 256), Address: b.Address, Language: b.Language,
 	}
-	signedIn := events.Event{Kind: events.SignIn, By: events.By(u), Object: events.Session(n), Detail: n.AMR}
-	err = p.store.AddSession(events.Attach(ctx, append(factorEvents(u, shown), signedIn)...), n, seal.Digest(b.Session), u.Password, p.IdleSince(at), tell...)
+	what := append(factorEvents(u, shown), events.Event{Kind: events.SignIn, By: events.By(u), Object: events.Session(n), Detail: n.AMR})
+	if by.link != nil {
+		n.Link = &by.link.stored
+		what = append(what, events.Event{Kind: events.FactorAdded, Person: u, By: events.By(u), Object: p.server(by.link.Issuer), Detail: "address"})
+		tell = append(tell, p.notices.FactorChanged(u, notices.AccountAdded)...)
+	}
+	err = p.store.AddSession(events.Attach(ctx, what...), n, seal.Digest(b.Session), u.Password, p.IdleSince(at), tell...)
 	if err != nil {
 		return nil, factorError(err)
 	}
 	p.notices.Wake()
+	if l := by.link; l != nil {
+		p.log.Info("an identity of another server was linked to the person who has the same verified address", "subject", u.ID, "server", p.server(l.Issuer).Name)
+		err = p.setGroups(ctx, u, l.Issuer, l.Mapped, l.Member)
+		if err != nil {
+			return nil, err
+		}
+	}
 	if most := p.rules.Allowance(policy.StandingOfPerson(u)).Quota.Sessions; most > 0 {
 		beyond := events.Event{Kind: events.SessionEnded, Person: u, By: &origin.Actor{Kind: origin.Server}, Detail: "limit"}
 		n, err := p.store.EndSessionsBeyond(events.Attach(ctx, beyond), u.ID, seal.Digest(cookie), most, at)

@@ -165,19 +165,31 @@ type Response struct{ Ticket, JSON string }
 // ticket is proof that the person had signed in a moment before the request. The authenticator has
 // verified the person, so the session becomes as strong as one that begins with this passkey.
 func (k *Passkeys) Add(ctx context.Context, s *storage.SignedIn, r Response, name string) (storage.Passkey, *SignIn, error) {
-	stored, err := k.add(ctx, s, r, name)
+	stored, err := k.made(ctx, s, r, name)
 	if err != nil {
 		return stored, nil, err
 	}
-	in, err := k.people.strengthen(ctx, s.User, s.Session, withPasskey(s.Session.AMR), storage.FactorUse{})
-	if errors.Is(err, storage.ErrSpent) {
-		err = oauth.ErrNotFound // the session has ended meanwhile
+	renewal, in := renewal(s)
+	renewal.Session.AMR = withPasskey(s.Session.AMR)
+	added := events.Event{Kind: events.FactorAdded, Person: s.User, Object: events.Passkey(stored)}
+	err = k.people.store.AddPasskey(events.Attach(ctx, added, strengthened(renewal.Session)), stored, renewal, MaxPasskeys, k.people.notices.FactorChanged(s.User, notices.PasskeyAdded)...)
+	switch {
+	case errors.Is(err, storage.ErrFull):
+		return stored, nil, ErrTooManyPasskeys
+	case errors.Is(err, storage.ErrConflict):
+		// WebAuthn-3 §7.1: nobody else has this credential ID.
+		return stored, nil, refusePasskey(err)
 	}
+	in, err = k.people.renewed(in, err)
 	return stored, in, err
 }
 
-func (k *Passkeys) add(ctx context.Context, s *storage.SignedIn, r Response, name string) (storage.Passkey, error) {
+// made returns the passkey that an authenticator has made for the person of a session.
+func (k *Passkeys) made(ctx context.Context, s *storage.SignedIn, r Response, name string) (storage.Passkey, error) {
 	p, err := k.open(r.Ticket, forCreation(s))
+	if err == nil {
+		err = k.people.strongEnough(ctx, s)
+	}
 	if err != nil {
 		return storage.Passkey{}, err
 	}
@@ -185,26 +197,7 @@ func (k *Passkeys) add(ctx context.Context, s *storage.SignedIn, r Response, nam
 	if err != nil {
 		return storage.Passkey{}, refusePasskey(err)
 	}
-	err = k.spend(ctx, p)
-	if err != nil {
-		return storage.Passkey{}, err
-	}
-	stored := storedPasskey(made, s.User.ID, name)
-	added := events.Event{Kind: events.FactorAdded, Person: s.User, Object: events.Passkey(stored)}
-	err = k.people.store.AddPasskey(events.Attach(ctx, added), stored, s.Session.ID, MaxPasskeys, k.people.notices.FactorChanged(s.User, notices.PasskeyAdded)...)
-	k.people.notices.Wake()
-	switch {
-	case errors.Is(err, storage.ErrSpent):
-		return stored, oauth.Refuse("invalid_grant", "You were signed out meanwhile. Sign in and try again.")
-	case errors.Is(err, storage.ErrFull):
-		return stored, ErrTooManyPasskeys
-	case errors.Is(err, storage.ErrConflict):
-		// WebAuthn-3 §7.1: nobody else has this credential ID.
-		return stored, refusePasskey(err)
-	case err != nil:
-		return stored, oauth.Unavailable(err)
-	}
-	return stored, nil
+	return storedPasskey(made, s.User.ID, name), k.spend(ctx, p)
 }
 
 // storedPasskey returns the record of a new passkey. A name that cannot be is replaced.
@@ -241,20 +234,23 @@ func (k *Passkeys) Rename(ctx context.Context, userID, id, name string) error {
 	return oauth.Stored(k.people.store.RenamePasskey(events.Attach(ctx, renamed), userID, id, name))
 }
 
-// Remove deletes a passkey of a person who has signed in a moment ago. It returns ErrConfirm if that
-// is longer ago, ErrLastWay if the person could not sign in any more, and ErrNotFound if the person has
+// Remove deletes a passkey of a person who has signed in a moment ago. The session gets another cookie. It returns
+// ErrConfirm if that is longer ago, an Error if the person could not sign in any more, and ErrNotFound if the person has
 // no such passkey.
-func (k *Passkeys) Remove(ctx context.Context, s *storage.SignedIn, id string) error {
+func (k *Passkeys) Remove(ctx context.Context, s *storage.SignedIn, id string) (*SignIn, error) {
 	err := k.people.Confirmed(ctx, s)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	one, err := k.One(ctx, s.User.ID, id)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	r, in := renewal(s)
 	removed := events.Event{Kind: events.FactorRemoved, Person: s.User, Object: events.Passkey(one)}
-	err = k.people.store.DeletePasskey(events.Attach(ctx, removed), s.User.ID, id, k.people.ways(), k.people.notices.FactorChanged(s.User, notices.PasskeyRemoved)...)
-	k.people.notices.Wake()
-	return removalError(err)
+	err = k.people.store.DeletePasskey(events.Attach(ctx, removed), s.User.ID, id, k.people.ways(), &r, k.people.notices.FactorChanged(s.User, notices.PasskeyRemoved)...)
+	if errors.Is(err, storage.ErrLastWay) {
+		return nil, onlyWay(err)
+	}
+	return k.people.renewed(in, err)
 }

@@ -103,17 +103,17 @@ func (p *People) shownNewTOTP(c *Challenge, a Answer) (storage.FactorUse, error)
 	if step == 0 {
 		return storage.FactorUse{}, oauth.Refuse("invalid_grant", "This is not the code that your app shows now. Check that the clock of your phone is set automatically.")
 	}
-	return storage.FactorUse{New: &storage.TOTP{Secret: p.factors.Seal([]byte(secret), sealedTOTP(c.User.ID)), CreatedAt: oauth.Now(), LastStep: step}}, nil
+	return storage.FactorUse{New: &storage.TOTP{Secret: p.factors.Seal([]byte(secret), sealedTOTP(c.User.ID)), CreatedAt: oauth.Now(), LastStep: step}, First: c.session == nil}, nil
 }
 
-// RemoveTOTP removes the authenticator app of a person, and the recovery codes. It returns ErrConfirm
-// if the person must sign in again first, and ErrNotFound if there is no app.
-func (p *People) RemoveTOTP(ctx context.Context, s *storage.SignedIn) error {
+// RemoveTOTP removes the authenticator app of a person, and the recovery codes. The session gets another cookie. It
+// returns ErrConfirm if the person must sign in again first, and ErrNotFound if there is no app.
+func (p *People) RemoveTOTP(ctx context.Context, s *storage.SignedIn) (*SignIn, error) {
 	err := p.Confirmed(ctx, s)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	err = p.store.RemoveTOTP(events.Attach(ctx, events.Event{Kind: events.FactorRemoved, Person: s.User, Object: events.TOTP()}), s.User.ID, p.notices.FactorChanged(s.User, notices.TOTPRemoved)...)
-	p.notices.Wake()
-	return oauth.Stored(err)
+	r, in := renewal(s)
+	removed := events.Event{Kind: events.FactorRemoved, Person: s.User, Object: events.TOTP()}
+	return p.renewed(in, p.store.RemoveTOTP(events.Attach(ctx, removed), r, p.notices.FactorChanged(s.User, notices.TOTPRemoved)...))
 }

@@ -90,6 +90,24 @@ func endError(err error) error {
 // to disable the actor's account. It returns ErrConfirm if the change would take over the account, and the
 // actor must sign in again first.
 func (p *People) UpdateUser(ctx context.Context, actor policy.Actor, id string, person Person) error {
+	return p.updateUser(ctx, actor, id, person)
+}
+
+// UpdateOwn is UpdateUser for the account of an administrator who changes it. The session gets another cookie, or has
+// ended if there is a new password: then UpdateOwn returns nil.
+func (p *People) UpdateOwn(ctx context.Context, s *storage.SignedIn, person Person) (*SignIn, error) {
+	actor, err := p.Actor(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	r, in := renewal(s)
+	if person.Password != "" {
+		in = nil
+	}
+	return in, p.updateUser(ctx, actor, s.User.ID, person, r)
+}
+
+func (p *People) updateUser(ctx context.Context, actor policy.Actor, id string, person Person, renewals ...storage.Renewal) error {
 	err := actor.MustAdminister("change an account")
 	if err != nil {
 		return err
@@ -139,7 +157,7 @@ func (p *People) UpdateUser(ctx context.Context, actor policy.Actor, id string, 
 	if confirm != nil {
 		still = &before // what the actor may not change has not changed meanwhile
 	}
-	err = p.store.UpdateUser(events.Attach(ctx, changeEvents(before, u, groups, person.Groups)...), u, person.Groups, still)
+	err = p.store.UpdateUser(events.Attach(ctx, changeEvents(before, u, groups, person.Groups)...), u, person.Groups, still, renewals...)
 	if errors.Is(err, storage.ErrSpent) {
 		found.Add("active", "Somebody changed this account at the same moment. Open the page again before you save.")
 		return found

@@ -1,0 +1,182 @@
+package handlers
+
+import (
+	"maps"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gorilla/mux"
+
+	"mandate/provider"
+	"mandate/provider/seal"
+	"mandate/storage"
+	"mandate/templates"
+)
+
+// withoutFreshSignIn lists the paths that accept a form although the last sign-in is long ago, with the reason.
+func withoutFreshSignIn() map[string]string {
+	list := map[string]string{
+		"/account/password": "asks for the present password", "/account/address": "sends a message to the stored address", "/account/address/{link}": "the link is from the mailbox",
+		"/account/passkeys/new": "the ticket in the form is proof of a fresh sign-in",
+		"/o/consent":            "an application that needs a fresh login asks for it", "/device": "changes nothing", "/device/answer": "as the consent page",
+		"/admin/events/export": "changes nothing",
+	}
+	for _, path := range []string{"/account/sessions/end", "/account/sessions/{id}/end", "/account/applications/{id}/revoke", "/admin/users/{id}/sessions/end", "/admin/users/{id}/sessions/{session}/end", "/logout"} {
+		list[path] = "only ends access, and a thief gains nothing"
+	}
+	for _, path := range []string{"/login", "/login/passkey", "/login/with/{name}", "/password/forgot", "/password/reset/{link}", "/sign-up", "/sign-up/{link}", "/sign-up/{link}/passkey", "/setup/{link}"} {
+		list[path] = "acts for whoever signs in, and not for the session"
+	}
+	for _, path := range []string{"/o/token", "/o/revoke_token", "/o/revoke", "/o/device_authorization", "/o/device-authorization", "/o/par", "/o/introspect", "/o/register", "/o/authorize", "/o/logout", "/o/userinfo"} {
+		list[path] = "is an endpoint of the protocol"
+	}
+	return list
+}
+
+// aged is a visitor with the session of a person who signed in so many seconds ago.
+func (s *site) aged(t *testing.T, username string, seconds int64) *visitor {
+	t.Helper()
+	u, err := s.provider.People.UserByName(t.Context(), username)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cookie, at := seal.Random(32), u.CreatedAt
+	n := storage.Session{ID: seal.Random(16), Digest: seal.Digest(cookie), UserID: u.ID, AuthTime: at - seconds, SeenAt: at, ExpiresAt: at + 3600, AMR: "pwd"}
+	err = s.store.AddSession(t.Context(), n, "", u.Password, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := s.visitor(t)
+	base, err := url.Parse(s.base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.Jar.(*cookiejar.Jar).SetCookies(base, []*http.Cookie{{Name: "mandate_session", Value: cookie, Path: "/"}})
+	return v
+}
+
+// A change that outlives the session needs a fresh sign-in: this finds a form that was forgotten.
+func TestEveryLastingChangeNeedsAFreshSignIn(t *testing.T) {
+	s := newSite(t, "", func(c *Config) { c.Registration, c.OpenID, c.RPLogout = true, true, true })
+	pages, err := templates.New("", templates.Brand{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := newServer(Config{BaseURL: &url.URL{Scheme: "https", Host: "id.example.com"}, Registration: true, OpenID: true, RPLogout: true}, s.provider, pages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	routes := table.routes().(*router)
+	paths := slices.Collect(maps.Keys(routes.fixed))
+	err = routes.Walk(func(route *mux.Route, _ *mux.Router, _ []*mux.Route) error {
+		path, err := route.GetPathTemplate()
+		paths = append(paths, path)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, excepted := s.aged(t, "root", 301), withoutFreshSignIn()
+	demanded := 0
+	for _, path := range paths {
+		plain := strings.TrimSuffix(path, "/")
+		if plain == "" || path == plain || strings.HasPrefix(path, "/static/") {
+			continue
+		}
+		got := v.post(t, strings.NewReplacer("{", "", "}", "").Replace(path), "field", "value")
+		asks := got.StatusCode == http.StatusSeeOther && strings.Contains(got.Header.Get("Location"), "reason=confirm")
+		_, without := excepted[plain]
+		switch {
+		case got.StatusCode == http.StatusMethodNotAllowed:
+			if without {
+				t.Errorf("%s takes no form any more: remove it from the list", plain)
+			}
+		case asks && without:
+			t.Errorf("POST %s needs a fresh sign-in: remove it from the list", plain)
+		case !asks && !without:
+			t.Errorf("POST %s without a fresh sign-in: %d, Location %q. Declare it as lasting in routes.go", plain, got.StatusCode, got.Header.Get("Location"))
+		case asks:
+			demanded++
+		}
+		if plain == "/logout" || strings.HasSuffix(plain, "/sessions/end") {
+			v = s.aged(t, "root", 301) // it has ended the session
+		}
+	}
+	if demanded < 30 {
+		t.Errorf("only %d forms need a fresh sign-in", demanded)
+	}
+}
+
+// What a person has typed comes back after the sign-in, on the page from which it was sent and in this browser alone.
+func TestLastingFormIsKept(t *testing.T) {
+	s := newSite(t, "")
+	ctx := t.Context()
+	u, err := s.provider.People.UserByName(ctx, "root")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "b"} {
+		_, err = s.provider.Resources.Add(ctx, provider.By(u), provider.ResourceRegistration{URI: "https://" + name + ".example/", Name: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, one := range []struct{ path, field, elsewhere string }{
+		{"/admin/groups/", "name", ""},
+		{"/admin/resources/new/", "name", ""},
+		{"/admin/resources/change/?uri=https%3A%2F%2Fa.example%2F", "name", "/admin/resources/change/?uri=https%3A%2F%2Fb.example%2F"},
+		{"/admin/users/new/", "username", ""},
+		{"/o/applications/register/", "name", ""},
+	} {
+		v := s.aged(t, "root", 301)
+		got := v.post(t, one.path, one.field, "what was typed")
+		got.wants(t, http.StatusSeeOther)
+		if next := got.Header.Get("Location"); !strings.Contains(next, "next="+url.QueryEscape(one.path)) {
+			t.Errorf("%s: the login leads to %s", one.path, next)
+		}
+		v.post(t, "/login/", "username", "root", "password", goodPassword).wants(t, http.StatusSeeOther)
+		// Another browser with the same draft and the same person shows nothing.
+		other := s.as(t, "root")
+		base, err := url.Parse(s.base + one.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, c := range got.cookies() {
+			if name == "mandate_draft" {
+				other.Jar.SetCookies(base, []*http.Cookie{c})
+			}
+		}
+		for who, visitor := range map[string]*visitor{"another browser": other, "another page": v} {
+			path := one.path
+			if who == "another page" {
+				path = one.elsewhere
+			}
+			if path != "" && strings.Contains(visitor.get(t, path).body, "what was typed") && who == "another browser" {
+				t.Errorf("%s: %s shows the draft", one.path, who)
+			}
+		}
+		if one.elsewhere == "" {
+			v.get(t, one.path).wants(t, http.StatusOK, `value="what was typed"`, "Nothing is saved yet")
+		}
+	}
+	v := s.aged(t, "root", 301)
+	v.post(t, "/admin/resources/change/?uri=https%3A%2F%2Fa.example%2F", "name", "what was typed").wants(t, http.StatusSeeOther)
+	v.post(t, "/login/", "username", "root", "password", goodPassword).wants(t, http.StatusSeeOther)
+	v.get(t, "/admin/resources/change/?uri=https%3A%2F%2Fa.example%2F").wants(t, http.StatusOK, `value="what was typed"`)
+	// A form that is too long for a cookie comes back at once.
+	v = s.aged(t, "root", 301)
+	long := strings.Join(randoms(200), "\n")
+	v.post(t, "/o/applications/register/", "redirect_uris", long, "password", "a secret").wants(t, http.StatusUnprocessableEntity, "too long to keep", `name="redirect_uris"`)
+}
+
+func randoms(n int) []string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = seal.Random(32)
+	}
+	return list
+}
