@@ -229,6 +229,7 @@ func fill(t *testing.T, w world) {
 		`INSERT INTO mails SELECT 'm' || i, 'k' || i, 'u' || i, 'l' || i, '', 0, i, i, i, 'i' || i, '', '' FROM generate_series(1, 5000) i`,
 		`INSERT INTO mail_counts SELECT 'r' || i, i, 1, i FROM generate_series(1, 5000) i`,
 		`INSERT INTO identities SELECT 'i' || i % 3, 's' || i, 'u' || i, i, i FROM generate_series(1, 5000) i`,
+		`INSERT INTO former_identities SELECT 'u' || i, 'i' || i % 3 FROM generate_series(1, 5000) i`,
 		`INSERT INTO seen SELECT 's' || i, i, '' FROM generate_series(1, 5000) i`,
 		`INSERT INTO totps SELECT 'u' || i, 's', i, i FROM generate_series(1, 5000) i`,
 		`INSERT INTO recovery_codes SELECT 'c' || i, 'u' || i, i FROM generate_series(1, 5000) i`,
