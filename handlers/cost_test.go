@@ -265,7 +265,8 @@ func TestAttackCostOfAStoredPasskey(t *testing.T) {
 	}
 	key, id := passkeytest.RSAKey(bytes.Repeat([]byte{0xff}, 262144/8), []byte{1, 0, 1}), bytes.Repeat([]byte{9}, 32)
 	b64 := base64.RawURLEncoding.EncodeToString
-	err = store.AddPasskey(t.Context(), storage.Passkey{ID: b64(id), UserID: u.ID, PublicKey: b64(key), Name: "x", CreatedAt: time.Now().Unix()}, session.Session.ID, 20)
+	err = store.AddPasskey(t.Context(), storage.Passkey{ID: b64(id), UserID: u.ID, PublicKey: b64(key), Name: "x", CreatedAt: time.Now().Unix()},
+		storage.Renewal{ID: session.Session.ID, Was: session.Session.Digest, Session: session.Session}, 20)
 	if err != nil {
 		t.Fatal(err)
 	}
