@@ -3,11 +3,11 @@ package handlers
 import (
 	"cmp"
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
 
 	"mandate/provider"
-	"mandate/provider/oauth"
 	"mandate/templates"
 	"mandate/templates/languages"
 )
@@ -202,14 +202,28 @@ func day(at int64) string { return time.Unix(at, 0).UTC().Format("2 January 2006
 // moment writes a time on a page that is in English.
 func moment(at int64) string { return time.Unix(at, 0).UTC().Format("2 January 2006, 15:04 UTC") }
 
-// device returns a short name for a browser. It is what the browser says about itself, if
-// nothing in it is known.
+// device returns a short name for a browser, in words of this server alone. A User-Agent may be any text of a
+// stranger, such as a message to the person or the administrator who reads the page.
 func device(l *languages.Language, agent string) string {
-	name := BrowserName(l, agent)
-	if name == "" && agent != "" {
-		return oauth.Clip(agent, 60)
+	return cmp.Or(BrowserName(l, agent), l.T("Unknown browser"))
+}
+
+// firstProduct matches the name of the first product and its version, if that is a number. No address of a page
+// matches: the name has no dot, and the version no letter.
+var firstProduct = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9_-]{0,30})(/[0-9][0-9.]{0,14})?(?:[ /]|$)`)
+
+// program returns what a device calls itself, or "". The page asks whether to approve the device, so a stranger must
+// not be able to write a sentence there: only the first product is shown.
+// RFC 9110 §10.1.5: the products of a User-Agent stand in the order of their significance.
+func program(l *languages.Language, agent string) string {
+	product := firstProduct.FindStringSubmatch(agent)
+	switch {
+	case product == nil:
+		return ""
+	case product[1] == "Mozilla": // the first product of each browser
+		return BrowserName(l, agent)
 	}
-	return cmp.Or(name, l.T("Unknown browser"))
+	return product[1] + product[2]
 }
 
 // BrowserName returns a short name for a browser, or "" if its User-Agent contains no known

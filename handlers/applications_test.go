@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"encoding/json"
 	"html"
 	"net/http"
 	"net/url"
@@ -297,10 +298,70 @@ func TestDevice(t *testing.T) {
 		"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36 Edg/140":             "Edge on Windows",
 		"Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Mobile Safari/537.36":                     "Chrome on Android",
 		"Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18 Mobile/15E1 Safari/604.1": "Safari on iPhone",
-		"curl/8.5.0": "curl", "robot": "robot", "": "Unknown browser",
+		"curl/8.5.0": "curl", "robot": "Unknown browser", "": "Unknown browser", "Mozilla/5.0": "Unknown browser",
+		"Your account was stolen: call +1 555 0100": "Unknown browser", "Call +1 555 0100, we use Linux": "Browser on Linux",
 	} {
 		if got := device(known.English(), agent); got != expect {
 			t.Errorf("%q is %q, expected %q", agent, got, expect)
+		}
+	}
+}
+
+// A device names itself by one product at most (RFC 9110 §10.1.5): neither a sentence nor an address.
+func TestProgramOfADeviceIsOneProduct(t *testing.T) {
+	known, err := languages.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for agent, expect := range map[string]string{
+		"PlannerTV/3.1 (webOS)": "PlannerTV/3.1", "Go-http-client/1.1": "Go-http-client/1.1", "python-requests/2.31.0": "python-requests/2.31.0",
+		"Roku/DVP-9.10 (519.10E04111A)": "Roku", "okhttp/4.12.0-beta": "okhttp", "robot": "robot", "Your account was stolen": "Your",
+		"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0": "Firefox on Linux", "Mozilla/5.0 (see evil.example)": "",
+		"evil.example": "", "evil.example/1.0": "", "https://evil.example/": "", "login/1.evil.example": "login", "+15550100": "", "x/1/../2": "x/1",
+		"": "", " x": "", "(comment)": "", "a\tb": "", "a\u202eb": "", "approve!": "", strings.Repeat("a", 32): "", strings.Repeat("a", 31): strings.Repeat("a", 31),
+		"a/" + strings.Repeat("1", 16): "a",
+	} {
+		if got := program(known.English(), agent); got != expect {
+			t.Errorf("%q is %q, expected %q", agent, got, expect)
+		}
+	}
+}
+
+// The class is text of a stranger in a page that its reader trusts (CWE-451, misrepresentation of critical information).
+func TestAttackUserAgentSpeaksToTheReader(t *testing.T) {
+	const message = "Your account was stolen: call +1 555 0100"
+	s := newSite(t, "/auth")
+	app, err := s.provider.Clients.Register(t.Context(), provider.Operator(), provider.Registration{Name: "TV", ClientType: provider.Public, GrantTypes: []string{provider.GrantDevice}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := s.visitor(t)
+	send := func(path string, form url.Values) answer {
+		r := v.request(t, post, path, form.Encode())
+		r.Header.Set("User-Agent", message)
+		return v.do(t, r)
+	}
+	send("/login/", url.Values{"username": {"root"}, "password": {"wrong"}}).wants(t, 422)
+	send("/login/", url.Values{"username": {"root"}, "password": {goodPassword}}).wants(t, 303)
+	asked := send("/o/device_authorization/", url.Values{"client_id": {app.Application.ClientID}, "scope": {"read"}})
+	asked.wants(t, 200)
+	var codes struct {
+		UserCode string `json:"user_code"`
+	}
+	err = json.Unmarshal([]byte(asked.body), &codes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for page, is := range map[string]struct {
+		answer answer
+		shown  string
+	}{
+		"account": {v.get(t, "/account/"), "Unknown browser"}, "events": {v.get(t, "/admin/events/"), "Unknown browser"},
+		"device": {send("/device/", url.Values{"user_code": {codes.UserCode}}), "<bdi>Your</bdi>"},
+	} {
+		is.answer.wants(t, 200, is.shown)
+		if strings.Contains(is.answer.body, "stolen") {
+			t.Errorf("the page of the %s shows what a browser says of itself:\n%s", page, is.answer.body)
 		}
 	}
 }

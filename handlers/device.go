@@ -74,7 +74,7 @@ func (s *server) findDevice(w http.ResponseWriter, r *http.Request) error {
 		return s.toStepUp(w, r, s.deviceAddress(q.UserCode), missing)
 	}
 	return s.render(w, r, http.StatusOK, templates.DeviceApproval{Frame: s.frame(r, ""), Access: s.access(s.language(r), q.Application, q.Scopes, q.Audience, &provider.Interaction{}),
-		Code: q.UserCode, Program: q.From.UserAgent, Address: q.From.Address, Near: q.Near, Asked: s.language(r).Moment(q.CreatedAt),
+		Code: q.UserCode, Program: program(s.language(r), q.From.UserAgent), Address: q.From.Address, Near: q.Near, Asked: s.language(r).Moment(q.CreatedAt),
 		Ticket: q.Ticket, Action: s.path("/device/answer/"), SwitchURL: s.switchURL(s.deviceAddress(q.UserCode))})
 }
 

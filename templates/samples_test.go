@@ -75,7 +75,7 @@ func peopleSamples() []sample {
 	stranger := Asker{hostile, hostile, hostile, hostile, true, false, hostile, "/logo/x/", hostile, hostile, hostile} // this server makes the path
 	worst := Access{stranger, []ConsentScope{{hostile, hostile, true}}, []API{{hostile, hostile, true}}, true, true}
 	broken := Consent{nasty, worst, hostile, hostile, true, hostile, "/o/authorize/", "/login/"}
-	device := DeviceApproval{Frame: alice, Access: consent.Access, Code: "WXYZ-BCDF", Program: "PlannerTV/3.1 (webOS)", Address: "192.0.2.17", Near: true, Asked: "3 March 2026, 09:12 UTC",
+	device := DeviceApproval{Frame: alice, Access: consent.Access, Code: "WXYZ-BCDF", Program: "PlannerTV/3.1", Address: "192.0.2.17", Near: true, Asked: "3 March 2026, 09:12 UTC",
 		Ticket: "t1", Action: "/device/answer/", SwitchURL: "/login/?switch=1"}
 	farDevice := device
 	farDevice.Access, farDevice.Program, farDevice.Address, farDevice.Near = posing.Access, "", "2001:db8:85a3:1234:5678:8a2e:370:7334", false
