@@ -92,6 +92,8 @@ func refused(l *languages.Language, why string) string {
 	switch why {
 	case "disabled":
 		return l.T("A sign-in was refused, because the account was disabled.")
+	case "limit":
+		return l.T("A sign-in was refused after too many attempts.")
 	case "passkey":
 		return l.T("A passkey was refused.")
 	case "server":

@@ -3,6 +3,7 @@ package provider
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -10,10 +11,12 @@ import (
 	"time"
 
 	"mandate/provider/clients"
+	"mandate/provider/events"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/people"
 	"mandate/provider/policy"
+	"mandate/storage"
 )
 
 func TestLogin(t *testing.T) {
@@ -172,6 +175,67 @@ func TestLoginIsSlowed(t *testing.T) {
 		}
 		if n < int(limits.Of(limits.OfAddress).Tries) || n > int(limits.Of(limits.OfAddress).Tries)+5 {
 			t.Error(n, "guesses")
+		}
+	})
+}
+
+// Whoever uses up the attempts of an address must not learn which user name it belongs to, by the refusal of that name
+// (CWE-204), and two names do not double the attempts at one account (CWE-307).
+func TestAttackLimitTellsWhoseAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t)
+		_, err := f.People.AddUser(t.Context(), Operator(), people.Person{Username: "alice", Email: "a@example.org", Password: goodPassword, Profile: &people.Profile{EmailVerified: true}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.person("bob")
+		here, there := people.Browser{Address: "192.0.2.1"}, people.Browser{Address: "198.51.100.1"}
+		try := func(name, password string, b people.Browser) string {
+			return kind(second(f.People.Login(t.Context(), name, password, b)))
+		}
+		const wrong, limited = "400 invalid_grant", "429 temporarily_unavailable"
+		for _, names := range [][2]string{{"a@example.org", "alice"}, {"alice", "a@example.org"}} {
+			if got := try(names[1], goodPassword, here); got != "no error" {
+				t.Fatal(names[1], got)
+			}
+			for range limits.Of(limits.OfPair).Tries {
+				if got := try(names[0], "wrong", here); got != wrong {
+					t.Fatal(names[0], got)
+				}
+			}
+			if got := try(names[0], goodPassword, here); got != limited {
+				t.Error("the typed name:", got)
+			}
+			for _, name := range []string{names[1], "bob", "nobody", "nobody@example.org"} {
+				password := "wrong"
+				if name == names[1] {
+					password = goodPassword // the account has no attempt left, and nobody may see that
+				}
+				for n := range limits.Of(limits.OfPair).Tries {
+					if got := try(name, password, here); got != wrong {
+						t.Fatalf("%s after %s, attempt %d: %s", name, names[0], n+1, got)
+					}
+				}
+				if got := try(name, password, here); got != limited {
+					t.Errorf("%s has more attempts than its own: %s", name, got)
+				}
+			}
+			if got := try("alice", goodPassword, there); got != "no error" {
+				t.Error("another network waits too:", got)
+			}
+			time.Sleep(time.Duration(limits.Of(limits.OfPair).Tries*5) * limits.Of(limits.OfPair).Refill)
+		}
+		for i := range limits.Of(limits.OfAccount).Tries {
+			b := people.Browser{Address: fmt.Sprintf("203.0.%d.1", i)}
+			if got := try([]string{"alice", "a@example.org"}[i%2], "wrong", b); got != wrong {
+				t.Fatal(i, got)
+			}
+		}
+		if got := try("alice", goodPassword, there); got != wrong {
+			t.Error("two names double the attempts from all networks:", got)
+		}
+		if !slices.ContainsFunc(f.storedEvents(events.SignInFailed), func(e storage.Event) bool { return e.PersonName == "alice" && e.Detail == "limit" }) {
+			t.Error("no event tells the operator of the limit")
 		}
 	})
 }

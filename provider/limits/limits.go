@@ -138,6 +138,7 @@ func tooMany(wait time.Duration) *oauth.Error {
 const (
 	AtPage          = "page "      // passwords, at the login page
 	AtProgram       = "program "   // passwords, at the token endpoint
+	AtAccount       = "account "   // passwords at the login page, by the account and not by the name that was typed
 	AtUnknownClient = "client "    // client ids that do not exist
 	AtUserCode      = "user code " // wrong user codes, by everybody in the network
 	AtObject        = "object "    // request objects with a wrong signature
@@ -155,9 +156,17 @@ func At(where, address string) throttle.Try {
 // GuessAt returns the tries that one guess at a username uses: one of the address, one
 // of the name together with the address, and one of the name.
 func GuessAt(where, name, address string) []throttle.Try {
+	return append([]throttle.Try{At(where, address)}, guessAtName(where, name, address)...)
+}
+
+// GuessAtAccount returns the tries that one guess uses of the account that the typed name leads to. Nobody may
+// see that they are used up: they say which names lead to one account.
+func GuessAtAccount(key, address string) []throttle.Try { return guessAtName(AtAccount, key, address) }
+
+func guessAtName(where, name, address string) []throttle.Try {
 	pair := throttle.From(OfPair, where+name+" ", address)
 	pair.Wide = where + throttle.WideNetwork(address) // a flood of names
-	return []throttle.Try{At(where, address), pair, OfAccountAt(where, name, address)}
+	return []throttle.Try{pair, OfAccountAt(where, name, address)}
 }
 
 // MessageTo returns the tries of one request for a message: one of the address, and one of the

@@ -57,10 +57,12 @@ func (p *People) Login(ctx context.Context, username, password string, b Browser
 	if err != nil {
 		return nil, err
 	}
-	in := Attempt{Hasher: p.limits.People, Tries: limits.GuessAt(limits.AtPage, key, b.Address), Queue: []string{limits.InQueue(b.Address)}}
+	// Two names can lead to one account, and a stranger must not learn which: only the limits of the typed name are seen.
+	in := Attempt{Hasher: p.limits.People, Tries: limits.GuessAt(limits.AtPage, FoldName(username), b.Address), Silent: limits.GuessAtAccount(key, b.Address), Queue: []string{limits.InQueue(b.Address)}}
 	if device, err := p.devices.Open(b.Device, "device"); err == nil && string(device) == key {
 		// All devices of a person are also counted together, because each login makes
 		// another device cookie.
+		in.Silent = nil
 		in.Tries, in.Queue = []throttle.Try{{Kind: limits.OfBrowser, Key: key + " " + seal.Digest(b.Device), Wide: key}, {Kind: limits.OfAccount, Key: "devices " + key, Wide: key}}, []string{"person " + key}
 	}
 	u, err := p.CheckPassword(ctx, in, key, password)
@@ -79,8 +81,7 @@ const namesakesAtLogin = 20
 
 // accountKey returns the key of the user name of whoever signs in with a name: the user name, or the address if
 // exactly one person with an enabled account has verified it. A user name comes first, so nobody loses it to an
-// address. Of any other name it returns the key under which its attempts are counted. The attempts at an account
-// are counted together, whichever name is typed. Each name that could be an address takes the same two statements.
+// address. Of any other name it returns the name itself. Each name that could be an address takes the same two statements.
 func (p *People) accountKey(ctx context.Context, name string) (string, error) {
 	key, address := FoldName(name), lookedUp(name)
 	if !strings.Contains(address, "@") {
@@ -203,6 +204,7 @@ func (p *People) knows(b Browser, u storage.User) bool {
 type Attempt struct {
 	Hasher limits.Hasher
 	Tries  []throttle.Try
+	Silent []throttle.Try // of the account: if one is used up, each password is wrong
 	Queue  []string
 	Sender events.Object // the application that sends the password; empty: the person does
 }
@@ -235,18 +237,26 @@ func (p *People) CheckPassword(ctx context.Context, by Attempt, key, password st
 		giveBack()
 		return storage.User{}, oauth.Unavailable(err)
 	}
+	// The password is compared in any case, so that the time does not tell a used up limit.
+	spare, wait := p.limits.Tries.Take(by.Silent...)
 	ok, stale, err := hasher.Matches(ctx, u.Password, password)
 	if err != nil {
 		giveBack()
+		if wait == 0 {
+			spare()
+		}
 		return storage.User{}, err
 	}
 	switch {
+	case wait > 0:
+		return storage.User{}, p.refused(ctx, by, u, "limit")
 	case !ok:
 		return storage.User{}, p.refused(ctx, by, u, "password")
 	case !u.Active:
 		return storage.User{}, p.refused(ctx, by, u, "disabled")
 	}
 	giveBack()
+	spare()
 	if stale {
 		u.Password = p.rehash(ctx, hasher, u, password)
 	}
