@@ -7,7 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"mandate/provider/acr"
 	"mandate/provider/clients"
+	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 )
@@ -143,4 +145,36 @@ func TestRequestsOfDevicesAreLimited(t *testing.T) {
 			t.Error("requests that have ended still count")
 		}
 	})
+}
+
+// Without a bound of all requests, a stranger in one network still has the tries of a network.
+func TestDevicesAreSlowedByNetworkWithoutAQuota(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t, func(c *Config) { c.DeviceMaxPending = 0 })
+		app, most := f.television(), limits.Of(limits.OfDeviceRequest).Tries
+		for n := range most {
+			if err := second(f.device(app, "192.0.2.1")); err != nil {
+				t.Fatalf("request %d: %v", n+1, err)
+			}
+		}
+		wantError(t, second(f.device(app, "192.0.2.1")), "429 temporarily_unavailable")
+		wantError(t, second(f.device(app, "198.51.100.1")), "no error")
+	})
+}
+
+// The page asks for the second factor; whoever sends its form with a weaker session must not pass (RFC 9470 §3).
+func TestDeviceIsNotApprovedByAWeakerSession(t *testing.T) {
+	f := begin(t)
+	app, s := f.television(func(r *clients.Registration) { r.RequiredACR = acr.MFA }), f.login("alice")
+	s.Session.AMR = "pwd otp"
+	q := f.find(f.asks(app).UserCode, s)
+	weak := *s
+	weak.Session.AMR = acr.PWD
+	_, err := f.Devices.Approve(t.Context(), q.Ticket, &weak)
+	wantError(t, err, "400 invalid_request")
+	if n := f.count("devices WHERE state = 'approved'"); n != 0 {
+		t.Error("the device is approved")
+	}
+	_, err = f.Devices.Approve(t.Context(), q.Ticket, s)
+	wantError(t, err, "no error")
 }

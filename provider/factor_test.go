@@ -525,3 +525,52 @@ func TestTokensSayHowThePersonSignedIn(t *testing.T) {
 		}
 	})
 }
+
+// The page of an administrator asks too; this is the second line.
+func TestOnlyAnotherAdministratorResetsFactors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t)
+		_, bob := f.enrol(f.login("bob"))
+		alice := f.login("alice")
+		for name, s := range map[string]*SignedIn{"a person": alice, "the person": bob} {
+			var refused *oauth.Error
+			err := f.People.ResetFactorsOf(t.Context(), s, bob.User.ID)
+			if !errors.As(err, &refused) || refused.Code != "access_denied" {
+				t.Errorf("%s resets the factors of bob: %v", name, err)
+			}
+		}
+		if f.count("totps") != 1 {
+			t.Error("the app was removed")
+		}
+	})
+}
+
+// Whoever can write in the database, but has not the server's key, cannot give their own app to somebody else.
+func TestSecretOfAnAppWorksForItsPersonAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t)
+		alices, alice := f.enrol(f.login("alice"))
+		_, bob := f.enrol(f.login("bob"))
+		f.sql("UPDATE totps SET secret = (SELECT secret FROM totps WHERE user_id = '" + alice.User.ID + "') WHERE user_id = '" + bob.User.ID + "'")
+		in, err := f.second(f.first("bob"), people.ByTOTP, alices.now())
+		if err == nil {
+			t.Errorf("the app of alice signs bob in: %+v", in)
+		}
+		_, err = f.second(f.first("alice"), people.ByTOTP, alices.now())
+		wantError(t, err, "no error")
+	})
+}
+
+// RFC 6238 §5.2: the code that has added the app is used up, too.
+func TestCodeThatAddedAnAppIsUsedUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t)
+		app, _ := f.enrol(f.login("alice"))
+		code, err := totp.Code(app.secret, totp.Step(oauth.Now()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = f.second(f.first("alice"), people.ByTOTP, code)
+		wantError(t, err, "400 invalid_grant")
+	})
+}

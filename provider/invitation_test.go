@@ -311,6 +311,22 @@ func TestPasskeyOfANewAccount(t *testing.T) {
 	})
 }
 
+// The address and the groups come from the link, so what one link began does not end with another.
+func TestDraftOfOneLinkIsRefusedForAnother(t *testing.T) {
+	f := begin(t, inviting)
+	one := secretOf(t, f.invited(t, people.Inviting{ByHand: true}, "ann@example.com"))
+	other := secretOf(t, f.invited(t, people.Inviting{ByHand: true}, "bob@example.com"))
+	asked, err := f.Invitations.AskForPasskey(t.Context(), one, people.NewAccount{Username: "ann"}, home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response := people.Response{Ticket: asked.Ticket, JSON: authenticator().Create(asked.Options)}
+	_, err = f.Invitations.WithPasskey(t.Context(), other, response, "Phone", home)
+	wantError(t, err, refusal)
+	_, err = f.Invitations.WithPasskey(t.Context(), one, response, "Phone", home)
+	wantError(t, err, "no error")
+}
+
 // A failure of the database is one of the server, and never looks like success.
 func TestDatabaseFailsWhilePeopleAsk(t *testing.T) {
 	f := begin(t, inviting)

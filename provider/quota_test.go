@@ -108,6 +108,24 @@ func TestQuotas(t *testing.T) {
 	})
 }
 
+// An approval of a device counts like every other one.
+func TestApprovalsOfDevicesAreCharged(t *testing.T) {
+	f := begin(t, func(c *Config) { c.PersonQuota = policy.Quota{Approvals: 20} })
+	app, err := f.Clients.Register(t.Context(), By(f.person("alice")), clients.Registration{Name: "TV", ClientType: policy.Public, GrantTypes: []string{policy.GrantDevice}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bob := f.login("bob")
+	for range 2 { // a tenth of the quota
+		f.allow(f.asks(app), bob)
+	}
+	codes := f.asks(app)
+	_, err = f.Devices.Approve(t.Context(), f.find(codes.UserCode, bob).Ticket, bob)
+	wantError(t, err, "429 temporarily_unavailable")
+	_, err = f.token(app, pollWith(codes)...)
+	wantError(t, err, "400 authorization_pending")
+}
+
 // One person cannot use up the quota that all people of an application share.
 func TestAPersonsShareOfAQuota(t *testing.T) {
 	f := begin(t, func(c *Config) { c.PersonQuota = policy.Quota{TokensPerMinute: 30} })

@@ -241,3 +241,25 @@ func TestRequestsOfDevicesAreSweptLater(t *testing.T) {
 		}
 	})
 }
+
+// RFC 8628 §3.5: after its codes have ended, a request can be neither approved nor denied.
+func TestEndedRequestOfADeviceIsNotDecided(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice := w.person(t, "alice")
+		w.goesOn(t, "session of "+alice.ID, alice.ID)
+		d := w.device(t, "app")
+		late := approvalOf(d, alice.ID)
+		late.CreatedAt = d.CodesEnd()
+		is(t, "an approval", w.ApproveDevice(t.Context(), late, ""), ErrNotFound)
+		is(t, "a denial", w.DenyDevice(t.Context(), d.Digest, d.CodesEnd()), ErrNotFound)
+		read, err := w.DeviceByCode(t.Context(), d.Digest)
+		must(t, err)
+		if n := counts(t, w.Store)["grants"]; n != 0 {
+			t.Errorf("%d grants are stored", n)
+		}
+		if read.State != DevicePending {
+			t.Error("the request is", read.State)
+		}
+		must(t, w.DenyDevice(t.Context(), d.Digest, d.CodesEnd()-1))
+	})
+}
