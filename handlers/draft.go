@@ -103,8 +103,11 @@ func (s *server) sendAgain(w http.ResponseWriter, r *http.Request) error {
 		Message: "This change needs a fresh sign-in, and this form is too long to keep. Open the login page in another tab, sign in again, and then send the form here.",
 		Action:  r.URL.RequestURI(), Button: "Send the form", CancelURL: s.path("/")}
 	for _, name := range slices.Sorted(maps.Keys(r.PostForm)) {
-		if name == "password" {
-			continue // no page has it
+		if name == "password" { // no page has it
+			if r.PostForm.Get(name) != "" {
+				page.Sent = append(page.Sent, templates.SentField{Name: droppedPassword, Value: "yes"})
+			}
+			continue
 		}
 		for _, value := range r.PostForm[name] {
 			page.Sent = append(page.Sent, templates.SentField{Name: name, Value: value})

@@ -79,6 +79,9 @@ func (s *server) newUser(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if dropped := droppedFrom(r.PostForm); dropped != nil {
+		return s.correctUser(w, r, who, nil, dropped)
+	}
 	_, err = s.provider.People.AddUser(r.Context(), actor, s.personIn(r.PostForm))
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		return s.correctUser(w, r, who, nil, invalid)
@@ -158,6 +161,9 @@ func (s *server) updateUser(w http.ResponseWriter, r *http.Request) error {
 	actor, err := s.acting(r, who)
 	if err != nil {
 		return err
+	}
+	if dropped := droppedFrom(r.PostForm); dropped != nil {
+		return s.correctUser(w, r, who, &u, dropped)
 	}
 	err = changedMeanwhile(u, r.PostForm)
 	var in *provider.SignIn

@@ -243,11 +243,11 @@ func (p *Provider) Run(ctx context.Context) {
 	defer others.Wait()
 	others.Go(func() { p.Keys.Run(ctx) })
 	if p.config.OpenID {
-		others.Go(func() { p.Logouts.Notify(ctx, p.clock.Right) })
+		others.Go(func() { p.Logouts.Notify(ctx, p.rightForOthers) })
 	}
 	others.Go(func() { p.watchClock(ctx) })
 	others.Go(func() {
-		p.Notices.Run(ctx, p.clock.Right, notices.Answers{Reset: p.People.AnswerReset, SignUp: p.Invitations.Answer})
+		p.Notices.Run(ctx, p.rightForOthers, notices.Answers{Reset: p.People.AnswerReset, SignUp: p.Invitations.Answer})
 	})
 	copies := time.NewTicker(copies.Life)
 	defer copies.Stop()

@@ -52,12 +52,14 @@ func (s *Store) AddMail(ctx context.Context, m NewMail) error {
 
 // addMail counts and stores a message. Two messages that arrive at the same moment may exceed
 // Most by one, but never PerHour. While there is no room, the oldest message of the network that
-// has the most of this kind makes room for that of a network that has fewer.
+// has the most of this kind makes room for that of a network that has fewer. A reached count refuses: it removes
+// nothing.
 func (t tx) addMail(m NewMail) error {
 	err := t.countMail(m)
-	if err == nil {
-		err = t.insertMail(m)
+	if err != nil {
+		return err
 	}
+	err = t.insertMail(m)
 	if !errors.Is(err, ErrFull) || m.Network == "" {
 		return err
 	}
@@ -129,7 +131,7 @@ func (t tx) addNotices(notices []NewMail) error {
 func (s *Store) DueMails(ctx context.Context, queue string, now int64, limit int) ([]Mail, error) {
 	var due []Mail
 	err := s.all(ctx, &due, `SELECT id, kind, user_id, link, body, attempts, created_at, due_at, expires_at, invitation, network, queue FROM (
-			SELECT m.*, ROW_NUMBER() OVER (PARTITION BY CASE WHEN network <> '' THEN network ELSE COALESCE(user_id, id) END ORDER BY due_at, id) AS turn
+			SELECT m.*, ROW_NUMBER() OVER (PARTITION BY CASE WHEN network <> '' THEN network ELSE COALESCE(user_id, kind) END ORDER BY due_at, id) AS turn
 			FROM mails m WHERE queue = $1 AND due_at <= $2 AND expires_at > $2) x
 		ORDER BY turn, due_at, id LIMIT $3`, queue, now, limit)
 	return due, err

@@ -29,9 +29,9 @@ func crowds(w world, applicationID string) map[string]crowd {
 	return map[string]crowd{
 		"messages": {func(t *testing.T, network string, n int) (string, error) {
 			m := newMail(User{ID: "x"})
-			m.UserID, m.Network, m.CreatedAt, m.Limit.Most, m.Limit.Recipient = nil, network, at+int64(n), mostOfCrowd, ""
+			m.Kind, m.UserID, m.Network, m.CreatedAt, m.Limit.Most, m.Limit.Recipient = "crowd", nil, network, at+int64(n), mostOfCrowd, ""
 			return m.ID, w.AddMail(t.Context(), m)
-		}, names(`SELECT id FROM mails`)},
+		}, names(`SELECT id FROM mails WHERE kind = 'crowd'`)},
 		"devices": {func(t *testing.T, network string, n int) (string, error) {
 			d := newDevice(applicationID)
 			d.Network, d.CreatedAt = network, at+int64(n)
@@ -79,6 +79,35 @@ func TestAttackOneNetworkTakesTheRoomOfAll(t *testing.T) {
 					t.Error(diff)
 				}
 			})
+		}
+	})
+}
+
+// A limit that is reached is no lack of room: whoever reaches it removes nobody's message, and sends none.
+func TestAttackReachedCountRemovesMail(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		add := func(network string, limit MailLimit) error {
+			m := newMail(User{ID: "x"})
+			m.UserID, m.Network, m.Limit = nil, network, limit
+			return w.AddMail(t.Context(), m)
+		}
+		for range 3 {
+			must(t, add("192.0.2.0/24", MailLimit{Most: 100}))
+		}
+		site := []MailCount{{Name: "site", PerHour: 1}}
+		for name, limit := range map[string]MailLimit{
+			"the share of a site": {Most: 100, Recipient: "a", PerHour: 100, Also: site},
+			"a recipient":         {Most: 100, Recipient: "b", PerHour: 1},
+		} {
+			must(t, add("198.51.100.0/24", limit))
+			for range 3 {
+				is(t, name, add("198.51.100.0/24", limit), ErrFull)
+			}
+		}
+		due, err := w.DueMails(t.Context(), "", at, 100)
+		must(t, err)
+		if len(due) != 5 {
+			t.Errorf("%d messages wait, want the three of the other network and two", len(due))
 		}
 	})
 }

@@ -55,7 +55,7 @@ func (p *program) resourceServer(ctx context.Context) error {
 	out := lines.New(p.stderr)
 	defer out.Close()
 	log := settings.Logger(out)
-	outlive(ctx, log)
+	outlive(log)
 	sayLost(out, log)
 	certificate, err := certificateOf(settings, "", log) // BASE_URL is that of the authorization server
 	if err != nil {

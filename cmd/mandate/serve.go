@@ -56,7 +56,7 @@ func (p *program) serve(ctx context.Context) error {
 	out := lines.New(p.stderr)
 	defer out.Close()
 	log := settings.Logger(out)
-	outlive(ctx, log)
+	outlive(log)
 	sayLost(out, log)
 	certificate, err := certificateOf(settings, settings.BaseURL, log)
 	if err != nil {

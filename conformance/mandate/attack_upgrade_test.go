@@ -51,7 +51,6 @@ func (s *server) smugglesH2C(t *testing.T, token string) {
 		{"Upgrade: h2c", "HTTP2-Settings: AAMAAABk"},
 		{"Connection: HTTP2-Settings", "HTTP2-Settings: AAMAAABk"},
 		{"HTTP2-Settings: AAMAAABk"},
-		{"HTTP2_Settings: AAMAAABk"},
 		{"Connection: keep-alive, upgrade"},
 		{"Connection: upgrade, HTTP2-Settings", "Upgrade: H2C", h2c[2]},
 		{"Connection: Upgrade", "Upgrade: websocket, h2c", h2c[2]},

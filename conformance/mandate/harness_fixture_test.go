@@ -147,11 +147,11 @@ func with(form url.Values, pairs ...string) url.Values {
 // addresses counts the addresses that requests came from.
 var addresses atomic.Uint32
 
-// afar sends a request from an address that no request has used before.
+// afar sends a request from a site (an IPv4 /24) that no request has used before.
 func afar(as auth) auth {
 	n := addresses.Add(1)
 	return func(r *http.Request, form url.Values) {
-		r.Header.Set("X-Forwarded-For", fmt.Sprintf("10.%d.%d.%d", n>>16&255, n>>8&255, n&255))
+		r.Header.Set("X-Forwarded-For", fmt.Sprintf("10.%d.%d.1", n>>8&255, n&255))
 		as(r, form)
 	}
 }

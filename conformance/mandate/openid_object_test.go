@@ -32,7 +32,7 @@ func TestOIDCCore3RefusedRequestObject(t *testing.T) {
 		{"nothing inside", "s", "form_post", object(`{}`), true, "s"},
 		{"no other parameter", "s", "", object(`{"redirect_uri":"https://evil.example/","client_id":"x","response_type":"x","prompt":"none login","max_age":"x"}`), false, "s"},
 		{"a mode that there is not", "", "", object(`{"state":"within","response_mode":"fragment"}`), false, "400"},
-		{"a state that is too long", "", "", object(`{"state":"` + strings.Repeat("x", 4097) + `"}`), false, ""},
+		{"a state that is too long", "", "", object(`{"state":"` + strings.Repeat("x", 4097) + `"}`), false, strings.Repeat("x", 4097)},
 		{"a state that is no text", "", "", object(`{"state":1,"response_mode":["form_post"]}`), false, ""},
 		{"a signature", "", "", object(`{"state":"within"}`) + "c2lnbmF0dXJl", false, "within"},
 		{"no JWT", "s", "", "x", false, "s"},

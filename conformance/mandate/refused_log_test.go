@@ -41,7 +41,7 @@ func TestLogOfRefusedClients(t *testing.T) {
 		{"a used one", asserting(used), nil, "", []string{"was used already", "the client is robot"}},
 		{"another client_id", both(by(robot.keys, "robot", nil, nil), "client_id", "strange-client"), nil, "", []string{"client_id in the body"}},
 		{"no assertion", nobody, nil, "robot", []string{"must send a client assertion", "the client is robot"}},
-		{"a wrong secret", basic(secret.ClientID, "strange secret"), nil, "", []string{"the secret is wrong: the client is with-a-secret"}},
+		{"a wrong secret", basic(secret.ClientID, "strange secret"), nil, "", []string{"the secret is wrong", ": the client is with-a-secret"}},
 		{"another subject", nobody, &stranger, "issued", []string{"the client is issued: it has subject_dn=CN=stranger.example", "san_dns=stranger.example, and san_dns=issued.example is registered"}},
 		{"another authority", nobody, &unknown, "issued", []string{"unknown authority", "the client is issued: it has subject_dn=CN=issued.example", "and san_dns=issued.example is registered"}},
 		{"no certificate", nobody, nil, "issued", []string{"registered for tls_client_auth, and the request has no client certificate", "the client is issued"}},

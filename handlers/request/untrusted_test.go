@@ -38,7 +38,13 @@ func TestProxyThatIsNotTrustedIsNamedOnce(t *testing.T) {
 	for i := range 3 * mostUntrusted {
 		send(fmt.Sprintf("[2001:db8::%x]:1", i+1), "192.0.2.1")
 	}
-	if warnings() != mostUntrusted {
-		t.Errorf("a network of strangers wrote %d warnings", warnings())
+	if warnings() != 1+mostUntrusted {
+		t.Errorf("a network of strangers wrote %d warnings", warnings()-1)
+	}
+	for i := range 3 * mostUntrusted {
+		send(fmt.Sprintf("10.1.0.%d:1", i+1), "192.0.2.1")
+	}
+	if warnings() != 2*mostUntrusted || !strings.Contains(log.String(), "peer=10.1.0.1\n") {
+		t.Errorf("after strangers, proxies of the private network: %d warnings", warnings())
 	}
 }

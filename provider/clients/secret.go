@@ -125,10 +125,12 @@ func (p *Clients) ProveSecret(ctx context.Context, a storage.Application, secret
 // kind: strangers who guess elsewhere do not keep the client out.
 func (p *Clients) guessAtSecret(ctx context.Context, applicationID string) []throttle.Try {
 	address, client := CallOf(ctx).Address, "new "+applicationID
+	pair := throttle.From(limits.OfClient, applicationID+" ", address)
 	if p.proven.knows(at(applicationID, address)) {
 		client = "known " + applicationID
+		pair.Site = "" // its neighbours do not keep it out either
 	}
-	return []throttle.Try{throttle.From(limits.OfClient, applicationID+" ", address), {Kind: limits.OfSecret, Key: client, Wide: client}}
+	return []throttle.Try{pair, {Kind: limits.OfSecret, Key: client, Wide: client}}
 }
 
 func at(applicationID, address string) string { return applicationID + " " + throttle.Network(address) }

@@ -48,7 +48,10 @@ func Of(kind int) throttle.Limit {
 		return throttle.Limit{Tries: 100, Refill: 2 * time.Second}
 	case OfMessageTo:
 		return throttle.Limit{Tries: 5, Refill: 5 * time.Minute, Site: 2, SiteRefill: 5 * time.Minute}
-	case OfRegistration, OfMessage:
+	case OfRegistration:
+		// Each is a row for weeks, so one customer has the tries of one network.
+		return throttle.Limit{Tries: 60, Refill: 30 * time.Second, Site: 1}
+	case OfMessage:
 		return throttle.Limit{Tries: 60, Refill: 30 * time.Second}
 	case OfAssertion:
 		// Each is a row for up to eleven minutes. A website with such an application may refresh the

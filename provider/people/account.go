@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"mandate/provider/events"
-	"mandate/provider/indicator"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -22,7 +21,7 @@ type Authorized struct {
 	Document             string // the URL of its metadata document, if it came with one
 
 	Scopes    []string
-	Resources []string // the URIs of the resources; none: the access is only for the server itself
+	Resources []string // the resources, as a grant names them; none: the access is only for the server itself
 	Since     int64
 
 	Standing   policy.Standing
@@ -50,10 +49,7 @@ func (p *People) Authorized(ctx context.Context, userID string) ([]Authorized, e
 			last++
 		}
 		apps[last].Scopes = oauth.Union(apps[last].Scopes, strings.Fields(row.Scope))
-		for _, name := range oauth.Lines(row.Resource) {
-			uri, _ := indicator.Split(name)
-			apps[last].Resources = oauth.Union(apps[last].Resources, []string{uri})
-		}
+		apps[last].Resources = oauth.Union(apps[last].Resources, oauth.Lines(row.Resource))
 	}
 	return apps, nil
 }

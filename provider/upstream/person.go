@@ -81,6 +81,9 @@ func (s *Server) person(said, more claims) Person {
 		all[name] = value
 	}
 	verified, unsaid := address.verified()
+	if unsaid && strings.EqualFold(address.text("email"), more.text("email")) {
+		verified, unsaid = more.verified()
+	}
 	p := Person{Issuer: s.config.Issuer, Subject: said.subject(), Email: address.text("email"), EmailVerified: verified, EmailUnsaid: unsaid,
 		GivenName: all.text("given_name"), FamilyName: all.text("family_name"), Name: all.text("name"), ACR: said.text("acr"), claims: all}
 	if at, ok := said["auth_time"].(float64); ok && at > 0 && at < 1<<52 {

@@ -344,6 +344,15 @@ func TestUserInfo(t *testing.T) {
 	if err != nil || p.Email != "victim@example.com" || p.EmailVerified {
 		t.Errorf("%+v, %v", p, err)
 	}
+	// The ID token says nothing about its address, and UserInfo does about the same one.
+	o.claims["email"] = "Alice@example.com"
+	for _, verified := range []bool{true, false} {
+		o.userInfo["email_verified"] = verified
+		p, err = s.Redeem(t.Context(), code(), r)
+		if err != nil || p.EmailVerified != verified || p.EmailUnsaid {
+			t.Errorf("email_verified %t of UserInfo: %+v, %v", verified, p, err)
+		}
+	}
 	delete(o.claims, "email")
 	for _, value := range []any{1, "false", "TRUE", "yes", nil, []any{true}, map[string]any{"true": true}} {
 		o.userInfo["email_verified"] = value

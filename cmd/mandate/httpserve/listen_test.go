@@ -55,7 +55,7 @@ func TestListenAtAFile(t *testing.T) {
 	}
 	defer l.Close()
 	info, err := os.Stat(path)
-	if err != nil || info.Mode().Perm() != socketMode {
+	if err != nil || info.Mode().Perm() != 0o660 {
 		t.Error(info, err)
 	}
 	go http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.RemoteAddr) }))
