@@ -113,6 +113,7 @@ mandate() {
 # Somebody with a value for every claim of OIDC Core §5.1.
 username=carol
 password=$(random)
+mandate migrate >/dev/null
 printf %s "$password" | mandate user add "$username" --password-stdin \
 	--email carol@example.org --email-verified --first-name Carol --middle-name Margaret --last-name Meier --nickname Caro \
 	--gender female --birthdate 1984-02-29 --zoneinfo Europe/Zurich --locale de-CH \
