@@ -182,8 +182,9 @@ func (s *server) resetFactorsPage(w http.ResponseWriter, r *http.Request) error 
 	}
 	return s.render(w, r, http.StatusOK, templates.Confirm{Frame: s.frame(r, ""), Heading: "Remove the second factor of “" + u.Username + "”?",
 		Message: "Do this only if you are sure who asks you: somebody who knows the password could ask for it too.",
-		Details: []string{"The authenticator app, the passkeys and the recovery codes of the person stop working.", "The person is signed out everywhere, and can sign in with the password alone."},
-		Action:  s.userPath(u.ID) + "factors/", Button: "Remove the second factor", CancelURL: s.userPath(u.ID), Danger: true})
+		Details: []string{"The authenticator app, the passkeys and the recovery codes of the person stop working.",
+			"The accounts of other servers are removed too, if the person has a password.", "The person is signed out everywhere, and can sign in with the password alone."},
+		Action: s.userPath(u.ID) + "factors/", Button: "Remove the second factor", CancelURL: s.userPath(u.ID), Danger: true})
 }
 
 // resetFactors removes the second factor of a person who has lost it.
@@ -195,7 +196,16 @@ func (s *server) resetFactors(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.setNotice(w, "factors-gone")
+	// The accounts of a person without a password stay.
+	left, err := s.provider.Identities.Of(r.Context(), u.ID)
+	if err != nil {
+		return err
+	}
+	if len(left) > 0 {
+		s.setNotice(w, "factors-gone-accounts")
+	} else {
+		s.setNotice(w, "factors-gone")
+	}
 	redirect(w, r, s.userPath(u.ID))
 	return nil
 }

@@ -28,6 +28,12 @@ func notice(l *languages.Language, name string) string {
 		return l.T("Your authenticator app was removed.")
 	case "factors-gone":
 		return l.T("The second factor was removed, and the person is signed out everywhere.")
+	case "factors-gone-accounts":
+		return l.T("The second factor was removed, and the person is signed out everywhere. The accounts of other servers stay, because the person has no password: set one, then remove them one by one.")
+	case "way-gone":
+		return l.T("It no longer signs the person in. The person gets a message about it.")
+	case "approval-gone":
+		return l.T("The application may no longer act for the person.")
 	case "passkey":
 		return l.T("The passkey is added. You can give it another name.")
 	case "passkey-gone":

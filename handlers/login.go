@@ -154,7 +154,7 @@ func (s *server) begin(w http.ResponseWriter, r *http.Request, in *provider.Sign
 	}
 	s.setCookie(w, signInCookie, "", 0)
 	s.setCookie(w, "session", in.Session, in.MaxAge)
-	s.setCookie(w, "device", in.Device, deviceLife)
+	s.setCookie(w, "device", in.Device, provider.KnownFor)
 	if !in.Old { // an application that asks for a new login does not get an old one
 		s.keepLoginProof(w, in, next)
 	}

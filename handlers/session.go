@@ -16,8 +16,6 @@ import (
 // errSignIn is returned by a handler that needs a session if there is none.
 var errSignIn = errors.New("nobody is signed in")
 
-const deviceLife = 365 * 24 * time.Hour
-
 // lookup is the result of looking the session up.
 type lookup struct {
 	who *provider.SignedIn
@@ -173,6 +171,9 @@ func (s *server) toLogin(w http.ResponseWriter, r *http.Request, next, hint stri
 // renew sets the new cookie of a session whose person has changed how they sign in.
 func (s *server) renew(w http.ResponseWriter, in *provider.SignIn) {
 	s.setCookie(w, "session", in.Session, in.MaxAge)
+	if in.Device != "" {
+		s.setCookie(w, "device", in.Device, provider.KnownFor)
+	}
 }
 
 // cookieName adds the prefix. With the prefix __Host-, no other host and no page

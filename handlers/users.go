@@ -375,14 +375,16 @@ func (s *server) userForm(r *http.Request, who *provider.SignedIn, u *provider.U
 		}
 		page.EventsURL = s.path(eventsPath) + "?" + url.Values{byPerson: {u.ID}}.Encode()
 		page.Methods.ResetURL = s.userPath(u.ID) + "factors/"
-		accounts, err := s.identityList(r, *u)
+		err = s.addWays(r, *u, &page)
 		if err != nil {
 			return page, err
 		}
-		page.Methods.Accounts = accounts.Rows
 		page.Owned, err = s.ownedBy(r, *u)
 		if err != nil {
 			return page, err
+		}
+		for n := range page.Owned {
+			page.Owned[n].DeleteURL = page.Owned[n].URL + "delete/"
 		}
 	}
 	groups, err := s.provider.People.Groups(r.Context())

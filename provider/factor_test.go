@@ -574,3 +574,37 @@ func TestCodeThatAddedAnAppIsUsedUp(t *testing.T) {
 		wantError(t, err, "400 invalid_grant")
 	})
 }
+
+// A sign-in that began while the person had no second factor must not add one beside a passkey that the person has added
+// meanwhile: whoever knows the password alone would have a factor of their own.
+func TestSignInAddsNoFactorBesideANewPasskey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t, func(c *Config) { c.SecondFactor = people.SecondFactorEverybody })
+		u := f.person("alice")
+		ticket := f.first("alice")
+		begun, err := f.People.SecondStep(t.Context(), ticket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, err := f.People.NewTOTP(begun)
+		if err != nil {
+			t.Fatal(err)
+		}
+		app := phone{f, strings.ReplaceAll(made.Secret, " ", "")}
+		f.sql(`INSERT INTO passkeys (id, user_id, public_key, name, sign_count, backup_eligible, backed_up, transports, aaguid, created_at, last_used_at) VALUES ('a', '` + u.ID + `', '', 'Phone', 0, FALSE, FALSE, '', '', 0, 0)`)
+		later, err := f.People.SecondStep(t.Context(), ticket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ways := later.Ways(""); len(ways) != 1 || ways[0] != people.ByPasskey {
+			t.Error("the page offers", ways)
+		}
+		for name, c := range map[string]*people.Challenge{"the page was opened before": begun, "it is opened now": later} {
+			_, err = f.People.Answer(t.Context(), c, people.Answer{By: people.ByNewTOTP, Code: app.now(), Secret: made.Sealed}, home)
+			wantError(t, err, "400 invalid_grant")
+			if f.count("totps") != 0 || f.count("sessions") != 0 {
+				t.Errorf("%s: the app was added, or a session began", name)
+			}
+		}
+	})
+}

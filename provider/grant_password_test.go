@@ -212,6 +212,34 @@ func TestPasswordGrantIsSlowedInAll(t *testing.T) {
 			})
 		})
 	}
+	t.Run("an application that an administrator's session may have made has no guesses of its own at an account", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			f := begin(t)
+			f.t = t
+			f.person("alice")
+			root, err := f.People.AddUser(t.Context(), Operator(), people.Person{Username: "root", Password: goodPassword, Administrator: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			tool, operators := f.owned(root), f.app()
+			n := 0
+			for ; n < 2*limits.Of(limits.OfAccount).Tries; n++ {
+				_, _, err = f.Grants.Token(t.Context(), by(tool, "grant_type", policy.GrantPassword, "username", "alice", "password", "wrong"), fmt.Sprint("a", n))
+				if kind(err) != looked {
+					break
+				}
+				if n%(limits.Of(limits.OfPair).Tries-1) == limits.Of(limits.OfPair).Tries-2 {
+					tool = f.owned(root) // another one has its own limit of the pair
+				}
+			}
+			if n != limits.Of(limits.OfAccount).Tries {
+				t.Errorf("%d guesses, want %d", n, limits.Of(limits.OfAccount).Tries)
+			}
+			if got := guess(f, operators, "alice", goodPassword); got != "no error" {
+				t.Error("an application of the operator:", got)
+			}
+		})
+	})
 	t.Run("one address has so many tries over all owners", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := begin(t)

@@ -104,6 +104,10 @@ func TestLoginIsSlowed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	his, err := f.People.Login(t.Context(), "bob", goodPassword, there)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for range int(limits.Of(limits.OfPair).Tries) {
 		if got := try("alice", "wrong", here); got != "400 invalid_grant" {
 			t.Fatal(got)
@@ -119,7 +123,7 @@ func TestLoginIsSlowed(t *testing.T) {
 		{"another name at the address does not", "bob", here, "no error"},
 		{"the name from another address does not", "alice", there, "no error"},
 		{"a browser that is known does not", "alice", people.Browser{Address: here.Address, Device: known.Device}, "no error"},
-		{"a browser that is known for somebody else waits", "alice", people.Browser{Address: here.Address, Device: f.sealers.devices.Seal([]byte("bob"), "device")}, "429 temporarily_unavailable"},
+		{"a browser that is known for somebody else waits", "alice", people.Browser{Address: here.Address, Device: his.Device}, "429 temporarily_unavailable"},
 		{"a device that is forged waits", "alice", people.Browser{Address: here.Address, Device: known.Device + "A"}, "429 temporarily_unavailable"},
 		{"a device sealed for another purpose waits", "alice", people.Browser{Address: here.Address, Device: f.sealers.tickets.Seal([]byte("alice"), "device")}, "429 temporarily_unavailable"},
 	} {

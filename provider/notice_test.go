@@ -89,7 +89,7 @@ func TestNotices(t *testing.T) {
 		if _, err := f.second(ticket, people.ByTOTP, "000000"); err == nil {
 			t.Fatal("a wrong code was accepted")
 		}
-		f.says(t, "a wrong code")
+		f.says(t, "a wrong code", "factor-refused")
 		in, err = f.second(ticket, people.ByTOTP, app.now())
 		f.signedIn(in, err)
 		f.says(t, "both steps", "sign-in  192.0.2.1")

@@ -270,6 +270,9 @@ const (
 	NewPeopleInvited = people.NewPeopleInvited
 )
 
+// KnownFor is how long a browser is known after its person has last signed in with it.
+const KnownFor = people.KnownFor
+
 // LeaveLife is how long a person may be at another server.
 const LeaveLife = people.LeaveLife
 

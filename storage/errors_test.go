@@ -31,6 +31,7 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"Identity":           func(ctx context.Context) error { return drop(s.Identity(ctx, "x", "x")) },
 		"IdentitiesOf":       func(ctx context.Context) error { return drop(s.IdentitiesOf(ctx, "x")) },
 		"AddIdentity":        func(ctx context.Context) error { return s.AddIdentity(ctx, newIdentity("x"), Renewal{}, 1) },
+		"InvitationsBy":      func(ctx context.Context) error { return drop(s.InvitationsBy(ctx, "x", at, 1)) },
 		"HadIdentity":        func(ctx context.Context) error { return drop(s.HadIdentity(ctx, "x", "x")) },
 		"AddUserWithIdentity": func(ctx context.Context) error {
 			return drop(s.AddUserWithIdentity(ctx, u, newIdentity(u.ID), InvitedNeeded))
@@ -185,7 +186,7 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"Setting":           func(ctx context.Context) error { return drop(s.Setting(ctx, "x")) },
 		"Sweep":             func(ctx context.Context) error { return drop(s.Sweep(ctx, at, 1)) },
 		"TokenByDigest":     func(ctx context.Context) error { return drop(s.TokenByDigest(ctx, "x")) },
-		"TouchSession":      func(ctx context.Context) error { return s.TouchSession(ctx, "x", at) },
+		"TouchSession":      func(ctx context.Context) error { return s.TouchSession(ctx, "x", at, 60) },
 		"UpdateApplication": func(ctx context.Context) error { return s.UpdateApplication(ctx, a, a) },
 		"UpdateUser":        func(ctx context.Context) error { return s.UpdateUser(ctx, u, nil, nil) },
 		"UserByID":          func(ctx context.Context) error { return drop(s.UserByID(ctx, "x")) },

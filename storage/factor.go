@@ -126,9 +126,12 @@ func (s *Store) ReplaceRecoveryCodes(ctx context.Context, r Renewal, digests []s
 	})
 }
 
+// hasPassword is the condition that a person has a password.
+const hasPassword = `EXISTS (SELECT 1 FROM users WHERE id = $1 AND password <> '')`
+
 // ResetFactors deletes what a person has beside the password, and ends their sessions. It is for a
-// person who has lost everything: whoever found it must not stay signed in. It returns ErrNotFound
-// if there is no such person.
+// person who has lost everything: whoever found it must not stay signed in. The identities of a person
+// without a password stay: no way to sign in would be left. It returns ErrNotFound if there is no such person.
 func (s *Store) ResetFactors(ctx context.Context, userID string, now int64, notices ...NewMail) error {
 	return s.atomically(ctx, func(t tx) error {
 		err := t.one(`UPDATE users SET active = active WHERE id = $1`, userID)
@@ -140,6 +143,12 @@ func (s *Store) ResetFactors(ctx context.Context, userID string, now int64, noti
 		}
 		if err == nil {
 			_, err = t.exec(`DELETE FROM recovery_codes WHERE user_id = $1`, userID)
+		}
+		if err == nil {
+			_, err = t.exec(`INSERT INTO former_identities (user_id, issuer) SELECT DISTINCT user_id, issuer FROM identities WHERE user_id = $1 AND `+hasPassword+` ON CONFLICT (user_id, issuer) DO NOTHING`, userID)
+		}
+		if err == nil {
+			_, err = t.exec(`DELETE FROM identities WHERE user_id = $1 AND `+hasPassword, userID)
 		}
 		if err != nil {
 			return err

@@ -218,3 +218,62 @@ func TestFactorDueIsSetOnce(t *testing.T) {
 		is(t, "somebody unknown", err, ErrNotFound)
 	})
 }
+
+// The account of another server that a thief has added must not survive a reset, and nobody must be locked out by one.
+func TestResetRemovesIdentitiesOfAPersonWithAPassword(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice, bob, carol := w.person(t, "alice"), w.person(t, "bob"), w.person(t, "carol")
+		w.identity(t, w.session(t, alice.ID))
+		w.identity(t, w.session(t, alice.ID))
+		w.identity(t, w.session(t, bob.ID))
+		w.identity(t, w.session(t, carol.ID))
+		_, err := w.exec(t.Context(), `UPDATE users SET password = '' WHERE id = $1`, bob.ID)
+		must(t, err)
+		for u, want := range map[User]int{alice: 0, bob: 1} {
+			must(t, w.ResetFactors(t.Context(), u.ID, at))
+			left, err := w.IdentitiesOf(t.Context(), u.ID)
+			must(t, err)
+			had, err := w.HadIdentity(t.Context(), u.ID, "https://company.example")
+			if len(left) != want || !had || err != nil {
+				t.Errorf("%s: %d identities, want %d; had one: %t, %v", u.Username, len(left), want, had, err)
+			}
+		}
+		left, err := w.IdentitiesOf(t.Context(), carol.ID)
+		if len(left) != 1 || err != nil {
+			t.Error("somebody else:", left, err)
+		}
+	})
+}
+
+// A mark of a known browser names the generation, so each of these makes it useless, and nothing else does.
+func TestBrowsersAreForgotten(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		u, other := w.person(t, "alice"), w.person(t, "bob")
+		for n, change := range []func() error{
+			func() error { return w.SetPassword(t.Context(), u.ID, "new", at) },
+			func() error {
+				return w.ChangePassword(t.Context(), "new", "newer", at, renewal(w.session(t, u.ID)), true)
+			},
+			func() error { return w.ResetFactors(t.Context(), u.ID, at) },
+			func() error { return second(w.EndSessions(t.Context(), u.ID, at)) },
+			func() error { return w.DisableUser(t.Context(), u.ID, at) },
+			func() error { return w.EnableUser(t.Context(), u.ID, at) },
+		} {
+			must(t, change())
+			got, err := w.UserByID(t.Context(), u.ID)
+			must(t, err)
+			if got.Active {
+				must(t, w.EndSession(t.Context(), u.ID, w.session(t, u.ID).ID, at, false))
+			}
+			got, err = w.UserByID(t.Context(), u.ID)
+			must(t, err)
+			if got.Generation != int64(n)+1 {
+				t.Errorf("change %d: generation %d", n, got.Generation)
+			}
+		}
+		got, err := w.UserByID(t.Context(), other.ID)
+		if got.Generation != 0 || err != nil {
+			t.Error("somebody else:", got.Generation, err)
+		}
+	})
+}

@@ -191,6 +191,13 @@ func (s *Store) InvitationsOf(ctx context.Context, inviterID string, now int64) 
 	return n, err
 }
 
+// InvitationsBy lists the invitations of an inviter that still work, the newest first.
+func (s *Store) InvitationsBy(ctx context.Context, inviterID string, now int64, limit int) ([]Invitation, error) {
+	var found []Invitation
+	err := s.all(ctx, &found, selectInvitation+`WHERE i.inviter_id = $1 AND i.expires_at > $2 ORDER BY i.created_at DESC, i.id LIMIT $3`, inviterID, now, limit)
+	return found, err
+}
+
 // IsInvited reports whether there is an invitation for an address. Upper and lower case make no
 // difference.
 func (s *Store) IsInvited(ctx context.Context, email string, now int64) (bool, error) {

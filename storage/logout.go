@@ -58,7 +58,7 @@ func (s *Store) EndSession(ctx context.Context, userID, id string, now int64, ke
 	})
 }
 
-// EndSessions ends all sessions of a person and returns their number.
+// EndSessions ends all sessions of a person, forgets their browsers, and returns the number of the sessions.
 func (s *Store) EndSessions(ctx context.Context, userID string, now int64) (int, error) {
 	var n int
 	err := s.atomically(ctx, func(t tx) error {
@@ -75,6 +75,9 @@ func (t tx) endAllSessions(userID string, now int64) (int, error) {
 		// This also revokes families that were kept when their session ended earlier.
 		t.changed(OfUser, userID)
 		_, err = t.exec(`DELETE FROM grants WHERE user_id = $1 AND session_ends_at > 0`, userID)
+	}
+	if err == nil {
+		_, err = t.exec(forgetBrowsers, userID)
 	}
 	return n, err
 }

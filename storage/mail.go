@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 )
@@ -24,7 +25,8 @@ type Mail struct {
 // MailLimit limits the number of messages.
 type MailLimit struct {
 	Recipient string // a digest that stands for the recipient; "": the message is not counted
-	PerHour   int64  // messages for this recipient within one hour
+	PerHour   int64  // messages for this recipient within one hour, or one Period
+	Period    int64  // in seconds; 0: an hour
 	Most      int64  // messages of this kind that wait
 	Also      []MailCount
 }
@@ -34,6 +36,7 @@ type MailLimit struct {
 type MailCount struct {
 	Name    string
 	PerHour int64
+	Period  int64 // in seconds; 0: an hour
 }
 
 // NewMail is a message with the limits under which it is stored.
@@ -43,7 +46,7 @@ type NewMail struct {
 }
 
 // anHour is the period in which messages are counted, in seconds.
-const anHour = 60 * 60
+const anHour int64 = 60 * 60
 
 // AddMail stores a message. It returns ErrFull if a limit is reached.
 func (s *Store) AddMail(ctx context.Context, m NewMail) error {
@@ -98,15 +101,16 @@ func (t tx) countMail(m NewMail) error {
 			return err
 		}
 	}
-	return t.count(m.CreatedAt, MailCount{m.Limit.Recipient, m.Limit.PerHour})
+	return t.count(m.CreatedAt, MailCount{m.Limit.Recipient, m.Limit.PerHour, m.Limit.Period})
 }
 
 func (t tx) count(at int64, c MailCount) error {
-	hour := at / anHour
+	period := cmp.Or(c.Period, anHour)
+	hour := at / period
 	var messages int64
 	err := t.write(&messages, `INSERT INTO mail_counts (recipient, hour, messages, expires_at) VALUES ($1, $2, 1, $3)
 		ON CONFLICT (recipient, hour) DO UPDATE SET messages = mail_counts.messages + 1 WHERE mail_counts.messages < $4 RETURNING messages`,
-		c.Name, hour, (hour+1)*anHour, c.PerHour)
+		c.Name, hour, (hour+1)*period, c.PerHour)
 	if errors.Is(err, ErrNotFound) {
 		return ErrFull
 	}

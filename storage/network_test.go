@@ -154,7 +154,7 @@ func TestMailIsCountedByNetworkToo(t *testing.T) {
 		alice := w.person(t, "alice")
 		send := func(network string) error {
 			m := newMail(alice)
-			m.Limit.PerHour, m.Limit.Also = 5, []MailCount{{"alice from " + network, 3}}
+			m.Limit.PerHour, m.Limit.Also = 5, []MailCount{{Name: "alice from " + network, PerHour: 3}}
 			return w.AddMail(t.Context(), m)
 		}
 		for n, want := range []error{nil, nil, nil, ErrFull, ErrFull, ErrFull} {

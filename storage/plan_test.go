@@ -44,7 +44,7 @@ func hot(t *testing.T, w world) []string {
 			second(s.FactorDue(t.Context(), alice.ID, at)),
 			allow(ErrFactorUsed, s.StrengthenSession(t.Context(), renewal(using(n, FactorUse{TOTP: &TOTP{LastStep: 1}})))),
 			allow(ErrFactorUsed, s.StrengthenSession(t.Context(), renewal(using(n, FactorUse{Recovery: "none"})))),
-			s.TouchSession(t.Context(), n.ID, at),
+			s.TouchSession(t.Context(), n.ID, at, 60),
 			s.RotateRefresh(t.Context(), f.refresh, f.ID, "", at, later, pair),
 			s.KeepRefresh(t.Context(), pair[1].Digest, f.ID, at, later, later, newPair(f.ID)[0]),
 			s.KeepConsent(t.Context(), Consent{alice.ID, a.ID, "read", "", at, 0}, n.ID),

@@ -116,7 +116,7 @@ func (s *Store) SessionByDigest(ctx context.Context, digest string, now, idleSin
 		s.seen_at AS "session.seen_at", s.expires_at AS "session.expires_at", s.user_agent AS "session.user_agent", s.address AS "session.address", s.amr AS "session.amr", s.issuer AS "session.issuer",
 		u.id AS "user.id", u.number AS "user.number", u.username AS "user.username", u.username_key AS "user.username_key", u.email AS "user.email",
 		u.first_name AS "user.first_name", u.last_name AS "user.last_name", u.password AS "user.password", u.active AS "user.active",
-		u.administrator AS "user.administrator", u.created_at AS "user.created_at", u.password_changed_at AS "user.password_changed_at", u.profile AS "user.profile", u.updated_at AS "user.updated_at", u.language AS "user.language", u.factor_due_at AS "user.factor_due_at"
+		u.administrator AS "user.administrator", u.created_at AS "user.created_at", u.password_changed_at AS "user.password_changed_at", u.profile AS "user.profile", u.updated_at AS "user.updated_at", u.language AS "user.language", u.factor_due_at AS "user.factor_due_at", u.generation AS "user.generation"
 		FROM sessions s JOIN users u ON u.id = s.user_id
 		WHERE s.digest = $1 AND s.expires_at > $2 AND s.seen_at > $3 AND u.active`, digest, now, idleSince)
 	return found, err
@@ -130,12 +130,9 @@ func (t tx) holdSession(id, userID string, now int64) error {
 	return t.spend(`UPDATE sessions SET seen_at = CASE WHEN seen_at > $3 THEN seen_at ELSE $3 END WHERE id = $1 AND user_id = $2`, id, userID, now)
 }
 
-// TouchInterval is the shortest time between two updates of a session's last use, in seconds.
-const TouchInterval = 60
-
-// TouchSession stores the time at which a session was used.
-func (s *Store) TouchSession(ctx context.Context, id string, now int64) error {
-	_, err := s.exec(ctx, `UPDATE sessions SET seen_at = $2 WHERE id = $1 AND seen_at <= $3`, id, now, now-TouchInterval)
+// TouchSession stores the time at which a session was used, unless it was stored within the last seconds.
+func (s *Store) TouchSession(ctx context.Context, id string, now, seconds int64) error {
+	_, err := s.exec(ctx, `UPDATE sessions SET seen_at = $2 WHERE id = $1 AND seen_at <= $3`, id, now, now-seconds)
 	return err
 }
 

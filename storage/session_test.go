@@ -117,7 +117,7 @@ func TestTouchSessionNeverGoesBack(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice := w.person(t, "alice")
 		n, other := w.session(t, alice.ID), w.session(t, alice.ID)
-		must(t, w.TouchSession(t.Context(), n.ID, at+TouchInterval-1)) // too soon for an update
+		must(t, w.TouchSession(t.Context(), n.ID, at+59, 60)) // too soon for an update
 		got, err := w.SessionsOf(t.Context(), alice.ID, at, at-1)
 		must(t, err)
 		for _, s := range got {
@@ -125,9 +125,9 @@ func TestTouchSessionNeverGoesBack(t *testing.T) {
 				t.Errorf("seen at %d", s.SeenAt)
 			}
 		}
-		must(t, w.TouchSession(t.Context(), n.ID, at+100))
-		must(t, w.TouchSession(t.Context(), n.ID, at+50))
-		must(t, w.TouchSession(t.Context(), "nothing", at+5))
+		must(t, w.TouchSession(t.Context(), n.ID, at+100, 60))
+		must(t, w.TouchSession(t.Context(), n.ID, at+50, 60))
+		must(t, w.TouchSession(t.Context(), "nothing", at+5, 60))
 		n.SeenAt = at + 100
 		got, err = w.SessionsOf(t.Context(), alice.ID, at, 0)
 		must(t, err)

@@ -25,12 +25,13 @@ type User struct {
 	UpdatedAt         int64  `db:"updated_at"`
 	Language          string `db:"language"`      // of the browser in which the person last signed in; may be empty
 	FactorDueAt       int64  `db:"factor_due_at"` // when the person must have a second factor; 0: nobody has asked for one
+	Generation        int64  `db:"generation"`    // browsers of an earlier one are not known any more; only read
 }
 
 // FullName returns the first and the last name, or "".
 func (u User) FullName() string { return strings.TrimSpace(u.FirstName + " " + u.LastName) }
 
-const userColumns = `id, number, username, username_key, email, first_name, last_name, password, active, administrator, created_at, password_changed_at, profile, updated_at, language, factor_due_at`
+const userColumns = `id, number, username, username_key, email, first_name, last_name, password, active, administrator, created_at, password_changed_at, profile, updated_at, language, factor_due_at, generation`
 
 // AddUser stores a person and their groups. It returns ErrConflict if the username is
 // taken.
@@ -290,7 +291,7 @@ func (t tx) setPassword(userID, hash string, now int64, notices []NewMail) error
 func (s *Store) ChangePassword(ctx context.Context, was, hash string, now int64, r Renewal, keepApprovals bool, notices ...NewMail) error {
 	userID := r.Session.UserID
 	return s.atomically(ctx, func(t tx) error {
-		err := t.spend(`UPDATE users SET password = $3, password_changed_at = $4 WHERE id = $1 AND password = $2`, userID, was, hash, now)
+		err := t.spend(`UPDATE users SET password = $3, password_changed_at = $4, generation = generation + 1 WHERE id = $1 AND password = $2`, userID, was, hash, now)
 		if err == nil {
 			err = t.renew(r)
 		}
@@ -330,11 +331,17 @@ func (s *Store) Rehash(ctx context.Context, userID, old, hash string) error {
 // endLinks ends the links that were sent to a person.
 const endLinks = `DELETE FROM links WHERE user_id = $1`
 
-// endSessionsAndGrants ends all sessions and links of a person and revokes all their token
+// forgetBrowsers begins another generation of a person's browsers: none is known any more.
+const forgetBrowsers = `UPDATE users SET generation = generation + 1 WHERE id = $1`
+
+// endSessionsAndGrants ends all sessions and links of a person, forgets their browsers, and revokes all their token
 // families.
 func (t tx) endSessionsAndGrants(id string, now int64) error {
 	t.changed(OfUser, id)
-	_, err := t.endSessions(now, false, `user_id = $1`, id)
+	_, err := t.exec(forgetBrowsers, id)
+	if err == nil {
+		_, err = t.endSessions(now, false, `user_id = $1`, id)
+	}
 	if err != nil {
 		return err
 	}

@@ -91,6 +91,8 @@ func changeText(l *languages.Language, change string) string {
 		return l.T("New recovery codes were made for your account")
 	case "code-used":
 		return l.T("A recovery code of your account was used")
+	case "factor-refused":
+		return l.T("A wrong second factor was entered for your account")
 	case "factors-reset":
 		return l.T("Your second factor was removed by an administrator")
 	}
@@ -99,6 +101,9 @@ func changeText(l *languages.Language, change string) string {
 
 // ByAdministrator reports whether the change was not made by the person.
 func (m FactorMail) ByAdministrator() bool { return m.Change == "factors-reset" }
+
+// Refused reports whether nothing has changed: somebody knew the password, and not the second factor.
+func (m FactorMail) Refused() bool { return m.Change == "factor-refused" }
 
 // mails lists the messages, each with the name of its two files.
 func mails() map[string]any {

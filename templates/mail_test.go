@@ -38,7 +38,7 @@ func mailSamples() []sample {
 		{"known-long", KnownMail{name, "https://auth.example.com/login/"}},
 		{"known-hostile", KnownMail{hostile, "https://auth.example.com/login/"}},
 	}
-	for _, change := range []string{"totp-added", "totp-removed", "passkey-added", "passkey-removed", "account-added", "account-removed", "codes-made", "code-used", "factors-reset"} {
+	for _, change := range []string{"totp-added", "totp-removed", "passkey-added", "passkey-removed", "account-added", "account-removed", "codes-made", "code-used", "factor-refused", "factors-reset"} {
 		samples = append(samples, sample{"factor-" + change, FactorMail{"alice", at, change, account}})
 	}
 	return samples

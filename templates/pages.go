@@ -292,7 +292,15 @@ type UserForm struct {
 	Glance                                    *Glance // of a person who exists
 	Activity                                  Activity
 	EventsURL                                 string
+	Allowed                                   []AllowedRow
+	Invited                                   []InvitedBy
 }
+
+// AllowedRow is an application to which a person has given access.
+type AllowedRow struct{ Name, URL, Scopes, Since, RevokeURL string }
+
+// InvitedBy is an invitation that a person has made.
+type InvitedBy struct{ Email, URL, WithdrawURL, Until string }
 
 // ClaimsForm is the part of UserForm with the claims that applications may get (OpenID Connect).
 type ClaimsForm struct {

@@ -196,4 +196,5 @@ type OwnedApplication struct {
 	ID, Name, ClientID, URL string
 	Stays                   bool // an administrator is responsible, so it stays if the person is deleted
 	Suspended               bool
+	DeleteURL               string // empty: the row has no button
 }

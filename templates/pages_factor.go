@@ -48,4 +48,5 @@ type SignInMethods struct {
 	Passkeys                            int
 	NoPassword                          bool
 	Accounts                            []IdentityRow // of other servers, for administrators
+	Keys                                []PasskeyRow  // likewise
 }

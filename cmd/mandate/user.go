@@ -380,12 +380,31 @@ func (p *program) userLogoutCommand() *cobra.Command {
 }
 
 func (p *program) userResetFactorsCommand() *cobra.Command {
-	return &cobra.Command{Use: "reset-factors USERNAME", Short: "Remove the authenticator app, the passkeys and the recovery codes of a person who has lost them, and sign the person out everywhere", Args: arguments("USERNAME"),
+	return &cobra.Command{Use: "reset-factors USERNAME", Short: "Remove the authenticator app, the passkeys, the recovery codes and the accounts of other servers of a person, and sign the person out everywhere", Args: arguments("USERNAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.changeUser(c.Context(), args[0], "Removed every second factor of %s, and signed the person out everywhere.\n", func(o *opened) error {
-				return o.provider.People.ResetFactors(c.Context(), args[0])
+				err := o.provider.People.ResetFactors(c.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				return p.listIdentities(c.Context(), o.provider, args[0])
 			})
 		}}
+}
+
+// listIdentities lists the accounts of other servers that a person still has: those of a person without a password stay.
+func (p *program) listIdentities(ctx context.Context, from *provider.Provider, username string) error {
+	u, err := from.People.UserByName(ctx, username)
+	if err != nil {
+		return err
+	}
+	own, err := from.Identities.Of(ctx, u.ID)
+	for _, one := range own {
+		if err == nil {
+			_, err = fmt.Fprintf(p.stdout, "Still signs in with %s: %s is the only way in. Set a password with mandate user passwd, then run this command again.\n", one.Issuer, one.Subject)
+		}
+	}
+	return err
 }
 
 func (p *program) changeUser(ctx context.Context, name, done string, change func(*opened) error) error {

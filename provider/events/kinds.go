@@ -90,7 +90,7 @@ var kinds = [...]Description{
 	{FactorAdded, "A way to sign in was added: an authenticator app, a passkey or an account of another server.", "", "it", "`address`, if the confirmed address has linked the account"},
 	{FactorRenamed, "A passkey got another name.", "", "the passkey, with the new name", ""},
 	{FactorRemoved, "A way to sign in was removed.", "", "it", ""},
-	{FactorsReset, "All second factors and passkeys of a person were removed, and the sessions were ended.", "", "", ""},
+	{FactorsReset, "All second factors and passkeys of a person were removed, also the accounts of other servers if there is a password. The sessions were ended.", "", "", ""},
 	{CodesMade, "New recovery codes replace the former ones.", "", "", ""},
 	{CodeUsed, "A recovery code was used.", "", "", ""},
 	{PersonAdded, "A person was added.", "", "", "`first` (the first administrator), `invitation`, `sign-up` (the person asked for it), `server` (another server) or `import`"},

@@ -195,7 +195,7 @@ func (g *refreshGrant) keepSession(ctx context.Context, token *storage.RefreshTo
 	if token.Grant.SessionEndsAt == 0 {
 		return nil
 	}
-	return oauth.Stored(g.p.store.TouchSession(ctx, token.Grant.SessionID, oauth.Now()))
+	return oauth.Stored(g.p.store.TouchSession(ctx, token.Grant.SessionID, oauth.Now(), g.p.people.TouchEvery()))
 }
 
 // spend invalidates the refresh token and stores the new tokens (rotation), or keeps the

@@ -23,6 +23,7 @@ const (
 	address  = "address"  // a link to confirm the address
 	password = "password" // the password has changed
 	signIn   = "sign-in"  // a sign-in with a browser that is new for the person
+	refused  = "refused"  // a wrong second factor after the right password
 	factor   = "factor"   // another way to sign in was added or removed
 
 	invitation  = "invitation"    // a link with which somebody who was invited makes an account
@@ -42,9 +43,10 @@ const (
 	PasskeyRemoved Change = "passkey-removed"
 	AccountAdded   Change = "account-added" // of another server
 	AccountRemoved Change = "account-removed"
-	CodesMade      Change = "codes-made"    // recovery codes replace the former ones
-	CodeUsed       Change = "code-used"     // a recovery code was used
-	FactorsReset   Change = "factors-reset" // an administrator or the operator removed everything but the password
+	CodesMade      Change = "codes-made"     // recovery codes replace the former ones
+	CodeUsed       Change = "code-used"      // a recovery code was used
+	FactorRefused  Change = "factor-refused" // nothing has changed: a second factor was wrong after the right password
+	FactorsReset   Change = "factors-reset"  // an administrator or the operator removed everything but the password
 )
 
 // strangers is the queue of messages to people who have no account, and of the notes from which they
@@ -258,6 +260,18 @@ func (n *Notices) FactorChanged(u storage.User, what Change) []storage.NewMail {
 	}
 	m := n.message(factor, longestLife, content{To: u.Email, Languages: languagesOf(u), Factor: &Factor{u.Username, oauth.Now(), what, n.account()}})
 	return []storage.NewMail{n.to(m, u, nil, changesPerHour)}
+}
+
+// FactorRefused returns the message after a second factor was wrong at a sign-in whose password was right. A person gets
+// one on a day. It returns none if the person has no address.
+func (n *Notices) FactorRefused(u storage.User) []storage.NewMail {
+	if !n.On() || u.Email == "" {
+		return nil
+	}
+	m := n.message(refused, longestLife, content{To: u.Email, Languages: languagesOf(u), Factor: &Factor{u.Username, oauth.Now(), FactorRefused, n.account()}})
+	m = n.to(m, u, nil, 1)
+	m.Limit.Recipient, m.Limit.Period = n.digest(refused+" "+u.ID), longestLife
+	return []storage.NewMail{m}
 }
 
 // Invitation returns the message with the link of an invitation.

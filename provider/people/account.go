@@ -186,5 +186,8 @@ func (p *People) ChangePassword(ctx context.Context, s *storage.SignedIn, form P
 	}
 	p.ended()
 	p.notices.Wake()
-	return in, nil
+	known := s.User
+	known.Generation++ // the other browsers are not known any more, this one is
+	in.Device, err = p.mark(known)
+	return in, err
 }

@@ -253,10 +253,25 @@ func (p *People) factorRefused(ctx context.Context, c *Challenge, by string, ref
 		failed.By = events.Nobody()
 	}
 	err := events.Failed(ctx, p.store, failed)
+	if err == nil && c.session == nil {
+		err = p.tellRefused(ctx, c.User)
+	}
 	if err != nil {
 		return err
 	}
 	return refusal
+}
+
+// tellRefused tells a person that somebody knows the password, or has signed in at the other server, and not more.
+func (p *People) tellRefused(ctx context.Context, u storage.User) error {
+	for _, m := range p.notices.FactorRefused(u) {
+		err := p.store.AddMail(ctx, m)
+		if err != nil && !errors.Is(err, storage.ErrFull) {
+			return oauth.Unavailable(err)
+		}
+	}
+	p.notices.Wake()
+	return nil
 }
 
 // guess returns the tries that one guess at a code uses. In a browser in which the person has signed

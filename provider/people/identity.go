@@ -10,6 +10,7 @@ import (
 	"mandate/provider/notices"
 	"mandate/provider/oauth"
 	"mandate/provider/outbound"
+	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/provider/upstream"
 	"mandate/storage"
@@ -154,6 +155,48 @@ func (p *People) ways() storage.Ways {
 		ways.Issuers = append(ways.Issuers, s.Issuer)
 	}
 	return ways
+}
+
+// RemoveOf is Remove by another administrator, who must have signed in a moment ago. No session ends.
+func (i *Identities) RemoveOf(ctx context.Context, actor policy.Actor, userID, id string) error {
+	u, err := i.people.helped(ctx, actor, userID, "remove an account of another server of somebody")
+	if err != nil {
+		return err
+	}
+	one, err := i.people.identity(ctx, u.ID, id)
+	if err != nil {
+		return err
+	}
+	removed := events.Event{Kind: events.FactorRemoved, Person: u, Object: i.people.server(one.Issuer)}
+	err = i.people.store.DeleteIdentity(events.Attach(ctx, removed), one, i.people.ways(), nil, i.people.notices.FactorChanged(u, notices.AccountRemoved)...)
+	i.people.notices.Wake()
+	return theirOnlyWay(err)
+}
+
+// helped returns the person whose ways to sign in an administrator changes. The administrator's own are on the account
+// page, which also renews the session.
+func (p *People) helped(ctx context.Context, actor policy.Actor, userID, what string) (storage.User, error) {
+	err := actor.MustAdminister(what)
+	if err == nil && actor.Is(userID) {
+		err = oauth.Refuse("access_denied", "Change your own ways to sign in on your account page.")
+	}
+	if err == nil {
+		err = actor.MustConfirm()
+	}
+	if err != nil {
+		return storage.User{}, err
+	}
+	return p.User(ctx, userID)
+}
+
+// theirOnlyWay returns the error for a way to sign in of somebody else that could not be removed.
+func theirOnlyWay(err error) error {
+	if errors.Is(err, storage.ErrLastWay) {
+		e := oauth.Refuse("access_denied", "This is the only way in which the person can sign in here. Set a password first, or disable the account.")
+		e.Status = http.StatusConflict
+		return e.Because(err)
+	}
+	return oauth.Stored(err)
 }
 
 // Remove deletes an identity of a person who has signed in a moment ago. The session gets another cookie. It returns

@@ -259,6 +259,15 @@ func (i *Invitations) By(ctx context.Context, userID string) (int, error) {
 	return n, oauth.Stored(err)
 }
 
+// mostShown is how many invitations of one person MadeBy returns.
+const mostShown = 50
+
+// MadeBy returns the newest invitations of a person that wait.
+func (i *Invitations) MadeBy(ctx context.Context, userID string) ([]storage.Invitation, error) {
+	found, err := i.people.store.InvitationsBy(ctx, userID, oauth.Now(), mostShown)
+	return found, oauth.Stored(err)
+}
+
 // Renew replaces an invitation by one with a new link, which works as long as the old one did. The old
 // link ends. It returns ErrNotFound if there is no such invitation.
 func (i *Invitations) Renew(ctx context.Context, actor policy.Actor, id string, byHand bool) (Invited, error) {

@@ -59,7 +59,11 @@ func (p *People) Login(ctx context.Context, username, password string, b Browser
 	}
 	// Two names can lead to one account, and a stranger must not learn which: only the limits of the typed name are seen.
 	in := Attempt{Hasher: p.limits.People, Tries: limits.GuessAt(limits.AtPage, FoldName(username), b.Address), Silent: limits.GuessAtAccount(key, b.Address), Queue: []string{limits.InQueue(b.Address)}}
-	if device, err := p.devices.Open(b.Device, "device"); err == nil && string(device) == key {
+	known, err := p.knowsBy(ctx, b, key)
+	if err != nil {
+		return nil, err
+	}
+	if known {
 		// All devices of a person are also counted together, because each login makes
 		// another device cookie.
 		in.Silent = nil
@@ -190,13 +194,21 @@ func (p *People) beginSession(ctx context.Context, u storage.User, by login, sho
 			p.ended()
 		}
 	}
-	return &SignIn{Session: cookie, MaxAge: p.config.SessionLifetime, Device: p.devices.Seal([]byte(u.UsernameKey), "device"), User: u, Old: by.old}, nil
+	known, err := p.mark(u)
+	return &SignIn{Session: cookie, MaxAge: p.config.SessionLifetime, Device: known, User: u, Old: by.old}, err
 }
 
-// knows reports whether a person has signed in with this browser before.
-func (p *People) knows(b Browser, u storage.User) bool {
-	name, err := p.devices.Open(b.Device, "device")
-	return err == nil && string(name) == u.UsernameKey
+// knowsBy is knows for the person with this key of a user name. It reads the person only for a browser that somebody has
+// signed in with.
+func (p *People) knowsBy(ctx context.Context, b Browser, key string) (bool, error) {
+	if _, ok := p.marked(b.Device); !ok {
+		return false, nil
+	}
+	u, err := p.store.UserByKey(ctx, key)
+	if err != nil && !errors.Is(err, storage.ErrNotFound) {
+		return false, oauth.Unavailable(err)
+	}
+	return err == nil && p.knows(b, u), nil
 }
 
 // Attempt says how a password is checked: which hasher computes the hash, which
@@ -313,13 +325,23 @@ func (p *People) SignedIn(ctx context.Context, cookie string) (*storage.SignedIn
 	if err != nil {
 		return nil, oauth.Unavailable(err)
 	}
-	if at-found.Session.SeenAt >= storage.TouchInterval {
-		err = p.store.TouchSession(ctx, found.Session.ID, at)
+	if every := p.TouchEvery(); at-found.Session.SeenAt >= every {
+		err = p.store.TouchSession(ctx, found.Session.ID, at, every)
 		if err != nil {
 			return nil, oauth.Unavailable(err)
 		}
 	}
 	return &found, nil
+}
+
+// TouchEvery returns how many seconds pass at least between two updates of the last use of a session. It is a small part of
+// the time after which an unused session ends: a session in use must not end.
+func (p *People) TouchEvery() int64 {
+	const longest, part = 60, 10
+	if p.config.SessionIdle == 0 {
+		return longest
+	}
+	return min(longest, oauth.Seconds(p.config.SessionIdle)/part)
 }
 
 // IdleSince returns the time before which an unused session has expired, or 0 if

@@ -14,6 +14,7 @@ import (
 	"mandate/provider/notices"
 	"mandate/provider/oauth"
 	"mandate/provider/passkey"
+	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/storage"
 )
@@ -232,6 +233,22 @@ func (k *Passkeys) Rename(ctx context.Context, userID, id, name string) error {
 	}
 	renamed.Object = events.Passkey(storage.Passkey{ID: id, Name: name})
 	return oauth.Stored(k.people.store.RenamePasskey(events.Attach(ctx, renamed), userID, id, name))
+}
+
+// RemoveOf is Remove by another administrator, who must have signed in a moment ago. No session ends.
+func (k *Passkeys) RemoveOf(ctx context.Context, actor policy.Actor, userID, id string) error {
+	u, err := k.people.helped(ctx, actor, userID, "remove a passkey of somebody")
+	if err != nil {
+		return err
+	}
+	one, err := k.One(ctx, u.ID, id)
+	if err != nil {
+		return err
+	}
+	removed := events.Event{Kind: events.FactorRemoved, Person: u, Object: events.Passkey(one)}
+	err = k.people.store.DeletePasskey(events.Attach(ctx, removed), u.ID, id, k.people.ways(), nil, k.people.notices.FactorChanged(u, notices.PasskeyRemoved)...)
+	k.people.notices.Wake()
+	return theirOnlyWay(err)
 }
 
 // Remove deletes a passkey of a person who has signed in a moment ago. The session gets another cookie. It returns

@@ -246,7 +246,11 @@ func (p *People) logMissing(subject string, missing []string) {
 
 // begin signs a person in who has just made an account. No message says that the browser is a new one.
 func (i *Invitations) begin(ctx context.Context, u storage.User, methods string, b Browser) (*SignIn, error) {
-	b.Device = i.people.devices.Seal([]byte(u.UsernameKey), "device")
+	known, err := i.people.mark(u)
+	if err != nil {
+		return nil, err
+	}
+	b.Device = known
 	in, err := i.people.firstStep(ctx, u, login{methods: methods}, b)
 	if errors.Is(err, storage.ErrSpent) {
 		return nil, WrongPassword() // somebody has changed the account at this moment

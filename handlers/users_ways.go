@@ -1,0 +1,184 @@
+package handlers
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"mandate/provider"
+	"mandate/templates"
+)
+
+// The page of a person lists each way in which the person signs in, and what the person has allowed. An administrator
+// ends each of them with a button.
+
+// partOf is something that belongs to a person.
+type partOf struct {
+	who  *provider.SignedIn
+	user provider.User
+	id   string
+}
+
+// partOfUser returns the person of the path, and the ID of what an administrator ends there.
+func (s *server) partOfUser(r *http.Request) (partOf, error) {
+	who, u, err := s.namedUser(r)
+	if err != nil {
+		return partOf{}, err
+	}
+	id, err := variable(r, "of")
+	return partOf{who, u, id}, err
+}
+
+// confirmPart asks an administrator before something of a person ends. The administrator must have signed in a moment
+// ago.
+func (s *server) confirmPart(w http.ResponseWriter, r *http.Request, of partOf, heading, button string, details ...string) error {
+	err := s.provider.People.Confirmed(r.Context(), of.who)
+	if err != nil {
+		return err
+	}
+	return s.render(w, r, http.StatusOK, templates.Confirm{Frame: s.frame(r, ""), Heading: heading, Message: "This cannot be undone here: only the person can add it again.", Details: details,
+		Action: r.URL.EscapedPath(), Button: button, CancelURL: s.userPath(of.user.ID), Danger: true})
+}
+
+// endedPart returns to the page of the person.
+func (s *server) endedPart(w http.ResponseWriter, r *http.Request, of partOf, notice string, err error) error {
+	if err != nil {
+		return err
+	}
+	s.setNotice(w, notice)
+	redirect(w, r, s.userPath(of.user.ID))
+	return nil
+}
+
+func (s *server) removePasskeyOfPage(w http.ResponseWriter, r *http.Request) error {
+	of, err := s.partOfUser(r)
+	if err != nil {
+		return err
+	}
+	k, err := s.provider.Passkeys.One(r.Context(), of.user.ID, of.id)
+	if err != nil {
+		return err
+	}
+	return s.confirmPart(w, r, of, "Remove the passkey “"+k.Name+"” of “"+of.user.Username+"”?", "Remove the passkey",
+		"It no longer signs the person in.", "Browsers in which it has signed the person in stay signed in.")
+}
+
+func (s *server) removePasskeyOf(w http.ResponseWriter, r *http.Request) error {
+	of, err := s.partOfUser(r)
+	if err != nil {
+		return err
+	}
+	actor, err := s.acting(r, of.who)
+	if err == nil {
+		err = s.provider.Passkeys.RemoveOf(r.Context(), actor, of.user.ID, of.id)
+	}
+	return s.endedPart(w, r, of, "way-gone", err)
+}
+
+func (s *server) removeIdentityOfPage(w http.ResponseWriter, r *http.Request) error {
+	of, err := s.partOfUser(r)
+	if err != nil {
+		return err
+	}
+	own, err := s.provider.Identities.Of(r.Context(), of.user.ID)
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(own, func(one provider.Identity) bool { return one.ID == of.id })
+	if at < 0 {
+		return provider.ErrNotFound
+	}
+	label := s.identityRow(s.pages.Languages.English(), own[at]).Label
+	return s.confirmPart(w, r, of, "Remove the account of "+label+" of “"+of.user.Username+"”?", "Remove the account",
+		"It no longer signs the person in here.", "Browsers in which it has signed the person in stay signed in.")
+}
+
+func (s *server) removeIdentityOf(w http.ResponseWriter, r *http.Request) error {
+	of, err := s.partOfUser(r)
+	if err != nil {
+		return err
+	}
+	actor, err := s.acting(r, of.who)
+	if err == nil {
+		err = s.provider.Identities.RemoveOf(r.Context(), actor, of.user.ID, of.id)
+	}
+	return s.endedPart(w, r, of, "way-gone", err)
+}
+
+func (s *server) revokeApplicationOfPage(w http.ResponseWriter, r *http.Request) error {
+	of, err := s.partOfUser(r)
+	if err != nil {
+		return err
+	}
+	authorized, err := s.provider.People.Authorized(r.Context(), of.user.ID)
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(authorized, func(a provider.Authorized) bool { return a.ApplicationID == of.id })
+	if at < 0 {
+		return provider.ErrNotFound
+	}
+	return s.confirmPart(w, r, of, "Revoke what “"+of.user.Username+"” allowed to “"+authorized[at].Application.Name+"”?", "Revoke the access",
+		"Its tokens for the person stop working at once.", "It asks the person again the next time.")
+}
+
+func (s *server) revokeApplicationOf(w http.ResponseWriter, r *http.Request) error {
+	of, err := s.partOfUser(r)
+	if err == nil {
+		err = s.provider.People.Revoke(r.Context(), of.user.ID, of.id)
+	}
+	return s.endedPart(w, r, of, "approval-gone", err)
+}
+
+// addWays lists on the page of a person what an administrator can end there.
+func (s *server) addWays(r *http.Request, u provider.User, page *templates.UserForm) error {
+	path, err := s.userPath(u.ID), s.addIdentities(r, u, page)
+	if err != nil {
+		return err
+	}
+	if s.provider.Passkeys.Offered() {
+		stored, err := s.provider.Passkeys.Of(r.Context(), u.ID)
+		if err != nil {
+			return err
+		}
+		for _, k := range stored {
+			row := s.passkeyRow(r, k)
+			row.RemoveURL = endURL(page.Self, path+"passkeys/"+url.PathEscape(k.ID)+"/remove/")
+			page.Methods.Keys = append(page.Methods.Keys, row)
+		}
+	}
+	authorized, err := s.provider.People.Authorized(r.Context(), u.ID)
+	if err != nil {
+		return err
+	}
+	for _, a := range authorized {
+		page.Allowed = append(page.Allowed, templates.AllowedRow{Name: a.Application.Name, URL: s.applicationPath(a.ApplicationID, ""),
+			Scopes: strings.Join(a.Scopes, " "), Since: day(a.Since), RevokeURL: path + "applications/" + a.ApplicationID + "/revoke/"})
+	}
+	invited, err := s.provider.Invitations.MadeBy(r.Context(), u.ID)
+	for _, one := range invited {
+		page.Invited = append(page.Invited, templates.InvitedBy{Email: one.Email, URL: s.invitationPath(one.ID), WithdrawURL: s.invitationPath(one.ID) + "withdraw/", Until: moment(one.ExpiresAt)})
+	}
+	return err
+}
+
+// addIdentities lists the accounts of other servers.
+func (s *server) addIdentities(r *http.Request, u provider.User, page *templates.UserForm) error {
+	own, err := s.provider.Identities.Of(r.Context(), u.ID)
+	for _, one := range own {
+		row := s.identityRow(s.pages.Languages.English(), one)
+		row.RemoveURL = endURL(page.Self, s.userPath(u.ID)+"identities/"+one.ID+"/remove/")
+		page.Methods.Accounts = append(page.Methods.Accounts, row)
+	}
+	return err
+}
+
+// endURL returns an address, or "" on the page of an administrator's own account: the own ways to sign in are on the
+// account page.
+func endURL(self bool, path string) string {
+	if self {
+		return ""
+	}
+	return path
+}
