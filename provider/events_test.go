@@ -24,6 +24,8 @@ var eventless = map[string]string{
 	"AddTokenOnce":                  "tokens",
 	"AnswerMail":                    "each link has its event",
 	"AnswerSignUp":                  "a request that strangers repeat; the account is an event",
+	"EndTurn":                       "the clean-up of one node for all",
+	"TakeTurn":                      "the clean-up of one node for all",
 	"EndOldSessions":                "their time is over",
 	"EndUnusedApplications":         "each application has its event",
 	"FactorDue":                     "a time that follows from a setting",

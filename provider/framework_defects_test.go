@@ -189,10 +189,6 @@ func TestFositeDefects(t *testing.T) {
 				t.Error(location, err)
 			}
 		},
-		"http is allowed to any host below localhost": func(t *testing.T, d *defect) {
-			_, err := d.Clients.Register(t.Context(), Operator(), clients.Registration{Name: "x", ClientType: policy.Public, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{"http://app.localhost/cb"}})
-			wantInvalid(t, err, "redirect_uris")
-		},
 		"scopes have wildcards": func(t *testing.T, d *defect) {
 			app := d.fixture.app()
 			d.sql("UPDATE applications SET scopes = '* read.*' WHERE id = '" + app.Application.ID + "'")

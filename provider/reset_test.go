@@ -137,6 +137,10 @@ func TestForgottenPassword(t *testing.T) {
 			t.Errorf("%d links, %d messages", f.count("links"), f.count("mails"))
 		}
 		f.answers(t, "b")
+		if f.count("links") != 3 {
+			t.Errorf("%d links: one site has used up its share", f.count("links"))
+		}
+		f.answersAt(t, "b", "198.51.100.1")
 		if f.count("links") != 4 {
 			t.Errorf("%d links", f.count("links"))
 		}
@@ -202,7 +206,13 @@ func (f *fixture) forgets(t *testing.T, name, address, want string) {
 // answers asks for a new password, and answers at once.
 func (f *fixture) answers(t *testing.T, name string) {
 	t.Helper()
-	f.forgets(t, name, "192.0.2.1", "")
+	f.answersAt(t, name, "192.0.2.1")
+}
+
+// answersAt is answers for somebody at an address.
+func (f *fixture) answersAt(t *testing.T, name, address string) {
+	t.Helper()
+	f.forgets(t, name, address, "")
 	due, err := f.store.DueMails(t.Context(), "", oauth.Now(), 100)
 	if err != nil {
 		t.Fatal(err)
@@ -288,10 +298,8 @@ func TestResetLink(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := begin(t)
 			app, s := f.enrol(f.login("alice"))
-			codes, _, err := f.People.NewRecoveryCodes(t.Context(), s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			codes, renewed, err := f.People.NewRecoveryCodes(t.Context(), s)
+			s = f.signedIn(renewed, err)
 			key, _ := f.passkey(s)
 			before, err := f.People.Factors(t.Context(), s.User.ID)
 			if err != nil {
