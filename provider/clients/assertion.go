@@ -130,8 +130,9 @@ func (p *Clients) UseAssertion(ctx context.Context) error {
 	return by.afterUse(p.store.SeeOnce(ctx, *value))
 }
 
-// finishUse is how long the server tries to use what a failed request has proven.
-const finishUse = 10 * time.Second
+// finishUse is how long the server tries to use what a failed request has proven. A request that has waited for its whole time
+// still gets its answer before the connection is closed.
+const finishUse = 3 * time.Second
 
 // UseFailed uses the client assertion and the DPoP proof of a request that has failed, unless this
 // was done before. Otherwise whoever has seen the request, such as in a log, could send both again,
