@@ -20,7 +20,16 @@ func newAlone(t *testing.T) alone {
 	t.Helper()
 	server := postgrestest.New(t)
 	w := migrated(t, server.URL(t))
-	return alone{w, opened(t, withParameter(t, w.url, "application_name", "admin"))}
+	a := alone{w, opened(t, withParameter(t, w.url, "application_name", "admin"))}
+	t.Cleanup(func() { // the removal of the database is a commit, too
+		for _, statement := range []string{`ALTER SYSTEM RESET synchronous_standby_names`, `SELECT pg_reload_conf()`} {
+			_, err := a.admin.write.ExecContext(context.WithoutCancel(t.Context()), statement)
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return a
 }
 
 func (a alone) standby(t *testing.T, name string) {
@@ -43,7 +52,7 @@ func (a alone) standby(t *testing.T, name string) {
 			default:
 			}
 			if name != "" && a.waiting(t) > 0 {
-				a.end(t, "pg_cancel_backend")
+				count(t, a.admin, `SELECT COUNT(*) FROM (SELECT pg_cancel_backend(pid)`+waiter+`) x`)
 				<-probe
 				return true
 			}

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"mandate/testkit"
 )
 
 // processorTime is what this process has used of all processors: how busy the machine is makes little difference.
@@ -25,9 +27,7 @@ func processorTime(t *testing.T) time.Duration {
 // The most expensive hashes that can be imported, of each scheme. What they cost is measured against bcrypt on the same
 // machine: a change of a bound, or of a library, is noticed.
 func TestImportedHashesCostNoMoreThan(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes a dozen hashes of a second each")
-	}
+	testkit.NotShort(t, "a dozen hashes of a second each")
 	cost := func(stored string) time.Duration {
 		parsed, err := parseImported(stored)
 		if err != nil {
