@@ -116,7 +116,7 @@ func TestLogin(t *testing.T) {
 			t.Fatalf("cookie %v", c)
 		}
 	}
-	if session.MaxAge != 3600 || device.MaxAge != 365*24*3600 {
+	if session.MaxAge != 3600 || device.MaxAge != 180*24*3600 {
 		t.Errorf("ages %d and %d", session.MaxAge, device.MaxAge)
 	}
 	v.get(t, "/account/").wants(t, 200, "alice")
