@@ -316,7 +316,7 @@ func (f *front) stand(target *target.Target, row fault) {
 	}
 	f.proxy = &proxy{front: f, fault: row, target: target, kept: map[string]any{},
 		// Each run has an address of its own, since Mandate limits wrong passwords by address.
-		from: fmt.Sprintf("10.0.%d.%d", f.runs/250, f.runs%250+1)}
+		from: fmt.Sprintf("10.%d.%d.1", f.runs/250, f.runs%250)} // another site: Mandate limits what one customer fails
 }
 
 // asked returns the paths that the last run requested.
