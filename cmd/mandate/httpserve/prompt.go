@@ -3,6 +3,7 @@ package httpserve
 import (
 	"io"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -36,7 +37,7 @@ func prompt(next http.Handler) http.Handler {
 		r = r.WithContext(r.Context())
 		r.Body = a.content
 		next.ServeHTTP(a, r)
-		a.hurry()
+		a.finish()
 	})
 }
 
@@ -46,6 +47,9 @@ type answer struct {
 	content *content
 	duplex  bool // the handler reads the content while it answers
 	begun   bool
+
+	mu       sync.Mutex // a proxy's transport closes the content when it has the time
+	finished bool       // the handler has ended: the connection may have its next request
 }
 
 // content is the content of a request.
@@ -57,15 +61,32 @@ type content struct {
 
 // hurry limits the time for the rest of the content.
 func (a *answer) hurry() {
-	if !a.content.ended.Load() {
-		// A connection without deadlines returns an error, and is not one of a client.
-		_ = http.NewResponseController(a.ResponseWriter).SetReadDeadline(time.Now().Add(restPatience))
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.finished || a.content.ended.Load() {
+		return
 	}
+	// A connection without deadlines returns an error, and is not one of a client.
+	_ = http.NewResponseController(a.ResponseWriter).SetReadDeadline(time.Now().Add(restPatience))
+}
+
+// finish limits the time for the rest of the content, for the last time.
+func (a *answer) finish() {
+	a.hurry()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.finished = true
 }
 
 func (a *answer) begin() {
-	if !a.begun && !a.duplex {
+	switch {
+	case a.begun:
+	case !a.duplex:
 		a.hurry()
+	// RFC 9112 §9.3, §9.6: a server reads the whole content, or closes the connection after the
+	// answer and says so in it. net/http says so itself, but not while the handler may still read.
+	case !a.content.ended.Load():
+		a.Header().Set("Connection", "close")
 	}
 	a.begun = true
 }

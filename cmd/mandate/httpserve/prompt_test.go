@@ -102,6 +102,96 @@ func TestAttackUnfinishedContent(t *testing.T) {
 	}
 }
 
+// A handler that may read the content while it answers, as a proxy does, answers early too. The client
+// must know that the connection ends: it would send its next request on it, and nobody answers that one.
+//
+// RFC 9112 §9.3, §9.6: a server that does not read the rest closes the connection, and says so in the answer.
+func TestEarlyAnswerOfAProxyEndsTheConnection(t *testing.T) {
+	for path, closed := range map[string]bool{"/": true, "/write": true, "/flush": true, "/part": true, "/closed": true, "/all": false} {
+		for _, content := range []string{"Content-Length: 6\r\n\r\nabc", "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"} {
+			if path == "/all" {
+				content = "Content-Length: 6\r\n\r\nabcdef"
+			}
+			synctest.Test(t, func(t *testing.T) {
+				p := newPipes()
+				stop, result := running(p, Stop{}, func(w http.ResponseWriter, r *http.Request) {
+					control := http.NewResponseController(w)
+					_ = control.EnableFullDuplex()
+					w.WriteHeader(http.StatusEarlyHints)
+					switch r.URL.Path {
+					case "/part":
+						_, _ = io.ReadFull(r.Body, make([]byte, 2))
+					case "/closed":
+						r.Body.Close()
+					case "/all":
+						_, _ = io.ReadAll(r.Body)
+					case "/write":
+						_, _ = io.WriteString(w, "refused")
+						return
+					case "/flush":
+						_ = control.Flush()
+						return
+					}
+					w.WriteHeader(http.StatusUnauthorized)
+				})
+				got, reader, conn := p.exchange(t, "POST "+path+" HTTP/1.1\r\nHost: a\r\n"+content, "", 0)
+				if got.status == http.StatusEarlyHints {
+					resp, err := http.ReadResponse(reader, nil)
+					if err != nil {
+						t.Fatal(err)
+					}
+					got.closed = resp.Close
+				}
+				if got.after > restPatience || got.closed != closed {
+					t.Errorf("%s %q: %+v", path, content, got)
+				}
+				conn.Close()
+				stop()
+				if err := <-result; err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+// A transport closes the content when it has the time, such as after the answer. The next request on the
+// connection keeps its own time.
+func TestLateCloseLeavesTheNextRequestAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPipes()
+		next := make(chan struct{})
+		var got string
+		stop, result := running(p, Stop{}, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/first" {
+				go func() {
+					<-next
+					r.Body.Close()
+				}()
+				return
+			}
+			close(next)
+			read, err := io.ReadAll(r.Body)
+			got = fmt.Sprint(string(read), err)
+		})
+		first, reader, conn := p.exchange(t, "POST /first HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n\r\nabc", "def", 0)
+		if first.closed {
+			t.Fatalf("the connection was not kept: %+v", first)
+		}
+		fmt.Fprintf(conn, "POST /next HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n\r\nabc")
+		time.Sleep(10 * restPatience)
+		fmt.Fprintf(conn, "def")
+		if _, err := http.ReadResponse(reader, nil); err != nil || got != "abcdef<nil>" {
+			t.Errorf("the next request was read as %q: %v", got, err)
+		}
+		conn.Close()
+		stop()
+		if err := <-result; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // A connection is used again if the content arrives, or was read.
 func TestContentArrives(t *testing.T) {
 	for _, path := range []string{"/", "/read"} {
