@@ -64,7 +64,8 @@ type walk struct {
 	trace   []string
 
 	person  person
-	version int // of the password
+	version int  // of the password
+	linked  bool // to the account at the company
 	app     *authenticator
 	code    string // the last one that was accepted, as long as no later one may be used
 	codes   []string
@@ -109,6 +110,7 @@ func (w *walk) begin(n int) {
 	// The person has an account at the company.
 	w.company.person(w.T, w.person.Name, map[string]any{})
 	w.signedIn(w.T, w.person).addsAccountOf(w.T, w.company, w.person.Name)
+	w.linked = true
 	other := w.server.person(w.T, fmt.Sprint("mallory", n))
 	w.withApp(w.T, other)
 	w.mallory = &walker{browser: w.browser(w.T)}
@@ -328,7 +330,9 @@ func (w *walk) firstSteps() []walkStep {
 		}},
 		{"the company", func(*walker) int { return 2 }, func(b *walker) {
 			b.signInWith(w.T, w.company, w.person.Name, "/login/?next=%2Faccount%2F")
-			w.first(b, "elsewhere")
+			if w.linked {
+				w.first(b, "elsewhere")
+			}
 		}},
 		{"passkey alone", func(*walker) int { return times(4, len(w.keys) > 0) }, func(b *walker) {
 			if len(w.keys) > 0 {
@@ -523,7 +527,8 @@ func (w *walk) otherSteps() []walkStep {
 			if w.app != nil {
 				w.dead.app = w.app
 			}
-			w.app, w.dead.keys, w.keys = nil, append(w.dead.keys, w.keys...), nil
+			// The account at the company may have been added by whoever has the factors.
+			w.app, w.dead.keys, w.keys, w.linked = nil, append(w.dead.keys, w.keys...), nil, false
 			w.losesCodes()
 			w.ends()
 		}},

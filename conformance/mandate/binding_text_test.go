@@ -111,13 +111,19 @@ func (v *fixture) boundToText(t *testing.T) {
 		}
 	})
 	t.Run("client_secret", func(t *testing.T) {
-		for _, text := range altered(v.rival.ClientSecret) {
-			a := v.post(t, "/o/token/", afar(body(v.rival.ClientID, text)), params("grant_type", "client_credentials"))
-			if a.Status != 401 && (a.Status != 400 || utf8.ValidString(text)) {
-				t.Errorf("%q: %d %s", text, a.Status, a.Body)
+		const tries = 90 // the server limits wrong secrets for one application, from all sites
+		app := v.rival
+		for start := 0; start < len(altered(app.ClientSecret)); start += tries {
+			texts := altered(app.ClientSecret)
+			for _, text := range texts[start:min(start+tries, len(texts))] {
+				a := v.post(t, "/o/token/", afar(body(app.ClientID, text)), params("grant_type", "client_credentials"))
+				if a.Status != 401 && (a.Status != 400 || utf8.ValidString(text)) {
+					t.Errorf("%q: %d %s", text, a.Status, a.Body)
+				}
 			}
+			v.mustToken(t, app.auth(), params("grant_type", "client_credentials"))
+			app = v.application(t, "--name", "Another", "--grant", "client_credentials")
 		}
-		v.mustToken(t, v.rival.auth(), params("grant_type", "client_credentials"))
 	})
 	t.Run("session_cookie", func(t *testing.T) {
 		session := alice.cookie(t, "/", "mandate_session")

@@ -216,7 +216,7 @@ func eventsOfPasskeys(t *testing.T, m *mailing, w *witness) {
 	erin := m.person(t, "erin")
 	b := m.signedIn(t, erin)
 	w.fresh(t)
-	w.after(t, "adding a passkey", func() { b.newPasskey(t) }, "factor.added: erin, erin, passkey Go-http-client/1.1, ", "session.strengthened: erin, erin, session, pwd pop user verified")
+	w.after(t, "adding a passkey", func() { b.newPasskey(t) }, "factor.added: erin, erin, passkey Unknown browser, ", "session.strengthened: erin, erin, session, pwd pop user verified")
 	path := regexpSubmatch(t, `"(/account/passkeys/[^"/]+/)"`, func() string { b.open(t, "/account/"); return b.Body }())
 	w.after(t, "renaming it", func() { b.send(t, path, params("name", "Work laptop")) }, "factor.renamed: erin, erin, passkey Work laptop, ")
 	w.after(t, "removing it", func() { b.send(t, path+"remove/", nil) }, "factor.removed: erin, erin, passkey Work laptop, ")
@@ -714,11 +714,11 @@ func TestEventsOnTheAccountPage(t *testing.T) {
 			return rows
 		}
 		want := []string{
-			"An application was allowed access. Planner NOW. 127.0.0.1. Go-http-client/1.1",
+			"An application was allowed access. Planner NOW. 127.0.0.1. Unknown browser",
 			"The account was changed. NOW. By an administrator.",
-			"Signed in. NOW. 127.0.0.1. Go-http-client/1.1",
-			"A wrong password was refused. Refused NOW. 2001:db8:1:2::/64. Go-http-client/1.1",
-			"A wrong password was refused. 2 times NOW. 198.51.100.7. Go-http-client/1.1",
+			"Signed in. NOW. 127.0.0.1. Unknown browser",
+			"A wrong password was refused. Refused NOW. 2001:db8:1:2::/64. Unknown browser",
+			"A wrong password was refused. 2 times NOW. 198.51.100.7. Unknown browser",
 			"The account was created. NOW. By the operator of this server.",
 		}
 		own := activity(b.Body)

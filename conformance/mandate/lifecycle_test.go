@@ -112,14 +112,14 @@ func changes() []change {
 	gone.mine, gone.typed, gone.own = false, false, false
 	narrowed := none.atClient("invalid_scope")
 	narrowed.scope = "read"
-	public, own, consent := none, none, none.withoutMine().withoutPassword()
-	public.again = "consent"
+	own, consent := none, none.withoutMine().withoutPassword()
 	own.own = false
 	reset := none.withoutMine().withoutPassword().withoutSession()
 	reset.code = "invalid_grant"
 	consent.code, consent.again = "invalid_grant", "consent"
-	asked := none.withoutPassword()
-	asked.again = "consent"
+	// The browser that changes the password has another cookie afterwards.
+	kept, asked := none.withoutPassword(), consent
+	kept.session, asked.session, asked.ticket = false, false, "page"
 	return []change{
 		{"nothing", func(testing.TB, *life) {}, none},
 		{"user_disabled", func(t testing.TB, l *life) { l.mustCLI(t, "", "user", "disable", l.person.Name) }, none.withoutPerson()},
@@ -131,7 +131,7 @@ func changes() []change {
 		}, none.withoutPerson()},
 		{"user_deleted", func(t testing.TB, l *life) { l.done(t, l.userPath(t)+"delete/", nil) }, none.withoutPerson()},
 		{"password_changed_here", func(t testing.TB, l *life) { l.changePassword(t, l.tab) }, asked},
-		{"password_changed_here_approvals_kept", func(t testing.TB, l *life) { l.changePassword(t, l.tab, "approvals", "asked") }, none.withoutPassword()},
+		{"password_changed_here_approvals_kept", func(t testing.TB, l *life) { l.changePassword(t, l.tab, "approvals", "asked") }, kept},
 		{"password_changed_elsewhere", func(t testing.TB, l *life) { l.changePassword(t, l.signedIn(t, l.person)) }, reset},
 		{"password_changed_elsewhere_approvals_kept", func(t testing.TB, l *life) {
 			l.changePassword(t, l.signedIn(t, l.person), "approvals", "asked")
@@ -160,12 +160,8 @@ func changes() []change {
 		{"secret_rotated_with_overlap", func(t testing.TB, l *life) { l.rotate(t, "1h") }, none},
 		{"secret_rotated_with_overlap_and_used", func(t testing.TB, l *life) { l.app.ClientSecret = l.rotate(t, "1h") }, none},
 		{"secret_rotated_twice", func(t testing.TB, l *life) { l.rotate(t, "1h"); l.rotate(t, "1h") }, none.atToken("invalid_client")},
-		{"made_public", func(t testing.TB, l *life) { l.makePublic(t); l.app.ClientSecret = "" }, public},
-		{"made_public_but_uses_its_secret", func(t testing.TB, l *life) { l.makePublic(t) }, func(f fate) fate {
-			f = f.atToken("invalid_client")
-			f.again = "consent"
-			return f
-		}(none)},
+		{"made_public", func(t testing.TB, l *life) { l.makePublic(t); l.app.ClientSecret = "" }, none},
+		{"made_public_but_uses_its_secret", func(t testing.TB, l *life) { l.makePublic(t) }, none.atToken("invalid_client")},
 		{"consent_taken_back", func(t testing.TB, l *life) {
 			l.tab.open(t, "/account/")
 			l.tab.send(t, regexp.MustCompile(`/account/applications/[^/"]+/revoke/`).FindString(l.tab.Body), nil)

@@ -1,6 +1,7 @@
 package mandate
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 )
@@ -16,9 +17,7 @@ func TestPushedRequestsOfDocumentClient(t *testing.T) {
 		address, _ := v.authorizeURL(agent)
 		b := v.signedIn(t, v.alice)
 		b.open(t, address)
-		if b.Away == nil || b.Away.Query().Get("error") != "invalid_request" {
-			t.Errorf("a request that was not pushed: %d %s", b.Status, b.Body)
-		}
+		b.wantMustPush(t)
 		for range 2 { // the second time, the application is stored
 			address, verifier := v.pushed(t, agent)
 			v.redeem(t, agent, v.browser(t).authorize(t, address, v.alice, "approve").Query().Get("code"), verifier)
@@ -31,6 +30,15 @@ func TestPushedRequestsOfDocumentClient(t *testing.T) {
 			t.Errorf("without a document: %d %s", a.Status, a.Body)
 		}
 	})
+}
+
+// wantMustPush checks the refusal of a request that was not pushed. Nobody is responsible for its application, so the page
+// does not lead to it.
+func (b *browser) wantMustPush(t *testing.T) {
+	t.Helper()
+	if b.Away != nil || b.Status != http.StatusBadRequest || !strings.Contains(b.Body, "must push its authorization requests") {
+		t.Errorf("a request that was not pushed: %d, %v, %s", b.Status, b.Away, b.Body)
+	}
 }
 
 // The npm package openid-client, and oauth4webapi below it, push their requests.
@@ -94,6 +102,11 @@ func TestPushedRequestsRequiredOfOne(t *testing.T) {
 			t.Errorf("the answer to the registration is %v", said)
 		}
 		itself := application{ClientID: said["client_id"].(string), RedirectURI: "http://127.0.0.1/cb"}
+		pushes := func(app application) {
+			t.Helper()
+			address, verifier := s.pushed(t, app)
+			s.redeem(t, app, s.browser(t).authorize(t, address, alice, "approve").Query().Get("code"), verifier)
+		}
 		wants := func(app application, code string) {
 			t.Helper()
 			address, _ := s.authorizeURL(app)
@@ -101,12 +114,15 @@ func TestPushedRequestsRequiredOfOne(t *testing.T) {
 			if back.Query().Get("error") != code {
 				t.Errorf("a request that was not pushed: %v, want the error %q", back, code)
 			}
-			address, verifier := s.pushed(t, app)
-			s.redeem(t, app, s.browser(t).authorize(t, address, alice, "approve").Query().Get("code"), verifier)
+			pushes(app)
 		}
 		wants(required, "invalid_request")
-		wants(itself, "invalid_request")
 		wants(free, "")
+		address, _ := s.authorizeURL(itself)
+		stranger := s.signedIn(t, alice)
+		stranger.open(t, address)
+		stranger.wantMustPush(t)
+		pushes(itself)
 		b := s.signedIn(t, root)
 		b.open(t, "/o/applications/"+free.ID+"/update/")
 		b.submit(t, "", params("require_pushed", "on"))
