@@ -100,8 +100,8 @@ func TestClientAuthentication(t *testing.T) {
 			}
 		}
 	})
-	t.Run("RFC6749/A.1 a client id has colons", func(t *testing.T) {
-		spaced, err := f.Clients.Register(t.Context(), Operator(), clients.Registration{Name: "Spaced", ClientID: "urn:my:client",
+	t.Run("RFC6749/A.1 a client id has spaces and colons", func(t *testing.T) {
+		spaced, err := f.Clients.Register(t.Context(), Operator(), clients.Registration{Name: "Spaced", ClientID: "urn:my client",
 			ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}})
 		if err != nil {
 			t.Fatal(err)

@@ -217,6 +217,25 @@ func TestDeletedApplicationTakesItsOwnWithIt(t *testing.T) {
 	})
 }
 
+// RFC 6749 appendix A.1: a client id can have spaces, and so can a name. Who has a part of it as a client id stays an
+// introspector.
+func TestDeletedApplicationWithSpacesIsForgotten(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		a := newApplication("My own API")
+		a.ClientID = "urn:my client 100%"
+		must(t, w.AddApplication(t.Context(), a, 0))
+		all := []string{"client", "urn:my", a.ClientID, a.ClientID + " 2", "100%"}
+		must(t, w.AddResource(t.Context(), Resource{Key: "https://api.example", URI: "https://api.example", Introspectors: NewIntrospectors(all)}, 9))
+		must(t, w.DeleteApplication(t.Context(), a.ID))
+		found, err := w.Resources(t.Context())
+		must(t, err)
+		want := []string{"client", "urn:my", a.ClientID + " 2", "100%"}
+		if got := slices.Collect(found[0].IntrospectorIDs()); !slices.Equal(got, want) {
+			t.Errorf("introspectors are %q, want %q", got, want)
+		}
+	})
+}
+
 func TestApplicationSearchAndPages(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice := w.person(t, "Alice")

@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"fmt"
+	"iter"
 	"strings"
 )
 
@@ -34,8 +35,23 @@ func NewIntrospectors(clientIDs []string) string {
 	return "\n" + strings.Join(clientIDs, "\n") + "\n"
 }
 
-// returningNames returns the id, the client id and the name of each row, for forgetIntrospectors.
-const returningNames = ` RETURNING id || ' ' || client_id || ' ' || name`
+// IntrospectorIDs are the client ids in the list of introspectors.
+//
+// RFC 6749 appendix A.1: a client id can contain spaces, but no line feed.
+func (r *Resource) IntrospectorIDs() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for id := range strings.SplitSeq(r.Introspectors, "\n") {
+			if id != "" && !yield(id) {
+				return
+			}
+		}
+	}
+}
+
+// returningNames returns the id, the client id and the name of each row, one a line, for forgetIntrospectors.
+const returningNames = ` RETURNING id || '
+' || client_id || '
+' || name`
 
 // forgetIntrospectors removes applications from all resources, and returns their ids: an
 // administrator has trusted each of them as it was. Unless it is nil, each is the event of one of them.
@@ -43,8 +59,8 @@ func (t tx) forgetIntrospectors(each *Event, rows []string, err error) ([]string
 	ids := make([]string, len(rows))
 	for i, row := range rows {
 		var clientID, name string
-		ids[i], name, _ = strings.Cut(row, " ")
-		clientID, name, _ = strings.Cut(name, " ")
+		ids[i], name, _ = strings.Cut(row, "\n")
+		clientID, name, _ = strings.Cut(name, "\n")
 		if each != nil {
 			e := *each
 			e.ID, e.ObjectID, e.ObjectName = fmt.Sprint(e.ID, "-", ids[i]), clientID, name

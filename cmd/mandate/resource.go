@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,7 +28,7 @@ type resourceView struct {
 
 func viewResource(r provider.Resource) resourceView {
 	return resourceView{URI: r.URI, Name: r.Name, Scopes: split(r.Scopes), TokenFormat: r.TokenFormat, Lifetime: r.Lifetime, Algorithm: r.Algorithm,
-		Introspectors: split(r.Introspectors), Constrained: r.Constrained, Configured: r.Configured}
+		Introspectors: slices.AppendSeq([]string{}, r.IntrospectorIDs()), Constrained: r.Constrained, Configured: r.Configured}
 }
 
 func (p *program) showResource(v resourceView, asJSON bool) error {
@@ -41,12 +42,16 @@ func (p *program) showResource(v resourceView, asJSON bool) error {
 	if v.Configured {
 		from = "the configuration"
 	}
-	return writeTable(p.stdout, [][]string{
+	rows := [][]string{
 		{"name", v.Name}, {"URI", v.URI}, {"scopes", either(strings.Join(v.Scopes, " "), "all")}, {"access tokens", either(v.TokenFormat, "as the application's")},
 		{"algorithm", either(v.Algorithm, "that of the application")}, {"lifetime", lifetime},
 		{"sender-constrained", yes(v.Constrained)},
-		{"introspectors", dash(strings.Join(v.Introspectors, " "))}, {"from", from},
-	})
+		{"introspectors", dash(strings.Join(v.Introspectors[:min(1, len(v.Introspectors))], ""))},
+	}
+	for _, id := range v.Introspectors[min(1, len(v.Introspectors)):] { // one a line: a client id can contain spaces and commas
+		rows = append(rows, []string{"", id})
+	}
+	return writeTable(p.stdout, append(rows, []string{"from", from}))
 }
 
 func either(text, empty string) string {

@@ -239,11 +239,20 @@ func (t Audience) Constrained() bool {
 func (t Audience) KnownTo(clientID string, server bool) Audience {
 	part := Audience{rules: t.rules, self: t.self}
 	for _, r := range t.of {
-		if r.Key == t.self.Key && server || clientID != "" && hasWord(r.Introspectors, clientID) {
+		if r.Key == t.self.Key && server || clientID != "" && introspects(r, clientID) {
 			part.of = append(part.of, r)
 		}
 	}
 	return part
+}
+
+func introspects(r *storage.Resource, clientID string) bool {
+	for id := range r.IntrospectorIDs() {
+		if id == clientID {
+			return true
+		}
+	}
+	return false
 }
 
 // hasWord reports whether a list of words with spaces between them has a word.

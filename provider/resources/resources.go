@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"mandate/provider/copies"
@@ -91,7 +90,7 @@ func newSet(self *storage.Resource, lists ...[]storage.Resource) *set {
 			}
 			// Nearly every URI comes as it was registered, and needs no normalisation.
 			s.byURI[r.Key], s.byURI[r.URI] = r, r
-			for id := range strings.FieldsSeq(r.Introspectors) {
+			for id := range r.IntrospectorIDs() {
 				s.introspectors[id] = true
 			}
 		}

@@ -14,7 +14,7 @@ func resource(uri, name, introspectors string) storage.Resource {
 func TestSet(t *testing.T) {
 	self := resource("https://server.example", "server", "")
 	s := newSet(&self,
-		[]storage.Resource{resource("https://API.example", "configured", "a b")},
+		[]storage.Resource{resource("https://API.example", "configured", storage.NewIntrospectors([]string{"a", "b c"}))},
 		[]storage.Resource{resource("https://api.example/", "stored", "c"), resource("https://other.example/v1", "other", "d"), resource("https://SERVER.example/", "added before", "")})
 	for uri, want := range map[string]string{
 		"https://API.example":          "configured",
@@ -55,19 +55,25 @@ func TestSet(t *testing.T) {
 	if want := []string{"configured", "other", "added before"}; len(listed) != len(want) || listed[0] != want[0] || listed[1] != want[1] || listed[2] != want[2] {
 		t.Errorf("the list is %q, want %q", listed, want)
 	}
-	for id, want := range map[string]bool{"a": true, "b": true, "d": true, "c": false, "": false, "a b": false} {
+	for id, want := range map[string]bool{"a": true, "b c": true, "d": true, "b": false, "c": false, "": false, "a b": false} {
 		if s.introspectors[id] != want {
 			t.Errorf("%q introspects: %v, want %v", id, !want, want)
 		}
 	}
 }
 
+// RFC 6749 appendix A.1: an application with a space in its client id is one application, and neither of its words.
 func TestIntrospector(t *testing.T) {
-	r := resource("https://api.example", "", "first second")
-	audience := Audience{self: new(storage.Resource), of: []*storage.Resource{&r}}
-	for id, want := range map[string]bool{"first": true, "second": true, "firs": false, "first2": false, "first second": false, "": false} {
-		if audience.KnownTo(id, false).Empty() == want {
-			t.Errorf("%q introspects: %v, want %v", id, !want, want)
+	for _, list := range []string{
+		storage.NewIntrospectors([]string{"first", "urn:my second"}),
+		"first\nurn:my second", // as versions before wrote it
+	} {
+		r := resource("https://api.example", "", list)
+		audience := Audience{self: new(storage.Resource), of: []*storage.Resource{&r}}
+		for id, want := range map[string]bool{"first": true, "urn:my second": true, "firs": false, "first2": false, "second": false, "urn:my": false, "": false} {
+			if audience.KnownTo(id, false).Empty() == want {
+				t.Errorf("%q: %q introspects: %v, want %v", list, id, !want, want)
+			}
 		}
 	}
 }
