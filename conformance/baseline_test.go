@@ -42,18 +42,25 @@ func TestBaselineErrors(t *testing.T) {
 		"# known\n" + entry("RFC6749/1/no-such-rule", "  reason: x\n"):                                      `line 2: there is no rule "RFC6749/1/no-such-rule": mandate conformance --list`,
 		entry(aMust, "  reason: x\n") + entry(anotherMust, "  reason: x\n") + entry(aMust, "  reason: y\n"): "line 5: the rule " + aMust + " stands in line 1 too",
 		entry(aMust, "  reason: x\n") + "- reason: y\n":                                                     "line 3: rule is missing",
-		entry(aMust, ""):                              "line 1: the reason is missing",
-		entry(aMust, "  reason: '  '\n"):              "line 1: the reason is missing",
-		entry(aMust, "  reason: x\n  because: y\n"):   "line 3: unknown key because",
-		entry(aMust, "  reason: x\n  reason: y\n"):    "line 3: reason stands twice",
-		entry(aMust, "  reason: [x]\n"):               "line 2: reason must be a text",
-		entry(aMust, "  reason: x\n  result: skip\n"): `line 1: result is "skip": it must be fail, blocked or broken`,
-		entry(aMay, "  reason: x\n"):                  "line 1: the rule " + aMay + " is a MAY",
-		entry(unchecked, "  reason: x\n"):             "line 1: the rule " + unchecked + " is not checked",
-		"- " + aMust + "\n":                           "line 1: an entry has the keys rule and reason",
-		"rule: " + aMust + "\n":                       "line 1: must be a list of entries",
-		"- rule: [\n":                                 "did not find expected node content",
-		"[]\n---\n[]\n":                               "more than one document",
+		entry(aMust, ""):                                                                      "line 1: the reason is missing",
+		entry(aMust, "  reason: '  '\n"):                                                      "line 1: the reason is missing",
+		entry(aMust, "  reason: x\n  because: y\n"):                                           "line 3: unknown key because",
+		entry(aMust, "  reason: x\n  reason: y\n"):                                            "line 3: reason stands twice",
+		entry(aMust, "  reason: [x]\n"):                                                       "line 2: reason must be a text",
+		entry(aMust, "  reason: x\n  result: skip\n"):                                         `line 1: result is "skip": it must be fail, blocked or broken`,
+		entry(aMay, "  reason: x\n"):                                                          "line 1: the rule " + aMay + " is a MAY",
+		entry(unchecked, "  reason: x\n"):                                                     "line 1: the rule " + unchecked + " is not checked",
+		"- cause: x\n  reason: y\n":                                                           "line 1: an entry has either rule, or both cause and rules",
+		"- rules: [" + aMust + "]\n  reason: y\n":                                             "line 1: an entry has either rule, or both cause and rules",
+		entry(aMust, "  cause: x\n  reason: y\n"):                                             "line 1: an entry has either rule, or both cause and rules",
+		"- cause: x\n  rules: " + aMust + "\n":                                                "line 2: rules must be a list",
+		"- cause: x\n  rules: []\n  reason: y\n":                                              "line 1: rule is missing",
+		"- cause: x\n  reason: y\n  rules:\n  - " + aMust + "\n  - " + aMay + "\n":            "line 5: the rule " + aMay + " is a MAY",
+		entry(aMust, "  reason: x\n") + "- cause: x\n  reason: y\n  rules: [" + aMust + "]\n": "line 5: the rule " + aMust + " stands in line 1 too",
+		"- " + aMust + "\n":                                                                   "line 1: an entry has the keys rule and reason",
+		"rule: " + aMust + "\n":                                                               "line 1: must be a list of entries",
+		"- rule: [\n":                                                                         "did not find expected node content",
+		"[]\n---\n[]\n":                                                                       "more than one document",
 	} {
 		_, err := engine.ReadBaseline([]byte(text), testRules())
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -182,6 +189,81 @@ func TestBaselineUpdate(t *testing.T) {
 	}
 }
 
+// decided gives each failed result of a report the fact that decides it.
+func decided(report *engine.Report, facts map[string]string) *engine.Report {
+	for i := range report.Results {
+		report.Results[i].Rule.Fact = facts[report.Results[i].Rule.ID]
+		report.Results[i].Reason = "the reason of " + report.Results[i].Rule.ID + " alone"
+	}
+	return report
+}
+
+// Failures with one cause are one entry, and a further rule that fails because of it is known too. Another cause is not.
+func TestBaselineByCause(t *testing.T) {
+	const ignored, lost = "max_age has no effect", "the state is lost"
+	fails := map[string]check.Status{aMust: check.Fail, anotherMust: check.Fail, aThirdMust: check.Fail}
+	facts := map[string]string{aMust: ignored, anotherMust: ignored, aThirdMust: lost, aFourthMust: ignored}
+	var text bytes.Buffer
+	err := (&engine.Baseline{}).Updated(decided(outcome(t, fails), facts), testRules()).Write(&text, "https://issuer.example")
+	want := `# Known results of https://issuer.example, for mandate conformance --baseline.
+- cause: max_age has no effect
+  rules:
+    - TEST/1/must
+    - TEST/1/other
+  reason: 'Not explained yet: max_age has no effect'
+- rule: TEST/2/third
+  reason: 'Not explained yet: the reason of TEST/2/third alone'
+`
+	if err != nil || text.String() != want {
+		t.Fatalf("%v: %s\nwant\n%s", err, &text, want)
+	}
+	explained := strings.Replace(want, "'Not explained yet: max_age has no effect'", "We decide it.", 1)
+	known, err := engine.ReadBaseline([]byte(explained), testRules())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		now                map[string]check.Status
+		facts              map[string]string
+		new, known, passes int
+	}{
+		"the same":                     {fails, facts, 0, 3, 0},
+		"a further rule, the cause":    {map[string]check.Status{aMust: check.Fail, aFourthMust: check.Fail}, facts, 0, 2, 0},
+		"a further rule, another":      {map[string]check.Status{aFourthMust: check.Fail}, map[string]string{aFourthMust: lost}, 1, 0, 0},
+		"a further rule, no fact":      {map[string]check.Status{aFourthMust: check.Fail}, nil, 1, 0, 0},
+		"a further rule that is stuck": {map[string]check.Status{aFourthMust: check.Blocked}, facts, 1, 0, 0},
+		"one rule passes":              {map[string]check.Status{aMust: check.Pass, anotherMust: check.Fail}, facts, 0, 1, 1},
+	} {
+		report := decided(outcome(t, c.now), c.facts)
+		report.Baseline = known.Compare(report)
+		got := report.Baseline
+		if len(got.New) != c.new || len(got.Known) != c.known || len(got.Passing) != c.passes {
+			t.Errorf("%s: %s", name, got.Summary())
+		}
+		for _, format := range []string{"text", "html", "json", "junit"} {
+			var out bytes.Buffer
+			err := engine.Formats()[format](report, &out)
+			if err != nil || strings.Contains(out.String(), "We decide it.") != (c.known > 0 && c.now[aThirdMust] == "" || name == "the same") {
+				t.Errorf("%s, %s: %v\n%s", name, format, err, &out)
+			}
+		}
+	}
+	// What a person wrote stays, also for the rules that join and leave.
+	text.Reset()
+	now := map[string]check.Status{aMust: check.Pass, anotherMust: check.Fail, aThirdMust: check.Pass, aFourthMust: check.Fail}
+	err = known.Updated(decided(outcome(t, now), facts), testRules()).Write(&text, "https://issuer.example")
+	want = `# Known results of https://issuer.example, for mandate conformance --baseline.
+- cause: max_age has no effect
+  rules:
+    - TEST/1/other
+    - TEST/2/fourth
+  reason: We decide it.
+`
+	if err != nil || text.String() != want {
+		t.Errorf("%v: %s\nwant\n%s", err, &text, want)
+	}
+}
+
 // Each format shows what is known, and what differs from the baseline.
 func TestBaselineInReports(t *testing.T) {
 	b := listed(t, aMust, "fail")
@@ -221,9 +303,10 @@ func TestCommandBaseline(t *testing.T) {
 		t.Fatalf("%v: %s", err, text)
 	}
 	servertest.Run(t, "", append(only, "--baseline", known)...).Want(t, 0, "known     MUST", "without a reason")
-	// Another failure is not in the file.
-	servertest.Run(t, "", "--target", path, "--only", "RFC6749/4.4", "--only", "RFC6749/5", "--only", "RFC6749/3.2", "--baseline", known).Want(t, 1,
-		"not listed   RFC6749/3.2", "mandate: the server differs from the baseline: ")
+	// Another rule may fail because of the same, and because of nothing else.
+	servertest.Run(t, "", "--target", path, "--only", "RFC6749/4.4", "--only", "RFC6749/5", "--only", "RFC6749/3.2/empty-is-absent",
+		"--baseline", known).Want(t, 0, "known")
+	servertest.Run(t, "", append(only, "--only", "RFC8414/2", "--baseline", known)...).Want(t, 1, "not listed   RFC8414/2", "mandate: the server differs from the baseline: ")
 	// Mistakes are found before the run.
 	err = os.WriteFile(known, append(text, "- rule: RFC6749/4.4/nothing\n  reason: x\n"...), 0o600)
 	if err != nil {

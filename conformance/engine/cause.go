@@ -73,7 +73,7 @@ func textOf(results []check.Result) string {
 // causeOf returns a text that is equal for results with the same cause.
 func causeOf(r check.Result) string {
 	if r.Status == check.Fail && r.Rule.Fact != "" {
-		return "fact " + r.Rule.Fact
+		return factCause + r.Rule.Fact
 	}
 	if mistake := targetMistake.FindString(r.Reason); mistake != "" {
 		return mistake
@@ -91,6 +91,18 @@ func causeOf(r check.Result) string {
 	}
 	return endpointOf(x) + ": " + plainReason(r.Reason) // a status alone means something else at each endpoint
 }
+
+// CauseOf names the cause of a failure or of a blocked result in a line, without the values that change from run to run.
+func CauseOf(r check.Result) string {
+	text := oneLine(strings.TrimPrefix(causeOf(r), factCause))
+	if runes := []rune(text); len(runes) > longestReason {
+		text = string(runes[:longestReason]) + "…"
+	}
+	return text
+}
+
+// factCause begins the cause of results that a fact about the server decides.
+const factCause = "fact "
 
 // The values in reasons that change from request to request.
 var (

@@ -35,6 +35,9 @@ func (b *Baseline) Compare(r *Report) *Comparison {
 	c := &Comparison{File: b.File, entries: map[string]Entry{}}
 	for _, result := range r.Results {
 		e, listed := entries[result.Rule.ID]
+		if !listed && Counts(result) {
+			e, listed = b.byCause(result)
+		}
 		known := Known{e, result}
 		failsNow := result.Status == check.Fail
 		stuckNow := result.Status == check.Blocked || result.Status == check.Broken
@@ -43,12 +46,12 @@ func (b *Baseline) Compare(r *Report) *Comparison {
 			c.New = append(c.New, known)
 		case !listed:
 		case result.Status == check.Pass:
-			c.Passing, c.entries[e.Rule] = append(c.Passing, known), e
+			c.Passing, c.entries[result.Rule.ID] = append(c.Passing, known), e
 		case failsNow && e.Result != check.Fail && Counts(result):
 			// Nobody has seen this violation before: the check did not come so far.
 			c.New = append(c.New, known)
 		case failsNow, stuckNow && e.Result != check.Fail:
-			c.Known, c.entries[e.Rule] = append(c.Known, known), e
+			c.Known, c.entries[result.Rule.ID] = append(c.Known, known), e
 		default:
 			c.Open = append(c.Open, known)
 		}
