@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"mandate/provider"
 )
 
 func TestOwnAddress(t *testing.T) {
@@ -129,6 +131,33 @@ func TestLogin(t *testing.T) {
 	r := v.request(t, get, "/account/", "")
 	r.AddCookie(session)
 	s.visitor(t).do(t, r).wants(t, 303)
+}
+
+// A person who is signed in sees that they are, and can go on. The form stays, because they may want to use another account.
+func TestLoginPageOfSomebodyWhoIsSignedIn(t *testing.T) {
+	s := newSite(t, "/auth")
+	v := s.as(t, "alice")
+	const heading = "Use another account</h2>"
+	for path, next := range map[string]string{
+		"/login/": "/auth/", "/login/?next=%2Fauth%2Faccount%2F%3Fx%3Dy": "/auth/account/?x=y", "/login/?next=%2F%2Fevil.com": "/auth/", "/login/?reason=unknown": "/auth/",
+	} {
+		v.get(t, path).wants(t, 200, "You are signed in as <strong>", "alice", `href="`+next+`">Continue</a>`, heading, `name="password"`)
+	}
+	v.post(t, "/login/", "username", "bob", "password", "wrong", "next", "/auth/account/").wants(t, 422, "is wrong", `href="/auth/account/">Continue</a>`, heading)
+	// Whoever must sign in again is offered no way around.
+	for _, reason := range []provider.Reason{provider.LoginRequest, provider.LoginTooOld, provider.ChooseAccount, provider.OtherAccount, confirmLogin} {
+		query := "next=%2Fauth%2Faccount%2F&reason=" + string(reason)
+		got := v.get(t, "/login/?"+query)
+		failed := v.post(t, "/login/", "username", "alice", "password", "wrong", "next", "/auth/account/", "reason", string(reason))
+		got.wants(t, 200, "You are signed in as <strong>", `name="password"`)
+		failed.wants(t, 422, "You are signed in as <strong>", `name="password"`)
+		if page := got.body + failed.body; strings.Contains(page, ">Continue<") || strings.Contains(page, heading) {
+			t.Errorf("%s: the page leads on", reason)
+		}
+	}
+	if page := s.visitor(t).get(t, "/login/").body; strings.Contains(page, "You are signed in") || strings.Contains(page, ">Continue<") || strings.Contains(page, heading) {
+		t.Error("somebody who is not signed in is led on")
+	}
 }
 
 func TestCookiesOverHTTPS(t *testing.T) {

@@ -125,6 +125,8 @@ func peopleSamples() []sample {
 		{"login", Login{Next: "/o/authorize/?x=1", Action: "/login/", ForgotURL: "/password/forgot/"}},
 		{"login-sign-up", Login{Next: "/o/authorize/?x=1", Action: "/login/", ForgotURL: "/password/forgot/", SignUpURL: "/sign-up/?next=%2Fo%2Fauthorize%2F"}},
 		{"login-failed", Login{ByAddress: true, Name: Field{Value: "alice"}, Error: failed, Action: "/login/", ForgotURL: "/password/forgot/"}},
+		{"login-signed-in", Login{Frame: alice, Next: "/o/authorize/?x=1", Action: "/login/", ForgotURL: "/password/forgot/", Passkey: request}},
+		{"login-signed-in-failed", Login{Frame: alice, Name: Field{Value: "bob"}, Error: failed, Next: "/", Action: "/login/"}},
 		{"login-again", Login{Frame: alice, Next: "/o/authorize/?x=1", Action: "/login/", Again: again}},
 		{"login-again-failed", Login{Frame: alice, Name: Field{Value: "alice"}, Error: failed, Action: "/login/", Again: again}},
 		{"login-hostile", Login{nasty, badText, true, hostile, hostile, hostile, "/login/", Again{hostile, hostile, hostile}, &stranger, &Ceremony{"/login/passkey/", hostile, hostile, "/login/?" + url.QueryEscape(hostile)}, "/password/forgot/", "/sign-up/", []ServerButton{{hostile, "/login/with/company/"}}}},
