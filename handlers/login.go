@@ -149,7 +149,7 @@ func (s *server) begin(w http.ResponseWriter, r *http.Request, in *provider.Sign
 	request.Note(r.Context(), "subject", in.User.ID)
 	if in.Session == "" {
 		s.setCookie(w, signInCookie, in.Ticket, provider.SignInLife)
-		redirect(w, r, s.factorAddress(next, ""))
+		s.leadOn(w, r, s.factorAddress(next, ""), next)
 		return nil
 	}
 	s.setCookie(w, signInCookie, "", 0)
@@ -158,8 +158,48 @@ func (s *server) begin(w http.ResponseWriter, r *http.Request, in *provider.Sign
 	if !in.Old { // an application that asks for a new login does not get an old one
 		s.keepLoginProof(w, in, next)
 	}
-	redirect(w, r, next)
+	s.leadOn(w, r, next, next)
 	return nil
+}
+
+const cookiesPath = "/login/cookies/"
+
+// leadOn redirects a person who has signed in to target. A browser that sent no cookie goes by a page that sees whether it
+// keeps those of the sign-in: without them, the login page would come again, and nobody would know why.
+func (s *server) leadOn(w http.ResponseWriter, r *http.Request, target, next string) {
+	if r.Header.Get("Cookie") == "" {
+		target = s.path(cookiesPath) + "?next=" + url.QueryEscape(asciiURL(next))
+	}
+	redirect(w, r, target)
+}
+
+// cookiesPage leads on who has signed in, or says that the browser refuses cookies.
+func (s *server) cookiesPage(w http.ResponseWriter, r *http.Request) error {
+	values, err := query(r)
+	if err != nil {
+		return err
+	}
+	next := s.ownAddress(values.Get("next"))
+	if s.longCookie(r, signInCookie, provider.MostLeavingTicket) != "" {
+		redirect(w, r, s.factorAddress(next, ""))
+		return nil
+	}
+	if r.Header.Get("Cookie") != "" {
+		redirect(w, r, next)
+		return nil
+	}
+	page, err := s.loginForm(r, values)
+	if err != nil {
+		return err
+	}
+	page.Error = s.withoutCookies(r)
+	return s.showLogin(w, r, http.StatusBadRequest, page)
+}
+
+// withoutCookies returns what to do in a browser that keeps no cookie, and notes that for the log.
+func (s *server) withoutCookies(r *http.Request) string {
+	request.Note(r.Context(), "error", "the browser keeps no cookie: it refuses them, or a proxy removes them, or it is not at the base URL")
+	return s.language(r).T("Your browser refuses the cookies of this site, and without them it cannot stay signed in. Allow cookies for this site in the settings of the browser, then sign in again.")
 }
 
 // formStatus returns the status of the form after a failed login. It is not 401,

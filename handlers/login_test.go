@@ -281,3 +281,42 @@ func TestHeadOfALogoutRequestChangesNothing(t *testing.T) {
 	}
 	v.get(t, "/o/logout/").wants(t, 303)
 }
+
+// A browser that refuses cookies showed the login page again after a sign-in, without a word.
+func TestSignInWithoutCookiesSaysSo(t *testing.T) {
+	s := newSite(t, "/auth")
+	const next, said = "/auth/account/?x=y", "Your browser refuses the cookies of this site"
+	in := []string{"username", "alice", "password", goodPassword, "next", next}
+	blocked := s.visitor(t)
+	blocked.Jar = nil
+	got := blocked.follow(t, blocked.post(t, "/login/", in...))
+	got.wants(t, 400, said, `value="`+next+`"`, `name="password"`)
+	if !strings.Contains(s.log.String(), "the browser keeps no cookie") {
+		t.Error("the log does not say why")
+	}
+
+	// A browser that keeps them goes on, and one that had one before goes on at once.
+	fresh := s.visitor(t)
+	got = fresh.post(t, "/login/", in...)
+	got.wants(t, 303)
+	got = fresh.follow(t, got)
+	if to := got.Header.Get("Location"); to != next {
+		t.Errorf("sent to %q", to)
+	}
+	got = fresh.post(t, "/login/", in...)
+	if to := got.Header.Get("Location"); to != next {
+		t.Errorf("sent to %q at once", to)
+	}
+	for _, elsewhere := range []string{"https://evil.example.com/", "//evil.example.com", "/\\evil.example.com"} {
+		got = fresh.get(t, "/login/cookies/?next="+url.QueryEscape(elsewhere))
+		if to := got.Header.Get("Location"); to != "/auth/" {
+			t.Errorf("%s: sent to %q", elsewhere, to)
+		}
+	}
+	// The second step goes on at its page.
+	r := s.visitor(t).request(t, get, "/login/cookies/?next="+url.QueryEscape(next), "")
+	r.AddCookie(&http.Cookie{Name: "mandate_signin", Value: "x"})
+	if to := s.visitor(t).do(t, r).Header.Get("Location"); to != "/auth/login/factor/?next="+url.QueryEscape(next) {
+		t.Errorf("sent to %q", to)
+	}
+}

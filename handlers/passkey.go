@@ -25,6 +25,9 @@ func (s *server) offered(h handle) handle {
 // showLogin renders the login page, with a request for a passkey.
 func (s *server) showLogin(w http.ResponseWriter, r *http.Request, status int, page templates.Login) error {
 	if !s.provider.Passkeys.Offered() {
+		if r.Header.Get("Cookie") == "" { // a browser that does not send it back keeps no cookie
+			s.setCookie(w, browserName, provider.NewBrowserName(), provider.TicketLife)
+		}
 		return s.render(w, r, status, page)
 	}
 	browser := s.cookie(r, browserName)
@@ -64,6 +67,9 @@ func (s *server) passkeySignIn(w http.ResponseWriter, r *http.Request) error {
 	if e, ok := errors.AsType[*provider.Error](err); ok && e.Status < http.StatusInternalServerError {
 		request.Note(r.Context(), "error", e.Error())
 		page.Error, _ = said(s.language(r), e)
+		if r.Header.Get("Cookie") == "" { // the login page has set one
+			page.Error = s.withoutCookies(r)
+		}
 		retryAfter(w, e)
 		return s.showLogin(w, r, formStatus(e), page)
 	}

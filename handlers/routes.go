@@ -87,6 +87,7 @@ func (s *server) routes() http.Handler {
 	at("/", own, on{get: s.home})
 	at("/logo/{name}/", protocol, on{get: s.logo})
 	at("/login/", login, on{get: s.loginPage, post: s.login})
+	at(cookiesPath, own, on{get: s.cookiesPage})
 	at("/login/factor/", own, on{get: s.factorPage, post: s.factor})
 	at("/login/passkey/", own, on{get: s.toLoginPage, post: s.offered(s.passkeySignIn)})
 	at("/login/with/{name}/", login, on{get: s.toLoginPage, post: s.leave})

@@ -26,7 +26,7 @@ import (
 
 // chromium starts a real browser with a new profile. It resolves names below .example
 // to this machine, and no other name.
-func chromium(t *testing.T) context.Context {
+func chromium(t *testing.T, more ...chromedp.ExecAllocatorOption) context.Context {
 	t.Helper()
 	t.Parallel()
 	names := []string{"chromium", "chromium-browser", "google-chrome"}
@@ -47,6 +47,7 @@ func chromium(t *testing.T) context.Context {
 		chromedp.WindowSize(1280, 800), chromedp.IgnoreCertErrors, chromedp.Env("TMPDIR="+dir),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("no-proxy-server", true),
 		chromedp.Flag("host-resolver-rules", "MAP *.example 127.0.0.1, EXCLUDE 127.0.0.1, EXCLUDE localhost, MAP * ~NOTFOUND"))
+	flags = append(flags, more...)
 	ctx, end := chromedp.NewExecAllocator(context.Background(), flags...)
 	t.Cleanup(end)
 	ctx, end = chromedp.NewContext(ctx)
