@@ -19,7 +19,7 @@ import (
 // registerPage lets a person choose the kind of application, and then shows the form of
 // that kind. Below the choice is the form with all fields.
 func (s *server) registerPage(w http.ResponseWriter, r *http.Request) error {
-	who, err := s.person(r)
+	who, err := s.entitled(r)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (s *server) registrationForm(r *http.Request, who *provider.SignedIn, of *k
 // register registers an application. It redirects to the page of the application,
 // which shows the client secret.
 func (s *server) register(w http.ResponseWriter, r *http.Request) error {
-	who, err := s.person(r)
+	who, err := s.entitled(r)
 	if err != nil {
 		return err
 	}

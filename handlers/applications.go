@@ -18,7 +18,7 @@ import (
 // applications lists the applications of a person. An administrator sees all
 // applications.
 func (s *server) applications(w http.ResponseWriter, r *http.Request) error {
-	who, err := s.person(r)
+	who, err := s.entitled(r)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (s *server) applications(w http.ResponseWriter, r *http.Request) error {
 // named finds the application of the path. It returns an error if the person may not
 // see it.
 func (s *server) named(r *http.Request) (*provider.SignedIn, provider.Application, error) {
-	who, err := s.person(r)
+	who, err := s.entitled(r)
 	if err != nil {
 		return nil, provider.Application{}, err
 	}

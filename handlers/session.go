@@ -85,23 +85,29 @@ func (s *server) bounded(h handle) handle {
 	}
 }
 
-// errStep is returned by a handler for administrators if the session is too weak for one.
+// errStep is returned by a handler if the session of an administrator is too weak for one.
 var errStep = errors.New("the session needs a second factor")
 
-// administrator returns the session like person, but refuses anybody who is not an
-// administrator. It returns errStep for a session without the second factor that a sign-in
-// would need now: it began before the person had one, or became an administrator.
-func (s *server) administrator(r *http.Request) (*provider.SignedIn, error) {
+// entitled returns the session like person, for a page on which an administrator has more rights than others. It returns
+// errStep for a session of an administrator without the second factor that a sign-in would need now: it began before the
+// person had one, or became an administrator.
+func (s *server) entitled(r *http.Request) (*provider.SignedIn, error) {
 	who, err := s.person(r)
-	if err != nil {
-		return nil, err
-	}
-	if !who.User.Administrator {
-		return nil, oauth.ForPerson(http.StatusForbidden, "access_denied", "", "This page is for administrators.")
+	if err != nil || !who.User.Administrator {
+		return who, err
 	}
 	missing, err := s.provider.People.StepMissing(r.Context(), who)
 	if err == nil && missing {
 		err = errStep
+	}
+	return who, err
+}
+
+// administrator returns the session like entitled, but refuses anybody who is not an administrator.
+func (s *server) administrator(r *http.Request) (*provider.SignedIn, error) {
+	who, err := s.entitled(r)
+	if err == nil && !who.User.Administrator {
+		err = oauth.ForPerson(http.StatusForbidden, "access_denied", "", "This page is for administrators.")
 	}
 	return who, err
 }

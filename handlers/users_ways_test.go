@@ -1,16 +1,22 @@
 package handlers
 
 import (
-	"context"
+	"cmp"
 	"encoding/base64"
+	"maps"
 	"net/http"
+	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gorilla/mux"
 
 	"mandate/provider"
 	"mandate/provider/seal"
 	"mandate/storage"
+	"mandate/templates"
 )
 
 // An account of another server, or a passkey, that somebody else has added must not stay because no page has a button for
@@ -92,32 +98,100 @@ func TestPromotionEndsSessions(t *testing.T) {
 	s.as(t, "alice").get(t, "/admin/users/").wants(t, http.StatusOK)
 }
 
-// A session that began before the person had a second factor is too weak for the pages of administrators.
-func TestAdministratorsPagesAskForTheSecondFactor(t *testing.T) {
-	s := newSite(t, "")
-	root, err := s.provider.People.UserByName(context.Background(), "root")
+// weak is a visitor with a session of the password alone, of an administrator who has a second factor by now.
+func (s *site) weak(t *testing.T, username string) *visitor {
+	t.Helper()
+	u, err := s.provider.People.UserByName(t.Context(), username)
 	if err != nil {
 		t.Fatal(err)
 	}
-	weak := s.as(t, "root")
-	weak.get(t, "/admin/users/").wants(t, http.StatusOK)
-	n := storage.Session{ID: seal.Random(16), Digest: seal.Random(32), UserID: root.ID, AuthTime: root.CreatedAt, SeenAt: root.CreatedAt, ExpiresAt: root.CreatedAt + 3600, AMR: "pwd"}
-	err = s.store.AddSession(t.Context(), n, "", root.Password, 0)
+	v := s.as(t, username)
+	n := storage.Session{ID: seal.Random(16), Digest: seal.Random(32), UserID: u.ID, AuthTime: u.CreatedAt, SeenAt: u.CreatedAt, ExpiresAt: u.CreatedAt + 3600, AMR: "pwd"}
+	err = s.store.AddSession(t.Context(), n, "", u.Password, 0)
 	r := storage.Renewal{ID: n.ID, Was: n.Digest, Session: n}
 	r.Session.Digest = seal.Random(32)
 	if err == nil {
-		r.Session.Factor.New = &storage.TOTP{UserID: root.ID, Secret: "x", CreatedAt: root.CreatedAt}
+		r.Session.Factor.New = &storage.TOTP{UserID: u.ID, Secret: "x", CreatedAt: u.CreatedAt}
 		err = s.store.StrengthenSession(t.Context(), r)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{"/admin/users/", "/admin/users/" + root.ID + "/", "/admin/groups/", "/admin/resources/", "/admin/events/", "/admin/invitations/"} {
-		got := weak.get(t, path)
-		got.wants(t, http.StatusSeeOther)
-		if next := got.Header.Get("Location"); !strings.HasPrefix(next, "/login/factor/") {
-			t.Errorf("%s leads to %q", path, next)
+	return v
+}
+
+// ownPages reports whether a page is about the person alone, or about nobody: the rights of an administrator change nothing there.
+func ownPages(path string) bool {
+	for _, own := range []string{"/", "/account", "/device", "/device/answer", "/o/consent", "/o/authorized_tokens", "/o/authorize", "/o/logout", "/logo/{name}"} {
+		if path == own {
+			return true
 		}
 	}
+	for _, below := range []string{"/account/", "/login", "/logout", "/password/", "/sign-up", "/setup/", "/static", "/healthz", "/readyz", "/o/.well-known", "/.well-known",
+		"/o/token", "/o/revoke", "/o/introspect", "/o/userinfo", "/o/par", "/o/device_authorization", "/o/device-authorization", "/o/register"} {
+		if strings.HasPrefix(path, below) {
+			return true
+		}
+	}
+	return false
+}
+
+// CWE-306, missing authentication for a critical function: what protects one page is forgotten at the next one. A session that began
+// before the person had a second factor is too weak for every page on which an administrator has more rights than others.
+func TestAttackWeakSessionOfAnAdministrator(t *testing.T) {
+	s := newSite(t, "", func(c *Config) { c.Registration, c.OpenID, c.RPLogout = true, true, true })
+	pages, err := templates.New("", templates.Brand{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := newServer(Config{BaseURL: &url.URL{Scheme: "https", Host: "id.example.com"}, Registration: true, OpenID: true, RPLogout: true}, s.provider, pages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	routes := table.routes().(*router)
+	paths := slices.Collect(maps.Keys(routes.fixed))
+	err = routes.Walk(func(route *mux.Route, _ *mux.Router, _ []*mux.Route) error {
+		path, err := route.GetPathTemplate()
+		paths = append(paths, path)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The application of somebody else stands for what the path names.
+	alice, err := s.provider.People.UserByName(t.Context(), "alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	added, err := s.provider.Clients.Register(t.Context(), provider.By(alice), provider.Registration{Name: "alices", ClientType: provider.Confidential, GrantTypes: []string{provider.GrantCode}, RedirectURIs: []string{"https://app.example.com/"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	weak, asked := s.weak(t, "root"), 0
+	for _, path := range paths {
+		plain := strings.TrimSuffix(path, "/")
+		if path == plain || ownPages(cmp.Or(plain, "/")) {
+			continue
+		}
+		at := strings.NewReplacer("/o/applications/{id}", "/o/applications/"+added.Application.ID, "/admin/users/{id}", "/admin/users/"+alice.ID, "{", "", "}", "").Replace(path)
+		for _, got := range []answer{weak.get(t, at), weak.post(t, at, "field", "value")} {
+			to := got.Header.Get("Location")
+			if plain := strings.TrimPrefix(to, s.base); got.StatusCode == http.StatusSeeOther && !ownPages(plain) { // to a page that asks
+				to = weak.get(t, plain).Header.Get("Location")
+			}
+			switch {
+			case got.StatusCode == http.StatusMethodNotAllowed:
+			case got.StatusCode == http.StatusSeeOther && (strings.HasPrefix(to, "/login/factor/") || strings.Contains(to, "reason=confirm")):
+				asked++
+			default:
+				t.Errorf("%s %s: %d, Location %q: asks for no second factor", got.Request.Method, path, got.StatusCode, to)
+			}
+		}
+	}
+	if asked < 60 {
+		t.Errorf("only %d pages and forms ask for it", asked)
+	}
 	weak.get(t, "/account/").wants(t, http.StatusOK)
+	// Whoever is no administrator has no such rights, and needs no second factor for their own.
+	s.weak(t, "alice").get(t, "/o/applications/"+added.Application.ID+"/").wants(t, http.StatusOK)
 }
