@@ -196,7 +196,7 @@ func (s *server) showClientError(w http.ResponseWriter, r *http.Request, err err
 	if !ok || e.Mismatch == nil {
 		return err
 	}
-	who, err := s.signedIn(r)
+	diff, err := s.difference(r, "redirect URI", e.Mismatch)
 	if err != nil {
 		return err
 	}
@@ -206,7 +206,7 @@ func (s *server) showClientError(w http.ResponseWriter, r *http.Request, err err
 	page := templates.ErrorPage{Frame: s.frame(r, l.T("Redirect URI not registered")), Status: e.Status, Code: e.Code,
 		Heading: l.T("The application’s redirect URI is not registered"),
 		Message: l.T("The application requested a response to a redirect URI that it has not registered, so no response was sent. If you are its developer: the redirect URI in the request must equal a registered one, character by character."),
-		Diff:    difference("redirect URI", e.Mismatch, who), RequestID: request.ID(r)}
+		Diff:    diff, RequestID: request.ID(r)}
 	return s.render(w, r, e.Status, page)
 }
 
@@ -214,17 +214,22 @@ func (s *server) showClientError(w http.ResponseWriter, r *http.Request, err err
 // Only the owner of the application and administrators see the characters and the
 // registered URI: it may contain a host name that is not public. That of a metadata
 // document is public.
-func difference(of string, m *provider.Mismatch, who *provider.SignedIn) *templates.URIDiff {
+func (s *server) difference(r *http.Request, of string, m *provider.Mismatch) (*templates.URIDiff, error) {
+	who, err := s.entitled(r)
+	administers := err == nil && who.User.Administrator
+	if err != nil && !errors.Is(err, errSignIn) && !errors.Is(err, errStep) {
+		return nil, err
+	}
 	d := &templates.URIDiff{Of: of, Part: m.Part, Sent: []templates.Segment{{Text: m.Sent}}}
 	if m.Nearest == "" {
 		d.Part = "nothing is registered"
-		return d
+		return d, nil
 	}
-	if m.Public || who != nil && (who.User.Administrator || m.OwnerID != "" && who.User.ID == m.OwnerID) {
+	if m.Public || administers || who != nil && m.OwnerID != "" && who.User.ID == m.OwnerID {
 		d.Sent = segments(m.Sent, m.From, m.SentTo)
 		d.Nearest = segments(m.Nearest, m.From, m.NearestTo)
 	}
-	return d
+	return d, nil
 }
 
 func segments(uri string, from, to int) []templates.Segment {

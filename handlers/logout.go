@@ -183,11 +183,10 @@ func (s *server) cannotLogOut(w http.ResponseWriter, r *http.Request, err error)
 		page.Description = text
 	}
 	if e.Mismatch != nil {
-		who, err := s.signedIn(r)
+		page.Diff, err = s.difference(r, "post-logout redirect URI", e.Mismatch)
 		if err != nil {
 			return err
 		}
-		page.Diff = difference("post-logout redirect URI", e.Mismatch, who)
 	}
 	return s.render(w, r, page.Status, page)
 }

@@ -158,12 +158,13 @@ func TestAttackWeakSessionOfAnAdministrator(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	const registered = "app.example.com/known-to-few"
 	// The application of somebody else stands for what the path names.
 	alice, err := s.provider.People.UserByName(t.Context(), "alice")
 	if err != nil {
 		t.Fatal(err)
 	}
-	added, err := s.provider.Clients.Register(t.Context(), provider.By(alice), provider.Registration{Name: "alices", ClientType: provider.Confidential, GrantTypes: []string{provider.GrantCode}, RedirectURIs: []string{"https://app.example.com/"}})
+	added, err := s.provider.Clients.Register(t.Context(), provider.By(alice), provider.Registration{Name: "alices", ClientType: provider.Confidential, GrantTypes: []string{provider.GrantCode}, RedirectURIs: []string{"https://" + registered}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,6 +193,16 @@ func TestAttackWeakSessionOfAnAdministrator(t *testing.T) {
 		t.Errorf("only %d pages and forms ask for it", asked)
 	}
 	weak.get(t, "/account/").wants(t, http.StatusOK)
+	// The page of an error shows the registered URI to the owner, and to administrators with the step.
+	mistaken := "/o/authorize/?response_type=code&client_id=" + added.Application.ClientID + "&redirect_uri=https%3A%2F%2Fapp.example.com%2Fother"
+	readable := func(v *visitor) bool {
+		got := v.get(t, mistaken)
+		got.wants(t, http.StatusBadRequest)
+		return strings.Contains(got.body, "known-to-few")
+	}
+	if readable(weak) || !readable(s.as(t, "alice")) {
+		t.Error("the page of an error shows the registered URI without the second factor, or hides it from the owner")
+	}
 	// Whoever is no administrator has no such rights, and needs no second factor for their own.
 	s.weak(t, "alice").get(t, "/o/applications/"+added.Application.ID+"/").wants(t, http.StatusOK)
 }
