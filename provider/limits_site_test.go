@@ -277,6 +277,20 @@ func TestAttackChosenSecretIsGuessedFromManyCustomers(t *testing.T) {
 	})
 }
 
+// Nobody can guess a generated secret, so wrong ones of strangers do not change what others are told: a developer with a
+// mistake still reads that the secret is wrong.
+func TestWrongGeneratedSecretsAreCountedByNetwork(t *testing.T) {
+	f := begin(t)
+	app := f.app()
+	wrong := clients.Registered{Application: app.Application, Secret: "wrong"}
+	for i := range 2 * limits.Of(limits.OfSecret).Tries {
+		_, _, err := f.Grants.Token(t.Context(), by(&wrong, "grant_type", policy.GrantClient), fmt.Sprintf("10.%d.0.1", i))
+		if got := kind(err); got != "401 invalid_client" {
+			t.Fatalf("after %d wrong secrets: %s", i, got)
+		}
+	}
+}
+
 // A person who is signed in sends messages only to so many addresses.
 func TestAttackMessagesToAddressesOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -22,6 +22,14 @@ func (q *ask) assertion() *jose.JWT {
 	return j
 }
 
+// asFor makes it a request of another client, whose assertion is for the true server. The runner may have learned another
+// audience from the faulty one.
+func (q *ask) asFor(c *target.Client, audience string) {
+	proven := *c
+	proven.Audience = audience
+	q.as(&proven)
+}
+
 // signed reports whether a client has signed an assertion.
 func signed(j *jose.JWT, c *target.Client) bool {
 	text, _ := json.Marshal(c.Signer.Public())
@@ -86,9 +94,7 @@ func assertionFaults() []fault {
 					return refusal(http.StatusUnauthorized, "invalid_client")
 				}
 				if c := p.client(j.Text("sub")); c != nil && c.Signer != nil && signed(j, c) {
-					proven := *c
-					proven.Audience = p.target.Issuer
-					q.as(&proven)
+					q.asFor(c, p.target.Issuer)
 				}
 			}
 			return p.real(q)
@@ -151,7 +157,7 @@ func assertionFaults() []fault {
 			case j != nil && j.Claims["aud"] == p.target.Issuer:
 				return refusal(http.StatusUnauthorized, "invalid_client")
 			case j != nil && j.Claims["aud"] == p.front.Front+tokenPath:
-				q.as(p.target.Clients[need.Key])
+				q.asFor(p.target.Clients[need.Key], p.target.Issuer)
 			}
 			return p.real(q)
 		}, "RFC10070/4/issuer"),

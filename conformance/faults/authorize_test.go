@@ -19,13 +19,13 @@ const needsCode = "RFC6749/2.1 RFC6749/3.1 RFC6749/4.1 RFC6749/5.2 " +
 func authorizeFaults() []fault {
 	return []fault{
 		{name: "GET is refused at the authorization endpoint", at: authorizePath, spoil: refusingIf(func(_ *proxy, q *ask) bool { return q.method == http.MethodGet },
-			func() *wire.Answer { return shown(http.StatusMethodNotAllowed, "no") }), fails: "RFC6749/3.1/get RFC6749/4.2/left-out OIDCCore/3.1.2.1/get",
+			func() *wire.Answer { return shown(http.StatusMethodNotAllowed, "no") }), fails: "RFC6749/3.1/get OIDCCore/3.1.2.1/get",
 			blocks: "RFC6749/3.1/post RFC6749/3.1/person-verified RFC6749/3.1/not-repeated RFC6749/3.1.1/response-type-missing RFC6749/3.1.1/response-type-unknown " +
 				"RFC6749/3.1.2.3/registered RFC6749/3.1.2.3/required-with-several RFC6749/3.1.2.3/simple-string-comparison RFC6749/3.1.2.4/not-redirected " +
 				"RFC6749/3.1.2.4/person-informed RFC6749/4.1.2/code-issued RFC6749/4.1.2.1/invalid-request RFC6749/4.1.2.1/unsupported-response-type " +
 				"RFC6749/4.1.2.1/invalid-scope RFC6749/4.1.2.1/unknown-client-not-redirected RFC6749/4.1.2.1/unknown-client-told RFC6749/10.14/sanitized " +
 				"RFC7636/4.4.1/required-of-public RFC7636/4.4.1/unknown-method",
-			hides: needsCode + " RFC6749/10.12"},
+			hides: needsCode + " RFC6749/10.12 RFC6749/4.2/left-out RFC6750/2.3/private-userinfo"},
 		{name: "POST is refused at the authorization endpoint", at: authorizePath, spoil: refusingIf(func(_ *proxy, q *ask) bool { return q.method == http.MethodPost },
 			func() *wire.Answer { return shown(http.StatusMethodNotAllowed, "no") }), fails: "RFC6749/3.1/post OIDCCore/3.1.2.1/post"},
 		{name: "a code is issued before anybody has signed in", at: authorizePath, spoil: func(p *proxy, q *ask) *wire.Answer {
@@ -68,7 +68,7 @@ func authorizeFaults() []fault {
 			return a
 		}, fails: "RFC6749/4.1.2/in-query OIDCCore/3.1.2.5/in-query RFC9700/4.1.3/a53-fragment OIDCDiscovery/3/response-modes-true"},
 		{name: "codes are not returned", spoil: sending(func(_ *proxy, sent url.Values) { sent.Del("code") }), fails: "RFC6749/4.1.2/code-issued " +
-			"RFC8707/2.1/left-out", hides: needsCode + " RFC6749/10.12"},
+			"RFC8707/2.1/left-out", hides: needsCode + " RFC6749/10.12 RFC6749/4.2/left-out RFC6750/2.3/private-userinfo"},
 		{name: "state is not returned", spoil: sending(func(_ *proxy, sent url.Values) {
 			if sent.Has("code") {
 				sent.Del("state")

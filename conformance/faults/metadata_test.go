@@ -42,7 +42,7 @@ func metadataFaults() []fault {
 			fails: "RFC8414/2/token-auth-methods-true OIDCDiscovery/3/token-auth-methods-true"},
 		{name: "a list of the metadata is empty", spoil: publishing(put("ui_locales_supported", []string{})),
 			fails: "RFC8414/3.2/no-empty-claims OIDCDiscovery/4.2/no-empty-claims"},
-		{name: "no code_challenge_method is listed", spoil: publishing(put("code_challenge_methods_supported", []string{})), fails: "RFC9700/2.1.1/a15-pkce-detectable"},
+		{name: "no code_challenge_method is listed", spoil: publishing(put("code_challenge_methods_supported", []string{})), fails: "RFC9700/2.1.1/a15-pkce-detectable", hides: "RFC7636/4.4.1/unlisted-method"},
 		{name: "an endpoint of the metadata does not exist", spoil: publishing(func(object map[string]any) {
 			keys, _ := object["jwks_uri"].(string)
 			object["device_authorization_endpoint"] = keys + "/nowhere"

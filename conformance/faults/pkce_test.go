@@ -93,9 +93,9 @@ func pkceFaults() []fault {
 			}
 		}), fails: "RFC7636/4.4.1/missing-explained RFC7636/4.4.1/unknown-method-explained"},
 		{name: "the method plain is listed", spoil: publishing(put("code_challenge_methods_supported", []string{"plain", "S256"})),
-			fails: "RFC7636/7.2/plain-not-offered RFC9700/2.1.1/a16-no-plain RFC8414/2/challenge-methods-true"},
+			fails: "RFC7636/7.2/plain-not-offered RFC9700/2.1.1/a16-no-plain RFC8414/2/challenge-methods-true", hides: "RFC7636/4.4.1/unlisted-method"},
 		{name: "PKCE is not listed", spoil: publishing(put("code_challenge_methods_supported", nil)),
-			fails: "RFC9700/2.1.1/a15-pkce-in-metadata MCP/M4/s256-in-metadata", hides: "RFC7636/7.2/plain-not-offered"},
+			fails: "RFC9700/2.1.1/a15-pkce-in-metadata MCP/M4/s256-in-metadata", hides: "RFC7636/7.2/plain-not-offered RFC7636/4.4.1/unlisted-method"},
 		{name: "PKCE is not listed and has no effect", spoil: func(p *proxy, q *ask) *wire.Answer {
 			if strings.Contains(q.path, "/.well-known/o") {
 				return publishing(put("code_challenge_methods_supported", nil))(p, q)

@@ -73,10 +73,11 @@ func signInFaults() []fault {
 	return append(at(authorizePath, []fault{
 		{name: "a nonce is required", spoil: refusingAsk(func(v url.Values) bool { return asksOpenID(v) && !v.Has("nonce") }, "invalid_request"), fails: "OIDCCore/3.1.2.1/nonce-optional",
 			blocks: "OIDCCore/15.1/display OIDCCore/15.1/locales OIDCCore/15.1/acr-values OIDCCore/3.1.2.1/ui-locales OIDCCore/5.2/claims-locales OIDCCore/3.1.2.1/response-mode-query " +
-				"OIDCCore/3.1.2.2/unknown-parameters-ignored OIDCCore/3.1.2.1/unknown-scope-ignored OIDCCore/3.1.2.1/display-wap OIDCCore/5.5.1/essential-unknown"},
+				"OIDCCore/3.1.2.2/unknown-parameters-ignored OIDCCore/3.1.2.1/unknown-scope-ignored OIDCCore/3.1.2.1/display-wap OIDCCore/5.5.1/essential-unknown", hides: "RFC6750/2.3/private-userinfo"},
 		{name: "long nonces are refused", spoil: refusingAsk(func(v url.Values) bool { return len(v.Get("nonce")) > 255 }, "invalid_request"),
 			fails: "OIDCCore/2/nonce-not-processed", passes: "OIDCCore/2/nonce"},
-		{name: "no code is issued for an authentication request", spoil: refusingAsk(asksOpenID, "server_error"), blocks: "OIDCCore/3.1.2.1/nonce-optional OIDCCore/2/nonce-not-processed OIDCCore/3.1.2.2/oauth-parameters"},
+		{name: "no code is issued for an authentication request", spoil: refusingAsk(asksOpenID, "server_error"),
+			blocks: "OIDCCore/3.1.2.1/nonce-optional OIDCCore/2/nonce-not-processed OIDCCore/3.1.2.2/oauth-parameters", hides: "RFC6750/2.3/private-userinfo"},
 		{name: "response_mode=query is refused", spoil: refusingSignIns("invalid_request", "response_mode", oneOf("query")), fails: "OIDCCore/3.1.2.1/response-mode-query"},
 		{name: "an unknown response_mode means query", spoil: challenges(func(_ *proxy, q *ask, v url.Values) {
 			if v.Get("response_mode") == "conformance" {
@@ -185,8 +186,8 @@ func promptFaults() []fault {
 				q.setQuery("prompt", "")
 			}
 			return approving(need.Code, func(*proxy, url.Values) bool { return true })(p, q)
-		}, fails: "OIDCCore/3.1.2.1/prompt-consent",
-			skips: "OIDCCore/3.1.2.1/prompt-consent-refused OIDCCore/3.1.2.6/denied OIDCCore/3.1.2.4/decision-obtained OIDCCore/3.1.2.3/csrf", hides: "RFC6749/4.1.2.1/access-denied"},
+		}, fails: "OIDCCore/3.1.2.1/prompt-consent RFC6749/10.2/person-informed",
+			skips: "OIDCCore/3.1.2.1/prompt-consent-refused OIDCCore/3.1.2.6/denied OIDCCore/3.1.2.4/decision-obtained OIDCCore/3.1.2.3/csrf", hides: "RFC6749/4.1.2.1/access-denied RFC6749/10.12/csrf"},
 		{name: "prompt=select_account is ignored", spoil: ignoring("prompt", oneOf("select_account")), fails: "OIDCCore/3.1.2.1/prompt-select-account"},
 		{name: "an unknown prompt is ignored", spoil: ignoring("prompt", noneOf("none", "login", "consent", "select_account")), fails: "OIDCCore/3.1.2.1/prompt-unknown"},
 		{name: "offline access needs no consent", spoil: approving(need.Code, func(_ *proxy, v url.Values) bool { return holding("offline_access")(v.Get("scope")) }),

@@ -187,7 +187,7 @@ func grantFaults() []fault {
 		}), fails: "RFC6749/4.3.2/password-validated"},
 		{name: "the password grant issues no token", at: tokenPath, spoil: refusingIf(func(_ *proxy, q *ask) bool {
 			return q.form().Get("grant_type") == "password"
-		}, badGrant), fails: "RFC6749/4.3.3/granted", blocks: "RFC6749/4.3.2/client-authenticated RFC6749/4.3.2/password-validated"},
+		}, badGrant), fails: "RFC6749/4.3.3/granted", blocks: "RFC6749/4.3.2/client-authenticated RFC6749/4.3.2/password-validated RFC6749/4.3/registered-only"},
 		{name: "the granted scope is not returned for a request without scope", at: tokenPath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
 			if byMachine(q) && q.form().Get("scope") == "" && a.Granted() {

@@ -23,14 +23,14 @@ func userInfoFaults() []fault {
 	return append(at(userInfoPath, []fault{
 		{name: "the sub of UserInfo is wrong", spoil: telling(put("sub", "another")), fails: "OIDCCore/5.3.2/same-sub OIDCCore/8.1/same-at-userinfo"},
 		{name: "UserInfo has the content type text", spoil: answering(header("Content-Type", "text/plain")), fails: "OIDCCore/5.3.2/content-type OIDCRegistration/2/userinfo-plain OIDCCore/5.3.2/signed-content-type"},
-		{name: "UserInfo is not JSON", spoil: told(func(a *wire.Answer) { a.Body = []byte("sub=1") }), fails: "OIDCCore/5.3.2/json"},
-		{name: "UserInfo is Latin-1", spoil: told(func(a *wire.Answer) { a.Body = append(a.Body, 0xe9) }), fails: "OIDCCore/5.3.2/utf-8"},
+		{name: "UserInfo is not JSON", spoil: told(func(a *wire.Answer) { a.Body = []byte("sub=1") }), fails: "OIDCCore/5.3.2/json", hides: "RFC6750/2.3/private-userinfo"},
+		{name: "UserInfo is Latin-1", spoil: told(func(a *wire.Answer) { a.Body = append(a.Body, 0xe9) }), fails: "OIDCCore/5.3.2/utf-8", hides: "RFC6750/2.3/private-userinfo"},
 		{name: "UserInfo accepts a token in the query", spoil: spoiling(func(_ *proxy, q *ask) {
 			if token := q.params().Get("access_token"); token != "" {
 				q.header.Set("Authorization", "Bearer "+token)
 				q.query = ""
 			}
-		}), fails: "RFC9700/4.3.2/a46-not-in-query OIDCCore/5.3/bearer-not-in-query"},
+		}), fails: "RFC9700/4.3.2/a46-not-in-query OIDCCore/5.3/bearer-not-in-query", passes: "RFC6750/2.3/private-userinfo"},
 		{name: "UserInfo accepts a token in the query, and the answer can be kept by anybody", spoil: func(p *proxy, q *ask) *wire.Answer {
 			token := q.params().Get("access_token")
 			if token != "" {
@@ -59,7 +59,7 @@ func userInfoFaults() []fault {
 				a.Status = http.StatusUnauthorized
 			}
 		}), fails: "OIDCCore/5.3.3/scope-missing"},
-		{name: "UserInfo refuses GET", spoil: unlessBy(http.MethodPost), fails: "OIDCCore/5.3/get"},
+		{name: "UserInfo refuses GET", spoil: unlessBy(http.MethodPost), fails: "OIDCCore/5.3/get", hides: "RFC6750/2.3/private-userinfo"},
 		{name: "UserInfo refuses POST", spoil: unlessBy(http.MethodGet), fails: "OIDCCore/5.3/post OIDCCore/5.3/bearer-in-form"},
 		{name: "scripts cannot read UserInfo", spoil: answering(header("Access-Control-Allow-Origin", "")), fails: "OIDCCore/5.3/cors RFC9700/2.6/a38-cors"},
 	}), at(userInfoPath+" "+keysPath, []fault{

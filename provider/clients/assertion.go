@@ -254,8 +254,8 @@ func (p *Clients) verifyAssertion(ctx context.Context, one *assertion) error {
 // notGuessed refuses a correct secret that a person chose while the limit of guesses is
 // reached.
 func (p *Clients) notGuessed(ctx context.Context, a storage.Application) error {
-	if chosen(a.Secret) || a.OldSecretExpiresAt > oauth.Now() && chosen(a.OldSecret) {
-		return p.provenAt(ctx, a.ID)
+	if canBeGuessed(a) {
+		return p.provenAt(ctx, a)
 	}
 	return nil
 }
@@ -340,7 +340,7 @@ func (p *Clients) wrongAssertion(ctx context.Context, one *assertion) error {
 	if one.client == nil || one.client.ID == "" { // "": only its metadata document is known
 		tries = []throttle.Try{limits.At(limits.AtUnknownClient, CallOf(ctx).Address)}
 	} else {
-		tries = p.guessAtSecret(ctx, one.client.ID)
+		tries = p.guessAtSecret(ctx, *one.client)
 	}
 	_, err := p.limits.Take(tries...)
 	if err != nil {

@@ -93,19 +93,15 @@ func (p *Clients) secretMatches(applicationID, stored, secret string) (ok, slow 
 // ProveSecret accepts the present secret, and the one before it until its overlap ends.
 // If neither can be guessed, the comparison is all it does.
 func (p *Clients) ProveSecret(ctx context.Context, a storage.Application, secret string) error {
-	stored := append(make([]string, 0, 2), a.Secret)
-	if a.OldSecretExpiresAt > oauth.Now() {
-		stored = append(stored, a.OldSecret)
-	}
-	guessable := slices.ContainsFunc(stored, chosen)
 	var toHash []string
-	for _, form := range stored {
+	guessable := canBeGuessed(a)
+	for _, form := range validSecrets(a) {
 		ok, slow, err := p.secretMatches(a.ID, form, secret)
 		if err != nil {
 			return err
 		}
 		if ok && guessable {
-			return p.provenAt(ctx, a.ID)
+			return p.provenAt(ctx, a)
 		}
 		if ok {
 			return nil
@@ -115,19 +111,34 @@ func (p *Clients) ProveSecret(ctx context.Context, a storage.Application, secret
 		}
 	}
 	if len(toHash) == 0 {
-		return p.wrongClient(p.guessAtSecret(ctx, a.ID)...)
+		return p.wrongClient(p.guessAtSecret(ctx, a)...)
 	}
-	return p.hashSecret(ctx, a.ID, toHash, secret, p.guessAtSecret(ctx, a.ID))
+	return p.hashSecret(ctx, a.ID, toHash, secret, p.guessAtSecret(ctx, a))
 }
 
-// guessAtSecret returns the tries that a guess at a client's secret uses: one of the network, and one
-// of the client. A network in which the client has authenticated before shares one with others of that
-// kind: strangers who guess elsewhere do not keep the client out.
-func (p *Clients) guessAtSecret(ctx context.Context, applicationID string) []throttle.Try {
-	address, client := CallOf(ctx).Address, "new "+applicationID
-	pair := throttle.From(limits.OfClient, applicationID+" ", address)
-	if p.proven.knows(at(applicationID, address)) {
-		client = "known " + applicationID
+// validSecrets returns the present secret of a client, and the one before it until its overlap ends.
+func validSecrets(a storage.Application) []string {
+	stored := append(make([]string, 0, 2), a.Secret)
+	if a.OldSecretExpiresAt > oauth.Now() {
+		stored = append(stored, a.OldSecret)
+	}
+	return stored
+}
+
+// canBeGuessed reports whether a person chose a secret that is valid now.
+func canBeGuessed(a storage.Application) bool { return slices.ContainsFunc(validSecrets(a), chosen) }
+
+// guessAtSecret returns the tries that a guess at a client's secret uses: one of the network and, if the
+// secret can be guessed, one of the client. A network in which the client has authenticated before shares one
+// with others of that kind: strangers who guess elsewhere do not keep the client out.
+func (p *Clients) guessAtSecret(ctx context.Context, a storage.Application) []throttle.Try {
+	address, client := CallOf(ctx).Address, "new "+a.ID
+	pair := throttle.From(limits.OfClient, a.ID+" ", address)
+	if !canBeGuessed(a) {
+		return []throttle.Try{pair}
+	}
+	if p.proven.knows(at(a.ID, address)) {
+		client = "known " + a.ID
 		pair.Site = "" // its neighbours do not keep it out either
 	}
 	return []throttle.Try{pair, {Kind: limits.OfSecret, Key: client, Wide: client}}
@@ -137,10 +148,10 @@ func at(applicationID, address string) string { return applicationID + " " + thr
 
 // provenAt accepts a correct secret that can be guessed, unless the tries are exhausted: a correct guess is
 // refused then too.
-func (p *Clients) provenAt(ctx context.Context, applicationID string) error {
-	err := p.limits.CheckOnly(p.guessAtSecret(ctx, applicationID)...)
+func (p *Clients) provenAt(ctx context.Context, a storage.Application) error {
+	err := p.limits.CheckOnly(p.guessAtSecret(ctx, a)...)
 	if err == nil {
-		p.proven.know(at(applicationID, CallOf(ctx).Address))
+		p.proven.know(at(a.ID, CallOf(ctx).Address))
 	}
 	return err
 }

@@ -187,7 +187,7 @@ func (a *Authenticator) data(host string, flags byte) []byte {
 // algorithm returns the COSE algorithm.
 func (a *Authenticator) algorithm() []byte {
 	switch {
-	case a.COSE != nil && len(a.COSE) > 200, a.RSA != nil:
+	case len(a.COSE) > 200, a.RSA != nil:
 		return cborHead(1, 256) // -257, RS256
 	case a.P384:
 		return cborHead(1, 34) // -35
