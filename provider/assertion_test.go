@@ -76,20 +76,27 @@ func (k keyed) at(endpoint, assertion string, pairs ...string) *http.Request {
 // send sends a request to one of the endpoints at which a client authenticates.
 func (f *fixture) send(endpoint string, r *http.Request) error {
 	f.t.Helper()
+	return f.sendIn(f.t.Context(), endpoint, r)
+}
+
+func (f *fixture) sendIn(ctx context.Context, endpoint string, r *http.Request) error {
+	f.t.Helper()
 	const address = "192.0.2.1"
 	r.URL.Path = "/o/" + endpoint + "/"
 	var err error
 	switch endpoint {
 	case "token":
-		_, _, err = f.Grants.Token(f.t.Context(), r, address)
+		_, _, err = f.Grants.Token(ctx, r, address)
 	case "par":
-		_, _, err = f.Authorizations.Push(f.t.Context(), r, address)
+		_, _, err = f.Authorizations.Push(ctx, r, address)
 	case "introspect":
-		_, _, err = f.Tokens.Introspect(f.t.Context(), r, address)
+		_, _, err = f.Tokens.Introspect(ctx, r, address)
 	case "revoke_token":
-		_, err = f.Tokens.Revoke(f.t.Context(), r, address)
+		_, err = f.Tokens.Revoke(ctx, r, address)
 	case "device_authorization":
-		_, _, err = f.Devices.Authorize(f.t.Context(), r, device.Origin{Address: address})
+		_, _, err = f.Devices.Authorize(ctx, r, device.Origin{Address: address})
+	case "userinfo":
+		_, _, err = f.Tokens.UserInfo(ctx, r)
 	default:
 		f.t.Fatal("there is no endpoint", endpoint)
 	}
@@ -162,6 +169,129 @@ func TestAttackAssertionOfAFailedRequest(t *testing.T) {
 		}
 		wantUsed(t, "gone", f.send("token", all.at("token", assertion, "grant_type", policy.GrantClient)))
 	})
+}
+
+// leaves sends a request whose client breaks the connection when a statement begins.
+func (f *fixture) leaves(name, begun, endpoint string, r *http.Request) {
+	f.t.Helper()
+	ctx, leave := context.WithCancel(f.t.Context())
+	defer leave()
+	f.store.Trace(func(ctx context.Context, statement string) (context.Context, func(error)) {
+		if strings.Contains(statement, begun) {
+			leave()
+		}
+		return ctx, func(error) {}
+	})
+	defer f.store.Trace(nil)
+	if err := f.sendIn(ctx, endpoint, r); !errors.Is(err, context.Canceled) {
+		f.t.Errorf("%s: the client has left, and the result is %v", name, err)
+	}
+}
+
+// A client that breaks the connection while its assertion is stored has used it.
+//
+// Resembles CVE-2020-15222 (fosite): the jti of an assertion was not remembered. OIDC Core §9: an assertion
+// is used once, and whoever has seen the request has it.
+func TestAttackAssertionOfAClientThatLeaves(t *testing.T) {
+	f := begin(t)
+	f.person("alice")
+	app, signer := f.keyed(introspects), f.keyed(signed)
+	at := f.login("alice")
+	const storedWithToken = "a token for the client"
+	code := func() string { return f.code(app.Registered, at) }
+	redeem := func(code string) []string {
+		return []string{"grant_type", policy.GrantCode, "code", code, "redirect_uri", callback, "code_verifier", verifier}
+	}
+	answer, _, err := f.Grants.Token(t.Context(), app.at("token", app.assertion(nil), redeem(code())...), "192.0.2.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	codes, _, err := f.Devices.Authorize(t.Context(), app.at("device_authorization", app.assertion(nil)), device.Origin{Address: "192.0.2.1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name, endpoint string
+		app            keyed
+		pairs          []string
+	}{
+		{storedWithToken, "token", app, []string{"grant_type", policy.GrantClient}},
+		{"a signed token for the client", "token", signer, []string{"grant_type", policy.GrantClient}},
+		{"a code", "token", app, redeem(code())},
+		{"a refresh token", "token", app, []string{"grant_type", policy.GrantRefresh, "refresh_token", answer.RefreshToken}},
+		{"a poll", "token", app, pollWith(codes)},
+		{"a password", "token", app, []string{"grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword}},
+		{"a pushed request", "par", app, f.pushed(app.Registered)},
+		{"an introspection", "introspect", app, []string{"token", "x"}},
+		{"a revocation", "revoke_token", app, []string{"token", "x"}},
+		{"a device", "device_authorization", app, nil},
+	} {
+		assertion := test.app.assertion(nil)
+		begun := "INTO seen"
+		if test.name == storedWithToken {
+			begun = "TRANSACTION"
+		}
+		f.leaves(test.name, begun, test.endpoint, test.app.at(test.endpoint, assertion, test.pairs...))
+		wantUsed(t, test.name, f.send("revoke_token", test.app.at("revoke_token", assertion, "token", "x")))
+	}
+}
+
+// A client that breaks the connection while its proof is stored has used it.
+//
+// Resembles CVE-2020-15222 (fosite), for proofs (RFC 9449 §11.1).
+func TestAttackProofOfAClientThatLeaves(t *testing.T) {
+	f := begin(t, withOpenID)
+	app, key := f.app(grants(policy.GrantNames()...)), newKey(t)
+	at := f.login("alice")
+	redeem := func() *http.Request {
+		return by(app, "grant_type", policy.GrantCode, "code", f.code(app, at, "scope", "openid"), "redirect_uri", callback, "code_verifier", verifier)
+	}
+	answer, _, err := f.Grants.Token(t.Context(), proving(redeem(), f.proof(key, "token", nil)), "192.0.2.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	codes := f.asks(app)
+	f.allow(codes, at)
+	presents := func() *http.Request {
+		r := httptest.NewRequest(http.MethodPost, "https://auth.example/o/userinfo/", nil)
+		r.Header.Set("Authorization", "DPoP "+answer.AccessToken)
+		return r
+	}
+	for _, test := range []struct {
+		name, endpoint string
+		more           map[string]any
+		one, other     *http.Request
+	}{
+		{"a code", "token", nil, redeem(), redeem()},
+		{"a refresh token", "token", nil, by(app, "grant_type", policy.GrantRefresh, "refresh_token", answer.RefreshToken), redeem()},
+		{"a token for the client", "token", nil, by(app, "grant_type", policy.GrantClient), redeem()},
+		{"a password", "token", nil, by(app, "grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword), redeem()},
+		{"a device code", "token", nil, by(app, pollWith(codes)...), redeem()},
+		{"a pushed request", "par", nil, by(app, f.pushed(app)...), by(app, f.pushed(app)...)},
+		{"UserInfo", "userinfo", map[string]any{"ath": dpop.TokenHash(answer.AccessToken)}, presents(), presents()},
+	} {
+		proof := f.proof(key, test.endpoint, test.more)
+		f.leaves(test.name, "INTO seen", test.endpoint, proving(test.one, proof))
+		wantReplay(t, test.name, f.send(test.endpoint, proving(test.other, proof)))
+	}
+}
+
+// A request that the database has failed may have used its assertion itself: it must not be told that
+// somebody else has.
+func TestFailureOfTheDatabaseIsNoReplay(t *testing.T) {
+	f := begin(t)
+	app := f.keyed()
+	r := app.at("token", app.assertion(nil), "grant_type", policy.GrantClient)
+	wantKind(t, "the form", r.ParseForm(), "no error")
+	fails := func(failed error) error {
+		ctx := clients.WithCall(t.Context(), &clients.Call{UsesLater: true})
+		_, err := f.Clients.Authenticate(ctx, r, r.PostForm)
+		wantKind(t, "the authentication", err, "no error")
+		return f.Clients.UseFailed(ctx, failed, f.Proofs, dpop.Proof{})
+	}
+	wantKind(t, "the first", fails(oauth.Refuse("invalid_grant", "No.")), "400 invalid_grant")
+	wantKind(t, "one that fails", fails(oauth.Unavailable(errors.New("no database"))), "503 temporarily_unavailable")
+	wantUsed(t, "one that is refused", fails(oauth.Refuse("invalid_grant", "No.")))
 }
 
 // The proof of a failed request is used too.

@@ -53,14 +53,15 @@ func useTwice(t *testing.T, key crypto.Signer, since func(*fixture)) {
 		}
 		return proof
 	}
-	err = f.Proofs.Use(t.Context(), checked())
+	first := checked()
+	err = f.Proofs.Use(t.Context(), &first)
 	if err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(60*time.Second + 900*time.Millisecond)
 	again := checked()
 	since(f)
-	err = f.Proofs.Use(t.Context(), again)
+	err = f.Proofs.Use(t.Context(), &again)
 	if err == nil {
 		t.Error("a proof was used twice")
 	}

@@ -128,8 +128,7 @@ func (p *Authorizations) keep(ctx context.Context, r Request, a storage.Applicat
 	network := throttle.Site(address)
 	perNetwork, err := p.mayPush(a, network, address)
 	if err == nil {
-		err = p.proofs.Use(ctx, *proof)
-		*proof = possession.Proof{}
+		err = p.proofs.Use(ctx, proof)
 	}
 	if err == nil {
 		err = p.clients.UseAssertion(ctx)

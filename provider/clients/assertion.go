@@ -9,7 +9,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"mandate/provider/jose"
 	"mandate/provider/keysets"
@@ -83,6 +82,9 @@ func (p *Clients) proveBy(ctx context.Context, one *assertion) (storage.Applicat
 	by.unused = &storage.OneTime{Digest: seal.Digest("client assertion\x00" + a.ClientID + "\x00" + claims.Text("jti")), ExpiresAt: expires + maxAhead, Now: now}
 	if !by.UsesLater {
 		err = p.UseAssertion(ctx)
+		if by.unused != nil {
+			err = p.UseFailed(ctx, err, nil, possession.Proof{})
+		}
 	}
 	if reason := p.rules.WhySuspended(a); err == nil && reason != "" {
 		err = suspendedClient(reason)
@@ -123,16 +125,11 @@ const typeOfAssertions = "client-authentication+jwt"
 // UseAssertion uses the assertion of a call, if it has one that is not used yet.
 func (p *Clients) UseAssertion(ctx context.Context) error {
 	by := CallOf(ctx)
-	value := by.takeUnused()
-	if value == nil {
+	if by.unused == nil {
 		return nil
 	}
-	return by.afterUse(p.store.SeeOnce(ctx, *value))
+	return by.afterUse(p.store.SeeOnce(ctx, *by.unused))
 }
-
-// finishUse is how long the server tries to use what a failed request has proven. A request that has waited for its whole time
-// still gets its answer before the connection is closed.
-const finishUse = 3 * time.Second
 
 // UseFailed uses the client assertion and the DPoP proof of a request that has failed, unless this
 // was done before. Otherwise whoever has seen the request, such as in a log, could send both again,
@@ -144,14 +141,18 @@ func (p *Clients) UseFailed(ctx context.Context, failed error, checks *possessio
 	if possession.AsksForNonce(failed) {
 		return failed
 	}
-	// Whoever breaks the connection must not keep the assertion unused.
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), finishUse)
+	ctx, stop := possession.Finish(ctx)
 	defer stop()
 	var proven error
 	if proof.Key != "" && p.mayStore(ctx) {
-		proven = checks.Use(ctx, proof)
+		proven = checks.Use(ctx, &proof)
 	}
-	return cmp.Or(p.UseAssertion(ctx), proven, failed)
+	refused := cmp.Or(p.UseAssertion(ctx), proven)
+	// A request that this server has failed may have used both itself: that is no replay.
+	if e, ok := errors.AsType[*oauth.Error](failed); refused == nil || !ok || e.Status >= http.StatusInternalServerError {
+		return failed
+	}
+	return refused
 }
 
 // mayStore reports whether the proof of a failed request may take a row. Everybody knows the client
@@ -183,21 +184,18 @@ func (p *Clients) mayVerify(ctx context.Context, a storage.Application, what str
 // in the same statement.
 func (p *Clients) AddToken(ctx context.Context, token storage.Token) error {
 	by := CallOf(ctx)
-	value := by.takeUnused()
-	if value == nil {
+	if by.unused == nil {
 		return oauth.Stored(p.store.AddToken(ctx, token))
 	}
-	return by.afterUse(p.store.AddTokenOnce(ctx, token, *value))
+	return by.afterUse(p.store.AddTokenOnce(ctx, token, *by.unused))
 }
 
-// takeUnused returns the assertion that is still to be used, or nil, and no second time.
-func (by *Call) takeUnused() *storage.OneTime {
-	value := by.unused
-	by.unused = nil
-	return value
-}
-
+// afterUse notes that the assertion is used, and returns the error for the client. After any other error
+// nobody knows, so UseFailed uses it.
 func (by *Call) afterUse(err error) error {
+	if err == nil || errors.Is(err, storage.ErrSpent) {
+		by.unused = nil
+	}
 	if errors.Is(err, storage.ErrSpent) {
 		refused, was := error(invalidClient("An assertion with this jti was used already: make a new assertion for each request.")), by.Client
 		by.Client = nil

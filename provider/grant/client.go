@@ -44,7 +44,7 @@ func (g *clientGrant) HandleTokenEndpointRequest(ctx context.Context, request fo
 	if err != nil {
 		return err
 	}
-	err = g.p.proofs.Use(ctx, issued.takeProof())
+	err = g.p.proofs.Use(ctx, &issued.proof)
 	if err != nil {
 		return err
 	}

@@ -67,7 +67,7 @@ func (g *deviceGrant) HandleTokenEndpointRequest(ctx context.Context, request fo
 	if grant.CodeExpiresAt <= oauth.Now() && grant.CodeUsedAt == nil {
 		return expiredDeviceCode()
 	}
-	err = g.p.proofs.Use(ctx, request.GetSession().(*Session).takeProof())
+	err = g.p.proofs.Use(ctx, &request.GetSession().(*Session).proof)
 	if err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ func (g *passwordGrant) HandleTokenEndpointRequest(ctx context.Context, request 
 	}
 	err = g.p.people.PasswordSuffices(ctx, u)
 	if err == nil {
-		err = g.p.proofs.Use(ctx, issued.takeProof())
+		err = g.p.proofs.Use(ctx, &issued.proof)
 	}
 	if err == nil {
 		err = g.p.tokens.MayApprove(ctx, a, u.ID)

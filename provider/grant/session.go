@@ -54,12 +54,5 @@ type Session struct {
 // NewSession returns the session of a token request.
 func NewSession(sent *http.Request) *Session { return &Session{sent: sent} }
 
-// takeProof returns the proof that is still to be used, and no second time.
-func (s *Session) takeProof() possession.Proof {
-	proof := s.proof
-	s.proof = possession.Proof{}
-	return proof
-}
-
 // Clone returns a copy. fosite requires this method.
 func (s *Session) Clone() fosite.Session { copied := *s; return &copied }

@@ -42,7 +42,7 @@ func (p *Grants) Token(ctx context.Context, r *http.Request, address string) (*t
 	issued := NewSession(r)
 	err = p.answer(ctx, r, issued, by)
 	if err != nil {
-		err = p.clients.UseFailed(ctx, err, p.proofs, issued.takeProof())
+		err = p.clients.UseFailed(ctx, err, p.proofs, issued.proof)
 		return nil, by.Client, err
 	}
 	p.issued.issue(issued.Answer)
@@ -125,7 +125,7 @@ func (s *Session) give(answer *tokens.TokenResponse, responder fosite.AccessResp
 // use uses the proof of a request, and then the assertion of its client. A grant calls it after
 // the checks that a stranger fails, and before the request has an effect.
 func (p *Grants) use(ctx context.Context, issued *Session) error {
-	err := p.proofs.Use(ctx, issued.takeProof())
+	err := p.proofs.Use(ctx, &issued.proof)
 	if err == nil {
 		err = p.clients.UseAssertion(ctx)
 	}

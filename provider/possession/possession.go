@@ -142,16 +142,30 @@ func AsksForNonce(err error) bool {
 // before anything is spent or revoked.
 //
 // RFC 9449 §11.1: a proof works once, on all nodes together. It is remembered for longer than it
-// is valid, because the node that cleans up can have a clock that is ahead.
-func (c *Checks) Use(ctx context.Context, proof Proof) error {
+// is valid, because the node that cleans up can have a clock that is ahead. Use empties a proof that is
+// used: after any other error nobody knows, and who has called Use does so again before it answers.
+func (c *Checks) Use(ctx context.Context, proof *Proof) error {
 	if proof.Key == "" {
 		return nil
 	}
 	err := c.store.SeeOnce(ctx, storage.OneTime{Digest: seal.Digest("dpop\x00" + proof.Digest.String()), ExpiresAt: proof.Until + maxAhead, Now: oauth.Now()})
+	if err == nil || errors.Is(err, storage.ErrSpent) {
+		*proof = Proof{}
+	}
 	if errors.Is(err, storage.ErrSpent) {
 		return oauth.Refuse(dpop.InvalidProof, "The DPoP proof was used before: make a new proof, with a new jti, for each request.")
 	}
 	return oauth.Stored(err)
+}
+
+// finishUse is how long the server tries to use what a failed request has proven. A request that has waited for its whole time
+// still gets its answer before the connection is closed.
+const finishUse = 3 * time.Second
+
+// Finish returns a context for the use of what a failed request has proven: whoever breaks the connection
+// must not keep it unused.
+func Finish(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), finishUse)
 }
 
 // urls lists the URLs of the endpoint of a request.

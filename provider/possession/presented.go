@@ -38,7 +38,7 @@ func (c *Checks) CheckPresented(ctx context.Context, r *http.Request, b Binding,
 	case member == memberKey:
 		proof, err := c.verify(r, text, thumbprint)
 		if err == nil {
-			err = c.Use(ctx, proof)
+			err = c.useNow(ctx, &proof)
 		}
 		if e, ok := err.(*oauth.Error); ok && e.Status == http.StatusBadRequest {
 			return refuse(e.Code, e.Description)
@@ -57,6 +57,17 @@ func (c *Checks) CheckPresented(ctx context.Context, r *http.Request, b Binding,
 		return oauth.InvalidToken("The access token is bound to something that this server does not know.")
 	}
 	return nil
+}
+
+// useNow uses a proof, even if the client has gone.
+func (c *Checks) useNow(ctx context.Context, proof *Proof) error {
+	err := c.Use(ctx, proof)
+	if proof.Key != "" {
+		ctx, stop := Finish(ctx)
+		defer stop()
+		_ = c.Use(ctx, proof) // the first error tells more: this request may have used the proof itself
+	}
+	return err
 }
 
 // refuse returns the error for a token that is bound to a key.

@@ -31,7 +31,8 @@ func TestUsedProofOutlivesTheCleanUpOfANodeThatIsAhead(t *testing.T) {
 		t.Fatal(err)
 	}
 	proof := dpop.Proof{Key: "key", ID: "one", Until: oauth.Now() + 20}
-	err = checks.Use(t.Context(), proof)
+	again := proof
+	err = checks.Use(t.Context(), &proof)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +40,7 @@ func TestUsedProofOutlivesTheCleanUpOfANodeThatIsAhead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = checks.Use(t.Context(), proof)
+	err = checks.Use(t.Context(), &again)
 	if refused, ok := errors.AsType[*oauth.Error](err); !ok || refused.Code != dpop.InvalidProof {
 		t.Errorf("the second use: %v", err)
 	}
