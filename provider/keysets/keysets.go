@@ -25,12 +25,17 @@ const (
 	fresh = 5 * time.Minute  // how long a set is used without a new fetch
 	kept  = time.Hour        // how long it is used if no fetch succeeds
 	pause = 10 * time.Second // the shortest time between the starts of two fetches of one set
+
+	// distrust is how long a set whose fetch has failed has no place among those that work. It is so long
+	// that all sets of one node, failing in turn, take few of these places, and shorter than kept: a set of
+	// which one fetch has failed gets its place back in time.
+	distrust = 20 * time.Minute
 )
 
 // The limits of the memory and of the fetches at one moment.
 const (
 	maxSets    = 500
-	maxFetches = 32 // of sets that were never fetched, and as many of those that were
+	maxFetches = 32 // of sets that work, and as many of the others
 	maxPerHost = 8  // from one host: one that does not answer must not take all places
 	maxPerWho  = 8  // for one who has registered addresses: they can have any number of hosts
 )
@@ -49,8 +54,8 @@ type Sets struct {
 
 	mu   sync.Mutex
 	sets map[string]*set
-	// The fetches of sets that were never fetched, and of the others: the former cannot take the places
-	// of those that work.
+	// The fetches of sets that work, which are the second ones, and of the others: these cannot take the
+	// places of those that work.
 	running [2]fetches
 }
 
@@ -69,11 +74,12 @@ type Asked struct {
 
 // set is one key set. Signatures with invented key ids cause at most one fetch in each pause.
 type set struct {
-	keys  jose.JWKSet
-	since time.Time     // when the fetch of the keys began; zero: there was none that succeeded
-	asked time.Time     // when the last fetch began
-	err   error         // of the last fetch
-	done  chan struct{} // closed when the running fetch ends; nil: none is running
+	keys   jose.JWKSet
+	since  time.Time     // when the fetch of the keys began; zero: there was none that succeeded
+	asked  time.Time     // when the last fetch began
+	failed time.Time     // when a fetch has last failed
+	err    error         // of the last fetch
+	done   chan struct{} // closed when the running fetch ends; nil: none is running
 }
 
 // New makes the component. All its fetches use one client.
@@ -162,7 +168,7 @@ func (s *Sets) of(address string) *set {
 }
 
 // removeOldest removes the set that was asked for the longest time ago. Those that were never fetched go
-// first: anybody can register such addresses.
+// first, and then those that fail: anybody can register such addresses.
 func (s *Sets) removeOldest() {
 	oldest := ""
 	for address, one := range s.sets {
@@ -177,7 +183,16 @@ func (one *set) goesBefore(other *set) bool {
 	if one.since.IsZero() != other.since.IsZero() {
 		return one.since.IsZero()
 	}
+	if one.works() != other.works() {
+		return other.works()
+	}
 	return one.asked.Before(other.asked)
+}
+
+// works reports whether a set was fetched, and no fetch has failed of late. A host can answer once, and
+// then no more.
+func (one *set) works() bool {
+	return !one.since.IsZero() && time.Since(one.failed) >= distrust
 }
 
 // ask starts a fetch, shared by all who wait for it. It does not end with the request that
@@ -187,7 +202,7 @@ func (s *Sets) ask(asked Asked, one *set) {
 		return
 	}
 	running := &s.running[0]
-	if !one.since.IsZero() {
+	if one.works() {
 		running = &s.running[1]
 	}
 	leave := running.enter(hostOf(asked.Address), asked.For)
@@ -204,6 +219,8 @@ func (s *Sets) ask(asked Asked, one *set) {
 		one.err = err
 		if err == nil || errors.Is(err, errNoKey) {
 			one.keys, one.since = keys, one.asked
+		} else {
+			one.failed = time.Now()
 		}
 		close(one.done)
 		one.done = nil

@@ -244,12 +244,12 @@ type hanging struct {
 func (h *hanging) read(_ context.Context, address string) ([]byte, error) {
 	h.mu.Lock()
 	h.asked[address] = true
-	answer := h.known[address]
+	answer, done := h.known[address], h.done
 	h.mu.Unlock()
 	if answer != nil {
 		return answer, nil
 	}
-	<-h.done
+	<-done
 	return nil, errors.New("no answer")
 }
 
@@ -321,6 +321,48 @@ func TestAttackKeySetsOfOneStranger(t *testing.T) {
 			}
 		})
 	})
+	t.Run("hosts that have answered once", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			var evil []Asked
+			works := []string{"https://bank.example/keys"}
+			for i := range maxFetches {
+				evil = append(evil, Asked{fmt.Sprintf("https://%d.evil.example/keys", i), fmt.Sprint("somebody ", i)})
+				works = append(works, evil[i].Address)
+			}
+			s, h, hang, find := begin(t, works...)
+			for _, a := range append(evil, Asked{works[0], "bank"}) {
+				if err := find(a); err != nil {
+					t.Fatal(a, err)
+				}
+			}
+			h.mu.Lock()
+			clear(h.known)
+			h.known[works[0]] = set
+			open, first := h.done, make(chan struct{})
+			h.done = first
+			h.mu.Unlock()
+			time.Sleep(kept)
+			for _, a := range evil {
+				hang(a)
+			}
+			synctest.Wait()
+			h.mu.Lock()
+			h.done = open
+			h.mu.Unlock()
+			close(first)
+			time.Sleep(pause)
+			for _, a := range evil {
+				hang(a)
+			}
+			synctest.Wait()
+			if err := find(Asked{works[0], "bank"}); err != nil {
+				t.Error("a set that has always worked:", err)
+			}
+			if s.running[0].all != maxFetches || s.running[1].all != 0 {
+				t.Errorf("%d sets that hang have places of those that work, and %d others", s.running[1].all, s.running[0].all)
+			}
+		})
+	})
 	t.Run("many people with many hosts", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			const works = "https://bank.example/keys"
@@ -377,15 +419,19 @@ func TestOverHTTP(t *testing.T) {
 	}
 }
 
-// A set that works outlives those that nobody has ever read, also if it was asked for longer ago.
+// A set that works outlives those that nobody has ever read, and those that have failed since, also if it was
+// asked for longer ago. A failure is forgotten after a while.
 func TestSetsThatWorkAreForgottenLast(t *testing.T) {
-	now := time.Now()
-	s := newSets(nil)
-	s.sets = map[string]*set{"works": {since: now.Add(-time.Minute), asked: now.Add(-time.Minute)}, "fails": {asked: now}, "later": {since: now, asked: now}}
-	for _, want := range []string{"fails", "works", "later"} {
-		s.removeOldest()
-		if s.sets[want] != nil {
-			t.Errorf("%s is still there: %v", want, s.sets)
+	synctest.Test(t, func(t *testing.T) {
+		now := time.Now()
+		s := newSets(nil)
+		s.sets = map[string]*set{"works": {since: now.Add(-time.Minute), asked: now.Add(-time.Minute)}, "never": {asked: now}, "later": {since: now, asked: now},
+			"failed": {since: now, asked: now, failed: now}, "mended": {since: now.Add(-time.Second), asked: now.Add(-time.Second), failed: now.Add(-distrust)}}
+		for _, want := range []string{"never", "failed", "works", "mended", "later"} {
+			s.removeOldest()
+			if s.sets[want] != nil {
+				t.Errorf("%s is still there: %v", want, s.sets)
+			}
 		}
-	}
+	})
 }
