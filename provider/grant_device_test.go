@@ -129,6 +129,31 @@ func TestDevicePolls(t *testing.T) {
 	})
 }
 
+// Whoever sees a poll, such as in a log, cannot slow the device down with its assertion: a poll that is sent again does
+// not count. RFC 8628 §3.5: slow_down is for a device that does not keep to its interval.
+//
+// Resembles CVE-2020-15222 (fosite), where the jti of an assertion was not kept.
+func TestAttackPollThatIsSentAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t)
+		app := f.keyed()
+		r := app.at("device_authorization", app.assertion(nil), "scope", "read")
+		codes, _, err := f.Devices.Authorize(t.Context(), r, device.Origin{Address: "192.0.2.9"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		poll := func(wait time.Duration, assertion, want string) {
+			t.Helper()
+			time.Sleep(wait)
+			wantError(t, f.send("token", app.at("token", assertion, pollWith(codes)...)), want)
+		}
+		seen := app.assertion(nil)
+		poll(0, seen, "400 authorization_pending")
+		poll(4*time.Second, seen, "401 invalid_client")
+		poll(time.Second, app.assertion(nil), "400 authorization_pending")
+	})
+}
+
 func TestDeviceCodeThatIsNotApproved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t)
