@@ -33,12 +33,17 @@ func (s *server) partOfUser(r *http.Request) (partOf, error) {
 // confirmPart asks an administrator before something of a person ends. The administrator must have signed in a moment
 // ago.
 func (s *server) confirmPart(w http.ResponseWriter, r *http.Request, of partOf, heading, button string, details ...string) error {
+	return s.confirmPartAnd(w, r, of, nil, heading, button, details...)
+}
+
+// confirmPartAnd is confirmPart with a choice of what is allowed afterwards.
+func (s *server) confirmPartAnd(w http.ResponseWriter, r *http.Request, of partOf, after []templates.Option, heading, button string, details ...string) error {
 	err := s.provider.People.Confirmed(r.Context(), of.who)
 	if err != nil {
 		return err
 	}
 	return s.render(w, r, http.StatusOK, templates.Confirm{Frame: s.frame(r, ""), Heading: heading, Message: "This cannot be undone here: only the person can add it again.", Details: details,
-		Action: r.URL.EscapedPath(), Button: button, CancelURL: s.userPath(of.user.ID), Danger: true})
+		Action: r.URL.EscapedPath(), Button: button, CancelURL: s.userPath(of.user.ID), Danger: true, After: after})
 }
 
 // endedPart returns to the page of the person.
@@ -90,18 +95,26 @@ func (s *server) removeIdentityOfPage(w http.ResponseWriter, r *http.Request) er
 		return provider.ErrNotFound
 	}
 	label := s.identityRow(s.pages.Languages.English(), own[at]).Label
-	return s.confirmPart(w, r, of, "Remove the account of "+label+" of “"+of.user.Username+"”?", "Remove the account",
+	again := templates.Option{Value: mayReturn, Label: "Let the email address link an account of " + label + " again",
+		Help: "For a person whom that server names differently now. Not if somebody else may have the account or the address there."}
+	return s.confirmPartAnd(w, r, of, []templates.Option{again}, "Remove the account of "+label+" of “"+of.user.Username+"”?", "Remove the account",
 		"It no longer signs the person in here.", "Browsers in which it has signed the person in stay signed in.")
 }
 
+// mayReturn is what an administrator chooses who lets an account of another server come back.
+const mayReturn = "again"
+
 func (s *server) removeIdentityOf(w http.ResponseWriter, r *http.Request) error {
 	of, err := s.partOfUser(r)
+	if err == nil {
+		err = s.parseForm(r)
+	}
 	if err != nil {
 		return err
 	}
 	actor, err := s.acting(r, of.who)
 	if err == nil {
-		err = s.provider.Identities.RemoveOf(r.Context(), actor, of.user.ID, of.id)
+		err = s.provider.Identities.RemoveOf(r.Context(), actor, of.user.ID, of.id, r.PostForm.Get("after") == mayReturn)
 	}
 	return s.endedPart(w, r, of, "way-gone", err)
 }

@@ -80,6 +80,48 @@ func TestAdministratorEndsEachPartOfAPerson(t *testing.T) {
 	root.post(t, path+"applications/nothing/revoke/").wants(t, http.StatusNotFound)
 }
 
+// A server that names a person differently left no way back: the address links no account of a server of which the person had one.
+func TestAdministratorLetsAnAccountReturn(t *testing.T) {
+	s := newSite(t, "")
+	ctx := t.Context()
+	u, err := s.provider.People.UserByName(ctx, "alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const issuer = "https://other.example"
+	n := storage.Session{ID: seal.Random(16), Digest: seal.Random(32), UserID: u.ID, AuthTime: u.CreatedAt, SeenAt: u.CreatedAt, ExpiresAt: u.CreatedAt + 3600, AMR: "pwd"}
+	err = s.store.AddSession(ctx, n, "", u.Password, 0)
+	root := s.as(t, "root")
+	for _, test := range []struct {
+		choice string
+		had    bool
+	}{{"again", false}, {"", true}, {"other", true}, {"again", false}} {
+		r := storage.Renewal{ID: n.ID, Was: n.Digest, Session: n}
+		r.Session.Digest = seal.Random(32)
+		n = r.Session
+		if err == nil {
+			err = s.store.AddIdentity(ctx, storage.Identity{Issuer: issuer, Subject: seal.Random(16), UserID: u.ID, CreatedAt: u.CreatedAt}, r, 20)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		remove := regexp.MustCompile(`href="(/admin/users/[^"]+/identities/[^"]+/remove/)"`).FindStringSubmatch(root.get(t, s.userPage(u)).body)
+		if remove == nil {
+			t.Fatal("no button")
+		}
+		asked := root.get(t, remove[1])
+		asked.wants(t, http.StatusOK, `type="checkbox" value="again"`, "Let the email address link an account of "+issuer+" again")
+		if strings.Contains(asked.body, " checked") {
+			t.Error("the choice is made already")
+		}
+		root.follow(t, root.post(t, remove[1], "after", test.choice)).wants(t, http.StatusOK, "It no longer signs the person in.")
+		had, err := s.store.HadIdentity(ctx, u.ID, issuer)
+		if err != nil || had != test.had {
+			t.Errorf("after %q: remembered %t, %v", test.choice, had, err)
+		}
+	}
+}
+
 func (s *site) userPage(u provider.User) string { return "/admin/users/" + u.ID + "/" }
 
 // Whoever becomes an administrator may have a session that somebody else has a copy of, and that is weaker than the policy

@@ -164,7 +164,7 @@ func TestRemediesEndWhatThePageSays(t *testing.T) {
 			return plain(f.Passkeys.RemoveOf(f.t.Context(), policy.ByConfirmed(admin.User), r.ID, r.passkey))
 		},
 		"An administrator removes an account of another server": func(f *fixture, _ *clients.Registered, r *robbed, admin *SignedIn) (*people.SignIn, error) {
-			return plain(f.Identities.RemoveOf(f.t.Context(), policy.ByConfirmed(admin.User), r.ID, identity(f, r)))
+			return plain(f.Identities.RemoveOf(f.t.Context(), policy.ByConfirmed(admin.User), r.ID, identity(f, r), false))
 		},
 		"The access of one application is revoked": func(f *fixture, app *clients.Registered, r *robbed, _ *SignedIn) (*people.SignIn, error) {
 			return plain(f.People.Revoke(f.t.Context(), r.ID, app.Application.ID))

@@ -61,6 +61,7 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"AnswerSignUp":          func(ctx context.Context) error { return s.AnswerSignUp(ctx, Mail{ID: "x"}, nil, 1) },
 		"AcceptInvitation":      func(ctx context.Context) error { return drop(s.AcceptInvitation(ctx, "x", u, nil)) },
 		"UsersByAddress":        func(ctx context.Context) error { return drop(s.UsersByAddress(ctx, "x")) },
+		"ForgetIdentity":        func(ctx context.Context) error { return s.ForgetIdentity(ctx, newIdentity("x"), Ways{}) },
 		"DeleteIdentity":        func(ctx context.Context) error { return s.DeleteIdentity(ctx, newIdentity("x"), Ways{}, nil) },
 		"SetMappedGroups":       func(ctx context.Context) error { return drop(s.SetMappedGroups(ctx, "x", []string{"x"}, nil)) },
 		"AddPasskey":            func(ctx context.Context) error { return s.AddPasskey(ctx, newPasskey("x"), Renewal{}, 1) },

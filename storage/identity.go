@@ -165,8 +165,19 @@ func (s *Store) UsersByAddress(ctx context.Context, address string) ([]User, err
 
 // DeleteIdentity deletes an identity of a person. If the person does it, by is their session; nil: somebody else does.
 // It returns ErrNotFound if the person has no such identity, ErrLastWay if the person could not sign in any more, and
-// ErrSpent if the session has ended.
+// ErrSpent if the session has ended. That the person had an identity of this issuer is remembered.
 func (s *Store) DeleteIdentity(ctx context.Context, i Identity, ways Ways, by *Renewal, notices ...NewMail) error {
+	const remember = `INSERT INTO former_identities (user_id, issuer) VALUES ($1, $2) ON CONFLICT (user_id, issuer) DO NOTHING`
+	return s.deleteIdentity(ctx, i, ways, by, remember, notices)
+}
+
+// ForgetIdentity is DeleteIdentity by somebody who lets the address of the person link an identity of this issuer again.
+func (s *Store) ForgetIdentity(ctx context.Context, i Identity, ways Ways, notices ...NewMail) error {
+	const forget = `DELETE FROM former_identities WHERE user_id = $1 AND issuer = $2`
+	return s.deleteIdentity(ctx, i, ways, nil, forget, notices)
+}
+
+func (s *Store) deleteIdentity(ctx context.Context, i Identity, ways Ways, by *Renewal, former string, notices []NewMail) error {
 	return s.atomically(ctx, func(t tx) error {
 		err := t.lockUser(i.UserID)
 		if err == nil && by != nil {
@@ -176,7 +187,7 @@ func (s *Store) DeleteIdentity(ctx context.Context, i Identity, ways Ways, by *R
 			err = t.one(`DELETE FROM identities WHERE issuer = $1 AND subject = $2 AND user_id = $3`, i.Issuer, i.Subject, i.UserID)
 		}
 		if err == nil {
-			_, err = t.exec(`INSERT INTO former_identities (user_id, issuer) VALUES ($1, $2) ON CONFLICT (user_id, issuer) DO NOTHING`, i.UserID, i.Issuer)
+			_, err = t.exec(former, i.UserID, i.Issuer)
 		}
 		if err == nil {
 			err = t.keepWay(i.UserID, ways)

@@ -167,6 +167,22 @@ func TestIdentityIsNotLinkedTwice(t *testing.T) {
 		if !had {
 			t.Error("the removed identity is forgotten")
 		}
+		// The way back, if an administrator says so: the server names the person differently now.
+		dan := w.person(t, "dan")
+		renamed, other := newIdentity(dan.ID), newIdentity(dan.ID)
+		must(t, w.linking(t, w.Store, renamed, dan))
+		must(t, w.DeleteIdentity(t.Context(), renamed, Ways{}, nil))
+		must(t, w.atomically(t.Context(), func(x tx) error { return x.addIdentity(renamed) }))
+		is(t, "while the person has one", w.linking(t, w.Store, other, dan), ErrSpent)
+		must(t, w.ForgetIdentity(t.Context(), renamed, Ways{}))
+		had, err = w.HadIdentity(t.Context(), dan.ID, renamed.Issuer)
+		must(t, err)
+		if had {
+			t.Error("the identity is not forgotten")
+		}
+		is(t, "after it was forgotten", w.linking(t, w.Store, other, dan), nil)
+		is(t, "somebody else", w.linking(t, w.Store, two, alice), ErrSpent)
+		is(t, "what nobody has", w.ForgetIdentity(t.Context(), renamed, Ways{}), ErrNotFound)
 		for n := range 4 {
 			i := newIdentity(alice.ID)
 			i.Issuer = fmt.Sprint("https://", n, ".example")

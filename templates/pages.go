@@ -154,6 +154,8 @@ type Confirm struct {
 	Fate      []Option           // what happens to those for which only this person is responsible
 	FateError string
 
+	After []Option // what the person who confirms allows afterwards
+
 	Sent []SentField // of a form that is sent again
 }
 

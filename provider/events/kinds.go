@@ -89,7 +89,7 @@ var kinds = [...]Description{
 	{PasswordLink, "A link was made that sets a new password.", "", "", "`mail`, if somebody asked for it on the page"},
 	{FactorAdded, "A way to sign in was added: an authenticator app, a passkey or an account of another server.", "", "it", "`address`, if the confirmed address has linked the account"},
 	{FactorRenamed, "A passkey got another name.", "", "the passkey, with the new name", ""},
-	{FactorRemoved, "A way to sign in was removed.", "", "it", ""},
+	{FactorRemoved, "A way to sign in was removed.", "", "it", "`may-return`, if the address may link an account of that server again"},
 	{FactorsReset, "All second factors and passkeys of a person were removed, also the accounts of other servers if there is a password. The sessions were ended.", "", "", ""},
 	{CodesMade, "New recovery codes replace the former ones.", "", "", ""},
 	{CodeUsed, "A recovery code was used.", "", "", ""},

@@ -157,8 +157,9 @@ func (p *People) ways() storage.Ways {
 	return ways
 }
 
-// RemoveOf is Remove by another administrator, who must have signed in a moment ago. No session ends.
-func (i *Identities) RemoveOf(ctx context.Context, actor policy.Actor, userID, id string) error {
+// RemoveOf is Remove by another administrator, who must have signed in a moment ago. No session ends. again lets the address of
+// the person link an account of that server again: it may name the person differently now.
+func (i *Identities) RemoveOf(ctx context.Context, actor policy.Actor, userID, id string, again bool) error {
 	u, err := i.people.helped(ctx, actor, userID, "remove an account of another server of somebody")
 	if err != nil {
 		return err
@@ -168,7 +169,13 @@ func (i *Identities) RemoveOf(ctx context.Context, actor policy.Actor, userID, i
 		return err
 	}
 	removed := events.Event{Kind: events.FactorRemoved, Person: u, Object: i.people.server(one.Issuer)}
-	err = i.people.store.DeleteIdentity(events.Attach(ctx, removed), one, i.people.ways(), nil, i.people.notices.FactorChanged(u, notices.AccountRemoved)...)
+	told := i.people.notices.FactorChanged(u, notices.AccountRemoved)
+	if again {
+		removed.Detail = "may-return"
+		err = i.people.store.ForgetIdentity(events.Attach(ctx, removed), one, i.people.ways(), told...)
+	} else {
+		err = i.people.store.DeleteIdentity(events.Attach(ctx, removed), one, i.people.ways(), nil, told...)
+	}
 	i.people.notices.Wake()
 	return theirOnlyWay(err)
 }
