@@ -42,7 +42,7 @@ func TestAskWhereClientsAreRegistered(t *testing.T) {
 	server := newRegistrar(t)
 	server.token = "initial"
 	written, r := asked(t, server.url, "", "alice", "open sesame", "read", "", "initial", "")
-	if !written.Register || written.InitialAccessToken != "initial" || written.Scope != "read" || written.User != (target.User{Username: "alice", Password: "open sesame"}) || len(written.Clients) != 0 {
+	if written.Register != target.Once || written.InitialAccessToken != "initial" || written.Scope != "read" || written.User != (target.User{Username: "alice", Password: "open sesame"}) || len(written.Clients) != 0 {
 		t.Errorf("%+v", written)
 	}
 	r.Want(t, 0, "one of 6 more clients: introspection, jwt, certificate, second-certificate, device, password.")

@@ -58,7 +58,7 @@ func TestCommandErrorsAreHarmless(t *testing.T) {
 		fmt.Fprintln(w, `{"error":"x","error_description":"a\n::error::b ##[add-mask]c \u001b[2J\u202e"}`)
 	}))
 	defer server.Close()
-	of := &target.Target{Issuer: server.URL, Register: true, Endpoints: map[string]string{"registration_endpoint": server.URL + "/register", "token_endpoint": server.URL + "/t"}}
+	of := &target.Target{Issuer: server.URL, Register: target.Once, Endpoints: map[string]string{"registration_endpoint": server.URL + "/register", "token_endpoint": server.URL + "/t"}}
 	r := servertest.Run(t, "", "--target", targetFile(t, of), "--only", "RFC7636")
 	r.Want(t, 2, "a ::error::b # #[add-mask]c")
 	wantHarmless(t, "stderr", r.Stdout+r.Stderr)

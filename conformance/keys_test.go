@@ -16,7 +16,7 @@ import (
 func TestKeysInPlaceOfSecrets(t *testing.T) {
 	s := servertest.OnDatabase(t, "sqlite")
 	of := *s.Runner.Target
-	of.Clients, of.Register = map[need.Need]*target.Client{}, false
+	of.Clients, of.Register = map[need.Need]*target.Client{}, ""
 	for role, key := range map[need.Need]need.Need{need.Code: need.Key, need.Second: need.SecondKey, need.Machine: need.Key, need.Public: need.Public,
 		need.Introspect: need.Introspect, need.Key: need.Key, need.SecondKey: need.SecondKey} {
 		c := *s.Runner.Target.Clients[key]

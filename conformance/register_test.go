@@ -120,7 +120,9 @@ func (r *registrar) empty(t *testing.T, atLeast int) {
 }
 
 // target returns a target without a user.
-func (r *registrar) target() *target.Target { return &target.Target{Issuer: r.url, Register: true} }
+func (r *registrar) target() *target.Target {
+	return &target.Target{Issuer: r.url, Register: target.Once}
+}
 
 // An interrupt during the registration leaves no client behind.
 func TestRegistrationInterrupted(t *testing.T) {

@@ -208,6 +208,13 @@ func (p *program) tryRules(ctx context.Context, run *rulesRun, selected []check.
 	if err != nil {
 		return nil, err
 	}
+	var kept *target.Kept
+	if of.Register == target.Reuse {
+		kept, err = of.LoadKept(run.target)
+		if err != nil {
+			return nil, err
+		}
+	}
 	log, err := engine.NewLog(run.log)
 	if err != nil {
 		return nil, fmt.Errorf("--log: %w", err)
@@ -215,6 +222,12 @@ func (p *program) tryRules(ctx context.Context, run *rulesRun, selected []check.
 	runner, err := conformance.NewRunner(ctx, of, run.options)
 	if err != nil {
 		return nil, err
+	}
+	if kept != nil {
+		err = runner.Keep(kept.Add)
+		if err != nil {
+			return nil, errors.Join(err, runner.Close(context.WithoutCancel(ctx)))
+		}
 	}
 	runner.KeepLog = log != nil
 	if staying := runner.Staying(selected); staying != "" {

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"mandate/conformance/need"
+	"mandate/conformance/target"
 	"mandate/conformance/wire"
 )
 
@@ -43,7 +44,15 @@ type Made struct {
 	Deleted bool   // the check has deleted it
 }
 
-const noRegistrations = "the rule registers a client: write register: true into the target"
+// mayRegister skips the check if the target does not allow it to register a client that the server accepts.
+func (t *T) mayRegister() {
+	if t.server.Target.Register == target.Reuse {
+		t.Skipf("the rule registers a further client, which would stay with register: reuse: write register: true into the target")
+	}
+	if t.server.Target.Register == "" {
+		t.Skipf("the rule registers a client: write register: true into the target")
+	}
+}
 
 // bare is the answer to the least that a registration can be.
 type bare struct {
@@ -54,9 +63,7 @@ type bare struct {
 // WithClient registers a client that the server should accept, uses it, and deletes it at the end, also if use ends the
 // check. If the target does not allow registrations, the check is skipped. If the server refuses, it is blocked.
 func (t *T) WithClient(metadata map[string]any, use func(*Made)) {
-	if !t.server.Target.Register {
-		t.Skipf("%s", noRegistrations)
-	}
+	t.mayRegister()
 	a := t.register(metadata, use)
 	if a.Status/100 != 2 {
 		t.Blockedf("the server did not register a client: %s", a.Failure())
@@ -66,9 +73,7 @@ func (t *T) WithClient(metadata map[string]any, use func(*Made)) {
 // Bare returns the answer to a registration request with a name and a redirect URI alone. It asks once in a run. If the
 // target does not allow registrations, the check is skipped.
 func (t *T) Bare() *wire.Answer {
-	if !t.server.Target.Register {
-		t.Skipf("%s", noRegistrations)
-	}
+	t.mayRegister()
 	t.server.bare.Lock()
 	defer t.server.bare.Unlock()
 	if t.server.bare.answer == nil {

@@ -44,9 +44,11 @@ func Ask(ctx context.Context, in io.Reader, out io.Writer, purpose Purpose, o wi
 		q.scope(t, usualScope(s))
 	}
 	if s.Endpoint(need.Registration) != "" && !chosen(purpose.Format) {
-		t.Register = q.yes("Register clients for each run, and remove them afterwards?", true)
+		if q.yes("Register clients for each run, and remove them afterwards?", true) {
+			t.Register = target.Once
+		}
 	}
-	if t.Register {
+	if t.Register != "" {
 		t.InitialAccessToken = q.ask("Initial access token (Enter: registration is open)", nil)
 	}
 	if purpose.Format != "" {
@@ -101,7 +103,7 @@ func unfinishedIn(t *target.Target, rules []check.Rule, works bool) string {
 	for _, rule := range rules {
 		lacking := func(n need.Need) bool {
 			role, _ := need.RoleOf(n)
-			return n == need.User && t.User.Username == "" || n.IsClient() && t.Clients[n] == nil && !(t.Register && role.Registrable())
+			return n == need.User && t.User.Username == "" || n.IsClient() && t.Clients[n] == nil && !(t.Register != "" && role.Registrable())
 		}
 		switch {
 		case rule.Check == nil:
@@ -114,7 +116,7 @@ func unfinishedIn(t *target.Target, rules []check.Rule, works bool) string {
 	switch {
 	case !works:
 		return fmt.Sprintf("the sign-in does not work yet: about %d rules will be blocked. Correct user and clients.code in the file, or remove the file and start again. It contains secrets.", blocked)
-	case len(t.Clients) == 0 && !t.Register:
+	case len(t.Clients) == 0 && t.Register == "":
 		return fmt.Sprintf("it has no clients: %d rules will be skipped. Add clients to the file, or remove the file and start again.", skipped)
 	}
 	return ""
@@ -205,8 +207,8 @@ func (q *questions) clients(s *check.Server, purpose Purpose) {
 	rules, forFAPI := purpose.Rules, purpose.forFAPI()
 	for _, role := range need.Roles() {
 		switch {
-		case s.Target.Register && role.Registrable(), role.Profile != "" && !forFAPI, purpose.Chosen && Needing(rules, role) == 0:
-		case role.Profile != "", role.First && !s.Target.Register && !forFAPI:
+		case s.Target.Register != "" && role.Registrable(), role.Profile != "" && !forFAPI, purpose.Chosen && Needing(rules, role) == 0:
+		case role.Profile != "", role.First && s.Target.Register == "" && !forFAPI:
 			first = append(first, role)
 		default:
 			rest = append(rest, role)
@@ -236,7 +238,7 @@ func (q *questions) clients(s *check.Server, purpose Purpose) {
 	if !forFAPI {
 		q.api(s.Target)
 	}
-	if s.Target.Register && s.Target.Backchannel == "" && !forFAPI {
+	if s.Target.Register != "" && s.Target.Backchannel == "" && !forFAPI {
 		s.Target.Backchannel = q.listen()
 	}
 }

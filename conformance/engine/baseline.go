@@ -138,7 +138,8 @@ func readEntry(node *yaml.Node, rules []check.Rule) ([]Entry, error) {
 		case "result":
 			e.Result = check.Status(value.Value)
 		default:
-			return nil, wrongLine(key.Line, "unknown key %s: an entry has rule, or cause and rules, and reason and result", key.Value)
+			return nil, wrongLine(key.Line, "unknown key %s: an entry has rule, or cause and rules, and reason and result",
+				key.Value)
 		}
 	}
 	switch {

@@ -255,8 +255,17 @@ func (r *Runner) Staying(rules []check.Rule) string {
 			registering++
 		}
 	}
-	return fmt.Sprintf("the server returns no registration_client_uri (RFC 7592), so that nobody can delete the %d clients of this run, nor those that %d of the rules register. Their names begin with conformance. To register none in the next run, name clients in the target instead of register",
+	return fmt.Sprintf("the server returns no registration_client_uri (RFC 7592), so that nobody can delete the %d clients of this run, nor those that %d of the rules register. Their names begin with conformance. To register none in the next run, write register: reuse into the target, which keeps those of this run, or name clients in it",
 		staying, registering)
+}
+
+// Keep hands over the clients that were registered, so that later runs use them. If that fails, Close deletes them.
+func (r *Runner) Keep(add func([]*target.Client) error) error {
+	err := add(r.made)
+	if err == nil {
+		r.made = nil
+	}
+	return err
 }
 
 // Close deletes the clients that were registered (RFC 7592 §2.3). It also tries if the server has stopped answering

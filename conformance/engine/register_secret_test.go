@@ -37,7 +37,7 @@ func echoing(t *testing.T, most int) *target.Target {
 		w.WriteHeader(http.StatusForbidden)
 		_ = json.NewEncoder(w).Encode(map[string]any{"error": "invalid_token", "error_description": "refused: " + r.Header.Get("Authorization")})
 	})
-	return &target.Target{Issuer: server.URL, Register: true, InitialAccessToken: "the-initial-access-token",
+	return &target.Target{Issuer: server.URL, Register: target.Once, InitialAccessToken: "the-initial-access-token",
 		Endpoints: map[string]string{"registration_endpoint": server.URL + "/register", "token_endpoint": server.URL + "/token"}}
 }
 

@@ -154,7 +154,7 @@ func TestRegisterDropsAClient(t *testing.T) {
 		delete(left, "one")
 		w.WriteHeader(http.StatusNoContent)
 	})
-	of := &target.Target{Issuer: server.URL, Register: true, Endpoints: map[string]string{"token_endpoint": server.URL + "/token", "registration_endpoint": server.URL + "/register"},
+	of := &target.Target{Issuer: server.URL, Register: target.Once, Endpoints: map[string]string{"token_endpoint": server.URL + "/token", "registration_endpoint": server.URL + "/register"},
 		Clients: map[need.Need]*target.Client{need.Machine: {ID: "machine", Secret: "a-secret"}}}
 	result := checkOne(t, of, func(t *check.T) { t.Client(need.HS256) })
 	if result.Status != check.Skip || !strings.Contains(result.Reason, `it registered the client without id_token_signed_response_alg "HS256"`) {
@@ -187,7 +187,7 @@ func TestRegisterWithoutScope(t *testing.T) {
 		_ = json.NewEncoder(w).Encode(asked)
 	}))
 	defer server.Close()
-	of := &target.Target{Issuer: server.URL, Register: true, Scope: "openid email", Clients: map[need.Need]*target.Client{},
+	of := &target.Target{Issuer: server.URL, Register: target.Once, Scope: "openid email", Clients: map[need.Need]*target.Client{},
 		Endpoints: map[string]string{"token_endpoint": server.URL + "/token", "registration_endpoint": server.URL + "/register"}}
 	result := checkOne(t, of, func(t *check.T) { t.Client(need.Code) })
 	if result.Status != check.Pass || len(scopes) < 2 || scopes[0] != "openid email" || scopes[1] != nil {

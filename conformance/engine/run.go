@@ -28,7 +28,7 @@ func NewRunner(ctx context.Context, target *target.Target, documents []check.Doc
 		return nil, err
 	}
 	r.Hide() // also the errors of the registration have no secret of the target
-	if target.Register {
+	if target.Register != "" {
 		err = r.register(ctx)
 		var left error
 		if err != nil {

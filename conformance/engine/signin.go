@@ -19,7 +19,7 @@ const attempts = 5
 // signIn walks one authorization request with the answers, says what it sees, and asks for what is missing: forms,
 // origins, the password, the client or the scope. It reports whether the sign-in works at the end, or was not tried.
 func (q *questions) signIn(t *target.Target, o *wire.Network) bool {
-	if t.User.Username == "" || t.Clients[need.Code] == nil && !t.Register {
+	if t.User.Username == "" || t.Clients[need.Code] == nil && t.Register == "" {
 		return true
 	}
 	for range attempts {

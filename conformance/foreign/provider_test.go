@@ -44,7 +44,7 @@ func TestProvider(t *testing.T) {
 func TestProviderRegistration(t *testing.T) {
 	t.Parallel()
 	p := startProvider(t, ordinary)
-	of := &target.Target{Issuer: p.target.Issuer, User: p.target.User, Register: true, Scope: p.target.Scope, Parameters: p.target.Parameters, Backchannel: p.target.Backchannel}
+	of := &target.Target{Issuer: p.target.Issuer, User: p.target.User, Register: target.Once, Scope: p.target.Scope, Parameters: p.target.Parameters, Backchannel: p.target.Backchannel}
 	path := filepath.Join(t.TempDir(), "target.yaml")
 	err := of.Write(path)
 	if err != nil {

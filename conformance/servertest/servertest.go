@@ -317,7 +317,7 @@ func (s *Server) target() (*target.Target, error) {
 		}
 		t.Resources = append(t.Resources, api)
 	}
-	t.Register = true
+	t.Register = target.Once
 	t.InitialAccessToken, err = s.initialToken()
 	if err != nil {
 		return nil, err

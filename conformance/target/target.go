@@ -32,9 +32,9 @@ type Target struct {
 	User User `yaml:"user,omitempty"`
 	// Clients by their roles.
 	Clients map[need.Need]*Client `yaml:"clients,omitempty"`
-	// Register says that missing clients are registered (RFC 7591), and deleted after the run (RFC 7592).
-	Register           bool   `yaml:"register,omitempty"`
-	InitialAccessToken string `yaml:"initial_access_token,omitempty"`
+	// Register says whether missing clients are registered (RFC 7591).
+	Register           Registering `yaml:"register,omitempty"`
+	InitialAccessToken string      `yaml:"initial_access_token,omitempty"`
 	// Scope is the scope of the authorization requests. If it is empty, the server chooses.
 	Scope string `yaml:"scope,omitempty"`
 	// Parameters are added to each authorization request, such as prompt: consent where the server issues refresh

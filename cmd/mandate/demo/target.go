@@ -15,7 +15,7 @@ import (
 // missing.
 func (c *Cast) WriteTarget(ctx context.Context, documents target.Documents, path string) error {
 	documents.Scope = "read groups" // an application for which nobody is responsible may have no other
-	t := &target.Target{Register: true, Issuer: c.issuer, Scope: "openid profile email read groups", Clients: map[need.Need]*target.Client{},
+	t := &target.Target{Register: target.Once, Issuer: c.issuer, Scope: "openid profile email read groups", Clients: map[need.Need]*target.Client{},
 		User:      target.User{Username: c.alice.Username, Password: c.alice.Password},
 		API:       target.API{URL: c.base + "/resource", Restricted: c.base + "/groups/", Scope: "groups", Resource: c.base},
 		Documents: documents}
