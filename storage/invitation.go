@@ -85,7 +85,10 @@ func (t tx) roomForInvitations(now int64, more, most int) error {
 	var n int
 	err := t.get(&n, stored, most)
 	if err == nil && n+more > most {
-		_, err = t.exec(`DELETE FROM invitations WHERE asked = FALSE AND expires_at <= $1`, now)
+		now, err = t.everywhere(now)
+		if err == nil {
+			_, err = t.exec(`DELETE FROM invitations WHERE asked = FALSE AND expires_at <= $1`, now)
+		}
 		if err == nil {
 			err = t.get(&n, stored, most)
 		}
@@ -98,7 +101,10 @@ func (t tx) roomForInvitations(now int64, more, most int) error {
 
 // invite stores an invitation by somebody, and its message.
 func (t tx) invite(i NewInvitation) error {
-	_, err := t.exec(`DELETE FROM invitations WHERE LOWER(email) = LOWER($1) AND expires_at <= $2`, i.Email, i.CreatedAt)
+	now, err := t.everywhere(i.CreatedAt)
+	if err == nil {
+		_, err = t.exec(`DELETE FROM invitations WHERE LOWER(email) = LOWER($1) AND expires_at <= $2`, i.Email, now)
+	}
 	if err == nil {
 		err = t.addressFree(i.Email, "")
 	}

@@ -460,6 +460,26 @@ func TestInvitationThatHasExpired(t *testing.T) {
 	})
 }
 
+// A node whose clock is ahead took invitations of others as expired, and deleted them for its own.
+func TestInvitationsOfOthersOutliveAWrongClock(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		now, err := w.Clock(t.Context())
+		must(t, err)
+		at := now.Unix()
+		live := newInvitation("live@example.com")
+		live.CreatedAt, live.ExpiresAt = at, at+1000
+		must(t, w.AddInvitations(t.Context(), nil, []NewInvitation{live}, 1))
+		ahead := func(email string, most int) error {
+			i := newInvitation(email)
+			i.CreatedAt, i.ExpiresAt = at+100_000, at+200_000
+			return w.AddInvitations(t.Context(), nil, []NewInvitation{i}, most)
+		}
+		is(t, "another address", ahead("new@example.com", 1), ErrFull)
+		is(t, "the same address", ahead("LIVE@example.com", 2), ErrInvited)
+		is(t, "the invitation", second(w.Invitation(t.Context(), live.ID)), nil)
+	})
+}
+
 // Invitations that have expired leave their place to new ones, if there are too many.
 func TestInvitationsThatHaveExpiredMakeRoom(t *testing.T) {
 	each(t, func(t *testing.T, w world) {

@@ -17,6 +17,19 @@ func (s *Store) Clock(ctx context.Context) (time.Time, error) {
 	return time.UnixMilli(t.Now), err
 }
 
+// everywhere returns the earlier one of the time of a node and that of the database. What has expired by it has expired for
+// every node: a node whose clock is ahead must not delete what others use.
+func (t tx) everywhere(now int64) (int64, error) {
+	clock := time.Now().Unix()
+	if !t.store.embedded {
+		err := t.get(&clock, `SELECT CAST(FLOOR(EXTRACT(EPOCH FROM clock_timestamp())) AS BIGINT)`)
+		if err != nil {
+			return 0, err
+		}
+	}
+	return min(now, clock), nil
+}
+
 // turnFor is for how many seconds a node does the work that one node does for all. It takes the next turn before.
 const turnFor = 30
 
