@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/rand"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"mandate/provider/clients"
@@ -184,6 +186,55 @@ func TestAttackDocumentPushesWithoutItsCertificate(t *testing.T) {
 		_, _, err := f.Authorizations.Push(ctx, r, "192.0.2.1")
 		wantKind(t, name, err, test.want)
 	}
+}
+
+// Whoever knows the client_id of a client with a certificate can send chains, and each is verified. The
+// network that sends them gets no more verifications for this client, and nobody else notices.
+//
+// Resembles CVE-2018-16875 (crypto/x509: the verification of a chain keeps the processor busy).
+func TestAttackWrongCertificatesAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		key, strange := newKey(t), newKey(t)
+		issue := func(by crypto.Signer, name string) *x509.Certificate {
+			authority := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "Authority"}, IsCA: true, BasicConstraintsValid: true, NotBefore: time.Now(), NotAfter: time.Now().Add(time.Hour)}
+			made := authority
+			if name != "" {
+				made = &x509.Certificate{SerialNumber: big.NewInt(2), DNSNames: []string{name}, NotBefore: time.Now(), NotAfter: time.Now().Add(time.Hour), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+			}
+			der, err := x509.CreateCertificate(rand.Reader, made, authority, by.Public(), by)
+			if err == nil {
+				made, err = x509.ParseCertificate(der)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return made
+		}
+		ours := x509.NewCertPool()
+		ours.AddCert(issue(key, ""))
+		f := begin(t, func(c *Config) { c.ClientCertificates, c.ClientAuthorities = true, ours })
+		certified := func(r *clients.Registration) {
+			r.GrantTypes, r.Authentication.Method, r.Authentication.CertificateSubject = []string{policy.GrantClient}, clients.MethodCertificate, "tls_client_auth_san_dns=client.example"
+		}
+		one, other := f.app(certified), f.app(certified)
+		shows := func(app *clients.Registered, by crypto.Signer, address string) error {
+			shown := &mtls.Certificate{Certificate: issue(by, "client.example")}
+			ctx := mtls.With(t.Context(), func() (*mtls.Certificate, error) { return shown, nil })
+			_, _, err := f.Grants.Token(ctx, post(values("client_id", app.Application.ClientID, "grant_type", policy.GrantClient)), address)
+			return err
+		}
+		for range 2 * limits.Of(limits.OfAddress).Tries { // those that are right use up nothing
+			wantKind(t, "a right one", shows(one, key, athome), "no error")
+		}
+		for range limits.Of(limits.OfAddress).Tries {
+			wantKind(t, "a wrong one", shows(one, strange, athome), "401 invalid_client")
+		}
+		if got := kind(shows(one, strange, athome)); !strings.HasPrefix(got, "429 ") {
+			t.Error("one more:", got)
+		}
+		wantKind(t, "another client", shows(other, key, athome), "no error")
+		wantKind(t, "another network", shows(one, key, abroad), "no error")
+	})
 }
 
 // objectSite serves an object at every address, and hangs at those that begin with /hang.

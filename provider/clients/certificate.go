@@ -8,6 +8,7 @@ import (
 
 	"mandate/provider/jose"
 	"mandate/provider/keysets"
+	"mandate/provider/limits"
 	"mandate/provider/mtls"
 	"mandate/provider/oauth"
 	"mandate/storage"
@@ -91,11 +92,18 @@ func (p *Clients) proveCertificate(ctx context.Context, a storage.Application, s
 	}
 	// RFC 8705 §2.1: an authority of this server must have issued the certificate. Otherwise
 	// anybody could make one with this subject.
+	// Whoever knows the client_id can send any chain, and each costs up to a hundred signatures. A client whose
+	// certificate has expired must not keep out the others of its network.
+	giveBack, err := p.limits.Take(limits.At(limits.AtCertificate+a.ID+" ", CallOf(ctx).Address))
+	if err != nil {
+		return err
+	}
 	err = shown.Verify(p.config.Authorities)
 	compare := errors.New("it has " + namesOn(shown) + ", and " + ShortSubject(a.CertificateSubject) + " is registered") // the operator needs it; the client does not see it
 	if err != nil {
 		return certificateProblem("The client certificate is not valid now, is not for clients, or was not issued by an authority that this server accepts.", err).Because(compare)
 	}
+	giveBack()
 	if !certificateSubject(a.CertificateSubject).Matches(shown) {
 		return invalidClient("The client certificate does not have the subject that is registered for this application.").Because(compare)
 	}

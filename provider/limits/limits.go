@@ -139,16 +139,17 @@ func tooMany(wait time.Duration) *oauth.Error {
 // What a network does is counted apart for each place, so that a flood at one of them does
 // not use up the tries at another.
 const (
-	AtPage          = "page "      // passwords, at the login page
-	AtProgram       = "program "   // passwords, at the token endpoint
-	AtAccount       = "account "   // passwords at the login page, by the account and not by the name that was typed
-	AtUnknownClient = "client "    // client ids that do not exist
-	AtUserCode      = "user code " // wrong user codes, by everybody in the network
-	AtObject        = "object "    // request objects with a wrong signature
-	AtFactor        = "factor "    // codes of second factors
-	AtPasskey       = "passkey "   // responses of authenticators, at the login page
-	AtServer        = "server "    // responses of other servers, at which people sign in
-	AtSignUp        = "sign-up "   // forms of people who make an account
+	AtPage          = "page "        // passwords, at the login page
+	AtProgram       = "program "     // passwords, at the token endpoint
+	AtAccount       = "account "     // passwords at the login page, by the account and not by the name that was typed
+	AtUnknownClient = "client "      // client ids that do not exist
+	AtUserCode      = "user code "   // wrong user codes, by everybody in the network
+	AtObject        = "object "      // request objects with a wrong signature
+	AtFactor        = "factor "      // codes of second factors
+	AtPasskey       = "passkey "     // responses of authenticators, at the login page
+	AtCertificate   = "certificate " // client certificates that no authority of this server has issued, apart for each client
+	AtServer        = "server "      // responses of other servers, at which people sign in
+	AtSignUp        = "sign-up "     // forms of people who make an account
 )
 
 // At returns the try of a network at one of these places.

@@ -4,9 +4,12 @@
 package mtls
 
 import (
+	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
+	"errors"
+	"fmt"
 )
 
 // Certificate is a client's certificate. The client has proven that it has the private key:
@@ -25,12 +28,25 @@ func (c *Certificate) Thumbprint() string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
+// costly reports whether the key of a certificate makes each of its signatures expensive. Whoever shows a
+// chain chooses the keys in it, and x509 tries up to a hundred signatures.
+func costly(one *x509.Certificate) bool {
+	key, ok := one.PublicKey.(*rsa.PublicKey)
+	return ok && (key.N.BitLen() > 4096 || key.E > 65537)
+}
+
 // Verify returns an error unless the certificate is valid now, may be used by a client, and was
 // issued under one of these authorities (RFC 8705 §2.1). The authorities of the operating
 // system issue certificates to anybody, so they do not count here.
 func (c *Certificate) Verify(authorities *x509.CertPool) error {
+	if len(c.Chain) > maxChain {
+		return fmt.Errorf("more than %d certificates come after it", maxChain)
+	}
 	between := x509.NewCertPool()
 	for _, one := range c.Chain {
+		if costly(one) {
+			return errors.New("a certificate after it has an RSA key of more than 4096 bits, or with a public exponent above 65537")
+		}
 		between.AddCert(one)
 	}
 	if authorities == nil {

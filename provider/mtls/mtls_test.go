@@ -4,6 +4,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -14,6 +15,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -92,6 +94,47 @@ func TestVerify(t *testing.T) {
 	} {
 		err := (&Certificate{test.leaf.Certificate, test.chain}).Verify(test.pool)
 		if (err == nil) != test.ok {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A stranger chooses the chain, and what the verification of one signature in it costs: keys of 8192 bits, as many
+// as fit into a handshake, keep a processor busy for half a second with each request.
+//
+// Resembles CVE-2018-16875 (crypto/x509: a chain with many candidates) and CVE-2023-29409 (enormous RSA keys).
+func TestAttackCostlyChain(t *testing.T) {
+	ours := root(t, nil)
+	pool := x509.NewCertPool()
+	pool.AddCert(ours.Certificate)
+	good := (&Certificate{Certificate: issue(t, ours, x509.Certificate{ExtKeyUsage: forClients}).Certificate})
+	odd := func(bits int) *big.Int { return new(big.Int).SetBit(big.NewInt(1), bits-1, 1) }
+	for name, test := range map[string]struct {
+		key  *rsa.PublicKey
+		many int
+		ok   bool
+	}{
+		"a usual one":         {&rsa.PublicKey{N: odd(2048), E: 65537}, 1, true},
+		"the largest":         {&rsa.PublicKey{N: odd(4096), E: 65537}, maxChain, true},
+		"too many":            {&rsa.PublicKey{N: odd(2048), E: 65537}, maxChain + 1, false},
+		"a large key":         {&rsa.PublicKey{N: odd(4097), E: 65537}, 1, false},
+		"a large exponent":    {&rsa.PublicKey{N: odd(2048), E: 65539}, 1, false},
+		"the second is large": {&rsa.PublicKey{N: odd(8192), E: 1<<31 - 1}, 2, false},
+	} {
+		template := x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true, NotAfter: time.Now().Add(time.Hour)}
+		der, err := x509.CreateCertificate(rand.Reader, &template, ours.Certificate, test.key, ours.key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		costly, err := x509.ParseCertificate(der)
+		if err != nil {
+			t.Fatal(err)
+		}
+		good.Chain = slices.Repeat([]*x509.Certificate{costly}, test.many)
+		if test.many == 2 {
+			good.Chain[0] = ours.Certificate
+		}
+		if err := good.Verify(pool); (err == nil) != test.ok {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

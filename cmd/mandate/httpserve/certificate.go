@@ -205,12 +205,25 @@ func (c *Certificate) Secure(l net.Listener) net.Listener {
 }
 
 // SecureMutual adds TLS to a listener and asks each client for a certificate (RFC 8705 §2). A
-// client proves in the handshake that it has the private key. Nothing else is checked here:
-// what a certificate is good for depends on the client.
+// client proves in the handshake that it has the private key. What a certificate is good for depends
+// on the client, and is not checked here.
 func (c *Certificate) SecureMutual(l net.Listener) net.Listener {
 	config := c.config()
 	config.ClientAuth = tls.RequestClientCert
+	config.VerifyConnection = checkCost // crypto/tls calls it before it verifies the client's signature
 	return &secure{tls.NewListener(l, config), c}
+}
+
+// checkCost refuses a client's key whose signature costs several times as much as others. Anybody can send
+// one, without the private key. crypto/tls itself refuses RSA keys of more than 8192 bits.
+func checkCost(state tls.ConnectionState) error {
+	if len(state.PeerCertificates) == 0 {
+		return nil
+	}
+	if key, ok := state.PeerCertificates[0].PublicKey.(*rsa.PublicKey); ok && key.E > 65537 {
+		return errors.New("the RSA key of the client certificate has a public exponent above 65537")
+	}
+	return nil
 }
 
 // Scheme returns the scheme of the URLs of a listener.

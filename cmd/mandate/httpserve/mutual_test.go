@@ -2,18 +2,80 @@ package httpserve
 
 import (
 	"context"
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/big"
+	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 )
+
+// withoutKey is a key of which nobody has the private part: each signature is invented.
+type withoutKey struct{ key *rsa.PublicKey }
+
+func (k withoutKey) Public() crypto.PublicKey { return k.key }
+
+func (k withoutKey) Sign(io.Reader, []byte, crypto.SignerOpts) ([]byte, error) {
+	return make([]byte, k.key.Size()), nil
+}
+
+// A stranger chooses the key of a client certificate, needs no private key, and costs the server one verification in each
+// handshake. A large exponent makes it several times as expensive, so such a key is refused before.
+//
+// Resembles CVE-2023-29409 (crypto/tls: RSA keys of a certificate that are enormous).
+func TestAttackCostlyKeyOfAClientCertificate(t *testing.T) {
+	d := newDisk(t)
+	key := ecKey(t)
+	d.store(key)
+	d.issue(key, time.Hour)
+	plain, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := d.load().SecureMutual(plain)
+	defer l.Close()
+	odd := new(big.Int).SetBit(big.NewInt(1), 4095, 1)
+	for exponent, want := range map[int]string{3: "invalid signature", 65537: "invalid signature", 65539: "exponent above 65537", 1<<31 - 1: "exponent above 65537"} {
+		for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+			public := &rsa.PublicKey{N: odd, E: exponent}
+			template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+			der, err := x509.CreateCertificate(rand.Reader, template, template, public, key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			config := &tls.Config{RootCAs: d.pool, ServerName: testHost, MaxVersion: version, Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: withoutKey{public}}}}
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				conn, err := tls.Dial("tcp", l.Addr().String(), config)
+				if err == nil { // TLS 1.3: the client has finished before the server
+					_, _ = conn.Read(make([]byte, 1))
+					conn.Close()
+				}
+			}()
+			conn, err := l.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = conn.(*tls.Conn).Handshake()
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("exponent %d, version %x: %v, want %s", exponent, version, err, want)
+			}
+			conn.Close()
+			<-done
+		}
+	}
+}
 
 // A listener of SecureMutual asks for a certificate of any authority and also serves clients
 // without one (RFC 8705 §2). The other listener of the same server never asks.
