@@ -138,7 +138,7 @@ type Provider struct {
 	Scopes Scopes `key:"SCOPES" default:"{read: Read scope, write: Write scope}"`
 	// DefaultScopes are the scopes of a request that names none (RFC 6749 §3.3). The default, `[__all__]`, means every scope of `SCOPES` except `introspection`, `openid` and `offline_access`. If the list is empty, such a request is refused.
 	DefaultScopes []string `key:"DEFAULT_SCOPES" default:"[__all__]"`
-	// Resources are the APIs that tokens can be issued for (RFC 8707), as items of the form `{URI: https://files.example, NAME: Files, SCOPES: [read]}`, in addition to those that administrators add on the pages and with `mandate resource add`.
+	// Resources are the APIs that tokens can be issued for (RFC 8707), as items of the form `{URI: https://files.example, NAME: Files, SCOPES: [read]}`, in addition to those that administrators add on the pages and with `mandate resource add`. The server does not see that an item is removed: if its URI is added again, the tokens, refresh tokens and consents of before are for it again.
 	Resources []Resource `key:"RESOURCES" default:"[]"`
 	// ReadScope is the scope that the sample API requires for reading.
 	ReadScope string `key:"READ_SCOPE" default:"read"`
