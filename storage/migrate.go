@@ -20,6 +20,7 @@ var migrationFiles embed.FS
 type Migration struct {
 	Version int
 	Name    string
+	Notes   []string // what the operator has to do afterwards
 	sql     string
 }
 
@@ -43,7 +44,7 @@ func migrations() ([]Migration, error) {
 		if err != nil {
 			return nil, err
 		}
-		steps = append(steps, Migration{version, strings.TrimSuffix(e.Name(), ".sql"), string(text)})
+		steps = append(steps, Migration{Version: version, Name: strings.TrimSuffix(e.Name(), ".sql"), sql: string(text)})
 	}
 	slices.SortFunc(steps, func(a, b Migration) int { return a.Version - b.Version })
 	return steps, nil
@@ -174,6 +175,12 @@ func (s *Store) migrateOne(ctx context.Context) (Migration, error) {
 		_, err = t.ExecContext(ctx, pending[0].sql)
 		if err != nil {
 			return fmt.Errorf("migration %s: %w", pending[0].Name, err)
+		}
+		if more := byProgram[pending[0].Version]; more != nil {
+			pending[0].Notes, err = more(t)
+			if err != nil {
+				return fmt.Errorf("migration %s: %w", pending[0].Name, err)
+			}
 		}
 		_, err = t.ExecContext(ctx, `UPDATE schema_version SET version = $1, migrated_at = $2 WHERE id = 1`, pending[0].Version, time.Now().Unix())
 		if err != nil {

@@ -45,5 +45,8 @@ func (p *program) migrate(ctx context.Context, plan bool) error {
 func (p *program) list(heading string, steps []storage.Migration) {
 	for _, step := range steps {
 		fmt.Fprintf(p.stdout, "%s: %s\n", heading, step.Name)
+		for _, note := range step.Notes {
+			fmt.Fprintf(p.stdout, "Look at this: %s.\n", note)
+		}
 	}
 }

@@ -203,9 +203,14 @@ func bringUpToDate(ctx context.Context, store *storage.Store, may purpose) error
 	if !store.Embedded() || may == toUse {
 		return errors.New("the database's schema is older than this program: run mandate migrate")
 	}
-	_, err = store.Migrate(ctx)
+	steps, err := store.Migrate(ctx)
 	if err != nil {
 		return fmt.Errorf("migrate the database: %w", err)
+	}
+	for _, step := range steps {
+		for _, note := range step.Notes {
+			slog.Warn("the database was migrated: "+note, "migration", step.Name)
+		}
 	}
 	return nil
 }
