@@ -248,6 +248,37 @@ func TestBaselineByCause(t *testing.T) {
 			}
 		}
 	}
+	// A check that the same reason blocks is no failure that somebody has accepted.
+	report := outcome(t, map[string]check.Status{aFourthMust: check.Blocked})
+	report.Results[0].Reason = ignored
+	if c := known.Compare(report); len(c.New) != 1 {
+		t.Errorf("blocked by the cause of a failure: %s", c.Summary())
+	}
+	// Entries stay apart if their causes or results differ, although their reasons are equal.
+	apart := `# Known results of https://issuer.example, for mandate conformance --baseline.
+- cause: one
+  rules:
+    - TEST/1/must
+  reason: Accepted.
+- cause: two
+  rules:
+    - TEST/1/other
+  reason: Accepted.
+- cause: two
+  rules:
+    - TEST/2/third
+  result: blocked
+  reason: Accepted.
+`
+	read, err := engine.ReadBaseline([]byte(apart), testRules())
+	if err != nil {
+		t.Fatal(err)
+	}
+	text.Reset()
+	err = read.Write(&text, "https://issuer.example")
+	if err != nil || text.String() != apart {
+		t.Errorf("%v: %s\nwant\n%s", err, &text, apart)
+	}
 	// What a person wrote stays, also for the rules that join and leave.
 	text.Reset()
 	now := map[string]check.Status{aMust: check.Pass, anotherMust: check.Fail, aThirdMust: check.Pass, aFourthMust: check.Fail}

@@ -74,7 +74,7 @@ func (r *registrar) register(w http.ResponseWriter, q *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}
-	if r.required != "" && asked[r.required] == nil || slices.Contains(asked["grant_types"].([]any), any(r.refused)) {
+	if r.required != "" && asked[r.required] == nil || r.refused != "" && includes(asked["grant_types"], r.refused) {
 		w.WriteHeader(http.StatusBadRequest)
 		_, _ = io.WriteString(w, `{"error":"invalid_client_metadata","error_description":"no robots"}`)
 		return
@@ -95,6 +95,12 @@ func (r *registrar) register(w http.ResponseWriter, q *http.Request) {
 	if r.registered == 1 {
 		r.first()
 	}
+}
+
+// includes reports whether a JSON value is a list with this text.
+func includes(list any, value string) bool {
+	all, _ := list.([]any)
+	return slices.Contains(all, any(value))
 }
 
 func (r *registrar) remove(w http.ResponseWriter, q *http.Request) {
