@@ -73,6 +73,17 @@ func TestCommitWhoseAnswerIsLostIsNotRunAgain(t *testing.T) {
 	}
 }
 
+// A call that stores no token cannot recognize its own redemption. The code is refused then: two calls with one
+// code must never both succeed.
+func TestLostAnswerWithoutATokenIsRefused(t *testing.T) {
+	w, proxy := throughProxy(t)
+	alice, a := w.person(t, "alice"), w.application(t, "App")
+	g := newGrant(alice.ID, a.ID)
+	w.addGrant(t, g)
+	proxy.Rule(once("WITH spent", postgrestest.Swallow))
+	is(t, "the code", w.RedeemCode(t.Context(), g.ID, at, later, nil), ErrSpent)
+}
+
 // If this call itself has used a code or a refresh token, it does not return ErrSpent,
 // because callers revoke the token family after ErrSpent.
 func TestExchangeWhoseAnswerIsLostIsNotTakenForAnotherOne(t *testing.T) {
