@@ -32,7 +32,7 @@ func TestCommandTargetFile(t *testing.T) {
 		"issuer: http://h\nendpoints: {token: 'https://h/token'}\n":       "endpoints: token: there is no such endpoint: use authorization_endpoint, token_endpoint, ",
 		"\xff\xfe\x00":                          "yaml",
 		"issuer: {a: b}\n":                      "line 1: must be a text, not keys with values",
-		"issuer: http://h\nregister: maybe\n":   "line 2: must be true or false, not a single value",
+		"issuer: http://h\nregister: maybe\n":   "line 2: register must be true, false or reuse",
 		"issuer: http://h\nuser: alice\n":       "line 2: must be keys with values, not a single value",
 		"issuer: http://h\norigins: x\n":        "line 2: must be a list, not a single value",
 		"issuer http://h\n":                     "line 1: must be keys with values, not a single value",

@@ -332,8 +332,12 @@ func (v *fixture) staysHome(t *testing.T) {
 			}
 		}
 	}
+	visitor := func(r *http.Request, form url.Values) { // the login page has set a cookie
+		sameSite(r, form)
+		withCookie("any", "cookie")(r, form)
+	}
 	for _, next := range []string{"/account/", "/o/applications/?page=1&q=%2F%2Fevil", "/o/authorize/?state=https%3A%2F%2Fevil.example%2F&x=//y"} {
-		a := v.post(t, "/login/", sameSite, params("username", v.bob.Name, "password", v.bob.Password, "next", next))
+		a := v.post(t, "/login/", visitor, params("username", v.bob.Name, "password", v.bob.Password, "next", next))
 		if a.Header.Get("Location") != next {
 			t.Errorf("next %q leads to %q", next, a.Header.Get("Location"))
 		}
