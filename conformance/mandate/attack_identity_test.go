@@ -43,7 +43,7 @@ func TestAttackTakeoverByAddress(t *testing.T) {
 			{"the same at a server that is not trusted", untrusted, "victim@company.example", true, "There is an account with your address here already."},
 			{"a verified address, at a server that is not trusted", untrusted, "proven@company.example", true, "There is an account with your address here already."},
 			{"an address that is not verified there", trusted, "proven@company.example", false, "is not known here"},
-			{"one that is verified there by a text", trusted, "proven@company.example", "yes", "is not known here"},
+			{"one that is verified there by a text", trusted, "proven@company.example", "false", "is not known here"},
 			{"an address without a word about it", trusted, "proven@company.example", nil, "is not known here"},
 			{"an address that two people have", trusted, "twice@company.example", true, "There is an account with your address here already."},
 			{"the address of a disabled person", trusted, "locked@company.example", true, "There is an account with your address here already."},
