@@ -34,6 +34,13 @@ type Rule struct {
 	Needs []need.Need // if the target lacks one of them, the check is skipped
 	Check func(*T)
 
+	// Binds is whom the clause binds: the server, the client, the resource server or everybody. Sentence is what it says,
+	// word for word, or "", and SentenceIn its section, if that is another one than the ID says.
+	Binds, Sentence, SentenceIn string
+	// Security says that a server which violates the rule helps an attacker. The others keep clients from working, or from
+	// understanding an answer.
+	Security bool
+
 	// Fact is what a failure shows about the server, if other rules fail because of the same.
 	Fact string
 
@@ -57,6 +64,14 @@ func (r Rule) Unchecked() (Status, string) {
 		return Unobservable, "Mandate's own test is " + r.TestedBy
 	}
 	return "", ""
+}
+
+// About is what a failure of the rule is about.
+func (r Rule) About() string {
+	if r.Security {
+		return "security"
+	}
+	return "interoperability"
 }
 
 // Document is the part of the ID before the first slash.

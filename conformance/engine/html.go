@@ -72,6 +72,7 @@ type (
 		Level            check.Level
 		outcome
 		Cited, URL       string // the clause
+		About, Clause    string // what a failure is about, and what the clause says
 		Cause            int
 		Shared           bool // other rules have this cause too
 		Again            bool // its exchange stands at the cause too
@@ -87,7 +88,7 @@ func (r *Report) Verdict() string {
 	var b strings.Builder
 	switch {
 	case failed > 0:
-		fmt.Fprintf(&b, "%d of the %d MUST rules that could be tried %s.", failed, failed+held, number(failed, "does not hold", "do not hold"))
+		fmt.Fprintf(&b, "%d of the %d MUST rules that could be tried %s%s.", failed, failed+held, number(failed, "does not hold", "do not hold"), r.aboutSecurity(check.Must))
 	case blocked > 0:
 		fmt.Fprintf(&b, "%d of %d MUST rules could not be tried, because a step before %s did not work.", blocked, blocked+held, number(blocked, "it", "them"))
 		if held > 0 {
@@ -204,6 +205,9 @@ func (r *Report) outcomes() []htmlOutcome {
 func (r *Report) htmlRule(result check.Result, titles map[string]check.Document, cause int) htmlRule {
 	rule := htmlRule{ID: result.Rule.ID, Text: result.Rule.Text, Level: result.Rule.Level, outcome: r.outcome(result), URL: ClauseURL(result.Rule), Cause: cause}
 	rule.Cited = titles[result.Rule.Document()].Cited + " " + clauseText(result.Rule.Clause())
+	if result.Rule.Check != nil {
+		rule.About, rule.Clause = result.Rule.About(), Clause(titles[result.Rule.Document()].Cited, result.Rule)
+	}
 	if result.Status != check.Pass {
 		rule.Reason = reasonOf(result)
 	}

@@ -15,6 +15,9 @@ type jsonResult struct {
 	Level    check.Level    `json:"level"`
 	Text     string         `json:"text"`
 	Clause   string         `json:"clause,omitempty"` // its address
+	About    string         `json:"about"`            // security or interoperability
+	Binds    string         `json:"binds,omitempty"`
+	Sentence string         `json:"sentence,omitempty"` // of the clause, word for word
 	Status   check.Status   `json:"status"`
 	Reason   string         `json:"reason,omitempty"`
 	Known    string         `json:"known,omitempty"` // the reason in the baseline
@@ -28,7 +31,8 @@ type jsonResult struct {
 func (r *Report) JSON(w io.Writer) error {
 	results := make([]jsonResult, 0, len(r.Results))
 	for _, x := range r.Results {
-		one := jsonResult{ID: x.Rule.ID, Level: x.Rule.Level, Text: x.Rule.Text, Clause: ClauseURL(x.Rule), Status: x.Status, Reason: reasonOf(x), Seconds: x.Duration.Seconds()}
+		one := jsonResult{ID: x.Rule.ID, Level: x.Rule.Level, Text: x.Rule.Text, Clause: ClauseURL(x.Rule), About: x.Rule.About(),
+			Binds: x.Rule.Binds, Sentence: x.Rule.Sentence, Status: x.Status, Reason: reasonOf(x), Seconds: x.Duration.Seconds()}
 		if e, known, _ := r.entry(x); known {
 			one.Known = e.Reason
 		}

@@ -4,6 +4,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -76,8 +77,8 @@ func (r *Report) Summary() string {
 		}
 	}
 	add(r.Count(check.Pass, ""), "passed")
-	add(r.Count(check.Fail, check.Must), "MUST failed")
-	add(r.Count(check.Fail, check.Should), "SHOULD failed")
+	add(r.Count(check.Fail, check.Must), "MUST failed"+r.aboutSecurity(check.Must))
+	add(r.Count(check.Fail, check.Should), "SHOULD failed"+r.aboutSecurity(check.Should))
 	add(r.Count(check.Fail, check.May), "MAY otherwise")
 	add(r.Count(check.Blocked, ""), "blocked")
 	add(r.Count(check.Flaky, ""), string(check.Flaky))
@@ -86,6 +87,26 @@ func (r *Report) Summary() string {
 	add(r.Count(check.Inapplicable, ""), "without a check")
 	add(r.Count(check.Broken, ""), string(check.Broken))
 	return fmt.Sprintf("%d rules in %s: %s", len(r.Results), r.Duration.Round(100*time.Millisecond), strings.Join(parts, ", "))
+}
+
+// aboutSecurity says how many of the failures with a level are about security, if any are.
+func (r *Report) aboutSecurity(level check.Level) string {
+	n := r.Security(level)
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d about security)", n)
+}
+
+// Security returns the number of failures with a level that help an attacker.
+func (r *Report) Security(level check.Level) int {
+	n := 0
+	for _, result := range r.Results {
+		if result.Status == check.Fail && result.Rule.Level == level && result.Rule.Security {
+			n++
+		}
+	}
+	return n
 }
 
 // reasonOf returns the reason of a result as a report shows it. Why a rule has no check concerns the project that wrote
@@ -151,7 +172,7 @@ func (r *Report) Text(w io.Writer) error {
 			clause = c
 			out.indented("  ", fmt.Sprintf("§%s  %s", c, ClauseURL(result.Rule)))
 		}
-		r.text(result, out)
+		r.text(result, titles[document].Cited, out)
 	}
 	for i, a := range r.Unruled {
 		if i == 0 {
@@ -171,7 +192,7 @@ func (r *Report) Text(w io.Writer) error {
 // what is blocked.
 func (r *Report) counting(out *lines) {
 	blocked := 0
-	for _, result := range r.Results {
+	for _, result := range bySecurity(r.Results) {
 		_, known, _ := r.entry(result)
 		switch {
 		case known || !Counts(result):
@@ -179,7 +200,7 @@ func (r *Report) counting(out *lines) {
 			blocked++
 		default:
 			line, _, _ := strings.Cut(result.Reason, "\n")
-			out.printf("  %s %s %s: %s\n", outcomeOf(result).word(), result.Rule.Level, result.Rule.ID, line)
+			out.printf("  %s %s %s, %s: %s\n", outcomeOf(result).word(), result.Rule.Level, result.Rule.ID, result.Rule.About(), line)
 		}
 	}
 	if blocked > 0 {
@@ -187,7 +208,25 @@ func (r *Report) counting(out *lines) {
 	}
 }
 
-func (r *Report) text(result check.Result, out *lines) {
+// bySecurity returns the results about security before the others.
+func bySecurity(results []check.Result) []check.Result {
+	ordered := slices.Clone(results)
+	slices.SortStableFunc(ordered, func(a, b check.Result) int { return cmp.Compare(b.Rule.About(), a.Rule.About()) })
+	return ordered
+}
+
+// Clause returns what the clause of a rule says, and to whom. cited is the name of its document.
+func Clause(cited string, r check.Rule) string {
+	switch {
+	case r.Binds == "":
+		return ""
+	case r.Sentence == "":
+		return fmt.Sprintf("%s %s binds %s.", cited, clauseText(r.Clause()), r.Binds)
+	}
+	return fmt.Sprintf("%s %s, to %s: %q", cited, clauseText(cmp.Or(r.SentenceIn, r.Clause())), r.Binds, r.Sentence)
+}
+
+func (r *Report) text(result check.Result, cited string, out *lines) {
 	word, reason := r.outcome(result).word(), reasonOf(result)
 	if result.Status == check.Unobservable || result.Status == check.Inapplicable {
 		word = "-"
@@ -202,6 +241,9 @@ func (r *Report) text(result check.Result, out *lines) {
 		for line := range strings.SplitSeq(reason, "\n") {
 			out.wrapped(below, line)
 		}
+	}
+	if result.Status == check.Fail || result.Status == check.Flaky {
+		out.wrapped(below, strings.TrimSpace("About "+result.Rule.About()+". "+Clause(cited, result.Rule)))
 	}
 	if e, known, _ := r.entry(result); known {
 		out.wrapped(below, fmt.Sprintf("known, line %d: %s", e.Line, e.Reason))
@@ -286,6 +328,9 @@ func List(w io.Writer, rules []check.Rule) error {
 			status, reason = "checked", "it needs "+needed(r.Needs)
 		}
 		out.printf("       %s: %s\n", status, reason)
+		if r.Check != nil {
+			out.printf("       %s\n", strings.TrimSpace("About "+r.About()+". "+Clause(r.Document(), r)))
+		}
 	}
 	return out.err
 }

@@ -87,6 +87,7 @@ func All() []Rule {
 			all = append(all, withFact(r))
 		}
 	}
+	withSentences(all)
 	for i, r := range all { // the rule whose check another one has
 		if r.Fact == "" && slices.ContainsFunc(all, func(other Rule) bool { return other.Fact == r.Text }) {
 			all[i].Fact = r.Text
