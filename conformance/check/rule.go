@@ -35,7 +35,7 @@ type Rule struct {
 	Check func(*T)
 
 	// Binds is whom the clause binds: the server, the client, the resource server or everybody. Sentence is what it says,
-	// word for word, or "", and SentenceIn its section, if that is another one than the ID says.
+	// word for word, or "". SentenceIn is its section, after the document if it is another one, where the ID says another.
 	Binds, Sentence, SentenceIn string
 	// Security says that a server which violates the rule helps an attacker. The others keep clients from working, or from
 	// understanding an answer.

@@ -223,7 +223,11 @@ func Clause(cited string, r check.Rule) string {
 	case r.Sentence == "":
 		return fmt.Sprintf("%s %s binds %s.", cited, clauseText(r.Clause()), r.Binds)
 	}
-	return fmt.Sprintf("%s %s, to %s: %q", cited, clauseText(cmp.Or(r.SentenceIn, r.Clause())), r.Binds, r.Sentence)
+	clause := cmp.Or(r.SentenceIn, r.Clause())
+	if document, section, other := strings.Cut(clause, " "); other {
+		cited, clause = strings.Replace(document, "RFC", "RFC ", 1), section
+	}
+	return fmt.Sprintf("%s %s, to %s: \"%s\"", cited, clauseText(clause), r.Binds, r.Sentence)
 }
 
 func (r *Report) text(result check.Result, cited string, out *lines) {
