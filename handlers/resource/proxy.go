@@ -65,6 +65,7 @@ type Proxy struct {
 	close     context.CancelFunc
 	log       *slog.Logger
 	uncovered requestLog
+	failed    requestLog
 }
 
 // NewProxy returns a Proxy, or an error that says what is wrong with c.
@@ -91,6 +92,7 @@ func NewProxy(c ProxyConfig) (*Proxy, error) {
 		recheck:   cmp.Or(c.Recheck, DefaultCacheTTL),
 		log:       logger(c.Logger),
 		uncovered: newRequestLog(),
+		failed:    newRequestLog(),
 	}
 	p.closing, p.close = context.WithCancel(context.Background())
 	p.forward = &httputil.ReverseProxy{
@@ -179,6 +181,9 @@ func (p *Proxy) ambiguous(r *http.Request) string {
 	// RFC 3986 §3.4: a number sign ends the query. Some servers cut it off, others do not.
 	case strings.Contains(r.URL.RawQuery, "#"):
 		return "The query contains a number sign: write it as %23."
+	// RFC 9112 §3: a space ends the target. HTTP/2 can carry one, and HTTP/1.1 to the upstream cannot.
+	case strings.ContainsFunc(r.URL.RawQuery, func(c rune) bool { return c <= ' ' || c == 0x7f }):
+		return "The query contains a space or a control character: percent-encode it."
 	// RFC 9112 §3.2: an invalid Host is answered with 400.
 	case !plainHost(r.Host):
 		return "The header Host is not a host with an optional port."
@@ -201,7 +206,7 @@ func (p *Proxy) reject(w http.ResponseWriter, r *http.Request, status int, probl
 // frameworks let a header or parameter replace the method, or convert small letters to
 // capitals.
 func plainMethod(r *http.Request) bool {
-	if r.Method == http.MethodConnect || r.Method != strings.ToUpper(r.Method) || hasParam(r.URL.RawQuery, overrides...) {
+	if !isToken(r.Method) || r.Method == http.MethodConnect || r.Method != strings.ToUpper(r.Method) || hasParam(r.URL.RawQuery, overrides...) {
 		return false
 	}
 	for name := range r.Header {
@@ -210,6 +215,15 @@ func plainMethod(r *http.Request) bool {
 		}
 	}
 	return true
+}
+
+// isToken reports whether a text is a token, as a method is. HTTP/2 can carry any text as one.
+//
+// RFC 9110 §9.1, §5.6.2: letters, digits and some marks, and never nothing.
+func isToken(text string) bool {
+	return text != "" && !strings.ContainsFunc(text, func(c rune) bool {
+		return !strings.ContainsRune("-!#$%&'*+.^_`|~", c) && foldedByCGI(c)
+	})
 }
 
 // overrides are the names of headers, or of parameters of the query, that replace the method in
@@ -321,14 +335,10 @@ func encodeHeaderValues(scopes []string) string {
 // unreachable writes the response if the upstream gave no answer or a forbidden one.
 func (p *Proxy) unreachable(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, errSwitched) {
-		p.log.Error("the upstream's response was not forwarded", "path", printable(r.URL.Path), "error", err)
+		p.failed.write(p.log, slog.LevelError, r, "the upstream's response was not forwarded", "path", printable(r.URL.Path), "error", err)
 		writeDetail(w, http.StatusBadGateway, "The service behind this address switched to another protocol.")
 		return
 	}
-	level := slog.LevelError
-	if errors.Is(r.Context().Err(), context.Canceled) {
-		level = slog.LevelDebug
-	}
-	p.log.Log(r.Context(), level, "the upstream did not answer", "error", err)
+	p.failed.write(p.log, failure(r), r, "the upstream did not answer", "error", explained(err))
 	writeDetail(w, http.StatusBadGateway, "The service behind this address did not answer.")
 }

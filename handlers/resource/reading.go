@@ -21,9 +21,9 @@ type reading struct {
 	// because something follows scripts.
 	script int
 
-	// others are the paths that other servers read: they decode first and merge slashes,
-	// remove what follows a semicolon, remove the session of ASP.NET, or serve what follows a
-	// script. A question mark ends the path for some: the same rule covers what is before it,
+	// others are the paths that other servers read: they merge slashes, remove what follows a
+	// semicolon before they decode, after it, or both, remove the session of ASP.NET, or serve
+	// what follows a script. A question mark ends the path for some: the same rule covers what is before it,
 	// because no rule contains one.
 	others []string
 }
@@ -60,13 +60,54 @@ func readPath(u *url.URL) (reading, bool) {
 	if r.plain {
 		return r, true
 	}
-	r.others = []string{"/" + strings.Join(kept, "/")}
-	for i, s := range kept {
-		if script.MatchString(s) {
-			r.others = append(r.others, "/"+strings.Join(kept[i+1:], "/"))
+	r.others = withArguments(kept)
+	for _, again := range []bool{false, true} {
+		cut, ok := cutAsWritten(written(u), again)
+		if !ok {
+			return reading{}, false
 		}
+		r.others = append(r.others, withArguments(cut)...)
 	}
 	return r, true
+}
+
+// cutAsWritten returns the segments for a server that removes what follows a semicolon up to the
+// next slash as it is written, and then decodes, as Tomcat and Jetty do. It removes that again
+// after it has decoded, if again is set. It returns false for a path that is never forwarded.
+//
+// RFC 3986 §2.4: a URI is split before it is decoded.
+func cutAsWritten(written string, again bool) ([]string, bool) {
+	var kept []string
+	for part := range strings.SplitSeq(written, "/") {
+		part, _, _ = strings.Cut(part, ";")
+		decoded, err := url.PathUnescape(part)
+		if err != nil {
+			return nil, false // not reached: net/http has decoded the path
+		}
+		for s := range strings.SplitSeq(withoutIgnorable(decoded), "/") {
+			if again {
+				s, _, _ = strings.Cut(s, ";")
+			}
+			if trimmed(s) {
+				return nil, false
+			}
+			if s != "" && !session.MatchString(s) {
+				kept = append(kept, s)
+			}
+		}
+	}
+	return kept, true
+}
+
+// withArguments returns the path with these segments, and the paths that are arguments of its scripts.
+func withArguments(segments []string) []string {
+	paths := []string{"/" + strings.Join(segments, "/")}
+	for i, s := range segments {
+		if script.MatchString(s) {
+			paths = append(paths, "/"+strings.Join(segments[i+1:], "/"))
+		}
+	}
+	return paths
 }
 
 var (

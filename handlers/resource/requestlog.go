@@ -15,7 +15,7 @@ import (
 )
 
 // requestLog limits the log lines about requests that anybody can send, without a token
-// or with an invented one.
+// or with an invented one, and about those that fail while another server does not answer.
 type requestLog struct {
 	rate    *throttle.Throttle
 	leftOut atomic.Int64 // requests without a line since the last line
@@ -32,8 +32,11 @@ func newRequestLog() requestLog {
 }
 
 // write writes a line about a request, unless there were too many. The line also has the
-// number of requests that were left out before it.
+// number of requests that were left out before it. A line of a level that is not logged does not count.
 func (l *requestLog) write(log *slog.Logger, level slog.Level, r *http.Request, message string, facts ...any) {
+	if !log.Enabled(r.Context(), level) {
+		return
+	}
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		host = r.RemoteAddr
@@ -51,24 +54,37 @@ func (l *requestLog) write(log *slog.Logger, level slog.Level, r *http.Request, 
 
 // printable returns at most 200 bytes of a text that a client chose. Characters other
 // than printable ASCII are escaped: a log in JSON would contain them as they are.
-func printable(text string) string {
-	if len(text) > maxLogged {
-		text = strings.ToValidUTF8(text[:maxLogged], "") + "..."
+func printable(text string) string { return escaped(text, maxLogged) }
+
+// explained returns the text of an error in the same form. It can have the answer of another server
+// or the request of a client, and it is longer, because it also says what to do.
+func explained(err error) string { return escaped(err.Error(), maxExplained) }
+
+func escaped(text string, limit int) string {
+	if len(text) > limit {
+		text = strings.ToValidUTF8(text[:limit], "") + "..."
 	}
 	quoted := strconv.QuoteToASCII(text)
 	return quoted[1 : len(quoted)-1]
 }
 
-const maxLogged = 200
+const (
+	maxLogged    = 200
+	maxExplained = 500
+)
 
-// report logs why a token could not be checked. A cancelled request is logged only at
-// debug level, because it is not an error of this server.
-func (g *Guard) report(ctx context.Context, err error) {
-	level := slog.LevelError
-	if errors.Is(ctx.Err(), context.Canceled) {
-		level = slog.LevelDebug
+// report logs why a token could not be checked.
+func (g *Guard) report(r *http.Request, err error) {
+	g.unchecked.write(g.log, failure(r), r, "the access token could not be checked", "error", explained(err))
+}
+
+// failure returns the level for a request that another server has failed. A cancelled request is
+// logged only at debug level, because it is not an error of any server.
+func failure(r *http.Request) slog.Level {
+	if errors.Is(r.Context().Err(), context.Canceled) {
+		return slog.LevelDebug
 	}
-	g.log.Log(ctx, level, "the access token could not be checked", "error", err)
+	return slog.LevelError
 }
 
 // logReason logs why a token was refused, and for which request. The client is not told: the reason concerns the

@@ -176,6 +176,7 @@ type Guard struct {
 	origins      []string
 	log          *slog.Logger
 	refused      requestLog
+	unchecked    requestLog
 }
 
 // NewGuard returns a Guard, or an error that says what is wrong with c.
@@ -218,7 +219,8 @@ func NewGuard(c GuardConfig) (*Guard, error) {
 	}
 	return &Guard{verifier: c.Verifier, realm: realm, audience: c.Audience, binding: c.RequiredBinding, proofs: checked, bases: apiURLs(c),
 		certificates: mtls.Source{Header: c.CertificateHeader, Proxies: slices.Clone(c.TrustedProxies)}, showScopes: c.ShowScopes,
-		described: describe(c, checked != nil, mutual), origins: slices.Clone(c.AllowedOrigins), log: logger(c.Logger), refused: newRequestLog()}, nil
+		described: describe(c, checked != nil, mutual), origins: slices.Clone(c.AllowedOrigins), log: logger(c.Logger),
+		refused: newRequestLog(), unchecked: newRequestLog()}, nil
 }
 
 // Require returns a handler that calls next if the token is active and has all the
@@ -313,7 +315,7 @@ func (g *Guard) verify(r *http.Request, q requirement, sent credentials) (*Token
 		err = errors.New("the verifier returned neither a token nor an error")
 	}
 	if err != nil && !errors.Is(err, ErrInactive) {
-		g.report(r.Context(), err)
+		g.report(r, err)
 		return nil, &refusal{status: http.StatusServiceUnavailable, detail: unchecked}
 	}
 	if err == nil {

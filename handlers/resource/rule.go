@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"unicode"
@@ -152,27 +151,14 @@ func (t routes) route(r *http.Request) (found *allowed, status int, problem stri
 	case found == nil, !path.plain && !named && slices.ContainsFunc(path.others, func(other string) bool { return t.longest(other) != applies }):
 		return nil, http.StatusForbidden, noPermission + ": some servers read this path as one of another rule."
 	case !t.allowDestination(r, found):
-		return nil, http.StatusForbidden, noPermission + ": the rule of the path does not cover the header Destination."
+		return nil, http.StatusForbidden, noPermission + ": the rule of the path does not cover the header Destination and all below it."
+	case reachesBelow(r) && (t.below(path.exact) || !named && t.below(path.others...)):
+		return nil, http.StatusForbidden, noPermission + ": " + r.Method + " is for all below the path too, and another rule is for a part of it. Send Depth: 0, or name a path with one rule."
+	}
+	if name := secondPath(r.Header); name != "" {
+		return nil, http.StatusForbidden, noPermission + ": the header " + name + " names a second path, to which no rule applies."
 	}
 	return found, 0, ""
-}
-
-// allowDestination reports whether what the rules allow for a request is also what they allow for
-// its second path.
-//
-// RFC 4918 §10.3: COPY and MOVE write to the path in the header Destination.
-func (t routes) allowDestination(r *http.Request, found *allowed) bool {
-	for _, destination := range r.Header["Destination"] {
-		u, err := url.Parse(destination)
-		if err != nil || strings.HasPrefix(destination, "//") {
-			return false
-		}
-		path, ok := readPath(u)
-		if !ok || !path.plain || t.longest(path.exact).allows(path.exact, r.Method) != found {
-			return false
-		}
-	}
-	return len(r.Header["Destination"]) <= 1
 }
 
 // longest returns the rules with the longest path as which an upstream could read the path, or

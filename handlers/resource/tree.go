@@ -1,0 +1,75 @@
+package resource
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// reachesBelow reports whether a request with the method and the Depth of WebDAV is also for
+// everything below its path. A DELETE is too, but only where paths are collections of WebDAV: on
+// other servers it is for one resource, so it is not counted.
+func reachesBelow(r *http.Request) bool {
+	depth := r.Header["Depth"]
+	flat := len(depth) == 1 && depth[0] == "0"
+	switch r.Method {
+	// RFC 4918 §9.9.2: the depth of MOVE is always infinity.
+	case "MOVE":
+		return true
+	// RFC 4918 §9.1, §9.8.3, §9.10.3: without Depth, it is infinity.
+	case "COPY", "PROPFIND", "LOCK":
+		return !flat
+	// RFC 3253 §3.6: without Depth, it is 0.
+	case "REPORT":
+		return len(depth) > 0 && !flat
+	}
+	return false
+}
+
+// below reports whether one of the rules is for a path below one of these, so that a request for the
+// whole tree needs more than the rule of the path.
+func (t routes) below(paths ...string) bool {
+	return slices.ContainsFunc(paths, func(path string) bool {
+		tree := strings.TrimRight(fold(path), "/") + "/"
+		return slices.ContainsFunc(t, func(r *route) bool { return strings.HasPrefix(r.folded, tree) })
+	})
+}
+
+// allowDestination reports whether what the rules allow for a request is also what they allow for
+// its second path.
+//
+// RFC 4918 §10.3: COPY and MOVE write to the path in the header Destination. §9.8.4, §9.9.3: what is at
+// this path and below it is deleted before.
+func (t routes) allowDestination(r *http.Request, found *allowed) bool {
+	for _, destination := range r.Header["Destination"] {
+		u, err := url.Parse(destination)
+		if err != nil || strings.HasPrefix(destination, "//") {
+			return false
+		}
+		path, ok := readPath(u)
+		if !ok || !path.plain || t.longest(path.exact).allows(path.exact, r.Method) != found || t.below(path.exact) {
+			return false
+		}
+	}
+	return len(r.Header["Destination"]) <= 1
+}
+
+// secondPath returns the header of a request that names another path, from which or as which the
+// upstream serves this one: the headers of S3 and stores like it, of Azure and of OpenStack Swift. The
+// rules cannot read such a path, because it begins elsewhere. "" means that there is none.
+func secondPath(h http.Header) string {
+	for name := range h {
+		source := strings.HasSuffix(name, "-Copy-Source") || strings.HasSuffix(name, "-Rename-Source")
+		if source || slices.Contains(secondPaths, name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// secondPaths are the other headers of OpenStack Swift that name an object.
+var secondPaths = []string{
+	"X-Copy-From", "X-Copy-From-Account", "Destination-Account",
+	"X-Symlink-Target", "X-Symlink-Target-Account", "X-Object-Manifest",
+}
