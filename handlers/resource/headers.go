@@ -53,7 +53,13 @@ func isReservedHeader(alias string) bool {
 
 // reservedBeginnings are beginnings of the aliases of reserved headers.
 var reservedBeginnings = []string{
-	"x-token-", "x-forwarded-",
+	"x-token-",
+	"x-forwarded-", "x-real-", "x-envoy-external-", // the way of the request
+	"fly-forwarded-", "x-vercel-", "x-appengine-", "x-azure-", "cloudfront-", // the same of CDNs and clouds
+	"x-ssl-client-", "ssl-client-", "x-client-cert", "x-client-verify", "x-amzn-mtls-", // the certificate of the client
+	// Who the client is: oauth2-proxy, Grafana, authentik, Kong, Kubernetes, Azure, Google, AWS, Cloudflare, Tailscale.
+	"x-auth-request-", "x-webauth-", "x-authentik-", "x-authenticated-", "x-remote-group", "x-remote-extra-",
+	"x-ms-client-principal", "x-goog-authenticated-user-", "x-amzn-oidc-", "cf-access-", "tailscale-user-",
 	"x-original-", "x-rewrite-", "x-replaced-", "x-envoy-original-", // IIS, Symfony, Traefik, Envoy: the path before a change
 	"x-proxy", "wl-proxy-", // Solr and NiFi: X-ProxyContextPath; WebLogic
 	"x-invoke-", "x-middleware-rewrite", // Next.js
@@ -62,10 +68,14 @@ var reservedBeginnings = []string{
 
 // reserved are aliases of other reserved headers.
 var reserved = []string{
-	"host",                                                    // of HTTP/2, beside :authority
-	"x-real-ip", "x-client-ip", "true-client-ip", "forwarded", // the way of the request
-	"x-host", "x-scheme", "x-https", "x-url-scheme", "front-end-https", // mod_wsgi, Tornado
-	"remote-user", "x-remote-user", "remote-addr",
+	"host",                                                                            // of HTTP/2, beside :authority
+	"x-client-ip", "true-client-ip", "client-ip", "http-client-ip", "proxy-client-ip", // the way of the request
+	"x-cluster-client-ip", "forwarded", "x-forwarded", "forwarded-for", "x-originating-ip", "x-remote-ip", "x-remote-addr", "remote-addr",
+	"cf-connecting-ip", "cf-connecting-ipv6", "cf-pseudo-ipv4", "cf-visitor", // CDNs and clouds
+	"fastly-client-ip", "fastly-ssl", "fly-client-ip", "x-nf-client-connection-ip", "do-connecting-ip", "incap-client-ip", "x-sucuri-clientip", "cdn-src-ip", "cdn-real-ip", "ali-cdn-real-ip",
+	"x-host", "x-scheme", "x-https", "https", "x-url-scheme", "front-end-https", // mod_wsgi, Tornado
+	"x-protocol", "x-client-proto", "x-arr-ssl", "x-arr-clientcert", // IIS
+	"remote-user", "remote-email", "remote-name", "remote-group", "remote-groups", "x-remote-user", // Authelia
 	"script-name", "x-script-name", "path-info", "x-path-info", "request-uri", "x-request-uri", // gunicorn, mod_wsgi, Flask
 	"daphne-root-path", "root-path", "x-root-path", "x-ingress-path", "x-request-base", // Daphne, Home Assistant, Catalyst
 	"unencoded-url", "iis-wasurlrewritten", "orig-path-info", // IIS
