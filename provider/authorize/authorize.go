@@ -197,11 +197,10 @@ func (p *Authorizations) checkRedirectURI(a *Authorization) error {
 	return checkCommand(a)
 }
 
-// checkCommand refuses a redirect URI that a stranger registered while a private-use scheme could still
-// have a query.
+// checkCommand refuses a redirect URI that a stranger registered while it could still be a command.
 func checkCommand(a *Authorization) error {
 	if policy.StandingOf(a.Application) == policy.StandingOpen && redirect.IsCommand(a.RedirectURI) {
-		return oauth.Refuse("invalid_request", "The redirect URI of this request has a private-use scheme and a query, which an application for which nobody is responsible must not have: register it without the query.")
+		return oauth.Refuse("invalid_request", "The redirect URI of this request can be a command for the application on a person's device, which an application for which nobody is responsible must not register: use a private-use scheme with a dot or a name with a dot (vscode://publisher.extension/callback), and no query.")
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ type Policy struct {
 	// PrivateSchemes lists private-use schemes without a dot that are allowed too, if
 	// Schemes allows them.
 	PrivateSchemes []string
-	// PlainPrivate refuses a query in a redirect URI with a private-use scheme.
+	// PlainPrivate refuses a redirect URI with a private-use scheme that can be a command (IsCommand).
 	PlainPrivate bool
 	// LocalhostLoopback lets the port of http://localhost vary, as the port of
 	// 127.0.0.1 may. It is for native clients that cannot use the IP literal.
@@ -82,6 +82,9 @@ func (p Policy) checkRedirectParts(raw string, u *url.URL) string {
 	if strings.Contains(u.Host, "%") || strings.HasSuffix(u.Host, ":") {
 		return "has a host that is not a plain name or address"
 	}
+	if (u.Scheme == "https" || u.Scheme == "http") && isOddIPv4(u.Hostname()) {
+		return "has a host that browsers read as an IPv4 address: write it as four decimal numbers, as in 192.0.2.1"
+	}
 	if u.Port() != "" && !isPort(u.Port()) {
 		return "has a port that does not exist: use one up to 65535"
 	}
@@ -93,6 +96,23 @@ func (p Policy) checkRedirectParts(raw string, u *url.URL) string {
 		return "must not have . or .. in its path"
 	}
 	return p.checkRedirectScheme(raw, u)
+}
+
+// isOddIPv4 reports whether a browser reads a host as an IPv4 address in another form than its usual one,
+// or as a wrong one. https://127.1/, https://2130706433/ and https://0x7f.1/ are the computer of the browser.
+//
+// WHATWG URL, host parsing: a host is an IPv4 address if its last label is a number.
+func isOddIPv4(host string) bool {
+	if _, err := netip.ParseAddr(host); err == nil {
+		return false
+	}
+	labels := strings.Split(strings.TrimSuffix(host, "."), ".")
+	last := strings.ToLower(labels[len(labels)-1])
+	digits := "0123456789"
+	if hex, is := strings.CutPrefix(last, "0x"); is {
+		last, digits = "0"+hex, digits+"abcdef"
+	}
+	return last != "" && strings.Trim(last, digits) == ""
 }
 
 // isPort reports whether a text is the number of a port.
@@ -143,8 +163,8 @@ func (p Policy) checkRedirectScheme(raw string, u *url.URL) string {
 	if !strings.HasPrefix(raw, u.Scheme+":") {
 		return "must have its scheme in lower case"
 	}
-	if p.PlainPrivate && IsCommand(raw) {
-		return "must not have a query (?...): with one, a private-use scheme can be a command for the application on a person's device"
+	if wrong := asCommand(raw, u); p.PlainPrivate && wrong != "" {
+		return wrong
 	}
 	switch {
 	case u.Scheme == "https":
@@ -172,11 +192,28 @@ func (p Policy) checkRedirectScheme(raw string, u *url.URL) string {
 	return ""
 }
 
-// IsCommand reports whether a URI has a private-use scheme and a query. Such a link does not only open an
-// application on the device of a person, but can tell it what to do: install an extension, add a server,
-// or send a message.
+// IsCommand reports whether a URI can be a command: it has a private-use scheme, and a query or the
+// address of something else than an extension. Such a link does not only open an application on the device
+// of a person, but can tell it what to do: install an extension, connect to a computer, or send a message.
 func IsCommand(uri string) bool {
-	return strings.Contains(uri, "?") && !strings.HasPrefix(uri, "https:") && !strings.HasPrefix(uri, "http:")
+	u, err := url.Parse(uri)
+	return err != nil || asCommand(uri, u) != ""
+}
+
+// extension is the name by which editors find who gets a link: PUBLISHER.EXTENSION. What has no dot, such
+// as file, vscode-remote and mcp, is a command of the editor itself.
+var extension = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)+$`)
+
+// asCommand says why a URI can be a command, or returns "".
+func asCommand(raw string, u *url.URL) string {
+	switch {
+	case u.Scheme == "https" || u.Scheme == "http":
+	case strings.Contains(raw, "?"):
+		return "must not have a query (?...): with one, a private-use scheme can be a command for the application on a person's device"
+	case !strings.Contains(u.Scheme, ".") && !extension.MatchString(u.Host):
+		return "must have a name with a dot, as in " + u.Scheme + "://publisher.extension/callback: without one, it can be a command for the application on a person's device"
+	}
+	return ""
 }
 
 // isLoopback reports whether a host is the computer of the browser. An address has one spelling, because redirect URIs
@@ -198,7 +235,7 @@ func AtHost(raw string) bool {
 		return !address.Unmap().IsLoopback() && !address.IsUnspecified()
 	}
 	// RFC 6761 §6.3: every name below localhost is the same computer.
-	return host != "" && host != "localhost" && !strings.HasSuffix(host, ".localhost")
+	return host != "" && !isOddIPv4(host) && host != "localhost" && !strings.HasSuffix(host, ".localhost")
 }
 
 // Match reports whether the redirect URI of a request matches a registered one.

@@ -307,3 +307,56 @@ func TestWithoutPort(t *testing.T) {
 		}
 	}
 }
+
+// A browser reads a host whose last label is a number as an IPv4 address (WHATWG URL, host parsing): these
+// are the computer of the person, and not a host with a certificate.
+//
+// CVE-2021-29921 and CVE-2021-29923 (Go, Python: octal addresses) are of the class.
+func TestAttackNumberIsAnAddress(t *testing.T) {
+	for _, host := range []string{
+		"127.1", "2130706433", "0x7f.1", "0", "0177.0.0.1", "0x7f000001", "0X7F.1", "0x", "127.0.0.1.", "127.0.1", "1", "a.1", "example.0x7f", "example.0X7F.", "127.0.0.01", "0.0",
+		"1.2.3.4.5", "256.1.1.1", "client.example.127", "client.example.08", "4294967296",
+	} {
+		uri := "https://" + host + "/cb"
+		if wrong := (Policy{}).Check(uri); !strings.Contains(wrong, "IPv4") {
+			t.Errorf("%s: %q", uri, wrong)
+		}
+		if AtHost(uri) {
+			t.Errorf("%s leads to a host of the network", uri)
+		}
+	}
+	for _, host := range []string{"192.0.2.1", "client.example", "127.0.0.1.example", "1e3.example", "0x7g", "client.0x7fg", "a1", "1-a", "9.example.", "[2001:db8::1]"} {
+		uri := "https://" + host + "/cb"
+		if wrong := (Policy{}).Check(uri); wrong != "" || !AtHost(uri) {
+			t.Errorf("%s: %q, at a host: %t", uri, wrong, AtHost(uri))
+		}
+	}
+}
+
+// A link of an editor is a command, unless it is for an extension: a stranger must not register one.
+//
+// CVE-2025-54133 (Cursor: a link that installs a server) is of the class.
+func TestAttackCommandInThePath(t *testing.T) {
+	strangers := Policy{PrivateSchemes: []string{"cursor", "vscode", "vscode-insiders", "windsurf", "zed"}, PlainPrivate: true}
+	for _, uri := range []string{
+		"vscode://vscode-remote/ssh-remote+evil.example/x", "vscode://file//evil/share/x", "vscode://file/c:/x", "vscode:/mcp/install", "vscode:///mcp/install", "vscode://mcp/install",
+		"vscode://settings/a.b", "vscode://file.", "vscode://file./x", "vscode://.file/x", "vscode://file..x/y", "vscode://file:80/a.b", "vscode://a.b:80/x", "vscode:/a.b/c", "cursor://file/x",
+		"windsurf://windsurf-mcp-registry", "zed://file/x", "zed://extension/x", "vscode-insiders://vscode-remote/wsl+a.b", "cursor://anysphere.cursor-deeplink/mcp/install?name=x",
+	} {
+		if strangers.Check(uri) == "" || !IsCommand(uri) {
+			t.Errorf("%s: %q, a command: %t", uri, strangers.Check(uri), IsCommand(uri))
+		}
+	}
+	for _, uri := range []string{
+		"cursor://anysphere.cursor-mcp/oauth/callback", "cursor://anysphere.cursor-retrieval/oauth/user-x/callback", "vscode://vscode.github-authentication/did-authenticate", "vscode-insiders://linear.linear-connect/callback",
+		"windsurf://publisher.extension_1/callback", "vscode://publisher.extension", "com.example.app:/cb", "https://client.example/cb?a=b", "http://127.0.0.1/cb?a=b", "http://localhost:1/cb",
+	} {
+		if wrong := strangers.Check(uri); wrong != "" || IsCommand(uri) {
+			t.Errorf("%s: %q, a command: %t", uri, wrong, IsCommand(uri))
+		}
+	}
+	// Somebody answers for the others.
+	if wrong := (Policy{PrivateSchemes: []string{"vscode"}}).Check("vscode://name/callback"); wrong != "" {
+		t.Error(wrong)
+	}
+}

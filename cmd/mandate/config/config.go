@@ -176,7 +176,7 @@ type Provider struct {
 	OpenSoftwareStatementRequired bool `key:"OPEN_SOFTWARE_STATEMENT_REQUIRED" default:"false"`
 	// OpenHosts lists the hosts to which an application of `OPEN_CLIENTS` may belong: the host of its client id and of its `https` redirect URIs. `claude.ai` is that host, `*.example.com` is each host below `example.com`. If it is empty, every host is allowed.
 	OpenHosts []string `key:"OPEN_HOSTS" default:"[]"`
-	// OpenRedirectURISchemes lists private-use schemes without a dot that applications of `OPEN_CLIENTS` may have in their redirect URIs (against RFC 8252 §7.1). Common programs have them. They apply only if `ALLOWED_REDIRECT_URI_SCHEMES` is empty or lists them.
+	// OpenRedirectURISchemes lists private-use schemes without a dot that applications of `OPEN_CLIENTS` may have in their redirect URIs (against RFC 8252 §7.1). Common programs have them. Such a redirect URI names an extension, with a dot (`vscode://publisher.extension/callback`): others can be commands. They apply only if `ALLOWED_REDIRECT_URI_SCHEMES` is empty or lists them.
 	OpenRedirectURISchemes []string `key:"OPEN_REDIRECT_URI_SCHEMES" default:"[cursor, vscode, vscode-insiders]"`
 	// OpenLocalhostLoopback does for applications of `OPEN_CLIENTS` what `ALLOW_LOCALHOST_LOOPBACK` does for all: the port of `http://localhost` may vary. Common command line programs need it.
 	OpenLocalhostLoopback bool `key:"OPEN_LOCALHOST_LOOPBACK" default:"true"`
