@@ -321,7 +321,7 @@ func (p *program) askTarget(ctx context.Context, run *rulesRun, selected []check
 func loadTarget(path string) (*target.Target, error) {
 	of, err := target.Load(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("there is no target file %s: mandate conformance --target %s --write-target asks questions and writes it", path, path)
+		return nil, fmt.Errorf("there is no target file %s: mandate conformance --target %s --write-target asks questions and writes it", path, wire.ShellWord(path))
 	}
 	if _, is := errors.AsType[*os.PathError](err); is {
 		return nil, fmt.Errorf("--target: %w", err)

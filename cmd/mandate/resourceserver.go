@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"mandate/cmd/mandate/httpserve"
 	"mandate/cmd/mandate/lines"
 	"mandate/cmd/mandate/telemetry"
+	"mandate/conformance/wire"
 	"mandate/handlers"
 	"mandate/handlers/resource"
 )
@@ -124,11 +124,19 @@ func (p *program) sayMetadata(settings *config.Config, proxy *resource.Proxy) {
 		}
 		return
 	}
+	fmt.Fprintf(p.stdout, "Its metadata is at %s. If the authorization server does not know the API yet, add it there: %s\n",
+		proxy.MetadataURL(), addResource(settings))
+}
+
+// addResource returns the command for a shell that adds the API at the authorization server.
+func addResource(settings *config.Config) string {
+	c := settings.Provider
 	introspector := "CLIENT-ID"
 	if len(c.ResourceServerIntrospectionCredentials) > 0 {
 		introspector = c.ResourceServerIntrospectionCredentials[0]
 	}
-	add := []string{"mandate", "resource", "add", c.ResourceServerAudience, "--name", strconv.Quote(cmp.Or(c.ResourceServerName, "My API")), "--introspector", introspector}
+	add := []string{"mandate", "resource", "add", c.ResourceServerAudience,
+		"--name", cmp.Or(c.ResourceServerName, "My API"), "--introspector", introspector}
 	options := len(add)
 	for _, r := range settings.Rules {
 		for _, scope := range r.Scopes {
@@ -137,5 +145,8 @@ func (p *program) sayMetadata(settings *config.Config, proxy *resource.Proxy) {
 			}
 		}
 	}
-	fmt.Fprintf(p.stdout, "Its metadata is at %s. If the authorization server does not know the API yet, add it there: %s\n", proxy.MetadataURL(), strings.Join(add, " "))
+	for i, word := range add {
+		add[i] = wire.ShellWord(word)
+	}
+	return strings.Join(add, " ")
 }

@@ -183,8 +183,9 @@ func ClipWords(text string, n int) string {
 
 // ShellWord writes a text as one word of a shell.
 func ShellWord(text string) string {
-	if text == "" {
-		return "''"
+	// A shell replaces ~ at the beginning by a home folder, and zsh replaces =NAME by a path.
+	if text == "" || text[0] == '~' || text[0] == '=' {
+		return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 	}
 	return shellQuote(text)
 }
