@@ -37,28 +37,36 @@ var credentials = [...]string{"client_secret", "client_assertion", "client_asser
 // authenticated application. If client authentication succeeds and a later check fails, it
 // returns the application together with the error.
 func (p *Authorizations) Push(ctx context.Context, r *http.Request, address string) (*PushedRequest, *storage.Application, error) {
+	// RFC 9449 §8: a client repeats the request with a nonce. The same assertion must still work.
+	ctx = clients.WithCall(ctx, &clients.Call{Address: address, UsesLater: true, Documents: true})
 	form, err := oauth.ReadForm(r, oauth.Resource)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, p.clients.UseUnread(ctx, r, err, p.proofs)
 	}
-	// RFC 9449 §8: a client repeats the request with a nonce. The same assertion must still work.
-	ctx = clients.WithCall(ctx, &clients.Call{Address: address, UsesLater: true})
 	// RFC 9126 §2: a client authenticates here as at the token endpoint.
 	application, err := p.clients.AuthenticateAny(ctx, r, form)
 	if err != nil {
-		return nil, nil, p.clients.UseFailed(ctx, err, p.proofs, possession.Proof{})
+		return nil, nil, p.clients.UseUnreadProof(ctx, r, err, p.proofs)
 	}
-	var proof possession.Proof
-	answer, err := p.push(ctx, r, form, application, &proof)
-	if err != nil {
-		return nil, &application, p.clients.UseFailed(ctx, err, p.proofs, proof)
+	var sent shown
+	answer, err := p.push(ctx, r, form, application, &sent)
+	switch {
+	case err != nil && !sent.verified:
+		return nil, &application, p.clients.UseUnreadProof(ctx, r, err, p.proofs)
+	case err != nil:
+		return nil, &application, p.clients.UseFailed(ctx, err, p.proofs, sent.proof)
 	}
 	return answer, &application, nil
 }
 
-// push checks and stores the pushed request of an application. It sets the proof of the request
-// until the proof is used.
-func (p *Authorizations) push(ctx context.Context, r *http.Request, form url.Values, application storage.Application, proof *possession.Proof) (*PushedRequest, error) {
+// shown is the DPoP proof of a pushed request, until the proof is used.
+type shown struct {
+	proof    possession.Proof
+	verified bool // proof is what the request proves
+}
+
+// push checks and stores the pushed request of an application. It notes its proof.
+func (p *Authorizations) push(ctx context.Context, r *http.Request, form url.Values, application storage.Application, sent *shown) (*PushedRequest, error) {
 	// RFC 9126 §2.1: a pushed request cannot refer to another one.
 	if form.Has("request_uri") {
 		return nil, oauth.Refuse("invalid_request", "request_uri must not be pushed: send the parameters themselves.")
@@ -78,7 +86,8 @@ func (p *Authorizations) push(ctx context.Context, r *http.Request, form url.Val
 	if policy.HasProfile(application) && parameters.Get("redirect_uri") == "" {
 		return nil, oauth.Refuse("invalid_request", "redirect_uri is missing: the profile of this application requires it in each pushed request.")
 	}
-	*proof, err = p.bindPushed(r, parameters)
+	sent.proof, err = p.bindPushed(r, parameters)
+	sent.verified = sent.proof.Key != ""
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +104,7 @@ func (p *Authorizations) push(ctx context.Context, r *http.Request, form url.Val
 		err = a.Refused
 	}
 	if err == nil {
-		err = p.keep(ctx, request, a.Application, proof)
+		err = p.keep(ctx, request, a.Application, &sent.proof)
 	}
 	if err != nil {
 		return nil, err

@@ -86,6 +86,10 @@ func (p *Clients) proveBy(ctx context.Context, one *assertion) (storage.Applicat
 			err = p.UseFailed(ctx, err, nil, possession.Proof{})
 		}
 	}
+	// RFC 7521 §4.2: client_id is optional, and names the same client. The assertion is used nevertheless.
+	if err == nil && one.sent.id != "" && one.sent.id != a.ClientID {
+		err = invalidClient("client_id in the body is not the client of the assertion (its sub).")
+	}
 	if reason := p.rules.WhySuspended(a); err == nil && reason != "" {
 		err = suspendedClient(reason)
 	}
@@ -268,13 +272,9 @@ func (p *Clients) assertionKeys(ctx context.Context, one *assertion, h jose.Head
 	}
 	one.claims = claims
 	name := claims.Text("sub")
-	// OIDC Core §9: iss and sub are the client id. RFC 7521 §4.2: client_id is optional, and
-	// names the same client.
-	switch {
-	case name == "" || claims.Text("iss") != name:
+	// OIDC Core §9: iss and sub are the client id.
+	if name == "" || claims.Text("iss") != name {
 		return nil, invalidClient("The client assertion needs the claims iss and sub, which are both the client id.")
-	case one.sent.id != "" && one.sent.id != name:
-		return nil, invalidClient("client_id in the body is not the client of the assertion (its sub).")
 	}
 	a, err := one.find(ctx, name)
 	if errors.Is(err, storage.ErrNotFound) {

@@ -132,7 +132,7 @@ func parseBasic(header string) (credentials, error) {
 func (p *Clients) Authenticate(ctx context.Context, r *http.Request, form url.Values) (storage.Application, error) {
 	sent, err := clientCredentials(r, form)
 	if err != nil {
-		return storage.Application{}, err
+		return storage.Application{}, p.UseUnread(ctx, r, err, nil)
 	}
 	if sent.assertion != "" {
 		return p.proveAssertion(ctx, r, sent, p.Client)
@@ -255,6 +255,9 @@ type Call struct {
 	// for a request that fails.
 	UsesLater bool
 	unused    *storage.OneTime
+
+	// Documents says that a client that is known by its metadata document alone authenticates too.
+	Documents bool
 }
 
 type callKey struct{}

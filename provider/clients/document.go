@@ -139,7 +139,7 @@ func (p *Clients) AuthenticateAny(ctx context.Context, r *http.Request, form url
 	case HasAssertion(form):
 		sent, err := clientCredentials(r, form)
 		if err != nil {
-			return storage.Application{}, err
+			return storage.Application{}, p.UseUnread(ctx, r, err, nil)
 		}
 		return p.proveAssertion(ctx, r, sent, p.clientOrDocument)
 	case form.Has("client_secret") || len(r.Header.Values("Authorization")) > 0 || !looksLikeDocument(id):

@@ -65,12 +65,13 @@ type Origin struct{ Address, UserAgent string }
 // and the authenticated application. If client authentication succeeds and a later check
 // fails, it returns the application together with the error.
 func (p *Devices) Authorize(ctx context.Context, r *http.Request, from Origin) (*Codes, *storage.Application, error) {
+	call := clients.WithCall(ctx, &clients.Call{Address: from.Address})
 	form, err := oauth.ReadForm(r, oauth.Resource)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, p.clients.UseUnread(call, r, err, nil)
 	}
 	// RFC 8628 §3.1: a client authenticates here as at the token endpoint.
-	a, err := p.clients.Authenticate(clients.WithCall(ctx, &clients.Call{Address: from.Address}), r, form)
+	a, err := p.clients.Authenticate(call, r, form)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -47,6 +47,7 @@ type Session struct {
 	bound  possession.Binding    // what the new tokens are bound to
 	proof  possession.Proof      // by which they are; each grant uses it once it has found what the request presents
 
+	shown    bool                 // proof is what the request proves: it was verified, or there is none
 	audience resources.Audience   // what the new access token is for
 	issues   *storage.Application // the application as this audience issues its tokens, for the client credentials grant
 }

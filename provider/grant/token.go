@@ -2,7 +2,6 @@ package grant
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/url"
 
@@ -21,17 +20,18 @@ import (
 // response and the authenticated application. If client authentication succeeds and a later
 // check fails, it returns the application together with the error.
 func (p *Grants) Token(ctx context.Context, r *http.Request, address string) (*tokens.TokenResponse, *storage.Application, error) {
-	form, err := oauth.ReadForm(r, oauth.Resource)
-	if err != nil {
-		return nil, nil, err
-	}
 	by := &clients.Call{Address: address}
 	ctx = clients.WithCall(ctx, by)
+	form, err := oauth.ReadForm(r, oauth.Resource)
+	if err != nil {
+		return nil, nil, p.clients.UseUnread(ctx, r, err, p.proofs)
+	}
 	switch grant := form.Get("grant_type"); {
 	case grant == "":
-		return nil, nil, p.refuseUnnamed(ctx, r, form, oauth.Refuse("invalid_request", "grant_type is missing."))
+		return nil, nil, p.clients.UseUnread(ctx, r, oauth.Refuse("invalid_request", "grant_type is missing."), p.proofs)
 	case !policy.SupportsGrant(grant):
-		return nil, nil, p.refuseUnnamed(ctx, r, form, oauth.Refuse("unsupported_grant_type", "The grant_type %q is not supported: use %s.", oauth.Clip(grant, 80), oauth.Own(oauth.OneOf(policy.TokenGrants()))))
+		refused := oauth.Refuse("unsupported_grant_type", "The grant_type %q is not supported: use %s.", oauth.Clip(grant, 80), oauth.Own(oauth.OneOf(policy.TokenGrants())))
+		return nil, nil, p.clients.UseUnread(ctx, r, refused, p.proofs)
 	}
 	// RFC 6749 §3.2: unknown parameters are ignored. fosite knows audience and would
 	// refuse it, so it is removed.
@@ -41,25 +41,16 @@ func (p *Grants) Token(ctx context.Context, r *http.Request, address string) (*t
 	by.UsesLater = true
 	issued := NewSession(r)
 	err = p.answer(ctx, r, issued, by)
-	if err != nil {
+	switch {
+	case err != nil && !issued.shown:
+		err = p.clients.UseUnreadProof(ctx, r, err, p.proofs)
+		return nil, by.Client, err
+	case err != nil:
 		err = p.clients.UseFailed(ctx, err, p.proofs, issued.proof)
 		return nil, by.Client, err
 	}
 	p.issued.issue(issued.Answer)
 	return issued.Answer, by.Client, nil
-}
-
-// refuseUnnamed returns the error of a request that names no grant. It uses the client assertion of
-// the request.
-func (p *Grants) refuseUnnamed(ctx context.Context, r *http.Request, form url.Values, refused *oauth.Error) error {
-	if !clients.HasAssertion(form) {
-		return refused
-	}
-	_, err := p.clients.Authenticate(ctx, r, form)
-	if e, ok := errors.AsType[*oauth.Error](err); err == nil || ok && e.Status < http.StatusInternalServerError {
-		return refused
-	}
-	return err
 }
 
 // answer checks a token request, and sets the answer of its session.
@@ -143,6 +134,7 @@ func (p *Grants) begin(ctx context.Context, request fosite.AccessRequester, gran
 	}
 	issued := request.GetSession().(*Session)
 	issued.bound, issued.proof, err = p.proofs.OfTokenRequest(ctx, issued.sent, a)
+	issued.shown = err == nil
 	return a, err
 }
 

@@ -45,11 +45,12 @@ type Introspection struct {
 // Introspect describes a token to a caller who may introspect it. It also returns the
 // client id of the caller, as far as it is known.
 func (p *Tokens) Introspect(ctx context.Context, r *http.Request, address string) (*Introspection, string, error) {
+	call := clients.WithCall(ctx, &clients.Call{Address: address})
 	form, err := oauth.ReadForm(r)
 	if err != nil {
-		return nil, "", err
+		return nil, "", p.clients.UseUnread(call, r, err, nil)
 	}
-	caller, err := p.introspectionCaller(clients.WithCall(ctx, &clients.Call{Address: address}), r)
+	caller, err := p.introspectionCaller(call, r)
 	if wantsSigned(r.Header) {
 		return p.introspectSigned(ctx, r, form, caller, err)
 	}
@@ -207,7 +208,8 @@ func (p *Tokens) introspectionCaller(ctx context.Context, r *http.Request) (intr
 		scheme, text, _ := strings.Cut(header[0], " ")
 		if possession.IsScheme(scheme) {
 			if r.PostForm.Has("client_secret") || clients.HasAssertion(r.PostForm) {
-				return introspector{}, oauth.Refuse("invalid_request", "The caller authenticates in more than one way: use either the access token, or client_secret, or a client assertion.")
+				refused := oauth.Refuse("invalid_request", "The caller authenticates in more than one way: use either the access token, or client_secret, or a client assertion.")
+				return introspector{}, p.clients.UseUnread(ctx, r, refused, nil)
 			}
 			return p.bearerCaller(ctx, r, scheme, strings.TrimLeft(text, " "))
 		}

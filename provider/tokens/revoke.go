@@ -19,11 +19,12 @@ type Revocation struct {
 
 // Revoke revokes a token at the request of the client that it was issued to (RFC 7009).
 func (p *Tokens) Revoke(ctx context.Context, r *http.Request, address string) (Revocation, error) {
+	call := clients.WithCall(ctx, &clients.Call{Address: address})
 	form, err := oauth.ReadForm(r)
 	if err != nil {
-		return Revocation{}, err
+		return Revocation{}, p.clients.UseUnread(call, r, err, nil)
 	}
-	a, err := p.clients.Authenticate(clients.WithCall(ctx, &clients.Call{Address: address}), r, form)
+	a, err := p.clients.Authenticate(call, r, form)
 	if err != nil {
 		return Revocation{}, err
 	}

@@ -1,0 +1,82 @@
+package clients
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"regexp"
+	"slices"
+
+	"mandate/provider/limits"
+	"mandate/provider/oauth"
+	"mandate/provider/possession"
+	"mandate/provider/throttle"
+)
+
+const (
+	maxUnread        = 2        // assertions that are used of a request whose form was not read
+	maxUnreadContent = 64 << 10 // bytes of its content
+)
+
+// unread is a client assertion in a query, or in content of any media type: a form, JSON, or parts.
+var unread = regexp.MustCompile(`client_assertion["':=\s]{1,8}([A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)`)
+
+// UseUnread uses the client assertions and the DPoP proof of a request that was refused before they
+// were read: they are where they must not be, or beside another way to authenticate, or the request names
+// no grant. It returns the error for the client. checks is nil where no proof is sent, or where the caller
+// uses it.
+//
+// OIDC Core §9: an assertion is used once, whatever the request was. RFC 9449 §11.1: the same of a proof.
+func (p *Clients) UseUnread(ctx context.Context, r *http.Request, failed error, checks *possession.Checks) error {
+	for _, text := range unreadAssertions(r) {
+		if !p.mayRead(ctx) {
+			break
+		}
+		by := CallOf(ctx)
+		own, find := WithCall(ctx, &Call{Address: by.Address, UsesLater: true}), p.Client
+		if by.Documents {
+			find = p.clientOrDocument
+		}
+		_, err := p.proveAssertion(own, r, credentials{assertion: text}, find)
+		if e, ok := errors.AsType[*oauth.Error](err); err != nil && (!ok || e.Status >= http.StatusInternalServerError) {
+			return err
+		}
+		failed = p.UseFailed(own, failed, nil, possession.Proof{})
+	}
+	return p.UseUnreadProof(ctx, r, failed, checks)
+}
+
+// UseUnreadProof is UseFailed for a request that has failed before its DPoP proof was verified.
+func (p *Clients) UseUnreadProof(ctx context.Context, r *http.Request, failed error, checks *possession.Checks) error {
+	var proof possession.Proof
+	if checks != nil && len(r.Header.Values("DPoP")) > 0 && !possession.AsksForNonce(failed) && p.mayRead(ctx) {
+		verified, err := checks.Verify(r)
+		if err == nil {
+			proof = verified
+		}
+	}
+	return p.UseFailed(ctx, failed, checks, proof)
+}
+
+// mayRead reports whether this server verifies a signature that it needs for no answer. Strangers make
+// such requests too, so their number is limited by network.
+func (p *Clients) mayRead(ctx context.Context) bool {
+	_, wait := p.limits.Tries.Take(throttle.From(limits.OfAssertion, "unread ", CallOf(ctx).Address))
+	return wait == 0
+}
+
+// unreadAssertions returns the client assertions of a request, wherever they are. It reads the content
+// if nobody has.
+func unreadAssertions(r *http.Request) []string {
+	found, text := slices.Clone(r.PostForm["client_assertion"]), r.URL.RawQuery
+	if r.PostForm == nil && r.Body != nil {
+		// What was read before an error counts: others may have seen it.
+		content, _ := io.ReadAll(io.LimitReader(r.Body, maxUnreadContent))
+		text += "\n" + string(content)
+	}
+	for _, match := range unread.FindAllStringSubmatch(text, maxUnread) {
+		found = append(found, match[1])
+	}
+	return found[:min(len(found), maxUnread)]
+}
