@@ -28,17 +28,13 @@ func TestAttackSemicolonIsCutBeforeDecoding(t *testing.T) {
 	}
 	for path, want := range map[string]int{
 		"/a;b%2Fadmin/c": 403, "/;x%2Fy/admin": 403, "/;x%2Fy/%61dmin/users": 403, "/x;%2F/a;%2Fd/c": 200, "/;%2Fx/a;%2Fd/c": 403, "/a%2F;x%2Fy/c": 403,
-		"/x.php;y%2Fz/admin": 403, "/(S(a));x%2Fy/admin": 403, "/ad%C2%ADmin;x%2Fy": 400, "/;%2Fx/ad%C2%ADmin": 403,
+		"/a%3By;z%2Fq/c": 403, "/x.ph%C2%ADp;y%2Fz/admin": 403, "/x.php;y%2Fz/admin": 403, "/(S(a));x%2Fy/admin": 403, "/ad%C2%ADmin;x%2Fy": 400, "/;%2Fx/ad%C2%ADmin": 403,
 		"/a%3Bb%2Fx/c": 200, "/a;b%2Fx/d": 200, "/x;y%2Fz/b": 200, "/x%3B..;y": 400, "/x%3By.;z/a": 400,
 	} {
 		status, line, _ := arrives(t, rules, "GET "+path, "read")
 		if status != want || want != 200 && line != " " {
 			t.Errorf("%s: %d, want %d; the upstream got %q", path, status, want, line)
 		}
-	}
-	// A server that also removes it after it has decoded.
-	if status, line, _ := arrives(t, rules, "GET /admin%3By;z%2Fx/secret", "admin"); status == 200 {
-		t.Errorf("cut before and after decoding: %d, the upstream got %q", status, line)
 	}
 }
 

@@ -325,6 +325,9 @@ func TestAttackNumberIsAnAddress(t *testing.T) {
 			t.Errorf("%s leads to a host of the network", uri)
 		}
 	}
+	if wrong := (Policy{}).Check("https:///cb"); wrong != "has no host" {
+		t.Error(wrong)
+	}
 	for _, host := range []string{"192.0.2.1", "client.example", "127.0.0.1.example", "1e3.example", "0x7g", "client.0x7fg", "a1", "1-a", "9.example.", "[2001:db8::1]"} {
 		uri := "https://" + host + "/cb"
 		if wrong := (Policy{}).Check(uri); wrong != "" || !AtHost(uri) {
