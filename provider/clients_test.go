@@ -290,17 +290,26 @@ func TestAttackRequestURIThatNobodyRegistered(t *testing.T) {
 }
 
 // The request objects of strangers have places of their own, also after somebody has approved one of their
-// applications.
+// applications. Those of the applications of people have others.
 func TestAttackRequestObjectsOfStrangersTakeNoPlaces(t *testing.T) {
+	mallory, yes, no := "mallory", true, false
+	for name, attacker := range map[string]storage.Application{
+		"stranger": {ClientID: "s", Responsible: storage.ByNobody, Origin: storage.FromRegistration, LastUsedAt: 1},
+		"person":   {ClientID: "p", Responsible: storage.ByOwner, OwnerID: &mallory, OwnerActive: &yes, OwnerAdministrator: &no},
+	} {
+		t.Run(name, func(t *testing.T) { takesNoPlaces(t, attacker) })
+	}
+}
+
+func takesNoPlaces(t *testing.T, attacker storage.Application) {
 	web, _, arrived, goOn := objectSite(t)
 	f := begin(t, reaches(web))
 	ctx := FromBrowser(t.Context(), "192.0.2.1", "")
-	stranger := storage.Application{ClientID: "s", Responsible: storage.ByNobody, Origin: storage.FromRegistration, LastUsedAt: 1}
 	var waiting sync.WaitGroup
 	for i := range 8 { // from one host
 		uri := fmt.Sprint(web.URL, "/hang", i)
-		stranger.RequestURIs += uri + "\n"
-		one := stranger
+		attacker.RequestURIs += uri + "\n"
+		one := attacker
 		waiting.Go(func() {
 			_, err := f.Clients.ObjectAt(ctx, one, uri)
 			if err != nil {
@@ -310,10 +319,10 @@ func TestAttackRequestObjectsOfStrangersTakeNoPlaces(t *testing.T) {
 		<-arrived
 	}
 	uri := web.URL + "/hang9"
-	stranger.RequestURIs += uri
-	_, err := f.Clients.ObjectAt(ctx, stranger, uri)
+	attacker.RequestURIs += uri
+	_, err := f.Clients.ObjectAt(ctx, attacker, uri)
 	if e, ok := errors.AsType[*oauth.Error](err); !ok || e.Status != http.StatusTooManyRequests {
-		t.Errorf("control, the ninth of the stranger: %v", err)
+		t.Errorf("control, the ninth of the attacker: %v", err)
 	}
 	trusted := storage.Application{ClientID: "t", Responsible: storage.ByOperator, RequestURIs: web.URL + "/good"}
 	_, err = f.Clients.ObjectAt(ctx, trusted, web.URL+"/good")

@@ -47,29 +47,28 @@ type Config struct {
 // Clients manages the registered applications and their secrets, and authenticates
 // them.
 type Clients struct {
-	config           Config
-	rules            *policy.Rules
-	store            *storage.Store
-	limits           *limits.Limits
-	keys             *keys.Ring
-	people           *people.People
-	apis             *resources.Resources
-	outbound         *outbound.Client
-	strangers        *outbound.Client
-	secrets          seal.Sealer
-	applications     *copies.Copies[storage.Application]
-	changes          *copies.Changes
-	documents        *documents.Documents[described]
-	logos            *documents.Documents[[]byte]
-	objects          *documents.Documents[string] // at request URIs of applications for which somebody is responsible
-	strangersObjects *documents.Documents[string]
-	proven           secretCache // correct secrets whose slow hash was computed
-	names            []byte
-	uses             uses[string]
-	keyUses          keyUses
-	keysets          keySets
-	warned           sync.Map // applications, about whose audience the log has a warning
-	log              *slog.Logger
+	config       Config
+	rules        *policy.Rules
+	store        *storage.Store
+	limits       *limits.Limits
+	keys         *keys.Ring
+	people       *people.People
+	apis         *resources.Resources
+	outbound     *outbound.Client
+	strangers    *outbound.Client
+	secrets      seal.Sealer
+	applications *copies.Copies[storage.Application]
+	changes      *copies.Changes
+	documents    *documents.Documents[described]
+	logos        *documents.Documents[[]byte]
+	objects      byStanding[*documents.Documents[string]] // at request URIs
+	proven       secretCache                              // correct secrets whose slow hash was computed
+	names        []byte
+	uses         uses[string]
+	keyUses      keyUses
+	keysets      keySets
+	warned       sync.Map // applications, about whose audience the log has a warning
+	log          *slog.Logger
 }
 
 // Parts are what the component uses.
@@ -95,7 +94,8 @@ func New(config Config, with Parts) *Clients {
 		applications: copies.New(10_000, with.Changes, applicationChanged), changes: with.Changes, log: with.Log, keysets: newKeySets(with.Outbound, with.Strangers)}
 	p.documents = documents.New(with.Strangers, documents.Metadata(p.readDocument))
 	p.logos = documents.New(with.Strangers, logos())
-	p.objects, p.strangersObjects = documents.New(with.Outbound, objects()), documents.New(with.Strangers, objects())
+	p.objects = byStanding[*documents.Documents[string]]{documents.New(with.Outbound, objects()), documents.New(with.Outbound, objects()),
+		documents.New(with.Strangers, objects())}
 	return p
 }
 
@@ -168,9 +168,8 @@ func (p *Clients) DropCopies() {
 	p.documents.Drop()
 	p.logos.Drop()
 	p.proven.drop()
-	p.keysets.drop()
-	p.objects.Drop()
-	p.strangersObjects.Drop()
+	p.keysets.fetched.drop()
+	p.objects.drop()
 }
 
 // DocumentStats returns how often a metadata document that is kept was used, how often one was

@@ -112,7 +112,7 @@ func (p *Clients) ForAuthorization(ctx context.Context, clientID string) (storag
 	case !follows:
 		return a, nil
 	}
-	asked := documents.Asked{URL: u, ID: clientID, Address: CallOf(ctx).Address, Approved: !unknown}
+	asked := documents.Asked{URL: u, ID: clientID, Address: CallOf(ctx).Address, Approved: !unknown, For: registrant(ctx, a)}
 	told, err := p.documents.Get(ctx, asked)
 	if err == nil && !unknown && !told.authenticatesAs(describedBy(a)) {
 		// The document that this node keeps may be older than the row, which another node has

@@ -16,15 +16,14 @@ import (
 )
 
 // keySets has the public keys of applications: those that are registered as text, and those at
-// registered addresses. The fetches and the memory of the latter are limited for each standing, so
-// that nobody can use up those of the others.
+// registered addresses.
 type keySets struct {
-	parsed                            parsedSets
-	administrators, persons, openOnes *keysets.Sets
+	parsed  parsedSets
+	fetched byStanding[*keysets.Sets]
 }
 
 func newKeySets(out, strangers *outbound.Client) keySets {
-	return keySets{administrators: keysets.New(out), persons: keysets.New(out), openOnes: keysets.New(strangers)}
+	return keySets{fetched: byStanding[*keysets.Sets]{keysets.New(out), keysets.New(out), keysets.New(strangers)}}
 }
 
 // The length of RSA keys in bits. Whoever sends a request with a signature decides what it costs.
@@ -57,7 +56,7 @@ func (k *keySets) find(ctx context.Context, a storage.Application, search func(j
 func (k *keySets) search(ctx context.Context, a storage.Application, search func(jose.JWKSet) []any) ([]any, error) {
 	switch {
 	case a.JWKSURI != "":
-		return k.fetched(a).Find(ctx, keysets.Asked{Address: a.JWKSURI, For: registrant(ctx, a)}, search)
+		return k.fetched.of(a).Find(ctx, keysets.Asked{Address: a.JWKSURI, For: registrant(ctx, a)}, search)
 	case a.JWKS == "":
 		return nil, jose.ErrInvalid
 	}
@@ -68,7 +67,7 @@ func (k *keySets) search(ctx context.Context, a storage.Application, search func
 	return search(set), nil
 }
 
-// registrant names who has registered the address of a key set, for the limit of the fetches. Who
+// registrant names who has registered the addresses of an application, for the limit of the fetches. Who
 // registered an application for which nobody is responsible is not known: anybody can register many, so it is the
 // network that wants the fetch. Administrators have no limit.
 func registrant(ctx context.Context, a storage.Application) string {
@@ -84,7 +83,7 @@ func registrant(ctx context.Context, a storage.Application) string {
 // known returns the keys of an application as this node knows them without a fetch.
 func (k *keySets) known(a storage.Application) []jose.JWK {
 	if a.JWKSURI != "" {
-		return k.fetched(a).Kept(a.JWKSURI).Keys
+		return k.fetched.of(a).Kept(a.JWKSURI).Keys
 	}
 	set, err := jose.ParseSet([]byte(a.JWKS))
 	if err != nil {
@@ -93,25 +92,8 @@ func (k *keySets) known(a storage.Application) []jose.JWK {
 	return set.Keys
 }
 
-// fetched returns the sets among which that of an application is.
-func (k *keySets) fetched(a storage.Application) *keysets.Sets {
-	switch policy.StandingOf(a) {
-	case policy.StandingOpen:
-		return k.openOnes
-	case policy.StandingPerson:
-		return k.persons
-	}
-	return k.administrators
-}
-
 // busyKeys returns the error for keys that cannot be fetched because too many others are. It says
 // nothing about the client.
 func busyKeys() *oauth.Error {
 	return oauth.Later(http.StatusTooManyRequests, time.Second, "Too many key sets are being fetched at this moment. Try again.")
-}
-
-func (k *keySets) drop() {
-	k.administrators.Drop()
-	k.persons.Drop()
-	k.openOnes.Drop()
 }

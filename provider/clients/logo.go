@@ -105,6 +105,7 @@ func (p *Clients) Logo(ctx context.Context, name, address string) ([]byte, error
 	if n.ValidUntil <= oauth.Now() {
 		return nil, noLogo(errors.New("the name has expired"))
 	}
+	// One page can show the logos of many applications, so a network that asks for approved ones has no limit (For).
 	picture, err := p.logos.Get(ctx, documents.Asked{URL: at, ID: n.URL, Address: address, Approved: n.Vouched})
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil, noLogo(err) // the person has left the page

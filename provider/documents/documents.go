@@ -8,27 +8,18 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"mandate/provider/oauth"
 	"mandate/provider/outbound"
+	"mandate/provider/places"
 	"mandate/provider/throttle"
 )
 
 // maxWaiters is how many requests may wait for one fetch.
 const maxWaiters = 500
-
-// The limits of the fetches at one moment. Strangers can invent URLs, so the URLs of clients
-// that somebody has approved have places of their own.
-const (
-	maxInvented  = 32 // fetches of other URLs
-	maxApproved  = 32 // fetches of URLs of clients that somebody has approved
-	maxPerHost   = 8  // fetches from one host, of each of the two kinds
-	maxPerAsking = 8  // fetches for one network
-)
 
 // The kinds of counters. The fetches for one network cannot exhaust the counter of a host.
 const (
@@ -67,12 +58,11 @@ type Documents[T any] struct {
 	out   *outbound.Client
 	tries *throttle.Throttle
 
-	mu        sync.Mutex
-	kept      map[string]*document[T]
-	fetches   map[string]*fetch[T]
-	underWay  [2]int            // fetches: of invented URLs, and of approved ones
-	ofHost    [2]map[string]int // likewise, from one host
-	ofNetwork map[string]int    // fetches of invented URLs
+	mu      sync.Mutex
+	kept    map[string]*document[T]
+	fetches map[string]*fetch[T]
+	// Strangers can invent URLs, so the URLs of clients that somebody has approved have places of their own.
+	invented, approved *places.Places
 
 	hits, fetched, failed, refused atomic.Int64
 }
@@ -96,7 +86,8 @@ type fetch[T any] struct {
 
 // New makes the component.
 func New[T any](out *outbound.Client, kind Kind[T]) *Documents[T] {
-	return &Documents[T]{kind: kind, out: out, tries: newThrottle(), kept: map[string]*document[T]{}, fetches: map[string]*fetch[T]{}, ofHost: [2]map[string]int{{}, {}}, ofNetwork: map[string]int{}}
+	return &Documents[T]{kind: kind, out: out, tries: newThrottle(), kept: map[string]*document[T]{}, fetches: map[string]*fetch[T]{},
+		invented: places.New(), approved: places.New()}
 }
 
 // Asked is a request for a document.
@@ -105,6 +96,7 @@ type Asked struct {
 	ID       string // the URL as the client spells it
 	Address  string // of whoever asks
 	Approved bool   // whether somebody has approved the client before
+	For      string // who has registered the URL of such a client; "": somebody who has no limit
 	// Since asks for a document whose fetch began at this time or later.
 	Since time.Time
 }
@@ -140,7 +132,10 @@ func (d *Documents[T]) find(a Asked) (T, *fetch[T], error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if known := d.kept[a.ID]; known != nil && time.Now().Before(known.until) && !known.began.Before(a.Since) {
-		known.approved = known.approved || a.Approved
+		if a.Approved && !known.approved {
+			known.approved = true
+			d.approved.Note(a.ID, a.For, known.err == nil)
+		}
 		d.hits.Add(1)
 		return known.value, nil, known.err
 	}
@@ -164,41 +159,34 @@ func (d *Documents[T]) find(a Asked) (T, *fetch[T], error) {
 // begin starts a fetch, which does not end with the request that caused it: others may wait
 // for it too.
 func (d *Documents[T]) begin(a Asked) (*fetch[T], error) {
-	host, network := strings.ToLower(a.URL.Hostname()), throttle.Site(a.Address)
-	kind, most, tries := 0, maxInvented, []throttle.Try{
+	of, who, tries := d.invented, throttle.Site(a.Address), []throttle.Try{
 		throttle.From(ofAsking, "", a.Address),
-		{Kind: ofHost, Key: host},
+		{Kind: ofHost, Key: places.Host(a.ID)},
 	}
 	if a.Approved {
-		kind, most, tries = 1, maxApproved, []throttle.Try{{Kind: ofURL, Key: a.ID}}
+		of, who, tries = d.approved, a.For, []throttle.Try{{Kind: ofURL, Key: a.ID}}
 	}
 	// A host that does not answer must not take the places of the others, whoever has approved
 	// its clients.
-	if d.underWay[kind] >= most || d.ofHost[kind][host] >= maxPerHost || !a.Approved && d.ofNetwork[network] >= maxPerAsking {
+	leave := of.Enter(a.ID, who)
+	if leave == nil {
 		return nil, d.busy()
 	}
 	_, wait := d.tries.Take(tries...)
 	if wait > 0 {
+		leave()
 		return nil, oauth.Later(http.StatusTooManyRequests, wait, "Too many "+d.kind.Name+" were requested. Wait a little, then try again.")
 	}
 	f := &fetch[T]{done: make(chan struct{})}
 	d.fetches[a.ID] = f
-	d.underWay[kind]++
-	d.ofHost[kind][host]++
-	if !a.Approved {
-		d.ofNetwork[network]++
-	}
 	go func() {
 		began := time.Now()
 		value, until, err := d.fetch(a.ID)
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		delete(d.fetches, a.ID)
-		d.underWay[kind]--
-		release(d.ofHost[kind], host)
-		if !a.Approved {
-			release(d.ofNetwork, network)
-		}
+		leave()
+		of.Note(a.ID, who, err == nil)
 		if err == nil || d.kind.KeepErrors > 0 {
 			d.keep(a.ID, &document[T]{value, err, began, until, a.Approved})
 		}
@@ -206,13 +194,6 @@ func (d *Documents[T]) begin(a Asked) (*fetch[T], error) {
 		close(f.done)
 	}()
 	return f, nil
-}
-
-func release(counts map[string]int, key string) {
-	counts[key]--
-	if counts[key] == 0 {
-		delete(counts, key)
-	}
 }
 
 // busy returns the error for a request that would need one fetch too many. It is no 5xx,

@@ -17,6 +17,7 @@ import (
 
 	"mandate/provider/oauth"
 	"mandate/provider/outbound"
+	"mandate/provider/places"
 )
 
 // site serves documents and counts the requests.
@@ -217,7 +218,7 @@ func TestInventedURLs(t *testing.T) {
 			t.Errorf("%v, want the status 429", err)
 		}
 	}
-	for i := range maxPerAsking {
+	for i := range places.PerWho {
 		if err := begin(from("192.0.2.1", fmt.Sprint("/", i))); err != nil {
 			t.Fatal(err)
 		}
@@ -251,8 +252,8 @@ func TestInventedURLs(t *testing.T) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.kept)+len(d.fetches)+len(d.ofHost[0])+len(d.ofHost[1])+len(d.ofNetwork) != 0 {
-		t.Error("something is left", len(d.kept), len(d.fetches), d.ofHost, d.ofNetwork)
+	if len(d.kept)+len(d.fetches)+d.invented.Taken()+d.approved.Taken() != 0 {
+		t.Error("something is left", len(d.kept), len(d.fetches), d.invented.Taken(), d.approved.Taken())
 	}
 }
 
@@ -272,7 +273,7 @@ func TestAHostThatHangs(t *testing.T) {
 		a.ID = a.URL.String()
 		return a
 	}
-	for i := range maxPerHost {
+	for i := range places.PerHost {
 		if _, _, err := d.find(approved(hangs, "127.0.0.1", fmt.Sprint("/", i))); err != nil {
 			t.Fatal(err)
 		}
@@ -286,7 +287,7 @@ func TestAHostThatHangs(t *testing.T) {
 		t.Error("a client that nobody has approved:", err)
 	}
 	answers := newSite(t, func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, `{"a":1}`) })
-	if got, err := d.Get(t.Context(), approved(answers, "[::ffff:127.0.0.1]", "/c")); err != nil || got != `{"a":1}` {
+	if got, err := d.Get(t.Context(), approved(answers, "localhost", "/c")); err != nil || got != `{"a":1}` {
 		t.Errorf("another host: %q, %v", got, err)
 	}
 	close(goOn)
@@ -397,7 +398,7 @@ func TestAttackOneNetworkAndManyHosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	goOn, arrived := make(chan struct{}), make(chan struct{}, maxInvented)
+	goOn, arrived := make(chan struct{}), make(chan struct{}, places.Most)
 	web := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		arrived <- struct{}{}
 		<-goOn
@@ -415,7 +416,7 @@ func TestAttackOneNetworkAndManyHosts(t *testing.T) {
 		return err
 	}
 	var waiting sync.WaitGroup
-	for host := 1; host <= maxPerAsking; host++ {
+	for host := 1; host <= places.PerWho; host++ {
 		waiting.Go(func() {
 			if err := get(host, "192.0.2.1"); err != nil {
 				t.Error(err)
@@ -424,15 +425,119 @@ func TestAttackOneNetworkAndManyHosts(t *testing.T) {
 		<-arrived
 	}
 	// The site of the network is counted, not one address of it.
-	if e, ok := errors.AsType[*oauth.Error](get(maxPerAsking+1, "192.0.2.2")); !ok || e.Status != http.StatusTooManyRequests {
-		t.Errorf("fetch %d of one network: %v", maxPerAsking+1, e)
+	if e, ok := errors.AsType[*oauth.Error](get(places.PerWho+1, "192.0.2.2")); !ok || e.Status != http.StatusTooManyRequests {
+		t.Errorf("fetch %d of one network: %v", places.PerWho+1, e)
 	}
 	waiting.Go(func() {
-		if err := get(maxPerAsking+2, "198.51.100.1"); err != nil {
+		if err := get(places.PerWho+2, "198.51.100.1"); err != nil {
 			t.Error("another network:", err)
 		}
 	})
 	<-arrived
 	close(goOn)
 	waiting.Wait()
+}
+
+// hangingSites serves documents at all addresses of this machine. Those below /hang do not come before the end.
+func hangingSites(t *testing.T) (at func(host, path string) Asked, arrived chan struct{}) {
+	t.Helper()
+	listener, err := net.Listen("tcp4", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	arrived, goOn := make(chan struct{}, 1000), make(chan struct{})
+	web := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/hang") {
+			arrived <- struct{}{}
+			<-goOn
+		}
+		sendJSON(w, `{"a":1}`)
+	})}
+	go func() { _ = web.Serve(listener) }()
+	t.Cleanup(func() { close(goOn); web.Close() })
+	return func(host, path string) Asked {
+		u, err := url.Parse(fmt.Sprintf("http://%s:%d%s", host, listener.Addr().(*net.TCPAddr).Port, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Asked{URL: u, ID: u.String(), Address: "192.0.2.1", Approved: true}
+	}, arrived
+}
+
+// expire ends the time of what is kept.
+func expire(d *Documents[string]) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, one := range d.kept {
+		one.until = time.Now()
+	}
+}
+
+// People approve clients whose hosts do not answer later. They do not take the places of a client whose document this
+// node has read, when it must be read again.
+//
+// Resembles CVE-2023-44487 in its class: a few peers who never finish use up what all share.
+func TestAttackApprovedClientsThatHang(t *testing.T) {
+	at, arrived := hangingSites(t)
+	d := newDocuments()
+	asked := func(host int, path, who string) Asked {
+		a := at(fmt.Sprintf("127.0.0.%d", host), path)
+		a.For = who
+		return a
+	}
+	good, before := asked(1, "/good", "good"), asked(1, "/before", "good")
+	if _, err := d.Get(t.Context(), good); err != nil {
+		t.Fatal(err)
+	}
+	// The other document was read before anybody had approved its client.
+	before.Approved = false
+	for range 2 {
+		if _, err := d.Get(t.Context(), before); err != nil {
+			t.Fatal(err)
+		}
+		before.Approved = true
+	}
+	for who := range places.Most / places.PerWho {
+		for i := range places.PerWho {
+			if _, _, err := d.find(asked(2+who, fmt.Sprint("/hang", i), fmt.Sprint("site ", who))); err != nil {
+				t.Fatal(who, i, err)
+			}
+			<-arrived
+		}
+	}
+	expire(d)
+	d.Drop()
+	for _, a := range []Asked{good, before} {
+		if _, err := d.Get(t.Context(), a); err != nil {
+			t.Error("a document that was read before:", a.ID, err)
+		}
+	}
+	_, _, err := d.find(asked(1, "/new", "new"))
+	if e, ok := errors.AsType[*oauth.Error](err); !ok || e.Status != http.StatusTooManyRequests {
+		t.Error("the hosts that hang have more places than they may:", err)
+	}
+}
+
+// One who has approved clients at many hosts has a few places.
+func TestAttackApprovedClientsOfOne(t *testing.T) {
+	at, arrived := hangingSites(t)
+	d := newDocuments()
+	asked := func(host int, who string) Asked {
+		a := at(fmt.Sprintf("127.0.0.%d", host), "/hang")
+		a.For = who
+		return a
+	}
+	for i := range places.PerWho {
+		if _, _, err := d.find(asked(1+i, "mallory")); err != nil {
+			t.Fatal(err)
+		}
+		<-arrived
+	}
+	_, _, err := d.find(asked(100, "mallory"))
+	if e, ok := errors.AsType[*oauth.Error](err); !ok || e.Status != http.StatusTooManyRequests {
+		t.Error("one more:", err)
+	}
+	if _, _, err := d.find(asked(100, "another")); err != nil {
+		t.Error("another one:", err)
+	}
 }

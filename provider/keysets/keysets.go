@@ -7,13 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
-	"strings"
 	"sync"
 	"time"
 
 	"mandate/provider/jose"
 	"mandate/provider/outbound"
+	"mandate/provider/places"
 )
 
 // MaxBytes is the size of the largest key set that is read.
@@ -25,20 +24,10 @@ const (
 	fresh = 5 * time.Minute  // how long a set is used without a new fetch
 	kept  = time.Hour        // how long it is used if no fetch succeeds
 	pause = 10 * time.Second // the shortest time between the starts of two fetches of one set
-
-	// distrust is how long a set whose fetch has failed has no place among those that work. It is so long
-	// that all sets of one node, failing in turn, take few of these places, and shorter than kept: a set of
-	// which one fetch has failed gets its place back in time.
-	distrust = 20 * time.Minute
 )
 
-// The limits of the memory and of the fetches at one moment.
-const (
-	maxSets    = 500
-	maxFetches = 32 // of sets that work, and as many of the others
-	maxPerHost = 8  // from one host: one that does not answer must not take all places
-	maxPerWho  = 8  // for one who has registered addresses: they can have any number of hosts
-)
+// maxSets is the limit of the memory.
+const maxSets = 500
 
 // ErrBusy means that too many key sets are being fetched, from everywhere, from this host, or for who has
 // registered the address.
@@ -52,18 +41,9 @@ var errNoKey = errors.New("it has no key that can verify a signature, and no cer
 type Sets struct {
 	read func(ctx context.Context, address string) ([]byte, error)
 
-	mu   sync.Mutex
-	sets map[string]*set
-	// The fetches of sets that work, which are the second ones, and of the others: these cannot take the
-	// places of those that work.
-	running [2]fetches
-}
-
-// fetches counts what is under way.
-type fetches struct {
-	all    int
-	of     map[string]int // from one host
-	forWho map[string]int
+	mu     sync.Mutex
+	sets   map[string]*set
+	places *places.Places
 }
 
 // Asked is the address of a key set, and who has registered it.
@@ -74,12 +54,12 @@ type Asked struct {
 
 // set is one key set. Signatures with invented key ids cause at most one fetch in each pause.
 type set struct {
-	keys   jose.JWKSet
-	since  time.Time     // when the fetch of the keys began; zero: there was none that succeeded
-	asked  time.Time     // when the last fetch began
-	failed time.Time     // when a fetch has last failed
-	err    error         // of the last fetch
-	done   chan struct{} // closed when the running fetch ends; nil: none is running
+	keys  jose.JWKSet
+	since time.Time     // when the fetch of the keys began; zero: there was none that succeeded
+	asked time.Time     // when the last fetch began
+	who   string        // who has registered the address
+	err   error         // of the last fetch
+	done  chan struct{} // closed when the running fetch ends; nil: none is running
 }
 
 // New makes the component. All its fetches use one client.
@@ -91,8 +71,7 @@ func New(out *outbound.Client) *Sets {
 }
 
 func newSets(read func(context.Context, string) ([]byte, error)) *Sets {
-	none := func() fetches { return fetches{of: map[string]int{}, forWho: map[string]int{}} }
-	return &Sets{read: read, sets: map[string]*set{}, running: [2]fetches{none(), none()}}
+	return &Sets{read: read, sets: map[string]*set{}, places: places.New()}
 }
 
 // Keys returns the keys of the set at an address with which a signature may have been made.
@@ -106,7 +85,7 @@ func (s *Sets) Keys(ctx context.Context, address string, h jose.Header) ([]any, 
 // then nobody knows whether there is one.
 func (s *Sets) Find(ctx context.Context, asked Asked, search func(jose.JWKSet) []any) ([]any, error) {
 	s.mu.Lock()
-	one := s.of(asked.Address)
+	one := s.of(asked)
 	keys := one.find(search)
 	if keys == nil || time.Since(one.since) >= fresh {
 		s.ask(asked, one)
@@ -154,45 +133,24 @@ func (one *set) find(search func(jose.JWKSet) []any) []any {
 }
 
 // of returns the set at an address, and makes room for it if it is new.
-func (s *Sets) of(address string) *set {
-	one := s.sets[address]
+func (s *Sets) of(asked Asked) *set {
+	one := s.sets[asked.Address]
 	if one != nil {
 		return one
 	}
 	if len(s.sets) >= maxSets {
-		s.removeOldest()
+		s.makeRoom()
 	}
-	one = &set{}
-	s.sets[address] = one
+	one = &set{who: asked.For}
+	s.sets[asked.Address] = one
 	return one
 }
 
-// removeOldest removes the set that was asked for the longest time ago. Those that were never fetched go
-// first, and then those that fail: anybody can register such addresses.
-func (s *Sets) removeOldest() {
-	oldest := ""
-	for address, one := range s.sets {
-		if one.done == nil && (oldest == "" || one.goesBefore(s.sets[oldest])) {
-			oldest = address
-		}
-	}
-	delete(s.sets, oldest)
-}
-
-func (one *set) goesBefore(other *set) bool {
-	if one.since.IsZero() != other.since.IsZero() {
-		return one.since.IsZero()
-	}
-	if one.works() != other.works() {
-		return other.works()
-	}
-	return one.asked.Before(other.asked)
-}
-
-// works reports whether a set was fetched, and no fetch has failed of late. A host can answer once, and
-// then no more.
-func (one *set) works() bool {
-	return !one.since.IsZero() && time.Since(one.failed) >= distrust
+// makeRoom removes a set, and none that is being fetched.
+func (s *Sets) makeRoom() {
+	delete(s.sets, places.First(s.sets, func(address string, one *set) places.Entry {
+		return places.Entry{Unread: one.since.IsZero(), Who: one.who, Fails: !s.places.Works(address), Last: one.asked, Stays: one.done != nil}
+	}))
 }
 
 // ask starts a fetch, shared by all who wait for it. It does not end with the request that
@@ -201,11 +159,7 @@ func (s *Sets) ask(asked Asked, one *set) {
 	if one.done != nil || time.Since(one.asked) < pause {
 		return
 	}
-	running := &s.running[0]
-	if one.works() {
-		running = &s.running[1]
-	}
-	leave := running.enter(hostOf(asked.Address), asked.For)
+	leave := s.places.Enter(asked.Address, asked.For)
 	if leave == nil {
 		one.err = ErrBusy
 		return
@@ -215,47 +169,16 @@ func (s *Sets) ask(asked Asked, one *set) {
 		keys, err := s.fetch(asked.Address)
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		read := err == nil || errors.Is(err, errNoKey)
 		leave()
+		s.places.Note(asked.Address, asked.For, read)
 		one.err = err
-		if err == nil || errors.Is(err, errNoKey) {
+		if read {
 			one.keys, one.since = keys, one.asked
-		} else {
-			one.failed = time.Now()
 		}
 		close(one.done)
 		one.done = nil
 	}()
-}
-
-// enter takes a place for a fetch. It returns what gives the place back, or nil if there is none.
-func (f *fetches) enter(host, who string) func() {
-	if f.all == maxFetches || f.of[host] == maxPerHost || who != "" && f.forWho[who] == maxPerWho {
-		return nil
-	}
-	f.all++
-	f.of[host]++
-	f.forWho[who]++
-	return func() {
-		f.all--
-		release(f.of, host)
-		release(f.forWho, who)
-	}
-}
-
-func release(counts map[string]int, key string) {
-	counts[key]--
-	if counts[key] == 0 {
-		delete(counts, key)
-	}
-}
-
-// hostOf returns the name of the host. The port is no part of it: one host has 65,535 of them.
-func hostOf(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return address
-	}
-	return strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
 }
 
 // fetch reads a key set. RFC 7517 §5: keys that the server cannot use are ignored.

@@ -17,6 +17,7 @@ import (
 
 	"mandate/provider/jose"
 	"mandate/provider/outbound"
+	"mandate/provider/places"
 )
 
 const address = "https://issuer.example/keys"
@@ -211,14 +212,14 @@ func TestLimits(t *testing.T) {
 			})
 		}
 		asking.Wait()
-		if most != maxFetches || len(s.sets) > maxSets {
+		if most != places.Most || len(s.sets) > maxSets {
 			t.Errorf("%d fetches at once, %d sets", most, len(s.sets))
 		}
 		// A host that answers slowly does not take the places of others.
 		time.Sleep(pause)
 		most = 0
 		var busy atomic.Int32
-		for i := range 2 * maxFetches {
+		for i := range 2 * places.Most {
 			asking.Go(func() {
 				_, err := s.Keys(t.Context(), fmt.Sprint(address, i), header("k"))
 				if errors.Is(err, ErrBusy) {
@@ -227,8 +228,8 @@ func TestLimits(t *testing.T) {
 			})
 		}
 		asking.Wait()
-		if most != maxPerHost || busy.Load() != 2*maxFetches-maxPerHost || len(s.running[0].of) != 0 {
-			t.Errorf("%d fetches from one host at once, %d were refused, %d hosts are counted", most, busy.Load(), len(s.running[0].of))
+		if most != places.PerHost || busy.Load() != 2*places.Most-places.PerHost || s.places.Taken() != 0 {
+			t.Errorf("%d fetches from one host at once, %d were refused, %d places are taken", most, busy.Load(), s.places.Taken())
 		}
 	})
 }
@@ -284,7 +285,7 @@ func TestAttackKeySetsOfOneStranger(t *testing.T) {
 				hang(Asked{fmt.Sprintf("https://%s:%d/keys", []string{"evil.example", "EVIL.example", "evil.example."}[i%3], 8000+i), fmt.Sprint("somebody ", i)})
 			}
 			synctest.Wait()
-			if n := count(h); n != maxPerHost {
+			if n := count(h); n != places.PerHost {
 				t.Errorf("%d fetches from one host", n)
 			}
 			if err := find(Asked{"https://other.example/keys", "another"}); err != nil {
@@ -296,10 +297,10 @@ func TestAttackKeySetsOfOneStranger(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			_, h, hang, find := begin(t, "https://other.example/keys", "https://bank.example/keys")
 			for i := range 100 {
-				hang(Asked{fmt.Sprintf("https://%d.evil.example/keys", i), "mallory"})
+				hang(Asked{fmt.Sprintf("https://evil-%d.example/keys", i), "mallory"})
 			}
 			synctest.Wait()
-			if n := count(h); n != maxPerWho {
+			if n := count(h); n != places.PerWho {
 				t.Errorf("%d fetches for one", n)
 			}
 			for _, a := range []Asked{{"https://other.example/keys", "another"}, {"https://bank.example/keys", ""}} {
@@ -313,10 +314,10 @@ func TestAttackKeySetsOfOneStranger(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			_, h, hang, _ := begin(t)
 			for i := range 100 {
-				hang(Asked{fmt.Sprintf("https://%d.slow.example/keys", i), ""})
+				hang(Asked{fmt.Sprintf("https://slow-%d.example/keys", i), ""})
 			}
 			synctest.Wait()
-			if n := count(h); n != maxFetches {
+			if n := count(h); n != places.Most {
 				t.Errorf("%d fetches", n)
 			}
 		})
@@ -325,8 +326,8 @@ func TestAttackKeySetsOfOneStranger(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var evil []Asked
 			works := []string{"https://bank.example/keys"}
-			for i := range maxFetches {
-				evil = append(evil, Asked{fmt.Sprintf("https://%d.evil.example/keys", i), fmt.Sprint("somebody ", i)})
+			for i := range places.Most {
+				evil = append(evil, Asked{fmt.Sprintf("https://evil-%d.example/keys", i), fmt.Sprint("somebody ", i)})
 				works = append(works, evil[i].Address)
 			}
 			s, h, hang, find := begin(t, works...)
@@ -358,8 +359,8 @@ func TestAttackKeySetsOfOneStranger(t *testing.T) {
 			if err := find(Asked{works[0], "bank"}); err != nil {
 				t.Error("a set that has always worked:", err)
 			}
-			if s.running[0].all != maxFetches || s.running[1].all != 0 {
-				t.Errorf("%d sets that hang have places of those that work, and %d others", s.running[1].all, s.running[0].all)
+			if n := s.places.Taken(); n != places.Most {
+				t.Errorf("%d sets that hang have places, want %d", n, places.Most)
 			}
 		})
 	})
@@ -371,7 +372,7 @@ func TestAttackKeySetsOfOneStranger(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i := range 3 * maxSets {
-				hang(Asked{fmt.Sprintf("https://%d.evil.example/keys", i), fmt.Sprint("somebody ", i)})
+				hang(Asked{fmt.Sprintf("https://evil-%d.example/keys", i), fmt.Sprint("somebody ", i)})
 			}
 			synctest.Wait()
 			if s.Kept(works).Keys == nil {
@@ -384,8 +385,8 @@ func TestAttackKeySetsOfOneStranger(t *testing.T) {
 			if err := find(Asked{"https://new.example/keys", "new"}); !errors.Is(err, ErrBusy) {
 				t.Error("a new one:", err)
 			}
-			if s.running[1].all != 0 || len(s.running[1].of) != 0 || len(s.running[1].forWho) != 0 {
-				t.Errorf("a place was not given back: %+v", s.running[1])
+			if n := s.places.Taken(); n != places.Most {
+				t.Errorf("%d places are taken, want those of the hosts that hang", n)
 			}
 		})
 	})
@@ -423,15 +424,51 @@ func TestOverHTTP(t *testing.T) {
 // asked for longer ago. A failure is forgotten after a while.
 func TestSetsThatWorkAreForgottenLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		now := time.Now()
 		s := newSets(nil)
+		s.places.Note("mended", "", true)
+		s.places.Note("mended", "", false)
+		time.Sleep(places.Distrust)
+		now := time.Now()
 		s.sets = map[string]*set{"works": {since: now.Add(-time.Minute), asked: now.Add(-time.Minute)}, "never": {asked: now}, "later": {since: now, asked: now},
-			"failed": {since: now, asked: now, failed: now}, "mended": {since: now.Add(-time.Second), asked: now.Add(-time.Second), failed: now.Add(-distrust)}}
+			"failed": {since: now, asked: now}, "mended": {since: now.Add(-time.Second), asked: now.Add(-time.Second)}}
+		for address, failed := range map[string]bool{"works": false, "later": false, "failed": true} {
+			s.places.Note(address, "", true)
+			if failed {
+				s.places.Note(address, "", false)
+			}
+		}
 		for _, want := range []string{"never", "failed", "works", "mended", "later"} {
-			s.removeOldest()
+			s.makeRoom()
 			if s.sets[want] != nil {
 				t.Errorf("%s is still there: %v", want, s.sets)
 			}
+		}
+	})
+}
+
+// One registers more addresses than are kept, and all of them answer. They displace each other, and not the set of
+// somebody else.
+//
+// Resembles CVE-2022-2879 in its class: what one sends fills the memory that is for all.
+func TestAttackManyKeySetsThatAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := &site{keys: []jose.JWK{newKey(t, "EC", "k")}}
+		s := newSets(web.read)
+		find := func(address, who string) {
+			t.Helper()
+			_, err := s.Find(t.Context(), Asked{address, who}, func(set jose.JWKSet) []any { return set.For(header("k")) })
+			if err != nil {
+				t.Error(address, err)
+			}
+		}
+		find(address, "bank")
+		find("https://new.example/keys", "another")
+		for i := range 2 * maxSets {
+			time.Sleep(time.Millisecond)
+			find(fmt.Sprintf("https://evil.example/%d", i), "mallory")
+		}
+		if s.Kept(address).Keys == nil || s.Kept("https://new.example/keys").Keys == nil || len(s.sets) != maxSets {
+			t.Errorf("of %d sets, that of somebody else is not one", len(s.sets))
 		}
 	})
 }
