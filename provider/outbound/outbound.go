@@ -16,6 +16,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"mandate/provider/nat64"
 )
 
 // patience is how long a call may take, from the resolution of the name to the last
@@ -31,10 +33,7 @@ var notPublic = prefixes("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/
 	"192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
 	"224.0.0.0/4", "240.0.0.0/4", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
 
-var (
-	globalIPv6  = netip.MustParsePrefix("2000::/3")
-	nat64Prefix = netip.MustParsePrefix("64:ff9b::/96") // RFC 6052 §2.1
-)
+var globalIPv6 = netip.MustParsePrefix("2000::/3")
 
 func prefixes(texts ...string) []netip.Prefix {
 	var list []netip.Prefix
@@ -102,12 +101,7 @@ func specialUse(a netip.Addr) error {
 
 // Allows reports whether the client may connect to an address.
 func (c *Client) Allows(a netip.Addr) bool {
-	a = a.Unmap().WithZone("")
-	if nat64Prefix.Contains(a) {
-		// The address behind the translator is the one that counts.
-		whole := a.As16()
-		a = netip.AddrFrom4([4]byte(whole[12:]))
-	}
+	a = nat64.Target(a.Unmap().WithZone("")) // the address behind a translator is the one that counts
 	if c.config.NoLoopback && (a.IsLoopback() || a.IsUnspecified()) {
 		return false
 	}

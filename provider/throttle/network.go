@@ -1,6 +1,10 @@
 package throttle
 
-import "net/netip"
+import (
+	"net/netip"
+
+	"mandate/provider/nat64"
+)
 
 // What is counted by address is counted twice: for the network of one subscriber, and for the
 // site of one customer, who may have many networks. A request takes a try of both. So a customer
@@ -19,7 +23,8 @@ func From(kind int, what, address string) Try {
 func Network(address string) string { return prefixOf(address, 32, 64) }
 
 // Site is the part of an address that one customer of an internet provider may have: an IPv4
-// /24, or an IPv6 /48. What strangers store is shared by site.
+// /24, or an IPv6 /48. What strangers store is shared by site. Behind NAT64, the
+// IPv4 address counts: the prefix of the translator is that of the whole IPv4 internet.
 func Site(address string) string { return prefixOf(address, 24, 48) }
 
 // WideNetwork is the key that many subscribers share while there is no counter left
@@ -31,7 +36,7 @@ func prefixOf(address string, four, six int) string {
 	if err != nil {
 		return address
 	}
-	ip = ip.Unmap().WithZone("")
+	ip = nat64.Source(ip.Unmap().WithZone(""))
 	bits := four
 	if ip.Is6() {
 		bits = six
