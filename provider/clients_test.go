@@ -217,11 +217,14 @@ func TestAttackWrongCertificatesAreBounded(t *testing.T) {
 			r.GrantTypes, r.Authentication.Method, r.Authentication.CertificateSubject = []string{policy.GrantClient}, clients.MethodCertificate, "tls_client_auth_san_dns=client.example"
 		}
 		one, other := f.app(certified), f.app(certified)
-		shows := func(app *clients.Registered, by crypto.Signer, address string) error {
-			shown := &mtls.Certificate{Certificate: issue(by, "client.example")}
+		present := func(app *clients.Registered, certificate *x509.Certificate, address string) error {
+			shown := &mtls.Certificate{Certificate: certificate}
 			ctx := mtls.With(t.Context(), func() (*mtls.Certificate, error) { return shown, nil })
 			_, _, err := f.Grants.Token(ctx, post(values("client_id", app.Application.ClientID, "grant_type", policy.GrantClient)), address)
 			return err
+		}
+		shows := func(app *clients.Registered, by crypto.Signer, address string) error {
+			return present(app, issue(by, "client.example"), address)
 		}
 		for range 2 * limits.Of(limits.OfAddress).Tries { // those that are right use up nothing
 			wantKind(t, "a right one", shows(one, key, athome), "no error")
@@ -234,7 +237,33 @@ func TestAttackWrongCertificatesAreBounded(t *testing.T) {
 		}
 		wantKind(t, "another client", shows(other, key, athome), "no error")
 		wantKind(t, "another network", shows(one, key, abroad), "no error")
+		attackFromTheSite(t, present, other, issue, key, strange)
 	})
+}
+
+// attackFromTheSite uses up what the site of a client has. The client authenticates, in its network with a new
+// certificate too. Elsewhere in the site, a certificate that nobody has seen has to wait.
+func attackFromTheSite(t *testing.T, shows func(*clients.Registered, *x509.Certificate, string) error, client *clients.Registered,
+	issue func(crypto.Signer, string) *x509.Certificate, ours, strange crypto.Signer) {
+	t.Helper()
+	const own, beside, strangers = "203.0.113.1", "203.0.113.2", "203.0.113.%d"
+	usual := issue(ours, "client.example")
+	wantKind(t, "before", shows(client, usual, own), "no error")
+	wrong := issue(strange, "client.example")
+	for i := range 10 * limits.Of(limits.OfAddress).Tries {
+		if kind(shows(client, wrong, fmt.Sprintf(strangers, 10+i%10)))[:3] == "429" && i > 4*limits.Of(limits.OfAddress).Tries {
+			break
+		}
+	}
+	wantKind(t, "its certificate, beside", shows(client, usual, beside), "no error")
+	wantKind(t, "a new certificate in its network", shows(client, issue(ours, "client.example"), own), "no error")
+	if got := kind(shows(client, issue(ours, "client.example"), fmt.Sprintf(strangers, 99))); !strings.HasPrefix(got, "429 ") {
+		t.Error("control, a new certificate from elsewhere in the site:", got)
+	}
+	// What was verified for one client proves nothing for another name, and nothing after its end.
+	wantKind(t, "another name", shows(client, issue(ours, "other.example"), own), "401 invalid_client")
+	time.Sleep(2 * time.Hour)
+	wantKind(t, "expired", shows(client, usual, own), "401 invalid_client")
 }
 
 // objectSite serves an object at every address, and hangs at those that begin with /hang.

@@ -94,20 +94,44 @@ func (p *Clients) proveCertificate(ctx context.Context, a storage.Application, s
 	// anybody could make one with this subject.
 	// Whoever knows the client_id can send any chain, and each costs up to a hundred signatures. A client whose
 	// certificate has expired must not keep out the others of its network.
-	giveBack, err := p.limits.Take(limits.At(limits.AtCertificate+a.ID+" ", CallOf(ctx).Address))
+	// Nor do its neighbours: what was verified before needs no try, and where the client has authenticated before, the site
+	// does not count.
+	name, where := chainName(a, shown), at(a.ID, CallOf(ctx).Address)
+	if p.verified.has(name) {
+		return matches(a, shown)
+	}
+	try := limits.At(limits.AtCertificate+a.ID+" ", CallOf(ctx).Address)
+	if p.proven.knows(where) {
+		try.Site = ""
+	}
+	giveBack, err := p.limits.Take(try)
 	if err != nil {
 		return err
 	}
-	err = shown.Verify(p.config.Authorities)
-	compare := errors.New("it has " + namesOn(shown) + ", and " + ShortSubject(a.CertificateSubject) + " is registered") // the operator needs it; the client does not see it
+	until, err := shown.Verify(p.config.Authorities)
 	if err != nil {
-		return certificateProblem("The client certificate is not valid now, is not for clients, or was not issued by an authority that this server accepts.", err).Because(compare)
+		return certificateProblem("The client certificate is not valid now, is not for clients, or was not issued by an authority that this server accepts.", err).Because(comparison(a, shown))
 	}
 	giveBack()
+	err = matches(a, shown)
+	if err == nil {
+		p.verified.add(name, until)
+		p.proven.know(where)
+	}
+	return err
+}
+
+// matches compares the subject of a certificate with the registered one, which can change at any time.
+func matches(a storage.Application, shown *mtls.Certificate) error {
 	if !certificateSubject(a.CertificateSubject).Matches(shown) {
-		return invalidClient("The client certificate does not have the subject that is registered for this application.").Because(compare)
+		return invalidClient("The client certificate does not have the subject that is registered for this application.").Because(comparison(a, shown))
 	}
 	return nil
+}
+
+// comparison says for the log what does not match. The operator needs it; the client does not see it.
+func comparison(a storage.Application, shown *mtls.Certificate) error {
+	return errors.New("it has " + namesOn(shown) + ", and " + ShortSubject(a.CertificateSubject) + " is registered")
 }
 
 // namesOn returns the subject of a certificate for the log. Whoever shows it may have chosen it.

@@ -64,6 +64,7 @@ type Clients struct {
 	objects      byStanding[*documents.Documents[string]] // at request URIs
 	proven       secretCache                              // correct secrets whose slow hash was computed
 	names        []byte
+	verified     verified // chains of certificates
 	uses         uses[string]
 	keyUses      keyUses
 	keysets      keySets
@@ -168,6 +169,7 @@ func (p *Clients) DropCopies() {
 	p.documents.Drop()
 	p.logos.Drop()
 	p.proven.drop()
+	p.verified.drop()
 	p.keysets.fetched.drop()
 	p.objects.drop()
 }

@@ -290,7 +290,7 @@ func (p *secretCache) add(name proofName) {
 	}
 }
 
-// know notes that a client has authenticated in a network. Only a correct secret does so.
+// know notes that a client has authenticated in a network. Only a correct secret or certificate does so.
 func (p *secretCache) know(at string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

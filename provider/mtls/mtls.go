@@ -10,6 +10,8 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 )
 
 // Certificate is a client's certificate. The client has proven that it has the private key:
@@ -37,21 +39,27 @@ func costly(one *x509.Certificate) bool {
 
 // Verify returns an error unless the certificate is valid now, may be used by a client, and was
 // issued under one of these authorities (RFC 8705 §2.1). The authorities of the operating
-// system issue certificates to anybody, so they do not count here.
-func (c *Certificate) Verify(authorities *x509.CertPool) error {
+// system issue certificates to anybody, so they do not count here. Verify returns until when this stays so.
+func (c *Certificate) Verify(authorities *x509.CertPool) (time.Time, error) {
 	if len(c.Chain) > maxChain {
-		return fmt.Errorf("more than %d certificates come after it", maxChain)
+		return time.Time{}, fmt.Errorf("more than %d certificates come after it", maxChain)
 	}
 	between := x509.NewCertPool()
 	for _, one := range c.Chain {
 		if costly(one) {
-			return errors.New("a certificate after it has an RSA key of more than 4096 bits, or with a public exponent above 65537")
+			return time.Time{}, errors.New("a certificate after it has an RSA key of more than 4096 bits, or with a public exponent above 65537")
 		}
 		between.AddCert(one)
 	}
 	if authorities == nil {
 		authorities = x509.NewCertPool() // nil means those of the operating system
 	}
-	_, err := c.Certificate.Verify(x509.VerifyOptions{Roots: authorities, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
-	return err
+	chains, err := c.Certificate.Verify(x509.VerifyOptions{Roots: authorities, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	until := c.NotAfter
+	for _, one := range slices.Concat(chains...) {
+		if one.NotAfter.Before(until) {
+			until = one.NotAfter
+		}
+	}
+	return until, err
 }
