@@ -210,8 +210,8 @@ func (c *Certificate) Secure(l net.Listener) net.Listener {
 func (c *Certificate) SecureMutual(l net.Listener) net.Listener {
 	config := c.config()
 	config.ClientAuth = tls.RequestClientCert
-	config.VerifyConnection = checkCost // crypto/tls calls it before it verifies the client's signature
-	return &secure{tls.NewListener(l, config), c}
+	// crypto/tls calls checkCost before it verifies the client's signature.
+	return &secure{tls.NewListener(bounded{l}, checking(config, checkCost)), c}
 }
 
 // checkCost refuses a client's key whose signature costs several times as much as others. Anybody can send

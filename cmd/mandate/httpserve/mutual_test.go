@@ -77,6 +77,59 @@ func TestAttackCostlyKeyOfAClientCertificate(t *testing.T) {
 	}
 }
 
+// A stranger sends many certificates, which the server would parse before it could look at any of them. What is sent
+// after the handshake has no such limit.
+//
+// Resembles CVE-2025-58187 in its class (crypto/x509: certificates of a peer that cost much before they are verified).
+func TestAttackManyClientCertificates(t *testing.T) {
+	d := newDisk(t)
+	key := ecKey(t)
+	d.store(key)
+	d.issue(key, time.Hour)
+	plain, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := d.load().SecureMutual(plain)
+	defer l.Close()
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := make([]byte, 4*maxHandshake)
+	for n, want := range map[int]string{1: "", 8: "", 1 + maxHandshake/len(der): "more than 64 KB"} {
+		for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+			sent := tls.Certificate{PrivateKey: key}
+			for range n {
+				sent.Certificate = append(sent.Certificate, der)
+			}
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				conn, err := tls.Dial("tcp", l.Addr().String(), &tls.Config{RootCAs: d.pool, ServerName: testHost, MaxVersion: version, Certificates: []tls.Certificate{sent}})
+				if err == nil {
+					_, _ = conn.Write(body)
+					conn.Close()
+				}
+			}()
+			conn, err := l.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = conn.(*tls.Conn).Handshake()
+			if want == "" {
+				_, err = io.ReadFull(conn, make([]byte, len(body)))
+			}
+			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%d certificates, version %x: %v, want %q", n, version, err, want)
+			}
+			conn.Close()
+			<-done
+		}
+	}
+}
+
 // A listener of SecureMutual asks for a certificate of any authority and also serves clients
 // without one (RFC 8705 §2). The other listener of the same server never asks.
 func TestSecureMutual(t *testing.T) {
