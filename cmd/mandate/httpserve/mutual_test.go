@@ -194,3 +194,41 @@ func TestSecureMutual(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The configuration of each handshake is a copy, and all of them accept the session tickets of the others.
+func TestSecureMutualResumes(t *testing.T) {
+	d := newDisk(t)
+	key := ecKey(t)
+	d.store(key)
+	d.issue(key, time.Hour)
+	plain, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := d.load().SecureMutual(plain)
+	defer l.Close()
+	config := &tls.Config{RootCAs: d.pool, ServerName: testHost, ClientSessionCache: tls.NewLRUClientSessionCache(1)}
+	for _, resumes := range []bool{false, true} {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			conn, err := tls.Dial("tcp", l.Addr().String(), config)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_, _ = io.ReadAll(conn) // the ticket comes before the data
+			conn.Close()
+		}()
+		conn, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = conn.(*tls.Conn).Handshake()
+		if did := conn.(*tls.Conn).ConnectionState().DidResume; err != nil || did != resumes {
+			t.Errorf("%v, resumed: %v, want %v", err, did, resumes)
+		}
+		conn.Close()
+		<-done
+	}
+}
