@@ -20,7 +20,8 @@ type address struct {
 // form: two people must not get the same address by a migration. Nobody finds the address that stays.
 func (t tx) convertAddresses() ([]string, error) {
 	// Beyond ASCII, a text has more bytes than characters.
-	const beyond = ` WHERE OCTET_LENGTH(email) <> LENGTH(email) ORDER BY created_at, id`
+	const beyond = ` WHERE OCTET_LENGTH(email) <> LENGTH(email)`
+	toInvitation := []string{`UPDATE invitations SET email = $3 WHERE id = $1 AND email = $2`}
 	var notes []string
 	for _, of := range []struct {
 		record, list, taken string
@@ -28,11 +29,13 @@ func (t tx) convertAddresses() ([]string, error) {
 	}{
 		{"a person", `SELECT id, email FROM users` + beyond, `SELECT EXISTS (SELECT 1 FROM users WHERE LOWER(email) = LOWER($1))`,
 			[]string{`UPDATE users SET email = $3 WHERE id = $1 AND email = $2`, `UPDATE links SET email = $3 WHERE user_id = $1 AND email = $2`}},
-		{"an invitation", `SELECT id, email FROM invitations` + beyond, `SELECT EXISTS (SELECT 1 FROM invitations WHERE LOWER(email) = LOWER($1))`,
-			[]string{`UPDATE invitations SET email = $3 WHERE id = $1 AND email = $2`}},
+		{"an invitation", `SELECT id, email FROM invitations` + beyond + ` AND NOT asked`,
+			`SELECT EXISTS (SELECT 1 FROM invitations WHERE LOWER(email) = LOWER($1) AND NOT asked)`, toInvitation},
+		// A stranger can ask for a link to any address, which takes it from nobody.
+		{"a link", `SELECT id, email FROM invitations` + beyond + ` AND asked`, `SELECT LOWER($1) = ''`, toInvitation},
 	} {
 		var found []address
-		err := t.SelectContext(t.ctx, &found, of.list)
+		err := t.SelectContext(t.ctx, &found, of.list+` ORDER BY created_at, id`)
 		for _, one := range found {
 			next, taken := asciiAddress(one.Email), false
 			if next == "" || err != nil {

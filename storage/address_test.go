@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"errors"
 	"strings"
 	"testing"
 )
@@ -48,6 +49,37 @@ func TestStoredAddressesAreFoundByTheirALabels(t *testing.T) {
 		}
 		is(t, "a link that was sent before", second(w.LinkByDigest(t.Context(), link.Digest, LinkReset, at)), nil)
 		found, err := w.InvitationTo(t.Context(), "NEW@xn--bcher-kva.example")
+		if err != nil || found.ID != invited.ID {
+			t.Errorf("the invitation: %+v, %v", found, err)
+		}
+	})
+}
+
+// A stranger asked for a link to the address of somebody who was invited, and the invitation was not found any more. A
+// link that somebody asked for takes no address, and no address is taken from it.
+func TestAskedLinksTakeNoAddress(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		invited, second := newInvitation("new@bücher.example"), newInvitation("two@xn--bcher-kva.example")
+		stays, holder := newInvitation("three@bücher.example"), newInvitation("three@xn--bcher-kva.example")
+		must(t, w.AddInvitations(t.Context(), nil, []NewInvitation{invited, second, stays, holder}, 100))
+		asked, behind := newInvitation("new@xn--bcher-kva.example"), newInvitation("two@bücher.example")
+		asked.Asked, behind.Asked = true, true
+		must(t, w.atomically(t.Context(), func(x tx) error { return errors.Join(x.addInvitation(asked), x.addInvitation(behind)) }))
+		_, err := w.exec(t.Context(), `UPDATE schema_version SET version = 35`)
+		must(t, err)
+		done, err := w.Migrate(t.Context())
+		must(t, err)
+		if len(done) == 0 || len(done[0].Notes) != 1 || !strings.Contains(done[0].Notes[0], stays.ID) {
+			t.Errorf("notes: %v", done)
+		}
+		for _, one := range []NewInvitation{invited, asked, second, behind} {
+			name, _, _ := strings.Cut(one.Email, "@")
+			i, err := w.InvitationByDigest(t.Context(), one.Digest, at)
+			if err != nil || i.Email != name+"@xn--bcher-kva.example" || i.Asked != one.Asked {
+				t.Errorf("%s (asked: %t): %q, %v", one.Email, one.Asked, i.Email, err)
+			}
+		}
+		found, err := w.InvitationTo(t.Context(), "new@xn--bcher-kva.example")
 		if err != nil || found.ID != invited.ID {
 			t.Errorf("the invitation: %+v, %v", found, err)
 		}
