@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // Account takeover before sign-up, and takeover by an address that nobody has verified (CVE-2026-15611,
@@ -98,6 +99,53 @@ func TestAttackInvitationTakenByAnUntrustedServer(t *testing.T) {
 			b.isAt(t, at.name, 200, address)
 			checkEqual(t, "the groups of a person who comes from the server "+at.name, s.groupsOf(t, address), want)
 		}
+	})
+}
+
+// Login CSRF at the other server (RFC 9700 §4.7): the browser of the person is still signed in there as somebody else, whose
+// account would sign in as the person from then on. Whoever adds an account has signed in there just now, and a server
+// that ignores prompt=login and names the time of an earlier login adds none.
+func TestAttackOldLoginAddsAnAccount(t *testing.T) {
+	forEachDatabase(t, func(t *testing.T, db database) {
+		s, c := withCompany(t, db, "")
+		b := s.signedIn(t, s.person(t, "ann"))
+		adds := func(name string, at any, change func(url.Values)) {
+			t.Helper()
+			c.step(t, "person", map[string]any{"name": name, "claims": map[string]any{}, "ts": at})
+			b.open(t, "/account/identities/new/company/")
+			b.submit(t, "Continue to "+c.label(), nil)
+			address := *b.Away
+			query := address.Query()
+			change(query)
+			address.RawQuery = query.Encode()
+			back, _ := newTraveller(t).signIn(t, &address, name)
+			b.open(t, back.String())
+		}
+		signsIn := func(name string, status int, says string) {
+			t.Helper()
+			other := s.browser(t)
+			other.signInWith(t, c, name, "/login/?next=/account/")
+			other.isAt(t, name+" signs in", status, says)
+		}
+		unchanged := func(url.Values) {}
+		adds("thief", time.Now().Unix()-3600, unchanged)
+		b.isAt(t, "an old login", 403, "says that you did not sign in there just now. Sign out there, then add the account again.")
+		if n := rows(t, db, "identities"); n != 0 {
+			t.Errorf("%d accounts were added", n)
+		}
+		signsIn("thief", 403, "is not known here")
+		adds("earlier", time.Now().Unix()-61, unchanged)
+		b.isAt(t, "a login of just before", 403, "did not sign in there just now")
+		adds("behind", time.Now().Unix()-20, unchanged)
+		b.isAt(t, "a clock that differs a little", 200, "The account is added.")
+		signsIn("behind", 200, "ann")
+		// A server that ignores both parameters need not say the time (OIDC Core §2).
+		adds("untold", time.Now().Unix()-3600, func(q url.Values) {
+			q.Del("max_age")
+			q.Del("prompt")
+		})
+		b.isAt(t, "a login of an unknown time", 200, "The account is added.")
+		signsIn("untold", 200, "ann")
 	})
 }
 

@@ -172,11 +172,16 @@ func (i *Identities) finish(ctx context.Context, s *server, kept left, p upstrea
 	now := oauth.Now()
 	old := p.AuthTime < kept.At-skew // 0: it is unknown
 	if kept.Session != "" {
+		// OIDC Core §3.1.2.1: a server may ignore prompt=login, and then the login may be somebody else's. Google,
+		// for one, never says the time: there the person sees the account on the page to which prompt=login leads.
+		if old && p.AuthTime != 0 {
+			return s.refuse("the login at the other server is an old one", "%s says that you did not sign in there just now. Sign out there, then add the account again.", s.Label)
+		}
 		var err error
 		arrived.SignIn, err = i.add(ctx, s, kept, p, who)
 		return err
 	}
-	// OIDC Core §3.1.2.1: a server may ignore prompt=login, so the time of the login is compared.
+	// OIDC Core §3.1.2.1: likewise. Here a time that is unknown is none.
 	if kept.Fresh && old {
 		return i.refused(ctx, s, kept, storage.User{}, s.refuse("the other server does not confirm that the login is a new one", "%s does not confirm that you have signed in there just now. Sign in in another way.", s.Label))
 	}
