@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/url"
@@ -37,13 +38,7 @@ func (s *server) logout(w http.ResponseWriter, r *http.Request) error {
 	}
 	ticket := r.PostForm.Get("ticket")
 	if ticket == "" {
-		if who != nil {
-			err = s.provider.Logouts.Logout(r.Context(), who)
-		}
-		if err != nil {
-			return err
-		}
-		return s.loggedOut(w, r, &provider.LogoutRequest{}, who)
+		return s.end(w, r, &provider.LogoutRequest{}, who, s.provider.Logouts.Logout)
 	}
 	l, err := s.provider.Logouts.Resume(r.Context(), ticket)
 	if err != nil {
@@ -130,11 +125,21 @@ func (s *server) readLogout(r *http.Request) (*provider.LogoutRequest, error) {
 // logoutFor ends the session, if there is one, and redirects to where the
 // application wants the browser.
 func (s *server) logoutFor(w http.ResponseWriter, r *http.Request, l *provider.LogoutRequest, who *provider.SignedIn) error {
+	return s.end(w, r, l, who, func(ctx context.Context, who *provider.SignedIn) error {
+		return s.provider.Logouts.LogoutByApplication(ctx, l, who)
+	})
+}
+
+func (s *server) end(w http.ResponseWriter, r *http.Request, l *provider.LogoutRequest, who *provider.SignedIn, logout func(context.Context, *provider.SignedIn) error) error {
+	var err error
+	if cookie := s.cookie(r, "session"); who == nil && cookie != "" {
+		who, err = s.provider.People.StillSignedIn(r.Context(), cookie)
+	}
 	if who != nil {
-		err := s.provider.Logouts.LogoutByApplication(r.Context(), l, who)
-		if err != nil {
-			return err
-		}
+		err = logout(r.Context(), who)
+	}
+	if err != nil && !errors.Is(err, provider.ErrNotFound) {
+		return err
 	}
 	return s.loggedOut(w, r, l, who)
 }

@@ -59,7 +59,6 @@ func NewOps(o Ops) http.Handler {
 	r.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		err := readiness(r.Context(), o.Stopping, o.Ready)
 		if err != nil {
-			o.Log.Debug("not ready", "error", err)
 			o.write(w, http.StatusServiceUnavailable, health{"not ready"})
 			return
 		}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ory/fosite"
@@ -67,6 +68,7 @@ type Provider struct {
 	clock    *clock.Clock
 	node     string // names this process in the database
 	probe    probe
+	unready  atomic.Bool    // Ready has failed the last time
 	fosite   *fosite.Fosite // shared by Authorizations and Grants; tests look into it
 }
 

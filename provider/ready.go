@@ -34,8 +34,20 @@ type proof struct {
 }
 
 // Ready returns nil if the database stores what is written, and the clock of this node is right. It answers within
-// readyPatience, whatever the database does.
+// readyPatience, whatever the database does. The log says when the answer changes.
 func (p *Provider) Ready(ctx context.Context) error {
+	err := p.ready(ctx)
+	switch {
+	case ctx.Err() != nil: // the one who asked has gone
+	case err != nil && !p.unready.Swap(true):
+		p.log.Warn("this node is not ready: a load balancer that asks for /readyz sends it no requests", "error", err)
+	case err == nil && p.unready.Swap(false):
+		p.log.Info("this node is ready again")
+	}
+	return err
+}
+
+func (p *Provider) ready(ctx context.Context) error {
 	if !p.store.Embedded() {
 		err := p.clock.Err()
 		if err != nil {

@@ -3,12 +3,14 @@ package provider
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"mandate/provider/events"
+	"mandate/storage"
 )
 
 // A node whose clock is wrong would delete the sessions, tokens and events of all nodes, and end their keys.
@@ -59,6 +61,33 @@ func TestReadinessWritesOnceForAll(t *testing.T) {
 		<-b.begin(write).done
 		if writes != 2 {
 			t.Errorf("%d writes", writes)
+		}
+	})
+}
+
+// An operator must find in the log why a load balancer has left out this node, and not one line for each of its questions.
+func TestReadinessIsLoggedWhenItChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t)
+		ask := func() error { time.Sleep(proofLife); return f.Ready(t.Context()) }
+		for range 2 {
+			err := os.Rename(f.file, f.file+".away")
+			if err != nil || ask() == nil || ask() == nil {
+				t.Fatal("ready without the database file", err)
+			}
+			err = os.Rename(f.file+".away", f.file)
+			if err != nil || ask() != nil || ask() != nil {
+				t.Fatal("not ready with the database file", err)
+			}
+		}
+		gone, stop := context.WithCancel(t.Context())
+		stop()
+		_ = f.Ready(gone)
+		logged := f.logged.String()
+		for text, times := range map[string]int{"not ready": 2, storage.ErrReplaced.Error(): 2, "ready again": 2} {
+			if n := strings.Count(logged, text); n != times {
+				t.Errorf("%q is logged %d times:\n%s", text, n, logged)
+			}
 		}
 	})
 }

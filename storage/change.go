@@ -81,7 +81,8 @@ func (t tx) announce() error {
 // earlier one, which got no answer, has deleted everything already. Without the message its commit would write
 // nothing, and would not wait until the standby has the earlier one.
 const (
-	notify     = `SELECT pg_notify($1, $2), pg_logical_emit_message(true, 'mandate', '')`
+	emit       = `pg_logical_emit_message(true, 'mandate', '')`
+	notify     = `SELECT pg_notify($1, $2), ` + emit
 	notifyOnly = `SELECT pg_notify($1, $2)`
 )
 

@@ -10,72 +10,16 @@ import (
 	"mandate/storage/postgrestest"
 )
 
-// alone is a database whose commits wait for a standby that does not exist, after absent was called.
+// alone is a database on a server of its own.
 type alone struct {
 	world
-	admin *Store
+	server *postgrestest.Cluster
 }
 
 func newAlone(t *testing.T) alone {
 	t.Helper()
 	server := postgrestest.New(t)
-	w := migrated(t, server.URL(t))
-	a := alone{w, opened(t, withParameter(t, w.url, "application_name", "admin"))}
-	t.Cleanup(func() { // the removal of the database is a commit, too
-		for _, statement := range []string{`ALTER SYSTEM RESET synchronous_standby_names`, `SELECT pg_reload_conf()`} {
-			_, err := a.admin.write.ExecContext(context.WithoutCancel(t.Context()), statement)
-			if err != nil {
-				t.Error(err)
-			}
-		}
-	})
-	return a
-}
-
-func (a alone) standby(t *testing.T, name string) {
-	t.Helper()
-	for _, statement := range []string{`ALTER SYSTEM SET synchronous_standby_names = '` + name + `'`, `SELECT pg_reload_conf()`} {
-		_, err := a.admin.write.ExecContext(t.Context(), statement)
-		must(t, err)
-	}
-	// A process of the server, not the connection, reads the setting for all commits.
-	probe := make(chan error, 1)
-	eventually(t, "the setting is in use", func() bool {
-		go func() {
-			_, err := a.admin.write.ExecContext(context.WithoutCancel(t.Context()), `SELECT pg_logical_emit_message(true, 'probe', '')`)
-			probe <- err
-		}()
-		for {
-			select {
-			case err := <-probe:
-				return err == nil && name == ""
-			default:
-			}
-			if name != "" && a.waiting(t) > 0 {
-				count(t, a.admin, `SELECT COUNT(*) FROM (SELECT pg_cancel_backend(pid)`+waiter+`) x`)
-				<-probe
-				return true
-			}
-		}
-	})
-}
-
-const waiter = ` FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'SyncRep'`
-
-// waiting returns how many commits wait for the standby.
-func (a alone) waiting(t *testing.T) int {
-	t.Helper()
-	return count(t, a.admin, `SELECT COUNT(*)`+waiter)
-}
-
-// end ends the wait of the one commit that waits, and returns the time of it.
-func (a alone) end(t *testing.T, how string) (since time.Time) {
-	t.Helper()
-	must(t, a.admin.write.GetContext(t.Context(), &since, `SELECT query_start`+waiter))
-	if count(t, a.admin, `SELECT COUNT(*) FROM (SELECT `+how+`(pid)`+waiter+`) x`) != 1 {
-		t.Fatal("not one commit was waiting")
-	}
-	return since
+	return alone{migrated(t, server.URL(t)), server}
 }
 
 // writesOfEachKind are the ways in which this package writes to PostgreSQL.
@@ -88,6 +32,8 @@ func (a alone) writesOfEachKind(t *testing.T) map[string]func(context.Context) e
 		return token
 	}
 	rotated, kept, revoked := a.family(t, alice.ID, app.ID), a.family(t, alice.ID, app.ID), a.family(t, alice.ID, app.ID)
+	used := a.family(t, alice.ID, app.ID)
+	must(t, a.RotateRefresh(t.Context(), used.refresh, used.ID, "answer", at, later, newPair(used.ID)))
 	g := newGrant(alice.ID, app.ID)
 	a.addGrant(t, g)
 	pair := newPair(g.ID)
@@ -105,10 +51,12 @@ func (a alone) writesOfEachKind(t *testing.T) map[string]func(context.Context) e
 		"KeepRefresh": func(ctx context.Context) error {
 			return a.KeepRefresh(ctx, kept.refresh, kept.ID, at, later, later, newPair(kept.ID)[0])
 		},
-		"RedeemCode":    func(ctx context.Context) error { return a.RedeemCode(ctx, g.ID, at, later, pair) },
-		"a statement":   func(ctx context.Context) error { return a.AddGroup(ctx, rand.Text(), at) },
-		"an upsert":     func(ctx context.Context) error { _, err := a.AddSetting(ctx, "one", "value"); return err },
-		"a transaction": func(ctx context.Context) error { return a.RevokeToken(ctx, revoked.access) },
+		"RedeemCode":      func(ctx context.Context) error { return a.RedeemCode(ctx, g.ID, at, later, pair) },
+		"a statement":     func(ctx context.Context) error { return a.AddGroup(ctx, rand.Text(), at) },
+		"an upsert":       func(ctx context.Context) error { _, err := a.AddSetting(ctx, "one", "value"); return err },
+		"a transaction":   func(ctx context.Context) error { return a.RevokeToken(ctx, revoked.access) },
+		"Settle":          a.Settle,
+		"ConfirmRotation": func(ctx context.Context) error { return a.ConfirmRotation(ctx, used.refresh, "answer") },
 	}
 }
 
@@ -120,22 +68,22 @@ func TestNothingIsReportedAsStoredThatTheStandbyDoesNotHave(t *testing.T) {
 			a := newAlone(t)
 			for name, write := range a.writesOfEachKind(t) {
 				for _, again := range []string{"", ", again by the client"} {
-					a.standby(t, "nobody")
+					a.server.StandbyIsMissing(t)
 					done := make(chan error, 1)
 					go func() { done <- write(t.Context()) }()
-					eventually(t, name+again+" waits for the standby", func() bool { return a.waiting(t) == 1 })
-					since := a.end(t, end)
+					eventually(t, name+again+" waits for the standby", func() bool { return a.server.Waiting(t, time.Time{}) == 1 })
+					since := a.server.EndWait(t, end)
 					unknown, waits := error(nil), false
 					eventually(t, name+again+" ends or waits again", func() bool {
 						select {
 						case unknown = <-done:
 							return true
 						default:
-							waits = count(t, a.admin, `SELECT COUNT(*)`+waiter+` AND query_start > $1`, since) == 1
+							waits = a.server.Waiting(t, since) == 1
 							return waits
 						}
 					})
-					a.standby(t, "")
+					a.server.StandbyIsBack(t)
 					if waits {
 						unknown = <-done
 					}
@@ -157,17 +105,17 @@ func TestNothingIsReportedAsStoredThatTheStandbyDoesNotHave(t *testing.T) {
 func TestCommitIsNotCancelledAtTheEndOfTheRequest(t *testing.T) {
 	a := newAlone(t)
 	for name, write := range a.writesOfEachKind(t) {
-		a.standby(t, "nobody")
+		a.server.StandbyIsMissing(t)
 		ctx, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		err := write(ctx)
 		stop()
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if a.waiting(t) == 0 {
+		if a.server.Waiting(t, time.Time{}) == 0 {
 			t.Errorf("%s: its commit does not wait any more", name)
 		}
-		a.standby(t, "")
-		eventually(t, name+" has ended", func() bool { return a.waiting(t) == 0 })
+		a.server.StandbyIsBack(t)
+		eventually(t, name+" has ended", func() bool { return a.server.Waiting(t, time.Time{}) == 0 })
 	}
 }

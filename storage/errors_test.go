@@ -28,6 +28,8 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"AddGrantWithTokens": func(ctx context.Context) error { return s.AddGrantWithTokens(ctx, g, pair, "hash") },
 		"AddGroup":           func(ctx context.Context) error { return s.AddGroup(ctx, "x", at) },
 		"ProveWrite":         func(ctx context.Context) error { return s.ProveWrite(ctx) },
+		"ConfirmRotation":    func(ctx context.Context) error { return s.ConfirmRotation(ctx, "x", "x") },
+		"Settle":             func(ctx context.Context) error { return s.Settle(ctx) },
 		"AddKey":             func(ctx context.Context) error { return s.AddKey(ctx, Key{ID: "x", Kind: "EC"}, later) },
 		"Identity":           func(ctx context.Context) error { return drop(s.Identity(ctx, "x", "x")) },
 		"IdentitiesOf":       func(ctx context.Context) error { return drop(s.IdentitiesOf(ctx, "x")) },

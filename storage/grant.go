@@ -127,6 +127,20 @@ func (s *Store) RotateRefresh(ctx context.Context, old, grantID, successor strin
 	return s.exchange(ctx, rotateRefresh, pair, old, now, successor, grantID, grantID, expiresAt, withSlack(now, expiresAt))
 }
 
+// ConfirmRotation returns no error if the rotation of a refresh token is durable. It writes the row as it is, and so waits
+// until the standby has the rotation. It returns ErrNotFound if another primary has taken over that does not have it.
+// SQLite shows nothing that is not durable.
+func (s *Store) ConfirmRotation(ctx context.Context, digest, successor string) error {
+	if s.embedded {
+		return nil
+	}
+	n, err := s.run(ctx, true, `UPDATE tokens SET used_at = used_at WHERE digest = $1 AND successor = $2`, []any{digest, successor})
+	if err == nil && n == 0 {
+		err = ErrNotFound
+	}
+	return err
+}
+
 // KeepRefresh extends a refresh token that stays valid, and stores a new access token. The
 // refresh token is issued again: its lifetime counts from now.
 // A signed access token is not stored; then access is empty.

@@ -25,3 +25,25 @@ func (s *Store) ProveWrite(ctx context.Context) error {
 	_, err := s.run(ctx, true, `INSERT INTO settings (name, value) VALUES ('written', '1') ON CONFLICT (name) DO UPDATE SET value = CASE WHEN settings.value = '1' THEN '2' ELSE '1' END`, nil)
 	return err
 }
+
+// Settle returns when everything that was read from the database before is durable. Whoever finds that a change was
+// made already calls it, and then reads again, before it reports a success: the earlier change may be one that the
+// primary has made visible without its standby, and another primary may have taken over since.
+//
+// SQLite shows nothing that is not durable.
+func (s *Store) Settle(ctx context.Context) error {
+	if s.embedded {
+		return nil
+	}
+	if !s.messageUnsupported.Load() {
+		err := s.atomically(ctx, func(t tx) error {
+			_, err := t.exec(`SELECT ` + emit)
+			return err
+		})
+		if !unsupported(err) {
+			return err
+		}
+		s.messageUnsupported.Store(true)
+	}
+	return s.ProveWrite(ctx)
+}

@@ -259,7 +259,7 @@ func (g *refreshGrant) usedBefore(ctx context.Context, a storage.Application, fo
 				}
 			}
 			if kept.Bound == shown {
-				return kept.sameRequest(token.Scope, form.Get("scope"), audience.Stored())
+				return g.again(ctx, token, kept, form.Get("scope"), audience.Stored())
 			}
 			// Anybody who has an unbound refresh token of a public client can bind the next one to a key
 			// of their own. A second key then shows a second party.
@@ -287,6 +287,20 @@ type successor struct {
 
 	Resource string             // what the access token is for, as it is stored
 	Bound    possession.Binding // what the access token is bound to
+}
+
+// again returns the answer of sameRequest. The rotation that it belongs to may be one that can still be lost with the
+// primary of the database: then the client would have refresh tokens that no server knows.
+func (g *refreshGrant) again(ctx context.Context, token storage.RefreshToken, kept *successor, parameter, resource string) (*tokens.TokenResponse, error) {
+	answer, err := kept.sameRequest(token.Scope, parameter, resource)
+	if err != nil {
+		return nil, err
+	}
+	err = g.p.store.ConfirmRotation(ctx, token.Digest, *token.Successor)
+	if err != nil {
+		return nil, oauth.Unavailable(err)
+	}
+	return answer, nil
 }
 
 // sameRequest returns the answer if the request asks for the same scopes and resources as the

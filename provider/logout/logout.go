@@ -226,7 +226,10 @@ func (p *Logouts) Logout(ctx context.Context, s *storage.SignedIn) error {
 
 func (p *Logouts) logout(ctx context.Context, s *storage.SignedIn, keepFamilies bool) error {
 	err := p.store.EndSession(ctx, s.User.ID, s.Session.ID, oauth.Now(), keepFamilies)
-	if err != nil && !errors.Is(err, storage.ErrNotFound) {
+	if errors.Is(err, storage.ErrNotFound) { // another request was faster
+		err = p.store.Settle(ctx)
+	}
+	if err != nil {
 		return oauth.Unavailable(err)
 	}
 	p.NotifyNow()

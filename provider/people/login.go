@@ -334,6 +334,16 @@ func (p *People) SignedIn(ctx context.Context, cookie string) (*storage.SignedIn
 	return &found, nil
 }
 
+// StillSignedIn is SignedIn for a sign-out that has found no session. An earlier request may have ended it, and the
+// session can still come back with another primary of the database.
+func (p *People) StillSignedIn(ctx context.Context, cookie string) (*storage.SignedIn, error) {
+	err := p.store.Settle(ctx)
+	if err != nil {
+		return nil, oauth.Unavailable(err)
+	}
+	return p.SignedIn(ctx, cookie)
+}
+
 // TouchEvery returns how many seconds pass at least between two updates of the last use of a session. It is a small part of
 // the time after which an unused session ends: a session in use must not end.
 func (p *People) TouchEvery() int64 {

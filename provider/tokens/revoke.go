@@ -33,7 +33,14 @@ func (p *Tokens) Revoke(ctx context.Context, r *http.Request, address string) (R
 		return by, oauth.Refuse("invalid_request", "token is missing.")
 	}
 	token, err := p.FindToken(ctx, form.Get("token"))
-	// RFC 7009 §2.2: a request to revoke an unknown token succeeds.
+	// RFC 7009 §2.2: a request to revoke an unknown token succeeds. The token may be unknown because of an earlier
+	// request, whose revocation can still be lost with the primary of the database.
+	if errors.Is(err, storage.ErrNotFound) {
+		err = p.store.Settle(ctx)
+		if err == nil {
+			token, err = p.FindToken(ctx, form.Get("token"))
+		}
+	}
 	if errors.Is(err, storage.ErrNotFound) {
 		return Revocation{a.ClientID, true}, nil
 	}

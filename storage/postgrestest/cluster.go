@@ -6,6 +6,7 @@ import (
 	"crypto/pbkdf2"
 	crand "crypto/rand"
 	"crypto/sha256"
+	"database/sql"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -36,6 +37,8 @@ type Cluster struct {
 	mu      sync.Mutex
 	process *os.Process
 	exited  chan struct{}
+
+	operator *sql.DB // of StandbyIsMissing
 }
 
 // URL creates a new, empty database on this server and returns its address.
