@@ -53,7 +53,10 @@ func happened(l *languages.Language, e provider.Event) (string, bool) {
 	case "sign-in.failed":
 		return refused(l, e.Detail), true
 	case "factor.failed":
-		if e.ActorKind == origin.Nobody { // at a sign-in, and not in a session
+		switch {
+		case e.ActorKind == origin.Nobody && e.ObjectKind == "account":
+			return l.T("A sign-in with another server was right, and a wrong second factor was refused."), true
+		case e.ActorKind == origin.Nobody: // at a sign-in, and not in a session
 			return l.T("The password was right, and a wrong second factor was refused."), true
 		}
 		return l.T("A wrong second factor was refused."), true

@@ -51,6 +51,7 @@ type FactorMail struct {
 	At       int64
 	Change   string // one of those that changeText knows
 	Link     string // to the account page
+	Server   string // of factor-refused: where somebody signed in; empty: they typed the password
 }
 
 // InvitationMail is the message with the link of somebody who was invited.
@@ -102,7 +103,7 @@ func changeText(l *languages.Language, change string) string {
 // ByAdministrator reports whether the change was not made by the person.
 func (m FactorMail) ByAdministrator() bool { return m.Change == "factors-reset" }
 
-// Refused reports whether nothing has changed: somebody knew the password, and not the second factor.
+// Refused reports whether nothing has changed: somebody did the first step, and not the second.
 func (m FactorMail) Refused() bool { return m.Change == "factor-refused" }
 
 // mails lists the messages, each with the name of its two files.

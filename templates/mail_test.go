@@ -21,7 +21,9 @@ func mailSamples() []sample {
 		{"sign-in", SignInMail{"alice", at, "Firefox on Linux", "192.0.2.17", account}},
 		{"sign-in-long", SignInMail{name, at, "", "2001:db8:85a3:1234:5678:8a2e:370:7334", account}},
 		{"sign-in-hostile", SignInMail{hostile, at, hostile, hostile, sampleLink}},
-		{"factor-hostile", FactorMail{hostile, at, "code-used", sampleLink}},
+		{"factor-hostile", FactorMail{hostile, at, "code-used", sampleLink, ""}},
+		{"factor-refused-server", FactorMail{"alice", at, "factor-refused", account, "Example Company"}},
+		{"factor-refused-hostile", FactorMail{hostile, at, "factor-refused", sampleLink, hostile}},
 		{"reset", ResetMail{"alice", sampleLink, 30}},
 		{"reset-long", ResetMail{name, sampleLink + strings.Repeat("a", 300), 30}},
 		{"reset-hostile", ResetMail{hostile, sampleLink, 30}},
@@ -39,7 +41,7 @@ func mailSamples() []sample {
 		{"known-hostile", KnownMail{hostile, "https://auth.example.com/login/"}},
 	}
 	for _, change := range []string{"totp-added", "totp-removed", "passkey-added", "passkey-removed", "account-added", "account-removed", "codes-made", "code-used", "factor-refused", "factors-reset"} {
-		samples = append(samples, sample{"factor-" + change, FactorMail{"alice", at, change, account}})
+		samples = append(samples, sample{"factor-" + change, FactorMail{"alice", at, change, account, ""}})
 	}
 	return samples
 }

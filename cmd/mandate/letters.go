@@ -39,7 +39,7 @@ func mailPage(l *languages.Language, message any) (any, error) {
 	case provider.SignInMail:
 		return templates.SignInMail{Username: m.Username, At: m.At, Browser: handlers.BrowserName(l, m.UserAgent), Address: m.Address, Link: m.Link}, nil
 	case provider.FactorMail:
-		return templates.FactorMail{Username: m.Username, At: m.At, Change: string(m.Change), Link: m.Link}, nil
+		return templates.FactorMail{Username: m.Username, At: m.At, Change: string(m.Change), Link: m.Link, Server: m.Server}, nil
 	case provider.InvitationMail:
 		return templates.InvitationMail(m), nil
 	case provider.SignUpMail:

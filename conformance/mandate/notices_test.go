@@ -125,3 +125,40 @@ func TestMailIsGivenUp(t *testing.T) {
 		t.Errorf("the log contains a link:\n%s", log)
 	}
 }
+
+// After a sign-in at another server and a wrong code, the message said that somebody knows the password, and sent the person
+// to the wrong place. The message, the account page and the event name what was really shown.
+func TestRefusedFactorNamesTheFirstStep(t *testing.T) {
+	c := newCompany(t, "company")
+	m := startMailingWith(t, newSQLite(t), "", privateNetworks, "SIGN_IN_SERVERS: ["+c.setting(", TRUSTED_FOR_EMAIL: true")+"]")
+	c.start(t, m.server)
+	c.person(t, "carol", map[string]any{"email": "carol@example.com", "email_verified": true})
+	carol := m.person(t, "carol", "--email", "carol@example.com", "--email-verified")
+	app, account := m.withApp(t, carol)
+	const refused = "A wrong second factor was entered for your account"
+	byPassword := m.browser(t)
+	byPassword.open(t, "/login/")
+	byPassword.logIn(t, carol)
+	byServer := m.browser(t)
+	byServer.signInWith(t, c, "carol", "/login/")
+	for _, b := range []*browser{byServer, byPassword, byServer, byPassword} {
+		b.awaitsCode(t, "after the first step")
+		b.answers(t, "totp", "000000")
+	}
+	// One message about either does not suppress one about the other.
+	messages := []smtpd.Message{m.told(t, refused, 1), m.told(t, refused, 2)}
+	m.settled(t)
+	checkEqual(t, "messages", len(m.to(t, "carol@example.com", refused)), 2)
+	for i, says := range []string{"Somebody signed in with your account of " + c.label() + ", and then entered a wrong second factor here.", "Somebody entered your password, and then a wrong second factor."} {
+		text := strings.Join(strings.Fields(messages[i].Text), " ")
+		if !strings.Contains(text, says) || strings.Contains(text, "password") != (i == 1) {
+			t.Errorf("message %d:\n%s", i, messages[i].Text)
+		}
+	}
+	account.open(t, "/account/")
+	for _, says := range []string{"A sign-in with another server was right, and a wrong second factor was refused.", "The password was right, and a wrong second factor was refused."} {
+		account.isAt(t, "the account page", 200, says)
+	}
+	checkEqual(t, "events", m.said(t, "factor.failed"), ", carol, , totp; , carol, account "+c.label()+", totp")
+	byServer.answers(t, "totp", app.code(1))
+}

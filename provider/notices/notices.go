@@ -45,7 +45,7 @@ const (
 	AccountRemoved Change = "account-removed"
 	CodesMade      Change = "codes-made"     // recovery codes replace the former ones
 	CodeUsed       Change = "code-used"      // a recovery code was used
-	FactorRefused  Change = "factor-refused" // nothing has changed: a second factor was wrong after the right password
+	FactorRefused  Change = "factor-refused" // nothing has changed: a second factor was wrong after the right first step
 	FactorsReset   Change = "factors-reset"  // an administrator or the operator removed everything but the password
 )
 
@@ -114,6 +114,7 @@ type Factor struct {
 	At       int64
 	Change   Change
 	Link     string // to the account page
+	Server   string `json:",omitempty"` // of FactorRefused: where the first step was; empty: it was the password
 }
 
 // Invitation is the message with the link of somebody who was invited.
@@ -258,19 +259,23 @@ func (n *Notices) FactorChanged(u storage.User, what Change) []storage.NewMail {
 	if !n.On() || u.Email == "" {
 		return nil
 	}
-	m := n.message(factor, longestLife, content{To: u.Email, Languages: languagesOf(u), Factor: &Factor{u.Username, oauth.Now(), what, n.account()}})
+	m := n.message(factor, longestLife, content{To: u.Email, Languages: languagesOf(u), Factor: &Factor{u.Username, oauth.Now(), what, n.account(), ""}})
 	return []storage.NewMail{n.to(m, u, nil, changesPerHour)}
 }
 
-// FactorRefused returns the message after a second factor was wrong at a sign-in whose password was right. A person gets
-// one on a day. It returns none if the person has no address.
-func (n *Notices) FactorRefused(u storage.User) []storage.NewMail {
+// FactorRefused returns the message after a second factor was wrong at a sign-in whose password was right, or that began at
+// another server. A person gets one of each on a day. It returns none if the person has no address.
+func (n *Notices) FactorRefused(u storage.User, server string) []storage.NewMail {
 	if !n.On() || u.Email == "" {
 		return nil
 	}
-	m := n.message(refused, longestLife, content{To: u.Email, Languages: languagesOf(u), Factor: &Factor{u.Username, oauth.Now(), FactorRefused, n.account()}})
+	m := n.message(refused, longestLife, content{To: u.Email, Languages: languagesOf(u), Factor: &Factor{u.Username, oauth.Now(), FactorRefused, n.account(), server}})
 	m = n.to(m, u, nil, 1)
-	m.Limit.Recipient, m.Limit.Period = n.digest(refused+" "+u.ID), longestLife
+	first := refused
+	if server != "" {
+		first += " server"
+	}
+	m.Limit.Recipient, m.Limit.Period = n.digest(first+" "+u.ID), longestLife
 	return []storage.NewMail{m}
 }
 

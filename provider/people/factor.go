@@ -1,6 +1,7 @@
 package people
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -252,9 +253,12 @@ func (p *People) factorRefused(ctx context.Context, c *Challenge, by string, ref
 	if c.session == nil {
 		failed.By = events.Nobody()
 	}
+	if issuer := c.login.with.Issuer; issuer != "" {
+		failed.Object = p.server(issuer)
+	}
 	err := events.Failed(ctx, p.store, failed)
 	if err == nil && c.session == nil {
-		err = p.tellRefused(ctx, c.User)
+		err = p.tellRefused(ctx, c.User, cmp.Or(failed.Object.Name, failed.Object.ID))
 	}
 	if err != nil {
 		return err
@@ -262,9 +266,9 @@ func (p *People) factorRefused(ctx context.Context, c *Challenge, by string, ref
 	return refusal
 }
 
-// tellRefused tells a person that somebody knows the password, or has signed in at the other server, and not more.
-func (p *People) tellRefused(ctx context.Context, u storage.User) error {
-	for _, m := range p.notices.FactorRefused(u) {
+// tellRefused tells a person that somebody knows the password, or has signed in at the named server, and not more.
+func (p *People) tellRefused(ctx context.Context, u storage.User, server string) error {
+	for _, m := range p.notices.FactorRefused(u, server) {
 		err := p.store.AddMail(ctx, m)
 		if err != nil && !errors.Is(err, storage.ErrFull) {
 			return oauth.Unavailable(err)
