@@ -35,7 +35,7 @@ func (s *server) switchURL(next string) string {
 // access describes what an application asks for. before is what the person approved before.
 func (s *server) access(l *languages.Language, a provider.Application, scopes []provider.Scope, audience provider.Audience, before *provider.Interaction) templates.Access {
 	shown := templates.Access{Asker: s.asker(l, a)}
-	again := len(before.Approved) > 0
+	again := before.Before
 	for _, scope := range scopes {
 		shown.Offline = shown.Offline || s.config.OpenID && scope.Name == "offline_access"
 		shown.Scopes = append(shown.Scopes, templates.ConsentScope{Name: scope.Name, Description: scope.DescribedIn(l.Tag()),

@@ -6,8 +6,8 @@ import "context"
 type Consent struct {
 	UserID        string `db:"user_id"`
 	ApplicationID string `db:"application_id"`
-	Scope         string `db:"scope"`
-	Resource      string `db:"resource"` // the resources, as in Grant; "": only the server itself
+	Scope         string `db:"scope"`    // all scopes that were approved
+	Resource      string `db:"resource"` // a line for each resource: its name as in Grant, a space, the scopes that were approved there; "": only the server itself
 	CreatedAt     int64  `db:"created_at"`
 	Generation    int64  `db:"generation"` // that of the application for which it was given
 }
@@ -55,7 +55,7 @@ type Authorized struct {
 	ClientID      string  `db:"client_id"`
 	Owner         *string `db:"owner"`
 	Scope         string  `db:"scope"`
-	Resource      string  `db:"resource"` // as in Consent
+	Resource      string  `db:"resource"` // as in Consent, or as in Grant
 	Since         int64   `db:"since"`
 
 	// Of the application, as in Application.

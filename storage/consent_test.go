@@ -12,10 +12,11 @@ func TestConsentIsRememberedAndReplaced(t *testing.T) {
 		_, err := w.Consent(t.Context(), alice.ID, a.ID)
 		is(t, "Consent before", err, ErrNotFound)
 		w.keepConsent(t, Consent{alice.ID, a.ID, "read", "", at, 0})
-		w.keepConsent(t, Consent{alice.ID, a.ID, "read write", "", later, 0})
+		const pairs = " read\nhttps://a.example/#1 write\nhttps://b.example/ " // a space at the end counts
+		w.keepConsent(t, Consent{alice.ID, a.ID, "read write", pairs, later, 0})
 		got, err := w.Consent(t.Context(), alice.ID, a.ID)
 		must(t, err)
-		if diff := cmp.Diff(Consent{alice.ID, a.ID, "read write", "", at, 0}, got); diff != "" {
+		if diff := cmp.Diff(Consent{alice.ID, a.ID, "read write", pairs, at, 0}, got); diff != "" {
 			t.Error(diff)
 		}
 		_, err = w.Consent(t.Context(), a.ID, alice.ID)

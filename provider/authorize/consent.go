@@ -25,7 +25,8 @@ type Interaction struct {
 	Login       bool     // the person must sign in for this request first; there is no consent page yet
 	Reason      Reason   // why the person must sign in, if Login is true
 	ACR         string   // the person must first show a factor, so that the login satisfies this acr; empty: the login suffices
-	Approved    []string // the names of the scopes that the person approved before
+	Before      bool     // the person approved something for this application before
+	Approved    []string // the names of the scopes that the person approved before; without those that this request wants at another resource
 	ApprovedFor []string // the URIs of the resources that the person approved before
 	Ticket      string   // the form of the consent page sends it back with the answer
 }
@@ -85,7 +86,9 @@ func (p *Authorizations) RequiredInteraction(ctx context.Context, a *Authorizati
 	if err != nil {
 		return nil, err
 	}
-	return &Interaction{Approved: remembered, ApprovedFor: a.approvedFor(consent), Ticket: p.tickets.Seal(ticket, "consent")}, nil
+	before := approved(consent)
+	return &Interaction{Before: len(remembered) > 0, Approved: oauth.Without(remembered, before.New(a.toApprove())...),
+		ApprovedFor: a.approvedFor(before), Ticket: p.tickets.Seal(ticket, "consent")}, nil
 }
 
 // needsConsent reports whether the consent page must be shown. The consent is what the person
@@ -99,7 +102,9 @@ func (p *Authorizations) needsConsent(a *Authorization, consent storage.Consent)
 	case p.config.AlwaysAsk, slices.Contains(a.OpenID.prompt, "consent"):
 		return true
 	}
-	return !oauth.Covers(strings.Fields(consent.Scope), a.scopesToApprove()) || !oauth.Covers(oauth.Lines(consent.Resource), a.resourcesToApprove())
+	// RFC 8707 §2: a scope means something at a resource. Two consents, each for one scope at one
+	// resource, do not make a third one.
+	return !approved(consent).Covers(a.toApprove())
 }
 
 // assured reports whether the response certainly goes to the application that the person approved
@@ -118,20 +123,19 @@ func (a *Authorization) assured() bool {
 	return true
 }
 
-// resourcesToApprove returns the resources that the person must approve, as the consent stores
-// them.
-func (a *Authorization) resourcesToApprove() []string {
-	var names []string
-	for _, r := range a.Audience.Named() {
-		names = append(names, indicator.Stored(r.URI, r.Generation))
-	}
-	return names
+// toApprove returns what the person must approve, at each resource.
+func (a *Authorization) toApprove() indicator.Approved {
+	return a.Audience.ToApprove(ScopeNames(a.Scopes), ScopeNames(a.ClaimScopes))
+}
+
+func approved(c storage.Consent) indicator.Approved {
+	return indicator.ReadApproved(c.Scope, c.Resource)
 }
 
 // approvedFor returns the URIs of the requested resources that the person approved before.
-func (a *Authorization) approvedFor(before storage.Consent) []string {
+func (a *Authorization) approvedFor(before indicator.Approved) []string {
 	var uris []string
-	for _, name := range oauth.Narrow(a.resourcesToApprove(), oauth.Lines(before.Resource)) {
+	for _, name := range oauth.Narrow(a.toApprove().Resources(), before.Resources()) {
 		uri, _ := indicator.Split(name)
 		uris = append(uris, uri)
 	}
@@ -238,7 +242,7 @@ func (p *Authorizations) Approve(ctx context.Context, a *Authorization, s *stora
 	given := events.Event{Kind: events.ConsentGiven, Person: s.User, Object: events.Application(a.Application), Detail: strings.Join(a.scopesToApprove(), " ")}
 	err = p.store.KeepConsent(events.Attach(ctx, given), storage.Consent{UserID: s.User.ID, ApplicationID: a.Application.ID,
 		Scope:    strings.Join(oauth.Union(strings.Fields(consent.Scope), a.scopesToApprove()), " "),
-		Resource: strings.Join(oauth.Union(oauth.Lines(consent.Resource), a.resourcesToApprove()), "\n"), CreatedAt: oauth.Now(), Generation: a.Application.Generation}, s.Session.ID)
+		Resource: approved(consent).With(a.toApprove()).String(), CreatedAt: oauth.Now(), Generation: a.Application.Generation}, s.Session.ID)
 	if errors.Is(err, storage.ErrSpent) {
 		return redirect.Response{}, loggedOut()
 	}

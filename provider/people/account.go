@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"mandate/provider/events"
+	"mandate/provider/indicator"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -49,7 +50,7 @@ func (p *People) Authorized(ctx context.Context, userID string) ([]Authorized, e
 			last++
 		}
 		apps[last].Scopes = oauth.Union(apps[last].Scopes, strings.Fields(row.Scope))
-		apps[last].Resources = oauth.Union(apps[last].Resources, oauth.Lines(row.Resource))
+		apps[last].Resources = oauth.Union(apps[last].Resources, indicator.ReadApproved("", row.Resource).Resources())
 	}
 	return apps, nil
 }

@@ -163,6 +163,33 @@ func (t Audience) Named() []storage.Resource {
 	return named
 }
 
+// ToApprove returns what a person approves with these scopes for this audience: at each resource the
+// scopes that it has. The scopes about the person belong to the server, and so do those of claims that
+// the request asks for, because UserInfo and ID tokens have them. So does what no resource has.
+func (t Audience) ToApprove(scopes, claims []string) indicator.Approved {
+	var server []string
+	var named indicator.Approved
+	for _, name := range scopes {
+		if t.HasServer() || t.rules.IsIdentityScope(name) || !t.HasScope(name) {
+			server = append(server, name)
+		}
+	}
+	for _, r := range t.Named() {
+		at := indicator.Approval{Resource: indicator.Stored(r.URI, r.Generation)}
+		for _, name := range scopes {
+			if !t.rules.IsIdentityScope(name) && t.has(&r, name) {
+				at.Scopes = append(at.Scopes, name)
+			}
+		}
+		named = append(named, at)
+	}
+	server = oauth.Union(server, claims)
+	if len(server) == 0 {
+		return named
+	}
+	return append(indicator.Approved{{Scopes: server}}, named...)
+}
+
 // Narrow returns the part of the audience that a token request names, or all of it.
 //
 // RFC 8707 §2.2: a request can name a subset of the resources that were granted. The error
