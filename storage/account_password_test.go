@@ -52,7 +52,7 @@ func TestApprovalInARaceWithANewPasswordLeavesNothing(t *testing.T) {
 			case i == 12:
 				return s.ChangePassword(t.Context(), alice.Password, "new", later, renewal(here), false)
 			case i%4 < 2:
-				return s.KeepConsent(t.Context(), Consent{alice.ID, a.ID, "read", "", at, 0}, there.ID)
+				return s.KeepConsent(t.Context(), Consent{alice.ID, a.ID, "read", "", at, 0}, there.ID, replace)
 			default:
 				return s.AddGrant(t.Context(), inSession(newGrant(alice.ID, a.ID), there), "", "")
 			}

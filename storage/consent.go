@@ -6,10 +6,12 @@ import "context"
 type Consent struct {
 	UserID        string `db:"user_id"`
 	ApplicationID string `db:"application_id"`
-	Scope         string `db:"scope"`    // all scopes that were approved
-	Resource      string `db:"resource"` // a line for each resource: its name as in Grant, a space, the scopes that were approved there; "": only the server itself
-	CreatedAt     int64  `db:"created_at"`
-	Generation    int64  `db:"generation"` // that of the application for which it was given
+	Scope         string `db:"scope"` // all scopes that were approved
+	// A line for each resource: its name as in Grant, a space, the scopes that were approved there. The name of the
+	// server itself is empty. Older releases stored names alone, and nothing if only the server was approved.
+	Resource   string `db:"resource"`
+	CreatedAt  int64  `db:"created_at"`
+	Generation int64  `db:"generation"` // that of the application for which it was given
 }
 
 // Consent reads the stored consent. It returns ErrNotFound if there is none, or if it was
@@ -21,18 +23,30 @@ func (s *Store) Consent(ctx context.Context, userID, applicationID string) (Cons
 	return c, err
 }
 
-// KeepConsent stores the scopes that a person has approved. It returns ErrSpent if the
-// session in which the person approved has ended.
-func (s *Store) KeepConsent(ctx context.Context, c Consent, session string) error {
+// KeepConsent stores what a person has approved. merge adds it to what was approved before, which is nothing if the
+// consent was revoked. The row is locked between the two, so that no revocation is lost. KeepConsent returns ErrSpent
+// if the session in which the person approved has ended.
+func (s *Store) KeepConsent(ctx context.Context, c Consent, session string, merge func(before, now Consent) Consent) error {
 	return s.atomically(ctx, func(t tx) error {
 		err := t.holdSession(session, c.UserID, c.CreatedAt)
 		if err != nil {
 			return err
 		}
-		_, err = t.exec(`INSERT INTO consents (user_id, application_id, scope, created_at, updated_at, resource, generation) VALUES ($1, $2, $3, $4, $4, $5, $6)
-			ON CONFLICT (user_id, application_id) DO UPDATE SET scope = excluded.scope, resource = excluded.resource, generation = excluded.generation, updated_at = excluded.updated_at`,
-			c.UserID, c.ApplicationID, c.Scope, c.CreatedAt, c.Resource, c.Generation)
-		return err
+		var before Consent
+		err = t.write(&before, `INSERT INTO consents
+			(user_id, application_id, scope, created_at, updated_at, resource, generation) VALUES ($1, $2, '', $3, $3, '', $4)
+			ON CONFLICT (user_id, application_id) DO UPDATE SET updated_at = excluded.updated_at
+			RETURNING user_id, application_id, scope, resource, created_at, generation`,
+			c.UserID, c.ApplicationID, c.CreatedAt, c.Generation)
+		if err != nil {
+			return err
+		}
+		if before.Generation != c.Generation {
+			before = Consent{} // it was revoked with everything that the application held
+		}
+		c = merge(before, c)
+		return t.one(`UPDATE consents SET scope = $3, resource = $4, generation = $5 WHERE user_id = $1 AND application_id = $2`,
+			c.UserID, c.ApplicationID, c.Scope, c.Resource, c.Generation)
 	})
 }
 

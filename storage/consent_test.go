@@ -1,6 +1,8 @@
 package storage
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -24,15 +26,88 @@ func TestConsentIsRememberedAndReplaced(t *testing.T) {
 	})
 }
 
+// added adds the scopes that are approved now to what was approved before.
+func added(before, now Consent) Consent {
+	now.Scope = strings.TrimSpace(before.Scope + " " + now.Scope)
+	return now
+}
+
+func TestConsentIsAddedToWhatIsStored(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice, a := w.person(t, "alice"), w.application(t, "App")
+		n := w.session(t, alice.ID)
+		keeps := func(scope string, generation int64, want Consent) {
+			t.Helper()
+			err := w.KeepConsent(t.Context(), Consent{alice.ID, a.ID, scope, "of " + scope, later, generation}, n.ID,
+				func(before, now Consent) Consent {
+					if diff := cmp.Diff(want, before); diff != "" {
+						t.Error(scope, diff)
+					}
+					return added(before, now)
+				})
+			must(t, err)
+		}
+		w.keepConsent(t, Consent{alice.ID, a.ID, "read", "of read", at, 0})
+		keeps("write", 0, Consent{alice.ID, a.ID, "read", "of read", at, 0})
+		keeps("groups", 0, Consent{alice.ID, a.ID, "read write", "of write", at, 0})
+		keeps("email", 1, Consent{}) // everything that the application held was revoked
+		keeps("address", 1, Consent{alice.ID, a.ID, "email", "of email", at, 1})
+		must(t, w.RevokeConsent(t.Context(), alice.ID, a.ID))
+		keeps("phone", 0, Consent{UserID: alice.ID, ApplicationID: a.ID, CreatedAt: later})
+		got, err := w.Consent(t.Context(), alice.ID, a.ID)
+		must(t, err)
+		if diff := cmp.Diff(Consent{alice.ID, a.ID, "phone", "of phone", later, 0}, got); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// Class: lost update, CWE-362. What was revoked is not stored again, and of two approvals at once both count.
+func TestAttackConsentIsRevokedWhileAnotherIsAdded(t *testing.T) {
+	eachIsolation(t, func(t *testing.T, w world) {
+		alice, a, stores := w.person(t, "alice"), w.application(t, "App"), w.pair(t)
+		n := w.session(t, alice.ID)
+		for range 30 {
+			w.keepConsent(t, Consent{alice.ID, a.ID, "old", "", at, 0})
+			for _, err := range race(3, func(i int) error {
+				if i == 0 {
+					return stores[0].RevokeConsent(t.Context(), alice.ID, a.ID)
+				}
+				return stores[i-1].KeepConsent(t.Context(), Consent{alice.ID, a.ID, fmt.Sprint(i), "", later, 0}, n.ID, added)
+			}) {
+				must(t, err)
+			}
+			got, err := w.Consent(t.Context(), alice.ID, a.ID)
+			if err != nil {
+				is(t, "the consent", err, ErrNotFound)
+			}
+			if strings.Contains(got.Scope, "old") {
+				t.Fatalf("after the revocation, the consent has %q", got.Scope)
+			}
+			for _, err := range race(2, func(i int) error {
+				return stores[i].KeepConsent(t.Context(), Consent{alice.ID, a.ID, fmt.Sprint("both", i), "", later, 0}, n.ID, added)
+			}) {
+				must(t, err)
+			}
+			got, err = w.Consent(t.Context(), alice.ID, a.ID)
+			must(t, err)
+			if !strings.Contains(got.Scope, "both0") || !strings.Contains(got.Scope, "both1") {
+				t.Fatalf("of two consents, %q is left", got.Scope)
+			}
+			must(t, w.RevokeConsent(t.Context(), alice.ID, a.ID))
+		}
+	})
+}
+
 func TestConsentOfOneWhoIsGoneIsNotKept(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, a := w.person(t, "alice"), w.application(t, "App")
 		n, others := w.session(t, alice.ID), w.session(t, w.person(t, "bob").ID)
-		is(t, "no such application", w.KeepConsent(t.Context(), Consent{alice.ID, "nothing", "read", "", at, 0}, n.ID), ErrNotFound)
-		is(t, "no such person", w.KeepConsent(t.Context(), Consent{"nobody", a.ID, "read", "", at, 0}, n.ID), ErrSpent)
-		is(t, "another person's session", w.KeepConsent(t.Context(), Consent{alice.ID, a.ID, "read", "", at, 0}, others.ID), ErrSpent)
+		is(t, "no such application", w.KeepConsent(t.Context(), Consent{alice.ID, "nothing", "read", "", at, 0}, n.ID, replace), ErrNotFound)
+		is(t, "no such person", w.KeepConsent(t.Context(), Consent{"nobody", a.ID, "read", "", at, 0}, n.ID, replace), ErrSpent)
+		is(t, "another person's session", w.KeepConsent(t.Context(), Consent{alice.ID, a.ID, "read", "", at, 0}, others.ID, replace), ErrSpent)
 		must(t, w.EndSession(t.Context(), alice.ID, n.ID, at, false))
-		is(t, "a session that has ended", w.KeepConsent(t.Context(), Consent{alice.ID, a.ID, "read", "", at, 0}, n.ID), ErrSpent)
+		is(t, "a session that has ended", w.KeepConsent(t.Context(), Consent{alice.ID, a.ID, "read", "", at, 0}, n.ID, replace), ErrSpent)
 		if n := counts(t, w.Store)["consents"]; n != 0 {
 			t.Errorf("%d consents were stored", n)
 		}

@@ -124,7 +124,7 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		},
 		"Holding":       func(ctx context.Context) error { return drop(s.Holding(ctx, a, nil, at, 1, 1)) },
 		"RevokeAllOf":   func(ctx context.Context) error { return s.RevokeAllOf(ctx, "x") },
-		"KeepConsent":   func(ctx context.Context) error { return s.KeepConsent(ctx, Consent{UserID: "x"}, "x") },
+		"KeepConsent":   func(ctx context.Context) error { return s.KeepConsent(ctx, Consent{UserID: "x"}, "x", replace) },
 		"KeepRefresh":   func(ctx context.Context) error { return s.KeepRefresh(ctx, "x", "x", at, at, at, pair[0]) },
 		"LongestSigned": func(ctx context.Context) error { return drop(s.LongestSigned(ctx)) },
 		"RevokeSigned":  func(ctx context.Context) error { return s.RevokeSigned(ctx, Token{Digest: "signed"}, at) },

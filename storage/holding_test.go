@@ -105,7 +105,7 @@ func TestNothingSurvivesTheRevocationOfEverything(t *testing.T) {
 			case i%4 == 1:
 				return s.AddToken(t.Context(), Token{Digest: fmt.Sprint("own", i), ApplicationID: &a.ID, ExpiresAt: later})
 			}
-			return s.KeepConsent(t.Context(), Consent{alice.ID, a.ID, "read", "", at, 0}, n.ID)
+			return s.KeepConsent(t.Context(), Consent{alice.ID, a.ID, "read", "", at, 0}, n.ID, replace)
 		}) {
 			if err != nil {
 				t.Errorf("%d: %v", i, err)

@@ -47,7 +47,7 @@ func hot(t *testing.T, w world) []string {
 			s.TouchSession(t.Context(), n.ID, at, 60),
 			s.RotateRefresh(t.Context(), f.refresh, f.ID, "", at, later, pair),
 			s.KeepRefresh(t.Context(), pair[1].Digest, f.ID, at, later, later, newPair(f.ID)[0]),
-			s.KeepConsent(t.Context(), Consent{alice.ID, a.ID, "read", "", at, 0}, n.ID),
+			s.KeepConsent(t.Context(), Consent{alice.ID, a.ID, "read", "", at, 0}, n.ID, replace),
 			second(s.Consent(t.Context(), alice.ID, a.ID)),
 			s.AddRequest(t.Context(), newRequest(), 100, 10, at),
 			s.KeepRequest(t.Context(), "none", later),

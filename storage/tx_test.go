@@ -125,7 +125,9 @@ func mixed(ctx context.Context, s *Store, userID, applicationID, name string) er
 		func() error { return second(s.TokenByDigest(ctx, one[0].Digest)) },
 		func() error { return s.RotateRefresh(ctx, one[1].Digest, g.ID, "", at, later, two) },
 		func() error { return s.KeepRefresh(ctx, two[1].Digest, g.ID, at, later, later, newPair(g.ID)[0]) },
-		func() error { return s.KeepConsent(ctx, Consent{userID, applicationID, "read", "", at, 0}, n.ID) },
+		func() error {
+			return s.KeepConsent(ctx, Consent{userID, applicationID, "read", "", at, 0}, n.ID, replace)
+		},
 		func() error { return second(s.SessionByDigest(ctx, n.Digest, at, 0)) },
 		func() error { return s.TouchSession(ctx, n.ID, at+1, 60) },
 		func() error { return second(s.AuthorizedBy(ctx, userID, at)) },

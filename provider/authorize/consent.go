@@ -26,7 +26,7 @@ type Interaction struct {
 	Reason      Reason   // why the person must sign in, if Login is true
 	ACR         string   // the person must first show a factor, so that the login satisfies this acr; empty: the login suffices
 	Before      bool     // the person approved something for this application before
-	Approved    []string // the names of the scopes that the person approved before; without those that this request wants at another resource
+	Approved    []string // the scopes that the person approved before, without those that this request wants elsewhere
 	ApprovedFor []string // the URIs of the resources that the person approved before
 	Ticket      string   // the form of the consent page sends it back with the answer
 }
@@ -235,14 +235,11 @@ func (p *Authorizations) Approve(ctx context.Context, a *Authorization, s *stora
 	if refused != nil {
 		return p.Refusal(a, refused), nil
 	}
-	consent, err := p.consent(ctx, a, s)
-	if err != nil {
-		return redirect.Response{}, err
-	}
-	given := events.Event{Kind: events.ConsentGiven, Person: s.User, Object: events.Application(a.Application), Detail: strings.Join(a.scopesToApprove(), " ")}
-	err = p.store.KeepConsent(events.Attach(ctx, given), storage.Consent{UserID: s.User.ID, ApplicationID: a.Application.ID,
-		Scope:    strings.Join(oauth.Union(strings.Fields(consent.Scope), a.scopesToApprove()), " "),
-		Resource: approved(consent).With(a.toApprove()).String(), CreatedAt: oauth.Now(), Generation: a.Application.Generation}, s.Session.ID)
+	scope := strings.Join(a.scopesToApprove(), " ")
+	given := events.Event{Kind: events.ConsentGiven, Person: s.User, Object: events.Application(a.Application), Detail: scope}
+	now := storage.Consent{UserID: s.User.ID, ApplicationID: a.Application.ID, Scope: scope, Resource: a.toApprove().String(),
+		CreatedAt: oauth.Now(), Generation: a.Application.Generation}
+	err = p.store.KeepConsent(events.Attach(ctx, given), now, s.Session.ID, merge)
 	if errors.Is(err, storage.ErrSpent) {
 		return redirect.Response{}, loggedOut()
 	}
@@ -250,6 +247,13 @@ func (p *Authorizations) Approve(ctx context.Context, a *Authorization, s *stora
 		return redirect.Response{}, oauth.Unavailable(err)
 	}
 	return p.Complete(ctx, a, s)
+}
+
+// merge returns a consent with what the person approved before.
+func merge(before, now storage.Consent) storage.Consent {
+	now.Resource = approved(before).With(approved(now)).String()
+	now.Scope = strings.Join(oauth.Union(strings.Fields(before.Scope), strings.Fields(now.Scope)), " ")
+	return now
 }
 
 // admit stores the application if its metadata document describes it, so that the consent, the
