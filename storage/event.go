@@ -3,7 +3,6 @@ package storage
 import (
 	"cmp"
 	"context"
-	"errors"
 	"math"
 	"math/bits"
 	"slices"
@@ -101,28 +100,27 @@ func (s *Store) AddEvents(ctx context.Context, events ...Event) error {
 // anHourOfEvents is the time in which a counted event has one row, in seconds.
 const anHourOfEvents = 60 * 60
 
+// countEvent has the values of e, then the ID, the address and the user agent of rest, the beginning of the hour, and most - 1.
+// Without MATERIALIZED, it would look for room once for each column that depends on it.
+const countEvent = `WITH x (is_full) AS MATERIALIZED (
+		SELECT NOT EXISTS (SELECT 1 FROM events WHERE id = $1)
+			AND EXISTS (SELECT 1 FROM events WHERE person_id = $11 AND kind = $5 AND at >= $20 LIMIT 1 OFFSET $21))
+	INSERT INTO events (` + eventColumns + `)
+		SELECT CASE WHEN is_full THEN $17 ELSE $1 END, $2, $3, $4, $5, $6, $7, $8, CASE WHEN is_full THEN $18 ELSE $9 END,
+			CASE WHEN is_full THEN $19 ELSE $10 END, $11, $12, $13, $14, $15, $16 FROM x WHERE TRUE
+		ON CONFLICT (id) DO UPDATE SET times = events.times + 1, at = CASE WHEN events.at > excluded.at THEN events.at ELSE excluded.at END
+		RETURNING ` + eventColumns
+
 // CountEvent stores an event that anybody can cause, or counts it if it has a row: its ID is the same
 // for everything that is counted together. If most rows of this kind are about the same person and of
-// the same hour, it is counted in the row of rest.
+// the same hour, it is counted in the row of rest, which differs in its ID, address and user agent.
+//
+// It is one statement in each case: the time must not tell whether the event has a row.
 func (s *Store) CountEvent(ctx context.Context, e, rest Event, most int) error {
 	var stored Event
 	err := s.atomically(ctx, func(t tx) error {
-		const again = ` SET times = events.times + 1, at = CASE WHEN events.at > $2 THEN events.at ELSE $2 END `
-		stored = e
-		err := t.write(&stored, `UPDATE events`+again+`WHERE id = $1 RETURNING `+eventColumns, e.ID, e.At)
-		if !errors.Is(err, ErrNotFound) {
-			return err
-		}
-		var rows int
-		err = t.get(&rows, `SELECT COUNT(*) FROM (SELECT 1 AS one FROM events WHERE person_id = $1 AND kind = $2 AND at >= $3 LIMIT $4) x`,
-			e.PersonID, e.Kind, e.At-e.At%anHourOfEvents, most)
-		if err != nil {
-			return err
-		}
-		if rows >= most {
-			stored = rest
-		}
-		return t.write(&stored, insertEvent+`UPDATE`+again+`RETURNING `+eventColumns, stored.values()...)
+		values := append(e.values(), rest.ID, rest.Address, rest.UserAgent, e.At-e.At%anHourOfEvents, most-1)
+		return t.write(&stored, countEvent, values...)
 	})
 	// Whoever reads the events as they come learns of the first, the second, the fourth and so on.
 	if err == nil && bits.OnesCount64(uint64(stored.Times)) == 1 {

@@ -169,6 +169,46 @@ func TestEventsAreCounted(t *testing.T) {
 	})
 }
 
+// A stranger who measures how long a refusal takes (CWE-208): what makes a row takes the same statements as what is counted in
+// one, and as what is counted in the row of the rest.
+func TestAttackNumberOfStatementsOfACountedEvent(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		const withoutRoom = "without room for another network"
+		alice := w.person(t, "alice")
+		count := func(what, network string, times int64) {
+			t.Helper()
+			e := newEvent("failed", alice)
+			e.ID, e.Address = "failed "+network, network
+			rest := e
+			rest.ID, rest.Address = "failed", ""
+			var ran []string
+			w.Trace(func(ctx context.Context, statement string) (context.Context, func(error)) {
+				ran = append(ran, statement)
+				return ctx, func(error) {}
+			})
+			defer w.Trace(nil)
+			must(t, w.CountEvent(t.Context(), e, rest, 2))
+			if want := 2; len(ran) != want { // the transaction, and one statement in it
+				t.Errorf("%s takes %d statements, want %d:\n%s", what, len(ran), want, strings.Join(ran, "\n"))
+			}
+			of := EventFilter{Address: network}
+			if what == withoutRoom {
+				of = EventFilter{Until: at + 1}
+			}
+			found, err := w.Events(t.Context(), of, 10)
+			must(t, err)
+			if i := slices.IndexFunc(found, func(e Event) bool { return what != withoutRoom || e.Address == "" }); i < 0 || found[i].Times != times {
+				t.Errorf("%s: %+v, want %d times", what, found, times)
+			}
+		}
+		count("the first", "192.0.2.1", 1)
+		count("the second", "192.0.2.1", 2)
+		count("another network", "192.0.2.2", 1)
+		count(withoutRoom, "192.0.2.3", 1)
+		count(withoutRoom, "192.0.2.4", 2)
+	})
+}
+
 func TestEventsAreFilteredAndPaged(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, bob := w.person(t, "alice"), w.person(t, "bob")
