@@ -13,6 +13,7 @@ import (
 	"mandate/provider/oauth"
 	"mandate/provider/people"
 	"mandate/provider/policy"
+	"mandate/provider/throttle"
 	"mandate/provider/totp"
 )
 
@@ -339,6 +340,91 @@ func TestGuessingCodesIsSlowed(t *testing.T) {
 		}
 		if got := try(people.ByTOTP, code, people.Browser{Address: "203.0.113.1", Device: known.Device}); got != "no error" {
 			t.Error("a browser that is known:", got)
+		}
+	})
+}
+
+// Lockout of the account's person (CWE-645): whoever knows the password, has a copy of a session, and has a copy of the mark
+// of one known browser uses up all tries at codes that these have. Another known browser and another session of the person
+// still have theirs, and nobody has more tries than the documentation says.
+func TestAttackCodesAreLockedForOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t)
+		app, s := f.enrol(f.login("alice"))
+		signsIn := func(b people.Browser) (*people.SignIn, error) {
+			c, err := f.People.SecondStep(t.Context(), f.first("alice"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return f.People.Answer(t.Context(), c, people.Answer{By: people.ByTOTP, Code: app.now()}, b)
+		}
+		in, err := signsIn(home)
+		copied := f.signedIn(in, err)
+		mark := people.Browser{Address: "203.0.113.7", Device: in.Device}
+		next, err := signsIn(home)
+		own := f.signedIn(next, err)
+		stepUp := func(s *SignedIn) *people.Challenge {
+			c, err := f.People.StepUp(t.Context(), s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return c
+		}
+		ticket := f.first("alice")
+		signIn := func() *people.Challenge {
+			c, err := f.People.SecondStep(t.Context(), ticket)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return c
+		}
+		// guesses until nothing is left, and returns how many guesses there were.
+		guesses := func(c *people.Challenge, b people.Browser) int {
+			for n := range 1000 {
+				_, err := f.People.Answer(t.Context(), c, people.Answer{By: people.ByTOTP, Code: "000000"}, b)
+				if got := kind(err); got == "429 temporarily_unavailable" {
+					return n
+				} else if got != "400 invalid_grant" {
+					t.Fatal(n, got)
+				}
+			}
+			return 1000
+		}
+		stranger := people.Browser{Address: "203.0.113.7"}
+		all := guesses(signIn(), stranger) + guesses(signIn(), mark) + guesses(stepUp(copied), stranger) + guesses(stepUp(copied), mark)
+		if all != 30 {
+			t.Errorf("%d guesses", all)
+		}
+		_, err = signsIn(people.Browser{Address: "192.0.2.1", Device: next.Device})
+		wantError(t, err, "no error")
+		_, err = f.People.Answer(t.Context(), stepUp(own), people.Answer{By: people.ByTOTP, Code: app.now()}, home)
+		wantError(t, err, "no error")
+		_, err = f.People.Answer(t.Context(), stepUp(s), people.Answer{By: people.ByTOTP, Code: app.now()}, home)
+		wantError(t, err, "no error")
+
+		// docs/security-model.md: the bound of an account for a day, whatever the number of sessions and marks.
+		limit := limits.Of(limits.OfKnownFactor)
+		perDay := func(l throttle.Limit) int { return int(24 * time.Hour / l.Refill) }
+		if day := perDay(limits.Of(limits.OfFactor)) + 2*perDay(limit.OfSite()); day != 864 || perDay(limit) != 72 {
+			t.Errorf("%d guesses a day, and %d with one session or one mark", day, perDay(limit))
+		}
+		marks, sessions, began := 0, 0, time.Now()
+		for range 12 {
+			in, err := signsIn(people.Browser{Address: "192.0.2.1"})
+			if err != nil { // its own tries are used up, and come back in time
+				time.Sleep(limits.Of(limits.OfFactor).Refill)
+				in, err = signsIn(people.Browser{Address: "192.0.2.1"})
+			}
+			each := f.signedIn(in, err)
+			ticket = f.first("alice")
+			marks += guesses(signIn(), people.Browser{Address: "203.0.113.7", Device: in.Device})
+			sessions += guesses(stepUp(each), stranger)
+		}
+		most := limit.OfSite().Tries + int(time.Since(began)/limit.OfSite().Refill)
+		for what, n := range map[string]int{"known browsers": marks, "sessions": sessions} {
+			if n > most || n <= 2*limit.Tries {
+				t.Errorf("%d guesses in %s, at most %d", n, what, most)
+			}
 		}
 	})
 }

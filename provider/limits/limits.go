@@ -32,6 +32,7 @@ const (
 	OfMessageTo             // the same, for one name or address
 	OfSecret                // a registered client, from all networks in which it has not authenticated before
 	OfOwnChange             // what a person does who is no administrator, or an application about itself, if each is an event
+	OfKnownFactor           // likewise OfFactor, in one session, or in one browser in which the person has signed in before
 )
 
 // Of returns the limit of a kind of counters.
@@ -59,8 +60,12 @@ func Of(kind int) throttle.Limit {
 		return throttle.Limit{Tries: 300, Refill: 200 * time.Millisecond}
 	case OfFactor:
 		// A code has six digits, and three codes are valid at a time. Whoever knows the password
-		// finds one in a year with a probability of a quarter.
+		// finds one in a year with a probability of 27 %: 1-exp(-288*365*3/10^6).
 		return throttle.Limit{Tries: 10, Refill: 5 * time.Minute}
+	case OfKnownFactor:
+		// All sessions of a person have the tries of four, and so have all browsers. Whoever has a copy of one leaves
+		// the others theirs. With all of them and the password, it is 61 %: 1-exp(-3*288*365*3/10^6).
+		return throttle.Limit{Tries: 10, Refill: 20 * time.Minute, Site: 4, SiteRefill: 5 * time.Minute}
 	case OfOwnChange:
 		// Each may store an event, which is kept for months.
 		return throttle.Limit{Tries: 1000, Refill: 10 * time.Second}
@@ -73,8 +78,8 @@ func Of(kind int) throttle.Limit {
 }
 
 // Size is the number of counters of each kind. Each kind has another quarter of it for sites, and
-// an eighth of both for wide networks. A counter takes about 100 bytes, and there are seventeen kinds:
-// 117 MB if all are in use.
+// an eighth of both for wide networks. A counter takes about 100 bytes, and there are eighteen kinds:
+// 124 MB if all are in use.
 const Size = 50_000
 
 // Limits protects passwords and client secrets from guessing: it counts attempts, and
@@ -94,7 +99,7 @@ func New(cost password.Cost, concurrency int) *Limits {
 // NewThrottle makes the throttle with one kind of counter for each constant above, and
 // room for most counters of each kind.
 func NewThrottle(most int) *throttle.Throttle {
-	return throttle.New(most, Of(OfAccount), Of(OfPair), Of(OfBrowser), Of(OfPasswordChange), Of(OfUserCode), Of(OfClient), Of(OfOwner), Of(OfAddress), Of(OfRegistration), Of(OfDeviceRequest), Of(OfPushedRequest), Of(OfAssertion), Of(OfFactor), Of(OfMessage), Of(OfMessageTo), Of(OfSecret), Of(OfOwnChange))
+	return throttle.New(most, Of(OfAccount), Of(OfPair), Of(OfBrowser), Of(OfPasswordChange), Of(OfUserCode), Of(OfClient), Of(OfOwner), Of(OfAddress), Of(OfRegistration), Of(OfDeviceRequest), Of(OfPushedRequest), Of(OfAssertion), Of(OfFactor), Of(OfMessage), Of(OfMessageTo), Of(OfSecret), Of(OfOwnChange), Of(OfKnownFactor))
 }
 
 // Take uses a try of each counter. It returns a function that gives the tries back, or

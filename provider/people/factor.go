@@ -214,7 +214,7 @@ func wrongCode(by string) *oauth.Error {
 // in again before adding a factor, and ErrNotFound if the sign-in or the session has ended meanwhile.
 func (p *People) Answer(ctx context.Context, c *Challenge, a Answer, b Browser) (*SignIn, error) {
 	// The attempt is counted before anything is compared. A right code gives back its own try.
-	giveBack, err := p.limits.Take(p.guess(c.User, b)...)
+	giveBack, err := p.limits.Take(p.guess(c, b)...)
 	if err != nil {
 		return nil, err
 	}
@@ -278,14 +278,22 @@ func (p *People) tellRefused(ctx context.Context, u storage.User, server string)
 	return nil
 }
 
-// guess returns the tries that one guess at a code uses. In a browser in which the person has signed
-// in before, the guesses of others do not use up the person's own tries.
-func (p *People) guess(u storage.User, b Browser) []throttle.Try {
-	account := []throttle.Try{{Kind: limits.OfFactor, Key: u.ID, Wide: u.ID}}
-	if p.knows(b, u) {
-		account = []throttle.Try{{Kind: limits.OfFactor, Key: u.ID + " " + seal.Digest(b.Device), Wide: u.ID}, {Kind: limits.OfFactor, Key: "devices " + u.ID, Wide: u.ID}}
+// guess returns the tries that one guess at a code uses. Whoever knows the password uses up none of the tries of a session,
+// and none of a browser in which the person has signed in before. Each of these has its own, so that a copy of one does not
+// use up those of the others.
+func (p *People) guess(c *Challenge, b Browser) []throttle.Try {
+	account := throttle.Try{Kind: limits.OfFactor, Key: c.User.ID, Wide: c.User.ID}
+	known := func(what, which string) {
+		all := what + c.User.ID
+		account = throttle.Try{Kind: limits.OfKnownFactor, Key: all + " " + which, Site: all, Wide: all}
 	}
-	return append(account, limits.At(limits.AtFactor, b.Address))
+	switch {
+	case c.session != nil:
+		known("session ", c.session.ID)
+	case p.knows(b, c.User):
+		known("browser ", seal.Digest(b.Device))
+	}
+	return []throttle.Try{account, limits.At(limits.AtFactor, b.Address)}
 }
 
 // shown checks a code, and returns what has to be used up together with the session.
