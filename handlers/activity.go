@@ -11,18 +11,17 @@ import (
 	"mandate/templates/languages"
 )
 
-// mostActivity is how many events the page of a person shows.
-const mostActivity = 15
+// What the page of a person shows: so many events, and beside them what strangers have tried, from so many sites.
+const (
+	mostActivity = 15
+	mostStrange  = 5
+)
 
 // activity lists the newest events that concern a person, in words for everybody.
 func (s *server) activity(r *http.Request, l *languages.Language, userID string) (templates.Activity, error) {
 	var list templates.Activity
-	// Some events only accompany another one.
-	found, err := s.provider.Events.OfPerson(r.Context(), userID, 2*mostActivity)
+	found, err := s.provider.Events.OfPerson(r.Context(), userID, mostActivity, mostStrange)
 	for _, e := range found {
-		if e.Kind == "session.strengthened" || len(list.Rows) == mostActivity {
-			continue
-		}
 		text, alarming := happened(l, e)
 		row := templates.ActivityRow{Text: text, At: l.Moment(e.At), Alarming: alarming, Times: int(e.Times)}
 		switch e.ObjectKind {

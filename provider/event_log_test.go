@@ -62,9 +62,9 @@ func TestFailuresShareARow(t *testing.T) {
 		alice, bob := f.person("alice"), f.person("bob")
 		f.failed(events.SignInFailed, alice, "2001:db8::1", "password")
 		time.Sleep(time.Hour - time.Second)
-		f.failed(events.SignInFailed, alice, "2001:db8::2", "password") // the same network
+		f.failed(events.SignInFailed, alice, "2001:db8:0:7::2", "password") // the same site
 		f.failed(events.SignInFailed, alice, "2001:db8::1", "disabled")
-		f.failed(events.SignInFailed, bob, "2001:db8::1", "password")
+		f.failed(events.SignInFailed, bob, "64:ff9b::192.0.2.1", "password") // a translator (RFC 6052)
 		f.failed(events.SignInFailed, User{}, "2001:db8::1", "password")
 		for _, id := range []string{"one", "two", "one"} {
 			f.failed(events.SignInFailed, alice, "2001:db8::1", "password", events.Object{Kind: "application", ID: id})
@@ -76,8 +76,8 @@ func TestFailuresShareARow(t *testing.T) {
 			got = append(got, strings.TrimSpace(fmt.Sprint(e.PersonName, " ", e.Detail, " ", e.ObjectID, " ", e.Address, " ", e.Times)))
 		}
 		slices.Sort(got)
-		want := []string{"alice disabled  2001:db8::/64 1", "alice password  2001:db8::/64 1", "alice password  2001:db8::/64 2", "alice password one 2001:db8::/64 2", "alice password two 2001:db8::/64 1",
-			"bob password  2001:db8::/64 1", "password  2001:db8::/64 1"}
+		want := []string{"alice disabled  2001:db8::/48 1", "alice password  2001:db8::/48 1", "alice password  2001:db8::/48 2", "alice password one 2001:db8::/48 2", "alice password two 2001:db8::/48 1",
+			"bob password  192.0.2.1 1", "password  2001:db8::/48 1"}
 		if !slices.Equal(got, want) {
 			t.Errorf("the rows are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
@@ -118,8 +118,56 @@ func TestFailuresFromManyNetworks(t *testing.T) {
 		if newest := f.storedEvents(events.SignInFailed)[0]; newest.Address != "198.51.100.1" {
 			t.Errorf("the row of another hour is %+v", newest)
 		}
+		for n := range 60 { // one customer
+			f.failed(events.PasswordFailed, alice, fmt.Sprintf("2001:db8:7:%x::1", n), "")
+		}
+		rows("of one customer with an IPv6 /48", events.PasswordFailed, 1, 0)
+		time.Sleep(time.Hour)
 		everywhere(events.PasswordFailed, User{}, 60)
-		rows("of names that nobody has", events.PasswordFailed, 60, 0)
+		rows("of names that nobody has", events.PasswordFailed, 61, 0)
+	})
+}
+
+// A log that an attacker scrolls away (CWE-778): a customer with an IPv6 /48 or an IPv4 /24, and many customers, leave on the
+// page of a person what has happened to the account.
+func TestAttackFailuresScrollActivityAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t)
+		alice := f.person("alice")
+		time.Sleep(time.Second)
+		f.login("alice")
+		shown := func() (list []string) {
+			found, err := f.Events.OfPerson(t.Context(), alice.ID, 15, 5)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range found {
+				list = append(list, strings.TrimSpace(fmt.Sprint(e.Kind, " ", e.Times, " ", e.Address)))
+			}
+			return list
+		}
+		time.Sleep(time.Second)
+		for n := range 40 {
+			f.failed(events.SignInFailed, alice, fmt.Sprintf("2001:db8:7:%x::1", n), "password")
+			f.failed(events.PasswordFailed, alice, fmt.Sprintf("192.0.2.%d", n), "")
+		}
+		f.failed(events.SignInFailed, alice, "203.0.113.9", "password")
+		got, want := shown(), []string{"password.failed 40 192.0.2.0/24", "sign-in.failed 40 2001:db8:7::/48", "sign-in.failed 1 203.0.113.9", "sign-in 1", "person.added 1"}
+		at := []int{}
+		for _, one := range want {
+			at = append(at, slices.IndexFunc(got, func(has string) bool { return has == one || has == one+" 192.0.2.1" }))
+		}
+		if len(got) != len(want) || slices.Contains(at, -1) || at[3] != 3 || at[4] != 4 {
+			t.Errorf("one customer: %q, want %q", got, want)
+		}
+		time.Sleep(time.Second)
+		for n := range 48 {
+			f.failed(events.FactorFailed, alice, fmt.Sprintf("198.51.%d.1", n), "totp")
+		}
+		got = shown()
+		if len(got) != 7 || strings.Count(strings.Join(got[:5], " "), "factor.failed 1 ") != 5 || got[6] != "person.added 1" {
+			t.Errorf("many customers: %q", got)
+		}
 	})
 }
 

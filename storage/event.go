@@ -134,16 +134,31 @@ type EventFilter struct {
 	Kind, PersonID, ActorID, ObjectID, Address string
 	Since, Until                               int64 // from the first on, and before the second; 0: without a limit
 
+	// Share selects a part of the events: those of nobody, and those whose kinds are between two "|" in Strange, are the share
+	// of strangers.
+	Share   Share
+	Strange string
+
 	// BeforeAt and BeforeID are those of the last event of the page before this one.
 	BeforeAt int64
 	BeforeID string
 }
+
+// Share is a part of the events of a person.
+type Share string
+
+// The shares of a list of events. The zero value is both.
+const (
+	Own         Share = "own"
+	OfStrangers Share = "strangers"
+)
 
 // The statement that lists events has the condition of the most selective filter first. An index has the
 // column of this condition and the order of the list, so no number of other events makes it slower.
 const (
 	selectEvents = `SELECT ` + eventColumns + ` FROM events WHERE at >= $1 AND at < $2 AND (at, id) < ($3, $4)`
 	restOfEvents = ` AND ($5 = '' OR person_id = $5) AND ($6 = '' OR object_id = $6) AND ($7 = '' OR actor_id = $7) AND ($8 = '' OR address = $8) AND ($9 = '' OR kind = $9)
+		AND ($11 = '' OR ($11 = 'strangers') = (actor_kind = 'nobody' OR $12 LIKE '%|' || kind || '|%'))
 		ORDER BY at DESC, id DESC LIMIT $10`
 )
 
@@ -164,7 +179,7 @@ func (s *Store) Events(ctx context.Context, of EventFilter, limit int) ([]Event,
 	}
 	var found []Event
 	err := s.all(ctx, &found, selectEvents+first+restOfEvents, of.Since, cmp.Or(of.Until, math.MaxInt64), cmp.Or(of.BeforeAt, math.MaxInt64), of.BeforeID,
-		of.PersonID, of.ObjectID, of.ActorID, of.Address, of.Kind, limit)
+		of.PersonID, of.ObjectID, of.ActorID, of.Address, of.Kind, limit, string(of.Share), of.Strange)
 	return found, err
 }
 

@@ -265,6 +265,33 @@ func TestEventsAreFilteredAndPaged(t *testing.T) {
 	})
 }
 
+// What strangers cause, however often, is a list of its own, and every event is in exactly one of both.
+func TestEventsOfStrangersAreApart(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice := w.person(t, "alice")
+		kinds := []string{"a", "a.failed", "b", "a.failedx", "reused", "nobody's"}
+		for i, kind := range kinds {
+			e := newEvent(kind, alice)
+			e.ID, e.At = fmt.Sprint(i), at+int64(i)
+			if kind == "nobody's" {
+				e.ActorKind = "nobody"
+			}
+			must(t, w.AddEvents(t.Context(), e))
+		}
+		for share, want := range map[Share]string{"": "543210", Own: "320", OfStrangers: "541"} {
+			got := ""
+			found, err := w.Events(t.Context(), EventFilter{PersonID: alice.ID, Share: share, Strange: "|a.failed|reused|"}, 10)
+			must(t, err)
+			for _, e := range found {
+				got += e.ID
+			}
+			if got != want {
+				t.Errorf("the share %q is %s, want %s", share, got, want)
+			}
+		}
+	})
+}
+
 func TestEventsOutliveTheirPersonUntilTheirTimeIsOver(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice := w.person(t, "alice")

@@ -717,7 +717,7 @@ func TestEventsOnTheAccountPage(t *testing.T) {
 			"An application was allowed access. Planner NOW. 127.0.0.1. Unknown browser",
 			"The account was changed. NOW. By an administrator.",
 			"Signed in. NOW. 127.0.0.1. Unknown browser",
-			"A wrong password was refused. Refused NOW. 2001:db8:1:2::/64. Unknown browser",
+			"A wrong password was refused. Refused NOW. 2001:db8:1::/48. Unknown browser",
 			"A wrong password was refused. 2 times NOW. 198.51.100.7. Unknown browser",
 			"The account was created. NOW. By the operator of this server.",
 		}

@@ -134,7 +134,7 @@ const (
 )
 
 // Failed stores that somebody has tried something without success. Strangers can do so as often as they
-// like, so it is counted: one row for a kind, a person, a network and an hour. The row has the network
+// like, so it is counted: one row for a kind, a person, a network and an hour. An IPv6 /48 is one network. The row has the network
 // instead of the address. With very many networks, it is counted without a network.
 //
 // An error means that the failure is not stored. The caller returns it, as for every error of the
@@ -144,7 +144,7 @@ func Failed(ctx context.Context, store *storage.Store, e Event) error {
 	if row.PersonID == "" {
 		most = mostUnknownNetworks
 	}
-	row.Address = throttle.Network(row.Address)
+	row.Address = sender(row.Address)
 	rest := row
 	rest.Address, rest.UserAgent = "", ""
 	row.ID, rest.ID = countedID(row), countedID(rest)
@@ -153,6 +153,16 @@ func Failed(ctx context.Context, store *storage.Store, e Event) error {
 		return oauth.Unavailable(err)
 	}
 	return nil
+}
+
+// sender returns by what failures are counted: an IPv4 address, or the site of an IPv6 address. The /64s of one customer
+// would use up the rows that show where others come from.
+func sender(address string) string {
+	network := throttle.Network(address) // behind NAT64, an IPv4 address
+	if strings.Contains(network, ":") {
+		return throttle.Site(address)
+	}
+	return network
 }
 
 // countedID returns the ID of everything that is counted together.

@@ -6,6 +6,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/netip"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -14,6 +16,7 @@ import (
 	"mandate/provider/oauth"
 	"mandate/provider/origin"
 	"mandate/provider/policy"
+	"mandate/provider/throttle"
 	"mandate/storage"
 )
 
@@ -36,10 +39,59 @@ func (l *Log) List(ctx context.Context, actor policy.Actor, of Filter, limit int
 	return found, oauth.Stored(err)
 }
 
-// OfPerson returns the newest events that concern a person.
-func (l *Log) OfPerson(ctx context.Context, userID string, limit int) ([]storage.Event, error) {
-	found, err := l.store.Events(ctx, Filter{PersonID: userID}, limit)
-	return found, oauth.Stored(err)
+// strange has the kinds of events that others than the person can cause, as often as they have networks.
+var strange = "|" + string(SignInFailed) + "|" + string(FactorFailed) + "|" + string(PasswordFailed) + "|" + string(TokenReused) + "|"
+
+// networksOfSite is how many rows OfPerson reads for one of a site.
+const networksOfSite = 20
+
+// OfPerson returns the newest events that concern a person: so many of what has happened to the account, and beside them so
+// many that strangers can cause, which never displace those. Some events only accompany another one, and are left out.
+func (l *Log) OfPerson(ctx context.Context, userID string, own, ofStrangers int) ([]storage.Event, error) {
+	found, err := l.store.Events(ctx, Filter{PersonID: userID, Share: storage.Own, Strange: strange}, 2*own)
+	if err != nil {
+		return nil, oauth.Unavailable(err)
+	}
+	found = slices.DeleteFunc(found, func(e storage.Event) bool { return e.Kind == string(Strengthened) })
+	others, err := l.store.Events(ctx, Filter{PersonID: userID, Share: storage.OfStrangers, Strange: strange}, networksOfSite*ofStrangers)
+	if err != nil {
+		return nil, oauth.Unavailable(err)
+	}
+	others = bySite(others)
+	found = append(found[:min(own, len(found))], others[:min(ofStrangers, len(others))]...)
+	slices.SortStableFunc(found, func(a, b storage.Event) int { return cmp.Or(cmp.Compare(b.At, a.At), cmp.Compare(b.ID, a.ID)) })
+	return found, nil
+}
+
+// bySite adds up the events of one site, the newest first: one customer can have many networks.
+func bySite(found []storage.Event) []storage.Event {
+	var sites []storage.Event
+	at := map[string]int{}
+	for _, e := range found {
+		site := siteOf(e.Address)
+		key := strings.Join([]string{e.Kind, e.ActorKind, e.ActorID, e.ObjectID, e.Detail, site}, "\x00")
+		i, known := at[key]
+		if !known {
+			at[key] = len(sites)
+			sites = append(sites, e)
+			continue
+		}
+		sites[i].Times += e.Times
+		sites[i].Since = min(sites[i].Since, e.Since)
+		if sites[i].Address != e.Address {
+			sites[i].Address = site
+		}
+	}
+	return sites
+}
+
+// siteOf returns the site of an address, or of the network that a counted event has in its place.
+func siteOf(address string) string {
+	prefix, err := netip.ParsePrefix(address)
+	if err == nil {
+		address = prefix.Addr().String()
+	}
+	return throttle.Site(address)
 }
 
 // mostFailures limits how many rows of failures SignInsOf adds up.
