@@ -1,7 +1,9 @@
 package handlers
 
 import (
+	"cmp"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -9,6 +11,7 @@ import (
 	"strings"
 
 	"mandate/provider"
+	"mandate/provider/oauth"
 	"mandate/templates"
 )
 
@@ -114,15 +117,16 @@ func (s *server) userPage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	kept := form != nil
+	stored, err := s.storedUser(r, u)
+	if err != nil {
+		return err
+	}
 	invalid := droppedFrom(form)
-	if changed, ok := errors.AsType[*provider.Invalid](changedMeanwhile(u, form)); ok {
+	if changed := changedMeanwhile(stored, form); changed != nil {
 		invalid = changed
 	}
 	if !kept {
-		form, err = s.storedUser(r, u)
-	}
-	if err != nil {
-		return err
+		form = stored
 	}
 	page, err := s.userForm(r, who, &u, form, invalid)
 	if err != nil {
@@ -139,12 +143,16 @@ func (s *server) storedUser(r *http.Request, u provider.User) (url.Values, error
 	if err != nil {
 		return nil, err
 	}
-	form := url.Values{"username": {u.Username}, "email": {u.Email}, "first_name": {u.FirstName}, "last_name": {u.LastName}, "group": groups}
+	form := url.Values{"username": {u.Username}, "email": {u.Email}, "first_name": {u.FirstName}, "last_name": {u.LastName}, "group": groups,
+		"shown": {provider.StateOf(u, groups)}}
 	if u.Active {
 		form.Set("active", "on")
 	}
 	if u.Administrator {
 		form.Set("administrator", "on")
+	}
+	if !s.config.OpenID {
+		return form, nil
 	}
 	return form, profileForm(u, form)
 }
@@ -165,14 +173,13 @@ func (s *server) updateUser(w http.ResponseWriter, r *http.Request) error {
 	if dropped := droppedFrom(r.PostForm); dropped != nil {
 		return s.correctUser(w, r, who, &u, dropped)
 	}
-	err = changedMeanwhile(u, r.PostForm)
+	person := s.personIn(r.PostForm)
+	person.Shown = r.PostForm.Get("shown")
 	var in *provider.SignIn
-	switch {
-	case err != nil:
-	case actor.Is(u.ID):
-		in, err = s.provider.People.UpdateOwn(r.Context(), who, s.personIn(r.PostForm))
-	default:
-		err = s.provider.People.UpdateUser(r.Context(), actor, u.ID, s.personIn(r.PostForm))
+	if actor.Is(u.ID) {
+		in, err = s.provider.People.UpdateOwn(r.Context(), who, person)
+	} else {
+		err = s.provider.People.UpdateUser(r.Context(), actor, u.ID, person)
 	}
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		return s.correctUser(w, r, who, &u, invalid)
@@ -301,25 +308,44 @@ func (s *server) endUserSessions(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// changedMeanwhile refuses a form if the account has changed since the page was
-// opened. An old page must not restore what somebody else has removed.
-func changedMeanwhile(u provider.User, form url.Values) error {
+// changedMeanwhile says what is stored now, if that is not what the page of a form has shown: an old page must not restore
+// what somebody else has replaced. Whoever sends the form again has seen it. changedMeanwhile returns nil if nothing has changed.
+func changedMeanwhile(stored, form url.Values) *provider.Invalid {
 	shown := form.Get("shown")
-	if shown == "" || shown == accountState(u) {
+	if shown == "" || shown == stored.Get("shown") {
 		return nil
 	}
-	return &provider.Invalid{Fields: []provider.FieldError{{Field: "active", Message: "Somebody changed this account after the page was opened: it is " + accountState(u) + " now. Review both checkboxes, then save again."}}}
+	form.Set("shown", stored.Get("shown"))
+	const changed = "Somebody changed this account after the page was opened."
+	found := &provider.Invalid{}
+	for _, name := range slices.Sorted(maps.Keys(stored)) {
+		now := strings.Join(stored[name], ", ")
+		if !oauth.SameSet(sentAs(form[name]), sentAs(stored[name])) {
+			found.Add(name, changed+" Stored now: %s.", cmp.Or(now, "nothing"))
+		}
+	}
+	for _, name := range []string{"active", "administrator", "email_verified", "phone_number_verified"} {
+		if stored.Has(name) != form.Has(name) {
+			found.Fields = slices.DeleteFunc(found.Fields, func(f provider.FieldError) bool { return f.Field == name })
+			found.Add(name, changed+" Stored now: %s.", map[bool]string{true: "ticked", false: "not ticked"}[stored.Has(name)])
+		}
+	}
+	if found.Err() == nil {
+		found.Add("username", changed+" Review the form, then save again.")
+	}
+	return found
 }
 
-func accountState(u provider.User) string {
-	state := "disabled"
-	if u.Active {
-		state = "enabled"
+// sentAs returns the values of a field as a form stores them, without empty ones.
+func sentAs(values []string) []string {
+	var sent []string
+	for _, value := range values {
+		value = strings.TrimSpace(strings.ReplaceAll(value, "\r\n", "\n"))
+		if value != "" {
+			sent = append(sent, value)
+		}
 	}
-	if u.Administrator {
-		state += ", an administrator's"
-	}
-	return state
+	return sent
 }
 
 func (s *server) userPath(id string) string { return s.path(personPath(id)) + "/" }
@@ -336,6 +362,19 @@ func (s *server) personIn(form url.Values) provider.Person {
 
 func (s *server) correctUser(w http.ResponseWriter, r *http.Request, who *provider.SignedIn, u *provider.User, invalid *provider.Invalid) error {
 	noteInvalid(r, invalid)
+	if u != nil && invalid.At("shown") != "" {
+		now, err := s.provider.People.User(r.Context(), u.ID)
+		if err != nil {
+			return err
+		}
+		stored, err := s.storedUser(r, now)
+		if err != nil {
+			return err
+		}
+		if changed := changedMeanwhile(stored, r.PostForm); changed != nil {
+			u, invalid = &now, changed
+		}
+	}
 	page, err := s.userForm(r, who, u, r.PostForm, invalid)
 	if err != nil {
 		return err
@@ -353,7 +392,7 @@ func (s *server) userForm(r *http.Request, who *provider.SignedIn, u *provider.U
 		Password: templates.Field{Error: invalid.At("password")}, Active: form.Has("active"), Administrator: form.Has("administrator"),
 		Claims: s.claimsForm(form, invalid), Errors: fieldErrors(invalid)}
 	if u != nil {
-		page.State = accountState(*u)
+		page.State = form.Get("shown")
 		page.ResetAction, page.ResetMinutes = s.userPath(u.ID)+"reset-link/", resetMinutes
 		page.Action, page.DeleteURL, page.Self = s.userPath(u.ID), s.userPath(u.ID)+"delete/", u.ID == who.User.ID
 		var err error

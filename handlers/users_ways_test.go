@@ -3,6 +3,7 @@ package handlers
 import (
 	"cmp"
 	"encoding/base64"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -247,4 +248,81 @@ func TestAttackWeakSessionOfAnAdministrator(t *testing.T) {
 	}
 	// Whoever is no administrator has no such rights, and needs no second factor for their own.
 	s.weak(t, "alice").get(t, "/o/applications/"+added.Application.ID+"/").wants(t, http.StatusOK)
+}
+
+var shownState = regexp.MustCompile(`name="shown" value="([^"]+)"`)
+
+// Lost update (CWE-362) with the effect of a recycled address: the page that an administrator opened before another one
+// replaced the address of a thief restored it, as a confirmed one. Whatever the form writes, and somebody else has changed
+// since the page was shown, is a refusal that says what is stored now. Nothing is overwritten.
+func TestAttackOldUserPageRestoresWhatWasReplaced(t *testing.T) {
+	s := newSite(t, "", func(c *Config) { c.OpenID = true })
+	root := s.as(t, "root")
+	err := s.provider.People.AddGroup(t.Context(), "staff")
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := s.provider.People.UserByName(t.Context(), "alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := s.userPage(u)
+	old := map[string]string{"username": "alice", "active": "on", "email": "old@recycled.example", "email_verified": "on"}
+	save := func(shown string, change ...string) answer {
+		sent := maps.Clone(old)
+		for i := 0; i < len(change); i += 2 {
+			sent[change[i]] = change[i+1]
+			if change[i+1] == "" {
+				delete(sent, change[i])
+			}
+		}
+		pairs := []string{"shown", shown}
+		for name, value := range sent {
+			pairs = append(pairs, name, value)
+		}
+		return root.post(t, page, pairs...)
+	}
+	shown := func() string { return shownState.FindStringSubmatch(root.get(t, page).body)[1] }
+	stored := func() string {
+		u, err := s.provider.People.User(t.Context(), u.ID)
+		groups, more := s.provider.People.GroupsOf(t.Context(), u.ID)
+		if err != nil || more != nil {
+			t.Fatal(err, more)
+		}
+		u.UpdatedAt = 0
+		return fmt.Sprint(u, groups)
+	}
+	for name, c := range map[string]struct {
+		change []string
+		says   string
+	}{
+		"the address":               {[]string{"email", "new@company.example"}, "Stored now: new@company.example."},
+		"the address, unconfirmed":  {[]string{"email_verified", ""}, "Stored now: not ticked."},
+		"the username":              {[]string{"username", "alice2"}, "Stored now: alice2."},
+		"the first name":            {[]string{"first_name", "Alice"}, "Stored now: Alice."},
+		"the last name":             {[]string{"last_name", "Anders"}, "Stored now: Anders."},
+		"a phone number":            {[]string{"phone_number", "+41443334455", "phone_number_verified", "on"}, "Stored now: &#43;41443334455."},
+		"another claim":             {[]string{"nickname", "Al"}, "Stored now: Al."},
+		"the groups":                {[]string{"group", "staff"}, "Stored now: staff."},
+		"the account was disabled":  {[]string{"active", ""}, "Stored now: not ticked."},
+		"the rights":                {[]string{"administrator", "on"}, "Stored now: ticked."},
+		"what the old page changes": {[]string{"last_name", "Old Page"}, "Review the form, then save again."},
+	} {
+		save("").wants(t, 303)
+		seen := shown()
+		save(seen, c.change...).wants(t, 303) // by another administrator
+		now := stored()
+		again := save(seen, "last_name", "Old Page")
+		again.wants(t, 422, "Somebody changed this account after the page was opened.", c.says)
+		if stored() != now {
+			t.Errorf("%s: the old page has written %s, and before it was %s", name, stored(), now)
+		}
+		// Who has seen what is stored now decides.
+		next := shownState.FindStringSubmatch(again.body)
+		if next == nil || next[1] == seen {
+			t.Fatalf("%s: the page shows no other state", name)
+		}
+		save(next[1], "last_name", "Old Page").wants(t, 303)
+	}
+	save("enabled").wants(t, 422) // of a page that an earlier release has shown
 }

@@ -296,6 +296,9 @@ const (
 	TakeOver = people.TakeOver
 )
 
+// StateOf returns a digest of everything that UpdateUser writes, for Person.Shown.
+func StateOf(u User, groups []string) string { return people.StateOf(u, groups) }
+
 // ProfileOf returns the stored profile of a person.
 func ProfileOf(u User) (Profile, error) { return people.ProfileOf(u) }
 

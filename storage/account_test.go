@@ -3,6 +3,7 @@ package storage
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -354,6 +355,38 @@ func TestAdministratorsNeverTakeEachOtherAway(t *testing.T) {
 			left := count(t, w.Store, `SELECT COUNT(*) FROM users WHERE administrator AND active`)
 			if refused != 1 || left != 1 {
 				t.Errorf("%s: %d changes were refused, %d administrators are left", name, refused, left)
+			}
+		}
+	})
+}
+
+// Two administrators change a person at the same moment: nothing that UpdateUser writes is overwritten unseen.
+func TestUpdateUserOverwritesNothingUnseen(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		must(t, w.AddGroup(t.Context(), "staff", at))
+		must(t, w.AddGroup(t.Context(), "crew", at))
+		for what, change := range map[string]string{
+			"username": `UPDATE users SET username = 'other' WHERE id = $1`, "email": `UPDATE users SET email = 'new@company.example' WHERE id = $1`,
+			"first name": `UPDATE users SET first_name = 'Other' WHERE id = $1`, "last name": `UPDATE users SET last_name = 'Other' WHERE id = $1`,
+			"profile": `UPDATE users SET profile = '{"nickname":"other"}' WHERE id = $1`, "enabled": `UPDATE users SET active = FALSE WHERE id = $1`,
+			"rights": `UPDATE users SET administrator = TRUE WHERE id = $1`, "a group more": `INSERT INTO memberships (user_id, group_name) VALUES ($1, 'crew')`,
+			"a group less": `DELETE FROM memberships WHERE user_id = $1`, "another group": `UPDATE memberships SET group_name = 'crew' WHERE user_id = $1`,
+			"deleted": `DELETE FROM users WHERE id = $1`,
+		} {
+			u := newUser(strings.ReplaceAll(what, " ", ""))
+			must(t, w.AddUser(t.Context(), u, []string{"staff"}))
+			u, err := w.UserByID(t.Context(), u.ID)
+			must(t, err)
+			seen := NewUser{User: u, Groups: []string{"staff"}}
+			u.FirstName = "First"
+			must(t, w.UpdateUser(t.Context(), u, seen.Groups, &seen))
+			seen.FirstName = "First"
+			_, err = w.exec(t.Context(), change, u.ID)
+			must(t, err)
+			u.FirstName = "Second"
+			is(t, what, w.UpdateUser(t.Context(), u, seen.Groups, &seen), ErrSpent)
+			if n := count(t, w.Store, `SELECT COUNT(*) FROM users WHERE id = $1 AND first_name = 'Second'`, u.ID); n != 0 {
+				t.Errorf("%s: the person was written", what)
 			}
 		}
 	})

@@ -191,10 +191,9 @@ func (t tx) keepAdministrator(change func() error) error {
 // UpdateUser writes the changeable columns of a person, and their groups. Whoever becomes an
 // administrator is signed out everywhere. Disabling a person ends their sessions and revokes their tokens. Enabling does the same, so that
 // a login that started while the person was disabled does not become valid. Unless it is nil, still is the
-// person as the caller read it: if the username, the address, the rights, the profile or whether it is enabled have changed since then,
-// the result is ErrSpent. renewals are of the session in which a person changes their own account: if it has ended, the result
-// is ErrSpent too.
-func (s *Store) UpdateUser(ctx context.Context, u User, groups []string, still *User, renewals ...Renewal) error {
+// person as the caller read it: if anything that UpdateUser writes has changed since then, the result is ErrSpent. renewals are
+// of the session in which a person changes their own account: if it has ended, the result is ErrSpent too.
+func (s *Store) UpdateUser(ctx context.Context, u User, groups []string, still *NewUser, renewals ...Renewal) error {
 	return s.atomically(ctx, func(t tx) error {
 		return t.keepAdministrator(func() error {
 			for _, r := range renewals {
@@ -204,8 +203,7 @@ func (s *Store) UpdateUser(ctx context.Context, u User, groups []string, still *
 				}
 			}
 			if still != nil {
-				err := t.spend(`UPDATE users SET active = active WHERE id = $1 AND username = $2 AND email = $3 AND administrator = $4 AND profile = $5 AND active = $6`,
-					u.ID, still.Username, still.Email, still.Administrator, still.Profile, still.Active)
+				err := t.isStill(u.ID, *still)
 				if err != nil {
 					return err
 				}
@@ -213,6 +211,22 @@ func (s *Store) UpdateUser(ctx context.Context, u User, groups []string, still *
 			return t.updateUser(u, groups)
 		})
 	})
+}
+
+// isStill locks a person's row, and returns ErrSpent if the person is another one than the caller has read. Whoever changes the
+// groups of one person has locked the row too.
+func (t tx) isStill(id string, was NewUser) error {
+	err := t.spend(`UPDATE users SET active = active WHERE id = $1 AND username = $2 AND email = $3 AND first_name = $4 AND last_name = $5 AND administrator = $6 AND profile = $7 AND active = $8`,
+		id, was.Username, was.Email, was.FirstName, was.LastName, was.Administrator, was.Profile, was.Active)
+	if err != nil {
+		return err
+	}
+	groups, err := t.texts(`SELECT group_name FROM memberships WHERE user_id = $1`, id)
+	slices.Sort(groups)
+	if err == nil && !slices.Equal(groups, slices.Sorted(slices.Values(was.Groups))) {
+		err = ErrSpent
+	}
+	return err
 }
 
 func (t tx) updateUser(u User, groups []string) error {

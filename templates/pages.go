@@ -286,7 +286,7 @@ type UserForm struct {
 	Methods                                   SignInMethods // of a person who exists
 	Sessions                                  SessionList   // likewise
 	Owned                                     []OwnedApplication
-	State                                     string // of the account, as the page shows it
+	State                                     string // of the account that the administrator has seen: see provider.StateOf
 	ResetAction                               string // makes a link with which the person chooses a new password
 	ResetLink                                 string // that link, shown once
 	ResetMinutes                              int    // for which it works

@@ -28,6 +28,9 @@ type Person struct {
 	Administrator bool
 	Profile       *Profile // nil: the profile does not change
 
+	// Shown is the StateOf the person that somebody has seen who decides about a change; "": nobody has seen any.
+	Shown string
+
 	// Subject is for the CLI only. It is the identifier by which applications know a
 	// person who comes from another server; "": the server generates one.
 	Subject string

@@ -3,11 +3,14 @@ package people
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"mandate/provider/events"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
+	"mandate/provider/seal"
 	"mandate/storage"
 )
 
@@ -132,7 +135,14 @@ func (p *People) updateUser(ctx context.Context, actor policy.Actor, id string, 
 	if err := found.Err(); err != nil {
 		return err
 	}
+	groups, err := p.GroupsOf(ctx, id)
+	if err != nil {
+		return err
+	}
 	before := u
+	if person.Shown != "" && person.Shown != StateOf(before, groups) {
+		return changedMeanwhile()
+	}
 	u.Username, u.UsernameKey, u.Email = person.Username, FoldName(person.Username), person.Email
 	u.FirstName, u.LastName = person.FirstName, person.LastName
 	u.Active, u.Administrator = !person.Inactive, person.Administrator
@@ -142,25 +152,16 @@ func (p *People) updateUser(ctx context.Context, actor policy.Actor, id string, 
 		return err
 	}
 	takes, err := takesOver(before, u)
-	confirm := actor.MustConfirm()
 	if err == nil && (takes || person.Password != "") {
-		err = confirm
+		err = actor.MustConfirm()
 	}
 	if err != nil {
 		return err
 	}
-	groups, err := p.GroupsOf(ctx, id)
-	if err != nil {
-		return err
-	}
-	var still *storage.User
-	if confirm != nil {
-		still = &before // what the actor may not change has not changed meanwhile
-	}
-	err = p.store.UpdateUser(events.Attach(ctx, changeEvents(before, u, groups, person.Groups)...), u, person.Groups, still, renewals...)
+	still := storage.NewUser{User: before, Groups: groups}
+	err = p.store.UpdateUser(events.Attach(ctx, changeEvents(before, u, groups, person.Groups)...), u, person.Groups, &still, renewals...)
 	if errors.Is(err, storage.ErrSpent) {
-		found.Add("active", "Somebody changed this account at the same moment. Open the page again before you save.")
-		return found
+		return changedMeanwhile()
 	}
 	if err != nil || person.Password == "" {
 		return personError(err)
@@ -168,6 +169,19 @@ func (p *People) updateUser(ctx context.Context, actor policy.Actor, id string, 
 	// The message goes to the former address: whoever acts with a stolen session of an
 	// administrator may have replaced it.
 	return p.setPassword(ctx, before, person.Password)
+}
+
+// StateOf returns a digest of everything that UpdateUser writes. A page has it, so that nobody overwrites what they have not seen.
+func StateOf(u storage.User, groups []string) string {
+	parts := append([]string{u.Username, u.Email, u.FirstName, u.LastName, u.Profile, fmt.Sprint(u.Active, u.Administrator)}, slices.Sorted(slices.Values(groups))...)
+	return seal.Digest(strings.Join(parts, "\x00"))
+}
+
+// changedMeanwhile returns the Invalid for a change of an account that is not any more what the actor has seen.
+func changedMeanwhile() error {
+	found := &oauth.Invalid{}
+	found.Add("shown", "Somebody changed this account at the same moment. Open the page again before you save.")
+	return found
 }
 
 // takesOver reports whether a change of an account decides who can use it, or whom applications take for its
