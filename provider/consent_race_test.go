@@ -4,6 +4,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"mandate/provider/clients"
+	"mandate/provider/redirect"
 )
 
 // Class: lost update, CWE-362. An approval that began before the person revoked the consent must not store the revoked
@@ -19,9 +22,11 @@ func TestAttackRevokedConsentComesBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		var both sync.WaitGroup
+		var response redirect.Response
 		both.Go(func() {
-			_, err := f.Authorizations.Approve(t.Context(), a, s)
-			if err != nil {
+			var err error
+			response, err = f.Authorizations.Approve(t.Context(), a, s)
+			if err != nil && kind(err) != "400 access_denied" { // the new consent was revoked too
 				t.Error(err)
 			}
 		})
@@ -39,5 +44,45 @@ func TestAttackRevokedConsentComesBack(t *testing.T) {
 		if got := f.silently(app, s, "scope", "read", "resource", files); got != mustAsk {
 			t.Fatal(got)
 		}
+		if code := queryOf(t, response.Location()).Get("code"); len(before.Approved) == 0 && code != "" {
+			_, err := f.exchange(app, code)
+			wantError(t, err, "400 invalid_grant")
+		}
+	}
+}
+
+// Class: check, then use, CWE-367. A request relies on a consent; what is revoked before its code is stored gives none.
+func TestAttackCodeOfARevokedConsent(t *testing.T) {
+	for name, skips := range map[string]bool{"asked": false, "without a consent page": true} {
+		t.Run(name, func(t *testing.T) {
+			f := begin(t)
+			app, s := f.app(func(r *clients.Registration) { r.SkipConsent = skips }), f.login("alice")
+			a := f.authorize(app, "scope", "read")
+			_, err := f.Authorizations.Approve(t.Context(), a, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a = f.authorize(app, "scope", "read")
+			asked, err := f.Authorizations.RequiredInteraction(t.Context(), a, s)
+			if err == nil && asked == nil {
+				err = f.People.Revoke(t.Context(), s.User.ID, app.Application.ID)
+			}
+			if err != nil || asked != nil {
+				t.Fatal(err, asked)
+			}
+			response, err := f.Authorizations.Complete(t.Context(), a, s)
+			if skips {
+				wantError(t, err, "no error")
+				return
+			}
+			wantError(t, err, "400 access_denied")
+			if response.Location() != "" {
+				t.Error(response.Location())
+			}
+			rows, err := f.People.Authorized(t.Context(), s.User.ID)
+			if err != nil || len(rows) != 0 || f.count("grants") != 0 {
+				t.Errorf("the revoked application has access: %v, %d grants, %v", rows, f.count("grants"), err)
+			}
+		})
 	}
 }

@@ -98,9 +98,13 @@ func (s *Store) AuthorizedBy(ctx context.Context, userID string, now int64) ([]A
 }
 
 // RevokeConsent deletes the consent of a person for an application, and revokes every
-// token family of the two.
+// token family of the two. It locks the person's sessions, so that no grant is stored meanwhile.
 func (s *Store) RevokeConsent(ctx context.Context, userID, applicationID string) error {
 	return s.atomically(ctx, func(t tx) error {
+		_, err := t.exec(`UPDATE sessions SET seen_at = seen_at WHERE user_id = $1`, userID)
+		if err != nil {
+			return err
+		}
 		consents, err := t.exec(`DELETE FROM consents WHERE user_id = $1 AND application_id = $2`, userID, applicationID)
 		if err != nil {
 			return err

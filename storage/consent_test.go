@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -96,6 +97,44 @@ func TestAttackConsentIsRevokedWhileAnotherIsAdded(t *testing.T) {
 			}
 			must(t, w.RevokeConsent(t.Context(), alice.ID, a.ID))
 		}
+	})
+}
+
+// consented returns a grant that relies on the consent of its person.
+func consented(g Grant) Grant {
+	g.Consented = true
+	return g
+}
+
+// A code that relies on a consent is stored before the revocation, which deletes it, or not at all.
+func TestAttackGrantInARaceWithTheRevocationOfItsConsent(t *testing.T) {
+	eachIsolation(t, func(t *testing.T, w world) {
+		alice, a, stores := w.person(t, "alice"), w.application(t, "App"), w.pair(t)
+		n := w.session(t, alice.ID)
+		for range 20 {
+			w.keepConsent(t, Consent{alice.ID, a.ID, "read", "", at, 0})
+			for i, err := range race(6, func(i int) error {
+				if i == 3 {
+					return stores[0].RevokeConsent(t.Context(), alice.ID, a.ID)
+				}
+				return stores[i%2].AddGrant(t.Context(), consented(inSession(newGrant(alice.ID, a.ID), n)), "", "")
+			}) {
+				if err != nil && (i == 3 || !errors.Is(err, ErrRevoked)) {
+					t.Errorf("%d: %v", i, err)
+				}
+			}
+			if got := rowsOf(t, w.Store, alice.ID)["grants"]; got != 0 {
+				t.Fatalf("%d grants outlive the revocation", got)
+			}
+		}
+		w.keepConsent(t, Consent{w.person(t, "bob").ID, a.ID, "read", "", at, 0})
+		w.keepConsent(t, Consent{alice.ID, w.application(t, "Other").ID, "read", "", at, 0})
+		g := inSession(newGrant(alice.ID, a.ID), n)
+		must(t, w.AddGrant(t.Context(), g, "", "")) // it relies on none
+		g = consented(inSession(newGrant(alice.ID, a.ID), n))
+		is(t, "with consents of others", w.AddGrant(t.Context(), g, "", ""), ErrRevoked)
+		w.keepConsent(t, Consent{alice.ID, a.ID, "read", "", at, 0})
+		must(t, w.AddGrant(t.Context(), g, "", ""))
 	})
 }
 

@@ -1,6 +1,9 @@
 package storage
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 // Grant is an authorization grant and its token family. With the authorization code
 // flow, the row first represents the code, and with the device flow the device code of an
@@ -32,11 +35,22 @@ type Grant struct {
 	AMR           string  `db:"amr"`         // the methods of the login, separated by spaces
 	ACR           string  `db:"acr"`         // the strength of the login, as the tokens name it
 	UserActive    bool    `db:"user_active"` // only read, never written
+
+	// Consented means that the grant relies on the consent of the person. It is used, and never read.
+	Consented bool `db:"-"`
 }
 
-const insertGrant = `INSERT INTO grants (id, grant_type, application_id, user_id, session_id, scope, auth_time, created_at, expires_at,
+const (
+	intoGrants = `INSERT INTO grants (id, grant_type, application_id, user_id, session_id, scope, auth_time, created_at, expires_at,
 	code_digest, code_expires_at, code_challenge, redirect_uri, redirect_sent, nonce, claims, session_ends_at, sector, charged_to, resource, generation, dpop_jkt, amr, acr)
-	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)`
+	`
+	grantValues     = `$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24`
+	insertGrant     = intoGrants + `VALUES (` + grantValues + `)`
+	insertConsented = intoGrants + `SELECT ` + grantValues + ` FROM consents WHERE application_id = $3 AND user_id = $4`
+)
+
+// ErrRevoked means that the person has revoked the consent on which a grant relies.
+var ErrRevoked = errors.New("the consent was revoked")
 
 func (g Grant) values() []any {
 	return []any{g.ID, g.GrantType, g.ApplicationID, g.UserID, g.SessionID, g.Scope, g.AuthTime, g.CreatedAt, g.ExpiresAt,
@@ -47,7 +61,8 @@ func (g Grant) values() []any {
 // session has ended. A non-empty owner means that the application wants a logout
 // notification; owner is then the application's owner. A non-empty request is the digest of
 // the pushed request that the grant answers. It is marked as used together with the grant;
-// AddGrant returns ErrNotFound and stores nothing if it was used already, or has expired.
+// AddGrant returns ErrNotFound and stores nothing if it was used already, or has expired. It returns ErrRevoked if
+// the grant relies on a consent, and there is none any more.
 func (s *Store) AddGrant(ctx context.Context, g Grant, owner, request string) error {
 	return s.atomically(ctx, func(t tx) error {
 		if request != "" {
@@ -65,7 +80,12 @@ func (t tx) addGrant(g Grant, owner string) error {
 	if err != nil {
 		return err
 	}
-	_, err = t.exec(insertGrant, g.values()...)
+	// The session is locked, also by RevokeConsent: whatever it deletes is not seen here, or it deletes this grant.
+	if g.Consented {
+		err = t.meets(ErrRevoked, insertConsented, g.values()...)
+	} else {
+		_, err = t.exec(insertGrant, g.values()...)
+	}
 	if err != nil || owner == "" {
 		return err
 	}

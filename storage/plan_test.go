@@ -71,6 +71,7 @@ func hot(t *testing.T, w world) []string {
 			second(s.OwnedBy(t.Context(), alice.ID)),
 			s.RevokeGrant(t.Context(), f.ID),
 			s.AddGrant(t.Context(), inSession(newGrant(alice.ID, a.ID), n), "owner", ""),
+			s.AddGrant(t.Context(), consented(inSession(newGrant(alice.ID, a.ID), n)), "owner", ""),
 			second(s.DueLogins(t.Context(), at, 4, 10)),
 			s.PauseLogins(t.Context(), a.ID, 1, at),
 			second(s.ForgetLogins(t.Context(), a.ID)),

@@ -46,6 +46,7 @@ type Authorization struct {
 	sign         func(claims map[string]any) (string, error) // signs the response; nil: it is not signed
 	OpenID       OpenIDRequest
 	request      fosite.AuthorizeRequester
+	consented    bool // the response relies on the stored consent of the person
 }
 
 // scopesToApprove returns the names of all scopes that the person must approve.
@@ -337,7 +338,9 @@ func (p *Authorizations) Complete(ctx context.Context, a *Authorization, s *stor
 	for _, scope := range a.Scopes {
 		a.request.GrantScope(scope.Name)
 	}
-	response, err := p.fosite.NewAuthorizeResponse(ctx, a.request, &approval{signedIn: s, redirectSent: a.redirectSent, openID: &a.OpenID, resource: a.Audience.Stored(), pushed: a.pushed.Digest, dpopKey: a.parameters.Get(dpopKey)})
+	response, err := p.fosite.NewAuthorizeResponse(ctx, a.request, &approval{signedIn: s, redirectSent: a.redirectSent,
+		openID: &a.OpenID, resource: a.Audience.Stored(), pushed: a.pushed.Digest, dpopKey: a.parameters.Get(dpopKey),
+		consented: a.consented})
 	if err != nil {
 		e := framework.Failed(err)
 		if e.Status == http.StatusTooManyRequests {

@@ -36,10 +36,13 @@ func (s authorizationCodes) CreateAuthorizeCodeSession(ctx context.Context, sign
 	grant.ExpiresAt, grant.Resource, grant.DPoPKey = grant.CodeExpiresAt, by.resource, by.dpopKey
 	grant.RedirectURI, grant.RedirectSent = r.GetRequestForm().Get("redirect_uri"), by.redirectSent
 	grant.Nonce, grant.Claims = by.openID.nonce, by.openID.claims
-	grant.ACR = acr.Claim(grant.AMR, by.openID.acr.values)
+	grant.ACR, grant.Consented = acr.Claim(grant.AMR, by.openID.acr.values), by.consented
 	err = s.p.store.AddGrant(ctx, grant, owner, by.pushed)
 	if errors.Is(err, storage.ErrSpent) {
 		return loggedOut()
+	}
+	if errors.Is(err, storage.ErrRevoked) {
+		return revoked()
 	}
 	if errors.Is(err, storage.ErrNotFound) && by.pushed != "" {
 		return answered()
@@ -68,6 +71,7 @@ type approval struct {
 	resource     string // the audience of the grant, as it is stored
 	pushed       string // the digest of the pushed request, or empty
 	dpopKey      string // the thumbprint of the key to which the code is bound, or empty
+	consented    bool   // the grant relies on the stored consent of the person
 }
 
 // Clone returns a copy. fosite requires this method.

@@ -72,6 +72,7 @@ func (p *Authorizations) RequiredInteraction(ctx context.Context, a *Authorizati
 	case missing != "" && !a.Silent():
 		return &Interaction{ACR: missing}, nil
 	case !ask:
+		a.consented = !a.Application.SkipConsent
 		return nil, nil
 	}
 	// The person approves only what the page shows. If the default scopes grow
@@ -246,6 +247,7 @@ func (p *Authorizations) Approve(ctx context.Context, a *Authorization, s *stora
 	if err != nil {
 		return redirect.Response{}, oauth.Unavailable(err)
 	}
+	a.consented = true
 	return p.Complete(ctx, a, s)
 }
 
@@ -277,6 +279,12 @@ func (p *Authorizations) admit(ctx context.Context, a *Authorization) (*oauth.Er
 // loggedOut returns the error for a consent whose session ended before it was stored.
 func loggedOut() *oauth.Error {
 	return oauth.Refuse("access_denied", "The person was signed out meanwhile.")
+}
+
+// revoked returns the error for a request whose consent the person revoked before its code was stored.
+func revoked() *oauth.Error {
+	return oauth.Refuse("access_denied",
+		"The access of this application was revoked meanwhile. Go back to the application and begin again.")
 }
 
 // ScopeNames returns the names of the scopes.
