@@ -126,6 +126,46 @@ func TestEndOfAPersonReachesCopiesOfTokensWithoutASession(t *testing.T) {
 }
 
 // Each change is an event and a message. Whoever does not know the password uses nothing of the limit up.
+// CWE-645, an overly strict lockout: somebody at a browser that the person has left unlocked, or with a copy of the cookie, guesses
+// the password, and the person must still be able to change it, after another sign-in.
+func TestAttackCopiedSessionLocksThePasswordChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t)
+		guess := func(s *SignedIn) string {
+			_, err := f.People.ChangePassword(t.Context(), s, people.Passwords{Current: "wrong", Next: "a quite different phrase"})
+			if _, invalid := errors.AsType[*oauth.Invalid](err); invalid {
+				return "wrong"
+			}
+			return kind(err)
+		}
+		// most guesses until the limit, and returns their number.
+		most := func(s *SignedIn) (n int) {
+			for guess(s) == "wrong" {
+				n++
+			}
+			return n
+		}
+		copied := f.login("alice")
+		if n := most(copied); n != 10 || guess(copied) != "429 temporarily_unavailable" {
+			t.Errorf("%d guesses with one session", n)
+		}
+		own := f.login("alice")
+		_, err := f.People.ChangePassword(t.Context(), own, people.Passwords{Current: goodPassword, Next: "a quite different phrase"})
+		if err != nil {
+			t.Errorf("the person, in another session: %v", err)
+		}
+		// Whoever begins sessions all the time has a bound too.
+		f.person("bob")
+		sum := 0
+		for range 20 {
+			sum += most(f.login("bob"))
+		}
+		if sum != 100 {
+			t.Errorf("%d guesses with 20 sessions", sum)
+		}
+	})
+}
+
 func TestEndlessPasswordChanges(t *testing.T) {
 	f := begin(t)
 	here := f.login("alice")

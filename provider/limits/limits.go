@@ -18,7 +18,7 @@ const (
 	OfAccount        = iota // a username, at the login page or at the token endpoint
 	OfPair                  // a username, together with a network
 	OfBrowser               // a browser in which the person has signed in before
-	OfPasswordChange        // a person who is signed in, and types the present password
+	OfPasswordChange        // a session in which somebody types the present password
 	OfUserCode              // a person who is signed in, and types user codes of devices
 	OfClient                // a registered client, together with a network
 	OfOwner                 // all applications of one person, or one application of an administrator
@@ -184,6 +184,12 @@ func MessageTo(what, recipient, address string) []throttle.Try {
 	to := throttle.From(OfMessageTo, what+recipient+" ", address)
 	to.Wide = what + throttle.WideNetwork(address)
 	return []throttle.Try{throttle.From(OfMessage, what, address), to}
+}
+
+// PasswordChange returns the tries that one guess at the present password uses: one of the session, which somebody else may
+// have a copy of, and one of the person. One session alone never uses up those of the person: its own come back more slowly.
+func PasswordChange(session, person string) []throttle.Try {
+	return []throttle.Try{{Kind: OfPasswordChange, Key: session, Wide: person}, {Kind: OfAccount, Key: "password change " + person, Wide: person}}
 }
 
 // OfAccountAt returns the try of a username, from whatever network.
