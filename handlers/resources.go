@@ -165,11 +165,17 @@ func (s *server) storedResource(a provider.Resource) url.Values {
 	return form
 }
 
-func version(a provider.Resource) string { return strconv.FormatInt(a.Version, 10) }
+// version returns the version of a resource as its page shows it. The first versions of a deleted resource and of a new one with
+// the same URI have the same number.
+func version(a provider.Resource) string {
+	return strings.TrimSpace(strconv.FormatInt(a.Version, 10) + " " + a.Generation)
+}
 
 // sentVersion returns the version that the page of a form showed, or -1, which nothing has.
-func sentVersion(form url.Values) int64 {
-	n, err := strconv.ParseInt(form.Get("version"), 10, 64)
+func sentVersion(form url.Values) int64 { return readVersion(form.Get("version")) }
+
+func readVersion(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
 		return -1
 	}
@@ -188,7 +194,8 @@ func (s *server) changeResource(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	was := a
-	was.Version = sentVersion(r.PostForm)
+	number, generation, _ := strings.Cut(r.PostForm.Get("version"), " ")
+	was.Version, was.Generation = readVersion(number), generation
 	err = s.provider.Resources.Change(r.Context(), provider.By(who.User), was, s.resourceIn(r.PostForm))
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		return s.correctResource(w, r, &a, invalid)

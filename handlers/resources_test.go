@@ -129,7 +129,27 @@ func (s *site) apis(t *testing.T) []provider.Resource {
 	return all
 }
 
-var versionField = regexp.MustCompile(`name="version" value="(\d+)"`)
+// An old page of a resource that was deleted changed the new one with the same URI: its first version is the same number.
+func TestAttackOldPageOfADeletedResource(t *testing.T) {
+	s := newSite(t, "")
+	root := s.as(t, "root")
+	const uri = "https://mail.example/api"
+	path := "/admin/resources/change/?" + url.Values{"uri": {uri}}.Encode()
+	add := func(name string) {
+		root.post(t, "/admin/resources/new/", "name", name, "uri", uri, "scopes", "read").wants(t, 303)
+	}
+	add("Mail")
+	old := versionIn(t, root.get(t, path))
+	root.post(t, strings.Replace(path, "change", "delete", 1)).wants(t, 303)
+	add("New")
+	root.post(t, path, "name", "Old", "scopes", "write", "version", old).wants(t, 422, "Somebody changed or deleted the resource")
+	if got := s.resource(t, uri); got.Name != "New" || got.Scopes != "read" {
+		t.Errorf("the old page has written %q with %q", got.Name, got.Scopes)
+	}
+	root.post(t, path, "name", "Newer", "scopes", "read", "version", versionIn(t, root.get(t, path))).wants(t, 303)
+}
+
+var versionField = regexp.MustCompile(`name="version" value="(\d+[^"]*)"`)
 
 func versionIn(t *testing.T, page answer) string {
 	t.Helper()

@@ -108,13 +108,13 @@ func (s *Store) AddResource(ctx context.Context, r Resource, most int) error {
 }
 
 // UpdateResource writes everything but the URI. It returns ErrNotFound if the resource has
-// changed since it was read with this version.
+// changed since it was read with this version, or is another one with the same URI.
 func (s *Store) UpdateResource(ctx context.Context, r Resource) error {
 	return s.atomically(ctx, func(t tx) error {
 		t.changed(OfResource, "")
 		return t.one(`UPDATE resources SET name = $2, scopes = $3, token_format = $4, access_token_lifetime = $5, algorithm = $6, introspectors = $7, updated_at = $8, sender_constrained = $10, version = version + 1
-			WHERE uri_key = $1 AND version = $9`,
-			r.Key, r.Name, r.Scopes, r.TokenFormat, r.Lifetime, r.Algorithm, r.Introspectors, r.UpdatedAt, r.Version, r.Constrained)
+			WHERE uri_key = $1 AND version = $9 AND generation = $11`,
+			r.Key, r.Name, r.Scopes, r.TokenFormat, r.Lifetime, r.Algorithm, r.Introspectors, r.UpdatedAt, r.Version, r.Constrained, r.Generation)
 	})
 }
 

@@ -115,7 +115,7 @@ func (p *Resources) Change(ctx context.Context, actor policy.Actor, was Resource
 		return err
 	}
 	changed := r.record()
-	changed.UpdatedAt, changed.Version = oauth.Now(), was.Version
+	changed.UpdatedAt, changed.Version, changed.Generation = oauth.Now(), was.Version, was.Generation
 	err = p.store.UpdateResource(events.Attach(ctx, changeEvents(was.Resource, changed)...), changed)
 	if errors.Is(err, storage.ErrNotFound) {
 		found.Add("name", "Somebody changed or deleted the resource at the same moment. Look at it before you save again.")
