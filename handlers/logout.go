@@ -130,6 +130,7 @@ func (s *server) logoutFor(w http.ResponseWriter, r *http.Request, l *provider.L
 	})
 }
 
+// end ends the session with logout, if there is one, and answers.
 func (s *server) end(w http.ResponseWriter, r *http.Request, l *provider.LogoutRequest, who *provider.SignedIn, logout func(context.Context, *provider.SignedIn) error) error {
 	var err error
 	if cookie := s.cookie(r, "session"); who == nil && cookie != "" {

@@ -14,6 +14,8 @@ import (
 // eventless are the changes of the database that are no event, by the method of the store and, if only one
 // caller is meant, its file.
 var eventless = map[string]string{
+	"ConfirmRotation":               "it changes nothing: it waits until an earlier change is durable",
+	"Settle":                        "as for ConfirmRotation",
 	"AddDevice":                     "a device asks; the decision of the person is an event",
 	"AddGrant":                      "a code, after a consent that is an event",
 	"AddGrantWithTokens":            "tokens",
