@@ -12,6 +12,7 @@ import (
 	"github.com/gorilla/mux"
 
 	"mandate/provider"
+	"mandate/provider/limits"
 	"mandate/provider/seal"
 	"mandate/storage"
 	"mandate/templates"
@@ -179,4 +180,15 @@ func randoms(n int) []string {
 		list[i] = seal.Random(32)
 	}
 	return list
+}
+
+// CWE-645, an overly strict lockout: the thief of an old session, whose forms only lead to the sign-in, uses up nothing of what the
+// person may send.
+func TestAttackFormsThatAreNotObeyedUseUpTheLimit(t *testing.T) {
+	s := newSite(t, "")
+	thief := s.aged(t, "alice", 301)
+	for range limits.Of(limits.OfOwnChange).Tries {
+		thief.post(t, codesPath).wants(t, http.StatusSeeOther)
+	}
+	s.as(t, "alice").post(t, totpPath, "code", "123456").wants(t, http.StatusUnprocessableEntity)
 }

@@ -82,8 +82,8 @@ func (s *server) routes() http.Handler {
 	own := func(m on) http.Handler { return s.page(sameOrigin(s.ownForms, s.bounded(m.serve))) }
 	// What protects a person has no limit, because the thief of a session could use it up.
 	unbounded := func(m on) http.Handler { return s.page(sameOrigin(s.ownForms, m.serve)) }
-	// A form that changes what outlives the session needs a fresh sign-in.
-	lasting := func(m on) http.Handler { return s.page(sameOrigin(s.ownForms, s.bounded(s.fresh(m.serve)))) }
+	// A form that changes what outlives the session needs a fresh sign-in. One that only leads there does not count.
+	lasting := func(m on) http.Handler { return s.page(sameOrigin(s.ownForms, s.fresh(s.bounded(m.serve)))) }
 	at("/", own, on{get: s.home})
 	at("/logo/{name}/", protocol, on{get: s.logo})
 	at("/login/", login, on{get: s.loginPage, post: s.login})
