@@ -59,10 +59,9 @@ func hasParam(query string, names ...string) bool {
 		found, _, _ = strings.Cut(strings.TrimLeft(found, " "), "\x00")
 		// name[] and name[key] are elements of an array of that name.
 		array, _, _ := strings.Cut(found, "[")
-		for _, name := range names {
-			if strings.EqualFold(variable.Replace(found), name) || strings.EqualFold(variable.Replace(array), name) {
-				return true
-			}
+		found, array = variable.Replace(found), variable.Replace(array)
+		if slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(found, name) || strings.EqualFold(array, name) }) {
+			return true
 		}
 	}
 	return false

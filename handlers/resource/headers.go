@@ -25,6 +25,24 @@ func (p *Proxy) oddHeader(r *http.Request) string {
 			return "The name of the header " + name + " contains a character that is no letter, digit or hyphen."
 		}
 	}
+	if slices.ContainsFunc(h["Destination"], func(uri string) bool { return len(uri) > maxPath }) {
+		return "The header Destination is longer than 8192 bytes."
+	}
+	return oddConnection(h)
+}
+
+// maxOptions limits the options of the header Connection. Real clients send up to three.
+const maxOptions = 16
+
+// oddConnection says what is wrong with the header Connection, or "".
+func oddConnection(h http.Header) string {
+	options := 0
+	for _, line := range h["Connection"] {
+		options += 1 + strings.Count(line, ",")
+	}
+	if options > maxOptions {
+		return "The header Connection has more than 16 options."
+	}
 	// RFC 9110 §7.6.1: a proxy removes the headers that Connection names, and a sender names no
 	// header that is for the upstream.
 	for _, line := range h["Connection"] {

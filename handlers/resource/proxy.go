@@ -170,6 +170,7 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 const (
 	noPermission  = "You do not have permission to perform this action"
 	ambiguousPath = "The path is ambiguous."
+	longPath      = "The path is longer than 8192 bytes."
 )
 
 // ambiguous says why an upstream could read a request in another way than the rules, whatever

@@ -38,6 +38,43 @@ func TestAttackSemicolonIsCutBeforeDecoding(t *testing.T) {
 	}
 }
 
+// What a stranger can make the proxy read is limited, and what real clients send is below the limits.
+func TestLimitsOfReading(t *testing.T) {
+	written := func(c *ProxyConfig) {
+		c.Rules = []Rule{{Path: "/", Scopes: []string{"read"}, PathAsWritten: true}, {Path: "/plain", Scopes: []string{"read"}}}
+	}
+	path := func(n int) string { return "/plain/" + strings.Repeat("a", n-len("/plain/")) }
+	scripts := func(n int) string { return strings.Repeat("/a.py", n) + "/b" }
+	for _, test := range []struct {
+		request, header string
+		want            int
+	}{
+		{"GET " + path(8192), "X-A: 1", 200},
+		{"GET " + path(8193), "X-A: 1", 414},
+		{"GET " + path(8192) + "?" + strings.Repeat("a", 20000), "X-A: 1", 200},
+		{"GET " + path(8192-3000) + strings.Repeat("%41", 1000), "X-A: 1", 200},
+		{"GET " + path(8192-2998) + strings.Repeat("%41", 1000), "X-A: 1", 414}, // the length is that of the text as written
+		{"GET " + path(8192-2998) + strings.Repeat("%C3", 1) + strings.Repeat("%BC", 999), "X-A: 1", 414},
+		{"MOVE /plain/a", "Destination: " + path(8192), 200},
+		{"MOVE /plain/a", "Destination: " + path(8193), 400},
+		{"GET " + scripts(8), "X-A: 1", 200},
+		{"GET " + scripts(9), "X-A: 1", 400},
+		{"GET " + strings.Repeat("/x;y%2Fa.py", 8) + "/b", "X-A: 1", 200},
+		{"GET " + strings.Repeat("/x;y%2Fa.py", 9) + "/b", "X-A: 1", 400},
+		{"GET " + strings.Repeat("/x;y.py", 9) + "/b", "X-A: 1", 400},
+		{"GET " + strings.Repeat("/x%3By.py;z", 9) + "/b", "X-A: 1", 400},
+		{"GET " + strings.Repeat("/x%C2%AD.py;y", 9) + "/b", "X-A: 1", 400},
+		{"GET /", "Connection: keep-alive" + strings.Repeat(",a", 14), 200}, // and close
+		{"GET /", "Connection: keep-alive" + strings.Repeat(",a", 15), 400},
+		{"GET /", "Connection: a" + strings.Repeat("\r\nConnection: a", 15), 400},
+	} {
+		status, line, _ := arrives(t, written, test.request, "read", test.header)
+		if status != test.want || status != 200 && line != " " {
+			t.Errorf("%.40s... of %d bytes, %.40s: %d, want %d", test.request, len(test.request), test.header, status, test.want)
+		}
+	}
+}
+
 // serves gives a request to the proxy that HTTP/1.1 cannot carry, but HTTP/2 can.
 func serves(t *testing.T, change func(*http.Request)) (int, bool) {
 	t.Helper()

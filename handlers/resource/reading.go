@@ -21,12 +21,24 @@ type reading struct {
 	// because something follows scripts.
 	script int
 
-	// others are the paths that other servers read: they merge slashes, remove what follows a
+	// others are the paths that other servers read, folded: they merge slashes, remove what follows a
 	// semicolon before they decode, after it, or both, remove the session of ASP.NET, or serve
 	// what follows a script. A question mark ends the path for some: the same rule covers what is before it,
 	// because no rule contains one.
 	others []string
 }
+
+const (
+	// maxPath limits the path of a request, and that of a Destination, as they are written: each is read
+	// in several ways before a token is checked.
+	//
+	// RFC 9110 §4.1: every recipient should support URIs of 8000 octets.
+	maxPath = 8 << 10
+
+	// maxScripts limits the scripts in a path, in one way of reading it: what follows each of them is a
+	// path too, to which the rules are applied.
+	maxScripts = 8
+)
 
 // readPath returns the readings of a path. It returns false for a path that is never forwarded.
 func readPath(u *url.URL) (reading, bool) {
@@ -40,9 +52,11 @@ func readPath(u *url.URL) (reading, bool) {
 		r.script = math.MaxInt
 	}
 	segments := strings.Split(withoutIgnorable(u.Path)[1:], "/")
-	kept := make([]string, 0, len(segments))
+	var cut otherPath
 	for i, segment := range segments {
 		s, _, _ := strings.Cut(segment, ";")
+		// A server that gives a semicolon no meaning takes x;a.cgi for a script.
+		isScript := script.MatchString(s) || s != segment && script.MatchString(segment)
 		end := strings.IndexAny(s, "?#")
 		if trimmed(segment) || trimmed(s) || end >= 0 && trimmed(s[:end]) {
 			return reading{}, false
@@ -50,25 +64,62 @@ func readPath(u *url.URL) (reading, bool) {
 		switch {
 		case session.MatchString(s):
 			r.plain, r.script = false, math.MaxInt
-		case s != "":
-			kept = append(kept, s)
+		default:
+			cut.add(s, isScript)
 		}
-		if i < len(segments)-1 && script.MatchString(s) {
+		if i < len(segments)-1 && isScript {
 			r.plain, r.script = false, max(r.script, i+1)
+		}
+		if len(cut.arguments) > maxScripts {
+			return reading{}, false
 		}
 	}
 	if r.plain {
 		return r, true
 	}
-	r.others = withArguments(kept)
+	r.others = cut.paths()
 	for _, again := range []bool{false, true} {
 		cut, ok := cutAsWritten(written(u), again)
 		if !ok {
 			return reading{}, false
 		}
-		r.others = append(r.others, withArguments(cut)...)
+		r.others = append(r.others, cut.paths()...)
 	}
 	return r, true
+}
+
+// otherPath is a path as another server reads it. It is kept once, however many scripts are in it.
+type otherPath struct {
+	text      strings.Builder
+	arguments []int // where in the text the arguments of its scripts begin
+}
+
+// add adds a segment, unless it is empty.
+func (o *otherPath) add(segment string, isScript bool) {
+	if segment != "" {
+		o.text.WriteByte('/')
+		o.text.WriteString(segment)
+	}
+	if isScript {
+		o.arguments = append(o.arguments, o.text.Len())
+	}
+}
+
+// paths returns the path, and those that are arguments of its scripts, folded. They share one text.
+func (o *otherPath) paths() []string {
+	text, from := o.text.String(), 0
+	var folded strings.Builder
+	var begins []int
+	for _, to := range o.arguments {
+		folded.WriteString(fold(text[from:to]))
+		begins, from = append(begins, folded.Len()), to
+	}
+	folded.WriteString(fold(text[from:]))
+	paths := []string{folded.String()}
+	for _, begin := range begins {
+		paths = append(paths, paths[0][begin:])
+	}
+	return paths
 }
 
 // cutAsWritten returns the segments for a server that removes what follows a semicolon up to the
@@ -76,8 +127,8 @@ func readPath(u *url.URL) (reading, bool) {
 // after it has decoded, if again is set. It returns false for a path that is never forwarded.
 //
 // RFC 3986 §2.4: a URI is split before it is decoded.
-func cutAsWritten(written string, again bool) ([]string, bool) {
-	var kept []string
+func cutAsWritten(written string, again bool) (*otherPath, bool) {
+	kept := &otherPath{}
 	for part := range strings.SplitSeq(written, "/") {
 		part, _, _ = strings.Cut(part, ";")
 		decoded, err := url.PathUnescape(part)
@@ -91,23 +142,15 @@ func cutAsWritten(written string, again bool) ([]string, bool) {
 			if trimmed(s) {
 				return nil, false
 			}
-			if s != "" && !session.MatchString(s) {
-				kept = append(kept, s)
+			if !session.MatchString(s) {
+				kept.add(s, script.MatchString(s))
+			}
+			if len(kept.arguments) > maxScripts {
+				return nil, false
 			}
 		}
 	}
 	return kept, true
-}
-
-// withArguments returns the path with these segments, and the paths that are arguments of its scripts.
-func withArguments(segments []string) []string {
-	paths := []string{"/" + strings.Join(segments, "/")}
-	for i, s := range segments {
-		if script.MatchString(s) {
-			paths = append(paths, "/"+strings.Join(segments[i+1:], "/"))
-		}
-	}
-	return paths
 }
 
 var (

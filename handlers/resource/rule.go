@@ -135,11 +135,15 @@ func (r *Rule) validate() error {
 
 // route returns what the rules allow for a request, or the status and the text of a refusal.
 func (t routes) route(r *http.Request) (found *allowed, status int, problem string) {
+	if len(written(r.URL)) > maxPath {
+		// RFC 9110 §15.5.15: the target is longer than the server is willing to interpret.
+		return nil, http.StatusRequestURITooLong, longPath
+	}
 	path, ok := readPath(r.URL)
 	if !ok {
 		return nil, http.StatusBadRequest, ambiguousPath
 	}
-	applies := t.longest(path.exact)
+	applies := t.longest(fold(path.exact))
 	found = applies.allows(path.exact, r.Method)
 	// The path of a rule that includes the name of a script says how the upstream reads it.
 	named := found != nil && path.script <= strings.Count(applies.path, "/")
@@ -152,7 +156,7 @@ func (t routes) route(r *http.Request) (found *allowed, status int, problem stri
 		return nil, http.StatusForbidden, noPermission + ": some servers read this path as one of another rule."
 	case !t.allowDestination(r, found):
 		return nil, http.StatusForbidden, noPermission + ": the rule of the path does not cover the header Destination and all below it."
-	case reachesBelow(r) && (t.below(path.exact) || !named && t.below(path.others...)):
+	case reachesBelow(r) && (t.below(fold(path.exact)) || !named && t.below(path.others...)):
 		return nil, http.StatusForbidden, noPermission + ": " + r.Method + " is for all below the path too, and another rule is for a part of it. Send Depth: 0, or name a path with one rule."
 	}
 	if name := secondPath(r.Header); name != "" {
@@ -161,10 +165,9 @@ func (t routes) route(r *http.Request) (found *allowed, status int, problem stri
 	return found, 0, ""
 }
 
-// longest returns the rules with the longest path as which an upstream could read the path, or
-// nil.
-func (t routes) longest(path string) *route {
-	folded := fold(path)
+// longest returns the rules with the longest path as which an upstream could read the folded
+// path, or nil.
+func (t routes) longest(folded string) *route {
 	var r *route
 	for _, candidate := range t {
 		if covers(candidate.folded, folded) && (r == nil || len(candidate.folded) > len(r.folded)) {

@@ -27,12 +27,14 @@ func reachesBelow(r *http.Request) bool {
 	return false
 }
 
-// below reports whether one of the rules is for a path below one of these, so that a request for the
-// whole tree needs more than the rule of the path.
-func (t routes) below(paths ...string) bool {
-	return slices.ContainsFunc(paths, func(path string) bool {
-		tree := strings.TrimRight(fold(path), "/") + "/"
-		return slices.ContainsFunc(t, func(r *route) bool { return strings.HasPrefix(r.folded, tree) })
+// below reports whether one of the rules is for a path below one of these folded ones, so that a request
+// for the whole tree needs more than the rule of the path.
+func (t routes) below(folded ...string) bool {
+	return slices.ContainsFunc(folded, func(path string) bool {
+		tree := strings.TrimRight(path, "/")
+		return slices.ContainsFunc(t, func(r *route) bool {
+			return len(tree) < len(r.folded) && r.folded[len(tree)] == '/' && strings.HasPrefix(r.folded, tree)
+		})
 	})
 }
 
@@ -42,17 +44,17 @@ func (t routes) below(paths ...string) bool {
 // RFC 4918 §10.3: COPY and MOVE write to the path in the header Destination. §9.8.4, §9.9.3: what is at
 // this path and below it is deleted before.
 func (t routes) allowDestination(r *http.Request, found *allowed) bool {
-	for _, destination := range r.Header["Destination"] {
-		u, err := url.Parse(destination)
-		if err != nil || strings.HasPrefix(destination, "//") {
-			return false
-		}
-		path, ok := readPath(u)
-		if !ok || !path.plain || t.longest(path.exact).allows(path.exact, r.Method) != found || t.below(path.exact) {
-			return false
-		}
+	given := r.Header["Destination"]
+	if len(given) != 1 {
+		return len(given) == 0
 	}
-	return len(r.Header["Destination"]) <= 1
+	u, err := url.Parse(given[0])
+	if err != nil || strings.HasPrefix(given[0], "//") {
+		return false
+	}
+	path, ok := readPath(u)
+	folded := fold(path.exact)
+	return ok && path.plain && t.longest(folded).allows(path.exact, r.Method) == found && !t.below(folded)
 }
 
 // secondPath returns the header of a request that names another path, from which or as which the
