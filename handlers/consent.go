@@ -8,6 +8,7 @@ import (
 
 	"mandate/handlers/request"
 	"mandate/provider"
+	"mandate/provider/authority"
 	"mandate/provider/oauth"
 	"mandate/templates"
 	"mandate/templates/languages"
@@ -72,7 +73,7 @@ func (s *server) describeStranger(shown *templates.Asker, a provider.Application
 	})
 	at, err := url.Parse(provider.DocumentOf(a))
 	if err == nil && at.Host != "" {
-		shown.DocumentHost, shown.DocumentURL = at.Host, at.String()
+		shown.DocumentHost, shown.DocumentURL = authority.Shown(at.String()), at.String()
 		if shown.Application == at.Hostname() {
 			shown.Application = "" // it has no name of its own
 		}
@@ -88,7 +89,7 @@ func destination(l *languages.Language, redirectURI string) (host string, loopba
 	case u.Scheme == "http":
 		return l.T("a program on this computer"), true
 	case u.Scheme == "https":
-		return u.Host, false
+		return authority.Shown(redirectURI), false
 	}
 	return l.T("an app on this device (%s)", strings.TrimSuffix(u.Scheme, ":")), true
 }

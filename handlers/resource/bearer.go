@@ -2,9 +2,10 @@ package resource
 
 import (
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
+
+	"mandate/provider/parameter"
 )
 
 // maxToken limits the length of an access token. It is far above the length of real
@@ -36,7 +37,7 @@ func (g *Guard) credentials(r *http.Request) (sent credentials, problem string) 
 	}
 	// RFC 6750 §2: a client uses one method to send its token. The guard does not read
 	// the form body, which belongs to the handler, and ignores a token there.
-	if hasParam(r.URL.RawQuery, "access_token") {
+	if parameter.In(r.URL.RawQuery, "access_token") != "" {
 		return credentials{scheme: sent.scheme}, "The access token is sent in the Authorization header and in the query"
 	}
 	return sent, ""
@@ -46,51 +47,6 @@ func (g *Guard) credentials(r *http.Request) (sent credentials, problem string) 
 func namesDPoP(r *http.Request) bool {
 	sent, _ := parseAuthorization(r.Header["Authorization"], []string{schemeDPoP})
 	return sent.scheme != ""
-}
-
-// hasParam reports whether a server could read one of the parameters in a query. hasParam looks only at the names of the parameters, and reads each name as
-// leniently as any known server does: the case does not matter, a semicolon separates
-// parameters too, and PHP converts names to names of variables.
-func hasParam(query string, names ...string) bool {
-	for pair := range strings.FieldsFuncSeq(query, func(c rune) bool { return c == '&' || c == ';' }) {
-		escaped, _, _ := strings.Cut(pair, "=")
-		found := unescapeLenient(escaped)
-		// PHP ignores spaces before a name, and all after a NUL.
-		found, _, _ = strings.Cut(strings.TrimLeft(found, " "), "\x00")
-		// name[] and name[key] are elements of an array of that name.
-		array, _, _ := strings.Cut(found, "[")
-		found, array = variable.Replace(found), variable.Replace(array)
-		if slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(found, name) || strings.EqualFold(array, name) }) {
-			return true
-		}
-	}
-	return false
-}
-
-// variable replaces the characters that the name of a PHP variable cannot contain.
-var variable = strings.NewReplacer(" ", "_", ".", "_", "[", "_")
-
-// unescapeLenient decodes a part of a query. An escape sequence that is not valid stays
-// as it is: url.QueryUnescape refuses it, but PHP accepts it.
-func unescapeLenient(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; c {
-		case '+':
-			b.WriteByte(' ')
-		case '%':
-			decoded, err := url.PathUnescape(s[i:min(i+3, len(s))])
-			if err != nil {
-				b.WriteByte(c)
-				continue
-			}
-			b.WriteString(decoded)
-			i += 2
-		default:
-			b.WriteByte(c)
-		}
-	}
-	return b.String()
 }
 
 // parseAuthorization returns the token of a request's Authorization headers, and what

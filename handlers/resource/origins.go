@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"mandate/provider/authority"
 )
 
 // Wrap returns a handler for the whole API. It serves the metadata of the API (RFC 9728)
@@ -68,7 +70,7 @@ func checkOrigin(origin string) error {
 		return nil
 	}
 	u, err := url.Parse(origin)
-	if err != nil || u.Scheme == "" || u.Host == "" || u.Scheme+"://"+u.Host != origin || strings.ToLower(origin) != origin || strings.Contains(origin, "*") {
+	if err != nil || u.Scheme == "" || u.Host == "" || u.Scheme+"://"+u.Host != origin || authority.Check(origin) != "" || strings.ToLower(origin) != origin || strings.Contains(origin, "*") {
 		return fmt.Errorf("guard: allowed origin %q: write it as a browser sends it, such as https://app.example, or use * for every origin", origin)
 	}
 	return nil

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"mandate/provider/parameter"
 )
 
 // ProxyConfig configures a [Proxy]. Upstream, Guard and Rules are required.
@@ -207,7 +209,7 @@ func (p *Proxy) reject(w http.ResponseWriter, r *http.Request, status int, probl
 // frameworks let a header or parameter replace the method, or convert small letters to
 // capitals.
 func plainMethod(r *http.Request) bool {
-	if !isToken(r.Method) || r.Method == http.MethodConnect || r.Method != strings.ToUpper(r.Method) || hasParam(r.URL.RawQuery, overrides...) {
+	if !isToken(r.Method) || r.Method == http.MethodConnect || r.Method != strings.ToUpper(r.Method) || parameter.In(r.URL.RawQuery, overrides...) != "" {
 		return false
 	}
 	for name := range r.Header {

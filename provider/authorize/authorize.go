@@ -13,6 +13,7 @@ import (
 
 	"github.com/ory/fosite"
 
+	"mandate/provider/authority"
 	"mandate/provider/clients"
 	"mandate/provider/events"
 	"mandate/provider/framework"
@@ -182,7 +183,7 @@ func (p *Authorizations) checkRedirectURI(a *Authorization) error {
 		}
 		a.RedirectURI = registered[0]
 		a.parameters.Set("redirect_uri", registered[0])
-		return checkCommand(a)
+		return checkStored(a)
 	}
 	if !p.clients.Redirects(a.Application).Match(sent, registered) {
 		follows := policy.FollowsDocument(a.Application)
@@ -195,11 +196,15 @@ func (p *Authorizations) checkRedirectURI(a *Authorization) error {
 		return e
 	}
 	a.RedirectURI, a.redirectSent = sent, true
-	return checkCommand(a)
+	return checkStored(a)
 }
 
-// checkCommand refuses a redirect URI that a stranger registered while it could still be a command.
-func checkCommand(a *Authorization) error {
+// checkStored refuses a redirect URI that was registered before a rule was made: one whose host a browser reads
+// otherwise than people and this server do, and one of a stranger that can be a command.
+func checkStored(a *Authorization) error {
+	if wrong := authority.Check(a.RedirectURI); wrong != "" {
+		return oauth.Refuse("invalid_request", "The redirect URI of this request %s.", wrong)
+	}
 	if policy.StandingOf(a.Application) == policy.StandingOpen && redirect.IsCommand(a.RedirectURI) {
 		return oauth.Refuse("invalid_request", "The redirect URI of this request can be a command for the application on a person's device, which an application for which nobody is responsible must not register: use a private-use scheme with a dot or a name with a dot (vscode://publisher.extension/callback), and no query.")
 	}

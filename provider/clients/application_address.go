@@ -4,20 +4,15 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
+	"mandate/provider/authority"
 	"mandate/provider/loopback"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/redirect"
 	"mandate/storage"
 )
-
-func isPort(text string) bool {
-	_, err := strconv.ParseUint(text, 10, 16)
-	return err == nil
-}
 
 // checkOutboundURI says what is wrong with an address that the server is to call for an
 // application, or returns "". was is the application before the change.
@@ -38,10 +33,9 @@ func (p *Clients) checkOutboundURI(uri, clientType string, was storage.Applicati
 	case u.Scheme == "http" && clientType == policy.Public:
 		// OIDC Back-Channel §2.2
 		return "may begin with http:// only if the application is confidential"
-	case u.Port() != "" && !isPort(u.Port()):
-		return "has an invalid port"
-	case u.User != nil:
-		return "must not contain a user name or password"
+	}
+	if wrong := authority.Check(uri); wrong != "" {
+		return wrong
 	}
 	host := u.Hostname()
 	if loopback.IsName(host) {
@@ -76,24 +70,31 @@ func SharedHost(raw string, uris []string) bool {
 	return host != "" && slices.ContainsFunc(uris, func(uri string) bool { return strings.HasPrefix(uri, "https:") && hostOfURL(uri) == host })
 }
 
+// hostOfURL returns the host of a URL in lower case, or "" if a browser could read another one.
 func hostOfURL(raw string) string {
 	u, err := url.Parse(raw)
-	if err != nil {
+	if err != nil || authority.Check(raw) != "" {
 		return ""
 	}
 	return strings.ToLower(u.Hostname())
 }
 
-// hostOf returns the host that all redirect URIs have in common, or "" (OIDC Core
-// §8.1).
-func hostOf(r Registration) string {
-	host := ""
+// hostOf returns the host that all redirect URIs have in common, or "" (OIDC Core §8.1). Nobody proves to have the host in a
+// private-use scheme, so it is never that of a website too. An application whose sector already is the host keeps it.
+func hostOf(r Registration, was storage.Application) string {
+	host, private := "", 0
 	for i, uri := range r.RedirectURIs {
 		u, err := url.Parse(uri)
 		if err != nil || i > 0 && strings.ToLower(u.Hostname()) != host {
 			return ""
 		}
 		host = strings.ToLower(u.Hostname())
+		if u.Scheme != "https" && u.Scheme != "http" {
+			private++
+		}
+	}
+	if private > 0 && private < len(r.RedirectURIs) && host != was.Sector {
+		return ""
 	}
 	return host
 }

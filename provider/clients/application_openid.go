@@ -1,6 +1,8 @@
 package clients
 
 import (
+	"cmp"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -35,7 +37,7 @@ func (p *Clients) checkOpenID(found *oauth.Invalid, r Registration, was storage.
 			found.Add(one.field, "The algorithm %q is not supported: use %s or %s.", oauth.Clip(one.algorithm, 40), strings.Join(jose.Algorithms(), ", "), jose.HS256)
 		}
 	}
-	if r.Pairwise && r.SectorURI == "" && hostOf(r) == "" {
+	if r.Pairwise && r.SectorURI == "" && hostOf(r, was) == "" && !onDevice(r) {
 		found.Add("pairwise", "Pairwise subjects are derived from the host of the redirect URIs, so all redirect URIs must have the same host.")
 	}
 	checkURIs(found, "post_logout_redirect_uris", r.PostLogoutURIs, func(uri string) string {
@@ -82,18 +84,27 @@ func (p *Clients) checkHMAC(found *oauth.Invalid, field string, r Registration, 
 // sectorOf returns the sector of an application that has pairwise subjects, or "" if it
 // has public subjects.
 func sectorOf(r Registration, was storage.Application) string {
-	host := hostOf(r)
+	host := hostOf(r, was)
 	switch {
 	case !r.Pairwise:
 		return ""
 	case r.SectorURI != "":
 		// OIDC Core §8.1: the host of the sector_identifier_uri is the sector.
-		return hostOfURL(r.SectorURI)
-	case loopback.InBrowser(host) && host != was.Sector:
-		// OIDC Core §8.1: programs on people's own computers share this host and
-		// nothing else, so each has a sector of its own. An application whose sector
-		// already is the host keeps it, so that its subjects stay the same.
+		return cmp.Or(hostOfURL(r.SectorURI), was.Sector)
+	case onDevice(r) && (host == "" || host != was.Sector):
+		// OIDC Core §8.1: programs on people's own devices share the host of their redirect URIs and nothing else, and
+		// anybody can write the host of a website into a private-use scheme. So each has a sector of its own. An
+		// application whose sector already is the host keeps it, so that its subjects stay the same.
 		return "loopback " + was.ClientID
 	}
 	return host
+}
+
+// onDevice reports whether each redirect URI leads to a program on the person's own device. Nobody has proven there to
+// have a host.
+func onDevice(r Registration) bool {
+	return len(r.RedirectURIs) > 0 && !slices.ContainsFunc(r.RedirectURIs, func(uri string) bool {
+		u, err := url.Parse(uri)
+		return err != nil || (u.Scheme == "https" || u.Scheme == "http") && !loopback.InBrowser(strings.ToLower(u.Hostname()))
+	})
 }

@@ -6,7 +6,8 @@ import (
 	"mandate/storage"
 )
 
-func TestSectors(t *testing.T) {
+// CWE-346: who has a host is proven by a certificate, and not by a name (OIDC Core §8.1).
+func TestAttackSectors(t *testing.T) {
 	registration := func(pairwise bool, uris ...string) Registration {
 		return Registration{Pairwise: pairwise, RedirectURIs: uris}
 	}
@@ -29,6 +30,16 @@ func TestSectors(t *testing.T) {
 		{"this computer, by another name", registration(true, "http://[::1]/cb"), "localhost", "loopback own"},
 		{"moved to this computer", registration(true, "http://localhost/cb"), "a.example", "loopback own"},
 		{"it has one of its own", registration(true, "http://localhost/cb"), "loopback own", "loopback own"},
+		// Anybody can write the host of a website into a private-use scheme.
+		{"a website's host in a private-use scheme", registration(true, "cursor://bank.example/cb"), "", "loopback own"},
+		{"a private-use scheme", registration(true, "com.example.app:/cb"), "", "loopback own"},
+		{"two private-use schemes", registration(true, "cursor://bank.example/cb", "vscode://bank.example/cb"), "", "loopback own"},
+		{"everything on the device", registration(true, "cursor://bank.example/cb", "http://127.0.0.1/cb"), "", "loopback own"},
+		{"a website and a private-use scheme", registration(true, "https://a.example/cb", "com.example.app:/cb"), "", ""},
+		{"a website's host in both", registration(true, "https://bank.example/cb", "cursor://bank.example/cb"), "", ""},
+		{"a website's host in both, from before", registration(true, "https://a.example/cb", "cursor://a.example/cb"), "a.example", "a.example"},
+		{"a private-use scheme from before is kept", registration(true, "cursor://a.b/cb"), "a.b", "a.b"},
+		{"nothing", registration(true), "", ""},
 		{"one from before is kept", registration(true, "http://localhost/cb"), "localhost", "localhost"},
 	} {
 		if got := sectorOf(test.r, storage.Application{ClientID: "own", Sector: test.was}); got != test.want {

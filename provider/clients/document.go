@@ -7,11 +7,11 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"mandate/provider/authority"
 	"mandate/provider/copies"
 	"mandate/provider/documents"
 	"mandate/provider/events"
@@ -35,10 +35,6 @@ import (
 // ones, because people see them.
 const maxDocumentURL = 500
 
-// publicHost is the host of such a client id: a name in ASCII, so that no letter looks like
-// another one, or an IP address.
-var publicHost = regexp.MustCompile(`^([a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*|\[[0-9a-f:.]+\])(:[0-9]+)?$`)
-
 // looksLikeDocument reports whether a client id that nobody registered can only be meant as
 // the URL of a document.
 func looksLikeDocument(clientID string) bool { return strings.HasPrefix(clientID, "https://") }
@@ -53,21 +49,23 @@ func documentURL(clientID string) (*url.URL, string) {
 		return nil, "has a character that a URL must not have: percent-encode it"
 	}
 	u, err := url.Parse(clientID)
+	wrong := authority.Check(clientID)
 	switch {
 	case err != nil:
 		return nil, "is no URL"
 	case u.Scheme != "https" || !looksLikeDocument(clientID):
 		return nil, "must begin with https://"
-	case u.User != nil || strings.Contains(u.Host, "@"):
-		return nil, "must not have user information (user@)"
+	case wrong != "":
+		return nil, wrong
 	case strings.Contains(clientID, "#"):
 		return nil, "must not have a fragment (#...)"
 	// The document says SHOULD NOT. Many pages answer with what their query contains, so a
 	// query would let a stranger make the document of somebody else's host.
 	case strings.Contains(clientID, "?"):
 		return nil, "must not have a query (?...)"
-	case !publicHost.MatchString(u.Host):
-		return nil, "must have a host name in lower case, in ASCII (punycode), and with at most a port after it"
+	// People see it as it is written.
+	case strings.ToLower(u.Host) != u.Host || strings.HasSuffix(u.Hostname(), "."):
+		return nil, "must have its host in lower case, without a dot at its end"
 	case u.EscapedPath() == "":
 		return nil, "must have a path"
 	case redirect.HasDotSegment(u):

@@ -5,6 +5,8 @@ package indicator
 import (
 	"net/url"
 	"strings"
+
+	"mandate/provider/authority"
 )
 
 const maxLength = 2000
@@ -34,12 +36,8 @@ func Check(raw string) string {
 		return "must not have user information (user@)"
 	case isWeb(u) && (u.Hostname() == "" || u.Opaque != ""):
 		return "has no host"
-	// RFC 3986 §3.2.2: percent-encoded octets of a host are UTF-8, and clients write the same name in punycode.
-	case isWeb(u) && strings.ContainsFunc(u.Host, func(r rune) bool { return r > '~' }):
-		return "has a host with letters beyond ASCII: write it in punycode (xn--...)"
-	// RFC 6874 §1: a zone has a meaning only on the machine that it is written on.
-	case isWeb(u) && strings.Contains(u.Host, "%"):
-		return "must not have a zone in its address"
+	case isWeb(u) && authority.Check(raw) != "":
+		return authority.Check(raw)
 	case u.Opaque == "" && u.Host == "" && u.Path == "":
 		return "is only a scheme"
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"mandate/provider/authority"
 	"mandate/provider/events"
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
@@ -98,7 +99,11 @@ func (p *Logouts) CheckLogoutURI(l *Request) error {
 		return oauth.Refuse("unauthorized_client", "%s", suspended)
 	}
 	registered := oauth.Lines(l.Application.PostLogoutURIs)
-	if slices.Contains(registered, l.RedirectURI) {
+	wrong, known := authority.Check(l.RedirectURI), slices.Contains(registered, l.RedirectURI)
+	switch {
+	case known && wrong != "": // it was registered before the rule was made
+		return oauth.Refuse("invalid_request", "The post-logout redirect URI of this request %s.", wrong)
+	case known:
 		return nil
 	}
 	e := oauth.Refuse("invalid_request", "The post-logout redirect URI of this request is not registered for the application.")

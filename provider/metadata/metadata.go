@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"mandate/provider/authority"
 )
 
 // The values of token_endpoint_auth_method that RFC 7591 §2, RFC 8705 §2.1.1 and §2.2.1 define.
@@ -169,8 +171,8 @@ func (c *Client) check() *Error {
 func (c *Client) checkAddresses() *Error {
 	// OIDC Registration §2: these addresses have the scheme https.
 	for _, of := range []struct{ member, value string }{{"jwks_uri", c.JWKSURI}, {"sector_identifier_uri", c.SectorURI}, {"initiate_login_uri", c.InitiateLoginURI}} {
-		if of.value != "" && !isWebPage(of.value, "https") {
-			return wrong(of.member, "must be an absolute URL that begins with https://")
+		if problem := wrongPage(of.value, "https"); problem != "" {
+			return wrong(of.member, "%s", problem)
 		}
 	}
 	pages := map[string]string{"client_uri": c.ClientURI, "logo_uri": c.LogoURI, "policy_uri": c.PolicyURI, "tos_uri": c.TermsURI}
@@ -182,17 +184,27 @@ func (c *Client) checkAddresses() *Error {
 	for _, member := range slices.Sorted(maps.Keys(pages)) {
 		// A page links to this address, so javascript: and data: would run in the person's
 		// browser.
-		if value := pages[member]; value != "" && !isWebPage(value, "https", "http") {
-			return wrong(member, "must be an absolute URL that begins with https://")
+		if problem := wrongPage(pages[member], "https", "http"); problem != "" {
+			return wrong(member, "%s", problem)
 		}
 	}
 	return nil
 }
 
-func isWebPage(raw string, schemes ...string) bool {
-	if strings.ContainsFunc(raw, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("\\\"<>^`{|}", r) }) {
-		return false
+// wrongPage says what is wrong with the address of a page, or returns "".
+func wrongPage(raw string, schemes ...string) string {
+	if raw == "" {
+		return ""
+	}
+	if scheme, _, _ := strings.Cut(raw, ":"); slices.Contains(schemes, scheme) {
+		if wrong := authority.Check(raw); wrong != "" {
+			return wrong
+		}
 	}
 	u, err := url.Parse(raw)
-	return err == nil && slices.Contains(schemes, u.Scheme) && u.Opaque == "" && u.Hostname() != "" && u.User == nil
+	foreign := strings.ContainsFunc(raw, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("\\\"<>^`{|}", r) })
+	if err != nil || foreign || !slices.Contains(schemes, u.Scheme) || u.Opaque != "" || u.Hostname() == "" {
+		return "must be an absolute URL that begins with https://"
+	}
+	return ""
 }

@@ -26,7 +26,7 @@ type Document struct {
 func (c *Client) Get(ctx context.Context, target, accept string, most int) (Document, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+	request, err := newRequest(ctx, http.MethodGet, target, nil)
 	if err != nil {
 		return Document{}, err
 	}

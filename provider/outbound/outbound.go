@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -17,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"mandate/provider/authority"
 	"mandate/provider/nat64"
 )
 
@@ -132,7 +134,7 @@ func (c Config) roots() *x509.CertPool {
 
 // Post sends a form and requires a 2xx response, whose body it ignores.
 func (c *Client) Post(ctx context.Context, target string, form url.Values) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, target, strings.NewReader(form.Encode()))
+	request, err := newRequest(ctx, http.MethodPost, target, strings.NewReader(form.Encode()))
 	if err != nil {
 		return err
 	}
@@ -163,3 +165,12 @@ type StatusError struct{ Status int }
 
 // Error returns the status as text.
 func (a *StatusError) Error() string { return fmt.Sprintf("the response has status %d", a.Status) }
+
+// newRequest makes a request to an address of somebody else. The caller, the operator's list of hosts and the log must
+// mean the very host that is called.
+func newRequest(ctx context.Context, method, target string, body io.Reader) (*http.Request, error) {
+	if wrong := authority.Check(target); wrong != "" {
+		return nil, errors.New("the address " + wrong)
+	}
+	return http.NewRequestWithContext(ctx, method, target, body)
+}

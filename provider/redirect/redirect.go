@@ -10,7 +10,9 @@ import (
 	"strconv"
 	"strings"
 
+	"mandate/provider/authority"
 	"mandate/provider/loopback"
+	"mandate/provider/parameter"
 )
 
 const maxLength = 2000
@@ -61,6 +63,10 @@ func CheckText(raw string) string {
 	}
 	for _, r := range raw {
 		if r <= ' ' || r > '~' || strings.ContainsRune("\\\"<>^`{|}", r) {
+			// Percent-encoding is no remedy for a host.
+			if wrong := authority.Check(raw); wrong != "" {
+				return wrong
+			}
 			return "contains a character that a URI must not contain: percent-encode it"
 		}
 	}
@@ -76,19 +82,12 @@ func (p Policy) checkRedirectParts(raw string, u *url.URL) string {
 	if strings.Contains(raw, "*") {
 		return "must not have a wildcard: register each URI"
 	}
-	if u.User != nil || strings.Contains(u.Host, "@") {
-		return "must not have user information (user@)"
+	if wrong := authority.Check(raw); wrong != "" {
+		return wrong
 	}
-	if strings.Contains(u.Host, "%") || strings.HasSuffix(u.Host, ":") {
-		return "has a host that is not a plain name or address"
-	}
-	if (u.Scheme == "https" || u.Scheme == "http") && isOddIPv4(u.Hostname()) {
-		return "has a host that browsers read as an IPv4 address: write it as four decimal numbers, as in 192.0.2.1"
-	}
-	if u.Port() != "" && !isPort(u.Port()) {
-		return "has a port that does not exist: use one up to 65535"
-	}
-	if name := responseParameter(u.RawQuery); name != "" {
+	// RFC 6749 §3.1: no parameter is there more than once. With the one of the query, a client would take the code, the
+	// state or the issuer that somebody else has chosen.
+	if name := parameter.In(u.RawQuery, ofResponse[:]...); name != "" {
 		return "must not have the parameter " + name + " in its query: the response has it, and the client could read the one of the query"
 	}
 	// A browser resolves such a path before it sends the code.
@@ -96,23 +95,6 @@ func (p Policy) checkRedirectParts(raw string, u *url.URL) string {
 		return "must not have . or .. in its path"
 	}
 	return p.checkRedirectScheme(raw, u)
-}
-
-// isOddIPv4 reports whether a browser reads a host as an IPv4 address in another form than its usual one,
-// or as a wrong one. https://127.1/, https://2130706433/ and https://0x7f.1/ are the computer of the browser.
-//
-// WHATWG URL, host parsing: a host is an IPv4 address if its last label is a number.
-func isOddIPv4(host string) bool {
-	if _, err := netip.ParseAddr(host); err == nil {
-		return false
-	}
-	labels := strings.Split(strings.TrimSuffix(host, "."), ".")
-	last := strings.ToLower(labels[len(labels)-1])
-	digits := "0123456789"
-	if hex, is := strings.CutPrefix(last, "0x"); is {
-		last, digits = "0"+hex, digits+"abcdef"
-	}
-	return last != "" && strings.Trim(last, digits) == ""
 }
 
 // isPort reports whether a text is the number of a port.
@@ -123,26 +105,6 @@ func isPort(text string) bool {
 
 // ofResponse lists the parameters of a response (RFC 6749 §4.1.2, §4.1.2.1, RFC 9207 §2, JARM §2.3.1).
 var ofResponse = [...]string{"code", "state", "iss", "error", "error_description", "error_uri", "response"}
-
-// responseParameter returns the parameter of a query that a response has too, or "".
-//
-// RFC 6749 §3.1: no parameter is there more than once. With the one of the query, a client would take
-// the code, the state or the issuer that somebody else has chosen.
-func responseParameter(query string) string {
-	for part := range strings.FieldsFuncSeq(query, func(r rune) bool { return r == '&' || r == ';' }) {
-		name, _, _ := strings.Cut(part, "=")
-		decoded, err := url.QueryUnescape(name)
-		if err != nil {
-			decoded = name
-		}
-		// PHP and others read code[] as code, and some programs ignore the case.
-		decoded, _, _ = strings.Cut(strings.ToLower(strings.TrimSpace(decoded)), "[")
-		if slices.Contains(ofResponse[:], decoded) {
-			return decoded
-		}
-	}
-	return ""
-}
 
 // HasDotSegment reports whether a path contains . or .. as a segment (RFC 3986 §3.3), also
 // percent-encoded.
@@ -226,7 +188,7 @@ func isLoopback(host string) bool {
 // that no program on the person's own computer receives the response.
 func AtHost(raw string) bool {
 	u, err := url.Parse(raw)
-	if err != nil || u.Scheme != "https" {
+	if err != nil || u.Scheme != "https" || authority.Check(raw) != "" {
 		return false
 	}
 	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
@@ -235,7 +197,7 @@ func AtHost(raw string) bool {
 		return !address.Unmap().IsLoopback() && !address.IsUnspecified()
 	}
 	// RFC 6761 §6.3: every name below localhost is the same computer.
-	return host != "" && !isOddIPv4(host) && host != "localhost" && !strings.HasSuffix(host, ".localhost")
+	return host != "" && host != "localhost" && !strings.HasSuffix(host, ".localhost")
 }
 
 // Match reports whether the redirect URI of a request matches a registered one.

@@ -46,12 +46,13 @@ func TestRedirectURIAtRegistration(t *testing.T) {
 			"https://clïent.example/cb", "https://client.example/\u202e", "https://client。example/cb", "https://client.example/\xff",
 			`https://client.example/"`, "https://client.example/<x>", "https://client.example/`", "https://client.example/{x}", "https://client.example/a|b", "https://client.example/^"},
 		"the host is a plain name or address": {"https://client.example:/cb", "https://client.example:x/cb", "https://client.example:-1/cb", "https://client.example:80:80/cb", "https://client%2eexample/cb", "https://[fe80::1%25eth0]/cb",
-			"https://[::1/cb", "https://::1/cb", "https://client.example%00/cb", "https://client.example%40evil.example/cb"},
+			"https://[::1/cb", "https://::1/cb", "https://client.example%00/cb", "https://client.example%40evil.example/cb",
+			"https://%D0%B0pple.com/cb", "https://127.%EF%BC%91/cb", "https://%EF%BD%8Cocalhost/cb", "https://apple.com%E2%88%95login.example/cb", "vscode://%D0%B0.b/cb"},
 		"the port exists": {"https://client.example:65536/cb", "https://client.example:99999/cb", "https://client.example:443000000000000000000/cb",
 			"http://127.0.0.1:65536/cb", "http://localhost:70000/cb", "https://[2001:db8::1]:65536/cb"},
 		"RFC6749/3.1 no parameter of the response is in the query": {"https://client.example/cb?code=x", "https://client.example/cb?a=b&state=x", "https://client.example/cb?iss=https://other.example", "https://client.example/cb?error=x",
 			"https://client.example/cb?response=x", "https://client.example/cb?error_description=x", "https://client.example/cb?error_uri=x", "https://client.example/cb?a=b;code=x", "https://client.example/cb?c%6fde=x",
-			"https://client.example/cb?code", "https://client.example/cb?code[]=x", "https://client.example/cb?Code=x", "https://client.example/cb?+state=x", "http://127.0.0.1/cb?code=x", "com.example.app:/cb?state=x"},
+			"https://client.example/cb?code", "https://client.example/cb?code[]=x", "https://client.example/cb?Code=x", "https://client.example/cb?+state=x", "https://client.example/cb?error.description=x", "https://client.example/cb?error+description=x", "https://client.example/cb?error[description=x", "https://client.example/cb?code%00x=y", "https://client.example/cb?%20code=x", "https://client.example/cb?state+=x", "http://127.0.0.1/cb?code=x", "com.example.app:/cb?state=x"},
 		"the URI has at most 2000 bytes": {"https://client.example/" + strings.Repeat("a", maxLength-len("https://client.example/")+1)},
 		"percent-encoding is complete":   {"https://client.example/%", "https://client.example/%zz", "https://client.example/%2"},
 	}
@@ -328,7 +329,12 @@ func TestAttackNumberIsAnAddress(t *testing.T) {
 	if wrong := (Policy{}).Check("https:///cb"); wrong != "has no host" {
 		t.Error(wrong)
 	}
-	for _, host := range []string{"192.0.2.1", "client.example", "127.0.0.1.example", "1e3.example", "0x7g", "client.0x7fg", "a1", "1-a", "9.example.", "[2001:db8::1]"} {
+	for _, uri := range []string{"https://127.%EF%BC%91/cb", "https://%EF%BD%8Cocalhost/cb", "https://127.0.0.1%E3%80%82/cb"} {
+		if AtHost(uri) {
+			t.Errorf("%s leads to a host of the network", uri)
+		}
+	}
+	for _, host := range []string{"192.0.2.1", "client.example", "my_app", "127.0.0.1.example", "1e3.example", "0x7g", "client.0x7fg", "a1", "1-a", "9.example.", "[2001:db8::1]"} {
 		uri := "https://" + host + "/cb"
 		if wrong := (Policy{}).Check(uri); wrong != "" || !AtHost(uri) {
 			t.Errorf("%s: %q, at a host: %t", uri, wrong, AtHost(uri))

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"mandate/provider/authority"
 	"mandate/provider/clients"
 	"mandate/provider/jose"
 	"mandate/provider/loopback"
@@ -254,7 +255,7 @@ func (p *Registrations) describeOpenID(said *metadata.Client, by registrant, r *
 		return refuseMember("subject_type", "must be public or pairwise")
 	}
 	// The server sends requests to this address, so a stranger must not choose any.
-	if r.BackchannelURI != "" && by.open() && !clients.SharedHost(r.BackchannelURI, r.RedirectURIs) {
+	if r.BackchannelURI != "" && by.open() && authority.Check(r.BackchannelURI) == "" && !clients.SharedHost(r.BackchannelURI, r.RedirectURIs) {
 		return refuseMember("backchannel_logout_uri", "must have the host of a redirect URI")
 	}
 	return nil

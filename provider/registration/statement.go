@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"mandate/provider/authority"
 	"mandate/provider/clients"
 	"mandate/provider/jose"
 	"mandate/provider/metadata"
@@ -50,6 +51,8 @@ func (i StatementIssuer) Check() []oauth.FieldError {
 		u, err := url.Parse(i.KeysURI)
 		if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Fragment != "" {
 			found.Add("jwks_uri", "must be an https URL without credentials and fragment: whoever can change the keys in transit can sign any statement")
+		} else if wrong := authority.Check(i.KeysURI); wrong != "" {
+			found.Add("jwks_uri", "%s", wrong)
 		}
 	}
 	return found.Fields

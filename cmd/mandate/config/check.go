@@ -8,11 +8,11 @@ import (
 	"net/url"
 	"path"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
 	"mandate/cmd/mandate/httpserve"
+	"mandate/provider/authority"
 	"mandate/provider/loopback"
 )
 
@@ -80,10 +80,7 @@ func (l *loader) element(name string, i int, text string) {
 	l.wrong(text, fmt.Sprintf("%s[%d]", name, i))
 }
 
-var (
-	urlHost = regexp.MustCompile(`^([a-z0-9_.-]+|\[[0-9a-f:.]+\])(:[0-9]+)?$`)
-	urlPath = regexp.MustCompile(`^[A-Za-z0-9._~/-]*$`)
-)
+var urlPath = regexp.MustCompile(`^[A-Za-z0-9._~/-]*$`)
 
 // webURL parses an absolute http or https URL. The text that it returns says what
 // to change and does not contain the value, which may include a password.
@@ -98,8 +95,10 @@ func webURL(raw string) (*url.URL, string) {
 		return nil, "contains a user or a password; remove it from the URL"
 	case strings.Contains(raw, "#"):
 		return nil, "contains a fragment; remove everything from the # on"
-	case !urlHost.MatchString(u.Host) || u.Port() != "" && !isPort(u.Port()):
-		return nil, "has an invalid host or port; write the host in lower-case ASCII"
+	case strings.ToLower(u.Host) != u.Host:
+		return nil, "has a host with capitals; write it in lower case"
+	case authority.Check(raw) != "":
+		return nil, authority.Check(raw)
 	}
 	return u, ""
 }
@@ -117,11 +116,6 @@ func originURL(raw string) (*url.URL, string) {
 func hasDefaultPort(u *url.URL) bool {
 	port := strings.TrimLeft(u.Port(), "0")
 	return u.Scheme == "https" && port == "443" || u.Scheme == "http" && port == "80"
-}
-
-func isPort(text string) bool {
-	_, err := strconv.ParseUint(text, 10, 16)
-	return err == nil
 }
 
 // checkTransport refuses plain http beyond this machine. RFC 6749 §3.1, §3.2: these

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 
+	"mandate/provider/authority"
 	"mandate/provider/loopback"
 )
 
@@ -111,7 +112,7 @@ func (l *loader) checkMetadata() {
 	}
 	for i, origin := range p.ResourceServerAllowedOrigins {
 		u, err := url.Parse(origin)
-		if origin != "*" && (err != nil || u.Scheme == "" || u.Host == "" || u.Scheme+"://"+u.Host != origin || hasDefaultPort(u) || strings.ToLower(origin) != origin || strings.Contains(origin, "*")) {
+		if origin != "*" && (err != nil || u.Scheme == "" || u.Host == "" || u.Scheme+"://"+u.Host != origin || authority.Check(origin) != "" || hasDefaultPort(u) || strings.ToLower(origin) != origin || strings.Contains(origin, "*")) {
 			l.element(origins, i, "is not an origin as a browser sends it; write scheme, host and port alone, without a default port (https://app.example.com), or * for every origin")
 		}
 	}

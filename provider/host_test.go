@@ -1,0 +1,109 @@
+package provider
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"mandate/provider/clients"
+	"mandate/provider/oauth"
+	"mandate/provider/policy"
+)
+
+// misread lists hosts that a browser reads otherwise than they are written, and with what the message helps.
+var misread = map[string]string{
+	"%D0%B0pple.com": "xn--pple-43d.com", "apple.com%E2%88%95login.example": "xn--", "127.%EF%BC%91": "ASCII", "%EF%BD%8Cocalhost": "localhost", "client.example%E2%80%8B": "client.example",
+	"bücher.example": "xn--bcher-kva.example", "apple.com%E3%80%82evil.example": "apple.com.evil.example", "127.1": "IPv4", "2130706433": "IPv4", "client..example": "ASCII",
+}
+
+// Each URL of an application has a host that this server, the person and the browser read alike, or it is refused with the
+// spelling that all read alike.
+//
+// CWE-1007 (homographs), CVE-2019-9636 and "HostSplit" (a host that is normalized after it was checked) are of the class.
+func TestAttackHostInAnotherReading(t *testing.T) {
+	f := begin(t, func(c *Config) { c.Open.Registration, c.ObjectsByReference, c.OpenID = true, true, true })
+	lists := []string{"redirect_uris", "post_logout_redirect_uris", "request_uris"}
+	single := []string{"backchannel_logout_uri", "jwks_uri", "sector_identifier_uri", "initiate_login_uri", "client_uri", "logo_uri", "policy_uri", "tos_uri", "client_uri#de", "logo_uri#de", "policy_uri#fr", "tos_uri#es"}
+	registers := func(member, uri string) error {
+		said := map[string]any{"client_name": "Client", "token_endpoint_auth_method": "none", "redirect_uris": []string{"https://client.example/cb"}}
+		said[member] = uri
+		if slices.Contains(lists, member) {
+			said[member] = []string{uri}
+		}
+		body, err := json.Marshal(said)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := httptest.NewRequest("POST", "https://auth.example/o/register/", strings.NewReader(string(body)))
+		r.Header.Set("Content-Type", "application/json")
+		_, _, err = f.Registrations.Register(t.Context(), r, "192.0.2.1")
+		return err
+	}
+	for _, member := range append(lists, single...) {
+		for host, remedy := range misread {
+			err := registers(member, "https://"+host+"/x")
+			if !strings.Contains(descriptionOf(err), remedy) || !strings.Contains(descriptionOf(err), "host") {
+				t.Errorf("%s with the host %s: %q", member, host, descriptionOf(err))
+			}
+		}
+		err := registers(member, "https://client.example/x")
+		if err != nil && !(member == "sector_identifier_uri" && strings.Contains(descriptionOf(err), "could not be read")) {
+			t.Errorf("%s: %v", member, err)
+		}
+	}
+	for field, with := range map[string]func(r *clients.Registration, uri string){
+		"redirect_uris":             func(r *clients.Registration, uri string) { r.RedirectURIs = []string{uri} },
+		"post_logout_redirect_uris": func(r *clients.Registration, uri string) { r.PostLogoutURIs = []string{uri} },
+		"backchannel_logout_uri":    func(r *clients.Registration, uri string) { r.BackchannelURI = uri },
+		"jwks_uri": func(r *clients.Registration, uri string) {
+			r.Authentication = clients.Authentication{Method: clients.MethodPrivateKey, JWKSURI: uri}
+		},
+		"request_uris": func(r *clients.Registration, uri string) { r.Messages.RequestURIs = []string{uri} },
+	} {
+		r := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{callback}, HashClientSecret: true}
+		for host := range misread {
+			with(&r, "https://"+host+"/x")
+			_, err := f.Clients.Register(t.Context(), Operator(), r)
+			if err == nil {
+				t.Errorf("%s of an operator with the host %s is accepted", field, host)
+				continue
+			}
+			wantInvalid(t, err, field)
+		}
+		with(&r, "https://my_app.example/x")
+		_, err := f.Clients.Register(t.Context(), Operator(), r)
+		wantError(t, err, "no error")
+	}
+}
+
+// What an older release stored goes nowhere.
+func TestAttackStoredHostInAnotherReading(t *testing.T) {
+	f := begin(t, func(c *Config) { c.OpenID = true })
+	app := f.app(public)
+	for host, remedy := range misread {
+		uri := "https://" + host + "/cb"
+		f.sql("UPDATE applications SET redirect_uris = '" + uri + "', post_logout_redirect_uris = '" + uri + "'")
+		for _, pairs := range [][]string{{"redirect_uri", uri}, {"redirect_uri", "", "scope", "read"}} {
+			_, err := f.Authorizations.Authorize(t.Context(), f.query(app, pairs...))
+			if !strings.Contains(descriptionOf(err), remedy) || err.(*oauth.Error).Mismatch != nil {
+				t.Errorf("%s: %v", host, err)
+			}
+		}
+		_, err := f.Logouts.Read(t.Context(), url.Values{"client_id": {app.Application.ClientID}, "post_logout_redirect_uri": {uri}})
+		if !strings.Contains(descriptionOf(err), remedy) || err.(*oauth.Error).Mismatch != nil {
+			t.Errorf("%s after a logout: %v", host, err)
+		}
+	}
+}
+
+func descriptionOf(err error) string {
+	e, ok := errors.AsType[*oauth.Error](err)
+	if !ok {
+		return ""
+	}
+	return e.Description
+}
