@@ -119,3 +119,14 @@ func TestCommitIsNotCancelledAtTheEndOfTheRequest(t *testing.T) {
 		eventually(t, name+" has ended", func() bool { return a.server.Waiting(t, time.Time{}) == 0 })
 	}
 }
+
+// Another primary may have taken over that does not have the rotation.
+func TestRotationThatTheDatabaseLacksIsNotConfirmed(t *testing.T) {
+	w := migrated(t, postgrestest.URL(t))
+	alice, app := w.person(t, "alice"), w.application(t, "App")
+	unused, used := w.family(t, alice.ID, app.ID), w.family(t, alice.ID, app.ID)
+	must(t, w.RotateRefresh(t.Context(), used.refresh, used.ID, "answer", at, later, newPair(used.ID)))
+	is(t, "the rotation", w.ConfirmRotation(t.Context(), used.refresh, "answer"), nil)
+	is(t, "an unused token", w.ConfirmRotation(t.Context(), unused.refresh, "answer"), ErrNotFound)
+	is(t, "another rotation", w.ConfirmRotation(t.Context(), used.refresh, "another answer"), ErrNotFound)
+}
