@@ -437,13 +437,14 @@ func signaturesWithoutALimit(t *testing.T) {
 	stranger, trusted := f.keyed(grants(policy.GrantCode)), f.keyed(grants(policy.GrantCode, policy.GrantClient))
 	f.strange(stranger.Registered)
 	other := newKey(t)
+	network := "192.0.2.1"
 	object := func(by keyed, key crypto.Signer) error {
 		text, err := jose.Sign("ES256", "oauth-authz-req+jwt", "", key, map[string]any{"iss": by.Application.ClientID, "client_id": by.Application.ClientID, "aud": f.config.Issuer, "response_type": "code",
 			"redirect_uri": callback, "code_challenge": challenge, "code_challenge_method": "S256", "exp": oauth.Now() + 60})
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, err := f.Authorizations.Authorize(FromBrowser(t.Context(), "192.0.2.1", ""), values("client_id", by.Application.ClientID, "request", text, "redirect_uri", callback, "response_type", "code"))
+		a, err := f.Authorizations.Authorize(FromBrowser(t.Context(), network, ""), values("client_id", by.Application.ClientID, "request", text, "redirect_uri", callback, "response_type", "code"))
 		if err == nil && a.Refused != nil {
 			return a.Refused
 		}
@@ -472,7 +473,12 @@ func signaturesWithoutALimit(t *testing.T) {
 	wantKind(t, "its objects are counted apart", object(stranger, stranger.key), "no error")
 	reaches("objects of a stranger", limits.Of(limits.OfAssertion).Tries, func() error { return object(stranger, stranger.key) }, "no error")
 	reaches("wrong objects", limits.Of(limits.OfAddress).Tries, func() error { return object(trusted, other) }, "400 invalid_request_object")
-	wantKind(t, "a right object", object(trusted, trusted.key), "no error")
+	// A right object is refused too: so no other one was verified to find out that it is wrong.
+	wantKind(t, "a right object from there", object(trusted, trusted.key), "429 temporarily_unavailable")
+	network = "198.51.100.1"
+	for range 2 * limits.Of(limits.OfAddress).Tries {
+		wantKind(t, "a right object", object(trusted, trusted.key), "no error")
+	}
 	wantKind(t, "a right assertion", f.send("token", trusted.at("token", trusted.assertion(nil), "grant_type", policy.GrantClient)), "no error")
 }
 

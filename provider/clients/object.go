@@ -30,7 +30,7 @@ func wrongObject(format string, args ...any) *oauth.Error {
 // application signed it (RFC 9101 §6.2). What the claims say is not checked.
 func (p *Clients) ObjectClaims(ctx context.Context, a storage.Application, object string) ([]byte, error) {
 	may := objectAlgorithms(a)
-	looked := false
+	looked, giveBack := false, func() {}
 	raw, err := jose.Verifier{
 		Algorithms: may,
 		Types:      requestobject.Types(),
@@ -39,19 +39,31 @@ func (p *Clients) ObjectClaims(ctx context.Context, a storage.Application, objec
 			// RFC 9101 §6.2: the kid chooses one of the keys that the client has registered. A key
 			// that the header itself has, or an address of one, proves nothing.
 			keys, err := p.keysets.find(ctx, a, func(set jose.JWKSet) []any { return set.For(h) })
-			if err != nil {
+			if err != nil && !errors.Is(err, jose.ErrInvalid) {
 				return nil, err
 			}
+			// Anybody can send an object with the client id of anybody, and to verify one costs time. A right one
+			// gives the try back.
+			back, limited := p.limits.Request(limits.At(limits.AtObject, CallOf(ctx).Address))
+			switch {
+			case limited != nil:
+				return nil, limited
+			case err != nil:
+				return nil, err
+			}
+			giveBack = back
 			return keys, p.mayVerify(ctx, a, "object ")
 		},
 	}.Verify(object)
 	refused, limited := errors.AsType[*oauth.Error](err)
 	switch {
 	case err == nil:
+		giveBack()
 		return raw, nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case limited:
+		giveBack() // nothing was verified
 		return nil, refused
 	// RFC 9101 §6.1: this server decrypts nothing.
 	case strings.Count(object, ".") == 4:
@@ -61,11 +73,6 @@ func (p *Clients) ObjectClaims(ctx context.Context, a storage.Application, objec
 	case errors.Is(err, keysets.ErrBusy):
 		return nil, busyKeys()
 	case errors.Is(err, jose.ErrInvalid):
-		// Anybody can send one, with the client id of anybody.
-		_, err := p.limits.Request(limits.At(limits.AtObject, CallOf(ctx).Address))
-		if err != nil {
-			return nil, err
-		}
 		return nil, wrongObject("The signature of the request object is not that of a key which this client has registered: check jwks or jwks_uri of the registration, and the kid in the header.")
 	}
 	return nil, wrongObject("The keys at the jwks_uri of this client cannot be read now. Try again in a moment.").Because(err)
