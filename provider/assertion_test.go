@@ -437,9 +437,9 @@ func signaturesWithoutALimit(t *testing.T) {
 	stranger, trusted := f.keyed(grants(policy.GrantCode)), f.keyed(grants(policy.GrantCode, policy.GrantClient))
 	f.strange(stranger.Registered)
 	other := newKey(t)
-	network := "192.0.2.1"
+	network, kid := "192.0.2.1", ""
 	object := func(by keyed, key crypto.Signer) error {
-		text, err := jose.Sign("ES256", "oauth-authz-req+jwt", "", key, map[string]any{"iss": by.Application.ClientID, "client_id": by.Application.ClientID, "aud": f.config.Issuer, "response_type": "code",
+		text, err := jose.Sign("ES256", "oauth-authz-req+jwt", kid, key, map[string]any{"iss": by.Application.ClientID, "client_id": by.Application.ClientID, "aud": f.config.Issuer, "response_type": "code",
 			"redirect_uri": callback, "code_challenge": challenge, "code_challenge_method": "S256", "exp": oauth.Now() + 60})
 		if err != nil {
 			t.Fatal(err)
@@ -479,6 +479,8 @@ func signaturesWithoutALimit(t *testing.T) {
 	for range 2 * limits.Of(limits.OfAddress).Tries {
 		wantKind(t, "a right object", object(trusted, trusted.key), "no error")
 	}
+	network, kid = "203.0.113.1", "unknown"
+	reaches("objects of no key", limits.Of(limits.OfAddress).Tries, func() error { return object(trusted, trusted.key) }, "400 invalid_request_object")
 	wantKind(t, "a right assertion", f.send("token", trusted.at("token", trusted.assertion(nil), "grant_type", policy.GrantClient)), "no error")
 }
 

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,7 +18,10 @@ import (
 
 	"mandate/provider/clients"
 	"mandate/provider/oauth"
+	"mandate/provider/places"
 	"mandate/provider/policy"
+	"mandate/provider/seal"
+	"mandate/storage"
 )
 
 // toldAt is a transport that answers calls in place of the network and records their times.
@@ -244,6 +249,112 @@ func TestBackChannel_slow_owner_delays_nobody(t *testing.T) {
 			t.Errorf("told after %v", honest)
 		}
 	})
+}
+
+// Anybody can register applications that answer late, and always with success, so that nothing pauses them. They delay
+// the notifications neither of applications for which somebody is responsible nor of those at other domains.
+//
+// Resembles CVE-2007-6750 (Slowloris) in its class: peers who are slow, and make no error, use up what all share.
+func TestAttackNoticesOfStrangers(t *testing.T) {
+	for name, host := range map[string]func(n int) string{
+		"one domain":   func(n int) string { return fmt.Sprintf("x%d.slow.example", n) },
+		"many domains": func(n int) string { return fmt.Sprintf("slow-%d.example", n) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { noticesOfStrangers(t, host) })
+		})
+	}
+}
+
+func noticesOfStrangers(t *testing.T, host func(n int) string) {
+	const applications, sessions = 16, 6
+	var mu sync.Mutex
+	var start time.Time
+	running, most, good := 0, 0, map[string]time.Duration{}
+	f := begin(t, func(c *Config) {
+		c.OpenID, c.Scopes = true, append(c.Scopes, policy.Scope{Name: "openid", Description: "Sign in"})
+		c.Open.Registration = true
+	}, calls(roundTrip(func(r *http.Request) (*http.Response, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !strings.Contains(r.URL.Host, "slow") {
+			good[r.URL.Host] = time.Since(start)
+			return &http.Response{StatusCode: 200, Body: http.NoBody}, nil
+		}
+		running++
+		most = max(most, running)
+		mu.Unlock()
+		time.Sleep(4900 * time.Millisecond)
+		mu.Lock()
+		running--
+		return &http.Response{StatusCode: 200, Body: http.NoBody}, nil
+	})))
+	add := func(host, responsible string, owner *string) *clients.Registered {
+		t.Helper()
+		a := storage.Application{ID: seal.Identifier(), ClientID: seal.Identifier(), Name: "x", ClientType: policy.Public, GrantTypes: policy.GrantCode, RedirectURIs: "https://" + host + "/cb",
+			BackchannelURI: "https://" + host + "/logout", Responsible: responsible, OwnerID: owner, CreatedAt: oauth.Now()}
+		if responsible == storage.ByNobody {
+			a.Origin, a.Management = storage.FromRegistration, storage.ManagedAlone
+		}
+		err := f.store.AddApplication(t.Context(), a, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err = f.store.Application(t.Context(), a.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &clients.Registered{Application: a}
+	}
+	logOut := func(name string, signedInTo ...*clients.Registered) {
+		t.Helper()
+		s := f.login(name)
+		for _, app := range signedInTo {
+			f.approve(t, app, s, "redirect_uri", app.Application.RedirectURIs, "scope", "openid", "prompt", "")
+		}
+		err := f.Logouts.Logout(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var strange []*clients.Registered
+	for n := range applications {
+		strange = append(strange, add(host(n), storage.ByNobody, nil))
+	}
+	owner := f.person("owner")
+	others := map[string]*clients.Registered{"administrators.example": add("administrators.example", storage.ByOperator, nil), "persons.example": add("persons.example", storage.ByOwner, &owner.ID),
+		"told-before.example": add("told-before.example", storage.ByNobody, nil), "new.example": add("new.example", storage.ByNobody, nil)}
+	var telling sync.WaitGroup
+	telling.Go(func() { f.tells(t, 10*time.Minute) })
+	logOut("bob", others["told-before.example"])
+	synctest.Wait()
+	for range sessions {
+		logOut("mallory", strange...)
+	}
+	time.Sleep(time.Second) // so that these are due first
+	mu.Lock()
+	start = time.Now()
+	clear(good)
+	mu.Unlock()
+	logOut("alice", slices.Collect(maps.Values(others))...)
+	telling.Wait()
+	one := host(0) == "x0.slow.example"
+	for at := range others {
+		// If slow ones have all places for applications that did not answer before, a new one waits for the first of them.
+		wait := time.Duration(0)
+		if at == "new.example" && !one {
+			wait = 4900 * time.Millisecond
+		}
+		if late, told := good[at]; !told || late > wait {
+			t.Errorf("%s is told after %s: %v", at, late, told)
+		}
+	}
+	if one && most != places.PerBoth || !one && most != places.Most {
+		t.Errorf("%d calls to strangers at once", most)
+	}
+	if n := f.logins(); n > 0 {
+		t.Errorf("%d are left", n)
+	}
 }
 
 type roundTrip func(*http.Request) (*http.Response, error)

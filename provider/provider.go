@@ -160,7 +160,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	}
 	p.Clients = clients.New(config.clients(sampleSecret), clients.Parts{Rules: p.rules, Store: store, Limits: p.limits, Keys: p.Keys, People: p.People, Resources: p.Resources,
 		Outbound: calls, Strangers: strangers, Secrets: p.sealers.secrets, LogoNames: logoNames, Changes: p.changes, Log: log})
-	p.Registrations = registration.New(config.registration(), p.rules, store, p.limits, p.Clients, calls, strangers, registrations)
+	p.Registrations = registration.New(config.registration(), p.rules, store, p.limits, p.Clients, calls, strangers, registrations, log)
 	p.Tokens = tokens.New(config.tokens(), p.rules, store, p.Keys, p.Clients, p.People, p.Resources, p.Proofs, p.sealers.jtis, pairwise, p.changes)
 	p.Logouts = logout.New(config.logout(), p.rules, store, p.Tokens, calls, strangers, p.sealers.tickets, log)
 	store.OnChange(p.changed)

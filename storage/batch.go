@@ -3,7 +3,10 @@ package storage
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/bits"
+	"runtime/debug"
+	"slices"
 	"sync"
 )
 
@@ -96,10 +99,21 @@ func (g *batcher[T]) work() {
 			items[i] = one.item
 		}
 		g.tally.batch(len(items))
-		for i, err := range g.run(items) {
+		for i, err := range g.survive(items) {
 			batch[i].done <- err
 		}
 	}
+}
+
+// survive runs a batch. The driver panics on some answers of a server, and no HTTP server recovers a panic in this
+// goroutine. Then nobody knows what was stored.
+func (g *batcher[T]) survive(items []T) (outcomes []error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			outcomes = slices.Repeat([]error{fmt.Errorf("panic in a batch of writes: %v\n%s", cause, debug.Stack())}, len(items))
+		}
+	}()
+	return g.run(items)
 }
 
 func (g *batcher[T]) take() []*batched[T] {

@@ -9,9 +9,19 @@ type Login struct {
 	ApplicationID string `db:"application_id"`
 	UserID        string `db:"user_id"`
 	Sector        string `db:"sector"`
-	Owner         string `db:"owner"`    // the application's owner, or the application itself if it has none
+	Owner         string `db:"owner"`    // whose turn it takes: the application's owner, or what stands for one
 	DueAt         int64  `db:"due_at"`   // 0: the session has not ended
 	Attempts      int64  `db:"attempts"` // to send the notification
+}
+
+// DueLogin is a login whose logout notification is due, with what decides when it is sent.
+type DueLogin struct {
+	Login
+	Turn               int64  `db:"turn"` // 1 for the first one of its owner
+	BackchannelURI     string `db:"backchannel_logout_uri"`
+	Responsible        string `db:"responsible"`     // of the application, as the following are
+	OwnerActive        *bool  `db:"owner_is_active"` // nil: it has no owner
+	OwnerAdministrator *bool  `db:"owner_is_admin"`
 }
 
 // notifyFor is how long a logout notification is retried, in seconds.
@@ -82,16 +92,22 @@ func (t tx) endAllSessions(userID string, now int64) (int, error) {
 	return n, err
 }
 
-// DueLogins lists the logins whose logout notification is due, the longest due first.
-// It returns at most each logins per owner, so that the applications of one owner do
-// not delay those of others.
-func (s *Store) DueLogins(ctx context.Context, now int64, each, limit int) ([]Login, error) {
-	var due []Login
-	err := s.all(ctx, &due, `SELECT session_id, application_id, user_id, sector, owner, due_at, attempts FROM (
-			SELECT session_id, application_id, user_id, sector, owner, due_at, attempts,
-				ROW_NUMBER() OVER (PARTITION BY owner ORDER BY due_at, session_id) AS place
-			FROM logins WHERE due_at > 0 AND due_at <= $1
-		) x WHERE place <= $2 ORDER BY due_at, session_id LIMIT $3`, now, each, limit)
+// DueLogins lists the logins whose logout notification is due. The owners take turns: the first login of each owner comes
+// before the second of any. It returns at most each logins per owner, and at most limit of each kind of who is
+// responsible, so that nobody displaces the applications of those in whom the operator has more trust.
+func (s *Store) DueLogins(ctx context.Context, now int64, each, limit int) ([]DueLogin, error) {
+	var due []DueLogin
+	err := s.all(ctx, &due, `SELECT session_id, application_id, user_id, sector, owner, due_at, attempts, turn, backchannel_logout_uri, responsible, owner_is_active, owner_is_admin FROM (
+			SELECT x.session_id, x.application_id, x.user_id, x.sector, x.owner, x.due_at, x.attempts, x.turn,
+				COALESCE(a.backchannel_logout_uri, '') AS backchannel_logout_uri, COALESCE(a.responsible, 'nobody') AS responsible, u.active AS owner_is_active, u.administrator AS owner_is_admin,
+				ROW_NUMBER() OVER (PARTITION BY a.responsible, u.active, u.administrator ORDER BY x.turn, x.due_at, x.session_id) AS place
+			FROM (
+				SELECT session_id, application_id, user_id, sector, owner, due_at, attempts,
+					ROW_NUMBER() OVER (PARTITION BY owner ORDER BY due_at, session_id) AS turn
+				FROM logins WHERE due_at > 0 AND due_at <= $1
+			) x LEFT JOIN applications a ON a.id = x.application_id LEFT JOIN users u ON u.id = a.owner_id
+			WHERE x.turn <= $2
+		) y WHERE place <= $3 ORDER BY turn, due_at, session_id`, now, each, limit)
 	return due, err
 }
 

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -24,7 +25,11 @@ func due(t *testing.T, s *Store, now int64) []Login {
 	t.Helper()
 	found, err := s.DueLogins(t.Context(), now, 100, 100)
 	must(t, err)
-	return found
+	logins := []Login{}
+	for _, l := range found {
+		logins = append(logins, l.Login)
+	}
+	return logins
 }
 
 // whoIsDue lists the sessions whose logout notifications are due.
@@ -213,6 +218,60 @@ func TestOneNodeTellsAnApplication(t *testing.T) {
 	})
 }
 
+// Nobody displaces the logins of those in whom the operator has more trust, however many owners they seem to be.
+func TestAttackDueLoginsOfManyStrangers(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice, root := w.person(t, "alice"), w.administrator(t, "root")
+		add := func(dueAt int64, owner, responsible string, of *string) string {
+			t.Helper()
+			n, a := w.session(t, alice.ID), newApplication("A")
+			a.Responsible, a.OwnerID, a.BackchannelURI = responsible, of, "https://"+owner+".example/"
+			must(t, w.AddApplication(t.Context(), a, 0))
+			must(t, w.AddGrant(t.Context(), inSession(newGrant(alice.ID, a.ID), n), owner, ""))
+			must(t, w.EndSession(t.Context(), alice.ID, n.ID, dueAt, false))
+			return a.ID
+		}
+		for i := range 6 {
+			add(at, fmt.Sprint("stranger-", i), ByNobody, nil)
+		}
+		last := add(at+1, "gone", ByNobody, nil)
+		add(at+2, "alice", ByOwner, &alice.ID)
+		add(at+3, "root", ByOwner, &root.ID)
+		add(at+4, "operator", ByOperator, nil)
+		facts := func(limit int) []string {
+			t.Helper()
+			found, err := w.DueLogins(t.Context(), later, 2, limit)
+			must(t, err)
+			said := []string{}
+			for _, l := range found {
+				is := func(b *bool) string {
+					if b == nil {
+						return "-"
+					}
+					return fmt.Sprint(*b)
+				}
+				said = append(said, fmt.Sprint(l.BackchannelURI, " ", l.Responsible, " ", is(l.OwnerActive), " ", is(l.OwnerAdministrator), " ", l.Turn))
+			}
+			return said
+		}
+		trusted := []string{"https://alice.example/ owner true false 1", "https://root.example/ owner true true 1", "https://operator.example/ operator - - 1"}
+		got := facts(3)
+		if len(got) != 6 {
+			t.Fatal(got)
+		}
+		if diff := cmp.Diff(trusted, got[3:]); diff != "" {
+			t.Error(diff)
+		}
+		// An application that is gone hides nothing either, and its login is found.
+		_, err := w.exec(t.Context(), `DELETE FROM applications WHERE id = $1`, last)
+		must(t, err)
+		got = facts(100)
+		if len(got) != 10 || !slices.Contains(got, " nobody - - 1") {
+			t.Error(got)
+		}
+	})
+}
+
 // An owner with a thousand applications that do not answer does not delay the
 // notifications of other owners.
 func TestDueLoginsAreOfManyOwners(t *testing.T) {
@@ -229,11 +288,12 @@ func TestDueLoginsAreOfManyOwners(t *testing.T) {
 		for _, l := range found {
 			owners = append(owners, l.Owner)
 		}
-		if diff := cmp.Diff([]string{"greedy", "greedy", "modest"}, owners); diff != "" {
+		// The first of each owner comes before the second of any.
+		if diff := cmp.Diff([]string{"greedy", "modest", "greedy"}, owners); diff != "" {
 			t.Error(diff)
 		}
 		must(t, w.PauseLogins(t.Context(), found[0].ApplicationID, 3, later+9))
-		n, err := w.ForgetLogins(t.Context(), found[1].ApplicationID)
+		n, err := w.ForgetLogins(t.Context(), found[2].ApplicationID)
 		must(t, err)
 		if left := due(t, w.Store, later); n != 1 || len(left) != 3 {
 			t.Errorf("%d deleted, due: %v", n, left)

@@ -12,6 +12,7 @@ import (
 
 	"mandate/provider/jose"
 	"mandate/provider/loopback"
+	"mandate/provider/recovered"
 )
 
 const (
@@ -109,7 +110,11 @@ func (k *keySet) ask() {
 	}
 	k.asked, k.done = time.Now(), make(chan struct{})
 	go func() {
-		keys, err := k.fetch()
+		var keys map[string]*jose.JWK
+		err := recovered.Do(nil, "read the keys", func() (err error) { // who waits reports the error
+			keys, err = k.fetch()
+			return err
+		})
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		k.err = err

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"time"
+
+	"mandate/provider/recovered"
 )
 
 const (
@@ -27,8 +29,16 @@ func (p *Proxy) lease(r *http.Request, g *Guard, rule Rule) lease {
 	token, ok := FromContext(r.Context())
 	l := lease{until: leaseEnd(token, time.Now()), every: p.recheck}
 	if ok { // a public rule requires no token
-		l.check = func(ctx context.Context) *refusal {
-			return g.still(r.WithContext(ctx), rule.requirement(), token)
+		l.check = func(ctx context.Context) (no *refusal) {
+			// No HTTP server recovers a panic of the goroutine that watches.
+			err := recovered.Do(p.log, "check the token of an open connection", func() error {
+				no = g.still(r.WithContext(ctx), rule.requirement(), token)
+				return nil
+			})
+			if err != nil {
+				return &refusal{status: http.StatusServiceUnavailable, detail: unchecked}
+			}
+			return no
 		}
 	}
 	return l

@@ -2,6 +2,7 @@ package clients
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"slices"
 	"time"
@@ -22,8 +23,8 @@ type keySets struct {
 	fetched byStanding[*keysets.Sets]
 }
 
-func newKeySets(out, strangers *outbound.Client) keySets {
-	return keySets{fetched: byStanding[*keysets.Sets]{keysets.New(out), keysets.New(out), keysets.New(strangers)}}
+func newKeySets(out, strangers *outbound.Client, log *slog.Logger) keySets {
+	return keySets{fetched: byStanding[*keysets.Sets]{keysets.New(out, log), keysets.New(out, log), keysets.New(strangers, log)}}
 }
 
 // The length of RSA keys in bits. Whoever sends a request with a signature decides what it costs.

@@ -16,7 +16,7 @@ import (
 )
 
 func withLogos(open OpenConfig) *Clients {
-	return &Clients{config: Config{Open: open}, names: []byte("key"), logos: documents.New(outbound.New(outbound.Config{}), logos())}
+	return &Clients{config: Config{Open: open}, names: []byte("key"), logos: documents.New(outbound.New(outbound.Config{}), logos(), nil)}
 }
 
 // stranger is an application for which nobody is responsible, with this logo.

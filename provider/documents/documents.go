@@ -6,6 +6,8 @@ package documents
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"sync"
@@ -15,16 +17,18 @@ import (
 	"mandate/provider/oauth"
 	"mandate/provider/outbound"
 	"mandate/provider/places"
+	"mandate/provider/recovered"
 	"mandate/provider/throttle"
 )
 
 // maxWaiters is how many requests may wait for one fetch.
 const maxWaiters = 500
 
-// The kinds of counters. The fetches for one network cannot exhaust the counter of a host.
+// The kinds of counters. Anybody can invent URLs in the name of a host, so nobody's fetches use up tries that others have
+// there: the places bound what all together read from one host.
 const (
 	ofAsking = iota // the network of a request for a document that nobody has approved
-	ofHost          // the host of such a document
+	ofHost          // the host of such a document, for the site of the network
 	ofURL           // a document of a client that somebody has approved
 )
 
@@ -56,6 +60,7 @@ type Kind[T any] struct {
 type Documents[T any] struct {
 	kind  Kind[T]
 	out   *outbound.Client
+	log   *slog.Logger
 	tries *throttle.Throttle
 
 	mu      sync.Mutex
@@ -72,6 +77,7 @@ type document[T any] struct {
 	value    T
 	err      error
 	began    time.Time // its fetch
+	took     time.Duration
 	until    time.Time
 	approved bool
 }
@@ -85,8 +91,8 @@ type fetch[T any] struct {
 }
 
 // New makes the component.
-func New[T any](out *outbound.Client, kind Kind[T]) *Documents[T] {
-	return &Documents[T]{kind: kind, out: out, tries: newThrottle(), kept: map[string]*document[T]{}, fetches: map[string]*fetch[T]{},
+func New[T any](out *outbound.Client, kind Kind[T], log *slog.Logger) *Documents[T] {
+	return &Documents[T]{kind: kind, out: out, log: log, tries: newThrottle(), kept: map[string]*document[T]{}, fetches: map[string]*fetch[T]{},
 		invented: places.New(), approved: places.New()}
 }
 
@@ -134,7 +140,7 @@ func (d *Documents[T]) find(a Asked) (T, *fetch[T], error) {
 	if known := d.kept[a.ID]; known != nil && time.Now().Before(known.until) && !known.began.Before(a.Since) {
 		if a.Approved && !known.approved {
 			known.approved = true
-			d.approved.Note(a.ID, a.For, known.err == nil)
+			d.approved.Note(a.ID, a.For, known.err == nil, known.took)
 		}
 		d.hits.Add(1)
 		return known.value, nil, known.err
@@ -159,10 +165,7 @@ func (d *Documents[T]) find(a Asked) (T, *fetch[T], error) {
 // begin starts a fetch, which does not end with the request that caused it: others may wait
 // for it too.
 func (d *Documents[T]) begin(a Asked) (*fetch[T], error) {
-	of, who, tries := d.invented, throttle.Site(a.Address), []throttle.Try{
-		throttle.From(ofAsking, "", a.Address),
-		{Kind: ofHost, Key: places.Host(a.ID)},
-	}
+	of, who, tries := d.invented, throttle.Site(a.Address), []throttle.Try{throttle.From(ofAsking, "", a.Address)}
 	if a.Approved {
 		of, who, tries = d.approved, a.For, []throttle.Try{{Kind: ofURL, Key: a.ID}}
 	}
@@ -172,7 +175,7 @@ func (d *Documents[T]) begin(a Asked) (*fetch[T], error) {
 	if leave == nil {
 		return nil, d.busy()
 	}
-	_, wait := d.tries.Take(tries...)
+	giveBack, wait := d.takeTries(a, who, tries)
 	if wait > 0 {
 		leave()
 		return nil, oauth.Later(http.StatusTooManyRequests, wait, "Too many "+d.kind.Name+" were requested. Wait a little, then try again.")
@@ -181,19 +184,37 @@ func (d *Documents[T]) begin(a Asked) (*fetch[T], error) {
 	d.fetches[a.ID] = f
 	go func() {
 		began := time.Now()
-		value, until, err := d.fetch(a.ID)
+		value, until, answered, err := d.fetch(a.ID)
+		took := time.Since(began)
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		delete(d.fetches, a.ID)
 		leave()
-		of.Note(a.ID, who, err == nil)
+		of.Note(a.ID, who, err == nil, took)
+		if answered && took <= places.Slow {
+			giveBack()
+		}
 		if err == nil || d.kind.KeepErrors > 0 {
-			d.keep(a.ID, &document[T]{value, err, began, until, a.Approved})
+			d.keep(a.ID, &document[T]{value, err, began, took, until, a.Approved})
 		}
 		f.value, f.err = value, err
 		close(f.done)
 	}()
 	return f, nil
+}
+
+// takeTries takes the tries of a fetch. It returns what gives that of the host back: a host that answers at once costs
+// little, and hardly anybody could ask for so many of its documents.
+func (d *Documents[T]) takeTries(a Asked, site string, tries []throttle.Try) (giveBack func(), wait time.Duration) {
+	undo, wait := d.tries.Take(tries...)
+	if a.Approved || wait > 0 {
+		return func() {}, wait
+	}
+	giveBack, wait = d.tries.Take(throttle.Try{Kind: ofHost, Key: places.Host(a.ID) + " " + site, Wide: throttle.WideNetwork(a.Address)})
+	if wait > 0 {
+		undo()
+	}
+	return giveBack, wait
 }
 
 // busy returns the error for a request that would need one fetch too many. It is no 5xx,
@@ -203,24 +224,29 @@ func (d *Documents[T]) busy() *oauth.Error {
 }
 
 // fetch reads and checks a document. It returns until when the document, or the error, may
-// be kept.
-func (d *Documents[T]) fetch(id string) (T, time.Time, error) {
+// be kept, and whether the host has answered at all.
+func (d *Documents[T]) fetch(id string) (value T, until time.Time, answered bool, err error) {
 	began := time.Now()
-	var value T
-	told, err := d.out.Get(context.Background(), id, d.kind.Accept, d.kind.MaxBytes)
-	if err == nil {
-		value, err = d.kind.Read(id, told)
-	}
+	var told outbound.Document
+	err = recovered.Do(d.log, "read one of the "+d.kind.Name+", "+id, func() error {
+		told, err = d.out.Get(context.Background(), id, d.kind.Accept, d.kind.MaxBytes)
+		_, refused := errors.AsType[*outbound.StatusError](err)
+		answered = err == nil || refused
+		if err == nil {
+			value, err = d.kind.Read(id, told)
+		}
+		return err
+	})
 	if err != nil {
 		d.failed.Add(1)
-		return value, time.Now().Add(d.kind.KeepErrors), d.kind.Explain(id, err)
+		return value, time.Now().Add(d.kind.KeepErrors), answered, d.kind.Explain(id, err)
 	}
 	d.fetched.Add(1)
 	kept := lifetime(told.Header)
 	if d.kind.Longest > 0 {
 		kept = min(kept, d.kind.Longest)
 	}
-	return value, began.Add(kept), nil
+	return value, began.Add(kept), true, nil
 }
 
 // keep stores a document. If there is no room, it removes one that has expired, or one of a

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -13,11 +15,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"mandate/provider/oauth"
 	"mandate/provider/outbound"
 	"mandate/provider/places"
+	"mandate/provider/throttle"
 )
 
 // site serves documents and counts the requests.
@@ -58,7 +62,7 @@ func newDocuments() *Documents[string] {
 			return "", Invalid("has no client_id")
 		}
 		return string(body), nil
-	}))
+	}), nil)
 }
 
 func TestOneFetchServesAllWhoAsk(t *testing.T) {
@@ -218,12 +222,17 @@ func TestInventedURLs(t *testing.T) {
 			t.Errorf("%v, want the status 429", err)
 		}
 	}
-	for i := range places.PerWho {
+	for i := range places.PerBoth {
 		if err := begin(from("192.0.2.1", fmt.Sprint("/", i))); err != nil {
 			t.Fatal(err)
 		}
 	}
 	refused(begin(from("192.0.2.1", "/one-more")))
+	for i := range places.PerHost - places.PerBoth {
+		if err := begin(from("203.0.113.1", fmt.Sprint("/of-others", i))); err != nil {
+			t.Error("a network that has not asked for this host:", err)
+		}
+	}
 	// The host has as many fetches as it may have.
 	refused(begin(from("198.51.100.1", "/of-another")))
 	approved := from("192.0.2.1", "/approved")
@@ -247,8 +256,8 @@ func TestInventedURLs(t *testing.T) {
 	if e, _ := errors.AsType[*oauth.Error](err); e.Status != http.StatusBadRequest {
 		t.Error("another network:", err)
 	}
-	if n := s.requests.Load(); n > 102 {
-		t.Errorf("%d requests, want at most 102", n)
+	if n := s.requests.Load(); n > 104 {
+		t.Errorf("%d requests, want at most 104", n)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -499,7 +508,7 @@ func TestAttackApprovedClientsThatHang(t *testing.T) {
 	}
 	for who := range places.Most / places.PerWho {
 		for i := range places.PerWho {
-			if _, _, err := d.find(asked(2+who, fmt.Sprint("/hang", i), fmt.Sprint("site ", who))); err != nil {
+			if _, _, err := d.find(asked(2+2*who+i%2, fmt.Sprint("/hang", i), fmt.Sprint("site ", who))); err != nil {
 				t.Fatal(who, i, err)
 			}
 			<-arrived
@@ -539,5 +548,128 @@ func TestAttackApprovedClientsOfOne(t *testing.T) {
 	}
 	if _, _, err := d.find(asked(100, "another")); err != nil {
 		t.Error("another one:", err)
+	}
+}
+
+// One customer invents clients in the name of a host, and uses up all tries for it. Whoever asks for a client of this
+// host from elsewhere still gets its document.
+//
+// Its class is CWE-770: one party uses up a budget that all share.
+func TestAttackClientsInventedInTheNameOfAHost(t *testing.T) {
+	s := newSite(t, func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, `{"a":1}`) })
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	d := newDocuments()
+	last := error(nil)
+	for i := range 400 {
+		a := s.asked("/")
+		a.ID, a.Address = fmt.Sprint(closed.URL, "/", i), fmt.Sprintf("192.0.2.%d", 1+i%4)
+		_, last = d.Get(t.Context(), a)
+		if e, ok := errors.AsType[*oauth.Error](last); ok && e.Status == http.StatusTooManyRequests {
+			break
+		}
+	}
+	if e, ok := errors.AsType[*oauth.Error](last); !ok || e.Status != http.StatusTooManyRequests {
+		t.Fatal("there is no limit:", last)
+	}
+	a := s.asked("/honest")
+	a.Address = "198.51.100.1"
+	if _, err := d.Get(t.Context(), a); err != nil {
+		t.Error("the document of an honest client:", err)
+	}
+}
+
+// A host that answers at once, whatever it answers, costs so little that its tries come back.
+func TestAnswersAtOnceUseNoTryOfTheHost(t *testing.T) {
+	s := newSite(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/invalid":
+			sendJSON(w, "{}")
+		case "/good":
+			sendJSON(w, `{"a":1}`)
+		default:
+			w.WriteHeader(http.StatusNotFound)
+		}
+	})
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	d := newDocuments()
+	left := func() (n int) {
+		try, undo := throttle.Try{Kind: ofHost, Key: places.Host(s.URL) + " 192.0.2.0/24"}, []func(){}
+		for {
+			giveBack, wait := d.tries.Take(try)
+			if wait > 0 {
+				break
+			}
+			undo = append(undo, giveBack)
+		}
+		for _, one := range undo {
+			one()
+		}
+		return len(undo)
+	}
+	all := left()
+	for _, path := range []string{"/good", "/none", "/invalid"} {
+		_, _ = d.Get(t.Context(), s.asked(path))
+		if n := left(); n != all {
+			t.Errorf("%s: %d tries are left, want %d", path, n, all)
+		}
+	}
+	// The counter of the whole network still counts them.
+	silent := s.asked("/")
+	silent.ID = closed.URL
+	_, _ = d.Get(t.Context(), silent)
+	if n := left(); n != all-1 {
+		t.Errorf("no answer: %d tries are left, want %d", n, all-1)
+	}
+}
+
+// A mistake in a library that reads what a stranger has published does not end the server.
+//
+// Resembles CVE-2020-29652 in its class: a document of a stranger makes a parser panic.
+func TestAttackDocumentThatMakesAParserPanic(t *testing.T) {
+	s := newSite(t, func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, `{"a":1}`) })
+	var logged strings.Builder
+	d := New(outbound.New(outbound.Config{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}), Metadata(func(_ string, body []byte) (string, error) {
+		return string(body[len(body)+1:]), nil
+	}), slog.New(slog.NewTextHandler(&logged, nil)))
+	for range 2 * places.Most { // each gives its place back
+		_, err := d.Get(t.Context(), s.asked("/c"))
+		e, ok := errors.AsType[*oauth.Error](err)
+		if !ok || e.Status != http.StatusBadRequest || !strings.Contains(e.Error(), "panic") || strings.Contains(e.Description, "panic") {
+			t.Fatal(err)
+		}
+	}
+	if !strings.Contains(logged.String(), "level=ERROR") || !strings.Contains(logged.String(), s.URL+"/c") {
+		t.Error(logged.String())
+	}
+}
+
+// slow answers late, and in place of the network.
+type slow time.Duration
+
+func (s slow) RoundTrip(*http.Request) (*http.Response, error) {
+	time.Sleep(time.Duration(s))
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(`{"a":1}`))}, nil
+}
+
+// A host that always answers late has no place among those that work.
+func TestAttackDocumentsThatComeLate(t *testing.T) {
+	for _, late := range []time.Duration{0, time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDocuments()
+			d.out = outbound.New(outbound.Config{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Trace: func(http.RoundTripper) http.RoundTripper { return slow(places.Slow + late) }})
+			const id = "https://127.0.0.1/c"
+			if _, err := d.Get(t.Context(), Asked{ID: id, Address: "192.0.2.1"}); err != nil {
+				t.Fatal(err)
+			}
+			if got := d.invented.Works(id); got != (late == 0) {
+				t.Errorf("%s: it works: %v", late, got)
+			}
+			// Somebody approves the client.
+			if _, err := d.Get(t.Context(), Asked{ID: id, Approved: true}); err != nil || d.approved.Works(id) != (late == 0) {
+				t.Errorf("%s: it works when it is approved: %v (%v)", late, late != 0, err)
+			}
+		})
 	}
 }

@@ -10,6 +10,9 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"math/big"
+	"net/url"
+	"slices"
+	"strconv"
 	"testing"
 )
 
@@ -91,9 +94,58 @@ func TestCertificate(t *testing.T) {
 			t.Errorf("%s: there is a certificate", name)
 		}
 	}
+	// The certificate of another key, before the key that has it, and in lines.
+	other, own := set.Keys[0], set.Keys[2]
+	other.Chain = own.Chain
+	own.Chain = []string{own.Chain[0][:64] + "\r\n" + own.Chain[0][64:]}
+	found, ok := JWKSet{Keys: []JWK{{}, other, own}}.WithCertificate(set.Keys[2].Certificate())
+	if !ok || found.X != own.X {
+		t.Errorf("the certificate of another key comes first: %v", found)
+	}
+	if found, ok := (JWKSet{Keys: []JWK{other}}).WithCertificate(set.Keys[2].Certificate()); ok {
+		t.Errorf("the certificate of another key: %v", found)
+	}
 	for _, der := range [][]byte{nil, {}} {
 		if _, found := set.WithCertificate(der); found {
 			t.Error("no certificate is found as one")
+		}
+	}
+}
+
+// One who registers many certificates, which are large, makes no request expensive: what one costs does not grow with what
+// must be read of the others.
+//
+// Resembles CVE-2025-58187 in its class: a stranger decides how long certificates are processed.
+func TestAttackManyCertificates(t *testing.T) {
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	large := &x509.Certificate{SerialNumber: big.NewInt(1)}
+	for i := range 400 {
+		large.URIs = append(large.URIs, &url.URL{Scheme: "a", Opaque: strconv.Itoa(i)})
+	}
+	der, err := x509.CreateCertificate(rand.Reader, large, large, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, other, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, theirs := certified(t, other), certified(t, key)
+	own := one.Certificate()
+	one.public, theirs.public = public, key.Public() // as ParseSet does
+	most := 2 * testing.AllocsPerRun(10, func() { _, _ = x509.ParseCertificate(own) })
+	for name, chain := range map[string][]byte{"others": der, "the one that is asked for": own} {
+		theirs.Chain = []string{base64.StdEncoding.EncodeToString(chain)}
+		set := JWKSet{Keys: append(slices.Repeat([]JWK{theirs}, 50), one)}
+		if n := testing.AllocsPerRun(10, func() {
+			if _, found := set.WithCertificate(own); !found {
+				t.Error("the certificate is not found")
+			}
+		}); n > most {
+			t.Errorf("%s: %v allocations, want at most %v", name, n, most)
 		}
 	}
 }

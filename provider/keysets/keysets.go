@@ -7,12 +7,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
 	"mandate/provider/jose"
 	"mandate/provider/outbound"
 	"mandate/provider/places"
+	"mandate/provider/recovered"
 )
 
 // MaxBytes is the size of the largest key set that is read.
@@ -40,6 +42,7 @@ var errNoKey = errors.New("it has no key that can verify a signature, and no cer
 // Sets keeps the key sets that were fetched. Each node has its own.
 type Sets struct {
 	read func(ctx context.Context, address string) ([]byte, error)
+	log  *slog.Logger
 
 	mu     sync.Mutex
 	sets   map[string]*set
@@ -63,11 +66,13 @@ type set struct {
 }
 
 // New makes the component. All its fetches use one client.
-func New(out *outbound.Client) *Sets {
-	return newSets(func(ctx context.Context, address string) ([]byte, error) {
+func New(out *outbound.Client, log *slog.Logger) *Sets {
+	s := newSets(func(ctx context.Context, address string) ([]byte, error) {
 		document, err := out.Get(ctx, address, "application/jwk-set+json, application/json", MaxBytes)
 		return document.Body, err
 	})
+	s.log = log
+	return s
 }
 
 func newSets(read func(context.Context, string) ([]byte, error)) *Sets {
@@ -166,12 +171,17 @@ func (s *Sets) ask(asked Asked, one *set) {
 	}
 	one.asked, one.done = time.Now(), make(chan struct{})
 	go func() {
-		keys, err := s.fetch(asked.Address)
+		began := time.Now()
+		var keys jose.JWKSet
+		err := recovered.Do(s.log, "read the key set "+asked.Address, func() (err error) {
+			keys, err = s.fetch(asked.Address)
+			return err
+		})
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		read := err == nil || errors.Is(err, errNoKey)
 		leave()
-		s.places.Note(asked.Address, asked.For, read)
+		s.places.Note(asked.Address, asked.For, read, time.Since(began))
 		one.err = err
 		if read {
 			one.keys, one.since = keys, one.asked

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -408,14 +409,14 @@ func TestOverHTTP(t *testing.T) {
 		}
 	}))
 	defer web.Close()
-	allowed := New(outbound.New(outbound.Config{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}))
+	allowed := New(outbound.New(outbound.Config{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}), nil)
 	for path, good := range map[string]bool{"/good": true, "/large": false, "/moved": false, "/empty": false} {
 		_, err := allowed.Keys(t.Context(), web.URL+path, header("k"))
 		if (err == nil) != good || errors.Is(err, jose.ErrInvalid) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	if _, err := New(outbound.New(outbound.Config{})).Keys(t.Context(), web.URL+"/good", header("k")); err == nil {
+	if _, err := New(outbound.New(outbound.Config{}), nil).Keys(t.Context(), web.URL+"/good", header("k")); err == nil {
 		t.Error("a special-use address is called")
 	}
 }
@@ -425,16 +426,16 @@ func TestOverHTTP(t *testing.T) {
 func TestSetsThatWorkAreForgottenLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSets(nil)
-		s.places.Note("mended", "", true)
-		s.places.Note("mended", "", false)
+		s.places.Note("mended", "", true, 0)
+		s.places.Note("mended", "", false, 0)
 		time.Sleep(places.Distrust)
 		now := time.Now()
 		s.sets = map[string]*set{"works": {since: now.Add(-time.Minute), asked: now.Add(-time.Minute)}, "never": {asked: now}, "later": {since: now, asked: now},
 			"failed": {since: now, asked: now}, "mended": {since: now.Add(-time.Second), asked: now.Add(-time.Second)}}
 		for address, failed := range map[string]bool{"works": false, "later": false, "failed": true} {
-			s.places.Note(address, "", true)
+			s.places.Note(address, "", true, 0)
 			if failed {
-				s.places.Note(address, "", false)
+				s.places.Note(address, "", false, 0)
 			}
 		}
 		for _, want := range []string{"never", "failed", "works", "mended", "later"} {
@@ -471,4 +472,41 @@ func TestAttackManyKeySetsThatAnswer(t *testing.T) {
 			t.Errorf("of %d sets, that of somebody else is not one", len(s.sets))
 		}
 	})
+}
+
+// A mistake in a library that reads keys and certificates does not end the server.
+//
+// Resembles CVE-2020-29652 in its class: what a stranger has published makes a parser panic.
+func TestAttackKeySetThatMakesAParserPanic(t *testing.T) {
+	var logged strings.Builder
+	s := newSets(func(context.Context, string) ([]byte, error) { panic("a mistake") })
+	s.log = slog.New(slog.NewTextHandler(&logged, nil))
+	all := func(set jose.JWKSet) []any { return set.For(jose.Header{Algorithm: "ES256"}) }
+	_, err := s.Find(t.Context(), Asked{Address: "https://evil.example/keys"}, all)
+	if err == nil || errors.Is(err, jose.ErrInvalid) || !strings.Contains(err.Error(), "a mistake") {
+		t.Error(err)
+	}
+	if s.places.Taken() != 0 || !strings.Contains(logged.String(), "https://evil.example/keys") {
+		t.Errorf("%d places are taken, and the log says %q", s.places.Taken(), logged.String())
+	}
+}
+
+// A set that always comes late has no place among those that work.
+func TestAttackKeySetsThatComeLate(t *testing.T) {
+	set, err := json.Marshal(jose.JWKSet{Keys: []jose.JWK{newKey(t, "EC", "k")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, late := range []time.Duration{0, time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newSets(func(context.Context, string) ([]byte, error) {
+				time.Sleep(places.Slow + late)
+				return set, nil
+			})
+			keys, err := s.Keys(t.Context(), address, header("k"))
+			if err != nil || len(keys) != 1 || s.places.Works(address) != (late == 0) {
+				t.Errorf("%s: %d keys (%v), the set works: %v", late, len(keys), err, s.places.Works(address))
+			}
+		})
+	}
 }

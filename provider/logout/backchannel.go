@@ -6,14 +6,16 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
 	"mandate/provider/outbound"
+	"mandate/provider/places"
 	"mandate/provider/policy"
+	"mandate/provider/recovered"
 	"mandate/provider/seal"
 	"mandate/storage"
 )
@@ -22,13 +24,11 @@ import (
 // failure again after 30 seconds, 2, 8, 32 and 128 minutes, and eight and a half hours.
 const (
 	notifyEvery = time.Second // another node, or the CLI, may have ended a session in between
-	callsAtOnce = 32          // calls that a node makes at the same time
-	// callsPerOwner is how many of these calls go to the applications of one owner, so that
-	// an owner whose applications do not respond does not delay the others.
-	callsPerOwner = 4
-	mostRetries   = 7
-	firstRetry    = 30 // seconds; longer than one call can take
-	logoutToken   = "logout+jwt"
+	// dueAtOnce is how many due notifications are looked at, of each kind of who is responsible.
+	dueAtOnce   = 256
+	mostRetries = 7
+	firstRetry  = 30 // seconds; longer than one call can take
+	logoutToken = "logout+jwt"
 	// OIDC Back-Channel §4: two minutes at most.
 	logoutTokenLife = 120
 	logoutEvent     = "http://schemas.openid.net/event/backchannel-logout"
@@ -42,17 +42,22 @@ func (p *Logouts) NotifyNow() {
 	}
 }
 
-// notifier notifies applications of sessions that have ended.
+// notifier notifies applications of sessions that have ended. The applications of administrators, those of people, and
+// those for which nobody is responsible have places of their own, so that nobody's applications delay those of others in
+// whom the operator has more trust. An application that does not answer, or not at once, delays only its like.
 type notifier struct {
 	*Logouts
-	places chan struct{}
 	calls  sync.WaitGroup
 	mu     sync.Mutex
-	busy   map[string]int // calls in progress, by owner
+	places map[policy.Standing]*places.Places
 }
 
 func newNotifier(p *Logouts) *notifier {
-	return &notifier{Logouts: p, places: make(chan struct{}, callsAtOnce), busy: map[string]int{}}
+	t := &notifier{Logouts: p, places: map[policy.Standing]*places.Places{}}
+	for _, s := range policy.Standings() {
+		t.places[s] = places.New()
+	}
+	return t
 }
 
 // run sends notifications until ctx ends. A notification that was about to be sent then
@@ -65,7 +70,7 @@ func (t *notifier) run(ctx context.Context, right func() bool) {
 	for {
 		var err error
 		if right() {
-			err = t.sendDue(ctx)
+			err = recovered.Do(t.log, "notify applications of logouts", func() error { return t.sendDue(ctx) })
 		}
 		if err != nil && ctx.Err() == nil {
 			t.log.Warn("applications were not notified of logouts", "error", err)
@@ -79,73 +84,89 @@ func (t *notifier) run(ctx context.Context, right func() bool) {
 	}
 }
 
-// sendDue claims the notifications that are due, and starts to send them.
+// sendDue claims the notifications that are due and have a place, and starts to send them.
 func (t *notifier) sendDue(ctx context.Context) error {
-	due, err := t.store.DueLogins(ctx, oauth.Now(), callsPerOwner, callsAtOnce)
+	due, err := t.store.DueLogins(ctx, oauth.Now(), places.PerWho, dueAtOnce)
 	if err != nil {
 		return err
 	}
-	for _, l := range due {
-		if !t.claim(l.Owner) {
+	for _, l := range t.inTurn(due) {
+		leave := t.enter(l)
+		if leave == nil {
 			continue
 		}
 		next := oauth.Now() + int64(firstRetry)<<(2*min(l.Attempts, mostRetries))
-		select {
-		case <-ctx.Done():
-			err = ctx.Err()
-		case t.places <- struct{}{}:
-			err = t.store.ClaimLogin(ctx, l, next)
-			if err != nil {
-				<-t.places
-			}
-		}
-		if err != nil {
-			t.end(l.Owner)
-		}
+		err = t.store.ClaimLogin(ctx, l.Login, next)
 		if errors.Is(err, storage.ErrSpent) {
+			leave()
 			continue // another node has claimed it
 		}
 		if err != nil {
+			leave()
 			return err
 		}
 		t.calls.Go(func() {
-			t.deliver(ctx, l, next)
-			t.end(l.Owner)
-			<-t.places
+			began := time.Now()
+			// An unexpected record must not stop the server, now and at each restart.
+			err := recovered.Do(t.log, "notify the application "+l.ApplicationID+" of a logout", func() error { return t.deliver(ctx, l.Login, next) })
+			t.note(l, err == nil, time.Since(began))
+			leave()
 			t.NotifyNow() // a place is free again
 		})
 	}
 	return nil
 }
 
-func (t *notifier) claim(owner string) bool {
+// inTurn sorts due notifications: those of administrators' applications first, and then so that owners take turns. A call
+// that runs is a turn too.
+func (t *notifier) inTurn(due []storage.DueLogin) []storage.DueLogin {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.busy[owner] >= callsPerOwner {
-		return false
+	running, standings := map[string]int64{}, policy.Standings()
+	for _, l := range due {
+		running[l.Owner] = int64(t.places[standingOf(l)].TakenBy(l.Owner))
 	}
-	t.busy[owner]++
-	return true
+	slices.SortStableFunc(due, func(a, b storage.DueLogin) int {
+		return cmp.Or(cmp.Compare(slices.Index(standings, standingOf(a)), slices.Index(standings, standingOf(b))),
+			cmp.Compare(a.Turn+running[a.Owner], b.Turn+running[b.Owner]))
+	})
+	return due
 }
 
-func (t *notifier) end(owner string) {
+// standingOf returns the standing of the application that must be notified.
+func standingOf(l storage.DueLogin) policy.Standing {
+	return policy.StandingOf(storage.Application{Responsible: l.Responsible, OwnerActive: l.OwnerActive, OwnerAdministrator: l.OwnerAdministrator})
+}
+
+// enter takes a place for a call. It returns what gives the place back, or nil if there is none.
+func (t *notifier) enter(l storage.DueLogin) (leave func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.busy[owner]--
-	if t.busy[owner] == 0 {
-		delete(t.busy, owner)
+	free := t.places[standingOf(l)].Enter(l.BackchannelURI, l.Owner)
+	if free == nil {
+		return nil
 	}
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		free()
+	}
+}
+
+// note notes whether an application has answered.
+func (t *notifier) note(l storage.DueLogin, answered bool, took time.Duration) {
+	if l.BackchannelURI == "" {
+		return // nobody was called
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.places[standingOf(l)].Note(l.BackchannelURI, l.Owner, answered, took)
 }
 
 // deliver sends one notification. It forgets the notification when it was delivered, or
 // when the application needs none. If the application does not respond at all, failed
-// postpones all its other notifications too.
-func (t *notifier) deliver(ctx context.Context, l storage.Login, next int64) {
-	defer func() {
-		if cause := recover(); cause != nil { // an unexpected record must not stop the server, now and at each restart
-			t.log.Error("panic while an application was notified of a logout", "application", l.ApplicationID, "cause", cause, "stack", string(debug.Stack()))
-		}
-	}()
+// postpones all its other notifications too. It returns the error of the call.
+func (t *notifier) deliver(ctx context.Context, l storage.Login, next int64) error {
 	a, err := t.store.Application(ctx, l.ApplicationID)
 	if err == nil && t.rules.WhySuspended(a) != "" {
 		a.BackchannelURI = "" // nobody is responsible for the address; the application's tokens are inactive already
@@ -154,7 +175,7 @@ func (t *notifier) deliver(ctx context.Context, l storage.Login, next int64) {
 		err = t.sendLogoutToken(ctx, a, l)
 	}
 	if ctx.Err() != nil {
-		return
+		return ctx.Err()
 	}
 	if err == nil || errors.Is(err, storage.ErrNotFound) {
 		if err == nil && a.BackchannelURI != "" {
@@ -164,9 +185,10 @@ func (t *notifier) deliver(ctx context.Context, l storage.Login, next int64) {
 		if err != nil {
 			t.log.Warn("an application may be notified of a logout twice", "client", a.ClientID, "error", err)
 		}
-		return
+		return nil
 	}
 	t.failed(ctx, a, l, next, err)
+	return err
 }
 
 func (t *notifier) failed(ctx context.Context, a storage.Application, l storage.Login, next int64, cause error) {

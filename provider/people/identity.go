@@ -69,7 +69,7 @@ type server struct {
 func NewIdentities(p *People, calls *outbound.Client, tickets seal.Sealer) *Identities {
 	i := &Identities{people: p, tickets: tickets}
 	for _, s := range p.config.Servers {
-		i.servers = append(i.servers, &server{s, upstream.New(upstream.Config{Issuer: s.Issuer, ClientID: s.ClientID, ClientSecret: s.ClientSecret, RedirectURI: s.RedirectURI, Scopes: s.Scopes}, calls)})
+		i.servers = append(i.servers, &server{s, upstream.New(upstream.Config{Issuer: s.Issuer, ClientID: s.ClientID, ClientSecret: s.ClientSecret, RedirectURI: s.RedirectURI, Scopes: s.Scopes, Log: p.log}, calls)})
 	}
 	return i
 }

@@ -19,12 +19,17 @@ const (
 	Most    = 32   // places of addresses that work, and as many of the others
 	PerHost = 8    // from one host: one that does not answer must not take all places
 	PerWho  = 8    // for one who has registered addresses: they can have any number of hosts
+	PerBoth = 6    // for one, from one host: they must not take all that others may read from it
 	known   = 1000 // addresses that are remembered
 )
 
 // Distrust is how long an address that has failed has no place among those that work. It is so long that all
 // addresses which are remembered, failing in turn, take few of these places.
 const Distrust = 20 * time.Minute
+
+// Slow is how long a read may take. An address that answers after a longer time, even if it always does, holds a place
+// as long as one that fails, so it has none among those that work either.
+const Slow = time.Second
 
 // Places are the places for reading addresses of one kind. Its owner has the lock.
 type Places struct {
@@ -36,22 +41,26 @@ type Places struct {
 type taken struct {
 	all           int
 	ofHost, ofWho map[string]int
+	ofBoth        map[both]int
 }
+
+// both is one host, for one.
+type both struct{ host, who string }
 
 // address is one that was read at least once.
 type address struct {
 	who    string
 	last   time.Time // when it was read, or should have been
-	failed time.Time // when this has last failed
+	failed time.Time // when this has last failed, or was slow
 }
 
 // New makes the component.
 func New() *Places {
-	none := func() taken { return taken{ofHost: map[string]int{}, ofWho: map[string]int{}} }
+	none := func() taken { return taken{0, map[string]int{}, map[string]int{}, map[both]int{}} }
 	return &Places{of: [2]taken{none(), none()}, known: map[string]*address{}}
 }
 
-// Works reports whether an address was read, and has not failed of late. One success gives no lasting place: a
+// Works reports whether an address was read, and has neither failed nor been slow of late. One success gives no lasting place: a
 // host can answer once, and then no more.
 func (p *Places) Works(at string) bool {
 	one := p.known[at]
@@ -65,24 +74,32 @@ func (p *Places) Enter(at, who string) (leave func()) {
 	if p.Works(at) {
 		of = &p.of[1]
 	}
-	if of.all == Most || of.ofHost[host] == PerHost || who != "" && of.ofWho[who] == PerWho {
+	pair := both{host, who}
+	if of.all == Most || of.ofHost[host] == PerHost || who != "" && (of.ofWho[who] == PerWho || of.ofBoth[pair] == PerBoth) {
 		return nil
 	}
 	of.all++
 	of.ofHost[host]++
 	of.ofWho[who]++
+	of.ofBoth[pair]++
 	return func() {
 		of.all--
 		release(of.ofHost, host)
 		release(of.ofWho, who)
+		release(of.ofBoth, pair)
 	}
 }
+
+// TakenBy returns how many places one has.
+func (p *Places) TakenBy(who string) int { return p.of[0].ofWho[who] + p.of[1].ofWho[who] }
 
 // Taken returns how many places are taken.
 func (p *Places) Taken() int { return p.of[0].all + p.of[1].all }
 
-// Note notes whether an address could be read. One that never could is not remembered.
-func (p *Places) Note(at, who string, read bool) {
+// Note notes whether an address could be read, and how long that took. One that never could in a short time is not
+// remembered.
+func (p *Places) Note(at, who string, read bool, took time.Duration) {
+	read = read && took <= Slow
 	one := p.known[at]
 	switch {
 	case one == nil && !read:
@@ -102,7 +119,7 @@ func (p *Places) Note(at, who string, read bool) {
 	}
 }
 
-func release(counts map[string]int, key string) {
+func release[K comparable](counts map[K]int, key K) {
 	counts[key]--
 	if counts[key] == 0 {
 		delete(counts, key)

@@ -48,7 +48,7 @@ func TestAttackNamesBelowOneDomain(t *testing.T) {
 		for _, one := range leave {
 			one()
 		}
-		if p.Taken()+len(p.of[0].ofHost)+len(p.of[0].ofWho) != 0 {
+		if p.Taken()+len(p.of[0].ofHost)+len(p.of[0].ofWho)+len(p.of[0].ofBoth) != 0 {
 			t.Errorf("%s: %+v is left", at, p.of[0])
 		}
 	}
@@ -71,10 +71,10 @@ func TestOneSuccessGivesNoLastingPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const good, bad = "https://good.example/", "https://bad.example/"
 		p := New()
-		p.Note(good, "", true)
-		p.Note(bad, "", true)
-		p.Note("https://never.example/", "", false)
-		p.Note(bad, "", false)
+		p.Note(good, "", true, 0)
+		p.Note(bad, "", true, 0)
+		p.Note("https://never.example/", "", false, 0)
+		p.Note(bad, "", false, 0)
 		if len(p.known) != 2 {
 			t.Errorf("%d addresses are remembered: one that was never read is", len(p.known))
 		}
@@ -95,13 +95,13 @@ func TestOneSuccessGivesNoLastingPlace(t *testing.T) {
 			t.Fatal("an address that works has no place")
 		}
 		// Whether it works can change while it is read.
-		p.Note(good, "", false)
+		p.Note(good, "", false, 0)
 		leave()
 		if p.of[1].all != 0 || p.of[0].all != Most {
 			t.Errorf("%d and %d places are taken", p.of[0].all, p.of[1].all)
 		}
 		time.Sleep(Distrust - time.Second)
-		p.Note(bad, "", true)
+		p.Note(bad, "", true, 0)
 		works(bad, false)
 		time.Sleep(time.Second)
 		works(bad, true)
@@ -112,10 +112,10 @@ func TestOneSuccessGivesNoLastingPlace(t *testing.T) {
 func TestAttackMemoryOfOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New()
-		p.Note("good", "bank", true)
+		p.Note("good", "bank", true, 0)
 		for i := range 2 * known {
 			time.Sleep(time.Millisecond)
-			p.Note(fmt.Sprint(i), "mallory", true)
+			p.Note(fmt.Sprint(i), "mallory", true, 0)
 		}
 		if !p.Works("good") || len(p.known) != known {
 			t.Errorf("%d addresses are remembered, and that of another is not one", len(p.known))
@@ -143,5 +143,67 @@ func TestFirst(t *testing.T) {
 	}
 	if got := First(all, func(_ string, e Entry) Entry { return e }); got != "" {
 		t.Errorf("%q goes", got)
+	}
+}
+
+// Addresses that answer, and always late, hold places as long as addresses that do not answer. So they have no places
+// among those that work.
+//
+// Resembles CVE-2007-6750 (Slowloris) in its class: a peer who is slow, and makes no error, uses up what all share.
+func TestAttackSlowAddressesThatAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const honest = "https://honest.example/"
+		p := New()
+		p.Note(honest, "honest", true, Slow)
+		var leave []func()
+		for i := range Most {
+			at, who := fmt.Sprintf("https://slow-%d.example/", i), fmt.Sprint("somebody ", i)
+			p.Note(at, who, true, Slow+1)
+			if p.known[at] != nil {
+				t.Fatal("an address that was always slow is remembered")
+			}
+			p.Note(at, who, true, 0)
+			p.Note(at, who, true, Slow+1)
+			one := p.Enter(at, who)
+			if p.Works(at) || one == nil {
+				t.Fatalf("address %d works: %v, it has a place: %v", i, p.Works(at), one != nil)
+			}
+			leave = append(leave, one)
+		}
+		if p.Enter(honest, "honest") == nil {
+			t.Error("slow addresses have all places of those that work")
+		}
+		for _, one := range leave {
+			one()
+		}
+		time.Sleep(Distrust)
+		if !p.Works("https://slow-0.example/") {
+			t.Error("an address is slow for ever")
+		}
+	})
+}
+
+// One alone does not take all places of a host: any client can have a URL of it.
+func TestAttackPlacesOfAHost(t *testing.T) {
+	p := New()
+	for i := range 2 * PerHost {
+		if got := p.Enter(fmt.Sprint("https://host.example/", i), "mallory") != nil; got != (i < PerBoth) {
+			t.Errorf("place %d of one: %v", i, got)
+		}
+	}
+	for i := range PerHost {
+		if got := p.Enter(fmt.Sprint("https://host.example/of-others", i), fmt.Sprint(i)) != nil; got != (i < PerHost-PerBoth) {
+			t.Errorf("place %d of others: %v", i, got)
+		}
+	}
+	if p.TakenBy("mallory") != PerBoth || p.TakenBy("0") != 1 || p.TakenBy("another") != 0 {
+		t.Errorf("%d and %d places are taken", p.TakenBy("mallory"), p.TakenBy("0"))
+	}
+	// Those for whom there is no limit have all.
+	p = New()
+	for i := range PerHost {
+		if p.Enter(fmt.Sprint("https://host.example/", i), "") == nil {
+			t.Errorf("there is no place %d for an administrator", i)
+		}
 	}
 }

@@ -4,6 +4,8 @@
 package registration
 
 import (
+	"log/slog"
+
 	"mandate/provider/clients"
 	"mandate/provider/keysets"
 	"mandate/provider/limits"
@@ -38,9 +40,9 @@ type Registrations struct {
 }
 
 // New returns the component.
-func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, c *clients.Clients, out, strangers *outbound.Client, key []byte) *Registrations {
+func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, c *clients.Clients, out, strangers *outbound.Client, key []byte, log *slog.Logger) *Registrations {
 	return &Registrations{config: config, rules: rules, store: store, limits: l, clients: c, outbound: out, strangers: strangers,
-		issuers: statementIssuers(config.Statements), keysets: keysets.New(out), key: key}
+		issuers: statementIssuers(config.Statements), keysets: keysets.New(out, log), key: key}
 }
 
 // DropCopies removes the keys of issuers that are too old.

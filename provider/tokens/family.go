@@ -8,6 +8,7 @@ import (
 
 	"mandate/provider/acr"
 	"mandate/provider/oauth"
+	"mandate/provider/places"
 	"mandate/provider/policy"
 	"mandate/provider/possession"
 	"mandate/provider/resources"
@@ -55,7 +56,7 @@ func FamilyOf(g *storage.Grant, bound possession.Binding) Family {
 }
 
 // GrantBy returns an authorization grant of this type that a person gives an application in
-// a session. It also returns the owner of the application if the application must be notified
+// a session. It also returns turnOf the application if the application must be notified
 // of the logout (OIDC Back-Channel §2.3), and "" otherwise.
 func (p *Tokens) GrantBy(s *storage.SignedIn, grantType string, a storage.Application, scopes []string) (g storage.Grant, owner string) {
 	g = storage.Grant{ID: seal.Random(16), GrantType: grantType, ApplicationID: a.ID, UserID: s.User.ID, SessionID: s.Session.ID,
@@ -69,9 +70,18 @@ func (p *Tokens) GrantBy(s *storage.SignedIn, grantType string, a storage.Applic
 		g.SessionEndsAt = s.Session.ExpiresAt
 	}
 	if a.BackchannelURI != "" {
-		owner = cmp.Or(oauth.Deref(a.OwnerID), a.ID)
+		owner = turnOf(a)
 	}
 	return g, owner
+}
+
+// turnOf names whose turn the logout notifications of an application take. Nobody is responsible for an open application,
+// and anybody can register many, so all at one registered domain are one.
+func turnOf(a storage.Application) string {
+	if policy.StandingOf(a) == policy.StandingOpen {
+		return "open:" + places.Host(a.BackchannelURI)
+	}
+	return cmp.Or(oauth.Deref(a.OwnerID), a.ID)
 }
 
 // NewPair makes an access token and a refresh token of a family. The access token has

@@ -10,6 +10,8 @@ import (
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
+
+	"mandate/provider/recovered"
 )
 
 // The times of the metadata and the keys. A key that the other server has removed verifies nothing
@@ -90,7 +92,11 @@ func (s *Server) ask() {
 	}
 	s.asked, s.done = time.Now(), make(chan struct{})
 	go func() {
-		found, err := s.read()
+		var found *discovered
+		err := recovered.Do(s.config.Log, "read the metadata of "+s.config.Issuer, func() (err error) {
+			found, err = s.read()
+			return err
+		})
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.err = err

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -26,6 +27,7 @@ type Config struct {
 	ClientSecret string
 	RedirectURI  string   // one for this issuer alone
 	Scopes       []string // openid among them
+	Log          *slog.Logger
 }
 
 // Server is another server.
