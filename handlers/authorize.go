@@ -32,7 +32,8 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) error {
 		return badRequest("The query of this address is not form-encoded: check its percent-encoding.")
 	}
 	s.useLocales(r, parameters.Get("ui_locales"))
-	a, err := s.provider.Authorizations.Authorize(provider.FromBrowser(r.Context(), s.requests.Address(r), s.cookie(r, browserName)), parameters)
+	ctx := provider.FromBrowser(r.Context(), s.requests.Address(r), s.cookie(r, browserName))
+	a, err := s.provider.Authorizations.Authorize(ctx, parameters)
 	if err != nil {
 		return s.showClientError(w, r, err)
 	}
@@ -55,7 +56,11 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) error {
 	if refused == nil {
 		refused = provider.LoginRequired()
 	}
-	return s.refuse(w, r, a, refused)
+	response, err := s.provider.Authorizations.RefusalToNobody(ctx, a, refused)
+	if err != nil {
+		return err
+	}
+	return s.sendRefusal(w, r, a, refused, response)
 }
 
 // refuse sends an error to the client. Nobody answers for the redirect URI of an application for
@@ -66,9 +71,12 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) error {
 //
 // RFC 9700 §4.11.2: the server redirects by itself only to a redirect URI that it trusts.
 func (s *server) refuse(w http.ResponseWriter, r *http.Request, a *provider.Authorization, e *provider.Error) error {
+	return s.sendRefusal(w, r, a, e, s.provider.Authorizations.Refusal(a, e))
+}
+
+func (s *server) sendRefusal(w http.ResponseWriter, r *http.Request, a *provider.Authorization, e *provider.Error, response provider.Response) error {
 	request.Note(r.Context(), "error", e.Code)
 	request.Outcome(r.Context(), e.Code)
-	response := s.provider.Authorizations.Refusal(a, e)
 	if response.Failed != nil || provider.StandingOf(a.Application) != provider.StandingOpen {
 		return s.answer(w, r, response)
 	}
@@ -79,9 +87,13 @@ func (s *server) refuse(w http.ResponseWriter, r *http.Request, a *provider.Auth
 		page.Unchecked, page.Description = unchecked, e.Description
 		return s.render(w, r, statusOf(e), page)
 	}
+	onward := ""
+	if len(response.Parameters) > 0 {
+		onward = response.Location()
+	}
 	return s.render(w, r, statusOf(e), templates.ErrorPage{Frame: s.frame(r, ""), Status: statusOf(e), Code: e.Code, Description: e.Description, Heading: l.T("The application’s request was refused"),
 		Message: l.T("The request ended with an error, so nothing was allowed. You can close this page."), Unchecked: unchecked,
-		RequestID: request.ID(r), BackURL: response.Location()})
+		RequestID: request.ID(r), BackURL: onward})
 }
 
 // target describes an address to which a browser goes if the person wants it.

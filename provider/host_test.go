@@ -10,8 +10,10 @@ import (
 	"testing"
 
 	"mandate/provider/clients"
+	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
+	"mandate/provider/redirect"
 )
 
 // misread lists hosts that a browser reads otherwise than they are written, and with what the message helps.
@@ -96,6 +98,47 @@ func TestAttackStoredHostInAnotherReading(t *testing.T) {
 		_, err := f.Logouts.Read(t.Context(), url.Values{"client_id": {app.Application.ClientID}, "post_logout_redirect_uri": {uri}})
 		if !strings.Contains(descriptionOf(err), remedy) || err.(*oauth.Error).Mismatch != nil {
 			t.Errorf("%s after a logout: %v", host, err)
+		}
+	}
+}
+
+// Whoever is not signed in gets signatures within a limit, and none for an application for which nobody is responsible.
+//
+// CWE-405 (asymmetric resource consumption).
+func TestAttackSignedErrorsForStrangers(t *testing.T) {
+	f := begin(t, func(c *Config) { c.OpenID = true })
+	ctx := FromBrowser(t.Context(), "192.0.2.1", "")
+	refuses := func(app *clients.Registered, mode string) (redirect.Response, error) {
+		return f.Authorizations.RefusalToNobody(ctx, f.authorize(app, "response_mode", mode, "prompt", "none"), LoginRequired())
+	}
+	app, most := f.app(public), limits.Of(limits.OfAssertion).Tries
+	limited := false
+	for n := range 2 * most {
+		response, err := refuses(app, "jwt")
+		if err != nil {
+			wantKind(t, "over the limit", err, "429 temporarily_unavailable")
+			limited = n >= most
+			break
+		}
+		if len(response.Parameters) != 1 || response.Parameters[0].Name != "response" {
+			t.Fatalf("try %d: %v", n, response)
+		}
+	}
+	if !limited {
+		t.Errorf("%d tries do not reach the limit, or fewer do", most)
+	}
+	response, err := refuses(app, "query")
+	if err != nil || response.Parameters[0].Value != "login_required" {
+		t.Errorf("without a signature: %v, %v", response, err)
+	}
+	if response = f.Authorizations.Refusal(f.authorize(app, "response_mode", "jwt"), LoginRequired()); len(response.Parameters) != 1 {
+		t.Errorf("a person who is signed in: %v", response)
+	}
+	f.sql("UPDATE applications SET responsible = 'nobody'")
+	for _, mode := range []string{"jwt", "query.jwt", "form_post.jwt"} {
+		response, err = refuses(app, mode)
+		if err != nil || len(response.Parameters) != 0 || response.FormPost {
+			t.Errorf("nobody is responsible, %s: %v, %v", mode, response, err)
 		}
 	}
 }

@@ -6,9 +6,13 @@ import (
 	"slices"
 	"strings"
 
+	"mandate/provider/clients"
 	"mandate/provider/keys"
+	"mandate/provider/limits"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"mandate/provider/redirect"
+	"mandate/provider/throttle"
 )
 
 // The response modes (OAuth Multiple Response Types §2.1, OIDC Form Post §2, JARM §2.3).
@@ -95,6 +99,26 @@ func (a *Authorization) readResponseMode() error {
 	}
 	a.OpenID.formPost = true
 	return nil
+}
+
+// RefusalToNobody is Refusal for a request that ends while nobody is signed in. Everybody can send such requests, and a
+// signature costs far more than the request, so they are limited by network. For an application for which nobody is
+// responsible, a page shows the error and nothing is signed: the response has no parameters.
+//
+// JARM §2.3: in these modes a response is signed, so one over the limit is not sent unsigned to the client. The Error has
+// status 429, and is for a page.
+func (p *Authorizations) RefusalToNobody(ctx context.Context, a *Authorization, e *oauth.Error) (redirect.Response, error) {
+	switch {
+	case a.sign == nil:
+	case policy.StandingOf(a.Application) == policy.StandingOpen:
+		return redirect.Response{RedirectURI: a.RedirectURI}, nil
+	default:
+		_, err := p.limits.Request(throttle.From(limits.OfAssertion, "response ", clients.CallOf(ctx).Address))
+		if err != nil {
+			return redirect.Response{}, err
+		}
+	}
+	return p.Refusal(a, e), nil
 }
 
 // respond returns a response with these parameters, state and iss.

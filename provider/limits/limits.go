@@ -26,7 +26,7 @@ const (
 	OfRegistration          // applications that are registered by a request, from one network
 	OfDeviceRequest         // requests of devices, from one network
 	OfPushedRequest         // pushed authorization requests, from one network
-	OfAssertion             // assertions of applications for which nobody is responsible, from one network
+	OfAssertion             // assertions of applications for which nobody is responsible, and signed responses to nobody, from one network
 	OfFactor                // a person who has typed the right password, and types a code
 	OfMessage               // requests for a message, such as one with a link for a new password, from one network
 	OfMessageTo             // the same, for one name or address
