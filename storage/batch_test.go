@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -159,5 +160,23 @@ func TestPanicOfASharedTransactionIsItsCallers(t *testing.T) {
 	}
 	if n := count(t, w.Store, `SELECT COUNT(*) FROM groups`); n != 19 {
 		t.Errorf("%d groups, want 19", n)
+	}
+}
+
+// The driver panics on some answers of a server. That ends neither the process nor the batches after it.
+func TestPanicInABatchEndsNothing(t *testing.T) {
+	broken := true
+	g := &batcher[int]{size: atMost(1), lanes: 1, maxWaiting: 2, run: func([]int) []error {
+		if broken {
+			panic("a mistake")
+		}
+		return []error{nil}
+	}}
+	if err := g.do(t.Context(), 1); err == nil || !strings.Contains(err.Error(), "a mistake") {
+		t.Errorf("the write that panics: %v", err)
+	}
+	broken = false
+	if err := g.do(t.Context(), 2); err != nil {
+		t.Errorf("the next write: %v", err)
 	}
 }
