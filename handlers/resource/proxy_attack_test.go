@@ -147,7 +147,7 @@ func TestPathAsWritten(t *testing.T) {
 		"//admin": 403, "/%2Fadmin": 403, "/a/..%2Fadmin": 400, "/a%2F..%2Fadmin": 400, "/a/..;/admin": 400, "/;x/admin": 403, "/admin;x/users": 400, "/admin%2Fusers": 400,
 		"/index.php/admin": 403, "/a.php/b.php/admin": 403, "/(S(a))/admin": 403, "/%252e%252e/admin": 400, "/a%2F%5Cadmin": 400, "/a%2F%00": 400, "/a%2F%ff": 400,
 		"/projects%2Fx": 400, "/ADMIN%2F": 400, "/admin%3Fx": 400, "/admin%23": 400, "/x%3F/../admin": 400, "/x/..%3Fa/admin": 400, "/;%3F/admin": 403, "/x%3Fy/admin": 200, "//gr%C3%B6%C3%9Fe": 403, "/a%2F.": 400, "/a/.%2Fb": 400, "/a%2F%20": 400,
-		"/%23;%3fa.cgi/admin": 403, "/x;a.cgi/admin": 403, "/;a.cgi/%61dmin": 403, "/x;a%2Fb.cgi/admin": 403, "/x;a.cgi;y/admin": 200, "/x;a.cgi/b": 200, "/%C4%B0%C4%B0/a.py/admin": 403, "/projects%2F..%2Fadmin": 400, "/projects//admin": 200, "/a;/%2e%2e/admin": 400,
+		"/%23;%3fa.cgi/admin": 403, "/x;a.cgi/admin": 403, "/;a.cgi/%61dmin": 403, "/x;a%2Fb.cgi/admin": 403, "/x;a.cgi;y/admin": 200, "/x;a.cgi/b": 200, "/%C4%B0%C4%B0%C4%B0%C4%B0%C4%B0%C4%B0/a.py/admin/b": 403, "/projects%2F..%2Fadmin": 400, "/projects//admin": 200, "/a;/%2e%2e/admin": 400,
 	} {
 		status, line, _ := arrives(t, rules, "GET "+path, "read")
 		if status != want || want != 200 && line != " " {
