@@ -107,9 +107,9 @@ func newProxy(settings *config.Config, log *slog.Logger) (*resource.Proxy, error
 			Login: resource.Login{MaxAge: r.MaxAge, ACRValues: r.ACRValues}, WebSocket: r.WebSocket, PathAsWritten: r.PathAsWritten})
 	}
 	proxy, err := resource.NewProxy(resource.ProxyConfig{Upstream: upstream, Guard: guard, Rules: rules, PassAuthorization: settings.PassAuthorization,
-		Recheck: max(settings.Provider.ResourceServerTokenCaching, time.Second), Logger: log})
+		ReservedHeaders: settings.ReservedHeaders, Recheck: max(settings.Provider.ResourceServerTokenCaching, time.Second), Logger: log})
 	if err != nil {
-		return nil, fmt.Errorf("RULES: %w", err)
+		return nil, fmt.Errorf("RULES, RESERVED_HEADERS: %w", err)
 	}
 	return proxy, nil
 }

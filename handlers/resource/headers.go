@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -64,36 +65,69 @@ func foldedByCGI(c rune) bool {
 }
 
 // isReservedHeader reports whether only a proxy may set headers with this alias: facts of the
-// token, addresses on the way of the request, and headers that change the path.
-func isReservedHeader(alias string) bool {
-	return slices.Contains(reserved, alias) || slices.ContainsFunc(reservedBeginnings, func(b string) bool { return strings.HasPrefix(alias, b) })
+// token, addresses on the way of the request, headers that change the path, and those that the
+// operator has named.
+func (p *Proxy) isReservedHeader(alias string) bool {
+	begins := func(b string) bool { return strings.HasPrefix(alias, b) }
+	return slices.Contains(reserved, alias) || slices.Contains(p.reserved, alias) || alias == headerAlias(p.guard.certificates.Header) ||
+		slices.ContainsFunc(reservedBeginnings, begins) || slices.ContainsFunc(p.reservedBeginnings, begins)
 }
+
+// reserve adds the names of headers from the configuration.
+func (p *Proxy) reserve(names []string) error {
+	for _, name := range names {
+		plain, many := strings.CutSuffix(name, "*")
+		beginning := headerAlias(plain)
+		if plain == "" || strings.ContainsFunc(plain, foldedByCGI) {
+			return fmt.Errorf("ReservedHeaders: %q: write letters, digits and hyphens, and * at the end for all names that begin so", name)
+		}
+		needed := func(n string) bool { return n == beginning || many && strings.HasPrefix(n, beginning) }
+		if slices.ContainsFunc(neverReserved, needed) || slices.ContainsFunc(ofConnection, needed) {
+			return fmt.Errorf("ReservedHeaders: %q: a request needs a header of this name", name)
+		}
+		if many {
+			p.reservedBeginnings = append(p.reservedBeginnings, beginning)
+		} else {
+			p.reserved = append(p.reserved, beginning)
+		}
+	}
+	return nil
+}
+
+// neverReserved are headers that say what a request is, beside ofConnection. PassAuthorization is for
+// the first one.
+var neverReserved = []string{"authorization", "host", "content-type", "content-length", "content-encoding"}
 
 // reservedBeginnings are beginnings of the aliases of reserved headers.
 var reservedBeginnings = []string{
 	"x-token-",
-	"x-forwarded-", "x-real-", "x-envoy-external-", // the way of the request
+	"x-forward", "x-real-", "x-envoy-", "x-proxied-", // the way of the request
 	"fly-forwarded-", "x-vercel-", "x-appengine-", "x-azure-", "cloudfront-", // the same of CDNs and clouds
-	"x-ssl-client-", "ssl-client-", "x-client-cert", "x-client-verify", "x-amzn-mtls-", // the certificate of the client
-	// Who the client is: oauth2-proxy, Grafana, authentik, Kong, Kubernetes, Azure, Google, AWS, Cloudflare, Tailscale.
-	"x-auth-request-", "x-webauth-", "x-authentik-", "x-authenticated-", "x-remote-group", "x-remote-extra-",
-	"x-ms-client-principal", "x-goog-authenticated-user-", "x-amzn-oidc-", "cf-access-", "tailscale-user-",
-	"x-original-", "x-rewrite-", "x-replaced-", "x-envoy-original-", // IIS, Symfony, Traefik, Envoy: the path before a change
-	"x-proxy", "wl-proxy-", // Solr and NiFi: X-ProxyContextPath; WebLogic
+	"x-ssl-", "x-tls-", "ssl-client-", "x-client-cert", "x-client-verify", "x-amzn-mtls-", // the certificate of the client
+	// Who the client is: oauth2-proxy, Grafana, authentik, Kong and APISIX, CouchDB, Pomerium, Hasura, Cortex and Loki, Vouch,
+	// Teleport, Azure, Google, AWS, Istio and WSO2, Cloudflare, Tailscale, mod_auth_openidc, Shibboleth, SiteMinder, IBM, Oracle.
+	"x-auth-request-", "x-webauth-", "x-authentik-", "x-authenticated-", "x-remote-", "x-consumer-", "x-credential-", "x-anonymous-consumer",
+	"x-auth-couchdb-", "x-pomerium-", "x-hasura-", "x-scope-", "x-vouch-", "teleport-", "x-ms-client-principal", "x-ms-token-",
+	"x-goog-authenticated-user-", "x-goog-iap-", "x-apigateway-api-", "x-endpoint-api-", "x-amzn-oidc-", "x-jwt-payload", "x-jwt-claim-", "x-jwt-assertion",
+	"cf-access-", "tailscale-user-", "oidc-claim-", "shib-", "sm-user", "iv-", "oam-remote-",
+	"impersonate-", "es-security-runas-", "x-opendistro-impersonate-", // another person: Kubernetes, Elasticsearch, OpenSearch
+	"x-original-", "x-rewrite-", "x-replaced-", // IIS, Symfony, Traefik: the path before a change
+	"x-proxy", "wl-proxy-", "proxy-", // Solr and NiFi: X-ProxyContextPath; WebLogic; Sun and Oracle: Proxy-Auth-Cert
 	"x-invoke-", "x-middleware-rewrite", // Next.js
 	"ms-aspnetcore-",
 }
 
 // reserved are aliases of other reserved headers.
 var reserved = []string{
-	"host",                                                                            // of HTTP/2, beside :authority
-	"x-client-ip", "true-client-ip", "client-ip", "http-client-ip", "proxy-client-ip", // the way of the request
-	"x-cluster-client-ip", "forwarded", "x-forwarded", "forwarded-for", "x-originating-ip", "x-remote-ip", "x-remote-addr", "remote-addr",
+	"host",                                                                    // of HTTP/2, beside :authority
+	"x-client-ip", "true-client-ip", "client-ip", "http-client-ip", "real-ip", // the way of the request
+	"x-cluster-client-ip", "forwarded", "forwarded-for", "x-originating-ip", "remote-addr",
 	"cf-connecting-ip", "cf-connecting-ipv6", "cf-pseudo-ipv4", "cf-visitor", // CDNs and clouds
 	"fastly-client-ip", "fastly-ssl", "fly-client-ip", "x-nf-client-connection-ip", "do-connecting-ip", "incap-client-ip", "x-sucuri-clientip", "cdn-src-ip", "cdn-real-ip", "ali-cdn-real-ip",
-	"x-host", "x-scheme", "x-https", "https", "x-url-scheme", "front-end-https", // mod_wsgi, Tornado
+	"x-host", "x-host-override", "x-http-host-override", "x-scheme", "x-https", "https", "x-url-scheme", "front-end-https", // mod_wsgi, Tornado
 	"x-protocol", "x-client-proto", "x-arr-ssl", "x-arr-clientcert", // IIS
-	"remote-user", "remote-email", "remote-name", "remote-group", "remote-groups", "x-remote-user", // Authelia
+	"remote-user", "remote-email", "remote-name", "remote-group", "remote-groups", // Authelia
+	"x-userinfo", "x-auth-username", "x-auth-userid", "x-auth-subject", "x-auth-roles", "x-auth-groups", // APISIX, Gogatekeeper
 	"script-name", "x-script-name", "path-info", "x-path-info", "request-uri", "x-request-uri", // gunicorn, mod_wsgi, Flask
 	"daphne-root-path", "root-path", "x-root-path", "x-ingress-path", "x-request-base", // Daphne, Home Assistant, Catalyst
 	"unencoded-url", "iis-wasurlrewritten", "orig-path-info", // IIS

@@ -27,6 +27,11 @@ type ProxyConfig struct {
 	// should not receive it.
 	PassAuthorization bool
 
+	// ReservedHeaders names headers that only the API's own proxies may set, beside those that the
+	// proxy knows: X-Company-User, or X-Company-* for all names that begin so. The proxy removes them
+	// from the requests of clients.
+	ReservedHeaders []string
+
 	// Recheck is the interval at which the token of an open WebSocket or event stream is
 	// checked again. Zero means 10 seconds.
 	Recheck time.Duration
@@ -55,19 +60,21 @@ type ProxyConfig struct {
 // supports it, switch it off there, or write a rule for POST that requires the scopes
 // of all methods.
 type Proxy struct {
-	handler   http.Handler // serve, wrapped by the guard
-	routes    routes
-	forward   *httputil.ReverseProxy
-	upstream  *url.URL
-	keepAuth  bool
-	bases     []*url.URL // the URLs by which clients reach the API, if they are configured
-	guard     *Guard
-	recheck   time.Duration
-	closing   context.Context
-	close     context.CancelFunc
-	log       *slog.Logger
-	uncovered requestLog
-	failed    requestLog
+	handler            http.Handler // serve, wrapped by the guard
+	routes             routes
+	forward            *httputil.ReverseProxy
+	upstream           *url.URL
+	keepAuth           bool
+	reserved           []string // aliases of headers in the configuration
+	reservedBeginnings []string
+	bases              []*url.URL // the URLs by which clients reach the API, if they are configured
+	guard              *Guard
+	recheck            time.Duration
+	closing            context.Context
+	close              context.CancelFunc
+	log                *slog.Logger
+	uncovered          requestLog
+	failed             requestLog
 }
 
 // NewProxy returns a Proxy, or an error that says what is wrong with c.
@@ -95,6 +102,10 @@ func NewProxy(c ProxyConfig) (*Proxy, error) {
 		log:       logger(c.Logger),
 		uncovered: newRequestLog(),
 		failed:    newRequestLog(),
+	}
+	err := p.reserve(c.ReservedHeaders)
+	if err != nil {
+		return nil, fmt.Errorf("proxy: %w", err)
 	}
 	p.closing, p.close = context.WithCancel(context.Background())
 	p.forward = &httputil.ReverseProxy{
@@ -274,7 +285,7 @@ func (p *Proxy) rewrite(pr *httputil.ProxyRequest) {
 	pr.Out.URL.RawQuery = pr.In.URL.RawQuery
 	pr.Out.Trailer = nil
 	for name := range pr.Out.Header {
-		if alias := headerAlias(name); isReservedHeader(alias) || alias == headerAlias(p.guard.certificates.Header) {
+		if p.isReservedHeader(headerAlias(name)) {
 			delete(pr.Out.Header, name)
 		}
 	}

@@ -122,6 +122,12 @@ func (l *loader) checkMetadata() {
 // without UPSTREAM would protect nothing.
 func (l *loader) checkUpstream() {
 	const upstream, rules, pass, endpoint = "UPSTREAM", "RULES", "PASS_AUTHORIZATION", providerBlock + "RESOURCE_SERVER_INTROSPECTION_URL"
+	const reserved = "RESERVED_HEADERS"
+	for i, name := range l.c.ReservedHeaders {
+		if l.ok(reserved) && !headerName.MatchString(strings.TrimSuffix(name, "*")) {
+			l.element(reserved, i, "is not the name of a header; write letters, digits and hyphens, and * at the end for all names that begin so")
+		}
+	}
 	if !l.ok(upstream) {
 		return
 	}
@@ -131,6 +137,9 @@ func (l *loader) checkUpstream() {
 		}
 		if l.ok(pass) && l.c.PassAuthorization {
 			l.wrong("has no effect without UPSTREAM; set that too, or remove this", pass)
+		}
+		if l.ok(reserved) && len(l.c.ReservedHeaders) > 0 {
+			l.wrong("has no effect without UPSTREAM; set that too, or remove this", reserved)
 		}
 		return
 	}

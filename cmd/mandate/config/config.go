@@ -120,6 +120,8 @@ type Config struct {
 	Rules []Rule `key:"RULES" default:"[]"`
 	// PassAuthorization forwards the client's `Authorization` header to `UPSTREAM`. By default the header is removed.
 	PassAuthorization bool `key:"PASS_AUTHORIZATION" default:"false"`
+	// ReservedHeaders are the names of further request headers that only proxies in front of `UPSTREAM` may set, such as `X-Company-User`, or `X-Company-*` for all names that begin so. `mandate resource-server` removes them from the requests of clients. It already removes [many](protect-an-api.md#what-the-proxy-refuses).
+	ReservedHeaders []string `key:"RESERVED_HEADERS" default:"[]"`
 	// Provider contains the settings that have the names of django-oauth-toolkit.
 	Provider Provider `key:"OAUTH2_PROVIDER"`
 

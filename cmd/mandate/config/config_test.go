@@ -66,7 +66,7 @@ func TestConfigDefaults(t *testing.T) {
 		BaseURL: "http://127.0.0.1:8000", Listen: "127.0.0.1:8000", DatabaseURL: "sqlite:///mandate.db", DatabaseMaxConnections: 32,
 		TrustedProxies: []netip.Prefix{}, OutboundAllowedNetworks: []netip.Prefix{}, SessionCookieAge: 14 * 24 * time.Hour, SessionIdle: 3 * 24 * time.Hour,
 		LogLevel: "info", LogFormat: "text", PasswordMinLength: 15, SecondFactor: "optional", SecondFactorGraceDays: 7, SignUp: "invited", SignUpAllowedDomains: []string{}, SignUpMaxMailsPerHour: 1000, InvitationExpire: 7 * 24 * time.Hour, SignInServers: []SignInServer{}, PasswordHashMemoryKiB: 19456, PasswordHashIterations: 2,
-		EventLog: "off", EventRetentionDays: 365, MaxBodyBytes: 65536, Shutdown: 15 * time.Second, CleanupInterval: time.Second, MaxStaleness: 2 * time.Second, Rules: []Rule{},
+		EventLog: "off", EventRetentionDays: 365, MaxBodyBytes: 65536, Shutdown: 15 * time.Second, CleanupInterval: time.Second, MaxStaleness: 2 * time.Second, ReservedHeaders: []string{}, Rules: []Rule{},
 		Provider: Provider{
 			Scopes:        Scopes{{"read", "Read scope", nil}, {"write", "Write scope", nil}},
 			DefaultScopes: []string{"read", "write"}, Resources: []Resource{}, SoftwareStatementIssuers: []StatementIssuer{}, ReadScope: "read", WriteScope: "write",
@@ -360,7 +360,7 @@ func TestConfigEachKey(t *testing.T) {
 		"PASSWORD_HASH_MEMORY_KIB": "20000", "PASSWORD_HASH_ITERATIONS": "3", "MAX_STALENESS_SECONDS": "3",
 		"OIDC_RSA_PRIVATE_KEY": newRSAKey(t), "OIDC_RSA_PRIVATE_KEYS_INACTIVE": newRSAKey(t) + newRSAKey(t),
 	}
-	together := []string{"DATABASE_LISTEN_URL", "SMTP_URL", "MAIL_FROM", "OPS_PPROF", "UPSTREAM", "RULES", "PASS_AUTHORIZATION", "REFRESH_TOKEN_REUSE_PROTECTION", "RESOURCE_SERVER_INTROSPECTION_URL", "RESOURCE_SERVER_AUTH_TOKEN", "RESOURCE_SERVER_INTROSPECTION_CREDENTIALS",
+	together := []string{"DATABASE_LISTEN_URL", "SMTP_URL", "MAIL_FROM", "OPS_PPROF", "UPSTREAM", "RULES", "PASS_AUTHORIZATION", "RESERVED_HEADERS", "REFRESH_TOKEN_REUSE_PROTECTION", "RESOURCE_SERVER_INTROSPECTION_URL", "RESOURCE_SERVER_AUTH_TOKEN", "RESOURCE_SERVER_INTROSPECTION_CREDENTIALS",
 		"RESOURCE_SERVER_JWKS_URL", "RESOURCE_SERVER_ISSUER", "RESOURCE_SERVER_NAME", "RESOURCE_SERVER_DOCUMENTATION", "RESOURCE_SERVER_DPOP_NONCE_KEY", "OIDC_ENABLED", "TLS_CERTIFICATE_FILE", "TLS_KEY_FILE", "MTLS_LISTEN", "MTLS_BASE_URL", "MTLS_CLIENT_AUTHORITIES_FILE", "MTLS_CERTIFICATE_HEADER", "SOFTWARE_STATEMENT_ISSUERS", "OPEN_SOFTWARE_STATEMENT_REQUIRED", "SIGN_IN_SERVERS", "SIGN_UP_ALLOWED_DOMAINS"}
 	for _, f := range allFields(base) {
 		if slices.Contains(together, f.key) {

@@ -239,6 +239,8 @@ func TestConfigErrors(t *testing.T) {
 		{"PASSWORD_HASH_ITERATIONS: 1\n", at + "PASSWORD_HASH_ITERATIONS: PASSWORD_HASH_MEMORY_KIB times PASSWORD_HASH_ITERATIONS is below 35840, which is too weak; raise one of them"},
 		{"RULES: [{PATH: /}]\n", at + "RULES: has no effect without UPSTREAM; set that too, or remove the rules"},
 		{"PASS_AUTHORIZATION: true\n", at + "PASS_AUTHORIZATION: has no effect without UPSTREAM; set that too, or remove this"},
+		{"RESERVED_HEADERS: [X-A]\n", at + "RESERVED_HEADERS: has no effect without UPSTREAM; set that too, or remove this"},
+		{"UPSTREAM: http://api\nRESERVED_HEADERS: [X-A, X-B-*, X_C]\nRULES: [{PATH: /}]\n" + rs, "mandate.yaml:2: RESERVED_HEADERS[2]: is not the name of a header; write letters, digits and hyphens, and * at the end for all names that begin so"},
 		{"UPSTREAM: http://api\n", at + "UPSTREAM: needs RULES: for example `- {PATH: /, SCOPES: [read]}`\n" + at + "UPSTREAM: needs OAUTH2_PROVIDER.RESOURCE_SERVER_INTROSPECTION_URL to check tokens, or RESOURCE_SERVER_JWKS_URL; set one"},
 		{"UPSTREAM: http://127.0.0.1:8000\nRULES: [{PATH: /}]\n" + rs, at + self},
 		{"UPSTREAM: http://localhost:9000\nLISTEN: 127.0.0.1:9000\nRULES: [{PATH: /}]\n" + rs, at + self},
