@@ -438,16 +438,23 @@ func signaturesWithoutALimit(t *testing.T) {
 	f.strange(stranger.Registered)
 	other := newKey(t)
 	network, kid := "192.0.2.1", ""
-	object := func(by keyed, key crypto.Signer) error {
+	signed := func(by keyed, key crypto.Signer) string {
 		text, err := jose.Sign("ES256", "oauth-authz-req+jwt", kid, key, map[string]any{"iss": by.Application.ClientID, "client_id": by.Application.ClientID, "aud": f.config.Issuer, "response_type": "code",
 			"redirect_uri": callback, "code_challenge": challenge, "code_challenge_method": "S256", "exp": oauth.Now() + 60})
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, err := f.Authorizations.Authorize(FromBrowser(t.Context(), network, ""), values("client_id", by.Application.ClientID, "request", text, "redirect_uri", callback, "response_type", "code"))
+		return text
+	}
+	object := func(by keyed, key crypto.Signer) error {
+		a, err := f.Authorizations.Authorize(FromBrowser(t.Context(), network, ""), values("client_id", by.Application.ClientID, "request", signed(by, key), "redirect_uri", callback, "response_type", "code"))
 		if err == nil && a.Refused != nil {
 			return a.Refused
 		}
+		return err
+	}
+	push := func(by keyed) error {
+		_, _, err := f.Authorizations.Push(t.Context(), by.at("par", by.assertion(nil), "request", signed(by, by.key)), network)
 		return err
 	}
 	assertion := func(by keyed, key crypto.Signer) error {
@@ -475,6 +482,8 @@ func signaturesWithoutALimit(t *testing.T) {
 	reaches("wrong objects", limits.Of(limits.OfAddress).Tries, func() error { return object(trusted, other) }, "400 invalid_request_object")
 	// A right object is refused too: so no other one was verified to find out that it is wrong.
 	wantKind(t, "a right object from there", object(trusted, trusted.key), "429 temporarily_unavailable")
+	// Who has authenticated does not wait because of neighbours.
+	wantKind(t, "a right object that is pushed from there", push(trusted), "no error")
 	network = "198.51.100.1"
 	for range 2 * limits.Of(limits.OfAddress).Tries {
 		wantKind(t, "a right object", object(trusted, trusted.key), "no error")

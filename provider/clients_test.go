@@ -24,6 +24,7 @@ import (
 	"mandate/provider/limits"
 	"mandate/provider/mtls"
 	"mandate/provider/oauth"
+	"mandate/provider/places"
 	"mandate/provider/policy"
 	"mandate/storage"
 )
@@ -335,7 +336,7 @@ func takesNoPlaces(t *testing.T, attacker storage.Application) {
 	f := begin(t, reaches(web))
 	ctx := FromBrowser(t.Context(), "192.0.2.1", "")
 	var waiting sync.WaitGroup
-	for i := range 8 { // from one host
+	for i := range places.PerBoth { // from one host
 		uri := fmt.Sprint(web.URL, "/hang", i)
 		attacker.RequestURIs += uri + "\n"
 		one := attacker
@@ -351,7 +352,7 @@ func takesNoPlaces(t *testing.T, attacker storage.Application) {
 	attacker.RequestURIs += uri
 	_, err := f.Clients.ObjectAt(ctx, attacker, uri)
 	if e, ok := errors.AsType[*oauth.Error](err); !ok || e.Status != http.StatusTooManyRequests {
-		t.Errorf("control, the ninth of the attacker: %v", err)
+		t.Errorf("control, one more of the attacker: %v", err)
 	}
 	trusted := storage.Application{ClientID: "t", Responsible: storage.ByOperator, RequestURIs: web.URL + "/good"}
 	_, err = f.Clients.ObjectAt(ctx, trusted, web.URL+"/good")

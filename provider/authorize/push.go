@@ -48,6 +48,7 @@ func (p *Authorizations) Push(ctx context.Context, r *http.Request, address stri
 	if err != nil {
 		return nil, nil, p.clients.UseUnreadProof(ctx, r, err, p.proofs)
 	}
+	clients.CallOf(ctx).Client = &application
 	var sent shown
 	answer, err := p.push(ctx, r, form, application, &sent)
 	switch {

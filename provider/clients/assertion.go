@@ -163,7 +163,7 @@ func (p *Clients) UseFailed(ctx context.Context, failed error, checks *possessio
 // id of a public application, so the rows that strangers cause are limited by network.
 func (p *Clients) mayStore(ctx context.Context) bool {
 	by := CallOf(ctx)
-	if by.Client != nil && by.Client.ClientType != policy.Public && policy.StandingOf(*by.Client) != policy.StandingOpen {
+	if by.accountable() {
 		return true
 	}
 	_, wait := p.limits.Tries.Take(throttle.From(limits.OfAssertion, "proof ", by.Address))

@@ -247,7 +247,7 @@ func wrongSecret() *oauth.Error {
 // context, which fosite passes on unchanged.
 type Call struct {
 	Address string               // the client's address
-	Client  *storage.Application // the client of a token request, after it has authenticated
+	Client  *storage.Application // the client of a token request or a pushed request, after it has authenticated
 	secret  string               // the client secret that was sent, after it was verified
 
 	// UsesLater says that authentication leaves the client assertion unused, for AddToken or
@@ -258,6 +258,11 @@ type Call struct {
 
 	// Documents says that a client that is known by its metadata document alone authenticates too.
 	Documents bool
+}
+
+// accountable reports whether the client has proved who it is, and somebody is responsible for it.
+func (c *Call) accountable() bool {
+	return c.Client != nil && c.Client.ClientType != policy.Public && policy.StandingOf(*c.Client) != policy.StandingOpen
 }
 
 type callKey struct{}
