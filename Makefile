@@ -26,8 +26,8 @@ RACE := -race '-gcflags=modernc.org/...lib...=-race=false'
 FIRST := mandate/conformance/mandate mandate/conformance mandate/conformance/foreign mandate/conformance/bench
 BESIDE := mandate/conformance/faults
 RUNNING := $(FIRST) $(BESIDE)
-# MEASURED compare processor times, which the detector changes: they run with it and without it.
-MEASURED := mandate/provider/password
+# MEASURED compare processor times or allocated memory, which the detector changes: they run with it and without it.
+MEASURED := mandate/provider/password mandate/handlers/resource
 PACKAGES = $(shell go list ./...)
 
 .PHONY: help build test test-fast tools lint docs foreign vulnerabilities fuzz bench demo clean

@@ -230,7 +230,7 @@ func TestCommandShowsAFault(t *testing.T) {
 	r.Want(t, 1, "FAIL      MUST   no-cache: ", "the answer has no header Pragma: no-cache", "> POST http://127.0.0.1:", "> Authorization: Basic (",
 		"grant_type=client_credentials", "< 200 OK", `"access_token":"$ACCESS_TOKEN"`, "to repeat it:\n                curl -i http://127.0.0.1", `:"$MACHINE_SECRET"`, "-d grant_type=client_credentials",
 		"1 MUST failed", "mandate: the server does not satisfy every MUST")
-	if !strings.HasSuffix(r.Stdout, "\n  FAIL MUST RFC6749/5.1/no-cache: the answer has no header Pragma: no-cache\n") {
+	if !strings.HasSuffix(r.Stdout, "\n  FAIL MUST RFC6749/5.1/no-cache, security: the answer has no header Pragma: no-cache\n") {
 		t.Errorf("the end does not name the failure:\n%s", r.Stdout)
 	}
 	if strings.Count(r.Stdout, "FAIL ") != 2 || strings.Contains(r.Stdout, "blocked") {

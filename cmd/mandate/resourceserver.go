@@ -108,8 +108,11 @@ func newProxy(settings *config.Config, log *slog.Logger) (*resource.Proxy, error
 	}
 	proxy, err := resource.NewProxy(resource.ProxyConfig{Upstream: upstream, Guard: guard, Rules: rules, PassAuthorization: settings.PassAuthorization,
 		ReservedHeaders: settings.ReservedHeaders, Recheck: max(settings.Provider.ResourceServerTokenCaching, time.Second), Logger: log})
-	if err != nil {
-		return nil, fmt.Errorf("RULES, RESERVED_HEADERS: %w", err)
+	switch {
+	case errors.Is(err, resource.ErrReservedHeaders):
+		return nil, fmt.Errorf("RESERVED_HEADERS: %w", err)
+	case err != nil:
+		return nil, fmt.Errorf("RULES: %w", err)
 	}
 	return proxy, nil
 }

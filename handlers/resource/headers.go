@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httputil"
@@ -73,17 +74,20 @@ func (p *Proxy) isReservedHeader(alias string) bool {
 		slices.ContainsFunc(reservedBeginnings, begins) || slices.ContainsFunc(p.reservedBeginnings, begins)
 }
 
+// ErrReservedHeaders means that ProxyConfig.ReservedHeaders has a wrong name.
+var ErrReservedHeaders = errors.New("ReservedHeaders")
+
 // reserve adds the names of headers from the configuration.
 func (p *Proxy) reserve(names []string) error {
 	for _, name := range names {
 		plain, many := strings.CutSuffix(name, "*")
 		beginning := headerAlias(plain)
 		if plain == "" || strings.ContainsFunc(plain, foldedByCGI) {
-			return fmt.Errorf("ReservedHeaders: %q: write letters, digits and hyphens, and * at the end for all names that begin so", name)
+			return fmt.Errorf("%w: %q: write letters, digits and hyphens, and * at the end for all names that begin so", ErrReservedHeaders, name)
 		}
 		needed := func(n string) bool { return n == beginning || many && strings.HasPrefix(n, beginning) }
 		if slices.ContainsFunc(neverReserved, needed) || slices.ContainsFunc(ofConnection, needed) {
-			return fmt.Errorf("ReservedHeaders: %q: a request needs a header of this name", name)
+			return fmt.Errorf("%w: %q: a request needs a header of this name", ErrReservedHeaders, name)
 		}
 		if many {
 			p.reservedBeginnings = append(p.reservedBeginnings, beginning)
