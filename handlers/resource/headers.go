@@ -28,7 +28,7 @@ func (p *Proxy) oddHeader(r *http.Request) string {
 		}
 	}
 	if slices.ContainsFunc(h["Destination"], func(uri string) bool { return len(uri) > maxPath }) {
-		return "The header Destination is longer than 8192 bytes."
+		return fmt.Sprintf("The header Destination is longer than %d bytes.", maxPath)
 	}
 	return oddConnection(h)
 }
@@ -43,7 +43,7 @@ func oddConnection(h http.Header) string {
 		options += 1 + strings.Count(line, ",")
 	}
 	if options > maxOptions {
-		return "The header Connection has more than 16 options."
+		return fmt.Sprintf("The header Connection has more than %d options.", maxOptions)
 	}
 	// RFC 9110 §7.6.1: a proxy removes the headers that Connection names, and a sender names no
 	// header that is for the upstream.

@@ -105,12 +105,12 @@ func checkHost(scheme, host string) string {
 			return "has a host that is not in ASCII: write it as " + name
 		}
 		return notPlain
-	case checkName(host) != "":
-		return checkName(host)
-	case web && isOddIPv4(host):
-		return "has a host that browsers read as an IPv4 address: write it as four decimal numbers, as in 192.0.2.1"
 	}
-	return ""
+	wrong := checkName(host)
+	if wrong == "" && web && isOddIPv4(host) {
+		wrong = "has a host that browsers read as an IPv4 address: write it as four decimal numbers, as in 192.0.2.1"
+	}
+	return wrong
 }
 
 // checkLiteral checks what follows the bracket of an IP literal.

@@ -97,8 +97,9 @@ func webURL(raw string) (*url.URL, string) {
 		return nil, "contains a fragment; remove everything from the # on"
 	case strings.ToLower(u.Host) != u.Host:
 		return nil, "has a host with capitals; write it in lower case"
-	case authority.Check(raw) != "":
-		return nil, authority.Check(raw)
+	}
+	if wrong := authority.Check(raw); wrong != "" {
+		return nil, wrong
 	}
 	return u, ""
 }
