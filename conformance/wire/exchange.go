@@ -185,7 +185,7 @@ func ClipWords(text string, n int) string {
 func ShellWord(text string) string {
 	// A shell replaces ~ at the beginning by a home folder, and zsh replaces =NAME by a path.
 	if text == "" || text[0] == '~' || text[0] == '=' {
-		return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+		return quoted(text)
 	}
 	return shellQuote(text)
 }
@@ -201,8 +201,10 @@ func shellQuote(word string) string {
 	if plain {
 		return word
 	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	return quoted(word)
 }
+
+func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
 // Clip shortens a text to n bytes, and says how long it was.
 func Clip(text string, n int) string {
