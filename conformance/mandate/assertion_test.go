@@ -166,20 +166,23 @@ func (s *server) badAssertions(t *testing.T, a keyHolder) {
 	} {
 		s.refusedAssertion(t, what, asserting(s.assert(t, a, one[0], one[1])))
 	}
-	assertion := s.assert(t, a, nil, nil)
-	s.refusedAssertion(t, "another type", func(r *http.Request, form url.Values) {
-		asserting(assertion)(r, form)
-		form.Set("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:saml2-bearer")
-	})
-	s.refusedAssertion(t, "no type", func(_ *http.Request, form url.Values) { form.Set("client_assertion", assertion) })
 	s.refusedAssertion(t, "no assertion", func(_ *http.Request, form url.Values) { form.Set("client_assertion_type", assertionType) })
-	s.refusedAssertion(t, "another client_id", func(r *http.Request, form url.Values) {
-		asserting(assertion)(r, form)
-		form.Set("client_id", "other")
-	})
 	s.refusedAssertion(t, "only a client id", func(_ *http.Request, form url.Values) { form.Set("client_id", a.ClientID) })
-	// All of these have used nothing.
-	s.mustToken(t, asserting(assertion), forItself)
+	// OIDC Core §9: an assertion is used once, and a request that is refused for another reason uses it.
+	for what, other := range map[string]url.Values{
+		"another type":      params("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:saml2-bearer"),
+		"no type":           params("client_assertion_type", ""),
+		"another client_id": params("client_id", "other"),
+	} {
+		assertion := s.assert(t, a, nil, nil)
+		s.refusedAssertion(t, what, func(r *http.Request, form url.Values) {
+			asserting(assertion)(r, form)
+			maps.Copy(form, other)
+		})
+		if text := s.refusedAssertion(t, what+", and again", asserting(assertion)); !strings.Contains(text, "used already") {
+			t.Errorf("%s, and then a right request with its assertion: %q", what, text)
+		}
+	}
 	// RFC 7523 §3: only an assertion that is valid uses its jti.
 	jti := rand.Text()
 	for what, one := range map[string][2]member{
