@@ -37,8 +37,8 @@ func (s *server) switchURL(next string) string {
 func (s *server) access(l *languages.Language, a provider.Application, scopes []provider.Scope, audience provider.Audience, before *provider.Interaction) templates.Access {
 	shown := templates.Access{Asker: s.asker(l, a)}
 	again := before.Before
+	shown.Offline = s.config.OpenID && s.provider.OutlivesSession(scopes)
 	for _, scope := range scopes {
-		shown.Offline = shown.Offline || s.config.OpenID && scope.Name == "offline_access"
 		shown.Scopes = append(shown.Scopes, templates.ConsentScope{Name: scope.Name, Description: scope.DescribedIn(l.Tag()),
 			New: again && !slices.Contains(before.Approved, scope.Name)})
 	}

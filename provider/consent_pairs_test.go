@@ -167,7 +167,11 @@ func TestConsentOfAnOlderRelease(t *testing.T) {
 		want                  map[string]string // what a request gets: "scope" or "scope@resource"
 	}{
 		{"for the server", "openid read write", "",
-			map[string]string{"openid read": completes, "write": completes, "read@" + files: mustAsk}},
+			map[string]string{"openid read": completes, "write": mustAsk, "read@" + files: mustAsk}},
+		{"for the server, without a login", "read write", "",
+			map[string]string{"read write": completes, "openid": mustAsk, "read@" + files: mustAsk}},
+		{"for the server, for longer than the login", "openid offline_access read", "",
+			map[string]string{"openid offline_access read": completes, "openid read": completes, "read": completes}},
 		{"one scope at one resource", "read", atFiles,
 			map[string]string{"read@" + files: completes, "read": mustAsk, "write@" + files: mustAsk}},
 		// It may be "read" for the server and "write" for files.
@@ -175,7 +179,7 @@ func TestConsentOfAnOlderRelease(t *testing.T) {
 			map[string]string{"read@" + files: mustAsk, "write@" + files: mustAsk, "read": mustAsk}},
 		{"two resources", "read", atFiles + "\n" + atMail,
 			map[string]string{"read@" + files: mustAsk, "read@" + mailbox: mustAsk}},
-		{"an older release added to it", "read write", " read\n" + atFiles + " read\n" + atMail,
+		{"an older release added to it", "read write", ` \read` + "\n" + atFiles + ` \read` + "\n" + atMail,
 			map[string]string{"read": completes, "read@" + files: completes,
 				"write@" + files: mustAsk, "write": mustAsk, "write@" + mailbox: mustAsk}},
 	} {
@@ -228,5 +232,48 @@ func TestConsentIsNotThatOfADevice(t *testing.T) {
 	}
 	if got := f.silently(app, s, "scope", "write", "resource", files); got != mustAsk {
 		t.Error(got)
+	}
+}
+
+// offline_access says how long the access to an API lasts. Approved for reading at one, it must not come with writing at another one,
+// which the person has approved for as long as the session alone. A variant of TestAttackTwoConsentsMakeAThird (CWE-863).
+func TestAttackOfflineAccessOfAnotherConsent(t *testing.T) {
+	f := withResources(t)
+	s, app := f.login("alice"), f.app()
+	f.approve(t, app, s, "scope", "openid read offline_access", "resource", files)
+	f.approve(t, app, s, "scope", "openid write", "resource", mailbox)
+	if got := f.silently(app, s, "scope", "openid write offline_access", "resource", mailbox); got != mustAsk {
+		t.Errorf("writing at the mailbox without the person: %s, want %s", got, mustAsk)
+	}
+}
+
+// The person has approved access that ends with the session (OIDC Core §11). The application leaves openid out, which would give it the
+// same access for longer, without a page.
+func TestAttackAccessOutlivesWhatWasApproved(t *testing.T) {
+	f := withResources(t)
+	s, app := f.login("alice"), f.app()
+	f.approve(t, app, s, "scope", "openid write", "resource", mailbox)
+	bound := f.tokens(app, s, "scope", "openid write", "resource", mailbox)
+	a := f.authorize(app, "scope", "write", "resource", mailbox)
+	asked, err := f.Authorizations.RequiredInteraction(t.Context(), a, s)
+	if err != nil || asked != nil {
+		return // the person is asked
+	}
+	response, err := f.Authorizations.Complete(t.Context(), a, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loose, err := f.exchange(app, queryOf(t, response.Location()).Get("code"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.People.EndSessions(t.Context(), s.User.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.wantActive(false, bound.AccessToken)
+	_, err = f.refresh(app, loose.RefreshToken)
+	if err == nil {
+		t.Error("after the person has signed out everywhere, the refresh token works")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"mandate/provider/authorize"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 )
@@ -39,6 +40,11 @@ func (p *Provider) OpenScopes() []string { return p.rules.Allowance(policy.Stand
 
 // Describe returns the scopes with these names, together with their descriptions.
 func (p *Provider) Describe(names []string) []policy.Scope { return p.rules.Describe(names) }
+
+// OutlivesSession reports whether the access of a grant with these scopes goes on after the session ends.
+func (p *Provider) OutlivesSession(scopes []policy.Scope) bool {
+	return p.rules.OutlivesSession(authorize.ScopeNames(scopes))
+}
 
 // AllowedScopes returns the names of the scopes for which an application may ask now.
 func (p *Provider) AllowedScopes(a Application) []string { return p.rules.AllowedScopes(a) }

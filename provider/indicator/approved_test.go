@@ -15,18 +15,23 @@ func TestApproved(t *testing.T) {
 		want                  Approved
 	}{
 		{"nothing", "", "", nil},
-		{"an older release: for the server", "read write", "", Approved{{Scopes: []string{"read", "write"}}}},
-		{"an older release: one scope at one resource", "read", "urn:a#1", Approved{{"urn:a#1", read, false}}},
-		{"an older release: it is unknown which scopes", "read write", "urn:a#1", Approved{{"urn:a#1", nil, true}}},
+		{"an older release: for the server", "read write", "", Approved{{Lasting: []string{"read", "write"}}}},
+		{"an older release: a login", "openid read", "", Approved{{Scopes: []string{"openid", "read"}}}},
+		{"an older release: a login that lasts", "openid offline_access", "",
+			Approved{{Lasting: []string{"openid", "offline_access"}}}},
+		{"an older release: one scope at one resource", "read", "urn:a#1", Approved{{Resource: "urn:a#1", Lasting: read}}},
+		{"an older release: it is unknown which scopes", "read write", "urn:a#1", Approved{{Resource: "urn:a#1", Unpaired: true}}},
 		{"an older release: it is unknown where", "read", "urn:a\nurn:b",
-			Approved{{"urn:a", nil, true}, {"urn:b", nil, true}}},
-		{"pairs", "read write", " write\nurn:a#1 read", Approved{{"", write, false}, {"urn:a#1", read, false}}},
+			Approved{{Resource: "urn:a", Unpaired: true}, {Resource: "urn:b", Unpaired: true}}},
+		{"pairs", "read write", " write\nurn:a#1 read", Approved{{Resource: "", Scopes: write}, {Resource: "urn:a#1", Scopes: read}}},
 		{"one scope at two resources", "read", "urn:a#1 read\nurn:b read",
-			Approved{{"urn:a#1", read, false}, {"urn:b", read, false}}},
+			Approved{{Resource: "urn:a#1", Scopes: read}, {Resource: "urn:b", Scopes: read}}},
 		{"a resource without scopes", "openid", " openid\nurn:a ",
-			Approved{{"", openid, false}, {"urn:a", nil, false}}},
+			Approved{{Resource: "", Scopes: openid}, {Resource: "urn:a", Scopes: nil}}},
+		{"what outlives the session", "read write", " \\write\nurn:a read\\write",
+			Approved{{Lasting: write}, {Resource: "urn:a", Scopes: read, Lasting: write}}},
 		{"an older release added to pairs", "read", "urn:a read\nurn:b",
-			Approved{{"urn:a", read, false}, {"urn:b", nil, true}}},
+			Approved{{Resource: "urn:a", Scopes: read}, {Resource: "urn:b", Unpaired: true}}},
 	} {
 		got := ReadApproved(test.scope, test.resource)
 		if d := cmp.Diff(test.want, got, words); d != "" {
@@ -61,6 +66,22 @@ func TestApprovedCovers(t *testing.T) {
 	merged := before.With(ReadApproved("", "urn:a write read\nurn:b read\nurn:e x")).String()
 	if merged != " openid read\nurn:a write read\nurn:b read\nurn:c \nurn:e x" {
 		t.Errorf("merged to %q", merged)
+	}
+	// What was approved for longer is approved for as long as the session too, and not the other way round.
+	for _, test := range []struct{ before, now, merged string }{
+		{"urn:a read", `urn:a \read`, `urn:a \read`},
+		{`urn:a \read`, "urn:a read", ""},
+		{`urn:a \read`, `urn:a \write`, `urn:a \read write`},
+		{`urn:a write\read`, `urn:a \write`, `urn:a \read write`},
+		{`urn:a \read`, "urn:a write", `urn:a write\read`},
+	} {
+		before, now := ReadApproved("", test.before), ReadApproved("", test.now)
+		if got := before.Covers(now); got != (test.merged == "") {
+			t.Errorf("%q covers %q: %t", test.before, test.now, got)
+		}
+		if got := before.With(now).String(); test.merged != "" && got != test.merged {
+			t.Errorf("%q and %q: %q", test.before, test.now, got)
+		}
 	}
 	if d := cmp.Diff([]string{"urn:a", "urn:b", "urn:c"}, before.Resources()); d != "" {
 		t.Error(d)

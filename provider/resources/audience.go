@@ -166,7 +166,11 @@ func (t Audience) Named() []storage.Resource {
 // ToApprove returns what a person approves with these scopes for this audience: at each resource the
 // scopes that it has. The scopes about the person belong to the server, and so do those of claims that
 // the request asks for, because UserInfo and ID tokens have them. So does what no resource has.
+//
+// Whether the access ends with the session is a part of each approval: leaving openid out, or adding
+// offline_access, is more and not less.
 func (t Audience) ToApprove(scopes, claims []string) indicator.Approved {
+	lasting := t.rules.OutlivesSession(scopes)
 	var server []string
 	var named indicator.Approved
 	for _, name := range scopes {
@@ -175,19 +179,19 @@ func (t Audience) ToApprove(scopes, claims []string) indicator.Approved {
 		}
 	}
 	for _, r := range t.Named() {
-		at := indicator.Approval{Resource: indicator.Stored(r.URI, r.Generation)}
+		var at []string
 		for _, name := range scopes {
 			if !t.rules.IsIdentityScope(name) && t.has(&r, name) {
-				at.Scopes = append(at.Scopes, name)
+				at = append(at, name)
 			}
 		}
-		named = append(named, at)
+		named = append(named, indicator.NewApproval(indicator.Stored(r.URI, r.Generation), at, lasting))
 	}
 	server = oauth.Union(server, claims)
 	if len(server) == 0 {
 		return named
 	}
-	return append(indicator.Approved{{Scopes: server}}, named...)
+	return append(indicator.Approved{indicator.NewApproval("", server, lasting)}, named...)
 }
 
 // Narrow returns the part of the audience that a token request names, or all of it.

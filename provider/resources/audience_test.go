@@ -19,16 +19,18 @@ func TestToApprove(t *testing.T) {
 		scopes, claims []string
 		want           string
 	}{
-		{"the server", of{self}, []string{"read", "email"}, nil, " read email"},
-		{"a resource", of{narrow}, []string{"read"}, nil, "urn:a#1 read"},
-		{"each has its own scopes", of{narrow, wide}, []string{"read", "x"}, nil, "urn:a#1 read\nurn:b read x"},
-		{"the server beside a resource", of{narrow, self}, []string{"read", "x"}, nil, " read x\nurn:a#1 read"},
+		{"the server", of{self}, []string{"read", "email"}, nil, ` \read email`},
+		{"a resource", of{narrow}, []string{"read"}, nil, `urn:a#1 \read`},
+		{"each has its own scopes", of{narrow, wide}, []string{"read", "x"}, nil, "urn:a#1 \\read\nurn:b \\read x"},
+		{"the server beside a resource", of{narrow, self}, []string{"read", "x"}, nil, " \\read x\nurn:a#1 \\read"},
 		{"identity scopes belong to the server", of{wide}, []string{"openid", "read"}, nil, " openid\nurn:b read"},
+		{"a login that lasts", of{wide}, []string{"openid", "read", "offline_access"}, []string{"email"},
+			" \\openid offline_access email\nurn:b \\read"},
 		{"a resource without a scope", of{wide}, []string{"openid"}, nil, " openid\nurn:b "},
 		{"claims", of{wide}, []string{"openid", "read"}, []string{"email"}, " openid email\nurn:b read"},
-		{"a scope that is also one of claims", of{self}, []string{"email"}, []string{"email"}, " email"},
-		{"a scope of no resource", of{narrow}, []string{"read", "x"}, nil, " x\nurn:a#1 read"},
-		{"introspection", of{wide}, []string{policy.Introspection}, nil, " introspection\nurn:b "},
+		{"a scope that is also one of claims", of{self}, []string{"email"}, []string{"email"}, ` \email`},
+		{"a scope of no resource", of{narrow}, []string{"read", "x"}, nil, " \\x\nurn:a#1 \\read"},
+		{"introspection", of{wide}, []string{policy.Introspection}, nil, " \\introspection\nurn:b "},
 	} {
 		audience := Audience{rules: policy.New(policy.Settings{OpenID: true}), self: self, of: test.of}
 		if got := audience.ToApprove(test.scopes, test.claims).String(); got != test.want {

@@ -64,9 +64,7 @@ func (p *Tokens) GrantBy(s *storage.SignedIn, grantType string, a storage.Applic
 	if !p.config.OpenID || !slices.Contains(scopes, "openid") {
 		return g, "" // it does not depend on the session
 	}
-	// OIDC Core §11: the tokens of a login end with the session, unless the person approved
-	// offline_access.
-	if !slices.Contains(scopes, policy.OfflineAccess) {
+	if !p.rules.OutlivesSession(scopes) {
 		g.SessionEndsAt = s.Session.ExpiresAt
 	}
 	if a.BackchannelURI != "" {
