@@ -144,3 +144,55 @@ func TestSessionInUseDoesNotEnd(t *testing.T) {
 		wantMissing(t, err)
 	})
 }
+
+// Neighbours behind one address, or in one site, use up the tries of their network at each place. A person who has signed
+// in with this browser before still signs in there.
+//
+// Class: CWE-645, a lockout that somebody else causes.
+func TestAttackNeighboursLockKnownBrowsersOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t)
+		f.login("alice")
+		in, err := f.People.Login(t.Context(), "alice", goodPassword, home)
+		if err != nil {
+			t.Fatal(err)
+		}
+		known := people.Browser{Address: home.Address, Device: in.Device}
+		by, _ := f.passkey(f.login("bob"))
+		in, err = f.signInBy(by, home)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bobs := people.Browser{Address: home.Address, Device: in.Device}
+		for _, place := range []string{limits.AtPage, limits.AtPasskey, limits.AtFactor, limits.AtServer} {
+			for f.limits.CheckOnly(limits.At(place, home.Address)) == nil {
+				_, _ = f.limits.Take(limits.At(place, home.Address))
+			}
+		}
+		by.Counter++
+		_, err = f.signInBy(by, home)
+		wantKind(t, "control: a passkey in a new browser", err, "429 temporarily_unavailable")
+		_, err = f.signInBy(by, bobs)
+		wantKind(t, "a passkey", err, "no error")
+		_, err = f.People.Login(t.Context(), "alice", goodPassword, home)
+		wantKind(t, "control: a password in a new browser", err, "429 temporarily_unavailable")
+		_, err = f.People.Login(t.Context(), "alice", goodPassword, known)
+		wantKind(t, "a password", err, "no error")
+		_, err = f.People.Login(t.Context(), "bob", "wrong", known)
+		wantKind(t, "the password of somebody else", err, "429 temporarily_unavailable")
+	})
+}
+
+// A response without a ticket of this server costs nothing, so it uses up nothing.
+func TestForgedTicketsOfPasskeysDoNotCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t)
+		by, _ := f.passkey(f.login("alice"))
+		for range 2 * limits.Of(limits.OfAddress).Tries {
+			_, err := f.Passkeys.SignIn(t.Context(), people.Response{Ticket: "forged", JSON: "{}"}, chrome, home)
+			wantKind(t, "a forged ticket", err, refusal)
+		}
+		_, err := f.signInBy(by, home)
+		wantKind(t, "a passkey", err, "no error")
+	})
+}

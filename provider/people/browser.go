@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"time"
 
+	"mandate/provider/limits"
 	"mandate/provider/oauth"
+	"mandate/provider/seal"
+	"mandate/provider/throttle"
 	"mandate/storage"
 )
 
@@ -35,6 +38,20 @@ func (p *People) marked(cookie string) (mark, bool) {
 		err = json.Unmarshal(text, &m)
 	}
 	return m, err == nil && oauth.Now()-m.At < oauth.Seconds(KnownFor)
+}
+
+// at returns the tries that something at one of the places of limits uses: those of the network, or, in a browser in
+// which somebody has signed in before, those of the browser and of all such browsers of that person. So what neighbours
+// do keeps nobody out of a known browser.
+func (p *People) at(where string, b Browser) []throttle.Try {
+	m, ok := p.marked(b.Device)
+	if !ok {
+		return []throttle.Try{limits.At(where, b.Address)}
+	}
+	return []throttle.Try{
+		{Kind: limits.OfBrowser, Key: where + m.User + " " + seal.Digest(b.Device), Wide: m.User},
+		{Kind: limits.OfAccount, Key: where + "devices " + m.User, Wide: m.User},
+	}
 }
 
 // knows reports whether a person has signed in with this browser before.

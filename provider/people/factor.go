@@ -293,7 +293,7 @@ func (p *People) guess(c *Challenge, b Browser) []throttle.Try {
 	case p.knows(b, c.User):
 		known("browser ", seal.Digest(b.Device))
 	}
-	return []throttle.Try{account, limits.At(limits.AtFactor, b.Address)}
+	return append([]throttle.Try{account}, p.at(limits.AtFactor, b)...)
 }
 
 // shown checks a code, and returns what has to be used up together with the session.

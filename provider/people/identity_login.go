@@ -142,7 +142,7 @@ func (i *Identities) Arrive(ctx context.Context, name, ticket string, response u
 		return arrived, notBegun(errors.New("it is the response of another server"))
 	}
 	// Nobody reaches the other server without a ticket. With tickets, a stranger soon finds this limit.
-	giveBack, err := i.people.limits.Take(limits.At(limits.AtServer, b.Address))
+	giveBack, err := i.people.limits.Take(i.people.at(limits.AtServer, b)...)
 	if err != nil {
 		return arrived, err
 	}

@@ -48,10 +48,12 @@ func WrongPassword() *oauth.Error {
 // factor, it begins a session; otherwise it returns the ticket for SecondStep. It returns WrongPassword if the person
 // cannot sign in.
 func (p *People) Login(ctx context.Context, username, password string, b Browser) (*SignIn, error) {
-	// A network that has used up its tries does not reach the database.
-	err := p.limits.CheckOnly(limits.At(limits.AtPage, b.Address))
-	if err != nil {
-		return nil, err
+	// A network that has used up its tries does not reach the database. A known browser has tries of its own.
+	if _, ok := p.marked(b.Device); !ok {
+		err := p.limits.CheckOnly(limits.At(limits.AtPage, b.Address))
+		if err != nil {
+			return nil, err
+		}
 	}
 	key, err := p.accountKey(ctx, username)
 	if err != nil {

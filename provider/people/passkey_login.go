@@ -26,24 +26,24 @@ func (k *Passkeys) AskForPasskey(browser string) (Ceremony, error) {
 // SignIn checks a passkey and begins a session, as Login does. Nobody has to type a name: the passkey
 // says who the person is.
 func (k *Passkeys) SignIn(ctx context.Context, r Response, browser string, b Browser) (*SignIn, error) {
-	giveBack, err := k.people.limits.Take(limits.At(limits.AtPasskey, b.Address))
+	// A response without a ticket of this server costs nothing, so it does not count.
+	p, err := k.open(r.Ticket, forSignIn(browser))
 	if err != nil {
 		return nil, err
 	}
-	in, err := k.signIn(ctx, r, browser, b)
+	giveBack, err := k.people.limits.Take(k.people.at(limits.AtPasskey, b)...)
+	if err != nil {
+		return nil, err
+	}
+	in, err := k.signIn(ctx, r, p, b)
 	if !isRefused(err) {
 		giveBack()
 	}
 	return in, err
 }
 
-func (k *Passkeys) signIn(ctx context.Context, r Response, browser string, b Browser) (*SignIn, error) {
-	var shown shownPasskey
-	p, err := k.open(r.Ticket, forSignIn(browser))
-	if err != nil {
-		return nil, err
-	}
-	shown, err = k.check(ctx, r, p, "")
+func (k *Passkeys) signIn(ctx context.Context, r Response, p pending, b Browser) (*SignIn, error) {
+	shown, err := k.check(ctx, r, p, "")
 	var in *SignIn
 	if err == nil {
 		in, err = k.people.beginSession(ctx, shown.person, login{methods: withPasskey("")}, shown.use(), b)
@@ -122,15 +122,15 @@ func (k *Passkeys) AskForStep(ctx context.Context, c *Challenge) (Ceremony, erro
 
 // Answer answers a challenge by a passkey, as People.Answer does by a code.
 func (k *Passkeys) Answer(ctx context.Context, c *Challenge, r Response, b Browser) (*SignIn, error) {
-	giveBack, err := k.people.limits.Take(limits.At(limits.AtPasskey, b.Address))
+	p, err := k.open(r.Ticket, forStep(c))
 	if err != nil {
 		return nil, err
 	}
-	var in *SignIn
-	p, err := k.open(r.Ticket, forStep(c))
-	if err == nil {
-		in, err = k.answer(ctx, c, r, p, b)
+	giveBack, err := k.people.limits.Take(k.people.at(limits.AtPasskey, b)...)
+	if err != nil {
+		return nil, err
 	}
+	in, err := k.answer(ctx, c, r, p, b)
 	if errors.Is(err, storage.ErrSpent) {
 		err = oauth.ErrNotFound
 	}
