@@ -192,3 +192,12 @@ func TestAttackFormsThatAreNotObeyedUseUpTheLimit(t *testing.T) {
 	}
 	s.as(t, "alice").post(t, totpPath, "code", "123456").wants(t, http.StatusUnprocessableEntity)
 }
+
+// The clock was a day ahead when the session began, and was set right: nobody knows how old the session is.
+func TestSessionOfTheFutureIsNotFresh(t *testing.T) {
+	s := newSite(t, "")
+	got := s.aged(t, "root", -24*3600).post(t, "/admin/groups/", "name", "accounting")
+	if got.StatusCode != http.StatusSeeOther || !strings.Contains(got.Header.Get("Location"), "reason=confirm") {
+		t.Errorf("%d %s", got.StatusCode, got.Header.Get("Location"))
+	}
+}

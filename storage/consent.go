@@ -98,10 +98,14 @@ func (s *Store) AuthorizedBy(ctx context.Context, userID string, now int64) ([]A
 }
 
 // RevokeConsent deletes the consent of a person for an application, and revokes every
-// token family of the two. It locks the person's sessions, so that no grant is stored meanwhile.
+// token family of the two. It locks the person, so that no session begins meanwhile, and the sessions, so that no
+// grant is stored.
 func (s *Store) RevokeConsent(ctx context.Context, userID, applicationID string) error {
 	return s.atomically(ctx, func(t tx) error {
-		_, err := t.exec(`UPDATE sessions SET seen_at = seen_at WHERE user_id = $1`, userID)
+		err := t.lockUser(userID)
+		if err == nil {
+			_, err = t.exec(`UPDATE sessions SET seen_at = seen_at WHERE user_id = $1`, userID)
+		}
 		if err != nil {
 			return err
 		}

@@ -130,3 +130,26 @@ func TestRotationThatTheDatabaseLacksIsNotConfirmed(t *testing.T) {
 	is(t, "an unused token", w.ConfirmRotation(t.Context(), unused.refresh, "answer"), ErrNotFound)
 	is(t, "another rotation", w.ConfirmRotation(t.Context(), used.refresh, "another answer"), ErrNotFound)
 }
+
+// While the standby is missing, strangers who sign out must not take all connections.
+func TestWaitsForTheStandbyShareAConnection(t *testing.T) {
+	a := newAlone(t)
+	a.server.StandbyIsMissing(t)
+	const calls = 20
+	done := make(chan error, calls)
+	for range calls {
+		go func() { done <- a.Settle(t.Context()) }()
+	}
+	eventually(t, "all calls wait", func() bool {
+		a.settling.mu.Lock()
+		defer a.settling.mu.Unlock()
+		return int(a.settling.tally.items.Load())+len(a.settling.waiting) == calls && a.server.Waiting(t, time.Time{}) > 0
+	})
+	if n := a.server.Waiting(t, time.Time{}); n != 1 {
+		t.Errorf("%d connections wait", n)
+	}
+	a.server.StandbyIsBack(t)
+	for range calls {
+		must(t, <-done)
+	}
+}

@@ -77,7 +77,10 @@ func (t tx) useFactor(userID string, f FactorUse) error {
 func (s *Store) RemoveTOTP(ctx context.Context, r Renewal, notices ...NewMail) error {
 	userID := r.Session.UserID
 	return s.atomically(ctx, func(t tx) error {
-		err := t.renew(r)
+		err := t.lockUser(userID)
+		if err == nil {
+			err = t.renew(r)
+		}
 		if err == nil {
 			err = t.one(`DELETE FROM totps WHERE user_id = $1`, userID)
 		}
@@ -134,7 +137,7 @@ const hasPassword = `EXISTS (SELECT 1 FROM users WHERE id = $1 AND password <> '
 // without a password stay: no way to sign in would be left. It returns ErrNotFound if there is no such person.
 func (s *Store) ResetFactors(ctx context.Context, userID string, now int64, notices ...NewMail) error {
 	return s.atomically(ctx, func(t tx) error {
-		err := t.one(`UPDATE users SET active = active WHERE id = $1`, userID)
+		err := t.lockUser(userID)
 		if err == nil {
 			_, err = t.exec(`DELETE FROM totps WHERE user_id = $1`, userID)
 		}

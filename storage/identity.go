@@ -199,8 +199,9 @@ func (s *Store) deleteIdentity(ctx context.Context, i Identity, ways Ways, by *R
 	})
 }
 
-// lockUser locks a person's row until the end of the transaction: two calls must not both leave the
-// other's way to sign in as the last one, and then delete it.
+// lockUser locks a person's row until the end of the transaction. Whatever adds or ends what belongs to a person does it
+// before it locks anything else: two calls must not both leave the other's way to sign in as the last one, and then
+// delete it, and what is ended must not miss what is being added.
 func (t tx) lockUser(id string) error {
 	return t.one(`UPDATE users SET active = active WHERE id = $1`, id)
 }

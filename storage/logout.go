@@ -1,6 +1,9 @@
 package storage
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 // Login records that a person is signed in to an application within one session. After
 // the session has ended, the application must receive a logout notification.
@@ -72,8 +75,14 @@ func (s *Store) EndSession(ctx context.Context, userID, id string, now int64, ke
 func (s *Store) EndSessions(ctx context.Context, userID string, now int64) (int, error) {
 	var n int
 	err := s.atomically(ctx, func(t tx) error {
-		var err error
-		n, err = t.endAllSessions(userID, now)
+		// A sign-in that is being stored ends too.
+		err := t.lockUser(userID)
+		if err == nil {
+			n, err = t.endAllSessions(userID, now)
+		}
+		if errors.Is(err, ErrNotFound) {
+			err = nil
+		}
 		return err
 	})
 	return n, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 )
 
 // ErrReplaced means that the SQLite file was removed or replaced while it is in use. What is written now is gone when
@@ -30,11 +31,23 @@ func (s *Store) ProveWrite(ctx context.Context) error {
 // made already calls it, and then reads again, before it reports a success: the earlier change may be one that the
 // primary has made visible without its standby, and another primary may have taken over since.
 //
-// SQLite shows nothing that is not durable.
+// SQLite shows nothing that is not durable. Concurrent calls share a commit, so that those who wait for a standby that is missing hold one connection.
 func (s *Store) Settle(ctx context.Context) error {
 	if s.embedded {
 		return nil
 	}
+	return s.settling.do(ctx, struct{}{})
+}
+
+// settle commits something for a batch of calls of Settle.
+func (s *Store) settle(calls []struct{}) []error {
+	ctx, stop := context.WithTimeout(context.Background(), maxBatchWait)
+	defer stop()
+	err := s.commitMessage(ctx)
+	return slices.Repeat([]error{err}, len(calls))
+}
+
+func (s *Store) commitMessage(ctx context.Context) error {
 	if !s.messageUnsupported.Load() {
 		err := s.atomically(ctx, func(t tx) error {
 			_, err := t.exec(`SELECT ` + emit)

@@ -91,7 +91,10 @@ func (t tx) renew(r Renewal) error {
 // ErrFactorUsed if its factor cannot be used.
 func (s *Store) StrengthenSession(ctx context.Context, r Renewal, notices ...NewMail) error {
 	return s.atomically(ctx, func(t tx) error {
-		err := t.renew(r)
+		err := t.lockUser(r.Session.UserID)
+		if err == nil {
+			err = t.renew(r)
+		}
 		if err == nil {
 			err = t.useFactor(r.Session.UserID, r.Session.Factor)
 		}

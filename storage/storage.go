@@ -35,9 +35,10 @@ type Store struct {
 	noReadTimeout        *atomic.Bool
 	prepared             sync.Map // pool and SQL text to *sqlx.Stmt
 
-	together *batcher[unit]  // work that shares a transaction, on SQLite
-	writes   *batcher[write] // tokens and one-time values that share a statement, on PostgreSQL
-	polls    *batcher[poll]  // polls of devices that share an UPDATE, on PostgreSQL
+	together *batcher[unit]     // work that shares a transaction, on SQLite
+	writes   *batcher[write]    // tokens and one-time values that share a statement, on PostgreSQL
+	settling *batcher[struct{}] // calls of Settle that share a commit, on PostgreSQL
+	polls    *batcher[poll]     // polls of devices that share an UPDATE, on PostgreSQL
 	onChange func([]Change)
 	onEvents func([]Event)
 	tracer   Tracer
@@ -158,6 +159,7 @@ const maxWaiting = 8192
 func newStore(s *Store) *Store {
 	s.together = &batcher[unit]{run: s.runTogether, size: atMost(128), lanes: 1, maxWaiting: maxWaiting}
 	s.writes = &batcher[write]{run: s.writeBatch, size: atMost(128), lanes: 2, maxWaiting: maxWaiting, leaves: true}
+	s.settling = &batcher[struct{}]{run: s.settle, size: atMost(maxWaiting), lanes: 1, maxWaiting: maxWaiting, leaves: true}
 	s.polls = &batcher[poll]{run: s.pollTogether, size: powerOfTwo, lanes: 2, maxWaiting: maxWaiting, leaves: true}
 	return s
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"mandate/provider/acr"
+
+	"mandate/provider/clock"
 	"mandate/provider/events"
 	"mandate/provider/limits"
 	"mandate/provider/notices"
@@ -404,9 +406,10 @@ func factorError(err error) error {
 }
 
 // isFresh reports whether a person has signed in a moment ago, and with a second factor if they have
-// one.
+// one. A session from the future, by a clock that was wrong, is as old as one can be.
 func isFresh(s *storage.SignedIn, f Factors) bool {
-	return oauth.Now()-s.Session.AuthTime <= freshLife && acr.Satisfies(s.Session.AMR, needed(f))
+	age := oauth.Now() - s.Session.AuthTime
+	return -oauth.Seconds(clock.Tolerance) <= age && age <= freshLife && acr.Satisfies(s.Session.AMR, needed(f))
 }
 
 // strongEnough returns ErrConfirm if the person of a session has a second factor by now that the session has not shown. It
