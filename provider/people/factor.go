@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"mandate/provider/acr"
-
 	"mandate/provider/clock"
 	"mandate/provider/events"
 	"mandate/provider/limits"
