@@ -15,7 +15,6 @@ import (
 // caller is meant, its file.
 var eventless = map[string]string{
 	"ConfirmRotation":               "it changes nothing: it waits until an earlier change is durable",
-	"Settle":                        "as for ConfirmRotation",
 	"AddDevice":                     "a device asks; the decision of the person is an event",
 	"AddGrant":                      "a code, after a consent that is an event",
 	"AddGrantWithTokens":            "tokens",

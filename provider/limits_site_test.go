@@ -114,7 +114,11 @@ func TestAttackOneCustomerWithManyNetworks(t *testing.T) {
 			"pushed requests": {func(a string, n int) error { return pushes(a) }, limits.OfPushedRequest},
 			"registrations":   {registers, limits.OfRegistration},
 			"passkeys": {func(a string, n int) error {
-				return second(f.Passkeys.SignIn(t.Context(), people.Response{JSON: "{}"}, chrome, people.Browser{Address: a}))
+				asked, err := f.Passkeys.AskForPasskey(chrome)
+				if err != nil {
+					return err
+				}
+				return second(f.Passkeys.SignIn(t.Context(), people.Response{Ticket: asked.Ticket, JSON: "{}"}, chrome, people.Browser{Address: a}))
 			}, limits.OfAddress},
 		}
 		reached, n, asked := map[string]int{}, 0, time.Time{}
