@@ -51,6 +51,55 @@ func TestAttackRevokedConsentComesBack(t *testing.T) {
 	}
 }
 
+// Class: check, then use, CWE-367. The person revokes a wide consent, on which a request relies, and approves less before its code
+// is stored. What somebody approves beside it takes nothing away, and the request gets its code.
+func TestAttackCodeByAConsentThatHasChanged(t *testing.T) {
+	for name, test := range map[string]struct {
+		revoked bool
+		then    string
+		want    string // the scope of the token, or the error
+	}{
+		"revoked, and less approved":      {true, "read", "400 access_denied"},
+		"revoked, and the same approved":  {true, "read write", "read write"},
+		"revoked, and as much elsewhere":  {true, "read groups", "400 access_denied"},
+		"more approved at the same time":  {false, "groups", "read write"},
+		"less approved at the same time":  {false, "read", "read write"},
+		"revoked with all of its holding": {true, "", "400 access_denied"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := begin(t)
+			app, s := f.app(), f.login("alice")
+			f.approve(t, app, s, "scope", "read write")
+			a := f.authorize(app, "scope", "read write")
+			asked, err := f.Authorizations.RequiredInteraction(t.Context(), a, s)
+			if err != nil || asked != nil {
+				t.Fatal(err, asked)
+			}
+			if test.revoked {
+				err = f.People.Revoke(t.Context(), s.User.ID, app.Application.ID)
+			}
+			if err == nil && test.then != "" {
+				_, err = f.Authorizations.Approve(t.Context(), f.authorize(app, "scope", test.then), s)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			response, err := f.Authorizations.Complete(t.Context(), a, s)
+			got := kind(err)
+			if err == nil {
+				answer, err := f.exchange(app, queryOf(t, response.Location()).Get("code"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = answer.Scope
+			}
+			if got != test.want {
+				t.Errorf("%s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
 // Class: check, then use, CWE-367. A request relies on a consent; what is revoked before its code is stored gives none.
 func TestAttackCodeOfARevokedConsent(t *testing.T) {
 	for name, skips := range map[string]bool{"asked": false, "without a consent page": true} {

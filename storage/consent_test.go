@@ -100,9 +100,9 @@ func TestAttackConsentIsRevokedWhileAnotherIsAdded(t *testing.T) {
 	})
 }
 
-// consented returns a grant that relies on the consent of its person.
+// consented returns a grant that relies on the consent of its person for reading.
 func consented(g Grant) Grant {
-	g.Consented = true
+	g.Consent = &Consent{Scope: "read"}
 	return g
 }
 
@@ -135,6 +135,36 @@ func TestAttackGrantInARaceWithTheRevocationOfItsConsent(t *testing.T) {
 		is(t, "with consents of others", w.AddGrant(t.Context(), g, "", ""), ErrRevoked)
 		w.keepConsent(t, Consent{alice.ID, a.ID, "read", "", at, 0})
 		must(t, w.AddGrant(t.Context(), g, "", ""))
+	})
+}
+
+// Class: check, then use, CWE-367. A grant relies on what its consent allowed when it was checked: by another consent, such as a
+// narrower one after a revocation, it is not stored.
+func TestAttackGrantByAConsentThatHasChanged(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice, a := w.person(t, "alice"), w.application(t, "App")
+		n := w.session(t, alice.ID)
+		wide := Consent{alice.ID, a.ID, "read write", "urn:a read write", at, 0}
+		add := func(g Grant, generation int64) error {
+			g = inSession(g, n)
+			g.Consent, g.Generation = &wide, generation
+			return w.AddGrant(t.Context(), g, "", "")
+		}
+		for what, stored := range map[string]Consent{
+			"fewer scopes":                   {alice.ID, a.ID, "read", wide.Resource, at, 0},
+			"less at a resource":             {alice.ID, a.ID, wide.Scope, "urn:a read", at, 0},
+			"what the application held then": {alice.ID, a.ID, wide.Scope, wide.Resource, at, 1},
+		} {
+			w.keepConsent(t, stored)
+			is(t, what, add(newGrant(alice.ID, a.ID), 0), ErrRevoked)
+		}
+		is(t, "a grant of before", add(newGrant(alice.ID, a.ID), 0), ErrRevoked)
+		must(t, add(newGrant(alice.ID, a.ID), 1))
+		w.keepConsent(t, wide)
+		must(t, add(newGrant(alice.ID, a.ID), 0))
+		if n := counts(t, w.Store)["grants"]; n != 2 {
+			t.Errorf("%d grants", n)
+		}
 	})
 }
 

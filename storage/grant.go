@@ -36,8 +36,9 @@ type Grant struct {
 	ACR           string  `db:"acr"`         // the strength of the login, as the tokens name it
 	UserActive    bool    `db:"user_active"` // only read, never written
 
-	// Consented means that the grant relies on the consent of the person. It is used, and never read.
-	Consented bool `db:"-"`
+	// Consent is the consent of the person on which the grant relies, as it was when it allowed the grant. nil: it relies on
+	// none. It is used, and never read.
+	Consent *Consent `db:"-"`
 }
 
 const (
@@ -46,11 +47,12 @@ const (
 	`
 	grantValues     = `$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24`
 	insertGrant     = intoGrants + `VALUES (` + grantValues + `)`
-	insertConsented = intoGrants + `SELECT ` + grantValues + ` FROM consents WHERE application_id = $3 AND user_id = $4`
+	insertConsented = intoGrants + `SELECT ` + grantValues + ` FROM consents
+		WHERE application_id = $3 AND user_id = $4 AND generation = $21 AND scope = $25 AND resource = $26`
 )
 
-// ErrRevoked means that the person has revoked the consent on which a grant relies.
-var ErrRevoked = errors.New("the consent was revoked")
+// ErrRevoked means that the consent on which a grant relies was revoked, or that it is another one by now.
+var ErrRevoked = errors.New("the consent was revoked or has changed")
 
 func (g Grant) values() []any {
 	return []any{g.ID, g.GrantType, g.ApplicationID, g.UserID, g.SessionID, g.Scope, g.AuthTime, g.CreatedAt, g.ExpiresAt,
@@ -62,7 +64,7 @@ func (g Grant) values() []any {
 // notification; owner is then the application's owner. A non-empty request is the digest of
 // the pushed request that the grant answers. It is marked as used together with the grant;
 // AddGrant returns ErrNotFound and stores nothing if it was used already, or has expired. It returns ErrRevoked if
-// the grant relies on a consent, and there is none any more.
+// the grant relies on a consent, and what is stored is not that one any more.
 func (s *Store) AddGrant(ctx context.Context, g Grant, owner, request string) error {
 	return s.atomically(ctx, func(t tx) error {
 		if request != "" {
@@ -81,8 +83,8 @@ func (t tx) addGrant(g Grant, owner string) error {
 		return err
 	}
 	// The session is locked, also by RevokeConsent: whatever it deletes is not seen here, or it deletes this grant.
-	if g.Consented {
-		err = t.meets(ErrRevoked, insertConsented, g.values()...)
+	if g.Consent != nil {
+		err = t.meets(ErrRevoked, insertConsented, append(g.values(), g.Consent.Scope, g.Consent.Resource)...)
 	} else {
 		_, err = t.exec(insertGrant, g.values()...)
 	}

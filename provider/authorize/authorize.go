@@ -47,7 +47,7 @@ type Authorization struct {
 	sign         func(claims map[string]any) (string, error) // signs the response; nil: it is not signed
 	OpenID       OpenIDRequest
 	request      fosite.AuthorizeRequester
-	consented    bool // the response relies on the stored consent of the person
+	consent      *storage.Consent // what the person has approved, on which the response relies; nil: it relies on nothing stored
 }
 
 // scopesToApprove returns the names of all scopes that the person must approve.
@@ -345,7 +345,7 @@ func (p *Authorizations) Complete(ctx context.Context, a *Authorization, s *stor
 	}
 	response, err := p.fosite.NewAuthorizeResponse(ctx, a.request, &approval{signedIn: s, redirectSent: a.redirectSent,
 		openID: &a.OpenID, resource: a.Audience.Stored(), pushed: a.pushed.Digest, dpopKey: a.parameters.Get(dpopKey),
-		consented: a.consented})
+		consent: a.consent, access: a.toApprove()})
 	if err != nil {
 		e := framework.Failed(err)
 		if e.Status == http.StatusTooManyRequests {

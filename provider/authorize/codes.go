@@ -9,6 +9,7 @@ import (
 
 	"mandate/provider/acr"
 	"mandate/provider/framework"
+	"mandate/provider/indicator"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/storage"
@@ -36,8 +37,8 @@ func (s authorizationCodes) CreateAuthorizeCodeSession(ctx context.Context, sign
 	grant.ExpiresAt, grant.Resource, grant.DPoPKey = grant.CodeExpiresAt, by.resource, by.dpopKey
 	grant.RedirectURI, grant.RedirectSent = r.GetRequestForm().Get("redirect_uri"), by.redirectSent
 	grant.Nonce, grant.Claims = by.openID.nonce, by.openID.claims
-	grant.ACR, grant.Consented = acr.Claim(grant.AMR, by.openID.acr.values), by.consented
-	err = s.p.store.AddGrant(ctx, grant, owner, by.pushed)
+	grant.ACR, grant.Consent = acr.Claim(grant.AMR, by.openID.acr.values), by.consent
+	err = s.p.addGrant(ctx, grant, owner, by)
 	if errors.Is(err, storage.ErrSpent) {
 		return loggedOut()
 	}
@@ -51,6 +52,31 @@ func (s authorizationCodes) CreateAuthorizeCodeSession(ctx context.Context, sign
 		s.p.codes.Add(1)
 	}
 	return oauth.Stored(err)
+}
+
+// mostChanges is how often a consent may change while a grant that relies on it is stored.
+const mostChanges = 20
+
+// addGrant stores the grant of an approval. If the consent on which it relies has changed since it was read, it decides
+// what is stored by now: another approval of the person at the same time only adds to it.
+func (p *Authorizations) addGrant(ctx context.Context, grant storage.Grant, owner string, by *approval) error {
+	for range mostChanges {
+		err := p.store.AddGrant(ctx, grant, owner, by.pushed)
+		if !errors.Is(err, storage.ErrRevoked) {
+			return err
+		}
+		now, failed := p.store.Consent(ctx, grant.UserID, grant.ApplicationID)
+		switch {
+		case errors.Is(failed, storage.ErrNotFound):
+			return err
+		case failed != nil:
+			return failed
+		case now.Generation != grant.Generation || !approved(now).Covers(by.access):
+			return err
+		}
+		grant.Consent = &now
+	}
+	return storage.ErrRevoked
 }
 
 // codeLifetime returns the lifetime of the codes of an application in seconds.
@@ -68,10 +94,11 @@ type approval struct {
 	signedIn     *storage.SignedIn
 	redirectSent bool
 	openID       *OpenIDRequest
-	resource     string // the audience of the grant, as it is stored
-	pushed       string // the digest of the pushed request, or empty
-	dpopKey      string // the thumbprint of the key to which the code is bound, or empty
-	consented    bool   // the grant relies on the stored consent of the person
+	resource     string             // the audience of the grant, as it is stored
+	pushed       string             // the digest of the pushed request, or empty
+	dpopKey      string             // the thumbprint of the key to which the code is bound, or empty
+	consent      *storage.Consent   // on which the grant relies, or nil
+	access       indicator.Approved // what the grant gives, which the consent must cover
 }
 
 // Clone returns a copy. fosite requires this method.

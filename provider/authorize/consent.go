@@ -72,7 +72,9 @@ func (p *Authorizations) RequiredInteraction(ctx context.Context, a *Authorizati
 	case missing != "" && !a.Silent():
 		return &Interaction{ACR: missing}, nil
 	case !ask:
-		a.consented = !a.Application.SkipConsent
+		if !a.Application.SkipConsent {
+			a.consent = &consent
+		}
 		return nil, nil
 	}
 	// The person approves only what the page shows. If the default scopes grow
@@ -240,14 +242,17 @@ func (p *Authorizations) Approve(ctx context.Context, a *Authorization, s *stora
 	given := events.Event{Kind: events.ConsentGiven, Person: s.User, Object: events.Application(a.Application), Detail: scope}
 	now := storage.Consent{UserID: s.User.ID, ApplicationID: a.Application.ID, Scope: scope, Resource: a.toApprove().String(),
 		CreatedAt: oauth.Now(), Generation: a.Application.Generation}
-	err = p.store.KeepConsent(events.Attach(ctx, given), now, s.Session.ID, merge)
+	err = p.store.KeepConsent(events.Attach(ctx, given), now, s.Session.ID, func(before, now storage.Consent) storage.Consent {
+		now = merge(before, now)
+		a.consent = &now
+		return now
+	})
 	if errors.Is(err, storage.ErrSpent) {
 		return redirect.Response{}, loggedOut()
 	}
 	if err != nil {
 		return redirect.Response{}, oauth.Unavailable(err)
 	}
-	a.consented = true
 	return p.Complete(ctx, a, s)
 }
 
