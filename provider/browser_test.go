@@ -196,3 +196,36 @@ func TestForgedTicketsOfPasskeysDoNotCount(t *testing.T) {
 		wantKind(t, "a passkey", err, "no error")
 	})
 }
+
+// Whoever has signed in with a stolen password has the cookies of browsers that were known until the password changed. They
+// use up nothing of the browsers that are known now.
+//
+// Class: CWE-645, a lockout that somebody else causes.
+func TestAttackFormerBrowsersLockKnownBrowsersOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t)
+		alice := f.login("alice")
+		var stolen []string
+		for range 2 * limits.Of(limits.OfAccount).Tries / limits.Of(limits.OfBrowser).Tries {
+			in, err := f.People.Login(t.Context(), "alice", goodPassword, people.Browser{Address: "198.51.100.1"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			stolen = append(stolen, in.Device)
+		}
+		in, err := f.People.ChangePassword(t.Context(), alice, people.Passwords{Current: goodPassword, Next: "another few words"})
+		alice = f.signedIn(in, err)
+		by, _ := f.passkey(alice)
+		for _, device := range stolen {
+			for range limits.Of(limits.OfBrowser).Tries {
+				bad := f.answered(by)
+				bad.JSON = "{}"
+				_, _ = f.Passkeys.SignIn(t.Context(), bad, chrome, people.Browser{Address: "198.51.100.1", Device: device})
+			}
+		}
+		_, err = f.signInBy(by, people.Browser{Address: home.Address, Device: stolen[0]})
+		wantKind(t, "control: a passkey in a browser that was known", err, "429 temporarily_unavailable")
+		_, err = f.signInBy(by, people.Browser{Address: home.Address, Device: in.Device})
+		wantKind(t, "a passkey in a known browser", err, "no error")
+	})
+}

@@ -2,6 +2,7 @@ package people
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"mandate/provider/limits"
@@ -42,15 +43,17 @@ func (p *People) marked(cookie string) (mark, bool) {
 
 // at returns the tries that something at one of the places of limits uses: those of the network, or, in a browser in
 // which somebody has signed in before, those of the browser and of all such browsers of that person. So what neighbours
-// do keeps nobody out of a known browser.
+// do keeps nobody out of a known browser. Each generation has its own: whoever has the cookie of a browser that is not
+// known any more uses up nothing of those that are.
 func (p *People) at(where string, b Browser) []throttle.Try {
 	m, ok := p.marked(b.Device)
 	if !ok {
 		return []throttle.Try{limits.At(where, b.Address)}
 	}
+	all := fmt.Sprint(where, "devices ", m.User, " ", m.Generation)
 	return []throttle.Try{
-		{Kind: limits.OfBrowser, Key: where + m.User + " " + seal.Digest(b.Device), Wide: m.User},
-		{Kind: limits.OfAccount, Key: where + "devices " + m.User, Wide: m.User},
+		{Kind: limits.OfBrowser, Key: all + " " + seal.Digest(b.Device), Wide: all},
+		{Kind: limits.OfAccount, Key: all, Wide: all},
 	}
 }
 
