@@ -118,6 +118,8 @@ func (s *server) consent(w http.ResponseWriter, r *http.Request) error {
 	case a.Refused != nil:
 		response = s.provider.Authorizations.Refusal(a, a.Refused)
 	case r.PostForm.Get("decision") == "approve":
+		// The approval is stored before the code, which may fail: another answer may have used the pushed request.
+		request.RecordOf(r.Context()).Counts = true
 		response, err = s.provider.Authorizations.Approve(r.Context(), a, who)
 	case r.PostForm.Get("decision") == "deny":
 		err = s.provider.Authorizations.Denied(r.Context(), a, who)

@@ -1,10 +1,12 @@
 package handlers
 
 import (
+	"encoding/json"
 	"maps"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -200,4 +202,39 @@ func TestSessionOfTheFutureIsNotFresh(t *testing.T) {
 	if got.StatusCode != http.StatusSeeOther || !strings.Contains(got.Header.Get("Location"), "reason=confirm") {
 		t.Errorf("%d %s", got.StatusCode, got.Header.Get("Location"))
 	}
+}
+
+// CWE-770: a pushed request that was answered already gets an error after the approval is stored. So the form counts.
+func TestAttackApprovalsOfAnAnsweredRequest(t *testing.T) {
+	s := newSite(t, "")
+	v := s.as(t, "alice")
+	path, secret := registered(t, v)
+	app, err := s.provider.Clients.Application(t.Context(), provider.Operator(), strings.Split(path, "/")[3])
+	if err != nil {
+		t.Fatal(err)
+	}
+	push := v.request(t, post, "/o/par/", url.Values{"response_type": {"code"}, "client_id": {app.ClientID},
+		"redirect_uri": {"https://app.example.com/cb"}, "code_challenge_method": {"S256"},
+		"code_challenge": {"E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"}}.Encode()) // RFC 7636 appendix B
+	push.SetBasicAuth(app.ClientID, secret)
+	var pushed struct {
+		URI string `json:"request_uri"`
+	}
+	answer := v.do(t, push)
+	err = json.Unmarshal([]byte(answer.body), &pushed)
+	if err != nil {
+		t.Fatal(answer.body, err)
+	}
+	page := v.get(t, "/o/authorize/?"+url.Values{"client_id": {app.ClientID}, "request_uri": {pushed.URI}}.Encode())
+	page.wants(t, 200, "Ledger")
+	ticket := regexp.MustCompile(`name="ticket" value="([^"]+)"`).FindStringSubmatch(page.body)
+	most := limits.Of(limits.OfOwnChange).Tries
+	statuses := map[int]int{}
+	for range most + 100 {
+		statuses[v.post(t, "/o/consent/", "ticket", ticket[1], "decision", "approve").StatusCode]++
+	}
+	if statuses[http.StatusTooManyRequests] < 80 { // a few come back meanwhile
+		t.Errorf("%d approvals: %v", most+100, statuses)
+	}
+	v.post(t, "/account/sessions/end/").wants(t, http.StatusSeeOther)
 }

@@ -78,7 +78,8 @@ func (s *server) bounded(h handle) handle {
 			return err
 		}
 		err = h(w, r)
-		if err != nil || request.Status(w) >= http.StatusBadRequest {
+		failed := err != nil || request.Status(w) >= http.StatusBadRequest
+		if failed && !request.RecordOf(r.Context()).Counts {
 			refused()
 		}
 		return err

@@ -75,7 +75,7 @@ func siteOver(t *testing.T, path string, apis []provider.ResourceRegistration, c
 		Issuer: s.base + "/o", ServerKey: bytes.Repeat([]byte{7}, 32),
 		Scopes:       []provider.Scope{{Name: "read", Description: "Read it"}, {Name: "write", Description: "Write it"}, {Name: "introspection", Description: "Ask"}},
 		CodeLifetime: time.Minute, AccessTokenLifetime: 10 * time.Hour, JWTAccessTokenLifetime: time.Hour, RefreshTokenLifetime: 30 * 24 * time.Hour, RefreshTokenMaxLifetime: 365 * 24 * time.Hour,
-		Resources: apis, SessionLifetime: time.Hour, DeviceCodeLifetime: 10 * time.Minute, PasswordMemoryKiB: 64, PasswordIterations: 1,
+		Resources: apis, SessionLifetime: time.Hour, DeviceCodeLifetime: 10 * time.Minute, PushedLifetime: time.Minute, PasswordMemoryKiB: 64, PasswordIterations: 1,
 	}, store, log)
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,9 @@ type Record struct {
 	Grant string // at the token endpoint: the grant type
 	// Quiet lowers the level of the log line to debug.
 	Quiet bool
-	Fail  Failure // writes an error in the format of the route
+	// Counts means that something was stored, so that the form counts even if its answer is an error.
+	Counts bool
+	Fail   Failure // writes an error in the format of the route
 	// Session keeps what the handlers know of the session, so that they look it up
 	// once per request.
 	Session any
