@@ -44,6 +44,12 @@ func (f *fixture) enrol(s *SignedIn) (phone, *SignedIn) {
 	if err != nil {
 		f.t.Fatal(err)
 	}
+	return f.firstApp(c)
+}
+
+// firstApp adds an authenticator app in answer to a challenge.
+func (f *fixture) firstApp(c *people.Challenge) (phone, *SignedIn) {
+	f.t.Helper()
 	app, err := f.People.NewTOTP(c)
 	if err != nil {
 		f.t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
 
 	"mandate/provider/acr"
 	"mandate/provider/oauth"
@@ -125,4 +126,24 @@ func TestPasskeyThatCannotBeUsedIsNoFactor(t *testing.T) {
 	if err != nil || in.Session == "" {
 		t.Error(in, err)
 	}
+}
+
+// Somebody whose only passkey cannot be used at this address, and who must have a second factor, adds an authenticator app
+// at the sign-in. Otherwise nobody but an administrator could help them.
+func TestFirstAppBesideAPasskeyThatCannotBeUsed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t)
+		f.passkey(f.login("alice"))
+		config := f.config
+		config.Issuer, config.SecondFactor = "http://192.0.2.1/o", people.SecondFactorEverybody
+		p, err := New(t.Context(), config, f.store, f.log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Provider = p
+		_, s := f.firstApp(f.secondStep("alice"))
+		if s.Session.AMR != "pwd otp" {
+			t.Error(s.Session.AMR)
+		}
+	})
 }

@@ -161,11 +161,11 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"Factors":           func(ctx context.Context) error { return drop(s.Factors(ctx, "x")) },
 		"FactorDue":         func(ctx context.Context) error { return drop(s.FactorDue(ctx, "x", at)) },
 		"TOTP":              func(ctx context.Context) error { return drop(s.TOTP(ctx, "x")) },
-		"RemoveTOTP":        func(ctx context.Context) error { return s.RemoveTOTP(ctx, Renewal{}) },
+		"RemoveTOTP":        func(ctx context.Context) error { return s.RemoveTOTP(ctx, Renewal{}, Ways{Passkeys: true}) },
 		"ResetFactors":      func(ctx context.Context) error { return s.ResetFactors(ctx, "x", at) },
 		"StrengthenSession": func(ctx context.Context) error { return s.StrengthenSession(ctx, Renewal{}) },
 		"ReplaceRecoveryCodes": func(ctx context.Context) error {
-			return s.ReplaceRecoveryCodes(ctx, Renewal{}, []string{"x"}, at)
+			return s.ReplaceRecoveryCodes(ctx, Renewal{}, []string{"x"}, at, Ways{Passkeys: true})
 		},
 		"AddMail":           func(ctx context.Context) error { return s.AddMail(ctx, newMail(User{ID: "x"})) },
 		"DueMails":          func(ctx context.Context) error { return drop(s.DueMails(ctx, "", at, 1)) },

@@ -44,7 +44,7 @@ type FactorUse struct {
 	Passkey  *PasskeyUse // a response of this passkey
 	Recovery string      // the digest of a recovery code
 	New      *TOTP       // an authenticator app that the person adds, with the time step of its first code
-	First    bool        // New works only if the person has no second factor yet
+	First    *Ways       // New works only if the person has no second factor yet that is one of these ways; nil: always
 }
 
 // ErrFactorUsed means that a code cannot be used: somebody has used it meanwhile, or the factor is
@@ -64,17 +64,18 @@ func (t tx) useFactor(userID string, f FactorUse) error {
 	case f.Recovery != "":
 		return t.meets(ErrFactorUsed, `DELETE FROM recovery_codes WHERE digest = $1 AND user_id = $2`, f.Recovery, userID)
 	case f.New != nil:
-		// The person is locked, or the session: a passkey that is added at this moment is seen.
+		// The person is locked, or the session: a passkey that is added at this moment is seen. A passkey that browsers do not
+		// offer could not be shown, so it does not count.
 		return t.meets(ErrFactorUsed, `INSERT INTO totps (user_id, secret, created_at, last_step) SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS BIGINT), CAST($4 AS BIGINT)
 			WHERE NOT (CAST($5 AS BOOLEAN) AND EXISTS (SELECT 1 FROM passkeys WHERE user_id = $1)) ON CONFLICT (user_id) DO NOTHING`,
-			userID, f.New.Secret, f.New.CreatedAt, f.New.LastStep, f.First)
+			userID, f.New.Secret, f.New.CreatedAt, f.New.LastStep, f.First != nil && f.First.Passkeys)
 	}
 	return nil
 }
 
-// RemoveTOTP deletes the authenticator app of the person of a session. It returns ErrNotFound if there is none, and
-// ErrSpent if the session has ended.
-func (s *Store) RemoveTOTP(ctx context.Context, r Renewal, notices ...NewMail) error {
+// RemoveTOTP deletes the authenticator app of the person of a session, and the recovery codes unless they replace another
+// one of these ways. It returns ErrNotFound if there is no app, and ErrSpent if the session has ended.
+func (s *Store) RemoveTOTP(ctx context.Context, r Renewal, ways Ways, notices ...NewMail) error {
 	userID := r.Session.UserID
 	return s.atomically(ctx, func(t tx) error {
 		err := t.lockUser(userID)
@@ -85,7 +86,7 @@ func (s *Store) RemoveTOTP(ctx context.Context, r Renewal, notices ...NewMail) e
 			err = t.one(`DELETE FROM totps WHERE user_id = $1`, userID)
 		}
 		if err == nil {
-			err = t.dropRecoveryCodes(userID)
+			err = t.dropRecoveryCodes(userID, ways)
 		}
 		if err != nil {
 			return err
@@ -94,23 +95,23 @@ func (s *Store) RemoveTOTP(ctx context.Context, r Renewal, notices ...NewMail) e
 	})
 }
 
-// hasFactor is the condition that a person has a second factor.
-const hasFactor = `(EXISTS (SELECT 1 FROM totps WHERE user_id = $1) OR EXISTS (SELECT 1 FROM passkeys WHERE user_id = $1))`
+// hasFactor is the condition that a person has a second factor. The second parameter is Ways.Passkeys.
+const hasFactor = `(EXISTS (SELECT 1 FROM totps WHERE user_id = $1) OR $2 AND EXISTS (SELECT 1 FROM passkeys WHERE user_id = $1))`
 
 // dropRecoveryCodes deletes the recovery codes of a person without a second factor, because nothing
 // is left that they would replace.
-func (t tx) dropRecoveryCodes(userID string) error {
-	_, err := t.exec(`DELETE FROM recovery_codes WHERE user_id = $1 AND NOT `+hasFactor, userID)
+func (t tx) dropRecoveryCodes(userID string, ways Ways) error {
+	_, err := t.exec(`DELETE FROM recovery_codes WHERE user_id = $1 AND NOT `+hasFactor, userID, ways.Passkeys)
 	return err
 }
 
 // ReplaceRecoveryCodes stores the digests of new recovery codes of the person of a session in place of the old ones.
-// It returns ErrNotFound if the person has no second factor, and ErrSpent if the session has ended. The UPDATE locks
+// It returns ErrNotFound if the person has no second factor that is one of these ways, and ErrSpent if the session has ended. The UPDATE locks
 // the person's row, so that two concurrent calls do not both add their codes.
-func (s *Store) ReplaceRecoveryCodes(ctx context.Context, r Renewal, digests []string, now int64, notices ...NewMail) error {
+func (s *Store) ReplaceRecoveryCodes(ctx context.Context, r Renewal, digests []string, now int64, ways Ways, notices ...NewMail) error {
 	userID := r.Session.UserID
 	return s.atomically(ctx, func(t tx) error {
-		err := t.one(`UPDATE users SET active = active WHERE id = $1 AND `+hasFactor, userID)
+		err := t.one(`UPDATE users SET active = active WHERE id = $1 AND `+hasFactor, userID, ways.Passkeys)
 		if err == nil {
 			err = t.renew(r)
 		}

@@ -15,7 +15,7 @@ func (w world) withTOTP(t *testing.T, name string) (User, TOTP) {
 	n := newSession(u.ID)
 	n.Factor.New = &app
 	must(t, w.AddSession(t.Context(), n, "", u.Password, 0))
-	must(t, w.ReplaceRecoveryCodes(t.Context(), renewal(n), []string{name + " 1", name + " 2"}, at))
+	must(t, w.ReplaceRecoveryCodes(t.Context(), renewal(n), []string{name + " 1", name + " 2"}, at, Ways{Passkeys: true}))
 	return u, app
 }
 
@@ -114,9 +114,9 @@ func TestRecoveryCodesAreReplaced(t *testing.T) {
 	eachIsolation(t, func(t *testing.T, w world) {
 		alice, _ := w.withTOTP(t, "alice")
 		n := w.session(t, alice.ID)
-		is(t, "somebody without a second factor", w.ReplaceRecoveryCodes(t.Context(), renewal(w.session(t, w.person(t, "bob").ID)), []string{"bob 1"}, at), ErrNotFound)
+		is(t, "somebody without a second factor", w.ReplaceRecoveryCodes(t.Context(), renewal(w.session(t, w.person(t, "bob").ID)), []string{"bob 1"}, at, Ways{Passkeys: true}), ErrNotFound)
 		for _, err := range race(8, func(i int) error {
-			return w.ReplaceRecoveryCodes(t.Context(), renewal(n), []string{fmt.Sprint("new ", i, "a"), fmt.Sprint("new ", i, "b"), fmt.Sprint("new ", i, "c")}, at)
+			return w.ReplaceRecoveryCodes(t.Context(), renewal(n), []string{fmt.Sprint("new ", i, "a"), fmt.Sprint("new ", i, "b"), fmt.Sprint("new ", i, "c")}, at, Ways{Passkeys: true})
 		}) {
 			must(t, err)
 		}
@@ -142,9 +142,9 @@ func TestFactorsAreRemoved(t *testing.T) {
 			}
 		}
 		n := w.session(t, alice.ID)
-		must(t, w.RemoveTOTP(t.Context(), renewal(n)))
+		must(t, w.RemoveTOTP(t.Context(), renewal(n), Ways{Passkeys: true}))
 		gone("removed", alice)
-		is(t, "removed again", w.RemoveTOTP(t.Context(), renewal(n)), ErrNotFound)
+		is(t, "removed again", w.RemoveTOTP(t.Context(), renewal(n), Ways{Passkeys: true}), ErrNotFound)
 		if n := count(t, w.Store, `SELECT COUNT(*) FROM sessions WHERE user_id = $1`, alice.ID); n != 2 {
 			t.Errorf("%d sessions after the removal, want 2", n)
 		}
@@ -274,6 +274,38 @@ func TestBrowsersAreForgotten(t *testing.T) {
 		got, err := w.UserByID(t.Context(), other.ID)
 		if got.Generation != 0 || err != nil {
 			t.Error("somebody else:", got.Generation, err)
+		}
+	})
+}
+
+// A passkey that browsers do not offer at the address of this server must keep nobody from the first authenticator app,
+// and must not keep the recovery codes of an app that is gone.
+func TestPasskeyThatIsNotOfferedIsNoFactor(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		offered, not := Ways{Passkeys: true}, Ways{}
+		alice := w.person(t, "alice")
+		n := w.session(t, alice.ID)
+		w.passkey(t, n)
+		first := func(ways Ways) FactorUse {
+			return FactorUse{New: &TOTP{UserID: alice.ID, Secret: "s", CreatedAt: at, LastStep: 1}, First: &ways}
+		}
+		is(t, "recovery codes for nothing", w.ReplaceRecoveryCodes(t.Context(), renewal(n), []string{"none"}, at, not), ErrNotFound)
+		is(t, "the first app beside a passkey", w.showing(t, alice, first(offered)), ErrFactorUsed)
+		is(t, "the first app", w.showing(t, alice, first(not)), nil)
+		is(t, "another first app", w.showing(t, alice, first(not)), ErrFactorUsed)
+
+		for what, test := range map[string]struct {
+			ways Ways
+			left int
+		}{"of the passkey": {offered, 1}, "of the app alone": {not, 0}} {
+			must(t, w.ReplaceRecoveryCodes(t.Context(), renewal(n), []string{what}, at, test.ways))
+			must(t, w.RemoveTOTP(t.Context(), renewal(n), test.ways))
+			f, err := w.Factors(t.Context(), alice.ID)
+			must(t, err)
+			if f.RecoveryCodes != test.left {
+				t.Errorf("%d recovery codes %s are left, want %d", f.RecoveryCodes, what, test.left)
+			}
+			is(t, "the app once more", w.showing(t, alice, first(not)), nil)
 		}
 	})
 }

@@ -224,14 +224,14 @@ func TestNoticesAreOfTheirTransaction(t *testing.T) {
 			i.Issuer, i.Subject = "https://linked.example", "linked"
 			return w.linking(t, s, i, alice, m)
 		})
-		told("the app is removed", 1, func(s *Store, _ int, m NewMail) error { return s.RemoveTOTP(t.Context(), renewal(n), m) })
+		told("the app is removed", 1, func(s *Store, _ int, m NewMail) error { return s.RemoveTOTP(t.Context(), renewal(n), Ways{Passkeys: true}, m) })
 		told("recovery codes", 4, func(s *Store, i int, m NewMail) error {
-			return s.ReplaceRecoveryCodes(t.Context(), renewal(n), []string{fmt.Sprint("new ", i)}, at, m)
+			return s.ReplaceRecoveryCodes(t.Context(), renewal(n), []string{fmt.Sprint("new ", i)}, at, Ways{Passkeys: true}, m)
 		})
 		told("somebody unknown", 0, func(s *Store, _ int, m NewMail) error { return s.ResetFactors(t.Context(), "nobody", at, m) })
 		told("everything is removed", 4, func(s *Store, _ int, m NewMail) error { return s.ResetFactors(t.Context(), alice.ID, at, m) })
 		told("recovery codes without a factor", 0, func(s *Store, i int, m NewMail) error {
-			return s.ReplaceRecoveryCodes(t.Context(), renewal(n), []string{fmt.Sprint("none ", i)}, at, m)
+			return s.ReplaceRecoveryCodes(t.Context(), renewal(n), []string{fmt.Sprint("none ", i)}, at, Ways{Passkeys: true}, m)
 		})
 	})
 }

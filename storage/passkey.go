@@ -90,7 +90,7 @@ func (s *Store) DeletePasskey(ctx context.Context, userID, id string, ways Ways,
 			err = t.keepWay(userID, ways)
 		}
 		if err == nil {
-			err = t.dropRecoveryCodes(userID)
+			err = t.dropRecoveryCodes(userID, ways)
 		}
 		if err != nil {
 			return err

@@ -179,13 +179,13 @@ func TestRecoveryCodesEndWithTheLastFactor(t *testing.T) {
 			}
 		}
 		want(Factors{TOTPSince: at, Passkeys: 1, RecoveryCodes: 2})
-		must(t, w.RemoveTOTP(t.Context(), renewal(n)))
+		must(t, w.RemoveTOTP(t.Context(), renewal(n), Ways{Passkeys: true}))
 		want(Factors{Passkeys: 1, RecoveryCodes: 2})
 		must(t, w.DeletePasskey(t.Context(), alice.ID, k.ID, Ways{Passkeys: true}, nil))
 		want(Factors{})
-		is(t, "new recovery codes without a factor", w.ReplaceRecoveryCodes(t.Context(), renewal(n), []string{"one"}, at), ErrNotFound)
+		is(t, "new recovery codes without a factor", w.ReplaceRecoveryCodes(t.Context(), renewal(n), []string{"one"}, at, Ways{Passkeys: true}), ErrNotFound)
 		w.passkey(t, n)
-		must(t, w.ReplaceRecoveryCodes(t.Context(), renewal(n), []string{"one"}, at))
+		must(t, w.ReplaceRecoveryCodes(t.Context(), renewal(n), []string{"one"}, at, Ways{Passkeys: true}))
 		must(t, w.ResetFactors(t.Context(), alice.ID, at))
 		want(Factors{})
 	})

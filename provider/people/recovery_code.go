@@ -35,7 +35,7 @@ func (p *People) NewRecoveryCodes(ctx context.Context, s *storage.SignedIn) ([]s
 	}
 	r, in := renewal(s)
 	made := events.Event{Kind: events.CodesMade, Person: s.User}
-	in, err = p.renewed(in, p.store.ReplaceRecoveryCodes(events.Attach(ctx, made), r, digests, oauth.Now(), p.notices.FactorChanged(s.User, notices.CodesMade)...))
+	in, err = p.renewed(in, p.store.ReplaceRecoveryCodes(events.Attach(ctx, made), r, digests, oauth.Now(), p.ways(), p.notices.FactorChanged(s.User, notices.CodesMade)...))
 	return codes, in, err
 }
 

@@ -103,7 +103,12 @@ func (p *People) shownNewTOTP(c *Challenge, a Answer) (storage.FactorUse, error)
 	if step == 0 {
 		return storage.FactorUse{}, oauth.Refuse("invalid_grant", "This is not the code that your app shows now. Check that the clock of your phone is set automatically.")
 	}
-	return storage.FactorUse{New: &storage.TOTP{Secret: p.factors.Seal([]byte(secret), sealedTOTP(c.User.ID)), CreatedAt: oauth.Now(), LastStep: step}, First: c.session == nil}, nil
+	use := storage.FactorUse{New: &storage.TOTP{Secret: p.factors.Seal([]byte(secret), sealedTOTP(c.User.ID)), CreatedAt: oauth.Now(), LastStep: step}}
+	if c.session == nil {
+		ways := p.ways()
+		use.First = &ways
+	}
+	return use, nil
 }
 
 // RemoveTOTP removes the authenticator app of a person, and the recovery codes. The session gets another cookie. It
@@ -115,5 +120,5 @@ func (p *People) RemoveTOTP(ctx context.Context, s *storage.SignedIn) (*SignIn, 
 	}
 	r, in := renewal(s)
 	removed := events.Event{Kind: events.FactorRemoved, Person: s.User, Object: events.TOTP()}
-	return p.renewed(in, p.store.RemoveTOTP(events.Attach(ctx, removed), r, p.notices.FactorChanged(s.User, notices.TOTPRemoved)...))
+	return p.renewed(in, p.store.RemoveTOTP(events.Attach(ctx, removed), r, p.ways(), p.notices.FactorChanged(s.User, notices.TOTPRemoved)...))
 }
