@@ -13,21 +13,25 @@ import (
 	"mandate/provider/people"
 )
 
-// told returns what the waiting messages say, and removes them.
-func (f *fixture) told() []string {
+// waitingMail is a message in the queue.
+type waitingMail struct {
+	Kind   string `json:"-"`
+	To     string
+	SignIn *notices.SignIn `json:"sign_in"`
+	Factor *notices.Factor `json:"factor"`
+}
+
+// waiting returns the waiting messages, and removes them.
+func (f *fixture) waiting() []waitingMail {
 	f.t.Helper()
 	due, err := f.store.DueMails(f.t.Context(), "", oauth.Now(), 100)
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	said := []string{}
+	var found []waitingMail
 	for _, m := range due {
 		text, err := f.sealers.mails.Open(m.Body, m.Kind+" "+m.ID)
-		var content struct {
-			To     string
-			SignIn *notices.SignIn `json:"sign_in"`
-			Factor *notices.Factor `json:"factor"`
-		}
+		content := waitingMail{Kind: m.Kind}
 		if err == nil {
 			err = json.Unmarshal(text, &content)
 		}
@@ -37,6 +41,16 @@ func (f *fixture) told() []string {
 		if err != nil {
 			f.t.Fatal(err)
 		}
+		found = append(found, content)
+	}
+	return found
+}
+
+// told returns what the waiting messages say, and removes them.
+func (f *fixture) told() []string {
+	f.t.Helper()
+	said := []string{}
+	for _, content := range f.waiting() {
 		what := content.To + " "
 		switch {
 		case content.SignIn != nil:
@@ -44,7 +58,7 @@ func (f *fixture) told() []string {
 		case content.Factor != nil:
 			what += string(content.Factor.Change) + " " + content.Factor.Link
 		default:
-			what += m.Kind
+			what += content.Kind
 		}
 		said = append(said, what)
 	}
@@ -142,13 +156,83 @@ func TestNotices(t *testing.T) {
 	})
 }
 
-// Whoever acts with a stolen session of an administrator may have replaced the address.
-func TestNoticeGoesToTheFormerAddress(t *testing.T) {
+// Whoever acts with a stolen session of an administrator replaces the address, and then the password by a link: the person
+// hears of it where they read their mail, and does not hear where somebody else does.
+//
+// CWE-640: in many takeovers, the address is what is changed first, and nobody is told.
+func TestAttackTakeoverByAnotherAddress(t *testing.T) {
+	account := " https://auth.example/account/"
+	address, username, password := "alice@example.com address-changed"+account, "alice@example.com username-changed"+account, "alice@example.com password"
+	for what, test := range map[string]struct {
+		change func(*people.Person)
+		want   []string
+	}{
+		"another address":  {func(p *people.Person) { p.Email = "thief@example.com" }, []string{address}},
+		"no address":       {func(p *people.Person) { p.Email = "" }, []string{address}},
+		"another username": {func(p *people.Person) { p.Username = "thief" }, []string{username}},
+		"another password": {func(p *people.Person) { p.Password = "another few words" }, []string{password}},
+		"everything": {func(p *people.Person) {
+			*p = people.Person{Username: "thief", Email: "thief@example.com", Password: "another few words"}
+		}, []string{address, password, username}},
+		"another name":                         {func(p *people.Person) { p.FirstName = "Alice" }, []string{}},
+		"nothing":                              {func(*people.Person) {}, []string{}},
+		"disabled":                             {func(p *people.Person) { p.Inactive = true }, []string{}},
+		"another address of a disabled person": {func(p *people.Person) { p.Inactive, p.Email = true, "thief@example.com" }, []string{address}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			f := begin(t, mailsTo(nowhere))
+			u := f.addressed("alice")
+			form := people.Person{Username: "alice", Email: "alice@example.com"}
+			test.change(&form)
+			err := f.People.UpdateUser(t.Context(), Operator(), u.ID, form)
+			if got := f.told(); err != nil || !slices.Equal(got, test.want) {
+				t.Errorf("%q, want %q; %v", got, test.want, err)
+			}
+		})
+	}
+	t.Run("a person without an address", func(t *testing.T) {
+		f := begin(t, mailsTo(nowhere))
+		u := f.person("alice")
+		err := f.People.UpdateUser(t.Context(), Operator(), u.ID, people.Person{Username: "alice", Email: "alice@example.com"})
+		if got := f.told(); err != nil || len(got) != 0 {
+			t.Errorf("%q, %v", got, err)
+		}
+	})
+	t.Run("many other changes before", func(t *testing.T) {
+		f := begin(t, mailsTo(nowhere))
+		u := f.addressed("alice")
+		for range 30 {
+			if err := f.People.ResetFactors(t.Context(), "alice"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f.told()
+		err := f.People.UpdateUser(t.Context(), Operator(), u.ID, people.Person{Username: "alice", Email: "thief@example.com"})
+		if got := f.told(); err != nil || !slices.Equal(got, []string{address}) {
+			t.Errorf("%q, %v", got, err)
+		}
+	})
+}
+
+// The message about a new username has it: the person signs in with it. The one to the former address says neither of the new ones.
+func TestNoticeOfAnotherUsernameHasIt(t *testing.T) {
 	f := begin(t, mailsTo(nowhere))
 	u := f.addressed("alice")
-	err := f.People.UpdateUser(t.Context(), Operator(), u.ID, people.Person{Username: "alice", Email: "thief@example.com", Password: "another few words"})
-	if got := f.told(); err != nil || !slices.Equal(got, []string{"alice@example.com password"}) {
-		t.Errorf("%q, %v", got, err)
+	for _, test := range []struct {
+		form people.Person
+		want string
+	}{
+		{people.Person{Username: "alice.b", Email: "alice@example.com"}, "alice.b"},
+		{people.Person{Username: "alice.b", Email: "new@example.com"}, "alice.b"},
+	} {
+		err := f.People.UpdateUser(t.Context(), Operator(), u.ID, test.form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		waiting := f.waiting()
+		if len(waiting) != 1 || waiting[0].Factor.Username != test.want || waiting[0].To != "alice@example.com" {
+			t.Errorf("%+v", waiting)
+		}
 	}
 }
 
@@ -188,6 +272,7 @@ func TestNoticesAreStoredWithTheChange(t *testing.T) {
 		"a sign-in":  second(f.People.Login(t.Context(), "alice", goodPassword, home)),
 		"a password": second(f.People.ChangePassword(t.Context(), s, people.Passwords{Current: goodPassword, Next: "another few words"})),
 		"a reset":    f.People.ResetFactors(t.Context(), "alice"),
+		"an address": f.People.UpdateUser(t.Context(), Operator(), s.User.ID, people.Person{Username: "alice", Email: "new@example.com"}),
 	} {
 		if got := kind(err); got != "503 temporarily_unavailable" {
 			t.Errorf("%s: %v", name, err)

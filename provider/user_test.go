@@ -1,12 +1,14 @@
 package provider
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"mandate/provider/clients"
+	"mandate/provider/oauth"
 	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
@@ -194,5 +196,76 @@ func TestSubjectIsNeverGivenAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// A form of a person with several fields is stored as a whole, or not at all: the person must not have the new name with the
+// old password, or the other way round.
+func TestUserChangesAsAWhole(t *testing.T) {
+	form := people.Person{Username: "admin", Email: "admin@example.com", Password: "quite another few words", Administrator: true}
+	for what, fails := range map[string]func(t *testing.T, f *fixture) (context.Context, func()){
+		"the hashes are busy": func(t *testing.T, f *fixture) (context.Context, func()) {
+			n := f.limits.People.Stats().Slots
+			for range n {
+				if err := f.limits.People.Acquire(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			return ctx, func() {
+				cancel()
+				for range n {
+					f.limits.People.Release()
+				}
+			}
+		},
+		"the messages cannot be stored": func(t *testing.T, f *fixture) (context.Context, func()) {
+			f.sql(`ALTER TABLE mail_counts RENAME TO gone`)
+			return t.Context(), func() { f.sql(`ALTER TABLE gone RENAME TO mail_counts`) }
+		},
+		"the password cannot be stored": func(t *testing.T, f *fixture) (context.Context, func()) { // after the columns of the person
+			f.sql(`CREATE TRIGGER fails BEFORE UPDATE OF password ON users BEGIN SELECT RAISE(ABORT, 'failed'); END`)
+			return t.Context(), func() { f.sql(`DROP TRIGGER fails`) }
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			f := begin(t, mailsTo(nowhere))
+			root, err := f.People.AddUser(t.Context(), Operator(), people.Person{Username: "root", Email: "root@example.com", Password: goodPassword, Administrator: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := f.login("root")
+			f.told()
+			recorded := f.count("events")
+			for name, change := range map[string]func(context.Context) error{
+				"their own account": func(ctx context.Context) error { return second(f.People.UpdateOwn(ctx, s, form)) },
+				"by somebody else":  func(ctx context.Context) error { return f.People.UpdateUser(ctx, Operator(), root.ID, form) },
+			} {
+				ctx, end := fails(t, f)
+				err := change(ctx)
+				end()
+				if err == nil {
+					t.Fatalf("%s: it does not fail", name)
+				}
+				u, err := f.People.User(t.Context(), root.ID)
+				if err != nil || u.Username != "root" || u.Email != "root@example.com" || u.Password != s.User.Password {
+					t.Errorf("%s: half of it is stored: %s %s, another password: %t, %v", name, u.Username, u.Email, u.Password != s.User.Password, err)
+				}
+				if _, err := f.store.SessionByDigest(t.Context(), s.Session.Digest, oauth.Now(), 0); err != nil {
+					t.Errorf("%s: the session: %v", name, err)
+				}
+				if told := f.told(); len(told) > 0 || f.count("events") != recorded {
+					t.Errorf("%s: messages %q, %d events more", name, told, f.count("events")-recorded)
+				}
+			}
+			in, err := f.People.UpdateOwn(t.Context(), s, form)
+			if err != nil || in != nil {
+				t.Fatal("without the failure:", in, err)
+			}
+			in, err = f.People.Login(t.Context(), "admin", form.Password, home)
+			if err != nil || in.Session == "" {
+				t.Error("the sign-in after the change:", err)
+			}
+		})
 	}
 }

@@ -96,6 +96,12 @@ func TestWhatEndsWithAChangeToAPerson(t *testing.T) {
 				func(u User) error { return w.UpdateUser(t.Context(), u, []string{"staff"}, nil) },
 				has,
 			},
+			"changed otherwise, with a new password": {
+				func(u User) error {
+					return w.UpdateUser(t.Context(), u, []string{"staff"}, nil, Beside{Password: "new"})
+				},
+				forgotten,
+			},
 			"deleted": {
 				func(u User) error { return w.DeleteUser(t.Context(), u.ID, at, Handover{Responsible: ByOperator}) },
 				map[string]int{"memberships": 0, "sessions": 0, "consents": 0, "grants": 0},
@@ -388,6 +394,51 @@ func TestUpdateUserOverwritesNothingUnseen(t *testing.T) {
 			if n := count(t, w.Store, `SELECT COUNT(*) FROM users WHERE id = $1 AND first_name = 'Second'`, u.ID); n != 0 {
 				t.Errorf("%s: the person was written", what)
 			}
+		}
+	})
+}
+
+// A new password is stored with the other changes of its form, or none of them is.
+func TestUpdateUserWithAPassword(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice := w.person(t, "alice")
+		w.person(t, "bob")
+		stored, err := w.UserByID(t.Context(), alice.ID)
+		must(t, err)
+		seen := NewUser{User: stored}
+		change := seen.User
+		change.Username, change.UsernameKey, change.UpdatedAt = "carol", "carol", later
+		taken := change
+		taken.Username, taken.UsernameKey = "bob", "bob"
+		other := seen
+		other.Email = "seen@company.example"
+		r := renewal(w.session(t, alice.ID))
+		ended := r
+		ended.Was = "another digest"
+		for _, test := range []struct {
+			what  string
+			u     User
+			still NewUser
+			by    *Renewal
+			want  error
+		}{
+			{"a username that somebody has", taken, seen, &r, ErrConflict},
+			{"another person than the caller has seen", change, other, &r, ErrSpent},
+			{"a session that has ended", change, seen, &ended, ErrSpent},
+			{"nothing of it", change, seen, &r, nil},
+		} {
+			is(t, test.what, w.UpdateUser(t.Context(), test.u, nil, &test.still, Beside{By: test.by, Password: "new", Notices: []NewMail{newMail(alice)}}), test.want)
+			got, err := w.UserByID(t.Context(), alice.ID)
+			must(t, err)
+			messages := len(w.due(t, at))
+			if stored := got.Username == "carol" && got.Password == "new" && got.PasswordChangedAt == later; stored != (test.want == nil) || !stored && got != seen.User || messages != 0 != stored {
+				t.Errorf("%s: %+v, %d messages", test.what, got, messages)
+			}
+		}
+		left, err := w.SessionsOf(t.Context(), alice.ID, at, 0)
+		must(t, err)
+		if len(left) != 0 {
+			t.Errorf("%d sessions after a new password", len(left))
 		}
 	})
 }

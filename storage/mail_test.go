@@ -224,7 +224,9 @@ func TestNoticesAreOfTheirTransaction(t *testing.T) {
 			i.Issuer, i.Subject = "https://linked.example", "linked"
 			return w.linking(t, s, i, alice, m)
 		})
-		told("the app is removed", 1, func(s *Store, _ int, m NewMail) error { return s.RemoveTOTP(t.Context(), renewal(n), Ways{Passkeys: true}, m) })
+		told("the app is removed", 1, func(s *Store, _ int, m NewMail) error {
+			return s.RemoveTOTP(t.Context(), renewal(n), Ways{Passkeys: true}, m)
+		})
 		told("recovery codes", 4, func(s *Store, i int, m NewMail) error {
 			return s.ReplaceRecoveryCodes(t.Context(), renewal(n), []string{fmt.Sprint("new ", i)}, at, Ways{Passkeys: true}, m)
 		})

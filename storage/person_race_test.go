@@ -92,7 +92,9 @@ func TestAttackRecoveryCodesOutliveTheLastFactor(t *testing.T) {
 	session := r.session(t, alice.ID)
 	k := r.passkey(t, session)
 	one, two := r.meet(t,
-		func(ctx context.Context) error { return r.other.RemoveTOTP(ctx, renewal(session), Ways{Passkeys: true}, r.told) },
+		func(ctx context.Context) error {
+			return r.other.RemoveTOTP(ctx, renewal(session), Ways{Passkeys: true}, r.told)
+		},
 		func(ctx context.Context) error {
 			return r.DeletePasskey(ctx, alice.ID, k.ID, Ways{Passkeys: true}, nil)
 		})

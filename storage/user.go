@@ -191,26 +191,41 @@ func (t tx) keepAdministrator(change func() error) error {
 // UpdateUser writes the changeable columns of a person, and their groups. Whoever becomes an
 // administrator is signed out everywhere. Disabling a person ends their sessions and revokes their tokens. Enabling does the same, so that
 // a login that started while the person was disabled does not become valid. Unless it is nil, still is the
-// person as the caller read it: if anything that UpdateUser writes has changed since then, the result is ErrSpent. renewals are
-// of the session in which a person changes their own account: if it has ended, the result is ErrSpent too.
-func (s *Store) UpdateUser(ctx context.Context, u User, groups []string, still *NewUser, renewals ...Renewal) error {
+// person as the caller read it: if anything that UpdateUser writes has changed since then, the result is ErrSpent. beside is one,
+// or nothing.
+func (s *Store) UpdateUser(ctx context.Context, u User, groups []string, still *NewUser, beside ...Beside) error {
+	var also Beside
+	for _, b := range beside {
+		also = b
+	}
 	return s.atomically(ctx, func(t tx) error {
 		return t.keepAdministrator(func() error {
-			for _, r := range renewals {
-				err := t.renew(r)
-				if err != nil {
-					return err
-				}
+			var err error
+			if also.By != nil {
+				err = t.renew(*also.By)
 			}
-			if still != nil {
-				err := t.isStill(u.ID, *still)
-				if err != nil {
-					return err
-				}
+			if err == nil && still != nil {
+				err = t.isStill(u.ID, *still)
 			}
-			return t.updateUser(u, groups)
+			if err == nil {
+				err = t.updateUser(u, groups)
+			}
+			if err == nil && also.Password != "" {
+				err = t.setPassword(u.ID, also.Password, u.UpdatedAt, nil)
+			}
+			if err == nil {
+				err = t.addNotices(also.Notices)
+			}
+			return err
 		})
 	})
+}
+
+// Beside is what changes together with a person.
+type Beside struct {
+	By       *Renewal // of the session in which a person changes their own account: if it has ended, the result is ErrSpent; nil: somebody else does
+	Password string   // the hash of a new one, with all that SetPassword ends; "": it stays
+	Notices  []NewMail
 }
 
 // isStill locks a person's row, and returns ErrSpent if the person is another one than the caller has read. Whoever changes the

@@ -45,7 +45,7 @@ type SignInMail struct {
 	Link     string // to the account page
 }
 
-// FactorMail is the message after a way to sign in was added or removed.
+// FactorMail is the message after a way to sign in was added or removed, or the name or the address of the account was changed.
 type FactorMail struct {
 	Username string
 	At       int64
@@ -96,12 +96,22 @@ func changeText(l *languages.Language, change string) string {
 		return l.T("A wrong second factor was entered for your account")
 	case "factors-reset":
 		return l.T("Your second factor was removed by an administrator")
+	case "address-changed":
+		return l.T("The email address of your account was changed")
+	case "username-changed":
+		return l.T("Your username was changed")
 	}
 	return ""
 }
 
 // ByAdministrator reports whether the change was not made by the person.
 func (m FactorMail) ByAdministrator() bool { return m.Change == "factors-reset" }
+
+// NewAddress reports whether the message goes to an address that the account had before.
+func (m FactorMail) NewAddress() bool { return m.Change == "address-changed" }
+
+// NewUsername reports whether Username is a new one.
+func (m FactorMail) NewUsername() bool { return m.Change == "username-changed" }
 
 // Refused reports whether nothing has changed: somebody did the first step, and not the second.
 func (m FactorMail) Refused() bool { return m.Change == "factor-refused" }

@@ -22,6 +22,7 @@ func mailSamples() []sample {
 		{"sign-in-long", SignInMail{name, at, "", "2001:db8:85a3:1234:5678:8a2e:370:7334", account}},
 		{"sign-in-hostile", SignInMail{hostile, at, hostile, hostile, sampleLink}},
 		{"factor-hostile", FactorMail{hostile, at, "code-used", sampleLink, ""}},
+		{"factor-username-hostile", FactorMail{hostile, at, "username-changed", sampleLink, ""}},
 		{"factor-refused-server", FactorMail{"alice", at, "factor-refused", account, "Example Company"}},
 		{"factor-refused-hostile", FactorMail{hostile, at, "factor-refused", sampleLink, hostile}},
 		{"reset", ResetMail{"alice", sampleLink, 30}},
@@ -40,7 +41,7 @@ func mailSamples() []sample {
 		{"known-long", KnownMail{name, "https://auth.example.com/login/"}},
 		{"known-hostile", KnownMail{hostile, "https://auth.example.com/login/"}},
 	}
-	for _, change := range []string{"totp-added", "totp-removed", "passkey-added", "passkey-removed", "account-added", "account-removed", "codes-made", "code-used", "factor-refused", "factors-reset"} {
+	for _, change := range []string{"totp-added", "totp-removed", "passkey-added", "passkey-removed", "account-added", "account-removed", "codes-made", "code-used", "factor-refused", "factors-reset", "address-changed", "username-changed"} {
 		samples = append(samples, sample{"factor-" + change, FactorMail{"alice", at, change, account, ""}})
 	}
 	return samples

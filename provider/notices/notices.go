@@ -25,6 +25,7 @@ const (
 	signIn   = "sign-in"  // a sign-in with a browser that is new for the person
 	refused  = "refused"  // a wrong second factor after the right password
 	factor   = "factor"   // another way to sign in was added or removed
+	account  = "account"  // another address or username
 
 	invitation  = "invitation"    // a link with which somebody who was invited makes an account
 	askedSignUp = "asked-sign-up" // no message yet: somebody asks for an account
@@ -32,7 +33,7 @@ const (
 	known       = "known"         // somebody who asked has an account
 )
 
-// Change is what has happened to the factors of a person.
+// Change is what has happened to the factors of a person, or to the name or the address by which the account is found.
 type Change string
 
 // The changes.
@@ -47,6 +48,9 @@ const (
 	CodeUsed       Change = "code-used"      // a recovery code was used
 	FactorRefused  Change = "factor-refused" // nothing has changed: a second factor was wrong after the right first step
 	FactorsReset   Change = "factors-reset"  // an administrator or the operator removed everything but the password
+
+	AddressChanged  Change = "address-changed" // by an administrator, who may have removed it
+	UsernameChanged Change = "username-changed"
 )
 
 // strangers is the queue of messages to people who have no account, and of the notes from which they
@@ -108,7 +112,7 @@ type SignIn struct {
 	Link      string // to the account page
 }
 
-// Factor is the message after the factors of a person have changed.
+// Factor is the message after the factors of a person, or the name or the address of the account, have changed.
 type Factor struct {
 	Username string
 	At       int64
@@ -256,10 +260,21 @@ func (n *Notices) SignedIn(u storage.User, userAgent, from string) []storage.New
 // FactorChanged returns the message after the factors of a person have changed. It returns none if
 // the person has no address.
 func (n *Notices) FactorChanged(u storage.User, what Change) []storage.NewMail {
+	return n.changed(factor, u, what)
+}
+
+// AccountChanged returns the message after an administrator has changed the address or the username of a person. It goes to
+// the address of u, the former one, and does not name the new one: the former one may be a mistake, and somebody else's. It
+// returns none if there was none.
+func (n *Notices) AccountChanged(u storage.User, what Change) []storage.NewMail {
+	return n.changed(account, u, what)
+}
+
+func (n *Notices) changed(kind string, u storage.User, what Change) []storage.NewMail {
 	if !n.On() || u.Email == "" {
 		return nil
 	}
-	m := n.message(factor, longestLife, content{To: u.Email, Languages: languagesOf(u), Factor: &Factor{u.Username, oauth.Now(), what, n.account(), ""}})
+	m := n.message(kind, longestLife, content{To: u.Email, Languages: languagesOf(u), Factor: &Factor{u.Username, oauth.Now(), what, n.account(), ""}})
 	return []storage.NewMail{n.to(m, u, nil, changesPerHour)}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"mandate/provider/events"
+	"mandate/provider/notices"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
@@ -93,7 +94,7 @@ func endError(err error) error {
 // to disable the actor's account. It returns ErrConfirm if the change would take over the account, and the
 // actor must sign in again first.
 func (p *People) UpdateUser(ctx context.Context, actor policy.Actor, id string, person Person) error {
-	return p.updateUser(ctx, actor, id, person)
+	return p.updateUser(ctx, actor, id, person, nil)
 }
 
 // UpdateOwn is UpdateUser for the account of an administrator who changes it. The session gets another cookie, or has
@@ -107,10 +108,11 @@ func (p *People) UpdateOwn(ctx context.Context, s *storage.SignedIn, person Pers
 	if person.Password != "" {
 		in = nil
 	}
-	return in, p.updateUser(ctx, actor, s.User.ID, person, r)
+	return in, p.updateUser(ctx, actor, s.User.ID, person, &r)
 }
 
-func (p *People) updateUser(ctx context.Context, actor policy.Actor, id string, person Person, renewals ...storage.Renewal) error {
+// updateUser changes a person. by is the session of a person who changes their own account; nil: somebody else does.
+func (p *People) updateUser(ctx context.Context, actor policy.Actor, id string, person Person, by *storage.Renewal) error {
 	err := actor.MustAdminister("change an account")
 	if err != nil {
 		return err
@@ -158,17 +160,39 @@ func (p *People) updateUser(ctx context.Context, actor policy.Actor, id string, 
 	if err != nil {
 		return err
 	}
+	// The slow hash comes before the change, which is one transaction: nobody gets the new name with the old password.
+	beside := storage.Beside{By: by, Notices: p.changeNotices(before, u)}
+	happened := changeEvents(before, u, groups, person.Groups)
+	if person.Password != "" {
+		beside.Password, err = p.limits.People.Hash(ctx, person.Password)
+		if err != nil {
+			return err
+		}
+		beside.Notices = append(beside.Notices, p.notices.PasswordChanged(before)...)
+		happened = append(happened, events.Event{Kind: events.PasswordReset, Person: u})
+	}
 	still := storage.NewUser{User: before, Groups: groups}
-	err = p.store.UpdateUser(events.Attach(ctx, changeEvents(before, u, groups, person.Groups)...), u, person.Groups, &still, renewals...)
+	err = p.store.UpdateUser(events.Attach(ctx, happened...), u, person.Groups, &still, beside)
 	if errors.Is(err, storage.ErrSpent) {
 		return changedMeanwhile()
 	}
-	if err != nil || person.Password == "" {
-		return personError(err)
+	p.notices.Wake()
+	return personError(err)
+}
+
+// changeNotices returns the messages about a change of an account. They go to the former address: whoever acts with a stolen
+// session of an administrator may have replaced it, and everything that follows goes to the new one.
+func (p *People) changeNotices(before, after storage.User) []storage.NewMail {
+	var list []storage.NewMail
+	if before.Email != after.Email {
+		list = p.notices.AccountChanged(before, notices.AddressChanged)
 	}
-	// The message goes to the former address: whoever acts with a stolen session of an
-	// administrator may have replaced it.
-	return p.setPassword(ctx, before, person.Password)
+	if before.Username != after.Username {
+		named := before
+		named.Username = after.Username // with which the person signs in from now on
+		list = append(list, p.notices.AccountChanged(named, notices.UsernameChanged)...)
+	}
+	return list
 }
 
 // StateOf returns a digest of everything that UpdateUser writes. A page has it, so that nobody overwrites what they have not seen.
