@@ -2,11 +2,13 @@ package provider
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -271,12 +273,18 @@ func noticesOfStrangers(t *testing.T, host func(n int) string) {
 	var mu sync.Mutex
 	var start time.Time
 	running, most, good := 0, 0, map[string]time.Duration{}
+	var squatter *clients.Registered // has the address of another application, which refuses its notifications
+	refused := 0
 	f := begin(t, func(c *Config) {
 		c.OpenID, c.Scopes = true, append(c.Scopes, policy.Scope{Name: "openid", Description: "Sign in"})
 		c.Open.Registration = true
 	}, calls(roundTrip(func(r *http.Request) (*http.Response, error) {
 		mu.Lock()
 		defer mu.Unlock()
+		if squatter != nil && strings.Contains(claimsTo(t, r), squatter.Application.ClientID) {
+			refused++
+			return &http.Response{StatusCode: []int{200, 400}[refused%2], Body: http.NoBody}, nil
+		}
 		if !strings.Contains(r.URL.Host, "slow") {
 			good[r.URL.Host] = time.Since(start)
 			return &http.Response{StatusCode: 200, Body: http.NoBody}, nil
@@ -328,6 +336,13 @@ func noticesOfStrangers(t *testing.T, host func(n int) string) {
 	telling.Go(func() { f.tells(t, 10*time.Minute) })
 	logOut("bob", others["told-before.example"])
 	synctest.Wait()
+	with := add("squatter.example", storage.ByNobody, nil)
+	f.sql(`UPDATE applications SET backchannel_logout_uri = 'https://told-before.example/logout' WHERE id = '` + with.Application.ID + `'`)
+	mu.Lock()
+	squatter = with
+	mu.Unlock()
+	logOut("mallory", squatter)
+	synctest.Wait()
 	for range sessions {
 		logOut("mallory", strange...)
 	}
@@ -352,9 +367,21 @@ func noticesOfStrangers(t *testing.T, host func(n int) string) {
 	if one && most != places.PerBoth || !one && most != places.Most {
 		t.Errorf("%d calls to strangers at once", most)
 	}
-	if n := f.logins(); n > 0 {
-		t.Errorf("%d are left", n)
+	if n := f.logins(); n > 0 || refused != 2 {
+		t.Errorf("%d are left, and %d calls for the application with the address of another one", n, refused)
 	}
+}
+
+// claimsTo returns the claims of the logout token that a request brings.
+func claimsTo(t *testing.T, r *http.Request) string {
+	t.Helper()
+	body, err := io.ReadAll(r.Body)
+	form, wrong := url.ParseQuery(string(body))
+	claims, undecoded := base64.RawURLEncoding.DecodeString(strings.Split(form.Get("logout_token")+"..", ".")[1])
+	if err := errors.Join(err, wrong, undecoded); err != nil {
+		t.Error(err)
+	}
+	return string(claims)
 }
 
 type roundTrip func(*http.Request) (*http.Response, error)

@@ -109,7 +109,7 @@ func (t *notifier) sendDue(ctx context.Context) error {
 			began := time.Now()
 			// An unexpected record must not stop the server, now and at each restart.
 			err := recovered.Do(t.log, "notify the application "+l.ApplicationID+" of a logout", func() error { return t.deliver(ctx, l.Login, next) })
-			t.note(l, err == nil, time.Since(began))
+			t.note(l, err == nil || refuses(err), time.Since(began))
 			leave()
 			t.NotifyNow() // a place is free again
 		})
@@ -194,9 +194,7 @@ func (t *notifier) deliver(ctx context.Context, l storage.Login, next int64) err
 func (t *notifier) failed(ctx context.Context, a storage.Application, l storage.Login, next int64, cause error) {
 	t.callsFailed.Add(1)
 	attempt, lost := l.Attempts+1, int64(1)
-	said, ok := errors.AsType[*outbound.StatusError](cause)
-	about := ok && said.Status >= 400 && said.Status < 500 && said.Status != http.StatusTooManyRequests // the error concerns this login, and not the whole application
-	last := attempt >= mostRetries
+	about, last := refuses(cause), attempt >= mostRetries
 	var err error
 	switch {
 	case last && about:
@@ -216,6 +214,13 @@ func (t *notifier) failed(ctx context.Context, a storage.Application, l storage.
 	if err != nil {
 		t.log.Warn("the next attempt to notify an application was not stored", "client", a.ClientID, "error", err)
 	}
+}
+
+// refuses reports whether the error of a call concerns one login, and not the whole application, and even less its
+// address: anybody can register an application with the address of another one, which refuses what is not for it.
+func refuses(err error) bool {
+	said, ok := errors.AsType[*outbound.StatusError](err)
+	return ok && said.Status >= 400 && said.Status < 500 && said.Status != http.StatusTooManyRequests
 }
 
 func (p *Logouts) sendLogoutToken(ctx context.Context, a storage.Application, l storage.Login) error {
