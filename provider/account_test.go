@@ -154,6 +154,14 @@ func TestAttackCopiedSessionLocksThePasswordChange(t *testing.T) {
 		if err != nil {
 			t.Errorf("the person, in another session: %v", err)
 		}
+		// A sign-in in the same browser gives the session another cookie, and keeps its ID.
+		f.person("carol")
+		in, err := f.People.Login(t.Context(), "carol", goodPassword, home)
+		most(f.signedIn(in, err))
+		again := people.Browser{Address: home.Address, Session: in.Session}
+		if n := most(f.signedIn(f.People.Login(t.Context(), "carol", goodPassword, again))); n != 10 {
+			t.Errorf("%d guesses after a sign-in in the same browser", n)
+		}
 		// Whoever begins sessions all the time has a bound too.
 		f.person("bob")
 		sum := 0

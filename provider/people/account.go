@@ -133,7 +133,7 @@ type Passwords struct {
 // It returns an Invalid for a mistake in the form.
 func (p *People) ChangePassword(ctx context.Context, s *storage.SignedIn, form Passwords) (*SignIn, error) {
 	current, next := form.Current, form.Next
-	giveBack, err := p.limits.Take(limits.PasswordChange(s.Session.ID, s.User.ID)...)
+	giveBack, err := p.limits.Take(limits.PasswordChange(s.Session.Digest, s.User.ID)...)
 	if err != nil {
 		return nil, err
 	}
