@@ -164,11 +164,21 @@ func TestAttackNeighboursLockKnownBrowsersOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		bobs := people.Browser{Address: home.Address, Device: in.Device}
+		app, _ := f.enrol(f.login("carol"))
+		in, err = f.second(f.first("carol"), people.ByTOTP, app.now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		carols, step, code := people.Browser{Address: home.Address, Device: in.Device}, f.secondStep("carol"), app.now()
 		for _, place := range []string{limits.AtPage, limits.AtPasskey, limits.AtFactor, limits.AtServer} {
 			for f.limits.CheckOnly(limits.At(place, home.Address)) == nil {
 				_, _ = f.limits.Take(limits.At(place, home.Address))
 			}
 		}
+		_, err = f.People.Answer(t.Context(), step, people.Answer{By: people.ByTOTP, Code: code}, home)
+		wantKind(t, "control: a code in a new browser", err, "429 temporarily_unavailable")
+		_, err = f.People.Answer(t.Context(), step, people.Answer{By: people.ByTOTP, Code: code}, carols)
+		wantKind(t, "a code", err, "no error")
 		by.Counter++
 		_, err = f.signInBy(by, home)
 		wantKind(t, "control: a passkey in a new browser", err, "429 temporarily_unavailable")

@@ -372,6 +372,13 @@ func TestOIDCCore_11_offline_access(t *testing.T) {
 		if !strings.Contains(b.Body, "It keeps this access after you sign out") {
 			t.Errorf("the page does not say what is agreed to:\n%s", b.Body)
 		}
+		for scope, lasts := range map[string]bool{"openid read": false, "read": true} {
+			address, _ := s.authorizeURL(app, "scope", scope)
+			b.open(t, address)
+			if strings.Contains(b.Body, "It keeps this access after you sign out") != lasts {
+				t.Errorf("%s: the page does not say how long the access lasts:\n%s", scope, b.Body)
+			}
+		}
 		free := b.signsIn(t, app, alice, "scope", "openid offline_access")
 		checkEqual(t, "asked for and agreed to", scope(free), "openid offline_access")
 		if life := s.lifetime(t, app, free.RefreshToken); life < 7200 {

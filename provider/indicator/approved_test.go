@@ -96,6 +96,9 @@ func TestApprovedNew(t *testing.T) {
 		{"urn:a write\nurn:b", " write", ""}, // an older release may have stored "write" for the server
 		{"urn:a write\nurn:b", "urn:b write", ""},
 		{"urn:a write\nurn:b", "urn:a read", "read"},
+		{"urn:a write", ` \write`, "write"},
+		{" read write", ` read\write`, "write"},
+		{` \read`, " read", ""},
 	} {
 		got := strings.Join(ReadApproved("", test.before).New(ReadApproved("", test.wanted)), " ")
 		if got != test.want {

@@ -108,3 +108,15 @@ type anyAudience struct{}
 func (anyAudience) HasScope(string) bool    { return true }
 func (anyAudience) SharesScope(string) bool { return true }
 func (anyAudience) HasServer() bool         { return true }
+
+// OIDC Core §11: the access of a login ends with it, unless the person approved offline_access.
+func TestOutlivesSession(t *testing.T) {
+	for scopes, want := range map[string]bool{"openid": false, "openid read": false, "openid offline_access": true, "read": true, "": true} {
+		if got := New(Settings{OpenID: true}).OutlivesSession(strings.Fields(scopes)); got != want {
+			t.Errorf("%q: %t", scopes, got)
+		}
+		if !New(Settings{}).OutlivesSession(strings.Fields(scopes)) {
+			t.Errorf("%q without OpenID Connect ends with the session", scopes)
+		}
+	}
+}
