@@ -239,3 +239,35 @@ func TestAttackFormerBrowsersLockKnownBrowsersOut(t *testing.T) {
 		wantKind(t, "a passkey in a known browser", err, "no error")
 	})
 }
+
+// Whoever has the password makes any number of known browsers. Together they have as many tries as the account.
+func TestAttackManyKnownBrowsers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t)
+		by, _ := f.passkey(f.login("alice"))
+		known := func() people.Browser {
+			in, err := f.People.Login(t.Context(), "alice", goodPassword, home)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return people.Browser{Address: home.Address, Device: in.Device}
+		}
+		tried := 0
+		for range 2 * limits.Of(limits.OfAccount).Tries / limits.Of(limits.OfBrowser).Tries {
+			b := known()
+			for range limits.Of(limits.OfBrowser).Tries {
+				bad := f.answered(by)
+				bad.JSON = "{}"
+				_, err := f.Passkeys.SignIn(t.Context(), bad, chrome, b)
+				if kind(err) == refusal {
+					tried++
+				}
+			}
+		}
+		if tried != limits.Of(limits.OfAccount).Tries {
+			t.Errorf("%d tries", tried)
+		}
+		_, err := f.signInBy(by, known())
+		wantKind(t, "one more known browser", err, "429 temporarily_unavailable")
+	})
+}

@@ -305,3 +305,14 @@ func TestDueLoginsAreOfManyOwners(t *testing.T) {
 		}
 	})
 }
+
+// Somebody else has deleted the person meanwhile.
+func TestEndSessionsOfNobody(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		n, err := w.EndSessions(t.Context(), "nobody", at)
+		must(t, err)
+		if n != 0 {
+			t.Errorf("%d sessions end", n)
+		}
+	})
+}
