@@ -3,6 +3,7 @@ package provider
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http/httptest"
 	"net/url"
 	"slices"
@@ -98,6 +99,41 @@ func TestAttackStoredHostInAnotherReading(t *testing.T) {
 		_, err := f.Logouts.Read(t.Context(), url.Values{"client_id": {app.Application.ClientID}, "post_logout_redirect_uri": {uri}})
 		if !strings.Contains(descriptionOf(err), remedy) || err.(*oauth.Error).Mismatch != nil {
 			t.Errorf("%s after a logout: %v", host, err)
+		}
+	}
+}
+
+// An application that an earlier version stored with a host in other letters keeps the rest of its metadata at its next
+// change: its software statement, which an update must have, and its sector, from which its subjects are derived.
+func TestOneInvalidMemberKeepsTheOthers(t *testing.T) {
+	const page, foreign = "https://app.example/", `https://\u0430pple.com/`
+	f := begin(t, func(c *Config) { c.OpenID = true })
+	app := f.app(func(r *clients.Registration) { r.Pairwise = true })
+	for what, test := range map[string]struct{ page, uri, was, sector, wrong string }{
+		"a page":                   {foreign, "https://sector.example/uris", "sector.example", "sector.example", "client_uri"},
+		"the sector":               {page, foreign, "\u0430pple.com", "\u0430pple.com", "sector_identifier_uri"},
+		"the sector, which is new": {page, foreign, "", "client.example", "sector_identifier_uri"},
+	} {
+		stored := fmt.Sprintf(`{"client_uri":"%s","sector_identifier_uri":"%s","software_statement":"a.b.c"}`, test.page, test.uri)
+		f.sql("UPDATE applications SET metadata = '" + stored + "', sector = '" + test.was + "'")
+		a, err := f.Clients.Application(t.Context(), Operator(), app.Application.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.logged.Reset()
+		changed, err := f.Clients.Update(t.Context(), Operator(), a.ID, a.Version, clients.Registration{Name: "Changed " + what, ClientType: a.ClientType, Pairwise: true,
+			GrantTypes: []string{policy.GrantCode}, RedirectURIs: oauth.Lines(a.RedirectURIs), HashClientSecret: true})
+		if err != nil {
+			t.Fatal(what, err)
+		}
+		if got := changed.Application.Sector; got != test.sector {
+			t.Errorf("%s: the sector is %q, want %q", what, got, test.sector)
+		}
+		if got := clients.MetadataOf(changed.Application).SoftwareStatement; got != "a.b.c" {
+			t.Errorf("%s: the software statement is %q", what, got)
+		}
+		if log := f.logged.String(); !strings.Contains(log, test.wrong) || !strings.Contains(log, a.ClientID) || !strings.Contains(log, "xn--pple-43d.com") {
+			t.Errorf("%s: the log does not say which member, and what to write: %s", what, log)
 		}
 	}
 }

@@ -273,7 +273,14 @@ func (p *Clients) update(ctx context.Context, actor policy.Actor, id string, ver
 		found.Add("name", "The metadata document at its client ID describes this application, and changes it again at the next approval. Take the application over first.")
 		return nil, found
 	}
-	r.SectorURI = MetadataOf(a).SectorURI
+	kept, dropped := keptOf(a)
+	for _, wrong := range dropped {
+		p.log.Warn("a member of the metadata of an application is not valid any more: register it again", "client", a.ClientID, "reason", wrong)
+	}
+	r.SectorURI = kept.SectorURI
+	if a.Sector == "" && hostOfURL(r.SectorURI) == "" {
+		r.SectorURI = "" // it names no sector, and there is none to keep
+	}
 	if r.ClientType != a.ClientType && r.Authentication.Method == a.AuthMethod {
 		r.Authentication = Authentication{}
 	}

@@ -80,16 +80,18 @@ func translated(kept metadata.Client, member, language string) string {
 // MetadataOf returns the metadata of an application that decides nothing. An application
 // that did not register itself has none.
 func MetadataOf(a storage.Application) metadata.Client {
-	var kept metadata.Client
-	if a.Metadata == "" {
-		return kept
-	}
-	said, err := metadata.Parse([]byte(a.Metadata))
-	if err != nil {
-		return kept
-	}
-	// Parse sets defaults for members that are columns.
-	kept = *said
-	kept.AuthMethod, kept.GrantTypes, kept.ResponseTypes = "", nil, nil
+	kept, _ := keptOf(a)
 	return kept
+}
+
+// keptOf returns the metadata of an application that decides nothing, and what is wrong with members of it that are left
+// out: they were stored before a rule was.
+func keptOf(a storage.Application) (metadata.Client, []*metadata.Error) {
+	if a.Metadata == "" {
+		return metadata.Client{}, nil
+	}
+	said, dropped := metadata.Kept([]byte(a.Metadata))
+	// Kept sets defaults for members that are columns.
+	said.AuthMethod, said.GrantTypes, said.ResponseTypes = "", nil, nil
+	return *said, dropped
 }

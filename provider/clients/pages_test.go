@@ -20,6 +20,7 @@ func TestPagesOf(t *testing.T) {
 		"a client id that looks like one":      {storage.Application{Metadata: said, RedirectURIs: "http://localhost/cb", Origin: storage.FromCommand, ClientID: "https://tool.example/client.json"}, Pages{}},
 		"a logo":                               {storage.Application{Metadata: `{"logo_uri":"https://tool.example/logo.png"}`, RedirectURIs: "https://tool.example/cb"}, Pages{Logo: "https://tool.example/logo.png"}},
 		"the logo of somebody else":            {storage.Application{Metadata: `{"logo_uri":"https://bank.example/logo.png"}`, RedirectURIs: "https://tool.example/cb"}, Pages{}},
+		"a page that is not valid any more":    {storage.Application{Metadata: `{"client_uri":"https://t\u043eol.example/","policy_uri":"https://tool.example/policy"}`, RedirectURIs: "https://tool.example/cb"}, Pages{Policy: "https://tool.example/policy"}},
 		"metadata that cannot be read":         {storage.Application{Metadata: `{`, RedirectURIs: "https://tool.example/cb"}, Pages{}},
 		"a host that ends like a redirect URI": {storage.Application{Metadata: `{"client_uri":"https://eviltool.example/"}`, RedirectURIs: "https://tool.example/cb"}, Pages{}},
 	} {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -35,6 +36,39 @@ func Parse(document []byte) (*Client, error) {
 	}
 	return complete(values)
 }
+
+// Kept reads metadata that this server has stored. A rule may be newer than the metadata, so a member that is not valid is
+// left out, and the others count. It returns an Error for each of these members. A sector_identifier_uri counts all the same:
+// the subjects of people are derived from its host.
+func Kept(document []byte) (*Client, []*Error) {
+	values, err := object(document)
+	if wrong, is := errors.AsType[*Error](err); is {
+		return &Client{}, []*Error{wrong}
+	}
+	var dropped []*Error
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		_, err := complete(map[string]json.RawMessage{name: values[name]})
+		if wrong, is := errors.AsType[*Error](err); is && wrong.Member == name {
+			dropped = append(dropped, wrong)
+			if name != sector {
+				delete(values, name)
+			}
+		}
+	}
+	var uri string
+	if json.Unmarshal(values[sector], &uri) != nil {
+		uri = ""
+	}
+	delete(values, sector)
+	c, err := complete(values)
+	if wrong, is := errors.AsType[*Error](err); is {
+		return &Client{SectorURI: uri}, append(dropped, wrong)
+	}
+	c.SectorURI = uri
+	return c, dropped
+}
+
+const sector = "sector_identifier_uri"
 
 // complete reads metadata and sets the defaults.
 func complete(values map[string]json.RawMessage) (*Client, error) {
