@@ -45,3 +45,46 @@ func TestOldPasswordGrantOfPairwiseApplication(t *testing.T) {
 		}
 	}
 }
+
+// An owner names the host of somebody else's website in a redirect URI, and learns the subjects that the people have there
+// by a grant that needs no redirect URI.
+//
+// CWE-346: who has a host is proven by what goes there (OIDC Core §8.1).
+func TestAttackSectorOfAnotherWebsite(t *testing.T) {
+	f := begin(t, openID)
+	owner := By(f.person("mallory"))
+	theirs := f.app(func(r *clients.Registration) {
+		r.Pairwise, r.RedirectURIs = true, []string{"https://clinic.example/cb"}
+	})
+	begins := clients.Registration{Name: "Game", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode},
+		RedirectURIs: []string{"https://clinic.example/cb"}, HashClientSecret: true, Pairwise: true}
+	for _, grant := range []string{policy.GrantDevice, policy.GrantPassword} {
+		r := begins
+		r.GrantTypes = []string{policy.GrantCode, grant}
+		_, err := f.Clients.Register(t.Context(), owner, r)
+		wantInvalid(t, err, "pairwise")
+
+		made, err := f.Clients.Register(t.Context(), owner, begins)
+		wantError(t, err, "no error")
+		_, err = f.Clients.Update(t.Context(), owner, made.Application.ID, made.Application.Version, r)
+		wantInvalid(t, err, "pairwise")
+
+		r.RedirectURIs = []string{"http://127.0.0.1/cb"}
+		made, err = f.Clients.Register(t.Context(), owner, r)
+		wantError(t, err, "no error")
+		if made.Application.Sector == theirs.Application.Sector {
+			t.Error("a program on the device has the sector of a website")
+		}
+		r.RedirectURIs = begins.RedirectURIs
+		_, err = f.Clients.Update(t.Context(), owner, made.Application.ID, made.Application.Version, r)
+		wantInvalid(t, err, "pairwise")
+
+		// What was registered before stays as it is, and an administrator answers for what they register.
+		f.sql("UPDATE applications SET sector = 'clinic.example', redirect_uris = 'https://clinic.example/cb' WHERE id = '" + made.Application.ID + "'")
+		f.forgetCopies()
+		r.Name = "Play"
+		_, err = f.Clients.Update(t.Context(), owner, made.Application.ID, made.Application.Version, r)
+		wantError(t, err, "no error")
+		f.app(func(registered *clients.Registration) { *registered = r })
+	}
+}

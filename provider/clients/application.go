@@ -162,6 +162,7 @@ func NewApplication(actor policy.Actor) storage.Application {
 // Apply copies a checked registration into the record. If the record lacks a secret
 // that it needs, Apply generates one and returns it.
 func (p *Clients) Apply(ctx context.Context, a *storage.Application, r Registration) (string, error) {
+	a.Sector = sectorOf(r, *a) // by what it was before
 	a.Name, a.ClientType, a.HashClientSecret = r.Name, r.ClientType, r.HashClientSecret
 	a.GrantTypes = strings.Join(r.GrantTypes, " ")
 	a.RedirectURIs = strings.Join(r.RedirectURIs, "\n")
@@ -177,7 +178,7 @@ func (p *Clients) Apply(ctx context.Context, a *storage.Application, r Registrat
 	}
 	a.AccessTokenLifetime, a.RefreshTokenLifetime = r.AccessTokenLifetime, r.RefreshTokenLifetime
 	a.AccessTokenFormat = cmp.Or(r.AccessTokenFormat, policy.FormatOpaque)
-	a.Algorithm, a.UserInfoAlgorithm, a.Sector = r.Algorithm, r.UserInfoAlgorithm, sectorOf(r, *a)
+	a.Algorithm, a.UserInfoAlgorithm = r.Algorithm, r.UserInfoAlgorithm
 	a.IntrospectionAlg = r.IntrospectionAlgorithm
 	a.PostLogoutURIs, a.BackchannelURI = strings.Join(r.PostLogoutURIs, "\n"), r.BackchannelURI
 	r.Authentication.apply(a, vouched)

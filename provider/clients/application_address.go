@@ -80,7 +80,7 @@ func hostOfURL(raw string) string {
 }
 
 // hostOf returns the host that all redirect URIs have in common, or "" (OIDC Core §8.1). Nobody proves to have the host in a
-// private-use scheme, so it is never that of a website too. An application whose sector already is the host keeps it.
+// private-use scheme, so it is never that of a website too. An application that already had both with its sector keeps it.
 func hostOf(r Registration, was storage.Application) string {
 	host, private := "", 0
 	for i, uri := range r.RedirectURIs {
@@ -93,7 +93,7 @@ func hostOf(r Registration, was storage.Application) string {
 			private++
 		}
 	}
-	if private > 0 && private < len(r.RedirectURIs) && host != was.Sector {
+	if private > 0 && private < len(r.RedirectURIs) && !keepsSector(host, was) {
 		return ""
 	}
 	return host

@@ -39,6 +39,8 @@ func (p *Clients) checkOpenID(found *oauth.Invalid, r Registration, was storage.
 	}
 	if r.Pairwise && r.SectorURI == "" && hostOf(r, was) == "" && !onDevice(r) {
 		found.Add("pairwise", "Pairwise subjects are derived from the host of the redirect URIs, so all redirect URIs must have the same host.")
+	} else if r.Pairwise && !onDevice(r) && r.withoutRedirect(was) {
+		found.Add("pairwise", "Pairwise subjects are derived from the host of the redirect URIs, and a grant type of this application needs no redirect URI. Use authorization_code alone, or let an administrator be responsible for the application.")
 	}
 	checkURIs(found, "post_logout_redirect_uris", r.PostLogoutURIs, func(uri string) string {
 		wrong := p.Redirects(was).Check(uri)
@@ -91,20 +93,41 @@ func sectorOf(r Registration, was storage.Application) string {
 	case r.SectorURI != "":
 		// OIDC Core §8.1: the host of the sector_identifier_uri is the sector.
 		return cmp.Or(hostOfURL(r.SectorURI), was.Sector)
-	case onDevice(r) && (host == "" || host != was.Sector):
+	case onDevice(r) && !keepsSector(host, was):
 		// OIDC Core §8.1: programs on people's own devices share the host of their redirect URIs and nothing else, and
-		// anybody can write the host of a website into a private-use scheme. So each has a sector of its own. An
-		// application whose sector already is the host keeps it, so that its subjects stay the same.
+		// anybody can write the host of a website into a private-use scheme. So each has a sector of its own.
 		return "loopback " + was.ClientID
 	}
 	return host
 }
 
+// keepsSector reports whether a host is the sector of an application that already had redirect URIs on the device with
+// it: an older release gave them that sector, and its subjects stay the same. A website that moves to the device does
+// not keep its host: everybody can name that of somebody else, as long as the codes go there.
+func keepsSector(host string, was storage.Application) bool {
+	return host != "" && host == was.Sector && slices.ContainsFunc(oauth.Lines(was.RedirectURIs), isOnDevice)
+}
+
 // onDevice reports whether each redirect URI leads to a program on the person's own device. Nobody has proven there to
 // have a host.
 func onDevice(r Registration) bool {
-	return len(r.RedirectURIs) > 0 && !slices.ContainsFunc(r.RedirectURIs, func(uri string) bool {
-		u, err := url.Parse(uri)
-		return err != nil || (u.Scheme == "https" || u.Scheme == "http") && !loopback.InBrowser(strings.ToLower(u.Hostname()))
+	elsewhere := func(uri string) bool { return !isOnDevice(uri) }
+	return len(r.RedirectURIs) > 0 && !slices.ContainsFunc(r.RedirectURIs, elsewhere)
+}
+
+func isOnDevice(uri string) bool {
+	u, err := url.Parse(uri)
+	return err == nil && (u.Scheme != "https" && u.Scheme != "http" || loopback.InBrowser(strings.ToLower(u.Hostname())))
+}
+
+// withoutRedirect reports whether an application for which no administrator is responsible gets subjects without a
+// redirect URI, so that nobody has proven to have their host. An application from before this rule may stay as it is.
+//
+// OIDC Core §8.1: the host of the redirect URIs is the sector because the subjects go there.
+func (r Registration) withoutRedirect(was storage.Application) bool {
+	had, same := strings.Fields(was.GrantTypes), was.Sector != "" && was.Sector == sectorOf(r, was)
+	return policy.StandingOf(was) != policy.StandingAdministrator && slices.ContainsFunc(r.GrantTypes, func(name string) bool {
+		kind, _ := policy.GrantOf(name)
+		return kind.Person && name != policy.GrantCode && !(same && slices.Contains(had, name))
 	})
 }
