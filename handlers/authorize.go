@@ -75,7 +75,7 @@ func (s *server) refuse(w http.ResponseWriter, r *http.Request, a *provider.Auth
 }
 
 func (s *server) sendRefusal(w http.ResponseWriter, r *http.Request, a *provider.Authorization, e *provider.Error, response provider.Response) error {
-	request.Note(r.Context(), "error", e.Code)
+	request.Note(r.Context(), "error", e.Error())
 	request.Outcome(r.Context(), e.Code)
 	if response.Failed != nil || provider.StandingOf(a.Application) != provider.StandingOpen {
 		return s.answer(w, r, response)
@@ -212,7 +212,7 @@ func (s *server) showClientError(w http.ResponseWriter, r *http.Request, err err
 	if err != nil {
 		return err
 	}
-	request.Note(r.Context(), "error", e.Code)
+	request.Note(r.Context(), "error", e.Error())
 	request.Outcome(r.Context(), e.Code)
 	l := s.language(r)
 	page := templates.ErrorPage{Frame: s.frame(r, l.T("Redirect URI not registered")), Status: e.Status, Code: e.Code,

@@ -124,12 +124,15 @@ var foreign = []struct {
 	{"pgbouncer", nil, ""},
 }
 
+// ErrParameter begins the error about a parameter of another driver, which says what to change.
+var ErrParameter = errors.New("the parameter")
+
 // removeForeign removes the parameters of other drivers that change nothing, and names one that does.
 func removeForeign(q url.Values) error {
 	for _, p := range foreign {
 		value := q.Get(p.name)
 		if q.Has(p.name) && p.harmless != nil && !slices.Contains(p.harmless, value) {
-			return fmt.Errorf("the parameter %s of the database URL has no effect here: %s", p.name, p.remedy)
+			return fmt.Errorf("%w %s of the database URL has no effect here: %s", ErrParameter, p.name, p.remedy)
 		}
 		q.Del(p.name)
 	}

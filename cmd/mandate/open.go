@@ -133,14 +133,19 @@ func openStore(ctx context.Context, settings *config.Config, may purpose) (*stor
 	}
 	store, err := storage.Config{URL: settings.DatabaseURL, ListenURL: settings.DatabaseListenURL, MaxConnections: settings.DatabaseMaxConnections}.Open(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s", err, openAdvice(file, err))
+		if advice := openAdvice(file, err); advice != "" {
+			err = fmt.Errorf("%w: %s", err, advice)
+		}
+		return nil, err
 	}
 	return store, nil
 }
 
-// openAdvice says what to check if a database cannot be opened.
+// openAdvice says what to check if a database cannot be opened, or "" if the error says it.
 func openAdvice(file string, err error) string {
 	switch {
+	case errors.Is(err, storage.ErrParameter):
+		return ""
 	case errors.Is(err, storage.ErrPooler):
 		return "the server would answer with the records of others"
 	case file != "" && isMissing(filepath.Dir(file)):

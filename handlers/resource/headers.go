@@ -87,7 +87,7 @@ func (p *Proxy) reserve(names []string) error {
 		}
 		needed := func(n string) bool { return n == beginning || many && strings.HasPrefix(n, beginning) }
 		if slices.ContainsFunc(neverReserved, needed) || slices.ContainsFunc(ofConnection, needed) {
-			return fmt.Errorf("%w: %q: a request needs a header of this name", ErrReservedHeaders, name)
+			return fmt.Errorf("%w: %q: requests need a header of this name; remove it from the list", ErrReservedHeaders, name)
 		}
 		if many {
 			p.reservedBeginnings = append(p.reservedBeginnings, beginning)

@@ -182,16 +182,18 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 
 const (
 	noPermission  = "You do not have permission to perform this action"
-	ambiguousPath = "The path is ambiguous."
-	longPath      = "The path is longer than 8192 bytes."
+	ambiguousPath = "Servers read this path in different ways: it has, for example, a dot segment, an empty segment, " +
+		"a semicolon, an encoded slash, or something after the name of a script."
+	longPath = "The path is longer than 8192 bytes."
 )
 
 // ambiguous says why an upstream could read a request in another way than the rules, whatever
 // its path, or "". The path is another question, which the rules answer.
 func (p *Proxy) ambiguous(r *http.Request) string {
+	if problem := oddMethod(r); problem != "" {
+		return problem
+	}
 	switch {
-	case !plainMethod(r):
-		return "The method is ambiguous."
 	// RFC 3986 §3.4: a number sign ends the query. Some servers cut it off, others do not.
 	case strings.Contains(r.URL.RawQuery, "#"):
 		return "The query contains a number sign: write it as %23."
@@ -207,28 +209,33 @@ func (p *Proxy) ambiguous(r *http.Request) string {
 
 // reject refuses a request that the rules cannot decide or do not allow, and logs why.
 func (p *Proxy) reject(w http.ResponseWriter, r *http.Request, status int, problem string) {
-	level := slog.LevelInfo
-	if status == http.StatusForbidden {
+	level, path := slog.LevelInfo, r.URL.Path
+	switch status {
+	case http.StatusForbidden:
 		level = slog.LevelWarn // often a rule is missing
+	case http.StatusBadRequest:
+		path = written(r.URL) // only an encoding may be wrong
 	}
 	p.uncovered.write(p.log, level, r, "the request was not forwarded",
-		"reason", problem, "method", printable(r.Method), "path", printable(r.URL.Path))
+		"reason", problem, "method", printable(r.Method), "path", printable(path))
 	writeDetail(w, status, problem)
 }
 
-// plainMethod reports whether all servers read the same method in a request. Some
-// frameworks let a header or parameter replace the method, or convert small letters to
-// capitals.
-func plainMethod(r *http.Request) bool {
-	if !isToken(r.Method) || r.Method == http.MethodConnect || r.Method != strings.ToUpper(r.Method) || parameter.In(r.URL.RawQuery, overrides...) != "" {
-		return false
+// oddMethod says why servers could read different methods in a request, or "". Some frameworks let a
+// header or parameter replace the method, or convert small letters to capitals.
+func oddMethod(r *http.Request) string {
+	if !isToken(r.Method) || r.Method == http.MethodConnect || r.Method != strings.ToUpper(r.Method) {
+		return "The method must be a word in capital letters, and not CONNECT."
+	}
+	if name := parameter.In(r.URL.RawQuery, overrides...); name != "" {
+		return "The query has the parameter " + name + ", which replaces the method on some servers."
 	}
 	for name := range r.Header {
 		if slices.Contains(overrides, headerAlias(name)) {
-			return false
+			return "The header " + name + " replaces the method on some servers."
 		}
 	}
-	return true
+	return ""
 }
 
 // isToken reports whether a text is a token, as a method is. HTTP/2 can carry any text as one.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -220,6 +221,39 @@ func TestProxyMethodOverride(t *testing.T) {
 		if status != 400 {
 			t.Errorf("%s: got %d", name, status)
 		}
+	}
+}
+
+// The developer who reads a refusal learns what to change in the request.
+func TestProxySaysWhatIsWrongWithARequest(t *testing.T) {
+	var log strings.Builder
+	p, err := NewProxy(ProxyConfig{
+		Upstream: parseURL(t, "http://api.example"), Guard: newGuard(t, GuardConfig{Verifier: &counter{}}),
+		Rules:  []Rule{{Path: "/files", Scopes: []string{"read"}}, {Path: "/files/private", Scopes: []string{"write"}}},
+		Logger: slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ method, target, header, value, want string }{
+		{"GET", "/files/..%2Fx", "", "", "in different ways"},
+		{"get", "/files", "", "", "capital letters"},
+		{"POST", "/files?a=1&_Method=PUT", "", "", "parameter _method"},
+		{"POST", "/files", "X-Method-Override", "PUT", "header X-Method-Override"},
+		{"PROPFIND", "/files", "Depth", "1", "part of it. Send Depth: 0, or name a path with one rule."},
+		{"MOVE", "/files", "Depth", "0", "part of it. Name a path with one rule."}, // RFC 4918 §9.9.2
+	} {
+		r, w := httptest.NewRequest(test.method, test.target, nil), httptest.NewRecorder()
+		if test.header != "" {
+			r.Header.Set(test.header, test.value)
+		}
+		p.ServeHTTP(w, r)
+		if w.Code < 400 || !strings.Contains(w.Body.String(), test.want) {
+			t.Errorf("%s %s: %d %s, want %q", test.method, test.target, w.Code, w.Body, test.want)
+		}
+	}
+	if !strings.Contains(log.String(), "path=/files/..%2Fx") {
+		t.Errorf("the log does not show the path as it was sent: %s", log.String())
 	}
 }
 

@@ -157,7 +157,8 @@ func (t routes) route(r *http.Request) (found *allowed, status int, problem stri
 	case !t.allowDestination(r, found):
 		return nil, http.StatusForbidden, noPermission + ": the rule of the path does not cover the header Destination and all below it."
 	case reachesBelow(r) && (t.below(fold(path.exact)) || !named && t.below(path.others...)):
-		return nil, http.StatusForbidden, noPermission + ": " + r.Method + " is for all below the path too, and another rule is for a part of it. Send Depth: 0, or name a path with one rule."
+		return nil, http.StatusForbidden, noPermission + ": " + r.Method +
+			" is for all below the path too, and another rule is for a part of it." + flatter(r.Method)
 	}
 	if name := secondPath(r.Header); name != "" {
 		return nil, http.StatusForbidden, noPermission + ": the header " + name + " names a second path, to which no rule applies."

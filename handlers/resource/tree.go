@@ -27,6 +27,14 @@ func reachesBelow(r *http.Request) bool {
 	return false
 }
 
+// flatter says how a request can be for less than the whole tree.
+func flatter(method string) string {
+	if method == "MOVE" {
+		return " Name a path with one rule."
+	}
+	return " Send Depth: 0, or name a path with one rule."
+}
+
 // below reports whether one of the rules is for a path below one of these folded ones, so that a request
 // for the whole tree needs more than the rule of the path.
 func (t routes) below(folded ...string) bool {

@@ -193,7 +193,7 @@ func (p *Authorizations) checkRedirectURI(a *Authorization) error {
 		e := oauth.Refuse("invalid_request", "The redirect URI of this request is not registered for the application.")
 		e.Mismatch = p.clients.Redirects(a.Application).Compare(sent, registered, oauth.Deref(a.Application.OwnerID))
 		e.Mismatch.Public = follows
-		return e
+		return e.Because(errors.New("the client is " + oauth.Clip(a.Application.ClientID, 200)))
 	}
 	a.RedirectURI, a.redirectSent = sent, true
 	return checkStored(a)
