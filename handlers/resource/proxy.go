@@ -291,6 +291,7 @@ func (p *Proxy) rewrite(pr *httputil.ProxyRequest) {
 	// without ids=1;2;3 a DELETE would be for everything.
 	pr.Out.URL.RawQuery = pr.In.URL.RawQuery
 	pr.Out.Trailer = nil
+	p.moveDestination(pr.Out.Header)
 	for name := range pr.Out.Header {
 		if p.isReservedHeader(headerAlias(name)) {
 			delete(pr.Out.Header, name)

@@ -168,7 +168,7 @@ func TestAttackDestinationOfAnotherRule(t *testing.T) {
 		c.Rules = []Rule{{Path: "/", Scopes: []string{"read"}}, {Path: "/admin", Scopes: []string{"admin"}}}
 	}
 	for destination, want := range map[string]int{
-		"/b": 200, "http://api.example/b?c": 200, "/admin/b": 403, "http://api.example/admin": 403, "/%61dmin": 403, "/x/../admin": 403, "//admin/b": 403, "/x;/b": 403,
+		"/b": 200, "http://api.example/b": 200, "http://api.example/b?c": 403, "http://a@api.example/b": 403, "/admin/b": 403, "http://api.example/admin": 403, "/%61dmin": 403, "/x/../admin": 403, "//admin/b": 403, "/x;/b": 403,
 		"admin": 403, "http:admin": 403, "/b\r\nDestination: /admin": 403, "%": 403, "/index.php/admin": 403,
 	} {
 		status, line, _ := arrives(t, rules, "MOVE /a", "read", "Destination: "+destination)

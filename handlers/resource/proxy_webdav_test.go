@@ -30,11 +30,19 @@ func TestAttackRecursiveMethodReachesAnotherRule(t *testing.T) {
 		{"MOVE /mine", []string{"Destination: /shared"}, 403},             // deletes what is there
 		{"MOVE /mine", []string{"Destination: /"}, 403},
 		{"COPY /mine", []string{"Destination: /shared/", "Depth: 0"}, 403},
+		// Some servers take what follows a question mark or a number sign for a part of the path.
+		{"COPY /mine", []string{"Destination: /public?/../shared/private/a"}, 403},
+		{"COPY /mine", []string{"Destination: https://api.example/public#/../shared/private/a"}, 403},
+		{"COPY /mine", []string{"Destination: /public?"}, 403},
+		{"COPY /mine", []string{"Destination: /public#"}, 403},
+		{"COPY /mine", []string{"Destination: https://api.example"}, 403},
 		{"PROPFIND /shared", nil, 403},
 		{"PROPFIND /", []string{"Depth: 1"}, 403},
 		{"PROPFIND /shared", []string{"Depth: infinity"}, 403},
 		{"LOCK /shared", nil, 403},
 		{"REPORT /shared", []string{"Depth: 1"}, 403},
+		{"UPDATE /shared", []string{"Depth: infinity"}, 403},
+		{"LABEL /shared", []string{"Depth: infinity"}, 403},
 
 		{"PROPFIND /shared", []string{"Depth: 0"}, 200},
 		{"PROPFIND /shared/public", nil, 200},
@@ -44,6 +52,8 @@ func TestAttackRecursiveMethodReachesAnotherRule(t *testing.T) {
 		{"MOVE /mine", []string{"Destination: /shared/public"}, 200},
 		{"MOVE /plain/a", []string{"Destination: /plain/b"}, 200},
 		{"LOCK /shared", []string{"Depth: 0"}, 200},
+		{"LABEL /shared", []string{"Depth: 0"}, 200},
+		{"UPDATE /shared", nil, 200},
 		{"REPORT /shared", nil, 200}, // RFC 3253 §3.6: without Depth it is for the path alone
 		{"GET /shared", []string{"Depth: 1"}, 200},
 		{"DELETE /shared", nil, 200},
@@ -55,6 +65,24 @@ func TestAttackRecursiveMethodReachesAnotherRule(t *testing.T) {
 	}
 }
 
+// An API beside the upstream is not reached by the second path of a request. The upstream of these tests is /v1.
+//
+// The class is CWE-22: a path leaves the directory to which it is limited (RFC 4918 §10.3).
+func TestAttackDestinationBesideTheUpstream(t *testing.T) {
+	for given, want := range map[string]string{
+		"/v2/admin":                       "/v1/v2/admin",
+		"/v1/a":                           "/v1/v1/a",
+		"https://api.example:8443/v2/%41": "https://api.example:8443/v1/v2/%41",
+		"http:/v2":                        "/v1/v2",
+		"http://api.example/b":            "http://api.example/v1/b",
+	} {
+		status, line, header := arrives(t, func(c *ProxyConfig) { c.Rules = []Rule{{Path: "/", Scopes: []string{"read"}}} }, "MOVE /a", "read", "Destination: "+given)
+		if got := header.Get("Destination"); status != 200 || line != "MOVE /v1/a" || got != want {
+			t.Errorf("%s: %d, the upstream got %q to %q, want %q", given, status, line, got, want)
+		}
+	}
+}
+
 // A header of an object store names another object, which no rule was applied to.
 //
 // The class is a confused deputy (CWE-441): the proxy checks the target, and the upstream reads the source.
@@ -62,7 +90,7 @@ func TestAttackSourceInAHeader(t *testing.T) {
 	for _, header := range []string{
 		"X-Amz-Copy-Source: /admin/a", "x-amz-copy-source: b", "X-Amz-Rename-Source: /admin/a", "X-Goog-Copy-Source: /admin/a", "X-Ms-Copy-Source: http://a.example/admin/a",
 		"X-Ms-Rename-Source: /admin/a", "X-Copy-From: /admin/a", "X-Copy-From-Account: other", "X-Oss-Copy-Source: /admin/a", "X-Symlink-Target: admin/a", "X-Object-Manifest: admin/",
-		"Destination-Account: other",
+		"Destination-Account: other", "X-Oss-Symlink-Target: admin/a", "X-Upyun-Move-Source: /admin/a",
 	} {
 		if status, line, _ := arrives(t, nil, "GET /orders", "read", header); status != 403 || line != " " {
 			t.Errorf("%s: %d, the upstream got %q", header, status, line)

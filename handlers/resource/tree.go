@@ -20,8 +20,8 @@ func reachesBelow(r *http.Request) bool {
 	// RFC 4918 §9.1, §9.8.3, §9.10.3: without Depth, it is infinity.
 	case "COPY", "PROPFIND", "LOCK":
 		return !flat
-	// RFC 3253 §3.6: without Depth, it is 0.
-	case "REPORT":
+	// RFC 3253 §3.6, §7.1, §8.2: without Depth, it is 0.
+	case "REPORT", "UPDATE", "LABEL":
 		return len(depth) > 0 && !flat
 	}
 	return false
@@ -57,7 +57,8 @@ func (t routes) allowDestination(r *http.Request, found *allowed) bool {
 		return len(given) == 0
 	}
 	u, err := url.Parse(given[0])
-	if err != nil || strings.HasPrefix(given[0], "//") {
+	// RFC 4918 §10.3 allows a query. Some servers take it for a part of the path, and then resolve /../ in it.
+	if err != nil || strings.HasPrefix(given[0], "//") || strings.ContainsAny(given[0], "?#") || u.User != nil {
 		return false
 	}
 	path, ok := readPath(u)
@@ -65,21 +66,43 @@ func (t routes) allowDestination(r *http.Request, found *allowed) bool {
 	return ok && path.plain && t.longest(folded).allows(path.exact, r.Method) == found && !t.below(folded)
 }
 
+// moveDestination puts the path of the upstream before that of the header Destination, as before the path of the
+// request: the rules have read both without it, and another API can be beside it.
+func (p *Proxy) moveDestination(h http.Header) {
+	given := h["Destination"]
+	base := strings.TrimSuffix(p.upstream.EscapedPath(), "/")
+	if len(given) != 1 || base == "" {
+		return
+	}
+	u, err := url.Parse(given[0])
+	if err != nil {
+		return // not reached: allowDestination has read it
+	}
+	moved, host := base+u.EscapedPath(), ""
+	if u.Host != "" {
+		host = u.Scheme + "://" + u.Host
+	}
+	h["Destination"] = []string{host + moved}
+}
+
 // secondPath returns the header of a request that names another path, from which or as which the
 // upstream serves this one: the headers of S3 and stores like it, of Azure and of OpenStack Swift. The
 // rules cannot read such a path, because it begins elsewhere. "" means that there is none.
 func secondPath(h http.Header) string {
 	for name := range h {
-		source := strings.HasSuffix(name, "-Copy-Source") || strings.HasSuffix(name, "-Rename-Source")
-		if source || slices.Contains(secondPaths, name) {
+		ends := func(end string) bool { return strings.HasSuffix(name, end) }
+		if slices.ContainsFunc(endsOfSecondPaths, ends) || slices.Contains(secondPaths, name) {
 			return name
 		}
 	}
 	return ""
 }
 
+// endsOfSecondPaths are what the names of such headers end with, after that of the store.
+var endsOfSecondPaths = []string{"-Copy-Source", "-Rename-Source", "-Move-Source", "-Symlink-Target"}
+
 // secondPaths are the other headers of OpenStack Swift that name an object.
 var secondPaths = []string{
 	"X-Copy-From", "X-Copy-From-Account", "Destination-Account",
-	"X-Symlink-Target", "X-Symlink-Target-Account", "X-Object-Manifest",
+	"X-Symlink-Target-Account", "X-Object-Manifest",
 }
