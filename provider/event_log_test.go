@@ -257,3 +257,29 @@ func TestEventsAreKept(t *testing.T) {
 		})
 	}
 }
+
+// Pages name people and applications in the event log by their IDs. Whoever chooses such an ID as a username does not
+// put their own events in the place of those of somebody else.
+//
+// Class: CWE-694, two names for which one identifier is used.
+func TestAttackUsernameIsTheIDOfSomebodyElse(t *testing.T) {
+	f := begin(t)
+	victim, gone, app := f.person("victim"), f.person("gone"), f.app()
+	wantError(t, f.People.DeleteUser(t.Context(), Operator(), gone.ID, ""), "no error")
+	for what, id := range map[string]string{"a person": victim.ID, "a person who was deleted": gone.ID, "an application": app.Application.ClientID} {
+		f.person(id)
+		find := f.People.PersonInEvents
+		if what == "an application" {
+			find = f.People.ActorInEvents
+		}
+		got, err := find(t.Context(), id)
+		if err != nil || got != id {
+			t.Errorf("the events of %s are those of %s, %v", what, got, err)
+		}
+	}
+	got, err := f.People.PersonInEvents(t.Context(), "Victim")
+	if err != nil || got != victim.ID {
+		t.Error("a username:", got, err)
+	}
+	wantMissing(t, second(f.People.PersonInEvents(t.Context(), "nobody")))
+}

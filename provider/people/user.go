@@ -295,28 +295,24 @@ func (p *People) ActorInEvents(ctx context.Context, name string) (string, error)
 	return p.inEvents(ctx, name, storage.EventFilter{ActorID: name})
 }
 
+// inEvents takes a name for an ID first: links have IDs, and whoever signs up may choose the ID of somebody else as a username.
 func (p *People) inEvents(ctx context.Context, name string, of storage.EventFilter) (string, error) {
 	if name == "" {
 		return "", nil
 	}
-	u, err := p.UserByName(ctx, name)
-	if errors.Is(err, oauth.ErrNotFound) {
-		u, err = p.User(ctx, name)
-	}
-	if !errors.Is(err, oauth.ErrNotFound) {
-		return u.ID, err
-	}
-	if of.ActorID != "" {
+	_, err := p.store.UserByID(ctx, name)
+	if errors.Is(err, storage.ErrNotFound) && of.ActorID != "" {
 		_, err = p.store.ApplicationByClientID(ctx, name)
-		if !errors.Is(err, storage.ErrNotFound) {
-			return name, oauth.Stored(err)
-		}
+	}
+	if !errors.Is(err, storage.ErrNotFound) {
+		return name, oauth.Stored(err)
 	}
 	found, err := p.store.Events(ctx, of, 1)
-	if err == nil && len(found) == 0 {
-		err = storage.ErrNotFound
+	if err != nil || len(found) > 0 { // of a person who was deleted
+		return name, oauth.Stored(err)
 	}
-	return name, oauth.Stored(err)
+	u, err := p.UserByName(ctx, name)
+	return u.ID, err
 }
 
 // UserByNumber returns a person by the number that the sample API uses, or ErrNotFound.
