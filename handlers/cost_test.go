@@ -16,7 +16,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -26,6 +25,7 @@ import (
 	"mandate/provider/passkey/passkeytest"
 	"mandate/storage"
 	"mandate/templates"
+	"mandate/testkit"
 )
 
 // most is the size of a body that the server reads (MAX_BODY_BYTES).
@@ -34,28 +34,17 @@ const most = 65536
 // mostTime is what one request may cost, without a try that is counted. Hashes of passwords are excepted: they are cheap here.
 const mostTime = 50 * time.Millisecond
 
-// threadTime is the processor time of this thread: other programs and other goroutines do not count.
-func threadTime(t *testing.T) time.Duration {
-	t.Helper()
-	var used syscall.Rusage
-	err := syscall.Getrusage(1, &used) // RUSAGE_THREAD
-	if err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
-}
-
 // allowed is mostTime, or more where all code is slower: on a slow machine, or with the race detector.
 func allowed(t *testing.T) time.Duration {
 	t.Helper()
 	text := []byte("[" + strings.Repeat(`{"a":[1,"b"]},`, 1<<16) + "1]")
-	begun := threadTime(t)
+	begun := testkit.ThreadTime(t)
 	var into any
 	err := json.Unmarshal(text, &into)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return max(mostTime, (threadTime(t)-begun)/2)
+	return max(mostTime, (testkit.ThreadTime(t)-begun)/2)
 }
 
 // costSite is a server at an address at which browsers offer passkeys, and all its paths.
@@ -195,9 +184,9 @@ func TestAttackCostOfABody(t *testing.T) {
 		if session != "" {
 			r.Header.Set("Cookie", session)
 		}
-		w, begun := httptest.NewRecorder(), threadTime(t)
+		w, begun := httptest.NewRecorder(), testkit.ThreadTime(t)
 		handler.ServeHTTP(w, r)
-		return w.Code, threadTime(t) - begun
+		return w.Code, testkit.ThreadTime(t) - begun
 	}
 	signIn := func() string {
 		r := httptest.NewRequestWithContext(t.Context(), post, "http://localhost:8000/login/", strings.NewReader(url.Values{"username": {"root"}, "password": {goodPassword}}.Encode()))
@@ -286,10 +275,10 @@ func TestAttackCostOfAStoredPasskey(t *testing.T) {
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	begun := threadTime(t)
+	begun := testkit.ThreadTime(t)
 	w := httptest.NewRecorder()
 	handler.ServeHTTP(w, r)
-	if took := threadTime(t) - begun; took > allowed(t) {
+	if took := testkit.ThreadTime(t) - begun; took > allowed(t) {
 		t.Errorf("it took %s", took)
 	}
 	if w.Code != http.StatusBadRequest && w.Code != 422 {

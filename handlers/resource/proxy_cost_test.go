@@ -18,9 +18,10 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
+
+	"mandate/testkit"
 )
 
 // costSize is the size of the header of a request that `mandate resource-server` reads.
@@ -46,22 +47,11 @@ func costOf(t *testing.T, h http.Handler, r *http.Request) costs {
 	var before, after runtime.MemStats
 	w := httptest.NewRecorder()
 	runtime.ReadMemStats(&before)
-	began := threadTime(t)
+	began := testkit.ThreadTime(t)
 	h.ServeHTTP(w, r)
-	took := threadTime(t) - began
+	took := testkit.ThreadTime(t) - began
 	runtime.ReadMemStats(&after)
 	return costs{after.TotalAlloc - before.TotalAlloc, after.Mallocs - before.Mallocs, took}
-}
-
-// threadTime is the processor time of this thread: other programs and other goroutines do not count.
-func threadTime(t *testing.T) time.Duration {
-	t.Helper()
-	var used syscall.Rusage
-	err := syscall.Getrusage(1, &used) // RUSAGE_THREAD
-	if err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 // readingTime is the processor time in which net/http reads a plain request with many headers.
@@ -72,14 +62,14 @@ func readingTime(t *testing.T) time.Duration {
 		text += fmt.Sprintf("X-%x: a\r\n", n)
 	}
 	const times = 20 // the clock can have steps of a millisecond
-	began := threadTime(t)
+	began := testkit.ThreadTime(t)
 	for range times {
 		_, err := http.ReadRequest(bufio.NewReader(strings.NewReader(text + "\r\n")))
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	return (threadTime(t) - began) / times
+	return (testkit.ThreadTime(t) - began) / times
 }
 
 // costHandlers are what a request of a stranger can meet: proxies and a guard, with many rules, and with all that reads
