@@ -198,7 +198,8 @@ func decided(report *engine.Report, facts map[string]string) *engine.Report {
 	return report
 }
 
-// Failures with one cause are one entry, and a further rule that fails because of it is known too. Another cause is not.
+// Failures with one cause are one entry, and a further rule that fails because of it is known too. Another cause is
+// not.
 func TestBaselineByCause(t *testing.T) {
 	const ignored, lost = "max_age has no effect", "the state is lost"
 	fails := map[string]check.Status{aMust: check.Fail, anotherMust: check.Fail, aThirdMust: check.Fail}

@@ -327,7 +327,8 @@ func TestProgramOfADeviceIsOneProduct(t *testing.T) {
 	}
 }
 
-// The class is text of a stranger in a page that its reader trusts (CWE-451, misrepresentation of critical information).
+// The class is text of a stranger in a page that its reader trusts (CWE-451, misrepresentation of critical
+// information).
 func TestAttackUserAgentSpeaksToTheReader(t *testing.T) {
 	const message = "Your account was stolen: call +1 555 0100"
 	s := newSite(t, "/auth")

@@ -109,7 +109,8 @@ func (s *server) loginFor(w http.ResponseWriter, r *http.Request, a *provider.Au
 }
 
 // browserName is the cookie that names a browser while its person signs in for a pushed
-// request, or for one in a request object, or with a passkey. Without it, a sign-in sees that the browser refuses cookies.
+// request, or for one in a request object, or with a passkey. Without it, a sign-in sees that the browser refuses
+// cookies.
 const browserName = "browser"
 
 // again returns the address that leads back to exactly this request. The person may take longer

@@ -31,7 +31,8 @@ import (
 // most is the size of a body that the server reads (MAX_BODY_BYTES).
 const most = 65536
 
-// mostTime is what one request may cost, without a try that is counted. Hashes of passwords are excepted: they are cheap here.
+// mostTime is what one request may cost, without a try that is counted. Hashes of passwords are excepted: they are
+// cheap here.
 const mostTime = 50 * time.Millisecond
 
 // allowed is mostTime, or more where all code is slower: on a slow machine, or with the race detector.
@@ -157,9 +158,9 @@ func hostile() map[string]string {
 	return bodies
 }
 
-// A CPU bill that a stranger runs up (CWE-407; CVE-2023-29409 and CVE-2024-28180 are of this class): no body that the server
-// reads costs more than mostTime, at any path, signed in or not. Each request comes from another network, so that no limit
-// hides what it costs.
+// A CPU bill that a stranger runs up (CWE-407; CVE-2023-29409 and CVE-2024-28180 are of this class): no body that the
+// server reads costs more than mostTime, at any path, signed in or not. Each request comes from another network, so
+// that no limit hides what it costs.
 func TestAttackCostOfABody(t *testing.T) {
 	handler, paths, p, _ := costSite(t)
 	_, err := p.People.AddUser(t.Context(), provider.Operator(), provider.Person{Username: "root", Password: goodPassword, Administrator: true})

@@ -22,8 +22,8 @@ func anyOrigin(next http.Handler, methods on) http.Handler {
 		h.Set("Access-Control-Expose-Headers", "WWW-Authenticate, Retry-After, DPoP-Nonce, OAuth-Client-Attestation-Challenge")
 		if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
 			h.Set("Access-Control-Allow-Methods", allowed)
-			// Programs that measure a site add headers of their own, such as traceparent. Fetch: the asterisk does not stand for
-			// Authorization, and browsers before 2022 take it as a name.
+			// Programs that measure a site add headers of their own, such as traceparent. Fetch: the asterisk does not
+			// stand for Authorization, and browsers before 2022 take it as a name.
 			h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, DPoP, MCP-Protocol-Version, *")
 			h.Set("Access-Control-Max-Age", "7200")
 			w.WriteHeader(http.StatusNoContent)

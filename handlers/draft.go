@@ -37,8 +37,8 @@ func (s *server) draftCookie(r *http.Request, value string) http.Cookie {
 // pageOf returns the path of a request without its last slash, with and without which it is one page.
 func pageOf(r *http.Request) string { return strings.TrimSuffix(r.URL.EscapedPath(), "/") }
 
-// fresh leads a person whose sign-in is too long ago to the login page before a form is obeyed. The form is kept for its
-// page. One that is too long for a cookie comes back at once, and is sent again after a sign-in in another tab.
+// fresh leads a person whose sign-in is too long ago to the login page before a form is obeyed. The form is kept for
+// its page. One that is too long for a cookie comes back at once, and is sent again after a sign-in in another tab.
 func (s *server) fresh(h handle) handle {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if r.Method != http.MethodPost {
@@ -91,8 +91,8 @@ func (s *server) keepForm(w http.ResponseWriter, r *http.Request, who *provider.
 	return true
 }
 
-// draftOf names the browser and the page of a draft: whoever puts the cookie into another browser, or sends it to another
-// page, shows nothing there.
+// draftOf names the browser and the page of a draft: whoever puts the cookie into another browser, or sends it to
+// another page, shows nothing there.
 func draftOf(r *http.Request, browser string) string {
 	return browser + " " + pageOf(r) + "?" + r.URL.Query().Get("uri")
 }

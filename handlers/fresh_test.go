@@ -184,8 +184,8 @@ func randoms(n int) []string {
 	return list
 }
 
-// CWE-645, an overly strict lockout: the thief of an old session, whose forms only lead to the sign-in, uses up nothing of what the
-// person may send.
+// CWE-645, an overly strict lockout: the thief of an old session, whose forms only lead to the sign-in, uses up nothing
+// of what the person may send.
 func TestAttackFormsThatAreNotObeyedUseUpTheLimit(t *testing.T) {
 	s := newSite(t, "")
 	thief := s.aged(t, "alice", 301)

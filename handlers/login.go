@@ -164,8 +164,8 @@ func (s *server) begin(w http.ResponseWriter, r *http.Request, in *provider.Sign
 
 const cookiesPath = "/login/cookies/"
 
-// leadOn redirects a person who has signed in to target. A browser that sent no cookie goes by a page that sees whether it
-// keeps those of the sign-in: without them, the login page would come again, and nobody would know why.
+// leadOn redirects a person who has signed in to target. A browser that sent no cookie goes by a page that sees whether
+// it keeps those of the sign-in: without them, the login page would come again, and nobody would know why.
 func (s *server) leadOn(w http.ResponseWriter, r *http.Request, target, next string) {
 	if r.Header.Get("Cookie") == "" {
 		target = s.path(cookiesPath) + "?next=" + url.QueryEscape(asciiURL(next))

@@ -133,7 +133,8 @@ func TestLogin(t *testing.T) {
 	s.visitor(t).do(t, r).wants(t, 303)
 }
 
-// A person who is signed in sees that they are, and can go on. The form stays, because they may want to use another account.
+// A person who is signed in sees that they are, and can go on. The form stays, because they may want to use another
+// account.
 func TestLoginPageOfSomebodyWhoIsSignedIn(t *testing.T) {
 	s := newSite(t, "/auth")
 	v := s.as(t, "alice")

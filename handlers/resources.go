@@ -165,8 +165,8 @@ func (s *server) storedResource(a provider.Resource) url.Values {
 	return form
 }
 
-// version returns the version of a resource as its page shows it. The first versions of a deleted resource and of a new one with
-// the same URI have the same number.
+// version returns the version of a resource as its page shows it. The first versions of a deleted resource and of a new
+// one with the same URI have the same number.
 func version(a provider.Resource) string {
 	return strings.TrimSpace(strconv.FormatInt(a.Version, 10) + " " + a.Generation)
 }

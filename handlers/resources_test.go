@@ -129,7 +129,8 @@ func (s *site) apis(t *testing.T) []provider.Resource {
 	return all
 }
 
-// An old page of a resource that was deleted changed the new one with the same URI: its first version is the same number.
+// An old page of a resource that was deleted changed the new one with the same URI: its first version is the same
+// number.
 func TestAttackOldPageOfADeletedResource(t *testing.T) {
 	s := newSite(t, "")
 	root := s.as(t, "root")

@@ -89,9 +89,9 @@ func (s *server) bounded(h handle) handle {
 // errStep is returned by a handler if the session of an administrator is too weak for one.
 var errStep = errors.New("the session needs a second factor")
 
-// entitled returns the session like person, for a page on which an administrator has more rights than others. It returns
-// errStep for a session of an administrator without the second factor that a sign-in would need now: it began before the
-// person had one, or became an administrator.
+// entitled returns the session like person, for a page on which an administrator has more rights than others. It
+// returns errStep for a session of an administrator without the second factor that a sign-in would need now: it began
+// before the person had one, or became an administrator.
 func (s *server) entitled(r *http.Request) (*provider.SignedIn, error) {
 	who, err := s.person(r)
 	if err != nil || !who.User.Administrator {

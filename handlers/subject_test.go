@@ -10,8 +10,8 @@ import (
 	"mandate/provider"
 )
 
-// OIDC Core §2: a subject has at most 255 ASCII characters. People who come from another server keep theirs, and their page
-// has an address.
+// OIDC Core §2: a subject has at most 255 ASCII characters. People who come from another server keep theirs, and their
+// page has an address.
 func TestEverySubjectHasAPage(t *testing.T) {
 	s := newSite(t, "/auth")
 	root := s.as(t, "root")
@@ -37,8 +37,8 @@ func TestEverySubjectHasAPage(t *testing.T) {
 		root.get(t, path+"factors/").wants(t, 200)
 		s.as(t, name)
 		root.follow(t, root.post(t, path+"sessions/end/")).wants(t, 200, "Nowhere.")
-		// The cookie with the new link belongs to this page. A browser compares its path with the address as it is written
-		// (RFC 6265 §5.1.4), and the cookies of Go with the decoded one.
+		// The cookie with the new link belongs to this page. A browser compares its path with the address as it is
+		// written (RFC 6265 §5.1.4), and the cookies of Go with the decoded one.
 		kept := root.post(t, path+"reset-link/").cookies()["mandate_secret"]
 		if kept == nil || kept.Path+"/" != "/auth"+path {
 			t.Fatalf("%q: the cookie with the link is %v, for the page %s", subject, kept, path)

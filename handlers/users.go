@@ -308,8 +308,9 @@ func (s *server) endUserSessions(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// changedMeanwhile says what is stored now, if that is not what the page of a form has shown: an old page must not restore
-// what somebody else has replaced. Whoever sends the form again has seen it. changedMeanwhile returns nil if nothing has changed.
+// changedMeanwhile says what is stored now, if that is not what the page of a form has shown: an old page must not
+// restore what somebody else has replaced. Whoever sends the form again has seen it. changedMeanwhile returns nil if
+// nothing has changed.
 func changedMeanwhile(stored, form url.Values) *provider.Invalid {
 	shown := form.Get("shown")
 	if shown == "" || shown == stored.Get("shown") {

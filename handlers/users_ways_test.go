@@ -20,8 +20,8 @@ import (
 	"mandate/templates"
 )
 
-// An account of another server, or a passkey, that somebody else has added must not stay because no page has a button for
-// it.
+// An account of another server, or a passkey, that somebody else has added must not stay because no page has a button
+// for it.
 func TestAdministratorEndsEachPartOfAPerson(t *testing.T) {
 	s := newSite(t, "")
 	ctx := t.Context()
@@ -55,7 +55,8 @@ func TestAdministratorEndsEachPartOfAPerson(t *testing.T) {
 	if len(buttons) != 1 {
 		t.Fatalf("%d buttons\n%s", len(buttons), shown.body)
 	}
-	// At the address of this site browsers offer no passkeys, so the page lists none. One that was made elsewhere goes too.
+	// At the address of this site browsers offer no passkeys, so the page lists none. One that was made elsewhere goes
+	// too.
 	buttons = append(buttons, []string{"", path + "passkeys/" + id + "/remove/"})
 	for _, button := range buttons {
 		s.as(t, "alice").post(t, button[1]).wants(t, http.StatusForbidden)
@@ -81,7 +82,8 @@ func TestAdministratorEndsEachPartOfAPerson(t *testing.T) {
 	root.post(t, path+"applications/nothing/revoke/").wants(t, http.StatusNotFound)
 }
 
-// A server that names a person differently left no way back: the address links no account of a server of which the person had one.
+// A server that names a person differently left no way back: the address links no account of a server of which the
+// person had one.
 func TestAdministratorLetsAnAccountReturn(t *testing.T) {
 	s := newSite(t, "")
 	ctx := t.Context()
@@ -125,8 +127,8 @@ func TestAdministratorLetsAnAccountReturn(t *testing.T) {
 
 func (s *site) userPage(u provider.User) string { return "/admin/users/" + u.ID + "/" }
 
-// Whoever becomes an administrator may have a session that somebody else has a copy of, and that is weaker than the policy
-// demands of administrators.
+// Whoever becomes an administrator may have a session that somebody else has a copy of, and that is weaker than the
+// policy demands of administrators.
 func TestPromotionEndsSessions(t *testing.T) {
 	s := newSite(t, "")
 	u, err := s.provider.People.UserByName(t.Context(), "alice")
@@ -163,7 +165,8 @@ func (s *site) weak(t *testing.T, username string) *visitor {
 	return v
 }
 
-// ownPages reports whether a page is about the person alone, or about nobody: the rights of an administrator change nothing there.
+// ownPages reports whether a page is about the person alone, or about nobody: the rights of an administrator change
+// nothing there.
 func ownPages(path string) bool {
 	for _, own := range []string{"/", "/account", "/device", "/device/answer", "/o/consent", "/o/authorized_tokens", "/o/authorize", "/o/logout", "/logo/{name}"} {
 		if path == own {
@@ -179,8 +182,9 @@ func ownPages(path string) bool {
 	return false
 }
 
-// CWE-306, missing authentication for a critical function: what protects one page is forgotten at the next one. A session that began
-// before the person had a second factor is too weak for every page on which an administrator has more rights than others.
+// CWE-306, missing authentication for a critical function: what protects one page is forgotten at the next one. A
+// session that began before the person had a second factor is too weak for every page on which an administrator has
+// more rights than others.
 func TestAttackWeakSessionOfAnAdministrator(t *testing.T) {
 	s := newSite(t, "", func(c *Config) { c.Registration, c.OpenID, c.RPLogout = true, true, true })
 	pages, err := templates.New("", templates.Brand{})
@@ -253,8 +257,8 @@ func TestAttackWeakSessionOfAnAdministrator(t *testing.T) {
 var shownState = regexp.MustCompile(`name="shown" value="([^"]+)"`)
 
 // Lost update (CWE-362) with the effect of a recycled address: the page that an administrator opened before another one
-// replaced the address of a thief restored it, as a confirmed one. Whatever the form writes, and somebody else has changed
-// since the page was shown, is a refusal that says what is stored now. Nothing is overwritten.
+// replaced the address of a thief restored it, as a confirmed one. Whatever the form writes, and somebody else has
+// changed since the page was shown, is a refusal that says what is stored now. Nothing is overwritten.
 func TestAttackOldUserPageRestoresWhatWasReplaced(t *testing.T) {
 	s := newSite(t, "", func(c *Config) { c.OpenID = true })
 	root := s.as(t, "root")

@@ -126,8 +126,8 @@ func TestEndOfAPersonReachesCopiesOfTokensWithoutASession(t *testing.T) {
 }
 
 // Each change is an event and a message. Whoever does not know the password uses nothing of the limit up.
-// CWE-645, an overly strict lockout: somebody at a browser that the person has left unlocked, or with a copy of the cookie, guesses
-// the password, and the person must still be able to change it, after another sign-in.
+// CWE-645, an overly strict lockout: somebody at a browser that the person has left unlocked, or with a copy of the
+// cookie, guesses the password, and the person must still be able to change it, after another sign-in.
 func TestAttackCopiedSessionLocksThePasswordChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t)

@@ -355,7 +355,8 @@ func noticesOfStrangers(t *testing.T, host func(n int) string) {
 	telling.Wait()
 	one := host(0) == "x0.slow.example"
 	for at := range others {
-		// If slow ones have all places for applications that did not answer before, a new one waits for the first of them.
+		// If slow ones have all places for applications that did not answer before, a new one waits for the first of
+		// them.
 		wait := time.Duration(0)
 		if at == "new.example" && !one {
 			wait = 4900 * time.Millisecond

@@ -9,7 +9,8 @@ import (
 	"mandate/provider/people"
 )
 
-// The thief of a known browser's cookie, or of an account, must not sign in without a message after the account was reset.
+// The thief of a known browser's cookie, or of an account, must not sign in without a message after the account was
+// reset.
 func TestKnownBrowserIsForgotten(t *testing.T) {
 	const next = "another few words"
 	for name, change := range map[string]func(t *testing.T, f *fixture, u User, s *SignedIn) string{
@@ -123,7 +124,8 @@ func TestWrongSecondFactorIsTold(t *testing.T) {
 	})
 }
 
-// With the shortest SESSION_IDLE_SECONDS, a session in use went on only by chance: its last use was stored once a minute.
+// With the shortest SESSION_IDLE_SECONDS, a session in use went on only by chance: its last use was stored once a
+// minute.
 func TestSessionInUseDoesNotEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t, func(c *Config) { c.SessionIdle = time.Minute })
@@ -145,8 +147,8 @@ func TestSessionInUseDoesNotEnd(t *testing.T) {
 	})
 }
 
-// Neighbours behind one address, or in one site, use up the tries of their network at each place. A person who has signed
-// in with this browser before still signs in there.
+// Neighbours behind one address, or in one site, use up the tries of their network at each place. A person who has
+// signed in with this browser before still signs in there.
 //
 // Class: CWE-645, a lockout that somebody else causes.
 func TestAttackNeighboursLockKnownBrowsersOut(t *testing.T) {
@@ -207,8 +209,8 @@ func TestForgedTicketsOfPasskeysDoNotCount(t *testing.T) {
 	})
 }
 
-// Whoever has signed in with a stolen password has the cookies of browsers that were known until the password changed. They
-// use up nothing of the browsers that are known now.
+// Whoever has signed in with a stolen password has the cookies of browsers that were known until the password changed.
+// They use up nothing of the browsers that are known now.
 //
 // Class: CWE-645, a lockout that somebody else causes.
 func TestAttackFormerBrowsersLockKnownBrowsersOut(t *testing.T) {

@@ -235,8 +235,9 @@ func TestConsentIsNotThatOfADevice(t *testing.T) {
 	}
 }
 
-// offline_access says how long the access to an API lasts. Approved for reading at one, it must not come with writing at another one,
-// which the person has approved for as long as the session alone. A variant of TestAttackTwoConsentsMakeAThird (CWE-863).
+// offline_access says how long the access to an API lasts. Approved for reading at one, it must not come with writing
+// at another one, which the person has approved for as long as the session alone. A variant of
+// TestAttackTwoConsentsMakeAThird (CWE-863).
 func TestAttackOfflineAccessOfAnotherConsent(t *testing.T) {
 	f := withResources(t)
 	s, app := f.login("alice"), f.app()
@@ -247,8 +248,8 @@ func TestAttackOfflineAccessOfAnotherConsent(t *testing.T) {
 	}
 }
 
-// The person has approved access that ends with the session (OIDC Core §11). The application leaves openid out, which would give it the
-// same access for longer, without a page.
+// The person has approved access that ends with the session (OIDC Core §11). The application leaves openid out, which
+// would give it the same access for longer, without a page.
 func TestAttackAccessOutlivesWhatWasApproved(t *testing.T) {
 	f := withResources(t)
 	s, app := f.login("alice"), f.app()

@@ -51,8 +51,8 @@ func TestAttackRevokedConsentComesBack(t *testing.T) {
 	}
 }
 
-// Class: check, then use, CWE-367. The person revokes a wide consent, on which a request relies, and approves less before its code
-// is stored. What somebody approves beside it takes nothing away, and the request gets its code.
+// Class: check, then use, CWE-367. The person revokes a wide consent, on which a request relies, and approves less
+// before its code is stored. What somebody approves beside it takes nothing away, and the request gets its code.
 func TestAttackCodeByAConsentThatHasChanged(t *testing.T) {
 	for name, test := range map[string]struct {
 		revoked bool

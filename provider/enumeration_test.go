@@ -24,9 +24,9 @@ func (f *fixture) statements(work func()) string {
 	return strings.Join(ran, "\n")
 }
 
-// Accounts that show by the time of an answer (CWE-208; CVE-2018-15473 of OpenSSH is of this class): until the answer, a name that
-// somebody has runs the very statements of a name that nobody has, at its first request, at its later ones, and from whatever
-// network.
+// Accounts that show by the time of an answer (CWE-208; CVE-2018-15473 of OpenSSH is of this class): until the answer,
+// a name that somebody has runs the very statements of a name that nobody has, at its first request, at its later ones,
+// and from whatever network.
 func TestAttackStatementsTellWhoHasAnAccount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t, mailsTo(nowhere), func(c *Config) { c.SignUp = people.SignUpOpen })

@@ -128,8 +128,8 @@ func TestFailuresFromManyNetworks(t *testing.T) {
 	})
 }
 
-// A log that an attacker scrolls away (CWE-778): a customer with an IPv6 /48 or an IPv4 /24, and many customers, leave on the
-// page of a person what has happened to the account.
+// A log that an attacker scrolls away (CWE-778): a customer with an IPv6 /48 or an IPv4 /24, and many customers, leave
+// on the page of a person what has happened to the account.
 func TestAttackFailuresScrollActivityAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t)

@@ -350,9 +350,9 @@ func TestGuessingCodesIsSlowed(t *testing.T) {
 	})
 }
 
-// Lockout of the account's person (CWE-645): whoever knows the password, has a copy of a session, and has a copy of the mark
-// of one known browser uses up all tries at codes that these have. Another known browser and another session of the person
-// still have theirs, and nobody has more tries than the documentation says.
+// Lockout of the account's person (CWE-645): whoever knows the password, has a copy of a session, and has a copy of the
+// mark of one known browser uses up all tries at codes that these have. Another known browser and another session of
+// the person still have theirs, and nobody has more tries than the documentation says.
 func TestAttackCodesAreLockedForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t)
@@ -667,8 +667,8 @@ func TestCodeThatAddedAnAppIsUsedUp(t *testing.T) {
 	})
 }
 
-// A sign-in that began while the person had no second factor must not add one beside a passkey that the person has added
-// meanwhile: whoever knows the password alone would have a factor of their own.
+// A sign-in that began while the person had no second factor must not add one beside a passkey that the person has
+// added meanwhile: whoever knows the password alone would have a factor of their own.
 func TestSignInAddsNoFactorBesideANewPasskey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t, func(c *Config) { c.SecondFactor = people.SecondFactorEverybody })

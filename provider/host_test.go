@@ -23,10 +23,11 @@ var misread = map[string]string{
 	"bücher.example": "xn--bcher-kva.example", "apple.com%E3%80%82evil.example": "apple.com.evil.example", "127.1": "IPv4", "2130706433": "IPv4", "client..example": "ASCII",
 }
 
-// Each URL of an application has a host that this server, the person and the browser read alike, or it is refused with the
-// spelling that all read alike.
+// Each URL of an application has a host that this server, the person and the browser read alike, or it is refused with
+// the spelling that all read alike.
 //
-// CWE-1007 (homographs), CVE-2019-9636 and "HostSplit" (a host that is normalized after it was checked) are of the class.
+// CWE-1007 (homographs), CVE-2019-9636 and "HostSplit" (a host that is normalized after it was checked) are of the
+// class.
 func TestAttackHostInAnotherReading(t *testing.T) {
 	f := begin(t, func(c *Config) { c.Open.Registration, c.ObjectsByReference, c.OpenID = true, true, true })
 	lists := []string{"redirect_uris", "post_logout_redirect_uris", "request_uris"}

@@ -281,8 +281,8 @@ func TestAttackChosenSecretIsGuessedFromManyCustomers(t *testing.T) {
 	})
 }
 
-// Nobody can guess a generated secret, so wrong ones of strangers do not change what others are told: a developer with a
-// mistake still reads that the secret is wrong.
+// Nobody can guess a generated secret, so wrong ones of strangers do not change what others are told: a developer with
+// a mistake still reads that the secret is wrong.
 func TestWrongGeneratedSecretsAreCountedByNetwork(t *testing.T) {
 	f := begin(t)
 	app := f.app()

@@ -156,8 +156,8 @@ func TestNotices(t *testing.T) {
 	})
 }
 
-// Whoever acts with a stolen session of an administrator replaces the address, and then the password by a link: the person
-// hears of it where they read their mail, and does not hear where somebody else does.
+// Whoever acts with a stolen session of an administrator replaces the address, and then the password by a link: the
+// person hears of it where they read their mail, and does not hear where somebody else does.
 //
 // CWE-640: in many takeovers, the address is what is changed first, and nobody is told.
 func TestAttackTakeoverByAnotherAddress(t *testing.T) {
@@ -214,7 +214,8 @@ func TestAttackTakeoverByAnotherAddress(t *testing.T) {
 	})
 }
 
-// The message about a new username has it: the person signs in with it. The one to the former address says neither of the new ones.
+// The message about a new username has it: the person signs in with it. The one to the former address says neither of
+// the new ones.
 func TestNoticeOfAnotherUsernameHasIt(t *testing.T) {
 	f := begin(t, mailsTo(nowhere))
 	u := f.addressed("alice")

@@ -46,8 +46,8 @@ func TestOldPasswordGrantOfPairwiseApplication(t *testing.T) {
 	}
 }
 
-// An owner names the host of somebody else's website in a redirect URI, and learns the subjects that the people have there
-// by a grant that needs no redirect URI.
+// An owner names the host of somebody else's website in a redirect URI, and learns the subjects that the people have
+// there by a grant that needs no redirect URI.
 //
 // CWE-346: who has a host is proven by what goes there (OIDC Core §8.1).
 func TestAttackSectorOfAnotherWebsite(t *testing.T) {

@@ -128,8 +128,8 @@ func TestPasskeyThatCannotBeUsedIsNoFactor(t *testing.T) {
 	}
 }
 
-// Somebody whose only passkey cannot be used at this address, and who must have a second factor, adds an authenticator app
-// at the sign-in. Otherwise nobody but an administrator could help them.
+// Somebody whose only passkey cannot be used at this address, and who must have a second factor, adds an authenticator
+// app at the sign-in. Otherwise nobody but an administrator could help them.
 func TestFirstAppBesideAPasskeyThatCannotBeUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t)

@@ -43,8 +43,8 @@ func (p *Provider) sweep(ctx context.Context) {
 	}
 }
 
-// rightForOthers reports whether this node may give up messages that another node could still send. On SQLite there is no
-// other node: waiting would only let the messages expire.
+// rightForOthers reports whether this node may give up messages that another node could still send. On SQLite there is
+// no other node: waiting would only let the messages expire.
 func (p *Provider) rightForOthers() bool { return p.store.Embedded() || p.clock.Right() }
 
 // sweepBatch deletes a batch of each kind. It returns the largest number of rows of a kind.

@@ -65,7 +65,8 @@ func TestReadinessWritesOnceForAll(t *testing.T) {
 	})
 }
 
-// An operator must find in the log why a load balancer has left out this node, and not one line for each of its questions.
+// An operator must find in the log why a load balancer has left out this node, and not one line for each of its
+// questions.
 func TestReadinessIsLoggedWhenItChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t)

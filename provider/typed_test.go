@@ -19,7 +19,8 @@ const (
 	otherText  = "Zurich bleu fur Annchen"
 )
 
-// A password has one form, whatever way it is set in and typed again: somebody who sets it on a Mac signs in with a phone.
+// A password has one form, whatever way it is set in and typed again: somebody who sets it on a Mac signs in with a
+// phone.
 func TestPasswordOfAnotherKeyboard(t *testing.T) {
 	f := begin(t)
 	app := f.app(grants(policy.GrantPassword))
@@ -75,8 +76,8 @@ func rawHash(t testing.TB, password string) string {
 	return "pbkdf2_sha256$1000$salt$" + base64.StdEncoding.EncodeToString(sum)
 }
 
-// The hash of another program, or of an older version, may be of a form that is not the normalized one. It works as it was
-// typed there, and from then on in both forms.
+// The hash of another program, or of an older version, may be of a form that is not the normalized one. It works as it
+// was typed there, and from then on in both forms.
 func TestImportedPasswordIsNormalizedWhenItIsUsed(t *testing.T) {
 	f := begin(t)
 	_, err := f.People.Import(t.Context(), []people.Newcomer{{Person: people.Person{Username: "alice"}, Hash: rawHash(t, decomposed)}}, false)

@@ -199,8 +199,8 @@ func TestSubjectIsNeverGivenAgain(t *testing.T) {
 	}
 }
 
-// A form of a person with several fields is stored as a whole, or not at all: the person must not have the new name with the
-// old password, or the other way round.
+// A form of a person with several fields is stored as a whole, or not at all: the person must not have the new name
+// with the old password, or the other way round.
 func TestUserChangesAsAWhole(t *testing.T) {
 	form := people.Person{Username: "admin", Email: "admin@example.com", Password: "quite another few words", Administrator: true}
 	for what, fails := range map[string]func(t *testing.T, f *fixture) (context.Context, func()){

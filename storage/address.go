@@ -16,8 +16,8 @@ type address struct {
 	Email string `db:"email"`
 }
 
-// convertAddresses writes the domain of each address as A-labels. An address stays as it is if somebody else has it in that
-// form: two people must not get the same address by a migration. Nobody finds the address that stays.
+// convertAddresses writes the domain of each address as A-labels. An address stays as it is if somebody else has it in
+// that form: two people must not get the same address by a migration. Nobody finds the address that stays.
 func (t tx) convertAddresses() ([]string, error) {
 	// Beyond ASCII, a text has more bytes than characters.
 	const beyond = ` WHERE OCTET_LENGTH(email) <> LENGTH(email)`

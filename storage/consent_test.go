@@ -138,8 +138,8 @@ func TestAttackGrantInARaceWithTheRevocationOfItsConsent(t *testing.T) {
 	})
 }
 
-// Class: check, then use, CWE-367. A grant relies on what its consent allowed when it was checked: by another consent, such as a
-// narrower one after a revocation, it is not stored.
+// Class: check, then use, CWE-367. A grant relies on what its consent allowed when it was checked: by another consent,
+// such as a narrower one after a revocation, it is not stored.
 func TestAttackGrantByAConsentThatHasChanged(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, a := w.person(t, "alice"), w.application(t, "App")

@@ -100,8 +100,8 @@ func (s *Store) AddEvents(ctx context.Context, events ...Event) error {
 // anHourOfEvents is the time in which a counted event has one row, in seconds.
 const anHourOfEvents = 60 * 60
 
-// countEvent has the values of e, then the ID, the address and the user agent of rest, the beginning of the hour, and most - 1.
-// Without MATERIALIZED, it would look for room once for each column that depends on it.
+// countEvent has the values of e, then the ID, the address and the user agent of rest, the beginning of the hour, and
+// most - 1. Without MATERIALIZED, it would look for room once for each column that depends on it.
 const countEvent = `WITH x (is_full) AS MATERIALIZED (
 		SELECT NOT EXISTS (SELECT 1 FROM events WHERE id = $1)
 			AND EXISTS (SELECT 1 FROM events WHERE person_id = $11 AND kind = $5 AND at >= $20 LIMIT 1 OFFSET $21))
@@ -134,8 +134,8 @@ type EventFilter struct {
 	Kind, PersonID, ActorID, ObjectID, Address string
 	Since, Until                               int64 // from the first on, and before the second; 0: without a limit
 
-	// Share selects a part of the events: those of nobody, and those whose kinds are between two "|" in Strange, are the share
-	// of strangers.
+	// Share selects a part of the events: those of nobody, and those whose kinds are between two "|" in Strange, are
+	// the share of strangers.
 	Share   Share
 	Strange string
 

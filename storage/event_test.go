@@ -169,8 +169,8 @@ func TestEventsAreCounted(t *testing.T) {
 	})
 }
 
-// A stranger who measures how long a refusal takes (CWE-208): what makes a row takes the same statements as what is counted in
-// one, and as what is counted in the row of the rest.
+// A stranger who measures how long a refusal takes (CWE-208): what makes a row takes the same statements as what is
+// counted in one, and as what is counted in the row of the rest.
 func TestAttackNumberOfStatementsOfACountedEvent(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		const withoutRoom = "without room for another network"

@@ -64,8 +64,8 @@ func (t tx) useFactor(userID string, f FactorUse) error {
 	case f.Recovery != "":
 		return t.meets(ErrFactorUsed, `DELETE FROM recovery_codes WHERE digest = $1 AND user_id = $2`, f.Recovery, userID)
 	case f.New != nil:
-		// The person is locked, or the session: a passkey that is added at this moment is seen. A passkey that browsers do not
-		// offer could not be shown, so it does not count.
+		// The person is locked, or the session: a passkey that is added at this moment is seen. A passkey that browsers
+		// do not offer could not be shown, so it does not count.
 		return t.meets(ErrFactorUsed, `INSERT INTO totps (user_id, secret, created_at, last_step) SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS BIGINT), CAST($4 AS BIGINT)
 			WHERE NOT (CAST($5 AS BOOLEAN) AND EXISTS (SELECT 1 FROM passkeys WHERE user_id = $1)) ON CONFLICT (user_id) DO NOTHING`,
 			userID, f.New.Secret, f.New.CreatedAt, f.New.LastStep, f.First != nil && f.First.Passkeys)
@@ -73,8 +73,8 @@ func (t tx) useFactor(userID string, f FactorUse) error {
 	return nil
 }
 
-// RemoveTOTP deletes the authenticator app of the person of a session, and the recovery codes unless they replace another
-// one of these ways. It returns ErrNotFound if there is no app, and ErrSpent if the session has ended.
+// RemoveTOTP deletes the authenticator app of the person of a session, and the recovery codes unless they replace
+// another one of these ways. It returns ErrNotFound if there is no app, and ErrSpent if the session has ended.
 func (s *Store) RemoveTOTP(ctx context.Context, r Renewal, ways Ways, notices ...NewMail) error {
 	userID := r.Session.UserID
 	return s.atomically(ctx, func(t tx) error {
@@ -106,8 +106,8 @@ func (t tx) dropRecoveryCodes(userID string, ways Ways) error {
 }
 
 // ReplaceRecoveryCodes stores the digests of new recovery codes of the person of a session in place of the old ones.
-// It returns ErrNotFound if the person has no second factor that is one of these ways, and ErrSpent if the session has ended. The UPDATE locks
-// the person's row, so that two concurrent calls do not both add their codes.
+// It returns ErrNotFound if the person has no second factor that is one of these ways, and ErrSpent if the session has
+// ended. The UPDATE locks the person's row, so that two concurrent calls do not both add their codes.
 func (s *Store) ReplaceRecoveryCodes(ctx context.Context, r Renewal, digests []string, now int64, ways Ways, notices ...NewMail) error {
 	userID := r.Session.UserID
 	return s.atomically(ctx, func(t tx) error {

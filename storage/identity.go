@@ -171,7 +171,8 @@ func (s *Store) DeleteIdentity(ctx context.Context, i Identity, ways Ways, by *R
 	return s.deleteIdentity(ctx, i, ways, by, remember, notices)
 }
 
-// ForgetIdentity is DeleteIdentity by somebody who lets the address of the person link an identity of this issuer again.
+// ForgetIdentity is DeleteIdentity by somebody who lets the address of the person link an identity of this issuer
+// again.
 func (s *Store) ForgetIdentity(ctx context.Context, i Identity, ways Ways, notices ...NewMail) error {
 	const forget = `DELETE FROM former_identities WHERE user_id = $1 AND issuer = $2`
 	return s.deleteIdentity(ctx, i, ways, nil, forget, notices)
@@ -199,8 +200,8 @@ func (s *Store) deleteIdentity(ctx context.Context, i Identity, ways Ways, by *R
 	})
 }
 
-// lockUser locks a person's row until the end of the transaction. Whatever adds or ends what belongs to a person does it
-// before it locks anything else: two calls must not both leave the other's way to sign in as the last one, and then
+// lockUser locks a person's row until the end of the transaction. Whatever adds or ends what belongs to a person does
+// it before it locks anything else: two calls must not both leave the other's way to sign in as the last one, and then
 // delete it, and what is ended must not miss what is being added.
 func (t tx) lockUser(id string) error {
 	return t.one(`UPDATE users SET active = active WHERE id = $1`, id)

@@ -222,7 +222,8 @@ const endInvitations = `DELETE FROM invitations WHERE inviter_id = $1`
 
 // AnswerSignUp replaces a reserved message by a link that somebody asked for, or by the notices. It
 // returns ErrSpent if the message is no longer reserved for this node. If there are most such links
-// already, the oldest one of the network that has the most ends. The link is left out if the recipient has had too many messages.
+// already, the oldest one of the network that has the most ends. The link is left out if the recipient has had too many
+// messages.
 func (s *Store) AnswerSignUp(ctx context.Context, m Mail, link *NewInvitation, most int, notices ...NewMail) error {
 	return s.atomically(ctx, func(t tx) error {
 		err := t.spend(`DELETE FROM mails WHERE id = $1 AND due_at = $2`, m.ID, m.DueAt)

@@ -101,8 +101,8 @@ func (t tx) endAllSessions(userID string, now int64) (int, error) {
 	return n, err
 }
 
-// DueLogins lists the logins whose logout notification is due. The owners take turns: the first login of each owner comes
-// before the second of any. It returns at most each logins per owner, and at most limit of each kind of who is
+// DueLogins lists the logins whose logout notification is due. The owners take turns: the first login of each owner
+// comes before the second of any. It returns at most each logins per owner, and at most limit of each kind of who is
 // responsible, so that nobody displaces the applications of those in whom the operator has more trust.
 func (s *Store) DueLogins(ctx context.Context, now int64, each, limit int) ([]DueLogin, error) {
 	var due []DueLogin

@@ -118,8 +118,8 @@ func (s *Store) lockTable(ctx context.Context) error {
 	return fmt.Errorf("prepare schema_version: %w", s.permitted(ctx, err))
 }
 
-// permitted says what to grant if a role may not change the schema (insufficient_privilege). Since PostgreSQL 15, only the owner
-// of a database may create tables in the schema public.
+// permitted says what to grant if a role may not change the schema (insufficient_privilege). Since PostgreSQL 15, only
+// the owner of a database may create tables in the schema public.
 func (s *Store) permitted(ctx context.Context, err error) error {
 	p, ok := errors.AsType[*pq.Error](err)
 	if !ok || p.Code != "42501" {

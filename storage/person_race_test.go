@@ -7,8 +7,8 @@ import (
 	"mandate/storage/postgrestest"
 )
 
-// While something is being added to a person, somebody ends what the person has. Nothing of it may be left: neither what
-// was being added, nor what depends on it. SQLite has one writer, so the two never meet there.
+// While something is being added to a person, somebody ends what the person has. Nothing of it may be left: neither
+// what was being added, nor what depends on it. SQLite has one writer, so the two never meet there.
 //
 // Class: CWE-362, a check and a use that are apart.
 

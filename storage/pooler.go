@@ -45,8 +45,8 @@ func checkPooler(ctx context.Context, connector durableConnector) error {
 	return keepApart(ctx, first, second)
 }
 
-// shareSession reports whether two connections, both of which are open, are the same one of the database, or one of them
-// is now this one and then that one.
+// shareSession reports whether two connections, both of which are open, are the same one of the database, or one of
+// them is now this one and then that one.
 func shareSession(ctx context.Context, first, second *sql.Conn) (bool, error) {
 	seen := map[int]*sql.Conn{}
 	for range crossings {

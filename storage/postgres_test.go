@@ -40,7 +40,8 @@ func TestParametersOfOtherDrivers(t *testing.T) {
 	}
 }
 
-// ownDatabase creates a database with options of CREATE DATABASE, and returns its address and a connection of the owner.
+// ownDatabase creates a database with options of CREATE DATABASE, and returns its address and a connection of the
+// owner.
 func ownDatabase(t *testing.T, name, options string) (string, *sqlx.DB) {
 	t.Helper()
 	admin := sqlx.MustOpen("postgres", postgrestest.URL(t))

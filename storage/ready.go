@@ -31,7 +31,8 @@ func (s *Store) ProveWrite(ctx context.Context) error {
 // made already calls it, and then reads again, before it reports a success: the earlier change may be one that the
 // primary has made visible without its standby, and another primary may have taken over since.
 //
-// SQLite shows nothing that is not durable. Concurrent calls share a commit, so that those who wait for a standby that is missing hold one connection.
+// SQLite shows nothing that is not durable. Concurrent calls share a commit, so that those who wait for a standby that
+// is missing hold one connection.
 func (s *Store) Settle(ctx context.Context) error {
 	if s.embedded {
 		return nil

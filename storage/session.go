@@ -19,7 +19,8 @@ type Session struct {
 	// Subject is the person of that server. It is used, and never read.
 	Subject string `db:"-"`
 
-	// Link is the identity with which the session begins, if the person does not have it yet. It is used, and never read.
+	// Link is the identity with which the session begins, if the person does not have it yet. It is used, and never
+	// read.
 	Link *IdentityLink `db:"-"`
 
 	// Language is that of the browser, or "". It is stored with the person, and never read.
@@ -35,7 +36,8 @@ type Session struct {
 // that id; only the cookie changes. hash is the hash of the password that was checked.
 // If the person's hash is another one by now, or the person does not have the identity of the
 // session any more, the result is ErrSpent. It is ErrFactorUsed if the factor of the session
-// cannot be used, and one of the errors of an IdentityLink if the identity cannot be linked. The notices are stored in the same transaction.
+// cannot be used, and one of the errors of an IdentityLink if the identity cannot be linked. The notices are stored in
+// the same transaction.
 func (s *Store) AddSession(ctx context.Context, n Session, replaces, hash string, idleSince int64, notices ...NewMail) error {
 	return s.atomically(ctx, func(t tx) error {
 		err := t.confirm(n.UserID, hash, n.Language)

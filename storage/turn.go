@@ -17,8 +17,8 @@ func (s *Store) Clock(ctx context.Context) (time.Time, error) {
 	return time.UnixMilli(t.Now), err
 }
 
-// everywhere returns the earlier one of the time of a node and that of the database. What has expired by it has expired for
-// every node: a node whose clock is ahead must not delete what others use.
+// everywhere returns the earlier one of the time of a node and that of the database. What has expired by it has expired
+// for every node: a node whose clock is ahead must not delete what others use.
 func (t tx) everywhere(now int64) (int64, error) {
 	clock := time.Now().Unix()
 	if !t.store.embedded {

@@ -189,10 +189,10 @@ func (t tx) keepAdministrator(change func() error) error {
 }
 
 // UpdateUser writes the changeable columns of a person, and their groups. Whoever becomes an
-// administrator is signed out everywhere. Disabling a person ends their sessions and revokes their tokens. Enabling does the same, so that
-// a login that started while the person was disabled does not become valid. Unless it is nil, still is the
-// person as the caller read it: if anything that UpdateUser writes has changed since then, the result is ErrSpent. beside is one,
-// or nothing.
+// administrator is signed out everywhere. Disabling a person ends their sessions and revokes their tokens. Enabling
+// does the same, so that a login that started while the person was disabled does not become valid. Unless it is nil,
+// still is the person as the caller read it: if anything that UpdateUser writes has changed since then, the result is
+// ErrSpent. beside is one, or nothing.
 func (s *Store) UpdateUser(ctx context.Context, u User, groups []string, still *NewUser, beside ...Beside) error {
 	var also Beside
 	for _, b := range beside {
@@ -228,8 +228,8 @@ type Beside struct {
 	Notices  []NewMail
 }
 
-// isStill locks a person's row, and returns ErrSpent if the person is another one than the caller has read. Whoever changes the
-// groups of one person has locked the row too.
+// isStill locks a person's row, and returns ErrSpent if the person is another one than the caller has read. Whoever
+// changes the groups of one person has locked the row too.
 func (t tx) isStill(id string, was NewUser) error {
 	err := t.spend(`UPDATE users SET active = active WHERE id = $1 AND username = $2 AND email = $3 AND first_name = $4 AND last_name = $5 AND administrator = $6 AND profile = $7 AND active = $8`,
 		id, was.Username, was.Email, was.FirstName, was.LastName, was.Administrator, was.Profile, was.Active)

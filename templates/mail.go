@@ -45,7 +45,8 @@ type SignInMail struct {
 	Link     string // to the account page
 }
 
-// FactorMail is the message after a way to sign in was added or removed, or the name or the address of the account was changed.
+// FactorMail is the message after a way to sign in was added or removed, or the name or the address of the account was
+// changed.
 type FactorMail struct {
 	Username string
 	At       int64

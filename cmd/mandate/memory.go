@@ -10,8 +10,9 @@ import (
 	"strings"
 )
 
-// limitMemory tells the runtime how much memory the container, or the unit of systemd, has. Without that it lets garbage
-// grow until the kernel ends the process: each hash of a password leaves 19 MiB of it. A limit in the environment counts.
+// limitMemory tells the runtime how much memory the container, or the unit of systemd, has. Without that it lets
+// garbage grow until the kernel ends the process: each hash of a password leaves 19 MiB of it. A limit in the
+// environment counts.
 func (p *program) limitMemory(files fs.FS) {
 	for _, v := range p.environ {
 		if strings.HasPrefix(v, "GOMEMLIMIT=") {
@@ -66,8 +67,8 @@ func bytesIn(files fs.FS, name string) int64 {
 	return n
 }
 
-// hashesWithin returns how many passwords may be hashed at the same time, for people and for programs each, if the setting
-// leaves it open: 0 stands for what the processors allow. The hashes together take at most half of the memory.
+// hashesWithin returns how many passwords may be hashed at the same time, for people and for programs each, if the
+// setting leaves it open: 0 stands for what the processors allow. The hashes together take at most half of the memory.
 func hashesWithin(limit int64, memoryKiB int) int {
 	if limit == math.MaxInt64 {
 		return 0

@@ -12,8 +12,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// outlives starts a server whose output nobody reads beyond the first line, and hangs up: outlives URL mandate serve. The
-// server must answer after both, and end with 0 for SIGTERM.
+// outlives starts a server whose output nobody reads beyond the first line, and hangs up: outlives URL mandate serve.
+// The server must answer after both, and end with 0 for SIGTERM.
 func outlives(ts *testscript.TestScript, _ bool, args []string) {
 	read, write, err := os.Pipe()
 	ts.Check(err)
@@ -66,8 +66,8 @@ func answersAt(ts *testscript.TestScript, at string, ended <-chan error) {
 	}
 }
 
-// activated starts a server with a socket that this test has opened, as systemd does: activated mandate serve. It must answer
-// there.
+// activated starts a server with a socket that this test has opened, as systemd does: activated mandate serve. It must
+// answer there.
 func activated(ts *testscript.TestScript, _ bool, args []string) {
 	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	ts.Check(err)

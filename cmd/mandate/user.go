@@ -392,7 +392,8 @@ func (p *program) userResetFactorsCommand() *cobra.Command {
 		}}
 }
 
-// listIdentities lists the accounts of other servers that a person still has: those of a person without a password stay.
+// listIdentities lists the accounts of other servers that a person still has: those of a person without a password
+// stay.
 func (p *program) listIdentities(ctx context.Context, from *provider.Provider, username string) error {
 	u, err := from.People.UserByName(ctx, username)
 	if err != nil {

@@ -34,11 +34,12 @@ type Rule struct {
 	Needs []need.Need // if the target lacks one of them, the check is skipped
 	Check func(*T)
 
-	// Binds is whom the clause binds: the server, the client, the resource server or everybody. Sentence is what it says,
-	// word for word, or "". SentenceIn is its section, after the document if it is another one, where the ID says another.
+	// Binds is whom the clause binds: the server, the client, the resource server or everybody. Sentence is what it
+	// says, word for word, or "". SentenceIn is its section, after the document if it is another one, where the ID says
+	// another.
 	Binds, Sentence, SentenceIn string
-	// Security says that a server which violates the rule helps an attacker. The others keep clients from working, or from
-	// understanding an answer.
+	// Security says that a server which violates the rule helps an attacker. The others keep clients from working, or
+	// from understanding an answer.
 	Security bool
 
 	// Fact is what a failure shows about the server, if other rules fail because of the same.

@@ -65,8 +65,8 @@ func (s *silence) noteGateway(rule Rule, r *http.Request, a *wire.Answer) {
 	}
 }
 
-// Gateway names the first request that a proxy answered because the server did not, or is empty. One such answer can be a
-// fault of the server at one endpoint.
+// Gateway names the first request that a proxy answered because the server did not, or is empty. One such answer can be
+// a fault of the server at one endpoint.
 func (s *Server) Gateway() string {
 	s.silence.mu.Lock()
 	defer s.silence.mu.Unlock()

@@ -21,8 +21,8 @@ type Cause struct {
 // a SHOULD, what is blocked, flaky or broken. The worst and the most frequent causes come first.
 //
 // Two results have the same cause if they were decided by the same answer, or, where no answer explains them, if their
-// reasons are equal without the values that change from request to request. Failures of rules that one fact decides have
-// the same cause, whatever their reasons.
+// reasons are equal without the values that change from request to request. Failures of rules that one fact decides
+// have the same cause, whatever their reasons.
 func (r *Report) Causes() []Cause {
 	var all []*Cause
 	byKey := map[string]*Cause{}
@@ -92,7 +92,8 @@ func causeOf(r check.Result) string {
 	return endpointOf(x) + ": " + plainReason(r.Reason) // a status alone means something else at each endpoint
 }
 
-// CauseOf names the cause of a failure or of a blocked result in a line, without the values that change from run to run.
+// CauseOf names the cause of a failure or of a blocked result in a line, without the values that change from run to
+// run.
 func CauseOf(r check.Result) string {
 	text := oneLine(strings.TrimPrefix(causeOf(r), factCause))
 	if runes := []rune(text); len(runes) > longestReason {

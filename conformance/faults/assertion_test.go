@@ -22,8 +22,8 @@ func (q *ask) assertion() *jose.JWT {
 	return j
 }
 
-// asFor makes it a request of another client, whose assertion is for the true server. The runner may have learned another
-// audience from the faulty one.
+// asFor makes it a request of another client, whose assertion is for the true server. The runner may have learned
+// another audience from the faulty one.
 func (q *ask) asFor(c *target.Client, audience string) {
 	proven := *c
 	proven.Audience = audience

@@ -127,8 +127,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// withoutFault returns the results on a server without a fault, and the paths that each proven rule requests: a fault at
-// other paths changes nothing for the rule.
+// withoutFault returns the results on a server without a fault, and the paths that each proven rule requests: a fault
+// at other paths changes nothing for the rule.
 func (f *front) withoutFault(t *testing.T, known map[string]check.Rule) (healthy map[string]check.Result, near map[string][]string) {
 	none := fault{name: "none", spoil: (*proxy).real}
 	healthy, near = f.run(t, none, ofProven), map[string][]string{}

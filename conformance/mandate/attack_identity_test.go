@@ -102,9 +102,9 @@ func TestAttackInvitationTakenByAnUntrustedServer(t *testing.T) {
 	})
 }
 
-// Login CSRF at the other server (RFC 9700 §4.7): the browser of the person is still signed in there as somebody else, whose
-// account would sign in as the person from then on. Whoever adds an account has signed in there just now, and a server
-// that ignores prompt=login and names the time of an earlier login adds none.
+// Login CSRF at the other server (RFC 9700 §4.7): the browser of the person is still signed in there as somebody else,
+// whose account would sign in as the person from then on. Whoever adds an account has signed in there just now, and a
+// server that ignores prompt=login and names the time of an earlier login adds none.
 func TestAttackOldLoginAddsAnAccount(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s, c := withCompany(t, db, "")

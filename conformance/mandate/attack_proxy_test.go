@@ -92,7 +92,8 @@ func TestAttackForgedAtProxy(t *testing.T) {
 		conn := g.dial(t, strings.Join(lines, "\r\n")+"\r\n\r\n"+content)
 		return status(conn)
 	}
-	// RFC 9110 §6.5.1: a trailer field is not a header field. One that was announced is refused, because it would be lost.
+	// RFC 9110 §6.5.1: a trailer field is not a header field. One that was announced is refused, because it would be
+	// lost.
 	const chunks = "1\r\na\r\n0\r\nX-Token-Subject: root\r\nX-Other: 1\r\n\r\n"
 	if got := send("POST /open HTTP/1.1", []string{"Transfer-Encoding: chunked", "Trailer: X-Token-Subject, X-Other", "TE: trailers", "Connection: TE"}, chunks); got != http.StatusBadRequest {
 		t.Errorf("a trailer that was announced: %d, want 400", got)

@@ -27,7 +27,8 @@ var (
 type foreignAPI struct {
 	name    string
 	program func(host, port string) (*exec.Cmd, error)
-	// control is a request that it reads as one for /admin without the proxy: the path, and a header. Empty: none is known.
+	// control is a request that it reads as one for /admin without the proxy: the path, and a header. Empty: none is
+	// known.
 	control [2]string
 }
 

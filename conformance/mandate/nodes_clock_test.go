@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// clockBehind returns an address of the database by which its clock is behind. For a node that uses it, the difference is
-// the same as if the node's own clock were ahead.
+// clockBehind returns an address of the database by which its clock is behind. For a node that uses it, the difference
+// is the same as if the node's own clock were ahead.
 func clockBehind(t testing.TB, db database, by string) string {
 	t.Helper()
 	_, err := db.open(t).ExecContext(t.Context(), `CREATE SCHEMA slow;

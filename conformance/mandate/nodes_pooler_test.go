@@ -118,8 +118,8 @@ func TestNodesBehindAPooler(t *testing.T) {
 	})
 }
 
-// Without binary_parameters=yes, the names of prepared statements of two connections meet in the pooler, and the statement
-// of another request runs.
+// Without binary_parameters=yes, the names of prepared statements of two connections meet in the pooler, and the
+// statement of another request runs.
 func TestPoolerThatMixesStatementsIsRefused(t *testing.T) {
 	db := newPostgres(t)
 	const refusal = "add binary_parameters=yes to DATABASE_URL"

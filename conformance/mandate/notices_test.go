@@ -126,8 +126,8 @@ func TestMailIsGivenUp(t *testing.T) {
 	}
 }
 
-// After a sign-in at another server and a wrong code, the message said that somebody knows the password, and sent the person
-// to the wrong place. The message, the account page and the event name what was really shown.
+// After a sign-in at another server and a wrong code, the message said that somebody knows the password, and sent the
+// person to the wrong place. The message, the account page and the event name what was really shown.
 func TestRefusedFactorNamesTheFirstStep(t *testing.T) {
 	c := newCompany(t, "company")
 	m := startMailingWith(t, newSQLite(t), "", privateNetworks, "SIGN_IN_SERVERS: ["+c.setting(", TRUSTED_FOR_EMAIL: true")+"]")

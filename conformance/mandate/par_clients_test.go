@@ -32,8 +32,8 @@ func TestPushedRequestsOfDocumentClient(t *testing.T) {
 	})
 }
 
-// wantMustPush checks the refusal of a request that was not pushed. Nobody is responsible for its application, so the page
-// does not lead to it.
+// wantMustPush checks the refusal of a request that was not pushed. Nobody is responsible for its application, so the
+// page does not lead to it.
 func (b *browser) wantMustPush(t *testing.T) {
 	t.Helper()
 	if b.Away != nil || b.Status != http.StatusBadRequest || !strings.Contains(b.Body, "must push its authorization requests") {

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// mostUntrusted limits the warnings of one process, of each of two kinds: a stranger can send the header, too. Most reverse proxies
-// have a private address, which strangers have not.
+// mostUntrusted limits the warnings of one process, of each of two kinds: a stranger can send the header, too. Most
+// reverse proxies have a private address, which strangers have not.
 const mostUntrusted = 10
 
 // untrusted remembers the peers that sent X-Forwarded-For and that TRUSTED_PROXIES does not list. The first

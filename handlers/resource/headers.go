@@ -108,8 +108,9 @@ var reservedBeginnings = []string{
 	"x-forward", "x-real-", "x-envoy-", "x-proxied-", // the way of the request
 	"fly-forwarded-", "x-vercel-", "x-appengine-", "x-azure-", "cloudfront-", // the same of CDNs and clouds
 	"x-ssl-", "x-tls-", "ssl-client-", "x-client-cert", "x-client-verify", "x-amzn-mtls-", // the certificate of the client
-	// Who the client is: oauth2-proxy, Grafana, authentik, Kong and APISIX, CouchDB, Pomerium, Hasura, Cortex and Loki, Vouch,
-	// Teleport, Azure, Google, AWS, Istio and WSO2, Cloudflare, Tailscale, mod_auth_openidc, Shibboleth, SiteMinder, IBM, Oracle.
+	// Who the client is: oauth2-proxy, Grafana, authentik, Kong and APISIX, CouchDB, Pomerium, Hasura, Cortex and Loki,
+	// Vouch, Teleport, Azure, Google, AWS, Istio and WSO2, Cloudflare, Tailscale, mod_auth_openidc, Shibboleth,
+	// SiteMinder, IBM, Oracle.
 	"x-auth-request-", "x-webauth-", "x-authentik-", "x-authenticated-", "x-remote-", "x-consumer-", "x-credential-", "x-anonymous-consumer",
 	"x-auth-couchdb-", "x-pomerium-", "x-hasura-", "x-scope-", "x-vouch-", "teleport-", "x-ms-client-principal", "x-ms-token-",
 	"x-goog-authenticated-user-", "x-goog-iap-", "x-apigateway-api-", "x-endpoint-api-", "x-amzn-oidc-", "x-jwt-payload", "x-jwt-claim-", "x-jwt-assertion",

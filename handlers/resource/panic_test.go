@@ -16,8 +16,8 @@ type panics struct{}
 func (panics) Verify(context.Context, string) (*Token, error)  { panic("a mistake") }
 func (panics) RoundTrip(*http.Request) (*http.Response, error) { panic("a mistake") }
 
-// A mistake in a library does not end the server where no HTTP server recovers the panic: in the goroutine that reads keys,
-// and in that which checks the token of an open connection.
+// A mistake in a library does not end the server where no HTTP server recovers the panic: in the goroutine that reads
+// keys, and in that which checks the token of an open connection.
 //
 // Resembles CVE-2020-29652 in its class: what a stranger sends makes a parser panic.
 func TestAttackPanicInAGoroutine(t *testing.T) {

@@ -27,8 +27,8 @@ import (
 // costSize is the size of the header of a request that `mandate resource-server` reads.
 const costSize = 32 << 10
 
-// What one request may cost, whatever is in it: the bytes that are allocated are at most so many for each of its bytes, and
-// the processor time is at most so many times that in which net/http reads a plain request of the same size.
+// What one request may cost, whatever is in it: the bytes that are allocated are at most so many for each of its bytes,
+// and the processor time is at most so many times that in which net/http reads a plain request of the same size.
 const (
 	mostAllocated = 80
 	mostTime      = 30
@@ -168,8 +168,8 @@ func costly(size int) map[string]*http.Request {
 }
 
 // A CPU and memory bill that a stranger runs up (CWE-407, CWE-789; CVE-2022-2879 and CVE-2023-24534 are of this class):
-// what one request costs at the proxy or the guard grows with its size and not faster, whatever is in it, with a token or
-// without.
+// what one request costs at the proxy or the guard grows with its size and not faster, whatever is in it, with a token
+// or without.
 func TestAttackProxyCostOfARequest(t *testing.T) {
 	handlers := costHandlers(t)
 	runtime.LockOSThread()

@@ -23,8 +23,8 @@ const (
 // notPlain is wrong with a host for which there is no better advice.
 const notPlain = "has a host that is not a plain name or address: write it in letters, digits, hyphens and dots of ASCII, without percent-encoding"
 
-// Check says what is wrong with the authority of an absolute URL, or returns "". It reads the text of the URL itself, and
-// not what a library makes of it. A URL without an authority, such as com.example.app:/cb, has nothing wrong.
+// Check says what is wrong with the authority of an absolute URL, or returns "". It reads the text of the URL itself,
+// and not what a library makes of it. A URL without an authority, such as com.example.app:/cb, has nothing wrong.
 func Check(raw string) string {
 	scheme, written := split(raw)
 	host, port, hasPort := cutPort(written)
@@ -42,9 +42,9 @@ func Check(raw string) string {
 	return ""
 }
 
-// Shown returns the authority of a URL as a browser shows it in its address: the host in lower case and as an A-label, and
-// a port that is not the default one. A host that breaks the rules of Check, such as one that an older release stored,
-// stays in ASCII too: what has no A-label is percent-encoded.
+// Shown returns the authority of a URL as a browser shows it in its address: the host in lower case and as an A-label,
+// and a port that is not the default one. A host that breaks the rules of Check, such as one that an older release
+// stored, stays in ASCII too: what has no A-label is percent-encoded.
 func Shown(raw string) string {
 	scheme, written := split(raw)
 	written = written[strings.LastIndex(written, "@")+1:]
@@ -98,8 +98,8 @@ func checkHost(scheme, host string) string {
 		return ""
 	case isLiteral:
 		return checkLiteral(literal)
-	// RFC 3986 §3.2.2: percent-encoded octets of a host are UTF-8, and a name that is looked up in the DNS is written as
-	// A-labels (RFC 5890 §2.3.2.1), so that no letter looks like another one.
+	// RFC 3986 §3.2.2: percent-encoded octets of a host are UTF-8, and a name that is looked up in the DNS is written
+	// as A-labels (RFC 5890 §2.3.2.1), so that no letter looks like another one.
 	case !isASCII(host) || strings.Contains(host, "%"):
 		if name := ascii(host); checkName(name) == "" && !isOddIPv4(name) {
 			return "has a host that is not in ASCII: write it as " + name
@@ -124,8 +124,8 @@ func checkLiteral(literal string) string {
 	return ""
 }
 
-// checkName checks a host that is no IP literal: LDH labels with dots between (RFC 5890 §2.3.1), and perhaps a dot at the
-// end. The underscore is allowed too: names in private networks have it, such as those of containers (my_app), and
+// checkName checks a host that is no IP literal: LDH labels with dots between (RFC 5890 §2.3.1), and perhaps a dot at
+// the end. The underscore is allowed too: names in private networks have it, such as those of containers (my_app), and
 // everything reads it alike.
 func checkName(host string) string {
 	name := strings.TrimSuffix(host, ".")

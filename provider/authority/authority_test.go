@@ -106,8 +106,8 @@ console.log(JSON.stringify(urls.map(url => { try { return new URL(url).host } ca
 
 // The host that people see and that this server compares is the one to which a browser goes.
 //
-// CVE-2019-0654, CVE-2018-12361 and CWE-1007 (homographs), CVE-2022-3602 (mapping of names) are of the class; so is "HostSplit"
-// (Black Hat 2019).
+// CVE-2019-0654, CVE-2018-12361 and CWE-1007 (homographs), CVE-2022-3602 (mapping of names) are of the class; so is
+// "HostSplit" (Black Hat 2019).
 func TestAttackHostOfABrowser(t *testing.T) {
 	var urls []string
 	for _, all := range []map[string]string{plain, foreign} {

@@ -105,8 +105,8 @@ func (a *Authorization) readResponseMode() error {
 // signature costs far more than the request, so they are limited by network. For an application for which nobody is
 // responsible, a page shows the error and nothing is signed: the response has no parameters.
 //
-// JARM §2.3: in these modes a response is signed, so one over the limit is not sent unsigned to the client. The Error has
-// status 429, and is for a page.
+// JARM §2.3: in these modes a response is signed, so one over the limit is not sent unsigned to the client. The Error
+// has status 429, and is for a page.
 func (p *Authorizations) RefusalToNobody(ctx context.Context, a *Authorization, e *oauth.Error) (redirect.Response, error) {
 	switch {
 	case a.sign == nil:

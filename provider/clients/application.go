@@ -98,8 +98,8 @@ func (p *Clients) Register(ctx context.Context, actor policy.Actor, r Registrati
 		found.Add("client_id", "A client id that is a URL belongs to a client with a metadata document, which nobody needs to register: allow it with OPEN_CLIENTS.")
 	} else if len(r.ClientID) > 255 || strings.ContainsFunc(r.ClientID, func(c rune) bool { return c < ' ' || c > '~' }) ||
 		strings.TrimSpace(r.ClientID) != r.ClientID {
-		// RFC 6749 appendix A.1: a client id may have spaces and colons, which HTTP Basic encodes. Forms and configuration
-		// files cut off a space at the beginning or the end.
+		// RFC 6749 appendix A.1: a client id may have spaces and colons, which HTTP Basic encodes. Forms and
+		// configuration files cut off a space at the beginning or the end.
 		found.Add("client_id", "Use at most 255 printable ASCII characters, without a space at the beginning or the end.")
 	}
 	checkSecret(found, r.ClientSecret)

@@ -79,8 +79,9 @@ func hostOfURL(raw string) string {
 	return strings.ToLower(u.Hostname())
 }
 
-// hostOf returns the host that all redirect URIs have in common, or "" (OIDC Core §8.1). Nobody proves to have the host in a
-// private-use scheme, so it is never that of a website too. An application that already had both with its sector keeps it.
+// hostOf returns the host that all redirect URIs have in common, or "" (OIDC Core §8.1). Nobody proves to have the host
+// in a private-use scheme, so it is never that of a website too. An application that already had both with its sector
+// keeps it.
 func hostOf(r Registration, was storage.Application) string {
 	host, private := "", 0
 	for i, uri := range r.RedirectURIs {

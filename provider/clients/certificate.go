@@ -94,8 +94,8 @@ func (p *Clients) proveCertificate(ctx context.Context, a storage.Application, s
 	// anybody could make one with this subject.
 	// Whoever knows the client_id can send any chain, and each costs up to a hundred signatures. A client whose
 	// certificate has expired must not keep out the others of its network.
-	// Nor do its neighbours: what was verified before needs no try, and where the client has authenticated before, the site
-	// does not count.
+	// Nor do its neighbours: what was verified before needs no try, and where the client has authenticated before, the
+	// site does not count.
 	name, where := chainName(a, shown), at(a.ID, CallOf(ctx).Address)
 	if p.verified.has(name) {
 		return matches(a, shown)

@@ -84,8 +84,8 @@ func MetadataOf(a storage.Application) metadata.Client {
 	return kept
 }
 
-// keptOf returns the metadata of an application that decides nothing, and what is wrong with members of it that are left
-// out: they were stored before a rule was.
+// keptOf returns the metadata of an application that decides nothing, and what is wrong with members of it that are
+// left out: they were stored before a rule was.
 func keptOf(a storage.Application) (metadata.Client, []*metadata.Error) {
 	if a.Metadata == "" {
 		return metadata.Client{}, nil

@@ -27,8 +27,8 @@ type Clock struct {
 	wrong time.Time // since when this clock differs from itself; zero: it does not
 }
 
-// New returns a clock that is right now. alone means that there is no database with a clock of its own: Settle is called,
-// and not Compare.
+// New returns a clock that is right now. alone means that there is no database with a clock of its own: Settle is
+// called, and not Compare.
 func New(alone bool) *Clock {
 	now := time.Now()
 	return &Clock{alone: alone, at: now, right: now.Round(0)}

@@ -24,8 +24,8 @@ import (
 // maxWaiters is how many requests may wait for one fetch.
 const maxWaiters = 500
 
-// The kinds of counters. Anybody can invent URLs in the name of a host, so nobody's fetches use up tries that others have
-// there: the places bound what all together read from one host.
+// The kinds of counters. Anybody can invent URLs in the name of a host, so nobody's fetches use up tries that others
+// have there: the places bound what all together read from one host.
 const (
 	ofAsking = iota // the network of a request for a document that nobody has approved
 	ofHost          // the host of such a document, for the site of the network

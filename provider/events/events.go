@@ -134,8 +134,8 @@ const (
 )
 
 // Failed stores that somebody has tried something without success. Strangers can do so as often as they
-// like, so it is counted: one row for a kind, a person, a network and an hour. An IPv6 /48 is one network. The row has the network
-// instead of the address. With very many networks, it is counted without a network.
+// like, so it is counted: one row for a kind, a person, a network and an hour. An IPv6 /48 is one network. The row has
+// the network instead of the address. With very many networks, it is counted without a network.
 //
 // An error means that the failure is not stored. The caller returns it, as for every error of the
 // database: whoever could keep failures out of the log would guess without a trace.
@@ -155,8 +155,8 @@ func Failed(ctx context.Context, store *storage.Store, e Event) error {
 	return nil
 }
 
-// sender returns by what failures are counted: an IPv4 address, or the site of an IPv6 address. The /64s of one customer
-// would use up the rows that show where others come from.
+// sender returns by what failures are counted: an IPv4 address, or the site of an IPv6 address. The /64s of one
+// customer would use up the rows that show where others come from.
 func sender(address string) string {
 	network := throttle.Network(address) // behind NAT64, an IPv4 address
 	if strings.Contains(network, ":") {

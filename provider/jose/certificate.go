@@ -32,8 +32,8 @@ var lineEnds = strings.NewReplacer("\r", "", "\n", "")
 
 // WithCertificate returns the key that has this certificate, in DER, byte for byte.
 //
-// Whoever registered the set decides how many certificates it has, and how large they are. So it compares their texts, and
-// reads one certificate at most.
+// Whoever registered the set decides how many certificates it has, and how large they are. So it compares their texts,
+// and reads one certificate at most.
 func (s JWKSet) WithCertificate(der []byte) (JWK, bool) {
 	text := base64.StdEncoding.EncodeToString(der)
 	var certified interface{ Equal(crypto.PublicKey) bool } // the key of the certificate

@@ -112,8 +112,8 @@ func TestCertificate(t *testing.T) {
 	}
 }
 
-// One who registers many certificates, which are large, makes no request expensive: what one costs does not grow with what
-// must be read of the others.
+// One who registers many certificates, which are large, makes no request expensive: what one costs does not grow with
+// what must be read of the others.
 //
 // Resembles CVE-2025-58187 in its class: a stranger decides how long certificates are processed.
 func TestAttackManyCertificates(t *testing.T) {

@@ -186,8 +186,9 @@ func MessageTo(what, recipient, address string) []throttle.Try {
 	return []throttle.Try{throttle.From(OfMessage, what, address), to}
 }
 
-// PasswordChange returns the tries that one guess at the present password uses: one of the cookie of a session, which somebody
-// else may have a copy of, and one of the person. Another sign-in in the same browser keeps the session, and changes the cookie. One session alone never uses up those of the person: its own come back more slowly.
+// PasswordChange returns the tries that one guess at the present password uses: one of the cookie of a session, which
+// somebody else may have a copy of, and one of the person. Another sign-in in the same browser keeps the session, and
+// changes the cookie. One session alone never uses up those of the person: its own come back more slowly.
 func PasswordChange(cookie, person string) []throttle.Try {
 	return []throttle.Try{{Kind: OfPasswordChange, Key: cookie, Wide: person}, {Kind: OfAccount, Key: "password change " + person, Wide: person}}
 }

@@ -43,8 +43,8 @@ func (p *Logouts) NotifyNow() {
 }
 
 // notifier notifies applications of sessions that have ended. The applications of administrators, those of people, and
-// those for which nobody is responsible have places of their own, so that nobody's applications delay those of others in
-// whom the operator has more trust. An application that does not answer, or not at once, delays only its like.
+// those for which nobody is responsible have places of their own, so that nobody's applications delay those of others
+// in whom the operator has more trust. An application that does not answer, or not at once, delays only its like.
 type notifier struct {
 	*Logouts
 	calls  sync.WaitGroup
@@ -117,8 +117,8 @@ func (t *notifier) sendDue(ctx context.Context) error {
 	return nil
 }
 
-// inTurn sorts due notifications: those of administrators' applications first, and then so that owners take turns. A call
-// that runs is a turn too.
+// inTurn sorts due notifications: those of administrators' applications first, and then so that owners take turns. A
+// call that runs is a turn too.
 func (t *notifier) inTurn(due []storage.DueLogin) []storage.DueLogin {
 	t.mu.Lock()
 	defer t.mu.Unlock()

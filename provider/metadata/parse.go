@@ -37,9 +37,9 @@ func Parse(document []byte) (*Client, error) {
 	return complete(values)
 }
 
-// Kept reads metadata that this server has stored. A rule may be newer than the metadata, so a member that is not valid is
-// left out, and the others count. It returns an Error for each of these members. A sector_identifier_uri counts all the same:
-// the subjects of people are derived from its host.
+// Kept reads metadata that this server has stored. A rule may be newer than the metadata, so a member that is not valid
+// is left out, and the others count. It returns an Error for each of these members. A sector_identifier_uri counts all
+// the same: the subjects of people are derived from its host.
 func Kept(document []byte) (*Client, []*Error) {
 	values, err := object(document)
 	if wrong, is := errors.AsType[*Error](err); is {

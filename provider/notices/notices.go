@@ -263,9 +263,9 @@ func (n *Notices) FactorChanged(u storage.User, what Change) []storage.NewMail {
 	return n.changed(factor, u, what)
 }
 
-// AccountChanged returns the message after an administrator has changed the address or the username of a person. It goes to
-// the address of u, the former one, and does not name the new one: the former one may be a mistake, and somebody else's. It
-// returns none if there was none.
+// AccountChanged returns the message after an administrator has changed the address or the username of a person. It
+// goes to the address of u, the former one, and does not name the new one: the former one may be a mistake, and
+// somebody else's. It returns none if there was none.
 func (n *Notices) AccountChanged(u storage.User, what Change) []storage.NewMail {
 	return n.changed(account, u, what)
 }
@@ -278,8 +278,8 @@ func (n *Notices) changed(kind string, u storage.User, what Change) []storage.Ne
 	return []storage.NewMail{n.to(m, u, nil, changesPerHour)}
 }
 
-// FactorRefused returns the message after a second factor was wrong at a sign-in whose password was right, or that began at
-// another server. A person gets one of each on a day. It returns none if the person has no address.
+// FactorRefused returns the message after a second factor was wrong at a sign-in whose password was right, or that
+// began at another server. A person gets one of each on a day. It returns none if the person has no address.
 func (n *Notices) FactorRefused(u storage.User, server string) []storage.NewMail {
 	if !n.On() || u.Email == "" {
 		return nil

@@ -7,8 +7,8 @@ import (
 )
 
 // In returns the first of some names that a program could read in a query, or "". It looks only at the names of the
-// parameters, and reads each name as leniently as any known program does: the case does not matter, a semicolon separates
-// parameters too, and PHP converts names to names of variables.
+// parameters, and reads each name as leniently as any known program does: the case does not matter, a semicolon
+// separates parameters too, and PHP converts names to names of variables.
 func In(query string, names ...string) string {
 	for pair := range strings.FieldsFuncSeq(query, func(c rune) bool { return c == '&' || c == ';' }) {
 		escaped, _, _ := strings.Cut(pair, "=")

@@ -61,7 +61,8 @@ func checkAlgorithm(is int64, want webauthncose.COSEAlgorithmIdentifier) error {
 // checkAttestation returns an error for an attestation that this server does not verify: it asks for none, so that the
 // browser removes every one with certificates. What can remain is none, or that of the new passkey itself.
 //
-// WebAuthn-3 §5.1.3: a browser removes the statement if none is asked for, unless a passkey without an AAGUID has signed it.
+// WebAuthn-3 §5.1.3: a browser removes the statement if none is asked for, unless a passkey without an AAGUID has
+// signed it.
 func checkAttestation(object protocol.AttestationObject) error {
 	switch protocol.AttestationFormat(object.Format) {
 	case protocol.AttestationFormatNone:

@@ -65,8 +65,8 @@ func refusedForKey(err error) bool {
 	return errors.Is(err, ErrRefused) && strings.Contains(err.Error(), "the public key:")
 }
 
-// CVE-2023-29409 (Go, crypto/tls) is of this class: large RSA keys of a stranger make each verification expensive. Here the
-// stranger sends the signature too, as often as they like.
+// CVE-2023-29409 (Go, crypto/tls) is of this class: large RSA keys of a stranger make each verification expensive. Here
+// the stranger sends the signature too, as often as they like.
 func TestAttackLargePasskeyIsNeverVerified(t *testing.T) {
 	p, person := party(t, origin), Person{Handle: []byte("handle of alice"), Name: "alice"}
 	for name, key := range refusedKeys {

@@ -14,8 +14,8 @@ func phcOf(scheme string, sum int) string { return "$" + scheme + "$" + raw(16) 
 
 const bcryptOf = "$2b$%02d$3.3d1jodGHbXkMCIdFBxfOO45IUYymWULvE/Bey8AFA9ioR.Buy0."
 
-// CVE-2013-1443 (Django: a long password costs minutes) is of this class: whoever chooses the input of a hash chooses what
-// each attempt at a password costs.
+// CVE-2013-1443 (Django: a long password costs minutes) is of this class: whoever chooses the input of a hash chooses
+// what each attempt at a password costs.
 func TestAttackCostOfAnImportedHash(t *testing.T) {
 	for _, stored := range []string{
 		phcOf("scrypt$ln=1,r=1048576,p=4", 32), phcOf("scrypt$ln=1,r=1048576,p=1", 32), phcOf("scrypt$ln=1,r=65,p=1", 32), phcOf("scrypt$ln=18,r=8,p=2", 32), phcOf("scrypt$ln=19,r=8,p=1", 32),

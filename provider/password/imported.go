@@ -23,9 +23,9 @@ import (
 // An imported hash was made by another program. It is verified with its own scheme, and replaced by one of ours at the
 // first right password.
 
-// The highest cost of an imported hash: as much as bcrypt of cost 14 or less, which is about a second of one processor. A
-// file of hashes must not be able to make every sign-in slow. The numbers were measured, because no parameter alone says what a
-// hash costs; TestImportedHashesCostNoMoreThan measures them again.
+// The highest cost of an imported hash: as much as bcrypt of cost 14 or less, which is about a second of one processor.
+// A file of hashes must not be able to make every sign-in slow. The numbers were measured, because no parameter alone
+// says what a hash costs; TestImportedHashesCostNoMoreThan measures them again.
 const (
 	maxImportedKiB        = 256 << 10 // memory of one hash
 	maxImportedWork       = 1 << 20   // memory times passes of Argon2, in KiB

@@ -162,8 +162,8 @@ func (p *Hasher) Enter(who ...string) (leave func(), err error) {
 }
 
 // Matches reports whether a stored hash is of this password: in its one form (typed.Secret), or as it was typed, for a
-// hash that was made without that form. An empty password or an empty hash never matches. stale says that the hash was made
-// at another cost, in another form, or by another program.
+// hash that was made without that form. An empty password or an empty hash never matches. stale says that the hash was
+// made at another cost, in another form, or by another program.
 func (p *Hasher) Matches(ctx context.Context, stored, password string) (ok, stale bool, err error) {
 	form := typed.Secret(password)
 	ok, stale, err = p.matches(ctx, stored, form)

@@ -60,8 +60,8 @@ func New() *Places {
 	return &Places{of: [2]taken{none(), none()}, known: map[string]*address{}}
 }
 
-// Works reports whether an address was read, and has neither failed nor been slow of late. One success gives no lasting place: a
-// host can answer once, and then no more.
+// Works reports whether an address was read, and has neither failed nor been slow of late. One success gives no lasting
+// place: a host can answer once, and then no more.
 func (p *Places) Works(at string) bool {
 	one := p.known[at]
 	return one != nil && time.Since(one.failed) >= Distrust

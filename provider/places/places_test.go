@@ -66,7 +66,8 @@ func TestWhoHasNoLimit(t *testing.T) {
 	}
 }
 
-// An address that was read once, and then fails, has no place among those that work, until it has not failed for a while.
+// An address that was read once, and then fails, has no place among those that work, until it has not failed for a
+// while.
 func TestOneSuccessGivesNoLastingPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const good, bad = "https://good.example/", "https://bad.example/"

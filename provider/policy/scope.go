@@ -151,8 +151,8 @@ func (c *Rules) IsIdentityScope(name string) bool {
 	return false
 }
 
-// OutlivesSession reports whether the access of a grant with these scopes goes on after the session ends. OIDC Core §11:
-// the access of a login does not, unless the person approved offline_access.
+// OutlivesSession reports whether the access of a grant with these scopes goes on after the session ends. OIDC Core
+// §11: the access of a login does not, unless the person approved offline_access.
 func (c *Rules) OutlivesSession(scopes []string) bool {
 	return !c.OpenID || !slices.Contains(scopes, "openid") || slices.Contains(scopes, OfflineAccess)
 }

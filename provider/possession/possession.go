@@ -158,8 +158,8 @@ func (c *Checks) Use(ctx context.Context, proof *Proof) error {
 	return oauth.Stored(err)
 }
 
-// finishUse is how long the server tries to use what a failed request has proven. A request that has waited for its whole time
-// still gets its answer before the connection is closed.
+// finishUse is how long the server tries to use what a failed request has proven. A request that has waited for its
+// whole time still gets its answer before the connection is closed.
 const finishUse = 3 * time.Second
 
 // Finish returns a context for the use of what a failed request has proven: whoever breaks the connection

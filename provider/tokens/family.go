@@ -73,8 +73,8 @@ func (p *Tokens) GrantBy(s *storage.SignedIn, grantType string, a storage.Applic
 	return g, owner
 }
 
-// turnOf names whose turn the logout notifications of an application take. Nobody is responsible for an open application,
-// and anybody can register many, so all at one registered domain are one.
+// turnOf names whose turn the logout notifications of an application take. Nobody is responsible for an open
+// application, and anybody can register many, so all at one registered domain are one.
 func turnOf(a storage.Application) string {
 	if policy.StandingOf(a) == policy.StandingOpen {
 		return "open:" + places.Host(a.BackchannelURI)

@@ -15,8 +15,8 @@ import (
 func Code(text string) string {
 	return strings.ToUpper(strings.Map(func(r rune) rune {
 		switch {
-		// Cc and Cf: what a clipboard adds cannot be seen, such as U+200E. U+2212 is the minus sign, and U+30FC is what the
-		// key of the hyphen types on a keyboard for Japanese.
+		// Cc and Cf: what a clipboard adds cannot be seen, such as U+200E. U+2212 is the minus sign, and U+30FC is what
+		// the key of the hyphen types on a keyboard for Japanese.
 		case unicode.IsSpace(r), unicode.In(r, unicode.Pd, unicode.Cc, unicode.Cf), r == '\u2212', r == '\u30fc':
 			return -1
 		case r > unicode.MaxASCII && unicode.IsDigit(r):
@@ -26,7 +26,8 @@ func Code(text string) string {
 	}, norm.NFKC.String(text)))
 }
 
-// digit returns a decimal digit of any script in ASCII. Unicode §4.6: the ten digits of a script follow each other, from 0 to 9.
+// digit returns a decimal digit of any script in ASCII. Unicode §4.6: the ten digits of a script follow each other,
+// from 0 to 9.
 func digit(r rune) rune {
 	for _, ten := range unicode.Nd.R16 {
 		if rune(ten.Lo) <= r && r <= rune(ten.Hi) {
@@ -44,8 +45,8 @@ func digit(r rune) rune {
 // Secret returns the one form in which a password or a secret is hashed and compared. The same keys give different
 // characters: macOS composes an accent in another way than Windows, and a keyboard for Japanese types wide letters.
 //
-// NIST SP 800-63B-4 §3.1.1.2: characters beyond ASCII are normalized by NFKC before they are hashed. RFC 8265 §4.2.2: every
-// space is the space of ASCII.
+// NIST SP 800-63B-4 §3.1.1.2: characters beyond ASCII are normalized by NFKC before they are hashed. RFC 8265 §4.2.2:
+// every space is the space of ASCII.
 func Secret(text string) string {
 	if isASCII(text) || !utf8.ValidString(text) {
 		return text

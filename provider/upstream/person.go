@@ -54,8 +54,8 @@ func (p Person) Values(claim string) []string {
 
 // verified reports whether a server says that it has verified the address, and whether it says nothing about that.
 //
-// OIDC Core §5.1: email_verified is true or false. Amazon Cognito and Apple send it as text. Entra ID does not know it, and has
-// xms_edov: whether the owner of the domain of the address has been verified.
+// OIDC Core §5.1: email_verified is true or false. Amazon Cognito and Apple send it as text. Entra ID does not know it,
+// and has xms_edov: whether the owner of the domain of the address has been verified.
 func (c claims) verified() (yes, unsaid bool) {
 	if said := c["email_verified"]; said != nil {
 		return said == true || said == "true", false

@@ -104,8 +104,8 @@ func webURL(raw string) (*url.URL, string) {
 	return u, ""
 }
 
-// originURL parses a URL whose origin is compared with that of requests. Browsers and clients leave the default port out
-// (RFC 9110 §4.2.3), so an origin with this port would equal none of theirs.
+// originURL parses a URL whose origin is compared with that of requests. Browsers and clients leave the default port
+// out (RFC 9110 §4.2.3), so an origin with this port would equal none of theirs.
 func originURL(raw string) (*url.URL, string) {
 	u, wrong := webURL(raw)
 	if wrong == "" && hasDefaultPort(u) {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// errorLog is what net/http reports. Strangers cause most of it, such as broken handshakes, so it is for debugging. That no
-// connection can be accepted, because there are no file descriptors left, concerns the operator.
+// errorLog is what net/http reports. Strangers cause most of it, such as broken handshakes, so it is for debugging.
+// That no connection can be accepted, because there are no file descriptors left, concerns the operator.
 type errorLog struct {
 	log *slog.Logger
 

@@ -29,8 +29,8 @@ func (k withoutKey) Sign(io.Reader, []byte, crypto.SignerOpts) ([]byte, error) {
 	return make([]byte, k.key.Size()), nil
 }
 
-// A stranger chooses the key of a client certificate, needs no private key, and costs the server one verification in each
-// handshake. A large exponent makes it several times as expensive, so such a key is refused before.
+// A stranger chooses the key of a client certificate, needs no private key, and costs the server one verification in
+// each handshake. A large exponent makes it several times as expensive, so such a key is refused before.
 //
 // Resembles CVE-2023-29409 (crypto/tls: RSA keys of a certificate that are enormous).
 func TestAttackCostlyKeyOfAClientCertificate(t *testing.T) {
