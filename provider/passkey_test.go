@@ -447,3 +447,29 @@ func TestDatabaseFailsUnderPasskeys(t *testing.T) {
 		wantError(t, second(f.signInBy(by, people.Browser{})), "no error")
 	})
 }
+
+// A form that is refused does not count, so it must not store a row either: an authenticator can make the same passkey again
+// and again.
+//
+// Class: CWE-770.
+func TestAttackPasskeyIsAddedAgainAndAgain(t *testing.T) {
+	f := begin(t)
+	alice := f.login("alice")
+	by, before := authenticator(), 0
+	for i := range 6 {
+		asked, err := f.Passkeys.NewPasskey(t.Context(), alice)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, in, err := f.Passkeys.Add(t.Context(), alice, people.Response{Ticket: asked.Ticket, JSON: by.Create(asked.Options)}, "Phone")
+		if i == 0 {
+			f.becomes(alice, in)
+			before = f.count("seen")
+			continue
+		}
+		wantError(t, err, refusal)
+	}
+	if n := f.count("seen"); n > before {
+		t.Error(n-before, "rows of passkeys that were not added")
+	}
+}

@@ -178,8 +178,7 @@ func (k *Passkeys) Add(ctx context.Context, s *storage.SignedIn, r Response, nam
 	case errors.Is(err, storage.ErrFull):
 		return stored, nil, ErrTooManyPasskeys
 	case errors.Is(err, storage.ErrConflict):
-		// WebAuthn-3 §7.1: nobody else has this credential ID.
-		return stored, nil, refusePasskey(err)
+		return stored, nil, refusePasskey(err) // somebody has added it at this moment
 	}
 	in, err = k.people.renewed(in, err)
 	return stored, in, err
@@ -197,6 +196,14 @@ func (k *Passkeys) made(ctx context.Context, s *storage.SignedIn, r Response, na
 	made, err := k.party.Created(k.person(s.User), p.Challenge, []byte(r.JSON))
 	if err != nil {
 		return storage.Passkey{}, refusePasskey(err)
+	}
+	// WebAuthn-3 §7.1: nobody has this credential ID. Whoever adds a passkey again uses no challenge, which would be a row.
+	_, err = k.people.store.Passkey(ctx, made.ID)
+	switch {
+	case err == nil:
+		return storage.Passkey{}, refusePasskey(storage.ErrConflict)
+	case !errors.Is(err, storage.ErrNotFound):
+		return storage.Passkey{}, oauth.Unavailable(err)
 	}
 	return storedPasskey(made, s.User.ID, name), k.spend(ctx, p)
 }
