@@ -79,7 +79,7 @@ var layers = map[string][]string{
 		"mandate/provider/framework", "mandate/provider/pkce", "mandate/provider/seal", "mandate/provider/throttle", fositeModule},
 	"provider/device": {"mandate/provider/events", "mandate/provider/acr", "mandate/storage", "mandate/provider/oauth", "mandate/provider/policy", "mandate/provider/limits", "mandate/provider/clients", "mandate/provider/resources", "mandate/provider/tokens",
 		"mandate/provider/seal", "mandate/provider/throttle", "mandate/provider/typed"},
-	"provider/registration": {"mandate/provider/authority", "mandate/provider/events", "mandate/storage", "mandate/provider/possession", "mandate/provider/oauth", "mandate/provider/policy", "mandate/provider/limits", "mandate/provider/clients", "mandate/provider/keysets",
+	"provider/registration": {"mandate/provider/authority", "mandate/provider/events", "mandate/storage", "mandate/provider/possession", "mandate/provider/oauth", "mandate/provider/policy", "mandate/provider/limits", "mandate/provider/clients", "mandate/provider/keysets", "mandate/provider/places",
 		"mandate/provider/jose", "mandate/provider/metadata", "mandate/provider/mtls", "mandate/provider/outbound", "mandate/provider/redirect", "mandate/provider/seal", "mandate/provider/throttle", "mandate/provider/loopback"},
 	"provider/requestobject": {"mandate/provider/jose", standardOnly},
 	"provider/clients": {"mandate/provider/authority", "mandate/provider/origin", "mandate/provider/events", "mandate/provider/acr", "mandate/storage", "mandate/provider/possession", "mandate/provider/metadata", "mandate/provider/oauth", "mandate/provider/policy", "mandate/provider/limits", "mandate/provider/keys", "mandate/provider/people", "mandate/provider/resources",

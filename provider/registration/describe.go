@@ -354,17 +354,22 @@ const maxSectorBytes = 64 << 10
 //
 // OIDC Registration §5: the file is a JSON array that has each redirect URI.
 func (p *Registrations) checkSector(ctx context.Context, d description, by registrant) error {
-	uri, calls := d.registration.SectorURI, p.outbound
+	uri, calls, lists := d.registration.SectorURI, p.outbound, p.sectors
 	if uri == "" {
 		return nil
 	}
 	if by.open() {
-		calls = p.strangers
+		calls, lists = p.strangers, p.sectorsOfStrangers
 		if u, err := url.Parse(uri); err != nil || !p.config.Open.AllowsHost(u) {
 			return refuseMember("sector_identifier_uri", "has a host that this server does not allow: its operator can add it to OPEN_HOSTS")
 		}
 	}
+	leave, err := lists.enter(uri, by.from)
+	if err != nil {
+		return err
+	}
 	document, err := calls.Get(ctx, uri, "application/json", maxSectorBytes)
+	leave(err == nil)
 	if err != nil {
 		return refuseMember("sector_identifier_uri", "could not be read: the server needs a response with the status 200, without a redirect, and with at most %d bytes", maxSectorBytes).Because(err)
 	}

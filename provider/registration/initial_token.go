@@ -178,7 +178,7 @@ func (p *Registrations) holder(ctx context.Context, text string) (registrant, er
 	if err != nil {
 		return registrant{}, err
 	}
-	by := registrant{policy.Operator(), limits, &i}
+	by := registrant{policy.Operator(), limits, &i, i.ID}
 	if !i.ByOperator {
 		u, err := p.store.UserByID(ctx, oauth.Deref(i.MakerID))
 		if errors.Is(err, storage.ErrNotFound) || err == nil && !(u.Active && u.Administrator) {

@@ -109,7 +109,7 @@ func (p *Registrations) Change(ctx context.Context, r *http.Request, clientID, a
 	if err != nil {
 		return was, nil, err
 	}
-	by, err := p.registrantOf(ctx, was)
+	by, err := p.registrantOf(ctx, was, address)
 	if err != nil {
 		return was, nil, err
 	}
@@ -173,15 +173,15 @@ func (p *Registrations) checkChange(ctx context.Context, said *metadata.Client, 
 
 // registrantOf returns who stands for an application that registered itself, and what it
 // may be registered for.
-func (p *Registrations) registrantOf(ctx context.Context, a storage.Application) (registrant, error) {
+func (p *Registrations) registrantOf(ctx context.Context, a storage.Application, address string) (registrant, error) {
 	if a.Responsible == storage.ByNobody {
-		return openRegistrant(), nil
+		return openRegistrant(address), nil
 	}
 	limits, err := ParseLimits(a.RegistrationLimits)
 	if err != nil {
 		return registrant{}, err
 	}
-	by := registrant{actor: policy.Operator(), limits: limits}
+	by := registrant{actor: policy.Operator(), limits: limits, from: a.ID}
 	if a.Responsible != storage.ByOperator {
 		u, err := p.store.UserByID(ctx, oauth.Deref(a.OwnerID))
 		if err != nil {

@@ -31,10 +31,13 @@ type registrant struct {
 	actor   policy.Actor // nobody: the request had no initial access token
 	limits  Limits
 	initial *storage.InitialToken
+	from    string // for the limit of the fetches: the site of the network, or the initial access token or the application
 }
 
 // openRegistrant returns a registrant without an initial access token.
-func openRegistrant() registrant { return registrant{limits: Limits{Grants: policy.GrantNames()}} }
+func openRegistrant(address string) registrant {
+	return registrant{limits: Limits{Grants: policy.GrantNames()}, from: throttle.Site(address)}
+}
 
 // open reports whether nobody is responsible for what is registered.
 func (by registrant) open() bool { return by.actor.Nobody() }
@@ -46,7 +49,7 @@ func (by registrant) open() bool { return by.actor.Nobody() }
 // that say the same get the same client id (RFC 7591 §3.2.1 permits it for several
 // instances of a client). So a client that registers at each start needs one row.
 func (p *Registrations) Register(ctx context.Context, r *http.Request, address string) (storage.Application, map[string]any, error) {
-	by, err := p.registrant(ctx, r)
+	by, err := p.registrant(ctx, r, address)
 	if err != nil {
 		return storage.Application{}, nil, err
 	}
@@ -147,7 +150,7 @@ func (p *Registrations) countRegistration(address string) error {
 }
 
 // registrant reads who sends a registration request.
-func (p *Registrations) registrant(ctx context.Context, r *http.Request) (registrant, error) {
+func (p *Registrations) registrant(ctx context.Context, r *http.Request, address string) (registrant, error) {
 	text, err := registrationBearer(r)
 	switch {
 	case err != nil:
@@ -157,7 +160,7 @@ func (p *Registrations) registrant(ctx context.Context, r *http.Request) (regist
 	case !p.config.Open.Registration:
 		return registrant{}, oauth.NoToken("This server registers an application only with an initial access token. Ask its operator for one, and send it in the Authorization header as Bearer.")
 	}
-	return openRegistrant(), nil
+	return openRegistrant(address), nil
 }
 
 // registrationBearer returns the token of the request, or "" if there is none. It is
