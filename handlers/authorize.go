@@ -74,7 +74,8 @@ func (s *server) refuse(w http.ResponseWriter, r *http.Request, a *provider.Auth
 	return s.sendRefusal(w, r, a, e, s.provider.Authorizations.Refusal(a, e))
 }
 
-func (s *server) sendRefusal(w http.ResponseWriter, r *http.Request, a *provider.Authorization, e *provider.Error, response provider.Response) error {
+func (s *server) sendRefusal(w http.ResponseWriter, r *http.Request, a *provider.Authorization, e *provider.Error,
+	response provider.Response) error {
 	request.Note(r.Context(), "error", e.Error())
 	request.Outcome(r.Context(), e.Code)
 	if response.Failed != nil || provider.StandingOf(a.Application) != provider.StandingOpen {

@@ -83,7 +83,8 @@ func newServer(c Config, p *provider.Provider, pages *templates.Pages) (*server,
 	s := &server{config: c, provider: p, pages: pages,
 		origin: c.BaseURL.Scheme + "://" + c.BaseURL.Host, base: strings.TrimRight(c.BaseURL.EscapedPath(), "/"),
 		secure: c.BaseURL.Scheme == "https", ownForms: http.NewCrossOriginProtection(), loginForms: http.NewCrossOriginProtection()}
-	s.requests = request.NewObserver(request.Config{TrustedProxies: c.TrustedProxies, CertificateHeader: c.CertificateHeader, MaxBodyBytes: c.MaxBodyBytes, OnlyHTTPS: s.secure && !loopback.IsName(c.BaseURL.Hostname()),
+	s.requests = request.NewObserver(request.Config{TrustedProxies: c.TrustedProxies, CertificateHeader: c.CertificateHeader,
+		MaxBodyBytes: c.MaxBodyBytes, OnlyHTTPS: s.secure && !loopback.IsName(c.BaseURL.Hostname()),
 		Log: c.Log, Watch: c.Watch, Fail: failWith(s.pageError)})
 	return s, s.trustOrigins()
 }

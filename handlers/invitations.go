@@ -83,8 +83,9 @@ func (s *server) invitationPage(w http.ResponseWriter, r *http.Request) error {
 
 func (s *server) shownInvitation(r *http.Request, i provider.Invitation, wrong ...templates.FieldError) templates.Invitation {
 	here := s.invitationPath(i.ID)
-	return templates.Invitation{Frame: s.frame(r, ""), InvitationRow: s.invitationRow(i), Since: moment(i.CreatedAt), Life: inWords(time.Duration(i.ExpiresAt-i.CreatedAt) * time.Second),
-		Mails: s.provider.People.SendsMail(), RenewAction: here + "renew/", WithdrawURL: here + "withdraw/", CancelURL: s.path(invitationsPath), Errors: wrong}
+	return templates.Invitation{Frame: s.frame(r, ""), InvitationRow: s.invitationRow(i), Since: moment(i.CreatedAt),
+		Life: inWords(time.Duration(i.ExpiresAt-i.CreatedAt) * time.Second), Mails: s.provider.People.SendsMail(),
+		RenewAction: here + "renew/", WithdrawURL: here + "withdraw/", CancelURL: s.path(invitationsPath), Errors: wrong}
 }
 
 // invitePage asks whom to invite.

@@ -42,8 +42,9 @@ func (s *server) confirmPartAnd(w http.ResponseWriter, r *http.Request, of partO
 	if err != nil {
 		return err
 	}
-	return s.render(w, r, http.StatusOK, templates.Confirm{Frame: s.frame(r, ""), Heading: heading, Message: "This cannot be undone here: only the person can add it again.", Details: details,
-		Action: r.URL.EscapedPath(), Button: button, CancelURL: s.userPath(of.user.ID), Danger: true, After: after})
+	return s.render(w, r, http.StatusOK, templates.Confirm{Frame: s.frame(r, ""), Heading: heading, Details: details,
+		Message: "This cannot be undone here: only the person can add it again.",
+		Action:  r.URL.EscapedPath(), Button: button, CancelURL: s.userPath(of.user.ID), Danger: true, After: after})
 }
 
 // endedPart returns to the page of the person.
@@ -171,7 +172,9 @@ func (s *server) addWays(r *http.Request, u provider.User, page *templates.UserF
 	}
 	invited, err := s.provider.Invitations.MadeBy(r.Context(), u.ID)
 	for _, one := range invited {
-		page.Invited = append(page.Invited, templates.InvitedBy{Email: one.Email, URL: s.invitationPath(one.ID), WithdrawURL: s.invitationPath(one.ID) + "withdraw/", Until: moment(one.ExpiresAt)})
+		at := s.invitationPath(one.ID)
+		page.Invited = append(page.Invited, templates.InvitedBy{Email: one.Email, URL: at, WithdrawURL: at + "withdraw/",
+			Until: moment(one.ExpiresAt)})
 	}
 	return err
 }

@@ -77,7 +77,8 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if len(config.ServerKey) != 32 {
 		return nil, errors.New("the server key must be 32 bytes")
 	}
-	p := &Provider{Events: events.New(store), config: config, rules: config.rules(), store: store, log: log, changes: copies.NewChanges(config.MaxStaleness), clock: clock.New(store.Embedded()), node: seal.Random(16),
+	p := &Provider{Events: events.New(store), config: config, rules: config.rules(), store: store, log: log,
+		changes: copies.NewChanges(config.MaxStaleness), clock: clock.New(store.Embedded()), node: seal.Random(16),
 		limits: limits.New(password.Cost{MemoryKiB: config.PasswordMemoryKiB, Iterations: config.PasswordIterations}, config.PasswordConcurrency)}
 	calls := outbound.New(outbound.Config{Networks: config.OutboundNetworks, Trace: config.TraceOutbound}) // to addresses that applications registered, and to configured servers
 	strangers := outbound.New(config.open().Outbound)                                                      // to addresses of applications for which nobody is responsible
@@ -106,8 +107,12 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if err != nil {
 		return nil, err
 	}
-	p.Notices = notices.New(notices.Config{Base: config.tokens().Audience(), SignUpsPerHour: config.SignUpMailsPerHour}, store, sender, config.Letters, p.sealers.mails, recipients, log)
-	p.People = people.New(config.people(), p.rules, store, p.limits, p.Notices, people.Sealers{Devices: p.sealers.devices, Flashes: p.sealers.flashes, Factors: p.sealers.factors, SignIns: p.sealers.signIns}, setup, func() { p.Logouts.NotifyNow() }, log)
+	mail := notices.Config{Base: config.tokens().Audience(), SignUpsPerHour: config.SignUpMailsPerHour}
+	p.Notices = notices.New(mail, store, sender, config.Letters, p.sealers.mails, recipients, log)
+	sealers := people.Sealers{Devices: p.sealers.devices, Flashes: p.sealers.flashes, Factors: p.sealers.factors,
+		SignIns: p.sealers.signIns}
+	p.People = people.New(config.people(), p.rules, store, p.limits, p.Notices, sealers, setup,
+		func() { p.Logouts.NotifyNow() }, log)
 	err = p.checkServerKey(ctx)
 	if err != nil {
 		return nil, err

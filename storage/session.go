@@ -118,10 +118,13 @@ type SignedIn struct {
 func (s *Store) SessionByDigest(ctx context.Context, digest string, now, idleSince int64) (SignedIn, error) {
 	var found SignedIn
 	err := s.get(ctx, &found, `SELECT s.id AS "session.id", s.digest AS "session.digest", s.user_id AS "session.user_id", s.auth_time AS "session.auth_time",
-		s.seen_at AS "session.seen_at", s.expires_at AS "session.expires_at", s.user_agent AS "session.user_agent", s.address AS "session.address", s.amr AS "session.amr", s.issuer AS "session.issuer",
+		s.seen_at AS "session.seen_at", s.expires_at AS "session.expires_at", s.user_agent AS "session.user_agent",
+		s.address AS "session.address", s.amr AS "session.amr", s.issuer AS "session.issuer",
 		u.id AS "user.id", u.number AS "user.number", u.username AS "user.username", u.username_key AS "user.username_key", u.email AS "user.email",
 		u.first_name AS "user.first_name", u.last_name AS "user.last_name", u.password AS "user.password", u.active AS "user.active",
-		u.administrator AS "user.administrator", u.created_at AS "user.created_at", u.password_changed_at AS "user.password_changed_at", u.profile AS "user.profile", u.updated_at AS "user.updated_at", u.language AS "user.language", u.factor_due_at AS "user.factor_due_at", u.generation AS "user.generation"
+		u.administrator AS "user.administrator", u.created_at AS "user.created_at",
+		u.password_changed_at AS "user.password_changed_at", u.profile AS "user.profile", u.updated_at AS "user.updated_at",
+		u.language AS "user.language", u.factor_due_at AS "user.factor_due_at", u.generation AS "user.generation"
 		FROM sessions s JOIN users u ON u.id = s.user_id
 		WHERE s.digest = $1 AND s.expires_at > $2 AND s.seen_at > $3 AND u.active`, digest, now, idleSince)
 	return found, err

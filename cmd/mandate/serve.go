@@ -204,7 +204,9 @@ func (o *opened) sampleGuard(ctx context.Context, listener net.Listener, path st
 		p.ResourceServerName = cmp.Or(p.ResourceServerName, "Mandate's sample API")
 		// This process calls itself, so a proxy of the environment must not be
 		// used.
-		return newGuard(o.settings, p, o.traced(&http.Transport{DialContext: httpserve.Dial(listener), MaxIdleConnsPerHost: 100, IdleConnTimeout: time.Minute, TLSClientConfig: httpserve.Trust(listener)}), log)
+		direct := &http.Transport{DialContext: httpserve.Dial(listener), TLSClientConfig: httpserve.Trust(listener),
+			MaxIdleConnsPerHost: 100, IdleConnTimeout: time.Minute}
+		return newGuard(o.settings, p, o.traced(direct), log)
 	}
 	return newGuard(o.settings, p, nil, log)
 }

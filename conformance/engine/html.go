@@ -88,7 +88,8 @@ func (r *Report) Verdict() string {
 	var b strings.Builder
 	switch {
 	case failed > 0:
-		fmt.Fprintf(&b, "%d of the %d MUST rules that could be tried %s%s.", failed, failed+held, number(failed, "does not hold", "do not hold"), r.aboutSecurity(check.Must))
+		fmt.Fprintf(&b, "%d of the %d MUST rules that could be tried %s%s.", failed, failed+held,
+			number(failed, "does not hold", "do not hold"), r.aboutSecurity(check.Must))
 	case blocked > 0:
 		fmt.Fprintf(&b, "%d of %d MUST rules could not be tried, because a step before %s did not work.", blocked, blocked+held, number(blocked, "it", "them"))
 		if held > 0 {

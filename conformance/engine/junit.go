@@ -65,7 +65,8 @@ func (r *Report) JUnit(w io.Writer) error {
 
 func (s *junitSuite) add(r *Report, x check.Result) {
 	c := junitCase{Class: x.Rule.Document() + "." + x.Rule.Clause(), Name: x.Rule.ID, Time: x.Duration.Seconds()}
-	text := &junitText{Message: string(x.Rule.Level) + " " + x.Rule.Text, Text: reasonOf(x) + "\nAbout " + x.Rule.About() + ". " + x.Rule.Sentence + "\n" + ClauseURL(x.Rule)}
+	text := &junitText{Message: string(x.Rule.Level) + " " + x.Rule.Text,
+		Text: reasonOf(x) + "\nAbout " + x.Rule.About() + ". " + x.Rule.Sentence + "\n" + ClauseURL(x.Rule)}
 	for _, shown := range []*wire.Exchange{x.Exchange, x.Second} {
 		if shown != nil && shows(x) {
 			text.Text += "\n\n" + shown.Sent + "\n" + shown.Got + "\n" + shown.Repeat

@@ -3,9 +3,7 @@ package resource
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
-	"strings"
 
 	"mandate/provider/authority"
 )
@@ -66,11 +64,7 @@ func isPreflight(r *http.Request) bool {
 
 // checkOrigin returns an error if a browser never sends this text as an origin.
 func checkOrigin(origin string) error {
-	if origin == "*" {
-		return nil
-	}
-	u, err := url.Parse(origin)
-	if err != nil || u.Scheme == "" || u.Host == "" || u.Scheme+"://"+u.Host != origin || authority.Check(origin) != "" || strings.ToLower(origin) != origin || strings.Contains(origin, "*") {
+	if origin != "*" && !authority.IsOrigin(origin) {
 		return fmt.Errorf("guard: allowed origin %q: write it as a browser sends it, such as https://app.example, or use * for every origin", origin)
 	}
 	return nil

@@ -42,6 +42,15 @@ func Check(raw string) string {
 	return ""
 }
 
+// IsOrigin reports whether a browser can send this text as an origin: scheme, host and port alone, in lower case and
+// without a default port.
+//
+// WHATWG HTML, serialization of an origin: a browser compares and sends no other form.
+func IsOrigin(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Scheme != "" && u.Host != "" && u.Scheme+"://"+Shown(text) == text && Check(text) == ""
+}
+
 // Shown returns the authority of a URL as a browser shows it in its address: the host in lower case and as an A-label,
 // and a port that is not the default one. A host that breaks the rules of Check, such as one that an older release
 // stored, stays in ASCII too: what has no A-label is percent-encoded.
@@ -133,7 +142,8 @@ func checkName(host string) string {
 		return "has a host that is longer than 253 bytes"
 	}
 	for label := range strings.SplitSeq(strings.ToLower(name), ".") {
-		if label == "" || len(label) > maxLabel || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789_-") != "" || label[0] == '-' || label[len(label)-1] == '-' {
+		if label == "" || len(label) > maxLabel || label[0] == '-' || label[len(label)-1] == '-' ||
+			strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789_-") != "" {
 			return notPlain
 		}
 		if strings.HasPrefix(label, "xn--") && !isALabel(label) {
@@ -144,7 +154,8 @@ func checkName(host string) string {
 }
 
 // browsers maps a name as browsers do (WHATWG URL, domain to ASCII; UTS #46 §4).
-var browsers = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.BidiRule(), idna.CheckJoiners(true), idna.CheckHyphens(false), idna.StrictDomainName(false))
+var browsers = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.BidiRule(), idna.CheckJoiners(true),
+	idna.CheckHyphens(false), idna.StrictDomainName(false))
 
 // isALabel reports whether a label is the only A-label of what it stands for.
 func isALabel(label string) bool {

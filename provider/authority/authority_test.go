@@ -170,3 +170,20 @@ func FuzzAuthority(f *testing.F) {
 		}
 	})
 }
+
+// A browser sends no other form of an origin, so a setting in another form would have no effect.
+func TestIsOrigin(t *testing.T) {
+	for origin, want := range map[string]bool{
+		"https://app.example": true, "http://localhost:5173": true, "https://[::1]:8443": true, "app://desktop": true,
+		"http://my_app:443": true, "https://xn--pple-43d.com": true,
+		"": false, "null": false, "app.example": false, "https://": false, "https://app.example/": false,
+		"https://a.example/x": false, "https://a.example?": false, "https://a.example#": false, "https://u@a.example": false,
+		"https://App.example": false, "HTTPS://app.example": false, "https://*.example": false, "https://a.example:": false,
+		"https://a.example:443": false, "https://a.example:0443": false, "http://a.example:80": false,
+		"https://%61.example": false, "https://аpple.com": false, "https://127.1": false,
+	} {
+		if got := IsOrigin(origin); got != want {
+			t.Errorf("%q: %t", origin, got)
+		}
+	}
+}

@@ -92,11 +92,12 @@ type Parts struct {
 func New(config Config, with Parts) *Clients {
 	p := &Clients{config: config, rules: with.Rules, store: with.Store, limits: with.Limits, keys: with.Keys, people: with.People, apis: with.Resources,
 		outbound: with.Outbound, strangers: with.Strangers, secrets: with.Secrets, names: with.LogoNames,
-		applications: copies.New(10_000, with.Changes, applicationChanged), changes: with.Changes, log: with.Log, keysets: newKeySets(with.Outbound, with.Strangers, with.Log)}
+		applications: copies.New(10_000, with.Changes, applicationChanged), changes: with.Changes, log: with.Log,
+		keysets: newKeySets(with.Outbound, with.Strangers, with.Log)}
 	p.documents = documents.New(with.Strangers, documents.Metadata(p.readDocument), with.Log)
 	p.logos = documents.New(with.Strangers, logos(), with.Log)
-	p.objects = byStanding[*documents.Documents[string]]{documents.New(with.Outbound, objects(), with.Log), documents.New(with.Outbound, objects(), with.Log),
-		documents.New(with.Strangers, objects(), with.Log)}
+	p.objects = byStanding[*documents.Documents[string]]{documents.New(with.Outbound, objects(), with.Log),
+		documents.New(with.Outbound, objects(), with.Log), documents.New(with.Strangers, objects(), with.Log)}
 	return p
 }
 

@@ -334,7 +334,8 @@ func (n *Notices) Known(u storage.User, language, network string) storage.NewMai
 func (n *Notices) by(network string, m storage.NewMail, email string) storage.NewMail {
 	m.Network = network
 	if network != "" {
-		m.Limit.Also = append(m.Limit.Also, storage.MailCount{Name: n.digest(m.Kind + " " + strings.ToLower(email) + " from " + network), PerHour: linksPerSite})
+		name := n.digest(m.Kind + " " + strings.ToLower(email) + " from " + network)
+		m.Limit.Also = append(m.Limit.Also, storage.MailCount{Name: name, PerHour: linksPerSite})
 	}
 	return m
 }

@@ -111,8 +111,7 @@ func (l *loader) checkMetadata() {
 		return
 	}
 	for i, origin := range p.ResourceServerAllowedOrigins {
-		u, err := url.Parse(origin)
-		if origin != "*" && (err != nil || u.Scheme == "" || u.Host == "" || u.Scheme+"://"+u.Host != origin || authority.Check(origin) != "" || hasDefaultPort(u) || strings.ToLower(origin) != origin || strings.Contains(origin, "*")) {
+		if origin != "*" && !authority.IsOrigin(origin) {
 			l.element(origins, i, "is not an origin as a browser sends it; write scheme, host and port alone, without a default port (https://app.example.com), or * for every origin")
 		}
 	}

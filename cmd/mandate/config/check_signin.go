@@ -151,6 +151,8 @@ func (s SignInServer) Server() provider.SignInServer {
 		}
 		return list
 	}
-	return provider.SignInServer{Name: s.Name, Label: s.Label, Issuer: s.Issuer, ClientID: s.ClientID, ClientSecret: s.ClientSecret, Scopes: s.Scopes,
-		TrustedForEmail: s.TrustedForEmail, NewPeople: s.NewPeople, AllowedDomains: s.AllowedDomains, AssumeVerified: s.AssumeEmailVerified, GroupsClaim: s.GroupsClaim, Groups: mapped(s.Groups), ACR: mapped(s.ACR), Logout: s.Logout}
+	return provider.SignInServer{Name: s.Name, Label: s.Label, Issuer: s.Issuer, ClientID: s.ClientID,
+		ClientSecret: s.ClientSecret, Scopes: s.Scopes, TrustedForEmail: s.TrustedForEmail, NewPeople: s.NewPeople,
+		AllowedDomains: s.AllowedDomains, AssumeVerified: s.AssumeEmailVerified, GroupsClaim: s.GroupsClaim,
+		Groups: mapped(s.Groups), ACR: mapped(s.ACR), Logout: s.Logout}
 }
