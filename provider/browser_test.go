@@ -246,17 +246,18 @@ func TestAttackFormerBrowsersLockKnownBrowsersOut(t *testing.T) {
 func TestAttackManyKnownBrowsers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t)
-		by, _ := f.passkey(f.login("alice"))
-		known := func() people.Browser {
-			in, err := f.People.Login(t.Context(), "alice", goodPassword, home)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return people.Browser{Address: home.Address, Device: in.Device}
-		}
-		tried := 0
+		alice := f.login("alice")
+		var known []people.Browser
 		for range 2 * limits.Of(limits.OfAccount).Tries / limits.Of(limits.OfBrowser).Tries {
-			b := known()
+			in, err := f.People.Login(t.Context(), "alice", goodPassword, home)
+			if err != nil || in.Device == "" {
+				t.Fatal(in, err)
+			}
+			known = append(known, people.Browser{Address: home.Address, Device: in.Device})
+		}
+		by, _ := f.passkey(alice)
+		tried := 0
+		for _, b := range known {
 			for range limits.Of(limits.OfBrowser).Tries {
 				bad := f.answered(by)
 				bad.JSON = "{}"
@@ -269,7 +270,5 @@ func TestAttackManyKnownBrowsers(t *testing.T) {
 		if tried != limits.Of(limits.OfAccount).Tries {
 			t.Errorf("%d tries", tried)
 		}
-		_, err := f.signInBy(by, known())
-		wantKind(t, "one more known browser", err, "429 temporarily_unavailable")
 	})
 }
