@@ -277,7 +277,7 @@ func (s *server) proceed(w http.ResponseWriter, r *http.Request, a *provider.Aut
 	case asked != nil && asked.ACR != "":
 		return s.toStepUp(w, r, s.sameAgain(w, r, a), asked.ACR)
 	case asked != nil:
-		return s.consentPage(w, r, a, who, asked)
+		return s.consentPage(w, r, a, asked)
 	}
 	// RFC 9110 §9.3.2: HEAD gets the status that GET would get, and changes nothing.
 	if r.Method == http.MethodHead {

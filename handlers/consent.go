@@ -14,7 +14,7 @@ import (
 	"mandate/templates/languages"
 )
 
-func (s *server) consentPage(w http.ResponseWriter, r *http.Request, a *provider.Authorization, who *provider.SignedIn, asked *provider.Interaction) error {
+func (s *server) consentPage(w http.ResponseWriter, r *http.Request, a *provider.Authorization, asked *provider.Interaction) error {
 	host, loopback := destination(s.language(r), a.RedirectURI)
 	access := s.access(s.language(r), a.Application, append(slices.Clone(a.Scopes), a.ClaimScopes...), a.Audience, asked)
 	// Any program on the device can use a redirect URI there, and a statement is no secret.

@@ -136,7 +136,7 @@ func (p *Authorizations) bindPushed(r *http.Request, parameters url.Values) (pos
 func (p *Authorizations) keep(ctx context.Context, r Request, a storage.Application, proof *possession.Proof) error {
 	address := clients.CallOf(ctx).Address
 	network := throttle.Site(address)
-	perNetwork, err := p.mayPush(a, network, address)
+	perNetwork, err := p.mayPush(a, address)
 	if err == nil {
 		err = p.proofs.Use(ctx, proof)
 	}
@@ -178,7 +178,7 @@ const (
 // public application, and anybody can register an application with a key for which nobody is
 // responsible. Their requests are also limited by network: one network cannot use up the requests
 // of all others. It returns the limit for the network, or 0 for none.
-func (p *Authorizations) mayPush(a storage.Application, network, address string) (int, error) {
+func (p *Authorizations) mayPush(a storage.Application, address string) (int, error) {
 	if a.ClientType != policy.Public && policy.StandingOf(a) != policy.StandingOpen {
 		return 0, nil // its requests can all come from one server
 	}

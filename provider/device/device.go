@@ -98,7 +98,7 @@ func (p *Devices) Authorize(ctx context.Context, r *http.Request, from Origin) (
 // add stores a request and returns its codes.
 func (p *Devices) add(ctx context.Context, a storage.Application, scopes []string, audience resources.Audience, from Origin) (*Codes, error) {
 	network := throttle.Site(from.Address)
-	perNetwork, err := p.mayAsk(a, network, from.Address)
+	perNetwork, err := p.mayAsk(a, from.Address)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ const userCodeTries = 4
 // mayAsk limits how many requests a stranger can make. Everybody knows the client_id of a
 // public application, so its requests are also limited by network: one network cannot use up
 // the requests of all others. It returns the limit for the network, or 0 for none.
-func (p *Devices) mayAsk(a storage.Application, network, address string) (int, error) {
+func (p *Devices) mayAsk(a storage.Application, address string) (int, error) {
 	if a.ClientType != policy.Public {
 		return 0, nil // its requests can all come from one server
 	}

@@ -153,19 +153,6 @@ func (s *Server) Messages(t testing.TB) []Message {
 	return found
 }
 
-// Wait waits until the server has at least n messages, and returns them.
-func (s *Server) Wait(t testing.TB, n int) []Message {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		found := s.Messages(t)
-		if len(found) >= n {
-			return found
-		}
-	}
-	t.Fatalf("the SMTP server has %d messages after a minute, want %d", len(s.Messages(t)), n)
-	return nil
-}
-
 // read reads the two parts of a message.
 func (m *Message) read() error {
 	parsed, err := mail.ReadMessage(strings.NewReader(m.Data))
