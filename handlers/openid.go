@@ -29,7 +29,7 @@ func (s *server) userInfo(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	answer, client, err := s.provider.Tokens.UserInfo(r.Context(), r)
+	answer, client, err := s.provider.Tokens.UserInfo(r.Context(), r, s.requests.Address(r))
 	request.Note(r.Context(), "client", client)
 	if err != nil {
 		return err

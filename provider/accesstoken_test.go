@@ -133,7 +133,7 @@ func TestSignedAccessTokenPairwise(t *testing.T) {
 	}
 	r := httptest.NewRequest("GET", "https://auth.example/o/userinfo/", nil)
 	r.Header.Set("Authorization", "Bearer "+answer.AccessToken)
-	info, _, err := f.Tokens.UserInfo(t.Context(), r)
+	info, _, err := f.Tokens.UserInfo(t.Context(), r, home.Address)
 	if err != nil || info.Claims["sub"] != claims["sub"] {
 		t.Error(info, err)
 	}

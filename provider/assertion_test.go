@@ -96,7 +96,7 @@ func (f *fixture) sendIn(ctx context.Context, endpoint string, r *http.Request) 
 	case "device_authorization":
 		_, _, err = f.Devices.Authorize(ctx, r, device.Origin{Address: address})
 	case "userinfo":
-		_, _, err = f.Tokens.UserInfo(ctx, r)
+		_, _, err = f.Tokens.UserInfo(ctx, r, address)
 	default:
 		f.t.Fatal("there is no endpoint", endpoint)
 	}

@@ -151,7 +151,7 @@ func TestResourceOfTheServer(t *testing.T) {
 	whole := f.tokens(app, s, "resource", files, "resource", server, "scope", "openid read")
 	foreign := f.must(f.refresh(app, whole.RefreshToken, "resource", files))
 	info := func(token string) error {
-		_, _, err := f.Tokens.UserInfo(t.Context(), with(post(nil), "Bearer "+token))
+		_, _, err := f.Tokens.UserInfo(t.Context(), with(post(nil), "Bearer "+token), home.Address)
 		return err
 	}
 	wantError(t, info(whole.AccessToken), "no error")

@@ -231,8 +231,15 @@ func (p *Logouts) Logout(ctx context.Context, s *storage.SignedIn) error {
 
 func (p *Logouts) logout(ctx context.Context, s *storage.SignedIn, keepFamilies bool) error {
 	err := p.store.EndSession(ctx, s.User.ID, s.Session.ID, oauth.Now(), keepFamilies)
-	if errors.Is(err, storage.ErrNotFound) { // another request was faster
+	if errors.Is(err, storage.ErrNotFound) {
+		// Another request was faster, and what it did can still be lost with the primary of the database.
 		err = p.store.Settle(ctx)
+		if err == nil {
+			err = p.store.EndSession(ctx, s.User.ID, s.Session.ID, oauth.Now(), keepFamilies)
+		}
+		if errors.Is(err, storage.ErrNotFound) {
+			err = nil
+		}
 	}
 	if err != nil {
 		return oauth.Unavailable(err)

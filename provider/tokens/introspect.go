@@ -48,7 +48,7 @@ func (p *Tokens) Introspect(ctx context.Context, r *http.Request, address string
 	call := clients.WithCall(ctx, &clients.Call{Address: address})
 	form, err := oauth.ReadForm(r)
 	if err != nil {
-		return nil, "", p.clients.UseUnread(call, r, err, nil)
+		return nil, "", p.clients.UseUnread(call, r, err, p.proofs)
 	}
 	caller, err := p.introspectionCaller(call, r)
 	if wantsSigned(r.Header) {
@@ -209,7 +209,7 @@ func (p *Tokens) introspectionCaller(ctx context.Context, r *http.Request) (intr
 		if possession.IsScheme(scheme) {
 			if r.PostForm.Has("client_secret") || clients.HasAssertion(r.PostForm) {
 				refused := oauth.Refuse("invalid_request", "The caller authenticates in more than one way: use either the access token, or client_secret, or a client assertion.")
-				return introspector{}, p.clients.UseUnread(ctx, r, refused, nil)
+				return introspector{}, p.clients.UseUnread(ctx, r, refused, p.proofs)
 			}
 			return p.bearerCaller(ctx, r, scheme, strings.TrimLeft(text, " "))
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"mandate/provider/clients"
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
 	"mandate/provider/possession"
@@ -22,10 +23,10 @@ type UserInfo struct {
 // UserInfo returns the claims about the person whom an access token was issued for
 // (OIDC Core §5.3). The second result is the client id of the token, as far as it is
 // known.
-func (p *Tokens) UserInfo(ctx context.Context, r *http.Request) (*UserInfo, string, error) {
+func (p *Tokens) UserInfo(ctx context.Context, r *http.Request, address string) (*UserInfo, string, error) {
 	scheme, text, err := userInfoToken(r)
 	if err != nil {
-		return nil, "", err
+		return nil, "", p.clients.UseUnreadProof(clients.WithCall(ctx, &clients.Call{Address: address}), r, err, p.proofs)
 	}
 	token, err := p.LiveToken(ctx, text)
 	if errors.Is(err, oauth.ErrNotFound) || err == nil && token.Refresh {
