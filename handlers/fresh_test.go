@@ -238,3 +238,30 @@ func TestAttackApprovalsOfAnAnsweredRequest(t *testing.T) {
 	}
 	v.post(t, "/account/sessions/end/").wants(t, http.StatusSeeOther)
 }
+
+// CWE-645: whoever has a copy of the session has sent as many forms as a session may. In the same browser, the person still
+// signs in and out, ends what was allowed, and uses each link; the other forms say what to do.
+func TestAttackCopiedSessionUsesUpTheForms(t *testing.T) {
+	s := newSite(t, "")
+	v := s.aged(t, "alice", 301)
+	base, err := url.Parse(s.base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	who, err := s.provider.People.SignedIn(t.Context(), v.Jar.Cookies(base)[0].Value)
+	for err == nil {
+		_, err = s.provider.People.MaySend(who)
+	}
+	for _, path := range []string{"/login/", "/login/factor/", "/login/passkey/", forgotPath, "/password/reset/link/", "/setup/link/", signUpPath, signUpPath + "link/",
+		signUpPath + "link/passkey/", "/account/address/link/", "/account/password/", "/account/applications/id/revoke/", "/account/sessions/id/end/"} {
+		if got := v.post(t, path, "field", "value"); got.StatusCode == http.StatusTooManyRequests {
+			t.Errorf("POST %s: 429", path)
+		}
+	}
+	for _, path := range []string{"/o/consent/", "/device/", "/device/answer/", newPasskeyPath, "/account/address/"} {
+		v.post(t, path, "field", "value").wants(t, http.StatusTooManyRequests, "Sign out and sign in again")
+	}
+	v.post(t, "/login/", "username", "alice", "password", goodPassword).wants(t, http.StatusSeeOther)
+	v.post(t, "/o/consent/").wants(t, http.StatusBadRequest) // there is no such page, and the limit is no obstacle
+	v.post(t, "/account/sessions/end/").wants(t, http.StatusSeeOther)
+}

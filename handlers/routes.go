@@ -80,7 +80,8 @@ func (s *server) routes() http.Handler {
 	// Only the server's own pages may send forms that use a person's session.
 	login := func(m on) http.Handler { return s.page(sameOrigin(s.loginForms, m.serve)) }
 	own := func(m on) http.Handler { return s.page(sameOrigin(s.ownForms, s.bounded(m.serve))) }
-	// What protects a person has no limit, because the thief of a session could use it up.
+	// What ends access, and what acts for whoever signs in or has a link, has no limit of the session: its thief could use it
+	// up. Each works once, or has a limit of its own.
 	unbounded := func(m on) http.Handler { return s.page(sameOrigin(s.ownForms, m.serve)) }
 	// A form that changes what outlives the session needs a fresh sign-in. One that only leads there does not count.
 	lasting := func(m on) http.Handler { return s.page(sameOrigin(s.ownForms, s.fresh(s.bounded(m.serve)))) }
@@ -88,20 +89,20 @@ func (s *server) routes() http.Handler {
 	at("/logo/{name}/", protocol, on{get: s.logo})
 	at("/login/", login, on{get: s.loginPage, post: s.login})
 	at(cookiesPath, own, on{get: s.cookiesPage})
-	at("/login/factor/", own, on{get: s.factorPage, post: s.factor})
-	at("/login/passkey/", own, on{get: s.toLoginPage, post: s.offered(s.passkeySignIn)})
+	at("/login/factor/", unbounded, on{get: s.factorPage, post: s.factor})
+	at("/login/passkey/", unbounded, on{get: s.toLoginPage, post: s.offered(s.passkeySignIn)})
 	at("/login/with/{name}/", login, on{get: s.toLoginPage, post: s.leave})
 	// The other server sends the browser here (OIDC Core §3.1.2.5).
 	at("/login/with/{name}/callback/", page, on{get: s.arrive})
 	at("/logout/with/{name}/", page, on{get: s.leaveSignedOut})
 	at("/logout/", unbounded, on{get: s.logoutPage, post: s.logout})
-	at(forgotPath, own, on{get: s.forgotPage, post: s.forgot})
-	at("/password/reset/{link}/", own, on{get: s.resetPage, post: s.reset})
-	at(signUpPath, own, on{get: s.askSignUpPage, post: s.askSignUp})
+	at(forgotPath, unbounded, on{get: s.forgotPage, post: s.forgot})
+	at("/password/reset/{link}/", unbounded, on{get: s.resetPage, post: s.reset})
+	at(signUpPath, unbounded, on{get: s.askSignUpPage, post: s.askSignUp})
 	at(askedSignUpPath, own, on{get: s.askedSignUpPage})
-	at(signUpPath+"{link}/", own, on{get: s.signUpPage, post: s.signUp})
-	at(signUpPath+"{link}/passkey/", own, on{get: s.toSignUpPage, post: s.offered(s.signUpWithPasskey)})
-	at("/setup/{link}/", own, on{get: s.setupPage, post: s.setup})
+	at(signUpPath+"{link}/", unbounded, on{get: s.signUpPage, post: s.signUp})
+	at(signUpPath+"{link}/passkey/", unbounded, on{get: s.toSignUpPage, post: s.offered(s.signUpWithPasskey)})
+	at("/setup/{link}/", unbounded, on{get: s.setupPage, post: s.setup})
 	at("/o/consent/", own, on{post: s.consent})
 	at("/device/", own, on{get: s.devicePage, post: s.findDevice})
 	at("/device/answer/", own, on{get: s.toDevicePage, post: s.answerDevice})
@@ -115,12 +116,12 @@ func (s *server) routes() http.Handler {
 	at("/account/passkeys/{id}/", lasting, on{get: s.offered(s.passkeyPage), post: s.offered(s.renamePasskey)})
 	at("/account/passkeys/{id}/remove/", lasting, on{get: s.offered(s.removePasskeyPage), post: s.offered(s.removePasskey)})
 	at("/account/address/", own, on{get: s.toAccount, post: s.askAddress})
-	at("/account/address/{link}/", own, on{get: s.addressPage, post: s.verifyAddress})
+	at("/account/address/{link}/", unbounded, on{get: s.addressPage, post: s.verifyAddress})
 	at("/account/identities/new/{name}/", lasting, on{get: s.newIdentityPage, post: s.addIdentity})
 	at("/account/identities/{id}/remove/", lasting, on{get: s.removeIdentityPage, post: s.removeIdentity})
 	at("/account/sessions/end/", unbounded, on{get: s.toAccount, post: s.endSessions})
 	at("/account/sessions/{id}/end/", unbounded, on{get: s.toAccount, post: s.endSession})
-	at("/account/applications/{id}/revoke/", own, on{get: s.toAccount, post: s.revokeApplication})
+	at("/account/applications/{id}/revoke/", unbounded, on{get: s.toAccount, post: s.revokeApplication})
 	at("/o/applications/", own, on{get: s.applications})
 	at("/o/applications/register/", lasting, on{get: s.registerPage, post: s.register})
 	at("/o/applications/{id}/", own, on{get: s.application})

@@ -60,7 +60,7 @@ func (s *server) person(r *http.Request) (*provider.SignedIn, error) {
 	return who, err
 }
 
-// bounded limits the forms that a person sends who is signed in: each may store an event.
+// bounded limits the forms that are sent in a session since its last sign-in: each may store an event.
 func (s *server) bounded(h handle) handle {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if r.Method != http.MethodPost {
@@ -73,7 +73,7 @@ func (s *server) bounded(h handle) handle {
 		if who == nil {
 			return h(w, r)
 		}
-		refused, err := s.provider.People.MaySend(who.User)
+		refused, err := s.provider.People.MaySend(who)
 		if err != nil {
 			return err
 		}

@@ -249,3 +249,49 @@ func TestChangePassword(t *testing.T) {
 		wantError(t, second(f.People.ChangePassword(t.Context(), s, people.Passwords{Current: goodPassword, Next: next})), "429 temporarily_unavailable")
 	})
 }
+
+// CWE-645, an overly strict lockout: whoever has a copy of a session uses up what may be sent in it, and nothing else. Only an
+// administrator who has signed in a moment ago has no limit.
+func TestAttackFormsOfACopiedSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t)
+		most := limits.Of(limits.OfOwnChange).Tries
+		sent := func(s *SignedIn) (n int) {
+			for range 5 * most {
+				_, err := f.People.MaySend(s)
+				if err != nil {
+					wantError(t, err, "429 temporarily_unavailable")
+					return n
+				}
+				n++
+			}
+			return n
+		}
+		copied, own := f.login("alice"), f.login("alice")
+		if n := sent(copied); n != most {
+			t.Errorf("%d forms of one session", n)
+		}
+		_, err := f.People.MaySend(own)
+		wantError(t, err, "no error")
+		again := *copied
+		again.Session.AuthTime++
+		_, err = f.People.MaySend(&again)
+		wantError(t, err, "no error")
+		sum := most + 2
+		for range 10 {
+			sum += sent(f.login("alice"))
+		}
+		if want := limits.Of(limits.OfOwnChange).OfSite().Tries; sum != want {
+			t.Errorf("%d forms of all sessions, want %d", sum, want)
+		}
+		root := *own
+		root.User.ID, root.User.Administrator, root.Session.ID = "root", true, "of root"
+		if n := sent(&root); n != 5*most {
+			t.Errorf("%d forms of an administrator who has just signed in", n)
+		}
+		time.Sleep(6 * time.Minute)
+		if n := sent(&root); n != most {
+			t.Errorf("%d forms of an old session of an administrator", n)
+		}
+	})
+}

@@ -107,6 +107,23 @@ func TestGuessesAtUserCodesAreLimited(t *testing.T) {
 		if err := guess(codes.UserCode, alice); err != nil {
 			t.Errorf("another account of the same network: %v", err)
 		}
+		again := *mallory
+		again.Session.AuthTime++
+		for what, s := range map[string]*SignedIn{"another session": f.login("mallory"), "after another sign-in": &again} {
+			if err := guess(codes.UserCode, s); err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		more := 0
+		for range 5 {
+			s := f.login("mallory")
+			for kind(guess("BBBB-BBBB", s)) != "429 temporarily_unavailable" {
+				more++
+			}
+		}
+		if more != 10 {
+			t.Errorf("%d guesses in other sessions", more)
+		}
 		time.Sleep(10 * time.Second)
 		wantInvalid(t, guess("BBBB-BBBB", mallory), "user_code")
 	})

@@ -5,10 +5,13 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"mandate/provider/acr"
+	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/people"
+	"mandate/provider/throttle"
 )
 
 // secondStep types the right password, and returns the challenge of the second step.
@@ -145,5 +148,58 @@ func TestFirstAppBesideAPasskeyThatCannotBeUsed(t *testing.T) {
 		if s.Session.AMR != "pwd otp" {
 			t.Error(s.Session.AMR)
 		}
+	})
+}
+
+// CWE-770: a person with a passkey who has signed in more often than anybody does stores nothing more, and neither at the second
+// step nor for a stronger session.
+func TestAttackPasskeysBeyondTheLimitStoreRows(t *testing.T) {
+	f := begin(t)
+	s := f.login("alice")
+	by, _ := f.passkey(s)
+	step := func(c *people.Challenge) error {
+		asked, err := f.Passkeys.AskForStep(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		by.Counter++
+		_, err = f.Passkeys.Answer(t.Context(), c, people.Response{Ticket: asked.Ticket, JSON: by.Get(asked.Options)}, home)
+		return err
+	}
+	stronger, err := f.People.StepUp(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	waits := f.secondStep("alice")
+	for range limits.Of(limits.OfOwnChange).Tries {
+		f.limits.Tries.Take(throttle.Try{Kind: limits.OfOwnChange, Key: "sign-in " + s.User.ID})
+	}
+	before, sessions := f.count("seen"), f.count("sessions")
+	for range 3 {
+		by.Counter++
+		_, err := f.signInBy(by, home)
+		wantError(t, err, "429 temporarily_unavailable")
+		wantError(t, step(waits), "429 temporarily_unavailable")
+		wantError(t, step(stronger), "429 temporarily_unavailable")
+	}
+	if rows := f.count("seen") - before; rows != 0 || f.count("sessions") != sessions {
+		t.Errorf("%d rows, %d sessions after %d", rows, f.count("sessions"), sessions)
+	}
+}
+
+// The codes of an app too: a right code beyond the limit of sign-ins is not used.
+func TestCodeBeyondTheLimitOfSignInsIsNotUsed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t)
+		p, s := f.enrol(f.login("alice"))
+		c := f.secondStep("alice")
+		try := throttle.Try{Kind: limits.OfOwnChange, Key: "sign-in " + s.User.ID}
+		answer := people.Answer{By: people.ByTOTP, Code: p.now()} // it waits for a new code
+		for range limits.Of(limits.OfOwnChange).Tries {
+			f.limits.Tries.Take(try)
+		}
+		wantError(t, second(f.People.Answer(t.Context(), c, answer, home)), "429 temporarily_unavailable")
+		time.Sleep(10 * time.Second)
+		wantError(t, second(f.People.Answer(t.Context(), c, answer, home)), "no error") // the same code
 	})
 }

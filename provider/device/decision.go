@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"strings"
 
 	"mandate/provider/acr"
@@ -41,11 +42,11 @@ func (p *Devices) Find(ctx context.Context, typed string, s *storage.SignedIn, a
 	case !ok:
 		return nil, wrongCode("A code has eight letters, such as BCDF-GHJK. It never contains A, E, I, O, U, Y or a digit: check the letters on your device.")
 	}
-	// RFC 8628 §5.1: guesses at user codes are limited. Only the account itself can use up
-	// the tries of an account. The limit of the network is higher: it stops a person with many
+	// RFC 8628 §5.1: guesses at user codes are limited, in one session and in all of a person. Whoever has a copy of a
+	// session does not use up those of the others. The limit of the network is higher: it stops a person with many
 	// accounts. A right code gives back its own try, and no other.
 	giveBack, err := p.limits.Take(
-		throttle.Try{Kind: limits.OfUserCode, Key: s.User.ID, Wide: throttle.WideNetwork(address)},
+		throttle.Try{Kind: limits.OfUserCode, Key: s.Session.ID + " " + strconv.FormatInt(s.Session.AuthTime, 10), Site: s.User.ID, Wide: throttle.WideNetwork(address)},
 		limits.At(limits.AtUserCode, address))
 	if err != nil {
 		return nil, err

@@ -19,7 +19,7 @@ const (
 	OfPair                  // a username, together with a network
 	OfBrowser               // a browser in which the person has signed in before
 	OfPasswordChange        // a session in which somebody types the present password
-	OfUserCode              // a person who is signed in, and types user codes of devices
+	OfUserCode              // a session in which somebody types user codes of devices, and all of a person
 	OfClient                // a registered client, together with a network
 	OfOwner                 // all applications of one person, or one application of an administrator
 	OfAddress               // a network, at each of the places below
@@ -31,7 +31,7 @@ const (
 	OfMessage               // requests for a message, such as one with a link for a new password, from one network
 	OfMessageTo             // the same, for one name or address
 	OfSecret                // a registered client, from all networks in which it has not authenticated before
-	OfOwnChange             // what a person does who is no administrator, or an application about itself, if each is an event
+	OfOwnChange             // forms of a session, and all of a person; what a person does, or an application about itself, if each is an event
 	OfKnownFactor           // likewise OfFactor, in one session, or in one browser in which the person has signed in before
 )
 

@@ -3,6 +3,8 @@ package people
 import (
 	"context"
 	"errors"
+	"net/http"
+	"strconv"
 	"strings"
 
 	"mandate/provider/events"
@@ -101,18 +103,40 @@ func (p *People) Revoke(ctx context.Context, userID, applicationID string) error
 	return oauth.Stored(p.store.RevokeConsent(events.Attach(ctx, revoked), userID, applicationID))
 }
 
-// MaySend returns an Error with status 429 if a person has sent more forms than anybody fills in: each may store an
-// event. Administrators are trusted with that. The function is for a form that was refused: it stores none.
-func (p *People) MaySend(u storage.User) (refused func(), err error) { return p.mayRepeat(u, "") }
-
-// mayRepeat is MaySend for something that is counted apart. It is for what somebody has proved to be the person for, such
-// as a sign-in: others must not use it up.
-func (p *People) mayRepeat(u storage.User, what string) (refused func(), err error) {
-	if u.Administrator {
+// MaySend returns an Error with status 429 if a session has sent more forms than anybody fills in: each may store an
+// event. Administrators who have signed in a moment ago are trusted with that. The function is for a form that was
+// refused: it stores none.
+//
+// Somebody else may have a copy of the session, and uses up what it has. After another sign-in, the person goes on.
+func (p *People) MaySend(s *storage.SignedIn) (refused func(), err error) {
+	if s.User.Administrator && isFresh(s, Factors{}) {
 		return func() {}, nil
 	}
-	return p.limits.Request(throttle.Try{Kind: limits.OfOwnChange, Key: what + u.ID, Wide: what + u.ID})
+	refused, wait := p.limits.Tries.Take(throttle.Try{Kind: limits.OfOwnChange, Key: "form " + signInOf(s.Session), Site: s.User.ID, Wide: s.User.ID})
+	if wait > 0 {
+		e := oauth.ForPerson(http.StatusTooManyRequests, "temporarily_unavailable", "", "Too many forms were sent since this sign-in. Sign out and sign in again, then send the form once more.")
+		e.RetryAfter = oauth.Later(e.Status, wait, "").RetryAfter
+		return nil, e
+	}
+	return refused, nil
 }
+
+// signInOf names a session since its last sign-in, which may have kept the session.
+func signInOf(n storage.Session) string { return n.ID + " " + strconv.FormatInt(n.AuthTime, 10) }
+
+// mayRepeat returns an Error with status 429 if something was done more often than anybody does it: each is an event. It is
+// for what somebody has just proved to be the person for, such as a sign-in: others must not use it up. It comes before
+// anything is stored. Administrators are trusted with that.
+func (p *People) mayRepeat(u storage.User, what string) error {
+	if u.Administrator {
+		return nil
+	}
+	_, err := p.limits.Request(throttle.Try{Kind: limits.OfOwnChange, Key: what + u.ID, Wide: what + u.ID})
+	return err
+}
+
+// maySignIn is mayRepeat for a sign-in, and for another factor in a session.
+func (p *People) maySignIn(u storage.User) error { return p.mayRepeat(u, "sign-in ") }
 
 // about returns an event that concerns the person with this id.
 func (p *People) about(ctx context.Context, kind events.Kind, userID string) (events.Event, error) {
@@ -165,7 +189,7 @@ func (p *People) ChangePassword(ctx context.Context, s *storage.SignedIn, form P
 	if err := found.Err(); err != nil {
 		return nil, err
 	}
-	_, err = p.mayRepeat(s.User, "password ")
+	err = p.mayRepeat(s.User, "password ")
 	if err != nil {
 		return nil, err
 	}

@@ -227,6 +227,11 @@ func (p *People) Answer(ctx context.Context, c *Challenge, a Answer, b Browser) 
 		}
 		return nil, p.codeRefused(ctx, c, a.By, err)
 	}
+	err = p.maySignIn(c.User)
+	if err != nil {
+		giveBack()
+		return nil, err
+	}
 	in, err := p.finish(ctx, c, acr.Add(c.login.methods, acr.OTP), use, b)
 	switch {
 	case errors.Is(err, storage.ErrFactorUsed):
@@ -290,7 +295,7 @@ func (p *People) guess(c *Challenge, b Browser) []throttle.Try {
 	}
 	switch {
 	case c.session != nil:
-		known("session ", c.session.ID)
+		known("session ", signInOf(*c.session))
 	case p.knows(b, c.User):
 		known("browser ", seal.Digest(b.Device))
 	}

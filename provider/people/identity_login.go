@@ -161,7 +161,8 @@ func (i *Identities) Arrive(ctx context.Context, name, ticket string, response u
 	}
 	p.Email = lookedUp(p.Email)
 	err = i.finish(ctx, s, kept, p, who, b, &arrived)
-	if !isRefused(err) {
+	// The response was used, and is a row. A person who has signed in more often than anybody does is known only now.
+	if !isRefused(err) && !isLimited(err) {
 		giveBack()
 	}
 	return arrived, err

@@ -133,7 +133,8 @@ type login struct {
 }
 
 // firstStep begins the session of a person who has signed in so far, or returns the ticket for SecondStep if the
-// person needs a second factor. It returns storage.ErrSpent as beginSession does.
+// person needs a second factor. It returns storage.ErrSpent as beginSession does, and an Error with status 429 if the
+// person has signed in more often than anybody does.
 func (p *People) firstStep(ctx context.Context, u storage.User, by login, b Browser) (*SignIn, error) {
 	if !acr.Satisfies(by.methods, acr.MFA) {
 		_, needed, err := p.secondFactor(ctx, u)
@@ -145,6 +146,10 @@ func (p *People) firstStep(ctx context.Context, u storage.User, by login, b Brow
 			return &SignIn{Ticket: ticket, User: u}, err
 		}
 	}
+	err := p.maySignIn(u)
+	if err != nil {
+		return nil, err
+	}
 	return p.beginSession(ctx, u, by, storage.FactorUse{}, b)
 }
 
@@ -152,12 +157,8 @@ func (p *People) firstStep(ctx context.Context, u storage.User, by login, b Brow
 // shown. It ends an earlier session of the same browser, because somebody else may have set that
 // cookie (session fixation). It returns storage.ErrSpent if the password has changed since u was
 // read, or the identity was removed or cannot be linked any more, and storage.ErrFactorUsed if what was shown cannot be used. Each session is an
-// event, and so is its end: it returns an Error with status 429 if the person has signed in more often than anybody does.
+// event, and so is its end: the caller has asked maySignIn, before anything was stored.
 func (p *People) beginSession(ctx context.Context, u storage.User, by login, shown storage.FactorUse, b Browser) (*SignIn, error) {
-	_, err := p.mayRepeat(u, "sign-in ")
-	if err != nil {
-		return nil, err
-	}
 	cookie, at := seal.Random(32), oauth.Now()
 	u.Language = cmp.Or(b.Language, u.Language)
 	tell := p.factorNotices(u, shown)
@@ -174,7 +175,7 @@ func (p *People) beginSession(ctx context.Context, u storage.User, by login, sho
 		what = append(what, events.Event{Kind: events.FactorAdded, Person: u, By: events.By(u), Object: p.server(by.link.Issuer), Detail: "address"})
 		tell = append(tell, p.notices.FactorChanged(u, notices.AccountAdded)...)
 	}
-	err = p.store.AddSession(events.Attach(ctx, what...), n, seal.Digest(b.Session), u.Password, p.IdleSince(at), tell...)
+	err := p.store.AddSession(events.Attach(ctx, what...), n, seal.Digest(b.Session), u.Password, p.IdleSince(at), tell...)
 	if err != nil {
 		return nil, factorError(err)
 	}

@@ -205,6 +205,14 @@ func (k *Passkeys) made(ctx context.Context, s *storage.SignedIn, r Response, na
 	case !errors.Is(err, storage.ErrNotFound):
 		return storage.Passkey{}, oauth.Unavailable(err)
 	}
+	// Before the challenge is used: each is a row, and there may be many requests of before.
+	stored, err := k.Of(ctx, s.User.ID)
+	if err == nil && len(stored) >= MaxPasskeys {
+		err = ErrTooManyPasskeys
+	}
+	if err != nil {
+		return storage.Passkey{}, err
+	}
 	return storedPasskey(made, s.User.ID, name), k.spend(ctx, p)
 }
 

@@ -72,7 +72,8 @@ func (s shownPasskey) use() storage.FactorUse {
 	return storage.FactorUse{Passkey: &storage.PasskeyUse{ID: s.stored.ID, SignCount: int64(s.after.SignCount), BackedUp: s.after.BackedUp, At: oauth.Now()}}
 }
 
-// check checks the response of an authenticator, and uses its challenge. Unless it is empty, userID is
+// check checks the response of an authenticator, and uses its challenge, unless the person has signed in more often than
+// anybody does: then it returns an Error with status 429, and stores nothing. Unless it is empty, userID is
 // the only person whose passkey is accepted.
 func (k *Passkeys) check(ctx context.Context, r Response, p pending, userID string) (shownPasskey, error) {
 	var s shownPasskey
@@ -93,6 +94,10 @@ func (k *Passkeys) check(ctx context.Context, r Response, p pending, userID stri
 	}
 	if err != nil {
 		return s, refusePasskey(err)
+	}
+	err = k.people.maySignIn(s.person)
+	if err != nil {
+		return s, err
 	}
 	return s, k.spend(ctx, p)
 }

@@ -63,6 +63,12 @@ func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Lim
 // Sealers encrypts what the server stores in people's browsers, and the secrets of their factors.
 type Sealers struct{ Devices, Flashes, Factors, SignIns seal.Sealer }
 
+// isLimited reports whether an error is that of a limit.
+func isLimited(err error) bool {
+	e, ok := errors.AsType[*oauth.Error](err)
+	return ok && e.Status == http.StatusTooManyRequests
+}
+
 // isRefused reports whether an error is a refusal, and neither one of the server nor that of a limit.
 func isRefused(err error) bool {
 	e, ok := errors.AsType[*oauth.Error](err)
