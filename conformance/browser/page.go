@@ -2,6 +2,7 @@ package browser
 
 import (
 	"bytes"
+	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
@@ -42,7 +43,7 @@ type Page struct {
 // Parse reads the page in an answer. An answer that is no HTML gives an empty page.
 func Parse(a *wire.Answer) *Page {
 	p := &Page{}
-	if a.MediaType() != "text/html" && a.MediaType() != "application/xhtml+xml" {
+	if !isHTML(a) {
 		return p
 	}
 	root, err := html.Parse(bytes.NewReader(a.Body))
@@ -53,6 +54,17 @@ func Parse(a *wire.Answer) *Page {
 	p.walk(root, nil, owners)
 	p.Text = strings.Join(strings.Fields(textOf(root)), " ")
 	return p
+}
+
+// isHTML reports whether a browser shows an answer as a page. Browsers guess the type of an answer that names none.
+func isHTML(a *wire.Answer) bool {
+	switch a.MediaType() {
+	case "text/html", "application/xhtml+xml":
+		return true
+	case "":
+		return strings.HasPrefix(http.DetectContentType(a.Body), "text/html")
+	}
+	return false
 }
 
 func (p *Page) walk(n *html.Node, in *Form, owners map[string]*Form) {

@@ -31,6 +31,8 @@ func formPostFaults() []fault {
 		{name: "form_post has no button", spoil: posting(`(?s)<button.*?</button>`, ""), fails: "OIDCFormPost/2/button"},
 		{name: "form_post sends a Referer", spoil: posted(func(a *wire.Answer) { a.Header.Set("Referrer-Policy", "unsafe-url") }), fails: "OIDCFormPost/4/nothing-leaks"},
 		{name: "form_post may be cached", spoil: posted(func(a *wire.Answer) { a.Header.Del("Cache-Control") }), fails: "OIDCFormPost/2/not-stored"},
+		{name: "form_post has no Content-Type, so that browsers guess it", spoil: posted(func(a *wire.Answer) { a.Header.Del("Content-Type") }),
+			passes: "OIDCFormPost/2/parameters-in-form OIDCFormPost/2/code-works OIDCFormPost/2/action RFC9207/2/in-form-post"},
 		{name: "response_mode is ignored", at: authorizePath, spoil: queryOnly, aim: func(*target.Target) {},
 			blocks: "OIDCFormPost/2/parameters-in-form OIDCFormPost/2/action OIDCFormPost/2/not-stored RFC9207/2/in-form-post",
 			fails:  "OIDCDiscovery/3/response-modes-true RFC8414/2/response-modes-true"},
