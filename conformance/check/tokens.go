@@ -200,12 +200,17 @@ func (t *T) AsMachine(as wire.Auth, pairs ...string) *wire.Answer {
 	return t.Post(t.Endpoint(need.Token), wire.Params(append([]string{"grant_type", "client_credentials"}, pairs...)...), as)
 }
 
+// ByCredentials does the same for any client, with the scope that the target names for it or that the server wants.
+func (t *T) ByCredentials(c *target.Client, as wire.Auth, pairs ...string) *wire.Answer {
+	if c.Scope != "" && !wire.Params(pairs...).Has("scope") {
+		pairs = append(pairs, "scope", c.Scope)
+	}
+	return t.AsMachine(as, pairs...)
+}
+
 // Machine gets tokens for the client machine (RFC 6749 §4.4), with the scope that the target names for it. Further
 // parameters alternate with their values.
 func (t *T) Machine(pairs ...string) *Tokens {
 	c := t.Client(need.Machine)
-	if c.Scope != "" && !wire.Params(pairs...).Has("scope") {
-		pairs = append(pairs, "scope", c.Scope)
-	}
-	return t.Granted(t.Token(c, wire.Params(append([]string{"grant_type", "client_credentials"}, pairs...)...)))
+	return t.Granted(t.ByCredentials(c, c.Credentials(), pairs...))
 }

@@ -188,6 +188,35 @@ func (r *Runner) dropMachine(ctx context.Context) {
 	}})
 }
 
+// learnScope gives the clients of the client credentials grant a scope if the server issues no token without one, and
+// the target names none. RFC 6749 §3.3 lets a server require the parameter; how it refuses is a rule of its own.
+func (r *Runner) learnScope(ctx context.Context) {
+	machine := r.Target.Clients[need.Machine]
+	if machine == nil || machine.Scope != "" {
+		return
+	}
+	wanted := ""
+	r.Check(ctx, check.Rule{Needs: []need.Need{need.Machine, need.Token}, Check: func(t *check.T) {
+		if t.AsMachine(machine.Credentials()).Granted() {
+			return
+		}
+		listed, _ := r.Metadata.List("scopes_supported")
+		for _, scope := range append(strings.Fields(r.Target.Scope), listed...) {
+			if scope != "openid" && t.AsMachine(machine.Credentials(), "scope", scope).Granted() {
+				wanted = scope
+				return
+			}
+		}
+	}})
+	for _, role := range need.Roles() {
+		if c := r.Target.Clients[role.Name]; wanted != "" && c != nil && c.Scope == "" && role.Grant == need.GrantMachine {
+			as := *c
+			as.Scope = wanted
+			r.Target.Clients[role.Name] = &as
+		}
+	}
+}
+
 // learnAssertions finds out how the server wants the assertions of each client: without or with client_id beside them,
 // and for the issuer or for the token endpoint. Rules of their own are about that. The checks of all others would be
 // blocked, or take a refusal because of it for one because of their mistake.
@@ -203,7 +232,7 @@ func (r *Runner) learnAssertions(ctx context.Context, rules []check.Rule) {
 				for _, names := range []bool{false, true} {
 					as := *c
 					as.Audience, as.NamesItself = audience, names
-					if authenticated(t.AsMachine(as.Credentials())) {
+					if authenticated(t.ByCredentials(c, as.Credentials())) {
 						if audience != c.Audience || names {
 							r.Target.Clients[role.Name] = &as
 						}

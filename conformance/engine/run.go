@@ -43,6 +43,7 @@ func NewRunner(ctx context.Context, target *target.Target, documents []check.Doc
 	}
 	r.Hide()
 	r.dropMachine(ctx)
+	r.learnScope(ctx)
 	r.introspectOwn(ctx)
 	return r, nil
 }

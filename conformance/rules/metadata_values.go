@@ -131,7 +131,7 @@ func wantGrantTypes(t *T, m check.Metadata) {
 		}
 	}
 	if other := t.OptionalClient(need.Machine); other != nil && !slices.Contains(list, need.GrantMachine) {
-		if a := t.AsMachine(other.Credentials()); a.Granted() {
+		if a := t.ByCredentials(other, other.Credentials()); a.Granted() {
 			t.At(a)
 			t.Failf("the grant client_credentials returns a token, but grant_types_supported is %q", list)
 		}

@@ -125,7 +125,7 @@ func rfc6749Errors() []Rule {
 			Text:  "A client that is not registered for a grant type of the server is refused with unauthorized_client.",
 			Needs: []Need{need.Token, need.Code},
 			Check: func(t *T) {
-				a := t.AsMachine(t.Client(need.Code).Credentials())
+				a := t.ByCredentials(t.Client(need.Code), t.Client(need.Code).Credentials())
 				if a.Granted() {
 					t.Skipf("the server issues tokens to the client code by client credentials: the rule needs a client that may not use this grant")
 				}
@@ -224,5 +224,5 @@ func offersMachine(t *T) bool {
 		return listed
 	}
 	c := t.OptionalClient(need.Machine)
-	return c != nil && t.AsMachine(c.Credentials()).Granted()
+	return c != nil && t.ByCredentials(c, c.Credentials()).Granted()
 }

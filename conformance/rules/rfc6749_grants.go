@@ -100,7 +100,7 @@ func rfc6749Grants() []Rule {
 			Needs: []Need{need.Token, need.Public, need.Machine},
 			Check: func(t *T) {
 				t.Machine()
-				t.WantRefused(t.AsMachine(t.Client(need.Public).Credentials()), "the client is public")
+				t.WantRefused(t.ByCredentials(t.Client(need.Machine), t.Client(need.Public).Credentials()), "the client is public")
 			},
 		},
 		{
@@ -110,7 +110,7 @@ func rfc6749Grants() []Rule {
 			Check: func(t *T) {
 				c := t.Client(need.Machine)
 				wantAuthenticated(t, c, aTokenRequest(t).fresh)
-				t.WantRefused(t.AsMachine(c.With(strings.ToUpper(c.Secret)+"x")), "the secret was wrong")
+				t.WantRefused(t.ByCredentials(c, c.With(strings.ToUpper(c.Secret)+"x")), "the secret was wrong")
 				t.WantRefused(t.Post(t.Endpoint(need.Token), wire.Params("grant_type", "client_credentials")), "the client is unknown")
 			},
 		},
@@ -118,7 +118,10 @@ func rfc6749Grants() []Rule {
 			ID: "RFC6749/4.4.3/granted", Level: Should,
 			Text:  "A client with the correct secret gets an access token by client credentials.",
 			Needs: machineNeeds(),
-			Check: func(t *T) { t.WantGranted(t.AsMachine(t.Client(need.Machine).Credentials())) },
+			Check: func(t *T) {
+				c := t.Client(need.Machine)
+				t.WantGranted(t.ByCredentials(c, c.Credentials()))
+			},
 		},
 		{
 			ID: "RFC6749/4.4.3/no-refresh-token", Level: Should,

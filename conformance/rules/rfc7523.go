@@ -195,10 +195,10 @@ func rfc7523Signature() []Rule {
 			Needs: []Need{need.Token, need.SecretHMAC},
 			Check: func(t *T) {
 				c := t.Client(need.SecretHMAC)
-				t.Granted(t.AsMachine(c.Credentials()))
-				t.WantRefused(t.AsMachine(c.With(strings.Repeat("conformance", 4))), "the secret was wrong")
+				t.Granted(t.ByCredentials(c, c.Credentials()))
+				t.WantRefused(t.ByCredentials(c, c.With(strings.Repeat("conformance", 4))), "the secret was wrong")
 				stranger := jose.NewKey("RS256")
-				t.WantRefused(t.AsMachine(c.Assertion(func() string { return stranger.Sign(nil, c.Claims()) })), "the assertion was signed by a private key")
+				t.WantRefused(t.ByCredentials(c, c.Assertion(func() string { return stranger.Sign(nil, c.Claims()) })), "the assertion was signed by a private key")
 			},
 		},
 	}
@@ -220,10 +220,7 @@ func asKey(t *T, as wire.Auth) *wire.Answer {
 		t.Besides(func() { form = t.Code(t.Request(c)).Form() })
 		return t.Post(t.Endpoint(need.Token), form, as)
 	}
-	if scope := t.Client(need.Key).Scope; scope != "" {
-		return t.AsMachine(as, "scope", scope)
-	}
-	return t.AsMachine(as)
+	return t.ByCredentials(c, as)
 }
 
 // wrongClaims returns a rule that an assertion with other claims is refused.

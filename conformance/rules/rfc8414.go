@@ -215,7 +215,7 @@ func rfc8414Values() []Rule {
 			Needs: machineNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Machine)
-				known := t.AsMachine(c.Credentials()).Granted()
+				known := t.ByCredentials(c, c.Credentials()).Granted()
 				wantMethodListed(t, publishedMetadata(t), "token", c, known)
 			},
 		},
@@ -230,7 +230,7 @@ func rfc8414Values() []Rule {
 					if !m.Lists("token_endpoint_auth_methods_supported", method) {
 						continue
 					}
-					if a := t.AsMachine(secretMethods(c)[method]); !a.Granted() {
+					if a := t.ByCredentials(c, secretMethods(c)[method]); !a.Granted() {
 						t.At(a)
 						t.Errorf("%s is listed, but the client machine cannot use it: %s", method, a.Failure())
 					}
