@@ -80,8 +80,9 @@ func (t *T) LogoutRequest(v *Visit, pairs ...string) url.Values {
 
 // LogoutOutcome is the outcome of a logout request.
 type LogoutOutcome struct {
-	Away   string // where the browser was sent, or ""
-	Answer *wire.Answer
+	Away      string // where the browser was sent, or ""
+	Answer    *wire.Answer
+	Confirmed bool // the server asked the person, who said yes
 }
 
 // WantNotSent asserts that the browser was not sent to an address.
@@ -102,7 +103,7 @@ func (t *T) OpenLogout(b *browser.Browser, request url.Values) *LogoutOutcome {
 	if err != nil {
 		t.Blockedf("%v", err)
 	}
-	return &LogoutOutcome{b.Away, b.Page}
+	return &LogoutOutcome{b.Away, b.Page, false}
 }
 
 // Logout sends a logout request, and confirms it if asked.
@@ -123,6 +124,7 @@ func (t *T) LogoutByPost(b *browser.Browser, request url.Values) *LogoutOutcome 
 }
 
 func (t *T) sayYes(b *browser.Browser, err error) *LogoutOutcome {
+	confirmed := false
 	for range steps {
 		if err != nil {
 			t.Blockedf("%v", err)
@@ -131,7 +133,7 @@ func (t *T) sayYes(b *browser.Browser, err error) *LogoutOutcome {
 		if b.Away != "" || b.Page.Status >= http.StatusBadRequest || f == nil {
 			break
 		}
-		err = b.Submit(f)
+		confirmed, err = true, b.Submit(f)
 	}
-	return &LogoutOutcome{b.Away, b.Page}
+	return &LogoutOutcome{b.Away, b.Page, confirmed}
 }

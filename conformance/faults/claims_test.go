@@ -25,6 +25,12 @@ func claimsFaults() []fault {
 		{name: "a claims parameter that is not an object is ignored", spoil: ignoring("claims", func(value string) bool { return claimsIn(value) == nil }), fails: "OIDCCore/5.5/malformed"},
 		{name: "unknown members of the claims parameter are refused", spoil: refusingSignIns("invalid_request", "claims", holding(`"other":[1]`)), fails: "OIDCCore/5.5/members-ignored"},
 		{name: "a request for a claim with unknown members is ignored", spoil: ignoring("claims", holding(`"conformance":1`)), fails: "OIDCCore/5.5.1/members-ignored"},
+		{name: "a claim that is requested as essential is left out", spoil: claiming(func(asked map[string]any) {
+			maps.DeleteFunc(asked, func(_ string, how any) bool {
+				object, _ := how.(map[string]any)
+				return object["essential"] != nil
+			})
+		}), passes: "OIDCCore/5.5.1/members-ignored"},
 		{name: "unknown claims are refused", spoil: refusingSignIns("invalid_request", "claims", holding("conformance.example")), fails: "OIDCCore/5.5.1/essential-unknown"},
 		{name: "the values of claims are not compared", spoil: claiming(func(asked map[string]any) {
 			for name := range asked {

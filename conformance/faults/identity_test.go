@@ -78,6 +78,8 @@ func identityFaults() []fault {
 		{name: "auth_time stays that of the first login", spoil: replacing(everybodys, func(p *proxy, _ *ask, text string) any {
 			return resign(text, saying("auth_time", p.once("auth_time", inside(text).Claims["auth_time"])))
 		}), fails: "OIDCCore/3.1.2.3/prompt-login OIDCCore/3.1.2.1/max-age-renews", passes: "OIDCCore/3.1.2.1/max-age OIDCCore/3.1.2.1/max-age-zero"},
+		{name: "auth_time is always 0", spoil: claim("auth_time", 0), fails: "OIDCCore/2/auth-time-of-login",
+			blocks: "OIDCCore/3.1.2.3/prompt-login OIDCCore/3.1.2.1/max-age-renews"},
 		{name: "auth_time is the time of issue", spoil: always(func(_ *jwt.Token, claims map[string]any) { claims["auth_time"] = time.Now().Unix() }),
 			fails: "OIDCCore/2/auth-time-of-login OIDCCore/12.2/auth-time"},
 		{name: "ID tokens have no acr", spoil: claim("acr", nil), fails: "OIDCCore/3.1.2.1/acr-values"},

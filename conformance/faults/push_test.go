@@ -65,7 +65,8 @@ func pushFaults() []fault {
 				q.as(p.target.Clients[need.Code])
 			}
 		}), fails: "RFC9126/2/client-authenticated"},
-		{name: "a pushed request without authentication is invalid_request", at: parPath, spoil: miscalling("invalid_client", "invalid_request"), fails: "RFC9126/2/client-authenticated"},
+		{name: "a pushed request without authentication is invalid_request", at: parPath, spoil: miscalling("invalid_client", "invalid_request"),
+			fails: "RFC9126/2.3/invalid-client", passes: "RFC9126/2/client-authenticated"},
 		{name: "a pushed request may name a request URI", at: parPath, spoil: without("request_uri"), fails: "RFC9126/2.1/no-request-uri"},
 		{name: "the redirect URI of a pushed request is not validated", at: parPath, spoil: spoiling(func(p *proxy, q *ask) {
 			if q.form().Get("redirect_uri") != p.target.Clients[need.Code].RedirectURI() {

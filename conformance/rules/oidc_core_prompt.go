@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"math"
+
 	"mandate/conformance/browser"
 	"mandate/conformance/jose"
 	"mandate/conformance/need"
@@ -288,7 +290,11 @@ func wantMaxAge(t *T, age string) {
 // for a login, the check is blocked: another rule reports it.
 func wantRenewed(t *T, parameter, value, reports string) {
 	c, b := t.Client(need.Code), t.NewBrowser()
-	at := loginTime(t, olderThan(t, b, 1))
+	first := olderThan(t, b, 1)
+	at := loginTime(t, first)
+	if math.Abs(at-t.DateOf(first.Answer)) > 60 {
+		t.Blockedf("auth_time is not the time of any login (OIDCCore/2/auth-time-of-login)")
+	}
 	logins := t.SignIns(b)
 	again := t.GrantIn(b, t.OpenID(c).Set("max_age", "36000").Set(parameter, value))
 	if t.SignIns(b) == logins {

@@ -305,6 +305,12 @@ func wantSectors(t *T, one, other Need) {
 	if wire.ParseURL(t.Client(one).RedirectURI()).Hostname() == wire.ParseURL(t.Client(other).RedirectURI()).Hostname() {
 		t.Skipf("the redirect URIs of the clients %s and %s have the same host: register them with different hosts", one, other)
 	}
+	// OIDC Discovery §3: a server that does not list the type may have registered the client with it all the same.
+	registered := t.Client(other).Registration
+	if types, listed := t.Metadata().List("subject_types_supported"); listed && !slices.Contains(types, "pairwise") &&
+		(registered == nil || registered.Text("subject_type") != "pairwise") {
+		t.Skipf("subject_types_supported is %q, and no answer of the server says that the client %s has pairwise subjects", types, other)
+	}
 }
 
 // discloses reports whether a text contains a name. A short name can be in any text by chance, so that it has to stand

@@ -41,7 +41,9 @@ func oidcClientMetadata() []Rule {
 			Text: "UserInfo returns a JWT with the registered algorithm.",
 		}),
 		{
-			ID: "OIDCRegistration/2/secret-for-hmac", Level: Must,
+			// OIDC Core §10.1 forbids the HMAC, which OIDCCore/10.1/no-hmac-for-public checks. No clause says that the
+			// server refuses to register it.
+			ID: "OIDCRegistration/2/secret-for-hmac", Level: Should,
 			Text:  "HS256 requires a client secret, which a public client does not have.",
 			Needs: registrationNeeds(),
 			Check: func(t *T) {

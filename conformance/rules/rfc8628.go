@@ -29,7 +29,9 @@ func rfc8628() []Rule {
 			Check: func(t *T) { wantTLS(t, t.Endpoint(need.DeviceAuthorization)) },
 		},
 		{
-			ID: "RFC8628/3.1/parameters-once", Level: Must,
+			// The MUST NOT binds the sender. For the server RFC 6749 §5.2 defines the error invalid_request, without a
+			// keyword.
+			ID: "RFC8628/3.1/parameters-once", Level: Should,
 			Text:  "A device authorization request that repeats a parameter is refused.",
 			Needs: deviceNeeds(),
 			Check: func(t *T) {

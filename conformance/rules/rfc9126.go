@@ -30,15 +30,8 @@ func rfc9126Endpoint() []Rule {
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				t.Pushed(t.Request(c))
-				for _, wrong := range []struct {
-					why string
-					as  wire.Auth
-				}{{"the client did not authenticate", wire.InBody(c.ID, "")}, {"the credentials were wrong", c.With("wrong-" + t.Random())}} {
-					a := t.PushAs(wrong.as, t.Request(c).Params)
-					wantNotPushed(t, a, wrong.why)
-					if a.Text("error") != "invalid_client" {
-						t.Errorf("the error is %q, want invalid_client, when %s", a.Text("error"), wrong.why)
-					}
+				for _, s := range strangers(t, c) {
+					wantNotPushed(t, t.PushAs(s.as, t.Request(c).Params), s.why)
 				}
 			},
 		},
@@ -146,7 +139,32 @@ func rfc9126Endpoint() []Rule {
 				}
 			},
 		},
+		{
+			ID: "RFC9126/2.3/invalid-client", Level: Must,
+			Text:  "A client that cannot authenticate is refused with invalid_client, as at the token endpoint.",
+			Needs: pushNeeds(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				t.Pushed(t.Request(c))
+				for _, s := range strangers(t, c) {
+					a := t.PushAs(s.as, t.Request(c).Params)
+					if a.Status/100 != 2 && a.Text("error") != "invalid_client" {
+						t.Errorf("the error is %q, want invalid_client, when %s", a.Text("error"), s.why)
+					}
+				}
+			},
+		},
 	}
+}
+
+// stranger is somebody who knows only the identifier of a client.
+type stranger struct {
+	why string
+	as  wire.Auth
+}
+
+func strangers(t *T, c *target.Client) []stranger {
+	return []stranger{{"the client did not authenticate", wire.InBody(c.ID, "")}, {"the credentials were wrong", c.With("wrong-" + t.Random())}}
 }
 
 // rfc9126Authorization returns the rules about what follows the push.
