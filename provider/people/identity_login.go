@@ -199,6 +199,11 @@ func (i *Identities) finish(ctx context.Context, s *server, kept left, p upstrea
 			return err
 		}
 	}
+	// Each response is a row, also if the second step never follows.
+	err = i.people.mayRepeat(u, "server ")
+	if err != nil {
+		return err
+	}
 	arrived.SignIn, err = i.people.firstStep(ctx, u, by, b)
 	if errors.Is(err, storage.ErrSpent) && link != nil {
 		// The same person has signed in twice at this moment: what is stored by now decides.
