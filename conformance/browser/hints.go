@@ -64,7 +64,7 @@ func (p *Page) Decision(approve bool, h Hints) (*Form, *Control) {
 	}
 	for _, f := range p.Forms {
 		for i := range f.Buttons {
-			if is(f.Buttons[i]) {
+			if is(f.Buttons[i]) && (approve || f.tells(i)) {
 				return f, &f.Buttons[i]
 			}
 		}
@@ -78,6 +78,15 @@ func (p *Page) Decision(approve bool, h Hints) (*Form, *Control) {
 		}
 	}
 	return nil, nil
+}
+
+// tells reports whether the server can tell a button from the others of its form. Where a script tells them apart, pressing
+// the button that refuses without the script is an approval.
+func (f *Form) tells(i int) bool {
+	b := f.Buttons[i]
+	return !slices.ContainsFunc(slices.Delete(slices.Clone(f.Buttons), i, i+1), func(c Control) bool {
+		return c.name == b.name && c.value == b.value && c.Action == b.Action
+	})
 }
 
 // FormPost returns the form that sends the response to a client (OIDC Form Post §2). It has hidden fields only, one
