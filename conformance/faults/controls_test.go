@@ -100,10 +100,10 @@ func controlFaults() []fault {
 			*a = *shown(http.StatusInternalServerError, "no")
 		}), aim: usual, fails: "RFC6750/3.1/invalid-token-401 RFC6750/3/challenge", passes: "RFC6749/7/token-validated RFC6750/5.2/not-tampered-with"},
 		{name: "no logout has an effect", at: logoutPath, spoil: func(*proxy, *ask) *wire.Answer { return shown(http.StatusOK, "bye") }, aim: usual,
-			fails: "OIDCRPLogout/2/get OIDCRPLogout/2/post OIDCRPLogout/2/yes OIDCRPLogout/3/client-id-as-proof",
+			fails: "OIDCRPLogout/2/get OIDCRPLogout/2/post OIDCRPLogout/3/client-id-as-proof",
 			blocks: "OIDCRPLogout/2/asks OIDCRPLogout/2/asks-without-hint OIDCRPLogout/2/asks-with-hint-of-other-session OIDCRPLogout/2/issuer-of-hint OIDCRPLogout/2/client-of-hint " +
 				"OIDCRPLogout/3/not-without-proof OIDCRPLogout/4/invalid-not-used OIDCRPLogout/2/other-browsers-stay",
-			skips: "OIDCRPLogout/3/exact-match OIDCRPLogout/3/of-this-client"},
+			skips: "OIDCRPLogout/2/yes OIDCRPLogout/3/exact-match OIDCRPLogout/3/of-this-client"},
 		{name: "request_uri is ignored, and not denied", spoil: func(p *proxy, q *ask) *wire.Answer {
 			if strings.Contains(q.path, "/.well-known/o") {
 				return publishing(put("request_uri_parameter_supported", nil))(p, q)

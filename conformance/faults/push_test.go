@@ -62,7 +62,9 @@ func pushFaults() []fault {
 	return []fault{
 		{name: "a pushed request needs no authentication", at: parPath, spoil: spoiling(func(p *proxy, q *ask) {
 			if !p.proven(q) {
-				q.as(p.target.Clients[need.Code])
+				c := p.target.Clients[need.Code]
+				q.as(c)
+				q.set("client_id", c.ID)
 			}
 		}), fails: "RFC9126/2/client-authenticated"},
 		{name: "a pushed request without authentication is invalid_request", at: parPath, spoil: miscalling("invalid_client", "invalid_request"),

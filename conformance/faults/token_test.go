@@ -199,7 +199,11 @@ func grantFaults() []fault {
 			id, _ := q.client()
 			return byMachine(q) && id == machines(p).ID && !q.form().Has("scope") && p.proven(q)
 		}, badRequest), fails: "RFC6749/3.3/default-or-refused", blocks: "RFC6749/3.2/empty-is-absent RFC6749/3.3/scope-told",
-			passes: "RFC6749/4.4.3/granted MCP/M18/client-credentials RFC6749/5.1/no-store RFC7662/2.2/facts-right"},
+			skips: "RFC6749/3.3/scope-honoured", passes: "RFC6749/4.4.3/granted MCP/M18/client-credentials RFC6749/5.1/no-store RFC7662/2.2/facts-right"},
+		{name: "the client credentials grant is refused", at: tokenPath, spoil: refusingIf(func(p *proxy, q *ask) bool {
+			id, _ := q.client()
+			return byMachine(q) && id == machines(p).ID && p.proven(q)
+		}, badRequest), fails: "RFC6749/4.4.3/granted MCP/M18/client-credentials", hides: needsMachine},
 		{name: "openid is granted without a request", at: tokenPath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			if byMachine(q) && len(q.form()["scope"]) < 2 && q.form().Get("scope") == "" {
 				q.set("scope", "read write openid")
