@@ -165,7 +165,7 @@ func TestCommandWorkers(t *testing.T) {
 		mu.Unlock()
 		w.WriteHeader(http.StatusBadRequest)
 	})
-	path := targetText(t, "issuer: "+server.URL+"\nendpoints: {token_endpoint: "+server.URL+"/token}\nclients:\n  machine: {id: m, secret: verysecret}\n")
+	path := targetText(t, "issuer: "+server.URL+"\nendpoints: {token_endpoint: "+server.URL+"/token}\nclients:\n  machine: {id: m, secret: verysecret, scope: read}\n")
 	servertest.Run(t, "", "--target", path, "--only", "RFC6749", "--workers", "5", "--timeout", "20s").Want(t, 1, "rules in ")
 	mu.Lock()
 	defer mu.Unlock()

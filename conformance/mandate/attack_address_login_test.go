@@ -152,7 +152,7 @@ func TestAttackEndlessEvents(t *testing.T) {
 			if b.Away == nil {
 				refused++
 				checkEqual(t, "status", b.Status, http.StatusTooManyRequests)
-				if !strings.Contains(b.Body, "Too many requests. Try again in a minute.") {
+				if !strings.Contains(b.Body, "Sign out and sign in again, then send the form once more.") {
 					t.Fatalf("%s", b.Body)
 				}
 			}
