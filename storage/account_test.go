@@ -18,7 +18,7 @@ func TestUpdateUserWritesWhatMayChangeAndNothingElse(t *testing.T) {
 		change.Username, change.UsernameKey, change.Email, change.FirstName, change.LastName, change.Administrator = "Anna", "anna", "anna@example.com", "Anna", "A", true
 		want := change
 		change.Number, change.Password, change.CreatedAt, change.PasswordChangedAt = 99, "stolen", 1, 2
-		must(t, w.UpdateUser(t.Context(), change, nil, nil))
+		must(t, w.UpdateUser(t.Context(), change, nil, nil, Beside{}))
 		got, err := w.UserByID(t.Context(), alice.ID)
 		must(t, err)
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -88,12 +88,12 @@ func TestWhatEndsWithAChangeToAPerson(t *testing.T) {
 			"made inactive with the form": {
 				func(u User) error {
 					u.Active = false
-					return w.UpdateUser(t.Context(), u, []string{"staff"}, nil)
+					return w.UpdateUser(t.Context(), u, []string{"staff"}, nil, Beside{})
 				},
 				signedOut,
 			},
 			"changed otherwise": {
-				func(u User) error { return w.UpdateUser(t.Context(), u, []string{"staff"}, nil) },
+				func(u User) error { return w.UpdateUser(t.Context(), u, []string{"staff"}, nil, Beside{}) },
 				has,
 			},
 			"changed otherwise, with a new password": {
@@ -220,7 +220,7 @@ func TestPersonWhoWasDisabledStartsAnewWhenActiveAgain(t *testing.T) {
 		slipped := w.family(t, alice.ID, a.ID) // a grant that started earlier is stored afterwards
 		_, err := w.TokenByDigest(t.Context(), slipped.access)
 		is(t, "token while disabled", err, ErrNotFound)
-		must(t, w.UpdateUser(t.Context(), alice, nil, nil))
+		must(t, w.UpdateUser(t.Context(), alice, nil, nil, Beside{}))
 		_, err = w.TokenByDigest(t.Context(), slipped.access)
 		is(t, "token when active again", err, ErrNotFound)
 	})
@@ -305,11 +305,11 @@ func lessOf(t *testing.T, s *Store) map[string]func(User) error {
 	return map[string]func(User) error{
 		"demoted": func(u User) error {
 			u.Administrator = false
-			return s.UpdateUser(t.Context(), u, nil, nil)
+			return s.UpdateUser(t.Context(), u, nil, nil, Beside{})
 		},
 		"made inactive": func(u User) error {
 			u.Active = false
-			return s.UpdateUser(t.Context(), u, nil, nil)
+			return s.UpdateUser(t.Context(), u, nil, nil, Beside{})
 		},
 		"disabled": func(u User) error { return s.DisableUser(t.Context(), u.ID, at) },
 		"deleted":  func(u User) error { return s.DeleteUser(t.Context(), u.ID, at, Handover{Responsible: ByOperator}) },
@@ -338,7 +338,7 @@ func TestLastAdministratorStays(t *testing.T) {
 			}
 		}
 		root.FirstName = "New"
-		is(t, "another change", w.UpdateUser(t.Context(), root, nil, nil), nil)
+		is(t, "another change", w.UpdateUser(t.Context(), root, nil, nil, Beside{}), nil)
 		is(t, "somebody else", w.DeleteUser(t.Context(), inactive.ID, at, Handover{Responsible: ByOperator}), nil)
 		administrators(t, w, "second")
 		is(t, "no longer the last", w.DeleteUser(t.Context(), root.ID, at, Handover{Responsible: ByOperator}), nil)
@@ -385,12 +385,12 @@ func TestUpdateUserOverwritesNothingUnseen(t *testing.T) {
 			must(t, err)
 			seen := NewUser{User: u, Groups: []string{"staff"}}
 			u.FirstName = "First"
-			must(t, w.UpdateUser(t.Context(), u, seen.Groups, &seen))
+			must(t, w.UpdateUser(t.Context(), u, seen.Groups, &seen, Beside{}))
 			seen.FirstName = "First"
 			_, err = w.exec(t.Context(), change, u.ID)
 			must(t, err)
 			u.FirstName = "Second"
-			is(t, what, w.UpdateUser(t.Context(), u, seen.Groups, &seen), ErrSpent)
+			is(t, what, w.UpdateUser(t.Context(), u, seen.Groups, &seen, Beside{}), ErrSpent)
 			if n := count(t, w.Store, `SELECT COUNT(*) FROM users WHERE id = $1 AND first_name = 'Second'`, u.ID); n != 0 {
 				t.Errorf("%s: the person was written", what)
 			}

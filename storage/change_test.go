@@ -83,7 +83,7 @@ func endings(w world, u User, a Application, f family, n Session) map[string]fun
 		"UpdateUser": func(ctx context.Context) error {
 			b := u
 			b.Username, b.UsernameKey = u.Username+" renamed", u.UsernameKey+" renamed"
-			return w.UpdateUser(ctx, b, nil, nil)
+			return w.UpdateUser(ctx, b, nil, nil, Beside{})
 		},
 	}
 }

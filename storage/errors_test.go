@@ -190,7 +190,7 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"TokenByDigest":     func(ctx context.Context) error { return drop(s.TokenByDigest(ctx, "x")) },
 		"TouchSession":      func(ctx context.Context) error { return s.TouchSession(ctx, "x", at, 60) },
 		"UpdateApplication": func(ctx context.Context) error { return s.UpdateApplication(ctx, a, a) },
-		"UpdateUser":        func(ctx context.Context) error { return s.UpdateUser(ctx, u, nil, nil) },
+		"UpdateUser":        func(ctx context.Context) error { return s.UpdateUser(ctx, u, nil, nil, Beside{}) },
 		"UserByID":          func(ctx context.Context) error { return drop(s.UserByID(ctx, "x")) },
 		"UserByKey":         func(ctx context.Context) error { return drop(s.UserByKey(ctx, "x")) },
 		"UserByNumber":      func(ctx context.Context) error { return drop(s.UserByNumber(ctx, 1)) },

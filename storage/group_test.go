@@ -44,11 +44,11 @@ func TestUserIsInExactlyTheGroupsThatWereNamed(t *testing.T) {
 			must(t, w.AddGroup(t.Context(), name, at))
 		}
 		alice, bob := w.person(t, "alice", "a", "b"), w.person(t, "bob", "a")
-		must(t, w.UpdateUser(t.Context(), alice, []string{"c", "b"}, nil))
+		must(t, w.UpdateUser(t.Context(), alice, []string{"c", "b"}, nil, Beside{}))
 		memberOf(t, w, alice, "b", "c")
-		must(t, w.UpdateUser(t.Context(), alice, []string{"b", "c", "b"}, nil))
+		must(t, w.UpdateUser(t.Context(), alice, []string{"b", "c", "b"}, nil, Beside{}))
 		memberOf(t, w, alice, "b", "c")
-		must(t, w.UpdateUser(t.Context(), alice, nil, nil))
+		must(t, w.UpdateUser(t.Context(), alice, nil, nil, Beside{}))
 		memberOf(t, w, alice)
 		memberOf(t, w, bob, "a")
 		memberOf(t, w, w.person(t, "carol", "c", "c"), "c")
@@ -61,7 +61,7 @@ func TestUnknownGroupLeavesThePersonAsTheyWere(t *testing.T) {
 		alice := w.person(t, "alice", "a")
 		change := alice
 		change.Email, change.Active = "new@example.com", false
-		is(t, "UpdateUser", w.UpdateUser(t.Context(), change, []string{"a", "nowhere"}, nil), ErrNotFound)
+		is(t, "UpdateUser", w.UpdateUser(t.Context(), change, []string{"a", "nowhere"}, nil, Beside{}), ErrNotFound)
 		got, err := w.UserByID(t.Context(), alice.ID)
 		must(t, err)
 		if diff := cmp.Diff(alice, got); diff != "" {

@@ -56,9 +56,9 @@ func TestInitialTokenFailsWithItsMaker(t *testing.T) {
 		is(t, "an unknown token", use("unknown", at), ErrSpent)
 		demoted := root
 		demoted.Administrator = false
-		must(t, w.UpdateUser(t.Context(), demoted, nil, nil))
+		must(t, w.UpdateUser(t.Context(), demoted, nil, nil, Beside{}))
 		is(t, "a maker without administrator rights", use(byPerson.Digest, at), ErrSpent)
-		must(t, w.UpdateUser(t.Context(), root, nil, nil))
+		must(t, w.UpdateUser(t.Context(), root, nil, nil, Beside{}))
 		must(t, use(byPerson.Digest, at))
 		must(t, w.DisableUser(t.Context(), root.ID, at))
 		is(t, "a disabled maker", use(byPerson.Digest, at), ErrSpent)

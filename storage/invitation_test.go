@@ -94,13 +94,13 @@ func TestInvitationStaysUnlessItIsUsed(t *testing.T) {
 		is(t, "too late", second(w.AcceptInvitation(t.Context(), i.Digest, late, nil)), ErrSpent)
 		is(t, "read too late", second(w.InvitationByDigest(t.Context(), i.Digest, later)), ErrNotFound)
 		alice.Email = "NEW@example.com"
-		must(t, w.UpdateUser(t.Context(), alice, nil, nil))
+		must(t, w.UpdateUser(t.Context(), alice, nil, nil, Beside{}))
 		is(t, "an address that somebody has by now", w.accepts(t, i), ErrAddressTaken)
 		if diff := cmp.Diff(before, counts(t, w.Store)); diff != "" {
 			t.Error(diff)
 		}
 		alice.Email = ""
-		must(t, w.UpdateUser(t.Context(), alice, nil, nil))
+		must(t, w.UpdateUser(t.Context(), alice, nil, nil, Beside{}))
 		is(t, "after all that", w.accepts(t, i), nil)
 	})
 }
@@ -111,7 +111,7 @@ func TestInvitationEndsWithItsInviter(t *testing.T) {
 		w.administrator(t, "root") // somebody stays an administrator
 		change := func(u User, change func(*User)) error {
 			change(&u)
-			return w.UpdateUser(t.Context(), u, nil, nil)
+			return w.UpdateUser(t.Context(), u, nil, nil, Beside{})
 		}
 		for name, end := range map[string]func(u User) error{
 			"disabled": func(u User) error { return w.DisableUser(t.Context(), u.ID, at) },

@@ -59,7 +59,7 @@ func TestResetLinkEnds(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		change := func(u User, change func(*User)) error {
 			change(&u)
-			return w.UpdateUser(t.Context(), u, nil, nil)
+			return w.UpdateUser(t.Context(), u, nil, nil, Beside{})
 		}
 		for name, end := range map[string]func(u User) error{
 			"another password": func(u User) error { return w.SetPassword(t.Context(), u.ID, "new", at) },
@@ -150,7 +150,7 @@ func TestAddressLinkConfirmsTheAddress(t *testing.T) {
 		must(t, w.ConfirmByLink(t.Context(), l.Digest, renewal(w.session(t, alice.ID)), at, confirmed))
 		l = w.link(t, alice, LinkAddress)
 		u.Email = "new@example.com"
-		must(t, w.UpdateUser(t.Context(), u, nil, nil))
+		must(t, w.UpdateUser(t.Context(), u, nil, nil, Beside{}))
 		is(t, "another address", w.ConfirmByLink(t.Context(), l.Digest, renewal(w.session(t, alice.ID)), at, confirmed), ErrSpent)
 	})
 }

@@ -96,7 +96,7 @@ func TestWhateverEndsASessionMakesItsApplicationsDue(t *testing.T) {
 			"disabled":       func(u User, _ Session) error { return w.DisableUser(t.Context(), u.ID, at) },
 			"disabled by a change": func(u User, _ Session) error {
 				u.Active, u.UpdatedAt = false, at
-				return w.UpdateUser(t.Context(), u, nil, nil)
+				return w.UpdateUser(t.Context(), u, nil, nil, Beside{})
 			},
 			"deleted": func(u User, _ Session) error {
 				return w.DeleteUser(t.Context(), u.ID, at, Handover{Responsible: ByOperator})

@@ -201,7 +201,7 @@ func TestOwnerIsReadWithTheApplication(t *testing.T) {
 		must(t, w.EnableUser(t.Context(), alice.ID, at))
 		state(true, true)
 		alice.Administrator = false
-		must(t, w.UpdateUser(t.Context(), alice, nil, nil))
+		must(t, w.UpdateUser(t.Context(), alice, nil, nil, Beside{}))
 		state(true, false)
 	})
 }

@@ -115,7 +115,7 @@ func hot(t *testing.T, w world) []string {
 			s.DeleteIdentity(t.Context(), identity, Ways{Passkeys: true}, nil),
 			s.EndSession(t.Context(), alice.ID, n.ID, at, false),
 			s.DisableUser(t.Context(), alice.ID, at),
-			s.UpdateUser(t.Context(), alice, nil, nil),
+			s.UpdateUser(t.Context(), alice, nil, nil, Beside{}),
 			s.AddSession(t.Context(), n, "", proof(s.Store, n.UserID), 0),
 			s.RevokeConsent(t.Context(), alice.ID, a.ID),
 			s.AddEvents(t.Context(), newEvent("kind", alice)),

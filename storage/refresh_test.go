@@ -105,7 +105,7 @@ func TestFamilyThatWasRevokedDoesNotGrow(t *testing.T) {
 			"RevokeGrant":   func(f family) error { return w.RevokeGrant(t.Context(), f.ID) },
 			"RevokeConsent": func(family) error { return w.RevokeConsent(t.Context(), alice.ID, a.ID) },
 			"DisableUser": func(family) error {
-				return errors.Join(w.DisableUser(t.Context(), alice.ID, at), w.UpdateUser(t.Context(), alice, nil, nil))
+				return errors.Join(w.DisableUser(t.Context(), alice.ID, at), w.UpdateUser(t.Context(), alice, nil, nil, Beside{}))
 			},
 		} {
 			f = w.family(t, alice.ID, a.ID)

@@ -1,6 +1,9 @@
 package storage
 
-import "context"
+import (
+	"context"
+	"strconv"
+)
 
 // Session is a browser session of a signed-in person. The database holds only the
 // digest of the cookie. ID is for pages and claims.
@@ -29,6 +32,9 @@ type Session struct {
 	// Factor is what the person has shown beside the password. It is used, and never read.
 	Factor FactorUse `db:"-"`
 }
+
+// SignIn names a session since its last sign-in, which may have kept the session.
+func (n Session) SignIn() string { return n.ID + " " + strconv.FormatInt(n.AuthTime, 10) }
 
 // AddSession stores a session and ends the one whose cookie digest is replaces. So a
 // cookie that an attacker planted before the login is useless after it. A person who

@@ -192,12 +192,8 @@ func (t tx) keepAdministrator(change func() error) error {
 // administrator is signed out everywhere. Disabling a person ends their sessions and revokes their tokens. Enabling
 // does the same, so that a login that started while the person was disabled does not become valid. Unless it is nil,
 // still is the person as the caller read it: if anything that UpdateUser writes has changed since then, the result is
-// ErrSpent. beside is one, or nothing.
-func (s *Store) UpdateUser(ctx context.Context, u User, groups []string, still *NewUser, beside ...Beside) error {
-	var also Beside
-	for _, b := range beside {
-		also = b
-	}
+// ErrSpent.
+func (s *Store) UpdateUser(ctx context.Context, u User, groups []string, still *NewUser, also Beside) error {
 	return s.atomically(ctx, func(t tx) error {
 		return t.keepAdministrator(func() error {
 			var err error
@@ -223,8 +219,10 @@ func (s *Store) UpdateUser(ctx context.Context, u User, groups []string, still *
 
 // Beside is what changes together with a person.
 type Beside struct {
-	By       *Renewal // of the session in which a person changes their own account: if it has ended, the result is ErrSpent; nil: somebody else does
-	Password string   // the hash of a new one, with all that SetPassword ends; "": it stays
+	// By is of the session in which a person changes their own account: if it has ended, the result is ErrSpent. nil:
+	// somebody else does.
+	By       *Renewal
+	Password string // the hash of a new one, with all that SetPassword ends; "": it stays
 	Notices  []NewMail
 }
 

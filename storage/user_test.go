@@ -38,7 +38,7 @@ func TestUserWhoIsNotThereIsNotFound(t *testing.T) {
 		is(t, "UserByKey with the name as written", err, ErrNotFound)
 		_, err = w.UserByNumber(t.Context(), 2)
 		is(t, "UserByNumber", err, ErrNotFound)
-		is(t, "UpdateUser", w.UpdateUser(t.Context(), newUser("bob"), nil, nil), ErrNotFound)
+		is(t, "UpdateUser", w.UpdateUser(t.Context(), newUser("bob"), nil, nil, Beside{}), ErrNotFound)
 		is(t, "SetPassword", w.SetPassword(t.Context(), "nobody", "hash", at), ErrNotFound)
 		is(t, "DisableUser", w.DisableUser(t.Context(), "nobody", at), ErrNotFound)
 		is(t, "DeleteUser", w.DeleteUser(t.Context(), "nobody", at, Handover{Responsible: ByOperator}), ErrNotFound)
@@ -51,7 +51,7 @@ func TestUserNameIsTakenOnceHoweverItIsWritten(t *testing.T) {
 		alice, bob := w.person(t, "Alice"), w.person(t, "Bob")
 		is(t, "AddUser", w.AddUser(t.Context(), newUser("ALICE"), nil), ErrConflict)
 		bob.Username, bob.UsernameKey = "aLICE", "alice"
-		is(t, "UpdateUser", w.UpdateUser(t.Context(), bob, nil, nil), ErrConflict)
+		is(t, "UpdateUser", w.UpdateUser(t.Context(), bob, nil, nil, Beside{}), ErrConflict)
 		again := newUser("Carol")
 		again.ID = alice.ID
 		is(t, "AddUser with a subject that is taken", w.AddUser(t.Context(), again, nil), ErrConflict)

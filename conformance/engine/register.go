@@ -208,8 +208,11 @@ func (r *Runner) learnScope(ctx context.Context) {
 			}
 		}
 	}})
+	if wanted == "" {
+		return
+	}
 	for _, role := range need.Roles() {
-		if c := r.Target.Clients[role.Name]; wanted != "" && c != nil && c.Scope == "" && role.Grant == need.GrantMachine {
+		if c := r.Target.Clients[role.Name]; c != nil && c.Scope == "" && role.Grant == need.GrantMachine {
 			as := *c
 			as.Scope = wanted
 			r.Target.Clients[role.Name] = &as

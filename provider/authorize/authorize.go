@@ -345,7 +345,7 @@ func (p *Authorizations) Complete(ctx context.Context, a *Authorization, s *stor
 	}
 	response, err := p.fosite.NewAuthorizeResponse(ctx, a.request, &approval{signedIn: s, redirectSent: a.redirectSent,
 		openID: &a.OpenID, resource: a.Audience.Stored(), pushed: a.pushed.Digest, dpopKey: a.parameters.Get(dpopKey),
-		consent: a.consent, access: a.toApprove()})
+		consent: a.consent, access: a.toApprove})
 	if err != nil {
 		e := framework.Failed(err)
 		if e.Status == http.StatusTooManyRequests {

@@ -71,7 +71,7 @@ func (p *Authorizations) addGrant(ctx context.Context, grant storage.Grant, owne
 			return err
 		case failed != nil:
 			return failed
-		case now.Generation != grant.Generation || !approved(now).Covers(by.access):
+		case now.Generation != grant.Generation || !approved(now).Covers(by.access()):
 			return err
 		}
 		grant.Consent = &now
@@ -94,11 +94,11 @@ type approval struct {
 	signedIn     *storage.SignedIn
 	redirectSent bool
 	openID       *OpenIDRequest
-	resource     string             // the audience of the grant, as it is stored
-	pushed       string             // the digest of the pushed request, or empty
-	dpopKey      string             // the thumbprint of the key to which the code is bound, or empty
-	consent      *storage.Consent   // on which the grant relies, or nil
-	access       indicator.Approved // what the grant gives, which the consent must cover
+	resource     string                    // the audience of the grant, as it is stored
+	pushed       string                    // the digest of the pushed request, or empty
+	dpopKey      string                    // the thumbprint of the key to which the code is bound, or empty
+	consent      *storage.Consent          // on which the grant relies, or nil
+	access       func() indicator.Approved // what the grant gives, which the consent must cover
 }
 
 // Clone returns a copy. fosite requires this method.

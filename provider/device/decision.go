@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strconv"
 	"strings"
 
 	"mandate/provider/acr"
@@ -46,7 +45,7 @@ func (p *Devices) Find(ctx context.Context, typed string, s *storage.SignedIn, a
 	// session does not use up those of the others. The limit of the network is higher: it stops a person with many
 	// accounts. A right code gives back its own try, and no other.
 	giveBack, err := p.limits.Take(
-		throttle.Try{Kind: limits.OfUserCode, Key: s.Session.ID + " " + strconv.FormatInt(s.Session.AuthTime, 10), Site: s.User.ID, Wide: throttle.WideNetwork(address)},
+		throttle.Try{Kind: limits.OfUserCode, Key: s.Session.SignIn(), Site: s.User.ID, Wide: throttle.WideNetwork(address)},
 		limits.At(limits.AtUserCode, address))
 	if err != nil {
 		return nil, err

@@ -45,6 +45,9 @@ func Kept(document []byte) (*Client, []*Error) {
 	if wrong, is := errors.AsType[*Error](err); is {
 		return &Client{}, []*Error{wrong}
 	}
+	if c, err := complete(values); err == nil {
+		return c, nil
+	}
 	var dropped []*Error
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		_, err := complete(map[string]json.RawMessage{name: values[name]})

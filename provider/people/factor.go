@@ -295,7 +295,7 @@ func (p *People) guess(c *Challenge, b Browser) []throttle.Try {
 	}
 	switch {
 	case c.session != nil:
-		known("session ", signInOf(*c.session))
+		known("session ", c.session.SignIn())
 	case p.knows(b, c.User):
 		known("browser ", seal.Digest(b.Device))
 	}
