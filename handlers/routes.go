@@ -80,8 +80,8 @@ func (s *server) routes() http.Handler {
 	// Only the server's own pages may send forms that use a person's session.
 	login := func(m on) http.Handler { return s.page(sameOrigin(s.loginForms, m.serve)) }
 	own := func(m on) http.Handler { return s.page(sameOrigin(s.ownForms, s.bounded(m.serve))) }
-	// What ends access, and what acts for whoever signs in or has a link, has no limit of the session: its thief could use it
-	// up. Each works once, or has a limit of its own.
+	// What ends access, and what acts for whoever signs in or has a link, has no limit of the session: its thief could
+	// use it up. Each works once, or has a limit of its own.
 	unbounded := func(m on) http.Handler { return s.page(sameOrigin(s.ownForms, m.serve)) }
 	// A form that changes what outlives the session needs a fresh sign-in. One that only leads there does not count.
 	lasting := func(m on) http.Handler { return s.page(sameOrigin(s.ownForms, s.fresh(s.bounded(m.serve)))) }

@@ -24,14 +24,16 @@ func TestAttackFirstStepsByAnotherServer(t *testing.T) {
 		key := newKey(t)
 		nonce, calls := "", 0
 		f := begin(t, func(c *Config) {
-			c.SignInServers = []people.Server{{Name: "other", Label: "Other", Issuer: issuer, ClientID: "mandate", ClientSecret: "x", Scopes: []string{"openid"}}}
+			c.SignInServers = []people.Server{{Name: "other", Label: "Other", Issuer: issuer, ClientID: "mandate",
+				ClientSecret: "x", Scopes: []string{"openid"}}}
 			c.TraceOutbound = func(http.RoundTripper) http.RoundTripper {
 				return roundTrip(func(r *http.Request) (*http.Response, error) {
 					calls++
 					var v any
 					switch r.URL.Path {
 					case "/.well-known/openid-configuration":
-						v = map[string]any{"issuer": issuer, "authorization_endpoint": issuer + "/a", "token_endpoint": issuer + "/token", "jwks_uri": issuer + "/keys"}
+						v = map[string]any{"issuer": issuer, "authorization_endpoint": issuer + "/a",
+							"token_endpoint": issuer + "/token", "jwks_uri": issuer + "/keys"}
 					case "/keys":
 						jwk, err := jose.NewJWK(key.Public())
 						jwk.ID = "k"
@@ -40,7 +42,9 @@ func TestAttackFirstStepsByAnotherServer(t *testing.T) {
 						}
 						v = map[string]any{"keys": []any{jwk}}
 					case "/token":
-						text, err := jose.Sign("ES256", "JWT", "k", key, map[string]any{"iss": issuer, "aud": "mandate", "sub": "alice", "nonce": nonce, "iat": oauth.Now(), "exp": oauth.Now() + 60})
+						claims := map[string]any{"iss": issuer, "aud": "mandate", "sub": "alice", "nonce": nonce,
+							"iat": oauth.Now(), "exp": oauth.Now() + 60}
+						text, err := jose.Sign("ES256", "JWT", "k", key, claims)
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -50,12 +54,14 @@ func TestAttackFirstStepsByAnotherServer(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(string(text)))}, nil
+					return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}},
+						Body: io.NopCloser(strings.NewReader(string(text)))}, nil
 				})
 			}
 		})
 		_, alice := f.enrol(f.login("alice"))
-		f.sql(`INSERT INTO identities (issuer, subject, user_id, created_at, last_used_at) VALUES ('` + issuer + `', 'alice', '` + alice.User.ID + `', 0, 0)`)
+		f.sql(`INSERT INTO identities (issuer, subject, user_id, created_at, last_used_at)
+			VALUES ('` + issuer + `', 'alice', '` + alice.User.ID + `', 0, 0)`)
 		most := limits.Of(limits.OfOwnChange).Tries + limits.Of(limits.OfAddress).Tries
 		for range most + 200 {
 			address, ticket, err := f.Identities.Leave(t.Context(), "other", people.Leaving{Next: "/"})
@@ -67,7 +73,8 @@ func TestAttackFirstStepsByAnotherServer(t *testing.T) {
 				t.Fatal(err)
 			}
 			nonce = u.Query().Get("nonce")
-			_, err = f.Identities.Arrive(t.Context(), "other", ticket, url.Values{"state": {u.Query().Get("state")}, "code": {"c"}}, nil, people.Browser{Address: "198.51.100.1"})
+			response := url.Values{"state": {u.Query().Get("state")}, "code": {"c"}}
+			_, err = f.Identities.Arrive(t.Context(), "other", ticket, response, nil, people.Browser{Address: "198.51.100.1"})
 			if err != nil {
 				wantError(t, err, "429 temporarily_unavailable")
 			}

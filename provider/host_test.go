@@ -115,15 +115,16 @@ func TestOneInvalidMemberKeepsTheOthers(t *testing.T) {
 		"the sector":               {page, foreign, "\u0430pple.com", "\u0430pple.com", "sector_identifier_uri"},
 		"the sector, which is new": {page, foreign, "", "client.example", "sector_identifier_uri"},
 	} {
-		stored := fmt.Sprintf(`{"client_uri":"%s","sector_identifier_uri":"%s","software_statement":"a.b.c"}`, test.page, test.uri)
+		stored := fmt.Sprintf(`{"client_uri":"%s","sector_identifier_uri":"%s","software_statement":"a.b.c"}`,
+			test.page, test.uri)
 		f.sql("UPDATE applications SET metadata = '" + stored + "', sector = '" + test.was + "'")
 		a, err := f.Clients.Application(t.Context(), Operator(), app.Application.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
 		f.logged.Reset()
-		changed, err := f.Clients.Update(t.Context(), Operator(), a.ID, a.Version, clients.Registration{Name: "Changed " + what, ClientType: a.ClientType, Pairwise: true,
-			GrantTypes: []string{policy.GrantCode}, RedirectURIs: oauth.Lines(a.RedirectURIs), HashClientSecret: true})
+		changed, err := f.Clients.Update(t.Context(), Operator(), a.ID, a.Version, clients.Registration{
+			Name: "Changed " + what, ClientType: a.ClientType, Pairwise: true, GrantTypes: []string{policy.GrantCode}, RedirectURIs: oauth.Lines(a.RedirectURIs), HashClientSecret: true})
 		if err != nil {
 			t.Fatal(what, err)
 		}
@@ -133,7 +134,8 @@ func TestOneInvalidMemberKeepsTheOthers(t *testing.T) {
 		if got := clients.MetadataOf(changed.Application).SoftwareStatement; got != "a.b.c" {
 			t.Errorf("%s: the software statement is %q", what, got)
 		}
-		if log := f.logged.String(); !strings.Contains(log, test.wrong) || !strings.Contains(log, a.ClientID) || !strings.Contains(log, "xn--pple-43d.com") {
+		log := f.logged.String()
+		if !strings.Contains(log, test.wrong) || !strings.Contains(log, a.ClientID) || !strings.Contains(log, "xn--pple-43d.com") {
 			t.Errorf("%s: the log does not say which member, and what to write: %s", what, log)
 		}
 	}

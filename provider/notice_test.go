@@ -162,7 +162,8 @@ func TestNotices(t *testing.T) {
 // CWE-640: in many takeovers, the address is what is changed first, and nobody is told.
 func TestAttackTakeoverByAnotherAddress(t *testing.T) {
 	account := " https://auth.example/account/"
-	address, username, password := "alice@example.com address-changed"+account, "alice@example.com username-changed"+account, "alice@example.com password"
+	address, username := "alice@example.com address-changed"+account, "alice@example.com username-changed"+account
+	const password = "alice@example.com password"
 	for what, test := range map[string]struct {
 		change func(*people.Person)
 		want   []string
@@ -174,10 +175,12 @@ func TestAttackTakeoverByAnotherAddress(t *testing.T) {
 		"everything": {func(p *people.Person) {
 			*p = people.Person{Username: "thief", Email: "thief@example.com", Password: "another few words"}
 		}, []string{address, password, username}},
-		"another name":                         {func(p *people.Person) { p.FirstName = "Alice" }, []string{}},
-		"nothing":                              {func(*people.Person) {}, []string{}},
-		"disabled":                             {func(p *people.Person) { p.Inactive = true }, []string{}},
-		"another address of a disabled person": {func(p *people.Person) { p.Inactive, p.Email = true, "thief@example.com" }, []string{address}},
+		"another name": {func(p *people.Person) { p.FirstName = "Alice" }, []string{}},
+		"nothing":      {func(*people.Person) {}, []string{}},
+		"disabled":     {func(p *people.Person) { p.Inactive = true }, []string{}},
+		"another address of a disabled person": {func(p *people.Person) {
+			p.Inactive, p.Email = true, "thief@example.com"
+		}, []string{address}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			f := begin(t, mailsTo(nowhere))

@@ -80,8 +80,8 @@ func (p *Page) Decision(approve bool, h Hints) (*Form, *Control) {
 	return nil, nil
 }
 
-// tells reports whether the server can tell a button from the others of its form. Where a script tells them apart, pressing
-// the button that refuses without the script is an approval.
+// tells reports whether the server can tell a button from the others of its form. Where a script tells them apart,
+// pressing the button that refuses without the script is an approval.
 func (f *Form) tells(i int) bool {
 	b := f.Buttons[i]
 	return !slices.ContainsFunc(slices.Delete(slices.Clone(f.Buttons), i, i+1), func(c Control) bool {

@@ -109,16 +109,20 @@ func TestSent(t *testing.T) {
 // A member that was valid when it was stored, and is not any more, must not take the others with it.
 func TestKept(t *testing.T) {
 	for _, test := range []struct{ stored, want, wrong string }{
-		{`{"client_uri":"https://tool.example/","contacts":["a@tool.example"]}`, `{"client_uri":"https://tool.example/","contacts":["a@tool.example"]}`, ""},
-		{`{"client_uri":"https://\u0430pple.com/","tos_uri":"https://tool.example/terms","software_id":"x"}`, `{"software_id":"x","tos_uri":"https://tool.example/terms"}`, "client_uri"},
+		{`{"client_uri":"https://tool.example/","contacts":["a@tool.example"]}`,
+			`{"client_uri":"https://tool.example/","contacts":["a@tool.example"]}`, ""},
+		{`{"client_uri":"https://\u0430pple.com/","tos_uri":"https://tool.example/terms","software_id":"x"}`,
+			`{"software_id":"x","tos_uri":"https://tool.example/terms"}`, "client_uri"},
 		{`{"client_uri":"https://\u0430pple.com/","logo_uri":"https://%D0%B0pple.com/","policy_uri#de":"https://\u0430pple.com/","client_name#de":"Planer"}`,
 			`{"client_name#de":"Planer"}`, "client_uri logo_uri policy_uri#de"},
-		{`{"initiate_login_uri":"https://\u0430pple.com/","require_auth_time":true}`, `{"require_auth_time":true}`, "initiate_login_uri"},
+		{`{"initiate_login_uri":"https://\u0430pple.com/","require_auth_time":true}`,
+			`{"require_auth_time":true}`, "initiate_login_uri"},
 		{`{"contacts":"a@tool.example","software_statement":"a.b.c"}`, `{"software_statement":"a.b.c"}`, "contacts"},
 		// Subjects are derived from its host.
 		{`{"sector_identifier_uri":"https://\u0430pple.com/uris","client_uri":"https://tool.example/"}`,
 			`{"client_uri":"https://tool.example/","sector_identifier_uri":"https://\u0430pple.com/uris"}`, "sector_identifier_uri"},
-		{`{"sector_identifier_uri":7,"client_uri":"https://tool.example/"}`, `{"client_uri":"https://tool.example/"}`, "sector_identifier_uri"},
+		{`{"sector_identifier_uri":7,"client_uri":"https://tool.example/"}`,
+			`{"client_uri":"https://tool.example/"}`, "sector_identifier_uri"},
 		// Each of these two is right alone.
 		{`{"grant_types":["client_credentials"],"response_types":["code"]}`, `{}`, "response_types"},
 		{`{`, `{}`, "the document"},

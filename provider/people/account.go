@@ -111,18 +111,20 @@ func (p *People) MaySend(s *storage.SignedIn) (refused func(), err error) {
 	if s.User.Administrator && isFresh(s, Factors{}) {
 		return func() {}, nil
 	}
-	refused, wait := p.limits.Tries.Take(throttle.Try{Kind: limits.OfOwnChange, Key: "form " + s.Session.SignIn(), Site: s.User.ID, Wide: s.User.ID})
+	refused, wait := p.limits.Tries.Take(throttle.Try{Kind: limits.OfOwnChange,
+		Key: "form " + s.Session.SignIn(), Site: s.User.ID, Wide: s.User.ID})
 	if wait > 0 {
-		e := oauth.ForPerson(http.StatusTooManyRequests, "temporarily_unavailable", "", "Too many forms were sent since this sign-in. Sign out and sign in again, then send the form once more.")
+		e := oauth.ForPerson(http.StatusTooManyRequests, "temporarily_unavailable", "",
+			"Too many forms were sent since this sign-in. Sign out and sign in again, then send the form once more.")
 		e.RetryAfter = oauth.Later(e.Status, wait, "").RetryAfter
 		return nil, e
 	}
 	return refused, nil
 }
 
-// mayRepeat returns an Error with status 429 if something was done more often than anybody does it: each is an event. It is
-// for what somebody has just proved to be the person for, such as a sign-in: others must not use it up. It comes before
-// anything is stored. Administrators are trusted with that.
+// mayRepeat returns an Error with status 429 if something was done more often than anybody does it: each is an event.
+// It is for what somebody has just proved to be the person for, such as a sign-in: others must not use it up. It comes
+// before anything is stored. Administrators are trusted with that.
 func (p *People) mayRepeat(u storage.User, what string) error {
 	if u.Administrator {
 		return nil

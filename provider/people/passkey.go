@@ -197,7 +197,8 @@ func (k *Passkeys) made(ctx context.Context, s *storage.SignedIn, r Response, na
 	if err != nil {
 		return storage.Passkey{}, refusePasskey(err)
 	}
-	// WebAuthn-3 §7.1: nobody has this credential ID. Whoever adds a passkey again uses no challenge, which would be a row.
+	// WebAuthn-3 §7.1: nobody has this credential ID. Whoever adds a passkey again uses no challenge, which would be a
+	// row.
 	_, err = k.people.store.Passkey(ctx, made.ID)
 	switch {
 	case err == nil:

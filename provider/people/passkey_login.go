@@ -72,9 +72,9 @@ func (s shownPasskey) use() storage.FactorUse {
 	return storage.FactorUse{Passkey: &storage.PasskeyUse{ID: s.stored.ID, SignCount: int64(s.after.SignCount), BackedUp: s.after.BackedUp, At: oauth.Now()}}
 }
 
-// check checks the response of an authenticator, and uses its challenge, unless the person has signed in more often than
-// anybody does: then it returns an Error with status 429, and stores nothing. Unless it is empty, userID is
-// the only person whose passkey is accepted.
+// check checks the response of an authenticator, and uses its challenge, unless the person has signed in more often
+// than anybody does: then it returns an Error with status 429, and stores nothing. Unless it is empty, userID is the
+// only person whose passkey is accepted.
 func (k *Passkeys) check(ctx context.Context, r Response, p pending, userID string) (shownPasskey, error) {
 	var s shownPasskey
 	answer, err := passkey.ReadAssertion([]byte(r.JSON))

@@ -180,8 +180,8 @@ func (p *People) updateUser(ctx context.Context, actor policy.Actor, id string, 
 	return personError(err)
 }
 
-// changeNotices returns the messages about a change of an account. They go to the former address: whoever acts with a stolen
-// session of an administrator may have replaced it, and everything that follows goes to the new one.
+// changeNotices returns the messages about a change of an account. They go to the former address: whoever acts with a
+// stolen session of an administrator may have replaced it, and everything that follows goes to the new one.
 func (p *People) changeNotices(before, after storage.User) []storage.NewMail {
 	var list []storage.NewMail
 	if before.Email != after.Email {
@@ -295,7 +295,8 @@ func (p *People) ActorInEvents(ctx context.Context, name string) (string, error)
 	return p.inEvents(ctx, name, storage.EventFilter{ActorID: name})
 }
 
-// inEvents takes a name for an ID first: links have IDs, and whoever signs up may choose the ID of somebody else as a username.
+// inEvents takes a name for an ID first: links have IDs, and whoever signs up may choose the ID of somebody else as a
+// username.
 func (p *People) inEvents(ctx context.Context, name string, of storage.EventFilter) (string, error) {
 	if name == "" {
 		return "", nil
