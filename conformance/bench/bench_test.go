@@ -134,6 +134,32 @@ func TestEveryPathIsAnswered(t *testing.T) {
 	checkSVG(t, picture)
 }
 
+func TestTwoBinariesTakeTurns(t *testing.T) {
+	before, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "pairs.json")
+	printed := must(t, "--against", before, "--databases", "sqlite", "--only", "client,refresh", "--rounds", "2", "--seconds", "0.2",
+		"--warm-up", "0.1", "--json", file)
+	r := readReport(t, file)
+	first := map[int]string{}
+	for _, path := range []string{"client", "refresh"} {
+		checkPath(t, r, onSQLite, path)
+		for _, f := range r.Figures {
+			if f.Path == path && first[f.Round] == "" {
+				first[f.Round] = f.Side
+			}
+		}
+	}
+	if first[1] != sideOurs || first[2] != sideBare {
+		t.Errorf("the rounds are begun by %v", first)
+	}
+	if header, _, _ := strings.Cut(printed[strings.Index(printed, "Path"):], "\n"); !strings.Contains(header, "before") {
+		t.Errorf("the table has the columns %s", header)
+	}
+}
+
 // checkPath asserts that both loops of both sides have correct answers and no others.
 func checkPath(t *testing.T, r report, database, path string) {
 	t.Helper()

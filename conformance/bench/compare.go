@@ -82,6 +82,9 @@ func compareOn(ctx context.Context, o *options, pg *cluster, r *report) error {
 
 // compareMandate measures everything on one database.
 func compareMandate(ctx context.Context, o *options, name string, pg *cluster, r *report) error {
+	if o.against != "" {
+		return compareBinaries(ctx, o, name, pg, r)
+	}
 	if o.wants("start") && name == onSQLite {
 		err := measureStart(ctx, o, r)
 		if err != nil {
@@ -144,6 +147,35 @@ func (c *comparison) onMandate(ctx context.Context, pg *cluster) error {
 	c.tidy = func() {
 		for _, log := range logs {
 			log.Trim()
+		}
+	}
+	return c.run(ctx)
+}
+
+// compareBinaries measures two binaries in turn, each on a database of its own.
+func compareBinaries(ctx context.Context, o *options, name string, pg *cluster, r *report) error {
+	c := &comparison{options: o, database: name, report: r, rates: map[string]float64{}}
+	c.say("%s: setting up ...", name)
+	both := [2]*target{}
+	for i, binary := range []string{o.against, o.binary} {
+		with := *o
+		with.binary = binary
+		s, err := startMandate(ctx, &with, pg, nil)
+		if err != nil {
+			return err
+		}
+		defer s.end()
+		both[i], err = mandateTarget(ctx, s)
+		if err != nil {
+			return err
+		}
+		both[i].processor = func() time.Duration { return process.CPUTime(s.process.PID(), false) }
+		both[i].database = pg.processor
+	}
+	c.baseline, c.ours = both[0], both[1]
+	for _, p := range allPaths(o) {
+		if o.wants(p.name) && p.ready(c.ours) {
+			c.paths = append(c.paths, p)
 		}
 	}
 	return c.run(ctx)

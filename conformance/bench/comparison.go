@@ -27,7 +27,7 @@ type comparison struct {
 func (c *comparison) run(ctx context.Context) error {
 	for _, p := range c.paths {
 		c.say("%s: warming up %s ...", c.database, p.title)
-		for _, bare := range c.sides() {
+		for _, bare := range c.sides(0) {
 			_, err := c.measure(ctx, p, bare, 0, c.warmUp, 0)
 			if err != nil {
 				return err
@@ -46,10 +46,13 @@ func (c *comparison) run(ctx context.Context) error {
 	return nil
 }
 
-// sides returns the participants: the bare handler first, then the measured server.
-func (c *comparison) sides() []bool {
-	if c.baseline == nil {
+// sides returns the participants: the bare handler first, then the measured server. Two binaries take turns.
+func (c *comparison) sides(round int) []bool {
+	switch {
+	case c.baseline == nil:
 		return []bool{false}
+	case c.against != "" && round%2 == 1:
+		return []bool{false, true}
 	}
 	return []bool{true, false}
 }
@@ -59,7 +62,7 @@ func (c *comparison) sides() []bool {
 func (c *comparison) round(ctx context.Context, p path, round int) error {
 	rates := map[bool]float64{}
 	for _, rate := range []bool{false, true} {
-		for _, bare := range c.sides() {
+		for _, bare := range c.sides(round) {
 			arrivals := 0.0
 			if rate {
 				arrivals = rates[bare] / 2
@@ -94,6 +97,9 @@ func (c *comparison) measure(ctx context.Context, p path, bare bool, rate float6
 	side := c.ours
 	var err error
 	switch {
+	case bare && c.against != "":
+		side = c.baseline
+		l.To, l.Workers, err = p.workers(ctx, side, workers, c.expected(p, rate, length))
 	case bare && p.plain != nil:
 		l.To, l.Workers, err = p.plain(ctx, side, workers, c.expected(p, rate, length))
 	case bare:

@@ -16,6 +16,7 @@ type options struct {
 	stdout, stderr io.Writer
 
 	dir, binary      string
+	against          string
 	databases        []string
 	postgres         string
 	postgresSettings []string
@@ -123,6 +124,7 @@ func (o *options) benchFlags(f *flag.FlagSet) {
 		}
 		return nil
 	})
+	f.StringVar(&o.against, "against", "", "`FILE`, another binary of Mandate, to measure in place of the bare handlers")
 	list(f, "only", "`NAMES` of what to measure: client, introspect, resource, assertion, push, refresh, code, device, register, guard, dpop, sample, proxy, start, memory, fill (default all)", &o.only)
 	f.IntVar(&o.issued, "tokens", 100_000, "`NUMBER` of tokens after which the memory is read again")
 	f.IntVar(&o.fill, "fill", 0, "`NUMBER` of live tokens in a table that is compared with an empty one, on PostgreSQL (default none)")
@@ -161,6 +163,14 @@ func (o *options) floodFlags(f *flag.FlagSet) {
 	length(f, "seconds", &o.seconds, 2*time.Second, "how long each measurement takes")
 	f.Float64Var(&o.rate, "rate", 0, "introspections a second (default: a quarter of the maximum)")
 	f.IntVar(&o.attackers, "attackers", 32, "connections that try passwords")
+}
+
+// other names the column of what Mandate is compared with.
+func (o *options) other() string {
+	if o.against != "" {
+		return "before"
+	}
+	return "bare"
 }
 
 // wants reports whether something is measured: by its name, or by the part of it before a dash.

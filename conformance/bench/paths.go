@@ -64,7 +64,7 @@ func allPaths(o *options) []path {
 	}
 	keys := func(t *target) bool { return t.key != nil }
 	aims := func(t *target) bool { return t.aimed != nil }
-	return append(paths,
+	paths = append(paths,
 		path{name: "resource-client", title: "client credentials with a resource", connections: o.wide, bare: without, goal: both(0.97, 0.97), ready: aims,
 			plain: clientWorkers, workers: aimed(clientWorkers)},
 		path{name: "resource-introspect", title: "introspection of tokens for a resource", connections: o.connections, bare: without, goal: both(0.97, 0.97), ready: aims,
@@ -97,6 +97,12 @@ func allPaths(o *options) []path {
 				return guardWorkers(ctx, t, t.proxy, n)
 			}},
 	)
+	if o.against != "" {
+		for i := range paths {
+			paths[i].bare, paths[i].goal = "", nil
+		}
+	}
+	return paths
 }
 
 // bareWorkers send requests to the bare handler of a path. They select as many different rows as the path has tokens. What

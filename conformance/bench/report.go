@@ -99,7 +99,7 @@ func (r *report) heading(database string) string {
 
 // table has a row for each path, and a line for each kind of error and for each doubt.
 func (r *report) table(database string) ([][]string, []string) {
-	table := [][]string{{"Path", "conn.", "per second", "bare", "ratio", "goal", "p50", "p99", "p99.9", "p99/p50", "server CPU", "database CPU", "generator", "errors"}}
+	table := [][]string{{"Path", "conn.", "per second", r.options.other(), "ratio", "goal", "p50", "p99", "p99.9", "p99/p50", "server CPU", "database CPU", "generator", "errors"}}
 	var lines []string
 	for _, s := range r.Summaries {
 		if s.Database != database {
@@ -107,7 +107,7 @@ func (r *report) table(database string) ([][]string, []string) {
 		}
 		ratio, goal, bare := "-", "-", "-"
 		if s.Bare > 0 {
-			bare = fmt.Sprintf("%s %s", s.Yardstick, grouped(int(s.Bare)))
+			bare = strings.TrimSpace(s.Yardstick + " " + grouped(int(s.Bare)))
 			ratio = fmt.Sprintf("%.2f (%.2f to %.2f)", s.Ratio.Median, s.Ratio.Min, s.Ratio.Max)
 		}
 		if s.Goal > 0 && s.Bare > 0 {
@@ -117,7 +117,7 @@ func (r *report) table(database string) ([][]string, []string) {
 		if s.P50 > 0 {
 			tail = fmt.Sprintf("%.1f", s.P99/s.P50)
 			if s.BareP50 > 0 {
-				tail += fmt.Sprintf(" (bare %.1f)", s.BareP99/s.BareP50)
+				tail += fmt.Sprintf(" (%s %.1f)", r.options.other(), s.BareP99/s.BareP50)
 			}
 			if s.Goal > 0 {
 				tail += " " + met(s.P99 < 10*s.P50)
@@ -131,7 +131,7 @@ func (r *report) table(database string) ([][]string, []string) {
 			milliseconds(s.P50), milliseconds(s.P99), milliseconds(s.P999), tail,
 			microseconds(s.ServerCPU), microseconds(s.DatabaseCPU), fmt.Sprintf("%.0f %%", 100*s.Generator), grouped(count)})
 		lines = append(lines, errorLines(s.Title, s.Errors)...)
-		lines = append(lines, errorLines(s.Title+", bare", s.BareErrors)...)
+		lines = append(lines, errorLines(s.Title+", "+r.options.other(), s.BareErrors)...)
 		if s.LateP99 > s.P50 {
 			lines = append(lines, fmt.Sprintf("NOTE: %s: the generator itself was late by %s or more with one request of a hundred. Something else uses the processors: the p99 is not reliable.",
 				s.Title, milliseconds(s.LateP99)))
