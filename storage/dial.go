@@ -17,9 +17,6 @@ const maxReadWait = 20 * time.Second
 // such, and left.
 const maxBatchWait = maxReadWait + 5*time.Second
 
-// cancelsIn is the longest time for each step of a request to cancel a statement.
-const cancelsIn = time.Second
-
 // dialer opens connections whose reads have a time limit. There is no limit while the
 // schema is migrated, because a migration of a large table may take long.
 type dialer struct {

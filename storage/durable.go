@@ -23,8 +23,7 @@ var errUnknown = errors.New("it is unknown whether the database has stored the c
 // PostgreSQL then reports a success with a warning (its documentation, section 27.2.8.3). The driver sends a cancel
 // request when a context ends, and hides the warning. database/sql repeats a statement whose connection has ended,
 // and the repetition of a change that is stored already writes nothing and does not wait. So these connections never
-// cancel a statement that commits, take the warning for an unknown outcome, and report a connection that has
-// ended as such.
+// cancel a statement, take the warning for an unknown outcome, and report a connection that has ended as such.
 type durableConnector struct {
 	address   string
 	unhurried *atomic.Bool
@@ -45,7 +44,7 @@ func (d durableConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &durableConn{pqConn: inner.(pqConn), wire: wires.finished()}
+	c := &durableConn{pqConn: inner.(pqConn), wire: wires.wire}
 	pq.SetNoticeHandler(inner, c.notice)
 	return c, nil
 }
@@ -88,8 +87,8 @@ func (c *durableConn) commits(query string) bool {
 
 // guard prepares a call of the driver. It returns the context for the call, and a function that turns the error of the
 // call into that of the statement. When the time of the request ends, the connection is given up without a cancel
-// request: the caller gets an error at once, even if the server is silent. If only the client has gone, nobody waits,
-// and a statement that commits goes on to its end.
+// request: the caller gets an error at once, even if the server is silent. If only the client has gone, the statement
+// goes on to its end: a request to cancel it costs a connection more, and the driver a goroutine for each statement.
 func (c *durableConn) guard(ctx context.Context, commits bool) (context.Context, func(error) error) {
 	c.doubt = false
 	stop := func() bool { return true }
@@ -100,11 +99,7 @@ func (c *durableConn) guard(ctx context.Context, commits bool) (context.Context,
 			}
 		})
 	}
-	inner := ctx
-	if commits {
-		inner = context.WithoutCancel(ctx)
-	}
-	return inner, func(err error) error { return c.outcome(ctx, commits, stop(), err) }
+	return context.WithoutCancel(ctx), func(err error) error { return c.outcome(ctx, commits, stop(), err) }
 }
 
 // outcome returns the error of a statement. Nothing is believed after the end of its time.
@@ -157,8 +152,8 @@ func (c *durableConn) PrepareContext(ctx context.Context, query string) (driver.
 
 // BeginTx begins a transaction. The driver's own context would cancel the commit.
 func (c *durableConn) BeginTx(ctx context.Context, options driver.TxOptions) (driver.Tx, error) {
-	_, outcome := c.guard(ctx, false)
-	t, err := c.pqConn.BeginTx(context.WithoutCancel(ctx), options)
+	inner, outcome := c.guard(ctx, false)
+	t, err := c.pqConn.BeginTx(inner, options)
 	err = outcome(err)
 	if err != nil {
 		return nil, err
@@ -266,27 +261,14 @@ func (t durableTx) Rollback() error {
 	return t.Tx.Rollback()
 }
 
-// wireDialer opens the connection of one durableConn and keeps it. Every later call is for a cancel request of the
-// driver, which waits for the end of it.
+// wireDialer opens the connection of one durableConn and keeps it.
 type wireDialer struct {
 	dialer
-	wire     *readTimeoutConn
-	complete bool
-}
-
-// finished returns the connection to the server.
-func (d *wireDialer) finished() *readTimeoutConn {
-	d.complete = true
-	return d.wire
+	wire *readTimeoutConn
 }
 
 // DialContext opens a connection.
 func (d *wireDialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	if d.complete {
-		short := d.dialer
-		short.silence, short.Timeout = cancelsIn, cancelsIn
-		return short.DialContext(ctx, network, address)
-	}
 	conn, err := d.dialer.DialContext(ctx, network, address)
 	if err == nil {
 		d.wire = conn.(*readTimeoutConn)
