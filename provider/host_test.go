@@ -124,7 +124,8 @@ func TestOneInvalidMemberKeepsTheOthers(t *testing.T) {
 		}
 		f.logged.Reset()
 		changed, err := f.Clients.Update(t.Context(), Operator(), a.ID, a.Version, clients.Registration{
-			Name: "Changed " + what, ClientType: a.ClientType, Pairwise: true, GrantTypes: []string{policy.GrantCode}, RedirectURIs: oauth.Lines(a.RedirectURIs), HashClientSecret: true})
+			Name: "Changed " + what, ClientType: a.ClientType, Pairwise: true, GrantTypes: []string{policy.GrantCode},
+			RedirectURIs: oauth.Lines(a.RedirectURIs), HashClientSecret: true})
 		if err != nil {
 			t.Fatal(what, err)
 		}
@@ -135,7 +136,8 @@ func TestOneInvalidMemberKeepsTheOthers(t *testing.T) {
 			t.Errorf("%s: the software statement is %q", what, got)
 		}
 		log := f.logged.String()
-		if !strings.Contains(log, test.wrong) || !strings.Contains(log, a.ClientID) || !strings.Contains(log, "xn--pple-43d.com") {
+		if !strings.Contains(log, test.wrong) || !strings.Contains(log, a.ClientID) ||
+			!strings.Contains(log, "xn--pple-43d.com") {
 			t.Errorf("%s: the log does not say which member, and what to write: %s", what, log)
 		}
 	}

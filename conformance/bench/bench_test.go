@@ -140,8 +140,8 @@ func TestTwoBinariesTakeTurns(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "pairs.json")
-	printed := must(t, "--against", before, "--databases", "sqlite", "--only", "client,refresh", "--rounds", "2", "--seconds", "0.2",
-		"--warm-up", "0.1", "--json", file)
+	printed := must(t, "--against", before, "--databases", "sqlite", "--only", "client,refresh", "--rounds", "2",
+		"--seconds", "0.2", "--warm-up", "0.1", "--json", file)
 	r := readReport(t, file)
 	first := map[int]string{}
 	for _, path := range []string{"client", "refresh"} {
@@ -155,7 +155,8 @@ func TestTwoBinariesTakeTurns(t *testing.T) {
 	if first[1] != sideOurs || first[2] != sideBare {
 		t.Errorf("the rounds are begun by %v", first)
 	}
-	if header, _, _ := strings.Cut(printed[strings.Index(printed, "Path"):], "\n"); !strings.Contains(header, "before") {
+	header, _, _ := strings.Cut(printed[strings.Index(printed, "Path"):], "\n")
+	if !strings.Contains(header, "before") {
 		t.Errorf("the table has the columns %s", header)
 	}
 }

@@ -124,7 +124,8 @@ func (o *options) benchFlags(f *flag.FlagSet) {
 		}
 		return nil
 	})
-	f.StringVar(&o.against, "against", "", "`FILE`, another binary of Mandate, to measure in place of the bare handlers")
+	f.StringVar(&o.against, "against", "",
+		"`FILE`, another binary of Mandate, to measure in place of the bare handlers")
 	list(f, "only", "`NAMES` of what to measure: client, introspect, resource, assertion, push, refresh, code, device, register, guard, dpop, sample, proxy, start, memory, fill (default all)", &o.only)
 	f.IntVar(&o.issued, "tokens", 100_000, "`NUMBER` of tokens after which the memory is read again")
 	f.IntVar(&o.fill, "fill", 0, "`NUMBER` of live tokens in a table that is compared with an empty one, on PostgreSQL (default none)")

@@ -99,7 +99,8 @@ func (r *report) heading(database string) string {
 
 // table has a row for each path, and a line for each kind of error and for each doubt.
 func (r *report) table(database string) ([][]string, []string) {
-	table := [][]string{{"Path", "conn.", "per second", r.options.other(), "ratio", "goal", "p50", "p99", "p99.9", "p99/p50", "server CPU", "database CPU", "generator", "errors"}}
+	table := [][]string{{"Path", "conn.", "per second", r.options.other(), "ratio", "goal", "p50", "p99", "p99.9", "p99/p50",
+		"server CPU", "database CPU", "generator", "errors"}}
 	var lines []string
 	for _, s := range r.Summaries {
 		if s.Database != database {
