@@ -39,6 +39,7 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) error {
 	}
 	s.useLocales(r, a.UILocales())
 	request.Note(r.Context(), "client", a.Application.ClientID)
+	request.Note(r.Context(), leftOut, a.LeftOut.String())
 	who, err := s.signedIn(r)
 	if err != nil {
 		return err

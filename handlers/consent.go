@@ -17,6 +17,7 @@ import (
 func (s *server) consentPage(w http.ResponseWriter, r *http.Request, a *provider.Authorization, asked *provider.Interaction) error {
 	host, loopback := destination(s.language(r), a.RedirectURI)
 	access := s.access(s.language(r), a.Application, append(slices.Clone(a.Scopes), a.ClaimScopes...), a.Audience, asked)
+	access.LeftOut = strings.Join(a.LeftOut.Names(), ", ")
 	// Any program on the device can use a redirect URI there, and a statement is no secret.
 	if statement := s.provider.Registrations.StatementOf(a.Application); statement.Identity && !loopback {
 		access.Voucher, access.Application = statement.Issuer, a.Application.Name // it vouches for no other name

@@ -21,6 +21,7 @@ func (s *server) deviceAuthorization(w http.ResponseWriter, r *http.Request) err
 	if err != nil {
 		return err
 	}
+	request.Note(r.Context(), leftOut, codes.LeftOut.String())
 	request.Outcome(r.Context(), "ok")
 	return writeJSON(w, http.StatusOK, codes)
 }

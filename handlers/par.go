@@ -15,6 +15,7 @@ func (s *server) pushRequest(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	request.Note(r.Context(), leftOut, pushed.LeftOut.String())
 	request.Outcome(r.Context(), "ok")
 	// RFC 9126 §2.2: 201, and no cache keeps the response.
 	w.Header().Set("Cache-Control", "no-cache, no-store")

@@ -21,9 +21,13 @@ func (s *server) token(w http.ResponseWriter, r *http.Request) error {
 		request.RecordOf(r.Context()).Quiet = ok && e.Code == "authorization_pending"
 		return err
 	}
+	request.Note(r.Context(), leftOut, answer.LeftOut.String())
 	request.Outcome(r.Context(), "ok")
 	return writeJSON(w, http.StatusOK, answer)
 }
+
+// leftOut is the attribute of a log line for the scopes of a request that its application cannot get.
+const leftOut = "scopes_left_out"
 
 // otherGrant stands for every grant type that the server does not know.
 const otherGrant = "other"

@@ -86,7 +86,7 @@ func TestAuthorizeRefused(t *testing.T) {
 		{"OIDC Core/3.1.2.6 a request URI", app, []string{"request_uri", "urn:x"}, "400 request_uri_not_supported"},
 		{"RFC7636/4.4.1 no challenge", app, []string{"code_challenge", "-", "code_challenge_method", "-"}, "400 invalid_request"},
 		{"RFC7636/4.4.1 plain", app, []string{"code_challenge_method", "plain"}, "400 invalid_request"},
-		{"RFC6749/4.1.2.1 an unknown scope", app, []string{"scope", "read unknown"}, "400 invalid_scope"},
+		{"RFC6749/4.1.2.1 an unknown scope", app, []string{"scope", "unknown other"}, "400 invalid_scope"},
 		{"RFC6749/4.1.2.1 introspection is not allowed", app, []string{"scope", "introspection"}, "400 invalid_scope"},
 		{"RFC9470/4 a max_age that is no number", app, []string{"max_age", "-1"}, "400 invalid_request"},
 		{"RFC9470/5 no acr that a login satisfies", app, []string{"acr_values", "urn:other 1"}, "400 unmet_authentication_requirements"},

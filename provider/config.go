@@ -34,6 +34,7 @@ type Config struct {
 
 	Scopes        []policy.Scope // in the operator's order
 	DefaultScopes []string       // nil: every scope except introspection and openid
+	StrictScopes  bool           // refuse a request with a scope that the application cannot get, in place of leaving it out
 
 	Resources []resources.Registration // in addition to those in the database
 
@@ -170,7 +171,7 @@ type RPLogout struct {
 // rules returns the rules of package policy under this configuration.
 func (c Config) rules() *policy.Rules {
 	return policy.New(policy.Settings{
-		Scopes: c.Scopes, DefaultScopes: c.DefaultScopes, OpenID: c.OpenID,
+		Scopes: c.Scopes, DefaultScopes: c.DefaultScopes, OpenID: c.OpenID, StrictScopes: c.StrictScopes,
 		AccessTokenLifetime: c.AccessTokenLifetime, JWTAccessTokenLifetime: c.JWTAccessTokenLifetime,
 		RefreshTokenLifetime: c.RefreshTokenLifetime, RefreshTokenMaxLifetime: c.RefreshTokenMaxLifetime,
 		AccessTokenMax: c.AccessTokenMax, JWTAccessTokenMax: c.JWTAccessTokenMax,

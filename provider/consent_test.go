@@ -226,7 +226,7 @@ func TestConsentMeanwhile(t *testing.T) {
 		}, "no error", "400 unauthorized_client", ""},
 		{"a scope is taken away", nil, func(_ *testing.T, f *fixture, app *clients.Registered) error {
 			return f.change(app, func(r *clients.Registration) { r.Scopes = []string{"read", "groups"} })
-		}, "no error", "400 invalid_scope", ""},
+		}, "400 invalid_request", "", ""},
 		{"the exemption from PKCE is taken away", []string{"code_challenge", "-", "code_challenge_method", "-"}, func(_ *testing.T, f *fixture, app *clients.Registered) error {
 			return f.change(app)
 		}, "no error", "400 invalid_request", ""},

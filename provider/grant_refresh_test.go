@@ -53,7 +53,7 @@ func TestRefresh(t *testing.T) {
 	})
 	t.Run("RFC6749/6 the scope cannot be widened, and asking spends nothing", func(t *testing.T) {
 		answer := f.tokens(app, s, "scope", "read")
-		for _, scope := range []string{"write", "read write", "unknown", "introspection", "READ", "read  ", `"`} {
+		for _, scope := range []string{"write", "read write", "unknown", "introspection", "READ", "read  write", `"`} {
 			_, err := f.refresh(app, answer.RefreshToken, "scope", scope)
 			wantError(t, err, "400 invalid_scope")
 		}

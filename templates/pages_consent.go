@@ -17,9 +17,10 @@ type Asker struct {
 type Access struct {
 	Asker
 	Scopes     []ConsentScope
-	Resources  []API // the APIs that the access is for; empty: only this server
-	AlsoServer bool  // the access is for this server too, beside the resources
-	Offline    bool  // the access continues after the session ends
+	LeftOut    string // names of scopes that it requests and cannot get; a stranger can choose them; may be empty
+	Resources  []API  // the APIs that the access is for; empty: only this server
+	AlsoServer bool   // the access is for this server too, beside the resources
+	Offline    bool   // the access continues after the session ends
 }
 
 // Consent asks a person whether an application may act for them.

@@ -56,6 +56,9 @@ func peopleSamples() []sample {
 		posing.Scopes = append(posing.Scopes, ConsentScope{fmt.Sprintf("ledger:%d:write", i), fmt.Sprintf("Change what stands in ledger number %d", i), i%9 == 4})
 	}
 	mailbox, hard := "https://mail.example.com/v1", "https://"+strings.Repeat("subdomain.", 12)+"example.com/"+strings.Repeat("path-", 60)
+	partly := consent
+	partly.LeftOut = "roles, admin"
+	posing.LeftOut = strings.Repeat("CLICK_ALLOW_", 6) + strings.Repeat(", "+strings.Repeat("x", 80), 4) + ", …"
 	api := consent
 	api.Resources = []API{{"Mailbox", mailbox, false}}
 	apis := consent
@@ -73,7 +76,7 @@ func peopleSamples() []sample {
 	vouched := registered
 	vouched.Voucher = "https://directory.example.com/" + strings.Repeat("path-", 60)
 	stranger := Asker{hostile, hostile, hostile, hostile, true, false, hostile, "/logo/x/", hostile, hostile, hostile} // this server makes the path
-	worst := Access{stranger, []ConsentScope{{hostile, hostile, true}}, []API{{hostile, hostile, true}}, true, true}
+	worst := Access{stranger, []ConsentScope{{hostile, hostile, true}}, hostile, []API{{hostile, hostile, true}}, true, true}
 	broken := Consent{nasty, worst, hostile, hostile, true, hostile, "/o/authorize/", "/login/"}
 	device := DeviceApproval{Frame: alice, Access: consent.Access, Code: "WXYZ-BCDF", Program: "PlannerTV/3.1", Address: "192.0.2.17", Near: true, Asked: "3 March 2026, 09:12 UTC",
 		Ticket: "t1", Action: "/device/answer/", SwitchURL: "/login/?switch=1"}
@@ -180,6 +183,7 @@ func peopleSamples() []sample {
 		{"logout-nobody", Logout{Action: "/logout/"}},
 		{"logout-hostile", Logout{nasty, "/logout/", hostile, hostile, true, true, &Target{hostile, hostile}}},
 		{"consent", consent},
+		{"consent-partly", partly},
 		{"consent-loopback", bare},
 		{"consent-posing", posing},
 		{"consent-api", api},

@@ -246,6 +246,7 @@ func providerConfig(c *config.Config, key []byte) provider.Config {
 		ServerKey:             key,
 		Scopes:                scopes,
 		DefaultScopes:         p.DefaultScopes,
+		StrictScopes:          p.StrictScopes,
 		AccessTokenMax:        p.AdministratorAccessTokenMax,
 		JWTAccessTokenMax:     p.AdministratorJWTAccessTokenMax,
 		GrantsByAdministrator: p.GrantsByAdministrator,

@@ -78,6 +78,7 @@ func signInFaults() []fault {
 			fails: "OIDCCore/2/nonce-not-processed", passes: "OIDCCore/2/nonce"},
 		{name: "no code is issued for an authentication request", spoil: refusingAsk(asksOpenID, "server_error"),
 			blocks: "OIDCCore/3.1.2.1/nonce-optional OIDCCore/2/nonce-not-processed OIDCCore/3.1.2.2/oauth-parameters", hides: "RFC6750/2.3/private-userinfo"},
+		{name: "an unknown scope beside openid is refused", spoil: refusingSignIns("invalid_scope", "scope", holding("conformance-unknown")), fails: "OIDCCore/3.1.2.1/unknown-scope-ignored"},
 		{name: "response_mode=query is refused", spoil: refusingSignIns("invalid_request", "response_mode", oneOf("query")), fails: "OIDCCore/3.1.2.1/response-mode-query"},
 		{name: "an unknown response_mode means query", spoil: challenges(func(_ *proxy, q *ask, v url.Values) {
 			if v.Get("response_mode") == "conformance" {

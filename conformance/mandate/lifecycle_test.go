@@ -110,8 +110,9 @@ func changes() []change {
 	none := unchanged()
 	gone := none.atToken("invalid_client").atClient("page")
 	gone.mine, gone.typed, gone.own = false, false, false
-	narrowed := none.atClient("invalid_scope")
-	narrowed.scope = "read"
+	// A new request gets what is left. The open page shows more than that.
+	narrowed, emptied := none, none.atToken("invalid_grant").atClient("invalid_scope").withoutTokens()
+	narrowed.scope, narrowed.ticket, emptied.ticket = "read", "page", "page"
 	own, consent := none, none.withoutMine().withoutPassword()
 	own.own = false
 	reset := none.withoutMine().withoutPassword().withoutSession()
@@ -148,7 +149,7 @@ func changes() []change {
 		{"scope_removed", func(t testing.TB, l *life) { l.applicationForm(t, url.Values{"scope": {"read"}}) }, narrowed},
 		{"every_granted_scope_removed", func(t testing.TB, l *life) {
 			l.applicationForm(t, url.Values{"scope": {"groups"}})
-		}, none.atToken("invalid_grant").atClient("invalid_scope").withoutTokens()},
+		}, emptied},
 		{"grants_removed", func(t testing.TB, l *life) {
 			l.applicationForm(t, url.Values{"grant_type": {"client_credentials"}})
 		}, none.atToken("unauthorized_client").atClient("unauthorized_client")},

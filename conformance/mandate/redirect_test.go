@@ -210,7 +210,7 @@ func (v *fixture) logsInFirst(t *testing.T) {
 		{"no response type", "response_type", "", "invalid_request"},
 		{"another response type", "response_type", "token", "unsupported_response_type"},
 		{"an unknown scope", "scope", "nonsense", "invalid_scope"},
-		{"a malformed scope", "scope", "read  write", "invalid_scope"},
+		{"a malformed scope", "scope", "read\twrite", "invalid_scope"},
 		{"a scope that it may not have", "scope", "introspection", "invalid_scope"},
 		{"no challenge", "code_challenge", "", "invalid_request"},
 		{"a request object", "request", "e30.e30.", "invalid_request_object"},

@@ -77,6 +77,9 @@ func TestSpecScope(t *testing.T) {
 			{"default scopes are cut to what the application may have", writer, nil, "write"},
 			{"introspection is no default even where it is allowed", asker, nil, "read write groups"},
 			{"introspection is given where it is allowed and asked for", asker, []string{"introspection"}, "introspection"},
+			{"an unknown scope is left out", app, []string{"read admin"}, "read"}, // RFC 6749 §3.3
+			{"a scope that the application may not have is left out", writer, []string{"read write"}, "write"},
+			{"further spaces have no meaning", app, []string{" read  write "}, "read write"},
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				s.checkGranted(t, robot(c.app, c.asked...), c.want, false)
@@ -87,11 +90,11 @@ func TestSpecScope(t *testing.T) {
 			app   application
 			asked string
 		}{
-			{"an unknown scope is refused", app, "read admin"},
+			{"an unknown scope alone is refused", app, "admin"},
 			{"a scope in another case is another scope", app, "Read"},
-			{"a scope that the application may not have is refused", writer, "read"},
+			{"a scope that the application may not have is refused alone", writer, "read"},
 			{"introspection is refused where it was not allowed", app, "introspection"},
-			{"scopes are separated by one space", app, "read  write"}, // RFC 6749 §3.3
+			{"scopes are separated by spaces", app, "read\twrite"}, // RFC 6749 §3.3
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				checkRefused(t, robot(c.app, c.asked), http.StatusBadRequest, "invalid_scope")

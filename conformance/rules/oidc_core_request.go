@@ -64,9 +64,8 @@ func oidcRequest() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/unknown-scope-ignored", Level: Should,
-			Text:   "The server ignores an unknown scope.",
-			Needs:  authenticationNeeds(),
-			Waived: "Mandate refuses it with invalid_scope, as RFC 6749 §3.3 allows, so that a misspelt scope is noticed.",
+			Text:  "The server ignores an unknown scope.",
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				t.CodeOf(t.Authorize(t.OpenID(t.Client(need.Code))))
 				r := t.Authorize(t.OpenID(t.Client(need.Code), "conformance-unknown"))

@@ -34,6 +34,7 @@ type Authorization struct {
 	RedirectURI string
 	Scopes      []policy.Scope
 	ClaimScopes []policy.Scope // the scopes for the claims that only the claims parameter asks for
+	LeftOut     policy.LeftOut // the scopes of the request that the application cannot get
 	Audience    resources.Audience
 	Refused     *oauth.Error
 
@@ -267,18 +268,19 @@ func (p *Authorizations) checkAuthorization(ctx context.Context, a *Authorizatio
 	if err != nil {
 		return err
 	}
-	names, err := p.rules.RequestedScopes(a.Application, a.parameters.Get("scope"), a.Audience)
+	requested, err := p.rules.RequestedScopes(a.Application, a.parameters.Get("scope"), a.Audience)
 	if err == nil {
-		err = p.readACRValues(a, names)
+		err = p.readACRValues(a, requested.Names)
 	}
 	if err != nil {
 		return err
 	}
 	asked := a.Application.ClientType == policy.Public || !a.Application.SkipConsent || slices.Contains(a.OpenID.prompt, "consent")
-	names = p.rules.WithoutOffline(names, asked)
+	names := p.rules.WithoutOffline(requested.Names, asked)
 	if len(names) == 0 {
 		return oauth.Refuse("invalid_scope", "The scope offline_access requires the scope openid.")
 	}
+	a.LeftOut = requested.LeftOut
 	a.Scopes, a.ClaimScopes = p.rules.Describe(names), p.rules.Describe(slices.DeleteFunc(a.OpenID.claimScopes, func(scope string) bool { return slices.Contains(names, scope) }))
 	return p.newRequest(ctx, a)
 }
@@ -317,6 +319,9 @@ func (p *Authorizations) newRequest(ctx context.Context, a *Authorization) error
 		if a.parameters.Has(name) {
 			form[name] = a.parameters[name]
 		}
+	}
+	if form.Has("scope") { // fosite refuses a scope that is left out
+		form.Set("scope", strings.Join(ScopeNames(a.Scopes), " "))
 	}
 	var err error
 	a.request, err = p.fosite.NewAuthorizeRequest(ctx, &http.Request{Method: http.MethodGet, URL: &url.URL{}, Header: http.Header{}, Form: form})

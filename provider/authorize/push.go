@@ -24,6 +24,8 @@ import (
 type PushedRequest struct {
 	RequestURI string `json:"request_uri"`
 	ExpiresIn  int64  `json:"expires_in"`
+
+	LeftOut policy.LeftOut `json:"-"` // the scopes of the request that the application cannot get
 }
 
 // maxPushed is the largest size of a pushed request in bytes, form-encoded. It is that of a
@@ -110,7 +112,7 @@ func (p *Authorizations) push(ctx context.Context, r *http.Request, form url.Val
 	if err != nil {
 		return nil, err
 	}
-	return &PushedRequest{RequestURI: uri, ExpiresIn: oauth.Seconds(p.config.PushedLifetime)}, nil
+	return &PushedRequest{RequestURI: uri, ExpiresIn: oauth.Seconds(p.config.PushedLifetime), LeftOut: a.LeftOut}, nil
 }
 
 // bindPushed notes the key of the DPoP proof of a pushed request, as if the request had the

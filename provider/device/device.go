@@ -56,6 +56,8 @@ type Codes struct {
 	VerificationURIComplete string `json:"verification_uri_complete"`
 	ExpiresIn               int64  `json:"expires_in"`
 	Interval                int64  `json:"interval"`
+
+	LeftOut policy.LeftOut `json:"-"` // the scopes of the request that the application cannot get
 }
 
 // Origin is what the server knows about the device that sends a request.
@@ -82,17 +84,21 @@ func (p *Devices) Authorize(ctx context.Context, r *http.Request, from Origin) (
 	if err != nil {
 		return nil, &a, err
 	}
-	names, err := p.rules.RequestedScopes(a, form.Get("scope"), audience)
+	requested, err := p.rules.RequestedScopes(a, form.Get("scope"), audience)
 	if err != nil {
 		return nil, &a, err
 	}
 	// The person is always asked, so offline_access can be approved (OIDC Core §11).
-	names = p.rules.WithoutOffline(names, true)
+	names := p.rules.WithoutOffline(requested.Names, true)
 	if len(names) == 0 {
 		return nil, &a, oauth.Refuse("invalid_scope", "The scope offline_access requires the scope openid.")
 	}
 	codes, err := p.add(ctx, a, names, audience, from)
-	return codes, &a, err
+	if err != nil {
+		return nil, &a, err
+	}
+	codes.LeftOut = requested.LeftOut
+	return codes, &a, nil
 }
 
 // add stores a request and returns its codes.

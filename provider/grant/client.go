@@ -40,15 +40,17 @@ func (g *clientGrant) HandleTokenEndpointRequest(ctx context.Context, request fo
 		return err
 	}
 	issued.issues = &issues
-	names, err := g.p.rules.ScopesWithoutLogin(a, form.Get("scope"), issued.audience)
+	requested, err := g.p.rules.ScopesWithoutLogin(a, form.Get("scope"), issued.audience)
 	if err != nil {
 		return err
 	}
+	issued.leftOut = requested.LeftOut
+	request.SetRequestedScopes(requested.Names) // fosite refuses any other
 	err = g.p.proofs.Use(ctx, &issued.proof)
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
+	for _, name := range requested.Names {
 		request.GrantScope(name)
 	}
 	return g.ClientCredentialsGrantHandler.HandleTokenEndpointRequest(ctx, request)

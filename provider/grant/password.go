@@ -67,10 +67,11 @@ func (g *passwordGrant) HandleTokenEndpointRequest(ctx context.Context, request 
 	if err != nil {
 		return err
 	}
-	issued.scope, err = g.p.rules.ScopesWithoutLogin(a, form.Get("scope"), issued.audience)
+	requested, err := g.p.rules.ScopesWithoutLogin(a, form.Get("scope"), issued.audience)
 	if err != nil {
 		return err
 	}
+	issued.scope, issued.leftOut = requested.Names, requested.LeftOut
 	// An assertion that is sent again must not try a password.
 	err = g.p.clients.UseAssertion(ctx)
 	if err != nil {

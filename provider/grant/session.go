@@ -43,9 +43,12 @@ type Session struct {
 	person *storage.User         // the person whose password was right, for the password grant
 	scope  []string              // the scope of the new access token
 	Answer *tokens.TokenResponse // the token response
-	sent   *http.Request         // the token request
-	bound  possession.Binding    // what the new tokens are bound to
-	proof  possession.Proof      // by which they are; each grant uses it once it has found what the request presents
+
+	leftOut policy.LeftOut // the scopes of the request that the application cannot get
+
+	sent  *http.Request      // the token request
+	bound possession.Binding // what the new tokens are bound to
+	proof possession.Proof   // by which they are; each grant uses it once it has found what the request presents
 
 	shown    bool                 // proof is what the request proves: it was verified, or there is none
 	audience resources.Audience   // what the new access token is for

@@ -49,6 +49,7 @@ func (p *Grants) Token(ctx context.Context, r *http.Request, address string) (*t
 		err = p.clients.UseFailed(ctx, err, p.proofs, issued.proof)
 		return nil, by.Client, err
 	}
+	issued.Answer.LeftOut = issued.leftOut
 	p.issued.issue(issued.Answer)
 	return issued.Answer, by.Client, nil
 }

@@ -17,6 +17,7 @@ type Settings struct {
 	Scopes        []Scope  // in the operator's order
 	DefaultScopes []string // nil: every scope except introspection and openid
 	OpenID        bool
+	StrictScopes  bool // refuse a request with a scope that the application cannot get, in place of leaving it out
 
 	AccessTokenLifetime     time.Duration
 	JWTAccessTokenLifetime  time.Duration // of signed access tokens

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -53,22 +54,20 @@ func (c *Rules) openScopes(allowed []string) []string {
 }
 
 // ScopesWithoutLogin returns the scopes to grant to an application that acts without a login at
-// this server. They are all scopes of the parameter, without offline_access if OpenID
-// Connect is on, or the default scopes if the parameter is empty. If one scope is not
-// allowed, or none is left, it returns an Error with the code invalid_scope.
-func (c *Rules) ScopesWithoutLogin(a storage.Application, parameter string, of Audience) ([]string, error) {
-	names, err := c.RequestedScopes(a, parameter, of)
+// this server, as RequestedScopes does. They are without offline_access if OpenID Connect is on.
+func (c *Rules) ScopesWithoutLogin(a storage.Application, parameter string, of Audience) (Requested, error) {
+	requested, err := c.RequestedScopes(a, parameter, of)
 	if err == nil {
-		err = CheckShared(names, of)
+		err = CheckShared(requested.Names, of)
 	}
 	if err != nil {
-		return nil, err
+		return Requested{}, err
 	}
-	names = c.WithoutOffline(names, false)
-	if len(names) == 0 {
-		return nil, oauth.Refuse("invalid_scope", "The scope offline_access requires the authorization code grant and the scope openid.")
+	requested.Names = c.WithoutOffline(requested.Names, false)
+	if len(requested.Names) == 0 {
+		return Requested{}, oauth.Refuse("invalid_scope", "The scope offline_access requires the authorization code grant and the scope openid.")
 	}
-	return names, nil
+	return requested, nil
 }
 
 // Audience is what tokens are for.
@@ -92,12 +91,17 @@ func CheckShared(names []string, of Audience) error {
 }
 
 // RequestedScopes returns the scopes that the parameter requests, or the default scopes if it is
-// empty. If one of them is unknown or not allowed, or is no scope of the requested
-// resources, it returns an Error with the code invalid_scope, which names that scope.
-func (c *Rules) RequestedScopes(a storage.Application, parameter string, of Audience) ([]string, error) {
+// empty. It leaves out those that are unknown or not allowed. If none remains, or if it must not leave
+// one out, it returns an Error with the code invalid_scope, which names the scope. So it does for a
+// scope that is no scope of the requested resources.
+//
+// RFC 6749 §3.3: the server may ignore a part of the scope, and the token response then has another one.
+// OIDC Core §3.1.2.1: scopes that are not understood should be ignored. Applications that work with many
+// servers ask for more than each of them has.
+func (c *Rules) RequestedScopes(a storage.Application, parameter string, of Audience) (Requested, error) {
 	asked, err := oauth.ParseScope(parameter)
 	if err != nil {
-		return nil, err
+		return Requested{}, err
 	}
 	allowed := c.AllowedScopes(a)
 	if len(asked) == 0 {
@@ -106,29 +110,54 @@ func (c *Rules) RequestedScopes(a storage.Application, parameter string, of Audi
 		})
 		if len(names) == 0 {
 			// RFC 6749 §3.3: without a default scope the request fails.
-			return nil, oauth.Refuse("invalid_scope", "The request has no default scope: name the scopes that the application needs with the parameter scope.")
+			return Requested{}, oauth.Refuse("invalid_scope", "The request has no default scope: name the scopes that the application needs with the parameter scope.")
 		}
-		return names, nil
+		return Requested{Names: names}, nil
 	}
+	var left LeftOut
+	var first *oauth.Error
+	kept := asked[:0]
 	for _, name := range asked {
-		known := slices.Contains(c.ScopeNames(), name)
-		if !known && name == "openid" {
-			return nil, oauth.Refuse("invalid_scope", "OpenID Connect is disabled on this server: its operator can enable it with OIDC_ENABLED.")
-		}
-		if !known {
-			return nil, oauth.Refuse("invalid_scope", "There is no scope %q on this server: its operator can add it to SCOPES.", oauth.Clip(name, 80))
-		}
-		if !slices.Contains(allowed, name) && name != Introspection && !slices.Contains(c.AllowanceOf(a).Scopes, name) {
-			return nil, oauth.Refuse("invalid_scope", "The scope %q is only for applications for which an administrator is responsible.", oauth.Clip(name, 80))
-		}
-		if !slices.Contains(allowed, name) {
-			return nil, oauth.Refuse("invalid_scope", "This application may not request the scope %q.", oauth.Clip(name, 80))
-		}
-		if !of.HasScope(name) {
-			return nil, oauth.Refuse("invalid_scope", "The scope %q is no scope of the requested resource.", oauth.Clip(name, 80))
+		why, refused := c.mayNotRequest(a, name, allowed)
+		switch {
+		case refused == nil && !of.HasScope(name):
+			return Requested{}, oauth.Refuse("invalid_scope", "The scope %q is no scope of the requested resource.", oauth.Clip(name, 80))
+		case refused == nil:
+			kept = append(kept, name)
+		case c.mustHave(a, name):
+			return Requested{}, refused
+		default:
+			left, first = left.with(name, why), cmp.Or(first, refused)
 		}
 	}
-	return asked, nil
+	if len(kept) == 0 {
+		return Requested{}, first
+	}
+	return Requested{kept, left}, nil
+}
+
+// mayNotRequest returns why an application may not request a scope, in a word and as an Error. It returns no
+// Error if it may. allowed are its scopes.
+func (c *Rules) mayNotRequest(a storage.Application, name string, allowed []string) (string, *oauth.Error) {
+	switch {
+	case slices.Contains(allowed, name):
+		return "", nil
+	case slices.Contains(c.ScopeNames(), name) && name != Introspection && !slices.Contains(c.AllowanceOf(a).Scopes, name):
+		return notAllowed, oauth.Refuse("invalid_scope", "The scope %q is only for applications for which an administrator is responsible.", oauth.Clip(name, 80))
+	case slices.Contains(c.ScopeNames(), name):
+		return notAllowed, oauth.Refuse("invalid_scope", "This application may not request the scope %q.", oauth.Clip(name, 80))
+	case name == "openid":
+		return isUnknown, oauth.Refuse("invalid_scope", "OpenID Connect is disabled on this server: its operator can enable it with OIDC_ENABLED.")
+	}
+	return isUnknown, oauth.Refuse("invalid_scope", "There is no scope %q on this server: its operator can add it to SCOPES.", oauth.Clip(name, 80))
+}
+
+// mustHave reports whether a request fails without this scope.
+//
+// OIDC Core §3.1.2.1: without openid it is another request: the client would wait for an ID token, and the access
+// would no longer end with the login.
+func (c *Rules) mustHave(a storage.Application, name string) bool {
+	return c.StrictScopes || HasProfile(a) || name == "openid"
 }
 
 // WithoutOffline removes offline_access from names where it has no effect: without the scope

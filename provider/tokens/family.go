@@ -24,6 +24,8 @@ type TokenResponse struct {
 	Scope        string `json:"scope"`
 	RefreshToken string `json:"refresh_token,omitempty"`
 	IDToken      string `json:"id_token,omitempty"` // OIDC Core §3.1.3.3
+
+	LeftOut policy.LeftOut `json:"-"` // the scopes of the request that the application cannot get
 }
 
 // Pair is an access token with its refresh token, made but not yet stored.

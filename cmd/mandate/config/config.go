@@ -140,6 +140,8 @@ type Provider struct {
 	Scopes Scopes `key:"SCOPES" default:"{read: Read scope, write: Write scope}"`
 	// DefaultScopes are the scopes of a request that names none (RFC 6749 §3.3). The default, `[__all__]`, means every scope of `SCOPES` except `introspection`, `openid` and `offline_access`. If the list is empty, such a request is refused.
 	DefaultScopes []string `key:"DEFAULT_SCOPES" default:"[__all__]"`
+	// StrictScopes refuses a request with a scope that the server does not know, or that the application may not have. Otherwise such a scope is left out if another one remains: the token response, the consent page and the log say which scopes there are. Common applications, such as those that ask every server for `groups` or `roles`, need that. Applications with a FAPI profile are always refused, and so is `openid` that cannot be granted.
+	StrictScopes bool `key:"STRICT_SCOPES" default:"false"`
 	// Resources are the APIs that tokens can be issued for (RFC 8707), as items of the form `{URI: https://files.example, NAME: Files, SCOPES: [read]}`, in addition to those that administrators add on the pages and with `mandate resource add`. The server does not see that an item is removed: if its URI is added again, the tokens, refresh tokens and consents of before are for it again.
 	Resources []Resource `key:"RESOURCES" default:"[]"`
 	// ReadScope is the scope that the sample API requires for reading.

@@ -1,0 +1,98 @@
+package provider
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"mandate/provider/authorize"
+	"mandate/provider/clients"
+	"mandate/provider/policy"
+)
+
+// An application that asks for more than this server has gets the rest, wherever it asks. The response says what it got
+// (RFC 6749 §5.1), and the log what was left out.
+func TestScopesAreLeftOutEverywhere(t *testing.T) {
+	const asked, got, left = "unknown read introspection write", "read write", "unknown (unknown), introspection (not allowed)"
+	f := begin(t)
+	app, tv, s := f.app(), f.television(), f.login("alice")
+	check := func(t *testing.T, scope, omitted string) {
+		t.Helper()
+		if d := cmp.Diff([]string{got, left}, []string{scope, omitted}); d != "" {
+			t.Error(d)
+		}
+	}
+	t.Run("authorization code", func(t *testing.T) {
+		a := f.authorize(app, "scope", asked)
+		check(t, strings.Join(authorize.ScopeNames(a.Scopes), " "), a.LeftOut.String())
+		answer := f.must(f.exchange(app, f.code(app, s, "scope", asked)))
+		check(t, answer.Scope, a.LeftOut.String())
+		answer = f.must(f.refresh(app, answer.RefreshToken))
+		check(t, answer.Scope, a.LeftOut.String())
+	})
+	t.Run("the consent page asks for the rest, and keeps that", func(t *testing.T) {
+		a := f.authorize(app, "scope", asked)
+		asks, err := f.Authorizations.RequiredInteraction(t.Context(), a, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resumed, err := f.Authorizations.Resume(t.Context(), asks.Ticket, s)
+		if err != nil || resumed.Refused != nil || resumed.LeftOut != nil {
+			t.Fatal(resumed, err)
+		}
+		_, err = f.Authorizations.Approve(t.Context(), resumed, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		asks, err = f.Authorizations.RequiredInteraction(t.Context(), f.authorize(app, "scope", asked), s)
+		if asks != nil || err != nil {
+			t.Error("the person is asked again:", asks, err)
+		}
+	})
+	t.Run("pushed request", func(t *testing.T) {
+		pushed, _, err := f.Authorizations.Push(t.Context(), by(app, append(f.pushed(app), "scope", asked)...), "192.0.2.1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, got, pushed.LeftOut.String())
+		a, err := f.Authorizations.Authorize(t.Context(), values("client_id", app.Application.ClientID, "request_uri", pushed.RequestURI))
+		if err != nil || a.Refused != nil {
+			t.Fatal(a, err)
+		}
+		check(t, strings.Join(authorize.ScopeNames(a.Scopes), " "), a.LeftOut.String())
+	})
+	t.Run("client credentials", func(t *testing.T) {
+		answer := f.must(f.token(app, "grant_type", policy.GrantClient, "scope", asked))
+		check(t, answer.Scope, answer.LeftOut.String())
+	})
+	t.Run("client credentials, signed", func(t *testing.T) {
+		signed := f.app(func(r *clients.Registration) { r.AccessTokenFormat = policy.FormatJWT })
+		answer := f.must(f.token(signed, "grant_type", policy.GrantClient, "scope", asked))
+		check(t, answer.Scope, answer.LeftOut.String())
+	})
+	t.Run("password", func(t *testing.T) {
+		answer := f.must(f.token(app, "grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword, "scope", asked))
+		check(t, answer.Scope, answer.LeftOut.String())
+	})
+	t.Run("device", func(t *testing.T) {
+		codes := f.asks(tv, "scope", asked)
+		f.allow(codes, s)
+		answer := f.must(f.token(tv, pollWith(codes)...))
+		check(t, answer.Scope, codes.LeftOut.String())
+	})
+}
+
+// RFC 6749 §6: a refresh never gives more than was granted, and a mistake of the client is no reason to give less.
+func TestRefreshLeavesNothingOut(t *testing.T) {
+	f := begin(t)
+	app, s := f.app(), f.login("alice")
+	answer := f.must(f.exchange(app, f.code(app, s, "scope", "read write")))
+	for _, scope := range []string{"read unknown", "read groups"} {
+		_, err := f.refresh(app, answer.RefreshToken, "scope", scope)
+		wantError(t, err, "400 invalid_scope")
+	}
+	if got := f.must(f.refresh(app, answer.RefreshToken, "scope", " read  ")); got.Scope != "read" {
+		t.Error(got.Scope)
+	}
+}
