@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -125,6 +126,14 @@ func (v applicationView) write(p *program) error {
 		{"requests signed", yes(v.RequireSigned)},
 		{"access tokens", v.AccessTokenFormat},
 	}...)
+	for _, of := range []struct {
+		name    string
+		seconds int64
+	}{{"access token lifetime", v.AccessTokenLifetime}, {"refresh token lifetime", v.RefreshTokenLifetime}} {
+		if of.seconds > 0 {
+			rows = append(rows, []string{of.name, strconv.FormatInt(of.seconds, 10) + " seconds"})
+		}
+	}
 	if v.HasSecret {
 		rows = append(rows, []string{"secret hashed", yes(v.HashClientSecret)})
 	}
@@ -161,13 +170,15 @@ func (p *program) show(v applicationView, asJSON bool) error {
 }
 
 func (p *program) applicationAddCommand() *cobra.Command {
-	var r provider.Registration
-	var auth authFlags
-	var signed messageFlags
-	var secretStdin, noHash, asJSON bool
+	r := provider.Registration{ClientType: provider.Confidential, AccessTokenFormat: provider.FormatOpaque, HashClientSecret: true}
+	var fields registrationFlags
+	var secretStdin, asJSON bool
 	c := &cobra.Command{Use: "add --name NAME --grant GRANT", Short: "Register an application, and print its secret once", Args: arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
+			err := fields.read(c, &r)
 			switch {
+			case err != nil:
+				return err
 			case r.Name == "":
 				return wrongUsage("--name is missing: the consent page shows it")
 			case len(r.GrantTypes) == 0:
@@ -175,34 +186,13 @@ func (p *program) applicationAddCommand() *cobra.Command {
 			case secretStdin && r.ClientType == provider.Public:
 				return wrongUsage("--client-secret-stdin cannot be used with --client-type public: a public application has no secret")
 			}
-			r.HashClientSecret = !noHash
-			err := auth.read(c, &r)
-			if err != nil {
-				return err
-			}
-			signed.read(c, &r.Messages)
 			return p.addApplication(c.Context(), r, secretStdin, asJSON)
 		}}
+	fields.add(c)
 	f := c.Flags()
-	f.StringVar(&r.Name, "name", "", "`NAME` that people see")
 	f.StringVar(&r.ClientID, "client-id", "", "client `ID` (default: a random one)")
 	f.BoolVar(&secretStdin, "client-secret-stdin", false, "read the client secret from standard input (default: a random one)")
 	f.StringVar(&r.Owner, "owner", "", "`USERNAME` of the owner, who may rename and delete the application and rotate its secret; the operator is responsible for it")
-	f.StringVar(&r.ClientType, "client-type", provider.Confidential, "`TYPE`: confidential, or public for an application that cannot keep a secret")
-	f.StringArrayVar(&r.GrantTypes, "grant", nil, "`GRANT`: "+strings.Join(provider.GrantNames(), ", ")+"; may be repeated")
-	f.StringArrayVar(&r.RedirectURIs, "redirect-uri", nil, "redirect `URI`; may be repeated")
-	f.StringArrayVar(&r.Scopes, "scope", nil, "`SCOPE` that it may request; may be repeated (default: all except introspection)")
-	f.StringArrayVar(&r.Resources, "resource", nil, "`URI` of a resource that its tokens may be for; the first one is the default; may be repeated (default: any resource)")
-	f.BoolVar(&r.MayIntrospect, "may-introspect", false, "let it introspect tokens of other applications")
-	f.BoolVar(&noHash, "no-hash-client-secret", false, "store the secret encrypted with the server's key, not hashed")
-	f.BoolVar(&r.SkipConsent, "skip-consent", false, "do not show the consent page")
-	f.StringVar(&r.AccessTokenFormat, "access-token-format", provider.FormatOpaque, "`FORMAT` of its access tokens: opaque, or jwt for APIs that verify tokens themselves (RFC 9068)")
-	f.StringVar(&r.UserInfoAlgorithm, "userinfo-algorithm", "", "`ALGORITHM` that signs its UserInfo responses (default: they are not signed)")
-	f.BoolVar(&r.Pairwise, "pairwise", false, "use pairwise subjects, which applications of other hosts cannot correlate")
-	auth.add(c)
-	signed.add(c)
-	f.StringArrayVar(&r.PostLogoutURIs, "post-logout-redirect-uri", nil, "post-logout redirect `URI`; may be repeated")
-	f.StringVar(&r.BackchannelURI, "backchannel-logout-uri", "", "`URI` that is called when a session ends")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }

@@ -24,7 +24,7 @@ var flagOf = map[string]string{
 	"sender_constraint": "--sender-constraint", "refresh_rotation": "--refresh-rotation", "assertion_audience_endpoints": "--assertion-audience-endpoints", "require_pushed": "--require-pushed-requests",
 	"response_algorithm": "--response-algorithm", "response_modes": "--response-mode", "scope": "--scope",
 	"may_introspect": "--may-introspect", "skip_consent": "--skip-consent", "overlap": "--overlap", "name": "name",
-	"uri": "URI", "scopes": "--scope", "token_format": "--token-format", "access_token_format": "--access-token-format", "access_token_lifetime": "--access-token-lifetime", "introspectors": "--introspector",
+	"uri": "URI", "scopes": "--scope", "token_format": "--token-format", "access_token_format": "--access-token-format", "access_token_lifetime": "--access-token-lifetime", "refresh_token_lifetime": "--refresh-token-lifetime", "introspectors": "--introspector",
 	"uses": "--uses", "expires": "--expires", "may": "--may", "resources": "--resource", "algorithm": "--algorithm", "userinfo_algorithm": "--userinfo-algorithm", "introspection_algorithm": "--introspection-algorithm", "pairwise": "--pairwise",
 	"post_logout_redirect_uris": "--post-logout-redirect-uri", "backchannel_logout_uri": "--backchannel-logout-uri", "subject": "--subject",
 	"required_acr": "--required-acr", "default_acr_values": "--default-acr-values", "hash_client_secret": "--no-hash-client-secret", "email_verified": "--email-verified", "phone_number_verified": "--phone-number-verified",
