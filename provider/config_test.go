@@ -14,7 +14,7 @@ func TestRulesHaveTheSettings(t *testing.T) {
 	c := testConfig()
 	restricted(&c)
 	c.OpenID, c.PersonQuota, c.OpenQuota = true, policy.Quota{Applications: 1}, policy.Quota{Applications: 2}
-	c.Open.Registration = true
+	c.Open.Registration, c.StrictScopes = true, true
 	from, to := reflect.ValueOf(c), reflect.ValueOf(c.rules().Settings)
 	for i := range to.NumField() {
 		name := to.Type().Field(i).Name
