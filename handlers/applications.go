@@ -106,6 +106,10 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	page.Refused, err = s.refusedRequests(r, who, a)
+	if err != nil {
+		return err
+	}
 	err = s.applicationKeys(w, r, who, a, &page)
 	if err != nil {
 		return err

@@ -35,6 +35,7 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) error {
 	ctx := provider.FromBrowser(r.Context(), s.requests.Address(r), s.cookie(r, browserName))
 	a, err := s.provider.Authorizations.Authorize(ctx, parameters)
 	if err != nil {
+		s.countRefusal(r, nil, false, err)
 		return s.showClientError(w, r, err)
 	}
 	s.useLocales(r, a.UILocales())
@@ -45,7 +46,9 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if who != nil {
-		return s.proceed(w, r, a, who)
+		err = s.proceed(w, r, a, who)
+		s.countRefusal(r, a, true, err)
+		return err
 	}
 	// RFC 9700 §4.11.2: the person signs in before the server redirects to the
 	// client, even with an error. Otherwise anybody could use this server to forward
@@ -61,7 +64,21 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	s.countRefusal(r, a, false, refused)
 	return s.sendRefusal(w, r, a, refused, response)
+}
+
+// countRefusal counts that an authorization request was refused, for the page of its application. a is nil if the
+// request was refused before its application and its redirect URI were valid.
+func (s *server) countRefusal(r *http.Request, a *provider.Authorization, signedIn bool, err error) {
+	of := provider.Refused{Endpoint: "authorize", Proved: signedIn, Address: s.requests.Address(r)}
+	if a != nil {
+		of.Application = &a.Application
+	}
+	s.provider.Clients.CountRefusal(of, err)
+	if e, ok := errors.AsType[*provider.Error](err); ok && e.Application != nil {
+		request.Note(r.Context(), "client", e.Application.ClientID)
+	}
 }
 
 // refuse sends an error to the client. Nobody answers for the redirect URI of an application for
@@ -72,12 +89,13 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) error {
 //
 // RFC 9700 §4.11.2: the server redirects by itself only to a redirect URI that it trusts.
 func (s *server) refuse(w http.ResponseWriter, r *http.Request, a *provider.Authorization, e *provider.Error) error {
+	s.countRefusal(r, a, true, e) // whoever has no session does not come here
 	return s.sendRefusal(w, r, a, e, s.provider.Authorizations.Refusal(a, e))
 }
 
 func (s *server) sendRefusal(w http.ResponseWriter, r *http.Request, a *provider.Authorization, e *provider.Error,
 	response provider.Response) error {
-	request.Note(r.Context(), "error", e.Error())
+	noteError(r, e)
 	request.Outcome(r.Context(), e.Code)
 	if response.Failed != nil || provider.StandingOf(a.Application) != provider.StandingOpen {
 		return s.answer(w, r, response)
@@ -95,7 +113,7 @@ func (s *server) sendRefusal(w http.ResponseWriter, r *http.Request, a *provider
 	}
 	return s.render(w, r, statusOf(e), templates.ErrorPage{Frame: s.frame(r, ""), Status: statusOf(e), Code: e.Code, Description: e.Description, Heading: l.T("The application’s request was refused"),
 		Message: l.T("The request ended with an error, so nothing was allowed. You can close this page."), Unchecked: unchecked,
-		RequestID: request.ID(r), BackURL: onward})
+		RequestID: request.ID(r), BackURL: onward, Tell: true})
 }
 
 // target describes an address to which a browser goes if the person wants it.
@@ -215,13 +233,14 @@ func (s *server) showClientError(w http.ResponseWriter, r *http.Request, err err
 	if err != nil {
 		return err
 	}
-	request.Note(r.Context(), "error", e.Error())
+	noteError(r, e)
 	request.Outcome(r.Context(), e.Code)
 	l := s.language(r)
 	page := templates.ErrorPage{Frame: s.frame(r, l.T("Redirect URI not registered")), Status: e.Status, Code: e.Code,
 		Heading: l.T("The application’s redirect URI is not registered"),
 		Message: l.T("The application requested a response to a redirect URI that it has not registered, so no response was sent. If you are its developer: the redirect URI in the request must equal a registered one, character by character."),
 		Diff:    diff, RequestID: request.ID(r)}
+	page.Tell, page.Application = s.mustTell(r, e)
 	return s.render(w, r, e.Status, page)
 }
 

@@ -24,8 +24,8 @@ func TestLogOfRefusedAuthorizations(t *testing.T) {
 		{"response_type", "sentsecret", "response_type must be code"},
 		{"code_challenge_method", "plain", "code_challenge_method must be S256"},
 		{"code_challenge", "", "is sent without code_challenge"},
-		{"scope", "sentsecret", "invalid_scope: "},
-		{"redirect_uri", "https://shop.example/sentsecret", "is not registered for the application: the client is " + app.Application.ClientID},
+		{"scope", "sentsecret", "error=invalid_scope description="},
+		{"redirect_uri", "https://shop.example/sentsecret", "is not registered for the application.\" cause=\"the client is " + app.Application.ClientID},
 	} {
 		query := url.Values{"client_id": {app.Application.ClientID}, "response_type": {"code"},
 			"redirect_uri": {"https://shop.example/back"}, "scope": {"read"}, "state": {"sentsecret"},

@@ -117,6 +117,8 @@ func (s *server) consent(w http.ResponseWriter, r *http.Request) error {
 	var response provider.Response
 	switch {
 	case a.Refused != nil:
+		s.countRefusal(r, a, true, a.Refused)
+		noteError(r, a.Refused)
 		response = s.provider.Authorizations.Refusal(a, a.Refused)
 	case r.PostForm.Get("decision") == "approve":
 		// The approval is stored before the code, which may fail: another answer may have used the pushed request.

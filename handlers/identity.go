@@ -123,7 +123,7 @@ func (s *server) arrive(w http.ResponseWriter, r *http.Request) error {
 // notSignedIn shows why another server did not sign the person in. A failure of this server is shown as
 // every other one.
 func (s *server) notSignedIn(w http.ResponseWriter, r *http.Request, e *provider.Error, next string, adding bool) error {
-	request.Note(r.Context(), "error", e.Error())
+	noteError(r, e)
 	retryAfter(w, e)
 	s.useLocalesOf(r, next)
 	l := s.language(r)

@@ -178,7 +178,7 @@ func (s *server) cannotLogOut(w http.ResponseWriter, r *http.Request, err error)
 	if !ok || e.Status >= http.StatusInternalServerError {
 		return err
 	}
-	request.Note(r.Context(), "error", e.Error())
+	noteError(r, e)
 	l := s.language(r)
 	page := templates.ErrorPage{Frame: s.frame(r, ""), Status: statusOf(e), Code: e.Code,
 		Heading: l.T("The application’s logout request is not valid"), Message: l.T("Nobody was signed out."),

@@ -129,6 +129,7 @@ func (s *server) pageError(w http.ResponseWriter, r *http.Request, e *provider.E
 	l := s.language(r)
 	page := templates.ErrorPage{Frame: s.frame(r, ""), Status: status, Heading: heading(l, status),
 		Code: e.Code, RequestID: request.ID(r), BackURL: s.path("/"), BackLabel: l.T("Go to the start page")}
+	page.Tell, page.Application = s.mustTell(r, e)
 	text, known := said(l, e)
 	if known || l == s.pages.Languages.English() {
 		page.Message = text
@@ -140,6 +141,18 @@ func (s *server) pageError(w http.ResponseWriter, r *http.Request, e *provider.E
 		request.Note(r.Context(), "error", fmt.Sprintf("%v; then: %v", e, err))
 		http.Error(w, "Internal error", http.StatusInternalServerError)
 	}
+}
+
+// mustTell reports whether somebody other than the person must know of an error, and returns the name of the application
+// that the person used, if an administrator or its owner is responsible for it: other names are those of strangers.
+func (s *server) mustTell(r *http.Request, e *provider.Error) (bool, string) {
+	switch {
+	case e.Application != nil && provider.StandingOf(*e.Application) != provider.StandingOpen:
+		return true, e.Application.Name
+	case e.Status == http.StatusTooManyRequests:
+		return false, ""
+	}
+	return e.Status >= http.StatusInternalServerError || strings.TrimSuffix(r.URL.Path, "/") == s.path("/o/authorize"), ""
 }
 
 func heading(l *languages.Language, status int) string {

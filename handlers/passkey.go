@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 
-	"mandate/handlers/request"
 	"mandate/provider"
 	"mandate/templates"
 )
@@ -65,7 +64,7 @@ func (s *server) passkeySignIn(w http.ResponseWriter, r *http.Request) error {
 	}
 	in, err := s.provider.Passkeys.SignIn(r.Context(), authenticatorResponse(r), s.cookie(r, browserName), s.browser(r))
 	if e, ok := errors.AsType[*provider.Error](err); ok && e.Status < http.StatusInternalServerError {
-		request.Note(r.Context(), "error", e.Error())
+		noteError(r, e)
 		page.Error, _ = said(s.language(r), e)
 		if r.Header.Get("Cookie") == "" { // the login page has set one
 			page.Error = s.withoutCookies(r)
@@ -160,7 +159,7 @@ func (s *server) addPasskey(w http.ResponseWriter, r *http.Request) error {
 		return s.showNewPasskey(w, r, who, invalidForm, "", next)
 	}
 	if e, ok := errors.AsType[*provider.Error](err); ok && e.Status < http.StatusInternalServerError {
-		request.Note(r.Context(), "error", e.Error())
+		noteError(r, e)
 		text, _ := said(s.language(r), e)
 		return s.showNewPasskey(w, r, who, invalidForm, text, next)
 	}

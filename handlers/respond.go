@@ -62,7 +62,7 @@ func uncached(h http.Header) {
 // error for the log.
 func refusal(r *http.Request, err error) *provider.Error {
 	if e, ok := errors.AsType[*provider.Error](err); ok {
-		request.Note(r.Context(), "error", e.Error())
+		noteError(r, e)
 		return e
 	}
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
@@ -79,6 +79,19 @@ func refusal(r *http.Request, err error) *provider.Error {
 		return oauth.ForPerson(http.StatusNotFound, "not_found", "", "There is nothing at this address.")
 	}
 	return oauth.ForPerson(http.StatusInternalServerError, "server_error", "", "Internal error. The server's log describes it under the request ID %s.", request.ID(r))
+}
+
+// maxDescription is for how many bytes of a description the log has room.
+const maxDescription = 300
+
+// noteError notes an error for the log: its code, the description without what the client sent, and the cause, which the
+// client does not see.
+func noteError(r *http.Request, e *provider.Error) {
+	request.Note(r.Context(), "error", e.Code)
+	request.Note(r.Context(), "description", oauth.Clip(e.Text(), maxDescription))
+	if e.Cause != nil {
+		request.Note(r.Context(), "cause", e.Cause.Error())
+	}
 }
 
 func fieldNames(invalid *provider.Invalid) string {

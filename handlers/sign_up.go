@@ -235,7 +235,7 @@ func (s *server) correctSignUp(w http.ResponseWriter, r *http.Request, link stri
 	if ok {
 		noteInvalid(r, invalid)
 	} else if e, ok := errors.AsType[*provider.Error](wrong); ok && e.Status < http.StatusInternalServerError {
-		request.Note(r.Context(), "error", e.Error())
+		noteError(r, e)
 		retryAfter(w, e)
 		status = formStatus(e)
 		refusal, _ = said(s.language(r), e)

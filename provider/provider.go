@@ -56,6 +56,7 @@ type Provider struct {
 	Proofs         *possession.Checks
 	Notices        *notices.Notices
 	Events         *events.Log
+	Refusals       *events.Refusals
 
 	config   Config
 	rules    *policy.Rules
@@ -77,7 +78,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if len(config.ServerKey) != 32 {
 		return nil, errors.New("the server key must be 32 bytes")
 	}
-	p := &Provider{Events: events.New(store), config: config, rules: config.rules(), store: store, log: log,
+	p := &Provider{Events: events.New(store), Refusals: events.NewRefusals(store, log), config: config, rules: config.rules(), store: store, log: log,
 		changes: copies.NewChanges(config.MaxStaleness), clock: clock.New(store.Embedded()), node: seal.Random(16),
 		limits: limits.New(password.Cost{MemoryKiB: config.PasswordMemoryKiB, Iterations: config.PasswordIterations}, config.PasswordConcurrency)}
 	calls := outbound.New(outbound.Config{Networks: config.OutboundNetworks, Trace: config.TraceOutbound}) // to addresses that applications registered, and to configured servers
@@ -164,7 +165,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 		return nil, err
 	}
 	p.Clients = clients.New(config.clients(sampleSecret), clients.Parts{Rules: p.rules, Store: store, Limits: p.limits, Keys: p.Keys, People: p.People, Resources: p.Resources,
-		Outbound: calls, Strangers: strangers, Secrets: p.sealers.secrets, LogoNames: logoNames, Changes: p.changes, Log: log})
+		Outbound: calls, Strangers: strangers, Secrets: p.sealers.secrets, LogoNames: logoNames, Changes: p.changes, Refusals: p.Refusals, Log: log})
 	p.Registrations = registration.New(config.registration(), p.rules, store, p.limits, p.Clients, calls, strangers, registrations, log)
 	p.Tokens = tokens.New(config.tokens(), p.rules, store, p.Keys, p.Clients, p.People, p.Resources, p.Proofs, p.sealers.jtis, pairwise, p.changes)
 	p.Logouts = logout.New(config.logout(), p.rules, store, p.Tokens, calls, strangers, p.sealers.tickets, log)
@@ -253,6 +254,7 @@ func (p *Provider) Run(ctx context.Context) {
 		others.Go(func() { p.Logouts.Notify(ctx, p.rightForOthers) })
 	}
 	others.Go(func() { p.watchClock(ctx) })
+	others.Go(func() { p.Refusals.Run(ctx) })
 	others.Go(func() {
 		p.Notices.Run(ctx, p.rightForOthers, notices.Answers{Reset: p.People.AnswerReset, SignUp: p.Invitations.Answer})
 	})

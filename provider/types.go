@@ -47,6 +47,10 @@ type (
 	Event = storage.Event
 	// EventFilter says which events a list contains.
 	EventFilter = events.Filter
+	// Refused says which request was refused.
+	Refused = events.Refused
+	// Refusal is what is known about equal refusals.
+	Refusal = events.Refusal
 	// EventDescription says what a kind of events means.
 	EventDescription = events.Description
 	// DocumentHost is a server that metadata documents of clients may be fetched from.
@@ -561,3 +565,12 @@ func IsNetwork(text string) bool {
 	}
 	return err == nil
 }
+
+// RequestRefused is the kind of the events that count refused requests.
+const RequestRefused = string(events.RequestRefused)
+
+// RemedyOf returns what to change after a refusal.
+func RemedyOf(r Refusal) clients.Remedy { return clients.RemedyOf(r) }
+
+// RemedyRotate in place of the field of a remedy leads to the page that replaces the client secret.
+const RemedyRotate = clients.RotateSecret

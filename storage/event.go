@@ -129,6 +129,60 @@ func (s *Store) CountEvent(ctx context.Context, e, rest Event, most int) error {
 	return err
 }
 
+// countRefusal has the values of e, then the ID and the detail of rest, the range of IDs that share the room, and most - 1.
+const countRefusal = `WITH x (is_full) AS MATERIALIZED (
+		SELECT NOT EXISTS (SELECT 1 FROM events WHERE id = $1)
+			AND EXISTS (SELECT 1 FROM events WHERE id >= $19 AND id < $20 LIMIT 1 OFFSET $21))
+	INSERT INTO events (` + eventColumns + `)
+		SELECT CASE WHEN is_full THEN $17 ELSE $1 END, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15,
+			CASE WHEN is_full THEN $18 ELSE $16 END FROM x WHERE TRUE
+		ON CONFLICT (id) DO UPDATE SET times = events.times + excluded.times,
+			at = CASE WHEN events.at > excluded.at THEN events.at ELSE excluded.at END,
+			since = CASE WHEN events.since < excluded.since THEN events.since ELSE excluded.since END
+		RETURNING ` + eventColumns
+
+// CountedRefusal is an event that has happened Times more. Rows whose IDs have the same Prefix share the room for most
+// rows: the others are counted in a row with the ID RestID and the detail RestDetail.
+type CountedRefusal struct {
+	Event
+	Prefix, RestID, RestDetail string
+}
+
+// CountRefusals stores events that anybody can cause, or counts those that have rows, in one transaction.
+func (s *Store) CountRefusals(ctx context.Context, refusals []CountedRefusal, most int) error {
+	var stored []Event
+	err := s.atomically(ctx, func(t tx) error {
+		stored = make([]Event, len(refusals))
+		for i, r := range refusals {
+			err := t.write(&stored[i], countRefusal, append(r.values(), r.RestID, r.RestDetail, r.Prefix, endOfPrefix(r.Prefix), most-1)...)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	// Whoever reads the events as they come learns of the first, and then of each that has doubled the number.
+	for i, e := range stored {
+		if bits.Len64(uint64(e.Times)) > bits.Len64(uint64(e.Times-refusals[i].Times)) {
+			s.tellEvents([]Event{e})
+		}
+	}
+	return nil
+}
+
+// endOfPrefix returns what is greater than each ID that goes on with hexadecimal digits, in every collation.
+func endOfPrefix(prefix string) string { return prefix + "g" }
+
+// EventsFrom lists at most limit events whose IDs begin with a prefix and are not smaller than from, by ID.
+func (s *Store) EventsFrom(ctx context.Context, prefix, from string, limit int) ([]Event, error) {
+	var found []Event
+	err := s.all(ctx, &found, `SELECT `+eventColumns+` FROM events WHERE id >= $1 AND id < $2 ORDER BY id LIMIT $3`, from, endOfPrefix(prefix), limit)
+	return found, err
+}
+
 // EventFilter says which events a list contains. An empty field selects all.
 type EventFilter struct {
 	Kind, PersonID, ActorID, ObjectID, Address string

@@ -314,3 +314,51 @@ func TestEventsOutliveTheirPersonUntilTheirTimeIsOver(t *testing.T) {
 		}
 	})
 }
+
+// Refusals are counted together, on all nodes. Beyond the room of a prefix they share a row, and other prefixes have room
+// of their own.
+func TestRefusalsAreCounted(t *testing.T) {
+	eachIsolation(t, func(t *testing.T, w world) {
+		stores := w.pair(t)
+		refusal := func(prefix, id string, times, at int64) CountedRefusal {
+			e := newEvent("refused", User{})
+			e.ID, e.Times, e.At, e.Since, e.Detail = prefix+id, times, at, at, id
+			return CountedRefusal{e, prefix, prefix + "ee", "other"}
+		}
+		for _, err := range race(8, func(i int) error {
+			return stores[i%2].CountRefusals(t.Context(), []CountedRefusal{refusal("ra0", "1a", 5, at+int64(i)), refusal("ra0", "2a", 1, at)}, 3)
+		}) {
+			must(t, err)
+		}
+		told := []int64{}
+		w.OnEvents(func(events []Event) { told = append(told, events[0].Times) })
+		for _, id := range []string{"3a", "4a", "5a", "4a", "1a"} {
+			must(t, w.CountRefusals(t.Context(), []CountedRefusal{refusal("ra0", id, 10, at+100)}, 3))
+		}
+		must(t, w.CountRefusals(t.Context(), []CountedRefusal{refusal("ra1", "4a", 1, at-5)}, 3))
+		must(t, w.AddEvents(WithEvents(t.Context(), newEvent("other", User{}))))
+		all := func(prefix, from string) []string {
+			found, err := w.EventsFrom(t.Context(), prefix, from, 10)
+			must(t, err)
+			texts := []string{}
+			for _, e := range found {
+				texts = append(texts, fmt.Sprint(e.ID, " ", e.Detail, " ", e.Times, " ", e.Since-at, " ", e.At-at))
+			}
+			return texts
+		}
+		got := all("ra", "ra")
+		// The first of them to arrive says since when it is.
+		if len(got) != 5 || !strings.HasPrefix(got[0], "ra01a 1a 50 0 100") {
+			t.Errorf("%q", got)
+		}
+		if diff := cmp.Diff([]string{"ra02a 2a 8 0 0", "ra03a 3a 10 100 100", "ra0ee other 30 100 100", "ra14a 4a 1 -5 -5"}, got[1:]); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff([]string{"ra14a 4a 1 -5 -5"}, all("ra", "ra1")); diff != "" {
+			t.Error(diff)
+		}
+		if want := []int64{10, 10, 20, 1, 1}; !slices.Equal(told, want) {
+			t.Errorf("told at %v, want %v", told, want)
+		}
+	})
+}

@@ -120,6 +120,8 @@ func hot(t *testing.T, w world) []string {
 			s.RevokeConsent(t.Context(), alice.ID, a.ID),
 			s.AddEvents(t.Context(), newEvent("kind", alice)),
 			s.CountEvent(t.Context(), newEvent("kind", alice), newEvent("kind", alice), 1),
+			s.CountRefusals(t.Context(), []CountedRefusal{{newEvent("kind", alice), "r", "re", "other"}}, 1),
+			second(s.EventsFrom(t.Context(), "r", "r", 10)),
 			second(s.Events(t.Context(), EventFilter{}, 10)),
 			second(s.Events(t.Context(), EventFilter{Kind: "kind"}, 10)),
 			second(s.Events(t.Context(), EventFilter{PersonID: "person"}, 10)),

@@ -112,6 +112,8 @@ type ErrorPage struct {
 	BackURL, BackLabel string
 	More               []Link  // other places to go on
 	Unchecked          *Target // to which BackURL leads, if nobody has checked the application
+	Tell               bool    // somebody other than the person must know of it
+	Application        string  // whose operator must; empty: that of this server
 }
 
 // Link leads to a page.

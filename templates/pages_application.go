@@ -117,6 +117,23 @@ type ApplicationUse struct {
 	RevokeAllURL     string
 }
 
+// RefusedRequests lists the last refused requests about an application.
+type RefusedRequests struct {
+	Rows      []RefusedRequest
+	More      bool
+	EventsURL string // of the event log; empty unless the reader is an administrator
+}
+
+// RefusedRequest is one kind of request that was refused, and what to change.
+type RefusedRequest struct {
+	Request, Error, Description string
+	Unproven                    bool // anybody may have sent it
+	Times                       int64
+	First, Last                 string // First is empty if it is the same
+	Remedy                      string // may be empty
+	RemedyURL, RemedyLabel      string // may be empty
+}
+
 // ApplicationKey is a public key of an application. Kind and Algorithm may be empty.
 type ApplicationKey struct{ ID, Kind, Algorithm, LastUsed string }
 
@@ -169,6 +186,7 @@ type Application struct {
 	PushURL                                    string // empty unless it must push its authorization requests
 	AssertionAudience                          string // aud of its client assertions; empty: it makes none
 	Certificate                                bool   // it authenticates with a certificate
+	Refused                                    RefusedRequests
 }
 
 // Rotate replaces a client secret. Overlap is the time in which the old secret still works.

@@ -229,11 +229,11 @@ func peopleSamples() []sample {
 		{"ask-hostile", Ask{nasty, hostile, hostile, "/k", hostile, "/c", true, true, []string{hostile}}},
 		{"account-unverified", Account{Frame: alice, Methods: SignInMethods{AddTOTPURL: "/a"}, Email: "alice@example.com", Unverified: true, VerifyAction: "/account/address/"}},
 		{"error", ErrorPage{Frame: alice, Status: 404, Heading: "Page not found", Message: "The address may be mistyped, or the page was deleted.", BackURL: "/", BackLabel: "To the start"}},
-		{"error-diff", ErrorPage{Status: 400, Heading: "The application’s redirect URI is not registered", Message: "The application requested a response to a redirect URI that it has not registered, so no response was sent. You can close this page: only the developer of the application can correct it.", Code: "invalid_request", RequestID: "01JQ8Z3KX0", Diff: &URIDiff{"redirect URI",
+		{"error-diff", ErrorPage{Status: 400, Heading: "The application’s redirect URI is not registered", Message: "The application requested a response to a redirect URI that it has not registered, so no response was sent. You can close this page: only the developer of the application can correct it.", Code: "invalid_request", RequestID: "01JQ8Z3KX0", Tell: true, Application: "Holiday Planner", Diff: &URIDiff{"redirect URI",
 			"port", []Segment{{"https://planner.example.com:", false}, {"8443", true}, {"/oauth/callback", false}}, []Segment{{"https://planner.example.com", false}, {"", true}, {"/oauth/callback", false}}}}},
 		{"error-unregistered", ErrorPage{Status: 400, Heading: "The application’s redirect URI is not registered", Message: "It has not registered a redirect URI.", Diff: &URIDiff{Of: "redirect URI", Part: "nothing is registered", Sent: []Segment{{"https://" + strings.Repeat("long-", 80) + "example.com/cb", true}}}}},
-		{"error-hostile", ErrorPage{nasty, 500, hostile, hostile, hostile, hostile, &URIDiff{hostile, hostile, []Segment{{hostile, true}}, []Segment{{hostile, true}}}, hostile, "/", hostile, []Link{{"/x", hostile}}, &Target{hostile, hostile}}},
-		{"error-unchecked", ErrorPage{Frame: alice, Status: 400, Code: "invalid_scope", Description: "There is no scope \"x\".", Heading: "The application’s request was refused", Message: "The request ended with an error, so nothing was allowed. You can close this page.", RequestID: "01JQ8Z3KX0", BackURL: "cursor://anysphere.cursor-mcp/oauth/callback?error=invalid_scope", Unchecked: &Target{"an app on this device (cursor)", "cursor://anysphere.cursor-mcp/oauth/callback"}}},
+		{"error-hostile", ErrorPage{nasty, 500, hostile, hostile, hostile, hostile, &URIDiff{hostile, hostile, []Segment{{hostile, true}}, []Segment{{hostile, true}}}, hostile, "/", hostile, []Link{{"/x", hostile}}, &Target{hostile, hostile}, true, hostile}},
+		{"error-unchecked", ErrorPage{Frame: alice, Status: 400, Tell: true, Code: "invalid_scope", Description: "There is no scope \"x\".", Heading: "The application’s request was refused", Message: "The request ended with an error, so nothing was allowed. You can close this page.", RequestID: "01JQ8Z3KX0", BackURL: "cursor://anysphere.cursor-mcp/oauth/callback?error=invalid_scope", Unchecked: &Target{"an app on this device (cursor)", "cursor://anysphere.cursor-mcp/oauth/callback"}}},
 		{"error-ways", ErrorPage{Status: 404, Heading: "This link does not work any more", Message: "It was already used, or it has expired, or the invitation was withdrawn.", Code: "not_found", RequestID: "01JQ8Z3KX0", BackURL: "/login/", BackLabel: "Sign in", More: []Link{{"/sign-up/", "Ask for a new link"}}}},
 	}
 }
@@ -341,14 +341,20 @@ func developerSamples() []sample {
 	fresh.NewKey, fresh.UsesKeys = "{\n  \"kty\": \"EC\",\n  \"d\": \"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU\"\n}", true
 	fresh.Frame = Frame{Username: "alice", Notice: "Holiday Planner is registered."}
 	fresh.NewSecret, fresh.OldSecretUntil = "mcs_7Jw0b2Xr8sVn1kQd5tYh3uLp9zAe6cGf4iMo0vBq2W", "4 March 2026 at 17:00 UTC"
+	detail.Refused = RefusedRequests{[]RefusedRequest{
+		{"Authorization request", "invalid_request", "code_challenge is missing: this server requires PKCE (RFC 7636) with code_challenge_method=S256.", false, 3, "3 March 2026, 13:59 UTC", "3 March 2026, 14:03 UTC", "Turn on PKCE with S256 in the program. If it has no such setting, an administrator can let this application come without it.", "/o/applications/1/update/#pkce", "Change the application"},
+		{"Token request", "invalid_client", "There is no client with this id, or the secret is wrong.", true, 1, "2 March 2026, 9:30 UTC", "2 March 2026, 9:30 UTC", "", "", ""},
+		{"Further requests", "", "", true, 12000, "2 March 2026, 9:30 UTC", "2 March 2026, 9:30 UTC", "", "", ""},
+	}, true, "/admin/events/?kind=request.refused"}
 	public := detail
 	public.Name, public.Public, public.ClientType = long, true, "Public"
 	public.RedirectURIs, public.Scopes, public.Grants = nil, nil, nil
+	public.Refused = RefusedRequests{}
 	public.Keys, public.TestKeyURL, public.JWKSURI = nil, "", "https://planner.example.com/keys"
 	public.Standing, public.OwnerURL, public.Suspended = "An administrator", "/o/applications/1/owner/", "This application is suspended: the account of its owner is disabled."
 	public.MayIntrospect, public.SkipConsent, public.PKCEExempt, public.EndpointAudience, public.RequirePushed, public.RequireSigned = true, true, true, true, true, true
 	many := []string{hostile, "b"}
-	brokenDetail := Application{nasty, hostile, hostile, hostile, hostile, hostile, ApplicationUse{hostile, hostile, hostile, hostile, hostile, true, "/x"}, []Sample{{hostile, []Snippet{{"x", hostile, hostile}}}}, hostile, true, false, many, many, many, many, hostile, false, hostile, false, []ApplicationKey{{hostile, hostile, hostile, hostile}}, hostile, true, "/t", []Option{{hostile, hostile, hostile, true}}, hostile, true, true, true, true, true, true, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, true, true, true, "/o", hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, many, hostile, "/u", "/d", "/r", "/l", hostile, hostile, true}
+	brokenDetail := Application{nasty, hostile, hostile, hostile, hostile, hostile, ApplicationUse{hostile, hostile, hostile, hostile, hostile, true, "/x"}, []Sample{{hostile, []Snippet{{"x", hostile, hostile}}}}, hostile, true, false, many, many, many, many, hostile, false, hostile, false, []ApplicationKey{{hostile, hostile, hostile, hostile}}, hostile, true, "/t", []Option{{hostile, hostile, hostile, true}}, hostile, true, true, true, true, true, true, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, true, true, true, "/o", hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, many, hostile, "/u", "/d", "/r", "/l", hostile, hostile, true, RefusedRequests{[]RefusedRequest{{hostile, hostile, hostile, true, 2, hostile, hostile, hostile, "/x", hostile}}, true, "/e"}}
 
 	overlap := []Option{{"0", "At once", "", false}, {"3600", "In 1 hour", "", false}, {"86400", "In 1 day", "", true}, {"604800", "In 7 days", "", false}, {"2592000", "In 30 days", "", false}}
 	return []sample{

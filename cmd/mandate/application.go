@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -67,6 +68,51 @@ type applicationView struct {
 	LastUsedAt           string   `json:"last_used_at,omitempty"`
 	CreatedAt            string   `json:"created_at"`
 	UpdatedAt            string   `json:"updated_at"`
+
+	RefusedRequests []refusalView `json:"refused_requests,omitempty"` // of the last seven days; only of application show
+}
+
+// refusalView is one kind of request that was refused. Without an error it counts those that are not listed.
+type refusalView struct {
+	Endpoint    string `json:"endpoint"`
+	Error       string `json:"error,omitempty"`
+	Description string `json:"description,omitempty"`
+	Proved      bool   `json:"sender_known"`
+	Count       int64  `json:"count"`
+	Since       string `json:"since"`
+	Last        string `json:"last"`
+	Remedy      string `json:"remedy,omitempty"`
+}
+
+func viewRefusals(found []provider.Refusal) []refusalView {
+	views := make([]refusalView, len(found))
+	for i, r := range found {
+		views[i] = refusalView{r.Endpoint, r.Error, r.Description, r.Proved, r.Times, timestamp(r.Since), timestamp(r.At), provider.RemedyOf(r).Text}
+	}
+	return views
+}
+
+// writeRefusals lists refused requests under the application.
+func (v applicationView) writeRefusals(p *program) error {
+	if len(v.RefusedRequests) == 0 {
+		return nil
+	}
+	var out strings.Builder
+	out.WriteString("\nRefused requests of the last seven days:\n")
+	for _, r := range v.RefusedRequests {
+		sender := ""
+		if !r.Proved {
+			sender = " (sender unknown)"
+		}
+		fmt.Fprintf(&out, "  %s  %d x  %s\n", r.Last, r.Count, strings.TrimSpace(r.Endpoint+" "+r.Error)+sender)
+		for _, line := range []string{r.Description, r.Remedy} {
+			if line != "" {
+				out.WriteString("    " + graphic(line) + "\n")
+			}
+		}
+	}
+	_, err := io.WriteString(p.stdout, out.String())
+	return err
 }
 
 func viewApplication(of *provider.Provider, a provider.Application, secret string) applicationView {
@@ -144,7 +190,11 @@ func (v applicationView) write(p *program) error {
 		}
 	}
 	rows = append(rows, []string{"origin", dash(v.Origin)}, []string{"last used", dash(v.LastUsedAt)}, []string{"created", v.CreatedAt})
-	return writeTable(p.stdout, rows)
+	err := writeTable(p.stdout, rows)
+	if err != nil {
+		return err
+	}
+	return v.writeRefusals(p)
 }
 
 func yes(is bool) string {
@@ -279,7 +329,13 @@ func (p *program) applicationShowCommand() *cobra.Command {
 	c := &cobra.Command{Use: "show CLIENT_ID", Short: "Show an application, without its secret", Args: arguments("CLIENT_ID"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.withApplication(c.Context(), args[0], func(o *opened, a provider.Application) error {
-				return p.show(viewApplication(o.provider, a, ""), asJSON)
+				view := viewApplication(o.provider, a, "")
+				found, err := o.provider.Refusals.Of(c.Context(), a)
+				if err != nil {
+					return err
+				}
+				view.RefusedRequests = viewRefusals(found)
+				return p.show(view, asJSON)
 			})
 		}}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")

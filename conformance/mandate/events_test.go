@@ -41,6 +41,9 @@ func (s *server) events(t testing.TB, flags ...string) []event {
 	return list
 }
 
+// refusedKind is stored some seconds after the response.
+const refusedKind = "request.refused"
+
 // witness compares the events that something stores with the expected ones.
 type witness struct {
 	*server
@@ -62,6 +65,9 @@ func (w *witness) fresh(t testing.TB) []event {
 	for _, e := range w.events(t) {
 		if w.seen[e.ID] != e.Count {
 			w.seen[e.ID], w.kinds[e.Kind] = e.Count, true
+			if e.Kind == refusedKind {
+				continue
+			}
 			list = append(list, e)
 		}
 	}
@@ -118,10 +124,13 @@ func TestEvents(t *testing.T) {
 			}
 		}
 		// The log survives its nodes.
-		before := m.events(t)
+		count := func() int {
+			return len(slices.DeleteFunc(m.events(t), func(e event) bool { return e.Kind == refusedKind }))
+		}
+		before := count()
 		m.stop(t)
 		m.start(t)
-		checkEqual(t, "events after a restart", len(m.events(t)), len(before))
+		checkEqual(t, "events after a restart", count(), before)
 	})
 }
 

@@ -94,7 +94,7 @@ func (p *Authorizations) check(ctx context.Context, r Request) (*Authorization, 
 		err = p.checkPushed(a)
 	}
 	if err != nil {
-		return nil, err
+		return nil, oauth.About(a.Application, err)
 	}
 	err = p.checkRedirectURI(a)
 	if err == nil {
@@ -103,9 +103,9 @@ func (p *Authorizations) check(ctx context.Context, r Request) (*Authorization, 
 	switch {
 	// RFC 9101 §7: what the request encloses would say where a response goes.
 	case err != nil && r.refused != nil && !r.Signed && framework.Failed(err).Status < http.StatusInternalServerError:
-		return nil, r.refused
+		return nil, oauth.About(a.Application, r.refused)
 	case err != nil:
-		return nil, err
+		return nil, oauth.About(a.Application, err)
 	}
 	err = p.checkAuthorization(ctx, a, r.refused)
 	if err == nil {

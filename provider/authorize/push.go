@@ -41,6 +41,15 @@ var credentials = [...]string{"client_secret", "client_assertion", "client_asser
 func (p *Authorizations) Push(ctx context.Context, r *http.Request, address string) (*PushedRequest, *storage.Application, error) {
 	// RFC 9449 §8: a client repeats the request with a nonce. The same assertion must still work.
 	ctx = clients.WithCall(ctx, &clients.Call{Address: address, UsesLater: true, Documents: true})
+	answer, a, err := p.answerPush(ctx, r)
+	if err != nil {
+		err = p.clients.Refused(ctx, "par", a, err)
+	}
+	return answer, a, err
+}
+
+// answerPush is Push for a context that carries the Call.
+func (p *Authorizations) answerPush(ctx context.Context, r *http.Request) (*PushedRequest, *storage.Application, error) {
 	form, err := oauth.ReadForm(r, oauth.Resource)
 	if err != nil {
 		return nil, nil, p.clients.UseUnread(ctx, r, err, p.proofs)

@@ -222,6 +222,9 @@ func refusalOf(a storage.Application, err error) error {
 		return err
 	}
 	told, client := *e, "the client is "+oauth.Clip(a.ClientID, 200)
+	if a.ID != "" {
+		told.Application = &a
+	}
 	told.Cause = errors.New(client)
 	if e.Cause != nil {
 		told.Cause = fmt.Errorf("%s: %w", client, e.Cause)
@@ -261,8 +264,10 @@ type Call struct {
 }
 
 // accountable reports whether the client has proved who it is, and somebody is responsible for it.
-func (c *Call) accountable() bool {
-	return c.Client != nil && c.Client.ClientType != policy.Public && policy.StandingOf(*c.Client) != policy.StandingOpen
+func (c *Call) accountable() bool { return accountable(c.Client) }
+
+func accountable(a *storage.Application) bool {
+	return a != nil && a.ClientType != policy.Public && policy.StandingOf(*a) != policy.StandingOpen
 }
 
 type callKey struct{}

@@ -14,6 +14,7 @@ import (
 
 	"mandate/provider/copies"
 	"mandate/provider/documents"
+	"mandate/provider/events"
 	"mandate/provider/keys"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
@@ -68,6 +69,7 @@ type Clients struct {
 	uses         uses[string]
 	keyUses      keyUses
 	keysets      keySets
+	refusals     *events.Refusals
 	warned       sync.Map // applications, about whose audience the log has a warning
 	log          *slog.Logger
 }
@@ -85,6 +87,7 @@ type Parts struct {
 	Secrets   seal.Sealer      // encrypts client secrets that must stay readable
 	LogoNames []byte           // the key of the names of logos
 	Changes   *copies.Changes
+	Refusals  *events.Refusals
 	Log       *slog.Logger
 }
 
@@ -92,7 +95,7 @@ type Parts struct {
 func New(config Config, with Parts) *Clients {
 	p := &Clients{config: config, rules: with.Rules, store: with.Store, limits: with.Limits, keys: with.Keys, people: with.People, apis: with.Resources,
 		outbound: with.Outbound, strangers: with.Strangers, secrets: with.Secrets, names: with.LogoNames,
-		applications: copies.New(10_000, with.Changes, applicationChanged), changes: with.Changes, log: with.Log,
+		applications: copies.New(10_000, with.Changes, applicationChanged), changes: with.Changes, refusals: with.Refusals, log: with.Log,
 		keysets: newKeySets(with.Outbound, with.Strangers, with.Log)}
 	p.documents = documents.New(with.Strangers, documents.Metadata(p.readDocument), with.Log)
 	p.logos = documents.New(with.Strangers, logos(), with.Log)

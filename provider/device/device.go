@@ -68,6 +68,15 @@ type Origin struct{ Address, UserAgent string }
 // fails, it returns the application together with the error.
 func (p *Devices) Authorize(ctx context.Context, r *http.Request, from Origin) (*Codes, *storage.Application, error) {
 	call := clients.WithCall(ctx, &clients.Call{Address: from.Address})
+	codes, a, err := p.authorize(ctx, call, r, from)
+	if err != nil {
+		err = p.clients.Refused(call, "device_authorization", a, err)
+	}
+	return codes, a, err
+}
+
+// authorize is Authorize, with the context that carries the Call.
+func (p *Devices) authorize(ctx, call context.Context, r *http.Request, from Origin) (*Codes, *storage.Application, error) {
 	form, err := oauth.ReadForm(r, oauth.Resource)
 	if err != nil {
 		return nil, nil, p.clients.UseUnread(call, r, err, nil)

@@ -54,6 +54,7 @@ const (
 	SecretRotated       Kind = "secret.rotated"
 	TokenReused         Kind = "token.reused"
 	TokenRevoked        Kind = "token.revoked"
+	RequestRefused      Kind = "request.refused"
 
 	ResourceAdded            Kind = "resource.added"
 	ResourceChanged          Kind = "resource.changed"
@@ -120,6 +121,7 @@ var kinds = [...]Description{
 	{SecretRotated, "An application got a new client secret.", "", "the application", ""},
 	{TokenReused, "A refresh token or a code was used a second time, and its token family was revoked.", "Counted.", "the application", "`refresh` or `code`"},
 	{TokenRevoked, "The operator has revoked a token and its family.", "", "the application", ""},
+	{RequestRefused, "A request was refused.", "Counted, by day.", "the application, if the request names one that is stored", "the endpoint (`authorize`, `token`, `par`, `device_authorization` or `register`) and the error; with an application also the description, with `…` for what the sender has sent. `other`: those beyond the [limit](#refused-requests)"},
 	{ResourceAdded, "A resource was added.", "", "the resource", ""},
 	{ResourceChanged, "A resource was changed.", "", "the resource", "the fields, without their values"},
 	{ResourceDeleted, "A resource was deleted.", "", "the resource", ""},

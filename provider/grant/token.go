@@ -22,6 +22,15 @@ import (
 func (p *Grants) Token(ctx context.Context, r *http.Request, address string) (*tokens.TokenResponse, *storage.Application, error) {
 	by := &clients.Call{Address: address}
 	ctx = clients.WithCall(ctx, by)
+	answer, a, err := p.token(ctx, r, by)
+	if err != nil {
+		err = p.clients.Refused(ctx, "token", a, err)
+	}
+	return answer, a, err
+}
+
+// token is Token for a context that carries the Call.
+func (p *Grants) token(ctx context.Context, r *http.Request, by *clients.Call) (*tokens.TokenResponse, *storage.Application, error) {
 	form, err := oauth.ReadForm(r, oauth.Resource)
 	if err != nil {
 		return nil, nil, p.clients.UseUnread(ctx, r, err, p.proofs)

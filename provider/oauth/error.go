@@ -4,6 +4,7 @@
 package oauth
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -33,21 +34,45 @@ type Error struct {
 
 	Cause   error
 	LogText string // the description without the values that the client sent
+
+	// Application is the one that the request names, whether or not the sender is this application. nil: it names none that
+	// is stored, or the endpoint does not count refusals.
+	Application *storage.Application
 }
 
 // Error returns the text for the log. It uses LogText instead of Description: a value
 // that a client sent may be a secret in the wrong place, and the log must not contain
 // it.
 func (e *Error) Error() string {
-	text := e.LogText
-	if text == "" {
-		text = e.Description
-	}
+	text := e.Text()
 	if e.Cause != nil {
 		// The text can be a sentence with a period.
 		text = strings.TrimSuffix(text, ".") + ": " + e.Cause.Error()
 	}
 	return e.Code + ": " + text
+}
+
+// Text returns the description without the values that the client sent.
+func (e *Error) Text() string { return cmp.Or(e.LogText, e.Description) }
+
+// Fixed returns the description without any value that is not a text of this program or of its settings: requests without
+// end have only so many of them.
+func (e *Error) Fixed() string {
+	if e.LogText == "" && len(e.Args) > 0 {
+		return withoutValues(e.Format, e.Args)
+	}
+	return e.Text()
+}
+
+// About returns an error with the application that the request names.
+func About(a storage.Application, err error) error {
+	e, refused := errors.AsType[*Error](err)
+	if !refused || e.Status >= http.StatusInternalServerError || a.ID == "" {
+		return err
+	}
+	told := *e // other requests may share the error
+	told.Application = &a
+	return &told
 }
 
 // Because sets the cause, and returns the Error.
@@ -64,15 +89,20 @@ func (e *Error) Unwrap() error { return e.Cause }
 func Refuse(code, format string, args ...any) *Error {
 	e := &Error{Status: http.StatusBadRequest, Code: code, Description: ASCII(fmt.Sprintf(format, args...)), Format: format, Args: args}
 	if len(args) > 0 {
-		shown := slices.Clone(args)
-		for i, arg := range args {
-			if _, known := arg.(own); !known {
-				shown[i] = own{"…"}
-			}
-		}
-		e.LogText = fmt.Sprintf(verb.ReplaceAllString(format, "%v"), shown...)
+		e.LogText = withoutValues(format, args)
 	}
 	return e
+}
+
+// withoutValues formats a description with an ellipsis in the place of each argument that is not Own.
+func withoutValues(format string, args []any) string {
+	shown := slices.Clone(args)
+	for i, arg := range args {
+		if _, known := arg.(own); !known {
+			shown[i] = own{"…"}
+		}
+	}
+	return fmt.Sprintf(verb.ReplaceAllString(format, "%v"), shown...)
 }
 
 // ForPerson returns an Error whose description people read on a page. The log has forLog instead, or

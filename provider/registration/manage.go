@@ -41,7 +41,7 @@ func (p *Registrations) Read(ctx context.Context, r *http.Request, clientID stri
 		err = p.mayChange(a)
 	}
 	if err != nil {
-		return a, nil, err
+		return a, nil, p.refused(ctx, a, err)
 	}
 	return a, p.answer(a, describeStored(a), ""), nil
 }
@@ -95,6 +95,11 @@ func forbidden(text string) *oauth.Error {
 // Change replaces the metadata of an application (RFC 7592 §2.2). What a
 // request leaves out gets its default: the new metadata replaces the old.
 func (p *Registrations) Change(ctx context.Context, r *http.Request, clientID, address string) (storage.Application, map[string]any, error) {
+	a, answer, err := p.change(ctx, r, clientID, address)
+	return a, answer, p.refused(ctx, a, err)
+}
+
+func (p *Registrations) change(ctx context.Context, r *http.Request, clientID, address string) (storage.Application, map[string]any, error) {
 	was, err := p.managed(ctx, r, clientID)
 	if err == nil {
 		err = p.mayChange(was)
@@ -196,11 +201,11 @@ func (p *Registrations) registrantOf(ctx context.Context, a storage.Application,
 // and grants end with it.
 func (p *Registrations) End(ctx context.Context, r *http.Request, clientID string) (storage.Application, error) {
 	a, err := p.managed(ctx, r, clientID)
-	if err != nil {
-		return a, err
+	if err == nil && a.Management != storage.ManagedAlone {
+		err = p.mayChange(a)
 	}
-	if a.Management != storage.ManagedAlone {
-		return a, p.mayChange(a)
+	if err != nil {
+		return a, p.refused(ctx, a, err)
 	}
 	deleted := events.Event{Kind: events.ApplicationDeleted, Person: events.OwnerOf(a), By: events.ByApplication(a), Object: events.Application(a)}
 	err = p.store.DeleteRegistration(events.Attach(ctx, deleted), a.ID)

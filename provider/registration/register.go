@@ -49,6 +49,19 @@ func (by registrant) open() bool { return by.actor.Nobody() }
 // that say the same get the same client id (RFC 7591 §3.2.1 permits it for several
 // instances of a client). So a client that registers at each start needs one row.
 func (p *Registrations) Register(ctx context.Context, r *http.Request, address string) (storage.Application, map[string]any, error) {
+	a, answer, err := p.register(ctx, r, address)
+	return a, answer, p.refused(ctx, storage.Application{}, err)
+}
+
+// refused counts the refusal of a request, about the application that it manages. It returns the error.
+func (p *Registrations) refused(ctx context.Context, a storage.Application, err error) error {
+	if err == nil {
+		return nil
+	}
+	return p.clients.Refused(ctx, "register", &a, err)
+}
+
+func (p *Registrations) register(ctx context.Context, r *http.Request, address string) (storage.Application, map[string]any, error) {
 	by, err := p.registrant(ctx, r, address)
 	if err != nil {
 		return storage.Application{}, nil, err

@@ -1,0 +1,57 @@
+package handlers
+
+import (
+	"net/http"
+	"net/url"
+
+	"mandate/provider"
+	"mandate/templates"
+)
+
+// What the page of an application shows of each share of the refusals. Senders who have proved nothing can cause many
+// different ones, and come after the others.
+const (
+	mostRefusals        = 10
+	mostStrangeRefusals = 20
+)
+
+// refusedRequests describes the last refused requests about an application, and what to change.
+func (s *server) refusedRequests(r *http.Request, who *provider.SignedIn, a provider.Application) (templates.RefusedRequests, error) {
+	var shown templates.RefusedRequests
+	found, err := s.provider.Refusals.Of(r.Context(), a)
+	if err != nil {
+		return shown, err
+	}
+	if who.User.Administrator {
+		shown.EventsURL = s.path(eventsPath) + "?" + url.Values{byKind: {provider.RequestRefused}, byObject: {a.ClientID}}.Encode()
+	}
+	privileges := who.User.Administrator && s.provider.Choices(who.User, &a).AdministratorRights
+	room := map[bool]int{true: mostRefusals, false: mostStrangeRefusals}
+	for _, one := range found {
+		room[one.Proved]--
+		if room[one.Proved] < 0 {
+			shown.More = true
+			continue
+		}
+		row := templates.RefusedRequest{Request: endpointNames[one.Endpoint], Error: one.Error, Description: one.Description, Unproven: !one.Proved,
+			Times: one.Times, First: moment(one.Since), Last: moment(one.At)}
+		if row.First == row.Last {
+			row.First = ""
+		}
+		remedy := provider.RemedyOf(one)
+		row.Remedy = remedy.Text
+		switch {
+		case remedy.Field == provider.RemedyRotate && provider.HasSecret(a):
+			row.RemedyURL, row.RemedyLabel = s.applicationPath(a.ID, "rotate/"), "Replace the secret"
+		case remedy.Field == provider.RemedyRotate, remedy.Field == "", s.absent(remedy.Field, privileges), provider.FollowsDocument(a):
+		default:
+			row.RemedyURL, row.RemedyLabel = s.applicationPath(a.ID, "update/")+"#"+remedy.Field, "Change the application"
+		}
+		shown.Rows = append(shown.Rows, row)
+	}
+	return shown, nil
+}
+
+// endpointNames are the words for what was refused.
+var endpointNames = map[string]string{"authorize": "Authorization request", "token": "Token request", "par": "Pushed authorization request",
+	"device_authorization": "Device authorization request", "register": "Request about its registration", "other": "Further requests"}

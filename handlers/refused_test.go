@@ -1,0 +1,70 @@
+package handlers
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"mandate/provider"
+	"mandate/provider/clients"
+)
+
+// The page of an application shows the last refusals, each with what to change, and the owner sees them too. Each remedy leads to
+// a field that the form has.
+func TestRefusedRequestsOfAnApplication(t *testing.T) {
+	s := newSite(t, "/auth")
+	app, err := s.provider.Clients.Register(t.Context(), provider.Operator(), provider.Registration{Name: "Shop", Owner: "alice",
+		ClientType: provider.Confidential, GrantTypes: []string{provider.GrantCode}, RedirectURIs: []string{"https://shop.example/back"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := "/o/applications/" + app.Application.ID + "/"
+	root, alice := s.as(t, "root"), s.as(t, "alice")
+	root.get(t, page).wants(t, 200, "No request was refused in the last seven days.")
+	for range 2 {
+		alice.get(t, "/o/authorize/?"+url.Values{"client_id": {app.Application.ClientID}, "response_type": {"code"}, "redirect_uri": {"https://shop.example/back"}}.Encode()).wants(t, 303)
+	}
+	s.visitor(t).post(t, "/o/token/", "client_id", app.Application.ClientID, "client_secret", "<b>wrong", "grant_type", "authorization_code").wants(t, 401)
+	for name, v := range map[string]*visitor{"root": root, "alice": alice} {
+		got := v.get(t, page)
+		got.wants(t, 200, "Authorization request: <code>invalid_request</code>", "code_challenge is missing", "2 times, last ", "Turn on PKCE",
+			"or the secret is wrong", "Sender unknown", `href="/auth`+page+`rotate/"`)
+		// alice cannot exempt an application from PKCE.
+		if link := `href="/auth` + page + "update/#pkce_exempt"; strings.Contains(got.body, link) != (name == "root") {
+			t.Errorf("%s: the page leads to a field that the form does not have, or to none", name)
+		}
+		if strings.Contains(got.body, "/admin/events/?") != (name == "root") {
+			t.Errorf("%s: the page leads to the event log, or does not", name)
+		}
+	}
+	form := root.get(t, page+"update/").body
+	for _, field := range clients.RemedyFields() {
+		// Only an application with a certificate has its certificate refused, and only then the form has the field.
+		if field != "certificate_subject" && !regexp.MustCompile(`id="`+field+`"`).MatchString(form) {
+			t.Errorf("the form has no field %q", field)
+		}
+	}
+}
+
+// A person who sees an error page learns whom to tell. The name of an application for which nobody is responsible is that of a
+// stranger, and a page that a person has only mistyped needs nobody.
+func TestErrorPagesSayWhomToTell(t *testing.T) {
+	s := newSite(t, "")
+	app, err := s.provider.Clients.Register(t.Context(), provider.Operator(), provider.Registration{Name: "Shop <b>", ClientType: provider.Public,
+		GrantTypes: []string{provider.GrantCode}, RedirectURIs: []string{"https://shop.example/back", "https://shop.example/other"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, query := s.visitor(t), "/o/authorize/?response_type=code&client_id="+url.QueryEscape(app.Application.ClientID)
+	named := "Tell the people who run <strong><bdi>Shop &lt;b&gt;</bdi></strong>, or the operator of this server."
+	v.get(t, query+"&redirect_uri=https://evil.example/").wants(t, 400, named)
+	v.get(t, query).wants(t, 400, named)
+	v.get(t, "/o/authorize/?client_id=unknown").wants(t, 400, "Tell the operator of this server.")
+	if got := v.get(t, "/nothing/"); strings.Contains(got.body, "Tell the") {
+		t.Errorf("a mistyped address: %s", got.body)
+	}
+	german := v.request(t, get, query, "")
+	german.Header.Set("Accept-Language", "de")
+	v.do(t, german).wants(t, 400, "Betreiber von <strong><bdi>Shop")
+}

@@ -1,0 +1,31 @@
+package clients
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"mandate/provider/events"
+	"mandate/provider/oauth"
+	"mandate/provider/origin"
+	"mandate/storage"
+)
+
+// Refused counts that an endpoint has refused a request. a is the application that has authenticated, or nil: then it is the one
+// that the error names. It returns the error.
+func (p *Clients) Refused(ctx context.Context, endpoint string, a *storage.Application, err error) error {
+	p.CountRefusal(events.Refused{Endpoint: endpoint, Application: a, Proved: accountable(a), Address: cmp.Or(CallOf(ctx).Address, origin.Of(ctx).Address)}, err)
+	return err
+}
+
+// CountRefusal is Refused for an endpoint at which nobody authenticates.
+func (p *Clients) CountRefusal(of events.Refused, err error) {
+	e, refused := errors.AsType[*oauth.Error](err)
+	if !refused {
+		return
+	}
+	if of.Application == nil {
+		of.Application = e.Application
+	}
+	p.refusals.Count(of, e)
+}
