@@ -155,6 +155,8 @@ func happenedToAccount(l *languages.Language, kind string) string {
 		return l.T("A device asked for access, and did not get it.")
 	case "token.reused":
 		return l.T("The access of an application was ended, because it may have been stolen.")
+	case "token.repeated":
+		return l.T("An application has renewed its access twice at the same time. This is usual.")
 	case "application.added":
 		return l.T("An application was registered.")
 	case "application.changed":

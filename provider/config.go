@@ -43,8 +43,9 @@ type Config struct {
 	JWTAccessTokenLifetime  time.Duration // for signed tokens, which an API verifies without the server
 	RefreshTokenLifetime    time.Duration // for an unused refresh token
 	RefreshTokenMaxLifetime time.Duration // of the whole token family
-	RefreshGrace            time.Duration
-	KeepRefreshTokens       bool // for confidential applications that say nothing else; see policy.RotatesRefresh
+	RefreshGrace            time.Duration // for how long a replaced refresh token returns its successor again
+	OpenRefreshGrace        time.Duration // the same, for applications for which nobody is responsible
+	KeepRefreshTokens       bool          // for confidential applications that say nothing else; see policy.RotatesRefresh
 
 	// AccessTokenMax and JWTAccessTokenMax are the longest lifetimes that an administrator
 	// may set for an application. RefreshTokenMaxLifetime is the limit for refresh tokens. A
@@ -178,6 +179,7 @@ func (c Config) rules() *policy.Rules {
 		GrantsByAdministrator: c.GrantsByAdministrator, ScopesByAdministrator: c.ScopesByAdministrator,
 		PersonQuota: c.PersonQuota, OpenQuota: c.OpenQuota,
 		OpenAccessTokenLifetime: c.OpenAccessTokenLifetime, OpenRefreshTokenLifetime: c.OpenRefreshTokenLifetime,
+		RefreshGrace: c.RefreshGrace, OpenRefreshGrace: c.OpenRefreshGrace,
 		AllowsDocument: c.Open.AllowsDocument, AllowsRegistration: c.Open.Registration,
 	})
 }

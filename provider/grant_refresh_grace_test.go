@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -9,9 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"mandate/provider/clients"
+	"mandate/provider/events"
 	"mandate/provider/oauth"
+	"mandate/provider/origin"
+	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/provider/tokens"
+	"mandate/storage"
 )
 
 func TestRefreshGrace(t *testing.T) {
@@ -129,6 +134,133 @@ func TestRefreshGrace(t *testing.T) {
 			}
 		}
 		f.wantActive(true, won[0].AccessToken, won[0].RefreshToken)
+	})
+}
+
+// RFC 9700 §4.14.2: a revocation, a sign-out and a change of the person or the application end the grace period too.
+func TestRefreshGraceEndsWithTheAccess(t *testing.T) {
+	for what, end := range map[string]func(t *testing.T, f *fixture, app *clients.Registered, s *SignedIn, next string) error{
+		"nothing happens": func(*testing.T, *fixture, *clients.Registered, *SignedIn, string) error { return nil },
+		"the person signs out": func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn, _ string) error {
+			return f.Logouts.Logout(t.Context(), s)
+		},
+		"the person revokes the access": func(t *testing.T, f *fixture, app *clients.Registered, s *SignedIn, _ string) error {
+			return f.People.Revoke(t.Context(), s.User.ID, app.Application.ID)
+		},
+		"the client revokes the successor": func(t *testing.T, f *fixture, app *clients.Registered, _ *SignedIn, next string) error {
+			return second(f.Tokens.Revoke(t.Context(), by(app, "token", next), ""))
+		},
+		"everything of the application is revoked": func(t *testing.T, f *fixture, app *clients.Registered, _ *SignedIn, _ string) error {
+			return f.Clients.RevokeAll(t.Context(), Operator(), app.Application.ID)
+		},
+		"the account is disabled": func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn, _ string) error {
+			return f.People.DisableUser(t.Context(), s.User.Username)
+		},
+		"the application loses the grant": func(t *testing.T, f *fixture, app *clients.Registered, _ *SignedIn, _ string) error {
+			return f.change(app, grants(policy.GrantPassword))
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			f := begin(t, grace, withOpenID)
+			app, s := f.app(public), f.login("alice")
+			first := f.tokens(app, s, "scope", "openid read")
+			next := f.must(f.refresh(app, first.RefreshToken))
+			err := end(t, f, app, s, next.RefreshToken)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := f.refresh(app, first.RefreshToken)
+			if what == "nothing happens" {
+				if d := cmp.Diff(next, f.must(again, err)); d != "" {
+					t.Error(d)
+				}
+				return
+			}
+			wantError(t, err, "400 invalid_grant")
+			if n := len(f.storedEvents(events.TokenRepeated)); n != 0 {
+				t.Errorf("%d events of a refresh that gave nothing", n)
+			}
+		})
+	}
+}
+
+// The grace period depends on who is responsible for the application.
+func TestRefreshGraceByStanding(t *testing.T) {
+	for responsible, seconds := range map[string]time.Duration{storage.ByOperator: 10, storage.ByNobody: 30} {
+		t.Run(responsible, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := begin(t, grace)
+				app := f.app(public, grants(policy.GrantCode))
+				f.sql("UPDATE applications SET responsible = '" + responsible + "'")
+				f.forgetCopies()
+				s := f.login("alice")
+				for _, test := range []struct {
+					after time.Duration
+					want  string
+				}{{seconds - 1, "no error"}, {seconds, "400 invalid_grant"}} {
+					first := f.tokens(app, s, "scope", "read")
+					next := f.must(f.refresh(app, first.RefreshToken))
+					time.Sleep(test.after * time.Second)
+					_, err := f.refresh(app, first.RefreshToken)
+					wantError(t, err, test.want)
+					f.wantActive(err == nil, next.RefreshToken)
+				}
+			})
+		})
+	}
+}
+
+// A client repeats itself as often as it likes: one row of the event log for each hour counts it. It reads as what it is,
+// and displaces nothing on the page of the person.
+func TestAttackEndlessRepetitions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t, grace)
+		var apps []*clients.Registered
+		for range 9 {
+			apps = append(apps, f.app(public))
+		}
+		s := f.login("alice")
+		f.failed(events.SignInFailed, s.User, "203.0.113.9", "password")
+		repeat := func(app *clients.Registered, times int) {
+			t.Helper()
+			first := f.tokens(app, s)
+			f.must(f.refresh(app, first.RefreshToken))
+			for range times {
+				f.must(f.refresh(app, first.RefreshToken))
+			}
+		}
+		for n := range 30 {
+			time.Sleep(time.Hour)
+			for _, app := range apps {
+				repeat(app, n%3+1)
+			}
+		}
+		var times []int64
+		for _, e := range f.storedEvents(events.TokenRepeated) {
+			times = append(times, e.Times)
+			if e.PersonName != "alice" || e.ActorKind != origin.Application || e.ObjectKind != "application" || e.Detail != "refresh" {
+				t.Errorf("%+v", e)
+			}
+		}
+		slices.Sort(times)
+		want := slices.Concat(slices.Repeat([]int64{1}, 90), slices.Repeat([]int64{2}, 90), slices.Repeat([]int64{3}, 90))
+		if d := cmp.Diff(want, times); d != "" || len(f.storedEvents(events.TokenReused)) > 0 {
+			t.Error("each hour of an application is one row:", d)
+		}
+		shown, err := f.Events.OfPerson(t.Context(), s.User.ID, 15, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		count := map[string]int{}
+		for _, e := range shown {
+			count[e.Kind]++
+		}
+		if d := cmp.Diff(map[string]int{"token.repeated": 2, "sign-in": 1, "sign-in.failed": 1, "person.added": 1}, count); d != "" {
+			t.Error(d)
+		}
+		if strings.Contains(f.logged.String(), "refresh token") { // it has no lines of the level DEBUG
+			t.Errorf("the log is filled: %.600s", f.logged.String())
+		}
 	})
 }
 

@@ -23,7 +23,7 @@ import (
 
 const day = 24 * time.Hour
 
-func grace(c *Config)    { c.RefreshGrace = 10 * time.Second }
+func grace(c *Config)    { c.RefreshGrace, c.OpenRefreshGrace = 10*time.Second, 30*time.Second }
 func keepThem(c *Config) { c.KeepRefreshTokens = true }
 
 func TestRefresh(t *testing.T) {

@@ -172,7 +172,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	store.OnChange(p.changed)
 	p.fosite = framework.New(config.CodeLifetime, config.AccessTokenLifetime, p.Clients, p.rules)
 	p.Authorizations = authorize.New(config.authorize(p.People.ACRValues()), p.rules, store, p.limits, p.Clients, p.Tokens, p.Resources, p.Proofs, p.sealers.tickets, p.fosite)
-	p.Grants = grant.New(grant.Config{RefreshGrace: config.RefreshGrace, KeepRefreshTokens: config.KeepRefreshTokens}, p.rules, store, p.limits, p.People, p.Clients, p.Tokens, p.Resources, p.Proofs, p.fosite, log)
+	p.Grants = grant.New(grant.Config{KeepRefreshTokens: config.KeepRefreshTokens}, p.rules, store, p.limits, p.People, p.Clients, p.Tokens, p.Resources, p.Proofs, p.fosite, log)
 	p.Devices = device.New(config.device(), p.rules, store, p.limits, p.Clients, p.Tokens, p.Resources, userCodes, p.sealers.tickets)
 	return p, nil
 }

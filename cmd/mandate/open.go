@@ -261,6 +261,7 @@ func providerConfig(c *config.Config, key []byte) provider.Config {
 			NeverUsedLifetime: p.OpenNeverUsedExpire, UnusedLifetime: p.OpenUnusedExpire},
 		OpenAccessTokenLifetime:  p.OpenAccessTokenExpire,
 		OpenRefreshTokenLifetime: p.OpenRefreshTokenExpire,
+		OpenRefreshGrace:         p.OpenRefreshTokenGracePeriod,
 		Resources:                resources,
 		StatementIssuers:         issuers,
 		SignInServers:            servers,

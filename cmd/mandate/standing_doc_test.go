@@ -27,6 +27,7 @@ var marked = config.Config{Provider: config.Provider{
 	PersonMaxApplications: 21, PersonMaxSessions: 22, PersonMaxApprovals: 23, PersonMaxTokensPerMinute: 24, PersonMaxLiveTokens: 25,
 	OpenMaxApplications: 31, OpenMaxApprovals: 32, OpenMaxTokensPerMinute: 33, OpenMaxLiveTokens: 34,
 	OpenID: true, OpenAccessTokenExpire: 1801 * time.Second, OpenRefreshTokenExpire: 10 * time.Second,
+	RefreshTokenGracePeriod: 41 * time.Second, OpenRefreshTokenGracePeriod: 42 * time.Second,
 }}
 
 // setting names the setting that has a number in the marked configuration.
@@ -90,6 +91,7 @@ func standingTable(t *testing.T) string {
 	row("longest lifetime of an access token", func(a provider.Allowance) string { return setting(t, a.AccessMax) })
 	row("longest lifetime of a JWT access token", func(a provider.Allowance) string { return setting(t, a.JWTMax) })
 	row("longest lifetime of a refresh token, unused", func(a provider.Allowance) string { return setting(t, a.RefreshMax) })
+	row("[grace period](#two-refreshes-at-the-same-time) of a replaced refresh token", func(a provider.Allowance) string { return setting(t, a.RefreshGrace) })
 	row("may have lifetimes of its own", func(a provider.Allowance) string { return yes(a.OwnLifetime) })
 	row("skip consent, introspect, omit PKCE, keep refresh tokens, accept assertions for an endpoint", func(a provider.Allowance) string {
 		if a.AdministratorRights {

@@ -235,8 +235,9 @@ func TestRFC9068Ended(t *testing.T) {
 			s.revoke(t, app.auth(), got.RefreshToken)
 		},
 		"a refresh is reused": func(t *testing.T, s *server, app application, _ *browser, got tokens) {
-			s.mustToken(t, app.auth(), params("grant_type", "refresh_token", "refresh_token", got.RefreshToken))
-			s.token(t, app.auth(), params("grant_type", "refresh_token", "refresh_token", got.RefreshToken))
+			next := s.mustToken(t, app.auth(), refreshForm(got.RefreshToken))
+			s.mustToken(t, app.auth(), refreshForm(next.RefreshToken))
+			s.token(t, app.auth(), refreshForm(got.RefreshToken))
 		},
 		"the account is disabled": func(t *testing.T, s *server, _ application, _ *browser, _ tokens) {
 			s.mustCLI(t, "", "user", "disable", "alice")

@@ -17,7 +17,7 @@ const crowd = 64
 func TestRace(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		h := newDocumentHost(t)
-		one := newFixture(t, h.options(options{database: db}))
+		one := newFixture(t, h.options(options{database: db, provider: []string{"REFRESH_TOKEN_GRACE_PERIOD_SECONDS: 0"}}))
 		one.agent = h.client("/agent", "http://127.0.0.1:50123/back", nil)
 		nodes := []*server{one.server, one.node(t)}
 		for n := 1; n <= len(nodes); n++ {

@@ -29,7 +29,7 @@ func TestRefreshRotation(t *testing.T) {
 	for i, setting := range []string{"true", "false"} {
 		t.Run(setting, func(t *testing.T) {
 			forEachDatabase(t, func(t *testing.T, db database) {
-				s := startServer(t, options{database: db, provider: []string{"ROTATE_REFRESH_TOKEN: " + setting, "OIDC_ENABLED: true", openidScopes}})
+				s := startServer(t, options{database: db, provider: []string{"ROTATE_REFRESH_TOKEN: " + setting, "REFRESH_TOKEN_GRACE_PERIOD_SECONDS: 0", "OIDC_ENABLED: true", openidScopes}})
 				alice := s.person(t, "alice")
 				b, keys := s.signedIn(t, alice), newStatementIssuer(t, "bank")
 				for _, kind := range []rotating{

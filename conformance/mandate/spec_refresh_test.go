@@ -11,7 +11,7 @@ import (
 
 func TestSpecRefresh(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
-		s := startServer(t, options{database: db, provider: []string{sampleScopes}})
+		s := startServer(t, options{database: db, provider: []string{sampleScopes, "REFRESH_TOKEN_GRACE_PERIOD_SECONDS: 0"}})
 		alice, app, other, asker := s.person(t, "alice"), s.whole(t, "all grants"), s.whole(t, "another"), s.introspector(t)
 		t.Run("a refresh token works only for its client", func(t *testing.T) {
 			pair := s.pair(t, app, alice)
@@ -99,7 +99,7 @@ func TestSpecLifetimes(t *testing.T) {
 	s := startServer(t, options{})
 	printed := s.mustCLI(t, "", "config", "print")
 	for _, want := range []string{"AUTHORIZATION_CODE_EXPIRE_SECONDS: 60 ", "ACCESS_TOKEN_EXPIRE_SECONDS: 36000 ",
-		"REFRESH_TOKEN_EXPIRE_SECONDS: 2592000 ", "REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS: 31536000 "} {
+		"REFRESH_TOKEN_EXPIRE_SECONDS: 2592000 ", "REFRESH_TOKEN_GRACE_PERIOD_SECONDS: 10 ", "OPEN_REFRESH_TOKEN_GRACE_PERIOD_SECONDS: 30 ", "REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS: 31536000 "} {
 		if !strings.Contains(printed, " "+want) {
 			t.Errorf("config print does not show %q:\n%s", want, printed)
 		}

@@ -108,9 +108,13 @@ func rfc6749Security() []Rule {
 				c := t.Client(need.Public)
 				first := t.GrantRefresh(c)
 				second := t.Granted(t.Refresh(c, first.Refresh))
-				t.WantRefused(t.Refresh(c, first.Refresh), "the refresh token was used before")
+				last := second
 				if second.Refresh != "" {
-					t.WantRefused(t.Refresh(c, second.Refresh), "its predecessor was used again, so two parties have it")
+					last = t.Granted(t.Refresh(c, second.Refresh)) // a server may return the same successor until it is used
+				}
+				t.WantRefused(t.Refresh(c, first.Refresh), "the refresh token was used before, and so was its successor")
+				if last.Refresh != "" {
+					t.WantRefused(t.Refresh(c, last.Refresh), "a predecessor was used again, so two parties have it")
 				}
 			},
 		},

@@ -135,7 +135,8 @@ const (
 
 // Failed stores that somebody has tried something without success. Strangers can do so as often as they
 // like, so it is counted: one row for a kind, a person, a network and an hour. An IPv6 /48 is one network. The row has
-// the network instead of the address. With very many networks, it is counted without a network.
+// the network instead of the address. With very many networks, it is counted without a network. What a client may
+// repeat as often as it likes is counted in the same way.
 //
 // An error means that the failure is not stored. The caller returns it, as for every error of the
 // database: whoever could keep failures out of the log would guess without a trace.

@@ -53,6 +53,7 @@ const (
 	ApplicationDeleted  Kind = "application.deleted"
 	SecretRotated       Kind = "secret.rotated"
 	TokenReused         Kind = "token.reused"
+	TokenRepeated       Kind = "token.repeated"
 	TokenRevoked        Kind = "token.revoked"
 	RequestRefused      Kind = "request.refused"
 
@@ -120,6 +121,7 @@ var kinds = [...]Description{
 	{ApplicationDeleted, "An application was deleted.", "", "the application", "`unused`, if the clean-up did it"},
 	{SecretRotated, "An application got a new client secret.", "", "the application", ""},
 	{TokenReused, "A refresh token or a code was used a second time, and its token family was revoked.", "Counted.", "the application", "`refresh` or `code`"},
+	{TokenRepeated, "A refresh token was used twice within the grace period, and both requests got the same new tokens.", "This is usual: two requests of the application have met, or an answer was lost. Counted.", "the application", "`refresh`"},
 	{TokenRevoked, "The operator has revoked a token and its family.", "", "the application", ""},
 	{RequestRefused, "A request was refused.", "Counted, by day.", "the application, if the request names one that is stored", "the endpoint (`authorize`, `token`, `par`, `device_authorization` or `register`) and the error; with an application also the description, with `…` for what the sender has sent. `other`: those beyond the [limit](#refused-requests)"},
 	{ResourceAdded, "A resource was added.", "", "the resource", ""},

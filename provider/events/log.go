@@ -39,16 +39,24 @@ func (l *Log) List(ctx context.Context, actor policy.Actor, of Filter, limit int
 	return found, oauth.Stored(err)
 }
 
-// strange has the kinds of events that others than the person can cause, as often as they have networks.
-var strange = "|" + string(SignInFailed) + "|" + string(FactorFailed) + "|" + string(PasswordFailed) + "|" + string(TokenReused) + "|"
+// strange has the kinds of events that others than the person can cause, as often as they have networks, and oftenCaused
+// also those that are usual.
+var (
+	strange     = "|" + string(SignInFailed) + "|" + string(FactorFailed) + "|" + string(PasswordFailed) + "|" + string(TokenReused) + "|"
+	oftenCaused = strange + string(TokenRepeated) + "|"
+)
+
+// mostUsual is how many counted events OfPerson returns that are usual. They would displace all others.
+const mostUsual = 2
 
 // networksOfSite is how many rows OfPerson reads for one of a site.
 const networksOfSite = 20
 
 // OfPerson returns the newest events that concern a person: so many of what has happened to the account, and beside them so
-// many that strangers can cause, which never displace those. Some events only accompany another one, and are left out.
+// many that strangers can cause, which never displace those, and very few that are usual. Some events only accompany another
+// one, and are left out.
 func (l *Log) OfPerson(ctx context.Context, userID string, own, ofStrangers int) ([]storage.Event, error) {
-	found, err := l.store.Events(ctx, Filter{PersonID: userID, Share: storage.Own, Strange: strange}, 2*own)
+	found, err := l.store.Events(ctx, Filter{PersonID: userID, Share: storage.Own, Strange: oftenCaused}, 2*own)
 	if err != nil {
 		return nil, oauth.Unavailable(err)
 	}
@@ -57,8 +65,12 @@ func (l *Log) OfPerson(ctx context.Context, userID string, own, ofStrangers int)
 	if err != nil {
 		return nil, oauth.Unavailable(err)
 	}
-	others = bySite(others)
-	found = append(found[:min(own, len(found))], others[:min(ofStrangers, len(others))]...)
+	usual, err := l.store.Events(ctx, Filter{PersonID: userID, Kind: string(TokenRepeated)}, networksOfSite*mostUsual)
+	if err != nil {
+		return nil, oauth.Unavailable(err)
+	}
+	others, usual = bySite(others), bySite(usual)
+	found = slices.Concat(found[:min(own, len(found))], others[:min(ofStrangers, len(others))], usual[:min(mostUsual, len(usual))])
 	slices.SortStableFunc(found, func(a, b storage.Event) int { return cmp.Or(cmp.Compare(b.At, a.At), cmp.Compare(b.ID, a.ID)) })
 	return found, nil
 }

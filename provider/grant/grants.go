@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/ory/fosite"
 	"github.com/ory/fosite/handler/oauth2"
@@ -26,7 +25,6 @@ import (
 
 // Config holds the operator's settings for the token endpoint.
 type Config struct {
-	RefreshGrace      time.Duration
 	KeepRefreshTokens bool // for confidential applications that say nothing else; see policy.RotatesRefresh
 }
 

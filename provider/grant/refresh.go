@@ -208,7 +208,7 @@ func (g *refreshGrant) spend(ctx context.Context, a storage.Application, form ur
 		last := len(made.Tokens) - 1
 		return storeError(g.p.store.KeepRefresh(ctx, token.Digest, token.Grant.ID, oauth.Now(), made.Tokens[last].ExpiresAt, made.ExpiresAt, made.Tokens[:last]...))
 	}
-	sealed, err := g.sealSuccessor(text, successor{*made.Answer, oauth.Now() + made.Answer.ExpiresIn, form.Get("scope"), issued.audience.Stored(), issued.bound})
+	sealed, err := g.sealSuccessor(a, text, successor{*made.Answer, oauth.Now() + made.Answer.ExpiresIn, form.Get("scope"), issued.audience.Stored(), issued.bound})
 	if err != nil {
 		return err
 	}
@@ -238,11 +238,15 @@ func (g *refreshGrant) usedMeanwhile(ctx context.Context, a storage.Application,
 }
 
 // usedBefore handles a request with a refresh token that was used before. Within the grace period,
-// and while the successor of the token is unused, it returns the same answer as before. A
-// client that lost the answer can therefore continue. Otherwise two parties have the token, so
-// usedBefore revokes the token family and returns an error (RFC 9700 §4.14.2).
+// and while the successor of the token is unused, it returns the same answer as before. A client
+// that lost the answer, or whose processes refresh at the same time, can therefore continue.
+// Otherwise two parties have the token, so usedBefore revokes the token family and returns an
+// error (RFC 9700 §4.14.2).
+//
+// FAPI 2.0 Security Profile §5.3.2.1: a client with a profile keeps its refresh token, so this is
+// not for it. Who rotates all the same has to let the client retry with the old token, as here.
 func (g *refreshGrant) usedBefore(ctx context.Context, a storage.Application, form url.Values, shown possession.Binding, token storage.RefreshToken) (*tokens.TokenResponse, error) {
-	if oauth.Now()-*token.UsedAt < oauth.Seconds(g.p.config.RefreshGrace) && oauth.Deref(token.Successor) != "" {
+	if oauth.Now()-*token.UsedAt < g.p.rules.AllowanceOf(a).RefreshGrace && oauth.Deref(token.Successor) != "" {
 		kept, unused, err := g.openSuccessor(ctx, form.Get("refresh_token"), token)
 		if err != nil {
 			return nil, err
@@ -259,7 +263,7 @@ func (g *refreshGrant) usedBefore(ctx context.Context, a storage.Application, fo
 				}
 			}
 			if kept.Bound == shown {
-				return g.again(ctx, token, kept, form.Get("scope"), audience.Stored())
+				return g.again(ctx, a, token, kept, form.Get("scope"), audience.Stored())
 			}
 			// Anybody who has an unbound refresh token of a public client can bind the next one to a key
 			// of their own. A second key then shows a second party.
@@ -268,13 +272,18 @@ func (g *refreshGrant) usedBefore(ctx context.Context, a storage.Application, fo
 			}
 		}
 	}
-	reused := events.Event{Kind: events.TokenReused, Person: storage.User{ID: token.Grant.UserID, Username: token.Username}, By: events.ByApplication(a), Object: events.Application(a), Detail: "refresh"}
-	err := g.p.revokeReused(ctx, token.Grant.ID, reused)
+	err := g.p.revokeReused(ctx, token.Grant.ID, usedTwice(events.TokenReused, a, token))
 	if err != nil {
 		return nil, err
 	}
 	g.p.log.Warn("a refresh token was used a second time: its token family was revoked", "grant", token.Grant.ID, "client", a.ClientID)
 	return nil, oauth.Refuse("invalid_grant", "The refresh token was already used. All tokens of its token family have been revoked.")
+}
+
+// usedTwice returns the event about a refresh token that was used a second time.
+func usedTwice(kind events.Kind, a storage.Application, token storage.RefreshToken) events.Event {
+	return events.Event{Kind: kind, Person: storage.User{ID: token.Grant.UserID, Username: token.Username}, By: events.ByApplication(a),
+		Object: events.Application(a), Detail: "refresh"}
 }
 
 // successor is a token response that is kept for the grace period. It is encrypted with the
@@ -291,7 +300,7 @@ type successor struct {
 
 // again returns the answer of sameRequest. The rotation that it belongs to may be one that can still be lost with the
 // primary of the database: then the client would have refresh tokens that no server knows.
-func (g *refreshGrant) again(ctx context.Context, token storage.RefreshToken, kept *successor, parameter, resource string) (*tokens.TokenResponse, error) {
+func (g *refreshGrant) again(ctx context.Context, a storage.Application, token storage.RefreshToken, kept *successor, parameter, resource string) (*tokens.TokenResponse, error) {
 	answer, err := kept.sameRequest(token.Scope, parameter, resource)
 	if err != nil {
 		return nil, err
@@ -300,6 +309,11 @@ func (g *refreshGrant) again(ctx context.Context, token storage.RefreshToken, ke
 	if err != nil {
 		return nil, oauth.Unavailable(err)
 	}
+	err = events.Failed(ctx, g.p.store, usedTwice(events.TokenRepeated, a, token))
+	if err != nil {
+		return nil, err
+	}
+	g.p.log.Debug("a refresh token was used twice within the grace period: both requests have the same answer", "grant", token.Grant.ID, "client", a.ClientID)
 	return answer, nil
 }
 
@@ -328,8 +342,8 @@ func (s *successor) sameRequest(granted, parameter, resource string) (*tokens.To
 
 // sealSuccessor encrypts an answer with the refresh token text. It returns "" if there is no
 // grace period.
-func (g *refreshGrant) sealSuccessor(text string, kept successor) (string, error) {
-	if g.p.config.RefreshGrace == 0 {
+func (g *refreshGrant) sealSuccessor(a storage.Application, text string, kept successor) (string, error) {
+	if g.p.rules.AllowanceOf(a).RefreshGrace == 0 {
 		return "", nil
 	}
 	s, err := seal.New([]byte(text), "successor")

@@ -41,6 +41,10 @@ type Settings struct {
 	// responsible.
 	OpenAccessTokenLifetime, OpenRefreshTokenLifetime time.Duration
 
+	// For how long a refresh token that was replaced returns its successor again, and the same
+	// for applications for which nobody is responsible.
+	RefreshGrace, OpenRefreshGrace time.Duration
+
 	// AllowsDocument reports whether a client may come whose metadata document is at this
 	// client id. nil: none may.
 	AllowsDocument func(clientID string) bool

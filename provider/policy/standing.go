@@ -106,6 +106,7 @@ type Allowance struct {
 	AccessMax           int64    // the longest lifetime of an opaque access token, in seconds
 	JWTMax              int64    // the longest lifetime of a signed access token, in seconds
 	RefreshMax          int64    // the longest time that a refresh token may stay unused, in seconds
+	RefreshGrace        int64    // for how long a refresh token that was replaced returns its successor again, in seconds
 	OwnLifetime         bool     // the application may have lifetimes of its own
 	AdministratorRights bool     // an administrator may let it skip consent, introspect, omit PKCE, keep its refresh tokens and name an endpoint in its assertions
 	Quota               Quota
@@ -134,6 +135,7 @@ func (c *Rules) allowance(s Standing) Allowance {
 	server := Allowance{
 		Grants: GrantNames(), Scopes: oauth.Without(c.ScopeNames(), Introspection),
 		AccessMax: oauth.Seconds(c.AccessTokenLifetime), JWTMax: oauth.Seconds(c.JWTAccessTokenLifetime), RefreshMax: oauth.Seconds(c.RefreshTokenLifetime),
+		RefreshGrace: oauth.Seconds(c.RefreshGrace),
 	}
 	switch s {
 	case StandingAdministrator:
@@ -152,6 +154,8 @@ func (c *Rules) allowance(s Standing) Allowance {
 		server.Scopes = oauth.Without(c.openScopes(server.Scopes), c.ScopesByAdministrator...)
 		server.AccessMax, server.JWTMax = min(server.AccessMax, oauth.Seconds(c.OpenAccessTokenLifetime)), min(server.JWTMax, oauth.Seconds(c.OpenAccessTokenLifetime))
 		server.RefreshMax = min(server.RefreshMax, oauth.Seconds(c.OpenRefreshTokenLifetime))
+		// The agents on one computer share a refresh token, and do not know of each other.
+		server.RefreshGrace = oauth.Seconds(c.OpenRefreshGrace)
 		server.Quota = c.OpenQuota
 	}
 	return server

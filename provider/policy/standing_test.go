@@ -49,6 +49,7 @@ func settings() Settings {
 		AccessTokenLifetime: 10 * time.Hour, AccessTokenMax: 365 * 24 * time.Hour, JWTAccessTokenMax: 365 * 24 * time.Hour,
 		RefreshTokenLifetime: 30 * 24 * time.Hour, RefreshTokenMaxLifetime: 365 * 24 * time.Hour,
 		OpenAccessTokenLifetime: time.Hour, OpenRefreshTokenLifetime: 20 * 24 * time.Hour,
+		RefreshGrace: 10 * time.Second, OpenRefreshGrace: 30 * time.Second,
 	}
 }
 
@@ -67,13 +68,13 @@ func TestAllowance(t *testing.T) {
 	year, month := int64(365*24*3600), int64(30*24*3600)
 	for standing, want := range map[Standing]Allowance{
 		StandingAdministrator: {Grants: []string{GrantCode, GrantClient, GrantPassword, GrantDevice}, Scopes: []string{"read", "write", "groups"},
-			AccessMax: 3 * 3600, JWTMax: 4 * 3600, RefreshMax: year, OwnLifetime: true, AdministratorRights: true},
+			AccessMax: 3 * 3600, JWTMax: 4 * 3600, RefreshMax: year, RefreshGrace: 10, OwnLifetime: true, AdministratorRights: true},
 		StandingPerson: {Grants: []string{GrantCode, GrantClient, GrantDevice}, Scopes: []string{"read", "write"},
-			AccessMax: 2 * 3600, JWTMax: 5400, RefreshMax: month, OwnLifetime: true, Quota: c.PersonQuota},
+			AccessMax: 2 * 3600, JWTMax: 5400, RefreshMax: month, RefreshGrace: 10, OwnLifetime: true, Quota: c.PersonQuota},
 		StandingOpen: {Grants: []string{GrantCode}, PublicOnly: true, Scopes: []string{"read"},
-			AccessMax: 3600, JWTMax: 3600, RefreshMax: 20 * 24 * 3600, Quota: c.OpenQuota},
+			AccessMax: 3600, JWTMax: 3600, RefreshMax: 20 * 24 * 3600, RefreshGrace: 30, Quota: c.OpenQuota},
 		"unheard of": {Grants: []string{GrantCode}, PublicOnly: true, Scopes: []string{"read"},
-			AccessMax: 3600, JWTMax: 3600, RefreshMax: 20 * 24 * 3600, Quota: c.OpenQuota},
+			AccessMax: 3600, JWTMax: 3600, RefreshMax: 20 * 24 * 3600, RefreshGrace: 30, Quota: c.OpenQuota},
 	} {
 		if d := cmp.Diff(want, New(c).Allowance(standing)); d != "" {
 			t.Error(standing, d)

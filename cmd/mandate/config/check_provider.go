@@ -130,6 +130,13 @@ func (l *loader) checkRefresh() {
 	if l.ok(name) && !l.c.Provider.RefreshTokenReuseProtection {
 		l.wrong("cannot be false: a used refresh token that is presented again indicates a theft, and its token family is revoked (RFC 9700 §4.14.2); remove it, and see REFRESH_TOKEN_GRACE_PERIOD_SECONDS for clients that lose responses", name)
 	}
+	// Whoever has set the one meant all applications.
+	const grace, open = providerBlock + "REFRESH_TOKEN_GRACE_PERIOD_SECONDS", providerBlock + "OPEN_REFRESH_TOKEN_GRACE_PERIOD_SECONDS"
+	_, set := l.c.sources[grace]
+	_, apart := l.c.sources[open]
+	if set && !apart {
+		l.c.Provider.OpenRefreshTokenGracePeriod = l.c.Provider.RefreshTokenGracePeriod
+	}
 }
 
 // RFC 3986 §3.1, in lower case. RFC 8252 §7.1: a private-use scheme is a reversed

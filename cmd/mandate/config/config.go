@@ -188,6 +188,8 @@ type Provider struct {
 	OpenAccessTokenExpire time.Duration `key:"OPEN_ACCESS_TOKEN_EXPIRE_SECONDS" default:"3600" min:"1" max:"31536000"`
 	// OpenRefreshTokenExpire is the longest number of seconds for which a refresh token of such an application may stay unused. It has no effect above `REFRESH_TOKEN_EXPIRE_SECONDS`.
 	OpenRefreshTokenExpire time.Duration `key:"OPEN_REFRESH_TOKEN_EXPIRE_SECONDS" default:"2592000" min:"1" max:"315360000"`
+	// OpenRefreshTokenGracePeriod is `REFRESH_TOKEN_GRACE_PERIOD_SECONDS` for such an application: the agents on one computer share a refresh token, and do not know of each other. If `REFRESH_TOKEN_GRACE_PERIOD_SECONDS` is set and this is not, it has the same value.
+	OpenRefreshTokenGracePeriod time.Duration `key:"OPEN_REFRESH_TOKEN_GRACE_PERIOD_SECONDS" default:"30" min:"0" max:"60"`
 	// OpenNeverUsedExpire is the number of seconds after which an application that registered itself is deleted if nobody has ever approved it.
 	OpenNeverUsedExpire time.Duration `key:"OPEN_NEVER_USED_EXPIRE_SECONDS" default:"86400" min:"60" max:"315360000"`
 	// OpenUnusedExpire is the number of seconds after which an application of `OPEN_CLIENTS` is deleted, with its tokens, if it got no code and no token in that time.
@@ -224,9 +226,9 @@ type Provider struct {
 	RefreshTokenExpire time.Duration `key:"REFRESH_TOKEN_EXPIRE_SECONDS" default:"2592000" min:"1" max:"315360000"`
 	// RefreshTokenAbsoluteExpire is the lifetime in seconds of a token family (all tokens that come from one authorization grant), regardless of how often it is refreshed.
 	RefreshTokenAbsoluteExpire time.Duration `key:"REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS" default:"31536000" min:"1" max:"315360000"`
-	// RefreshTokenGracePeriod is the number of seconds in which a used refresh token returns the same successor again, if the request is for the same scope. For clients that lose a response. 0 disables it.
-	RefreshTokenGracePeriod time.Duration `key:"REFRESH_TOKEN_GRACE_PERIOD_SECONDS" default:"0" min:"0" max:"60"`
-	// RefreshTokenReuseProtection revokes the whole token family if a used refresh token is presented again. It cannot be disabled (RFC 9700 §4.14.2).
+	// RefreshTokenGracePeriod is the number of seconds in which a refresh token that was replaced returns the same successor again. It is for clients that refresh [twice at the same time](register-applications.md#two-refreshes-at-the-same-time), or lose a response. 0 disables it.
+	RefreshTokenGracePeriod time.Duration `key:"REFRESH_TOKEN_GRACE_PERIOD_SECONDS" default:"10" min:"0" max:"60"`
+	// RefreshTokenReuseProtection revokes the whole token family if a replaced refresh token is presented again after its grace period, or after its successor was used. It cannot be disabled (RFC 9700 §4.14.2).
 	RefreshTokenReuseProtection bool `key:"REFRESH_TOKEN_REUSE_PROTECTION" default:"true"`
 	// RotateRefreshToken replaces a refresh token when it is used. It is for confidential applications without a setting of their own (`mandate application update --refresh-rotation`) and without a profile. Refresh tokens of public applications always rotate (RFC 9700 §2.2.2), unless they are bound to a key or a certificate.
 	RotateRefreshToken bool `key:"ROTATE_REFRESH_TOKEN" default:"true"`

@@ -77,7 +77,7 @@ func TestConfigDefaults(t *testing.T) {
 			PersonMaxApplications: 50, PersonMaxSessions: 100, PersonMaxApprovals: 10_000, PersonMaxTokensPerMinute: 600, PersonMaxLiveTokens: 100_000,
 			OpenMaxApplications: 10_000, OpenMaxApprovals: 100_000, OpenMaxTokensPerMinute: 6000, OpenMaxLiveTokens: 1_000_000,
 			OpenClients: []string{}, OpenHosts: []string{}, OpenRedirectURISchemes: []string{"cursor", "vscode", "vscode-insiders"}, OpenLocalhostLoopback: true,
-			OpenAccessTokenExpire: time.Hour, OpenRefreshTokenExpire: 30 * 24 * time.Hour, OpenNeverUsedExpire: 24 * time.Hour, OpenUnusedExpire: 90 * 24 * time.Hour,
+			OpenAccessTokenExpire: time.Hour, OpenRefreshTokenExpire: 30 * 24 * time.Hour, RefreshTokenGracePeriod: 10 * time.Second, OpenRefreshTokenGracePeriod: 30 * time.Second, OpenNeverUsedExpire: 24 * time.Hour, OpenUnusedExpire: 90 * 24 * time.Hour,
 			RefreshTokenReuseProtection: true, RotateRefreshToken: true, PKCERequired: true,
 			RequestApprovalPrompt: "auto", AllowedRedirectURISchemes: []string{}, ClearExpiredTokensBatchSize: 1000,
 			IDTokenExpire: time.Hour, OIDCInactiveKeys: []string{}, OIDCJWKSMaxAge: time.Hour, OIDCKeyRotation: 90 * 24 * time.Hour,
@@ -384,13 +384,31 @@ func TestConfigEachKey(t *testing.T) {
 				changed++
 			}
 		}
-		if changed != 1 && f.key != "SCOPES" { // DEFAULT_SCOPES depends on it
+		// DEFAULT_SCOPES depends on the first, and OPEN_REFRESH_TOKEN_GRACE_PERIOD_SECONDS on the second.
+		if changed != 1 && f.key != "SCOPES" && f.key != "REFRESH_TOKEN_GRACE_PERIOD_SECONDS" {
 			t.Errorf("%s changed %d settings", f.key, changed)
 		}
 	}
 }
 
 // The keys that an item lacks have their defaults.
+// Whoever sets the grace period of refresh tokens means all applications. The one for those that registered themselves differs
+// only if nobody has said anything, or has set both.
+func TestGraceOfOpenApplications(t *testing.T) {
+	for file, want := range map[string][2]time.Duration{
+		"": {10, 30},
+		"OAUTH2_PROVIDER: {REFRESH_TOKEN_GRACE_PERIOD_SECONDS: 0}":                                              {0, 0},
+		"OAUTH2_PROVIDER: {REFRESH_TOKEN_GRACE_PERIOD_SECONDS: 10}":                                             {10, 10},
+		"OAUTH2_PROVIDER: {OPEN_REFRESH_TOKEN_GRACE_PERIOD_SECONDS: 5}":                                         {10, 5},
+		"OAUTH2_PROVIDER: {REFRESH_TOKEN_GRACE_PERIOD_SECONDS: 0, OPEN_REFRESH_TOKEN_GRACE_PERIOD_SECONDS: 30}": {0, 30},
+	} {
+		p := mustLoad(t, file).Provider
+		if got := [2]time.Duration{p.RefreshTokenGracePeriod / time.Second, p.OpenRefreshTokenGracePeriod / time.Second}; got != want {
+			t.Errorf("%s: %d, want %d", file, got, want)
+		}
+	}
+}
+
 func TestConfigSignInServers(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "secret")
 	err := os.WriteFile(secret, []byte("s3cret s3cret\n"), 0o600)

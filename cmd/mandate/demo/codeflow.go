@@ -107,7 +107,7 @@ func (d *codeFlow) access(r *http.Request, tokens tokenAnswer) error {
 		return err
 	}
 	return d.exchange(r, templates.WalkStep{Title: "The site gets new tokens",
-		Text: "A refresh token works once, and the response contains the next one. If it is ever used again, the server revokes the whole token family: all tokens that come from this authorization grant."},
+		Text: "A refresh token works once, and the response contains the next one. If it is used again later, the server revokes the whole token family: all tokens that come from this authorization grant."},
 		request{path: "/o/token/", authorization: d.site.basic(), form: url.Values{"grant_type": {"refresh_token"}, "refresh_token": {tokens.Refresh}}}, nil)
 }
 
