@@ -2,6 +2,7 @@ package provider
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -390,6 +391,83 @@ func TestAttackConsentOfAnotherProgram(t *testing.T) {
 			t.Error("the redirect URI of the request does not decide")
 		}
 	})
+}
+
+// An administrator lets a public application skip the consent page: RFC 8252 §8.6 allows it where only its host receives the
+// response. Neither a later redirect URI elsewhere nor a stranger's registration gets by it.
+func TestPublicApplicationSkipsConsent(t *testing.T) {
+	const host, native = "https://app.example/back", "http://127.0.0.1/back"
+	f := begin(t, openID, func(c *Config) { c.Open.Registration = true })
+	s := f.login("alice")
+	spa := clients.Registration{Name: "Site", ClientType: policy.Public, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{host}, HashClientSecret: true, SkipConsent: true}
+	asks := func(app *clients.Registered, uri string) string {
+		t.Helper()
+		got := ""
+		for _, prompt := range []string{"-", "none", "consent"} {
+			a := f.authorize(app, "scope", "openid read offline_access", "redirect_uri", uri, "prompt", prompt)
+			asked, err := f.Authorizations.RequiredInteraction(t.Context(), a, s)
+			lasts := slices.ContainsFunc(a.Scopes, func(of policy.Scope) bool { return of.Name == policy.OfflineAccess })
+			switch {
+			case err != nil:
+				got += "e"
+			case asked == nil:
+				got += "n"
+			default:
+				got += "y"
+			}
+			// OIDC Core §11: the access outlives the login only if the person is asked.
+			if lasts != (asked != nil || err != nil) {
+				t.Errorf("prompt %s: asked: %t, offline_access: %t", prompt, asked != nil, lasts)
+			}
+		}
+		return got
+	}
+	of := func(change func(*clients.Registration)) clients.Registration {
+		r := spa
+		change(&r)
+		return r
+	}
+	wrong := map[string]clients.Registration{
+		"a loopback address":      of(func(r *clients.Registration) { r.RedirectURIs = []string{native} }),
+		"one of two":              of(func(r *clients.Registration) { r.RedirectURIs = []string{host, native} }),
+		"a private-use scheme":    of(func(r *clients.Registration) { r.RedirectURIs = []string{"com.example.app:/back"} }),
+		"https on this computer":  of(func(r *clients.Registration) { r.RedirectURIs = []string{"https://localhost/back"} }),
+		"no redirect URI, device": of(func(r *clients.Registration) { r.RedirectURIs, r.GrantTypes = nil, []string{policy.GrantDevice} }),
+	}
+	for what, r := range wrong {
+		_, err := f.Clients.Register(t.Context(), Operator(), r)
+		wantInvalid(t, err, "skip_consent")
+		if len(r.RedirectURIs) > 0 && !strings.Contains(fmt.Sprint(err), r.RedirectURIs[len(r.RedirectURIs)-1]) {
+			t.Errorf("%s: the reason does not name the redirect URI: %v", what, err)
+		}
+	}
+	_, err := f.Clients.Register(t.Context(), By(f.person("bob")), spa)
+	wantInvalid(t, err, "skip_consent")
+	app := f.app(func(r *clients.Registration) { *r = spa })
+	if got := asks(app, host); got != "nny" {
+		t.Errorf("an application of the operator, with prompt missing, none and consent: asked %s", got)
+	}
+	for what, r := range wrong {
+		if r.RedirectURIs != nil && f.change(app, func(was *clients.Registration) { was.RedirectURIs, was.SkipConsent = r.RedirectURIs, true }) == nil {
+			t.Errorf("%s was added, and nobody is asked", what)
+		}
+	}
+	if got := asks(app, host); got != "nny" {
+		t.Errorf("after what was refused: asked %s", got)
+	}
+	err = f.change(app, func(r *clients.Registration) { r.RedirectURIs, r.SkipConsent = []string{host, native}, false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Whatever the database says.
+	for what, values := range map[string]string{"a redirect URI elsewhere": "skip_consent = TRUE", "by itself": "skip_consent = TRUE, redirect_uris = '" + host + "', origin = 'registration'",
+		"nobody's": "skip_consent = TRUE, redirect_uris = '" + host + "', origin = 'registration', responsible = 'nobody'"} {
+		f.sql("UPDATE applications SET " + values)
+		f.forgetCopies()
+		if got := asks(app, host); got != "yey" {
+			t.Errorf("%s: asked %s", what, got)
+		}
+	}
 }
 
 // OIDC Core §3.1.2.1: a request of OpenID Connect has redirect_uri. A request of OAuth may leave it out.

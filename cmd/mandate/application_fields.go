@@ -28,7 +28,7 @@ func fieldFlags() []fieldFlag {
 		{"resource", "`URI` of a resource that its tokens may be for; the first one is the default; may be repeated (default: any resource)",
 			func(r *r) any { return &r.Resources }},
 		{"may-introspect", "let it introspect tokens of other applications", func(r *r) any { return &r.MayIntrospect }},
-		{"skip-consent", "do not show the consent page", func(r *r) any { return &r.SkipConsent }},
+		{"skip-consent", "do not show the consent page; a public application needs https redirect URIs at a host for it", func(r *r) any { return &r.SkipConsent }},
 		{"access-token-format", "`FORMAT` of its access tokens: opaque, or jwt for APIs that verify tokens themselves (RFC 9068) (default: opaque)",
 			func(r *r) any { return &r.AccessTokenFormat }},
 		{"access-token-lifetime", "lifetime of its access tokens in `SECONDS`; 0: the server's (default: the same)",

@@ -275,7 +275,7 @@ func (p *Authorizations) checkAuthorization(ctx context.Context, a *Authorizatio
 	if err != nil {
 		return err
 	}
-	asked := a.Application.ClientType == policy.Public || !a.Application.SkipConsent || slices.Contains(a.OpenID.prompt, "consent")
+	asked := !a.Application.SkipConsent || slices.Contains(a.OpenID.prompt, "consent")
 	names := p.rules.WithoutOffline(requested.Names, asked)
 	if len(names) == 0 {
 		return oauth.Refuse("invalid_scope", "The scope offline_access requires the scope openid.")

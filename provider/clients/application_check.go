@@ -225,28 +225,33 @@ func longer(said, was int64, own time.Duration) bool {
 // checkPrivileges checks the rights that only an administrator can grant, and only to
 // an application that an administrator is responsible for.
 func checkPrivileges(found *oauth.Invalid, actor policy.Actor, r Registration, was storage.Application, may policy.Allowance) {
+	public := func(why string) string {
+		if r.ClientType == policy.Public {
+			return why
+		}
+		return ""
+	}
+	described := storage.Application{Origin: was.Origin, ClientType: r.ClientType, RedirectURIs: strings.Join(r.RedirectURIs, "\n")}
 	for _, of := range []struct {
 		field     string
 		said, was bool
-		public    string // why a public application cannot have it
+		never     string // why the application cannot have it
 	}{
-		{"may_introspect", r.MayIntrospect, was.MayIntrospect, "A public application has no secret to authenticate with, so it cannot introspect tokens."},
-		// RFC 8252 §8.6: any program can claim to be a public client.
-		{"skip_consent", r.SkipConsent, was.SkipConsent, "Any program can impersonate a public application, so it never skips the consent page."},
+		{"may_introspect", r.MayIntrospect, was.MayIntrospect, public("A public application has no secret to authenticate with, so it cannot introspect tokens.")},
+		{"skip_consent", r.SkipConsent, was.SkipConsent, policy.NeverSkipsConsent(described)},
 		// RFC 10070 §4: with the address of an endpoint as audience, another server could use
 		// the assertion.
-		{"assertion_audience_endpoints", r.Authentication.EndpointAudience, was.EndpointAudience, "A public application makes no assertions."},
-		{"pkce_exempt", r.PKCEExempt, was.PKCEExempt, "A public application has no secret, so it needs PKCE."},
+		{"assertion_audience_endpoints", r.Authentication.EndpointAudience, was.EndpointAudience, public("A public application makes no assertions.")},
+		{"pkce_exempt", r.PKCEExempt, was.PKCEExempt, public("A public application has no secret, so it needs PKCE.")},
 	} {
 		switch {
-		case of.field == "skip_consent" && of.said && policy.CameByItself(was):
-			found.Add(of.field, "This application came by itself, so it never skips the consent page.")
 		case of.said != of.was && !actor.Administers():
 			found.Add(of.field, "Only an administrator may change this.")
-		case of.said && !of.was && !may.AdministratorRights:
+		case of.was && !may.AdministratorRights: // it has no effect, and the change removes it
+		case of.said && of.never != "":
+			found.Add(of.field, "%s", of.never)
+		case of.said && !may.AdministratorRights:
 			found.Add(of.field, "No administrator is responsible for this application: take it over first.")
-		case of.said && r.ClientType == policy.Public:
-			found.Add(of.field, "%s", of.public)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"mandate/provider/oauth"
+	"mandate/provider/redirect"
 	"mandate/storage"
 )
 
@@ -84,6 +85,26 @@ func (c *Rules) WhySuspended(a storage.Application) string {
 // What it says about itself was then checked by nobody, whoever is responsible for it now.
 func CameByItself(a storage.Application) bool {
 	return a.Origin == storage.FromRegistration || a.Origin == storage.FromDocument
+}
+
+// NeverSkipsConsent says why people are asked for their consent whatever an administrator has decided, or returns "".
+func NeverSkipsConsent(a storage.Application) string {
+	uris := oauth.Lines(a.RedirectURIs)
+	elsewhere := slices.IndexFunc(uris, func(uri string) bool { return !redirect.AtHost(uri) })
+	switch {
+	case CameByItself(a):
+		return "This application came by itself, so it never skips the consent page."
+	case a.ClientType != Public:
+		return ""
+	// RFC 8252 §8.6: any program can use the client_id of a native client, and receive the response at a loopback address or
+	// by a private-use scheme. A host with a certificate is one party.
+	case elsewhere >= 0:
+		return "Any program on the computer of a person can receive the response at " + oauth.Clip(uris[elsewhere], 200) +
+			", so people are always asked. A public application skips the consent page only if each of its redirect URIs is https at a host: remove this redirect URI, or turn this off."
+	case len(uris) == 0:
+		return "A public application without a redirect URI never skips the consent page."
+	}
+	return ""
 }
 
 // DescribesItself reports whether whoever registered an application, or its metadata document, still describes it, and no
@@ -182,7 +203,7 @@ func (c *Rules) Effective(a storage.Application) storage.Application {
 	if !may.Authenticates(a.ClientType, a.AuthMethod) {
 		a.GrantTypes = ""
 	}
-	a.MayIntrospect, a.SkipConsent, a.PKCEExempt = a.MayIntrospect && may.AdministratorRights, a.SkipConsent && may.AdministratorRights && !CameByItself(a), a.PKCEExempt && may.AdministratorRights
+	a.MayIntrospect, a.SkipConsent, a.PKCEExempt = a.MayIntrospect && may.AdministratorRights, a.SkipConsent && may.AdministratorRights && NeverSkipsConsent(a) == "", a.PKCEExempt && may.AdministratorRights
 	a.EndpointAudience = a.EndpointAudience && may.AdministratorRights
 	if a.RefreshRotation == RotationOff && !may.AdministratorRights {
 		a.RefreshRotation = ""

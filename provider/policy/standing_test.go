@@ -107,6 +107,37 @@ func TestAllowance(t *testing.T) {
 	}
 }
 
+// RFC 8252 §8.6: people are asked wherever another program could receive the response. One such redirect URI is enough.
+func TestNeverSkipsConsent(t *testing.T) {
+	const host, native = "https://app.example/back", "com.example.app:/back"
+	for name, test := range map[string]struct {
+		app   storage.Application
+		skips bool
+		names string
+	}{
+		"confidential":                        {storage.Application{ClientType: Confidential, RedirectURIs: native}, true, ""},
+		"public at a host":                    {storage.Application{ClientType: Public, RedirectURIs: host}, true, ""},
+		"public at two hosts":                 {storage.Application{ClientType: Public, RedirectURIs: host + "\nhttps://app.example.org:8443/"}, true, ""},
+		"public at a loopback address":        {storage.Application{ClientType: Public, RedirectURIs: "http://127.0.0.1/"}, false, "http://127.0.0.1/"},
+		"public at https on this computer":    {storage.Application{ClientType: Public, RedirectURIs: "https://localhost/"}, false, "https://localhost/"},
+		"public at a host and natively":       {storage.Application{ClientType: Public, RedirectURIs: host + "\n" + native}, false, native},
+		"public without a redirect URI":       {storage.Application{ClientType: Public}, false, "redirect URI"},
+		"registered itself, at a host":        {storage.Application{ClientType: Public, RedirectURIs: host, Origin: storage.FromRegistration}, false, "by itself"},
+		"registered itself, and confidential": {storage.Application{ClientType: Confidential, RedirectURIs: host, Origin: storage.FromRegistration}, false, "by itself"},
+		"by a document":                       {storage.Application{ClientType: Public, RedirectURIs: host, Origin: storage.FromDocument}, false, "by itself"},
+	} {
+		why := NeverSkipsConsent(test.app)
+		if (why == "") != test.skips || !strings.Contains(why, test.names) {
+			t.Errorf("%s: %q", name, why)
+		}
+		test.app.Responsible, test.app.SkipConsent = storage.ByOperator, true
+		now, unusable := New(settings()).EffectiveRights(test.app)
+		if now.SkipConsent != test.skips || unusable == test.skips {
+			t.Errorf("%s: skips %t, unusable %t", name, now.SkipConsent, unusable)
+		}
+	}
+}
+
 func TestEffectiveRights(t *testing.T) {
 	c := settings()
 	restricted(&c)
