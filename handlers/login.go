@@ -38,6 +38,8 @@ func (s *server) loginForm(r *http.Request, values url.Values) (templates.Login,
 	s.useLocalesOf(r, next)
 	page := templates.Login{Frame: s.frame(r, ""), Next: next, Action: s.path("/login/"), ForgotURL: s.path(forgotPath), ByAddress: s.provider.People.SendsMail(), Servers: s.serverButtons()}
 	page.SignUpURL = s.signUpAddress(next)
+	// Another server may bring people who have no account here yet.
+	page.Closed = page.SignUpURL == "" && page.Frame.Username == "" && len(page.Servers) == 0
 	if page.Frame.Username != "" {
 		page.Again = again(s.language(r), values.Get("reason"))
 		if sameAccount(page.Again.Reason) {

@@ -52,6 +52,7 @@ type Login struct {
 	ForgotURL     string    // the page for a forgotten password
 	SignUpURL     string    // the page for people without an account; empty: they need an invitation
 	Servers       []ServerButton
+	Closed        bool // only an administrator adds accounts
 }
 
 // ServerButton leads to another server.
