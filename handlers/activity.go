@@ -178,6 +178,8 @@ func happenedToServer(l *languages.Language, kind string) string {
 	switch kind {
 	case "group.added":
 		return l.T("A group was added.")
+	case "group.renamed":
+		return l.T("A group got another name.")
 	case "group.deleted":
 		return l.T("A group was deleted.")
 	case "resource.added":

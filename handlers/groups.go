@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"mandate/provider"
@@ -81,15 +80,7 @@ func (s *server) namedGroup(r *http.Request) (provider.Group, error) {
 	if err != nil {
 		return provider.Group{}, err
 	}
-	groups, err := s.provider.People.Groups(r.Context())
-	if err != nil {
-		return provider.Group{}, err
-	}
-	i := slices.IndexFunc(groups, func(g provider.Group) bool { return g.Name == name })
-	if i < 0 {
-		return provider.Group{}, provider.ErrNotFound
-	}
-	return groups[i], nil
+	return s.provider.People.GroupNamed(r.Context(), name)
 }
 
 func (s *server) deleteGroupPage(w http.ResponseWriter, r *http.Request) error {

@@ -85,6 +85,8 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"Consent":                  func(ctx context.Context) error { return drop(s.Consent(ctx, "x", "x")) },
 		"HasUsers":                 func(ctx context.Context) error { return drop(s.HasUsers(ctx)) },
 		"DeleteApplication":        func(ctx context.Context) error { return s.DeleteApplication(ctx, "x") },
+		"MembersOf":                func(ctx context.Context) error { return drop(s.MembersOf(ctx, "x")) },
+		"RenameGroup":              func(ctx context.Context) error { return s.RenameGroup(ctx, "x", "y") },
 		"DeleteGroup":              func(ctx context.Context) error { return s.DeleteGroup(ctx, "x") },
 		"DeleteUser":               func(ctx context.Context) error { return s.DeleteUser(ctx, "x", at, Handover{Responsible: ByOperator}) },
 		"DisableUser":              func(ctx context.Context) error { return s.DisableUser(ctx, "x", at) },

@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"slices"
+	"strings"
 )
 
 // Group is a named set of people.
@@ -29,6 +30,52 @@ func (s *Store) GroupsOf(ctx context.Context, userID string) ([]string, error) {
 	var names []string
 	err := s.all(ctx, &names, `SELECT group_name FROM memberships WHERE user_id = $1 ORDER BY group_name`, userID)
 	return names, err
+}
+
+// MembersOf lists the usernames of the members of a group.
+func (s *Store) MembersOf(ctx context.Context, name string) ([]string, error) {
+	var names []string
+	err := s.all(ctx, &names, `SELECT u.username FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.group_name = $1 ORDER BY u.number`, name)
+	return names, err
+}
+
+// RenameGroup gives a group another name. Its members stay, and open invitations lead to it. It returns ErrNotFound if
+// there is no such group, and ErrConflict if the new name is taken. Additions and changes of people wait for it, so
+// that nobody joins the group under its former name meanwhile.
+func (s *Store) RenameGroup(ctx context.Context, from, to string) error {
+	return s.atomically(ctx, func(t tx) error {
+		_, err := t.exec(lockPeople)
+		if err == nil {
+			err = t.meets(ErrNotFound, `INSERT INTO groups (name, created_at) SELECT CAST($2 AS TEXT), created_at FROM groups WHERE name = $1`, from, to)
+		}
+		if err == nil {
+			_, err = t.exec(`UPDATE memberships SET group_name = $2 WHERE group_name = $1`, from, to)
+		}
+		if err == nil {
+			err = t.renameInvited(from, to)
+		}
+		if err == nil {
+			_, err = t.exec(`DELETE FROM groups WHERE name = $1`, from)
+		}
+		return err
+	})
+}
+
+// renameInvited changes the name of a group in the invitations.
+func (t tx) renameInvited(from, to string) error {
+	lists, err := t.texts(`SELECT DISTINCT group_names FROM invitations WHERE group_names LIKE $1 ESCAPE '!'`, "%"+likeEscape.Replace(from)+"%")
+	for _, list := range lists {
+		names := strings.Split(list, "\n")
+		for n := range names {
+			if names[n] == from {
+				names[n] = to
+			}
+		}
+		if err == nil {
+			_, err = t.exec(`UPDATE invitations SET group_names = $2 WHERE group_names = $1`, list, strings.Join(names, "\n"))
+		}
+	}
+	return err
 }
 
 // DeleteGroup deletes a group. Its members are not deleted.

@@ -88,3 +88,38 @@ func TestDeletedGroupLeavesItsPeople(t *testing.T) {
 		memberOf(t, w, alice, "b")
 	})
 }
+
+func TestRenamedGroupKeepsItsMembersAndInvitations(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		for _, name := range []string{"staff", "staff 2", "other"} {
+			must(t, w.AddGroup(t.Context(), name, at))
+		}
+		alice, bob := w.person(t, "alice", "staff", "other"), w.person(t, "bob", "other")
+		one := newInvitation("x@example.com")
+		one.Groups = "other\nstaff\nstaff 2"
+		must(t, w.AddInvitations(t.Context(), nil, []NewInvitation{one}, 1))
+
+		is(t, "a group that does not exist", w.RenameGroup(t.Context(), "nothing", "new"), ErrNotFound)
+		is(t, "a name that is taken", w.RenameGroup(t.Context(), "staff", "other"), ErrConflict)
+		is(t, "its own name", w.RenameGroup(t.Context(), "staff", "staff"), ErrConflict)
+		memberOf(t, w, alice, "other", "staff")
+		must(t, w.RenameGroup(t.Context(), "staff", "crew"))
+		memberOf(t, w, alice, "crew", "other")
+		memberOf(t, w, bob, "other")
+		found, err := w.Invitation(t.Context(), one.ID)
+		must(t, err)
+		if found.Groups != "other\ncrew\nstaff 2" {
+			t.Errorf("the invitation leads to %q", found.Groups)
+		}
+		members, err := w.MembersOf(t.Context(), "other")
+		must(t, err)
+		if !slices.Equal(members, []string{"alice", "bob"}) {
+			t.Errorf("the members are %q", members)
+		}
+		groups, err := w.Groups(t.Context())
+		must(t, err)
+		if diff := cmp.Diff([]Group{{"crew", 1}, {"other", 2}, {"staff 2", 0}}, groups); diff != "" {
+			t.Error(diff)
+		}
+	})
+}

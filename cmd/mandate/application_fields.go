@@ -9,16 +9,10 @@ import (
 	"mandate/provider"
 )
 
-// fieldFlag is a flag that sets one field of a registration: a text, a list of texts, a number or a box.
-type fieldFlag struct {
-	name, usage string
-	field       func(*provider.Registration) any // a pointer to it
-}
-
 // fieldFlags are the flags of application add and application update for the fields that need no more than that.
-func fieldFlags() []fieldFlag {
+func fieldFlags() []fieldFlag[provider.Registration] {
 	type r = provider.Registration
-	return []fieldFlag{
+	return []fieldFlag[provider.Registration]{
 		{"name", "`NAME` that people see", func(r *r) any { return &r.Name }},
 		{"client-type", "`TYPE`: confidential, or public for an application that cannot keep a secret (default: confidential)",
 			func(r *r) any { return &r.ClientType }},
@@ -52,50 +46,15 @@ type registrationFlags struct {
 }
 
 func (f *registrationFlags) add(c *cobra.Command) {
-	for _, one := range fieldFlags() {
-		addFlag(c, one.name, one.usage, one.field(&f.said))
-	}
+	addFlags(c, fieldFlags(), &f.said)
 	c.Flags().BoolVar(&f.noHash, "no-hash-client-secret", false, "store the secret encrypted with the server's key, not hashed")
 	f.auth.add(c)
 	f.signed.add(c)
 }
 
-// addFlag adds a flag that sets a field.
-func addFlag(c *cobra.Command, name, usage string, field any) {
-	flags := c.Flags()
-	switch field := field.(type) {
-	case *string:
-		flags.StringVar(field, name, "", usage)
-	case *[]string:
-		flags.StringArrayVar(field, name, nil, usage)
-	case *int64:
-		flags.Int64Var(field, name, 0, usage)
-	case *bool:
-		flags.BoolVar(field, name, false, usage)
-	}
-}
-
-// setFlag sets a field to what its flag says.
-func setFlag(field, said any) {
-	switch field := field.(type) {
-	case *string:
-		*field = *said.(*string)
-	case *[]string:
-		*field = withoutEmpty(*said.(*[]string))
-	case *int64:
-		*field = *said.(*int64)
-	case *bool:
-		*field = *said.(*bool)
-	}
-}
-
 // read sets the fields whose flags are present.
 func (f *registrationFlags) read(c *cobra.Command, into *provider.Registration) error {
-	for _, one := range fieldFlags() {
-		if c.Flags().Changed(one.name) {
-			setFlag(one.field(into), one.field(&f.said))
-		}
-	}
+	readFlags(c, fieldFlags(), &f.said, into)
 	if c.Flags().Changed("no-hash-client-secret") {
 		into.HashClientSecret = !f.noHash
 	}

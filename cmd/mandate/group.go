@@ -3,9 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
+
+	"mandate/provider"
 )
 
 // groupView is a group as JSON.
@@ -71,6 +74,119 @@ func (p *program) listGroups(ctx context.Context, asJSON bool) error {
 		return writeJSON(p.stdout, views)
 	}
 	return writeTable(p.stdout, rows)
+}
+
+// withGroup opens the database and finds a group.
+func (p *program) withGroup(ctx context.Context, name string, use func(*opened) error) error {
+	o, err := p.open(ctx, toUse)
+	if err != nil {
+		return err
+	}
+	defer o.store.Close()
+	_, err = o.provider.People.GroupNamed(ctx, name)
+	if err != nil {
+		return missing(err, "group", name, "group list")
+	}
+	return use(o)
+}
+
+// memberView is a group with its members as JSON.
+type memberView struct {
+	groupView
+	Usernames []string `json:"usernames"`
+}
+
+func viewMembers(ctx context.Context, from *provider.Provider, name string) (memberView, error) {
+	names, err := from.People.MembersOf(ctx, name)
+	return memberView{groupView{name, len(names)}, append([]string{}, names...)}, err
+}
+
+func (p *program) groupShowCommand() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{Use: "show NAME", Short: "Show a group with its members", Args: arguments("NAME"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return p.withGroup(c.Context(), args[0], func(o *opened) error {
+				view, err := viewMembers(c.Context(), o.provider, args[0])
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return writeJSON(p.stdout, view)
+				}
+				rows := [][]string{{"name", view.Name}, {"members", strconv.Itoa(view.Members)}}
+				for _, username := range view.Usernames {
+					rows = append(rows, []string{"", username})
+				}
+				return writeTable(p.stdout, rows)
+			})
+		}}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func (p *program) groupRenameCommand() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{Use: "rename NAME NEW_NAME", Short: "Give a group another name; its members stay", Args: arguments("NAME", "NEW_NAME"),
+		Long: `Give a group another name. Its members stay, and open invitations lead to it. Applications
+get the new name in the claim groups. GROUPS of SIGN_IN_SERVERS keeps the name that it has:
+change the setting too, and restart the server.`,
+		RunE: func(c *cobra.Command, args []string) error {
+			return p.withGroup(c.Context(), args[0], func(o *opened) error {
+				err := o.provider.People.RenameGroup(c.Context(), args[0], args[1])
+				if err != nil {
+					return missing(err, "group", args[0], "group list")
+				}
+				view, err := viewMembers(c.Context(), o.provider, args[1])
+				if err != nil {
+					return err
+				}
+				return p.report(asJSON, view, "Renamed the group %s to %s.\n", args[0], args[1])
+			})
+		}}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func (p *program) groupAddMemberCommand() *cobra.Command {
+	return p.memberCommand("add-member", "Make a person a member of a group", "Added %[2]s to the group %[1]s.\n", func(groups []string, name string) []string {
+		if slices.Contains(groups, name) {
+			return groups
+		}
+		return append(slices.Clone(groups), name)
+	})
+}
+
+func (p *program) groupRemoveMemberCommand() *cobra.Command {
+	return p.memberCommand("remove-member", "Remove a person from a group", "Removed %[2]s from the group %[1]s.\n", func(groups []string, name string) []string {
+		return slices.DeleteFunc(slices.Clone(groups), func(one string) bool { return one == name })
+	})
+}
+
+// memberCommand changes whether a person is a member of a group. If that is so already, it does nothing, so that a
+// script can run again.
+func (p *program) memberCommand(use, short, done string, change func(groups []string, name string) []string) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{Use: use + " NAME USERNAME", Short: short, Args: arguments("NAME", "USERNAME"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return p.withGroup(c.Context(), args[0], func(o *opened) error {
+				u, err := o.provider.People.UserByName(c.Context(), args[1])
+				if err == nil {
+					_, err = o.provider.People.ChangeUser(c.Context(), provider.Operator(), u.ID, func(person *provider.Person) {
+						person.Groups = change(person.Groups, args[0])
+					})
+				}
+				if err != nil {
+					return missing(err, "person", args[1], "user list")
+				}
+				view, err := viewMembers(c.Context(), o.provider, args[0])
+				if err != nil {
+					return err
+				}
+				return p.report(asJSON, view, done, args[0], u.Username)
+			})
+		}}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
 }
 
 func (p *program) groupDeleteCommand() *cobra.Command {

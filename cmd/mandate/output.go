@@ -17,7 +17,7 @@ import (
 
 // flagOf names the flag or argument that sets a field.
 var flagOf = map[string]string{
-	"username": "USERNAME", "email": "--email", "first_name": "--first-name", "last_name": "--last-name", "group": "--group",
+	"username": "USERNAME", "email": "--email", "first_name": "--first-name", "last_name": "--last-name", "group": "--group", "administrator": "--admin",
 	"password": "password", "client_id": "--client-id", "client_secret": "client secret", "owner": "--owner",
 	"client_type": "--client-type", "grant_type": "--grant", "redirect_uris": "--redirect-uri", "request_uris": "--request-uri", "object_algorithm": "--request-object-algorithm", "require_signed": "--require-signed-request-object",
 	"auth_method": "--auth-method", "auth_algorithm": "--auth-algorithm", "jwks": "--jwks", "jwks_uri": "--jwks-uri", "certificate_subject": "--certificate-subject",
@@ -75,6 +75,15 @@ func writeJSON(w io.Writer, value any) error {
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(value)
+}
+
+// report says what a command has done: with the record as JSON, or in a sentence.
+func (p *program) report(asJSON bool, record any, format string, args ...any) error {
+	if asJSON {
+		return writeJSON(p.stdout, record)
+	}
+	_, err := fmt.Fprintf(p.stdout, format, args...)
+	return err
 }
 
 // writeTable writes rows in columns. The first row contains the headings. Cells contain

@@ -18,6 +18,7 @@ type userView struct {
 	Number        int64    `json:"number"`
 	Username      string   `json:"username"`
 	Email         string   `json:"email"`
+	EmailVerified bool     `json:"email_verified"`
 	FirstName     string   `json:"first_name"`
 	LastName      string   `json:"last_name"`
 	Groups        []string `json:"groups"`
@@ -31,11 +32,15 @@ func viewUser(ctx context.Context, p *provider.Provider, u provider.User) (userV
 	if groups == nil {
 		groups = []string{}
 	}
-	return userView{u.ID, u.Number, u.Username, u.Email, u.FirstName, u.LastName, groups, u.Active, u.Administrator, timestamp(u.CreatedAt)}, err
+	if err != nil {
+		return userView{}, err
+	}
+	profile, err := provider.ProfileOf(u)
+	return userView{u.ID, u.Number, u.Username, u.Email, profile.EmailVerified, u.FirstName, u.LastName, groups, u.Active, u.Administrator, timestamp(u.CreatedAt)}, err
 }
 
 func (p *program) userAddCommand() *cobra.Command {
-	var person provider.Person
+	person := noPerson()
 	var fromStdin, asJSON bool
 	c := &cobra.Command{Use: "add USERNAME", Short: "Add a person; standard input contains the password", Args: arguments("USERNAME"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -45,43 +50,12 @@ func (p *program) userAddCommand() *cobra.Command {
 			person.Username = args[0]
 			return p.addUser(c.Context(), person, asJSON)
 		}}
+	addFlags(c, personFlags(), &person)
 	f := c.Flags()
 	f.StringVar(&person.Subject, "subject", "", "the `ID` of the person in tokens (sub) (default: a random one)")
-	f.StringVar(&person.Email, "email", "", "email `ADDRESS`")
-	f.StringVar(&person.FirstName, "first-name", "", "first `NAME`")
-	f.StringVar(&person.LastName, "last-name", "", "last `NAME`")
-	f.StringArrayVar(&person.Groups, "group", nil, "`NAME` of a group of which the person is a member; may be repeated")
-	f.BoolVar(&person.Administrator, "admin", false, "make the person an administrator")
-	person.Profile = profileFlags(c)
 	f.BoolVar(&fromStdin, "password-stdin", false, "read the password from standard input")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return c
-}
-
-// profileFlags are the claims about a person that OpenID Connect defines (OIDC Core
-// §5.1).
-func profileFlags(c *cobra.Command) *provider.Profile {
-	f := c.Flags()
-	p := &provider.Profile{Address: &provider.Address{}}
-	f.BoolVar(&p.EmailVerified, "email-verified", false, "the email address is confirmed")
-	f.StringVar(&p.MiddleName, "middle-name", "", "middle `NAME`")
-	f.StringVar(&p.Nickname, "nickname", "", "`NAME` for informal use")
-	f.StringVar(&p.Gender, "gender", "", "`GENDER`")
-	f.StringVar(&p.Birthdate, "birthdate", "", "`DATE` of birth: 1970-12-31, or 0000-12-31 without the year")
-	f.StringVar(&p.ZoneInfo, "zoneinfo", "", "time `ZONE`, such as Europe/Zurich")
-	f.StringVar(&p.Locale, "locale", "", "language `TAG`, such as de-CH")
-	f.StringVar(&p.PhoneNumber, "phone-number", "", "phone `NUMBER`, such as +41443334455")
-	f.BoolVar(&p.PhoneNumberVerified, "phone-number-verified", false, "the phone number is confirmed")
-	f.StringVar(&p.Profile, "profile", "", "`URL` of a page about the person")
-	f.StringVar(&p.Picture, "picture", "", "`URL` of an image")
-	f.StringVar(&p.Website, "website", "", "`URL` of the person's own site")
-	f.StringVar(&p.Address.Formatted, "address", "", "whole postal `ADDRESS`, as on a letter")
-	f.StringVar(&p.Address.StreetAddress, "street-address", "", "`STREET` and number")
-	f.StringVar(&p.Address.Locality, "locality", "", "`TOWN`")
-	f.StringVar(&p.Address.Region, "region", "", "state or `REGION`")
-	f.StringVar(&p.Address.PostalCode, "postal-code", "", "postal `CODE`")
-	f.StringVar(&p.Address.Country, "country", "", "`COUNTRY`")
-	return p
 }
 
 // noPassword is the error of a command without --password-stdin. A password in a flag
@@ -109,11 +83,7 @@ func (p *program) addUser(ctx context.Context, person provider.Person, asJSON bo
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		return writeJSON(p.stdout, view)
-	}
-	_, err = fmt.Fprintf(p.stdout, "Added %s.\n", u.Username)
-	return err
+	return p.report(asJSON, view, "Added %s.\n", u.Username)
 }
 
 func (p *program) userListCommand() *cobra.Command {

@@ -38,6 +38,7 @@ const (
 	InvitationRenewed Kind = "invitation.renewed"
 	InvitationEnded   Kind = "invitation.withdrawn"
 	GroupAdded        Kind = "group.added"
+	GroupRenamed      Kind = "group.renamed"
 	GroupDeleted      Kind = "group.deleted"
 
 	ConsentGiven   Kind = "consent.given"
@@ -108,6 +109,7 @@ var kinds = [...]Description{
 	{InvitationRenewed, "An invitation got a new link.", "", "the invitation, with the address", ""},
 	{InvitationEnded, "An invitation was withdrawn.", "", "the invitation, with the address", ""},
 	{GroupAdded, "A group was added.", "", "the group", ""},
+	{GroupRenamed, "A group got another name.", "", "the group, with the new name", "the former name"},
 	{GroupDeleted, "A group was deleted.", "", "the group", ""},
 	{ConsentGiven, "A person has allowed an application something.", "", "the application", "the scopes"},
 	{ConsentDenied, "A person has not allowed an application what it asked for.", "", "the application", ""},

@@ -17,7 +17,7 @@ const addressLife = 24 * time.Hour
 
 // changedProfile returns the profile that an administrator's form gives a person. Another address
 // is not a verified one, unless the form itself says so: a box that was ticked for the former
-// address says nothing.
+// address says nothing. A command names what it changes, so its Verified says that of the new address.
 func changedProfile(before storage.User, person Person) (string, error) {
 	former, err := ProfileOf(before)
 	if err != nil {
@@ -29,7 +29,7 @@ func changedProfile(before storage.User, person Person) (string, error) {
 	} else if before.Email == person.Email {
 		return before.Profile, nil
 	}
-	if before.Email != person.Email && former.EmailVerified {
+	if before.Email != person.Email && former.EmailVerified && !person.Verified {
 		next.EmailVerified = false
 	}
 	return next.store()

@@ -3,6 +3,7 @@ package people
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"mandate/provider/events"
@@ -22,8 +23,55 @@ func (p *People) Groups(ctx context.Context) ([]storage.Group, error) {
 	return groups, oauth.Stored(err)
 }
 
+// GroupNamed returns a group, or ErrNotFound.
+func (p *People) GroupNamed(ctx context.Context, name string) (storage.Group, error) {
+	groups, err := p.Groups(ctx)
+	if err != nil {
+		return storage.Group{}, err
+	}
+	at := slices.IndexFunc(groups, func(g storage.Group) bool { return g.Name == name })
+	if at < 0 {
+		return storage.Group{}, oauth.ErrNotFound
+	}
+	return groups[at], nil
+}
+
+// MembersOf returns the usernames of the members of a group.
+func (p *People) MembersOf(ctx context.Context, name string) ([]string, error) {
+	names, err := p.store.MembersOf(ctx, name)
+	return names, oauth.Stored(err)
+}
+
 // AddGroup stores a new group.
 func (p *People) AddGroup(ctx context.Context, name string) error {
+	err := checkGroupName(name)
+	if err != nil {
+		return err
+	}
+	return groupError(p.store.AddGroup(events.Attach(ctx, events.Event{Kind: events.GroupAdded, Object: events.Group(name)}), name, oauth.Now()))
+}
+
+// RenameGroup gives a group another name. Its members stay, and open invitations lead to it.
+func (p *People) RenameGroup(ctx context.Context, from, to string) error {
+	err := checkGroupName(to)
+	if err != nil {
+		return err
+	}
+	return groupError(p.store.RenameGroup(events.Attach(ctx, events.Event{Kind: events.GroupRenamed, Object: events.Group(to), Detail: from}), from, to))
+}
+
+// groupError turns an error of the store into a message at the name.
+func groupError(err error) error {
+	if errors.Is(err, storage.ErrConflict) {
+		found := &oauth.Invalid{}
+		found.Add("name", "A group with that name already exists.")
+		return found
+	}
+	return oauth.Stored(err)
+}
+
+// checkGroupName returns an Invalid for mistakes in the name of a group.
+func checkGroupName(name string) error {
 	found := &oauth.Invalid{}
 	if strings.TrimSpace(name) == "" {
 		found.Add("name", "This field is required.")
@@ -40,15 +88,7 @@ func (p *People) AddGroup(ctx context.Context, name string) error {
 		found.Add("name", "Use a name that does not begin or end with a space.")
 	}
 	CheckText(found, "name", name)
-	if err := found.Err(); err != nil {
-		return err
-	}
-	err := p.store.AddGroup(events.Attach(ctx, events.Event{Kind: events.GroupAdded, Object: events.Group(name)}), name, oauth.Now())
-	if errors.Is(err, storage.ErrConflict) {
-		found.Add("name", "A group with that name already exists.")
-		return found
-	}
-	return oauth.Stored(err)
+	return found.Err()
 }
 
 // DeleteGroup deletes a group. Its members remain.

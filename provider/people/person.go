@@ -31,6 +31,10 @@ type Person struct {
 	// Shown is the StateOf the person that somebody has seen who decides about a change; "": nobody has seen any.
 	Shown string
 
+	// Verified says that whoever changes the address knows that the new one is the person's. A form has a box that may
+	// still be ticked for the former address.
+	Verified bool
+
 	// Subject is for the CLI only. It is the identifier by which applications know a
 	// person who comes from another server; "": the server generates one.
 	Subject string
@@ -46,6 +50,16 @@ var notInPaths = []string{"new", ".", ".."}
 
 // MaxUsername is the largest number of characters in a username.
 const MaxUsername = 150
+
+// described returns the description of a person as stored.
+func described(u storage.User, groups []string) (Person, error) {
+	profile, err := ProfileOf(u)
+	if profile.Address == nil {
+		profile.Address = &Address{}
+	}
+	return Person{Username: u.Username, Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, Groups: groups, Inactive: !u.Active,
+		Administrator: u.Administrator, Profile: &profile, Shown: StateOf(u, groups)}, err
+}
 
 // FoldName returns the key of a user name. Names that look alike have the same key:
 // case, and the composition of characters, make no difference.

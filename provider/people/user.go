@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -94,6 +95,52 @@ func endError(err error) error {
 // to disable the actor's account. It returns ErrConfirm if the change would take over the account, and the
 // actor must sign in again first.
 func (p *People) UpdateUser(ctx context.Context, actor policy.Actor, id string, person Person) error {
+	return p.updateUser(ctx, actor, id, person, nil)
+}
+
+// changeTries is how often ChangeUser begins again because somebody else has changed the person meanwhile.
+const changeTries = 3
+
+// ChangeUser changes some of what is stored about a person, and nothing else of it, as UpdateUser does. It returns the
+// person as changed.
+func (p *People) ChangeUser(ctx context.Context, actor policy.Actor, id string, change func(*Person)) (storage.User, error) {
+	var err error
+	for range changeTries {
+		err = p.changeUser(ctx, actor, id, change)
+		if invalid, ok := errors.AsType[*oauth.Invalid](err); !ok || invalid.At("shown") == "" {
+			break
+		}
+	}
+	if err != nil {
+		return storage.User{}, err
+	}
+	return p.User(ctx, id)
+}
+
+func (p *People) changeUser(ctx context.Context, actor policy.Actor, id string, change func(*Person)) error {
+	u, err := p.User(ctx, id)
+	if err != nil {
+		return err
+	}
+	groups, err := p.GroupsOf(ctx, id)
+	if err != nil {
+		return err
+	}
+	before, err := described(u, groups)
+	if err != nil {
+		return err
+	}
+	person, err := described(u, slices.Clone(groups))
+	if err != nil {
+		return err
+	}
+	change(&person)
+	if reflect.DeepEqual(person, before) {
+		return nil
+	}
+	if person.Email == before.Email && reflect.DeepEqual(person.Profile, before.Profile) {
+		person.Profile = nil // a stored text that is written in another way stays
+	}
 	return p.updateUser(ctx, actor, id, person, nil)
 }
 

@@ -1,0 +1,46 @@
+package main
+
+import "github.com/spf13/cobra"
+
+// fieldFlag is a flag that sets one field of a record: a text, a list of texts, a number or a box. The command that adds
+// a record and the command that changes it have the same.
+type fieldFlag[T any] struct {
+	name, usage string
+	field       func(*T) any // a pointer to it
+}
+
+// addFlags adds flags whose values are stored in said.
+func addFlags[T any](c *cobra.Command, list []fieldFlag[T], said *T) {
+	flags := c.Flags()
+	for _, one := range list {
+		switch field := one.field(said).(type) {
+		case *string:
+			flags.StringVar(field, one.name, "", one.usage)
+		case *[]string:
+			flags.StringArrayVar(field, one.name, nil, one.usage)
+		case *int64:
+			flags.Int64Var(field, one.name, 0, one.usage)
+		case *bool:
+			flags.BoolVar(field, one.name, false, one.usage)
+		}
+	}
+}
+
+// readFlags sets the fields whose flags are present.
+func readFlags[T any](c *cobra.Command, list []fieldFlag[T], said, into *T) {
+	for _, one := range list {
+		if !c.Flags().Changed(one.name) {
+			continue
+		}
+		switch field := one.field(into).(type) {
+		case *string:
+			*field = *one.field(said).(*string)
+		case *[]string:
+			*field = withoutEmpty(*one.field(said).(*[]string))
+		case *int64:
+			*field = *one.field(said).(*int64)
+		case *bool:
+			*field = *one.field(said).(*bool)
+		}
+	}
+}
