@@ -175,7 +175,7 @@ func (s *server) submit(r *http.Request, who *provider.SignedIn, was *provider.A
 	}
 	if !s.config.OpenID {
 		said.Algorithm, said.UserInfoAlgorithm, said.Pairwise = was.Algorithm, was.UserInfoAlgorithm, was.Sector != ""
-		said.PostLogoutURIs, said.BackchannelURI = lines(was.PostLogoutURIs), was.BackchannelURI
+		said.PostLogoutURIs, said.BackchannelURI, said.ClaimsInIDToken = lines(was.PostLogoutURIs), was.BackchannelURI, was.ClaimsInIDToken
 	}
 	if !who.User.Administrator || !may.AdministratorRights {
 		// The form does not contain these fields, so their values stay. The provider
@@ -231,7 +231,7 @@ func registration(form url.Values, offers []string, every bool) provider.Registr
 		MayIntrospect: form.Has("may_introspect"), SkipConsent: form.Has("skip_consent"), PKCEExempt: form.Has("pkce_exempt"), RequirePushed: form.Has("require_pushed"), RequiredACR: form.Get("required_acr"), DefaultACR: form.Get("default_acr_values"), RefreshRotation: form.Get("refresh_rotation"), Profile: form.Get("profile"), SenderConstraint: form.Get("sender_constraint"),
 		AccessTokenLifetime: seconds(form.Get("access_token_lifetime")), RefreshTokenLifetime: seconds(form.Get("refresh_token_lifetime")),
 		AccessTokenFormat: form.Get("access_token_format"), Algorithm: form.Get("algorithm"), UserInfoAlgorithm: form.Get("userinfo_algorithm"), IntrospectionAlgorithm: form.Get("introspection_algorithm"), Pairwise: form.Has("pairwise"),
-		PostLogoutURIs: lines(form.Get("post_logout_redirect_uris")), BackchannelURI: strings.TrimSpace(form.Get("backchannel_logout_uri")),
+		ClaimsInIDToken: form.Get("claims_in_id_token"), PostLogoutURIs: lines(form.Get("post_logout_redirect_uris")), BackchannelURI: strings.TrimSpace(form.Get("backchannel_logout_uri")),
 		Authentication: provider.Authentication{Method: form.Get("auth_method"), Algorithm: form.Get("auth_algorithm"),
 			JWKS: strings.TrimSpace(form.Get("jwks")), JWKSURI: strings.TrimSpace(form.Get("jwks_uri")), CertificateSubject: strings.TrimSpace(form.Get("certificate_subject")), EndpointAudience: form.Has("assertion_audience_endpoints")},
 		Messages: messages(form),
@@ -277,7 +277,8 @@ func (s *server) stored(a provider.Application) url.Values {
 		"redirect_uris": {a.RedirectURIs}, "scope": strings.Fields(a.Scopes), "resources": {a.Resources}, "access_token_format": {a.AccessTokenFormat},
 		"algorithm": {cmp.Or(a.Algorithm, provider.DefaultAlgorithm)}, "userinfo_algorithm": {a.UserInfoAlgorithm}, "introspection_algorithm": {a.IntrospectionAlg},
 		"post_logout_redirect_uris": {a.PostLogoutURIs}, "backchannel_logout_uri": {a.BackchannelURI},
-		"auth_method": {a.AuthMethod}, "profile": {a.Profile}, "required_acr": {a.RequiredACR}, "default_acr_values": {a.DefaultACR}, "refresh_rotation": {a.RefreshRotation}, "sender_constraint": {a.SenderConstraint}, "auth_algorithm": {a.AuthAlgorithm}, "jwks": {a.JWKS}, "jwks_uri": {a.JWKSURI}, "certificate_subject": {a.CertificateSubject},
+		"claims_in_id_token": {a.ClaimsInIDToken},
+		"auth_method":        {a.AuthMethod}, "profile": {a.Profile}, "required_acr": {a.RequiredACR}, "default_acr_values": {a.DefaultACR}, "refresh_rotation": {a.RefreshRotation}, "sender_constraint": {a.SenderConstraint}, "auth_algorithm": {a.AuthAlgorithm}, "jwks": {a.JWKS}, "jwks_uri": {a.JWKSURI}, "certificate_subject": {a.CertificateSubject},
 		"object_algorithm": {a.ObjectAlgorithm}, "request_uris": {a.RequestURIs}, "response_algorithm": {a.ResponseAlgorithm}, "response_modes": strings.Fields(a.ResponseModes)}
 	if a.Scopes == "" { // every scope
 		form["scope"] = s.provider.Scopes()
@@ -342,6 +343,7 @@ func (s *server) applicationForm(r *http.Request, who *provider.SignedIn, a *pro
 		page.UserInfoAlgorithms = checked(form["userinfo_algorithm"], append([]templates.Option{unsigned}, idTokenAlgorithms()...)...)
 		page.PostLogoutURIs, page.BackchannelURI = field("post_logout_redirect_uris"), field("backchannel_logout_uri")
 		page.UserInfoAlgorithmError = invalid.At("userinfo_algorithm")
+		claimsField(&page, form, invalid)
 	}
 	page.Scopes = s.scopeOptions(offeredScopes(may, a), form["scope"])
 	return page

@@ -75,7 +75,7 @@ func (s *server) absent(field string, privileges bool) bool {
 	switch field {
 	case "may_introspect", "skip_consent", "pkce_exempt", "assertion_audience_endpoints":
 		return !privileges
-	case "algorithm", "userinfo_algorithm", "pairwise", "post_logout_redirect_uris", "backchannel_logout_uri":
+	case "algorithm", "userinfo_algorithm", "pairwise", "post_logout_redirect_uris", "backchannel_logout_uri", "claims_in_id_token":
 		return !s.config.OpenID
 	}
 	return field == "version"
@@ -124,6 +124,20 @@ func (s *server) rotationField(page *templates.ApplicationForm, form url.Values,
 	page.Rotations, page.RotationError = checked([]string{chosen}, rotations...), invalid.At("refresh_rotation")
 }
 
+// claimsField sets the field of the form about the claims of the scopes in ID tokens. Only an administrator may switch
+// them on, for an application for which an administrator is responsible.
+func claimsField(page *templates.ApplicationForm, form url.Values, invalid *provider.Invalid) {
+	chosen := form.Get("claims_in_id_token")
+	choices := []templates.Option{{Value: "", Label: "As the kind of the application says",
+		Help: "Included for a confidential application for which an administrator is responsible, if it has no profile."}}
+	if page.Privileges || chosen == provider.ClaimsOn {
+		choices = append(choices, templates.Option{Value: provider.ClaimsOn, Label: claimsNames[true],
+			Help: "For an application that reads only the ID token, such as a cluster of Kubernetes."})
+	}
+	choices = append(choices, templates.Option{Value: provider.ClaimsOff, Label: claimsNames[false], Help: "The application reads them at the UserInfo endpoint."})
+	page.IDTokenClaims, page.IDTokenClaimsError = checked([]string{chosen}, choices...), invalid.At("claims_in_id_token")
+}
+
 // changes names those fields of a form that somebody has changed and a profile sets otherwise. The
 // form has no algorithm without OpenID Connect, which is the usual one.
 func changes(now, before provider.Registration) []string {
@@ -131,6 +145,7 @@ func changes(now, before provider.Registration) []string {
 	for field, changed := range map[string]bool{
 		"require_pushed":          now.RequirePushed != before.RequirePushed,
 		"sender_constraint":       now.SenderConstraint != before.SenderConstraint,
+		"claims_in_id_token":      now.ClaimsInIDToken != before.ClaimsInIDToken,
 		"refresh_rotation":        now.RefreshRotation != before.RefreshRotation,
 		"algorithm":               cmp.Or(now.Algorithm, provider.DefaultAlgorithm) != cmp.Or(before.Algorithm, provider.DefaultAlgorithm),
 		"introspection_algorithm": now.IntrospectionAlgorithm != before.IntrospectionAlgorithm,
@@ -154,5 +169,6 @@ var (
 	}
 	requiredLogins = map[string]string{"urn:mandate:acr:mfa": "Two factors", "phr": "A login that resists phishing", "urn:mandate:acr:passkey": "A passkey"}
 	rotationNames  = map[string]string{provider.RotationOn: "Replaced at each use", provider.RotationOff: "Kept"}
+	claimsNames    = map[bool]string{true: "Included", false: "Not included"}
 	boundTo        = map[string]string{provider.BoundToKey: "A key (DPoP)", provider.BoundToCertificate: "A client certificate"}
 )

@@ -139,6 +139,7 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 	page.Grants = grants
 	if s.config.OpenID && page.AuthorizeURL != "" {
 		page.IssuerURL, page.Algorithm, page.UserInfoAlgorithm = s.provider.Issuer(), cmp.Or(a.Algorithm, provider.DefaultAlgorithm), a.UserInfoAlgorithm
+		page.IDTokenClaims = claimsNames[s.provider.ClaimsInIDToken(a)]
 		page.Sector, page.PostLogoutURIs, page.BackchannelURI = a.Sector, lines(a.PostLogoutURIs), a.BackchannelURI
 	}
 	if a.OldSecret != "" && a.OldSecretExpiresAt > time.Now().Unix() {

@@ -76,7 +76,7 @@ func (s *server) newResourcePage(w http.ResponseWriter, r *http.Request) error {
 	}
 	kept := form != nil
 	if !kept {
-		form = url.Values{"scopes": s.provider.ResourceScopes(), "token_format": {""}, "algorithm": {""}}
+		form = url.Values{"scopes": s.provider.ResourceScopes(), "token_format": {""}, "algorithm": {""}, "jwt_typ": {""}}
 	}
 	page := s.resourceForm(r, nil, form, nil)
 	s.sayKept(r, kept, &page.Frame)
@@ -151,7 +151,7 @@ func (s *server) resourcePage(w http.ResponseWriter, r *http.Request) error {
 
 // storedResource returns the form with what is stored about a resource.
 func (s *server) storedResource(a provider.Resource) url.Values {
-	form := url.Values{"name": {a.Name}, "scopes": strings.Fields(a.Scopes), "token_format": {a.TokenFormat}, "algorithm": {a.Algorithm},
+	form := url.Values{"name": {a.Name}, "scopes": strings.Fields(a.Scopes), "token_format": {a.TokenFormat}, "algorithm": {a.Algorithm}, "jwt_typ": {a.JWTTyp},
 		"introspectors": {strings.TrimSpace(a.Introspectors)}, "version": {version(a)}}
 	if a.Scopes == "" { // every scope
 		form["scopes"] = s.provider.ResourceScopes()
@@ -212,7 +212,7 @@ func (s *server) changeResource(w http.ResponseWriter, r *http.Request) error {
 func (s *server) resourceIn(form url.Values) provider.ResourceRegistration {
 	return provider.ResourceRegistration{URI: strings.TrimSpace(form.Get("uri")), Name: strings.TrimSpace(form.Get("name")),
 		Scopes:      chosenScopes(unique(form["scopes"]), s.provider.ResourceScopes(), true),
-		TokenFormat: form.Get("token_format"), Algorithm: form.Get("algorithm"), Lifetime: seconds(form.Get("access_token_lifetime")), Introspectors: lines(form.Get("introspectors")), Constrained: form.Has("sender_constrained")}
+		TokenFormat: form.Get("token_format"), Algorithm: form.Get("algorithm"), Lifetime: seconds(form.Get("access_token_lifetime")), Introspectors: lines(form.Get("introspectors")), Constrained: form.Has("sender_constrained"), JWTTyp: form.Get("jwt_typ")}
 }
 
 // correctResource shows the form again, with the errors in it.
@@ -237,6 +237,9 @@ func (s *server) resourceForm(r *http.Request, a *provider.Resource, form url.Va
 			templates.Option{Value: provider.FormatOpaque, Label: "Opaque", Help: "A random string. The API asks this server whether the token is active, so a revoked token is refused at once."},
 			templates.Option{Value: provider.FormatJWT, Label: "JWT", Help: "Signed, so that the API can verify it with the server’s public keys (RFC 9068). The API accepts a revoked token until it expires."}),
 		Algorithms: checked([]string{form.Get("algorithm")}, append([]templates.Option{{Value: "", Label: "That of the application"}}, algorithms()...)...)}
+	page.Typs, page.TypError = checked([]string{form.Get("jwt_typ")},
+		templates.Option{Value: "", Label: provider.TypAccessToken, Help: "The type of RFC 9068, which distinguishes access tokens from ID tokens."},
+		templates.Option{Value: provider.TypJWT, Help: "For an API whose library accepts nothing else, such as Spring. It must compare aud with the URI of this resource: an ID token has the same type."}), invalid.At("jwt_typ")
 	page.Scopes = s.scopeOptions(s.provider.ResourceScopes(), form["scopes"])
 	if a != nil {
 		page.URI.Value, page.Version = a.URI, version(*a)

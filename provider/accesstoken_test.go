@@ -16,6 +16,7 @@ import (
 	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
+	"mandate/provider/resources"
 	"mandate/provider/seal"
 	"mandate/provider/tokens"
 )
@@ -191,18 +192,22 @@ func TestSignedAccessTokenConfusion(t *testing.T) {
 		}
 		return text
 	}
-	f.wantActive(true, forge(tokens.SignedType, nil))
+	f.wantActive(true, forge(resources.TypAccessToken, nil), forge(resources.TypJWT, nil))
 	for what, text := range map[string]string{
 		"an ID token":            answer.IDToken,
-		"typ JWT":                forge("JWT", nil),
+		"without typ":            forge("", nil),
+		"typ JWT, no client_id":  forge(resources.TypJWT, jwt.MapClaims{"client_id": nil}),
+		"typ JWT, no jti":        forge(resources.TypJWT, jwt.MapClaims{"jti": nil}),
+		"typ JWT, a foreign jti": forge(resources.TypJWT, jwt.MapClaims{"jti": seal.Random(40)}),
+		"for a client, typ JWT":  forge(resources.TypJWT, jwt.MapClaims{"aud": app.Application.ClientID}),
 		"typ logout+jwt":         forge("logout+jwt", nil),
-		"of another issuer":      forge(tokens.SignedType, jwt.MapClaims{"iss": "https://other.example/o"}),
-		"for an application":     forge(tokens.SignedType, jwt.MapClaims{"aud": app.Application.ClientID}),
-		"without an audience":    forge(tokens.SignedType, jwt.MapClaims{"aud": nil}),
-		"expired":                forge(tokens.SignedType, jwt.MapClaims{"exp": oauth.Now()}),
-		"without an end":         forge(tokens.SignedType, jwt.MapClaims{"exp": nil}),
-		"with a jti of nobody's": forge(tokens.SignedType, jwt.MapClaims{"jti": seal.Random(40)}),
-		"without a jti":          forge(tokens.SignedType, jwt.MapClaims{"jti": nil}),
+		"of another issuer":      forge(resources.TypAccessToken, jwt.MapClaims{"iss": "https://other.example/o"}),
+		"for an application":     forge(resources.TypAccessToken, jwt.MapClaims{"aud": app.Application.ClientID}),
+		"without an audience":    forge(resources.TypAccessToken, jwt.MapClaims{"aud": nil}),
+		"expired":                forge(resources.TypAccessToken, jwt.MapClaims{"exp": oauth.Now()}),
+		"without an end":         forge(resources.TypAccessToken, jwt.MapClaims{"exp": nil}),
+		"with a jti of nobody's": forge(resources.TypAccessToken, jwt.MapClaims{"jti": seal.Random(40)}),
+		"without a jti":          forge(resources.TypAccessToken, jwt.MapClaims{"jti": nil}),
 		"with an end of line":    answer.AccessToken[:len(answer.AccessToken)-9] + "\n" + answer.AccessToken[len(answer.AccessToken)-9:],
 	} {
 		if f.active(text) {
@@ -211,8 +216,10 @@ func TestSignedAccessTokenConfusion(t *testing.T) {
 	}
 	_, err = f.Tokens.Hint(t.Context(), answer.IDToken)
 	wantError(t, err, "no error")
-	_, err = f.Tokens.Hint(t.Context(), answer.AccessToken)
-	wantError(t, err, "400 invalid_request")
+	for _, text := range []string{answer.AccessToken, forge(resources.TypJWT, nil), forge(resources.TypJWT, jwt.MapClaims{"aud": app.Application.ClientID})} {
+		_, err = f.Tokens.Hint(t.Context(), text)
+		wantError(t, err, "400 invalid_request")
+	}
 	_, err = f.refresh(app, answer.AccessToken)
 	wantError(t, err, "400 invalid_grant")
 }
@@ -372,4 +379,97 @@ func TestSignedAccessTokenMeanwhile(t *testing.T) {
 			t.Error("another token")
 		}
 	})
+}
+
+func typJWT(r *resources.Registration) { r.TokenFormat, r.JWTTyp = policy.FormatJWT, resources.TypJWT }
+
+// RFC 9068 §2.1: an access token has the typ at+jwt, unless each API that it is for says that it accepts JWT alone.
+func TestTypOfSignedAccessTokens(t *testing.T) {
+	f := begin(t, shortJWT, openID)
+	const spring, other, strict = "https://spring.example", "https://other.example", "https://strict.example"
+	f.resource(spring, typJWT)
+	f.resource(other, func(r *resources.Registration) { r.JWTTyp = resources.TypJWT })
+	f.resource(strict)
+	app, s := f.app(signed), f.login("alice")
+	typ := func(text string) any {
+		parsed, _, err := jwt.NewParser().ParseUnverified(text, jwt.MapClaims{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return parsed.Header["typ"]
+	}
+	for _, test := range []struct {
+		of   []string
+		want string
+	}{
+		{nil, "at+jwt"}, {[]string{spring}, "JWT"}, {[]string{other}, "JWT"}, {[]string{strict}, "at+jwt"}, {[]string{spring, other}, "JWT"},
+		{[]string{spring, strict}, "at+jwt"}, {[]string{strict, spring}, "at+jwt"}, {[]string{spring, server}, "at+jwt"}, {[]string{server}, "at+jwt"},
+	} {
+		pairs := []string{"scope", "openid read"}
+		for _, uri := range test.of {
+			pairs = append(pairs, "resource", uri)
+		}
+		person := f.tokens(app, s, pairs...)
+		machine := f.must(f.token(app, append([]string{"grant_type", policy.GrantClient}, append(pairs, "scope", "read")...)...))
+		next := f.must(f.refresh(app, person.RefreshToken))
+		for _, text := range []string{person.AccessToken, machine.AccessToken, next.AccessToken} {
+			if got := typ(text); got != test.want {
+				t.Errorf("%v: typ %v, want %s", test.of, got, test.want)
+			}
+			f.wantActive(true, text)
+			// RFC 8725 §3.11: an API has it, and nobody may sign the person out with it.
+			_, err := f.Tokens.Hint(t.Context(), text)
+			wantError(t, err, "400 invalid_request")
+		}
+		f.wantActive(false, person.IDToken, next.IDToken)
+		if typ(person.IDToken) != "JWT" {
+			t.Errorf("the ID token has typ %v", typ(person.IDToken))
+		}
+		// RFC 7009 §2.1: revocation finds a token of either typ, and never an ID token.
+		for _, text := range []string{person.IDToken, machine.AccessToken} {
+			_, err := f.Tokens.Revoke(t.Context(), by(app, "token", text), "192.0.2.1")
+			wantError(t, err, "no error")
+		}
+		f.wantActive(true, next.AccessToken)
+		f.wantActive(false, machine.AccessToken)
+	}
+	for typ, want := range map[string]string{"jwt": "jwt_typ", "at+JWT": "jwt_typ", "logout+jwt": "jwt_typ", "at+jwt": "", "": "", "JWT": ""} {
+		err := resources.Check(resources.Registration{URI: "https://new.example", Name: "New", JWTTyp: typ}, f.rules, server, nil).Err()
+		if want == "" {
+			wantError(t, err, "no error")
+		} else {
+			wantInvalid(t, err, want)
+		}
+	}
+	wantInvalid(t, resources.Check(resources.Registration{URI: "https://new.example", Name: "New", TokenFormat: policy.FormatOpaque, JWTTyp: "JWT"}, f.rules, server, nil).Err(), "jwt_typ")
+}
+
+// An ID token goes to a client, and says who a person is. As an access token at an API or at introspection, it would let
+// the client, or whoever reads it in an address as id_token_hint, act for the person.
+//
+// RFC 8725 §2.8, §3.11: cross-JWT confusion. CVE-2022-31186 of next-auth and the confusion of ID and access tokens at many
+// APIs are of this class.
+func TestAttackIDTokenAsAccessToken(t *testing.T) {
+	f := begin(t, shortJWT, openID)
+	const spring = "https://spring.example"
+	asker := f.app(introspects)
+	f.resource(spring, typJWT, known(asker))
+	s := f.wholePerson("alice")
+	for _, app := range []*clients.Registered{f.app(signed), f.app(public), f.app(claims("off"))} {
+		got := f.tokens(app, s, "scope", everyClaim+" read", "resource", spring)
+		for what, hint := range map[string]string{"no hint": "-", "a hint": "access_token", "another hint": "refresh_token"} {
+			if shown := f.shown(asker, got.IDToken, "token_type_hint", hint); shown.Active {
+				t.Errorf("introspection with %s: an ID token is active: %+v", what, shown)
+			}
+			if shown := f.shown(asker, got.AccessToken, "token_type_hint", hint); !shown.Active {
+				t.Errorf("introspection with %s: the access token is not active", what)
+			}
+		}
+		r := post(nil)
+		r.Header.Set("Authorization", "Bearer "+got.IDToken)
+		_, _, err := f.Tokens.UserInfo(t.Context(), r, "192.0.2.1")
+		wantError(t, err, "401 invalid_token")
+		_, err = f.refresh(app, got.IDToken)
+		wantError(t, err, "400 invalid_grant")
+	}
 }

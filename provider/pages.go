@@ -63,6 +63,11 @@ func (p *Provider) OwnApplications(ctx context.Context, u User) (int, error) {
 	return n, oauth.Stored(err)
 }
 
+// ClaimsInIDToken reports whether the ID tokens of an application have the claims of the granted scopes.
+func (p *Provider) ClaimsInIDToken(a Application) bool {
+	return p.config.OpenID && p.rules.ClaimsInIDToken(a)
+}
+
 // KeepsRefreshTokens reports whether the refresh tokens of a confidential application are not
 // rotated, unless it is set otherwise.
 func (p *Provider) KeepsRefreshTokens() bool { return p.config.KeepRefreshTokens }

@@ -121,6 +121,14 @@ const (
 	RotationOn = policy.RotationOn
 	// RotationOff keeps them, where the kind of the application allows it.
 	RotationOff = policy.RotationOff
+	// TypAccessToken is the usual typ of signed access tokens.
+	TypAccessToken = resources.TypAccessToken
+	// TypJWT is their typ for an API that accepts nothing else.
+	TypJWT = resources.TypJWT
+	// ClaimsOn puts the claims of the granted scopes into the ID tokens of an application.
+	ClaimsOn = policy.ClaimsOn
+	// ClaimsOff leaves them out.
+	ClaimsOff = policy.ClaimsOff
 
 	// BoundToKey is the sender constraint by DPoP proofs.
 	BoundToKey = possession.DPoP

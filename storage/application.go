@@ -61,6 +61,7 @@ type Application struct {
 	RequiredACR          string  `db:"required_acr"`        // the weakest login with which a person may approve it; empty: any
 	DefaultACR           string  `db:"default_acr"`         // values of acr for requests that name none, the preferred one first, with spaces between
 	RefreshRotation      string  `db:"refresh_rotation"`    // whether its refresh tokens are rotated: on or off; empty: as the server is set
+	ClaimsInIDToken      string  `db:"claims_in_id_token"`  // whether its ID tokens have the claims of the granted scopes: on or off; empty: as its kind says
 	LastUsedAt           int64   `db:"last_used_at"`        // 0: never; see NoteUses
 	CreatedAt            int64   `db:"created_at"`
 	RenewedAt            int64   `db:"renewed_at"` // when it was last registered again, or 0; see ShareRegistration
@@ -92,7 +93,7 @@ const (
 const selectApplication = `SELECT a.id, a.client_id, a.name, a.owner_id, u.username AS owner, u.administrator AS owner_is_admin, u.active AS owner_is_active, a.responsible, a.client_type, a.grant_types, a.redirect_uris, a.scopes,
 	a.hash_client_secret, a.secret, a.old_secret, a.old_secret_expires_at, a.may_introspect, a.skip_consent, a.pkce_exempt, a.require_pushed, a.sender_constraint, a.profile,
 	a.access_token_lifetime, a.refresh_token_lifetime, a.algorithm, a.userinfo_algorithm, a.introspection_algorithm, a.sector, a.post_logout_redirect_uris, a.backchannel_logout_uri,
-	a.access_token_format, a.resources, a.origin, a.metadata, a.auth_method, a.auth_algorithm, a.jwks, a.jwks_uri, a.endpoint_audience, a.certificate_subject, a.object_algorithm, a.require_signed, a.request_uris, a.response_algorithm, a.response_modes, a.required_acr, a.default_acr, a.refresh_rotation, a.management, a.registration_digest, a.registration_limits, a.last_used_at, a.created_at, a.renewed_at, a.updated_at, a.generation, a.version
+	a.access_token_format, a.resources, a.origin, a.metadata, a.auth_method, a.auth_algorithm, a.jwks, a.jwks_uri, a.endpoint_audience, a.certificate_subject, a.object_algorithm, a.require_signed, a.request_uris, a.response_algorithm, a.response_modes, a.required_acr, a.default_acr, a.refresh_rotation, a.claims_in_id_token, a.management, a.registration_digest, a.registration_limits, a.last_used_at, a.created_at, a.renewed_at, a.updated_at, a.generation, a.version
 	FROM applications a LEFT JOIN users u ON u.id = a.owner_id `
 
 // ErrFull means that the quota of the owner, or of applications without a responsible
@@ -125,13 +126,13 @@ const insertApplication = `INSERT INTO applications (id, client_id, name, owner_
 	access_token_lifetime, refresh_token_lifetime, created_at, updated_at,
 	algorithm, userinfo_algorithm, sector, post_logout_redirect_uris, backchannel_logout_uri, access_token_format, responsible, resources, origin, metadata,
 	auth_method, management, registration_digest, registration_limits, auth_algorithm, jwks, jwks_uri, endpoint_audience, certificate_subject, require_pushed, sender_constraint, introspection_algorithm,
-	object_algorithm, require_signed, request_uris, response_algorithm, response_modes, profile, required_acr, default_acr, refresh_rotation)
+	object_algorithm, require_signed, request_uris, response_algorithm, response_modes, profile, required_acr, default_acr, refresh_rotation, claims_in_id_token)
 	VALUES (:id, :client_id, :name, :owner_id, :client_type, :grant_types, :redirect_uris, :scopes,
 	:hash_client_secret, :secret, :old_secret, :old_secret_expires_at, :may_introspect, :skip_consent, :pkce_exempt,
 	:access_token_lifetime, :refresh_token_lifetime, :created_at, :updated_at,
 	:algorithm, :userinfo_algorithm, :sector, :post_logout_redirect_uris, :backchannel_logout_uri, :access_token_format, :responsible, :resources, :origin, :metadata,
 	:auth_method, :management, :registration_digest, :registration_limits, :auth_algorithm, :jwks, :jwks_uri, :endpoint_audience, :certificate_subject, :require_pushed, :sender_constraint, :introspection_algorithm,
-	:object_algorithm, :require_signed, :request_uris, :response_algorithm, :response_modes, :profile, :required_acr, :default_acr, :refresh_rotation)`
+	:object_algorithm, :require_signed, :request_uris, :response_algorithm, :response_modes, :profile, :required_acr, :default_acr, :refresh_rotation, :claims_in_id_token)`
 
 // roomFor checks the quota. It takes a lock before it counts, so the second of two
 // concurrent registrations counts the first one. The lock is an UPDATE, because both
@@ -252,7 +253,7 @@ func (s *Store) UpdateApplication(ctx context.Context, a, was Application) error
 		resources = :resources, metadata = :metadata, auth_method = :auth_method, auth_algorithm = :auth_algorithm, jwks = :jwks, jwks_uri = :jwks_uri,
 		endpoint_audience = :endpoint_audience, certificate_subject = :certificate_subject, require_pushed = :require_pushed, sender_constraint = :sender_constraint,
 		introspection_algorithm = :introspection_algorithm, object_algorithm = :object_algorithm, require_signed = :require_signed, request_uris = :request_uris,
-		response_algorithm = :response_algorithm, response_modes = :response_modes, profile = :profile, required_acr = :required_acr, default_acr = :default_acr, refresh_rotation = :refresh_rotation, management = :management, registration_digest = NULL, version = version + 1,
+		response_algorithm = :response_algorithm, response_modes = :response_modes, profile = :profile, required_acr = :required_acr, default_acr = :default_acr, refresh_rotation = :refresh_rotation, claims_in_id_token = :claims_in_id_token, management = :management, registration_digest = NULL, version = version + 1,
 		generation = generation + CASE WHEN profile = '' AND :profile <> '' THEN 1 ELSE 0 END
 		WHERE id = :id AND secret = :was.secret AND may_introspect = :was.may_introspect AND skip_consent = :was.skip_consent AND pkce_exempt = :was.pkce_exempt
 		AND responsible = :was.responsible AND COALESCE(owner_id, '') = COALESCE(:was.owner_id, '') AND (CAST(:was.version AS BIGINT) < 0 OR version = :was.version AND management = :was.management)`, struct {
@@ -284,7 +285,8 @@ func (s *Store) AssignApplication(ctx context.Context, was Application, owner *s
 // deletes the consents. Whoever registered it by a request may not change it any more.
 func (t tx) assign(each *Event, owner *string, responsible string, now int64, where string, args ...any) ([]string, error) {
 	ids, err := t.texts(`UPDATE applications SET owner_id = $1, responsible = $2, updated_at = $3, version = version + 1,
-		may_introspect = FALSE, skip_consent = FALSE, pkce_exempt = FALSE, endpoint_audience = FALSE, refresh_rotation = CASE refresh_rotation WHEN 'on' THEN 'on' ELSE '' END, management = '', registration_digest = NULL WHERE `+where+returningNames, append([]any{owner, responsible, now}, args...)...)
+		may_introspect = FALSE, skip_consent = FALSE, pkce_exempt = FALSE, endpoint_audience = FALSE, refresh_rotation = CASE refresh_rotation WHEN 'on' THEN 'on' ELSE '' END,
+		claims_in_id_token = CASE claims_in_id_token WHEN 'off' THEN 'off' ELSE '' END, management = '', registration_digest = NULL WHERE `+where+returningNames, append([]any{owner, responsible, now}, args...)...)
 	ids, err = t.forgetIntrospectors(each, ids, err)
 	for _, id := range ids {
 		t.changed(OfApplication, id)

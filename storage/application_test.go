@@ -16,7 +16,7 @@ func TestApplicationIsReadAsItWasStored(t *testing.T) {
 		a.MayIntrospect, a.SkipConsent, a.PKCEExempt, a.RequirePushed = true, true, true, true
 		a.AccessTokenLifetime, a.RefreshTokenLifetime, a.UpdatedAt, a.IntrospectionAlg = 60, 1<<40, later, "PS256"
 		a.ObjectAlgorithm, a.RequireSigned, a.RequestURIs, a.ResponseAlgorithm, a.ResponseModes = "ES256", true, "https://c.example/r", "PS256", "jwt"
-		a.RefreshRotation = "off"
+		a.RefreshRotation, a.ClaimsInIDToken = "off", "off"
 		must(t, w.AddApplication(t.Context(), a, 0))
 		a.Owner, a.OwnerAdministrator, a.OwnerActive = &alice.Username, &alice.Administrator, &alice.Active
 		byID, err := w.Application(t.Context(), a.ID)
@@ -80,7 +80,7 @@ func TestUpdateApplicationWritesWhatMayChangeAndNothingElse(t *testing.T) {
 		change.MayIntrospect, change.SkipConsent, change.PKCEExempt, change.RequirePushed = true, true, true, true
 		change.AccessTokenLifetime, change.RefreshTokenLifetime, change.UpdatedAt, change.IntrospectionAlg = 1, 2, later, "EdDSA"
 		change.ObjectAlgorithm, change.RequireSigned, change.RequestURIs, change.ResponseAlgorithm, change.ResponseModes = "ES256", true, "https://c.example/r", "PS256", "jwt"
-		change.RefreshRotation = "on"
+		change.RefreshRotation, change.ClaimsInIDToken = "on", "on"
 		want := change
 		want.Owner, want.OwnerAdministrator, want.OwnerActive = &alice.Username, &alice.Administrator, &alice.Active
 		want.Version = 1

@@ -111,7 +111,7 @@ func TestAnApplicationIsAssignedOnce(t *testing.T) {
 		alice, bob, stores := w.person(t, "alice"), w.person(t, "bob"), w.pair(t)
 		a := w.owned(t, alice, "App")
 		permitted := a
-		permitted.RefreshRotation, permitted.EndpointAudience = "off", true
+		permitted.RefreshRotation, permitted.ClaimsInIDToken, permitted.EndpointAudience = "off", "on", true
 		must(t, w.UpdateApplication(t.Context(), permitted, a))
 		a.Version++
 		won := oneWins(t, race(8, func(i int) error {
@@ -122,7 +122,7 @@ func TestAnApplicationIsAssignedOnce(t *testing.T) {
 		}))
 		got, err := w.Application(t.Context(), a.ID)
 		must(t, err)
-		if want := map[bool]string{true: ByOwner, false: ByOperator}[won%2 == 0]; got.Responsible != want || got.UpdatedAt != at || got.RefreshRotation != "" || got.EndpointAudience {
+		if want := map[bool]string{true: ByOwner, false: ByOperator}[won%2 == 0]; got.Responsible != want || got.UpdatedAt != at || got.RefreshRotation != "" || got.ClaimsInIDToken != "" || got.EndpointAudience {
 			t.Errorf("%s is responsible, want %s; rotation %q, an endpoint as audience %t", got.Responsible, want, got.RefreshRotation, got.EndpointAudience)
 		}
 		// A caller who read the application earlier cannot change it any more.

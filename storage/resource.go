@@ -19,6 +19,7 @@ type Resource struct {
 	Algorithm     string `db:"algorithm"`             // empty: that of the application
 	Introspectors string `db:"introspectors"`
 	Constrained   bool   `db:"sender_constrained"` // its tokens must be sender-constrained
+	JWTTyp        string `db:"jwt_typ"`            // the typ of its signed access tokens; empty: at+jwt
 	CreatedAt     int64  `db:"created_at"`
 	UpdatedAt     int64  `db:"updated_at"`
 	Version       int64  `db:"version"` // read, never written
@@ -82,7 +83,7 @@ func (t tx) forgetIntrospectors(each *Event, rows []string, err error) ([]string
 // Resources lists all resources by name.
 func (s *Store) Resources(ctx context.Context) ([]Resource, error) {
 	var found []Resource
-	err := s.all(ctx, &found, `SELECT uri_key, uri, name, scopes, token_format, access_token_lifetime, algorithm, introspectors, sender_constrained, created_at, updated_at, version, generation
+	err := s.all(ctx, &found, `SELECT uri_key, uri, name, scopes, token_format, access_token_lifetime, algorithm, introspectors, sender_constrained, jwt_typ, created_at, updated_at, version, generation
 		FROM resources ORDER BY LOWER(name), uri_key`)
 	return found, err
 }
@@ -100,9 +101,9 @@ func (s *Store) AddResource(ctx context.Context, r Resource, most int) error {
 		if err != nil {
 			return err
 		}
-		_, err = t.exec(`INSERT INTO resources (uri_key, uri, name, scopes, token_format, access_token_lifetime, algorithm, introspectors, created_at, updated_at, sender_constrained, version, generation)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10, 0, $11)`,
-			r.Key, r.URI, r.Name, r.Scopes, r.TokenFormat, r.Lifetime, r.Algorithm, r.Introspectors, r.CreatedAt, r.Constrained, r.Generation)
+		_, err = t.exec(`INSERT INTO resources (uri_key, uri, name, scopes, token_format, access_token_lifetime, algorithm, introspectors, created_at, updated_at, sender_constrained, version, generation, jwt_typ)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10, 0, $11, $12)`,
+			r.Key, r.URI, r.Name, r.Scopes, r.TokenFormat, r.Lifetime, r.Algorithm, r.Introspectors, r.CreatedAt, r.Constrained, r.Generation, r.JWTTyp)
 		return err
 	})
 }
@@ -112,9 +113,9 @@ func (s *Store) AddResource(ctx context.Context, r Resource, most int) error {
 func (s *Store) UpdateResource(ctx context.Context, r Resource) error {
 	return s.atomically(ctx, func(t tx) error {
 		t.changed(OfResource, "")
-		return t.one(`UPDATE resources SET name = $2, scopes = $3, token_format = $4, access_token_lifetime = $5, algorithm = $6, introspectors = $7, updated_at = $8, sender_constrained = $10, version = version + 1
+		return t.one(`UPDATE resources SET name = $2, scopes = $3, token_format = $4, access_token_lifetime = $5, algorithm = $6, introspectors = $7, updated_at = $8, sender_constrained = $10, jwt_typ = $12, version = version + 1
 			WHERE uri_key = $1 AND version = $9 AND generation = $11`,
-			r.Key, r.Name, r.Scopes, r.TokenFormat, r.Lifetime, r.Algorithm, r.Introspectors, r.UpdatedAt, r.Version, r.Constrained, r.Generation)
+			r.Key, r.Name, r.Scopes, r.TokenFormat, r.Lifetime, r.Algorithm, r.Introspectors, r.UpdatedAt, r.Version, r.Constrained, r.Generation, r.JWTTyp)
 	})
 }
 

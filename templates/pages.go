@@ -355,6 +355,8 @@ type ResourceForm struct {
 	Scopes, Formats, Algorithms              []Option
 	Constrained                              bool // only sender-constrained tokens
 	ScopesError, FormatError, AlgorithmError string
+	Typs                                     []Option // the typ of signed tokens
+	TypError                                 string
 	Errors                                   []FieldError
 }
 

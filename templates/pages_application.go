@@ -83,6 +83,8 @@ type ApplicationForm struct {
 	AlgorithmError         string
 	UserInfoAlgorithms     []Option
 	UserInfoAlgorithmError string
+	IDTokenClaims          []Option // whether ID tokens have the claims of the scopes
+	IDTokenClaimsError     string
 	Pairwise               bool
 	PairwiseError          string
 	PostLogoutURIs         Field // one URI per line
@@ -164,6 +166,7 @@ type Application struct {
 	Profile, Bound                             string // its profile, and what its access tokens are bound to; empty: none
 	DefaultLogin                               string // how they sign in if a request says nothing; empty: as they like
 	RequiredLogin                              string // how people must sign in for it; empty: in any way
+	IDTokenClaims                              string // whether ID tokens have the claims of the scopes
 	Rotation                                   string // of its refresh tokens; empty: as the server is set
 	AccessLifetime, RefreshLifetime            string
 	Standing                                   string // who is responsible for it

@@ -277,6 +277,7 @@ func developerSamples() []sample {
 			{"opaque", "Opaque", "A random string that an API introspects.", true},
 			{"jwt", "JWT", "Signed, so that an API can verify it.", false}},
 		OpenID: true, Algorithms: []Option{{"ES256", "", "Cheap to sign.", false}, {"RS256", "", "Every library supports it.", true}, {"HS256", "", "Signed with the secret.", false}},
+		IDTokenClaims:      []Option{{"", "As the kind of the application says", "", true}, {"on", "Included", "For an application that reads only the ID token.", false}, {"off", "Not included", "", false}},
 		UserInfoAlgorithms: []Option{{"", "Not signed", "Plain JSON.", true}, {"ES256", "", "", false}},
 		AuthMethods:        []Option{{"", "The usual one", "It sends its secret.", true}, {"private_key_jwt", "JWT signed with a private key", "private_key_jwt", false}},
 		AuthAlgorithms:     []Option{{"", "Any", "", true}, {"ES256", "", "", false}}, IntrospectionAlgorithms: []Option{{"", "The usual one", "RS256", true}, {"ES256", "", "", false}},
@@ -309,7 +310,7 @@ func developerSamples() []sample {
 	meanwhile.Version, meanwhile.NowURL = "4", "/o/applications/1/update/"
 	meanwhile.Errors = []FieldError{{"", "Somebody changed the application since you opened this page."}, {"", "Exempt from PKCE: Only an administrator may change this."}}
 	options := []Option{{hostile, hostile, hostile, true}}
-	broken := ApplicationForm{nasty, nil, nil, "/a", "/b", hostile, "/now", true, true, true, "/o", badText, badText, options, hostile, options, hostile, true, badText, true, hostile, options, hostile, badText, true, true, true, true, true, badText, badText, options, hostile, hostile, hostile, options, hostile, true, options, hostile, options, hostile, true, hostile, badText, badText, options, options, hostile, hostile, badText, badText, options, hostile, options, options, options, options, hostile, hostile, hostile, hostile, options, options, options, hostile, hostile, hostile, true, badText, []FieldError{{"name", hostile}}}
+	broken := ApplicationForm{nasty, nil, nil, "/a", "/b", hostile, "/now", true, true, true, "/o", badText, badText, options, hostile, options, hostile, true, badText, true, hostile, options, hostile, badText, true, true, true, true, true, badText, badText, options, hostile, hostile, hostile, options, hostile, true, options, hostile, options, hostile, options, hostile, true, hostile, badText, badText, options, options, hostile, hostile, badText, badText, options, hostile, options, options, options, options, hostile, hostile, hostile, hostile, options, options, options, hostile, hostile, hostile, true, badText, []FieldError{{"name", hostile}}}
 
 	choice := form
 	choice.Cards = []Card{{"/o/applications/register/?kind=website", "Website with a server", "People sign in at a website whose own server can keep a secret."}, {"/o/applications/register/?kind=api", "API", long}}
@@ -334,6 +335,7 @@ func developerSamples() []sample {
 	detail.PushURL, detail.AssertionAudience = "https://id.example.com/o/par/", "https://id.example.com/o"
 	detail.SignedWith, detail.Standing = "ES256", "Its owner, who is not an administrator"
 	detail.PostLogoutURIs, detail.BackchannelURI = []string{"https://planner.example.com/bye"}, "https://planner.example.com/logout"
+	detail.IDTokenClaims = "Included"
 	detail.Rotation = "Kept, if they are bound to a key or a certificate"
 	detail.Resources = []string{"https://mail.example.com/v1", "urn:example:ledger"}
 	detail.Keys = []ApplicationKey{{"NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs", "EC P-256", "ES256", "3 March 2026, 14:00 UTC"}, {"", "RSA", "", "Never"}, {"2026-03", "", "", "2 March 2026, 9:30 UTC"}}
@@ -355,7 +357,7 @@ func developerSamples() []sample {
 	public.Standing, public.OwnerURL, public.Suspended = "An administrator", "/o/applications/1/owner/", "This application is suspended: the account of its owner is disabled."
 	public.MayIntrospect, public.SkipConsent, public.PKCEExempt, public.EndpointAudience, public.RequirePushed, public.RequireSigned = true, true, true, true, true, true
 	many := []string{hostile, "b"}
-	brokenDetail := Application{nasty, hostile, hostile, hostile, hostile, hostile, ApplicationUse{hostile, hostile, hostile, hostile, hostile, true, "/x"}, []Sample{{hostile, []Snippet{{"x", hostile, hostile}}}}, hostile, true, false, many, many, many, many, hostile, false, hostile, false, []ApplicationKey{{hostile, hostile, hostile, hostile}}, hostile, true, "/t", []Option{{hostile, hostile, hostile, true}}, hostile, true, true, true, true, true, true, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, true, true, true, "/o", hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, many, hostile, "/u", "/d", "/r", "/l", hostile, hostile, true, RefusedRequests{[]RefusedRequest{{hostile, hostile, hostile, true, 2, hostile, hostile, hostile, "/x", hostile}}, true, "/e"}}
+	brokenDetail := Application{nasty, hostile, hostile, hostile, hostile, hostile, ApplicationUse{hostile, hostile, hostile, hostile, hostile, true, "/x"}, []Sample{{hostile, []Snippet{{"x", hostile, hostile}}}}, hostile, true, false, many, many, many, many, hostile, false, hostile, false, []ApplicationKey{{hostile, hostile, hostile, hostile}}, hostile, true, "/t", []Option{{hostile, hostile, hostile, true}}, hostile, true, true, true, true, true, true, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, true, true, true, "/o", hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, many, hostile, "/u", "/d", "/r", "/l", hostile, hostile, true, RefusedRequests{[]RefusedRequest{{hostile, hostile, hostile, true, 2, hostile, hostile, hostile, "/x", hostile}}, true, "/e"}}
 
 	overlap := []Option{{"0", "At once", "", false}, {"3600", "In 1 hour", "", false}, {"86400", "In 1 day", "", true}, {"604800", "In 7 days", "", false}, {"2592000", "In 30 days", "", false}}
 	return []sample{
@@ -506,6 +508,7 @@ func resourceSamples() []sample {
 		Scopes:     []Option{{"read", "", "Read scope", true}, {"write", "", "", true}},
 		Formats:    []Option{{"", "That of the application", "Each application is registered for one.", true}, {"opaque", "Opaque", "A random string.", false}, {"jwt", "JWT", "Signed.", false}},
 		Algorithms: []Option{{"", "That of the application", "", true}, {"ES256", "", "Cheap to sign.", false}},
+		Typs:       []Option{{"", "at+jwt", "The type of RFC 9068.", true}, {"JWT", "", "For Spring.", false}},
 	}
 	change := form
 	change.New, change.Action, change.DeleteURL, change.Version = false, "/admin/resources/change/?uri=1", "/admin/resources/delete/?uri=1", "3"
@@ -528,6 +531,6 @@ func resourceSamples() []sample {
 		{"resource-form-change", change},
 		{"resource-form-wrong", wrong},
 		{"resource-form-meanwhile", meanwhile},
-		{"resource-form-hostile", ResourceForm{nasty, false, "/a", "/c", "/d", hostile, "/now", badText, badText, badText, badText, options, options, options, true, hostile, hostile, hostile, []FieldError{{"uri", hostile}}}},
+		{"resource-form-hostile", ResourceForm{nasty, false, "/a", "/c", "/d", hostile, "/now", badText, badText, badText, badText, options, options, options, true, hostile, hostile, hostile, options, hostile, []FieldError{{"uri", hostile}}}},
 	}
 }

@@ -44,7 +44,9 @@ type applicationView struct {
 	Profile              string   `json:"profile,omitempty"`
 	RequiredACR          string   `json:"required_acr"` // empty: any login
 	DefaultACR           []string `json:"default_acr_values"`
-	RefreshRotation      string   `json:"refresh_rotation"` // empty: as the server is set
+	RefreshRotation      string   `json:"refresh_rotation"`   // empty: as the server is set
+	ClaimsInIDToken      string   `json:"claims_in_id_token"` // empty: as its kind says
+	HasClaimsInIDToken   bool     `json:"-"`
 	ObjectAlgorithm      string   `json:"request_object_algorithm"`
 	RequireSigned        bool     `json:"require_signed_request_object"`
 	RequestURIs          []string `json:"request_uris"`
@@ -119,6 +121,7 @@ func viewApplication(of *provider.Provider, a provider.Application, secret strin
 	view := applicationView{ID: a.ID, ClientID: a.ClientID, ClientSecret: secret, Name: a.Name, ClientType: a.ClientType,
 		GrantTypes: split(a.GrantTypes), RedirectURIs: split(a.RedirectURIs), Scopes: split(a.Scopes), Resources: split(a.Resources),
 		MayIntrospect: a.MayIntrospect, CertificateSubject: a.CertificateSubject, HasSecret: provider.HasSecret(a), HashClientSecret: a.HashClientSecret && provider.HasSecret(a), SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt, RequirePushed: a.RequirePushed, SenderConstraint: a.SenderConstraint, Profile: a.Profile, RequiredACR: a.RequiredACR, DefaultACR: split(a.DefaultACR), RefreshRotation: a.RefreshRotation,
+		ClaimsInIDToken: a.ClaimsInIDToken, HasClaimsInIDToken: of.ClaimsInIDToken(a),
 		ObjectAlgorithm: a.ObjectAlgorithm, RequireSigned: a.RequireSigned, RequestURIs: split(a.RequestURIs), ResponseAlgorithm: a.ResponseAlgorithm, ResponseModes: split(a.ResponseModes),
 		AccessTokenLifetime: a.AccessTokenLifetime, RefreshTokenLifetime: a.RefreshTokenLifetime,
 		AccessTokenFormat: a.AccessTokenFormat, Algorithm: a.Algorithm, UserInfoAlgorithm: a.UserInfoAlgorithm, IntrospectionAlg: a.IntrospectionAlg, Sector: a.Sector,
@@ -170,6 +173,7 @@ func (v applicationView) write(p *program) error {
 		{"required login (acr)", dash(v.RequiredACR)},
 		{"requests pushed", yes(v.RequirePushed)},
 		{"requests signed", yes(v.RequireSigned)},
+		{"claims in the ID token", yes(v.HasClaimsInIDToken)},
 		{"access tokens", v.AccessTokenFormat},
 	}...)
 	for _, of := range []struct {

@@ -20,7 +20,7 @@ func newGuard(c *config.Config, p config.Provider, transport http.RoundTripper, 
 	}
 	if p.ResourceServerJWKSURL != "" {
 		signed, err := resource.NewSigned(resource.SignedConfig{KeysURL: p.ResourceServerJWKSURL, Issuer: p.ResourceServerIssuer, Audience: p.ResourceServerAudience,
-			Opaque: verifier, AllowHTTP: c.AllowInsecureHTTP})
+			AcceptJWTTyp: p.ResourceServerJWTTyp == "JWT", Opaque: verifier, AllowHTTP: c.AllowInsecureHTTP})
 		if err != nil {
 			return nil, err
 		}

@@ -115,7 +115,7 @@ func (p *program) root() *cobra.Command {
 		group("application", "Client applications", p.applicationAddCommand(), p.applicationListCommand(), p.applicationShowCommand(),
 			p.applicationRotateCommand(), p.applicationTakeOverCommand(), p.applicationAssignCommand(), p.applicationUpdateCommand(), p.applicationRevokeCommand(), p.applicationDeleteCommand()),
 		group("registration-token", "Initial access tokens, with which applications register themselves", p.registrationTokenAddCommand(), p.registrationTokenListCommand(), p.registrationTokenDeleteCommand()),
-		group("resource", "Resources: the APIs that tokens can be issued for", p.resourceAddCommand(), p.resourceListCommand(), p.resourceShowCommand(), p.resourceDeleteCommand()),
+		group("resource", "Resources: the APIs that tokens can be issued for", p.resourceAddCommand(), p.resourceUpdateCommand(), p.resourceListCommand(), p.resourceShowCommand(), p.resourceDeleteCommand()),
 		group("keys", "Keys that sign ID tokens and access tokens", p.keysListCommand(), p.keysRotateCommand(), p.keysImportCommand(), p.keysRetireCommand()),
 		group("token", "Issued tokens", p.tokenRevokeCommand()),
 		p.eventsCommand(),

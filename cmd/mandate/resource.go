@@ -23,12 +23,13 @@ type resourceView struct {
 	Algorithm     string   `json:"algorithm"`
 	Introspectors []string `json:"introspectors"`
 	Constrained   bool     `json:"sender_constrained"`
+	JWTTyp        string   `json:"jwt_typ"`
 	Configured    bool     `json:"configured"` // by RESOURCES in the configuration
 }
 
 func viewResource(r provider.Resource) resourceView {
 	return resourceView{URI: r.URI, Name: r.Name, Scopes: split(r.Scopes), TokenFormat: r.TokenFormat, Lifetime: r.Lifetime, Algorithm: r.Algorithm,
-		Introspectors: slices.AppendSeq([]string{}, r.IntrospectorIDs()), Constrained: r.Constrained, Configured: r.Configured}
+		Introspectors: slices.AppendSeq([]string{}, r.IntrospectorIDs()), Constrained: r.Constrained, JWTTyp: either(r.JWTTyp, provider.TypAccessToken), Configured: r.Configured}
 }
 
 func (p *program) showResource(v resourceView, asJSON bool) error {
@@ -45,6 +46,7 @@ func (p *program) showResource(v resourceView, asJSON bool) error {
 	rows := [][]string{
 		{"name", v.Name}, {"URI", v.URI}, {"scopes", either(strings.Join(v.Scopes, " "), "all")}, {"access tokens", either(v.TokenFormat, "as the application's")},
 		{"algorithm", either(v.Algorithm, "that of the application")}, {"lifetime", lifetime},
+		{"typ of JWTs", v.JWTTyp},
 		{"sender-constrained", yes(v.Constrained)},
 		{"introspectors", dash(strings.Join(v.Introspectors[:min(1, len(v.Introspectors))], ""))},
 	}
@@ -72,6 +74,13 @@ func (p *program) resourceAddCommand() *cobra.Command {
 			r.URI = args[0]
 			return p.addResource(c.Context(), r, asJSON)
 		}}
+	resourceFlags(c, &r)
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+// resourceFlags adds the flags that describe a resource.
+func resourceFlags(c *cobra.Command, r *provider.ResourceRegistration) {
 	f := c.Flags()
 	f.StringVar(&r.Name, "name", "", "`NAME` that people see")
 	f.StringArrayVar(&r.Scopes, "scope", nil, "`SCOPE` of the resource; may be repeated (default: all)")
@@ -80,8 +89,53 @@ func (p *program) resourceAddCommand() *cobra.Command {
 	f.StringVar(&r.Algorithm, "algorithm", "", "`ALGORITHM` that signs its JWT access tokens: "+strings.Join(provider.SigningAlgorithms(), ", ")+" (default: that of the application)")
 	f.StringArrayVar(&r.Introspectors, "introspector", nil, "`CLIENT_ID` of an application that may introspect its tokens; may be repeated")
 	f.BoolVar(&r.Constrained, "sender-constrained", false, "refuse access tokens for it that are not bound to a key or to a certificate of the application (RFC 9449, RFC 8705)")
-	f.BoolVar(&asJSON, "json", false, "print JSON")
+	f.StringVar(&r.JWTTyp, "jwt-typ", "", "`TYP` of its JWT access tokens: "+provider.TypAccessToken+" (RFC 9068), or "+provider.TypJWT+" for an API whose library accepts nothing else (default: "+provider.TypAccessToken+")")
+}
+
+func (p *program) resourceUpdateCommand() *cobra.Command {
+	var said provider.ResourceRegistration
+	var asJSON bool
+	c := &cobra.Command{Use: "update URI", Short: "Change a resource: what its flags name, and nothing else", Args: arguments("URI"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return p.withResource(c.Context(), args[0], func(o *opened, was provider.Resource) error {
+				err := o.provider.Resources.Change(c.Context(), provider.Operator(), was, changedResource(c, was, said))
+				if err != nil {
+					return err
+				}
+				now, err := o.provider.Resources.Resource(c.Context(), provider.Operator(), was.URI)
+				if err != nil {
+					return err
+				}
+				return p.showResource(viewResource(now), asJSON)
+			})
+		}}
+	resourceFlags(c, &said)
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
+}
+
+// changedResource returns what a resource is registered as, with the values of the flags that are present. A list that is
+// only the empty text is empty.
+func changedResource(c *cobra.Command, was provider.Resource, said provider.ResourceRegistration) provider.ResourceRegistration {
+	now := provider.ResourceRegistration{URI: was.URI, Name: was.Name, Scopes: strings.Fields(was.Scopes), TokenFormat: was.TokenFormat, Lifetime: was.Lifetime,
+		Algorithm: was.Algorithm, Introspectors: slices.Collect(was.IntrospectorIDs()), Constrained: was.Constrained, JWTTyp: was.JWTTyp}
+	list := func(values []string) []string {
+		if len(values) == 1 && values[0] == "" {
+			return nil
+		}
+		return values
+	}
+	for flag, set := range map[string]func(){
+		"name": func() { now.Name = said.Name }, "scope": func() { now.Scopes = list(said.Scopes) }, "token-format": func() { now.TokenFormat = said.TokenFormat },
+		"access-token-lifetime": func() { now.Lifetime = said.Lifetime }, "algorithm": func() { now.Algorithm = said.Algorithm },
+		"introspector": func() { now.Introspectors = list(said.Introspectors) }, "sender-constrained": func() { now.Constrained = said.Constrained },
+		"jwt-typ": func() { now.JWTTyp = said.JWTTyp },
+	} {
+		if c.Flags().Changed(flag) {
+			set()
+		}
+	}
+	return now
 }
 
 func (p *program) addResource(ctx context.Context, r provider.ResourceRegistration, asJSON bool) error {

@@ -89,14 +89,21 @@ func oidcScopes() []Rule {
 			},
 		},
 		{
-			ID: "OIDCCore/5.4/not-in-id-token", Level: May,
-			Text:  "The claims of a scope are returned by UserInfo, and not in the ID token as well.",
-			Needs: loginNeeds(),
+			// OIDC Core §2: an ID token may have other claims. Those about the person need the same scope as at UserInfo.
+			ID: "OIDCCore/5.4/in-id-token", Level: May,
+			Text:  "The ID token has the claims of a scope only if it was requested, and with the values of UserInfo.",
+			Needs: userInfoNeeds(),
 			Check: func(t *T) {
-				j := t.IDToken(t.GrantFor(t.OpenID(t.Client(need.Code), "profile", "email")))
-				for _, name := range []string{"name", "given_name", "preferred_username", "updated_at", "email", "email_verified"} {
-					if _, there := j.Claims[name]; there {
-						t.Errorf("the ID token has %s", name)
+				c, names := t.Client(need.Code), slices.Concat(claimsOfScope("profile"), claimsOfScope("email"))
+				bare := t.IDToken(t.GrantFor(t.OpenID(c))).Claims
+				whole := t.GrantFor(t.OpenID(c, claimScopes(provider(t))...))
+				got, want := t.IDToken(whole).Claims, t.UserClaims(whole.Access)
+				for _, name := range names {
+					if _, there := bare[name]; there {
+						t.Errorf("the ID token for the scope openid alone has %s", name)
+					}
+					if value, there := got[name]; there && Quoted(value) != Quoted(want[name]) {
+						t.Errorf("%s is %s in the ID token, and %s at UserInfo", name, Quoted(value), Quoted(want[name]))
 					}
 				}
 			},

@@ -24,6 +24,10 @@ type SignedConfig struct {
 	// package supports: RS256, PS256, ES256 and EdDSA.
 	Algorithms []string
 
+	// AcceptJWTTyp accepts tokens with the typ JWT too, besides at+jwt. It is for an API whose issuer signs access tokens so
+	// because other libraries accept nothing else. A token with the typ JWT needs what only access tokens have.
+	AcceptJWTTyp bool
+
 	// Opaque verifies tokens that are not JWTs. If it is nil, such tokens are not
 	// active.
 	Opaque Verifier
@@ -45,12 +49,13 @@ type SignedConfig struct {
 type Signed struct {
 	issuer, audience string
 	algorithms       []string
+	types            []string
 	opaque           Verifier
 	keys             *keySet
 }
 
 var (
-	errNotAccessToken = inactive("it is not a well-formed JWT of the type at+jwt with an accepted algorithm")
+	errNotAccessToken = inactive("it is not a well-formed JWT of the type at+jwt with an accepted algorithm (for the type JWT too: RESOURCE_SERVER_JWT_TYP)")
 	errSignature      = inactive("its signature is wrong")
 )
 
@@ -68,11 +73,15 @@ func NewSigned(c SignedConfig) (*Signed, error) {
 			return nil, fmt.Errorf("signed: the algorithm %q is not supported: use RS256, PS256, ES256 or EdDSA", name)
 		}
 	}
+	types := []string{"at+jwt"}
+	if c.AcceptJWTTyp {
+		types = append(types, "jwt")
+	}
 	keys, err := newKeySet(c)
 	if err != nil {
 		return nil, err
 	}
-	return &Signed{c.Issuer, c.Audience, slices.Clone(algorithms), c.Opaque, keys}, nil
+	return &Signed{c.Issuer, c.Audience, slices.Clone(algorithms), types, c.Opaque, keys}, nil
 }
 
 // Verify checks the token. If the keys cannot be fetched, so that no result is
@@ -87,14 +96,15 @@ func (s *Signed) Verify(ctx context.Context, token string) (*Token, error) {
 	if !isB64Token(token) {
 		return nil, inactive("it is not a well-formed bearer token, or is too long")
 	}
-	why := errNotAccessToken
+	why, typ := errNotAccessToken, ""
 	claims, err := jose.Verifier{
 		// RFC 9068 §4: the algorithm is one of the configured ones, and never none.
 		Algorithms: s.algorithms,
 		// RFC 9068 §4: the type excludes ID tokens and other JWTs that the same key has
 		// signed.
-		Types: []string{"at+jwt"},
+		Types: s.types,
 		Keys: func(h jose.Header, _ []byte) ([]any, error) {
+			typ = h.Type
 			key, err := s.keys.find(ctx, h.KeyID, jose.KindOf(h.Algorithm))
 			if err != nil {
 				return nil, err
@@ -113,7 +123,28 @@ func (s *Signed) Verify(ctx context.Context, token string) (*Token, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !strings.HasSuffix(strings.ToLower(typ), "at+jwt") && !onlyOfAccess(claims) {
+		return nil, inactive("its typ is JWT, and it lacks client_id or jti, or has a claim of an ID token")
+	}
 	return s.claims(claims)
+}
+
+// onlyOfAccess reports whether claims are those of an access token and of no ID token.
+//
+// RFC 8725 §3.12: JWTs of different kinds from one issuer need rules by which each is refused as another. RFC 9068 §2.2
+// requires client_id and jti, which an ID token need not have. OIDC Core §2, §3.1.3.6: nonce, at_hash and c_hash are for
+// the client alone.
+func onlyOfAccess(raw []byte) bool {
+	var claims map[string]any
+	if json.Unmarshal(raw, &claims) != nil {
+		return false
+	}
+	for _, name := range []string{"client_id", "jti"} {
+		if text, _ := claims[name].(string); text == "" {
+			return false
+		}
+	}
+	return claims["nonce"] == nil && claims["at_hash"] == nil && claims["c_hash"] == nil
 }
 
 // claims reads and checks the claims of a token whose signature is valid (RFC 9068 §4).

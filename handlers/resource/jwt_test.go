@@ -144,6 +144,52 @@ func TestSignedTakes(t *testing.T) {
 	}
 }
 
+// RFC 8725 §3.11, §3.12: a guard that accepts the typ JWT refuses every ID token, whatever it says and whomever it is for.
+func TestAttackIDTokenAtTheGuard(t *testing.T) {
+	strict := newSigned(t, &publisher{body: allKeys()})
+	s := newSigned(t, &publisher{body: allKeys()}, func(c *SignedConfig) { c.AcceptJWTTyp = true })
+	for _, kind := range []string{"at+jwt", "application/at+jwt", "AT+JWT", "JWT", "jwt", "application/jwt"} {
+		_, err := s.Verify(t.Context(), issue(t, "RS256", "rsa", kind, nil))
+		if err != nil {
+			t.Errorf("an access token of the type %s: %v", kind, err)
+		}
+		_, err = strict.Verify(t.Context(), issue(t, "RS256", "rsa", kind, nil))
+		if access := strings.HasSuffix(strings.ToLower(kind), "at+jwt"); access != (err == nil) {
+			t.Errorf("a guard for at+jwt alone, %s: %v", kind, err)
+		}
+	}
+	at := time.Now().Unix()
+	idToken := jwt.MapClaims{"client_id": nil, "jti": nil, "scope": nil, "auth_time": at, "at_hash": "x", "nonce": "n", "acr": "1", "email": "a@example.org"}
+	more := func(changes jwt.MapClaims) jwt.MapClaims {
+		all := maps.Clone(idToken)
+		maps.Copy(all, changes)
+		return all
+	}
+	for what, changes := range map[string]jwt.MapClaims{
+		"an ID token":                            idToken,
+		"without at_hash and nonce":              more(jwt.MapClaims{"at_hash": nil, "nonce": nil}),
+		"with a jti":                             more(jwt.MapClaims{"jti": "j", "at_hash": nil, "nonce": nil}),
+		"with a client_id":                       more(jwt.MapClaims{"client_id": "c", "at_hash": nil, "nonce": nil}),
+		"of another server, with both":           more(jwt.MapClaims{"client_id": "c", "jti": "j", "nonce": nil}),
+		"of another server, with both and nonce": more(jwt.MapClaims{"client_id": "c", "jti": "j", "at_hash": nil}),
+		"with both and c_hash":                   more(jwt.MapClaims{"client_id": "c", "jti": "j", "at_hash": nil, "nonce": nil, "c_hash": "x"}),
+		"with a client_id that is no text":       more(jwt.MapClaims{"client_id": 1, "jti": "j", "at_hash": nil, "nonce": nil}),
+		"with an empty jti":                      more(jwt.MapClaims{"client_id": "c", "jti": "", "at_hash": nil, "nonce": nil}),
+		"for a client":                           {"aud": "c-1"},
+	} {
+		_, err := s.Verify(t.Context(), issue(t, "RS256", "rsa", "JWT", changes))
+		if !errors.Is(err, ErrInactive) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for _, kind := range []string{"", "logout+jwt", "token-introspection+jwt", "at+jwt2", "xat+jwt", "jwt+at"} {
+		_, err := s.Verify(t.Context(), issue(t, "RS256", "rsa", kind, nil))
+		if !errors.Is(err, ErrInactive) {
+			t.Errorf("of the type %q: %v", kind, err)
+		}
+	}
+}
+
 // RFC 9068 §4: the refused tokens.
 func TestSignedRefuses(t *testing.T) {
 	s := newSigned(t, &publisher{body: allKeys()})

@@ -51,6 +51,10 @@ type Registration struct {
 	// policy.RotationOff, or "" for as the server is set.
 	RefreshRotation string `json:",omitempty"`
 
+	// ClaimsInIDToken says whether its ID tokens have the claims of the granted scopes: policy.ClaimsOn,
+	// policy.ClaimsOff, or "" for as its kind says.
+	ClaimsInIDToken string `json:",omitempty"`
+
 	AccessTokenFormat string // FormatOpaque or FormatJWT; "" means FormatOpaque
 
 	// For OpenID Connect. Algorithm signs the ID tokens, and access tokens that are
@@ -175,6 +179,10 @@ func (p *Clients) Apply(ctx context.Context, a *storage.Application, r Registrat
 	a.RequiredACR, a.DefaultACR, a.RefreshRotation = r.RequiredACR, strings.Join(strings.Fields(r.DefaultACR), " "), r.RefreshRotation
 	if a.RefreshRotation == policy.RotationOff && !vouched {
 		a.RefreshRotation = ""
+	}
+	a.ClaimsInIDToken = r.ClaimsInIDToken
+	if a.ClaimsInIDToken == policy.ClaimsOn && !vouched {
+		a.ClaimsInIDToken = ""
 	}
 	a.AccessTokenLifetime, a.RefreshTokenLifetime = r.AccessTokenLifetime, r.RefreshTokenLifetime
 	a.AccessTokenFormat = cmp.Or(r.AccessTokenFormat, policy.FormatOpaque)
@@ -377,7 +385,7 @@ func registrationOf(a storage.Application) Registration {
 	return Registration{Name: a.Name, ClientType: a.ClientType, GrantTypes: strings.Fields(a.GrantTypes), RedirectURIs: oauth.Lines(a.RedirectURIs),
 		Scopes: strings.Fields(a.Scopes), Resources: oauth.Lines(a.Resources), HashClientSecret: a.HashClientSecret,
 		MayIntrospect: a.MayIntrospect, SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt, RequirePushed: a.RequirePushed, SenderConstraint: a.SenderConstraint, Profile: a.Profile, RequiredACR: a.RequiredACR, DefaultACR: a.DefaultACR, RefreshRotation: a.RefreshRotation,
-		AccessTokenLifetime: a.AccessTokenLifetime, RefreshTokenLifetime: a.RefreshTokenLifetime, AccessTokenFormat: a.AccessTokenFormat,
+		ClaimsInIDToken: a.ClaimsInIDToken, AccessTokenLifetime: a.AccessTokenLifetime, RefreshTokenLifetime: a.RefreshTokenLifetime, AccessTokenFormat: a.AccessTokenFormat,
 		Algorithm: a.Algorithm, UserInfoAlgorithm: a.UserInfoAlgorithm, IntrospectionAlgorithm: a.IntrospectionAlg, Pairwise: a.Sector != "",
 		PostLogoutURIs: oauth.Lines(a.PostLogoutURIs), BackchannelURI: a.BackchannelURI, Authentication: AuthenticationOf(a), Messages: MessagesOf(a)}
 }

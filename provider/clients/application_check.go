@@ -42,6 +42,7 @@ func (p *Clients) Check(ctx context.Context, found *oauth.Invalid, actor policy.
 	p.checkAuthentication(found, r, was)
 	p.checkConstraint(found, r, was.SenderConstraint)
 	checkRotation(found, actor, r.RefreshRotation, was, may)
+	checkClaims(found, actor, r.ClaimsInIDToken, was, may)
 	p.checkMessages(found, r, was)
 	checkLifetimes(found, r, may)
 	checkIntrospectionAlgorithm(found, r.IntrospectionAlgorithm)
@@ -206,6 +207,7 @@ func checkVouched(c *policy.Rules, found *oauth.Invalid, r Registration, was sto
 		"required_acr":       acr.Stronger(was.RequiredACR, r.RequiredACR) != r.RequiredACR,
 		"default_acr_values": was.DefaultACR != "" && r.DefaultACR != was.DefaultACR,
 		"refresh_rotation":   was.RefreshRotation == policy.RotationOn && r.RefreshRotation == "",
+		"claims_in_id_token": was.ClaimsInIDToken == policy.ClaimsOff && r.ClaimsInIDToken == "",
 		"sender_constraint":  was.SenderConstraint != "" && r.SenderConstraint != was.SenderConstraint,
 		"require_signed":     was.RequireSigned && !r.Messages.RequireSigned,
 		"object_algorithm":   was.ObjectAlgorithm != "" && r.Messages.ObjectAlgorithm != was.ObjectAlgorithm,

@@ -26,7 +26,8 @@ func (p *Clients) checkOpenID(found *oauth.Invalid, r Registration, was storage.
 		signs := (r.AccessTokenFormat == policy.FormatJWT || r.Profile != "") && slices.Contains(jose.Algorithms(), r.Algorithm)
 		found.AddEach(map[string]bool{"algorithm": r.Algorithm != was.Algorithm && !signs,
 			"userinfo_algorithm": r.UserInfoAlgorithm != was.UserInfoAlgorithm, "pairwise": r.Pairwise != (was.Sector != ""),
-			"post_logout_redirect_uris": !oauth.SameSet(r.PostLogoutURIs, oauth.Lines(was.PostLogoutURIs)), "backchannel_logout_uri": r.BackchannelURI != was.BackchannelURI},
+			"post_logout_redirect_uris": !oauth.SameSet(r.PostLogoutURIs, oauth.Lines(was.PostLogoutURIs)), "backchannel_logout_uri": r.BackchannelURI != was.BackchannelURI,
+			"claims_in_id_token": r.ClaimsInIDToken != "" && r.ClaimsInIDToken != was.ClaimsInIDToken},
 			"OpenID Connect is disabled on this server: its operator can enable it with OIDC_ENABLED.")
 		return
 	}
@@ -52,6 +53,20 @@ func (p *Clients) checkOpenID(found *oauth.Invalid, r Registration, was storage.
 	})
 	if r.BackchannelURI != "" {
 		checkURIs(found, "backchannel_logout_uri", []string{r.BackchannelURI}, func(uri string) string { return p.checkOutboundURI(uri, r.ClientType, was) })
+	}
+}
+
+// checkClaims checks whether the ID tokens of an application have the claims of the granted scopes. Anybody may switch that
+// off, and only an administrator may switch it on. The value that it has may stay.
+func checkClaims(found *oauth.Invalid, actor policy.Actor, said string, was storage.Application, may policy.Allowance) {
+	switch {
+	case said == "" || said == policy.ClaimsOff || said == was.ClaimsInIDToken:
+	case said != policy.ClaimsOn:
+		found.Add("claims_in_id_token", "The value %q is not supported: use %s, or leave it out.", oauth.Clip(said, 40), oauth.OneOf(policy.ClaimsValues()))
+	case !actor.Administers():
+		found.Add("claims_in_id_token", "Only an administrator may put the claims of the scopes into the ID token. The application can read them at the UserInfo endpoint.")
+	case !may.AdministratorRights:
+		found.Add("claims_in_id_token", "No administrator is responsible for this application: take it over first.")
 	}
 }
 

@@ -75,6 +75,8 @@ func requirements(r *Registration, was storage.Application) []requirement {
 		{"sender_constraint", r.SenderConstraint != "", "sender-constrained access tokens: use dpop or certificate", func() { r.SenderConstraint = profileConstraint(r.Authentication.Method) }},
 		// FAPI 2.0 Security Profile §5.3.2.1: no rotation of refresh tokens.
 		{"refresh_rotation", r.RefreshRotation != policy.RotationOn, "refresh tokens that are not rotated: choose off (kept), or leave it to the server", func() { r.RefreshRotation = "" }},
+		// FAPI 2.0 Security Profile leaves it open. What its parties know about a person stays at UserInfo, behind a bound token.
+		{"claims_in_id_token", r.ClaimsInIDToken != policy.ClaimsOn, "ID tokens without the claims of the scopes: choose off, or leave it to the server", func() { r.ClaimsInIDToken = "" }},
 		signing("algorithm", &r.Algorithm, r.Algorithm == "" || usual),
 		signing("response_algorithm", &r.Messages.ResponseAlgorithm, r.Messages.ResponseAlgorithm == ""),
 		signing("introspection_algorithm", &r.IntrospectionAlgorithm, r.IntrospectionAlgorithm == ""),

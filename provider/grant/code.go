@@ -189,7 +189,7 @@ func (p *Grants) redeem(ctx context.Context, request fosite.AccessRequester, res
 	}
 	err = p.tokens.AddIDToken(ctx, made.Answer, issued.scope, tokens.IDTokenFor{
 		Application: a, UserID: issued.grant.UserID, AuthTime: issued.grant.AuthTime, ACR: issued.grant.ACR, AMR: issued.grant.AMR, Sector: issued.grant.Sector,
-		SessionID: issued.grant.SessionID, Nonce: issued.grant.Nonce, Claims: issued.grant.Claims})
+		SessionID: issued.grant.SessionID, Nonce: issued.grant.Nonce, Claims: issued.grant.Claims, Audience: issued.audience})
 	if err != nil {
 		return framework.Failed(err)
 	}

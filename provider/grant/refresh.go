@@ -170,7 +170,7 @@ func (g *refreshGrant) PopulateTokenEndpointResponse(ctx context.Context, reques
 	}
 	// OIDC Core §12.2: the ID token is about the same login, and has no nonce.
 	err = g.p.tokens.AddIDToken(ctx, made.Answer, issued.scope, tokens.IDTokenFor{Application: a, UserID: f.UserID, Sector: f.Sector, Offline: f.SessionEndsAt == 0,
-		AuthTime: token.Grant.AuthTime, ACR: token.Grant.ACR, AMR: token.Grant.AMR, SessionID: token.Grant.SessionID, Claims: token.Grant.Claims})
+		AuthTime: token.Grant.AuthTime, ACR: token.Grant.ACR, AMR: token.Grant.AMR, SessionID: token.Grant.SessionID, Claims: token.Grant.Claims, Audience: issued.audience})
 	if err != nil {
 		return framework.Failed(err)
 	}

@@ -55,6 +55,7 @@ func (c *Client) members() []member {
 		{name: "id_token_signed_response_alg", text: &c.IDTokenAlgorithm},
 		{name: "id_token_encrypted_response_alg", text: &c.IDTokenEncryption.Algorithm},
 		{name: "id_token_encrypted_response_enc", text: &c.IDTokenEncryption.Content},
+		{name: "claims_in_id_token", text: &c.ClaimsInIDToken},
 		{name: "userinfo_signed_response_alg", text: &c.UserInfoAlgorithm},
 		{name: "userinfo_encrypted_response_alg", text: &c.UserInfoEncryption.Algorithm},
 		{name: "userinfo_encrypted_response_enc", text: &c.UserInfoEncryption.Content},

@@ -80,6 +80,7 @@ type Client struct {
 	SectorURI          string // sector_identifier_uri
 	IDTokenAlgorithm   string // id_token_signed_response_alg
 	UserInfoAlgorithm  string // userinfo_signed_response_alg
+	ClaimsInIDToken    string // claims_in_id_token: on or off; of this server, and of no standard
 	RequestAlgorithm   string // request_object_signing_alg
 	DefaultMaxAge      *int64 // seconds
 	RequireAuthTime    bool

@@ -96,7 +96,8 @@ func (c *Rules) Describe(names []string) []Scope {
 // The second result reports whether rights are registered that it cannot use now.
 func (c *Rules) EffectiveRights(a storage.Application) (storage.Application, bool) {
 	now, may := c.Effective(a), c.AllowanceOf(a)
-	more := now.GrantTypes != a.GrantTypes || now.MayIntrospect != a.MayIntrospect || now.SkipConsent != a.SkipConsent || now.PKCEExempt != a.PKCEExempt || now.RefreshRotation != a.RefreshRotation || now.EndpointAudience != a.EndpointAudience ||
+	more := now.GrantTypes != a.GrantTypes || now.MayIntrospect != a.MayIntrospect || now.SkipConsent != a.SkipConsent || now.PKCEExempt != a.PKCEExempt || now.RefreshRotation != a.RefreshRotation ||
+		now.ClaimsInIDToken != a.ClaimsInIDToken || now.EndpointAudience != a.EndpointAudience ||
 		!oauth.Covers(may.Scopes, strings.Fields(a.Scopes)) || a.AccessTokenLifetime > c.AccessLifetime(a) || a.RefreshTokenLifetime > c.RefreshLifetime(a)
 	return now, more
 }

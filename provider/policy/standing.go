@@ -129,7 +129,7 @@ type Allowance struct {
 	RefreshMax          int64    // the longest time that a refresh token may stay unused, in seconds
 	RefreshGrace        int64    // for how long a refresh token that was replaced returns its successor again, in seconds
 	OwnLifetime         bool     // the application may have lifetimes of its own
-	AdministratorRights bool     // an administrator may let it skip consent, introspect, omit PKCE, keep its refresh tokens and name an endpoint in its assertions
+	AdministratorRights bool     // an administrator may let it skip consent, introspect, omit PKCE, keep its refresh tokens, have claims in its ID tokens and name an endpoint in its assertions
 	Quota               Quota
 }
 
@@ -207,6 +207,9 @@ func (c *Rules) Effective(a storage.Application) storage.Application {
 	a.EndpointAudience = a.EndpointAudience && may.AdministratorRights
 	if a.RefreshRotation == RotationOff && !may.AdministratorRights {
 		a.RefreshRotation = ""
+	}
+	if a.ClaimsInIDToken == ClaimsOn && !may.AdministratorRights {
+		a.ClaimsInIDToken = ""
 	}
 	if !may.OwnLifetime {
 		a.AccessTokenLifetime, a.RefreshTokenLifetime = 0, 0

@@ -144,6 +144,7 @@ func TestEffectiveRights(t *testing.T) {
 	everything := func(a storage.Application) storage.Application {
 		a.ClientType, a.GrantTypes = Confidential, "authorization_code client_credentials password"
 		a.MayIntrospect, a.SkipConsent, a.PKCEExempt, a.AccessTokenLifetime, a.RefreshTokenLifetime, a.RefreshRotation, a.EndpointAudience = true, true, true, 1<<40, 1<<40, RotationOff, true
+		a.ClaimsInIDToken = ClaimsOn
 		return a
 	}
 	nobodys := everything(storage.Application{Responsible: storage.ByNobody})
@@ -170,7 +171,7 @@ func TestEffectiveRights(t *testing.T) {
 		if got.SkipConsent != (test.flags && name != "came by itself") {
 			t.Errorf("%s: skips consent: %t", name, got.SkipConsent)
 		}
-		for _, flag := range []bool{got.MayIntrospect, got.PKCEExempt, got.EndpointAudience, got.RefreshRotation == RotationOff} {
+		for _, flag := range []bool{got.MayIntrospect, got.PKCEExempt, got.EndpointAudience, got.RefreshRotation == RotationOff, got.ClaimsInIDToken == ClaimsOn} {
 			if flag != test.flags {
 				t.Errorf("%s: a privilege is %t", name, flag)
 			}

@@ -35,6 +35,7 @@ func (p *Registrations) answer(a storage.Application, d description, secret stri
 	}
 	if p.config.OpenID {
 		known.IDTokenAlgorithm, known.UserInfoAlgorithm, known.SubjectType = cmp.Or(a.Algorithm, policy.DefaultAlgorithm), a.UserInfoAlgorithm, "public"
+		known.ClaimsInIDToken = a.ClaimsInIDToken
 		if a.Sector != "" {
 			known.SubjectType = "pairwise"
 		}

@@ -245,6 +245,10 @@ func refuseEncryption(said *metadata.Client) error {
 // describeOpenID reads the metadata of OIDC Registration §2.
 func (p *Registrations) describeOpenID(said *metadata.Client, by registrant, r *clients.Registration) error {
 	r.Algorithm, r.UserInfoAlgorithm, r.BackchannelURI, r.SectorURI = said.IDTokenAlgorithm, said.UserInfoAlgorithm, said.BackchannelURI, said.SectorURI
+	r.ClaimsInIDToken = said.ClaimsInIDToken
+	if r.ClaimsInIDToken == policy.ClaimsOn && r.ClientType == policy.Public {
+		return refuseMember("claims_in_id_token", "cannot be registered as %s for a public client: an administrator can choose it on the page of the application", policy.ClaimsOn)
+	}
 	// HS256 signs with the secret, so the server must be able to read it.
 	r.HashClientSecret = r.Algorithm != jose.HS256 && r.UserInfoAlgorithm != jose.HS256 && r.Authentication.Method != metadata.MethodSecretJWT
 	switch said.SubjectType {
@@ -266,6 +270,7 @@ func (p *Registrations) describeOpenID(said *metadata.Client, by registrant, r *
 func withoutOpenID(said *metadata.Client) *metadata.Client {
 	plain := *said
 	plain.SubjectType, plain.SectorURI, plain.IDTokenAlgorithm, plain.UserInfoAlgorithm, plain.InitiateLoginURI, plain.BackchannelURI = "", "", "", "", "", ""
+	plain.ClaimsInIDToken = ""
 	plain.PostLogoutURIs, plain.RequireAuthTime, plain.BackchannelSession = nil, false, false
 	plain.IDTokenEncryption, plain.UserInfoEncryption = metadata.Encryption{}, metadata.Encryption{}
 	return &plain
@@ -274,7 +279,7 @@ func withoutOpenID(said *metadata.Client) *metadata.Client {
 // said names those fields whose members the registrant has sent that a profile sets otherwise.
 func (p *Registrations) said(by *metadata.Client, r clients.Registration) []string {
 	var fields []string
-	for _, field := range []string{"require_pushed", "sender_constraint", "algorithm", "response_algorithm", "introspection_algorithm", "require_signed", "response_modes"} {
+	for _, field := range []string{"require_pushed", "sender_constraint", "algorithm", "response_algorithm", "introspection_algorithm", "require_signed", "response_modes", "claims_in_id_token"} {
 		if by.Sent(r.MemberOf(field)) && (field != "algorithm" || p.config.OpenID) {
 			fields = append(fields, field)
 		}

@@ -194,6 +194,15 @@ func (t Audience) ToApprove(scopes, claims []string) indicator.Approved {
 	return append(indicator.Approved{indicator.NewApproval("", server, lasting)}, named...)
 }
 
+// AtServer returns those of the scopes of a token that the person approved at this server: all if the token is for it,
+// and otherwise those about the person (see ToApprove).
+func (t Audience) AtServer(scopes []string) []string {
+	if t.HasServer() {
+		return scopes
+	}
+	return slices.DeleteFunc(slices.Clone(scopes), func(name string) bool { return !t.rules.IsIdentityScope(name) })
+}
+
 // Narrow returns the part of the audience that a token request names, or all of it.
 //
 // RFC 8707 §2.2: a request can name a subset of the resources that were granted. The error
@@ -263,6 +272,16 @@ func (t Audience) Scope(value string) string {
 // Constrained reports whether tokens for this audience must be sender-constrained.
 func (t Audience) Constrained() bool {
 	return slices.ContainsFunc(t.of, func(r *storage.Resource) bool { return r.Constrained })
+}
+
+// Typ returns the typ of a signed access token for this audience: JWT if each of its APIs wants it.
+//
+// RFC 9068 §2.1: an API may accept at+jwt alone, so it decides for all.
+func (t Audience) Typ() string {
+	if slices.ContainsFunc(t.of, func(r *storage.Resource) bool { return r.JWTTyp != TypJWT }) {
+		return TypAccessToken
+	}
+	return TypJWT
 }
 
 // KnownTo returns the part of the audience for which an application may introspect tokens: the

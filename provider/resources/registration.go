@@ -25,11 +25,27 @@ type Registration struct {
 	Algorithm     string   // signs access tokens that are JWTs; "": that of the application
 	Introspectors []string // client ids
 	Constrained   bool     // its access tokens must be sender-constrained
+	JWTTyp        string   // the typ of access tokens that are JWTs: TypJWT, or TypAccessToken, which is also meant by ""
 }
 
 func (r Registration) record() storage.Resource {
 	return storage.Resource{Key: indicator.Normal(r.URI), URI: r.URI, Name: r.Name, Scopes: strings.Join(r.Scopes, " "), TokenFormat: r.TokenFormat,
-		Lifetime: r.Lifetime, Algorithm: r.Algorithm, Introspectors: storage.NewIntrospectors(oauth.Union(nil, r.Introspectors)), Constrained: r.Constrained}
+		Lifetime: r.Lifetime, Algorithm: r.Algorithm, Introspectors: storage.NewIntrospectors(oauth.Union(nil, r.Introspectors)), Constrained: r.Constrained, JWTTyp: typOf(r.JWTTyp)}
+}
+
+// The typ of signed access tokens. RFC 9068 §2.1 requires at+jwt, so it is used if nothing is set. Some libraries accept only
+// JWT, which RFC 7519 §5.1 recommends for JWTs of no particular kind.
+const (
+	TypAccessToken = "at+jwt"
+	TypJWT         = "JWT"
+)
+
+// typOf returns the typ as it is stored.
+func typOf(said string) string {
+	if said == TypAccessToken {
+		return ""
+	}
+	return said
 }
 
 // Resource is a resource as an administrator sees it.
@@ -144,7 +160,7 @@ func changeEvents(was, now storage.Resource) []events.Event {
 	names := events.Names(events.Field{Name: "name", Is: was.Name != now.Name}, events.Field{Name: "scopes", Is: was.Scopes != now.Scopes},
 		events.Field{Name: "token_format", Is: was.TokenFormat != now.TokenFormat}, events.Field{Name: "access_token_lifetime", Is: was.Lifetime != now.Lifetime},
 		events.Field{Name: "algorithm", Is: was.Algorithm != now.Algorithm}, events.Field{Name: "introspectors", Is: was.Introspectors != now.Introspectors},
-		events.Field{Name: "sender_constrained", Is: was.Constrained != now.Constrained})
+		events.Field{Name: "sender_constrained", Is: was.Constrained != now.Constrained}, events.Field{Name: "jwt_typ", Is: was.JWTTyp != now.JWTTyp})
 	if names == "" {
 		return nil
 	}
@@ -209,6 +225,13 @@ func Check(r Registration, rules *policy.Rules, server string, others []Registra
 		found.Add("algorithm", "The algorithm %q is not supported: use %s.", oauth.Clip(r.Algorithm, 40), oauth.OneOf(jose.Algorithms()))
 	} else if r.Algorithm != "" && r.TokenFormat == policy.FormatOpaque {
 		found.Add("algorithm", "Only tokens in the format jwt are signed.")
+	}
+	switch {
+	case typOf(r.JWTTyp) == "":
+	case r.JWTTyp != TypJWT:
+		found.Add("jwt_typ", "The typ %q is not supported: use %s or %s.", oauth.Clip(r.JWTTyp, 40), TypAccessToken, TypJWT)
+	case r.TokenFormat == policy.FormatOpaque:
+		found.Add("jwt_typ", "Only tokens in the format jwt have a typ.")
 	}
 	return found
 }

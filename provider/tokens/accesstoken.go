@@ -18,10 +18,6 @@ import (
 	"mandate/storage"
 )
 
-// SignedType is the typ of a signed access token. It distinguishes an access token from
-// every other JWT that the same keys sign (RFC 9068 §2.1, §5).
-const SignedType = "at+jwt"
-
 // AccessToken is an access token that is made but not yet stored. A signed access token
 // is never stored: its rows are empty.
 type AccessToken struct {
@@ -86,7 +82,7 @@ func (p *Tokens) SignAccess(ctx context.Context, a storage.Application, f Family
 	if cnf := f.Bound.Confirmation(); cnf != nil {
 		claims["cnf"] = cnf
 	}
-	text, err := key.Sign(algorithm, SignedType, claims)
+	text, err := key.Sign(algorithm, audience.Typ(), claims)
 	return AccessToken{Text: text, End: end}, err
 }
 
@@ -174,8 +170,9 @@ func (p *Tokens) findSigned(ctx context.Context, text string) (Found, error) {
 		// RFC 9068 §4: never none. Also never HS256, with which a public key could be
 		// used as the secret.
 		Algorithms: jose.Algorithms(),
-		// RFC 9068 §4: neither an ID token nor a logout token is an access token.
-		Types: []string{SignedType},
+		// RFC 9068 §4: neither an ID token nor a logout token is an access token. If an API wants the typ of an ID token, the
+		// claims below distinguish the two.
+		Types: []string{resources.TypAccessToken, strings.ToLower(resources.TypJWT)},
 		Keys: func(h jose.Header, _ []byte) ([]any, error) {
 			key, err := p.keyFor(ctx, h)
 			if err == nil && !key.Published() {
@@ -193,7 +190,7 @@ func (p *Tokens) findSigned(ctx context.Context, text string) (Found, error) {
 	claims, err := jose.ParseClaims(raw)
 	resource, valid := p.resourceOf(claims)
 	bound, confirmed := possession.Confirmed(claims["cnf"])
-	if err != nil || claims["iss"] != p.config.Issuer || !valid || !confirmed {
+	if err != nil || claims["iss"] != p.config.Issuer || !valid || !confirmed || !isAccess(claims) {
 		return Found{}, storage.ErrNotFound
 	}
 	token := Found{name: claims.Text("jti")}
@@ -216,6 +213,12 @@ func (p *Tokens) findSigned(ctx context.Context, text string) (Found, error) {
 	token.Resource, token.CNF = resource, string(bound)
 	return token, err
 }
+
+// isAccess reports whether claims that this server has signed are those of an access token, whatever the typ of the JWT is.
+//
+// RFC 8725 §3.12: JWTs of different kinds have different required claims. RFC 9068 §2.2 requires client_id and jti in an
+// access token. No other JWT of this server has client_id, and only access tokens have a jti that findSigned can open.
+func isAccess(claims jose.Claims) bool { return claims.Text("client_id") != "" }
 
 // resourceOf returns the audience of a signed token, by line, which is empty if the token is for
 // the server itself, and whether it is the audience of an access token: the URIs

@@ -13,6 +13,7 @@ import (
 	"mandate/provider/keys"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
+	"mandate/provider/resources"
 	"mandate/storage"
 )
 
@@ -28,6 +29,8 @@ type IDTokenFor struct {
 	Nonce       string
 	Claims      string // the claims parameter
 	AccessToken string
+	Audience    resources.Audience // of the access token
+	scopes      []string           // those whose claims it has
 }
 
 // AddIDToken adds an ID token to a token response if the scope contains openid, OpenID
@@ -39,6 +42,9 @@ func (p *Tokens) AddIDToken(ctx context.Context, answer *TokenResponse, scope []
 		return nil
 	}
 	about.AccessToken = answer.AccessToken
+	if p.rules.ClaimsInIDToken(about.Application) {
+		about.scopes = about.Audience.AtServer(scope)
+	}
 	var err error
 	answer.IDToken, err = p.IDToken(ctx, about)
 	return err
@@ -66,7 +72,7 @@ func (p *Tokens) IDToken(ctx context.Context, about IDTokenFor) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	err = p.addClaims(ctx, claims, about.UserID, nil, asked.IDToken)
+	err = p.addClaims(ctx, claims, about.UserID, about.scopes, asked.IDToken)
 	if err != nil {
 		return "", err
 	}
@@ -126,6 +132,11 @@ func (p *Tokens) Hint(ctx context.Context, text string) (jose.Claims, error) {
 	}
 	claims, err := jose.ParseClaims(raw)
 	if err != nil || claims.Text("iss") != p.config.Issuer || claims.Text("sub") == "" { // OIDC Core §2: sub is required
+		return nil, wrong
+	}
+	// RFC 8725 §3.11: an API holds access tokens, and must not act with one as if the person had signed in to it. An access
+	// token has the typ of an ID token if its API wants that.
+	if isAccess(claims) {
 		return nil, wrong
 	}
 	// A UserInfo response is signed by the same key, and has no exp.

@@ -203,9 +203,9 @@ func (l *loader) checkResources() {
 // Registration returns the resource as the provider has it.
 func (r Resource) Registration() provider.ResourceRegistration {
 	return provider.ResourceRegistration{URI: r.URI, Name: r.Name, Scopes: r.Scopes, TokenFormat: r.TokenFormat,
-		Lifetime: int64(r.AccessTokenExpire / time.Second), Algorithm: r.Algorithm, Introspectors: r.Introspectors, Constrained: r.SenderConstrained}
+		Lifetime: int64(r.AccessTokenExpire / time.Second), Algorithm: r.Algorithm, Introspectors: r.Introspectors, Constrained: r.SenderConstrained, JWTTyp: r.JWTTyp}
 }
 
 // resourceKeys names the key of each field of a resource.
 var resourceKeys = map[string]string{"uri": "URI", "name": "NAME", "scopes": "SCOPES", "token_format": "TOKEN_FORMAT",
-	"access_token_lifetime": "ACCESS_TOKEN_EXPIRE_SECONDS", "algorithm": "ALGORITHM", "introspectors": "INTROSPECTORS"}
+	"access_token_lifetime": "ACCESS_TOKEN_EXPIRE_SECONDS", "algorithm": "ALGORITHM", "jwt_typ": "JWT_TYP", "introspectors": "INTROSPECTORS"}

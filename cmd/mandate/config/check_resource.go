@@ -61,13 +61,17 @@ func (l *loader) checkIntrospection() {
 // for other APIs.
 func (l *loader) checkSigned() {
 	const keys, issuer, audience = providerBlock + "RESOURCE_SERVER_JWKS_URL", providerBlock + "RESOURCE_SERVER_ISSUER", providerBlock + "RESOURCE_SERVER_AUDIENCE"
+	const typ = providerBlock + "RESOURCE_SERVER_JWT_TYP"
 	p := l.c.Provider
-	if !l.ok(keys, issuer, audience) {
+	if !l.ok(keys, issuer, audience, typ) {
 		return
 	}
 	if p.ResourceServerJWKSURL == "" {
 		if p.ResourceServerIssuer != "" && p.ResourceServerAudience == "" {
 			l.wrong("has no effect without RESOURCE_SERVER_AUDIENCE; set that too, or remove this", issuer)
+		}
+		if p.ResourceServerJWTTyp == "JWT" {
+			l.wrong("has no effect without RESOURCE_SERVER_JWKS_URL; set that too, or remove this", typ)
 		}
 		return
 	}

@@ -276,6 +276,8 @@ type Provider struct {
 	ResourceServerIntrospectionTimeout time.Duration `key:"RESOURCE_SERVER_INTROSPECTION_TIMEOUT_SECONDS" default:"5" min:"1" max:"60"`
 	// ResourceServerJWKSURL is the URL of the keys by which the resource server itself verifies signed access tokens (RFC 9068 §4), such as `https://auth.example.com/o/.well-known/jwks.json`. It requires `RESOURCE_SERVER_ISSUER` and `RESOURCE_SERVER_AUDIENCE`. All other tokens are introspected if there is an introspection endpoint, and refused if there is none.
 	ResourceServerJWKSURL string `key:"RESOURCE_SERVER_JWKS_URL" default:""`
+	// ResourceServerJWTTyp is the `typ` of the signed access tokens that the resource server accepts: `at+jwt` (RFC 9068), or `JWT` to accept that one too, for a resource whose tokens have it because other programs need it. A token with `JWT` needs `client_id` and `jti`, and no claim of an ID token.
+	ResourceServerJWTTyp string `key:"RESOURCE_SERVER_JWT_TYP" default:"at+jwt" oneof:"at+jwt JWT"`
 	// ResourceServerIssuer is the authorization server whose tokens the API accepts, such as `https://auth.example.com/o`: its issuer, character by character. A signed access token must have it as `iss`. With a URL as `RESOURCE_SERVER_AUDIENCE`, the API also publishes metadata that names this server (RFC 9728), so that clients find it.
 	ResourceServerIssuer string `key:"RESOURCE_SERVER_ISSUER" default:""`
 	// ResourceServerAudience is the name of the resource server that `aud` of an access token must contain: the URI of its resource. For the sample API of this server it is `BASE_URL`. An introspected token without `aud` is for the server that issued it. The setting is optional if all tokens are introspected: if it is not set, `aud` is not checked. For metadata (RFC 9728 §1.2) it is the https URL by which clients reach the API, or an http URL on this machine.
@@ -323,6 +325,8 @@ type Resource struct {
 	AccessTokenExpire time.Duration `key:"ACCESS_TOKEN_EXPIRE_SECONDS" default:"0" min:"0" max:"31536000"`
 	// Algorithm signs access tokens that are JWTs: `ES256`, `EdDSA`, `RS256` or `PS256`. By default it is that of the application.
 	Algorithm string `key:"ALGORITHM" default:""`
+	// JWTTyp is the `typ` of access tokens that are JWTs: `at+jwt` (RFC 9068), or `JWT` for an API whose library accepts nothing else. A token for several APIs has `JWT` only if all of them say so.
+	JWTTyp string `key:"JWT_TYP" default:"at+jwt"`
 	// SenderConstrained refuses access tokens for the API that are not bound to a key (RFC 9449) or to a certificate (RFC 8705) of the application.
 	SenderConstrained bool `key:"SENDER_CONSTRAINED" default:"false"`
 	// Introspectors are the client ids of the applications that may introspect the tokens for the API. An administrator must be responsible for them.

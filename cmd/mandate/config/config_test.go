@@ -83,7 +83,7 @@ func TestConfigDefaults(t *testing.T) {
 			IDTokenExpire: time.Hour, OIDCInactiveKeys: []string{}, OIDCJWKSMaxAge: time.Hour, OIDCKeyRotation: 90 * 24 * time.Hour,
 			OIDCRPLogout: true, OIDCRPLogoutAcceptExpired: true, OIDCRPLogoutDeleteTokens: true,
 			ResourceServerIntrospectionCredentials: []string{}, ResourceServerAllowedOrigins: []string{}, ResourceServerBaseURLs: []string{}, ResourceServerRequiredBinding: "none",
-			ResourceServerTokenCaching: 10 * time.Second, ResourceServerIntrospectionTimeout: 5 * time.Second,
+			ResourceServerTokenCaching: 10 * time.Second, ResourceServerIntrospectionTimeout: 5 * time.Second, ResourceServerJWTTyp: "at+jwt",
 		},
 	}
 	if diff := cmp.Diff(want, c, settings); diff != "" {
@@ -361,7 +361,7 @@ func TestConfigEachKey(t *testing.T) {
 		"OIDC_RSA_PRIVATE_KEY": newRSAKey(t), "OIDC_RSA_PRIVATE_KEYS_INACTIVE": newRSAKey(t) + newRSAKey(t),
 	}
 	together := []string{"DATABASE_LISTEN_URL", "SMTP_URL", "MAIL_FROM", "OPS_PPROF", "UPSTREAM", "RULES", "PASS_AUTHORIZATION", "RESERVED_HEADERS", "REFRESH_TOKEN_REUSE_PROTECTION", "RESOURCE_SERVER_INTROSPECTION_URL", "RESOURCE_SERVER_AUTH_TOKEN", "RESOURCE_SERVER_INTROSPECTION_CREDENTIALS",
-		"RESOURCE_SERVER_JWKS_URL", "RESOURCE_SERVER_ISSUER", "RESOURCE_SERVER_NAME", "RESOURCE_SERVER_DOCUMENTATION", "RESOURCE_SERVER_DPOP_NONCE_KEY", "OIDC_ENABLED", "TLS_CERTIFICATE_FILE", "TLS_KEY_FILE", "MTLS_LISTEN", "MTLS_BASE_URL", "MTLS_CLIENT_AUTHORITIES_FILE", "MTLS_CERTIFICATE_HEADER", "SOFTWARE_STATEMENT_ISSUERS", "OPEN_SOFTWARE_STATEMENT_REQUIRED", "SIGN_IN_SERVERS", "SIGN_UP_ALLOWED_DOMAINS"}
+		"RESOURCE_SERVER_JWKS_URL", "RESOURCE_SERVER_JWT_TYP", "RESOURCE_SERVER_ISSUER", "RESOURCE_SERVER_NAME", "RESOURCE_SERVER_DOCUMENTATION", "RESOURCE_SERVER_DPOP_NONCE_KEY", "OIDC_ENABLED", "TLS_CERTIFICATE_FILE", "TLS_KEY_FILE", "MTLS_LISTEN", "MTLS_BASE_URL", "MTLS_CLIENT_AUTHORITIES_FILE", "MTLS_CERTIFICATE_HEADER", "SOFTWARE_STATEMENT_ISSUERS", "OPEN_SOFTWARE_STATEMENT_REQUIRED", "SIGN_IN_SERVERS", "SIGN_UP_ALLOWED_DOMAINS"}
 	for _, f := range allFields(base) {
 		if slices.Contains(together, f.key) {
 			continue // other tests set these with the settings that they need

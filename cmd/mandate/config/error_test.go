@@ -286,6 +286,7 @@ func TestConfigErrors(t *testing.T) {
 		{p + "RESOURCE_SERVER_INTROSPECTION_URL: https://a/o/introspect/\n", pat + "RESOURCE_SERVER_INTROSPECTION_URL: needs RESOURCE_SERVER_AUTH_TOKEN or RESOURCE_SERVER_INTROSPECTION_CREDENTIALS to authenticate with (RFC 7662 §2.1); set one"},
 		{p + "RESOURCE_SERVER_INTROSPECTION_URL: http://a/\n  RESOURCE_SERVER_AUTH_TOKEN: mat_1\n", pat + "RESOURCE_SERVER_INTROSPECTION_URL: is plain http: everybody on the network path can read the secrets; use https, or set ALLOW_INSECURE_HTTP: true in a test network"},
 		{p + "JWT_ACCESS_TOKEN_EXPIRE_SECONDS: 36001\n", pat + "JWT_ACCESS_TOKEN_EXPIRE_SECONDS: is longer than ACCESS_TOKEN_EXPIRE_SECONDS (36000); lower it or raise the other one"},
+		{p + "RESOURCE_SERVER_JWT_TYP: JWT\n", pat + "RESOURCE_SERVER_JWT_TYP: has no effect without RESOURCE_SERVER_JWKS_URL; set that too, or remove this"},
 		{p + "RESOURCE_SERVER_JWKS_URL: https://a/keys\n  RESOURCE_SERVER_ISSUER: https://a\n", pat + "RESOURCE_SERVER_JWKS_URL: needs RESOURCE_SERVER_ISSUER and RESOURCE_SERVER_AUDIENCE, with which tokens are compared (RFC 9068 §4); set both"},
 		{p + "RESOURCE_SERVER_JWKS_URL: http://a/keys\n  RESOURCE_SERVER_ISSUER: https://a\n  RESOURCE_SERVER_AUDIENCE: https://b\n", pat + "RESOURCE_SERVER_JWKS_URL: is plain http: everybody on the network path can read the secrets; use https, or set ALLOW_INSECURE_HTTP: true in a test network"},
 		{p + "RESOURCE_SERVER_JWKS_URL: keys\n", pat + "RESOURCE_SERVER_JWKS_URL: must be an absolute URL (https://host/path)"},
