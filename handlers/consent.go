@@ -40,7 +40,7 @@ func (s *server) access(l *languages.Language, a provider.Application, scopes []
 	again := before.Before
 	shown.Offline = s.config.OpenID && s.provider.OutlivesSession(scopes)
 	for _, scope := range scopes {
-		shown.Scopes = append(shown.Scopes, templates.ConsentScope{Name: scope.Name, Description: scope.DescribedIn(l.Tag()),
+		shown.Scopes = append(shown.Scopes, templates.ConsentScope{Name: scope.Name, Description: describe(l, scope),
 			New: again && !slices.Contains(before.Approved, scope.Name)})
 	}
 	resources := audience.Named()
@@ -50,6 +50,14 @@ func (s *server) access(l *languages.Language, a provider.Application, scopes []
 			New: again && !slices.Contains(before.ApprovedFor, api.URI)})
 	}
 	return shown
+}
+
+// describe returns the description of a scope in a language.
+func describe(l *languages.Language, scope provider.Scope) string {
+	if scope.BuiltIn {
+		return l.Text(scope.Description)
+	}
+	return scope.DescribedIn(l.Tag())
 }
 
 // asker describes an application, and what it says about itself, in a language if it says it in that one.

@@ -32,8 +32,8 @@ type Config struct {
 	Issuer    string // {base_url}/o: the issuer in the metadata and in iss
 	ServerKey []byte // 32 bytes; the keys that encrypt stored values are derived from it
 
-	Scopes        []policy.Scope // in the operator's order
-	DefaultScopes []string       // nil: every scope except introspection and openid
+	Scopes        []policy.Scope // in the operator's order, in addition to policy.BuiltInScopes if OpenID is set
+	DefaultScopes []string       // nil: every one of these scopes except introspection and those about the person
 	StrictScopes  bool           // refuse a request with a scope that the application cannot get, in place of leaving it out
 
 	Resources []resources.Registration // in addition to those in the database

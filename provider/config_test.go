@@ -28,7 +28,11 @@ func TestRulesHaveTheSettings(t *testing.T) {
 		if name == "AllowsRegistration" {
 			of = from.FieldByName("Open").FieldByName("Registration")
 		}
-		if d := cmp.Diff(of.Interface(), to.Field(i).Interface()); d != "" || to.Field(i).IsZero() {
+		now := to.Field(i)
+		if name == "Scopes" {
+			now = now.Slice(0, of.Len()) // the built-in ones follow
+		}
+		if d := cmp.Diff(of.Interface(), now.Interface()); d != "" || to.Field(i).IsZero() {
 			t.Error(name, d)
 		}
 	}

@@ -319,8 +319,8 @@ func TestConsentIsToWhatWasShown(t *testing.T) {
 			return nil
 		}, "400 invalid_request"},
 		{"a scope has another description", func(*clients.Registered) error {
-			i := slices.IndexFunc(f.config.Scopes, func(s policy.Scope) bool { return s.Name == "openid" })
-			f.config.Scopes[i].Description += ", and more"
+			i := slices.IndexFunc(f.rules.Scopes, func(s policy.Scope) bool { return s.Name == "openid" })
+			f.rules.Scopes[i].Description += ", and more"
 			return nil
 		}, "400 invalid_request"},
 	} {

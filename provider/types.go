@@ -188,6 +188,9 @@ func Profiles() []string { return policy.Profiles() }
 // Grants returns the grant types for which an application can be registered.
 func Grants() []policy.GrantType { return policy.Grants() }
 
+// BuiltInScopes returns the names of the scopes that exist without configuration if OpenID Connect is on.
+func BuiltInScopes() []string { return policy.BuiltInScopes() }
+
 // GrantNames returns the names of the grant types in Grants.
 func GrantNames() []string { return policy.GrantNames() }
 

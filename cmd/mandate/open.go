@@ -245,7 +245,7 @@ func providerConfig(c *config.Config, key []byte) provider.Config {
 		Issuer:                c.BaseURL + "/o",
 		ServerKey:             key,
 		Scopes:                scopes,
-		DefaultScopes:         p.DefaultScopes,
+		DefaultScopes:         p.Defaults(),
 		StrictScopes:          p.StrictScopes,
 		AccessTokenMax:        p.AdministratorAccessTokenMax,
 		JWTAccessTokenMax:     p.AdministratorJWTAccessTokenMax,

@@ -82,7 +82,8 @@ func standingTable(t *testing.T) string {
 		return "`" + strings.Join(a.Grants, "`, `") + "`; no client secret"
 	})
 	row("scopes", func(a provider.Allowance) string {
-		text := map[string]string{"default other kept openid offline_access": "all", "default other openid offline_access": "all but `SCOPES_BY_ADMINISTRATOR` and `introspection`", "default openid offline_access": "`DEFAULT_SCOPES`, `openid` and `offline_access` but `SCOPES_BY_ADMINISTRATOR`"}[strings.Join(a.Scopes, " ")]
+		const builtIn = " profile email groups phone address"
+		text := map[string]string{"default other kept openid offline_access" + builtIn: "all", "default other openid offline_access" + builtIn: "all but `SCOPES_BY_ADMINISTRATOR` and `introspection`", "default openid offline_access": "`DEFAULT_SCOPES`, `openid` and `offline_access` but `SCOPES_BY_ADMINISTRATOR`"}[strings.Join(a.Scopes, " ")]
 		if text == "" {
 			t.Fatal("no words for the scopes ", a.Scopes)
 		}

@@ -138,8 +138,8 @@ func TestInitialTokenWithoutScopes(t *testing.T) {
 	introspects := s.initialToken(t, "--uses", "9", "--may", "client_credentials", "--may", "introspection")
 	lists := s.initialToken(t, "--uses", "9", "--may", "client_credentials", "--scope", "write", "--scope", "kept", "--scope", "profile")
 	for _, test := range []struct{ rule, token, scope, want string }{
-		{"no scope", plain, "", "read openid"},
-		{"no scope, with introspection", introspects, "", "read openid"},
+		{"no scope", plain, "", "read openid offline_access"},
+		{"no scope, with introspection", introspects, "", "read openid offline_access"},
 		{"one of several", plain, "openid profile write", "openid"},
 		{"introspection without the right", plain, "read introspection", "read"},
 		{"introspection", introspects, "read introspection", "read introspection"},
@@ -167,7 +167,7 @@ func TestInitialTokenWithoutScopes(t *testing.T) {
 		// A change gives no more than the registration did.
 		changed := s.send(t, "PUT", textOf(made, "registration_client_uri"), bearer(s.secret(textOf(made, "registration_access_token"))),
 			member{"client_id": made["client_id"], "grant_types": []string{"client_credentials"}})
-		want := map[bool]string{true: "write kept profile", false: "read openid"}[test.token == lists]
+		want := map[bool]string{true: "write kept profile", false: "read openid offline_access"}[test.token == lists]
 		if scope := textOf(changed.JSON(t), "scope"); scope != want {
 			t.Errorf("%s, changed: scope %q, want %q", test.rule, scope, want)
 		}

@@ -44,7 +44,7 @@ func TestOIDCDiscovery3Metadata(t *testing.T) {
 			"claims_parameter_supported": true, "request_parameter_supported": true, "request_uri_parameter_supported": false,
 			"claim_types_supported": []any{"normal"}, "display_values_supported": []any{"page", "popup", "touch", "wap"},
 			"prompt_values_supported": []any{"none", "login", "consent", "select_account"},
-			"scopes_supported":        []any{"read", "write", "openid", "profile", "email", "address", "phone", "groups", "introspection"},
+			"scopes_supported":        []any{"read", "write", "openid", "profile", "email", "address", "phone", "groups", "introspection", "offline_access"},
 		} {
 			checkEqual(t, name, m[name], want)
 		}

@@ -14,8 +14,8 @@ import (
 
 // Settings is what an operator decides about applications.
 type Settings struct {
-	Scopes        []Scope  // in the operator's order
-	DefaultScopes []string // nil: every scope except introspection and openid
+	Scopes        []Scope  // in the operator's order; New adds the built-in ones
+	DefaultScopes []string // nil: every configured scope except introspection and the identity scopes
 	OpenID        bool
 	StrictScopes  bool // refuse a request with a scope that the application cannot get, in place of leaving it out
 
@@ -55,19 +55,26 @@ type Settings struct {
 // Rules decides what each application may do.
 type Rules struct {
 	Settings
-	allowed map[Standing]Allowance // computed once, because nearly every request needs one
+	configured []string               // the names of the configured scopes
+	defaults   []string               // the default scopes
+	allowed    map[Standing]Allowance // computed once, because nearly every request needs one
 }
 
 // New makes the rules, and computes what each standing allows.
 func New(s Settings) *Rules {
-	c := &Rules{s, map[Standing]Allowance{}}
+	c := &Rules{Settings: s, allowed: map[Standing]Allowance{}}
+	c.configured = c.ScopeNames()
+	if c.OpenID {
+		c.Scopes = withBuiltIn(c.Scopes)
+	}
+	c.defaults = c.findDefaults()
 	for _, standing := range Standings() {
 		c.allowed[standing] = c.allowance(standing)
 	}
 	return c
 }
 
-// ScopeNames returns the names of all configured scopes, in the operator's order.
+// ScopeNames returns the names of all scopes, in the operator's order.
 func (c *Rules) ScopeNames() []string {
 	names := make([]string, len(c.Scopes))
 	for i, s := range c.Scopes {
@@ -106,6 +113,7 @@ func (c *Rules) EffectiveRights(a storage.Application) (storage.Application, boo
 type Scope struct {
 	Name, Description string
 	In                map[string]string // the description in other languages, by language tag
+	BuiltIn           bool              // it exists without configuration, and pages have its description in every language
 }
 
 // DescribedIn returns the description in a language, or else the usual one.

@@ -29,27 +29,36 @@ func (c *Rules) AllowedScopes(a storage.Application) []string {
 
 // defaultScopesOf returns the scopes for a request without the parameter scope: the
 // server's default scopes, limited to the allowed ones.
-func (c *Rules) defaultScopesOf(allowed []string) []string {
+func (c *Rules) defaultScopesOf(allowed []string) []string { return oauth.Narrow(c.defaults, allowed) }
+
+// findDefaults returns the server's default scopes. Those about the person are among them only if the operator says
+// so: an application that wants to know who somebody is requests it. openid and offline_access never are.
+func (c *Rules) findDefaults() []string {
 	defaults := c.DefaultScopes
 	if defaults == nil {
-		defaults = c.ScopeNames()
+		defaults = slices.DeleteFunc(slices.Clone(c.configured), c.IsIdentityScope)
 	}
-	var names []string
-	for _, name := range defaults {
-		if name != Introspection && name != "openid" && (name != OfflineAccess || !c.OpenID) && slices.Contains(allowed, name) {
-			names = append(names, name)
-		}
-	}
-	return names
+	return slices.DeleteFunc(slices.Clone(defaults), func(name string) bool {
+		return name == Introspection || name == "openid" || name == OfflineAccess && c.OpenID
+	})
 }
 
-// openScopes returns the scopes of applications for which nobody is responsible: the
-// default scopes, and those with which OpenID Connect clients request an ID token and
+// openScopes returns the scopes of applications for which nobody is responsible: those that
+// the operator offers to everybody, and those with which OpenID Connect clients request an ID token and
 // refresh tokens. A person must approve them each time.
 func (c *Rules) openScopes(allowed []string) []string {
-	defaults := c.defaultScopesOf(allowed)
+	offered := c.DefaultScopes
+	if offered == nil {
+		offered = c.configured
+	}
 	return slices.DeleteFunc(slices.Clone(allowed), func(name string) bool {
-		return !slices.Contains(defaults, name) && !(c.OpenID && (name == "openid" || name == OfflineAccess))
+		switch name {
+		case "openid":
+			return !c.OpenID
+		case OfflineAccess:
+			return !c.OpenID && !slices.Contains(offered, name)
+		}
+		return !slices.Contains(offered, name)
 	})
 }
 

@@ -206,6 +206,9 @@ func Check(r Registration, rules *policy.Rules, server string, others []Registra
 		switch {
 		case name == policy.Introspection:
 			found.Add("scopes", "Remove the scope introspection: only this server reads it.")
+		case rules.IsIdentityScope(name):
+			// A scope about the person means the same at each resource, so it cannot protect one of them.
+			found.Add("scopes", "The scope %q belongs to OpenID Connect, and every resource has it: remove it, or use another name for the scope of this API.", oauth.Clip(name, 80))
 		case !slices.Contains(rules.ScopeNames(), name):
 			found.Add("scopes", "There is no scope %q on this server: use %s.", oauth.Clip(name, 80), oauth.OneOf(may.Scopes))
 		}

@@ -146,6 +146,7 @@ var forPeople = []string{"provider/people/", "provider/limits/", "provider/devic
 var returning = map[string][]string{
 	"provider/policy/standing.go":     {"WhySuspended"}, // on the account page of a person who has allowed the application
 	"provider/people/address_form.go": {"wrongAddress"},
+	"provider/policy/built_in.go":     {"describeBuiltIn"},
 }
 
 // elsewhere are texts of these places that no page shows: they are for the command line, or for clients.

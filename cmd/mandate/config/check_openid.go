@@ -2,19 +2,12 @@ package config
 
 import "mandate/provider"
 
-// checkOpenID: OIDC_ENABLED and the scope openid go together. With only one of them
-// OpenID Connect would look enabled, and there would be no ID token.
+// checkOpenID: without OIDC_ENABLED, the scope openid would look as if OpenID Connect were
+// enabled, and there would be no ID token.
 func (l *loader) checkOpenID() {
 	const enabled, scopes = providerBlock + "OIDC_ENABLED", providerBlock + "SCOPES"
 	l.checkKeys()
-	if !l.ok(enabled, scopes) {
-		return
-	}
-	on, listed := l.c.Provider.OpenID, l.c.Provider.Scopes.has(scopeOpenID)
-	switch {
-	case on && !listed:
-		l.wrong("needs the scope openid (OIDC Core §3.1.2.1), which is not in SCOPES; add it there", enabled)
-	case !on && listed:
+	if l.ok(enabled, scopes) && !l.c.Provider.OpenID && l.c.Provider.Scopes.has(scopeOpenID) {
 		l.wrong("contains the scope openid, which needs OIDC_ENABLED: true; set that, or remove the scope", scopes)
 	}
 }

@@ -20,10 +20,6 @@ const (
 	allScopes          = "__all__"       // the default of DEFAULT_SCOPES, as in django-oauth-toolkit
 )
 
-// neverDefault are the scopes that a request must name. OIDC Core §11: the person
-// approves tokens that outlive the session.
-var neverDefault = []string{scopeIntrospection, scopeOpenID, "offline_access"}
-
 // RFC 6749 §3.3: scope-token is printable ASCII without space, quote and backslash.
 var scopeToken = regexp.MustCompile(`^[\x21\x23-\x5b\x5d-\x7e]{1,255}$`)
 
@@ -74,21 +70,25 @@ func (s Scope) Provider() provider.Scope {
 	return provider.Scope{Name: s.Name, Description: s.Description, In: in}
 }
 
-// checkDefaultScopes resolves `[__all__]`. It refuses introspection: as a default
+// hasScope reports whether the server has a scope, by SCOPES or without configuration.
+func (p *Provider) hasScope(name string) bool {
+	return p.Scopes.has(name) || p.OpenID && slices.Contains(provider.BuiltInScopes(), name)
+}
+
+// Defaults returns the default scopes as the provider knows them: nil for `[__all__]`.
+func (p *Provider) Defaults() []string {
+	if slices.Equal(p.DefaultScopes, []string{allScopes}) {
+		return nil
+	}
+	return p.DefaultScopes
+}
+
+// checkDefaultScopes refuses introspection, among others: as a default
 // scope, every client could introspect all tokens.
 func (l *loader) checkDefaultScopes() {
 	const name, scopesName = providerBlock + "DEFAULT_SCOPES", providerBlock + "SCOPES"
 	p := &l.c.Provider
-	if !l.ok(name, scopesName) {
-		return
-	}
-	if slices.Equal(p.DefaultScopes, []string{allScopes}) {
-		p.DefaultScopes = []string{}
-		for _, scope := range p.Scopes {
-			if !slices.Contains(neverDefault, scope.Name) {
-				p.DefaultScopes = append(p.DefaultScopes, scope.Name)
-			}
-		}
+	if !l.ok(name, scopesName) || p.Defaults() == nil {
 		return
 	}
 	for i, scope := range p.DefaultScopes {
@@ -97,7 +97,7 @@ func (l *loader) checkDefaultScopes() {
 			l.element(name, i, allScopes+" means all scopes; remove it or the others")
 		case scope == scopeIntrospection:
 			l.element(name, i, "introspection is never a default scope; an application that may have it requests it by name")
-		case !p.Scopes.has(scope):
+		case !p.hasScope(scope):
 			l.element(name, i, "is not in SCOPES; add it there or remove it here")
 		case slices.Index(p.DefaultScopes, scope) < i:
 			l.element(name, i, "repeats a scope; keep one")
@@ -117,7 +117,7 @@ func (l *loader) checkSampleScope(name, scope string) {
 	case !l.ok(name):
 	case !scopeToken.MatchString(scope):
 		l.wrong(scopeTokenText, name)
-	case l.ok(api, scopes) && l.c.SampleAPI && !l.c.Provider.Scopes.has(scope):
+	case l.ok(api, scopes) && l.c.SampleAPI && !l.c.Provider.hasScope(scope):
 		text := "SAMPLE_API needs the scope of %s, which is not in SCOPES; add it there or set another one"
 		l.wrong(fmt.Sprintf(text, strings.TrimPrefix(name, providerBlock)), name, api, scopes)
 	}
@@ -171,7 +171,7 @@ func (l *loader) checkByAdministrator() {
 		return
 	}
 	for i, scope := range l.c.Provider.ScopesByAdministrator {
-		if !l.c.Provider.Scopes.has(scope) {
+		if !l.c.Provider.hasScope(scope) {
 			l.element(scopes, i, "is not in SCOPES; add it there or remove it here")
 		}
 	}
@@ -184,7 +184,7 @@ func (l *loader) checkResources() {
 	if !l.ok(name, scopes, "BASE_URL") {
 		return
 	}
-	rules := provider.Config{Issuer: l.c.BaseURL + "/o", AccessTokenLifetime: p.AccessTokenExpire, JWTAccessTokenLifetime: p.JWTAccessTokenExpire,
+	rules := provider.Config{Issuer: l.c.BaseURL + "/o", OpenID: p.OpenID, AccessTokenLifetime: p.AccessTokenExpire, JWTAccessTokenLifetime: p.JWTAccessTokenExpire,
 		AccessTokenMax: p.AdministratorAccessTokenMax, JWTAccessTokenMax: p.AdministratorJWTAccessTokenMax}
 	for _, s := range p.Scopes {
 		rules.Scopes = append(rules.Scopes, s.Provider())

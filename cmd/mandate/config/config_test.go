@@ -69,7 +69,7 @@ func TestConfigDefaults(t *testing.T) {
 		EventLog: "off", EventRetentionDays: 365, MaxBodyBytes: 65536, Shutdown: 15 * time.Second, CleanupInterval: time.Second, MaxStaleness: 2 * time.Second, ReservedHeaders: []string{}, Rules: []Rule{},
 		Provider: Provider{
 			Scopes:        Scopes{{"read", "Read scope", nil}, {"write", "Write scope", nil}},
-			DefaultScopes: []string{"read", "write"}, Resources: []Resource{}, SoftwareStatementIssuers: []StatementIssuer{}, ReadScope: "read", WriteScope: "write",
+			DefaultScopes: []string{"__all__"}, Resources: []Resource{}, SoftwareStatementIssuers: []StatementIssuer{}, ReadScope: "read", WriteScope: "write",
 			AccessTokenExpire: 36000 * time.Second, JWTAccessTokenExpire: 10 * time.Minute, AuthorizationCodeExpire: time.Minute, DeviceCodeExpire: 10 * time.Minute, DeviceFlowInterval: 5 * time.Second, DeviceMaxPending: 10000,
 			PushedRequestExpire: 90 * time.Second, PushedRequestMaxPending: 10000,
 			RefreshTokenExpire: 30 * 24 * time.Hour, RefreshTokenAbsoluteExpire: 365 * 24 * time.Hour,
@@ -231,7 +231,7 @@ OAUTH2_PROVIDER:
 	check("REFRESH_TOKEN_EXPIRE_SECONDS follows", c.Provider.RefreshTokenExpire, 10*time.Minute)
 	check("RULES", c.Rules, []Rule{{Path: "/users/", Methods: []string{"GET"}, Scopes: []string{"read"}, MaxAge: 5 * time.Minute, ACRValues: []string{"urn:mandate:acr:password"}, WebSocket: true}, {Path: "/open"}})
 	check("SCOPES in order", c.Provider.Scopes, Scopes{{"write", "Write scope", nil}, {"introspection", "Introspect token scope", nil}, {"openid", "Log in", nil}, {"read", "Read scope", nil}})
-	check("DEFAULT_SCOPES in order", c.Provider.DefaultScopes, []string{"write", "read"})
+	check("DEFAULT_SCOPES, which the provider resolves", c.Provider.Defaults(), []string(nil))
 	check("PKCE_REQUIRED", c.Provider.PKCERequired, false)
 	check("credentials", c.Provider.ResourceServerIntrospectionCredentials, []string{"id", "secret"})
 	check("what the API publishes", []string{c.Provider.ResourceServerIssuer, c.Provider.ResourceServerName, c.Provider.ResourceServerDocumentation}, []string{"https://auth.example.com/sso/o", "Orders", "https://docs.example.com/"})
@@ -384,8 +384,8 @@ func TestConfigEachKey(t *testing.T) {
 				changed++
 			}
 		}
-		// DEFAULT_SCOPES depends on the first, and OPEN_REFRESH_TOKEN_GRACE_PERIOD_SECONDS on the second.
-		if changed != 1 && f.key != "SCOPES" && f.key != "REFRESH_TOKEN_GRACE_PERIOD_SECONDS" {
+		// OPEN_REFRESH_TOKEN_GRACE_PERIOD_SECONDS depends on it.
+		if changed != 1 && f.key != "REFRESH_TOKEN_GRACE_PERIOD_SECONDS" {
 			t.Errorf("%s changed %d settings", f.key, changed)
 		}
 	}
@@ -466,5 +466,15 @@ func TestScopesInLanguages(t *testing.T) {
 	c = mustLoad(t, "", "MANDATE_SCOPES={read: {en: Read, fr: Lire}}", "MANDATE_DEFAULT_SCOPES=read", "MANDATE_READ_SCOPE=read", "MANDATE_WRITE_SCOPE=read")
 	if got := c.Provider.Scopes[0].Provider().DescribedIn("fr"); got != "Lire" {
 		t.Errorf("%q", got)
+	}
+}
+
+// OpenID Connect needs no scope in SCOPES. Its scopes can be named wherever those of SCOPES can be.
+func TestBuiltInScopes(t *testing.T) {
+	for _, text := range []string{
+		"OIDC_ENABLED: true", "OIDC_ENABLED: true\n  SCOPES: {api: Use it, email: Write to you}\n  DEFAULT_SCOPES: [api, email, profile]",
+		"OIDC_ENABLED: true\n  SCOPES_BY_ADMINISTRATOR: [phone, write]", "OIDC_ENABLED: true\n  RESOURCES: [{URI: https://files.example, NAME: Files, SCOPES: [read, groups]}]",
+	} {
+		mustLoad(t, "OAUTH2_PROVIDER:\n  "+text+"\n")
 	}
 }

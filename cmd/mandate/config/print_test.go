@@ -33,7 +33,7 @@ func TestConfigPrint(t *testing.T) {
 		"SECRET_KEY: \"********\" # environment: MANDATE_SECRET_KEY\n",
 		"RULES: [{PATH: \"/a/\", METHODS: [\"GET\", \"PUT\"], SCOPES: [], MAX_AGE: 0, ACR_VALUES: [], WEBSOCKET: false, PATH_AS_WRITTEN: false}] # ",
 		"OAUTH2_PROVIDER:\n  SCOPES: {\"b\": \"B \\\"b\\\" ü 😀 \\u2028\", \"a\": \"A: # a\"} # ",
-		"  DEFAULT_SCOPES: [\"b\", \"a\"] # default\n",
+		"  DEFAULT_SCOPES: [\"__all__\"] # default\n",
 		"  ACCESS_TOKEN_EXPIRE_SECONDS: 36000 # default\n",
 		"  RESOURCE_SERVER_INTROSPECTION_CREDENTIALS: [\"********\", \"********\"] # ",
 	} {
