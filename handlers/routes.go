@@ -50,9 +50,14 @@ func (s *server) routes() http.Handler {
 	// or keep it.
 	const metadata = "/.well-known/oauth-authorization-server"
 	root := s.atRoot(r)
-	at(metadata, shared, on{get: s.metadata})
+	// What they append it to, somebody may have written with a slash at its end.
+	appended := func(path string) {
+		for _, to := range [...]string{"", "/", "/o", "/o/"} {
+			at(to+path, shared, on{get: s.metadata})
+		}
+	}
+	appended(metadata)
 	at(metadata+"/o", shared, on{get: s.metadata})
-	at("/o"+metadata, shared, on{get: s.metadata})
 	root(metadata+s.base+"/o", shared, on{get: s.metadata})
 	root(metadata, shared, on{get: s.metadata})
 
@@ -61,9 +66,8 @@ func (s *server) routes() http.Handler {
 	at("/o/.well-known/jwks.json", shared, on{get: s.jwks})
 	if s.config.OpenID {
 		const discovery = "/.well-known/openid-configuration"
-		at(discovery, shared, on{get: s.metadata})
+		appended(discovery)
 		at(discovery+"/o", shared, on{get: s.metadata})
-		at("/o"+discovery, shared, on{get: s.metadata})
 		root(discovery+s.base+"/o", shared, on{get: s.metadata})
 		root(discovery, shared, on{get: s.metadata})
 		at("/o/userinfo/", shared, on{get: s.proven(s.userInfo), post: s.proven(s.userInfo)})

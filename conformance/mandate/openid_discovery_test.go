@@ -9,7 +9,8 @@ import (
 )
 
 var discoveryPaths = []string{"/.well-known/openid-configuration", "/.well-known/openid-configuration/o", "/o/.well-known/openid-configuration",
-	"/o/.well-known/openid-configuration/", "/.well-known/oauth-authorization-server/o", "/o/.well-known/oauth-authorization-server"}
+	"/o/.well-known/openid-configuration/", "/.well-known/oauth-authorization-server/o", "/o/.well-known/oauth-authorization-server",
+	"/o//.well-known/openid-configuration", "//.well-known/openid-configuration", "/o//.well-known/oauth-authorization-server", "//.well-known/oauth-authorization-server"}
 
 // OIDC Discovery §4, RFC 8414 §3: each form of the path returns the same document, for
 // scripts of any site.
@@ -19,6 +20,12 @@ func TestOIDCDiscovery4Paths(t *testing.T) {
 		a := s.get(t, path, nobody)
 		if a.Status != http.StatusOK || a.JSON(t)["issuer"] != s.Issuer || a.Header.Get("Access-Control-Allow-Origin") != "*" {
 			t.Errorf("%s: %d, %v, %q", path, a.Status, a.JSONOrNil()["issuer"], a.Header.Get("Access-Control-Allow-Origin"))
+		}
+	}
+	// Only programs that append the path to an issuer double the slash.
+	for _, path := range []string{"/o//token/", "//o/token/", "/o//.well-known/jwks.json", "/o///.well-known/openid-configuration", "//o/.well-known/openid-configuration"} {
+		if a := s.get(t, path, nobody); a.Status != http.StatusNotFound {
+			t.Errorf("%s: %d", path, a.Status)
 		}
 	}
 	a := s.get(t, "/o/.well-known/jwks.json", nobody)

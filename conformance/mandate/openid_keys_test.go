@@ -18,16 +18,19 @@ func TestRFC7517Keys(t *testing.T) {
 		s := openidServer(t, db)
 		kinds := map[string]int{}
 		for id, key := range s.keys(t) {
-			kinds[key.Type]++
-			if key.thumbprint() != id || key.Use != "sig" {
+			kinds[key.Type+" "+key.Alg]++
+			if key.name() != id || key.Use != "sig" {
 				t.Errorf("%+v", key)
 			}
 		}
-		checkEqual(t, "kinds", kinds, map[string]int{"RSA": 1, "EC": 1, "OKP": 1})
+		checkEqual(t, "kinds", kinds, map[string]int{"RSA RS256": 1, "RSA PS256": 1, "EC ES256": 1, "OKP EdDSA": 1})
 		var set struct {
 			Keys []map[string]any `json:"keys"`
 		}
 		s.get(t, "/o/.well-known/jwks.json", nobody).decode(t, &set)
+		if set.Keys[0]["alg"] != "RS256" {
+			t.Errorf("the first key is %v", set.Keys[0])
+		}
 		for _, key := range set.Keys {
 			// RFC 7518 §6: the private members.
 			for _, name := range []string{"d", "p", "q", "dp", "dq", "qi", "oth", "k"} {
@@ -52,7 +55,7 @@ func TestOIDCCore10Rotation(t *testing.T) {
 		before := keyID(t, old)
 		s.mustCLI(t, "", "keys", "rotate", "--kind", "EC")
 		n := s.node(t) // whose cache is empty
-		if keys := n.keys(t); len(keys) != 4 {
+		if keys := n.keys(t); len(keys) != 5 {
 			t.Errorf("%d keys, want the new one too", len(keys))
 		}
 		if now := keyID(t, n.browser(t).signsIn(t, app, alice).IDToken); now != before {
@@ -106,8 +109,8 @@ func TestOIDCCore10OwnKeys(t *testing.T) {
 			}
 		}
 		s := openidServer(t, db, "OIDC_RSA_PRIVATE_KEY_FILE: "+quote(files[0]), "OIDC_RSA_PRIVATE_KEYS_INACTIVE_FILE: "+quote(files[1]))
-		if keys := s.keys(t); len(keys) != 5 {
-			t.Errorf("%d keys, want ours, the operator's and their last one", len(keys))
+		if keys := s.keys(t); len(keys) != 8 {
+			t.Errorf("%d keys, want ours, the operator's and their last one, each RSA key for two algorithms", len(keys))
 		}
 		alice, app := s.somebody(t, "alice"), s.relyingParty(t)
 		s.verified(t, app, "RS256", s.browser(t).signsIn(t, app, alice).IDToken)

@@ -240,15 +240,41 @@ func (r *Ring) JWKSet(ctx context.Context) (*jose.JWKSet, error) {
 		}
 	}
 	set := &jose.JWKSet{}
-	for _, k := range keys {
-		if k.Published() {
-			set.Keys = append(set.Keys, k.jwk)
+	// A program that reads the first key alone, or that stops at a kind which it does not know, finds the usual one.
+	for _, algorithm := range [...]string{"RS256", pss, "ES256", "EdDSA"} {
+		for _, k := range keys {
+			if k.Published() && k.Kind == jose.KindOf(algorithm) {
+				set.Keys = append(set.Keys, k.as(algorithm))
+			}
 		}
 	}
 	if len(set.Keys) == 0 {
 		return nil, oauth.ErrNotFound
 	}
 	return set, nil
+}
+
+// pss is the second algorithm of an RSA key.
+const pss = "PS256"
+
+// as returns the key as it is published for one of its algorithms.
+//
+// RFC 7517 §4.4, RFC 8725 §3.1: alg names one algorithm. Some libraries refuse a key without it, and a signature by
+// another one. So a key for two algorithms is published twice.
+func (k SigningKey) as(algorithm string) jose.JWK {
+	published := k.jwk
+	published.ID, published.Algorithm = k.idFor(algorithm), algorithm
+	return published
+}
+
+// idFor returns the kid of the key for one of its algorithms.
+//
+// RFC 7517 §4.5: within a set, no two keys have the same kid.
+func (k SigningKey) idFor(algorithm string) string {
+	if algorithm == pss {
+		return k.ID + "-" + pss
+	}
+	return k.ID
 }
 
 // Published reports whether the key is in the JWK Set. A key that is no longer published
@@ -289,7 +315,7 @@ func (r *Ring) Signer(ctx context.Context, algorithm string) (SigningKey, error)
 // own reports whether the key comes from the configuration: only stored keys are sealed.
 func (k SigningKey) own() bool { return k.Sealed == "" }
 
-// ByID returns the key with an id, or ErrNotFound. It also finds a key that is no
+// ByID returns the key with a kid, for any of its algorithms, or ErrNotFound. It also finds a key that is no
 // longer published and only verifies an id_token_hint.
 func (r *Ring) ByID(ctx context.Context, id string) (SigningKey, error) {
 	keys, err := r.all(ctx)
@@ -297,7 +323,7 @@ func (r *Ring) ByID(ctx context.Context, id string) (SigningKey, error) {
 		return SigningKey{}, err
 	}
 	for _, k := range keys {
-		if k.ID == id {
+		if k.ID == id || k.Kind == "RSA" && k.idFor(pss) == id {
 			return k, nil
 		}
 	}
@@ -306,5 +332,5 @@ func (r *Ring) ByID(ctx context.Context, id string) (SigningKey, error) {
 
 // Sign makes a JWT with the key. kind is its typ.
 func (k SigningKey) Sign(algorithm, kind string, claims map[string]any) (string, error) {
-	return jose.Sign(algorithm, kind, k.ID, k.private, claims)
+	return jose.Sign(algorithm, kind, k.idFor(algorithm), k.private, claims)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"mandate/provider/events"
@@ -214,8 +215,9 @@ var errKeyExists = errors.New("this key exists already, or another key was added
 
 // Retire takes a key out of use at once, and generates another if the server needs
 // one. The signatures of the retired key can no longer be verified. It returns
-// ErrNotFound if no stored key has the id.
+// ErrNotFound if no stored key has the id. A kid for another algorithm of the key names it too.
 func (r *Ring) Retire(ctx context.Context, id string) error {
+	id = strings.TrimSuffix(id, "-"+pss)
 	if slices.ContainsFunc(r.own, func(k SigningKey) bool { return k.ID == id }) {
 		return errors.New("this key comes from the configuration: remove it from OIDC_RSA_PRIVATE_KEY")
 	}
