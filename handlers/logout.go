@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"mandate/handlers/request"
@@ -48,8 +49,18 @@ func (s *server) logout(w http.ResponseWriter, r *http.Request) error {
 	return s.logoutFor(w, r, l, who)
 }
 
-// logoutRequest is the end session endpoint (OIDC RP-Logout §2).
+// logoutRequest is the end session endpoint (OIDC RP-Logout §2). The server of an application gets no page.
 func (s *server) logoutRequest(w http.ResponseWriter, r *http.Request) error {
+	if r.Method == http.MethodPost && !(isProgram(r) && r.Header.Get("Authorization") != "") {
+		err := s.parseForm(r)
+		if err != nil {
+			return s.cannotLogOut(w, r, err)
+		}
+	}
+	if comesFromServer(r) {
+		s.protocol(s.logoutByServer).ServeHTTP(w, r)
+		return nil
+	}
 	l, err := s.readLogout(r)
 	if err != nil {
 		return s.cannotLogOut(w, r, err)
@@ -94,16 +105,43 @@ func (s *server) logoutRequest(w http.ResponseWriter, r *http.Request) error {
 	return s.render(w, r, http.StatusOK, page)
 }
 
+// comesFromServer reports whether a logout request comes from the server of an application: it authenticates as the
+// application, or it only names a session and wants no page.
+func comesFromServer(r *http.Request) bool {
+	form := r.URL.Query()
+	if r.Method == http.MethodPost {
+		form = r.PostForm
+	}
+	page := strings.Contains(strings.Join(r.Header.Values("Accept"), ","), "text/html") || form.Has("post_logout_redirect_uri")
+	return isProgram(r) && (provider.SendsCredentials(r, form) || form.Has("id_token_hint") && !page)
+}
+
+// isProgram reports whether a request has nothing that browsers send.
+func isProgram(r *http.Request) bool {
+	return len(r.Cookies()) == 0 && r.Header.Get("Sec-Fetch-Site") == ""
+}
+
+// logoutByServer ends a session for the server of an application. Some programs take no other status than 200 for success.
+func (s *server) logoutByServer(w http.ResponseWriter, r *http.Request) error {
+	if r.Method == http.MethodHead {
+		return nil // RFC 9110 §9.2.1: HEAD is safe, so it ends no session
+	}
+	client, err := s.provider.Logouts.ByServer(r.Context(), r, s.requests.Address(r))
+	request.Note(r.Context(), "client", client)
+	if err != nil {
+		return err
+	}
+	request.Outcome(r.Context(), "ok")
+	w.WriteHeader(http.StatusOK)
+	return nil
+}
+
 // resumed is a parameter of this server only. It carries a posted logout request
 // through the redirect.
 const resumed = "mandate_logout"
 
 func (s *server) readLogout(r *http.Request) (*provider.LogoutRequest, error) {
 	if r.Method == http.MethodPost {
-		err := s.parseForm(r)
-		if err != nil {
-			return nil, err
-		}
 		if r.URL.RawQuery != "" {
 			return nil, badRequest("Send the parameters either in the query or in the body.")
 		}

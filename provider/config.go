@@ -180,7 +180,7 @@ func (c Config) rules() *policy.Rules {
 		PersonQuota: c.PersonQuota, OpenQuota: c.OpenQuota,
 		OpenAccessTokenLifetime: c.OpenAccessTokenLifetime, OpenRefreshTokenLifetime: c.OpenRefreshTokenLifetime,
 		RefreshGrace: c.RefreshGrace, OpenRefreshGrace: c.OpenRefreshGrace,
-		AllowsDocument: c.Open.AllowsDocument, AllowsRegistration: c.Open.Registration,
+		AllowsDocument: c.Open.AllowsDocument, AllowsRegistration: c.Open.Registration, OpenSchemes: c.Open.Schemes,
 	})
 }
 

@@ -168,7 +168,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 		Outbound: calls, Strangers: strangers, Secrets: p.sealers.secrets, LogoNames: logoNames, Changes: p.changes, Refusals: p.Refusals, Log: log})
 	p.Registrations = registration.New(config.registration(), p.rules, store, p.limits, p.Clients, calls, strangers, registrations, log)
 	p.Tokens = tokens.New(config.tokens(), p.rules, store, p.Keys, p.Clients, p.People, p.Resources, p.Proofs, p.sealers.jtis, pairwise, p.changes)
-	p.Logouts = logout.New(config.logout(), p.rules, store, p.Tokens, calls, strangers, p.sealers.tickets, log)
+	p.Logouts = logout.New(config.logout(), p.rules, store, p.Clients, p.Tokens, calls, strangers, p.sealers.tickets, log)
 	store.OnChange(p.changed)
 	p.fosite = framework.New(config.CodeLifetime, config.AccessTokenLifetime, p.Clients, p.rules)
 	p.Authorizations = authorize.New(config.authorize(p.People.ACRValues()), p.rules, store, p.limits, p.Clients, p.Tokens, p.Resources, p.Proofs, p.sealers.tickets, p.fosite)

@@ -2,7 +2,9 @@ package provider
 
 import (
 	"context"
+	"net/http"
 	"net/netip"
+	"net/url"
 	"time"
 
 	"mandate/provider/acr"
@@ -398,6 +400,11 @@ func ShortSubject(stored string) string { return clients.ShortSubject(stored) }
 // KeyIDs lists the key ids of the registered keys of an application.
 func KeyIDs(a Application) []string { return clients.KeyIDs(a) }
 
+// SendsCredentials reports whether a request authenticates as a client, but for a certificate.
+func SendsCredentials(r *http.Request, form url.Values) bool {
+	return clients.SendsCredentials(r, form)
+}
+
 // SecretIsReadable reports whether the server can read the client secret back.
 func SecretIsReadable(a Application) bool { return clients.SecretIsReadable(a) }
 
@@ -563,7 +570,7 @@ type (
 const ResetLife = people.ResetLife
 
 // CheckMailServer returns what is wrong with the URL of a mail server, or "".
-func CheckMailServer(url string) string { return mail.CheckURL(url) }
+func CheckMailServer(at string) string { return mail.CheckURL(at) }
 
 // CheckMailFrom returns what is wrong with the sender of mail, or "".
 func CheckMailFrom(address string) string { return mail.CheckFrom(address) }

@@ -136,6 +136,14 @@ func (s *Store) SessionByDigest(ctx context.Context, digest string, now, idleSin
 	return found, err
 }
 
+// SessionByID reads whose session it is. It reads nothing else of the two.
+func (s *Store) SessionByID(ctx context.Context, id string) (SignedIn, error) {
+	var found SignedIn
+	err := s.get(ctx, &found, `SELECT s.id AS "session.id", s.user_id AS "session.user_id", u.id AS "user.id", u.username AS "user.username"
+		FROM sessions s JOIN users u ON u.id = s.user_id WHERE s.id = $1`, id)
+	return found, err
+}
+
 // holdSession locks a session's row while a transaction stores something that depends
 // on the session. A transaction that ends the session waits for the lock, and then also
 // ends what was stored. The lock is an UPDATE, because both databases lock rows only

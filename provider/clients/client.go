@@ -11,6 +11,7 @@ import (
 
 	"mandate/provider/limits"
 	"mandate/provider/metadata"
+	"mandate/provider/mtls"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/throttle"
@@ -74,6 +75,17 @@ func clientCredentials(r *http.Request, form url.Values) (credentials, error) {
 		return credentials{}, invalidClient("The client secret is empty. A public application sends client_id in the body, and no Authorization header.")
 	}
 	return basic, nil
+}
+
+// SendsCredentials reports whether a request authenticates as a client, but for a certificate.
+func SendsCredentials(r *http.Request, form url.Values) bool {
+	return len(r.Header.Values("Authorization")) > 0 || form.Has("client_secret") || HasAssertion(form)
+}
+
+// SendsCertificate reports whether a request names a client and comes with a certificate.
+func SendsCertificate(r *http.Request, form url.Values) bool {
+	sent, err := mtls.Of(r.Context())
+	return form.Has("client_id") && (sent != nil || err != nil)
 }
 
 // HasAssertion reports whether a request has a client assertion, or a part of one.

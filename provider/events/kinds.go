@@ -83,7 +83,7 @@ var kinds = [...]Description{
 	{SignInFailed, "A sign-in was refused.", "The person is empty if there is none with that name. Counted.", "the application, if it sent the password", "`password`, `limit` (too many guesses at the account, under another name or from other networks), `disabled` (the password was right), `passkey` or `server` (another server), and after it the [condition](sign-in.md#when-it-does-not-work) that failed"},
 	{FactorFailed, "A second factor was refused, after the right password, after a sign-in at another server, or in a session.", "Counted.", "the account of the other server, if the sign-in began there", "`totp`, `new-totp`, `recovery` or `passkey`"},
 	{Strengthened, "A person who is signed in has used another factor.", "", "the session", "the methods (`amr`)"},
-	{SignOut, "A person has signed out.", "", "the application that asked for it, if one did", ""},
+	{SignOut, "A person has signed out.", "If the server of an application has ended the session, the application is the actor.", "the application that asked for it, if one did", ""},
 	{SessionEnded, "One session of a person was ended from elsewhere.", "", "the session", "`limit`: there were too many"},
 	{AllEnded, "All sessions of a person were ended.", "", "", ""},
 	{PasswordChanged, "A person has changed the password, and knew the former one.", "", "", ""},

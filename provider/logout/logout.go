@@ -98,7 +98,7 @@ func (p *Logouts) CheckLogoutURI(l *Request) error {
 		// OIDC RP-Logout §3: nobody is responsible for the redirect URI any more.
 		return oauth.Refuse("unauthorized_client", "%s", suspended)
 	}
-	registered := oauth.Lines(l.Application.PostLogoutURIs)
+	registered := oauth.Lines(p.rules.Effective(*l.Application).PostLogoutURIs)
 	wrong, known := authority.Check(l.RedirectURI), slices.Contains(registered, l.RedirectURI)
 	switch {
 	case known && wrong != "": // it was registered before the rule was made

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"sync/atomic"
 
+	"mandate/provider/clients"
 	"mandate/provider/outbound"
 	"mandate/provider/policy"
 	"mandate/provider/redirect"
@@ -30,6 +31,7 @@ type Logouts struct {
 	config    Config
 	rules     *policy.Rules
 	store     *storage.Store
+	clients   *clients.Clients
 	tokens    *tokens.Tokens
 	outbound  *outbound.Client
 	strangers *outbound.Client // to the addresses of applications for which nobody is responsible
@@ -41,8 +43,8 @@ type Logouts struct {
 }
 
 // New makes the component.
-func New(config Config, rules *policy.Rules, store *storage.Store, t *tokens.Tokens, out, strangers *outbound.Client, tickets seal.Sealer, log *slog.Logger) *Logouts {
-	return &Logouts{config: config, rules: rules, store: store, tokens: t, outbound: out, strangers: strangers, tickets: tickets, wake: make(chan struct{}, 1), log: log}
+func New(config Config, rules *policy.Rules, store *storage.Store, c *clients.Clients, t *tokens.Tokens, out, strangers *outbound.Client, tickets seal.Sealer, log *slog.Logger) *Logouts {
+	return &Logouts{config: config, rules: rules, store: store, clients: c, tokens: t, outbound: out, strangers: strangers, tickets: tickets, wake: make(chan struct{}, 1), log: log}
 }
 
 const pageLife = 3600 // seconds, the time that a person has to answer the logout page

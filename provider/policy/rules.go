@@ -48,6 +48,8 @@ type Settings struct {
 	// AllowsDocument reports whether a client may come whose metadata document is at this
 	// client id. nil: none may.
 	AllowsDocument func(clientID string) bool
+	// OpenSchemes lists private-use schemes without a dot that applications which come by themselves may have.
+	OpenSchemes []string
 	// AllowsRegistration says that applications may register themselves without a token.
 	AllowsRegistration bool
 }
@@ -104,7 +106,7 @@ func (c *Rules) Describe(names []string) []Scope {
 func (c *Rules) EffectiveRights(a storage.Application) (storage.Application, bool) {
 	now, may := c.Effective(a), c.AllowanceOf(a)
 	more := now.GrantTypes != a.GrantTypes || now.MayIntrospect != a.MayIntrospect || now.SkipConsent != a.SkipConsent || now.PKCEExempt != a.PKCEExempt || now.RefreshRotation != a.RefreshRotation ||
-		now.ClaimsInIDToken != a.ClaimsInIDToken || now.EndpointAudience != a.EndpointAudience ||
+		now.ClaimsInIDToken != a.ClaimsInIDToken || now.EndpointAudience != a.EndpointAudience || now.RedirectURIs != a.RedirectURIs || now.PostLogoutURIs != a.PostLogoutURIs ||
 		!oauth.Covers(may.Scopes, strings.Fields(a.Scopes)) || a.AccessTokenLifetime > c.AccessLifetime(a) || a.RefreshTokenLifetime > c.RefreshLifetime(a)
 	return now, more
 }

@@ -129,7 +129,7 @@ type Allowance struct {
 	RefreshMax          int64    // the longest time that a refresh token may stay unused, in seconds
 	RefreshGrace        int64    // for how long a refresh token that was replaced returns its successor again, in seconds
 	OwnLifetime         bool     // the application may have lifetimes of its own
-	AdministratorRights bool     // an administrator may let it skip consent, introspect, omit PKCE, keep its refresh tokens, have claims in its ID tokens and name an endpoint in its assertions
+	AdministratorRights bool     // an administrator may let it skip consent, introspect, omit PKCE, keep its refresh tokens, have claims in its ID tokens, name an endpoint in its assertions and have weak redirect URIs
 	Quota               Quota
 }
 
@@ -214,7 +214,20 @@ func (c *Rules) Effective(a storage.Application) storage.Application {
 	if !may.OwnLifetime {
 		a.AccessTokenLifetime, a.RefreshTokenLifetime = 0, 0
 	}
+	if !may.AdministratorRights {
+		a.RedirectURIs, a.PostLogoutURIs = c.strong(a, a.RedirectURIs), c.strong(a, a.PostLogoutURIs)
+	}
 	return a
+}
+
+// strong leaves out the redirect URIs for which somebody with administrator rights must answer.
+func (c *Rules) strong(a storage.Application, uris string) string {
+	weak := func(uri string) bool {
+		scheme, _, _ := strings.Cut(uri, ":")
+		why := redirect.WeaknessOf(uri)
+		return why != "" && !(why == redirect.Undotted && CameByItself(a) && slices.Contains(c.OpenSchemes, scheme))
+	}
+	return strings.Join(slices.DeleteFunc(oauth.Lines(uris), weak), "\n")
 }
 
 // ChargedTo returns the id of the person whose quota an application's grants and tokens

@@ -27,6 +27,8 @@ type Policy struct {
 	PrivateSchemes []string
 	// PlainPrivate refuses a redirect URI with a private-use scheme that can be a command (IsCommand).
 	PlainPrivate bool
+	// Vouched allows what somebody with administrator rights answers for (WeaknessOf).
+	Vouched bool
 	// LocalhostLoopback lets the port of http://localhost vary, as the port of
 	// 127.0.0.1 may. It is for native clients that cannot use the IP literal.
 	LocalhostLoopback bool
@@ -134,25 +136,45 @@ func (p Policy) checkRedirectScheme(raw string, u *url.URL) string {
 			return "has no host"
 		}
 	case u.Scheme == "http":
-		// RFC 9700 §2.6: no http, except to a program on the same computer.
-		if !isLoopback(u.Hostname()) || u.Opaque != "" {
-			return "must use https: http is only for 127.0.0.1, [::1], localhost and names below it"
+		// RFC 9700 §2.6: no http, except to a program on the same computer. OIDC Core §3.1.2.1 allows it for a
+		// confidential client; within a network where nobody gets a certificate, an administrator decides.
+		if u.Opaque == "" && (isLoopback(u.Hostname()) || p.Vouched && inNetwork(u.Hostname())) {
+			return ""
 		}
+		wrong := "must use https: http is only for 127.0.0.1, [::1], localhost and names below it"
+		switch {
+		case p.Vouched:
+			wrong += ", and for private networks, as in http://192.168.1.10/, http://name/ and http://name.lan/"
+		case inNetwork(u.Hostname()):
+			wrong += byAdministrator
+		}
+		return wrong
 	case slices.Contains(p.PrivateSchemes, u.Scheme):
 		// Such a scheme is used with a host, as in cursor://server/path.
 		if u.Opaque != "" || u.Host == "" && !strings.HasPrefix(u.Path, "/") {
 			return "must be written as " + u.Scheme + "://name/path or " + u.Scheme + ":/path"
 		}
+	case !strings.Contains(u.Scheme, ".") && !OfApplication(u.Scheme):
+		return "has the scheme " + u.Scheme + ", which is not that of an application: use https, http with a loopback address, or a private-use scheme with a dot such as com.example.app"
+	case p.Vouched:
+		if u.Opaque != "" || !strings.HasPrefix(raw[len(u.Scheme)+1:], "/") {
+			return "must be written as " + u.Scheme + ":/path or " + u.Scheme + "://name/path"
+		}
 	case strings.Contains(u.Scheme, "."):
 		// RFC 8252 §7.1: a private-use scheme is a domain name in reverse order.
-		if rest := raw[len(u.Scheme)+1:]; !strings.HasPrefix(rest, "/") || strings.HasPrefix(rest, "//") {
+		if rest := raw[len(u.Scheme)+1:]; strings.HasPrefix(rest, "//") {
+			return "must be written as " + u.Scheme + ":/path, with one slash" + byAdministrator
+		} else if !strings.HasPrefix(rest, "/") {
 			return "must be written as " + u.Scheme + ":/path, with one slash"
 		}
 	default:
-		return "has the scheme " + u.Scheme + ": use https, http with a loopback address, or a private-use scheme with a dot such as com.example.app"
+		return "has the scheme " + u.Scheme + ": use https, http with a loopback address, or a private-use scheme with a dot such as com.example.app" + byAdministrator
 	}
 	return ""
 }
+
+// byAdministrator ends the message about a weakness that an administrator may allow.
+const byAdministrator = "; if the application cannot change it, an administrator can register it"
 
 // IsCommand reports whether a URI can be a command: it has a private-use scheme, and a query or the
 // address of something else than an extension. Such a link does not only open an application on the device
