@@ -9,6 +9,7 @@ import (
 	"mandate/handlers/request"
 	"mandate/provider"
 	"mandate/provider/authority"
+	"mandate/provider/loopback"
 	"mandate/provider/oauth"
 	"mandate/templates"
 	"mandate/templates/languages"
@@ -90,14 +91,14 @@ func (s *server) describeStranger(shown *templates.Asker, a provider.Application
 }
 
 // destination describes the redirect URI in words that a person recognizes.
-func destination(l *languages.Language, redirectURI string) (host string, loopback bool) {
+func destination(l *languages.Language, redirectURI string) (host string, local bool) {
 	u, err := url.Parse(redirectURI)
 	switch {
 	case err != nil:
 		return redirectURI, false
-	case u.Scheme == "http":
+	case u.Scheme == "http" && loopback.InBrowser(u.Hostname()):
 		return l.T("a program on this computer"), true
-	case u.Scheme == "https":
+	case u.Scheme == "https" || u.Scheme == "http":
 		return authority.Shown(redirectURI), false
 	}
 	return l.T("an app on this device (%s)", strings.TrimSuffix(u.Scheme, ":")), true

@@ -8,6 +8,7 @@ import (
 	"mandate/provider/authorize"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
+	"mandate/provider/redirect"
 )
 
 // The methods in this file return what the pages show of the configuration and of the
@@ -57,6 +58,18 @@ func (p *Provider) Lifetimes() Lifetimes {
 	return Lifetimes{p.config.AccessTokenLifetime, p.config.JWTAccessTokenLifetime, p.config.RefreshTokenLifetime}
 }
 
+// LifetimesOf returns the lifetimes in seconds that the tokens of an application have now. The second one is 0 for an
+// application without refresh tokens.
+func (p *Provider) LifetimesOf(a Application) (access, refresh int64) {
+	if policy.HasGrant(a, policy.GrantRefresh) {
+		refresh = p.rules.RefreshLifetime(a)
+	}
+	return p.rules.AccessLifetime(a), refresh
+}
+
+// HasOpenID reports whether OpenID Connect is on.
+func (p *Provider) HasOpenID() bool { return p.config.OpenID }
+
 // OwnApplications returns how many applications a person has registered.
 func (p *Provider) OwnApplications(ctx context.Context, u User) (int, error) {
 	_, n, err := p.store.Applications(ctx, Selection{OwnerID: u.ID}, 1, 0)
@@ -80,3 +93,17 @@ func (p *Provider) WhySuspended(a Application) string { return p.rules.WhySuspen
 func (p *Provider) EffectiveRights(a Application) (Application, bool) {
 	return p.rules.EffectiveRights(a)
 }
+
+// RedirectWarnings says what the redirect URIs of an application risk, in a sentence for each that is weak.
+func RedirectWarnings(a Application) []string {
+	var warnings []string
+	for _, uri := range oauth.Union(oauth.Lines(a.RedirectURIs), oauth.Lines(a.PostLogoutURIs)) {
+		if warning := redirect.Warning(uri); warning != "" {
+			warnings = append(warnings, warning)
+		}
+	}
+	return warnings
+}
+
+// OfApplication reports whether a private-use scheme without a dot can be that of an application.
+func OfApplication(scheme string) bool { return redirect.OfApplication(scheme) }

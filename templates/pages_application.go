@@ -190,6 +190,7 @@ type Application struct {
 	AssertionAudience                          string // aud of its client assertions; empty: it makes none
 	Certificate                                bool   // it authenticates with a certificate
 	Refused                                    RefusedRequests
+	Warnings                                   []string // what its redirect URIs risk
 }
 
 // Rotate replaces a client secret. Overlap is the time in which the old secret still works.

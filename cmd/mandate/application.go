@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -72,6 +73,9 @@ type applicationView struct {
 	UpdatedAt            string   `json:"updated_at"`
 
 	RefusedRequests []refusalView `json:"refused_requests,omitempty"` // of the last seven days; only of application show
+	Warnings        []string      `json:"warnings,omitempty"`         // what its redirect URIs risk
+
+	*applicationDetails // nil but for the command that shows one application
 }
 
 // refusalView is one kind of request that was refused. Without an error it counts those that are not listed.
@@ -134,6 +138,7 @@ func viewApplication(of *provider.Provider, a provider.Application, secret strin
 	if a.LastUsedAt > 0 {
 		view.LastUsedAt = timestamp(a.LastUsedAt)
 	}
+	view.Warnings = provider.RedirectWarnings(a)
 	view.Standing, view.WhySuspended = string(provider.StandingOf(a)), of.WhySuspended(a)
 	view.Suspended = view.WhySuspended != ""
 	if a.OldSecretExpiresAt > time.Now().Unix() {
@@ -192,6 +197,15 @@ func (v applicationView) write(p *program) error {
 		if row[1] != "" {
 			rows = append(rows, row)
 		}
+	}
+	if v.EndpointAudience {
+		rows = append(rows, []string{"assertions for an endpoint", "accepted"})
+	}
+	if v.applicationDetails != nil {
+		rows = append(rows, slices.DeleteFunc(v.rows(), func(row []string) bool { return row[1] == "" })...)
+	}
+	for _, warning := range v.Warnings {
+		rows = append(rows, []string{"warning", warning})
 	}
 	rows = append(rows, []string{"origin", dash(v.Origin)}, []string{"last used", dash(v.LastUsedAt)}, []string{"created", v.CreatedAt})
 	err := writeTable(p.stdout, rows)
@@ -326,24 +340,6 @@ func (p *program) withApplication(ctx context.Context, name string, use func(*op
 		err = use(o, a)
 	}
 	return missing(err, "application", name, "application list")
-}
-
-func (p *program) applicationShowCommand() *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{Use: "show CLIENT_ID", Short: "Show an application, without its secret", Args: arguments("CLIENT_ID"),
-		RunE: func(c *cobra.Command, args []string) error {
-			return p.withApplication(c.Context(), args[0], func(o *opened, a provider.Application) error {
-				view := viewApplication(o.provider, a, "")
-				found, err := o.provider.Refusals.Of(c.Context(), a)
-				if err != nil {
-					return err
-				}
-				view.RefusedRequests = viewRefusals(found)
-				return p.show(view, asJSON)
-			})
-		}}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return c
 }
 
 func (p *program) applicationRotateCommand() *cobra.Command {

@@ -100,6 +100,12 @@ func standingTable(t *testing.T) string {
 		}
 		return "no"
 	})
+	row("[weak redirect URIs](#redirect-uris-that-only-an-administrator-registers)", func(a provider.Allowance) string {
+		if a.AdministratorRights {
+			return "if an administrator registered them"
+		}
+		return "no"
+	})
 	row("what describes a client with a [metadata document](#clients-that-bring-their-own-metadata-document)", func(a provider.Allowance) string {
 		of := provider.Application{Origin: provider.FromDocument, Responsible: "owner", OwnerActive: new(true), OwnerAdministrator: new(a.AdministratorRights)}
 		if a.PublicOnly {

@@ -49,6 +49,7 @@ func (s *server) somebody(t testing.TB, name string) person {
 type jwk struct {
 	Type  string `json:"kty"`
 	Use   string `json:"use"`
+	Alg   string `json:"alg"`
 	ID    string `json:"kid"`
 	Curve string `json:"crv"`
 	X     string `json:"x"`
@@ -108,6 +109,14 @@ func (k jwk) thumbprint() string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
+// name returns the kid that the key must have: that of an RSA key says for which of two algorithms it is published.
+func (k jwk) name() string {
+	if k.Alg == "PS256" {
+		return k.thumbprint() + "-PS256"
+	}
+	return k.thumbprint()
+}
+
 // verified checks a JWT like a relying party that expects one algorithm, and returns
 // its claims.
 func (s *server) verified(t testing.TB, app application, algorithm, text string) jwt.MapClaims {
@@ -119,8 +128,8 @@ func (s *server) verified(t testing.TB, app application, algorithm, text string)
 			return []byte(app.ClientSecret), nil
 		}
 		key, known := s.keys(t)[kid]
-		if !named || !known || key.thumbprint() != kid {
-			return nil, fmt.Errorf("the key %q is not published, or is not named by its thumbprint", kid)
+		if !named || !known || key.Alg != algorithm || key.name() != kid {
+			return nil, fmt.Errorf("the key %q is not published for %s, or is not named by its thumbprint", kid, algorithm)
 		}
 		return key.public(t), nil
 	}, jwt.WithValidMethods([]string{algorithm}), jwt.WithJSONNumber(), jwt.WithIssuer(s.Issuer), jwt.WithAudience(app.ClientID))

@@ -147,7 +147,7 @@ func rfc8252Security() []Rule {
 		},
 		{
 			ID: "RFC8252/8.4/scheme-is-a-domain", Level: Should,
-			Text:     "A private-use scheme is a reversed domain name: one without a dot is refused.",
+			Text:     "A private-use scheme is a reversed domain name: one without a dot is refused, unless an administrator registers it.",
 			TestedBy: "provider/redirect/redirect_test.go:TestRedirectURIAtRegistration",
 		},
 		{

@@ -100,13 +100,34 @@ func hostOf(r Registration, was storage.Application) string {
 	return host
 }
 
-func (p *Clients) checkRedirectURIs(found *oauth.Invalid, r Registration, was storage.Application) {
+func (p *Clients) checkRedirectURIs(found *oauth.Invalid, actor policy.Actor, r Registration, was storage.Application) {
 	// RFC 6749 §3.1.2.2: a client that uses the redirection endpoint registers its
 	// redirect URI.
 	if len(r.RedirectURIs) == 0 && slices.Contains(r.GrantTypes, policy.GrantCode) {
 		found.Add("redirect_uris", "The authorization code grant needs at least one redirect URI.")
 	}
-	checkURIs(found, "redirect_uris", r.RedirectURIs, p.Redirects(was).Check)
+	checkURIs(found, "redirect_uris", r.RedirectURIs, p.redirectCheck(actor, r, was, was.RedirectURIs))
+}
+
+// redirectCheck returns what checks the redirect URIs of a registration. known are those that the application has
+// already. Only somebody with administrator rights registers a weak one, and only for an application for which such a
+// person is responsible. It stays registered when that changes, and has no effect then (policy.Effective).
+func (p *Clients) redirectCheck(actor policy.Actor, r Registration, was storage.Application, known string) func(string) string {
+	rules, vouched := p.Redirects(was), p.Redirects(was)
+	vouched.Vouched = true
+	may := actor.Administers() && p.rules.AllowanceOf(was).AdministratorRights
+	return func(uri string) string {
+		wrong, weak := rules.Check(uri), redirect.WeaknessOf(uri)
+		if wrong == "" || weak == "" || !may && !slices.Contains(oauth.Lines(known), uri) {
+			return wrong
+		}
+		wrong = vouched.Check(uri)
+		// OIDC Core §3.1.2.1: http only if the client is confidential.
+		if wrong == "" && weak == redirect.Plain && r.ClientType != policy.Confidential {
+			wrong = "may begin with http:// only if the application is confidential"
+		}
+		return wrong
+	}
 }
 
 const maxURIs = 100 // of one kind, for one application

@@ -19,7 +19,7 @@ const minHMACSecretBytes = 32
 
 // checkOpenID checks the fields that belong to OpenID Connect. While OpenID Connect is
 // off, they may not change.
-func (p *Clients) checkOpenID(found *oauth.Invalid, r Registration, was storage.Application) {
+func (p *Clients) checkOpenID(found *oauth.Invalid, actor policy.Actor, r Registration, was storage.Application) {
 	if !p.config.OpenID {
 		// While OpenID Connect is off, the algorithm is only for signed access tokens. A profile
 		// sets it for those of each resource.
@@ -43,8 +43,9 @@ func (p *Clients) checkOpenID(found *oauth.Invalid, r Registration, was storage.
 	} else if r.Pairwise && !onDevice(r) && r.withoutRedirect(was) {
 		found.Add("pairwise", "Pairwise subjects are derived from the host of the redirect URIs, and a grant type of this application needs no redirect URI. Use authorization_code alone, or let an administrator be responsible for the application.")
 	}
+	check := p.redirectCheck(actor, r, was, was.PostLogoutURIs)
 	checkURIs(found, "post_logout_redirect_uris", r.PostLogoutURIs, func(uri string) string {
-		wrong := p.Redirects(was).Check(uri)
+		wrong := check(uri)
 		// OIDC RP-Logout §3.1
 		if wrong == "" && p.config.StrictURIs && r.ClientType == policy.Public && strings.HasPrefix(uri, "http://") {
 			wrong = "may begin with http:// only if the application is confidential"

@@ -21,10 +21,6 @@ var (
 	anyScheme = regexp.MustCompile(`^[a-z][a-z0-9+-]*$`)
 )
 
-// noApplication lists schemes without a dot that belong to a browser or to a protocol, and not
-// to an application.
-var noApplication = []string{"about", "blob", "chrome", "data", "file", "filesystem", "ftp", "http", "https", "intent", "javascript", "mailto", "resource", "sms", "tel", "vbscript", "view-source", "ws", "wss"}
-
 // checkOpenClients checks who may come without a registration by a person.
 func (l *loader) checkOpenClients() {
 	const clients, hosts, schemes = providerBlock + "OPEN_CLIENTS", providerBlock + "OPEN_HOSTS", providerBlock + "OPEN_REDIRECT_URI_SCHEMES"
@@ -45,7 +41,7 @@ func (l *loader) checkOpenClients() {
 	}
 	if l.ok(schemes) {
 		for i, scheme := range p.OpenRedirectURISchemes {
-			if !anyScheme.MatchString(scheme) || slices.Contains(noApplication, scheme) || strings.Contains(scheme, "script") {
+			if !anyScheme.MatchString(scheme) || !provider.OfApplication(scheme) {
 				l.element(schemes, i, "must be the private-use scheme of an application, without a dot and in lower case, such as cursor")
 			}
 		}

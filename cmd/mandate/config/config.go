@@ -236,7 +236,7 @@ type Provider struct {
 	PKCERequired bool `key:"PKCE_REQUIRED" default:"true"`
 	// RequestApprovalPrompt decides when the consent page is shown: `auto` skips it if the person approved the same scopes before, `force` always shows it.
 	RequestApprovalPrompt string `key:"REQUEST_APPROVAL_PROMPT" default:"auto" oneof:"auto force"`
-	// AllowedRedirectURISchemes restricts the schemes of redirect URIs to those listed: `https`, `http` (loopback only) and private-use schemes with a dot (RFC 8252 §7.1). If it is empty, all three kinds are allowed.
+	// AllowedRedirectURISchemes restricts the schemes of redirect URIs to those listed: `https`, `http` (loopback only) and private-use schemes with a dot (RFC 8252 §7.1). If it is empty, all three kinds are allowed, and those that only an administrator registers.
 	AllowedRedirectURISchemes []string `key:"ALLOWED_REDIRECT_URI_SCHEMES" default:"[]"`
 	// AllowLocalhostLoopback lets the port of a redirect URI with the host name `localhost` vary, as it may for loopback addresses (against RFC 8252 §8.3). For native applications that register `http://localhost`.
 	AllowLocalhostLoopback bool `key:"ALLOW_LOCALHOST_LOOPBACK" default:"false"`
