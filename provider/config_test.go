@@ -3,6 +3,7 @@ package provider
 import (
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -14,7 +15,8 @@ func TestRulesHaveTheSettings(t *testing.T) {
 	c := testConfig()
 	restricted(&c)
 	c.OpenID, c.PersonQuota, c.OpenQuota = true, policy.Quota{Applications: 1}, policy.Quota{Applications: 2}
-	c.Open.Registration, c.StrictScopes = true, true
+	c.Open.Schemes = []string{"app.example"}
+	c.Open.Registration, c.StrictScopes, c.RefreshGrace, c.OpenRefreshGrace = true, true, time.Second, time.Second
 	from, to := reflect.ValueOf(c), reflect.ValueOf(c.rules().Settings)
 	for i := range to.NumField() {
 		name := to.Type().Field(i).Name
@@ -25,8 +27,11 @@ func TestRulesHaveTheSettings(t *testing.T) {
 			continue
 		}
 		of := from.FieldByName(name)
-		if name == "AllowsRegistration" {
+		switch name {
+		case "AllowsRegistration":
 			of = from.FieldByName("Open").FieldByName("Registration")
+		case "OpenSchemes":
+			of = from.FieldByName("Open").FieldByName("Schemes")
 		}
 		now := to.Field(i)
 		if name == "Scopes" {
