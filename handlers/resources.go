@@ -239,7 +239,7 @@ func (s *server) resourceForm(r *http.Request, a *provider.Resource, form url.Va
 		Algorithms: checked([]string{form.Get("algorithm")}, append([]templates.Option{{Value: "", Label: "That of the application"}}, algorithms()...)...)}
 	page.Typs, page.TypError = checked([]string{form.Get("jwt_typ")},
 		templates.Option{Value: "", Label: provider.TypAccessToken, Help: "The type of RFC 9068, which distinguishes access tokens from ID tokens."},
-		templates.Option{Value: provider.TypJWT, Help: "For an API whose library accepts nothing else, such as Spring. It must compare aud with the URI of this resource: an ID token has the same type."}), invalid.At("jwt_typ")
+		templates.Option{Value: provider.TypJWT, Label: "JWT, for libraries that know no other", Help: "For an API whose library accepts nothing else, such as Spring. It must compare aud with the URI of this resource: an ID token has the same type."}), invalid.At("jwt_typ")
 	page.Scopes = s.scopeOptions(s.provider.ResourceScopes(), form["scopes"])
 	if a != nil {
 		page.URI.Value, page.Version = a.URI, version(*a)

@@ -177,7 +177,7 @@ func TestBrowserApplications(t *testing.T) {
 		b.expect(422, "Register an application")
 		b.summarizes("Skip the consent page")
 		if !evaluate[bool](b, `document.getElementById("skip_consent").checked`) || len(b.all("checkbox", "Skip the consent page")) != 1 ||
-			!strings.Contains(said(b.all("checkbox", "Skip the consent page")[0].Description), "Any program can impersonate") {
+			!strings.Contains(said(b.all("checkbox", "Skip the consent page")[0].Description), "Any program on the computer of a person") {
 			t.Error("the switch is off again, or does not say what is wrong with it")
 		}
 	})

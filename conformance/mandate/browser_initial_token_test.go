@@ -27,11 +27,11 @@ func TestBrowserRegistrationTokens(t *testing.T) {
 
 	b.fill("Number of applications", "2")
 	b.press("Make a token")
-	b.says("Copy it now. You will not see it again.", "2 uses are left", "Scopes: read write openid")
+	b.says("Copy it now. You will not see it again.", "2 uses are left", "Scopes: read write openid offline_access")
 	token := s.secret(b.value("Initial access token"))
 	made := s.registers(t, bearer(token), `{"redirect_uris":["https://tool.example/cb"]}`)
-	if scope := textOf(made, "scope"); scope != "read write openid" {
-		t.Errorf("the application gets the scope %q, and the page said read write openid", scope)
+	if scope := textOf(made, "scope"); scope != "read write openid offline_access" {
+		t.Errorf("the application gets the scope %q, and the page said read write openid offline_access", scope)
 	}
 	b.open("/admin/registration-tokens/")
 	b.says("1 use is left", "authorization_code")

@@ -57,7 +57,7 @@ func goRefused(t testing.TB, err error, status int, code string) {
 // TestClientsGo uses golang.org/x/oauth2.
 func TestClientsGo(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
-		s := startServer(t, options{database: db, settings: []string{"SAMPLE_API: true"}})
+		s := startServer(t, options{database: db, settings: []string{"SAMPLE_API: true"}, provider: []string{"REFRESH_TOKEN_GRACE_PERIOD_SECONDS: 0"}})
 		alice, web, phone := s.person(t, "alice"), s.whole(t, "web"), s.phone(t)
 		b := s.signIn(t, alice, "/account/")
 		for _, c := range []struct {
@@ -249,7 +249,7 @@ func (s *server) foreignAnswers(t *testing.T, run foreignClient, b *browser, app
 // TestClientsPython uses requests-oauthlib of Debian.
 func TestClientsPython(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
-		s := startServer(t, options{database: db, settings: []string{"SAMPLE_API: true"}})
+		s := startServer(t, options{database: db, settings: []string{"SAMPLE_API: true"}, provider: []string{"REFRESH_TOKEN_GRACE_PERIOD_SECONDS: 0"}})
 		alice, web, phone := s.person(t, "alice"), s.whole(t, "web"), s.phone(t)
 		run := s.requestsOAuthlib
 		b := s.signIn(t, alice, "/account/")

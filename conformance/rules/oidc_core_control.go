@@ -141,10 +141,15 @@ func errorResponse(t *T) *check.Response {
 		return no
 	}
 	unknown := t.Authorize(t.OpenID(c, badScopes[0]))
-	if !unknown.Arrived() || unknown.Params.Get("code") != "" {
-		t.Blockedf("no error reached the redirect URI, neither for prompt=none without a session, nor for a denied request, nor for an unknown scope: %s; %s; %s", silent, no, unknown)
+	if unknown.Arrived() && unknown.Params.Get("code") == "" {
+		return unknown
 	}
-	return unknown
+	kind := t.Authorize(t.OpenID(c).Set("response_type", "conformance"))
+	if !kind.Arrived() || kind.Params.Get("code") != "" {
+		t.Blockedf("no error reached the redirect URI, neither for prompt=none without a session, nor for a denied request, nor for an unknown scope, "+
+			"nor for an unknown response_type: %s; %s; %s; %s", silent, no, unknown, kind)
+	}
+	return kind
 }
 
 // asking returns a request with a claims parameter for one claim.
