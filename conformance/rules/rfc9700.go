@@ -278,7 +278,7 @@ func rfc9700Others() []Rule {
 		},
 		{
 			ID: "RFC9700/2.6/a7-no-http-redirect-uris", Level: Must,
-			Text:     "A redirect URI with http is refused, except for a program on the same computer. Mandate makes one more exception: an administrator can register one in a private network for a confidential client.",
+			Text:     "A redirect URI with http is refused, except for a program on the same computer.",
 			TestedBy: "provider/redirect/redirect_test.go:TestRedirectURIAtRegistration",
 		},
 		{

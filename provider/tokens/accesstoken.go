@@ -113,6 +113,7 @@ func (p *Tokens) sealJTI(kind, id string) string {
 type Found struct {
 	storage.LiveToken
 	name     string             // the jti of a signed token; "": the token is opaque
+	typ      string             // the typ of a signed token
 	exp      int64              // the token's own expiry; ExpiresAt is limited to what the standing allows now
 	audience resources.Audience // only of a token that LiveToken returns
 	unusable bool               // its application is suspended, or may use no scope of the token
@@ -166,14 +167,16 @@ func (p *Tokens) readToken(ctx context.Context, text string) (Found, error) {
 // findSigned verifies a signed access token as RFC 9068 §4 requires, and then checks
 // the records that it belongs to.
 func (p *Tokens) findSigned(ctx context.Context, text string) (Found, error) {
+	typ := ""
 	raw, err := jose.Verifier{
 		// RFC 9068 §4: never none. Also never HS256, with which a public key could be
 		// used as the secret.
 		Algorithms: jose.Algorithms(),
 		// RFC 9068 §4: neither an ID token nor a logout token is an access token. If an API wants the typ of an ID token, the
-		// claims below distinguish the two.
+		// claims below distinguish the two. LiveToken asks whether it does.
 		Types: []string{resources.TypAccessToken, strings.ToLower(resources.TypJWT)},
 		Keys: func(h jose.Header, _ []byte) ([]any, error) {
+			typ = h.Type
 			key, err := p.keyFor(ctx, h)
 			if err == nil && !key.Published() {
 				err = jose.ErrInvalid
@@ -193,7 +196,7 @@ func (p *Tokens) findSigned(ctx context.Context, text string) (Found, error) {
 	if err != nil || claims["iss"] != p.config.Issuer || !valid || !confirmed || !isAccess(claims) {
 		return Found{}, storage.ErrNotFound
 	}
-	token := Found{name: claims.Text("jti")}
+	token := Found{name: claims.Text("jti"), typ: typ}
 	behind, err := p.names.Open(token.name, "")
 	if err != nil {
 		return Found{}, storage.ErrNotFound

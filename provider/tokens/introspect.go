@@ -14,6 +14,7 @@ import (
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/possession"
+	"mandate/provider/resources"
 	"mandate/storage"
 )
 
@@ -139,8 +140,15 @@ func (p *Tokens) LiveToken(ctx context.Context, text string) (Found, error) {
 	} else {
 		token.audience, err = p.apis.Granted(ctx, token.Resource)
 	}
-	if err != nil || token.Resource == "" { // the server itself has every scope
+	if err != nil {
 		return token, err
+	}
+	// RFC 9068 §4: at+jwt, unless each API of the token wants another typ.
+	if strings.EqualFold(token.typ, resources.TypJWT) && token.audience.Typ() != resources.TypJWT {
+		return token, oauth.ErrNotFound
+	}
+	if token.Resource == "" { // the server itself has every scope
+		return token, nil
 	}
 	// The scopes are limited to those that the resources have now.
 	token.Scope = token.audience.Scope(token.Scope)
