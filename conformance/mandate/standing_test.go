@@ -246,7 +246,7 @@ func yesOrNo(is bool) string {
 // What an application itself may do, although everything possible is registered for it.
 func (g *register) applications(t *testing.T) {
 	columns, cells := docsTable(t, "| `administrator`")
-	if !slices.Equal(columns, []string{"`administrator`", "`person`", "`open`"}) || len(cells) != 13 {
+	if !slices.Equal(columns, []string{"`administrator`", "`person`", "`open`"}) || len(cells) != 15 {
 		t.Fatalf("the table of standings is another one than is tested: %q, %d rows", columns, len(cells))
 	}
 	victim := g.person(t, "victim")
