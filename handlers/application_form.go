@@ -182,7 +182,6 @@ func (s *server) submit(r *http.Request, who *provider.SignedIn, was *provider.A
 		// refuses a request that sends them all the same.
 		said.MayIntrospect = said.MayIntrospect || was.MayIntrospect
 		said.SkipConsent = said.SkipConsent || was.SkipConsent
-		said.PKCEExempt = said.PKCEExempt || was.PKCEExempt
 		said.Authentication.EndpointAudience = said.Authentication.EndpointAudience || was.EndpointAudience
 	}
 	said.Said = changes(said, registration(s.stored(*was), nil, true))
@@ -228,7 +227,7 @@ func registration(form url.Values, offers []string, every bool) provider.Registr
 	said := provider.Registration{
 		Name: strings.TrimSpace(form.Get("name")), ClientType: form.Get("client_type"), GrantTypes: unique(form["grant_type"]),
 		RedirectURIs: lines(form.Get("redirect_uris")), Scopes: unique(form["scope"]), Resources: lines(form.Get("resources")), HashClientSecret: form.Has("hash_client_secret"),
-		MayIntrospect: form.Has("may_introspect"), SkipConsent: form.Has("skip_consent"), PKCEExempt: form.Has("pkce_exempt"), RequirePushed: form.Has("require_pushed"), RequiredACR: form.Get("required_acr"), DefaultACR: form.Get("default_acr_values"), RefreshRotation: form.Get("refresh_rotation"), Profile: form.Get("profile"), SenderConstraint: form.Get("sender_constraint"),
+		MayIntrospect: form.Has("may_introspect"), SkipConsent: form.Has("skip_consent"), PKCE: form.Get("pkce"), RequirePushed: form.Has("require_pushed"), RequiredACR: form.Get("required_acr"), DefaultACR: form.Get("default_acr_values"), RefreshRotation: form.Get("refresh_rotation"), Profile: form.Get("profile"), SenderConstraint: form.Get("sender_constraint"),
 		AccessTokenLifetime: seconds(form.Get("access_token_lifetime")), RefreshTokenLifetime: seconds(form.Get("refresh_token_lifetime")),
 		AccessTokenFormat: form.Get("access_token_format"), Algorithm: form.Get("algorithm"), UserInfoAlgorithm: form.Get("userinfo_algorithm"), IntrospectionAlgorithm: form.Get("introspection_algorithm"), Pairwise: form.Has("pairwise"),
 		ClaimsInIDToken: form.Get("claims_in_id_token"), PostLogoutURIs: lines(form.Get("post_logout_redirect_uris")), BackchannelURI: strings.TrimSpace(form.Get("backchannel_logout_uri")),
@@ -277,13 +276,13 @@ func (s *server) stored(a provider.Application) url.Values {
 		"redirect_uris": {a.RedirectURIs}, "scope": strings.Fields(a.Scopes), "resources": {a.Resources}, "access_token_format": {a.AccessTokenFormat},
 		"algorithm": {cmp.Or(a.Algorithm, provider.DefaultAlgorithm)}, "userinfo_algorithm": {a.UserInfoAlgorithm}, "introspection_algorithm": {a.IntrospectionAlg},
 		"post_logout_redirect_uris": {a.PostLogoutURIs}, "backchannel_logout_uri": {a.BackchannelURI},
-		"claims_in_id_token": {a.ClaimsInIDToken},
-		"auth_method":        {a.AuthMethod}, "profile": {a.Profile}, "required_acr": {a.RequiredACR}, "default_acr_values": {a.DefaultACR}, "refresh_rotation": {a.RefreshRotation}, "sender_constraint": {a.SenderConstraint}, "auth_algorithm": {a.AuthAlgorithm}, "jwks": {a.JWKS}, "jwks_uri": {a.JWKSURI}, "certificate_subject": {a.CertificateSubject},
+		"claims_in_id_token": {a.ClaimsInIDToken}, "pkce": {a.PKCE},
+		"auth_method": {a.AuthMethod}, "profile": {a.Profile}, "required_acr": {a.RequiredACR}, "default_acr_values": {a.DefaultACR}, "refresh_rotation": {a.RefreshRotation}, "sender_constraint": {a.SenderConstraint}, "auth_algorithm": {a.AuthAlgorithm}, "jwks": {a.JWKS}, "jwks_uri": {a.JWKSURI}, "certificate_subject": {a.CertificateSubject},
 		"object_algorithm": {a.ObjectAlgorithm}, "request_uris": {a.RequestURIs}, "response_algorithm": {a.ResponseAlgorithm}, "response_modes": strings.Fields(a.ResponseModes)}
 	if a.Scopes == "" { // every scope
 		form["scope"] = s.provider.Scopes()
 	}
-	for name, on := range map[string]bool{"hash_client_secret": a.HashClientSecret, "pairwise": a.Sector != "", "may_introspect": a.MayIntrospect, "skip_consent": a.SkipConsent, "pkce_exempt": a.PKCEExempt, "assertion_audience_endpoints": a.EndpointAudience, "require_pushed": a.RequirePushed, "require_signed": a.RequireSigned} {
+	for name, on := range map[string]bool{"hash_client_secret": a.HashClientSecret, "pairwise": a.Sector != "", "may_introspect": a.MayIntrospect, "skip_consent": a.SkipConsent, "assertion_audience_endpoints": a.EndpointAudience, "require_pushed": a.RequirePushed, "require_signed": a.RequireSigned} {
 		if on {
 			form.Set(name, "on")
 		}
@@ -313,7 +312,7 @@ func (s *server) applicationForm(r *http.Request, who *provider.SignedIn, a *pro
 		Action: s.path("/o/applications/register/"), CancelURL: s.path("/o/applications/"),
 		Name: field("name"), RedirectURIs: field("redirect_uris"), ClientTypeError: invalid.At("client_type"), GrantsError: invalid.At("grant_type"),
 		HashSecret: form.Has("hash_client_secret"), HashSecretError: invalid.At("hash_client_secret"), ScopesError: invalid.At("scope"), Resources: field("resources"),
-		MayIntrospect: form.Has("may_introspect"), SkipConsent: form.Has("skip_consent"), PKCEExempt: form.Has("pkce_exempt"), EndpointAudience: form.Has("assertion_audience_endpoints"), RequirePushed: form.Has("require_pushed"),
+		MayIntrospect: form.Has("may_introspect"), SkipConsent: form.Has("skip_consent"), EndpointAudience: form.Has("assertion_audience_endpoints"), RequirePushed: form.Has("require_pushed"),
 		AccessLifetime: field("access_token_lifetime"), RefreshLifetime: field("refresh_token_lifetime"),
 		DefaultAccess: span(own.Access), DefaultRefresh: span(own.Refresh), Errors: s.applicationErrors(invalid, privileges),
 		ClientType: checked(form["client_type"],
@@ -328,6 +327,7 @@ func (s *server) applicationForm(r *http.Request, who *provider.SignedIn, a *pro
 	s.messagesFields(&page, form, invalid)
 	s.profileFields(&page, form, invalid)
 	s.rotationField(&page, form, invalid)
+	s.pkceField(&page, who.User, a, form, invalid)
 	if a != nil {
 		page.OwnerURL = s.applicationPath(a.ID, "owner/")
 		page.Action, page.CancelURL = s.applicationPath(a.ID, "update/"), s.applicationPath(a.ID, "")

@@ -58,7 +58,7 @@ func (s *server) atProfile(invalid *provider.Invalid, profile string, privileges
 	if invalid == nil || profile == "" {
 		return invalid
 	}
-	contradicting := []string{"assertion_audience_endpoints", "pkce_exempt", "algorithm", "userinfo_algorithm"}
+	contradicting := []string{"assertion_audience_endpoints", "algorithm", "userinfo_algorithm"}
 	shown := &provider.Invalid{}
 	for _, f := range invalid.Fields {
 		if slices.Contains(contradicting, f.Field) && s.absent(f.Field, privileges) {
@@ -73,7 +73,7 @@ func (s *server) atProfile(invalid *provider.Invalid, profile string, privileges
 // privileges says that it has the fields of administrators.
 func (s *server) absent(field string, privileges bool) bool {
 	switch field {
-	case "may_introspect", "skip_consent", "pkce_exempt", "assertion_audience_endpoints":
+	case "may_introspect", "skip_consent", "assertion_audience_endpoints":
 		return !privileges
 	case "algorithm", "userinfo_algorithm", "pairwise", "post_logout_redirect_uris", "backchannel_logout_uri", "claims_in_id_token":
 		return !s.config.OpenID
@@ -138,6 +138,29 @@ func claimsField(page *templates.ApplicationForm, form url.Values, invalid *prov
 	page.IDTokenClaims, page.IDTokenClaimsError = checked([]string{chosen}, choices...), invalid.At("claims_in_id_token")
 }
 
+// pkceField sets the field of the form about PKCE. Only an administrator may let an application come without, if an
+// administrator is responsible for it.
+func (s *server) pkceField(page *templates.ApplicationForm, actor provider.User, a *provider.Application, form url.Values, invalid *provider.Invalid) {
+	chosen := form.Get("pkce")
+	values := []templates.Option{{Value: "", Label: "As the server is set", Help: s.usualPKCE(actor, a)},
+		{Value: provider.PKCERequired, Label: pkceNames[provider.PKCERequired], Help: "A request without a code challenge is refused."}}
+	if page.Privileges || chosen == provider.PKCEIfSent {
+		values = append(values, templates.Option{Value: provider.PKCEIfSent, Label: pkceNames[provider.PKCEIfSent], Help: "For a program that cannot send a code challenge. A stolen code is then easier to use."})
+	}
+	page.PKCE, page.PKCEError = checked([]string{chosen}, values...), invalid.At("pkce")
+}
+
+// usualPKCE says what an application must send that leaves PKCE to the server.
+func (s *server) usualPKCE(actor provider.User, a *provider.Application) string {
+	switch {
+	case !s.provider.NeedsPKCE(actor, a, false):
+		return "A code challenge is used if the application sends one."
+	case s.config.OpenID && !s.provider.NeedsPKCE(actor, a, true):
+		return "Each authorization request needs a code challenge, or the scope openid and a nonce."
+	}
+	return "Each authorization request needs a code challenge."
+}
+
 // changes names those fields of a form that somebody has changed and a profile sets otherwise. The
 // form has no algorithm without OpenID Connect, which is the usual one.
 func changes(now, before provider.Registration) []string {
@@ -168,6 +191,7 @@ var (
 		provider.ProfileMessages: "The same, and the requests and the responses are signed.",
 	}
 	requiredLogins = map[string]string{"urn:mandate:acr:mfa": "Two factors", "phr": "A login that resists phishing", "urn:mandate:acr:passkey": "A passkey"}
+	pkceNames      = map[string]string{provider.PKCERequired: "Required", provider.PKCEIfSent: "Used if it is sent"}
 	rotationNames  = map[string]string{provider.RotationOn: "Replaced at each use", provider.RotationOff: "Kept"}
 	claimsNames    = map[bool]string{true: "Included", false: "Not included"}
 	boundTo        = map[string]string{provider.BoundToKey: "A key (DPoP)", provider.BoundToCertificate: "A client certificate"}

@@ -79,7 +79,7 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 	grants := strings.Fields(a.GrantTypes)
 	page := templates.Application{Frame: s.frame(r, a.Name), Name: a.Name, ClientID: a.ClientID, ClientType: typeName(a), Owner: owner(a), Created: day(a.CreatedAt),
 		Public: a.ClientType == provider.Public, RedirectURIs: lines(a.RedirectURIs), Scopes: s.provider.AllowedScopes(a), Resources: lines(a.Resources),
-		HashSecret: !provider.SecretIsReadable(a), MayIntrospect: a.MayIntrospect, SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt, EndpointAudience: a.EndpointAudience, RequirePushed: a.RequirePushed, RequireSigned: a.RequireSigned, Profile: profileNames[a.Profile], RequiredLogin: requiredLogins[a.RequiredACR], DefaultLogin: defaultLogin(a), Bound: boundTo[a.SenderConstraint],
+		HashSecret: !provider.SecretIsReadable(a), MayIntrospect: a.MayIntrospect, SkipConsent: a.SkipConsent, EndpointAudience: a.EndpointAudience, RequirePushed: a.RequirePushed, RequireSigned: a.RequireSigned, Profile: profileNames[a.Profile], RequiredLogin: requiredLogins[a.RequiredACR], DefaultLogin: defaultLogin(a), Bound: boundTo[a.SenderConstraint],
 		AccessLifetime: lifetime(a.AccessTokenLifetime, own.Access, may.AccessMax), Standing: standingText(a), Suspended: s.provider.WhySuspended(a), FromDocument: provider.DocumentOf(a) != "", FollowsDocument: provider.FollowsDocument(a), NewSecret: s.takeSecret(w, r, who, a.ID), TokenURL: s.absolute("/o/token/"),
 		UpdateURL: s.applicationPath(a.ID, "update/"), DeleteURL: s.applicationPath(a.ID, "delete/"),
 		RotateURL: s.applicationPath(a.ID, "rotate/"), ListURL: s.path("/o/applications/")}
@@ -119,6 +119,10 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 		page.SignedWith, page.AccessLifetime = provider.AccessAlgorithm(a), lifetime(a.AccessTokenLifetime, own.JWT, may.JWTMax)
 	}
 	if slices.Contains(grants, provider.GrantCode) {
+		page.PKCE = cmp.Or(pkceNames[a.PKCE], s.usualPKCE(who.User, &a))
+		if a.LastWithoutPKCEAt > 0 {
+			page.WithoutPKCE = moment(a.LastWithoutPKCEAt)
+		}
 		page.AuthorizeURL = s.absolute("/o/authorize/")
 		if a.RequirePushed {
 			page.PushURL = strings.TrimSuffix(page.TokenURL, "/token/") + "/par/"

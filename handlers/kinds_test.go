@@ -137,8 +137,8 @@ func TestKindOfAdministrators(t *testing.T) {
 
 // Each choice of a form has words for people.
 func TestChoicesHaveWords(t *testing.T) {
-	for of, names := range map[string][]string{"login": provider.ACRValues(), "profile": provider.Profiles(), "rotation": {provider.RotationOn, provider.RotationOff}, "constraint": {provider.BoundToKey, provider.BoundToCertificate}} {
-		words := map[string]map[string]string{"login": requiredLogins, "profile": profileNames, "rotation": rotationNames, "constraint": boundTo}[of]
+	for of, names := range map[string][]string{"login": provider.ACRValues(), "profile": provider.Profiles(), "rotation": {provider.RotationOn, provider.RotationOff}, "PKCE": provider.PKCEValues(), "constraint": {provider.BoundToKey, provider.BoundToCertificate}} {
+		words := map[string]map[string]string{"login": requiredLogins, "profile": profileNames, "rotation": rotationNames, "PKCE": pkceNames, "constraint": boundTo}[of]
 		for _, name := range names {
 			if words[name] == "" && name != provider.WeakestACR {
 				t.Errorf("the %s %s has no words", of, name)

@@ -43,7 +43,7 @@ func (s *server) refusedRequests(r *http.Request, who *provider.SignedIn, a prov
 		switch {
 		case remedy.Field == provider.RemedyRotate && provider.HasSecret(a):
 			row.RemedyURL, row.RemedyLabel = s.applicationPath(a.ID, "rotate/"), "Replace the secret"
-		case remedy.Field == provider.RemedyRotate, remedy.Field == "", s.absent(remedy.Field, privileges), provider.FollowsDocument(a):
+		case remedy.Field == provider.RemedyRotate, remedy.Field == "", s.absent(remedy.Field, privileges), remedy.Field == "pkce" && !privileges, provider.FollowsDocument(a):
 		default:
 			row.RemedyURL, row.RemedyLabel = s.applicationPath(a.ID, "update/")+"#"+remedy.Field, "Change the application"
 		}

@@ -15,7 +15,7 @@ import (
 func TestRefusedRequestsOfAnApplication(t *testing.T) {
 	s := newSite(t, "/auth")
 	app, err := s.provider.Clients.Register(t.Context(), provider.Operator(), provider.Registration{Name: "Shop", Owner: "alice",
-		ClientType: provider.Confidential, GrantTypes: []string{provider.GrantCode}, RedirectURIs: []string{"https://shop.example/back"}})
+		ClientType: provider.Confidential, GrantTypes: []string{provider.GrantCode}, RedirectURIs: []string{"https://shop.example/back"}, PKCE: provider.PKCERequired})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,8 +30,8 @@ func TestRefusedRequestsOfAnApplication(t *testing.T) {
 		got := v.get(t, page)
 		got.wants(t, 200, "Authorization request: <code>invalid_request</code>", "code_challenge is missing", "2 times, last ", "Turn on PKCE",
 			"or the secret is wrong", "Sender unknown", `href="/auth`+page+`rotate/"`)
-		// alice cannot exempt an application from PKCE.
-		if link := `href="/auth` + page + "update/#pkce_exempt"; strings.Contains(got.body, link) != (name == "root") {
+		// alice cannot let an application come without PKCE.
+		if link := `href="/auth` + page + "update/#pkce"; strings.Contains(got.body, link) != (name == "root") {
 			t.Errorf("%s: the page leads to a field that the form does not have, or to none", name)
 		}
 		if strings.Contains(got.body, "/admin/events/?") != (name == "root") {

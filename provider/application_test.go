@@ -15,7 +15,7 @@ func TestVouchedApplication(t *testing.T) {
 	owner, root := f.person("owner"), User{ID: "root", Administrator: true}
 	for vouched, vouch := range map[string]func(*clients.Registration){
 		"skip_consent": func(r *clients.Registration) { r.SkipConsent = true },
-		"pkce_exempt":  exempt,
+		"pkce":         exempt,
 		"nothing":      func(*clients.Registration) {},
 	} {
 		r := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode, policy.GrantPassword},

@@ -71,6 +71,7 @@ func TestAuthorizeBeforeTheClientIsProven(t *testing.T) {
 func TestAuthorizeRefused(t *testing.T) {
 	f := begin(t)
 	app, machine := f.app(), f.app(grants(policy.GrantClient))
+	phone, strict := f.app(public), f.app(func(r *clients.Registration) { r.PKCE = policy.PKCERequired })
 	for _, test := range []struct {
 		rule string
 		app  *clients.Registered
@@ -84,7 +85,8 @@ func TestAuthorizeRefused(t *testing.T) {
 		{"RFC6749/4.1.2.1 the application has no such grant", machine, nil, "400 unauthorized_client"},
 		{"OIDC Core/3.1.2.6 a request object", app, []string{"request", "x"}, "400 invalid_request_object"},
 		{"OIDC Core/3.1.2.6 a request URI", app, []string{"request_uri", "urn:x"}, "400 request_uri_not_supported"},
-		{"RFC7636/4.4.1 no challenge", app, []string{"code_challenge", "-", "code_challenge_method", "-"}, "400 invalid_request"},
+		{"RFC7636/4.4.1 no challenge of a public application", phone, []string{"code_challenge", "-", "code_challenge_method", "-"}, "400 invalid_request"},
+		{"RFC7636/4.4.1 no challenge where it is required", strict, []string{"code_challenge", "-", "code_challenge_method", "-"}, "400 invalid_request"},
 		{"RFC7636/4.4.1 plain", app, []string{"code_challenge_method", "plain"}, "400 invalid_request"},
 		{"RFC6749/4.1.2.1 an unknown scope", app, []string{"scope", "unknown other"}, "400 invalid_scope"},
 		{"RFC6749/4.1.2.1 introspection is not allowed", app, []string{"scope", "introspection"}, "400 invalid_scope"},

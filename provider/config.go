@@ -64,9 +64,7 @@ type Config struct {
 	// The longest lifetimes of the tokens of these applications.
 	OpenAccessTokenLifetime, OpenRefreshTokenLifetime time.Duration
 
-	// PKCEOptional permits a confidential application to omit PKCE, if an administrator is
-	// responsible for it. It is for deployments with clients that predate RFC 7636.
-	PKCEOptional bool
+	PKCE string // which applications must use it: policy.PKCEForAll, policy.PKCEForPublic or policy.PKCEForPublicOnly
 	// AlwaysAsk shows the consent page even if the person approved the same request before.
 	AlwaysAsk bool
 	// RedirectSchemes lists the permitted schemes of redirect URIs. If it is empty, these are
@@ -172,7 +170,7 @@ type RPLogout struct {
 // rules returns the rules of package policy under this configuration.
 func (c Config) rules() *policy.Rules {
 	return policy.New(policy.Settings{
-		Scopes: c.Scopes, DefaultScopes: c.DefaultScopes, OpenID: c.OpenID, StrictScopes: c.StrictScopes,
+		Scopes: c.Scopes, DefaultScopes: c.DefaultScopes, OpenID: c.OpenID, StrictScopes: c.StrictScopes, PKCE: c.PKCE,
 		AccessTokenLifetime: c.AccessTokenLifetime, JWTAccessTokenLifetime: c.JWTAccessTokenLifetime,
 		RefreshTokenLifetime: c.RefreshTokenLifetime, RefreshTokenMaxLifetime: c.RefreshTokenMaxLifetime,
 		AccessTokenMax: c.AccessTokenMax, JWTAccessTokenMax: c.JWTAccessTokenMax,
@@ -302,7 +300,7 @@ func (c Config) device() device.Config {
 
 // authorize returns the settings of package authorize.
 func (c Config) authorize(acrValues []string) authorize.Config {
-	return authorize.Config{Issuer: c.Issuer, OpenID: c.OpenID, AlwaysAsk: c.AlwaysAsk, PKCEOptional: c.PKCEOptional, CodeLifetime: c.CodeLifetime,
+	return authorize.Config{Issuer: c.Issuer, OpenID: c.OpenID, AlwaysAsk: c.AlwaysAsk, CodeLifetime: c.CodeLifetime,
 		RequirePushed: c.RequirePushed, RequireSigned: c.RequireSigned, ObjectsByReference: c.ObjectsByReference, PushedLifetime: c.PushedLifetime, MaxPushed: c.PushedMaxPending, ACRValues: acrValues}
 }
 

@@ -233,7 +233,7 @@ func TestConsentMeanwhile(t *testing.T) {
 		}, "no error", "400 invalid_request", ""},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			f := begin(t)
+			f := begin(t, func(c *Config) { c.PKCE = policy.PKCEForAll })
 			app, s := f.app(exempt), f.login("alice")
 			ticket := f.ask(t, app, s, test.sent...).Ticket
 			err := test.change(t, f, app)
@@ -278,7 +278,7 @@ func TestConsentMeanwhile(t *testing.T) {
 	})
 	t.Run("RFC6749/4.1.3 whether the redirect URI was sent is remembered", func(t *testing.T) {
 		// With a code challenge the redirect URI may be left out, so this client sends none.
-		f := begin(t, func(c *Config) { c.PKCEOptional = true })
+		f := begin(t)
 		app, s := f.app(), f.login("alice")
 		plain, bare := []string{"code_challenge", "-", "code_challenge_method", "-"}, []string{"redirect_uri", "-", "code_verifier", "-"}
 		_, err := f.exchange(app, queryOf(t, f.approve(t, app, s, append(plain, "redirect_uri", "-")...)).Get("code"), bare...)

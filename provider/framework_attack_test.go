@@ -171,7 +171,7 @@ func TestUpstream883PKCEDowngrade(t *testing.T) {
 		}
 	})
 	t.Run("it does not work here", func(t *testing.T) {
-		f := begin(t, func(c *Config) { c.PKCEOptional = true })
+		f := begin(t, func(c *Config) { c.PKCE = policy.PKCEForPublicOnly })
 		s := f.login("alice")
 		if downgrade(t, attacked{f.server(s), f.app(public).Application.ClientID}) {
 			t.Error("a code is redeemed without its verifier")

@@ -55,7 +55,7 @@ func TestCodeBinding(t *testing.T) {
 	}
 	t.Run("RFC6749/4.1.3 OAuth 2.1 §10.2 a code needs its redirect URI, unless a challenge binds it", func(t *testing.T) {
 		unbound := []string{"code_challenge", "-", "code_challenge_method", "-"}
-		old := f.app(exempt)
+		old := f.app()
 		for _, test := range []struct {
 			app  *clients.Registered
 			sent []string

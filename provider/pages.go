@@ -81,6 +81,19 @@ func (p *Provider) ClaimsInIDToken(a Application) bool {
 	return p.config.OpenID && p.rules.ClaimsInIDToken(a)
 }
 
+// NeedsPKCE reports whether the authorization requests of an application that leaves PKCE to the server need a code
+// challenge. If a is nil, it is a new confidential application of the actor. nonce says that the requests have the scope
+// openid and a nonce.
+func (p *Provider) NeedsPKCE(actor User, a *Application, nonce bool) bool {
+	of := policy.OwnedBy(actor)
+	of.ClientType = policy.Confidential
+	if a != nil {
+		of = *a
+	}
+	of.PKCE = ""
+	return p.rules.NeedsPKCE(of, nonce)
+}
+
 // KeepsRefreshTokens reports whether the refresh tokens of a confidential application are not
 // rotated, unless it is set otherwise.
 func (p *Provider) KeepsRefreshTokens() bool { return p.config.KeepRefreshTokens }

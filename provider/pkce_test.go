@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"mandate/provider/clients"
+	"mandate/provider/policy"
 	"mandate/provider/seal"
 )
 
@@ -12,10 +13,11 @@ import (
 func TestPKCE(t *testing.T) {
 	f := begin(t)
 	s := f.login("alice")
-	apps := map[string]*clients.Registered{"required": f.app(), "exempt": f.app(exempt), "public": f.app(public)}
+	required := f.app(func(r *clients.Registration) { r.PKCE = policy.PKCERequired })
+	apps := map[string]*clients.Registered{"usual": f.app(), "required": required, "exempt": f.app(exempt), "public": f.app(public)}
 	for name, app := range apps {
 		challenges := map[string][]string{"valid": nil}
-		if name == "exempt" {
+		if name == "usual" || name == "exempt" {
 			challenges["none"] = []string{"code_challenge", "-", "code_challenge_method", "-"}
 		}
 		for c, request := range challenges {

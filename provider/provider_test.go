@@ -102,7 +102,7 @@ func public(r *clients.Registration) {
 	r.ClientType, r.GrantTypes = policy.Public, []string{policy.GrantCode, policy.GrantPassword}
 }
 func introspects(r *clients.Registration) { r.MayIntrospect = true }
-func exempt(r *clients.Registration)      { r.PKCEExempt = true }
+func exempt(r *clients.Registration)      { r.PKCE = policy.PKCEIfSent }
 func grants(types ...string) func(*clients.Registration) {
 	return func(r *clients.Registration) { r.GrantTypes = types }
 }

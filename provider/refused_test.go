@@ -241,7 +241,7 @@ func TestRefusalsOfSevenDays(t *testing.T) {
 // Each refusal that programs meet most has its remedy. A check whose description is written anew needs another row.
 func TestRemedies(t *testing.T) {
 	f := begin(t)
-	app := f.app(grants(policy.GrantCode), func(r *clients.Registration) { r.Scopes = []string{"read"} })
+	app := f.app(grants(policy.GrantCode), func(r *clients.Registration) { r.Scopes, r.PKCE = []string{"read"}, policy.PKCERequired })
 	open := f.app(public)
 	wrong := *app
 	wrong.Secret = "another secret of the client"
@@ -261,7 +261,7 @@ func TestRemedies(t *testing.T) {
 		field string
 		words string
 	}{
-		"PKCE is missing":             {authorize("code_challenge", "-", "code_challenge_method", "-"), "pkce_exempt", "Turn on PKCE"},
+		"PKCE is missing":             {authorize("code_challenge", "-", "code_challenge_method", "-"), "pkce", "Turn on PKCE"},
 		"plain":                       {authorize("code_challenge_method", "plain"), "", "Set PKCE to S256"},
 		"another redirect URI":        {authorize("redirect_uri", "https://client.example/other"), "redirect_uris", "character by character"},
 		"the implicit flow":           {authorize("response_type", "token"), "", "response_type=code"},

@@ -42,7 +42,7 @@ func TestRegistrationByStanding(t *testing.T) {
 		"an administrators' grant":                     {"grant_type", grants(policy.GrantPassword), true},
 		"an administrators' scope":                     {"scope", func(r *clients.Registration) { r.Scopes = []string{"groups"} }, true},
 		"introspection":                                {"may_introspect", introspects, true},
-		"no PKCE":                                      {"pkce_exempt", exempt, true},
+		"no PKCE":                                      {"pkce", exempt, true},
 		"no consent":                                   {"skip_consent", func(r *clients.Registration) { r.SkipConsent = true }, true},
 	} {
 		r := plain

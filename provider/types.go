@@ -119,6 +119,10 @@ const (
 	// ProfileMessages is the profile FAPI 2.0 Message Signing.
 	ProfileMessages = policy.ProfileMessages
 
+	// PKCERequired requires a code challenge in each authorization request of an application.
+	PKCERequired = policy.PKCERequired
+	// PKCEIfSent lets an application come without one.
+	PKCEIfSent = policy.PKCEIfSent
 	// RotationOn rotates the refresh tokens of an application.
 	RotationOn = policy.RotationOn
 	// RotationOff keeps them, where the kind of the application allows it.
@@ -186,6 +190,9 @@ func FollowsDocument(a Application) bool { return policy.FollowsDocument(a) }
 
 // Profiles lists the profiles of an application.
 func Profiles() []string { return policy.Profiles() }
+
+// PKCEValues lists what an application can say about PKCE.
+func PKCEValues() []string { return policy.PKCEValues() }
 
 // Grants returns the grant types for which an application can be registered.
 func Grants() []policy.GrantType { return policy.Grants() }

@@ -28,7 +28,7 @@ type Application struct {
 	OldSecretExpiresAt   int64   `db:"old_secret_expires_at"`
 	MayIntrospect        bool    `db:"may_introspect"`
 	SkipConsent          bool    `db:"skip_consent"`
-	PKCEExempt           bool    `db:"pkce_exempt"`
+	PKCE                 string  `db:"pkce"`              // whether its requests need a code challenge: required or if-sent; empty: as the server is set
 	RequirePushed        bool    `db:"require_pushed"`    // refuse authorization requests that it did not push
 	SenderConstraint     string  `db:"sender_constraint"` // the proof that its tokens always need: dpop or certificate; empty: none
 	Profile              string  `db:"profile"`           // a set of requirements that it has switched on together; empty: none
@@ -63,6 +63,7 @@ type Application struct {
 	RefreshRotation      string  `db:"refresh_rotation"`    // whether its refresh tokens are rotated: on or off; empty: as the server is set
 	ClaimsInIDToken      string  `db:"claims_in_id_token"`  // whether its ID tokens have the claims of the granted scopes: on or off; empty: as its kind says
 	LastUsedAt           int64   `db:"last_used_at"`        // 0: never; see NoteUses
+	LastWithoutPKCEAt    int64   `db:"last_without_pkce_at"`
 	CreatedAt            int64   `db:"created_at"`
 	RenewedAt            int64   `db:"renewed_at"` // when it was last registered again, or 0; see ShareRegistration
 	UpdatedAt            int64   `db:"updated_at"`
@@ -90,10 +91,13 @@ const (
 	FromDocument     = "document"     // its client id is the URL of its metadata document
 )
 
+// selectPKCE reads one value from two columns, of which older releases know the first.
+const selectPKCE = `CASE WHEN a.pkce_exempt THEN 'if-sent' WHEN a.pkce_required THEN 'required' ELSE '' END AS pkce`
+
 const selectApplication = `SELECT a.id, a.client_id, a.name, a.owner_id, u.username AS owner, u.administrator AS owner_is_admin, u.active AS owner_is_active, a.responsible, a.client_type, a.grant_types, a.redirect_uris, a.scopes,
-	a.hash_client_secret, a.secret, a.old_secret, a.old_secret_expires_at, a.may_introspect, a.skip_consent, a.pkce_exempt, a.require_pushed, a.sender_constraint, a.profile,
+	a.hash_client_secret, a.secret, a.old_secret, a.old_secret_expires_at, a.may_introspect, a.skip_consent, ` + selectPKCE + `, a.require_pushed, a.sender_constraint, a.profile,
 	a.access_token_lifetime, a.refresh_token_lifetime, a.algorithm, a.userinfo_algorithm, a.introspection_algorithm, a.sector, a.post_logout_redirect_uris, a.backchannel_logout_uri,
-	a.access_token_format, a.resources, a.origin, a.metadata, a.auth_method, a.auth_algorithm, a.jwks, a.jwks_uri, a.endpoint_audience, a.certificate_subject, a.object_algorithm, a.require_signed, a.request_uris, a.response_algorithm, a.response_modes, a.required_acr, a.default_acr, a.refresh_rotation, a.claims_in_id_token, a.management, a.registration_digest, a.registration_limits, a.last_used_at, a.created_at, a.renewed_at, a.updated_at, a.generation, a.version
+	a.access_token_format, a.resources, a.origin, a.metadata, a.auth_method, a.auth_algorithm, a.jwks, a.jwks_uri, a.endpoint_audience, a.certificate_subject, a.object_algorithm, a.require_signed, a.request_uris, a.response_algorithm, a.response_modes, a.required_acr, a.default_acr, a.refresh_rotation, a.claims_in_id_token, a.management, a.registration_digest, a.registration_limits, a.last_used_at, a.last_without_pkce_at, a.created_at, a.renewed_at, a.updated_at, a.generation, a.version
 	FROM applications a LEFT JOIN users u ON u.id = a.owner_id `
 
 // ErrFull means that the quota of the owner, or of applications without a responsible
@@ -122,13 +126,13 @@ func (s *Store) AddApplication(ctx context.Context, a Application, most int) err
 
 // insertApplication has the columns twice: as names, and as the fields of an Application (see named).
 const insertApplication = `INSERT INTO applications (id, client_id, name, owner_id, client_type, grant_types, redirect_uris, scopes,
-	hash_client_secret, secret, old_secret, old_secret_expires_at, may_introspect, skip_consent, pkce_exempt,
+	hash_client_secret, secret, old_secret, old_secret_expires_at, may_introspect, skip_consent, pkce_exempt, pkce_required,
 	access_token_lifetime, refresh_token_lifetime, created_at, updated_at,
 	algorithm, userinfo_algorithm, sector, post_logout_redirect_uris, backchannel_logout_uri, access_token_format, responsible, resources, origin, metadata,
 	auth_method, management, registration_digest, registration_limits, auth_algorithm, jwks, jwks_uri, endpoint_audience, certificate_subject, require_pushed, sender_constraint, introspection_algorithm,
 	object_algorithm, require_signed, request_uris, response_algorithm, response_modes, profile, required_acr, default_acr, refresh_rotation, claims_in_id_token)
 	VALUES (:id, :client_id, :name, :owner_id, :client_type, :grant_types, :redirect_uris, :scopes,
-	:hash_client_secret, :secret, :old_secret, :old_secret_expires_at, :may_introspect, :skip_consent, :pkce_exempt,
+	:hash_client_secret, :secret, :old_secret, :old_secret_expires_at, :may_introspect, :skip_consent, :pkce = 'if-sent', :pkce = 'required',
 	:access_token_lifetime, :refresh_token_lifetime, :created_at, :updated_at,
 	:algorithm, :userinfo_algorithm, :sector, :post_logout_redirect_uris, :backchannel_logout_uri, :access_token_format, :responsible, :resources, :origin, :metadata,
 	:auth_method, :management, :registration_digest, :registration_limits, :auth_algorithm, :jwks, :jwks_uri, :endpoint_audience, :certificate_subject, :require_pushed, :sender_constraint, :introspection_algorithm,
@@ -247,7 +251,7 @@ func (s *Store) Applications(ctx context.Context, of Selection, limit, offset in
 // holds is revoked: it was issued without what the profile requires.
 func (s *Store) UpdateApplication(ctx context.Context, a, was Application) error {
 	statement, values, err := named(`UPDATE applications SET name = :name, client_type = :client_type, grant_types = :grant_types, redirect_uris = :redirect_uris, scopes = :scopes,
-		hash_client_secret = :hash_client_secret, secret = :secret, old_secret = :old_secret, may_introspect = :may_introspect, skip_consent = :skip_consent, pkce_exempt = :pkce_exempt,
+		hash_client_secret = :hash_client_secret, secret = :secret, old_secret = :old_secret, may_introspect = :may_introspect, skip_consent = :skip_consent, pkce_exempt = (:pkce = 'if-sent'), pkce_required = (:pkce = 'required'),
 		access_token_lifetime = :access_token_lifetime, refresh_token_lifetime = :refresh_token_lifetime, updated_at = :updated_at, algorithm = :algorithm, userinfo_algorithm = :userinfo_algorithm,
 		sector = :sector, post_logout_redirect_uris = :post_logout_redirect_uris, backchannel_logout_uri = :backchannel_logout_uri, access_token_format = :access_token_format,
 		resources = :resources, metadata = :metadata, auth_method = :auth_method, auth_algorithm = :auth_algorithm, jwks = :jwks, jwks_uri = :jwks_uri,
@@ -255,7 +259,7 @@ func (s *Store) UpdateApplication(ctx context.Context, a, was Application) error
 		introspection_algorithm = :introspection_algorithm, object_algorithm = :object_algorithm, require_signed = :require_signed, request_uris = :request_uris,
 		response_algorithm = :response_algorithm, response_modes = :response_modes, profile = :profile, required_acr = :required_acr, default_acr = :default_acr, refresh_rotation = :refresh_rotation, claims_in_id_token = :claims_in_id_token, management = :management, registration_digest = NULL, version = version + 1,
 		generation = generation + CASE WHEN profile = '' AND :profile <> '' THEN 1 ELSE 0 END
-		WHERE id = :id AND secret = :was.secret AND may_introspect = :was.may_introspect AND skip_consent = :was.skip_consent AND pkce_exempt = :was.pkce_exempt
+		WHERE id = :id AND secret = :was.secret AND may_introspect = :was.may_introspect AND skip_consent = :was.skip_consent AND pkce_exempt = (:was.pkce = 'if-sent')
 		AND responsible = :was.responsible AND COALESCE(owner_id, '') = COALESCE(:was.owner_id, '') AND (CAST(:was.version AS BIGINT) < 0 OR version = :was.version AND management = :was.management)`, struct {
 		Application
 		Was Application `db:"was"`

@@ -13,7 +13,7 @@ func TestApplicationIsReadAsItWasStored(t *testing.T) {
 		alice := administrators(t, w, "Alice")[0]
 		a := newApplication("App")
 		a.OwnerID, a.OldSecret, a.OldSecretExpiresAt = &alice.ID, "older", later
-		a.MayIntrospect, a.SkipConsent, a.PKCEExempt, a.RequirePushed = true, true, true, true
+		a.MayIntrospect, a.SkipConsent, a.PKCE, a.RequirePushed = true, true, "if-sent", true
 		a.AccessTokenLifetime, a.RefreshTokenLifetime, a.UpdatedAt, a.IntrospectionAlg = 60, 1<<40, later, "PS256"
 		a.ObjectAlgorithm, a.RequireSigned, a.RequestURIs, a.ResponseAlgorithm, a.ResponseModes = "ES256", true, "https://c.example/r", "PS256", "jwt"
 		a.RefreshRotation, a.ClaimsInIDToken = "off", "off"
@@ -77,7 +77,7 @@ func TestUpdateApplicationWritesWhatMayChangeAndNothingElse(t *testing.T) {
 		change := a
 		change.Name, change.ClientType, change.GrantTypes, change.RedirectURIs, change.Scopes = "New", "public", "password", "https://c.example/", ""
 		change.HashClientSecret, change.Secret, change.OldSecret = false, "the same, sealed", ""
-		change.MayIntrospect, change.SkipConsent, change.PKCEExempt, change.RequirePushed = true, true, true, true
+		change.MayIntrospect, change.SkipConsent, change.PKCE, change.RequirePushed = true, true, "required", true
 		change.AccessTokenLifetime, change.RefreshTokenLifetime, change.UpdatedAt, change.IntrospectionAlg = 1, 2, later, "EdDSA"
 		change.ObjectAlgorithm, change.RequireSigned, change.RequestURIs, change.ResponseAlgorithm, change.ResponseModes = "ES256", true, "https://c.example/r", "PS256", "jwt"
 		change.RefreshRotation, change.ClaimsInIDToken = "on", "on"
@@ -121,7 +121,7 @@ func TestUpdateApplicationNeverUndoesADecisionOfAnAdministrator(t *testing.T) {
 		for name, decide := range map[string]func(*Application){
 			"may introspect": func(a *Application) { a.MayIntrospect = true },
 			"skips consent":  func(a *Application) { a.SkipConsent = true },
-			"without PKCE":   func(a *Application) { a.PKCEExempt = true },
+			"without PKCE":   func(a *Application) { a.PKCE = "if-sent" },
 		} {
 			was, stores := w.application(t, name), w.pair(t)
 			decided, pointed := was, was

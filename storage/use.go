@@ -30,6 +30,19 @@ func (s *Store) NoteUses(ctx context.Context, at map[string]int64) error {
 	})
 }
 
+// NoteWithoutPKCE stores when applications last got a code without a code challenge: a time for each id.
+func (s *Store) NoteWithoutPKCE(ctx context.Context, at map[string]int64) error {
+	return s.atomically(ctx, func(t tx) error {
+		for _, id := range slices.Sorted(maps.Keys(at)) { // in the same order on every node
+			_, err := t.exec(`UPDATE applications SET last_without_pkce_at = $2 WHERE id = $1 AND last_without_pkce_at < $2`, id, at[id])
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // EndUnusedApplications deletes at most limit applications for which nobody is responsible:
 // those that were registered before neverUsedSince and never used, and those that were not
 // used since unusedSince. A repeated registration counts in both cases. It returns their

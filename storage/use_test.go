@@ -39,6 +39,27 @@ func TestUses(t *testing.T) {
 	})
 }
 
+// The time of a code without PKCE is no change of the application either, and never goes back.
+func TestWithoutPKCEIsNoted(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		a, b := w.application(t, "A"), w.application(t, "B")
+		w.OnChange(func(more []Change) { t.Errorf("the changes are %v", more) })
+		for _, note := range []map[string]int64{{a.ID: at, "unknown": at}, {a.ID: at - 5}} {
+			must(t, w.NoteWithoutPKCE(t.Context(), note))
+		}
+		for _, want := range []struct {
+			of Application
+			at int64
+		}{{a, at}, {b, 0}} {
+			got, err := w.Application(t.Context(), want.of.ID)
+			must(t, err)
+			if got.LastWithoutPKCEAt != want.at || got.LastUsedAt != 0 || got.Version != want.of.Version {
+				t.Errorf("%s came without at %d, was used at %d, version %d", got.Name, got.LastWithoutPKCEAt, got.LastUsedAt, got.Version)
+			}
+		}
+	})
+}
+
 func TestUnusedApplicationsOfNobodyEnd(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		const never, idle = at - 100, at - 1000

@@ -51,7 +51,7 @@ type ApplicationForm struct {
 	NowURL                        string // the application as somebody else changed it after the page was opened; usually empty
 	New                           bool
 	Admin                         bool   // the reader is an administrator
-	Privileges                    bool   // MayIntrospect, SkipConsent and PKCEExempt and EndpointAudience can be set
+	Privileges                    bool   // MayIntrospect, SkipConsent and EndpointAudience can be set
 	OwnerURL                      string // where an administrator takes the application over
 	Name, RedirectURIs            Field  // RedirectURIs has one URI per line
 	ClientType                    []Option
@@ -67,13 +67,14 @@ type ApplicationForm struct {
 	Resources                     Field // one URI per line
 	MayIntrospect                 bool
 	SkipConsent                   bool
-	PKCEExempt                    bool
 	EndpointAudience              bool // the address of an endpoint may be aud of its assertions
 	RequirePushed                 bool
 	AccessLifetime                Field // in seconds; empty: the server's lifetime
 	RefreshLifetime               Field
 	Rotations                     []Option // of refresh tokens
 	RotationError                 string
+	PKCE                          []Option // whether its authorization requests need a code challenge
+	PKCEError                     string
 	DefaultAccess, DefaultRefresh string   // the server's lifetimes, such as "36000 seconds (10 hours)"
 	Formats                       []Option // of access tokens
 	FormatError                   string
@@ -160,7 +161,9 @@ type Application struct {
 	TestKeyURL                                 string   // makes a key pair for tests; empty: it cannot have one here
 	TestAlgorithms                             []Option // of such a key pair
 	NewKey                                     string   // the private key of such a pair, shown once
-	MayIntrospect, SkipConsent, PKCEExempt     bool
+	MayIntrospect, SkipConsent                 bool
+	PKCE                                       string // whether its requests need a code challenge; empty: it sends none
+	WithoutPKCE                                string // when it last got a code without one; empty: never
 	EndpointAudience                           bool
 	RequirePushed, RequireSigned               bool   // its authorization requests
 	Profile, Bound                             string // its profile, and what its access tokens are bound to; empty: none

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,7 +40,7 @@ type applicationView struct {
 	HasSecret            bool     `json:"-"`
 	HashClientSecret     bool     `json:"hash_client_secret"`
 	SkipConsent          bool     `json:"skip_consent"`
-	PKCEExempt           bool     `json:"pkce_exempt"`
+	PKCE                 string   `json:"pkce"` // empty: as the server is set
 	RequirePushed        bool     `json:"require_pushed_requests"`
 	SenderConstraint     string   `json:"sender_constraint,omitempty"`
 	Profile              string   `json:"profile,omitempty"`
@@ -69,6 +70,7 @@ type applicationView struct {
 	EndpointAudience     bool     `json:"assertion_audience_endpoints"`
 	Origin               string   `json:"origin"`
 	LastUsedAt           string   `json:"last_used_at,omitempty"`
+	LastWithoutPKCEAt    string   `json:"last_without_pkce_at,omitempty"` // when it last got a code without a code challenge
 	CreatedAt            string   `json:"created_at"`
 	UpdatedAt            string   `json:"updated_at"`
 
@@ -124,7 +126,7 @@ func (v applicationView) writeRefusals(p *program) error {
 func viewApplication(of *provider.Provider, a provider.Application, secret string) applicationView {
 	view := applicationView{ID: a.ID, ClientID: a.ClientID, ClientSecret: secret, Name: a.Name, ClientType: a.ClientType,
 		GrantTypes: split(a.GrantTypes), RedirectURIs: split(a.RedirectURIs), Scopes: split(a.Scopes), Resources: split(a.Resources),
-		MayIntrospect: a.MayIntrospect, CertificateSubject: a.CertificateSubject, HasSecret: provider.HasSecret(a), HashClientSecret: a.HashClientSecret && provider.HasSecret(a), SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt, RequirePushed: a.RequirePushed, SenderConstraint: a.SenderConstraint, Profile: a.Profile, RequiredACR: a.RequiredACR, DefaultACR: split(a.DefaultACR), RefreshRotation: a.RefreshRotation,
+		MayIntrospect: a.MayIntrospect, CertificateSubject: a.CertificateSubject, HasSecret: provider.HasSecret(a), HashClientSecret: a.HashClientSecret && provider.HasSecret(a), SkipConsent: a.SkipConsent, PKCE: a.PKCE, RequirePushed: a.RequirePushed, SenderConstraint: a.SenderConstraint, Profile: a.Profile, RequiredACR: a.RequiredACR, DefaultACR: split(a.DefaultACR), RefreshRotation: a.RefreshRotation,
 		ClaimsInIDToken: a.ClaimsInIDToken, HasClaimsInIDToken: of.ClaimsInIDToken(a),
 		ObjectAlgorithm: a.ObjectAlgorithm, RequireSigned: a.RequireSigned, RequestURIs: split(a.RequestURIs), ResponseAlgorithm: a.ResponseAlgorithm, ResponseModes: split(a.ResponseModes),
 		AccessTokenLifetime: a.AccessTokenLifetime, RefreshTokenLifetime: a.RefreshTokenLifetime,
@@ -139,6 +141,9 @@ func viewApplication(of *provider.Provider, a provider.Application, secret strin
 		view.LastUsedAt = timestamp(a.LastUsedAt)
 	}
 	view.Warnings = provider.RedirectWarnings(a)
+	if a.LastWithoutPKCEAt > 0 {
+		view.LastWithoutPKCEAt = timestamp(a.LastWithoutPKCEAt)
+	}
 	view.Standing, view.WhySuspended = string(provider.StandingOf(a)), of.WhySuspended(a)
 	view.Suspended = view.WhySuspended != ""
 	if a.OldSecretExpiresAt > time.Now().Unix() {
@@ -176,6 +181,7 @@ func (v applicationView) write(p *program) error {
 		{"may introspect", yes(v.MayIntrospect)},
 		{"skips consent", yes(v.SkipConsent)},
 		{"required login (acr)", dash(v.RequiredACR)},
+		{"PKCE", cmp.Or(v.PKCE, "as the server is set")},
 		{"requests pushed", yes(v.RequirePushed)},
 		{"requests signed", yes(v.RequireSigned)},
 		{"claims in the ID token", yes(v.HasClaimsInIDToken)},
@@ -193,7 +199,7 @@ func (v applicationView) write(p *program) error {
 		rows = append(rows, []string{"secret hashed", yes(v.HashClientSecret)})
 	}
 	for _, row := range [][]string{{"certificate subject", provider.ShortSubject(v.CertificateSubject)}, {"suspended", v.WhySuspended}, {"resources", strings.Join(v.Resources, " ")}, {"authentication", strings.TrimSpace(v.AuthMethod + " " + v.AuthAlgorithm)}, {"keys", strings.Join(v.KeyIDs, " ")}, {"keys at", v.JWKSURI}, {"profile", v.Profile}, {"tokens bound by", v.SenderConstraint}, {"default login (acr)", strings.Join(v.DefaultACR, " ")}, {"rotation of refresh tokens", v.RefreshRotation}, {"request objects", v.ObjectAlgorithm}, {"request objects at", strings.Join(v.RequestURIs, " ")}, {"responses signed", v.ResponseAlgorithm}, {"response modes", strings.Join(v.ResponseModes, " ")}, {"algorithm", v.Algorithm}, {"UserInfo algorithm", v.UserInfoAlgorithm}, {"introspection algorithm", v.IntrospectionAlg}, {"pairwise for", v.Sector},
-		{"after logout", strings.Join(v.PostLogoutURIs, " ")}, {"back-channel logout", v.BackchannelURI}} {
+		{"last code without PKCE", v.LastWithoutPKCEAt}, {"after logout", strings.Join(v.PostLogoutURIs, " ")}, {"back-channel logout", v.BackchannelURI}} {
 		if row[1] != "" {
 			rows = append(rows, row)
 		}

@@ -16,7 +16,7 @@ type authFlags struct {
 	subjects                 []string
 	constraint, profile, acr string
 	defaultACR               string
-	rotation, claims         string
+	rotation, claims, pkce   string
 	file                     string
 	pushed                   bool
 	algorithm, introspection string
@@ -35,6 +35,7 @@ func (a *authFlags) add(c *cobra.Command) {
 	f.StringVar(&a.constraint, "sender-constraint", "", "the `PROOF` that its tokens always need: "+provider.BoundToKey+" (RFC 9449), or "+provider.BoundToCertificate+" (RFC 8705); default: none, but with a DPoP proof it gets DPoP tokens")
 	f.StringVar(&a.rotation, "refresh-rotation", "", "whether a refresh token is replaced when it is used: `on or off`; the empty text: as ROTATE_REFRESH_TOKEN says (default: the same)")
 	f.StringVar(&a.claims, "claims-in-id-token", "", "whether its ID tokens have the claims of the granted scopes: `on or off`; the empty text: on for a confidential application for which an administrator or the operator is responsible, without a profile, and off for others (default: the same)")
+	f.StringVar(&a.pkce, "pkce", "", "whether each authorization request needs a code challenge: `"+strings.Join(provider.PKCEValues(), " or ")+"`; the empty text: as PKCE_REQUIRED says (default: the same)")
 	f.BoolVar(&a.pushed, "require-pushed-requests", false, "refuse its authorization requests that it did not push (RFC 9126)")
 	f.StringVar(&a.algorithm, "algorithm", "", "`ALGORITHM` that signs its ID tokens and its JWT access tokens: "+strings.Join(provider.SigningAlgorithms(), ", ")+", or HS256 (ID tokens only) (default: "+provider.DefaultAlgorithm+")")
 	f.StringVar(&a.introspection, "introspection-algorithm", "", "`ALGORITHM` that signs the introspection responses that it asks for as a JWT (RFC 9701): "+strings.Join(provider.SigningAlgorithms(), ", ")+" (default: "+provider.DefaultAlgorithm+")")
@@ -59,7 +60,7 @@ func (a *authFlags) read(c *cobra.Command, r *provider.Registration) error {
 	for _, one := range []struct {
 		flag, said string
 		field      *string
-	}{{"sender-constraint", a.constraint, &r.SenderConstraint}, {"profile", a.profile, &r.Profile}, {"required-acr", a.acr, &r.RequiredACR}, {"default-acr-values", a.defaultACR, &r.DefaultACR}, {"refresh-rotation", a.rotation, &r.RefreshRotation}, {"claims-in-id-token", a.claims, &r.ClaimsInIDToken},
+	}{{"sender-constraint", a.constraint, &r.SenderConstraint}, {"profile", a.profile, &r.Profile}, {"required-acr", a.acr, &r.RequiredACR}, {"default-acr-values", a.defaultACR, &r.DefaultACR}, {"refresh-rotation", a.rotation, &r.RefreshRotation}, {"claims-in-id-token", a.claims, &r.ClaimsInIDToken}, {"pkce", a.pkce, &r.PKCE},
 		{"algorithm", a.algorithm, &r.Algorithm}, {"introspection-algorithm", a.introspection, &r.IntrospectionAlgorithm}} {
 		if changed(one.flag) {
 			*one.field = one.said

@@ -21,7 +21,7 @@ var withoutFlag = map[string]string{
 	"Owner":        "application assign and application take-over change it",
 	"SectorURI":    "only an application that registers itself has it, from its metadata",
 	"Said":         "it names the flags that are present",
-	"PKCEExempt":   "it is on the page only",
+	"PKCEExempt":   "it is always false: PKCE replaces it",
 }
 
 // A flag for a field that only one of the commands has is forgotten in the other: what somebody has set with one could

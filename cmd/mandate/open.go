@@ -281,7 +281,7 @@ func providerConfig(c *config.Config, key []byte) provider.Config {
 		RefreshTokenMaxLifetime:  p.RefreshTokenAbsoluteExpire,
 		RefreshGrace:             p.RefreshTokenGracePeriod,
 		KeepRefreshTokens:        !p.RotateRefreshToken,
-		PKCEOptional:             !p.PKCERequired,
+		PKCE:                     p.PKCERequired,
 		AlwaysAsk:                p.RequestApprovalPrompt == "force",
 		RedirectSchemes:          p.AllowedRedirectURISchemes,
 		LocalhostLoopback:        p.AllowLocalhostLoopback,

@@ -21,7 +21,7 @@ var flagOf = map[string]string{
 	"password": "password", "client_id": "--client-id", "client_secret": "client secret", "owner": "--owner",
 	"client_type": "--client-type", "grant_type": "--grant", "redirect_uris": "--redirect-uri", "request_uris": "--request-uri", "object_algorithm": "--request-object-algorithm", "require_signed": "--require-signed-request-object",
 	"auth_method": "--auth-method", "auth_algorithm": "--auth-algorithm", "jwks": "--jwks", "jwks_uri": "--jwks-uri", "certificate_subject": "--certificate-subject",
-	"sender_constraint": "--sender-constraint", "refresh_rotation": "--refresh-rotation", "claims_in_id_token": "--claims-in-id-token", "assertion_audience_endpoints": "--assertion-audience-endpoints", "require_pushed": "--require-pushed-requests",
+	"sender_constraint": "--sender-constraint", "refresh_rotation": "--refresh-rotation", "claims_in_id_token": "--claims-in-id-token", "pkce": "--pkce", "assertion_audience_endpoints": "--assertion-audience-endpoints", "require_pushed": "--require-pushed-requests",
 	"response_algorithm": "--response-algorithm", "response_modes": "--response-mode", "scope": "--scope",
 	"may_introspect": "--may-introspect", "skip_consent": "--skip-consent", "overlap": "--overlap", "name": "name",
 	"uri": "URI", "scopes": "--scope", "token_format": "--token-format", "jwt_typ": "--jwt-typ", "access_token_format": "--access-token-format", "access_token_lifetime": "--access-token-lifetime", "refresh_token_lifetime": "--refresh-token-lifetime", "introspectors": "--introspector",

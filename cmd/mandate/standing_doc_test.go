@@ -94,7 +94,7 @@ func standingTable(t *testing.T) string {
 	row("longest lifetime of a refresh token, unused", func(a provider.Allowance) string { return setting(t, a.RefreshMax) })
 	row("[grace period](#two-refreshes-at-the-same-time) of a replaced refresh token", func(a provider.Allowance) string { return setting(t, a.RefreshGrace) })
 	row("may have lifetimes of its own", func(a provider.Allowance) string { return yes(a.OwnLifetime) })
-	row("skip consent, introspect, omit PKCE, keep refresh tokens, accept assertions for an endpoint", func(a provider.Allowance) string {
+	row("skip consent, introspect, have [PKCE](#pkce) *used if it is sent*, keep refresh tokens, accept assertions for an endpoint", func(a provider.Allowance) string {
 		if a.AdministratorRights {
 			return "if an administrator allowed it"
 		}

@@ -86,7 +86,7 @@ func codeFaults() []fault {
 			"MCP/M9/pre-registered RFC8252/6/pkce-supported RFC8252/8.5/no-shared-secret RFC9700/2.1.1/a10-pkce-supported OIDCCore/9/basic-by-default",
 			blocks: "RFC6749/4.1.3/client-authenticated RFC6749/4.1.3/code-bound-to-client RFC6749/4.1.3/code-bound-to-public-client RFC6749/4.1.3/code-valid " +
 				"RFC6749/4.1.3/redirect-uri-present RFC6749/4.1.3/only-redirect-uri-present RFC6749/4.1.3/redirect-uri-identical RFC6749/4.1.3/public-identifies " +
-				"RFC7636/4.4/challenge-bound-to-code RFC7636/4.6/verifier-compared RFC7636/4.6/verifier-required-of-public RFC7636/4.6/invalid-grant RFC7636/4.6/verifier-43-to-128 " +
+				"RFC7636/4.4/challenge-bound-to-code RFC7636/4.6/verifier-compared RFC7636/4.6/verifier-required-of-public RFC7636/4.6/invalid-grant RFC7636/4.6/verifier-43-to-128 RFC7636/5/without-pkce " +
 				"MCP/M5/resource-taken RFC8414/2/challenge-methods-true",
 			hides: "RFC6749/4.1.2 RFC6749/4.1.4 RFC6749/5.2 RFC6749/6 RFC6749/10.3 RFC6749/10.4 RFC6750/5.3 RFC7009/2 RFC7662/2.2 RFC7662/4 RFC7662/5 " +
 				"RFC6750/2.3/private-userinfo RFC7636/4.1/short-verifier-refused RFC7636/4.4.1/unlisted-method RFC7636/7.2/plain-not-accepted"},

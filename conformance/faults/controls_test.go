@@ -114,7 +114,7 @@ func controlFaults() []fault {
 			return p.real(q)
 		}, aim: usual, fails: "OIDCDiscovery/3/request-uri-parameter-true"},
 		{name: "the authorization endpoint refuses everything", at: authorizePath, spoil: refusingAsk(func(url.Values) bool { return true }, "invalid_request"), aim: usual,
-			blocks: "RFC6749/3.1/not-repeated RFC6749/4.2/left-out RFC7636/4.2/challenge-form RFC7636/4.3/plain-refused RFC7636/4.4.1/required-of-all RFC8414/2/other-response-modes " +
+			blocks: "RFC6749/3.1/not-repeated RFC6749/4.2/left-out RFC7636/4.2/challenge-form RFC7636/4.3/plain-refused RFC7636/5/without-pkce RFC8414/2/other-response-modes " +
 				"OIDCCore/3.1.2.1/display-unknown OIDCCore/3.1.2.1/max-age-wrong OIDCCore/3.1.2.1/prompt-unknown OIDCCore/3.1.2.1/prompt-none-no-page OIDCCore/3.1.2.1/redirect-uri-registered " +
 				"OIDCCore/3.1.2.2/error-answered OIDCCore/3.1.2.2/required-parameters OIDCCore/3.1.2.2/redirect-uri-of-several OIDCCore/3.1.2.6/invalid-redirect-uri " +
 				"OIDCCore/3.1.2.6/login-required OIDCCore/3.1.2.6/registration-not-supported OIDCCore/3.2/refused OIDCCore/3.3/refused OIDCCore/5.5/malformed " +

@@ -121,7 +121,7 @@ func browserFaults() []fault {
 				q.change(func(v url.Values) { v.Set("code_verifier", verifier) })
 			}
 			return p.real(q)
-		}, fails: "RFC6749/4.1.3/redirect-uri-present RFC6749/4.1.3/only-redirect-uri-present OIDCCore/3.1.3.2/redirect-uri-once-named RFC7636/4.4.1/required-of-all",
+		}, fails: "RFC6749/4.1.3/redirect-uri-present RFC6749/4.1.3/only-redirect-uri-present OIDCCore/3.1.3.2/redirect-uri-once-named",
 			skips: "RFC7636/4.4.1/required-of-public RFC7636/4.4.1/missing-explained"},
 	}
 }

@@ -33,7 +33,7 @@ func practiceFaults() []fault {
 				q.set("code_verifier", verifier)
 			}
 			return p.real(q)
-		}, fails: "RFC9700/4.8.2/a14-no-downgrade RFC7636/4.4.1/required-of-all RFC6749/4.1.3/only-redirect-uri-present"},
+		}, fails: "RFC9700/4.8.2/a14-no-downgrade RFC6749/4.1.3/only-redirect-uri-present"},
 		{name: "no codes are issued", at: authorizePath, spoil: func(*proxy, *ask) *wire.Answer { return badPage() }, aim: func(*target.Target) {},
 			blocks: "RFC8414/2/response-types-true RFC8414/2/response-modes-true RFC8414/2/challenge-methods-true OIDCDiscovery/3/response-types-true " +
 				"OIDCDiscovery/3/response-modes-true OIDCDiscovery/3/display-values-true RFC9700/2.1.1/a12-required-of-public RFC9700/4.8.2/a14-no-downgrade " +
@@ -45,7 +45,7 @@ func practiceFaults() []fault {
 				q.setQuery("code_challenge", challenge, "code_challenge_method", "S256")
 			}
 			return p.real(q)
-		}, aim: func(*target.Target) {}, blocks: "RFC9700/4.8.2/a14-no-downgrade"},
+		}, aim: func(*target.Target) {}, blocks: "RFC9700/4.8.2/a14-no-downgrade", fails: "RFC7636/5/without-pkce"},
 		{name: "a refresh returns no refresh token, and the old one still works", at: tokenPath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			old := q.form().Get("refresh_token")
 			if next := p.note("next " + old); next != "" {

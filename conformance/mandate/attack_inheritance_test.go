@@ -44,7 +44,7 @@ func TestAttackPrivilegesComeBack(t *testing.T) {
 		name := strings.ReplaceAll(way, " ", "-")
 		nina := s.person(t, name, "--admin")
 		b := s.signedIn(t, nina)
-		app := b.registered(t, "may_introspect", "on", "skip_consent", "on", "pkce_exempt", "on", "grant_type", "authorization_code", "redirect_uris", "https://own.example/cb")
+		app := b.registered(t, "may_introspect", "on", "skip_consent", "on", "pkce", "if-sent", "grant_type", "authorization_code", "redirect_uris", "https://own.example/cb")
 		id := s.userID(t, name)
 		root.send(t, "/admin/users/"+id+"/", params("username", name, "active", "on"))
 		b.open(t, "/o/applications/"+app.ID+"/update/")

@@ -158,7 +158,7 @@ func TestAttackFormerAdministratorIntrospects(t *testing.T) {
 	s := startServer(t, options{})
 	root, former := s.person(t, "root", "--admin"), s.person(t, "former", "--admin")
 	b := s.signedIn(t, former)
-	api := b.registered(t, "may_introspect", "on", "skip_consent", "on", "pkce_exempt", "on", "grant_type", "client_credentials", "grant_type", "authorization_code", "redirect_uris", "https://own.example/cb")
+	api := b.registered(t, "may_introspect", "on", "skip_consent", "on", "pkce", "if-sent", "grant_type", "client_credentials", "grant_type", "authorization_code", "redirect_uris", "https://own.example/cb")
 	token, _ := s.own(t, api, "scope", "read")
 	ask := func(as auth) int {
 		return s.post(t, "/o/introspect/", as, params("token", token.AccessToken)).Status

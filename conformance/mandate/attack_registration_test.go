@@ -20,7 +20,7 @@ func TestAttackPrivilegesByRegistration(t *testing.T) {
 	s := startServer(t, options{provider: append([]string{"SCOPES: {read: Read, write: Write, introspection: Introspect}", "DEFAULT_SCOPES: [read]", "SCOPES_BY_ADMINISTRATOR: [write]"}, openClients...)})
 	const claims = `"redirect_uris":["https://evil.example/cb"],"scope":"read write introspection","grant_types":["authorization_code","client_credentials","password","refresh_token"],
 		"response_types":["code"],"token_endpoint_auth_method":"client_secret_basic","client_secret":"chosen-by-the-client","client_id":"chosen","may_introspect":true,"skip_consent":true,
-		"pkce_exempt":true,"owner":"root","owner_id":"root","responsible":"operator","administrator":true,"standing":"administrator","access_token_lifetime":999999999,"origin":"page","management":"own"`
+		"pkce":"if-sent","owner":"root","owner_id":"root","responsible":"operator","administrator":true,"standing":"administrator","access_token_lifetime":999999999,"origin":"page","management":"own"`
 	made := s.registers(t, nobody, `{`+strings.Replace(claims, `"client_id":"chosen",`, ``, 1)+`}`)
 	changed := s.send(t, "PUT", textOf(made, "registration_client_uri"), bearer(textOf(made, "registration_access_token")),
 		`{`+strings.Replace(strings.Replace(claims, `"client_id":"chosen"`, `"client_id":"`+textOf(made, "client_id")+`"`, 1), `"client_secret":"chosen-by-the-client",`, ``, 1)+`}`)
@@ -28,7 +28,7 @@ func TestAttackPrivilegesByRegistration(t *testing.T) {
 		t.Fatalf("%d %s", changed.Status, changed.Body)
 	}
 	for when, got := range map[string]member{"registered": made, "changed": changed.JSON(t)} {
-		if textOf(got, "client_id") == "chosen" || got["client_secret"] != nil || textOf(got, "scope") != "read" || listOf(got, "grant_types") != "authorization_code refresh_token" || textOf(got, "token_endpoint_auth_method") != "none" {
+		if textOf(got, "client_id") == "chosen" || got["client_secret"] != nil || textOf(got, "scope") != "read" || listOf(got, "grant_types") != "authorization_code refresh_token" || textOf(got, "token_endpoint_auth_method") != "none" || got["pkce"] != nil {
 			t.Errorf("%s: %v", when, got)
 		}
 	}

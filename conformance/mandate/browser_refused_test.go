@@ -11,7 +11,7 @@ func TestBrowserRefusedRequests(t *testing.T) {
 	browser := chromium(t)
 	s := startServer(t, options{})
 	alice := s.person(t, "alice")
-	app := s.application(t, "--name", "Holiday Planner", "--owner", alice.Name, "--grant", "authorization_code", "--redirect-uri", "https://planner.example/back")
+	app := s.application(t, "--name", "Holiday Planner", "--owner", alice.Name, "--grant", "authorization_code", "--redirect-uri", "https://planner.example/back", "--pkce", "required")
 	b := s.window(t, browser)
 	b.open("/login/")
 	b.logIn(alice)

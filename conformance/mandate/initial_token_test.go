@@ -94,12 +94,13 @@ func (s *server) tokenNarrows(t *testing.T) {
 		t.Errorf("after a change: %v", changed)
 	}
 	var shown struct {
-		Resources                              []string
-		Standing, Origin, Owner                string
-		SkipConsent, MayIntrospect, PKCEExempt bool
+		Resources                  []string
+		Standing, Origin, Owner    string
+		PKCE                       string
+		SkipConsent, MayIntrospect bool
 	}
 	err := json.Unmarshal([]byte(s.mustCLI(t, "", "application", "show", id, "--json")), &shown)
-	if err != nil || len(shown.Resources) != 1 || shown.Resources[0] != "https://api.example/v1" || shown.SkipConsent || shown.MayIntrospect {
+	if err != nil || len(shown.Resources) != 1 || shown.Resources[0] != "https://api.example/v1" || shown.PKCE != "" || shown.SkipConsent || shown.MayIntrospect {
 		t.Errorf("%v, %+v", err, shown)
 	}
 	// A refused request has used nothing.

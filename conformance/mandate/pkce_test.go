@@ -41,22 +41,23 @@ func TestPKCE(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		v := newFixture(t, options{database: db})
 		exempt := v.exempted(t)
+		v.mustCLI(t, "", "application", "update", v.casual.ClientID, "--pkce", "required")
 		o := v.options
-		o.provider = append(slices.Clone(o.provider), "PKCE_REQUIRED: false")
-		optional := newServer(t, o, v.BaseURL, v.key, v.secrets)
-		optional.start(t)
+		o.provider = append(slices.Clone(o.provider), "PKCE_REQUIRED: true")
+		required := newServer(t, o, v.BaseURL, v.key, v.secrets)
+		required.start(t)
 		for _, c := range []struct {
 			name string
 			s    *server
 			app  application
 			none bool // may the challenge be left out?
 		}{
-			{"required/confidential", v.server, v.web, false},
-			{"required/public", v.server, v.phone, false},
-			{"required/exempt", v.server, exempt, true},
-			{"optional/confidential", optional, v.web, true},
-			{"optional/public", optional, v.phone, false},
-			{"optional/exempt", optional, exempt, true},
+			{"usual/confidential", v.server, v.web, true},
+			{"usual/strict", v.server, v.casual, false},
+			{"usual/public", v.server, v.phone, false},
+			{"required/confidential", required, v.web, false},
+			{"required/public", required, v.phone, false},
+			{"required/exempt", required, exempt, true},
 		} {
 			b := c.s.signedIn(t, v.alice)
 			for _, ch := range challenges() {
@@ -81,14 +82,14 @@ func (v *fixture) exempted(t testing.TB) application {
 	t.Helper()
 	app := v.application(t, "--name", "Old", "--owner", v.bob.Name, "--skip-consent", "--grant", "authorization_code", "--redirect-uri", "https://old.example/back")
 	page := func(app application) string { return "/o/applications/" + app.ID + "/update/" }
-	exempt := url.Values{"pkce_exempt": {"on"}}
+	exempt := url.Values{"pkce": {"if-sent"}}
 	bob := v.signedIn(t, v.bob)
 	bob.open(t, page(app))
-	if bob.shows("pkce_exempt") {
+	if !bob.shows("pkce") || strings.Contains(bob.Body, "if-sent") {
 		t.Error("the form of a person without rights offers the exemption")
 	}
 	bob.send(t, page(app), url.Values{"name": {"Old"}, "client_type": {"confidential"}, "grant_type": {"authorization_code"},
-		"redirect_uris": {app.RedirectURI}, "scope": {"read"}, "skip_consent": {"on"}, "pkce_exempt": {"on"}})
+		"redirect_uris": {app.RedirectURI}, "scope": {"read"}, "skip_consent": {"on"}, "pkce": {"if-sent"}})
 	if bob.Status != http.StatusUnprocessableEntity {
 		t.Errorf("a person without rights exempts an application: %d", bob.Status)
 	}
@@ -100,7 +101,7 @@ func (v *fixture) exempted(t testing.TB) application {
 	}
 	root.open(t, page(app))
 	root.submit(t, "Save changes", exempt)
-	if root.Status != http.StatusOK || !strings.Contains(root.Body, "Exempt from PKCE") {
+	if root.Status != http.StatusOK || !strings.Contains(root.Body, "<dd>Used if it is sent</dd>") {
 		t.Fatalf("the administrator cannot exempt an application: %d %s\n%s", root.Status, root.URL, root.Body)
 	}
 	return app

@@ -65,7 +65,7 @@ func TestProfilePageContradictions(t *testing.T) {
 		{plain, security, "grant_type", []string{"authorization_code", "password"}},
 		{plain, security, "auth_method", []string{""}},
 		{plain, security, "auth_method", []string{"client_secret_basic"}},
-		{plain, security, "pkce_exempt", []string{"on"}},
+		{plain, security, "pkce", []string{"if-sent"}},
 		{plain, security, "redirect_uris", []string{"http://bank.example/back"}},
 		{plain, security, "algorithm", []string{"HS256"}},
 		{plain, security, "userinfo_algorithm", []string{"RS256"}},
@@ -97,15 +97,15 @@ func TestProfilePageContradictions(t *testing.T) {
 		b.submit(t, "Save changes", chosen)
 		b.wantMistake(t, c.field, "The profile ")
 	}
-	// Alice may not switch off the exemption that an administrator gave her application.
+	// The profile does not silently overrule what an administrator allowed the application.
 	alice := s.person(t, "alice")
 	exempt := page("Exempt", "--owner", alice.Name)
 	b.open(t, exempt+"update/")
-	b.submit(t, "Save changes", params("pkce_exempt", "on"))
+	b.submit(t, "Save changes", params("pkce", "if-sent"))
 	hers := s.signIn(t, alice, "/o/applications/")
 	hers.open(t, exempt+"update/")
 	hers.submit(t, "Save changes", params("profile", security))
-	hers.wantMistake(t, "profile", "The profile fapi2 needs PKCE")
+	hers.wantMistake(t, "pkce", "The profile fapi2 needs PKCE")
 	for _, at := range []string{plain, fapi, signed} {
 		b.open(t, at+"update/")
 		b.submit(t, "Save changes", params("profile", messages))

@@ -18,7 +18,7 @@ func TestRefusedRequests(t *testing.T) {
 		s := startServer(t, options{database: db, provider: []string{"REGISTRATION_WITH_TOKEN: true"}})
 		alice, root := s.person(t, "alice"), s.person(t, "root", "--admin")
 		token := s.initialToken(t)
-		app := s.registers(t, bearer(token), member{"client_name": "Shop & Co", "redirect_uris": []string{"https://shop.example/back"}, "grant_types": []string{"authorization_code"}})
+		app := s.registers(t, bearer(token), member{"client_name": "Shop & Co", "redirect_uris": []string{"https://shop.example/back"}, "grant_types": []string{"authorization_code"}, "pkce": "required"})
 		shop, manage := asApplication(app, "https://shop.example/back"), textOf(app, "registration_client_uri")
 		const sent = "strange-value"
 

@@ -153,6 +153,7 @@ func TestSpecAuthorizationError(t *testing.T) {
 		s := startServer(t, options{database: db})
 		alice, app := s.person(t, "alice"), s.whole(t, "all grants")
 		public := s.application(t, "--name", "phone", "--client-type", "public", "--grant", "authorization_code", "--redirect-uri", "com.example.app:/back")
+		strict := s.whole(t, "strict", "--pkce", "required")
 		robot := s.application(t, "--name", "robot", "--grant", "password", "--redirect-uri", "https://robot.example/back")
 		b := s.browser(t)
 		b.open(t, "/login/")
@@ -165,7 +166,7 @@ func TestSpecAuthorizationError(t *testing.T) {
 			{"response_type is required", "invalid_request", app, []string{"response_type", ""}},
 			{"response_type is code", "unsupported_response_type", app, []string{"response_type", "token"}},
 			{"the application must be registered for it", "unauthorized_client", robot, nil},
-			{"code_challenge is required of a confidential client", "invalid_request", app, []string{"code_challenge", "", "code_challenge_method", ""}},
+			{"code_challenge is required where the application says so", "invalid_request", strict, []string{"code_challenge", "", "code_challenge_method", ""}},
 			{"code_challenge is required of a public client", "invalid_request", public, []string{"code_challenge", "", "code_challenge_method", ""}},
 			{"code_challenge_method plain is refused", "invalid_request", app, []string{"code_challenge_method", "plain"}},
 			{"no code_challenge_method means plain", "invalid_request", app, []string{"code_challenge_method", ""}},

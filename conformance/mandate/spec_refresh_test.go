@@ -106,11 +106,10 @@ func TestSpecLifetimes(t *testing.T) {
 	}
 }
 
-// A setting makes PKCE optional for confidential clients. Public clients always need
-// it.
+// PKCE is optional for confidential clients. Public clients always need it.
 func TestSpecPKCEOptional(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
-		s := startServer(t, options{database: db, provider: []string{"PKCE_REQUIRED: false"}})
+		s := startServer(t, options{database: db})
 		alice, app := s.person(t, "alice"), s.whole(t, "all grants")
 		public := s.application(t, "--name", "phone", "--client-type", "public", "--grant", "authorization_code", "--redirect-uri", "http://127.0.0.1/back")
 		without := []string{"code_challenge", "", "code_challenge_method", "", "state", "xyz"}

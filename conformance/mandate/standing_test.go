@@ -163,7 +163,7 @@ var deeds = map[string]struct {
 	"lengthen them beyond the server's":        {"access_token_lifetime", "update/", params("access_token_lifetime", "36001")},
 	"let it introspect":                        {"may_introspect", "update/", params("may_introspect", "on")},
 	"let it skip consent":                      {"skip_consent", "update/", params("skip_consent", "on")},
-	"let it omit PKCE":                         {"pkce_exempt", "update/", params("pkce_exempt", "on")},
+	"let it omit PKCE":                         {"pkce_exempt", "update/", params("pkce", "if-sent")},
 	"replace its secret":                       {"secret", "rotate/", params("overlap", "0")},
 	"take it over":                             {"COALESCE(owner_id, '')", "owner/", params("take_over", "on")},
 	"assign it to somebody":                    {"COALESCE(owner_id, '')", "owner/", params("owner", "other")},
@@ -280,8 +280,8 @@ func (g *register) applications(t *testing.T) {
 		if line := fmt.Sprintf("machine %d, password %d, device %d, code %s, life %d, scope %s, introspects %d", a.Status, b.Status, d.Status, way, got.ExpiresIn, got.Scope, c.Status); line != want {
 			t.Errorf("%s:\n got %s\nwant %s", standing, line, want)
 		}
-		// RFC 9700 §2.1.1: every client needs PKCE. A setting exempts only clients for
-		// which an administrator is responsible.
+		// RFC 9700 §2.1.1: every client needs PKCE, except confidential clients for which an
+		// administrator is responsible.
 		address, _ = g.authorizeURL(app, "code_challenge", "", "code_challenge_method", "")
 		tab.open(t, address)
 		if omitted := tab.Away != nil && tab.Away.Query().Get("code") != ""; omitted != (standing == "administrator") {

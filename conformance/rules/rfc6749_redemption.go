@@ -135,7 +135,6 @@ func wantBound(t *T, request func() *check.Request) {
 	unbound := request().Del("code_challenge", "code_challenge_method")
 	if r := settled(t, t.Authorize(unbound)); r.Params.Get("code") != "" {
 		t.WantRefused(t.Token(c, formWithout(t.CodeOf(r), "redirect_uri")), "the request has no redirect_uri, and the code no code_challenge")
-		return
 	}
 	t.WantRefused(t.Token(c, formWithout(t.Code(request()), "redirect_uri", "code_verifier")), "the request has neither redirect_uri nor code_verifier")
 }

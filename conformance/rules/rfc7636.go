@@ -102,13 +102,8 @@ func rfc7636() []Rule {
 		},
 		{
 			ID: "RFC7636/4.4.1/required-of-all", Level: May,
-			Text:  "A confidential client must use PKCE too.",
-			Needs: authorizationNeeds(),
-			Check: func(t *T) {
-				t.Code(t.Request(t.Client(need.Code)))
-				r := t.Authorize(t.Request(t.Client(need.Code)).Del("code_challenge", "code_challenge_method"))
-				t.WantNoCode(r, "it was asked for without PKCE")
-			},
+			Text:     "The server can require PKCE of confidential clients too.",
+			TestedBy: "conformance/mandate/pkce_test.go:TestPKCE",
 		},
 		{
 			ID: "RFC7636/4.4.1/missing-explained", Level: Should,
@@ -202,8 +197,17 @@ func rfc7636() []Rule {
 		},
 		{
 			ID: "RFC7636/5/without-pkce", Level: May,
-			Text:     "A server can continue to support clients without PKCE.",
-			TestedBy: "conformance/mandate/spec_refresh_test.go:TestSpecPKCEOptional",
+			Text:  "A confidential client without PKCE gets a code, and tokens for it.",
+			Needs: codeFlowNeeds(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				t.Grant(c)
+				r := settled(t, t.Authorize(t.Request(c).Del("code_challenge", "code_challenge_method")))
+				if r.Params.Get("code") == "" {
+					t.Failf("a request without code_challenge gets no code: %s", r)
+				}
+				t.WantGranted(t.Redeem(t.CodeOf(r)))
+			},
 		},
 		{
 			ID: "RFC7636/7.2/plain-not-offered", Level: Should,

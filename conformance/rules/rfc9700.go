@@ -70,10 +70,12 @@ func rfc9700Grants() []Rule {
 				t.WantNoCode(r, "the request of a public client has no challenge")
 			},
 		},
-		sameCheckAs(pkce, "RFC7636/4.4.1/required-of-all", Rule{
+		{
+			// The document recommends it to the client. It does not let the server require it.
 			ID: "RFC9700/2.1.1/a13-required-of-confidential", Level: May,
-			Text: "A confidential client, for which PKCE is recommended, gets no code without a challenge either.",
-		}),
+			Text:     "The server can require PKCE of confidential clients, for which it is recommended.",
+			TestedBy: "conformance/mandate/pkce_test.go:TestPKCE",
+		},
 		{
 			ID: "RFC9700/2.1.1/a14-no-downgrade", Level: Must,
 			Text:         "A verifier is refused if the authorization request had no challenge.",

@@ -30,7 +30,6 @@ type Config struct {
 	Issuer       string
 	OpenID       bool
 	AlwaysAsk    bool // show the consent page even if the person approved the same request before
-	PKCEOptional bool // see Authorizations.mayOmitPKCE
 	CodeLifetime time.Duration
 
 	RequirePushed      bool          // refuse requests that were not pushed (RFC 9126 §5)
@@ -67,14 +66,6 @@ func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Lim
 
 // CodesIssued returns the number of codes issued since the start of the process.
 func (p *Authorizations) CodesIssued() int64 { return p.codes.Load() }
-
-// mayOmitPKCE reports whether an application may send a request without code_challenge. Only
-// a confidential application may, if an administrator is responsible for it and the
-// operator's setting or the application's own setting permits it. The FAPI profiles require PKCE
-// (FAPI 2.0 Security Profile §5.3.2.2).
-func (p *Authorizations) mayOmitPKCE(a storage.Application) bool {
-	return a.ClientType == policy.Confidential && !policy.HasProfile(a) && (p.config.PKCEOptional || a.PKCEExempt) && p.rules.AllowanceOf(a).AdministratorRights
-}
 
 // requiresPush reports whether an application must push its authorization requests.
 func (p *Authorizations) requiresPush(a storage.Application) bool {

@@ -259,7 +259,7 @@ func (p *Authorizations) checkAuthorization(ctx context.Context, a *Authorizatio
 	}
 	err = checkDPoPKey(a)
 	if err == nil {
-		err = pkce.CheckChallenge(p.mayOmitPKCE(a.Application), a.parameters)
+		err = pkce.CheckChallenge(p.needsPKCE(a), a.parameters)
 	}
 	if err != nil {
 		return err
@@ -283,6 +283,20 @@ func (p *Authorizations) checkAuthorization(ctx context.Context, a *Authorizatio
 	a.LeftOut = requested.LeftOut
 	a.Scopes, a.ClaimScopes = p.rules.Describe(names), p.rules.Describe(slices.DeleteFunc(a.OpenID.claimScopes, func(scope string) bool { return slices.Contains(names, scope) }))
 	return p.newRequest(ctx, a)
+}
+
+// needsPKCE says why a request needs a code challenge, or returns "".
+func (p *Authorizations) needsPKCE(a *Authorization) string {
+	nonce := p.config.OpenID && a.OpenID.nonce != "" && slices.Contains(strings.Fields(a.parameters.Get("scope")), "openid")
+	switch {
+	case !p.rules.NeedsPKCE(a.Application, nonce):
+		return ""
+	case p.rules.MayOmitPKCE(a.Application):
+		return "Turn on PKCE in the application. If it has no such setting, an administrator of this server can let it come without (--pkce if-sent)."
+	case !p.rules.NeedsPKCE(a.Application, true):
+		return "Turn on PKCE in the application, or send the scope openid and a nonce. If it can do neither, an administrator of this server can take it over."
+	}
+	return "Turn on PKCE in the application."
 }
 
 // dpopKey is the parameter that binds the code to a key (RFC 9449 §10).
@@ -357,6 +371,9 @@ func (p *Authorizations) Complete(ctx context.Context, a *Authorization, s *stor
 			return p.Refusal(a, e), nil // RFC 6749 §4.1.2.1: the client gets the error
 		}
 		return redirect.Response{}, e
+	}
+	if a.parameters.Get("code_challenge") == "" {
+		p.clients.WithoutPKCE(a.Application)
 	}
 	return p.respond(a, redirect.Parameter{Name: "code", Value: response.GetCode()}), nil
 }

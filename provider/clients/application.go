@@ -27,7 +27,8 @@ type Registration struct {
 	Resources    []string // the URIs of the only resources that its tokens may be for; the first is the default; none: any resource
 
 	HashClientSecret                          bool
-	MayIntrospect, SkipConsent, PKCEExempt    bool  // only an administrator can set these
+	MayIntrospect, SkipConsent                bool  // only an administrator can set these
+	PKCEExempt                                bool  // false: digests of registrations have it, see PKCE
 	AccessTokenLifetime, RefreshTokenLifetime int64 // seconds; 0: the server's
 
 	// RequirePushed refuses authorization requests that it did not push (RFC 9126 §6). A
@@ -47,6 +48,9 @@ type Registration struct {
 	// DefaultACR lists the values of acr for requests that name none, the preferred one first, with
 	// spaces between (OIDC Registration §2: default_acr_values).
 	DefaultACR string `json:",omitempty"`
+	// PKCE says whether its authorization requests need a code challenge: policy.PKCERequired,
+	// policy.PKCEIfSent, or "" for as the server is set.
+	PKCE string `json:",omitempty"`
 	// RefreshRotation says whether its refresh tokens are rotated: policy.RotationOn,
 	// policy.RotationOff, or "" for as the server is set.
 	RefreshRotation string `json:",omitempty"`
@@ -174,7 +178,7 @@ func (p *Clients) Apply(ctx context.Context, a *storage.Application, r Registrat
 	// An administrator granted these rights to the application as it was then. A change
 	// by somebody else removes them permanently.
 	vouched := p.rules.AllowanceOf(*a).AdministratorRights
-	a.MayIntrospect, a.SkipConsent, a.PKCEExempt = r.MayIntrospect && vouched, r.SkipConsent && vouched, r.PKCEExempt && vouched
+	a.MayIntrospect, a.SkipConsent, a.PKCE = r.MayIntrospect && vouched, r.SkipConsent && vouched, r.PKCE
 	a.RequirePushed, a.SenderConstraint, a.Profile = r.RequirePushed, r.SenderConstraint, r.Profile
 	a.RequiredACR, a.DefaultACR, a.RefreshRotation = r.RequiredACR, strings.Join(strings.Fields(r.DefaultACR), " "), r.RefreshRotation
 	if a.RefreshRotation == policy.RotationOff && !vouched {
@@ -183,6 +187,9 @@ func (p *Clients) Apply(ctx context.Context, a *storage.Application, r Registrat
 	a.ClaimsInIDToken = r.ClaimsInIDToken
 	if a.ClaimsInIDToken == policy.ClaimsOn && !vouched {
 		a.ClaimsInIDToken = ""
+	}
+	if a.PKCE == policy.PKCEIfSent && !vouched {
+		a.PKCE = ""
 	}
 	a.AccessTokenLifetime, a.RefreshTokenLifetime = r.AccessTokenLifetime, r.RefreshTokenLifetime
 	a.AccessTokenFormat = cmp.Or(r.AccessTokenFormat, policy.FormatOpaque)
@@ -384,7 +391,7 @@ func (p *Clients) Change(ctx context.Context, actor policy.Actor, id string, cha
 func registrationOf(a storage.Application) Registration {
 	return Registration{Name: a.Name, ClientType: a.ClientType, GrantTypes: strings.Fields(a.GrantTypes), RedirectURIs: oauth.Lines(a.RedirectURIs),
 		Scopes: strings.Fields(a.Scopes), Resources: oauth.Lines(a.Resources), HashClientSecret: a.HashClientSecret,
-		MayIntrospect: a.MayIntrospect, SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt, RequirePushed: a.RequirePushed, SenderConstraint: a.SenderConstraint, Profile: a.Profile, RequiredACR: a.RequiredACR, DefaultACR: a.DefaultACR, RefreshRotation: a.RefreshRotation,
+		MayIntrospect: a.MayIntrospect, SkipConsent: a.SkipConsent, PKCE: a.PKCE, RequirePushed: a.RequirePushed, SenderConstraint: a.SenderConstraint, Profile: a.Profile, RequiredACR: a.RequiredACR, DefaultACR: a.DefaultACR, RefreshRotation: a.RefreshRotation,
 		ClaimsInIDToken: a.ClaimsInIDToken, AccessTokenLifetime: a.AccessTokenLifetime, RefreshTokenLifetime: a.RefreshTokenLifetime, AccessTokenFormat: a.AccessTokenFormat,
 		Algorithm: a.Algorithm, UserInfoAlgorithm: a.UserInfoAlgorithm, IntrospectionAlgorithm: a.IntrospectionAlg, Pairwise: a.Sector != "",
 		PostLogoutURIs: oauth.Lines(a.PostLogoutURIs), BackchannelURI: a.BackchannelURI, Authentication: AuthenticationOf(a), Messages: MessagesOf(a)}

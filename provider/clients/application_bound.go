@@ -37,6 +37,24 @@ func (p *Clients) checkConstraint(found *oauth.Invalid, r Registration, was stri
 	}
 }
 
+// checkPKCE checks whether the authorization requests of an application need a code challenge. Anybody may demand it, and
+// only an administrator may let an application come without.
+func checkPKCE(found *oauth.Invalid, actor policy.Actor, r Registration, was storage.Application, may policy.Allowance) {
+	switch {
+	case r.PKCE == "" || r.PKCE == policy.PKCERequired:
+	case r.PKCE != policy.PKCEIfSent:
+		found.Add("pkce", "The value %q is not supported: use %s, or leave it out.", oauth.Clip(r.PKCE, 40), oauth.OneOf(policy.PKCEValues()))
+	// RFC 9700 §2.1.1: public clients use PKCE.
+	case r.ClientType == policy.Public:
+		found.Add("pkce", "A public application has no secret, so it needs PKCE.")
+	case r.PKCE == was.PKCE:
+	case !actor.Administers():
+		found.Add("pkce", "Only an administrator may let an application come without PKCE.")
+	case !may.AdministratorRights:
+		found.Add("pkce", "No administrator is responsible for this application: take it over first.")
+	}
+}
+
 // checkRotation checks whether the refresh tokens of an application are to be rotated. Rotation finds
 // out that a refresh token was copied (RFC 9700 §4.14.2), so anybody may switch it on, and only an
 // administrator may switch it off.

@@ -43,6 +43,7 @@ func (p *Clients) Check(ctx context.Context, found *oauth.Invalid, actor policy.
 	p.checkConstraint(found, r, was.SenderConstraint)
 	checkRotation(found, actor, r.RefreshRotation, was, may)
 	checkClaims(found, actor, r.ClaimsInIDToken, was, may)
+	checkPKCE(found, actor, r, was, may)
 	p.checkMessages(found, r, was)
 	checkLifetimes(found, r, may)
 	checkIntrospectionAlgorithm(found, r.IntrospectionAlgorithm)
@@ -208,6 +209,7 @@ func checkVouched(c *policy.Rules, found *oauth.Invalid, r Registration, was sto
 		"default_acr_values": was.DefaultACR != "" && r.DefaultACR != was.DefaultACR,
 		"refresh_rotation":   was.RefreshRotation == policy.RotationOn && r.RefreshRotation == "",
 		"claims_in_id_token": was.ClaimsInIDToken == policy.ClaimsOff && r.ClaimsInIDToken == "",
+		"pkce":               was.PKCE == policy.PKCERequired && r.PKCE == "",
 		"sender_constraint":  was.SenderConstraint != "" && r.SenderConstraint != was.SenderConstraint,
 		"require_signed":     was.RequireSigned && !r.Messages.RequireSigned,
 		"object_algorithm":   was.ObjectAlgorithm != "" && r.Messages.ObjectAlgorithm != was.ObjectAlgorithm,
@@ -244,7 +246,6 @@ func checkPrivileges(found *oauth.Invalid, actor policy.Actor, r Registration, w
 		// RFC 10070 §4: with the address of an endpoint as audience, another server could use
 		// the assertion.
 		{"assertion_audience_endpoints", r.Authentication.EndpointAudience, was.EndpointAudience, public("A public application makes no assertions.")},
-		{"pkce_exempt", r.PKCEExempt, was.PKCEExempt, public("A public application has no secret, so it needs PKCE.")},
 	} {
 		switch {
 		case of.said != of.was && !actor.Administers():

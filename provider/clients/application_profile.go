@@ -123,8 +123,8 @@ func checkFAPIClient(found *oauth.Invalid, r Registration) {
 		found.Add("assertion_audience_endpoints", "The profile %s accepts client assertions for the issuer only: an administrator can switch the exception off.", r.Profile)
 	}
 	// FAPI 2.0 Security Profile §5.3.2.2: PKCE with S256.
-	if r.PKCEExempt {
-		found.Add("pkce_exempt", "The profile %s needs PKCE: an administrator can switch the exemption off.", r.Profile)
+	if r.PKCE == policy.PKCEIfSent {
+		found.Add("pkce", "The profile %s needs PKCE: require it, or leave it to the server.", r.Profile)
 	}
 	// FAPI 2.0 Security Profile §5.3.2.2: no http, but to the person's own computer.
 	for _, uri := range r.RedirectURIs {

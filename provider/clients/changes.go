@@ -11,7 +11,7 @@ import (
 )
 
 // notChanges are the columns that a change of an application does not write, or always writes.
-var notChanges = []string{"owner", "owner_is_admin", "owner_is_active", "created_at", "updated_at", "renewed_at", "last_used_at", "generation", "version", "registration_digest", "management"}
+var notChanges = []string{"owner", "owner_is_admin", "owner_is_active", "created_at", "updated_at", "renewed_at", "last_used_at", "last_without_pkce_at", "generation", "version", "registration_digest", "management"}
 
 // ChangeEvents returns the event of a change of an application, with the names of the columns that change,
 // and without their values. It returns none if nothing changes. If by is nil, the actor is that of the context.

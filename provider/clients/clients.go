@@ -67,6 +67,7 @@ type Clients struct {
 	names        []byte
 	verified     verified // chains of certificates
 	uses         uses[string]
+	withoutPKCE  uses[string]
 	keyUses      keyUses
 	keysets      keySets
 	refusals     *events.Refusals

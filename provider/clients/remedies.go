@@ -20,7 +20,7 @@ var remedies = [...]struct {
 	code, words string
 	Remedy
 }{
-	{"", "code_challenge is missing", Remedy{"Turn on PKCE with S256 in the program. If it has no such setting, an administrator can let this application come without it.", "pkce_exempt"}},
+	{"", "code_challenge is missing", Remedy{"Turn on PKCE with S256 in the program. If it has no such setting, an administrator can let this application come without it.", "pkce"}},
 	{"", "code_verifier", Remedy{"The program must send the code verifier of the same login: check that it keeps the verifier until the browser comes back, also with several servers.", ""}},
 	{"", "code_challenge", Remedy{"Set PKCE to S256 in the program, or turn it off and on again. Each login needs a new code verifier.", ""}},
 	{"", "redirect URI of this request is not registered", Remedy{"Compare the callback address of the program with the registered redirect URIs, character by character. Register it if it is yours. The error page shows the two to the owner and to administrators.", "redirect_uris"}},

@@ -37,6 +37,14 @@ func (p *Clients) Used(ctx context.Context, a storage.Application) error {
 	return nil
 }
 
+// WithoutPKCE notes that an application got a code without a code challenge. StoreUses stores it.
+func (p *Clients) WithoutPKCE(a storage.Application) {
+	now := oauth.Now()
+	if now-a.LastWithoutPKCEAt >= UseInterval {
+		p.withoutPKCE.add(a.ID, now)
+	}
+}
+
 func (u *uses[K]) add(id K, at int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -66,6 +74,9 @@ func (u *uses[K]) take() map[K]int64 {
 // StoreUses stores the uses that wait. After an error the next call stores them.
 func (p *Clients) StoreUses(ctx context.Context) error {
 	err := p.uses.store(func(taken map[string]int64) error { return p.store.NoteUses(ctx, taken) })
+	if err == nil {
+		err = p.withoutPKCE.store(func(taken map[string]int64) error { return p.store.NoteWithoutPKCE(ctx, taken) })
+	}
 	if err != nil {
 		return err
 	}

@@ -10,8 +10,8 @@ import (
 	"mandate/storage"
 )
 
-// The times of use are stored together, and not lost by an error.
-func TestUsesAreStored(t *testing.T) {
+func newStore(t *testing.T) *storage.Store {
+	t.Helper()
 	store, err := storage.Open(t.Context(), "sqlite:///"+filepath.Join(t.TempDir(), "mandate.db"))
 	if err != nil {
 		t.Fatal(err)
@@ -21,6 +21,12 @@ func TestUsesAreStored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return store
+}
+
+// The times of use are stored together, and not lost by an error.
+func TestUsesAreStored(t *testing.T) {
+	store := newStore(t)
 	p, now := &Clients{store: store}, oauth.Now()
 	used := func(id string) int64 {
 		t.Helper()
@@ -38,7 +44,7 @@ func TestUsesAreStored(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"first", "later", "busy"} {
-		err = store.AddApplication(t.Context(), storage.Application{ID: id, ClientID: id, Responsible: storage.ByOperator}, 0)
+		err := store.AddApplication(t.Context(), storage.Application{ID: id, ClientID: id, Responsible: storage.ByOperator}, 0)
 		if err == nil && id != "first" {
 			err = store.NoteUses(t.Context(), map[string]int64{id: 1})
 		}
@@ -57,9 +63,38 @@ func TestUsesAreStored(t *testing.T) {
 	if p.StoreUses(ended) == nil {
 		t.Error("StoreUses reports no error")
 	}
-	err = p.StoreUses(t.Context())
+	err := p.StoreUses(t.Context())
 	if err != nil || used("later") < now || used("busy") != 1 {
 		t.Errorf("after StoreUses: %d, %d, %v", used("later"), used("busy"), err)
+	}
+}
+
+// One code without PKCE in each interval is stored, with the other uses.
+func TestWithoutPKCEIsStored(t *testing.T) {
+	store := newStore(t)
+	err := store.AddApplication(t.Context(), storage.Application{ID: "a", ClientID: "a", Responsible: storage.ByOperator}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, now := &Clients{store: store}, oauth.Now()
+	stored := func() int64 {
+		t.Helper()
+		if err := p.StoreUses(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		a, err := store.Application(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.LastWithoutPKCEAt
+	}
+	p.WithoutPKCE(storage.Application{ID: "a", LastWithoutPKCEAt: now - UseInterval + 5})
+	if at := stored(); at != 0 {
+		t.Errorf("within the interval %d is stored", at)
+	}
+	p.WithoutPKCE(storage.Application{ID: "a", LastWithoutPKCEAt: now - UseInterval})
+	if at := stored(); at < now {
+		t.Errorf("after the interval %d is stored", at)
 	}
 }
 

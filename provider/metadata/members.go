@@ -67,6 +67,7 @@ func (c *Client) members() []member {
 		{name: "require_auth_time", flag: &c.RequireAuthTime},
 		{name: "require_pushed_authorization_requests", flag: &c.RequirePushed},
 		{name: "profile", text: &c.Profile},
+		{name: "pkce", text: &c.PKCE},
 		{name: "dpop_bound_access_tokens", flag: &c.DPoPBound},
 		{name: "tls_client_certificate_bound_access_tokens", flag: &c.CertificateBound},
 		{name: "require_signed_request_object", flag: &c.RequireSigned},

@@ -60,6 +60,7 @@ type Client struct {
 
 	RequirePushed     bool     // require_pushed_authorization_requests (RFC 9126 §6)
 	Profile           string   // our own member: a profile of the server
+	PKCE              string   // our own member: whether its authorization requests need a code challenge
 	DPoPBound         bool     // dpop_bound_access_tokens (RFC 9449 §5.2)
 	CertificateBound  bool     // tls_client_certificate_bound_access_tokens (RFC 8705 §3.4)
 	RequireSigned     bool     // require_signed_request_object (RFC 9101 §10.5)

@@ -14,21 +14,17 @@ import (
 )
 
 // CheckChallenge checks code_challenge and code_challenge_method of an authorization
-// request. If optional is true, the request may omit both. It returns nil, or the error for
-// the client.
-func CheckChallenge(optional bool, form url.Values) error {
+// request. Without a remedy, the request may omit both. It returns nil, or the error for the client.
+func CheckChallenge(remedy string, form url.Values) error {
 	challenge, method := form.Get("code_challenge"), form.Get("code_challenge_method")
 	if challenge == "" {
 		if method != "" {
 			return oauth.Refuse("invalid_request", "code_challenge_method is sent without code_challenge.")
 		}
-		// RFC 9700 §2.1.1: every client uses PKCE. A setting permits an exception
-		// for confidential applications for which an administrator is responsible.
-		// A public client has no exception.
-		if optional {
+		if remedy == "" {
 			return nil
 		}
-		return oauth.Refuse("invalid_request", "code_challenge is missing: this server requires PKCE (RFC 7636) with code_challenge_method=S256.")
+		return oauth.Refuse("invalid_request", "code_challenge is missing: this application must use PKCE (RFC 7636) with code_challenge_method=S256. %s", oauth.Own(remedy))
 	}
 	// RFC 7636 §4.3: without code_challenge_method the method is plain. The method
 	// plain shows the verifier to everyone who can read the request (RFC 9700 §2.1.1).

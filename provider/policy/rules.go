@@ -17,7 +17,8 @@ type Settings struct {
 	Scopes        []Scope  // in the operator's order; New adds the built-in ones
 	DefaultScopes []string // nil: every configured scope except introspection and the identity scopes
 	OpenID        bool
-	StrictScopes  bool // refuse a request with a scope that the application cannot get, in place of leaving it out
+	StrictScopes  bool   // refuse a request with a scope that the application cannot get, in place of leaving it out
+	PKCE          string // PKCEForAll, PKCEForPublic or PKCEForPublicOnly
 
 	AccessTokenLifetime     time.Duration
 	JWTAccessTokenLifetime  time.Duration // of signed access tokens
@@ -105,7 +106,7 @@ func (c *Rules) Describe(names []string) []Scope {
 // The second result reports whether rights are registered that it cannot use now.
 func (c *Rules) EffectiveRights(a storage.Application) (storage.Application, bool) {
 	now, may := c.Effective(a), c.AllowanceOf(a)
-	more := now.GrantTypes != a.GrantTypes || now.MayIntrospect != a.MayIntrospect || now.SkipConsent != a.SkipConsent || now.PKCEExempt != a.PKCEExempt || now.RefreshRotation != a.RefreshRotation ||
+	more := now.GrantTypes != a.GrantTypes || now.MayIntrospect != a.MayIntrospect || now.SkipConsent != a.SkipConsent || now.PKCE != a.PKCE || now.RefreshRotation != a.RefreshRotation ||
 		now.ClaimsInIDToken != a.ClaimsInIDToken || now.EndpointAudience != a.EndpointAudience || now.RedirectURIs != a.RedirectURIs || now.PostLogoutURIs != a.PostLogoutURIs ||
 		!oauth.Covers(may.Scopes, strings.Fields(a.Scopes)) || a.AccessTokenLifetime > c.AccessLifetime(a) || a.RefreshTokenLifetime > c.RefreshLifetime(a)
 	return now, more

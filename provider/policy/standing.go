@@ -42,7 +42,12 @@ func StandingOf(a storage.Application) Standing {
 
 // StandingOfPerson returns the standing of the applications that a person with an enabled account owns.
 func StandingOfPerson(u storage.User) Standing {
-	return StandingOf(storage.Application{Responsible: storage.ByOwner, OwnerActive: &u.Active, OwnerAdministrator: &u.Administrator})
+	return StandingOf(OwnedBy(u))
+}
+
+// OwnedBy returns an application for which a person is responsible.
+func OwnedBy(u storage.User) storage.Application {
+	return storage.Application{Responsible: storage.ByOwner, OwnerActive: &u.Active, OwnerAdministrator: &u.Administrator}
 }
 
 // Suspended says that the person who is responsible for an application is missing: the
@@ -203,13 +208,16 @@ func (c *Rules) Effective(a storage.Application) storage.Application {
 	if !may.Authenticates(a.ClientType, a.AuthMethod) {
 		a.GrantTypes = ""
 	}
-	a.MayIntrospect, a.SkipConsent, a.PKCEExempt = a.MayIntrospect && may.AdministratorRights, a.SkipConsent && may.AdministratorRights && NeverSkipsConsent(a) == "", a.PKCEExempt && may.AdministratorRights
+	a.MayIntrospect, a.SkipConsent = a.MayIntrospect && may.AdministratorRights, a.SkipConsent && may.AdministratorRights && NeverSkipsConsent(a) == ""
 	a.EndpointAudience = a.EndpointAudience && may.AdministratorRights
 	if a.RefreshRotation == RotationOff && !may.AdministratorRights {
 		a.RefreshRotation = ""
 	}
 	if a.ClaimsInIDToken == ClaimsOn && !may.AdministratorRights {
 		a.ClaimsInIDToken = ""
+	}
+	if a.PKCE == PKCEIfSent && !may.AdministratorRights {
+		a.PKCE = ""
 	}
 	if !may.OwnLifetime {
 		a.AccessTokenLifetime, a.RefreshTokenLifetime = 0, 0

@@ -143,7 +143,8 @@ func TestEffectiveRights(t *testing.T) {
 	restricted(&c)
 	everything := func(a storage.Application) storage.Application {
 		a.ClientType, a.GrantTypes = Confidential, "authorization_code client_credentials password"
-		a.MayIntrospect, a.SkipConsent, a.PKCEExempt, a.AccessTokenLifetime, a.RefreshTokenLifetime, a.RefreshRotation, a.EndpointAudience = true, true, true, 1<<40, 1<<40, RotationOff, true
+		a.MayIntrospect, a.SkipConsent, a.PKCE, a.EndpointAudience = true, true, PKCEIfSent, true
+		a.AccessTokenLifetime, a.RefreshTokenLifetime, a.RefreshRotation = 1<<40, 1<<40, RotationOff
 		a.ClaimsInIDToken = ClaimsOn
 		return a
 	}
@@ -171,7 +172,7 @@ func TestEffectiveRights(t *testing.T) {
 		if got.SkipConsent != (test.flags && name != "came by itself") {
 			t.Errorf("%s: skips consent: %t", name, got.SkipConsent)
 		}
-		for _, flag := range []bool{got.MayIntrospect, got.PKCEExempt, got.EndpointAudience, got.RefreshRotation == RotationOff, got.ClaimsInIDToken == ClaimsOn} {
+		for _, flag := range []bool{got.MayIntrospect, got.PKCE == PKCEIfSent, got.EndpointAudience, got.RefreshRotation == RotationOff, got.ClaimsInIDToken == ClaimsOn} {
 			if flag != test.flags {
 				t.Errorf("%s: a privilege is %t", name, flag)
 			}

@@ -21,7 +21,7 @@ func (p *Registrations) answer(a storage.Application, d description, secret stri
 	now := p.rules.Effective(a)
 	known := metadata.Client{ClientID: a.ClientID, ClientSecret: secret, Name: a.Name, RedirectURIs: d.registration.RedirectURIs, AuthMethod: a.AuthMethod,
 		GrantTypes: policy.GrantTypes(now), Scope: strings.Join(p.rules.AllowedScopes(a), " "), PostLogoutURIs: oauth.Lines(a.PostLogoutURIs), BackchannelURI: a.BackchannelURI,
-		RequirePushed: a.RequirePushed, Profile: a.Profile, IntrospectionAlgorithm: a.IntrospectionAlg, DPoPBound: a.SenderConstraint == possession.DPoP, CertificateBound: a.SenderConstraint == possession.Certificate}
+		RequirePushed: a.RequirePushed, Profile: a.Profile, PKCE: a.PKCE, IntrospectionAlgorithm: a.IntrospectionAlg, DPoPBound: a.SenderConstraint == possession.DPoP, CertificateBound: a.SenderConstraint == possession.Certificate}
 	known.AuthAlgorithm, known.JWKSURI = a.AuthAlgorithm, a.JWKSURI
 	signed := clients.MessagesOf(a)
 	known.RequestAlgorithm, known.RequireSigned, known.RequestURIs = signed.ObjectAlgorithm, signed.RequireSigned, signed.RequestURIs

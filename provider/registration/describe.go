@@ -41,7 +41,7 @@ func (p *Registrations) describe(ctx context.Context, said *metadata.Client, by 
 	if !p.config.OpenID {
 		said = withoutOpenID(said)
 	}
-	d := description{registration: clients.Registration{Name: said.Name, HashClientSecret: true, RequirePushed: said.RequirePushed, Profile: said.Profile, IntrospectionAlgorithm: said.IntrospectionAlgorithm, RequiredACR: was.RequiredACR, DefaultACR: p.clients.SupportedACR(said.DefaultACR), RefreshRotation: was.RefreshRotation, Resources: oauth.Lines(was.Resources)}}
+	d := description{registration: clients.Registration{Name: said.Name, HashClientSecret: true, RequirePushed: said.RequirePushed, Profile: said.Profile, PKCE: registeredPKCE(said.PKCE, was.PKCE), IntrospectionAlgorithm: said.IntrospectionAlgorithm, RequiredACR: was.RequiredACR, DefaultACR: p.clients.SupportedACR(said.DefaultACR), RefreshRotation: was.RefreshRotation, Resources: oauth.Lines(was.Resources)}}
 	r := &d.registration
 	var err error
 	r.SenderConstraint, err = clients.SenderConstraint(said)
@@ -93,6 +93,15 @@ func (p *Registrations) describe(ctx context.Context, said *metadata.Client, by 
 		return d, refuseMember("", "is too large: the server stores at most %d bytes", metadata.MaxBytes)
 	}
 	return d, invalidMetadata(found, *r)
+}
+
+// registeredPKCE returns the value of an application whose registrant says one. A registrant can only narrow: what lets
+// the application come without PKCE is left out (RFC 7591 §3.2.1), also with an administrator's token.
+func registeredPKCE(said, was string) string {
+	if said == policy.PKCEIfSent {
+		return was
+	}
+	return cmp.Or(said, was)
 }
 
 // describeMethod decides how the client authenticates. Without an initial access token the

@@ -78,7 +78,7 @@ func TestConfigDefaults(t *testing.T) {
 			OpenMaxApplications: 10_000, OpenMaxApprovals: 100_000, OpenMaxTokensPerMinute: 6000, OpenMaxLiveTokens: 1_000_000,
 			OpenClients: []string{}, OpenHosts: []string{}, OpenRedirectURISchemes: []string{"cursor", "vscode", "vscode-insiders"}, OpenLocalhostLoopback: true,
 			OpenAccessTokenExpire: time.Hour, OpenRefreshTokenExpire: 30 * 24 * time.Hour, RefreshTokenGracePeriod: 10 * time.Second, OpenRefreshTokenGracePeriod: 30 * time.Second, OpenNeverUsedExpire: 24 * time.Hour, OpenUnusedExpire: 90 * 24 * time.Hour,
-			RefreshTokenReuseProtection: true, RotateRefreshToken: true, PKCERequired: true,
+			RefreshTokenReuseProtection: true, RotateRefreshToken: true, PKCERequired: "public",
 			RequestApprovalPrompt: "auto", AllowedRedirectURISchemes: []string{}, ClearExpiredTokensBatchSize: 1000,
 			IDTokenExpire: time.Hour, OIDCInactiveKeys: []string{}, OIDCJWKSMaxAge: time.Hour, OIDCKeyRotation: 90 * 24 * time.Hour,
 			OIDCRPLogout: true, OIDCRPLogoutAcceptExpired: true, OIDCRPLogoutDeleteTokens: true,
@@ -207,7 +207,7 @@ OAUTH2_PROVIDER:
     openid: Log in
     read: Read scope
   OIDC_ENABLED: true
-  PKCE_REQUIRED: false
+  PKCE_REQUIRED: False
   REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS: 600
   ALLOWED_REDIRECT_URI_SCHEMES: [https, com.example.app]
   RESOURCE_SERVER_INTROSPECTION_URL: https://auth.example.com/sso/o/introspect/
@@ -232,7 +232,7 @@ OAUTH2_PROVIDER:
 	check("RULES", c.Rules, []Rule{{Path: "/users/", Methods: []string{"GET"}, Scopes: []string{"read"}, MaxAge: 5 * time.Minute, ACRValues: []string{"urn:mandate:acr:password"}, WebSocket: true}, {Path: "/open"}})
 	check("SCOPES in order", c.Provider.Scopes, Scopes{{"write", "Write scope", nil}, {"introspection", "Introspect token scope", nil}, {"openid", "Log in", nil}, {"read", "Read scope", nil}})
 	check("DEFAULT_SCOPES, which the provider resolves", c.Provider.Defaults(), []string(nil))
-	check("PKCE_REQUIRED", c.Provider.PKCERequired, false)
+	check("PKCE_REQUIRED", c.Provider.PKCERequired, "false")
 	check("credentials", c.Provider.ResourceServerIntrospectionCredentials, []string{"id", "secret"})
 	check("what the API publishes", []string{c.Provider.ResourceServerIssuer, c.Provider.ResourceServerName, c.Provider.ResourceServerDocumentation}, []string{"https://auth.example.com/sso/o", "Orders", "https://docs.example.com/"})
 	check("RESOURCE_SERVER_ALLOWED_ORIGINS", c.Provider.ResourceServerAllowedOrigins, []string{"https://app.example.com", "http://localhost:5173"})
@@ -353,7 +353,7 @@ func TestConfigEachKey(t *testing.T) {
 	}
 	special := map[string]string{
 		"BASE_URL": "https://a.example", "LISTEN": "192.0.2.1:1", "OPS_LISTEN": ":1", "DATABASE_URL": "sqlite:////a.db", "SECRET_KEY": testKey, "LOGIN_URL": "/in",
-		"LOG_LEVEL": "warn", "LOG_FORMAT": "json", "SECOND_FACTOR": "everybody", "SIGN_UP": "off", "BRAND_NAME": "Example", "BRAND_LOGO_FILE": "logo.svg", "BRAND_COLOR": "#0d5752", "HELP_URL": "mailto:help@example.org", "TERMS_URL": "https://example.org/terms#1", "PRIVACY_URL": "https://example.org/", "INVITATION_EXPIRE_SECONDS": "60", "REQUEST_APPROVAL_PROMPT": "force", "READ_SCOPE": "r", "WRITE_SCOPE": "w", "DEFAULT_SCOPES": "read",
+		"LOG_LEVEL": "warn", "LOG_FORMAT": "json", "SECOND_FACTOR": "everybody", "SIGN_UP": "off", "BRAND_NAME": "Example", "BRAND_LOGO_FILE": "logo.svg", "BRAND_COLOR": "#0d5752", "HELP_URL": "mailto:help@example.org", "TERMS_URL": "https://example.org/terms#1", "PRIVACY_URL": "https://example.org/", "INVITATION_EXPIRE_SECONDS": "60", "REQUEST_APPROVAL_PROMPT": "force", "PKCE_REQUIRED": "true", "READ_SCOPE": "r", "WRITE_SCOPE": "w", "DEFAULT_SCOPES": "read",
 		"ALLOWED_REDIRECT_URI_SCHEMES": "https", "GRANTS_BY_ADMINISTRATOR": "password", "SCOPES_BY_ADMINISTRATOR": "write", "SESSION_COOKIE_AGE": "999999", "SESSION_IDLE_SECONDS": "61", "REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS": "9999999",
 		"ACCESS_TOKEN_EXPIRE_SECONDS": "7200", "RESOURCE_SERVER_AUDIENCE": "https://api.example", "RESOURCE_SERVER_ALLOWED_ORIGINS": "https://app.example", "RESOURCE_SERVER_BASE_URLS": "https://api.example", "RESOURCE_SERVER_REQUIRED_BINDING": "dpop", "DEVICE_CODE_EXPIRE_SECONDS": "900", "PUSHED_REQUEST_EXPIRE_SECONDS": "60",
 		"OPEN_CLIENTS": "documents", "OPEN_HOSTS": "claude.ai", "OPEN_NEVER_USED_EXPIRE_SECONDS": "60", "OPEN_UNUSED_EXPIRE_SECONDS": "3600",

@@ -155,10 +155,14 @@ func (l *loader) text(node *yaml.Node, f field) string {
 	words := strings.Fields(f.tag.Get("oneof"))
 	switch {
 	case len(words) > 0 && is(node, yaml.ScalarNode):
-		if !slices.Contains(words, node.Value) { // also true, or a number: no quotes make it one of the words
+		word := node.Value
+		if isScalar(node, "!!bool") { // True, as in Python
+			word = strings.ToLower(word)
+		}
+		if !slices.Contains(words, word) { // also a number: no quotes make it one of the words
 			l.report(l.position(node), f.name, "must be one of "+strings.Join(words, ", "))
 		}
-		return node.Value
+		return word
 	case isScalar(node, "!!str"):
 	// A port alone is the usual mistake. In quotes it would be wrong too.
 	case isScalar(node, "!!int") && f.name == "LISTEN":
