@@ -16,6 +16,7 @@ func TestRulesHaveTheSettings(t *testing.T) {
 	restricted(&c)
 	c.OpenID, c.PersonQuota, c.OpenQuota = true, policy.Quota{Applications: 1}, policy.Quota{Applications: 2}
 	c.Open.Schemes = []string{"app.example"}
+	c.PKCE = policy.PKCEForPublic
 	c.Open.Registration, c.StrictScopes, c.RefreshGrace, c.OpenRefreshGrace = true, true, time.Second, time.Second
 	from, to := reflect.ValueOf(c), reflect.ValueOf(c.rules().Settings)
 	for i := range to.NumField() {

@@ -42,6 +42,7 @@ var eventless = map[string]string{
 	"KeepRequest":                   "a pushed request, before anybody has decided",
 	"NoteKeyUses":                   "times of use",
 	"NoteUses":                      "times of use",
+	"NoteWithoutPKCE":               "times of use",
 	"PollDevice":                    "a device waits",
 	"RedeemCode":                    "tokens",
 	"Rehash":                        "the same password",

@@ -116,6 +116,8 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"ShareRegistration":    func(ctx context.Context) error { return drop(s.ShareRegistration(ctx, "x", at)) },
 		"RegistrationByDigest": func(ctx context.Context) error { return drop(s.RegistrationByDigest(ctx, "x")) },
 		"DeleteRegistration":   func(ctx context.Context) error { return s.DeleteRegistration(ctx, "x") },
+		"NoteWithoutPKCE":      func(ctx context.Context) error { return s.NoteWithoutPKCE(ctx, map[string]int64{a.ID: at}) },
+		"SessionByID":          func(ctx context.Context) error { return drop(s.SessionByID(ctx, "x")) },
 		"NoteKeyUses":          func(ctx context.Context) error { return s.NoteKeyUses(ctx, map[KeyUse]int64{{"x", "x"}: at}) },
 		"KeyUses":              func(ctx context.Context) error { return drop(s.KeyUses(ctx, "x")) },
 		"NoteUses":             func(ctx context.Context) error { return s.NoteUses(ctx, map[string]int64{"x": at}) },

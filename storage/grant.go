@@ -142,9 +142,8 @@ var (
 	prolong = step{`UPDATE grants SET expires_at = $3 WHERE id = $1 AND expires_at < $2`, 3}
 )
 
-// RotateRefresh marks a refresh token as used and stores its successors. successor is
-// an encrypted copy of the answer, for a client that repeats the request within the
-// grace period.
+// RotateRefresh marks a refresh token as used and stores its successors. successor leads to them, for a client
+// that repeats the request within the grace period.
 func (s *Store) RotateRefresh(ctx context.Context, old, grantID, successor string, now, expiresAt int64, pair []Token) error {
 	return s.exchange(ctx, rotateRefresh, pair, old, now, successor, grantID, grantID, expiresAt, withSlack(now, expiresAt))
 }

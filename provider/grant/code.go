@@ -183,7 +183,7 @@ func (p *Grants) redeem(ctx context.Context, request fosite.AccessRequester, res
 	issued, a := request.GetSession().(*Session), *request.GetClient().(*framework.Client).Application
 	// The tokens are signed before the code is redeemed. If signing fails, the client can
 	// still use the code.
-	made, err := p.tokens.NewPair(ctx, a, tokens.FamilyOf(issued.grant, issued.bound), issued.scope, issued.audience)
+	made, err := p.tokens.NewPair(ctx, a, tokens.FamilyOf(issued.grant, issued.bound), issued.scope, issued.audience, tokens.Anew())
 	if err != nil {
 		return err
 	}

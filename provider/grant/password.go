@@ -136,7 +136,7 @@ func (g *passwordGrant) PopulateTokenEndpointResponse(ctx context.Context, reque
 	scope := strings.Join(issued.scope, " ")
 	grant := storage.Grant{ID: seal.Random(16), GrantType: policy.GrantPassword, ApplicationID: a.ID, UserID: issued.person.ID,
 		Scope: scope, AMR: acr.PWD, ACR: acr.Password, AuthTime: at, CreatedAt: at, Sector: a.Sector, ChargedTo: policy.ChargedTo(a), Resource: issued.audience.Stored(), Generation: a.Generation}
-	made, err := g.p.tokens.NewPair(ctx, a, tokens.Family{GrantID: grant.ID, Began: at, Scope: scope, Resource: grant.Resource, UserID: grant.UserID, Sector: grant.Sector, Bound: issued.bound}, issued.scope, issued.audience)
+	made, err := g.p.tokens.NewPair(ctx, a, tokens.Family{GrantID: grant.ID, Began: at, Scope: scope, Resource: grant.Resource, UserID: grant.UserID, Sector: grant.Sector, Bound: issued.bound}, issued.scope, issued.audience, tokens.Anew())
 	if err != nil {
 		return err
 	}

@@ -2,14 +2,12 @@ package grant
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/url"
 	"strings"
 
 	"github.com/ory/fosite"
 
-	"mandate/provider/events"
 	"mandate/provider/framework"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -73,18 +71,18 @@ func (g *refreshGrant) HandleTokenEndpointRequest(ctx context.Context, request f
 		return oauth.Refuse("invalid_grant", "The application is no longer registered for the grant type %s, from which this refresh token comes.", oauth.Own(token.Grant.GrantType))
 	}
 	issued.token = &token
+	form := request.GetRequestForm()
 	if token.UsedAt != nil {
-		issued.Answer, err = g.usedBefore(ctx, a, request.GetRequestForm(), issued.bound, token)
-		return err
+		return g.usedBefore(ctx, a, form, issued)
 	}
-	audience, err := g.p.audience(ctx, token.Resource, request.GetRequestForm())
+	audience, err := g.p.audience(ctx, token.Resource, form)
 	if err == nil {
 		err = g.p.aim(ctx, issued, audience)
 	}
 	if err != nil {
 		return err
 	}
-	issued.scope, err = g.scope(a, token.Scope, issued.audience, request.GetRequestForm().Get("scope"))
+	issued.scope, err = g.scope(a, token.Scope, issued.audience, form.Get("scope"))
 	return err
 }
 
@@ -153,40 +151,67 @@ func (g *refreshGrant) PopulateTokenEndpointResponse(ctx context.Context, reques
 	if !g.CanHandleTokenEndpointRequest(ctx, request) {
 		return fosite.ErrUnknownRequest
 	}
-	issued := request.GetSession().(*Session)
-	if issued.Answer != nil { // the kept answer of the first request
-		issued.give(issued.Answer, responder)
-		return nil
-	}
-	a, token := *request.GetClient().(*framework.Client).Application, issued.token
-	f := tokens.FamilyOf(&token.Grant, issued.bound)
-	f.Scope, f.Resource = token.Scope, token.Resource
-	if token.Grant.SessionID == "" {
-		f.Login, f.ACR, f.AMR = 0, "", "" // there was no login
-	}
-	made, err := g.p.tokens.NewPair(ctx, a, f, issued.scope, issued.audience)
-	if err != nil {
-		return err
-	}
-	// OIDC Core §12.2: the ID token is about the same login, and has no nonce.
-	err = g.p.tokens.AddIDToken(ctx, made.Answer, issued.scope, tokens.IDTokenFor{Application: a, UserID: f.UserID, Sector: f.Sector, Offline: f.SessionEndsAt == 0,
-		AuthTime: token.Grant.AuthTime, ACR: token.Grant.ACR, AMR: token.Grant.AMR, SessionID: token.Grant.SessionID, Claims: token.Grant.Claims, Audience: issued.audience})
-	if err != nil {
-		return framework.Failed(err)
-	}
-	err = g.keepSession(ctx, token)
-	if err != nil {
-		return err
-	}
-	err = g.spend(ctx, a, request.GetRequestForm(), issued, &made)
+	issued, form := request.GetSession().(*Session), request.GetRequestForm()
+	a := *request.GetClient().(*framework.Client).Application
+	made, err := g.rotate(ctx, a, form, issued)
 	if errors.Is(err, storage.ErrSpent) {
-		made.Answer, err = g.usedMeanwhile(ctx, a, request.GetRequestForm(), issued.bound)
+		err = g.usedMeanwhile(ctx, a, form, issued)
+		if err == nil {
+			made, err = g.tokens(ctx, a, issued)
+		}
 	}
 	if err != nil {
 		return err
 	}
 	issued.give(made.Answer, responder)
 	return nil
+}
+
+// rotate makes and stores the new tokens. Those of a request that repeats another one are stored already.
+func (g *refreshGrant) rotate(ctx context.Context, a storage.Application, form url.Values, issued *Session) (tokens.Pair, error) {
+	if issued.repeats {
+		return g.tokens(ctx, a, issued)
+	}
+	kept := ""
+	issued.from = tokens.Anew()
+	if g.p.rules.AllowanceOf(a).RefreshGrace > 0 {
+		asked, err := requestedScope(issued.token.Scope, form.Get("scope"))
+		if err != nil {
+			return tokens.Pair{}, err
+		}
+		text := form.Get("refresh_token")
+		t := newTrail(text, issued, asked)
+		kept, issued.from = t.String(), tokens.Derived(text, t.salt, oauth.Now())
+	}
+	made, err := g.tokens(ctx, a, issued)
+	if err == nil {
+		err = g.keepSession(ctx, issued.token)
+	}
+	if err == nil {
+		err = g.spend(ctx, a, form.Get("refresh_token"), issued, &made, kept)
+	}
+	return made, err
+}
+
+// tokens makes the tokens of a request.
+func (g *refreshGrant) tokens(ctx context.Context, a storage.Application, issued *Session) (tokens.Pair, error) {
+	token := issued.token
+	f := tokens.FamilyOf(&token.Grant, issued.bound)
+	f.Scope, f.Resource = token.Scope, token.Resource
+	if token.Grant.SessionID == "" {
+		f.Login, f.ACR, f.AMR = 0, "", "" // there was no login
+	}
+	made, err := g.p.tokens.NewPair(ctx, a, f, issued.scope, issued.audience, issued.from)
+	if err != nil {
+		return made, err
+	}
+	// OIDC Core §12.2: the ID token is about the same login, and has no nonce.
+	err = g.p.tokens.AddIDToken(ctx, made.Answer, issued.scope, tokens.IDTokenFor{Application: a, UserID: f.UserID, Sector: f.Sector, Offline: f.SessionEndsAt == 0,
+		AuthTime: token.Grant.AuthTime, ACR: token.Grant.ACR, AMR: token.Grant.AMR, SessionID: token.Grant.SessionID, Claims: token.Grant.Claims, Audience: issued.audience})
+	if err != nil {
+		err = framework.Failed(err)
+	}
+	return made, err
 }
 
 // keepSession records that the session of a login is in use, so that it does not expire for
@@ -200,19 +225,15 @@ func (g *refreshGrant) keepSession(ctx context.Context, token *storage.RefreshTo
 
 // spend invalidates the refresh token and stores the new tokens (rotation), or keeps the
 // refresh token. The error is storage.ErrSpent if the token is no longer valid.
-func (g *refreshGrant) spend(ctx context.Context, a storage.Application, form url.Values, issued *Session, made *tokens.Pair) error {
-	text, token := form.Get("refresh_token"), issued.token
+func (g *refreshGrant) spend(ctx context.Context, a storage.Application, text string, issued *Session, made *tokens.Pair, kept string) error {
+	token, at := issued.token, issued.from.At
 	bound := possession.Of(token.Token).Confirmation() != nil
 	if !policy.RotatesRefresh(a, bound, !g.p.config.KeepRefreshTokens) {
 		made.Answer.RefreshToken = text
 		last := len(made.Tokens) - 1
-		return storeError(g.p.store.KeepRefresh(ctx, token.Digest, token.Grant.ID, oauth.Now(), made.Tokens[last].ExpiresAt, made.ExpiresAt, made.Tokens[:last]...))
+		return storeError(g.p.store.KeepRefresh(ctx, token.Digest, token.Grant.ID, at, made.Tokens[last].ExpiresAt, made.ExpiresAt, made.Tokens[:last]...))
 	}
-	sealed, err := g.sealSuccessor(a, text, successor{*made.Answer, oauth.Now() + made.Answer.ExpiresIn, form.Get("scope"), issued.audience.Stored(), issued.bound})
-	if err != nil {
-		return err
-	}
-	return storeError(g.p.store.RotateRefresh(ctx, token.Digest, token.Grant.ID, sealed, oauth.Now(), made.ExpiresAt, made.Tokens))
+	return storeError(g.p.store.RotateRefresh(ctx, token.Digest, token.Grant.ID, kept, at, made.ExpiresAt, made.Tokens))
 }
 
 // storeError returns storage.ErrSpent unchanged, because the caller handles it. It converts every
@@ -225,162 +246,15 @@ func storeError(err error) error {
 }
 
 // usedMeanwhile handles a request whose refresh token was used, or whose token family was revoked, after
-// the request had read the token. It returns the answer of usedBefore, or an error.
-func (g *refreshGrant) usedMeanwhile(ctx context.Context, a storage.Application, form url.Values, shown possession.Binding) (*tokens.TokenResponse, error) {
+// the request had read the token, as usedBefore does.
+func (g *refreshGrant) usedMeanwhile(ctx context.Context, a storage.Application, form url.Values, issued *Session) error {
 	token, err := g.p.store.RefreshTokenByDigest(ctx, seal.Digest(form.Get("refresh_token")))
 	if errors.Is(err, storage.ErrNotFound) || err == nil && token.UsedAt == nil {
-		return nil, invalidRefresh()
+		return invalidRefresh()
 	}
 	if err != nil {
-		return nil, oauth.Unavailable(err)
+		return oauth.Unavailable(err)
 	}
-	return g.usedBefore(ctx, a, form, shown, token)
-}
-
-// usedBefore handles a request with a refresh token that was used before. Within the grace period,
-// and while the successor of the token is unused, it returns the same answer as before. A client
-// that lost the answer, or whose processes refresh at the same time, can therefore continue.
-// Otherwise two parties have the token, so usedBefore revokes the token family and returns an
-// error (RFC 9700 §4.14.2).
-//
-// FAPI 2.0 Security Profile §5.3.2.1: a client with a profile keeps its refresh token, so this is
-// not for it. Who rotates all the same has to let the client retry with the old token, as here.
-func (g *refreshGrant) usedBefore(ctx context.Context, a storage.Application, form url.Values, shown possession.Binding, token storage.RefreshToken) (*tokens.TokenResponse, error) {
-	if oauth.Now()-*token.UsedAt < g.p.rules.AllowanceOf(a).RefreshGrace && oauth.Deref(token.Successor) != "" {
-		kept, unused, err := g.openSuccessor(ctx, form.Get("refresh_token"), token)
-		if err != nil {
-			return nil, err
-		}
-		if unused {
-			audience, err := g.p.audience(ctx, token.Resource, form)
-			if err != nil {
-				return nil, err
-			}
-			if shown == "" && audience.Constrained() {
-				shown, err = g.p.proofs.Required(ctx)
-				if err != nil {
-					return nil, err
-				}
-			}
-			if kept.Bound == shown {
-				return g.again(ctx, a, token, kept, form.Get("scope"), audience.Stored())
-			}
-			// Anybody who has an unbound refresh token of a public client can bind the next one to a key
-			// of their own. A second key then shows a second party.
-			if a.ClientType != policy.Public || token.CNF != "" {
-				return nil, oauth.Refuse("invalid_grant", "This refresh token was used a moment ago with another key or certificate: use the same again, or the new refresh token.")
-			}
-		}
-	}
-	err := g.p.revokeReused(ctx, token.Grant.ID, usedTwice(events.TokenReused, a, token))
-	if err != nil {
-		return nil, err
-	}
-	g.p.log.Warn("a refresh token was used a second time: its token family was revoked", "grant", token.Grant.ID, "client", a.ClientID)
-	return nil, oauth.Refuse("invalid_grant", "The refresh token was already used. All tokens of its token family have been revoked.")
-}
-
-// usedTwice returns the event about a refresh token that was used a second time.
-func usedTwice(kind events.Kind, a storage.Application, token storage.RefreshToken) events.Event {
-	return events.Event{Kind: kind, Person: storage.User{ID: token.Grant.UserID, Username: token.Username}, By: events.ByApplication(a),
-		Object: events.Application(a), Detail: "refresh"}
-}
-
-// successor is a token response that is kept for the grace period. It is encrypted with the
-// refresh token that it replaces. The database has only the digest of that token, so a reader
-// of the database cannot read any token.
-type successor struct {
-	Answer tokens.TokenResponse
-	End    int64  // when the access token expires
-	Scope  string // the parameter scope of the request for which it was made
-
-	Resource string             // what the access token is for, as it is stored
-	Bound    possession.Binding // what the access token is bound to
-}
-
-// again returns the answer of sameRequest. The rotation that it belongs to may be one that can still be lost with the
-// primary of the database: then the client would have refresh tokens that no server knows.
-func (g *refreshGrant) again(ctx context.Context, a storage.Application, token storage.RefreshToken, kept *successor, parameter, resource string) (*tokens.TokenResponse, error) {
-	answer, err := kept.sameRequest(token.Scope, parameter, resource)
-	if err != nil {
-		return nil, err
-	}
-	err = g.p.store.ConfirmRotation(ctx, token.Digest, *token.Successor)
-	if err != nil {
-		return nil, oauth.Unavailable(err)
-	}
-	err = events.Failed(ctx, g.p.store, usedTwice(events.TokenRepeated, a, token))
-	if err != nil {
-		return nil, err
-	}
-	g.p.log.Debug("a refresh token was used twice within the grace period: both requests have the same answer", "grant", token.Grant.ID, "client", a.ClientID)
-	return answer, nil
-}
-
-// sameRequest returns the answer if the request asks for the same scopes and resources as the
-// request for which the answer was made. Otherwise it returns an error and does not revoke
-// anything: the client still gets the answer when it asks for the same.
-func (s *successor) sameRequest(granted, parameter, resource string) (*tokens.TokenResponse, error) {
-	if resource != s.Resource {
-		return nil, oauth.Refuse("invalid_target", "This refresh token was used a moment ago for another resource: name the same resource again, or use the new refresh token.")
-	}
-	asked, err := requestedScope(granted, parameter)
-	if err != nil {
-		return nil, err
-	}
-	before, err := requestedScope(granted, s.Scope)
-	if err != nil {
-		return nil, err
-	}
-	// RFC 6749 §6: the scope is part of the request. A request with another scope is a new
-	// request, and the refresh token for it was already used.
-	if !oauth.Covers(asked, before) || !oauth.Covers(before, asked) {
-		return nil, oauth.Refuse("invalid_scope", "This refresh token was used a moment ago with another scope: the response had %q. Ask for the same scope again, or use the new refresh token.", s.Answer.Scope)
-	}
-	return &s.Answer, nil
-}
-
-// sealSuccessor encrypts an answer with the refresh token text. It returns "" if there is no
-// grace period.
-func (g *refreshGrant) sealSuccessor(a storage.Application, text string, kept successor) (string, error) {
-	if g.p.rules.AllowanceOf(a).RefreshGrace == 0 {
-		return "", nil
-	}
-	s, err := seal.New([]byte(text), "successor")
-	if err != nil {
-		return "", err
-	}
-	plain, err := json.Marshal(kept)
-	if err != nil {
-		return "", err
-	}
-	return s.Seal(plain, seal.Digest(text)), nil
-}
-
-// openSuccessor decrypts an answer with the refresh token text. It also reports whether the
-// refresh token in the answer is still unused. A refresh token that is kept is issued again when
-// it is used.
-func (g *refreshGrant) openSuccessor(ctx context.Context, text string, token storage.RefreshToken) (*successor, bool, error) {
-	s, err := seal.New([]byte(text), "successor")
-	if err != nil {
-		return nil, false, err
-	}
-	plain, err := s.Open(*token.Successor, seal.Digest(text))
-	if err != nil {
-		return nil, false, err
-	}
-	var kept successor
-	err = json.Unmarshal(plain, &kept)
-	if err != nil {
-		return nil, false, err
-	}
-	next, err := g.p.store.RefreshTokenByDigest(ctx, seal.Digest(kept.Answer.RefreshToken))
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, false, invalidRefresh()
-	}
-	if err != nil {
-		return nil, false, oauth.Unavailable(err)
-	}
-	kept.Answer.ExpiresIn = max(0, kept.End-oauth.Now())
-	return &kept, next.UsedAt == nil && next.IssuedAt <= *token.UsedAt, nil
+	issued.token = &token
+	return g.usedBefore(ctx, a, form, issued)
 }

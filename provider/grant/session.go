@@ -44,6 +44,9 @@ type Session struct {
 	scope  []string              // the scope of the new access token
 	Answer *tokens.TokenResponse // the token response
 
+	from    tokens.Source // what the tokens are made from, for the refresh grant
+	repeats bool          // another request has got the same tokens, for the refresh grant
+
 	leftOut policy.LeftOut // the scopes of the request that the application cannot get
 
 	sent  *http.Request      // the token request

@@ -28,8 +28,8 @@ type AccessToken struct {
 
 // newAccess makes an access token of a token family, in the format that its audience
 // wants.
-func (p *Tokens) newAccess(ctx context.Context, a storage.Application, f Family, scope string, audience resources.Audience) (AccessToken, error) {
-	at := oauth.Now()
+func (p *Tokens) newAccess(ctx context.Context, a storage.Application, f Family, scope string, audience resources.Audience, from Source) (AccessToken, error) {
+	at := from.At
 	a, err := audience.Issues(a)
 	if err != nil {
 		return AccessToken{}, err
@@ -41,8 +41,8 @@ func (p *Tokens) newAccess(ctx context.Context, a storage.Application, f Family,
 	if a.AccessTokenFormat == policy.FormatJWT {
 		return p.SignAccess(ctx, a, f, scope, audience, at, end)
 	}
-	text, sum := NewOpaque(AccessPrefix)
-	row := storage.Token{Digest: sum, GrantID: &f.GrantID, Scope: scope, IssuedAt: at, ExpiresAt: end, ChargedTo: policy.ChargedTo(a), Resource: audience.Stored(), CNF: string(f.Bound)}
+	text := from.opaque(AccessPrefix)
+	row := storage.Token{Digest: seal.Digest(text), GrantID: &f.GrantID, Scope: scope, IssuedAt: at, ExpiresAt: end, ChargedTo: policy.ChargedTo(a), Resource: audience.Stored(), CNF: string(f.Bound)}
 	return AccessToken{text, end, []storage.Token{row}}, nil
 }
 

@@ -3,6 +3,7 @@ package tokens
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
 	"slices"
 	"strings"
 
@@ -88,14 +89,14 @@ func turnOf(a storage.Application) string {
 // the given scope and audience, and the refresh token has the whole scope and audience of
 // the family (RFC 8707 §2.2). The refresh token expires when it is not used for its
 // lifetime, and at the latest with the family.
-func (p *Tokens) NewPair(ctx context.Context, a storage.Application, f Family, scope []string, audience resources.Audience) (Pair, error) {
-	at := oauth.Now()
+func (p *Tokens) NewPair(ctx context.Context, a storage.Application, f Family, scope []string, audience resources.Audience, from Source) (Pair, error) {
+	at := from.At
 	narrowed := strings.Join(scope, " ")
-	access, err := p.newAccess(ctx, a, f, narrowed, audience)
+	access, err := p.newAccess(ctx, a, f, narrowed, audience, from)
 	if err != nil {
 		return Pair{}, err
 	}
-	refresh, refreshDigest := NewOpaque(refreshPrefix)
+	refresh := from.RefreshToken()
 	// RFC 9449 §5: the refresh token of a client that authenticates is bound to the client. The
 	// access tokens that it gets stay bound, to the key of the request.
 	bound := f.Bound
@@ -107,10 +108,32 @@ func (p *Tokens) NewPair(ctx context.Context, a storage.Application, f Family, s
 		refreshEnd = min(refreshEnd, f.SessionEndsAt)
 	}
 	return Pair{
-		Answer:    &TokenResponse{AccessToken: access.Text, ExpiresIn: access.End - at, Scope: narrowed, RefreshToken: refresh},
-		Tokens:    append(access.rows, storage.Token{Digest: refreshDigest, Refresh: true, GrantID: &f.GrantID, Scope: f.Scope, IssuedAt: at, ExpiresAt: refreshEnd, ChargedTo: policy.ChargedTo(a), Resource: f.Resource, CNF: string(bound)}),
+		Answer:    &TokenResponse{AccessToken: access.Text, ExpiresIn: max(0, access.End-oauth.Now()), Scope: narrowed, RefreshToken: refresh},
+		Tokens:    append(access.rows, storage.Token{Digest: seal.Digest(refresh), Refresh: true, GrantID: &f.GrantID, Scope: f.Scope, IssuedAt: at, ExpiresAt: refreshEnd, ChargedTo: policy.ChargedTo(a), Resource: f.Resource, CNF: string(bound)}),
 		ExpiresAt: max(access.End, refreshEnd),
 	}, nil
+}
+
+// Source is what the texts of a pair are made from, and when. The same source makes the same opaque tokens.
+type Source struct {
+	At     int64
+	opaque func(prefix string) string
+}
+
+// RefreshToken returns the refresh token that it makes.
+func (s Source) RefreshToken() string { return s.opaque(refreshPrefix) }
+
+// Anew returns a source of random texts.
+func Anew() Source {
+	return Source{oauth.Now(), func(prefix string) string { return prefix + seal.Random(32) }}
+}
+
+// Derived returns the source of the tokens that take the place of a refresh token. Whoever does not know its text learns
+// nothing from the salt: the text has 256 random bits.
+func Derived(refreshToken, salt string, at int64) Source {
+	return Source{at, func(prefix string) string {
+		return prefix + base64.RawURLEncoding.EncodeToString(seal.Mac([]byte(refreshToken), prefix+salt))
+	}}
 }
 
 // The prefixes of authorization codes, device codes, access tokens and refresh tokens.
