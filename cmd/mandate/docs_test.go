@@ -336,3 +336,36 @@ func TestDocsSecurityTests(t *testing.T) {
 		t.Errorf("only %d tests are named", len(named))
 	}
 }
+
+// TestGuidesNameWhatPagesSay wants each text in italics in the guides for people on a page.
+func TestGuidesNameWhatPagesSay(t *testing.T) {
+	var said strings.Builder
+	files, err := filepath.Glob(filepath.Join(root, "templates", "*.html"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(len(files), err)
+	}
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said.Write(text)
+	}
+	label := regexp.MustCompile(`[^*]\*([A-Z][^*]+)\*[^*]`)
+	for _, name := range []string{"docs/administer.md", "docs/for-people.md"} {
+		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := label.FindAllStringSubmatch(string(text), -1)
+		if len(found) < 5 {
+			t.Errorf("%s: only %d labels were found", name, len(found))
+		}
+		for _, one := range found {
+			quoted := regexp.MustCompile(`["'>]` + regexp.QuoteMeta(one[1]) + `["'<]`)
+			if !quoted.MatchString(said.String()) {
+				t.Errorf("%s: no page says %q", name, one[1])
+			}
+		}
+	}
+}
