@@ -99,7 +99,7 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 		page.OwnerURL = s.applicationPath(a.ID, "owner/")
 	}
 	page.HasUnusableRights, page.NeedsLibrary = more, s.needsLibrary(a)
-	page.Samples, page.PlaceholderAPI, err = s.samples(r, a)
+	page.Samples, err = s.samples(r, a)
 	if err != nil {
 		return err
 	}

@@ -1,9 +1,11 @@
 package handlers
 
 import (
+	"errors"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,45 +15,57 @@ import (
 	"mandate/templates"
 )
 
-// placeholderAPI stands in a snippet for the address of an API that is not known.
-const placeholderAPI = "https://api.example.org/"
-
-// samples returns programs for an application, and the address in them that has to be
-// replaced. a is the application with the rights that it has now.
-func (s *server) samples(r *http.Request, a provider.Application) ([]templates.Sample, string, error) {
-	if provider.CameByItself(a) {
-		return nil, "", nil // its developer does not read this page
-	}
-	if !simple(a) {
-		return nil, "", nil
+// samples returns programs for an application. a is the application with the rights that it has now.
+func (s *server) samples(r *http.Request, a provider.Application) ([]templates.Sample, error) {
+	if provider.CameByItself(a) || !simple(a) {
+		return nil, nil // its developer does not read this page, or it must do more than the programs can
 	}
 	introspects, err := s.provider.Resources.Introspects(r.Context(), a)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	var samples []templates.Sample
-	placeholder := ""
 	for _, k := range kinds() {
 		values := s.snippetValues(a)
 		if !k.fits(a, introspects || a.MayIntrospect, &values) || k.grant == provider.GrantCode && !s.provider.Authorizations.MayBeQueries(a) {
 			continue
 		}
-		if k.id == "service" {
-			// There is no person whose identity the token could be for.
-			values.Scope = strings.Join(oauth.Narrow(strings.Fields(values.Scope), s.provider.ResourceScopes()), " ")
+		err := s.needs(r, k, a, &values)
+		if err != nil {
+			return nil, err
 		}
 		snippets, err := s.pages.Snippets(k.id, values)
 		if err != nil {
-			return nil, "", err
+			return nil, err
 		}
 		if len(snippets) > 0 {
 			samples = append(samples, templates.Sample{Title: k.title, Snippets: snippets})
 		}
-		if len(snippets) > 0 && !k.introspects && values.API == placeholderAPI {
-			placeholder = placeholderAPI
-		}
 	}
-	return samples, placeholder, nil
+	return samples, nil
+}
+
+// needs adds what the programs of a kind request and whom they ask: no more than their last line needs.
+func (s *server) needs(r *http.Request, k kind, a provider.Application, values *templates.SnippetValues) error {
+	allowed := s.provider.AllowedScopes(a)
+	scopes := oauth.Narrow(allowed, s.provider.ResourceScopes())
+	switch {
+	case k.introspects:
+		scopes = s.provider.ResourceScopes() // what others have been given
+	case values.Resource != "":
+		audience, err := s.provider.Resources.Requested(r.Context(), a, []string{values.Resource})
+		if _, refused := errors.AsType[*oauth.Error](err); err != nil && !refused {
+			return err
+		}
+		scopes = slices.DeleteFunc(scopes, func(name string) bool { return err != nil || !audience.HasScope(name) })
+	// OIDC Core §5.3.2: UserInfo is a JWT for an application that has registered an algorithm.
+	case k.grant != provider.GrantClient && slices.Contains(allowed, "openid") && a.UserInfoAlgorithm == "":
+		values.UserInfoURL = s.absolute("/o/userinfo/")
+		values.Scope = strings.Join(oauth.Narrow(allowed, []string{"openid", "profile"}), " ")
+		return nil
+	}
+	values.Scope = strings.Join(scopes[:min(1, len(scopes))], " ")
+	return nil
 }
 
 // simple reports whether the programs can do what an application must: they send its secret in
@@ -66,16 +80,13 @@ func (s *server) needsLibrary(a provider.Application) bool {
 	return !provider.CameByItself(a) && !(simple(a) && queries)
 }
 
-// snippetValues returns what the programs for an application contain. An application with
-// a default resource requests no scope, because a resource may have fewer scopes.
+// snippetValues returns what the programs for an application contain, whatever their kind.
 func (s *server) snippetValues(a provider.Application) templates.SnippetValues {
-	values := templates.SnippetValues{Issuer: s.provider.Issuer(), AuthorizeURL: s.absolute("/o/authorize/"), TokenURL: s.absolute("/o/token/"), IntrospectURL: s.absolute("/o/introspect/"), DeviceURL: s.absolute("/o/device_authorization/"),
-		ClientID: a.ClientID, API: placeholderAPI}
+	values := templates.SnippetValues{Issuer: s.provider.Issuer(), AuthorizeURL: s.absolute("/o/authorize/"), TokenURL: s.absolute("/o/token/"),
+		IntrospectURL: s.absolute("/o/introspect/"), DeviceURL: s.absolute("/o/device_authorization/"), ClientID: a.ClientID}
 	if resources := lines(a.Resources); len(resources) > 0 {
-		values.Resource, values.API = resources[0], resources[0]
-		return values
+		values.Resource = resources[0]
 	}
-	values.Scope = strings.Join(oauth.Without(s.provider.AllowedScopes(a), "offline_access", "introspection"), " ")
 	return values
 }
 

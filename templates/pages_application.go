@@ -146,7 +146,6 @@ type Application struct {
 	Name, ClientID, ClientType, Owner, Created string
 	Use                                        ApplicationUse
 	Samples                                    []Sample // programs with the identifiers of the application
-	PlaceholderAPI                             string   // the address in them that is to be replaced; empty: there is none
 	NeedsLibrary                               bool     // it must do more than simple programs can
 	Public                                     bool
 	Grants, RedirectURIs, Scopes               []string

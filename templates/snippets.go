@@ -29,8 +29,9 @@ type Sample struct {
 type SnippetValues struct {
 	Issuer, AuthorizeURL, TokenURL, IntrospectURL string
 	DeviceURL                                     string
-	ClientID, Scope, Resource                     string // Scope and Resource may be empty
-	API                                           string // the address of the API that the program calls
+	UserInfoURL                                   string // says who has signed in; empty: the application does not learn it
+	ClientID, Scope                               string // Scope may be empty. For an API, it is what a token needs
+	Resource                                      string // the URI of the API for which the tokens are, and its address; empty: the server itself
 	Redirect, RedirectPath                        string
 	StartPath                                     string // where a website sends people to sign in
 	LoopbackHost, LoopbackLiteral                 string // 127.0.0.1 or ::1, and the same as a part of a URL

@@ -20,12 +20,19 @@ func TestSnippetsQuoteWhatIsRegistered(t *testing.T) {
 		t.Fatal(err)
 	}
 	const evil = `</script><!-- '"` + "`" + `$(touch /tmp/x)${x}\n\` + "\u2028"
-	ordinary := SnippetValues{"https://id.example/o", "https://id.example/o/authorize/", "https://id.example/o/token/", "https://id.example/o/introspect/", "https://id.example/o/device_authorization/", "client", "read write", "", "https://api.example.org/",
+	ordinary := SnippetValues{"https://id.example/o", "https://id.example/o/authorize/", "https://id.example/o/token/", "https://id.example/o/introspect/", "https://id.example/o/device_authorization/", "", "client", "read write", "",
 		"https://app.example/back", "/back", "/", "127.0.0.1", "127.0.0.1", 8080}
 	seen := 0
-	for _, resource := range []string{"", "https://api.example.org/"} {
-		ordinary.Resource = resource
-		for _, values := range []SnippetValues{ordinary, {evil, evil, evil, evil, evil, evil, evil, resource, evil, evil, evil, evil, evil, evil, 8080}} {
+	for _, of := range []struct{ userInfo, resource string }{{"", ""}, {"", "https://api.example.org/"}, {"https://id.example/o/userinfo/", ""}} {
+		ordinary.UserInfoURL, ordinary.Resource = of.userInfo, of.resource
+		bad := SnippetValues{evil, evil, evil, evil, evil, "", evil, evil, "", evil, evil, evil, evil, evil, 8080}
+		if of.userInfo != "" {
+			bad.UserInfoURL = evil
+		}
+		if of.resource != "" {
+			bad.Resource = evil
+		}
+		for _, values := range []SnippetValues{ordinary, bad} {
 			for _, kind := range []string{"website", "browser", "native", "device", "service", "api"} {
 				found, err := pages.Snippets(kind, values)
 				if err != nil {
@@ -46,7 +53,7 @@ func TestSnippetsQuoteWhatIsRegistered(t *testing.T) {
 			}
 		}
 	}
-	if seen != 4*len(files) {
+	if seen != 6*len(files) {
 		t.Errorf("%d programs were made of %d files", seen, len(files))
 	}
 	if got := quoteShell(`a'b`); got != `'a'\''b'` {

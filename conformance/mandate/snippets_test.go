@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,13 +42,14 @@ func (b *browser) programs(t testing.TB, app application) map[string]string {
 type snippetServer struct {
 	*server
 	alice, bob, root person
+	zoe              person // has a name
 	asker            application
 	api              string // the URI of the API, which is its address
 }
 
-func newSnippetServer(t testing.TB) *snippetServer {
+func newSnippetServer(t testing.TB, provider ...string) *snippetServer {
 	t.Helper()
-	v := &snippetServer{server: startServer(t, options{provider: []string{"DEVICE_FLOW_INTERVAL: 1"}})}
+	v := &snippetServer{server: startServer(t, options{provider: append([]string{"DEVICE_FLOW_INTERVAL: 1"}, provider...)})}
 	v.alice, v.bob, v.root = v.person(t, "alice"), v.person(t, "bob"), v.person(t, "root", "--admin")
 	v.asker = v.application(t, "--name", "Asker", "--grant", "client_credentials")
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -95,6 +97,7 @@ func (v *snippetServer) register(t testing.TB, by person, kind string, fields ..
 type snippet struct {
 	*exec.Cmd
 	lines *bufio.Reader // its output
+	said  logBuffer     // its output, once it listens
 	log   logBuffer
 }
 
@@ -143,6 +146,20 @@ func (v *snippetServer) start(t testing.TB, id, code string, environ ...string) 
 	return p
 }
 
+// line reads the output of a program until a line matches.
+func (p *snippet) line(t testing.TB, pattern *regexp.Regexp) []string {
+	t.Helper()
+	for {
+		line, err := p.lines.ReadString('\n')
+		if m := pattern.FindStringSubmatch(line); m != nil {
+			return m
+		}
+		if err != nil {
+			t.Fatalf("the program has ended: %v\n%s", err, p.log.String())
+		}
+	}
+}
+
 // ends waits for the end of a program and checks its output.
 func (p *snippet) ends(t testing.TB, want string) {
 	t.Helper()
@@ -153,10 +170,20 @@ func (p *snippet) ends(t testing.TB, want string) {
 	}
 }
 
+// fails waits for the end of a program, and checks that it says why it has failed.
+func (p *snippet) fails(t testing.TB, want string) {
+	t.Helper()
+	text, _ := io.ReadAll(p.lines)
+	err := p.Wait()
+	if err == nil || !strings.Contains(string(text)+p.log.String(), want) || strings.Contains(string(text), "Hello") {
+		t.Errorf("%v: it says\n%s%s\nand not %q", err, text, p.log.String(), want)
+	}
+}
+
 // listens waits until a program accepts connections.
 func (p *snippet) listens(t testing.TB, address string) {
 	t.Helper()
-	go io.Copy(io.Discard, p.lines)
+	go io.Copy(&p.said, p.lines)
 	waitFor(t, "the program listens at "+address, func() bool {
 		c, err := net.Dial("tcp", address)
 		if err == nil {
@@ -234,54 +261,66 @@ func (v *snippetServer) service(t *testing.T) {
 	v.each(t, found, languagesOf("service", "sh", "go", "mjs", "py"), func(t *testing.T, id, code string) {
 		v.start(t, id, code, "MANDATE_CLIENT_SECRET="+app.ClientSecret).ends(t, "hello "+app.ClientID)
 	})
-	// Without a resource, the address of the API is to be filled in, and the scopes are named.
-	_, found = v.register(t, v.alice, "service")
-	for id, code := range found {
-		scopes := map[bool]string{true: `"read", "write"`, false: "read write"}[id == "service-go"]
-		if !strings.Contains(code, "https://api.example.org/") || !strings.Contains(code, scopes) {
-			t.Errorf("%s:\n%s", id, code)
+	// Without a resource there is no API to call. The server has no scope that it could leave out.
+	app, found = v.register(t, v.alice, "service")
+	v.each(t, found, languagesOf("service", "sh", "go", "mjs", "py"), func(t *testing.T, id, code string) {
+		v.start(t, id, code, "MANDATE_CLIENT_SECRET="+app.ClientSecret).ends(t, "Hello, "+app.ClientID+". The access token allows: read\n")
+		// A wrong secret, or none, is said.
+		for environ, want := range map[string]string{"MANDATE_CLIENT_SECRET=wrong": "invalid_client", "MANDATE_CLIENT_SECRET=": ""} {
+			v.start(t, id, code, environ).fails(t, want)
 		}
-	}
+	})
 }
 
-// website runs a website on the port of its redirect URI, and one behind a proxy, which listens where PORT says.
+// website runs a website on the port of its redirect URI, and one behind a proxy, which listens where PORT says. The
+// last one is for no API, and learns no name, because the server has no OpenID Connect.
 func (v *snippetServer) website(t *testing.T) {
-	for _, path := range []string{"/oauth/callback", ""} {
+	for _, test := range []struct{ path, resource, want string }{
+		{"/oauth/callback", v.api, "The API answers 200"}, {"", v.api, "hello alice"}, {"/callback", "", "Hello. The access token allows: read"},
+	} {
 		address := port.Address()
 		_, port, _ := strings.Cut(address, ":")
-		registered, environ := "http://"+address+path, []string{}
-		if path == "" {
+		registered, environ := "http://"+address+test.path, []string{}
+		if test.path == "" {
 			registered, environ = "https://website.example", []string{"PORT=" + port}
 		}
-		app, found := v.register(t, v.alice, "website", "resources", v.api, "redirect_uris", registered)
+		app, found := v.register(t, v.alice, "website", "resources", test.resource, "redirect_uris", registered)
 		v.each(t, found, languagesOf("website", "go", "mjs", "py"), func(t *testing.T, id, code string) {
-			v.start(t, id, code, append(environ, "MANDATE_CLIENT_SECRET="+app.ClientSecret)...).listens(t, address)
+			p := v.start(t, id, code, append(environ, "MANDATE_CLIENT_SECRET="+app.ClientSecret)...)
+			p.listens(t, address)
 			jar, err := cookiejar.New(nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			client := &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-			start := "http://" + address + map[bool]string{true: "/", false: "/sign-in/"}[path != ""]
+			start := "http://" + address + map[bool]string{true: "/", false: "/sign-in/"}[test.path != ""]
+			// answer sends what the server has answered, and compares the status and the text.
+			answer := func(back *url.URL, status int, want string) {
+				t.Helper()
+				back.Scheme, back.Host = "http", address
+				a := visit(t, client, back.String())
+				text, _ := io.ReadAll(a.Body)
+				if a.StatusCode != status || !strings.Contains(string(text), want) || a.Header.Get("Content-Type") != "text/plain; charset=utf-8" {
+					t.Errorf("%d %q %s, want %d %q", a.StatusCode, text, a.Header.Get("Content-Type"), status, want)
+				}
+			}
 			back := v.signedIn(t, v.alice).authorize(t, visit(t, client, start).Header.Get("Location"), v.alice, "approve")
-			back.Scheme, back.Host = "http", address
 			// An answer that this browser did not ask for is refused, and does not use the code.
 			for _, forged := range []string{"state", "iss"} {
 				query := back.Query()
 				query.Set(forged, "forged")
-				if a := visit(t, client, "http://"+address+back.Path+"?"+query.Encode()); a.StatusCode != http.StatusBadRequest {
-					t.Errorf("a forged %s leads to %d", forged, a.StatusCode)
-				}
+				answer(&url.URL{Path: back.Path, RawQuery: query.Encode()}, http.StatusBadRequest, "does not belong")
 			}
-			a := visit(t, client, back.String())
-			if text, _ := io.ReadAll(a.Body); a.StatusCode != http.StatusOK || !strings.Contains(string(text), "hello alice") {
-				t.Errorf("after the login: %d %s", a.StatusCode, text)
-			}
-			denied := v.signedIn(t, v.bob).authorize(t, visit(t, client, start).Header.Get("Location"), v.bob, "deny")
-			denied.Scheme, denied.Host = "http", address
-			a = visit(t, client, denied.String())
-			if text, _ := io.ReadAll(a.Body); a.StatusCode != http.StatusForbidden || !strings.Contains(string(text), "access_denied") {
-				t.Errorf("after a refusal: %d %s", a.StatusCode, text)
-			}
+			answer(back, http.StatusOK, test.want)
+			// A reload does not send the code again: that would end the tokens.
+			answer(back, http.StatusBadRequest, "does not belong")
+			answer(v.signedIn(t, v.bob).authorize(t, visit(t, client, start).Header.Get("Location"), v.bob, "deny"), http.StatusForbidden, "access_denied")
+			// RFC 6749 §5.2: the server says in the output what was wrong with the code.
+			back = v.signedIn(t, v.alice).authorize(t, visit(t, client, start).Header.Get("Location"), v.alice, "approve")
+			query := back.Query()
+			query.Set("code", "mac_other")
+			answer(&url.URL{Path: back.Path, RawQuery: query.Encode()}, http.StatusBadGateway, "The output of this program says why")
+			waitFor(t, "the program says why", func() bool { return strings.Contains(p.said.String()+p.log.String(), "invalid_grant") })
 		})
 	}
 }
@@ -298,17 +337,16 @@ func visit(t testing.TB, client *http.Client, address string) *http.Response {
 }
 
 func (v *snippetServer) native(t *testing.T) {
-	_, found := v.register(t, v.alice, "native", "resources", v.api, "redirect_uris", "com.example.app:/callback\nhttp://127.0.0.1/done")
+	for resource, want := range map[string]string{v.api: "hello alice", "": "Hello. The access token allows: read"} {
+		_, found := v.register(t, v.alice, "native", "resources", resource, "redirect_uris", "com.example.app:/callback\nhttp://127.0.0.1/done")
+		v.runNative(t, found, want)
+	}
+}
+
+func (v *snippetServer) runNative(t *testing.T, found map[string]string, want string) {
 	v.each(t, found, languagesOf("native", "go", "mjs", "py"), func(t *testing.T, id, code string) {
 		p := v.start(t, id, code)
-		address := ""
-		for !strings.HasPrefix(address, "http") {
-			line, err := p.lines.ReadString('\n')
-			if err != nil {
-				t.Fatalf("the program has ended: %v\n%s", err, p.log.String())
-			}
-			address = strings.TrimSpace(line)
-		}
+		address := p.line(t, regexp.MustCompile(`^(http\S+)`))[1]
 		back := v.signedIn(t, v.alice).authorize(t, address, v.alice, "approve")
 		query := back.Query()
 		query.Set("state", "forged")
@@ -318,25 +356,20 @@ func (v *snippetServer) native(t *testing.T) {
 		if a := visit(t, http.DefaultClient, back.String()); a.StatusCode != http.StatusOK {
 			t.Errorf("the answer leads to %d", a.StatusCode)
 		}
-		p.ends(t, "hello alice")
+		p.ends(t, want)
 	})
 }
+
+// told matches what a program of a device says.
+var told = regexp.MustCompile(`^Open (\S+) in a browser and type the code (\S+)\s*$`)
 
 // device approves the code that each program prints, in the browser of a person.
 func (v *snippetServer) device(t *testing.T) {
 	_, found := v.register(t, v.alice, "device", "resources", v.api)
-	told := regexp.MustCompile(`^Open (\S+) in a browser and type the code (\S+)\s*$`)
 	v.each(t, found, languagesOf("device", "sh", "go", "mjs", "py"), func(t *testing.T, id, code string) {
 		for decision, want := range map[string]string{"approve": "hello alice", "deny": "access_denied"} {
 			p := v.start(t, id, code)
-			line, err := p.lines.ReadString('\n')
-			if err != nil {
-				t.Fatalf("the program has ended: %v\n%s", err, p.log.String())
-			}
-			m := told.FindStringSubmatch(line)
-			if m == nil {
-				t.Fatalf("it says %q", line)
-			}
+			m := p.line(t, told)
 			b := v.signedIn(t, v.alice)
 			b.open(t, strings.TrimPrefix(m[1], v.URL))
 			b.submit(t, "Continue", params("user_code", m[2]))
@@ -345,10 +378,7 @@ func (v *snippetServer) device(t *testing.T) {
 				p.ends(t, want)
 				continue
 			}
-			text, _ := io.ReadAll(p.lines)
-			if err := p.Wait(); err == nil || !strings.Contains(string(text)+p.log.String(), want) {
-				t.Errorf("after a refusal: %v, it says\n%s%s", err, text, p.log.String())
-			}
+			p.fails(t, want)
 		}
 	})
 }
@@ -358,6 +388,8 @@ func (v *snippetServer) guards(t *testing.T) {
 	app, found := v.register(t, v.root, "api")
 	caller := v.application(t, "--name", "Caller", "--client-id", "caller", "--grant", "client_credentials", "--scope", "read")
 	live := v.mustToken(t, caller.auth(), params("grant_type", "client_credentials")).AccessToken
+	writer := v.application(t, "--name", "Writer", "--grant", "client_credentials", "--scope", "write")
+	other := v.mustToken(t, writer.auth(), params("grant_type", "client_credentials")).AccessToken
 	secret := "MANDATE_CLIENT_SECRET=" + app.ClientSecret
 	v.each(t, found, languagesOf("api", "sh", "go", "mjs", "py"), func(t *testing.T, id, code string) {
 		if id == "api-sh" {
@@ -368,7 +400,7 @@ func (v *snippetServer) guards(t *testing.T) {
 		address := port.Address()
 		_, port, _ := strings.Cut(address, ":")
 		v.start(t, id, code, secret, "PORT="+port).listens(t, address)
-		for token, want := range map[string]int{"Bearer " + live: 200, "": 401, "Bearer other": 401, "Basic " + live: 401} {
+		for token, want := range map[string]int{"Bearer " + live: 200, "Bearer " + other: 403, "": 401, "Bearer other": 401, "Basic " + live: 401} {
 			r, err := http.NewRequest("GET", "http://"+address+"/", nil)
 			if err != nil {
 				t.Fatal(err)
@@ -382,7 +414,7 @@ func (v *snippetServer) guards(t *testing.T) {
 			}
 			text, _ := io.ReadAll(a.Body)
 			a.Body.Close()
-			if a.StatusCode != want || want == 200 && !strings.Contains(string(text), "caller may do") || want == 401 && !strings.HasPrefix(a.Header.Get("WWW-Authenticate"), "Bearer") {
+			if a.StatusCode != want || want == 200 && !strings.Contains(string(text), "Hello, caller") || want != 200 && !strings.HasPrefix(a.Header.Get("WWW-Authenticate"), "Bearer") {
 				t.Errorf("%.12s: %d %s %v", token, a.StatusCode, text, a.Header)
 			}
 		}
