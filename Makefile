@@ -23,7 +23,7 @@ RACE := -race '-gcflags=modernc.org/...lib...=-race=false'
 # The packages whose tests run the built server, with browsers and foreign clients. FIRST take long, and wait for much of
 # their time. BESIDE runs at the same time as all others, without the race detector: its tests try the prober, whose own
 # tests have the detector, on a server that is always built without it.
-FIRST := mandate/conformance/mandate mandate/conformance mandate/conformance/foreign mandate/conformance/bench
+FIRST := mandate/conformance/mandate mandate/conformance mandate/conformance/foreign mandate/conformance/programs mandate/conformance/bench
 BESIDE := mandate/conformance/faults
 RUNNING := $(FIRST) $(BESIDE)
 # MEASURED compare processor times or allocated memory, which the detector changes: they run with it and without it.
@@ -63,18 +63,19 @@ lint: ## gofmt, go mod tidy, go vet, staticcheck
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt:"; echo "$$unformatted"; exit 1; fi
 	go mod tidy -diff
 	go vet ./...
-	go vet -tags foreign ./conformance/foreign
+	go vet -tags foreign ./conformance/foreign ./conformance/programs
 	go run $(STATICCHECK) ./...
-	go run $(STATICCHECK) -tags foreign ./conformance/foreign
+	go run $(STATICCHECK) -tags foreign ./conformance/foreign ./conformance/programs
 
 # Writes the tables of docs that are generated from the source. The tests compare them.
 docs: ## write the tables of docs that are generated
 	go test $$(grep -rlF --include=*_test.go 'testkit.DocsBlock(' . | xargs -n 1 dirname | sort -u) -run Docs -update
 
-# Downloads the servers once, to the user's cache folder, and checks all rules on each three times. It installs nothing: it
-# says which program is missing. One server: `make foreign ARGS="-run Keycloak"`.
-foreign: ## all rules on servers of other projects, which it downloads
-	@MANDATE_TEST_REQUIRE=all $(if $(MEMORY),TMPDIR=$(MEMORY)) go test -tags foreign -count 1 -timeout $(TIMEOUT) -v ./conformance/foreign $(ARGS)
+# Downloads the servers once, to the user's cache folder, and checks all rules on each three times. Then it signs people in
+# to programs, which it downloads too. It installs nothing: it says which program is missing. One server:
+# `make foreign ARGS="-run Keycloak"`.
+foreign: ## all rules on servers of other projects, and logins to programs of others, which it downloads
+	@MANDATE_TEST_REQUIRE=all $(if $(MEMORY),TMPDIR=$(MEMORY)) go test -tags foreign -count 1 -timeout $(TIMEOUT) -v ./conformance/foreign ./conformance/programs $(ARGS)
 
 # Needs a network, so it is not part of .ci/run; `make vulnerabilities ARGS="-db URL"` asks another database.
 vulnerabilities: ## known vulnerabilities of what the binary is built from

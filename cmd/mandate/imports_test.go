@@ -115,6 +115,7 @@ var layers = map[string][]string{
 	"conformance/faults":        {},
 	"conformance/foreign":       {},
 	"conformance/mandate":       {},
+	"conformance/programs":      {},
 	"conformance/bench":         {"mandate/conformance/bench/load", "mandate/conformance/bench/process", "mandate/conformance/jose", "mandate/handlers/resource", "mandate/testkit/port", "flag", "database/sql", "github.com/lib/pq", "modernc.org/sqlite"},
 	"conformance/bench/load":    {standardOnly},
 	"conformance/bench/process": {standardOnly},

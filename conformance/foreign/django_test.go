@@ -90,7 +90,7 @@ func installDjango(t *testing.T) string {
 	if exec.Command(python, "-m", "pip", "--version").Run() != nil {
 		testkit.Missing(t, "apt-get install python3-pip")
 	}
-	dir := cached(t, "django")
+	dir := servertest.Cached(t, "django")
 	run(t, ".", python, "-m", "venv", "--without-pip", dir)
 	inside := filepath.Join(dir, "bin", "python")
 	run(t, ".", python, "-m", "pip", "--python", inside, "install", "--quiet", "--no-input", "--disable-pip-version-check",

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"testing"
 
+	"mandate/conformance/servertest"
 	"mandate/testkit"
 	"mandate/testkit/port"
 )
@@ -79,7 +80,7 @@ func javaProgram(t *testing.T) string {
 func installKeycloak(t *testing.T) string {
 	t.Helper()
 	maven, tar := testkit.Program(t, "mvn", "maven"), testkit.Program(t, "tar", "tar")
-	repository := filepath.Join(cached(t, "keycloak"), "maven")
+	repository := filepath.Join(servertest.Cached(t, "keycloak"), "maven")
 	name := "keycloak-quarkus-dist"
 	archive := filepath.Join(repository, "org", "keycloak", name, keycloakVersion, name+"-"+keycloakVersion+".tar.gz")
 	_, err := os.Stat(archive)

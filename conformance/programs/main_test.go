@@ -1,0 +1,10 @@
+package programs
+
+import (
+	"os"
+	"testing"
+
+	"mandate/conformance/servertest"
+)
+
+func TestMain(m *testing.M) { os.Exit(servertest.Main(m)) }

@@ -1,0 +1,217 @@
+package programs
+
+import (
+	"cmp"
+	"encoding/json"
+	"net/http"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"mandate/conformance/browser"
+	"mandate/conformance/servertest"
+	"mandate/testkit/port"
+)
+
+// program is a program of another project, with the settings of its documentation.
+type program struct {
+	name     string
+	version  func(*testing.T) string
+	settings string   // what a person sets beside issuer, identifier, secret and scopes; "" if nothing
+	flags    []string // of `mandate application add`, beside name, grant and redirect URI
+	redirect string   // the path of its redirect URI
+	login    string   // the path where people begin
+	presses  bool     // people press a button there
+	secured  bool     // it wants https
+	shows    person
+	foreign  bool   // only `make foreign` tries it
+	refused  string // where it cannot sign anybody in: what Mandate says about it on the page of the application
+
+	start func(t *testing.T, s *site) *exec.Cmd
+	also  func(t *testing.T, s *site, v *visitor) // what else alice does
+}
+
+// person is what a program knows about the person who has signed in. A program may have no place for some of it.
+type person struct {
+	Name   string   `json:"name"`
+	Email  string   `json:"email"`
+	Groups []string `json:"groups"`
+}
+
+var (
+	complete = person{"Alice Liddell", "alice@example.com", []string{"admins", "staff"}}
+	noGroups = person{"Alice Liddell", "alice@example.com", nil}
+	noName   = person{"", "alice@example.com", []string{"admins", "staff"}}
+)
+
+// site is a running program.
+type site struct {
+	address, id, secret string
+	folder              string // for its data
+	server              *server
+}
+
+func (s *site) url(path string) string { return "http://" + s.address + path }
+
+// fast are the programs that every run of the tests tries.
+var fast = []program{
+	{
+		name: "goth (gothic), the library of Gitea and Forgejo", version: goVersion("goth", "github.com/markbates/goth"),
+		redirect: "/auth/openid-connect/callback", login: "/auth/openid-connect", shows: complete,
+		start: func(t *testing.T, s *site) *exec.Cmd {
+			cmd := exec.Command(fromGo(t, "goth", "."))
+			cmd.Env = append(servertest.Environment(), "SESSION_SECRET=a secret of this website")
+			return cmd
+		},
+	},
+	{
+		name: "kube-apiserver, its OpenID Connect authenticator behind a client as kubelogin", version: goVersion("kubernetes", "k8s.io/apiserver"),
+		login: "/login", secured: true, shows: noName,
+		start: func(t *testing.T, _ *site) *exec.Cmd { return exec.Command(fromGo(t, "kubernetes", ".")) },
+	},
+	{
+		name: "Flask with Authlib", version: pythonVersion("python", "authlib"), redirect: "/auth", login: "/login", shows: complete,
+		start: func(t *testing.T, _ *site) *exec.Cmd { return inPython(t, "python", "authlib_flask.py") },
+	},
+	{
+		name: "flask-oidc", version: pythonVersion("python", "flask-oidc"), redirect: "/authorize", login: "/", shows: complete,
+		start: func(t *testing.T, _ *site) *exec.Cmd { return inPython(t, "python", "flask_oidc_site.py") },
+	},
+	{
+		name: "mozilla-django-oidc", version: pythonVersion("python", "mozilla-django-oidc"), redirect: "/oidc/callback/", login: "/", shows: complete,
+		start: func(t *testing.T, _ *site) *exec.Cmd { return inPython(t, "python", "mozilla_django_oidc_site.py") },
+	},
+	{
+		name: "Auth.js (@auth/express)", version: nodeVersion("node", "@auth/express"), redirect: "/auth/callback/mandate", login: "/auth/signin", presses: true,
+		shows: complete,
+		start: func(t *testing.T, _ *site) *exec.Cmd { return inNode(t, "node", "authjs.mjs") },
+	},
+	{
+		name: "express-openid-connect", version: nodeVersion("node", "express-openid-connect"), settings: "`response_type: code`",
+		redirect: "/callback", login: "/", shows: complete,
+		start: func(t *testing.T, _ *site) *exec.Cmd { return inNode(t, "node", "express-openid-connect.mjs") },
+	},
+	{
+		name: "express-openid-connect without a setting", version: nodeVersion("node", "express-openid-connect"),
+		redirect: "/callback", login: "/", refused: "unsupported_response_type",
+		start: func(t *testing.T, _ *site) *exec.Cmd {
+			cmd := inNode(t, "node", "express-openid-connect.mjs")
+			cmd.Env = append(cmd.Env, "DEFAULTS=true")
+			return cmd
+		},
+	},
+	{
+		name: "passport-openidconnect", version: nodeVersion("node", "passport-openidconnect"), redirect: "/oauth2/redirect", login: "/login", shows: noGroups,
+		start: func(t *testing.T, _ *site) *exec.Cmd { return inNode(t, "node", "passport.mjs") },
+	},
+	oauth2Proxy,
+}
+
+func TestPrograms(t *testing.T) {
+	t.Parallel()
+	for _, p := range fast {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			p.try(t)
+		})
+	}
+}
+
+// try runs the program, and signs alice in.
+func (p program) try(t *testing.T) {
+	t.Helper()
+	s := p.run(t)
+	v := newVisitor(t, s.server)
+	p.signIn(t, s, v)
+	if p.refused != "" {
+		s.wantReason(t, p.refused)
+		p.record(t)
+		return
+	}
+	p.wantShown(t, v)
+	if p.also != nil {
+		p.also(t, s, v)
+	}
+	// Who is signed in at Mandate, and has agreed, is asked nothing.
+	again := newVisitor(t, s.server)
+	again.signInAtMandate(t)
+	p.signIn(t, s, again)
+	p.wantShown(t, again)
+	if len(again.asked) > 0 {
+		t.Errorf("at the second login Mandate asks for %v", again.asked)
+	}
+	p.record(t)
+}
+
+// run registers the program, and starts it.
+func (p program) run(t *testing.T) *site {
+	t.Helper()
+	s := &site{address: port.Address(), folder: t.TempDir(), server: startServer(t, p.secured)}
+	s.id, s.secret = s.server.register(t, p.name, s.url(p.redirect), p.flags...)
+	cmd := p.start(t, s)
+	if cmd.Env == nil {
+		cmd.Env = servertest.Environment()
+	}
+	cmd.Env = append(cmd.Env, "ADDRESS="+s.address, "ISSUER="+s.server.issuer, "CLIENT_ID="+s.id, "CLIENT_SECRET="+s.secret, "FOLDER="+s.folder)
+	if p.secured {
+		cmd.Env = append(cmd.Env, "SSL_CERT_FILE="+s.server.ca)
+	}
+	servertest.Serve(t, cmd, s.server.client, s.url(cmp.Or(p.ready(), p.login)), func(status int) bool { return status < http.StatusInternalServerError })
+	return s
+}
+
+// ready returns the path that shows that the program is ready, if it is not that of the login.
+func (p program) ready() string {
+	if p.secured {
+		return "/healthz"
+	}
+	return ""
+}
+
+// signIn goes to the program, and answers what Mandate asks.
+func (p program) signIn(t *testing.T, s *site, v *visitor) {
+	t.Helper()
+	v.visit(t, s.url(p.login))
+	if !p.presses {
+		return
+	}
+	page := browser.Parse(v.Page)
+	if len(page.Forms) == 0 {
+		t.Fatalf("the page has no button: %s %s", v.Page, v.Page.Body)
+	}
+	form := page.Forms[0]
+	form.Press(form.First())
+	v.check(t, v.Submit(form))
+	v.answer(t)
+}
+
+// wantReason waits until Mandate shows on the page of the application why its request was refused.
+func (s *site) wantReason(t *testing.T, reason string) {
+	t.Helper()
+	var shown string
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
+		shown = s.server.cli(t, "", "application", "show", s.id)
+		if strings.Contains(shown, reason) {
+			return
+		}
+	}
+	t.Errorf("Mandate does not say why, %q:\n%s", reason, shown)
+}
+
+// wantShown asserts that the program shows alice.
+func (p program) wantShown(t *testing.T, v *visitor) {
+	t.Helper()
+	var got person
+	err := json.Unmarshal(v.Page.Body, &got)
+	if err != nil {
+		t.Fatalf("the program shows no person, but %s at %s: %s", v.Page, v.Page.URL, v.Page.Body)
+	}
+	slices.Sort(got.Groups)
+	if diff := gocmp.Diff(p.shows, got); diff != "" {
+		t.Errorf("the program does not show what Mandate knows (-want +got):\n%s%s", diff, v.Page.Body)
+	}
+}

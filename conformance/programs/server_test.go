@@ -1,0 +1,109 @@
+package programs
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"mandate/conformance/servertest"
+	"mandate/conformance/target"
+	"mandate/testkit/port"
+)
+
+// server is Mandate with its default settings. It may call this machine, where the programs are.
+type server struct {
+	dir    string
+	issuer string
+	client *http.Client // trusts its certificate
+	ca     string       // the file of its certificate, if it has one
+}
+
+const settings = `BASE_URL: %q
+LISTEN: %q
+OUTBOUND_ALLOWED_NETWORKS: [127.0.0.0/8]
+OAUTH2_PROVIDER: {OIDC_ENABLED: true}
+`
+
+// alice is the person who signs in.
+var alice = struct{ username, password string }{"alice", "correct horse battery staple"}
+
+// startServer runs the server until the end of the test. secured has TLS.
+func startServer(t *testing.T, secured bool) *server {
+	t.Helper()
+	listen := port.Address()
+	s := &server{dir: t.TempDir(), client: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	base, config := "http://"+listen, ""
+	if secured {
+		s.ca = filepath.Join(s.dir, "certificate.pem")
+		key := filepath.Join(s.dir, "key.pem")
+		certificate, err := target.WriteCertificate(s.ca, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		base, config = "https://"+listen, fmt.Sprintf("TLS_CERTIFICATE_FILE: %q\nTLS_KEY_FILE: %q\n", s.ca, key)
+		pool := x509.NewCertPool()
+		pool.AddCert(certificate)
+		s.client.Transport = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}
+	}
+	s.issuer = base + "/o"
+	err := os.WriteFile(filepath.Join(s.dir, "mandate.yaml"), fmt.Appendf(nil, settings+config, base, listen), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.cli(t, "", "migrate")
+	s.cli(t, "", "group", "add", "staff")
+	s.cli(t, "", "group", "add", "admins")
+	s.cli(t, alice.password+"\n", "user", "add", alice.username, "--password-stdin", "--email", "alice@example.com", "--email-verified",
+		"--first-name", "Alice", "--last-name", "Liddell", "--group", "staff", "--group", "admins")
+	path, err := servertest.Binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, "serve")
+	cmd.Dir, cmd.Env = s.dir, servertest.Environment()
+	servertest.Serve(t, cmd, s.client, base+"/healthz", func(status int) bool { return status == http.StatusOK })
+	return s
+}
+
+// cli runs the program with arguments, and returns its output.
+func (s *server) cli(t *testing.T, stdin string, args ...string) string {
+	t.Helper()
+	path, err := servertest.Binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = s.dir, servertest.Environment(), strings.NewReader(stdin), &stdout, &stderr
+	err = cmd.Run()
+	if err != nil {
+		t.Fatalf("mandate %s: %v\n%s", strings.Join(args, " "), err, &stderr)
+	}
+	return stdout.String()
+}
+
+// register registers an application as an operator does, and returns its identifier and its secret.
+func (s *server) register(t *testing.T, name, redirectURI string, more ...string) (id, secret string) {
+	t.Helper()
+	arguments := []string{"application", "add", "--json", "--name", name, "--grant", "authorization_code", "--redirect-uri", redirectURI}
+	var made struct {
+		ID     string `json:"client_id"`
+		Secret string `json:"client_secret"`
+	}
+	err := json.Unmarshal([]byte(s.cli(t, "", append(arguments, more...)...)), &made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made.ID, made.Secret
+}
+
+// base returns the address under which its pages are.
+func (s *server) base() string { return strings.TrimSuffix(s.issuer, "/o") }

@@ -1,0 +1,36 @@
+# Flask with Authlib, as its documentation shows it for OpenID Connect.
+import os
+
+from authlib.integrations.flask_client import OAuth
+from flask import Flask, jsonify, redirect, session, url_for
+
+app = Flask(__name__)
+app.secret_key = os.urandom(32)
+oauth = OAuth(app)
+oauth.register(
+    name="mandate",
+    client_id=os.environ["CLIENT_ID"],
+    client_secret=os.environ["CLIENT_SECRET"],
+    server_metadata_url=os.environ["ISSUER"] + "/.well-known/openid-configuration",
+    client_kwargs={"scope": "openid email profile groups"},
+)
+
+
+@app.route("/login")
+def login():
+    return oauth.mandate.authorize_redirect(url_for("auth", _external=True))
+
+
+@app.route("/auth")
+def auth():
+    session["user"] = oauth.mandate.authorize_access_token()["userinfo"]
+    return redirect("/")
+
+
+@app.route("/")
+def homepage():
+    return jsonify(session.get("user"))
+
+
+host, port = os.environ["ADDRESS"].split(":")
+app.run(host, int(port))
