@@ -142,7 +142,7 @@ func claimsField(page *templates.ApplicationForm, form url.Values, invalid *prov
 // administrator is responsible for it.
 func (s *server) pkceField(page *templates.ApplicationForm, actor provider.User, a *provider.Application, form url.Values, invalid *provider.Invalid) {
 	chosen := form.Get("pkce")
-	values := []templates.Option{{Value: "", Label: "As the server is set", Help: s.usualPKCE(actor, a)},
+	values := []templates.Option{{Value: "", Label: "The rule of the server", Help: s.usualPKCE(actor, a)},
 		{Value: provider.PKCERequired, Label: pkceNames[provider.PKCERequired], Help: "A request without a code challenge is refused."}}
 	if page.Privileges || chosen == provider.PKCEIfSent {
 		values = append(values, templates.Option{Value: provider.PKCEIfSent, Label: pkceNames[provider.PKCEIfSent], Help: "For a program that cannot send a code challenge. A stolen code is then easier to use."})

@@ -50,7 +50,7 @@ func TestBrowserResources(t *testing.T) {
 		if want := []string{"Name", "URI", "Access token lifetime, in seconds (optional)", "Introspectors (optional)"}; !slices.Equal(wrong, want) {
 			t.Errorf("errors stand beside %q, want %q", wrong, want)
 		}
-		if b.value("URI") != "mail.example" || b.value("Introspectors (optional)") != "nobody" || b.chosen() != "read jwt " {
+		if b.value("URI") != "mail.example" || b.value("Introspectors (optional)") != "nobody" || b.chosen() != "read jwt  " {
 			t.Errorf("what was typed or chosen is lost: %q", b.chosen())
 		}
 	})
@@ -58,8 +58,8 @@ func TestBrowserResources(t *testing.T) {
 	t.Run("the keyboard alone is enough", func(t *testing.T) {
 		b := b.in(t)
 		b.open("/admin/resources/new/")
-		b.do(chromedp.KeyEvent("Mailbox\t" + mail + "\t\t \t\t\t600\t\t" + api.ClientID + "\t"))
-		if got := evaluate[string](b, "document.activeElement.innerText"); got != "Add resource" || b.chosen() != "read  " {
+		b.do(chromedp.KeyEvent("Mailbox\t" + mail + "\t\t \t\t\t\t600\t\t" + api.ClientID + "\t"))
+		if got := evaluate[string](b, "document.activeElement.innerText"); got != "Add resource" || b.chosen() != "read   " {
 			t.Fatalf("the Tab key stops at %q, chosen is %q", got, b.chosen())
 		}
 		b.leave(chromedp.KeyEvent("\r"))
@@ -74,7 +74,7 @@ func TestBrowserResources(t *testing.T) {
 		b.follow("Mailbox")
 		other.follow("Mailbox")
 		other.says(mail)
-		if len(other.all("textbox", "URI")) != 0 || other.value("Access token lifetime, in seconds (optional)") != "600" || other.chosen() != "read  " {
+		if len(other.all("textbox", "URI")) != 0 || other.value("Access token lifetime, in seconds (optional)") != "600" || other.chosen() != "read   " {
 			t.Errorf("the form has a field for the URI, or other values: %q", other.chosen())
 		}
 		other.fill("Name", "Postbox")
