@@ -351,6 +351,11 @@ func eventsOfPeople(t *testing.T, m *mailing, w *witness) {
 	his.registered(t, "name", "Of Grace")
 	w.fresh(t)
 	w.after(t, "a person who is deleted", func() { admin.send(t, page+"delete/", params("applications", "delete")) }, "person.deleted: root, grace, , delete", "application.deleted: root, root, application Of Grace, ")
+	w.after(t, "a group that is renamed", func() {
+		m.mustCLI(t, "", "group", "rename", "staff", "crew")
+		m.mustCLI(t, "", "group", "rename", "crew", "staff")
+	},
+		"group.renamed: operator, , group crew, staff", "group.renamed: operator, , group staff, crew")
 	w.after(t, "a group that is deleted", func() { admin.send(t, "/admin/groups/staff/delete/", nil) }, "group.deleted: root, root, group staff, ")
 	token := m.mustToken(t, m.web.auth(), params("grant_type", "client_credentials", "scope", "write"))
 	w.after(t, "the sample API", func() {

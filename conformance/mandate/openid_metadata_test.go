@@ -107,7 +107,12 @@ func (d *discovered) uses() map[string]func(t *testing.T, value string) bool {
 	return map[string]func(*testing.T, string) bool{
 		"scopes_supported": func(t *testing.T, value string) bool {
 			b := d.browser(t)
-			address, verifier := d.authorizeURL(d.app, "scope", value)
+			asked := []string{"scope", value}
+			if value == "offline_access" { // OIDC Core §11: beside openid, and with a consent that is asked for
+				value = "openid offline_access"
+				asked = []string{"scope", value, "prompt", "consent"}
+			}
+			address, verifier := d.authorizeURL(d.app, asked...)
 			code := b.authorize(t, address, d.alice, "approve").Query().Get("code")
 			return code != "" && d.redeem(t, d.app, code, verifier).Scope == value
 		},
