@@ -74,15 +74,21 @@ func (s *server) render(w http.ResponseWriter, r *http.Request, status int, page
 		h.Set("Content-Security-Policy", policy+s.formAction())
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	}
+	s.dropNotice(w, r)
+	writePage(w, l, status, body)
+	return nil
+}
+
+// writePage writes a page that is in a language.
+func writePage(w http.ResponseWriter, l *languages.Language, status int, body []byte) {
+	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	// RFC 9110 §8.5, §12.5.5: the language of the reader, who may have asked for another one by this header.
 	h.Set("Content-Language", l.Tag())
 	h.Add("Vary", "Accept-Language")
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	s.dropNotice(w, r)
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // an error here means that the client has disconnected
-	return nil
 }
 
 // leadsAway reports whether a form of the page may end at an application, or at another server.

@@ -5,6 +5,7 @@ import (
 	"net/url"
 
 	"mandate/provider"
+	"mandate/provider/errorcode"
 	"mandate/templates"
 )
 
@@ -41,9 +42,9 @@ func (s *server) refusedRequests(r *http.Request, who *provider.SignedIn, a prov
 		remedy := provider.RemedyOf(one)
 		row.Remedy = remedy.Text
 		switch {
-		case remedy.Field == provider.RemedyRotate && provider.HasSecret(a):
+		case remedy.Field == errorcode.RotateSecret && provider.HasSecret(a):
 			row.RemedyURL, row.RemedyLabel = s.applicationPath(a.ID, "rotate/"), "Replace the secret"
-		case remedy.Field == provider.RemedyRotate, remedy.Field == "", s.absent(remedy.Field, privileges), remedy.Field == "pkce" && !privileges, provider.FollowsDocument(a):
+		case remedy.Field == errorcode.RotateSecret, remedy.Field == "", s.absent(remedy.Field, privileges), remedy.Field == "pkce" && !privileges, provider.FollowsDocument(a):
 		default:
 			row.RemedyURL, row.RemedyLabel = s.applicationPath(a.ID, "update/")+"#"+remedy.Field, "Change the application"
 		}

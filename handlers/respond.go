@@ -111,12 +111,16 @@ func tooLarge(big *http.MaxBytesError) *provider.Error {
 		Description: fmt.Sprintf("The body is larger than the %d bytes that this server reads.", big.Limit)}
 }
 
-// protocolError writes an error response (RFC 6749 §5.2).
+// protocolBody is an error response (RFC 6749 §5.2).
+type protocolBody struct {
+	Error       string `json:"error"`
+	Description string `json:"error_description,omitempty"`
+	URI         string `json:"error_uri,omitempty"`
+}
+
+// protocolError writes an error response without error_uri, which the documents of some endpoints do not have.
 func protocolError(w http.ResponseWriter, r *http.Request, e *provider.Error) {
-	writeError(w, r, e, struct {
-		Error       string `json:"error"`
-		Description string `json:"error_description,omitempty"`
-	}{e.Code, e.Description})
+	writeError(w, r, e, protocolBody{Error: e.Code, Description: e.Description})
 }
 
 func apiError(w http.ResponseWriter, r *http.Request, e *provider.Error) {

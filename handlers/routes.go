@@ -10,6 +10,7 @@ import (
 	"github.com/gorilla/mux"
 
 	"mandate/provider"
+	"mandate/provider/errorcode"
 )
 
 const (
@@ -34,13 +35,17 @@ func (s *server) routes() http.Handler {
 	// Scripts of every site may call these endpoints, because they use no cookie.
 	// RFC 9700 §2.6: the authorization endpoint must not be one of them.
 	shared := func(m on) http.Handler { return anyOrigin(s.protocol(m.serve), m) }
-	at("/o/token/", shared, on{post: s.proven(s.token)})
-	at("/o/revoke_token/", shared, on{post: s.revoke})
-	at("/o/revoke/", shared, on{post: s.revoke})
-	at("/o/device_authorization/", shared, on{post: s.deviceAuthorization})
-	at("/o/device-authorization/", shared, on{post: s.deviceAuthorization}) // as in django-oauth-toolkit
-	at("/o/par/", shared, on{post: s.proven(s.pushRequest)})
-	at("/o/introspect/", protocol, on{post: s.proven(s.introspect)})
+	// RFC 6749 §5.2, and the documents that use it for their endpoints: RFC 7009 §2.2.1, RFC 7662 §2.3, RFC 8628 §3.2,
+	// RFC 9126 §2.3. An error has error_uri.
+	oauth := func(m on) http.Handler { return s.oauth(m.serve) }
+	sharedOAuth := func(m on) http.Handler { return anyOrigin(s.oauth(m.serve), m) }
+	at("/o/token/", sharedOAuth, on{post: s.proven(s.token)})
+	at("/o/revoke_token/", sharedOAuth, on{post: s.revoke})
+	at("/o/revoke/", sharedOAuth, on{post: s.revoke})
+	at("/o/device_authorization/", sharedOAuth, on{post: s.deviceAuthorization})
+	at("/o/device-authorization/", sharedOAuth, on{post: s.deviceAuthorization}) // as in django-oauth-toolkit
+	at("/o/par/", sharedOAuth, on{post: s.proven(s.pushRequest)})
+	at("/o/introspect/", oauth, on{post: s.proven(s.introspect)})
 	if s.config.Registration {
 		at("/o/register/", shared, on{post: s.registerClient})
 		at("/o/register/{id}/", shared, on{get: s.client, http.MethodPut: s.changeClient, http.MethodDelete: s.deleteClient})
@@ -90,6 +95,8 @@ func (s *server) routes() http.Handler {
 	// A form that changes what outlives the session needs a fresh sign-in. One that only leads there does not count.
 	lasting := func(m on) http.Handler { return s.page(sameOrigin(s.ownForms, s.fresh(s.bounded(m.serve)))) }
 	at("/", own, on{get: s.home})
+	at(errorcode.Path, page, on{get: s.errorCodes})
+	at(errorcode.Path+"{code}/", page, on{get: s.errorCode})
 	at("/logo/{name}/", protocol, on{get: s.logo})
 	at("/login/", login, on{get: s.loginPage, post: s.login})
 	at(cookiesPath, own, on{get: s.cookiesPage})

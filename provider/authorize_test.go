@@ -11,6 +11,7 @@ import (
 	"mandate/provider/acr"
 	"mandate/provider/authorize"
 	"mandate/provider/clients"
+	"mandate/provider/errorcode"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/tokens"
@@ -111,7 +112,7 @@ func TestAuthorizeRefused(t *testing.T) {
 			location := f.Authorizations.Refusal(a, a.Refused).Location()
 			got := queryOf(t, location)
 			// RFC 6749 §4.1.2.1, RFC 9207 §2: the response has the error, the state and the issuer, and nothing else.
-			want := url.Values{"error": {a.Refused.Code}, "error_description": {a.Refused.Description}, "state": {"s & %"}, "iss": {"https://auth.example/o"}}
+			want := url.Values{"error": {a.Refused.Code}, "error_description": {a.Refused.Description}, "error_uri": {errorcode.URI("https://auth.example", a.Refused.Code, a.Refused.Description)}, "state": {"s & %"}, "iss": {"https://auth.example/o"}}
 			switch state := form.Get("state"); {
 			case !oauth.PlainText(state):
 				want.Del("state") // it cannot be written

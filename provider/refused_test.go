@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"mandate/provider/clients"
+	"mandate/provider/errorcode"
 	"mandate/provider/events"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -267,7 +268,7 @@ func TestRemedies(t *testing.T) {
 		"the implicit flow":           {authorize("response_type", "token"), "", "response_type=code"},
 		"an unknown scope":            {authorize("scope", "unknown"), "", "SCOPES"},
 		"a scope that it may not use": {authorize("scope", "write"), "scope", "Allow the application the scope"},
-		"a wrong secret":              {token(&wrong, "grant_type", policy.GrantCode), clients.RotateSecret, "Copy the secret again"},
+		"a wrong secret":              {token(&wrong, "grant_type", policy.GrantCode), errorcode.RotateSecret, "Copy the secret again"},
 		"no secret":                   {token(&clients.Registered{Application: app.Application}, "grant_type", policy.GrantCode), "", ""},
 		"a secret of a public client": {func() error {
 			_, _, err := f.Grants.Token(t.Context(), post(values("grant_type", policy.GrantCode, "client_id", open.Application.ClientID, "client_secret", "x")), "192.0.2.1")

@@ -596,6 +596,3 @@ const RequestRefused = string(events.RequestRefused)
 
 // RemedyOf returns what to change after a refusal.
 func RemedyOf(r Refusal) clients.Remedy { return clients.RemedyOf(r) }
-
-// RemedyRotate in place of the field of a remedy leads to the page that replaces the client secret.
-const RemedyRotate = clients.RotateSecret

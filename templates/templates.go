@@ -88,6 +88,8 @@ func catalogue() []page {
 		{DeviceAnswered{}, "device_answered.html", "", "narrow"},
 		{FormPost{}, "form_post.html", "", "narrow"},
 		{ErrorPage{}, "error.html", "", ""},
+		{Errors{}, "errors.html", "", ""},
+		{ErrorCode{}, "error_code.html", "", ""},
 		{Applications{}, "applications.html", "applications", ""},
 		{ApplicationForm{}, "application_form.html", "applications", ""},
 		{Application{}, "application.html", "applications", ""},
@@ -118,7 +120,7 @@ func catalogue() []page {
 func translated() []string {
 	return []string{
 		"home.html", "login.html", "factor.html", "new_totp.html", "forgot.html", "reset.html", "setup.html", "logout.html", "consent.html",
-		"device.html", "device_approval.html", "device_answered.html", "form_post.html", "error.html", "ask.html", "account.html",
+		"device.html", "device_approval.html", "device_answered.html", "form_post.html", "error.html", "errors.html", "error_code.html", "ask.html", "account.html",
 		"recovery_codes.html", "passkey.html", "passkey_new.html", "sign_up_ask.html", "sign_up_asked.html", "sign_up.html", "sign_up_passkey.html",
 	}
 }

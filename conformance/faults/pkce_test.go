@@ -88,6 +88,7 @@ func pkceFaults() []fault {
 		{name: "errors at the redirect URI have no description", spoil: sending(func(_ *proxy, sent url.Values) {
 			if sent.Has("error") {
 				sent.Del("error_description")
+				sent.Del("error_uri")
 			}
 		}), fails: "RFC7636/4.4.1/missing-explained RFC7636/4.4.1/unknown-method-explained"},
 		{name: "the method plain is listed", spoil: publishing(put("code_challenge_methods_supported", []string{"plain", "S256"})),

@@ -58,12 +58,12 @@ func TestOIDCCore3RefusedRequestObject(t *testing.T) {
 				t.Errorf("%s: %d, sent to %v", test.what, b.Status, b.Away)
 				continue
 			}
-			checkEqual(t, test.what, without(b.Away.Query(), "error_description"), want)
+			checkEqual(t, test.what, without(b.Away.Query(), "error_description", "error_uri"), want)
 			continue
 		}
 		f, _ := b.find(t, "", nil)
 		checkEqual(t, test.what+": to", attribute(f.node, "action"), app.RedirectURI)
-		checkEqual(t, test.what, without(f.values(), "error_description"), want)
+		checkEqual(t, test.what, without(f.values(), "error_description", "error_uri"), want)
 	}
 }
 

@@ -239,7 +239,7 @@ func TestOIDCFormPost2(t *testing.T) {
 			return f.values()
 		}
 		b.asks(t, app, "response_mode", "form_post", "prompt", "none")
-		checkEqual(t, "login_required", without(posted("an error"), "error_description"), params("error", "login_required", "state", "s&1", "iss", s.Issuer))
+		checkEqual(t, "login_required", without(posted("an error"), "error_description", "error_uri"), params("error", "login_required", "state", "s&1", "iss", s.Issuer))
 		verifier := b.asks(t, app, "response_mode", "form_post")
 		b.logIn(t, alice)
 		b.decide(t, "approve")
@@ -266,7 +266,9 @@ func TestOIDCFormPost2(t *testing.T) {
 	})
 }
 
-func without(values url.Values, name string) url.Values {
-	values.Del(name)
+func without(values url.Values, names ...string) url.Values {
+	for _, name := range names {
+		values.Del(name)
+	}
 	return values
 }

@@ -207,7 +207,12 @@ func (s *server) checkReturn(t testing.TB, b *browser, app application, code, st
 	if len(query.Get("error_description")) < 10 {
 		t.Errorf("error_description %q", query.Get("error_description"))
 	}
+	// It leads to the page of the error, at this server.
+	if uri := query.Get("error_uri"); !strings.HasPrefix(uri, strings.TrimSuffix(s.Issuer, "/o")+"/errors/"+code+"/") {
+		t.Errorf("error_uri %q", uri)
+	}
 	query.Del("error_description")
+	query.Del("error_uri")
 	if got, want := query.Encode(), params("error", code, "state", state, "iss", s.Issuer).Encode(); got != want {
 		t.Errorf("sent back with %s, want %s", got, want)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"mandate/provider/authority"
 	"mandate/provider/clients"
+	"mandate/provider/errorcode"
 	"mandate/provider/events"
 	"mandate/provider/framework"
 	"mandate/provider/oauth"
@@ -381,7 +382,11 @@ func (p *Authorizations) Complete(ctx context.Context, a *Authorization, s *stor
 // Refusal returns the error response that the browser carries to the redirect URI (RFC 6749
 // §4.1.2.1).
 func (p *Authorizations) Refusal(a *Authorization, e *oauth.Error) redirect.Response {
-	return p.respond(a, redirect.Parameter{Name: "error", Value: e.Code}, redirect.Parameter{Name: "error_description", Value: e.Description})
+	parameters := []redirect.Parameter{{Name: "error", Value: e.Code}, {Name: "error_description", Value: e.Description}}
+	if uri := errorcode.URI(strings.TrimSuffix(p.config.Issuer, "/o"), e.Code, e.Description); uri != "" {
+		parameters = append(parameters, redirect.Parameter{Name: "error_uri", Value: uri})
+	}
+	return p.respond(a, parameters...)
 }
 
 // Denied closes a request that the person denied.

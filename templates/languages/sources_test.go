@@ -149,6 +149,9 @@ var returning = map[string][]string{
 	"provider/policy/built_in.go":     {"describeBuiltIn"},
 }
 
+// explained is the table of the error codes. A page shows each of its sentences.
+const explained = "provider/errorcode/table.go"
+
 // elsewhere are texts of these places that no page shows: they are for the command line, or for clients.
 var elsewhere = []string{
 	"This person signs in with a second factor: use the authorization code grant.",
@@ -184,6 +187,15 @@ func inGo(t *testing.T, path string) []use {
 	var found []use
 	add := func(n ast.Node, of string, text string) {
 		found = append(found, use{at: set.Position(n.Pos()).String(), text: text, format: true})
+	}
+	if filepath.ToSlash(short) == explained {
+		ast.Inspect(file, func(n ast.Node) bool {
+			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING && strings.HasSuffix(lit.Value, `."`) {
+				text, _ := literal(t, path, lit)
+				add(lit, "", text)
+			}
+			return true
+		})
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)

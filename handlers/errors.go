@@ -1,0 +1,64 @@
+package handlers
+
+import (
+	"net/http"
+
+	"mandate/provider"
+	"mandate/provider/errorcode"
+	"mandate/templates"
+	"mandate/templates/languages"
+)
+
+// errorCodes lists what error_uri can lead to.
+func (s *server) errorCodes(w http.ResponseWriter, r *http.Request) error {
+	l := s.language(r)
+	var page templates.Errors
+	for _, c := range errorcode.All() {
+		page.Codes = append(page.Codes, templates.ErrorCodeRow{Name: c.Name, Cause: l.Text(c.Cause), URL: s.path(errorcode.Path + c.Name + "/")})
+	}
+	return s.renderPublic(w, r, page)
+}
+
+// errorCode explains one code. It shows nothing that a request contains: a code that the table does not have is not found.
+func (s *server) errorCode(w http.ResponseWriter, r *http.Request) error {
+	name, err := variable(r, "code")
+	if err != nil {
+		return err
+	}
+	code, found := errorcode.Find(name)
+	if !found {
+		return provider.ErrNotFound
+	}
+	return s.renderPublic(w, r, explained(s.language(r), code, s.path(errorcode.Path)))
+}
+
+func explained(l *languages.Language, code errorcode.Code, all string) templates.ErrorCode {
+	page := templates.ErrorCode{Name: code.Name, Cause: l.Text(code.Cause), Cure: l.Text(code.Cure), Source: code.Source, AllURL: all}
+	for _, one := range code.Cases {
+		page.Cases = append(page.Cases, templates.ErrorCase{ID: one.ID, Words: one.Words, Cure: l.Text(one.Cure)})
+	}
+	return page
+}
+
+// renderPublic writes a page that is the same for everybody who reads the language, so that caches may keep it. Its frame has no
+// person and no notice.
+func (s *server) renderPublic(w http.ResponseWriter, r *http.Request, page any) error {
+	l := s.language(r)
+	body, err := s.pages.Render(l, page)
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Cache-Control", "public, max-age=300")
+	h.Set("Content-Security-Policy", policy+"; form-action 'none'")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	writePage(w, l, http.StatusOK, body)
+	return nil
+}
+
+// oauth adapts the endpoints whose error responses have the form of RFC 6749 §5.2, which has error_uri.
+func (s *server) oauth(h handle) http.Handler {
+	return adapt(h, uncached, func(w http.ResponseWriter, r *http.Request, e *provider.Error) {
+		writeError(w, r, e, protocolBody{e.Code, e.Description, errorcode.URI(s.origin+s.base, e.Code, e.Description)})
+	})
+}

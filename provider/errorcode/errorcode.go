@@ -1,0 +1,73 @@
+// Package errorcode explains the error codes that this server sends: the clause that defines a code, what causes it, and what to
+// change. The pages to which error_uri leads (RFC 6749 §4.1.2.1, §5.2), the command mandate explain, the page of an application and
+// the table in docs follow from its one table.
+package errorcode
+
+import (
+	"slices"
+	"strings"
+)
+
+// Code is an error code.
+type Code struct {
+	Name   string
+	Source string // the clauses that define it
+	Cause  string
+	Cure   string
+	Field  string // of the form of an application that may need a change; may be empty
+	Direct bool   // the cure fits each refusal with this code, whatever its description says
+	Cases  []Case
+}
+
+// Case is a description of a code that has a cure of its own.
+type Case struct {
+	ID    string // its anchor on the page of the code
+	Words string // that the description has
+	Cure  string
+	Field string // of the form of an application that may need a change, or RotateSecret; may be empty
+}
+
+// RotateSecret in place of a field leads to the page that replaces the client secret.
+const RotateSecret = "rotate"
+
+// Path is the path of the pages, below the base URL.
+const Path = "/errors/"
+
+// All returns every code, in the order in which a page lists them.
+func All() []Code { return slices.Clone(table[:]) }
+
+// Find returns a code by its name.
+func Find(name string) (Code, bool) {
+	for i := range table {
+		if table[i].Name == name {
+			return table[i], true
+		}
+	}
+	return Code{}, false
+}
+
+// Case returns the first case that fits a description.
+func (c Code) Case(description string) (Case, bool) {
+	for _, one := range c.Cases {
+		if strings.Contains(description, one.Words) {
+			return one, true
+		}
+	}
+	return Case{}, false
+}
+
+// URI returns the address of the page that explains an error, or "" for a code that the table does not have. It contains nothing
+// that a request can choose: the parts are the base URL, a name and an anchor of the table.
+//
+// RFC 6749 §4.1.2.1, §5.2: it has no space, quote or backslash.
+func URI(base, code, description string) string {
+	c, found := Find(code)
+	if !found {
+		return ""
+	}
+	uri := base + Path + c.Name + "/"
+	if one, found := c.Case(description); found {
+		uri += "#" + one.ID
+	}
+	return uri
+}
