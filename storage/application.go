@@ -62,6 +62,7 @@ type Application struct {
 	DefaultACR           string  `db:"default_acr"`         // values of acr for requests that name none, the preferred one first, with spaces between
 	RefreshRotation      string  `db:"refresh_rotation"`    // whether its refresh tokens are rotated: on or off; empty: as the server is set
 	ClaimsInIDToken      string  `db:"claims_in_id_token"`  // whether its ID tokens have the claims of the granted scopes: on or off; empty: as its kind says
+	Program              string  `db:"program"`             // the program for which it was registered; it never changes
 	LastUsedAt           int64   `db:"last_used_at"`        // 0: never; see NoteUses
 	LastWithoutPKCEAt    int64   `db:"last_without_pkce_at"`
 	CreatedAt            int64   `db:"created_at"`
@@ -97,7 +98,7 @@ const selectPKCE = `CASE WHEN a.pkce_exempt THEN 'if-sent' WHEN a.pkce_required 
 const selectApplication = `SELECT a.id, a.client_id, a.name, a.owner_id, u.username AS owner, u.administrator AS owner_is_admin, u.active AS owner_is_active, a.responsible, a.client_type, a.grant_types, a.redirect_uris, a.scopes,
 	a.hash_client_secret, a.secret, a.old_secret, a.old_secret_expires_at, a.may_introspect, a.skip_consent, ` + selectPKCE + `, a.require_pushed, a.sender_constraint, a.profile,
 	a.access_token_lifetime, a.refresh_token_lifetime, a.algorithm, a.userinfo_algorithm, a.introspection_algorithm, a.sector, a.post_logout_redirect_uris, a.backchannel_logout_uri,
-	a.access_token_format, a.resources, a.origin, a.metadata, a.auth_method, a.auth_algorithm, a.jwks, a.jwks_uri, a.endpoint_audience, a.certificate_subject, a.object_algorithm, a.require_signed, a.request_uris, a.response_algorithm, a.response_modes, a.required_acr, a.default_acr, a.refresh_rotation, a.claims_in_id_token, a.management, a.registration_digest, a.registration_limits, a.last_used_at, a.last_without_pkce_at, a.created_at, a.renewed_at, a.updated_at, a.generation, a.version
+	a.access_token_format, a.resources, a.origin, a.metadata, a.auth_method, a.auth_algorithm, a.jwks, a.jwks_uri, a.endpoint_audience, a.certificate_subject, a.object_algorithm, a.require_signed, a.request_uris, a.response_algorithm, a.response_modes, a.required_acr, a.default_acr, a.refresh_rotation, a.claims_in_id_token, a.program, a.management, a.registration_digest, a.registration_limits, a.last_used_at, a.last_without_pkce_at, a.created_at, a.renewed_at, a.updated_at, a.generation, a.version
 	FROM applications a LEFT JOIN users u ON u.id = a.owner_id `
 
 // ErrFull means that the quota of the owner, or of applications without a responsible
@@ -130,13 +131,13 @@ const insertApplication = `INSERT INTO applications (id, client_id, name, owner_
 	access_token_lifetime, refresh_token_lifetime, created_at, updated_at,
 	algorithm, userinfo_algorithm, sector, post_logout_redirect_uris, backchannel_logout_uri, access_token_format, responsible, resources, origin, metadata,
 	auth_method, management, registration_digest, registration_limits, auth_algorithm, jwks, jwks_uri, endpoint_audience, certificate_subject, require_pushed, sender_constraint, introspection_algorithm,
-	object_algorithm, require_signed, request_uris, response_algorithm, response_modes, profile, required_acr, default_acr, refresh_rotation, claims_in_id_token)
+	object_algorithm, require_signed, request_uris, response_algorithm, response_modes, profile, required_acr, default_acr, refresh_rotation, claims_in_id_token, program)
 	VALUES (:id, :client_id, :name, :owner_id, :client_type, :grant_types, :redirect_uris, :scopes,
 	:hash_client_secret, :secret, :old_secret, :old_secret_expires_at, :may_introspect, :skip_consent, :pkce = 'if-sent', :pkce = 'required',
 	:access_token_lifetime, :refresh_token_lifetime, :created_at, :updated_at,
 	:algorithm, :userinfo_algorithm, :sector, :post_logout_redirect_uris, :backchannel_logout_uri, :access_token_format, :responsible, :resources, :origin, :metadata,
 	:auth_method, :management, :registration_digest, :registration_limits, :auth_algorithm, :jwks, :jwks_uri, :endpoint_audience, :certificate_subject, :require_pushed, :sender_constraint, :introspection_algorithm,
-	:object_algorithm, :require_signed, :request_uris, :response_algorithm, :response_modes, :profile, :required_acr, :default_acr, :refresh_rotation, :claims_in_id_token)`
+	:object_algorithm, :require_signed, :request_uris, :response_algorithm, :response_modes, :profile, :required_acr, :default_acr, :refresh_rotation, :claims_in_id_token, :program)`
 
 // roomFor checks the quota. It takes a lock before it counts, so the second of two
 // concurrent registrations counts the first one. The lock is an UPDATE, because both

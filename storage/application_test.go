@@ -16,7 +16,7 @@ func TestApplicationIsReadAsItWasStored(t *testing.T) {
 		a.MayIntrospect, a.SkipConsent, a.PKCE, a.RequirePushed = true, true, "if-sent", true
 		a.AccessTokenLifetime, a.RefreshTokenLifetime, a.UpdatedAt, a.IntrospectionAlg = 60, 1<<40, later, "PS256"
 		a.ObjectAlgorithm, a.RequireSigned, a.RequestURIs, a.ResponseAlgorithm, a.ResponseModes = "ES256", true, "https://c.example/r", "PS256", "jwt"
-		a.RefreshRotation, a.ClaimsInIDToken = "off", "off"
+		a.RefreshRotation, a.ClaimsInIDToken, a.Program = "off", "off", "grafana"
 		must(t, w.AddApplication(t.Context(), a, 0))
 		a.Owner, a.OwnerAdministrator, a.OwnerActive = &alice.Username, &alice.Administrator, &alice.Active
 		byID, err := w.Application(t.Context(), a.ID)
@@ -84,7 +84,7 @@ func TestUpdateApplicationWritesWhatMayChangeAndNothingElse(t *testing.T) {
 		want := change
 		want.Owner, want.OwnerAdministrator, want.OwnerActive = &alice.Username, &alice.Administrator, &alice.Active
 		want.Version = 1
-		change.ClientID, change.OwnerID, change.OldSecretExpiresAt, change.CreatedAt = other.ClientID, nil, 7, 8
+		change.ClientID, change.OwnerID, change.OldSecretExpiresAt, change.CreatedAt, change.Program = other.ClientID, nil, 7, 8, "gitea"
 		must(t, w.UpdateApplication(t.Context(), change, a))
 		got, err := w.Application(t.Context(), a.ID)
 		must(t, err)

@@ -74,6 +74,9 @@ type applicationView struct {
 	CreatedAt            string   `json:"created_at"`
 	UpdatedAt            string   `json:"updated_at"`
 
+	Program  string        `json:"program,omitempty"`  // for which it was registered
+	Settings *settingsView `json:"settings,omitempty"` // only in the response that created it
+
 	RefusedRequests []refusalView `json:"refused_requests,omitempty"` // of the last seven days; only of application show
 	Warnings        []string      `json:"warnings,omitempty"`         // what its redirect URIs risk
 
@@ -133,7 +136,7 @@ func viewApplication(of *provider.Provider, a provider.Application, secret strin
 		AccessTokenFormat: a.AccessTokenFormat, Algorithm: a.Algorithm, UserInfoAlgorithm: a.UserInfoAlgorithm, IntrospectionAlg: a.IntrospectionAlg, Sector: a.Sector,
 		PostLogoutURIs: split(a.PostLogoutURIs), BackchannelURI: a.BackchannelURI,
 		AuthMethod: a.AuthMethod, AuthAlgorithm: a.AuthAlgorithm, KeyIDs: append([]string{}, provider.KeyIDs(a)...), JWKSURI: a.JWKSURI, EndpointAudience: a.EndpointAudience,
-		Origin: a.Origin, CreatedAt: timestamp(a.CreatedAt), UpdatedAt: timestamp(a.UpdatedAt)}
+		Origin: a.Origin, Program: a.Program, CreatedAt: timestamp(a.CreatedAt), UpdatedAt: timestamp(a.UpdatedAt)}
 	if a.Owner != nil {
 		view.Owner = *a.Owner
 	}
@@ -159,7 +162,10 @@ func split(text string) []string { return append([]string{}, strings.Fields(text
 // write shows an application to a person.
 func (v applicationView) write(p *program) error {
 	secret := [][]string{}
-	if v.ClientSecret != "" {
+	switch {
+	case v.ClientSecret != "" && v.Settings.has(v.ClientSecret):
+		secret = [][]string{{"client secret", "in the settings below (save them now: it is not shown again)"}}
+	case v.ClientSecret != "":
 		secret = [][]string{{"client secret", v.ClientSecret + "   (save it now: it is not shown again)"}}
 	}
 	if v.OldSecretExpiresAt != "" {
@@ -213,8 +219,14 @@ func (v applicationView) write(p *program) error {
 	for _, warning := range v.Warnings {
 		rows = append(rows, []string{"warning", warning})
 	}
+	if v.Program != "" {
+		rows = append(rows, []string{"program", v.Program})
+	}
 	rows = append(rows, []string{"origin", dash(v.Origin)}, []string{"last used", dash(v.LastUsedAt)}, []string{"created", v.CreatedAt})
 	err := writeTable(p.stdout, rows)
+	if err == nil && v.Settings != nil {
+		err = v.Settings.write(p.stdout)
+	}
 	if err != nil {
 		return err
 	}
@@ -246,22 +258,38 @@ func (p *program) show(v applicationView, asJSON bool) error {
 func (p *program) applicationAddCommand() *cobra.Command {
 	r := provider.Registration{ClientType: provider.Confidential, AccessTokenFormat: provider.FormatOpaque, HashClientSecret: true}
 	var fields registrationFlags
+	var program programFlags
 	var secretStdin, asJSON bool
 	c := &cobra.Command{Use: "add --name NAME --grant GRANT", Short: "Register an application, and print its secret once", Args: arguments(),
+		Long: `Register an application, and print its secret once. For a program that is known, --for PROGRAM --url URL
+replaces --name and --grant, and prints what belongs into the settings of the program:
+
+  mandate application add --for grafana --url https://grafana.example.org`,
 		RunE: func(c *cobra.Command, _ []string) error {
-			err := fields.read(c, &r)
+			err := program.check(c)
+			if err == nil {
+				err = fields.read(c, &r)
+			}
 			switch {
 			case err != nil:
 				return err
-			case r.Name == "":
+			case r.Name == "" && !program.named():
 				return wrongUsage("--name is missing: the consent page shows it")
-			case len(r.GrantTypes) == 0:
-				return wrongUsage("--grant is missing: choose from %s", strings.Join(provider.GrantNames(), ", "))
+			case len(r.GrantTypes) == 0 && !program.named():
+				return wrongUsage("--grant is missing: choose from %s; or name the program with --for", strings.Join(provider.GrantNames(), ", "))
 			case secretStdin && r.ClientType == provider.Public:
 				return wrongUsage("--client-secret-stdin cannot be used with --client-type public: a public application has no secret")
 			}
-			return p.addApplication(c.Context(), r, secretStdin, asJSON)
+			return p.addApplication(c.Context(), program, secretStdin, asJSON, func(preset *provider.Registration) error {
+				if !program.named() {
+					*preset = r
+					return nil
+				}
+				preset.ClientID, preset.Owner = r.ClientID, r.Owner
+				return fields.read(c, preset)
+			})
 		}}
+	program.add(c)
 	fields.add(c)
 	f := c.Flags()
 	f.StringVar(&r.ClientID, "client-id", "", "client `ID` (default: a random one)")
@@ -271,10 +299,13 @@ func (p *program) applicationAddCommand() *cobra.Command {
 	return c
 }
 
-func (p *program) addApplication(ctx context.Context, r provider.Registration, secretStdin, asJSON bool) error {
+// addApplication registers an application, for a program if one is named. read changes the registration of the program
+// to what the flags say.
+func (p *program) addApplication(ctx context.Context, of programFlags, secretStdin, asJSON bool, read func(*provider.Registration) error) error {
+	var secret string
 	if secretStdin {
 		var err error
-		r.ClientSecret, err = p.readSecret("client secret")
+		secret, err = p.readSecret("client secret")
 		if err != nil {
 			return err
 		}
@@ -284,11 +315,31 @@ func (p *program) addApplication(ctx context.Context, r provider.Registration, s
 		return err
 	}
 	defer o.store.Close()
-	made, err := o.provider.Clients.Register(ctx, provider.Operator(), r)
+	preset, err := of.fill(o.provider)
 	if err != nil {
 		return err
 	}
-	return p.show(viewApplication(o.provider, made.Application, made.Secret), asJSON)
+	r := &preset.Registration
+	err = read(r)
+	if err != nil {
+		return err
+	}
+	r.ClientSecret = secret
+	if of.named() {
+		err = o.provider.MayBeInSettings(preset)
+	}
+	if err != nil {
+		return err
+	}
+	made, err := o.provider.Clients.Register(ctx, provider.Operator(), *r)
+	if err != nil {
+		return err
+	}
+	view := viewApplication(o.provider, made.Application, made.Secret)
+	if of.named() {
+		view.Settings, err = viewSettings(o.provider, preset, made)
+	}
+	return errors.Join(p.show(view, asJSON), err)
 }
 
 func (p *program) applicationListCommand() *cobra.Command {

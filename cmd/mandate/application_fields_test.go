@@ -19,6 +19,7 @@ var withoutFlag = map[string]string{
 	"ClientID":     "it never changes",
 	"ClientSecret": "application rotate-secret replaces it",
 	"Owner":        "application assign and application take-over change it",
+	"Program":      "it never changes: --for of application add names it",
 	"SectorURI":    "only an application that registers itself has it, from its metadata",
 	"Said":         "it names the flags that are present",
 	"PKCEExempt":   "it is always false: PKCE replaces it",
@@ -29,7 +30,7 @@ var withoutFlag = map[string]string{
 func TestAddAndUpdateHaveAFlagForEveryFieldOfAnApplication(t *testing.T) {
 	p := &program{}
 	add, update := flagsOf(p.applicationAddCommand()), flagsOf(p.applicationUpdateCommand())
-	own := []string{"client-id", "client-secret-stdin", "owner"} // of add
+	own := []string{"client-id", "client-secret-stdin", "owner", "for", "url"} // of add
 	for _, name := range add {
 		if !slices.Contains(update, name) && !slices.Contains(own, name) {
 			t.Errorf("application update lacks --%s", name)

@@ -14,7 +14,8 @@ import (
 var createsDatabase = []string{"mandate serve", "mandate demo", "mandate migrate"}
 
 // withoutDatabase are the commands that use no database.
-var withoutDatabase = []string{"mandate resource-server", "mandate conformance", "mandate config check", "mandate config print", "mandate version", "mandate explain"}
+var withoutDatabase = []string{"mandate resource-server", "mandate conformance", "mandate config check", "mandate config print", "mandate version", "mandate explain",
+	"mandate application programs"}
 
 var argument = regexp.MustCompile(`\b[A-Z][A-Z_]+\b`)
 

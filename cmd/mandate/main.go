@@ -112,7 +112,7 @@ func (p *program) root() *cobra.Command {
 			p.userDeleteCommand(), p.userLogoutCommand(), p.userResetFactorsCommand()),
 		group("invitation", "Invitations, with which people make accounts", p.invitationAddCommand(), p.invitationImportCommand(), p.invitationListCommand(), p.invitationRenewCommand(), p.invitationWithdrawCommand()),
 		group("group", "Groups of people", p.groupAddCommand(), p.groupListCommand(), p.groupShowCommand(), p.groupRenameCommand(), p.groupAddMemberCommand(), p.groupRemoveMemberCommand(), p.groupDeleteCommand()),
-		group("application", "Client applications", p.applicationAddCommand(), p.applicationListCommand(), p.applicationShowCommand(),
+		group("application", "Client applications", p.applicationAddCommand(), p.applicationProgramsCommand(), p.applicationListCommand(), p.applicationShowCommand(),
 			p.applicationRotateCommand(), p.applicationTakeOverCommand(), p.applicationAssignCommand(), p.applicationUpdateCommand(), p.applicationRevokeCommand(), p.applicationDeleteCommand()),
 		group("registration-token", "Initial access tokens, with which applications register themselves", p.registrationTokenAddCommand(), p.registrationTokenListCommand(), p.registrationTokenDeleteCommand()),
 		group("resource", "Resources: the APIs that tokens can be issued for", p.resourceAddCommand(), p.resourceUpdateCommand(), p.resourceListCommand(), p.resourceShowCommand(), p.resourceDeleteCommand()),

@@ -31,7 +31,7 @@ var flagOf = map[string]string{
 	"middle_name": "--middle-name", "nickname": "--nickname", "gender": "--gender", "birthdate": "--birthdate", "zoneinfo": "--zoneinfo",
 	"locale": "--locale", "phone_number": "--phone-number", "profile": "--profile", "picture": "--picture", "website": "--website",
 	"address": "--address", "street_address": "--street-address", "locality": "--locality", "region": "--region",
-	"postal_code": "--postal-code", "country": "--country", "recipient": "EMAIL", "language": "--language",
+	"postal_code": "--postal-code", "country": "--country", "recipient": "EMAIL", "language": "--language", "url": "--url", "program": "--for",
 }
 
 // explain describes an error for a person at the command line.

@@ -419,6 +419,9 @@ type application struct {
 	ClientID     string `json:"client_id"`
 	ClientSecret string `json:"client_secret"` // empty for a public client
 	RedirectURI  string `json:"-"`             // the first registered one
+	Settings     struct {
+		Text string `json:"text"`
+	} `json:"settings"` // only with --for
 }
 
 // application registers a client; args are the flags of `application add`, in pairs or `--flag=value`.

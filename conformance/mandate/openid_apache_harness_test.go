@@ -42,12 +42,7 @@ type apache struct {
 // directives are more lines of its configuration.
 func (s *server) apache(t testing.TB, flags []string, directives ...string) *apache {
 	t.Helper()
-	for _, path := range []string{apacheProgram, filepath.Join(apacheModules, "mod_auth_openidc.so")} {
-		_, err := os.Stat(path)
-		if err != nil {
-			testkit.Missing(t, "Apache's mod_auth_openidc is not installed: apt-get install apache2-bin libapache2-mod-auth-openidc")
-		}
-	}
+	apacheIsInstalled(t)
 	listen := port.Address()
 	a := &apache{URL: "http://" + listen}
 	all := []string{"--name", "page", "--grant", "authorization_code", "--redirect-uri", a.URL + "/callback"}
@@ -58,31 +53,37 @@ func (s *server) apache(t testing.TB, flags []string, directives ...string) *apa
 		all = append(all, flag)
 	}
 	a.App = s.application(t, all...)
+	a.start(t, s.apacheConfig(t, a, listen, echo(t), directives))
+	return a
+}
+
+func apacheIsInstalled(t testing.TB) {
+	t.Helper()
+	for _, path := range []string{apacheProgram, filepath.Join(apacheModules, "mod_auth_openidc.so")} {
+		_, err := os.Stat(path)
+		if err != nil {
+			testkit.Missing(t, "Apache's mod_auth_openidc is not installed: apt-get install apache2-bin libapache2-mod-auth-openidc")
+		}
+	}
+}
+
+// echo is the page that Apache protects. It returns its address.
+func echo(t testing.TB) string {
+	t.Helper()
 	echo := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(r.Header) // the client may have closed the connection
 	}))
 	t.Cleanup(echo.Close)
-	a.start(t, s.apacheConfig(t, a, listen, echo.URL, directives))
-	return a
+	return echo.URL
 }
 
 // apacheConfig writes the complete configuration, like Debian's own for a service.
 func (s *server) apacheConfig(t testing.TB, a *apache, listen, upstream string, directives []string) string {
 	t.Helper()
 	dir := t.TempDir()
-	var lines []string
-	for _, name := range []string{"mpm_event", "authn_core", "authz_core", "authz_user", "headers", "proxy", "proxy_http", "auth_openidc"} {
-		lines = append(lines, "LoadModule "+name+"_module "+filepath.Join(apacheModules, "mod_"+name+".so"))
-	}
+	lines := apacheService(dir, listen)
 	lines = append(lines,
-		"ServerName 127.0.0.1", "Listen "+listen, "ServerRoot "+quote(dir), "DefaultRuntimeDir "+quote(dir), "PidFile "+quote(filepath.Join(dir, "pid")),
-		"ErrorLog /dev/stderr", "LogLevel warn",
-		// The module adds a second answer to some of its own pages.
-		"KeepAlive Off",
-		// User and group are given by number because their names differ. They matter only
-		// if the tests run as root; Apache itself does not.
-		"User #65534", "Group #65534",
 		"OIDCClientID "+a.App.ClientID, "OIDCRedirectURI "+a.App.RedirectURI,
 		"OIDCCryptoPassphrase "+s.secret(crand.Text()),
 		`OIDCScope "openid profile email"`, "OIDCPKCEMethod S256", "OIDCRemoteUserClaim preferred_username", "OIDCPassUserInfoAs claims json",
@@ -101,13 +102,34 @@ func (s *server) apacheConfig(t testing.TB, a *apache, listen, upstream string, 
 		"<Location /alice>", "Require claim preferred_username:alice", "</Location>",
 		"ProxyPass /callback !", "ProxyPass / "+upstream+"/",
 	)
-	lines = append(lines, directives...)
+	return writeApache(t, dir, append(lines, directives...))
+}
+
+func writeApache(t testing.TB, dir string, lines []string) string {
+	t.Helper()
 	path := filepath.Join(dir, "apache2.conf")
 	err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// apacheService is the configuration of the service, without its pages.
+func apacheService(dir, listen string) []string {
+	var lines []string
+	for _, name := range []string{"mpm_event", "authn_core", "authz_core", "authz_user", "headers", "proxy", "proxy_http", "auth_openidc"} {
+		lines = append(lines, "LoadModule "+name+"_module "+filepath.Join(apacheModules, "mod_"+name+".so"))
+	}
+	return append(lines,
+		"ServerName 127.0.0.1", "Listen "+listen, "ServerRoot "+quote(dir), "DefaultRuntimeDir "+quote(dir), "PidFile "+quote(filepath.Join(dir, "pid")),
+		"ErrorLog /dev/stderr", "LogLevel warn",
+		// The module adds a second answer to some of its own pages.
+		"KeepAlive Off",
+		// User and group are given by number because their names differ. They matter only
+		// if the tests run as root; Apache itself does not.
+		"User #65534", "Group #65534",
+	)
 }
 
 // start runs Apache in one process, so that no process is left after it ends.

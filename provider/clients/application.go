@@ -58,6 +58,8 @@ type Registration struct {
 	// ClaimsInIDToken says whether its ID tokens have the claims of the granted scopes: policy.ClaimsOn,
 	// policy.ClaimsOff, or "" for as its kind says.
 	ClaimsInIDToken string `json:",omitempty"`
+	// Program is the program that it is for, of the table of presets, or "". A later change does not change it.
+	Program string `json:",omitempty"`
 
 	AccessTokenFormat string // FormatOpaque or FormatJWT; "" means FormatOpaque
 
@@ -97,6 +99,7 @@ func (p *Clients) Register(ctx context.Context, actor policy.Actor, r Registrati
 		return nil, &oauth.Error{Status: http.StatusForbidden, Code: "access_denied", Description: "Sign in to register an application."}
 	}
 	a := NewApplication(actor)
+	a.Program = r.Program
 	found := &oauth.Invalid{}
 	err := p.Check(ctx, found, actor, &r, a)
 	if err != nil {

@@ -14,6 +14,11 @@ import (
 	"mandate/storage"
 )
 
+// MayCall reports whether this server calls a URI of a new application, as far as the URI says.
+func (p *Clients) MayCall(uri, clientType string, of storage.Application) bool {
+	return p.checkOutboundURI(uri, clientType, of) == ""
+}
+
 // checkOutboundURI says what is wrong with an address that the server is to call for an
 // application, or returns "". was is the application before the change.
 func (p *Clients) checkOutboundURI(uri, clientType string, was storage.Application) string {
