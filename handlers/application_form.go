@@ -44,6 +44,9 @@ func (s *server) registerPage(w http.ResponseWriter, r *http.Request) error {
 	page := s.registrationForm(r, who, chosen, form, nil)
 	if chosen == nil && !kept {
 		page.Cards = s.cards()
+		if s.config.OpenID {
+			page.ProgramsURL = s.path(programsPath)
+		}
 	}
 	s.sayKept(r, kept, &page.Frame)
 	return s.render(w, r, http.StatusOK, page)

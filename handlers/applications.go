@@ -103,6 +103,10 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	page.Settings, err = s.programSettings(a, page.NewSecret)
+	if err != nil {
+		return err
+	}
 	page.Use, err = s.applicationUse(r, a)
 	if err != nil {
 		return err

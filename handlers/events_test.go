@@ -52,6 +52,7 @@ var eventsOf = map[string]string{
 	"/account/sessions/{id}/end/":                 "session.ended",
 	"/account/applications/{id}/revoke/":          "consent.revoked",
 	"/o/applications/register/":                   "application.added",
+	programsPath:                                  "application.added",
 	"/o/applications/{id}/update/":                "application.changed",
 	"/o/applications/{id}/owner/":                 "application.assigned",
 	"/o/applications/{id}/rotate/":                "secret.rotated",

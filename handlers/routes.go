@@ -135,6 +135,7 @@ func (s *server) routes() http.Handler {
 	at("/account/applications/{id}/revoke/", unbounded, on{get: s.toAccount, post: s.revokeApplication})
 	at("/o/applications/", own, on{get: s.applications})
 	at("/o/applications/register/", lasting, on{get: s.registerPage, post: s.register})
+	at(programsPath, lasting, on{get: s.programs, post: s.registerProgram})
 	at("/o/applications/{id}/", own, on{get: s.application})
 	at("/o/applications/{id}/update/", lasting, on{get: s.updatePage, post: s.update})
 	at("/o/applications/{id}/owner/", lasting, on{get: s.ownerPage, post: s.changeOwner})

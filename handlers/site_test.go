@@ -71,19 +71,6 @@ func siteOver(t *testing.T, path string, apis []provider.ResourceRegistration, c
 	s := &site{Server: httptest.NewUnstartedServer(nil), store: store, log: &logged{}}
 	s.base = "http://" + s.Listener.Addr().String() + path
 	log := slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	s.provider, err = provider.New(ctx, provider.Config{
-		Issuer: s.base + "/o", ServerKey: bytes.Repeat([]byte{7}, 32),
-		Scopes:       []provider.Scope{{Name: "read", Description: "Read it"}, {Name: "write", Description: "Write it"}, {Name: "introspection", Description: "Ask"}},
-		CodeLifetime: time.Minute, AccessTokenLifetime: 10 * time.Hour, JWTAccessTokenLifetime: time.Hour, RefreshTokenLifetime: 30 * 24 * time.Hour, RefreshTokenMaxLifetime: 365 * 24 * time.Hour,
-		Resources: apis, SessionLifetime: time.Hour, DeviceCodeLifetime: 10 * time.Minute, PushedLifetime: time.Minute, PasswordMemoryKiB: 64, PasswordIterations: 1,
-	}, store, log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pages, err := templates.New(path, templates.Brand{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	base, err := url.Parse(s.base)
 	if err != nil {
 		t.Fatal(err)
@@ -91,6 +78,19 @@ func siteOver(t *testing.T, path string, apis []provider.ResourceRegistration, c
 	config := Config{BaseURL: base, Log: log}
 	for _, f := range change {
 		f(&config)
+	}
+	s.provider, err = provider.New(ctx, provider.Config{
+		Issuer: s.base + "/o", ServerKey: bytes.Repeat([]byte{7}, 32),
+		Scopes:       []provider.Scope{{Name: "read", Description: "Read it"}, {Name: "write", Description: "Write it"}, {Name: "introspection", Description: "Ask"}},
+		CodeLifetime: time.Minute, AccessTokenLifetime: 10 * time.Hour, JWTAccessTokenLifetime: time.Hour, RefreshTokenLifetime: 30 * 24 * time.Hour, RefreshTokenMaxLifetime: 365 * 24 * time.Hour,
+		Resources: apis, OpenID: config.OpenID, SessionLifetime: time.Hour, DeviceCodeLifetime: 10 * time.Minute, PushedLifetime: time.Minute, PasswordMemoryKiB: 64, PasswordIterations: 1,
+	}, store, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := templates.New(path, templates.Brand{})
+	if err != nil {
+		t.Fatal(err)
 	}
 	s.Config.Handler, err = New(config, s.provider, pages)
 	if err != nil {

@@ -45,6 +45,7 @@ type FormKind struct {
 type ApplicationForm struct {
 	Frame
 	Cards                         []Card
+	ProgramsURL                   string // the programs that are known; empty: they need what this server does not have
 	Kind                          *FormKind
 	Action, CancelURL             string
 	Version                       string // hidden field: the version of the application that the page shows
@@ -193,6 +194,43 @@ type Application struct {
 	Certificate                                bool   // it authenticates with a certificate
 	Refused                                    RefusedRequests
 	Warnings                                   []string // what its redirect URIs risk
+	Settings                                   *ProgramSettings
+}
+
+// ProgramSettings is what belongs into the settings of the program for which an application was registered.
+type ProgramSettings struct {
+	Program, File, Text       string
+	Notes                     []string
+	Verified                  string
+	WithSecret, WithoutSecret bool // the text has the client secret, or other words in its place; neither: there is no secret
+}
+
+// Programs lists the programs that are known.
+type Programs struct {
+	Frame
+	Query                string
+	Installed, Libraries []ProgramRow
+	OtherURL, KindsURL   string // for a website that is not in the list, and for all else
+}
+
+// ProgramRow is a program in the list.
+type ProgramRow struct{ Title, URL string }
+
+// ProgramForm registers an application for a program.
+type ProgramForm struct {
+	Frame
+	Program, Title, Action, ListURL string
+	Library                         bool // with which people write a program
+	Name                            Field
+	Address                         *Field // nil: it has none
+	Questions                       *Questions
+	Errors                          []FieldError
+}
+
+// Questions are what matters of a website that is not in the list. PKCE and Claims are empty if the reader may not set them.
+type Questions struct {
+	RedirectURIs         Field
+	PKCE, Claims, Groups []Option
 }
 
 // Rotate replaces a client secret. Overlap is the time in which the old secret still works.

@@ -316,9 +316,10 @@ func developerSamples() []sample {
 	meanwhile.Version, meanwhile.NowURL = "4", "/o/applications/1/update/"
 	meanwhile.Errors = []FieldError{{"", "Somebody changed the application since you opened this page."}, {"", "PKCE: Only an administrator may let an application come without PKCE."}}
 	options := []Option{{hostile, hostile, hostile, true}}
-	broken := ApplicationForm{nasty, nil, nil, "/a", "/b", hostile, "/now", true, true, true, "/o", badText, badText, options, hostile, options, hostile, true, badText, true, hostile, options, hostile, badText, true, true, true, true, badText, badText, options, hostile, options, hostile, hostile, hostile, options, hostile, true, options, hostile, options, hostile, options, hostile, true, hostile, badText, badText, options, options, hostile, hostile, badText, badText, options, hostile, options, options, options, options, hostile, hostile, hostile, hostile, options, options, options, hostile, hostile, hostile, true, badText, []FieldError{{"name", hostile}}}
+	broken := ApplicationForm{nasty, nil, "/p", nil, "/a", "/b", hostile, "/now", true, true, true, "/o", badText, badText, options, hostile, options, hostile, true, badText, true, hostile, options, hostile, badText, true, true, true, true, badText, badText, options, hostile, options, hostile, hostile, hostile, options, hostile, true, options, hostile, options, hostile, options, hostile, true, hostile, badText, badText, options, options, hostile, hostile, badText, badText, options, hostile, options, options, options, options, hostile, hostile, hostile, hostile, options, options, options, hostile, hostile, hostile, true, badText, []FieldError{{"name", hostile}}}
 
 	choice := form
+	choice.ProgramsURL = "/o/applications/programs/"
 	choice.Cards = []Card{{"/o/applications/register/?kind=website", "Website with a server", "People sign in at a website whose own server can keep a secret."}, {"/o/applications/register/?kind=api", "API", long}}
 	website := form
 	website.Kind = &FormKind{"website", "Website with a server", "People sign in at a website.", "The page of the website that receives the code, such as https://shop.example.org/callback.", false, "", false, "/o/applications/register/", "/admin/resources/new/"}
@@ -365,7 +366,24 @@ func developerSamples() []sample {
 	public.MayIntrospect, public.SkipConsent, public.EndpointAudience, public.RequirePushed, public.RequireSigned = true, true, true, true, true
 	public.PKCE, public.WithoutPKCE = "Required", "27 November 2026, 14:02 UTC"
 	many := []string{hostile, "b"}
-	brokenDetail := Application{nasty, hostile, hostile, hostile, hostile, hostile, ApplicationUse{hostile, hostile, hostile, hostile, hostile, true, "/x"}, []Sample{{hostile, []Snippet{{"x", hostile, hostile}}}}, true, false, many, many, many, many, hostile, false, hostile, false, []ApplicationKey{{hostile, hostile, hostile, hostile}}, hostile, true, "/t", []Option{{hostile, hostile, hostile, true}}, hostile, true, true, hostile, hostile, true, true, true, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, true, true, true, "/o", hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, many, hostile, "/u", "/d", "/r", "/l", hostile, hostile, true, RefusedRequests{[]RefusedRequest{{hostile, hostile, hostile, true, 2, hostile, hostile, hostile, "/x", hostile}}, true, "/e"}, many}
+	brokenDetail := Application{nasty, hostile, hostile, hostile, hostile, hostile, ApplicationUse{hostile, hostile, hostile, hostile, hostile, true, "/x"}, []Sample{{hostile, []Snippet{{"x", hostile, hostile}}}}, true, false, many, many, many, many, hostile, false, hostile, false, []ApplicationKey{{hostile, hostile, hostile, hostile}}, hostile, true, "/t", []Option{{hostile, hostile, hostile, true}}, hostile, true, true, hostile, hostile, true, true, true, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, true, true, true, "/o", hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, many, hostile, "/u", "/d", "/r", "/l", hostile, hostile, true, RefusedRequests{[]RefusedRequest{{hostile, hostile, hostile, true, 2, hostile, hostile, hostile, "/x", hostile}}, true, "/e"}, many, nil}
+
+	settings := &ProgramSettings{"Grafana", "grafana.ini", "[auth.generic_oauth]\nclient_id = " + row.ClientID + "\nclient_secret = CLIENT_SECRET\nauth_url = https://id.example.com/" + strings.Repeat("long", 40) + "\n",
+		[]string{"A person without an email address cannot sign in."}, "read in documentation, nobody has run it here, 2026-11-27", false, true}
+	first := *settings
+	first.WithSecret, first.WithoutSecret = true, false
+	fresh.Settings, detail.Settings = &first, settings
+	brokenDetail.Settings = &ProgramSettings{hostile, hostile, hostile, many, hostile, true, true}
+	programs := Programs{alice, "", []ProgramRow{{"Grafana", "?program=grafana"}, {"Proxmox Virtual Environment", "?program=proxmox"}, {long, "?program=x"}}, []ProgramRow{{"Quarkus", "?program=quarkus"}}, "?program=website", "/o/applications/register/"}
+	address := Field{"https://grafana.example.org", ""}
+	program := ProgramForm{Frame: alice, Program: "grafana", Title: "Grafana", Action: "/o/applications/programs/", ListURL: "/o/applications/programs/", Name: Field{"Grafana", ""}, Address: &address}
+	wrongProgram := program
+	wrongProgram.Library, wrongProgram.Address = true, &Field{"grafana", "It must begin with https://, as in https://grafana.example.org."}
+	wrongProgram.Errors = []FieldError{{"url", "It must begin with https://, as in https://grafana.example.org."}, {"", "Scopes: " + long}}
+	website2 := program
+	website2.Address, website2.Program, website2.Title = nil, "website", "Another website with a server"
+	website2.Questions = &Questions{Field{}, []Option{{"", "I do not know", "", true}, {"required", "Yes", "", false}}, []Option{{"", "I do not know", "", true}, {"on", "In the ID token", "", false}}, []Option{{"no", "No", "", true}, {"yes", "Yes", "", false}}}
+	brokenProgram := ProgramForm{nasty, hostile, hostile, "/a", "/l", false, badText, &badText, &Questions{badText, options, options, options}, []FieldError{{"url", hostile}}}
 
 	overlap := []Option{{"0", "At once", "", false}, {"3600", "In 1 hour", "", false}, {"86400", "In 1 day", "", true}, {"604800", "In 7 days", "", false}, {"2592000", "In 30 days", "", false}}
 	return []sample{
@@ -385,6 +403,13 @@ func developerSamples() []sample {
 		{"application-form-refused", refused},
 		{"application-form-kind-hostile", brokenKind},
 		{"application", detail},
+		{"programs", programs},
+		{"programs-nothing-found", Programs{Frame: alice, Query: "zebra", OtherURL: "?program=website", KindsURL: "/k"}},
+		{"programs-hostile", Programs{nasty, hostile, []ProgramRow{{hostile, "?program=x"}}, []ProgramRow{{hostile, "?program=y"}}, "/o", "/k"}},
+		{"program-form", program},
+		{"program-form-wrong", wrongProgram},
+		{"program-form-website", website2},
+		{"program-form-hostile", brokenProgram},
 		{"application-new", fresh},
 		{"application-public", public},
 		{"application-hostile", brokenDetail},

@@ -93,6 +93,8 @@ func catalogue() []page {
 		{Applications{}, "applications.html", "applications", ""},
 		{ApplicationForm{}, "application_form.html", "applications", ""},
 		{Application{}, "application.html", "applications", ""},
+		{Programs{}, "programs.html", "applications", ""},
+		{ProgramForm{}, "program_form.html", "applications", ""},
 		{Rotate{}, "rotate.html", "applications", ""},
 		{Owner{}, "owner.html", "applications", ""},
 		{Ask{}, "ask.html", "account", ""},
@@ -122,6 +124,7 @@ func translated() []string {
 		"home.html", "login.html", "factor.html", "new_totp.html", "forgot.html", "reset.html", "setup.html", "logout.html", "consent.html",
 		"device.html", "device_approval.html", "device_answered.html", "form_post.html", "error.html", "errors.html", "error_code.html", "ask.html", "account.html",
 		"recovery_codes.html", "passkey.html", "passkey_new.html", "sign_up_ask.html", "sign_up_asked.html", "sign_up.html", "sign_up_passkey.html",
+		"programs.html", "program_form.html",
 	}
 }
 

@@ -23,7 +23,7 @@ func (v *fixture) badMethods(t *testing.T) {
 		"/healthz": read, "/readyz": read, "/": read, "/account/": read, "/o/applications/": read, "/admin/users/": read, "/admin/resources/": read, "/o/authorized_tokens/": read,
 		"/users/1/": read, "/groups/": read, "/resource": read, "/o/applications/x/": read,
 		"/o/authorize/": either, "/login/": either, "/logout/": either, "/setup/x/": either, "/users/": either, "/admin/groups/": either,
-		"/o/applications/register/": either, "/o/applications/x/update/": either, "/o/applications/x/rotate/": either, "/o/applications/x/revoke/": either, "/o/applications/x/delete/": either,
+		"/o/applications/register/": either, "/o/applications/programs/": either, "/o/applications/x/update/": either, "/o/applications/x/rotate/": either, "/o/applications/x/revoke/": either, "/o/applications/x/delete/": either,
 		"/admin/users/new/": either, "/admin/users/x/": either, "/admin/users/x/delete/": either, "/admin/groups/x/delete/": either, "/admin/resources/new/": either, "/admin/resources/change/": either, "/admin/resources/delete/": either, "/account/password/": either, "/device/": either, "/device/answer/": either,
 	} {
 		for _, at := range []string{path, strings.TrimSuffix(path, "/")} {

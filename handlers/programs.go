@@ -1,0 +1,245 @@
+package handlers
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"mandate/handlers/request"
+	"mandate/provider"
+	"mandate/provider/oauth"
+	"mandate/templates"
+	"mandate/templates/languages"
+)
+
+// programsPath is the page with which people register an application for a program that is known.
+const programsPath = "/o/applications/programs/"
+
+// anotherWebsite is the program for what is not in the list.
+const anotherWebsite = "website"
+
+// programs lists the programs that a search finds, or shows the form of one.
+func (s *server) programs(w http.ResponseWriter, r *http.Request) error {
+	who, err := s.entitled(r)
+	if err != nil {
+		return err
+	}
+	l, err := readListing(r)
+	if err != nil {
+		return err
+	}
+	form, err := s.keptForm(w, r, who)
+	if err != nil {
+		return err
+	}
+	kept := form != nil
+	if !kept {
+		form, err = query(r)
+	}
+	if err != nil {
+		return err
+	}
+	if !form.Has("program") {
+		return s.render(w, r, http.StatusOK, s.programList(r, l.search))
+	}
+	program, err := chosenProgram(form)
+	if err != nil {
+		return err
+	}
+	if !kept { // an address with values for the form could have been made by anybody
+		form = url.Values{}
+		if program.Kind == provider.ProgramToInstall {
+			form.Set("name", program.Title)
+		}
+	}
+	page := s.programForm(r, who, program, form, nil)
+	s.sayKept(r, kept, &page.Frame)
+	return s.render(w, r, http.StatusOK, page)
+}
+
+// chosenProgram returns the program of a form. Of what is no program, only another website has a form here: the page of
+// registration has the other kinds.
+func chosenProgram(form url.Values) (provider.Program, error) {
+	program, known := provider.ProgramNamed(form.Get("program"))
+	if !known || program.Kind == provider.ProgramUnknown && program.Name != anotherWebsite {
+		return provider.Program{}, badRequest("There is no such program. Choose one on the page " + programsPath + ".")
+	}
+	return program, nil
+}
+
+func (s *server) programList(r *http.Request, search string) templates.Programs {
+	page := templates.Programs{Frame: s.frame(r, ""), Query: search, OtherURL: s.programURL(anotherWebsite), KindsURL: s.path("/o/applications/register/")}
+	for _, p := range provider.ProgramsLike(search) {
+		row := templates.ProgramRow{Title: p.Title, URL: s.programURL(p.Name)}
+		switch p.Kind {
+		case provider.ProgramToInstall:
+			page.Installed = append(page.Installed, row)
+		case provider.ProgramLibrary:
+			page.Libraries = append(page.Libraries, row)
+		}
+	}
+	for _, rows := range [][]templates.ProgramRow{page.Installed, page.Libraries} {
+		slices.SortFunc(rows, func(a, b templates.ProgramRow) int {
+			return cmp.Compare(strings.ToLower(a.Title), strings.ToLower(b.Title))
+		})
+	}
+	return page
+}
+
+func (s *server) programURL(name string) string {
+	return s.path(programsPath + "?program=" + url.QueryEscape(name))
+}
+
+// programForm returns the form of a program, with what is wrong in it.
+func (s *server) programForm(r *http.Request, who *provider.SignedIn, program provider.Program, form url.Values, invalid *provider.Invalid) templates.ProgramForm {
+	l := s.language(r)
+	page := templates.ProgramForm{Frame: s.frame(r, ""), Program: program.Name, Title: program.Title, Action: s.path(programsPath), ListURL: s.path(programsPath),
+		Library: program.Kind == provider.ProgramLibrary}
+	shown := []string{"name"}
+	field := func(name string) templates.Field {
+		return templates.Field{Value: form.Get(name), Error: problem(l, invalid, name)}
+	}
+	page.Name = field("name")
+	if program.NeedsAddress() {
+		address := field("url")
+		address.Error = l.Text(address.Error)
+		page.Address, shown = &address, append(shown, "url")
+	}
+	if program.Name == anotherWebsite {
+		page.Questions = s.questions(l, who, form, field("redirect_uris"))
+		shown = append(shown, "redirect_uris", "pkce", "claims_in_id_token", "scope")
+	}
+	page.Errors = programErrors(l, invalid, shown)
+	return page
+}
+
+// programErrors returns the lines of the summary.
+func programErrors(l *languages.Language, invalid *provider.Invalid, shown []string) []templates.FieldError {
+	if invalid == nil {
+		return nil
+	}
+	var found []templates.FieldError
+	for _, f := range invalid.Fields {
+		line := templates.FieldError{ID: f.Field, Message: l.Text(problem(l, invalid, f.Field))}
+		if !slices.Contains(shown, f.Field) {
+			line.ID, line.Message = "", f.Message
+			if name := templates.FieldName(f.Field); name != "" {
+				line.Message = name + ": " + f.Message
+			}
+		}
+		found = append(found, line)
+	}
+	return found
+}
+
+// The answers of the questions about another website.
+const (
+	answerYes = "yes"
+	answerNo  = "no"
+)
+
+// questions are what matters of a website that is not in the list. A person without administrator rights is not asked what
+// only an administrator may set.
+func (s *server) questions(l *languages.Language, who *provider.SignedIn, form url.Values, redirects templates.Field) *templates.Questions {
+	q := &templates.Questions{RedirectURIs: redirects}
+	unknown := templates.Option{Value: "", Label: l.T("I do not know")}
+	if who.User.Administrator && s.provider.Choices(who.User, nil).AdministratorRights {
+		q.PKCE = checked([]string{form.Get("pkce")}, unknown,
+			templates.Option{Value: provider.PKCERequired, Label: l.T("Yes")}, templates.Option{Value: provider.PKCEIfSent, Label: l.T("No")})
+		q.Claims = checked([]string{form.Get("claims_in_id_token")}, unknown,
+			templates.Option{Value: provider.ClaimsOff, Label: l.T("At the UserInfo endpoint")}, templates.Option{Value: provider.ClaimsOn, Label: l.T("In the ID token")})
+	}
+	q.Groups = checked([]string{cmp.Or(form.Get("groups"), answerNo)},
+		templates.Option{Value: answerNo, Label: l.T("No")}, templates.Option{Value: answerYes, Label: l.T("Yes")})
+	return q
+}
+
+// registerProgram registers an application for a program. It redirects to the page of the application, which shows the
+// settings of the program, with the client secret once.
+func (s *server) registerProgram(w http.ResponseWriter, r *http.Request) error {
+	who, err := s.entitled(r)
+	if err != nil {
+		return err
+	}
+	err = s.parseForm(r)
+	if err != nil {
+		return err
+	}
+	program, err := chosenProgram(r.PostForm)
+	if err != nil {
+		return err
+	}
+	actor, err := s.acting(r, who)
+	if err != nil {
+		return err
+	}
+	made, err := s.addProgram(r, actor, program)
+	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
+		noteInvalid(r, invalid)
+		return s.render(w, r, invalidForm, s.programForm(r, who, program, r.PostForm, invalid))
+	}
+	if err != nil {
+		return err
+	}
+	request.Note(r.Context(), "client", made.Application.ClientID)
+	s.keepSecret(w, who, made.Application.ID, made.Secret)
+	s.setNotice(w, "registered")
+	redirect(w, r, s.applicationPath(made.Application.ID, ""))
+	return nil
+}
+
+func (s *server) addProgram(r *http.Request, actor provider.Actor, program provider.Program) (*provider.Registered, error) {
+	form, missing := r.PostForm, &provider.Invalid{}
+	if program.NeedsAddress() && strings.TrimSpace(form.Get("url")) == "" {
+		missing.Add("url", "%s", s.language(r).T("Type the address at which people open the program."))
+		return nil, missing
+	}
+	of, err := s.provider.ForProgram(actor, program, form.Get("url"))
+	if err != nil {
+		return nil, err
+	}
+	said := &of.Registration
+	if name := strings.TrimSpace(form.Get("name")); name != "" || !program.NeedsAddress() {
+		said.Name = name
+	}
+	if program.Name == anotherWebsite {
+		said.RedirectURIs, said.PKCE, said.ClaimsInIDToken = lines(form.Get("redirect_uris")), form.Get("pkce"), form.Get("claims_in_id_token")
+		if form.Get("groups") != answerYes {
+			said.Scopes = oauth.Without(said.Scopes, "groups")
+		}
+	}
+	err = s.provider.MayBeInSettings(of)
+	if err != nil {
+		return nil, err
+	}
+	made, err := s.provider.Clients.Register(r.Context(), actor, *said)
+	if invalid, ok := errors.AsType[*provider.Invalid](err); ok && program.NeedsAddress() {
+		return nil, aboutAddress(invalid)
+	}
+	return made, err
+}
+
+// aboutAddress says of the address what is wrong with the URIs that follow from it: the form has no others.
+func aboutAddress(invalid *provider.Invalid) *provider.Invalid {
+	about := &provider.Invalid{}
+	for _, f := range invalid.Fields {
+		if slices.Contains([]string{"redirect_uris", "post_logout_redirect_uris", "backchannel_logout_uri"}, f.Field) {
+			f.Field = "url"
+		}
+		about.Add(f.Field, "%s", f.Message)
+	}
+	return about
+}
+
+// programSettings returns the settings of the program for which an application was registered, or nil.
+func (s *server) programSettings(a provider.Application, secret string) (*templates.ProgramSettings, error) {
+	found, err := s.provider.ProgramSettings(a, secret)
+	if err != nil || found == nil {
+		return nil, err
+	}
+	return &templates.ProgramSettings{Program: found.Program.Title, File: found.Program.File, Text: found.Text, Notes: found.Notes,
+		Verified: found.Program.Verified.String(), WithSecret: secret != "", WithoutSecret: secret == "" && provider.HasSecret(a)}, nil
+}
