@@ -120,6 +120,7 @@ func (p *program) root() *cobra.Command {
 		group("token", "Issued tokens", p.tokenRevokeCommand()),
 		p.eventsCommand(),
 		group("config", "The configuration", p.configCheckCommand(), p.configPrintCommand()),
+		p.doctorCommand(),
 		p.explainCommand(),
 		p.conformanceCommand(),
 		p.versionCommand(),

@@ -91,6 +91,20 @@ func (s *Sender) Send(ctx context.Context, m Message) error {
 	return cause
 }
 
+// Check connects to the server and signs in to it, as for a message, and sends none.
+func (s *Sender) Check(ctx context.Context) error {
+	client, err := s.client()
+	if err != nil {
+		return fmt.Errorf("prepare the connection to the mail server: %w", err)
+	}
+	err = client.DialWithContext(ctx)
+	if err != nil {
+		return errors.New(s.quiet(err.Error(), ""))
+	}
+	_ = client.Close() // nothing depends on the end of the conversation
+	return nil
+}
+
 // refuses reports whether the server has refused the recipient or the content for good. RFC 5321
 // §4.2.1: a reply 5yz is permanent. A refusal of the connection, of the password or of the
 // sender is about the settings and not about this message, so an operator may correct it.

@@ -83,6 +83,20 @@ func TestSend(t *testing.T) {
 	}
 }
 
+// A check signs in as for a message, and sends none. The password is in no error.
+func TestCheckSendsNothing(t *testing.T) {
+	server := smtpd.Start(t, smtpd.Options{User: "u", Password: "secret"})
+	for password, works := range map[string]bool{"secret": true, "wrong-word": false} {
+		err := newSender(t, "smtp://u:"+password+"@"+server.Address, server).Check(t.Context())
+		if (err == nil) != works || err != nil && strings.Contains(err.Error(), password) {
+			t.Errorf("%s: %v", password, err)
+		}
+	}
+	if n := len(server.Messages(t)); n != 0 {
+		t.Errorf("%d messages", n)
+	}
+}
+
 // A server elsewhere must prove who it is, and must encrypt.
 func TestSendRefusesAnUnsafeConnection(t *testing.T) {
 	t.Run("no STARTTLS", func(t *testing.T) {

@@ -3,6 +3,7 @@
 package notices
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -203,6 +204,9 @@ func New(config Config, store *storage.Store, sender *mail.Sender, letters Lette
 
 // On reports whether messages are sent.
 func (n *Notices) On() bool { return n.sender != nil }
+
+// Check connects to the mail server and signs in to it, and sends nothing.
+func (n *Notices) Check(ctx context.Context) error { return n.sender.Check(ctx) }
 
 // Counts returns how many messages this node has sent, how many attempts have failed, and how
 // many messages it gave up.

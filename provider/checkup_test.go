@@ -1,0 +1,109 @@
+package provider
+
+import (
+	"strings"
+	"testing"
+
+	"mandate/provider/checkup"
+	"mandate/provider/clients"
+	"mandate/provider/events"
+	"mandate/provider/oauth"
+	"mandate/provider/people"
+	"mandate/provider/policy"
+	"mandate/storage"
+	"mandate/testkit/smtpd"
+)
+
+// inside makes the checks that need no network.
+func (f *fixture) inside(t *testing.T) []checkup.Finding {
+	t.Helper()
+	found := append(f.checkApplications(t.Context()), f.checkDatabase(t.Context()), f.checkClock(t.Context()), f.checkKeys(t.Context()), f.checkAddresses(t.Context()), f.checkMail(t.Context()))
+	for _, one := range found {
+		listed := false
+		for _, c := range checkup.Checks() {
+			listed = listed || c.Name == one.Check
+		}
+		if !listed || one.Text == "" || (one.Weight == checkup.Fine) != (one.Remedy == "") {
+			t.Errorf("%+v", one)
+		}
+	}
+	return found
+}
+
+// bad lists what is not fine.
+func bad(found []checkup.Finding) string {
+	var lines []string
+	for _, one := range found {
+		if one.Weight != checkup.Fine {
+			lines = append(lines, string(one.Weight)+" "+one.Check+" "+one.About+": "+one.Text)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// A server without a fault has no finding, and each fault has one, which names who has it.
+func TestCheckupFindsWhatIsStored(t *testing.T) {
+	mails := smtpd.Start(t, smtpd.Options{})
+	f := begin(t, openID, func(c *Config) {
+		c.MailServer, c.MailFrom, c.Letters = "smtp://"+mails.Address, "noreply@example.org", plain
+	})
+	app := f.app()
+	if got := bad(f.inside(t)); got != "" {
+		t.Errorf("%s", got)
+	}
+	if n := len(mails.Messages(t)); n != 0 {
+		t.Errorf("%d messages were sent", n)
+	}
+
+	f.person("nobody@nowhere")
+	_, err := f.People.AddUser(t.Context(), Operator(), people.Person{Username: "alice", Password: goodPassword, Email: "alice@example.org", Profile: &people.Profile{EmailVerified: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := oauth.Refuse("invalid_request", "code_challenge is missing: %s", oauth.Own("x"))
+	f.Refusals.Count(events.Refused{Application: &app.Application, Proved: true, Endpoint: "authorize"}, refused)
+	f.Refusals.Count(events.Refused{Application: &app.Application, Endpoint: "token", Address: "192.0.2.1"}, oauth.Refuse("invalid_client", "of a stranger"))
+	f.app(func(r *clients.Registration) { r.Name, r.RedirectURIs = "Intranet", []string{"http://intranet.lan/cb"} })
+	got := bad(f.inside(t))
+	for _, want := range []string{"warning addresses : 1 of 2 people", "warning refused-requests " + AboutApplication(app.Application) + ": invalid_request: code_challenge is missing: x (1 times",
+		"warning redirect-uris Intranet ("} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "stranger") || strings.Count(got, "\n") != 2 {
+		t.Errorf("%s", got)
+	}
+	mails.Stop()
+	if got := bad([]checkup.Finding{f.checkMail(t.Context())}); !strings.HasPrefix(got, "wrong mail") {
+		t.Errorf("%s", got)
+	}
+}
+
+// An application without a redirect URI lets nobody in. One that needs none has no finding.
+func TestCheckupOfAnApplicationWithoutRedirectURI(t *testing.T) {
+	for types, want := range map[string]int{policy.GrantCode: 1, policy.GrantClient: 0, policy.GrantDevice: 0} {
+		if got := checkRedirectURIs(storage.Application{Name: "x", ClientID: "y", GrantTypes: types}); len(got) != want {
+			t.Errorf("%s: %+v", types, got)
+		}
+	}
+}
+
+// Without mail, links are made at the command line: that is a warning, and no error.
+func TestCheckupWithoutMail(t *testing.T) {
+	f := begin(t)
+	if got := f.checkMail(t.Context()); got.Weight != checkup.Doubtful {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A database that fails is found, and is not taken for one without people.
+func TestCheckupOfABrokenDatabase(t *testing.T) {
+	f := begin(t, openID)
+	f.store.Close()
+	for _, one := range append(f.checkApplications(t.Context()), f.checkDatabase(t.Context()), f.checkAddresses(t.Context())) {
+		if one.Weight != checkup.Wrong && one.Check != "refused-requests" || one.Remedy == "" && one.Weight == checkup.Wrong {
+			t.Errorf("%+v", one)
+		}
+	}
+}
