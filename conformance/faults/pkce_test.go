@@ -63,7 +63,7 @@ func pkceFaults() []fault {
 			}
 		}), fails: "RFC9700/2.1.1/a12-required-of-public RFC10017/6.3.2.1/pkce", skips: "RFC7636/4.4.1/required-of-public RFC7636/4.4.1/missing-explained"},
 		{name: "confidential clients need PKCE", at: authorizePath, spoil: refusingAsk(func(v url.Values) bool {
-			return v.Get("response_type") == "code" && !v.Has("code_challenge")
+			return v.Get("response_type") == "code" && !v.Has("code_challenge") && !strings.HasSuffix(v.Get("redirect_uri"), "/public")
 		}, "invalid_request"), fails: "RFC7636/5/without-pkce"},
 		{name: "any text is accepted as code_challenge", at: authorizePath, spoil: challenges(func(_ *proxy, q *ask, v url.Values) {
 			if v.Has("code_challenge") && v.Get("code_challenge_method") == "S256" && !digest.MatchString(v.Get("code_challenge")) {
