@@ -100,3 +100,40 @@ func TestVouchedApplicationsTokens(t *testing.T) {
 		wantInvalid(t, err, field)
 	}
 }
+
+// The operator removes a scope, or turns OpenID Connect off. An application that is registered for the scope can still
+// be changed. Its scope has no effect meanwhile, and nobody gets one that he does not have.
+func TestScopeThatTheOperatorRemovesBlocksNoOtherChange(t *testing.T) {
+	f := begin(t, withOpenID)
+	owner := f.person("owner")
+	r := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{callback}, HashClientSecret: true, Owner: "owner",
+		Scopes: []string{"read", "write", "openid"}}
+	made, err := f.Clients.Register(t.Context(), By(owner), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := f.config
+	config.OpenID = false
+	config.Scopes = []policy.Scope{{Name: "read", Description: "Read"}, {Name: "groups", Description: "Groups"}}
+	p, err := New(t.Context(), config, f.store, f.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Name = "Other"
+	after, err := p.Clients.Update(t.Context(), By(owner), made.Application.ID, made.Application.Version, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := after.Application
+	if changed.Scopes != "read write openid" {
+		t.Errorf("the registered scopes are %q", changed.Scopes)
+	}
+	if allowed := p.rules.AllowedScopes(changed); !slices.Equal(allowed, []string{"read"}) {
+		t.Errorf("it may request %q", allowed)
+	}
+	for _, more := range []string{"email", "files"} {
+		r.Scopes = []string{"read", "write", "openid", more}
+		_, err = p.Clients.Update(t.Context(), By(owner), changed.ID, changed.Version, r)
+		wantInvalid(t, err, "scope")
+	}
+}

@@ -122,9 +122,12 @@ func (p *Clients) checkScopes(found *oauth.Invalid, actor policy.Actor, r Regist
 			found.Add("may_introspect", "Remove the scope introspection from the list: the application gets it with this permission.")
 		case name == policy.Introspection:
 			found.Add("scope", "Remove the scope introspection from the list: only an administrator can give it to an application.")
+		case slices.Contains(strings.Fields(was.Scopes), name):
+			// It stays, so that the change of another field works. While the operator has removed the scope, or the standing
+			// does not allow it, it has no effect.
 		case !slices.Contains(p.rules.ScopeNames(), name):
 			found.Add("scope", "There is no scope %q on this server: use %s.", oauth.Clip(name, 80), oauth.OneOf(may.Scopes))
-		case !slices.Contains(may.Scopes, name) && !slices.Contains(strings.Fields(was.Scopes), name):
+		case !slices.Contains(may.Scopes, name):
 			found.Add("scope", "The scope %q is only for applications for which an administrator is responsible.", name)
 		}
 	}
