@@ -69,6 +69,9 @@ func (s *server) registrationForm(r *http.Request, who *provider.SignedIn, of *k
 	page.Kind = &templates.FormKind{ID: of.id, Title: of.title, Text: of.text, RedirectHint: of.redirects, Introspects: of.introspects,
 		Refusal: of.refusal(who, s.provider.Choices(who.User, nil)), Advanced: of.advanced(form, s.initial(who, of), invalid),
 		ChooseURL: s.path("/o/applications/register/"), ResourceURL: s.path("/admin/resources/new/")}
+	if s.config.OpenID && of.redirects != "" {
+		page.Kind.IssuerURL = s.provider.Issuer()
+	}
 	return page
 }
 
@@ -352,11 +355,13 @@ func (s *server) applicationForm(r *http.Request, who *provider.SignedIn, a *pro
 	return page
 }
 
-// scopeOptions returns the choices of scopes.
+// scopeOptions returns the choices of scopes. An application keeps a scope that the server no longer has, until
+// somebody removes it from the list.
 func (s *server) scopeOptions(names, chosen []string) []templates.Option {
 	var options []templates.Option
 	for _, scope := range s.provider.Describe(names) {
-		options = append(options, templates.Option{Value: scope.Name, Help: scope.Description})
+		help := cmp.Or(scope.Description, "This server does not have this scope now, so it has no effect.")
+		options = append(options, templates.Option{Value: scope.Name, Help: help})
 	}
 	return checked(chosen, options...)
 }

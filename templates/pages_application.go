@@ -38,6 +38,7 @@ type FormKind struct {
 	Refusal                string // why this person cannot register one; then there is no form
 	Advanced               bool   // shows the advanced fields at once
 	ChooseURL, ResourceURL string
+	IssuerURL              string // what a program with OpenID Connect asks for; empty if it is off, or if the kind has no redirect URI
 }
 
 // ApplicationForm registers an application or changes one. A new registration begins with Cards, or has a

@@ -322,13 +322,13 @@ func developerSamples() []sample {
 	choice.ProgramsURL = "/o/applications/programs/"
 	choice.Cards = []Card{{"/o/applications/register/?kind=website", "Website with a server", "People sign in at a website whose own server can keep a secret."}, {"/o/applications/register/?kind=api", "API", long}}
 	website := form
-	website.Kind = &FormKind{"website", "Website with a server", "People sign in at a website.", "The page of the website that receives the code, such as https://shop.example.org/callback.", false, "", false, "/o/applications/register/", "/admin/resources/new/"}
+	website.Kind = &FormKind{"website", "Website with a server", "People sign in at a website.", "The page of the website that receives the code, such as https://shop.example.org/callback.", false, "", false, "/o/applications/register/", "/admin/resources/new/", "https://id.example.org/o"}
 	api := wrong
-	api.New, api.Kind = true, &FormKind{"api", "API", "It receives tokens.", "", true, "", true, "/o/applications/register/", "/admin/resources/new/"}
+	api.New, api.Kind = true, &FormKind{"api", "API", "It receives tokens.", "", true, "", true, "/o/applications/register/", "/admin/resources/new/", ""}
 	refused := form
-	refused.Kind = &FormKind{"api", "API", "It receives tokens.", "", true, "Only an administrator can do that. " + long, false, "/o/applications/register/", "/admin/resources/new/"}
+	refused.Kind = &FormKind{"api", "API", "It receives tokens.", "", true, "Only an administrator can do that. " + long, false, "/o/applications/register/", "/admin/resources/new/", ""}
 	brokenKind := broken
-	brokenKind.Kind = &FormKind{hostile, hostile, hostile, hostile, true, "", true, "/c", "/r"}
+	brokenKind.Kind = &FormKind{hostile, hostile, hostile, hostile, true, "", true, "/c", "/r", hostile}
 
 	detail := Application{
 		Frame: alice, Name: "Holiday Planner", ClientID: row.ClientID, ClientType: "Confidential", Owner: "alice", Created: "3 March 2026",

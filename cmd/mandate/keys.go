@@ -31,7 +31,7 @@ func (p *program) withKeys(ctx context.Context, use func(*opened) error) error {
 	defer o.store.Close()
 	_, err = o.provider.Keys.JWKSet(ctx)
 	if errors.Is(err, provider.ErrNotFound) {
-		return errors.New("this server signs nothing, so it has no signing keys: OIDC_ENABLED enables OpenID Connect, and application add --access-token-format jwt adds an application with signed access tokens")
+		return errors.New("this server signs nothing, so it has no signing keys: OIDC_ENABLED: true enables OpenID Connect, and application add --access-token-format jwt adds an application with signed access tokens")
 	}
 	if err != nil {
 		return err

@@ -19,7 +19,7 @@ func measureStart(ctx context.Context, o *options, r *report) error {
 	others := single{Name: "restart to first 200, SQLite", Unit: "ms", Goal: 50}
 	o.say("Timing the start ...")
 	for range o.starts {
-		s, err := newServer(o, "", nil, []string{"OIDC_ENABLED: true", "SCOPES: {openid: Sign in, read: Read, write: Write}"})
+		s, err := newServer(o, "", nil, nil)
 		if err != nil {
 			return err
 		}

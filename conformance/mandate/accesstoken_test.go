@@ -312,7 +312,7 @@ func TestRFC9068RevokedForItself(t *testing.T) {
 // signed. A replaced key's tokens can still be checked.
 func TestRFC9068Keys(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
-		s := startServer(t, options{database: db})
+		s := startServer(t, options{database: db, provider: []string{openIDOff}})
 		metadata := func() map[string]any { return s.get(t, "/.well-known/oauth-authorization-server/o", nobody).JSON(t) }
 		if metadata()["jwks_uri"] != nil {
 			t.Error("jwks_uri is there before there are keys")

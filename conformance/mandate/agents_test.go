@@ -29,9 +29,9 @@ func TestAgentsAskForMoreScopes(t *testing.T) {
 		settings []string
 		scopes   map[string]string // what the agent asks for, and gets, or the error
 	}{
-		"with OpenID Connect": {[]string{"OIDC_ENABLED: true", "SCOPES: {read: Read, tools: Use the tools, openid: Sign in, offline_access: Longer}"},
+		"with OpenID Connect": {[]string{"SCOPES: {read: Read, tools: Use the tools}"},
 			map[string]string{"tools": "tools", "tools openid": "tools openid", "tools offline_access": "tools", "tools " + both: "tools " + both, "offline_access tools": "tools"}},
-		"without": {[]string{"SCOPES: {read: Read, tools: Use the tools}"},
+		"without": {[]string{openIDOff, "SCOPES: {read: Read, tools: Use the tools}"},
 			map[string]string{"tools": "tools", "tools offline_access": "tools", "tools openid": "invalid_scope", "tools openid offline_access": "invalid_scope"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 // nothing for an application with a profile. It does not come back if a later update leaves the
 // algorithm open, and a server without OpenID Connect has profiles too.
 func TestProfileNeverSignsByRS256(t *testing.T) {
-	for what, settings := range map[string][]string{"OpenID": {"OIDC_ENABLED: true", openidScopes}, "no OpenID": {"OIDC_ENABLED: false"}} {
+	for what, settings := range map[string][]string{"OpenID": {"OIDC_ENABLED: true", openidScopes}, "no OpenID": {openIDOff}} {
 		t.Run(what, func(t *testing.T) {
 			forEachDatabase(t, func(t *testing.T, db database) {
 				s := startServer(t, options{database: db, provider: append([]string{"REGISTRATION_WITH_TOKEN: true"}, settings...)})

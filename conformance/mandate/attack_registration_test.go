@@ -28,7 +28,7 @@ func TestAttackPrivilegesByRegistration(t *testing.T) {
 		t.Fatalf("%d %s", changed.Status, changed.Body)
 	}
 	for when, got := range map[string]member{"registered": made, "changed": changed.JSON(t)} {
-		if textOf(got, "client_id") == "chosen" || got["client_secret"] != nil || textOf(got, "scope") != "read" || listOf(got, "grant_types") != "authorization_code refresh_token" || textOf(got, "token_endpoint_auth_method") != "none" || got["pkce"] != nil {
+		if textOf(got, "client_id") == "chosen" || got["client_secret"] != nil || textOf(got, "scope") != "read openid offline_access" || listOf(got, "grant_types") != "authorization_code refresh_token" || textOf(got, "token_endpoint_auth_method") != "none" || got["pkce"] != nil {
 			t.Errorf("%s: %v", when, got)
 		}
 	}

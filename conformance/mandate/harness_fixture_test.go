@@ -46,11 +46,7 @@ const fixtureScopes = "SCOPES: {read: Read scope, write: Write scope, groups: Gr
 func newFixture(t testing.TB, o options) *fixture {
 	t.Helper()
 	o.settings = append(slices.Clone(o.settings), "TRUSTED_PROXIES: [127.0.0.1]", "PASSWORD_HASH_CONCURRENCY: 2", "SAMPLE_API: true")
-	scopes := fixtureScopes
-	if slices.Contains(o.provider, "OIDC_ENABLED: true") {
-		scopes = openidScopes
-	}
-	o.provider = append(slices.Clone(o.provider), scopes, "REGISTRATION_WITH_TOKEN: true", "RESOURCE_SERVER_TOKEN_CACHING_SECONDS: 0")
+	o.provider = append(slices.Clone(o.provider), fixtureScopes, "REGISTRATION_WITH_TOKEN: true", "RESOURCE_SERVER_TOKEN_CACHING_SECONDS: 0")
 	v := &fixture{server: startServer(t, o)}
 	v.alice, v.bob, v.admin = v.person(t, "alice"), v.person(t, "bob"), v.person(t, "root", "--admin")
 	every := []string{"--grant", "authorization_code", "--grant", "password", "--grant", "client_credentials"}

@@ -175,7 +175,7 @@ func TestSignedIntrospection(t *testing.T) {
 // Without OpenID Connect there is a key only if something is signed.
 func TestSignedIntrospectionWithoutKeys(t *testing.T) {
 	t.Parallel()
-	s := startServer(t, options{})
+	s := startServer(t, options{provider: []string{openIDOff}})
 	asker := s.introspector(t)
 	metadata := func() any {
 		return s.get(t, "/.well-known/oauth-authorization-server/o", nobody).JSON(t)["introspection_signing_alg_values_supported"]

@@ -135,7 +135,7 @@ func (v *fixture) narrowModes(t *testing.T, b *browser, limited application) {
 // Without OpenID Connect, the server signs responses once it has keys.
 func TestSignedResponsesWithoutOpenID(t *testing.T) {
 	t.Parallel()
-	v := newFixture(t, options{})
+	v := newFixture(t, options{provider: []string{openIDOff}})
 	b := v.signedIn(t, v.alice)
 	address, _ := v.authorizeURL(v.web, "response_mode", "jwt")
 	b.open(t, address)

@@ -86,7 +86,7 @@ func TestOIDCDiscovery3Metadata(t *testing.T) {
 // If OpenID Connect is off, none of its endpoints exists.
 func TestOIDCOff(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
-		s := startServer(t, options{database: db})
+		s := startServer(t, options{database: db, provider: []string{openIDOff}})
 		for _, path := range []string{discoveryPaths[0], discoveryPaths[1], discoveryPaths[2], "/o/.well-known/jwks.json", "/o/userinfo/"} {
 			if a := s.get(t, path, nobody); a.Status != http.StatusNotFound {
 				t.Errorf("%s answers %d", path, a.Status)
@@ -110,9 +110,11 @@ func TestOIDCOff(t *testing.T) {
 		if got := b.Away.Query().Get("error"); got != "invalid_scope" {
 			t.Errorf("the scope openid gives %q", got)
 		}
-		b.open(t, "/o/applications/register/")
-		if b.shows("algorithm") || b.shows("pairwise") {
-			t.Error("the registration page asks for an algorithm")
+		for _, path := range []string{"/o/applications/register/", "/o/applications/register/?kind=website"} {
+			b.open(t, path)
+			if b.shows("algorithm") || b.shows("pairwise") || strings.Contains(b.Body, "OpenID") {
+				t.Errorf("%s has settings of OpenID Connect", path)
+			}
 		}
 	})
 }

@@ -23,6 +23,9 @@ import (
 
 const openidScopes = "SCOPES: {read: Read, write: Write, openid: Sign in, profile: Profile, email: Email, address: Address, phone: Phone, groups: Groups, introspection: Ask}"
 
+// openIDOff is the line that turns OpenID Connect off.
+const openIDOff = "OIDC_ENABLED: false"
+
 // openidServer starts a server that is an OpenID Provider; more are lines of its OAUTH2_PROVIDER block.
 func openidServer(t testing.TB, db database, more ...string) *server {
 	t.Helper()

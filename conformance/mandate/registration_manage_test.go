@@ -53,7 +53,7 @@ func (s *server) managesOwn(t *testing.T) {
 	changed := s.send(t, "PUT", at, bearer(token), good(`,"client_name":"Second","tos_uri":""`))
 	got := changed.JSON(t)
 	// RFC 7592 §2.2: the new metadata replaces the old, so what is left out is gone.
-	if changed.Status != 200 || textOf(got, "client_name") != "Second" || listOf(got, "redirect_uris") != "https://own.example/b" || got["tos_uri"] != nil || textOf(got, "scope") != "read write" || textOf(got, "client_id") != id {
+	if changed.Status != 200 || textOf(got, "client_name") != "Second" || listOf(got, "redirect_uris") != "https://own.example/b" || got["tos_uri"] != nil || textOf(got, "scope") != "read write openid offline_access" || textOf(got, "client_id") != id {
 		t.Errorf("%d %s", changed.Status, changed.Body)
 	}
 	for _, uri := range []string{"https://own.example/a", "https://own.example/b"} {

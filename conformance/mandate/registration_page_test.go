@@ -14,7 +14,7 @@ func TestRegistrationPageWithoutASecret(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		ours := newIssuer(t)
 		// The form has no field for the algorithm without OpenID Connect, and the profile sets it.
-		s, mutual := withCertificates(t, db, ours)
+		s, mutual := withCertificates(t, db, ours, "OAUTH2_PROVIDER: {"+openIDOff+"}")
 		keys := newStatementIssuer(t, "bank")
 		b := s.signIn(t, s.person(t, "root", "--admin"), "/o/applications/")
 		register := func(name, kind string, fields url.Values) keyHolder {

@@ -191,14 +191,24 @@ func TestSpecSampleScopes(t *testing.T) {
 	})
 }
 
-// If the scope groups is not configured, no token can have it.
+// If SCOPES does not list the scope groups, it is no default scope. With OpenID Connect it exists all the same, and an
+// application gets it by its name. Without, no token can have it.
 func TestSpecSampleWithoutGroups(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, settings: []string{"SAMPLE_API: true"}})
 		alice, app := s.person(t, "alice"), s.whole(t, "all grants")
-		pair := s.checkGranted(t, s.password(t, app.auth(), alice), "read write", true)
-		checkPermission(t, s.get(t, "/groups/", bearer(pair.AccessToken)), "groups")
-		checkRefused(t, s.password(t, app.auth(), alice, "scope", "groups"), http.StatusBadRequest, "invalid_scope")
+		for _, openID := range []string{"on", "off"} {
+			s.turnOpenID(t, openID)
+			pair := s.checkGranted(t, s.password(t, app.auth(), alice), "read write", true)
+			checkPermission(t, s.get(t, "/groups/", bearer(pair.AccessToken)), "groups")
+			named := s.password(t, app.auth(), alice, "scope", "groups")
+			if openID == "off" {
+				checkRefused(t, named, http.StatusBadRequest, "invalid_scope")
+				continue
+			}
+			pair = s.checkGranted(t, named, "groups", true)
+			checkEqual(t, "the groups", s.get(t, "/groups/", bearer(pair.AccessToken)).Status, http.StatusOK)
+		}
 	})
 }
 

@@ -51,7 +51,7 @@ func (s *server) statementNarrows(t *testing.T, i *statementIssuer) {
 	got := s.registers(t, nobody, member{"software_statement": i.sign(t, member{"redirect_uris": []string{"https://planner.example/cb", "http://planner.example/cb"},
 		"grant_types": []string{"authorization_code", "client_credentials", "password", "urn:ietf:params:oauth:grant-type:device_code"}, "token_endpoint_auth_method": "client_secret_basic",
 		"scope": "read write introspection", "skip_consent": true, "may_introspect": true, "responsible": "operator"}, nil)})
-	for name, want := range map[string]string{"redirect_uris": "https://planner.example/cb", "grant_types": "authorization_code refresh_token", "token_endpoint_auth_method": "none", "scope": "read", "client_secret": ""} {
+	for name, want := range map[string]string{"redirect_uris": "https://planner.example/cb", "grant_types": "authorization_code refresh_token", "token_endpoint_auth_method": "none", "scope": "read openid offline_access", "client_secret": ""} {
 		if text := textOf(got, name) + listOf(got, name); text != want {
 			t.Errorf("%s is %q, want %q", name, text, want)
 		}

@@ -16,7 +16,7 @@ func (s *server) earlier(t testing.TB, seconds int) {
 // max_age of the challenge, the person signs in again, and the API accepts the new token.
 func TestRFC9470Flow(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
-		s := startServer(t, options{database: db})
+		s := startServer(t, options{database: db, provider: []string{openIDOff}})
 		alice, api := s.person(t, "alice"), s.application(t, "--name", "api", "--grant", "client_credentials", "--may-introspect")
 		upstream, _ := upstream(t)
 		asking := []string{"RESOURCE_SERVER_INTROSPECTION_URL: " + quote(s.URL+"/o/introspect/"), fmt.Sprintf("RESOURCE_SERVER_INTROSPECTION_CREDENTIALS: [%s, %s]", quote(api.ClientID), quote(api.ClientSecret))}

@@ -29,7 +29,6 @@ type server struct {
 const settings = `BASE_URL: %q
 LISTEN: %q
 OUTBOUND_ALLOWED_NETWORKS: [127.0.0.0/8]
-OAUTH2_PROVIDER: {OIDC_ENABLED: true}
 `
 
 // alice is the person who signs in.

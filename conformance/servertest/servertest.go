@@ -131,10 +131,7 @@ OUTBOUND_ALLOWED_NETWORKS: [127.0.0.0/8]
 PASSWORD_HASH_MEMORY_KIB: 7168
 PASSWORD_HASH_ITERATIONS: 5
 OAUTH2_PROVIDER:
-  OIDC_ENABLED: true
-  SCOPES: {read: Read scope, write: Write scope, groups: Groups, introspection: Introspect, openid: Sign you in,
-    profile: Your name, email: Your email address, address: Your address, phone: Your telephone,
-    offline_access: Stay signed in}
+  SCOPES: {read: Read scope, write: Write scope, groups: Groups, introspection: Introspect}
   DEFAULT_SCOPES: [read, write]
   DEVICE_MAX_PENDING: 0
   PUSHED_REQUEST_EXPIRE_SECONDS: 10

@@ -208,9 +208,10 @@ func Check(r Registration, rules *policy.Rules, server string, others []Registra
 			found.Add("scopes", "Remove the scope introspection: only this server reads it.")
 		case rules.IsIdentityScope(name):
 			// A scope about the person means the same at each resource, so it cannot protect one of them.
-			found.Add("scopes", "The scope %q belongs to OpenID Connect, and every resource has it: remove it, or use another name for the scope of this API.", oauth.Clip(name, 80))
+			found.Add("scopes", "The scope %q belongs to OpenID Connect, and every resource has it: remove it, or use another name for the scope of this API. With OIDC_ENABLED: false, it is a scope like any other.", oauth.Clip(name, 80))
 		case !slices.Contains(rules.ScopeNames(), name):
-			found.Add("scopes", "There is no scope %q on this server: use %s.", oauth.Clip(name, 80), oauth.OneOf(may.Scopes))
+			offered := slices.DeleteFunc(slices.Clone(may.Scopes), rules.IsIdentityScope)
+			found.Add("scopes", "There is no scope %q on this server: use %s.", oauth.Clip(name, 80), oauth.OneOf(offered))
 		}
 	}
 	most := may.AccessMax

@@ -136,9 +136,9 @@ type Config struct {
 // Provider is the OAUTH2_PROVIDER block. Its keys have the names and meanings that
 // they have in django-oauth-toolkit; the defaults follow RFC 9700.
 type Provider struct {
-	// Scopes are the available scopes in their order, in addition to `openid`, `profile`, `email`, `groups`, `phone`, `address` and `offline_access`, which exist without this setting if `OIDC_ENABLED` is on. One of these can stand here too, to give it another description. The setting has each scope with the description that the consent page shows: a mapping from name to description (RFC 6749 §3.3). In place of one description, it can be one for each language: `{read: {en: Read your data, de: Ihre Daten lesen}}`. The English one is also for people who read another language.
+	// Scopes are the available scopes in their order, in addition to `openid`, `profile`, `email`, `groups`, `phone`, `address` and `offline_access`, which exist without this setting unless `OIDC_ENABLED` is off. One of these can stand here too, to give it another description. The setting has each scope with the description that the consent page shows: a mapping from name to description (RFC 6749 §3.3). In place of one description, it can be one for each language: `{read: {en: Read your data, de: Ihre Daten lesen}}`. The English one is also for people who read another language.
 	Scopes Scopes `key:"SCOPES" default:"{read: Read scope, write: Write scope}"`
-	// DefaultScopes are the scopes of a request that names none (RFC 6749 §3.3). The default, `[__all__]`, means every scope of `SCOPES` except `introspection` and, if `OIDC_ENABLED` is on, `openid`, `profile`, `email`, `phone`, `address` and `offline_access`, which are about the person. If the list is empty, such a request is refused.
+	// DefaultScopes are the scopes of a request that names none (RFC 6749 §3.3). The default, `[__all__]`, means every scope of `SCOPES` except `introspection` and, unless `OIDC_ENABLED` is off, `openid`, `profile`, `email`, `phone`, `address` and `offline_access`, which are about the person. If the list is empty, such a request is refused.
 	DefaultScopes []string `key:"DEFAULT_SCOPES" default:"[__all__]"`
 	// StrictScopes refuses a request with a scope that the server does not know, or that the application may not have. Otherwise such a scope is left out if another one remains: the token response, the consent page and the log say which scopes there are. Common applications, such as those that ask every server for `groups` or `roles`, need that. Applications with a FAPI profile are always refused, and so is `openid` that cannot be granted.
 	StrictScopes bool `key:"STRICT_SCOPES" default:"false"`
@@ -242,8 +242,8 @@ type Provider struct {
 	AllowLocalhostLoopback bool `key:"ALLOW_LOCALHOST_LOOPBACK" default:"false"`
 	// ClearExpiredTokensBatchSize is the number of expired rows that one statement deletes.
 	ClearExpiredTokensBatchSize int `key:"CLEAR_EXPIRED_TOKENS_BATCH_SIZE" default:"1000" min:"1" max:"100000"`
-	// OpenID makes the server an OpenID Provider (OIDC Core): ID tokens, discovery, keys and UserInfo. The scopes of OpenID Connect then exist without `SCOPES`.
-	OpenID bool `key:"OIDC_ENABLED" default:"false"`
+	// OpenID makes the server an OpenID Provider (OIDC Core): ID tokens, discovery, keys and UserInfo. The scopes of OpenID Connect then exist without `SCOPES`. `false` is for a server that only gives access to APIs: none of this exists then.
+	OpenID bool `key:"OIDC_ENABLED" default:"true"`
 	// IDTokenExpire is the lifetime of an ID token in seconds.
 	IDTokenExpire time.Duration `key:"ID_TOKEN_EXPIRE_SECONDS" default:"3600" min:"1" max:"31536000"`
 	// OIDCPrivateKey is an RSA private key of your own in PEM. It signs RS256 and PS256 instead of the server's key. If it is empty, the server manages all keys.

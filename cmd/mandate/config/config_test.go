@@ -80,7 +80,7 @@ func TestConfigDefaults(t *testing.T) {
 			OpenAccessTokenExpire: time.Hour, OpenRefreshTokenExpire: 30 * 24 * time.Hour, RefreshTokenGracePeriod: 10 * time.Second, OpenRefreshTokenGracePeriod: 30 * time.Second, OpenNeverUsedExpire: 24 * time.Hour, OpenUnusedExpire: 90 * 24 * time.Hour,
 			RefreshTokenReuseProtection: true, RotateRefreshToken: true, PKCERequired: "public",
 			RequestApprovalPrompt: "auto", AllowedRedirectURISchemes: []string{}, ClearExpiredTokensBatchSize: 1000,
-			IDTokenExpire: time.Hour, OIDCInactiveKeys: []string{}, OIDCJWKSMaxAge: time.Hour, OIDCKeyRotation: 90 * 24 * time.Hour,
+			OpenID: true, IDTokenExpire: time.Hour, OIDCInactiveKeys: []string{}, OIDCJWKSMaxAge: time.Hour, OIDCKeyRotation: 90 * 24 * time.Hour,
 			OIDCRPLogout: true, OIDCRPLogoutAcceptExpired: true, OIDCRPLogoutDeleteTokens: true,
 			ResourceServerIntrospectionCredentials: []string{}, ResourceServerAllowedOrigins: []string{}, ResourceServerBaseURLs: []string{}, ResourceServerRequiredBinding: "none",
 			ResourceServerTokenCaching: 10 * time.Second, ResourceServerIntrospectionTimeout: 5 * time.Second, ResourceServerJWTTyp: "at+jwt",
@@ -472,8 +472,8 @@ func TestScopesInLanguages(t *testing.T) {
 // OpenID Connect needs no scope in SCOPES. Its scopes can be named wherever those of SCOPES can be.
 func TestBuiltInScopes(t *testing.T) {
 	for _, text := range []string{
-		"OIDC_ENABLED: true", "OIDC_ENABLED: true\n  SCOPES: {api: Use it, email: Write to you}\n  DEFAULT_SCOPES: [api, email, profile]",
-		"OIDC_ENABLED: true\n  SCOPES_BY_ADMINISTRATOR: [phone, write]", "OIDC_ENABLED: true\n  RESOURCES: [{URI: https://files.example, NAME: Files, SCOPES: [read, groups]}]",
+		"OIDC_ENABLED: true", "SCOPES: {api: Use it, email: Write to you}\n  DEFAULT_SCOPES: [api, email, profile]",
+		"SCOPES_BY_ADMINISTRATOR: [phone, write]", "RESOURCES: [{URI: https://files.example, NAME: Files, SCOPES: [read, groups]}]",
 	} {
 		mustLoad(t, "OAUTH2_PROVIDER:\n  "+text+"\n")
 	}

@@ -11,15 +11,11 @@ const settings = `
 SAMPLE_API: true
 LOG_LEVEL: error
 OAUTH2_PROVIDER:
-  OIDC_ENABLED: true
   OPEN_CLIENTS: [documents, registration]
   SCOPES:
     read: Read data from the sample API
     write: Add people to the sample API
     groups: See the groups of people
-    openid: Sign you in
-    profile: See your name and profile
-    email: See your email address
     introspection: Ask about the tokens of others
   DEFAULT_SCOPES: [read, write, groups]
 `
