@@ -100,16 +100,22 @@ func inPython(t *testing.T, folder, script string, more ...string) *exec.Cmd {
 	return cmd
 }
 
-// inNode runs a script of testdata with the packages of its folder.
-func inNode(t *testing.T, folder, script string) *exec.Cmd {
+// nodePackages returns a folder with node_modules, as the package-lock.json of a folder of testdata says.
+func nodePackages(t *testing.T, folder string) string {
 	t.Helper()
 	testkit.Program(t, "node", "nodejs npm")
 	testkit.Program(t, "npm", "nodejs npm")
-	dir := installed(t, folder, []string{"package.json", "package-lock.json"}, func(dir string) *exec.Cmd {
+	return installed(t, folder, []string{"package.json", "package-lock.json"}, func(dir string) *exec.Cmd {
 		cmd := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
 		cmd.Dir = dir
 		return cmd
 	})
+}
+
+// inNode runs a script of testdata with the packages of its folder.
+func inNode(t *testing.T, folder, script string) *exec.Cmd {
+	t.Helper()
+	dir := nodePackages(t, folder)
 	// Node.js looks for packages beside the script.
 	text, err := os.ReadFile(filepath.Join("testdata", folder, script))
 	if err != nil {

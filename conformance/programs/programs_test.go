@@ -29,6 +29,7 @@ type program struct {
 	secured  bool     // it wants https
 	shows    person
 	foreign  bool   // only `make foreign` tries it
+	page     string // what its page shows, if that is no JSON
 	refused  string // where it cannot sign anybody in: what Mandate says about it on the page of the application
 
 	start func(t *testing.T, s *site) *exec.Cmd
@@ -52,6 +53,7 @@ var (
 type site struct {
 	address, id, secret string
 	folder              string // for its data
+	query               string // of the path where people begin
 	server              *server
 }
 
@@ -156,7 +158,8 @@ func (p program) run(t *testing.T) *site {
 	if cmd.Env == nil {
 		cmd.Env = servertest.Environment()
 	}
-	cmd.Env = append(cmd.Env, "ADDRESS="+s.address, "ISSUER="+s.server.issuer, "CLIENT_ID="+s.id, "CLIENT_SECRET="+s.secret, "FOLDER="+s.folder)
+	cmd.Env = append(cmd.Env, "ADDRESS="+s.address, "ISSUER="+s.server.issuer, "CLIENT_ID="+s.id, "CLIENT_SECRET="+s.secret, "FOLDER="+s.folder,
+		"SERVER_ADDRESS=127.0.0.1", "SERVER_PORT="+s.address[strings.LastIndex(s.address, ":")+1:]) // those of Spring Boot
 	if p.secured {
 		cmd.Env = append(cmd.Env, "SSL_CERT_FILE="+s.server.ca)
 	}
@@ -175,7 +178,7 @@ func (p program) ready() string {
 // signIn goes to the program, and answers what Mandate asks.
 func (p program) signIn(t *testing.T, s *site, v *visitor) {
 	t.Helper()
-	v.visit(t, s.url(p.login))
+	v.visit(t, s.url(p.login)+s.query)
 	if !p.presses {
 		return
 	}
@@ -205,6 +208,12 @@ func (s *site) wantReason(t *testing.T, reason string) {
 // wantShown asserts that the program shows alice.
 func (p program) wantShown(t *testing.T, v *visitor) {
 	t.Helper()
+	if p.page != "" {
+		if page := browser.Parse(v.Page); v.Page.Status != http.StatusOK || !strings.Contains(string(v.Page.Body), p.page) {
+			t.Errorf("the page does not show %q: %s at %s: %s", p.page, v.Page, v.Page.URL, page.Text)
+		}
+		return
+	}
 	var got person
 	err := json.Unmarshal(v.Page.Body, &got)
 	if err != nil {

@@ -38,8 +38,14 @@ var alice = struct{ username, password string }{"alice", "correct horse battery 
 func startServer(t *testing.T, secured bool) *server {
 	t.Helper()
 	listen := port.Address()
+	return startAt(t, listen, listen, secured)
+}
+
+// startAt runs the server on an address, which people and programs reach by a name with the same port.
+func startAt(t *testing.T, listen, host string, secured bool) *server {
+	t.Helper()
 	s := &server{dir: t.TempDir(), client: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
-	base, config := "http://"+listen, ""
+	scheme, config := "http://", ""
 	if secured {
 		s.ca = filepath.Join(s.dir, "certificate.pem")
 		key := filepath.Join(s.dir, "key.pem")
@@ -47,11 +53,12 @@ func startServer(t *testing.T, secured bool) *server {
 		if err != nil {
 			t.Fatal(err)
 		}
-		base, config = "https://"+listen, fmt.Sprintf("TLS_CERTIFICATE_FILE: %q\nTLS_KEY_FILE: %q\n", s.ca, key)
+		scheme, config = "https://", fmt.Sprintf("TLS_CERTIFICATE_FILE: %q\nTLS_KEY_FILE: %q\n", s.ca, key)
 		pool := x509.NewCertPool()
 		pool.AddCert(certificate)
 		s.client.Transport = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}
 	}
+	base := scheme + host
 	s.issuer = base + "/o"
 	err := os.WriteFile(filepath.Join(s.dir, "mandate.yaml"), fmt.Appendf(nil, settings+config, base, listen), 0o600)
 	if err != nil {
@@ -68,7 +75,7 @@ func startServer(t *testing.T, secured bool) *server {
 	}
 	cmd := exec.Command(path, "serve")
 	cmd.Dir, cmd.Env = s.dir, servertest.Environment()
-	servertest.Serve(t, cmd, s.client, base+"/healthz", func(status int) bool { return status == http.StatusOK })
+	servertest.Serve(t, cmd, s.client, scheme+listen+"/healthz", func(status int) bool { return status == http.StatusOK })
 	return s
 }
 

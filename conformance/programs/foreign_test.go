@@ -1,0 +1,89 @@
+//go:build foreign
+
+package programs
+
+import (
+	"os/exec"
+	"testing"
+
+	"mandate/conformance/servertest"
+	"mandate/storage/postgrestest"
+)
+
+// slow are the programs that only `make foreign` tries.
+var slow = []program{
+	{
+		name: "django-allauth", version: pythonVersion("more-python", "django-allauth"),
+		redirect: "/accounts/oidc/mandate/login/callback/", login: "/accounts/oidc/mandate/login/", presses: true, shows: complete,
+		start: func(t *testing.T, _ *site) *exec.Cmd { return inPython(t, "more-python", "allauth_site.py") },
+	},
+	{
+		name: "python-social-auth, in NetBox, Weblate and Zulip", version: pythonVersion("more-python", "social-auth-core"),
+		redirect: "/complete/oidc/", login: "/login/", presses: true, shows: complete,
+		start: func(t *testing.T, _ *site) *exec.Cmd { return inPython(t, "more-python", "social_site.py") },
+	},
+	{
+		name: "FastAPI with Authlib", version: pythonVersion("more-python", "authlib"), redirect: "/auth", login: "/login", shows: complete,
+		start: func(t *testing.T, _ *site) *exec.Cmd { return inPython(t, "more-python", "fastapi_authlib.py") },
+	},
+	{
+		name: "httpx-oauth, the client of fastapi-users", version: pythonVersion("more-python", "httpx-oauth"), redirect: "/callback", login: "/login", shows: complete,
+		start: func(t *testing.T, _ *site) *exec.Cmd { return inPython(t, "more-python", "httpx_oauth_site.py") },
+	},
+	{
+		name: "Flask-AppBuilder, in Airflow and Superset", version: pythonVersion("appbuilder", "flask-appbuilder"),
+		redirect: "/oauth-authorized/mandate", login: "/login/mandate?next=/who", shows: complete,
+		start: func(t *testing.T, _ *site) *exec.Cmd { return inPython(t, "appbuilder", "site.py") },
+	},
+	{
+		name: "JupyterHub with oauthenticator", version: pythonVersion("jupyterhub", "oauthenticator"), settings: "`manage_groups`, `auth_state_groups_key`",
+		redirect: "/hub/oauth_callback", login: "/hub/oauth_login?next=/hub/who", shows: complete,
+		start: func(t *testing.T, _ *site) *exec.Cmd { return inPython(t, "jupyterhub", "hub.py") },
+	},
+	{
+		name: "Spring Boot 3.5 (Spring Security 6.5), client", version: springVersion("spring3"), redirect: "/login/oauth2/code/mandate", login: "/", shows: complete,
+		start: func(t *testing.T, _ *site) *exec.Cmd { return spring(t, "spring3") },
+	},
+	{
+		name: "Spring Boot 4 (Spring Security 7), client", version: springVersion("spring4"), redirect: "/login/oauth2/code/mandate", login: "/", shows: complete,
+		start: func(t *testing.T, _ *site) *exec.Cmd { return spring(t, "spring4") },
+	},
+	{
+		name: "hashicorp/cap, the library of Vault and Boundary", version: goVersion("cap", "github.com/hashicorp/cap"), redirect: "/callback", login: "/login", shows: complete,
+		start: func(t *testing.T, _ *site) *exec.Cmd { return exec.Command(fromGo(t, "cap", ".")) },
+	},
+	{
+		name: "mod_auth_openidc, Apache 2.4 (Debian's)", version: debianVersion("libapache2-mod-auth-openidc"), redirect: "/callback", login: "/", shows: complete,
+		start: apache,
+	},
+	{
+		name: "Better Auth, genericOAuth", version: nodeVersion("more-node", "better-auth"), redirect: "/api/auth/callback/mandate", login: "/login", shows: noGroups,
+		start: func(t *testing.T, _ *site) *exec.Cmd { return inNode(t, "more-node", "better-auth.mjs") },
+	},
+	{
+		name: "Matrix Synapse", version: pythonVersion("synapse", "matrix-synapse"), redirect: "/_synapse/client/oidc/callback",
+		login: "/_matrix/client/v3/login/sso/redirect/oidc-mandate", shows: noGroups, start: synapse,
+	},
+	{
+		name: "Miniflux", version: goVersion("miniflux", "miniflux.app/v2"), redirect: "/oauth2/oidc/callback", login: "/oauth2/oidc/redirect",
+		shows: person{Name: "alice"}, page: "alice",
+		start: func(t *testing.T, s *site) *exec.Cmd {
+			cmd := exec.Command(fromGo(t, "miniflux", "miniflux.app/v2"))
+			cmd.Env = append(servertest.Environment(), "DATABASE_URL="+postgrestest.URL(t), "RUN_MIGRATIONS=1", "LISTEN_ADDR="+s.address, "BASE_URL="+s.url(""),
+				"OAUTH2_PROVIDER=oidc", "OAUTH2_CLIENT_ID="+s.id, "OAUTH2_CLIENT_SECRET="+s.secret, "OAUTH2_REDIRECT_URL="+s.url("/oauth2/oidc/callback"),
+				"OAUTH2_OIDC_DISCOVERY_ENDPOINT="+s.server.issuer, "OAUTH2_USER_CREATION=1")
+			return cmd
+		},
+	},
+}
+
+func TestForeignPrograms(t *testing.T) {
+	t.Parallel()
+	for _, p := range slow {
+		p.foreign = true
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			p.try(t)
+		})
+	}
+}

@@ -1,0 +1,18 @@
+# The hub alone: a login needs neither its proxy nor a notebook.
+import asyncio
+import os
+
+from jupyterhub.app import JupyterHub
+from tornado.httpserver import HTTPServer
+
+
+async def serve():
+    os.environ["JUPYTERHUB_CRYPT_KEY"] = os.urandom(32).hex()
+    hub = JupyterHub.instance()
+    await hub.initialize(["--config", os.path.join(os.path.dirname(__file__), "jupyterhub_config.py")])
+    server = HTTPServer(hub.tornado_application, xheaders=True)
+    server.listen(hub.hub_port, address=hub.hub_ip)
+    await asyncio.Event().wait()
+
+
+asyncio.run(serve())
