@@ -15,6 +15,7 @@ import (
 	"mandate/handlers/request"
 	"mandate/handlers/resource"
 	"mandate/provider"
+	"mandate/provider/checkup"
 	"mandate/provider/loopback"
 	"mandate/templates"
 )
@@ -41,6 +42,9 @@ type Config struct {
 
 	Log *slog.Logger // nil: nothing is logged
 
+	// Known is what the settings alone tell about the way to the server.
+	Known []checkup.Finding
+
 	Watch    request.Watch
 	Stopping <-chan struct{} // closed when the node shuts down: readiness then fails
 	// SeparateOpsListener leaves health and readiness to the handler of NewOps.
@@ -56,6 +60,8 @@ type server struct {
 	origin string // scheme://host[:port] of BaseURL
 	base   string // its path, without the final slash
 	secure bool   // browsers use https
+
+	checked lastCheck
 
 	ownForms   *http.CrossOriginProtection // protects pages that use a person's session
 	loginForms *http.CrossOriginProtection // the same, but also accepts the operator's own login page

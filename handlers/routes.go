@@ -166,6 +166,7 @@ func (s *server) routes() http.Handler {
 	at("/admin/resources/new/", lasting, on{get: s.newResourcePage, post: s.newResource})
 	at("/admin/resources/change/", lasting, on{get: s.resourcePage, post: s.changeResource})
 	at("/admin/resources/delete/", lasting, on{get: s.deleteResourcePage, post: s.deleteResource})
+	at(serverCheckPath, own, on{get: s.serverCheck})
 	at(eventsPath, own, on{get: s.events})
 	at(eventsPath+"export/", own, on{get: s.toEvents, post: s.exportEvents})
 	if s.config.Registration {

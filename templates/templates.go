@@ -113,6 +113,7 @@ func catalogue() []page {
 		{Resources{}, "resources.html", "resources", ""},
 		{ResourceForm{}, "resource_form.html", "resources", ""},
 		{Events{}, "events.html", "events", ""},
+		{ServerCheck{}, "server_check.html", "", ""},
 		{InitialTokens{}, "initial_tokens.html", "applications", ""},
 		{Walk{}, "walk.html", "", ""},
 	}

@@ -168,6 +168,7 @@ func (o *opened) handler(ctx context.Context, listener net.Listener, log *slog.L
 		Registration:        o.provider.Registers(),
 		RPLogout:            o.settings.Provider.OIDCRPLogout,
 		JWKSMaxAge:          int64(o.settings.Provider.OIDCJWKSMaxAge / time.Second),
+		Known:               settingFindings(o.settings),
 		Log:                 log,
 		Watch:               o.watch(),
 		Stopping:            ctx.Done(),

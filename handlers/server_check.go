@@ -1,0 +1,59 @@
+package handlers
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"mandate/provider/checkup"
+	"mandate/templates"
+)
+
+const serverCheckPath = "/admin/server-check/"
+
+const (
+	checkPatience = 20 * time.Second // shorter than what a request may take
+	checkLife     = 30 * time.Second // for how long the findings are shown again
+)
+
+// lastCheck makes one check at a time, whoever asks: each sends requests to this server and connects to the mail server.
+type lastCheck struct {
+	mu    sync.Mutex
+	at    time.Time
+	found []checkup.Finding
+}
+
+// findings returns those of the last check, or makes another one.
+func (c *lastCheck) findings(ctx context.Context, look func(context.Context) []checkup.Finding) ([]checkup.Finding, time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.at.IsZero() || time.Since(c.at) >= checkLife {
+		// Others see the findings too, so they must not be those of a browser that has gone.
+		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), checkPatience)
+		defer stop()
+		c.found = look(ctx)
+		c.at = time.Now()
+	}
+	return c.found, c.at
+}
+
+// serverCheck shows administrators what mandate doctor finds. It calls nothing that a request names.
+func (s *server) serverCheck(w http.ResponseWriter, r *http.Request) error {
+	_, err := s.administrator(r)
+	if err != nil {
+		return err
+	}
+	found, at := s.checked.findings(r.Context(), func(ctx context.Context) []checkup.Finding { return s.provider.Checkup(ctx, s.config.Known...) })
+	page := templates.ServerCheck{Frame: s.frame(r, ""), At: moment(at.Unix())}
+	for _, f := range found {
+		row := templates.CheckRow{Weight: string(f.Weight), Check: f.Check, About: f.About, Text: f.Text, Remedy: f.Remedy}
+		if f.Weight == checkup.Fine {
+			page.Fine = append(page.Fine, row)
+			continue
+		}
+		page.Wrong = page.Wrong || f.Weight == checkup.Wrong
+		page.Rows = append(page.Rows, row)
+	}
+	return s.render(w, r, http.StatusOK, page)
+}
