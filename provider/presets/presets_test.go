@@ -373,7 +373,8 @@ func TestAddressIsReadFromTheRedirectURIs(t *testing.T) {
 		{"grafana", "https://x.example.org/cb https://g.example.org:8443/sub/login/generic_oauth", "https://g.example.org:8443/sub"},
 		{"portainer", "https://p.example.org", "https://p.example.org"},
 		{"grafana", "https://g.example.org/login/other", "-"}, {"grafana", "", "-"}, {"grafana", "/login/generic_oauth", "-"},
-		{"grafana", "https://g.example.org/a?x=/login/generic_oauth", "-"}, {"kubernetes", "http://localhost:8000", ""},
+		{"grafana", "https://g.example.org/a?x=/login/generic_oauth", "-"}, {"grafana", "https://G.example.org:443/login/generic_oauth", "-"},
+		{"kubernetes", "http://localhost:8000", ""},
 	} {
 		p, _ := Find(test.program)
 		got, ok := p.AddressIn(strings.Fields(test.redirects))
