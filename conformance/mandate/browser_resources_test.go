@@ -14,7 +14,7 @@ import (
 // their pages for which API an application asks.
 func TestBrowserResources(t *testing.T) {
 	browser := chromium(t)
-	s := startServer(t, options{provider: []string{"SCOPES: {read: Read what is yours, write: Change what is yours}"}})
+	s := startServer(t, options{provider: []string{openIDOff, "SCOPES: {read: Read what is yours, write: Change what is yours}"}})
 	admin, alice := s.person(t, "root", "--admin"), s.person(t, "alice")
 	client := newSite(t, "http", "127.0.0.1")
 	app := s.application(t, "--name", "Holiday Planner", "--owner", alice.Name, "--grant", "authorization_code", "--redirect-uri", client.URL+"/back")
