@@ -15,7 +15,7 @@ import (
 // A browser application runs in a browser: the page is served as it is shown.
 func TestBrowserSnippet(t *testing.T) {
 	browser := chromium(t)
-	v := newSnippetServer(t)
+	v := newSnippetServer(t, "OIDC_ENABLED: false")
 	site := newSnippetSite(t)
 	_, found := v.register(t, v.alice, "browser", "resources", v.api, "redirect_uris", site.URL+"/app")
 	site.page = found["browser-html"]

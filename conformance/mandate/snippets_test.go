@@ -215,7 +215,7 @@ func (v *snippetServer) each(t *testing.T, found map[string]string, ids []string
 
 func TestSnippets(t *testing.T) {
 	t.Parallel()
-	v := newSnippetServer(t)
+	v := newSnippetServer(t, "OIDC_ENABLED: false")
 	t.Run("service", v.service)
 	t.Run("website", v.website)
 	t.Run("native", v.native)
@@ -390,6 +390,8 @@ func (v *snippetServer) guards(t *testing.T) {
 	live := v.mustToken(t, caller.auth(), params("grant_type", "client_credentials")).AccessToken
 	writer := v.application(t, "--name", "Writer", "--grant", "client_credentials", "--scope", "write")
 	other := v.mustToken(t, writer.auth(), params("grant_type", "client_credentials")).AccessToken
+	refresh := v.pair(t, v.whole(t, "whole"), v.alice, "scope", "read").RefreshToken
+	bound := v.mustToken(t, newHolder(t).proving(t, caller.auth()), params("grant_type", "client_credentials")).AccessToken
 	secret := "MANDATE_CLIENT_SECRET=" + app.ClientSecret
 	v.each(t, found, languagesOf("api", "sh", "go", "mjs", "py"), func(t *testing.T, id, code string) {
 		if id == "api-sh" {
@@ -400,7 +402,7 @@ func (v *snippetServer) guards(t *testing.T) {
 		address := port.Address()
 		_, port, _ := strings.Cut(address, ":")
 		v.start(t, id, code, secret, "PORT="+port).listens(t, address)
-		for token, want := range map[string]int{"Bearer " + live: 200, "Bearer " + other: 403, "": 401, "Bearer other": 401, "Basic " + live: 401} {
+		for token, want := range map[string]int{"Bearer " + live: 200, "Bearer " + other: 403, "Bearer " + refresh: 401, "Bearer " + bound: 401, "": 401, "Bearer other": 401, "Basic " + live: 401} {
 			r, err := http.NewRequest("GET", "http://"+address+"/", nil)
 			if err != nil {
 				t.Fatal(err)

@@ -41,15 +41,17 @@ func TestWalkReadme(t *testing.T) {
 		return string(out)
 	}
 
-	registered := printed(commands["./mandate application add"])
-	for _, credential := range []struct{ name, placeholder string }{{"client id", "CLIENT-ID"}, {"client secret", "CLIENT-SECRET"}} {
-		found := regexp.MustCompile(`(?m)^` + credential.name + ` +(\S+)`).FindStringSubmatch(registered)
-		if found == nil {
-			t.Fatalf("the command does not print the %s:\n%s", credential.name, registered)
+	for _, app := range []struct{ placeholder, command string }{{"API", "./mandate application add"}, {"CALLER", "./mandate application add (2)"}} {
+		registered := printed(commands[app.command])
+		for _, credential := range []struct{ name, placeholder string }{{"client id", "-ID"}, {"client secret", "-SECRET"}} {
+			found := regexp.MustCompile(`(?m)^` + credential.name + ` +(\S+)`).FindStringSubmatch(registered)
+			if found == nil {
+				t.Fatalf("the command does not print the %s:\n%s", credential.name, registered)
+			}
+			values = append(values, app.placeholder+credential.placeholder, found[1])
 		}
-		values = append(values, credential.placeholder, found[1])
+		s.secret(values[len(values)-1])
 	}
-	s.secret(values[len(values)-1])
 	err = os.WriteFile(filepath.Join(s.dir, "guard.yaml"), []byte(strings.NewReplacer(values...).Replace(files["guard.yaml"])), 0o600)
 	if err != nil {
 		t.Fatal(err)
@@ -87,8 +89,8 @@ func TestWalkReadme(t *testing.T) {
 	}
 }
 
-// steps returns the commands of a section by their first two or three words, and its
-// files by name.
+// steps returns the commands of a section by their first two or three words, of which the second one has (2) at its end,
+// and its files by name.
 func steps(t *testing.T, page, heading string) (commands, files map[string]string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", page))
@@ -116,7 +118,11 @@ func steps(t *testing.T, page, heading string) (commands, files map[string]strin
 			if words[0] == "./mandate" && slices.Contains([]string{"application", "resource"}, words[1]) {
 				n = 3
 			}
-			commands[strings.Join(words[:n], " ")] = strings.TrimSpace(code)
+			name := strings.Join(words[:n], " ")
+			if commands[name] != "" {
+				name += " (2)"
+			}
+			commands[name] = strings.TrimSpace(code)
 		case strings.TrimSpace(line) != "":
 			file = ""
 		}
