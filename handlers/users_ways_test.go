@@ -173,7 +173,7 @@ func ownPages(path string) bool {
 			return true
 		}
 	}
-	for _, below := range []string{"/account/", "/login", "/logout", "/password/", "/sign-up", "/setup/", "/static", "/healthz", "/readyz", "/o/.well-known", "/o//.well-known", "/.well-known", "//.well-known",
+	for _, below := range []string{"/account/", "/login", "/logout", "/password/", "/sign-up", "/setup/", "/static", "/errors", "/healthz", "/readyz", "/o/.well-known", "/o//.well-known", "/.well-known", "//.well-known",
 		"/o/token", "/o/revoke", "/o/introspect", "/o/userinfo", "/o/par", "/o/device_authorization", "/o/device-authorization", "/o/register"} {
 		if strings.HasPrefix(path, below) {
 			return true
