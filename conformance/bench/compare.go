@@ -191,9 +191,10 @@ func startMandate(ctx context.Context, o *options, pg *cluster, more []string) (
 			return nil, err
 		}
 	}
-	// The codes of a round are all requested before it, and must remain valid during the round.
+	// The codes of a round are all requested before it, and must remain valid during the round. OpenID Connect is off, as it
+	// is by default in older binaries.
 	s, err := newServer(o, address, []string{"SAMPLE_API: true", "TRUSTED_PROXIES: [127.0.0.1]"},
-		append([]string{"AUTHORIZATION_CODE_EXPIRE_SECONDS: 600", "OPEN_CLIENTS: [documents, registration]", "OPEN_MAX_APPLICATIONS: 1000000"}, more...))
+		append([]string{"AUTHORIZATION_CODE_EXPIRE_SECONDS: 600", "OIDC_ENABLED: false", "OPEN_CLIENTS: [documents, registration]", "OPEN_MAX_APPLICATIONS: 1000000"}, more...))
 	if err != nil {
 		return nil, err
 	}
