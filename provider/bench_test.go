@@ -26,21 +26,26 @@ func BenchmarkGrantClientCredentials(b *testing.B) {
 	})
 }
 
+// The grace period of a refresh token costs the derivation of its successor.
 func BenchmarkGrantRefresh(b *testing.B) {
-	f := begin(b)
-	app, s := f.app(), f.login("alice")
-	b.ReportAllocs()
-	b.RunParallel(func(pb *testing.PB) {
-		token := f.tokens(app, s).RefreshToken
-		for pb.Next() {
-			answer, err := f.refresh(app, token)
-			if err != nil {
-				b.Error(err)
-				return
-			}
-			token = answer.RefreshToken
-		}
-	})
+	for name, changes := range map[string][]func(*Config){"without grace": nil, "grace": {grace}} {
+		b.Run(name, func(b *testing.B) {
+			f := begin(b, changes...)
+			app, s := f.app(), f.login("alice")
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				token := f.tokens(app, s).RefreshToken
+				for pb.Next() {
+					answer, err := f.refresh(app, token)
+					if err != nil {
+						b.Error(err)
+						return
+					}
+					token = answer.RefreshToken
+				}
+			})
+		})
+	}
 }
 
 func BenchmarkGrantCode(b *testing.B) {
