@@ -73,9 +73,11 @@ func TestAttackPKCELeftOutByRegistration(t *testing.T) {
 
 	// The holder of an administrator's token is not the administrator.
 	token := bearer(s.initialToken(t, "--uses", "2"))
-	if made := s.registers(t, token, metadata(member{"pkce": "if-sent"})); made["pkce"] != nil {
-		t.Errorf("registered with a token: %v", made)
+	left := s.registers(t, token, metadata(member{"pkce": "if-sent"}))
+	if left["pkce"] != nil {
+		t.Errorf("registered with a token: %v", left)
 	}
+	b.noCode(t, "one of a token, without a nonce", asApplication(left, back), "scope", "openid read")
 	made := s.registers(t, token, metadata(member{"pkce": "required"}))
 	at, manage, id := textOf(made, "registration_client_uri"), bearer(textOf(made, "registration_access_token")), textOf(made, "client_id")
 	for what, more := range map[string]member{"left out": {}, "if-sent": {"pkce": "if-sent"}} {

@@ -66,7 +66,7 @@ func serverForm(r *http.Request) (url.Values, error) {
 }
 
 func unproven(text string) *oauth.Error {
-	e := oauth.Refuse("invalid_client", "%s", text)
+	e := oauth.Refuse("invalid_client", "%s", oauth.Own(text))
 	e.Status, e.Challenge = http.StatusUnauthorized, clients.BasicChallenge
 	return e
 }

@@ -35,10 +35,11 @@ func (c *Rules) NeedsPKCE(a storage.Application, nonce bool) bool {
 		return false
 	case c.PKCE == PKCEForAll:
 		return true
-	case exempt:
+	// Nobody has decided about an application that registered itself and still describes itself.
+	case exempt && !DescribesItself(a):
 		return false
 	// RFC 9700 §2.1.1: a confidential client may rely on the nonce of OpenID Connect.
-	case a.ClientType == Confidential && !HasProfile(a) && StandingOf(a) == StandingPerson:
+	case a.ClientType == Confidential && !HasProfile(a) && StandingOf(a) != StandingOpen:
 		return c.PKCE != PKCEForPublicOnly && !nonce
 	}
 	return true

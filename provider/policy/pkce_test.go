@@ -13,7 +13,8 @@ func TestNeedsPKCE(t *testing.T) {
 	persons := OwnedBy(storage.User{Active: true})
 	persons.ClientType = Confidential
 	open := storage.Application{ClientType: Confidential, Responsible: storage.ByNobody}
-	public, bank := administrators, administrators
+	public, bank, token := administrators, administrators, administrators
+	token.Management = storage.ManagedAlone
 	public.ClientType, bank.Profile = Public, ProfileFAPI
 	type answers struct{ forAll, forPublic, forPublicOnly bool }
 	always, never := answers{true, true, true}, answers{}
@@ -30,6 +31,9 @@ func TestNeedsPKCE(t *testing.T) {
 		"a person's, with a nonce":     {persons, "", true, answers{true, false, false}},
 		"a person's, required":         {persons, PKCERequired, true, always},
 		"a person's, if sent":          {persons, PKCEIfSent, false, answers{true, true, false}}, // as it was before the owner lost the right
+		"a token's":                    {token, "", false, answers{true, true, false}},
+		"a token's, with a nonce":      {token, "", true, answers{true, false, false}},
+		"a token's, if sent":           {token, PKCEIfSent, false, never}, // an administrator has changed it
 		"nobody's":                     {open, "", true, always},
 		"nobody's, if sent":            {open, PKCEIfSent, true, always},
 		"public":                       {public, "", true, always},
