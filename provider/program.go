@@ -185,7 +185,7 @@ func (p *Provider) settingsValues(of ForProgram, clientID, secret string) preset
 	v := presets.Values{Issuer: at, ClientID: clientID, ClientSecret: secret, Address: of.Address,
 		Redirects: of.Registration.RedirectURIs, PostLogout: of.Registration.PostLogoutURIs, Scopes: of.Registration.Scopes,
 		Endpoints: presets.Endpoints{Authorize: at + "/authorize/", Token: at + "/token/", UserInfo: at + "/userinfo/",
-			Keys: at + "/.well-known/jwks.json"},
+			Keys: at + "/.well-known/jwks.json", Device: at + "/device_authorization/"},
 		Random: seal.Random(24)}
 	if p.config.RPLogout.Enabled {
 		v.Endpoints.Logout = at + "/logout/"

@@ -9,6 +9,9 @@ const runs = "2026-11-26"
 // noEmail is a note about people without a usable address.
 const noEmail = "A person without an email address cannot sign in."
 
+// byUsername is a note about accounts that have a username, and no subject (OIDC Core §5.7).
+const byUsername = "It knows people by their username. Make the people admin and root here yourself, and give nobody the username of somebody who has left."
+
 func identity() []string   { return []string{"openid", "profile", "email"} }
 func withGroups() []string { return []string{"openid", "profile", "email", "groups"} }
 
@@ -84,7 +87,7 @@ func applications() []Program {
 		{Name: "linkding", Title: "linkding", Kind: Application,
 			Redirects: []string{"/oidc/callback/"}, PKCE: PKCEIfSent, Claims: ClaimsOff, Scopes: identity(),
 			File: ".env", Format: Env,
-			Notes:    []string{noEmail},
+			Notes:    []string{byUsername, noEmail},
 			Verified: Verified{Read, "1.42.0", guides}},
 		{Name: "mealie", Title: "Mealie", Kind: Application,
 			Redirects: []string{"/login"}, PKCE: PKCERequired, Claims: ClaimsOn, Scopes: withGroups(),
@@ -130,13 +133,14 @@ func applications() []Program {
 			Redirects: []string{"/_oauth/mandate"}, PKCE: PKCEIfSent, Claims: ClaimsOff,
 			AuthMethod: "client_secret_post", Scopes: withGroups(),
 			File: "Administration, Settings, OAuth, Add custom OAuth with the name mandate", Format: List,
-			Notes:    []string{noEmail},
+			Notes:    []string{byUsername, noEmail},
 			Verified: Verified{Read, "6.11.1", guides}},
 		{Name: "synapse", Title: "Matrix Synapse", Kind: Application, Also: []string{"matrix", "element"},
 			Redirects:   []string{"/_synapse/client/oidc/callback"},
 			BackChannel: "/_synapse/client/oidc/backchannel_logout", PKCE: PKCERequired, Claims: ClaimsOff,
 			Scopes: identity(),
 			File:   "homeserver.yaml", Format: YAML,
+			Notes:    []string{byUsername},
 			Verified: Verified{Run, "1.163.2", runs}},
 		{Name: "vaultwarden", Title: "Vaultwarden", Kind: Application, Also: []string{"bitwarden"},
 			Redirects: []string{"/identity/connect/oidc-signin"}, PKCE: PKCERequired, Claims: ClaimsOn,

@@ -44,6 +44,7 @@ func frameworks() []Program {
 			Redirects: []string{"/oauth-authorized/mandate"}, PKCE: PKCERequired, Claims: ClaimsOff,
 			Scopes: withGroups(),
 			File:   "config.py", Format: Python,
+			Notes:    []string{byUsername},
 			Verified: Verified{Run, "5.3.0", runs}},
 		{Name: "flask-authlib", Title: "Flask with Authlib", Kind: Framework,
 			Also:      []string{"authlib", "flask"},
@@ -114,7 +115,7 @@ func others() []Program {
 	return []Program{
 		{Name: "website", Title: "Another website with a server", Kind: Other, Scopes: withGroups(),
 			File: "the settings of the program", Format: List,
-			Notes: []string{"If it sends PKCE, require PKCE. If it shows no name or email address of the person, put the claims into the ID token."}},
+			Notes: []string{"If the program sends PKCE, require it (--pkce required). If it shows no name or email address, let it read them in the ID token (--claims-in-id-token on)."}},
 		{Name: "spa", Title: "Another browser application without a server", Also: []string{"browser"},
 			Kind: Other, Public: true, PKCE: PKCERequired, Scopes: identity(),
 			File: "the settings of the program", Format: List},

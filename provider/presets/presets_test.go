@@ -39,7 +39,8 @@ func filledAt(t *testing.T, p Program, address string) (Filled, Values) {
 	}
 	v := Values{Issuer: testIssuer, ClientID: testID, ClientSecret: testSecret, Address: filled.Address, Redirects: filled.Redirects,
 		PostLogout: filled.PostLogout, Scopes: p.Scopes, Random: testRandom, Endpoints: Endpoints{Authorize: testIssuer + "/authorize/",
-			Token: testIssuer + "/token/", UserInfo: testIssuer + "/userinfo/", Keys: testIssuer + "/jwks", Logout: testIssuer + "/logout/"}}
+			Token: testIssuer + "/token/", UserInfo: testIssuer + "/userinfo/", Keys: testIssuer + "/jwks", Logout: testIssuer + "/logout/",
+			Device: testIssuer + "/device_authorization/"}}
 	if p.Public {
 		v.ClientSecret = ""
 	}

@@ -16,7 +16,7 @@ import (
 var settingsFiles embed.FS
 
 // Endpoints are the addresses of the server that programs without discovery need.
-type Endpoints struct{ Authorize, Token, UserInfo, Keys, Logout string }
+type Endpoints struct{ Authorize, Token, UserInfo, Keys, Logout, Device string }
 
 // Values are what settings contain of an application and of the server.
 type Values struct {
@@ -66,7 +66,7 @@ func first(list []string) string {
 // Unquotable returns the name of a value that settings cannot contain as it is, or "".
 func (v Values) Unquotable() string {
 	for _, one := range []struct{ name, value string }{{"client_id", v.ClientID}, {"client_secret", v.ClientSecret},
-		{"issuer", v.Issuer}, {"redirect_uris", strings.Join(v.Redirects, "")},
+		{"issuer", v.Issuer}, {"scope", strings.Join(v.Scopes, "")}, {"redirect_uris", strings.Join(v.Redirects, "")},
 		{"post_logout_redirect_uris", strings.Join(v.PostLogout, "")}} {
 		if !plain(one.value) {
 			return one.name
