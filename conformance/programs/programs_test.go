@@ -22,6 +22,7 @@ type program struct {
 	name     string
 	version  func(*testing.T) string
 	settings string   // what a person sets beside issuer, identifier, secret and scopes; "" if nothing
+	grant    string   // "" for authorization_code
 	flags    []string // of `mandate application add`, beside name, grant and redirect URI
 	redirect string   // the path of its redirect URI
 	login    string   // the path where people begin
@@ -153,7 +154,7 @@ func (p program) try(t *testing.T) {
 func (p program) run(t *testing.T) *site {
 	t.Helper()
 	s := &site{address: port.Address(), folder: t.TempDir(), server: startServer(t, p.secured)}
-	s.id, s.secret = s.server.register(t, p.name, s.url(p.redirect), p.flags...)
+	s.id, s.secret = s.server.register(t, p, s.url(p.redirect))
 	cmd := p.start(t, s)
 	if cmd.Env == nil {
 		cmd.Env = servertest.Environment()

@@ -59,7 +59,11 @@ func (p program) record(t *testing.T) {
 	recording.Lock()
 	defer recording.Unlock()
 	all := results(t)
-	got := result{Version: p.version(t), Settings: p.settings, Flags: strings.Join(p.flags, " "), Shows: p.shows.String(), Refused: p.refused, Foreign: p.foreign,
+	flags := p.flags
+	if p.grant != "" {
+		flags = append([]string{"--grant", p.grant}, flags...)
+	}
+	got := result{Version: p.version(t), Settings: p.settings, Flags: strings.Join(flags, " "), Shows: p.shows.String(), Refused: p.refused, Foreign: p.foreign,
 		Date: all[p.name].Date}
 	if gocmp.Equal(all[p.name], got) {
 		return

@@ -2,6 +2,7 @@ package programs
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
@@ -97,14 +98,17 @@ func (s *server) cli(t *testing.T, stdin string, args ...string) string {
 }
 
 // register registers an application as an operator does, and returns its identifier and its secret.
-func (s *server) register(t *testing.T, name, redirectURI string, more ...string) (id, secret string) {
+func (s *server) register(t *testing.T, p program, redirectURIs ...string) (id, secret string) {
 	t.Helper()
-	arguments := []string{"application", "add", "--json", "--name", name, "--grant", "authorization_code", "--redirect-uri", redirectURI}
+	arguments := append([]string{"application", "add", "--json", "--name", p.name, "--grant", cmp.Or(p.grant, "authorization_code")}, p.flags...)
+	for _, uri := range redirectURIs {
+		arguments = append(arguments, "--redirect-uri", uri)
+	}
 	var made struct {
 		ID     string `json:"client_id"`
 		Secret string `json:"client_secret"`
 	}
-	err := json.Unmarshal([]byte(s.cli(t, "", append(arguments, more...)...)), &made)
+	err := json.Unmarshal([]byte(s.cli(t, "", arguments...)), &made)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func TestSinglePage(t *testing.T) {
 	}
 	s := startAt(t, listen, "auth.company.example:"+number, true)
 	app := singlePage(t)
-	id, _ := s.register(t, spa.name, app+spa.redirect, append(spa.flags, "--redirect-uri", app+"/silent")...)
+	id, _ := s.register(t, spa, app+spa.redirect, app+"/silent")
 	first := tab(t, inBrowser)
 	first.open(app + "/#" + url.Values{"authority": {s.issuer}, "client_id": {id}}.Encode())
 	first.run(chromedp.Evaluate[chromedp.Void]("void signIn()"),
