@@ -57,6 +57,10 @@ var slow = []program{
 		start: apache,
 	},
 	{
+		name: "nginx with auth_request (Debian's) and oauth2-proxy", version: debianVersion("nginx"), settings: "`reverse_proxy`, `set_xauthrequest`",
+		redirect: "/oauth2/callback", login: "/", presses: true, shows: oauth2Proxy.shows, start: nginx,
+	},
+	{
 		name: "Better Auth, genericOAuth", version: nodeVersion("more-node", "better-auth"), redirect: "/api/auth/callback/mandate", login: "/login", shows: noGroups,
 		start: func(t *testing.T, _ *site) *exec.Cmd { return inNode(t, "more-node", "better-auth.mjs") },
 	},
