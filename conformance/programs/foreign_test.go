@@ -4,6 +4,7 @@ package programs
 
 import (
 	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"mandate/conformance/servertest"
@@ -47,6 +48,12 @@ var slow = []program{
 	{
 		name: "Spring Boot 4 (Spring Security 7), client", version: springVersion("spring4"), redirect: "/login/oauth2/code/mandate", login: "/", shows: complete,
 		start: func(t *testing.T, _ *site) *exec.Cmd { return spring(t, "spring4") },
+	},
+	{
+		name: "Quarkus, quarkus-oidc as a web-app", version: func(t *testing.T) string {
+			return versionIn(t, filepath.Join("quarkus", "pom.xml"), "<quarkus.version>", "<")
+		},
+		redirect: "/", login: "/", shows: complete, start: quarkus,
 	},
 	{
 		name: "hashicorp/cap, the library of Vault and Boundary", version: goVersion("cap", "github.com/hashicorp/cap"), redirect: "/callback", login: "/login", shows: complete,

@@ -16,8 +16,18 @@ import (
 	"mandate/testkit"
 )
 
-// spring builds and runs a website of a folder of testdata. Its port comes from a variable of Spring Boot.
+// spring and quarkus build and run a website of a folder of testdata.
 func spring(t *testing.T, folder string) *exec.Cmd {
+	t.Helper()
+	return inJava(t, folder, filepath.Join("target", "program-1.jar")) // its port comes from a variable of Spring Boot
+}
+
+func quarkus(t *testing.T, _ *site) *exec.Cmd {
+	t.Helper()
+	return inJava(t, "quarkus", filepath.Join("target", "quarkus-app", "quarkus-run.jar"))
+}
+
+func inJava(t *testing.T, folder, jar string) *exec.Cmd {
 	t.Helper()
 	maven, java := testkit.Program(t, "mvn", "maven"), testkit.Program(t, "java", "default-jdk-headless")
 	files := []string{"pom.xml", "Site.java", "application.properties"}
@@ -34,7 +44,7 @@ func spring(t *testing.T, folder string) *exec.Cmd {
 		}
 		return exec.Command(maven, "--batch-mode", "--quiet", "--file", filepath.Join(dir, "pom.xml"), "package")
 	})
-	return exec.Command(java, "-jar", filepath.Join(dir, "target", "program-1.jar"))
+	return exec.Command(java, "-jar", filepath.Join(dir, jar))
 }
 
 func springVersion(folder string) func(*testing.T) string {
