@@ -3,9 +3,12 @@
 package programs
 
 import (
+	"context"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"mandate/conformance/servertest"
 	"mandate/storage/postgrestest"
@@ -72,6 +75,11 @@ var slow = []program{
 		start: func(t *testing.T, _ *site) *exec.Cmd { return inNode(t, "more-node", "better-auth.mjs") },
 	},
 	{
+		name: "MeshCentral", version: nodeVersion("meshcentral", "meshcentral"), settings: "`groups`", redirect: "/auth-oidc-callback", login: "/auth-oidc",
+		shows: complete, reads: meshCentralUser,
+		start: func(t *testing.T, _ *site) *exec.Cmd { return inNode(t, "meshcentral", "site.mjs") },
+	},
+	{
 		name: "Matrix Synapse", version: pythonVersion("synapse", "matrix-synapse"), redirect: "/_synapse/client/oidc/callback",
 		login: "/_matrix/client/v3/login/sso/redirect/oidc-mandate", shows: noGroups, start: synapse,
 	},
@@ -97,4 +105,23 @@ func TestForeignPrograms(t *testing.T) {
 			p.try(t)
 		})
 	}
+}
+
+// meshCentralUser opens the WebSocket from which the page of MeshCentral learns who has signed in.
+func meshCentralUser(t *testing.T, s *site, v *visitor) []byte {
+	t.Helper()
+	var cookies []string
+	for _, c := range v.Cookies() {
+		cookies = append(cookies, c.Name+"="+c.Value)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	script := inNode(t, "meshcentral", "who.mjs")
+	cmd := exec.CommandContext(ctx, script.Path, script.Args[1:]...)
+	cmd.Dir, cmd.Env = script.Dir, append(script.Env, "ADDRESS="+s.address, "COOKIE="+strings.Join(cookies, "; "))
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", script, err, out)
+	}
+	return out
 }

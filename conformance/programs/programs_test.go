@@ -34,7 +34,8 @@ type program struct {
 	refused  string // where it cannot sign anybody in: what Mandate says about it on the page of the application
 
 	start func(t *testing.T, s *site) *exec.Cmd
-	also  func(t *testing.T, s *site, v *visitor) // what else alice does
+	reads func(t *testing.T, s *site, v *visitor) []byte // what its page reads by scripts, if it does not show the person itself
+	also  func(t *testing.T, s *site, v *visitor)        // what else alice does
 }
 
 // person is what a program knows about the person who has signed in. A program may have no place for some of it.
@@ -135,7 +136,7 @@ func (p program) try(t *testing.T) {
 		p.record(t)
 		return
 	}
-	p.wantShown(t, v)
+	p.wantShown(t, s, v)
 	if p.also != nil {
 		p.also(t, s, v)
 	}
@@ -143,7 +144,7 @@ func (p program) try(t *testing.T) {
 	again := newVisitor(t, s.server)
 	again.signInAtMandate(t)
 	p.signIn(t, s, again)
-	p.wantShown(t, again)
+	p.wantShown(t, s, again)
 	if len(again.asked) > 0 {
 		t.Errorf("at the second login Mandate asks for %v", again.asked)
 	}
@@ -207,7 +208,7 @@ func (s *site) wantReason(t *testing.T, reason string) {
 }
 
 // wantShown asserts that the program shows alice.
-func (p program) wantShown(t *testing.T, v *visitor) {
+func (p program) wantShown(t *testing.T, s *site, v *visitor) {
 	t.Helper()
 	if p.page != "" {
 		if page := browser.Parse(v.Page); v.Page.Status != http.StatusOK || !strings.Contains(string(v.Page.Body), p.page) {
@@ -215,13 +216,17 @@ func (p program) wantShown(t *testing.T, v *visitor) {
 		}
 		return
 	}
+	shown := v.Page.Body
+	if p.reads != nil {
+		shown = p.reads(t, s, v)
+	}
 	var got person
-	err := json.Unmarshal(v.Page.Body, &got)
+	err := json.Unmarshal(shown, &got)
 	if err != nil {
-		t.Fatalf("the program shows no person, but %s at %s: %s", v.Page, v.Page.URL, v.Page.Body)
+		t.Fatalf("the program shows no person, but %s at %s: %s", v.Page, v.Page.URL, shown)
 	}
 	slices.Sort(got.Groups)
 	if diff := gocmp.Diff(p.shows, got); diff != "" {
-		t.Errorf("the program does not show what Mandate knows (-want +got):\n%s%s", diff, v.Page.Body)
+		t.Errorf("the program does not show what Mandate knows (-want +got):\n%s%s", diff, shown)
 	}
 }
