@@ -4,13 +4,19 @@ package programs
 
 import (
 	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"mandate/conformance/browser"
 	"mandate/conformance/servertest"
+	"mandate/conformance/wire"
 	"mandate/storage/postgrestest"
 )
 
@@ -43,6 +49,11 @@ var slow = []program{
 		name: "JupyterHub with oauthenticator", version: pythonVersion("jupyterhub", "oauthenticator"), settings: "`manage_groups`, `auth_state_groups_key`",
 		redirect: "/hub/oauth_callback", login: "/hub/oauth_login?next=/hub/who", shows: complete,
 		start: func(t *testing.T, _ *site) *exec.Cmd { return inPython(t, "jupyterhub", "hub.py") },
+	},
+	{
+		name: "pgAdmin", version: pythonVersion("pgadmin", "pgadmin4"), settings: "`OAUTH2_ADDITIONAL_CLAIMS`", redirect: "/oauth2/authorize", login: "/login",
+		presses: true, button: pgAdminButton, shows: person{Email: "alice@example.com", Groups: []string{"admins"}}, reads: pgAdminUser,
+		start: func(t *testing.T, _ *site) *exec.Cmd { return inPython(t, "pgadmin", "site.py") },
 	},
 	{
 		name: "Spring Boot 3.5 (Spring Security 6.5), client", version: springVersion("spring3"), redirect: "/login/oauth2/code/mandate", login: "/", shows: complete,
@@ -124,4 +135,34 @@ func meshCentralUser(t *testing.T, s *site, v *visitor) []byte {
 		t.Fatalf("%s: %v\n%s", script, err, out)
 	}
 	return out
+}
+
+var (
+	pgAdminToken = regexp.MustCompile(`"csrfToken": "([^"]+)"`)
+	pgAdminEmail = regexp.MustCompile(`'email': '([^']+)'`)
+)
+
+// pgAdminButton is what a script of pgAdmin's page sends for the button of its provider.
+func pgAdminButton(page *wire.Answer) *browser.Form {
+	form := &browser.Form{Method: http.MethodPost, Action: "/authenticate/login", Values: url.Values{"oauth2_button": {"mandate"}}}
+	if token := pgAdminToken.FindSubmatch(page.Body); token != nil {
+		form.Values.Set("csrf_token", string(token[1]))
+	}
+	return form
+}
+
+// pgAdminUser opens the script from which the page of pgAdmin learns who has signed in. Only a person with the group of
+// OAUTH2_ADDITIONAL_CLAIMS can.
+func pgAdminUser(t *testing.T, s *site, v *visitor) []byte {
+	t.Helper()
+	v.check(t, v.Open(s.url("/user_management/current_user.js")))
+	email := pgAdminEmail.FindSubmatch(v.Page.Body)
+	if email == nil {
+		return v.Page.Body
+	}
+	shown, err := json.Marshal(person{Email: string(email[1]), Groups: []string{"admins"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return shown
 }

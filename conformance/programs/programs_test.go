@@ -14,6 +14,7 @@ import (
 
 	"mandate/conformance/browser"
 	"mandate/conformance/servertest"
+	"mandate/conformance/wire"
 	"mandate/testkit/port"
 )
 
@@ -21,13 +22,14 @@ import (
 type program struct {
 	name     string
 	version  func(*testing.T) string
-	settings string   // what a person sets beside issuer, identifier, secret and scopes; "" if nothing
-	grant    string   // "" for authorization_code
-	flags    []string // of `mandate application add`, beside name, grant and redirect URI
-	redirect string   // the path of its redirect URI
-	login    string   // the path where people begin
-	presses  bool     // people press a button there
-	secured  bool     // it wants https
+	settings string                                // what a person sets beside issuer, identifier, secret and scopes; "" if nothing
+	grant    string                                // "" for authorization_code
+	flags    []string                              // of `mandate application add`, beside name, grant and redirect URI
+	redirect string                                // the path of its redirect URI
+	login    string                                // the path where people begin
+	presses  bool                                  // people press a button there
+	button   func(page *wire.Answer) *browser.Form // the form of this button, if scripts write it
+	secured  bool                                  // it wants https
 	shows    person
 	foreign  bool   // only `make foreign` tries it
 	page     string // what its page shows, if that is no JSON
@@ -184,14 +186,23 @@ func (p program) signIn(t *testing.T, s *site, v *visitor) {
 	if !p.presses {
 		return
 	}
-	page := browser.Parse(v.Page)
+	v.check(t, v.Submit(p.form(t, v.Page)))
+	v.answer(t)
+}
+
+// form returns the form whose button people press.
+func (p program) form(t *testing.T, at *wire.Answer) *browser.Form {
+	t.Helper()
+	if p.button != nil {
+		return p.button(at)
+	}
+	page := browser.Parse(at)
 	if len(page.Forms) == 0 {
-		t.Fatalf("the page has no button: %s %s", v.Page, v.Page.Body)
+		t.Fatalf("the page has no button: %s %s", at, at.Body)
 	}
 	form := page.Forms[0]
 	form.Press(form.First())
-	v.check(t, v.Submit(form))
-	v.answer(t)
+	return form
 }
 
 // wantReason waits until Mandate shows on the page of the application why its request was refused.
