@@ -70,6 +70,10 @@ var slow = []program{
 		redirect: "/", login: "/", shows: complete, start: quarkus,
 	},
 	{
+		name: "Keycloak, with Mandate as its identity provider", version: keycloakVersion, redirect: "/realms/company/broker/mandate/endpoint",
+		login: "/realms/company/protocol/openid-connect/auth", shows: complete, start: keycloak,
+	},
+	{
 		name: "hashicorp/cap, the library of Vault and Boundary", version: goVersion("cap", "github.com/hashicorp/cap"), redirect: "/callback", login: "/login", shows: complete,
 		start: func(t *testing.T, _ *site) *exec.Cmd { return exec.Command(fromGo(t, "cap", ".")) },
 	},
