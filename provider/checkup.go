@@ -11,6 +11,7 @@ import (
 	"mandate/provider/checkup"
 	"mandate/provider/clients"
 	"mandate/provider/errorcode"
+	"mandate/provider/oauth"
 	"mandate/provider/outbound"
 	"mandate/provider/people"
 	"mandate/provider/policy"
@@ -32,7 +33,7 @@ const (
 func (p *Provider) Checkup(ctx context.Context, known ...checkup.Finding) []checkup.Finding {
 	ctx, stop := context.WithTimeout(ctx, checkPatience)
 	defer stop()
-	site := checkup.Site{BaseURL: strings.TrimSuffix(p.config.Issuer, "/o"), OpenID: p.config.OpenID, Now: time.Now,
+	site := checkup.Site{BaseURL: oauth.BaseURL(p.config.Issuer), OpenID: p.config.OpenID, Now: time.Now,
 		// The operator has chosen the address, so it may be in any network.
 		Client: outbound.New(outbound.Config{Networks: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}}).ForLibrary(checkup.Body)}
 	found := append(slices.Clone(known), site.Look(ctx)...)

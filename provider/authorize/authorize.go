@@ -286,7 +286,7 @@ func (p *Authorizations) checkAuthorization(ctx context.Context, a *Authorizatio
 	return p.newRequest(ctx, a)
 }
 
-// needsPKCE says why a request needs a code challenge, or returns "".
+// needsPKCE returns what to change if a request needs a code challenge, or "" if it needs none.
 func (p *Authorizations) needsPKCE(a *Authorization) string {
 	nonce := p.config.OpenID && a.OpenID.nonce != "" && slices.Contains(strings.Fields(a.parameters.Get("scope")), "openid")
 	switch {
@@ -383,7 +383,7 @@ func (p *Authorizations) Complete(ctx context.Context, a *Authorization, s *stor
 // §4.1.2.1).
 func (p *Authorizations) Refusal(a *Authorization, e *oauth.Error) redirect.Response {
 	parameters := []redirect.Parameter{{Name: "error", Value: e.Code}, {Name: "error_description", Value: e.Description}}
-	if uri := errorcode.URI(strings.TrimSuffix(p.config.Issuer, "/o"), e.Code, e.Description); uri != "" {
+	if uri := errorcode.URI(oauth.BaseURL(p.config.Issuer), e.Code, e.Description); uri != "" {
 		parameters = append(parameters, redirect.Parameter{Name: "error_uri", Value: uri})
 	}
 	return p.respond(a, parameters...)

@@ -252,4 +252,4 @@ func oneOrList(uris []string) any {
 
 // Audience returns the URI of the server itself, for which access tokens are if no other
 // resource is requested (RFC 9068 §3).
-func (c Config) Audience() string { return strings.TrimSuffix(c.Issuer, "/o") }
+func (c Config) Audience() string { return oauth.BaseURL(c.Issuer) }

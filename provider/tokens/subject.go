@@ -22,7 +22,7 @@ func (p *Tokens) Subject(sector, userID string) string {
 // §8.1). Only this server can read the session from it: SessionOf.
 //
 // It is a digest of the session, and the session encrypted under this digest, as with a synthetic initialization vector
-// (RFC 5297 §2.6): equal for the same session, and unlike random bytes for nobody who has the key.
+// (RFC 5297 §2.6): equal for the same session, and without the key it cannot be told from random bytes.
 func (p *Tokens) SID(sector, sessionID string) string {
 	if sector == "" {
 		return sessionID
