@@ -175,13 +175,8 @@ func (g *refreshGrant) rotate(ctx context.Context, a storage.Application, form u
 	kept := ""
 	issued.from = tokens.Anew()
 	if g.p.rules.AllowanceOf(a).RefreshGrace > 0 {
-		asked, err := requestedScope(issued.token.Scope, form.Get("scope"))
-		if err != nil {
-			return tokens.Pair{}, err
-		}
-		text := form.Get("refresh_token")
-		t := newTrail(text, issued, asked)
-		kept, issued.from = t.String(), tokens.Derived(text, t.salt, oauth.Now())
+		t := newTrail(issued)
+		kept, issued.from = t.String(), tokens.Derived(form.Get("refresh_token"), t.salt, oauth.Now())
 	}
 	made, err := g.tokens(ctx, a, issued)
 	if err == nil {

@@ -2,7 +2,6 @@ package grant
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"net/url"
 	"slices"
@@ -17,26 +16,24 @@ import (
 )
 
 // trail is what a replaced refresh token keeps of the request that has replaced it. Together with the text of that
-// token, which the database does not have, it leads to the same tokens again (see tokens.Derived). The tags say whether a
-// second request asks for the same.
+// token, which the database does not have, the salt leads to the same tokens again (see tokens.Derived). The tags say
+// whether a second request asks for the same.
 type trail struct {
 	salt                   string
 	resource, scope, bound string
 }
 
 const (
-	saltSize = 16
-	tagSize  = 6
+	saltSize = 22 // characters of 128 bits
+	tagSize  = 8  // characters of 48 bits
 )
 
 // newTrail returns the trail of a request with a refresh token.
-func newTrail(text string, issued *Session, asked []string) trail {
-	return trail{seal.Random(saltSize), tag(text, "resource", issued.audience.Stored()), tag(text, "scope", inOrder(asked)), tag(text, "bound", string(issued.bound))}
+func newTrail(issued *Session) trail {
+	return trail{seal.Random(16), tag(issued.audience.Stored()), tag(inOrder(issued.scope)), tag(string(issued.bound))}
 }
 
-func tag(text, of, value string) string {
-	return string(seal.Mac([]byte(text), of+" "+value)[:tagSize])
-}
+func tag(value string) string { return seal.Digest(value)[:tagSize] }
 
 // inOrder returns scopes, whose order and repetition have no meaning (RFC 6749 §3.3).
 func inOrder(scopes []string) string {
@@ -44,21 +41,15 @@ func inOrder(scopes []string) string {
 }
 
 // String returns the trail as it is stored.
-func (t trail) String() string {
-	return t.salt + base64.RawURLEncoding.EncodeToString([]byte(t.resource+t.scope+t.bound))
-}
+func (t trail) String() string { return t.salt + t.resource + t.scope + t.bound }
 
 // readTrail reads a stored trail. An older release has stored something else, which nobody can use.
 func readTrail(stored string) (trail, bool) {
-	size := base64.RawURLEncoding.EncodedLen(saltSize)
-	if len(stored) <= size {
+	if len(stored) != saltSize+3*tagSize {
 		return trail{}, false
 	}
-	tags, err := base64.RawURLEncoding.DecodeString(stored[size:])
-	if err != nil || len(tags) != 3*tagSize {
-		return trail{}, false
-	}
-	return trail{stored[:size], string(tags[:tagSize]), string(tags[tagSize : 2*tagSize]), string(tags[2*tagSize:])}, true
+	tags := stored[saltSize:]
+	return trail{stored[:saltSize], tags[:tagSize], tags[tagSize : 2*tagSize], tags[2*tagSize:]}, true
 }
 
 // usedBefore handles a request with a refresh token that was used before. Within the grace period,
@@ -89,7 +80,7 @@ func (g *refreshGrant) usedBefore(ctx context.Context, a storage.Application, fo
 			if err != nil {
 				return err
 			}
-			if kept.bound == tag(text, "bound", string(issued.bound)) {
+			if kept.bound == tag(string(issued.bound)) {
 				return g.again(ctx, a, form, issued, kept)
 			}
 			// Anybody who has an unbound refresh token of a public client can bind the next one to a key
@@ -124,23 +115,20 @@ func (g *refreshGrant) successorIsUnused(ctx context.Context, issued *Session) (
 // does not revoke anything: the client still gets them when it asks for the same. The rotation may be one that
 // can still be lost with the primary of the database: then the client would have refresh tokens that no server knows.
 func (g *refreshGrant) again(ctx context.Context, a storage.Application, form url.Values, issued *Session, kept trail) error {
-	text, token := form.Get("refresh_token"), issued.token
-	if kept.resource != tag(text, "resource", issued.audience.Stored()) {
+	token := issued.token
+	if kept.resource != tag(issued.audience.Stored()) {
 		return oauth.Refuse("invalid_target", "This refresh token was used a moment ago for another resource: name the same resource again, or use the new refresh token.")
 	}
-	asked, err := requestedScope(token.Scope, form.Get("scope"))
+	scope, err := g.scope(a, token.Scope, issued.audience, form.Get("scope"))
 	if err != nil {
 		return err
 	}
 	// RFC 6749 §6: the scope is part of the request. A request with another scope is a new
 	// request, and the refresh token for it was already used.
-	if kept.scope != tag(text, "scope", inOrder(asked)) {
+	if kept.scope != tag(inOrder(scope)) {
 		return oauth.Refuse("invalid_scope", "This refresh token was used a moment ago with another scope: ask for the same scope again, or use the new refresh token.")
 	}
-	issued.scope, err = g.scope(a, token.Scope, issued.audience, form.Get("scope"))
-	if err != nil {
-		return err
-	}
+	issued.scope = scope
 	err = g.p.store.ConfirmRotation(ctx, token.Digest, *token.Successor)
 	if err != nil {
 		return oauth.Unavailable(err)

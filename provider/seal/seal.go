@@ -9,6 +9,7 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
+	"crypto/sha512"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -71,6 +72,13 @@ func Digest(text string) string {
 // even if it is short.
 func Mac(key []byte, text string) []byte {
 	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte(text))
+	return mac.Sum(nil)
+}
+
+// LongMac is the HMAC-SHA-512 of a text, 64 bytes.
+func LongMac(key []byte, text string) []byte {
+	mac := hmac.New(sha512.New, key)
 	mac.Write([]byte(text))
 	return mac.Sum(nil)
 }

@@ -41,7 +41,7 @@ func (p *Tokens) newAccess(ctx context.Context, a storage.Application, f Family,
 	if a.AccessTokenFormat == policy.FormatJWT {
 		return p.SignAccess(ctx, a, f, scope, audience, at, end)
 	}
-	text := from.opaque(AccessPrefix)
+	text := from.AccessToken()
 	row := storage.Token{Digest: seal.Digest(text), GrantID: &f.GrantID, Scope: scope, IssuedAt: at, ExpiresAt: end, ChargedTo: policy.ChargedTo(a), Resource: audience.Stored(), CNF: string(f.Bound)}
 	return AccessToken{text, end, []storage.Token{row}}, nil
 }

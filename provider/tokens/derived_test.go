@@ -12,8 +12,8 @@ func TestDerivedTokens(t *testing.T) {
 	for _, from := range []struct{ token, salt string }{{"mrt_one", "salt"}, {"mrt_one", "other salt"}, {"mrt_two", "salt"}} {
 		source := Derived(from.token, from.salt, 1)
 		again := Derived(from.token, from.salt, 1)
-		access, refresh := source.opaque(AccessPrefix), source.RefreshToken()
-		if again.opaque(AccessPrefix) != access || again.RefreshToken() != refresh {
+		access, refresh := source.AccessToken(), source.RefreshToken()
+		if again.AccessToken() != access || again.RefreshToken() != refresh {
 			t.Error(from, "the same source makes other tokens")
 		}
 		for _, text := range []string{strings.TrimPrefix(access, AccessPrefix), strings.TrimPrefix(refresh, refreshPrefix)} {

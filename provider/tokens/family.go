@@ -3,6 +3,7 @@ package tokens
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/base64"
 	"slices"
 	"strings"
@@ -114,26 +115,39 @@ func (p *Tokens) NewPair(ctx context.Context, a storage.Application, f Family, s
 	}, nil
 }
 
-// Source is what the texts of a pair are made from, and when. The same source makes the same opaque tokens.
+// Source is what the opaque tokens of a pair are made from, and when. The same source makes the same tokens.
 type Source struct {
-	At     int64
-	opaque func(prefix string) string
+	At              int64
+	access, refresh [32]byte
 }
+
+// AccessToken returns the opaque access token that it makes.
+func (s Source) AccessToken() string { return opaque(AccessPrefix, s.access) }
 
 // RefreshToken returns the refresh token that it makes.
-func (s Source) RefreshToken() string { return s.opaque(refreshPrefix) }
+func (s Source) RefreshToken() string { return opaque(refreshPrefix, s.refresh) }
 
-// Anew returns a source of random texts.
-func Anew() Source {
-	return Source{oauth.Now(), func(prefix string) string { return prefix + seal.Random(32) }}
+func opaque(prefix string, random [32]byte) string {
+	return prefix + base64.RawURLEncoding.EncodeToString(random[:])
 }
 
-// Derived returns the source of the tokens that take the place of a refresh token. Whoever does not know its text learns
-// nothing from the salt: the text has 256 random bits.
+// Anew returns a source of random tokens.
+func Anew() Source {
+	s := Source{At: oauth.Now()}
+	rand.Read(s.access[:]) // never fails
+	rand.Read(s.refresh[:])
+	return s
+}
+
+// Derived returns the source of the tokens that take the place of a refresh token. Whoever does not know the text of that
+// token learns nothing from the salt: the text has 256 random bits. Whoever knows one half of an HMAC knows nothing of
+// the other half.
 func Derived(refreshToken, salt string, at int64) Source {
-	return Source{at, func(prefix string) string {
-		return prefix + base64.RawURLEncoding.EncodeToString(seal.Mac([]byte(refreshToken), prefix+salt))
-	}}
+	s := Source{At: at}
+	sum := seal.LongMac([]byte(refreshToken), salt)
+	copy(s.access[:], sum[:32])
+	copy(s.refresh[:], sum[32:])
+	return s
 }
 
 // The prefixes of authorization codes, device codes, access tokens and refresh tokens.
