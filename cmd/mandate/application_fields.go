@@ -16,9 +16,9 @@ func fieldFlags() []fieldFlag[provider.Registration] {
 		{"name", "`NAME` that people see", func(r *r) any { return &r.Name }},
 		{"client-type", "`TYPE`: confidential, or public for an application that cannot keep a secret (default: confidential)",
 			func(r *r) any { return &r.ClientType }},
-		{"grant", "`GRANT`: " + strings.Join(provider.GrantNames(), ", ") + "; may be repeated", func(r *r) any { return &r.GrantTypes }},
+		{"grant", "`GRANT`: " + strings.Join(provider.GrantNames(), ", ") + "; may be repeated", func(r *r) any { return (*words)(&r.GrantTypes) }},
 		{"redirect-uri", "redirect `URI`; may be repeated", func(r *r) any { return &r.RedirectURIs }},
-		{"scope", "`SCOPE` that it may request; may be repeated (default: all except introspection)", func(r *r) any { return &r.Scopes }},
+		{"scope", "`SCOPE` that it may request; may be repeated (default: all except introspection)", func(r *r) any { return (*words)(&r.Scopes) }},
 		{"resource", "`URI` of a resource that its tokens may be for; the first one is the default; may be repeated (default: any resource)",
 			func(r *r) any { return &r.Resources }},
 		{"may-introspect", "let it introspect tokens of other applications", func(r *r) any { return &r.MayIntrospect }},
@@ -72,6 +72,10 @@ A flag without a value is switched off with =false, such as --skip-consent=false
 
 application assign and application take-over change who is responsible for it.`,
 		RunE: func(c *cobra.Command, args []string) error {
+			err := requireChange(c)
+			if err != nil {
+				return err
+			}
 			return p.withApplication(c.Context(), args[0], func(o *opened, a provider.Application) error {
 				changed, err := o.provider.Clients.Change(c.Context(), provider.Operator(), a.ID, func(r *provider.Registration) error {
 					return f.read(c, r)

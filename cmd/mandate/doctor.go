@@ -35,16 +35,6 @@ code is 1 if something is wrong; a warning alone is no error.`,
 	return c
 }
 
-// atMost allows one argument.
-func atMost(name string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) > 1 {
-			return wrongUsage("unexpected argument %q after %s", args[1], name)
-		}
-		return nil
-	}
-}
-
 // errUnwell is what a run ends with that has found something wrong. The findings say what.
 var errUnwell = errors.New("something is wrong: see the findings above")
 

@@ -1,8 +1,32 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"strings"
 
-// fieldFlag is a flag that sets one field of a record: a text, a list of texts, a number or a box. The command that adds
+	"github.com/spf13/cobra"
+)
+
+// words is the value of a flag that may be repeated and whose values contain no space: one argument can have several.
+//
+// RFC 6749 §3.3: spaces separate scopes, and no scope contains one.
+type words []string
+
+// Set adds the words of one argument. The empty text stays, because it empties the list.
+func (w *words) Set(text string) error {
+	found := strings.Fields(text)
+	if len(found) == 0 {
+		found = []string{""}
+	}
+	*w = append(*w, found...)
+	return nil
+}
+
+// Type is the one of a list of texts.
+func (*words) Type() string { return "stringArray" }
+
+func (w *words) String() string { return strings.Join(*w, " ") }
+
+// fieldFlag is a flag that sets one field of a record: a text, a list of texts or of words, a number or a box. The command that adds
 // a record and the command that changes it have the same.
 type fieldFlag[T any] struct {
 	name, usage string
@@ -18,6 +42,8 @@ func addFlags[T any](c *cobra.Command, list []fieldFlag[T], said *T) {
 			flags.StringVar(field, one.name, "", one.usage)
 		case *[]string:
 			flags.StringArrayVar(field, one.name, nil, one.usage)
+		case *words:
+			flags.Var(field, one.name, one.usage)
 		case *int64:
 			flags.Int64Var(field, one.name, 0, one.usage)
 		case *bool:
@@ -37,6 +63,8 @@ func readFlags[T any](c *cobra.Command, list []fieldFlag[T], said, into *T) {
 			*field = *one.field(said).(*string)
 		case *[]string:
 			*field = withoutEmpty(*one.field(said).(*[]string))
+		case *words:
+			*field = withoutEmpty(*one.field(said).(*words))
 		case *int64:
 			*field = *one.field(said).(*int64)
 		case *bool:

@@ -112,7 +112,7 @@ func (p *program) keysRotateCommand() *cobra.Command {
 
 func (p *program) keysImportCommand() *cobra.Command {
 	var now bool
-	c := &cobra.Command{Use: "import", Short: "Import a private key in PEM from standard input; it signs after the time in which others may cache the published keys", Args: arguments(),
+	c := &cobra.Command{Use: "import", Short: "Import a private key in PEM from standard input; it signs after the time in which others may cache the published keys", Args: secretArguments("private key", "mandate keys import < key.pem"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return p.withKeys(c.Context(), func(o *opened) error {
 				text, err := p.readStdin("private key", maxKey)

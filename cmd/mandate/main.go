@@ -34,8 +34,9 @@ type program struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 
-	config  string // the flag --config
-	started bool   // the command line is valid
+	args    []string // the words of the command line
+	config  string   // the flag --config
+	started bool     // the command line is valid
 }
 
 // The exit codes of all commands.
@@ -65,6 +66,7 @@ func wrongUsage(format string, args ...any) error {
 
 // run runs one command and returns the exit code.
 func (p *program) run(ctx context.Context, args []string) int {
+	p.args = args
 	root := p.root()
 	root.SetArgs(args)
 	root.SetIn(p.stdin)
@@ -128,15 +130,7 @@ func (p *program) root() *cobra.Command {
 	root.Long = "Mandate is an OAuth 2.0 authorization server.\n\nThe exit code is 0 on success, 1 after an error, and 2 if the command line is wrong."
 	root.SilenceUsage, root.SilenceErrors, root.DisableSuggestions = true, true, true
 	root.PersistentFlags().StringVar(&p.config, "config", "", "the configuration `FILE` (default: $MANDATE_CONFIG, or mandate.yaml if that file exists)")
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		if strings.HasPrefix(err.Error(), "unknown shorthand flag") { // a client id may begin with a dash
-			return wrongUsage("%s: write -- before an argument that begins with a dash", err)
-		}
-		if setting := settingFor(c, err); setting != "" {
-			return wrongUsage("%s: the setting %s is for that, in mandate.yaml or as MANDATE_%s", err, setting, setting)
-		}
-		return plainly(err)
-	})
+	root.SetFlagErrorFunc(wrongFlag)
 	root.PersistentPreRun = func(c *cobra.Command, _ []string) {
 		p.started = true
 		c.SetContext(byOperator(c.Context()))
@@ -145,6 +139,7 @@ func (p *program) root() *cobra.Command {
 	root.Version = thisBuild().String()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetHelpCommand(helpCommand(root))
+	p.refuseAnswers(root)
 	return root
 }
 
@@ -162,9 +157,8 @@ func plainly(err error) error {
 }
 
 // settingFor returns the setting that the unknown flag of a server stands for, or "".
-func settingFor(c *cobra.Command, err error) string {
-	unknown, ok := strings.CutPrefix(err.Error(), "unknown flag: --")
-	if !ok || c.Name() != "serve" && c.Name() != "resource-server" {
+func settingFor(c *cobra.Command, unknown string) string {
+	if c.Name() != "serve" && c.Name() != "resource-server" {
 		return ""
 	}
 	return map[string]string{"port": "LISTEN", "listen": "LISTEN", "host": "LISTEN", "address": "LISTEN", "bind": "LISTEN",
@@ -180,11 +174,10 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 		for _, known := range commands {
 			names = append(names, known.Name())
 		}
-		all := strings.Join(names, ", ")
 		if len(args) == 0 {
-			return wrongUsage("choose a command: %s", all)
+			return wrongUsage("choose a command: %s", strings.Join(names, ", "))
 		}
-		return wrongUsage("there is no command %q; the commands are %s", args[0], all)
+		return noCommand(c, args[0], names)
 	}
 	return g
 }
@@ -194,22 +187,15 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{Use: "help [COMMAND]", Short: "Print the help of a command", Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
 			found, rest, err := root.Find(args)
-			if err != nil || len(rest) > 0 {
+			if err != nil {
+				return err
+			}
+			if len(rest) > 0 && found.HasSubCommands() {
+				return found.RunE(found, rest)
+			}
+			if len(rest) > 0 {
 				return wrongUsage("there is no command %q", strings.Join(args, " "))
 			}
 			return found.Help()
 		}}
-}
-
-// arguments requires exactly the named arguments.
-func arguments(names ...string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) < len(names) {
-			return wrongUsage("%s is missing", names[len(args)])
-		}
-		if len(args) > len(names) {
-			return wrongUsage("unexpected argument %q", args[len(names)])
-		}
-		return nil
-	}
 }

@@ -55,7 +55,7 @@ func (p *program) registrationTokenAddCommand() *cobra.Command {
 	r.Lifetime = aDay
 	f.Var((*duration)(&r.Lifetime), "expires", "`DURATION` after which it expires, such as 12h or 7d")
 	f.StringArrayVar(&may, "may", nil, "grant types that can be registered, and introspection: a `LIST` with commas (default: authorization_code); may be repeated")
-	f.StringArrayVar(&r.Scopes, "scope", nil, "`SCOPE` that can be registered; may be repeated (default: those that an application may have without a token: DEFAULT_SCOPES, openid and offline_access)")
+	f.Var((*words)(&r.Scopes), "scope", "`SCOPE` that can be registered; may be repeated (default: those that an application may have without a token: DEFAULT_SCOPES, openid and offline_access)")
 	f.StringArrayVar(&r.Resources, "resource", nil, "`URI` of a resource; the applications get tokens for no other, and the first is their default; may be repeated")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return c

@@ -83,7 +83,7 @@ func (p *program) resourceAddCommand() *cobra.Command {
 func resourceFlags(c *cobra.Command, r *provider.ResourceRegistration) {
 	f := c.Flags()
 	f.StringVar(&r.Name, "name", "", "`NAME` that people see")
-	f.StringArrayVar(&r.Scopes, "scope", nil, "`SCOPE` of the resource; may be repeated (default: all)")
+	f.Var((*words)(&r.Scopes), "scope", "`SCOPE` of the resource; may be repeated (default: all)")
 	f.StringVar(&r.TokenFormat, "token-format", "", "`FORMAT` of its access tokens: opaque, or jwt (RFC 9068) (default: that of the application)")
 	f.Int64Var(&r.Lifetime, "access-token-lifetime", 0, "longest lifetime of its access tokens in `SECONDS` (default: that of the application)")
 	f.StringVar(&r.Algorithm, "algorithm", "", "`ALGORITHM` that signs its JWT access tokens: "+strings.Join(provider.SigningAlgorithms(), ", ")+" (default: that of the application)")
@@ -97,6 +97,10 @@ func (p *program) resourceUpdateCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{Use: "update URI", Short: "Change a resource: what its flags name, and nothing else", Args: arguments("URI"),
 		RunE: func(c *cobra.Command, args []string) error {
+			err := requireChange(c)
+			if err != nil {
+				return err
+			}
 			return p.withResource(c.Context(), args[0], func(o *opened, was provider.Resource) error {
 				err := o.provider.Resources.Change(c.Context(), provider.Operator(), was, changedResource(c, was, said))
 				if err != nil {

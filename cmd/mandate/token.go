@@ -13,7 +13,7 @@ import (
 
 func (p *program) tokenRevokeCommand() *cobra.Command {
 	return &cobra.Command{Use: "revoke", Short: "Revoke the token on standard input, and its token family",
-		Args: arguments(),
+		Args: secretArguments("token", "mandate token revoke < token.txt"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if p.onTerminal() {
 				return wrongUsage("no token: pass it on standard input, for example: mandate token revoke < token.txt")

@@ -42,7 +42,7 @@ func viewUser(ctx context.Context, p *provider.Provider, u provider.User) (userV
 func (p *program) userAddCommand() *cobra.Command {
 	person := noPerson()
 	var fromStdin, asJSON bool
-	c := &cobra.Command{Use: "add USERNAME", Short: "Add a person; standard input contains the password", Args: arguments("USERNAME"),
+	c := &cobra.Command{Use: "add USERNAME", Short: "Add a person; standard input contains the password", Args: secretArguments("password", "mandate user add USERNAME --password-stdin < password.txt", "USERNAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if !fromStdin {
 				return noPassword("add " + args[0])
@@ -206,7 +206,7 @@ func ofPeople(n int) string {
 
 func (p *program) userPasswdCommand() *cobra.Command {
 	var fromStdin bool
-	c := &cobra.Command{Use: "passwd USERNAME", Short: "Change the password of a person, and sign the person out everywhere", Args: arguments("USERNAME"),
+	c := &cobra.Command{Use: "passwd USERNAME", Short: "Change the password of a person, and sign the person out everywhere", Args: secretArguments("password", "mandate user passwd USERNAME --password-stdin < password.txt", "USERNAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if !fromStdin {
 				return noPassword("passwd " + args[0])

@@ -56,6 +56,10 @@ becomes an administrator is signed out everywhere.
 
 user disable and user enable change whether the person can sign in, user passwd the password.`,
 		RunE: func(c *cobra.Command, args []string) error {
+			err := requireChange(c)
+			if err != nil {
+				return err
+			}
 			return p.updateUser(c.Context(), args[0], asJSON, func(person *provider.Person) {
 				changed := c.Flags().Changed
 				address, number := person.Email, person.Profile.PhoneNumber

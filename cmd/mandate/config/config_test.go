@@ -308,10 +308,10 @@ func TestConfigWhichFile(t *testing.T) {
 		}
 	}
 	for _, test := range []struct{ path, env, want string }{
-		{"missing.yaml", "", "open missing.yaml: no such file or directory"},
-		{"", "MANDATE_CONFIG=missing.yaml", "open missing.yaml: no such file or directory"},
-		{dir, "", "read " + dir + ": is a directory"},
-		{"/dev/zero", "", "/dev/zero is larger than 1048576 bytes"},
+		{"missing.yaml", "", "--config: open missing.yaml: no such file or directory"},
+		{"", "MANDATE_CONFIG=missing.yaml", "MANDATE_CONFIG: open missing.yaml: no such file or directory"},
+		{dir, "", "--config: read " + dir + ": is a directory"},
+		{"/dev/zero", "", "--config: /dev/zero is larger than 1048576 bytes"},
 	} {
 		_, err := Load(test.path, []string{test.env})
 		if err == nil || err.Error() != test.want {

@@ -129,15 +129,20 @@ func (l *loader) defaults() {
 
 // file applies the YAML file, and reports whether it could be read.
 func (l *loader) file(path string, environ []string) bool {
-	path = cmp.Or(path, Lookup(environ, envPrefix+"CONFIG"))
+	from := "--config"
+	if path == "" {
+		from, path = envPrefix+"CONFIG", Lookup(environ, envPrefix+"CONFIG")
+	}
 	data, err := ReadFile(cmp.Or(path, defaultConfigFile))
 	if path == "" && errors.Is(err, fs.ErrNotExist) {
 		return true
 	}
-	path = cmp.Or(path, defaultConfigFile)
+	if path == "" {
+		from, path = "", defaultConfigFile
+	}
 	l.begin(source{file: path})
 	if err != nil {
-		l.report(source{}, "", err.Error())
+		l.report(source{}, from, err.Error())
 		return false
 	}
 	root, line, err := parseYAML(data)

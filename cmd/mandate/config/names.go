@@ -153,21 +153,27 @@ func keysOf(fields []field) []string {
 // suggestion names the known key that is most similar to an unknown one, if one is
 // similar.
 func suggestion(key string, known []string) string {
-	folded := strings.ToUpper(strings.ReplaceAll(key, "-", "_"))
-	best, least := "", max(2, len(folded)/4)+1
-	for _, k := range known {
-		if len(key) > 2*len(k) { // this also limits the work for a very long key
-			continue
-		}
-		d := distance(folded, k)
-		if d < least {
-			best, least = k, d
-		}
-	}
+	best := Nearest(strings.ToUpper(strings.ReplaceAll(key, "-", "_")), known)
 	if best == "" {
 		return "; docs/configuration.md lists all settings"
 	}
 	return "; did you mean " + best + "?"
+}
+
+// Nearest returns the known name that is most similar to an unknown one, or "" if none
+// is similar.
+func Nearest(name string, known []string) string {
+	best, least := "", min(len(name)/2, max(2, len(name)/4))+1
+	for _, k := range known {
+		if len(name) > 2*len(k) { // this also limits the work for a very long name
+			continue
+		}
+		d := distance(name, k)
+		if d < least {
+			best, least = k, d
+		}
+	}
+	return best
 }
 
 // distance is the number of letters to insert, delete or replace (Levenshtein).
