@@ -8,6 +8,7 @@ import (
 
 	"mandate/handlers/request"
 	"mandate/provider"
+	"mandate/provider/oauth"
 	"mandate/templates"
 	"mandate/templates/languages"
 )
@@ -77,7 +78,7 @@ func (s *server) addTOTP(w http.ResponseWriter, r *http.Request) error {
 	answer := answerIn(r.PostForm)
 	answer.By = provider.ByNewTOTP
 	in, err := s.provider.People.Answer(r.Context(), c, answer, s.browser(r))
-	if e, ok := errors.AsType[*provider.Error](err); ok && e.Status < http.StatusInternalServerError {
+	if e, refused := oauth.Refused(err); refused {
 		request.Note(r.Context(), "error", e.Code)
 		retryAfter(w, e)
 		text, _ := said(s.language(r), e)

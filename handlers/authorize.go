@@ -286,7 +286,7 @@ func (s *server) proceed(w http.ResponseWriter, r *http.Request, a *provider.Aut
 	a.SetLoginProof(kept)
 	asked, err := s.provider.Authorizations.RequiredInteraction(r.Context(), a, who)
 	s.dropLoginProof(w, kept, asked)
-	if e, ok := errors.AsType[*provider.Error](err); ok && a.Silent() && e.Status < http.StatusInternalServerError {
+	if e, refused := oauth.Refused(err); refused && a.Silent() {
 		return s.refuse(w, r, a, e)
 	}
 	switch {

@@ -8,6 +8,7 @@ import (
 
 	"mandate/handlers/request"
 	"mandate/provider"
+	"mandate/provider/oauth"
 	"mandate/templates"
 )
 
@@ -182,7 +183,7 @@ func (s *server) factor(w http.ResponseWriter, r *http.Request) error {
 		return s.stepAgain(w, r, at, "")
 	}
 	in, err := s.answerStep(r, at.challenge)
-	if e, ok := errors.AsType[*provider.Error](err); ok && e.Status < http.StatusInternalServerError {
+	if e, refused := oauth.Refused(err); refused {
 		request.Note(r.Context(), "error", e.Code)
 		retryAfter(w, e)
 		return s.showStep(w, r, formStatus(e), at, e, r.PostForm)

@@ -129,7 +129,7 @@ func (s *server) login(w http.ResponseWriter, r *http.Request) error {
 		return s.showLogin(w, r, invalidForm, page)
 	}
 	in, err := s.provider.People.Login(r.Context(), page.Name.Value, password, s.browser(r))
-	if e, ok := errors.AsType[*provider.Error](err); ok && e.Status < http.StatusInternalServerError {
+	if e, refused := oauth.Refused(err); refused {
 		request.Note(r.Context(), "error", e.Code)
 		page.Error, _ = said(s.language(r), e)
 		// This depends only on what was typed, so it says nothing about the accounts.

@@ -10,6 +10,7 @@ import (
 
 	"mandate/handlers/request"
 	"mandate/provider"
+	"mandate/provider/oauth"
 	"mandate/templates"
 )
 
@@ -212,8 +213,8 @@ func (s *server) loggedOut(w http.ResponseWriter, r *http.Request, l *provider.L
 // cannotLogOut shows what is wrong with the logout request of an application. The
 // page offers a logout at this server.
 func (s *server) cannotLogOut(w http.ResponseWriter, r *http.Request, err error) error {
-	e, ok := errors.AsType[*provider.Error](err)
-	if !ok || e.Status >= http.StatusInternalServerError {
+	e, refused := oauth.Refused(err)
+	if !refused {
 		return err
 	}
 	noteError(r, e)

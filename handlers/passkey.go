@@ -6,6 +6,7 @@ import (
 	"net/url"
 
 	"mandate/provider"
+	"mandate/provider/oauth"
 	"mandate/templates"
 )
 
@@ -63,7 +64,7 @@ func (s *server) passkeySignIn(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	in, err := s.provider.Passkeys.SignIn(r.Context(), authenticatorResponse(r), s.cookie(r, browserName), s.browser(r))
-	if e, ok := errors.AsType[*provider.Error](err); ok && e.Status < http.StatusInternalServerError {
+	if e, refused := oauth.Refused(err); refused {
 		noteError(r, e)
 		page.Error, _ = said(s.language(r), e)
 		if r.Header.Get("Cookie") == "" { // the login page has set one
@@ -158,7 +159,7 @@ func (s *server) addPasskey(w http.ResponseWriter, r *http.Request) error {
 	if errors.Is(err, provider.ErrTooManyPasskeys) {
 		return s.showNewPasskey(w, r, who, invalidForm, "", next)
 	}
-	if e, ok := errors.AsType[*provider.Error](err); ok && e.Status < http.StatusInternalServerError {
+	if e, refused := oauth.Refused(err); refused {
 		noteError(r, e)
 		text, _ := said(s.language(r), e)
 		return s.showNewPasskey(w, r, who, invalidForm, text, next)

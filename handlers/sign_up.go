@@ -234,7 +234,7 @@ func (s *server) correctSignUp(w http.ResponseWriter, r *http.Request, link stri
 	invalid, ok := errors.AsType[*provider.Invalid](wrong)
 	if ok {
 		noteInvalid(r, invalid)
-	} else if e, ok := errors.AsType[*provider.Error](wrong); ok && e.Status < http.StatusInternalServerError {
+	} else if e, refused := oauth.Refused(wrong); refused {
 		noteError(r, e)
 		retryAfter(w, e)
 		status = formStatus(e)

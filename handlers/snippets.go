@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"errors"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -54,7 +53,7 @@ func (s *server) needs(r *http.Request, k kind, a provider.Application, values *
 		scopes = s.provider.ResourceScopes() // what others have been given
 	case values.Resource != "":
 		audience, err := s.provider.Resources.Requested(r.Context(), a, []string{values.Resource})
-		if _, refused := errors.AsType[*oauth.Error](err); err != nil && !refused {
+		if _, refused := oauth.Refused(err); err != nil && !refused {
 			return err
 		}
 		scopes = slices.DeleteFunc(scopes, func(name string) bool { return err != nil || !audience.HasScope(name) })

@@ -1,8 +1,13 @@
 package handlers
 
 import (
+	"net/http"
 	"net/url"
 	"testing"
+
+	"mandate/provider"
+	"mandate/provider/oauth"
+	"mandate/templates"
 )
 
 // A website listens on the port of its redirect URI, if that leads to the same computer.
@@ -19,5 +24,16 @@ func TestPortOfAWebsite(t *testing.T) {
 		if got := ownPort(u); got != want {
 			t.Errorf("%s: port %d, want %d", uri, got, want)
 		}
+	}
+}
+
+// A database that fails is no resource that the application may not request: the page would show programs without a scope.
+func TestSnippetsOfABrokenDatabase(t *testing.T) {
+	s := newSite(t, "")
+	s.store.Close()
+	values := templates.SnippetValues{Resource: "https://api.example"}
+	err := (&server{provider: s.provider}).needs(&http.Request{}, kind{grant: provider.GrantClient}, provider.Application{}, &values)
+	if _, refused := oauth.Refused(err); err == nil || refused {
+		t.Errorf("%v, scope %q", err, values.Scope)
 	}
 }

@@ -153,7 +153,7 @@ func (p *Clients) UseFailed(ctx context.Context, failed error, checks *possessio
 	}
 	refused := cmp.Or(p.UseAssertion(ctx), proven)
 	// A request that this server has failed may have used both itself: that is no replay.
-	if e, ok := errors.AsType[*oauth.Error](failed); refused == nil || !ok || e.Status >= http.StatusInternalServerError {
+	if _, wrong := oauth.Refused(failed); refused == nil || !wrong {
 		return failed
 	}
 	return refused

@@ -229,8 +229,8 @@ func (p *Clients) prove(ctx context.Context, a storage.Application, sent credent
 // refusalOf adds the client id to the cause of a refusal, which the log shows and the client does
 // not see: a stranger may have sent the request.
 func refusalOf(a storage.Application, err error) error {
-	e, refused := errors.AsType[*oauth.Error](err)
-	if !refused || e.Status >= http.StatusInternalServerError {
+	e, refused := oauth.Refused(err)
+	if !refused {
 		return err
 	}
 	told, client := *e, "the client is "+oauth.Clip(a.ClientID, 200)

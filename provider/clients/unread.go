@@ -2,7 +2,6 @@ package clients
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"regexp"
@@ -39,7 +38,7 @@ func (p *Clients) UseUnread(ctx context.Context, r *http.Request, failed error, 
 			find = p.clientOrDocument
 		}
 		_, err := p.proveAssertion(own, r, credentials{assertion: text}, find)
-		if e, ok := errors.AsType[*oauth.Error](err); err != nil && (!ok || e.Status >= http.StatusInternalServerError) {
+		if _, wrong := oauth.Refused(err); err != nil && !wrong {
 			return err
 		}
 		failed = p.UseFailed(own, failed, nil, possession.Proof{})

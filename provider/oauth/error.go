@@ -64,10 +64,16 @@ func (e *Error) Fixed() string {
 	return e.Text()
 }
 
+// Refused returns the Error of a request that was refused. An error of this server or of its database is none.
+func Refused(err error) (*Error, bool) {
+	e, ok := errors.AsType[*Error](err)
+	return e, ok && e.Status < http.StatusInternalServerError
+}
+
 // About returns an error with the application that the request names.
 func About(a storage.Application, err error) error {
-	e, refused := errors.AsType[*Error](err)
-	if !refused || e.Status >= http.StatusInternalServerError || a.ID == "" {
+	e, refused := Refused(err)
+	if !refused || a.ID == "" {
 		return err
 	}
 	told := *e // other requests may share the error

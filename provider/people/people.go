@@ -71,6 +71,6 @@ func isLimited(err error) bool {
 
 // isRefused reports whether an error is a refusal, and neither one of the server nor that of a limit.
 func isRefused(err error) bool {
-	e, ok := errors.AsType[*oauth.Error](err)
-	return ok && e.Status < http.StatusInternalServerError && e.Status != http.StatusTooManyRequests
+	e, refused := oauth.Refused(err)
+	return refused && e.Status != http.StatusTooManyRequests
 }
