@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"mandate/cmd/mandate/config"
 )
@@ -72,16 +71,17 @@ func noCommand(c *cobra.Command, word string, names []string) error {
 	return wrongUsage("there is no command %q%s", word, near)
 }
 
-// everyFlag lists the flags of a command.
-func everyFlag(c *cobra.Command) []*pflag.Flag {
-	var all []*pflag.Flag
-	c.Flags().VisitAll(func(f *pflag.Flag) { all = append(all, f) })
-	return all
+// all collects what a function passes on, such as the flags of a command.
+func all[T any](each func(func(T))) []T {
+	var found []T
+	each(func(one T) { found = append(found, one) })
+	return found
 }
 
-func namesOf(flags []*pflag.Flag) []string {
+// flagNames lists the flags of a command.
+func flagNames(c *cobra.Command) []string {
 	var names []string
-	for _, f := range flags {
+	for _, f := range all(c.Flags().VisitAll) {
 		names = append(names, f.Name)
 	}
 	return names
@@ -97,7 +97,7 @@ func wrongFlag(c *cobra.Command, err error) error {
 		if setting := settingFor(c, word); setting != "" {
 			return wrongUsage("%s: the setting %s is for that, in mandate.yaml or as MANDATE_%s", text, setting, setting)
 		}
-		return wrongUsage("%s%s", text, didYouMean(word, "--", namesOf(everyFlag(c))))
+		return wrongUsage("%s%s", text, didYouMean(word, "--", flagNames(c)))
 	}
 	if strings.HasPrefix(text, "unknown shorthand flag") { // a client id may begin with a dash
 		_, word, _ := strings.Cut(text, " in -")
@@ -125,9 +125,9 @@ func unexpected(c *cobra.Command, args []string) error {
 	case f.Value.Type() == "bool":
 		return wrongUsage("unexpected argument %q; did you mean --%s?", args[0], name)
 	}
-	kind, _ := pflag.UnquoteUsage(f)
 	if value == "" {
-		value = kind
+		_, kind, _ := strings.Cut(f.Usage, "`")
+		value, _, _ = strings.Cut(kind, "`")
 	} else if strings.ContainsAny(value, " '\"$&|;<>()*?#\\`") {
 		value = quoted(value)
 	}
@@ -202,7 +202,7 @@ func (p *program) refuseAnswers(c *cobra.Command) {
 // requireChange requires a flag that changes something.
 func requireChange(c *cobra.Command) error {
 	var names []string
-	for _, f := range everyFlag(c) {
+	for _, f := range all(c.Flags().VisitAll) {
 		switch {
 		case f.Name == "json" || f.Name == "config" || f.Name == "help":
 		case f.Changed:

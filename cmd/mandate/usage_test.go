@@ -34,8 +34,8 @@ func TestOtherWordsLeadSomewhere(t *testing.T) {
 	root := (&program{}).root()
 	for _, c := range append(root.Commands(), runnable(root)...) {
 		known[c.Name()] = true
-		for _, f := range everyFlag(c) {
-			known[f.Name] = true
+		for _, name := range flagNames(c) {
+			known[name] = true
 		}
 	}
 	for word, means := range otherWords {
