@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"mandate/provider/checkup"
@@ -15,7 +14,6 @@ import (
 	"mandate/provider/outbound"
 	"mandate/provider/people"
 	"mandate/provider/policy"
-	"mandate/provider/redirect"
 	"mandate/storage"
 )
 
@@ -144,14 +142,26 @@ func (p *Provider) checkAddresses(ctx context.Context) checkup.Finding {
 			}
 		}
 		if offset+len(users) >= total || len(users) == 0 {
-			break
+			return addressFinding(without, all, false)
 		}
 	}
-	if without == 0 {
-		return finding("addresses", checkup.Fine, "", "All people have a confirmed email address.", "")
+	return addressFinding(without, all, true)
+}
+
+// addressFinding says how many of the people have no usable address. more: there are people who were not counted.
+func addressFinding(without, all int, more bool) checkup.Finding {
+	first := ""
+	if more {
+		first = "the first "
 	}
-	return finding("addresses", checkup.Doubtful, "", fmt.Sprintf("%d of %d people have no confirmed email address. Some applications, such as oauth2-proxy, pgAdmin and Keycloak, refuse them.", without, all),
-		"With a mail server, people confirm their address on their account page. Otherwise: mandate user update USERNAME --email ADDRESS --email-verified.")
+	switch {
+	case without > 0:
+		return finding("addresses", checkup.Doubtful, "", fmt.Sprintf("%d of %s%d people have no confirmed email address. Some applications, such as oauth2-proxy, pgAdmin and Keycloak, refuse them.", without, first, all),
+			"With a mail server, people confirm their address on their account page. Otherwise: mandate user update USERNAME --email ADDRESS --email-verified.")
+	case more:
+		return finding("addresses", checkup.Fine, "", fmt.Sprintf("The first %d people have a confirmed email address.", all), "")
+	}
+	return finding("addresses", checkup.Fine, "", "All people have a confirmed email address.", "")
 }
 
 func (p *Provider) checkApplications(ctx context.Context) []checkup.Finding {
@@ -187,15 +197,12 @@ func AboutApplication(a Application) string { return a.Name + " (" + a.ClientID 
 // checkRedirectURIs checks what an application has registered.
 func checkRedirectURIs(a Application) []checkup.Finding {
 	var found []checkup.Finding
-	about := AboutApplication(a)
-	uris := strings.Fields(a.RedirectURIs)
-	if len(uris) == 0 && slices.Contains(strings.Fields(a.GrantTypes), policy.GrantCode) {
-		found = append(found, finding("redirect-uris", checkup.Wrong, about, "It has no redirect URI, so nobody can sign in to it.", "Register one: mandate application update "+a.ClientID+" --redirect-uri URI."))
+	change := "mandate application update " + a.ClientID + " --redirect-uri URI"
+	if a.RedirectURIs == "" && policy.HasGrant(a, policy.GrantCode) {
+		found = append(found, finding("redirect-uris", checkup.Wrong, AboutApplication(a), "It has no redirect URI, so nobody can sign in to it.", "Register one: "+change+"."))
 	}
-	for _, uri := range uris {
-		if warning := redirect.Warning(uri); warning != "" {
-			found = append(found, finding("redirect-uris", checkup.Doubtful, about, warning, "Register another one if the program can: mandate application update "+a.ClientID+" --redirect-uri URI."))
-		}
+	for _, warning := range RedirectWarnings(a) {
+		found = append(found, finding("redirect-uris", checkup.Doubtful, AboutApplication(a), warning, "Register another one if the program can: "+change+", or --post-logout-redirect-uri URI."))
 	}
 	return found
 }

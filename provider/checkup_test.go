@@ -97,12 +97,42 @@ func TestCheckupWithoutMail(t *testing.T) {
 	}
 }
 
-// A database that fails is found, and is not taken for one without people.
+// Whoever signs out is sent to a post-logout redirect URI: a weak one is named too.
+func TestCheckupOfAWeakPostLogoutURI(t *testing.T) {
+	a := storage.Application{GrantTypes: policy.GrantCode, RedirectURIs: "https://app.example/cb", PostLogoutURIs: "http://app.lan/\nhttps://app.example/"}
+	if got := bad(checkRedirectURIs(a)); strings.Count(got, "warning redirect-uris") != 1 || !strings.Contains(got, "http://app.lan/") {
+		t.Errorf("%s", got)
+	}
+}
+
+// A server with more people than are looked at is not told that all of them have an address.
+func TestCheckupSaysWhomItHasCounted(t *testing.T) {
+	for _, test := range []struct {
+		without, all int
+		more         bool
+		want         string
+	}{
+		{0, 7, false, "All people have"}, {2, 7, false, "2 of 7 people have no"},
+		{0, 7, true, "The first 7 people have"}, {2, 7, true, "2 of the first 7 people have no"},
+	} {
+		if got := addressFinding(test.without, test.all, test.more); !strings.HasPrefix(got.Text, test.want) || (got.Weight == checkup.Fine) != (test.without == 0) {
+			t.Errorf("%+v: %+v", test, got)
+		}
+	}
+}
+
+// A database that fails is found by each check that reads it, and is not taken for one without people.
 func TestCheckupOfABrokenDatabase(t *testing.T) {
 	f := begin(t, openID)
+	app := f.app().Application
 	f.store.Close()
-	for _, one := range append(f.checkApplications(t.Context()), f.checkDatabase(t.Context()), f.checkAddresses(t.Context())) {
-		if one.Weight != checkup.Wrong && one.Check != "refused-requests" || one.Remedy == "" && one.Weight == checkup.Wrong {
+	broken := append(f.checkApplications(t.Context()), f.checkRefusals(t.Context(), app)...)
+	broken = append(broken, f.checkDatabase(t.Context()), f.checkAddresses(t.Context()))
+	if len(broken) != 4 {
+		t.Errorf("%d findings", len(broken))
+	}
+	for _, one := range broken {
+		if one.Weight != checkup.Wrong || one.Remedy == "" {
 			t.Errorf("%+v", one)
 		}
 	}
