@@ -40,15 +40,7 @@ func (p *Provider) Checkup(ctx context.Context, known ...checkup.Finding) []chec
 		found = append(found, p.checkKeys(ctx), p.checkAddresses(ctx))
 	}
 	found = append(found, p.checkApplications(ctx)...)
-	slices.SortStableFunc(found, func(a, b checkup.Finding) int {
-		switch {
-		case a.Weight.Before(b.Weight):
-			return -1
-		case b.Weight.Before(a.Weight):
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(found, checkup.Compare)
 	return found
 }
 

@@ -3,10 +3,12 @@
 package checkup
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -21,12 +23,6 @@ const (
 	Fine     Weight = "ok"
 )
 
-// order sorts the weights.
-var order = map[Weight]int{Wrong: 0, Doubtful: 1, Fine: 2}
-
-// Before reports whether a weight is worse than another one.
-func (w Weight) Before(other Weight) bool { return order[w] < order[other] }
-
 // Finding is the result of one check.
 type Finding struct {
 	Check  string `json:"check"` // one of Checks
@@ -34,6 +30,12 @@ type Finding struct {
 	About  string `json:"about,omitempty"` // the application, the library or the address that it is about
 	Text   string `json:"text"`
 	Remedy string `json:"remedy,omitempty"`
+}
+
+// Compare orders findings, the worst first.
+func Compare(a, b Finding) int {
+	worst := []Weight{Wrong, Doubtful, Fine}
+	return cmp.Compare(slices.Index(worst, a.Weight), slices.Index(worst, b.Weight))
 }
 
 // Check is what is looked at. Programs may rely on its name.
@@ -109,9 +111,9 @@ func (s Site) ask(ctx context.Context, method, path string, header ...string) an
 	return answer{response, body, err}
 }
 
-// isJSON reports whether a response says that it is JSON.
-func (a answer) isJSON() bool {
-	kind, _, _ := strings.Cut(a.Header.Get("Content-Type"), ";")
+// isJSON reports whether the header of a response says that it is JSON.
+func isJSON(header http.Header) bool {
+	kind, _, _ := strings.Cut(header.Get("Content-Type"), ";")
 	return strings.EqualFold(strings.TrimSpace(kind), "application/json")
 }
 

@@ -37,7 +37,7 @@ const proxyRemedy = "The server does not send this by itself: look for a proxy t
 
 // readings are the strict checks of four libraries. Programs of most languages use one of them, or one that does the same.
 var readings = [...]reading{
-	{goOIDC, "NewProvider: the issuer of the metadata is the configured one, as text (OIDC Discovery §4.3)", sameIssuer, "Give applications the issuer of this server, character by character, without a slash at its end."},
+	{goOIDC, "NewProvider: the issuer of the metadata is the configured one, as text (OIDC Discovery §4.3)", otherIssuer, "Give applications the issuer of this server, character by character, without a slash at its end."},
 	{goOIDC, "NewProvider: each known member has its type", wrongTypes, proxyRemedy},
 	{goOIDC, "Verifier: one algorithm of ID tokens is known", noAlgorithm("RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "PS256", "PS384", "PS512", "EdDSA"), "Rotate to a key of another kind: mandate keys rotate."},
 	// It leaves out keys of a type that it does not know.
@@ -48,7 +48,7 @@ var readings = [...]reading{
 	{openIDClient, "each endpoint that is used is an absolute URL", relative, proxyRemedy},
 	{openIDClient, "one key alone fits a token: each has another kid (RFC 7517 §4.5)", sameKID, "Retire one of the keys: mandate keys retire."},
 
-	{spring, "ClientRegistrations: the issuer of the metadata is the configured one, as text", sameIssuer, "Give applications the issuer of this server, character by character, without a slash at its end."},
+	{spring, "ClientRegistrations: the issuer of the metadata is the configured one, as text", otherIssuer, "Give applications the issuer of this server, character by character, without a slash at its end."},
 	{spring, "OIDCProviderMetadata.parse: the members that OIDC Discovery §3 requires are there", missingMember, proxyRemedy},
 	{spring, "NimbusJwtDecoder: one key is of RSA or EC, for signatures", noUsualKey, "Rotate to RS256 or ES256: mandate keys rotate."},
 
@@ -76,20 +76,21 @@ func readByLibraries(s seen) []Finding {
 	return found
 }
 
-func sameIssuer(s seen) string {
+func otherIssuer(s seen) string {
 	if got, _ := s.document["issuer"].(string); got != s.issuer {
 		return fmt.Sprintf("the issuer is %s and not %q", clip(got), s.issuer)
 	}
 	return ""
 }
 
-// otherURL compares as a browser does: a host in capitals is the same, a slash at the end is not.
+// otherURL is otherIssuer for a library that compares as a browser does: a host in capitals is the same, a slash at the end
+// is not.
 func otherURL(s seen) string {
 	got, _ := s.document["issuer"].(string)
 	a, errA := url.Parse(got)
 	b, errB := url.Parse(s.issuer)
 	if errA != nil || errB != nil || a.Scheme != b.Scheme || !strings.EqualFold(a.Host, b.Host) || a.EscapedPath() != b.EscapedPath() || a.RawQuery != b.RawQuery || a.Fragment != b.Fragment {
-		return fmt.Sprintf("the issuer is %s and not %q", clip(got), s.issuer)
+		return otherIssuer(s)
 	}
 	return ""
 }
@@ -155,10 +156,10 @@ func missingMember(s seen) string {
 }
 
 func noJSON(s seen) string {
-	if kind, _, _ := strings.Cut(s.header.Get("Content-Type"), ";"); !strings.EqualFold(strings.TrimSpace(kind), "application/json") {
-		return "the Content-Type is " + clip(kind)
+	if isJSON(s.header) {
+		return ""
 	}
-	return ""
+	return "the Content-Type is " + clip(s.header.Get("Content-Type"))
 }
 
 func relative(s seen) string {

@@ -134,7 +134,7 @@ func read(a answer) (map[string]any, Finding) {
 		wrong.Text = "What stands at the address of the metadata is no JSON object. It begins with " + clip(string(a.body)) + "."
 		return nil, wrong
 	}
-	if !a.isJSON() {
+	if !isJSON(a.Header) {
 		wrong.Text, wrong.Remedy = "The metadata has the Content-Type "+clip(a.Header.Get("Content-Type"))+".", "RFC 8414 §3.2 requires application/json: let the proxy pass the header on."
 		return document, wrong
 	}
@@ -191,17 +191,20 @@ func (s Site) otherPlaces(ctx context.Context, path string) Finding {
 	root.BaseURL = base.Scheme + "://" + base.Host
 	at := metadata + base.EscapedPath() + "/o"
 	a := root.ask(ctx, http.MethodGet, at)
-	if a.err != nil || a.StatusCode != http.StatusOK || !a.isJSON() {
+	if a.err != nil || a.StatusCode != http.StatusOK || !isJSON(a.Header) {
 		return Finding{Check: "well-known", Weight: Doubtful, About: root.BaseURL + at, Text: "The metadata is not where RFC 8414 §3.1 puts it. Agents of the Model Context Protocol and others read it there.",
 			Remedy: "Let the proxy pass " + metadata + base.EscapedPath() + "/o at the root of the host on too."}
 	}
 	return fine("well-known", "The metadata is also where RFC 8414 §3.1 puts it.")
 }
 
+// keysPath is where the public keys are, below the base URL.
+const keysPath = "/o/.well-known/jwks.json"
+
 // errors checks that an error of the server comes through as it is. A method that is not allowed is no refused request.
 func (s Site) errors(ctx context.Context) Finding {
-	wrong := Finding{Check: "errors", Weight: Wrong, About: s.BaseURL + "/o/.well-known/jwks.json"}
-	a := s.ask(ctx, http.MethodPost, "/o/.well-known/jwks.json")
+	wrong := Finding{Check: "errors", Weight: Wrong, About: s.BaseURL + keysPath}
+	a := s.ask(ctx, http.MethodPost, keysPath)
 	var body struct {
 		Error string `json:"error"`
 	}
@@ -238,11 +241,11 @@ func (s Site) authorization(ctx context.Context) Finding {
 
 // keys reads the key set. It asks at its place below BASE_URL, whatever the metadata names.
 func (s Site) keys(ctx context.Context, document map[string]any) ([]map[string]any, Finding) {
-	wrong := Finding{Check: "jwks", Weight: Wrong, About: s.BaseURL + "/o/.well-known/jwks.json"}
+	wrong := Finding{Check: "jwks", Weight: Wrong, About: s.BaseURL + keysPath}
 	if _, named := document["jwks_uri"]; !named && !s.OpenID {
 		return nil, fine("jwks", "The server signs nothing, so it has no keys.")
 	}
-	a := s.ask(ctx, http.MethodGet, "/o/.well-known/jwks.json")
+	a := s.ask(ctx, http.MethodGet, keysPath)
 	if a.err != nil || a.StatusCode != http.StatusOK {
 		wrong.Text, wrong.Remedy = "The keys cannot be read, so no application can verify a token.", "Let the proxy pass the path on. The log of the server has the reason of an error."
 		return nil, wrong
