@@ -182,3 +182,27 @@ func differ(prefix string, a, b reflect.Value) []string {
 	}
 	return names
 }
+
+// A field of a resource without a flag could not be set at the command line, and a change would lose one that is not read.
+func TestEveryFieldOfAResourceHasAFlagAndIsKept(t *testing.T) {
+	set := []string{"URI"} // the argument
+	for _, one := range resourceFlags() {
+		var r provider.ResourceRegistration
+		field := reflect.ValueOf(one.field(&r)).Elem()
+		fill(field)
+		set = append(set, differ("", reflect.ValueOf(provider.ResourceRegistration{}), reflect.ValueOf(r))...)
+	}
+	var stored provider.Resource
+	fill(reflect.ValueOf(&stored.Resource).Elem())
+	kept := differ("", reflect.ValueOf(provider.ResourceRegistration{}), reflect.ValueOf(registered(stored)))
+	slices.Sort(set)
+	slices.Sort(kept)
+	var all []string
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[provider.ResourceRegistration]()) {
+		all = append(all, f.Name)
+	}
+	slices.Sort(all)
+	if !slices.Equal(set, all) || !slices.Equal(kept, all) {
+		t.Errorf("flags set %v, a change keeps %v of %v", set, kept, all)
+	}
+}

@@ -63,33 +63,42 @@ func either(text, empty string) string {
 	return text
 }
 
+// resourceFlags are the flags of resource add and resource update.
+func resourceFlags() []fieldFlag[provider.ResourceRegistration] {
+	type r = provider.ResourceRegistration
+	return []fieldFlag[r]{
+		{"name", "`NAME` that people see", func(r *r) any { return &r.Name }},
+		{"scope", "`SCOPE` of the resource; may be repeated (default: all)", func(r *r) any { return (*words)(&r.Scopes) }},
+		{"token-format", "`FORMAT` of its access tokens: opaque, or jwt (RFC 9068) (default: that of the application)",
+			func(r *r) any { return &r.TokenFormat }},
+		{"access-token-lifetime", "longest lifetime of its access tokens in `SECONDS` (default: that of the application)",
+			func(r *r) any { return &r.Lifetime }},
+		{"algorithm", "`ALGORITHM` that signs its JWT access tokens: " + strings.Join(provider.SigningAlgorithms(), ", ") +
+			" (default: that of the application)", func(r *r) any { return &r.Algorithm }},
+		{"introspector", "`CLIENT_ID` of an application that may introspect its tokens; may be repeated",
+			func(r *r) any { return &r.Introspectors }},
+		{"sender-constrained", "refuse access tokens for it that are not bound to a key or to a certificate of the application (RFC 9449, RFC 8705)",
+			func(r *r) any { return &r.Constrained }},
+		{"jwt-typ", "`TYP` of its JWT access tokens: " + provider.TypAccessToken + " (RFC 9068), or " + provider.TypJWT +
+			" for an API whose library accepts nothing else (default: " + provider.TypAccessToken + ")", func(r *r) any { return &r.JWTTyp }},
+	}
+}
+
 func (p *program) resourceAddCommand() *cobra.Command {
-	var r provider.ResourceRegistration
+	var said, r provider.ResourceRegistration
 	var asJSON bool
 	c := &cobra.Command{Use: "add URI --name NAME", Short: "Add a resource: an API that tokens can be issued for", Args: arguments("URI"),
 		RunE: func(c *cobra.Command, args []string) error {
+			readFlags(c, resourceFlags(), &said, &r)
 			if r.Name == "" {
 				return wrongUsage("--name is missing: the consent page shows it")
 			}
 			r.URI = args[0]
 			return p.addResource(c.Context(), r, asJSON)
 		}}
-	resourceFlags(c, &r)
+	addFlags(c, resourceFlags(), &said)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
-}
-
-// resourceFlags adds the flags that describe a resource.
-func resourceFlags(c *cobra.Command, r *provider.ResourceRegistration) {
-	f := c.Flags()
-	f.StringVar(&r.Name, "name", "", "`NAME` that people see")
-	f.Var((*words)(&r.Scopes), "scope", "`SCOPE` of the resource; may be repeated (default: all)")
-	f.StringVar(&r.TokenFormat, "token-format", "", "`FORMAT` of its access tokens: opaque, or jwt (RFC 9068) (default: that of the application)")
-	f.Int64Var(&r.Lifetime, "access-token-lifetime", 0, "longest lifetime of its access tokens in `SECONDS` (default: that of the application)")
-	f.StringVar(&r.Algorithm, "algorithm", "", "`ALGORITHM` that signs its JWT access tokens: "+strings.Join(provider.SigningAlgorithms(), ", ")+" (default: that of the application)")
-	f.StringArrayVar(&r.Introspectors, "introspector", nil, "`CLIENT_ID` of an application that may introspect its tokens; may be repeated")
-	f.BoolVar(&r.Constrained, "sender-constrained", false, "refuse access tokens for it that are not bound to a key or to a certificate of the application (RFC 9449, RFC 8705)")
-	f.StringVar(&r.JWTTyp, "jwt-typ", "", "`TYP` of its JWT access tokens: "+provider.TypAccessToken+" (RFC 9068), or "+provider.TypJWT+" for an API whose library accepts nothing else (default: "+provider.TypAccessToken+")")
 }
 
 func (p *program) resourceUpdateCommand() *cobra.Command {
@@ -102,7 +111,9 @@ func (p *program) resourceUpdateCommand() *cobra.Command {
 				return err
 			}
 			return p.withResource(c.Context(), args[0], func(o *opened, was provider.Resource) error {
-				err := o.provider.Resources.Change(c.Context(), provider.Operator(), was, changedResource(c, was, said))
+				r := registered(was)
+				readFlags(c, resourceFlags(), &said, &r)
+				err := o.provider.Resources.Change(c.Context(), provider.Operator(), was, r)
 				if err != nil {
 					return err
 				}
@@ -113,33 +124,15 @@ func (p *program) resourceUpdateCommand() *cobra.Command {
 				return p.showResource(viewResource(now), asJSON)
 			})
 		}}
-	resourceFlags(c, &said)
+	addFlags(c, resourceFlags(), &said)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
 
-// changedResource returns what a resource is registered as, with the values of the flags that are present. A list that is
-// only the empty text is empty.
-func changedResource(c *cobra.Command, was provider.Resource, said provider.ResourceRegistration) provider.ResourceRegistration {
-	now := provider.ResourceRegistration{URI: was.URI, Name: was.Name, Scopes: strings.Fields(was.Scopes), TokenFormat: was.TokenFormat, Lifetime: was.Lifetime,
+// registered returns the registration of a resource.
+func registered(was provider.Resource) provider.ResourceRegistration {
+	return provider.ResourceRegistration{URI: was.URI, Name: was.Name, Scopes: strings.Fields(was.Scopes), TokenFormat: was.TokenFormat, Lifetime: was.Lifetime,
 		Algorithm: was.Algorithm, Introspectors: slices.Collect(was.IntrospectorIDs()), Constrained: was.Constrained, JWTTyp: was.JWTTyp}
-	list := func(values []string) []string {
-		if len(values) == 1 && values[0] == "" {
-			return nil
-		}
-		return values
-	}
-	for flag, set := range map[string]func(){
-		"name": func() { now.Name = said.Name }, "scope": func() { now.Scopes = list(said.Scopes) }, "token-format": func() { now.TokenFormat = said.TokenFormat },
-		"access-token-lifetime": func() { now.Lifetime = said.Lifetime }, "algorithm": func() { now.Algorithm = said.Algorithm },
-		"introspector": func() { now.Introspectors = list(said.Introspectors) }, "sender-constrained": func() { now.Constrained = said.Constrained },
-		"jwt-typ": func() { now.JWTTyp = said.JWTTyp },
-	} {
-		if c.Flags().Changed(flag) {
-			set()
-		}
-	}
-	return now
 }
 
 func (p *program) addResource(ctx context.Context, r provider.ResourceRegistration, asJSON bool) error {
