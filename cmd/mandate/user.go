@@ -237,27 +237,20 @@ sessions and tokens end when the link is used, and not before.`,
 }
 
 func (p *program) printResetLink(ctx context.Context, username string, asJSON bool) error {
-	o, err := p.open(ctx, toUse)
-	if err != nil {
+	return p.withUser(ctx, username, func(o *opened, u provider.User) error {
+		link, expires, err := o.provider.People.MakeResetLink(ctx, provider.Operator(), u.ID)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return writeJSON(p.stdout, struct {
+				Link      string `json:"link"`
+				ExpiresAt string `json:"expires_at"`
+			}{link, timestamp(expires)})
+		}
+		_, err = fmt.Fprintln(p.stdout, link)
 		return err
-	}
-	defer o.store.Close()
-	u, err := o.provider.People.UserByName(ctx, username)
-	if err != nil {
-		return missing(err, "person", username, "user list")
-	}
-	link, expires, err := o.provider.People.MakeResetLink(ctx, provider.Operator(), u.ID)
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return writeJSON(p.stdout, struct {
-			Link      string `json:"link"`
-			ExpiresAt string `json:"expires_at"`
-		}{link, timestamp(expires)})
-	}
-	_, err = fmt.Fprintln(p.stdout, link)
-	return err
+	})
 }
 
 func (p *program) userDisableCommand() *cobra.Command {
@@ -376,6 +369,20 @@ func (p *program) listIdentities(ctx context.Context, from *provider.Provider, u
 		}
 	}
 	return err
+}
+
+// withUser opens the database and finds a person.
+func (p *program) withUser(ctx context.Context, username string, use func(*opened, provider.User) error) error {
+	o, err := p.open(ctx, toUse)
+	if err != nil {
+		return err
+	}
+	defer o.store.Close()
+	u, err := o.provider.People.UserByName(ctx, username)
+	if err == nil {
+		err = use(o, u)
+	}
+	return missing(err, "person", username, "user list")
 }
 
 func (p *program) changeUser(ctx context.Context, name, done string, change func(*opened) error) error {

@@ -60,30 +60,19 @@ func (p *program) userShowCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{Use: "show USERNAME", Short: "Show a person: groups, ways to sign in, sessions and applications", Args: arguments("USERNAME"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.showUser(c.Context(), args[0], asJSON)
+			return p.withUser(c.Context(), args[0], func(o *opened, u provider.User) error {
+				view, err := viewPerson(c.Context(), o.provider, u)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return writeJSON(p.stdout, view)
+				}
+				return writeTable(p.stdout, view.rows())
+			})
 		}}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
-}
-
-func (p *program) showUser(ctx context.Context, username string, asJSON bool) error {
-	o, err := p.open(ctx, toUse)
-	if err != nil {
-		return err
-	}
-	defer o.store.Close()
-	u, err := o.provider.People.UserByName(ctx, username)
-	if err != nil {
-		return missing(err, "person", username, "user list")
-	}
-	view, err := viewPerson(ctx, o.provider, u)
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return writeJSON(p.stdout, view)
-	}
-	return writeTable(p.stdout, view.rows())
 }
 
 func viewPerson(ctx context.Context, from *provider.Provider, u provider.User) (personView, error) {

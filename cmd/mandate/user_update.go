@@ -83,21 +83,15 @@ user disable and user enable change whether the person can sign in, user passwd 
 }
 
 func (p *program) updateUser(ctx context.Context, username string, asJSON bool, change func(*provider.Person)) error {
-	o, err := p.open(ctx, toUse)
-	if err != nil {
-		return err
-	}
-	defer o.store.Close()
-	u, err := o.provider.People.UserByName(ctx, username)
-	if err == nil {
-		u, err = o.provider.People.ChangeUser(ctx, provider.Operator(), u.ID, change)
-	}
-	if err != nil {
-		return missing(err, "person", username, "user list")
-	}
-	view, err := viewUser(ctx, o.provider, u)
-	if err != nil {
-		return err
-	}
-	return p.report(asJSON, view, "Changed %s.\n", u.Username)
+	return p.withUser(ctx, username, func(o *opened, u provider.User) error {
+		u, err := o.provider.People.ChangeUser(ctx, provider.Operator(), u.ID, change)
+		if err != nil {
+			return err
+		}
+		view, err := viewUser(ctx, o.provider, u)
+		if err != nil {
+			return err
+		}
+		return p.report(asJSON, view, "Changed %s.\n", u.Username)
+	})
 }
