@@ -181,19 +181,15 @@ func (p *Clients) Apply(ctx context.Context, a *storage.Application, r Registrat
 	// An administrator granted these rights to the application as it was then. A change
 	// by somebody else removes them permanently.
 	vouched := p.rules.AllowanceOf(*a).AdministratorRights
-	a.MayIntrospect, a.SkipConsent, a.PKCE = r.MayIntrospect && vouched, r.SkipConsent && vouched, r.PKCE
+	for _, of := range lenients(&r, *a) {
+		if *of.said == of.value && !vouched {
+			*of.said = ""
+		}
+	}
+	a.MayIntrospect, a.SkipConsent = r.MayIntrospect && vouched, r.SkipConsent && vouched
 	a.RequirePushed, a.SenderConstraint, a.Profile = r.RequirePushed, r.SenderConstraint, r.Profile
-	a.RequiredACR, a.DefaultACR, a.RefreshRotation = r.RequiredACR, strings.Join(strings.Fields(r.DefaultACR), " "), r.RefreshRotation
-	if a.RefreshRotation == policy.RotationOff && !vouched {
-		a.RefreshRotation = ""
-	}
-	a.ClaimsInIDToken = r.ClaimsInIDToken
-	if a.ClaimsInIDToken == policy.ClaimsOn && !vouched {
-		a.ClaimsInIDToken = ""
-	}
-	if a.PKCE == policy.PKCEIfSent && !vouched {
-		a.PKCE = ""
-	}
+	a.RequiredACR, a.DefaultACR = r.RequiredACR, strings.Join(strings.Fields(r.DefaultACR), " ")
+	a.RefreshRotation, a.ClaimsInIDToken, a.PKCE = r.RefreshRotation, r.ClaimsInIDToken, r.PKCE
 	a.AccessTokenLifetime, a.RefreshTokenLifetime = r.AccessTokenLifetime, r.RefreshTokenLifetime
 	a.AccessTokenFormat = cmp.Or(r.AccessTokenFormat, policy.FormatOpaque)
 	a.Algorithm, a.UserInfoAlgorithm = r.Algorithm, r.UserInfoAlgorithm

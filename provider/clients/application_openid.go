@@ -57,20 +57,6 @@ func (p *Clients) checkOpenID(found *oauth.Invalid, actor policy.Actor, r Regist
 	}
 }
 
-// checkClaims checks whether the ID tokens of an application have the claims of the granted scopes. Anybody may switch that
-// off, and only an administrator may switch it on. The value that it has may stay.
-func checkClaims(found *oauth.Invalid, actor policy.Actor, said string, was storage.Application, may policy.Allowance) {
-	switch {
-	case said == "" || said == policy.ClaimsOff || said == was.ClaimsInIDToken:
-	case said != policy.ClaimsOn:
-		found.Add("claims_in_id_token", "The value %q is not supported: use %s, or leave it out.", oauth.Clip(said, 40), oauth.OneOf(policy.ClaimsValues()))
-	case !actor.Administers():
-		found.Add("claims_in_id_token", "Only an administrator may put the claims of the scopes into the ID token. The application can read them at the UserInfo endpoint.")
-	case !may.AdministratorRights:
-		found.Add("claims_in_id_token", "No administrator is responsible for this application: take it over first.")
-	}
-}
-
 // checkHMAC checks that the client secret can sign by HS256.
 //
 // OIDC Core §10.1: the key is the client secret. A hash of the secret cannot sign.
