@@ -30,7 +30,7 @@ RUNNING := $(FIRST) $(BESIDE)
 MEASURED := mandate/provider/password mandate/handlers/resource
 PACKAGES = $(shell go list ./...)
 
-.PHONY: help build test test-fast tools lint docs foreign vulnerabilities fuzz bench demo clean
+.PHONY: help build test test-all test-fast tools lint docs foreign vulnerabilities fuzz bench demo clean
 
 build: ## the binary bin/mandate
 	go build -o bin/mandate ./cmd/mandate
@@ -38,17 +38,29 @@ build: ## the binary bin/mandate
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 22
 
+# A flow of the built server runs on one of the two databases (MANDATE_TEST_DATABASES).
 # The databases, browser and foreign clients that the tests need are installed first where that is allowed.
 # make prints which ones are missing, before and after the tests. Tests that miss one are skipped, or fail when CI=true
 # or MANDATE_TEST_REQUIRE=all.
 # The server is compiled before its tests compile it again, at the same time as other packages. Four tests of a package
 # run at the same time, because tests that run in parallel wait for much of their time.
+#
+# At the end stands how long the slowest tests and packages took. A package whose processor time is measured is tested
+# again even if nothing has changed.
 test: tools ## all tests, with the race detector
 	@.ci/tools missing
 	@GOFLAGS="$(GOFLAGS) $(ARITHMETIC)" go build $(RACE) -o /dev/null ./cmd/mandate
-	@$(if $(MEMORY),export TMPDIR=$(MEMORY);) go test -parallel 4 -timeout $(TIMEOUT) $(filter $(BESIDE) $(MEASURED),$(PACKAGES)) & beside=$$!; \
-		GOFLAGS="$(GOFLAGS) $(ARITHMETIC)" go test $(RACE) -parallel 4 -timeout $(TIMEOUT) $(foreach package,$(FIRST),$(filter $(package),$(PACKAGES))) $(filter-out $(RUNNING),$(PACKAGES)); code=$$?; \
-		wait $$beside || code=1; .ci/tools missing; exit $$code
+	@go build -o bin/times ./testkit/times
+	@$(if $(MEMORY),export TMPDIR=$(MEMORY);) times="$$PWD/bin/times -processor $$(mktemp)"; \
+		tests() { go test -json -exec "$$times -exec" -parallel 4 -timeout $(TIMEOUT) "$$@"; echo "exit code $$?"; }; \
+		$$times <(tests $(filter $(BESIDE) $(MEASURED),$(PACKAGES))) \
+			<(GOFLAGS="$(GOFLAGS) $(ARITHMETIC)" tests $(RACE) $(foreach package,$(FIRST),$(filter $(package),$(PACKAGES))) $(filter-out $(RUNNING),$(PACKAGES))); \
+		code=$$?; .ci/tools missing; exit $$code
+
+test-all: ## everything: each flow on both databases, programs and servers of others, each fuzz target for FUZZTIME
+	MANDATE_TEST_DATABASES=all $(MAKE) test
+	$(MAKE) foreign
+	$(MAKE) fuzz
 
 # It takes at most 90 seconds when the build cache is warm.
 test-fast: ## gofmt, go vet, and the tests that need no built server, browser, PostgreSQL or foreign client; without race

@@ -110,6 +110,7 @@ var layers = map[string][]string{
 	// For tests alone.
 	"testkit":                      {"flag", standardOnly},
 	"testkit/port":                 {standardOnly},
+	"testkit/times":                {"flag", standardOnly},
 	"provider/oauth/oauthtest":     {"mandate/provider/oauth"},
 	"provider/passkey/passkeytest": {standardOnly},
 	"testkit/smtpd":                {"mandate/testkit", "mandate/testkit/port"},
@@ -191,7 +192,7 @@ func checkFile(t *testing.T, path string) {
 			return true
 		}
 		used := of.Name + "." + selector.Sel.Name
-		program := layer == "cmd/mandate" || layer == "conformance/bench" || layer == "storage/postgrestest" || layer == "conformance/servertest" || layer == "testkit"
+		program := layer == "cmd/mandate" || layer == "conformance/bench" || layer == "storage/postgrestest" || layer == "conformance/servertest" || layer == "testkit" || layer == "testkit/times"
 		if isForbidden(layer, used) || !program && slices.Contains(ofTheProgram, used) {
 			t.Errorf("%s must not use %s", path, used)
 		}

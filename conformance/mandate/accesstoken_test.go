@@ -66,7 +66,7 @@ func (s *server) locally(t testing.TB, text string) (map[string]any, error) {
 // RFC 9068 §2, §4: each application gets the configured format, and anyone can check a
 // signed token.
 func TestRFC9068Formats(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s, app, api, alice := signedServer(t, db)
 		opaque := s.relyingParty(t, "--grant", "client_credentials")
 		if got := s.machine(t, opaque); !strings.HasPrefix(got.AccessToken, "mat_") || got.ExpiresIn != 36000 {
@@ -131,7 +131,7 @@ func TestRFC9068Formats(t *testing.T) {
 
 // RFC 9068 §4: tokens that look like access tokens of this server but are none.
 func TestRFC9068Forged(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		own := newOwnKey(t)
 		s, app, api, alice := signedServer(t, db, "OIDC_RSA_PRIVATE_KEY_FILE: "+quote(own.file))
 		person := s.browser(t).signsIn(t, app, alice, "scope", "openid read")
@@ -254,7 +254,7 @@ func TestRFC9068Ended(t *testing.T) {
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
-			forEachDatabase(t, func(t *testing.T, db database) {
+			onADatabase(t, func(t *testing.T, db database) {
 				s, app, api, alice := signedServer(t, db)
 				b := s.browser(t)
 				got := b.signsIn(t, app, alice)
@@ -283,7 +283,7 @@ func TestRFC9068Ended(t *testing.T) {
 // RFC 7009 §2: the revocation of a token without a row is stored until the token
 // expires.
 func TestRFC9068RevokedForItself(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s, _, api, _ := signedServer(t, db, "JWT_ACCESS_TOKEN_EXPIRE_SECONDS: 10")
 		app, second := s.signer(t), s.signer(t)
 		got, other := s.machine(t, app), s.machine(t, app)
@@ -311,7 +311,7 @@ func TestRFC9068RevokedForItself(t *testing.T) {
 // RFC 9068 §4: without OpenID Connect too, the keys exist as soon as a token must be
 // signed. A replaced key's tokens can still be checked.
 func TestRFC9068Keys(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, provider: []string{openIDOff}})
 		metadata := func() map[string]any { return s.get(t, "/.well-known/oauth-authorization-server/o", nobody).JSON(t) }
 		if metadata()["jwks_uri"] != nil {

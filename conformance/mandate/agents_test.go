@@ -93,7 +93,7 @@ func TestAgentsShareARefreshToken(t *testing.T) {
 // The person whose browser an agent opens may have no account. The sign-in page leads to the sign-up, and back to the request of
 // the agent, or says whom to ask.
 func TestAgentOfAPersonWithoutAnAccount(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		closed := startServer(t, options{provider: openClients})
 		agent := asApplication(closed.registers(t, nobody, `{"redirect_uris":["http://127.0.0.1/back"],"token_endpoint_auth_method":"none"}`), "http://127.0.0.1:50123/back")
 		b := closed.browser(t)

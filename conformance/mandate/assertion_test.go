@@ -82,7 +82,7 @@ func (s *server) refusedAssertion(t *testing.T, what string, as auth) string {
 }
 
 func TestAssertion(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		a, asker := s.keyHolder(t, "robot"), s.introspector(t)
 		t.Run("each algorithm", func(t *testing.T) {

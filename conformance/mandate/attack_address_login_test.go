@@ -33,7 +33,7 @@ func (s *server) reaches(t testing.TB, name, password string) string {
 // loses the username to an address.
 func TestAttackSignInByAddress(t *testing.T) {
 	attack(t, "account shadowed by an address (CWE-290)", "")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		alice := s.person(t, "alice", "--email", "Alice@Example.org")
 		try := func(what, name, password, want string) {
@@ -86,7 +86,7 @@ func TestAttackSignInByAddress(t *testing.T) {
 // The page says what an address needs, whoever has it. Who must sign in with the same account again is offered no other one.
 func TestSignInPageNamesTheAddress(t *testing.T) {
 	const unconfirmed = "An email address works here only after you have confirmed it. Until then, enter your username."
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		m := startMailingWith(t, db, "", "SIGN_UP: open")
 		dora := m.person(t, "dora", "--email", "dora@example.org")
 		m.hasVerified(t, "dora")
@@ -115,7 +115,7 @@ func TestSignInPageNamesTheAddress(t *testing.T) {
 // tell that the other name has used them up.
 func TestAttackTwoNamesDoubleNoAttempts(t *testing.T) {
 	attack(t, "guesses doubled by two names (CWE-307)", "")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		alice := s.person(t, "alice", "--email", "alice@example.org")
 		s.hasVerified(t, "alice")
@@ -139,7 +139,7 @@ func TestAttackTwoNamesDoubleNoAttempts(t *testing.T) {
 // A person who is signed in stores a bounded number of events, and can sign out whatever happens.
 func TestAttackEndlessEvents(t *testing.T) {
 	attack(t, "event log flooded by a person who is signed in (CWE-770)", "")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		alice, app := s.person(t, "alice"), s.application(t, "--name", "web", "--grant", "authorization_code", "--redirect-uri", webURI)
 		b := s.signedIn(t, alice)
@@ -171,7 +171,7 @@ func TestAttackEndlessEvents(t *testing.T) {
 // UTS 39 §5.2: a username of several scripts could look like that of somebody else.
 func TestAttackUsernameOfTwoScripts(t *testing.T) {
 	attack(t, "confusable username (CWE-1007)", "")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		b := s.browser(t)
 		link := s.byHand(t, "new@example.org")

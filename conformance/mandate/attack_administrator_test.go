@@ -90,7 +90,7 @@ func (a *administered) protected() []struct {
 // The stolen session of an administrator takes nobody's account over, and makes nobody an administrator.
 func TestAttackStolenSessionOfAnAdministrator(t *testing.T) {
 	attack(t, "account taken over by an administrator's stolen session (CWE-306)", "")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		a := newAdministered(t, db)
 		thief := a.carrying(t, "mandate_session", a.browser.cookie(t, "/", "mandate_session"))
 		before := a.state(t)
@@ -138,7 +138,7 @@ func TestAttackStolenSessionOfAnAdministrator(t *testing.T) {
 // An administrator who has to sign in again loses nothing that the form had, except the password, which no page
 // has.
 func TestConfirmKeepsTheForm(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		a := newAdministered(t, db)
 		b := a.browser
 		app := "/o/applications/" + a.shop.ID + "/"
@@ -241,7 +241,7 @@ func TestConfirmKeepsTheForm(t *testing.T) {
 // not be an administrator, must not decide who gets what it gets.
 func TestAttackStolenSessionOfAnOwner(t *testing.T) {
 	attack(t, "application taken over by its owner's stolen session (CWE-306)", "")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		bob, alice := s.signedIn(t, s.person(t, "bob")), s.person(t, "alice")
 		app := bob.registered(t, "grant_type", "authorization_code", "redirect_uris", "https://tool.example/cb", "client_type", "confidential", "scope", "read")

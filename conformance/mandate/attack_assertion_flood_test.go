@@ -10,7 +10,7 @@ import (
 // cannot store any number of them.
 func TestAttackFloodOfAssertions(t *testing.T) {
 	attack(t, "resources without a bound", "")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		h := newDocumentHost(t)
 		s := startServer(t, h.options(options{database: db}))
 		keys := newStatementIssuer(t, "agent")

@@ -8,7 +8,7 @@ import (
 // RFC 8705 §4: a resource demands bound tokens, and the application is registered for none. The
 // certificate binds its refresh token, and so it can use it with that certificate alone.
 func TestCertificateForAResourceThatDemandsOne(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		ours := newIssuer(t)
 		s, mutual := withCertificates(t, db, ours, "OAUTH2_PROVIDER: {REFRESH_TOKEN_GRACE_PERIOD_SECONDS: 60}")
 		const api = "https://demanding.example/"

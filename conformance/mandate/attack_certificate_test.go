@@ -182,7 +182,7 @@ func (s *server) shows(t testing.TB, certificate *tls.Certificate, request *http
 // authority of this server must have issued it.
 func TestAttackCertificateOfAnother(t *testing.T) {
 	attack(t, "client authentication with a certificate that is not the client's", "")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		ours, stranger := newIssuer(t), newIssuer(t)
 		s, mutual := withCertificates(t, db, ours)
 		register := func(subject string) application {

@@ -10,7 +10,7 @@ import (
 // meaning of the request.
 func TestAttackClaimsGrowBehindTheConsentPage(t *testing.T) {
 	attack(t, "consent bypass", "")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)
 		alice, mallory := s.somebody(t, "alice"), s.person(t, "mallory")
 		claims := `{"userinfo":{"email":null,"phone_number":null},"id_token":{"email":null}}`

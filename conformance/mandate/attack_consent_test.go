@@ -10,7 +10,7 @@ import (
 // nobody a code without the consent page.
 func TestAttackPublicClientIsSilent(t *testing.T) {
 	attack(t, "a public client gets a code without the person", "CVE-2023-34246 (doorkeeper)")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, provider: []string{"OIDC_ENABLED: true", openidScopes}})
 		alice := s.person(t, "alice")
 		b := s.signedIn(t, alice)

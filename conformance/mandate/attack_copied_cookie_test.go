@@ -10,7 +10,7 @@ import (
 // makes the copy worthless, and the person stays signed in.
 func TestAttackCopiedCookieOutlivesAChange(t *testing.T) {
 	attack(t, "session identifier kept after a change of credentials (CWE-613, CWE-384)", "")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		c := newCompany(t, "company")
 		s := startMailingWith(t, db, "localhost", privateNetworks, "SIGN_IN_SERVERS: ["+c.setting("")+"]")
 		c.start(t, s.server)
@@ -72,7 +72,7 @@ func TestAttackCopiedCookieOutlivesAChange(t *testing.T) {
 // application hears that the session has ended.
 func TestAttackApprovalInTheCopiedSessionOutlivesAPasswordChange(t *testing.T) {
 	attack(t, "persistence after account recovery (CWE-613)", "")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		v := newFixture(t, options{database: db})
 		alice := v.person(t, "carol")
 		b := v.signedIn(t, alice)

@@ -10,7 +10,7 @@ import (
 // with more than the page showed.
 func TestAttackDeviceWithoutConsent(t *testing.T) {
 	attack(t, "device grant that bypasses consent, or gets more than was shown", "CVE-2024-38371 (authentik); django-oauth-toolkit #1692")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		v := newFixture(t, options{database: db})
 		b := v.signedIn(t, v.alice)
 		codes := v.askDevice(t, v.web, "scope", "read") // it may skip the consent page
@@ -53,7 +53,7 @@ func TestAttackDeviceConsentCounts(t *testing.T) {
 // decides again.
 func TestAttackDeviceFromAnotherSession(t *testing.T) {
 	attack(t, "device request that another session approves", "django-oauth-toolkit #1819; CVE-2026-45337 (better-auth)")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		v := newFixture(t, options{database: db})
 		alice, bob := v.signedIn(t, v.alice), v.signedIn(t, v.bob)
 		codes := v.askDevice(t, v.tv)

@@ -47,7 +47,7 @@ func (a answer) without(name string) string {
 // password nor in the work that the server does for it, on the page as at the token endpoint.
 func TestAttackSignInEnumeration(t *testing.T) {
 	attack(t, "user enumeration (CWE-204, CWE-208)", "CVE-2026-23511 (zitadel)")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, settings: []string{ours, "PASSWORD_HASH_MEMORY_KIB: 7168", "PASSWORD_HASH_ITERATIONS: 8"}})
 		app := s.application(t, "--name", "Old", "--grant", "password")
 		passwords := map[string]string{"usual-": "wrong words in a row", "nobody": "wrong words in a row"}

@@ -26,7 +26,7 @@ func TestAttackFactorModel(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("MANDATE_TEST_WALKS")); err == nil {
 		walks = n
 	}
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		c := newCompany(t, "company")
 		s := startServer(t, options{database: db, host: "localhost", provider: []string{"OIDC_ENABLED: true", openidScopes},
 			settings: []string{privateNetworks, "SIGN_IN_SERVERS: [" + c.setting("") + "]"}})

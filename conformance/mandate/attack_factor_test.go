@@ -50,7 +50,7 @@ func TestAttackFactorIsUsedTwice(t *testing.T) {
 // The first step of a sign-in is not a session: whoever knows only the password reaches nothing.
 func TestAttackSecondStepIsSkipped(t *testing.T) {
 	attack(t, "second factor bypassed", "CVE-2025-64103")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, provider: []string{"OIDC_ENABLED: true", openidScopes}})
 		alice, shop := s.person(t, "alice"), s.relyingParty(t, "--grant", "password")
 		app, own := s.withApp(t, alice)
@@ -128,7 +128,7 @@ func TestAttackSecondStepIsSkipped(t *testing.T) {
 // app, no passkey, no recovery codes and no account of another server.
 func TestAttackFactorIsRemovedWithAStolenSession(t *testing.T) {
 	attack(t, "factor changed without reauthentication (CWE-306)", "")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		c := newCompany(t, "company")
 		s := startServer(t, options{database: db, host: "localhost", settings: []string{privateNetworks, "SIGN_IN_SERVERS: [" + c.setting("") + "]"}})
 		c.start(t, s)
@@ -191,7 +191,7 @@ func TestAttackFactorIsRemovedWithAStolenSession(t *testing.T) {
 // RFC 6749 §10.10: whoever knows the password guesses codes slowly.
 func TestAttackCodesAreGuessed(t *testing.T) {
 	attack(t, "brute force of a one-time code", "")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, settings: []string{ours}})
 		alice := s.person(t, "alice")
 		app, _ := s.withApp(t, alice)
@@ -227,7 +227,7 @@ func TestAttackCodesAreGuessed(t *testing.T) {
 // application that requires a second factor.
 func TestAttackRequiredLoginIsBypassed(t *testing.T) {
 	attack(t, "weak login accepted", "")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, provider: []string{"OIDC_ENABLED: true", openidScopes}})
 		alice, vault := s.person(t, "alice"), s.relyingParty(t, "--grant", "urn:ietf:params:oauth:grant-type:device_code")
 		s.mustCLI(t, "", "application", "update", vault.ClientID, "--required-acr", mfa)

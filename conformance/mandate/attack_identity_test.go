@@ -14,7 +14,7 @@ import (
 // CVE-2026-15612): an address leads to an account only if both servers have verified it, only one person
 // has it, and the operator trusts the other server.
 func TestAttackTakeoverByAddress(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		trusted, untrusted := newCompany(t, "trusted"), newCompany(t, "untrusted")
 		const join = ", NEW_PEOPLE: domains, ALLOWED_DOMAINS: [company.example]"
 		s := startServer(t, options{database: db, settings: []string{privateNetworks, "SIGN_IN_SERVERS: [" + trusted.setting(join+", TRUSTED_FOR_EMAIL: true") + ", " + untrusted.setting(join) + "]"}})
@@ -83,7 +83,7 @@ func TestAttackTakeoverByAddress(t *testing.T) {
 // A server that the operator does not trust for addresses claims the address of somebody who was invited. Its
 // NEW_PEOPLE: domains makes an account, and does not give away the groups of the invitation.
 func TestAttackInvitationTakenByAnUntrustedServer(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		trusted, untrusted := newCompany(t, "trusted"), newCompany(t, "untrusted")
 		const join = ", NEW_PEOPLE: domains, ALLOWED_DOMAINS: [company.example]"
 		s := startServer(t, options{database: db, settings: []string{privateNetworks, "SIGN_IN_SERVERS: [" + trusted.setting(join+", TRUSTED_FOR_EMAIL: true") + ", " + untrusted.setting(join) + "]"}})
@@ -106,7 +106,7 @@ func TestAttackInvitationTakenByAnUntrustedServer(t *testing.T) {
 // whose account would sign in as the person from then on. Whoever adds an account has signed in there just now, and a
 // server that ignores prompt=login and names the time of an earlier login adds none.
 func TestAttackOldLoginAddsAnAccount(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s, c := withCompany(t, db, "")
 		b := s.signedIn(t, s.person(t, "ann"))
 		adds := func(name string, at any, change func(url.Values)) {
@@ -152,7 +152,7 @@ func TestAttackOldLoginAddsAnAccount(t *testing.T) {
 // Forged, replayed and confused responses of another server (CVE-2026-105215): the response belongs to a
 // request of this browser, comes at the redirect URI of its server, and works once.
 func TestAttackForgedResponseOfAnotherServer(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		var called atomic.Int64
 		silent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			called.Add(1)
@@ -299,7 +299,7 @@ func TestAttackSignInAddresses(t *testing.T) {
 
 // An identity is added for the session that asked for it, and for nobody else in the same browser.
 func TestAttackIdentityOfAnotherPersonInTheSameBrowser(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s, c := withCompany(t, db, "")
 		mallory, victim := s.person(t, "mallory"), s.person(t, "victim")
 		c.person(t, "m", map[string]any{})

@@ -68,7 +68,7 @@ func TestAttackPrivilegesComeBack(t *testing.T) {
 
 func TestAttackConsentGoesToAnotherOwner(t *testing.T) {
 	attack(t, "consent bypass", "")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		root, victim := s.signedIn(t, s.person(t, "root", "--admin")), s.person(t, "victim")
 		kurt := s.signedIn(t, s.person(t, "kurt"))

@@ -95,7 +95,7 @@ func TestAttackInvalidLogoutHintRedirectsNobody(t *testing.T) {
 // OIDC RP-Logout §2: an application requests logout after another one has. The session
 // was in this browser, so no confirmation is needed.
 func TestRPLogout_2_after_another_application(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := logoutServer(t, db)
 		alice := s.person(t, "alice")
 		for name, args := range map[string][]string{"public subjects": nil, "pairwise subjects": {"--pairwise"}} {

@@ -25,7 +25,7 @@ func (v *fixture) wantWrongObject(t *testing.T, what string, b *browser, app app
 // Who does not have the private key of a client cannot make a request object of it.
 func TestAttackForgedRequestObject(t *testing.T) {
 	attack(t, "algorithm confusion", "CVE-2026-9793")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		v := newFixture(t, options{database: db, provider: []string{"OIDC_ENABLED: true"}})
 		a, other := v.objectSigner(t, "signer"), v.objectSigner(t, "other")
 		form, _ := v.requestFor(t, a.application, "scope", "read", "state", "forged")
@@ -122,7 +122,7 @@ func TestAttackRequestObjectConfusion(t *testing.T) {
 // the client, and no credential of a client is a request.
 func TestAttackRequestObjectAsCredential(t *testing.T) {
 	attack(t, "a JWT for one purpose is taken for another (RFC 8725 §2.8)", "")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		v := newFixture(t, options{database: db})
 		a := v.objectSigner(t, "signer", "--grant", "client_credentials", "--auth-method", "private_key_jwt", "--may-introspect")
 		form, _ := v.requestFor(t, a.application, "scope", "read", "state", "found")

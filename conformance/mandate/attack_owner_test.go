@@ -100,7 +100,7 @@ func TestAttackSignedTokensOfAYear(t *testing.T) {
 
 func TestAttackApplicationOutlivesItsOwner(t *testing.T) {
 	attack(t, "rights that outlive who had them", "CVE-2026-43983 (Pocket ID): refresh ignores that the user was disabled")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, settings: []string{"SAMPLE_API: true"}, provider: []string{"RESOURCE_SERVER_TOKEN_CACHING_SECONDS: 0"}})
 		asker := s.introspector(t)
 		root := s.signedIn(t, s.person(t, "root", "--admin"))
@@ -189,7 +189,7 @@ func TestAttackFormerAdministratorIntrospects(t *testing.T) {
 
 func TestAttackTokenRowsWithoutBound(t *testing.T) {
 	attack(t, "resources without a bound", "")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, provider: []string{"PERSON_MAX_APPLICATIONS: 3", "PERSON_MAX_LIVE_TOKENS: 20", "PERSON_MAX_APPROVALS: 40", "PERSON_MAX_SESSIONS: 3"}})
 		mallory := s.person(t, "mallory")
 		b := s.signedIn(t, mallory)

@@ -14,7 +14,7 @@ import (
 func TestProfileNeverSignsByRS256(t *testing.T) {
 	for what, settings := range map[string][]string{"OpenID": {"OIDC_ENABLED: true", openidScopes}, "no OpenID": {openIDOff}} {
 		t.Run(what, func(t *testing.T) {
-			forEachDatabase(t, func(t *testing.T, db database) {
+			onADatabase(t, func(t *testing.T, db database) {
 				s := startServer(t, options{database: db, provider: append([]string{"REGISTRATION_WITH_TOKEN: true"}, settings...)})
 				const api = "https://signed.example/"
 				s.mustCLI(t, "", "resource", "add", api, "--name", "Signed", "--token-format", "jwt")

@@ -11,7 +11,7 @@ import (
 // as the server keeps for all applications that came by themselves.
 func TestAttackPushFlood(t *testing.T) {
 	attack(t, "denial of service by pushed requests", "")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		const most = 20
 		s := startServer(t, options{database: db, settings: []string{ours}, provider: append([]string{"PUSHED_REQUEST_MAX_PENDING: 20"}, openClients...)})
 		keys := newStatementIssuer(t, "flood")
@@ -51,7 +51,7 @@ func TestAttackPushFlood(t *testing.T) {
 // opened in time count, and work for as long as the person may take.
 func TestAttackPushedRequestsThatNobodyOpens(t *testing.T) {
 	attack(t, "denial of service by pushed requests", "")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		v := newFixture(t, options{database: db, provider: []string{"PUSHED_REQUEST_MAX_PENDING: 5"}})
 		address, verifier := v.pushed(t, v.casual, "prompt", "consent")
 		b := v.browser(t)

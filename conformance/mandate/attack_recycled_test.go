@@ -9,7 +9,7 @@ import (
 // The address then leads to nobody's account.
 func TestAttackRecycledAddress(t *testing.T) {
 	attack(t, "account linked by a recycled address (CWE-289)", "")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		c := newCompany(t, "company")
 		s := startServer(t, options{database: db, host: "localhost", settings: []string{privateNetworks, "SIGN_IN_SERVERS: [" + c.setting(", TRUSTED_FOR_EMAIL: true") + "]"}})
 		c.start(t, s)

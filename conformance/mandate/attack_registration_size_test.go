@@ -10,7 +10,7 @@ import (
 // objects.
 func TestAttackLargeRegistration(t *testing.T) {
 	attack(t, "memory growth by a stranger", "")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, provider: []string{"OPEN_CLIENTS: [registration]", "REQUEST_OBJECTS_BY_REFERENCE: true"}})
 		addresses := func(n int) member {
 			var uris []string

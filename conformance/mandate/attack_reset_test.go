@@ -42,7 +42,7 @@ func ownForm(r *http.Request, _ url.Values) { r.Header.Set("Sec-Fetch-Site", "sa
 // A link is stolen from a mailbox, after the person has changed the address, or has been disabled.
 func TestAttackResetLinkOutlivesItsReason(t *testing.T) {
 	attack(t, "weak recovery of a forgotten password (CWE-640), persistence after a change (CWE-613)", "")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		m := startMailing(t, db)
 		admin := m.signedIn(t, m.admin)
 		for name, end := range map[string]func(p person){
@@ -181,7 +181,7 @@ func TestAttackMailInjection(t *testing.T) {
 // Whether an account exists is not in the response, nor in what the database stores for it.
 func TestAttackResetEnumeration(t *testing.T) {
 	attack(t, "user enumeration (CWE-204)", "CVE-2026-23511")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		m := startMailing(t, db)
 		m.person(t, "carol", "--email", "carol@example.com")
 		m.person(t, "dora") // without an address
@@ -218,7 +218,7 @@ func TestAttackResetEnumeration(t *testing.T) {
 // suppress the message that the password has changed.
 func TestAttackResetFlood(t *testing.T) {
 	attack(t, "messages without a limit (CWE-770)", "")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		m := startMailing(t, db)
 		m.person(t, "carol", "--email", "carol@example.com")
 		refused := 0

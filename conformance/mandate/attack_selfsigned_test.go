@@ -66,7 +66,7 @@ func reissued(t testing.TB, of tls.Certificate) tls.Certificate {
 // is configured, and the chain, the subject and the dates are not checked.
 func TestAttackSelfSignedCertificate(t *testing.T) {
 	attack(t, "client authentication with a self-signed certificate that is not registered", "")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		at := port.Address()
 		s := startServer(t, newCertificate(t).options(options{database: db, settings: []string{"MTLS_LISTEN: " + quote(at)}}))
 		own, others, second := selfSigned(t, "client.example"), selfSigned(t, "client.example"), selfSigned(t, "client.example")

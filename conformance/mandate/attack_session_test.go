@@ -10,7 +10,7 @@ import (
 // Somebody plants a cookie in a browser, and waits until its person signs in, in whatever way.
 func TestAttackSessionFixation(t *testing.T) {
 	attack(t, "session fixation (CWE-384)", "CVE-2026-7507 (Keycloak)")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		c := newCompany(t, "company")
 		s := startServer(t, options{database: db, host: "localhost", settings: []string{privateNetworks, "SIGN_IN_SERVERS: [" + c.setting("") + "]"}})
 		c.start(t, s)
@@ -91,7 +91,7 @@ func (b *browser) addsAccountOf(t testing.TB, c *company, name string) {
 // Whoever knows something about a session, but not its cookie, has no session.
 func TestAttackForgedSession(t *testing.T) {
 	attack(t, "session cookies that can be made or changed (CWE-345)", "CVE-2026-109373 (zitadel)")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		v := newFixture(t, options{database: db})
 		b := v.signedIn(t, v.alice)
 		cookie := b.cookie(t, "/", "mandate_session")
@@ -126,7 +126,7 @@ func TestAttackForgedSession(t *testing.T) {
 // another host asks for, is worth nothing here.
 func TestAttackPasskeyOfAnotherHost(t *testing.T) {
 	attack(t, "phishing by a page of another host, and passkeys that are used at another host", "")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, host: "localhost"})
 		alice := s.person(t, "alice")
 		own := s.signedIn(t, alice)

@@ -66,7 +66,7 @@ func TestAttackInvitationTwiceInParallel(t *testing.T) {
 // The link is stolen from a mailbox after its reason is gone.
 func TestAttackInvitationOutlivesItsReason(t *testing.T) {
 	attack(t, "persistence after a change (CWE-613)", "")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		m := startMailing(t, db, "localhost")
 		m.person(t, "keeper", "--admin")
 		for name, end := range map[string]func(admin person, b *browser, id string){
@@ -119,7 +119,7 @@ func TestAttackInvitationOutlivesItsReason(t *testing.T) {
 // Somebody gets the address of the invitation first. Nobody gets a second account with it.
 func TestAttackInvitationOfATakenAddress(t *testing.T) {
 	attack(t, "account takeover before sign-up (CWE-287)", "")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, host: "localhost"})
 		link := s.byHand(t, "Ann@example.com")
 		options, form := s.browser(t).begunPasskey(t, link)
@@ -143,7 +143,7 @@ func TestAttackInvitationOfATakenAddress(t *testing.T) {
 // A person goes away before the passkey is made. Nothing is stored, and the link still works.
 func TestAttackAbandonedPasskeyLocksNobodyOut(t *testing.T) {
 	attack(t, "denial of service by an account without a way to sign in (CWE-840)", "")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, host: "localhost"})
 		link, other := s.byHand(t, "ann@example.com"), s.byHand(t, "bob@example.com")
 		mallory := s.browser(t)
@@ -197,7 +197,7 @@ func TestAttackAbandonedPasskeyLocksNobodyOut(t *testing.T) {
 // An invitation is opened in the browser of somebody who is signed in, or into which a session was planted.
 func TestAttackInvitationInAnotherPersonsBrowser(t *testing.T) {
 	attack(t, "session fixation (CWE-384)", "CVE-2026-7507")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, host: "localhost"})
 		alice := s.person(t, "alice")
 		b := s.signedIn(t, alice)
@@ -230,7 +230,7 @@ func TestAttackInvitationInAnotherPersonsBrowser(t *testing.T) {
 // Whether there is an account with an address is not in the response, nor in what the database stores for it.
 func TestAttackSignUpEnumeration(t *testing.T) {
 	attack(t, "user enumeration (CWE-204)", "CVE-2026-23511")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		m := startMailingWith(t, db, "", "SIGN_UP: open")
 		m.person(t, "carol", "--email", "carol@example.com")
 		m.person(t, "evan", "--email", "evan@example.com")
@@ -300,7 +300,7 @@ func TestAttackSignUpTriesUsernames(t *testing.T) {
 // A flood of requests sends few messages to one address, and does not end the invitation of its person.
 func TestAttackSignUpFlood(t *testing.T) {
 	attack(t, "messages without a limit (CWE-770)", "")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		m := startMailingWith(t, db, "", "SIGN_UP: open")
 		invited := m.invites(t, m.signedIn(t, m.admin), "ann@example.com")
 		refused := 0

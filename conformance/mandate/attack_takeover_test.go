@@ -53,7 +53,7 @@ func TestAttackChangeBeforeTakeover(t *testing.T) {
 // language must not see another name, for which the administrator now stands.
 func TestAttackNameInAnotherLanguage(t *testing.T) {
 	attack(t, "a name that nobody has seen (CWE-451)", "")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, provider: openClients})
 		root, alice := s.signIn(t, s.person(t, "root", "--admin"), "/account/"), s.person(t, "alice")
 		const tool = "https://tool.example/cb"

@@ -16,7 +16,7 @@ const demandingURI = "https://demanding.example/"
 
 // TestBindingKeys lets strangers use what belongs to owners.
 func TestBindingKeys(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		ours := newIssuer(t)
 		s, mutual := withCertificates(t, db, ours, "SAMPLE_API: true", "TRUSTED_PROXIES: [127.0.0.1]",
 			"OAUTH2_PROVIDER: {OIDC_ENABLED: true, "+openidScopes+", RESOURCE_SERVER_TOKEN_CACHING_SECONDS: 0, RESOURCES: [{URI: "+demandingURI+", NAME: Demanding, SCOPES: [read], SENDER_CONSTRAINED: true}]}")

@@ -13,7 +13,7 @@ import (
 // still works.
 
 func TestBinding(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		h := newDocumentHost(t)
 		v := newFixture(t, h.options(options{database: db}))
 		v.agent = h.client("/agent", "http://127.0.0.1:50123/back", nil)

@@ -79,7 +79,7 @@ func TestBoundTokenAtAnAPI(t *testing.T) {
 			plainToken: {"token_type": "Bearer"},
 		})
 	}
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, settings: []string{"SAMPLE_API: true"}, provider: asks(t)})
 		checkKeyBound(t, s, "/resource", s.URL+"/resource", h, other)
 		checkKeyBound(t, s, "/resource/", s.URL+"/resource/", h, other)

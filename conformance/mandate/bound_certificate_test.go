@@ -9,7 +9,7 @@ import (
 
 // RFC 8705 §3, §4: tokens that the server binds to the certificate of the client.
 func TestCertificateBoundTokens(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		ours := newIssuer(t)
 		s, mutual := withCertificates(t, db, ours, "SAMPLE_API: true", "OAUTH2_PROVIDER: {OIDC_ENABLED: true, "+openidScopes+"}")
 		alice := s.somebody(t, "alice")

@@ -35,7 +35,7 @@ func testPrivateKey(t testing.TB, s *server, text string) (*ecdsa.PrivateKey, st
 // A person makes a key pair for testing without scripts. The page shows the private key once, and
 // later when it was used.
 func TestApplicationKeys(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		root, alice, own := s.person(t, "root", "--admin"), s.person(t, "alice"), newStatementIssuer(t, "page")
 		app := s.application(t, "--name", "robot", "--client-id", "robot", "--owner", alice.Name, "--grant", "client_credentials",

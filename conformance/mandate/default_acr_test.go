@@ -12,7 +12,7 @@ import (
 // the actual acr. acr_values and the claim acr replace them.
 func TestOIDCRegistration2DefaultACRValues(t *testing.T) {
 	const weak = "urn:mandate:acr:password"
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, provider: []string{"OIDC_ENABLED: true", openidScopes}})
 		shop, asker := s.relyingParty(t, "--skip-consent", "--default-acr-values", mfa+" "+weak), s.introspector(t)
 		s.mustCLI(t, "", "application", "update", shop.ClientID, "--default-acr-values", " "+mfa+"  ")
@@ -107,7 +107,7 @@ func TestDefaultACRValuesOnThePage(t *testing.T) {
 // An application with a metadata document has what the document says, before its first approval and
 // after it.
 func TestDefaultACRValuesOfADocument(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		h := newDocumentHost(t)
 		s := startServer(t, h.options(options{database: db, provider: []string{"OIDC_ENABLED: true", openidScopes}}))
 		alice := s.person(t, "alice")

@@ -78,7 +78,7 @@ func (s *server) wantPoll(t testing.TB, app application, deviceCode, code string
 }
 
 func TestDevice(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		v := newFixture(t, options{database: db, provider: []string{"OIDC_ENABLED: true", "RESOURCES: [{URI: https://films.example/, NAME: Films, SCOPES: [read]}]"}})
 		t.Run("flow", v.deviceFlow)
 		t.Run("endpoint", v.deviceEndpoint)

@@ -9,7 +9,7 @@ import (
 // CIMD-02 §8.2, RFC 9126 §2: a client whose document has a key pushes its first request too, before
 // anybody has approved it. Its document may require pushed requests, so it cannot come otherwise.
 func TestDocumentPushesItsFirstRequest(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		h := newDocumentHost(t)
 		s := startServer(t, h.options(options{database: db}))
 		keys, others := newStatementIssuer(t, "agent"), newStatementIssuer(t, "agent")
@@ -54,7 +54,7 @@ func TestDocumentPushesItsFirstRequest(t *testing.T) {
 // A document is for every server, so it may name algorithms and modes that this one does not have. A
 // name that a database cannot store must not make the approval fail.
 func TestDocumentWithNamesThatCannotBeStored(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		h := newDocumentHost(t)
 		s := startServer(t, h.options(options{database: db}))
 		alice := s.somebody(t, "alice")
@@ -74,7 +74,7 @@ func TestDocumentWithNamesThatCannotBeStored(t *testing.T) {
 // because it was stolen, pushes its next request with the new one. From then on the old one does
 // nothing, at the token endpoint too.
 func TestDocumentReplacesItsKey(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		h := newDocumentHost(t)
 		s := startServer(t, h.options(options{database: db}))
 		alice, stolen, fresh := s.somebody(t, "alice"), newStatementIssuer(t, "agent"), newStatementIssuer(t, "agent")

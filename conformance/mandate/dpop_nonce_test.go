@@ -96,7 +96,7 @@ func TestAttackDPoPReplay(t *testing.T) {
 // RFC 9449 §8: the client repeats the request with a nonce. Its assertion (RFC 7523 §3) is not used
 // by the first one, and is used by the second one.
 func TestDPoPNonceUsesNoAssertion(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		v := newFixture(t, options{database: db, provider: []string{"DPOP_NONCE_REQUIRED: true"}})
 		a := v.keyHolder(t, "robot", "--grant", "authorization_code", "--grant", deviceGrant, "--redirect-uri", phoneURI)
 		h, b := newHolder(t), v.signedIn(t, v.alice)

@@ -12,7 +12,7 @@ import (
 
 // DPoP at the server (RFC 9449), on both databases.
 func TestDPoP(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		v := newFixture(t, options{database: db, provider: []string{"OIDC_ENABLED: true"}})
 		t.Run("each grant", v.dpopGrants)
 		t.Run("proofs that are refused", v.dpopBadProofs)

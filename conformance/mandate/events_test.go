@@ -100,7 +100,7 @@ func (w *witness) after(t *testing.T, what string, do func(), want ...string) {
 // Each kind of events is stored, on both databases, by the nodes and by commands. The harness checks that none has a
 // secret.
 func TestEvents(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		m := startMailing(t, db, "localhost")
 		w := m.witness(t)
 		for _, part := range []struct {
@@ -436,7 +436,7 @@ func eventsOfServer(t *testing.T, m *mailing, w *witness) {
 
 // A change whose event cannot be stored does not happen, and a failure that cannot be stored is an error of the server.
 func TestEventsCannotBeAvoided(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		alice := s.person(t, "alice")
 		b, link := s.signedIn(t, alice), s.byHand(t, "ann@example.com")
@@ -464,7 +464,7 @@ func TestEventsCannotBeAvoided(t *testing.T) {
 
 // The page has filters and pages, and an administrator exports what it selects. Nobody else reads it.
 func TestEventsPage(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		alice, root := s.person(t, "alice"), s.person(t, "root", "--admin")
 		b := s.signedIn(t, alice)
@@ -708,7 +708,7 @@ func TestEventsAsLines(t *testing.T) {
 // A person sees what has happened to the account, and what others may have tried. Nobody sees where an administrator
 // was. An administrator sees the state of a person at a glance.
 func TestEventsOnTheAccountPage(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, settings: []string{ours}})
 		alice, root := s.person(t, "alice", "--email", "alice@example.com"), s.person(t, "root", "--admin")
 		for _, address := range []string{"198.51.100.7", "198.51.100.7", "2001:db8:1:2:3::4"} {

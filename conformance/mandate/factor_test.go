@@ -8,7 +8,7 @@ import (
 
 // The phone is lost: a recovery code, and then a new phone.
 func TestFactorLostPhone(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		alice := s.person(t, "alice")
 		app, b := s.withApp(t, alice)
@@ -45,7 +45,7 @@ func TestFactorLostPhone(t *testing.T) {
 // SECOND_FACTOR: a person who must have a second factor adds it at the sign-in, and returns to the
 // same request.
 func TestFactorIsDemanded(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, settings: []string{"SECOND_FACTOR: everybody", "SECOND_FACTOR_GRACE_DAYS: 0"}, provider: []string{"OIDC_ENABLED: true", openidScopes}})
 		alice, shop := s.person(t, "alice"), s.relyingParty(t)
 		b := s.browser(t)
@@ -65,7 +65,7 @@ func TestFactorIsDemanded(t *testing.T) {
 // RFC 9470 §5: a person whose login is too weak adds or shows a second factor, and returns to exactly the
 // same request, also if it requires a new sign-in.
 func TestFactorStepUp(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, provider: []string{"OIDC_ENABLED: true", openidScopes}})
 		alice, shop, asker := s.person(t, "alice"), s.relyingParty(t), s.introspector(t)
 		b := s.signedIn(t, alice)
@@ -112,7 +112,7 @@ func TestFactorStepUp(t *testing.T) {
 
 // An administrator helps a person who has lost everything.
 func TestFactorIsReset(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		root, alice := s.person(t, "root", "--admin"), s.person(t, "alice")
 		_, b := s.withApp(t, alice)

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/base64"
 	"encoding/json"
+	"hash/fnv"
 	"net/http"
 	"net/url"
 	"os"
@@ -61,8 +62,31 @@ func (d database) pool() (*sql.DB, error) {
 	return sql.Open(driver, address)
 }
 
-// forEachDatabase runs a test on both databases, each time with a new one. It runs beside
-// other tests: while one waits, another one works.
+// onADatabase runs a flow on one of the two databases, with a new one: the name of the test chooses it, so that a flow
+// always meets the same, and both have their share. The suite of storage holds that both behave alike.
+// MANDATE_TEST_DATABASES=all runs each flow on both.
+func onADatabase(t *testing.T, test func(t *testing.T, db database)) {
+	t.Helper()
+	if os.Getenv("MANDATE_TEST_DATABASES") == "all" {
+		forEachDatabase(t, test)
+		return
+	}
+	t.Parallel()
+	if databaseOf(t.Name()) == "sqlite" {
+		test(t, newSQLite(t))
+		return
+	}
+	test(t, newPostgres(t))
+}
+
+func databaseOf(test string) string {
+	hash := fnv.New32a()
+	hash.Write([]byte(test))
+	return []string{"sqlite", "postgres"}[hash.Sum32()%2]
+}
+
+// forEachDatabase runs a test on both databases, each time with a new one: a test of nodes, crashes, races or outages,
+// where the databases differ. It runs beside other tests: while one waits, another one works.
 func forEachDatabase(t *testing.T, test func(t *testing.T, db database)) {
 	t.Helper()
 	t.Parallel()

@@ -7,7 +7,7 @@ import (
 
 // The other server is a Mandate too.
 func TestSignInWithAnotherMandate(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		other := startServer(t, options{provider: []string{"OIDC_ENABLED: true", openidScopes}})
 		other.mustCLI(t, "", "group", "add", "crew")
 		p := other.person(t, "ann", "--email", "ann@company.example", "--email-verified", "--group", "crew", "--first-name", "Ann")

@@ -14,7 +14,7 @@ const companyGroups = ", NEW_PEOPLE: domains, ALLOWED_DOMAINS: [company.example]
 
 // A new person signs in at an application through the company's server, with the right groups.
 func TestSignInWithAnotherServer(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s, c := withCompany(t, db, companyGroups)
 		for _, name := range []string{"staff", "admins", "own"} {
 			s.mustCLI(t, "", "group", "add", name)
@@ -122,7 +122,7 @@ func (s *server) said(t *testing.T, kind string) string {
 
 // The second factor of this server follows, unless the operator says what the other server has checked.
 func TestSecondFactorAfterAnotherServer(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s, c := withCompany(t, db, ", TRUSTED_FOR_EMAIL: true, ACR: {gold: urn:mandate:acr:mfa, silver: urn:mandate:acr:password}")
 		p := s.person(t, "ann", "--email", "ann@company.example", "--email-verified")
 		app, _ := s.withApp(t, p)
@@ -178,7 +178,7 @@ func TestSecondFactorAfterAnotherServer(t *testing.T) {
 
 // A person adds the account of the company to their own, and removes it again.
 func TestAddAndRemoveAnIdentity(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s, c := withCompany(t, db, "")
 		ann, bob := s.person(t, "ann"), s.person(t, "bob")
 		c.person(t, "a1", map[string]any{})
@@ -239,7 +239,7 @@ func TestAddAndRemoveAnIdentity(t *testing.T) {
 
 // A person who has no password keeps a way to sign in.
 func TestLastIdentityStays(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s, c := withCompany(t, db, companyGroups)
 		c.employee(t, "ann")
 		b := s.browser(t)

@@ -29,7 +29,7 @@ func importedHashes(t testing.TB, password string) map[string]string {
 // People come with the hashes of other programs. Their passwords work, and the hash is ours after the first sign-in.
 func TestImportedPeopleSignIn(t *testing.T) {
 	const words = "correct horse battery staple"
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		v := newFixture(t, options{database: db})
 		hashes := importedHashes(t, words)
 		if len(hashes) < 16 {
@@ -132,7 +132,7 @@ func TestImportedPersonWithoutPassword(t *testing.T) {
 // A file wants to make somebody an administrator, to take over a person, or to make sign-ins slow.
 func TestAttackHostileImport(t *testing.T) {
 	attack(t, "mass assignment and resource exhaustion by a file (CWE-915, CWE-400)", "")
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		v := newFixture(t, options{database: db})
 		const good = "$2b$10$3.3d1jodGHbXkMCIdFBxfOO45IUYymWULvE/Bey8AFA9ioR.Buy0."
 		before := len(v.people(t))

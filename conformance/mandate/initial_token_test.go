@@ -299,7 +299,7 @@ func TestRegistrationSector(t *testing.T) {
 // Only a token that works lets the server fetch the file of a sector, and only a registration
 // uses the token.
 func TestRegistrationFetchesNothingWithoutAToken(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		h := newDocumentHost(t)
 		s := startServer(t, h.options(options{database: db, provider: []string{"SCOPES: {read: Read, openid: Sign in}", "OIDC_ENABLED: true"}}))
 		missing := h.page("/missing", nil)

@@ -14,7 +14,7 @@ import (
 // one-time value, is never shown as markup, and never adds a line to the log.
 
 func TestInput(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		v := newFixture(t, options{database: db})
 		t.Run("parameters", v.badParameters)
 		t.Run("bodies", v.badBodies)

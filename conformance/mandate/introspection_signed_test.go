@@ -46,7 +46,7 @@ func (s *server) signedAbout(t *testing.T, asker application, as auth, algorithm
 }
 
 func TestSignedIntrospection(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db, "ACCESS_TOKEN_EXPIRE_SECONDS: 600", "REGISTRATION_WITH_TOKEN: true")
 		alice, asker, other := s.somebody(t, "alice"), s.introspector(t), s.introspector(t)
 		app := s.relyingParty(t)

@@ -44,7 +44,7 @@ func (s *server) response(t testing.TB, app application, algorithm string, got u
 }
 
 func TestSignedResponses(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		v := newFixture(t, options{database: db, provider: []string{"OIDC_ENABLED: true"}})
 		b := v.signedIn(t, v.alice)
 		for algorithm, flags := range map[string][]string{"RS256": nil, "ES256": {"--response-algorithm", "ES256"}, "PS256": {"--response-algorithm", "PS256"}, "EdDSA": {"--response-algorithm", "EdDSA"}} {

@@ -128,7 +128,7 @@ func TestErrorsInTheLanguageOfThePerson(t *testing.T) {
 // OIDC Core §3.1.2.1: ui_locales takes precedence on the pages of an authorization request, whether it comes in the query, in a pushed request
 // or in a request object.
 func TestLanguageOfTheRequest(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		v := newFixture(t, options{database: db, provider: []string{"OIDC_ENABLED: true"}})
 		plain, _ := v.authorizeURL(v.casual, "scope", "openid", "prompt", "consent", "ui_locales", "it fr-CA de")
 		pushed, _ := v.pushed(t, v.casual, "scope", "openid", "prompt", "consent", "ui_locales", "fr")
@@ -191,7 +191,7 @@ func TestLanguageOfTheRequest(t *testing.T) {
 // A message is in the language of the person, whoever causes it: the claim locale, or else the language of the browser in which the person last
 // signed in. Of somebody who has never signed in, only the browser is known that asks for a new password.
 func TestMailInTheLanguageOfThePerson(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		m := startMailing(t, db)
 		carol := m.person(t, "carol", "--email", "carol@example.com")
 		m.person(t, "dave", "--email", "dave@example.com")

@@ -25,7 +25,7 @@ func (m *mailing) told(t *testing.T, subject string, n int) smtpd.Message {
 
 // A person learns of a sign-in with a new browser, and of each change of what signs them in.
 func TestNoticesByMail(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		m := startMailing(t, db)
 		carol := m.person(t, "carol", "--email", "carol@example.com")
 		app, b := m.withApp(t, carol)

@@ -18,7 +18,7 @@ func (g *register) cameByItself(t testing.TB, origin, redirectURI string) applic
 
 // What an application of OPEN_CLIENTS may and may not do, whichever way it came.
 func TestOpenApplications(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		g := newRegister(t, db)
 		t.Run("registration", g.opens)
 		t.Run("use", g.noted)

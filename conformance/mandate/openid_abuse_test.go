@@ -22,7 +22,7 @@ import (
 // OIDC Core §3.1.2.1: a hint is an ID token that this server issued. Other tokens that
 // its key has signed are no hints.
 func TestOIDCCore3ForeignHints(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		key := newOwnKey(t)
 		s, twin := openidServer(t, db, "OIDC_RSA_PRIVATE_KEY_FILE: "+quote(key.file)), openidServer(t, newSQLite(t), "OIDC_RSA_PRIVATE_KEY_FILE: "+quote(key.file))
 		alice, app := s.somebody(t, "alice"), s.relyingParty(t, "--client-id", "shop")
@@ -203,7 +203,7 @@ func (b *browser) posts(t testing.TB, path string, form url.Values) {
 
 // OIDC Core §3.1.2.1: a request with any of the parameters may be sent by POST.
 func TestOIDCCore3RequestByPost(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)
 		alice, app := s.somebody(t, "alice"), s.relyingParty(t)
 		nonce := strings.Repeat("0123456789abcdef", 64) // the longest

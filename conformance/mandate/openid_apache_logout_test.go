@@ -71,7 +71,7 @@ func TestOIDCRPLogout3Apache(t *testing.T) {
 // server notifies Apache without the browser. At an application without notifications
 // the session continues.
 func TestOIDCBackChannel2Apache(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, settings: []string{"OUTBOUND_ALLOWED_NETWORKS: [127.0.0.0/8]"},
 			provider: []string{"OIDC_ENABLED: true", openidScopes}})
 		alice, bob := s.visitor(t, "alice"), s.visitor(t, "bob")

@@ -13,7 +13,7 @@ import (
 // OIDC Core §3.1.2.4, §5.5: the claims parameter cannot request more than a scope can,
 // and the consent page shows it.
 func TestClaimsParameterIsNoWayRoundConsent(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)
 		alice := s.somebody(t, "alice")
 		narrow, wide := s.relyingParty(t, "--scope", "openid"), s.relyingParty(t, "--scope", "openid", "--scope", "email", "--scope", "phone")

@@ -13,7 +13,7 @@ import (
 )
 
 func TestBackChannel_2_4_logout_token(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := logoutServer(t, db)
 		alice, at := s.person(t, "alice"), listen(t, http.StatusOK)
 		for _, algorithm := range []string{"RS256", "ES256", "PS256", "EdDSA", "HS256"} {
@@ -53,7 +53,7 @@ func TestBackChannel_2_4_logout_token(t *testing.T) {
 }
 
 func TestBackChannel_2_7_every_way_to_end_a_session_tells_every_application(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := logoutServer(t, db)
 		root := s.person(t, "root", "--admin")
 		one, two := listen(t, http.StatusOK), listen(t, http.StatusNoContent)

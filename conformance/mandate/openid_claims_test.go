@@ -15,7 +15,7 @@ var idTokenClaims = []string{"iss", "sub", "aud", "exp", "iat", "auth_time", "no
 // OIDC Core §2, §5.4: each kind of application signs a person in, with each value of its setting. The ID tokens of the
 // code, of a refresh and of a device have the claims of the granted scopes as UserInfo returns them, or none.
 func TestOIDCCore5ClaimsInIDToken(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db, "REGISTRATION_WITH_TOKEN: true", "OPEN_CLIENTS: [registration]")
 		s.mustCLI(t, "", "group", "add", "staff")
 		alice, owner := s.person(t, "alice", "--email", "alice@example.org", "--email-verified", "--first-name", "Alice", "--group", "staff"), s.person(t, "owner")

@@ -9,7 +9,7 @@ import (
 // A third-party relying party. It reads the discovery document, and checks the ID token
 // with the published keys and its registered algorithm.
 func TestOIDCCore3OpenIDClient(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)
 		alice := s.somebody(t, "alice")
 		for _, algorithm := range []string{"RS256", "ES256", "PS256", "EdDSA", "HS256"} {
@@ -41,7 +41,7 @@ func TestOIDCCore3OpenIDClient(t *testing.T) {
 // OIDC Core §3.1: with the password grant there was no login at this server, so there
 // is no ID token.
 func TestOIDCCore3PasswordGrant(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)
 		alice := s.somebody(t, "alice")
 		app := s.application(t, "--name", "old", "--grant", "password")
@@ -58,7 +58,7 @@ func TestOIDCCore3PasswordGrant(t *testing.T) {
 
 // The pages for the algorithm of an application and the claims of a person.
 func TestOIDCRegistrationPages(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)
 		root := s.person(t, "root", "--admin", "--email", "root@example.org")
 		b := s.signIn(t, root, "/o/applications/register/")

@@ -23,7 +23,7 @@ import (
 // OIDC Core §2: the times of an ID token are consistent with each other and with the
 // clock.
 func TestOIDCCore2Times(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db, "ID_TOKEN_EXPIRE_SECONDS: 120")
 		alice, app := s.somebody(t, "alice"), s.relyingParty(t)
 		b := s.browser(t)
@@ -143,7 +143,7 @@ func (k ownKey) sign(t testing.TB, like string, changes jwt.MapClaims) string {
 // limit. So an expired one is valid, and so is one of a node whose clock is ahead of
 // this one's.
 func TestOIDCCore3HintTimes(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		key := newOwnKey(t)
 		s := openidServer(t, db, "OIDC_RSA_PRIVATE_KEY_FILE: "+quote(key.file))
 		alice, bob, app := s.somebody(t, "alice"), s.somebody(t, "bob"), s.relyingParty(t)

@@ -12,7 +12,7 @@ const identityScopes = "openid profile email groups phone address offline_access
 // Without any setting the server is an OpenID Provider, and a request without scope still gets the scopes that it
 // got before (RFC 6749 §3.3).
 func TestOpenIDNeedsNoConfiguration(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		alice := s.somebody(t, "alice")
 		m := s.get(t, discoveryPaths[0], nobody).JSON(t)
@@ -60,7 +60,7 @@ func TestPagesShowTheIssuerByDefault(t *testing.T) {
 // An operator turns OpenID Connect off and on again. What applications have registered stays, and plain OAuth goes on
 // all the time. No access to claims remains while it is off.
 func TestOpenIDOffAndOnAgain(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		alice, root := s.somebody(t, "alice"), s.person(t, "root", "--admin")
 		api := s.introspector(t)
@@ -115,7 +115,7 @@ func TestOpenIDOffAndOnAgain(t *testing.T) {
 // A server of an earlier release has OpenID Connect after the upgrade. Its tokens and refresh tokens go on as they
 // were: an ID token and claims come only for those who request openid, and people are asked for it first.
 func TestOpenIDComesToAServerWithoutIt(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, provider: []string{openIDOff}})
 		alice, api := s.somebody(t, "alice"), s.introspector(t)
 		app := s.relyingParty(t)

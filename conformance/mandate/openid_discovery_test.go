@@ -36,7 +36,7 @@ func TestOIDCDiscovery4Paths(t *testing.T) {
 
 // OIDC Discovery §3: the server supports what the document lists.
 func TestOIDCDiscovery3Metadata(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)
 		alice := s.somebody(t, "alice")
 		m := s.get(t, discoveryPaths[0], nobody).JSON(t)
@@ -85,7 +85,7 @@ func TestOIDCDiscovery3Metadata(t *testing.T) {
 
 // If OpenID Connect is off, none of its endpoints exists.
 func TestOIDCOff(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, provider: []string{openIDOff}})
 		for _, path := range []string{discoveryPaths[0], discoveryPaths[1], discoveryPaths[2], "/o/.well-known/jwks.json", "/o/userinfo/"} {
 			if a := s.get(t, path, nobody); a.Status != http.StatusNotFound {

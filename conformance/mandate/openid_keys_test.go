@@ -93,7 +93,7 @@ func keyID(t testing.TB, text string) string {
 // An operator's own key signs, earlier keys are published, and no private key can be
 // read.
 func TestOIDCCore10OwnKeys(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		dir := t.TempDir()
 		var files []string
 		for _, name := range []string{"active", "inactive"} {

@@ -20,7 +20,7 @@ func (s *server) serverLogout(t testing.TB, method string, as auth, pairs ...str
 // OIDC RP-Logout §2, §6: the server of an application ends the session of an ID token as oauth2-proxy does it, with the
 // credentials of the application in the address. Nobody else does, and the answer says what is missing.
 func TestRPLogout_6_the_server_of_an_application_proves_who_it_is(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := logoutServer(t, db)
 		alice, at := s.person(t, "alice"), listen(t, http.StatusOK)
 		told := s.relyingParty(t, "--backchannel-logout-uri", at.URL)

@@ -111,7 +111,7 @@ func (b *browser) signedOut(t testing.TB) bool {
 }
 
 func TestRPLogout_2_hint_of_this_very_session_logs_out_at_once(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := logoutServer(t, db)
 		alice := s.person(t, "alice")
 		for _, algorithm := range []string{"RS256", "HS256"} {
@@ -356,7 +356,7 @@ func TestRPLogout_settings(t *testing.T) {
 }
 
 func TestOIDCCore_11_offline_access(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, settings: []string{"SESSION_COOKIE_AGE: 3600"}, provider: []string{"OIDC_ENABLED: true",
 			"SCOPES: {read: Read, openid: Sign in, offline_access: Stay signed in}"}})
 		alice := s.person(t, "alice")

@@ -18,7 +18,7 @@ import (
 // OIDC Discovery §3, RFC 8414 §2: each listed value is used once, and an unlisted one
 // is refused. A new list in the document, or a new value in a list, needs a line here.
 func TestOIDCDiscovery3EveryValue(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)
 		d := &discovered{server: s, alice: s.somebody(t, "alice")}
 		d.app = s.relyingParty(t, "--grant", "password", "--may-introspect")

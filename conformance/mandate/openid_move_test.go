@@ -10,7 +10,7 @@ import (
 // An operator who moves from django-oauth-toolkit keeps the key, the clients and the
 // subjects. A relying party sees no difference.
 func TestMovedProviderLooksTheSame(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		key := newOwnKey(t)
 		s := openidServer(t, db, "OIDC_RSA_PRIVATE_KEY_FILE: "+quote(key.file))
 		alice := s.person(t, "alice", "--subject", "42")

@@ -40,7 +40,7 @@ func (b *browser) sentBack(t testing.TB, what, want string) url.Values {
 
 // OIDC Core §3.1.2.1: prompt.
 func TestOIDCCore3Prompt(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)
 		alice, app := s.somebody(t, "alice"), s.relyingParty(t)
 		b := s.browser(t)
@@ -84,7 +84,7 @@ func first(address, _ string) string { return address }
 
 // OIDC Core §3.1.2.1: max_age and auth_time.
 func TestOIDCCore3MaxAge(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)
 		alice, app := s.somebody(t, "alice"), s.relyingParty(t)
 		b := s.browser(t)
@@ -111,7 +111,7 @@ func TestOIDCCore3MaxAge(t *testing.T) {
 // OIDC Core §3.1.2.1: id_token_hint, which may have expired but must be for this
 // application.
 func TestOIDCCore3IDTokenHint(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db, "ID_TOKEN_EXPIRE_SECONDS: 1")
 		alice, bob := s.somebody(t, "alice"), s.somebody(t, "bob")
 		app, other := s.relyingParty(t), s.relyingParty(t)
@@ -185,7 +185,7 @@ func (s *server) falseHints(t testing.TB, app application, mine, elsewhere strin
 
 // OIDC Core §3.1.2.1, §3.1.2.6: the other parameters, and unsupported ones.
 func TestOIDCCore3Parameters(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)
 		alice, app := s.somebody(t, "alice"), s.relyingParty(t)
 		b := s.browser(t)
@@ -226,7 +226,7 @@ func TestOIDCCore3Parameters(t *testing.T) {
 
 // OIDC Form Post §2: the response is sent in a form, also if it is an error.
 func TestOIDCFormPost2(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)
 		alice, app := s.somebody(t, "alice"), s.relyingParty(t)
 		b := s.browser(t)

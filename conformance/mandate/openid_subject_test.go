@@ -9,7 +9,7 @@ import (
 // OIDC Core §3.1.2.1: a hint is an ID token. Other tokens that the server signs for an
 // application are no hints, and neither is an ID token without a subject (§2).
 func TestOIDCCore3HintIsAnIDToken(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		key := newOwnKey(t)
 		s := openidServer(t, db, "OIDC_RSA_PRIVATE_KEY_FILE: "+quote(key.file))
 		alice, app := s.somebody(t, "alice"), s.relyingParty(t, "--userinfo-algorithm", "RS256")
@@ -29,7 +29,7 @@ func TestOIDCCore3HintIsAnIDToken(t *testing.T) {
 // OIDC Core §3.1.2.2: a request for a certain subject is answered for that subject or
 // refused, also if a hint names another one.
 func TestOIDCCore3OneSubject(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)
 		alice, bob, app := s.somebody(t, "alice"), s.somebody(t, "bob"), s.relyingParty(t)
 		b := s.browser(t)

@@ -13,7 +13,7 @@ import (
 
 // OIDC Core §2, §3.1.3: ID tokens, by every algorithm.
 func TestOIDCCore2IDToken(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)
 		alice := s.somebody(t, "alice")
 		for _, algorithm := range []string{"", "ES256", "EdDSA", "RS256", "PS256", "HS256"} {
@@ -92,7 +92,7 @@ func (s *server) checkRefreshed(t *testing.T, app application, algorithm string,
 
 // OIDC Core §3.1.2.1: without the scope openid, the request is plain OAuth 2.0.
 func TestOIDCCore3IDTokenNeedsTheScope(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)
 		alice, app := s.somebody(t, "alice"), s.relyingParty(t)
 		got := s.browser(t).signsIn(t, app, alice, "scope", "read profile", "nonce", "n")
@@ -109,7 +109,7 @@ func TestOIDCCore3IDTokenNeedsTheScope(t *testing.T) {
 
 // OIDC Core §8: a subject is the same at all applications, or differs in each sector.
 func TestOIDCCore8Subjects(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)
 		alice, bob := s.somebody(t, "alice"), s.somebody(t, "bob")
 		subject := func(who person, args ...string) string {
@@ -137,7 +137,7 @@ func TestOIDCCore8Subjects(t *testing.T) {
 
 // An ID token tells one application who signed in. It gives no access.
 func TestOIDCCore2IDTokenIsNoBearerToken(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)
 		alice, app, asker := s.somebody(t, "alice"), s.relyingParty(t), s.introspector(t)
 		got := s.browser(t).signsIn(t, app, alice, "scope", "openid read")

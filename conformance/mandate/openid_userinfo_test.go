@@ -8,7 +8,7 @@ import (
 
 // OIDC Core §5.4: the claims of each scope, with the types of §5.1.
 func TestOIDCCore5UserInfoClaims(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)
 		s.mustCLI(t, "", "group", "add", "staff")
 		alice, app := s.somebody(t, "alice"), s.relyingParty(t)
@@ -44,7 +44,7 @@ func TestOIDCCore5UserInfoClaims(t *testing.T) {
 
 // OIDC Core §5.5: claims that are requested by name.
 func TestOIDCCore5ClaimsParameter(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)
 		alice, app := s.somebody(t, "alice"), s.relyingParty(t)
 		got := s.browser(t).signsIn(t, app, alice, "claims",
@@ -63,7 +63,7 @@ func TestOIDCCore5ClaimsParameter(t *testing.T) {
 
 // OIDC Core §5.3: the ways to send a request, and the errors of RFC 6750 §3.1.
 func TestOIDCCore5UserInfoRequests(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)
 		alice, app := s.somebody(t, "alice"), s.relyingParty(t)
 		robot := s.application(t, "--name", "robot", "--grant", "client_credentials")
@@ -105,7 +105,7 @@ func TestOIDCCore5UserInfoRequests(t *testing.T) {
 
 // OIDC Core §5.3.2: an application may have the answer signed.
 func TestOIDCCore5UserInfoSigned(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)
 		alice := s.somebody(t, "alice")
 		for _, algorithm := range []string{"ES256", "EdDSA", "RS256", "PS256", "HS256"} {

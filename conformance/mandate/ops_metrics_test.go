@@ -17,7 +17,7 @@ const metricScopes = "SCOPES: {read: Read, openid: Sign in, introspection: Intro
 
 // The metrics report exactly what happened, and nothing else.
 func TestMetricsMoveByWhatWasDone(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		l := listen(t, 200)
 		w := startWatched(t, options{database: db, settings: []string{thisHost}, provider: []string{"OIDC_ENABLED: true", metricScopes}})
 		alice := w.person(t, "alice.liddell")

@@ -114,7 +114,7 @@ func TestMetricsWithoutTheDatabase(t *testing.T) {
 
 // The clean-up counts the deleted rows by table.
 func TestMetricsOfTheCleanUp(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		w := startWatched(t, options{database: db, provider: []string{"ACCESS_TOKEN_EXPIRE_SECONDS: 1"}})
 		app := w.application(t, "--name", "x", "--grant", "client_credentials")
 		for range 3 {

@@ -10,7 +10,7 @@ import (
 
 // A client with a metadata document pushes before any approval has stored it.
 func TestPushedRequestsOfDocumentClient(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		h := newDocumentHost(t)
 		v := newFixture(t, h.options(options{database: db}))
 		agent := h.client("/pushing", "http://127.0.0.1:50123/back", map[string]any{"require_pushed_authorization_requests": true})
@@ -43,7 +43,7 @@ func (b *browser) wantMustPush(t *testing.T) {
 
 // The npm package openid-client, and oauth4webapi below it, push their requests.
 func TestPushedRequestsOfOpenIDClient(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, provider: []string{"REQUIRE_PUSHED_AUTHORIZATION_REQUESTS: true"}})
 		alice := s.person(t, "alice")
 		secret := s.application(t, "--name", "Web", "--grant", "authorization_code", "--redirect-uri", webURI)
@@ -73,7 +73,7 @@ func TestPushedRequestsOfOpenIDClient(t *testing.T) {
 // Where requests must be pushed, a request that was not pushed is refused at the redirect
 // URI, which is proven.
 func TestPushedRequestsRequired(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, provider: []string{"REQUIRE_PUSHED_AUTHORIZATION_REQUESTS: true"}})
 		alice := s.person(t, "alice")
 		app := s.application(t, "--name", "Web", "--grant", "authorization_code", "--redirect-uri", webURI)
@@ -92,7 +92,7 @@ func TestPushedRequestsRequired(t *testing.T) {
 
 // The operator, the page and the application itself can require it of one application.
 func TestPushedRequestsRequiredOfOne(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, provider: []string{"OPEN_CLIENTS: [registration]"}})
 		alice, root := s.person(t, "alice"), s.person(t, "root", "--admin")
 		required := s.application(t, "--name", "Strict", "--grant", "authorization_code", "--redirect-uri", webURI, "--require-pushed-requests")

@@ -9,7 +9,7 @@ import (
 // NIST SP 800-63B-4 §3.1.1.2: no way of setting a password accepts one that is commonly used or expected. Each
 // way says what to change, and how long a password must be. Who has such a password already can sign in.
 func TestExpectedPasswordsAreRefused(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, settings: []string{"BRAND_NAME: Hearth Bakery"}})
 		const known, row, own = "Many people use this password", "The password repeats characters", "The password is made of your name"
 		refused := map[string]string{"manchesterunited": known, "Passw0rd!Passw0rd!": known, "qwertyuiop123456": row, strings.Repeat("z", 20): row, "Hearth Bakery 2026": own}

@@ -38,7 +38,7 @@ func challenges() []challenge {
 }
 
 func TestPKCE(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		v := newFixture(t, options{database: db})
 		exempt := v.exempted(t)
 		v.mustCLI(t, "", "application", "update", v.casual.ClientID, "--pkce", "required")

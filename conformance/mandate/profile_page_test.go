@@ -188,7 +188,7 @@ func TestProfilePagePrivileges(t *testing.T) {
 
 // Whoever was given the application by an administrator has not the privileges of it (RFC 10070 §4).
 func TestAssertionForAnEndpointOfAnotherOwner(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		s.person(t, "alice")
 		a := s.keyHolder(t, "old", "--assertion-audience-endpoints")

@@ -10,7 +10,7 @@ import (
 // FAPI 2.0 Security Profile §5.4.1: a resource whose access tokens are signed by RS256 brings no
 // such token to an application with a profile.
 func TestProfileAndTheAlgorithmOfAResource(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, provider: []string{"OIDC_ENABLED: true", openidScopes}})
 		const older, newer, opaque = "https://older.example/", "https://newer.example/", "https://opaque.example/"
 		s.mustCLI(t, "", "resource", "add", older, "--name", "Older", "--token-format", "jwt", "--algorithm", "RS256")

@@ -17,7 +17,7 @@ func fapiClient(t testing.TB, keys *statementIssuer, more ...string) []string {
 }
 
 func TestProfile(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, provider: []string{"OIDC_ENABLED: true", "REGISTRATION_WITH_TOKEN: true", "AUTHORIZATION_CODE_EXPIRE_SECONDS: 120", openidScopes}})
 		keys := newStatementIssuer(t, "bank")
 		show := func(id string) map[string]any {
@@ -156,7 +156,7 @@ func (s *server) fapiRequests(t *testing.T) {
 // FAPI 2.0 Security Profile §5.3.2.1: only sender-constrained tokens. Those from before the profile
 // was switched on are not.
 func TestProfileEndsOlderTokens(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		a, asker := s.keyHolder(t, "robot"), s.introspector(t)
 		old := s.mustToken(t, asserting(s.assert(t, a, nil, nil)), forItself).AccessToken

@@ -24,7 +24,7 @@ const (
 )
 
 func TestRedirect(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		v := newFixture(t, options{database: db})
 		app := v.application(t, "--name", "Redirected", "--skip-consent", "--grant", "authorization_code", "--redirect-uri", httpsURI,
 			"--redirect-uri", loopbackURI, "--redirect-uri", privateURI, "--redirect-uri", ipv6URI, "--redirect-uri", nameURI)

@@ -14,7 +14,7 @@ import (
 // Somebody whose program says only that the login has failed finds the reason and the remedy in the log, in the event log, on
 // the page of the application and at the command line, whichever endpoint has refused. Nothing that the request sent is there.
 func TestRefusedRequests(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, provider: []string{"REGISTRATION_WITH_TOKEN: true"}})
 		alice, root := s.person(t, "alice"), s.person(t, "root", "--admin")
 		token := s.initialToken(t)

@@ -51,7 +51,7 @@ var commonClients = []struct {
 const toolsAPI = "https://tool.example/mcp"
 
 func TestRegistrationOfCommonClients(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, provider: append([]string{"SCOPES: {read: Read, write: Write, admin: Administer, introspection: Introspect}", "DEFAULT_SCOPES: [read, write]"}, openClients...)})
 		asker := s.application(t, "--name", "Tools", "--grant", "client_credentials", "--may-introspect")
 		s.mustCLI(t, "", "resource", "add", toolsAPI, "--name", "Tools", "--introspector", asker.ClientID)

@@ -9,7 +9,7 @@ import (
 // RFC 7592: the registration access token manages one client.
 
 func TestRegistrationManagement(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, provider: append([]string{"SCOPES: {read: Read, write: Write, introspection: Introspect}"}, openClients...)})
 		t.Run("own", s.managesOwn)
 		t.Run("shared", s.managesShared)
@@ -162,7 +162,7 @@ func (s *server) losesToPerson(t *testing.T, db database) {
 // An operator who closes the way by which an application came suspends it, as long as nobody
 // is responsible for it. Its registrant can read and delete it, and change nothing.
 func TestRegistrationIsNotAllowedAnyMore(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		v := newFixture(t, options{database: db, provider: openClients, settings: []string{"MAX_STALENESS_SECONDS: 0"}})
 		closed := v.options
 		closed.provider = slices.DeleteFunc(slices.Clone(closed.provider), func(line string) bool { return slices.Contains(openClients, line) })

@@ -11,7 +11,7 @@ import (
 // An application that authenticates with a key or a certificate is registered on the page in one
 // step. It never has a secret.
 func TestRegistrationPageWithoutASecret(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		ours := newIssuer(t)
 		// The form has no field for the algorithm without OpenID Connect, and the profile sets it.
 		s, mutual := withCertificates(t, db, ours, "OAUTH2_PROVIDER: {"+openIDOff+"}")

@@ -9,7 +9,7 @@ import (
 
 // TestRehearsalFAPIFlows performs the complete flow of each kind of client, on both databases.
 func TestRehearsalFAPIFlows(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		r := newRehearsal(t, db)
 		for _, v := range variants {
 			t.Run(v.name, func(t *testing.T) {

@@ -32,7 +32,7 @@ const (
 // TestRehearsalFAPINginx performs the flow of each kind of client behind a reverse proxy, on both
 // databases.
 func TestRehearsalFAPINginx(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		r := newRehearsalBehindNginx(t, db)
 		for _, v := range variants {
 			t.Run(v.name, func(t *testing.T) {

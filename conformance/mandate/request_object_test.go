@@ -58,7 +58,7 @@ func (s *server) sending(app application, object string, more ...string) string 
 var openIDOutside = []string{"response_type", "code", "scope", "openid"}
 
 func TestRequestObjects(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		v := newFixture(t, options{database: db, provider: []string{"OIDC_ENABLED: true"}})
 		a := v.objectSigner(t, "signer")
 		t.Run("flow", func(t *testing.T) { v.objectFlow(t, a) })

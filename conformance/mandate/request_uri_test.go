@@ -11,7 +11,7 @@ import (
 // Request objects at an address (RFC 9101 §5.2).
 
 func TestRequestObjectsByReference(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		h := newDocumentHost(t)
 		v := newFixture(t, h.options(options{database: db, provider: []string{"REQUEST_OBJECTS_BY_REFERENCE: true"}}))
 		a := v.objectSigner(t, "signer")

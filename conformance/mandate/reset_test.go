@@ -110,7 +110,7 @@ const (
 
 // A person forgets the password, sets another one by mail, and other sessions end.
 func TestResetByMail(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		m := startMailing(t, db)
 		carol := m.person(t, "carol", "--email", "carol@example.com")
 		before := m.signedIn(t, carol)
@@ -168,7 +168,7 @@ func TestResetByMail(t *testing.T) {
 // A link from mail replaces the password and nothing else: a person with an authenticator app is still
 // asked for the code.
 func TestResetByMailKeepsTheSecondFactor(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		m := startMailing(t, db)
 		carol := m.person(t, "carol", "--email", "carol@example.com")
 		app, own := m.withApp(t, carol)
@@ -269,7 +269,7 @@ func TestMailThatIsRefused(t *testing.T) {
 
 // Without a mail server, an administrator makes a link on the page of a person and by the command.
 func TestResetLinkWithoutMail(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		v := newFixture(t, options{database: db})
 		b := v.browser(t)
 		b.open(t, "/password/forgot/")
@@ -322,7 +322,7 @@ func TestResetLinkWithoutMail(t *testing.T) {
 
 // A person confirms the address. Another address is not confirmed.
 func TestAddressIsConfirmedByMail(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		m := startMailing(t, db)
 		carol := m.person(t, "carol", "--email", "carol@example.com")
 		b := m.signedIn(t, carol)

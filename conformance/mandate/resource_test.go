@@ -56,7 +56,7 @@ func (a *apis) wantActiveAt(t *testing.T, token string, want ...string) {
 }
 
 func TestResource(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		a := newAPIs(t, options{database: db})
 		for _, owner := range []application{a.web, a.phone} {
 			t.Run(owner.kind(), func(t *testing.T) { a.narrowed(t, owner) })

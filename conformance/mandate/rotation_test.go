@@ -28,7 +28,7 @@ func TestRefreshRotation(t *testing.T) {
 	confidential := []string{"--grant", "authorization_code", "--redirect-uri", phoneURI}
 	for i, setting := range []string{"true", "false"} {
 		t.Run(setting, func(t *testing.T) {
-			forEachDatabase(t, func(t *testing.T, db database) {
+			onADatabase(t, func(t *testing.T, db database) {
 				s := startServer(t, options{database: db, provider: []string{"ROTATE_REFRESH_TOKEN: " + setting, "REFRESH_TOKEN_GRACE_PERIOD_SECONDS: 0", "OIDC_ENABLED: true", openidScopes}})
 				alice := s.person(t, "alice")
 				b, keys := s.signedIn(t, alice), newStatementIssuer(t, "bank")
@@ -119,7 +119,7 @@ func (s *server) codeFor(t *testing.T, b *browser, alice person, by keyHolder, a
 // An application is changed while its tokens are in use. Who may switch the rotation off: only an
 // administrator, because a copied refresh token is then found out by nobody.
 func TestRefreshRotationIsChanged(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		alice, root := s.person(t, "alice"), s.person(t, "root", "--admin")
 		app := s.application(t, "--name", "Shop", "--owner", "alice", "--grant", "authorization_code", "--redirect-uri", phoneURI, "--refresh-rotation", "on")

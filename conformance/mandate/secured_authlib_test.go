@@ -9,7 +9,7 @@ import (
 // TestSecuredAuthlib uses Authlib of PyPI with requests: client assertions, and tokens that are
 // bound to the certificate of requests. testdata/authlib/client.py says what its release lacks.
 func TestSecuredAuthlib(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := newSecuredServer(t, db)
 		t.Run("private_key_jwt", s.authlibKey)
 		t.Run("client_secret_jwt", s.authlibSecret)

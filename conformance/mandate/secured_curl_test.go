@@ -16,7 +16,7 @@ import (
 // TestSecuredCurl uses curl with a certificate: a token that is bound to it (RFC 8705 §3), and
 // the sample API with and without it.
 func TestSecuredCurl(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := newSecuredServer(t, db)
 		app, own := s.certified(t, "curl")
 		_, other := s.certified(t, "other")

@@ -18,7 +18,7 @@ import (
 // TestSecuredNimbus uses the OAuth 2.0 SDK of Nimbus for Java, with the parts of FAPI 2.0: pushed
 // requests, private_key_jwt, DPoP, request objects and signed responses.
 func TestSecuredNimbus(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := newSecuredServer(t, db)
 		app, input := s.keyed(t, "nimbus", "--require-pushed-requests")
 		proofs := s.boundFlow(t, s.nimbus, app, input, nil)

@@ -9,7 +9,7 @@ import (
 // TestSecuredNode uses openid-client and oauth4webapi of npm, with the security that profiles
 // such as FAPI require.
 func TestSecuredNode(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := newSecuredServer(t, db)
 		for name, run := range map[string]foreignClient{"openid-client": s.openidClient, "oauth4webapi": s.oauth4webapi} {
 			t.Run(name, func(t *testing.T) {

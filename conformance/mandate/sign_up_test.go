@@ -101,7 +101,7 @@ func dead(t testing.TB, what, link string, nodes ...*server) {
 
 // A person is invited by mail, and makes an account with a passkey and without a password.
 func TestInvitationByMail(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		m := startMailing(t, db, "localhost")
 		m.mustCLI(t, "", "group", "add", "staff")
 		m.mustCLI(t, "", "group", "add", "night shift")
@@ -157,7 +157,7 @@ func TestInvitationByMail(t *testing.T) {
 
 // Without mail, the administrator passes the link on. It shows nothing about the address.
 func TestInvitationByHand(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, provider: []string{"OIDC_ENABLED: true", openidScopes}})
 		admin := s.signedIn(t, s.person(t, "root", "--admin"))
 		shown := regexp.MustCompile(`>` + regexp.QuoteMeta(s.BaseURL) + `(/sign-up/([A-Za-z0-9_-]{43})/)<`)
@@ -239,7 +239,7 @@ func TestInvitationByHand(t *testing.T) {
 
 // All people of a list are invited, or none.
 func TestInvitationList(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		m := startMailing(t, db)
 		m.mustCLI(t, "", "group", "add", "staff")
 		admin := m.signedIn(t, m.admin)
@@ -286,7 +286,7 @@ func TestInvitationList(t *testing.T) {
 
 // A person comes from an application, makes an account, and returns to the application.
 func TestOpenSignUp(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		m := startMailingWith(t, db, "", "SIGN_UP: open", "SIGN_UP_ALLOWED_DOMAINS: [example.com, example.org]")
 		address, verifier := m.authorizeURL(m.web, "scope", "read", "state", "of the application")
 		b := m.browser(t)
@@ -392,7 +392,7 @@ func TestSignUpWithSecondFactor(t *testing.T) {
 
 // A person of another server needs an invitation for the verified address there.
 func TestIdentityOfAnInvitedPerson(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s, c := withCompany(t, db, ", SCOPES: [openid, profile, email, groups], NEW_PEOPLE: invited, GROUPS_CLAIM: groups, GROUPS: {it: admins}", "SIGN_UP: off")
 		for _, group := range []string{"staff", "admins"} {
 			s.mustCLI(t, "", "group", "add", group)
@@ -440,7 +440,7 @@ func TestIdentityOfAnInvitedPerson(t *testing.T) {
 
 // The page of an invitation says what became of its message and of its time.
 func TestInvitationSaysWhatBecameOfIt(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		m := startMailing(t, db)
 		m.mustCLI(t, m.secret("the words of root")+"\n", "user", "add", "chief", "--first-name", "Clara", "--last-name", "Chief", "--admin", "--password-stdin")
 		admin := m.signedIn(t, person{"chief", "the words of root"})

@@ -10,7 +10,7 @@ import (
 // A single-page application is a public client. Its consent is remembered, or left out if an administrator allows it, where
 // only its host receives the response (RFC 8252 §8.6). Everywhere else the person is asked each time.
 func TestConsentOfASinglePageApplication(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, provider: append([]string{"OIDC_ENABLED: true", openidScopes}, openClients...)})
 		alice, root := s.person(t, "alice"), s.person(t, "root", "--admin")
 		b := s.signedIn(t, alice)

@@ -35,7 +35,7 @@ func sampleUser(username, email, first, last string) map[string]any {
 }
 
 func TestSpecSampleResources(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, settings: []string{"SAMPLE_API: true"}, provider: []string{sampleScopes}})
 		s.mustCLI(t, "", "group", "add", "staff")
 		s.mustCLI(t, "", "group", "add", "friends")
@@ -109,7 +109,7 @@ func TestSpecSampleResources(t *testing.T) {
 
 // Each path and method is tried with each scope. Only the required scope gives access.
 func TestSpecSampleScopes(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, settings: []string{"SAMPLE_API: true"}, provider: []string{sampleScopes}})
 		alice, app := s.person(t, "alice"), s.whole(t, "all grants", "--may-introspect")
 		count := 0
@@ -194,7 +194,7 @@ func TestSpecSampleScopes(t *testing.T) {
 // If SCOPES does not list the scope groups, it is no default scope. With OpenID Connect it exists all the same, and an
 // application gets it by its name. Without, no token can have it.
 func TestSpecSampleWithoutGroups(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, settings: []string{"SAMPLE_API: true"}})
 		alice, app := s.person(t, "alice"), s.whole(t, "all grants")
 		for _, openID := range []string{"on", "off"} {
@@ -214,7 +214,7 @@ func TestSpecSampleWithoutGroups(t *testing.T) {
 
 // The sample API is off unless it is configured.
 func TestSpecSampleOff(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		alice, app := s.person(t, "alice"), s.whole(t, "all grants")
 		as := bearer(s.pair(t, app, alice).AccessToken)

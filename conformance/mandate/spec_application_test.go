@@ -104,7 +104,7 @@ func (s *server) signIn(t testing.TB, p person, path string) *browser {
 }
 
 func TestSpecApplication(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		alice, bob := s.person(t, "alice"), s.person(t, "bob")
 		b := s.signIn(t, alice, "/o/applications/register/")
@@ -185,7 +185,7 @@ func TestSpecApplication(t *testing.T) {
 
 // Each kind of application has the right settings on its page.
 func TestSpecApplicationKinds(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		alice, admin := s.person(t, "alice"), s.person(t, "root", "--admin")
 		b := s.signIn(t, alice, "/o/applications/register/")

@@ -28,7 +28,7 @@ func (s *server) exchange(t testing.TB, app application, code, redirectURI, veri
 
 // RFC 7636 §4.1: a verifier has 43 to 128 unreserved characters.
 func TestSpecVerifier(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		alice, app := s.person(t, "alice"), s.whole(t, "all grants")
 		b := s.browser(t)
@@ -69,7 +69,7 @@ func TestSpecVerifier(t *testing.T) {
 }
 
 func TestSpecCode(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		alice, asker := s.person(t, "alice"), s.introspector(t)
 		app := s.whole(t, "all grants", "--redirect-uri", "http://127.0.0.1:8000/other")
@@ -113,7 +113,7 @@ func TestSpecCode(t *testing.T) {
 // Errors in the client id or the redirect URI are shown on a page. The browser is not
 // redirected.
 func TestSpecUnprovenRequest(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		alice := s.person(t, "alice")
 		app := s.whole(t, "all grants", "--redirect-uri", "https://client.example/callback")
@@ -149,7 +149,7 @@ func TestSpecUnprovenRequest(t *testing.T) {
 // All other errors go to the client with error, description, state and issuer, after
 // the person has signed in.
 func TestSpecAuthorizationError(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		alice, app := s.person(t, "alice"), s.whole(t, "all grants")
 		public := s.application(t, "--name", "phone", "--client-type", "public", "--grant", "authorization_code", "--redirect-uri", "com.example.app:/back")
@@ -220,7 +220,7 @@ func (s *server) checkReturn(t testing.TB, b *browser, app application, code, st
 
 // state is returned byte by byte, and is absent if the request had none.
 func TestSpecState(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		alice, app := s.person(t, "alice"), s.whole(t, "all grants", "--skip-consent")
 		b := s.browser(t)
@@ -249,7 +249,7 @@ func TestSpecState(t *testing.T) {
 // A person who is not signed in is redirected to the configured login page, and from
 // there back to exactly this request.
 func TestSpecLoginLocation(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, settings: []string{"LOGIN_URL: https://login.example/sign-in?lang=en"}})
 		app := s.whole(t, "all grants")
 		address, _ := s.authorizeURL(app, "state", "a b%+&")

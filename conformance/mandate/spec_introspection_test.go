@@ -15,7 +15,7 @@ import (
 // The introspection endpoint: who may send requests, and the answers.
 
 func TestSpecIntrospectionResult(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, provider: []string{
 			"SCOPES: {read: Read scope, write: Write scope, introspection: Introspect token scope}"}})
 		alice, app, asker := s.person(t, "alice"), s.whole(t, "all grants"), s.introspector(t)
@@ -106,7 +106,7 @@ func TestSpecIntrospectionResult(t *testing.T) {
 }
 
 func TestSpecIntrospectionCaller(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, provider: []string{
 			"SCOPES: {read: Read scope, write: Write scope, introspection: Introspect token scope}"}})
 		alice, app, asker := s.person(t, "alice"), s.whole(t, "all grants"), s.introspector(t)
@@ -241,7 +241,7 @@ func (s *server) takeBack(t *testing.T, _ application, p person, _ tokens) {
 // An access token expires. A code that was issued before it with the same lifetime has
 // also expired.
 func TestSpecExpiry(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, provider: []string{"ACCESS_TOKEN_EXPIRE_SECONDS: 1", "AUTHORIZATION_CODE_EXPIRE_SECONDS: 1"}})
 		alice, app, asker := s.person(t, "alice"), s.whole(t, "all grants", "--skip-consent"), s.introspector(t)
 		b := s.browser(t)

@@ -10,7 +10,7 @@ import (
 // Refresh tokens, token families, lifetimes, and stored consents.
 
 func TestSpecRefresh(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, provider: []string{sampleScopes, "REFRESH_TOKEN_GRACE_PERIOD_SECONDS: 0"}})
 		alice, app, other, asker := s.person(t, "alice"), s.whole(t, "all grants"), s.whole(t, "another"), s.introspector(t)
 		t.Run("a refresh token works only for its client", func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestSpecRefreshGrace(t *testing.T) {
 
 // A token family ends at its time limit, regardless of the number of refreshes.
 func TestSpecFamilyLifetime(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, provider: []string{"REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS: 3600", "ACCESS_TOKEN_EXPIRE_SECONDS: 60"}})
 		alice, app, asker := s.person(t, "alice"), s.whole(t, "all grants"), s.introspector(t)
 		first := s.pair(t, app, alice)
@@ -108,7 +108,7 @@ func TestSpecLifetimes(t *testing.T) {
 
 // PKCE is optional for confidential clients. Public clients always need it.
 func TestSpecPKCEOptional(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		alice, app := s.person(t, "alice"), s.whole(t, "all grants")
 		public := s.application(t, "--name", "phone", "--client-type", "public", "--grant", "authorization_code", "--redirect-uri", "http://127.0.0.1/back")
@@ -131,7 +131,7 @@ func TestSpecPKCEOptional(t *testing.T) {
 }
 
 func TestSpecPublicClient(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		alice, asker := s.person(t, "alice"), s.introspector(t)
 		app := s.application(t, "--name", "phone", "--client-type", "public", "--grant", "authorization_code", "--redirect-uri", "http://127.0.0.1/back")
@@ -158,7 +158,7 @@ func TestSpecPublicClient(t *testing.T) {
 
 // The password grant works only where it is registered, and each use logs a warning.
 func TestSpecPasswordGrant(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		alice, asker := s.person(t, "alice"), s.introspector(t)
 		app := s.application(t, "--name", "old", "--grant", "password")
@@ -182,7 +182,7 @@ func TestSpecPasswordGrant(t *testing.T) {
 // A person is asked once for the same scopes. For a client that anyone could imitate,
 // the person is always asked.
 func TestSpecConsent(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		alice, app := s.person(t, "alice"), s.whole(t, "all grants")
 		public := s.application(t, "--name", "phone", "--client-type", "public", "--grant", "authorization_code", "--redirect-uri", "com.example.app:/back")
@@ -219,7 +219,7 @@ func TestSpecConsent(t *testing.T) {
 }
 
 func TestSpecConsentForced(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, provider: []string{"REQUEST_APPROVAL_PROMPT: force"}})
 		alice, app := s.person(t, "alice"), s.whole(t, "all grants")
 		b := s.signIn(t, alice, "/account/")

@@ -13,7 +13,7 @@ import (
 // The token endpoint: its answers, scopes, client authentication, and proofs for codes.
 
 func TestSpecTokenResponse(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		alice, app := s.person(t, "alice"), s.whole(t, "all grants")
 		for name, as := range map[string]auth{"Basic": basic(app.ClientID, app.ClientSecret), "body": body(app.ClientID, app.ClientSecret)} {
@@ -56,7 +56,7 @@ func TestSpecTokenResponse(t *testing.T) {
 }
 
 func TestSpecScope(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, provider: []string{
 			`SCOPES: {read: Read scope, write: Write scope, groups: Access to your groups, introspection: Introspect token scope}`}})
 		alice, app, asker := s.person(t, "alice"), s.whole(t, "all grants"), s.introspector(t)
@@ -136,7 +136,7 @@ func TestSpecDefaultScopes(t *testing.T) {
 		{"those of DEFAULT_SCOPES", []string{"SCOPES: {read: Read, write: Write, groups: Groups}", "DEFAULT_SCOPES: [groups, read]"}, "groups read"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			forEachDatabase(t, func(t *testing.T, db database) {
+			onADatabase(t, func(t *testing.T, db database) {
 				s := startServer(t, options{database: db, provider: c.settings})
 				app := s.application(t, "--name", "robot", "--grant", "client_credentials")
 				s.checkGranted(t, s.post(t, "/o/token/", app.auth(), params("grant_type", "client_credentials")), c.want, false)
@@ -146,7 +146,7 @@ func TestSpecDefaultScopes(t *testing.T) {
 }
 
 func TestSpecClientAuthentication(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		// RFC 6749 §2.3.1: characters with a meaning in a form or in Basic credentials
 		// must be encoded.
@@ -189,7 +189,7 @@ func TestSpecClientAuthentication(t *testing.T) {
 }
 
 func TestSpecTokenRequest(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		alice, app := s.person(t, "alice"), s.whole(t, "all grants")
 		robot := s.application(t, "--name", "robot", "--grant", "client_credentials")

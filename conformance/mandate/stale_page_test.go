@@ -67,7 +67,7 @@ func (s *server) wantShown(t testing.TB, what, clientID string, want member) {
 }
 
 func TestStalePageOfAnApplication(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, provider: []string{"OIDC_ENABLED: true", openidScopes}})
 		alice, keys := s.person(t, "alice"), newStatementIssuer(t, "bank")
 		app := s.application(t, fapiClient(t, keys)...)

@@ -172,7 +172,7 @@ var deeds = map[string]struct {
 }
 
 func TestStanding(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		g := newRegister(t, db)
 		t.Run("actors", g.actors)
 		t.Run("applications", g.applications)

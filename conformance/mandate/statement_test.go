@@ -14,7 +14,7 @@ import (
 const directory = "https://directory.example"
 
 func TestStatement(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		i := newStatementIssuer(t, directory)
 		s := startServer(t, options{database: db, provider: append([]string{"SCOPES: {read: Read, write: Write, introspection: Introspect}", "DEFAULT_SCOPES: [read]",
 			"SOFTWARE_STATEMENT_ISSUERS: [" + i.setting(t) + "]"}, openClients...)})

@@ -15,7 +15,7 @@ func (s *server) earlier(t testing.TB, seconds int) {
 // RFC 9470 §2: the whole flow, without OpenID Connect. The API refuses a token of an old login, the client sends the
 // max_age of the challenge, the person signs in again, and the API accepts the new token.
 func TestRFC9470Flow(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, provider: []string{openIDOff}})
 		alice, api := s.person(t, "alice"), s.application(t, "--name", "api", "--grant", "client_credentials", "--may-introspect")
 		upstream, _ := upstream(t)
@@ -95,7 +95,7 @@ func (s *server) stepsUp(t *testing.T, app application, guard *server, alice per
 // With OpenID Connect, prompt=none and a login that is too old is an error, with and without the scope openid. The
 // scope decides what acr_values means.
 func TestRFC9470WithOpenID(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)
 		alice, app, b := s.somebody(t, "alice"), s.relyingParty(t), s.browser(t)
 		b.signsIn(t, app, alice, "scope", "openid read")
@@ -128,7 +128,7 @@ func TestRFC9470WithOpenID(t *testing.T) {
 // RFC 9470 §6.2: a token that a device got has the login of the person who approved it, and a token without a login has
 // neither claim.
 func TestRFC9470Logins(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		api := s.application(t, "--name", "api", "--grant", "client_credentials", "--may-introspect")
 		machine := s.mustToken(t, api.auth(), params("grant_type", "client_credentials", "scope", "read"))

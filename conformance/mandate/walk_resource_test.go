@@ -10,7 +10,7 @@ import (
 
 // Separate resource server.
 func TestWalkResourceServer(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		// Set up the authentication server: the scope introspection is added to SCOPES.
 		s := startServer(t, options{database: db, settings: []string{"SAMPLE_API: true"}, provider: []string{
 			sampleScopes, "RESOURCE_SERVER_TOKEN_CACHING_SECONDS: 0"}})

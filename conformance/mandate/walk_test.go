@@ -22,7 +22,7 @@ func uncached(r *http.Request, _ url.Values) { r.Header.Set("Cache-Control", "no
 
 // Getting started.
 func TestWalkGettingStarted(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, settings: []string{"SAMPLE_API: true"}})
 		alice := s.person(t, "alice")
 
@@ -97,7 +97,7 @@ func TestWalkGettingStarted(t *testing.T) {
 
 // REST framework: getting started.
 func TestWalkRESTFramework(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db,
 			// The walk makes a user with the password "bar".
 			settings: []string{"SAMPLE_API: true", "PASSWORD_MIN_LENGTH: 3"},
