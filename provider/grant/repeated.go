@@ -58,36 +58,14 @@ func readTrail(stored string) (trail, bool) {
 // Otherwise two parties have the token, so usedBefore revokes the token family and returns an
 // error (RFC 9700 §4.14.2).
 //
-// FAPI 2.0 Security Profile §5.3.2.1: a client with a profile keeps its refresh token, so this is
-// not for it. Who rotates all the same has to let the client retry with the old token, as here.
+// FAPI 2.0 Security Profile §5.3.2.1: a server that rotates must let the client retry with the old
+// token. A client with a profile keeps its refresh token, so it does not need that here.
 func (g *refreshGrant) usedBefore(ctx context.Context, a storage.Application, form url.Values, issued *Session) error {
-	text, token := form.Get("refresh_token"), issued.token
+	token := issued.token
 	if oauth.Now()-*token.UsedAt < g.p.rules.AllowanceOf(a).RefreshGrace && oauth.Deref(token.Successor) != "" {
-		kept, known := readTrail(*token.Successor)
-		if !known {
-			return oauth.Refuse("invalid_grant", "This refresh token was used a moment ago, while the server was updated: use the new refresh token.")
-		}
-		issued.from = tokens.Derived(text, kept.salt, *token.UsedAt)
-		unused, err := g.successorIsUnused(ctx, issued)
-		if err != nil {
+		alone, err := g.repeat(ctx, a, form, issued)
+		if err != nil || alone {
 			return err
-		}
-		if unused {
-			audience, err := g.p.audience(ctx, token.Resource, form)
-			if err == nil {
-				err = g.p.aim(ctx, issued, audience)
-			}
-			if err != nil {
-				return err
-			}
-			if kept.bound == tag(string(issued.bound)) {
-				return g.again(ctx, a, form, issued, kept)
-			}
-			// Anybody who has an unbound refresh token of a public client can bind the next one to a key
-			// of their own. A second key then shows a second party.
-			if a.ClientType != policy.Public || token.CNF != "" {
-				return oauth.Refuse("invalid_grant", "This refresh token was used a moment ago with another key or certificate: use the same again, or the new refresh token.")
-			}
 		}
 	}
 	err := g.p.revokeReused(ctx, token.Grant.ID, usedTwice(events.TokenReused, a, *token))
@@ -96,6 +74,37 @@ func (g *refreshGrant) usedBefore(ctx context.Context, a storage.Application, fo
 	}
 	g.p.log.Warn("a refresh token was used a second time: its token family was revoked", "grant", token.Grant.ID, "client", a.ClientID)
 	return oauth.Refuse("invalid_grant", "The refresh token was already used. All tokens of its token family have been revoked.")
+}
+
+// repeat lets the request have the tokens of the one before. It returns false, and no error, if a second party has the
+// refresh token: its successor was used, or the two requests prove different keys.
+func (g *refreshGrant) repeat(ctx context.Context, a storage.Application, form url.Values, issued *Session) (bool, error) {
+	token := issued.token
+	kept, known := readTrail(*token.Successor)
+	if !known {
+		return false, oauth.Refuse("invalid_grant", "This refresh token was used a moment ago, while the server was updated: use the new refresh token.")
+	}
+	issued.from = tokens.Derived(form.Get("refresh_token"), kept.salt, *token.UsedAt)
+	unused, err := g.successorIsUnused(ctx, issued)
+	if err != nil || !unused {
+		return false, err
+	}
+	audience, err := g.p.audience(ctx, token.Resource, form)
+	if err == nil {
+		err = g.p.aim(ctx, issued, audience)
+	}
+	if err != nil {
+		return false, err
+	}
+	switch {
+	case kept.bound == tag(string(issued.bound)):
+		return true, g.again(ctx, a, form, issued, kept)
+	// Anybody who has an unbound refresh token of a public client can bind the next one to a key
+	// of their own.
+	case a.ClientType == policy.Public && token.CNF == "":
+		return false, nil
+	}
+	return false, oauth.Refuse("invalid_grant", "This refresh token was used a moment ago with another key or certificate: use the same again, or the new refresh token.")
 }
 
 // successorIsUnused reports whether the refresh token that has taken the place of the presented one is unused. A
