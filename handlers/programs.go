@@ -217,21 +217,9 @@ func (s *server) addProgram(r *http.Request, actor provider.Actor, program provi
 	}
 	made, err := s.provider.Clients.Register(r.Context(), actor, *said)
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok && program.NeedsAddress() {
-		return nil, aboutAddress(invalid)
+		return nil, provider.AboutAddress(invalid)
 	}
 	return made, err
-}
-
-// aboutAddress says of the address what is wrong with the URIs that follow from it: the form has no others.
-func aboutAddress(invalid *provider.Invalid) *provider.Invalid {
-	about := &provider.Invalid{}
-	for _, f := range invalid.Fields {
-		if slices.Contains([]string{"redirect_uris", "post_logout_redirect_uris", "backchannel_logout_uri"}, f.Field) {
-			f.Field = "url"
-		}
-		about.Add(f.Field, "%s", f.Message)
-	}
-	return about
 }
 
 // programSettings returns the settings of the program for which an application was registered, or nil.

@@ -34,6 +34,12 @@ func (p *Provider) Checkup(ctx context.Context, known ...checkup.Finding) []chec
 	site := checkup.Site{BaseURL: oauth.BaseURL(p.config.Issuer), OpenID: p.config.OpenID, Now: time.Now,
 		// The operator has chosen the address, so it may be in any network.
 		Client: outbound.New(outbound.Config{Networks: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}}).ForLibrary(checkup.Body)}
+	states, err := p.Keys.States(ctx)
+	if err == nil { // without the database, another finding says so
+		for _, k := range states {
+			site.KeyIDs = append(site.KeyIDs, k.ID)
+		}
+	}
 	found := append(slices.Clone(known), site.Look(ctx)...)
 	found = append(found, p.checkDatabase(ctx), p.checkClock(ctx), p.checkMail(ctx))
 	if p.config.OpenID {
@@ -77,6 +83,14 @@ func (p *Provider) checkClock(ctx context.Context) checkup.Finding {
 		return finding("database-clock", checkup.Wrong, "", err.Error(), "Set the clocks of both machines by NTP. Until then this node is not ready and cleans nothing up.")
 	}
 	return finding("database-clock", checkup.Fine, "", "The clocks of this machine and of the database agree.", "")
+}
+
+// times says how often something has happened.
+func times(n int64) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 func (p *Provider) checkMail(ctx context.Context) checkup.Finding {
@@ -215,7 +229,7 @@ func (p *Provider) checkRefusals(ctx context.Context, a Application) []checkup.F
 			remedy = code.Cure
 		}
 		found = append(found, finding("refused-requests", checkup.Doubtful, AboutApplication(a),
-			fmt.Sprintf("%s: %s (%d times, last %s)", r.Error, r.Description, r.Times, time.Unix(r.At, 0).UTC().Format(time.RFC3339)), remedy))
+			fmt.Sprintf("%s: %s (%s, last %s)", r.Error, r.Description, times(r.Times), time.Unix(r.At, 0).UTC().Format(time.RFC3339)), remedy))
 	}
 	return found
 }

@@ -65,7 +65,7 @@ func TestCheckupFindsWhatIsStored(t *testing.T) {
 	f.Refusals.Count(events.Refused{Application: &app.Application, Endpoint: "token", Address: "192.0.2.1"}, oauth.Refuse("invalid_client", "of a stranger"))
 	f.app(func(r *clients.Registration) { r.Name, r.RedirectURIs = "Intranet", []string{"http://intranet.lan/cb"} })
 	got := bad(f.inside(t))
-	for _, want := range []string{"warning addresses : 1 of 2 people", "warning refused-requests " + AboutApplication(app.Application) + ": invalid_request: code_challenge is missing: x (1 times",
+	for _, want := range []string{"warning addresses : 1 of 2 people", "warning refused-requests " + AboutApplication(app.Application) + ": invalid_request: code_challenge is missing: x (once, last",
 		"warning redirect-uris Intranet ("} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)

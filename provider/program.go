@@ -1,12 +1,14 @@
 package provider
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 
 	"mandate/provider/clients"
+	"mandate/provider/loopback"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/presets"
@@ -82,9 +84,56 @@ func (p *Provider) ForProgram(actor policy.Actor, program Program, address strin
 	return made, nil
 }
 
+// AboutAddress says of the address of a program what is wrong with the URIs that follow from it, but for the fields that
+// the person has said.
+func AboutAddress(invalid *oauth.Invalid, said ...string) *oauth.Invalid {
+	about := &oauth.Invalid{}
+	for _, f := range invalid.Fields {
+		follows := slices.Contains([]string{"redirect_uris", "post_logout_redirect_uris", "backchannel_logout_uri"}, f.Field)
+		if follows && !slices.Contains(said, f.Field) {
+			f.Field = "url"
+		}
+		about.Add(f.Field, "%s", f.Message)
+	}
+	return about
+}
+
+// SameProgram returns the application that is registered for the same program at the same address under the same name:
+// a second one would be the same again.
+func (p *Provider) SameProgram(ctx context.Context, actor policy.Actor, r Registration) (Application, error) {
+	const step = 100
+	for offset := 0; ; offset += step {
+		found, _, err := p.Clients.Applications(ctx, actor, Selection{Search: r.Name}, step, offset)
+		if err != nil {
+			return Application{}, err
+		}
+		for _, a := range found {
+			if a.Program == r.Program && a.Name == r.Name && slices.Equal(oauth.Lines(a.RedirectURIs), r.RedirectURIs) {
+				return a, nil
+			}
+		}
+		if len(found) < step {
+			return Application{}, ErrNotFound
+		}
+	}
+}
+
+// OnlyHere says that a base URL means another machine on each machine, and what to do, or returns "".
+func OnlyHere(base string) (text, remedy string) {
+	u, err := url.Parse(base)
+	if err != nil || !loopback.InBrowser(u.Hostname()) {
+		return "", ""
+	}
+	return "Only this machine reaches " + u.Host + ". In a container or on another host, the same address means the container or that host, so a program there cannot reach this server.",
+		"Set BASE_URL to an address that browsers and programs reach alike, such as https:// with a name in your network, and LISTEN to an address that they reach. Then copy the issuer into the programs again."
+}
+
 // narrow leaves out what this server does not have, or what an application like this may not have, and says so.
 func (f *ForProgram) narrow(p *Provider, of storage.Application) {
 	f.Notes = slices.Clone(f.Program.Notes)
+	if text, remedy := OnlyHere(p.config.Issuer); text != "" {
+		f.Notes = append([]string{text + " " + remedy}, f.Notes...)
+	}
 	note := func(format string, args ...any) { f.Notes = append(f.Notes, fmt.Sprintf(format, args...)) }
 	if f.Program.Since != "" {
 		note("For version %s or later.", f.Program.Since)

@@ -23,7 +23,7 @@ func programAt(t *testing.T, f *fixture, program Program, address string) ForPro
 	if !program.NeedsAddress() {
 		address = ""
 	}
-	made, err := f.ForProgram(Operator(), program, address)
+	made, err := f.ForProgram(Operator(), program, complete(program, address))
 	if err != nil {
 		t.Fatalf("%s: %v", program.Name, err)
 	}
@@ -34,6 +34,17 @@ func programAt(t *testing.T, f *fixture, program Program, address string) ForPro
 		made.Registration.Name = "Program"
 	}
 	return made
+}
+
+// complete adds the part of an address that a program needs.
+func complete(program Program, address string) string {
+	switch {
+	case program.Part == presets.Realm:
+		return address + "/realms/company"
+	case program.Part == presets.Port && strings.Count(address, ":") == 1:
+		return address + ":8006"
+	}
+	return address
 }
 
 // A preset that the server refuses helps nobody, and one that loses a URI fails at the first login or logout.
@@ -141,7 +152,7 @@ func TestProgramsOfPersonsAreNarrowed(t *testing.T) {
 		if program.NeedsAddress() {
 			address = "https://app.example.org"
 		}
-		of, err := f.ForProgram(person, program, address)
+		of, err := f.ForProgram(person, program, complete(program, address))
 		if err != nil {
 			t.Errorf("%s: %v", program.Name, err)
 			continue

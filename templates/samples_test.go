@@ -369,7 +369,7 @@ func developerSamples() []sample {
 	brokenDetail := Application{nasty, hostile, hostile, hostile, hostile, hostile, ApplicationUse{hostile, hostile, hostile, hostile, hostile, true, "/x"}, []Sample{{hostile, []Snippet{{"x", hostile, hostile}}}}, true, false, many, many, many, many, hostile, false, hostile, false, []ApplicationKey{{hostile, hostile, hostile, hostile}}, hostile, true, "/t", []Option{{hostile, hostile, hostile, true}}, hostile, true, true, hostile, hostile, true, true, true, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, true, true, true, "/o", hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, many, hostile, "/u", "/d", "/r", "/l", hostile, hostile, true, RefusedRequests{[]RefusedRequest{{hostile, hostile, hostile, true, 2, hostile, hostile, hostile, "/x", hostile}}, true, "/e"}, many, nil}
 
 	settings := &ProgramSettings{"Grafana", "grafana.ini", "[auth.generic_oauth]\nclient_id = " + row.ClientID + "\nclient_secret = CLIENT_SECRET\nauth_url = https://id.example.com/" + strings.Repeat("long", 40) + "\n",
-		[]string{"A person without an email address cannot sign in."}, "read in documentation, nobody has run it here, 2026-11-27", false, true}
+		[]string{"A person without an email address cannot sign in."}, "read in its documentation, 2026-11-27", false, true}
 	first := *settings
 	first.WithSecret, first.WithoutSecret = true, false
 	fresh.Settings, detail.Settings = &first, settings

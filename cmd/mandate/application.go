@@ -75,7 +75,7 @@ type applicationView struct {
 	UpdatedAt            string   `json:"updated_at"`
 
 	Program  string        `json:"program,omitempty"`  // for which it was registered
-	Settings *settingsView `json:"settings,omitempty"` // only in the response that created it
+	Settings *settingsView `json:"settings,omitempty"` // only in a response with its secret
 
 	RefusedRequests []refusalView `json:"refused_requests,omitempty"` // of the last seven days; only of application show
 	Warnings        []string      `json:"warnings,omitempty"`         // what its redirect URIs risk
@@ -328,10 +328,16 @@ func (p *program) addApplication(ctx context.Context, of programFlags, secretStd
 	if of.named() {
 		err = o.provider.MayBeInSettings(preset)
 	}
+	if err == nil {
+		err = of.refuseAgain(ctx, o.provider, preset)
+	}
 	if err != nil {
 		return err
 	}
 	made, err := o.provider.Clients.Register(ctx, provider.Operator(), *r)
+	if invalid, ok := errors.AsType[*provider.Invalid](err); ok && preset.Address != "" {
+		return provider.AboutAddress(invalid, r.Said...)
+	}
 	if err != nil {
 		return err
 	}
@@ -409,7 +415,9 @@ func (p *program) applicationRotateCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return p.show(viewApplication(o.provider, made.Application, made.Secret), asJSON)
+				view := viewApplication(o.provider, made.Application, made.Secret)
+				view.Settings, err = settingsAgain(o.provider, made)
+				return errors.Join(p.show(view, asJSON), err)
 			})
 		}}
 	c.Flags().Var((*duration)(&overlap), "overlap", "`DURATION` for which the old secret still works, such as 24h or 7d")

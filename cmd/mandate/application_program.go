@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -39,6 +41,10 @@ func (f *programFlags) check(c *cobra.Command) error {
 		return wrongUsage("--for: there is no program %q. Did you mean %s? %s", f.name, strings.Join(near, ", "), all)
 	case !known:
 		return wrongUsage("--for: there is no program %q: %s", f.name, all)
+	case changed("url") && len(program.Redirects) == 0 && program.Grant == "":
+		return wrongUsage("--url: it has no effect for %s: say with --redirect-uri which page receives the authorization code, and with --name how people see it", program.Name)
+	case changed("url") && !program.NeedsAddress():
+		return wrongUsage("--url: it has no effect for %s, which has no address: leave it out", program.Name)
 	case len(program.Redirects) == 0 && program.Grant == "" && !changed("redirect-uri"):
 		return wrongUsage("--redirect-uri is missing: the page of the program that receives the authorization code; " +
 			"its documentation calls it redirect or callback URL")
@@ -65,14 +71,50 @@ type settingsView struct {
 	Verified string   `json:"verified,omitempty"`
 }
 
+// refuseAgain refuses to register a program a second time: whoever repeats the command has lost the settings.
+func (f *programFlags) refuseAgain(ctx context.Context, of *provider.Provider, preset provider.ForProgram) error {
+	if !f.named() || preset.Address == "" {
+		return nil
+	}
+	was, err := of.SameProgram(ctx, provider.Operator(), preset.Registration)
+	if errors.Is(err, provider.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%s at %s is registered already, with the client ID %s. To print its settings again, with a new secret: mandate application rotate-secret %s. "+
+		"To register a second one, give it another name with --name", preset.Program.Title, preset.Address, was.ClientID, argumentOf(was.ClientID))
+}
+
+// argumentOf is a client ID as an argument of a command that a person can copy.
+func argumentOf(id string) string {
+	if strings.HasPrefix(id, "-") {
+		return "-- " + id
+	}
+	return id
+}
+
+// settingsAgain are the settings of an application after its secret was replaced, or nil if it was registered for no program.
+func settingsAgain(of *provider.Provider, made *provider.Registered) (*settingsView, error) {
+	found, err := of.ProgramSettings(made.Application, made.Secret)
+	if err != nil || found == nil {
+		return nil, err
+	}
+	return viewText(found.Program, found.Text, found.Notes), nil
+}
+
 func viewSettings(of *provider.Provider, preset provider.ForProgram, made *provider.Registered) (*settingsView, error) {
-	program := preset.Program
 	text, err := of.SettingsOf(preset, made.Application.ClientID, made.Secret)
 	if err != nil {
 		return nil, err
 	}
+	return viewText(preset.Program, text, preset.Notes), nil
+}
+
+func viewText(program provider.Program, text string, notes []string) *settingsView {
 	return &settingsView{Program: program.Name, File: program.File, Format: string(program.Format), Text: text,
-		Notes: append([]string{}, preset.Notes...), Verified: program.Verified.String()}, nil
+		Notes: append([]string{}, notes...), Verified: program.Verified.String()}
 }
 
 // has reports whether the settings contain a value.

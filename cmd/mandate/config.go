@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mandate/cmd/mandate/config"
+	"mandate/provider/checkup"
 )
 
 func (p *program) configCheckCommand() *cobra.Command {
@@ -31,6 +32,9 @@ func (p *program) configCheckCommand() *cobra.Command {
 			}
 			if err != nil {
 				return err
+			}
+			if f := baseFinding(settings); f.Weight != checkup.Fine && base != "" {
+				fmt.Fprintln(p.stderr, "mandate: "+f.Text+" "+f.Remedy)
 			}
 			_, err = fmt.Fprintln(p.stdout, "The configuration is valid.")
 			return err

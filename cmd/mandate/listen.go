@@ -26,6 +26,44 @@ func certificateOf(c *config.Config, base string, log *slog.Logger) (*httpserve.
 	return httpserve.LoadCertificate(c.TLSCertificateFile, c.TLSKeyFile, at.Hostname(), log)
 }
 
+// bound are the addresses of a server.
+type bound struct {
+	listener net.Listener
+	mutual   []net.Listener
+	ops      net.Listener // nil without OPS_LISTEN
+}
+
+// bind binds all addresses of a server that clients reach at a base URL. It comes before anything is created: a server that cannot start because another
+// one has its address must not leave a database and keys behind.
+func (p *program) bind(c *config.Config, base string, log *slog.Logger) (*bound, error) {
+	certificate, err := certificateOf(c, base, log)
+	if err != nil {
+		return nil, err
+	}
+	b := &bound{}
+	b.listener, err = p.listen(c, certificate)
+	if err == nil {
+		b.mutual, err = p.listenMutual(c, certificate)
+	}
+	if err == nil && c.OpsListen != "" {
+		b.ops, err = httpserve.Listen(c.OpsListen, "OPS_LISTEN", p.environ)
+	}
+	if err != nil {
+		b.close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// close releases the addresses. Some may be released already.
+func (b *bound) close() {
+	for _, l := range append(b.mutual, b.listener, b.ops) {
+		if l != nil {
+			l.Close()
+		}
+	}
+}
+
 // listen binds LISTEN, with TLS if there is a certificate.
 func (p *program) listen(c *config.Config, certificate *httpserve.Certificate) (net.Listener, error) {
 	l, err := httpserve.Listen(c.Listen, "LISTEN", p.environ)

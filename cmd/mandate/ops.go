@@ -3,11 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
-	"log/slog"
+	"net"
 	"net/http"
 	"time"
 
-	"mandate/cmd/mandate/config"
 	"mandate/cmd/mandate/httpserve"
 	"mandate/handlers"
 	"mandate/handlers/request"
@@ -20,12 +19,8 @@ const opsPatience = 5 * time.Minute
 // serveOps serves OPS_LISTEN until the returned function is called. That is after
 // the last request of the other listener, so that a node can be observed while it
 // stops.
-func (p *program) serveOps(c *config.Config, ops handlers.Ops, log *slog.Logger) (func(), error) {
-	listener, err := httpserve.Listen(c.OpsListen, "OPS_LISTEN", p.environ)
-	if err != nil {
-		return nil, err
-	}
-	ops.Pprof, ops.Log = c.OpsPprof, log
+func (p *program) serveOps(listener net.Listener, ops handlers.Ops) func() {
+	log := ops.Log
 	server := httpserve.New(handlers.NewOps(ops), log, opsPatience)
 	go func() {
 		err := server.Serve(listener)
@@ -34,7 +29,7 @@ func (p *program) serveOps(c *config.Config, ops handlers.Ops, log *slog.Logger)
 		}
 	}()
 	fmt.Fprintf(p.stdout, "Health, readiness and metrics are at %s\n", httpserve.Place(listener))
-	return func() { server.Close() }, nil
+	return func() { server.Close() }
 }
 
 // watch is what the handlers report to metrics and traces.

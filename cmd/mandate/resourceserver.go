@@ -57,39 +57,28 @@ func (p *program) resourceServer(ctx context.Context) error {
 	log := settings.Logger(out)
 	outlive(log)
 	sayLost(out, log)
-	certificate, err := certificateOf(settings, "", log) // BASE_URL is that of the authorization server
-	if err != nil {
-		return err
-	}
 	proxy, err := newProxy(settings, log)
 	if err != nil {
 		return err
 	}
-	listener, err := p.listen(settings, certificate)
+	bound, err := p.bind(settings, "", log) // BASE_URL is that of the authorization server
 	if err != nil {
 		return err
 	}
-	defer listener.Close()
-	mutual, err := p.listenMutual(settings, certificate)
-	if err != nil {
-		return err
-	}
-	if settings.OpsListen != "" {
+	defer bound.close()
+	if bound.ops != nil {
 		ready := func(context.Context) error { return nil } // a provider that does not answer is reported for each request
-		stopOps, err := p.serveOps(settings, handlers.Ops{Ready: ready, Stopping: ctx.Done(), Metrics: telemetry.NewMetrics(programVersion()).Handler(log)}, log)
-		if err != nil {
-			return err
-		}
-		defer stopOps()
+		metrics := telemetry.NewMetrics(programVersion()).Handler(log)
+		defer p.serveOps(bound.ops, handlers.Ops{Ready: ready, Stopping: ctx.Done(), Metrics: metrics, Pprof: settings.OpsPprof, Log: log})()
 	}
-	fmt.Fprintf(p.stdout, "Mandate protects %s at %s\n", settings.Upstream, httpserve.Place(listener))
-	for _, l := range mutual {
+	fmt.Fprintf(p.stdout, "Mandate protects %s at %s\n", settings.Upstream, httpserve.Place(bound.listener))
+	for _, l := range bound.mutual {
 		fmt.Fprintf(p.stdout, "Clients with a certificate reach it at %s\n", httpserve.Place(l))
 	}
 	p.sayMetadata(settings, proxy)
 	server := httpserve.New(proxy, log, proxyPatience)
 	server.RegisterOnShutdown(proxy.Close)
-	return httpserve.Run(ctx, server, stopOf(settings), log, append(mutual, listener)...)
+	return httpserve.Run(ctx, server, stopOf(settings), log, append(bound.mutual, bound.listener)...)
 }
 
 func newProxy(settings *config.Config, log *slog.Logger) (*resource.Proxy, error) {

@@ -23,6 +23,7 @@ import (
 	"mandate/cmd/mandate/telemetry"
 	"mandate/handlers"
 	"mandate/handlers/resource"
+	"mandate/provider/checkup"
 	"mandate/templates"
 )
 
@@ -58,10 +59,14 @@ func (p *program) serve(ctx context.Context) error {
 	log := settings.Logger(out)
 	outlive(log)
 	sayLost(out, log)
-	certificate, err := certificateOf(settings, settings.BaseURL, log)
+	if f := baseFinding(settings); f.Weight != checkup.Fine {
+		log.Warn(f.Text, "remedy", f.Remedy)
+	}
+	bound, err := p.bind(settings, settings.BaseURL, log)
 	if err != nil {
 		return err
 	}
+	defer bound.close()
 	tracing, err := p.tracing(ctx, log)
 	if err != nil {
 		return err
@@ -80,25 +85,13 @@ func (p *program) serve(ctx context.Context) error {
 		}
 	}
 	defer o.store.Close()
-	listener, err := p.listen(settings, certificate)
-	if err != nil {
-		return err
-	}
-	defer listener.Close()
-	mutual, err := p.listenMutual(settings, certificate)
-	if err != nil {
-		return err
-	}
-	if settings.OpsListen != "" {
+	if bound.ops != nil {
 		o.metrics = telemetry.NewMetrics(programVersion())
 		o.metrics.OfServer(o.provider, o.events, out.Lost)
-		stopOps, err := p.serveOps(settings, handlers.Ops{Ready: o.provider.Ready, Stopping: ctx.Done(), Metrics: o.metrics.Handler(log)}, log)
-		if err != nil {
-			return err
-		}
-		defer stopOps()
+		ops := handlers.Ops{Ready: o.provider.Ready, Stopping: ctx.Done(), Metrics: o.metrics.Handler(log), Pprof: settings.OpsPprof, Log: log}
+		defer p.serveOps(bound.ops, ops)()
 	}
-	handler, err := o.handler(ctx, listener, log)
+	handler, err := o.handler(ctx, bound.listener, log)
 	if err != nil {
 		return err
 	}
@@ -106,11 +99,11 @@ func (p *program) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(p.stdout, "Mandate listens at %s. People and applications reach it at BASE_URL %s\n", httpserve.Place(listener), settings.BaseURL)
-	for _, l := range mutual {
+	fmt.Fprintf(p.stdout, "Mandate listens at %s. People and applications reach it at BASE_URL %s\n", httpserve.Place(bound.listener), settings.BaseURL)
+	for _, l := range bound.mutual {
 		fmt.Fprintf(p.stdout, "Clients with a certificate reach it at %s, MTLS_BASE_URL %s\n", httpserve.Place(l), settings.MTLSBaseURL)
 	}
-	return o.run(ctx, handler, log, append(mutual, listener)...)
+	return o.run(ctx, handler, log, append(bound.mutual, bound.listener)...)
 }
 
 // sayLost says in the log, when somebody reads it again, that lines were lost.

@@ -45,6 +45,8 @@ type Check struct{ Name, What string }
 func Checks() []Check {
 	return []Check{
 		{"proxy", "whether the settings name the proxy that does TLS"},
+		{"base-path", "whether `BASE_URL` ends in `/o`, which the server adds itself"},
+		{"other-hosts", "whether `BASE_URL` is an address that containers and other hosts reach too"},
 		{"reachable", "whether `BASE_URL` answers with the metadata, without a redirect or a sign-in of a proxy"},
 		{"certificate", "whether the certificate is accepted, and valid for two more weeks"},
 		{"clock", "whether the clock of `BASE_URL` agrees with that of this machine within 30 seconds"},
@@ -52,6 +54,7 @@ func Checks() []Check {
 		{"issuer", "whether the issuer is the one of this configuration"},
 		{"endpoints", "whether all endpoints are below `BASE_URL`"},
 		{"jwks", "whether the public keys can be read, and no private one"},
+		{"same-server", "whether the server that answers at `BASE_URL` is the one with this database: one of its keys is there"},
 		{"cors", "whether applications in a browser can read the metadata"},
 		{"well-known", "whether the metadata is also where RFC 8414 §3.1 puts it, at the root of the host"},
 		{"errors", "whether a POST and an error of the server come through the proxy, with `Cache-Control: no-store`"},
@@ -71,6 +74,7 @@ func Checks() []Check {
 type Site struct {
 	BaseURL string // without a slash at its end
 	OpenID  bool
+	KeyIDs  []string // those that the database publishes; none: they are not compared
 	// Client calls nothing but the base URL. It follows no redirect, and limits time and size.
 	Client *http.Client
 	Now    func() time.Time
@@ -141,7 +145,11 @@ func (s Site) Look(ctx context.Context) []Finding {
 		return found
 	}
 	keys, published := s.keys(ctx, document)
-	found = append(found, s.issuer(document), s.endpoints(document), published, crossOrigin(first))
+	found = append(found, s.issuer(document), s.endpoints(document), published)
+	if len(keys) > 0 && len(s.KeyIDs) > 0 {
+		found = append(found, s.same(keys))
+	}
+	found = append(found, crossOrigin(first))
 	found = append(found, s.otherPlaces(ctx, path), s.errors(ctx))
 	if s.OpenID {
 		found = append(found, s.authorization(ctx))

@@ -267,6 +267,20 @@ func (s Site) keys(ctx context.Context, document map[string]any) ([]map[string]a
 	return set.Keys, fine("jwks", "The server publishes %d keys.", len(set.Keys))
 }
 
+// same compares the published keys with those of the database. While keys are replaced, some differ: one that is the same is
+// enough.
+func (s Site) same(keys []map[string]any) Finding {
+	for _, k := range keys {
+		if id, _ := k["kid"].(string); slices.Contains(s.KeyIDs, id) {
+			return fine("same-server", "The server at BASE_URL has a key of this database.")
+		}
+	}
+	return Finding{Check: "same-server", Weight: Wrong, About: s.BaseURL,
+		Text: "Another server answers at BASE_URL: it publishes none of the keys of this database. What you change here has no effect there.",
+		Remedy: "Check which process has the port, where the proxy leads, and that --config and DATABASE_URL are those of the server that runs. " +
+			"After you have retired all keys, wait until no proxy has a copy of the old ones."}
+}
+
 // clip shortens a text of a response, which may be that of anybody.
 func clip(text string) string {
 	const longest = 80

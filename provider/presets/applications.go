@@ -9,6 +9,9 @@ const runs = "2026-11-26"
 // noEmail is a note about people without a usable address.
 const noEmail = "A person without an email address cannot sign in."
 
+// inQuotes is a note about values with a space.
+const inQuotes = "The quotes are for a shell, Docker Compose and systemd. docker run --env-file keeps them: leave them out there."
+
 // byUsername is a note about accounts that have a username, and no subject (OIDC Core §5.7).
 const byUsername = "It knows people by their username. Make the people admin and root here yourself, and give nobody the username of somebody who has left."
 
@@ -52,6 +55,7 @@ func applications() []Program {
 			Redirects: []string{"/auth/oauth2/callback"}, PKCE: PKCEIfSent, Claims: ClaimsOff,
 			Scopes: withGroups(),
 			File:   "environment of the server", Format: Env,
+			Notes:    []string{inQuotes},
 			Verified: Verified{Read, "1.10.0", guides}},
 		{Name: "home-assistant", Title: "Home Assistant", Kind: Application,
 			Also:      []string{"hass", "hass-oidc-auth"},
@@ -76,7 +80,7 @@ func applications() []Program {
 			Redirects: []string{"/api/auth/callback/custom"}, PKCE: PKCEIfSent, Claims: ClaimsOn,
 			Scopes: identity(),
 			File:   ".env", Format: Env,
-			Notes:    []string{noEmail},
+			Notes:    []string{noEmail, inQuotes},
 			Verified: Verified{Read, "0.26.0", guides}},
 		{Name: "komga", Title: "Komga", Kind: Application,
 			Redirects: []string{"/login/oauth2/code/mandate"}, PKCE: PKCEIfSent, Claims: ClaimsOff,
@@ -115,19 +119,20 @@ func applications() []Program {
 			Redirects: []string{"/oauth/oidc/callback"}, PKCE: PKCERequired, Claims: ClaimsOn,
 			Scopes: withGroups(),
 			File:   "environment of the server", Format: Env,
-			Notes:    []string{noEmail},
+			Notes:    []string{noEmail, inQuotes},
 			Verified: Verified{Read, "0.6.13", guides}},
 		{Name: "outline", Title: "Outline", Kind: Application,
 			Redirects: []string{"/auth/oidc.callback"}, PKCE: PKCEIfSent, Claims: ClaimsOff,
 			AuthMethod: "client_secret_post",
 			Scopes:     []string{"openid", "offline_access", "profile", "email"},
 			File:       ".env", Format: Env,
-			Notes:    []string{noEmail},
+			Notes:    []string{noEmail, inQuotes},
 			Verified: Verified{Read, "0.65.2", guides}},
 		{Name: "paperless", Title: "Paperless-ngx", Kind: Application, Also: []string{"paperless-ngx"},
 			Redirects: []string{"/accounts/oidc/mandate/login/callback/"}, PKCE: PKCERequired,
 			Claims: ClaimsOff, Scopes: identity(),
 			File: "docker-compose.env", Format: Env,
+			Notes:    []string{inQuotes},
 			Verified: Verified{Read, "2.13.5", guides}},
 		{Name: "rocket-chat", Title: "Rocket.Chat", Kind: Application, Also: []string{"rocketchat"},
 			Redirects: []string{"/_oauth/mandate"}, PKCE: PKCEIfSent, Claims: ClaimsOff,
@@ -146,7 +151,7 @@ func applications() []Program {
 			Redirects: []string{"/identity/connect/oidc-signin"}, PKCE: PKCERequired, Claims: ClaimsOn,
 			Scopes: []string{"openid", "profile", "email", "offline_access"},
 			File:   ".env", Format: Env, Since: "1.35.0",
-			Notes:    []string{"A person without a verified email address cannot sign in."},
+			Notes:    []string{"A person without a verified email address cannot sign in.", inQuotes},
 			Verified: Verified{Read, "1.35.0", guides}},
 		{Name: "vikunja", Title: "Vikunja", Kind: Application,
 			Redirects: []string{"/auth/openid/mandate"}, PKCE: PKCEIfSent, Claims: ClaimsOn,

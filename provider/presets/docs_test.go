@@ -21,7 +21,7 @@ func section(t *testing.T, b *strings.Builder, p Program) {
 	t.Helper()
 	address, command := "", "mandate application add --for "+p.Name
 	if p.NeedsAddress() {
-		address = "https://" + p.Name + ".example.org"
+		address = p.Example()
 		command += " --url " + address
 	}
 	filled, err := p.Fill(address)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/url"
 	"path"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -33,9 +35,11 @@ func (p Program) Fill(address string) (Filled, error) {
 	switch {
 	case address != "":
 		filled.Address, err = Address(address)
+		if wrong := p.wrongPart(address); err == nil && wrong != "" {
+			err = errors.New(wrong)
+		}
 	case p.NeedsAddress():
-		missing := fmt.Sprintf("It is missing: the address of %s, such as https://%s.example.org.", p.Title, p.Name)
-		err = errors.New(missing)
+		err = errors.New("It is missing: " + p.describedAddress() + ".")
 	}
 	if err != nil {
 		return Filled{}, err
@@ -54,6 +58,53 @@ func (p Program) Fill(address string) (Filled, error) {
 	}
 	filled.BackChannel = complete(p.BackChannel)
 	return filled, nil
+}
+
+// describedAddress says what the address of the program is, with an example.
+func (p Program) describedAddress() string {
+	if p.Address != "" {
+		return p.Address
+	}
+	return fmt.Sprintf("the address of %s, such as https://%s.example.org", p.Title, p.Name)
+}
+
+// Example is an address of the program.
+func (p Program) Example() string {
+	_, address, _ := strings.Cut(p.describedAddress(), ", such as ")
+	return address
+}
+
+var (
+	inRealm  = regexp.MustCompile(`/realms/[^/]+/*$`)
+	withPort = regexp.MustCompile(`:[0-9]+(/|$)`)
+)
+
+// pages end the addresses that people copy from a browser: there is a page of the program, and not the program.
+var pages = []string{"login", "log-in", "log_in", "signin", "sign-in", "sign_in", "logout", "callback", "index.html", "index.php"}
+
+// wrongPart says what an address lacks that the program needs, or has too much, or returns "".
+func (p Program) wrongPart(raw string) string {
+	raw = strings.ToLower(strings.TrimRight(strings.TrimSpace(raw), "/"))
+	_, afterScheme, _ := strings.Cut(raw, "//")
+	_, below, _ := strings.Cut(afterScheme, "/")
+	switch {
+	case p.endsInOwn("/" + below), slices.Contains(pages, path.Base(below)):
+		return "It ends in a page of the program: leave that out, and write only the address at which the program begins."
+	case p.Part == Realm && !inRealm.MatchString(raw):
+		return "It must be the address of the realm, such as https://keycloak.example.org/realms/company."
+	case p.Part == Port && !withPort.MatchString(raw):
+		return "It must have its port, such as https://pve.example.org:8006. Behind a proxy without a port, write :443."
+	}
+	return ""
+}
+
+// endsInOwn reports whether a path ends in one that the program has for the server.
+func (p Program) endsInOwn(below string) bool {
+	return slices.ContainsFunc(slices.Concat(p.Redirects, p.PostLogout, []string{p.BackChannel}), func(uri string) bool {
+		uri, _, _ = strings.Cut(uri, "?")
+		uri = strings.TrimRight(strings.ToLower(uri), "/.")
+		return strings.HasPrefix(uri, "/") && strings.HasSuffix(below, uri)
+	})
 }
 
 // AddressIn returns the address of the program with these redirect URIs, and false if they are others than its own.

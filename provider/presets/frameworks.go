@@ -1,5 +1,9 @@
 package presets
 
+// springLogout is a note about what the settings of Spring Boot cannot switch on.
+const springLogout = "Back-channel logout works only if your SecurityFilterChain has http.oidcLogout(logout -> logout.backChannel(Customizer.withDefaults())). " +
+	"If it has not, remove the back-channel logout URI of the application."
+
 // frameworks lists libraries with which somebody writes a program. Their paths are those of their documentation.
 func frameworks() []Program {
 	return []Program{
@@ -99,13 +103,14 @@ func frameworks() []Program {
 			BackChannel: "/logout/connect/back-channel/mandate", PKCE: PKCERequired, Claims: ClaimsOff,
 			Scopes: withGroups(),
 			File:   "application.properties", Format: Properties, Since: "4.0",
+			Notes:    []string{springLogout},
 			Verified: Verified{Run, "4.0.7", runs}},
 		{Name: "spring-boot-3", Title: "Spring Boot 3", Kind: Framework,
 			Redirects: []string{"/login/oauth2/code/mandate"}, PostLogout: []string{"/."},
 			BackChannel: "/logout/connect/back-channel/mandate", PKCE: PKCEIfSent, Claims: ClaimsOff,
 			Scopes: withGroups(),
 			File:   "application.properties", Format: Properties,
-			Notes:    []string{"With a confidential application it sends no PKCE of its own."},
+			Notes:    []string{"With a confidential application it sends no PKCE of its own.", springLogout},
 			Verified: Verified{Read, "3.5.7", guides}},
 	}
 }

@@ -44,8 +44,7 @@ func (v Verified) String() string {
 	if v.How == "" {
 		return ""
 	}
-	text := map[string]string{Text: "a login was run with these settings", Run: "a login was run, but not with this text",
-		Read: "read in documentation, nobody has run it here"}[v.How]
+	text := map[string]string{Text: "tested", Run: "tested by hand", Read: "read in its documentation"}[v.How]
 	if v.Version != "" {
 		text += ", version " + v.Version
 	}
@@ -79,10 +78,20 @@ type Program struct {
 	Since       string // the first version with these settings, if it matters
 	File        string // where its settings belong
 	Format      Format
-	Address     string   // what its address is, if that is not obvious
+	Address     string   // what its address is, if that is not obvious, with an example
+	Part        Part     // of its address, which people leave out
 	Notes       []string // what the person has to know
 	Verified    Verified
 }
+
+// Part is a part of an address.
+type Part string
+
+// The parts that an address needs.
+const (
+	Realm Part = "realm" // it ends in /realms/ and a name
+	Port  Part = "port"
+)
 
 // The kinds of programs.
 const (

@@ -30,6 +30,9 @@ func filledAt(t *testing.T, p Program, address string) (Filled, Values) {
 	if !p.NeedsAddress() {
 		address = ""
 	}
+	if address != "" && p.wrongPart(address) != "" {
+		address = strings.TrimRight(address, "/") + map[Part]string{Realm: "/realms/company", Port: ":8006"}[p.Part]
+	}
 	filled, err := p.Fill(address)
 	if err != nil {
 		t.Fatal(err)
@@ -322,6 +325,46 @@ func TestFillBuildsTheURIsOfTheProgram(t *testing.T) {
 			if strings.HasPrefix(uri, "/") && uri != "/." && path.Clean(uri) != strings.TrimSuffix(uri, "/") && uri != "/" {
 				t.Errorf("%s has the path %s", p.Name, uri)
 			}
+		}
+	}
+}
+
+// The address from the browser has the login page at its end, or lacks what only some programs need: the redirect URI would be
+// one that the program never sends.
+func TestAddressIsThatOfTheProgram(t *testing.T) {
+	const page = "ends in a page"
+	for _, test := range []struct{ program, address, wrong string }{
+		{"grafana", "https://g.example.org/login", page}, {"grafana", "https://g.example.org/sub/Login/", page},
+		{"grafana", "https://g.example.org/login/generic_oauth", page}, {"gitea", "https://git.example.org/user/login", page},
+		{"gitlab", "https://git.example.org/users/sign_in", page}, {"nextcloud", "https://c.example.org/index.php", page},
+		{"apache", "https://a.example.org/redirect_uri", page}, {"synapse", "https://m.example.org/_synapse/client/oidc/backchannel_logout", page},
+		{"grafana", "https://login", ""}, {"grafana", "https://login.example.org/", ""}, {"oidc-client-ts", "https://callback", ""},
+		{"grafana", "https://g.example.org/logins", ""}, {"portainer", "https://p.example.org/", ""},
+		{"keycloak", "https://k.example.org", "realm"}, {"keycloak", "https://k.example.org/realms/", "realm"}, {"keycloak", "https://k.example.org/realms/a/account", "realm"},
+		{"keycloak", "https://k.example.org/realms/a", ""}, {"keycloak", "https://k.example.org/auth/realms/a/", ""},
+		{"proxmox", "https://pve.example.org", "port"}, {"proxmox", "https://[::1]", "port"}, {"proxmox", "https://pve.example.org/:8006x", "port"},
+		{"proxmox", "https://pve.example.org:8006/", ""}, {"proxmox", "https://pve.example.org:443", ""}, {"proxmox", "https://[::1]:8006", ""},
+	} {
+		p, _ := Find(test.program)
+		_, err := p.Fill(test.address)
+		if (err == nil) != (test.wrong == "") || err != nil && !strings.Contains(err.Error(), test.wrong) {
+			t.Errorf("%s at %s: %v, want %q", test.program, test.address, err, test.wrong)
+		}
+	}
+	for _, p := range Programs() {
+		_, err := p.Fill(p.Example())
+		if _, missing := p.Fill(""); err != nil || p.NeedsAddress() && (missing == nil || !strings.Contains(missing.Error(), p.Example())) {
+			t.Errorf("%s: the example %s: %v, %v", p.Name, p.Example(), err, missing)
+		}
+	}
+}
+
+// docker run --env-file keeps quotes, so whoever copies such a text there has to know it.
+func TestQuotesHaveANote(t *testing.T) {
+	for _, p := range Programs() {
+		quoted := p.Format == Env && strings.Contains(p.text(), "='")
+		if quoted != slices.Contains(p.Notes, inQuotes) {
+			t.Errorf("%s has quotes: %t, and the notes %q", p.Name, quoted, p.Notes)
 		}
 	}
 }

@@ -147,7 +147,7 @@ var returning = map[string][]string{
 	"provider/policy/standing.go":     {"WhySuspended"}, // on the account page of a person who has allowed the application
 	"provider/people/address_form.go": {"wrongAddress"},
 	"provider/policy/built_in.go":     {"describeBuiltIn"},
-	"provider/presets/fill.go":        {"wrongAddress"},
+	"provider/presets/fill.go":        {"wrongAddress", "wrongPart"},
 }
 
 // explained is the table of the error codes. A page shows each of its sentences.
