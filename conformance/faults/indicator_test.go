@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"mandate/conformance/need"
 	"mandate/conformance/target"
 	"mandate/conformance/wire"
 )
@@ -64,6 +65,15 @@ func resourceFaults() []fault {
 		}, fails: "RFC8707/2/several"},
 		{name: "a refresh token is for one resource", at: tokenPath, spoil: ofGrant("refresh_token", without(tokenPath, func(value string) bool { return strings.Contains(value, "two") })),
 			fails: "RFC8707/2.2/refresh-token-whole"},
+		{name: "a refresh gets a token for any resource", at: tokenPath, spoil: ofGrant("refresh_token", func(p *proxy, q *ask) *wire.Answer {
+			a := p.real(q)
+			if strings.Contains(q.form().Get("resource"), "two") && !a.Granted() {
+				q.set("grant_type", need.GrantMachine, "refresh_token", "")
+				q.as(p.target.Clients[need.Machine])
+				return p.real(q)
+			}
+			return a
+		}), fails: "RFC9700/4.14.2/a23-bound-to-resource-servers"},
 		{name: "resource is required at the authorization endpoint", at: authorizePath, spoil: refusingAsk(func(v url.Values) bool { return !v.Has("resource") }, "invalid_target"), aim: func(*target.Target) {},
 			fails: "RFC8707/2.1/left-out"},
 		{name: "the response has the whole scope of the grant", at: tokenPath, spoil: func(p *proxy, q *ask) *wire.Answer {

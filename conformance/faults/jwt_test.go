@@ -99,6 +99,7 @@ func signedFaults() []fault {
 		{name: "the resource server accepts everything", at: resourcePath + " " + userInfoPath, spoil: func(*proxy, *ask) *wire.Answer { return shown(http.StatusOK, "hello") },
 			aim: func(*target.Target) {}, skips: "RFC9068/4/typ RFC9068/4/signature RFC9068/4/none RFC9068/4/own-keys RFC9068/4/invalid-token"},
 		{name: "access tokens have no aud", spoil: claim("aud", nil), fails: "RFC9068/2.2/aud", blocks: "RFC9068/3/default-audience"},
+		{name: "the aud of access tokens is always the same", spoil: claim("aud", "https://server.example"), fails: "RFC9068/3/resource RFC9068/5/distinct-audiences"},
 		{name: "each access token has another aud", spoil: changed(func(_ *jwt.Token, claims map[string]any) { claims["aud"] = rand.Text() }), fails: "RFC9068/3/default-audience"},
 		{name: "access tokens have no sub", spoil: claim("sub", nil), fails: "RFC9068/2.2/sub RFC9068/2.2/sub-of-person RFC9068/2.2/sub-of-client"},
 		{name: "the sub of access tokens is wrong", spoil: claim("sub", "another"), fails: "RFC9068/2.2/sub-of-person RFC9068/2.2/sub-of-client"},

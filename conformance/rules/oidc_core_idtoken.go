@@ -235,13 +235,13 @@ func oidcIDToken() []Rule {
 		},
 		{
 			ID: "OIDCCore/2/acr-registered-meaning", Level: Must,
-			Text:         "A registered acr name is used with its registered meaning.",
-			Inapplicable: "Mandate's acr is a URN of its own and no registered name.",
+			Text:     "A registered acr name is used with its registered meaning.",
+			TestedBy: "provider/acr/acr_test.go:TestLogin",
 		},
 		{
 			ID: "OIDCCore/2/acr-level-0", Level: Should,
 			Text:         "A login of level 0 does not allow access to anything of monetary value.",
-			Inapplicable: "Mandate has no login of level 0: every login uses a password.",
+			Inapplicable: "Mandate has no login of level 0, and no acr with this name.",
 		},
 		{
 			ID: "OIDCCore/2/amr", Level: Must,

@@ -153,9 +153,12 @@ func widened(text string) string {
 	return text
 }
 
+// static is why the rules about dynamic providers do not apply. Mandate lets clients register themselves, but has no
+// implicit flow.
+const static = "Mandate is no dynamic provider: such a provider must have the implicit flow, against RFC 9700 §2.1.2."
+
 // oidcMandatory returns the rules about mandatory features (OIDC Core §15).
 func oidcMandatory() []Rule {
-	const static = "Mandate does not claim to be a dynamic provider: such a provider must have the implicit flow."
 	return []Rule{
 		{
 			ID: "OIDCCore/15.1/rs256", Level: Must,

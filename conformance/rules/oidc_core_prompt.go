@@ -71,7 +71,7 @@ func oidcPrompt() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.1/prompt-login-impossible", Level: Must,
 			Text:         "If the server cannot ask the person to sign in again, prompt=login is answered with an error.",
-			Inapplicable: "Mandate can always ask for the password; another rule covers prompt=none, which forbids it.",
+			Inapplicable: "Mandate can always ask the person to sign in; another rule covers prompt=none, which forbids it.",
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/prompt-consent", Level: Should,

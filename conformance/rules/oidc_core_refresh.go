@@ -53,7 +53,7 @@ func oidcOffline() []Rule {
 		{
 			ID: "OIDCCore/11/web-consent", Level: Must,
 			Text:         "Offline access for a web application requires the person's consent.",
-			Inapplicable: "It repeats the rules above for one type of client; Mandate treats all types alike.",
+			Inapplicable: "It repeats the rule above, whose check uses a web application.",
 		},
 		{
 			ID: "OIDCCore/11/native-consent", Level: Should,

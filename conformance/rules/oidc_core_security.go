@@ -46,7 +46,7 @@ func oidcSecurity() []Rule {
 		{
 			ID: "OIDCCore/16.7/signed-requests", Level: Should,
 			Text:         "The server verifies the signature of a request.",
-			Inapplicable: "Mandate does not accept signed requests.",
+			Inapplicable: "It repeats RFC 9101 §6.2, whose rules are checked.",
 		},
 		{
 			ID: "OIDCCore/16.8/audience", Level: Should,
@@ -162,8 +162,8 @@ func oidcSecurity() []Rule {
 		},
 		{
 			ID: "OIDCCore/16.17/bcp-195", Level: Should,
-			Text:         "TLS is configured as BCP 195 recommends.",
-			Inapplicable: "Mandate speaks HTTP to a proxy in front of it, and the proxy's configuration decides about TLS.",
+			Text:     "TLS is configured as BCP 195 recommends.",
+			TestedBy: "cmd/mandate/httpserve/certificate_test.go:TestVersionsAndSuites",
 		},
 		{
 			ID: "OIDCCore/16.17/certificate-checked", Level: Must,

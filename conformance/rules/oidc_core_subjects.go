@@ -282,13 +282,13 @@ func oidcSubjects() []Rule {
 		},
 		{
 			ID: "OIDCCore/8.1/sector-identifier-uri", Level: Should,
-			Text:         "A server with dynamic registration accepts sector_identifier_uri.",
-			Inapplicable: "Mandate does not support dynamic registration.",
+			Text:     "A server with dynamic registration accepts sector_identifier_uri.",
+			TestedBy: "conformance/mandate/initial_token_test.go:TestRegistrationSector",
 		},
 		{
 			ID: "OIDCCore/8.1/sector-identifier-checked", Level: Must,
-			Text:         "The list at a sector_identifier_uri, which uses https, contains all redirect URIs of the client.",
-			Inapplicable: "Mandate does not support sector_identifier_uri.",
+			Text:     "The list at a sector_identifier_uri, which uses https, contains all redirect URIs of the client.",
+			TestedBy: "conformance/mandate/initial_token_test.go:TestRegistrationSector",
 		},
 	}
 }

@@ -64,7 +64,7 @@ func oidcDiscoveryValues() []Rule {
 		{
 			ID: "OIDCDiscovery/3/response-types-dynamic", Level: Must,
 			Text:         "A dynamic provider supports the response types code, id_token and id_token token.",
-			Inapplicable: "Mandate is no dynamic provider: it does not support dynamic registration.",
+			Inapplicable: static,
 		},
 		{
 			ID: "OIDCDiscovery/3/response-modes-true", Level: Should,
@@ -81,7 +81,7 @@ func oidcDiscoveryValues() []Rule {
 		{
 			ID: "OIDCDiscovery/3/grant-types-dynamic", Level: Must,
 			Text:         "A dynamic provider supports the grant types authorization_code and implicit.",
-			Inapplicable: "Mandate is no dynamic provider: it does not support dynamic registration.",
+			Inapplicable: static,
 		},
 		{
 			ID: "OIDCDiscovery/3/acr-values-true", Level: Should,

@@ -202,7 +202,7 @@ func rfc6749Clients() []Rule {
 		{
 			ID: "RFC6749/2.3/public-client-not-relied-on", Level: Must,
 			Text:         "The server does not rely on client authentication to identify a public client.",
-			Inapplicable: "Public clients have no credentials in Mandate, and each of their requests asks the person.",
+			Inapplicable: "Public clients have no credentials in Mandate. Whether the person is asked again depends on the redirect URI, and §10.2 is checked.",
 		},
 		{
 			ID: "RFC6749/2.3/one-method", Level: Must,

@@ -312,8 +312,8 @@ func rfc7662Endpoint() []Rule {
 		},
 		{
 			ID: "RFC7662/2.2/not-allowed-to-ask", Level: Must,
-			Text:         "A caller that may not introspect a token does not learn that it is active.",
-			Inapplicable: "A client that may introspect can introspect every access token; another rule covers refresh tokens.",
+			Text:     "A caller that may not introspect a token does not learn that it is active.",
+			TestedBy: "provider/resource_introspection_test.go:TestResourceIntrospection",
 		},
 		{
 			ID: "RFC7662/2.3/invalid-client-401", Level: Should,

@@ -38,8 +38,8 @@ func rfc7662Security() []Rule {
 		},
 		{
 			ID: "RFC7662/4/signature", Level: Must,
-			Text:         "The server verifies the signature of a signed token.",
-			Inapplicable: "Access tokens that are opaque have no signature: the database knows each of them by its hash.",
+			Text:     "The server verifies the signature of a signed token.",
+			TestedBy: "provider/accesstoken_test.go:TestSignedAccessTokenConfusion",
 		},
 		{
 			ID: "RFC7662/4/not-yet-valid", Level: Must,

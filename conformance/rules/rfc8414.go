@@ -108,8 +108,8 @@ func rfc8414Document() []Rule {
 		},
 		{
 			ID: "RFC8414/6.1/tls-12", Level: Must,
-			Text:         "The server supports TLS 1.2.",
-			Inapplicable: "TLS ends at the proxy in front of Mandate.",
+			Text:     "The server supports TLS 1.2.",
+			TestedBy: "cmd/mandate/httpserve/certificate_test.go:TestVersionsAndSuites",
 		},
 	}
 }

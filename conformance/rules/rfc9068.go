@@ -13,7 +13,11 @@ import (
 	"mandate/conformance/wire"
 )
 
-const oneResource = "Mandate's access tokens are for one resource, its base URL, and it ignores the parameter resource."
+// oneDefault is why the rules about default resources that depend on the scope do not apply.
+const oneDefault = "Mandate has one default resource, its base URL: a request names another one by the parameter resource."
+
+// apartTest shows that a token for several resources has only scopes that mean something at each of them.
+const apartTest = "provider/resource_attack_test.go:TestAttackScopeOfAnotherResource"
 
 // personTokenNeeds returns what a check needs for a signed access token of a person.
 func personTokenNeeds(more ...Need) []Need {
@@ -356,8 +360,8 @@ func rfc9068Claims() []Rule {
 		},
 		{
 			ID: "RFC9068/2.2.3/scope-has-meaning", Level: Must,
-			Text:         "Each scope of an access token has a meaning for each resource in aud.",
-			Inapplicable: oneResource,
+			Text:     "Each scope of an access token has a meaning for each resource in aud.",
+			TestedBy: apartTest,
 		},
 		{
 			ID: "RFC9068/2.2.3.1/groups", Level: Should,

@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -25,13 +27,21 @@ func rfc9068Requests() []Rule {
 		},
 		{
 			ID: "RFC9068/3/resource", Level: Should,
-			Text:         "aud is the value of the parameter resource.",
-			Inapplicable: oneResource,
+			Text:  "aud is the value of the parameter resource.",
+			Needs: jwtResourceNeeds(),
+			Check: func(t *T) {
+				one, other := jwtsForResources(t)
+				for i, j := range []*jose.JWT{one, other} {
+					if want := t.Resources()[i].URI; !slices.Equal(j.Audience(), []string{want}) {
+						t.Errorf("the request has resource=%s, and aud is %q", want, j.Audience())
+					}
+				}
+			},
 		},
 		{
 			ID: "RFC9068/3/not-ambiguous", Level: Must,
-			Text:         "The server issues no token whose meaning for its resources is ambiguous.",
-			Inapplicable: oneResource,
+			Text:     "The server issues no token whose meaning for its resources is ambiguous.",
+			TestedBy: apartTest,
 		},
 		{
 			ID: "RFC9068/3/default-audience", Level: Must,
@@ -53,12 +63,12 @@ func rfc9068Requests() []Rule {
 		{
 			ID: "RFC9068/3/audience-by-scope", Level: Should,
 			Text:         "The default resource depends on the scope of the request.",
-			Inapplicable: oneResource,
+			Inapplicable: oneDefault,
 		},
 		{
 			ID: "RFC9068/3/scopes-of-different-resources", Level: Should,
 			Text:         "A request whose scopes belong to different default resources is refused with invalid_scope.",
-			Inapplicable: oneResource,
+			Inapplicable: oneDefault,
 		},
 		{
 			ID: "RFC9068/4/advertised", Level: Should,
@@ -216,8 +226,14 @@ func rfc9068Validation() []Rule {
 		},
 		{
 			ID: "RFC9068/5/distinct-audiences", Level: Must,
-			Text:         "Tokens for different resources have different values of aud.",
-			Inapplicable: oneResource,
+			Text:  "Tokens for different resources have different values of aud.",
+			Needs: jwtResourceNeeds(),
+			Check: func(t *T) {
+				one, other := jwtsForResources(t)
+				if both := intersection(one.Audience(), other.Audience()); len(both) > 0 {
+					t.Failf("the tokens for %s and for %s have %q in aud", t.Resources()[0].URI, t.Resources()[1].URI, both)
+				}
+			},
 		},
 		{
 			ID: "RFC9068/5/sub-not-chosen", Level: Should,
@@ -293,4 +309,21 @@ func (rs aResourceServer) refuses(what string, forged []string) {
 			rs.t.Failf("%s accepts an access token %s", rs.address, what)
 		}
 	}
+}
+
+// jwtResourceNeeds returns what a check needs for signed access tokens of the client jwt for two resources.
+func jwtResourceNeeds() []Need { return []Need{need.Token, need.JWT, need.Resources} }
+
+// jwtsForResources returns access tokens of the client jwt for itself, for two resources.
+func jwtsForResources(t *T) (one, other *jose.JWT) {
+	of := func(n int) *jose.JWT {
+		r := t.Resources()[n]
+		return accessJWT(t, signedTokens(t, func(_ http.Header, form url.Values) {
+			form.Set("resource", r.URI)
+			if r.Scope != "" {
+				form.Set("scope", r.Scope)
+			}
+		}))
+	}
+	return of(0), of(1)
 }

@@ -44,7 +44,7 @@ func rfc9700Redirects() []Rule {
 		{
 			ID: "RFC9700/4.1.3/pushed-redirect-uri", Level: May,
 			Text:         "If the sender of a request is authenticated, the server trusts its redirect URI.",
-			Inapplicable: "Mandate supports neither signed nor pushed requests.",
+			Inapplicable: "Mandate trusts no redirect URI that is not registered: RFC 9126 §2.1, which is checked, covers pushed requests.",
 		},
 		sameCheckAs(core, "RFC6749/4.1.2/code-once", Rule{
 			ID: "RFC9700/4.2.4/a42-code-once", Level: Must,
@@ -258,8 +258,21 @@ func rfc9700Refresh() []Rule {
 		}),
 		{
 			ID: "RFC9700/4.14.2/a23-bound-to-resource-servers", Level: Must,
-			Text:         "A refresh token is valid only for the resource servers that the person approved.",
-			Inapplicable: "No request names a resource server: all tokens are valid for those of the base URL.",
+			Text:  "A refresh token is valid only for the resource servers that the person approved.",
+			Needs: append(introspectionNeeds(need.Resources), codeFlowNeeds()...),
+			Check: func(t *T) {
+				one, other, c := t.Resources()[0], t.Resources()[1], t.Client(need.Code)
+				tokens := t.GrantFor(t.Request(c).Set("resource", one.URI))
+				if tokens.Refresh == "" {
+					t.Skipf("the rule needs a refresh token, and the client code gets none")
+				}
+				a := t.Refresh(c, refreshedOnce(t, c, tokens), "resource", other.URI)
+				// A server can also ignore the parameter.
+				if a.Granted() && slices.Contains(audienceOf(t, check.TokensOf(a).Access), other.URI) {
+					t.At(a)
+					t.Failf("the person approved %s, and a refresh returned a token for %s", one.URI, other.URI)
+				}
+			},
 		},
 		{
 			ID: "RFC9700/4.14.2/a20-public-rotated", Level: Must,
