@@ -10,6 +10,7 @@ import (
 	"mandate/conformance/rules"
 	"mandate/conformance/servertest"
 	"mandate/conformance/target"
+	"mandate/testkit"
 )
 
 // There is one test for each document, with its rules as subtests: go test ./conformance -run 'RFC6749/4\.1'
@@ -67,7 +68,7 @@ func TestOIDCRPLogout(t *testing.T) { testDocument(t, "OIDCRPLogout") }
 
 func TestOIDCBackChannel(t *testing.T) { testDocument(t, "OIDCBackChannel") }
 
-// testDocument runs every check of a document on Mandate, with both databases.
+// testDocument runs every check of a document on Mandate.
 func testDocument(t *testing.T, id string) {
 	rules, err := rules.Select("", []string{id})
 	if err != nil {
@@ -81,7 +82,7 @@ func testDocument(t *testing.T, id string) {
 			if !rule.Alone {
 				t.Parallel()
 			}
-			for _, database := range []string{"sqlite", "postgres"} {
+			for _, database := range testkit.Databases(rule.ID) {
 				t.Run(database, func(t *testing.T) {
 					s := servertest.OnDatabase(t, database)
 					if !rule.Alone {

@@ -72,3 +72,23 @@ func TestNoOtherSkips(t *testing.T) {
 		t.Fatal(files, err)
 	}
 }
+
+// Every flow meets the same database each time, both databases have about half of them, and one variable makes it both.
+func TestDatabases(t *testing.T) {
+	t.Setenv("MANDATE_TEST_DATABASES", "")
+	count := map[string]int{}
+	for i := range 1000 {
+		chosen := Databases(strconv.Itoa(i))
+		if len(chosen) != 1 || !slices.Equal(chosen, Databases(strconv.Itoa(i))) {
+			t.Fatal(i, chosen)
+		}
+		count[chosen[0]]++
+	}
+	if len(count) != 2 || count["sqlite"] < 400 || count["postgres"] < 400 {
+		t.Error(count)
+	}
+	t.Setenv("MANDATE_TEST_DATABASES", "all")
+	if !slices.Equal(Databases("1"), []string{"sqlite", "postgres"}) {
+		t.Error(Databases("1"))
+	}
+}

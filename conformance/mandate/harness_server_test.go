@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"encoding/base64"
 	"encoding/json"
-	"hash/fnv"
 	"net/http"
 	"net/url"
 	"os"
@@ -21,6 +20,7 @@ import (
 	"time"
 
 	"mandate/storage/postgrestest"
+	"mandate/testkit"
 	"mandate/testkit/port"
 )
 
@@ -62,27 +62,20 @@ func (d database) pool() (*sql.DB, error) {
 	return sql.Open(driver, address)
 }
 
-// onADatabase runs a flow on one of the two databases, with a new one: the name of the test chooses it, so that a flow
-// always meets the same, and both have their share. The suite of storage holds that both behave alike.
-// MANDATE_TEST_DATABASES=all runs each flow on both.
+// onADatabase runs a flow on a new database, of the kind that testkit.Databases chooses.
 func onADatabase(t *testing.T, test func(t *testing.T, db database)) {
 	t.Helper()
-	if os.Getenv("MANDATE_TEST_DATABASES") == "all" {
+	chosen := testkit.Databases(t.Name())
+	if len(chosen) > 1 {
 		forEachDatabase(t, test)
 		return
 	}
 	t.Parallel()
-	if databaseOf(t.Name()) == "sqlite" {
+	if chosen[0] == "sqlite" {
 		test(t, newSQLite(t))
 		return
 	}
 	test(t, newPostgres(t))
-}
-
-func databaseOf(test string) string {
-	hash := fnv.New32a()
-	hash.Write([]byte(test))
-	return []string{"sqlite", "postgres"}[hash.Sum32()%2]
 }
 
 // forEachDatabase runs a test on both databases, each time with a new one: a test of nodes, crashes, races or outages,
