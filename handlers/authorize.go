@@ -10,6 +10,7 @@ import (
 	"mandate/handlers/request"
 	"mandate/provider"
 	"mandate/provider/oauth"
+	"mandate/provider/origin"
 	"mandate/templates"
 )
 
@@ -35,7 +36,7 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) error {
 	ctx := provider.FromBrowser(r.Context(), s.requests.Address(r), s.cookie(r, browserName))
 	a, err := s.provider.Authorizations.Authorize(ctx, parameters)
 	if err != nil {
-		s.countRefusal(r, nil, false, err)
+		s.countRefusal(r, nil, err)
 		return s.showClientError(w, r, err)
 	}
 	s.useLocales(r, a.UILocales())
@@ -47,7 +48,7 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) error {
 	}
 	if who != nil {
 		err = s.proceed(w, r, a, who)
-		s.countRefusal(r, a, true, err)
+		s.countRefusal(r, a, err)
 		return err
 	}
 	// RFC 9700 §4.11.2: the person signs in before the server redirects to the
@@ -64,14 +65,18 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.countRefusal(r, a, false, refused)
+	s.countRefusal(r, a, refused)
 	return s.sendRefusal(w, r, a, refused, response)
 }
 
 // countRefusal counts that an authorization request was refused, for the page of its application. a is nil if the
-// request was refused before its application and its redirect URI were valid.
-func (s *server) countRefusal(r *http.Request, a *provider.Authorization, signedIn bool, err error) {
-	of := provider.Refused{Endpoint: "authorize", Proved: signedIn, Address: s.requests.Address(r)}
+// request was refused before its application and its redirect URI were valid. Whoever has an account can send such a
+// request in the name of any application.
+func (s *server) countRefusal(r *http.Request, a *provider.Authorization, err error) {
+	of := provider.Refused{Endpoint: "authorize", Address: s.requests.Address(r)}
+	if by := origin.Of(r.Context()); by.Kind == origin.Person {
+		of.PersonID = by.ID
+	}
 	if a != nil {
 		of.Application = &a.Application
 	}
@@ -89,7 +94,7 @@ func (s *server) countRefusal(r *http.Request, a *provider.Authorization, signed
 //
 // RFC 9700 §4.11.2: the server redirects by itself only to a redirect URI that it trusts.
 func (s *server) refuse(w http.ResponseWriter, r *http.Request, a *provider.Authorization, e *provider.Error) error {
-	s.countRefusal(r, a, true, e) // whoever has no session does not come here
+	s.countRefusal(r, a, e)
 	return s.sendRefusal(w, r, a, e, s.provider.Authorizations.Refusal(a, e))
 }
 

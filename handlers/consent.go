@@ -126,7 +126,7 @@ func (s *server) consent(w http.ResponseWriter, r *http.Request) error {
 	var response provider.Response
 	switch {
 	case a.Refused != nil:
-		s.countRefusal(r, a, true, a.Refused)
+		s.countRefusal(r, a, a.Refused)
 		noteError(r, a.Refused)
 		response = s.provider.Authorizations.Refusal(a, a.Refused)
 	case r.PostForm.Get("decision") == "approve":

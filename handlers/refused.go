@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 
@@ -9,12 +10,12 @@ import (
 	"mandate/templates"
 )
 
-// What the page of an application shows of each share of the refusals. Senders who have proved nothing can cause many
-// different ones, and come after the others.
-const (
-	mostRefusals        = 10
-	mostStrangeRefusals = 20
-)
+// mostRefusals is what the page of an application shows of each share of the refusals. Senders who have proved nothing can
+// cause many different ones, and come after the others.
+var mostRefusals = map[provider.Sender]int{provider.Itself: 10, provider.PersonSignedIn: 10, provider.Stranger: 20}
+
+// senderNames are the words for senders of whom the application is not known to be one.
+var senderNames = map[provider.Sender]string{provider.PersonSignedIn: "From a browser", provider.Stranger: "Sender unknown"}
 
 // refusedRequests describes the last refused requests about an application, and what to change.
 func (s *server) refusedRequests(r *http.Request, who *provider.SignedIn, a provider.Application) (templates.RefusedRequests, error) {
@@ -27,14 +28,14 @@ func (s *server) refusedRequests(r *http.Request, who *provider.SignedIn, a prov
 		shown.EventsURL = s.path(eventsPath) + "?" + url.Values{byKind: {provider.RequestRefused}, byObject: {a.ClientID}}.Encode()
 	}
 	privileges := who.User.Administrator && s.provider.Choices(who.User, &a).AdministratorRights
-	room := map[bool]int{true: mostRefusals, false: mostStrangeRefusals}
+	room := maps.Clone(mostRefusals)
 	for _, one := range found {
-		room[one.Proved]--
-		if room[one.Proved] < 0 {
+		room[one.Sender]--
+		if room[one.Sender] < 0 {
 			shown.More = true
 			continue
 		}
-		row := templates.RefusedRequest{Request: endpointNames[one.Endpoint], Error: one.Error, Description: one.Description, Unproven: !one.Proved,
+		row := templates.RefusedRequest{Request: endpointNames[one.Endpoint], Error: one.Error, Description: one.Description, Sender: senderNames[one.Sender],
 			Times: one.Times, First: moment(one.Since), Last: moment(one.At)}
 		if row.First == row.Last {
 			row.First = ""

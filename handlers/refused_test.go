@@ -47,6 +47,28 @@ func TestRefusedRequestsOfAnApplication(t *testing.T) {
 	}
 }
 
+// Whoever has an account, perhaps one of their own making, can send requests with the client ID of anybody's application. They are
+// no acts of the application, in whose name the event log would accuse it (CWE-345, CWE-779).
+func TestAttackRefusedRequestInTheNameOfAnApplication(t *testing.T) {
+	s := newSite(t, "")
+	app, err := s.provider.Clients.Register(t.Context(), provider.Operator(), provider.Registration{Name: "Shop",
+		ClientType: provider.Confidential, GrantTypes: []string{provider.GrantCode}, RedirectURIs: []string{"https://shop.example/back"}, PKCE: provider.PKCERequired})
+	if err != nil {
+		t.Fatal(err)
+	}
+	alice := s.as(t, "alice")
+	query := "/o/authorize/?" + url.Values{"client_id": {app.Application.ClientID}, "response_type": {"code"}, "redirect_uri": {"https://shop.example/back"}}.Encode()
+	alice.get(t, query).wants(t, 303)
+	s.as(t, "root").get(t, "/o/applications/"+app.Application.ID+"/").wants(t, 200, "code_challenge is missing", `<span class="tag">From a browser</span>`)
+	found, err := s.provider.Events.List(t.Context(), provider.Operator(), provider.EventFilter{Kind: provider.RequestRefused}, 10)
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%d events, %v", len(found), err)
+	}
+	if found[0].ActorKind != "nobody" || found[0].ActorID != "" || found[0].ObjectID != app.Application.ClientID {
+		t.Errorf("the event is %+v", found[0])
+	}
+}
+
 // A person who sees an error page learns whom to tell. The name of an application for which nobody is responsible is that of a
 // stranger, and a page that a person has only mistyped needs nobody.
 func TestErrorPagesSayWhomToTell(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"mandate/provider/checkup"
 	"mandate/provider/clients"
 	"mandate/provider/errorcode"
+	"mandate/provider/events"
 	"mandate/provider/oauth"
 	"mandate/provider/outbound"
 	"mandate/provider/people"
@@ -213,7 +214,8 @@ func checkRedirectURIs(a Application) []checkup.Finding {
 	return found
 }
 
-// checkRefusals returns what an application has asked for and did not get. Strangers can send others in its name, so these are left out.
+// checkRefusals returns what an application has asked for and did not get. Strangers can
+// send others in its name, so these are left out. Those from the browsers of people who had signed in come last.
 func (p *Provider) checkRefusals(ctx context.Context, a Application) []checkup.Finding {
 	refusals, err := p.Refusals.Of(ctx, a)
 	if err != nil {
@@ -221,7 +223,7 @@ func (p *Provider) checkRefusals(ctx context.Context, a Application) []checkup.F
 	}
 	var found []checkup.Finding
 	for _, r := range refusals {
-		if !r.Proved || r.Error == "" || len(found) == mostRefusalsChecked {
+		if r.Sender == events.Stranger || r.Error == "" || len(found) == mostRefusalsChecked {
 			continue
 		}
 		remedy := clients.RemedyOf(r).Text

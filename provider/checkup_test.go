@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -63,6 +64,10 @@ func TestCheckupFindsWhatIsStored(t *testing.T) {
 	refused := oauth.Refuse("invalid_request", "code_challenge is missing: %s", oauth.Own("x"))
 	f.Refusals.Count(events.Refused{Application: &app.Application, Proved: true, Endpoint: "authorize"}, refused)
 	f.Refusals.Count(events.Refused{Application: &app.Application, Endpoint: "token", Address: "192.0.2.1"}, oauth.Refuse("invalid_client", "of a stranger"))
+	// The browsers of people who have signed in do not displace what the application itself has sent.
+	for n := range 5 {
+		f.Refusals.Count(events.Refused{Application: &app.Application, PersonID: "mallory", Endpoint: "authorize"}, oauth.Refuse("invalid_request", "%s", oauth.Own(fmt.Sprint("of a person ", n))))
+	}
 	f.app(func(r *clients.Registration) { r.Name, r.RedirectURIs = "Intranet", []string{"http://intranet.lan/cb"} })
 	got := bad(f.inside(t))
 	for _, want := range []string{"warning addresses : 1 of 2 people", "warning refused-requests " + AboutApplication(app.Application) + ": invalid_request: code_challenge is missing: x (once, last",
@@ -71,7 +76,7 @@ func TestCheckupFindsWhatIsStored(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
 	}
-	if strings.Contains(got, "stranger") || strings.Count(got, "\n") != 2 {
+	if strings.Contains(got, "stranger") || strings.Count(got, "of a person") != 2 || strings.Count(got, "\n") != 4 {
 		t.Errorf("%s", got)
 	}
 	mails.Stop()

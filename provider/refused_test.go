@@ -29,8 +29,11 @@ func (f *fixture) refusals(a storage.Application) []string {
 	rows := []string{}
 	for _, r := range found {
 		who := "somebody"
-		if r.Proved {
+		switch r.Sender {
+		case events.Itself:
 			who = "it"
+		case events.SignedIn:
+			who = "person"
 		}
 		rows = append(rows, fmt.Sprintf("%s: %s %s %d", who, r.Endpoint, r.Error, r.Times))
 	}
@@ -177,6 +180,60 @@ func TestAttackRefusalsFromOneSite(t *testing.T) {
 	}
 }
 
+// People who have signed in can cause as few refusals of an application as strangers: neither somebody with many networks, nor
+// somebody with many accounts of their own making in one network. They displace neither what the application itself has sent nor
+// what strangers have, and these not theirs (CWE-770).
+func TestAttackRefusalsOfPeopleWhoHaveSignedIn(t *testing.T) {
+	f := begin(t)
+	app := f.app()
+	texts := 0
+	from := func(person, address string, a storage.Application) {
+		texts++
+		f.refuse(events.Refused{Endpoint: "authorize", Application: &a, PersonID: person, Address: address}, oauth.Refuse("invalid_request", "%s", oauth.Own(fmt.Sprint("Text ", texts))))
+	}
+	rows := func() map[string]int {
+		by := map[string]int{}
+		for _, row := range f.refusals(app.Application) {
+			who, _, _ := strings.Cut(row, ":")
+			by[who]++
+		}
+		return by
+	}
+	for n := range 60 {
+		from("mallory", fmt.Sprintf("192.%d.2.1", n), app.Application)
+	}
+	if got := rows(); got["person"] != 10 {
+		t.Errorf("one person with many networks: %v", got)
+	}
+	for n := range 60 {
+		from(fmt.Sprint("account-", n), fmt.Sprintf("2001:db8:0:%x::1", n), app.Application)
+	}
+	if got := rows(); got["person"] != 20 {
+		t.Errorf("and many accounts of one site: %v", got)
+	}
+	for n := range 100 {
+		from(fmt.Sprint("other-", n), fmt.Sprintf("198.51.%d.1", n), app.Application)
+	}
+	from("", "2001:db8::1", app.Application)
+	f.token(app, "grant_type", policy.GrantDevice)
+	if got, want := rows(), map[string]int{"person": 51, "somebody": 1, "it": 1}; !cmp.Equal(got, want) {
+		t.Errorf("and many of many sites: %v, want %v", got, want)
+	}
+	for n := range 60 {
+		from("mallory", fmt.Sprintf("192.%d.2.1", n), storage.Application{ID: fmt.Sprint("a", n), ClientID: fmt.Sprint("a", n)})
+	}
+	f.refusals(app.Application)
+	caused := 0
+	for _, e := range f.storedEvents(events.RequestRefused) {
+		if strings.HasPrefix(e.ObjectID, "a") && e.ObjectID != app.Application.ClientID {
+			caused++
+		}
+	}
+	if caused != 30 { // and ten above
+		t.Errorf("one person has caused %d rows of other applications", caused)
+	}
+}
+
 // Many sites together fill the room of strangers of one application. The rest is counted in one row, and what the
 // application itself sends has room of its own.
 func TestAttackRefusalsFromManySites(t *testing.T) {
@@ -191,7 +248,7 @@ func TestAttackRefusalsFromManySites(t *testing.T) {
 		t.Fatal(err)
 	}
 	rest := slices.IndexFunc(found, func(r events.Refusal) bool { return r.Endpoint == "other" })
-	if len(found) != 52 || rest < 0 || found[rest].Times != 70 || found[0].Description != "The reason." || !found[0].Proved {
+	if len(found) != 52 || rest < 0 || found[rest].Times != 70 || found[0].Description != "The reason." || found[0].Sender != events.Itself {
 		t.Errorf("%d rows, others %+v, first %+v", len(found), found[max(0, rest)], found[0])
 	}
 }

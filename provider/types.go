@@ -53,6 +53,8 @@ type (
 	Refused = events.Refused
 	// Refusal is what is known about equal refusals.
 	Refusal = events.Refusal
+	// Sender says what is known about the sender of a refused request.
+	Sender = events.Sender
 	// EventDescription says what a kind of events means.
 	EventDescription = events.Description
 	// DocumentHost is a server that metadata documents of clients may be fetched from.
@@ -593,6 +595,13 @@ func IsNetwork(text string) bool {
 
 // RequestRefused is the kind of the events that count refused requests.
 const RequestRefused = string(events.RequestRefused)
+
+// The senders of refused requests.
+const (
+	Itself         = events.Itself
+	PersonSignedIn = events.SignedIn
+	Stranger       = events.Stranger
+)
 
 // RemedyOf returns what to change after a refusal.
 func RemedyOf(r Refusal) clients.Remedy { return clients.RemedyOf(r) }

@@ -132,7 +132,7 @@ type RefusedRequests struct {
 // RefusedRequest is one kind of request that was refused, and what to change.
 type RefusedRequest struct {
 	Request, Error, Description string
-	Unproven                    bool // anybody may have sent it
+	Sender                      string // in words, unless it is known to be the application; may be empty
 	Times                       int64
 	First, Last                 string // First is empty if it is the same
 	Remedy                      string // may be empty

@@ -352,9 +352,9 @@ func developerSamples() []sample {
 	fresh.Frame = Frame{Username: "alice", Notice: "Holiday Planner is registered."}
 	fresh.NewSecret, fresh.OldSecretUntil = "mcs_7Jw0b2Xr8sVn1kQd5tYh3uLp9zAe6cGf4iMo0vBq2W", "4 March 2026 at 17:00 UTC"
 	detail.Refused = RefusedRequests{[]RefusedRequest{
-		{"Authorization request", "invalid_request", "code_challenge is missing: this server requires PKCE (RFC 7636) with code_challenge_method=S256.", false, 3, "3 March 2026, 13:59 UTC", "3 March 2026, 14:03 UTC", "Turn on PKCE with S256 in the program. If it has no such setting, an administrator can let this application come without it.", "/o/applications/1/update/#pkce", "Change the application"},
-		{"Token request", "invalid_client", "There is no client with this id, or the secret is wrong.", true, 1, "2 March 2026, 9:30 UTC", "2 March 2026, 9:30 UTC", "", "", ""},
-		{"Further requests", "", "", true, 12000, "2 March 2026, 9:30 UTC", "2 March 2026, 9:30 UTC", "", "", ""},
+		{"Authorization request", "invalid_request", "code_challenge is missing: this server requires PKCE (RFC 7636) with code_challenge_method=S256.", "From a browser", 3, "3 March 2026, 13:59 UTC", "3 March 2026, 14:03 UTC", "Turn on PKCE with S256 in the program. If it has no such setting, an administrator can let this application come without it.", "/o/applications/1/update/#pkce", "Change the application"},
+		{"Token request", "invalid_client", "There is no client with this id, or the secret is wrong.", "Sender unknown", 1, "2 March 2026, 9:30 UTC", "2 March 2026, 9:30 UTC", "", "", ""},
+		{"Further requests", "", "", "Sender unknown", 12000, "2 March 2026, 9:30 UTC", "2 March 2026, 9:30 UTC", "", "", ""},
 	}, true, "/admin/events/?kind=request.refused"}
 	public := detail
 	public.Name, public.Public, public.ClientType = long, true, "Public"
@@ -366,7 +366,7 @@ func developerSamples() []sample {
 	public.MayIntrospect, public.SkipConsent, public.EndpointAudience, public.RequirePushed, public.RequireSigned = true, true, true, true, true
 	public.PKCE, public.WithoutPKCE = "Required", "27 November 2026, 14:02 UTC"
 	many := []string{hostile, "b"}
-	brokenDetail := Application{nasty, hostile, hostile, hostile, hostile, hostile, ApplicationUse{hostile, hostile, hostile, hostile, hostile, true, "/x"}, []Sample{{hostile, []Snippet{{"x", hostile, hostile}}}}, true, false, many, many, many, many, hostile, false, hostile, false, []ApplicationKey{{hostile, hostile, hostile, hostile}}, hostile, true, "/t", []Option{{hostile, hostile, hostile, true}}, hostile, true, true, hostile, hostile, true, true, true, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, true, true, true, "/o", hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, many, hostile, "/u", "/d", "/r", "/l", hostile, hostile, true, RefusedRequests{[]RefusedRequest{{hostile, hostile, hostile, true, 2, hostile, hostile, hostile, "/x", hostile}}, true, "/e"}, many, nil}
+	brokenDetail := Application{nasty, hostile, hostile, hostile, hostile, hostile, ApplicationUse{hostile, hostile, hostile, hostile, hostile, true, "/x"}, []Sample{{hostile, []Snippet{{"x", hostile, hostile}}}}, true, false, many, many, many, many, hostile, false, hostile, false, []ApplicationKey{{hostile, hostile, hostile, hostile}}, hostile, true, "/t", []Option{{hostile, hostile, hostile, true}}, hostile, true, true, hostile, hostile, true, true, true, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, true, true, true, "/o", hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, many, hostile, "/u", "/d", "/r", "/l", hostile, hostile, true, RefusedRequests{[]RefusedRequest{{hostile, hostile, hostile, hostile, 2, hostile, hostile, hostile, "/x", hostile}}, true, "/e"}, many, nil}
 
 	settings := &ProgramSettings{"Grafana", "grafana.ini", "[auth.generic_oauth]\nclient_id = " + row.ClientID + "\nclient_secret = CLIENT_SECRET\nauth_url = https://id.example.com/" + strings.Repeat("long", 40) + "\n",
 		[]string{"A person without an email address cannot sign in."}, "read in its documentation, 2026-11-27", false, true}

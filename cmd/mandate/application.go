@@ -88,7 +88,7 @@ type refusalView struct {
 	Endpoint    string `json:"endpoint"`
 	Error       string `json:"error,omitempty"`
 	Description string `json:"description,omitempty"`
-	Proved      bool   `json:"sender_known"`
+	Sender      string `json:"sender"` // application, person (who had signed in) or unknown
 	Count       int64  `json:"count"`
 	Since       string `json:"since"`
 	Last        string `json:"last"`
@@ -98,7 +98,7 @@ type refusalView struct {
 func viewRefusals(found []provider.Refusal) []refusalView {
 	views := make([]refusalView, len(found))
 	for i, r := range found {
-		views[i] = refusalView{r.Endpoint, r.Error, r.Description, r.Proved, r.Times, timestamp(r.Since), timestamp(r.At), provider.RemedyOf(r).Text}
+		views[i] = refusalView{r.Endpoint, r.Error, r.Description, string(r.Sender), r.Times, timestamp(r.Since), timestamp(r.At), provider.RemedyOf(r).Text}
 	}
 	return views
 }
@@ -111,10 +111,7 @@ func (v applicationView) writeRefusals(p *program) error {
 	var out strings.Builder
 	out.WriteString("\nRefused requests of the last seven days:\n")
 	for _, r := range v.RefusedRequests {
-		sender := ""
-		if !r.Proved {
-			sender = " (sender unknown)"
-		}
+		sender := map[string]string{string(provider.PersonSignedIn): " (from a browser)", string(provider.Stranger): " (sender unknown)"}[r.Sender]
 		fmt.Fprintf(&out, "  %s  %d x  %s\n", r.Last, r.Count, strings.TrimSpace(r.Endpoint+" "+r.Error)+sender)
 		for _, line := range []string{r.Description, r.Remedy} {
 			if line != "" {

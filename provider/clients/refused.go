@@ -18,7 +18,7 @@ func (p *Clients) Refused(ctx context.Context, endpoint string, a *storage.Appli
 	return err
 }
 
-// CountRefusal is Refused for an endpoint at which nobody authenticates.
+// CountRefusal is Refused for an endpoint to which a browser sends.
 func (p *Clients) CountRefusal(of events.Refused, err error) {
 	e, refused := errors.AsType[*oauth.Error](err)
 	if !refused {

@@ -23,13 +23,13 @@ const (
 	refusalBatch  = 500 // rows of one transaction
 
 	// Rows of one day. Each share of one application has mostRefusals, and one more for all others. The rest limits what
-	// one node stores for senders who have not proved who they are: for one of their sites and one application, for one
-	// site, and for all.
+	// one node stores for strangers, and for people who have signed in: for one of their sites or one person and one
+	// application, for one site or one person, and for all.
 	mostRefusals     = 50
 	mostOfSite       = 10
 	mostOfSiteInAll  = 40
 	mostOfStrangers  = 5_000
-	mostOfSenders    = 20_000 // of those who have
+	mostOfClients    = 20_000 // of applications that have authenticated
 	refusalsShown    = 7      // days
 	refusalDay       = 24 * 60 * 60
 	maxRefusalDetail = 300 // bytes
@@ -38,18 +38,46 @@ const (
 // otherRefusals is the detail of the row that counts the refusals for which an application has no rows left.
 const otherRefusals = "other"
 
+// Sender says what is known about the sender of a request.
+type Sender string
+
+// The senders. Each has a share of its own of the rows of an application.
+const (
+	Itself   Sender = "application" // the application has authenticated
+	SignedIn Sender = "person"      // the browser of somebody who has signed in, perhaps with an account of their own making
+	Stranger Sender = "unknown"
+)
+
+// senders lists them, those who have proved more first, with the shares in the IDs of their rows.
+var senders = [...]struct {
+	Sender
+	share string
+}{{Itself, "p"}, {SignedIn, "u"}, {Stranger, "s"}}
+
 // Refused says which request was refused.
 type Refused struct {
 	Endpoint    string
 	Application *storage.Application // the one that has authenticated, or that the request names; nil or without an ID: none that is stored
-	Proved      bool                 // the sender is this application, or a person who has signed in
+	Proved      bool                 // the application has authenticated
+	PersonID    string               // of whoever has signed in
 	Address     string
+}
+
+// sender returns who has sent the request.
+func (r Refused) sender() Sender {
+	switch {
+	case r.Proved:
+		return Itself
+	case r.PersonID != "":
+		return SignedIn
+	}
+	return Stranger
 }
 
 // Refusal is what is known about equal refusals.
 type Refusal struct {
 	Endpoint, Error, Description string // Endpoint is "other", and the rest empty, for those that were not kept apart
-	Proved                       bool   // the application itself has sent them, or a person who had signed in
+	Sender                       Sender
 	Times, Since, At             int64
 }
 
@@ -58,7 +86,7 @@ type counted struct {
 	day                  int64 // its first second
 	applicationID        string
 	endpoint, code, text string
-	proved               bool
+	sender               Sender
 }
 
 // tally is how often it has happened since it was stored.
@@ -73,7 +101,7 @@ type tally struct {
 //
 // Anybody can have requests refused, as often as they like. So what is counted together is a text of this program, an
 // endpoint, an application and a day, and never a text of the sender, and the number of rows is limited: nobody displaces
-// the rows of senders who have proved who they are, and one site alone does not displace those of others.
+// the rows of senders who have proved more, and one site or one person alone does not displace those of others.
 type Refusals struct {
 	store *storage.Store
 	log   *slog.Logger
@@ -83,8 +111,8 @@ type Refusals struct {
 	waiting map[counted]*tally
 	day     int64
 	known   map[counted]bool // have a row of this day
-	sites   map[string]int   // rows of this day, by site, and by site and application
-	numbers [2]int           // rows of this day: of strangers, and of others
+	causes  map[string]int   // rows of this day, by site or person, and by that and the application
+	numbers map[Sender]int   // rows of this day
 }
 
 // NewRefusals makes the component.
@@ -104,12 +132,12 @@ func (r *Refusals) Count(of Refused, e *oauth.Error) {
 	key := counted{day: now - now%refusalDay, endpoint: of.Endpoint, code: e.Code}
 	object := Object{}
 	if a := of.Application; a != nil && a.ID != "" {
-		key.applicationID, key.proved, key.text = a.ID, of.Proved, oauth.Clip(e.Fixed(), maxRefusalDetail)
+		key.applicationID, key.sender, key.text = a.ID, of.sender(), oauth.Clip(e.Fixed(), maxRefusalDetail)
 		object = Application(*a)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.admit(key, of.Address) {
+	if !r.admit(key, of) {
 		return
 	}
 	t := r.waiting[key]
@@ -126,29 +154,30 @@ func (r *Refusals) Count(of Refused, e *oauth.Error) {
 }
 
 // admit reports whether there is a row for a refusal, or room for one.
-func (r *Refusals) admit(key counted, address string) bool {
+func (r *Refusals) admit(key counted, of Refused) bool {
 	if key.day != r.day {
-		r.day, r.known, r.sites, r.numbers = key.day, map[counted]bool{}, map[string]int{}, [2]int{}
+		r.day, r.known, r.causes, r.numbers = key.day, map[counted]bool{}, map[string]int{}, map[Sender]int{}
 	}
 	if r.known[key] {
 		return true
 	}
-	if key.proved || key.applicationID == "" { // without an application, there are few codes
-		if r.numbers[1] >= mostOfSenders {
-			return false
-		}
-		r.numbers[1]++
-		r.known[key] = true
-		return true
+	most, causes := mostOfClients, []string(nil)
+	if key.sender == SignedIn || key.sender == Stranger { // without an application, there are few codes
+		most, causes = mostOfStrangers, []string{string(key.sender) + " " + throttle.Site(of.Address)}
 	}
-	site := throttle.Site(address)
-	there := site + " " + key.applicationID
-	if r.numbers[0] >= mostOfStrangers || r.sites[site] >= mostOfSiteInAll || r.sites[there] >= mostOfSite {
+	if key.sender == SignedIn { // in whatever network
+		causes = append(causes, of.PersonID)
+	}
+	if r.numbers[key.sender] >= most || slices.ContainsFunc(causes, func(cause string) bool {
+		return r.causes[cause] >= mostOfSiteInAll || r.causes[cause+" "+key.applicationID] >= mostOfSite
+	}) {
 		return false
 	}
-	r.numbers[0]++
-	r.sites[site]++
-	r.sites[there]++
+	for _, cause := range causes {
+		r.causes[cause]++
+		r.causes[cause+" "+key.applicationID]++
+	}
+	r.numbers[key.sender]++
 	r.known[key] = true
 	return true
 }
@@ -238,7 +267,7 @@ func (r *Refusals) giveBack(taken map[counted]*tally) {
 // row returns the row in which a tally is counted.
 func (t *tally) row(ctx context.Context, key counted) storage.CountedRefusal {
 	by, detail := Nobody(), key.endpoint+" "+key.code
-	if key.proved {
+	if key.sender == Itself {
 		by = ByApplication(storage.Application{ClientID: t.of.ID, Name: t.of.Name})
 	}
 	if key.text != "" {
@@ -247,17 +276,19 @@ func (t *tally) row(ctx context.Context, key counted) storage.CountedRefusal {
 	e := rowAt(ctx, Event{Kind: RequestRefused, By: by, Object: t.of, Detail: detail}, time.Unix(t.lastAt, 0))
 	// Many requests are one row, so it has the address of none.
 	e.Since, e.Times, e.Address, e.UserAgent = t.firstAt, t.times, "", ""
-	of := refusalsOf(key.applicationID, key.proved) + idAt(time.Unix(key.day, 0))
+	of := refusalsOf(key.applicationID, key.sender) + idAt(time.Unix(key.day, 0))
 	e.ID = of + shortHex(detail)
 	return storage.CountedRefusal{Event: e, Prefix: of, RestID: of + shortHex(otherRefusals), RestDetail: otherRefusals}
 }
 
 // refusalsOf returns the beginning of the IDs of the refusals of one share of an application. The day follows, so one
 // range of the primary key has the last days.
-func refusalsOf(applicationID string, proved bool) string {
-	share := "s"
-	if proved {
-		share = "p"
+func refusalsOf(applicationID string, sender Sender) string {
+	share := "s" // without an application, too
+	for _, one := range senders {
+		if one.Sender == sender {
+			share = one.share
+		}
 	}
 	return "r" + share + shortHex(applicationID)
 }
@@ -267,8 +298,8 @@ func shortHex(text string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Of returns the refusals of the last seven days about an application, the newest first: those of senders who have proved
-// who they are before those of others.
+// Of returns the refusals of the last seven days about an application, the newest first: those of the application itself, then
+// those of people who had signed in, then those of strangers.
 func (r *Refusals) Of(ctx context.Context, a storage.Application) ([]Refusal, error) {
 	err := r.Store(ctx) // those of this node
 	if err != nil {
@@ -277,19 +308,19 @@ func (r *Refusals) Of(ctx context.Context, a storage.Application) ([]Refusal, er
 	now := oauth.Now()
 	first := idAt(time.Unix(now-now%refusalDay-(refusalsShown-1)*refusalDay, 0))
 	var all []Refusal
-	for _, proved := range []bool{true, false} {
-		of := refusalsOf(a.ID, proved)
+	for _, one := range senders {
+		of := refusalsOf(a.ID, one.Sender)
 		rows, err := r.store.EventsFrom(ctx, of, of+first, refusalsShown*(mostRefusals+1))
 		if err != nil {
 			return nil, oauth.Unavailable(err)
 		}
-		all = append(all, grouped(rows, proved)...)
+		all = append(all, grouped(rows, one.Sender)...)
 	}
 	return all, nil
 }
 
 // grouped adds up the rows of several days, the newest first.
-func grouped(rows []storage.Event, proved bool) []Refusal {
+func grouped(rows []storage.Event, sender Sender) []Refusal {
 	var found []Refusal
 	at := map[string]int{}
 	for _, e := range rows {
@@ -298,7 +329,7 @@ func grouped(rows []storage.Event, proved bool) []Refusal {
 			at[e.Detail] = len(found)
 			endpoint, rest, _ := strings.Cut(e.Detail, " ")
 			code, text, _ := strings.Cut(rest, ": ")
-			found = append(found, Refusal{endpoint, code, text, proved, e.Times, e.Since, e.At})
+			found = append(found, Refusal{endpoint, code, text, sender, e.Times, e.Since, e.At})
 			continue
 		}
 		found[i].Times += e.Times
