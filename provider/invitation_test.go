@@ -311,6 +311,35 @@ func TestPasskeyOfANewAccount(t *testing.T) {
 	})
 }
 
+// Programs find people by the username. Whoever makes an account gets neither that of somebody who was deleted or has another one
+// now, whose accounts there it would open, nor that of a role, whose account there is the first administrator's (CWE-289).
+func TestAttackUsernameOfADeletedPerson(t *testing.T) {
+	f := begin(t, inviting)
+	alice, bob := f.person("Alice"), f.person("bob")
+	err := f.People.DeleteUser(t.Context(), Operator(), alice.ID, "")
+	if err == nil {
+		err = f.People.UpdateUser(t.Context(), Operator(), bob.ID, people.Person{Username: "robert"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	secrets := map[string]string{"invited": secretOf(t, f.invited(t, people.Inviting{ByHand: true}, "ann@example.com")), "by sign-up": f.asksToJoin(t, "mallory@example.com", home)[0]}
+	for how, secret := range secrets {
+		for name, why := range map[string]string{"alice": "Somebody else has had", "ＡＬＩＣＥ": "Somebody else has had", "bob": "Somebody else has had", "Admin": "is reserved", "ro.ot": "is reserved"} {
+			_, err := f.Invitations.AskForPasskey(t.Context(), secret, people.NewAccount{Username: name}, home)
+			for what, err := range map[string]error{"password": f.joins(t, secret, name), "passkey": err} {
+				if found, ok := err.(*oauth.Invalid); !ok || !strings.Contains(found.At("username"), why) {
+					t.Errorf("%s, %s, %s: %v", how, name, what, err)
+				}
+			}
+		}
+	}
+	wantError(t, f.joins(t, secrets["invited"], "carol"), "no error")
+	// An administrator may give such a name.
+	f.person("alice")
+	f.person("root")
+}
+
 // The address and the groups come from the link, so what one link began does not end with another.
 func TestDraftOfOneLinkIsRefusedForAnother(t *testing.T) {
 	f := begin(t, inviting)

@@ -83,6 +83,7 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"SweepDeletedApplications": func(ctx context.Context) error { return s.SweepDeletedApplications(ctx, 1) },
 		"AuthorizedBy":             func(ctx context.Context) error { return drop(s.AuthorizedBy(ctx, "x", at)) },
 		"Consent":                  func(ctx context.Context) error { return drop(s.Consent(ctx, "x", "x")) },
+		"WasUsername":              func(ctx context.Context) error { return drop(s.WasUsername(ctx, "x")) },
 		"HasUsers":                 func(ctx context.Context) error { return drop(s.HasUsers(ctx)) },
 		"DeleteApplication":        func(ctx context.Context) error { return s.DeleteApplication(ctx, "x") },
 		"MembersOf":                func(ctx context.Context) error { return drop(s.MembersOf(ctx, "x")) },

@@ -273,14 +273,14 @@ func (t tx) roomForLink(most int) error {
 
 // AcceptInvitation uses an invitation for a new person, who has a passkey if key is not nil. It returns
 // the groups of the invitation that do not exist any more. It returns ErrSpent if the invitation does not
-// work, ErrConflict if the username is taken, ErrFactorUsed if somebody has the passkey, and
+// work, ErrConflict if the username is taken, ErrFormerName if somebody else has had it, ErrFactorUsed if somebody has the passkey, and
 // ErrAddressTaken if somebody has the address. In these cases the invitation is not used. Of several
 // concurrent calls, one succeeds.
 func (s *Store) AcceptInvitation(ctx context.Context, digest string, u User, key *Passkey) ([]string, error) {
 	var missing []string
 	err := s.atomically(ctx, func(t tx) error {
 		// Additions and changes of people run one after another, so each sees the addresses of the earlier ones.
-		err := t.addUser(u, nil)
+		err := t.addNewcomer(u)
 		var i Invitation
 		if err == nil {
 			err = spentIfNone(t.write(&i, `DELETE FROM invitations WHERE digest = $1 AND email = $2 AND expires_at > $3 AND `+inviterMay+` RETURNING email, mailed, group_names`, digest, u.Email, u.CreatedAt))

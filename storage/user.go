@@ -251,6 +251,10 @@ func (t tx) updateUser(u User, groups []string) error {
 	if err != nil {
 		return err
 	}
+	err = t.leaveName(u.ID, u.UsernameKey, u.UpdatedAt)
+	if err != nil {
+		return err
+	}
 	n, err := t.exec(`UPDATE users SET username = $2, username_key = $3, email = $4, first_name = $5, last_name = $6, active = $7, administrator = $8, profile = $9, updated_at = $10 WHERE id = $1`,
 		u.ID, u.Username, u.UsernameKey, u.Email, u.FirstName, u.LastName, u.Active, u.Administrator, u.Profile, u.UpdatedAt)
 	if err != nil {
@@ -407,6 +411,9 @@ type Handover struct {
 func (s *Store) DeleteUser(ctx context.Context, id string, now int64, b Handover) error {
 	return s.disableThen(ctx, id, now, func(t tx) error {
 		err := t.handOver(id, now, b)
+		if err == nil {
+			err = t.leaveName(id, "", now)
+		}
 		if err == nil {
 			_, err = t.exec(`DELETE FROM users WHERE id = $1`, id)
 		}

@@ -313,7 +313,7 @@ func TestDocsSecurityTests(t *testing.T) {
 		t.Fatal(err)
 	}
 	var tests strings.Builder
-	for _, pattern := range []string{"conformance/mandate/*_test.go", "handlers/*_test.go", "handlers/*/*_test.go", "provider/*_test.go", "provider/*/*_test.go"} {
+	for _, pattern := range []string{"conformance/mandate/*_test.go", "handlers/*_test.go", "handlers/*/*_test.go", "provider/*_test.go", "provider/*/*_test.go", "storage/*_test.go"} {
 		files, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			t.Fatal(err)

@@ -37,8 +37,12 @@ func (i *Identities) person(ctx context.Context, s *server, p upstream.Person) (
 		return u, identity, nil, err
 	}
 	identity.UserID = u.ID
-	added := events.Event{Kind: events.PersonAdded, Person: u, By: events.By(u), Object: i.people.server(p.Issuer), Detail: "server"}
-	missing, err := i.people.store.AddUserWithIdentity(events.Attach(ctx, added), u, identity, s.invitations())
+	missing, err := i.addNew(ctx, s, u, identity)
+	if errors.Is(err, storage.ErrFormerName) { // the other server may have given the address to somebody else
+		u.Username = anyUsername()
+		u.UsernameKey = FoldName(u.Username)
+		missing, err = i.addNew(ctx, s, u, identity)
+	}
 	i.people.logMissing(u.ID, missing)
 	switch {
 	case errors.Is(err, storage.ErrConflict), errors.Is(err, storage.ErrAddressTaken):
@@ -54,6 +58,12 @@ func (i *Identities) person(ctx context.Context, s *server, p upstream.Person) (
 		return u, identity, nil, oauth.Unavailable(err)
 	}
 	return u, identity, nil, nil
+}
+
+// addNew stores a person who comes without an account.
+func (i *Identities) addNew(ctx context.Context, s *server, u storage.User, identity storage.Identity) ([]string, error) {
+	added := events.Event{Kind: events.PersonAdded, Person: u, By: events.By(u), Object: i.people.server(identity.Issuer), Detail: "server"}
+	return i.people.store.AddUserWithIdentity(events.Attach(ctx, added), u, identity, s.invitations())
 }
 
 // link is an identity that is stored with the session, because an address led to its person.
@@ -152,7 +162,7 @@ func (i *Identities) newPerson(s *server, p upstream.Person) (storage.User, erro
 	found := &oauth.Invalid{}
 	person.check(found)
 	if found.At("username") != "" { // addresses have more characters than user names
-		person.Username = "person-" + seal.Identifier()[:12]
+		person.Username = anyUsername()
 	}
 	if found.At("email") != "" {
 		return storage.User{}, s.unknown()

@@ -171,6 +171,9 @@ func (i *Invitations) account(ctx context.Context, one storage.Invitation, a New
 	// This check comes before the slow hash and before a passkey is made. What counts is the one when the
 	// account is stored.
 	err := i.people.checkUsername(ctx, a.Username)
+	if err == nil {
+		err = i.people.checkChosen(ctx, a.Username)
+	}
 	if err != nil {
 		return storage.User{}, err
 	}
@@ -225,6 +228,8 @@ func (i *Invitations) accept(ctx context.Context, one storage.Invitation, u stor
 		return oauth.ErrNotFound
 	case errors.Is(err, storage.ErrConflict):
 		return personError(err)
+	case errors.Is(err, storage.ErrFormerName):
+		return formerName()
 	case errors.Is(err, storage.ErrFactorUsed):
 		return newPasskeyRefused(err)
 	case errors.Is(err, storage.ErrAddressTaken):
