@@ -9,6 +9,7 @@ import (
 	"mandate/provider/authorize"
 	"mandate/provider/clients"
 	"mandate/provider/policy"
+	"mandate/provider/tokens"
 )
 
 // An application that asks for more than this server has gets the rest, wherever it asks. The response says what it got
@@ -94,5 +95,47 @@ func TestRefreshLeavesNothingOut(t *testing.T) {
 	}
 	if got := f.must(f.refresh(app, answer.RefreshToken, "scope", " read  ")); got.Scope != "read" {
 		t.Error(got.Scope)
+	}
+}
+
+// Agents that have registered themselves ask for openid or offline_access whether they need it or not. offline_access without
+// OpenID Connect changes nothing, since the tokens belong to no login, so it is left out (RFC 6749 §3.3). The token is for the
+// tools in each case.
+func TestAgentsAskForMoreScopes(t *testing.T) {
+	const tools = "https://tools.example/mcp"
+	for name, test := range map[string]struct {
+		change func(*Config)
+		scopes map[string]string // what the agent asks for, and gets, or the error
+	}{
+		"with OpenID Connect": {openID, map[string]string{"read": "read", "read openid": "read openid", "read offline_access": "read",
+			"read openid offline_access": "read openid offline_access", "offline_access read": "read"}},
+		"without": {func(*Config) {}, map[string]string{"read": "read", "read offline_access": "read",
+			"read openid": "400 invalid_scope", "read openid offline_access": "400 invalid_scope"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := begin(t, test.change, func(c *Config) { c.Open.Registration = true })
+			agent, proxy, s := f.app(public, grants(policy.GrantCode)), f.app(), f.login("alice")
+			f.strange(agent)
+			f.resource(tools, scoped("read"), known(proxy))
+			for asked, want := range test.scopes {
+				if strings.HasPrefix(want, "400 ") {
+					a, err := f.Authorizations.Authorize(t.Context(), f.query(agent, "scope", asked, "resource", tools))
+					if err != nil {
+						t.Fatal(err)
+					}
+					wantKind(t, asked, a.Refused, want)
+					continue
+				}
+				first := f.tokens(agent, s, "scope", asked, "resource", tools)
+				for what, answer := range map[string]*tokens.TokenResponse{"the first token": first, "after a refresh": f.must(f.refresh(agent, first.RefreshToken, "resource", tools))} {
+					if answer.Scope != want || (answer.IDToken != "") != strings.Contains(want, "openid") {
+						t.Errorf("%s, %s: scope %q, ID token %q", asked, what, answer.Scope, answer.IDToken)
+					}
+					if shown := f.shown(proxy, answer.AccessToken); !shown.Active || shown.Audience != tools || !strings.Contains(shown.Scope, "read") {
+						t.Errorf("%s, %s, at the tools: %+v", asked, what, shown)
+					}
+				}
+			}
+		})
 	}
 }

@@ -2,12 +2,11 @@ package mandate
 
 import (
 	"net/http"
-	"strings"
 	"testing"
 )
 
-// What agents do with a server beside the Model Context Protocol itself: they ask for more scopes than the tools have, share
-// their tokens with other agents on the computer, and open the browser of people who have no account.
+// What agents do with a server beside the Model Context Protocol itself: they share their tokens with other agents on the
+// computer, and open the browser of people who have no account.
 
 const toolsURI = "https://tools.example/mcp"
 
@@ -19,45 +18,6 @@ func (s *server) withTools(t *testing.T) (agent, proxy application) {
 	s.mustCLI(t, "", "resource", "add", toolsURI, "--name", "Tools", "--scope", "tools", "--introspector", proxy.ClientID)
 	const back = "http://127.0.0.1:50123/callback"
 	return asApplication(s.registers(t, nobody, `{"client_name":"Agent","redirect_uris":["`+back+`"],"token_endpoint_auth_method":"none"}`), back), proxy
-}
-
-// Most agents ask for openid or offline_access whether they need it or not. offline_access without OpenID Connect changes
-// nothing, since the tokens belong to no login, so it is left out (RFC 6749 §3.3). The token is for the tools in each case.
-func TestAgentsAskForMoreScopes(t *testing.T) {
-	const both = "openid offline_access"
-	for name, test := range map[string]struct {
-		settings []string
-		scopes   map[string]string // what the agent asks for, and gets, or the error
-	}{
-		"with OpenID Connect": {[]string{"SCOPES: {read: Read, tools: Use the tools}"},
-			map[string]string{"tools": "tools", "tools openid": "tools openid", "tools offline_access": "tools", "tools " + both: "tools " + both, "offline_access tools": "tools"}},
-		"without": {[]string{openIDOff, "SCOPES: {read: Read, tools: Use the tools}"},
-			map[string]string{"tools": "tools", "tools offline_access": "tools", "tools openid": "invalid_scope", "tools openid offline_access": "invalid_scope"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := startServer(t, options{provider: append(test.settings, openClients...)})
-			agent, proxy := s.withTools(t)
-			alice := s.person(t, "alice")
-			b := s.signedIn(t, alice)
-			for asked, want := range test.scopes {
-				address, verifier := s.authorizeURL(agent, "scope", asked, "resource", toolsURI)
-				if want == "invalid_scope" { // nobody is responsible for the agent, so the person reads the reason
-					b.open(t, address)
-					b.isAt(t, asked, http.StatusBadRequest, "OIDC_ENABLED")
-					continue
-				}
-				first := s.redeem(t, agent, b.code(t, address, alice), verifier)
-				for what, answer := range map[string]tokens{"the first token": first, "after a refresh": s.mustToken(t, agent.auth(), with(refreshForm(first.RefreshToken), "resource", toolsURI))} {
-					checkEqual(t, asked+", "+what, answer.Scope, want)
-					checkEqual(t, asked+", the ID token of "+what, answer.IDToken != "", strings.Contains(want, "openid"))
-					shown := s.introspect(t, proxy.auth(), answer.AccessToken)
-					if shown["active"] != true || shown["aud"] != toolsURI || !strings.Contains(shown["scope"].(string), "tools") {
-						t.Errorf("%s, %s, at the tools: %v", asked, what, shown)
-					}
-				}
-			}
-		})
-	}
 }
 
 // The agents on one computer share a refresh token, and do not know of each other. With the settings as they are, each of them
