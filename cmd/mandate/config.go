@@ -9,8 +9,14 @@ import (
 	"mandate/provider/checkup"
 )
 
+// validView is a configuration without a mistake as JSON.
+type validView struct {
+	Valid    bool     `json:"valid"`
+	Warnings []string `json:"warnings"`
+}
+
 func (p *program) configCheckCommand() *cobra.Command {
-	return &cobra.Command{Use: "check", Short: "Check the configuration", Args: arguments(),
+	return p.withJSON(&cobra.Command{Use: "check", Short: "Check the configuration", Args: arguments(),
 		RunE: func(*cobra.Command, []string) error {
 			settings, err := config.Load(p.config, p.environ)
 			if err != nil {
@@ -33,22 +39,26 @@ func (p *program) configCheckCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			view := validView{true, []string{}}
 			if f := baseFinding(settings); f.Weight != checkup.Fine && base != "" {
-				fmt.Fprintln(p.stderr, "mandate: "+f.Text+" "+f.Remedy)
+				view.Warnings = append(view.Warnings, f.Text+" "+f.Remedy)
+				fmt.Fprintln(p.stderr, "mandate: "+view.Warnings[0])
 			}
-			_, err = fmt.Fprintln(p.stdout, "The configuration is valid.")
-			return err
-		}}
+			return p.done(view, "The configuration is valid.\n")
+		}})
 }
 
 func (p *program) configPrintCommand() *cobra.Command {
-	return &cobra.Command{Use: "print", Short: "Print every setting with its effective value and its source; secrets are masked", Args: arguments(),
+	return p.withJSON(&cobra.Command{Use: "print", Short: "Print every setting with its effective value and its source; secrets are masked", Args: arguments(),
 		RunE: func(*cobra.Command, []string) error {
 			settings, err := config.Load(p.config, p.environ)
 			if err != nil {
 				return err
 			}
+			if p.asJSON {
+				return writeJSON(p.stdout, settings.List())
+			}
 			settings.Print(p.stdout)
 			return nil
-		}}
+		}})
 }

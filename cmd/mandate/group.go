@@ -190,18 +190,20 @@ func (p *program) memberCommand(use, short, done string, change func(groups []st
 }
 
 func (p *program) groupDeleteCommand() *cobra.Command {
-	return &cobra.Command{Use: "delete NAME", Short: "Delete a group; its members stay", Args: arguments("NAME"),
+	return p.withJSON(&cobra.Command{Use: "delete NAME", Short: "Delete a group; its members stay", Args: arguments("NAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o, err := p.open(c.Context(), toUse)
 			if err != nil {
 				return err
 			}
 			defer o.store.Close()
-			err = o.provider.People.DeleteGroup(c.Context(), args[0])
+			was, err := viewMembers(c.Context(), o.provider, args[0])
+			if err == nil {
+				err = o.provider.People.DeleteGroup(c.Context(), args[0])
+			}
 			if err != nil {
 				return missing(err, "group", args[0], "group list")
 			}
-			_, err = fmt.Fprintf(p.stdout, "Deleted the group %s.\n", args[0])
-			return err
-		}}
+			return p.done(was, "Deleted the group %s.\n", args[0])
+		}})
 }

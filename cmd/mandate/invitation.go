@@ -244,7 +244,7 @@ func (p *program) invitationRenewCommand() *cobra.Command {
 }
 
 func (p *program) invitationWithdrawCommand() *cobra.Command {
-	return &cobra.Command{Use: "withdraw ID|EMAIL", Short: "Withdraw an invitation; its link ends", Args: arguments("ID or EMAIL"),
+	return p.withJSON(&cobra.Command{Use: "withdraw ID|EMAIL", Short: "Withdraw an invitation; its link ends", Args: arguments("ID or EMAIL"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o, err := p.open(c.Context(), toUse)
 			if err != nil {
@@ -258,7 +258,6 @@ func (p *program) invitationWithdrawCommand() *cobra.Command {
 			if err != nil {
 				return missing(err, "invitation", args[0], "invitation list")
 			}
-			_, err = fmt.Fprintf(p.stdout, "Withdrew the invitation of %s.\n", one.Email)
-			return err
-		}}
+			return p.done(viewInvitation(one, ""), "Withdrew the invitation of %s.\n", one.Email)
+		}})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,6 +21,11 @@ type keyView struct {
 	ActiveAt  string `json:"active_at,omitempty"`
 	RetiredAt string `json:"retired_at,omitempty"`
 	ExpiresAt string `json:"expires_at,omitempty"`
+}
+
+// retiredView is a key that is gone as JSON.
+type retiredView struct {
+	ID string `json:"kid"`
 }
 
 // withKeys opens the database of a server that has signing keys.
@@ -50,25 +56,50 @@ func (p *program) keysListCommand() *cobra.Command {
 }
 
 func (p *program) listKeys(ctx context.Context, o *opened, asJSON bool) error {
-	states, err := o.provider.Keys.States(ctx)
+	views, err := viewKeys(ctx, o)
 	if err != nil {
 		return err
 	}
-	views := []keyView{}
+	if asJSON {
+		return writeJSON(p.stdout, views)
+	}
 	rows := [][]string{{"KID", "KTY", "STATE", "SIGNS FROM", "UNTIL", "PUBLISHED UNTIL"}}
+	for _, v := range views {
+		rows = append(rows, []string{v.ID, v.Kind, v.State, dash(v.ActiveAt), dash(v.RetiredAt), dash(v.ExpiresAt)})
+	}
+	return writeTable(p.stdout, rows)
+}
+
+// viewKeys lists the published keys, without those of these IDs.
+func viewKeys(ctx context.Context, o *opened, without ...string) ([]keyView, error) {
+	states, err := o.provider.Keys.States(ctx)
+	views := []keyView{}
 	for _, s := range states {
 		v := keyView{s.ID, s.Kind, s.State, whenSet(s.ActiveAt), whenSet(s.RetiredAt), whenSet(s.ExpiresAt)}
 		if s.Own {
 			// A key of the configuration has no times.
 			v.ActiveAt, v.RetiredAt, v.ExpiresAt = "", "", ""
 		}
-		views = append(views, v)
-		rows = append(rows, []string{v.ID, v.Kind, v.State, dash(v.ActiveAt), dash(v.RetiredAt), dash(v.ExpiresAt)})
+		if !slices.Contains(without, s.ID) {
+			views = append(views, v)
+		}
 	}
-	if asJSON {
-		return writeJSON(p.stdout, views)
+	return views, err
+}
+
+// newKeys lists the keys that a change adds.
+func newKeys(ctx context.Context, o *opened, change func() error) ([]keyView, error) {
+	before, err := viewKeys(ctx, o)
+	if err != nil {
+		return nil, err
 	}
-	return writeTable(p.stdout, rows)
+	var known []string
+	for _, v := range before {
+		known = append(known, v.ID)
+	}
+	err = change()
+	added, listed := viewKeys(ctx, o, known...)
+	return added, errors.Join(err, listed)
 }
 
 // whenSet is the time, or empty if it is not yet known.
@@ -95,19 +126,26 @@ func (p *program) keysRotateCommand() *cobra.Command {
 	c := &cobra.Command{Use: "rotate", Short: "Create new keys; they sign after the time in which others may cache the published keys", Args: arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return p.withKeys(c.Context(), func(o *opened) error {
-				for _, kind := range kinds {
-					err := o.provider.Keys.RotateNow(c.Context(), kind, leadOf(o, now))
-					if err != nil {
-						return err
+				text := ""
+				added, err := newKeys(c.Context(), o, func() error {
+					for _, kind := range kinds {
+						err := o.provider.Keys.RotateNow(c.Context(), kind, leadOf(o, now))
+						if err != nil {
+							return err
+						}
+						text += "Created a new " + kind + " key.\n"
 					}
-					fmt.Fprintf(p.stdout, "Created a new %s key.\n", kind)
+					return nil
+				})
+				if err != nil && len(added) == 0 {
+					return err
 				}
-				return nil
+				return errors.Join(p.done(added, "%s", text), err) // some may be there although a later one failed
 			})
 		}}
 	c.Flags().StringArrayVar(&kinds, "kind", jose.Kinds(), "`KIND` of key: RSA, EC or OKP; may be repeated")
 	c.Flags().BoolVar(&now, "now", false, nowFlag)
-	return c
+	return p.withJSON(c)
 }
 
 func (p *program) keysImportCommand() *cobra.Command {
@@ -119,28 +157,32 @@ func (p *program) keysImportCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				err = o.provider.Keys.Import(c.Context(), text, leadOf(o, now))
+				added, err := newKeys(c.Context(), o, func() error {
+					err := o.provider.Keys.Import(c.Context(), text, leadOf(o, now))
+					if err != nil {
+						return fmt.Errorf("the private key on standard input: %w", err)
+					}
+					return nil
+				})
 				if err != nil {
-					return fmt.Errorf("the private key on standard input: %w", err)
+					return err
 				}
-				_, err = fmt.Fprintln(p.stdout, "Imported the key.")
-				return err
+				return p.done(added, "Imported the key.\n")
 			})
 		}}
 	c.Flags().BoolVar(&now, "now", false, nowFlag)
-	return c
+	return p.withJSON(c)
 }
 
 func (p *program) keysRetireCommand() *cobra.Command {
-	return &cobra.Command{Use: "retire KID", Short: "Remove a key at once; its signatures can no longer be verified", Args: arguments("KID"),
+	return p.withJSON(&cobra.Command{Use: "retire KID", Short: "Remove a key at once; its signatures can no longer be verified", Args: arguments("KID"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.withKeys(c.Context(), func(o *opened) error {
 				err := o.provider.Keys.Retire(c.Context(), args[0])
 				if err != nil {
 					return missing(err, "key", args[0], "keys list")
 				}
-				_, err = fmt.Fprintf(p.stdout, "Retired %s.\n", args[0])
-				return err
+				return p.done(retiredView{args[0]}, "Retired %s.\n", args[0])
 			})
-		}}
+		}})
 }

@@ -36,6 +36,7 @@ type program struct {
 
 	args    []string // the words of the command line
 	config  string   // the flag --config
+	asJSON  bool     // the flag --json of a command that withJSON has made
 	started bool     // the command line is valid
 }
 

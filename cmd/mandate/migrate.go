@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +17,13 @@ func (p *program) migrateCommand() *cobra.Command {
 			return p.migrate(c.Context(), plan)
 		}}
 	c.Flags().BoolVar(&plan, "plan", false, "only list the migrations that would be applied")
-	return c
+	return p.withJSON(c)
+}
+
+// migrationView is a migration as JSON.
+type migrationView struct {
+	Name  string   `json:"name"`
+	Notes []string `json:"notes"` // what the operator has to do afterwards
 }
 
 func (p *program) migrate(ctx context.Context, plan bool) error {
@@ -30,23 +36,28 @@ func (p *program) migrate(ctx context.Context, plan bool) error {
 		return err
 	}
 	defer store.Close()
-	work, heading := store.Migrate, "Applied"
+	work, heading, member := store.Migrate, "Applied", "applied"
 	if plan {
-		work, heading = store.Pending, "To be applied"
+		work, heading, member = store.Pending, "To be applied", "pending"
 	}
 	steps, err := work(ctx)
-	p.list(heading, steps) // some may be applied although a later one failed
-	if err == nil && len(steps) == 0 {
-		_, err = fmt.Fprintln(p.stdout, "The schema is up to date.")
+	if err != nil && len(steps) == 0 {
+		return err
 	}
-	return err
+	return errors.Join(p.list(heading, member, steps), err) // some may be applied although a later one failed
 }
 
-func (p *program) list(heading string, steps []storage.Migration) {
+func (p *program) list(heading, member string, steps []storage.Migration) error {
+	views, text := []migrationView{}, ""
 	for _, step := range steps {
-		fmt.Fprintf(p.stdout, "%s: %s\n", heading, step.Name)
+		views = append(views, migrationView{step.Name, append([]string{}, step.Notes...)})
+		text += heading + ": " + step.Name + "\n"
 		for _, note := range step.Notes {
-			fmt.Fprintf(p.stdout, "Look at this: %s.\n", note)
+			text += "Look at this: " + note + ".\n"
 		}
 	}
+	if text == "" {
+		text = "The schema is up to date.\n"
+	}
+	return p.done(map[string][]migrationView{member: views}, "%s", text)
 }

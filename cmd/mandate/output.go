@@ -12,6 +12,8 @@ import (
 	"text/tabwriter"
 	"unicode"
 
+	"github.com/spf13/cobra"
+
 	"mandate/provider"
 )
 
@@ -75,6 +77,17 @@ func writeJSON(w io.Writer, value any) error {
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(value)
+}
+
+// withJSON gives a command the flag --json, which done reads.
+func (p *program) withJSON(c *cobra.Command) *cobra.Command {
+	c.Flags().BoolVar(&p.asJSON, "json", false, "print JSON")
+	return c
+}
+
+// done says what a command of withJSON has done: with the record as JSON, or in a sentence.
+func (p *program) done(record any, format string, args ...any) error {
+	return p.report(p.asJSON, record, format, args...)
 }
 
 // report says what a command has done: with the record as JSON, or in a sentence.

@@ -131,8 +131,13 @@ func (p *program) listInitialTokens(ctx context.Context, asJSON bool) error {
 	return writeTable(p.stdout, rows)
 }
 
+// deletedView is a deleted initial access token as JSON.
+type deletedView struct {
+	ID string `json:"id"`
+}
+
 func (p *program) registrationTokenDeleteCommand() *cobra.Command {
-	return &cobra.Command{Use: "delete ID", Short: "Delete an initial access token; its applications stay", Args: arguments("ID"),
+	return p.withJSON(&cobra.Command{Use: "delete ID", Short: "Delete an initial access token; its applications stay", Args: arguments("ID"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o, err := p.open(c.Context(), toUse)
 			if err != nil {
@@ -143,7 +148,6 @@ func (p *program) registrationTokenDeleteCommand() *cobra.Command {
 			if err != nil {
 				return missing(err, "initial access token", args[0], "registration-token list")
 			}
-			_, err = fmt.Fprintf(p.stdout, "Deleted %s.\n", args[0])
-			return err
-		}}
+			return p.done(deletedView{args[0]}, "Deleted %s.\n", args[0])
+		}})
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -208,15 +207,14 @@ func (p *program) resourceShowCommand() *cobra.Command {
 }
 
 func (p *program) resourceDeleteCommand() *cobra.Command {
-	return &cobra.Command{Use: "delete URI", Short: "Delete a resource, so that it gets no more tokens", Args: arguments("URI"),
+	return p.withJSON(&cobra.Command{Use: "delete URI", Short: "Delete a resource, so that it gets no more tokens", Args: arguments("URI"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.withResource(c.Context(), args[0], func(o *opened, r provider.Resource) error {
 				err := o.provider.Resources.Delete(c.Context(), provider.Operator(), r.URI)
 				if err != nil {
 					return err
 				}
-				_, err = fmt.Fprintf(p.stdout, "Deleted %s (%s).\n", r.URI, r.Name)
-				return err
+				return p.done(viewResource(r), "Deleted %s (%s).\n", r.URI, r.Name)
 			})
-		}}
+		}})
 }

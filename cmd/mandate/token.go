@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,14 +11,19 @@ import (
 )
 
 func (p *program) tokenRevokeCommand() *cobra.Command {
-	return &cobra.Command{Use: "revoke", Short: "Revoke the token on standard input, and its token family",
+	return p.withJSON(&cobra.Command{Use: "revoke", Short: "Revoke the token on standard input, and its token family",
 		Args: secretArguments("token", "mandate token revoke < token.txt"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if p.onTerminal() {
 				return wrongUsage("no token: pass it on standard input, for example: mandate token revoke < token.txt")
 			}
 			return p.revokeToken(c.Context())
-		}}
+		}})
+}
+
+// revokedView is the answer as JSON. The token is a secret, so it is not part of it.
+type revokedView struct {
+	Revoked bool `json:"revoked"`
 }
 
 func (p *program) revokeToken(ctx context.Context) error {
@@ -39,6 +43,5 @@ func (p *program) revokeToken(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(p.stdout, "Revoked.")
-	return err
+	return p.done(revokedView{true}, "Revoked.\n")
 }

@@ -215,12 +215,12 @@ func (p *program) userPasswdCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.changeUser(c.Context(), args[0], "Changed the password of %s.\n", func(o *opened) error {
+			return p.changeUser(c.Context(), args[0], "Changed the password of %s.\n", func(o *opened, _ *changedUser) error {
 				return o.provider.People.ResetPassword(c.Context(), args[0], password)
 			})
 		}}
 	c.Flags().BoolVar(&fromStdin, "password-stdin", false, "read the new password from standard input")
-	return c
+	return p.withJSON(c)
 }
 
 func (p *program) userResetPasswordLinkCommand() *cobra.Command {
@@ -254,53 +254,50 @@ func (p *program) printResetLink(ctx context.Context, username string, asJSON bo
 }
 
 func (p *program) userDisableCommand() *cobra.Command {
-	return &cobra.Command{Use: "disable USERNAME", Short: "Disable an account: end its sessions, revoke its tokens, and suspend the applications for which only this person is responsible", Args: arguments("USERNAME"),
+	return p.withJSON(&cobra.Command{Use: "disable USERNAME", Short: "Disable an account: end its sessions, revoke its tokens, and suspend the applications for which only this person is responsible", Args: arguments("USERNAME"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.changeUser(c.Context(), args[0], "Disabled %s.\n", func(o *opened) error {
+			return p.changeUser(c.Context(), args[0], "Disabled %s.\n", func(o *opened, changed *changedUser) error {
 				err := o.provider.People.DisableUser(c.Context(), args[0])
 				if err != nil {
 					return err
 				}
-				return p.listSuspended(c.Context(), o.provider, args[0])
+				changed.Suspended, err = suspended(c.Context(), o.provider, changed.ID)
+				return err
 			})
-		}}
+		}})
 }
 
-// listSuspended lists the applications that are suspended while their owner is
-// disabled.
-func (p *program) listSuspended(ctx context.Context, from *provider.Provider, username string) error {
-	u, err := from.People.UserByName(ctx, username)
-	if err != nil {
-		return err
-	}
-	owned, err := from.Clients.OwnedBy(ctx, u.ID)
+// suspended lists the applications that are suspended while their owner is disabled.
+func suspended(ctx context.Context, from *provider.Provider, owner string) ([]suspendedView, error) {
+	views := []suspendedView{}
+	owned, err := from.Clients.OwnedBy(ctx, owner)
 	for _, a := range owned {
-		if err == nil && from.WhySuspended(a) != "" {
-			_, err = fmt.Fprintf(p.stdout, "Suspended %s (%s): mandate application take-over ends the suspension.\n", a.ClientID, a.Name)
+		if from.WhySuspended(a) != "" {
+			views = append(views, suspendedView{a.ClientID, a.Name})
 		}
 	}
-	return err
+	return views, err
 }
 
 func (p *program) userEnableCommand() *cobra.Command {
-	return &cobra.Command{Use: "enable USERNAME", Short: "Enable an account again, and the applications for which only this person is responsible", Args: arguments("USERNAME"),
+	return p.withJSON(&cobra.Command{Use: "enable USERNAME", Short: "Enable an account again, and the applications for which only this person is responsible", Args: arguments("USERNAME"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.changeUser(c.Context(), args[0], "Enabled %s.\n", func(o *opened) error {
+			return p.changeUser(c.Context(), args[0], "Enabled %s.\n", func(o *opened, _ *changedUser) error {
 				return o.provider.People.EnableUser(c.Context(), args[0])
 			})
-		}}
+		}})
 }
 
 func (p *program) userDeleteCommand() *cobra.Command {
 	var theirs string
 	c := &cobra.Command{Use: "delete USERNAME", Short: "Delete a person; the sessions end, and the tokens are revoked", Args: arguments("USERNAME"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.changeUser(c.Context(), args[0], "Deleted %s.\n", func(o *opened) error {
+			return p.changeUser(c.Context(), args[0], "Deleted %s.\n", func(o *opened, _ *changedUser) error {
 				return deleteUser(c.Context(), o.provider, args[0], theirs)
 			})
 		}}
 	c.Flags().StringVar(&theirs, "applications", "", "`ACTION` for the applications for which only this person is responsible: delete, or take-over (the operator becomes responsible)")
-	return c
+	return p.withJSON(c)
 }
 
 // deleteUser lists the applications of the person if the command does not say what
@@ -330,45 +327,56 @@ func deleteUser(ctx context.Context, p *provider.Provider, username, theirs stri
 }
 
 func (p *program) userLogoutCommand() *cobra.Command {
-	return &cobra.Command{Use: "logout USERNAME", Short: "Sign a person out everywhere, and notify applications that have a back-channel logout URI", Args: arguments("USERNAME"),
+	return p.withJSON(&cobra.Command{Use: "logout USERNAME", Short: "Sign a person out everywhere, and notify applications that have a back-channel logout URI", Args: arguments("USERNAME"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.changeUser(c.Context(), args[0], "Signed %s out everywhere.\n", func(o *opened) error {
-				u, err := o.provider.People.UserByName(c.Context(), args[0])
-				if err == nil {
-					_, err = o.provider.People.EndSessions(c.Context(), u.ID)
-				}
+			return p.changeUser(c.Context(), args[0], "Signed %s out everywhere.\n", func(o *opened, changed *changedUser) error {
+				_, err := o.provider.People.EndSessions(c.Context(), changed.ID)
 				return err
 			})
-		}}
+		}})
 }
 
 func (p *program) userResetFactorsCommand() *cobra.Command {
-	return &cobra.Command{Use: "reset-factors USERNAME", Short: "Remove the authenticator app, the passkeys, the recovery codes and the accounts of other servers of a person, and sign the person out everywhere", Args: arguments("USERNAME"),
+	return p.withJSON(&cobra.Command{Use: "reset-factors USERNAME", Short: "Remove the authenticator app, the passkeys, the recovery codes and the accounts of other servers of a person, and sign the person out everywhere", Args: arguments("USERNAME"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.changeUser(c.Context(), args[0], "Removed every second factor of %s, and signed the person out everywhere.\n", func(o *opened) error {
+			return p.changeUser(c.Context(), args[0], "Removed every second factor of %s, and signed the person out everywhere.\n", func(o *opened, changed *changedUser) error {
 				err := o.provider.People.ResetFactors(c.Context(), args[0])
 				if err != nil {
 					return err
 				}
-				return p.listIdentities(c.Context(), o.provider, args[0])
+				changed.Identities, err = identities(c.Context(), o.provider, changed.ID)
+				return err
 			})
-		}}
+		}})
 }
 
-// listIdentities lists the accounts of other servers that a person still has: those of a person without a password
+// identities lists the accounts of other servers that a person still has: those of a person without a password
 // stay.
-func (p *program) listIdentities(ctx context.Context, from *provider.Provider, username string) error {
-	u, err := from.People.UserByName(ctx, username)
-	if err != nil {
-		return err
-	}
-	own, err := from.Identities.Of(ctx, u.ID)
+func identities(ctx context.Context, from *provider.Provider, id string) ([]onlyWayView, error) {
+	views := []onlyWayView{}
+	own, err := from.Identities.Of(ctx, id)
 	for _, one := range own {
-		if err == nil {
-			_, err = fmt.Fprintf(p.stdout, "Still signs in with %s: %s is the only way in. Set a password with mandate user passwd, then run this command again.\n", one.Issuer, one.Subject)
-		}
+		views = append(views, onlyWayView{one.Issuer, one.Subject})
 	}
-	return err
+	return views, err
+}
+
+// changedUser is a person as JSON, after a change. A deleted person is as before.
+type changedUser struct {
+	userView
+	Suspended  []suspendedView `json:"suspended_applications,omitempty"` // of user disable
+	Identities []onlyWayView   `json:"remaining_identities,omitempty"`   // of user reset-factors
+}
+
+type suspendedView struct {
+	ClientID string `json:"client_id"`
+	Name     string `json:"name"`
+}
+
+// onlyWayView is an account at another server that is the only way in.
+type onlyWayView struct {
+	Issuer  string `json:"issuer"`
+	Subject string `json:"subject"`
 }
 
 // withUser opens the database and finds a person.
@@ -385,16 +393,36 @@ func (p *program) withUser(ctx context.Context, username string, use func(*opene
 	return missing(err, "person", username, "user list")
 }
 
-func (p *program) changeUser(ctx context.Context, name, done string, change func(*opened) error) error {
-	o, err := p.open(ctx, toUse)
-	if err != nil {
-		return err
+func (p *program) changeUser(ctx context.Context, name, done string, change func(*opened, *changedUser) error) error {
+	return p.withUser(ctx, name, func(o *opened, u provider.User) error {
+		changed := &changedUser{}
+		var err error
+		changed.userView, err = viewUser(ctx, o.provider, u)
+		if err == nil {
+			err = change(o, changed)
+		}
+		if err != nil {
+			return err
+		}
+		now, err := o.provider.People.User(ctx, u.ID)
+		if err == nil {
+			changed.userView, err = viewUser(ctx, o.provider, now)
+		}
+		if err != nil && !errors.Is(err, provider.ErrNotFound) {
+			return err
+		}
+		return p.done(changed, "%s"+done, changed.consequences(), name)
+	})
+}
+
+// consequences are the lines for a person about what else has changed, or has not.
+func (c *changedUser) consequences() string {
+	var text strings.Builder
+	for _, a := range c.Suspended {
+		fmt.Fprintf(&text, "Suspended %s (%s): mandate application take-over ends the suspension.\n", a.ClientID, a.Name)
 	}
-	defer o.store.Close()
-	err = change(o)
-	if err != nil {
-		return missing(err, "person", name, "user list")
+	for _, i := range c.Identities {
+		fmt.Fprintf(&text, "Still signs in with %s: %s is the only way in. Set a password with mandate user passwd, then run this command again.\n", i.Issuer, i.Subject)
 	}
-	_, err = fmt.Fprintf(p.stdout, done, name)
-	return err
+	return text.String()
 }

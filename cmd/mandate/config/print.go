@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // Print writes every setting with its effective value and its source, as YAML that
@@ -26,6 +28,32 @@ func (c *Config) Print(w io.Writer) {
 		}
 	}
 	_, _ = w.Write(out.Bytes()) // a closed terminal needs no message
+}
+
+// Setting is a setting with its effective value. A secret is masked.
+type Setting struct {
+	Name   string `json:"name"` // with OAUTH2_PROVIDER. before those of that block
+	Value  any    `json:"value"`
+	Source string `json:"source"` // default, an environment variable, or a file and a line
+}
+
+// List returns every setting. A value that comes from a file of its own is the name of that file.
+func (c *Config) List() []Setting {
+	var list []Setting
+	for _, f := range allFields(c) {
+		at := c.sources[f.name]
+		one := Setting{Name: f.name, Source: at.String()}
+		text := c.printValue(f)
+		if at.value != "" {
+			one.Name, text = f.name+fileSuffix, strconv.Quote(at.value)
+		}
+		err := yaml.Unmarshal([]byte(text), &one.Value)
+		if err != nil {
+			one.Value = text
+		}
+		list = append(list, one)
+	}
+	return list
 }
 
 func (c *Config) printField(out *bytes.Buffer, indent string, f field) {
