@@ -29,11 +29,14 @@ func (s shell) run(code int, want string, args ...string) {
 
 const keyVariable = "MANDATE_SECRET_KEY=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 
+// anyPort keeps a server of a test from the address of another one, which it would find in use.
+const anyPort = "MANDATE_LISTEN=127.0.0.1:0"
+
 // Nodes of several releases may share a PostgreSQL database: only the migrate
 // command changes its schema.
 func TestPostgresSchemaIsMigratedByCommand(t *testing.T) {
 	address := postgrestest.URL(t)
-	s := shell{t, []string{keyVariable, "MANDATE_DATABASE_URL=" + address}}
+	s := shell{t, []string{keyVariable, anyPort, "MANDATE_DATABASE_URL=" + address}}
 	for _, args := range [][]string{{"serve"}, {"user", "list"}, {"group", "add", "staff"}} {
 		s.run(exitError, "the database's schema is older than this program: run mandate migrate", args...)
 	}
@@ -46,7 +49,7 @@ func TestPostgresSchemaIsMigratedByCommand(t *testing.T) {
 
 func TestSQLiteSchemaOfANewerRelease(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.db")
-	s := shell{t, []string{keyVariable, "MANDATE_DATABASE_URL=sqlite:///" + path}}
+	s := shell{t, []string{keyVariable, anyPort, "MANDATE_DATABASE_URL=sqlite:///" + path}}
 	s.run(exitDone, "Applied: 0001_init", "migrate")
 	s.run(exitDone, "Added the group staff.", "group", "add", "staff")
 	s.newerSchema("sqlite", "file:"+path)
