@@ -17,12 +17,20 @@ func TestSetup(t *testing.T) {
 	v.get(t, "/").wants(t, 200, nobody, "in the output of the server")
 	v.get(t, "/setup/"+link+"x/").wants(t, 404)
 	v.get(t, "/setup/"+link+"/").wants(t, 200, "Set up this server")
-	got := v.post(t, "/setup/"+link, "username", "boss", "email", "no", "password", "short")
-	got.wants(t, 422, `value="boss"`, `value="no"`, `href="#email"`, `href="#password"`)
+	got := v.post(t, "/setup/"+link, "username", "boss", "email", "no", "password", "short",
+		"first_name", "Bo\u202e", "last_name", strings.Repeat("x", 151))
+	got.wants(t, 422, `value="boss"`, `value="no"`, `href="#email"`, `href="#password"`, `href="#first_name"`, `href="#last_name"`,
+		`value="`+strings.Repeat("x", 151))
 	if strings.Contains(got.body, `"short"`) {
 		t.Error("the page contains the password")
 	}
-	v.follow(t, v.post(t, "/setup/"+link+"/", "username", "boss", "email", "boss@example.com", "password", goodPassword)).wants(t, 200, "Your account was created.")
+	v.follow(t, v.post(t, "/setup/"+link+"/", "username", "boss", "email", "boss@example.com", "first_name", " Bo ",
+		"last_name", "Ssy", "password", goodPassword)).wants(t, 200, "Your account was created.")
+	// Programs greet a person by the claim name: without one, it is "Hello undefined".
+	boss, err := s.provider.People.UserByName(t.Context(), "boss")
+	if err != nil || boss.FirstName != "Bo" || boss.LastName != "Ssy" || boss.Email != "boss@example.com" {
+		t.Errorf("the first administrator is %+v, %v", boss, err)
+	}
 	const used, advice = "<h1>This link is no longer valid</h1>", "mandate user add NAME --admin --password-stdin"
 	v.get(t, "/setup/"+link+"/").wants(t, 404, used, advice)
 	v.post(t, "/setup/"+link+"/", "username", "second", "password", goodPassword).wants(t, 404, used, advice)

@@ -23,7 +23,12 @@ func (s *server) setupPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.render(w, r, http.StatusOK, templates.Setup{Frame: s.frame(r, ""), PasswordHint: s.passwordHint(s.language(r)), Action: r.URL.EscapedPath(), Passkeys: s.provider.Passkeys.Offered()})
+	return s.render(w, r, http.StatusOK, s.setupForm(r))
+}
+
+func (s *server) setupForm(r *http.Request) templates.Setup {
+	return templates.Setup{Frame: s.frame(r, ""), PasswordHint: s.passwordHint(s.language(r)), Action: r.URL.EscapedPath(),
+		Passkeys: s.provider.Passkeys.Offered()}
 }
 
 // usedLink shows that a setup link is not valid. A second click on the button of the
@@ -49,19 +54,22 @@ func (s *server) setup(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	person := provider.Person{Username: strings.TrimSpace(r.PostForm.Get("username")), Email: strings.TrimSpace(r.PostForm.Get("email")),
-		Password: r.PostForm.Get("password")}
+	sent := func(field string) string { return strings.TrimSpace(r.PostForm.Get(field)) }
+	person := provider.Person{Username: sent("username"), FirstName: sent("first_name"), LastName: sent("last_name"),
+		Email: sent("email"), Password: r.PostForm.Get("password")}
 	err = s.provider.People.Setup(r.Context(), link, person)
 	if errors.Is(err, provider.ErrNotFound) {
 		return s.usedLink(w, r)
 	}
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		noteInvalid(r, invalid)
-		l := s.language(r)
-		return s.render(w, r, invalidForm, templates.Setup{Frame: s.frame(r, ""), PasswordHint: s.passwordHint(s.language(r)), Action: r.URL.EscapedPath(), Passkeys: s.provider.Passkeys.Offered(),
-			UsernameField: templates.Field{Value: person.Username, Error: problem(l, invalid, "username")},
-			Email:         templates.Field{Value: person.Email, Error: problem(l, invalid, "email")},
-			Password:      templates.Field{Error: problem(l, invalid, "password")}})
+		field := func(name, value string) templates.Field {
+			return templates.Field{Value: value, Error: problem(s.language(r), invalid, name)}
+		}
+		page := s.setupForm(r)
+		page.UsernameField, page.Email, page.Password = field("username", person.Username), field("email", person.Email), field("password", "")
+		page.FirstName, page.LastName = field("first_name", person.FirstName), field("last_name", person.LastName)
+		return s.render(w, r, invalidForm, page)
 	}
 	if err != nil {
 		return err

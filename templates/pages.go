@@ -79,6 +79,7 @@ type Setup struct {
 	Frame
 	Action                         string
 	UsernameField, Email, Password Field
+	FirstName, LastName            Field
 	PasswordHint                   string // how long a new password must be, and what makes a good one
 	Error                          string
 	Passkeys                       bool // the next page offers to add a passkey

@@ -164,7 +164,7 @@ func peopleSamples() []sample {
 		{"reset-hostile", Reset{nasty, "/password/reset/abc/", hostile, badText, hostile, hostile}},
 		{"setup", Setup{Action: "/setup/abc", PasswordHint: hint, Passkeys: true}},
 		{"setup-wrong", Setup{Action: "/setup/abc", UsernameField: Field{"root", ""}, Email: Field{"root", "This is not an email address."}, Password: Field{"", "Choose a password of at least 8 characters."}}},
-		{"setup-hostile", Setup{nasty, "/setup/abc", badText, badText, badText, hostile, hostile, true}},
+		{"setup-hostile", Setup{nasty, "/setup/abc", badText, badText, badText, badText, badText, hostile, hostile, true}},
 		{"sign-up-ask", AskSignUp{Action: "/sign-up/", LoginURL: "/login/", Next: "/"}},
 		{"sign-up-ask-wrong", AskSignUp{Action: "/sign-up/", LoginURL: "/login/", Next: "/", Domains: "@example.com, @operations.example.com", Email: Field{"alice@example.org", "Use an address that ends in @example.com, @operations.example.com."}}},
 		{"sign-up-ask-many", AskSignUp{Action: "/sign-up/", LoginURL: "/login/", Next: "/", Email: Field{Value: "alice@example.com"}, Error: "Too many requests. Try again in 5 minutes."}},

@@ -19,11 +19,13 @@ func TestBrowserPeople(t *testing.T) {
 		b.open(link)
 		b.expect(200, "Set up this server")
 		b.fill("Username", admin.Name)
+		b.fill("First name (optional)", "Ruth")
 		b.fill("Email address (optional)", "root@example.org")
 		b.fill("Password", "short")
 		b.press("Create this account")
 		b.expect(422, "Set up this server")
-		if b.value("Username") != admin.Name || b.value("Email address (optional)") != "root@example.org" || b.value("Password") != "" {
+		if b.value("Username") != admin.Name || b.value("Email address (optional)") != "root@example.org" ||
+			b.value("First name (optional)") != "Ruth" || b.value("Password") != "" {
 			t.Error("the name or the address was lost, or the password was sent back")
 		}
 		b.fill("Password", admin.Password)
