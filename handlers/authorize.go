@@ -6,9 +6,11 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"unicode"
 
 	"mandate/handlers/request"
 	"mandate/provider"
+	"mandate/provider/errorcode"
 	"mandate/provider/oauth"
 	"mandate/provider/origin"
 	"mandate/templates"
@@ -37,7 +39,7 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) error {
 	a, err := s.provider.Authorizations.Authorize(ctx, parameters)
 	if err != nil {
 		s.countRefusal(r, nil, err)
-		return s.showClientError(w, r, err)
+		return s.showClientError(w, r, parameters.Get("client_id"), err)
 	}
 	s.useLocales(r, a.UILocales())
 	request.Note(r.Context(), "client", a.Application.ClientID)
@@ -229,24 +231,52 @@ func tooLong(status int) error {
 
 // showClientError shows an error in the client or its redirect URI as a page. The server
 // never redirects to a redirect URI that is not proven.
-func (s *server) showClientError(w http.ResponseWriter, r *http.Request, err error) error {
+func (s *server) showClientError(w http.ResponseWriter, r *http.Request, sent string, err error) error {
 	e, ok := errors.AsType[*provider.Error](err)
-	if !ok || e.Mismatch == nil {
+	if !ok || e.Mismatch == nil && !unknownClient(e) {
 		return err
 	}
-	diff, err := s.difference(r, "redirect URI", e.Mismatch)
-	if err != nil {
-		return err
+	l := s.language(r)
+	page := templates.ErrorPage{Frame: s.frame(r, ""), Status: statusOf(e), Code: e.Code, RequestID: request.ID(r)}
+	page.Tell, page.Application = s.mustTell(r, e)
+	if e.Mismatch == nil {
+		page.Heading, page.SentID, page.Description = heading(l, page.Status), shownID(sent), e.Description
+		page.Message = l.T("The program that sent you here uses a client ID that this server does not know.")
+	} else {
+		page.Frame.Title, page.Heading = l.T("Redirect URI not registered"), l.T("The application’s redirect URI is not registered")
+		page.Message = l.T("The application requested a response to a redirect URI that it has not registered, so no response was sent. If you are its developer: the redirect URI in the request must equal a registered one, character by character.")
+		page.Diff, err = s.difference(r, "redirect URI", e.Mismatch)
+		if err != nil {
+			return err
+		}
 	}
 	noteError(r, e)
 	request.Outcome(r.Context(), e.Code)
-	l := s.language(r)
-	page := templates.ErrorPage{Frame: s.frame(r, l.T("Redirect URI not registered")), Status: e.Status, Code: e.Code,
-		Heading: l.T("The application’s redirect URI is not registered"),
-		Message: l.T("The application requested a response to a redirect URI that it has not registered, so no response was sent. If you are its developer: the redirect URI in the request must equal a registered one, character by character."),
-		Diff:    diff, RequestID: request.ID(r)}
-	page.Tell, page.Application = s.mustTell(r, e)
-	return s.render(w, r, e.Status, page)
+	return s.render(w, r, page.Status, page)
+}
+
+func unknownClient(e *provider.Error) bool {
+	code, _ := errorcode.Find(e.Code)
+	one, _ := code.Case(e.Description)
+	return e.Code == "invalid_client" && one.ID == "unknown"
+}
+
+// shownID returns the beginning of a client ID that a stranger may have written. Everything that could make a sentence or a name
+// of it, or could change the direction of the text, is percent-encoded.
+func shownID(sent string) string {
+	const most = 64 // as long as the longest ID that this server generates, and more
+	var shown strings.Builder
+	for i := range min(len(sent), most) {
+		if c := sent[i]; c < 0x80 && (unicode.IsLetter(rune(c)) || unicode.IsDigit(rune(c)) || strings.ContainsRune("-._~:/", rune(c))) {
+			shown.WriteByte(c)
+		} else {
+			fmt.Fprintf(&shown, "%%%02X", c)
+		}
+	}
+	if len(sent) > most {
+		shown.WriteString("…")
+	}
+	return shown.String()
 }
 
 // difference shows in which part the redirect URI differs from a registered one.

@@ -119,7 +119,7 @@ func (s *server) consent(w http.ResponseWriter, r *http.Request) error {
 	}
 	a, err := s.provider.Authorizations.Resume(provider.From(r.Context(), s.requests.Address(r)), r.PostForm.Get("ticket"), who)
 	if err != nil {
-		return s.showClientError(w, r, err)
+		return s.showClientError(w, r, "", err)
 	}
 	s.useLocales(r, a.UILocales())
 	request.Note(r.Context(), "client", a.Application.ClientID)

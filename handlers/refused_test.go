@@ -82,11 +82,47 @@ func TestErrorPagesSayWhomToTell(t *testing.T) {
 	named := "Tell the people who run <strong><bdi>Shop &lt;b&gt;</bdi></strong>, or the operator of this server."
 	v.get(t, query+"&redirect_uri=https://evil.example/").wants(t, 400, named)
 	v.get(t, query).wants(t, 400, named)
-	v.get(t, "/o/authorize/?client_id=unknown").wants(t, 400, "Tell the operator of this server.")
+	v.get(t, "/o/authorize/?client_id=").wants(t, 400, "Tell the operator of this server.")
 	if got := v.get(t, "/nothing/"); strings.Contains(got.body, "Tell the") {
 		t.Errorf("a mistyped address: %s", got.body)
 	}
 	german := v.request(t, get, query, "")
 	german.Header.Set("Accept-Language", "de")
 	v.do(t, german).wants(t, 400, "Betreiber von <strong><bdi>Shop")
+}
+
+// Whoever set up a program reads which client ID it sends, and a person reads whom to tell. The text is that of whoever wrote
+// the link: it must not look like words of this server (class: content spoofing, CWE-451; a page of a login that repeats "call
+// us at ..." of a link).
+func TestAttackUnknownClientIDIsShownAsSent(t *testing.T) {
+	s := newSite(t, "")
+	v := s.visitor(t)
+	shown := func(sent string) answer {
+		t.Helper()
+		got := v.get(t, "/o/authorize/?response_type=code&client_id="+url.QueryEscape(sent))
+		got.wants(t, 400, "Client ID that the program sent", "Tell the people who run the program that sent you here")
+		return got
+	}
+	for sent, want := range map[string]string{
+		"grafana-2":                     "grafana-2",
+		"https://app.example/client":    "https://app.example/client",
+		" grafana":                      "%20grafana",
+		"Call us: 0800":                 "Call%20us:%200800",
+		`<b>"&'`:                        "%3Cb%3E%22%26%27",
+		"ga\u202emo\u0456":              "ga%E2%80%AEmo%D1%96",
+		strings.Repeat("a", 64):         strings.Repeat("a", 64),
+		strings.Repeat("b", 65):         strings.Repeat("b", 64) + "…",
+		strings.Repeat("é", 60) + "end": strings.Repeat("%C3%A9", 32) + "…",
+	} {
+		got := shown(sent)
+		if want = `<code dir="ltr">` + want + "</code>"; strings.Count(got.body, want) != 1 {
+			t.Errorf("%q: no %s in\n%s", sent, want, got.body)
+		}
+		if strings.ContainsAny(sent, " <\u202e") && strings.Contains(got.body, sent) {
+			t.Errorf("%q stands on the page as it is", sent)
+		}
+	}
+	german := v.request(t, get, "/o/authorize/?client_id=unknown", "")
+	german.Header.Set("Accept-Language", "de")
+	v.do(t, german).wants(t, 400, `<code dir="ltr">unknown</code>`, "Betreiber", `lang="en">No application with this client_id`)
 }

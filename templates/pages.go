@@ -116,6 +116,7 @@ type ErrorPage struct {
 	Unchecked          *Target // to which BackURL leads, if nobody has checked the application
 	Tell               bool    // somebody other than the person must know of it
 	Application        string  // whose operator must; empty: that of this server
+	SentID             string  // the client ID of an authorization request, if no application has it
 }
 
 // Link leads to a page.

@@ -233,7 +233,7 @@ func peopleSamples() []sample {
 		{"error-diff", ErrorPage{Status: 400, Heading: "The application’s redirect URI is not registered", Message: "The application requested a response to a redirect URI that it has not registered, so no response was sent. You can close this page: only the developer of the application can correct it.", Code: "invalid_request", RequestID: "01JQ8Z3KX0", Tell: true, Application: "Holiday Planner", Diff: &URIDiff{"redirect URI",
 			"port", []Segment{{"https://planner.example.com:", false}, {"8443", true}, {"/oauth/callback", false}}, []Segment{{"https://planner.example.com", false}, {"", true}, {"/oauth/callback", false}}}}},
 		{"error-unregistered", ErrorPage{Status: 400, Heading: "The application’s redirect URI is not registered", Message: "It has not registered a redirect URI.", Diff: &URIDiff{Of: "redirect URI", Part: "nothing is registered", Sent: []Segment{{"https://" + strings.Repeat("long-", 80) + "example.com/cb", true}}}}},
-		{"error-hostile", ErrorPage{nasty, 500, hostile, hostile, hostile, hostile, &URIDiff{hostile, hostile, []Segment{{hostile, true}}, []Segment{{hostile, true}}}, hostile, "/", hostile, []Link{{"/x", hostile}}, &Target{hostile, hostile}, true, hostile}},
+		{"error-hostile", ErrorPage{nasty, 500, hostile, hostile, hostile, hostile, &URIDiff{hostile, hostile, []Segment{{hostile, true}}, []Segment{{hostile, true}}}, hostile, "/", hostile, []Link{{"/x", hostile}}, &Target{hostile, hostile}, true, hostile, hostile}},
 		{"error-unchecked", ErrorPage{Frame: alice, Status: 400, Tell: true, Code: "invalid_scope", Description: "There is no scope \"x\".", Heading: "The application’s request was refused", Message: "The request ended with an error, so nothing was allowed. You can close this page.", RequestID: "01JQ8Z3KX0", BackURL: "cursor://anysphere.cursor-mcp/oauth/callback?error=invalid_scope", Unchecked: &Target{"an app on this device (cursor)", "cursor://anysphere.cursor-mcp/oauth/callback"}}},
 		{"errors", Errors{Codes: []ErrorCodeRow{{"invalid_request", "A parameter is missing.", "/errors/invalid_request/"}}}},
 		{"errors-empty", Errors{}},
@@ -241,6 +241,8 @@ func peopleSamples() []sample {
 		{"error-code", ErrorCode{Name: "invalid_request", Cause: "A parameter is missing.", Cure: "Send it.", Source: "RFC 6749 §5.2", AllURL: "/errors/", Cases: []ErrorCase{{"pkce", "code_challenge", "Turn on PKCE."}}}},
 		{"error-code-empty", ErrorCode{AllURL: "/errors/"}},
 		{"error-code-hostile", ErrorCode{nasty, hostile, hostile, hostile, hostile, []ErrorCase{{"x", hostile, hostile}}, "/"}},
+		{"error-client", ErrorPage{Status: 400, Heading: "This request is not valid", Message: "The program that sent you here uses a client ID that this server does not know.",
+			Code: "invalid_client", Description: "No application with this client_id is registered here.", RequestID: "01JQ8Z3KX0", Tell: true, SentID: strings.Repeat("a", 64) + "…"}},
 		{"error-ways", ErrorPage{Status: 404, Heading: "This link does not work any more", Message: "It was already used, or it has expired, or the invitation was withdrawn.", Code: "not_found", RequestID: "01JQ8Z3KX0", BackURL: "/login/", BackLabel: "Sign in", More: []Link{{"/sign-up/", "Ask for a new link"}}}},
 	}
 }
