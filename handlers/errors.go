@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"net/http"
+	"strings"
 
 	"mandate/provider"
 	"mandate/provider/errorcode"
@@ -16,7 +17,22 @@ func (s *server) errorCodes(w http.ResponseWriter, r *http.Request) error {
 	for _, c := range errorcode.All() {
 		page.Codes = append(page.Codes, templates.ErrorCodeRow{Name: c.Name, Cause: l.Text(c.Cause), URL: s.path(errorcode.Path + c.Name + "/")})
 	}
+	for _, m := range errorcode.Messages() {
+		m = m.Plain()
+		page.Messages = append(page.Messages, templates.MessageRow{Says: spans(m.Says), Means: spans(m.Means), Cure: spans(m.Cure)})
+	}
 	return s.renderPublic(w, r, page)
+}
+
+// spans splits a text at its backticks, between which it is code.
+func spans(text string) []templates.Span {
+	var all []templates.Span
+	for i, part := range strings.Split(text, "`") {
+		if part != "" {
+			all = append(all, templates.Span{Text: part, Code: i%2 == 1})
+		}
+	}
+	return all
 }
 
 // errorCode explains one code. It shows nothing that a request contains: a code that the table does not have is not found.

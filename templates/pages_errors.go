@@ -3,7 +3,17 @@ package templates
 // Errors lists the error codes that the server sends.
 type Errors struct {
 	Frame
-	Codes []ErrorCodeRow
+	Codes    []ErrorCodeRow
+	Messages []MessageRow
+}
+
+// MessageRow is what a program in front of this server says, in English.
+type MessageRow struct{ Says, Means, Cure []Span }
+
+// Span is a part of a text. Code is what a program or a person writes.
+type Span struct {
+	Text string
+	Code bool
 }
 
 // ErrorCodeRow is one code of the list.

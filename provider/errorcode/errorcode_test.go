@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -20,6 +21,16 @@ func TestErrorsDocs(t *testing.T) {
 		fmt.Fprintf(&table, "| `%s` | %s | %s | %s |\n", c.Name, c.Source, c.Cause, c.Cure)
 	}
 	testkit.DocsBlock(t, "endpoints-and-errors.md", "errors", table.String()+"\n")
+}
+
+// TestMessagesDocs writes the table of the messages of programs.
+func TestMessagesDocs(t *testing.T) {
+	var table strings.Builder
+	table.WriteString("\n| The program says | It means | What to do |\n|---|---|---|\n")
+	for _, m := range errorcode.Messages() {
+		fmt.Fprintf(&table, "| %s | %s | %s |\n", m.Says, m.Means, m.Cure)
+	}
+	testkit.DocsBlock(t, "troubleshooting.md", "messages", table.String()+"\n")
 }
 
 // A page and a link need each of these parts, and a code is never a usual word of a sentence.
@@ -106,8 +117,64 @@ func TestExplainFindsWhatPeopleCopy(t *testing.T) {
 		"state is longer than 4096 bytes.": "invalid_request",
 	} {
 		found, certain := errorcode.Explain(text)
-		if !certain || len(found) != 1 || strings.TrimSpace(found[0].Code.Name+" "+found[0].Case.ID) != want {
+		if !certain || strings.TrimSpace(found[0].Code.Name+" "+found[0].Case.ID) != want {
 			t.Errorf("%q: %t %s, want %s", text, certain, short(found), want)
+		}
+	}
+}
+
+// A message of a program in front of this server, as people copy it: with more around it, or only a part of it.
+func TestExplainFindsMessagesOfPrograms(t *testing.T) {
+	for text, want := range map[string]string{
+		`Error: Email in id_token (bob@example.org) isn't verified`:                               "oauth2-proxy: `email",
+		`email "bob@example.org" isn't verified`:                                                  "oauth2-proxy: `email ... isn't verified`",
+		`2026/11/27 [error] LOCALPART IS INVALID: "b@b"`:                                          "Matrix Synapse",
+		`msg="oidc: issuer did not match the issuer returned by provider, expected \"x\""`:        "`issuer did not match the issuer returned",
+		"only requests to HTTPS are allowed":                                                      "openid-client: `only requests",
+		"OAUTH_WWW_AUTHENTICATE_CHALLENGE":                                                        "openid-client: `server responded",
+		"Unexpected error when authenticating":                                                    "Keycloak",
+		"404 Client Error: Not Found for url: https://a.example/.well-known/openid-configuration": "`404",
+		"404 Not Found":         "",
+		"the":                   "",
+		"groups":                "",
+		"unsupported":           "",
+		"https://must/use?http": "",
+	} {
+		found, certain := errorcode.Explain(text)
+		if want == "" {
+			if certain {
+				t.Errorf("%q: %s", text, short(found))
+			}
+			continue
+		}
+		if !certain || len(found) != 1 || !strings.HasPrefix(found[0].Message.Says, want) {
+			t.Errorf("%q: %t %s, want %s", text, certain, short(found), want)
+		}
+	}
+	// Both the table and a program explain this.
+	found, certain := errorcode.Explain("The refresh token was already used. All tokens of its token family have been revoked.")
+	if !certain || len(found) != 2 || found[0].Code.Name != "invalid_grant" || !strings.Contains(found[1].Message.Cure, "--refresh-rotation off") {
+		t.Errorf("%t %s", certain, short(found))
+	}
+}
+
+// Each message is found by what the program says, and a reader of a terminal has no link of the docs.
+func TestEachMessageIsFound(t *testing.T) {
+	for _, m := range errorcode.Messages() {
+		if m.Says == "" || m.Means == "" || m.Cure == "" || strings.HasPrefix(m.Means, "the same") {
+			t.Errorf("%+v", m)
+		}
+		if plain := m.Plain(); strings.Contains(plain.Cure, "](") || strings.Contains(plain.Says+plain.Means+plain.Cure, "*") {
+			t.Errorf("%+v", plain)
+		}
+		for _, said := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(m.Says, -1) {
+			if _, code := errorcode.Find(said[1]); code || len(said[1]) < 9 {
+				continue
+			}
+			found, certain := errorcode.Explain("12:00 program: " + said[1] + " (1)")
+			if !certain || !slices.ContainsFunc(found, func(f errorcode.Match) bool { return f.Message == m.Plain() }) {
+				t.Errorf("%q: %t %s", said[1], certain, short(found))
+			}
 		}
 	}
 }
@@ -132,13 +199,32 @@ func TestExplainFindsEachDescription(t *testing.T) {
 
 // A text with a mistake gets what is nearest, and one of something else gets nothing.
 func TestExplainNamesTheNearest(t *testing.T) {
-	found, certain := errorcode.Explain("the code verifier is not the one belonging to that challenge of the authorisation")
-	if certain || len(found) == 0 || found[0].Code.Name != "invalid_grant" {
-		t.Errorf("%t %s", certain, short(found))
+	for text, want := range map[string]string{
+		"the code verifier is not the one belonging to that challenge of the authorisation": "invalid_grant",
+		"code verifier belonging to that challenge":                                         "invalid_grant",
+		"redirect uri is not registered for this application":                               "invalid_request",
+		"the refresh token has been used already":                                           "invalid_grant",
+		"error authenticating with identity provider":                                       "Keycloak",
+	} {
+		found, certain := errorcode.Explain(text)
+		if certain || !slices.ContainsFunc(found, func(m errorcode.Match) bool {
+			return m.Code.Name == want || m.Message.Says != "" && strings.HasPrefix(m.Message.Says, want)
+		}) {
+			t.Errorf("%q: %t %s", text, certain, short(found))
+		}
 	}
-	found, certain = errorcode.Explain("zzz qqq")
-	if certain || len(found) != 0 {
-		t.Errorf("%t %s", certain, short(found))
+	for _, text := range []string{
+		"zzz qqq", "the", "token", "my cat has eaten the server", "hello world this is a test of nonsense",
+		"where can I buy a new token machine for my kitchen", "panic: runtime error: index out of range [3] with length 3",
+		"connection refused", "dial tcp 127.0.0.1:5432: connect: connection refused", "pq: password authentication failed for user mandate",
+		"The printer is out of paper. Ask your administrator.", "permission denied", "no space left on device",
+		"Uncaught TypeError: Cannot read properties of undefined (reading 'name')", "502 Bad Gateway nginx/1.22.1",
+		"x509: certificate signed by unknown authority", "lorem ipsum dolor sit amet consectetur", "this application does not work",
+		"the server sends an error", "please change the registered name of my dog",
+	} {
+		if found, certain := errorcode.Explain(text); certain || len(found) != 0 {
+			t.Errorf("%q: %t %s", text, certain, short(found))
+		}
 	}
 }
 
@@ -146,7 +232,7 @@ func TestExplainNamesTheNearest(t *testing.T) {
 func short(found []errorcode.Match) string {
 	var rows []string
 	for _, m := range found {
-		rows = append(rows, fmt.Sprintf("%s %s %q", m.Code.Name, m.Case.ID, m.Description))
+		rows = append(rows, fmt.Sprintf("%s %s %q%s", m.Code.Name, m.Case.ID, m.Description, m.Message.Says))
 	}
 	return strings.Join(rows, "; ")
 }

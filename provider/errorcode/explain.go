@@ -3,6 +3,7 @@ package errorcode
 import (
 	"cmp"
 	_ "embed"
+	"math"
 	"net/url"
 	"regexp"
 	"slices"
@@ -28,20 +29,35 @@ func Descriptions() []Description {
 	return all
 }
 
-// Match is a row of the table that explains a text.
+// Match explains a text: a row of the table, or a message of a program.
 type Match struct {
 	Code        Code
-	Case        Case   // the zero value: the code alone fits
-	Description string // that the server sends; empty: no certain one
+	Case        Case    // the zero value: the code alone fits
+	Description string  // that the server sends; empty: no certain one
+	Message     Message // set in place of the others
 }
 
-// mostNear is how many rows a text without a certain one gets.
-const mostNear = 3
-
-// Explain returns what explains a text: a code, a description, the response that has them, or the line of a log. It reports false
-// if no row has a certain sign of it. Then the rows are the nearest ones, and there may be none.
+// Explain returns what explains a text: a code, a description, the response that has them, the line of a log, or the message of a
+// program in front of this server. It reports false if nothing has a certain sign of it. Then the matches are the nearest ones, and
+// there may be none.
 func Explain(text string) ([]Match, bool) {
 	text = readable(text)
+	var found []Match
+	if m, certain := explainCode(text); certain {
+		found = append(found, m)
+	}
+	for _, m := range Messages() {
+		if m.saidIn(text) {
+			found = append(found, Match{Message: m.Plain()})
+		}
+	}
+	if len(found) > 0 {
+		return found, true
+	}
+	return nearest(text), false
+}
+
+func explainCode(text string) (Match, bool) {
 	code, named := codeIn(text)
 	description, said := sent(text, code.Name)
 	if said && !named {
@@ -53,16 +69,16 @@ func Explain(text string) ([]Match, bool) {
 		if m.Case.ID == "" {
 			m.Case, _ = code.Case(text)
 		}
-		return []Match{m}, true
+		return m, true
 	}
 	for _, c := range table {
 		for _, one := range c.Cases {
 			if strings.Contains(one.Words, " ") && strings.Contains(strings.ToLower(text), strings.ToLower(one.Words)) {
-				return []Match{{Code: c, Case: one}}, true
+				return Match{Code: c, Case: one}, true
 			}
 		}
 	}
-	return nearest(text), false
+	return Match{}, false
 }
 
 // readable undoes the encoding of a URL or of a form.
@@ -122,54 +138,82 @@ func has(text, description string) bool {
 	return length >= shortestPart
 }
 
-// nearest returns the rows whose texts have the most words of a text. A rare word counts more than one that many rows have.
+const (
+	mostNear   = 3   // so many matches has a text without a certain one
+	leastWords = 3   // if a text has so many: one or two fit by chance
+	leastPart  = 0.4 // of the weight of what was asked
+	rare       = 8   // a word that fewer texts have counts as much as one of so many
+)
+
+// nearest returns the matches whose texts have the most words of a text. A rare word counts more than one that many of them have.
+// One that none has counts too: a text of something else has many of these, and gets no match.
 func nearest(text string) []Match {
-	asked := words(text)
-	all := Descriptions()
-	frequency := map[string]int{}
-	for _, d := range all {
-		for w := range words(d.Text) {
+	type near struct {
+		Match
+		words map[string]bool
+		score float64
+	}
+	var all []near
+	for _, d := range Descriptions() {
+		if c, found := Find(d.Code); found {
+			m := Match{Code: c, Description: d.Text}
+			m.Case, _ = c.Case(d.Text)
+			all = append(all, near{Match: m, words: words(d.Text)})
+		}
+	}
+	for _, m := range Messages() {
+		all = append(all, near{Match: Match{Message: m.Plain()}, words: words(m.Says)})
+	}
+	frequency := map[string]float64{}
+	for _, n := range all {
+		for w := range n.words {
 			frequency[w]++
 		}
 	}
-	type near struct {
-		Match
-		score float64
+	asked, total := words(text), 0.0
+	weight := func(w string) float64 {
+		return math.Pow(math.Log(float64(len(all))/max(frequency[w], rare)), 2)
 	}
-	best := map[string]near{}
-	for _, d := range all {
-		score := 0.0
-		for w := range words(d.Text) {
+	for w := range asked {
+		total += weight(w)
+	}
+	for i := range all {
+		shared := 0
+		for w := range all[i].words {
 			if asked[w] {
-				score += 1 / float64(frequency[w])
+				shared++
+				all[i].score += weight(w) / total
 			}
 		}
-		c, found := Find(d.Code)
-		if found && score > best[d.Code].score {
-			m := Match{Code: c, Description: d.Text}
-			m.Case, _ = c.Case(d.Text)
-			best[d.Code] = near{m, score}
+		if shared < min(leastWords, len(asked)) || shared < 2 {
+			all[i].score = 0
 		}
 	}
-	var rows []near
-	for _, c := range table {
-		if n, found := best[c.Name]; found {
-			rows = append(rows, n)
-		}
-	}
-	slices.SortStableFunc(rows, func(a, b near) int { return cmp.Compare(b.score, a.score) })
+	slices.SortStableFunc(all, func(a, b near) int { return cmp.Compare(b.score, a.score) })
 	var matches []Match
-	for _, n := range rows[:min(len(rows), mostNear)] {
-		matches = append(matches, n.Match)
+	seen := map[string]bool{}
+	for _, n := range all {
+		if n.score < leastPart || len(matches) == mostNear {
+			break
+		}
+		if name := n.Code.Name + n.Message.Says; !seen[name] {
+			matches, seen[name] = append(matches, n.Match), true
+		}
 	}
 	return matches
 }
 
-// words returns the words of a text that have more than three letters, in lower case.
+var part = regexp.MustCompile(`[a-z0-9]+`)
+
+// usual are words that say nothing about an error.
+var usual = []string{"been", "does", "from", "have", "please", "some", "than", "that", "their", "them", "there", "these",
+	"this", "what", "when", "which", "with", "your"}
+
+// words returns the words of a text that have more than three letters, in lower case. A name such as code_verifier is two.
 func words(text string) map[string]bool {
 	all := map[string]bool{}
-	for _, w := range word.FindAllString(strings.ToLower(text), -1) {
-		if len(w) > 3 {
+	for _, w := range part.FindAllString(strings.ToLower(text), -1) {
+		if len(w) > 3 && !slices.Contains(usual, w) {
 			all[w] = true
 		}
 	}
