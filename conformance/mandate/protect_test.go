@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -279,6 +280,10 @@ func TestProtectAnAPI(t *testing.T) {
 		}
 		t.Run(p.file, func(t *testing.T) {
 			checkProtected(t, address, "a good token", "Bearer "+o.good, http.StatusOK, o.caller.ClientID)
+			// RFC 9110 §11.1: the name of the scheme is case-insensitive.
+			checkProtected(t, address, "a scheme in lower case", "bearer "+o.good, http.StatusOK, o.caller.ClientID)
+			checkProtected(t, address, "no scheme", o.good, http.StatusUnauthorized, "Bearer")
+			checkProtected(t, address, "the scheme DPoP", "DPoP "+o.good, http.StatusUnauthorized, "")
 			checkProtected(t, address, "a token without the scope", "Bearer "+o.wide, http.StatusForbidden, "insufficient_scope")
 			checkProtected(t, address, "no token", "", http.StatusUnauthorized, "Bearer")
 			checkProtected(t, address, "an empty token", "Bearer ", http.StatusUnauthorized, "Bearer")
@@ -304,7 +309,8 @@ func TestProtectAnAPI(t *testing.T) {
 // keySet serves a key set at the address of an issuer, and signs tokens by it.
 type keySet struct {
 	*httptest.Server
-	key *rsa.PrivateKey
+	key  *rsa.PrivateKey
+	down atomic.Bool
 }
 
 func newKeySet(t testing.TB) *keySet {
@@ -315,7 +321,7 @@ func newKeySet(t testing.TB) *keySet {
 	}
 	k := &keySet{key: key}
 	k.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/o/.well-known/jwks.json" {
+		if r.URL.Path != "/o/.well-known/jwks.json" || k.down.Load() {
 			http.Error(w, "there is nothing", http.StatusServiceUnavailable)
 			return
 		}
@@ -358,8 +364,18 @@ func TestAttackProtectAnAPI(t *testing.T) {
 			continue
 		}
 		t.Run(p.file, func(t *testing.T) {
-			address := p.start(t, k.URL+"/o")
 			good := k.signed(t, nil, nil)
+			k.down.Store(true)
+			address := p.start(t, k.URL+"/o")
+			// Without the keys, no token is valid, and none is invalid: a program that is told 401 throws its token away.
+			if got, challenge, _ := calls(t, address, "Bearer "+good); got < http.StatusInternalServerError {
+				t.Errorf("the keys cannot be read: %d %s", got, challenge)
+			}
+			k.down.Store(false)
+			waitFor(t, "the keys are read", func() bool {
+				got, _, _ := calls(t, address, "Bearer "+good)
+				return got == http.StatusOK
+			})
 			checkProtected(t, address, "a good token", "Bearer "+good, http.StatusOK, "subject")
 			both := k.signed(t, nil, member{"aud": []string{"https://other.example", protectedAPI}})
 			checkProtected(t, address, "two audiences", "Bearer "+both, http.StatusOK, "subject")
@@ -372,8 +388,9 @@ func TestAttackProtectAnAPI(t *testing.T) {
 				"expired": {"exp": past}, "no exp": {"exp": nil}, "not yet": {"nbf": future},
 				"another issuer": {"iss": "https://evil.example/o"}, "no issuer": {"iss": nil}, "a longer issuer": {"iss": k.URL + "/o/"},
 				"another audience": {"aud": "https://other.example"}, "no audience": {"aud": nil}, "a longer audience": {"aud": protectedAPI + ".evil.example"},
-				"other audiences": {"aud": []string{"https://other.example", "https://third.example"}},
-				"bound to a key":  {"cnf": member{"jkt": "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"}},
+				"other audiences":        {"aud": []string{"https://other.example", "https://third.example"}},
+				"bound to a key":         {"cnf": member{"jkt": "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"}},
+				"bound to a certificate": {"cnf": member{"x5t#S256": "bwcK0esc3ACC3DB2Y5_lESsXE8o9ltc05O89jdN-dg2"}},
 			} {
 				checkProtected(t, address, what, "Bearer "+k.signed(t, nil, claims), http.StatusUnauthorized, "invalid_token")
 			}
@@ -388,6 +405,65 @@ func TestAttackProtectAnAPI(t *testing.T) {
 			for _, alg := range []string{"none", "None"} {
 				unsigned := base64url([]byte(`{"alg":"`+alg+`","typ":"at+jwt","kid":"one"}`)) + "." + payload + "."
 				checkProtected(t, address, alg, "Bearer "+unsigned, http.StatusUnauthorized, "invalid_token")
+			}
+		})
+	}
+}
+
+// TestAttackProtectAnAPIByIntrospection gives each program answers that the server could give, with one member changed. A token
+// that is bound to a key or a certificate is no bearer token (RFC 9449 §7.1, RFC 8705 §3): whoever stole it would be let in.
+func TestAttackProtectAnAPIByIntrospection(t *testing.T) {
+	t.Parallel()
+	good := member{"active": true, "token_type": "Bearer", "scope": "read", "sub": "subject", "client_id": "caller"}
+	answers := map[string]struct {
+		changed member
+		status  int
+		says    string
+	}{
+		"good":                       {nil, http.StatusOK, "subject"},
+		"not-active":                 {member{"active": false}, http.StatusUnauthorized, "invalid_token"},
+		"of-the-type-DPoP":           {member{"token_type": "DPoP"}, http.StatusUnauthorized, "invalid_token"},
+		"of-the-type-N_A":            {member{"token_type": "N_A"}, http.StatusUnauthorized, "invalid_token"},
+		"bound-to-a-key":             {member{"cnf": member{"jkt": "thumbprint"}}, http.StatusUnauthorized, "invalid_token"},
+		"bound-to-a-certificate":     {member{"cnf": member{"x5t#S256": "thumbprint"}}, http.StatusUnauthorized, "invalid_token"},
+		"bound-to-what-nobody-knows": {member{"cnf": member{}}, http.StatusUnauthorized, "invalid_token"},
+		"with-another-scope":         {member{"scope": "reader write"}, http.StatusForbidden, "insufficient_scope"},
+		"without-a-scope":            {member{"scope": nil}, http.StatusForbidden, "insufficient_scope"},
+		"which-the-server-cannot-say-as-it-fails": {nil, http.StatusInternalServerError, ""},
+		"which-a-page-answers":                    {nil, http.StatusInternalServerError, ""},
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		token := r.PostFormValue("token")
+		of, known := answers[token]
+		body := maps.Clone(good)
+		maps.Copy(body, of.changed)
+		maps.DeleteFunc(body, func(_ string, value any) bool { return value == nil })
+		switch {
+		case strings.HasSuffix(token, "fails"):
+			http.Error(w, "later", http.StatusServiceUnavailable)
+			return
+		case strings.HasSuffix(token, "answers"):
+			_, _ = io.WriteString(w, "<!doctype html>")
+			return
+		case !known:
+			body = member{"active": false}
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(body)
+	}))
+	t.Cleanup(server.Close)
+	for _, p := range protectedPrograms {
+		if p.jwt() {
+			continue
+		}
+		t.Run(p.file, func(t *testing.T) {
+			address := p.start(t, server.URL+"/o", "CLIENT_ID=api", "CLIENT_SECRET=secret")
+			for token, want := range answers {
+				if want.status != http.StatusInternalServerError {
+					checkProtected(t, address, token, "Bearer "+token, want.status, want.says)
+				} else if got, challenge, _ := calls(t, address, "Bearer "+token); got < want.status {
+					t.Errorf("%s: %d %s", token, got, challenge)
+				}
 			}
 		})
 	}

@@ -17,13 +17,15 @@ def need(scope):
     def decorate(view):
         @wraps(view)
         def checked(request, *args, **kwargs):
-            sent = request.headers.get("Authorization", "").removeprefix("Bearer ")
+            scheme, _, sent = request.headers.get("Authorization", "").partition(" ")
+            if scheme.lower() != "bearer":
+                return refused(401, "invalid_token")
             answer = requests.post(ENDPOINT, data={"token": sent or "none", **CREDENTIALS}, timeout=5)
             answer.raise_for_status()  # 500
             request.token = answer.json()
             if not request.token["active"] or request.token["token_type"] != "Bearer" or "cnf" in request.token:
                 return refused(401, "invalid_token")
-            if scope not in request.token["scope"].split():
+            if scope not in request.token.get("scope", "").split():
                 return refused(403, "insufficient_scope")
             return view(request, *args, **kwargs)
 

@@ -18,7 +18,9 @@ def need(scope):
     def decorate(view):
         @wraps(view)
         def checked(request, *args, **kwargs):
-            sent = request.headers.get("Authorization", "").removeprefix("Bearer ")
+            scheme, _, sent = request.headers.get("Authorization", "").partition(" ")
+            if scheme.lower() != "bearer":
+                return refused(401, "invalid_token")
             try:
                 key = keys.get_signing_key_from_jwt(sent)
                 found = jwt.decode_complete(sent, key, ["RS256"], audience=API, issuer=ISSUER, options=REQUIRED)

@@ -11,7 +11,7 @@ const need = (scope) => async (request, response, next) => {
   if (!answer.ok) throw new Error(`introspection: ${answer.status}`); // 500
   const token = await answer.json();
   if (!token.active || token.token_type !== "Bearer" || token.cnf) return refuse(401, "invalid_token");
-  if (!token.scope.split(" ").includes(scope)) return refuse(403, "insufficient_scope");
+  if (!token.scope?.split(" ").includes(scope)) return refuse(403, "insufficient_scope");
   request.token = token;
   next();
 };

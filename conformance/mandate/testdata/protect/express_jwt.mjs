@@ -5,11 +5,12 @@ const issuer = "https://auth.example.org/o";
 const audience = "https://orders.example.org"; // the URI of the resource
 const keys = createRemoteJWKSet(new URL(`${issuer}/.well-known/jwks.json`));
 const expected = { issuer, audience, typ: "at+jwt", algorithms: ["RS256"], requiredClaims: ["exp"] };
+const noKeys = ["ERR_JOSE_GENERIC", "ERR_JWKS_TIMEOUT", "ERR_JWKS_INVALID"]; // the server did not send its keys
 
 const need = (scope) => async (request, response, next) => {
   const [, sent] = /^Bearer +(\S+)$/i.exec(request.get("Authorization") ?? "") ?? [];
   const verified = await jwtVerify(sent ?? "", keys, expected).catch((error) => {
-    if (!(error instanceof errors.JOSEError)) throw error; // no keys: 500
+    if (!(error instanceof errors.JOSEError) || noKeys.includes(error.code)) throw error; // 500
   });
   const token = verified?.payload;
   const refuse = (status, error) => response.set("WWW-Authenticate", `Bearer error="${error}"`).sendStatus(status);

@@ -20,7 +20,7 @@ def need(scope):
         token = answer.json()
         if not token["active"] or token["token_type"] != "Bearer" or "cnf" in token:
             refuse(401, "invalid_token")
-        if scope not in token["scope"].split():
+        if scope not in token.get("scope", "").split():
             refuse(403, "insufficient_scope")
         return token
 

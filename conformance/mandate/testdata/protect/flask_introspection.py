@@ -13,13 +13,15 @@ def refuse(status, error):
 
 
 def need(scope):
-    sent = request.headers.get("Authorization", "").removeprefix("Bearer ")
+    scheme, _, sent = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() != "bearer":
+        refuse(401, "invalid_token")
     answer = requests.post(ENDPOINT, data={"token": sent or "none", **CREDENTIALS}, timeout=5)
     answer.raise_for_status()  # 500
     token = answer.json()
     if not token["active"] or token["token_type"] != "Bearer" or "cnf" in token:
         refuse(401, "invalid_token")
-    if scope not in token["scope"].split():
+    if scope not in token.get("scope", "").split():
         refuse(403, "insufficient_scope")
     return token
 

@@ -13,7 +13,9 @@ def refuse(status, error):
 
 
 def need(scope):
-    sent = request.headers.get("Authorization", "").removeprefix("Bearer ")
+    scheme, _, sent = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() != "bearer":
+        refuse(401, "invalid_token")
     try:
         key = keys.get_signing_key_from_jwt(sent)
         found = jwt.decode_complete(sent, key, ["RS256"], audience=API, issuer=ISSUER, options=REQUIRED)

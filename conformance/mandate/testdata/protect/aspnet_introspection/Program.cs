@@ -7,7 +7,7 @@ var app = WebApplication.CreateBuilder(args).Build();
 RouteHandlerBuilder Need(RouteHandlerBuilder route, string scope) => route.AddEndpointFilter(async (context, next) =>
 {
     var sent = context.HttpContext.Request.Headers.Authorization.ToString();
-    if (!sent.StartsWith("Bearer ") || sent.Length == 7) return Results.Unauthorized();
+    if (!sent.StartsWith("Bearer ", StringComparison.OrdinalIgnoreCase) || sent.Length == 7) return Results.Unauthorized();
     var answer = await http.PostAsync(endpoint, new FormUrlEncodedContent(new Dictionary<string, string>
     {
         ["token"] = sent[7..],
@@ -19,7 +19,8 @@ RouteHandlerBuilder Need(RouteHandlerBuilder route, string scope) => route.AddEn
     if (!token.GetProperty("active").GetBoolean()) return Results.Unauthorized();
     if (token.GetProperty("token_type").GetString() != "Bearer") return Results.Unauthorized();
     if (token.TryGetProperty("cnf", out _)) return Results.Unauthorized();
-    if (!token.GetProperty("scope").GetString()!.Split(' ').Contains(scope)) return Results.StatusCode(403);
+    var scopes = token.TryGetProperty("scope", out var granted) ? granted.GetString()!.Split(' ') : [];
+    if (!scopes.Contains(scope)) return Results.StatusCode(403);
     context.HttpContext.Items["sub"] = token.GetProperty("sub").GetString();
     return await next(context);
 });

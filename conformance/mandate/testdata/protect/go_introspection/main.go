@@ -15,7 +15,10 @@ const endpoint = "https://auth.example.org/o/introspect/"
 
 func need(scope string, then http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		sent := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+		scheme, sent, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		if !strings.EqualFold(scheme, "Bearer") {
+			sent = ""
+		}
 		answer, err := http.PostForm(endpoint, url.Values{
 			"token": {cmp.Or(sent, "none")}, "client_id": {os.Getenv("CLIENT_ID")}, "client_secret": {os.Getenv("CLIENT_SECRET")},
 		})

@@ -26,7 +26,7 @@ var verifier = oidc.NewVerifier(issuer, keys, &oidc.Config{ClientID: api})
 
 func need(scope string, then http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		sent := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+		scheme, sent, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 		var header struct{ Typ string }
 		var claims struct {
 			Scope string
@@ -40,7 +40,9 @@ func need(scope string, then http.HandlerFunc) http.HandlerFunc {
 			err = token.Claims(&claims)
 		}
 		switch {
-		case err != nil || header.Typ != "at+jwt" || claims.Cnf != nil:
+		case err != nil && strings.HasPrefix(err.Error(), "failed to verify signature: fetching keys"):
+			http.Error(w, "keys", http.StatusServiceUnavailable)
+		case err != nil || !strings.EqualFold(scheme, "Bearer") || header.Typ != "at+jwt" || claims.Cnf != nil:
 			w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
 			w.WriteHeader(http.StatusUnauthorized)
 		case !slices.Contains(strings.Fields(claims.Scope), scope):
