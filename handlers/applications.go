@@ -99,12 +99,13 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 		page.OwnerURL = s.applicationPath(a.ID, "owner/")
 	}
 	page.HasUnusableRights, page.NeedsLibrary = more, s.needsLibrary(a)
-	page.Samples, err = s.samples(r, a)
+	page.Settings, err = s.programSettings(a, page.NewSecret)
 	if err != nil {
 		return err
 	}
-	page.Settings, err = s.programSettings(a, page.NewSecret)
-	if err != nil {
+	if program, known := provider.ProgramNamed(a.Program); page.Settings != nil && known && program.Kind != provider.ProgramUnknown {
+		page.NeedsLibrary = false // the program is there already: its settings are all that it needs
+	} else if page.Samples, err = s.samples(r, a); err != nil {
 		return err
 	}
 	page.Use, err = s.applicationUse(r, a)

@@ -70,6 +70,9 @@ func TestProgramIsRegisteredFromTheList(t *testing.T) {
 		t.Errorf("a second time, the settings are %s", settingsOn(again.body))
 	}
 	again.wants(t, 200, "The client secret is not shown again")
+	if strings.Contains(again.body, "Working code") {
+		t.Error("a program that somebody else has written is shown code in place of its settings")
+	}
 	root.post(t, path+"rotate/", "overlap", "0").wants(t, 303)
 	if rotated := settingsOn(root.get(t, path).body); strings.Contains(rotated, secret[1]) || strings.Contains(rotated, "CLIENT_SECRET") {
 		t.Errorf("after a rotation, the settings are %s", rotated)
@@ -119,6 +122,7 @@ func TestAnotherWebsiteIsAskedWhatMatters(t *testing.T) {
 		if a.PKCE != test.pkce || a.ClaimsInIDToken != test.claims || strings.Contains(" "+a.Scopes+" ", " groups ") != (test.groups == "yes") || a.RedirectURIs != "https://shop.example.org/cb" {
 			t.Errorf("%+v: %+v", test, a)
 		}
+		root.get(t, path).wants(t, 200, "Working code")
 		if text := settingsOn(root.get(t, path).body); !strings.Contains(text, "Redirect URI: https://shop.example.org/cb\n") || !strings.Contains(text, "Scopes: "+a.Scopes+"\n") {
 			t.Errorf("%+v: %s", test, text)
 		}
