@@ -2,6 +2,7 @@ package presets
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -16,6 +17,10 @@ func TestDocs(t *testing.T) {
 	}
 	testkit.DocsBlock(t, "connect-an-application.md", "programs", b.String()+"\n")
 }
+
+// typed is what somebody types in a note: pages and the command show notes as they are.
+var typed = regexp.MustCompile(`argocd login --sso|--[a-z][a-z-]+( required| on)?|app\.config\["\w+"\]|\w+_\w+(=\w+)?` +
+	`|[a-z.]+://[^\s,]*[^\s,:.]|\b[a-z]+[A-Z]\w+\b|\b(admin|root|admins|readwrite|openid profile email|argocd-rbac-cm)\b|\B/o\b|g, admins, role:admin`)
 
 func section(t *testing.T, b *strings.Builder, p Program) {
 	t.Helper()
@@ -44,15 +49,15 @@ func section(t *testing.T, b *strings.Builder, p Program) {
 	}
 	fmt.Fprintf(b, "\n### %s\n\n    %s\n\n", p.Title, command)
 	for _, row := range [][2]string{{"Redirect URIs", code(filled.Redirects)}, {"After a logout", code(filled.PostLogout)},
-		{"Back-channel logout", code([]string{filled.BackChannel})}, {"Client type", kind(p)}, {"PKCE", p.PKCE},
-		{"Claims in the ID token", p.Claims}, {"Authentication", code([]string{p.AuthMethod})}, {"`--url`", p.Address},
-		{"Version", p.Since}, {"Verified", p.Verified.String()}} {
+		{"Back-channel logout", code([]string{filled.BackChannel})}, {"Client type", kind(p)}, {"PKCE", code([]string{p.PKCE})},
+		{"Claims in the ID token", code([]string{p.Claims})}, {"Authentication", code([]string{p.AuthMethod})}, {"`--url`", p.Address},
+		{"Version", code([]string{p.Since})}, {"Verified", p.Verified.String()}} {
 		if row[1] != "" {
 			fmt.Fprintf(b, "- %s: %s\n", row[0], row[1])
 		}
 	}
 	for _, note := range p.Notes {
-		fmt.Fprintf(b, "- %s\n", strings.ReplaceAll(note, "_", `\_`))
+		fmt.Fprintf(b, "- %s\n", typed.ReplaceAllString(note, "`$0`"))
 	}
 	fmt.Fprintf(b, "\nSettings (%s):\n\n", p.File)
 	for line := range strings.Lines(text) {
