@@ -56,12 +56,12 @@ var slow = []program{
 		start: func(t *testing.T, _ *site) *exec.Cmd { return inPython(t, "pgadmin", "site.py") },
 	},
 	{
-		name: "Spring Boot 3.5 (Spring Security 6.5), client", version: springVersion("spring3"), redirect: "/login/oauth2/code/mandate", login: "/", shows: complete,
-		start: func(t *testing.T, _ *site) *exec.Cmd { return spring(t, "spring3") },
+		name: "Spring Boot 3.5 (Spring Security 6.5), client", version: springVersion("pom3.xml"), redirect: "/login/oauth2/code/mandate", login: "/", shows: complete,
+		start: func(t *testing.T, _ *site) *exec.Cmd { return spring(t, "pom3.xml") },
 	},
 	{
-		name: "Spring Boot 4 (Spring Security 7), client", version: springVersion("spring4"), redirect: "/login/oauth2/code/mandate", login: "/", shows: complete,
-		start: func(t *testing.T, _ *site) *exec.Cmd { return spring(t, "spring4") },
+		name: "Spring Boot 4 (Spring Security 7), client", version: springVersion("pom4.xml"), redirect: "/login/oauth2/code/mandate", login: "/", shows: complete,
+		start: func(t *testing.T, _ *site) *exec.Cmd { return spring(t, "pom4.xml") },
 	},
 	{
 		name: "Quarkus, quarkus-oidc as a web-app", version: func(t *testing.T) string {

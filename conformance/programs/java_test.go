@@ -17,20 +17,20 @@ import (
 )
 
 // spring and quarkus build and run a website of a folder of testdata.
-func spring(t *testing.T, folder string) *exec.Cmd {
+func spring(t *testing.T, pom string) *exec.Cmd {
 	t.Helper()
-	return inJava(t, folder, filepath.Join("target", "program-1.jar")) // its port comes from a variable of Spring Boot
+	return inJava(t, "spring", pom, filepath.Join("target", "program-1.jar")) // its port comes from a variable of Spring Boot
 }
 
 func quarkus(t *testing.T, _ *site) *exec.Cmd {
 	t.Helper()
-	return inJava(t, "quarkus", filepath.Join("target", "quarkus-app", "quarkus-run.jar"))
+	return inJava(t, "quarkus", "pom.xml", filepath.Join("target", "quarkus-app", "quarkus-run.jar"))
 }
 
-func inJava(t *testing.T, folder, jar string) *exec.Cmd {
+func inJava(t *testing.T, folder, pom, jar string) *exec.Cmd {
 	t.Helper()
 	maven, java := testkit.Program(t, "mvn", "maven"), testkit.Program(t, "java", "default-jdk-headless")
-	files := []string{"pom.xml", "Site.java", "application.properties"}
+	files := []string{pom, "Site.java", "application.properties"}
 	dir := installed(t, folder, files, func(dir string) *exec.Cmd {
 		for from, to := range map[string]string{"Site.java": "src/main/java/site/", "application.properties": "src/main/resources/"} {
 			to = filepath.Join(dir, to)
@@ -42,14 +42,14 @@ func inJava(t *testing.T, folder, jar string) *exec.Cmd {
 				t.Fatal(err)
 			}
 		}
-		return exec.Command(maven, "--batch-mode", "--quiet", "--file", filepath.Join(dir, "pom.xml"), "package")
+		return exec.Command(maven, "--batch-mode", "--quiet", "--file", filepath.Join(dir, pom), "package")
 	})
 	return exec.Command(java, "-jar", filepath.Join(dir, jar))
 }
 
-func springVersion(folder string) func(*testing.T) string {
+func springVersion(pom string) func(*testing.T) string {
 	return func(t *testing.T) string {
-		return versionIn(t, filepath.Join(folder, "pom.xml"), "spring-boot-starter-parent</artifactId>\n    <version>", "<")
+		return versionIn(t, filepath.Join("spring", pom), "spring-boot-starter-parent</artifactId>\n    <version>", "<")
 	}
 }
 
