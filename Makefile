@@ -38,7 +38,7 @@ build: ## the binary bin/mandate
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 22
 
-# A flow of the built server runs on one of the two databases (MANDATE_TEST_DATABASES).
+# A flow of the built server runs on one of the two databases (testkit.Databases).
 # The databases, browser and foreign clients that the tests need are installed first where that is allowed.
 # make prints which ones are missing, before and after the tests. Tests that miss one are skipped, or fail when CI=true
 # or MANDATE_TEST_REQUIRE=all.
@@ -57,8 +57,8 @@ test: tools ## all tests, with the race detector
 			<(GOFLAGS="$(GOFLAGS) $(ARITHMETIC)" tests $(RACE) $(foreach package,$(FIRST),$(filter $(package),$(PACKAGES))) $(filter-out $(RUNNING),$(PACKAGES))); \
 		code=$$?; .ci/tools missing; exit $$code
 
-test-all: ## everything: each flow on both databases, programs and servers of others, each fuzz target for FUZZTIME
-	MANDATE_TEST_DATABASES=all $(MAKE) test
+test-all: ## everything: each flow on both databases, faults with all rules near them, programs of others, each fuzz target for FUZZTIME
+	MANDATE_TEST_ALL=true $(MAKE) test
 	$(MAKE) foreign
 	$(MAKE) fuzz
 

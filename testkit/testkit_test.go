@@ -75,7 +75,7 @@ func TestNoOtherSkips(t *testing.T) {
 
 // Every flow meets the same database each time, both databases have about half of them, and one variable makes it both.
 func TestDatabases(t *testing.T) {
-	t.Setenv("MANDATE_TEST_DATABASES", "")
+	t.Setenv("MANDATE_TEST_ALL", "")
 	count := map[string]int{}
 	for i := range 1000 {
 		chosen := Databases(strconv.Itoa(i))
@@ -87,7 +87,7 @@ func TestDatabases(t *testing.T) {
 	if len(count) != 2 || count["sqlite"] < 400 || count["postgres"] < 400 {
 		t.Error(count)
 	}
-	t.Setenv("MANDATE_TEST_DATABASES", "all")
+	t.Setenv("MANDATE_TEST_ALL", "true")
 	if !slices.Equal(Databases("1"), []string{"sqlite", "postgres"}) {
 		t.Error(Databases("1"))
 	}

@@ -36,6 +36,6 @@ func nativeFaults() []fault {
 		{name: "native applications need a secret", at: tokenPath, spoil: refusingIf(func(p *proxy, q *ask) bool {
 			id, secret := q.client()
 			return id == p.target.Clients[need.Loopback].ID && secret == ""
-		}, unknownClient), fails: "RFC8252/8.5/no-shared-secret RFC10017/6.3.3.1/no-shared-secret", blocks: "RFC8252/6/pkce-supported"},
+		}, unknownClient), after: "RFC6749", fails: "RFC8252/8.5/no-shared-secret RFC10017/6.3.3.1/no-shared-secret", blocks: "RFC8252/6/pkce-supported"},
 	}
 }

@@ -187,7 +187,7 @@ func promptFaults() []fault {
 				q.setQuery("prompt", "")
 			}
 			return approving(need.Code, func(*proxy, url.Values) bool { return true })(p, q)
-		}, fails: "OIDCCore/3.1.2.1/prompt-consent RFC6749/10.2/person-informed",
+		}, after: "RFC6749", fails: "OIDCCore/3.1.2.1/prompt-consent RFC6749/10.2/person-informed",
 			skips: "OIDCCore/3.1.2.1/prompt-consent-refused OIDCCore/3.1.2.6/denied OIDCCore/3.1.2.4/decision-obtained OIDCCore/3.1.2.3/csrf", hides: "RFC6749/4.1.2.1/access-denied RFC6749/10.12/csrf"},
 		{name: "prompt=select_account is ignored", spoil: ignoring("prompt", oneOf("select_account")), fails: "OIDCCore/3.1.2.1/prompt-select-account"},
 		{name: "an unknown prompt is ignored", spoil: ignoring("prompt", noneOf("none", "login", "consent", "select_account")), fails: "OIDCCore/3.1.2.1/prompt-unknown"},
