@@ -172,9 +172,23 @@ func refreshFaults() []fault {
 				p.keep("successor "+token, a.Text("refresh_token"))
 			}
 			return a
-		}, fails: "RFC6749/6/rotated RFC6749/10.4/abuse-detected"},
+		}, fails: "RFC6749/6/rotated RFC6749/10.4/abuse-detected RFC9700/4.14.2/a20-one-successor"},
+		{name: "a replaced refresh token returns its successor to anybody", at: tokenPath, spoil: replaced(func(p *proxy, q *ask) bool {
+			id, _ := q.client()
+			return id != p.owner(q.form().Get("refresh_token")).ID
+		}), fails: "RFC9700/2.2.2/a24-replaced-token-bound-to-client"},
+		{name: "a replaced refresh token returns its successor after a revocation", spoil: func(p *proxy, q *ask) *wire.Answer {
+			if q.path == revokePath {
+				p.keep("revoked "+q.form().Get("token"), true)
+				return p.real(q)
+			}
+			return replaced(func(p *proxy, q *ask) bool {
+				successor, _ := p.value("answer " + q.form().Get("refresh_token")).(*wire.Answer)
+				return p.has("revoked " + successor.Text("refresh_token"))
+			})(p, q)
+		}, fails: "RFC9700/4.14.2/a26-replaced-ends-too"},
 		{name: "refresh tokens are not rotated", spoil: unrotated(), fails: "RFC6749/6/rotated RFC6749/10.4/abuse-detected RFC9700/2.2.2/a20-public-refresh-tokens-rotated RFC10017/6.3.2.3/rotated " +
-			"MCP/M12/public-rotated", skips: "RFC6749/6/new-token-same-scope"},
+			"MCP/M12/public-rotated", skips: "RFC6749/6/new-token-same-scope RFC9700/2.2.2/a24-replaced-token-bound-to-client RFC9700/4.14.2/a26-replaced-ends-too"},
 		{name: "a refresh ignores the requested scope", at: tokenPath, spoil: spoiling(func(_ *proxy, q *ask) {
 			if q.form().Has("refresh_token") {
 				q.set("scope", "")
@@ -211,6 +225,25 @@ func refreshes(change func(p *proxy, q *ask)) spoiler {
 			change(p, q)
 		}
 	})
+}
+
+// replaced repeats the answer to the first refresh for a token that was replaced, under a condition.
+func replaced(when func(p *proxy, q *ask) bool) spoiler {
+	return func(p *proxy, q *ask) *wire.Answer {
+		token := q.form().Get("refresh_token")
+		if q.path != tokenPath || token == "" {
+			return p.real(q)
+		}
+		if first, is := p.value("answer " + token).(*wire.Answer); is && when(p, q) {
+			again := *first
+			return &again
+		}
+		a := p.real(q)
+		if a.Granted() {
+			p.keep("answer "+token, a)
+		}
+		return a
+	}
 }
 
 // unrotated returns the first refresh token at each refresh, and remembers the current one.

@@ -61,7 +61,7 @@ func pkceFaults() []fault {
 			if !v.Has("code_challenge") && v.Get("client_id") == p.target.Clients[need.Public].ID {
 				unproven(q)
 			}
-		}), fails: "RFC9700/2.1.1/a12-required-of-public RFC10017/6.3.2.1/pkce", skips: "RFC7636/4.4.1/required-of-public RFC7636/4.4.1/missing-explained"},
+		}), fails: "RFC9700/2.1.1/a12-required-of-public RFC10017/6.3.2.1/pkce OAuth21/4.1.2.1/pkce-of-public", skips: "RFC7636/4.4.1/required-of-public RFC7636/4.4.1/missing-explained"},
 		{name: "confidential clients need PKCE", at: authorizePath, spoil: refusingAsk(func(v url.Values) bool {
 			return v.Get("response_type") == "code" && !v.Has("code_challenge") && !strings.HasSuffix(v.Get("redirect_uri"), "/public")
 		}, "invalid_request"), fails: "RFC7636/5/without-pkce"},

@@ -80,6 +80,14 @@ func tokenErrorFaults() []fault {
 		{name: "invalid_scope is reported as invalid_request", at: tokenPath, spoil: miscalling("invalid_scope", "invalid_request"), fails: "RFC6749/5.2/invalid-scope"},
 		{name: "invalid_request is reported as invalid_grant", at: tokenPath, spoil: miscalling("invalid_request", "invalid_grant"), fails: "RFC6749/5.2/invalid-request"},
 		{name: "errors have no description", at: tokenPath, spoil: describe(""), fails: "RFC6749/5.2/description"},
+		{name: "the pages about errors do not exist", spoil: func(p *proxy, q *ask) *wire.Answer {
+			if strings.HasPrefix(q.path, "/errors/") {
+				return shown(http.StatusNotFound, "404")
+			}
+			return p.real(q)
+		}, fails: "RFC6749/5.2/error-uri"},
+		{name: "the pages about errors are at another host", at: tokenPath, spoil: refusing(func(a *wire.Answer) { edit(a, put("error_uri", "https://errors.example/")) }),
+			skips: "RFC6749/5.2/error-uri"},
 		{name: "error descriptions contain quotes", at: tokenPath, spoil: describe(`"grant_type" is missing`), fails: "RFC6749/5.2/ascii"},
 	}
 }
@@ -194,12 +202,12 @@ func grantFaults() []fault {
 				edit(a, put("scope", nil))
 			}
 			return a
-		}, fails: "RFC6749/3.3/scope-told", hides: "RFC6749/3.3/scope-honoured RFC6749/7/scope-covers RFC6750/3.1"},
+		}, fails: "RFC6749/3.3/scope-told", hides: "RFC6749/3.3/scope-honoured RFC6749/3.3/left-out-scope-told RFC6749/3.3/order RFC6749/3.3/case RFC6749/7/scope-covers RFC6750/3.1"},
 		{name: "a request without scope is refused with invalid_request", at: tokenPath, spoil: refusingIf(func(p *proxy, q *ask) bool {
 			id, _ := q.client()
 			return byMachine(q) && id == machines(p).ID && !q.form().Has("scope") && p.proven(q)
 		}, badRequest), fails: "RFC6749/3.3/default-or-refused", blocks: "RFC6749/3.2/empty-is-absent RFC6749/3.3/scope-told",
-			skips: "RFC6749/3.3/scope-honoured", passes: "RFC6749/4.4.3/granted MCP/M18/client-credentials RFC6749/5.1/no-store RFC7662/2.2/facts-right"},
+			skips: "RFC6749/3.3/scope-honoured RFC6749/3.3/left-out-scope-told RFC6749/3.3/order RFC6749/3.3/case", passes: "RFC6749/4.4.3/granted MCP/M18/client-credentials RFC6749/5.1/no-store RFC7662/2.2/facts-right"},
 		{name: "the client credentials grant is refused", at: tokenPath, spoil: refusingIf(func(p *proxy, q *ask) bool {
 			id, _ := q.client()
 			return byMachine(q) && id == machines(p).ID && p.proven(q)
@@ -214,8 +222,23 @@ func grantFaults() []fault {
 			if id, _ := q.client(); id == machines(p).ID && len(q.form()["scope"]) == 1 && slices.Index(strings.Fields(q.form().Get("scope")), "read") == 0 {
 				q.set("scope", "read write groups")
 			}
-		}), fails: "RFC6749/3.3/scope-honoured RFC9700/2.3/a30-restricted-to-actions",
+		}), fails: "RFC6749/3.3/scope-honoured RFC6749/3.3/order RFC9700/2.3/a30-restricted-to-actions",
 			skips: "RFC6749/7/scope-covers RFC9700/2.3/r2-action-verified MCP/M16/scope-verified RFC6750/3.1/insufficient-scope-403 RFC6750/3.1/scope-named"},
+		{name: "a scope that is left out is not told", at: tokenPath, spoil: leftOut(func(string) any { return nil }), fails: "RFC6749/3.3/left-out-scope-told"},
+		{name: "a scope that is left out is told as granted", at: tokenPath, spoil: leftOut(func(scope string) any { return scope }), fails: "RFC6749/3.3/left-out-scope-told"},
+		{name: "an unknown scope beside others is refused", at: tokenPath, spoil: refusingIf(func(_ *proxy, q *ask) bool {
+			return byMachine(q) && strings.HasSuffix(q.form().Get("scope"), " conformance-unknown")
+		}, func() *wire.Answer { return refusal(http.StatusBadRequest, "invalid_scope") }), skips: "RFC6749/3.3/left-out-scope-told"},
+		{name: "only the first scope counts", at: tokenPath, spoil: spoiling(func(_ *proxy, q *ask) {
+			if names := strings.Fields(q.form().Get("scope")); byMachine(q) && len(names) > 1 && len(q.form()["scope"]) == 1 {
+				q.set("scope", names[0])
+			}
+		}), fails: "RFC6749/3.3/order"},
+		{name: "scopes are compared without their case", at: tokenPath, spoil: spoiling(func(_ *proxy, q *ask) {
+			if scope := q.form()["scope"]; byMachine(q) && len(scope) == 1 {
+				q.set("scope", strings.ToLower(scope[0]))
+			}
+		}), fails: "RFC6749/3.3/case"},
 		{name: "an unknown scope is dropped silently", at: tokenPath, spoil: spoiling(func(_ *proxy, q *ask) {
 			if byMachine(q) && q.form().Get("scope") == "conformance-unknown" {
 				q.set("scope", "")
@@ -236,6 +259,17 @@ func grantFaults() []fault {
 			"MCP/M11/https OIDCCore/16.17/tls OIDCCore/3.1.2/tls OIDCCore/3.1.3/tls RFC9700/2.6/a52-tls FAPI2/5.2.1/tls OIDCDiscovery/3/authorization-endpoint OIDCDiscovery/3/token-endpoint " +
 			"OIDCCore/5.3/tls OIDCRPLogout/2.1/https OIDCDiscovery/3/userinfo-endpoint-https OIDCDiscovery/3/jwks-uri RFC8414/2/jwks-uri-https FAPI2/5.4.2/tls RFC8628/3.1/tls",
 			hides: "RFC6749 RFC6750 RFC7009 RFC7636 RFC7662"},
+	}
+}
+
+// leftOut changes the scope in the response to a request of which a scope was left out.
+func leftOut(scope func(requested string) any) spoiler {
+	return func(p *proxy, q *ask) *wire.Answer {
+		requested, a := q.form().Get("scope"), p.real(q)
+		if q.form().Get("grant_type") == need.GrantMachine && strings.HasSuffix(requested, " conformance-unknown") && a.Granted() {
+			edit(a, put("scope", scope(requested)))
+		}
+		return a
 	}
 }
 

@@ -13,6 +13,16 @@ func oauth21() []Rule {
 			ID: "OAuth21/3.1/no-cors", Level: Must,
 			Text: "A script of another site cannot call the authorization endpoint.",
 		}),
+		sameCheckAs(best, "RFC9700/2.1.1/a12-required-of-public", Rule{
+			ID: "OAuth21/4.1.2.1/pkce-of-public", Level: Must,
+			Text: "A request of a public client without a challenge is refused.",
+		}),
+		{
+			ID: "OAuth21/4.1.2.1/pkce-of-others", Level: Must,
+			Text: "Another client needs a challenge too, unless the server is assured that it prevents code injection otherwise. " +
+				"Mandate takes as assurance openid with a nonce, or the administrator who is responsible for the client.",
+			TestedBy: "provider/policy/pkce_test.go:TestNeedsPKCE",
+		},
 		{
 			// The document removes the parameter without a keyword.
 			ID: "OAuth21/10.2/redirect-uri-left-out", Level: Should,

@@ -140,6 +140,19 @@ func oidcToken() []Rule {
 			Inapplicable: "Mandate has no other type of tokens, and the rule about token_type is checked.",
 		},
 		{
+			// RFC 6749 §5.1, to which §3.1.3.3 leads.
+			ID: "OIDCCore/3.1.3.3/left-out-scope-told", Level: Must,
+			Text:  "If the server ignores a scope of the request, the token response has the scope of the access token.",
+			Needs: loginNeeds(),
+			Check: func(t *T) {
+				r := settled(t, t.Authorize(t.OpenID(t.Client(need.Code), badScopes[0])))
+				if r.ErrorCode() != "" {
+					t.Skipf("the server refuses a request with an unknown scope: the rule needs one that ignores it")
+				}
+				wantToldScope(t, tokensOf(t, r), r.Request.Params.Get("scope"))
+			},
+		},
+		{
 			ID: "OIDCCore/3.1.3.3/not-stored", Level: Must,
 			Text:  "A response with tokens has Cache-Control: no-store.",
 			Needs: loginNeeds(),

@@ -182,6 +182,25 @@ func rfc6749Errors() []Rule {
 			},
 		},
 		{
+			// The document says this without a keyword.
+			ID: "RFC6749/5.2/error-uri", Level: Should,
+			Text:  "error_uri is the address of a page about the error, which needs no login.",
+			Needs: []Need{need.Token},
+			Check: func(t *T) {
+				a := wrongRequest(t)
+				address := a.Text("error_uri")
+				switch {
+				case address == "":
+					t.Skipf("the rule applies to a server whose errors have error_uri, and this one has none")
+				case wire.Origin(address) != wire.Origin(t.Issuer()) && wire.Origin(address) != wire.Origin(t.Endpoint(need.Token)):
+					t.Skipf("error_uri is at another host, to which the check sends no request: %s", address)
+				}
+				if page := t.Get(address); page.Status != http.StatusOK || page.MediaType() != "text/html" {
+					t.Failf("error_uri is %s, and there is no page: %s", address, page)
+				}
+			},
+		},
+		{
 			ID: "RFC6749/5.2/ascii", Level: Must,
 			Text:  "error, error_description and error_uri contain only printable ASCII without quote and backslash.",
 			Needs: []Need{need.Token},

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"mandate/conformance/check"
 	"mandate/conformance/need"
 	"mandate/conformance/wire"
 )
@@ -107,6 +108,54 @@ func rfc6749TokenEndpoint() []Rule {
 			},
 		},
 		{
+			ID: "RFC6749/3.3/left-out-scope-told", Level: Must,
+			Text:  "If the server leaves out a part of the requested scope, the response has the scope of the token.",
+			Needs: machineNeeds(),
+			Check: func(t *T) {
+				scope := t.Scopes(t.Machine(), t.Client(need.Machine).Scope)[0]
+				requested := scope + " " + badScopes[0]
+				a := t.AsMachine(t.Client(need.Machine).Credentials(), "scope", requested)
+				if a.Text("error") == "invalid_scope" {
+					t.Skipf("the server refuses a request with an unknown scope: the rule needs one that leaves it out")
+				}
+				wantToldScope(t, t.Granted(a), requested)
+			},
+		},
+		{
+			// The document says this without a keyword.
+			ID: "RFC6749/3.3/order", Level: Should,
+			Text:  "The order of the scopes in a request does not matter.",
+			Needs: machineNeeds(),
+			Check: func(t *T) {
+				names := t.Scopes(t.Machine(), t.Client(need.Machine).Scope)
+				in := func(names []string) *check.Tokens {
+					return t.WantGranted(t.AsMachine(t.Client(need.Machine).Credentials(), "scope", strings.Join(names, " ")))
+				}
+				one, turned := in(names), slices.Clone(names)
+				slices.Reverse(turned)
+				if other := in(turned); one.Scope != "" && other.Scope != "" && !sameWords(one.Scope, other.Scope) {
+					t.Failf("the same scopes in two orders give %q and %q", one.Scope, other.Scope)
+				}
+			},
+		},
+		{
+			ID: "RFC6749/3.3/case", Level: Should,
+			Text:  "A scope in another case is another scope, and does not give the same access.",
+			Needs: machineNeeds(),
+			Check: func(t *T) {
+				scope := t.Scopes(t.Machine(), t.Client(need.Machine).Scope)[0]
+				other := strings.ToUpper(scope)
+				if other == scope {
+					other = strings.ToLower(scope)
+				}
+				a := t.AsMachine(t.Client(need.Machine).Credentials(), "scope", other)
+				if a.Granted() && slices.Contains(strings.Fields(a.Text("scope")), scope) {
+					t.At(a)
+					t.Failf("%s was requested, and %s granted", other, scope)
+				}
+			},
+		},
+		{
 			ID: "RFC6749/3.3/default-or-refused", Level: Must,
 			Text:  "A request without scope gets the default scope or the error invalid_scope.",
 			Needs: machineNeeds(),
@@ -167,6 +216,17 @@ func rfc6749TokenEndpoint() []Rule {
 			Text:         "The documentation names the scopes and the default.",
 			Inapplicable: "The documentation has it under SCOPES and DEFAULT_SCOPES; scopes_supported in the metadata lists them.",
 		},
+	}
+}
+
+// wantToldScope asserts that the response to a request with an unknown scope says that the token lacks it.
+func wantToldScope(t *T, tokens *check.Tokens, requested string) {
+	t.At(tokens.Answer)
+	switch {
+	case tokens.Scope == "":
+		t.Failf("%q was requested, and the response has no scope, so that the client believes that it has %s", requested, badScopes[0])
+	case slices.Contains(strings.Fields(tokens.Scope), badScopes[0]):
+		t.Failf("the response has the scope %q, although no server has %s", tokens.Scope, badScopes[0])
 	}
 }
 

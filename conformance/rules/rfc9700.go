@@ -160,6 +160,21 @@ func rfc9700Tokens() []Rule {
 			Text: "A refresh token works only for the client to which it was issued.",
 		}),
 		{
+			// A server can answer a replaced token for some seconds, for a client that lost the response.
+			ID: "RFC9700/2.2.2/a24-replaced-token-bound-to-client", Level: Must, Alone: true,
+			Text:  "A refresh token that was just replaced gives another client nothing.",
+			Needs: codeFlowNeeds(need.Second),
+			Check: func(t *T) {
+				c, thief := t.Client(need.Code), t.Client(need.Second)
+				t.Grant(thief)
+				first := t.GrantRefresh(c)
+				if t.Granted(t.Refresh(c, first.Refresh)).Refresh == first.Refresh {
+					t.Skipf("the rule needs a server that replaces refresh tokens, and this one returned the same again")
+				}
+				t.WantRefused(t.Refresh(thief, first.Refresh), "the refresh token was issued to another client, and was replaced")
+			},
+		},
+		{
 			ID: "RFC9700/2.3/a28-least-privilege", Level: Should,
 			Text:     "A token has only the privileges that the application needs: people see the requested scope, and are asked again for more.",
 			TestedBy: "conformance/mandate/browser_consent_test.go:TestBrowserConsent",

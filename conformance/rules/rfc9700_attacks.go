@@ -284,6 +284,42 @@ func rfc9700Refresh() []Rule {
 			Text: "If a replaced refresh token of a public client is used again, the server refuses it, and revokes its successor.",
 		}),
 		{
+			// The document says this as a part of rotation, without a keyword of its own. A server can answer a replaced
+			// token for some seconds: then the answer has the same successor.
+			ID: "RFC9700/4.14.2/a20-one-successor", Level: Should, Alone: true,
+			Text:  "A refresh token has one successor: two requests with it do not give two refresh tokens that both work.",
+			Needs: publicCodeNeeds(),
+			Check: func(t *T) {
+				c := t.Client(need.Public)
+				first := t.GrantRefresh(c)
+				one := t.Granted(t.Refresh(c, first.Refresh))
+				again := t.Refresh(c, first.Refresh)
+				other := check.TokensOf(again).Refresh
+				if !again.Granted() || other == "" || other == one.Refresh || one.Refresh == first.Refresh {
+					return
+				}
+				if t.Refresh(c, one.Refresh).Granted() && t.Refresh(c, other).Granted() {
+					t.At(again)
+					t.Failf("the second request with the same refresh token returned another successor, and both work")
+				}
+			},
+		},
+		{
+			ID: "RFC9700/4.14.2/a26-replaced-ends-too", Level: Should, Alone: true,
+			Text:  "After a refresh token is revoked, the one that it replaced gives nothing either.",
+			Needs: append(publicCodeNeeds(), need.Revocation),
+			Check: func(t *T) {
+				c := t.Client(need.Public)
+				first := t.GrantRefresh(c)
+				second := t.Granted(t.Refresh(c, first.Refresh))
+				if second.Refresh == "" || second.Refresh == first.Refresh {
+					t.Skipf("the rule needs a server that replaces refresh tokens, and this one returned no other")
+				}
+				revokeOK(t, t.Revoke(c, second.Refresh))
+				t.WantRefused(t.Refresh(c, first.Refresh), "its successor was revoked")
+			},
+		},
+		{
 			ID: "RFC9700/4.14.2/a25-expires-unused", Level: Should,
 			Text:     "A refresh token expires if it is not used for a long time.",
 			TestedBy: "provider/grant_refresh_test.go:TestRefreshLifetime",
