@@ -88,6 +88,6 @@ func inNetwork(host string) bool {
 	if err == nil {
 		return address.IsPrivate() && !address.Is4In6() && address.String() == host
 	}
-	below := func(domain string) bool { return strings.HasSuffix(host, domain) && len(host) > len(domain) }
+	below := func(domain string) bool { return strings.HasSuffix(host, domain) }
 	return host != "" && strings.ToLower(host) == host && (!strings.ContainsAny(host, ".:") || slices.ContainsFunc(ofNetworks, below))
 }

@@ -1,0 +1,20 @@
+package errorcode_test
+
+import (
+	"testing"
+
+	"mandate/provider/errorcode"
+)
+
+// Words that stand in most texts say nothing: one rare word finds its row among them.
+func TestARareWordCountsMore(t *testing.T) {
+	for text, want := range map[string]string{
+		"this application must send this request: polls":     "slow_down",
+		"this application must send this request: encrypted": "invalid_request_object",
+	} {
+		found, certain := errorcode.Explain(text)
+		if certain || len(found) == 0 || found[0].Code.Name != want {
+			t.Errorf("%q: %t %s", text, certain, short(found))
+		}
+	}
+}
