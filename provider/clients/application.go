@@ -181,10 +181,8 @@ func (p *Clients) Apply(ctx context.Context, a *storage.Application, r Registrat
 	// An administrator granted these rights to the application as it was then. A change
 	// by somebody else removes them permanently.
 	vouched := p.rules.AllowanceOf(*a).AdministratorRights
-	for _, of := range lenients(&r, *a) {
-		if *of.said == of.value && !vouched {
-			*of.said = ""
-		}
+	if !vouched {
+		dropLenient(&r, *a)
 	}
 	a.MayIntrospect, a.SkipConsent = r.MayIntrospect && vouched, r.SkipConsent && vouched
 	a.RequirePushed, a.SenderConstraint, a.Profile = r.RequirePushed, r.SenderConstraint, r.Profile

@@ -53,3 +53,12 @@ func checkLenient(found *oauth.Invalid, actor policy.Actor, r *Registration, was
 		}
 	}
 }
+
+// dropLenient leaves these values out of a registration.
+func dropLenient(r *Registration, was storage.Application) {
+	for _, of := range lenients(r, was) {
+		if *of.said == of.value {
+			*of.said = ""
+		}
+	}
+}
