@@ -169,6 +169,9 @@ func (s *server) submit(r *http.Request, who *provider.SignedIn, was *provider.A
 	may := s.provider.Choices(who.User, was)
 	every := len(may.Scopes) == len(s.provider.Scopes()) || was != nil && was.Scopes == ""
 	said := registration(r.PostForm, offeredScopes(may, was), every)
+	if was != nil && was.Scopes != "" && oauth.SameSet(unique(r.PostForm["scope"]), strings.Fields(was.Scopes)) {
+		said.Scopes = strings.Fields(was.Scopes) // it stays a list
+	}
 	if was == nil {
 		before := registration(s.initial(who, kindOf(r.PostForm.Get("kind"))), nil, true)
 		said.Said = changes(said, before)

@@ -18,7 +18,7 @@ import (
 func (s *server) consentPage(w http.ResponseWriter, r *http.Request, a *provider.Authorization, asked *provider.Interaction) error {
 	host, loopback := destination(s.language(r), a.RedirectURI)
 	access := s.access(s.language(r), a.Application, append(slices.Clone(a.Scopes), a.ClaimScopes...), a.Audience, asked)
-	access.LeftOut = strings.Join(a.LeftOut.Names(), ", ")
+	access.Beyond = beyond(a.LeftOut.Shown())
 	// Any program on the device can use a redirect URI there, and a statement is no secret.
 	if statement := s.provider.Registrations.StatementOf(a.Application); statement.Identity && !loopback {
 		access.Voucher, access.Application = statement.Issuer, a.Application.Name // it vouches for no other name
@@ -51,6 +51,11 @@ func (s *server) access(l *languages.Language, a provider.Application, scopes []
 			New: again && !slices.Contains(before.ApprovedFor, api.URI)})
 	}
 	return shown
+}
+
+// beyond describes the scopes that an application requests and cannot get.
+func beyond(names []string, unknown int) templates.Beyond {
+	return templates.Beyond{Scopes: strings.Join(names, ", "), Unknown: unknown}
 }
 
 // describe returns the description of a scope in a language.

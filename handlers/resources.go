@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"mandate/provider"
+	"mandate/provider/oauth"
 	"mandate/templates"
 )
 
@@ -92,7 +93,7 @@ func (s *server) newResource(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.provider.Resources.Add(r.Context(), provider.By(who.User), s.resourceIn(r.PostForm))
+	_, err = s.provider.Resources.Add(r.Context(), provider.By(who.User), s.resourceIn(r.PostForm, ""))
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		return s.correctResource(w, r, nil, invalid)
 	}
@@ -196,7 +197,7 @@ func (s *server) changeResource(w http.ResponseWriter, r *http.Request) error {
 	was := a
 	number, generation, _ := strings.Cut(r.PostForm.Get("version"), " ")
 	was.Version, was.Generation = readVersion(number), generation
-	err = s.provider.Resources.Change(r.Context(), provider.By(who.User), was, s.resourceIn(r.PostForm))
+	err = s.provider.Resources.Change(r.Context(), provider.By(who.User), was, s.resourceIn(r.PostForm, was.Scopes))
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		return s.correctResource(w, r, &a, invalid)
 	}
@@ -208,10 +209,15 @@ func (s *server) changeResource(w http.ResponseWriter, r *http.Request) error {
 }
 
 // resourceIn reads the form. If every scope is chosen, the resource has every scope,
-// including one that the operator adds later.
-func (s *server) resourceIn(form url.Values) provider.ResourceRegistration {
+// including one that the operator adds later. A list that does not change stays a list. scopes are those that the
+// resource has; empty: every one.
+func (s *server) resourceIn(form url.Values, scopes string) provider.ResourceRegistration {
+	chosen := unique(form["scopes"])
+	if scopes == "" || !oauth.SameSet(chosen, strings.Fields(scopes)) {
+		chosen = chosenScopes(chosen, s.provider.ResourceScopes(), true)
+	}
 	return provider.ResourceRegistration{URI: strings.TrimSpace(form.Get("uri")), Name: strings.TrimSpace(form.Get("name")),
-		Scopes:      chosenScopes(unique(form["scopes"]), s.provider.ResourceScopes(), true),
+		Scopes:      chosen,
 		TokenFormat: form.Get("token_format"), Algorithm: form.Get("algorithm"), Lifetime: seconds(form.Get("access_token_lifetime")), Introspectors: lines(form.Get("introspectors")), Constrained: form.Has("sender_constrained"), JWTTyp: form.Get("jwt_typ")}
 }
 
@@ -240,7 +246,11 @@ func (s *server) resourceForm(r *http.Request, a *provider.Resource, form url.Va
 	page.Typs, page.TypError = checked([]string{form.Get("jwt_typ")},
 		templates.Option{Value: "", Label: provider.TypAccessToken, Help: "The type of RFC 9068, which distinguishes access tokens from ID tokens."},
 		templates.Option{Value: provider.TypJWT, Label: "JWT, for libraries that know no other", Help: "For an API whose library accepts nothing else, such as Spring. It must compare aud with the URI of this resource: an ID token has the same type."}), invalid.At("jwt_typ")
-	page.Scopes = s.scopeOptions(s.provider.ResourceScopes(), form["scopes"])
+	offered := s.provider.ResourceScopes()
+	if a != nil { // the operator may have removed a scope, which has no effect then
+		offered = oauth.Union(slices.Clone(offered), strings.Fields(a.Scopes))
+	}
+	page.Scopes = s.scopeOptions(offered, form["scopes"])
 	if a != nil {
 		page.URI.Value, page.Version = a.URI, version(*a)
 		page.Action, page.DeleteURL = s.resourcePath("change/", a.URI), s.resourcePath("delete/", a.URI)

@@ -17,10 +17,16 @@ type Asker struct {
 type Access struct {
 	Asker
 	Scopes     []ConsentScope
-	LeftOut    string // names of scopes that it requests and cannot get; a stranger can choose them; may be empty
-	Resources  []API  // the APIs that the access is for; empty: only this server
-	AlsoServer bool   // the access is for this server too, beside the resources
-	Offline    bool   // the access continues after the session ends
+	Beyond     Beyond
+	Resources  []API // the APIs that the access is for; empty: only this server
+	AlsoServer bool  // the access is for this server too, beside the resources
+	Offline    bool  // the access continues after the session ends
+}
+
+// Beyond is what an application asks for and cannot get.
+type Beyond struct {
+	Scopes  string // names of scopes of this server; may be empty
+	Unknown int    // the number of others: a stranger chooses their names
 }
 
 // Consent asks a person whether an application may act for them.

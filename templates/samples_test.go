@@ -57,8 +57,8 @@ func peopleSamples() []sample {
 	}
 	mailbox, hard := "https://mail.example.com/v1", "https://"+strings.Repeat("subdomain.", 12)+"example.com/"+strings.Repeat("path-", 60)
 	partly := consent
-	partly.LeftOut = "roles, admin"
-	posing.LeftOut = strings.Repeat("CLICK_ALLOW_", 6) + strings.Repeat(", "+strings.Repeat("x", 80), 4) + ", …"
+	partly.Beyond = Beyond{"introspection, write", 1}
+	posing.Beyond.Unknown = 900
 	api := consent
 	api.Resources = []API{{"Mailbox", mailbox, false}}
 	apis := consent
@@ -76,7 +76,7 @@ func peopleSamples() []sample {
 	vouched := registered
 	vouched.Voucher = "https://directory.example.com/" + strings.Repeat("path-", 60)
 	stranger := Asker{hostile, hostile, hostile, hostile, true, false, hostile, "/logo/x/", hostile, hostile, hostile} // this server makes the path
-	worst := Access{stranger, []ConsentScope{{hostile, hostile, true}}, hostile, []API{{hostile, hostile, true}}, true, true}
+	worst := Access{stranger, []ConsentScope{{hostile, hostile, true}}, Beyond{hostile, 7}, []API{{hostile, hostile, true}}, true, true}
 	broken := Consent{nasty, worst, hostile, hostile, true, hostile, "/o/authorize/", "/login/"}
 	device := DeviceApproval{Frame: alice, Access: consent.Access, Code: "WXYZ-BCDF", Program: "PlannerTV/3.1", Address: "192.0.2.17", Near: true, Asked: "3 March 2026, 09:12 UTC",
 		Ticket: "t1", Action: "/device/answer/", SwitchURL: "/login/?switch=1"}

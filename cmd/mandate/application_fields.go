@@ -18,9 +18,9 @@ func fieldFlags() []fieldFlag[provider.Registration] {
 			func(r *r) any { return &r.ClientType }},
 		{"grant", "`GRANT`: " + strings.Join(provider.GrantNames(), ", ") + "; may be repeated", func(r *r) any { return (*words)(&r.GrantTypes) }},
 		{"redirect-uri", "redirect `URI`; may be repeated", func(r *r) any { return &r.RedirectURIs }},
-		{"scope", "`SCOPE` that it may request; may be repeated (default: all except introspection)", func(r *r) any { return (*words)(&r.Scopes) }},
+		{"scope", "`SCOPE` that it may request; may be repeated (default: all except introspection)", func(r *r) any { return (*narrowing)(&r.Scopes) }},
 		{"resource", "`URI` of a resource that its tokens may be for; the first one is the default; may be repeated (default: any resource)",
-			func(r *r) any { return &r.Resources }},
+			func(r *r) any { return (*narrowing)(&r.Resources) }},
 		{"may-introspect", "let it introspect tokens of other applications", func(r *r) any { return &r.MayIntrospect }},
 		{"skip-consent", "do not show the consent page; a public application needs https redirect URIs at a host for it", func(r *r) any { return &r.SkipConsent }},
 		{"access-token-format", "`FORMAT` of its access tokens: opaque, or jwt for APIs that verify tokens themselves (RFC 9068) (default: opaque)",
@@ -67,7 +67,8 @@ func (p *program) applicationUpdateCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{Use: "update CLIENT_ID", Short: "Change an application", Args: arguments("CLIENT_ID"),
 		Long: `Change an application. What no flag names stays as it is. A flag that may be repeated gives
-the whole list, and with an empty text it empties the list: all scopes, any resource.
+the whole list, and with an empty text it empties the list. A list that allows everything while it
+is empty, as of scopes and resources, has __all__ for that.
 A flag without a value is switched off with =false, such as --skip-consent=false.
 
 application assign and application take-over change who is responsible for it.`,

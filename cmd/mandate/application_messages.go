@@ -17,7 +17,7 @@ func (m *messageFlags) add(c *cobra.Command) {
 	f.BoolVar(&m.said.RequireSigned, "require-signed-request-object", false, "refuse its authorization requests that it did not sign (RFC 9101)")
 	f.StringArrayVar(&m.said.RequestURIs, "request-uri", nil, "`URI` of its request objects; may be repeated")
 	f.StringVar(&m.said.ResponseAlgorithm, "response-algorithm", "", "`ALGORITHM` that signs its authorization responses (JARM): "+strings.Join(provider.SigningAlgorithms(), ", ")+" (default: "+provider.DefaultAlgorithm+")")
-	f.Var((*words)(&m.said.ResponseModes), "response-mode", "response `MODE` that it may use: "+strings.Join(provider.AllResponseModes(), ", ")+"; may be repeated (default: any)")
+	f.Var((*narrowing)(&m.said.ResponseModes), "response-mode", "response `MODE` that it may use: "+strings.Join(provider.AllResponseModes(), ", ")+"; may be repeated (default: any; "+everything+" stands for that)")
 }
 
 // read sets the values whose flags are present.
@@ -36,7 +36,7 @@ func (m *messageFlags) read(c *cobra.Command, into *provider.Messages) {
 		into.ResponseAlgorithm = m.said.ResponseAlgorithm
 	}
 	if changed("response-mode") {
-		into.ResponseModes = withoutEmpty(m.said.ResponseModes)
+		into.ResponseModes = (*narrowing)(&m.said.ResponseModes).list()
 	}
 }
 

@@ -67,7 +67,7 @@ func resourceFlags() []fieldFlag[provider.ResourceRegistration] {
 	type r = provider.ResourceRegistration
 	return []fieldFlag[r]{
 		{"name", "`NAME` that people see", func(r *r) any { return &r.Name }},
-		{"scope", "`SCOPE` of the resource; may be repeated (default: all)", func(r *r) any { return (*words)(&r.Scopes) }},
+		{"scope", "`SCOPE` of the resource; may be repeated (default: all)", func(r *r) any { return (*narrowing)(&r.Scopes) }},
 		{"token-format", "`FORMAT` of its access tokens: opaque, or jwt (RFC 9068) (default: that of the application)",
 			func(r *r) any { return &r.TokenFormat }},
 		{"access-token-lifetime", "longest lifetime of its access tokens in `SECONDS` (default: that of the application)",

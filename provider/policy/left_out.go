@@ -13,14 +13,17 @@ type Requested struct {
 }
 
 // LeftOut lists the scopes that a request names and that the application cannot get. A stranger can
-// choose the names, so each is clipped, and a long list ends early.
+// choose the names of unknown ones, so each is clipped, and only a few are listed.
 type LeftOut []Omitted
 
 // Omitted is a scope that is left out.
-type Omitted struct{ Name, Why string }
+type Omitted struct {
+	Name, Why string
+	more      int // unknown scopes that are not listed
+}
 
 const (
-	maxLeftOut = 5
+	maxUnknown = 5
 	isUnknown  = "unknown"
 	notAllowed = "not allowed"
 	andSoOn    = "…"
@@ -28,22 +31,34 @@ const (
 
 // with returns the list with one more scope.
 func (l LeftOut) with(name, why string) LeftOut {
-	switch {
-	case len(l) > maxLeftOut:
-		return l
-	case len(l) == maxLeftOut:
-		return append(l, Omitted{Name: andSoOn})
+	unknown := 0
+	for i := range l {
+		if l[i].Why != notAllowed {
+			unknown++
+		}
+		if l[i].more > 0 && why == isUnknown {
+			l[i].more++
+			return l
+		}
 	}
-	return append(l, Omitted{oauth.Clip(name, 80), why})
+	if why == isUnknown && unknown == maxUnknown {
+		return append(l, Omitted{Name: andSoOn, more: 1})
+	}
+	return append(l, Omitted{Name: oauth.Clip(name, 80), Why: why})
 }
 
-// Names returns the scopes for people.
-func (l LeftOut) Names() []string {
-	var names []string
+// Shown returns for people the names of the scopes that this server has, and the number of all others: their names are words of
+// whoever has made the request, who could say anything with them on a page of this server.
+func (l LeftOut) Shown() (names []string, unknown int) {
 	for _, one := range l {
-		names = append(names, one.Name)
+		switch one.Why {
+		case notAllowed:
+			names = append(names, one.Name)
+		default:
+			unknown += max(1, one.more)
+		}
 	}
-	return names
+	return names, unknown
 }
 
 // String returns the scopes for the log: each with the reason for which it is left out.

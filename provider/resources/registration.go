@@ -89,7 +89,7 @@ func (p *Resources) Resource(ctx context.Context, actor policy.Actor, uri string
 
 // Add stores a new resource. It returns an Invalid for mistakes in the registration.
 func (p *Resources) Add(ctx context.Context, actor policy.Actor, r Registration) (Resource, error) {
-	found, err := p.prepare(ctx, actor, r)
+	found, err := p.prepare(ctx, actor, r, storage.Resource{})
 	if err != nil {
 		return Resource{}, err
 	}
@@ -126,7 +126,7 @@ func (p *Resources) Add(ctx context.Context, actor policy.Actor, r Registration)
 // somebody else changed the resource meanwhile.
 func (p *Resources) Change(ctx context.Context, actor policy.Actor, was Resource, r Registration) error {
 	r.URI = was.URI
-	found, err := p.prepare(ctx, actor, r)
+	found, err := p.prepare(ctx, actor, r, was.Resource)
 	if err != nil {
 		return err
 	}
@@ -168,14 +168,18 @@ func changeEvents(was, now storage.Resource) []events.Event {
 }
 
 // prepare checks a registration that an administrator sends, and makes the keys that it
-// needs.
-func (p *Resources) prepare(ctx context.Context, actor policy.Actor, r Registration) (*oauth.Invalid, error) {
+// needs. What was registered already may stay, so that the change of another field works: a scope that the operator has removed
+// since then, and an introspector that may not be one any more, have no effect.
+func (p *Resources) prepare(ctx context.Context, actor policy.Actor, r Registration, was storage.Resource) (*oauth.Invalid, error) {
 	err := actor.MustAdminister("change resources")
 	if err != nil {
 		return nil, err
 	}
-	found := Check(r, p.rules, p.config.Server, p.config.Configured)
-	err = p.checkIntrospectors(ctx, found, r)
+	named := r
+	named.Scopes = added(r.Scopes, strings.Fields(was.Scopes))
+	named.Introspectors = added(r.Introspectors, oauth.Lines(strings.TrimSpace(was.Introspectors)))
+	found := Check(named, p.rules, p.config.Server, p.config.Configured)
+	err = p.checkIntrospectors(ctx, found, named)
 	if err == nil {
 		err = found.Err()
 	}
@@ -183,6 +187,11 @@ func (p *Resources) prepare(ctx context.Context, actor policy.Actor, r Registrat
 		err = p.keys.CreateMissing(ctx)
 	}
 	return found, err
+}
+
+// added returns what a list has that it did not have before.
+func added(list, before []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(one string) bool { return slices.Contains(before, one) })
 }
 
 // Check returns what is wrong with a registration. server is the URI of the server itself, and
