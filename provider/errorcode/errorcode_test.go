@@ -134,11 +134,12 @@ func TestExplainFindsMessagesOfPrograms(t *testing.T) {
 		"OAUTH_WWW_AUTHENTICATE_CHALLENGE":                                                        "openid-client: `server responded",
 		"Unexpected error when authenticating":                                                    "Keycloak",
 		"404 Client Error: Not Found for url: https://a.example/.well-known/openid-configuration": "`404",
-		"404 Not Found":         "",
-		"the":                   "",
-		"groups":                "",
-		"unsupported":           "",
-		"https://must/use?http": "",
+		"404 Not Found":               "",
+		"the":                         "",
+		"groups":                      "",
+		"unsupported":                 "",
+		"https://must/use?http":       "",
+		"the subway has a subsidiary": "",
 	} {
 		found, certain := errorcode.Explain(text)
 		if want == "" {
@@ -149,6 +150,12 @@ func TestExplainFindsMessagesOfPrograms(t *testing.T) {
 		}
 		if !certain || len(found) != 1 || !strings.HasPrefix(found[0].Message.Says, want) {
 			t.Errorf("%q: %t %s, want %s", text, certain, short(found), want)
+		}
+	}
+	// A code says nothing about the program that shows it.
+	for _, code := range []string{"invalid_request", "invalid_client", "unsupported_response_type", "login_required"} {
+		if found, certain := errorcode.Explain(code); !certain || len(found) != 1 || found[0].Code.Name != code {
+			t.Errorf("%s: %t %s", code, certain, short(found))
 		}
 	}
 	// Both the table and a program explain this.
@@ -221,6 +228,7 @@ func TestExplainNamesTheNearest(t *testing.T) {
 		"Uncaught TypeError: Cannot read properties of undefined (reading 'name')", "502 Bad Gateway nginx/1.22.1",
 		"x509: certificate signed by unknown authority", "lorem ipsum dolor sit amet consectetur", "this application does not work",
 		"the server sends an error", "please change the registered name of my dog",
+		"my application for the apartment was registered, and the client of the landlord wants a certificate from the bakery, the dentist and the zoo",
 	} {
 		if found, certain := errorcode.Explain(text); certain || len(found) != 0 {
 			t.Errorf("%q: %t %s", text, certain, short(found))

@@ -51,7 +51,7 @@ func (m Message) saidIn(text string) bool {
 		if _, code := Find(said); code || len(said) < shortestMessage {
 			continue
 		}
-		if inOrder(text, strings.Split(said, "...")) || len(words(text)) > 1 && strings.Contains(said, text) {
+		if inOrder(text, strings.Split(said, "...")) || strings.Contains(text, " ") && strings.Contains(said, text) {
 			return true
 		}
 	}
