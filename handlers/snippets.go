@@ -126,6 +126,7 @@ func redirectTo(a provider.Application, values *templates.SnippetValues, suits f
 		if values.RedirectPath == "/" {
 			values.StartPath = "/sign-in/"
 		}
+		values.StartURL = u.Scheme + "://" + u.Host + values.StartPath
 		values.Port = ownPort(u)
 		return true
 	}

@@ -3,6 +3,7 @@ package handlers
 import (
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 
 	"mandate/provider"
@@ -23,6 +24,31 @@ func TestPortOfAWebsite(t *testing.T) {
 		}
 		if got := ownPort(u); got != want {
 			t.Errorf("%s: port %d, want %d", uri, got, want)
+		}
+	}
+}
+
+// A website says where to begin: at the host of its redirect URI, because the cookies are for that host alone.
+func TestWebsiteSaysWhereToBegin(t *testing.T) {
+	pages, err := templates.New("", templates.Brand{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for redirect, want := range map[string]string{
+		"http://localhost:3000/back": "http://localhost:3000/", "http://127.0.0.1:3000": "http://127.0.0.1:3000/sign-in/", "https://app.example/back": "https://app.example/",
+	} {
+		var values templates.SnippetValues
+		if !redirectTo(provider.Application{RedirectURIs: redirect}, &values, func(*url.URL) bool { return true }) {
+			t.Fatal(redirect)
+		}
+		programs, err := pages.Snippets("website", values)
+		if err != nil || len(programs) < 3 {
+			t.Fatal(programs, err)
+		}
+		for _, one := range programs {
+			if !strings.Contains(one.Code, `"Open", "`+want+`"`) {
+				t.Errorf("%s does not say where to begin, at %s:\n%s", one.ID, want, one.Code)
+			}
 		}
 	}
 }

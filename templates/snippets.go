@@ -34,6 +34,7 @@ type SnippetValues struct {
 	Resource                                      string // the URI of the API for which the tokens are, and its address; empty: the server itself
 	Redirect, RedirectPath                        string
 	StartPath                                     string // where a website sends people to sign in
+	StartURL                                      string // the same at the host of the redirect URI, for which the cookies are
 	LoopbackHost, LoopbackLiteral                 string // 127.0.0.1 or ::1, and the same as a part of a URL
 	Port                                          uint64 // where a website listens, unless the variable PORT says another port
 }

@@ -21,11 +21,11 @@ func TestSnippetsQuoteWhatIsRegistered(t *testing.T) {
 	}
 	const evil = `</script><!-- '"` + "`" + `$(touch /tmp/x)${x}\n\` + "\u2028"
 	ordinary := SnippetValues{"https://id.example/o", "https://id.example/o/authorize/", "https://id.example/o/token/", "https://id.example/o/introspect/", "https://id.example/o/device_authorization/", "", "client", "read write", "",
-		"https://app.example/back", "/back", "/", "127.0.0.1", "127.0.0.1", 8080}
+		"https://app.example/back", "/back", "/", "https://app.example/", "127.0.0.1", "127.0.0.1", 8080}
 	seen := 0
 	for _, of := range []struct{ userInfo, resource string }{{"", ""}, {"", "https://api.example.org/"}, {"https://id.example/o/userinfo/", ""}} {
 		ordinary.UserInfoURL, ordinary.Resource = of.userInfo, of.resource
-		bad := SnippetValues{evil, evil, evil, evil, evil, "", evil, evil, "", evil, evil, evil, evil, evil, 8080}
+		bad := SnippetValues{evil, evil, evil, evil, evil, "", evil, evil, "", evil, evil, evil, evil, evil, evil, 8080}
 		if of.userInfo != "" {
 			bad.UserInfoURL = evil
 		}

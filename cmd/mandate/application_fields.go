@@ -92,5 +92,6 @@ application assign and application take-over change who is responsible for it.`,
 		}}
 	f.add(c)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	keepsTheRest(c)
 	return c
 }

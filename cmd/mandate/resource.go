@@ -125,6 +125,7 @@ func (p *program) resourceUpdateCommand() *cobra.Command {
 		}}
 	addFlags(c, resourceFlags(), &said)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	keepsTheRest(c)
 	return c
 }
 

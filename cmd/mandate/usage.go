@@ -1,6 +1,7 @@
 package main
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -196,6 +197,16 @@ func (p *program) refuseAnswers(c *cobra.Command) {
 			}
 		}
 		return err
+	}
+}
+
+// ofNewRecord is what the help of a flag says about a record that is added.
+var ofNewRecord = regexp.MustCompile(`( \(|; )default: .*$`)
+
+// keepsTheRest removes from the help of an update what a new record has without a flag: here it stays as it is.
+func keepsTheRest(c *cobra.Command) {
+	for _, f := range all(c.Flags().VisitAll) {
+		f.Usage = ofNewRecord.ReplaceAllString(f.Usage, "")
 	}
 }
 

@@ -58,6 +58,25 @@ func TestEveryCommandRefusesAnArgumentTooMany(t *testing.T) {
 	}
 }
 
+// The help of an update promises no default: what no flag names stays.
+func TestUpdatesHaveNoDefaults(t *testing.T) {
+	updates := 0
+	for _, c := range runnable((&program{}).root()) {
+		if c.Name() != "update" {
+			continue
+		}
+		updates++
+		for _, f := range all(c.LocalNonPersistentFlags().VisitAll) {
+			if strings.Contains(f.Usage, "default: ") || f.Usage == "" && f.Name != "help" {
+				t.Errorf("%s --%s: %s", c.CommandPath(), f.Name, f.Usage)
+			}
+		}
+	}
+	if updates < 3 {
+		t.Errorf("%d updates", updates)
+	}
+}
+
 // RFC 6749 §3.3: a scope has no space, so an argument with spaces is a list.
 func TestScopesInOneArgument(t *testing.T) {
 	for _, args := range [][]string{{"--scope", "openid email"}, {"--scope", " openid", "--scope=email "}} {

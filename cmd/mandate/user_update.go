@@ -79,6 +79,7 @@ user disable and user enable change whether the person can sign in, user passwd 
 	addFlags(c, personFlags(), &said)
 	c.Flags().StringVar(&said.Username, "username", "", "new `USERNAME`")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	keepsTheRest(c)
 	return c
 }
 

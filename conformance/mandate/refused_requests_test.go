@@ -55,7 +55,7 @@ func TestRefusedRequests(t *testing.T) {
 		address, _ = s.authorizeURL(application{ClientID: shop.ClientID, RedirectURI: "https://" + sent + ".example/"})
 		visitor := s.browser(t)
 		visitor.open(t, address)
-		number := regexp.MustCompile(`<dt>Request</dt><dd><code>([^<]+)</code>`).FindStringSubmatch(visitor.Body)
+		number := regexp.MustCompile(`<dt>Request ID</dt><dd><code>([^<]+)</code>`).FindStringSubmatch(visitor.Body)
 		if visitor.Status != http.StatusBadRequest || !strings.Contains(visitor.Body, "Tell the people who run <strong><bdi>Shop &amp; Co</bdi></strong>") || number == nil {
 			t.Fatalf("the page is %d\n%s", visitor.Status, visitor.Body)
 		}

@@ -133,7 +133,7 @@ var table = [...]Code{
 		}},
 	{Name: "server_error", Source: "RFC 6749 §4.1.2.1",
 		Cause: "Something went wrong in the server.",
-		Cure:  "The log of the server describes it. Tell the operator the time and the number of the request."},
+		Cure:  "The log of the server describes it. Tell the operator the time and the request ID."},
 	{Name: "invalid_response", Source: "OIDC Core §3.1.3.7",
 		Cause: "The response of another server, with which the person wanted to sign in, was not accepted.",
 		Cure:  "Begin the sign-in again. If it fails again, the operator finds the reason in the log of the server."},
