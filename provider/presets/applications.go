@@ -15,6 +15,9 @@ const inQuotes = "The quotes are for a shell, Docker Compose and systemd. docker
 // byUsername is a note about accounts that have a username, and no subject (OIDC Core §5.7).
 const byUsername = "It knows people by their username. Make the people admin and root here yourself, and give nobody the username of somebody who has left."
 
+// needsAuthlib is a note about programs that have the client of OpenID Connect only with another package.
+const needsAuthlib = "The Python package Authlib has to be installed beside it."
+
 func identity() []string   { return []string{"openid", "profile", "email"} }
 func withGroups() []string { return []string{"openid", "profile", "email", "groups"} }
 
@@ -22,9 +25,11 @@ func withGroups() []string { return []string{"openid", "profile", "email", "grou
 func applications() []Program {
 	return append(infrastructure(), []Program{
 		{Name: "actual-budget", Title: "Actual Budget", Kind: Application,
-			Redirects: []string{"/openid/callback"}, PKCE: PKCEIfSent, Claims: ClaimsOff, Scopes: identity(),
+			Redirects: []string{"/openid/callback"}, PKCE: PKCERequired, Claims: ClaimsOff, Scopes: identity(),
 			File: "environment of the server", Format: Env,
-			Verified: Verified{Read, "25.1.0", guides}},
+			Notes: []string{byUsername, "The first person who signs in becomes its owner. Others are refused until the owner adds their usernames, " +
+				"or with ACTUAL_USER_CREATION_MODE=login."},
+			Verified: Verified{Text, "26.9.0", guides}},
 		{Name: "audiobookshelf", Title: "Audiobookshelf", Kind: Application,
 			Redirects: []string{"/auth/openid/callback", "/auth/openid/mobile-redirect"},
 			PKCE:      PKCERequired, Claims: ClaimsOff, Scopes: identity(),
@@ -44,7 +49,7 @@ func applications() []Program {
 			Redirects: []string{"/user/oauth2/mandate/callback"}, PKCE: PKCEIfSent, Claims: ClaimsOff,
 			Scopes: withGroups(),
 			File:   "run as the user of Gitea", Format: Shell,
-			Verified: Verified{Read, "1.25.1", guides}},
+			Verified: Verified{Text, "1.26.0", guides}},
 		{Name: "gitlab", Title: "GitLab", Kind: Application,
 			Redirects: []string{"/users/auth/openid_connect/callback"}, PKCE: PKCERequired, Claims: ClaimsOn,
 			AuthMethod: "client_secret_basic", Scopes: withGroups(),
@@ -99,16 +104,16 @@ func applications() []Program {
 			Notes:    []string{noEmail},
 			Verified: Verified{Read, "2.0.0", guides}},
 		{Name: "meshcentral", Title: "MeshCentral", Kind: Application,
-			Redirects: []string{"/auth-oidc-callback"}, PKCE: PKCERequired, Claims: ClaimsOff,
+			Redirects: []string{"/auth-oidc-callback"}, PostLogout: []string{"/login"}, PKCE: PKCERequired, Claims: ClaimsOff,
 			Scopes: identity(),
 			File:   "config.json", Format: JSON,
-			Verified: Verified{Run, "1.1.55", runs}},
+			Verified: Verified{Text, "1.1.55", guides}},
 		{Name: "miniflux", Title: "Miniflux", Kind: Application,
 			Redirects: []string{"/oauth2/oidc/callback"}, PKCE: PKCERequired, Claims: ClaimsOff,
 			Scopes: identity(),
 			File:   "environment of the server", Format: Env,
 			Notes:    []string{"With OAUTH2_USER_CREATION=1, everybody who has an account here gets one there."},
-			Verified: Verified{Run, "2.3.5", runs}},
+			Verified: Verified{Text, "2.3.5", guides}},
 		{Name: "nextcloud", Title: "Nextcloud", Kind: Application, Also: []string{"user_oidc"},
 			Redirects:  []string{"/apps/user_oidc/code", "/index.php/apps/user_oidc/code"},
 			PostLogout: []string{"/"}, PKCE: PKCEIfSent, Claims: ClaimsOn, Scopes: withGroups(),
@@ -146,7 +151,7 @@ func applications() []Program {
 			Scopes: identity(),
 			File:   "homeserver.yaml", Format: YAML,
 			Notes:    []string{byUsername},
-			Verified: Verified{Run, "1.163.2", runs}},
+			Verified: Verified{Text, "1.163.2", guides}},
 		{Name: "vaultwarden", Title: "Vaultwarden", Kind: Application, Also: []string{"bitwarden"},
 			Redirects: []string{"/identity/connect/oidc-signin"}, PKCE: PKCERequired, Claims: ClaimsOn,
 			Scopes: []string{"openid", "profile", "email", "offline_access"},

@@ -25,6 +25,7 @@ const (
 	Python     Format = "python"
 	Ruby       Format = "ruby"
 	Shell      Format = "shell" // commands
+	TOML       Format = "toml"
 	YAML       Format = "yaml"
 )
 

@@ -179,6 +179,8 @@ func checkSyntax(t *testing.T, p Program, text string) {
 		checkLines(t, p, text, `^[a-z0-9.-]+=[^ ]+$`)
 	case INI:
 		checkLines(t, p, text, `^(\[[a-z_.]+\]|[a-z_]+ = [^ ].*)?$`)
+	case TOML:
+		checkLines(t, p, text, `^(\[[a-z_.]+\]|[a-z_]+ = ("[^"]*"|\{ [a-z_]+ = "[^"]*" \}))?$`)
 	case List:
 		checkLines(t, p, text, `^[A-Z][^:]*: [^ ].*$`)
 	case Apache:
