@@ -52,7 +52,7 @@ var slow = []program{
 	},
 	{
 		name: "pgAdmin", version: pythonVersion("pgadmin", "pgadmin4"), settings: "`OAUTH2_ADDITIONAL_CLAIMS`", redirect: "/oauth2/authorize", login: "/login",
-		presses: true, button: pgAdminButton, shows: person{Email: "alice@example.com", Groups: []string{"admins"}}, reads: pgAdminUser,
+		presses: true, button: pgAdminButton, shows: person{Email: "alice@example.com", Groups: []string{"admins"}}, reads: pgAdminUser("admins"),
 		start: func(t *testing.T, _ *site) *exec.Cmd { return inPython(t, "pgadmin", "site.py") },
 	},
 	{
@@ -94,6 +94,28 @@ var slow = []program{
 		shows: complete, reads: meshCentralUser,
 		start: func(t *testing.T, _ *site) *exec.Cmd { return inNode(t, "meshcentral", "site.mjs") },
 	},
+	{
+		name: "Actual Budget", version: nodeVersion("actual", "@actual-app/sync-server"), preset: "actual-budget", login: "/", presses: true, button: actualButton,
+		shows: person{Name: "Alice Liddell"}, reads: actualUser, start: actualBudget,
+	},
+	{
+		name: "Gitea", version: goVersion("gitea", "code.gitea.io/gitea"), preset: "gitea", login: "/user/oauth2/mandate", shows: noGroups,
+		reads: giteaUser, start: gitea,
+	},
+	{
+		name: "Node-RED with passport-openidconnect", version: nodeVersion("node-red", "node-red"), redirect: "/auth/strategy/callback", login: "/auth/strategy",
+		shows: person{Name: "alice"}, reads: nodeREDUser,
+		start: func(t *testing.T, s *site) *exec.Cmd {
+			cmd := inNode(t, "node-red", "settings.js")
+			cmd.Args = []string{"node", "node_modules/node-red/red.js", "--settings", "settings.js"}
+			return cmd
+		},
+	},
+	{
+		name: "Apache Superset", version: pythonVersion("superset", "apache-superset"), preset: "superset", login: "/login/mandate?next=/who", shows: complete,
+		start: superset,
+	},
+	pocketBase(),
 	{
 		name: "Matrix Synapse", version: pythonVersion("synapse", "matrix-synapse"), redirect: "/_synapse/client/oidc/callback",
 		login: "/_matrix/client/v3/login/sso/redirect/oidc-mandate", shows: noGroups, start: synapse,
@@ -141,6 +163,29 @@ func meshCentralUser(t *testing.T, s *site, v *visitor) []byte {
 	return out
 }
 
+// nodeREDUser asks as the page of Node-RED does, which knows a username and the permissions that belong to it.
+func nodeREDUser(t *testing.T, s *site, v *visitor) []byte {
+	t.Helper()
+	r, err := http.NewRequest(http.MethodGet, s.url("/settings"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, token, _ := strings.Cut(v.Page.URL.RawQuery, "access_token=") // which is not escaped
+	r.Header.Set("Authorization", "Bearer "+token)
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	var known struct{ User struct{ Username string } }
+	err = json.NewDecoder(answer.Body).Decode(&known)
+	if err != nil {
+		t.Fatalf("%v at %s after %s: %s", err, v.Page.URL, v.Page, v.Page.Body)
+	}
+	shown, _ := json.Marshal(person{Name: known.User.Username})
+	return shown
+}
+
 var (
 	pgAdminToken = regexp.MustCompile(`"csrfToken": "([^"]+)"`)
 	pgAdminEmail = regexp.MustCompile(`'email': '([^']+)'`)
@@ -157,16 +202,18 @@ func pgAdminButton(page *wire.Answer) *browser.Form {
 
 // pgAdminUser opens the script from which the page of pgAdmin learns who has signed in. Only a person with the group of
 // OAUTH2_ADDITIONAL_CLAIMS can.
-func pgAdminUser(t *testing.T, s *site, v *visitor) []byte {
-	t.Helper()
-	v.check(t, v.Open(s.url("/user_management/current_user.js")))
-	email := pgAdminEmail.FindSubmatch(v.Page.Body)
-	if email == nil {
-		return v.Page.Body
+func pgAdminUser(groups ...string) func(t *testing.T, s *site, v *visitor) []byte {
+	return func(t *testing.T, s *site, v *visitor) []byte {
+		t.Helper()
+		v.check(t, v.Open(s.url("/user_management/current_user.js")))
+		email := pgAdminEmail.FindSubmatch(v.Page.Body)
+		if email == nil {
+			return v.Page.Body
+		}
+		shown, err := json.Marshal(person{Email: string(email[1]), Groups: groups})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return shown
 	}
-	shown, err := json.Marshal(person{Email: string(email[1]), Groups: []string{"admins"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return shown
 }

@@ -88,6 +88,12 @@ const python = "/usr/bin/python3" // the one that Debian's pip is for
 // inPython runs a script of testdata with the packages of its folder.
 func inPython(t *testing.T, folder, script string, more ...string) *exec.Cmd {
 	t.Helper()
+	return withPython(t, folder, append([]string{filepath.Join("testdata", folder, script)}, more...)...)
+}
+
+// withPython runs Python with the packages of a folder of testdata.
+func withPython(t *testing.T, folder string, arguments ...string) *exec.Cmd {
+	t.Helper()
 	if exec.Command(python, "-m", "pip", "--version").Run() != nil {
 		testkit.Missing(t, "apt-get install python3-pip")
 	}
@@ -95,7 +101,7 @@ func inPython(t *testing.T, folder, script string, more ...string) *exec.Cmd {
 		return exec.Command(python, "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check", "--target", dir,
 			"--require-hashes", "--only-binary", ":all:", "--requirement", filepath.Join(dir, "requirements.txt"))
 	})
-	cmd := exec.Command(python, append([]string{filepath.Join("testdata", folder, script)}, more...)...)
+	cmd := exec.Command(python, arguments...)
 	cmd.Env = append(servertest.Environment(), "PYTHONPATH="+dir, "PYTHONDONTWRITEBYTECODE=1")
 	return cmd
 }

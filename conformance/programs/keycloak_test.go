@@ -32,6 +32,9 @@ func keycloak(t *testing.T, s *site) *exec.Cmd {
 	})
 	own := filepath.Join(s.folder, "keycloak") // it writes to its folder
 	realm, err := os.ReadFile(filepath.Join("testdata", "keycloak", "realm.json"))
+	if err == nil && s.printed != "" {
+		realm, err = withProvider(realm, s.printed)
+	}
 	if err == nil {
 		err = os.CopyFS(own, os.DirFS(filepath.Join(dir, "target", "keycloak-"+keycloakVersion(t))))
 	}
@@ -52,6 +55,17 @@ func keycloak(t *testing.T, s *site) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(own, "bin", "kc.sh"), "start-dev", "--http-host="+host, "--http-port="+port, "--import-realm")
 	cmd.Env = append(servertest.Environment(), "JAVA="+java, "JAVA_OPTS_KC_HEAP=-Xms64m -Xmx512m", "WEBSITE="+website)
 	return cmd
+}
+
+// withProvider replaces the identity provider of a realm. The printed one asks for no groups.
+func withProvider(realm []byte, provider string) ([]byte, error) {
+	var made map[string]any
+	err := json.Unmarshal(realm, &made)
+	if err != nil {
+		return nil, err
+	}
+	made["identityProviders"] = []json.RawMessage{json.RawMessage(provider)}
+	return json.Marshal(made)
 }
 
 // keycloakWebsite is a website that signs people in with Keycloak.

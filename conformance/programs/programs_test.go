@@ -25,7 +25,9 @@ type program struct {
 	settings string                                // what a person sets beside issuer, identifier, secret and scopes; "" if nothing
 	grant    string                                // "" for authorization_code
 	flags    []string                              // of `mandate application add`, beside name, grant and redirect URI
-	redirect string                                // the path of its redirect URI
+	preset   string                                // of `mandate application add --for`: it has exactly the settings that this prints
+	below    string                                // where its address is below that of the site, with a preset
+	redirect string                                // the path of its redirect URI, without a preset
 	login    string                                // the path where people begin
 	presses  bool                                  // people press a button there
 	button   func(page *wire.Answer) *browser.Form // the form of this button, if scripts write it
@@ -58,6 +60,7 @@ type site struct {
 	address, id, secret string
 	folder              string // for its data
 	query               string // of the path where people begin
+	printed             string // the settings that Mandate prints for it
 	server              *server
 }
 
@@ -127,15 +130,21 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// try runs the program, and signs alice in.
+// try runs the program, signs alice in, and records that.
 func (p program) try(t *testing.T) {
+	t.Helper()
+	p.signsIn(t)
+	p.record(t)
+}
+
+// signsIn runs the program, and signs alice in.
+func (p program) signsIn(t *testing.T) {
 	t.Helper()
 	s := p.run(t)
 	v := newVisitor(t, s.server)
 	p.signIn(t, s, v)
 	if p.refused != "" {
 		s.wantReason(t, p.refused)
-		p.record(t)
 		return
 	}
 	p.wantShown(t, s, v)
@@ -150,14 +159,20 @@ func (p program) try(t *testing.T) {
 	if len(again.asked) > 0 {
 		t.Errorf("at the second login Mandate asks for %v", again.asked)
 	}
-	p.record(t)
+	if p.preset != "" {
+		p.wantVerified(t)
+	}
 }
 
 // run registers the program, and starts it.
 func (p program) run(t *testing.T) *site {
 	t.Helper()
 	s := &site{address: port.Address(), folder: t.TempDir(), server: startServer(t, p.secured)}
-	s.id, s.secret = s.server.register(t, p, s.url(p.redirect))
+	if p.preset != "" {
+		s.registerFor(t, p.preset, p.below)
+	} else {
+		s.id, s.secret = s.server.register(t, p, s.url(p.redirect))
+	}
 	cmd := p.start(t, s)
 	if cmd.Env == nil {
 		cmd.Env = servertest.Environment()
@@ -237,6 +252,9 @@ func (p program) wantShown(t *testing.T, s *site, v *visitor) {
 		t.Fatalf("the program shows no person, but %s at %s: %s", v.Page, v.Page.URL, shown)
 	}
 	slices.Sort(got.Groups)
+	if len(got.Groups) == 0 {
+		got.Groups = nil
+	}
 	if diff := gocmp.Diff(p.shows, got); diff != "" {
 		t.Errorf("the program does not show what Mandate knows (-want +got):\n%s%s", diff, shown)
 	}

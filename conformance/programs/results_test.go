@@ -59,11 +59,14 @@ func (p program) record(t *testing.T) {
 	recording.Lock()
 	defer recording.Unlock()
 	all := results(t)
-	flags := p.flags
+	flags, settings := p.flags, p.settings
+	if p.preset != "" {
+		flags, settings = append([]string{"--for", p.preset}, flags...), cmp.Or(settings, "those that Mandate prints")
+	}
 	if p.grant != "" {
 		flags = append([]string{"--grant", p.grant}, flags...)
 	}
-	got := result{Version: p.version(t), Settings: p.settings, Flags: strings.Join(flags, " "), Shows: p.shows.String(), Refused: p.refused, Foreign: p.foreign,
+	got := result{Version: p.version(t), Settings: settings, Flags: strings.Join(flags, " "), Shows: p.shows.String(), Refused: p.refused, Foreign: p.foreign,
 		Date: all[p.name].Date}
 	if gocmp.Equal(all[p.name], got) {
 		return
@@ -79,6 +82,32 @@ func (p program) record(t *testing.T) {
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// loginRun is how Mandate says that a login was run with exactly the settings that it prints.
+const loginRun = "tested, version "
+
+// known is a program whose settings Mandate prints.
+type known struct{ Name, Verified string }
+
+func knownPrograms(t *testing.T) []known {
+	t.Helper()
+	var all []known
+	err := json.Unmarshal([]byte((&server{dir: t.TempDir()}).cli(t, "", "application", "programs", "--json")), &all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// wantVerified asserts that Mandate says with which version of the program a login was run.
+func (p program) wantVerified(t *testing.T) {
+	t.Helper()
+	all := knownPrograms(t)
+	i := slices.IndexFunc(all, func(one known) bool { return one.Name == p.preset })
+	if i < 0 || !strings.HasPrefix(all[i].Verified, loginRun) || !strings.Contains(all[i].Verified, p.version(t)) {
+		t.Errorf("a login was run with the text for %s and version %s, but Mandate says: %+v", p.preset, p.version(t), all[max(0, i)])
 	}
 }
 

@@ -115,5 +115,20 @@ func (s *server) register(t *testing.T, p program, redirectURIs ...string) (id, 
 	return made.ID, made.Secret
 }
 
+// registerFor registers the program by its name, and keeps the settings that Mandate prints for it.
+func (s *site) registerFor(t *testing.T, preset, below string) {
+	t.Helper()
+	var made struct {
+		ID       string                `json:"client_id"`
+		Secret   string                `json:"client_secret"`
+		Settings struct{ Text string } `json:"settings"`
+	}
+	err := json.Unmarshal([]byte(s.server.cli(t, "", "application", "add", "--json", "--for", preset, "--url", s.url(below))), &made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.id, s.secret, s.printed = made.ID, made.Secret, made.Settings.Text
+}
+
 // base returns the address under which its pages are.
 func (s *server) base() string { return strings.TrimSuffix(s.issuer, "/o") }

@@ -1,5 +1,6 @@
 # Flask-AppBuilder, on which Airflow and Superset stand, as its documentation shows it for a provider of one's own.
 import os
+import sys
 
 from flask import Flask, g, jsonify
 from flask_appbuilder import AppBuilder
@@ -18,7 +19,7 @@ class Manager(SecurityManager):
 
 
 app = Flask(__name__)
-app.config.update(
+own = dict(
     SECRET_KEY=os.urandom(32).hex(),
     SQLALCHEMY_DATABASE_URI="sqlite:///" + os.path.join(os.environ["FOLDER"], "site.db"),
     AUTH_TYPE=AUTH_OAUTH,
@@ -37,9 +38,16 @@ app.config.update(
         },
     }],
 )
+app.config.update(own)
+if "PRINTED" in os.environ:  # config.py as Mandate prints it
+    with open(os.path.join(os.environ["FOLDER"], "config.py"), "w") as file:
+        file.write(os.environ["PRINTED"])
+    sys.path.insert(0, os.environ["FOLDER"])
+    app.config.from_object("config")
+    app.config["AUTH_ROLES_MAPPING"] = own["AUTH_ROLES_MAPPING"]
 db = SQLA(app)
 with app.app_context():
-    builder = AppBuilder(app, db.session, security_manager_class=Manager)
+    builder = AppBuilder(app, db.session, security_manager_class=None if "PRINTED" in os.environ else Manager)
     for role in "staff", "admins":
         builder.sm.add_role(role)
 

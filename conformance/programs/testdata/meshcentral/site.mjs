@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 
-const { ADDRESS, ISSUER, CLIENT_ID, CLIENT_SECRET, FOLDER } = process.env
+const { ADDRESS, ISSUER, CLIENT_ID, CLIENT_SECRET, FOLDER, PRINTED } = process.env
 const [host, port] = ADDRESS.split(':')
 
 writeFileSync(`${FOLDER}/config.json`, JSON.stringify({
@@ -22,6 +22,7 @@ writeFileSync(`${FOLDER}/config.json`, JSON.stringify({
       },
     },
   },
+  ...JSON.parse(PRINTED ?? '{}'), // the settings of the provider as they are printed
 }))
 const server = spawn(process.execPath, ['node_modules/meshcentral', '--datapath', FOLDER, '--filespath', `${FOLDER}/files`], { stdio: 'inherit' })
 server.on('exit', code => process.exit(code ?? 1))

@@ -14,7 +14,7 @@ socket.on('message', text => {
       console.log(JSON.stringify({
         name: user.name,
         email: user.email,
-        groups: Object.values(said.ugroups).filter(group => group.links[user._id]).map(group => group.name),
+        groups: Object.values(said.ugroups ?? {}).filter(group => group.links[user._id]).map(group => group.name),
       }))
       process.exit()
     case 'close':

@@ -4,10 +4,12 @@ import { betterAuth } from 'better-auth'
 import { fromNodeHeaders, toNodeHandler } from 'better-auth/node'
 import { genericOAuth } from 'better-auth/plugins'
 
-const { ADDRESS, ISSUER, CLIENT_ID, CLIENT_SECRET } = process.env
+const { ADDRESS, ISSUER, CLIENT_ID, CLIENT_SECRET, PRINTED } = process.env
 const [host, port] = ADDRESS.split(':')
 
-const auth = betterAuth({
+// The lines that Mandate prints, or those of the documentation.
+const printed = () => new Function('betterAuth', 'genericOAuth', PRINTED.replace('export ', '') + '\nreturn auth')(betterAuth, genericOAuth)
+const auth = PRINTED ? printed() : betterAuth({
   baseURL: `http://${ADDRESS}`,
   secret: 'a secret of this website, which has enough letters',
   plugins: [genericOAuth({

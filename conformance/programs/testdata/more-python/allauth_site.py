@@ -5,7 +5,7 @@ from wsgiref.simple_server import make_server
 import django
 from django.conf import settings
 
-settings.configure(
+own = dict(
     DEBUG=True,
     SECRET_KEY=os.urandom(32).hex(),
     ALLOWED_HOSTS=["*"],
@@ -35,6 +35,9 @@ settings.configure(
         "settings": {"server_url": os.environ["ISSUER"], "scope": ["openid", "profile", "email", "groups"]},
     }]}},
 )
+printed = {}  # the settings as Mandate prints them, if there are any
+exec(os.environ.get("PRINTED", ""), printed)
+settings.configure(**own | {name: value for name, value in printed.items() if name.isupper()})
 django.setup()
 
 from allauth.socialaccount.models import SocialAccount  # noqa: E402

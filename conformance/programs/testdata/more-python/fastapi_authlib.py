@@ -9,22 +9,27 @@ from starlette.responses import RedirectResponse
 
 app = FastAPI()
 app.add_middleware(SessionMiddleware, secret_key=os.urandom(32).hex())
-oauth = OAuth()
-oauth.register(
-    name="mandate",
-    client_id=os.environ["CLIENT_ID"],
-    client_secret=os.environ["CLIENT_SECRET"],
-    server_metadata_url=os.environ["ISSUER"] + "/.well-known/openid-configuration",
-    client_kwargs={"scope": "openid email profile groups"},
-)
+if "PRINTED" in os.environ:  # the lines that Mandate prints
+    exec(os.environ["PRINTED"])
+else:
+    redirect_uri = f"http://{os.environ['ADDRESS']}/auth"
+    oauth = OAuth()
+    oauth.register(
+        name="mandate",
+        client_id=os.environ["CLIENT_ID"],
+        client_secret=os.environ["CLIENT_SECRET"],
+        server_metadata_url=os.environ["ISSUER"] + "/.well-known/openid-configuration",
+        client_kwargs={"scope": "openid email profile groups"},
+    )
 
 
 @app.get("/login")
 async def login(request: Request):
-    return await oauth.mandate.authorize_redirect(request, request.url_for("auth"))
+    return await oauth.mandate.authorize_redirect(request, redirect_uri)
 
 
 @app.get("/auth")
+@app.get("/auth/callback")
 async def auth(request: Request):
     token = await oauth.mandate.authorize_access_token(request)
     request.session["user"] = dict(token["userinfo"])

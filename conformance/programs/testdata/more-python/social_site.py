@@ -6,7 +6,7 @@ from wsgiref.simple_server import make_server
 import django
 from django.conf import settings
 
-settings.configure(
+own = dict(
     DEBUG=True,
     SECRET_KEY=os.urandom(32).hex(),
     ALLOWED_HOSTS=["*"],
@@ -23,6 +23,9 @@ settings.configure(
     SOCIAL_AUTH_OIDC_EXTRA_DATA=["groups"],
     SOCIAL_AUTH_LOGIN_REDIRECT_URL="/",
 )
+printed = {}  # the settings as Mandate prints them, if there are any
+exec(os.environ.get("PRINTED", ""), printed)
+settings.configure(**own | {name: value for name, value in printed.items() if name.isupper()})
 django.setup()
 
 from django.core.management import call_command  # noqa: E402

@@ -35,6 +35,8 @@ local.OAUTH2_CONFIG = [{
     "OAUTH2_ICON": "fa-key",
     "OAUTH2_BUTTON_COLOR": "#0000ff",
 }]
+if len(sys.argv) > 1:  # a file with the settings of the provider
+    exec(open(sys.argv[1]).read(), local.__dict__)
 sys.modules["config_local"] = local
 os.environ["PGADMIN_SETUP_EMAIL"], os.environ["PGADMIN_SETUP_PASSWORD"] = "operator@example.com", os.urandom(16).hex()
 program = importlib.util.find_spec("pgadmin4.pgAdmin4").origin

@@ -2,26 +2,31 @@
 import os
 
 from authlib.integrations.flask_client import OAuth
-from flask import Flask, jsonify, redirect, session, url_for
+from flask import Flask, jsonify, redirect, session
 
 app = Flask(__name__)
 app.secret_key = os.urandom(32)
-oauth = OAuth(app)
-oauth.register(
-    name="mandate",
-    client_id=os.environ["CLIENT_ID"],
-    client_secret=os.environ["CLIENT_SECRET"],
-    server_metadata_url=os.environ["ISSUER"] + "/.well-known/openid-configuration",
-    client_kwargs={"scope": "openid email profile groups"},
-)
+if "PRINTED" in os.environ:  # the lines that Mandate prints
+    exec(os.environ["PRINTED"])
+else:
+    redirect_uri = f"http://{os.environ['ADDRESS']}/auth"
+    oauth = OAuth(app)
+    oauth.register(
+        name="mandate",
+        client_id=os.environ["CLIENT_ID"],
+        client_secret=os.environ["CLIENT_SECRET"],
+        server_metadata_url=os.environ["ISSUER"] + "/.well-known/openid-configuration",
+        client_kwargs={"scope": "openid email profile groups"},
+    )
 
 
 @app.route("/login")
 def login():
-    return oauth.mandate.authorize_redirect(url_for("auth", _external=True))
+    return oauth.mandate.authorize_redirect(redirect_uri)
 
 
 @app.route("/auth")
+@app.route("/auth/callback")
 def auth():
     session["user"] = oauth.mandate.authorize_access_token()["userinfo"]
     return redirect("/")

@@ -7,7 +7,8 @@ from flask_oidc import OpenIDConnect
 
 secrets = os.path.join(os.environ["FOLDER"], "client_secrets.json")
 with open(secrets, "w") as file:
-    json.dump({"web": {
+    printed = os.environ.get("PRINTED")  # the file as Mandate prints it
+    json.dump(json.loads(printed) if printed else {"web": {
         "client_id": os.environ["CLIENT_ID"],
         "client_secret": os.environ["CLIENT_SECRET"],
         "issuer": os.environ["ISSUER"],

@@ -6,7 +6,7 @@ import django
 from django.conf import settings
 
 issuer = os.environ["ISSUER"]
-settings.configure(
+own = dict(
     DEBUG=True,
     SECRET_KEY=os.urandom(32).hex(),
     ALLOWED_HOSTS=["*"],
@@ -25,6 +25,9 @@ settings.configure(
     OIDC_RP_SCOPES="openid email profile groups",
     LOGIN_REDIRECT_URL="/",
 )
+printed = {}  # the settings as Mandate prints them, if there are any
+exec(os.environ.get("PRINTED", ""), printed)
+settings.configure(**own | {name: value for name, value in printed.items() if name.isupper()})
 django.setup()
 
 from django.contrib.auth.decorators import login_required  # noqa: E402
