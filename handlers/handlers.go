@@ -61,7 +61,7 @@ type server struct {
 	base   string // its path, without the final slash
 	secure bool   // browsers use https
 
-	checked lastCheck
+	checked *lastCheck
 
 	ownForms   *http.CrossOriginProtection // protects pages that use a person's session
 	loginForms *http.CrossOriginProtection // the same, but also accepts the operator's own login page
@@ -86,7 +86,7 @@ func newServer(c Config, p *provider.Provider, pages *templates.Pages) (*server,
 	if c.WriteScope == "" {
 		c.WriteScope = "write"
 	}
-	s := &server{config: c, provider: p, pages: pages,
+	s := &server{config: c, provider: p, pages: pages, checked: newLastCheck(),
 		origin: c.BaseURL.Scheme + "://" + c.BaseURL.Host, base: strings.TrimRight(c.BaseURL.EscapedPath(), "/"),
 		secure: c.BaseURL.Scheme == "https", ownForms: http.NewCrossOriginProtection(), loginForms: http.NewCrossOriginProtection()}
 	s.requests = request.NewObserver(request.Config{TrustedProxies: c.TrustedProxies, CertificateHeader: c.CertificateHeader,

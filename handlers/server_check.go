@@ -3,10 +3,11 @@ package handlers
 import (
 	"context"
 	"net/http"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"mandate/provider/checkup"
+	"mandate/provider/oauth"
 	"mandate/templates"
 )
 
@@ -17,17 +18,41 @@ const (
 	checkLife     = 30 * time.Second // for how long the findings are shown again
 )
 
+// mostCheckWaits is how many requests wait for a check that runs. A page that somebody loads again and again holds no more.
+const mostCheckWaits = 8
+
 // lastCheck makes one check at a time, whoever asks: each sends requests to this server and connects to the mail server.
 type lastCheck struct {
-	mu    sync.Mutex
-	at    time.Time
-	found []checkup.Finding
+	turn    chan struct{} // whoever has put something in has it
+	waiting atomic.Int32
+	at      time.Time
+	found   []checkup.Finding
+}
+
+func newLastCheck() *lastCheck { return &lastCheck{turn: make(chan struct{}, 1)} }
+
+// take waits for the turn until ctx ends.
+func (c *lastCheck) take(ctx context.Context) error {
+	busy := oauth.Later(http.StatusServiceUnavailable, checkPatience, "A check is running, and others wait for it. Load the page again in a moment.")
+	defer c.waiting.Add(-1)
+	if c.waiting.Add(1) > mostCheckWaits {
+		return busy
+	}
+	select {
+	case c.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return busy.Because(ctx.Err())
+	}
 }
 
 // findings returns those of the last check, or makes another one.
-func (c *lastCheck) findings(ctx context.Context, look func(context.Context) []checkup.Finding) ([]checkup.Finding, time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (c *lastCheck) findings(ctx context.Context, look func(context.Context) []checkup.Finding) ([]checkup.Finding, time.Time, error) {
+	err := c.take(ctx)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	defer func() { <-c.turn }()
 	if c.at.IsZero() || time.Since(c.at) >= checkLife {
 		// Others see the findings too, so they must not be those of a browser that has gone.
 		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), checkPatience)
@@ -35,7 +60,7 @@ func (c *lastCheck) findings(ctx context.Context, look func(context.Context) []c
 		c.found = look(ctx)
 		c.at = time.Now()
 	}
-	return c.found, c.at
+	return c.found, c.at, nil
 }
 
 // serverCheck shows administrators what mandate doctor finds. It calls nothing that a request names.
@@ -44,7 +69,10 @@ func (s *server) serverCheck(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	found, at := s.checked.findings(r.Context(), func(ctx context.Context) []checkup.Finding { return s.provider.Checkup(ctx, s.config.Known...) })
+	found, at, err := s.checked.findings(r.Context(), func(ctx context.Context) []checkup.Finding { return s.provider.Checkup(ctx, s.config.Known...) })
+	if err != nil {
+		return err
+	}
 	page := templates.ServerCheck{Frame: s.frame(r, ""), At: moment(at.Unix())}
 	for _, f := range found {
 		row := templates.CheckRow{Weight: string(f.Weight), Check: f.Check, About: f.About, Text: f.Text, Remedy: f.Remedy}
