@@ -224,3 +224,22 @@ func TestApplicationResources(t *testing.T) {
 		t.Error("the application still has resources")
 	}
 }
+
+// A list that names every scope of this server is not every scope: saving the page for another field must not make it that.
+func TestAttackSavedPageWidensAList(t *testing.T) {
+	s := newSite(t, "")
+	root := s.as(t, "root")
+	all := s.provider.ResourceScopes()
+	_, err := s.provider.Resources.Add(t.Context(), provider.Operator(), provider.ResourceRegistration{URI: mailURI, Name: "Mail", Scopes: all})
+	if err != nil {
+		t.Fatal(err)
+	}
+	form := []string{"name", "Mailbox", "version", versionIn(t, root.get(t, at("change", mailURI)))}
+	for _, scope := range all {
+		form = append(form, "scopes", scope)
+	}
+	root.post(t, at("change", mailURI), form...).wants(t, 303)
+	if got := s.resource(t, mailURI); got.Name != "Mailbox" || got.Scopes != strings.Join(all, " ") {
+		t.Errorf("%+v", got)
+	}
+}
