@@ -71,7 +71,7 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) error {
 	return s.sendRefusal(w, r, a, refused, response)
 }
 
-// countRefusal counts that an authorization request was refused, for the page of its application. a is nil if the
+// countRefusal counts that an authorization request was refused, or did not get a scope, for the page of its application. a is nil if the
 // request was refused before its application and its redirect URI were valid. Whoever has an account can send such a
 // request in the name of any application.
 func (s *server) countRefusal(r *http.Request, a *provider.Authorization, err error) {
@@ -83,6 +83,11 @@ func (s *server) countRefusal(r *http.Request, a *provider.Authorization, err er
 		of.Application = &a.Application
 	}
 	s.provider.Clients.CountRefusal(of, err)
+	if err == nil && a != nil {
+		for _, e := range a.LeftOut.Errors() {
+			s.provider.Clients.CountRefusal(of, e)
+		}
+	}
 	if e, ok := errors.AsType[*provider.Error](err); ok && e.Application != nil {
 		request.Note(r.Context(), "client", e.Application.ClientID)
 	}

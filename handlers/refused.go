@@ -40,6 +40,9 @@ func (s *server) refusedRequests(r *http.Request, who *provider.SignedIn, a prov
 		if row.First == row.Last {
 			row.First = ""
 		}
+		if one.Error == provider.ScopeLeftOut {
+			row.Error, row.Granted = "", true
+		}
 		remedy := provider.RemedyOf(one)
 		row.Remedy = remedy.Text
 		switch {

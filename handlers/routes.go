@@ -10,6 +10,7 @@ import (
 	"github.com/gorilla/mux"
 
 	"mandate/provider"
+	"mandate/provider/checkup"
 	"mandate/provider/errorcode"
 )
 
@@ -77,6 +78,8 @@ func (s *server) routes() http.Handler {
 		root(discovery, shared, on{get: s.metadata})
 		at("/o/userinfo/", shared, on{get: s.proven(s.userInfo), post: s.proven(s.userInfo)})
 	}
+
+	at(checkup.ArrivalPath, protocol, on{get: s.arrival})
 
 	// Other sites send browsers to this endpoint on purpose (OIDC Core §3.1.2.1).
 	at("/o/authorize/", page, on{get: s.authorize, post: s.authorize})

@@ -32,7 +32,7 @@ const (
 func (p *Provider) Checkup(ctx context.Context, known ...checkup.Finding) []checkup.Finding {
 	ctx, stop := context.WithTimeout(ctx, checkPatience)
 	defer stop()
-	site := checkup.Site{BaseURL: oauth.BaseURL(p.config.Issuer), OpenID: p.config.OpenID, Now: time.Now,
+	site := checkup.Site{BaseURL: oauth.BaseURL(p.config.Issuer), OpenID: p.config.OpenID, Now: time.Now, Question: p.arrivalQuestion,
 		// The operator has chosen the address, so it may be in any network.
 		Client: outbound.New(outbound.Config{Networks: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}}).ForLibrary(checkup.Body)}
 	states, err := p.Keys.States(ctx)

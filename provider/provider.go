@@ -192,12 +192,13 @@ type sealers struct {
 	signUps     seal.Sealer // accounts that wait for their passkey, in the browser
 	jtis        seal.Sealer // the jti of signed access tokens
 	mails       seal.Sealer // messages that wait to be sent
+	checks      seal.Sealer // what a check of the server asks it, and the answer
 }
 
 // newSealers derives one sealer for each purpose from the server key.
 func newSealers(key []byte) (sealers, error) {
 	var s sealers
-	for purpose, into := range map[string]*seal.Sealer{"client-secret": &s.secrets, "ticket": &s.tickets, "device": &s.devices, "flash": &s.flashes, "signing-key": &s.signingKeys, "token-name": &s.jtis, "factor": &s.factors, "sign-in": &s.signIns, "passkey": &s.passkeys, "mail": &s.mails, "other-server": &s.identities, "sign-up": &s.signUps} {
+	for purpose, into := range map[string]*seal.Sealer{"client-secret": &s.secrets, "ticket": &s.tickets, "device": &s.devices, "flash": &s.flashes, "signing-key": &s.signingKeys, "token-name": &s.jtis, "factor": &s.factors, "sign-in": &s.signIns, "passkey": &s.passkeys, "mail": &s.mails, "other-server": &s.identities, "sign-up": &s.signUps, "check": &s.checks} {
 		sealer, err := seal.New(key, purpose)
 		if err != nil {
 			return s, fmt.Errorf("derive the %s key: %w", purpose, err)

@@ -1,6 +1,8 @@
 package provider
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -8,6 +10,7 @@ import (
 
 	"mandate/provider/authorize"
 	"mandate/provider/clients"
+	"mandate/provider/events"
 	"mandate/provider/policy"
 	"mandate/provider/tokens"
 )
@@ -82,6 +85,38 @@ func TestScopesAreLeftOutEverywhere(t *testing.T) {
 		answer := f.must(f.token(tv, pollWith(codes)...))
 		check(t, answer.Scope, codes.LeftOut.String())
 	})
+}
+
+// The developer of an application sees on its page which scopes it does not get, and what to change. Names that the server does
+// not know are words of the sender, and are not stored.
+func TestScopesLeftOutAreListed(t *testing.T) {
+	f := begin(t)
+	app := f.app()
+	for range 2 {
+		f.must(f.token(app, "grant_type", policy.GrantClient, "scope", "read introspection s3cret another"))
+	}
+	f.device(f.television(), "192.0.2.1", "scope", "read s3cret")
+	found, err := f.Refusals.Of(t.Context(), app.Application)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range found {
+		got = append(got, fmt.Sprintf("%s %s %s %d: %s", r.Endpoint, r.Error, r.Description, r.Times, clients.RemedyOf(r).Field))
+	}
+	slices.Sort(got)
+	want := []string{
+		"token scope_left_out There is no scope … on this server: its operator can add it to SCOPES. 2: ",
+		"token scope_left_out This application may not request the scope introspection. 2: scope",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for _, e := range f.storedEvents(events.RequestRefused) {
+		if strings.Contains(fmt.Sprintf("%+v", e), "s3cret") {
+			t.Errorf("the event has words of the sender: %+v", e)
+		}
+	}
 }
 
 // RFC 6749 §6: a refresh never gives more than was granted, and a mistake of the client is no reason to give less.

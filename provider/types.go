@@ -603,5 +603,8 @@ const (
 	Stranger       = events.Stranger
 )
 
+// ScopeLeftOut stands in the place of an error code where requests are listed that were granted without a scope.
+const ScopeLeftOut = policy.ScopeLeftOut
+
 // RemedyOf returns what to change after a refusal.
 func RemedyOf(r Refusal) clients.Remedy { return clients.RemedyOf(r) }

@@ -129,9 +129,10 @@ type RefusedRequests struct {
 	EventsURL string // of the event log; empty unless the reader is an administrator
 }
 
-// RefusedRequest is one kind of request that was refused, and what to change.
+// RefusedRequest is one kind of request that was refused or did not get a scope, and what to change.
 type RefusedRequest struct {
 	Request, Error, Description string
+	Granted                     bool   // it was not refused, but it did not get a scope; there is no Error
 	Sender                      string // in words, unless it is known to be the application; may be empty
 	Times                       int64
 	First, Last                 string // First is empty if it is the same

@@ -32,6 +32,21 @@ func (o *Observer) Address(r *http.Request) string {
 	return at.String()
 }
 
+// Arrival is how a request has reached this server.
+type Arrival struct {
+	Peer      string // the address at the other end of the connection
+	Trusted   bool   // TRUSTED_PROXIES has it
+	Forwarded string // the last address of X-Forwarded-For; empty: there is none
+	TLS       bool
+}
+
+// Arrival says how a request has reached this server.
+func (o *Observer) Arrival(r *http.Request) Arrival {
+	at := peer(r)
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	return Arrival{at.String(), o.trusts(at), strings.TrimSpace(hops[len(hops)-1]), r.TLS != nil}
+}
+
 // peer returns the address at the other end of the connection.
 func peer(r *http.Request) netip.Addr {
 	at, _ := parseHop(r.RemoteAddr)

@@ -43,9 +43,10 @@ func (p *Authorizations) Push(ctx context.Context, r *http.Request, address stri
 	ctx = clients.WithCall(ctx, &clients.Call{Address: address, UsesLater: true, Documents: true})
 	answer, a, err := p.answerPush(ctx, r)
 	if err != nil {
-		err = p.clients.Refused(ctx, "par", a, err)
+		return nil, a, p.clients.Refused(ctx, "par", a, err)
 	}
-	return answer, a, err
+	p.clients.LeftOut(ctx, "par", a, answer.LeftOut)
+	return answer, a, nil
 }
 
 // answerPush is Push for a context that carries the Call.

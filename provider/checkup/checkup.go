@@ -59,6 +59,7 @@ func Checks() []Check {
 		{"well-known", "whether the metadata is also where RFC 8414 §3.1 puts it, at the root of the host"},
 		{"errors", "whether a POST and an error of the server come through the proxy, with `Cache-Control: no-store`"},
 		{"authorization", "whether the headers `Authorization` and `WWW-Authenticate` come through the proxy"},
+		{"forwarded", "whether the server learns the addresses of people from `X-Forwarded-For` of the proxy, and nobody chooses theirs"},
 		{"libraries", "whether go-oidc, openid-client, Spring Security and Authlib accept the metadata and the keys"},
 		{"database", "whether the database stores what is written"},
 		{"database-clock", "whether the clock of the database agrees with that of this machine"},
@@ -75,6 +76,8 @@ type Site struct {
 	BaseURL string // without a slash at its end
 	OpenID  bool
 	KeyIDs  []string // those that the database publishes; none: they are not compared
+	// Question makes a question for the server, and reads the answer. nil: the server is not asked.
+	Question func() (question string, read func(answer string) (Arrival, error))
 	// Client calls nothing but the base URL. It follows no redirect, and limits time and size.
 	Client *http.Client
 	Now    func() time.Time
@@ -151,6 +154,9 @@ func (s Site) Look(ctx context.Context) []Finding {
 	}
 	found = append(found, crossOrigin(first))
 	found = append(found, s.otherPlaces(ctx, path), s.errors(ctx))
+	if s.Question != nil {
+		found = append(found, s.forwarded(ctx))
+	}
 	if s.OpenID {
 		found = append(found, s.authorization(ctx))
 		found = append(found, readByLibraries(seen{issuer: s.BaseURL + "/o", document: document, keys: keys, header: first.Header})...)

@@ -8,6 +8,7 @@ import (
 	"mandate/provider/events"
 	"mandate/provider/oauth"
 	"mandate/provider/origin"
+	"mandate/provider/policy"
 	"mandate/storage"
 )
 
@@ -28,4 +29,11 @@ func (p *Clients) CountRefusal(of events.Refused, err error) {
 		of.Application = e.Application
 	}
 	p.refusals.Count(of, e)
+}
+
+// LeftOut counts the scopes that a request of an application named and did not get.
+func (p *Clients) LeftOut(ctx context.Context, endpoint string, a *storage.Application, left policy.LeftOut) {
+	for _, e := range left.Errors() {
+		_ = p.Refused(ctx, endpoint, a, e)
+	}
 }

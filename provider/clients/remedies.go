@@ -3,6 +3,7 @@ package clients
 import (
 	"mandate/provider/errorcode"
 	"mandate/provider/events"
+	"mandate/provider/policy"
 )
 
 // Remedy says what to change after a refusal.
@@ -13,7 +14,11 @@ type Remedy struct {
 
 // RemedyOf returns what to change after a refusal.
 func RemedyOf(r events.Refusal) Remedy {
-	code, _ := errorcode.Find(r.Error)
+	name := r.Error
+	if name == policy.ScopeLeftOut { // for the same reasons
+		name = "invalid_scope"
+	}
+	code, _ := errorcode.Find(name)
 	if one, found := code.Case(r.Description); found {
 		return Remedy{one.Cure, one.Field}
 	}

@@ -70,9 +70,10 @@ func (p *Devices) Authorize(ctx context.Context, r *http.Request, from Origin) (
 	call := clients.WithCall(ctx, &clients.Call{Address: from.Address})
 	codes, a, err := p.authorize(ctx, call, r, from)
 	if err != nil {
-		err = p.clients.Refused(call, "device_authorization", a, err)
+		return nil, a, p.clients.Refused(call, "device_authorization", a, err)
 	}
-	return codes, a, err
+	p.clients.LeftOut(call, "device_authorization", a, codes.LeftOut)
+	return codes, a, nil
 }
 
 // authorize is Authorize, with the context that carries the Call.

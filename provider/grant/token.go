@@ -24,9 +24,10 @@ func (p *Grants) Token(ctx context.Context, r *http.Request, address string) (*t
 	ctx = clients.WithCall(ctx, by)
 	answer, a, err := p.token(ctx, r, by)
 	if err != nil {
-		err = p.clients.Refused(ctx, "token", a, err)
+		return nil, a, p.clients.Refused(ctx, "token", a, err)
 	}
-	return answer, a, err
+	p.clients.LeftOut(ctx, "token", a, answer.LeftOut)
+	return answer, a, nil
 }
 
 // token is Token for a context that carries the Call.

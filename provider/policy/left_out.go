@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"strings"
 
 	"mandate/provider/oauth"
@@ -19,7 +20,8 @@ type LeftOut []Omitted
 // Omitted is a scope that is left out.
 type Omitted struct {
 	Name, Why string
-	more      int // unknown scopes that are not listed
+	more      int          // unknown scopes that are not listed
+	refused   *oauth.Error // what a request would get that has only this scope; nil for scopes that are not listed
 }
 
 const (
@@ -29,8 +31,8 @@ const (
 	andSoOn    = "…"
 )
 
-// with returns the list with one more scope.
-func (l LeftOut) with(name, why string) LeftOut {
+// with returns the list with one more scope, and the error that says why it is left out.
+func (l LeftOut) with(name, why string, refused *oauth.Error) LeftOut {
 	unknown := 0
 	for i := range l {
 		if l[i].Why != notAllowed {
@@ -44,7 +46,7 @@ func (l LeftOut) with(name, why string) LeftOut {
 	if why == isUnknown && unknown == maxUnknown {
 		return append(l, Omitted{Name: andSoOn, more: 1})
 	}
-	return append(l, Omitted{Name: oauth.Clip(name, 80), Why: why})
+	return append(l, Omitted{Name: oauth.Clip(name, 80), Why: why, refused: refused})
 }
 
 // Shown returns for people the names of the scopes that this server has, and the number of all others: their names are words of
@@ -60,6 +62,24 @@ func (l LeftOut) Shown() (names []string, unknown int) {
 	}
 	return names, unknown
 }
+
+// Errors returns why scopes were left out. Unknown ones are one error.
+func (l LeftOut) Errors() []*oauth.Error {
+	var all []*oauth.Error
+	for _, one := range l {
+		known := func(e *oauth.Error) bool { return e.Fixed() == one.refused.Fixed() }
+		if one.refused == nil || slices.ContainsFunc(all, known) {
+			continue
+		}
+		e := *one.refused
+		e.Code = ScopeLeftOut
+		all = append(all, &e)
+	}
+	return all
+}
+
+// ScopeLeftOut stands in the place of an error code where requests are listed that were granted without a scope.
+const ScopeLeftOut = "scope_left_out"
 
 // String returns the scopes for the log: each with the reason for which it is left out.
 func (l LeftOut) String() string {

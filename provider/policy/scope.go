@@ -136,7 +136,7 @@ func (c *Rules) RequestedScopes(a storage.Application, parameter string, of Audi
 		case c.mustHave(a, name):
 			return Requested{}, refused
 		default:
-			left, first = left.with(name, why), cmp.Or(first, refused)
+			left, first = left.with(name, why, refused), cmp.Or(first, refused)
 		}
 	}
 	if len(kept) == 0 {
@@ -152,9 +152,9 @@ func (c *Rules) mayNotRequest(a storage.Application, name string, allowed []stri
 	case slices.Contains(allowed, name):
 		return "", nil
 	case slices.Contains(c.ScopeNames(), name) && name != Introspection && !slices.Contains(c.AllowanceOf(a).Scopes, name):
-		return notAllowed, oauth.Refuse("invalid_scope", "The scope %q is only for applications for which an administrator is responsible.", oauth.Clip(name, 80))
+		return notAllowed, oauth.Refuse("invalid_scope", "The scope %q is only for applications for which an administrator is responsible.", oauth.Own(name))
 	case slices.Contains(c.ScopeNames(), name):
-		return notAllowed, oauth.Refuse("invalid_scope", "This application may not request the scope %q.", oauth.Clip(name, 80))
+		return notAllowed, oauth.Refuse("invalid_scope", "This application may not request the scope %q.", oauth.Own(name))
 	case name == "openid":
 		return isUnknown, oauth.Refuse("invalid_scope", "OpenID Connect is disabled on this server: its operator can enable it with OIDC_ENABLED.")
 	}
