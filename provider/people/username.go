@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/text/unicode/norm"
+
 	"mandate/provider/oauth"
 	"mandate/provider/seal"
 )
@@ -16,14 +18,15 @@ var reservedNames = []string{"abuse", "adm", "admin", "administrateur", "adminis
 	"noreply", "operator", "owner", "postgres", "postmaster", "root", "security", "service", "staff", "superadmin", "superuser", "support",
 	"sysadmin", "sysop", "system", "systemadmin", "systemadministrator", "sudo", "toor", "webadmin", "webmaster", "wheel"}
 
-// isReserved reports whether nobody may choose a username. Signs, and digits at the end, make no other name of it for those who read it.
+// isReserved reports whether nobody may choose a username. Signs, and digits at the end, make no other name of it for those who
+// read it. Programs that know ASCII alone leave out marks and other letters, or compare in capitals: there, "àdmin" is admin.
 func isReserved(name string) bool {
 	plain := strings.Map(func(r rune) rune {
-		if strings.ContainsRune(".+-_", r) {
-			return -1
+		if 'a' <= r && r <= 'z' || '0' <= r && r <= '9' {
+			return r
 		}
-		return r
-	}, FoldName(name))
+		return -1
+	}, strings.ToLower(strings.ToUpper(norm.NFKD.String(name))))
 	return slices.Contains(reservedNames, strings.TrimRight(plain, "0123456789"))
 }
 
