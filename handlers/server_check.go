@@ -88,7 +88,7 @@ func (s *server) serverCheck(w http.ResponseWriter, r *http.Request) error {
 
 // arrival answers a check of this server that asks how its request has arrived.
 func (s *server) arrival(w http.ResponseWriter, r *http.Request) error {
-	at := s.requests.Arrival(r)
+	at := s.requests.Arrival(r, checkup.ClaimedAddress)
 	answer, err := s.provider.AnswerArrival(r.Header.Get(checkup.QuestionHeader), checkup.Arrival(at))
 	if err != nil {
 		return err

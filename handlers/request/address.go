@@ -37,14 +37,16 @@ type Arrival struct {
 	Peer      string // the address at the other end of the connection
 	Trusted   bool   // TRUSTED_PROXIES has it
 	Forwarded string // the last address of X-Forwarded-For; empty: there is none
+	Chosen    bool   // Address returns the claimed address although nobody has it: TRUSTED_PROXIES has every address
 	TLS       bool
 }
 
-// Arrival says how a request has reached this server.
-func (o *Observer) Arrival(r *http.Request) Arrival {
+// Arrival says how a request has reached this server that claims in X-Forwarded-For to come from an address that nobody has.
+func (o *Observer) Arrival(r *http.Request, claimed string) Arrival {
 	at := peer(r)
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
-	return Arrival{at.String(), o.trusts(at), strings.TrimSpace(hops[len(hops)-1]), r.TLS != nil}
+	nobodys, _ := parseHop(claimed)
+	return Arrival{at.String(), o.trusts(at), strings.TrimSpace(hops[len(hops)-1]), o.trusts(nobodys) && o.Address(r) == claimed, r.TLS != nil}
 }
 
 // peer returns the address at the other end of the connection.

@@ -65,3 +65,25 @@ func TestRequestIDIsOursOrATrustedProxys(t *testing.T) {
 		}
 	}
 }
+
+// With every address in TRUSTED_PROXIES, a client chooses its own, although the proxy adds the right one: doctor has to see it
+// (CWE-348, a source that is trusted less).
+func TestAttackEverybodyIsTrusted(t *testing.T) {
+	const nobodys = "192.0.2.99"
+	for name, test := range map[string]struct {
+		trusted, forwarded string
+		want               Arrival
+	}{
+		"every address":             {"0.0.0.0/0", nobodys + ", 10.0.0.9", Arrival{Peer: "10.0.0.1", Trusted: true, Forwarded: "10.0.0.9", Chosen: true}},
+		"one that replaces it":      {"0.0.0.0/0", "10.0.0.9", Arrival{Peer: "10.0.0.1", Trusted: true, Forwarded: "10.0.0.9"}},
+		"the network of the client": {"10.0.0.0/8", nobodys + ", 10.0.0.9", Arrival{Peer: "10.0.0.1", Trusted: true, Forwarded: "10.0.0.9"}},
+		"the proxy alone":           {"10.0.0.1/32", nobodys + ", 10.0.0.9", Arrival{Peer: "10.0.0.1", Trusted: true, Forwarded: "10.0.0.9"}},
+	} {
+		o := &Observer{config: Config{TrustedProxies: []netip.Prefix{netip.MustParsePrefix(test.trusted)}}}
+		r := httptest.NewRequest(http.MethodGet, "/o/arrival/", nil)
+		r.RemoteAddr, r.Header = "10.0.0.1:5000", http.Header{"X-Forwarded-For": {test.forwarded}}
+		if got := o.Arrival(r, nobodys); got != test.want {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}

@@ -12,6 +12,7 @@ type Arrival struct {
 	Peer      string // the address at the other end of the connection
 	Trusted   bool   // TRUSTED_PROXIES has it
 	Forwarded string // the last address of X-Forwarded-For; empty: there is none
+	Chosen    bool   // the server takes ClaimedAddress for that of the client, because TRUSTED_PROXIES has even this one
 	TLS       bool
 }
 
@@ -22,14 +23,14 @@ const ArrivalPath = "/o/arrival/"
 // from it which addresses the network has.
 const QuestionHeader = "Mandate-Question"
 
-// asSent is the address that the question claims to come from. It is kept for documents (RFC 5737 §3), so no proxy has it.
-const asSent = "192.0.2.99"
+// ClaimedAddress is the address that the question claims to come from. It is kept for documents (RFC 5737 §3), so no proxy has it.
+const ClaimedAddress = "192.0.2.99"
 
 // forwarded checks that the server learns the addresses of people, and that nobody chooses theirs.
 func (s Site) forwarded(ctx context.Context) Finding {
 	wrong := Finding{Check: "forwarded", Weight: Doubtful, About: s.BaseURL + ArrivalPath}
 	question, read := s.Question()
-	a := s.ask(ctx, http.MethodGet, ArrivalPath, QuestionHeader, question, "X-Forwarded-For", asSent)
+	a := s.ask(ctx, http.MethodGet, ArrivalPath, QuestionHeader, question, "X-Forwarded-For", ClaimedAddress)
 	var body struct {
 		Arrival string `json:"arrival"`
 	}
@@ -48,14 +49,18 @@ func (s Site) forwarded(ctx context.Context) Finding {
 
 func (s Site) judge(at Arrival, wrong Finding) Finding {
 	const add = "Let the proxy add the address of the client: proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for in nginx. Apache and Caddy do so by themselves."
-	unchanged := at.Forwarded == asSent
+	unchanged := at.Forwarded == ClaimedAddress
 	switch {
 	case unchanged && at.Trusted:
 		wrong.Weight, wrong.Text = Wrong, "X-Forwarded-For arrives as the client has sent it, from "+at.Peer+", which TRUSTED_PROXIES has: whoever sends it chooses their address, and has no limit on guesses."
 		wrong.Remedy = add + " If no proxy is there, remove the address from TRUSTED_PROXIES."
+	case at.Chosen:
+		wrong.Weight, wrong.Text = Wrong, "TRUSTED_PROXIES has every address: whoever sends X-Forwarded-For chooses their address, and has no limit on guesses."
+		wrong.Remedy = "Set TRUSTED_PROXIES to the addresses of the proxies alone, such as " + at.Peer + "."
 	case at.Forwarded != "" && !unchanged && !at.Trusted:
 		wrong.Text, wrong.Remedy = "The proxy at "+at.Peer+" sends X-Forwarded-For, and TRUSTED_PROXIES does not have it: the limits on guesses count all people together.", "Add "+at.Peer+" to TRUSTED_PROXIES."
-	case strings.HasPrefix(s.BaseURL, "https:") && !at.TLS && (unchanged || at.Forwarded == ""):
+	// The question has the header, so only a proxy can have removed it.
+	case at.Forwarded == "", unchanged && strings.HasPrefix(s.BaseURL, "https:") && !at.TLS:
 		wrong.Text, wrong.Remedy = "The proxy at "+at.Peer+" does not add the address of the client to X-Forwarded-For: the limits on guesses count all people together.", add+" Then add "+at.Peer+" to TRUSTED_PROXIES."
 	default:
 		return fine("forwarded", "The server learns the address of the client.")
