@@ -180,6 +180,24 @@ func TestAttackRefusalsFromOneSite(t *testing.T) {
 	}
 }
 
+// A person can register an application, and have its requests refused for many reasons. It does not use up what one node
+// stores for all applications (CWE-770).
+func TestAttackRefusalsOfOneApplication(t *testing.T) {
+	f := begin(t)
+	app, other := f.app(), f.app()
+	for n := range 20_100 {
+		f.refuse(events.Refused{Endpoint: "token", Application: &app.Application, Proved: true}, oauth.Refuse("invalid_request", "%s", oauth.Own(n)))
+	}
+	f.token(other, "grant_type", policy.GrantDevice)
+	if got := f.refusals(other.Application); len(got) != 1 {
+		t.Errorf("the other application has the rows %v", got)
+	}
+	got := f.refusals(app.Application)
+	if len(got) != 51 || !slices.Contains(got, "it: other  50") {
+		t.Errorf("%d rows: %v", len(got), got)
+	}
+}
+
 // People who have signed in can cause as few refusals of an application as strangers: neither somebody with many networks, nor
 // somebody with many accounts of their own making in one network. They displace neither what the application itself has sent nor
 // what strangers have, and these not theirs (CWE-770).

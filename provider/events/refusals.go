@@ -23,9 +23,10 @@ const (
 	refusalBatch  = 500 // rows of one transaction
 
 	// Rows of one day. Each share of one application has mostRefusals, and one more for all others. The rest limits what
-	// one node stores for strangers, and for people who have signed in: for one of their sites or one person and one
-	// application, for one site or one person, and for all.
+	// one node stores for an application that has authenticated, and for all of them; and for strangers, and for people
+	// who have signed in: for one of their sites or one person and one application, for one site or one person, and for all.
 	mostRefusals     = 50
+	mostOfItself     = 2 * mostRefusals // the second half is counted in the row for all others
 	mostOfSite       = 10
 	mostOfSiteInAll  = 40
 	mostOfStrangers  = 5_000
@@ -111,7 +112,7 @@ type Refusals struct {
 	waiting map[counted]*tally
 	day     int64
 	known   map[counted]bool // have a row of this day
-	causes  map[string]int   // rows of this day, by site or person, and by that and the application
+	causes  map[string]int   // rows of this day, by what limitsOf names
 	numbers map[Sender]int   // rows of this day
 }
 
@@ -161,25 +162,44 @@ func (r *Refusals) admit(key counted, of Refused) bool {
 	if r.known[key] {
 		return true
 	}
-	most, causes := mostOfClients, []string(nil)
+	most := mostOfClients
 	if key.sender == SignedIn || key.sender == Stranger { // without an application, there are few codes
-		most, causes = mostOfStrangers, []string{string(key.sender) + " " + throttle.Site(of.Address)}
+		most = mostOfStrangers
 	}
-	if key.sender == SignedIn { // in whatever network
-		causes = append(causes, of.PersonID)
-	}
-	if r.numbers[key.sender] >= most || slices.ContainsFunc(causes, func(cause string) bool {
-		return r.causes[cause] >= mostOfSiteInAll || r.causes[cause+" "+key.applicationID] >= mostOfSite
-	}) {
+	limits := limitsOf(key, of)
+	reached := func(l limit) bool { return r.causes[l.cause] >= l.most }
+	if r.numbers[key.sender] >= most || slices.ContainsFunc(limits, reached) {
 		return false
 	}
-	for _, cause := range causes {
-		r.causes[cause]++
-		r.causes[cause+" "+key.applicationID]++
+	for _, l := range limits {
+		r.causes[l.cause]++
 	}
 	r.numbers[key.sender]++
 	r.known[key] = true
 	return true
+}
+
+// limit is how many rows one cause has.
+type limit struct {
+	cause string
+	most  int
+}
+
+// limitsOf returns the limits for a row: of the application, of the site, and of the person, in whatever network.
+func limitsOf(key counted, of Refused) []limit {
+	by := func(cause string) []limit {
+		return []limit{{cause, mostOfSiteInAll}, {cause + " " + key.applicationID, mostOfSite}}
+	}
+	site := string(key.sender) + " " + throttle.Site(of.Address)
+	switch key.sender {
+	case Itself:
+		return []limit{{"itself " + key.applicationID, mostOfItself}}
+	case SignedIn:
+		return append(by(site), by(of.PersonID)...)
+	case Stranger:
+		return by(site)
+	}
+	return nil
 }
 
 // Run stores refusals until ctx ends.
