@@ -19,8 +19,8 @@ func oauth21() []Rule {
 		}),
 		{
 			ID: "OAuth21/4.1.2.1/pkce-of-others", Level: Must,
-			Text: "Another client needs a challenge too, unless the server is assured that it prevents code injection otherwise. " +
-				"Mandate takes as assurance openid with a nonce, or the administrator who is responsible for the client.",
+			// Mandate takes as assurance openid with a nonce, or the administrator who is responsible for the client.
+			Text:     "Another client needs a challenge too, unless the server is assured that it prevents code injection otherwise.",
 			TestedBy: "provider/policy/pkce_test.go:TestNeedsPKCE",
 		},
 		{
