@@ -59,7 +59,7 @@ func TestProfile(t *testing.T) {
 				"object_algorithm":             {"--request-object-algorithm", "RS256"},
 				"response_algorithm":           {"--response-algorithm", "RS256"},
 				"response_modes":               {"--response-mode", "query"},
-				"response_modes ":              {"--response-mode", ""},
+				"response_modes ":              {"--response-mode", "__all__"},
 				"algorithm":                    {"--algorithm", "RS256"},
 				"require_pushed":               {"--require-pushed-requests=false"},
 				"require_signed":               {"--require-signed-request-object=false"},
