@@ -37,7 +37,7 @@ type Arrival struct {
 	Peer      string // the address at the other end of the connection
 	Trusted   bool   // TRUSTED_PROXIES has it
 	Forwarded string // the last address of X-Forwarded-For; empty: there is none
-	Chosen    bool   // Address returns the claimed address although nobody has it: TRUSTED_PROXIES has every address
+	Chosen    bool   // Address returns the claimed address although nobody has it: TRUSTED_PROXIES has it, too
 	TLS       bool
 }
 

@@ -55,7 +55,7 @@ func (s Site) judge(at Arrival, wrong Finding) Finding {
 		wrong.Weight, wrong.Text = Wrong, "X-Forwarded-For arrives as the client has sent it, from "+at.Peer+", which TRUSTED_PROXIES has: whoever sends it chooses their address, and has no limit on guesses."
 		wrong.Remedy = add + " If no proxy is there, remove the address from TRUSTED_PROXIES."
 	case at.Chosen:
-		wrong.Weight, wrong.Text = Wrong, "TRUSTED_PROXIES has every address: whoever sends X-Forwarded-For chooses their address, and has no limit on guesses."
+		wrong.Weight, wrong.Text = Wrong, "TRUSTED_PROXIES has networks that are too wide: even "+ClaimedAddress+" is in one, which nobody has. Whoever sends X-Forwarded-For chooses their address, and has no limit on guesses."
 		wrong.Remedy = "Set TRUSTED_PROXIES to the addresses of the proxies alone, such as " + at.Peer + "."
 	case at.Forwarded != "" && !unchanged && !at.Trusted:
 		wrong.Text, wrong.Remedy = "The proxy at "+at.Peer+" sends X-Forwarded-For, and TRUSTED_PROXIES does not have it: the limits on guesses count all people together.", "Add "+at.Peer+" to TRUSTED_PROXIES."

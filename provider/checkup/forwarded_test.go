@@ -30,7 +30,7 @@ func TestAddressesOfPeople(t *testing.T) {
 		"one that is known adds nothing":    {true, checkup.Arrival{Peer: "10.0.0.1", Trusted: true, Forwarded: sent}, checkup.Wrong, "proxy_add_x_forwarded_for"},
 		"one that removes it, without TLS":  {false, checkup.Arrival{Peer: "10.0.0.1", Trusted: true}, checkup.Doubtful, "proxy_add_x_forwarded_for"},
 		"one that removes it, and does TLS": {true, checkup.Arrival{Peer: "10.0.0.1", TLS: true}, checkup.Doubtful, "proxy_add_x_forwarded_for"},
-		"everybody is a proxy":              {true, checkup.Arrival{Peer: "10.0.0.1", Trusted: true, Forwarded: "10.0.0.9", Chosen: true}, checkup.Wrong, "alone, such as 10.0.0.1"},
+		"a network is too wide":             {true, checkup.Arrival{Peer: "10.0.0.1", Trusted: true, Forwarded: "10.0.0.9", Chosen: true}, checkup.Wrong, "alone, such as 10.0.0.1"},
 		"everybody who connects is a proxy": {false, checkup.Arrival{Peer: "10.0.0.9", Trusted: true, Forwarded: sent}, checkup.Wrong, "remove the address"},
 	} {
 		start := plain
