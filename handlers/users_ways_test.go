@@ -174,7 +174,7 @@ func ownPages(path string) bool {
 		}
 	}
 	for _, below := range []string{"/account/", "/login", "/logout", "/password/", "/sign-up", "/setup/", "/static", "/errors", "/healthz", "/readyz", "/o/.well-known", "/o//.well-known", "/.well-known", "//.well-known",
-		"/o/token", "/o/revoke", "/o/introspect", "/o/userinfo", "/o/par", "/o/device_authorization", "/o/device-authorization", "/o/register"} {
+		"/o/token", "/o/arrival", "/o/revoke", "/o/introspect", "/o/userinfo", "/o/par", "/o/device_authorization", "/o/device-authorization", "/o/register"} {
 		if strings.HasPrefix(path, below) {
 			return true
 		}
