@@ -51,11 +51,11 @@ test: tools ## all tests, with the race detector
 	@.ci/tools missing
 	@GOFLAGS="$(GOFLAGS) $(ARITHMETIC)" go build $(RACE) -o /dev/null ./cmd/mandate
 	@go build -o bin/times ./testkit/times
-	@$(if $(MEMORY),export TMPDIR=$(MEMORY);) times="$$PWD/bin/times -processor $$(mktemp)"; \
+	@$(if $(MEMORY),export TMPDIR=$(MEMORY);) processor=$$(mktemp); times="$$PWD/bin/times -processor $$processor"; \
 		tests() { go test -json -exec "$$times -exec" -parallel 4 -timeout $(TIMEOUT) "$$@"; echo "exit code $$?"; }; \
 		$$times <(tests $(filter $(BESIDE) $(MEASURED),$(PACKAGES))) \
 			<(GOFLAGS="$(GOFLAGS) $(ARITHMETIC)" tests $(RACE) $(foreach package,$(FIRST),$(filter $(package),$(PACKAGES))) $(filter-out $(RUNNING),$(PACKAGES))); \
-		code=$$?; .ci/tools missing; exit $$code
+		code=$$?; rm -f $$processor; .ci/tools missing; exit $$code
 
 test-all: ## everything: each flow on both databases, faults with all rules near them, programs of others, each fuzz target for FUZZTIME
 	MANDATE_TEST_ALL=true $(MAKE) test

@@ -50,8 +50,12 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) error {
 	}
 	if who != nil {
 		err = s.proceed(w, r, a, who)
-		s.countRefusal(r, a, err)
-		return err
+		if err != nil {
+			s.countRefusal(r, a, err)
+			return err
+		}
+		s.provider.Clients.CountLeftOut(s.sentBy(r, a), a.LeftOut)
+		return nil
 	}
 	// RFC 9700 §4.11.2: the person signs in before the server redirects to the
 	// client, even with an error. Otherwise anybody could use this server to forward
@@ -71,10 +75,9 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) error {
 	return s.sendRefusal(w, r, a, refused, response)
 }
 
-// countRefusal counts that an authorization request was refused, or did not get a scope, for the page of its application. a is nil if the
-// request was refused before its application and its redirect URI were valid. Whoever has an account can send such a
-// request in the name of any application.
-func (s *server) countRefusal(r *http.Request, a *provider.Authorization, err error) {
+// sentBy says who has sent an authorization request. a is nil if its application or its redirect URI is not valid. Whoever
+// has an account can send such a request in the name of any application.
+func (s *server) sentBy(r *http.Request, a *provider.Authorization) provider.Refused {
 	of := provider.Refused{Endpoint: "authorize", Address: s.requests.Address(r)}
 	if by := origin.Of(r.Context()); by.Kind == origin.Person {
 		of.PersonID = by.ID
@@ -82,12 +85,12 @@ func (s *server) countRefusal(r *http.Request, a *provider.Authorization, err er
 	if a != nil {
 		of.Application = &a.Application
 	}
-	s.provider.Clients.CountRefusal(of, err)
-	if err == nil && a != nil {
-		for _, e := range a.LeftOut.Errors() {
-			s.provider.Clients.CountRefusal(of, e)
-		}
-	}
+	return of
+}
+
+// countRefusal counts that an authorization request was refused, for the page of its application.
+func (s *server) countRefusal(r *http.Request, a *provider.Authorization, err error) {
+	s.provider.Clients.CountRefusal(s.sentBy(r, a), err)
 	if e, ok := errors.AsType[*provider.Error](err); ok && e.Application != nil {
 		request.Note(r.Context(), "client", e.Application.ClientID)
 	}

@@ -2,7 +2,6 @@ package provider
 
 import (
 	"encoding/json"
-	"errors"
 	"time"
 
 	"mandate/provider/checkup"
@@ -43,9 +42,6 @@ func (p *Provider) AnswerArrival(question string, at checkup.Arrival) (string, e
 	if err != nil || max(age, -age) > oauth.Seconds(questionLife) {
 		return "", ErrNotFound
 	}
-	answer, err := json.Marshal(at)
-	if err != nil {
-		return "", errors.New("an arrival cannot be written as JSON")
-	}
+	answer, _ := json.Marshal(at) // texts and booleans
 	return p.sealers.checks.Seal(answer, "answer "+question), nil
 }

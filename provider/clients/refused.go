@@ -15,8 +15,13 @@ import (
 // Refused counts that an endpoint has refused a request. a is the application that has authenticated, or nil: then it is the one
 // that the error names. It returns the error.
 func (p *Clients) Refused(ctx context.Context, endpoint string, a *storage.Application, err error) error {
-	p.CountRefusal(events.Refused{Endpoint: endpoint, Application: a, Proved: accountable(a), Address: cmp.Or(CallOf(ctx).Address, origin.Of(ctx).Address)}, err)
+	p.CountRefusal(sentTo(ctx, endpoint, a), err)
 	return err
+}
+
+func sentTo(ctx context.Context, endpoint string, a *storage.Application) events.Refused {
+	return events.Refused{Endpoint: endpoint, Application: a, Proved: accountable(a),
+		Address: cmp.Or(CallOf(ctx).Address, origin.Of(ctx).Address)}
 }
 
 // CountRefusal is Refused for an endpoint to which a browser sends.
@@ -33,7 +38,14 @@ func (p *Clients) CountRefusal(of events.Refused, err error) {
 
 // LeftOut counts the scopes that a request of an application named and did not get.
 func (p *Clients) LeftOut(ctx context.Context, endpoint string, a *storage.Application, left policy.LeftOut) {
+	if left != nil {
+		p.CountLeftOut(sentTo(ctx, endpoint, a), left)
+	}
+}
+
+// CountLeftOut is LeftOut for an endpoint to which a browser sends.
+func (p *Clients) CountLeftOut(of events.Refused, left policy.LeftOut) {
 	for _, e := range left.Errors() {
-		_ = p.Refused(ctx, endpoint, a, e)
+		p.refusals.Count(of, e)
 	}
 }

@@ -238,7 +238,8 @@ func (r *Refusals) Store(ctx context.Context) error {
 		for key, t := range taken {
 			rows = append(rows, t.row(ctx, key))
 		}
-		// The same order on every node, so that two of them cannot wait for each other.
+		// The same order on every node, so that two of them seldom wait for each other. The row for all others of a full share
+		// is out of this order: then the database ends one of the two transactions, and it is tried again.
 		slices.SortFunc(rows, func(a, b storage.CountedRefusal) int { return strings.Compare(a.ID, b.ID) })
 		err := r.store.CountRefusals(ctx, rows, mostRefusals)
 		if err != nil {

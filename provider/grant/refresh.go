@@ -173,10 +173,11 @@ func (g *refreshGrant) rotate(ctx context.Context, a storage.Application, form u
 		return g.tokens(ctx, a, issued)
 	}
 	kept := ""
-	issued.from = tokens.Anew()
 	if g.p.rules.AllowanceOf(a).RefreshGrace > 0 {
 		t := newTrail(issued)
 		kept, issued.from = t.String(), tokens.Derived(form.Get("refresh_token"), t.salt, oauth.Now())
+	} else {
+		issued.from = tokens.Anew()
 	}
 	made, err := g.tokens(ctx, a, issued)
 	if err == nil {

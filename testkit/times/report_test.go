@@ -30,13 +30,13 @@ func TestReport(t *testing.T) {
 		t.Errorf("of a package that passes it prints %q", out.String())
 	}
 	file := filepath.Join(t.TempDir(), "processor")
-	for _, line := range []used{{"/root/a", 4 * time.Second}, {"/root/b/a", time.Hour}} {
+	for _, line := range []used{{"/module/a", 4 * time.Second}, {"/module/b/a", time.Hour}} {
 		err := appendLine(file, line)
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	err = r.processorTimes(file, "m", "/root")
+	err = r.processorTimes(file, "m", "/module")
 	if err != nil {
 		t.Fatal(err)
 	}
