@@ -103,7 +103,8 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if program, known := provider.ProgramNamed(a.Program); page.Settings != nil && known && program.Kind != provider.ProgramUnknown {
+	if program, known := provider.ProgramNamed(a.Program); page.Settings != nil && known &&
+		program.Kind != provider.ProgramUnknown {
 		page.NeedsLibrary = false // the program is there already: its settings are all that it needs
 	} else if page.Samples, err = s.samples(r, a); err != nil {
 		return err

@@ -75,8 +75,8 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) error {
 	return s.sendRefusal(w, r, a, refused, response)
 }
 
-// sentBy says who has sent an authorization request. a is nil if its application or its redirect URI is not valid. Whoever
-// has an account can send such a request in the name of any application.
+// sentBy says who has sent an authorization request. a is nil if its application or its redirect URI is not valid.
+// Whoever has an account can send such a request in the name of any application.
 func (s *server) sentBy(r *http.Request, a *provider.Authorization) provider.Refused {
 	of := provider.Refused{Endpoint: "authorize", Address: s.requests.Address(r)}
 	if by := origin.Of(r.Context()); by.Kind == origin.Person {
@@ -269,13 +269,14 @@ func unknownClient(e *provider.Error) bool {
 	return e.Code == "invalid_client" && one.ID == "unknown"
 }
 
-// shownID returns the beginning of a client ID that a stranger may have written. Everything that could make a sentence or a name
-// of it, or could change the direction of the text, is percent-encoded.
+// shownID returns the beginning of a client ID that a stranger may have written. Everything that could make a
+// sentence or a name of it, or could change the direction of the text, is percent-encoded.
 func shownID(sent string) string {
 	const most = 64 // as long as the longest ID that this server generates, and more
 	var shown strings.Builder
 	for i := range min(len(sent), most) {
-		if c := sent[i]; c < 0x80 && (unicode.IsLetter(rune(c)) || unicode.IsDigit(rune(c)) || strings.ContainsRune("-._~:/", rune(c))) {
+		if c := sent[i]; c < 0x80 &&
+			(unicode.IsLetter(rune(c)) || unicode.IsDigit(rune(c)) || strings.ContainsRune("-._~:/", rune(c))) {
 			shown.WriteByte(c)
 		} else {
 			fmt.Fprintf(&shown, "%%%02X", c)

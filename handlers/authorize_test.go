@@ -46,8 +46,8 @@ func TestLogOfRefusedAuthorizations(t *testing.T) {
 	}
 }
 
-// Like CVE-2025-4144 and other ways to speak in the name of a consent page: a link of a stranger to an application that the person
-// knows has any words as scopes, and the page would show them as its own.
+// Like CVE-2025-4144 and other ways to speak in the name of a consent page: a link of a stranger to an application
+// that the person knows has any words as scopes, and the page would show them as its own.
 func TestAttackWordsOfAStrangerOnTheConsentPage(t *testing.T) {
 	s := newSite(t, "")
 	app, err := s.provider.Clients.Register(t.Context(), provider.Operator(), provider.Registration{Name: "Shop",
@@ -57,15 +57,34 @@ func TestAttackWordsOfAStrangerOnTheConsentPage(t *testing.T) {
 	}
 	alice := s.as(t, "alice")
 	ask := func(scope string) answer {
-		return alice.get(t, "/o/authorize/?"+url.Values{"client_id": {app.Application.ClientID}, "response_type": {"code"}, "redirect_uri": {"https://shop.example/back"},
-			"code_challenge": {"E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"}, "code_challenge_method": {"S256"}, "scope": {scope}}.Encode())
+		return alice.get(
+			t,
+			"/o/authorize/?"+url.Values{
+				"client_id":     {app.Application.ClientID},
+				"response_type": {"code"},
+				"redirect_uri":  {"https://shop.example/back"},
+				"code_challenge": {
+					"E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
+				},
+				"code_challenge_method": {"S256"},
+				"scope":                 {scope},
+			}.Encode(),
+		)
 	}
 	page := ask("read call_0900-123456_before_you_go_on")
 	page.wants(t, 200, "It also asked for 1 permission that this server does not know.")
 	many := ask("read a b c d e f g_0900 introspection")
-	many.wants(t, 200, "It also asked for 7 permissions that this server does not know.", "introspection</code>, which it cannot get here.")
+	many.wants(
+		t,
+		200,
+		"It also asked for 7 permissions that this server does not know.",
+		"introspection</code>, which it cannot get here.",
+	)
 	for _, of := range []answer{page, many} {
-		if text := regexp.MustCompile(`<[^>]*>`).ReplaceAllString(of.body, " "); strings.Contains(text, "0900") { // links have the request
+		if text := regexp.MustCompile(`<[^>]*>`).ReplaceAllString(of.body, " "); strings.Contains(
+			text,
+			"0900",
+		) { // links have the request
 			t.Errorf("the page says what the stranger says:\n%s", text)
 		}
 	}
@@ -89,7 +108,12 @@ func TestLogAndPageOfScopesLeftOut(t *testing.T) {
 		query.Set(form[i], form[i+1])
 	}
 	page := alice.get(t, "/o/authorize/?"+query.Encode())
-	page.wants(t, 200, "It also asked for <code class=\"key\" dir=\"ltr\">introspection</code>, which it cannot get here.", "It also asked for 2 permissions that this server does not know.")
+	page.wants(
+		t,
+		200,
+		"It also asked for <code class=\"key\" dir=\"ltr\">introspection</code>, which it cannot get here.",
+		"It also asked for 2 permissions that this server does not know.",
+	)
 	pushed := s.visitor(t).post(t, "/o/par/", form...)
 	pushed.wants(t, 201)
 	codes := s.visitor(t).post(t, "/o/device-authorization/", "client_id", app.Application.ClientID, "scope", query.Get("scope"))

@@ -19,7 +19,10 @@ func (s *server) errorCodes(w http.ResponseWriter, r *http.Request) error {
 	}
 	for _, m := range errorcode.Messages() {
 		m = m.Plain()
-		page.Messages = append(page.Messages, templates.MessageRow{Says: spans(m.Says), Means: spans(m.Means), Cure: spans(m.Cure)})
+		page.Messages = append(
+			page.Messages,
+			templates.MessageRow{Says: spans(m.Says), Means: spans(m.Means), Cure: spans(m.Cure)},
+		)
 	}
 	return s.renderPublic(w, r, page)
 }

@@ -95,8 +95,17 @@ func TestErrorPagesAreTheSameForEverybody(t *testing.T) {
 		stranger.get(t, errorcode.Path+c.Name+"/").wants(t, 200, "<h1><code>"+c.Name+"</code></h1>", c.Source)
 		stranger.get(t, errorcode.Path).wants(t, 200, `href="/auth/errors/`+c.Name+`/"`)
 	}
-	stranger.get(t, errorcode.Path).wants(t, 200, "What programs say", `<dt>oauth2-proxy: <code>email ... isn&#39;t verified</code></dt>`,
-		"the lines for Spring (docs/protect-an-api.md#spring)", "<code>mandate application update CLIENT_ID --pkce if-sent</code>")
+	stranger.get(
+		t,
+		errorcode.Path,
+	).wants(
+		t,
+		200,
+		"What programs say",
+		`<dt>oauth2-proxy: <code>email ... isn&#39;t verified</code></dt>`,
+		"the lines for Spring (docs/protect-an-api.md#spring)",
+		"<code>mandate application update CLIENT_ID --pkce if-sent</code>",
+	)
 	german := stranger.request(t, get, "/errors/invalid_grant/", "")
 	german.Header.Set("Accept-Language", "de")
 	stranger.do(t, german).wants(t, 200, "Was zu tun ist", "Ein Code funktioniert nur einmal", `lang="en"><code>code_verifier`)

@@ -19,8 +19,17 @@ func TestSetup(t *testing.T) {
 	v.get(t, "/setup/"+link+"/").wants(t, 200, "Set up this server")
 	got := v.post(t, "/setup/"+link, "username", "boss", "email", "no", "password", "short",
 		"first_name", "Bo\u202e", "last_name", strings.Repeat("x", 151))
-	got.wants(t, 422, `value="boss"`, `value="no"`, `href="#email"`, `href="#password"`, `href="#first_name"`, `href="#last_name"`,
-		`value="`+strings.Repeat("x", 151))
+	got.wants(
+		t,
+		422,
+		`value="boss"`,
+		`value="no"`,
+		`href="#email"`,
+		`href="#password"`,
+		`href="#first_name"`,
+		`href="#last_name"`,
+		`value="`+strings.Repeat("x", 151),
+	)
 	if strings.Contains(got.body, `"short"`) {
 		t.Error("the page contains the password")
 	}

@@ -10,12 +10,15 @@ import (
 	"mandate/templates"
 )
 
-// mostRefusals is what the page of an application shows of each share of the refusals. Senders who have proved nothing can
-// cause many different ones, and come after the others.
+// mostRefusals is what the page of an application shows of each share of the refusals. Senders who have proved
+// nothing can cause many different ones, and come after the others.
 var mostRefusals = map[provider.Sender]int{provider.Itself: 10, provider.PersonSignedIn: 10, provider.Stranger: 20}
 
 // senderNames are the words for senders of whom the application is not known to be one.
-var senderNames = map[provider.Sender]string{provider.PersonSignedIn: "From a browser", provider.Stranger: "Sender unknown"}
+var senderNames = map[provider.Sender]string{
+	provider.PersonSignedIn: "From a browser",
+	provider.Stranger:       "Sender unknown",
+}
 
 // refusedRequests describes the last refused requests about an application, and what to change.
 func (s *server) refusedRequests(r *http.Request, who *provider.SignedIn, a provider.Application) (templates.RefusedRequests, error) {
@@ -35,8 +38,15 @@ func (s *server) refusedRequests(r *http.Request, who *provider.SignedIn, a prov
 			shown.More = true
 			continue
 		}
-		row := templates.RefusedRequest{Request: endpointNames[one.Endpoint], Error: one.Error, Description: one.Description, Sender: senderNames[one.Sender],
-			Times: one.Times, First: moment(one.Since), Last: moment(one.At)}
+		row := templates.RefusedRequest{
+			Request:     endpointNames[one.Endpoint],
+			Error:       one.Error,
+			Description: one.Description,
+			Sender:      senderNames[one.Sender],
+			Times:       one.Times,
+			First:       moment(one.Since),
+			Last:        moment(one.At),
+		}
 		if row.First == row.Last {
 			row.First = ""
 		}

@@ -47,8 +47,8 @@ func TestRefusedRequestsOfAnApplication(t *testing.T) {
 	}
 }
 
-// Whoever has an account, perhaps one of their own making, can send requests with the client ID of anybody's application. They are
-// no acts of the application, in whose name the event log would accuse it (CWE-345, CWE-779).
+// Whoever has an account, perhaps one of their own making, can send requests with the client ID of anybody's
+// application. They are no acts of the application, in whose name the event log would accuse it (CWE-345, CWE-779).
 func TestAttackRefusedRequestInTheNameOfAnApplication(t *testing.T) {
 	s := newSite(t, "")
 	app, err := s.provider.Clients.Register(t.Context(), provider.Operator(), provider.Registration{Name: "Shop",
@@ -57,10 +57,30 @@ func TestAttackRefusedRequestInTheNameOfAnApplication(t *testing.T) {
 		t.Fatal(err)
 	}
 	alice := s.as(t, "alice")
-	query := "/o/authorize/?" + url.Values{"client_id": {app.Application.ClientID}, "response_type": {"code"}, "redirect_uri": {"https://shop.example/back"}}.Encode()
+	query := "/o/authorize/?" + url.Values{
+		"client_id":     {app.Application.ClientID},
+		"response_type": {"code"},
+		"redirect_uri":  {"https://shop.example/back"},
+	}.Encode()
 	alice.get(t, query).wants(t, 303)
-	s.as(t, "root").get(t, "/o/applications/"+app.Application.ID+"/").wants(t, 200, "code_challenge is missing", `<span class="tag">From a browser</span>`)
-	found, err := s.provider.Events.List(t.Context(), provider.Operator(), provider.EventFilter{Kind: provider.RequestRefused}, 10)
+	s.as(
+		t,
+		"root",
+	).get(
+		t,
+		"/o/applications/"+app.Application.ID+"/",
+	).wants(
+		t,
+		200,
+		"code_challenge is missing",
+		`<span class="tag">From a browser</span>`,
+	)
+	found, err := s.provider.Events.List(
+		t.Context(),
+		provider.Operator(),
+		provider.EventFilter{Kind: provider.RequestRefused},
+		10,
+	)
 	if err != nil || len(found) != 1 {
 		t.Fatalf("%d events, %v", len(found), err)
 	}
@@ -91,9 +111,9 @@ func TestErrorPagesSayWhomToTell(t *testing.T) {
 	v.do(t, german).wants(t, 400, "Betreiber von <strong><bdi>Shop")
 }
 
-// Whoever set up a program reads which client ID it sends, and a person reads whom to tell. The text is that of whoever wrote
-// the link: it must not look like words of this server (class: content spoofing, CWE-451; a page of a login that repeats "call
-// us at ..." of a link).
+// Whoever set up a program reads which client ID it sends, and a person reads whom to tell. The text is that of
+// whoever wrote the link: it must not look like words of this server (class: content spoofing, CWE-451; a page of a
+// login that repeats "call us at ..." of a link).
 func TestAttackUnknownClientIDIsShownAsSent(t *testing.T) {
 	s := newSite(t, "")
 	v := s.visitor(t)
@@ -124,5 +144,14 @@ func TestAttackUnknownClientIDIsShownAsSent(t *testing.T) {
 	}
 	german := v.request(t, get, "/o/authorize/?client_id=unknown", "")
 	german.Header.Set("Accept-Language", "de")
-	v.do(t, german).wants(t, 400, `<code dir="ltr">unknown</code>`, "Betreiber", `lang="en">No application with this client_id`)
+	v.do(
+		t,
+		german,
+	).wants(
+		t,
+		400,
+		`<code dir="ltr">unknown</code>`,
+		"Betreiber",
+		`lang="en">No application with this client_id`,
+	)
 }

@@ -225,12 +225,17 @@ func TestApplicationResources(t *testing.T) {
 	}
 }
 
-// A list that names every scope of this server is not every scope: saving the page for another field must not make it that.
+// A list that names every scope of this server is not every scope: saving the page for another field must not make it
+// that.
 func TestAttackSavedPageWidensAList(t *testing.T) {
 	s := newSite(t, "")
 	root := s.as(t, "root")
 	all := s.provider.ResourceScopes()
-	_, err := s.provider.Resources.Add(t.Context(), provider.Operator(), provider.ResourceRegistration{URI: mailURI, Name: "Mail", Scopes: all})
+	_, err := s.provider.Resources.Add(
+		t.Context(),
+		provider.Operator(),
+		provider.ResourceRegistration{URI: mailURI, Name: "Mail", Scopes: all},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

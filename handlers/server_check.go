@@ -18,7 +18,8 @@ const (
 	checkLife     = 30 * time.Second // for how long the findings are shown again
 )
 
-// mostCheckWaits is how many requests wait for a check that runs. A page that somebody loads again and again holds no more.
+// mostCheckWaits is how many requests wait for a check that runs. A page that somebody loads again and again holds no
+// more.
 const mostCheckWaits = 8
 
 // lastCheck makes one check at a time, whoever asks: each sends requests to this server and connects to the mail server.
@@ -33,7 +34,11 @@ func newLastCheck() *lastCheck { return &lastCheck{turn: make(chan struct{}, 1)}
 
 // take waits for the turn until ctx ends.
 func (c *lastCheck) take(ctx context.Context) error {
-	busy := oauth.Later(http.StatusServiceUnavailable, checkPatience, "A check is running, and others wait for it. Load the page again in a moment.")
+	busy := oauth.Later(
+		http.StatusServiceUnavailable,
+		checkPatience,
+		"A check is running, and others wait for it. Load the page again in a moment.",
+	)
 	defer c.waiting.Add(-1)
 	if c.waiting.Add(1) > mostCheckWaits {
 		return busy
@@ -47,7 +52,10 @@ func (c *lastCheck) take(ctx context.Context) error {
 }
 
 // findings returns those of the last check, or makes another one.
-func (c *lastCheck) findings(ctx context.Context, look func(context.Context) []checkup.Finding) ([]checkup.Finding, time.Time, error) {
+func (c *lastCheck) findings(
+	ctx context.Context,
+	look func(context.Context) []checkup.Finding,
+) ([]checkup.Finding, time.Time, error) {
 	err := c.take(ctx)
 	if err != nil {
 		return nil, time.Time{}, err
@@ -69,7 +77,10 @@ func (s *server) serverCheck(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	found, at, err := s.checked.findings(r.Context(), func(ctx context.Context) []checkup.Finding { return s.provider.Checkup(ctx, s.config.Known...) })
+	found, at, err := s.checked.findings(
+		r.Context(),
+		func(ctx context.Context) []checkup.Finding { return s.provider.Checkup(ctx, s.config.Known...) },
+	)
 	if err != nil {
 		return err
 	}

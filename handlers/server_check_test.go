@@ -13,7 +13,10 @@ func TestAttackServerCheckPilesUp(t *testing.T) {
 	c := newLastCheck()
 	began, end, ended := make(chan struct{}), make(chan struct{}), make(chan error)
 	go func() {
-		_, _, err := c.findings(t.Context(), func(context.Context) []checkup.Finding { close(began); <-end; return nil })
+		_, _, err := c.findings(
+			t.Context(),
+			func(context.Context) []checkup.Finding { close(began); <-end; return nil },
+		)
 		ended <- err
 	}()
 	<-began

@@ -27,8 +27,12 @@ func (s *server) setupPage(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *server) setupForm(r *http.Request) templates.Setup {
-	return templates.Setup{Frame: s.frame(r, ""), PasswordHint: s.passwordHint(s.language(r)), Action: r.URL.EscapedPath(),
-		Passkeys: s.provider.Passkeys.Offered()}
+	return templates.Setup{
+		Frame:        s.frame(r, ""),
+		PasswordHint: s.passwordHint(s.language(r)),
+		Action:       r.URL.EscapedPath(),
+		Passkeys:     s.provider.Passkeys.Offered(),
+	}
 }
 
 // usedLink shows that a setup link is not valid. A second click on the button of the
@@ -67,7 +71,16 @@ func (s *server) setup(w http.ResponseWriter, r *http.Request) error {
 			return templates.Field{Value: value, Error: problem(s.language(r), invalid, name)}
 		}
 		page := s.setupForm(r)
-		page.UsernameField, page.Email, page.Password = field("username", person.Username), field("email", person.Email), field("password", "")
+		page.UsernameField, page.Email, page.Password = field(
+			"username",
+			person.Username,
+		), field(
+			"email",
+			person.Email,
+		), field(
+			"password",
+			"",
+		)
 		page.FirstName, page.LastName = field("first_name", person.FirstName), field("last_name", person.LastName)
 		return s.render(w, r, invalidForm, page)
 	}

@@ -53,12 +53,18 @@ func TestWebsiteSaysWhereToBegin(t *testing.T) {
 	}
 }
 
-// A database that fails is no resource that the application may not request: the page would show programs without a scope.
+// A database that fails is no resource that the application may not request: the page would show programs without a
+// scope.
 func TestSnippetsOfABrokenDatabase(t *testing.T) {
 	s := newSite(t, "")
 	s.store.Close()
 	values := templates.SnippetValues{Resource: "https://api.example"}
-	err := (&server{provider: s.provider}).needs(&http.Request{}, kind{grant: provider.GrantClient}, provider.Application{}, &values)
+	err := (&server{provider: s.provider}).needs(
+		&http.Request{},
+		kind{grant: provider.GrantClient},
+		provider.Application{},
+		&values,
+	)
 	if _, refused := oauth.Refused(err); err == nil || refused {
 		t.Errorf("%v, scope %q", err, values.Scope)
 	}

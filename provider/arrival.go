@@ -10,7 +10,8 @@ import (
 
 const (
 	questionLife = time.Minute
-	// maxQuestion is longer than a question. Only a text of its size is opened, which costs less than what each request costs.
+	// maxQuestion is longer than a question. Only a text of its size is opened, which costs less than what each
+	// request costs.
 	maxQuestion = 200
 )
 
@@ -27,8 +28,8 @@ func (p *Provider) arrivalQuestion() (question string, read func(answer string) 
 	}
 }
 
-// AnswerArrival tells whoever has the key of the installation how a request has reached this server. To everybody else it says
-// that there is nothing.
+// AnswerArrival tells whoever has the key of the installation how a request has reached this server. To everybody
+// else it says that there is nothing.
 func (p *Provider) AnswerArrival(question string, at checkup.Arrival) (string, error) {
 	if len(question) > maxQuestion {
 		return "", ErrNotFound

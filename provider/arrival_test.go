@@ -10,8 +10,8 @@ import (
 	"mandate/provider/oauth"
 )
 
-// Which addresses a network has behind its proxy is nobody's business but the operator's: like the pages of other servers that
-// tell everybody their headers (CWE-200).
+// Which addresses a network has behind its proxy is nobody's business but the operator's: like the pages of other
+// servers that tell everybody their headers (CWE-200).
 func TestAttackArrival(t *testing.T) {
 	f, other := begin(t), begin(t, func(c *Config) { c.ServerKey = bytes.Repeat([]byte{8}, 32) })
 	at := checkup.Arrival{Peer: "10.0.0.1", Trusted: true, Forwarded: "10.0.0.9"}

@@ -32,7 +32,11 @@ const (
 func (p *Provider) Checkup(ctx context.Context, known ...checkup.Finding) []checkup.Finding {
 	ctx, stop := context.WithTimeout(ctx, checkPatience)
 	defer stop()
-	site := checkup.Site{BaseURL: oauth.BaseURL(p.config.Issuer), OpenID: p.config.OpenID, Now: time.Now, Question: p.arrivalQuestion,
+	site := checkup.Site{
+		BaseURL:  oauth.BaseURL(p.config.Issuer),
+		OpenID:   p.config.OpenID,
+		Now:      time.Now,
+		Question: p.arrivalQuestion,
 		// The operator has chosen the address, so it may be in any network.
 		Client: outbound.New(outbound.Config{Networks: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}}).ForLibrary(checkup.Body)}
 	states, err := p.Keys.States(ctx)
@@ -163,10 +167,26 @@ func addressFinding(without, all int, more bool) checkup.Finding {
 	}
 	switch {
 	case without > 0:
-		return finding("addresses", checkup.Doubtful, "", fmt.Sprintf("%d of %s%d people have no confirmed email address. Some applications, such as oauth2-proxy, pgAdmin and Keycloak, refuse them.", without, first, all),
-			"With a mail server, people confirm their address on their account page. Otherwise: mandate user update USERNAME --email ADDRESS --email-verified.")
+		return finding(
+			"addresses",
+			checkup.Doubtful,
+			"",
+			fmt.Sprintf(
+				"%d of %s%d people have no confirmed email address. Some applications, such as oauth2-proxy, pgAdmin and Keycloak, refuse them.",
+				without,
+				first,
+				all,
+			),
+			"With a mail server, people confirm their address on their account page. Otherwise: mandate user update USERNAME --email ADDRESS --email-verified.",
+		)
 	case more:
-		return finding("addresses", checkup.Fine, "", fmt.Sprintf("The first %d people have a confirmed email address.", all), "")
+		return finding(
+			"addresses",
+			checkup.Fine,
+			"",
+			fmt.Sprintf("The first %d people have a confirmed email address.", all),
+			"",
+		)
 	}
 	return finding("addresses", checkup.Fine, "", "All people have a confirmed email address.", "")
 }
@@ -206,10 +226,28 @@ func checkRedirectURIs(a Application) []checkup.Finding {
 	var found []checkup.Finding
 	change := "mandate application update " + a.ClientID + " --redirect-uri URI"
 	if a.RedirectURIs == "" && policy.HasGrant(a, policy.GrantCode) {
-		found = append(found, finding("redirect-uris", checkup.Wrong, AboutApplication(a), "It has no redirect URI, so nobody can sign in to it.", "Register one: "+change+"."))
+		found = append(
+			found,
+			finding(
+				"redirect-uris",
+				checkup.Wrong,
+				AboutApplication(a),
+				"It has no redirect URI, so nobody can sign in to it.",
+				"Register one: "+change+".",
+			),
+		)
 	}
 	for _, warning := range RedirectWarnings(a) {
-		found = append(found, finding("redirect-uris", checkup.Doubtful, AboutApplication(a), warning, "Register another one if the program can: "+change+", or --post-logout-redirect-uri URI."))
+		found = append(
+			found,
+			finding(
+				"redirect-uris",
+				checkup.Doubtful,
+				AboutApplication(a),
+				warning,
+				"Register another one if the program can: "+change+", or --post-logout-redirect-uri URI.",
+			),
+		)
 	}
 	return found
 }
@@ -230,8 +268,19 @@ func (p *Provider) checkRefusals(ctx context.Context, a Application) []checkup.F
 		if code, known := errorcode.Find(r.Error); known && remedy == "" {
 			remedy = code.Cure
 		}
-		found = append(found, finding("refused-requests", checkup.Doubtful, AboutApplication(a),
-			fmt.Sprintf("%s: %s (%s, last %s)", r.Error, r.Description, times(r.Times), time.Unix(r.At, 0).UTC().Format(time.RFC3339)), remedy))
+		found = append(found, finding(
+			"refused-requests",
+			checkup.Doubtful,
+			AboutApplication(a),
+			fmt.Sprintf(
+				"%s: %s (%s, last %s)",
+				r.Error,
+				r.Description,
+				times(r.Times),
+				time.Unix(r.At, 0).UTC().Format(time.RFC3339),
+			),
+			remedy,
+		))
 	}
 	return found
 }

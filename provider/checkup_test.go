@@ -66,7 +66,10 @@ func TestCheckupFindsWhatIsStored(t *testing.T) {
 	f.Refusals.Count(events.Refused{Application: &app.Application, Endpoint: "token", Address: "192.0.2.1"}, oauth.Refuse("invalid_client", "of a stranger"))
 	// The browsers of people who have signed in do not displace what the application itself has sent.
 	for n := range 5 {
-		f.Refusals.Count(events.Refused{Application: &app.Application, PersonID: "mallory", Endpoint: "authorize"}, oauth.Refuse("invalid_request", "%s", oauth.Own(fmt.Sprint("of a person ", n))))
+		f.Refusals.Count(
+			events.Refused{Application: &app.Application, PersonID: "mallory", Endpoint: "authorize"},
+			oauth.Refuse("invalid_request", "%s", oauth.Own(fmt.Sprint("of a person ", n))),
+		)
 	}
 	f.app(func(r *clients.Registration) { r.Name, r.RedirectURIs = "Intranet", []string{"http://intranet.lan/cb"} })
 	got := bad(f.inside(t))
@@ -104,8 +107,13 @@ func TestCheckupWithoutMail(t *testing.T) {
 
 // Whoever signs out is sent to a post-logout redirect URI: a weak one is named too.
 func TestCheckupOfAWeakPostLogoutURI(t *testing.T) {
-	a := storage.Application{GrantTypes: policy.GrantCode, RedirectURIs: "https://app.example/cb", PostLogoutURIs: "http://app.lan/\nhttps://app.example/"}
-	if got := bad(checkRedirectURIs(a)); strings.Count(got, "warning redirect-uris") != 1 || !strings.Contains(got, "http://app.lan/") {
+	a := storage.Application{
+		GrantTypes:     policy.GrantCode,
+		RedirectURIs:   "https://app.example/cb",
+		PostLogoutURIs: "http://app.lan/\nhttps://app.example/",
+	}
+	if got := bad(checkRedirectURIs(a)); strings.Count(got, "warning redirect-uris") != 1 ||
+		!strings.Contains(got, "http://app.lan/") {
 		t.Errorf("%s", got)
 	}
 }
@@ -120,7 +128,8 @@ func TestCheckupSaysWhomItHasCounted(t *testing.T) {
 		{0, 7, false, "All people have"}, {2, 7, false, "2 of 7 people have no"},
 		{0, 7, true, "The first 7 people have"}, {2, 7, true, "2 of the first 7 people have no"},
 	} {
-		if got := addressFinding(test.without, test.all, test.more); !strings.HasPrefix(got.Text, test.want) || (got.Weight == checkup.Fine) != (test.without == 0) {
+		if got := addressFinding(test.without, test.all, test.more); !strings.HasPrefix(got.Text, test.want) ||
+			(got.Weight == checkup.Fine) != (test.without == 0) {
 			t.Errorf("%+v: %+v", test, got)
 		}
 	}

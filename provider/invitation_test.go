@@ -311,8 +311,9 @@ func TestPasskeyOfANewAccount(t *testing.T) {
 	})
 }
 
-// Programs find people by the username. Whoever makes an account gets neither that of somebody who was deleted or has another one
-// now, whose accounts there it would open, nor that of a role, whose account there is the first administrator's (CWE-289).
+// Programs find people by the username. Whoever makes an account gets neither that of somebody who was deleted or has
+// another one now, whose accounts there it would open, nor that of a role, whose account there is the first
+// administrator's (CWE-289).
 func TestAttackUsernameOfADeletedPerson(t *testing.T) {
 	f := begin(t, inviting)
 	alice, bob := f.person("Alice"), f.person("bob")
@@ -323,7 +324,10 @@ func TestAttackUsernameOfADeletedPerson(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	secrets := map[string]string{"invited": secretOf(t, f.invited(t, people.Inviting{ByHand: true}, "ann@example.com")), "by sign-up": f.asksToJoin(t, "mallory@example.com", home)[0]}
+	secrets := map[string]string{
+		"invited":    secretOf(t, f.invited(t, people.Inviting{ByHand: true}, "ann@example.com")),
+		"by sign-up": f.asksToJoin(t, "mallory@example.com", home)[0],
+	}
 	for how, secret := range secrets {
 		for name, why := range map[string]string{"alice": "Somebody else has had", "ＡＬＩＣＥ": "Somebody else has had", "bob": "Somebody else has had", "Admin": "is reserved", "ro.ot": "is reserved"} {
 			_, err := f.Invitations.AskForPasskey(t.Context(), secret, people.NewAccount{Username: name}, home)

@@ -7,8 +7,8 @@ import (
 	"mandate/provider/policy"
 )
 
-// An administrator has allowed an application what protects people less, as it was then. A change by a person who has become
-// responsible for it removes that permanently: it does not come back with the next administrator.
+// An administrator has allowed an application what protects people less, as it was then. A change by a person who has
+// become responsible for it removes that permanently: it does not come back with the next administrator.
 func TestChangeByAPersonRemovesLenientValues(t *testing.T) {
 	f := begin(t, openID)
 	app := f.app(func(r *clients.Registration) {
@@ -20,7 +20,12 @@ func TestChangeByAPersonRemovesLenientValues(t *testing.T) {
 	if err != nil || before.PKCE != policy.PKCEIfSent || StandingOf(before) != policy.StandingPerson {
 		t.Fatalf("%+v, %v", before, err)
 	}
-	_, err = f.Clients.Change(t.Context(), By(alice), id, func(r *clients.Registration) error { r.Name = "Mine"; return nil })
+	_, err = f.Clients.Change(
+		t.Context(),
+		By(alice),
+		id,
+		func(r *clients.Registration) error { r.Name = "Mine"; return nil },
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

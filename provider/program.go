@@ -84,12 +84,15 @@ func (p *Provider) ForProgram(actor policy.Actor, program Program, address strin
 	return made, nil
 }
 
-// AboutAddress says of the address of a program what is wrong with the URIs that follow from it, but for the fields that
-// the person has said.
+// AboutAddress says of the address of a program what is wrong with the URIs that follow from it, but for the fields
+// that the person has said.
 func AboutAddress(invalid *oauth.Invalid, said ...string) *oauth.Invalid {
 	about := &oauth.Invalid{}
 	for _, f := range invalid.Fields {
-		follows := slices.Contains([]string{"redirect_uris", "post_logout_redirect_uris", "backchannel_logout_uri"}, f.Field)
+		follows := slices.Contains(
+			[]string{"redirect_uris", "post_logout_redirect_uris", "backchannel_logout_uri"},
+			f.Field,
+		)
 		if follows && !slices.Contains(said, f.Field) {
 			f.Field = "url"
 		}

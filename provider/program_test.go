@@ -87,8 +87,14 @@ func TestSettingsNameTheEndpointsOfTheMetadata(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := f.settingsValues(ForProgram{}, "", "")
-	want := presets.Endpoints{Authorize: m.AuthorizationEndpoint, Token: m.TokenEndpoint, UserInfo: m.UserInfoEndpoint, Keys: m.JWKSURI, Logout: m.EndSessionEndpoint,
-		Device: m.DeviceAuthorizationEndpoint}
+	want := presets.Endpoints{
+		Authorize: m.AuthorizationEndpoint,
+		Token:     m.TokenEndpoint,
+		UserInfo:  m.UserInfoEndpoint,
+		Keys:      m.JWKSURI,
+		Logout:    m.EndSessionEndpoint,
+		Device:    m.DeviceAuthorizationEndpoint,
+	}
 	if got.Endpoints != want || got.Issuer != m.Issuer || len(got.Random) != 32 {
 		t.Errorf("%+v\nwant %+v", got, want)
 	}

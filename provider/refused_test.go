@@ -180,13 +180,16 @@ func TestAttackRefusalsFromOneSite(t *testing.T) {
 	}
 }
 
-// A person can register an application, and have its requests refused for many reasons. It does not use up what one node
-// stores for all applications (CWE-770).
+// A person can register an application, and have its requests refused for many reasons. It does not use up what one
+// node stores for all applications (CWE-770).
 func TestAttackRefusalsOfOneApplication(t *testing.T) {
 	f := begin(t)
 	app, other := f.app(), f.app()
 	for n := range 20_100 {
-		f.refuse(events.Refused{Endpoint: "token", Application: &app.Application, Proved: true}, oauth.Refuse("invalid_request", "%s", oauth.Own(n)))
+		f.refuse(
+			events.Refused{Endpoint: "token", Application: &app.Application, Proved: true},
+			oauth.Refuse("invalid_request", "%s", oauth.Own(n)),
+		)
 	}
 	f.token(other, "grant_type", policy.GrantDevice)
 	if got := f.refusals(other.Application); len(got) != 1 {
@@ -198,16 +201,19 @@ func TestAttackRefusalsOfOneApplication(t *testing.T) {
 	}
 }
 
-// People who have signed in can cause as few refusals of an application as strangers: neither somebody with many networks, nor
-// somebody with many accounts of their own making in one network. They displace neither what the application itself has sent nor
-// what strangers have, and these not theirs (CWE-770).
+// People who have signed in can cause as few refusals of an application as strangers: neither somebody with many
+// networks, nor somebody with many accounts of their own making in one network. They displace neither what the
+// application itself has sent nor what strangers have, and these not theirs (CWE-770).
 func TestAttackRefusalsOfPeopleWhoHaveSignedIn(t *testing.T) {
 	f := begin(t)
 	app := f.app()
 	texts := 0
 	from := func(person, address string, a storage.Application) {
 		texts++
-		f.refuse(events.Refused{Endpoint: "authorize", Application: &a, PersonID: person, Address: address}, oauth.Refuse("invalid_request", "%s", oauth.Own(fmt.Sprint("Text ", texts))))
+		f.refuse(
+			events.Refused{Endpoint: "authorize", Application: &a, PersonID: person, Address: address},
+			oauth.Refuse("invalid_request", "%s", oauth.Own(fmt.Sprint("Text ", texts))),
+		)
 	}
 	rows := func() map[string]int {
 		by := map[string]int{}
@@ -238,7 +244,11 @@ func TestAttackRefusalsOfPeopleWhoHaveSignedIn(t *testing.T) {
 		t.Errorf("and many of many sites: %v, want %v", got, want)
 	}
 	for n := range 60 {
-		from("mallory", fmt.Sprintf("192.%d.2.1", n), storage.Application{ID: fmt.Sprint("a", n), ClientID: fmt.Sprint("a", n)})
+		from(
+			"mallory",
+			fmt.Sprintf("192.%d.2.1", n),
+			storage.Application{ID: fmt.Sprint("a", n), ClientID: fmt.Sprint("a", n)},
+		)
 	}
 	f.refusals(app.Application)
 	caused := 0
@@ -266,7 +276,8 @@ func TestAttackRefusalsFromManySites(t *testing.T) {
 		t.Fatal(err)
 	}
 	rest := slices.IndexFunc(found, func(r events.Refusal) bool { return r.Endpoint == "other" })
-	if len(found) != 52 || rest < 0 || found[rest].Times != 70 || found[0].Description != "The reason." || found[0].Sender != events.Itself {
+	if len(found) != 52 || rest < 0 || found[rest].Times != 70 || found[0].Description != "The reason." ||
+		found[0].Sender != events.Itself {
 		t.Errorf("%d rows, others %+v, first %+v", len(found), found[max(0, rest)], found[0])
 	}
 }

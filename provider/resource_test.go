@@ -399,12 +399,18 @@ func TestResourceRegistration(t *testing.T) {
 		wantInvalid(t, f.Resources.Change(t.Context(), Operator(), was, resources.Registration{Name: "two"}), "name")
 	})
 	t.Run("a scope that the operator has removed stays", func(t *testing.T) {
-		f.sql(`UPDATE resources SET scopes = 'read gone', introspectors = '` + "\n" + refused.Application.ClientID + "\n" + `' WHERE uri = '` + files + `'`)
+		f.sql(
+			`UPDATE resources SET scopes = 'read gone', introspectors = '` + "\n" + refused.Application.ClientID + "\n" + `' WHERE uri = '` + files + `'`,
+		)
 		was, err := f.Resources.Resource(t.Context(), Operator(), files)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := resources.Registration{Name: "Renamed", Scopes: []string{"read", "gone"}, Introspectors: []string{refused.Application.ClientID}}
+		r := resources.Registration{
+			Name:          "Renamed",
+			Scopes:        []string{"read", "gone"},
+			Introspectors: []string{refused.Application.ClientID},
+		}
 		wantError(t, f.Resources.Change(t.Context(), Operator(), was, r), "no error")
 		was, err = f.Resources.Resource(t.Context(), Operator(), files)
 		if err != nil || was.Name != "Renamed" || was.Scopes != "read gone" {
@@ -412,9 +418,24 @@ func TestResourceRegistration(t *testing.T) {
 		}
 		r.Scopes = []string{"read", "gone", "other"}
 		wantInvalid(t, f.Resources.Change(t.Context(), Operator(), was, r), "scopes")
-		r.Scopes, r.Introspectors = []string{"read"}, []string{refused.Application.ClientID, f.app(public).Application.ClientID}
+		r.Scopes, r.Introspectors = []string{
+			"read",
+		}, []string{
+			refused.Application.ClientID,
+			f.app(public).Application.ClientID,
+		}
 		wantInvalid(t, f.Resources.Change(t.Context(), Operator(), was, r), "introspectors")
-		wantInvalid(t, second(f.Resources.Add(t.Context(), Operator(), resources.Registration{URI: "https://y.example", Name: "y", Scopes: []string{"gone"}})), "scopes")
+		wantInvalid(
+			t,
+			second(
+				f.Resources.Add(
+					t.Context(),
+					Operator(),
+					resources.Registration{URI: "https://y.example", Name: "y", Scopes: []string{"gone"}},
+				),
+			),
+			"scopes",
+		)
 	})
 	t.Run("an application names resources that exist", func(t *testing.T) {
 		app := f.app()

@@ -87,8 +87,8 @@ func TestScopesAreLeftOutEverywhere(t *testing.T) {
 	})
 }
 
-// The developer of an application sees on its page which scopes it does not get, and what to change. Names that the server does
-// not know are words of the sender, and are not stored.
+// The developer of an application sees on its page which scopes it does not get, and what to change. Names that the
+// server does not know are words of the sender, and are not stored.
 func TestScopesLeftOutAreListed(t *testing.T) {
 	f := begin(t)
 	app := f.app()
@@ -102,7 +102,10 @@ func TestScopesLeftOutAreListed(t *testing.T) {
 	}
 	var got []string
 	for _, r := range found {
-		got = append(got, fmt.Sprintf("%s %s %s %d: %s", r.Endpoint, r.Error, r.Description, r.Times, clients.RemedyOf(r).Field))
+		got = append(
+			got,
+			fmt.Sprintf("%s %s %s %d: %s", r.Endpoint, r.Error, r.Description, r.Times, clients.RemedyOf(r).Field),
+		)
 	}
 	slices.Sort(got)
 	want := []string{
@@ -133,9 +136,9 @@ func TestRefreshLeavesNothingOut(t *testing.T) {
 	}
 }
 
-// Agents that have registered themselves ask for openid or offline_access whether they need it or not. offline_access without
-// OpenID Connect changes nothing, since the tokens belong to no login, so it is left out (RFC 6749 §3.3). The token is for the
-// tools in each case.
+// Agents that have registered themselves ask for openid or offline_access whether they need it or not. offline_access
+// without OpenID Connect changes nothing, since the tokens belong to no login, so it is left out (RFC 6749 §3.3). The
+// token is for the tools in each case.
 func TestAgentsAskForMoreScopes(t *testing.T) {
 	const tools = "https://tools.example/mcp"
 	for name, test := range map[string]struct {
@@ -166,7 +169,8 @@ func TestAgentsAskForMoreScopes(t *testing.T) {
 					if answer.Scope != want || (answer.IDToken != "") != strings.Contains(want, "openid") {
 						t.Errorf("%s, %s: scope %q, ID token %q", asked, what, answer.Scope, answer.IDToken)
 					}
-					if shown := f.shown(proxy, answer.AccessToken); !shown.Active || shown.Audience != tools || !strings.Contains(shown.Scope, "read") {
+					if shown := f.shown(proxy, answer.AccessToken); !shown.Active || shown.Audience != tools ||
+						!strings.Contains(shown.Scope, "read") {
 						t.Errorf("%s, %s, at the tools: %+v", asked, what, shown)
 					}
 				}

@@ -19,8 +19,8 @@ func (s *Store) WasUsername(ctx context.Context, key string) (bool, error) {
 
 const wasUsername = `SELECT EXISTS (SELECT 1 FROM former_usernames WHERE digest = $1)`
 
-// addNewcomer is addUser for a person for whom no administrator has decided. It returns ErrFormerName if somebody else has had
-// the username. The question comes after the row: until then, a person who has the name may be deleted.
+// addNewcomer is addUser for a person for whom no administrator has decided. It returns ErrFormerName if somebody
+// else has had the username. The question comes after the row: until then, a person who has the name may be deleted.
 func (t tx) addNewcomer(u User) error {
 	err := t.addUser(u, nil)
 	if err != nil {
@@ -41,7 +41,11 @@ func (t tx) leaveName(id, next string, now int64) error {
 	if err != nil || had == next {
 		return err
 	}
-	_, err = t.exec(`INSERT INTO former_usernames (digest, left_at) VALUES ($1, $2) ON CONFLICT (digest) DO UPDATE SET left_at = excluded.left_at`, digestOfName(had), now)
+	_, err = t.exec(
+		`INSERT INTO former_usernames (digest, left_at) VALUES ($1, $2) ON CONFLICT (digest) DO UPDATE SET left_at = excluded.left_at`,
+		digestOfName(had),
+		now,
+	)
 	return err
 }
 

@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Programs find people by the username, so nobody gets that of a former person without an administrator: neither by an invitation
-// nor from another server (CWE-289).
+// Programs find people by the username, so nobody gets that of a former person without an administrator: neither by
+// an invitation nor from another server (CWE-289).
 func TestAttackFormerUsername(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, bob := w.person(t, "alice"), w.person(t, "bob")
@@ -26,7 +26,12 @@ func TestAttackFormerUsername(t *testing.T) {
 		for _, name := range []string{"alice", "bob"} {
 			u := named(name)
 			is(t, name+" by an invitation", second(w.AcceptInvitation(t.Context(), i.Digest, u, nil)), ErrFormerName)
-			is(t, name+" from another server", second(w.AddUserWithIdentity(t.Context(), u, newIdentity(u.ID), InvitedIgnored)), ErrFormerName)
+			is(
+				t,
+				name+" from another server",
+				second(w.AddUserWithIdentity(t.Context(), u, newIdentity(u.ID), InvitedIgnored)),
+				ErrFormerName,
+			)
 			was, err := w.WasUsername(t.Context(), name)
 			if err != nil || !was {
 				t.Errorf("%s: %t, %v", name, was, err)

@@ -124,8 +124,9 @@ const (
 // AddUserWithIdentity stores a person who has signed in with another server for the first time. It may use
 // the invitations for the address, and returns their groups that do not exist any more. It returns
 // ErrSpent if anybody has the identity by now, or if the person needs an invitation and there is none,
-// ErrConflict if somebody else has the username, ErrFormerName if somebody else has had it, and ErrAddressTaken if somebody has the address. Additions
-// and changes of people run one after another, so each sees the addresses of the earlier ones.
+// ErrConflict if somebody else has the username, ErrFormerName if somebody else has had it, and ErrAddressTaken if
+// somebody has the address. Additions and changes of people run one after another, so each sees the addresses of the
+// earlier ones.
 func (s *Store) AddUserWithIdentity(ctx context.Context, u User, i Identity, invited Invited) ([]string, error) {
 	var missing []string
 	err := s.atomically(ctx, func(t tx) error {

@@ -273,9 +273,9 @@ func (t tx) roomForLink(most int) error {
 
 // AcceptInvitation uses an invitation for a new person, who has a passkey if key is not nil. It returns
 // the groups of the invitation that do not exist any more. It returns ErrSpent if the invitation does not
-// work, ErrConflict if the username is taken, ErrFormerName if somebody else has had it, ErrFactorUsed if somebody has the passkey, and
-// ErrAddressTaken if somebody has the address. In these cases the invitation is not used. Of several
-// concurrent calls, one succeeds.
+// work, ErrConflict if the username is taken, ErrFormerName if somebody else has had it, ErrFactorUsed if somebody
+// has the passkey, and ErrAddressTaken if somebody has the address. In these cases the invitation is not used. Of
+// several concurrent calls, one succeeds.
 func (s *Store) AcceptInvitation(ctx context.Context, digest string, u User, key *Passkey) ([]string, error) {
 	var missing []string
 	err := s.atomically(ctx, func(t tx) error {

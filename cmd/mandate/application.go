@@ -98,7 +98,16 @@ type refusalView struct {
 func viewRefusals(found []provider.Refusal) []refusalView {
 	views := make([]refusalView, len(found))
 	for i, r := range found {
-		views[i] = refusalView{r.Endpoint, r.Error, r.Description, string(r.Sender), r.Times, timestamp(r.Since), timestamp(r.At), provider.RemedyOf(r).Text}
+		views[i] = refusalView{
+			r.Endpoint,
+			r.Error,
+			r.Description,
+			string(r.Sender),
+			r.Times,
+			timestamp(r.Since),
+			timestamp(r.At),
+			provider.RemedyOf(r).Text,
+		}
 	}
 	return views
 }
@@ -423,60 +432,102 @@ func (p *program) applicationRotateCommand() *cobra.Command {
 }
 
 func (p *program) applicationTakeOverCommand() *cobra.Command {
-	return p.withJSON(&cobra.Command{Use: "take-over CLIENT_ID", Short: "Make the operator responsible for an application, and remove its owner", Args: arguments("CLIENT_ID"),
-		RunE: func(c *cobra.Command, args []string) error {
-			return p.withApplication(c.Context(), args[0], func(o *opened, a provider.Application) error {
-				knows := "The previous owner"
-				if a.Owner == nil {
-					knows = "Whoever registered it"
-				}
-				a, err := o.provider.Clients.TakeOver(c.Context(), provider.Operator(), a.ID, a.Version)
-				if err != nil {
-					return err
-				}
-				return p.done(viewApplication(o.provider, a, ""), "Took over %s (%s). %s may know its secret: mandate application rotate-secret replaces it.\n", a.ClientID, a.Name, knows)
-			})
-		}})
+	return p.withJSON(
+		&cobra.Command{
+			Use:   "take-over CLIENT_ID",
+			Short: "Make the operator responsible for an application, and remove its owner",
+			Args:  arguments("CLIENT_ID"),
+			RunE: func(c *cobra.Command, args []string) error {
+				return p.withApplication(c.Context(), args[0], func(o *opened, a provider.Application) error {
+					knows := "The previous owner"
+					if a.Owner == nil {
+						knows = "Whoever registered it"
+					}
+					a, err := o.provider.Clients.TakeOver(c.Context(), provider.Operator(), a.ID, a.Version)
+					if err != nil {
+						return err
+					}
+					return p.done(
+						viewApplication(o.provider, a, ""),
+						"Took over %s (%s). %s may know its secret: mandate application rotate-secret replaces it.\n",
+						a.ClientID,
+						a.Name,
+						knows,
+					)
+				})
+			},
+		},
+	)
 }
 
 func (p *program) applicationAssignCommand() *cobra.Command {
-	return p.withJSON(&cobra.Command{Use: "assign CLIENT_ID USERNAME", Short: "Give an application to another owner, who becomes responsible for it", Args: arguments("CLIENT_ID", "USERNAME"),
-		RunE: func(c *cobra.Command, args []string) error {
-			return p.withApplication(c.Context(), args[0], func(o *opened, a provider.Application) error {
-				a, err := o.provider.Clients.Assign(c.Context(), provider.Operator(), a.ID, a.Version, args[1])
-				if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
-					return errors.New("USERNAME: " + invalid.At("owner"))
-				}
-				if err != nil {
-					return err
-				}
-				return p.done(viewApplication(o.provider, a, ""), "Assigned %s (%s) to %s. Its standing is %s.\n", a.ClientID, a.Name, args[1], provider.StandingOf(a))
-			})
-		}})
+	return p.withJSON(
+		&cobra.Command{
+			Use:   "assign CLIENT_ID USERNAME",
+			Short: "Give an application to another owner, who becomes responsible for it",
+			Args:  arguments("CLIENT_ID", "USERNAME"),
+			RunE: func(c *cobra.Command, args []string) error {
+				return p.withApplication(c.Context(), args[0], func(o *opened, a provider.Application) error {
+					a, err := o.provider.Clients.Assign(c.Context(), provider.Operator(), a.ID, a.Version, args[1])
+					if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
+						return errors.New("USERNAME: " + invalid.At("owner"))
+					}
+					if err != nil {
+						return err
+					}
+					return p.done(
+						viewApplication(o.provider, a, ""),
+						"Assigned %s (%s) to %s. Its standing is %s.\n",
+						a.ClientID,
+						a.Name,
+						args[1],
+						provider.StandingOf(a),
+					)
+				})
+			},
+		},
+	)
 }
 
 func (p *program) applicationRevokeCommand() *cobra.Command {
-	return p.withJSON(&cobra.Command{Use: "revoke CLIENT_ID", Short: "Revoke all tokens and consents of an application, which stays", Args: arguments("CLIENT_ID"),
-		RunE: func(c *cobra.Command, args []string) error {
-			return p.withApplication(c.Context(), args[0], func(o *opened, a provider.Application) error {
-				err := o.provider.Clients.RevokeAll(c.Context(), provider.Operator(), a.ID)
-				if err != nil {
-					return err
-				}
-				return p.done(viewApplication(o.provider, a, ""), "Revoked everything that %s (%s) held. It can get new tokens: mandate application rotate-secret stops whoever knows its secret.\n", a.ClientID, a.Name)
-			})
-		}})
+	return p.withJSON(
+		&cobra.Command{
+			Use:   "revoke CLIENT_ID",
+			Short: "Revoke all tokens and consents of an application, which stays",
+			Args:  arguments("CLIENT_ID"),
+			RunE: func(c *cobra.Command, args []string) error {
+				return p.withApplication(c.Context(), args[0], func(o *opened, a provider.Application) error {
+					err := o.provider.Clients.RevokeAll(c.Context(), provider.Operator(), a.ID)
+					if err != nil {
+						return err
+					}
+					return p.done(
+						viewApplication(o.provider, a, ""),
+						"Revoked everything that %s (%s) held. It can get new tokens: mandate application rotate-secret stops whoever knows its secret.\n",
+						a.ClientID,
+						a.Name,
+					)
+				})
+			},
+		},
+	)
 }
 
 func (p *program) applicationDeleteCommand() *cobra.Command {
-	return p.withJSON(&cobra.Command{Use: "delete CLIENT_ID", Short: "Delete an application, and revoke its tokens", Args: arguments("CLIENT_ID"),
-		RunE: func(c *cobra.Command, args []string) error {
-			return p.withApplication(c.Context(), args[0], func(o *opened, a provider.Application) error {
-				err := o.provider.Clients.Delete(c.Context(), provider.Operator(), a.ID)
-				if err != nil {
-					return err
-				}
-				return p.done(viewApplication(o.provider, a, ""), "Deleted %s (%s).\n", a.ClientID, a.Name)
-			})
-		}})
+	return p.withJSON(
+		&cobra.Command{
+			Use:   "delete CLIENT_ID",
+			Short: "Delete an application, and revoke its tokens",
+			Args:  arguments("CLIENT_ID"),
+			RunE: func(c *cobra.Command, args []string) error {
+				return p.withApplication(c.Context(), args[0], func(o *opened, a provider.Application) error {
+					err := o.provider.Clients.Delete(c.Context(), provider.Operator(), a.ID)
+					if err != nil {
+						return err
+					}
+					return p.done(viewApplication(o.provider, a, ""), "Deleted %s (%s).\n", a.ClientID, a.Name)
+				})
+			},
+		},
+	)
 }

@@ -14,17 +14,42 @@ func fieldFlags() []fieldFlag[provider.Registration] {
 	type r = provider.Registration
 	return []fieldFlag[provider.Registration]{
 		{"name", "`NAME` that people see", func(r *r) any { return &r.Name }},
-		{"client-type", "`TYPE`: confidential, or public for an application that cannot keep a secret (default: confidential)",
-			func(r *r) any { return &r.ClientType }},
-		{"grant", "`GRANT`: " + strings.Join(provider.GrantNames(), ", ") + "; may be repeated", func(r *r) any { return (*words)(&r.GrantTypes) }},
+		{
+			"client-type",
+			"`TYPE`: confidential, or public for an application that cannot keep a secret (default: confidential)",
+			func(r *r) any { return &r.ClientType },
+		},
+		{
+			"grant",
+			"`GRANT`: " + strings.Join(provider.GrantNames(), ", ") + "; may be repeated",
+			func(r *r) any { return (*words)(&r.GrantTypes) },
+		},
 		{"redirect-uri", "redirect `URI`; may be repeated", func(r *r) any { return &r.RedirectURIs }},
-		{"scope", "`SCOPE` that it may request; may be repeated (default: all except introspection)", func(r *r) any { return (*narrowing)(&r.Scopes) }},
-		{"resource", "`URI` of a resource that its tokens may be for; the first one is the default; may be repeated (default: any resource)",
-			func(r *r) any { return (*narrowing)(&r.Resources) }},
-		{"may-introspect", "let it introspect tokens of other applications", func(r *r) any { return &r.MayIntrospect }},
-		{"skip-consent", "do not show the consent page; a public application needs https redirect URIs at a host for it", func(r *r) any { return &r.SkipConsent }},
-		{"access-token-format", "`FORMAT` of its access tokens: opaque, or jwt for APIs that verify tokens themselves (RFC 9068) (default: opaque)",
-			func(r *r) any { return &r.AccessTokenFormat }},
+		{
+			"scope",
+			"`SCOPE` that it may request; may be repeated (default: all except introspection)",
+			func(r *r) any { return (*narrowing)(&r.Scopes) },
+		},
+		{
+			"resource",
+			"`URI` of a resource that its tokens may be for; the first one is the default; may be repeated (default: any resource)",
+			func(r *r) any { return (*narrowing)(&r.Resources) },
+		},
+		{
+			"may-introspect",
+			"let it introspect tokens of other applications",
+			func(r *r) any { return &r.MayIntrospect },
+		},
+		{
+			"skip-consent",
+			"do not show the consent page; a public application needs https redirect URIs at a host for it",
+			func(r *r) any { return &r.SkipConsent },
+		},
+		{
+			"access-token-format",
+			"`FORMAT` of its access tokens: opaque, or jwt for APIs that verify tokens themselves (RFC 9068) (default: opaque)",
+			func(r *r) any { return &r.AccessTokenFormat },
+		},
 		{"access-token-lifetime", "lifetime of its access tokens in `SECONDS`; 0: the server's (default: the same)",
 			func(r *r) any { return &r.AccessTokenLifetime }},
 		{"refresh-token-lifetime", "lifetime of its refresh tokens in `SECONDS`; 0: the server's (default: the same)",

@@ -183,7 +183,8 @@ func differ(prefix string, a, b reflect.Value) []string {
 	return names
 }
 
-// A field of a resource without a flag could not be set at the command line, and a change would lose one that is not read.
+// A field of a resource without a flag could not be set at the command line, and a change would lose one that is not
+// read.
 func TestEveryFieldOfAResourceHasAFlagAndIsKept(t *testing.T) {
 	set := []string{"URI"} // the argument
 	for _, one := range resourceFlags() {

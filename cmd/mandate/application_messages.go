@@ -16,8 +16,23 @@ func (m *messageFlags) add(c *cobra.Command) {
 	f.StringVar(&m.said.ObjectAlgorithm, "request-object-algorithm", "", "the only `ALGORITHM` of its request objects: "+strings.Join(provider.ObjectAlgorithms(), ", ")+" (default: any of them)")
 	f.BoolVar(&m.said.RequireSigned, "require-signed-request-object", false, "refuse its authorization requests that it did not sign (RFC 9101)")
 	f.StringArrayVar(&m.said.RequestURIs, "request-uri", nil, "`URI` of its request objects; may be repeated")
-	f.StringVar(&m.said.ResponseAlgorithm, "response-algorithm", "", "`ALGORITHM` that signs its authorization responses (JARM): "+strings.Join(provider.SigningAlgorithms(), ", ")+" (default: "+provider.DefaultAlgorithm+")")
-	f.Var((*narrowing)(&m.said.ResponseModes), "response-mode", "response `MODE` that it may use: "+strings.Join(provider.AllResponseModes(), ", ")+"; may be repeated (default: any; "+everything+" stands for that)")
+	f.StringVar(
+		&m.said.ResponseAlgorithm,
+		"response-algorithm",
+		"",
+		"`ALGORITHM` that signs its authorization responses (JARM): "+strings.Join(
+			provider.SigningAlgorithms(),
+			", ",
+		)+" (default: "+provider.DefaultAlgorithm+")",
+	)
+	f.Var(
+		(*narrowing)(&m.said.ResponseModes),
+		"response-mode",
+		"response `MODE` that it may use: "+strings.Join(
+			provider.AllResponseModes(),
+			", ",
+		)+"; may be repeated (default: any; "+everything+" stands for that)",
+	)
 }
 
 // read sets the values whose flags are present.

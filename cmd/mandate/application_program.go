@@ -42,7 +42,10 @@ func (f *programFlags) check(c *cobra.Command) error {
 	case !known:
 		return wrongUsage("--for: there is no program %q: %s", f.name, all)
 	case changed("url") && len(program.Redirects) == 0 && program.Grant == "":
-		return wrongUsage("--url: it has no effect for %s: say with --redirect-uri which page receives the authorization code, and with --name how people see it", program.Name)
+		return wrongUsage(
+			"--url: it has no effect for %s: say with --redirect-uri which page receives the authorization code, and with --name how people see it",
+			program.Name,
+		)
 	case changed("url") && !program.NeedsAddress():
 		return wrongUsage("--url: it has no effect for %s, which has no address: leave it out", program.Name)
 	case len(program.Redirects) == 0 && program.Grant == "" && !changed("redirect-uri"):
@@ -83,8 +86,14 @@ func (f *programFlags) refuseAgain(ctx context.Context, of *provider.Provider, p
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("%s at %s is registered already, with the client ID %s. To print its settings again, with a new secret: mandate application rotate-secret %s. "+
-		"To register a second one, give it another name with --name", preset.Program.Title, preset.Address, was.ClientID, argumentOf(was.ClientID))
+	return fmt.Errorf(
+		"%s at %s is registered already, with the client ID %s. To print its settings again, with a new secret: mandate application rotate-secret %s. "+
+			"To register a second one, give it another name with --name",
+		preset.Program.Title,
+		preset.Address,
+		was.ClientID,
+		argumentOf(was.ClientID),
+	)
 }
 
 // argumentOf is a client ID as an argument of a command that a person can copy.
@@ -95,7 +104,8 @@ func argumentOf(id string) string {
 	return id
 }
 
-// settingsAgain are the settings of an application after its secret was replaced, or nil if it was registered for no program.
+// settingsAgain are the settings of an application after its secret was replaced, or nil if it was registered for no
+// program.
 func settingsAgain(of *provider.Provider, made *provider.Registered) (*settingsView, error) {
 	found, err := of.ProgramSettings(made.Application, made.Secret)
 	if err != nil || found == nil {

@@ -29,9 +29,19 @@ func TestOnlyThreeCommandsCreateADatabase(t *testing.T) {
 		}
 	}
 	more := map[string][]string{
-		"mandate application add": {"--name", "x", "--grant", "client_credentials"}, "mandate resource add": {"--name", "x"},
-		"mandate user add": {"--password-stdin"}, "mandate user passwd": {"--password-stdin"}, "mandate keys rotate": {"--kind", "EC"},
-		"mandate application update": {"--name", "x"}, "mandate resource update": {"--name", "x"}, "mandate user update": {"--first-name", "x"},
+		"mandate application add": {
+			"--name",
+			"x",
+			"--grant",
+			"client_credentials",
+		}, "mandate resource add": {"--name", "x"},
+		"mandate user add": {
+			"--password-stdin",
+		}, "mandate user passwd": {"--password-stdin"}, "mandate keys rotate": {"--kind", "EC"},
+		"mandate application update": {
+			"--name",
+			"x",
+		}, "mandate resource update": {"--name", "x"}, "mandate user update": {"--first-name", "x"},
 	}
 	for _, c := range runnable((&program{}).root()) {
 		name := c.CommandPath()

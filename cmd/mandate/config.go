@@ -49,16 +49,22 @@ func (p *program) configCheckCommand() *cobra.Command {
 }
 
 func (p *program) configPrintCommand() *cobra.Command {
-	return p.withJSON(&cobra.Command{Use: "print", Short: "Print every setting with its effective value and its source; secrets are masked", Args: arguments(),
-		RunE: func(*cobra.Command, []string) error {
-			settings, err := config.Load(p.config, p.environ)
-			if err != nil {
-				return err
-			}
-			if p.asJSON {
-				return writeJSON(p.stdout, settings.List())
-			}
-			settings.Print(p.stdout)
-			return nil
-		}})
+	return p.withJSON(
+		&cobra.Command{
+			Use:   "print",
+			Short: "Print every setting with its effective value and its source; secrets are masked",
+			Args:  arguments(),
+			RunE: func(*cobra.Command, []string) error {
+				settings, err := config.Load(p.config, p.environ)
+				if err != nil {
+					return err
+				}
+				if p.asJSON {
+					return writeJSON(p.stdout, settings.List())
+				}
+				settings.Print(p.stdout)
+				return nil
+			},
+		},
+	)
 }

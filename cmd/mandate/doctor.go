@@ -129,7 +129,17 @@ func baseFinding(c *config.Config) checkup.Finding {
 // hostsFinding looks for a BASE_URL that means another machine on each machine.
 func hostsFinding(c *config.Config) checkup.Finding {
 	if text, remedy := provider.OnlyHere(c.BaseURL); text != "" {
-		return checkup.Finding{Check: "other-hosts", Weight: checkup.Doubtful, About: c.BaseURL, Text: text, Remedy: remedy}
+		return checkup.Finding{
+			Check:  "other-hosts",
+			Weight: checkup.Doubtful,
+			About:  c.BaseURL,
+			Text:   text,
+			Remedy: remedy,
+		}
 	}
-	return checkup.Finding{Check: "other-hosts", Weight: checkup.Fine, Text: "BASE_URL does not mean this machine alone."}
+	return checkup.Finding{
+		Check:  "other-hosts",
+		Weight: checkup.Fine,
+		Text:   "BASE_URL does not mean this machine alone.",
+	}
 }

@@ -13,8 +13,10 @@ import (
 
 func (p *program) explainCommand() *cobra.Command {
 	asJSON := false
-	c := &cobra.Command{Use: "explain ERROR_TEXT", Short: "Explain an error of the server: its clause, its cause and what to do",
-		Args: cobra.ArbitraryArgs,
+	c := &cobra.Command{
+		Use:   "explain ERROR_TEXT",
+		Short: "Explain an error of the server: its clause, its cause and what to do",
+		Args:  cobra.ArbitraryArgs,
 		Long: `Explain an error that an application, a page or the log shows. ERROR_TEXT is an
 error code, an error_description or a part of it, a response, the address of a
 redirect, a line of the log, or the message of a program in front of this server
@@ -39,8 +41,10 @@ prints what is nearest, or nothing, and the exit code is 1.`,
 			case certain:
 				return nil
 			case len(found) == 0:
-				return errors.New("nothing here explains that text: docs/troubleshooting.md says where the reason of a refusal " +
-					"stands, mandate doctor looks at the running server, and mandate explain without a text lists all error codes")
+				return errors.New(
+					"nothing here explains that text: docs/troubleshooting.md says where the reason of a refusal " +
+						"stands, mandate doctor looks at the running server, and mandate explain without a text lists all error codes",
+				)
 			}
 			return errors.New("nothing has exactly that text: these are the nearest ones")
 		}}
@@ -62,7 +66,13 @@ func explanationOf(m errorcode.Match) explanation {
 	if m.Message.Says != "" {
 		return explanation{Message: m.Message.Says, Cause: m.Message.Means, Cure: m.Message.Cure}
 	}
-	shown := explanation{Error: m.Code.Name, Description: m.Description, Source: m.Code.Source, Cause: m.Code.Cause, Cure: m.Code.Cure}
+	shown := explanation{
+		Error:       m.Code.Name,
+		Description: m.Description,
+		Source:      m.Code.Source,
+		Cause:       m.Code.Cause,
+		Cure:        m.Code.Cure,
+	}
 	if m.Case.Cure != "" {
 		shown.Cure = m.Case.Cure
 	}
@@ -101,8 +111,14 @@ func (p *program) printMatches(found []errorcode.Match, asJSON bool) error {
 }
 
 func printExplanation(w io.Writer, v explanation) error {
-	rows := [][2]string{{"Error", v.Error}, {"Text", v.Description}, {"Message", v.Message}, {"Document", v.Source}, {"Cause", v.Cause},
-		{"What to do", v.Cure}}
+	rows := [][2]string{
+		{"Error", v.Error},
+		{"Text", v.Description},
+		{"Message", v.Message},
+		{"Document", v.Source},
+		{"Cause", v.Cause},
+		{"What to do", v.Cure},
+	}
 	for _, row := range rows {
 		if row[1] == "" {
 			continue

@@ -28,8 +28,8 @@ func (*words) Type() string { return "stringArray" }
 
 func (w *words) String() string { return strings.Join(*w, " ") }
 
-// narrowing is the value of a flag like words, for a list that allows everything while it is empty. A script whose variable is empty
-// must not allow more than it says, so everything has a name.
+// narrowing is the value of a flag like words, for a list that allows everything while it is empty. A script whose
+// variable is empty must not allow more than it says, so everything has a name.
 type narrowing []string
 
 const everything = "__all__" // as in DEFAULT_SCOPES
@@ -60,8 +60,8 @@ func (*narrowing) Type() string { return "stringArray" }
 
 func (n *narrowing) String() string { return strings.Join(*n, " ") }
 
-// fieldFlag is a flag that sets one field of a record: a text, a list of texts or of words, a number or a box. The command that adds
-// a record and the command that changes it have the same.
+// fieldFlag is a flag that sets one field of a record: a text, a list of texts or of words, a number or a box. The
+// command that adds a record and the command that changes it have the same.
 type fieldFlag[T any] struct {
 	name, usage string
 	field       func(*T) any // a pointer to it

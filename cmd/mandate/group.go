@@ -190,20 +190,22 @@ func (p *program) memberCommand(use, short, done string, change func(groups []st
 }
 
 func (p *program) groupDeleteCommand() *cobra.Command {
-	return p.withJSON(&cobra.Command{Use: "delete NAME", Short: "Delete a group; its members stay", Args: arguments("NAME"),
-		RunE: func(c *cobra.Command, args []string) error {
-			o, err := p.open(c.Context(), toUse)
-			if err != nil {
-				return err
-			}
-			defer o.store.Close()
-			was, err := viewMembers(c.Context(), o.provider, args[0])
-			if err == nil {
-				err = o.provider.People.DeleteGroup(c.Context(), args[0])
-			}
-			if err != nil {
-				return missing(err, "group", args[0], "group list")
-			}
-			return p.done(was, "Deleted the group %s.\n", args[0])
-		}})
+	return p.withJSON(
+		&cobra.Command{Use: "delete NAME", Short: "Delete a group; its members stay", Args: arguments("NAME"),
+			RunE: func(c *cobra.Command, args []string) error {
+				o, err := p.open(c.Context(), toUse)
+				if err != nil {
+					return err
+				}
+				defer o.store.Close()
+				was, err := viewMembers(c.Context(), o.provider, args[0])
+				if err == nil {
+					err = o.provider.People.DeleteGroup(c.Context(), args[0])
+				}
+				if err != nil {
+					return missing(err, "group", args[0], "group list")
+				}
+				return p.done(was, "Deleted the group %s.\n", args[0])
+			}},
+	)
 }

@@ -192,7 +192,10 @@ func checkFile(t *testing.T, path string) {
 			return true
 		}
 		used := of.Name + "." + selector.Sel.Name
-		program := layer == "cmd/mandate" || layer == "conformance/bench" || layer == "storage/postgrestest" || layer == "conformance/servertest" || layer == "testkit" || layer == "testkit/times"
+		program := layer == "cmd/mandate" || layer == "conformance/bench" || layer == "storage/postgrestest" ||
+			layer == "conformance/servertest" ||
+			layer == "testkit" ||
+			layer == "testkit/times"
 		if isForbidden(layer, used) || !program && slices.Contains(ofTheProgram, used) {
 			t.Errorf("%s must not use %s", path, used)
 		}

@@ -244,20 +244,26 @@ func (p *program) invitationRenewCommand() *cobra.Command {
 }
 
 func (p *program) invitationWithdrawCommand() *cobra.Command {
-	return p.withJSON(&cobra.Command{Use: "withdraw ID|EMAIL", Short: "Withdraw an invitation; its link ends", Args: arguments("ID or EMAIL"),
-		RunE: func(c *cobra.Command, args []string) error {
-			o, err := p.open(c.Context(), toUse)
-			if err != nil {
-				return err
-			}
-			defer o.store.Close()
-			one, err := o.provider.Invitations.Named(c.Context(), args[0])
-			if err == nil {
-				err = o.provider.Invitations.Withdraw(c.Context(), provider.Operator(), one.ID)
-			}
-			if err != nil {
-				return missing(err, "invitation", args[0], "invitation list")
-			}
-			return p.done(viewInvitation(one, ""), "Withdrew the invitation of %s.\n", one.Email)
-		}})
+	return p.withJSON(
+		&cobra.Command{
+			Use:   "withdraw ID|EMAIL",
+			Short: "Withdraw an invitation; its link ends",
+			Args:  arguments("ID or EMAIL"),
+			RunE: func(c *cobra.Command, args []string) error {
+				o, err := p.open(c.Context(), toUse)
+				if err != nil {
+					return err
+				}
+				defer o.store.Close()
+				one, err := o.provider.Invitations.Named(c.Context(), args[0])
+				if err == nil {
+					err = o.provider.Invitations.Withdraw(c.Context(), provider.Operator(), one.ID)
+				}
+				if err != nil {
+					return missing(err, "invitation", args[0], "invitation list")
+				}
+				return p.done(viewInvitation(one, ""), "Withdrew the invitation of %s.\n", one.Email)
+			},
+		},
+	)
 }

@@ -150,7 +150,10 @@ func (p *program) keysRotateCommand() *cobra.Command {
 
 func (p *program) keysImportCommand() *cobra.Command {
 	var now bool
-	c := &cobra.Command{Use: "import", Short: "Import a private key in PEM from standard input; it signs after the time in which others may cache the published keys", Args: secretArguments("private key", "mandate keys import < key.pem"),
+	c := &cobra.Command{
+		Use:   "import",
+		Short: "Import a private key in PEM from standard input; it signs after the time in which others may cache the published keys",
+		Args:  secretArguments("private key", "mandate keys import < key.pem"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return p.withKeys(c.Context(), func(o *opened) error {
 				text, err := p.readStdin("private key", maxKey)
@@ -175,14 +178,20 @@ func (p *program) keysImportCommand() *cobra.Command {
 }
 
 func (p *program) keysRetireCommand() *cobra.Command {
-	return p.withJSON(&cobra.Command{Use: "retire KID", Short: "Remove a key at once; its signatures can no longer be verified", Args: arguments("KID"),
-		RunE: func(c *cobra.Command, args []string) error {
-			return p.withKeys(c.Context(), func(o *opened) error {
-				err := o.provider.Keys.Retire(c.Context(), args[0])
-				if err != nil {
-					return missing(err, "key", args[0], "keys list")
-				}
-				return p.done(retiredView{args[0]}, "Retired %s.\n", args[0])
-			})
-		}})
+	return p.withJSON(
+		&cobra.Command{
+			Use:   "retire KID",
+			Short: "Remove a key at once; its signatures can no longer be verified",
+			Args:  arguments("KID"),
+			RunE: func(c *cobra.Command, args []string) error {
+				return p.withKeys(c.Context(), func(o *opened) error {
+					err := o.provider.Keys.Retire(c.Context(), args[0])
+					if err != nil {
+						return missing(err, "key", args[0], "keys list")
+					}
+					return p.done(retiredView{args[0]}, "Retired %s.\n", args[0])
+				})
+			},
+		},
+	)
 }

@@ -33,8 +33,8 @@ type bound struct {
 	ops      net.Listener // nil without OPS_LISTEN
 }
 
-// bind binds all addresses of a server that clients reach at a base URL. It comes before anything is created: a server that cannot start because another
-// one has its address must not leave a database and keys behind.
+// bind binds all addresses of a server that clients reach at a base URL. It comes before anything is created: a
+// server that cannot start because another one has its address must not leave a database and keys behind.
 func (p *program) bind(c *config.Config, base string, log *slog.Logger) (*bound, error) {
 	certificate, err := certificateOf(c, base, log)
 	if err != nil {

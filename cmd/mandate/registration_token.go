@@ -54,9 +54,23 @@ func (p *program) registrationTokenAddCommand() *cobra.Command {
 	f.Int64Var(&r.Uses, "uses", 1, "`NUMBER` of applications that can be registered with it")
 	r.Lifetime = aDay
 	f.Var((*duration)(&r.Lifetime), "expires", "`DURATION` after which it expires, such as 12h or 7d")
-	f.StringArrayVar(&may, "may", nil, "grant types that can be registered, and introspection: a `LIST` with commas (default: authorization_code); may be repeated")
-	f.Var((*words)(&r.Scopes), "scope", "`SCOPE` that can be registered; may be repeated (default: those that an application may have without a token: DEFAULT_SCOPES, openid and offline_access)")
-	f.StringArrayVar(&r.Resources, "resource", nil, "`URI` of a resource; the applications get tokens for no other, and the first is their default; may be repeated")
+	f.StringArrayVar(
+		&may,
+		"may",
+		nil,
+		"grant types that can be registered, and introspection: a `LIST` with commas (default: authorization_code); may be repeated",
+	)
+	f.Var(
+		(*words)(&r.Scopes),
+		"scope",
+		"`SCOPE` that can be registered; may be repeated (default: those that an application may have without a token: DEFAULT_SCOPES, openid and offline_access)",
+	)
+	f.StringArrayVar(
+		&r.Resources,
+		"resource",
+		nil,
+		"`URI` of a resource; the applications get tokens for no other, and the first is their default; may be repeated",
+	)
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
@@ -137,17 +151,23 @@ type deletedView struct {
 }
 
 func (p *program) registrationTokenDeleteCommand() *cobra.Command {
-	return p.withJSON(&cobra.Command{Use: "delete ID", Short: "Delete an initial access token; its applications stay", Args: arguments("ID"),
-		RunE: func(c *cobra.Command, args []string) error {
-			o, err := p.open(c.Context(), toUse)
-			if err != nil {
-				return err
-			}
-			defer o.store.Close()
-			err = o.provider.Registrations.DeleteInitialToken(c.Context(), provider.Operator(), args[0])
-			if err != nil {
-				return missing(err, "initial access token", args[0], "registration-token list")
-			}
-			return p.done(deletedView{args[0]}, "Deleted %s.\n", args[0])
-		}})
+	return p.withJSON(
+		&cobra.Command{
+			Use:   "delete ID",
+			Short: "Delete an initial access token; its applications stay",
+			Args:  arguments("ID"),
+			RunE: func(c *cobra.Command, args []string) error {
+				o, err := p.open(c.Context(), toUse)
+				if err != nil {
+					return err
+				}
+				defer o.store.Close()
+				err = o.provider.Registrations.DeleteInitialToken(c.Context(), provider.Operator(), args[0])
+				if err != nil {
+					return missing(err, "initial access token", args[0], "registration-token list")
+				}
+				return p.done(deletedView{args[0]}, "Deleted %s.\n", args[0])
+			},
+		},
+	)
 }

@@ -67,19 +67,37 @@ func resourceFlags() []fieldFlag[provider.ResourceRegistration] {
 	type r = provider.ResourceRegistration
 	return []fieldFlag[r]{
 		{"name", "`NAME` that people see", func(r *r) any { return &r.Name }},
-		{"scope", "`SCOPE` of the resource; may be repeated (default: all)", func(r *r) any { return (*narrowing)(&r.Scopes) }},
+		{
+			"scope",
+			"`SCOPE` of the resource; may be repeated (default: all)",
+			func(r *r) any { return (*narrowing)(&r.Scopes) },
+		},
 		{"token-format", "`FORMAT` of its access tokens: opaque, or jwt (RFC 9068) (default: that of the application)",
 			func(r *r) any { return &r.TokenFormat }},
-		{"access-token-lifetime", "longest lifetime of its access tokens in `SECONDS` (default: that of the application)",
-			func(r *r) any { return &r.Lifetime }},
-		{"algorithm", "`ALGORITHM` that signs its JWT access tokens: " + strings.Join(provider.SigningAlgorithms(), ", ") +
-			" (default: that of the application)", func(r *r) any { return &r.Algorithm }},
+		{
+			"access-token-lifetime",
+			"longest lifetime of its access tokens in `SECONDS` (default: that of the application)",
+			func(r *r) any { return &r.Lifetime },
+		},
+		{
+			"algorithm",
+			"`ALGORITHM` that signs its JWT access tokens: " + strings.Join(provider.SigningAlgorithms(), ", ") +
+				" (default: that of the application)",
+			func(r *r) any { return &r.Algorithm },
+		},
 		{"introspector", "`CLIENT_ID` of an application that may introspect its tokens; may be repeated",
 			func(r *r) any { return &r.Introspectors }},
-		{"sender-constrained", "refuse access tokens for it that are not bound to a key or to a certificate of the application (RFC 9449, RFC 8705)",
-			func(r *r) any { return &r.Constrained }},
-		{"jwt-typ", "`TYP` of its JWT access tokens: " + provider.TypAccessToken + " (RFC 9068), or " + provider.TypJWT +
-			" for an API whose library accepts nothing else (default: " + provider.TypAccessToken + ")", func(r *r) any { return &r.JWTTyp }},
+		{
+			"sender-constrained",
+			"refuse access tokens for it that are not bound to a key or to a certificate of the application (RFC 9449, RFC 8705)",
+			func(r *r) any { return &r.Constrained },
+		},
+		{
+			"jwt-typ",
+			"`TYP` of its JWT access tokens: " + provider.TypAccessToken + " (RFC 9068), or " + provider.TypJWT +
+				" for an API whose library accepts nothing else (default: " + provider.TypAccessToken + ")",
+			func(r *r) any { return &r.JWTTyp },
+		},
 	}
 }
 
@@ -131,8 +149,17 @@ func (p *program) resourceUpdateCommand() *cobra.Command {
 
 // registered returns the registration of a resource.
 func registered(was provider.Resource) provider.ResourceRegistration {
-	return provider.ResourceRegistration{URI: was.URI, Name: was.Name, Scopes: strings.Fields(was.Scopes), TokenFormat: was.TokenFormat, Lifetime: was.Lifetime,
-		Algorithm: was.Algorithm, Introspectors: slices.Collect(was.IntrospectorIDs()), Constrained: was.Constrained, JWTTyp: was.JWTTyp}
+	return provider.ResourceRegistration{
+		URI:           was.URI,
+		Name:          was.Name,
+		Scopes:        strings.Fields(was.Scopes),
+		TokenFormat:   was.TokenFormat,
+		Lifetime:      was.Lifetime,
+		Algorithm:     was.Algorithm,
+		Introspectors: slices.Collect(was.IntrospectorIDs()),
+		Constrained:   was.Constrained,
+		JWTTyp:        was.JWTTyp,
+	}
 }
 
 func (p *program) addResource(ctx context.Context, r provider.ResourceRegistration, asJSON bool) error {
@@ -208,14 +235,20 @@ func (p *program) resourceShowCommand() *cobra.Command {
 }
 
 func (p *program) resourceDeleteCommand() *cobra.Command {
-	return p.withJSON(&cobra.Command{Use: "delete URI", Short: "Delete a resource, so that it gets no more tokens", Args: arguments("URI"),
-		RunE: func(c *cobra.Command, args []string) error {
-			return p.withResource(c.Context(), args[0], func(o *opened, r provider.Resource) error {
-				err := o.provider.Resources.Delete(c.Context(), provider.Operator(), r.URI)
-				if err != nil {
-					return err
-				}
-				return p.done(viewResource(r), "Deleted %s (%s).\n", r.URI, r.Name)
-			})
-		}})
+	return p.withJSON(
+		&cobra.Command{
+			Use:   "delete URI",
+			Short: "Delete a resource, so that it gets no more tokens",
+			Args:  arguments("URI"),
+			RunE: func(c *cobra.Command, args []string) error {
+				return p.withResource(c.Context(), args[0], func(o *opened, r provider.Resource) error {
+					err := o.provider.Resources.Delete(c.Context(), provider.Operator(), r.URI)
+					if err != nil {
+						return err
+					}
+					return p.done(viewResource(r), "Deleted %s (%s).\n", r.URI, r.Name)
+				})
+			},
+		},
+	)
 }

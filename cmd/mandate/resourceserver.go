@@ -69,7 +69,10 @@ func (p *program) resourceServer(ctx context.Context) error {
 	if bound.ops != nil {
 		ready := func(context.Context) error { return nil } // a provider that does not answer is reported for each request
 		metrics := telemetry.NewMetrics(programVersion()).Handler(log)
-		defer p.serveOps(bound.ops, handlers.Ops{Ready: ready, Stopping: ctx.Done(), Metrics: metrics, Pprof: settings.OpsPprof, Log: log})()
+		defer p.serveOps(
+			bound.ops,
+			handlers.Ops{Ready: ready, Stopping: ctx.Done(), Metrics: metrics, Pprof: settings.OpsPprof, Log: log},
+		)()
 	}
 	fmt.Fprintf(p.stdout, "Mandate protects %s at %s\n", settings.Upstream, httpserve.Place(bound.listener))
 	for _, l := range bound.mutual {

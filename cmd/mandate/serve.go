@@ -88,7 +88,13 @@ func (p *program) serve(ctx context.Context) error {
 	if bound.ops != nil {
 		o.metrics = telemetry.NewMetrics(programVersion())
 		o.metrics.OfServer(o.provider, o.events, out.Lost)
-		ops := handlers.Ops{Ready: o.provider.Ready, Stopping: ctx.Done(), Metrics: o.metrics.Handler(log), Pprof: settings.OpsPprof, Log: log}
+		ops := handlers.Ops{
+			Ready:    o.provider.Ready,
+			Stopping: ctx.Done(),
+			Metrics:  o.metrics.Handler(log),
+			Pprof:    settings.OpsPprof,
+			Log:      log,
+		}
 		defer p.serveOps(bound.ops, ops)()
 	}
 	handler, err := o.handler(ctx, bound.listener, log)
@@ -99,7 +105,12 @@ func (p *program) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(p.stdout, "Mandate listens at %s. People and applications reach it at BASE_URL %s\n", httpserve.Place(bound.listener), settings.BaseURL)
+	fmt.Fprintf(
+		p.stdout,
+		"Mandate listens at %s. People and applications reach it at BASE_URL %s\n",
+		httpserve.Place(bound.listener),
+		settings.BaseURL,
+	)
 	for _, l := range bound.mutual {
 		fmt.Fprintf(p.stdout, "Clients with a certificate reach it at %s, MTLS_BASE_URL %s\n", httpserve.Place(l), settings.MTLSBaseURL)
 	}

@@ -96,7 +96,12 @@ func wrongFlag(c *cobra.Command, err error) error {
 	text := err.Error()
 	if word, ok := strings.CutPrefix(text, "unknown flag: --"); ok {
 		if setting := settingFor(c, word); setting != "" {
-			return wrongUsage("%s: the setting %s is for that, in mandate.yaml or as MANDATE_%s", text, setting, setting)
+			return wrongUsage(
+				"%s: the setting %s is for that, in mandate.yaml or as MANDATE_%s",
+				text,
+				setting,
+				setting,
+			)
 		}
 		return wrongUsage("%s%s", text, didYouMean(word, "--", flagNames(c)))
 	}
@@ -166,17 +171,28 @@ func atMost(name string) cobra.PositionalArgs {
 func secretArguments(secret, example string, names ...string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) > len(names) {
-			return wrongUsage("unexpected argument: the %s is read from standard input, because other accounts of this machine can read arguments; for example: %s", secret, example)
+			return wrongUsage(
+				"unexpected argument: the %s is read from standard input, because other accounts of this machine can read arguments; for example: %s",
+				secret,
+				example,
+			)
 		}
 		return arguments(names...)(c, args)
 	}
 }
 
 // answers are the values that people write after a flag that has none.
-var answers = map[string]string{"true": "true", "false": "false", "yes": "true", "no": "false", "on": "true", "off": "false"}
+var answers = map[string]string{
+	"true":  "true",
+	"false": "false",
+	"yes":   "true",
+	"no":    "false",
+	"on":    "true",
+	"off":   "false",
+}
 
-// refuseAnswers lets each command refuse a value in an argument of its own after a flag that has none: the flag would be on,
-// whatever the value says.
+// refuseAnswers lets each command refuse a value in an argument of its own after a flag that has none: the flag would
+// be on, whatever the value says.
 func (p *program) refuseAnswers(c *cobra.Command) {
 	for _, child := range c.Commands() {
 		p.refuseAnswers(child)
@@ -192,7 +208,8 @@ func (p *program) refuseAnswers(c *cobra.Command) {
 			name, isFlag := strings.CutPrefix(word, "--")
 			f := c.Flags().Lookup(name)
 			// A group can be named on. Only if there is an argument too many it is certainly a value.
-			if isFlag && f != nil && f.Value.Type() == "bool" && answers[next] != "" && (err != nil || answers[next] == next) {
+			if isFlag && f != nil && f.Value.Type() == "bool" && answers[next] != "" &&
+				(err != nil || answers[next] == next) {
 				return wrongUsage("the value of --%s needs an equals sign: --%s=%s", name, name, answers[next])
 			}
 		}

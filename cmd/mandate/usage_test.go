@@ -9,8 +9,31 @@ import (
 
 // A suggestion that is wrong costs more than none.
 func TestSuggestionsAreNear(t *testing.T) {
-	commands := []string{"serve", "user", "group", "application", "resource", "resource-server", "registration-token", "events", "add", "add-member", "list", "delete", "show"}
-	flags := []string{"redirect-uri", "request-uri", "scope", "grant", "client-type", "client-id", "client-secret-stdin", "name"}
+	commands := []string{
+		"serve",
+		"user",
+		"group",
+		"application",
+		"resource",
+		"resource-server",
+		"registration-token",
+		"events",
+		"add",
+		"add-member",
+		"list",
+		"delete",
+		"show",
+	}
+	flags := []string{
+		"redirect-uri",
+		"request-uri",
+		"scope",
+		"grant",
+		"client-type",
+		"client-id",
+		"client-secret-stdin",
+		"name",
+	}
 	for _, c := range []struct {
 		word  string
 		names []string

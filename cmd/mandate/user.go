@@ -42,7 +42,10 @@ func viewUser(ctx context.Context, p *provider.Provider, u provider.User) (userV
 func (p *program) userAddCommand() *cobra.Command {
 	person := noPerson()
 	var fromStdin, asJSON bool
-	c := &cobra.Command{Use: "add USERNAME", Short: "Add a person; standard input contains the password", Args: secretArguments("password", "mandate user add USERNAME --password-stdin < password.txt", "USERNAME"),
+	c := &cobra.Command{
+		Use:   "add USERNAME",
+		Short: "Add a person; standard input contains the password",
+		Args:  secretArguments("password", "mandate user add USERNAME --password-stdin < password.txt", "USERNAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if !fromStdin {
 				return noPassword("add " + args[0])
@@ -206,7 +209,10 @@ func ofPeople(n int) string {
 
 func (p *program) userPasswdCommand() *cobra.Command {
 	var fromStdin bool
-	c := &cobra.Command{Use: "passwd USERNAME", Short: "Change the password of a person, and sign the person out everywhere", Args: secretArguments("password", "mandate user passwd USERNAME --password-stdin < password.txt", "USERNAME"),
+	c := &cobra.Command{
+		Use:   "passwd USERNAME",
+		Short: "Change the password of a person, and sign the person out everywhere",
+		Args:  secretArguments("password", "mandate user passwd USERNAME --password-stdin < password.txt", "USERNAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if !fromStdin {
 				return noPassword("passwd " + args[0])
@@ -215,10 +221,16 @@ func (p *program) userPasswdCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.changeUser(c.Context(), args[0], "Changed the password of %s.\n", func(o *opened, _ *changedUser) error {
-				return o.provider.People.ResetPassword(c.Context(), args[0], password)
-			})
-		}}
+			return p.changeUser(
+				c.Context(),
+				args[0],
+				"Changed the password of %s.\n",
+				func(o *opened, _ *changedUser) error {
+					return o.provider.People.ResetPassword(c.Context(), args[0], password)
+				},
+			)
+		},
+	}
 	c.Flags().BoolVar(&fromStdin, "password-stdin", false, "read the new password from standard input")
 	return p.withJSON(c)
 }
@@ -254,17 +266,28 @@ func (p *program) printResetLink(ctx context.Context, username string, asJSON bo
 }
 
 func (p *program) userDisableCommand() *cobra.Command {
-	return p.withJSON(&cobra.Command{Use: "disable USERNAME", Short: "Disable an account: end its sessions, revoke its tokens, and suspend the applications for which only this person is responsible", Args: arguments("USERNAME"),
-		RunE: func(c *cobra.Command, args []string) error {
-			return p.changeUser(c.Context(), args[0], "Disabled %s.\n", func(o *opened, changed *changedUser) error {
-				err := o.provider.People.DisableUser(c.Context(), args[0])
-				if err != nil {
-					return err
-				}
-				changed.Suspended, err = suspended(c.Context(), o.provider, changed.ID)
-				return err
-			})
-		}})
+	return p.withJSON(
+		&cobra.Command{
+			Use:   "disable USERNAME",
+			Short: "Disable an account: end its sessions, revoke its tokens, and suspend the applications for which only this person is responsible",
+			Args:  arguments("USERNAME"),
+			RunE: func(c *cobra.Command, args []string) error {
+				return p.changeUser(
+					c.Context(),
+					args[0],
+					"Disabled %s.\n",
+					func(o *opened, changed *changedUser) error {
+						err := o.provider.People.DisableUser(c.Context(), args[0])
+						if err != nil {
+							return err
+						}
+						changed.Suspended, err = suspended(c.Context(), o.provider, changed.ID)
+						return err
+					},
+				)
+			},
+		},
+	)
 }
 
 // suspended lists the applications that are suspended while their owner is disabled.
@@ -280,12 +303,18 @@ func suspended(ctx context.Context, from *provider.Provider, owner string) ([]su
 }
 
 func (p *program) userEnableCommand() *cobra.Command {
-	return p.withJSON(&cobra.Command{Use: "enable USERNAME", Short: "Enable an account again, and the applications for which only this person is responsible", Args: arguments("USERNAME"),
-		RunE: func(c *cobra.Command, args []string) error {
-			return p.changeUser(c.Context(), args[0], "Enabled %s.\n", func(o *opened, _ *changedUser) error {
-				return o.provider.People.EnableUser(c.Context(), args[0])
-			})
-		}})
+	return p.withJSON(
+		&cobra.Command{
+			Use:   "enable USERNAME",
+			Short: "Enable an account again, and the applications for which only this person is responsible",
+			Args:  arguments("USERNAME"),
+			RunE: func(c *cobra.Command, args []string) error {
+				return p.changeUser(c.Context(), args[0], "Enabled %s.\n", func(o *opened, _ *changedUser) error {
+					return o.provider.People.EnableUser(c.Context(), args[0])
+				})
+			},
+		},
+	)
 }
 
 func (p *program) userDeleteCommand() *cobra.Command {
@@ -327,27 +356,49 @@ func deleteUser(ctx context.Context, p *provider.Provider, username, theirs stri
 }
 
 func (p *program) userLogoutCommand() *cobra.Command {
-	return p.withJSON(&cobra.Command{Use: "logout USERNAME", Short: "Sign a person out everywhere, and notify applications that have a back-channel logout URI", Args: arguments("USERNAME"),
-		RunE: func(c *cobra.Command, args []string) error {
-			return p.changeUser(c.Context(), args[0], "Signed %s out everywhere.\n", func(o *opened, changed *changedUser) error {
-				_, err := o.provider.People.EndSessions(c.Context(), changed.ID)
-				return err
-			})
-		}})
+	return p.withJSON(
+		&cobra.Command{
+			Use:   "logout USERNAME",
+			Short: "Sign a person out everywhere, and notify applications that have a back-channel logout URI",
+			Args:  arguments("USERNAME"),
+			RunE: func(c *cobra.Command, args []string) error {
+				return p.changeUser(
+					c.Context(),
+					args[0],
+					"Signed %s out everywhere.\n",
+					func(o *opened, changed *changedUser) error {
+						_, err := o.provider.People.EndSessions(c.Context(), changed.ID)
+						return err
+					},
+				)
+			},
+		},
+	)
 }
 
 func (p *program) userResetFactorsCommand() *cobra.Command {
-	return p.withJSON(&cobra.Command{Use: "reset-factors USERNAME", Short: "Remove the authenticator app, the passkeys, the recovery codes and the accounts of other servers of a person, and sign the person out everywhere", Args: arguments("USERNAME"),
-		RunE: func(c *cobra.Command, args []string) error {
-			return p.changeUser(c.Context(), args[0], "Removed every second factor of %s, and signed the person out everywhere.\n", func(o *opened, changed *changedUser) error {
-				err := o.provider.People.ResetFactors(c.Context(), args[0])
-				if err != nil {
-					return err
-				}
-				changed.Identities, err = identities(c.Context(), o.provider, changed.ID)
-				return err
-			})
-		}})
+	return p.withJSON(
+		&cobra.Command{
+			Use:   "reset-factors USERNAME",
+			Short: "Remove the authenticator app, the passkeys, the recovery codes and the accounts of other servers of a person, and sign the person out everywhere",
+			Args:  arguments("USERNAME"),
+			RunE: func(c *cobra.Command, args []string) error {
+				return p.changeUser(
+					c.Context(),
+					args[0],
+					"Removed every second factor of %s, and signed the person out everywhere.\n",
+					func(o *opened, changed *changedUser) error {
+						err := o.provider.People.ResetFactors(c.Context(), args[0])
+						if err != nil {
+							return err
+						}
+						changed.Identities, err = identities(c.Context(), o.provider, changed.ID)
+						return err
+					},
+				)
+			},
+		},
+	)
 }
 
 // identities lists the accounts of other servers that a person still has: those of a person without a password
@@ -419,10 +470,20 @@ func (p *program) changeUser(ctx context.Context, name, done string, change func
 func (c *changedUser) consequences() string {
 	var text strings.Builder
 	for _, a := range c.Suspended {
-		fmt.Fprintf(&text, "Suspended %s (%s): mandate application take-over ends the suspension.\n", a.ClientID, a.Name)
+		fmt.Fprintf(
+			&text,
+			"Suspended %s (%s): mandate application take-over ends the suspension.\n",
+			a.ClientID,
+			a.Name,
+		)
 	}
 	for _, i := range c.Identities {
-		fmt.Fprintf(&text, "Still signs in with %s: %s is the only way in. Set a password with mandate user passwd, then run this command again.\n", i.Issuer, i.Subject)
+		fmt.Fprintf(
+			&text,
+			"Still signs in with %s: %s is the only way in. Set a password with mandate user passwd, then run this command again.\n",
+			i.Issuer,
+			i.Subject,
+		)
 	}
 	return text.String()
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// What agents do with a server beside the Model Context Protocol itself: they share their tokens with other agents on the
-// computer, and open the browser of people who have no account.
+// What agents do with a server beside the Model Context Protocol itself: they share their tokens with other agents on
+// the computer, and open the browser of people who have no account.
 
 const toolsURI = "https://tools.example/mcp"
 

@@ -95,7 +95,13 @@ func TestErrorsInTheLanguageOfThePerson(t *testing.T) {
 	b.is(t, "de", "Diese Seite ist der Administration vorbehalten.")
 	// The developer of the application reads English: the person reads that.
 	b.open(t, "/o/authorize/?response_type=code&client_id=nobody")
-	b.is(t, "de", "Diese Anfrage ist ungültig", "Client-ID, die dieser Server nicht kennt.", `<p lang="en">No application with this client_id`)
+	b.is(
+		t,
+		"de",
+		"Diese Anfrage ist ungültig",
+		"Client-ID, die dieser Server nicht kennt.",
+		`<p lang="en">No application with this client_id`,
+	)
 	address, _ := v.authorizeURL(v.casual, "redirect_uri", "https://casual.example/other")
 	b.open(t, address)
 	b.is(t, "de", "Die Redirect-URI der Anwendung ist nicht registriert")

@@ -32,7 +32,14 @@ func TestProtectDocs(t *testing.T) {
 		run[p.file] = true
 	}
 	frameworks := []struct{ name, install, file, start, jwt, introspection string }{
-		{"Express", "npm install express jose", "api.mjs", "node api.mjs", "express_jwt.mjs", "express_introspection.mjs"},
+		{
+			"Express",
+			"npm install express jose",
+			"api.mjs",
+			"node api.mjs",
+			"express_jwt.mjs",
+			"express_introspection.mjs",
+		},
 		{"Flask", "pip install flask 'pyjwt[crypto]' requests", "api.py", "flask --app api run -p 3000", "flask_jwt.py",
 			"flask_introspection.py"},
 		{"FastAPI", "pip install fastapi uvicorn 'pyjwt[crypto]' requests", "api.py", "uvicorn api:app --port 3000",
@@ -43,8 +50,14 @@ func TestProtectDocs(t *testing.T) {
 			"spring_introspection/Orders.java"},
 		{"ASP.NET", "dotnet new web && dotnet add package Microsoft.AspNetCore.Authentication.JwtBearer", "Program.cs",
 			"dotnet run --urls http://127.0.0.1:3000", "aspnet_jwt/Program.cs", "aspnet_introspection/Program.cs"},
-		{"Go, with public libraries", "go mod init orders && go get github.com/coreos/go-oidc/v3", "main.go", "go run main.go",
-			"go_jwt/main.go", "go_introspection/main.go"},
+		{
+			"Go, with public libraries",
+			"go mod init orders && go get github.com/coreos/go-oidc/v3",
+			"main.go",
+			"go run main.go",
+			"go_jwt/main.go",
+			"go_introspection/main.go",
+		},
 	}
 	text.WriteString("\n| | Write the program to the file | Run it |\n|---|---|---|\n")
 	for _, f := range frameworks {
@@ -59,8 +72,10 @@ func TestProtectDocs(t *testing.T) {
 			text.WriteString("With `spring-boot-starter-web` and `spring-boot-starter-oauth2-resource-server`, Spring Boot 3.5.\n\n")
 		}
 		if !run[f.jwt] || !run[f.introspection] {
-			text.WriteString("**These lines were written from the documents of ASP.NET. Nobody has compiled or run them here**, unlike those of " +
-				"the other sections: try them with a token of each kind that they must refuse.\n\n")
+			text.WriteString(
+				"**These lines were written from the documents of ASP.NET. Nobody has compiled or run them here**, unlike those of " +
+					"the other sections: try them with a token of each kind that they must refuse.\n\n",
+			)
 		}
 		text.WriteString("A signed token, checked with the keys of the server:\n\n")
 		code(f.jwt)

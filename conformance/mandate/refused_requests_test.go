@@ -74,7 +74,8 @@ func TestRefusedRequests(t *testing.T) {
 				got = append(got, strings.TrimSpace(e.Actor.Kind+" "+e.Actor.Name)+": "+strings.Join(words[:min(5, len(words))], " ")+fmt.Sprint(" ", e.Count))
 			}
 			slices.Sort(got)
-			return len(got) >= len(want) && slices.ContainsFunc(got, func(row string) bool { return strings.HasSuffix(row, " 2") })
+			return len(got) >= len(want) &&
+				slices.ContainsFunc(got, func(row string) bool { return strings.HasSuffix(row, " 2") })
 		})
 		for i := range want {
 			if len(got) != len(want) || !strings.HasPrefix(got[i], want[i][:len(want[i])-2]) || !strings.HasSuffix(got[i], want[i][len(want[i])-2:]) {

@@ -28,8 +28,11 @@ func checkExpected(t *testing.T, folder string) {
 	t.Helper()
 	claims := []expected{}
 	for _, module := range []string{"oidcc-scope-email", "oidcc-alternate-happy-flow"} {
-		claims = append(claims, expected{Name: module, Variant: "*", File: "*", Block: "Verify authorization endpoint response",
-			Condition: "EnsureIdTokenDoesNotContainEmailForScopeEmail", Result: "warning"})
+		claims = append(
+			claims,
+			expected{Name: module, Variant: "*", File: "*", Block: "Verify authorization endpoint response",
+				Condition: "EnsureIdTokenDoesNotContainEmailForScopeEmail", Result: "warning"},
+		)
 	}
 	for name, want := range map[string][]expected{
 		"expected-warnings-claims.json": claims,

@@ -31,9 +31,17 @@ PATH="$NODE/bin:$PATH" npm_config_nodedir="$NODE" npm rebuild better-sqlite3`)
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), "NODE="+filepath.Join(dir, node))
 		return cmd
 	})
-	cmd := exec.Command(filepath.Join(dir, node, "bin", "node"), filepath.Join(dir, "node_modules", "@actual-app", "sync-server", "build", "bin", "actual-server.js"))
+	cmd := exec.Command(
+		filepath.Join(dir, node, "bin", "node"),
+		filepath.Join(dir, "node_modules", "@actual-app", "sync-server", "build", "bin", "actual-server.js"),
+	)
 	host, port, _ := strings.Cut(s.address, ":")
-	cmd.Env = append(servertest.Environment(), "ACTUAL_DATA_DIR="+s.folder, "ACTUAL_HOSTNAME="+host, "ACTUAL_PORT="+port)
+	cmd.Env = append(
+		servertest.Environment(),
+		"ACTUAL_DATA_DIR="+s.folder,
+		"ACTUAL_HOSTNAME="+host,
+		"ACTUAL_PORT="+port,
+	)
 	cmd.Env = append(cmd.Env, s.variables(t)...)
 	return cmd
 }

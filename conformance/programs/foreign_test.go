@@ -193,7 +193,11 @@ var (
 
 // pgAdminButton is what a script of pgAdmin's page sends for the button of its provider.
 func pgAdminButton(page *wire.Answer) *browser.Form {
-	form := &browser.Form{Method: http.MethodPost, Action: "/authenticate/login", Values: url.Values{"oauth2_button": {"mandate"}}}
+	form := &browser.Form{
+		Method: http.MethodPost,
+		Action: "/authenticate/login",
+		Values: url.Values{"oauth2_button": {"mandate"}},
+	}
 	if token := pgAdminToken.FindSubmatch(page.Body); token != nil {
 		form.Values.Set("csrf_token", string(token[1]))
 	}

@@ -57,10 +57,34 @@ func gitea(t *testing.T, s *site) *exec.Cmd {
 	}
 	host, port, _ := strings.Cut(s.address, ":")
 	password, _ := database.User.Password()
-	config := s.write(t, filepath.Join("custom", "conf", "app.ini"), strings.NewReplacer("$folder", s.folder, "$host", host, "$port", port,
-		"$source", strings.TrimSpace(string(source)), "$database", database.Host, "$name", strings.TrimPrefix(database.Path, "/"),
-		"$user", database.User.Username(), "$password", password).Replace(giteaConfig))
-	environment := append(servertest.Environment(), "GITEA_WORK_DIR="+s.folder, "HOME="+s.folder, "PATH="+s.folder+":"+os.Getenv("PATH"))
+	config := s.write(
+		t,
+		filepath.Join("custom", "conf", "app.ini"),
+		strings.NewReplacer(
+			"$folder",
+			s.folder,
+			"$host",
+			host,
+			"$port",
+			port,
+			"$source",
+			strings.TrimSpace(string(source)),
+			"$database",
+			database.Host,
+			"$name",
+			strings.TrimPrefix(database.Path, "/"),
+			"$user",
+			database.User.Username(),
+			"$password",
+			password,
+		).Replace(giteaConfig),
+	)
+	environment := append(
+		servertest.Environment(),
+		"GITEA_WORK_DIR="+s.folder,
+		"HOME="+s.folder,
+		"PATH="+s.folder+":"+os.Getenv("PATH"),
+	)
 	for _, command := range []string{"gitea migrate", s.printed} {
 		cmd := exec.Command("sh", "-ec", command)
 		cmd.Env = environment

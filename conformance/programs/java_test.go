@@ -19,7 +19,12 @@ import (
 // spring and quarkus build and run a website of a folder of testdata.
 func spring(t *testing.T, pom string) *exec.Cmd {
 	t.Helper()
-	return inJava(t, "spring", pom, filepath.Join("target", "program-1.jar")) // its port comes from a variable of Spring Boot
+	return inJava(
+		t,
+		"spring",
+		pom,
+		filepath.Join("target", "program-1.jar"),
+	) // its port comes from a variable of Spring Boot
 }
 
 func quarkus(t *testing.T, _ *site) *exec.Cmd {

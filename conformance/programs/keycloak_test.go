@@ -49,10 +49,21 @@ func keycloak(t *testing.T, s *site) *exec.Cmd {
 		t.Fatal(err)
 	}
 	website := keycloakWebsite(t, s.url("/realms/company/protocol/openid-connect"))
-	s.query = "?" + url.Values{"response_type": {"code"}, "client_id": {"website"}, "redirect_uri": {website + "/"}, "scope": {"openid profile email"},
-		"kc_idp_hint": {"mandate"}}.Encode()
+	s.query = "?" + url.Values{
+		"response_type": {"code"},
+		"client_id":     {"website"},
+		"redirect_uri":  {website + "/"},
+		"scope":         {"openid profile email"},
+		"kc_idp_hint":   {"mandate"},
+	}.Encode()
 	host, port, _ := strings.Cut(s.address, ":")
-	cmd := exec.Command(filepath.Join(own, "bin", "kc.sh"), "start-dev", "--http-host="+host, "--http-port="+port, "--import-realm")
+	cmd := exec.Command(
+		filepath.Join(own, "bin", "kc.sh"),
+		"start-dev",
+		"--http-host="+host,
+		"--http-port="+port,
+		"--import-realm",
+	)
 	cmd.Env = append(servertest.Environment(), "JAVA="+java, "JAVA_OPTS_KC_HEAP=-Xms64m -Xmx512m", "WEBSITE="+website)
 	return cmd
 }
@@ -72,8 +83,13 @@ func withProvider(realm []byte, provider string) ([]byte, error) {
 func keycloakWebsite(t *testing.T, keycloak string) string {
 	var website *httptest.Server
 	website = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answer, err := http.PostForm(keycloak+"/token", url.Values{"grant_type": {"authorization_code"}, "code": {r.FormValue("code")},
-			"redirect_uri": {website.URL + "/"}, "client_id": {"website"}, "client_secret": {"a secret of the website"}})
+		answer, err := http.PostForm(
+			keycloak+"/token",
+			url.Values{"grant_type": {"authorization_code"}, "code": {r.FormValue("code")},
+				"redirect_uri": {
+					website.URL + "/",
+				}, "client_id": {"website"}, "client_secret": {"a secret of the website"}},
+		)
 		if err != nil {
 			t.Error(err)
 			return

@@ -16,8 +16,8 @@ import (
 	"mandate/testkit/port"
 )
 
-// nginxConfig has the lines of oauth2-proxy's documentation about auth_request. Its example hands user and email on, and
-// the groups come in the same way. $http_host is $host with the port.
+// nginxConfig has the lines of oauth2-proxy's documentation about auth_request. Its example hands user and email on,
+// and the groups come in the same way. $http_host is $host with the port.
 const nginxConfig = `daemon off;
 pid FOLDER/pid;
 error_log stderr;
@@ -68,14 +68,45 @@ func nginx(t *testing.T, s *site) *exec.Cmd {
 	t.Helper()
 	program := testkit.Program(t, "nginx", "nginx")
 	proxy := port.Address()
-	cmd := exec.Command(fromGo(t, "oauth2-proxy", "github.com/oauth2-proxy/oauth2-proxy/v7"),
-		"--provider=oidc", "--oidc-issuer-url="+s.server.issuer, "--client-id="+s.id, "--client-secret="+s.secret,
-		"--redirect-url="+s.url("/oauth2/callback"), "--scope=openid email profile groups", "--email-domain=*", "--http-address="+proxy,
-		"--reverse-proxy=true", "--set-xauthrequest=true", "--upstream=static://202", "--cookie-secret="+rand.Text()[:16], "--cookie-secure=false")
+	cmd := exec.Command(
+		fromGo(t, "oauth2-proxy", "github.com/oauth2-proxy/oauth2-proxy/v7"),
+		"--provider=oidc",
+		"--oidc-issuer-url="+s.server.issuer,
+		"--client-id="+s.id,
+		"--client-secret="+s.secret,
+		"--redirect-url="+s.url(
+			"/oauth2/callback",
+		),
+		"--scope=openid email profile groups",
+		"--email-domain=*",
+		"--http-address="+proxy,
+		"--reverse-proxy=true",
+		"--set-xauthrequest=true",
+		"--upstream=static://202",
+		"--cookie-secret="+rand.Text()[:16],
+		"--cookie-secure=false",
+	)
 	cmd.Env = servertest.Environment()
-	servertest.Serve(t, cmd, s.server.client, "http://"+proxy+"/ready", func(status int) bool { return status == http.StatusOK })
+	servertest.Serve(
+		t,
+		cmd,
+		s.server.client,
+		"http://"+proxy+"/ready",
+		func(status int) bool { return status == http.StatusOK },
+	)
 	config := filepath.Join(s.folder, "nginx.conf")
-	lines := strings.NewReplacer("FOLDER", s.folder, "ADDRESS", s.address, "PROXY", proxy, "UPSTREAM", echo(t)).Replace(nginxConfig)
+	lines := strings.NewReplacer(
+		"FOLDER",
+		s.folder,
+		"ADDRESS",
+		s.address,
+		"PROXY",
+		proxy,
+		"UPSTREAM",
+		echo(t),
+	).Replace(
+		nginxConfig,
+	)
 	err := os.WriteFile(config, []byte(lines), 0o600)
 	if err != nil {
 		t.Fatal(err)

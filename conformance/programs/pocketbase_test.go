@@ -18,8 +18,9 @@ import (
 	"mandate/conformance/wire"
 )
 
-// pocketBase is a backend with a page in front of it, which signs people in as its documentation shows under "Manual code
-// exchange". A migration has what people choose in the dashboard: OpenID Connect, and the addresses of the provider.
+// pocketBase is a backend with a page in front of it, which signs people in as its documentation shows under "Manual
+// code exchange". A migration has what people choose in the dashboard: OpenID Connect, and the addresses of the
+// provider.
 func pocketBase() program {
 	const migration = `migrate(app => {
   const users = app.findCollectionByNameOrId('users')
@@ -32,17 +33,45 @@ func pocketBase() program {
 	return program{
 		name: "PocketBase", version: goVersion("pocketbase", "github.com/pocketbase/pocketbase"), redirect: signedIn, login: "/", presses: true, shows: noGroups,
 		start: func(t *testing.T, s *site) *exec.Cmd {
-			provider, err := json.Marshal(map[string]any{"name": "oidc", "displayName": "Mandate", "clientId": s.id, "clientSecret": s.secret, "pkce": true,
-				"authURL": s.server.issuer + "/authorize/", "tokenURL": s.server.issuer + "/token/", "userInfoURL": s.server.issuer + "/userinfo/"})
+			provider, err := json.Marshal(
+				map[string]any{
+					"name":         "oidc",
+					"displayName":  "Mandate",
+					"clientId":     s.id,
+					"clientSecret": s.secret,
+					"pkce":         true,
+					"authURL":      s.server.issuer + "/authorize/",
+					"tokenURL":     s.server.issuer + "/token/",
+					"userInfoURL":  s.server.issuer + "/userinfo/",
+				},
+			)
 			public := filepath.Join(s.folder, "pb_public")
-			err = errors.Join(err, os.Mkdir(public, 0o700), os.WriteFile(filepath.Join(public, "index.html"), []byte("Sign in"), 0o600),
-				os.WriteFile(filepath.Join(public, filepath.Base(signedIn)), []byte("Signed in"), 0o600))
+			err = errors.Join(
+				err,
+				os.Mkdir(public, 0o700),
+				os.WriteFile(filepath.Join(public, "index.html"), []byte("Sign in"), 0o600),
+				os.WriteFile(filepath.Join(public, filepath.Base(signedIn)), []byte("Signed in"), 0o600),
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.write(t, filepath.Join("pb_migrations", "1_provider.js"), string(bytes.Replace([]byte(migration), []byte("PROVIDER"), provider, 1)))
-			cmd := exec.Command(fromGo(t, "pocketbase", "github.com/pocketbase/pocketbase/examples/base"), "serve", "--http", s.address,
-				"--dir", filepath.Join(s.folder, "pb_data"), "--publicDir", public, "--migrationsDir", filepath.Join(s.folder, "pb_migrations"))
+			s.write(
+				t,
+				filepath.Join("pb_migrations", "1_provider.js"),
+				string(bytes.Replace([]byte(migration), []byte("PROVIDER"), provider, 1)),
+			)
+			cmd := exec.Command(
+				fromGo(t, "pocketbase", "github.com/pocketbase/pocketbase/examples/base"),
+				"serve",
+				"--http",
+				s.address,
+				"--dir",
+				filepath.Join(s.folder, "pb_data"),
+				"--publicDir",
+				public,
+				"--migrationsDir",
+				filepath.Join(s.folder, "pb_migrations"),
+			)
 			cmd.Dir, cmd.Env = s.folder, servertest.Environment()
 			return cmd
 		},
@@ -73,9 +102,15 @@ func pocketBase() program {
 		},
 		reads: func(t *testing.T, s *site, v *visitor) []byte {
 			t.Helper()
-			body, _ := json.Marshal(map[string]string{"provider": "oidc", "code": v.Page.URL.Query().Get("code"), "codeVerifier": verifier,
-				"redirectURL": s.url(signedIn)})
-			answer, err := http.Post(s.url("/api/collections/users/auth-with-oauth2"), "application/json", bytes.NewReader(body))
+			body, _ := json.Marshal(
+				map[string]string{"provider": "oidc", "code": v.Page.URL.Query().Get("code"), "codeVerifier": verifier,
+					"redirectURL": s.url(signedIn)},
+			)
+			answer, err := http.Post(
+				s.url("/api/collections/users/auth-with-oauth2"),
+				"application/json",
+				bytes.NewReader(body),
+			)
 			if err != nil {
 				t.Fatal(err)
 			}

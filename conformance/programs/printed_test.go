@@ -15,14 +15,18 @@ import (
 	"mandate/storage/postgrestest"
 )
 
-// printed are programs that have exactly the text that `mandate application add --for` prints, where its documentation puts
-// it. What the tests add is what every installation has: its address, its database, its own keys.
+// printed are programs that have exactly the text that `mandate application add --for` prints, where its
+// documentation puts it. What the tests add is what every installation has: its address, its database, its own keys.
 var printed = []program{
 	{
 		name: "oauth2-proxy", version: oauth2Proxy.version, preset: "oauth2-proxy", login: "/oauth2/start?rd=/", shows: oauth2Proxy.shows,
 		start: func(t *testing.T, s *site) *exec.Cmd {
-			cmd := exec.Command(fromGo(t, "oauth2-proxy", "github.com/oauth2-proxy/oauth2-proxy/v7"), "--http-address="+s.address, "--upstream="+echo(t),
-				"--cookie-secure=false")
+			cmd := exec.Command(
+				fromGo(t, "oauth2-proxy", "github.com/oauth2-proxy/oauth2-proxy/v7"),
+				"--http-address="+s.address,
+				"--upstream="+echo(t),
+				"--cookie-secure=false",
+			)
 			cmd.Env = append(servertest.Environment(), s.variables(t)...)
 			return cmd
 		},
@@ -33,7 +37,13 @@ var printed = []program{
 		start: func(t *testing.T, s *site) *exec.Cmd {
 			cmd := exec.Command(fromGo(t, "miniflux", "miniflux.app/v2"))
 			cmd.Env = append(servertest.Environment(), s.variables(t)...)
-			cmd.Env = append(cmd.Env, "DATABASE_URL="+postgrestest.URL(t), "RUN_MIGRATIONS=1", "LISTEN_ADDR="+s.address, "BASE_URL="+s.url(""))
+			cmd.Env = append(
+				cmd.Env,
+				"DATABASE_URL="+postgrestest.URL(t),
+				"RUN_MIGRATIONS=1",
+				"LISTEN_ADDR="+s.address,
+				"BASE_URL="+s.url(""),
+			)
 			return cmd
 		},
 	},
@@ -94,18 +104,46 @@ var printed = []program{
 			return withProperties(t, s, quarkus(t, s), filepath.Join("config", "application.properties"))
 		},
 	},
-	inText("django-allauth", "more-python", "django-allauth", "allauth_site.py", noGroups, "/accounts/oidc/mandate/login/", true),
-	inText("mozilla-django-oidc", "python", "mozilla-django-oidc", "mozilla_django_oidc_site.py", person{Email: "alice@example.com"}, "/", false),
+	inText(
+		"django-allauth",
+		"more-python",
+		"django-allauth",
+		"allauth_site.py",
+		noGroups,
+		"/accounts/oidc/mandate/login/",
+		true,
+	),
+	inText(
+		"mozilla-django-oidc",
+		"python",
+		"mozilla-django-oidc",
+		"mozilla_django_oidc_site.py",
+		person{Email: "alice@example.com"},
+		"/",
+		false,
+	),
 	inText("python-social-auth", "more-python", "social-auth-core", "social_site.py", noGroups, "/login/", true),
 	inText("flask-authlib", "python", "authlib", "authlib_flask.py", complete, "/login", false),
 	inText("fastapi-authlib", "more-python", "authlib", "fastapi_authlib.py", complete, "/login", false),
 	inText("flask-oidc", "python", "flask-oidc", "flask_oidc_site.py", noGroups, "/", false),
-	inText("flask-appbuilder", "appbuilder", "flask-appbuilder", "site.py", complete, "/login/mandate?next=/who", false),
+	inText(
+		"flask-appbuilder",
+		"appbuilder",
+		"flask-appbuilder",
+		"site.py",
+		complete,
+		"/login/mandate?next=/who",
+		false,
+	),
 	{
 		name: "better-auth", version: nodeVersion("more-node", "better-auth"), preset: "better-auth", login: "/login", shows: noGroups,
 		start: func(t *testing.T, s *site) *exec.Cmd {
 			cmd := inNode(t, "more-node", "better-auth.mjs")
-			cmd.Env = append(cmd.Env, "PRINTED="+s.printed, "BETTER_AUTH_SECRET=a secret of this website, which has enough letters")
+			cmd.Env = append(
+				cmd.Env,
+				"PRINTED="+s.printed,
+				"BETTER_AUTH_SECRET=a secret of this website, which has enough letters",
+			)
 			return cmd
 		},
 	},
@@ -132,8 +170,13 @@ func inLines(preset, module string, shows person, login string, presses bool) pr
 		name: preset, version: nodeVersion("node", module), preset: preset, login: login, presses: presses, shows: shows,
 		start: func(t *testing.T, s *site) *exec.Cmd {
 			cmd := inNode(t, "node", "printed.mjs")
-			cmd.Env = append(cmd.Env, "PRINTED="+s.printed, "PROGRAM="+preset, "AUTH_SECRET=a secret of this website, which has enough letters",
-				"AUTH_TRUST_HOST=true")
+			cmd.Env = append(
+				cmd.Env,
+				"PRINTED="+s.printed,
+				"PROGRAM="+preset,
+				"AUTH_SECRET=a secret of this website, which has enough letters",
+				"AUTH_TRUST_HOST=true",
+			)
 			return cmd
 		},
 	}

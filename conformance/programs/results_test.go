@@ -66,8 +66,15 @@ func (p program) record(t *testing.T) {
 	if p.grant != "" {
 		flags = append([]string{"--grant", p.grant}, flags...)
 	}
-	got := result{Version: p.version(t), Settings: settings, Flags: strings.Join(flags, " "), Shows: p.shows.String(), Refused: p.refused, Foreign: p.foreign,
-		Date: all[p.name].Date}
+	got := result{
+		Version:  p.version(t),
+		Settings: settings,
+		Flags:    strings.Join(flags, " "),
+		Shows:    p.shows.String(),
+		Refused:  p.refused,
+		Foreign:  p.foreign,
+		Date:     all[p.name].Date,
+	}
 	if gocmp.Equal(all[p.name], got) {
 		return
 	}
@@ -107,7 +114,12 @@ func (p program) wantVerified(t *testing.T) {
 	all := knownPrograms(t)
 	i := slices.IndexFunc(all, func(one known) bool { return one.Name == p.preset })
 	if i < 0 || !strings.HasPrefix(all[i].Verified, loginRun) || !strings.Contains(all[i].Verified, p.version(t)) {
-		t.Errorf("a login was run with the text for %s and version %s, but Mandate says: %+v", p.preset, p.version(t), all[max(0, i)])
+		t.Errorf(
+			"a login was run with the text for %s and version %s, but Mandate says: %+v",
+			p.preset,
+			p.version(t),
+			all[max(0, i)],
+		)
 	}
 }
 

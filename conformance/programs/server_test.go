@@ -100,7 +100,9 @@ func (s *server) cli(t *testing.T, stdin string, args ...string) string {
 // register registers an application as an operator does, and returns its identifier and its secret.
 func (s *server) register(t *testing.T, p program, redirectURIs ...string) (id, secret string) {
 	t.Helper()
-	arguments := append([]string{"application", "add", "--json", "--name", p.name, "--grant", cmp.Or(p.grant, "authorization_code")}, p.flags...)
+	arguments := append(
+		[]string{"application", "add", "--json", "--name", p.name, "--grant", cmp.Or(p.grant, "authorization_code")},
+		p.flags...)
 	for _, uri := range redirectURIs {
 		arguments = append(arguments, "--redirect-uri", uri)
 	}
@@ -123,7 +125,10 @@ func (s *site) registerFor(t *testing.T, preset, below string) {
 		Secret   string                `json:"client_secret"`
 		Settings struct{ Text string } `json:"settings"`
 	}
-	err := json.Unmarshal([]byte(s.server.cli(t, "", "application", "add", "--json", "--for", preset, "--url", s.url(below))), &made)
+	err := json.Unmarshal(
+		[]byte(s.server.cli(t, "", "application", "add", "--json", "--for", preset, "--url", s.url(below))),
+		&made,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

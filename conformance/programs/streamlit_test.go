@@ -22,13 +22,33 @@ var streamlit = program{
 	start: func(t *testing.T, s *site) *exec.Cmd {
 		app, err := filepath.Abs(filepath.Join("testdata", "streamlit", "app.py"))
 		hidden := filepath.Join(s.folder, ".streamlit")
-		err = errors.Join(err, os.Mkdir(hidden, 0o700), os.WriteFile(filepath.Join(hidden, "secrets.toml"), []byte(s.printed), 0o600))
+		err = errors.Join(
+			err,
+			os.Mkdir(hidden, 0o700),
+			os.WriteFile(filepath.Join(hidden, "secrets.toml"), []byte(s.printed), 0o600),
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
 		host, port, _ := strings.Cut(s.address, ":")
-		cmd := withPython(t, "streamlit", "-m", "streamlit", "run", app, "--server.address", host, "--server.port", port, "--server.headless", "true",
-			"--browser.gatherUsageStats", "false", "--global.developmentMode", "false") // its guess, outside of site-packages
+		cmd := withPython(
+			t,
+			"streamlit",
+			"-m",
+			"streamlit",
+			"run",
+			app,
+			"--server.address",
+			host,
+			"--server.port",
+			port,
+			"--server.headless",
+			"true",
+			"--browser.gatherUsageStats",
+			"false",
+			"--global.developmentMode",
+			"false",
+		) // its guess, outside of site-packages
 		cmd.Dir = s.folder
 		return cmd
 	},
@@ -43,8 +63,12 @@ func TestForeignStreamlit(t *testing.T) {
 	}
 	w := tab(t, inBrowser)
 	w.open(s.url("/"))
-	w.run(button("Log in"), chromedp.SendKeys(chromedp.CSS("#username"), alice.username), chromedp.SendKeys(chromedp.CSS("#password"), alice.password+"\r"),
-		chromedp.Click(chromedp.CSS("button[value=approve]:not([aria-disabled])")))
+	w.run(
+		button("Log in"),
+		chromedp.SendKeys(chromedp.CSS("#username"), alice.username),
+		chromedp.SendKeys(chromedp.CSS("#password"), alice.password+"\r"),
+		chromedp.Click(chromedp.CSS("button[value=approve]:not([aria-disabled])")),
+	)
 	w.wantText("[data-testid=stText]")
 	w.run(button("Log out"), button("Log in"))
 	streamlit.wantVerified(t)

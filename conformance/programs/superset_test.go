@@ -39,7 +39,10 @@ func superset(t *testing.T, s *site) *exec.Cmd {
 	host, port, _ := strings.Cut(s.address, ":")
 	var cmd *exec.Cmd
 	for _, arguments := range [][]string{{"db", "upgrade"}, {"init"}, {"run", "-h", host, "-p", port}} {
-		cmd = withPython(t, "superset", append([]string{"-c", "from superset.cli.main import superset; superset()"}, arguments...)...)
+		cmd = withPython(
+			t,
+			"superset",
+			append([]string{"-c", "from superset.cli.main import superset; superset()"}, arguments...)...)
 		cmd.Env = append(cmd.Env, "FLASK_APP=superset", "SUPERSET_CONFIG_PATH="+config)
 		if arguments[0] == "run" {
 			break

@@ -129,7 +129,9 @@ func rfc6749TokenEndpoint() []Rule {
 			Check: func(t *T) {
 				names := t.Scopes(t.Machine(), t.Client(need.Machine).Scope)
 				in := func(names []string) *check.Tokens {
-					return t.WantGranted(t.AsMachine(t.Client(need.Machine).Credentials(), "scope", strings.Join(names, " ")))
+					return t.WantGranted(
+						t.AsMachine(t.Client(need.Machine).Credentials(), "scope", strings.Join(names, " ")),
+					)
 				}
 				one, turned := in(names), slices.Clone(names)
 				slices.Reverse(turned)
@@ -224,7 +226,11 @@ func wantToldScope(t *T, tokens *check.Tokens, requested string) {
 	t.At(tokens.Answer)
 	switch {
 	case tokens.Scope == "":
-		t.Failf("%q was requested, and the response has no scope, so that the client believes that it has %s", requested, badScopes[0])
+		t.Failf(
+			"%q was requested, and the response has no scope, so that the client believes that it has %s",
+			requested,
+			badScopes[0],
+		)
 	case slices.Contains(strings.Fields(tokens.Scope), badScopes[0]):
 		t.Failf("the response has the scope %q, although no server has %s", tokens.Scope, badScopes[0])
 	}

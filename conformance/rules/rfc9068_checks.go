@@ -231,7 +231,12 @@ func rfc9068Validation() []Rule {
 			Check: func(t *T) {
 				one, other := jwtsForResources(t)
 				if both := intersection(one.Audience(), other.Audience()); len(both) > 0 {
-					t.Failf("the tokens for %s and for %s have %q in aud", t.Resources()[0].URI, t.Resources()[1].URI, both)
+					t.Failf(
+						"the tokens for %s and for %s have %q in aud",
+						t.Resources()[0].URI,
+						t.Resources()[1].URI,
+						both,
+					)
 				}
 			},
 		},

@@ -169,9 +169,14 @@ func rfc9700Tokens() []Rule {
 				t.Grant(thief)
 				first := t.GrantRefresh(c)
 				if t.Granted(t.Refresh(c, first.Refresh)).Refresh == first.Refresh {
-					t.Skipf("the rule needs a server that replaces refresh tokens, and this one returned the same again")
+					t.Skipf(
+						"the rule needs a server that replaces refresh tokens, and this one returned the same again",
+					)
 				}
-				t.WantRefused(t.Refresh(thief, first.Refresh), "the refresh token was issued to another client, and was replaced")
+				t.WantRefused(
+					t.Refresh(thief, first.Refresh),
+					"the refresh token was issued to another client, and was replaced",
+				)
 			},
 		},
 		{

@@ -284,8 +284,8 @@ func rfc9700Refresh() []Rule {
 			Text: "If a replaced refresh token of a public client is used again, the server refuses it, and revokes its successor.",
 		}),
 		{
-			// The document says this as a part of rotation, without a keyword of its own. A server can answer a replaced
-			// token for some seconds: then the answer has the same successor.
+			// The document says this as a part of rotation, without a keyword of its own. A server can answer a
+			// replaced token for some seconds: then the answer has the same successor.
 			ID: "RFC9700/4.14.2/a20-one-successor", Level: Should, Alone: true,
 			Text:  "A refresh token has one successor: two requests with it do not give two refresh tokens that both work.",
 			Needs: publicCodeNeeds(),

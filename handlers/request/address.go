@@ -41,12 +41,19 @@ type Arrival struct {
 	TLS       bool
 }
 
-// Arrival says how a request has reached this server that claims in X-Forwarded-For to come from an address that nobody has.
+// Arrival says how a request has reached this server that claims in X-Forwarded-For to come from an address that
+// nobody has.
 func (o *Observer) Arrival(r *http.Request, claimed string) Arrival {
 	at := peer(r)
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	nobodys, _ := parseHop(claimed)
-	return Arrival{at.String(), o.trusts(at), strings.TrimSpace(hops[len(hops)-1]), o.trusts(nobodys) && o.Address(r) == claimed, r.TLS != nil}
+	return Arrival{
+		at.String(),
+		o.trusts(at),
+		strings.TrimSpace(hops[len(hops)-1]),
+		o.trusts(nobodys) && o.Address(r) == claimed,
+		r.TLS != nil,
+	}
 }
 
 // peer returns the address at the other end of the connection.

@@ -66,8 +66,8 @@ func TestRequestIDIsOursOrATrustedProxys(t *testing.T) {
 	}
 }
 
-// With a network in TRUSTED_PROXIES that is too wide, a client chooses its own, although the proxy adds the right one: doctor has to see it
-// (CWE-348, a source that is trusted less).
+// With a network in TRUSTED_PROXIES that is too wide, a client chooses its own, although the proxy adds the right
+// one: doctor has to see it (CWE-348, a source that is trusted less).
 func TestAttackTrustedNetworkTooWide(t *testing.T) {
 	const nobodys = "192.0.2.99"
 	for name, test := range map[string]struct {

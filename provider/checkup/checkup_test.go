@@ -254,12 +254,18 @@ func TestCertificateAndClock(t *testing.T) {
 	}
 }
 
-// Whoever runs the command beside another server changes what nobody reads. While keys are replaced, or if there are none, it is
-// no fault.
+// Whoever runs the command beside another server changes what nobody reads. While keys are replaced, or if there are
+// none, it is no fault.
 func TestAnotherServerIsFound(t *testing.T) {
 	h := open(t, plain, nil) // it publishes a and b
 	for ids, want := range map[string]checkup.Weight{"b": checkup.Fine, "c b": checkup.Fine, "c d": checkup.Wrong, "": ""} {
-		site := checkup.Site{BaseURL: h.URL, OpenID: true, KeyIDs: strings.Fields(ids), Client: h.Client(), Now: time.Now}
+		site := checkup.Site{
+			BaseURL: h.URL,
+			OpenID:  true,
+			KeyIDs:  strings.Fields(ids),
+			Client:  h.Client(),
+			Now:     time.Now,
+		}
 		if got := byCheck(t, site.Look(t.Context()))["same-server"]; got.Weight != want {
 			t.Errorf("the database has %q: %+v, want %q", ids, got, want)
 		}

@@ -19,11 +19,12 @@ type Arrival struct {
 // ArrivalPath answers a question of a check, and nobody else's.
 const ArrivalPath = "/o/arrival/"
 
-// QuestionHeader has the question, which is sealed under the key of the installation, as the answer is: others could learn
-// from it which addresses the network has.
+// QuestionHeader has the question, which is sealed under the key of the installation, as the answer is: others could
+// learn from it which addresses the network has.
 const QuestionHeader = "Mandate-Question"
 
-// ClaimedAddress is the address that the question claims to come from. It is kept for documents (RFC 5737 §3), so no proxy has it.
+// ClaimedAddress is the address that the question claims to come from. It is kept for documents (RFC 5737 §3), so no
+// proxy has it.
 const ClaimedAddress = "192.0.2.99"
 
 // forwarded checks that the server learns the addresses of people, and that nobody chooses theirs.

@@ -37,7 +37,12 @@ const proxyRemedy = "The server does not send this by itself: look for a proxy t
 
 // readings are the strict checks of four libraries. Programs of most languages use one of them, or one that does the same.
 var readings = [...]reading{
-	{goOIDC, "NewProvider: the issuer of the metadata is the configured one, as text (OIDC Discovery §4.3)", otherIssuer, "Give applications the issuer of this server, character by character, without a slash at its end."},
+	{
+		goOIDC,
+		"NewProvider: the issuer of the metadata is the configured one, as text (OIDC Discovery §4.3)",
+		otherIssuer,
+		"Give applications the issuer of this server, character by character, without a slash at its end.",
+	},
 	{goOIDC, "NewProvider: each known member has its type", wrongTypes, proxyRemedy},
 	{goOIDC, "Verifier: one algorithm of ID tokens is known", noAlgorithm("RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "PS256", "PS384", "PS512", "EdDSA"), "Rotate to a key of another kind: mandate keys rotate."},
 	// It leaves out keys of a type that it does not know.
@@ -48,9 +53,24 @@ var readings = [...]reading{
 	{openIDClient, "each endpoint that is used is an absolute URL", relative, proxyRemedy},
 	{openIDClient, "one key alone fits a token: each has another kid (RFC 7517 §4.5)", sameKID, "Retire one of the keys: mandate keys retire."},
 
-	{spring, "ClientRegistrations: the issuer of the metadata is the configured one, as text", otherIssuer, "Give applications the issuer of this server, character by character, without a slash at its end."},
-	{spring, "OIDCProviderMetadata.parse: the members that OIDC Discovery §3 requires are there", missingMember, proxyRemedy},
-	{spring, "NimbusJwtDecoder: one key is of RSA or EC, for signatures", noUsualKey, "Rotate to RS256 or ES256: mandate keys rotate."},
+	{
+		spring,
+		"ClientRegistrations: the issuer of the metadata is the configured one, as text",
+		otherIssuer,
+		"Give applications the issuer of this server, character by character, without a slash at its end.",
+	},
+	{
+		spring,
+		"OIDCProviderMetadata.parse: the members that OIDC Discovery §3 requires are there",
+		missingMember,
+		proxyRemedy,
+	},
+	{
+		spring,
+		"NimbusJwtDecoder: one key is of RSA or EC, for signatures",
+		noUsualKey,
+		"Rotate to RS256 or ES256: mandate keys rotate.",
+	},
 
 	{authlib, "JsonWebKey.import_key_set: the type of each key is known", unknownType, "Retire the key: mandate keys retire."},
 	{authlib, "JsonWebKey.import_key_set: each key has its members", damaged(false), proxyRemedy},
@@ -83,8 +103,8 @@ func otherIssuer(s seen) string {
 	return ""
 }
 
-// otherURL is otherIssuer for a library that compares as a browser does: a host in capitals is the same, a slash at the end
-// is not.
+// otherURL is otherIssuer for a library that compares as a browser does: a host in capitals is the same, a slash at
+// the end is not.
 func otherURL(s seen) string {
 	got, _ := s.document["issuer"].(string)
 	a, errA := url.Parse(got)

@@ -267,8 +267,8 @@ func (s Site) keys(ctx context.Context, document map[string]any) ([]map[string]a
 	return set.Keys, fine("jwks", "The server publishes %d keys.", len(set.Keys))
 }
 
-// same compares the published keys with those of the database. While keys are replaced, some differ: one that is the same is
-// enough.
+// same compares the published keys with those of the database. While keys are replaced, some differ: one that is the
+// same is enough.
 func (s Site) same(keys []map[string]any) Finding {
 	for _, k := range keys {
 		if id, _ := k["kid"].(string); slices.Contains(s.KeyIDs, id) {

@@ -11,8 +11,8 @@ import (
 	"mandate/storage"
 )
 
-// What protects people less is chosen by administrators alone, for applications that an administrator is responsible for. What
-// protects people more is chosen by anybody.
+// What protects people less is chosen by administrators alone, for applications that an administrator is responsible
+// for. What protects people more is chosen by anybody.
 func TestLenientValues(t *testing.T) {
 	with := func(value func(lenient) string) Registration {
 		r := Registration{ClientType: policy.Confidential}
@@ -28,7 +28,11 @@ func TestLenientValues(t *testing.T) {
 	unknown := with(func(lenient) string { return "never" })
 	public := loose
 	public.ClientType = policy.Public
-	was := storage.Application{RefreshRotation: loose.RefreshRotation, ClaimsInIDToken: loose.ClaimsInIDToken, PKCE: loose.PKCE}
+	was := storage.Application{
+		RefreshRotation: loose.RefreshRotation,
+		ClaimsInIDToken: loose.ClaimsInIDToken,
+		PKCE:            loose.PKCE,
+	}
 	person := policy.By(storage.User{ID: "alice"})
 	for what, test := range map[string]struct {
 		actor   policy.Actor
@@ -71,7 +75,9 @@ func TestLenientValues(t *testing.T) {
 	kept := strict
 	dropLenient(&loose, was)
 	dropLenient(&kept, was)
-	if got := loose.RefreshRotation + loose.ClaimsInIDToken + loose.PKCE; got != "" || kept.PKCE != strict.PKCE || kept.ClaimsInIDToken != strict.ClaimsInIDToken || kept.RefreshRotation != strict.RefreshRotation {
+	if got := loose.RefreshRotation + loose.ClaimsInIDToken + loose.PKCE; got != "" || kept.PKCE != strict.PKCE ||
+		kept.ClaimsInIDToken != strict.ClaimsInIDToken ||
+		kept.RefreshRotation != strict.RefreshRotation {
 		t.Errorf("%q is left of what is loose, and %+v of what is strict", got, kept)
 	}
 }

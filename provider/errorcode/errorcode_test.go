@@ -159,8 +159,11 @@ func TestExplainFindsMessagesOfPrograms(t *testing.T) {
 		}
 	}
 	// Both the table and a program explain this.
-	found, certain := errorcode.Explain("The refresh token was already used. All tokens of its token family have been revoked.")
-	if !certain || len(found) != 2 || found[0].Code.Name != "invalid_grant" || !strings.Contains(found[1].Message.Cure, "--refresh-rotation off") {
+	found, certain := errorcode.Explain(
+		"The refresh token was already used. All tokens of its token family have been revoked.",
+	)
+	if !certain || len(found) != 2 || found[0].Code.Name != "invalid_grant" ||
+		!strings.Contains(found[1].Message.Cure, "--refresh-rotation off") {
 		t.Errorf("%t %s", certain, short(found))
 	}
 }
@@ -171,7 +174,8 @@ func TestEachMessageIsFound(t *testing.T) {
 		if m.Says == "" || m.Means == "" || m.Cure == "" || strings.HasPrefix(m.Means, "the same") {
 			t.Errorf("%+v", m)
 		}
-		if plain := m.Plain(); strings.Contains(plain.Cure, "](") || strings.Contains(plain.Says+plain.Means+plain.Cure, "*") {
+		if plain := m.Plain(); strings.Contains(plain.Cure, "](") ||
+			strings.Contains(plain.Says+plain.Means+plain.Cure, "*") {
 			t.Errorf("%+v", plain)
 		}
 		for _, said := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(m.Says, -1) {

@@ -37,9 +37,9 @@ type Match struct {
 	Message     Message // set in place of the others
 }
 
-// Explain returns what explains a text: a code, a description, the response that has them, the line of a log, or the message of a
-// program in front of this server. It reports false if nothing has a certain sign of it. Then the matches are the nearest ones, and
-// there may be none.
+// Explain returns what explains a text: a code, a description, the response that has them, the line of a log, or the
+// message of a program in front of this server. It reports false if nothing has a certain sign of it. Then the
+// matches are the nearest ones, and there may be none.
 func Explain(text string) ([]Match, bool) {
 	text = readable(text)
 	var found []Match
@@ -145,8 +145,8 @@ const (
 	rare       = 8   // a word that fewer texts have counts as much as one of so many
 )
 
-// nearest returns the matches whose texts have the most words of a text. A rare word counts more than one that many of them have.
-// One that none has counts too: a text of something else has many of these, and gets no match.
+// nearest returns the matches whose texts have the most words of a text. A rare word counts more than one that many
+// of them have. One that none has counts too: a text of something else has many of these, and gets no match.
 func nearest(text string) []Match {
 	type near struct {
 		Match
@@ -206,10 +206,29 @@ func nearest(text string) []Match {
 var part = regexp.MustCompile(`[a-z0-9]+`)
 
 // usual are words that say nothing about an error.
-var usual = []string{"been", "does", "from", "have", "please", "some", "than", "that", "their", "them", "there", "these",
-	"this", "what", "when", "which", "with", "your"}
+var usual = []string{
+	"been",
+	"does",
+	"from",
+	"have",
+	"please",
+	"some",
+	"than",
+	"that",
+	"their",
+	"them",
+	"there",
+	"these",
+	"this",
+	"what",
+	"when",
+	"which",
+	"with",
+	"your",
+}
 
-// words returns the words of a text that have more than three letters, in lower case. A name such as code_verifier is two.
+// words returns the words of a text that have more than three letters, in lower case. A name such as code_verifier is
+// two.
 func words(text string) map[string]bool {
 	all := map[string]bool{}
 	for _, w := range part.FindAllString(strings.ToLower(text), -1) {

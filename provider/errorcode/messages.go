@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Each line is a message of a program in front of this server: what it says, what that means, and what to do, with tabs between.
-// The three are Markdown, and make docs writes them into docs/troubleshooting.md.
+// Each line is a message of a program in front of this server: what it says, what that means, and what to do, with
+// tabs between. The three are Markdown, and make docs writes them into docs/troubleshooting.md.
 //
 //go:embed messages.txt
 var messages string
@@ -31,7 +31,8 @@ var (
 	link    = regexp.MustCompile(`\[([^\]]+)\]\(([^)]+)\)`)
 )
 
-// Plain returns the message for a reader of a terminal or a page, who has the docs elsewhere. Code stays between backticks.
+// Plain returns the message for a reader of a terminal or a page, who has the docs elsewhere. Code stays between
+// backticks.
 func (m Message) Plain() Message {
 	plain := func(text string) string {
 		return strings.ReplaceAll(link.ReplaceAllString(text, "$1 (docs/$2)"), "*", "")
@@ -42,8 +43,8 @@ func (m Message) Plain() Message {
 // shortestMessage is how long a text is that is certainly a message, and not a word that many of them have.
 const shortestMessage = 9
 
-// saidIn reports whether a text has a message, or is a part of it that has several words. An error code alone is no message: the
-// table explains it.
+// saidIn reports whether a text has a message, or is a part of it that has several words. An error code alone is no
+// message: the table explains it.
 func (m Message) saidIn(text string) bool {
 	text = strings.Trim(strings.ToLower(text), " .\"'")
 	for _, found := range literal.FindAllStringSubmatch(m.Says, -1) {

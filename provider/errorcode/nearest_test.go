@@ -6,7 +6,8 @@ import (
 	"mandate/provider/errorcode"
 )
 
-// Words that stand in most texts say little: a few rare ones find their row among them. One alone finds none: it may fit by chance.
+// Words that stand in most texts say little: a few rare ones find their row among them. One alone finds none: it may
+// fit by chance.
 func TestARareWordCountsMore(t *testing.T) {
 	for text, want := range map[string]string{
 		"this application must send this request: device polls often":       "slow_down",

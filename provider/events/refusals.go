@@ -24,7 +24,8 @@ const (
 
 	// Rows of one day. Each share of one application has mostRefusals, and one more for all others. The rest limits what
 	// one node stores for an application that has authenticated, and for all of them; and for strangers, and for people
-	// who have signed in: for one of their sites or one person and one application, for one site or one person, and for all.
+	// who have signed in: for one of their sites or one person and one application, for one site or one person, and
+	// for all.
 	mostRefusals     = 50
 	mostOfItself     = 2 * mostRefusals // the second half is counted in the row for all others
 	mostOfSite       = 10
@@ -238,8 +239,8 @@ func (r *Refusals) Store(ctx context.Context) error {
 		for key, t := range taken {
 			rows = append(rows, t.row(ctx, key))
 		}
-		// The same order on every node, so that two of them seldom wait for each other. The row for all others of a full share
-		// is out of this order: then the database ends one of the two transactions, and it is tried again.
+		// The same order on every node, so that two of them seldom wait for each other. The row for all others of a
+		// full share is out of this order: then the database ends one of the two transactions, and it is tried again.
 		slices.SortFunc(rows, func(a, b storage.CountedRefusal) int { return strings.Compare(a.ID, b.ID) })
 		err := r.store.CountRefusals(ctx, rows, mostRefusals)
 		if err != nil {
@@ -319,8 +320,8 @@ func shortHex(text string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Of returns the refusals of the last seven days about an application, the newest first: those of the application itself, then
-// those of people who had signed in, then those of strangers.
+// Of returns the refusals of the last seven days about an application, the newest first: those of the application
+// itself, then those of people who had signed in, then those of strangers.
 func (r *Refusals) Of(ctx context.Context, a storage.Application) ([]Refusal, error) {
 	err := r.Store(ctx) // those of this node
 	if err != nil {

@@ -78,11 +78,19 @@ func (g *refreshGrant) usedBefore(ctx context.Context, a storage.Application, fo
 
 // repeat lets the request have the tokens of the one before. It returns false, and no error, if a second party has the
 // refresh token: its successor was used, or the two requests prove different keys.
-func (g *refreshGrant) repeat(ctx context.Context, a storage.Application, form url.Values, issued *Session) (bool, error) {
+func (g *refreshGrant) repeat(
+	ctx context.Context,
+	a storage.Application,
+	form url.Values,
+	issued *Session,
+) (bool, error) {
 	token := issued.token
 	kept, known := readTrail(*token.Successor)
 	if !known {
-		return false, oauth.Refuse("invalid_grant", "This refresh token was used a moment ago, while the server was updated: use the new refresh token.")
+		return false, oauth.Refuse(
+			"invalid_grant",
+			"This refresh token was used a moment ago, while the server was updated: use the new refresh token.",
+		)
 	}
 	issued.from = tokens.Derived(form.Get("refresh_token"), kept.salt, *token.UsedAt)
 	unused, err := g.successorIsUnused(ctx, issued)
@@ -104,7 +112,10 @@ func (g *refreshGrant) repeat(ctx context.Context, a storage.Application, form u
 	case a.ClientType == policy.Public && token.CNF == "":
 		return false, nil
 	}
-	return false, oauth.Refuse("invalid_grant", "This refresh token was used a moment ago with another key or certificate: use the same again, or the new refresh token.")
+	return false, oauth.Refuse(
+		"invalid_grant",
+		"This refresh token was used a moment ago with another key or certificate: use the same again, or the new refresh token.",
+	)
 }
 
 // successorIsUnused reports whether the refresh token that has taken the place of the presented one is unused. A

@@ -61,8 +61,19 @@ func (i *Identities) person(ctx context.Context, s *server, p upstream.Person) (
 }
 
 // addNew stores a person who comes without an account.
-func (i *Identities) addNew(ctx context.Context, s *server, u storage.User, identity storage.Identity) ([]string, error) {
-	added := events.Event{Kind: events.PersonAdded, Person: u, By: events.By(u), Object: i.people.server(identity.Issuer), Detail: "server"}
+func (i *Identities) addNew(
+	ctx context.Context,
+	s *server,
+	u storage.User,
+	identity storage.Identity,
+) ([]string, error) {
+	added := events.Event{
+		Kind:   events.PersonAdded,
+		Person: u,
+		By:     events.By(u),
+		Object: i.people.server(identity.Issuer),
+		Detail: "server",
+	}
 	return i.people.store.AddUserWithIdentity(events.Attach(ctx, added), u, identity, s.invitations())
 }
 

@@ -49,8 +49,8 @@ func (l LeftOut) with(name, why string, refused *oauth.Error) LeftOut {
 	return append(l, Omitted{Name: oauth.Clip(name, 80), Why: why, refused: refused})
 }
 
-// Shown returns for people the names of the scopes that this server has, and the number of all others: their names are words of
-// whoever has made the request, who could say anything with them on a page of this server.
+// Shown returns for people the names of the scopes that this server has, and the number of all others: their names
+// are words of whoever has made the request, who could say anything with them on a page of this server.
 func (l LeftOut) Shown() (names []string, unknown int) {
 	for _, one := range l {
 		switch one.Why {

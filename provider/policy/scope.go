@@ -152,9 +152,17 @@ func (c *Rules) mayNotRequest(a storage.Application, name string, allowed []stri
 	case slices.Contains(allowed, name):
 		return "", nil
 	case slices.Contains(c.ScopeNames(), name) && name != Introspection && !slices.Contains(c.AllowanceOf(a).Scopes, name):
-		return notAllowed, oauth.Refuse("invalid_scope", "The scope %q is only for applications for which an administrator is responsible.", oauth.Own(name))
+		return notAllowed, oauth.Refuse(
+			"invalid_scope",
+			"The scope %q is only for applications for which an administrator is responsible.",
+			oauth.Own(name),
+		)
 	case slices.Contains(c.ScopeNames(), name):
-		return notAllowed, oauth.Refuse("invalid_scope", "This application may not request the scope %q.", oauth.Own(name))
+		return notAllowed, oauth.Refuse(
+			"invalid_scope",
+			"This application may not request the scope %q.",
+			oauth.Own(name),
+		)
 	case name == "openid":
 		return isUnknown, oauth.Refuse("invalid_scope", "OpenID Connect is disabled on this server: its operator can enable it with OIDC_ENABLED.")
 	}

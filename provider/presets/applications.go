@@ -27,8 +27,11 @@ func applications() []Program {
 		{Name: "actual-budget", Title: "Actual Budget", Kind: Application,
 			Redirects: []string{"/openid/callback"}, PKCE: PKCERequired, Claims: ClaimsOff, Scopes: identity(),
 			File: "environment of the server", Format: Env,
-			Notes: []string{byUsername, "The first person who signs in becomes its owner. Others are refused until the owner adds their usernames, " +
-				"or with ACTUAL_USER_CREATION_MODE=login."},
+			Notes: []string{
+				byUsername,
+				"The first person who signs in becomes its owner. Others are refused until the owner adds their usernames, " +
+					"or with ACTUAL_USER_CREATION_MODE=login.",
+			},
 			Verified: Verified{Text, "26.9.0", guides}},
 		{Name: "audiobookshelf", Title: "Audiobookshelf", Kind: Application,
 			Redirects: []string{"/auth/openid/callback", "/auth/openid/mobile-redirect"},
@@ -104,7 +107,9 @@ func applications() []Program {
 			Notes:    []string{noEmail},
 			Verified: Verified{Read, "2.0.0", guides}},
 		{Name: "meshcentral", Title: "MeshCentral", Kind: Application,
-			Redirects: []string{"/auth-oidc-callback"}, PostLogout: []string{"/login"}, PKCE: PKCERequired, Claims: ClaimsOff,
+			Redirects: []string{
+				"/auth-oidc-callback",
+			}, PostLogout: []string{"/login"}, PKCE: PKCERequired, Claims: ClaimsOff,
 			Scopes: identity(),
 			File:   "config.json", Format: JSON,
 			Verified: Verified{Text, "1.1.55", guides}},

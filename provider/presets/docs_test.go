@@ -41,9 +41,18 @@ func section(t *testing.T, b *strings.Builder, p Program) {
 		command += ` --name "Web shop"`
 	}
 	const server = "https://auth.example.org/o"
-	text, err := p.Settings(Values{Issuer: server, ClientID: "CLIENT_ID", ClientSecret: "CLIENT_SECRET", Address: filled.Address,
-		Redirects: filled.Redirects, PostLogout: filled.PostLogout, Scopes: p.Scopes, Random: "RANDOM_TEXT_OF_32_CHARACTERS____",
-		Endpoints: Endpoints{server + "/authorize/", server + "/token/", server + "/userinfo/", server + "/.well-known/jwks.json", server + "/logout/", server + "/device_authorization/"}})
+	text, err := p.Settings(
+		Values{Issuer: server, ClientID: "CLIENT_ID", ClientSecret: "CLIENT_SECRET", Address: filled.Address,
+			Redirects: filled.Redirects, PostLogout: filled.PostLogout, Scopes: p.Scopes, Random: "RANDOM_TEXT_OF_32_CHARACTERS____",
+			Endpoints: Endpoints{
+				server + "/authorize/",
+				server + "/token/",
+				server + "/userinfo/",
+				server + "/.well-known/jwks.json",
+				server + "/logout/",
+				server + "/device_authorization/",
+			}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -80,7 +80,18 @@ var (
 )
 
 // pages end the addresses that people copy from a browser: there is a page of the program, and not the program.
-var pages = []string{"login", "log-in", "log_in", "signin", "sign-in", "sign_in", "logout", "callback", "index.html", "index.php"}
+var pages = []string{
+	"login",
+	"log-in",
+	"log_in",
+	"signin",
+	"sign-in",
+	"sign_in",
+	"logout",
+	"callback",
+	"index.html",
+	"index.php",
+}
 
 // wrongPart says what an address lacks that the program needs, or has too much, or returns "".
 func (p Program) wrongPart(raw string) string {
@@ -100,11 +111,14 @@ func (p Program) wrongPart(raw string) string {
 
 // endsInOwn reports whether a path ends in one that the program has for the server.
 func (p Program) endsInOwn(below string) bool {
-	return slices.ContainsFunc(slices.Concat(p.Redirects, p.PostLogout, []string{p.BackChannel}), func(uri string) bool {
-		uri, _, _ = strings.Cut(uri, "?")
-		uri = strings.TrimRight(strings.ToLower(uri), "/.")
-		return strings.HasPrefix(uri, "/") && strings.HasSuffix(below, uri)
-	})
+	return slices.ContainsFunc(
+		slices.Concat(p.Redirects, p.PostLogout, []string{p.BackChannel}),
+		func(uri string) bool {
+			uri, _, _ = strings.Cut(uri, "?")
+			uri = strings.TrimRight(strings.ToLower(uri), "/.")
+			return strings.HasPrefix(uri, "/") && strings.HasSuffix(below, uri)
+		},
+	)
 }
 
 // AddressIn returns the address of the program with these redirect URIs, and false if they are others than its own.

@@ -113,7 +113,9 @@ func frameworks() []Program {
 			Notes:    []string{"With a confidential application it sends no PKCE of its own.", springLogout},
 			Verified: Verified{Text, "3.5.7", guides}},
 		{Name: "streamlit", Title: "Streamlit (st.login)", Kind: Framework,
-			Redirects: []string{"/oauth2callback"}, PostLogout: []string{"/oauth2callback"}, PKCE: PKCERequired, Claims: ClaimsOn,
+			Redirects: []string{
+				"/oauth2callback",
+			}, PostLogout: []string{"/oauth2callback"}, PKCE: PKCERequired, Claims: ClaimsOn,
 			Scopes: withGroups(),
 			File:   ".streamlit/secrets.toml", Format: TOML, Since: "1.42",
 			Notes:    []string{"Install it with pip install streamlit[auth]."},
@@ -126,8 +128,10 @@ func others() []Program {
 	return []Program{
 		{Name: "website", Title: "Another website with a server", Kind: Other, Scopes: withGroups(),
 			File: "the settings of the program", Format: List,
-			Notes: []string{"If the program sends PKCE, require it (--pkce required). If it shows no name or email address, let it read them in the ID token (--claims-in-id-token on).",
-				"If it signs people out here too, register the address to which it wants them back (--post-logout-redirect-uri). Some send their redirect URI."}},
+			Notes: []string{
+				"If the program sends PKCE, require it (--pkce required). If it shows no name or email address, let it read them in the ID token (--claims-in-id-token on).",
+				"If it signs people out here too, register the address to which it wants them back (--post-logout-redirect-uri). Some send their redirect URI.",
+			}},
 		{Name: "spa", Title: "Another browser application without a server", Also: []string{"browser"},
 			Kind: Other, Public: true, PKCE: PKCERequired, Scopes: identity(),
 			File: "the settings of the program", Format: List},

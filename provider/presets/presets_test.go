@@ -331,8 +331,8 @@ func TestFillBuildsTheURIsOfTheProgram(t *testing.T) {
 	}
 }
 
-// The address from the browser has the login page at its end, or lacks what only some programs need: the redirect URI would be
-// one that the program never sends.
+// The address from the browser has the login page at its end, or lacks what only some programs need: the redirect URI
+// would be one that the program never sends.
 func TestAddressIsThatOfTheProgram(t *testing.T) {
 	const page = "ends in a page"
 	for _, test := range []struct{ program, address, wrong string }{
@@ -355,7 +355,8 @@ func TestAddressIsThatOfTheProgram(t *testing.T) {
 	}
 	for _, p := range Programs() {
 		_, err := p.Fill(p.Example())
-		if _, missing := p.Fill(""); err != nil || p.NeedsAddress() && (missing == nil || !strings.Contains(missing.Error(), p.Example())) {
+		if _, missing := p.Fill(""); err != nil ||
+			p.NeedsAddress() && (missing == nil || !strings.Contains(missing.Error(), p.Example())) {
 			t.Errorf("%s: the example %s: %v, %v", p.Name, p.Example(), err, missing)
 		}
 	}

@@ -168,9 +168,14 @@ func changeEvents(was, now storage.Resource) []events.Event {
 }
 
 // prepare checks a registration that an administrator sends, and makes the keys that it
-// needs. What was registered already may stay, so that the change of another field works: a scope that the operator has removed
-// since then, and an introspector that may not be one any more, have no effect.
-func (p *Resources) prepare(ctx context.Context, actor policy.Actor, r Registration, was storage.Resource) (*oauth.Invalid, error) {
+// needs. What was registered already may stay, so that the change of another field works: a scope that the operator
+// has removed since then, and an introspector that may not be one any more, have no effect.
+func (p *Resources) prepare(
+	ctx context.Context,
+	actor policy.Actor,
+	r Registration,
+	was storage.Resource,
+) (*oauth.Invalid, error) {
 	err := actor.MustAdminister("change resources")
 	if err != nil {
 		return nil, err

@@ -139,9 +139,9 @@ func Anew() Source {
 	return s
 }
 
-// Derived returns the source of the tokens that take the place of a refresh token. Whoever does not know the text of that
-// token learns nothing from the salt: the text has 256 random bits. Whoever knows one half of an HMAC knows nothing of
-// the other half.
+// Derived returns the source of the tokens that take the place of a refresh token. Whoever does not know the text of
+// that token learns nothing from the salt: the text has 256 random bits. Whoever knows one half of an HMAC knows
+// nothing of the other half.
 func Derived(refreshToken, salt string, at int64) Source {
 	s := Source{At: at}
 	sum := seal.LongMac([]byte(refreshToken), salt)

@@ -40,7 +40,12 @@ type report struct {
 }
 
 func newReport(to io.Writer) *report {
-	return &report{to: to, output: map[name]*strings.Builder{}, took: map[name]time.Duration{}, processor: map[string]time.Duration{}}
+	return &report{
+		to:        to,
+		output:    map[name]*strings.Builder{},
+		took:      map[name]time.Duration{},
+		processor: map[string]time.Duration{},
+	}
 }
 
 // fail prints why not all tests can be known.

@@ -232,7 +232,12 @@ type Provider struct {
 	RefreshTokenReuseProtection bool `key:"REFRESH_TOKEN_REUSE_PROTECTION" default:"true"`
 	// RotateRefreshToken replaces a refresh token when it is used. It is for confidential applications without a setting of their own (`mandate application update --refresh-rotation`) and without a profile. Refresh tokens of public applications always rotate (RFC 9700 §2.2.2), unless they are bound to a key or a certificate.
 	RotateRefreshToken bool `key:"ROTATE_REFRESH_TOKEN" default:"true"`
-	// PKCERequired says which applications must send a code challenge with each authorization request. Public applications, those for which nobody is responsible, and those with a FAPI profile always must (RFC 9700 §2.1.1). `public`: those of a person without administrator rights, and those that registered themselves with an initial access token, must too, unless the request has the scope `openid` and a `nonce`. `true`: all must. `false`: no other must. An application can have a value of its own (`mandate application update --pkce`). A code challenge that was sent is always enforced.
+	// PKCERequired says which applications must send a code challenge with each authorization request. Public
+	// applications, those for which nobody is responsible, and those with a FAPI profile always must (RFC 9700
+	// §2.1.1). `public`: those of a person without administrator rights, and those that registered themselves with an
+	// initial access token, must too, unless the request has the scope `openid` and a `nonce`. `true`: all must.
+	// `false`: no other must. An application can have a value of its own (`mandate application update --pkce`). A
+	// code challenge that was sent is always enforced.
 	PKCERequired string `key:"PKCE_REQUIRED" default:"public" oneof:"public true false"`
 	// RequestApprovalPrompt decides when the consent page is shown: `auto` skips it if the person approved the same scopes before, `force` always shows it.
 	RequestApprovalPrompt string `key:"REQUEST_APPROVAL_PROMPT" default:"auto" oneof:"auto force"`
