@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mandate/app"
 	"mandate/provider"
 )
 
@@ -316,7 +317,7 @@ func (p *program) addApplication(ctx context.Context, of programFlags, secretStd
 			return err
 		}
 	}
-	o, err := p.open(ctx, toUse)
+	o, err := p.open(ctx, app.ToUse)
 	if err != nil {
 		return err
 	}
@@ -365,7 +366,7 @@ func (p *program) applicationListCommand() *cobra.Command {
 }
 
 func (p *program) listApplications(ctx context.Context, asJSON bool) error {
-	o, err := p.open(ctx, toUse)
+	o, err := p.open(ctx, app.ToUse)
 	if err != nil {
 		return err
 	}
@@ -396,7 +397,7 @@ func (p *program) listApplications(ctx context.Context, asJSON bool) error {
 // withApplication opens the database and finds an application by its client id, or
 // by the id in the URLs of its pages.
 func (p *program) withApplication(ctx context.Context, name string, use func(*opened, provider.Application) error) error {
-	o, err := p.open(ctx, toUse)
+	o, err := p.open(ctx, app.ToUse)
 	if err != nil {
 		return err
 	}

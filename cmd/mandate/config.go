@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mandate/cmd/mandate/config"
-	"mandate/provider/checkup"
+	"mandate/app"
+	"mandate/app/config"
 )
 
 // validView is a configuration without a mistake as JSON.
@@ -22,27 +22,13 @@ func (p *program) configCheckCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			log, base := settings.Logger(p.stderr), settings.BaseURL
-			if settings.Upstream != "" {
-				base = ""                        // for a resource server it is another server
-				_, err = newProxy(settings, log) // it checks the rules further
-			}
-			if err == nil {
-				_, err = certificateOf(settings, base, log) // it reads the files
-			}
-			if err == nil {
-				_, err = clientAuthorities(settings) // it reads the file
-			}
-			if err == nil {
-				_, err = brandOf(settings) // it reads the logo
-			}
+			warnings, err := app.Check(settings, settings.Logger(p.stderr))
 			if err != nil {
 				return err
 			}
-			view := validView{true, []string{}}
-			if f := baseFinding(settings); f.Weight != checkup.Fine && base != "" {
-				view.Warnings = append(view.Warnings, f.Text+" "+f.Remedy)
-				fmt.Fprintln(p.stderr, "mandate: "+view.Warnings[0])
+			view := validView{true, append([]string{}, warnings...)}
+			for _, warning := range warnings {
+				fmt.Fprintln(p.stderr, "mandate: "+warning)
 			}
 			return p.done(view, "The configuration is valid.\n")
 		}})

@@ -8,9 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mandate/cmd/mandate/config"
+	"mandate/app"
+	"mandate/app/config"
+	"mandate/app/httpserve"
 	"mandate/cmd/mandate/demo"
-	"mandate/cmd/mandate/httpserve"
 	"mandate/templates"
 )
 
@@ -59,19 +60,19 @@ func (p *program) demo(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	o, err := open(ctx, settings, toMigrate, extras{documents: host}, log)
+	a, err := app.Open(ctx, settings, app.ToMigrate, app.Extras{Documents: host}, log)
 	if err != nil {
 		return err
 	}
-	defer o.store.Close()
-	cast, err := demo.Fill(ctx, o.provider, settings.BaseURL)
+	defer a.Close()
+	cast, err := demo.Fill(ctx, a.Provider, settings.BaseURL)
 	if err == nil {
 		err = cast.WriteTarget(ctx, documents, target)
 	}
 	if err != nil {
 		return fmt.Errorf("fill the demo's database: %w", err)
 	}
-	handler, err := o.handler(ctx, listener, log)
+	handler, err := a.Handler(ctx, listener)
 	if err != nil {
 		return err
 	}
@@ -84,5 +85,5 @@ func (p *program) demo(ctx context.Context, address string) error {
 		return err
 	}
 	cast.Print(p.stdout, file, target)
-	return o.run(ctx, tools.Before(demo.NewSites(cast, pages, log).Before(handler)), log, listener)
+	return a.Run(ctx, tools.Before(demo.NewSites(cast, pages, log).Before(handler)), listener)
 }

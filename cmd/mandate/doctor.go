@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mandate/cmd/mandate/config"
+	"mandate/app"
 	"mandate/provider"
 	"mandate/provider/checkup"
 )
@@ -39,7 +39,7 @@ code is 1 if something is wrong; a warning alone is no error.`,
 var errUnwell = errors.New("something is wrong: see the findings above")
 
 func (p *program) doctor(ctx context.Context, application string, asJSON, all bool) error {
-	o, err := p.open(ctx, toUse)
+	o, err := p.open(ctx, app.ToUse)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (p *program) doctor(ctx context.Context, application string, asJSON, all bo
 		}
 		about = provider.AboutApplication(a)
 	}
-	found := o.provider.Checkup(ctx, settingFindings(o.settings)...)
+	found := o.provider.Checkup(ctx, app.Findings(o.settings)...)
 	if about != "" {
 		found = slices.DeleteFunc(found, func(f checkup.Finding) bool {
 			return (f.Check == "redirect-uris" || f.Check == "refused-requests") && f.About != "" && f.About != about
@@ -100,46 +100,4 @@ func printFindings(w io.Writer, found []checkup.Finding, all bool) error {
 	}
 	_, err := fmt.Fprintf(w, text, passed)
 	return err
-}
-
-// settingFindings is what the settings alone tell about the way to the server.
-func settingFindings(c *config.Config) []checkup.Finding {
-	return []checkup.Finding{proxyFinding(c), baseFinding(c), hostsFinding(c)}
-}
-
-func proxyFinding(c *config.Config) checkup.Finding {
-	if strings.HasPrefix(c.BaseURL, "https://") && c.TLSCertificateFile == "" && len(c.TrustedProxies) == 0 {
-		return checkup.Finding{Check: "proxy", Weight: checkup.Doubtful, About: c.BaseURL,
-			Text:   "A proxy does TLS, and TRUSTED_PROXIES is empty: everybody has the address of the proxy, so the limits on guesses count all people together.",
-			Remedy: "Set TRUSTED_PROXIES to the address of the proxy, and let it send X-Forwarded-For."}
-	}
-	return checkup.Finding{Check: "proxy", Weight: checkup.Fine, Text: "The settings for a proxy fit BASE_URL."}
-}
-
-// baseFinding looks for a BASE_URL that somebody has copied from an issuer.
-func baseFinding(c *config.Config) checkup.Finding {
-	if strings.HasSuffix(c.BaseURL, "/o") {
-		return checkup.Finding{Check: "base-path", Weight: checkup.Doubtful, About: c.BaseURL,
-			Text:   "BASE_URL ends in /o, and the server adds /o itself: the issuer is " + c.BaseURL + "/o.",
-			Remedy: "Remove /o from BASE_URL, unless the proxy has the server below this path."}
-	}
-	return checkup.Finding{Check: "base-path", Weight: checkup.Fine, Text: "The issuer is " + c.BaseURL + "/o."}
-}
-
-// hostsFinding looks for a BASE_URL that means another machine on each machine.
-func hostsFinding(c *config.Config) checkup.Finding {
-	if text, remedy := provider.OnlyHere(c.BaseURL); text != "" {
-		return checkup.Finding{
-			Check:  "other-hosts",
-			Weight: checkup.Doubtful,
-			About:  c.BaseURL,
-			Text:   text,
-			Remedy: remedy,
-		}
-	}
-	return checkup.Finding{
-		Check:  "other-hosts",
-		Weight: checkup.Fine,
-		Text:   "BASE_URL does not mean this machine alone.",
-	}
 }

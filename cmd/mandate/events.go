@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mandate/app"
 	"mandate/provider"
 	"mandate/provider/origin"
 )
@@ -126,7 +127,7 @@ func (p *program) listEvents(ctx context.Context, a eventsAsked) error {
 	if err != nil {
 		return err
 	}
-	o, err := p.open(ctx, toUse)
+	o, err := p.open(ctx, app.ToUse)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mandate/app"
 	"mandate/provider"
 )
 
@@ -28,7 +29,7 @@ func (p *program) groupAddCommand() *cobra.Command {
 }
 
 func (p *program) addGroup(ctx context.Context, name string, asJSON bool) error {
-	o, err := p.open(ctx, toUse)
+	o, err := p.open(ctx, app.ToUse)
 	if err != nil {
 		return err
 	}
@@ -55,7 +56,7 @@ func (p *program) groupListCommand() *cobra.Command {
 }
 
 func (p *program) listGroups(ctx context.Context, asJSON bool) error {
-	o, err := p.open(ctx, toUse)
+	o, err := p.open(ctx, app.ToUse)
 	if err != nil {
 		return err
 	}
@@ -78,7 +79,7 @@ func (p *program) listGroups(ctx context.Context, asJSON bool) error {
 
 // withGroup opens the database and finds a group.
 func (p *program) withGroup(ctx context.Context, name string, use func(*opened) error) error {
-	o, err := p.open(ctx, toUse)
+	o, err := p.open(ctx, app.ToUse)
 	if err != nil {
 		return err
 	}
@@ -193,7 +194,7 @@ func (p *program) groupDeleteCommand() *cobra.Command {
 	return p.withJSON(
 		&cobra.Command{Use: "delete NAME", Short: "Delete a group; its members stay", Args: arguments("NAME"),
 			RunE: func(c *cobra.Command, args []string) error {
-				o, err := p.open(c.Context(), toUse)
+				o, err := p.open(c.Context(), app.ToUse)
 				if err != nil {
 					return err
 				}

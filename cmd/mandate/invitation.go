@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mandate/app"
 	"mandate/provider"
 )
 
@@ -108,7 +109,7 @@ of columns. A dash stands for standard input.`,
 
 // invite invites people, and prints the links that are not sent.
 func (p *program) invite(ctx context.Context, list []provider.Invite, how provider.Inviting, asJSON bool) error {
-	o, err := p.open(ctx, toUse)
+	o, err := p.open(ctx, app.ToUse)
 	if err != nil {
 		return err
 	}
@@ -188,7 +189,7 @@ func (p *program) invitationListCommand() *cobra.Command {
 }
 
 func (p *program) listInvitations(ctx context.Context, asJSON bool) error {
-	o, err := p.open(ctx, toUse)
+	o, err := p.open(ctx, app.ToUse)
 	if err != nil {
 		return err
 	}
@@ -220,7 +221,7 @@ func (p *program) invitationRenewCommand() *cobra.Command {
 	var byHand, asJSON bool
 	c := &cobra.Command{Use: "renew ID|EMAIL", Short: "Make a new link for an invitation, which may have expired; the old link ends", Args: arguments("ID or EMAIL"),
 		RunE: func(c *cobra.Command, args []string) error {
-			o, err := p.open(c.Context(), toUse)
+			o, err := p.open(c.Context(), app.ToUse)
 			if err != nil {
 				return err
 			}
@@ -250,7 +251,7 @@ func (p *program) invitationWithdrawCommand() *cobra.Command {
 			Short: "Withdraw an invitation; its link ends",
 			Args:  arguments("ID or EMAIL"),
 			RunE: func(c *cobra.Command, args []string) error {
-				o, err := p.open(c.Context(), toUse)
+				o, err := p.open(c.Context(), app.ToUse)
 				if err != nil {
 					return err
 				}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mandate/app"
 	"mandate/provider"
 	"mandate/provider/jose"
 )
@@ -30,7 +31,7 @@ type retiredView struct {
 
 // withKeys opens the database of a server that has signing keys.
 func (p *program) withKeys(ctx context.Context, use func(*opened) error) error {
-	o, err := p.open(ctx, toUse)
+	o, err := p.open(ctx, app.ToUse)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mandate/cmd/mandate/config"
+	"mandate/app"
+	"mandate/app/config"
 	"mandate/storage"
 )
 
@@ -31,7 +32,7 @@ func (p *program) migrate(ctx context.Context, plan bool) error {
 	if err != nil {
 		return err
 	}
-	store, err := openStore(ctx, settings, toMigrate)
+	store, err := app.OpenStore(ctx, settings, app.ToMigrate)
 	if err != nil {
 		return err
 	}

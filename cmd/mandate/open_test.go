@@ -5,9 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"mandate/cmd/mandate/config"
 	"mandate/storage/postgrestest"
 )
 
@@ -69,13 +67,5 @@ func (s shell) newerSchema(driver, address string) {
 	}
 	for _, args := range [][]string{{"serve"}, {"migrate"}, {"user", "list"}, {"group", "add", "more"}} {
 		s.run(exitError, "the database's schema is newer than this program: run the newer release", args...)
-	}
-}
-
-// The names of these settings end in DAYS.
-func TestSettingsInDays(t *testing.T) {
-	c := providerConfig(&config.Config{EventRetentionDays: 2, SecondFactorGraceDays: 3}, nil)
-	if c.EventRetention != 48*time.Hour || c.SecondFactorGrace != 72*time.Hour {
-		t.Errorf("events are kept for %s, and people may wait for %s", c.EventRetention, c.SecondFactorGrace)
 	}
 }

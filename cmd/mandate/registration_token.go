@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mandate/app"
 	"mandate/provider"
 )
 
@@ -76,7 +77,7 @@ func (p *program) registrationTokenAddCommand() *cobra.Command {
 }
 
 func (p *program) addInitialToken(ctx context.Context, r provider.NewInitialToken, asJSON bool) error {
-	o, err := p.open(ctx, toUse)
+	o, err := p.open(ctx, app.ToUse)
 	if err != nil {
 		return err
 	}
@@ -116,7 +117,7 @@ func (p *program) registrationTokenListCommand() *cobra.Command {
 }
 
 func (p *program) listInitialTokens(ctx context.Context, asJSON bool) error {
-	o, err := p.open(ctx, toUse)
+	o, err := p.open(ctx, app.ToUse)
 	if err != nil {
 		return err
 	}
@@ -157,7 +158,7 @@ func (p *program) registrationTokenDeleteCommand() *cobra.Command {
 			Short: "Delete an initial access token; its applications stay",
 			Args:  arguments("ID"),
 			RunE: func(c *cobra.Command, args []string) error {
-				o, err := p.open(c.Context(), toUse)
+				o, err := p.open(c.Context(), app.ToUse)
 				if err != nil {
 					return err
 				}

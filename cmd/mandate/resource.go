@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mandate/app"
 	"mandate/provider"
 )
 
@@ -163,7 +164,7 @@ func registered(was provider.Resource) provider.ResourceRegistration {
 }
 
 func (p *program) addResource(ctx context.Context, r provider.ResourceRegistration, asJSON bool) error {
-	o, err := p.open(ctx, toUse)
+	o, err := p.open(ctx, app.ToUse)
 	if err != nil {
 		return err
 	}
@@ -186,7 +187,7 @@ func (p *program) resourceListCommand() *cobra.Command {
 }
 
 func (p *program) listResources(ctx context.Context, asJSON bool) error {
-	o, err := p.open(ctx, toUse)
+	o, err := p.open(ctx, app.ToUse)
 	if err != nil {
 		return err
 	}
@@ -210,7 +211,7 @@ func (p *program) listResources(ctx context.Context, asJSON bool) error {
 
 // withResource opens the database and finds a resource by its URI.
 func (p *program) withResource(ctx context.Context, uri string, use func(*opened, provider.Resource) error) error {
-	o, err := p.open(ctx, toUse)
+	o, err := p.open(ctx, app.ToUse)
 	if err != nil {
 		return err
 	}

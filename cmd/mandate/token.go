@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mandate/app"
 	"mandate/provider"
 )
 
@@ -31,7 +32,7 @@ func (p *program) revokeToken(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	o, err := p.open(ctx, toUse)
+	o, err := p.open(ctx, app.ToUse)
 	if err != nil {
 		return err
 	}

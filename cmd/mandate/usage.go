@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mandate/cmd/mandate/config"
+	"mandate/app/config"
 )
 
 // otherWords are the words of other programs for commands and flags of this one.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mandate/app"
 	"mandate/provider"
 )
 
@@ -73,7 +74,7 @@ func (p *program) addUser(ctx context.Context, person provider.Person, asJSON bo
 	if err != nil {
 		return err
 	}
-	o, err := p.open(ctx, toUse)
+	o, err := p.open(ctx, app.ToUse)
 	if err != nil {
 		return err
 	}
@@ -102,7 +103,7 @@ func (p *program) userListCommand() *cobra.Command {
 const listStep = 500 // how many records are read at a time
 
 func (p *program) listUsers(ctx context.Context, asJSON bool) error {
-	o, err := p.open(ctx, toUse)
+	o, err := p.open(ctx, app.ToUse)
 	if err != nil {
 		return err
 	}
@@ -176,7 +177,7 @@ Without a hash, the person has no password, and can set one by a link.`,
 }
 
 func (p *program) importUsers(ctx context.Context, list []provider.Newcomer, trial, asJSON bool) error {
-	o, err := p.open(ctx, toUse)
+	o, err := p.open(ctx, app.ToUse)
 	if err != nil {
 		return err
 	}
@@ -432,7 +433,7 @@ type onlyWayView struct {
 
 // withUser opens the database and finds a person.
 func (p *program) withUser(ctx context.Context, username string, use func(*opened, provider.User) error) error {
-	o, err := p.open(ctx, toUse)
+	o, err := p.open(ctx, app.ToUse)
 	if err != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ func must(t *testing.T, args ...string) string {
 
 // readSources reads each file of the binary, so that the go command does not use a cached result after a change.
 func readSources() error {
-	for _, name := range []string{"go.mod", "go.sum", "cmd", "provider", "storage", "handlers", "templates"} {
+	for _, name := range []string{"go.mod", "go.sum", "cmd", "app", "provider", "storage", "handlers", "templates"} {
 		err := filepath.WalkDir(filepath.Join("..", "..", name), func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() {
 				return err

@@ -89,7 +89,7 @@ func build(name string, flags []string) (string, error) {
 // files a test examines, and does not use a cached result after one of them has
 // changed.
 func readSources() error {
-	for _, name := range []string{"go.mod", "go.sum", "cmd", "provider", "storage", "handlers", "templates"} {
+	for _, name := range []string{"go.mod", "go.sum", "cmd", "app", "provider", "storage", "handlers", "templates"} {
 		err := filepath.WalkDir(filepath.Join("..", "..", name), func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() {
 				return err

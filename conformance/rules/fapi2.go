@@ -86,7 +86,7 @@ func fapi2Network() []Rule {
 		{
 			ID: "FAPI2/5.2.2/tls-version", Level: Must,
 			Text:     "Endpoints for programs use TLS 1.2 or later, with the recommended cipher suites alone.",
-			TestedBy: "cmd/mandate/httpserve/certificate_test.go:TestVersionsAndSuites",
+			TestedBy: "app/httpserve/certificate_test.go:TestVersionsAndSuites",
 		},
 		{
 			ID: "FAPI2/5.2.3/no-cors-at-authorization", Level: Must,

@@ -163,7 +163,7 @@ func oidcSecurity() []Rule {
 		{
 			ID: "OIDCCore/16.17/bcp-195", Level: Should,
 			Text:     "TLS is configured as BCP 195 recommends.",
-			TestedBy: "cmd/mandate/httpserve/certificate_test.go:TestVersionsAndSuites",
+			TestedBy: "app/httpserve/certificate_test.go:TestVersionsAndSuites",
 		},
 		{
 			ID: "OIDCCore/16.17/certificate-checked", Level: Must,

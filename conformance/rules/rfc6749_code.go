@@ -94,7 +94,7 @@ func rfc6749Code() []Rule {
 		{
 			ID: "RFC6749/4.1.2/ten-minutes", Level: Should,
 			Text:     "The lifetime of a code is at most ten minutes.",
-			TestedBy: "cmd/mandate/config/error_test.go:TestConfigErrors",
+			TestedBy: "app/config/error_test.go:TestConfigErrors",
 		},
 		{
 			ID: "RFC6749/4.1.2/code-once", Level: Must, Alone: true,

@@ -109,7 +109,7 @@ func rfc8414Document() []Rule {
 		{
 			ID: "RFC8414/6.1/tls-12", Level: Must,
 			Text:     "The server supports TLS 1.2.",
-			TestedBy: "cmd/mandate/httpserve/certificate_test.go:TestVersionsAndSuites",
+			TestedBy: "app/httpserve/certificate_test.go:TestVersionsAndSuites",
 		},
 	}
 }

@@ -269,7 +269,7 @@ func rfc8705Others() []Rule {
 		{
 			ID: "RFC8705/2/private-key", Level: Must,
 			Text:     "The client proves in the TLS handshake that it has the private key of the certificate.",
-			TestedBy: "cmd/mandate/httpserve/mutual_test.go:TestSecureMutual",
+			TestedBy: "app/httpserve/mutual_test.go:TestSecureMutual",
 		},
 		{
 			ID: "RFC8705/2.1.2/subject", Level: Must,

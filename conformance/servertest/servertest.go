@@ -77,7 +77,7 @@ var (
 var Binary = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(workDir, "mandate")
 	// The go command records which files a test reads. It does not use a cached result if one of them has changed.
-	for _, name := range []string{"go.mod", "go.sum", "cmd", "provider", "storage", "handlers", "templates", "conformance"} {
+	for _, name := range []string{"go.mod", "go.sum", "cmd", "app", "provider", "storage", "handlers", "templates", "conformance"} {
 		err := filepath.WalkDir(filepath.Join(root(), name), func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() {
 				return err

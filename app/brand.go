@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"errors"
@@ -6,7 +6,7 @@ import (
 	"io"
 	"os"
 
-	"mandate/cmd/mandate/config"
+	"mandate/app/config"
 	"mandate/templates"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"mandate/cmd/mandate/eventlog"
+	"mandate/app/eventlog"
 	"mandate/provider"
 	"mandate/storage"
 )

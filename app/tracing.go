@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -6,16 +6,16 @@ import (
 	"net/http"
 	"time"
 
-	"mandate/cmd/mandate/config"
-	"mandate/cmd/mandate/telemetry"
+	"mandate/app/config"
+	"mandate/app/telemetry"
 	"mandate/provider"
 	"mandate/storage"
 )
 
 // tracing reads the environment variables of OpenTelemetry, which are the same for
 // every program.
-func (p *program) tracing(ctx context.Context, log *slog.Logger) (*telemetry.Tracing, error) {
-	return telemetry.NewTracing(ctx, func(name string) string { return config.Lookup(p.environ, name) }, programVersion(), log)
+func (p Process) tracing(ctx context.Context) (*telemetry.Tracing, error) {
+	return telemetry.NewTracing(ctx, func(name string) string { return config.Lookup(p.Environ, name) }, p.Version, p.Log)
 }
 
 func closeTracing(ctx context.Context, t *telemetry.Tracing, log *slog.Logger) {
@@ -31,10 +31,10 @@ func closeTracing(ctx context.Context, t *telemetry.Tracing, log *slog.Logger) {
 }
 
 // traceCalls adds traces of SQL statements and outbound requests, if tracing is on.
-func (o *opened) traceCalls(c provider.Config) provider.Config {
-	if o.tracing != nil {
-		o.store.Trace(o.tracing.Statements(databaseSystem(o.store)))
-		c.TraceOutbound = o.tracing.Calls
+func (a *App) traceCalls(c provider.Config) provider.Config {
+	if a.tracing != nil {
+		a.Store.Trace(a.tracing.Statements(databaseSystem(a.Store)))
+		c.TraceOutbound = a.tracing.Calls
 	}
 	return c
 }
@@ -47,9 +47,9 @@ func databaseSystem(s *storage.Store) string {
 	return "postgresql"
 }
 
-func (o *opened) traced(transport http.RoundTripper) http.RoundTripper {
-	if o.tracing == nil {
+func (a *App) traced(transport http.RoundTripper) http.RoundTripper {
+	if a.tracing == nil {
 		return transport
 	}
-	return o.tracing.PropagateTrace(transport)
+	return a.tracing.PropagateTrace(transport)
 }

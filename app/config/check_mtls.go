@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"mandate/cmd/mandate/httpserve"
+	"mandate/app/httpserve"
 )
 
 // headerName is the name of a header (RFC 9110 §5.1).

@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"mandate/cmd/mandate/eventlog"
+	"mandate/app/eventlog"
 	"mandate/handlers/request"
 	"mandate/provider"
 )

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"runtime"
 	"strings"
 
-	"mandate/cmd/mandate/config"
+	"mandate/app/config"
 	"mandate/storage"
 )
 

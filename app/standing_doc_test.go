@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"mandate/cmd/mandate/config"
+	"mandate/app/config"
 	"mandate/provider"
 	"mandate/testkit"
 )
@@ -93,7 +93,12 @@ func standingTable(t *testing.T) string {
 	row("longest lifetime of a JWT access token", func(a provider.Allowance) string { return setting(t, a.JWTMax) })
 	row("longest lifetime of a refresh token, unused", func(a provider.Allowance) string { return setting(t, a.RefreshMax) })
 	row("[grace period](#two-refreshes-at-the-same-time) of a replaced refresh token", func(a provider.Allowance) string { return setting(t, a.RefreshGrace) })
-	row("may have lifetimes of its own", func(a provider.Allowance) string { return yes(a.OwnLifetime) })
+	row("may have lifetimes of its own", func(a provider.Allowance) string {
+		if a.OwnLifetime {
+			return "yes"
+		}
+		return "no"
+	})
 	row("skip consent, introspect, have [PKCE](#pkce) *used if it is sent*, keep refresh tokens, accept assertions for an endpoint", func(a provider.Allowance) string {
 		if a.AdministratorRights {
 			return "if an administrator allowed it"

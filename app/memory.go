@@ -1,33 +1,17 @@
-package main
+package app
 
 import (
 	"io/fs"
 	"math"
 	"path"
 	"runtime"
-	"runtime/debug"
 	"strconv"
 	"strings"
 )
 
-// limitMemory tells the runtime how much memory the container, or the unit of systemd, has. Without that it lets
-// garbage grow until the kernel ends the process: each hash of a password leaves 19 MiB of it. A limit in the
-// environment counts.
-func (p *program) limitMemory(files fs.FS) {
-	for _, v := range p.environ {
-		if strings.HasPrefix(v, "GOMEMLIMIT=") {
-			return
-		}
-	}
-	limit := memoryOf(files)
-	if limit < math.MaxInt64 {
-		debug.SetMemoryLimit(limit / 10 * 7) // the rest is for the program itself, stacks and the kernel
-	}
-}
-
-// memoryOf returns how many bytes the control group of this process, and those above it, allow. files is the file
+// MemoryOf returns how many bytes the control group of this process, and those above it, allow. files is the file
 // system of the machine.
-func memoryOf(files fs.FS) int64 {
+func MemoryOf(files fs.FS) int64 {
 	limit := int64(math.MaxInt64)
 	groups, err := fs.ReadFile(files, "proc/self/cgroup")
 	if err != nil {

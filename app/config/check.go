@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"mandate/cmd/mandate/httpserve"
+	"mandate/app/httpserve"
 	"mandate/provider/authority"
 	"mandate/provider/loopback"
 )

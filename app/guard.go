@@ -1,10 +1,10 @@
-package main
+package app
 
 import (
 	"log/slog"
 	"net/http"
 
-	"mandate/cmd/mandate/config"
+	"mandate/app/config"
 	"mandate/handlers/resource"
 )
 

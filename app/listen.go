@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"crypto/x509"
@@ -9,8 +9,8 @@ import (
 	"net/url"
 	"os"
 
-	"mandate/cmd/mandate/config"
-	"mandate/cmd/mandate/httpserve"
+	"mandate/app/config"
+	"mandate/app/httpserve"
 )
 
 // certificateOf reads the certificate of LISTEN, for clients that use a base URL. It
@@ -35,8 +35,8 @@ type bound struct {
 
 // bind binds all addresses of a server that clients reach at a base URL. It comes before anything is created: a
 // server that cannot start because another one has its address must not leave a database and keys behind.
-func (p *program) bind(c *config.Config, base string, log *slog.Logger) (*bound, error) {
-	certificate, err := certificateOf(c, base, log)
+func (p Process) bind(c *config.Config, base string) (*bound, error) {
+	certificate, err := certificateOf(c, base, p.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (p *program) bind(c *config.Config, base string, log *slog.Logger) (*bound,
 		b.mutual, err = p.listenMutual(c, certificate)
 	}
 	if err == nil && c.OpsListen != "" {
-		b.ops, err = httpserve.Listen(c.OpsListen, "OPS_LISTEN", p.environ)
+		b.ops, err = httpserve.Listen(c.OpsListen, "OPS_LISTEN", p.Environ)
 	}
 	if err != nil {
 		b.close()
@@ -65,8 +65,8 @@ func (b *bound) close() {
 }
 
 // listen binds LISTEN, with TLS if there is a certificate.
-func (p *program) listen(c *config.Config, certificate *httpserve.Certificate) (net.Listener, error) {
-	l, err := httpserve.Listen(c.Listen, "LISTEN", p.environ)
+func (p Process) listen(c *config.Config, certificate *httpserve.Certificate) (net.Listener, error) {
+	l, err := httpserve.Listen(c.Listen, "LISTEN", p.Environ)
 	if err != nil || certificate == nil {
 		return l, err
 	}
@@ -74,11 +74,11 @@ func (p *program) listen(c *config.Config, certificate *httpserve.Certificate) (
 }
 
 // listenMutual binds MTLS_LISTEN. It returns no listener if the setting is empty.
-func (p *program) listenMutual(c *config.Config, certificate *httpserve.Certificate) ([]net.Listener, error) {
+func (p Process) listenMutual(c *config.Config, certificate *httpserve.Certificate) ([]net.Listener, error) {
 	if c.MTLSListen == "" || certificate == nil {
 		return nil, nil
 	}
-	l, err := httpserve.Listen(c.MTLSListen, "MTLS_LISTEN", p.environ)
+	l, err := httpserve.Listen(c.MTLSListen, "MTLS_LISTEN", p.Environ)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"errors"
@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"mandate/cmd/mandate/httpserve"
+	"mandate/app/httpserve"
 	"mandate/handlers"
 	"mandate/handlers/request"
 )
@@ -19,7 +19,7 @@ const opsPatience = 5 * time.Minute
 // serveOps serves OPS_LISTEN until the returned function is called. That is after
 // the last request of the other listener, so that a node can be observed while it
 // stops.
-func (p *program) serveOps(listener net.Listener, ops handlers.Ops) func() {
+func (p Process) serveOps(listener net.Listener, ops handlers.Ops) func() {
 	log := ops.Log
 	server := httpserve.New(handlers.NewOps(ops), log, opsPatience)
 	go func() {
@@ -28,18 +28,18 @@ func (p *program) serveOps(listener net.Listener, ops handlers.Ops) func() {
 			log.Error("health and metrics are no longer served", "error", err)
 		}
 	}()
-	fmt.Fprintf(p.stdout, "Health, readiness and metrics are at %s\n", httpserve.Place(listener))
+	fmt.Fprintf(p.Stdout, "Health, readiness and metrics are at %s\n", httpserve.Place(listener))
 	return func() { server.Close() }
 }
 
 // watch is what the handlers report to metrics and traces.
-func (o *opened) watch() request.Watch {
+func (a *App) watch() request.Watch {
 	var w request.Watch
-	if o.metrics != nil {
-		w.Route = o.metrics.Route
+	if a.metrics != nil {
+		w.Route = a.metrics.Route
 	}
-	if o.tracing != nil {
-		w.Begin = o.tracing.Begin
+	if a.tracing != nil {
+		w.Begin = a.tracing.Begin
 	}
 	return w
 }

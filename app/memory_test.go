@@ -1,9 +1,8 @@
-package main
+package app
 
 import (
 	"math"
 	"runtime"
-	"runtime/debug"
 	"testing"
 	"testing/fstest"
 )
@@ -23,23 +22,9 @@ func TestMemoryOfTheContainerIsKnown(t *testing.T) {
 		"version 1":           {fstest.MapFS{"proc/self/cgroup": file("5:cpu:/\n4:memory:/docker/x\n"), "sys/fs/cgroup/memory/memory.limit_in_bytes": file("100663296\n")}, 96 << 20},
 		"version 1, no limit": {fstest.MapFS{"proc/self/cgroup": file("4:memory:/\n"), "sys/fs/cgroup/memory/memory.limit_in_bytes": file("9223372036854771712\n")}, 9223372036854771712},
 	} {
-		if got := memoryOf(c.files); got != c.want {
+		if got := MemoryOf(c.files); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
-	}
-}
-
-func TestRuntimeKeepsToTheMemoryOfTheContainer(t *testing.T) {
-	before := debug.SetMemoryLimit(-1)
-	t.Cleanup(func() { debug.SetMemoryLimit(before) })
-	files := fstest.MapFS{"proc/self/cgroup": {Data: []byte("0::/\n")}, "sys/fs/cgroup/memory.max": {Data: []byte("100663296\n")}}
-	(&program{environ: []string{"GOMEMLIMIT=1GiB"}}).limitMemory(files)
-	if got := debug.SetMemoryLimit(-1); got != before {
-		t.Errorf("the limit of the environment became %d", got)
-	}
-	(&program{}).limitMemory(files)
-	if got := debug.SetMemoryLimit(-1); got > 96<<20*3/4 || got < 96<<20/2 {
-		t.Errorf("the limit of the runtime is %d", got)
 	}
 }
 

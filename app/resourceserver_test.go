@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"os/exec"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"mandate/cmd/mandate/config"
+	"mandate/app/config"
 	"mandate/conformance/wire"
 	"mandate/testkit"
 )

@@ -1,0 +1,323 @@
+// Package app composes a server of its settings: it opens the database, connects the parts, and runs them. It keeps
+// nothing for the process, so that several servers can be in one.
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"mandate/app/config"
+	"mandate/app/eventlog"
+	"mandate/app/telemetry"
+	"mandate/provider"
+	"mandate/storage"
+	"mandate/templates"
+	"mandate/templates/languages"
+)
+
+// App is the parts that work on one database: a server, or what a command needs of it.
+type App struct {
+	Settings *config.Config
+	Store    *storage.Store
+	Provider *provider.Provider
+
+	brand   templates.Brand
+	metrics *telemetry.Metrics // nil without OPS_LISTEN
+	tracing *telemetry.Tracing // nil if tracing is off
+	events  *eventlog.Writer   // nil if EVENT_LOG is off
+	log     *slog.Logger
+}
+
+// Purpose says what Open may do to make a database usable.
+type Purpose int
+
+const (
+	ToUse     Purpose = iota // it must exist: a second database in another folder would hide the server's
+	ToMigrate                // an embedded one is created if it does not exist, and its schema is updated
+)
+
+// Extras is what the settings do not say.
+type Extras struct {
+	Tracing   *telemetry.Tracing     // nil: tracing is off
+	Documents *provider.DocumentHost // nil: there is none
+	Stdout    io.Writer              // for EVENT_LOG: stdout; nil: a command, whose output it would spoil
+}
+
+// Open makes the parts of the settings. It starts nothing. The caller closes them.
+func Open(ctx context.Context, settings *config.Config, may Purpose, more Extras, log *slog.Logger) (*App, error) {
+	store, err := OpenStore(ctx, settings, may)
+	if err != nil {
+		return nil, err
+	}
+	a := &App{Settings: settings, Store: store, tracing: more.Tracing, log: log}
+	a.writeEvents(more.Stdout)
+	err = a.prepare(ctx, may, more.Documents)
+	if err != nil {
+		a.Close()
+		return nil, err
+	}
+	return a, nil
+}
+
+// Close closes the database, and then the event log: nothing is stored any more.
+func (a *App) Close() {
+	a.Store.Close()
+	if a.events != nil {
+		a.events.Close()
+	}
+}
+
+// writeEvents writes the events that this process stores to EVENT_LOG. A command writes each at once, because it
+// ends soon.
+func (a *App) writeEvents(stdout io.Writer) {
+	switch to := a.Settings.EventLog; {
+	case to == "off", to == "stdout" && stdout == nil:
+		return
+	case to == "stdout":
+		a.events = eventlog.ToStream(stdout, a.log)
+	default:
+		a.events = eventlog.ToFile(to, a.log)
+		if stdout == nil {
+			a.events.AtOnce()
+		}
+	}
+	a.Store.OnEvents(func(events []storage.Event) {
+		for _, e := range events {
+			a.events.Write(append(provider.EventJSON(e), '\n'))
+		}
+	})
+}
+
+func (a *App) prepare(ctx context.Context, may Purpose, documents *provider.DocumentHost) error {
+	err := a.bringUpToDate(ctx, may)
+	if err != nil {
+		return err
+	}
+	key, err := serverKey(ctx, a.Settings, a.Store)
+	if err != nil {
+		return err
+	}
+	c := a.traceCalls(providerConfig(a.Settings, key))
+	c.ClientAuthorities, err = clientAuthorities(a.Settings)
+	if err != nil {
+		return err
+	}
+	c.DocumentHost = documents
+	a.brand, err = brandOf(a.Settings)
+	if err != nil {
+		return err
+	}
+	c.Letters, err = newLetters(a.brand)
+	if err != nil {
+		return err
+	}
+	c.Name = a.Settings.BrandName
+	c.Languages = languages.Tags()
+	a.Provider, err = provider.New(ctx, c, a.Store, a.log)
+	return err
+}
+
+// OpenStore opens the configured database alone.
+func OpenStore(ctx context.Context, settings *config.Config, may Purpose) (*storage.Store, error) {
+	file := settings.SQLitePath()
+	if file != "" {
+		err := provideFile(file, may)
+		if err != nil {
+			return nil, err
+		}
+	}
+	store, err := storage.Config{URL: settings.DatabaseURL, ListenURL: settings.DatabaseListenURL, MaxConnections: settings.DatabaseMaxConnections}.Open(ctx)
+	if err != nil {
+		if advice := openAdvice(file, err); advice != "" {
+			err = fmt.Errorf("%w: %s", err, advice)
+		}
+		return nil, err
+	}
+	return store, nil
+}
+
+// openAdvice says what to check if a database cannot be opened, or "" if the error says it.
+func openAdvice(file string, err error) string {
+	switch {
+	case errors.Is(err, storage.ErrParameter):
+		return ""
+	case errors.Is(err, storage.ErrPooler):
+		return "the server would answer with the records of others"
+	case file != "" && isMissing(filepath.Dir(file)):
+		return "the folder " + filepath.Dir(absolute(file)) + " does not exist: create it, or change DATABASE_URL"
+	case file != "" && strings.Contains(err.Error(), "file is not a database"):
+		return "the file is not an SQLite database: change DATABASE_URL, or move the file away: " + absolute(file)
+	case file != "":
+		return "check that DATABASE_URL names an SQLite file that this account can read and write, in a folder where it can write: " + absolute(file)
+	case strings.Contains(err.Error(), "SSL is not enabled"):
+		return "add ?sslmode=disable to DATABASE_URL if the database is on this machine, or enable TLS in the database"
+	}
+	return "check DATABASE_URL, and that the database is running"
+}
+
+func isMissing(path string) bool {
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+func absolute(path string) string {
+	full, err := filepath.Abs(path)
+	if err != nil {
+		return path
+	}
+	return full
+}
+
+// provideFile creates an empty database file that only this account can read.
+// SQLite itself would create one that every account can read.
+func provideFile(path string, may Purpose) error {
+	if may == ToUse {
+		_, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("there is no database at %s: check DATABASE_URL and --config. For a new one, start the server or run mandate migrate", absolute(path))
+		}
+		return err
+	}
+	if isMissing(path) && !isMissing(keyFile(path)) {
+		// An empty server would print a link that makes whoever opens it the administrator.
+		return fmt.Errorf("there is no database at %s, but its server key %s exists: restore the database from a backup, or check DATABASE_URL, or move the key away to begin with an empty database", absolute(path), absolute(keyFile(path)))
+	}
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("open the database: %w: %s", err, openAdvice(path, err))
+	}
+	return file.Close()
+}
+
+// bringUpToDate migrates an embedded database for the server, which is its only
+// user. Other databases may serve nodes of
+// another release: the operator decides when their schema changes.
+func (a *App) bringUpToDate(ctx context.Context, may Purpose) error {
+	pending, err := a.Store.Pending(ctx)
+	if err != nil {
+		return fmt.Errorf("read the schema version: %w", err)
+	}
+	if len(pending) == 0 {
+		return nil
+	}
+	if !a.Store.Embedded() || may == ToUse {
+		return errors.New("the database's schema is older than this program: run mandate migrate")
+	}
+	steps, err := a.Store.Migrate(ctx)
+	if err != nil {
+		return fmt.Errorf("migrate the database: %w", err)
+	}
+	for _, step := range steps {
+		for _, note := range step.Notes {
+			a.log.Warn("the database was migrated: "+note, "migration", step.Name)
+		}
+	}
+	return nil
+}
+
+// providerConfig converts the settings for the provider. Some fields of its Config
+// forbid what the setting allows, or the reverse, so that their zero values are
+// safe.
+func providerConfig(c *config.Config, key []byte) provider.Config {
+	p := c.Provider
+	scopes := make([]provider.Scope, len(p.Scopes))
+	for i, s := range p.Scopes {
+		scopes[i] = s.Provider()
+	}
+	resources := make([]provider.ResourceRegistration, len(p.Resources))
+	for i, r := range p.Resources {
+		resources[i] = r.Registration()
+	}
+	issuers := make([]provider.StatementIssuer, len(p.SoftwareStatementIssuers))
+	for i, issuer := range p.SoftwareStatementIssuers {
+		issuers[i] = issuer.Trusted()
+	}
+	servers := make([]provider.SignInServer, len(c.SignInServers))
+	for i, server := range c.SignInServers {
+		servers[i] = server.Server()
+	}
+	return provider.Config{
+		Issuer:                c.BaseURL + "/o",
+		ServerKey:             key,
+		Scopes:                scopes,
+		DefaultScopes:         p.Defaults(),
+		StrictScopes:          p.StrictScopes,
+		AccessTokenMax:        p.AdministratorAccessTokenMax,
+		JWTAccessTokenMax:     p.AdministratorJWTAccessTokenMax,
+		GrantsByAdministrator: p.GrantsByAdministrator,
+		ScopesByAdministrator: p.ScopesByAdministrator,
+		PersonQuota: provider.Quota{Applications: p.PersonMaxApplications, Sessions: p.PersonMaxSessions, Approvals: p.PersonMaxApprovals,
+			TokensPerMinute: p.PersonMaxTokensPerMinute, LiveTokens: p.PersonMaxLiveTokens},
+		OpenQuota: provider.Quota{Applications: p.OpenMaxApplications, Approvals: p.OpenMaxApprovals,
+			TokensPerMinute: p.OpenMaxTokensPerMinute, LiveTokens: p.OpenMaxLiveTokens},
+		Open: provider.OpenConfig{Documents: slices.Contains(p.OpenClients, config.OpenDocuments), Registration: slices.Contains(p.OpenClients, config.OpenRegistration),
+			WithToken: p.RegistrationWithToken, StatementRequired: p.OpenSoftwareStatementRequired,
+			Hosts: p.OpenHosts, Schemes: p.OpenRedirectURISchemes, FixedLocalhostPort: !p.OpenLocalhostLoopback,
+			NeverUsedLifetime: p.OpenNeverUsedExpire, UnusedLifetime: p.OpenUnusedExpire},
+		OpenAccessTokenLifetime:  p.OpenAccessTokenExpire,
+		OpenRefreshTokenLifetime: p.OpenRefreshTokenExpire,
+		OpenRefreshGrace:         p.OpenRefreshTokenGracePeriod,
+		Resources:                resources,
+		StatementIssuers:         issuers,
+		SignInServers:            servers,
+		CodeLifetime:             p.AuthorizationCodeExpire,
+		AccessTokenLifetime:      p.AccessTokenExpire,
+		JWTAccessTokenLifetime:   p.JWTAccessTokenExpire,
+		DeviceCodeLifetime:       p.DeviceCodeExpire,
+		DeviceInterval:           p.DeviceFlowInterval,
+		DeviceMaxPending:         p.DeviceMaxPending,
+		RequirePushed:            p.RequirePushedRequests,
+		RequireSigned:            p.RequireSignedRequestObject,
+		ObjectsByReference:       p.RequestObjectsByReference,
+		PushedLifetime:           p.PushedRequestExpire,
+		PushedMaxPending:         p.PushedRequestMaxPending,
+		RequireNonce:             p.DPoPNonceRequired,
+		RefreshTokenLifetime:     p.RefreshTokenExpire,
+		RefreshTokenMaxLifetime:  p.RefreshTokenAbsoluteExpire,
+		RefreshGrace:             p.RefreshTokenGracePeriod,
+		KeepRefreshTokens:        !p.RotateRefreshToken,
+		PKCE:                     p.PKCERequired,
+		AlwaysAsk:                p.RequestApprovalPrompt == "force",
+		RedirectSchemes:          p.AllowedRedirectURISchemes,
+		LocalhostLoopback:        p.AllowLocalhostLoopback,
+		OpenID:                   p.OpenID,
+		IDTokenLifetime:          p.IDTokenExpire,
+		RSAPrivateKey:            p.OIDCPrivateKey,
+		RSAInactiveKeys:          p.OIDCInactiveKeys,
+		KeyLifetime:              p.OIDCKeyRotation,
+		JWKSMaxAge:               p.OIDCJWKSMaxAge,
+		RPLogout: provider.RPLogout{Enabled: p.OIDCRPLogout, AlwaysPrompt: p.OIDCRPLogoutAlwaysPrompt, StrictURIs: p.OIDCRPLogoutStrictURIs,
+			RefuseExpired: !p.OIDCRPLogoutAcceptExpired, KeepTokens: !p.OIDCRPLogoutDeleteTokens},
+		ClientCertificates:  c.MTLSListen != "" || c.MTLSCertificateHeader != "",
+		CertificateURL:      c.MTLSBaseURL,
+		OutboundNetworks:    c.OutboundAllowedNetworks,
+		SessionLifetime:     c.SessionCookieAge,
+		SessionIdle:         c.SessionIdle,
+		PasswordMinLength:   c.PasswordMinLength,
+		SignUp:              c.SignUp,
+		SignUpDomains:       c.SignUpAllowedDomains,
+		SignUpMailsPerHour:  c.SignUpMaxMailsPerHour,
+		InvitationLifetime:  c.InvitationExpire,
+		SecondFactor:        c.SecondFactor,
+		SecondFactorGrace:   time.Duration(c.SecondFactorGraceDays) * 24 * time.Hour,
+		PasswordMemoryKiB:   uint32(c.PasswordHashMemoryKiB),
+		PasswordIterations:  uint32(c.PasswordHashIterations),
+		PasswordConcurrency: cmp.Or(c.PasswordHashConcurrency, hashesWithin(MemoryOf(os.DirFS("/")), c.PasswordHashMemoryKiB)),
+		MailServer:          c.SMTPURL,
+		MailFrom:            c.MailFrom,
+		EventRetention:      time.Duration(c.EventRetentionDays) * 24 * time.Hour,
+		SweepInterval:       c.CleanupInterval,
+		MaxStaleness:        c.MaxStaleness,
+		SweepBatch:          p.ClearExpiredTokensBatchSize,
+	}
+}
