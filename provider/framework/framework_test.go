@@ -2,10 +2,15 @@ package framework
 
 import (
 	"errors"
+	"fmt"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/ory/fosite"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"mandate/provider/oauth"
 	"mandate/provider/oauth/oauthtest"
@@ -34,4 +39,21 @@ func TestErrorText(t *testing.T) {
 			t.Error(e.Description, e)
 		}
 	})
+}
+
+// What fosite calls of provider/framework/oryx: an error has a stack and can be compared, and a span ends without the
+// text of the error, which a client can choose.
+func TestOryX(t *testing.T) {
+	ended := tracetest.NewSpanRecorder()
+	ctx, span := trace.NewTracerProvider(trace.WithSpanProcessor(ended)).Tracer("").Start(t.Context(), "request")
+	r := httptest.NewRequest("PUT", "/token", nil).WithContext(ctx)
+	_, err := (&fosite.Fosite{Config: &fosite.Config{}}).NewAccessRequest(ctx, r, nil)
+	span.End()
+	if !errors.Is(err, fosite.ErrInvalidRequest) || !strings.Contains(fmt.Sprintf("%+v", err), "NewAccessRequest") {
+		t.Errorf("%+v", err)
+	}
+	spans := ended.Ended()
+	if len(spans) != 2 || spans[0].Status() != (trace.Status{Code: codes.Error, Description: "error"}) || len(spans[0].Attributes()) > 0 {
+		t.Error(spans[0].Status(), spans[0].Attributes())
+	}
 }
