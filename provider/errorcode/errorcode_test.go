@@ -112,9 +112,11 @@ func TestExplainFindsWhatPeopleCopy(t *testing.T) {
 		"The authorization code is unknown, expired, or already used.":                                                                                           "invalid_grant code-unknown",
 		"The refresh token was already used. All tokens of its token family have been revoked.":                                                                  "invalid_grant refresh-used",
 		"time=2026 level=INFO route=/o/token/ error=invalid_grant description=\"code_verifier is missing: the authorization request had a code_challenge.\" a=b": "invalid_grant code-verifier",
+		"The request does not identify the client: use HTTP Basic":                                                                                               "invalid_client not-sent",
+		"This application is registered for tls_client_auth, and the request has no client certificate: use the endpoint":                                        "invalid_client no-certificate",
 		"There is no scope 'roles' on this server: its operator can add it to SCOPES.":                                                                           "invalid_scope unknown",
 		"The device polls too often: wait five seconds more than before, now and before each later poll.":                                                        "slow_down",
-		"state is longer than 4096 bytes.": "invalid_request",
+		"state is longer than 4096 bytes.":                                                                                                                       "invalid_request",
 	} {
 		found, certain := errorcode.Explain(text)
 		if !certain || strings.TrimSpace(found[0].Code.Name+" "+found[0].Case.ID) != want {
@@ -126,14 +128,19 @@ func TestExplainFindsWhatPeopleCopy(t *testing.T) {
 // A message of a program in front of this server, as people copy it: with more around it, or only a part of it.
 func TestExplainFindsMessagesOfPrograms(t *testing.T) {
 	for text, want := range map[string]string{
-		`Error: Email in id_token (bob@example.org) isn't verified`:                               "oauth2-proxy: `email",
-		`email "bob@example.org" isn't verified`:                                                  "oauth2-proxy: `email ... isn't verified`",
-		`2026/11/27 [error] LOCALPART IS INVALID: "b@b"`:                                          "Matrix Synapse",
-		`msg="oidc: issuer did not match the issuer returned by provider, expected \"x\""`:        "`issuer did not match the issuer returned",
-		"only requests to HTTPS are allowed":                                                      "openid-client: `only requests",
-		"OAUTH_WWW_AUTHENTICATE_CHALLENGE":                                                        "openid-client: `server responded",
-		"Unexpected error when authenticating":                                                    "Keycloak",
-		"404 Client Error: Not Found for url: https://a.example/.well-known/openid-configuration": "`404",
+		`Error: Email in id_token (bob@example.org) isn't verified`:                                "oauth2-proxy: `email",
+		`email "bob@example.org" isn't verified`:                                                   "oauth2-proxy: `email ... isn't verified`",
+		`2026/11/27 [error] LOCALPART IS INVALID: "b@b"`:                                           "Matrix Synapse",
+		`msg="oidc: issuer did not match the issuer returned by provider, expected \"x\""`:         "`issuer did not match the issuer returned",
+		"only requests to HTTPS are allowed":                                                       "openid-client: `only requests",
+		"OAUTH_WWW_AUTHENTICATE_CHALLENGE":                                                         "openid-client: `server responded",
+		"Unexpected error when authenticating":                                                     "Keycloak",
+		"404 Client Error: Not Found for url: https://a.example/.well-known/openid-configuration":  "`404",
+		"The application's redirect URI is not registered":                                         "`The redirect URI of this",
+		"The program that sent you here uses a client ID that this server does not know.":          "The page `The program",
+		"connect ECONNREFUSED 127.0.0.1:8000":                                                      "Node.js: `fetch failed`",
+		`Get "http://a.example/o/.well-known/openid-configuration": dial tcp: connection refused`:  "Node.js: `fetch failed`",
+		"ssl.SSLCertVerificationError: [SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed": "Node.js: `unable to verify",
 		"404 Not Found":               "",
 		"the":                         "",
 		"groups":                      "",
@@ -227,10 +234,10 @@ func TestExplainNamesTheNearest(t *testing.T) {
 	for _, text := range []string{
 		"zzz qqq", "the", "token", "my cat has eaten the server", "hello world this is a test of nonsense",
 		"where can I buy a new token machine for my kitchen", "panic: runtime error: index out of range [3] with length 3",
-		"connection refused", "dial tcp 127.0.0.1:5432: connect: connection refused", "pq: password authentication failed for user mandate",
+		"dial tcp 127.0.0.1:5432: connect: connection refused", "pq: password authentication failed for user mandate",
 		"The printer is out of paper. Ask your administrator.", "permission denied", "no space left on device",
 		"Uncaught TypeError: Cannot read properties of undefined (reading 'name')", "502 Bad Gateway nginx/1.22.1",
-		"x509: certificate signed by unknown authority", "lorem ipsum dolor sit amet consectetur", "this application does not work",
+		"lorem ipsum dolor sit amet consectetur", "this application does not work",
 		"the server sends an error", "please change the registered name of my dog",
 		"my application for the apartment was registered, and the client of the landlord wants a certificate from the bakery, the dentist and the zoo",
 	} {

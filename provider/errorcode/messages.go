@@ -46,9 +46,9 @@ const shortestMessage = 9
 // saidIn reports whether a text has a message, or is a part of it that has several words. An error code alone is no
 // message: the table explains it.
 func (m Message) saidIn(text string) bool {
-	text = strings.Trim(strings.ToLower(text), " .\"'")
+	text = strings.Trim(typed(text), " .\"'")
 	for _, found := range literal.FindAllStringSubmatch(m.Says, -1) {
-		said := strings.ToLower(strings.TrimSuffix(found[1], "."))
+		said := typed(strings.TrimSuffix(found[1], "."))
 		if _, code := Find(said); code || len(said) < shortestMessage {
 			continue
 		}
@@ -57,6 +57,11 @@ func (m Message) saidIn(text string) bool {
 		}
 	}
 	return false
+}
+
+// typed returns a text as people type it who do not copy it.
+func typed(text string) string {
+	return strings.ReplaceAll(strings.ToLower(text), "’", "'")
 }
 
 // inOrder reports whether a text has all parts, one after the other.

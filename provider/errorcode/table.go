@@ -24,6 +24,8 @@ var table = [...]Code{
 			{"secret-method", "sent its secret by", "Let the program send its secret in the registered way, or change the registration.", "auth_method"},
 			{"secret-missing", "must send its secret", "Enter the client secret in the program. If the program cannot keep a secret, register it as a public application.", RotateSecret},
 			{"no-secret", "has no secret", "Remove the client secret from the settings of the program.", ""},
+			{"not-sent", "does not identify the client", "Enter the client ID and the client secret in the program. If it has them, a proxy has removed the header Authorization.", ""},
+			{"no-certificate", "has no client certificate", "Let the program send its certificate to the endpoint in mtls_endpoint_aliases of the metadata. A proxy in between must pass it on.", ""},
 			{"certificate", "client certificate", "Compare the certificate of the program with the registered one.", "certificate_subject"},
 			{"key", "registered the key", "Compare the key of the program with the registered keys.", "jwks"},
 			{"unknown", "No application with this client_id", "Compare the client ID in the program with that of the page of the application, and the address of the server with the issuer.", ""},
