@@ -37,7 +37,8 @@ func (c *Cluster) StandbyIsMissing(t testing.TB) {
 				return false
 			default:
 			}
-			if c.number(t, `SELECT count(*) FROM (SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = 'operator' AND wait_event = 'SyncRep') x`) > 0 {
+			if c.number(t, `SELECT count(*) FROM (SELECT pg_cancel_backend(pid)`+waitsForStandby+`
+				AND application_name = 'operator') x`) > 0 {
 				<-ended
 				return true
 			}
@@ -65,7 +66,12 @@ func (c *Cluster) waitFor(t testing.TB, standby string) {
 	}
 }
 
-const waiting = ` FROM pg_stat_activity WHERE application_name <> 'operator' AND wait_event = 'SyncRep'`
+// The lock of the queue has the same name as the wait for the standby, but another type. A commit that waits for the lock
+// may find that no standby is missing any more.
+const (
+	waitsForStandby = ` FROM pg_stat_activity WHERE wait_event_type = 'IPC' AND wait_event = 'SyncRep'`
+	waiting         = waitsForStandby + ` AND application_name <> 'operator'`
+)
 
 // Waiting returns how many commits wait that began after a time.
 func (c *Cluster) Waiting(t testing.TB, after time.Time) int {
