@@ -153,7 +153,8 @@ func OnDatabase(t *testing.T, name string) *Server {
 	}
 	address := "sqlite:///" + filepath.Join(workDir, name+".db")
 	if name == "postgres" {
-		address = postgrestest.URL(lasting{t})
+		// Many rules run at once, and the default of 5 seconds is short for a connection on a busy machine.
+		address = postgrestest.URL(lasting{t}) + "&connect_timeout=20"
 	}
 	s := &Server{dir: filepath.Join(workDir, name), exited: make(chan struct{}), tls: name == Secured}
 	servers[name] = s
