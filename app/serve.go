@@ -18,6 +18,7 @@ import (
 	"mandate/handlers"
 	"mandate/handlers/resource"
 	"mandate/provider/checkup"
+	"mandate/provider/origin"
 	"mandate/templates"
 )
 
@@ -34,8 +35,14 @@ type Process struct {
 // password can be hashed.
 const serverPatience = 30 * time.Second
 
+// ByServer says that the server does what follows on its own.
+func ByServer(ctx context.Context) context.Context {
+	return origin.With(ctx, &origin.Origin{Actor: origin.Actor{Kind: origin.Server}})
+}
+
 // Serve runs the authorization server until ctx ends.
 func (p Process) Serve(ctx context.Context, settings *config.Config) error {
+	ctx = ByServer(ctx)
 	if f := baseFinding(settings); f.Weight != checkup.Fine {
 		p.Log.Warn(f.Text, "remedy", f.Remedy)
 	}

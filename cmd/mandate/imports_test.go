@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -92,7 +93,7 @@ var layers = map[string][]string{
 	"handlers":          {"mandate/provider/authority", "mandate/provider/checkup", "mandate/provider/errorcode", "mandate/provider", "mandate/provider/oauth", "mandate/provider/origin", "mandate/provider/jose", "mandate/templates", "mandate/templates/languages", "mandate/handlers/request", "mandate/handlers/resource", "github.com/gorilla/mux", "mandate/provider/loopback"},
 	"handlers/request":  {"mandate/provider/oauth", "mandate/provider/origin", "mandate/provider/mtls", "mandate/provider/throttle"},
 	"handlers/resource": {"mandate/provider/parameter", "mandate/provider/authority", "mandate/provider/dpop", "mandate/provider/jose", "mandate/provider/indicator", "mandate/provider/mtls", "mandate/provider/recovered", "mandate/provider/throttle", "mandate/provider/loopback", standardOnly},
-	"app": {"mandate/app/config", "mandate/app/eventlog", "mandate/app/httpserve", "mandate/app/telemetry", "mandate/storage", "mandate/provider", "mandate/provider/checkup",
+	"app": {"mandate/app/config", "mandate/app/eventlog", "mandate/app/httpserve", "mandate/app/telemetry", "mandate/storage", "mandate/provider", "mandate/provider/checkup", "mandate/provider/origin",
 		"mandate/handlers", "mandate/handlers/request", "mandate/handlers/resource", "mandate/templates", "mandate/templates/languages", "mandate/conformance/wire"},
 	"app/config":          {"mandate/provider/authority", "mandate/provider", "mandate/app/httpserve", "go.yaml.in/yaml/v3", "mandate/provider/loopback"}, // from provider it needs the grant types and the check of a private key
 	"cmd/mandate/demo":    {"mandate/provider", "mandate/provider/dpop", "mandate/provider/jose", "mandate/templates", "mandate/handlers/resource", "github.com/modelcontextprotocol/go-sdk", "mandate/conformance/target", "mandate/conformance/need", "mandate/provider/loopback"},
@@ -127,7 +128,8 @@ var layers = map[string][]string{
 	"conformance/bench":         {"mandate/conformance/bench/load", "mandate/conformance/bench/process", "mandate/conformance/jose", "mandate/handlers/resource", "mandate/testkit/port", "flag", "database/sql", "github.com/lib/pq", "modernc.org/sqlite"},
 	"conformance/bench/load":    {standardOnly},
 	"conformance/bench/process": {standardOnly},
-	"cmd/mandate": {"mandate/app", "mandate/app/config", "mandate/app/httpserve", "mandate/app/lines", "mandate/cmd/mandate/demo",
+	"cmd/mandate":               {"mandate/cmd/mandate/command"},
+	"cmd/mandate/command": {"mandate/app", "mandate/app/config", "mandate/app/httpserve", "mandate/app/lines", "mandate/cmd/mandate/demo",
 		"mandate/storage", "mandate/provider", "mandate/provider/checkup", "mandate/provider/errorcode", "mandate/provider/origin", "mandate/provider/jose", "mandate/templates",
 		"mandate/conformance", "mandate/conformance/engine", "mandate/conformance/rules", "mandate/conformance/check", "mandate/conformance/target", "mandate/conformance/wire",
 		"flag", "github.com/spf13/cobra"},
@@ -234,4 +236,17 @@ func mayImport(allowed []string, imported string) bool {
 	}
 	first, _, _ := strings.Cut(imported, "/")
 	return first != "mandate" && !(slices.Contains(allowed, standardOnly) && strings.Contains(first, "."))
+}
+
+// TestArchitectureDocs wants each package of the table of layers in docs/architecture.md.
+func TestArchitectureDocs(t *testing.T) {
+	text, err := os.ReadFile("../../docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for layer := range layers {
+		if !strings.Contains(string(text), "| `"+layer+"` |") {
+			t.Errorf("docs/architecture.md has no row for %s: say what it holds", layer)
+		}
+	}
 }

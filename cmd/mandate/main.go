@@ -1,20 +1,19 @@
-// Package main is the program: its commands, and the wiring of all parts. Only it
-// reads flags and the environment, and only it ends the process.
+// Package main is the program. Only it reads the environment, and only it ends the process.
 package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
-	"github.com/spf13/cobra"
+	"mandate/cmd/mandate/command"
 )
+
+// version is for packagers: -ldflags "-X main.version=v1.2.3". If it is empty,
+// the version is the one that the Go command recorded.
+var version string
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -22,181 +21,8 @@ func main() {
 	// further signal has no effect, since some senders, such as timeout(1), send it
 	// twice.
 	context.AfterFunc(ctx, func() { time.AfterFunc(time.Second, stop) })
-	p := &program{environ: os.Environ(), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
-	code := p.run(ctx, os.Args[1:])
+	process := command.Process{Environ: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Version: version}
+	code := command.Run(ctx, process, os.Args[1:])
 	stop()
 	os.Exit(code)
-}
-
-// program is one run of the command line: its input and where it writes.
-type program struct {
-	environ        []string
-	stdin          io.Reader
-	stdout, stderr io.Writer
-
-	args    []string // the words of the command line
-	config  string   // the flag --config
-	asJSON  bool     // the flag --json of a command that withJSON has made
-	started bool     // the command line is valid
-}
-
-// The exit codes of all commands.
-const (
-	exitDone  = 0
-	exitError = 1
-	exitUsage = 2
-)
-
-// exitUntried is the exit code of a conformance run that checked no rule. There
-// exit code 1 means that the server violates a MUST.
-const exitUntried = exitUsage
-
-// untriedError says that the rules were not checked.
-type untriedError struct{ error }
-
-func (e *untriedError) Unwrap() error { return e.error }
-
-// usageError says that the command line is wrong. Other errors have other causes.
-type usageError struct{ text string }
-
-func (e *usageError) Error() string { return e.text }
-
-func wrongUsage(format string, args ...any) error {
-	return &usageError{fmt.Sprintf(format, args...)}
-}
-
-// run runs one command and returns the exit code.
-func (p *program) run(ctx context.Context, args []string) int {
-	p.args = args
-	root := p.root()
-	root.SetArgs(args)
-	root.SetIn(p.stdin)
-	root.SetOut(p.stdout)
-	root.SetErr(p.stderr)
-	command, err := root.ExecuteContextC(ctx)
-	if err == nil {
-		return exitDone
-	}
-	text, code := explain(err), exitError
-	_, wrong := errors.AsType[*usageError](err)
-	if wrong || !p.started {
-		// Errors of cobra about flags and arguments occur before a command starts.
-		text, _, _ = strings.Cut(text, "\n")
-		text += " (see: " + command.CommandPath() + " --help)"
-		code = exitUsage
-	}
-	_, untried := errors.AsType[*untriedError](err)
-	if untried {
-		code = exitUntried
-	}
-	for line := range strings.SplitSeq(text, "\n") {
-		fmt.Fprintln(p.stderr, "mandate: "+line)
-	}
-	return code
-}
-
-// stopped is for commands that run until they are stopped: if that happens while
-// they start, it is no error.
-func stopped(ctx context.Context, err error) error {
-	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		return nil
-	}
-	return err
-}
-
-// root is the table of commands.
-func (p *program) root() *cobra.Command {
-	root := group("mandate", "An OAuth 2.0 authorization server",
-		p.serveCommand(),
-		p.demoCommand(),
-		p.resourceServerCommand(),
-		p.migrateCommand(),
-		group("user", "People who can sign in", p.userAddCommand(), p.userImportCommand(), p.userListCommand(), p.userShowCommand(), p.userUpdateCommand(), p.userPasswdCommand(), p.userResetPasswordLinkCommand(), p.userDisableCommand(), p.userEnableCommand(),
-			p.userDeleteCommand(), p.userLogoutCommand(), p.userResetFactorsCommand()),
-		group("invitation", "Invitations, with which people make accounts", p.invitationAddCommand(), p.invitationImportCommand(), p.invitationListCommand(), p.invitationRenewCommand(), p.invitationWithdrawCommand()),
-		group("group", "Groups of people", p.groupAddCommand(), p.groupListCommand(), p.groupShowCommand(), p.groupRenameCommand(), p.groupAddMemberCommand(), p.groupRemoveMemberCommand(), p.groupDeleteCommand()),
-		group("application", "Client applications", p.applicationAddCommand(), p.applicationProgramsCommand(), p.applicationListCommand(), p.applicationShowCommand(),
-			p.applicationRotateCommand(), p.applicationTakeOverCommand(), p.applicationAssignCommand(), p.applicationUpdateCommand(), p.applicationRevokeCommand(), p.applicationDeleteCommand()),
-		group("registration-token", "Initial access tokens, with which applications register themselves", p.registrationTokenAddCommand(), p.registrationTokenListCommand(), p.registrationTokenDeleteCommand()),
-		group("resource", "Resources: the APIs that tokens can be issued for", p.resourceAddCommand(), p.resourceUpdateCommand(), p.resourceListCommand(), p.resourceShowCommand(), p.resourceDeleteCommand()),
-		group("keys", "Keys that sign ID tokens and access tokens", p.keysListCommand(), p.keysRotateCommand(), p.keysImportCommand(), p.keysRetireCommand()),
-		group("token", "Issued tokens", p.tokenRevokeCommand()),
-		p.eventsCommand(),
-		group("config", "The configuration", p.configCheckCommand(), p.configPrintCommand()),
-		p.doctorCommand(),
-		p.explainCommand(),
-		p.conformanceCommand(),
-		p.versionCommand(),
-	)
-	root.Long = "Mandate is an OAuth 2.0 authorization server.\n\nThe exit code is 0 on success, 1 after an error, and 2 if the command line is wrong."
-	root.SilenceUsage, root.SilenceErrors, root.DisableSuggestions = true, true, true
-	root.PersistentFlags().StringVar(&p.config, "config", "", "the configuration `FILE` (default: $MANDATE_CONFIG, or mandate.yaml if that file exists)")
-	root.SetFlagErrorFunc(wrongFlag)
-	root.PersistentPreRun = func(c *cobra.Command, _ []string) {
-		p.started = true
-		c.SetContext(byOperator(c.Context()))
-	}
-	root.CompletionOptions.DisableDefaultCmd = true
-	root.Version = thisBuild().String()
-	root.SetVersionTemplate("{{.Version}}\n")
-	root.SetHelpCommand(helpCommand(root))
-	p.refuseAnswers(root)
-	return root
-}
-
-// plainly says what the value of a flag must be, in place of the function that could not read it.
-func plainly(err error) error {
-	before, function, found := strings.Cut(err.Error(), ": strconv.")
-	switch {
-	case !found:
-		return err
-	case strings.HasPrefix(function, "ParseBool"):
-		return errors.New(before + ": write true or false")
-	default:
-		return errors.New(before + ": write a whole number")
-	}
-}
-
-// settingFor returns the setting that the unknown flag of a server stands for, or "".
-func settingFor(c *cobra.Command, unknown string) string {
-	if c.Name() != "serve" && c.Name() != "resource-server" {
-		return ""
-	}
-	return map[string]string{"port": "LISTEN", "listen": "LISTEN", "host": "LISTEN", "address": "LISTEN", "bind": "LISTEN",
-		"url": "BASE_URL", "base-url": "BASE_URL", "issuer": "BASE_URL", "database": "DATABASE_URL", "db": "DATABASE_URL"}[unknown]
-}
-
-// group is a command that only contains other commands.
-func group(use, short string, commands ...*cobra.Command) *cobra.Command {
-	g := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs}
-	g.AddCommand(commands...)
-	g.RunE = func(c *cobra.Command, args []string) error {
-		var names []string
-		for _, known := range commands {
-			names = append(names, known.Name())
-		}
-		if len(args) == 0 {
-			return wrongUsage("choose a command: %s", strings.Join(names, ", "))
-		}
-		return noCommand(c, args[0], names)
-	}
-	return g
-}
-
-// helpCommand replaces that of cobra, which accepts commands that do not exist.
-func helpCommand(root *cobra.Command) *cobra.Command {
-	return &cobra.Command{Use: "help [COMMAND]", Short: "Print the help of a command", Args: cobra.ArbitraryArgs,
-		RunE: func(_ *cobra.Command, args []string) error {
-			found, rest, err := root.Find(args)
-			if err != nil {
-				return err
-			}
-			if len(rest) > 0 && found.HasSubCommands() {
-				return found.RunE(found, rest)
-			}
-			if len(rest) > 0 {
-				return wrongUsage("there is no command %q", strings.Join(args, " "))
-			}
-			return found.Help()
-		}}
 }

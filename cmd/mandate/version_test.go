@@ -19,6 +19,10 @@ import (
 // TestVersionOfABuild builds the program from a git repository and compares its output with that of git.
 func TestVersionOfABuild(t *testing.T) {
 	repository := newRepository(t)
+	type build struct {
+		Version, Commit, Date, Go, Platform string
+		Modified                            bool
+	}
 	want := build{
 		Commit:   strings.TrimSpace(repository.git(t, "rev-parse", "HEAD")),
 		Date:     repository.date,
@@ -42,8 +46,9 @@ func TestVersionOfABuild(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
-		if line := printedBy(t, program, "version"); line != want.String()+"\n" {
-			t.Errorf("got %q, want %q", line, want.String())
+		start := "mandate " + want.Version + ", commit " + want.Commit[:12] + " of " + want.Date
+		if line := printedBy(t, program, "version"); !strings.HasPrefix(line, start) || strings.Contains(line, "uncommitted") != modified {
+			t.Errorf("got %q, want %q", line, start)
 		}
 	}
 }
@@ -123,25 +128,6 @@ func (r repository) command(name string, arguments ...string) *exec.Cmd {
 		"GIT_AUTHOR_NAME=Test", "GIT_AUTHOR_EMAIL=test@example.org", "GIT_COMMITTER_NAME=Test", "GIT_COMMITTER_EMAIL=test@example.org",
 		"GIT_AUTHOR_DATE="+r.date, "GIT_COMMITTER_DATE="+r.date)
 	return command
-}
-
-func TestVersionLine(t *testing.T) {
-	repository := []debug.BuildSetting{{Key: "vcs", Value: "git"}, {Key: "vcs.revision", Value: "0123456789abcdef0123456789abcdef01234567"},
-		{Key: "vcs.time", Value: "2026-01-02T03:04:05Z"}, {Key: "vcs.modified", Value: "false"}}
-	modified := append(repository[:3:3], debug.BuildSetting{Key: "vcs.modified", Value: "true"})
-	for _, test := range []struct {
-		info debug.BuildInfo
-		want string
-	}{
-		{debug.BuildInfo{}, "mandate (devel), commit unknown, "},
-		{debug.BuildInfo{Main: debug.Module{Version: "v1.2.3"}, Settings: repository}, "mandate v1.2.3, commit 0123456789ab of 2026-01-02T03:04:05Z, "},
-		{debug.BuildInfo{Settings: modified}, "mandate (devel), commit 0123456789ab of 2026-01-02T03:04:05Z with uncommitted changes, "},
-	} {
-		want := test.want + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH
-		if got := buildOf(&test.info).String(); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	}
 }
 
 func printedBy(t *testing.T, program string, arguments ...string) string {

@@ -1,0 +1,122 @@
+package command
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"mandate/provider"
+)
+
+// fieldFlags are the flags of application add and application update for the fields that need no more than that.
+func fieldFlags() []fieldFlag[provider.Registration] {
+	type r = provider.Registration
+	return []fieldFlag[provider.Registration]{
+		{"name", "`NAME` that people see", func(r *r) any { return &r.Name }},
+		{
+			"client-type",
+			"`TYPE`: confidential, or public for an application that cannot keep a secret (default: confidential)",
+			func(r *r) any { return &r.ClientType },
+		},
+		{
+			"grant",
+			"`GRANT`: " + strings.Join(provider.GrantNames(), ", ") + "; may be repeated",
+			func(r *r) any { return (*words)(&r.GrantTypes) },
+		},
+		{"redirect-uri", "redirect `URI`; may be repeated", func(r *r) any { return &r.RedirectURIs }},
+		{
+			"scope",
+			"`SCOPE` that it may request; may be repeated (default: all except introspection)",
+			func(r *r) any { return (*narrowing)(&r.Scopes) },
+		},
+		{
+			"resource",
+			"`URI` of a resource that its tokens may be for; the first one is the default; may be repeated (default: any resource)",
+			func(r *r) any { return (*narrowing)(&r.Resources) },
+		},
+		{
+			"may-introspect",
+			"let it introspect tokens of other applications",
+			func(r *r) any { return &r.MayIntrospect },
+		},
+		{
+			"skip-consent",
+			"do not show the consent page; a public application needs https redirect URIs at a host for it",
+			func(r *r) any { return &r.SkipConsent },
+		},
+		{
+			"access-token-format",
+			"`FORMAT` of its access tokens: opaque, or jwt for APIs that verify tokens themselves (RFC 9068) (default: opaque)",
+			func(r *r) any { return &r.AccessTokenFormat },
+		},
+		{"access-token-lifetime", "lifetime of its access tokens in `SECONDS`; 0: the server's (default: the same)",
+			func(r *r) any { return &r.AccessTokenLifetime }},
+		{"refresh-token-lifetime", "lifetime of its refresh tokens in `SECONDS`; 0: the server's (default: the same)",
+			func(r *r) any { return &r.RefreshTokenLifetime }},
+		{"userinfo-algorithm", "`ALGORITHM` that signs its UserInfo responses; the empty text: none (default: they are not signed)",
+			func(r *r) any { return &r.UserInfoAlgorithm }},
+		{"pairwise", "use pairwise subjects, which applications of other hosts cannot correlate", func(r *r) any { return &r.Pairwise }},
+		{"post-logout-redirect-uri", "post-logout redirect `URI`; may be repeated", func(r *r) any { return &r.PostLogoutURIs }},
+		{"backchannel-logout-uri", "`URI` that is called when a session ends", func(r *r) any { return &r.BackchannelURI }},
+	}
+}
+
+// registrationFlags are all flags for the fields of a registration. application add and application update have the same.
+type registrationFlags struct {
+	said   provider.Registration
+	noHash bool
+	auth   authFlags
+	signed messageFlags
+}
+
+func (f *registrationFlags) add(c *cobra.Command) {
+	addFlags(c, fieldFlags(), &f.said)
+	c.Flags().BoolVar(&f.noHash, "no-hash-client-secret", false, "store the secret encrypted with the server's key, not hashed")
+	f.auth.add(c)
+	f.signed.add(c)
+}
+
+// read sets the fields whose flags are present.
+func (f *registrationFlags) read(c *cobra.Command, into *provider.Registration) error {
+	readFlags(c, fieldFlags(), &f.said, into)
+	if c.Flags().Changed("no-hash-client-secret") {
+		into.HashClientSecret = !f.noHash
+	}
+	f.signed.read(c, &into.Messages)
+	return f.auth.read(c, into)
+}
+
+func (p *program) applicationUpdateCommand() *cobra.Command {
+	var f registrationFlags
+	var asJSON bool
+	c := &cobra.Command{Use: "update CLIENT_ID", Short: "Change an application", Args: arguments("CLIENT_ID"),
+		Long: `Change an application. What no flag names stays as it is. A flag that may be repeated gives
+the whole list, and with an empty text it empties the list. A list that allows everything while it
+is empty, as of scopes and resources, has __all__ for that.
+A flag without a value is switched off with =false, such as --skip-consent=false.
+
+application assign and application take-over change who is responsible for it.`,
+		RunE: func(c *cobra.Command, args []string) error {
+			err := requireChange(c)
+			if err != nil {
+				return err
+			}
+			return p.withApplication(c.Context(), args[0], func(o *opened, a provider.Application) error {
+				changed, err := o.provider.Clients.Change(c.Context(), provider.Operator(), a.ID, func(r *provider.Registration) error {
+					return f.read(c, r)
+				})
+				if err != nil {
+					return err
+				}
+				if now := changed.Application; c.Flags().Changed("no-hash-client-secret") && provider.HasSecret(now) && !now.HashClientSecret && !provider.SecretIsReadable(now) {
+					fmt.Fprintln(p.stderr, "The stored secret remains a hash until mandate application rotate-secret replaces it.")
+				}
+				return p.show(viewApplication(o.provider, changed.Application, changed.Secret), asJSON)
+			})
+		}}
+	f.add(c)
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	keepsTheRest(c)
+	return c
+}
