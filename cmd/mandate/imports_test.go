@@ -96,7 +96,7 @@ var layers = map[string][]string{
 	"app": {"mandate/app/config", "mandate/app/eventlog", "mandate/app/httpserve", "mandate/app/telemetry", "mandate/storage", "mandate/provider", "mandate/provider/checkup", "mandate/provider/origin",
 		"mandate/handlers", "mandate/handlers/request", "mandate/handlers/resource", "mandate/templates", "mandate/templates/languages", "mandate/conformance/wire"},
 	"app/config":          {"mandate/provider/authority", "mandate/provider", "mandate/app/httpserve", "go.yaml.in/yaml/v3", "mandate/provider/loopback"}, // from provider it needs the grant types and the check of a private key
-	"cmd/mandate/demo":    {"mandate/provider", "mandate/provider/dpop", "mandate/provider/jose", "mandate/templates", "mandate/handlers/resource", "github.com/modelcontextprotocol/go-sdk", "mandate/conformance/target", "mandate/conformance/need", "mandate/provider/loopback"},
+	"cmd/mandate/demo":    {"mandate/provider", "mandate/provider/dpop", "mandate/provider/jose", "mandate/templates", "mandate/handlers/resource", "mandate/conformance/target", "mandate/conformance/need", "mandate/provider/loopback"},
 	"app/httpserve":       {standardOnly},
 	"app/lines":           {standardOnly},
 	"app/eventlog":        {standardOnly},

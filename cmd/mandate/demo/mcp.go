@@ -1,11 +1,9 @@
 package demo
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -13,17 +11,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"mandate/handlers/resource"
 	"mandate/provider"
 )
 
 // mcpPath is the path of the MCP server, whose URL is its resource indicator (RFC 8707).
 const mcpPath = "/mcp"
-
-// maxMessage is the size of the largest message that the MCP server reads, in bytes.
-const maxMessage = 64 << 10
 
 // Tools is the MCP server of the demo (Model Context Protocol, 2026-07-28). Its guard
 // introspects tokens over HTTP, as it would in any other process. A client needs only the
@@ -67,16 +60,15 @@ func NewTools(cast *Cast, log *slog.Logger) (*Tools, error) {
 		return nil, err
 	}
 	t := &Tools{provider: cast.provider, paths: []string{mcpPath, metadata.Path}}
-	// A new server for each request knows the token of this request.
-	stream := mcp.NewStreamableHTTPHandler(t.server, &mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true, MaxRequestBodyBytes: maxMessage})
-	reads, writes := guard.Require(stream, "read"), guard.Require(stream, "read", "write")
 	t.handler = guard.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked, status := readMessage(r)
 		// RFC 6750 §3.1: the guard names the scopes that this call needs, so that the client can ask for them.
-		if callsWriter(r) {
-			writes.ServeHTTP(w, r)
-		} else {
-			reads.ServeHTTP(w, r)
+		scopes := []string{"read"}
+		if asked.Method == callsTool && asked.Params.Name == writer {
+			scopes = append(scopes, "write")
 		}
+		answers := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { t.write(w, r, asked, status) })
+		guard.Require(answers, scopes...).ServeHTTP(w, r)
 	}))
 	return t, nil
 }
@@ -92,67 +84,42 @@ func (t *Tools) Before(server http.Handler) http.Handler {
 	})
 }
 
+// tool is what an MCP server says of a tool. InputSchema is a JSON Schema.
+type tool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	InputSchema json.RawMessage `json:"inputSchema"`
+}
+
 // writer is the tool that changes something.
 const writer = "add_person"
 
-// callsWriter reports whether a request calls the writer. The body is read, and can be
-// read again.
-func callsWriter(r *http.Request) bool {
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxMessage+1))
-	r.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(body), r.Body), r.Body}
-	var message struct {
-		Method string
-		Params struct{ Name string }
-	}
-	return err == nil && json.Unmarshal(body, &message) == nil && message.Method == "tools/call" && message.Params.Name == writer
+var tools = []tool{
+	{"who_am_i", "Says for whom the access token acts, and what it allows (scope read).", json.RawMessage(`{"type":"object"}`)},
+	{"list_people", "Lists the people of the demo (scope read).", json.RawMessage(`{"type":"object"}`)},
+	{writer, "Adds a person to the demo (scopes read and write).", json.RawMessage(`{"type":"object","required":["username"],` +
+		`"properties":{"username":{"type":"string","description":"the name of the new person"}}}`)},
 }
 
-// server returns the tools for the token of a request.
-func (t *Tools) server(r *http.Request) *mcp.Server {
-	token, known := resource.FromContext(r.Context())
-	if !known {
-		return nil
-	}
-	s := mcp.NewServer(&mcp.Implementation{Name: "mandate-demo", Title: "Demo tools", Version: "1"}, nil)
-	mcp.AddTool(s, &mcp.Tool{Name: "who_am_i", Description: "Says for whom the access token acts, and what it allows (scope read)."},
-		func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, identity, error) {
-			return nil, identity{token.Username, token.ClientID, token.Scope}, nil
-		})
-	mcp.AddTool(s, &mcp.Tool{Name: "list_people", Description: "Lists the people of the demo (scope read)."},
-		func(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, people, error) {
-			users, _, err := t.provider.People.Users(ctx, "", 100, 0)
-			var names people
-			for _, u := range users {
-				names.Usernames = append(names.Usernames, u.Username)
-			}
-			return nil, names, err
-		})
-	mcp.AddTool(s, &mcp.Tool{Name: writer, Description: "Adds a person to the demo (scopes read and write)."},
-		func(ctx context.Context, _ *mcp.CallToolRequest, asked newcomer) (*mcp.CallToolResult, people, error) {
-			// The guard has required the scope already, unless it and this library read the message differently.
-			if !token.HasScope("write") {
-				return nil, people{}, errors.New("the access token does not have the scope write")
-			}
-			u, err := t.provider.People.AddUser(ctx, provider.Actor{}, provider.Person{Username: asked.Username, Password: newPassword()})
-			return nil, people{[]string{u.Username}}, err
-		})
-	return s
-}
+var errNoTool = errors.New("there is no such tool")
 
-// The arguments and results of the tools.
-type (
-	identity struct {
-		Username string   `json:"username,omitempty" jsonschema:"the person who approved the access"`
-		ClientID string   `json:"client_id" jsonschema:"the client to which the token was issued"`
-		Scope    []string `json:"scope" jsonschema:"what the token allows"`
+// call runs a tool. The guard has checked the token and its scopes.
+func (t *Tools) call(ctx context.Context, name string, arguments map[string]any) (map[string]any, error) {
+	switch name {
+	case "who_am_i":
+		token, _ := resource.FromContext(ctx)
+		return map[string]any{"username": token.Username, "client_id": token.ClientID, "scope": token.Scope}, nil
+	case "list_people":
+		users, _, err := t.provider.People.Users(ctx, "", 100, 0)
+		names := []string{}
+		for _, u := range users {
+			names = append(names, u.Username)
+		}
+		return map[string]any{"usernames": names}, err
+	case writer:
+		username, _ := arguments["username"].(string)
+		u, err := t.provider.People.AddUser(ctx, provider.Actor{}, provider.Person{Username: username, Password: newPassword()})
+		return map[string]any{"usernames": []string{u.Username}}, err
 	}
-	people struct {
-		Usernames []string `json:"usernames"`
-	}
-	newcomer struct {
-		Username string `json:"username" jsonschema:"the name of the new person"`
-	}
-)
+	return nil, errNoTool
+}
