@@ -30,7 +30,7 @@ RUNNING := $(FIRST) $(BESIDE)
 MEASURED := mandate/provider/password mandate/handlers/resource
 PACKAGES = $(shell go list ./...)
 
-.PHONY: help build test test-all test-fast tools lint docs foreign vulnerabilities fuzz bench demo clean
+.PHONY: help module build test test-all test-fast tools lint docs foreign vulnerabilities fuzz bench demo clean
 
 build: ## the binary bin/mandate
 	go build -o bin/mandate ./cmd/mandate
@@ -78,6 +78,10 @@ lint: ## gofmt, go mod tidy, go vet, staticcheck
 	go vet -tags foreign ./conformance/foreign ./conformance/programs
 	go run $(STATICCHECK) ./...
 	go run $(STATICCHECK) -tags foreign ./conformance/foreign ./conformance/programs
+
+# make module TO=example.org/team/mandate. It changes the files of the working tree; look at them with git diff.
+module: ## gives the Go module the path TO, for whoever hosts it
+	go run ./testkit/rename "$(TO)"
 
 # Writes the tables of docs that are generated from the source. The tests compare them.
 docs: ## write the tables of docs that are generated

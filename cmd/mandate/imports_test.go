@@ -115,6 +115,7 @@ var layers = map[string][]string{
 	// For tests alone.
 	"testkit":                      {"flag", standardOnly},
 	"testkit/port":                 {standardOnly},
+	"testkit/rename":               {standardOnly},
 	"testkit/times":                {"flag", standardOnly},
 	"provider/oauth/oauthtest":     {"mandate/provider/oauth"},
 	"provider/passkey/passkeytest": {standardOnly},
@@ -201,7 +202,8 @@ func checkFile(t *testing.T, path string) {
 		program := layer == "cmd/mandate" || layer == "conformance/bench" || layer == "storage/postgrestest" ||
 			layer == "conformance/servertest" ||
 			layer == "testkit" ||
-			layer == "testkit/times"
+			layer == "testkit/times" ||
+			layer == "testkit/rename"
 		if isForbidden(layer, used) || !program && slices.Contains(ofTheProgram, used) {
 			t.Errorf("%s must not use %s", path, used)
 		}
@@ -220,8 +222,7 @@ func isForbidden(layer, name string) bool {
 
 func mayImport(allowed []string, imported string) bool {
 	covers := func(base string) bool {
-		ours := strings.HasPrefix(base, "mandate/")
-		return base != standardOnly && (imported == base || !ours && strings.HasPrefix(imported, base+"/"))
+		return base != standardOnly && (imported == base || !strings.HasPrefix(base, ours+"/") && strings.HasPrefix(imported, base+"/"))
 	}
 	if slices.ContainsFunc(never, covers) {
 		return false
@@ -235,7 +236,7 @@ func mayImport(allowed []string, imported string) bool {
 		}
 	}
 	first, _, _ := strings.Cut(imported, "/")
-	return first != "mandate" && !(slices.Contains(allowed, standardOnly) && strings.Contains(first, "."))
+	return !strings.HasPrefix(imported, ours+"/") && !(slices.Contains(allowed, standardOnly) && strings.Contains(first, "."))
 }
 
 // TestArchitectureDocs wants each package of the table of layers in docs/architecture.md.

@@ -18,10 +18,10 @@ import (
 	"mandate/testkit"
 )
 
-const (
-	ours        = "mandate" // the path of this module
-	thisProgram = ours + "/cmd/mandate"
-)
+const thisProgram = "mandate/cmd/mandate"
+
+// ours is the path of this module.
+var ours = strings.TrimSuffix(thisProgram, "/cmd/mandate")
 
 // linked is a package of the binary, as `go list` has it.
 type linked struct {

@@ -96,7 +96,7 @@ func newRepository(t *testing.T) repository {
 		}
 		r.write(t, filepath.Base(name), string(text))
 	}
-	for _, arguments := range [][]string{{"-module=program"}, {"-require=mandate@v0.0.0", "-replace=mandate=" + root},
+	for _, arguments := range [][]string{{"-module=program"}, {"-require=" + ours + "@v0.0.0", "-replace=" + ours + "=" + root},
 		{"-replace=github.com/ory/x=" + filepath.Join(root, "provider", "framework", "oryx")}} {
 		output(t, r.command("go", append([]string{"mod", "edit"}, arguments...)...))
 	}
