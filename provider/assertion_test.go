@@ -159,11 +159,11 @@ func TestAttackAssertionOfAFailedRequest(t *testing.T) {
 		assertion := all.assertion(nil)
 		r := all.at("token", assertion, "grant_type", policy.GrantCode)
 		wantKind(t, "the form", r.ParseForm(), "no error")
-		ctx, leave := context.WithCancel(clients.WithCall(t.Context(), &clients.Call{UsesLater: true}))
-		_, err := f.Clients.Authenticate(ctx, r, r.PostForm)
+		ctx, leave := context.WithCancel(t.Context())
+		by, err := f.Clients.Present(ctx, r, r.PostForm)
 		wantKind(t, "the authentication", err, "no error")
 		leave()
-		err = f.Clients.UseFailed(ctx, context.Canceled, f.Proofs, dpop.Proof{})
+		err = f.Clients.UseFailed(ctx, by, context.Canceled, f.Proofs, dpop.Proof{})
 		if !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
@@ -284,10 +284,9 @@ func TestFailureOfTheDatabaseIsNoReplay(t *testing.T) {
 	r := app.at("token", app.assertion(nil), "grant_type", policy.GrantClient)
 	wantKind(t, "the form", r.ParseForm(), "no error")
 	fails := func(failed error) error {
-		ctx := clients.WithCall(t.Context(), &clients.Call{UsesLater: true})
-		_, err := f.Clients.Authenticate(ctx, r, r.PostForm)
+		by, err := f.Clients.Present(t.Context(), r, r.PostForm)
 		wantKind(t, "the authentication", err, "no error")
-		return f.Clients.UseFailed(ctx, failed, f.Proofs, dpop.Proof{})
+		return f.Clients.UseFailed(t.Context(), by, failed, f.Proofs, dpop.Proof{})
 	}
 	wantKind(t, "the first", fails(oauth.Refuse("invalid_grant", "No.")), "400 invalid_grant")
 	wantKind(t, "one that fails", fails(oauth.Unavailable(errors.New("no database"))), "503 temporarily_unavailable")

@@ -18,7 +18,6 @@ import (
 	"github.com/ory/fosite/handler/pkce"
 	stock "github.com/ory/fosite/storage"
 
-	"mandate/provider/clients"
 	"mandate/provider/framework"
 	"mandate/provider/grant"
 	"mandate/provider/oauth"
@@ -188,7 +187,7 @@ func TestUpstream883PKCEDowngrade(t *testing.T) {
 	t.Run("it does not work with our code grant in the place of fosite's", func(t *testing.T) {
 		// The stock PKCE handler deletes the challenge. This server does not use it.
 		f := begin(t)
-		for _, h := range framework.ConfigOf(f.fosite).TokenEndpointHandlers {
+		for _, h := range framework.ConfigOf(f.Grants.Framework()).TokenEndpointHandlers {
 			if _, ok := any(h).(*pkce.Handler); ok {
 				t.Error("the stock PKCE handler is listed")
 			}
@@ -258,15 +257,12 @@ func TestUpstream778DoubleRedemption(t *testing.T) {
 		}
 		var requests []fosite.AccessRequester
 		for range 3 {
-			request, err := f.fosite.NewAccessRequest(clients.WithCall(t.Context(), &clients.Call{}), r(), grant.NewSession(r()))
-			if err != nil {
-				t.Fatal(err)
-			}
+			request, _ := f.checked(r())
 			requests = append(requests, request)
 		}
 		var got []string
 		for _, request := range requests {
-			_, err := f.fosite.NewAccessResponse(t.Context(), request)
+			_, err := f.Grants.Framework().NewAccessResponse(t.Context(), request)
 			got = append(got, kind(err))
 		}
 		if d := cmp.Diff([]string{"no error", "400 invalid_grant", "400 invalid_grant"}, got); d != "" {
@@ -276,6 +272,25 @@ func TestUpstream778DoubleRedemption(t *testing.T) {
 			t.Error("the family is alive")
 		}
 	})
+}
+
+// checked sends a token request as far as the check, which must succeed.
+func (f *fixture) checked(r *http.Request) (fosite.AccessRequester, *grant.Session) {
+	f.t.Helper()
+	err := r.ParseForm()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	by, err := f.Clients.Present(f.t.Context(), r, r.PostForm)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	s := f.Grants.NewSession(r, by, "")
+	request, err := f.Grants.Framework().NewAccessRequest(f.t.Context(), r, s)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return request, s
 }
 
 // CVE-2026-53517: the same attack, with refresh tokens.
@@ -289,16 +304,12 @@ func TestDoubleRefresh(t *testing.T) {
 			var issued []*grant.Session
 			for range 2 {
 				r := by(app, "grant_type", policy.GrantRefresh, "refresh_token", first.RefreshToken)
-				s := grant.NewSession(r)
-				request, err := f.fosite.NewAccessRequest(clients.WithCall(t.Context(), &clients.Call{}), r, s)
-				if err != nil {
-					t.Fatal(err)
-				}
+				request, s := f.checked(r)
 				requests, issued = append(requests, request), append(issued, s)
 			}
 			var got []string
 			for _, request := range requests {
-				_, err := f.fosite.NewAccessResponse(t.Context(), request)
+				_, err := f.Grants.Framework().NewAccessResponse(t.Context(), request)
 				got = append(got, kind(err))
 			}
 			if name == "strict" {

@@ -31,7 +31,7 @@ func TestStateIsFositesLastCheck(t *testing.T) {
 	f := begin(t)
 	app := f.app()
 	try := func(pairs ...string) (fosite.AuthorizeRequester, error) {
-		return f.fosite.NewAuthorizeRequest(t.Context(), &http.Request{Method: http.MethodGet, URL: &url.URL{}, Header: http.Header{}, Form: f.query(app, pairs...)})
+		return f.Authorizations.Framework().NewAuthorizeRequest(t.Context(), &http.Request{Method: http.MethodGet, URL: &url.URL{}, Header: http.Header{}, Form: f.query(app, pairs...)})
 	}
 	t.Run("whatever else is wrong is said before the state", func(t *testing.T) {
 		for name, form := range map[string][]string{
@@ -70,7 +70,7 @@ func TestStateIsFositesLastCheck(t *testing.T) {
 
 func TestSanitationKeepsTheRedirectURI(t *testing.T) {
 	f := begin(t)
-	list := framework.ConfigOf(f.fosite).SanitationWhiteList
+	list := framework.ConfigOf(f.Authorizations.Framework()).SanitationWhiteList
 	if !slices.Contains(list, "redirect_uri") || !slices.Contains(list, "code_challenge") {
 		t.Fatal(list)
 	}
@@ -87,7 +87,7 @@ func TestSanitationKeepsTheRedirectURI(t *testing.T) {
 		t.Errorf("a code is stored with %q and %q", uri, sum)
 	}
 	// A parameter that is not in this list does not reach the storage.
-	framework.ConfigOf(f.fosite).SanitationWhiteList = []string{"code"}
+	framework.ConfigOf(f.Authorizations.Framework()).SanitationWhiteList = []string{"code"}
 	uri, sum = stored()
 	if uri != "" || sum != "" {
 		t.Errorf("the list does nothing: %q and %q", uri, sum)
@@ -160,12 +160,11 @@ func (r accessRecorder) DeleteAccessTokenSession(context.Context, string) error 
 func TestFositeCallsOnlyWhatItWasGiven(t *testing.T) {
 	f := begin(t)
 	app, s := f.app(introspects), f.login("alice")
-	config := framework.ConfigOf(f.fosite)
-	authorize := config.AuthorizeEndpointHandlers[0].(*oauth2.AuthorizeExplicitGrantHandler)
-	// The type clientGrant is not exported, and the handler that it embeds is.
-	client := reflect.ValueOf(config.TokenEndpointHandlers[2]).Elem().FieldByName("ClientCredentialsGrantHandler").Interface().(*oauth2.ClientCredentialsGrantHandler)
-	seen := &recorder{CoreStorage: authorize.CoreStorage, clients: f.fosite.Store}
-	authorize.CoreStorage, f.fosite.Store = seen, seen
+	endpoint, issuer := f.Authorizations.Framework(), f.Grants.Framework()
+	authorize := framework.ConfigOf(endpoint).AuthorizeEndpointHandlers[0].(*oauth2.AuthorizeExplicitGrantHandler)
+	client := f.Grants.ClientCredentials()
+	seen := &recorder{CoreStorage: authorize.CoreStorage, clients: endpoint.Store}
+	authorize.CoreStorage, endpoint.Store, issuer.Store = seen, seen, seen
 	client.AccessTokenStorage = accessRecorder{client.AccessTokenStorage, seen}
 	var code string
 	var answer *tokens.TokenResponse
@@ -218,32 +217,41 @@ func reversed(err error) error {
 
 func TestHandlersAreListedByHand(t *testing.T) {
 	f := begin(t)
-	config := framework.ConfigOf(f.fosite)
-	var got []string
-	for _, h := range config.AuthorizeEndpointHandlers {
-		got = append(got, fmt.Sprintf("authorize %T", h))
-	}
-	for _, h := range config.TokenEndpointHandlers {
-		got = append(got, fmt.Sprintf("token %T", h))
-	}
-	want := []string{"authorize *oauth2.AuthorizeExplicitGrantHandler", "token *grant.codeGrant", "token *grant.refreshGrant", "token *grant.clientGrant", "token *grant.passwordGrant", "token *grant.deviceGrant"}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
-	}
-	if len(config.TokenIntrospectionHandlers)+len(config.RevocationHandlers)+len(config.PushedAuthorizeEndpointHandlers) > 0 {
-		t.Error("fosite answers where we do")
-	}
-	// Append omits the second handler of a type. This server therefore does not use it.
-	var list fosite.TokenEndpointHandlers
-	list.Append(framework.ConfigOf(f.fosite).TokenEndpointHandlers[0])
-	list.Append(framework.ConfigOf(f.fosite).TokenEndpointHandlers[0])
-	if len(list) != 1 {
-		t.Error("Append keeps", len(list), "handlers of one type")
-	}
-	for _, h := range config.TokenEndpointHandlers {
-		if h.CanSkipClientAuth(t.Context(), fosite.NewAccessRequest(&grant.Session{})) {
-			t.Errorf("%T does without client authentication", h)
+	for endpoint, want := range map[*fosite.Fosite][]string{
+		f.Authorizations.Framework(): {"authorize *oauth2.AuthorizeExplicitGrantHandler"},
+		f.Grants.Framework():         {"token grant.adapter"},
+	} {
+		config := framework.ConfigOf(endpoint)
+		var got []string
+		for _, h := range config.AuthorizeEndpointHandlers {
+			got = append(got, fmt.Sprintf("authorize %T", h))
 		}
+		for _, h := range config.TokenEndpointHandlers {
+			got = append(got, fmt.Sprintf("token %T", h))
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Error(d)
+		}
+		if len(config.TokenIntrospectionHandlers)+len(config.RevocationHandlers)+len(config.PushedAuthorizeEndpointHandlers) > 0 {
+			t.Error("fosite answers where we do")
+		}
+	}
+	handler := framework.ConfigOf(f.Grants.Framework()).TokenEndpointHandlers[0]
+	request := func(types ...string) *fosite.AccessRequest {
+		r := fosite.NewAccessRequest(&grant.Session{})
+		r.GrantTypes = types
+		return r
+	}
+	for _, name := range policy.TokenGrants() {
+		if !handler.CanHandleTokenEndpointRequest(t.Context(), request(name)) || handler.CanHandleTokenEndpointRequest(t.Context(), request(name, policy.GrantCode)) {
+			t.Errorf("%s: the handler is not for exactly one grant type", name)
+		}
+		if handler.CanSkipClientAuth(t.Context(), request(name)) {
+			t.Errorf("%s does without client authentication", name)
+		}
+	}
+	if handler.CanHandleTokenEndpointRequest(t.Context(), request("unknown")) || handler.CanHandleTokenEndpointRequest(t.Context(), request()) {
+		t.Error("an unknown grant type has a handler")
 	}
 }
 
@@ -252,11 +260,15 @@ func TestHandlersAreListedByHand(t *testing.T) {
 func TestNothingIsWrittenLazily(t *testing.T) {
 	f := begin(t)
 	app, s := f.app(), f.login("alice")
+	configs := map[string]any{"authorize": framework.ConfigOf(f.Authorizations.Framework()), "token": framework.ConfigOf(f.Grants.Framework()),
+		"client credentials": f.Grants.ClientCredentials().Config}
 	empty := func() map[string]bool {
 		fields := map[string]bool{}
-		v := reflect.ValueOf(framework.ConfigOf(f.fosite)).Elem()
-		for i := range v.NumField() {
-			fields[v.Type().Field(i).Name] = v.Field(i).IsZero()
+		for name, config := range configs {
+			v := reflect.ValueOf(config).Elem()
+			for i := range v.NumField() {
+				fields[name+" "+v.Type().Field(i).Name] = v.Field(i).IsZero()
+			}
 		}
 		return fields
 	}

@@ -11,15 +11,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/ory/fosite"
-
 	"mandate/provider/authorize"
 	"mandate/provider/clients"
 	"mandate/provider/clock"
 	"mandate/provider/copies"
 	"mandate/provider/device"
 	"mandate/provider/events"
-	"mandate/provider/framework"
 	"mandate/provider/grant"
 	"mandate/provider/keys"
 	"mandate/provider/limits"
@@ -69,8 +66,7 @@ type Provider struct {
 	clock    *clock.Clock
 	node     string // names this process in the database
 	probe    probe
-	unready  atomic.Bool    // Ready has failed the last time
-	fosite   *fosite.Fosite // shared by Authorizations and Grants; tests look into it
+	unready  atomic.Bool // Ready has failed the last time
 }
 
 // New returns a provider that uses this store. The store must be open and migrated.
@@ -170,9 +166,8 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	p.Tokens = tokens.New(config.tokens(), p.rules, store, p.Keys, p.Clients, p.People, p.Resources, p.Proofs, p.sealers.jtis, pairwise, p.changes)
 	p.Logouts = logout.New(config.logout(), p.rules, store, p.Clients, p.Tokens, calls, strangers, p.sealers.tickets, log)
 	store.OnChange(p.changed)
-	p.fosite = framework.New(config.CodeLifetime, config.AccessTokenLifetime, p.Clients, p.rules)
-	p.Authorizations = authorize.New(config.authorize(p.People.ACRValues()), p.rules, store, p.limits, p.Clients, p.Tokens, p.Resources, p.Proofs, p.sealers.tickets, p.fosite)
-	p.Grants = grant.New(grant.Config{KeepRefreshTokens: config.KeepRefreshTokens}, p.rules, store, p.limits, p.People, p.Clients, p.Tokens, p.Resources, p.Proofs, p.fosite, log)
+	p.Authorizations = authorize.New(config.authorize(p.People.ACRValues()), p.rules, store, p.limits, p.Clients, p.Tokens, p.Resources, p.Proofs, p.sealers.tickets)
+	p.Grants = grant.New(grant.Config{KeepRefreshTokens: config.KeepRefreshTokens}, p.rules, store, p.limits, p.People, p.Clients, p.Tokens, p.Resources, p.Proofs, log)
 	p.Devices = device.New(config.device(), p.rules, store, p.limits, p.Clients, p.Tokens, p.Resources, userCodes, p.sealers.tickets)
 	return p, nil
 }

@@ -442,7 +442,7 @@ type DeviceOrigin = device.Origin
 // From returns a context that says from which address a request comes. It is for the limits
 // of the requests that strangers can cause.
 func From(ctx context.Context, address string) context.Context {
-	return clients.WithCall(ctx, &clients.Call{Address: address})
+	return clients.From(ctx, address)
 }
 
 // FromBrowser returns a context like From. It also names the browser, by the random value of

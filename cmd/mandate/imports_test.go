@@ -26,10 +26,10 @@ const (
 var layers = map[string][]string{
 	"storage":              {"golang.org/x/net/idna", "database/sql", "github.com/jmoiron/sqlx", "github.com/lib/pq", "modernc.org/sqlite"},
 	"storage/postgrestest": {"mandate/testkit", "mandate/testkit/port", "database/sql", "github.com/lib/pq"},
-	"provider": {"mandate/provider/checkup", "mandate/provider/errorcode", "mandate/provider/events", "mandate/provider/acr", "mandate/provider/passkey", "mandate/provider/totp", "mandate/storage", "mandate/provider/authorize", "mandate/provider/grant", "mandate/provider/device", "mandate/provider/registration", "mandate/provider/logout", "mandate/provider/framework",
+	"provider": {"mandate/provider/checkup", "mandate/provider/errorcode", "mandate/provider/events", "mandate/provider/acr", "mandate/provider/passkey", "mandate/provider/totp", "mandate/storage", "mandate/provider/authorize", "mandate/provider/grant", "mandate/provider/device", "mandate/provider/registration", "mandate/provider/logout",
 		"mandate/provider/clients", "mandate/provider/people", "mandate/provider/tokens", "mandate/provider/keys", "mandate/provider/limits", "mandate/provider/possession",
 		"mandate/provider/policy", "mandate/provider/oauth", "mandate/provider/seal", "mandate/provider/password", "mandate/provider/outbound",
-		"mandate/provider/jose", "mandate/provider/redirect", "mandate/provider/resources", "mandate/provider/clock", "mandate/provider/copies", "mandate/provider/mail", "mandate/provider/notices", "mandate/provider/presets", fositeModule, "mandate/provider/loopback"},
+		"mandate/provider/jose", "mandate/provider/redirect", "mandate/provider/resources", "mandate/provider/clock", "mandate/provider/copies", "mandate/provider/mail", "mandate/provider/notices", "mandate/provider/presets", "mandate/provider/loopback"},
 	"provider/possession": {"mandate/storage", "mandate/provider/oauth", "mandate/provider/dpop", "mandate/provider/mtls", "mandate/provider/seal"},
 	"provider/seal":       {standardOnly},
 	"provider/loopback":   {standardOnly},

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/ory/fosite"
-	"github.com/ory/fosite/handler/oauth2"
 
 	"mandate/provider/clients"
 	"mandate/provider/framework"
@@ -55,14 +54,15 @@ type Authorizations struct {
 	codes   atomic.Int64 // the number of codes issued since the start of the process
 }
 
-// New returns the component. It also sets the authorization endpoint's handlers of f.
-func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, c *clients.Clients, t *tokens.Tokens, apis *resources.Resources, proofs *possession.Checks, tickets seal.Sealer, f *fosite.Fosite) *Authorizations {
-	p := &Authorizations{config: config, rules: rules, store: store, limits: l, clients: c, tokens: t, apis: apis, proofs: proofs, tickets: tickets, fosite: f}
-	framework.ConfigOf(f).AuthorizeEndpointHandlers = fosite.AuthorizeEndpointHandlers{
-		&oauth2.AuthorizeExplicitGrantHandler{AuthorizeCodeStrategy: framework.TokenStrategy{}, CoreStorage: authorizationCodes{p: p}, Config: framework.ConfigOf(f)},
-	}
+// New returns the component.
+func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, c *clients.Clients, t *tokens.Tokens, apis *resources.Resources, proofs *possession.Checks, tickets seal.Sealer) *Authorizations {
+	p := &Authorizations{config: config, rules: rules, store: store, limits: l, clients: c, tokens: t, apis: apis, proofs: proofs, tickets: tickets}
+	p.fosite = framework.Authorization(c, rules, config.CodeLifetime, authorizationCodes{p: p})
 	return p
 }
+
+// Framework returns what issues the codes, for tests.
+func (p *Authorizations) Framework() *fosite.Fosite { return p.fosite }
 
 // CodesIssued returns the number of codes issued since the start of the process.
 func (p *Authorizations) CodesIssued() int64 { return p.codes.Load() }

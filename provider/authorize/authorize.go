@@ -14,7 +14,6 @@ import (
 	"github.com/ory/fosite"
 
 	"mandate/provider/authority"
-	"mandate/provider/clients"
 	"mandate/provider/errorcode"
 	"mandate/provider/events"
 	"mandate/provider/framework"
@@ -326,7 +325,7 @@ func (p *Authorizations) newRequest(ctx context.Context, a *Authorization) error
 	// addresses.
 	proven := a.Application
 	proven.RedirectURIs = a.RedirectURI
-	ctx = clients.WithCall(ctx, &clients.Call{Client: &proven})
+	ctx = framework.WithClient(ctx, &proven)
 	// RFC 6749 §3.1: unknown parameters are ignored. fosite knows some parameters that
 	// this server does not support, so it gets only the parameters in this list.
 	form := url.Values{}

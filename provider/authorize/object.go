@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 
+	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/requestobject"
@@ -61,7 +62,7 @@ func (p *Authorizations) openReference(ctx context.Context, sent url.Values) (Re
 func (p *Authorizations) readObject(ctx context.Context, a storage.Application, sent url.Values, object string) (Request, error) {
 	digest := seal.Digest(object)
 	at, again := p.openedBefore(ctx, digest, sent)
-	parameters, err := p.enclosed(ctx, a, object, at)
+	parameters, err := p.enclosed(ctx, nil, a, object, at)
 	// RFC 9101 §7: the client gets this error if the parameters outside say where it goes.
 	if refused, ok := errors.AsType[*oauth.Error](err); ok && refused.Code == wrongObject {
 		return Request{Parameters: sent, refused: refused}, nil
@@ -74,9 +75,9 @@ func (p *Authorizations) readObject(ctx context.Context, a storage.Application, 
 
 const wrongObject = "invalid_request_object"
 
-// enclosed returns the parameters in a request object, at a time.
-func (p *Authorizations) enclosed(ctx context.Context, a storage.Application, object string, at int64) (url.Values, error) {
-	raw, err := p.clients.ObjectClaims(ctx, a, object)
+// enclosed returns the parameters in a request object, at a time. by is the client that has pushed it, or nil.
+func (p *Authorizations) enclosed(ctx context.Context, by *clients.Caller, a storage.Application, object string, at int64) (url.Values, error) {
+	raw, err := p.clients.ObjectClaims(ctx, by, a, object)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +103,7 @@ func (p *Authorizations) wrongOutside(sent, inside url.Values) *oauth.Error {
 }
 
 // pushedObject returns the parameters of a request object that was pushed.
-func (p *Authorizations) pushedObject(ctx context.Context, a storage.Application, form url.Values) (url.Values, error) {
+func (p *Authorizations) pushedObject(ctx context.Context, by *clients.Caller, a storage.Application, form url.Values) (url.Values, error) {
 	for name := range form {
 		// RFC 9126 §3: only what authenticates the client stands beside the object. All
 		// parameters of the request are in it.
@@ -110,5 +111,5 @@ func (p *Authorizations) pushedObject(ctx context.Context, a storage.Application
 			return nil, oauth.Refuse("invalid_request", "Beside a request object only client_id and the credentials of the client may be pushed: move %s into the object.", oauth.Clip(name, 80))
 		}
 	}
-	return p.enclosed(ctx, a, form.Get("request"), oauth.Now())
+	return p.enclosed(ctx, by, a, form.Get("request"), oauth.Now())
 }

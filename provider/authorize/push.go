@@ -39,8 +39,7 @@ var credentials = [...]string{"client_secret", "client_assertion", "client_asser
 // authenticated application. If client authentication succeeds and a later check fails, it
 // returns the application together with the error.
 func (p *Authorizations) Push(ctx context.Context, r *http.Request, address string) (*PushedRequest, *storage.Application, error) {
-	// RFC 9449 §8: a client repeats the request with a nonce. The same assertion must still work.
-	ctx = clients.WithCall(ctx, &clients.Call{Address: address, UsesLater: true, Documents: true})
+	ctx = clients.From(ctx, address)
 	answer, a, err := p.answerPush(ctx, r)
 	if err != nil {
 		return nil, a, p.clients.Refused(ctx, "par", a, err)
@@ -49,31 +48,31 @@ func (p *Authorizations) Push(ctx context.Context, r *http.Request, address stri
 	return answer, a, nil
 }
 
-// answerPush is Push for a context that carries the Call.
+// answerPush is Push for a context that says from which address the request comes.
 func (p *Authorizations) answerPush(ctx context.Context, r *http.Request) (*PushedRequest, *storage.Application, error) {
 	form, err := oauth.ReadForm(r, oauth.Resource)
 	if err != nil {
-		return nil, nil, p.clients.UseUnread(ctx, r, err, p.proofs)
+		return nil, nil, p.clients.UseUnreadAny(ctx, r, err, p.proofs)
 	}
 	// RFC 9126 §2: a client authenticates here as at the token endpoint.
-	application, err := p.clients.AuthenticateAny(ctx, r, form)
+	by, err := p.clients.PresentAny(ctx, r, form)
 	if err != nil {
-		return nil, nil, p.clients.UseUnreadProof(ctx, r, err, p.proofs)
+		return nil, nil, p.clients.UseUnreadProof(ctx, by, r, err, p.proofs)
 	}
-	clients.CallOf(ctx).Client = &application
-	var sent shown
-	answer, err := p.push(ctx, r, form, application, &sent)
+	application, sent := by.Application, shown{by: by}
+	answer, err := p.push(ctx, r, form, *application, &sent)
 	switch {
 	case err != nil && !sent.verified:
-		return nil, &application, p.clients.UseUnreadProof(ctx, r, err, p.proofs)
+		return nil, application, p.clients.UseUnreadProof(ctx, by, r, err, p.proofs)
 	case err != nil:
-		return nil, &application, p.clients.UseFailed(ctx, err, p.proofs, sent.proof)
+		return nil, application, p.clients.UseFailed(ctx, by, err, p.proofs, sent.proof)
 	}
-	return answer, &application, nil
+	return answer, application, nil
 }
 
-// shown is the DPoP proof of a pushed request, until the proof is used.
+// shown is what a pushed request proves, until it is used.
 type shown struct {
+	by       *clients.Caller
 	proof    possession.Proof
 	verified bool // proof is what the request proves
 }
@@ -87,7 +86,7 @@ func (p *Authorizations) push(ctx context.Context, r *http.Request, form url.Val
 	var err error
 	parameters, signed := maps.Clone(form), hasValue(form, "request")
 	if signed {
-		parameters, err = p.pushedObject(ctx, application, form)
+		parameters, err = p.pushedObject(ctx, sent.by, application, form)
 		if err != nil {
 			return nil, err
 		}
@@ -117,7 +116,7 @@ func (p *Authorizations) push(ctx context.Context, r *http.Request, form url.Val
 		err = a.Refused
 	}
 	if err == nil {
-		err = p.keep(ctx, request, a.Application, &sent.proof)
+		err = p.keep(ctx, request, a.Application, sent)
 	}
 	if err != nil {
 		return nil, err
@@ -144,16 +143,16 @@ func (p *Authorizations) bindPushed(r *http.Request, parameters url.Values) (pos
 	return proof, nil
 }
 
-// keep stores a pushed request, and uses the proof that came with it.
-func (p *Authorizations) keep(ctx context.Context, r Request, a storage.Application, proof *possession.Proof) error {
-	address := clients.CallOf(ctx).Address
+// keep stores a pushed request, and uses what came with it.
+func (p *Authorizations) keep(ctx context.Context, r Request, a storage.Application, sent *shown) error {
+	address := clients.AddressOf(ctx)
 	network := throttle.Site(address)
 	perNetwork, err := p.mayPush(a, address)
 	if err == nil {
-		err = p.proofs.Use(ctx, proof)
+		err = p.proofs.Use(ctx, &sent.proof)
 	}
 	if err == nil {
-		err = p.clients.UseAssertion(ctx)
+		err = p.clients.UseAssertion(ctx, sent.by)
 	}
 	if err != nil {
 		return err

@@ -28,34 +28,52 @@ const AssertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 type assertion struct {
 	sent     credentials
 	endpoint string // to which the request goes, such as token
-	find     finder
+	how      manner
 
 	claims    jose.Claims          // which verifyAssertion verifies
 	client    *storage.Application // that it names, if it exists
 	kind      string               // the typ of its header
 	algorithm string
 	keyID     string // of the key with which it was signed, as it is registered
+	secret    string // with which it was signed
 	cause     error  // why there is no key, or none that fits; for the log
 }
 
-// finder returns the application with a client id, or storage.ErrNotFound.
-type finder func(ctx context.Context, clientID string) (storage.Application, error)
+// manner is how an endpoint verifies assertions.
+type manner struct {
+	documents bool // the metadata document of a client says what its keys are
+	later     bool // the endpoint uses them
+}
+
+// find returns the application with a client id, or storage.ErrNotFound.
+func (p *Clients) find(ctx context.Context, clientID string, how manner) (storage.Application, error) {
+	if how.documents {
+		return p.clientOrDocument(ctx, clientID)
+	}
+	return p.Client(ctx, clientID)
+}
 
 // proveAssertion finds the client that an assertion names, and verifies the assertion (RFC
 // 7523 §3, RFC 10070 §4). A client that does not exist and a wrong signature give the same
 // Error, so that it does not say which client ids exist. Only an assertion that is valid uses its
 // jti.
-func (p *Clients) proveAssertion(ctx context.Context, r *http.Request, sent credentials, find finder) (storage.Application, error) {
-	one := &assertion{sent: sent, endpoint: path.Base(path.Clean(r.URL.Path)), find: find}
-	a, err := p.proveBy(ctx, one)
+func (p *Clients) proveAssertion(
+	ctx context.Context,
+	r *http.Request,
+	sent credentials,
+	how manner,
+	by *Caller,
+) (storage.Application, error) {
+	one := &assertion{sent: sent, endpoint: path.Base(path.Clean(r.URL.Path)), how: how}
+	a, err := p.proveBy(ctx, one, by)
 	if err != nil && one.client != nil {
 		err = refusalOf(*one.client, err)
 	}
 	return a, err
 }
 
-// proveBy is proveAssertion for what is known about an assertion.
-func (p *Clients) proveBy(ctx context.Context, one *assertion) (storage.Application, error) {
+// proveBy is proveAssertion for what is known about an assertion. It notes the assertion in by.
+func (p *Clients) proveBy(ctx context.Context, one *assertion, by *Caller) (storage.Application, error) {
 	err := p.verifyAssertion(ctx, one)
 	if err != nil {
 		return storage.Application{}, err
@@ -76,14 +94,13 @@ func (p *Clients) proveBy(ctx context.Context, one *assertion) (storage.Applicat
 		return storage.Application{}, err
 	}
 	expires, _ := claims.Time("exp")
-	by := CallOf(ctx)
 	// RFC 7523 §3: a used jti is refused until the assertion expires, on each node. It belongs to
 	// the client id: a client with a metadata document has no ID before its first approval.
 	by.unused = &storage.OneTime{Digest: seal.Digest("client assertion\x00" + a.ClientID + "\x00" + claims.Text("jti")), ExpiresAt: expires + maxAhead, Now: now}
-	if !by.UsesLater {
-		err = p.UseAssertion(ctx)
+	if !one.how.later {
+		err = p.UseAssertion(ctx, by)
 		if by.unused != nil {
-			err = p.UseFailed(ctx, err, nil, possession.Proof{})
+			err = p.UseFailed(ctx, by, err, nil, possession.Proof{})
 		}
 	}
 	// RFC 7521 §4.2: client_id is optional, and names the same client. The assertion is used nevertheless.
@@ -99,7 +116,7 @@ func (p *Clients) proveBy(ctx context.Context, one *assertion) (storage.Applicat
 	if registered(a)[0].proof == publicKey {
 		p.usedKey(a, one.keyID)
 	}
-	by.Client = &a
+	by.secret = one.secret
 	return a, nil
 }
 
@@ -126,9 +143,8 @@ func (one *assertion) checkPurpose() error {
 // typeOfAssertions is the typ of a JWT that is made to be a client assertion (RFC 10070 §4).
 const typeOfAssertions = "client-authentication+jwt"
 
-// UseAssertion uses the assertion of a call, if it has one that is not used yet.
-func (p *Clients) UseAssertion(ctx context.Context) error {
-	by := CallOf(ctx)
+// UseAssertion uses the assertion of a client, if it has one that is not used yet.
+func (p *Clients) UseAssertion(ctx context.Context, by *Caller) error {
 	if by.unused == nil {
 		return nil
 	}
@@ -141,17 +157,17 @@ func (p *Clients) UseAssertion(ctx context.Context) error {
 //
 // OIDC Core §9: an assertion is used once. RFC 9449 §11.1: the same of a proof.
 // RFC 9449 §8: a client that gets use_dpop_nonce repeats the request, with the same assertion.
-func (p *Clients) UseFailed(ctx context.Context, failed error, checks *possession.Checks, proof possession.Proof) error {
+func (p *Clients) UseFailed(ctx context.Context, by *Caller, failed error, checks *possession.Checks, proof possession.Proof) error {
 	if possession.AsksForNonce(failed) {
 		return failed
 	}
 	ctx, stop := possession.Finish(ctx)
 	defer stop()
 	var proven error
-	if proof.Key != "" && p.mayStore(ctx) {
+	if proof.Key != "" && p.mayStore(ctx, by) {
 		proven = checks.Use(ctx, &proof)
 	}
-	refused := cmp.Or(p.UseAssertion(ctx), proven)
+	refused := cmp.Or(p.UseAssertion(ctx, by), proven)
 	// A request that this server has failed may have used both itself: that is no replay.
 	if _, wrong := oauth.Refused(failed); refused == nil || !wrong {
 		return failed
@@ -161,12 +177,11 @@ func (p *Clients) UseFailed(ctx context.Context, failed error, checks *possessio
 
 // mayStore reports whether the proof of a failed request may take a row. Everybody knows the client
 // id of a public application, so the rows that strangers cause are limited by network.
-func (p *Clients) mayStore(ctx context.Context) bool {
-	by := CallOf(ctx)
+func (p *Clients) mayStore(ctx context.Context, by *Caller) bool {
 	if by.accountable() {
 		return true
 	}
-	_, wait := p.limits.Tries.Take(throttle.From(limits.OfAssertion, "proof ", by.Address))
+	_, wait := p.limits.Tries.Take(throttle.From(limits.OfAssertion, "proof ", AddressOf(ctx)))
 	return wait == 0
 }
 
@@ -177,17 +192,16 @@ func (p *Clients) mayVerify(ctx context.Context, a storage.Application, what str
 	if policy.StandingOf(a) != policy.StandingOpen {
 		return nil
 	}
-	_, wait := p.limits.Tries.Take(throttle.From(limits.OfAssertion, what, CallOf(ctx).Address))
+	_, wait := p.limits.Tries.Take(throttle.From(limits.OfAssertion, what, AddressOf(ctx)))
 	if wait > 0 {
 		return oauth.Later(http.StatusTooManyRequests, wait, "Too many signatures of applications for which nobody is responsible came from this network. Wait a little, then try again.")
 	}
 	return nil
 }
 
-// AddToken stores a token that a client obtains for itself, and uses the assertion of the call
+// AddToken stores a token that a client obtains for itself, and uses its assertion
 // in the same statement.
-func (p *Clients) AddToken(ctx context.Context, token storage.Token) error {
-	by := CallOf(ctx)
+func (p *Clients) AddToken(ctx context.Context, by *Caller, token storage.Token) error {
 	if by.unused == nil {
 		return oauth.Stored(p.store.AddToken(ctx, token))
 	}
@@ -196,13 +210,13 @@ func (p *Clients) AddToken(ctx context.Context, token storage.Token) error {
 
 // afterUse notes that the assertion is used, and returns the error for the client. After any other error
 // nobody knows, so UseFailed uses it.
-func (by *Call) afterUse(err error) error {
+func (c *Caller) afterUse(err error) error {
 	if err == nil || errors.Is(err, storage.ErrSpent) {
-		by.unused = nil
+		c.unused = nil
 	}
 	if errors.Is(err, storage.ErrSpent) {
-		refused, was := error(invalidClient("An assertion with this jti was used already: make a new assertion for each request.")), by.Client
-		by.Client = nil
+		refused, was := error(invalidClient("An assertion with this jti was used already: make a new assertion for each request.")), c.Application
+		c.Application = nil
 		if was != nil {
 			refused = refusalOf(*was, refused)
 		}
@@ -243,7 +257,7 @@ func (p *Clients) verifyAssertion(ctx context.Context, one *assertion) error {
 		text, isText := key.([]byte)
 		if _, err := verifier.Verify(one.sent.assertion); err == nil && isText {
 			// While two secrets work, HS256 signs for the client with the one that it uses.
-			CallOf(ctx).secret = string(text)
+			one.secret = string(text)
 			break
 		}
 	}
@@ -276,7 +290,7 @@ func (p *Clients) assertionKeys(ctx context.Context, one *assertion, h jose.Head
 	if name == "" || claims.Text("iss") != name {
 		return nil, invalidClient("The client assertion needs the claims iss and sub, which are both the client id.")
 	}
-	a, err := one.find(ctx, name)
+	a, err := p.find(ctx, name, one.how)
 	if errors.Is(err, storage.ErrNotFound) {
 		one.cause = errors.New("no client has the id in sub")
 		return nil, jose.ErrInvalid
@@ -336,7 +350,7 @@ func (p *Clients) assertionKeys(ctx context.Context, one *assertion, h jose.Head
 func (p *Clients) wrongAssertion(ctx context.Context, one *assertion) error {
 	var tries []throttle.Try
 	if one.client == nil || one.client.ID == "" { // "": only its metadata document is known
-		tries = []throttle.Try{limits.At(limits.AtUnknownClient, CallOf(ctx).Address)}
+		tries = []throttle.Try{limits.At(limits.AtUnknownClient, AddressOf(ctx))}
 	} else {
 		tries = p.guessAtSecret(ctx, *one.client)
 	}

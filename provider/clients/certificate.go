@@ -96,11 +96,11 @@ func (p *Clients) proveCertificate(ctx context.Context, a storage.Application, s
 	// certificate has expired must not keep out the others of its network.
 	// Nor do its neighbours: what was verified before needs no try, and where the client has authenticated before, the
 	// site does not count.
-	name, where := chainName(a, shown), at(a.ID, CallOf(ctx).Address)
+	name, where := chainName(a, shown), at(a.ID, AddressOf(ctx))
 	if p.verified.has(name) {
 		return matches(a, shown)
 	}
-	try := limits.At(limits.AtCertificate+a.ID+" ", CallOf(ctx).Address)
+	try := limits.At(limits.AtCertificate+a.ID+" ", AddressOf(ctx))
 	if p.proven.knows(where) {
 		try.Site = ""
 	}

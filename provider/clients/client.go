@@ -140,20 +140,41 @@ func parseBasic(header string) (credentials, error) {
 
 // Authenticate returns the client that a request comes from, after client
 // authentication (RFC 6749 §2.3). Every endpoint that requires client authentication
-// uses it. It also notes the client's secret in the Call of the context.
+// calls it, Present or PresentAny.
 func (p *Clients) Authenticate(ctx context.Context, r *http.Request, form url.Values) (storage.Application, error) {
+	return p.authenticate(ctx, r, form, manner{}, &Caller{})
+}
+
+// Present authenticates a client as Authenticate does, and leaves the client assertion unused: a
+// client that gets use_dpop_nonce repeats the request with the same one (RFC 9449 §8). The endpoint
+// uses it with UseAssertion or AddToken before the request has an effect, and with UseFailed if the
+// request fails. The Caller is never nil: an assertion is used also if the authentication has failed.
+func (p *Clients) Present(ctx context.Context, r *http.Request, form url.Values) (*Caller, error) {
+	by := &Caller{}
+	a, err := p.authenticate(ctx, r, form, manner{later: true}, by)
+	return by.authenticated(a, err)
+}
+
+// authenticate is Authenticate and Present. It notes in by what the credentials leave to be done.
+func (p *Clients) authenticate(
+	ctx context.Context,
+	r *http.Request,
+	form url.Values,
+	how manner,
+	by *Caller,
+) (storage.Application, error) {
 	sent, err := clientCredentials(r, form)
 	if err != nil {
-		return storage.Application{}, p.UseUnread(ctx, r, err, nil)
+		return storage.Application{}, p.useUnread(ctx, r, err, nil, how)
 	}
 	if sent.assertion != "" {
-		return p.proveAssertion(ctx, r, sent, p.Client)
+		return p.proveAssertion(ctx, r, sent, how, by)
 	}
 	a, err := p.identify(ctx, sent)
 	if err != nil {
 		return storage.Application{}, sent.explain(err)
 	}
-	CallOf(ctx).secret = sent.secret
+	by.secret = sent.secret
 	return a, nil
 }
 
@@ -180,7 +201,7 @@ func (p *Clients) identify(ctx context.Context, sent credentials) (storage.Appli
 	a, err := p.Client(ctx, sent.id)
 	if errors.Is(err, storage.ErrNotFound) {
 		// There is no end of unknown client ids, so only the address is counted.
-		return storage.Application{}, p.wrongClient(limits.At(limits.AtUnknownClient, CallOf(ctx).Address))
+		return storage.Application{}, p.wrongClient(limits.At(limits.AtUnknownClient, AddressOf(ctx)))
 	}
 	if err != nil {
 		return storage.Application{}, oauth.Unavailable(err)
@@ -256,44 +277,4 @@ func (p *Clients) wrongClient(tries ...throttle.Try) error {
 // that it does not say which client ids exist.
 func wrongSecret() *oauth.Error {
 	return invalidClient("There is no client with this id, or the secret is wrong.")
-}
-
-// Call is what the parts of this server know about one request. It is in the request's
-// context, which fosite passes on unchanged.
-type Call struct {
-	Address string               // the client's address
-	Client  *storage.Application // the client of a token request or a pushed request, after it has authenticated
-	secret  string               // the client secret that was sent, after it was verified
-
-	// UsesLater says that authentication leaves the client assertion unused, for AddToken or
-	// UseAssertion: who sets it calls one of them before the request has an effect, and UseFailed
-	// for a request that fails.
-	UsesLater bool
-	unused    *storage.OneTime
-
-	// Documents says that a client that is known by its metadata document alone authenticates too.
-	Documents bool
-}
-
-// accountable reports whether the client has proved who it is, and somebody is responsible for it.
-func (c *Call) accountable() bool { return accountable(c.Client) }
-
-func accountable(a *storage.Application) bool {
-	return a != nil && a.ClientType != policy.Public && policy.StandingOf(*a) != policy.StandingOpen
-}
-
-type callKey struct{}
-
-// WithCall returns a context that carries a Call.
-func WithCall(ctx context.Context, c *Call) context.Context {
-	return context.WithValue(ctx, callKey{}, c)
-}
-
-// CallOf returns the Call of a context, or an empty one if there is none.
-func CallOf(ctx context.Context) *Call {
-	c, ok := ctx.Value(callKey{}).(*Call)
-	if !ok {
-		return &Call{}
-	}
-	return c
 }

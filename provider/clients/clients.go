@@ -127,17 +127,17 @@ func applicationChanged(c *copies.Changes, read time.Time, a *storage.Applicatio
 }
 
 // HMACSecret returns the client secret, whose bytes are the key for HS256 (OIDC Core
-// §10.1). While two secrets work, it returns the one that the client has used in this
-// request. It returns an error if the secret is stored as a hash or is too short.
-func (p *Clients) HMACSecret(ctx context.Context, a storage.Application) (string, error) {
+// §10.1). While two secrets work, it returns the one that the client has used in the
+// request that it has sent, if by is this client. It returns an error if the secret is stored as a hash or is too short.
+func (p *Clients) HMACSecret(by *Caller, a storage.Application) (string, error) {
 	if !readable(a.Secret) {
 		return "", errors.New("HS256 needs the client secret, but the server keeps only a hash of it")
 	}
 	// RFC 7518 §3.2: a shorter secret is no key. A secret from before a rotation may be
 	// older than the choice of HS256.
-	if shown := CallOf(ctx).secret; len(shown) >= minHMACSecretBytes {
-		return shown, nil
-	} else if shown != "" {
+	if by != nil && len(by.secret) >= minHMACSecretBytes {
+		return by.secret, nil
+	} else if by != nil && by.secret != "" {
 		return "", invalidClient("HS256 signs the ID tokens of this application with its secret, which must have at least %d bytes: use the new secret.", oauth.Own(minHMACSecretBytes))
 	}
 	secret, err := p.readSecret(a.ID, a.Secret)

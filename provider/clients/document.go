@@ -110,7 +110,7 @@ func (p *Clients) ForAuthorization(ctx context.Context, clientID string) (storag
 	case !follows:
 		return a, nil
 	}
-	asked := documents.Asked{URL: u, ID: clientID, Address: CallOf(ctx).Address, Approved: !unknown, For: registrant(ctx, a)}
+	asked := documents.Asked{URL: u, ID: clientID, Address: AddressOf(ctx), Approved: !unknown, For: registrant(ctx, a)}
 	told, err := p.documents.Get(ctx, asked)
 	if err == nil && !unknown && !told.authenticatesAs(describedBy(a)) {
 		// The document that this node keeps may be older than the row, which another node has
@@ -127,26 +127,30 @@ func (p *Clients) ForAuthorization(ctx context.Context, clientID string) (storag
 	return p.rules.Effective(told.describe(a)), nil
 }
 
-// AuthenticateAny authenticates a client as Authenticate does, at an endpoint that begins an
+// PresentAny authenticates a client as Present does, at an endpoint that begins an
 // authorization. The metadata document of a client says how it authenticates there: the client
 // may push its first request before any approval has stored it (RFC 9126 §2), and a key that it
 // has removed from the document must not work.
-func (p *Clients) AuthenticateAny(ctx context.Context, r *http.Request, form url.Values) (storage.Application, error) {
-	id := form.Get("client_id")
-	switch {
-	case HasAssertion(form):
-		sent, err := clientCredentials(r, form)
-		if err != nil {
-			return storage.Application{}, p.UseUnread(ctx, r, err, nil)
-		}
-		return p.proveAssertion(ctx, r, sent, p.clientOrDocument)
-	case form.Has("client_secret") || len(r.Header.Values("Authorization")) > 0 || !looksLikeDocument(id):
-		return p.Authenticate(ctx, r, form)
+func (p *Clients) PresentAny(ctx context.Context, r *http.Request, form url.Values) (*Caller, error) {
+	by, id := &Caller{}, form.Get("client_id")
+	authenticate := func() (*Caller, error) {
+		a, err := p.authenticate(ctx, r, form, manner{documents: true, later: true}, by)
+		return by.authenticated(a, err)
+	}
+	if SendsCredentials(r, form) || !looksLikeDocument(id) {
+		return authenticate()
 	}
 	known, err := p.Client(ctx, id)
 	if !errors.Is(err, storage.ErrNotFound) && (err != nil || !p.readsDocument(known)) {
-		return p.Authenticate(ctx, r, form)
+		return authenticate()
 	}
+	a, err := p.proveDocument(ctx, id)
+	return by.authenticated(a, err)
+}
+
+// proveDocument returns the client whose metadata document is at its client id, if it needs no
+// credentials but its certificate.
+func (p *Clients) proveDocument(ctx context.Context, id string) (storage.Application, error) {
 	a, err := p.clientOrDocument(ctx, id)
 	// CIMD-02 §8.2: a client whose document has a method with a key must use it.
 	switch _, refused := errors.AsType[*oauth.Error](err); {

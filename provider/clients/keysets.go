@@ -74,7 +74,7 @@ func (k *keySets) search(ctx context.Context, a storage.Application, search func
 func registrant(ctx context.Context, a storage.Application) string {
 	switch policy.StandingOf(a) {
 	case policy.StandingOpen:
-		return throttle.Site(CallOf(ctx).Address)
+		return throttle.Site(AddressOf(ctx))
 	case policy.StandingPerson:
 		return oauth.Deref(a.OwnerID)
 	}

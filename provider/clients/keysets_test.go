@@ -54,7 +54,7 @@ func TestAttackLongKeysOfStrangers(t *testing.T) {
 // those for which nobody is responsible.
 func TestRegistrantOfKeySets(t *testing.T) {
 	owner, yes, no := "alice", true, false
-	ctx := WithCall(t.Context(), &Call{Address: "2001:db8:1:2:3::4"})
+	ctx := From(t.Context(), "2001:db8:1:2:3::4")
 	for name, test := range map[string]struct {
 		a    storage.Application
 		want string

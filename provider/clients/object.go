@@ -27,8 +27,9 @@ func wrongObject(format string, args ...any) *oauth.Error {
 }
 
 // ObjectClaims returns the claims of a request object, as JSON, after it has verified that the
-// application signed it (RFC 9101 §6.2). What the claims say is not checked.
-func (p *Clients) ObjectClaims(ctx context.Context, a storage.Application, object string) ([]byte, error) {
+// application signed it (RFC 9101 §6.2). What the claims say is not checked. by is the client that has
+// pushed the object, or nil.
+func (p *Clients) ObjectClaims(ctx context.Context, by *Caller, a storage.Application, object string) ([]byte, error) {
 	may := objectAlgorithms(a)
 	looked, giveBack := false, func() {}
 	raw, err := jose.Verifier{
@@ -44,8 +45,8 @@ func (p *Clients) ObjectClaims(ctx context.Context, a storage.Application, objec
 			}
 			// Anybody can send an object with the client id of anybody, and to verify one costs time. A right one
 			// gives the try back. A client that has authenticated must not wait because of its neighbours.
-			if by := CallOf(ctx); !by.accountable() {
-				back, limited := p.limits.Request(limits.At(limits.AtObject, by.Address))
+			if by == nil || !by.accountable() {
+				back, limited := p.limits.Request(limits.At(limits.AtObject, AddressOf(ctx)))
 				if limited != nil {
 					return nil, limited
 				}

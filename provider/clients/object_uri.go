@@ -67,7 +67,7 @@ func (p *Clients) ObjectAt(ctx context.Context, a storage.Application, uri strin
 	if err != nil {
 		return "", refusedRequestURI("request_uri is not a URI.")
 	}
-	return p.objects.of(a).Get(ctx, documents.Asked{URL: u, ID: uri, Address: CallOf(ctx).Address, Approved: approved(a), For: registrant(ctx, a)})
+	return p.objects.of(a).Get(ctx, documents.Asked{URL: u, ID: uri, Address: AddressOf(ctx), Approved: approved(a), For: registrant(ctx, a)})
 }
 
 // approved reports whether somebody has approved an application. Anybody can register one, so its row

@@ -21,7 +21,7 @@ func (p *Clients) Refused(ctx context.Context, endpoint string, a *storage.Appli
 
 func sentTo(ctx context.Context, endpoint string, a *storage.Application) events.Refused {
 	return events.Refused{Endpoint: endpoint, Application: a, Proved: accountable(a),
-		Address: cmp.Or(CallOf(ctx).Address, origin.Of(ctx).Address)}
+		Address: cmp.Or(AddressOf(ctx), origin.Of(ctx).Address)}
 }
 
 // CountRefusal is Refused for an endpoint to which a browser sends.

@@ -132,7 +132,7 @@ func canBeGuessed(a storage.Application) bool { return slices.ContainsFunc(valid
 // secret can be guessed, one of the client. A network in which the client has authenticated before shares one
 // with others of that kind: strangers who guess elsewhere do not keep the client out.
 func (p *Clients) guessAtSecret(ctx context.Context, a storage.Application) []throttle.Try {
-	address, client := CallOf(ctx).Address, "new "+a.ID
+	address, client := AddressOf(ctx), "new "+a.ID
 	pair := throttle.From(limits.OfClient, a.ID+" ", address)
 	if !canBeGuessed(a) {
 		return []throttle.Try{pair}
@@ -151,7 +151,7 @@ func at(applicationID, address string) string { return applicationID + " " + thr
 func (p *Clients) provenAt(ctx context.Context, a storage.Application) error {
 	err := p.limits.CheckOnly(p.guessAtSecret(ctx, a)...)
 	if err == nil {
-		p.proven.know(at(a.ID, CallOf(ctx).Address))
+		p.proven.know(at(a.ID, AddressOf(ctx)))
 	}
 	return err
 }
@@ -195,7 +195,7 @@ func (p *Clients) hashCounted(ctx context.Context, applicationID string, stored 
 	if err != nil {
 		return false, err
 	}
-	leave, err := p.limits.Programs.Enter("client "+applicationID, limits.InQueue(CallOf(ctx).Address))
+	leave, err := p.limits.Programs.Enter("client "+applicationID, limits.InQueue(AddressOf(ctx)))
 	if err != nil {
 		giveBack()
 		return false, err
@@ -204,7 +204,7 @@ func (p *Clients) hashCounted(ctx context.Context, applicationID string, stored 
 	for _, form := range stored {
 		ok, _, err := p.limits.Programs.Matches(ctx, form, secret)
 		if ok && err == nil {
-			p.proven.know(at(applicationID, CallOf(ctx).Address))
+			p.proven.know(at(applicationID, AddressOf(ctx)))
 			p.proven.add(p.proven.name(applicationID, form, secret))
 		}
 		if ok || err != nil {

@@ -28,26 +28,32 @@ var unread = regexp.MustCompile(`client_assertion["':=\s]{1,8}([A-Za-z0-9_-]+\.[
 //
 // OIDC Core §9: an assertion is used once, whatever the request was. RFC 9449 §11.1: the same of a proof.
 func (p *Clients) UseUnread(ctx context.Context, r *http.Request, failed error, checks *possession.Checks) error {
+	return p.useUnread(ctx, r, failed, checks, manner{})
+}
+
+// UseUnreadAny is UseUnread at an endpoint that begins an authorization.
+func (p *Clients) UseUnreadAny(ctx context.Context, r *http.Request, failed error, checks *possession.Checks) error {
+	return p.useUnread(ctx, r, failed, checks, manner{documents: true})
+}
+
+func (p *Clients) useUnread(ctx context.Context, r *http.Request, failed error, checks *possession.Checks, how manner) error {
 	for _, text := range unreadAssertions(r) {
 		if !p.mayRead(ctx) {
 			break
 		}
-		by := CallOf(ctx)
-		own, find := WithCall(ctx, &Call{Address: by.Address, UsesLater: true}), p.Client
-		if by.Documents {
-			find = p.clientOrDocument
-		}
-		_, err := p.proveAssertion(own, r, credentials{assertion: text}, find)
+		by := &Caller{}
+		how.later = true
+		_, err := p.proveAssertion(ctx, r, credentials{assertion: text}, how, by)
 		if _, wrong := oauth.Refused(err); err != nil && !wrong {
 			return err
 		}
-		failed = p.UseFailed(own, failed, nil, possession.Proof{})
+		failed = p.UseFailed(ctx, by, failed, nil, possession.Proof{})
 	}
-	return p.UseUnreadProof(ctx, r, failed, checks)
+	return p.UseUnreadProof(ctx, &Caller{}, r, failed, checks)
 }
 
 // UseUnreadProof is UseFailed for a request that has failed before its DPoP proof was verified.
-func (p *Clients) UseUnreadProof(ctx context.Context, r *http.Request, failed error, checks *possession.Checks) error {
+func (p *Clients) UseUnreadProof(ctx context.Context, by *Caller, r *http.Request, failed error, checks *possession.Checks) error {
 	var proof possession.Proof
 	if checks != nil && len(r.Header.Values("DPoP")) > 0 && !possession.AsksForNonce(failed) && p.mayRead(ctx) {
 		verified, err := checks.Verify(r)
@@ -55,13 +61,13 @@ func (p *Clients) UseUnreadProof(ctx context.Context, r *http.Request, failed er
 			proof = verified
 		}
 	}
-	return p.UseFailed(ctx, failed, checks, proof)
+	return p.UseFailed(ctx, by, failed, checks, proof)
 }
 
 // mayRead reports whether this server verifies a signature that it needs for no answer. Strangers make
 // such requests too, so their number is limited by network.
 func (p *Clients) mayRead(ctx context.Context) bool {
-	_, wait := p.limits.Tries.Take(throttle.From(limits.OfAssertion, "unread ", CallOf(ctx).Address))
+	_, wait := p.limits.Tries.Take(throttle.From(limits.OfAssertion, "unread ", AddressOf(ctx)))
 	return wait == 0
 }
 

@@ -67,7 +67,7 @@ type Origin struct{ Address, UserAgent string }
 // and the authenticated application. If client authentication succeeds and a later check
 // fails, it returns the application together with the error.
 func (p *Devices) Authorize(ctx context.Context, r *http.Request, from Origin) (*Codes, *storage.Application, error) {
-	call := clients.WithCall(ctx, &clients.Call{Address: from.Address})
+	call := clients.From(ctx, from.Address)
 	codes, a, err := p.authorize(ctx, call, r, from)
 	if err != nil {
 		return nil, a, p.clients.Refused(call, "device_authorization", a, err)
@@ -76,7 +76,7 @@ func (p *Devices) Authorize(ctx context.Context, r *http.Request, from Origin) (
 	return codes, a, nil
 }
 
-// authorize is Authorize, with the context that carries the Call.
+// authorize is Authorize, with the context that says from which address the request comes.
 func (p *Devices) authorize(ctx, call context.Context, r *http.Request, from Origin) (*Codes, *storage.Application, error) {
 	form, err := oauth.ReadForm(r, oauth.Resource)
 	if err != nil {

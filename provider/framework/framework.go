@@ -4,7 +4,7 @@
 // credentials grant (RFC 6749 §4.4). Package grant replaces the other handlers, because
 // they have known defects and fosite's last release is frozen.
 //
-// New makes the framework without handlers. Packages authorize and grant add theirs. Client,
+// Authorization and Token make fosite for an endpoint each, and ClientCredentials makes its grant. Client,
 // Session and TokenStrategy implement the interfaces that fosite needs. Client
 // authentication is done by package clients.
 package framework
@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/ory/fosite"
+	"github.com/ory/fosite/handler/oauth2"
 
 	"mandate/provider/clients"
 	"mandate/provider/oauth"
@@ -26,13 +27,35 @@ import (
 	"mandate/storage"
 )
 
-// New returns fosite, configured for this server, with empty lists of handlers. Packages
-// authorize and grant fill these lists.
-func New(codeLifetime, accessTokenLifetime time.Duration, c *clients.Clients, rules *policy.Rules) *fosite.Fosite {
-	store := clientStore{c, rules}
-	config := &fosite.Config{
-		AuthorizeCodeLifespan: codeLifetime,
-		AccessTokenLifespan:   accessTokenLifetime,
+// Authorization returns fosite for the authorization endpoint. It stores the codes that it issues in codes.
+func Authorization(c *clients.Clients, rules *policy.Rules, lifetime time.Duration, codes oauth2.CoreStorage) *fosite.Fosite {
+	config := newConfig()
+	config.AuthorizeCodeLifespan = lifetime
+	config.AuthorizeEndpointHandlers = fosite.AuthorizeEndpointHandlers{
+		&oauth2.AuthorizeExplicitGrantHandler{AuthorizeCodeStrategy: TokenStrategy{}, CoreStorage: codes, Config: config},
+	}
+	return fosite.NewOAuth2Provider(clientStore{c, rules}, config)
+}
+
+// Token returns fosite for the token endpoint, with this handler for all grants. The sessions of its requests
+// have the method Client.
+func Token(c *clients.Clients, rules *policy.Rules, handler fosite.TokenEndpointHandler) *fosite.Fosite {
+	config := newConfig()
+	config.TokenEndpointHandlers = fosite.TokenEndpointHandlers{handler}
+	return fosite.NewOAuth2Provider(clientStore{c, rules}, config)
+}
+
+// ClientCredentials returns fosite's client credentials grant. It stores the access tokens that it issues in tokens.
+func ClientCredentials(rules *policy.Rules, tokens oauth2.AccessTokenStorage) *oauth2.ClientCredentialsGrantHandler {
+	config := newConfig()
+	config.AccessTokenLifespan = rules.AccessTokenLifetime
+	return &oauth2.ClientCredentialsGrantHandler{Config: config,
+		HandleHelper: &oauth2.HandleHelper{AccessTokenStrategy: TokenStrategy{}, AccessTokenStorage: tokens, Config: config}}
+}
+
+// newConfig returns the configuration that all uses of fosite share.
+func newConfig() *fosite.Config {
+	return &fosite.Config{
 		// The strategies, the hasher and the fetcher are set here, because fosite otherwise
 		// sets them during the first request, without a lock.
 		ScopeStrategy: fosite.ExactScopeStrategy,
@@ -49,13 +72,11 @@ func New(codeLifetime, accessTokenLifetime time.Duration, c *clients.Clients, ru
 		// not be bound to it.
 		SanitationWhiteList:          []string{"redirect_uri", "code_challenge"},
 		RedirectSecureChecker:        func(context.Context, *url.URL) bool { return true }, // package redirect has checked it
-		ClientAuthenticationStrategy: store.authenticate,
+		ClientAuthenticationStrategy: authenticated,
 	}
-	return fosite.NewOAuth2Provider(store, config)
 }
 
-// ConfigOf returns the configuration of f. Its lists of handlers may be set until the first
-// request.
+// ConfigOf returns the configuration of f.
 func ConfigOf(f *fosite.Fosite) *fosite.Config { return f.Config.(*fosite.Config) }
 
 // Failed converts any error of a flow to an *oauth.Error. An error of fosite below 500 keeps
@@ -77,15 +98,25 @@ func Failed(err error) *oauth.Error {
 	return &oauth.Error{Status: rfc.CodeField, Code: rfc.ErrorField, Description: oauth.ASCII(description), Cause: err, LogText: rfc.DescriptionField}
 }
 
-// authenticate does the client authentication for fosite at the token endpoint. It returns
-// the client, and notes it in the Call.
-func (s clientStore) authenticate(ctx context.Context, r *http.Request, form url.Values) (fosite.Client, error) {
-	a, err := s.clients.Authenticate(ctx, r, form)
-	if err != nil {
-		return nil, err
+// authenticated returns the client of a token request. It has authenticated before fosite gets the request,
+// and is in the session.
+func authenticated(ctx context.Context, _ *http.Request, _ url.Values) (fosite.Client, error) {
+	request, ok := ctx.Value(fosite.AccessRequestContextKey).(fosite.AccessRequester)
+	if !ok {
+		return nil, errUnused
 	}
-	clients.CallOf(ctx).Client = &a
-	return &Client{&a, s.rules}, nil
+	session, ok := request.GetSession().(interface{ Client() *Client })
+	if !ok {
+		return nil, errUnused
+	}
+	return session.Client(), nil
+}
+
+type clientKey struct{}
+
+// WithClient returns a context in which GetClient returns this application.
+func WithClient(ctx context.Context, a *storage.Application) context.Context {
+	return context.WithValue(ctx, clientKey{}, a)
 }
 
 // noHasher and noFetcher are never called, because package clients does the client
@@ -113,9 +144,9 @@ type clientStore struct {
 }
 
 // GetClient returns the client with this client_id, or fosite.ErrNotFound. It returns the
-// client of the current call if that is the same one.
+// client of WithClient if that is the same one.
 func (s clientStore) GetClient(ctx context.Context, id string) (fosite.Client, error) {
-	if known := clients.CallOf(ctx).Client; known != nil && known.ClientID == id {
+	if known, _ := ctx.Value(clientKey{}).(*storage.Application); known != nil && known.ClientID == id {
 		return &Client{known, s.rules}, nil
 	}
 	a, err := s.clients.Client(ctx, id)
@@ -141,6 +172,9 @@ type Client struct {
 	*storage.Application               // shared by the parts of the server that handle the request: nothing changes it
 	rules                *policy.Rules // they determine the scopes of the application
 }
+
+// NewClient returns an application in this form.
+func NewClient(a *storage.Application, rules *policy.Rules) Client { return Client{a, rules} }
 
 // GetID returns the client_id.
 func (c *Client) GetID() string { return c.ClientID }

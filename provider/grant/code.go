@@ -5,14 +5,13 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/ory/fosite"
-
 	"mandate/provider/events"
 	"mandate/provider/framework"
 	"mandate/provider/oauth"
 	"mandate/provider/pkce"
 	"mandate/provider/policy"
 	"mandate/provider/possession"
+	"mandate/provider/resources"
 	"mandate/provider/seal"
 	"mandate/provider/tokens"
 	"mandate/storage"
@@ -24,48 +23,34 @@ import (
 // invalidate it, so a code can be redeemed more than once.
 type codeGrant struct{ p *Grants }
 
-// CanSkipClientAuth returns false: every client must authenticate or identify itself.
-func (*codeGrant) CanSkipClientAuth(context.Context, fosite.AccessRequester) bool { return false }
-
-// CanHandleTokenEndpointRequest reports whether the request has the grant type
-// authorization_code.
-func (*codeGrant) CanHandleTokenEndpointRequest(_ context.Context, r fosite.AccessRequester) bool {
-	return r.GetGrantTypes().ExactOne(policy.GrantCode)
-}
-
-// HandleTokenEndpointRequest checks the code and everything to which it is bound. It does
+// Check checks the code and everything to which it is bound. It does
 // not invalidate the code, unless the code was used before.
-func (g *codeGrant) HandleTokenEndpointRequest(ctx context.Context, request fosite.AccessRequester) error {
-	a, err := g.p.begin(ctx, request, policy.GrantCode)
-	if err != nil {
-		return err
+func (g *codeGrant) Check(ctx context.Context, r *Request) (approved, error) {
+	code := r.Form.Get("code")
+	if code == "" {
+		return approved{}, oauth.Refuse("invalid_request", "code is missing.")
 	}
-	form := request.GetRequestForm()
-	if form.Get("code") == "" {
-		return oauth.Refuse("invalid_request", "code is missing.")
-	}
-	grant, err := g.p.grantOf(ctx, policy.GrantCode, seal.Digest(form.Get("code")))
+	grant, err := g.p.grantOf(ctx, policy.GrantCode, seal.Digest(code))
 	if errors.Is(err, storage.ErrNotFound) {
-		return invalidCode()
+		return approved{}, invalidCode()
 	}
 	if err != nil {
-		return oauth.Unavailable(err)
+		return approved{}, oauth.Unavailable(err)
 	}
-	err = checkCode(grant, a, form.Get("redirect_uri"), form.Get("code_verifier"))
-	issued := request.GetSession().(*Session)
+	err = checkCode(grant, *r.Client, r.Form.Get("redirect_uri"), r.Form.Get("code_verifier"))
 	if err == nil {
-		err = checkKey(grant, issued.bound)
+		err = checkKey(grant, r.bound)
 	}
 	if err == nil {
-		err = g.p.use(ctx, issued)
+		err = g.p.use(ctx, r)
 	}
 	if err != nil {
-		return err
+		return approved{}, err
 	}
 	if grant.CodeExpiresAt <= oauth.Now() && grant.CodeUsedAt == nil {
-		return invalidCode()
+		return approved{}, invalidCode()
 	}
-	return g.p.prepare(ctx, request, grant)
+	return g.p.redemption(ctx, r, &grant)
 }
 
 // grantOf returns the grant of a code, or storage.ErrNotFound. A code that was issued for
@@ -82,31 +67,33 @@ func invalidCode() *oauth.Error {
 	return oauth.Refuse("invalid_grant", "The authorization code is unknown, expired, or already used.")
 }
 
-// prepare checks what the client gets for the code of a grant: whether the code is unused and
+// redemption checks what the client gets for the code of a grant: whether the code is unused and
 // the person may still be acted for, and then the audience and the scope of the tokens.
-func (p *Grants) prepare(ctx context.Context, request fosite.AccessRequester, grant storage.Grant) error {
+func (p *Grants) redemption(ctx context.Context, r *Request, grant *storage.Grant) (approved, error) {
 	if grant.CodeUsedAt != nil {
-		return p.replayed(ctx, request, &grant)
+		return approved{}, p.replayed(ctx, r, grant)
 	}
 	if !grant.UserActive || grant.SessionEndsAt > 0 && grant.SessionEndsAt <= oauth.Now() {
-		return oauth.Refuse("invalid_grant", "The approval has ended: the person was signed out, or the account was disabled.")
+		return approved{}, oauth.Refuse("invalid_grant", "The approval has ended: the person was signed out, or the account was disabled.")
 	}
-	a := *request.GetClient().(*framework.Client).Application
 	// Everything that the application held was revoked since then.
-	if grant.Generation < a.Generation {
-		return oauth.Refuse("invalid_grant", "The approval has ended: it was revoked. Ask the person again.")
+	if grant.Generation < r.Client.Generation {
+		return approved{}, oauth.Refuse("invalid_grant", "The approval has ended: it was revoked. Ask the person again.")
 	}
-	issued := request.GetSession().(*Session)
-	issued.grant = &grant
-	audience, err := p.audience(ctx, grant.Resource, request.GetRequestForm())
+	audience, err := p.audience(ctx, grant.Resource, r.Form)
 	if err == nil {
-		err = p.aim(ctx, issued, audience)
+		err = p.aim(ctx, r, audience)
 	}
 	if err != nil {
-		return err
+		return approved{}, err
 	}
-	issued.scope, err = p.scopesFor(a, issued.audience, strings.Fields(grant.Scope))
-	return err
+	scope, err := p.scopesFor(*r.Client, audience, strings.Fields(grant.Scope))
+	if err != nil {
+		return approved{}, err
+	}
+	return approved{grant.UserID, func(ctx context.Context) (*tokens.TokenResponse, error) {
+		return p.redeem(ctx, r, grant, audience, scope)
+	}}, nil
 }
 
 // checkCode checks that the code was issued to this client, for this redirect URI and this
@@ -145,8 +132,8 @@ func checkKey(grant storage.Grant, shown possession.Binding) error {
 // replayed revokes the token family of a code that is used a second time (RFC 6749 §4.1.2).
 // One of the two requests may come from an attacker, and the server cannot know which one. It
 // returns the error for the client.
-func (p *Grants) replayed(ctx context.Context, request fosite.AccessRequester, grant *storage.Grant) error {
-	a := request.GetClient().(*framework.Client).Application
+func (p *Grants) replayed(ctx context.Context, r *Request, grant *storage.Grant) error {
+	a := r.Client
 	u, err := p.people.User(ctx, grant.UserID)
 	if err == nil || errors.Is(err, oauth.ErrNotFound) {
 		reused := events.Event{Kind: events.TokenReused, Person: u, By: events.ByApplication(*a), Object: events.Application(*a), Detail: "code"}
@@ -169,37 +156,32 @@ func (p *Grants) revokeReused(ctx context.Context, grantID string, reused events
 	return oauth.Stored(p.store.RevokeGrant(ctx, grantID))
 }
 
-// PopulateTokenEndpointResponse makes the tokens, and then redeems the code and stores the
-// tokens in one step.
-func (g *codeGrant) PopulateTokenEndpointResponse(ctx context.Context, request fosite.AccessRequester, responder fosite.AccessResponder) error {
-	if !g.CanHandleTokenEndpointRequest(ctx, request) {
-		return fosite.ErrUnknownRequest
-	}
-	return g.p.redeem(ctx, request, responder)
-}
-
-// redeem makes the tokens of a grant, redeems its code and stores the tokens.
-func (p *Grants) redeem(ctx context.Context, request fosite.AccessRequester, responder fosite.AccessResponder) error {
-	issued, a := request.GetSession().(*Session), *request.GetClient().(*framework.Client).Application
+// redeem makes the tokens of a grant, and then redeems its code and stores the tokens in one step.
+func (p *Grants) redeem(
+	ctx context.Context,
+	r *Request,
+	grant *storage.Grant,
+	audience resources.Audience,
+	scope []string,
+) (*tokens.TokenResponse, error) {
 	// The tokens are signed before the code is redeemed. If signing fails, the client can
 	// still use the code.
-	made, err := p.tokens.NewPair(ctx, a, tokens.FamilyOf(issued.grant, issued.bound), issued.scope, issued.audience, tokens.Anew())
+	made, err := p.tokens.NewPair(ctx, *r.Client, tokens.FamilyOf(grant, r.bound), scope, audience, tokens.Anew())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	err = p.tokens.AddIDToken(ctx, made.Answer, issued.scope, tokens.IDTokenFor{
-		Application: a, UserID: issued.grant.UserID, AuthTime: issued.grant.AuthTime, ACR: issued.grant.ACR, AMR: issued.grant.AMR, Sector: issued.grant.Sector,
-		SessionID: issued.grant.SessionID, Nonce: issued.grant.Nonce, Claims: issued.grant.Claims, Audience: issued.audience})
+	err = p.tokens.AddIDToken(ctx, made.Answer, scope, tokens.IDTokenFor{
+		Application: *r.Client, By: r.by, UserID: grant.UserID, AuthTime: grant.AuthTime, ACR: grant.ACR, AMR: grant.AMR,
+		Sector: grant.Sector, SessionID: grant.SessionID, Nonce: grant.Nonce, Claims: grant.Claims, Audience: audience})
 	if err != nil {
-		return framework.Failed(err)
+		return nil, framework.Failed(err)
 	}
-	err = p.store.RedeemCode(ctx, issued.grant.ID, oauth.Now(), made.ExpiresAt, made.Tokens)
+	err = p.store.RedeemCode(ctx, grant.ID, oauth.Now(), made.ExpiresAt, made.Tokens)
 	if errors.Is(err, storage.ErrSpent) {
-		return p.replayed(ctx, request, issued.grant)
+		return nil, p.replayed(ctx, r, grant)
 	}
 	if err != nil {
-		return oauth.Unavailable(err)
+		return nil, oauth.Unavailable(err)
 	}
-	issued.give(made.Answer, responder)
-	return nil
+	return made.Answer, nil
 }

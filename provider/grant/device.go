@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/ory/fosite"
-
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
@@ -16,62 +14,49 @@ import (
 // the device (RFC 8628 §3.4, §3.5). Until then the device polls.
 type deviceGrant struct{ p *Grants }
 
-// CanSkipClientAuth returns false: every client must authenticate or identify itself.
-func (*deviceGrant) CanSkipClientAuth(context.Context, fosite.AccessRequester) bool { return false }
-
-// CanHandleTokenEndpointRequest reports whether the request has the grant type of the device
-// flow.
-func (*deviceGrant) CanHandleTokenEndpointRequest(_ context.Context, r fosite.AccessRequester) bool {
-	return r.GetGrantTypes().ExactOne(policy.GrantDevice)
-}
-
-// HandleTokenEndpointRequest counts the poll if the request of the device is pending, and
+// Check counts the poll if the request of the device is pending, and
 // otherwise checks the approval. A poll is one write, and a second one only redeems the code.
-func (g *deviceGrant) HandleTokenEndpointRequest(ctx context.Context, request fosite.AccessRequester) error {
-	a, err := g.p.begin(ctx, request, policy.GrantDevice)
-	if err != nil {
-		return err
-	}
-	code := request.GetRequestForm().Get("device_code")
+func (g *deviceGrant) Check(ctx context.Context, r *Request) (approved, error) {
+	code := r.Form.Get("device_code")
 	if code == "" {
-		return oauth.Refuse("invalid_request", "device_code is missing.")
+		return approved{}, oauth.Refuse("invalid_request", "device_code is missing.")
 	}
 	// A poll has an effect: an assertion that is sent again must have none.
-	err = g.p.clients.UseAssertion(ctx)
+	err := g.p.clients.UseAssertion(ctx, r.by)
 	if err != nil {
-		return err
+		return approved{}, err
 	}
 	digest := seal.Digest(code)
-	early, err := g.p.store.PollDevice(ctx, digest, a.ID, oauth.Now())
+	early, err := g.p.store.PollDevice(ctx, digest, r.Client.ID, oauth.Now())
 	switch {
 	case err == nil && early:
-		return oauth.Refuse("slow_down", "The device polls too often: wait five seconds more than before, now and before each later poll.")
+		return approved{}, oauth.Refuse("slow_down", "The device polls too often: wait five seconds more than before, now and before each later poll.")
 	case err == nil:
-		return oauth.Refuse("authorization_pending", "The person has not decided yet: poll again after the interval.")
+		return approved{}, oauth.Refuse("authorization_pending", "The person has not decided yet: poll again after the interval.")
 	case !errors.Is(err, storage.ErrNotFound):
-		return oauth.Unavailable(err)
+		return approved{}, oauth.Unavailable(err)
 	}
 	// RFC 8628 §3.5: slow_down means that the request is still pending. A device that polls
 	// too often is therefore told the decision at once.
 	grant, err := g.p.grantOf(ctx, policy.GrantDevice, digest)
 	if errors.Is(err, storage.ErrNotFound) {
-		return g.withoutGrant(ctx, a, digest)
+		return approved{}, g.withoutGrant(ctx, *r.Client, digest)
 	}
 	if err != nil {
-		return oauth.Unavailable(err)
+		return approved{}, oauth.Unavailable(err)
 	}
 	// RFC 8628 §3.4, RFC 6749 §5.2: a device code works only for the client it was issued to.
-	if grant.ApplicationID != a.ID {
-		return invalidDeviceCode()
+	if grant.ApplicationID != r.Client.ID {
+		return approved{}, invalidDeviceCode()
 	}
 	if grant.CodeExpiresAt <= oauth.Now() && grant.CodeUsedAt == nil {
-		return expiredDeviceCode()
+		return approved{}, expiredDeviceCode()
 	}
-	err = g.p.proofs.Use(ctx, &request.GetSession().(*Session).proof)
+	err = g.p.proofs.Use(ctx, &r.proof)
 	if err != nil {
-		return err
+		return approved{}, err
 	}
-	return g.p.prepare(ctx, request, grant)
+	return g.p.redemption(ctx, r, &grant)
 }
 
 // withoutGrant returns the error for a device code without an approval.
@@ -97,13 +82,4 @@ func invalidDeviceCode() *oauth.Error {
 
 func expiredDeviceCode() *oauth.Error {
 	return oauth.Refuse("expired_token", "The device code has expired. Begin again with a new device authorization request.")
-}
-
-// PopulateTokenEndpointResponse makes the tokens, and then redeems the device code and stores
-// the tokens in one step.
-func (g *deviceGrant) PopulateTokenEndpointResponse(ctx context.Context, request fosite.AccessRequester, responder fosite.AccessResponder) error {
-	if !g.CanHandleTokenEndpointRequest(ctx, request) {
-		return fosite.ErrUnknownRequest
-	}
-	return g.p.redeem(ctx, request, responder)
 }

@@ -1,7 +1,8 @@
 // Package grant implements the token endpoint (RFC 6749 §3.2) and its grants: authorization
 // code, client credentials, the resource owner's password, refresh token (RFC 6749 §4, §6),
-// and device code (RFC 8628 §3.4). Each grant is a handler of fosite. This package replaces
-// fosite's own handlers, of which only the one for client credentials is used.
+// and device code (RFC 8628 §3.4). Each grant has one method, Check. One adapter calls it for
+// fosite. This package replaces fosite's own handlers, of which only the one for client
+// credentials is used.
 package grant
 
 import (
@@ -40,23 +41,32 @@ type Grants struct {
 	apis       *resources.Resources
 	proofs     *possession.Checks
 	fosite     *fosite.Fosite
+	grants     map[string]Grant // by grant_type
 	log        *slog.Logger
 	issued     counters
 	deprecated sync.Map // the applications whose use of the password grant has been logged
 }
 
-// New returns the component. It also sets the token endpoint's handlers of f.
-func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, people *people.People, c *clients.Clients, t *tokens.Tokens, apis *resources.Resources, proofs *possession.Checks, f *fosite.Fosite, log *slog.Logger) *Grants {
-	p := &Grants{config: config, rules: rules, store: store, limits: l, people: people, clients: c, tokens: t, apis: apis, proofs: proofs, fosite: f, log: log}
-	helper := &oauth2.HandleHelper{AccessTokenStrategy: framework.TokenStrategy{}, AccessTokenStorage: accessTokens{p: p}, Config: framework.ConfigOf(f)}
-	framework.ConfigOf(f).TokenEndpointHandlers = fosite.TokenEndpointHandlers{
-		&codeGrant{p},
-		&refreshGrant{p},
-		&clientGrant{&oauth2.ClientCredentialsGrantHandler{HandleHelper: helper, Config: framework.ConfigOf(f)}, p},
-		&passwordGrant{p},
-		&deviceGrant{p},
+// New returns the component.
+func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, people *people.People, c *clients.Clients, t *tokens.Tokens, apis *resources.Resources, proofs *possession.Checks, log *slog.Logger) *Grants {
+	p := &Grants{config: config, rules: rules, store: store, limits: l, people: people, clients: c, tokens: t, apis: apis, proofs: proofs, log: log}
+	p.grants = map[string]Grant{
+		policy.GrantCode:     &codeGrant{p},
+		policy.GrantRefresh:  &refreshGrant{p},
+		policy.GrantClient:   &clientGrant{p, framework.ClientCredentials(rules, accessTokens{p: p})},
+		policy.GrantPassword: &passwordGrant{p},
+		policy.GrantDevice:   &deviceGrant{p},
 	}
+	p.fosite = framework.Token(c, rules, adapter{p})
 	return p
+}
+
+// Framework returns what calls the grants, for tests.
+func (p *Grants) Framework() *fosite.Fosite { return p.fosite }
+
+// ClientCredentials returns what issues the opaque tokens of the client credentials grant, for tests.
+func (p *Grants) ClientCredentials() *oauth2.ClientCredentialsGrantHandler {
+	return p.grants[policy.GrantClient].(*clientGrant).fosite
 }
 
 // counters hold the numbers of tokens issued since the start of the process.

@@ -5,16 +5,13 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/ory/fosite"
-
 	"mandate/provider/acr"
-	"mandate/provider/clients"
 	"mandate/provider/events"
-	"mandate/provider/framework"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/people"
 	"mandate/provider/policy"
+	"mandate/provider/resources"
 	"mandate/provider/seal"
 	"mandate/provider/throttle"
 	"mandate/provider/tokens"
@@ -25,76 +22,67 @@ import (
 // handler, which stores the two tokens separately and checks the password before the scope.
 type passwordGrant struct{ p *Grants }
 
-// CanSkipClientAuth returns false: every client must authenticate or identify itself.
-func (*passwordGrant) CanSkipClientAuth(context.Context, fosite.AccessRequester) bool { return false }
-
-// CanHandleTokenEndpointRequest reports whether the request has the grant type password.
-func (*passwordGrant) CanHandleTokenEndpointRequest(_ context.Context, r fosite.AccessRequester) bool {
-	return r.GetGrantTypes().ExactOne(policy.GrantPassword)
-}
-
-// HandleTokenEndpointRequest checks the application, the scope and the password, in this
-// order.
-func (g *passwordGrant) HandleTokenEndpointRequest(ctx context.Context, request fosite.AccessRequester) error {
-	// An application that may not use this grant must not learn whether the password is
-	// right, so this check comes first.
-	a, err := g.p.begin(ctx, request, policy.GrantPassword)
-	if err != nil {
-		return err
-	}
+// Check checks the application, the scope and the password, in this order: an application that may not use this
+// grant must not learn whether the password is right.
+func (g *passwordGrant) Check(ctx context.Context, r *Request) (approved, error) {
+	a := r.Client
 	// A token of this grant cannot say how the person signed in.
 	if a.RequiredACR != "" && a.RequiredACR != acr.Password {
-		return oauth.Refuse("unauthorized_client", "This application requires a second factor, which the password grant does not have: use the authorization code grant.")
+		return approved{}, oauth.Refuse("unauthorized_client", "This application requires a second factor, which the password grant does not have: use the authorization code grant.")
 	}
 	// RFC 9700 §2.4: this grant must not be used. The log names each application that still
 	// uses it.
 	if _, told := g.p.deprecated.LoadOrStore(a.ID, true); !told {
 		g.p.log.Warn("an application uses the password grant, which RFC 9700 deprecates: move it to the authorization code grant", "client", a.ClientID)
 	}
-	form := request.GetRequestForm()
-	username, password := form.Get("username"), form.Get("password")
+	username, password := r.Form.Get("username"), r.Form.Get("password")
 	switch {
 	case username == "":
-		return oauth.Refuse("invalid_request", "username is missing.")
+		return approved{}, oauth.Refuse("invalid_request", "username is missing.")
 	case password == "":
-		return oauth.Refuse("invalid_request", "password is missing.")
+		return approved{}, oauth.Refuse("invalid_request", "password is missing.")
 	}
-	issued := request.GetSession().(*Session)
-	audience, err := g.p.apis.Requested(ctx, a, form[oauth.Resource])
+	audience, err := g.p.apis.Requested(ctx, *a, r.Form[oauth.Resource])
 	if err == nil {
-		err = g.p.aim(ctx, issued, audience)
+		err = g.p.aim(ctx, r, audience)
 	}
 	if err != nil {
-		return err
+		return approved{}, err
 	}
-	requested, err := g.p.rules.ScopesWithoutLogin(a, form.Get("scope"), issued.audience)
+	requested, err := g.p.rules.ScopesWithoutLogin(*a, r.Form.Get("scope"), audience)
 	if err != nil {
-		return err
+		return approved{}, err
 	}
-	issued.scope, issued.leftOut = requested.Names, requested.LeftOut
 	// An assertion that is sent again must not try a password.
-	err = g.p.clients.UseAssertion(ctx)
+	err = g.p.clients.UseAssertion(ctx, r.by)
 	if err != nil {
-		return err
+		return approved{}, err
 	}
-	key, address := people.FoldName(username), clients.CallOf(ctx).Address
-	u, err := g.p.people.CheckPassword(ctx, people.Attempt{Hasher: g.p.limits.Programs, Tries: passwordTries(a, key, address), Queue: []string{"client " + a.ID, limits.InQueue(address)}, Sender: events.Application(a)}, key, password)
+	key := people.FoldName(username)
+	by := people.Attempt{Hasher: g.p.limits.Programs, Tries: passwordTries(*a, key, r.address),
+		Queue: []string{"client " + a.ID, limits.InQueue(r.address)}, Sender: events.Application(*a)}
+	u, err := g.p.people.CheckPassword(ctx, by, key, password)
 	if err != nil {
-		return err
+		return approved{}, err
 	}
 	err = g.p.people.PasswordSuffices(ctx, u)
 	if err == nil {
-		err = g.p.proofs.Use(ctx, &issued.proof)
+		err = g.p.proofs.Use(ctx, &r.proof)
 	}
 	if err == nil {
-		err = g.p.tokens.MayApprove(ctx, a, u.ID)
+		err = g.p.tokens.MayApprove(ctx, *a, u.ID)
 	}
 	if err != nil {
-		return err
+		return approved{}, err
 	}
-	issued.person = &u
-	form.Del("password")
-	return nil
+	r.Form.Del("password")
+	return approved{u.ID, func(ctx context.Context) (*tokens.TokenResponse, error) {
+		answer, err := g.issue(ctx, r, &u, audience, requested.Names)
+		if err == nil {
+			answer.LeftOut = requested.LeftOut
+		}
+		return answer, err
+	}}, nil
 }
 
 // passwordTries returns the limits that count a wrong password. They depend on the
@@ -126,28 +114,31 @@ func passwordTries(a storage.Application, key, address string) []throttle.Try {
 	return append(tries, throttle.Try{Kind: limits.OfPair, Key: "owner " + owner + " " + key, Wide: "owner " + owner}, throttle.Try{Kind: limits.OfOwner, Key: "owner " + owner, Wide: "owner " + owner})
 }
 
-// PopulateTokenEndpointResponse makes the tokens, and stores them with a new authorization
-// grant in one step.
-func (g *passwordGrant) PopulateTokenEndpointResponse(ctx context.Context, request fosite.AccessRequester, responder fosite.AccessResponder) error {
-	if !g.CanHandleTokenEndpointRequest(ctx, request) {
-		return fosite.ErrUnknownRequest
-	}
-	a, issued, at := *request.GetClient().(*framework.Client).Application, request.GetSession().(*Session), oauth.Now()
-	scope := strings.Join(issued.scope, " ")
-	grant := storage.Grant{ID: seal.Random(16), GrantType: policy.GrantPassword, ApplicationID: a.ID, UserID: issued.person.ID,
-		Scope: scope, AMR: acr.PWD, ACR: acr.Password, AuthTime: at, CreatedAt: at, Sector: a.Sector, ChargedTo: policy.ChargedTo(a), Resource: issued.audience.Stored(), Generation: a.Generation}
-	made, err := g.p.tokens.NewPair(ctx, a, tokens.Family{GrantID: grant.ID, Began: at, Scope: scope, Resource: grant.Resource, UserID: grant.UserID, Sector: grant.Sector, Bound: issued.bound}, issued.scope, issued.audience, tokens.Anew())
+// issue makes the tokens, and stores them with a new authorization grant in one step.
+func (g *passwordGrant) issue(
+	ctx context.Context,
+	r *Request,
+	u *storage.User,
+	audience resources.Audience,
+	names []string,
+) (*tokens.TokenResponse, error) {
+	a, at, scope := r.Client, oauth.Now(), strings.Join(names, " ")
+	grant := storage.Grant{ID: seal.Random(16), GrantType: policy.GrantPassword, ApplicationID: a.ID, UserID: u.ID,
+		Scope: scope, AMR: acr.PWD, ACR: acr.Password, AuthTime: at, CreatedAt: at, Sector: a.Sector,
+		ChargedTo: policy.ChargedTo(*a), Resource: audience.Stored(), Generation: a.Generation}
+	family := tokens.Family{GrantID: grant.ID, Began: at, Scope: scope, Resource: grant.Resource, UserID: grant.UserID,
+		Sector: grant.Sector, Bound: r.bound}
+	made, err := g.p.tokens.NewPair(ctx, *a, family, names, audience, tokens.Anew())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	grant.ExpiresAt = made.ExpiresAt
-	err = g.p.store.AddGrantWithTokens(ctx, grant, made.Tokens, issued.person.Password)
+	err = g.p.store.AddGrantWithTokens(ctx, grant, made.Tokens, u.Password)
 	if errors.Is(err, storage.ErrSpent) { // the password was changed after the check
-		return people.WrongPassword()
+		return nil, people.WrongPassword()
 	}
 	if err != nil {
-		return oauth.Unavailable(err)
+		return nil, oauth.Unavailable(err)
 	}
-	issued.give(made.Answer, responder)
-	return nil
+	return made.Answer, nil
 }

@@ -3,10 +3,7 @@ package grant
 import (
 	"context"
 	"errors"
-	"net/url"
 	"strings"
-
-	"github.com/ory/fosite"
 
 	"mandate/provider/framework"
 	"mandate/provider/oauth"
@@ -23,66 +20,78 @@ import (
 // family, and returns invalid_request if two requests with one token race.
 type refreshGrant struct{ p *Grants }
 
-// CanSkipClientAuth returns false: every client must authenticate or identify itself.
-func (*refreshGrant) CanSkipClientAuth(context.Context, fosite.AccessRequester) bool { return false }
-
-// CanHandleTokenEndpointRequest reports whether the request has the grant type refresh_token.
-func (*refreshGrant) CanHandleTokenEndpointRequest(_ context.Context, r fosite.AccessRequester) bool {
-	return r.GetGrantTypes().ExactOne(policy.GrantRefresh)
+// renewal is a request with a refresh token.
+type renewal struct {
+	*Request
+	token    storage.RefreshToken
+	audience resources.Audience // of the new access token
+	scope    []string           // of the new access token
+	from     tokens.Source      // what the tokens are made from
+	repeats  bool               // another request has got the same tokens
 }
 
-// HandleTokenEndpointRequest checks the refresh token and the scope. If the token was used
-// before, it calls usedBefore.
-func (g *refreshGrant) HandleTokenEndpointRequest(ctx context.Context, request fosite.AccessRequester) error {
-	a, err := g.p.begin(ctx, request, policy.GrantRefresh)
-	if err != nil {
-		return err
-	}
-	text := request.GetRequestForm().Get("refresh_token")
+// Check checks the refresh token and the scope. If the token was used before, it calls usedBefore.
+func (g *refreshGrant) Check(ctx context.Context, r *Request) (approved, error) {
+	text := r.Form.Get("refresh_token")
 	if text == "" {
-		return oauth.Refuse("invalid_request", "refresh_token is missing.")
+		return approved{}, oauth.Refuse("invalid_request", "refresh_token is missing.")
 	}
 	token, err := g.p.store.RefreshTokenByDigest(ctx, seal.Digest(text))
 	if errors.Is(err, storage.ErrNotFound) {
-		return invalidRefresh()
+		return approved{}, invalidRefresh()
 	}
 	if err != nil {
-		return oauth.Unavailable(err)
+		return approved{}, oauth.Unavailable(err)
 	}
 	// RFC 6749 §6: a refresh token is bound to the client it was issued to.
-	if token.Grant.ApplicationID != a.ID {
-		return oauth.Refuse("invalid_grant", "The refresh token was issued to another client.")
+	if token.Grant.ApplicationID != r.Client.ID {
+		return approved{}, oauth.Refuse("invalid_grant", "The refresh token was issued to another client.")
 	}
-	issued := request.GetSession().(*Session)
-	issued.bound = g.p.proofs.OfRefresh(ctx, possession.Of(token.Token), issued.bound)
-	err = checkBinding(a, possession.Of(token.Token), issued.bound)
+	r.bound = g.p.proofs.OfRefresh(ctx, possession.Of(token.Token), r.bound)
+	err = checkBinding(*r.Client, possession.Of(token.Token), r.bound)
 	if err == nil {
-		err = g.p.use(ctx, issued)
+		err = g.p.use(ctx, r)
 	}
 	if err != nil {
-		return err
+		return approved{}, err
 	}
 	// RFC 6749 §10.4: the server limits how long a refresh token is valid. The limit is that
 	// of the application's standing now, as for the other lifetimes.
-	if g.p.rules.RefreshEnd(a, token.Token) <= oauth.Now() {
-		return invalidRefresh()
+	if g.p.rules.RefreshEnd(*r.Client, token.Token) <= oauth.Now() {
+		return approved{}, invalidRefresh()
 	}
-	if !policy.HasGrant(a, token.Grant.GrantType) {
-		return oauth.Refuse("invalid_grant", "The application is no longer registered for the grant type %s, from which this refresh token comes.", oauth.Own(token.Grant.GrantType))
+	if !policy.HasGrant(*r.Client, token.Grant.GrantType) {
+		return approved{}, oauth.Refuse("invalid_grant", "The application is no longer registered for the grant type %s, from which this refresh token comes.", oauth.Own(token.Grant.GrantType))
 	}
-	issued.token = &token
-	form := request.GetRequestForm()
+	n := &renewal{Request: r, token: token}
 	if token.UsedAt != nil {
-		return g.usedBefore(ctx, a, form, issued)
-	}
-	audience, err := g.p.audience(ctx, token.Resource, form)
-	if err == nil {
-		err = g.p.aim(ctx, issued, audience)
+		err = g.usedBefore(ctx, n)
+	} else {
+		err = g.narrow(ctx, n)
 	}
 	if err != nil {
-		return err
+		return approved{}, err
 	}
-	issued.scope, err = g.scope(a, token.Scope, issued.audience, form.Get("scope"))
+	return approved{token.Grant.UserID, func(ctx context.Context) (*tokens.TokenResponse, error) {
+		return g.renew(ctx, n)
+	}}, nil
+}
+
+// narrow sets the audience and the scope of the new access token.
+func (g *refreshGrant) narrow(ctx context.Context, n *renewal) error {
+	err := g.narrowAudience(ctx, n)
+	if err == nil {
+		n.scope, err = g.scope(*n.Client, n.token.Scope, n.audience, n.Form.Get("scope"))
+	}
+	return err
+}
+
+func (g *refreshGrant) narrowAudience(ctx context.Context, n *renewal) error {
+	var err error
+	n.audience, err = g.p.audience(ctx, n.token.Resource, n.Form)
+	if err == nil {
+		err = g.p.aim(ctx, n.Request, n.audience)
+	}
 	return err
 }
 
@@ -145,65 +154,58 @@ func requestedScope(whole, parameter string) ([]string, error) {
 	return asked, nil
 }
 
-// PopulateTokenEndpointResponse makes the new tokens, and then rotates the refresh token and
+// renew makes the new tokens, and then rotates the refresh token and
 // stores the new tokens in one step. If another request was faster, it calls usedMeanwhile.
-func (g *refreshGrant) PopulateTokenEndpointResponse(ctx context.Context, request fosite.AccessRequester, responder fosite.AccessResponder) error {
-	if !g.CanHandleTokenEndpointRequest(ctx, request) {
-		return fosite.ErrUnknownRequest
-	}
-	issued, form := request.GetSession().(*Session), request.GetRequestForm()
-	a := *request.GetClient().(*framework.Client).Application
-	made, err := g.rotate(ctx, a, form, issued)
+func (g *refreshGrant) renew(ctx context.Context, n *renewal) (*tokens.TokenResponse, error) {
+	made, err := g.rotate(ctx, n)
 	if errors.Is(err, storage.ErrSpent) {
-		err = g.usedMeanwhile(ctx, a, form, issued)
+		err = g.usedMeanwhile(ctx, n)
 		if err == nil {
-			made, err = g.tokens(ctx, a, issued)
+			made, err = g.tokens(ctx, n)
 		}
 	}
-	if err != nil {
-		return err
-	}
-	issued.give(made.Answer, responder)
-	return nil
+	return made.Answer, err
 }
 
 // rotate makes and stores the new tokens. Those of a request that repeats another one are stored already.
-func (g *refreshGrant) rotate(ctx context.Context, a storage.Application, form url.Values, issued *Session) (tokens.Pair, error) {
-	if issued.repeats {
-		return g.tokens(ctx, a, issued)
+func (g *refreshGrant) rotate(ctx context.Context, n *renewal) (tokens.Pair, error) {
+	if n.repeats {
+		return g.tokens(ctx, n)
 	}
-	kept := ""
-	if g.p.rules.AllowanceOf(a).RefreshGrace > 0 {
-		t := newTrail(issued)
-		kept, issued.from = t.String(), tokens.Derived(form.Get("refresh_token"), t.salt, oauth.Now())
+	kept, text := "", n.Form.Get("refresh_token")
+	if g.p.rules.AllowanceOf(*n.Client).RefreshGrace > 0 {
+		t := newTrail(n)
+		kept, n.from = t.String(), tokens.Derived(text, t.salt, oauth.Now())
 	} else {
-		issued.from = tokens.Anew()
+		n.from = tokens.Anew()
 	}
-	made, err := g.tokens(ctx, a, issued)
+	made, err := g.tokens(ctx, n)
 	if err == nil {
-		err = g.keepSession(ctx, issued.token)
+		err = g.keepSession(ctx, &n.token)
 	}
 	if err == nil {
-		err = g.spend(ctx, a, form.Get("refresh_token"), issued, &made, kept)
+		err = g.spend(ctx, n, text, &made, kept)
 	}
 	return made, err
 }
 
 // tokens makes the tokens of a request.
-func (g *refreshGrant) tokens(ctx context.Context, a storage.Application, issued *Session) (tokens.Pair, error) {
-	token := issued.token
-	f := tokens.FamilyOf(&token.Grant, issued.bound)
-	f.Scope, f.Resource = token.Scope, token.Resource
-	if token.Grant.SessionID == "" {
+func (g *refreshGrant) tokens(ctx context.Context, n *renewal) (tokens.Pair, error) {
+	grant := &n.token.Grant
+	f := tokens.FamilyOf(grant, n.bound)
+	f.Scope, f.Resource = n.token.Scope, n.token.Resource
+	if grant.SessionID == "" {
 		f.Login, f.ACR, f.AMR = 0, "", "" // there was no login
 	}
-	made, err := g.p.tokens.NewPair(ctx, a, f, issued.scope, issued.audience, issued.from)
+	made, err := g.p.tokens.NewPair(ctx, *n.Client, f, n.scope, n.audience, n.from)
 	if err != nil {
 		return made, err
 	}
 	// OIDC Core §12.2: the ID token is about the same login, and has no nonce.
-	err = g.p.tokens.AddIDToken(ctx, made.Answer, issued.scope, tokens.IDTokenFor{Application: a, UserID: f.UserID, Sector: f.Sector, Offline: f.SessionEndsAt == 0,
-		AuthTime: token.Grant.AuthTime, ACR: token.Grant.ACR, AMR: token.Grant.AMR, SessionID: token.Grant.SessionID, Claims: token.Grant.Claims, Audience: issued.audience})
+	err = g.p.tokens.AddIDToken(ctx, made.Answer, n.scope, tokens.IDTokenFor{
+		Application: *n.Client, By: n.by, UserID: f.UserID, Sector: f.Sector, Offline: f.SessionEndsAt == 0,
+		AuthTime: grant.AuthTime, ACR: grant.ACR, AMR: grant.AMR, SessionID: grant.SessionID, Claims: grant.Claims,
+		Audience: n.audience})
 	if err != nil {
 		err = framework.Failed(err)
 	}
@@ -221,10 +223,10 @@ func (g *refreshGrant) keepSession(ctx context.Context, token *storage.RefreshTo
 
 // spend invalidates the refresh token and stores the new tokens (rotation), or keeps the
 // refresh token. The error is storage.ErrSpent if the token is no longer valid.
-func (g *refreshGrant) spend(ctx context.Context, a storage.Application, text string, issued *Session, made *tokens.Pair, kept string) error {
-	token, at := issued.token, issued.from.At
+func (g *refreshGrant) spend(ctx context.Context, n *renewal, text string, made *tokens.Pair, kept string) error {
+	token, at := &n.token, n.from.At
 	bound := possession.Of(token.Token).Confirmation() != nil
-	if !policy.RotatesRefresh(a, bound, !g.p.config.KeepRefreshTokens) {
+	if !policy.RotatesRefresh(*n.Client, bound, !g.p.config.KeepRefreshTokens) {
 		made.Answer.RefreshToken = text
 		last := len(made.Tokens) - 1
 		return storeError(g.p.store.KeepRefresh(ctx, token.Digest, token.Grant.ID, at, made.Tokens[last].ExpiresAt, made.ExpiresAt, made.Tokens[:last]...))
@@ -243,14 +245,14 @@ func storeError(err error) error {
 
 // usedMeanwhile handles a request whose refresh token was used, or whose token family was revoked, after
 // the request had read the token, as usedBefore does.
-func (g *refreshGrant) usedMeanwhile(ctx context.Context, a storage.Application, form url.Values, issued *Session) error {
-	token, err := g.p.store.RefreshTokenByDigest(ctx, seal.Digest(form.Get("refresh_token")))
+func (g *refreshGrant) usedMeanwhile(ctx context.Context, n *renewal) error {
+	token, err := g.p.store.RefreshTokenByDigest(ctx, seal.Digest(n.Form.Get("refresh_token")))
 	if errors.Is(err, storage.ErrNotFound) || err == nil && token.UsedAt == nil {
 		return invalidRefresh()
 	}
 	if err != nil {
 		return oauth.Unavailable(err)
 	}
-	issued.token = &token
-	return g.usedBefore(ctx, a, form, issued)
+	n.token = token
+	return g.usedBefore(ctx, n)
 }

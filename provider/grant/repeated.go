@@ -3,7 +3,6 @@ package grant
 import (
 	"context"
 	"errors"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -29,8 +28,8 @@ const (
 )
 
 // newTrail returns the trail of a request with a refresh token.
-func newTrail(issued *Session) trail {
-	return trail{seal.Random(16), tag(issued.audience.Stored()), tag(inOrder(issued.scope)), tag(string(issued.bound))}
+func newTrail(n *renewal) trail {
+	return trail{seal.Random(16), tag(n.audience.Stored()), tag(inOrder(n.scope)), tag(string(n.bound))}
 }
 
 func tag(value string) string { return seal.Digest(value)[:tagSize] }
@@ -60,15 +59,15 @@ func readTrail(stored string) (trail, bool) {
 //
 // FAPI 2.0 Security Profile §5.3.2.1: a server that rotates must let the client retry with the old
 // token. A client with a profile keeps its refresh token, so it does not need that here.
-func (g *refreshGrant) usedBefore(ctx context.Context, a storage.Application, form url.Values, issued *Session) error {
-	token := issued.token
+func (g *refreshGrant) usedBefore(ctx context.Context, n *renewal) error {
+	a, token := *n.Client, n.token
 	if oauth.Now()-*token.UsedAt < g.p.rules.AllowanceOf(a).RefreshGrace && oauth.Deref(token.Successor) != "" {
-		alone, err := g.repeat(ctx, a, form, issued)
+		alone, err := g.repeat(ctx, n)
 		if err != nil || alone {
 			return err
 		}
 	}
-	err := g.p.revokeReused(ctx, token.Grant.ID, usedTwice(events.TokenReused, a, *token))
+	err := g.p.revokeReused(ctx, token.Grant.ID, usedTwice(events.TokenReused, a, token))
 	if err != nil {
 		return err
 	}
@@ -78,13 +77,8 @@ func (g *refreshGrant) usedBefore(ctx context.Context, a storage.Application, fo
 
 // repeat lets the request have the tokens of the one before. It returns false, and no error, if a second party has the
 // refresh token: its successor was used, or the two requests prove different keys.
-func (g *refreshGrant) repeat(
-	ctx context.Context,
-	a storage.Application,
-	form url.Values,
-	issued *Session,
-) (bool, error) {
-	token := issued.token
+func (g *refreshGrant) repeat(ctx context.Context, n *renewal) (bool, error) {
+	token := &n.token
 	kept, known := readTrail(*token.Successor)
 	if !known {
 		return false, oauth.Refuse(
@@ -92,24 +86,21 @@ func (g *refreshGrant) repeat(
 			"This refresh token was used a moment ago, while the server was updated: use the new refresh token.",
 		)
 	}
-	issued.from = tokens.Derived(form.Get("refresh_token"), kept.salt, *token.UsedAt)
-	unused, err := g.successorIsUnused(ctx, issued)
+	n.from = tokens.Derived(n.Form.Get("refresh_token"), kept.salt, *token.UsedAt)
+	unused, err := g.successorIsUnused(ctx, n)
 	if err != nil || !unused {
 		return false, err
 	}
-	audience, err := g.p.audience(ctx, token.Resource, form)
-	if err == nil {
-		err = g.p.aim(ctx, issued, audience)
-	}
+	err = g.narrowAudience(ctx, n)
 	if err != nil {
 		return false, err
 	}
 	switch {
-	case kept.bound == tag(string(issued.bound)):
-		return true, g.again(ctx, a, form, issued, kept)
+	case kept.bound == tag(string(n.bound)):
+		return true, g.again(ctx, n, kept)
 	// Anybody who has an unbound refresh token of a public client can bind the next one to a key
 	// of their own.
-	case a.ClientType == policy.Public && token.CNF == "":
+	case n.Client.ClientType == policy.Public && token.CNF == "":
 		return false, nil
 	}
 	return false, oauth.Refuse(
@@ -120,26 +111,26 @@ func (g *refreshGrant) repeat(
 
 // successorIsUnused reports whether the refresh token that has taken the place of the presented one is unused. A
 // refresh token that is kept is issued again when it is used.
-func (g *refreshGrant) successorIsUnused(ctx context.Context, issued *Session) (bool, error) {
-	next, err := g.p.store.RefreshTokenByDigest(ctx, seal.Digest(issued.from.RefreshToken()))
+func (g *refreshGrant) successorIsUnused(ctx context.Context, n *renewal) (bool, error) {
+	next, err := g.p.store.RefreshTokenByDigest(ctx, seal.Digest(n.from.RefreshToken()))
 	if errors.Is(err, storage.ErrNotFound) {
 		return false, invalidRefresh()
 	}
 	if err != nil {
 		return false, oauth.Unavailable(err)
 	}
-	return next.UsedAt == nil && next.IssuedAt <= *issued.token.UsedAt, nil
+	return next.UsedAt == nil && next.IssuedAt <= *n.token.UsedAt, nil
 }
 
 // again lets the request have the tokens of the one before, if it asks for the same. Otherwise it returns an error and
 // does not revoke anything: the client still gets them when it asks for the same. The rotation may be one that
 // can still be lost with the primary of the database: then the client would have refresh tokens that no server knows.
-func (g *refreshGrant) again(ctx context.Context, a storage.Application, form url.Values, issued *Session, kept trail) error {
-	token := issued.token
-	if kept.resource != tag(issued.audience.Stored()) {
+func (g *refreshGrant) again(ctx context.Context, n *renewal, kept trail) error {
+	a, token := *n.Client, &n.token
+	if kept.resource != tag(n.audience.Stored()) {
 		return oauth.Refuse("invalid_target", "This refresh token was used a moment ago for another resource: name the same resource again, or use the new refresh token.")
 	}
-	scope, err := g.scope(a, token.Scope, issued.audience, form.Get("scope"))
+	scope, err := g.scope(a, token.Scope, n.audience, n.Form.Get("scope"))
 	if err != nil {
 		return err
 	}
@@ -148,7 +139,7 @@ func (g *refreshGrant) again(ctx context.Context, a storage.Application, form ur
 	if kept.scope != tag(inOrder(scope)) {
 		return oauth.Refuse("invalid_scope", "This refresh token was used a moment ago with another scope: ask for the same scope again, or use the new refresh token.")
 	}
-	issued.scope = scope
+	n.scope = scope
 	err = g.p.store.ConfirmRotation(ctx, token.Digest, *token.Successor)
 	if err != nil {
 		return oauth.Unavailable(err)
@@ -158,7 +149,7 @@ func (g *refreshGrant) again(ctx context.Context, a storage.Application, form ur
 		return err
 	}
 	g.p.log.Debug("a refresh token was used twice within the grace period: both requests have the same successor", "grant", token.Grant.ID, "client", a.ClientID)
-	issued.repeats = true
+	n.repeats = true
 	return nil
 }
 

@@ -20,9 +20,8 @@ import (
 // response and the authenticated application. If client authentication succeeds and a later
 // check fails, it returns the application together with the error.
 func (p *Grants) Token(ctx context.Context, r *http.Request, address string) (*tokens.TokenResponse, *storage.Application, error) {
-	by := &clients.Call{Address: address}
-	ctx = clients.WithCall(ctx, by)
-	answer, a, err := p.token(ctx, r, by)
+	ctx = clients.From(ctx, address)
+	answer, a, err := p.token(ctx, r, address)
 	if err != nil {
 		return nil, a, p.clients.Refused(ctx, "token", a, err)
 	}
@@ -30,8 +29,8 @@ func (p *Grants) Token(ctx context.Context, r *http.Request, address string) (*t
 	return answer, a, nil
 }
 
-// token is Token for a context that carries the Call.
-func (p *Grants) token(ctx context.Context, r *http.Request, by *clients.Call) (*tokens.TokenResponse, *storage.Application, error) {
+// token is Token for a context that says from which address the request comes.
+func (p *Grants) token(ctx context.Context, r *http.Request, address string) (*tokens.TokenResponse, *storage.Application, error) {
 	form, err := oauth.ReadForm(r, oauth.Resource)
 	if err != nil {
 		return nil, nil, p.clients.UseUnread(ctx, r, err, p.proofs)
@@ -46,135 +45,83 @@ func (p *Grants) token(ctx context.Context, r *http.Request, by *clients.Call) (
 	// RFC 6749 §3.2: unknown parameters are ignored. fosite knows audience and would
 	// refuse it, so it is removed.
 	form.Del("audience")
-	// RFC 9449 §8: a client repeats the request with a nonce. The same assertion must still work, so
-	// each grant uses it after it has checked the proof.
-	by.UsesLater = true
-	issued := NewSession(r)
-	err = p.answer(ctx, r, issued, by)
-	switch {
-	case err != nil && !issued.shown:
-		err = p.clients.UseUnreadProof(ctx, r, err, p.proofs)
-		return nil, by.Client, err
-	case err != nil:
-		err = p.clients.UseFailed(ctx, err, p.proofs, issued.proof)
-		return nil, by.Client, err
+	by, err := p.clients.Present(ctx, r, form)
+	if err != nil {
+		return nil, nil, p.clients.UseUnreadProof(ctx, by, r, framework.Failed(err), p.proofs)
 	}
-	issued.Answer.LeftOut = issued.leftOut
-	p.issued.issue(issued.Answer)
-	return issued.Answer, by.Client, nil
+	s := p.NewSession(r, by, address)
+	err = p.answer(ctx, s)
+	switch {
+	case err != nil && !s.request.shown:
+		err = p.clients.UseUnreadProof(ctx, by, r, err, p.proofs)
+	case err != nil:
+		err = p.clients.UseFailed(ctx, by, err, p.proofs, s.request.proof)
+	default:
+		p.issued.issue(s.Answer)
+	}
+	return s.Answer, by.Application, err
 }
 
 // answer checks a token request, and sets the answer of its session.
-func (p *Grants) answer(ctx context.Context, r *http.Request, issued *Session, by *clients.Call) error {
-	request, err := p.fosite.NewAccessRequest(ctx, r, issued)
+func (p *Grants) answer(ctx context.Context, s *Session) error {
+	checked, err := p.fosite.NewAccessRequest(ctx, s.request.sent, s)
 	if err != nil {
 		return framework.Failed(err)
 	}
-	giveBack, err := p.tokens.MayIssue(ctx, *by.Client, issued.forPerson())
+	giveBack, err := p.tokens.MayIssue(ctx, *s.request.Client, s.approved.person)
 	if err != nil {
 		return err
 	}
-	err = p.issue(ctx, request, issued, by)
+	err = p.issue(ctx, checked, &s.request)
 	if err != nil {
 		giveBack()
 	}
 	return err
 }
 
+// check decides whether a request gets tokens by a grant. Until the grant decides, nothing is used: a request
+// that fails here can be repeated.
+func (p *Grants) check(ctx context.Context, grant string, r *Request) (approved, error) {
+	err := mayUse(*r.Client, grant)
+	if err != nil {
+		return approved{}, err
+	}
+	// RFC 9449 §5: the proof belongs to the request, whatever the grant is.
+	r.bound, r.proof, err = p.proofs.OfTokenRequest(ctx, r.sent, *r.Client)
+	r.shown = err == nil
+	if err != nil {
+		return approved{}, err
+	}
+	return p.grants[grant].Check(ctx, r)
+}
+
 // issue issues the tokens of a request that was checked, and uses its one-time values.
-func (p *Grants) issue(ctx context.Context, request fosite.AccessRequester, issued *Session, by *clients.Call) error {
-	err := p.clients.Used(ctx, *by.Client)
+func (p *Grants) issue(ctx context.Context, checked fosite.AccessRequester, r *Request) error {
+	err := p.clients.Used(ctx, *r.Client)
 	if err != nil {
 		return err
 	}
-	response, err := p.fosite.NewAccessResponse(ctx, request)
+	_, err = p.fosite.NewAccessResponse(ctx, checked)
 	if err != nil {
 		return framework.Failed(err)
 	}
 	// A token that a client obtains for itself is stored in the statement that uses the assertion.
 	// But a signed one is not stored.
-	err = p.clients.UseAssertion(ctx)
-	if err != nil {
-		return err
-	}
-	issued.Answer.AccessToken = response.GetAccessToken()
-	issued.Answer.TokenType = issued.bound.TokenType()
-	return nil
+	return p.clients.UseAssertion(ctx, r.by)
 }
 
-// forPerson returns the ID of the person for whom tokens are requested. It returns "" if the
-// application requests a token for itself.
-func (s *Session) forPerson() string {
-	switch {
-	case s.grant != nil:
-		return s.grant.UserID
-	case s.token != nil:
-		return s.token.Grant.UserID
-	case s.person != nil:
-		return s.person.ID
-	}
-	return ""
-}
-
-// give sets the answer of the session. It also sets the values that fosite requires in every
-// token response.
-func (s *Session) give(answer *tokens.TokenResponse, responder fosite.AccessResponder) {
-	s.Answer = answer
-	responder.SetAccessToken(answer.AccessToken)
-	responder.SetTokenType("Bearer") // Token replaces it
-}
-
-// use uses the proof of a request, and then the assertion of its client. A grant calls it after
-// the checks that a stranger fails, and before the request has an effect.
-func (p *Grants) use(ctx context.Context, issued *Session) error {
-	err := p.proofs.Use(ctx, &issued.proof)
-	if err == nil {
-		err = p.clients.UseAssertion(ctx)
-	}
-	return err
-}
-
-// begin returns the application of a request, and notes what its tokens become bound to. It
-// reads nothing of the grant, and uses nothing: a request that fails here can be repeated.
-//
-// RFC 9449 §5: the proof belongs to the request, whatever the grant is.
-func (p *Grants) begin(ctx context.Context, request fosite.AccessRequester, grant string) (storage.Application, error) {
-	a, err := mayUse(request, grant)
-	if err != nil {
-		return a, err
-	}
-	issued := request.GetSession().(*Session)
-	issued.bound, issued.proof, err = p.proofs.OfTokenRequest(ctx, issued.sent, a)
-	issued.shown = err == nil
-	return a, err
-}
-
-// mayUse returns the application of a request. The error is unauthorized_client if the
-// application is not registered for the grant (RFC 6749 §5.2).
-func mayUse(request fosite.AccessRequester, grant string) (storage.Application, error) {
-	a := *request.GetClient().(*framework.Client).Application
+// mayUse returns the error unauthorized_client if an application is not registered for the grant (RFC 6749 §5.2).
+func mayUse(a storage.Application, grant string) error {
 	if !policy.HasGrant(a, grant) {
 		if grant == policy.GrantRefresh {
-			return a, oauth.Refuse("unauthorized_client", "This application gets no refresh tokens: they are issued only with the grant types %s.", oauth.Own(oauth.OneOf(policy.PersonGrants())))
+			return oauth.Refuse("unauthorized_client", "This application gets no refresh tokens: they are issued only with the grant types %s.", oauth.Own(oauth.OneOf(policy.PersonGrants())))
 		}
 		if policy.StandingOf(a) != policy.StandingAdministrator {
-			return a, oauth.Refuse("unauthorized_client", "This application is not registered for the grant type %s, or the grant type is only for applications for which an administrator is responsible.", oauth.Own(grant))
+			return oauth.Refuse("unauthorized_client", "This application is not registered for the grant type %s, or the grant type is only for applications for which an administrator is responsible.", oauth.Own(grant))
 		}
-		return a, oauth.Refuse("unauthorized_client", "This application is not registered for the grant type %s.", oauth.Own(grant))
+		return oauth.Refuse("unauthorized_client", "This application is not registered for the grant type %s.", oauth.Own(grant))
 	}
-	return a, nil
-}
-
-// aim notes what the new access token is for. Some resources accept only sender-constrained
-// tokens.
-func (p *Grants) aim(ctx context.Context, issued *Session, audience resources.Audience) error {
-	issued.audience = audience
-	if issued.bound != "" || !audience.Constrained() {
-		return nil
-	}
-	var err error
-	issued.bound, err = p.proofs.Required(ctx)
-	return err
+	return nil
 }
 
 // audience returns the audience of a new access token: the part of the granted one that the

@@ -21,7 +21,7 @@ import (
 // proves who it is, instead of the browser. The ID token shows that the person is signed in to this application by this
 // session (§6).
 func (p *Logouts) ByServer(ctx context.Context, r *http.Request, address string) (string, error) {
-	call := clients.WithCall(ctx, &clients.Call{Address: address})
+	call := clients.From(ctx, address)
 	form, err := serverForm(r)
 	if err == nil && !clients.SendsCredentials(r, form) && !clients.SendsCertificate(r, form) {
 		return "", unproven("Nobody was signed out. The request has neither the session of a browser nor client authentication. Send it with the client ID and the secret of the application (HTTP Basic, or as at the token endpoint), or send the browser of the person here.")

@@ -20,6 +20,7 @@ import (
 // IDTokenFor is the input for an ID token.
 type IDTokenFor struct {
 	Application storage.Application
+	By          *clients.Caller // who gets it in the response, or nil
 	UserID      string
 	Sector      string // the application's sector when the person gave consent
 	AuthTime    int64
@@ -76,15 +77,20 @@ func (p *Tokens) IDToken(ctx context.Context, about IDTokenFor) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	return p.Sign(ctx, about.Application, algorithm, "JWT", claims)
+	return p.sign(ctx, about.By, about.Application, algorithm, "JWT", claims)
 }
 
 // Sign makes a JWT with an algorithm of the application. kind is its typ, which
 // distinguishes it from other JWTs of the same signer (RFC 8725 §3.11). It returns an
 // error if there is no key for the algorithm.
 func (p *Tokens) Sign(ctx context.Context, a storage.Application, algorithm, kind string, claims map[string]any) (string, error) {
+	return p.sign(ctx, nil, a, algorithm, kind, claims)
+}
+
+// sign is Sign for the response to a request of the application, or of nobody if by is nil.
+func (p *Tokens) sign(ctx context.Context, by *clients.Caller, a storage.Application, algorithm, kind string, claims map[string]any) (string, error) {
 	if algorithm == jose.HS256 {
-		secret, err := p.clients.HMACSecret(ctx, a)
+		secret, err := p.clients.HMACSecret(by, a)
 		if err != nil {
 			return "", err
 		}

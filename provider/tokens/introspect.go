@@ -46,7 +46,7 @@ type Introspection struct {
 // Introspect describes a token to a caller who may introspect it. It also returns the
 // client id of the caller, as far as it is known.
 func (p *Tokens) Introspect(ctx context.Context, r *http.Request, address string) (*Introspection, string, error) {
-	call := clients.WithCall(ctx, &clients.Call{Address: address})
+	call := clients.From(ctx, address)
 	form, err := oauth.ReadForm(r)
 	if err != nil {
 		return nil, "", p.clients.UseUnread(call, r, err, p.proofs)

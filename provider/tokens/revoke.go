@@ -19,7 +19,7 @@ type Revocation struct {
 
 // Revoke revokes a token at the request of the client that it was issued to (RFC 7009).
 func (p *Tokens) Revoke(ctx context.Context, r *http.Request, address string) (Revocation, error) {
-	call := clients.WithCall(ctx, &clients.Call{Address: address})
+	call := clients.From(ctx, address)
 	form, err := oauth.ReadForm(r)
 	if err != nil {
 		return Revocation{}, p.clients.UseUnread(call, r, err, nil)
