@@ -26,12 +26,36 @@ type expected struct {
 // checkExpected requires the files of expected results in the folder.
 func checkExpected(t *testing.T, folder string) {
 	t.Helper()
+	const answered = "Verify authorization endpoint response"
 	claims := []expected{}
 	for _, module := range []string{"oidcc-scope-email", "oidcc-alternate-happy-flow"} {
 		claims = append(
 			claims,
-			expected{Name: module, Variant: "*", File: "*", Block: "Verify authorization endpoint response",
+			expected{Name: module, Variant: "*", File: "*", Block: answered,
 				Condition: "EnsureIdTokenDoesNotContainEmailForScopeEmail", Result: "warning"},
+		)
+	}
+	dynamic := []expected{}
+	for _, f := range []struct{ module, block, condition string }{
+		{"server-rotate-keys", "", "VerifyNewJwksHasNewSigningKey"},
+		{"discovery-endpoint-verification", "", "OIDCCCheckDiscEndpointResponseTypesSupportedDynamic"},
+		{"discovery-endpoint-verification", "", "OIDCCCheckDiscEndpointGrantTypesSupportedDynamic"},
+		{"idtoken-rs256", answered, "CheckTokenEndpointHttpStatus200"},
+		{"userinfo-rs256", answered, "CheckTokenEndpointHttpStatus200"},
+		{"redirect-uri-query-OK", answered, "CheckTokenEndpointHttpStatus200"},
+		{"server", answered, "CheckTokenEndpointHttpStatus200"},
+		{"registration-jwks-uri", answered, "CheckTokenEndpointHttpStatus200"},
+		{"refresh-token-rp-key-rotation", answered, "CheckTokenEndpointHttpStatus200"},
+		{"refresh-token", answered, "CheckTokenEndpointHttpStatus200"},
+		{"registration-tos-uri", "", "WebRunner"},
+		{"registration-tos-uri", "", "oidcc-registration-tos-uri"},
+		{"request-uri-unsigned", "", "CheckDiscEndpointRequestUriParameterSupported"},
+		{"request-uri-signed-rs256", "", "CheckDiscEndpointRequestUriParameterSupported"},
+		{"request-uri-signed-rs256", answered, "CheckIfAuthorizationEndpointError"},
+	} {
+		dynamic = append(
+			dynamic,
+			expected{Name: "oidcc-" + f.module, Variant: "*", File: "*", Block: f.block, Condition: f.condition, Result: "failure"},
 		)
 	}
 	for name, want := range map[string][]expected{
@@ -40,10 +64,7 @@ func checkExpected(t *testing.T, folder string) {
 			{Name: "oidcc-ensure-request-object-with-redirect-uri", Variant: "*", File: "*"}},
 		"expected-skips-dynamic.json": {{Name: "oidcc-idtoken-unsigned", Variant: "*", File: "*"}, {Name: "oidcc-request-uri-unsigned", Variant: "*", File: "*"},
 			{Name: "oidcc-ensure-request-object-with-redirect-uri", Variant: "*", File: "*"}},
-		"expected-failures-dynamic.json": {
-			{Name: "oidcc-server-rotate-keys", Variant: "*", File: "*", Condition: "VerifyNewJwksHasNewSigningKey", Result: "failure"},
-			{Name: "oidcc-discovery-endpoint-verification", Variant: "*", File: "*", Condition: "OIDCCCheckDiscEndpointResponseTypesSupportedDynamic", Result: "failure"},
-			{Name: "oidcc-discovery-endpoint-verification", Variant: "*", File: "*", Condition: "OIDCCCheckDiscEndpointGrantTypesSupportedDynamic", Result: "failure"}},
+		"expected-failures-dynamic.json": dynamic,
 		"expected-warnings.json": {{Name: "fapi2-security-profile-final-test-claims-parameter-identity-claims", Variant: "*", File: "*",
 			Condition: "CheckForUnexpectedClaimsInIdToken", Result: "warning"}},
 		"expected-failures.json": append(slices.Clone(claims), expected{Name: "oidcc-server-rotate-keys", Variant: "*", File: "*",
