@@ -200,7 +200,7 @@ func (p *Provider) checkApplications(ctx context.Context) []checkup.Finding {
 		}
 		for _, a := range apps {
 			found = append(found, checkRedirectURIs(a)...)
-			found = append(found, p.checkRefusals(ctx, a)...)
+			found = append(found, p.checkRefusals(ctx, a, false)...)
 		}
 		if offset+len(apps) >= total || len(apps) == 0 {
 			break
@@ -211,7 +211,7 @@ func (p *Provider) checkApplications(ctx context.Context) []checkup.Finding {
 	}
 	for _, check := range []string{"redirect-uris", "refused-requests"} {
 		if !slices.ContainsFunc(found, func(f checkup.Finding) bool { return f.Check == check }) {
-			text := map[string]string{"redirect-uris": "The redirect URIs of all applications are safe.", "refused-requests": "No request of an application was refused in the last seven days."}[check]
+			text := map[string]string{"redirect-uris": "The redirect URIs of all applications are safe.", "refused-requests": "No request that certainly came from an application was refused in the last seven days."}[check]
 			found = append(found, finding(check, checkup.Fine, "", text, ""))
 		}
 	}
@@ -252,19 +252,28 @@ func checkRedirectURIs(a Application) []checkup.Finding {
 	return found
 }
 
-// checkRefusals returns what an application has asked for and did not get. Strangers can
-// send others in its name, so these are left out. Those from the browsers of people who had signed in come last.
-func (p *Provider) checkRefusals(ctx context.Context, a Application) []checkup.Finding {
+// RefusedToStrangers returns what unknown senders have asked for in the name of an application and did not get: the application with a
+// wrong secret, or anybody else.
+func (p *Provider) RefusedToStrangers(ctx context.Context, a Application) []checkup.Finding {
+	return p.checkRefusals(ctx, a, true)
+}
+
+// checkRefusals returns what an application has asked for and did not get, or strangers in its name. Those from the browsers of
+// people who had signed in come last.
+func (p *Provider) checkRefusals(ctx context.Context, a Application, strangers bool) []checkup.Finding {
 	refusals, err := p.Refusals.Of(ctx, a)
 	if err != nil {
 		return []checkup.Finding{unreadable("refused-requests", err)}
 	}
 	var found []checkup.Finding
 	for _, r := range refusals {
-		if r.Sender == events.Stranger || r.Error == "" || len(found) == mostRefusalsChecked {
+		if (r.Sender == events.Stranger) != strangers || r.Error == "" || len(found) == mostRefusalsChecked {
 			continue
 		}
-		remedy := clients.RemedyOf(r).Text
+		from, remedy := "", clients.RemedyOf(r).Text
+		if strangers {
+			from = ", sender unknown"
+		}
 		if code, known := errorcode.Find(r.Error); known && remedy == "" {
 			remedy = code.Cure
 		}
@@ -273,11 +282,12 @@ func (p *Provider) checkRefusals(ctx context.Context, a Application) []checkup.F
 			checkup.Doubtful,
 			AboutApplication(a),
 			fmt.Sprintf(
-				"%s: %s (%s, last %s)",
+				"%s: %s (%s, last %s%s)",
 				r.Error,
 				r.Description,
 				times(r.Times),
 				time.Unix(r.At, 0).UTC().Format(time.RFC3339),
+				from,
 			),
 			remedy,
 		))

@@ -82,6 +82,10 @@ func TestCheckupFindsWhatIsStored(t *testing.T) {
 	if strings.Contains(got, "stranger") || strings.Count(got, "of a person") != 2 || strings.Count(got, "\n") != 4 {
 		t.Errorf("%s", got)
 	}
+	got = bad(f.RefusedToStrangers(t.Context(), app.Application))
+	if !strings.Contains(got, ": invalid_client: of a stranger (once, last") || !strings.HasSuffix(got, ", sender unknown)") || strings.Contains(got, "\n") {
+		t.Errorf("%s", got)
+	}
 	mails.Stop()
 	if got := bad([]checkup.Finding{f.checkMail(t.Context())}); !strings.HasPrefix(got, "wrong mail") {
 		t.Errorf("%s", got)
@@ -140,7 +144,7 @@ func TestCheckupOfABrokenDatabase(t *testing.T) {
 	f := begin(t, openID)
 	app := f.app().Application
 	f.store.Close()
-	broken := append(f.checkApplications(t.Context()), f.checkRefusals(t.Context(), app)...)
+	broken := append(f.checkApplications(t.Context()), f.checkRefusals(t.Context(), app, false)...)
 	broken = append(broken, f.checkDatabase(t.Context()), f.checkAddresses(t.Context()))
 	if len(broken) != 4 {
 		t.Errorf("%d findings", len(broken))

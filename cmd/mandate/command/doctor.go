@@ -24,6 +24,8 @@ and the keys as four libraries read them, mail, the database, redirect URIs, req
 were refused, and addresses. Each finding has its remedy, and the worst come first.
 
 APPLICATION is a client ID. Then the findings about other applications are left out.
+Refused requests in its name whose sender is unknown are added: those of a program with
+a wrong secret, for example.
 
 It needs the configuration of the server, changes nothing, and sends no message. The exit
 code is 1 if something is wrong; a warning alone is no error.`,
@@ -44,19 +46,20 @@ func (p *program) doctor(ctx context.Context, application string, asJSON, all bo
 		return err
 	}
 	defer o.store.Close()
-	about := ""
+	about, ofStrangers := "", []checkup.Finding(nil)
 	if application != "" {
 		a, err := o.provider.Clients.ApplicationByClientID(ctx, provider.Operator(), application)
 		if err != nil {
 			return missing(err, "application", application, "application list")
 		}
-		about = provider.AboutApplication(a)
+		about, ofStrangers = provider.AboutApplication(a), o.provider.RefusedToStrangers(ctx, a)
 	}
 	found := o.provider.Checkup(ctx, app.Findings(o.settings)...)
 	if about != "" {
 		found = slices.DeleteFunc(found, func(f checkup.Finding) bool {
 			return (f.Check == "redirect-uris" || f.Check == "refused-requests") && f.About != "" && f.About != about
 		})
+		found = append(found, ofStrangers...)
 	}
 	if asJSON {
 		err = writeJSON(p.stdout, found)
