@@ -135,7 +135,7 @@ func TestProgramFormSaysWhatIsWrong(t *testing.T) {
 	s := newSite(t, "", withOpenID)
 	root := s.as(t, "root")
 	for _, test := range []struct{ url, says string }{
-		{"", "Type the address at which people open the program."}, {"grafana.example.org", "It must begin with https://, as in https://grafana.example.org."},
+		{"", "Type the address at which people open the program."}, {"grafana.example.org", "It must begin with https://, or with http:// on this computer or in a private network."},
 		{"https://grafana.example.org/'\"", "without quoting"}, {"http://grafana.example.com", "must use https"}, {"https://me:x@grafana.example.org", "name or a password"},
 	} {
 		got := root.post(t, programsPath, "program", "grafana", "name", "Dashboards", "url", test.url)

@@ -382,8 +382,8 @@ func developerSamples() []sample {
 	address := Field{"https://grafana.example.org", ""}
 	program := ProgramForm{Frame: alice, Program: "grafana", Title: "Grafana", Action: "/o/applications/programs/", ListURL: "/o/applications/programs/", Name: Field{"Grafana", ""}, Address: &address}
 	wrongProgram := program
-	wrongProgram.Library, wrongProgram.Address = true, &Field{"grafana", "It must begin with https://, as in https://grafana.example.org."}
-	wrongProgram.Errors = []FieldError{{"url", "It must begin with https://, as in https://grafana.example.org."}, {"", "Scopes: " + long}}
+	wrongProgram.Library, wrongProgram.Address = true, &Field{"grafana", "It must begin with https://, or with http:// on this computer or in a private network."}
+	wrongProgram.Errors = []FieldError{{"url", "It must begin with https://, or with http:// on this computer or in a private network."}, {"", "Scopes: " + long}}
 	website2 := program
 	website2.Address, website2.Program, website2.Title = nil, "website", "Another website with a server"
 	website2.Questions = &Questions{Field{}, []Option{{"", "I do not know", "", true}, {"required", "Yes", "", false}}, []Option{{"", "I do not know", "", true}, {"on", "In the ID token", "", false}}, []Option{{"no", "No", "", true}, {"yes", "Yes", "", false}}}

@@ -155,15 +155,17 @@ func Address(raw string) (string, error) {
 	return u.Scheme + "://" + host + strings.TrimRight(u.EscapedPath(), "/"), nil
 }
 
+const notHTTP = "It must begin with https://, or with http:// on this computer or in a private network."
+
 // wrongAddress says what is wrong with an address, or returns "". u is nil if it cannot be parsed.
 func wrongAddress(raw string, u *url.URL) string {
 	switch {
 	case !strings.Contains(raw, "//"):
-		return "It must begin with https://, as in https://grafana.example.org."
+		return notHTTP
 	case u == nil:
 		return "It is not an address, such as https://grafana.example.org."
 	case u.Scheme != "https" && u.Scheme != "http":
-		return "It must begin with https://, or with http:// on this computer or in a private network."
+		return notHTTP
 	case u.Hostname() == "":
 		return "It has no host, such as grafana.example.org."
 	case u.User != nil:

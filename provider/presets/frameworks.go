@@ -30,7 +30,7 @@ func frameworks() []Program {
 			Redirects: []string{"/callback"}, PostLogout: []string{"/."}, BackChannel: "/backchannel-logout",
 			PKCE: PKCERequired, Claims: ClaimsOn, Scopes: identity(),
 			File: "where auth() is called", Format: JavaScript,
-			Notes:    []string{"backchannelLogout needs a session store. If you have none, remove the line and the URI of the registration."},
+			Notes:    []string{"Back-channel logout needs a session store of yours. With one, remove the two slashes before backchannelLogout. Without one, remove its URI from the registration."},
 			Verified: Verified{Text, "3.4.0", guides}},
 		{Name: "fastapi-authlib", Title: "FastAPI or Starlette with Authlib", Kind: Framework,
 			Also:      []string{"authlib", "fastapi", "starlette"},
