@@ -135,8 +135,8 @@ func (d *codeFlow) signIn(r *http.Request, tokens tokenAnswer) error {
 	var info struct {
 		Subject string `json:"sub"`
 	}
-	err = d.exchange(r, templates.WalkStep{Title: "The site requests more claims: UserInfo",
-		Text:   "The ID token identifies the person and contains few other claims. The site requests further claims with the access token. The scopes decide which ones: here profile and email. The server also knows a phone number and a postal address of alice, but the site did not request the scopes for them.",
+	err = d.exchange(r, templates.WalkStep{Title: "The site requests the claims as they are now: UserInfo",
+		Text:   "The ID token identifies the person. That of this site also contains the claims of the scopes, because an administrator has registered the site; that of another site may not. With the access token, every site can request them, and gets them as they are now. The scopes decide which ones: here profile and email. The server also knows a phone number and a postal address of alice, but the site did not request the scopes for them.",
 		Checks: []string{"sub equals the sub of the ID token: both describe the same person."}},
 		request{path: "/o/userinfo/", authorization: "Bearer " + tokens.Access}, &info)
 	if err != nil {
