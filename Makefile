@@ -71,13 +71,15 @@ test-fast: ## gofmt, go vet, and the tests that need no built server, browser, P
 tools: ## install what the tests need
 	@.ci/tools install
 
-lint: ## gofmt, go mod tidy, go vet, staticcheck
+lint: ## gofmt, go mod tidy, go vet, staticcheck, metrics
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt:"; echo "$$unformatted"; exit 1; fi
 	go mod tidy -diff
-	go vet ./...
+	go -C provider/framework/oryx mod tidy -diff
+	go vet ./... github.com/ory/x/errorsx github.com/ory/x/otelx
 	go vet -tags foreign ./conformance/foreign ./conformance/programs
 	go run $(STATICCHECK) ./...
 	go run $(STATICCHECK) -tags foreign ./conformance/foreign ./conformance/programs
+	go run ./testkit/metrics
 
 # make module TO=example.org/team/mandate. It changes the files of the working tree; look at them with git diff.
 module: ## gives the Go module the path TO, for whoever hosts it

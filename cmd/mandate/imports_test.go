@@ -115,6 +115,7 @@ var layers = map[string][]string{
 	// For tests alone.
 	"testkit":                      {"flag", standardOnly},
 	"testkit/port":                 {standardOnly},
+	"testkit/metrics":              {standardOnly},
 	"testkit/rename":               {standardOnly},
 	"testkit/times":                {"flag", standardOnly},
 	"provider/oauth/oauthtest":     {"mandate/provider/oauth"},
@@ -203,7 +204,8 @@ func checkFile(t *testing.T, path string) {
 			layer == "conformance/servertest" ||
 			layer == "testkit" ||
 			layer == "testkit/times" ||
-			layer == "testkit/rename"
+			layer == "testkit/rename" ||
+			layer == "testkit/metrics"
 		if isForbidden(layer, used) || !program && slices.Contains(ofTheProgram, used) {
 			t.Errorf("%s must not use %s", path, used)
 		}

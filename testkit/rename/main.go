@@ -1,5 +1,5 @@
-// Command rename gives this module another path, for whoever hosts it: in go.mod, in the imports, and where else the path
-// stands, such as in docs. It runs in the root of the repository:
+// Command rename gives this module another path, for whoever hosts it: in go.mod, in the imports, and where else the
+// path stands, such as in docs. It runs in the root of the repository:
 //
 //	rename example.org/team/mandate
 package main
@@ -63,7 +63,8 @@ func rename(path string) error {
 // mentions finds the path where it is one, and not another name of the same spelling: before a folder with packages, a
 // version, or the folder that replaces it.
 func mentions(path string, folders []string) *regexp.Regexp {
-	return regexp.MustCompile(`(?m)(^|[^\w./@-])` + regexp.QuoteMeta(path) + `(/(?:` + strings.Join(folders, "|") + `)\b|@v0\.0\.0|=\.\./)`)
+	return regexp.MustCompile(`(?m)(^|[^\w./@-])` + regexp.QuoteMeta(path) +
+		`(/(?:` + strings.Join(folders, "|") + `)\b|@v0\.0\.0|=\.\./)`)
 }
 
 // folders are those of the root that have packages.

@@ -24,14 +24,15 @@ func main() {
 `
 )
 
-// TestRename renames a copy of this repository, builds a program of another module that imports the guard, and gives the
-// copy its old path again.
+// TestRename renames a copy of this repository, builds a program of another module that imports the guard, and gives
+// the copy its old path again.
 func TestRename(t *testing.T) {
 	testkit.Program(t, "git", "git")
 	program, copied, other := filepath.Join(t.TempDir(), "rename"), t.TempDir(), t.TempDir()
 	runs(t, ".", "go", "build", "-o", program, ".")
 	old := runs(t, ".", "go", "list", "-m")
-	for _, name := range strings.Split(runs(t, "../..", "git", "ls-files", "--cached", "--others", "--exclude-standard"), "\n") {
+	names := runs(t, "../..", "git", "ls-files", "--cached", "--others", "--exclude-standard")
+	for _, name := range strings.Split(names, "\n") {
 		text, err := os.ReadFile(filepath.Join("../..", name))
 		if err == nil { // git lists deleted files too
 			write(t, filepath.Join(copied, name), text)

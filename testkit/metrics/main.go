@@ -1,0 +1,152 @@
+// Command metrics measures how the source is written, prints a table, and fails if a measure is worse than it has been.
+// It runs in the root of the repository.
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// limits is what the source has reached. A number here may only fall.
+var limits = []limit{
+	{"lines over 120 columns, without tests", 3250, func(t total) int { return t.long }},
+	{"lines over 120 columns in tests", 5900, func(t total) int { return t.longTests }},
+	{"identifiers in the median function", 22, func(t total) int { return median(t.identifiers) }},
+	{"methods of the largest struct", 368, func(t total) int { return t.methods }},
+	{"upward arrows between files of a package, in percent", 19, func(t total) int { return percent(t.up, t.arrows) }},
+}
+
+type limit struct {
+	name    string
+	most    int
+	measure func(total) int
+}
+
+// total is the sum, or the worst, of all packages.
+type total struct {
+	long, longTests, methods, up, arrows int
+	identifiers                          []int
+}
+
+func main() {
+	names, err := git("ls-files", "--cached", "--others", "--exclude-standard", "*.go")
+	if err == nil {
+		err = run(names, os.ReadFile, os.Stdout)
+	}
+	// In a copy without its history, this says less. So it has no limit.
+	names, unknown := git("log", "-300", "--format=commit", "--name-only", "--", "*.go", ":!*_test.go")
+	if unknown == nil {
+		fmt.Printf("files of the median change, without tests, in the last 300 commits: %d\n", median(changed(names)))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func git(arguments ...string) ([]string, error) {
+	out, err := exec.Command("git", arguments...).Output()
+	return strings.Fields(string(out)), err
+}
+
+// changed counts the files after each line "commit".
+func changed(names []string) []int {
+	var files []int
+	for _, name := range names {
+		if name == "commit" {
+			files = append(files, 0)
+		} else {
+			files[len(files)-1]++
+		}
+	}
+	return files
+}
+
+// run measures files, prints the table, and returns an error for each limit that is exceeded.
+func run(names []string, read func(string) ([]byte, error), w io.Writer) error {
+	packages := map[string]*measured{}
+	for _, name := range names {
+		if strings.Contains(name, "/testdata/") {
+			continue
+		}
+		text, err := read(name)
+		if errors.Is(err, os.ErrNotExist) {
+			continue // git lists a deleted file until the deletion is committed
+		}
+		if err != nil {
+			return err
+		}
+		dir := filepath.ToSlash(filepath.Dir(name))
+		if packages[dir] == nil {
+			packages[dir] = &measured{}
+		}
+		err = packages[dir].add(name, text)
+		if err != nil {
+			return err
+		}
+	}
+	var sum total
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "package\t>120\t>120 tests\tidentifiers\tmethods\tof\tarrows\tupward")
+	for _, dir := range sorted(packages) {
+		p := packages[dir]
+		up, arrows := p.arrows()
+		of, methods := p.largest()
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%s\t%d\t%d %%\n",
+			dir, p.long, p.longTests, median(p.identifiers), methods, of, arrows, percent(up, arrows))
+		sum.long, sum.longTests = sum.long+p.long, sum.longTests+p.longTests
+		sum.up, sum.arrows = sum.up+up, sum.arrows+arrows
+		sum.methods = max(sum.methods, methods)
+		sum.identifiers = append(sum.identifiers, p.identifiers...)
+	}
+	table.Flush()
+	return compare(sum, limits, w)
+}
+
+func compare(sum total, limits []limit, w io.Writer) error {
+	var failed []error
+	for _, l := range limits {
+		got := l.measure(sum)
+		fmt.Fprintf(w, "%s: %d, limit %d\n", l.name, got, l.most)
+		if got > l.most {
+			failed = append(failed, fmt.Errorf("%s: %d is worse than the limit, %d", l.name, got, l.most))
+		}
+		if got < l.most {
+			fmt.Fprintf(w, "    lower the limit in testkit/metrics/main.go to %d\n", got)
+		}
+	}
+	return errors.Join(failed...)
+}
+
+func sorted[K cmp.Ordered, V any](m map[K]V) []K {
+	keys := make([]K, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func median(numbers []int) int {
+	if len(numbers) == 0 {
+		return 0
+	}
+	slices.Sort(numbers)
+	return numbers[len(numbers)/2]
+}
+
+// percent is rounded up, so that a limit notices the first one.
+func percent(part, whole int) int {
+	if whole == 0 {
+		return 0
+	}
+	return (part*100 + whole - 1) / whole
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// source has a circle of two files, and a file that both use.
+var source = map[string]string{
+	"a/top.go":    "package a\n\nimport \"low\"\n\nfunc Top() { middle(); low.Back() }\n",
+	"a/middle.go": "package a\n\nfunc middle() { var t thing; t.Low(); t.Back() }\n",
+	"a/low.go": "package a\n\ntype thing struct{}\n\nfunc (t *thing) Low() { t.Low() }\n\n" +
+		"func (thing) Other() {}\n",
+	"a/back.go":     "package a\n\nfunc (t thing) Back() { middle() }\n",
+	"a/top_test.go": "package a\n\n// " + strings.Repeat("x", columns) + "\n",
+	"b/b.go": "package b\n\n// " + strings.Repeat("ü", columns-2) + "\n" +
+		"//\t" + strings.Repeat("ü", columns-3) + "\nfunc generic[T any](t T) T { return t }\n",
+	"b/testdata/x/x.go": "package broken",
+}
+
+func read(name string) ([]byte, error) {
+	text, ok := source[name]
+	if !ok {
+		return nil, os.ErrNotExist
+	}
+	return []byte(text), nil
+}
+
+func TestTable(t *testing.T) {
+	var out strings.Builder
+	run(append(sorted(source), "a/deleted.go"), read, &out)
+	got := strings.Split(strings.TrimSpace(out.String()), "\n")[:3]
+	for i, want := range []string{
+		"package >120 >120 tests identifiers methods of arrows upward",
+		"a 0 1 2 3 thing 5 20 %",
+		"b 1 0 1 0 0 0 %",
+	} {
+		if strings.Join(strings.Fields(got[i]), " ") != want {
+			t.Errorf("got  %s\nwant %s", got[i], want)
+		}
+	}
+}
+
+func TestCompare(t *testing.T) {
+	for most, want := range map[int]string{2: "long: 3 is worse than the limit, 2", 3: "", 4: ""} {
+		var out strings.Builder
+		err := compare(total{long: 3}, []limit{{"long", most, func(t total) int { return t.long }}}, &out)
+		if err == nil && want != "" || err != nil && err.Error() != want {
+			t.Errorf("limit %d: %v", most, err)
+		}
+		if strings.Contains(out.String(), "to 3") != (most == 4) {
+			t.Errorf("limit %d: %s", most, &out)
+		}
+	}
+}
+
+func TestOrder(t *testing.T) {
+	for name, test := range map[string]struct {
+		uses []map[int]bool
+		want int // arrows upward
+	}{
+		"a chain":                    {[]map[int]bool{{1: true}, {2: true}, {}}, 0},
+		"written in the other order": {[]map[int]bool{{}, {0: true}, {0: true, 1: true}}, 0},
+		"the second uses the most":   {[]map[int]bool{{1: true}, {2: true, 3: true, 4: true}, {}, {}, {}}, 0},
+		"a circle, and what it uses": {[]map[int]bool{{}, {0: true, 2: true}, {1: true}}, 1},
+	} {
+		up, place := 0, order(test.uses)
+		for from, to := range test.uses {
+			for i := range to {
+				if place[i] < place[from] {
+					up++
+				}
+			}
+		}
+		if up != test.want {
+			t.Errorf("%s: %d upward, %v", name, up, place)
+		}
+	}
+}
+
+func TestChanged(t *testing.T) {
+	got := changed([]string{"commit", "a.go", "b.go", "commit", "a.go"})
+	if !slices.Equal(got, []int{2, 1}) {
+		t.Error(got)
+	}
+}
