@@ -20,6 +20,13 @@ import (
 	"mandate/app/eventlog"
 	"mandate/app/telemetry"
 	"mandate/provider"
+	"mandate/provider/clients"
+	"mandate/provider/events"
+	"mandate/provider/outbound"
+	"mandate/provider/people"
+	"mandate/provider/policy"
+	"mandate/provider/registration"
+	"mandate/provider/resources"
 	"mandate/storage"
 	"mandate/templates"
 	"mandate/templates/languages"
@@ -48,9 +55,9 @@ const (
 
 // Extras is what the settings do not say.
 type Extras struct {
-	Tracing   *telemetry.Tracing     // nil: tracing is off
-	Documents *provider.DocumentHost // nil: there is none
-	Stdout    io.Writer              // for EVENT_LOG: stdout; nil: a command, whose output it would spoil
+	Tracing   *telemetry.Tracing // nil: tracing is off
+	Documents *outbound.Peer     // nil: there is none
+	Stdout    io.Writer          // for EVENT_LOG: stdout; nil: a command, whose output it would spoil
 }
 
 // Open makes the parts of the settings. It starts nothing. The caller closes them.
@@ -91,14 +98,14 @@ func (a *App) writeEvents(stdout io.Writer) {
 			a.events.AtOnce()
 		}
 	}
-	a.Store.OnEvents(func(events []storage.Event) {
-		for _, e := range events {
-			a.events.Write(append(provider.EventJSON(e), '\n'))
+	a.Store.OnEvents(func(stored []storage.Event) {
+		for _, e := range stored {
+			a.events.Write(append(events.JSON(e), '\n'))
 		}
 	})
 }
 
-func (a *App) prepare(ctx context.Context, may Purpose, documents *provider.DocumentHost) error {
+func (a *App) prepare(ctx context.Context, may Purpose, documents *outbound.Peer) error {
 	err := a.bringUpToDate(ctx, may)
 	if err != nil {
 		return err
@@ -230,19 +237,19 @@ func (a *App) bringUpToDate(ctx context.Context, may Purpose) error {
 // safe.
 func providerConfig(c *config.Config, key []byte) provider.Config {
 	p := c.Provider
-	scopes := make([]provider.Scope, len(p.Scopes))
+	scopes := make([]policy.Scope, len(p.Scopes))
 	for i, s := range p.Scopes {
 		scopes[i] = s.Provider()
 	}
-	resources := make([]provider.ResourceRegistration, len(p.Resources))
+	resources := make([]resources.Registration, len(p.Resources))
 	for i, r := range p.Resources {
 		resources[i] = r.Registration()
 	}
-	issuers := make([]provider.StatementIssuer, len(p.SoftwareStatementIssuers))
+	issuers := make([]registration.StatementIssuer, len(p.SoftwareStatementIssuers))
 	for i, issuer := range p.SoftwareStatementIssuers {
 		issuers[i] = issuer.Trusted()
 	}
-	servers := make([]provider.SignInServer, len(c.SignInServers))
+	servers := make([]people.Server, len(c.SignInServers))
 	for i, server := range c.SignInServers {
 		servers[i] = server.Server()
 	}
@@ -256,11 +263,11 @@ func providerConfig(c *config.Config, key []byte) provider.Config {
 		JWTAccessTokenMax:     p.AdministratorJWTAccessTokenMax,
 		GrantsByAdministrator: p.GrantsByAdministrator,
 		ScopesByAdministrator: p.ScopesByAdministrator,
-		PersonQuota: provider.Quota{Applications: p.PersonMaxApplications, Sessions: p.PersonMaxSessions, Approvals: p.PersonMaxApprovals,
+		PersonQuota: policy.Quota{Applications: p.PersonMaxApplications, Sessions: p.PersonMaxSessions, Approvals: p.PersonMaxApprovals,
 			TokensPerMinute: p.PersonMaxTokensPerMinute, LiveTokens: p.PersonMaxLiveTokens},
-		OpenQuota: provider.Quota{Applications: p.OpenMaxApplications, Approvals: p.OpenMaxApprovals,
+		OpenQuota: policy.Quota{Applications: p.OpenMaxApplications, Approvals: p.OpenMaxApprovals,
 			TokensPerMinute: p.OpenMaxTokensPerMinute, LiveTokens: p.OpenMaxLiveTokens},
-		Open: provider.OpenConfig{Documents: slices.Contains(p.OpenClients, config.OpenDocuments), Registration: slices.Contains(p.OpenClients, config.OpenRegistration),
+		Open: clients.OpenConfig{Documents: slices.Contains(p.OpenClients, config.OpenDocuments), Registration: slices.Contains(p.OpenClients, config.OpenRegistration),
 			WithToken: p.RegistrationWithToken, StatementRequired: p.OpenSoftwareStatementRequired,
 			Hosts: p.OpenHosts, Schemes: p.OpenRedirectURISchemes, FixedLocalhostPort: !p.OpenLocalhostLoopback,
 			NeverUsedLifetime: p.OpenNeverUsedExpire, UnusedLifetime: p.OpenUnusedExpire},

@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"mandate/app/config"
-	"mandate/provider"
+	"mandate/provider/policy"
+	"mandate/storage"
 	"mandate/testkit"
 )
 
@@ -23,7 +24,7 @@ var marked = config.Config{Provider: config.Provider{
 	Scopes: config.Scopes{{Name: "default"}, {Name: "other"}, {Name: "kept"}, {Name: "openid"}, {Name: "offline_access"}, {Name: "introspection"}}, DefaultScopes: []string{"default", "kept"},
 	AccessTokenExpire: 7200 * time.Second, JWTAccessTokenExpire: 5400 * time.Second, RefreshTokenExpire: 11 * time.Second, RefreshTokenAbsoluteExpire: 12 * time.Second,
 	AdministratorAccessTokenMax: 8001 * time.Second, AdministratorJWTAccessTokenMax: 8002 * time.Second,
-	GrantsByAdministrator: []string{provider.GrantPassword}, ScopesByAdministrator: []string{"kept"},
+	GrantsByAdministrator: []string{policy.GrantPassword}, ScopesByAdministrator: []string{"kept"},
 	PersonMaxApplications: 21, PersonMaxSessions: 22, PersonMaxApprovals: 23, PersonMaxTokensPerMinute: 24, PersonMaxLiveTokens: 25,
 	OpenMaxApplications: 31, OpenMaxApprovals: 32, OpenMaxTokensPerMinute: 33, OpenMaxLiveTokens: 34,
 	OpenID: true, OpenAccessTokenExpire: 1801 * time.Second, OpenRefreshTokenExpire: 10 * time.Second,
@@ -54,9 +55,9 @@ func setting(t *testing.T, n int64) string {
 func standingTable(t *testing.T) string {
 	c := providerConfig(&marked, nil)
 	var b strings.Builder
-	row := func(name string, cell func(provider.Allowance) string) {
+	row := func(name string, cell func(policy.Allowance) string) {
 		b.WriteString("| " + name + " |")
-		for _, standing := range provider.Standings() {
+		for _, standing := range policy.Standings() {
 			b.WriteString(" " + cell(c.Allowance(standing)) + " |")
 		}
 		b.WriteString("\n")
@@ -68,20 +69,20 @@ func standingTable(t *testing.T) string {
 		return setting(t, int64(n))
 	}
 	b.WriteString("| |")
-	for _, standing := range provider.Standings() {
+	for _, standing := range policy.Standings() {
 		fmt.Fprintf(&b, " `%s` |", standing)
 	}
 	b.WriteString("\n|---|---|---|---|\n")
-	row("grants", func(a provider.Allowance) string {
-		if slices.Contains(a.Grants, provider.GrantPassword) {
+	row("grants", func(a policy.Allowance) string {
+		if slices.Contains(a.Grants, policy.GrantPassword) {
 			return "all"
 		}
-		if slices.Contains(a.Grants, provider.GrantClient) {
+		if slices.Contains(a.Grants, policy.GrantClient) {
 			return "all but `GRANTS_BY_ADMINISTRATOR`"
 		}
 		return "`" + strings.Join(a.Grants, "`, `") + "`; no client secret"
 	})
-	row("scopes", func(a provider.Allowance) string {
+	row("scopes", func(a policy.Allowance) string {
 		const builtIn = " profile email groups phone address"
 		text := map[string]string{"default other kept openid offline_access" + builtIn: "all", "default other openid offline_access" + builtIn: "all but `SCOPES_BY_ADMINISTRATOR` and `introspection`", "default openid offline_access": "`DEFAULT_SCOPES`, `openid` and `offline_access` but `SCOPES_BY_ADMINISTRATOR`"}[strings.Join(a.Scopes, " ")]
 		if text == "" {
@@ -89,45 +90,45 @@ func standingTable(t *testing.T) string {
 		}
 		return text
 	})
-	row("longest lifetime of an access token", func(a provider.Allowance) string { return setting(t, a.AccessMax) })
-	row("longest lifetime of a JWT access token", func(a provider.Allowance) string { return setting(t, a.JWTMax) })
-	row("longest lifetime of a refresh token, unused", func(a provider.Allowance) string { return setting(t, a.RefreshMax) })
-	row("[grace period](#two-refreshes-at-the-same-time) of a replaced refresh token", func(a provider.Allowance) string { return setting(t, a.RefreshGrace) })
-	row("may have lifetimes of its own", func(a provider.Allowance) string {
+	row("longest lifetime of an access token", func(a policy.Allowance) string { return setting(t, a.AccessMax) })
+	row("longest lifetime of a JWT access token", func(a policy.Allowance) string { return setting(t, a.JWTMax) })
+	row("longest lifetime of a refresh token, unused", func(a policy.Allowance) string { return setting(t, a.RefreshMax) })
+	row("[grace period](#two-refreshes-at-the-same-time) of a replaced refresh token", func(a policy.Allowance) string { return setting(t, a.RefreshGrace) })
+	row("may have lifetimes of its own", func(a policy.Allowance) string {
 		if a.OwnLifetime {
 			return "yes"
 		}
 		return "no"
 	})
-	row("skip consent, introspect, have [PKCE](#pkce) *used if it is sent*, keep refresh tokens, accept assertions for an endpoint", func(a provider.Allowance) string {
+	row("skip consent, introspect, have [PKCE](#pkce) *used if it is sent*, keep refresh tokens, accept assertions for an endpoint", func(a policy.Allowance) string {
 		if a.AdministratorRights {
 			return "if an administrator allowed it"
 		}
 		return "no"
 	})
-	row("[weak redirect URIs](#redirect-uris-that-only-an-administrator-registers)", func(a provider.Allowance) string {
+	row("[weak redirect URIs](#redirect-uris-that-only-an-administrator-registers)", func(a policy.Allowance) string {
 		if a.AdministratorRights {
 			return "if an administrator registered them"
 		}
 		return "no"
 	})
-	row("what describes a client with a [metadata document](#clients-that-bring-their-own-metadata-document)", func(a provider.Allowance) string {
-		of := provider.Application{Origin: provider.FromDocument, Responsible: "owner", OwnerActive: new(true), OwnerAdministrator: new(a.AdministratorRights)}
+	row("what describes a client with a [metadata document](#clients-that-bring-their-own-metadata-document)", func(a policy.Allowance) string {
+		of := storage.Application{Origin: storage.FromDocument, Responsible: "owner", OwnerActive: new(true), OwnerAdministrator: new(a.AdministratorRights)}
 		if a.PublicOnly {
 			of.Responsible = "nobody"
 		}
-		if c.Allowance(provider.StandingOf(of)).PublicOnly != a.PublicOnly {
+		if c.Allowance(policy.StandingOf(of)).PublicOnly != a.PublicOnly {
 			t.Fatal("the application has another standing")
 		}
-		if provider.FollowsDocument(of) {
+		if policy.FollowsDocument(of) {
 			return "the document"
 		}
 		return "its registration"
 	})
-	row("applications", func(a provider.Allowance) string { return bound(a.Quota.Applications) })
-	row("sessions of the owner", func(a provider.Allowance) string { return bound(a.Quota.Sessions) })
-	row("live approvals (authorization codes and token families)", func(a provider.Allowance) string { return bound(a.Quota.Approvals) })
-	row("token responses per minute, at each node", func(a provider.Allowance) string { return bound(a.Quota.TokensPerMinute) })
-	row("live tokens", func(a provider.Allowance) string { return bound(a.Quota.LiveTokens) })
+	row("applications", func(a policy.Allowance) string { return bound(a.Quota.Applications) })
+	row("sessions of the owner", func(a policy.Allowance) string { return bound(a.Quota.Sessions) })
+	row("live approvals (authorization codes and token families)", func(a policy.Allowance) string { return bound(a.Quota.Approvals) })
+	row("token responses per minute, at each node", func(a policy.Allowance) string { return bound(a.Quota.TokensPerMinute) })
+	row("live tokens", func(a policy.Allowance) string { return bound(a.Quota.LiveTokens) })
 	return b.String()
 }

@@ -7,7 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"mandate/provider"
+	"mandate/provider/clients"
+	"mandate/provider/logout"
+	"mandate/provider/people"
+	"mandate/provider/policy"
+	"mandate/storage"
 	"mandate/templates"
 	"mandate/templates/languages"
 )
@@ -25,7 +29,7 @@ func (s *server) account(w http.ResponseWriter, r *http.Request) error {
 	return s.render(w, r, http.StatusOK, page)
 }
 
-func (s *server) accountPage(r *http.Request, who *provider.SignedIn) (templates.Account, error) {
+func (s *server) accountPage(r *http.Request, who *storage.SignedIn) (templates.Account, error) {
 	u, l := who.User, s.language(r)
 	page := templates.Account{Frame: s.frame(r, ""), FullName: u.FullName(), Email: u.Email, PasswordHint: s.passwordHint(l)}
 	if u.Password != "" {
@@ -52,9 +56,9 @@ func (s *server) accountPage(r *http.Request, who *provider.SignedIn) (templates
 		return page, err
 	}
 	for _, a := range authorized {
-		app := templates.AuthorizedApp{Name: provider.NameIn(a.Application, l.Tag()), Owner: a.Owner, Document: a.Document, Scopes: strings.Join(a.Scopes, " "),
+		app := templates.AuthorizedApp{Name: clients.NameIn(a.Application, l.Tag()), Owner: a.Owner, Document: a.Document, Scopes: strings.Join(a.Scopes, " "),
 			Since: l.Day(a.Since), RevokeAction: s.path("/account/applications/" + a.ApplicationID + "/revoke/"),
-			Responsible: responsibleText(l, a), Unchecked: a.Standing == provider.StandingOpen, LastUsed: lastUsedSentence(l, a)}
+			Responsible: responsibleText(l, a), Unchecked: a.Standing == policy.StandingOpen, LastUsed: lastUsedSentence(l, a)}
 		audience, err := s.provider.Resources.Granted(r.Context(), strings.Join(a.Resources, "\n"))
 		if err != nil {
 			return page, err
@@ -87,11 +91,11 @@ func (s *server) passwordHint(l *languages.Language) string {
 }
 
 // sessionList lists the sessions of a person, each with the path that ends it.
-func (s *server) sessionList(r *http.Request, l *languages.Language, who *provider.SignedIn, u provider.User, path string) (templates.SessionList, error) {
+func (s *server) sessionList(r *http.Request, l *languages.Language, who *storage.SignedIn, u storage.User, path string) (templates.SessionList, error) {
 	list := templates.SessionList{EndAllAction: s.path(path + "end/")}
 	sessions, err := s.provider.People.Sessions(r.Context(), u.ID)
 	for _, session := range sessions {
-		row := templates.SessionRow{Device: device(l, session.UserAgent), Address: session.Address, Since: l.Moment(session.AuthTime), LastSeen: l.Moment(session.SeenAt)}
+		row := templates.SessionRow{Device: deviceName(l, session.UserAgent), Address: session.Address, Since: l.Moment(session.AuthTime), LastSeen: l.Moment(session.SeenAt)}
 		if session.ID == who.Session.ID {
 			// The person ends this session by logging out.
 			row.Current = true
@@ -106,7 +110,7 @@ func (s *server) sessionList(r *http.Request, l *languages.Language, who *provid
 // toAccount redirects to the account page. It serves GET at paths that only take
 // POST: a reload or a bookmark leads there.
 func (s *server) toAccount(w http.ResponseWriter, r *http.Request) error {
-	redirect(w, r, s.path("/account/"))
+	seeOther(w, r, s.path("/account/"))
 	return nil
 }
 
@@ -124,12 +128,12 @@ func (s *server) changePassword(w http.ResponseWriter, r *http.Request) error {
 	// An unchecked box sends nothing, so the hidden field beside it says that the page had the box: whoever posts
 	// neither field gets the secure default.
 	keep := r.PostForm.Get("approvals") == "asked" && r.PostForm.Get("end_approvals") == ""
-	in, err := s.provider.People.ChangePassword(r.Context(), who, provider.Passwords{Current: r.PostForm.Get("current_password"),
+	in, err := s.provider.People.ChangePassword(r.Context(), who, people.Passwords{Current: r.PostForm.Get("current_password"),
 		Next: r.PostForm.Get("new_password"), KeepApprovals: keep})
 	if err == nil {
 		s.renew(w, in)
 		s.setNotice(w, map[bool]string{true: "password", false: "password-approvals"}[keep])
-		redirect(w, r, s.path("/account/"))
+		seeOther(w, r, s.path("/account/"))
 		return nil
 	}
 	why, err := s.refused(w, r, err)
@@ -160,7 +164,7 @@ func (s *server) endSession(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.setNotice(w, "session")
-	redirect(w, r, s.path("/account/"))
+	seeOther(w, r, s.path("/account/"))
 	return nil
 }
 
@@ -174,7 +178,7 @@ func (s *server) endSessions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.loggedOut(w, r, &provider.LogoutRequest{}, who)
+	return s.loggedOut(w, r, &logout.Request{}, who)
 }
 
 // revokeApplication revokes what the person has approved for an application.
@@ -192,7 +196,7 @@ func (s *server) revokeApplication(w http.ResponseWriter, r *http.Request) error
 		return err
 	}
 	s.setNotice(w, "revoked")
-	redirect(w, r, s.path("/account/"))
+	seeOther(w, r, s.path("/account/"))
 	return nil
 }
 
@@ -204,7 +208,7 @@ func moment(at int64) string { return time.Unix(at, 0).UTC().Format("2 January 2
 
 // device returns a short name for a browser, in words of this server alone. A User-Agent may be any text of a
 // stranger, such as a message to the person or the administrator who reads the page.
-func device(l *languages.Language, agent string) string {
+func deviceName(l *languages.Language, agent string) string {
 	return cmp.Or(BrowserName(l, agent), l.T("Unknown browser"))
 }
 

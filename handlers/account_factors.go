@@ -7,14 +7,15 @@ import (
 	"strings"
 
 	"mandate/handlers/request"
-	"mandate/provider"
 	"mandate/provider/oauth"
+	"mandate/provider/people"
+	"mandate/storage"
 	"mandate/templates"
 	"mandate/templates/languages"
 )
 
 // The pages on which people change how they sign in. Each needs a fresh sign-in: the adapter of pages
-// leads a person to the login page for provider.ErrConfirm, and back.
+// leads a person to the login page for people.ErrConfirm, and back.
 
 const (
 	totpPath  = "/account/factors/totp/"
@@ -22,7 +23,7 @@ const (
 )
 
 // signInMethods describes how a person signs in.
-func (s *server) signInMethods(r *http.Request, l *languages.Language, u provider.User) (templates.SignInMethods, error) {
+func (s *server) signInMethods(r *http.Request, l *languages.Language, u storage.User) (templates.SignInMethods, error) {
 	f, err := s.provider.People.Factors(r.Context(), u.ID)
 	methods := templates.SignInMethods{AddTOTPURL: s.path(totpPath), RemoveTOTPURL: s.path(totpPath + "remove/"), CodesURL: s.path(codesPath), Codes: f.RecoveryCodes, Passkeys: f.Passkeys, NoPassword: u.Password == ""}
 	if f.TOTPSince > 0 {
@@ -45,7 +46,7 @@ func (s *server) totpPage(w http.ResponseWriter, r *http.Request) error {
 	return s.showTOTPPage(w, r, http.StatusOK, who, "", url.Values{})
 }
 
-func (s *server) showTOTPPage(w http.ResponseWriter, r *http.Request, status int, who *provider.SignedIn, message string, form url.Values) error {
+func (s *server) showTOTPPage(w http.ResponseWriter, r *http.Request, status int, who *storage.SignedIn, message string, form url.Values) error {
 	c, err := s.provider.People.StepUp(r.Context(), who)
 	if err != nil {
 		return err
@@ -76,7 +77,7 @@ func (s *server) addTOTP(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	answer := answerIn(r.PostForm)
-	answer.By = provider.ByNewTOTP
+	answer.By = people.ByNewTOTP
 	in, err := s.provider.People.Answer(r.Context(), c, answer, s.browser(r))
 	if e, refused := oauth.Refused(err); refused {
 		request.Note(r.Context(), "error", e.Code)
@@ -84,7 +85,7 @@ func (s *server) addTOTP(w http.ResponseWriter, r *http.Request) error {
 		text, _ := said(s.language(r), e)
 		return s.showTOTPPage(w, r, formStatus(e), who, text, r.PostForm)
 	}
-	if errors.Is(err, provider.ErrNotFound) {
+	if errors.Is(err, oauth.ErrNotFound) {
 		return errSignIn // the session has ended meanwhile
 	}
 	if err != nil {
@@ -92,7 +93,7 @@ func (s *server) addTOTP(w http.ResponseWriter, r *http.Request) error {
 	}
 	s.renew(w, in)
 	s.setNotice(w, "totp-added")
-	redirect(w, r, s.path(codesPath))
+	seeOther(w, r, s.path(codesPath))
 	return nil
 }
 
@@ -122,7 +123,7 @@ func (s *server) removeTOTP(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	in, err := s.provider.People.RemoveTOTP(r.Context(), who)
-	if errors.Is(err, provider.ErrNotFound) {
+	if errors.Is(err, oauth.ErrNotFound) {
 		return s.toAccount(w, r)
 	}
 	if err != nil {
@@ -160,7 +161,7 @@ func (s *server) newCodes(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	codes, in, err := s.provider.People.NewRecoveryCodes(r.Context(), who)
-	if errors.Is(err, provider.ErrNotFound) {
+	if errors.Is(err, oauth.ErrNotFound) {
 		return s.toAccount(w, r)
 	}
 	if err != nil {
@@ -168,7 +169,7 @@ func (s *server) newCodes(w http.ResponseWriter, r *http.Request) error {
 	}
 	s.renew(w, in)
 	s.keepText(w, who, codesPath, "recovery codes", strings.Join(codes, " "))
-	redirect(w, r, s.path(codesPath))
+	seeOther(w, r, s.path(codesPath))
 	return nil
 }
 
@@ -207,6 +208,6 @@ func (s *server) resetFactors(w http.ResponseWriter, r *http.Request) error {
 	} else {
 		s.setNotice(w, "factors-gone")
 	}
-	redirect(w, r, s.userPath(u.ID))
+	seeOther(w, r, s.userPath(u.ID))
 	return nil
 }

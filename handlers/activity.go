@@ -5,8 +5,9 @@ import (
 	"strconv"
 	"strings"
 
-	"mandate/provider"
 	"mandate/provider/origin"
+	"mandate/provider/people"
+	"mandate/storage"
 	"mandate/templates"
 	"mandate/templates/languages"
 )
@@ -36,7 +37,7 @@ func (s *server) activity(r *http.Request, l *languages.Language, userID string)
 		case e.ActorKind == origin.Person, e.ActorKind == origin.Nobody:
 			row.Address = e.Address
 			if e.UserAgent != "" {
-				row.Browser = device(l, e.UserAgent)
+				row.Browser = deviceName(l, e.UserAgent)
 			}
 		}
 		list.Rows = append(list.Rows, row)
@@ -45,7 +46,7 @@ func (s *server) activity(r *http.Request, l *languages.Language, userID string)
 }
 
 // happened says what happened, and reports whether the person should look at it.
-func happened(l *languages.Language, e provider.Event) (string, bool) {
+func happened(l *languages.Language, e storage.Event) (string, bool) {
 	switch e.Kind {
 	case "sign-in":
 		return l.T("Signed in."), false
@@ -199,9 +200,9 @@ func happenedToServer(l *languages.Language, kind string) string {
 }
 
 // glance returns the state of a person.
-func (s *server) glance(r *http.Request, u provider.User, sessions int, methods templates.SignInMethods) (*templates.Glance, error) {
+func (s *server) glance(r *http.Request, u storage.User, sessions int, methods templates.SignInMethods) (*templates.Glance, error) {
 	g := &templates.Glance{Active: u.Active, Administrator: u.Administrator, Sessions: sessions, NoAddress: u.Email == ""}
-	profile, err := provider.ProfileOf(u)
+	profile, err := people.ProfileOf(u)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"net/http"
 
-	"mandate/provider"
+	"mandate/provider/oauth"
+	"mandate/provider/people"
+	"mandate/storage"
 	"mandate/templates"
 )
 
@@ -20,13 +22,13 @@ func (s *server) askAddress(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.setNotice(w, "address-asked")
-	redirect(w, r, s.path("/account/"))
+	seeOther(w, r, s.path("/account/"))
 	return nil
 }
 
 // addressPage asks for the confirmation behind a link. It changes nothing.
 func (s *server) addressPage(w http.ResponseWriter, r *http.Request) error {
-	return s.withAddressLink(w, r, s.provider.People.AddressLink, func(who *provider.SignedIn) error {
+	return s.withAddressLink(w, r, s.provider.People.AddressLink, func(who *storage.SignedIn) error {
 		l := s.language(r)
 		return s.render(w, r, http.StatusOK, templates.Ask{Frame: s.frame(r, ""), Heading: l.T("Confirm your email address"),
 			Message: l.T("Applications that you allow to see your address then learn that it is yours."),
@@ -37,21 +39,21 @@ func (s *server) addressPage(w http.ResponseWriter, r *http.Request) error {
 
 // verifyAddress uses the link.
 func (s *server) verifyAddress(w http.ResponseWriter, r *http.Request) error {
-	var in *provider.SignIn
-	use := func(ctx context.Context, who *provider.SignedIn, secret string) (err error) {
+	var in *people.SignIn
+	use := func(ctx context.Context, who *storage.SignedIn, secret string) (err error) {
 		in, err = s.provider.People.VerifyAddress(ctx, who, secret)
 		return err
 	}
-	return s.withAddressLink(w, r, use, func(*provider.SignedIn) error {
+	return s.withAddressLink(w, r, use, func(*storage.SignedIn) error {
 		s.renew(w, in)
 		s.setNotice(w, "address-verified")
-		redirect(w, r, s.path("/account/"))
+		seeOther(w, r, s.path("/account/"))
 		return nil
 	})
 }
 
 // withAddressLink checks or uses the link of the path, for the person who is signed in, and then goes on.
-func (s *server) withAddressLink(w http.ResponseWriter, r *http.Request, use func(context.Context, *provider.SignedIn, string) error, then func(*provider.SignedIn) error) error {
+func (s *server) withAddressLink(w http.ResponseWriter, r *http.Request, use func(context.Context, *storage.SignedIn, string) error, then func(*storage.SignedIn) error) error {
 	ownReferrer(w)
 	who, err := s.person(r)
 	if err != nil {
@@ -64,7 +66,7 @@ func (s *server) withAddressLink(w http.ResponseWriter, r *http.Request, use fun
 	if err == nil {
 		return then(who)
 	}
-	if !errors.Is(err, provider.ErrNotFound) {
+	if !errors.Is(err, oauth.ErrNotFound) {
 		return err
 	}
 	l := s.language(r)

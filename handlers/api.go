@@ -10,8 +10,11 @@ import (
 	"github.com/gorilla/mux"
 
 	"mandate/handlers/resource"
-	"mandate/provider"
+	"mandate/provider/oauth"
 	"mandate/provider/origin"
+	"mandate/provider/people"
+	"mandate/provider/policy"
+	"mandate/storage"
 )
 
 // The sample API. Its guard calls the introspection endpoint over HTTP, as it would
@@ -32,7 +35,7 @@ type apiDetail struct {
 	Detail string `json:"detail"`
 }
 
-func toAPI(u provider.User) apiUser { return apiUser{u.Username, u.Email, u.FirstName, u.LastName} }
+func toAPI(u storage.User) apiUser { return apiUser{u.Username, u.Email, u.FirstName, u.LastName} }
 
 const apiPage = 1000
 
@@ -84,9 +87,9 @@ func (s *server) apiAddUser(w http.ResponseWriter, r *http.Request) error {
 			origin.Of(r.Context()).SignedIn(token.Subject, token.Username)
 		}
 	}
-	u, err := s.provider.People.AddUser(r.Context(), provider.Actor{}, provider.Person{Username: r.PostForm.Get("username"), Password: r.PostForm.Get("password"),
+	u, err := s.provider.People.AddUser(r.Context(), policy.Actor{}, people.Person{Username: r.PostForm.Get("username"), Password: r.PostForm.Get("password"),
 		Email: r.PostForm.Get("email"), FirstName: r.PostForm.Get("first_name"), LastName: r.PostForm.Get("last_name")})
-	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
+	if invalid, ok := errors.AsType[*oauth.Invalid](err); ok {
 		fields := map[string][]string{}
 		for _, f := range invalid.Fields {
 			fields[f.Field] = append(fields[f.Field], f.Message)
@@ -110,7 +113,7 @@ func (s *server) apiUser(w http.ResponseWriter, r *http.Request) error {
 		return writeJSON(w, http.StatusNotFound, apiDetail{"No User matches the given query."})
 	}
 	u, err := s.provider.People.UserByNumber(r.Context(), n)
-	if errors.Is(err, provider.ErrNotFound) {
+	if errors.Is(err, oauth.ErrNotFound) {
 		return writeJSON(w, http.StatusNotFound, apiDetail{"No User matches the given query."})
 	}
 	if err != nil {

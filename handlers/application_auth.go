@@ -3,15 +3,17 @@ package handlers
 import (
 	"net/url"
 
-	"mandate/provider"
+	"mandate/provider/clients"
+	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"mandate/templates"
 )
 
 // authenticationFields sets the fields of the form about client authentication and introspection.
-func (s *server) authenticationFields(page *templates.ApplicationForm, form url.Values, invalid *provider.Invalid) {
+func (s *server) authenticationFields(page *templates.ApplicationForm, form url.Values, invalid *oauth.Invalid) {
 	methods := []templates.Option{{Value: "", Label: "The usual one", Help: "A confidential application sends its secret by HTTP Basic or in the body. A public one sends only its client ID."}}
-	accepts := s.provider.Clients.Offers(provider.MethodCertificate) || form.Get("certificate_subject") != "" || invalid.At("certificate_subject") != ""
-	for _, m := range provider.AuthMethods() {
+	accepts := s.provider.Clients.Offers(clients.MethodCertificate) || form.Get("certificate_subject") != "" || invalid.At("certificate_subject") != ""
+	for _, m := range clients.Methods() {
 		if !s.provider.Clients.Offers(m.Name) && form.Get("auth_method") != m.Name {
 			continue
 		}
@@ -21,13 +23,13 @@ func (s *server) authenticationFields(page *templates.ApplicationForm, form url.
 		return templates.Field{Value: form.Get(name), Error: invalid.At(name)}
 	}
 	page.AuthMethods, page.AuthMethodError = checked([]string{form.Get("auth_method")}, methods...), invalid.At("auth_method")
-	page.AuthAlgorithms = optionsOf([]string{form.Get("auth_algorithm")}, provider.AssertionAlgorithms(), templates.Option{Value: "", Label: "Any", Help: "Each algorithm that the method allows."})
+	page.AuthAlgorithms = optionsOf([]string{form.Get("auth_algorithm")}, clients.AssertionAlgorithms(), templates.Option{Value: "", Label: "Any", Help: "Each algorithm that the method allows."})
 	page.AuthAlgorithmError = invalid.At("auth_algorithm")
 	page.JWKS, page.JWKSURI = field("jwks"), field("jwks_uri")
-	if provider.HoldsPrivateKey(page.JWKS.Value) {
+	if clients.HoldsPrivateKey(page.JWKS.Value) {
 		page.JWKS.Value = ""
 	}
-	usual := templates.Option{Value: "", Label: "The usual one", Help: provider.DefaultAlgorithm}
+	usual := templates.Option{Value: "", Label: "The usual one", Help: policy.DefaultAlgorithm}
 	page.IntrospectionAlgorithms, page.IntrospectionError = checked([]string{form.Get("introspection_algorithm")}, append([]templates.Option{usual}, algorithms()...)...), invalid.At("introspection_algorithm")
 	page.AcceptsCertificates, page.CertificateSubject = accepts, field("certificate_subject")
 }

@@ -10,9 +10,11 @@ import (
 	"strings"
 
 	"mandate/handlers/request"
-	"mandate/provider"
+	"mandate/provider/clients"
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
+	"mandate/storage"
 	"mandate/templates"
 )
 
@@ -53,15 +55,15 @@ func (s *server) registerPage(w http.ResponseWriter, r *http.Request) error {
 }
 
 // initial returns the values of the form for a new application.
-func (s *server) initial(who *provider.SignedIn, of *kind) url.Values {
-	form := url.Values{"client_type": {provider.Confidential}, "grant_type": {provider.GrantCode}, "hash_client_secret": {"on"}, "access_token_format": {provider.FormatOpaque}, "algorithm": {provider.DefaultAlgorithm}, "userinfo_algorithm": {""}}
+func (s *server) initial(who *storage.SignedIn, of *kind) url.Values {
+	form := url.Values{"client_type": {policy.Confidential}, "grant_type": {policy.GrantCode}, "hash_client_secret": {"on"}, "access_token_format": {policy.FormatOpaque}, "algorithm": {policy.DefaultAlgorithm}, "userinfo_algorithm": {""}}
 	form["scope"] = s.provider.Choices(who.User, nil).Scopes
 	of.preset(form)
 	return form
 }
 
 // registrationForm returns the form for a new application of a kind; nil: with all fields.
-func (s *server) registrationForm(r *http.Request, who *provider.SignedIn, of *kind, form url.Values, invalid *provider.Invalid) templates.ApplicationForm {
+func (s *server) registrationForm(r *http.Request, who *storage.SignedIn, of *kind, form url.Values, invalid *oauth.Invalid) templates.ApplicationForm {
 	page := s.applicationForm(r, who, nil, form, invalid)
 	if of == nil {
 		return page
@@ -87,7 +89,7 @@ func (s *server) register(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	made, err := s.submit(r, who, nil)
-	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
+	if invalid, ok := errors.AsType[*oauth.Invalid](err); ok {
 		noteInvalid(r, invalid)
 		return s.render(w, r, invalidForm, s.registrationForm(r, who, kindOf(r.PostForm.Get("kind")), r.PostForm, invalid))
 	}
@@ -97,7 +99,7 @@ func (s *server) register(w http.ResponseWriter, r *http.Request) error {
 	request.Note(r.Context(), "client", made.Application.ClientID)
 	s.keepSecret(w, who, made.Application.ID, made.Secret)
 	s.setNotice(w, "registered")
-	redirect(w, r, s.applicationPath(made.Application.ID, ""))
+	seeOther(w, r, s.applicationPath(made.Application.ID, ""))
 	return nil
 }
 
@@ -132,7 +134,7 @@ func (s *server) update(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	changed, err := s.submit(r, who, &a)
-	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
+	if invalid, ok := errors.AsType[*oauth.Invalid](err); ok {
 		noteInvalid(r, invalid)
 		_, a, err = s.named(r) // somebody may have changed it since it was read above
 		if err != nil {
@@ -146,12 +148,12 @@ func (s *server) update(w http.ResponseWriter, r *http.Request) error {
 	request.Note(r.Context(), "client", a.ClientID)
 	s.keepSecret(w, who, a.ID, changed.Secret)
 	now := changed.Application
-	if now.ClientType == provider.Confidential && now.CertificateSubject == "" && !now.HashClientSecret && !provider.SecretIsReadable(now) {
+	if now.ClientType == policy.Confidential && now.CertificateSubject == "" && !now.HashClientSecret && !clients.SecretIsReadable(now) {
 		s.setNotice(w, "still-hash")
 	} else {
 		s.setNotice(w, "saved")
 	}
-	redirect(w, r, s.applicationPath(a.ID, ""))
+	seeOther(w, r, s.applicationPath(a.ID, ""))
 	return nil
 }
 
@@ -161,25 +163,25 @@ func (s *server) parseApplication(r *http.Request) error {
 }
 
 // submit registers or changes an application as the form says.
-func (s *server) submit(r *http.Request, who *provider.SignedIn, was *provider.Application) (*provider.Registered, error) {
+func (s *server) submit(r *http.Request, who *storage.SignedIn, was *storage.Application) (*clients.Registered, error) {
 	actor, err := s.acting(r, who)
 	if err != nil {
 		return nil, err
 	}
 	may := s.provider.Choices(who.User, was)
 	every := len(may.Scopes) == len(s.provider.Scopes()) || was != nil && was.Scopes == ""
-	said := registration(r.PostForm, offeredScopes(may, was), every)
+	said := readRegistration(r.PostForm, offeredScopes(may, was), every)
 	if was != nil && was.Scopes != "" && oauth.SameSet(unique(r.PostForm["scope"]), strings.Fields(was.Scopes)) {
 		said.Scopes = strings.Fields(was.Scopes) // it stays a list
 	}
 	if was == nil {
-		before := registration(s.initial(who, kindOf(r.PostForm.Get("kind"))), nil, true)
+		before := readRegistration(s.initial(who, kindOf(r.PostForm.Get("kind"))), nil, true)
 		said.Said = changes(said, before)
 		made, err := s.provider.Clients.Register(r.Context(), actor, said)
 		return made, noScope(said, err)
 	}
 	if !r.PostForm.Has("auth_method") { // the form has no such field
-		said.Authentication, said.Messages, said.IntrospectionAlgorithm = provider.AuthenticationOf(*was), provider.MessagesOf(*was), was.IntrospectionAlg
+		said.Authentication, said.Messages, said.IntrospectionAlgorithm = clients.AuthenticationOf(*was), clients.MessagesOf(*was), was.IntrospectionAlg
 		said.Profile, said.SenderConstraint, said.RequiredACR, said.DefaultACR = was.Profile, was.SenderConstraint, was.RequiredACR, was.DefaultACR
 	}
 	if !s.config.OpenID {
@@ -193,14 +195,14 @@ func (s *server) submit(r *http.Request, who *provider.SignedIn, was *provider.A
 		said.SkipConsent = said.SkipConsent || was.SkipConsent
 		said.Authentication.EndpointAudience = said.Authentication.EndpointAudience || was.EndpointAudience
 	}
-	said.Said = changes(said, registration(s.stored(*was), nil, true))
+	said.Said = changes(said, readRegistration(s.stored(*was), nil, true))
 	changed, err := s.provider.Clients.Update(r.Context(), actor, was.ID, sentVersion(r.PostForm), said)
 	return changed, noScope(said, err)
 }
 
 // noScope replaces the message about an unnamed scope by one that fits the form.
-func noScope(said provider.Registration, err error) error {
-	invalid, ok := errors.AsType[*provider.Invalid](err)
+func noScope(said clients.Registration, err error) error {
+	invalid, ok := errors.AsType[*oauth.Invalid](err)
 	if !ok || !slices.Contains(said.Scopes, unnamed) {
 		return err
 	}
@@ -209,7 +211,7 @@ func noScope(said provider.Registration, err error) error {
 }
 
 // chooseOne replaces the message about a list of checkboxes of which none is chosen.
-func chooseOne(invalid *provider.Invalid, field string) {
+func chooseOne(invalid *oauth.Invalid, field string) {
 	for i, f := range invalid.Fields {
 		if f.Field == field {
 			invalid.Fields[i].Message = "Choose at least one."
@@ -223,7 +225,7 @@ const unnamed = ""
 
 // offeredScopes returns the scopes that the standing allows, and those that are
 // already registered.
-func offeredScopes(may provider.Allowance, a *provider.Application) []string {
+func offeredScopes(may policy.Allowance, a *storage.Application) []string {
 	if a == nil {
 		return may.Scopes
 	}
@@ -232,15 +234,15 @@ func offeredScopes(may provider.Allowance, a *provider.Application) []string {
 
 // registration reads the form. If every scope is offered and chosen, the
 // registration means every scope, including one that the operator adds later.
-func registration(form url.Values, offers []string, every bool) provider.Registration {
-	said := provider.Registration{
+func readRegistration(form url.Values, offers []string, every bool) clients.Registration {
+	said := clients.Registration{
 		Name: strings.TrimSpace(form.Get("name")), ClientType: form.Get("client_type"), GrantTypes: unique(form["grant_type"]),
 		RedirectURIs: lines(form.Get("redirect_uris")), Scopes: unique(form["scope"]), Resources: lines(form.Get("resources")), HashClientSecret: form.Has("hash_client_secret"),
 		MayIntrospect: form.Has("may_introspect"), SkipConsent: form.Has("skip_consent"), PKCE: form.Get("pkce"), RequirePushed: form.Has("require_pushed"), RequiredACR: form.Get("required_acr"), DefaultACR: form.Get("default_acr_values"), RefreshRotation: form.Get("refresh_rotation"), Profile: form.Get("profile"), SenderConstraint: form.Get("sender_constraint"),
 		AccessTokenLifetime: seconds(form.Get("access_token_lifetime")), RefreshTokenLifetime: seconds(form.Get("refresh_token_lifetime")),
 		AccessTokenFormat: form.Get("access_token_format"), Algorithm: form.Get("algorithm"), UserInfoAlgorithm: form.Get("userinfo_algorithm"), IntrospectionAlgorithm: form.Get("introspection_algorithm"), Pairwise: form.Has("pairwise"),
 		ClaimsInIDToken: form.Get("claims_in_id_token"), PostLogoutURIs: lines(form.Get("post_logout_redirect_uris")), BackchannelURI: strings.TrimSpace(form.Get("backchannel_logout_uri")),
-		Authentication: provider.Authentication{Method: form.Get("auth_method"), Algorithm: form.Get("auth_algorithm"),
+		Authentication: clients.Authentication{Method: form.Get("auth_method"), Algorithm: form.Get("auth_algorithm"),
 			JWKS: strings.TrimSpace(form.Get("jwks")), JWKSURI: strings.TrimSpace(form.Get("jwks_uri")), CertificateSubject: strings.TrimSpace(form.Get("certificate_subject")), EndpointAudience: form.Has("assertion_audience_endpoints")},
 		Messages: messages(form),
 	}
@@ -280,10 +282,10 @@ func seconds(text string) int64 {
 func unique(names []string) []string { return oauth.Union(nil, names) }
 
 // stored returns the form values that correspond to a registered application.
-func (s *server) stored(a provider.Application) url.Values {
+func (s *server) stored(a storage.Application) url.Values {
 	form := url.Values{"version": {strconv.FormatInt(a.Version, 10)}, "name": {a.Name}, "client_type": {a.ClientType}, "grant_type": strings.Fields(a.GrantTypes),
 		"redirect_uris": {a.RedirectURIs}, "scope": strings.Fields(a.Scopes), "resources": {a.Resources}, "access_token_format": {a.AccessTokenFormat},
-		"algorithm": {cmp.Or(a.Algorithm, provider.DefaultAlgorithm)}, "userinfo_algorithm": {a.UserInfoAlgorithm}, "introspection_algorithm": {a.IntrospectionAlg},
+		"algorithm": {cmp.Or(a.Algorithm, policy.DefaultAlgorithm)}, "userinfo_algorithm": {a.UserInfoAlgorithm}, "introspection_algorithm": {a.IntrospectionAlg},
 		"post_logout_redirect_uris": {a.PostLogoutURIs}, "backchannel_logout_uri": {a.BackchannelURI},
 		"claims_in_id_token": {a.ClaimsInIDToken}, "pkce": {a.PKCE},
 		"auth_method": {a.AuthMethod}, "profile": {a.Profile}, "required_acr": {a.RequiredACR}, "default_acr_values": {a.DefaultACR}, "refresh_rotation": {a.RefreshRotation}, "sender_constraint": {a.SenderConstraint}, "auth_algorithm": {a.AuthAlgorithm}, "jwks": {a.JWKS}, "jwks_uri": {a.JWKSURI}, "certificate_subject": {a.CertificateSubject},
@@ -306,7 +308,7 @@ func (s *server) stored(a provider.Application) url.Values {
 
 // applicationForm returns the form with the values that were sent and the errors in
 // them.
-func (s *server) applicationForm(r *http.Request, who *provider.SignedIn, a *provider.Application, form url.Values, invalid *provider.Invalid) templates.ApplicationForm {
+func (s *server) applicationForm(r *http.Request, who *storage.SignedIn, a *storage.Application, form url.Values, invalid *oauth.Invalid) templates.ApplicationForm {
 	may, own := s.provider.Choices(who.User, a), s.provider.Lifetimes()
 	privileges := who.User.Administrator && may.AdministratorRights
 	invalid = s.atProfile(invalid, form.Get("profile"), privileges)
@@ -325,12 +327,12 @@ func (s *server) applicationForm(r *http.Request, who *provider.SignedIn, a *pro
 		AccessLifetime: field("access_token_lifetime"), RefreshLifetime: field("refresh_token_lifetime"),
 		DefaultAccess: span(own.Access), DefaultRefresh: span(own.Refresh), Errors: s.applicationErrors(invalid, privileges),
 		ClientType: checked(form["client_type"],
-			templates.Option{Value: provider.Confidential, Label: "Confidential", Help: "It runs on a server and can keep a secret."},
-			templates.Option{Value: provider.Public, Label: "Public", Help: "It runs in a browser, on a phone or on a desktop computer, and cannot keep a secret."}),
+			templates.Option{Value: policy.Confidential, Label: "Confidential", Help: "It runs on a server and can keep a secret."},
+			templates.Option{Value: policy.Public, Label: "Public", Help: "It runs in a browser, on a phone or on a desktop computer, and cannot keep a secret."}),
 		FormatError: invalid.At("access_token_format"),
 		Formats: checked(form["access_token_format"],
-			templates.Option{Value: provider.FormatOpaque, Label: "Opaque", Help: "A random string. An API asks this server whether the token is active, so a revoked token is refused at once."},
-			templates.Option{Value: provider.FormatJWT, Label: "JWT", Help: "Signed, so that an API can verify it with the server’s public keys (RFC 9068). Such an API accepts a revoked token until it expires, and everybody who has the token can read it. It is valid for " + span(own.JWT) + ", unless you set a lifetime below."}),
+			templates.Option{Value: policy.FormatOpaque, Label: "Opaque", Help: "A random string. An API asks this server whether the token is active, so a revoked token is refused at once."},
+			templates.Option{Value: policy.FormatJWT, Label: "JWT", Help: "Signed, so that an API can verify it with the server’s public keys (RFC 9068). Such an API accepts a revoked token until it expires, and everybody who has the token can read it. It is valid for " + span(own.JWT) + ", unless you set a lifetime below."}),
 		Grants: offered(may.Grants, form["grant_type"], grantOptions()...)}
 	s.authenticationFields(&page, form, invalid)
 	s.messagesFields(&page, form, invalid)
@@ -362,7 +364,7 @@ func (s *server) applicationForm(r *http.Request, who *provider.SignedIn, a *pro
 // somebody removes it from the list.
 func (s *server) scopeOptions(names, chosen []string) []templates.Option {
 	var options []templates.Option
-	for _, scope := range s.provider.Describe(names) {
+	for _, scope := range s.provider.Rules.Describe(names) {
 		help := cmp.Or(scope.Description, "This server does not have this scope now, so it has no effect.")
 		options = append(options, templates.Option{Value: scope.Name, Help: help})
 	}
@@ -371,7 +373,7 @@ func (s *server) scopeOptions(names, chosen []string) []templates.Option {
 
 func grantOptions() []templates.Option {
 	var options []templates.Option
-	for _, g := range provider.Grants() {
+	for _, g := range policy.Grants() {
 		options = append(options, templates.Option{Value: g.Name, Label: g.Label, Help: g.Help})
 	}
 	return options

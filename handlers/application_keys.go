@@ -5,27 +5,30 @@ import (
 	"net/http"
 
 	"mandate/handlers/request"
-	"mandate/provider"
+	"mandate/provider/clients"
+	"mandate/provider/oauth"
+	"mandate/provider/policy"
+	"mandate/storage"
 	"mandate/templates"
 )
 
 // applicationKeys sets what the page of an application shows about its keys.
-func (s *server) applicationKeys(w http.ResponseWriter, r *http.Request, who *provider.SignedIn, a provider.Application, page *templates.Application) error {
+func (s *server) applicationKeys(w http.ResponseWriter, r *http.Request, who *storage.SignedIn, a storage.Application, page *templates.Application) error {
 	page.JWKSURI = a.JWKSURI
 	known, err := s.provider.Clients.Keys(r.Context(), a)
 	if err != nil {
 		return err
 	}
 	for _, k := range known {
-		page.Keys = append(page.Keys, templates.ApplicationKey{ID: k.ID, Kind: k.Kind, Algorithm: k.Algorithm, LastUsed: lastUsed(k.LastUsedAt, provider.FromPage)})
+		page.Keys = append(page.Keys, templates.ApplicationKey{ID: k.ID, Kind: k.Kind, Algorithm: k.Algorithm, LastUsed: lastUsed(k.LastUsedAt, storage.FromPage)})
 	}
-	owned := who.User.Administrator || provider.StandingOf(a) != provider.StandingAdministrator
+	owned := who.User.Administrator || policy.StandingOf(a) != policy.StandingAdministrator
 	if page.Public || page.FollowsDocument || a.JWKSURI != "" || page.Certificate || !owned {
 		return nil
 	}
-	page.TestKeyURL, page.UsesKeys = s.applicationPath(a.ID, "test-key/"), a.AuthMethod == provider.MethodPrivateKey
+	page.TestKeyURL, page.UsesKeys = s.applicationPath(a.ID, "test-key/"), a.AuthMethod == clients.MethodPrivateKey
 	page.NewKey = s.takeText(w, r, who, "/o/applications/"+a.ID, "test key of "+a.ID)
-	for i, name := range provider.TestAlgorithms() {
+	for i, name := range clients.TestAlgorithms() {
 		page.TestAlgorithms = append(page.TestAlgorithms, templates.Option{Value: name, Label: name, Checked: i == 0})
 	}
 	return nil
@@ -46,9 +49,9 @@ func (s *server) testKey(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	private, err := s.provider.Clients.AddTestKey(r.Context(), actor, a.ID, r.PostForm.Get("algorithm"))
-	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
+	if invalid, ok := errors.AsType[*oauth.Invalid](err); ok {
 		noteInvalid(r, invalid)
-		return &provider.Error{Status: http.StatusUnprocessableEntity, Code: "invalid_request", Description: invalid.Error()}
+		return &oauth.Error{Status: http.StatusUnprocessableEntity, Code: "invalid_request", Description: invalid.Error()}
 	}
 	if err != nil {
 		return err
@@ -56,6 +59,6 @@ func (s *server) testKey(w http.ResponseWriter, r *http.Request) error {
 	request.Note(r.Context(), "client", a.ClientID)
 	s.keepText(w, who, "/o/applications/"+a.ID, "test key of "+a.ID, private)
 	s.setNotice(w, "test-key")
-	redirect(w, r, s.applicationPath(a.ID, ""))
+	seeOther(w, r, s.applicationPath(a.ID, ""))
 	return nil
 }

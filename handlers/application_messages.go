@@ -3,18 +3,20 @@ package handlers
 import (
 	"net/url"
 
-	"mandate/provider"
+	"mandate/provider/clients"
+	"mandate/provider/jose"
+	"mandate/provider/oauth"
 	"mandate/templates"
 )
 
 // messagesFields sets the fields of the form about signed requests and responses.
-func (s *server) messagesFields(page *templates.ApplicationForm, form url.Values, invalid *provider.Invalid) {
+func (s *server) messagesFields(page *templates.ApplicationForm, form url.Values, invalid *oauth.Invalid) {
 	page.RequireSigned = form.Has("require_signed")
-	page.ObjectAlgorithms = optionsOf([]string{form.Get("object_algorithm")}, provider.ObjectAlgorithms(), templates.Option{Value: "", Label: "Any", Help: "Each algorithm that the server supports."})
+	page.ObjectAlgorithms = optionsOf([]string{form.Get("object_algorithm")}, clients.ObjectAlgorithms(), templates.Option{Value: "", Label: "Any", Help: "Each algorithm that the server supports."})
 	page.ObjectAlgorithmError = invalid.At("object_algorithm")
-	page.ResponseAlgorithms = optionsOf([]string{form.Get("response_algorithm")}, provider.SigningAlgorithms(), templates.Option{Value: "", Label: "The usual one", Help: "RS256."})
+	page.ResponseAlgorithms = optionsOf([]string{form.Get("response_algorithm")}, jose.Algorithms(), templates.Option{Value: "", Label: "The usual one", Help: "RS256."})
 	page.ResponseAlgorithmError = invalid.At("response_algorithm")
-	page.ResponseModes = optionsOf(form["response_modes"], provider.AllResponseModes())
+	page.ResponseModes = optionsOf(form["response_modes"], clients.ResponseModes())
 	page.ResponseModesError = invalid.At("response_modes")
 	page.RequestURIs = templates.Field{Value: form.Get("request_uris"), Error: invalid.At("request_uris")}
 }
@@ -28,7 +30,7 @@ func optionsOf(chosen, names []string, first ...templates.Option) []templates.Op
 }
 
 // messages reads these fields.
-func messages(form url.Values) provider.Messages {
-	return provider.Messages{ObjectAlgorithm: form.Get("object_algorithm"), RequireSigned: form.Has("require_signed"), RequestURIs: lines(form.Get("request_uris")),
+func messages(form url.Values) clients.Messages {
+	return clients.Messages{ObjectAlgorithm: form.Get("object_algorithm"), RequireSigned: form.Has("require_signed"), RequestURIs: lines(form.Get("request_uris")),
 		ResponseAlgorithm: form.Get("response_algorithm"), ResponseModes: unique(form["response_modes"])}
 }

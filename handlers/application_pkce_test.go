@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"mandate/provider"
+	"mandate/provider/policy"
 )
 
 // The page of an application says whether its requests need a code challenge, and when it last got a code without one.
@@ -28,7 +28,7 @@ func TestApplicationPageSaysWhoComesWithoutPKCE(t *testing.T) {
 	shows(root, path, "A code challenge is used if the application sends one.")
 
 	id := strings.Split(path, "/")[3]
-	client, err := s.provider.Clients.Application(t.Context(), provider.Operator(), id)
+	client, err := s.provider.Clients.Application(t.Context(), policy.Operator(), id)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,13 @@ import (
 
 	"mandate/handlers/request"
 	"mandate/provider"
+	"mandate/provider/clients"
+	"mandate/provider/oauth"
+	"mandate/provider/policy"
+	"mandate/provider/possession"
+	"mandate/provider/presets"
+	"mandate/provider/tokens"
+	"mandate/storage"
 	"mandate/templates"
 )
 
@@ -30,7 +37,7 @@ func (s *server) applications(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	found, total, err := s.provider.Clients.Applications(r.Context(), provider.By(who.User), of, pageSize, l.offset())
+	found, total, err := s.provider.Clients.Applications(r.Context(), policy.By(who.User), of, pageSize, l.offset())
 	if err != nil {
 		return err
 	}
@@ -38,7 +45,7 @@ func (s *server) applications(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page := templates.Applications{Frame: s.frame(r, ""), Query: l.search, Selected: of != provider.Selection{}, ShowOwner: who.User.Administrator, Pager: pager}
+	page := templates.Applications{Frame: s.frame(r, ""), Query: l.search, Selected: of != storage.Selection{}, ShowOwner: who.User.Administrator, Pager: pager}
 	if who.User.Administrator {
 		page.Filters = filters(l)
 	}
@@ -47,23 +54,23 @@ func (s *server) applications(w http.ResponseWriter, r *http.Request) error {
 	}
 	for _, a := range found {
 		page.Rows = append(page.Rows, templates.ApplicationRow{Name: a.Name, URL: s.applicationPath(a.ID, ""), ClientID: a.ClientID,
-			ClientType: typeName(a), Grants: grantNames(a), Owner: ownerText(a), Suspended: s.provider.WhySuspended(a) != "", CameByItself: provider.CameByItself(a), LastUsed: lastUsed(a.LastUsedAt, a.Origin)})
+			ClientType: typeName(a), Grants: grantNames(a), Owner: ownerText(a), Suspended: s.provider.Rules.WhySuspended(a) != "", CameByItself: policy.CameByItself(a), LastUsed: lastUsed(a.LastUsedAt, a.Origin)})
 	}
 	return s.render(w, r, http.StatusOK, page)
 }
 
 // named finds the application of the path. It returns an error if the person may not
 // see it.
-func (s *server) named(r *http.Request) (*provider.SignedIn, provider.Application, error) {
+func (s *server) named(r *http.Request) (*storage.SignedIn, storage.Application, error) {
 	who, err := s.entitled(r)
 	if err != nil {
-		return nil, provider.Application{}, err
+		return nil, storage.Application{}, err
 	}
 	id, err := variable(r, "id")
 	if err != nil {
-		return nil, provider.Application{}, err
+		return nil, storage.Application{}, err
 	}
-	a, err := s.provider.Clients.Application(r.Context(), provider.By(who.User), id)
+	a, err := s.provider.Clients.Application(r.Context(), policy.By(who.User), id)
 	return who, a, err
 }
 
@@ -74,27 +81,27 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	a, more := s.provider.EffectiveRights(a)
+	a, more := s.provider.Rules.EffectiveRights(a)
 	own, may := s.provider.Lifetimes(), s.provider.Choices(who.User, &a)
 	grants := strings.Fields(a.GrantTypes)
 	page := templates.Application{Frame: s.frame(r, a.Name), Name: a.Name, ClientID: a.ClientID, ClientType: typeName(a), Owner: owner(a), Created: day(a.CreatedAt),
-		Public: a.ClientType == provider.Public, RedirectURIs: lines(a.RedirectURIs), Scopes: s.provider.AllowedScopes(a), Resources: lines(a.Resources),
-		HashSecret: !provider.SecretIsReadable(a), MayIntrospect: a.MayIntrospect, SkipConsent: a.SkipConsent, EndpointAudience: a.EndpointAudience, RequirePushed: a.RequirePushed, RequireSigned: a.RequireSigned, Profile: profileNames[a.Profile], RequiredLogin: requiredLogins[a.RequiredACR], DefaultLogin: defaultLogin(a), Bound: boundTo[a.SenderConstraint],
-		AccessLifetime: lifetime(a.AccessTokenLifetime, own.Access, may.AccessMax), Standing: standingText(a), Suspended: s.provider.WhySuspended(a), FromDocument: provider.DocumentOf(a) != "", FollowsDocument: provider.FollowsDocument(a), NewSecret: s.takeSecret(w, r, who, a.ID), TokenURL: s.absolute("/o/token/"),
+		Public: a.ClientType == policy.Public, RedirectURIs: lines(a.RedirectURIs), Scopes: s.provider.Rules.AllowedScopes(a), Resources: lines(a.Resources),
+		HashSecret: !clients.SecretIsReadable(a), MayIntrospect: a.MayIntrospect, SkipConsent: a.SkipConsent, EndpointAudience: a.EndpointAudience, RequirePushed: a.RequirePushed, RequireSigned: a.RequireSigned, Profile: profileNames[a.Profile], RequiredLogin: requiredLogins[a.RequiredACR], DefaultLogin: defaultLogin(a), Bound: boundTo[a.SenderConstraint],
+		AccessLifetime: lifetime(a.AccessTokenLifetime, own.Access, may.AccessMax), Standing: standingText(a), Suspended: s.provider.Rules.WhySuspended(a), FromDocument: policy.DocumentOf(a) != "", FollowsDocument: policy.FollowsDocument(a), NewSecret: s.takeSecret(w, r, who, a.ID), TokenURL: s.absolute("/o/token/"),
 		UpdateURL: s.applicationPath(a.ID, "update/"), DeleteURL: s.applicationPath(a.ID, "delete/"),
 		RotateURL: s.applicationPath(a.ID, "rotate/"), ListURL: s.path("/o/applications/")}
 	page.Warnings = provider.RedirectWarnings(a)
 	page.AuthMethod = strings.TrimSpace(a.AuthMethod + " " + a.AuthAlgorithm)
-	page.CertificateSubject = provider.ShortSubject(a.CertificateSubject)
-	page.Certificate = a.AuthMethod == provider.MethodSelfSigned || a.CertificateSubject != ""
-	if a.AuthMethod == provider.MethodPrivateKey || a.AuthMethod == provider.MethodSecretJWT {
+	page.CertificateSubject = clients.ShortSubject(a.CertificateSubject)
+	page.Certificate = a.AuthMethod == clients.MethodSelfSigned || a.CertificateSubject != ""
+	if a.AuthMethod == clients.MethodPrivateKey || a.AuthMethod == clients.MethodSecretJWT {
 		page.AssertionAudience = s.provider.Issuer()
 	}
 	// RFC 8705 §5: the certificate is asked for at these addresses only.
-	if at := s.provider.CertificateEndpoints(); at != "" && (page.Certificate || a.SenderConstraint == provider.BoundToCertificate) {
+	if at := s.provider.CertificateEndpoints(); at != "" && (page.Certificate || a.SenderConstraint == possession.Certificate) {
 		page.TokenURL = at + "/token/"
 	}
-	page.NoSecret = !page.Public && !provider.HasSecret(a)
+	page.NoSecret = !page.Public && !clients.HasSecret(a)
 	if who.User.Administrator {
 		page.OwnerURL = s.applicationPath(a.ID, "owner/")
 	}
@@ -103,8 +110,8 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if program, known := provider.ProgramNamed(a.Program); page.Settings != nil && known &&
-		program.Kind != provider.ProgramUnknown {
+	if program, known := presets.Find(a.Program); page.Settings != nil && known &&
+		program.Kind != presets.Other {
 		page.NeedsLibrary = false // the program is there already: its settings are all that it needs
 	} else if page.Samples, err = s.samples(r, a); err != nil {
 		return err
@@ -121,10 +128,10 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if a.AccessTokenFormat == provider.FormatJWT {
-		page.SignedWith, page.AccessLifetime = provider.AccessAlgorithm(a), lifetime(a.AccessTokenLifetime, own.JWT, may.JWTMax)
+	if a.AccessTokenFormat == policy.FormatJWT {
+		page.SignedWith, page.AccessLifetime = tokens.AccessAlgorithm(a), lifetime(a.AccessTokenLifetime, own.JWT, may.JWTMax)
 	}
-	if slices.Contains(grants, provider.GrantCode) {
+	if slices.Contains(grants, policy.GrantCode) {
 		page.PKCE = cmp.Or(pkceNames[a.PKCE], s.usualPKCE(who.User, &a))
 		if a.LastWithoutPKCEAt > 0 {
 			page.WithoutPKCE = moment(a.LastWithoutPKCEAt)
@@ -134,22 +141,22 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 			page.PushURL = strings.TrimSuffix(page.TokenURL, "/token/") + "/par/"
 		}
 	}
-	if provider.HasGrant(a, provider.GrantDevice) {
+	if policy.HasGrant(a, policy.GrantDevice) {
 		page.DeviceURL = s.absolute("/o/device_authorization/")
 	}
 	if a.MayIntrospect {
 		page.IntrospectURL, page.IntrospectionAlgorithm = s.absolute("/o/introspect/"), a.IntrospectionAlg
 	}
-	if provider.HasGrant(a, provider.GrantRefresh) {
-		grants = append(grants, provider.GrantRefresh)
+	if policy.HasGrant(a, policy.GrantRefresh) {
+		grants = append(grants, policy.GrantRefresh)
 		page.RefreshLifetime, page.Rotation = lifetime(a.RefreshTokenLifetime, own.Refresh, may.RefreshMax), rotationNames[a.RefreshRotation]
-		if page.Public && a.RefreshRotation == provider.RotationOff {
+		if page.Public && a.RefreshRotation == policy.RotationOff {
 			page.Rotation += ", if they are bound to a key or a certificate"
 		}
 	}
 	page.Grants = grants
 	if s.config.OpenID && page.AuthorizeURL != "" {
-		page.IssuerURL, page.Algorithm, page.UserInfoAlgorithm = s.provider.Issuer(), cmp.Or(a.Algorithm, provider.DefaultAlgorithm), a.UserInfoAlgorithm
+		page.IssuerURL, page.Algorithm, page.UserInfoAlgorithm = s.provider.Issuer(), cmp.Or(a.Algorithm, policy.DefaultAlgorithm), a.UserInfoAlgorithm
 		page.IDTokenClaims = claimsNames[s.provider.ClaimsInIDToken(a)]
 		page.Sector, page.PostLogoutURIs, page.BackchannelURI = a.Sector, lines(a.PostLogoutURIs), a.BackchannelURI
 	}
@@ -187,7 +194,7 @@ func (s *server) rotatePage(w http.ResponseWriter, r *http.Request) error {
 	return s.render(w, r, http.StatusOK, page)
 }
 
-func (s *server) rotateForm(r *http.Request, a provider.Application) templates.Rotate {
+func (s *server) rotateForm(r *http.Request, a storage.Application) templates.Rotate {
 	return templates.Rotate{Frame: s.frame(r, ""), Name: a.Name, Action: s.applicationPath(a.ID, "rotate/"), CancelURL: s.applicationPath(a.ID, ""), Overlap: overlaps()}
 }
 
@@ -209,7 +216,7 @@ func (s *server) toTestKey(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	redirect(w, r, s.applicationPath(a.ID, ""))
+	seeOther(w, r, s.applicationPath(a.ID, ""))
 	return nil
 }
 
@@ -236,7 +243,7 @@ func (s *server) rotate(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	rotated, err := s.provider.Clients.RotateSecret(r.Context(), actor, a.ID, time.Duration(overlap)*time.Second)
-	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
+	if invalid, ok := errors.AsType[*oauth.Invalid](err); ok {
 		noteInvalid(r, invalid)
 		page.Error = invalid.At("overlap")
 		return s.render(w, r, invalidForm, page)
@@ -246,7 +253,7 @@ func (s *server) rotate(w http.ResponseWriter, r *http.Request) error {
 	}
 	s.keepSecret(w, who, a.ID, rotated.Secret)
 	s.setNotice(w, "rotated")
-	redirect(w, r, s.applicationPath(a.ID, ""))
+	seeOther(w, r, s.applicationPath(a.ID, ""))
 	return nil
 }
 
@@ -265,13 +272,13 @@ func (s *server) deleteApplication(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	err = s.provider.Clients.Delete(r.Context(), provider.By(who.User), a.ID)
+	err = s.provider.Clients.Delete(r.Context(), policy.By(who.User), a.ID)
 	if err != nil {
 		return err
 	}
 	request.Note(r.Context(), "client", a.ClientID)
 	s.setNotice(w, "deleted")
-	redirect(w, r, s.path("/o/applications/"))
+	seeOther(w, r, s.path("/o/applications/"))
 	return nil
 }
 
@@ -279,14 +286,14 @@ func (s *server) applicationPath(id, rest string) string {
 	return s.path("/o/applications/" + id + "/" + rest)
 }
 
-func typeName(a provider.Application) string {
-	if a.ClientType == provider.Public {
+func typeName(a storage.Application) string {
+	if a.ClientType == policy.Public {
 		return "Public"
 	}
 	return "Confidential"
 }
 
-func grantNames(a provider.Application) string {
+func grantNames(a storage.Application) string {
 	names := strings.Fields(a.GrantTypes)
 	for i, name := range names {
 		names[i] = grantName(name)
@@ -295,11 +302,11 @@ func grantNames(a provider.Application) string {
 }
 
 func grantName(grant string) string {
-	known, _ := provider.GrantOf(grant)
+	known, _ := policy.GrantOf(grant)
 	return cmp.Or(known.Label, grant)
 }
 
-func owner(a provider.Application) string {
+func owner(a storage.Application) string {
 	if a.Owner == nil {
 		return ""
 	}
@@ -307,8 +314,8 @@ func owner(a provider.Application) string {
 }
 
 // ownerText says who owns an application, also if it is no person.
-func ownerText(a provider.Application) string {
-	if a.Owner == nil && provider.StandingOf(a) == provider.StandingAdministrator {
+func ownerText(a storage.Application) string {
+	if a.Owner == nil && policy.StandingOf(a) == policy.StandingAdministrator {
 		return "The operator"
 	}
 	return cmp.Or(owner(a), "Nobody")

@@ -10,7 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"mandate/provider"
+	"mandate/provider/clients"
+	"mandate/provider/policy"
 	"mandate/templates/languages"
 )
 
@@ -78,7 +79,7 @@ func TestRegistration(t *testing.T) {
 	}
 
 	// It works.
-	client, err := s.provider.Clients.Application(t.Context(), provider.Operator(), strings.Split(path, "/")[3])
+	client, err := s.provider.Clients.Application(t.Context(), policy.Operator(), strings.Split(path, "/")[3])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,11 +95,11 @@ func TestRegistration(t *testing.T) {
 func TestApplicationPageShowsRefreshTokens(t *testing.T) {
 	s := newSite(t, "")
 	v := s.as(t, "alice")
-	for grant, refresh := range map[string]bool{provider.GrantCode: true, provider.GrantPassword: true, provider.GrantClient: false} {
+	for grant, refresh := range map[string]bool{policy.GrantCode: true, policy.GrantPassword: true, policy.GrantClient: false} {
 		page := v.follow(t, v.post(t, "/o/applications/register/", "name", "App", "client_type", "confidential", "grant_type", grant,
 			"redirect_uris", "https://app.example.com/cb", "scope", "read", "hash_client_secret", "on"))
 		page.wants(t, 200, "<li><code>"+grant+"</code></li>")
-		if strings.Contains(page.body, "Refresh token lifetime") != refresh || strings.Contains(page.body, "<code>"+provider.GrantRefresh+"</code>") != refresh {
+		if strings.Contains(page.body, "Refresh token lifetime") != refresh || strings.Contains(page.body, "<code>"+policy.GrantRefresh+"</code>") != refresh {
 			t.Errorf("%s: refresh tokens on the page: %v\n%s", grant, !refresh, page.body)
 		}
 	}
@@ -219,7 +220,7 @@ func TestRotate(t *testing.T) {
 	s := newSite(t, "")
 	v := s.as(t, "alice")
 	path, first := registered(t, v, "grant_type", "client_credentials")
-	client, err := s.provider.Clients.Application(t.Context(), provider.Operator(), strings.Split(path, "/")[3])
+	client, err := s.provider.Clients.Application(t.Context(), policy.Operator(), strings.Split(path, "/")[3])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +267,7 @@ func TestPager(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range pageSize + 1 {
-		_, err := s.provider.Clients.Register(t.Context(), provider.By(u), provider.Registration{Name: "Ledger & co", ClientType: provider.Confidential, GrantTypes: []string{provider.GrantClient}})
+		_, err := s.provider.Clients.Register(t.Context(), policy.By(u), clients.Registration{Name: "Ledger & co", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -301,7 +302,7 @@ func TestDevice(t *testing.T) {
 		"curl/8.5.0": "curl", "robot": "Unknown browser", "": "Unknown browser", "Mozilla/5.0": "Unknown browser",
 		"Your account was stolen: call +1 555 0100": "Unknown browser", "Call +1 555 0100, we use Linux": "Browser on Linux",
 	} {
-		if got := device(known.English(), agent); got != expect {
+		if got := deviceName(known.English(), agent); got != expect {
 			t.Errorf("%q is %q, expected %q", agent, got, expect)
 		}
 	}
@@ -332,7 +333,7 @@ func TestProgramOfADeviceIsOneProduct(t *testing.T) {
 func TestAttackUserAgentSpeaksToTheReader(t *testing.T) {
 	const message = "Your account was stolen: call +1 555 0100"
 	s := newSite(t, "/auth")
-	app, err := s.provider.Clients.Register(t.Context(), provider.Operator(), provider.Registration{Name: "TV", ClientType: provider.Public, GrantTypes: []string{provider.GrantDevice}})
+	app, err := s.provider.Clients.Register(t.Context(), policy.Operator(), clients.Registration{Name: "TV", ClientType: policy.Public, GrantTypes: []string{policy.GrantDevice}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -371,7 +372,7 @@ func TestAuthorizationPages(t *testing.T) {
 	s := newSite(t, "/auth")
 	v := s.as(t, "alice")
 	path, _ := registered(t, v)
-	client, err := s.provider.Clients.Application(t.Context(), provider.Operator(), strings.Split(path, "/")[3])
+	client, err := s.provider.Clients.Application(t.Context(), policy.Operator(), strings.Split(path, "/")[3])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -417,7 +418,7 @@ func TestClientIDIsNotChosen(t *testing.T) {
 	got.wants(t, 303)
 	path := got.Header.Get("Location")
 	v.save(t, path, form...).wants(t, 303)
-	a, err := v.site.provider.Clients.Application(t.Context(), provider.Operator(), strings.Split(path, "/")[3])
+	a, err := v.site.provider.Clients.Application(t.Context(), policy.Operator(), strings.Split(path, "/")[3])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,13 +6,19 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 	"unicode"
 
 	"mandate/handlers/request"
-	"mandate/provider"
+	"mandate/provider/authorize"
 	"mandate/provider/errorcode"
+	"mandate/provider/events"
 	"mandate/provider/oauth"
 	"mandate/provider/origin"
+	"mandate/provider/people"
+	"mandate/provider/policy"
+	"mandate/provider/redirect"
+	"mandate/storage"
 	"mandate/templates"
 )
 
@@ -35,7 +41,7 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) error {
 		return badRequest("The query of this address is not form-encoded: check its percent-encoding.")
 	}
 	s.useLocales(r, parameters.Get("ui_locales"))
-	ctx := provider.FromBrowser(r.Context(), s.requests.Address(r), s.cookie(r, browserName))
+	ctx := authorize.FromBrowser(r.Context(), s.requests.Address(r), s.cookie(r, browserName))
 	a, err := s.provider.Authorizations.Authorize(ctx, parameters)
 	if err != nil {
 		s.countRefusal(r, nil, err)
@@ -65,7 +71,7 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) error {
 	}
 	refused := a.Refused
 	if refused == nil {
-		refused = provider.LoginRequired()
+		refused = authorize.LoginRequired()
 	}
 	response, err := s.provider.Authorizations.RefusalToNobody(ctx, a, refused)
 	if err != nil {
@@ -77,8 +83,8 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) error {
 
 // sentBy says who has sent an authorization request. a is nil if its application or its redirect URI is not valid.
 // Whoever has an account can send such a request in the name of any application.
-func (s *server) sentBy(r *http.Request, a *provider.Authorization) provider.Refused {
-	of := provider.Refused{Endpoint: "authorize", Address: s.requests.Address(r)}
+func (s *server) sentBy(r *http.Request, a *authorize.Authorization) events.Refused {
+	of := events.Refused{Endpoint: "authorize", Address: s.requests.Address(r)}
 	if by := origin.Of(r.Context()); by.Kind == origin.Person {
 		of.PersonID = by.ID
 	}
@@ -89,9 +95,9 @@ func (s *server) sentBy(r *http.Request, a *provider.Authorization) provider.Ref
 }
 
 // countRefusal counts that an authorization request was refused, for the page of its application.
-func (s *server) countRefusal(r *http.Request, a *provider.Authorization, err error) {
+func (s *server) countRefusal(r *http.Request, a *authorize.Authorization, err error) {
 	s.provider.Clients.CountRefusal(s.sentBy(r, a), err)
-	if e, ok := errors.AsType[*provider.Error](err); ok && e.Application != nil {
+	if e, ok := errors.AsType[*oauth.Error](err); ok && e.Application != nil {
 		request.Note(r.Context(), "client", e.Application.ClientID)
 	}
 }
@@ -103,16 +109,16 @@ func (s *server) countRefusal(r *http.Request, a *provider.Authorization, err er
 // the parameter.
 //
 // RFC 9700 §4.11.2: the server redirects by itself only to a redirect URI that it trusts.
-func (s *server) refuse(w http.ResponseWriter, r *http.Request, a *provider.Authorization, e *provider.Error) error {
+func (s *server) refuse(w http.ResponseWriter, r *http.Request, a *authorize.Authorization, e *oauth.Error) error {
 	s.countRefusal(r, a, e)
 	return s.sendRefusal(w, r, a, e, s.provider.Authorizations.Refusal(a, e))
 }
 
-func (s *server) sendRefusal(w http.ResponseWriter, r *http.Request, a *provider.Authorization, e *provider.Error,
-	response provider.Response) error {
+func (s *server) sendRefusal(w http.ResponseWriter, r *http.Request, a *authorize.Authorization, e *oauth.Error,
+	response redirect.Response) error {
 	noteError(r, e)
 	request.Outcome(r.Context(), e.Code)
-	if response.Failed != nil || provider.StandingOf(a.Application) != provider.StandingOpen {
+	if response.Failed != nil || policy.StandingOf(a.Application) != policy.StandingOpen {
 		return s.answer(w, r, response)
 	}
 	l := s.language(r)
@@ -139,7 +145,7 @@ func (s *server) target(r *http.Request, uri string) *templates.Target {
 
 // loginFor redirects to the login page, which leads back to exactly this request.
 // The reason is empty if the person has no session.
-func (s *server) loginFor(w http.ResponseWriter, r *http.Request, a *provider.Authorization, why provider.Reason) error {
+func (s *server) loginFor(w http.ResponseWriter, r *http.Request, a *authorize.Authorization, why authorize.Reason) error {
 	return s.toLogin(w, r, s.again(w, r, a), a.LoginHint(), why)
 }
 
@@ -151,22 +157,22 @@ const browserName = "browser"
 // again returns the address that leads back to exactly this request. The person may take longer
 // than a request URI or a request object is valid, in this browser alone: nobody can send the
 // address to another person.
-func (s *server) again(w http.ResponseWriter, r *http.Request, a *provider.Authorization) string {
+func (s *server) again(w http.ResponseWriter, r *http.Request, a *authorize.Authorization) string {
 	browser := s.cookie(r, browserName)
 	if browser == "" {
-		browser = provider.NewBrowserName()
+		browser = authorize.NewBrowserName()
 	}
 	query := s.provider.Authorizations.Again(a, browser)
 	if query == nil {
 		return r.URL.Path + "?" + r.URL.RawQuery
 	}
-	s.setCookie(w, browserName, browser, provider.TicketLife)
+	s.setCookie(w, browserName, browser, authorize.TicketLife*time.Second)
 	return r.URL.Path + "?" + query.Encode()
 }
 
 // sameAgain is again for a request that may have a login proof. The proof is for one address, so an
 // address that leads back already stays as it is.
-func (s *server) sameAgain(w http.ResponseWriter, r *http.Request, a *provider.Authorization) string {
+func (s *server) sameAgain(w http.ResponseWriter, r *http.Request, a *authorize.Authorization) string {
 	if a.Reopened() {
 		return r.URL.Path + "?" + r.URL.RawQuery
 	}
@@ -175,10 +181,10 @@ func (s *server) sameAgain(w http.ResponseWriter, r *http.Request, a *provider.A
 
 // keepLoginProof sets the cookie loginProof if the person has signed in for an
 // authorization request.
-func (s *server) keepLoginProof(w http.ResponseWriter, in *provider.SignIn, next string) {
+func (s *server) keepLoginProof(w http.ResponseWriter, in *people.SignIn, next string) {
 	request := s.authorizationRequest(next)
 	if request != nil {
-		s.setCookie(w, loginProof, s.provider.Authorizations.LoginProof(in, request), provider.LoginProofLife)
+		s.setCookie(w, loginProof, s.provider.Authorizations.LoginProof(in, request), authorize.LoginProofLife)
 	}
 }
 
@@ -202,11 +208,11 @@ const loginProof = "login"
 // dropLoginProof deletes the cookie loginProof, which the request has used. If the same request
 // arrives again, the person must sign in again. The cookie stays a little longer if the person is on
 // the way to show another factor, and returns to the same request.
-func (s *server) dropLoginProof(w http.ResponseWriter, kept string, asked *provider.Interaction) {
+func (s *server) dropLoginProof(w http.ResponseWriter, kept string, asked *authorize.Interaction) {
 	switch {
 	case kept == "":
 	case asked != nil && asked.ACR != "":
-		s.setCookie(w, loginProof, kept, provider.SignInLife)
+		s.setCookie(w, loginProof, kept, people.SignInLife)
 	default:
 		s.setCookie(w, loginProof, "", 0)
 	}
@@ -228,19 +234,19 @@ func (s *server) authorizeByPost(w http.ResponseWriter, r *http.Request) error {
 	if len(asQuery) > maxQuery {
 		return tooLong(http.StatusRequestEntityTooLarge)
 	}
-	redirect(w, r, s.path("/o/authorize/")+"?"+asQuery)
+	seeOther(w, r, s.path("/o/authorize/")+"?"+asQuery)
 	return nil
 }
 
 func tooLong(status int) error {
-	return &provider.Error{Status: status, Code: "invalid_request",
+	return &oauth.Error{Status: status, Code: "invalid_request",
 		Description: fmt.Sprintf("The authorization request is longer than %d bytes as a query. Shorten it: state may have at most %d bytes.", maxQuery, oauth.MaxState)}
 }
 
 // showClientError shows an error in the client or its redirect URI as a page. The server
 // never redirects to a redirect URI that is not proven.
 func (s *server) showClientError(w http.ResponseWriter, r *http.Request, sent string, err error) error {
-	e, ok := errors.AsType[*provider.Error](err)
+	e, ok := errors.AsType[*oauth.Error](err)
 	if !ok || e.Mismatch == nil && !unknownClient(e) {
 		return err
 	}
@@ -263,7 +269,7 @@ func (s *server) showClientError(w http.ResponseWriter, r *http.Request, sent st
 	return s.render(w, r, page.Status, page)
 }
 
-func unknownClient(e *provider.Error) bool {
+func unknownClient(e *oauth.Error) bool {
 	code, _ := errorcode.Find(e.Code)
 	one, _ := code.Case(e.Description)
 	return e.Code == "invalid_client" && one.ID == "unknown"
@@ -292,7 +298,7 @@ func shownID(sent string) string {
 // Only the owner of the application and administrators see the characters and the
 // registered URI: it may contain a host name that is not public. That of a metadata
 // document is public.
-func (s *server) difference(r *http.Request, of string, m *provider.Mismatch) (*templates.URIDiff, error) {
+func (s *server) difference(r *http.Request, of string, m *redirect.Mismatch) (*templates.URIDiff, error) {
 	who, err := s.entitled(r)
 	administers := err == nil && who.User.Administrator
 	if err != nil && !errors.Is(err, errSignIn) && !errors.Is(err, errStep) {
@@ -322,7 +328,7 @@ func segments(uri string, from, to int) []templates.Segment {
 
 // proceed does the next step for a person who has a session: it redirects with an
 // error, shows the login page, the page of the second factor or the consent page, or issues the code.
-func (s *server) proceed(w http.ResponseWriter, r *http.Request, a *provider.Authorization, who *provider.SignedIn) error {
+func (s *server) proceed(w http.ResponseWriter, r *http.Request, a *authorize.Authorization, who *storage.SignedIn) error {
 	if a.Refused != nil {
 		return s.refuse(w, r, a, a.Refused)
 	}

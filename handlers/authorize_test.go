@@ -7,15 +7,16 @@ import (
 	"testing"
 	"time"
 
-	"mandate/provider"
+	"mandate/provider/clients"
+	"mandate/provider/policy"
 )
 
 // The log line of a refused authorization request gives the reason, and nothing that the request sent: the operator
 // helps a developer who does not see the redirect.
 func TestLogOfRefusedAuthorizations(t *testing.T) {
 	s := newSite(t, "")
-	app, err := s.provider.Clients.Register(t.Context(), provider.Operator(), provider.Registration{Name: "Shop",
-		ClientType: provider.Public, GrantTypes: []string{provider.GrantCode},
+	app, err := s.provider.Clients.Register(t.Context(), policy.Operator(), clients.Registration{Name: "Shop",
+		ClientType: policy.Public, GrantTypes: []string{policy.GrantCode},
 		RedirectURIs: []string{"https://shop.example/back"}})
 	if err != nil {
 		t.Fatal(err)
@@ -50,8 +51,8 @@ func TestLogOfRefusedAuthorizations(t *testing.T) {
 // that the person knows has any words as scopes, and the page would show them as its own.
 func TestAttackWordsOfAStrangerOnTheConsentPage(t *testing.T) {
 	s := newSite(t, "")
-	app, err := s.provider.Clients.Register(t.Context(), provider.Operator(), provider.Registration{Name: "Shop",
-		ClientType: provider.Public, GrantTypes: []string{provider.GrantCode}, RedirectURIs: []string{"https://shop.example/back"}})
+	app, err := s.provider.Clients.Register(t.Context(), policy.Operator(), clients.Registration{Name: "Shop",
+		ClientType: policy.Public, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{"https://shop.example/back"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,8 +95,8 @@ func TestAttackWordsOfAStrangerOnTheConsentPage(t *testing.T) {
 // sees it on the page.
 func TestLogAndPageOfScopesLeftOut(t *testing.T) {
 	s := newSite(t, "")
-	app, err := s.provider.Clients.Register(t.Context(), provider.Operator(), provider.Registration{Name: "Shop",
-		ClientType: provider.Public, GrantTypes: []string{provider.GrantCode, provider.GrantDevice}, RedirectURIs: []string{"https://shop.example/back"}})
+	app, err := s.provider.Clients.Register(t.Context(), policy.Operator(), clients.Registration{Name: "Shop",
+		ClientType: policy.Public, GrantTypes: []string{policy.GrantCode, policy.GrantDevice}, RedirectURIs: []string{"https://shop.example/back"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"mandate/provider"
+	"mandate/provider/clients"
+	"mandate/provider/policy"
 )
 
 // RFC 6749 appendix A.1: a client id can have spaces, colons and any other printable character. It works at each
@@ -16,11 +17,11 @@ func TestClientIDWithSpaces(t *testing.T) {
 	const id, callback = `urn:my client, 100% "<b>"+&`, "https://app.example.com/cb"
 	s := newSite(t, "/auth")
 	v := s.as(t, "root")
-	register := func(id string) *provider.Registered {
+	register := func(id string) *clients.Registered {
 		t.Helper()
-		app, err := s.provider.Clients.Register(t.Context(), provider.Operator(), provider.Registration{
-			Name: "Ledger", ClientID: id, ClientType: provider.Confidential, HashClientSecret: true,
-			GrantTypes: []string{provider.GrantCode, provider.GrantClient}, RedirectURIs: []string{callback}})
+		app, err := s.provider.Clients.Register(t.Context(), policy.Operator(), clients.Registration{
+			Name: "Ledger", ClientID: id, ClientType: policy.Confidential, HashClientSecret: true,
+			GrantTypes: []string{policy.GrantCode, policy.GrantClient}, RedirectURIs: []string{callback}})
 		if err != nil {
 			t.Fatal(id, err)
 		}
@@ -28,14 +29,14 @@ func TestClientIDWithSpaces(t *testing.T) {
 	}
 	app, part := register(id), register("client,")
 	for _, ends := range []string{" x", "x ", "x\ty", "x\ny"} {
-		_, err := s.provider.Clients.Register(t.Context(), provider.Operator(), provider.Registration{
-			Name: "x", ClientID: ends, ClientType: provider.Confidential, GrantTypes: []string{provider.GrantClient}})
+		_, err := s.provider.Clients.Register(t.Context(), policy.Operator(), clients.Registration{
+			Name: "x", ClientID: ends, ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}})
 		if err == nil {
 			t.Errorf("the client id %q is accepted", ends)
 		}
 	}
 	// ask sends a form with the credentials of an application by HTTP Basic, form-encoded (RFC 6749 §2.3.1).
-	ask := func(by *provider.Registered, path string, form url.Values) answer {
+	ask := func(by *clients.Registered, path string, form url.Values) answer {
 		t.Helper()
 		r := v.request(t, post, path, form.Encode())
 		r.SetBasicAuth(url.QueryEscape(by.Application.ClientID), url.QueryEscape(by.Secret))
@@ -76,7 +77,7 @@ func TestClientIDWithSpaces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got = ask(app, "/o/token/", url.Values{"grant_type": {provider.GrantCode}, "code": {to.Query().Get("code")},
+	got = ask(app, "/o/token/", url.Values{"grant_type": {policy.GrantCode}, "code": {to.Query().Get("code")},
 		"redirect_uri": {callback}, "code_verifier": {"dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"}}) // RFC 7636 appendix B
 	got.wants(t, 200, "access_token")
 	token := regexp.MustCompile(`"access_token":"([^"]+)"`).FindStringSubmatch(got.body)[1]

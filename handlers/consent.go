@@ -7,15 +7,20 @@ import (
 	"strings"
 
 	"mandate/handlers/request"
-	"mandate/provider"
 	"mandate/provider/authority"
+	"mandate/provider/authorize"
+	"mandate/provider/clients"
 	"mandate/provider/loopback"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
+	"mandate/provider/redirect"
+	"mandate/provider/resources"
+	"mandate/storage"
 	"mandate/templates"
 	"mandate/templates/languages"
 )
 
-func (s *server) consentPage(w http.ResponseWriter, r *http.Request, a *provider.Authorization, asked *provider.Interaction) error {
+func (s *server) consentPage(w http.ResponseWriter, r *http.Request, a *authorize.Authorization, asked *authorize.Interaction) error {
 	host, loopback := destination(s.language(r), a.RedirectURI)
 	access := s.access(s.language(r), a.Application, append(slices.Clone(a.Scopes), a.ClaimScopes...), a.Audience, asked)
 	access.Beyond = beyond(a.LeftOut.Shown())
@@ -36,10 +41,10 @@ func (s *server) switchURL(next string) string {
 }
 
 // access describes what an application asks for. before is what the person approved before.
-func (s *server) access(l *languages.Language, a provider.Application, scopes []provider.Scope, audience provider.Audience, before *provider.Interaction) templates.Access {
+func (s *server) access(l *languages.Language, a storage.Application, scopes []policy.Scope, audience resources.Audience, before *authorize.Interaction) templates.Access {
 	shown := templates.Access{Asker: s.asker(l, a)}
 	again := before.Before
-	shown.Offline = s.config.OpenID && s.provider.OutlivesSession(scopes)
+	shown.Offline = s.config.OpenID && s.provider.Rules.OutlivesSession(authorize.ScopeNames(scopes))
 	for _, scope := range scopes {
 		shown.Scopes = append(shown.Scopes, templates.ConsentScope{Name: scope.Name, Description: describe(l, scope),
 			New: again && !slices.Contains(before.Approved, scope.Name)})
@@ -59,7 +64,7 @@ func beyond(names []string, unknown int) templates.Beyond {
 }
 
 // describe returns the description of a scope in a language.
-func describe(l *languages.Language, scope provider.Scope) string {
+func describe(l *languages.Language, scope policy.Scope) string {
 	if scope.BuiltIn {
 		return l.Text(scope.Description)
 	}
@@ -67,9 +72,9 @@ func describe(l *languages.Language, scope provider.Scope) string {
 }
 
 // asker describes an application, and what it says about itself, in a language if it says it in that one.
-func (s *server) asker(l *languages.Language, a provider.Application) templates.Asker {
-	pages := provider.PagesOf(a, l.Tag())
-	shown := templates.Asker{Application: provider.NameIn(a, l.Tag()), LogoURL: s.logoAddress(a), HomeURL: pages.Home, PolicyURL: pages.Policy, TermsURL: pages.Terms}
+func (s *server) asker(l *languages.Language, a storage.Application) templates.Asker {
+	pages := clients.PagesOf(a, l.Tag())
+	shown := templates.Asker{Application: clients.NameIn(a, l.Tag()), LogoURL: s.logoAddress(a), HomeURL: pages.Home, PolicyURL: pages.Policy, TermsURL: pages.Terms}
 	if a.Owner != nil {
 		shown.Owner = *a.Owner
 	}
@@ -80,13 +85,13 @@ func (s *server) asker(l *languages.Language, a provider.Application) templates.
 // describeStranger adds what a person must know about an application that came by itself. It
 // chose its name, so the page never shows the name alone
 // (CIMD-02 §8.5).
-func (s *server) describeStranger(shown *templates.Asker, a provider.Application) {
-	shown.Unchecked = provider.CameByItself(a) && provider.StandingOf(a) == provider.StandingOpen
+func (s *server) describeStranger(shown *templates.Asker, a storage.Application) {
+	shown.Unchecked = policy.CameByItself(a) && policy.StandingOf(a) == policy.StandingOpen
 	shown.LocalOnly = shown.Unchecked && !slices.ContainsFunc(lines(a.RedirectURIs), func(uri string) bool {
 		_, local := destination(s.pages.Languages.English(), uri)
 		return !local
 	})
-	at, err := url.Parse(provider.DocumentOf(a))
+	at, err := url.Parse(policy.DocumentOf(a))
 	if err == nil && at.Host != "" {
 		shown.DocumentHost, shown.DocumentURL = authority.Shown(at.String()), at.String()
 		if shown.Application == at.Hostname() {
@@ -122,13 +127,13 @@ func (s *server) consent(w http.ResponseWriter, r *http.Request) error {
 	if who == nil {
 		return oauth.ForPerson(http.StatusBadRequest, "invalid_request", "", "Your session has ended. Go back to the application and begin again.")
 	}
-	a, err := s.provider.Authorizations.Resume(provider.From(r.Context(), s.requests.Address(r)), r.PostForm.Get("ticket"), who)
+	a, err := s.provider.Authorizations.Resume(clients.From(r.Context(), s.requests.Address(r)), r.PostForm.Get("ticket"), who)
 	if err != nil {
 		return s.showClientError(w, r, "", err)
 	}
 	s.useLocales(r, a.UILocales())
 	request.Note(r.Context(), "client", a.Application.ClientID)
-	var response provider.Response
+	var response redirect.Response
 	switch {
 	case a.Refused != nil:
 		s.countRefusal(r, a, a.Refused)

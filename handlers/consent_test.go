@@ -3,7 +3,7 @@ package handlers
 import (
 	"testing"
 
-	"mandate/provider"
+	"mandate/provider/policy"
 	"mandate/templates/languages"
 )
 
@@ -16,10 +16,10 @@ func TestScopesAreDescribedInLanguages(t *testing.T) {
 	const english = "See your email address"
 	for _, tag := range languages.Tags() {
 		l := all.Accepted(tag)
-		if got := describe(l, provider.Scope{Name: "email", Description: english, BuiltIn: true}); got == "" || (got == english) != (tag == "en") {
+		if got := describe(l, policy.Scope{Name: "email", Description: english, BuiltIn: true}); got == "" || (got == english) != (tag == "en") {
 			t.Errorf("%s: %s", tag, got)
 		}
-		if got := describe(l, provider.Scope{Name: "email", Description: english}); got != english {
+		if got := describe(l, policy.Scope{Name: "email", Description: english}); got != english {
 			t.Errorf("%s: the operator's text has become %s", tag, got)
 		}
 	}

@@ -23,6 +23,8 @@ import (
 
 	"mandate/provider"
 	"mandate/provider/passkey/passkeytest"
+	"mandate/provider/people"
+	"mandate/provider/policy"
 	"mandate/storage"
 	"mandate/templates"
 	"mandate/testkit"
@@ -61,7 +63,7 @@ func costSite(t *testing.T) (handler http.Handler, paths []string, p *provider.P
 		t.Fatal(err)
 	}
 	p, err = provider.New(t.Context(), provider.Config{Issuer: "http://localhost:8000/o", ServerKey: bytes.Repeat([]byte{7}, 32),
-		Scopes: []provider.Scope{{Name: "read", Description: "Read it"}, {Name: "openid", Description: "Know you"}}, OpenID: true,
+		Scopes: []policy.Scope{{Name: "read", Description: "Read it"}, {Name: "openid", Description: "Know you"}}, OpenID: true,
 		CodeLifetime: time.Minute, AccessTokenLifetime: time.Hour, RefreshTokenLifetime: time.Hour, RefreshTokenMaxLifetime: time.Hour, SessionLifetime: time.Hour,
 		PasswordMemoryKiB: 64, PasswordIterations: 1}, store, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -163,7 +165,7 @@ func hostile() map[string]string {
 // that no limit hides what it costs.
 func TestAttackCostOfABody(t *testing.T) {
 	handler, paths, p, _ := costSite(t)
-	_, err := p.People.AddUser(t.Context(), provider.Operator(), provider.Person{Username: "root", Password: goodPassword, Administrator: true})
+	_, err := p.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: "root", Password: goodPassword, Administrator: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,11 +243,11 @@ func TestAttackCostOfABody(t *testing.T) {
 // The key of a passkey is stored once, and used by whoever sends its ID.
 func TestAttackCostOfAStoredPasskey(t *testing.T) {
 	handler, _, p, store := costSite(t)
-	u, err := p.People.AddUser(t.Context(), provider.Operator(), provider.Person{Username: "alice", Password: goodPassword})
+	u, err := p.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: "alice", Password: goodPassword})
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, err := p.People.Login(t.Context(), "alice", goodPassword, provider.Browser{Address: "192.0.2.1"})
+	in, err := p.People.Login(t.Context(), "alice", goodPassword, people.Browser{Address: "192.0.2.1"})
 	if err != nil {
 		t.Fatal(err)
 	}

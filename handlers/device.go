@@ -6,15 +6,17 @@ import (
 	"net/url"
 
 	"mandate/handlers/request"
-	"mandate/provider"
+	"mandate/provider/authorize"
+	"mandate/provider/device"
 	"mandate/provider/oauth"
+	"mandate/storage"
 	"mandate/templates"
 )
 
 // deviceAuthorization is the device authorization endpoint (RFC 8628 §3.1).
 func (s *server) deviceAuthorization(w http.ResponseWriter, r *http.Request) error {
 	from := s.browser(r)
-	codes, application, err := s.provider.Devices.Authorize(r.Context(), r, provider.DeviceOrigin{Address: from.Address, UserAgent: from.UserAgent})
+	codes, application, err := s.provider.Devices.Authorize(r.Context(), r, device.Origin{Address: from.Address, UserAgent: from.UserAgent})
 	if application != nil {
 		request.Note(r.Context(), "client", application.ClientID)
 	}
@@ -74,7 +76,7 @@ func (s *server) findDevice(w http.ResponseWriter, r *http.Request) error {
 	if missing := q.MissingACR(who); missing != "" {
 		return s.toStepUp(w, r, s.deviceAddress(q.UserCode), missing)
 	}
-	return s.render(w, r, http.StatusOK, templates.DeviceApproval{Frame: s.frame(r, ""), Access: s.access(s.language(r), q.Application, q.Scopes, q.Audience, &provider.Interaction{}),
+	return s.render(w, r, http.StatusOK, templates.DeviceApproval{Frame: s.frame(r, ""), Access: s.access(s.language(r), q.Application, q.Scopes, q.Audience, &authorize.Interaction{}),
 		Code: q.UserCode, Program: program(s.language(r), q.From.UserAgent), Address: q.From.Address, Near: q.Near, Asked: s.language(r).Moment(q.CreatedAt),
 		Ticket: q.Ticket, Action: s.path("/device/answer/"), SwitchURL: s.switchURL(s.deviceAddress(q.UserCode))})
 }
@@ -103,7 +105,7 @@ func (s *server) answerDevice(w http.ResponseWriter, r *http.Request) error {
 	ticket, allowed := r.PostForm.Get("ticket"), false
 	switch r.PostForm.Get("decision") {
 	case "approve":
-		var a provider.Application
+		var a storage.Application
 		a, err = s.provider.Devices.Approve(r.Context(), ticket, who)
 		request.Note(r.Context(), "client", a.ClientID)
 		allowed = true
@@ -120,6 +122,6 @@ func (s *server) answerDevice(w http.ResponseWriter, r *http.Request) error {
 
 // toDevicePage redirects a reload of the answer, and a login that interrupted it.
 func (s *server) toDevicePage(w http.ResponseWriter, r *http.Request) error {
-	redirect(w, r, s.path("/device/"))
+	seeOther(w, r, s.path("/device/"))
 	return nil
 }

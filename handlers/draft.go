@@ -8,9 +8,13 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"mandate/handlers/request"
-	"mandate/provider"
+	"mandate/provider/authorize"
+	"mandate/provider/oauth"
+	"mandate/provider/people"
+	"mandate/storage"
 	"mandate/templates"
 )
 
@@ -48,7 +52,7 @@ func (s *server) fresh(h handle) handle {
 		if err == nil {
 			err = s.provider.People.Confirmed(r.Context(), who)
 		}
-		if !errors.Is(err, provider.ErrConfirm) {
+		if !errors.Is(err, people.ErrConfirm) {
 			if err == nil {
 				err = h(w, r)
 			}
@@ -72,7 +76,7 @@ func (s *server) fresh(h handle) handle {
 }
 
 // keepForm keeps the form that was sent for its page. It reports whether the form is short enough.
-func (s *server) keepForm(w http.ResponseWriter, r *http.Request, who *provider.SignedIn) bool {
+func (s *server) keepForm(w http.ResponseWriter, r *http.Request, who *storage.SignedIn) bool {
 	form := maps.Clone(r.PostForm)
 	if form.Get("password") != "" {
 		form.Set(droppedPassword, "yes")
@@ -80,14 +84,14 @@ func (s *server) keepForm(w http.ResponseWriter, r *http.Request, who *provider.
 	form.Del("password")
 	browser := s.cookie(r, browserName)
 	if browser == "" {
-		browser = provider.NewBrowserName()
+		browser = authorize.NewBrowserName()
 	}
 	sealed := s.provider.People.SealDraft(who, draftOf(r, browser), form.Encode())
 	if len(sealed) > mostDraft {
 		return false
 	}
-	s.setCookie(w, browserName, browser, provider.TicketLife)
-	s.keep(w, s.draftCookie(r, sealed), provider.DraftLife)
+	s.setCookie(w, browserName, browser, authorize.TicketLife*time.Second)
+	s.keep(w, s.draftCookie(r, sealed), people.DraftLife)
 	return true
 }
 
@@ -118,7 +122,7 @@ func (s *server) sendAgain(w http.ResponseWriter, r *http.Request) error {
 }
 
 // keptForm returns the form of keepForm once, after the person has signed in again, and nil if there is none.
-func (s *server) keptForm(w http.ResponseWriter, r *http.Request, who *provider.SignedIn) (url.Values, error) {
+func (s *server) keptForm(w http.ResponseWriter, r *http.Request, who *storage.SignedIn) (url.Values, error) {
 	cookie := s.draftCookie(r, "")
 	sent, err := r.Cookie(cookie.Name)
 	// A request for the headers alone shows no form.
@@ -126,7 +130,7 @@ func (s *server) keptForm(w http.ResponseWriter, r *http.Request, who *provider.
 		return nil, nil
 	}
 	err = s.provider.People.Confirmed(r.Context(), who)
-	if errors.Is(err, provider.ErrConfirm) {
+	if errors.Is(err, people.ErrConfirm) {
 		return nil, nil // the person has not signed in again yet
 	}
 	if err != nil {
@@ -141,11 +145,11 @@ func (s *server) keptForm(w http.ResponseWriter, r *http.Request, who *provider.
 }
 
 // droppedFrom says that the password of a kept form must be typed again. It returns nil if it had none.
-func droppedFrom(form url.Values) *provider.Invalid {
+func droppedFrom(form url.Values) *oauth.Invalid {
 	if !form.Has(droppedPassword) {
 		return nil
 	}
-	return &provider.Invalid{Fields: []provider.FieldError{{Field: "password", Message: "Type the new password again: it was not kept while you signed in."}}}
+	return &oauth.Invalid{Fields: []oauth.FieldError{{Field: "password", Message: "Type the new password again: it was not kept while you signed in."}}}
 }
 
 // sayKept says on a page that its form was kept.
@@ -157,9 +161,9 @@ func (s *server) sayKept(r *http.Request, kept bool, f *templates.Frame) {
 
 // sayOnceMore says on the next page that a button was not obeyed yet, if the person comes from the sign-in that it
 // needs. A button alone has no form that could come back.
-func (s *server) sayOnceMore(w http.ResponseWriter, r *http.Request, who *provider.SignedIn) error {
+func (s *server) sayOnceMore(w http.ResponseWriter, r *http.Request, who *storage.SignedIn) error {
 	err := s.provider.People.Confirmed(r.Context(), who)
-	if errors.Is(err, provider.ErrConfirm) {
+	if errors.Is(err, people.ErrConfirm) {
 		return nil
 	}
 	if err == nil && r.Method == http.MethodGet {

@@ -4,8 +4,8 @@ import (
 	"net/http"
 	"strings"
 
-	"mandate/provider"
 	"mandate/provider/errorcode"
+	"mandate/provider/oauth"
 	"mandate/templates"
 	"mandate/templates/languages"
 )
@@ -46,7 +46,7 @@ func (s *server) errorCode(w http.ResponseWriter, r *http.Request) error {
 	}
 	code, found := errorcode.Find(name)
 	if !found {
-		return provider.ErrNotFound
+		return oauth.ErrNotFound
 	}
 	return s.renderPublic(w, r, explained(s.language(r), code, s.path(errorcode.Path)))
 }
@@ -69,7 +69,7 @@ func (s *server) renderPublic(w http.ResponseWriter, r *http.Request, page any) 
 	}
 	h := w.Header()
 	h.Set("Cache-Control", "public, max-age=300")
-	h.Set("Content-Security-Policy", policy+"; form-action 'none'")
+	h.Set("Content-Security-Policy", contentPolicy+"; form-action 'none'")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	writePage(w, l, http.StatusOK, body)
 	return nil
@@ -77,7 +77,7 @@ func (s *server) renderPublic(w http.ResponseWriter, r *http.Request, page any) 
 
 // oauth adapts the endpoints whose error responses have the form of RFC 6749 §5.2, which has error_uri.
 func (s *server) oauth(h handle) http.Handler {
-	return adapt(h, uncached, func(w http.ResponseWriter, r *http.Request, e *provider.Error) {
+	return adapt(h, uncached, func(w http.ResponseWriter, r *http.Request, e *oauth.Error) {
 		writeError(w, r, e, protocolBody{e.Code, e.Description, errorcode.URI(s.origin+s.base, e.Code, e.Description)})
 	})
 }

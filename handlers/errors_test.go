@@ -7,15 +7,16 @@ import (
 	"strings"
 	"testing"
 
-	"mandate/provider"
+	"mandate/provider/clients"
 	"mandate/provider/errorcode"
+	"mandate/provider/policy"
 )
 
 // RFC 6749 §4.1.2.1, §5.2: each error leads to a page that explains it. The page has the anchor of the case.
 func TestErrorURILeadsToAPageThatExplains(t *testing.T) {
 	s := newSite(t, "/auth", func(c *Config) { c.Registration = true })
-	app, err := s.provider.Clients.Register(t.Context(), provider.Operator(), provider.Registration{Name: "Shop", Owner: "alice",
-		ClientType: provider.Confidential, GrantTypes: []string{provider.GrantCode}, RedirectURIs: []string{"https://shop.example/back"}, PKCE: provider.PKCERequired})
+	app, err := s.provider.Clients.Register(t.Context(), policy.Operator(), clients.Registration{Name: "Shop", Owner: "alice",
+		ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{"https://shop.example/back"}, PKCE: policy.PKCERequired})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,10 @@ import (
 	"time"
 
 	"mandate/handlers/request"
-	"mandate/provider"
+	"mandate/provider/events"
+	"mandate/provider/oauth"
+	"mandate/provider/policy"
+	"mandate/storage"
 	"mandate/templates"
 )
 
@@ -31,13 +34,13 @@ const (
 
 // eventFilter reads the filters of the event log. It returns an Invalid for those that select nothing because there is no
 // such kind, person and so on.
-func (s *server) eventFilter(ctx context.Context, form url.Values) (provider.EventFilter, error) {
-	of := provider.EventFilter{Kind: form.Get(byKind), ObjectID: strings.TrimSpace(form.Get(byObject)), Address: strings.TrimSpace(form.Get(byAddress))}
-	invalid := &provider.Invalid{}
-	if of.Kind != "" && !provider.IsEventKind(of.Kind) {
+func (s *server) eventFilter(ctx context.Context, form url.Values) (events.Filter, error) {
+	of := events.Filter{Kind: form.Get(byKind), ObjectID: strings.TrimSpace(form.Get(byObject)), Address: strings.TrimSpace(form.Get(byAddress))}
+	invalid := &oauth.Invalid{}
+	if of.Kind != "" && !events.Known(of.Kind) {
 		invalid.Add(byKind, "There is no such kind of events. Choose one of the list.")
 	}
-	if of.Address != "" && !provider.IsNetwork(of.Address) {
+	if of.Address != "" && !events.IsNetwork(of.Address) {
 		invalid.Add(byAddress, "This is not a network address, such as 192.0.2.7 or 2001:db8::/64.")
 	}
 	of.Since, of.Until = dayIn(form, bySince, 0, invalid), dayIn(form, byUntil, 1, invalid)
@@ -46,14 +49,14 @@ func (s *server) eventFilter(ctx context.Context, form url.Values) (provider.Eve
 	}
 	var err error
 	of.PersonID, err = s.provider.People.PersonInEvents(ctx, strings.TrimSpace(form.Get(byPerson)))
-	if errors.Is(err, provider.ErrNotFound) {
+	if errors.Is(err, oauth.ErrNotFound) {
 		invalid.Add(byPerson, "There is no person with this username, and no event with this subject.")
 		err = nil
 	}
 	if err == nil {
 		of.ActorID, err = s.provider.People.ActorInEvents(ctx, strings.TrimSpace(form.Get(byActor)))
 	}
-	if errors.Is(err, provider.ErrNotFound) {
+	if errors.Is(err, oauth.ErrNotFound) {
 		invalid.Add(byActor, "There is no person with this username, no application with this client ID, and no event with this ID.")
 		err = nil
 	}
@@ -64,7 +67,7 @@ func (s *server) eventFilter(ctx context.Context, form url.Values) (provider.Eve
 }
 
 // dayIn returns the beginning of a day, or of one of the days after it. It returns 0 if the field is empty.
-func dayIn(form url.Values, field string, later int, invalid *provider.Invalid) int64 {
+func dayIn(form url.Values, field string, later int, invalid *oauth.Invalid) int64 {
 	text := form.Get(field)
 	if text == "" {
 		return 0
@@ -83,7 +86,7 @@ func (s *server) eventsForm(r *http.Request, values url.Values) templates.Events
 	page := templates.Events{Frame: s.frame(r, ""), Action: s.path(eventsPath), ExportAction: s.path(eventsPath + "export/"), Most: mostExported,
 		Person: values.Get(byPerson), By: values.Get(byActor), Object: values.Get(byObject), Address: values.Get(byAddress), Since: values.Get(bySince), Until: values.Get(byUntil)}
 	page.Kinds = []templates.Option{{Label: "All"}}
-	for _, d := range provider.EventKinds() {
+	for _, d := range events.Kinds() {
 		page.Kinds = append(page.Kinds, templates.Option{Value: string(d.Kind), Label: strings.TrimSuffix(d.Meaning, ".")})
 	}
 	page.Kinds = checked([]string{values.Get(byKind)}, page.Kinds...)
@@ -123,7 +126,7 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) error {
 		}
 		of.BeforeID = id
 	}
-	found, err := s.provider.Events.List(r.Context(), provider.By(who.User), of, pageSize+1)
+	found, err := s.provider.Events.List(r.Context(), policy.By(who.User), of, pageSize+1)
 	if err != nil {
 		return err
 	}
@@ -147,7 +150,7 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) error {
 	for _, e := range found {
 		row := eventRow(e)
 		if e.UserAgent != "" {
-			row.Browser = device(s.pages.Languages.English(), e.UserAgent)
+			row.Browser = deviceName(s.pages.Languages.English(), e.UserAgent)
 		}
 		page.Rows = append(page.Rows, row)
 	}
@@ -155,9 +158,9 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) error {
 }
 
 // eventRow describes an event for an administrator.
-func eventRow(e provider.Event) templates.EventRow {
+func eventRow(e storage.Event) templates.EventRow {
 	row := templates.EventRow{At: exactly(e.At), Kind: e.Kind, Meaning: meaningOf(e.Kind), Detail: e.Detail, Address: e.Address, Count: e.Times,
-		Actor: provider.EventActor(e), Person: cmp.Or(e.PersonName, e.PersonID), Object: strings.TrimSpace(objectKinds[e.ObjectKind] + " " + cmp.Or(e.ObjectName, e.ObjectID))}
+		Actor: events.Actor(e), Person: cmp.Or(e.PersonName, e.PersonID), Object: strings.TrimSpace(objectKinds[e.ObjectKind] + " " + cmp.Or(e.ObjectName, e.ObjectID))}
 	if e.Times > 1 {
 		row.Since = exactly(e.Since)
 	}
@@ -177,7 +180,7 @@ var objectKinds = map[string]string{"session": "Session", "totp": "Authenticator
 	"registration-token": "Initial access token", "resource": "Resource", "key": "Key", "application": "Application"}
 
 func meaningOf(kind string) string {
-	for _, d := range provider.EventKinds() {
+	for _, d := range events.Kinds() {
 		if string(d.Kind) == kind {
 			return d.Meaning
 		}
@@ -189,7 +192,7 @@ func meaningOf(kind string) string {
 func exactly(at int64) string { return time.Unix(at, 0).UTC().Format("2006-01-02 15:04:05") }
 
 func (s *server) toEvents(w http.ResponseWriter, r *http.Request) error {
-	redirect(w, r, s.path(eventsPath))
+	seeOther(w, r, s.path(eventsPath))
 	return nil
 }
 
@@ -212,11 +215,11 @@ func (s *server) exportEvents(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return s.correctFilter(w, r, r.PostForm, err)
 	}
-	err = s.provider.Events.Export(r.Context(), provider.By(who.User), of)
+	err = s.provider.Events.Export(r.Context(), policy.By(who.User), of)
 	if err != nil {
 		return err
 	}
-	found, err := s.provider.Events.List(r.Context(), provider.By(who.User), of, exportStep)
+	found, err := s.provider.Events.List(r.Context(), policy.By(who.User), of, exportStep)
 	if err != nil {
 		return err
 	}
@@ -226,7 +229,7 @@ func (s *server) exportEvents(w http.ResponseWriter, r *http.Request) error {
 	_ = out.Write([]string{"time", "kind", "actor", "actor_kind", "actor_id", "actor_name", "address", "user_agent", "person_id", "person_name", "object_kind", "object_id", "object_name", "detail", "count", "since", "id"})
 	for n := 0; len(found) > 0; {
 		for _, e := range found {
-			_ = out.Write(cells(time.Unix(e.At, 0).UTC().Format(time.RFC3339), e.Kind, provider.EventActor(e), e.ActorKind, e.ActorID, e.ActorName, e.Address, e.UserAgent, e.PersonID, e.PersonName,
+			_ = out.Write(cells(time.Unix(e.At, 0).UTC().Format(time.RFC3339), e.Kind, events.Actor(e), e.ActorKind, e.ActorID, e.ActorName, e.Address, e.UserAgent, e.PersonID, e.PersonName,
 				e.ObjectKind, e.ObjectID, e.ObjectName, e.Detail, strconv.FormatInt(e.Times, 10), time.Unix(e.Since, 0).UTC().Format(time.RFC3339), e.ID))
 		}
 		out.Flush()
@@ -235,7 +238,7 @@ func (s *server) exportEvents(w http.ResponseWriter, r *http.Request) error {
 			break
 		}
 		of.BeforeAt, of.BeforeID = found[len(found)-1].At, found[len(found)-1].ID
-		found, err = s.provider.Events.List(r.Context(), provider.By(who.User), of, exportStep)
+		found, err = s.provider.Events.List(r.Context(), policy.By(who.User), of, exportStep)
 		if err != nil {
 			// A part is sent already. Nobody may take it for the whole.
 			request.Note(r.Context(), "error", err.Error())

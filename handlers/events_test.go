@@ -12,7 +12,7 @@ import (
 	"github.com/gorilla/mux"
 
 	"mandate/handlers/resource"
-	"mandate/provider"
+	"mandate/provider/events"
 	"mandate/templates"
 )
 
@@ -142,7 +142,7 @@ func TestEveryFormHasItsEvent(t *testing.T) {
 			t.Errorf("%s is in none or in both of eventsOf and storesNone", path)
 		}
 		for kind := range strings.FieldsSeq(eventsOf[path]) {
-			if !provider.IsEventKind(kind) {
+			if !events.Known(kind) {
 				t.Errorf("%s: there is no kind %s", path, kind)
 			}
 		}

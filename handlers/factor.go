@@ -7,8 +7,12 @@ import (
 	"slices"
 
 	"mandate/handlers/request"
-	"mandate/provider"
+	"mandate/provider/acr"
+	"mandate/provider/authorize"
 	"mandate/provider/oauth"
+	"mandate/provider/people"
+	"mandate/provider/totp"
+	"mandate/storage"
 	"mandate/templates"
 )
 
@@ -17,7 +21,7 @@ import (
 const signInCookie = "signin"
 
 // confirmLogin is the reason for which a person signs in again before a change of how they sign in.
-const confirmLogin provider.Reason = "confirm"
+const confirmLogin authorize.Reason = "confirm"
 
 // factorAddress returns the address of the page that asks for a second factor and then leads to next.
 // wanted is the acr that the person must reach; empty: the person is signing in.
@@ -33,17 +37,17 @@ func (s *server) factorAddress(next, wanted string) string {
 // there to next.
 func (s *server) toStepUp(w http.ResponseWriter, r *http.Request, next, wanted string) error {
 	// A sign-in that was not finished belongs perhaps to another account.
-	if s.longCookie(r, signInCookie, provider.MostLeavingTicket) != "" {
+	if s.longCookie(r, signInCookie, people.MostTicket) != "" {
 		s.setCookie(w, signInCookie, "", 0)
 	}
-	redirect(w, r, s.factorAddress(next, wanted))
+	seeOther(w, r, s.factorAddress(next, wanted))
 	return nil
 }
 
 // stepping is what the page of the second factor is about.
 type stepping struct {
-	challenge *provider.Challenge
-	who       *provider.SignedIn // nil: the person is signing in
+	challenge *people.Challenge
+	who       *storage.SignedIn // nil: the person is signing in
 	next      string
 	wanted    string
 }
@@ -53,14 +57,14 @@ type stepping struct {
 func (s *server) challenged(r *http.Request, values url.Values) (stepping, error) {
 	found := stepping{next: s.ownAddress(values.Get("next")), wanted: values.Get("acr")}
 	s.useLocalesOf(r, found.next)
-	if ticket := s.longCookie(r, signInCookie, provider.MostLeavingTicket); ticket != "" {
+	if ticket := s.longCookie(r, signInCookie, people.MostTicket); ticket != "" {
 		c, err := s.provider.People.SecondStep(r.Context(), ticket)
 		if err == nil {
 			request.Note(r.Context(), "subject", c.User.ID)
 			found.challenge = c
 			return found, nil
 		}
-		if !errors.Is(err, provider.ErrNotFound) {
+		if !errors.Is(err, oauth.ErrNotFound) {
 			return found, err
 		}
 	}
@@ -74,7 +78,7 @@ func (s *server) challenged(r *http.Request, values url.Values) (stepping, error
 }
 
 // again leads to the login page, and from there back to the same step.
-func (s *server) stepAgain(w http.ResponseWriter, r *http.Request, at stepping, why provider.Reason) error {
+func (s *server) stepAgain(w http.ResponseWriter, r *http.Request, at stepping, why authorize.Reason) error {
 	next := at.next
 	if at.who != nil {
 		next = s.factorAddress(at.next, at.wanted)
@@ -94,28 +98,28 @@ func (s *server) factorPage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	case at.challenge == nil:
 		return s.stepAgain(w, r, at, "")
-	case at.who != nil && (at.wanted == "" || provider.SatisfiesACR(at.who, at.wanted)):
+	case at.who != nil && (at.wanted == "" || acr.Satisfies(at.who.Session.AMR, at.wanted)):
 		// Nothing is missing: the person came back to a page of before.
-		redirect(w, r, at.next)
+		seeOther(w, r, at.next)
 		return nil
 	}
 	return s.showStep(w, r, http.StatusOK, at, nil, url.Values{})
 }
 
 // showStep shows the page of the second factor, with the error of an answer.
-func (s *server) showStep(w http.ResponseWriter, r *http.Request, status int, at stepping, wrong *provider.Error, form url.Values) error {
+func (s *server) showStep(w http.ResponseWriter, r *http.Request, status int, at stepping, wrong *oauth.Error, form url.Values) error {
 	message, by := "", form.Get("by")
 	if wrong != nil {
 		message, _ = said(s.language(r), wrong)
 	}
 	ways := at.challenge.Ways(at.wanted)
-	if slices.Contains(ways, provider.ByNewPasskey) {
-		redirect(w, r, s.path(newPasskeyPath)+"?next="+url.QueryEscape(asciiURL(at.next)))
+	if slices.Contains(ways, people.ByNewPasskey) {
+		seeOther(w, r, s.path(newPasskeyPath)+"?next="+url.QueryEscape(asciiURL(at.next)))
 		return nil
 	}
-	if slices.Contains(ways, provider.ByNewTOTP) {
+	if slices.Contains(ways, people.ByNewTOTP) {
 		page, err := s.newTOTPPage(r, at.challenge, form.Get("secret"), message)
-		if errors.Is(err, provider.ErrConfirm) {
+		if errors.Is(err, people.ErrConfirm) {
 			return s.stepAgain(w, r, at, confirmLogin)
 		}
 		if err != nil {
@@ -126,16 +130,16 @@ func (s *server) showStep(w http.ResponseWriter, r *http.Request, status int, at
 		return s.render(w, r, status, page)
 	}
 	page := templates.Factor{Frame: s.frame(r, ""), Action: s.path("/login/factor/"), Next: at.next, Wanted: at.wanted, StepUp: at.who != nil,
-		Account: at.challenge.User.Username, SwitchURL: s.switchURL(at.next), Code: slices.Contains(ways, provider.ByTOTP), Recovery: slices.Contains(ways, provider.ByRecovery)}
+		Account: at.challenge.User.Username, SwitchURL: s.switchURL(at.next), Code: slices.Contains(ways, people.ByTOTP), Recovery: slices.Contains(ways, people.ByRecovery)}
 	switch by {
-	case provider.ByRecovery:
+	case people.ByRecovery:
 		page.RecoveryError = message
-	case provider.ByPasskey:
+	case people.ByPasskey:
 		page.PasskeyError = message
 	default:
 		page.CodeError = message
 	}
-	if slices.Contains(ways, provider.ByPasskey) {
+	if slices.Contains(ways, people.ByPasskey) {
 		asked, err := s.provider.Passkeys.AskForStep(r.Context(), at.challenge)
 		if err != nil {
 			return err
@@ -147,23 +151,23 @@ func (s *server) showStep(w http.ResponseWriter, r *http.Request, status int, at
 
 // newTOTPPage returns the page that adds an authenticator app. sealed is the secret that the form has
 // sent back; a new one is made if it is empty.
-func (s *server) newTOTPPage(r *http.Request, c *provider.Challenge, sealed, message string) (templates.NewTOTP, error) {
+func (s *server) newTOTPPage(r *http.Request, c *people.Challenge, sealed, message string) (templates.NewTOTP, error) {
 	app, err := s.provider.People.SameTOTP(c, sealed)
 	if err != nil {
 		return templates.NewTOTP{}, err
 	}
-	picture, err := provider.QR(app.URI)
+	picture, err := totp.QR(app.URI)
 	return templates.NewTOTP{Frame: s.frame(r, ""), Picture: picture, URI: app.URI, Secret: app.Secret, Sealed: app.Sealed, CodeError: message}, err
 }
 
 // answerIn reads the answer to a challenge from the form.
-func answerIn(form url.Values) provider.Answer {
-	return provider.Answer{By: form.Get("by"), Code: form.Get("code"), Secret: form.Get("secret")}
+func answerIn(form url.Values) people.Answer {
+	return people.Answer{By: form.Get("by"), Code: form.Get("code"), Secret: form.Get("secret")}
 }
 
 // answerStep checks the second factor that a form has sent.
-func (s *server) answerStep(r *http.Request, c *provider.Challenge) (*provider.SignIn, error) {
-	if r.PostForm.Get("by") == provider.ByPasskey && s.provider.Passkeys.Offered() {
+func (s *server) answerStep(r *http.Request, c *people.Challenge) (*people.SignIn, error) {
+	if r.PostForm.Get("by") == people.ByPasskey && s.provider.Passkeys.Offered() {
 		return s.provider.Passkeys.Answer(r.Context(), c, authenticatorResponse(r), s.browser(r))
 	}
 	return s.provider.People.Answer(r.Context(), c, answerIn(r.PostForm), s.browser(r))
@@ -189,9 +193,9 @@ func (s *server) factor(w http.ResponseWriter, r *http.Request) error {
 		return s.showStep(w, r, formStatus(e), at, e, r.PostForm)
 	}
 	switch {
-	case errors.Is(err, provider.ErrConfirm):
+	case errors.Is(err, people.ErrConfirm):
 		return s.stepAgain(w, r, at, confirmLogin)
-	case errors.Is(err, provider.ErrNotFound):
+	case errors.Is(err, oauth.ErrNotFound):
 		// The password was changed, or the session has ended.
 		s.setCookie(w, signInCookie, "", 0)
 		return s.stepAgain(w, r, at, "")
@@ -202,19 +206,19 @@ func (s *server) factor(w http.ResponseWriter, r *http.Request) error {
 		return s.begin(w, r, in, at.next)
 	}
 	s.strengthen(w, r, in, at)
-	redirect(w, r, at.next)
+	seeOther(w, r, at.next)
 	return nil
 }
 
 // strengthen sets the cookies of a session that has become stronger. A person who has signed in for
 // the same authorization request a moment ago need not sign in for it again.
-func (s *server) strengthen(w http.ResponseWriter, r *http.Request, in *provider.SignIn, at stepping) {
+func (s *server) strengthen(w http.ResponseWriter, r *http.Request, in *people.SignIn, at stepping) {
 	s.setCookie(w, "session", in.Session, in.MaxAge)
 	asked, kept := s.authorizationRequest(at.next), s.cookie(r, loginProof)
 	if asked == nil || kept == "" {
 		return
 	}
 	if proof := s.provider.Authorizations.RenewLoginProof(kept, at.who, in, asked); proof != "" {
-		s.setCookie(w, loginProof, proof, provider.LoginProofLife)
+		s.setCookie(w, loginProof, proof, authorize.LoginProofLife)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"time"
 
-	"mandate/provider"
+	"mandate/storage"
 	"mandate/templates/languages"
 )
 
@@ -126,7 +126,7 @@ func (s *server) dropNotice(w http.ResponseWriter, r *http.Request) {
 const secretLife = 2 * time.Minute
 
 // keepSecret carries a client secret to the page of its application.
-func (s *server) keepSecret(w http.ResponseWriter, who *provider.SignedIn, id, secret string) {
+func (s *server) keepSecret(w http.ResponseWriter, who *storage.SignedIn, id, secret string) {
 	if secret != "" {
 		s.keepText(w, who, "/o/applications/"+id, "secret of "+id, secret)
 	}
@@ -144,12 +144,12 @@ func (s *server) secretCookie(path, value string) http.Cookie {
 
 // keepText carries a secret text from a form to the page with this path, which shows it once.
 // The provider seals it for this session. what names the text.
-func (s *server) keepText(w http.ResponseWriter, who *provider.SignedIn, path, what, text string) {
+func (s *server) keepText(w http.ResponseWriter, who *storage.SignedIn, path, what, text string) {
 	s.keep(w, s.secretCookie(path, s.provider.People.SealForPage(who, what, text)), secretLife)
 }
 
 // takeText returns the text of keepText once, or "".
-func (s *server) takeText(w http.ResponseWriter, r *http.Request, who *provider.SignedIn, path, what string) string {
+func (s *server) takeText(w http.ResponseWriter, r *http.Request, who *storage.SignedIn, path, what string) string {
 	cookie := s.secretCookie(path, "")
 	sent, err := r.Cookie(cookie.Name)
 	// A request for the headers alone does not show the secret.
@@ -161,6 +161,6 @@ func (s *server) takeText(w http.ResponseWriter, r *http.Request, who *provider.
 }
 
 // takeSecret returns the client secret once.
-func (s *server) takeSecret(w http.ResponseWriter, r *http.Request, who *provider.SignedIn, id string) string {
+func (s *server) takeSecret(w http.ResponseWriter, r *http.Request, who *storage.SignedIn, id string) string {
 	return s.takeText(w, r, who, "/o/applications/"+id, "secret of "+id)
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/gorilla/mux"
 
-	"mandate/provider"
 	"mandate/provider/oauth"
 	"mandate/templates"
 )
@@ -34,7 +33,7 @@ func (s *server) parseForm(r *http.Request, lists ...string) error {
 func (s *server) readForm(r *http.Request) error {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/x-www-form-urlencoded" {
-		return &provider.Error{Status: http.StatusUnsupportedMediaType, Code: "invalid_request",
+		return &oauth.Error{Status: http.StatusUnsupportedMediaType, Code: "invalid_request",
 			Description: "Send the form with Content-Type: application/x-www-form-urlencoded."}
 	}
 	err = r.ParseForm()
@@ -74,7 +73,7 @@ func checkValues(values url.Values, lists []string) error {
 // badField returns an error about a field. The client chose the name, so the log has an
 // ellipsis in its place.
 func badField(format, name string) error {
-	return &provider.Error{Status: http.StatusBadRequest, Code: "invalid_request",
+	return &oauth.Error{Status: http.StatusBadRequest, Code: "invalid_request",
 		Description: fmt.Sprintf(format, oauth.Clip(name, 40)), LogText: fmt.Sprintf(format, "…")}
 }
 
@@ -83,7 +82,7 @@ func badField(format, name string) error {
 func variable(r *http.Request, name string) (string, error) {
 	value, err := url.PathUnescape(mux.Vars(r)[name])
 	if err != nil || !oauth.PlainText(value) {
-		return "", provider.ErrNotFound
+		return "", oauth.ErrNotFound
 	}
 	return value, nil
 }
@@ -122,7 +121,7 @@ func (l listing) offset() int { return (l.page - 1) * pageSize }
 func (l listing) pager(total int) (templates.Pager, error) {
 	pages := max(1, (total+pageSize-1)/pageSize)
 	if l.page > pages {
-		return templates.Pager{}, provider.ErrNotFound
+		return templates.Pager{}, oauth.ErrNotFound
 	}
 	p := templates.Pager{Page: l.page, Pages: pages, Total: total}
 	if l.page > 1 {

@@ -13,8 +13,9 @@ import (
 
 	"github.com/gorilla/mux"
 
-	"mandate/provider"
 	"mandate/provider/limits"
+	"mandate/provider/policy"
+	"mandate/provider/resources"
 	"mandate/provider/seal"
 	"mandate/storage"
 	"mandate/templates"
@@ -123,7 +124,7 @@ func TestLastingFormIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"a", "b"} {
-		_, err = s.provider.Resources.Add(ctx, provider.By(u), provider.ResourceRegistration{URI: "https://" + name + ".example/", Name: name})
+		_, err = s.provider.Resources.Add(ctx, policy.By(u), resources.Registration{URI: "https://" + name + ".example/", Name: name})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,7 +210,7 @@ func TestAttackApprovalsOfAnAnsweredRequest(t *testing.T) {
 	s := newSite(t, "")
 	v := s.as(t, "alice")
 	path, secret := registered(t, v)
-	app, err := s.provider.Clients.Application(t.Context(), provider.Operator(), strings.Split(path, "/")[3])
+	app, err := s.provider.Clients.Application(t.Context(), policy.Operator(), strings.Split(path, "/")[3])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,8 @@ import (
 	"net/url"
 	"strings"
 
-	"mandate/provider"
+	"mandate/provider/oauth"
+	"mandate/storage"
 	"mandate/templates"
 )
 
@@ -53,7 +54,7 @@ func (s *server) addGroup(w http.ResponseWriter, r *http.Request) error {
 	}
 	name := strings.TrimSpace(r.PostForm.Get("name"))
 	err = s.provider.People.AddGroup(r.Context(), name)
-	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
+	if invalid, ok := errors.AsType[*oauth.Invalid](err); ok {
 		noteInvalid(r, invalid)
 		page, err := s.groupsPage(r)
 		if err != nil {
@@ -66,19 +67,19 @@ func (s *server) addGroup(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.setNotice(w, "group-added")
-	redirect(w, r, s.path("/admin/groups/"))
+	seeOther(w, r, s.path("/admin/groups/"))
 	return nil
 }
 
 // namedGroup finds the group of the path. It is for administrators.
-func (s *server) namedGroup(r *http.Request) (provider.Group, error) {
+func (s *server) namedGroup(r *http.Request) (storage.Group, error) {
 	_, err := s.administrator(r)
 	if err != nil {
-		return provider.Group{}, err
+		return storage.Group{}, err
 	}
 	name, err := variable(r, "name")
 	if err != nil {
-		return provider.Group{}, err
+		return storage.Group{}, err
 	}
 	return s.provider.People.GroupNamed(r.Context(), name)
 }
@@ -103,6 +104,6 @@ func (s *server) deleteGroup(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.setNotice(w, "group-gone")
-	redirect(w, r, s.path("/admin/groups/"))
+	seeOther(w, r, s.path("/admin/groups/"))
 	return nil
 }

@@ -5,28 +5,32 @@ import (
 	"strconv"
 
 	"mandate/handlers/request"
-	"mandate/provider"
+	"mandate/provider/clients"
+	"mandate/provider/people"
+	"mandate/provider/policy"
+	"mandate/provider/registration"
+	"mandate/storage"
 	"mandate/templates"
 	"mandate/templates/languages"
 )
 
 // applicationUse describes where an application came from, and what it holds.
-func (s *server) applicationUse(r *http.Request, a provider.Application) (templates.ApplicationUse, error) {
+func (s *server) applicationUse(r *http.Request, a storage.Application) (templates.ApplicationUse, error) {
 	h, err := s.provider.Clients.Holding(r.Context(), a)
 	return templates.ApplicationUse{Origin: originText(a.Origin), LastUsed: lastUsed(a.LastUsedAt, a.Origin), Statement: statementText(s.provider.Registrations.StatementOf(a)),
 		People: counted(h.People, h.MorePeople), Tokens: counted(h.Tokens, h.MoreTokens),
-		Signed: a.AccessTokenFormat == provider.FormatJWT, RevokeAllURL: s.applicationPath(a.ID, "revoke/")}, err
+		Signed: a.AccessTokenFormat == policy.FormatJWT, RevokeAllURL: s.applicationPath(a.ID, "revoke/")}, err
 }
 
 // originText says how an application came here.
 func originText(origin string) string {
-	return map[string]string{"": "Unknown: it is older than this entry", provider.FromPage: "A person registered it on a page of this server",
-		provider.FromCommand: "The operator registered it on the command line", provider.FromRegistration: "It registered itself",
-		provider.FromDocument: "Its metadata document: nobody registered it here"}[origin]
+	return map[string]string{"": "Unknown: it is older than this entry", storage.FromPage: "A person registered it on a page of this server",
+		storage.FromCommand: "The operator registered it on the command line", storage.FromRegistration: "It registered itself",
+		storage.FromDocument: "Its metadata document: nobody registered it here"}[origin]
 }
 
 // statementText says what an issuer of software statements vouches for.
-func statementText(s provider.Statement) string {
+func statementText(s registration.Statement) string {
 	switch {
 	case s.Issuer == "":
 		return ""
@@ -37,17 +41,17 @@ func statementText(s provider.Statement) string {
 }
 
 // responsibleText says to a person who is responsible for an application.
-func responsibleText(l *languages.Language, a provider.Authorized) string {
+func responsibleText(l *languages.Language, a people.Authorized) string {
 	if a.Suspended != "" {
 		return l.T("It does not work now.") + " " + l.Text(a.Suspended)
 	}
 	switch a.Standing {
-	case provider.StandingAdministrator:
+	case policy.StandingAdministrator:
 		return l.T("An administrator of this server is responsible for it.")
-	case provider.StandingPerson:
+	case policy.StandingPerson:
 		return l.T("Its owner is responsible for it, who is not an administrator of this server.")
 	}
-	if a.Application.Origin == provider.FromDocument {
+	if a.Application.Origin == storage.FromDocument {
 		return l.T("It describes itself in a metadata document. Nobody here is responsible for it or has checked it.")
 	}
 	return l.T("It registered itself. Nobody here is responsible for it or has checked it.")
@@ -66,7 +70,7 @@ func lastUsed(at int64, origin string) string {
 }
 
 // lastUsedSentence says the same in a sentence; "" if it is not known.
-func lastUsedSentence(l *languages.Language, a provider.Authorized) string {
+func lastUsedSentence(l *languages.Language, a people.Authorized) string {
 	switch {
 	case a.LastUsedAt > 0:
 		return l.T("Last used %s.", l.Moment(a.LastUsedAt))
@@ -79,7 +83,7 @@ func lastUsedSentence(l *languages.Language, a provider.Authorized) string {
 // counted writes a number that may be the bound of a count.
 func counted(n int, more bool) string {
 	switch {
-	case more && n >= provider.MostCounted:
+	case more && n >= clients.MostCounted:
 		return "More than 1,000"
 	case more && n == 0:
 		return "Not counted: the server has too many to look at all of them"
@@ -97,12 +101,12 @@ func (s *server) revokeAllPage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	details := []string{"All its access and refresh tokens stop working at once.", "What people have approved is forgotten: each of them is asked again."}
-	if a.ClientType != provider.Public {
+	if a.ClientType != policy.Public {
 		details = append(details, "It keeps its secret, and whoever knows the secret can get new tokens: replace the secret afterwards if somebody else may know it.")
 	} else {
 		details = append(details, "It stays registered, and people can approve it again.")
 	}
-	if a.AccessTokenFormat == provider.FormatJWT {
+	if a.AccessTokenFormat == policy.FormatJWT {
 		details = append(details, "An API that verifies signed tokens itself, without asking this server, accepts them until they expire.")
 	}
 	return s.render(w, r, http.StatusOK, templates.Confirm{Frame: s.frame(r, ""), Heading: "Revoke everything that “" + a.Name + "” holds?", Message: "This cannot be undone. The application stays.",
@@ -115,12 +119,12 @@ func (s *server) revokeAll(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	err = s.provider.Clients.RevokeAll(r.Context(), provider.By(who.User), a.ID)
+	err = s.provider.Clients.RevokeAll(r.Context(), policy.By(who.User), a.ID)
 	if err != nil {
 		return err
 	}
 	request.Note(r.Context(), "client", a.ClientID)
 	s.setNotice(w, "revoked-all")
-	redirect(w, r, s.applicationPath(a.ID, ""))
+	seeOther(w, r, s.applicationPath(a.ID, ""))
 	return nil
 }

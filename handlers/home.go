@@ -32,7 +32,7 @@ func (s *server) home(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if page.Applications == 0 && !who.User.Administrator {
-		redirect(w, r, s.path("/account/"))
+		seeOther(w, r, s.path("/account/"))
 		return nil
 	}
 	authorized, err := s.provider.People.Authorized(r.Context(), who.User.ID)

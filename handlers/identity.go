@@ -7,7 +7,10 @@ import (
 	"slices"
 
 	"mandate/handlers/request"
-	"mandate/provider"
+	"mandate/provider/authorize"
+	"mandate/provider/oauth"
+	"mandate/provider/people"
+	"mandate/storage"
 	"mandate/templates"
 	"mandate/templates/languages"
 )
@@ -43,35 +46,35 @@ func (s *server) leave(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	l := provider.Leaving{Next: s.ownAddress(r.PostForm.Get("next"))}
-	l.Fresh, l.Choose = s.howToSignIn(l.Next, provider.Reason(r.PostForm.Get("reason")))
+	l := people.Leaving{Next: s.ownAddress(r.PostForm.Get("next"))}
+	l.Fresh, l.Choose = s.howToSignIn(l.Next, authorize.Reason(r.PostForm.Get("reason")))
 	return s.leaveFor(w, r, name, l)
 }
 
 // howToSignIn reports whether the person must sign in anew at the other server, and whether they must
 // choose an account there. What a form says can only require less than what is checked at the end: only a
 // login that is new counts as one.
-func (s *server) howToSignIn(next string, why provider.Reason) (fresh, choose bool) {
+func (s *server) howToSignIn(next string, why authorize.Reason) (fresh, choose bool) {
 	switch why {
-	case provider.OtherAccount, provider.ChooseAccount:
+	case authorize.OtherAccount, authorize.ChooseAccount:
 		choose = true
-	case provider.LoginRequest, provider.LoginTooOld, confirmLogin:
+	case authorize.LoginRequest, authorize.LoginTooOld, confirmLogin:
 		fresh = true
 	}
 	asked := s.authorizationRequest(next)
 	return fresh || asked.Has("max_age") || slices.Contains(asked["prompt"], "login"), choose
 }
 
-func (s *server) leaveFor(w http.ResponseWriter, r *http.Request, name string, l provider.Leaving) error {
+func (s *server) leaveFor(w http.ResponseWriter, r *http.Request, name string, l people.Leaving) error {
 	address, ticket, err := s.provider.Identities.Leave(r.Context(), name, l)
-	if e, ok := errors.AsType[*provider.Error](err); ok {
+	if e, ok := errors.AsType[*oauth.Error](err); ok {
 		return s.notSignedIn(w, r, e, l.Next, l.Adding != nil)
 	}
 	if err != nil {
 		return err
 	}
-	s.setCookie(w, leavingCookie, ticket, provider.LeaveLife)
-	redirect(w, r, address)
+	s.setCookie(w, leavingCookie, ticket, people.LeaveLife)
+	seeOther(w, r, address)
 	return nil
 }
 
@@ -94,17 +97,17 @@ func (s *server) arrive(w http.ResponseWriter, r *http.Request) error {
 		w.WriteHeader(http.StatusOK)
 		return nil
 	}
-	ticket := s.longCookie(r, leavingCookie, provider.MostLeavingTicket)
+	ticket := s.longCookie(r, leavingCookie, people.MostTicket)
 	arrived, err := s.provider.Identities.Arrive(r.Context(), name, ticket, response, who, s.browser(r))
 	// The address where the person goes on is read again: the rules for it are those of this release.
 	next := s.ownAddress(arrived.Next)
 	if arrived.Next != "" { // the cookie belongs to this response, and the response is used
 		s.setCookie(w, leavingCookie, "", 0)
 	}
-	if errors.Is(err, provider.ErrConfirm) {
+	if errors.Is(err, people.ErrConfirm) {
 		return s.toLogin(w, r, s.path("/account/"), who.User.Username, confirmLogin)
 	}
-	if e, ok := errors.AsType[*provider.Error](err); ok {
+	if e, ok := errors.AsType[*oauth.Error](err); ok {
 		return s.notSignedIn(w, r, e, next, arrived.Adding)
 	}
 	if err != nil {
@@ -122,7 +125,7 @@ func (s *server) arrive(w http.ResponseWriter, r *http.Request) error {
 
 // notSignedIn shows why another server did not sign the person in. A failure of this server is shown as
 // every other one.
-func (s *server) notSignedIn(w http.ResponseWriter, r *http.Request, e *provider.Error, next string, adding bool) error {
+func (s *server) notSignedIn(w http.ResponseWriter, r *http.Request, e *oauth.Error, next string, adding bool) error {
 	noteError(r, e)
 	retryAfter(w, e)
 	s.useLocalesOf(r, next)
@@ -137,21 +140,21 @@ func (s *server) notSignedIn(w http.ResponseWriter, r *http.Request, e *provider
 }
 
 // identityList lists the accounts of other servers with which a person signs in.
-func (s *server) identityList(r *http.Request, u provider.User) (templates.IdentityList, error) {
+func (s *server) identityList(r *http.Request, u storage.User) (templates.IdentityList, error) {
 	own, err := s.provider.Identities.Of(r.Context(), u.ID)
 	var list templates.IdentityList
 	for _, one := range own {
 		list.Rows = append(list.Rows, s.identityRow(s.language(r), one))
 	}
 	for _, other := range s.provider.Identities.Servers() {
-		if !slices.ContainsFunc(own, func(one provider.Identity) bool { return one.Issuer == other.Issuer }) {
+		if !slices.ContainsFunc(own, func(one people.OwnIdentity) bool { return one.Issuer == other.Issuer }) {
 			list.Add = append(list.Add, templates.ServerButton{Label: other.Label, Action: s.path(identitiesPath + "new/" + other.Name + "/")})
 		}
 	}
 	return list, err
 }
 
-func (s *server) identityRow(l *languages.Language, one provider.Identity) templates.IdentityRow {
+func (s *server) identityRow(l *languages.Language, one people.OwnIdentity) templates.IdentityRow {
 	row := templates.IdentityRow{Label: one.Server.Label, Added: l.Day(one.CreatedAt), RemoveURL: s.path(identitiesPath + one.ID + "/remove/")}
 	if row.Label == "" {
 		row.Label, row.Gone = one.Issuer, true
@@ -187,39 +190,39 @@ func (s *server) addIdentity(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.leaveFor(w, r, other.Name, provider.Leaving{Next: s.path("/account/"), Adding: who})
+	return s.leaveFor(w, r, other.Name, people.Leaving{Next: s.path("/account/"), Adding: who})
 }
 
-func (s *server) addable(r *http.Request) (*provider.SignedIn, provider.SignInServer, error) {
+func (s *server) addable(r *http.Request) (*storage.SignedIn, people.Server, error) {
 	who, err := s.person(r)
 	if err != nil {
-		return nil, provider.SignInServer{}, err
+		return nil, people.Server{}, err
 	}
 	name, err := variable(r, "name")
 	if err != nil {
-		return nil, provider.SignInServer{}, err
+		return nil, people.Server{}, err
 	}
 	other, err := s.provider.Identities.Server(name)
 	return who, other, err
 }
 
 // identity returns the identity of the path, which belongs to the person who is signed in.
-func (s *server) identity(r *http.Request) (*provider.SignedIn, provider.Identity, error) {
+func (s *server) identity(r *http.Request) (*storage.SignedIn, people.OwnIdentity, error) {
 	who, err := s.person(r)
 	if err != nil {
-		return nil, provider.Identity{}, err
+		return nil, people.OwnIdentity{}, err
 	}
 	id, err := variable(r, "id")
 	if err != nil {
-		return nil, provider.Identity{}, err
+		return nil, people.OwnIdentity{}, err
 	}
 	own, err := s.provider.Identities.Of(r.Context(), who.User.ID)
 	if err != nil {
-		return nil, provider.Identity{}, err
+		return nil, people.OwnIdentity{}, err
 	}
-	at := slices.IndexFunc(own, func(one provider.Identity) bool { return one.ID == id })
+	at := slices.IndexFunc(own, func(one people.OwnIdentity) bool { return one.ID == id })
 	if at < 0 {
-		return nil, provider.Identity{}, provider.ErrNotFound
+		return nil, people.OwnIdentity{}, oauth.ErrNotFound
 	}
 	return who, own[at], nil
 }
@@ -264,12 +267,12 @@ func (s *server) leaveSignedOut(w http.ResponseWriter, r *http.Request) error {
 	}
 	address, err := s.provider.Identities.EndSessionURL(r.Context(), name, s.absolute("/"))
 	if err == nil && address == "" {
-		err = provider.ErrNotFound
+		err = oauth.ErrNotFound
 	}
 	if err != nil {
 		return err
 	}
-	redirect(w, r, address)
+	seeOther(w, r, address)
 	return nil
 }
 

@@ -8,7 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"mandate/provider"
+	"mandate/provider/oauth"
+	"mandate/provider/policy"
+	"mandate/provider/registration"
+	"mandate/storage"
 	"mandate/templates"
 )
 
@@ -27,7 +30,7 @@ func (s *server) initialTokens(w http.ResponseWriter, r *http.Request) error {
 	}
 	kept := form != nil
 	if !kept {
-		form = url.Values{"uses": {"1"}, "expires": {"86400"}, "may": {provider.GrantCode}, "scopes": s.provider.OpenScopes()}
+		form = url.Values{"uses": {"1"}, "expires": {"86400"}, "may": {policy.GrantCode}, "scopes": s.provider.Rules.Allowance(policy.StandingOpen).Scopes}
 	}
 	page, err := s.initialTokensPage(r, who, form, nil)
 	if err != nil {
@@ -38,7 +41,7 @@ func (s *server) initialTokens(w http.ResponseWriter, r *http.Request) error {
 	return s.render(w, r, http.StatusOK, page)
 }
 
-func (s *server) initialTokensPage(r *http.Request, who *provider.SignedIn, form url.Values, invalid *provider.Invalid) (templates.InitialTokens, error) {
+func (s *server) initialTokensPage(r *http.Request, who *storage.SignedIn, form url.Values, invalid *oauth.Invalid) (templates.InitialTokens, error) {
 	field := func(name string) templates.Field {
 		return templates.Field{Value: form.Get(name), Error: invalid.At(name)}
 	}
@@ -49,14 +52,14 @@ func (s *server) initialTokensPage(r *http.Request, who *provider.SignedIn, form
 	introspection := templates.Option{Value: "introspection", Label: "Introspection", Help: "A confidential application that asks for the scope “introspection” may introspect tokens."}
 	page.May = checked(form["may"], append(grantOptions(), introspection)...)
 	page.Scopes = s.scopeOptions(s.provider.Scopes(), form["scopes"])
-	found, err := s.provider.Registrations.InitialTokens(r.Context(), provider.By(who.User))
+	found, err := s.provider.Registrations.InitialTokens(r.Context(), policy.By(who.User))
 	for _, i := range found {
-		limits, broken := provider.ParseLimits(i.Limits)
+		limits, broken := registration.ParseLimits(i.Limits)
 		if broken != nil {
 			return page, broken
 		}
-		row := templates.InitialTokenRow{ID: i.ID, MadeBy: "the operator", May: strings.Join(provider.MayOf(limits), ", "), Scopes: strings.Join(limits.Scopes, " "),
-			UsesLeft: i.UsesLeft, Until: moment(i.ExpiresAt), Works: provider.UsableInitialToken(i), DeleteURL: s.path(initialTokensPath + i.ID + "/delete/")}
+		row := templates.InitialTokenRow{ID: i.ID, MadeBy: "the operator", May: strings.Join(registration.MayOf(limits), ", "), Scopes: strings.Join(limits.Scopes, " "),
+			UsesLeft: i.UsesLeft, Until: moment(i.ExpiresAt), Works: registration.UsableInitialToken(i), DeleteURL: s.path(initialTokensPath + i.ID + "/delete/")}
 		if i.Maker != nil {
 			row.MadeBy = *i.Maker
 		}
@@ -77,13 +80,13 @@ func (s *server) addInitialToken(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	form := r.PostForm
-	said := provider.NewInitialToken{May: unique(form["may"]), Scopes: unique(form["scopes"]), Resources: lines(form.Get("resources")),
+	said := registration.NewInitialToken{May: unique(form["may"]), Scopes: unique(form["scopes"]), Resources: lines(form.Get("resources")),
 		Lifetime: time.Duration(seconds(form.Get("expires"))) * time.Second}
 	said.Uses, err = strconv.ParseInt(strings.TrimSpace(form.Get("uses")), 10, 32)
 	if err != nil {
 		said.Uses = 0 // refused below
 	}
-	invalid := &provider.Invalid{}
+	invalid := &oauth.Invalid{}
 	if len(said.May) == 0 {
 		chooseOne(invalid, "may")
 	}
@@ -93,13 +96,13 @@ func (s *server) addInitialToken(w http.ResponseWriter, r *http.Request) error {
 	var text string
 	err = invalid.Err()
 	if err == nil {
-		var actor provider.Actor
+		var actor policy.Actor
 		actor, err = s.acting(r, who)
 		if err == nil {
 			_, text, err = s.provider.Registrations.AddInitialToken(r.Context(), actor, said)
 		}
 	}
-	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
+	if invalid, ok := errors.AsType[*oauth.Invalid](err); ok {
 		noteInvalid(r, invalid)
 		page, err := s.initialTokensPage(r, who, form, invalid)
 		if err != nil {
@@ -111,7 +114,7 @@ func (s *server) addInitialToken(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.keepText(w, who, initialTokensPath, "initial access token", text)
-	redirect(w, r, s.path(initialTokensPath))
+	seeOther(w, r, s.path(initialTokensPath))
 	return nil
 }
 
@@ -130,11 +133,11 @@ func (s *server) deleteInitialToken(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
-	err = s.provider.Registrations.DeleteInitialToken(r.Context(), provider.By(who.User), id)
+	err = s.provider.Registrations.DeleteInitialToken(r.Context(), policy.By(who.User), id)
 	if err != nil {
 		return err
 	}
 	s.setNotice(w, "token-gone")
-	redirect(w, r, s.path(initialTokensPath))
+	seeOther(w, r, s.path(initialTokensPath))
 	return nil
 }

@@ -4,7 +4,7 @@ import (
 	"net/http"
 
 	"mandate/handlers/request"
-	"mandate/provider"
+	"mandate/provider/tokens"
 )
 
 // introspect is the introspection endpoint (RFC 7662 §2). The response is a JWT if the request
@@ -21,7 +21,7 @@ func (s *server) introspect(w http.ResponseWriter, r *http.Request) error {
 		request.Inactive(r.Context())
 	}
 	if answer.Signed != "" {
-		w.Header().Set("Content-Type", provider.SignedIntrospection)
+		w.Header().Set("Content-Type", tokens.SignedIntrospection)
 		_, _ = w.Write([]byte(answer.Signed)) // an error here means that the client has gone
 		return nil
 	}

@@ -12,8 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"mandate/provider"
 	"mandate/provider/oauth"
+	"mandate/provider/people"
+	"mandate/provider/policy"
+	"mandate/storage"
 	"mandate/templates"
 )
 
@@ -51,16 +53,16 @@ func (s *server) invitations(w http.ResponseWriter, r *http.Request) error {
 	return s.render(w, r, http.StatusOK, page)
 }
 
-func (s *server) invitationRow(i provider.Invitation) templates.InvitationRow {
+func (s *server) invitationRow(i storage.Invitation) templates.InvitationRow {
 	return templates.InvitationRow{Email: i.Email, URL: s.invitationPath(i.ID), Groups: strings.ReplaceAll(i.Groups, "\n", ", "), Inviter: oauth.Deref(i.Inviter), Until: moment(i.ExpiresAt),
 		ByHand: !i.Mailed, Waiting: i.Waiting, Unsent: i.Unsent, Expired: i.ExpiresAt <= time.Now().Unix()}
 }
 
 // invitation finds the invitation of the path. It is for administrators.
-func (s *server) invitation(r *http.Request) (*provider.SignedIn, provider.Invitation, error) {
+func (s *server) invitation(r *http.Request) (*storage.SignedIn, storage.Invitation, error) {
 	who, id, err := s.administers(r)
 	if err != nil {
-		return nil, provider.Invitation{}, err
+		return nil, storage.Invitation{}, err
 	}
 	i, err := s.provider.Invitations.One(r.Context(), id)
 	return who, i, err
@@ -81,7 +83,7 @@ func (s *server) invitationPage(w http.ResponseWriter, r *http.Request) error {
 	return s.render(w, r, http.StatusOK, page)
 }
 
-func (s *server) shownInvitation(r *http.Request, i provider.Invitation, wrong ...templates.FieldError) templates.Invitation {
+func (s *server) shownInvitation(r *http.Request, i storage.Invitation, wrong ...templates.FieldError) templates.Invitation {
 	here := s.invitationPath(i.ID)
 	return templates.Invitation{Frame: s.frame(r, ""), InvitationRow: s.invitationRow(i), Since: moment(i.CreatedAt),
 		Life: inWords(time.Duration(i.ExpiresAt-i.CreatedAt) * time.Second), Mails: s.provider.People.SendsMail(),
@@ -101,7 +103,7 @@ func (s *server) inviteListPage(w http.ResponseWriter, r *http.Request) error {
 func (s *server) showInvite(w http.ResponseWriter, r *http.Request, several bool) error {
 	who, err := s.administrator(r)
 	if err == nil && !s.provider.Invitations.Offered() {
-		err = provider.ErrNotFound
+		err = oauth.ErrNotFound
 	}
 	if err == nil && several {
 		err = s.provider.People.Confirmed(r.Context(), who) // the file of this form could not be kept
@@ -130,10 +132,10 @@ func (s *server) newInvite(r *http.Request) url.Values {
 	return url.Values{"language": {s.language(r).Tag()}, "expires": {strconv.FormatInt(oauth.Seconds(s.provider.Invitations.Lifetime()), 10)}}
 }
 
-func (s *server) inviteForm(r *http.Request, form url.Values, several bool, invalid *provider.Invalid) (templates.Invite, error) {
+func (s *server) inviteForm(r *http.Request, form url.Values, several bool, invalid *oauth.Invalid) (templates.Invite, error) {
 	page := templates.Invite{Frame: s.frame(r, ""), Several: several, Action: s.path(invitationsPath + "new/"), Other: s.path(invitationsPath + "list/"), CancelURL: s.path(invitationsPath),
 		Recipient: templates.Field{Value: form.Get("recipient"), Error: invalid.At("recipient")}, List: templates.Field{Value: form.Get("list")}, GroupError: invalid.At("group"), ExpiresError: invalid.At("expires"),
-		Expires: checked(form["expires"], s.invitationLives()...), Languages: checked(form["language"], s.languageOptions()...), LanguageError: invalid.At("language"), Mails: s.provider.People.SendsMail(), ByHand: form.Has("by_hand"), Most: provider.MostInvites, Errors: fieldErrors(invalid)}
+		Expires: checked(form["expires"], s.invitationLives()...), Languages: checked(form["language"], s.languageOptions()...), LanguageError: invalid.At("language"), Mails: s.provider.People.SendsMail(), ByHand: form.Has("by_hand"), Most: people.MostInvites, Errors: fieldErrors(invalid)}
 	if several {
 		page.Action, page.Other = page.Other, page.Action
 		if invalid.At("list") != "" {
@@ -180,8 +182,8 @@ func lifeOption(life time.Duration) templates.Option {
 func inWords(life time.Duration) string { return cmp.Or(inUnits(life), span(life)) }
 
 // inviting reads how people are invited.
-func (s *server) inviting(form url.Values) provider.Inviting {
-	return provider.Inviting{Lifetime: time.Duration(seconds(form.Get("expires"))) * time.Second, ByHand: form.Has("by_hand"), Language: form.Get("language")}
+func (s *server) inviting(form url.Values) people.Inviting {
+	return people.Inviting{Lifetime: time.Duration(seconds(form.Get("expires"))) * time.Second, ByHand: form.Has("by_hand"), Language: form.Get("language")}
 }
 
 // invite invites one person.
@@ -193,8 +195,8 @@ func (s *server) invite(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	one := provider.Invite{Email: strings.TrimSpace(r.PostForm.Get("recipient")), Groups: unique(r.PostForm["group"])}
-	made, err := s.provider.Invitations.Invite(r.Context(), provider.By(who.User), []provider.Invite{one}, s.inviting(r.PostForm))
+	one := people.Invite{Email: strings.TrimSpace(r.PostForm.Get("recipient")), Groups: unique(r.PostForm["group"])}
+	made, err := s.provider.Invitations.Invite(r.Context(), policy.By(who.User), []people.Invite{one}, s.inviting(r.PostForm))
 	if err != nil {
 		return s.correctInvite(w, r, false, err)
 	}
@@ -212,9 +214,9 @@ func (s *server) inviteList(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	list, err := readInvites(r.PostForm.Get("list"), file)
-	var made []provider.Invited
+	var made []people.Invited
 	if err == nil {
-		made, err = s.provider.Invitations.Invite(r.Context(), provider.By(who.User), list, s.inviting(r.PostForm))
+		made, err = s.provider.Invitations.Invite(r.Context(), policy.By(who.User), list, s.inviting(r.PostForm))
 	}
 	if err != nil {
 		return s.correctInvite(w, r, true, err)
@@ -223,21 +225,21 @@ func (s *server) inviteList(w http.ResponseWriter, r *http.Request) error {
 }
 
 // readInvites reads the list of people from the field or from the file.
-func readInvites(field, file string) ([]provider.Invite, error) {
+func readInvites(field, file string) ([]people.Invite, error) {
 	if strings.TrimSpace(field) == "" {
 		field, file = file, ""
 	}
 	if strings.TrimSpace(file) != "" {
-		return nil, &provider.Invalid{Fields: []provider.FieldError{{Field: "list", Message: "There are people in the field and in the file. Empty the field to use the file, or send no file."}}}
+		return nil, &oauth.Invalid{Fields: []oauth.FieldError{{Field: "list", Message: "There are people in the field and in the file. Empty the field to use the file, or send no file."}}}
 	}
-	return provider.ReadInvites(strings.NewReader(field))
+	return people.ReadInvites(strings.NewReader(field))
 }
 
 // readUpload reads a form with a file, and returns the file. The whole form is not larger than any other.
 func (s *server) readUpload(r *http.Request, name string) (string, error) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "multipart/form-data" {
-		return "", &provider.Error{Status: http.StatusUnsupportedMediaType, Code: "invalid_request", Description: "Send the form with Content-Type: multipart/form-data."}
+		return "", &oauth.Error{Status: http.StatusUnsupportedMediaType, Code: "invalid_request", Description: "Send the form with Content-Type: multipart/form-data."}
 	}
 	const inMemory = 32 << 20 // more than MAX_BODY_BYTES may be: nothing is written to a disk
 	err = r.ParseMultipartForm(inMemory)
@@ -281,7 +283,7 @@ func (s *server) correctInvite(w http.ResponseWriter, r *http.Request, several b
 
 // invited shows the links that no message has. There may be too many of them for a cookie, so this page is
 // the response to the form.
-func (s *server) invited(w http.ResponseWriter, r *http.Request, made []provider.Invited, notice string) error {
+func (s *server) invited(w http.ResponseWriter, r *http.Request, made []people.Invited, notice string) error {
 	page := templates.Invited{Frame: s.frame(r, ""), BackURL: s.path(invitationsPath)}
 	for _, one := range made {
 		if one.Link != "" {
@@ -293,7 +295,7 @@ func (s *server) invited(w http.ResponseWriter, r *http.Request, made []provider
 		return s.render(w, r, http.StatusOK, page)
 	}
 	s.setNotice(w, notice)
-	redirect(w, r, page.BackURL)
+	seeOther(w, r, page.BackURL)
 	return nil
 }
 
@@ -318,7 +320,7 @@ func (s *server) renewInvitation(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	made, err := s.provider.Invitations.Renew(r.Context(), provider.By(who.User), i.ID, r.PostForm.Get("how") == "hand")
+	made, err := s.provider.Invitations.Renew(r.Context(), policy.By(who.User), i.ID, r.PostForm.Get("how") == "hand")
 	if err != nil {
 		why, err := s.refused(w, r, err)
 		if err != nil {
@@ -326,7 +328,7 @@ func (s *server) renewInvitation(w http.ResponseWriter, r *http.Request) error {
 		}
 		return s.render(w, r, why.status, s.shownInvitation(r, i, templates.FieldError{Message: cmp.Or(why.limit, why.invalid.At("recipient"))}))
 	}
-	return s.invited(w, r, []provider.Invited{made}, "invited-again")
+	return s.invited(w, r, []people.Invited{made}, "invited-again")
 }
 
 // withdrawInvitationPage asks before an invitation ends.
@@ -343,12 +345,12 @@ func (s *server) withdrawInvitationPage(w http.ResponseWriter, r *http.Request) 
 func (s *server) withdrawInvitation(w http.ResponseWriter, r *http.Request) error {
 	who, i, err := s.invitation(r)
 	if err == nil {
-		err = s.provider.Invitations.Withdraw(r.Context(), provider.By(who.User), i.ID)
+		err = s.provider.Invitations.Withdraw(r.Context(), policy.By(who.User), i.ID)
 	}
 	if err != nil {
 		return err
 	}
 	s.setNotice(w, "invitation-gone")
-	redirect(w, r, s.path(invitationsPath))
+	seeOther(w, r, s.path(invitationsPath))
 	return nil
 }

@@ -4,7 +4,9 @@ import (
 	"net/url"
 	"slices"
 
-	"mandate/provider"
+	"mandate/provider/oauth"
+	"mandate/provider/policy"
+	"mandate/storage"
 	"mandate/templates"
 )
 
@@ -21,15 +23,15 @@ type kind struct {
 // kinds lists the kinds of application.
 func kinds() []kind {
 	return []kind{
-		{id: "website", title: "Website with a server", text: "People sign in at a website whose own server can keep a secret.", grant: provider.GrantCode,
+		{id: "website", title: "Website with a server", text: "People sign in at a website whose own server can keep a secret.", grant: policy.GrantCode,
 			redirects: "The page of the website that receives the authorization code, such as https://shop.example.org/callback."},
-		{id: "browser", title: "Browser application", text: "It runs in the browser alone (a single-page application), without a server of its own that could keep a secret.", public: true, grant: provider.GrantCode,
+		{id: "browser", title: "Browser application", text: "It runs in the browser alone (a single-page application), without a server of its own that could keep a secret.", public: true, grant: policy.GrantCode,
 			redirects: "The page of the application that receives the authorization code, such as https://app.example.org/callback."},
-		{id: "native", title: "Mobile or desktop application", text: "People install it, and it opens the browser to sign them in.", public: true, grant: provider.GrantCode,
+		{id: "native", title: "Mobile or desktop application", text: "People install it, and it opens the browser to sign them in.", public: true, grant: policy.GrantCode,
 			redirects: "On a desktop computer http://127.0.0.1/callback, which may be used with any port. On a phone an https address that opens the application, or a scheme of its own, such as com.example.app:/callback."},
-		{id: "device", title: "Command line or device", text: "A program in a terminal, or a device without a keyboard. People approve it in a browser on any device.", public: true, grant: provider.GrantDevice},
-		{id: "service", title: "Service", text: "A program that acts for itself, without a person: a nightly job, or one server that calls another.", grant: provider.GrantClient},
-		{id: "api", title: "API", text: "It receives tokens from applications and asks this server whether they are active.", grant: provider.GrantClient, introspects: true},
+		{id: "device", title: "Command line or device", text: "A program in a terminal, or a device without a keyboard. People approve it in a browser on any device.", public: true, grant: policy.GrantDevice},
+		{id: "service", title: "Service", text: "A program that acts for itself, without a person: a nightly job, or one server that calls another.", grant: policy.GrantClient},
+		{id: "api", title: "API", text: "It receives tokens from applications and asks this server whether they are active.", grant: policy.GrantClient, introspects: true},
 	}
 }
 
@@ -59,7 +61,7 @@ func (k *kind) preset(form url.Values) {
 	}
 	form.Set("grant_type", k.grant)
 	if k.public {
-		form.Set("client_type", provider.Public)
+		form.Set("client_type", policy.Public)
 	}
 	if k.introspects {
 		form.Set("may_introspect", "on")
@@ -68,7 +70,7 @@ func (k *kind) preset(form url.Values) {
 
 // refusal says what a person has to ask an administrator for, if this person cannot
 // register an application of the kind.
-func (k *kind) refusal(who *provider.SignedIn, may provider.Allowance) string {
+func (k *kind) refusal(who *storage.SignedIn, may policy.Allowance) string {
 	switch {
 	case k.introspects && !who.User.Administrator:
 		return "Only an administrator can let an application ask about tokens. Ask one for these: a resource for your API, with its URI, its name and its scopes; " +
@@ -94,9 +96,9 @@ func (k *kind) mainFields() []string {
 
 // advanced reports whether the advanced fields contain an error, or another value than the
 // kind's, so that they must be shown.
-func (k *kind) advanced(form, initial url.Values, invalid *provider.Invalid) bool {
+func (k *kind) advanced(form, initial url.Values, invalid *oauth.Invalid) bool {
 	shown := k.mainFields()
-	if invalid != nil && slices.ContainsFunc(invalid.Fields, func(f provider.FieldError) bool { return !slices.Contains(shown, f.Field) }) {
+	if invalid != nil && slices.ContainsFunc(invalid.Fields, func(f oauth.FieldError) bool { return !slices.Contains(shown, f.Field) }) {
 		return true
 	}
 	for _, field := range []string{"client_type", "grant_type", "redirect_uris", "scope", "resources", "hash_client_secret", "access_token_format", "algorithm", "userinfo_algorithm", "pairwise",

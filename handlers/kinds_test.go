@@ -9,7 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"mandate/provider"
+	"mandate/provider/acr"
+	"mandate/provider/policy"
+	"mandate/provider/possession"
+	"mandate/storage"
 )
 
 var formControl = regexp.MustCompile(`<(?:input|textarea) id="[^"]*" name="([a-z_]+)"`)
@@ -60,12 +63,12 @@ func TestKinds(t *testing.T) {
 		who, main, is, grants, redirects string
 		introspects                      bool
 	}{
-		"website": {"alice", "[name redirect_uris scope]", provider.Confidential, provider.GrantCode, "https://a.example/cb", false},
-		"browser": {"alice", "[name redirect_uris scope]", provider.Public, provider.GrantCode, "https://a.example/cb", false},
-		"native":  {"alice", "[name redirect_uris scope]", provider.Public, provider.GrantCode, "com.example.app:/cb", false},
-		"device":  {"alice", "[name scope]", provider.Public, provider.GrantDevice, "", false},
-		"service": {"alice", "[name scope]", provider.Confidential, provider.GrantClient, "", false},
-		"api":     {"root", "[name may_introspect]", provider.Confidential, provider.GrantClient, "", true},
+		"website": {"alice", "[name redirect_uris scope]", policy.Confidential, policy.GrantCode, "https://a.example/cb", false},
+		"browser": {"alice", "[name redirect_uris scope]", policy.Public, policy.GrantCode, "https://a.example/cb", false},
+		"native":  {"alice", "[name redirect_uris scope]", policy.Public, policy.GrantCode, "com.example.app:/cb", false},
+		"device":  {"alice", "[name scope]", policy.Public, policy.GrantDevice, "", false},
+		"service": {"alice", "[name scope]", policy.Confidential, policy.GrantClient, "", false},
+		"api":     {"root", "[name may_introspect]", policy.Confidential, policy.GrantClient, "", true},
 	} {
 		v := s.as(t, want.who)
 		page := v.get(t, "/o/applications/register/?kind="+kind)
@@ -92,19 +95,19 @@ func TestKinds(t *testing.T) {
 		if want.redirects != "" {
 			form.Set("redirect_uris", want.redirects)
 		}
-		form.Set("access_token_format", provider.FormatJWT)
+		form.Set("access_token_format", policy.FormatJWT)
 		form.Del("name")
 		v.post(t, "/o/applications/register/", flat(form)...).wants(t, 422, open) // a value that is not the kind's
-		form.Set("access_token_format", provider.FormatOpaque)
+		form.Set("access_token_format", policy.FormatOpaque)
 		form.Set("name", "App "+kind)
 		v.follow(t, v.post(t, "/o/applications/register/", flat(form)...)).wants(t, 200, "App "+kind)
-		found, _, err := s.provider.Clients.Applications(t.Context(), provider.Operator(), provider.Selection{Search: "App " + kind}, 2, 0)
+		found, _, err := s.provider.Clients.Applications(t.Context(), policy.Operator(), storage.Selection{Search: "App " + kind}, 2, 0)
 		if err != nil || len(found) != 1 {
 			t.Fatal(err, len(found))
 		}
 		a := found[0]
-		if a.ClientType != want.is || a.GrantTypes != want.grants || a.RedirectURIs != want.redirects || a.MayIntrospect != want.introspects || a.Origin != provider.FromPage ||
-			a.AccessTokenFormat != provider.FormatOpaque || !a.HashClientSecret {
+		if a.ClientType != want.is || a.GrantTypes != want.grants || a.RedirectURIs != want.redirects || a.MayIntrospect != want.introspects || a.Origin != storage.FromPage ||
+			a.AccessTokenFormat != policy.FormatOpaque || !a.HashClientSecret {
 			t.Errorf("%s: %+v", kind, a)
 		}
 	}
@@ -126,21 +129,21 @@ func TestKinds(t *testing.T) {
 // A kind whose grant only administrators can register says so, and has no form.
 func TestKindOfAdministrators(t *testing.T) {
 	k := kindOf("service")
-	who := &provider.SignedIn{}
-	if text := k.refusal(who, provider.Allowance{Grants: []string{provider.GrantCode}}); !strings.Contains(text, "Client credentials") {
+	who := &storage.SignedIn{}
+	if text := k.refusal(who, policy.Allowance{Grants: []string{policy.GrantCode}}); !strings.Contains(text, "Client credentials") {
 		t.Errorf("it says %q", text)
 	}
-	if text := k.refusal(who, provider.Allowance{Grants: []string{provider.GrantClient}}); text != "" {
+	if text := k.refusal(who, policy.Allowance{Grants: []string{policy.GrantClient}}); text != "" {
 		t.Errorf("it says %q", text)
 	}
 }
 
 // Each choice of a form has words for people.
 func TestChoicesHaveWords(t *testing.T) {
-	for of, names := range map[string][]string{"login": provider.ACRValues(), "profile": provider.Profiles(), "rotation": {provider.RotationOn, provider.RotationOff}, "PKCE": provider.PKCEValues(), "constraint": {provider.BoundToKey, provider.BoundToCertificate}} {
+	for of, names := range map[string][]string{"login": acr.Values(), "profile": policy.Profiles(), "rotation": {policy.RotationOn, policy.RotationOff}, "PKCE": policy.PKCEValues(), "constraint": {possession.DPoP, possession.Certificate}} {
 		words := map[string]map[string]string{"login": requiredLogins, "profile": profileNames, "rotation": rotationNames, "PKCE": pkceNames, "constraint": boundTo}[of]
 		for _, name := range names {
-			if words[name] == "" && name != provider.WeakestACR {
+			if words[name] == "" && name != acr.Password {
 				t.Errorf("the %s %s has no words", of, name)
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"mandate/handlers/request"
-	"mandate/provider"
+	"mandate/provider/oauth"
 	"mandate/templates"
 	"mandate/templates/languages"
 )
@@ -52,7 +52,7 @@ func (s *server) useLocalesOf(r *http.Request, next string) {
 
 // said returns the text of an error in a language. It reports false if the text is for a developer, and
 // is in English.
-func said(l *languages.Language, e *provider.Error) (string, bool) {
+func said(l *languages.Language, e *oauth.Error) (string, bool) {
 	format := cmp.Or(e.Format, e.Description)
 	if !l.Knows(format) {
 		return e.Description, false
@@ -61,7 +61,7 @@ func said(l *languages.Language, e *provider.Error) (string, bool) {
 }
 
 // problem returns what is wrong with a field, in a language. It is empty if nothing is.
-func problem(l *languages.Language, invalid *provider.Invalid, field string) string {
+func problem(l *languages.Language, invalid *oauth.Invalid, field string) string {
 	f := invalid.Find(field)
 	return l.Format(cmp.Or(f.Format, f.Message), f.Args...)
 }

@@ -11,8 +11,9 @@ import (
 	"unicode/utf8"
 
 	"mandate/handlers/request"
-	"mandate/provider"
+	"mandate/provider/authorize"
 	"mandate/provider/oauth"
+	"mandate/provider/people"
 	"mandate/templates"
 	"mandate/templates/languages"
 )
@@ -60,7 +61,7 @@ func (s *server) loginAsker(ctx context.Context, l *languages.Language, next str
 		return nil, nil
 	}
 	a, err := s.provider.Clients.Known(ctx, asked[0])
-	if errors.Is(err, provider.ErrNotFound) {
+	if errors.Is(err, oauth.ErrNotFound) {
 		return nil, nil
 	}
 	if err != nil {
@@ -78,21 +79,21 @@ func (s *server) loginAsker(ctx context.Context, l *languages.Language, next str
 // text and cannot contain one, so a link of a stranger cannot show its own. No
 // text names an account: the page shows only the account of the session.
 func again(l *languages.Language, reason string) templates.Again {
-	switch provider.Reason(reason) {
-	case provider.OtherAccount:
+	switch authorize.Reason(reason) {
+	case authorize.OtherAccount:
 		return templates.Again{Reason: reason, Heading: l.T("Sign in with another account"),
 			Text: l.T("The application asks for another account. Sign in with the account that you use for this application.")}
-	case provider.ChooseAccount:
+	case authorize.ChooseAccount:
 		return templates.Again{Reason: reason, Heading: l.T("Sign in again"),
 			Text: l.T("The application asks you to choose an account. Sign in with this account or with another one.")}
-	case provider.LoginRequest:
+	case authorize.LoginRequest:
 		return templates.Again{Reason: reason, Heading: l.T("Sign in again"),
 			Text: l.T("The application requires that you sign in again. Enter the username and the password of this account.")}
-	case provider.LoginTooOld:
+	case authorize.LoginTooOld:
 		return templates.Again{Reason: reason, Heading: l.T("Sign in again"),
 			Text: l.T("Your last sign-in is older than the application allows. Enter the username and the password of this account.")}
 	}
-	if provider.Reason(reason) == confirmLogin {
+	if authorize.Reason(reason) == confirmLogin {
 		return templates.Again{Reason: reason, Heading: l.T("Confirm that it is you"),
 			Text: l.T("This needs a new sign-in, because somebody else could use this browser. Sign in again first.")}
 	}
@@ -101,7 +102,7 @@ func again(l *languages.Language, reason string) templates.Again {
 
 // sameAccount reports whether the person must sign in with the account that they are signed in to.
 func sameAccount(reason string) bool {
-	return slices.Contains([]provider.Reason{confirmLogin, provider.LoginRequest, provider.LoginTooOld}, provider.Reason(reason))
+	return slices.Contains([]authorize.Reason{confirmLogin, authorize.LoginRequest, authorize.LoginTooOld}, authorize.Reason(reason))
 }
 
 // login checks the password. It begins a session, or leads to the page of the second factor.
@@ -147,16 +148,16 @@ func (s *server) login(w http.ResponseWriter, r *http.Request) error {
 
 // begin sets the cookies of a person who has signed in, and leads to next. A person who must show a
 // second factor first is led to that page.
-func (s *server) begin(w http.ResponseWriter, r *http.Request, in *provider.SignIn, next string) error {
+func (s *server) begin(w http.ResponseWriter, r *http.Request, in *people.SignIn, next string) error {
 	request.Note(r.Context(), "subject", in.User.ID)
 	if in.Session == "" {
-		s.setCookie(w, signInCookie, in.Ticket, provider.SignInLife)
+		s.setCookie(w, signInCookie, in.Ticket, people.SignInLife)
 		s.leadOn(w, r, s.factorAddress(next, ""), next)
 		return nil
 	}
 	s.setCookie(w, signInCookie, "", 0)
 	s.setCookie(w, "session", in.Session, in.MaxAge)
-	s.setCookie(w, "device", in.Device, provider.KnownFor)
+	s.setCookie(w, "device", in.Device, people.KnownFor)
 	if !in.Old { // an application that asks for a new login does not get an old one
 		s.keepLoginProof(w, in, next)
 	}
@@ -172,7 +173,7 @@ func (s *server) leadOn(w http.ResponseWriter, r *http.Request, target, next str
 	if r.Header.Get("Cookie") == "" {
 		target = s.path(cookiesPath) + "?next=" + url.QueryEscape(asciiURL(next))
 	}
-	redirect(w, r, target)
+	seeOther(w, r, target)
 }
 
 // cookiesPage leads on who has signed in, or says that the browser refuses cookies.
@@ -182,12 +183,12 @@ func (s *server) cookiesPage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	next := s.ownAddress(values.Get("next"))
-	if s.longCookie(r, signInCookie, provider.MostLeavingTicket) != "" {
-		redirect(w, r, s.factorAddress(next, ""))
+	if s.longCookie(r, signInCookie, people.MostTicket) != "" {
+		seeOther(w, r, s.factorAddress(next, ""))
 		return nil
 	}
 	if r.Header.Get("Cookie") != "" {
-		redirect(w, r, next)
+		seeOther(w, r, next)
 		return nil
 	}
 	page, err := s.loginForm(r, values)
@@ -206,7 +207,7 @@ func (s *server) withoutCookies(r *http.Request) string {
 
 // formStatus returns the status of the form after a failed login. It is not 401,
 // which would require a challenge (RFC 9110 §15.5.2).
-func formStatus(e *provider.Error) int {
+func formStatus(e *oauth.Error) int {
 	if e.Status == http.StatusTooManyRequests {
 		return e.Status
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"mandate/provider"
+	"mandate/provider/authorize"
 )
 
 func TestOwnAddress(t *testing.T) {
@@ -146,7 +146,7 @@ func TestLoginPageOfSomebodyWhoIsSignedIn(t *testing.T) {
 	}
 	v.post(t, "/login/", "username", "bob", "password", "wrong", "next", "/auth/account/").wants(t, 422, "is wrong", `href="/auth/account/">Continue</a>`, heading)
 	// Whoever must sign in again is offered no way around.
-	for _, reason := range []provider.Reason{provider.LoginRequest, provider.LoginTooOld, provider.ChooseAccount, provider.OtherAccount, confirmLogin} {
+	for _, reason := range []authorize.Reason{authorize.LoginRequest, authorize.LoginTooOld, authorize.ChooseAccount, authorize.OtherAccount, confirmLogin} {
 		query := "next=%2Fauth%2Faccount%2F&reason=" + string(reason)
 		got := v.get(t, "/login/?"+query)
 		failed := v.post(t, "/login/", "username", "alice", "password", "wrong", "next", "/auth/account/", "reason", string(reason))

@@ -6,7 +6,7 @@ import (
 
 	"github.com/gorilla/mux"
 
-	"mandate/provider"
+	"mandate/storage"
 )
 
 // logo answers with the logo of an application that one of our pages shows. The page does not
@@ -29,7 +29,7 @@ func (s *server) logo(w http.ResponseWriter, r *http.Request) error {
 }
 
 // logoAddress is the path of the logo of an application, or "".
-func (s *server) logoAddress(a provider.Application) string {
+func (s *server) logoAddress(a storage.Application) string {
 	name := s.provider.Clients.LogoName(a)
 	if name == "" {
 		return ""

@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"mandate/handlers/request"
-	"mandate/provider"
+	"mandate/provider/clients"
+	"mandate/provider/logout"
 	"mandate/provider/oauth"
+	"mandate/storage"
 	"mandate/templates"
 )
 
@@ -21,7 +23,7 @@ func (s *server) logoutPage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if who == nil {
-		redirect(w, r, s.path("/"))
+		seeOther(w, r, s.path("/"))
 		return nil
 	}
 	return s.render(w, r, http.StatusOK, templates.Logout{Frame: s.frame(r, ""), Action: s.path("/logout/"), OpenID: s.config.OpenID})
@@ -40,7 +42,7 @@ func (s *server) logout(w http.ResponseWriter, r *http.Request) error {
 	}
 	ticket := r.PostForm.Get("ticket")
 	if ticket == "" {
-		return s.end(w, r, &provider.LogoutRequest{}, who, s.provider.Logouts.Logout)
+		return s.end(w, r, &logout.Request{}, who, s.provider.Logouts.Logout)
 	}
 	l, err := s.provider.Logouts.Resume(r.Context(), ticket)
 	if err != nil {
@@ -77,7 +79,7 @@ func (s *server) logoutRequest(w http.ResponseWriter, r *http.Request) error {
 	if r.Method == http.MethodPost {
 		// A browser does not send the session's cookie with a POST from another
 		// site. It sends the cookie with the GET.
-		redirect(w, r, s.path("/o/logout/")+"?"+url.Values{resumed: {ticket}}.Encode())
+		seeOther(w, r, s.path("/o/logout/")+"?"+url.Values{resumed: {ticket}}.Encode())
 		return nil
 	}
 	who, err := s.signedIn(r)
@@ -114,7 +116,7 @@ func comesFromServer(r *http.Request) bool {
 		form = r.PostForm
 	}
 	page := strings.Contains(strings.Join(r.Header.Values("Accept"), ","), "text/html") || form.Has("post_logout_redirect_uri")
-	return isProgram(r) && (provider.SendsCredentials(r, form) || form.Has("id_token_hint") && !page)
+	return isProgram(r) && (clients.SendsCredentials(r, form) || form.Has("id_token_hint") && !page)
 }
 
 // isProgram reports whether a request has nothing that browsers send.
@@ -141,7 +143,7 @@ func (s *server) logoutByServer(w http.ResponseWriter, r *http.Request) error {
 // through the redirect.
 const resumed = "mandate_logout"
 
-func (s *server) readLogout(r *http.Request) (*provider.LogoutRequest, error) {
+func (s *server) readLogout(r *http.Request) (*logout.Request, error) {
 	if r.Method == http.MethodPost {
 		if r.URL.RawQuery != "" {
 			return nil, badRequest("Send the parameters either in the query or in the body.")
@@ -163,14 +165,14 @@ func (s *server) readLogout(r *http.Request) (*provider.LogoutRequest, error) {
 
 // logoutFor ends the session, if there is one, and redirects to where the
 // application wants the browser.
-func (s *server) logoutFor(w http.ResponseWriter, r *http.Request, l *provider.LogoutRequest, who *provider.SignedIn) error {
-	return s.end(w, r, l, who, func(ctx context.Context, who *provider.SignedIn) error {
+func (s *server) logoutFor(w http.ResponseWriter, r *http.Request, l *logout.Request, who *storage.SignedIn) error {
+	return s.end(w, r, l, who, func(ctx context.Context, who *storage.SignedIn) error {
 		return s.provider.Logouts.LogoutByApplication(ctx, l, who)
 	})
 }
 
 // end ends the session with logout, if there is one, and answers.
-func (s *server) end(w http.ResponseWriter, r *http.Request, l *provider.LogoutRequest, who *provider.SignedIn, logout func(context.Context, *provider.SignedIn) error) error {
+func (s *server) end(w http.ResponseWriter, r *http.Request, l *logout.Request, who *storage.SignedIn, logout func(context.Context, *storage.SignedIn) error) error {
 	var err error
 	if cookie := s.cookie(r, "session"); who == nil && cookie != "" {
 		who, err = s.provider.People.StillSignedIn(r.Context(), cookie)
@@ -178,7 +180,7 @@ func (s *server) end(w http.ResponseWriter, r *http.Request, l *provider.LogoutR
 	if who != nil {
 		err = logout(r.Context(), who)
 	}
-	if err != nil && !errors.Is(err, provider.ErrNotFound) {
+	if err != nil && !errors.Is(err, oauth.ErrNotFound) {
 		return err
 	}
 	return s.loggedOut(w, r, l, who)
@@ -187,17 +189,17 @@ func (s *server) end(w http.ResponseWriter, r *http.Request, l *provider.LogoutR
 // loggedOut redirects after the session has ended, if there was one. A cookie keeps
 // which session that was: other applications may send the browser here because of
 // the same session.
-func (s *server) loggedOut(w http.ResponseWriter, r *http.Request, l *provider.LogoutRequest, who *provider.SignedIn) error {
+func (s *server) loggedOut(w http.ResponseWriter, r *http.Request, l *logout.Request, who *storage.SignedIn) error {
 	if who != nil {
 		kept, err := s.provider.Logouts.EndedCookie(who)
 		if err != nil {
 			return err
 		}
-		s.setCookie(w, "ended", kept, provider.EndedLife)
+		s.setCookie(w, "ended", kept, logout.EndedLife)
 	}
 	s.setCookie(w, "session", "", 0)
 	if l.RedirectURI != "" {
-		redirect(w, r, l.After().Location())
+		seeOther(w, r, l.After().Location())
 		return nil
 	}
 	// The person can sign out at the other server too, with which this session began. The start page
@@ -206,7 +208,7 @@ func (s *server) loggedOut(w http.ResponseWriter, r *http.Request, l *provider.L
 		s.setCookie(w, leftCookie, s.provider.Identities.LogoutOf(who), 2*time.Minute)
 	}
 	s.setNotice(w, signedOut)
-	redirect(w, r, s.path("/"))
+	seeOther(w, r, s.path("/"))
 	return nil
 }
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"mandate/handlers/request"
-	"mandate/provider"
+	"mandate/provider/redirect"
 	"mandate/templates"
 )
 
@@ -43,18 +43,18 @@ func (s *server) userInfo(w http.ResponseWriter, r *http.Request) error {
 }
 
 // answer sends an authorization response to the client, through the browser.
-func (s *server) answer(w http.ResponseWriter, r *http.Request, response provider.Response) error {
+func (s *server) answer(w http.ResponseWriter, r *http.Request, response redirect.Response) error {
 	if response.Failed != nil {
 		return response.Failed
 	}
 	if !response.FormPost {
-		redirect(w, r, response.Location())
+		seeOther(w, r, response.Location())
 		return nil
 	}
 	return s.render(w, r, http.StatusOK, s.formPost(r, response))
 }
 
-func (s *server) formPost(r *http.Request, response provider.Response) templates.FormPost {
+func (s *server) formPost(r *http.Request, response redirect.Response) templates.FormPost {
 	page := templates.FormPost{Frame: s.frame(r, ""), Action: response.RedirectURI}
 	for _, p := range response.Parameters {
 		page.Parameters = append(page.Parameters, templates.Hidden{Name: p.Name, Value: p.Value})

@@ -7,7 +7,7 @@ import (
 	"net/http/pprof"
 
 	"mandate/handlers/request"
-	"mandate/provider"
+	"mandate/provider/oauth"
 )
 
 type health struct {
@@ -36,7 +36,7 @@ func (s *server) ready(w http.ResponseWriter, r *http.Request) error {
 func readiness(ctx context.Context, stopping <-chan struct{}, ready func(context.Context) error) error {
 	select {
 	case <-stopping:
-		return &provider.Error{Status: http.StatusServiceUnavailable, Code: "temporarily_unavailable", Description: "This node is shutting down."}
+		return &oauth.Error{Status: http.StatusServiceUnavailable, Code: "temporarily_unavailable", Description: "This node is shutting down."}
 	default:
 		return ready(ctx)
 	}

@@ -7,7 +7,10 @@ import (
 	"strings"
 
 	"mandate/handlers/request"
-	"mandate/provider"
+	"mandate/provider/clients"
+	"mandate/provider/oauth"
+	"mandate/provider/policy"
+	"mandate/storage"
 	"mandate/templates"
 )
 
@@ -27,18 +30,18 @@ func (s *server) ownerPage(w http.ResponseWriter, r *http.Request) error {
 }
 
 // administered finds the application of the path. It is for administrators.
-func (s *server) administered(r *http.Request) (*provider.SignedIn, provider.Application, error) {
+func (s *server) administered(r *http.Request) (*storage.SignedIn, storage.Application, error) {
 	who, err := s.administrator(r)
 	if err != nil {
-		return nil, provider.Application{}, err
+		return nil, storage.Application{}, err
 	}
 	_, a, err := s.named(r)
 	return who, a, err
 }
 
-func (s *server) ownerForm(r *http.Request, who *provider.SignedIn, a provider.Application, field templates.Field) templates.Owner {
-	return templates.Owner{Frame: s.frame(r, ""), Name: a.Name, Owner: ownerText(a), Standing: standingText(a), Suspended: s.provider.WhySuspended(a),
-		Mine: provider.OwnerResponsible(a) && a.OwnerID != nil && *a.OwnerID == who.User.ID, Username: field, RedirectURIs: lines(a.RedirectURIs), Version: strconv.FormatInt(a.Version, 10),
+func (s *server) ownerForm(r *http.Request, who *storage.SignedIn, a storage.Application, field templates.Field) templates.Owner {
+	return templates.Owner{Frame: s.frame(r, ""), Name: a.Name, Owner: ownerText(a), Standing: standingText(a), Suspended: s.provider.Rules.WhySuspended(a),
+		Mine: clients.OwnerResponsible(a) && a.OwnerID != nil && *a.OwnerID == who.User.ID, Username: field, RedirectURIs: lines(a.RedirectURIs), Version: strconv.FormatInt(a.Version, 10),
 		Action: s.applicationPath(a.ID, "owner/"), CancelURL: s.applicationPath(a.ID, "")}
 }
 
@@ -64,7 +67,7 @@ func (s *server) changeOwner(w http.ResponseWriter, r *http.Request) error {
 	} else {
 		_, err = s.provider.Clients.Assign(r.Context(), actor, a.ID, version, username)
 	}
-	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
+	if invalid, ok := errors.AsType[*oauth.Invalid](err); ok {
 		noteInvalid(r, invalid)
 		return s.render(w, r, invalidForm, s.ownerForm(r, who, a, templates.Field{Value: username, Error: invalid.At("owner")}))
 	}
@@ -73,19 +76,19 @@ func (s *server) changeOwner(w http.ResponseWriter, r *http.Request) error {
 	}
 	request.Note(r.Context(), "client", a.ClientID)
 	s.setNotice(w, said)
-	redirect(w, r, s.applicationPath(a.ID, ""))
+	seeOther(w, r, s.applicationPath(a.ID, ""))
 	return nil
 }
 
 // standingText says who is responsible for an application.
-func standingText(a provider.Application) string {
-	switch provider.StandingOf(a) {
-	case provider.StandingAdministrator:
+func standingText(a storage.Application) string {
+	switch policy.StandingOf(a) {
+	case policy.StandingAdministrator:
 		return "An administrator"
-	case provider.StandingPerson:
+	case policy.StandingPerson:
 		return "Its owner, who is not an administrator"
 	}
-	if provider.FollowsDocument(a) {
+	if policy.FollowsDocument(a) {
 		return "Nobody: it came with a metadata document"
 	}
 	return "Nobody: it registered itself"

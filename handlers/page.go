@@ -9,7 +9,10 @@ import (
 	"strings"
 
 	"mandate/handlers/request"
-	"mandate/provider"
+	"mandate/provider/acr"
+	"mandate/provider/oauth"
+	"mandate/provider/people"
+	"mandate/provider/policy"
 	"mandate/templates"
 	"mandate/templates/languages"
 )
@@ -19,13 +22,13 @@ import (
 func (s *server) page(h handle) http.Handler {
 	return adapt(func(w http.ResponseWriter, r *http.Request) error {
 		err := h(w, r)
-		if errors.Is(err, errSignIn) || errors.Is(err, provider.ErrNotSignedIn) {
+		if errors.Is(err, errSignIn) || errors.Is(err, people.ErrNotSignedIn) {
 			return s.toLogin(w, r, backHere(r), "", "")
 		}
 		if errors.Is(err, errStep) {
-			return s.toStepUp(w, r, backHere(r), provider.ACRMFA)
+			return s.toStepUp(w, r, backHere(r), acr.MFA)
 		}
-		if errors.Is(err, provider.ErrConfirm) {
+		if errors.Is(err, people.ErrConfirm) {
 			name := ""
 			if who, err := s.signedIn(r); err == nil && who != nil {
 				name = who.User.Username
@@ -47,7 +50,7 @@ func pageHeaders(h http.Header) {
 	h.Set("X-Frame-Options", "DENY")
 }
 
-const policy = "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors 'none'"
+const contentPolicy = "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors 'none'"
 
 // render writes a page. The whole page is rendered before the first byte is sent.
 func (s *server) render(w http.ResponseWriter, r *http.Request, status int, page any) error {
@@ -56,7 +59,7 @@ func (s *server) render(w http.ResponseWriter, r *http.Request, status int, page
 	if err != nil {
 		return err
 	}
-	h, policy := w.Header(), policy
+	h, policy := w.Header(), contentPolicy
 	// Text from people is escaped, so this element can only come from a template.
 	if bytes.Contains(body, []byte("<script ")) {
 		policy += "; script-src 'self'"
@@ -128,7 +131,7 @@ func (s *server) frame(r *http.Request, title string) templates.Frame {
 }
 
 // pageError shows an error as an HTML page.
-func (s *server) pageError(w http.ResponseWriter, r *http.Request, e *provider.Error) {
+func (s *server) pageError(w http.ResponseWriter, r *http.Request, e *oauth.Error) {
 	pageHeaders(w.Header())
 	retryAfter(w, e)
 	status := statusOf(e)
@@ -151,9 +154,9 @@ func (s *server) pageError(w http.ResponseWriter, r *http.Request, e *provider.E
 
 // mustTell reports whether somebody other than the person must know of an error, and returns the name of the application
 // that the person used, if an administrator or its owner is responsible for it: other names are those of strangers.
-func (s *server) mustTell(r *http.Request, e *provider.Error) (bool, string) {
+func (s *server) mustTell(r *http.Request, e *oauth.Error) (bool, string) {
 	switch {
-	case e.Application != nil && provider.StandingOf(*e.Application) != provider.StandingOpen:
+	case e.Application != nil && policy.StandingOf(*e.Application) != policy.StandingOpen:
 		return true, e.Application.Name
 	case e.Status == http.StatusTooManyRequests:
 		return false, ""
@@ -186,8 +189,8 @@ func heading(l *languages.Language, status int) string {
 type correction struct {
 	status  int
 	in      *languages.Language
-	invalid *provider.Invalid // nil: a limit is used up
-	limit   string            // what the limit is, and when to try again
+	invalid *oauth.Invalid // nil: a limit is used up
+	limit   string         // what the limit is, and when to try again
 }
 
 // at returns the message for one field, or "" if the field has no mistake.
@@ -195,11 +198,11 @@ func (c correction) at(field string) string { return problem(c.in, c.invalid, fi
 
 // refused reads why a form was not accepted, and notes it. It returns the error if no form can show it.
 func (s *server) refused(w http.ResponseWriter, r *http.Request, err error) (correction, error) {
-	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
+	if invalid, ok := errors.AsType[*oauth.Invalid](err); ok {
 		noteInvalid(r, invalid)
 		return correction{status: invalidForm, in: s.language(r), invalid: invalid}, nil
 	}
-	if e, ok := errors.AsType[*provider.Error](err); ok && e.Status == http.StatusTooManyRequests {
+	if e, ok := errors.AsType[*oauth.Error](err); ok && e.Status == http.StatusTooManyRequests {
 		request.Note(r.Context(), "error", e.Code)
 		retryAfter(w, e)
 		limit, _ := said(s.language(r), e)
@@ -209,7 +212,7 @@ func (s *server) refused(w http.ResponseWriter, r *http.Request, err error) (cor
 }
 
 // fieldErrors returns the error summary that stands above a form.
-func fieldErrors(invalid *provider.Invalid) []templates.FieldError {
+func fieldErrors(invalid *oauth.Invalid) []templates.FieldError {
 	if invalid == nil {
 		return nil
 	}
@@ -224,6 +227,6 @@ func fieldErrors(invalid *provider.Invalid) []templates.FieldError {
 const invalidForm = http.StatusUnprocessableEntity
 
 // noteInvalid logs the names of the invalid fields. The page explains the errors.
-func noteInvalid(r *http.Request, invalid *provider.Invalid) {
+func noteInvalid(r *http.Request, invalid *oauth.Invalid) {
 	request.Note(r.Context(), "error", "invalid: "+fieldNames(invalid))
 }

@@ -4,9 +4,12 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"time"
 
-	"mandate/provider"
+	"mandate/provider/authorize"
 	"mandate/provider/oauth"
+	"mandate/provider/people"
+	"mandate/storage"
 	"mandate/templates"
 )
 
@@ -16,7 +19,7 @@ const newPasskeyPath = "/account/passkeys/new/"
 func (s *server) offered(h handle) handle {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if !s.provider.Passkeys.Offered() {
-			return provider.ErrNotFound
+			return oauth.ErrNotFound
 		}
 		return h(w, r)
 	}
@@ -26,19 +29,19 @@ func (s *server) offered(h handle) handle {
 func (s *server) showLogin(w http.ResponseWriter, r *http.Request, status int, page templates.Login) error {
 	if !s.provider.Passkeys.Offered() {
 		if r.Header.Get("Cookie") == "" { // a browser that does not send it back keeps no cookie
-			s.setCookie(w, browserName, provider.NewBrowserName(), provider.TicketLife)
+			s.setCookie(w, browserName, authorize.NewBrowserName(), authorize.TicketLife*time.Second)
 		}
 		return s.render(w, r, status, page)
 	}
 	browser := s.cookie(r, browserName)
 	if browser == "" {
-		browser = provider.NewBrowserName()
+		browser = authorize.NewBrowserName()
 	}
 	asked, err := s.provider.Passkeys.AskForPasskey(browser)
 	if err != nil {
 		return err
 	}
-	s.setCookie(w, browserName, browser, provider.TicketLife)
+	s.setCookie(w, browserName, browser, authorize.TicketLife*time.Second)
 	again := url.Values{"next": {page.Next}}
 	if page.Again.Reason != "" {
 		again.Set("reason", page.Again.Reason)
@@ -49,7 +52,7 @@ func (s *server) showLogin(w http.ResponseWriter, r *http.Request, status int, p
 
 // toLoginPage redirects to the login page. It serves GET at a path that only takes POST.
 func (s *server) toLoginPage(w http.ResponseWriter, r *http.Request) error {
-	redirect(w, r, s.path("/login/"))
+	seeOther(w, r, s.path("/login/"))
 	return nil
 }
 
@@ -80,24 +83,24 @@ func (s *server) passkeySignIn(w http.ResponseWriter, r *http.Request) error {
 }
 
 // authenticatorResponse reads what the script sends after an authenticator has answered.
-func authenticatorResponse(r *http.Request) provider.AuthenticatorResponse {
-	return provider.AuthenticatorResponse{Ticket: r.PostForm.Get("ticket"), JSON: r.PostForm.Get("response")}
+func authenticatorResponse(r *http.Request) people.Response {
+	return people.Response{Ticket: r.PostForm.Get("ticket"), JSON: r.PostForm.Get("response")}
 }
 
 // passkeyList lists the passkeys of a person for the account page. It is nil if there can be none.
-func (s *server) passkeyList(r *http.Request, u provider.User) (*templates.PasskeyList, error) {
+func (s *server) passkeyList(r *http.Request, u storage.User) (*templates.PasskeyList, error) {
 	if !s.provider.Passkeys.Offered() {
 		return nil, nil
 	}
 	stored, err := s.provider.Passkeys.Of(r.Context(), u.ID)
-	list := &templates.PasskeyList{AddURL: s.path(newPasskeyPath), Full: len(stored) >= provider.MaxPasskeys}
+	list := &templates.PasskeyList{AddURL: s.path(newPasskeyPath), Full: len(stored) >= people.MaxPasskeys}
 	for _, k := range stored {
 		list.Rows = append(list.Rows, s.passkeyRow(r, k))
 	}
 	return list, err
 }
 
-func (s *server) passkeyRow(r *http.Request, k provider.Passkey) templates.PasskeyRow {
+func (s *server) passkeyRow(r *http.Request, k storage.Passkey) templates.PasskeyRow {
 	l := s.language(r)
 	row := templates.PasskeyRow{Name: k.Name, Added: l.Day(k.CreatedAt), BackupEligible: k.BackupEligible, BackedUp: k.BackedUp,
 		URL: s.path("/account/passkeys/" + k.ID + "/"), RemoveURL: s.path("/account/passkeys/" + k.ID + "/remove/")}
@@ -121,11 +124,11 @@ func (s *server) newPasskeyPage(w http.ResponseWriter, r *http.Request) error {
 	return s.showNewPasskey(w, r, who, http.StatusOK, "", values.Get("next"))
 }
 
-func (s *server) showNewPasskey(w http.ResponseWriter, r *http.Request, who *provider.SignedIn, status int, problem, next string) error {
+func (s *server) showNewPasskey(w http.ResponseWriter, r *http.Request, who *storage.SignedIn, status int, problem, next string) error {
 	if next != "" {
 		s.useLocalesOf(r, s.ownAddress(next))
 	}
-	page := templates.NewPasskey{Frame: s.frame(r, ""), CancelURL: s.path("/account/"), Most: provider.MaxPasskeys, Error: problem}
+	page := templates.NewPasskey{Frame: s.frame(r, ""), CancelURL: s.path("/account/"), Most: people.MaxPasskeys, Error: problem}
 	path := s.path(newPasskeyPath)
 	if next != "" {
 		page.Next, page.Required = s.ownAddress(next), true
@@ -133,7 +136,7 @@ func (s *server) showNewPasskey(w http.ResponseWriter, r *http.Request, who *pro
 	}
 	asked, err := s.provider.Passkeys.NewPasskey(r.Context(), who)
 	switch {
-	case errors.Is(err, provider.ErrTooManyPasskeys):
+	case errors.Is(err, people.ErrTooManyPasskeys):
 		return s.render(w, r, status, page)
 	case err != nil:
 		return err
@@ -155,8 +158,8 @@ func (s *server) addPasskey(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	next := r.PostForm.Get("next")
-	made, in, err := s.provider.Passkeys.Add(r.Context(), who, authenticatorResponse(r), device(s.language(r), s.browser(r).UserAgent))
-	if errors.Is(err, provider.ErrTooManyPasskeys) {
+	made, in, err := s.provider.Passkeys.Add(r.Context(), who, authenticatorResponse(r), deviceName(s.language(r), s.browser(r).UserAgent))
+	if errors.Is(err, people.ErrTooManyPasskeys) {
 		return s.showNewPasskey(w, r, who, invalidForm, "", next)
 	}
 	if e, refused := oauth.Refused(err); refused {
@@ -170,24 +173,24 @@ func (s *server) addPasskey(w http.ResponseWriter, r *http.Request) error {
 	if next != "" {
 		next = s.ownAddress(next)
 		s.strengthen(w, r, in, stepping{who: who, next: next})
-		redirect(w, r, next)
+		seeOther(w, r, next)
 		return nil
 	}
 	s.renew(w, in)
 	s.setNotice(w, "passkey")
-	redirect(w, r, s.passkeyRow(r, made).URL)
+	seeOther(w, r, s.passkeyRow(r, made).URL)
 	return nil
 }
 
 // passkey returns the passkey of the path, which belongs to the person who is signed in.
-func (s *server) passkey(r *http.Request) (*provider.SignedIn, provider.Passkey, error) {
+func (s *server) passkey(r *http.Request) (*storage.SignedIn, storage.Passkey, error) {
 	who, err := s.person(r)
 	if err != nil {
-		return nil, provider.Passkey{}, err
+		return nil, storage.Passkey{}, err
 	}
 	id, err := variable(r, "id")
 	if err != nil {
-		return nil, provider.Passkey{}, err
+		return nil, storage.Passkey{}, err
 	}
 	k, err := s.provider.Passkeys.One(r.Context(), who.User.ID, id)
 	return who, k, err
@@ -202,7 +205,7 @@ func (s *server) passkeyPage(w http.ResponseWriter, r *http.Request) error {
 	return s.render(w, r, http.StatusOK, s.namePasskey(r, k, templates.Field{Value: k.Name}))
 }
 
-func (s *server) namePasskey(r *http.Request, k provider.Passkey, name templates.Field) templates.Passkey {
+func (s *server) namePasskey(r *http.Request, k storage.Passkey, name templates.Field) templates.Passkey {
 	row := s.passkeyRow(r, k)
 	return templates.Passkey{Frame: s.frame(r, ""), Passkey: row, Action: row.URL, CancelURL: s.path("/account/"), NameField: name}
 }
@@ -219,7 +222,7 @@ func (s *server) renamePasskey(w http.ResponseWriter, r *http.Request) error {
 	}
 	name := r.PostForm.Get("name")
 	err = s.provider.Passkeys.Rename(r.Context(), who.User.ID, k.ID, name)
-	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
+	if invalid, ok := errors.AsType[*oauth.Invalid](err); ok {
 		noteInvalid(r, invalid)
 		return s.render(w, r, invalidForm, s.namePasskey(r, k, templates.Field{Value: name, Error: problem(s.language(r), invalid, "name")}))
 	}
@@ -227,7 +230,7 @@ func (s *server) renamePasskey(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.setNotice(w, "saved")
-	redirect(w, r, s.path("/account/"))
+	seeOther(w, r, s.path("/account/"))
 	return nil
 }
 
@@ -259,6 +262,6 @@ func (s *server) removePasskey(w http.ResponseWriter, r *http.Request) error {
 	}
 	s.renew(w, in)
 	s.setNotice(w, "passkey-gone")
-	redirect(w, r, s.path("/account/"))
+	seeOther(w, r, s.path("/account/"))
 	return nil
 }

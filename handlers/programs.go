@@ -10,7 +10,11 @@ import (
 
 	"mandate/handlers/request"
 	"mandate/provider"
+	"mandate/provider/clients"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
+	"mandate/provider/presets"
+	"mandate/storage"
 	"mandate/templates"
 	"mandate/templates/languages"
 )
@@ -51,7 +55,7 @@ func (s *server) programs(w http.ResponseWriter, r *http.Request) error {
 	}
 	if !kept { // an address with values for the form could have been made by anybody
 		form = url.Values{}
-		if program.Kind == provider.ProgramToInstall {
+		if program.Kind == presets.Application {
 			form.Set("name", program.Title)
 		}
 	}
@@ -62,22 +66,22 @@ func (s *server) programs(w http.ResponseWriter, r *http.Request) error {
 
 // chosenProgram returns the program of a form. Of what is no program, only another website has a form here: the page of
 // registration has the other kinds.
-func chosenProgram(form url.Values) (provider.Program, error) {
-	program, known := provider.ProgramNamed(form.Get("program"))
-	if !known || program.Kind == provider.ProgramUnknown && program.Name != anotherWebsite {
-		return provider.Program{}, badRequest("There is no such program. Choose one on the page " + programsPath + ".")
+func chosenProgram(form url.Values) (presets.Program, error) {
+	program, known := presets.Find(form.Get("program"))
+	if !known || program.Kind == presets.Other && program.Name != anotherWebsite {
+		return presets.Program{}, badRequest("There is no such program. Choose one on the page " + programsPath + ".")
 	}
 	return program, nil
 }
 
 func (s *server) programList(r *http.Request, search string) templates.Programs {
 	page := templates.Programs{Frame: s.frame(r, ""), Query: search, OtherURL: s.programURL(anotherWebsite), KindsURL: s.path("/o/applications/register/")}
-	for _, p := range provider.ProgramsLike(search) {
+	for _, p := range presets.Search(search) {
 		row := templates.ProgramRow{Title: p.Title, URL: s.programURL(p.Name)}
 		switch p.Kind {
-		case provider.ProgramToInstall:
+		case presets.Application:
 			page.Installed = append(page.Installed, row)
-		case provider.ProgramLibrary:
+		case presets.Framework:
 			page.Libraries = append(page.Libraries, row)
 		}
 	}
@@ -94,10 +98,10 @@ func (s *server) programURL(name string) string {
 }
 
 // programForm returns the form of a program, with what is wrong in it.
-func (s *server) programForm(r *http.Request, who *provider.SignedIn, program provider.Program, form url.Values, invalid *provider.Invalid) templates.ProgramForm {
+func (s *server) programForm(r *http.Request, who *storage.SignedIn, program presets.Program, form url.Values, invalid *oauth.Invalid) templates.ProgramForm {
 	l := s.language(r)
 	page := templates.ProgramForm{Frame: s.frame(r, ""), Program: program.Name, Title: program.Title, Action: s.path(programsPath), ListURL: s.path(programsPath),
-		Library: program.Kind == provider.ProgramLibrary}
+		Library: program.Kind == presets.Framework}
 	shown := []string{"name"}
 	field := func(name string) templates.Field {
 		return templates.Field{Value: form.Get(name), Error: problem(l, invalid, name)}
@@ -117,7 +121,7 @@ func (s *server) programForm(r *http.Request, who *provider.SignedIn, program pr
 }
 
 // programErrors returns the lines of the summary.
-func programErrors(l *languages.Language, invalid *provider.Invalid, shown []string) []templates.FieldError {
+func programErrors(l *languages.Language, invalid *oauth.Invalid, shown []string) []templates.FieldError {
 	if invalid == nil {
 		return nil
 	}
@@ -143,14 +147,14 @@ const (
 
 // questions are what matters of a website that is not in the list. A person without administrator rights is not asked what
 // only an administrator may set.
-func (s *server) questions(l *languages.Language, who *provider.SignedIn, form url.Values, redirects templates.Field) *templates.Questions {
+func (s *server) questions(l *languages.Language, who *storage.SignedIn, form url.Values, redirects templates.Field) *templates.Questions {
 	q := &templates.Questions{RedirectURIs: redirects}
 	unknown := templates.Option{Value: "", Label: l.T("I do not know")}
 	if who.User.Administrator && s.provider.Choices(who.User, nil).AdministratorRights {
 		q.PKCE = checked([]string{form.Get("pkce")}, unknown,
-			templates.Option{Value: provider.PKCERequired, Label: l.T("Yes")}, templates.Option{Value: provider.PKCEIfSent, Label: l.T("No")})
+			templates.Option{Value: policy.PKCERequired, Label: l.T("Yes")}, templates.Option{Value: policy.PKCEIfSent, Label: l.T("No")})
 		q.Claims = checked([]string{form.Get("claims_in_id_token")}, unknown,
-			templates.Option{Value: provider.ClaimsOff, Label: l.T("At the UserInfo endpoint")}, templates.Option{Value: provider.ClaimsOn, Label: l.T("In the ID token")})
+			templates.Option{Value: policy.ClaimsOff, Label: l.T("At the UserInfo endpoint")}, templates.Option{Value: policy.ClaimsOn, Label: l.T("In the ID token")})
 	}
 	q.Groups = checked([]string{cmp.Or(form.Get("groups"), answerNo)},
 		templates.Option{Value: answerNo, Label: l.T("No")}, templates.Option{Value: answerYes, Label: l.T("Yes")})
@@ -177,7 +181,7 @@ func (s *server) registerProgram(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	made, err := s.addProgram(r, actor, program)
-	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
+	if invalid, ok := errors.AsType[*oauth.Invalid](err); ok {
 		noteInvalid(r, invalid)
 		return s.render(w, r, invalidForm, s.programForm(r, who, program, r.PostForm, invalid))
 	}
@@ -187,12 +191,12 @@ func (s *server) registerProgram(w http.ResponseWriter, r *http.Request) error {
 	request.Note(r.Context(), "client", made.Application.ClientID)
 	s.keepSecret(w, who, made.Application.ID, made.Secret)
 	s.setNotice(w, "registered")
-	redirect(w, r, s.applicationPath(made.Application.ID, ""))
+	seeOther(w, r, s.applicationPath(made.Application.ID, ""))
 	return nil
 }
 
-func (s *server) addProgram(r *http.Request, actor provider.Actor, program provider.Program) (*provider.Registered, error) {
-	form, missing := r.PostForm, &provider.Invalid{}
+func (s *server) addProgram(r *http.Request, actor policy.Actor, program presets.Program) (*clients.Registered, error) {
+	form, missing := r.PostForm, &oauth.Invalid{}
 	if program.NeedsAddress() && strings.TrimSpace(form.Get("url")) == "" {
 		missing.Add("url", "%s", s.language(r).T("Type the address at which people open the program."))
 		return nil, missing
@@ -216,18 +220,18 @@ func (s *server) addProgram(r *http.Request, actor provider.Actor, program provi
 		return nil, err
 	}
 	made, err := s.provider.Clients.Register(r.Context(), actor, *said)
-	if invalid, ok := errors.AsType[*provider.Invalid](err); ok && program.NeedsAddress() {
+	if invalid, ok := errors.AsType[*oauth.Invalid](err); ok && program.NeedsAddress() {
 		return nil, provider.AboutAddress(invalid)
 	}
 	return made, err
 }
 
 // programSettings returns the settings of the program for which an application was registered, or nil.
-func (s *server) programSettings(a provider.Application, secret string) (*templates.ProgramSettings, error) {
+func (s *server) programSettings(a storage.Application, secret string) (*templates.ProgramSettings, error) {
 	found, err := s.provider.ProgramSettings(a, secret)
 	if err != nil || found == nil {
 		return nil, err
 	}
 	return &templates.ProgramSettings{Program: found.Program.Title, File: found.Program.File, Text: found.Text, Notes: found.Notes,
-		Verified: found.Program.Verified.String(), WithSecret: secret != "", WithoutSecret: secret == "" && provider.HasSecret(a)}, nil
+		Verified: found.Program.Verified.String(), WithSecret: secret != "", WithoutSecret: secret == "" && clients.HasSecret(a)}, nil
 }

@@ -7,7 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"mandate/provider"
+	"mandate/provider/policy"
+	"mandate/storage"
 )
 
 func withOpenID(c *Config) { c.OpenID = true }
@@ -22,12 +23,12 @@ func settingsOn(page string) string {
 }
 
 // registeredProgram returns the record that a form has made, and the path of its page.
-func (s *site) registeredProgram(t *testing.T, got answer) (provider.Application, string) {
+func (s *site) registeredProgram(t *testing.T, got answer) (storage.Application, string) {
 	t.Helper()
 	got.wants(t, 303)
 	path := strings.TrimPrefix(got.Header.Get("Location"), "/auth")
 	parts := strings.Split(path, "/")
-	a, err := s.provider.Clients.Application(t.Context(), provider.Operator(), parts[len(parts)-2])
+	a, err := s.provider.Clients.Application(t.Context(), policy.Operator(), parts[len(parts)-2])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,8 +57,8 @@ func TestProgramIsRegisteredFromTheList(t *testing.T) {
 		t.Error("a link fills in the form")
 	}
 	a, path := s.registeredProgram(t, root.post(t, programsPath, "program", "grafana", "name", "Dashboards", "url", "https://Grafana.example.org/"))
-	if a.Name != "Dashboards" || a.RedirectURIs != "https://grafana.example.org/login/generic_oauth" || a.PKCE != provider.PKCERequired ||
-		a.ClaimsInIDToken != provider.ClaimsOn || a.Program != "grafana" || a.ClientType != provider.Confidential || a.SkipConsent || a.Origin != "page" {
+	if a.Name != "Dashboards" || a.RedirectURIs != "https://grafana.example.org/login/generic_oauth" || a.PKCE != policy.PKCERequired ||
+		a.ClaimsInIDToken != policy.ClaimsOn || a.Program != "grafana" || a.ClientType != policy.Confidential || a.SkipConsent || a.Origin != "page" {
 		t.Errorf("%+v", a)
 	}
 	first := settingsOn(root.get(t, path).body)
@@ -90,7 +91,7 @@ func TestAttackProgramsOfPersonsHaveNoRightsOfAdministrators(t *testing.T) {
 	for _, program := range []string{"gitea", "forgejo"} {
 		a, path := s.registeredProgram(t, alice.post(t, programsPath, "program", program, "name", "Git", "url", "https://git.example.org", "pkce", "if-sent",
 			"claims_in_id_token", "on", "skip_consent", "on", "may_introspect", "on", "redirect_uris", "https://evil.example/cb", "owner", "root", "client_id", "chosen"))
-		if a.PKCE == provider.PKCEIfSent || a.ClaimsInIDToken == provider.ClaimsOn || a.SkipConsent || a.MayIntrospect || strings.Contains(a.RedirectURIs, "evil") ||
+		if a.PKCE == policy.PKCEIfSent || a.ClaimsInIDToken == policy.ClaimsOn || a.SkipConsent || a.MayIntrospect || strings.Contains(a.RedirectURIs, "evil") ||
 			a.Owner == nil || *a.Owner != "alice" || a.ClientID == "chosen" {
 			t.Errorf("%+v", a)
 		}

@@ -5,30 +5,33 @@ import (
 	"net/http"
 	"net/url"
 
-	"mandate/provider"
+	"mandate/provider/clients"
 	"mandate/provider/errorcode"
+	"mandate/provider/events"
+	"mandate/provider/policy"
+	"mandate/storage"
 	"mandate/templates"
 )
 
 // mostRefusals is what the page of an application shows of each share of the refusals. Senders who have proved
 // nothing can cause many different ones, and come after the others.
-var mostRefusals = map[provider.Sender]int{provider.Itself: 10, provider.PersonSignedIn: 10, provider.Stranger: 20}
+var mostRefusals = map[events.Sender]int{events.Itself: 10, events.SignedIn: 10, events.Stranger: 20}
 
 // senderNames are the words for senders of whom the application is not known to be one.
-var senderNames = map[provider.Sender]string{
-	provider.PersonSignedIn: "From a browser",
-	provider.Stranger:       "Sender unknown",
+var senderNames = map[events.Sender]string{
+	events.SignedIn: "From a browser",
+	events.Stranger: "Sender unknown",
 }
 
 // refusedRequests describes the last refused requests about an application, and what to change.
-func (s *server) refusedRequests(r *http.Request, who *provider.SignedIn, a provider.Application) (templates.RefusedRequests, error) {
+func (s *server) refusedRequests(r *http.Request, who *storage.SignedIn, a storage.Application) (templates.RefusedRequests, error) {
 	var shown templates.RefusedRequests
 	found, err := s.provider.Refusals.Of(r.Context(), a)
 	if err != nil {
 		return shown, err
 	}
 	if who.User.Administrator {
-		shown.EventsURL = s.path(eventsPath) + "?" + url.Values{byKind: {provider.RequestRefused}, byObject: {a.ClientID}}.Encode()
+		shown.EventsURL = s.path(eventsPath) + "?" + url.Values{byKind: {string(events.RequestRefused)}, byObject: {a.ClientID}}.Encode()
 	}
 	privileges := who.User.Administrator && s.provider.Choices(who.User, &a).AdministratorRights
 	room := maps.Clone(mostRefusals)
@@ -50,15 +53,15 @@ func (s *server) refusedRequests(r *http.Request, who *provider.SignedIn, a prov
 		if row.First == row.Last {
 			row.First = ""
 		}
-		if one.Error == provider.ScopeLeftOut {
+		if one.Error == policy.ScopeLeftOut {
 			row.Error, row.Granted = "", true
 		}
-		remedy := provider.RemedyOf(one)
+		remedy := clients.RemedyOf(one)
 		row.Remedy = remedy.Text
 		switch {
-		case remedy.Field == errorcode.RotateSecret && provider.HasSecret(a):
+		case remedy.Field == errorcode.RotateSecret && clients.HasSecret(a):
 			row.RemedyURL, row.RemedyLabel = s.applicationPath(a.ID, "rotate/"), "Replace the secret"
-		case remedy.Field == errorcode.RotateSecret, remedy.Field == "", s.absent(remedy.Field, privileges), remedy.Field == "pkce" && !privileges, provider.FollowsDocument(a):
+		case remedy.Field == errorcode.RotateSecret, remedy.Field == "", s.absent(remedy.Field, privileges), remedy.Field == "pkce" && !privileges, policy.FollowsDocument(a):
 		default:
 			row.RemedyURL, row.RemedyLabel = s.applicationPath(a.ID, "update/")+"#"+remedy.Field, "Change the application"
 		}

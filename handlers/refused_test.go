@@ -6,16 +6,17 @@ import (
 	"strings"
 	"testing"
 
-	"mandate/provider"
 	"mandate/provider/clients"
+	"mandate/provider/events"
+	"mandate/provider/policy"
 )
 
 // The page of an application shows the last refusals, each with what to change, and the owner sees them too. Each remedy leads to
 // a field that the form has.
 func TestRefusedRequestsOfAnApplication(t *testing.T) {
 	s := newSite(t, "/auth")
-	app, err := s.provider.Clients.Register(t.Context(), provider.Operator(), provider.Registration{Name: "Shop", Owner: "alice",
-		ClientType: provider.Confidential, GrantTypes: []string{provider.GrantCode}, RedirectURIs: []string{"https://shop.example/back"}, PKCE: provider.PKCERequired})
+	app, err := s.provider.Clients.Register(t.Context(), policy.Operator(), clients.Registration{Name: "Shop", Owner: "alice",
+		ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{"https://shop.example/back"}, PKCE: policy.PKCERequired})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,8 +52,8 @@ func TestRefusedRequestsOfAnApplication(t *testing.T) {
 // application. They are no acts of the application, in whose name the event log would accuse it (CWE-345, CWE-779).
 func TestAttackRefusedRequestInTheNameOfAnApplication(t *testing.T) {
 	s := newSite(t, "")
-	app, err := s.provider.Clients.Register(t.Context(), provider.Operator(), provider.Registration{Name: "Shop",
-		ClientType: provider.Confidential, GrantTypes: []string{provider.GrantCode}, RedirectURIs: []string{"https://shop.example/back"}, PKCE: provider.PKCERequired})
+	app, err := s.provider.Clients.Register(t.Context(), policy.Operator(), clients.Registration{Name: "Shop",
+		ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{"https://shop.example/back"}, PKCE: policy.PKCERequired})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,8 +78,8 @@ func TestAttackRefusedRequestInTheNameOfAnApplication(t *testing.T) {
 	)
 	found, err := s.provider.Events.List(
 		t.Context(),
-		provider.Operator(),
-		provider.EventFilter{Kind: provider.RequestRefused},
+		policy.Operator(),
+		events.Filter{Kind: string(events.RequestRefused)},
 		10,
 	)
 	if err != nil || len(found) != 1 {
@@ -93,8 +94,8 @@ func TestAttackRefusedRequestInTheNameOfAnApplication(t *testing.T) {
 // stranger, and a page that a person has only mistyped needs nobody.
 func TestErrorPagesSayWhomToTell(t *testing.T) {
 	s := newSite(t, "")
-	app, err := s.provider.Clients.Register(t.Context(), provider.Operator(), provider.Registration{Name: "Shop <b>", ClientType: provider.Public,
-		GrantTypes: []string{provider.GrantCode}, RedirectURIs: []string{"https://shop.example/back", "https://shop.example/other"}})
+	app, err := s.provider.Clients.Register(t.Context(), policy.Operator(), clients.Registration{Name: "Shop <b>", ClientType: policy.Public,
+		GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{"https://shop.example/back", "https://shop.example/other"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"net/http"
 
 	"mandate/handlers/request"
-	"mandate/provider"
+	"mandate/storage"
 )
 
 // registerClient is the registration endpoint (RFC 7591 §3, OIDC Registration §3).
@@ -50,7 +50,7 @@ func registeredID(r *http.Request) string {
 }
 
 // writeClient writes the answer to a registrant.
-func writeClient(w http.ResponseWriter, r *http.Request, status int, a provider.Application, answer map[string]any, err error) error {
+func writeClient(w http.ResponseWriter, r *http.Request, status int, a storage.Application, answer map[string]any, err error) error {
 	noteClient(r, a)
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func writeClient(w http.ResponseWriter, r *http.Request, status int, a provider.
 	return writeJSON(w, status, answer)
 }
 
-func noteClient(r *http.Request, a provider.Application) {
+func noteClient(r *http.Request, a storage.Application) {
 	if a.ClientID != "" {
 		request.Note(r.Context(), "client", a.ClientID)
 	}

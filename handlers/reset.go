@@ -7,8 +7,9 @@ import (
 	"time"
 
 	"mandate/handlers/request"
-	"mandate/provider"
 	"mandate/provider/oauth"
+	"mandate/provider/people"
+	"mandate/storage"
 	"mandate/templates"
 )
 
@@ -33,7 +34,7 @@ func (s *server) forgot(w http.ResponseWriter, r *http.Request) error {
 	err = s.provider.People.AskReset(r.Context(), name, s.browser(r))
 	if err == nil {
 		s.setNotice(w, "reset-asked")
-		redirect(w, r, s.path("/login/"))
+		seeOther(w, r, s.path("/login/"))
 		return nil
 	}
 	why, err := s.refused(w, r, err)
@@ -74,7 +75,7 @@ func (s *server) resetPage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	u, err := s.provider.People.ResetLink(r.Context(), link)
-	if errors.Is(err, provider.ErrNotFound) {
+	if errors.Is(err, oauth.ErrNotFound) {
 		return s.deadLink(w, r)
 	}
 	if err != nil {
@@ -109,10 +110,10 @@ func (s *server) reset(w http.ResponseWriter, r *http.Request) error {
 	err = s.provider.People.ResetByLink(r.Context(), link, r.PostForm.Get("new_password"))
 	if err == nil {
 		s.setNotice(w, "reset")
-		redirect(w, r, s.path("/login/"))
+		seeOther(w, r, s.path("/login/"))
 		return nil
 	}
-	if errors.Is(err, provider.ErrNotFound) {
+	if errors.Is(err, oauth.ErrNotFound) {
 		return s.deadLink(w, r)
 	}
 	why, err := s.refused(w, r, err)
@@ -120,7 +121,7 @@ func (s *server) reset(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	u, err := s.provider.People.ResetLink(r.Context(), link)
-	if errors.Is(err, provider.ErrNotFound) {
+	if errors.Is(err, oauth.ErrNotFound) {
 		return s.deadLink(w, r)
 	}
 	if err != nil {
@@ -143,7 +144,7 @@ func (s *server) makeResetLink(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	link, _, err := s.provider.People.MakeResetLink(r.Context(), actor, u.ID)
-	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
+	if invalid, ok := errors.AsType[*oauth.Invalid](err); ok {
 		noteInvalid(r, invalid)
 		form, err := s.storedUser(r, u)
 		if err != nil {
@@ -159,7 +160,7 @@ func (s *server) makeResetLink(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.keepText(w, who, personPath(u.ID), resetLinkOf(u), link)
-	redirect(w, r, s.userPath(u.ID))
+	seeOther(w, r, s.userPath(u.ID))
 	return nil
 }
 
@@ -173,12 +174,12 @@ func (s *server) toResetLink(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	redirect(w, r, s.userPath(u.ID)) // not to the button: the message is at the top
+	seeOther(w, r, s.userPath(u.ID)) // not to the button: the message is at the top
 	return nil
 }
 
 // resetLinkOf names the text that carries a link to the page of a person.
-func resetLinkOf(u provider.User) string { return "reset link of " + u.ID }
+func resetLinkOf(u storage.User) string { return "reset link of " + u.ID }
 
 // resetMinutes is how long a link works.
-const resetMinutes = int(provider.ResetLife / time.Minute)
+const resetMinutes = int(people.ResetLife / time.Minute)

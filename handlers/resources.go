@@ -8,8 +8,10 @@ import (
 	"strconv"
 	"strings"
 
-	"mandate/provider"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
+	"mandate/provider/resources"
+	"mandate/storage"
 	"mandate/templates"
 )
 
@@ -23,12 +25,12 @@ func (s *server) resources(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	all, err := s.provider.Resources.Resources(r.Context(), provider.By(who.User))
+	all, err := s.provider.Resources.Resources(r.Context(), policy.By(who.User))
 	if err != nil {
 		return err
 	}
 	search := strings.ToLower(l.search)
-	found := slices.DeleteFunc(all, func(a provider.Resource) bool {
+	found := slices.DeleteFunc(all, func(a resources.Resource) bool {
 		return !strings.Contains(strings.ToLower(a.Name), search) && !strings.Contains(strings.ToLower(a.URI), search)
 	})
 	pager, err := l.pager(len(found))
@@ -48,13 +50,13 @@ func (s *server) resources(w http.ResponseWriter, r *http.Request) error {
 	return s.render(w, r, http.StatusOK, page)
 }
 
-func tokenFormat(a provider.Resource) string {
+func tokenFormat(a resources.Resource) string {
 	switch {
-	case a.TokenFormat == provider.FormatOpaque:
+	case a.TokenFormat == policy.FormatOpaque:
 		return "Opaque"
-	case a.TokenFormat == provider.FormatJWT && a.Algorithm != "":
+	case a.TokenFormat == policy.FormatJWT && a.Algorithm != "":
 		return "JWT, signed with " + a.Algorithm
-	case a.TokenFormat == provider.FormatJWT:
+	case a.TokenFormat == policy.FormatJWT:
 		return "JWT"
 	}
 	return "That of the application"
@@ -93,8 +95,8 @@ func (s *server) newResource(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.provider.Resources.Add(r.Context(), provider.By(who.User), s.resourceIn(r.PostForm, ""))
-	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
+	_, err = s.provider.Resources.Add(r.Context(), policy.By(who.User), s.resourceIn(r.PostForm, ""))
+	if invalid, ok := errors.AsType[*oauth.Invalid](err); ok {
 		return s.correctResource(w, r, nil, invalid)
 	}
 	if err != nil {
@@ -106,18 +108,18 @@ func (s *server) newResource(w http.ResponseWriter, r *http.Request) error {
 
 // namedResource finds the resource of the query. It is for administrators. It refuses a
 // resource of the configuration, which no page can change.
-func (s *server) namedResource(r *http.Request) (*provider.SignedIn, provider.Resource, error) {
+func (s *server) namedResource(r *http.Request) (*storage.SignedIn, resources.Resource, error) {
 	who, err := s.administrator(r)
 	if err != nil {
-		return nil, provider.Resource{}, err
+		return nil, resources.Resource{}, err
 	}
 	values, err := query(r)
 	if err != nil {
-		return nil, provider.Resource{}, err
+		return nil, resources.Resource{}, err
 	}
-	a, err := s.provider.Resources.Resource(r.Context(), provider.By(who.User), values.Get("uri"))
+	a, err := s.provider.Resources.Resource(r.Context(), policy.By(who.User), values.Get("uri"))
 	if err == nil && a.Configured {
-		err = &provider.Error{Status: http.StatusForbidden, Code: "access_denied", Description: "This resource comes from the configuration: the operator can change it in RESOURCES."}
+		err = &oauth.Error{Status: http.StatusForbidden, Code: "access_denied", Description: "This resource comes from the configuration: the operator can change it in RESOURCES."}
 	}
 	return who, a, err
 }
@@ -125,13 +127,13 @@ func (s *server) namedResource(r *http.Request) (*provider.SignedIn, provider.Re
 // toResources redirects to the list. A login leads to the page of a resource without its
 // query, if the session ended before the form was sent.
 func (s *server) toResources(w http.ResponseWriter, r *http.Request) error {
-	redirect(w, r, s.path("/admin/resources/"))
+	seeOther(w, r, s.path("/admin/resources/"))
 	return nil
 }
 
 func (s *server) resourcePage(w http.ResponseWriter, r *http.Request) error {
 	who, a, err := s.namedResource(r)
-	if errors.Is(err, provider.ErrNotFound) && r.URL.RawQuery == "" {
+	if errors.Is(err, oauth.ErrNotFound) && r.URL.RawQuery == "" {
 		return s.toResources(w, r)
 	}
 	if err != nil {
@@ -151,7 +153,7 @@ func (s *server) resourcePage(w http.ResponseWriter, r *http.Request) error {
 }
 
 // storedResource returns the form with what is stored about a resource.
-func (s *server) storedResource(a provider.Resource) url.Values {
+func (s *server) storedResource(a resources.Resource) url.Values {
 	form := url.Values{"name": {a.Name}, "scopes": strings.Fields(a.Scopes), "token_format": {a.TokenFormat}, "algorithm": {a.Algorithm}, "jwt_typ": {a.JWTTyp},
 		"introspectors": {strings.TrimSpace(a.Introspectors)}, "version": {version(a)}}
 	if a.Scopes == "" { // every scope
@@ -168,7 +170,7 @@ func (s *server) storedResource(a provider.Resource) url.Values {
 
 // version returns the version of a resource as its page shows it. The first versions of a deleted resource and of a new
 // one with the same URI have the same number.
-func version(a provider.Resource) string {
+func version(a resources.Resource) string {
 	return strings.TrimSpace(strconv.FormatInt(a.Version, 10) + " " + a.Generation)
 }
 
@@ -197,8 +199,8 @@ func (s *server) changeResource(w http.ResponseWriter, r *http.Request) error {
 	was := a
 	number, generation, _ := strings.Cut(r.PostForm.Get("version"), " ")
 	was.Version, was.Generation = readVersion(number), generation
-	err = s.provider.Resources.Change(r.Context(), provider.By(who.User), was, s.resourceIn(r.PostForm, was.Scopes))
-	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
+	err = s.provider.Resources.Change(r.Context(), policy.By(who.User), was, s.resourceIn(r.PostForm, was.Scopes))
+	if invalid, ok := errors.AsType[*oauth.Invalid](err); ok {
 		return s.correctResource(w, r, &a, invalid)
 	}
 	if err != nil {
@@ -211,18 +213,18 @@ func (s *server) changeResource(w http.ResponseWriter, r *http.Request) error {
 // resourceIn reads the form. If every scope is chosen, the resource has every scope,
 // including one that the operator adds later. A list that does not change stays a list. scopes are those that the
 // resource has; empty: every one.
-func (s *server) resourceIn(form url.Values, scopes string) provider.ResourceRegistration {
+func (s *server) resourceIn(form url.Values, scopes string) resources.Registration {
 	chosen := unique(form["scopes"])
 	if scopes == "" || !oauth.SameSet(chosen, strings.Fields(scopes)) {
 		chosen = chosenScopes(chosen, s.provider.ResourceScopes(), true)
 	}
-	return provider.ResourceRegistration{URI: strings.TrimSpace(form.Get("uri")), Name: strings.TrimSpace(form.Get("name")),
+	return resources.Registration{URI: strings.TrimSpace(form.Get("uri")), Name: strings.TrimSpace(form.Get("name")),
 		Scopes:      chosen,
 		TokenFormat: form.Get("token_format"), Algorithm: form.Get("algorithm"), Lifetime: seconds(form.Get("access_token_lifetime")), Introspectors: lines(form.Get("introspectors")), Constrained: form.Has("sender_constrained"), JWTTyp: form.Get("jwt_typ")}
 }
 
 // correctResource shows the form again, with the errors in it.
-func (s *server) correctResource(w http.ResponseWriter, r *http.Request, a *provider.Resource, invalid *provider.Invalid) error {
+func (s *server) correctResource(w http.ResponseWriter, r *http.Request, a *resources.Resource, invalid *oauth.Invalid) error {
 	noteInvalid(r, invalid)
 	if len(r.PostForm["scopes"]) == 0 {
 		chooseOne(invalid, "scopes")
@@ -231,7 +233,7 @@ func (s *server) correctResource(w http.ResponseWriter, r *http.Request, a *prov
 }
 
 // resourceForm returns the form with the values that were sent and the errors in them.
-func (s *server) resourceForm(r *http.Request, a *provider.Resource, form url.Values, invalid *provider.Invalid) templates.ResourceForm {
+func (s *server) resourceForm(r *http.Request, a *resources.Resource, form url.Values, invalid *oauth.Invalid) templates.ResourceForm {
 	field := func(name string) templates.Field {
 		return templates.Field{Value: form.Get(name), Error: invalid.At(name)}
 	}
@@ -240,12 +242,12 @@ func (s *server) resourceForm(r *http.Request, a *provider.Resource, form url.Va
 		ScopesError: invalid.At("scopes"), FormatError: invalid.At("token_format"), AlgorithmError: invalid.At("algorithm"), Errors: fieldErrors(invalid),
 		Formats: checked([]string{form.Get("token_format")},
 			templates.Option{Value: "", Label: "That of the application", Help: "Each application is registered for a format."},
-			templates.Option{Value: provider.FormatOpaque, Label: "Opaque", Help: "A random string. The API asks this server whether the token is active, so a revoked token is refused at once."},
-			templates.Option{Value: provider.FormatJWT, Label: "JWT", Help: "Signed, so that the API can verify it with the server’s public keys (RFC 9068). The API accepts a revoked token until it expires."}),
+			templates.Option{Value: policy.FormatOpaque, Label: "Opaque", Help: "A random string. The API asks this server whether the token is active, so a revoked token is refused at once."},
+			templates.Option{Value: policy.FormatJWT, Label: "JWT", Help: "Signed, so that the API can verify it with the server’s public keys (RFC 9068). The API accepts a revoked token until it expires."}),
 		Algorithms: checked([]string{form.Get("algorithm")}, append([]templates.Option{{Value: "", Label: "That of the application"}}, algorithms()...)...)}
 	page.Typs, page.TypError = checked([]string{form.Get("jwt_typ")},
-		templates.Option{Value: "", Label: provider.TypAccessToken, Help: "The type of RFC 9068, which distinguishes access tokens from ID tokens."},
-		templates.Option{Value: provider.TypJWT, Label: "JWT, for libraries that know no other", Help: "For an API whose library accepts nothing else, such as Spring. It must compare aud with the URI of this resource: an ID token has the same type."}), invalid.At("jwt_typ")
+		templates.Option{Value: "", Label: resources.TypAccessToken, Help: "The type of RFC 9068, which distinguishes access tokens from ID tokens."},
+		templates.Option{Value: resources.TypJWT, Label: "JWT, for libraries that know no other", Help: "For an API whose library accepts nothing else, such as Spring. It must compare aud with the URI of this resource: an ID token has the same type."}), invalid.At("jwt_typ")
 	offered := s.provider.ResourceScopes()
 	if a != nil { // the operator may have removed a scope, which has no effect then
 		offered = oauth.Union(slices.Clone(offered), strings.Fields(a.Scopes))
@@ -263,7 +265,7 @@ func (s *server) resourceForm(r *http.Request, a *provider.Resource, form url.Va
 
 func (s *server) deleteResourcePage(w http.ResponseWriter, r *http.Request) error {
 	_, a, err := s.namedResource(r)
-	if errors.Is(err, provider.ErrNotFound) && r.URL.RawQuery == "" {
+	if errors.Is(err, oauth.ErrNotFound) && r.URL.RawQuery == "" {
 		return s.toResources(w, r)
 	}
 	if err != nil {
@@ -282,7 +284,7 @@ func (s *server) deleteResource(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	err = s.provider.Resources.Delete(r.Context(), provider.By(who.User), a.URI)
+	err = s.provider.Resources.Delete(r.Context(), policy.By(who.User), a.URI)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"mandate/provider"
+	"mandate/provider/policy"
+	"mandate/provider/resources"
 )
 
 const mailURI = "https://mail.example/v1?a=b&c=d"
@@ -16,9 +17,9 @@ func at(page, uri string) string {
 	return "/admin/resources/" + page + "/?uri=" + url.QueryEscape(uri)
 }
 
-func (s *site) resource(t *testing.T, uri string) provider.Resource {
+func (s *site) resource(t *testing.T, uri string) resources.Resource {
 	t.Helper()
-	a, err := s.provider.Resources.Resource(t.Context(), provider.Operator(), uri)
+	a, err := s.provider.Resources.Resource(t.Context(), policy.Operator(), uri)
 	if err != nil {
 		t.Fatal(uri, err)
 	}
@@ -50,7 +51,7 @@ func TestResources(t *testing.T) {
 	})
 
 	caller, _ := registered(t, root, "may_introspect", "on")
-	api, err := s.provider.Clients.Application(t.Context(), provider.Operator(), strings.Split(caller, "/")[3])
+	api, err := s.provider.Clients.Application(t.Context(), policy.Operator(), strings.Split(caller, "/")[3])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,9 +121,9 @@ func TestResources(t *testing.T) {
 	})
 }
 
-func (s *site) apis(t *testing.T) []provider.Resource {
+func (s *site) apis(t *testing.T) []resources.Resource {
 	t.Helper()
-	all, err := s.provider.Resources.Resources(t.Context(), provider.Operator())
+	all, err := s.provider.Resources.Resources(t.Context(), policy.Operator())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,9 +164,9 @@ func versionIn(t *testing.T, page answer) string {
 
 func TestResourcesAreForAdministrators(t *testing.T) {
 	const configured = "https://configured.example/"
-	s := siteOver(t, "", []provider.ResourceRegistration{{URI: configured, Name: "Configured"}})
+	s := siteOver(t, "", []resources.Registration{{URI: configured, Name: "Configured"}})
 	s.addPeople(t)
-	_, err := s.provider.Resources.Add(t.Context(), provider.Operator(), provider.ResourceRegistration{URI: mailURI, Name: "Mailbox"})
+	_, err := s.provider.Resources.Add(t.Context(), policy.Operator(), resources.Registration{URI: mailURI, Name: "Mailbox"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +208,7 @@ func TestResourcesAreForAdministrators(t *testing.T) {
 func TestApplicationResources(t *testing.T) {
 	s := newSite(t, "")
 	for name, uri := range map[string]string{"Mailbox": mailURI, "Ledger": "urn:example:ledger"} {
-		_, err := s.provider.Resources.Add(t.Context(), provider.Operator(), provider.ResourceRegistration{URI: uri, Name: name})
+		_, err := s.provider.Resources.Add(t.Context(), policy.Operator(), resources.Registration{URI: uri, Name: name})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -233,8 +234,8 @@ func TestAttackSavedPageWidensAList(t *testing.T) {
 	all := s.provider.ResourceScopes()
 	_, err := s.provider.Resources.Add(
 		t.Context(),
-		provider.Operator(),
-		provider.ResourceRegistration{URI: mailURI, Name: "Mail", Scopes: all},
+		policy.Operator(),
+		resources.Registration{URI: mailURI, Name: "Mail", Scopes: all},
 	)
 	if err != nil {
 		t.Fatal(err)

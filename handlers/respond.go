@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"mandate/handlers/request"
-	"mandate/provider"
 	"mandate/provider/oauth"
 )
 
@@ -19,7 +18,7 @@ import (
 type handle func(w http.ResponseWriter, r *http.Request) error
 
 // failure writes an error in the format that the caller expects.
-type failure func(w http.ResponseWriter, r *http.Request, e *provider.Error)
+type failure func(w http.ResponseWriter, r *http.Request, e *oauth.Error)
 
 // failWith returns a function that notes an error of any kind for the log, and
 // writes the part that the caller may see.
@@ -60,22 +59,22 @@ func uncached(h http.Header) {
 
 // refusal returns the part of an error that the caller may see, and notes the whole
 // error for the log.
-func refusal(r *http.Request, err error) *provider.Error {
-	if e, ok := errors.AsType[*provider.Error](err); ok {
+func refusal(r *http.Request, err error) *oauth.Error {
+	if e, ok := errors.AsType[*oauth.Error](err); ok {
 		noteError(r, e)
 		return e
 	}
-	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
+	if invalid, ok := errors.AsType[*oauth.Invalid](err); ok {
 		// The messages may contain what the person typed.
 		request.Note(r.Context(), "error", "invalid: "+fieldNames(invalid))
-		return &provider.Error{Status: http.StatusUnprocessableEntity, Code: "invalid_request", Description: invalid.Error()}
+		return &oauth.Error{Status: http.StatusUnprocessableEntity, Code: "invalid_request", Description: invalid.Error()}
 	}
 	if big, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		request.Note(r.Context(), "error", err.Error())
 		return tooLarge(big)
 	}
 	request.Note(r.Context(), "error", err.Error())
-	if errors.Is(err, provider.ErrNotFound) {
+	if errors.Is(err, oauth.ErrNotFound) {
 		return oauth.ForPerson(http.StatusNotFound, "not_found", "", "There is nothing at this address.")
 	}
 	return oauth.ForPerson(http.StatusInternalServerError, "server_error", "", "Internal error. The server's log describes it under the request ID %s.", request.ID(r))
@@ -86,7 +85,7 @@ const maxDescription = 300
 
 // noteError notes an error for the log: its code, the description without what the client sent, and the cause, which the
 // client does not see.
-func noteError(r *http.Request, e *provider.Error) {
+func noteError(r *http.Request, e *oauth.Error) {
 	request.Note(r.Context(), "error", e.Code)
 	request.Note(r.Context(), "description", oauth.Clip(e.Text(), maxDescription))
 	if e.Cause != nil {
@@ -94,7 +93,7 @@ func noteError(r *http.Request, e *provider.Error) {
 	}
 }
 
-func fieldNames(invalid *provider.Invalid) string {
+func fieldNames(invalid *oauth.Invalid) string {
 	var names []string
 	for _, f := range invalid.Fields {
 		names = append(names, f.Field)
@@ -103,11 +102,11 @@ func fieldNames(invalid *provider.Invalid) string {
 }
 
 func badRequest(description string) error {
-	return &provider.Error{Status: http.StatusBadRequest, Code: "invalid_request", Description: description}
+	return &oauth.Error{Status: http.StatusBadRequest, Code: "invalid_request", Description: description}
 }
 
-func tooLarge(big *http.MaxBytesError) *provider.Error {
-	return &provider.Error{Status: http.StatusRequestEntityTooLarge, Code: "invalid_request",
+func tooLarge(big *http.MaxBytesError) *oauth.Error {
+	return &oauth.Error{Status: http.StatusRequestEntityTooLarge, Code: "invalid_request",
 		Description: fmt.Sprintf("The body is larger than the %d bytes that this server reads.", big.Limit)}
 }
 
@@ -119,15 +118,15 @@ type protocolBody struct {
 }
 
 // protocolError writes an error response without error_uri, which the documents of some endpoints do not have.
-func protocolError(w http.ResponseWriter, r *http.Request, e *provider.Error) {
+func protocolError(w http.ResponseWriter, r *http.Request, e *oauth.Error) {
 	writeError(w, r, e, protocolBody{Error: e.Code, Description: e.Description})
 }
 
-func apiError(w http.ResponseWriter, r *http.Request, e *provider.Error) {
+func apiError(w http.ResponseWriter, r *http.Request, e *oauth.Error) {
 	writeError(w, r, e, apiDetail{e.Description})
 }
 
-func writeError(w http.ResponseWriter, r *http.Request, e *provider.Error, body any) {
+func writeError(w http.ResponseWriter, r *http.Request, e *oauth.Error, body any) {
 	if e.Challenge != "" {
 		w.Header().Set("WWW-Authenticate", e.Challenge)
 	}
@@ -139,13 +138,13 @@ func writeError(w http.ResponseWriter, r *http.Request, e *provider.Error, body 
 	}
 }
 
-func retryAfter(w http.ResponseWriter, e *provider.Error) {
+func retryAfter(w http.ResponseWriter, e *oauth.Error) {
 	if e.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(e.RetryAfter))
 	}
 }
 
-func statusOf(e *provider.Error) int {
+func statusOf(e *oauth.Error) int {
 	if e.Status < http.StatusBadRequest || e.Status > 599 {
 		return http.StatusBadRequest
 	}
@@ -172,7 +171,7 @@ func writeJSON(w http.ResponseWriter, status int, value any) error {
 //
 // RFC 9700 §4.12: 303, because with 307 a browser would send the form again, with
 // the password in it.
-func redirect(w http.ResponseWriter, r *http.Request, target string) {
+func seeOther(w http.ResponseWriter, r *http.Request, target string) {
 	w.Header().Set("Cache-Control", "no-store")
 	// Not http.Redirect: it would resolve and rewrite a target that must stay as it
 	// is, and repeat the target in a body.

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"mandate/handlers/resource"
-	"mandate/provider"
+	"mandate/provider/oauth"
 	"mandate/templates"
 )
 
@@ -85,10 +85,10 @@ func TestErrors(t *testing.T) {
 		status int
 		text   string
 	}{
-		{&provider.Error{Status: 401, Code: "invalid_client", Description: "Say who you are.", Challenge: "Basic", RetryAfter: 3}, 401, `{"error":"invalid_client","error_description":"Say who you are."}`},
-		{&provider.Error{Code: "odd"}, 400, `{"error":"odd"}`},
-		{provider.ErrNotFound, 404, `"error":"not_found"`},
-		{&provider.Invalid{Fields: []provider.FieldError{{Field: "name", Message: "Not so."}}}, 422, "name: Not so."},
+		{&oauth.Error{Status: 401, Code: "invalid_client", Description: "Say who you are.", Challenge: "Basic", RetryAfter: 3}, 401, `{"error":"invalid_client","error_description":"Say who you are."}`},
+		{&oauth.Error{Code: "odd"}, 400, `{"error":"odd"}`},
+		{oauth.ErrNotFound, 404, `"error":"not_found"`},
+		{&oauth.Invalid{Fields: []oauth.FieldError{{Field: "name", Message: "Not so."}}}, 422, "name: Not so."},
 		{&http.MaxBytesError{Limit: 7}, 413, "7 bytes"},
 		{errors.New("disk on fire"), 500, "Internal error"},
 	} {

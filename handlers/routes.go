@@ -9,9 +9,9 @@ import (
 
 	"github.com/gorilla/mux"
 
-	"mandate/provider"
 	"mandate/provider/checkup"
 	"mandate/provider/errorcode"
+	"mandate/provider/oauth"
 )
 
 const (
@@ -262,7 +262,7 @@ func (m on) serve(w http.ResponseWriter, r *http.Request) error {
 	methods := m.names()
 	// RFC 9110 §15.5.6: a response that refuses a method lists the allowed methods.
 	w.Header().Set("Allow", strings.Join(methods, ", "))
-	return &provider.Error{Status: http.StatusMethodNotAllowed, Code: "invalid_request",
+	return &oauth.Error{Status: http.StatusMethodNotAllowed, Code: "invalid_request",
 		Description: "This address does not support that method. Use " + strings.Join(methods, " or ") + "."}
 }
 
@@ -280,4 +280,4 @@ func (s *server) guarded(h handle, scopes ...string) handle {
 	return s.served(s.config.SampleAPI.Require(s.api(h), scopes...))
 }
 
-func (s *server) notFound(http.ResponseWriter, *http.Request) error { return provider.ErrNotFound }
+func (s *server) notFound(http.ResponseWriter, *http.Request) error { return oauth.ErrNotFound }

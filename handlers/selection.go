@@ -6,15 +6,16 @@ import (
 	"strconv"
 	"time"
 
-	"mandate/provider"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
+	"mandate/storage"
 	"mandate/templates"
 )
 
 // readSelection reads the filters of the list of applications, and keeps them in the
 // listing.
-func readSelection(r *http.Request, l *listing) (provider.Selection, error) {
-	of := provider.Selection{Search: l.search}
+func readSelection(r *http.Request, l *listing) (storage.Selection, error) {
+	of := storage.Selection{Search: l.search}
 	values, err := query(r)
 	if err != nil {
 		return of, err
@@ -48,11 +49,11 @@ func readSelection(r *http.Request, l *listing) (provider.Selection, error) {
 func filterOptions(name string) []templates.Option {
 	switch name {
 	case "standing":
-		return []templates.Option{{Label: "Anybody"}, {Value: string(provider.StandingAdministrator), Label: "An administrator"}, {Value: string(provider.StandingPerson), Label: "A person"},
-			{Value: string(provider.StandingOpen), Label: "Nobody (came by itself)"}, {Value: provider.SelectSuspended, Label: "Suspended"}}
+		return []templates.Option{{Label: "Anybody"}, {Value: string(policy.StandingAdministrator), Label: "An administrator"}, {Value: string(policy.StandingPerson), Label: "A person"},
+			{Value: string(policy.StandingOpen), Label: "Nobody (came by itself)"}, {Value: storage.Suspended, Label: "Suspended"}}
 	case "origin":
-		return []templates.Option{{Label: "Any"}, {Value: provider.FromPage, Label: "A page"}, {Value: provider.FromCommand, Label: "Command line"},
-			{Value: provider.FromRegistration, Label: "Registered itself"}, {Value: provider.FromDocument, Label: "Metadata document"}, {Value: provider.UnknownOrigin, Label: "Unknown"}}
+		return []templates.Option{{Label: "Any"}, {Value: storage.FromPage, Label: "A page"}, {Value: storage.FromCommand, Label: "Command line"},
+			{Value: storage.FromRegistration, Label: "Registered itself"}, {Value: storage.FromDocument, Label: "Metadata document"}, {Value: storage.UnknownOrigin, Label: "Unknown"}}
 	}
 	return []templates.Option{{Label: "Any time"}, {Value: "30", Label: "30 days"}, {Value: "90", Label: "90 days"}, {Value: "365", Label: "A year"}}
 }

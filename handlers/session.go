@@ -8,9 +8,12 @@ import (
 	"time"
 
 	"mandate/handlers/request"
-	"mandate/provider"
+	"mandate/provider/authorize"
 	"mandate/provider/oauth"
 	"mandate/provider/origin"
+	"mandate/provider/people"
+	"mandate/provider/policy"
+	"mandate/storage"
 )
 
 // errSignIn is returned by a handler that needs a session if there is none.
@@ -18,13 +21,13 @@ var errSignIn = errors.New("nobody is signed in")
 
 // lookup is the result of looking the session up.
 type lookup struct {
-	who *provider.SignedIn
+	who *storage.SignedIn
 	err error
 }
 
 // signedIn returns the session of this browser. It returns nil and no error if
 // nobody is signed in.
-func (s *server) signedIn(r *http.Request) (*provider.SignedIn, error) {
+func (s *server) signedIn(r *http.Request) (*storage.SignedIn, error) {
 	rec := request.RecordOf(r.Context())
 	known, ok := rec.Session.(lookup)
 	if !ok {
@@ -40,7 +43,7 @@ func (s *server) lookUp(r *http.Request) lookup {
 		return lookup{}
 	}
 	who, err := s.provider.People.SignedIn(r.Context(), value)
-	if errors.Is(err, provider.ErrNotFound) {
+	if errors.Is(err, oauth.ErrNotFound) {
 		return lookup{}
 	}
 	if who != nil {
@@ -52,7 +55,7 @@ func (s *server) lookUp(r *http.Request) lookup {
 
 // person returns the session like signedIn, but returns errSignIn if nobody is
 // signed in.
-func (s *server) person(r *http.Request) (*provider.SignedIn, error) {
+func (s *server) person(r *http.Request) (*storage.SignedIn, error) {
 	who, err := s.signedIn(r)
 	if err == nil && who == nil {
 		err = errSignIn
@@ -92,7 +95,7 @@ var errStep = errors.New("the session needs a second factor")
 // entitled returns the session like person, for a page on which an administrator has more rights than others. It
 // returns errStep for a session of an administrator without the second factor that a sign-in would need now: it began
 // before the person had one, or became an administrator.
-func (s *server) entitled(r *http.Request) (*provider.SignedIn, error) {
+func (s *server) entitled(r *http.Request) (*storage.SignedIn, error) {
 	who, err := s.person(r)
 	if err != nil || !who.User.Administrator {
 		return who, err
@@ -105,7 +108,7 @@ func (s *server) entitled(r *http.Request) (*provider.SignedIn, error) {
 }
 
 // administrator returns the session like entitled, but refuses anybody who is not an administrator.
-func (s *server) administrator(r *http.Request) (*provider.SignedIn, error) {
+func (s *server) administrator(r *http.Request) (*storage.SignedIn, error) {
 	who, err := s.entitled(r)
 	if err == nil && !who.User.Administrator {
 		err = oauth.ForPerson(http.StatusForbidden, "access_denied", "", "This page is for administrators.")
@@ -114,12 +117,12 @@ func (s *server) administrator(r *http.Request) (*provider.SignedIn, error) {
 }
 
 // acting returns the person of a session as the actor, for what may need a fresh sign-in.
-func (s *server) acting(r *http.Request, who *provider.SignedIn) (provider.Actor, error) {
+func (s *server) acting(r *http.Request, who *storage.SignedIn) (policy.Actor, error) {
 	return s.provider.People.Actor(r.Context(), who)
 }
 
 // administers returns the administrator, and the ID in the path of what the page is about.
-func (s *server) administers(r *http.Request) (*provider.SignedIn, string, error) {
+func (s *server) administers(r *http.Request) (*storage.SignedIn, string, error) {
 	who, err := s.administrator(r)
 	if err != nil {
 		return nil, "", err
@@ -129,14 +132,14 @@ func (s *server) administers(r *http.Request) (*provider.SignedIn, string, error
 }
 
 // browser describes the client to the provider.
-func (s *server) browser(r *http.Request) provider.Browser {
+func (s *server) browser(r *http.Request) people.Browser {
 	// A header may contain any bytes. The database accepts only valid text.
 	agent := oauth.Clip(strings.ToValidUTF8(r.UserAgent(), ""), 256)
 	language := ""
 	if accepted := s.accepted(r); accepted != nil {
 		language = accepted.Tag()
 	}
-	return provider.Browser{Address: s.requests.Address(r), UserAgent: agent, Language: language, Session: s.cookie(r, "session"), Device: s.cookie(r, "device")}
+	return people.Browser{Address: s.requests.Address(r), UserAgent: agent, Language: language, Session: s.cookie(r, "session"), Device: s.cookie(r, "device")}
 }
 
 // backHere returns the address to which a person returns after the login. If the
@@ -151,7 +154,7 @@ func backHere(r *http.Request) string {
 // toLogin redirects to the login page, which leads back to next: a path of this
 // server as it appears in the URL, with its query. The built-in login page also
 // learns why the person has to sign in again.
-func (s *server) toLogin(w http.ResponseWriter, r *http.Request, next, hint string, why provider.Reason) error {
+func (s *server) toLogin(w http.ResponseWriter, r *http.Request, next, hint string, why authorize.Reason) error {
 	target := s.config.LoginURL
 	if target == "" {
 		target = s.path("/login/")
@@ -171,15 +174,15 @@ func (s *server) toLogin(w http.ResponseWriter, r *http.Request, next, hint stri
 	if why != "" && s.config.LoginURL == "" {
 		target += "&reason=" + url.QueryEscape(string(why))
 	}
-	redirect(w, r, target)
+	seeOther(w, r, target)
 	return nil
 }
 
 // renew sets the new cookie of a session whose person has changed how they sign in.
-func (s *server) renew(w http.ResponseWriter, in *provider.SignIn) {
+func (s *server) renew(w http.ResponseWriter, in *people.SignIn) {
 	s.setCookie(w, "session", in.Session, in.MaxAge)
 	if in.Device != "" {
-		s.setCookie(w, "device", in.Device, provider.KnownFor)
+		s.setCookie(w, "device", in.Device, people.KnownFor)
 	}
 }
 

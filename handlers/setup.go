@@ -6,7 +6,8 @@ import (
 	"strings"
 
 	"mandate/handlers/request"
-	"mandate/provider"
+	"mandate/provider/oauth"
+	"mandate/provider/people"
 	"mandate/templates"
 )
 
@@ -17,7 +18,7 @@ func (s *server) setupPage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	err = s.provider.People.CheckSetup(r.Context(), link)
-	if errors.Is(err, provider.ErrNotFound) {
+	if errors.Is(err, oauth.ErrNotFound) {
 		return s.usedLink(w, r)
 	}
 	if err != nil {
@@ -59,13 +60,13 @@ func (s *server) setup(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	sent := func(field string) string { return strings.TrimSpace(r.PostForm.Get(field)) }
-	person := provider.Person{Username: sent("username"), FirstName: sent("first_name"), LastName: sent("last_name"),
+	person := people.Person{Username: sent("username"), FirstName: sent("first_name"), LastName: sent("last_name"),
 		Email: sent("email"), Password: r.PostForm.Get("password")}
 	err = s.provider.People.Setup(r.Context(), link, person)
-	if errors.Is(err, provider.ErrNotFound) {
+	if errors.Is(err, oauth.ErrNotFound) {
 		return s.usedLink(w, r)
 	}
-	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
+	if invalid, ok := errors.AsType[*oauth.Invalid](err); ok {
 		noteInvalid(r, invalid)
 		field := func(name, value string) templates.Field {
 			return templates.Field{Value: value, Error: problem(s.language(r), invalid, name)}
@@ -92,6 +93,6 @@ func (s *server) setup(w http.ResponseWriter, r *http.Request) error {
 	if s.provider.Passkeys.Offered() {
 		next = s.path(newPasskeyPath)
 	}
-	redirect(w, r, s.withNext("/login/", next))
+	seeOther(w, r, s.withNext("/login/", next))
 	return nil
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"mandate/handlers/request"
-	"mandate/provider"
 	"mandate/provider/oauth"
+	"mandate/provider/people"
 	"mandate/templates"
 )
 
@@ -56,7 +56,7 @@ func (s *server) askSignUpForm(r *http.Request, values url.Values) templates.Ask
 // askSignUpPage asks for the address of somebody who wants an account.
 func (s *server) askSignUpPage(w http.ResponseWriter, r *http.Request) error {
 	if !s.provider.Invitations.Open() {
-		return provider.ErrNotFound
+		return oauth.ErrNotFound
 	}
 	values, err := query(r)
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *server) askSignUp(w http.ResponseWriter, r *http.Request) error {
 		if page.Next != s.path("/") && len(page.Next) <= mostJoining {
 			s.setCookie(w, joiningCookie, base64.RawURLEncoding.EncodeToString([]byte(page.Next)), joiningLife)
 		}
-		redirect(w, r, s.withNext(askedSignUpPath, page.Next))
+		seeOther(w, r, s.withNext(askedSignUpPath, page.Next))
 		return nil
 	}
 	why, err := s.refused(w, r, err)
@@ -93,7 +93,7 @@ func (s *server) askSignUp(w http.ResponseWriter, r *http.Request) error {
 // askedSignUpPage says where to look for the link. It is the same for every address.
 func (s *server) askedSignUpPage(w http.ResponseWriter, r *http.Request) error {
 	if !s.provider.Invitations.Open() {
-		return provider.ErrNotFound
+		return oauth.ErrNotFound
 	}
 	values, err := query(r)
 	if err != nil {
@@ -101,7 +101,7 @@ func (s *server) askedSignUpPage(w http.ResponseWriter, r *http.Request) error {
 	}
 	next := s.ownAddress(values.Get("next"))
 	s.useLocalesOf(r, next)
-	return s.render(w, r, http.StatusOK, templates.AskedSignUp{Frame: s.frame(r, ""), Hours: int(provider.SignUpLife / time.Hour), AgainURL: s.withNext(signUpPath, next), LoginURL: s.withNext("/login/", next)})
+	return s.render(w, r, http.StatusOK, templates.AskedSignUp{Frame: s.frame(r, ""), Hours: int(people.SignUpLife / time.Hour), AgainURL: s.withNext(signUpPath, next), LoginURL: s.withNext("/login/", next)})
 }
 
 // joining returns where somebody goes on who has made an account in the browser in which they asked for it.
@@ -119,12 +119,12 @@ func (s *server) signUpForm(r *http.Request, link string) (templates.SignUp, err
 	s.useLocalesOf(r, s.joining(r))
 	page := templates.SignUp{Frame: s.frame(r, ""), PasswordHint: s.passwordHint(s.language(r)), Action: s.path(signUpPath + url.PathEscape(link) + "/"), Email: i.Email, Own: s.provider.Invitations.MakesAccounts(),
 		UsernameField: templates.Field{Value: i.Email}, Passkeys: s.provider.Passkeys.Offered(), Next: s.joining(r)}
-	if len(i.Email) > provider.MaxUsername {
+	if len(i.Email) > people.MaxUsername {
 		page.UsernameField.Value = "" // it is too long for a username
 	}
 	if !i.Asked {
 		for _, other := range s.provider.Identities.Servers() {
-			if other.NewPeople == provider.NewPeopleInvited {
+			if other.NewPeople == people.NewPeopleInvited {
 				page.Servers = append(page.Servers, templates.ServerButton{Label: other.Label, Action: s.path(withPath + other.Name + "/")})
 			}
 		}
@@ -149,14 +149,14 @@ func (s *server) signUpPage(w http.ResponseWriter, r *http.Request) error {
 func (s *server) noSignUp(w http.ResponseWriter, r *http.Request, err error) error {
 	l := s.language(r)
 	switch {
-	case errors.Is(err, provider.ErrNotFound):
+	case errors.Is(err, oauth.ErrNotFound):
 		signIn := templates.Link{URL: s.path("/login/"), Label: l.T("Sign in")}
 		if s.provider.Invitations.Open() {
 			return s.showDeadLink(w, r, l.T("It was already used, or it has expired, or the invitation was withdrawn. If you have an account already, sign in. Otherwise ask for a new link here. If you were invited, the person who invited you can also send you a new invitation."),
 				signIn, templates.Link{URL: s.withNext(signUpPath, s.joining(r)), Label: l.T("Ask for a new link")})
 		}
 		return s.showDeadLink(w, r, l.T("It was already used, or it has expired, or the invitation was withdrawn. If you have an account already, sign in. Otherwise ask the person who invited you for a new invitation."), signIn)
-	case errors.Is(err, provider.ErrAddressTaken):
+	case errors.Is(err, people.ErrAddressTaken):
 		const status, code = http.StatusConflict, "conflict"
 		request.Note(r.Context(), "error", "somebody has the address of the link")
 		request.Outcome(r.Context(), code)
@@ -173,9 +173,9 @@ func (s *server) signUp(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	form := r.PostForm
-	sent := provider.NewAccount{Username: strings.TrimSpace(form.Get("username")), FirstName: strings.TrimSpace(form.Get("first_name")), LastName: strings.TrimSpace(form.Get("last_name")), Password: form.Get("password")}
+	sent := people.NewAccount{Username: strings.TrimSpace(form.Get("username")), FirstName: strings.TrimSpace(form.Get("first_name")), LastName: strings.TrimSpace(form.Get("last_name")), Password: form.Get("password")}
 	if form.Get("way") == "passkey" && s.provider.Passkeys.Offered() {
-		var asked provider.Ceremony
+		var asked people.Ceremony
 		asked, err = s.provider.Invitations.AskForPasskey(r.Context(), link, sent, s.browser(r))
 		if err == nil {
 			here := s.path(signUpPath + url.PathEscape(link) + "/")
@@ -183,7 +183,7 @@ func (s *server) signUp(w http.ResponseWriter, r *http.Request) error {
 				Request: templates.Ceremony{Action: here + "passkey/", Options: asked.Options, Ticket: asked.Ticket, Again: here}})
 		}
 	} else {
-		var in *provider.SignIn
+		var in *people.SignIn
 		in, err = s.provider.Invitations.WithPassword(r.Context(), link, sent, s.browser(r))
 		if err == nil {
 			return s.joined(w, r, in)
@@ -198,9 +198,9 @@ func (s *server) signUpWithPasskey(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	in, err := s.provider.Invitations.WithPasskey(r.Context(), link, authenticatorResponse(r), device(s.language(r), s.browser(r).UserAgent), s.browser(r))
+	in, err := s.provider.Invitations.WithPasskey(r.Context(), link, authenticatorResponse(r), deviceName(s.language(r), s.browser(r).UserAgent), s.browser(r))
 	if err != nil {
-		return s.correctSignUp(w, r, link, provider.NewAccount{}, err)
+		return s.correctSignUp(w, r, link, people.NewAccount{}, err)
 	}
 	return s.joined(w, r, in)
 }
@@ -211,12 +211,12 @@ func (s *server) toSignUpPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	redirect(w, r, s.path(signUpPath+url.PathEscape(link)+"/"))
+	seeOther(w, r, s.path(signUpPath+url.PathEscape(link)+"/"))
 	return nil
 }
 
 // joined signs a person in who has made an account, and leads to where they were going.
-func (s *server) joined(w http.ResponseWriter, r *http.Request, in *provider.SignIn) error {
+func (s *server) joined(w http.ResponseWriter, r *http.Request, in *people.SignIn) error {
 	next := s.joining(r)
 	s.setCookie(w, joiningCookie, "", 0)
 	if in.Session != "" {
@@ -226,12 +226,12 @@ func (s *server) joined(w http.ResponseWriter, r *http.Request, in *provider.Sig
 }
 
 // correctSignUp shows the form again, with what is wrong.
-func (s *server) correctSignUp(w http.ResponseWriter, r *http.Request, link string, sent provider.NewAccount, wrong error) error {
-	if errors.Is(wrong, provider.ErrNotFound) || errors.Is(wrong, provider.ErrAddressTaken) {
+func (s *server) correctSignUp(w http.ResponseWriter, r *http.Request, link string, sent people.NewAccount, wrong error) error {
+	if errors.Is(wrong, oauth.ErrNotFound) || errors.Is(wrong, people.ErrAddressTaken) {
 		return s.noSignUp(w, r, wrong)
 	}
 	status, refusal := invalidForm, ""
-	invalid, ok := errors.AsType[*provider.Invalid](wrong)
+	invalid, ok := errors.AsType[*oauth.Invalid](wrong)
 	if ok {
 		noteInvalid(r, invalid)
 	} else if e, refused := oauth.Refused(wrong); refused {

@@ -16,6 +16,9 @@ import (
 	"time"
 
 	"mandate/provider"
+	"mandate/provider/people"
+	"mandate/provider/policy"
+	"mandate/provider/resources"
 	"mandate/storage"
 	"mandate/templates"
 )
@@ -56,7 +59,7 @@ func emptySite(t *testing.T, path string, change ...func(*Config)) *site {
 }
 
 // siteOver is an emptySite whose provider has configured resources.
-func siteOver(t *testing.T, path string, apis []provider.ResourceRegistration, change ...func(*Config)) *site {
+func siteOver(t *testing.T, path string, apis []resources.Registration, change ...func(*Config)) *site {
 	t.Helper()
 	ctx := t.Context()
 	store, err := storage.Open(ctx, "sqlite:///"+filepath.Join(t.TempDir(), "mandate.db"))
@@ -81,7 +84,7 @@ func siteOver(t *testing.T, path string, apis []provider.ResourceRegistration, c
 	}
 	s.provider, err = provider.New(ctx, provider.Config{
 		Issuer: s.base + "/o", ServerKey: bytes.Repeat([]byte{7}, 32),
-		Scopes:       []provider.Scope{{Name: "read", Description: "Read it"}, {Name: "write", Description: "Write it"}, {Name: "introspection", Description: "Ask"}},
+		Scopes:       []policy.Scope{{Name: "read", Description: "Read it"}, {Name: "write", Description: "Write it"}, {Name: "introspection", Description: "Ask"}},
 		CodeLifetime: time.Minute, AccessTokenLifetime: 10 * time.Hour, JWTAccessTokenLifetime: time.Hour, RefreshTokenLifetime: 30 * 24 * time.Hour, RefreshTokenMaxLifetime: 365 * 24 * time.Hour,
 		Resources: apis, OpenID: config.OpenID, SessionLifetime: time.Hour, DeviceCodeLifetime: 10 * time.Minute, PushedLifetime: time.Minute, PasswordMemoryKiB: 64, PasswordIterations: 1,
 	}, store, log)
@@ -111,8 +114,8 @@ func newSite(t *testing.T, path string, change ...func(*Config)) *site {
 
 func (s *site) addPeople(t *testing.T) {
 	t.Helper()
-	for _, person := range []provider.Person{{Username: "root", Password: goodPassword, Administrator: true}, {Username: "alice", Password: goodPassword}} {
-		_, err := s.provider.People.AddUser(context.Background(), provider.Operator(), person)
+	for _, person := range []people.Person{{Username: "root", Password: goodPassword, Administrator: true}, {Username: "alice", Password: goodPassword}} {
+		_, err := s.provider.People.AddUser(context.Background(), policy.Operator(), person)
 		if err != nil {
 			t.Fatal(err)
 		}

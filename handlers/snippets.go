@@ -8,15 +8,17 @@ import (
 	"strconv"
 	"strings"
 
-	"mandate/provider"
+	"mandate/provider/clients"
 	"mandate/provider/loopback"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
+	"mandate/storage"
 	"mandate/templates"
 )
 
 // samples returns programs for an application. a is the application with the rights that it has now.
-func (s *server) samples(r *http.Request, a provider.Application) ([]templates.Sample, error) {
-	if provider.CameByItself(a) || !simple(a) {
+func (s *server) samples(r *http.Request, a storage.Application) ([]templates.Sample, error) {
+	if policy.CameByItself(a) || !simple(a) {
 		return nil, nil // its developer does not read this page, or it must do more than the programs can
 	}
 	introspects, err := s.provider.Resources.Introspects(r.Context(), a)
@@ -26,7 +28,7 @@ func (s *server) samples(r *http.Request, a provider.Application) ([]templates.S
 	var samples []templates.Sample
 	for _, k := range kinds() {
 		values := s.snippetValues(a)
-		if !k.fits(a, introspects || a.MayIntrospect, &values) || k.grant == provider.GrantCode && !s.provider.Authorizations.MayBeQueries(a) {
+		if !k.fits(a, introspects || a.MayIntrospect, &values) || k.grant == policy.GrantCode && !s.provider.Authorizations.MayBeQueries(a) {
 			continue
 		}
 		err := s.needs(r, k, a, &values)
@@ -45,8 +47,8 @@ func (s *server) samples(r *http.Request, a provider.Application) ([]templates.S
 }
 
 // needs adds what the programs of a kind request and whom they ask: no more than their last line needs.
-func (s *server) needs(r *http.Request, k kind, a provider.Application, values *templates.SnippetValues) error {
-	allowed := s.provider.AllowedScopes(a)
+func (s *server) needs(r *http.Request, k kind, a storage.Application, values *templates.SnippetValues) error {
+	allowed := s.provider.Rules.AllowedScopes(a)
 	scopes := oauth.Narrow(allowed, s.provider.ResourceScopes())
 	switch {
 	case k.introspects:
@@ -58,7 +60,7 @@ func (s *server) needs(r *http.Request, k kind, a provider.Application, values *
 		}
 		scopes = slices.DeleteFunc(scopes, func(name string) bool { return err != nil || !audience.HasScope(name) })
 	// OIDC Core §5.3.2: UserInfo is a JWT for an application that has registered an algorithm.
-	case k.grant != provider.GrantClient && slices.Contains(allowed, "openid") && a.UserInfoAlgorithm == "":
+	case k.grant != policy.GrantClient && slices.Contains(allowed, "openid") && a.UserInfoAlgorithm == "":
 		values.UserInfoURL = s.absolute("/o/userinfo/")
 		values.Scope = strings.Join(oauth.Narrow(allowed, []string{"openid", "profile"}), " ")
 		return nil
@@ -69,18 +71,18 @@ func (s *server) needs(r *http.Request, k kind, a provider.Application, values *
 
 // simple reports whether the programs can do what an application must: they send its secret in
 // the body, if it has one, and no other proof.
-func simple(a provider.Application) bool {
-	return a.SenderConstraint == "" && provider.MayPostSecret(a)
+func simple(a storage.Application) bool {
+	return a.SenderConstraint == "" && clients.MayPostSecret(a)
 }
 
 // needsLibrary reports whether an application must do more than the programs can.
-func (s *server) needsLibrary(a provider.Application) bool {
-	queries := !provider.HasGrant(a, provider.GrantCode) || s.provider.Authorizations.MayBeQueries(a)
-	return !provider.CameByItself(a) && !(simple(a) && queries)
+func (s *server) needsLibrary(a storage.Application) bool {
+	queries := !policy.HasGrant(a, policy.GrantCode) || s.provider.Authorizations.MayBeQueries(a)
+	return !policy.CameByItself(a) && !(simple(a) && queries)
 }
 
 // snippetValues returns what the programs for an application contain, whatever their kind.
-func (s *server) snippetValues(a provider.Application) templates.SnippetValues {
+func (s *server) snippetValues(a storage.Application) templates.SnippetValues {
 	values := templates.SnippetValues{Issuer: s.provider.Issuer(), AuthorizeURL: s.absolute("/o/authorize/"), TokenURL: s.absolute("/o/token/"),
 		IntrospectURL: s.absolute("/o/introspect/"), DeviceURL: s.absolute("/o/device_authorization/"), ClientID: a.ClientID}
 	if resources := lines(a.Resources); len(resources) > 0 {
@@ -90,14 +92,14 @@ func (s *server) snippetValues(a provider.Application) templates.SnippetValues {
 }
 
 // fits reports whether an application is of a kind, and adds the redirect URI for it.
-func (k kind) fits(a provider.Application, introspects bool, values *templates.SnippetValues) bool {
-	public := a.ClientType == provider.Public
+func (k kind) fits(a storage.Application, introspects bool, values *templates.SnippetValues) bool {
+	public := a.ClientType == policy.Public
 	switch {
-	case !provider.HasGrant(a, k.grant) || public != k.public:
+	case !policy.HasGrant(a, k.grant) || public != k.public:
 		return false
-	case k.grant == provider.GrantClient:
+	case k.grant == policy.GrantClient:
 		return introspects == k.introspects
-	case k.grant == provider.GrantDevice:
+	case k.grant == policy.GrantDevice:
 		return true
 	case k.id == "website":
 		return redirectTo(a, values, func(u *url.URL) bool { return strings.HasPrefix(u.Scheme, "http") })
@@ -113,7 +115,7 @@ func (k kind) fits(a provider.Application, introspects bool, values *templates.S
 }
 
 // redirectTo adds the first suitable redirect URI of an application to the values.
-func redirectTo(a provider.Application, values *templates.SnippetValues, suits func(*url.URL) bool) bool {
+func redirectTo(a storage.Application, values *templates.SnippetValues, suits func(*url.URL) bool) bool {
 	for _, uri := range lines(a.RedirectURIs) {
 		u, err := url.Parse(uri)
 		if err != nil || u.Host == "" || !suits(u) {

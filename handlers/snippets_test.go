@@ -6,8 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"mandate/provider"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
+	"mandate/storage"
 	"mandate/templates"
 )
 
@@ -38,7 +39,7 @@ func TestWebsiteSaysWhereToBegin(t *testing.T) {
 		"http://localhost:3000/back": "http://localhost:3000/", "http://127.0.0.1:3000": "http://127.0.0.1:3000/sign-in/", "https://app.example/back": "https://app.example/",
 	} {
 		var values templates.SnippetValues
-		if !redirectTo(provider.Application{RedirectURIs: redirect}, &values, func(*url.URL) bool { return true }) {
+		if !redirectTo(storage.Application{RedirectURIs: redirect}, &values, func(*url.URL) bool { return true }) {
 			t.Fatal(redirect)
 		}
 		programs, err := pages.Snippets("website", values)
@@ -61,8 +62,8 @@ func TestSnippetsOfABrokenDatabase(t *testing.T) {
 	values := templates.SnippetValues{Resource: "https://api.example"}
 	err := (&server{provider: s.provider}).needs(
 		&http.Request{},
-		kind{grant: provider.GrantClient},
-		provider.Application{},
+		kind{grant: policy.GrantClient},
+		storage.Application{},
 		&values,
 	)
 	if _, refused := oauth.Refused(err); err == nil || refused {

@@ -5,7 +5,8 @@ import (
 	"net/http"
 
 	"mandate/handlers/request"
-	"mandate/provider"
+	"mandate/provider/oauth"
+	"mandate/provider/policy"
 )
 
 // token is the token endpoint (RFC 6749 §3.2).
@@ -17,7 +18,7 @@ func (s *server) token(w http.ResponseWriter, r *http.Request) error {
 	}
 	if err != nil {
 		// RFC 8628 §3.5: a device that waits polls again and again, which is no failure.
-		e, ok := errors.AsType[*provider.Error](err)
+		e, ok := errors.AsType[*oauth.Error](err)
 		request.RecordOf(r.Context()).Quiet = ok && e.Code == "authorization_pending"
 		return err
 	}
@@ -36,7 +37,7 @@ const otherGrant = "other"
 // be able to put text of its own into the log or into the name of a metric.
 func grantOf(r *http.Request) string {
 	asked := r.PostForm.Get("grant_type")
-	if !provider.SupportsGrant(asked) {
+	if !policy.SupportsGrant(asked) {
 		return otherGrant
 	}
 	return asked

@@ -10,8 +10,10 @@ import (
 	"strconv"
 	"strings"
 
-	"mandate/provider"
+	"mandate/provider/clients"
 	"mandate/provider/oauth"
+	"mandate/provider/people"
+	"mandate/storage"
 	"mandate/templates"
 )
 
@@ -86,22 +88,22 @@ func (s *server) newUser(w http.ResponseWriter, r *http.Request) error {
 		return s.correctUser(w, r, who, nil, dropped)
 	}
 	_, err = s.provider.People.AddUser(r.Context(), actor, s.personIn(r.PostForm))
-	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
+	if invalid, ok := errors.AsType[*oauth.Invalid](err); ok {
 		return s.correctUser(w, r, who, nil, invalid)
 	}
 	if err != nil {
 		return err
 	}
 	s.setNotice(w, "user-added")
-	redirect(w, r, s.path("/admin/users/"))
+	seeOther(w, r, s.path("/admin/users/"))
 	return nil
 }
 
 // namedUser finds the user of the path. It is for administrators.
-func (s *server) namedUser(r *http.Request) (*provider.SignedIn, provider.User, error) {
+func (s *server) namedUser(r *http.Request) (*storage.SignedIn, storage.User, error) {
 	who, id, err := s.administers(r)
 	if err != nil {
-		return nil, provider.User{}, err
+		return nil, storage.User{}, err
 	}
 	u, err := s.provider.People.User(r.Context(), id)
 	return who, u, err
@@ -138,13 +140,13 @@ func (s *server) userPage(w http.ResponseWriter, r *http.Request) error {
 }
 
 // storedUser returns the form with what is stored about a user.
-func (s *server) storedUser(r *http.Request, u provider.User) (url.Values, error) {
+func (s *server) storedUser(r *http.Request, u storage.User) (url.Values, error) {
 	groups, err := s.provider.People.GroupsOf(r.Context(), u.ID)
 	if err != nil {
 		return nil, err
 	}
 	form := url.Values{"username": {u.Username}, "email": {u.Email}, "first_name": {u.FirstName}, "last_name": {u.LastName}, "group": groups,
-		"shown": {provider.StateOf(u, groups)}}
+		"shown": {people.StateOf(u, groups)}}
 	if u.Active {
 		form.Set("active", "on")
 	}
@@ -175,13 +177,13 @@ func (s *server) updateUser(w http.ResponseWriter, r *http.Request) error {
 	}
 	person := s.personIn(r.PostForm)
 	person.Shown = r.PostForm.Get("shown")
-	var in *provider.SignIn
+	var in *people.SignIn
 	if actor.Is(u.ID) {
 		in, err = s.provider.People.UpdateOwn(r.Context(), who, person)
 	} else {
 		err = s.provider.People.UpdateUser(r.Context(), actor, u.ID, person)
 	}
-	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
+	if invalid, ok := errors.AsType[*oauth.Invalid](err); ok {
 		return s.correctUser(w, r, who, &u, invalid)
 	}
 	if err != nil {
@@ -191,7 +193,7 @@ func (s *server) updateUser(w http.ResponseWriter, r *http.Request) error {
 		s.renew(w, in)
 	}
 	s.setNotice(w, "saved")
-	redirect(w, r, s.path("/admin/users/"))
+	seeOther(w, r, s.path("/admin/users/"))
 	return nil
 }
 
@@ -212,7 +214,7 @@ func (s *server) deleteUserPage(w http.ResponseWriter, r *http.Request) error {
 
 // confirmUserDeletion lists the applications of the user. It asks what happens to
 // the applications for which only this user is responsible.
-func (s *server) confirmUserDeletion(w http.ResponseWriter, r *http.Request, status int, u provider.User, chosen []string, invalid *provider.Invalid) error {
+func (s *server) confirmUserDeletion(w http.ResponseWriter, r *http.Request, status int, u storage.User, chosen []string, invalid *oauth.Invalid) error {
 	owned, err := s.ownedBy(r, u)
 	if err != nil {
 		return err
@@ -230,20 +232,20 @@ func (s *server) confirmUserDeletion(w http.ResponseWriter, r *http.Request, sta
 	}
 	if slices.ContainsFunc(owned, func(a templates.OwnedApplication) bool { return !a.Stays }) {
 		page.Fate = checked(chosen,
-			templates.Option{Value: provider.TakeOver, Label: "I take them over", Help: "They continue to work, and you become responsible for them. Replace their secrets afterwards: this person may know them."},
-			templates.Option{Value: provider.DeleteApplications, Label: "Delete them", Help: "Their client IDs and secrets stop working, and their tokens are revoked at once."})
+			templates.Option{Value: people.TakeOver, Label: "I take them over", Help: "They continue to work, and you become responsible for them. Replace their secrets afterwards: this person may know them."},
+			templates.Option{Value: people.DeleteApplications, Label: "Delete them", Help: "Their client IDs and secrets stop working, and their tokens are revoked at once."})
 		page.FateError = invalid.At("applications")
 	}
 	return s.render(w, r, status, page)
 }
 
 // ownedBy lists the applications of a user. It is for administrators.
-func (s *server) ownedBy(r *http.Request, u provider.User) ([]templates.OwnedApplication, error) {
+func (s *server) ownedBy(r *http.Request, u storage.User) ([]templates.OwnedApplication, error) {
 	owned, err := s.provider.Clients.OwnedBy(r.Context(), u.ID)
 	var rows []templates.OwnedApplication
 	for _, a := range owned {
 		rows = append(rows, templates.OwnedApplication{ID: a.ID, Name: a.Name, ClientID: a.ClientID, URL: s.applicationPath(a.ID, ""),
-			Stays: !provider.OwnerResponsible(a), Suspended: s.provider.WhySuspended(a) != ""})
+			Stays: !clients.OwnerResponsible(a), Suspended: s.provider.Rules.WhySuspended(a) != ""})
 	}
 	return rows, err
 }
@@ -262,7 +264,7 @@ func (s *server) deleteUser(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	err = s.provider.People.DeleteUser(r.Context(), actor, u.ID, r.PostForm.Get("applications"), r.PostForm["shown"]...)
-	if invalid, ok := errors.AsType[*provider.Invalid](err); ok && invalid.At("applications") != "" {
+	if invalid, ok := errors.AsType[*oauth.Invalid](err); ok && invalid.At("applications") != "" {
 		noteInvalid(r, invalid)
 		return s.confirmUserDeletion(w, r, invalidForm, u, r.PostForm["applications"], invalid)
 	}
@@ -270,7 +272,7 @@ func (s *server) deleteUser(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.setNotice(w, "user-gone")
-	redirect(w, r, s.path("/admin/users/"))
+	seeOther(w, r, s.path("/admin/users/"))
 	return nil
 }
 
@@ -289,7 +291,7 @@ func (s *server) endUserSession(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.setNotice(w, "session")
-	redirect(w, r, s.userPath(u.ID))
+	seeOther(w, r, s.userPath(u.ID))
 	return nil
 }
 
@@ -304,21 +306,21 @@ func (s *server) endUserSessions(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.setNotice(w, "sessions")
-	redirect(w, r, s.userPath(u.ID))
+	seeOther(w, r, s.userPath(u.ID))
 	return nil
 }
 
 // changedMeanwhile says what is stored now, if that is not what the page of a form has shown: an old page must not
 // restore what somebody else has replaced. Whoever sends the form again has seen it. changedMeanwhile returns nil if
 // nothing has changed.
-func changedMeanwhile(stored, form url.Values) *provider.Invalid {
+func changedMeanwhile(stored, form url.Values) *oauth.Invalid {
 	shown := form.Get("shown")
 	if shown == "" || shown == stored.Get("shown") {
 		return nil
 	}
 	form.Set("shown", stored.Get("shown"))
 	const changed = "Somebody changed this account after the page was opened."
-	found := &provider.Invalid{}
+	found := &oauth.Invalid{}
 	for _, name := range slices.Sorted(maps.Keys(stored)) {
 		now := strings.Join(stored[name], ", ")
 		if !oauth.SameSet(sentAs(form[name]), sentAs(stored[name])) {
@@ -327,7 +329,7 @@ func changedMeanwhile(stored, form url.Values) *provider.Invalid {
 	}
 	for _, name := range []string{"active", "administrator", "email_verified", "phone_number_verified"} {
 		if stored.Has(name) != form.Has(name) {
-			found.Fields = slices.DeleteFunc(found.Fields, func(f provider.FieldError) bool { return f.Field == name })
+			found.Fields = slices.DeleteFunc(found.Fields, func(f oauth.FieldError) bool { return f.Field == name })
 			found.Add(name, changed+" Stored now: %s.", map[bool]string{true: "ticked", false: "not ticked"}[stored.Has(name)])
 		}
 	}
@@ -355,13 +357,13 @@ func (s *server) userPath(id string) string { return s.path(personPath(id)) + "/
 // may have any sign.
 func personPath(id string) string { return "/admin/users/" + url.PathEscape(id) }
 
-func (s *server) personIn(form url.Values) provider.Person {
-	return provider.Person{Username: strings.TrimSpace(form.Get("username")), Email: strings.TrimSpace(form.Get("email")),
+func (s *server) personIn(form url.Values) people.Person {
+	return people.Person{Username: strings.TrimSpace(form.Get("username")), Email: strings.TrimSpace(form.Get("email")),
 		FirstName: strings.TrimSpace(form.Get("first_name")), LastName: strings.TrimSpace(form.Get("last_name")),
 		Password: form.Get("password"), Groups: unique(form["group"]), Inactive: !form.Has("active"), Administrator: form.Has("administrator"), Profile: s.profileIn(form)}
 }
 
-func (s *server) correctUser(w http.ResponseWriter, r *http.Request, who *provider.SignedIn, u *provider.User, invalid *provider.Invalid) error {
+func (s *server) correctUser(w http.ResponseWriter, r *http.Request, who *storage.SignedIn, u *storage.User, invalid *oauth.Invalid) error {
 	noteInvalid(r, invalid)
 	if u != nil && invalid.At("shown") != "" {
 		now, err := s.provider.People.User(r.Context(), u.ID)
@@ -384,7 +386,7 @@ func (s *server) correctUser(w http.ResponseWriter, r *http.Request, who *provid
 }
 
 // userForm returns the form with the values that were sent, except the password.
-func (s *server) userForm(r *http.Request, who *provider.SignedIn, u *provider.User, form url.Values, invalid *provider.Invalid) (templates.UserForm, error) {
+func (s *server) userForm(r *http.Request, who *storage.SignedIn, u *storage.User, form url.Values, invalid *oauth.Invalid) (templates.UserForm, error) {
 	field := func(name string) templates.Field {
 		return templates.Field{Value: form.Get(name), Error: invalid.At(name)}
 	}

@@ -4,18 +4,20 @@ import (
 	"net/url"
 	"strings"
 
-	"mandate/provider"
+	"mandate/provider/oauth"
+	"mandate/provider/people"
+	"mandate/storage"
 	"mandate/templates"
 	"mandate/templates/languages"
 )
 
 // profileIn reads the claims about the user from the form. Without OpenID Connect
 // the form has no such part, and the stored values stay.
-func (s *server) profileIn(form url.Values) *provider.Profile {
+func (s *server) profileIn(form url.Values) *people.Profile {
 	if !s.config.OpenID {
 		return nil
 	}
-	profile := &provider.Profile{Address: &provider.Address{}, EmailVerified: form.Has("email_verified"), PhoneNumberVerified: form.Has("phone_number_verified")}
+	profile := &people.Profile{Address: &people.Address{}, EmailVerified: form.Has("email_verified"), PhoneNumberVerified: form.Has("phone_number_verified")}
 	for name, value := range texts(profile) {
 		*value = strings.TrimSpace(strings.ReplaceAll(form.Get(name), "\r\n", "\n"))
 	}
@@ -23,13 +25,13 @@ func (s *server) profileIn(form url.Values) *provider.Profile {
 }
 
 // profileForm returns the form values that correspond to a stored profile.
-func profileForm(u provider.User, form url.Values) error {
-	profile, err := provider.ProfileOf(u)
+func profileForm(u storage.User, form url.Values) error {
+	profile, err := people.ProfileOf(u)
 	if err != nil {
 		return err
 	}
 	if profile.Address == nil {
-		profile.Address = &provider.Address{}
+		profile.Address = &people.Address{}
 	}
 	for name, value := range texts(&profile) {
 		form.Set(name, *value)
@@ -43,7 +45,7 @@ func profileForm(u provider.User, form url.Values) error {
 }
 
 // texts maps the name of each text field in the form to the field of the profile.
-func texts(p *provider.Profile) map[string]*string {
+func texts(p *people.Profile) map[string]*string {
 	return map[string]*string{
 		"middle_name": &p.MiddleName, "nickname": &p.Nickname, "gender": &p.Gender, "birthdate": &p.Birthdate, "zoneinfo": &p.ZoneInfo, "locale": &p.Locale,
 		"phone_number": &p.PhoneNumber, "profile": &p.Profile, "picture": &p.Picture, "website": &p.Website,
@@ -54,7 +56,7 @@ func texts(p *provider.Profile) map[string]*string {
 
 // claimsForm returns the claims part of the form with the values that were sent and
 // the errors in them.
-func (s *server) claimsForm(form url.Values, invalid *provider.Invalid) *templates.ClaimsForm {
+func (s *server) claimsForm(form url.Values, invalid *oauth.Invalid) *templates.ClaimsForm {
 	if !s.config.OpenID {
 		return nil
 	}
@@ -72,16 +74,16 @@ func (s *server) claimsForm(form url.Values, invalid *provider.Invalid) *templat
 }
 
 // claimFacts returns the claims for the account page of the person.
-func (s *server) claimFacts(l *languages.Language, u provider.User) ([]templates.Fact, error) {
+func (s *server) claimFacts(l *languages.Language, u storage.User) ([]templates.Fact, error) {
 	if !s.config.OpenID {
 		return nil, nil
 	}
-	p, err := provider.ProfileOf(u)
+	p, err := people.ProfileOf(u)
 	if err != nil {
 		return nil, err
 	}
 	if p.Address == nil {
-		p.Address = &provider.Address{}
+		p.Address = &people.Address{}
 	}
 	var facts []templates.Fact
 	for _, f := range []templates.Fact{{Name: l.T("Middle name"), Value: p.MiddleName}, {Name: l.T("Nickname"), Value: p.Nickname}, {Name: l.T("Gender"), Value: p.Gender},

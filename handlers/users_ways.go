@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"mandate/provider"
+	"mandate/provider/oauth"
+	"mandate/provider/people"
+	"mandate/storage"
 	"mandate/templates"
 )
 
@@ -15,8 +17,8 @@ import (
 
 // partOf is something that belongs to a person.
 type partOf struct {
-	who  *provider.SignedIn
-	user provider.User
+	who  *storage.SignedIn
+	user storage.User
 	id   string
 }
 
@@ -53,7 +55,7 @@ func (s *server) endedPart(w http.ResponseWriter, r *http.Request, of partOf, no
 		return err
 	}
 	s.setNotice(w, notice)
-	redirect(w, r, s.userPath(of.user.ID))
+	seeOther(w, r, s.userPath(of.user.ID))
 	return nil
 }
 
@@ -91,9 +93,9 @@ func (s *server) removeIdentityOfPage(w http.ResponseWriter, r *http.Request) er
 	if err != nil {
 		return err
 	}
-	at := slices.IndexFunc(own, func(one provider.Identity) bool { return one.ID == of.id })
+	at := slices.IndexFunc(own, func(one people.OwnIdentity) bool { return one.ID == of.id })
 	if at < 0 {
-		return provider.ErrNotFound
+		return oauth.ErrNotFound
 	}
 	label := s.identityRow(s.pages.Languages.English(), own[at]).Label
 	again := templates.Option{Value: mayReturn, Label: "Let the email address link an account of " + label + " again",
@@ -129,9 +131,9 @@ func (s *server) revokeApplicationOfPage(w http.ResponseWriter, r *http.Request)
 	if err != nil {
 		return err
 	}
-	at := slices.IndexFunc(authorized, func(a provider.Authorized) bool { return a.ApplicationID == of.id })
+	at := slices.IndexFunc(authorized, func(a people.Authorized) bool { return a.ApplicationID == of.id })
 	if at < 0 {
-		return provider.ErrNotFound
+		return oauth.ErrNotFound
 	}
 	return s.confirmPart(w, r, of, "Revoke what “"+of.user.Username+"” allowed to “"+authorized[at].Application.Name+"”?", "Revoke the access",
 		"Its tokens for the person stop working at once.", "It asks the person again the next time.")
@@ -146,7 +148,7 @@ func (s *server) revokeApplicationOf(w http.ResponseWriter, r *http.Request) err
 }
 
 // addWays lists on the page of a person what an administrator can end there.
-func (s *server) addWays(r *http.Request, u provider.User, page *templates.UserForm) error {
+func (s *server) addWays(r *http.Request, u storage.User, page *templates.UserForm) error {
 	path, err := s.userPath(u.ID), s.addIdentities(r, u, page)
 	if err != nil {
 		return err
@@ -180,7 +182,7 @@ func (s *server) addWays(r *http.Request, u provider.User, page *templates.UserF
 }
 
 // addIdentities lists the accounts of other servers.
-func (s *server) addIdentities(r *http.Request, u provider.User, page *templates.UserForm) error {
+func (s *server) addIdentities(r *http.Request, u storage.User, page *templates.UserForm) error {
 	own, err := s.provider.Identities.Of(r.Context(), u.ID)
 	for _, one := range own {
 		row := s.identityRow(s.pages.Languages.English(), one)

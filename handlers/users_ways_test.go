@@ -14,7 +14,8 @@ import (
 
 	"github.com/gorilla/mux"
 
-	"mandate/provider"
+	"mandate/provider/clients"
+	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/storage"
 	"mandate/templates"
@@ -125,7 +126,7 @@ func TestAdministratorLetsAnAccountReturn(t *testing.T) {
 	}
 }
 
-func (s *site) userPage(u provider.User) string { return "/admin/users/" + u.ID + "/" }
+func (s *site) userPage(u storage.User) string { return "/admin/users/" + u.ID + "/" }
 
 // Whoever becomes an administrator may have a session that somebody else has a copy of, and that is weaker than the
 // policy demands of administrators.
@@ -211,7 +212,7 @@ func TestAttackWeakSessionOfAnAdministrator(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	added, err := s.provider.Clients.Register(t.Context(), provider.By(alice), provider.Registration{Name: "alices", ClientType: provider.Confidential, GrantTypes: []string{provider.GrantCode}, RedirectURIs: []string{"https://" + registered}})
+	added, err := s.provider.Clients.Register(t.Context(), policy.By(alice), clients.Registration{Name: "alices", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{"https://" + registered}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"mandate/provider/resources"
 	"mandate/provider/seal"
 	"mandate/provider/tokens"
+	"mandate/storage"
 )
 
 func signed(r *clients.Registration) { r.AccessTokenFormat = policy.FormatJWT }
@@ -160,10 +161,10 @@ func TestSignedAccessTokenAlgorithm(t *testing.T) {
 	} {
 		r := clients.Registration{Name: "n", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}}
 		change(&r)
-		_, err := off.Clients.Register(t.Context(), Operator(), r)
+		_, err := off.Clients.Register(t.Context(), policy.Operator(), r)
 		t.Run(what, func(t *testing.T) { wantInvalid(t, err, "algorithm") })
 	}
-	_, err := off.Clients.Register(t.Context(), Operator(), clients.Registration{Name: "n", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, AccessTokenFormat: "paper"})
+	_, err := off.Clients.Register(t.Context(), policy.Operator(), clients.Registration{Name: "n", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, AccessTokenFormat: "paper"})
 	wantInvalid(t, err, "access_token_format")
 }
 
@@ -318,19 +319,21 @@ func TestSignedAccessTokenRevokedWhileTheStandingIsLow(t *testing.T) {
 // A change of the person, the consent or the application affects a signed token in the same
 // way as an opaque one: at once, also on a node that has a copy.
 func TestSignedAccessTokenMeanwhile(t *testing.T) {
-	for rule, change := range map[string]func(*fixture, *clients.Registered, *SignedIn) error{
-		"the account is disabled": func(f *fixture, _ *clients.Registered, s *SignedIn) error {
+	for rule, change := range map[string]func(*fixture, *clients.Registered, *storage.SignedIn) error{
+		"the account is disabled": func(f *fixture, _ *clients.Registered, s *storage.SignedIn) error {
 			return f.People.DisableUser(f.t.Context(), s.User.Username)
 		},
-		"the person is deleted": func(f *fixture, _ *clients.Registered, s *SignedIn) error {
-			return f.People.DeleteUser(f.t.Context(), Operator(), s.User.ID, "")
+		"the person is deleted": func(f *fixture, _ *clients.Registered, s *storage.SignedIn) error {
+			return f.People.DeleteUser(f.t.Context(), policy.Operator(), s.User.ID, "")
 		},
-		"the consent is revoked": func(f *fixture, app *clients.Registered, s *SignedIn) error {
+		"the consent is revoked": func(f *fixture, app *clients.Registered, s *storage.SignedIn) error {
 			return f.People.Revoke(f.t.Context(), s.User.ID, app.Application.ID)
 		},
-		"the session ends": func(f *fixture, _ *clients.Registered, s *SignedIn) error { return f.Logouts.Logout(f.t.Context(), s) },
-		"the application is deleted": func(f *fixture, app *clients.Registered, _ *SignedIn) error {
-			return f.Clients.Delete(f.t.Context(), Operator(), app.Application.ID)
+		"the session ends": func(f *fixture, _ *clients.Registered, s *storage.SignedIn) error {
+			return f.Logouts.Logout(f.t.Context(), s)
+		},
+		"the application is deleted": func(f *fixture, app *clients.Registered, _ *storage.SignedIn) error {
+			return f.Clients.Delete(f.t.Context(), policy.Operator(), app.Application.ID)
 		},
 	} {
 		t.Run(rule, func(t *testing.T) {
@@ -347,7 +350,7 @@ func TestSignedAccessTokenMeanwhile(t *testing.T) {
 		named := func(r *clients.Registration) { r.ClientID = "robot"; signed(r) }
 		app := f.app(named)
 		text := f.must(f.token(app, "grant_type", policy.GrantClient)).AccessToken
-		wantError(t, f.Clients.Delete(t.Context(), Operator(), app.Application.ID), "no error")
+		wantError(t, f.Clients.Delete(t.Context(), policy.Operator(), app.Application.ID), "no error")
 		f.app(named)
 		f.wantActive(false, text)
 	})
@@ -442,14 +445,14 @@ func TestTypOfSignedAccessTokens(t *testing.T) {
 		f.wantActive(false, machine.AccessToken)
 	}
 	for typ, want := range map[string]string{"jwt": "jwt_typ", "at+JWT": "jwt_typ", "logout+jwt": "jwt_typ", "at+jwt": "", "": "", "JWT": ""} {
-		err := resources.Check(resources.Registration{URI: "https://new.example", Name: "New", JWTTyp: typ}, f.rules, server, nil).Err()
+		err := resources.Check(resources.Registration{URI: "https://new.example", Name: "New", JWTTyp: typ}, f.Rules, server, nil).Err()
 		if want == "" {
 			wantError(t, err, "no error")
 		} else {
 			wantInvalid(t, err, want)
 		}
 	}
-	wantInvalid(t, resources.Check(resources.Registration{URI: "https://new.example", Name: "New", TokenFormat: policy.FormatOpaque, JWTTyp: "JWT"}, f.rules, server, nil).Err(), "jwt_typ")
+	wantInvalid(t, resources.Check(resources.Registration{URI: "https://new.example", Name: "New", TokenFormat: policy.FormatOpaque, JWTTyp: "JWT"}, f.Rules, server, nil).Err(), "jwt_typ")
 }
 
 // An ID token goes to a client, and says who a person is. As an access token at an API or at introspection, it would let

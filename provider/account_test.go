@@ -31,7 +31,7 @@ func TestAuthorizedApplications(t *testing.T) {
 		answer, second := f.tokens(app, alice, "scope", "write"), f.tokens(app, alice, "scope", "read")
 		f.tokens(other, alice, "scope", "groups")
 		f.code(unused, alice) // the code is not exchanged, so the application has no tokens
-		list := func(s *SignedIn) []people.Authorized {
+		list := func(s *storage.SignedIn) []people.Authorized {
 			apps, err := f.People.Authorized(t.Context(), s.User.ID)
 			if err != nil {
 				t.Fatal(err)
@@ -92,16 +92,18 @@ func TestSessions(t *testing.T) {
 // session has ended.
 func TestEndOfAPersonReachesCopiesOfTokensWithoutASession(t *testing.T) {
 	ctx := t.Context()
-	for name, end := range map[string]func(f *fixture, s *SignedIn) error{
-		"DisableUser": func(f *fixture, s *SignedIn) error { return f.People.DisableUser(ctx, s.User.Username) },
-		"DeleteUser":  func(f *fixture, s *SignedIn) error { return f.People.DeleteUser(ctx, Operator(), s.User.ID, "") },
-		"ResetPassword": func(f *fixture, s *SignedIn) error {
+	for name, end := range map[string]func(f *fixture, s *storage.SignedIn) error{
+		"DisableUser": func(f *fixture, s *storage.SignedIn) error { return f.People.DisableUser(ctx, s.User.Username) },
+		"DeleteUser": func(f *fixture, s *storage.SignedIn) error {
+			return f.People.DeleteUser(ctx, policy.Operator(), s.User.ID, "")
+		},
+		"ResetPassword": func(f *fixture, s *storage.SignedIn) error {
 			return f.People.ResetPassword(ctx, s.User.Username, "another few words")
 		},
-		"UpdateUser, inactive": func(f *fixture, s *SignedIn) error {
-			return f.People.UpdateUser(ctx, Operator(), s.User.ID, people.Person{Username: s.User.Username, Inactive: true})
+		"UpdateUser, inactive": func(f *fixture, s *storage.SignedIn) error {
+			return f.People.UpdateUser(ctx, policy.Operator(), s.User.ID, people.Person{Username: s.User.Username, Inactive: true})
 		},
-		"ChangePassword": func(f *fixture, s *SignedIn) error {
+		"ChangePassword": func(f *fixture, s *storage.SignedIn) error {
 			return second(f.People.ChangePassword(ctx, s, people.Passwords{Current: goodPassword, Next: "another few words"}))
 		},
 	} {
@@ -131,7 +133,7 @@ func TestEndOfAPersonReachesCopiesOfTokensWithoutASession(t *testing.T) {
 func TestAttackCopiedSessionLocksThePasswordChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t)
-		guess := func(s *SignedIn) string {
+		guess := func(s *storage.SignedIn) string {
 			_, err := f.People.ChangePassword(t.Context(), s, people.Passwords{Current: "wrong", Next: "a quite different phrase"})
 			if _, invalid := errors.AsType[*oauth.Invalid](err); invalid {
 				return "wrong"
@@ -139,7 +141,7 @@ func TestAttackCopiedSessionLocksThePasswordChange(t *testing.T) {
 			return kind(err)
 		}
 		// most guesses until the limit, and returns their number.
-		most := func(s *SignedIn) (n int) {
+		most := func(s *storage.SignedIn) (n int) {
 			for guess(s) == "wrong" {
 				n++
 			}
@@ -256,7 +258,7 @@ func TestAttackFormsOfACopiedSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t)
 		most := limits.Of(limits.OfOwnChange).Tries
-		sent := func(s *SignedIn) (n int) {
+		sent := func(s *storage.SignedIn) (n int) {
 			for range 5 * most {
 				_, err := f.People.MaySend(s)
 				if err != nil {

@@ -5,8 +5,10 @@ import (
 	"testing"
 
 	"mandate/provider/clients"
+	"mandate/provider/oauth"
 	"mandate/provider/people"
 	"mandate/provider/policy"
+	"mandate/storage"
 )
 
 // A caller that forgets to say who acts gets nothing, and a person without administrator
@@ -15,11 +17,11 @@ func TestActorsWithoutRights(t *testing.T) {
 	f := begin(t)
 	alice, bob := f.person("alice"), f.person("bob")
 	r := clients.Registration{Name: "Robot", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, HashClientSecret: true}
-	made, err := f.Clients.Register(t.Context(), By(alice), r)
+	made, err := f.Clients.Register(t.Context(), policy.By(alice), r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, actor := range map[string]Actor{"nobody": {}, "a user without an id": By(User{Administrator: true, Active: true}), "bob": By(bob)} {
+	for name, actor := range map[string]policy.Actor{"nobody": {}, "a user without an id": policy.By(storage.User{Administrator: true, Active: true}), "bob": policy.By(bob)} {
 		t.Run(name, func(t *testing.T) {
 			id := made.Application.ID
 			_, err := f.Clients.Application(t.Context(), actor, id)
@@ -33,7 +35,7 @@ func TestActorsWithoutRights(t *testing.T) {
 			_, err = f.Clients.TakeOver(t.Context(), actor, id, f.version(id))
 			wantNotFound(t, "TakeOver", err)
 			wantNotFound(t, "Delete", f.Clients.Delete(t.Context(), actor, id))
-			list, total, err := f.Clients.Applications(t.Context(), actor, Selection{}, 10, 0)
+			list, total, err := f.Clients.Applications(t.Context(), actor, storage.Selection{}, 10, 0)
 			if err != nil || len(list) > 0 || total > 0 {
 				t.Errorf("sees %d of %d applications, %v", len(list), total, err)
 			}
@@ -45,13 +47,13 @@ func TestActorsWithoutRights(t *testing.T) {
 			}
 		})
 	}
-	_, err = f.Clients.TakeOver(t.Context(), By(alice), made.Application.ID, f.version(made.Application.ID))
+	_, err = f.Clients.TakeOver(t.Context(), policy.By(alice), made.Application.ID, f.version(made.Application.ID))
 	wantError(t, err, "403 access_denied")
 }
 
 func wantNotFound(t *testing.T, what string, err error) {
 	t.Helper()
-	if !errors.Is(err, ErrNotFound) {
+	if !errors.Is(err, oauth.ErrNotFound) {
 		t.Errorf("%s: %v, want ErrNotFound", what, err)
 	}
 }

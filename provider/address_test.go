@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"mandate/provider/people"
+	"mandate/provider/policy"
 )
 
 // An address has one form, whatever way it comes in: otherwise two people have the same one, and mail goes astray.
@@ -12,12 +13,12 @@ func TestAddressOnEveryWayIn(t *testing.T) {
 	open := func(c *Config) { inviting(c); c.SignUpDomains = nil }
 	ways := map[string]func(f *fixture, address string) (string, error){
 		"added": func(f *fixture, address string) (string, error) {
-			u, err := f.People.AddUser(f.t.Context(), Operator(), people.Person{Username: "ann", Password: goodPassword, Email: address})
+			u, err := f.People.AddUser(f.t.Context(), policy.Operator(), people.Person{Username: "ann", Password: goodPassword, Email: address})
 			return u.Email, err
 		},
 		"changed": func(f *fixture, address string) (string, error) {
 			u := f.person("ann")
-			err := f.People.UpdateUser(f.t.Context(), Operator(), u.ID, people.Person{Username: "ann", Email: address})
+			err := f.People.UpdateUser(f.t.Context(), policy.Operator(), u.ID, people.Person{Username: "ann", Email: address})
 			u, _ = f.People.UserByName(f.t.Context(), "ann")
 			return u.Email, err
 		},
@@ -27,7 +28,7 @@ func TestAddressOnEveryWayIn(t *testing.T) {
 			return u.Email, err
 		},
 		"invited": func(f *fixture, address string) (string, error) {
-			made, err := f.Invitations.Invite(f.t.Context(), Operator(), []people.Invite{{Email: address}}, people.Inviting{ByHand: true})
+			made, err := f.Invitations.Invite(f.t.Context(), policy.Operator(), []people.Invite{{Email: address}}, people.Inviting{ByHand: true})
 			if err != nil {
 				return "", err
 			}
@@ -79,13 +80,13 @@ func TestAddressOnEveryWayIn(t *testing.T) {
 		u := f.person("ann")
 		f.sql("UPDATE users SET email = 'änn@company.example'")
 		f.forgetCopies()
-		err := f.People.UpdateUser(t.Context(), Operator(), u.ID, people.Person{Username: "ann", FirstName: "Ann", Email: "änn@company.example"})
+		err := f.People.UpdateUser(t.Context(), policy.Operator(), u.ID, people.Person{Username: "ann", FirstName: "Ann", Email: "änn@company.example"})
 		wantError(t, err, "no error")
 		u, err = f.People.UserByName(t.Context(), "ann")
 		if err != nil || u.Email != "änn@company.example" || u.FirstName != "Ann" {
 			t.Errorf("%+v, %v", u, err)
 		}
-		wantInvalid(t, f.People.UpdateUser(t.Context(), Operator(), u.ID, people.Person{Username: "ann", Email: "ünn@company.example"}), "email")
+		wantInvalid(t, f.People.UpdateUser(t.Context(), policy.Operator(), u.ID, people.Person{Username: "ann", Email: "ünn@company.example"}), "email")
 	})
 }
 

@@ -6,13 +6,14 @@ import (
 
 	"mandate/provider/clients"
 	"mandate/provider/policy"
+	"mandate/storage"
 )
 
 // If an administrator is responsible for an application, its owner cannot change its redirect
 // URIs, scopes, grant types or client type.
 func TestVouchedApplication(t *testing.T) {
 	f := begin(t)
-	owner, root := f.person("owner"), User{ID: "root", Administrator: true}
+	owner, root := f.person("owner"), storage.User{ID: "root", Administrator: true}
 	for vouched, vouch := range map[string]func(*clients.Registration){
 		"skip_consent": func(r *clients.Registration) { r.SkipConsent = true },
 		"pkce":         exempt,
@@ -21,9 +22,9 @@ func TestVouchedApplication(t *testing.T) {
 		r := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode, policy.GrantPassword},
 			RedirectURIs: []string{callback, elsewhere}, Scopes: []string{"read", "write"}, HashClientSecret: true, Owner: "owner"}
 		vouch(&r)
-		by := By(owner)
+		by := policy.By(owner)
 		if vouched != "nothing" {
-			by = Operator()
+			by = policy.Operator()
 		}
 		made, err := f.Clients.Register(t.Context(), by, r)
 		if err != nil {
@@ -59,7 +60,7 @@ func TestVouchedApplication(t *testing.T) {
 					_, err = f.Clients.Update(t.Context(), policy.ByConfirmed(root), made.Application.ID, f.version(made.Application.ID), change)
 					wantError(t, err, "no error")
 				}
-				_, err = f.Clients.Update(t.Context(), Operator(), made.Application.ID, f.version(made.Application.ID), r)
+				_, err = f.Clients.Update(t.Context(), policy.Operator(), made.Application.ID, f.version(made.Application.ID), r)
 				wantError(t, err, "no error")
 			})
 		}
@@ -81,7 +82,7 @@ func TestVouchedApplicationsTokens(t *testing.T) {
 	owner := f.person("owner")
 	r := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{callback}, HashClientSecret: true, Owner: "owner",
 		Pairwise: true, Algorithm: policy.DefaultAlgorithm}
-	made, err := f.Clients.Register(t.Context(), Operator(), r)
+	made, err := f.Clients.Register(t.Context(), policy.Operator(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +97,7 @@ func TestVouchedApplicationsTokens(t *testing.T) {
 	} {
 		r := r
 		change(&r)
-		_, err := f.Clients.Update(t.Context(), By(owner), made.Application.ID, f.version(made.Application.ID), r)
+		_, err := f.Clients.Update(t.Context(), policy.By(owner), made.Application.ID, f.version(made.Application.ID), r)
 		wantInvalid(t, err, field)
 	}
 }
@@ -108,7 +109,7 @@ func TestScopeThatTheOperatorRemovesBlocksNoOtherChange(t *testing.T) {
 	owner := f.person("owner")
 	r := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{callback}, HashClientSecret: true, Owner: "owner",
 		Scopes: []string{"read", "write", "openid"}}
-	made, err := f.Clients.Register(t.Context(), By(owner), r)
+	made, err := f.Clients.Register(t.Context(), policy.By(owner), r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +121,7 @@ func TestScopeThatTheOperatorRemovesBlocksNoOtherChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Name = "Other"
-	after, err := p.Clients.Update(t.Context(), By(owner), made.Application.ID, made.Application.Version, r)
+	after, err := p.Clients.Update(t.Context(), policy.By(owner), made.Application.ID, made.Application.Version, r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,12 +129,12 @@ func TestScopeThatTheOperatorRemovesBlocksNoOtherChange(t *testing.T) {
 	if changed.Scopes != "read write openid" {
 		t.Errorf("the registered scopes are %q", changed.Scopes)
 	}
-	if allowed := p.rules.AllowedScopes(changed); !slices.Equal(allowed, []string{"read"}) {
+	if allowed := p.Rules.AllowedScopes(changed); !slices.Equal(allowed, []string{"read"}) {
 		t.Errorf("it may request %q", allowed)
 	}
 	for _, more := range []string{"email", "files"} {
 		r.Scopes = []string{"read", "write", "openid", more}
-		_, err = p.Clients.Update(t.Context(), By(owner), changed.ID, changed.Version, r)
+		_, err = p.Clients.Update(t.Context(), policy.By(owner), changed.ID, changed.Version, r)
 		wantInvalid(t, err, "scope")
 	}
 }

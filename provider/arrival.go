@@ -32,7 +32,7 @@ func (p *Provider) arrivalQuestion() (question string, read func(answer string) 
 // else it says that there is nothing.
 func (p *Provider) AnswerArrival(question string, at checkup.Arrival) (string, error) {
 	if len(question) > maxQuestion {
-		return "", ErrNotFound
+		return "", oauth.ErrNotFound
 	}
 	asked, err := p.sealers.checks.Open(question, "question")
 	var when int64
@@ -41,7 +41,7 @@ func (p *Provider) AnswerArrival(question string, at checkup.Arrival) (string, e
 	}
 	age := oauth.Now() - when
 	if err != nil || max(age, -age) > oauth.Seconds(questionLife) {
-		return "", ErrNotFound
+		return "", oauth.ErrNotFound
 	}
 	answer, _ := json.Marshal(at) // texts and booleans
 	return p.sealers.checks.Seal(answer, "answer "+question), nil

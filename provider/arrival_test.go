@@ -34,7 +34,7 @@ func TestAttackArrival(t *testing.T) {
 		"sealed for something else": f.sealers.tickets.Seal(old, "question"),
 	} {
 		answer, err := f.AnswerArrival(text, at)
-		if err != ErrNotFound || answer != "" {
+		if err != oauth.ErrNotFound || answer != "" {
 			t.Errorf("a question that is %s gets %q, %v", name, answer, err)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"mandate/provider/authorize"
 	"mandate/provider/clients"
 	"mandate/provider/device"
 	"mandate/provider/dpop"
@@ -446,7 +447,7 @@ func signaturesWithoutALimit(t *testing.T) {
 		return text
 	}
 	object := func(by keyed, key crypto.Signer) error {
-		a, err := f.Authorizations.Authorize(FromBrowser(t.Context(), network, ""), values("client_id", by.Application.ClientID, "request", signed(by, key), "redirect_uri", callback, "response_type", "code"))
+		a, err := f.Authorizations.Authorize(authorize.FromBrowser(t.Context(), network, ""), values("client_id", by.Application.ClientID, "request", signed(by, key), "redirect_uri", callback, "response_type", "code"))
 		if err == nil && a.Refused != nil {
 			return a.Refused
 		}

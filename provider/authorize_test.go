@@ -54,7 +54,7 @@ func TestAuthorizeBeforeTheClientIsProven(t *testing.T) {
 	}
 	t.Run("the error shows how the redirect URI differs, and whose it is", func(t *testing.T) {
 		owner := f.person("owner")
-		made, err := f.Clients.Register(t.Context(), By(owner), clients.Registration{Name: "Own", ClientType: policy.Public, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{callback}})
+		made, err := f.Clients.Register(t.Context(), policy.By(owner), clients.Registration{Name: "Own", ClientType: policy.Public, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{callback}})
 		if err != nil {
 			t.Fatal(err)
 		}

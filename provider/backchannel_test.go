@@ -192,7 +192,7 @@ func TestLogoutIsToldToNobodyWhoIsGone(t *testing.T) {
 		app := f.app(func(r *clients.Registration) { r.BackchannelURI = "https://client.example/logout" })
 		s := f.login("alice")
 		f.code(app, s, "scope", "openid")
-		err := f.Clients.Delete(t.Context(), Operator(), app.Application.ID)
+		err := f.Clients.Delete(t.Context(), policy.Operator(), app.Application.ID)
 		if err == nil {
 			err = f.Logouts.Logout(t.Context(), s)
 		}
@@ -231,7 +231,7 @@ func TestBackChannel_slow_owner_delays_nobody(t *testing.T) {
 		mallory := f.person("mallory")
 		s := f.login("alice")
 		for i := range 60 {
-			made, err := f.Clients.Register(t.Context(), By(mallory), clients.Registration{Name: "slow", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode},
+			made, err := f.Clients.Register(t.Context(), policy.By(mallory), clients.Registration{Name: "slow", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode},
 				RedirectURIs: []string{callback}, HashClientSecret: true, BackchannelURI: fmt.Sprintf("https://slow%d.example/", i)})
 			if err != nil {
 				t.Fatal(err)

@@ -7,14 +7,15 @@ import (
 
 	"mandate/provider/limits"
 	"mandate/provider/people"
+	"mandate/storage"
 )
 
 // The thief of a known browser's cookie, or of an account, must not sign in without a message after the account was
 // reset.
 func TestKnownBrowserIsForgotten(t *testing.T) {
 	const next = "another few words"
-	for name, change := range map[string]func(t *testing.T, f *fixture, u User, s *SignedIn) string{
-		"own change of the password": func(t *testing.T, f *fixture, u User, s *SignedIn) string {
+	for name, change := range map[string]func(t *testing.T, f *fixture, u storage.User, s *storage.SignedIn) string{
+		"own change of the password": func(t *testing.T, f *fixture, u storage.User, s *storage.SignedIn) string {
 			in, err := f.People.ChangePassword(t.Context(), s, people.Passwords{Current: goodPassword, Next: next})
 			if err != nil {
 				t.Fatal(err)
@@ -24,28 +25,28 @@ func TestKnownBrowserIsForgotten(t *testing.T) {
 			f.says(t, "in the browser that has changed the password")
 			return next
 		},
-		"a link": func(t *testing.T, f *fixture, u User, _ *SignedIn) string {
+		"a link": func(t *testing.T, f *fixture, u storage.User, _ *storage.SignedIn) string {
 			wantError(t, f.People.ResetByLink(t.Context(), f.made(u), next), "no error")
 			return next
 		},
-		"passwd": func(t *testing.T, f *fixture, _ User, _ *SignedIn) string {
+		"passwd": func(t *testing.T, f *fixture, _ storage.User, _ *storage.SignedIn) string {
 			wantError(t, f.People.ResetPassword(t.Context(), "alice", next), "no error")
 			return next
 		},
-		"reset-factors": func(t *testing.T, f *fixture, _ User, _ *SignedIn) string {
+		"reset-factors": func(t *testing.T, f *fixture, _ storage.User, _ *storage.SignedIn) string {
 			wantError(t, f.People.ResetFactors(t.Context(), "alice"), "no error")
 			return goodPassword
 		},
-		"logout": func(t *testing.T, f *fixture, u User, _ *SignedIn) string {
+		"logout": func(t *testing.T, f *fixture, u storage.User, _ *storage.SignedIn) string {
 			wantError(t, second(f.People.EndSessions(t.Context(), u.ID)), "no error")
 			return goodPassword
 		},
-		"disable and enable": func(t *testing.T, f *fixture, _ User, _ *SignedIn) string {
+		"disable and enable": func(t *testing.T, f *fixture, _ storage.User, _ *storage.SignedIn) string {
 			wantError(t, f.People.DisableUser(t.Context(), "alice"), "no error")
 			wantError(t, f.People.EnableUser(t.Context(), "alice"), "no error")
 			return goodPassword
 		},
-		"180 days": func(*testing.T, *fixture, User, *SignedIn) string {
+		"180 days": func(*testing.T, *fixture, storage.User, *storage.SignedIn) string {
 			time.Sleep(people.KnownFor)
 			return goodPassword
 		},

@@ -219,10 +219,10 @@ func (p *Provider) checkApplications(ctx context.Context) []checkup.Finding {
 }
 
 // AboutApplication names an application in a finding.
-func AboutApplication(a Application) string { return a.Name + " (" + a.ClientID + ")" }
+func AboutApplication(a storage.Application) string { return a.Name + " (" + a.ClientID + ")" }
 
 // checkRedirectURIs checks what an application has registered.
-func checkRedirectURIs(a Application) []checkup.Finding {
+func checkRedirectURIs(a storage.Application) []checkup.Finding {
 	var found []checkup.Finding
 	change := "mandate application update " + a.ClientID + " --redirect-uri URI"
 	if a.RedirectURIs == "" && policy.HasGrant(a, policy.GrantCode) {
@@ -254,13 +254,13 @@ func checkRedirectURIs(a Application) []checkup.Finding {
 
 // RefusedToStrangers returns what unknown senders have asked for in the name of an application and did not get: the application with a
 // wrong secret, or anybody else.
-func (p *Provider) RefusedToStrangers(ctx context.Context, a Application) []checkup.Finding {
+func (p *Provider) RefusedToStrangers(ctx context.Context, a storage.Application) []checkup.Finding {
 	return p.checkRefusals(ctx, a, true)
 }
 
 // checkRefusals returns what an application has asked for and did not get, or strangers in its name. Those from the browsers of
 // people who had signed in come last.
-func (p *Provider) checkRefusals(ctx context.Context, a Application, strangers bool) []checkup.Finding {
+func (p *Provider) checkRefusals(ctx context.Context, a storage.Application, strangers bool) []checkup.Finding {
 	refusals, err := p.Refusals.Of(ctx, a)
 	if err != nil {
 		return []checkup.Finding{unreadable("refused-requests", err)}

@@ -57,7 +57,7 @@ func TestCheckupFindsWhatIsStored(t *testing.T) {
 	}
 
 	f.person("nobody@nowhere")
-	_, err := f.People.AddUser(t.Context(), Operator(), people.Person{Username: "alice", Password: goodPassword, Email: "alice@example.org", Profile: &people.Profile{EmailVerified: true}})
+	_, err := f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: "alice", Password: goodPassword, Email: "alice@example.org", Profile: &people.Profile{EmailVerified: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

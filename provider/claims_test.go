@@ -13,14 +13,15 @@ import (
 	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/provider/tokens"
+	"mandate/storage"
 )
 
 // wholePerson signs in a person who has a value for a claim of each scope.
-func (f *fixture) wholePerson(name string) *SignedIn {
+func (f *fixture) wholePerson(name string) *storage.SignedIn {
 	f.t.Helper()
 	err := f.People.AddGroup(f.t.Context(), "staff")
 	if err == nil {
-		_, err = f.People.AddUser(f.t.Context(), Operator(), people.Person{Username: name, Password: goodPassword, Email: name + "@example.org", FirstName: "Alice", LastName: "Liddell",
+		_, err = f.People.AddUser(f.t.Context(), policy.Operator(), people.Person{Username: name, Password: goodPassword, Email: name + "@example.org", FirstName: "Alice", LastName: "Liddell",
 			Groups: []string{"staff"}, Profile: &people.Profile{EmailVerified: true}})
 	}
 	if err != nil {
@@ -266,7 +267,7 @@ func TestAttackClaimsInTheIDTokenOfAStranger(t *testing.T) {
 		return f.Clients.Register(t.Context(), actor, r)
 	}
 	for value, want := range map[string]string{"": "", "off": "", "on": "claims_in_id_token", "yes": "claims_in_id_token", "ON": "claims_in_id_token"} {
-		_, err := register(By(alice), claims(value))
+		_, err := register(policy.By(alice), claims(value))
 		if want == "" {
 			wantError(t, err, "no error")
 		} else {
@@ -288,10 +289,10 @@ func TestAttackClaimsInTheIDTokenOfAStranger(t *testing.T) {
 		_, err := f.Clients.Change(t.Context(), by, theirs.Application.ID, func(r *clients.Registration) error { r.ClaimsInIDToken = value; return nil })
 		return err
 	}
-	wantError(t, change(By(alice), "on"), "no error") // as it is
-	wantError(t, change(By(alice), "off"), "no error")
-	wantInvalid(t, change(By(alice), "on"), "claims_in_id_token")
-	wantInvalid(t, change(By(alice), ""), "claims_in_id_token")
+	wantError(t, change(policy.By(alice), "on"), "no error") // as it is
+	wantError(t, change(policy.By(alice), "off"), "no error")
+	wantInvalid(t, change(policy.By(alice), "on"), "claims_in_id_token")
+	wantInvalid(t, change(policy.By(alice), ""), "claims_in_id_token")
 	wantError(t, change(policy.ByConfirmed(root), "on"), "no error")
 	// A person becomes responsible: what only an administrator may decide ends, and what narrows stays.
 	for value, want := range map[string]string{"on": "", "off": "off"} {

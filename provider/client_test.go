@@ -18,6 +18,7 @@ import (
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
+	"mandate/storage"
 )
 
 func basic(text string) string { return "Basic " + base64.StdEncoding.EncodeToString([]byte(text)) }
@@ -78,7 +79,7 @@ func TestClientAuthentication(t *testing.T) {
 		})
 	}
 	t.Run("an unknown client and a wrong secret look alike", func(t *testing.T) {
-		_, _, unknown := f.Grants.Token(t.Context(), by(&clients.Registered{Application: Application{ClientID: "unknown", ClientType: policy.Confidential}, Secret: "x"}, "grant_type", policy.GrantClient), "a")
+		_, _, unknown := f.Grants.Token(t.Context(), by(&clients.Registered{Application: storage.Application{ClientID: "unknown", ClientType: policy.Confidential}, Secret: "x"}, "grant_type", policy.GrantClient), "a")
 		_, _, wrong := f.Grants.Token(t.Context(), by(&clients.Registered{Application: app.Application, Secret: "x"}, "grant_type", policy.GrantClient), "b")
 		seen := func(err error) oauth.Error {
 			e := *err.(*oauth.Error)
@@ -101,7 +102,7 @@ func TestClientAuthentication(t *testing.T) {
 		}
 	})
 	t.Run("RFC6749/A.1 a client id has spaces and colons", func(t *testing.T) {
-		spaced, err := f.Clients.Register(t.Context(), Operator(), clients.Registration{Name: "Spaced", ClientID: "urn:my client",
+		spaced, err := f.Clients.Register(t.Context(), policy.Operator(), clients.Registration{Name: "Spaced", ClientID: "urn:my client",
 			ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}})
 		if err != nil {
 			t.Fatal(err)
@@ -155,7 +156,7 @@ func TestClientAuthentication(t *testing.T) {
 	})
 	t.Run("guessing at ids that nobody has is slowed too", func(t *testing.T) {
 		unknown := func(n int) *clients.Registered {
-			return &clients.Registered{Application: Application{ClientID: fmt.Sprint("nobody", n), ClientType: policy.Confidential}, Secret: "x"}
+			return &clients.Registered{Application: storage.Application{ClientID: fmt.Sprint("nobody", n), ClientType: policy.Confidential}, Secret: "x"}
 		}
 		before := f.limits.Tries.Size()
 		for n := range limits.Of(limits.OfAddress).Tries {
@@ -229,7 +230,7 @@ func TestChosenSecretIsSlowed(t *testing.T) {
 					ask("wrong", "401 invalid_client")
 				}
 				ask(app.Secret, "429 temporarily_unavailable")
-				made, err := f.Clients.RotateSecret(t.Context(), Operator(), app.Application.ID, time.Second)
+				made, err := f.Clients.RotateSecret(t.Context(), policy.Operator(), app.Application.ID, time.Second)
 				if err != nil {
 					t.Fatal(err)
 				}

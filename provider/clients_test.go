@@ -19,6 +19,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"mandate/provider/authorize"
 	"mandate/provider/clients"
 	"mandate/provider/jose"
 	"mandate/provider/limits"
@@ -90,7 +91,7 @@ func TestAttackDocumentOfAnApplicationThatWasTakenOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = f.Clients.TakeOver(t.Context(), Operator(), row.ID, f.version(row.ID))
+	_, err = f.Clients.TakeOver(t.Context(), policy.Operator(), row.ID, f.version(row.ID))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +306,7 @@ func TestAttackRequestURIThatNobodyRegistered(t *testing.T) {
 	web, fetched, _, _ := objectSite(t)
 	f := begin(t, reaches(web))
 	a := storage.Application{ClientID: "a", Responsible: storage.ByOperator, RequestURIs: web.URL + "/registered"}
-	ctx := FromBrowser(t.Context(), "192.0.2.1", "")
+	ctx := authorize.FromBrowser(t.Context(), "192.0.2.1", "")
 	for _, uri := range []string{web.URL + "/other", web.URL + "/registered/", web.URL + "/registered?x", web.URL + "/Registered", web.URL + "/registered#x", web.URL} {
 		_, err := f.Clients.ObjectAt(ctx, a, uri)
 		wantKind(t, uri, err, "400 invalid_request_uri")
@@ -334,7 +335,7 @@ func TestAttackRequestObjectsOfStrangersTakeNoPlaces(t *testing.T) {
 func takesNoPlaces(t *testing.T, attacker storage.Application) {
 	web, _, arrived, goOn := objectSite(t)
 	f := begin(t, reaches(web))
-	ctx := FromBrowser(t.Context(), "192.0.2.1", "")
+	ctx := authorize.FromBrowser(t.Context(), "192.0.2.1", "")
 	var waiting sync.WaitGroup
 	for i := range places.PerBoth { // from one host
 		uri := fmt.Sprint(web.URL, "/hang", i)

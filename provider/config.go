@@ -16,6 +16,7 @@ import (
 	"mandate/provider/loopback"
 	"mandate/provider/mail"
 	"mandate/provider/notices"
+	"mandate/provider/oauth"
 	"mandate/provider/outbound"
 	"mandate/provider/passkey"
 	"mandate/provider/people"
@@ -102,7 +103,7 @@ type Config struct {
 	OutboundNetworks []netip.Prefix
 	// DocumentHost is a server on this machine that metadata documents of clients may be
 	// fetched from, for a check of this server; nil: there is none.
-	DocumentHost *DocumentHost
+	DocumentHost *outbound.Peer
 	// TraceOutbound wraps the transport of each outbound call, for tracing; nil: no tracing.
 	TraceOutbound func(http.RoundTripper) http.RoundTripper
 
@@ -262,7 +263,7 @@ func (c Config) resources() resources.Config {
 }
 
 // CheckResource returns what is wrong with a configured resource. others are the ones before it.
-func (c Config) CheckResource(r resources.Registration, others []resources.Registration) []FieldError {
+func (c Config) CheckResource(r resources.Registration, others []resources.Registration) []oauth.FieldError {
 	return resources.Check(r, c.rules(), c.tokens().Audience(), others).Fields
 }
 

@@ -9,10 +9,11 @@ import (
 	"mandate/provider/clients"
 	"mandate/provider/policy"
 	"mandate/provider/resources"
+	"mandate/storage"
 )
 
 // silently returns the kind of the error of a request with prompt=none.
-func (f *fixture) silently(app *clients.Registered, s *SignedIn, pairs ...string) string {
+func (f *fixture) silently(app *clients.Registered, s *storage.SignedIn, pairs ...string) string {
 	request := f.authorize(app, append(pairs, "prompt", "none")...)
 	_, err := f.Authorizations.RequiredInteraction(f.t.Context(), request, s)
 	return kind(err)
@@ -95,9 +96,9 @@ func TestConsentForResourcesWithDifferentScopes(t *testing.T) {
 		}
 	}
 	t.Run("a scope that a resource gets later is not approved for it", func(t *testing.T) {
-		was, err := f.Resources.Resource(t.Context(), Operator(), signedAPI)
+		was, err := f.Resources.Resource(t.Context(), policy.Operator(), signedAPI)
 		if err == nil {
-			err = f.Resources.Change(t.Context(), Operator(), was,
+			err = f.Resources.Change(t.Context(), policy.Operator(), was,
 				resources.Registration{Name: "API", Scopes: []string{"read", "write"}, TokenFormat: "jwt"})
 		}
 		if err != nil {
@@ -155,7 +156,7 @@ func TestConsentOfAnOlderRelease(t *testing.T) {
 	f := withResources(t)
 	s := f.login("alice")
 	stored := func(uri string) string {
-		r, err := f.Resources.Resource(t.Context(), Operator(), uri)
+		r, err := f.Resources.Resource(t.Context(), policy.Operator(), uri)
 		if err != nil {
 			t.Fatal(err)
 		}

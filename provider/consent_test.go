@@ -16,10 +16,11 @@ import (
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
+	"mandate/storage"
 )
 
 // ask returns what the consent page must ask, and fails if no page must be shown.
-func (f *fixture) ask(t *testing.T, app *clients.Registered, s *SignedIn, pairs ...string) *authorize.Interaction {
+func (f *fixture) ask(t *testing.T, app *clients.Registered, s *storage.SignedIn, pairs ...string) *authorize.Interaction {
 	t.Helper()
 	asked, err := f.Authorizations.RequiredInteraction(t.Context(), f.authorize(app, pairs...), s)
 	if err != nil || asked == nil {
@@ -29,7 +30,7 @@ func (f *fixture) ask(t *testing.T, app *clients.Registered, s *SignedIn, pairs 
 }
 
 // approve approves a request on the consent page.
-func (f *fixture) approve(t *testing.T, app *clients.Registered, s *SignedIn, pairs ...string) string {
+func (f *fixture) approve(t *testing.T, app *clients.Registered, s *storage.SignedIn, pairs ...string) string {
 	t.Helper()
 	a, err := f.Authorizations.Resume(t.Context(), f.ask(t, app, s, pairs...).Ticket, s)
 	if err != nil || a.Refused != nil {
@@ -49,7 +50,7 @@ func TestConsentIsRemembered(t *testing.T) {
 	app, other, open, skips := f.app(), f.app(), f.app(native), f.app(func(r *clients.Registration) { r.SkipConsent = true })
 	f.approve(t, app, alice, "scope", "read write")
 	f.approve(t, open, alice, "scope", "read write", "redirect_uri", "-")
-	asks := func(f *fixture, app *clients.Registered, s *SignedIn, scope string) (bool, string) {
+	asks := func(f *fixture, app *clients.Registered, s *storage.SignedIn, scope string) (bool, string) {
 		asked, err := f.Authorizations.RequiredInteraction(t.Context(), f.authorize(app, "scope", scope, "redirect_uri", "-"), s)
 		if err != nil {
 			t.Fatal(err)
@@ -62,7 +63,7 @@ func TestConsentIsRemembered(t *testing.T) {
 	for _, test := range []struct {
 		rule  string
 		app   *clients.Registered
-		s     *SignedIn
+		s     *storage.SignedIn
 		scope string
 		want  bool
 		knows string
@@ -147,7 +148,7 @@ func TestConsentTicket(t *testing.T) {
 			t.Error(d)
 		}
 	})
-	refused := func(t *testing.T, ticket string, s *SignedIn) {
+	refused := func(t *testing.T, ticket string, s *storage.SignedIn) {
 		t.Helper()
 		a, err := f.Authorizations.Resume(t.Context(), ticket, s)
 		wantError(t, err, "400 invalid_request")
@@ -211,7 +212,7 @@ func TestConsentMeanwhile(t *testing.T) {
 	}{
 		{"nothing changes", nil, func(*testing.T, *fixture, *clients.Registered) error { return nil }, "no error", "no error", "read write groups"},
 		{"the application is deleted", nil, func(t *testing.T, f *fixture, app *clients.Registered) error {
-			return f.Clients.Delete(t.Context(), Operator(), app.Application.ID)
+			return f.Clients.Delete(t.Context(), policy.Operator(), app.Application.ID)
 		}, "400 invalid_client", "", ""},
 		{"the redirect URI is taken away", nil, func(_ *testing.T, f *fixture, app *clients.Registered) error {
 			return f.change(app, func(r *clients.Registration) { r.RedirectURIs = []string{elsewhere} })
@@ -319,8 +320,8 @@ func TestConsentIsToWhatWasShown(t *testing.T) {
 			return nil
 		}, "400 invalid_request"},
 		{"a scope has another description", func(*clients.Registered) error {
-			i := slices.IndexFunc(f.rules.Scopes, func(s policy.Scope) bool { return s.Name == "openid" })
-			f.rules.Scopes[i].Description += ", and more"
+			i := slices.IndexFunc(f.Rules.Scopes, func(s policy.Scope) bool { return s.Name == "openid" })
+			f.Rules.Scopes[i].Description += ", and more"
 			return nil
 		}, "400 invalid_request"},
 	} {
@@ -435,13 +436,13 @@ func TestPublicApplicationSkipsConsent(t *testing.T) {
 		"no redirect URI, device": of(func(r *clients.Registration) { r.RedirectURIs, r.GrantTypes = nil, []string{policy.GrantDevice} }),
 	}
 	for what, r := range wrong {
-		_, err := f.Clients.Register(t.Context(), Operator(), r)
+		_, err := f.Clients.Register(t.Context(), policy.Operator(), r)
 		wantInvalid(t, err, "skip_consent")
 		if len(r.RedirectURIs) > 0 && !strings.Contains(fmt.Sprint(err), r.RedirectURIs[len(r.RedirectURIs)-1]) {
 			t.Errorf("%s: the reason does not name the redirect URI: %v", what, err)
 		}
 	}
-	_, err := f.Clients.Register(t.Context(), By(f.person("bob")), spa)
+	_, err := f.Clients.Register(t.Context(), policy.By(f.person("bob")), spa)
 	wantInvalid(t, err, "skip_consent")
 	app := f.app(func(r *clients.Registration) { *r = spa })
 	if got := asks(app, host); got != "nny" {

@@ -12,6 +12,7 @@ import (
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
+	"mandate/storage"
 )
 
 func TestDeviceIsDecidedOnceAndBySessionOfThePage(t *testing.T) {
@@ -69,7 +70,7 @@ func TestDeviceIsNotApprovedAfterAChange(t *testing.T) {
 			q := f.find(codes.UserCode, s)
 			r := clients.Registration{Name: "Client", ClientType: policy.Public, GrantTypes: []string{policy.GrantDevice}, RedirectURIs: []string{callback}, HashClientSecret: true}
 			change(&r)
-			if _, err := f.Clients.Update(t.Context(), Operator(), app.Application.ID, f.version(app.Application.ID), r); err != nil {
+			if _, err := f.Clients.Update(t.Context(), policy.Operator(), app.Application.ID, f.version(app.Application.ID), r); err != nil {
 				t.Fatal(err)
 			}
 			_, err := f.Devices.Approve(t.Context(), q.Ticket, s)
@@ -87,7 +88,7 @@ func TestGuessesAtUserCodesAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t)
 		app, mallory, alice := f.television(), f.login("mallory"), f.login("alice")
-		guess := func(code string, s *SignedIn) error {
+		guess := func(code string, s *storage.SignedIn) error {
 			return second(f.Devices.Find(t.Context(), code, s, "192.0.2.1"))
 		}
 		codes := f.asks(app)
@@ -109,7 +110,7 @@ func TestGuessesAtUserCodesAreLimited(t *testing.T) {
 		}
 		again := *mallory
 		again.Session.AuthTime++
-		for what, s := range map[string]*SignedIn{"another session": f.login("mallory"), "after another sign-in": &again} {
+		for what, s := range map[string]*storage.SignedIn{"another session": f.login("mallory"), "after another sign-in": &again} {
 			if err := guess(codes.UserCode, s); err != nil {
 				t.Errorf("%s: %v", what, err)
 			}

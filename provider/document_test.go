@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"mandate/provider/clients"
+	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/storage"
 )
@@ -68,7 +69,7 @@ func (s *documentSite) fetches(path string) int {
 // reads configures a provider that may fetch documents from the site.
 func (s *documentSite) reads(c *Config) {
 	c.Issuer = "http://127.0.0.1:8000/o"
-	c.Open = OpenConfig{Documents: true, Hosts: []string{"127.0.0.1", "client.example"}}
+	c.Open = clients.OpenConfig{Documents: true, Hosts: []string{"127.0.0.1", "client.example"}}
 	c.OutboundNetworks = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	c.TraceOutbound = func(rt http.RoundTripper) http.RoundTripper {
 		trusting := rt.(*http.Transport).Clone()
@@ -78,7 +79,7 @@ func (s *documentSite) reads(c *Config) {
 }
 
 // approved runs the code grant with the consent page and returns the tokens.
-func (f *fixture) approved(t *testing.T, app *clients.Registered, s *SignedIn, pairs ...string) *storageTokens {
+func (f *fixture) approved(t *testing.T, app *clients.Registered, s *storage.SignedIn, pairs ...string) *storageTokens {
 	t.Helper()
 	code := queryOf(t, f.approve(t, app, s, pairs...)).Get("code")
 	answer := f.must(f.exchange(app, code))
@@ -106,7 +107,7 @@ func TestMetadataDocument(t *testing.T) {
 	tokens := f.approved(t, app, alice, "scope", "read write")
 	f.wantActive(true, tokens.access, tokens.refresh)
 	id := f.authorize(app).Application.ID
-	_, err = f.Clients.Update(t.Context(), Operator(), id, f.version(id), clients.Registration{Name: "Other", ClientType: policy.Public, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{callback}})
+	_, err = f.Clients.Update(t.Context(), policy.Operator(), id, f.version(id), clients.Registration{Name: "Other", ClientType: policy.Public, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{callback}})
 	wantInvalid(t, err, "name")
 	first, err := f.Clients.Client(t.Context(), app.Application.ClientID)
 	if err != nil || first.Origin != storage.FromDocument || first.Responsible != storage.ByNobody || first.ClientType != policy.Public || first.LastUsedAt == 0 {
@@ -155,11 +156,11 @@ func TestDeletedDocumentClient(t *testing.T) {
 	alice := f.login("alice")
 	app := site.serves("/c", "")
 	old := f.approved(t, app, alice)
-	row, err := f.Clients.ApplicationByClientID(t.Context(), Operator(), app.Application.ClientID)
+	row, err := f.Clients.ApplicationByClientID(t.Context(), policy.Operator(), app.Application.ClientID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Clients.Delete(t.Context(), Operator(), row.ID); err != nil {
+	if err := f.Clients.Delete(t.Context(), policy.Operator(), row.ID); err != nil {
 		t.Fatal(err)
 	}
 	f.wantActive(false, old.access, old.refresh)
@@ -271,9 +272,9 @@ func TestDocumentQuota(t *testing.T) {
 // While the operator does not allow documents, or their host, such an application is
 // suspended, with its tokens. One for which somebody is responsible is not.
 func TestDocumentsAreNotAllowedAnyMore(t *testing.T) {
-	for rule, change := range map[string]func(*OpenConfig){
-		"documents": func(o *OpenConfig) { o.Documents = false },
-		"the host":  func(o *OpenConfig) { o.Hosts = []string{"client.example"} },
+	for rule, change := range map[string]func(*clients.OpenConfig){
+		"documents": func(o *clients.OpenConfig) { o.Documents = false },
+		"the host":  func(o *clients.OpenConfig) { o.Hosts = []string{"client.example"} },
 	} {
 		t.Run(rule, func(t *testing.T) {
 			site := newDocumentSite(t)
@@ -281,11 +282,11 @@ func TestDocumentsAreNotAllowedAnyMore(t *testing.T) {
 			alice := f.login("alice")
 			app, taken := site.serves("/c", ""), site.serves("/taken", "")
 			tokens, kept := f.approved(t, app, alice), f.approved(t, taken, alice)
-			row, err := f.Clients.ApplicationByClientID(t.Context(), Operator(), taken.Application.ClientID)
+			row, err := f.Clients.ApplicationByClientID(t.Context(), policy.Operator(), taken.Application.ClientID)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := f.Clients.TakeOver(t.Context(), Operator(), row.ID, f.version(row.ID)); err != nil {
+			if _, err := f.Clients.TakeOver(t.Context(), policy.Operator(), row.ID, f.version(row.ID)); err != nil {
 				t.Fatal(err)
 			}
 			site.removes("/taken")
@@ -320,8 +321,8 @@ func TestRegisteredURLHasNoDocument(t *testing.T) {
 	site := newDocumentSite(t)
 	f := begin(t, site.reads)
 	id := site.serves("/c", "").Application.ClientID
-	_, err := f.Clients.Register(t.Context(), Operator(), clients.Registration{Name: "Client", ClientType: policy.Public, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{callback}, ClientID: id})
-	if invalid, ok := errors.AsType[*Invalid](err); !ok || !strings.Contains(invalid.At("client_id"), "OPEN_CLIENTS") {
+	_, err := f.Clients.Register(t.Context(), policy.Operator(), clients.Registration{Name: "Client", ClientType: policy.Public, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{callback}, ClientID: id})
+	if invalid, ok := errors.AsType[*oauth.Invalid](err); !ok || !strings.Contains(invalid.At("client_id"), "OPEN_CLIENTS") {
 		t.Error("a URL is accepted as a client id:", err)
 	}
 	// A database from before may have one.
@@ -380,7 +381,7 @@ func TestDocumentsFromSpecialUseAddresses(t *testing.T) {
 		if (err == nil) != test.want || site.fetches("/c") > 0 != test.want {
 			t.Errorf("%s: %v, %d fetches", rule, err, site.fetches("/c"))
 		}
-		if err != nil && strings.Contains(err.(*Error).Description, "127.0.0.1") {
+		if err != nil && strings.Contains(err.(*oauth.Error).Description, "127.0.0.1") {
 			t.Errorf("%s: the text names an address: %v", rule, err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 
 	"mandate/provider/people"
+	"mandate/provider/policy"
 )
 
 // statements returns the SQL that work runs, in its order.
@@ -35,7 +36,7 @@ func TestAttackStatementsTellWhoHasAnAccount(t *testing.T) {
 			{Username: "bob", Email: "typed@example.org"}, {Username: "name@example.org"},
 			{Username: "gone", Email: "gone@example.org", Profile: verified}} {
 			one.Password = goodPassword
-			_, err := f.People.AddUser(t.Context(), Operator(), one)
+			_, err := f.People.AddUser(t.Context(), policy.Operator(), one)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,6 +12,7 @@ import (
 	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/provider/tokens"
+	"mandate/storage"
 )
 
 func TestErrorText(t *testing.T) {
@@ -77,7 +78,7 @@ func TestDatabaseFails(t *testing.T) {
 	type world struct {
 		*fixture
 		app, open *clients.Registered
-		s         *SignedIn
+		s         *storage.SignedIn
 		a         *authorize.Authorization
 		asked     *authorize.Interaction
 		code      string
@@ -240,7 +241,7 @@ func TestDatabaseFails(t *testing.T) {
 			return w.People.AskReset(t.Context(), t.Name(), people.Browser{Address: "192.0.2.1"})
 		}},
 		{"make a link", "users links", func(t *testing.T, w *world) error {
-			_, _, err := w.People.MakeResetLink(t.Context(), Operator(), w.s.User.ID)
+			_, _, err := w.People.MakeResetLink(t.Context(), policy.Operator(), w.s.User.ID)
 			return err
 		}},
 		{"read a link", "users links", func(t *testing.T, w *world) error {
@@ -256,11 +257,11 @@ func TestDatabaseFails(t *testing.T) {
 		{"the first administrator's link", "users", func(t *testing.T, w *world) error { return w.People.CheckSetup(t.Context(), w.setup) }},
 		{"the first administrator", "users", func(t *testing.T, w *world) error { return w.People.Setup(t.Context(), w.setup, people.Person{}) }},
 		{"register", "applications", func(t *testing.T, w *world) error {
-			_, err := w.Clients.Register(t.Context(), Operator(), clients.Registration{Name: "x", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}})
+			_, err := w.Clients.Register(t.Context(), policy.Operator(), clients.Registration{Name: "x", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}})
 			return err
 		}},
 		{"rotate a secret", "applications", func(t *testing.T, w *world) error {
-			_, err := w.Clients.RotateSecret(t.Context(), Operator(), w.app.Application.ID, 0)
+			_, err := w.Clients.RotateSecret(t.Context(), policy.Operator(), w.app.Application.ID, 0)
 			return err
 		}},
 		{"end a token", "tokens grants", func(t *testing.T, w *world) error {

@@ -11,11 +11,12 @@ import (
 	"mandate/provider/events"
 	"mandate/provider/origin"
 	"mandate/provider/people"
+	"mandate/provider/policy"
 	"mandate/storage"
 )
 
 // failed stores that somebody has failed to sign in.
-func (f *fixture) failed(kind events.Kind, u User, address, why string, at ...events.Object) {
+func (f *fixture) failed(kind events.Kind, u storage.User, address, why string, at ...events.Object) {
 	f.t.Helper()
 	e := events.Event{Kind: kind, Person: u, By: events.Nobody(), Detail: why}
 	if len(at) > 0 {
@@ -30,7 +31,7 @@ func (f *fixture) failed(kind events.Kind, u User, address, why string, at ...ev
 // stored returns what the event log has of a kind, in any order.
 func (f *fixture) storedEvents(kind events.Kind) []storage.Event {
 	f.t.Helper()
-	found, err := f.Events.List(f.t.Context(), Operator(), EventFilter{Kind: string(kind)}, 10_000)
+	found, err := f.Events.List(f.t.Context(), policy.Operator(), events.Filter{Kind: string(kind)}, 10_000)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -42,11 +43,11 @@ func TestEventsOfOneChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t)
 		for n := range 20 {
-			_, err := f.People.AddUser(t.Context(), Operator(), people.Person{Username: fmt.Sprint("root-", n), Password: goodPassword, Administrator: true})
+			_, err := f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: fmt.Sprint("root-", n), Password: goodPassword, Administrator: true})
 			if err != nil {
 				t.Fatal(err)
 			}
-			found, err := f.Events.List(t.Context(), Operator(), EventFilter{}, 2)
+			found, err := f.Events.List(t.Context(), policy.Operator(), events.Filter{}, 2)
 			if err != nil || found[0].Kind != string(events.PersonPromoted) || found[1].Kind != string(events.PersonAdded) {
 				t.Fatalf("%v %v", found, err)
 			}
@@ -65,7 +66,7 @@ func TestFailuresShareARow(t *testing.T) {
 		f.failed(events.SignInFailed, alice, "2001:db8:0:7::2", "password") // the same site
 		f.failed(events.SignInFailed, alice, "2001:db8::1", "disabled")
 		f.failed(events.SignInFailed, bob, "64:ff9b::192.0.2.1", "password") // a translator (RFC 6052)
-		f.failed(events.SignInFailed, User{}, "2001:db8::1", "password")
+		f.failed(events.SignInFailed, storage.User{}, "2001:db8::1", "password")
 		for _, id := range []string{"one", "two", "one"} {
 			f.failed(events.SignInFailed, alice, "2001:db8::1", "password", events.Object{Kind: "application", ID: id})
 		}
@@ -90,7 +91,7 @@ func TestFailuresFromManyNetworks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t)
 		alice := f.person("alice")
-		everywhere := func(kind events.Kind, u User, networks int) {
+		everywhere := func(kind events.Kind, u storage.User, networks int) {
 			for n := range networks {
 				f.failed(kind, u, fmt.Sprintf("192.0.%d.%d", n/200, n%200), "password")
 			}
@@ -123,7 +124,7 @@ func TestFailuresFromManyNetworks(t *testing.T) {
 		}
 		rows("of one customer with an IPv6 /48", events.PasswordFailed, 1, 0)
 		time.Sleep(time.Hour)
-		everywhere(events.PasswordFailed, User{}, 60)
+		everywhere(events.PasswordFailed, storage.User{}, 60)
 		rows("of names that nobody has", events.PasswordFailed, 61, 0)
 	})
 }
@@ -201,12 +202,12 @@ func TestSignInsOfAPerson(t *testing.T) {
 // Nobody but an administrator reads, exports or invites, whatever a page has checked before.
 func TestAdministrationIsForAdministrators(t *testing.T) {
 	f := begin(t, inviting)
-	bob := By(f.person("bob"))
+	bob := policy.By(f.person("bob"))
 	one := f.invited(t, people.Inviting{ByHand: true}, "ann@example.com")
-	_, list := f.Events.List(t.Context(), bob, EventFilter{}, 10)
+	_, list := f.Events.List(t.Context(), bob, events.Filter{}, 10)
 	_, invite := f.Invitations.Invite(t.Context(), bob, []people.Invite{{Email: "eve@example.com"}}, people.Inviting{})
 	_, renew := f.Invitations.Renew(t.Context(), bob, one.ID, true)
-	for what, err := range map[string]error{"list": list, "export": f.Events.Export(t.Context(), bob, EventFilter{}), "invite": invite, "renew": renew, "withdraw": f.Invitations.Withdraw(t.Context(), bob, one.ID)} {
+	for what, err := range map[string]error{"list": list, "export": f.Events.Export(t.Context(), bob, events.Filter{}), "invite": invite, "renew": renew, "withdraw": f.Invitations.Withdraw(t.Context(), bob, one.ID)} {
 		if kind(err) != "403 access_denied" {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -219,9 +220,9 @@ func TestAdministrationIsForAdministrators(t *testing.T) {
 // The event of an export says by what it was filtered, without a value.
 func TestExportIsStored(t *testing.T) {
 	f := begin(t)
-	all := EventFilter{Kind: "sign-in", PersonID: "the person", ActorID: "the actor", ObjectID: "the object", Address: "192.0.2.1", Since: 1, Until: 2}
-	for _, of := range []EventFilter{all, {}} {
-		err := f.Events.Export(t.Context(), Operator(), of)
+	all := events.Filter{Kind: "sign-in", PersonID: "the person", ActorID: "the actor", ObjectID: "the object", Address: "192.0.2.1", Since: 1, Until: 2}
+	for _, of := range []events.Filter{all, {}} {
+		err := f.Events.Export(t.Context(), policy.Operator(), of)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -265,7 +266,7 @@ func TestEventsAreKept(t *testing.T) {
 func TestAttackUsernameIsTheIDOfSomebodyElse(t *testing.T) {
 	f := begin(t)
 	victim, gone, app := f.person("victim"), f.person("gone"), f.app()
-	wantError(t, f.People.DeleteUser(t.Context(), Operator(), gone.ID, ""), "no error")
+	wantError(t, f.People.DeleteUser(t.Context(), policy.Operator(), gone.ID, ""), "no error")
 	for what, id := range map[string]string{"a person": victim.ID, "a person who was deleted": gone.ID, "an application": app.Application.ClientID} {
 		f.person(id)
 		find := f.People.PersonInEvents

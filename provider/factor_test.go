@@ -15,6 +15,7 @@ import (
 	"mandate/provider/policy"
 	"mandate/provider/throttle"
 	"mandate/provider/totp"
+	"mandate/storage"
 )
 
 var home = people.Browser{Address: "192.0.2.1"}
@@ -38,7 +39,7 @@ func (p phone) now() string {
 }
 
 // enrol adds an authenticator app in a session, which becomes stronger.
-func (f *fixture) enrol(s *SignedIn) (phone, *SignedIn) {
+func (f *fixture) enrol(s *storage.SignedIn) (phone, *storage.SignedIn) {
 	f.t.Helper()
 	c, err := f.People.StepUp(f.t.Context(), s)
 	if err != nil {
@@ -48,7 +49,7 @@ func (f *fixture) enrol(s *SignedIn) (phone, *SignedIn) {
 }
 
 // firstApp adds an authenticator app in answer to a challenge.
-func (f *fixture) firstApp(c *people.Challenge) (phone, *SignedIn) {
+func (f *fixture) firstApp(c *people.Challenge) (phone, *storage.SignedIn) {
 	f.t.Helper()
 	app, err := f.People.NewTOTP(c)
 	if err != nil {
@@ -59,7 +60,7 @@ func (f *fixture) firstApp(c *people.Challenge) (phone, *SignedIn) {
 }
 
 // signedIn returns the session of a SignIn.
-func (f *fixture) signedIn(in *people.SignIn, err error) *SignedIn {
+func (f *fixture) signedIn(in *people.SignIn, err error) *storage.SignedIn {
 	f.t.Helper()
 	if err != nil {
 		f.t.Fatal(err)
@@ -263,7 +264,7 @@ func TestNewTOTP(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t)
 		alice, other, bob := f.login("alice"), f.login("bob"), f.login("bob")
-		challenge := func(s *SignedIn) *people.Challenge {
+		challenge := func(s *storage.SignedIn) *people.Challenge {
 			c, err := f.People.StepUp(t.Context(), s)
 			if err != nil {
 				t.Fatal(err)
@@ -275,7 +276,7 @@ func TestNewTOTP(t *testing.T) {
 			t.Fatal(err)
 		}
 		bobs := phone{f, strings.ReplaceAll(made.Secret, " ", "")}
-		for name, s := range map[string]*SignedIn{"another person": alice, "another session": other} {
+		for name, s := range map[string]*storage.SignedIn{"another person": alice, "another session": other} {
 			_, err = f.People.Answer(t.Context(), challenge(s), people.Answer{By: people.ByNewTOTP, Code: bobs.now(), Secret: made.Sealed}, home)
 			if kind(err) != "400 invalid_grant" {
 				t.Error(name, err)
@@ -369,7 +370,7 @@ func TestAttackCodesAreLockedForOthers(t *testing.T) {
 		mark := people.Browser{Address: "203.0.113.7", Device: in.Device}
 		next, err := signsIn(home)
 		own := f.signedIn(next, err)
-		stepUp := func(s *SignedIn) *people.Challenge {
+		stepUp := func(s *storage.SignedIn) *people.Challenge {
 			c, err := f.People.StepUp(t.Context(), s)
 			if err != nil {
 				t.Fatal(err)
@@ -472,7 +473,7 @@ func TestSecondFactorPolicy(t *testing.T) {
 	t.Run("administrators", func(t *testing.T) {
 		f := begin(t, with(people.SecondFactorAdministrators, 0))
 		f.login("alice")
-		_, err := f.People.AddUser(t.Context(), Operator(), people.Person{Username: "root", Password: goodPassword, Administrator: true})
+		_, err := f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: "root", Password: goodPassword, Administrator: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -509,7 +510,7 @@ func TestStepUp(t *testing.T) {
 		app, weak := f.app(), f.login("alice")
 		strict := f.app(grants(policy.GrantCode), func(r *clients.Registration) { r.RequiredACR = acr.MFA })
 		_, strong := f.enrol(f.login("alice"))
-		missing := func(app *clients.Registered, s *SignedIn, pairs ...string) string {
+		missing := func(app *clients.Registered, s *storage.SignedIn, pairs ...string) string {
 			t.Helper()
 			a := f.authorize(app, pairs...)
 			asked, err := f.Authorizations.RequiredInteraction(t.Context(), a, s)
@@ -570,9 +571,9 @@ func TestStepUp(t *testing.T) {
 		}
 		// The password grant cannot reach it.
 		f.person("bob")
-		_, err = f.Clients.Register(t.Context(), Operator(), clients.Registration{Name: "x", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantPassword}, RequiredACR: acr.MFA})
+		_, err = f.Clients.Register(t.Context(), policy.Operator(), clients.Registration{Name: "x", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantPassword}, RequiredACR: acr.MFA})
 		wantInvalid(t, err, "required_acr")
-		_, err = f.Clients.Register(t.Context(), Operator(), clients.Registration{Name: "x", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, RequiredACR: "urn:example:acr"})
+		_, err = f.Clients.Register(t.Context(), policy.Operator(), clients.Registration{Name: "x", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, RequiredACR: "urn:example:acr"})
 		wantInvalid(t, err, "required_acr")
 		older := f.app() // registered by a release without the check
 		f.sql(`UPDATE applications SET required_acr = '` + acr.MFA + `' WHERE id = '` + older.Application.ID + `'`)
@@ -590,7 +591,7 @@ func TestTokensSayHowThePersonSignedIn(t *testing.T) {
 		_, strong := f.enrol(f.login("alice"))
 		for _, test := range []struct {
 			rule  string
-			s     *SignedIn
+			s     *storage.SignedIn
 			pairs []string
 			acr   string
 			amr   []any
@@ -624,7 +625,7 @@ func TestOnlyAnotherAdministratorResetsFactors(t *testing.T) {
 		f := begin(t)
 		_, bob := f.enrol(f.login("bob"))
 		alice := f.login("alice")
-		for name, s := range map[string]*SignedIn{"a person": alice, "the person": bob} {
+		for name, s := range map[string]*storage.SignedIn{"a person": alice, "the person": bob} {
 			var refused *oauth.Error
 			err := f.People.ResetFactorsOf(t.Context(), s, bob.User.ID)
 			if !errors.As(err, &refused) || refused.Code != "access_denied" {

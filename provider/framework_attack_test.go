@@ -22,6 +22,8 @@ import (
 	"mandate/provider/grant"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
+	"mandate/provider/redirect"
+	"mandate/storage"
 )
 
 // Two defects of fosite v0.49.0 are open upstream: pull request 883 (PKCE
@@ -132,7 +134,7 @@ func stockStore() *stock.MemoryStore {
 }
 
 // server returns this server, where the person has approved the request.
-func (f *fixture) server(s *SignedIn) http.Handler {
+func (f *fixture) server(s *storage.SignedIn) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /authorize", func(w http.ResponseWriter, r *http.Request) {
 		a, err := f.Authorizations.Authorize(r.Context(), r.URL.Query())
@@ -140,7 +142,7 @@ func (f *fixture) server(s *SignedIn) http.Handler {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		var response Response
+		var response redirect.Response
 		if a.Refused != nil {
 			response = f.Authorizations.Refusal(a, a.Refused)
 		} else {

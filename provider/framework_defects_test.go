@@ -15,6 +15,7 @@ import (
 	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/provider/tokens"
+	"mandate/storage"
 )
 
 // TestFositeDefects has one test for each defect of fosite v0.49.0 that concerns
@@ -56,7 +57,7 @@ func TestFositeDefects(t *testing.T) {
 		},
 		// Client secrets.
 		"a public client authenticates with an empty secret": func(t *testing.T, d *defect) {
-			for _, r := range []*clients.Registered{{Application: d.open.Application, Secret: ""}, {Application: Application{ClientID: d.open.Application.ClientID, ClientType: policy.Confidential}, Secret: ""}} {
+			for _, r := range []*clients.Registered{{Application: d.open.Application, Secret: ""}, {Application: storage.Application{ClientID: d.open.Application.ClientID, ClientType: policy.Confidential}, Secret: ""}} {
 				_, _, err := d.Tokens.Introspect(t.Context(), by(r, "token", d.tokens(d.app, d.s).AccessToken), "")
 				if k := kind(err); k != "401 invalid_client" && k != "403 unauthorized_client" {
 					t.Error(k)
@@ -278,7 +279,7 @@ func TestFositeDefects(t *testing.T) {
 type defect struct {
 	*fixture
 	app, open, may *clients.Registered
-	s              *SignedIn
+	s              *storage.SignedIn
 }
 
 func newDefect(t *testing.T) *defect {

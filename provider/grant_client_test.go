@@ -65,7 +65,7 @@ func TestClientCredentials(t *testing.T) {
 			time.Sleep(time.Second)
 			f.wantActive(false, second.AccessToken)
 			third := f.must(f.token(app, "grant_type", policy.GrantClient))
-			err = f.Clients.Delete(t.Context(), Operator(), app.Application.ID)
+			err = f.Clients.Delete(t.Context(), policy.Operator(), app.Application.ID)
 			if err != nil {
 				t.Fatal(err)
 			}

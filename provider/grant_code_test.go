@@ -14,6 +14,7 @@ import (
 	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/provider/tokens"
+	"mandate/storage"
 )
 
 const elsewhere = "https://client.example/cb2"
@@ -106,39 +107,39 @@ func TestCodeBinding(t *testing.T) {
 func TestCodeMeanwhile(t *testing.T) {
 	for _, test := range []struct {
 		rule   string
-		change func(*testing.T, *fixture, *clients.Registered, *SignedIn) error
+		change func(*testing.T, *fixture, *clients.Registered, *storage.SignedIn) error
 		want   string
 	}{
-		{"the account is disabled", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
+		{"the account is disabled", func(t *testing.T, f *fixture, _ *clients.Registered, s *storage.SignedIn) error {
 			return f.People.DisableUser(t.Context(), s.User.Username)
 		}, "400 invalid_grant"},
-		{"the account is disabled behind our back", func(_ *testing.T, f *fixture, _ *clients.Registered, _ *SignedIn) error {
+		{"the account is disabled behind our back", func(_ *testing.T, f *fixture, _ *clients.Registered, _ *storage.SignedIn) error {
 			f.sql("UPDATE users SET active = FALSE")
 			return nil
 		}, "400 invalid_grant"},
-		{"the account is disabled and enabled again", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
+		{"the account is disabled and enabled again", func(t *testing.T, f *fixture, _ *clients.Registered, s *storage.SignedIn) error {
 			_ = f.People.DisableUser(t.Context(), s.User.Username)
-			return f.People.UpdateUser(t.Context(), Operator(), s.User.ID, people.Person{Username: s.User.Username})
+			return f.People.UpdateUser(t.Context(), policy.Operator(), s.User.ID, people.Person{Username: s.User.Username})
 		}, "400 invalid_grant"},
-		{"the person is deleted", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
-			return f.People.DeleteUser(t.Context(), Operator(), s.User.ID, "")
+		{"the person is deleted", func(t *testing.T, f *fixture, _ *clients.Registered, s *storage.SignedIn) error {
+			return f.People.DeleteUser(t.Context(), policy.Operator(), s.User.ID, "")
 		}, "400 invalid_grant"},
-		{"the application is deleted", func(t *testing.T, f *fixture, app *clients.Registered, _ *SignedIn) error {
-			return f.Clients.Delete(t.Context(), Operator(), app.Application.ID)
+		{"the application is deleted", func(t *testing.T, f *fixture, app *clients.Registered, _ *storage.SignedIn) error {
+			return f.Clients.Delete(t.Context(), policy.Operator(), app.Application.ID)
 		}, "401 invalid_client"},
-		{"the consent is revoked", func(t *testing.T, f *fixture, app *clients.Registered, s *SignedIn) error {
+		{"the consent is revoked", func(t *testing.T, f *fixture, app *clients.Registered, s *storage.SignedIn) error {
 			return f.People.Revoke(t.Context(), s.User.ID, app.Application.ID)
 		}, "400 invalid_grant"},
-		{"the grant type is taken away", func(t *testing.T, f *fixture, app *clients.Registered, _ *SignedIn) error {
+		{"the grant type is taken away", func(t *testing.T, f *fixture, app *clients.Registered, _ *storage.SignedIn) error {
 			return f.change(app, grants(policy.GrantClient))
 		}, "400 unauthorized_client"},
-		{"all its scopes are taken away", func(t *testing.T, f *fixture, app *clients.Registered, _ *SignedIn) error {
+		{"all its scopes are taken away", func(t *testing.T, f *fixture, app *clients.Registered, _ *storage.SignedIn) error {
 			return f.change(app, func(r *clients.Registration) { r.Scopes = []string{"groups"} })
 		}, "400 invalid_grant"},
-		{"the person signs out", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
+		{"the person signs out", func(t *testing.T, f *fixture, _ *clients.Registered, s *storage.SignedIn) error {
 			return f.Logouts.Logout(t.Context(), s)
 		}, "no error"},
-		{"the redirect URI is taken away", func(t *testing.T, f *fixture, app *clients.Registered, _ *SignedIn) error {
+		{"the redirect URI is taken away", func(t *testing.T, f *fixture, app *clients.Registered, _ *storage.SignedIn) error {
 			return f.change(app, func(r *clients.Registration) { r.RedirectURIs = []string{elsewhere} })
 		}, "no error"},
 	} {
@@ -189,7 +190,7 @@ func (f *fixture) change(app *clients.Registered, changes ...func(*clients.Regis
 	for _, change := range changes {
 		change(&r)
 	}
-	_, err := f.Clients.Update(f.t.Context(), Operator(), app.Application.ID, f.version(app.Application.ID), r)
+	_, err := f.Clients.Update(f.t.Context(), policy.Operator(), app.Application.ID, f.version(app.Application.ID), r)
 	return err
 }
 

@@ -12,6 +12,7 @@ import (
 	"mandate/provider/device"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
+	"mandate/storage"
 )
 
 // television is an application for devices, with these changes.
@@ -37,7 +38,7 @@ func (f *fixture) asks(app *clients.Registered, pairs ...string) *device.Codes {
 	return codes
 }
 
-func (f *fixture) find(code string, s *SignedIn) *device.Request {
+func (f *fixture) find(code string, s *storage.SignedIn) *device.Request {
 	f.t.Helper()
 	q, err := f.Devices.Find(f.t.Context(), code, s, "192.0.2.1")
 	if err != nil {
@@ -47,7 +48,7 @@ func (f *fixture) find(code string, s *SignedIn) *device.Request {
 }
 
 // allow approves the request of a device.
-func (f *fixture) allow(codes *device.Codes, s *SignedIn) {
+func (f *fixture) allow(codes *device.Codes, s *storage.SignedIn) {
 	f.t.Helper()
 	_, err := f.Devices.Approve(f.t.Context(), f.find(codes.UserCode, s).Ticket, s)
 	if err != nil {
@@ -232,7 +233,7 @@ func TestApprovalOfADeviceEndsWithItsApplication(t *testing.T) {
 	app, s := f.television(), f.login("alice")
 	codes, open := f.asks(app), f.asks(app)
 	f.allow(codes, s)
-	if err := f.Clients.Delete(t.Context(), Operator(), app.Application.ID); err != nil {
+	if err := f.Clients.Delete(t.Context(), policy.Operator(), app.Application.ID); err != nil {
 		t.Fatal(err)
 	}
 	_, err := f.token(app, pollWith(codes)...)

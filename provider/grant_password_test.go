@@ -15,6 +15,7 @@ import (
 	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/provider/tokens"
+	"mandate/storage"
 )
 
 func TestPasswordGrant(t *testing.T) {
@@ -217,7 +218,7 @@ func TestPasswordGrantIsSlowedInAll(t *testing.T) {
 			f := begin(t)
 			f.t = t
 			f.person("alice")
-			root, err := f.People.AddUser(t.Context(), Operator(), people.Person{Username: "root", Password: goodPassword, Administrator: true})
+			root, err := f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: "root", Password: goodPassword, Administrator: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -304,9 +305,9 @@ func TestPasswordGrantIsSlowedInAll(t *testing.T) {
 }
 
 // owned returns an application that a person has registered.
-func (f *fixture) owned(by User) *clients.Registered {
+func (f *fixture) owned(by storage.User) *clients.Registered {
 	f.t.Helper()
-	made, err := f.Clients.Register(f.t.Context(), By(by), clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantPassword}, HashClientSecret: true})
+	made, err := f.Clients.Register(f.t.Context(), policy.By(by), clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantPassword}, HashClientSecret: true})
 	if err != nil {
 		f.t.Fatal(err)
 	}

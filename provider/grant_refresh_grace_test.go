@@ -148,24 +148,24 @@ func TestRefreshGrace(t *testing.T) {
 
 // RFC 9700 §4.14.2: a revocation, a sign-out and a change of the person or the application end the grace period too.
 func TestRefreshGraceEndsWithTheAccess(t *testing.T) {
-	for what, end := range map[string]func(t *testing.T, f *fixture, app *clients.Registered, s *SignedIn, next string) error{
-		"nothing happens": func(*testing.T, *fixture, *clients.Registered, *SignedIn, string) error { return nil },
-		"the person signs out": func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn, _ string) error {
+	for what, end := range map[string]func(t *testing.T, f *fixture, app *clients.Registered, s *storage.SignedIn, next string) error{
+		"nothing happens": func(*testing.T, *fixture, *clients.Registered, *storage.SignedIn, string) error { return nil },
+		"the person signs out": func(t *testing.T, f *fixture, _ *clients.Registered, s *storage.SignedIn, _ string) error {
 			return f.Logouts.Logout(t.Context(), s)
 		},
-		"the person revokes the access": func(t *testing.T, f *fixture, app *clients.Registered, s *SignedIn, _ string) error {
+		"the person revokes the access": func(t *testing.T, f *fixture, app *clients.Registered, s *storage.SignedIn, _ string) error {
 			return f.People.Revoke(t.Context(), s.User.ID, app.Application.ID)
 		},
-		"the client revokes the successor": func(t *testing.T, f *fixture, app *clients.Registered, _ *SignedIn, next string) error {
+		"the client revokes the successor": func(t *testing.T, f *fixture, app *clients.Registered, _ *storage.SignedIn, next string) error {
 			return second(f.Tokens.Revoke(t.Context(), by(app, "token", next), ""))
 		},
-		"everything of the application is revoked": func(t *testing.T, f *fixture, app *clients.Registered, _ *SignedIn, _ string) error {
-			return f.Clients.RevokeAll(t.Context(), Operator(), app.Application.ID)
+		"everything of the application is revoked": func(t *testing.T, f *fixture, app *clients.Registered, _ *storage.SignedIn, _ string) error {
+			return f.Clients.RevokeAll(t.Context(), policy.Operator(), app.Application.ID)
 		},
-		"the account is disabled": func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn, _ string) error {
+		"the account is disabled": func(t *testing.T, f *fixture, _ *clients.Registered, s *storage.SignedIn, _ string) error {
 			return f.People.DisableUser(t.Context(), s.User.Username)
 		},
-		"the application loses the grant": func(t *testing.T, f *fixture, app *clients.Registered, _ *SignedIn, _ string) error {
+		"the application loses the grant": func(t *testing.T, f *fixture, app *clients.Registered, _ *storage.SignedIn, _ string) error {
 			return f.change(app, grants(policy.GrantPassword))
 		},
 	} {

@@ -19,6 +19,7 @@ import (
 	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/provider/tokens"
+	"mandate/storage"
 )
 
 const day = 24 * time.Hour
@@ -141,46 +142,46 @@ func (f *fixture) race(t *testing.T, app *clients.Registered, token string) []*t
 func TestRefreshMeanwhile(t *testing.T) {
 	for _, test := range []struct {
 		rule   string
-		change func(*testing.T, *fixture, *clients.Registered, *SignedIn) error
+		change func(*testing.T, *fixture, *clients.Registered, *storage.SignedIn) error
 		want   string
 		dead   bool // the tokens are inactive at once
 	}{
-		{"the account is disabled", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
+		{"the account is disabled", func(t *testing.T, f *fixture, _ *clients.Registered, s *storage.SignedIn) error {
 			return f.People.DisableUser(t.Context(), s.User.Username)
 		}, "400 invalid_grant", true},
-		{"the account is disabled by an administrator's form", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
-			return f.People.UpdateUser(t.Context(), Operator(), s.User.ID, people.Person{Username: s.User.Username, Inactive: true})
+		{"the account is disabled by an administrator's form", func(t *testing.T, f *fixture, _ *clients.Registered, s *storage.SignedIn) error {
+			return f.People.UpdateUser(t.Context(), policy.Operator(), s.User.ID, people.Person{Username: s.User.Username, Inactive: true})
 		}, "400 invalid_grant", true},
-		{"the account is disabled behind our back", func(_ *testing.T, f *fixture, _ *clients.Registered, _ *SignedIn) error {
+		{"the account is disabled behind our back", func(_ *testing.T, f *fixture, _ *clients.Registered, _ *storage.SignedIn) error {
 			f.sql("UPDATE users SET active = FALSE")
 			return nil
 		}, "400 invalid_grant", true},
-		{"the account is disabled and enabled again", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
+		{"the account is disabled and enabled again", func(t *testing.T, f *fixture, _ *clients.Registered, s *storage.SignedIn) error {
 			_ = f.People.DisableUser(t.Context(), s.User.Username)
-			return f.People.UpdateUser(t.Context(), Operator(), s.User.ID, people.Person{Username: s.User.Username})
+			return f.People.UpdateUser(t.Context(), policy.Operator(), s.User.ID, people.Person{Username: s.User.Username})
 		}, "400 invalid_grant", true},
-		{"the person is deleted", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
-			return f.People.DeleteUser(t.Context(), Operator(), s.User.ID, "")
+		{"the person is deleted", func(t *testing.T, f *fixture, _ *clients.Registered, s *storage.SignedIn) error {
+			return f.People.DeleteUser(t.Context(), policy.Operator(), s.User.ID, "")
 		}, "400 invalid_grant", true},
-		{"the consent is revoked", func(t *testing.T, f *fixture, app *clients.Registered, s *SignedIn) error {
+		{"the consent is revoked", func(t *testing.T, f *fixture, app *clients.Registered, s *storage.SignedIn) error {
 			return f.People.Revoke(t.Context(), s.User.ID, app.Application.ID)
 		}, "400 invalid_grant", true},
-		{"the application is deleted", func(t *testing.T, f *fixture, app *clients.Registered, _ *SignedIn) error {
-			return f.Clients.Delete(t.Context(), Operator(), app.Application.ID)
+		{"the application is deleted", func(t *testing.T, f *fixture, app *clients.Registered, _ *storage.SignedIn) error {
+			return f.Clients.Delete(t.Context(), policy.Operator(), app.Application.ID)
 		}, "401 invalid_client", true},
-		{"the application loses its grants", func(t *testing.T, f *fixture, app *clients.Registered, _ *SignedIn) error {
+		{"the application loses its grants", func(t *testing.T, f *fixture, app *clients.Registered, _ *storage.SignedIn) error {
 			return f.change(app, grants(policy.GrantClient))
 		}, "400 unauthorized_client", false},
-		{"the application loses the grant by which the family began, and keeps another", func(t *testing.T, f *fixture, app *clients.Registered, _ *SignedIn) error {
+		{"the application loses the grant by which the family began, and keeps another", func(t *testing.T, f *fixture, app *clients.Registered, _ *storage.SignedIn) error {
 			return f.change(app, grants(policy.GrantPassword))
 		}, "400 invalid_grant", false},
-		{"the application loses every scope of the grant", func(t *testing.T, f *fixture, app *clients.Registered, _ *SignedIn) error {
+		{"the application loses every scope of the grant", func(t *testing.T, f *fixture, app *clients.Registered, _ *storage.SignedIn) error {
 			return f.change(app, func(r *clients.Registration) { r.Scopes = []string{"groups"} })
 		}, "400 invalid_grant", true},
-		{"the person signs out", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
+		{"the person signs out", func(t *testing.T, f *fixture, _ *clients.Registered, s *storage.SignedIn) error {
 			return f.Logouts.Logout(t.Context(), s)
 		}, "no error", false},
-		{"the person changes the password, and keeps what was allowed", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
+		{"the person changes the password, and keeps what was allowed", func(t *testing.T, f *fixture, _ *clients.Registered, s *storage.SignedIn) error {
 			return second(f.People.ChangePassword(t.Context(), s, people.Passwords{Current: goodPassword, Next: "another few words", KeepApprovals: true}))
 		}, "no error", false},
 	} {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"mandate/provider/authorize"
 	"mandate/provider/clients"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
@@ -71,7 +72,7 @@ func TestAttackHostInAnotherReading(t *testing.T) {
 		r := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{callback}, HashClientSecret: true}
 		for host := range misread {
 			with(&r, "https://"+host+"/x")
-			_, err := f.Clients.Register(t.Context(), Operator(), r)
+			_, err := f.Clients.Register(t.Context(), policy.Operator(), r)
 			if err == nil {
 				t.Errorf("%s of an operator with the host %s is accepted", field, host)
 				continue
@@ -79,7 +80,7 @@ func TestAttackHostInAnotherReading(t *testing.T) {
 			wantInvalid(t, err, field)
 		}
 		with(&r, "https://my_app.example/x")
-		_, err := f.Clients.Register(t.Context(), Operator(), r)
+		_, err := f.Clients.Register(t.Context(), policy.Operator(), r)
 		wantError(t, err, "no error")
 	}
 }
@@ -118,12 +119,12 @@ func TestOneInvalidMemberKeepsTheOthers(t *testing.T) {
 		stored := fmt.Sprintf(`{"client_uri":"%s","sector_identifier_uri":"%s","software_statement":"a.b.c"}`,
 			test.page, test.uri)
 		f.sql("UPDATE applications SET metadata = '" + stored + "', sector = '" + test.was + "'")
-		a, err := f.Clients.Application(t.Context(), Operator(), app.Application.ID)
+		a, err := f.Clients.Application(t.Context(), policy.Operator(), app.Application.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
 		f.logged.Reset()
-		changed, err := f.Clients.Update(t.Context(), Operator(), a.ID, a.Version, clients.Registration{
+		changed, err := f.Clients.Update(t.Context(), policy.Operator(), a.ID, a.Version, clients.Registration{
 			Name: "Changed " + what, ClientType: a.ClientType, Pairwise: true, GrantTypes: []string{policy.GrantCode},
 			RedirectURIs: oauth.Lines(a.RedirectURIs), HashClientSecret: true})
 		if err != nil {
@@ -148,9 +149,9 @@ func TestOneInvalidMemberKeepsTheOthers(t *testing.T) {
 // CWE-405 (asymmetric resource consumption).
 func TestAttackSignedErrorsForStrangers(t *testing.T) {
 	f := begin(t, func(c *Config) { c.OpenID = true })
-	ctx := FromBrowser(t.Context(), "192.0.2.1", "")
+	ctx := authorize.FromBrowser(t.Context(), "192.0.2.1", "")
 	refuses := func(app *clients.Registered, mode string) (redirect.Response, error) {
-		return f.Authorizations.RefusalToNobody(ctx, f.authorize(app, "response_mode", mode, "prompt", "none"), LoginRequired())
+		return f.Authorizations.RefusalToNobody(ctx, f.authorize(app, "response_mode", mode, "prompt", "none"), authorize.LoginRequired())
 	}
 	app, most := f.app(public), limits.Of(limits.OfAssertion).Tries
 	limited := false
@@ -172,7 +173,7 @@ func TestAttackSignedErrorsForStrangers(t *testing.T) {
 	if err != nil || response.Parameters[0].Value != "login_required" {
 		t.Errorf("without a signature: %v, %v", response, err)
 	}
-	if response = f.Authorizations.Refusal(f.authorize(app, "response_mode", "jwt"), LoginRequired()); len(response.Parameters) != 1 {
+	if response = f.Authorizations.Refusal(f.authorize(app, "response_mode", "jwt"), authorize.LoginRequired()); len(response.Parameters) != 1 {
 		t.Errorf("a person who is signed in: %v", response)
 	}
 	f.sql("UPDATE applications SET responsible = 'nobody'")

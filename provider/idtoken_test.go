@@ -107,13 +107,13 @@ func TestShortSecretIsNoKey(t *testing.T) {
 	})
 	t.Run("by a registration", func(t *testing.T) {
 		for secret, ok := range map[string]bool{shortSecret + ".": false, shortSecret + "..": true} {
-			_, err := f.Clients.Register(t.Context(), Operator(), clients.Registration{Name: "x", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, ClientSecret: secret, Algorithm: jose.HS256})
+			_, err := f.Clients.Register(t.Context(), policy.Operator(), clients.Registration{Name: "x", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, ClientSecret: secret, Algorithm: jose.HS256})
 			if (err == nil) != ok {
 				t.Errorf("%d bytes: %v", len(secret), err)
 			}
 		}
 	})
-	fresh, err := f.Clients.RotateSecret(t.Context(), Operator(), app.Application.ID, time.Hour)
+	fresh, err := f.Clients.RotateSecret(t.Context(), policy.Operator(), app.Application.ID, time.Hour)
 	if err == nil {
 		err = f.change(app, signsHS256)
 	}
@@ -132,7 +132,7 @@ func TestShortSecretIsNoKey(t *testing.T) {
 	})
 	t.Run("as the only one", func(t *testing.T) {
 		f.sql("UPDATE applications SET secret = old_secret, old_secret = '', old_secret_expires_at = 0")
-		a, err := f.Clients.Application(t.Context(), Operator(), app.Application.ID)
+		a, err := f.Clients.Application(t.Context(), policy.Operator(), app.Application.ID)
 		if err != nil {
 			t.Fatal(err)
 		}

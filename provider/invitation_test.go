@@ -15,6 +15,7 @@ import (
 	"mandate/provider/events"
 	"mandate/provider/oauth"
 	"mandate/provider/people"
+	"mandate/provider/policy"
 	"mandate/provider/seal"
 )
 
@@ -27,7 +28,7 @@ func inviting(c *Config) {
 // invited invites one person, as the operator.
 func (f *fixture) invited(t *testing.T, how people.Inviting, email string, groups ...string) people.Invited {
 	t.Helper()
-	made, err := f.Invitations.Invite(t.Context(), Operator(), []people.Invite{{Email: email, Groups: groups}}, how)
+	made, err := f.Invitations.Invite(t.Context(), policy.Operator(), []people.Invite{{Email: email, Groups: groups}}, how)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +129,7 @@ func TestInvitationLifetime(t *testing.T) {
 			t.Errorf("the link is %q, %d messages", one.Link, f.count("mails"))
 		}
 		time.Sleep(30 * time.Minute)
-		again, err := f.Invitations.Renew(t.Context(), Operator(), one.ID, true)
+		again, err := f.Invitations.Renew(t.Context(), policy.Operator(), one.ID, true)
 		if err != nil || again.Mailed || f.count("mails") != 0 {
 			t.Fatalf("a new link by hand: %+v, %d messages, %v", again, f.count("mails"), err)
 		}
@@ -136,11 +137,11 @@ func TestInvitationLifetime(t *testing.T) {
 		works("the usual time", secretOf(t, f.invited(t, people.Inviting{ByHand: true}, "ann@example.com")), 7*24*time.Hour)
 		f.invited(t, people.Inviting{Lifetime: 365 * 24 * time.Hour}, "bob@example.com")
 		for _, life := range []time.Duration{time.Minute - time.Second, 365*24*time.Hour + time.Second, -time.Hour} {
-			_, err := f.Invitations.Invite(t.Context(), Operator(), []people.Invite{{Email: "eve@example.com"}}, people.Inviting{Lifetime: life})
+			_, err := f.Invitations.Invite(t.Context(), policy.Operator(), []people.Invite{{Email: "eve@example.com"}}, people.Inviting{Lifetime: life})
 			wantInvalid(t, err, "expires")
 		}
 		// Whoever was invited may be invited again after that time.
-		again, err = f.Invitations.Renew(t.Context(), Operator(), f.invited(t, people.Inviting{ByHand: true}, "ann@example.com", "staff").ID, true)
+		again, err = f.Invitations.Renew(t.Context(), policy.Operator(), f.invited(t, people.Inviting{ByHand: true}, "ann@example.com", "staff").ID, true)
 		if err == nil {
 			err = f.joins(t, secretOf(t, again), "ann")
 		}
@@ -209,7 +210,7 @@ func TestWhoMayAskForAnAccount(t *testing.T) {
 func TestMessageEndsWithItsLink(t *testing.T) {
 	f := begin(t, inviting)
 	one := f.invited(t, people.Inviting{}, "ann@example.com")
-	err := f.Invitations.Withdraw(t.Context(), Operator(), one.ID)
+	err := f.Invitations.Withdraw(t.Context(), policy.Operator(), one.ID)
 	if err != nil || f.count("mails") != 0 {
 		t.Errorf("withdrawn: %d messages, %v", f.count("mails"), err)
 	}
@@ -239,7 +240,7 @@ func TestMessageEndsWithItsLink(t *testing.T) {
 func TestEventsOfInvitations(t *testing.T) {
 	f := begin(t, inviting)
 	list := []people.Invite{{Email: "ann@example.com", Line: 1}, {Email: "bob@example.com", Line: 2}, {Email: "carol@example.com", Line: 3}}
-	made, err := f.Invitations.Invite(t.Context(), Operator(), list, people.Inviting{ByHand: true})
+	made, err := f.Invitations.Invite(t.Context(), policy.Operator(), list, people.Inviting{ByHand: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,9 +318,9 @@ func TestPasskeyOfANewAccount(t *testing.T) {
 func TestAttackUsernameOfADeletedPerson(t *testing.T) {
 	f := begin(t, inviting)
 	alice, bob := f.person("Alice"), f.person("bob")
-	err := f.People.DeleteUser(t.Context(), Operator(), alice.ID, "")
+	err := f.People.DeleteUser(t.Context(), policy.Operator(), alice.ID, "")
 	if err == nil {
-		err = f.People.UpdateUser(t.Context(), Operator(), bob.ID, people.Person{Username: "robert"})
+		err = f.People.UpdateUser(t.Context(), policy.Operator(), bob.ID, people.Person{Username: "robert"})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -373,7 +374,7 @@ func TestDatabaseFailsWhilePeopleAsk(t *testing.T) {
 			"asking for a password": func() error { return f.People.AskReset(t.Context(), "alice", home) },
 			"asking to confirm":     func() error { return f.People.AskAddress(t.Context(), s) },
 			"inviting": func() error {
-				return second(f.Invitations.Invite(t.Context(), Operator(), []people.Invite{{Email: "carol@example.com"}}, people.Inviting{}))
+				return second(f.Invitations.Invite(t.Context(), policy.Operator(), []people.Invite{{Email: "carol@example.com"}}, people.Inviting{}))
 			},
 			"the message of a reset":     func() error { return f.People.ResetPassword(t.Context(), "alice", "another few words") },
 			"the message about a factor": func() error { return f.People.ResetFactors(t.Context(), "alice") },
@@ -389,8 +390,8 @@ func TestDatabaseFailsWhilePeopleAsk(t *testing.T) {
 			"a wrong password":     func() error { return second(f.People.Login(t.Context(), "alice", "not the password", home)) },
 			"a name that is wrong": func() error { return second(f.People.Login(t.Context(), "nobody", "not the password", home)) },
 			"the right password":   func() error { return second(f.People.Login(t.Context(), "alice", goodPassword, home)) },
-			"listing events":       func() error { return second(f.Events.List(t.Context(), Operator(), EventFilter{}, 1)) },
-			"exporting events":     func() error { return f.Events.Export(t.Context(), Operator(), EventFilter{}) },
+			"listing events":       func() error { return second(f.Events.List(t.Context(), policy.Operator(), events.Filter{}, 1)) },
+			"exporting events":     func() error { return f.Events.Export(t.Context(), policy.Operator(), events.Filter{}) },
 		},
 	} {
 		f.sql(`ALTER TABLE ` + table + ` RENAME TO hidden`)

@@ -22,6 +22,7 @@ import (
 	ring "mandate/provider/keys"
 	"mandate/provider/policy"
 	"mandate/provider/tokens"
+	"mandate/storage"
 )
 
 // keyLife records what other parties see of a key: when it was published and when it signed.
@@ -120,7 +121,7 @@ func lookAtKeys(t *testing.T, signer, publisher *Provider, keys map[string]*keyL
 		}
 	}
 	for _, algorithm := range []string{"RS256", "ES256", "EdDSA"} {
-		text, err := signer.Tokens.IDToken(t.Context(), tokens.IDTokenFor{Application: Application{ClientID: "a", Algorithm: algorithm}, UserID: "u", SessionID: "s", AccessToken: "t"})
+		text, err := signer.Tokens.IDToken(t.Context(), tokens.IDTokenFor{Application: storage.Application{ClientID: "a", Algorithm: algorithm}, UserID: "u", SessionID: "s", AccessToken: "t"})
 		if err != nil {
 			t.Fatal(err)
 		}

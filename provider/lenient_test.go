@@ -16,20 +16,20 @@ func TestChangeByAPersonRemovesLenientValues(t *testing.T) {
 	})
 	id, alice := app.Application.ID, f.person("alice")
 	f.sql("UPDATE applications SET responsible = 'owner', owner_id = '" + alice.ID + "' WHERE id = '" + id + "'")
-	before, err := f.Clients.Application(t.Context(), Operator(), id)
-	if err != nil || before.PKCE != policy.PKCEIfSent || StandingOf(before) != policy.StandingPerson {
+	before, err := f.Clients.Application(t.Context(), policy.Operator(), id)
+	if err != nil || before.PKCE != policy.PKCEIfSent || policy.StandingOf(before) != policy.StandingPerson {
 		t.Fatalf("%+v, %v", before, err)
 	}
 	_, err = f.Clients.Change(
 		t.Context(),
-		By(alice),
+		policy.By(alice),
 		id,
 		func(r *clients.Registration) error { r.Name = "Mine"; return nil },
 	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := f.Clients.Application(t.Context(), Operator(), id)
+	a, err := f.Clients.Application(t.Context(), policy.Operator(), id)
 	if err != nil || a.Name != "Mine" || a.PKCE != "" || a.ClaimsInIDToken != "" || a.RefreshRotation != "" {
 		t.Errorf("%q %q %q %q, %v", a.Name, a.PKCE, a.ClaimsInIDToken, a.RefreshRotation, err)
 	}

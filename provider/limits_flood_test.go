@@ -9,6 +9,7 @@ import (
 	"mandate/provider/limits"
 	"mandate/provider/people"
 	"mandate/provider/policy"
+	"mandate/storage"
 )
 
 // While all counters of a kind are used up, the addresses of a wide network share one. A
@@ -33,7 +34,7 @@ func TestFloodOfOneThingSparesOthers(t *testing.T) {
 				f := begin(t, func(c *Config) { c.DeviceMaxPending = 0 })
 				f.limits.Tries = limits.NewThrottle(room)
 				television, s := f.television(), f.login("alice")
-				nobody := &clients.Registered{Application: Application{ClientID: "nobody", ClientType: policy.Confidential}, Secret: "x"}
+				nobody := &clients.Registered{Application: storage.Application{ClientID: "nobody", ClientType: policy.Confidential}, Secret: "x"}
 				things := map[string]func(address string) string{
 					"unknown clients": func(address string) string {
 						_, _, err := f.Grants.Token(t.Context(), by(nobody, "grant_type", policy.GrantClient), address)

@@ -97,7 +97,7 @@ func TestAttackOneCustomerWithManyNetworks(t *testing.T) {
 		attacks := map[string]attack{
 			"passwords of one person": {func(a string, n int) error { return signsIn("alice", "wrong", people.Browser{Address: a}) }, limits.OfPair},
 			"unknown clients": {func(a string, n int) error {
-				_, _, err := f.Grants.Token(t.Context(), by(&clients.Registered{Application: Application{ClientID: fmt.Sprint("nobody", n), ClientType: policy.Confidential}, Secret: "x"}, "grant_type", policy.GrantClient), a)
+				_, _, err := f.Grants.Token(t.Context(), by(&clients.Registered{Application: storage.Application{ClientID: fmt.Sprint("nobody", n), ClientType: policy.Confidential}, Secret: "x"}, "grant_type", policy.GrantClient), a)
 				return err
 			}, limits.OfAddress},
 			"a secret that a person chose": {func(a string, n int) error { return guessed(a, fmt.Sprint("wrong", n)) }, limits.OfClient},

@@ -188,7 +188,7 @@ func TestLoginIsSlowed(t *testing.T) {
 func TestAttackLimitTellsWhoseAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t)
-		_, err := f.People.AddUser(t.Context(), Operator(), people.Person{Username: "alice", Email: "a@example.org", Password: goodPassword, Profile: &people.Profile{EmailVerified: true}})
+		_, err := f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: "alice", Email: "a@example.org", Password: goodPassword, Profile: &people.Profile{EmailVerified: true}})
 		if err != nil {
 			t.Fatal(err)
 		}

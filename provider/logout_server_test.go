@@ -9,10 +9,11 @@ import (
 
 	"mandate/provider/clients"
 	"mandate/provider/policy"
+	"mandate/storage"
 )
 
 // ends sends a logout request of the server of an application, and reports whether the session of s lives on.
-func (f *fixture) ends(r *http.Request, s *SignedIn) (alive bool, err error) {
+func (f *fixture) ends(r *http.Request, s *storage.SignedIn) (alive bool, err error) {
 	f.t.Helper()
 	_, err = f.Logouts.ByServer(f.t.Context(), r, "192.0.2.1")
 	sessions, wrong := f.store.SessionsOf(f.t.Context(), s.User.ID, time.Now().Unix(), 0)
@@ -103,7 +104,7 @@ func TestAttackForgedLogoutByServer(t *testing.T) {
 	}
 	// An application that is suspended or deleted has no say.
 	alice := f.person("carol")
-	owned, err := f.Clients.Register(t.Context(), By(alice), clients.Registration{Name: "Own", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{callback}, HashClientSecret: true})
+	owned, err := f.Clients.Register(t.Context(), policy.By(alice), clients.Registration{Name: "Own", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{callback}, HashClientSecret: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +114,7 @@ func TestAttackForgedLogoutByServer(t *testing.T) {
 	}
 	alive, err = f.ends(by(owned, "id_token_hint", hint), s)
 	wantError(t, err, "401 invalid_client")
-	if err := f.Clients.Delete(t.Context(), Operator(), owned.Application.ID); err != nil || !alive {
+	if err := f.Clients.Delete(t.Context(), policy.Operator(), owned.Application.ID); err != nil || !alive {
 		t.Fatal(err, alive)
 	}
 	alive, err = f.ends(by(owned, "id_token_hint", hint), s)

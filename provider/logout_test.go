@@ -7,6 +7,7 @@ import (
 
 	"mandate/provider/clients"
 	"mandate/provider/logout"
+	"mandate/storage"
 )
 
 const byeURI = "https://client.example/bye"
@@ -31,14 +32,14 @@ func TestLogoutFollowsTheEndOfItsSession(t *testing.T) {
 		app, pairwise, hmac := f.app(leaves), f.app(leaves, func(r *clients.Registration) { r.Pairwise = true }), f.app(leaves, signsHS256)
 		s, elsewhere, bob := f.login("alice"), f.login("alice"), f.login("bob")
 		kept := map[string]string{}
-		for name, of := range map[string]*SignedIn{"this": s, "another session": elsewhere, "another person": bob} {
+		for name, of := range map[string]*storage.SignedIn{"this": s, "another session": elsewhere, "another person": bob} {
 			text, err := f.Logouts.EndedCookie(of)
 			if err != nil {
 				t.Fatal(err)
 			}
 			kept[name] = text
 		}
-		hint := func(app *clients.Registered, of *SignedIn) string {
+		hint := func(app *clients.Registered, of *storage.SignedIn) string {
 			return f.tokens(app, of, "scope", "openid").IDToken
 		}
 		offline := f.must(f.refresh(app, f.tokens(app, s, "scope", "openid offline_access").RefreshToken)).IDToken

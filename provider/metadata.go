@@ -98,7 +98,7 @@ func (p *Provider) Metadata(ctx context.Context) (Metadata, error) {
 		PushedRequestEndpoint:       p.config.Issuer + "/par/",
 		RequirePushedRequests:       p.config.RequirePushed,
 
-		ScopesSupported:          p.rules.ScopeNames(),
+		ScopesSupported:          p.Rules.ScopeNames(),
 		ResponseTypesSupported:   []string{"code"},
 		ResponseModesSupported:   authorize.ResponseModes(p.config.OpenID, p.config.OpenID),
 		GrantTypesSupported:      policy.TokenGrants(),
@@ -160,7 +160,7 @@ func (p *Provider) openIDMetadata() *OpenIDMetadata {
 		DisplayValuesSupported:    []string{"page", "popup", "touch", "wap"},
 		PromptValuesSupported:     []string{"none", "login", "consent", "select_account"},
 		ClaimTypesSupported:       []string{"normal"},
-		ClaimsSupported:           tokens.ClaimsSupported(p.rules.ScopeNames()),
+		ClaimsSupported:           tokens.ClaimsSupported(p.Rules.ScopeNames()),
 		ClaimsParameterSupported:  true,
 
 		BackchannelSupported: true, BackchannelSessionSupported: true,

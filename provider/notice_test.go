@@ -11,6 +11,7 @@ import (
 	"mandate/provider/notices"
 	"mandate/provider/oauth"
 	"mandate/provider/people"
+	"mandate/provider/policy"
 )
 
 // waitingMail is a message in the queue.
@@ -187,7 +188,7 @@ func TestAttackTakeoverByAnotherAddress(t *testing.T) {
 			u := f.addressed("alice")
 			form := people.Person{Username: "alice", Email: "alice@example.com"}
 			test.change(&form)
-			err := f.People.UpdateUser(t.Context(), Operator(), u.ID, form)
+			err := f.People.UpdateUser(t.Context(), policy.Operator(), u.ID, form)
 			if got := f.told(); err != nil || !slices.Equal(got, test.want) {
 				t.Errorf("%q, want %q; %v", got, test.want, err)
 			}
@@ -196,7 +197,7 @@ func TestAttackTakeoverByAnotherAddress(t *testing.T) {
 	t.Run("a person without an address", func(t *testing.T) {
 		f := begin(t, mailsTo(nowhere))
 		u := f.person("alice")
-		err := f.People.UpdateUser(t.Context(), Operator(), u.ID, people.Person{Username: "alice", Email: "alice@example.com"})
+		err := f.People.UpdateUser(t.Context(), policy.Operator(), u.ID, people.Person{Username: "alice", Email: "alice@example.com"})
 		if got := f.told(); err != nil || len(got) != 0 {
 			t.Errorf("%q, %v", got, err)
 		}
@@ -210,7 +211,7 @@ func TestAttackTakeoverByAnotherAddress(t *testing.T) {
 			}
 		}
 		f.told()
-		err := f.People.UpdateUser(t.Context(), Operator(), u.ID, people.Person{Username: "alice", Email: "thief@example.com"})
+		err := f.People.UpdateUser(t.Context(), policy.Operator(), u.ID, people.Person{Username: "alice", Email: "thief@example.com"})
 		if got := f.told(); err != nil || !slices.Equal(got, []string{address}) {
 			t.Errorf("%q, %v", got, err)
 		}
@@ -229,7 +230,7 @@ func TestNoticeOfAnotherUsernameHasIt(t *testing.T) {
 		{people.Person{Username: "alice.b", Email: "alice@example.com"}, "alice.b"},
 		{people.Person{Username: "alice.b", Email: "new@example.com"}, "alice.b"},
 	} {
-		err := f.People.UpdateUser(t.Context(), Operator(), u.ID, test.form)
+		err := f.People.UpdateUser(t.Context(), policy.Operator(), u.ID, test.form)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -276,7 +277,7 @@ func TestNoticesAreStoredWithTheChange(t *testing.T) {
 		"a sign-in":  second(f.People.Login(t.Context(), "alice", goodPassword, home)),
 		"a password": second(f.People.ChangePassword(t.Context(), s, people.Passwords{Current: goodPassword, Next: "another few words"})),
 		"a reset":    f.People.ResetFactors(t.Context(), "alice"),
-		"an address": f.People.UpdateUser(t.Context(), Operator(), s.User.ID, people.Person{Username: "alice", Email: "new@example.com"}),
+		"an address": f.People.UpdateUser(t.Context(), policy.Operator(), s.User.ID, people.Person{Username: "alice", Email: "new@example.com"}),
 	} {
 		if got := kind(err); got != "503 temporarily_unavailable" {
 			t.Errorf("%s: %v", name, err)

@@ -11,6 +11,7 @@ import (
 	"mandate/provider/authorize"
 	"mandate/provider/clients"
 	"mandate/provider/people"
+	"mandate/storage"
 )
 
 // OIDC Core §3.1.2.1, §3.1.2.2: id_token_hint.
@@ -52,7 +53,7 @@ func TestReadHint(t *testing.T) {
 }
 
 // mustLogin reports whether the person must sign in again before the request can be completed.
-func (f *fixture) mustLogin(a *authorize.Authorization, s *SignedIn) bool {
+func (f *fixture) mustLogin(a *authorize.Authorization, s *storage.SignedIn) bool {
 	f.t.Helper()
 	asked, err := f.Authorizations.RequiredInteraction(f.t.Context(), a, s)
 	switch kind(err) {
@@ -110,7 +111,7 @@ func TestLoginProof(t *testing.T) {
 		f := begin(t, openID)
 		app, other := f.app(), f.app()
 		f.person("alice")
-		in := func() (*people.SignIn, *SignedIn) {
+		in := func() (*people.SignIn, *storage.SignedIn) {
 			in, err := f.People.Login(t.Context(), "alice", goodPassword, people.Browser{})
 			if err != nil {
 				t.Fatal(err)
@@ -127,7 +128,7 @@ func TestLoginProof(t *testing.T) {
 		request := func(app *clients.Registered, pairs ...string) url.Values {
 			return f.query(app, append([]string{"scope", "openid", "prompt", "login", "state", "1"}, pairs...)...)
 		}
-		asks := func(sent url.Values, loginProof string, s *SignedIn) bool {
+		asks := func(sent url.Values, loginProof string, s *storage.SignedIn) bool {
 			a, err := f.Authorizations.Authorize(t.Context(), sent)
 			if err != nil || a.Refused != nil {
 				t.Fatal(err, a.Refused)
@@ -141,7 +142,7 @@ func TestLoginProof(t *testing.T) {
 			rule       string
 			sent       url.Values
 			loginProof string
-			s          *SignedIn
+			s          *storage.SignedIn
 			want       bool
 		}{
 			{"the way back", request(app), kept, s, false},

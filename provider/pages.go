@@ -5,10 +5,10 @@ import (
 	"slices"
 	"time"
 
-	"mandate/provider/authorize"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/redirect"
+	"mandate/storage"
 )
 
 // The methods in this file return what the pages show of the configuration and of the
@@ -16,39 +16,24 @@ import (
 
 // Choices returns what the actor may register for an application. If a is nil, it returns what
 // the actor may register for a new application.
-func (p *Provider) Choices(actor User, a *Application) policy.Allowance {
+func (p *Provider) Choices(actor storage.User, a *storage.Application) policy.Allowance {
 	if a == nil {
-		return p.rules.Allowance(policy.StandingOfPerson(actor))
+		return p.Rules.Allowance(policy.StandingOfPerson(actor))
 	}
-	return p.rules.AllowanceOf(*a)
+	return p.Rules.AllowanceOf(*a)
 }
 
 // Scopes returns the names of the configured scopes, without introspection, which has its own
 // setting.
 func (p *Provider) Scopes() []string {
-	return oauth.Without(p.rules.ScopeNames(), policy.Introspection)
+	return oauth.Without(p.Rules.ScopeNames(), policy.Introspection)
 }
 
 // ResourceScopes returns the names of the configured scopes that the registration of a resource
 // can list. The scopes of OpenID Connect are not among them, because every resource has them.
 func (p *Provider) ResourceScopes() []string {
-	return slices.DeleteFunc(p.Scopes(), p.rules.IsIdentityScope)
+	return slices.DeleteFunc(p.Scopes(), p.Rules.IsIdentityScope)
 }
-
-// OpenScopes returns the scopes that an application may have for which nobody is responsible.
-// An initial access token that lists no scopes gives no others.
-func (p *Provider) OpenScopes() []string { return p.rules.Allowance(policy.StandingOpen).Scopes }
-
-// Describe returns the scopes with these names, together with their descriptions.
-func (p *Provider) Describe(names []string) []policy.Scope { return p.rules.Describe(names) }
-
-// OutlivesSession reports whether the access of a grant with these scopes goes on after the session ends.
-func (p *Provider) OutlivesSession(scopes []policy.Scope) bool {
-	return p.rules.OutlivesSession(authorize.ScopeNames(scopes))
-}
-
-// AllowedScopes returns the names of the scopes for which an application may ask now.
-func (p *Provider) AllowedScopes(a Application) []string { return p.rules.AllowedScopes(a) }
 
 // Lifetimes holds the token lifetimes of an application that has none of its own.
 type Lifetimes struct{ Access, JWT, Refresh time.Duration }
@@ -60,55 +45,46 @@ func (p *Provider) Lifetimes() Lifetimes {
 
 // LifetimesOf returns the lifetimes in seconds that the tokens of an application have now. The second one is 0 for an
 // application without refresh tokens.
-func (p *Provider) LifetimesOf(a Application) (access, refresh int64) {
+func (p *Provider) LifetimesOf(a storage.Application) (access, refresh int64) {
 	if policy.HasGrant(a, policy.GrantRefresh) {
-		refresh = p.rules.RefreshLifetime(a)
+		refresh = p.Rules.RefreshLifetime(a)
 	}
-	return p.rules.AccessLifetime(a), refresh
+	return p.Rules.AccessLifetime(a), refresh
 }
 
 // HasOpenID reports whether OpenID Connect is on.
 func (p *Provider) HasOpenID() bool { return p.config.OpenID }
 
 // OwnApplications returns how many applications a person has registered.
-func (p *Provider) OwnApplications(ctx context.Context, u User) (int, error) {
-	_, n, err := p.store.Applications(ctx, Selection{OwnerID: u.ID}, 1, 0)
+func (p *Provider) OwnApplications(ctx context.Context, u storage.User) (int, error) {
+	_, n, err := p.store.Applications(ctx, storage.Selection{OwnerID: u.ID}, 1, 0)
 	return n, oauth.Stored(err)
 }
 
 // ClaimsInIDToken reports whether the ID tokens of an application have the claims of the granted scopes.
-func (p *Provider) ClaimsInIDToken(a Application) bool {
-	return p.config.OpenID && p.rules.ClaimsInIDToken(a)
+func (p *Provider) ClaimsInIDToken(a storage.Application) bool {
+	return p.config.OpenID && p.Rules.ClaimsInIDToken(a)
 }
 
 // NeedsPKCE reports whether the authorization requests of an application that leaves PKCE to the server need a code
 // challenge. If a is nil, it is a new confidential application of the actor. nonce says that the requests have the scope
 // openid and a nonce.
-func (p *Provider) NeedsPKCE(actor User, a *Application, nonce bool) bool {
+func (p *Provider) NeedsPKCE(actor storage.User, a *storage.Application, nonce bool) bool {
 	of := policy.OwnedBy(actor)
 	of.ClientType = policy.Confidential
 	if a != nil {
 		of = *a
 	}
 	of.PKCE = ""
-	return p.rules.NeedsPKCE(of, nonce)
+	return p.Rules.NeedsPKCE(of, nonce)
 }
 
 // KeepsRefreshTokens reports whether the refresh tokens of a confidential application are not
 // rotated, unless it is set otherwise.
 func (p *Provider) KeepsRefreshTokens() bool { return p.config.KeepRefreshTokens }
 
-// WhySuspended says why an application is suspended, or returns "".
-func (p *Provider) WhySuspended(a Application) string { return p.rules.WhySuspended(a) }
-
-// EffectiveRights returns the application with the rights that it has now. It also reports whether the
-// registration has more than these.
-func (p *Provider) EffectiveRights(a Application) (Application, bool) {
-	return p.rules.EffectiveRights(a)
-}
-
 // RedirectWarnings says what the redirect URIs of an application risk, in a sentence for each that is weak.
-func RedirectWarnings(a Application) []string {
+func RedirectWarnings(a storage.Application) []string {
 	var warnings []string
 	for _, uri := range oauth.Union(oauth.Lines(a.RedirectURIs), oauth.Lines(a.PostLogoutURIs)) {
 		if warning := redirect.Warning(uri); warning != "" {
@@ -117,6 +93,3 @@ func RedirectWarnings(a Application) []string {
 	}
 	return warnings
 }
-
-// OfApplication reports whether a private-use scheme without a dot can be that of an application.
-func OfApplication(scheme string) bool { return redirect.OfApplication(scheme) }

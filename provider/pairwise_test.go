@@ -52,7 +52,7 @@ func TestOldPasswordGrantOfPairwiseApplication(t *testing.T) {
 // CWE-346: who has a host is proven by what goes there (OIDC Core §8.1).
 func TestAttackSectorOfAnotherWebsite(t *testing.T) {
 	f := begin(t, openID)
-	owner := By(f.person("mallory"))
+	owner := policy.By(f.person("mallory"))
 	theirs := f.app(func(r *clients.Registration) {
 		r.Pairwise, r.RedirectURIs = true, []string{"https://clinic.example/cb"}
 	})

@@ -12,6 +12,7 @@ import (
 	"mandate/provider/oauth"
 	"mandate/provider/passkey/passkeytest"
 	"mandate/provider/people"
+	"mandate/storage"
 )
 
 // authenticator returns one at a page of the server, without a passkey.
@@ -20,7 +21,7 @@ func authenticator() *passkeytest.Authenticator {
 }
 
 // passkey adds a passkey of the person who is signed in.
-func (f *fixture) passkey(s *SignedIn) (*passkeytest.Authenticator, Passkey) {
+func (f *fixture) passkey(s *storage.SignedIn) (*passkeytest.Authenticator, storage.Passkey) {
 	f.t.Helper()
 	by := authenticator()
 	asked, err := f.Passkeys.NewPasskey(f.t.Context(), s)
@@ -37,7 +38,7 @@ func (f *fixture) passkey(s *SignedIn) (*passkeytest.Authenticator, Passkey) {
 }
 
 // becomes replaces a session by the stronger one.
-func (f *fixture) becomes(s *SignedIn, in *people.SignIn) {
+func (f *fixture) becomes(s *storage.SignedIn, in *people.SignIn) {
 	f.t.Helper()
 	stronger, err := f.People.SignedIn(f.t.Context(), in.Session)
 	if err != nil || stronger.Session.ID != s.Session.ID {
@@ -46,7 +47,7 @@ func (f *fixture) becomes(s *SignedIn, in *people.SignIn) {
 	*s = *stronger
 }
 
-func addError(_ Passkey, _ *people.SignIn, err error) error { return err }
+func addError(_ storage.Passkey, _ *people.SignIn, err error) error { return err }
 
 const chrome = "the name of this browser"
 

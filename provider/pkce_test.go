@@ -61,31 +61,31 @@ func TestPKCE(t *testing.T) {
 func TestPKCEOfAFormerAdministrator(t *testing.T) {
 	f := begin(t)
 	admin := people.Person{Username: "root", Password: goodPassword, Administrator: true}
-	root, err := f.People.AddUser(t.Context(), Operator(), admin)
+	root, err := f.People.AddUser(t.Context(), policy.Operator(), admin)
 	if err != nil {
 		t.Fatal(err)
 	}
 	admin.Username = "second"
-	_, err = f.People.AddUser(t.Context(), Operator(), admin)
+	_, err = f.People.AddUser(t.Context(), policy.Operator(), admin)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{callback}, HashClientSecret: true}
-	plain, err := f.Clients.Register(t.Context(), By(root), r)
+	plain, err := f.Clients.Register(t.Context(), policy.By(root), r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.PKCE = policy.PKCEIfSent
-	without, err := f.Clients.Register(t.Context(), By(root), r)
+	without, err := f.Clients.Register(t.Context(), policy.By(root), r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, f.People.UpdateUser(t.Context(), Operator(), root.ID, people.Person{Username: "root"}), "no error")
+	wantError(t, f.People.UpdateUser(t.Context(), policy.Operator(), root.ID, people.Person{Username: "root"}), "no error")
 	root = f.login("root").User
 	r.Name = "Another name"
-	_, err = f.Clients.Update(t.Context(), By(root), without.Application.ID, f.version(without.Application.ID), r)
+	_, err = f.Clients.Update(t.Context(), policy.By(root), without.Application.ID, f.version(without.Application.ID), r)
 	wantError(t, err, "no error")
-	_, err = f.Clients.Update(t.Context(), By(root), plain.Application.ID, f.version(plain.Application.ID), r)
+	_, err = f.Clients.Update(t.Context(), policy.By(root), plain.Application.ID, f.version(plain.Application.ID), r)
 	wantInvalid(t, err, "pkce")
 	asked, err := f.Authorizations.Authorize(t.Context(), f.query(without, "code_challenge", "-", "code_challenge_method", "-"))
 	if err != nil || asked.Refused == nil || asked.Refused.Code != "invalid_request" {

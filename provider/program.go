@@ -16,46 +16,24 @@ import (
 	"mandate/storage"
 )
 
-// Program is a program that people run, and what it needs here.
-type Program = presets.Program
-
-// The kinds of programs.
-const (
-	ProgramToInstall = presets.Application
-	ProgramLibrary   = presets.Framework
-	ProgramUnknown   = presets.Other // what to choose for a program that is not in the table
-)
-
-// Programs lists the programs for which there are presets.
-func Programs() []Program { return presets.Programs() }
-
-// ProgramNamed returns the program with a name.
-func ProgramNamed(name string) (Program, bool) { return presets.Find(name) }
-
-// ProgramsLike returns the programs that a text could mean: their name contains it, or begins with a single letter.
-func ProgramsLike(text string) []Program { return presets.Search(text) }
-
-// ProgramsNear returns the names of programs that a person could have meant.
-func ProgramsNear(name string) []string { return presets.Near(name) }
-
 // ForProgram is what a program needs at this server.
 type ForProgram struct {
-	Program      Program
+	Program      presets.Program
 	Address      string // where the program is; empty: it has no address
-	Registration Registration
+	Registration clients.Registration
 	Notes        []string // what the person has to know about the program here
 }
 
 // ForProgram returns the registration of a program at an address, as far as the actor may have it. Nothing has been
 // checked, and nothing is stored.
-func (p *Provider) ForProgram(actor policy.Actor, program Program, address string) (ForProgram, error) {
+func (p *Provider) ForProgram(actor policy.Actor, program presets.Program, address string) (ForProgram, error) {
 	found := &oauth.Invalid{}
 	filled, err := program.Fill(address)
 	if err != nil {
 		found.Add("url", "%s", err.Error())
 		return ForProgram{}, found
 	}
-	r := Registration{Name: program.Title, ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode},
+	r := clients.Registration{Name: program.Title, ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode},
 		RedirectURIs: filled.Redirects, PostLogoutURIs: filled.PostLogout, BackchannelURI: filled.BackChannel,
 		Scopes: program.Scopes, HashClientSecret: true, AccessTokenFormat: policy.FormatOpaque,
 		RefreshRotation: program.Rotation, ClaimsInIDToken: program.Claims, PKCE: program.PKCE, Program: program.Name,
@@ -72,7 +50,7 @@ func (p *Provider) ForProgram(actor policy.Actor, program Program, address strin
 	made := ForProgram{Program: program, Address: filled.Address, Registration: r}
 	of := clients.NewApplication(actor)
 	made.narrow(p, of)
-	if may := p.rules.AllowanceOf(of); !slices.Contains(may.Grants, r.GrantTypes[0]) {
+	if may := p.Rules.AllowanceOf(of); !slices.Contains(may.Grants, r.GrantTypes[0]) {
 		found.Add("program", "Only an administrator can register it, because it needs the grant %s: ask one.", r.GrantTypes[0])
 		return ForProgram{}, found
 	}
@@ -103,12 +81,12 @@ func AboutAddress(invalid *oauth.Invalid, said ...string) *oauth.Invalid {
 
 // SameProgram returns the application that is registered for the same program at the same address under the same name:
 // a second one would be the same again.
-func (p *Provider) SameProgram(ctx context.Context, actor policy.Actor, r Registration) (Application, error) {
+func (p *Provider) SameProgram(ctx context.Context, actor policy.Actor, r clients.Registration) (storage.Application, error) {
 	const step = 100
 	for offset := 0; ; offset += step {
-		found, _, err := p.Clients.Applications(ctx, actor, Selection{Search: r.Name}, step, offset)
+		found, _, err := p.Clients.Applications(ctx, actor, storage.Selection{Search: r.Name}, step, offset)
 		if err != nil {
-			return Application{}, err
+			return storage.Application{}, err
 		}
 		for _, a := range found {
 			if a.Program == r.Program && a.Name == r.Name && slices.Equal(oauth.Lines(a.RedirectURIs), r.RedirectURIs) {
@@ -116,7 +94,7 @@ func (p *Provider) SameProgram(ctx context.Context, actor policy.Actor, r Regist
 			}
 		}
 		if len(found) < step {
-			return Application{}, ErrNotFound
+			return storage.Application{}, oauth.ErrNotFound
 		}
 	}
 }
@@ -141,10 +119,10 @@ func (f *ForProgram) narrow(p *Provider, of storage.Application) {
 	if f.Program.Since != "" {
 		note("For version %s or later.", f.Program.Since)
 	}
-	r, may := &f.Registration, p.rules.AllowanceOf(of)
+	r, may := &f.Registration, p.Rules.AllowanceOf(of)
 	for _, scope := range f.Program.Scopes {
 		switch {
-		case !slices.Contains(p.rules.ScopeNames(), scope):
+		case !slices.Contains(p.Rules.ScopeNames(), scope):
 			note("This server has no scope %s: its operator can add it to SCOPES, then add it to the application and to these settings.", scope)
 		case !slices.Contains(may.Scopes, scope):
 			note("This application may not have the scope %s: no administrator is responsible for it.", scope)
@@ -196,25 +174,25 @@ const noSecret = "CLIENT_SECRET"
 
 // Settings are what belongs into the settings of the program for which an application was registered.
 type Settings struct {
-	Program Program
+	Program presets.Program
 	Text    string
 	Notes   []string
 }
 
 // ProgramSettings returns the settings of the program of an application, with its secret if that is known. It returns nil if
 // it has no program, or no longer the redirect URIs of the program.
-func (p *Provider) ProgramSettings(a Application, secret string) (*Settings, error) {
-	program, known := ProgramNamed(a.Program)
+func (p *Provider) ProgramSettings(a storage.Application, secret string) (*Settings, error) {
+	program, known := presets.Find(a.Program)
 	redirects := oauth.Lines(a.RedirectURIs)
 	address, ok := program.AddressIn(redirects)
 	if a.Program == "" || !known || !ok {
 		return nil, nil
 	}
-	of := ForProgram{Program: program, Address: address, Registration: Registration{ClientType: a.ClientType, RedirectURIs: redirects,
+	of := ForProgram{Program: program, Address: address, Registration: clients.Registration{ClientType: a.ClientType, RedirectURIs: redirects,
 		PostLogoutURIs: oauth.Lines(a.PostLogoutURIs), BackchannelURI: a.BackchannelURI, Scopes: p.scopesFor(program, a),
 		PKCE: program.PKCE, ClaimsInIDToken: program.Claims}}
 	of.narrow(p, a)
-	if secret == "" && HasSecret(a) {
+	if secret == "" && clients.HasSecret(a) {
 		secret = noSecret
 	}
 	if p.MayBeInSettings(of) != nil { // somebody has changed it since then
@@ -226,8 +204,8 @@ func (p *Provider) ProgramSettings(a Application, secret string) (*Settings, err
 
 // scopesFor returns the scopes of an application for its program: first those that the program asks for by itself, in its order,
 // then the others that somebody has registered.
-func (p *Provider) scopesFor(program Program, a Application) []string {
-	may := p.AllowedScopes(a)
+func (p *Provider) scopesFor(program presets.Program, a storage.Application) []string {
+	may := p.Rules.AllowedScopes(a)
 	return slices.DeleteFunc(oauth.Union(slices.Clone(program.Scopes), strings.Fields(a.Scopes)),
 		func(scope string) bool { return !slices.Contains(may, scope) })
 }

@@ -6,8 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"mandate/provider/clients"
 	"mandate/provider/policy"
 	"mandate/provider/presets"
+	"mandate/storage"
 )
 
 func openIDAndGroups(c *Config) {
@@ -18,12 +20,12 @@ func openIDAndGroups(c *Config) {
 }
 
 // programAt returns what a program needs at an address, with a redirect URI if it has none of its own.
-func programAt(t *testing.T, f *fixture, program Program, address string) ForProgram {
+func programAt(t *testing.T, f *fixture, program presets.Program, address string) ForProgram {
 	t.Helper()
 	if !program.NeedsAddress() {
 		address = ""
 	}
-	made, err := f.ForProgram(Operator(), program, complete(program, address))
+	made, err := f.ForProgram(policy.Operator(), program, complete(program, address))
 	if err != nil {
 		t.Fatalf("%s: %v", program.Name, err)
 	}
@@ -37,7 +39,7 @@ func programAt(t *testing.T, f *fixture, program Program, address string) ForPro
 }
 
 // complete adds the part of an address that a program needs.
-func complete(program Program, address string) string {
+func complete(program presets.Program, address string) string {
 	switch {
 	case program.Part == presets.Realm:
 		return address + "/realms/company"
@@ -50,19 +52,19 @@ func complete(program Program, address string) string {
 // A preset that the server refuses helps nobody, and one that loses a URI fails at the first login or logout.
 func TestProgramsCanBeRegistered(t *testing.T) {
 	f := begin(t, openIDAndGroups)
-	for _, program := range Programs() {
+	for _, program := range presets.Programs() {
 		for _, address := range []string{"https://app.example.org", "https://app.example.org:8443/below", "http://localhost:3000"} {
 			of := programAt(t, f, program, address)
 			err := f.MayBeInSettings(of)
 			if err != nil {
 				t.Errorf("%s: %v", program.Name, err)
 			}
-			made, err := f.Clients.Register(t.Context(), Operator(), of.Registration)
+			made, err := f.Clients.Register(t.Context(), policy.Operator(), of.Registration)
 			if err != nil {
 				t.Errorf("%s at %s: %v", program.Name, address, err)
 				continue
 			}
-			a := f.rules.Effective(made.Application)
+			a := f.Rules.Effective(made.Application)
 			public := a.ClientType == policy.Public
 			if public != program.Public || made.Secret == "" != public || a.RedirectURIs != strings.Join(of.Registration.RedirectURIs, "\n") ||
 				a.ClaimsInIDToken != program.Claims {
@@ -98,7 +100,7 @@ func TestSettingsNameTheEndpointsOfTheMetadata(t *testing.T) {
 	if got.Endpoints != want || got.Issuer != m.Issuer || len(got.Random) != 32 {
 		t.Errorf("%+v\nwant %+v", got, want)
 	}
-	for _, program := range Programs() {
+	for _, program := range presets.Programs() {
 		named := 0
 		for _, at := range []string{m.Issuer, m.AuthorizationEndpoint} {
 			text, err := f.SettingsOf(programAt(t, f, program, "https://app.example.org"), "id", "secret")
@@ -116,13 +118,13 @@ func TestSettingsNameTheEndpointsOfTheMetadata(t *testing.T) {
 // A server without a scope, or without OpenID Connect, cannot serve each program in full: the person learns it before the
 // first login fails.
 func TestProgramsAtAServerWithoutAScope(t *testing.T) {
-	grafana, _ := ProgramNamed("grafana")
-	_, err := begin(t).ForProgram(Operator(), grafana, "https://grafana.example.org")
+	grafana, _ := presets.Find("grafana")
+	_, err := begin(t).ForProgram(policy.Operator(), grafana, "https://grafana.example.org")
 	wantInvalid(t, err, "program")
 	f := begin(t, openID, func(c *Config) {
 		c.Scopes = slices.DeleteFunc(c.Scopes, func(s policy.Scope) bool { return s.Name == "groups" })
 	})
-	if slices.Contains(f.rules.ScopeNames(), "groups") {
+	if slices.Contains(f.Rules.ScopeNames(), "groups") {
 		return // it is a scope of every server with OpenID Connect
 	}
 	of := programAt(t, f, grafana, "https://grafana.example.org")
@@ -134,17 +136,17 @@ func TestProgramsAtAServerWithoutAScope(t *testing.T) {
 // Values that a person chooses stay out of settings in which they would mean something else; nothing is registered then.
 func TestAttackSettingsOfAProgramTakeNoQuotes(t *testing.T) {
 	f := begin(t, openIDAndGroups)
-	grafana, _ := ProgramNamed("grafana")
-	for field, change := range map[string]func(*Registration){
-		"client_id":     func(r *Registration) { r.ClientID = "a\nuse_pkce = false" },
-		"client_secret": func(r *Registration) { r.ClientSecret = "0123456789abcdef\"; #" },
-		"redirect_uris": func(r *Registration) { r.RedirectURIs = []string{"https://a.example/'x"} },
+	grafana, _ := presets.Find("grafana")
+	for field, change := range map[string]func(*clients.Registration){
+		"client_id":     func(r *clients.Registration) { r.ClientID = "a\nuse_pkce = false" },
+		"client_secret": func(r *clients.Registration) { r.ClientSecret = "0123456789abcdef\"; #" },
+		"redirect_uris": func(r *clients.Registration) { r.RedirectURIs = []string{"https://a.example/'x"} },
 	} {
 		of := programAt(t, f, grafana, "https://grafana.example.org")
 		change(&of.Registration)
 		wantInvalid(t, f.MayBeInSettings(of), field)
 	}
-	_, err := f.ForProgram(Operator(), grafana, "https://grafana.example.org/\"x")
+	_, err := f.ForProgram(policy.Operator(), grafana, "https://grafana.example.org/\"x")
 	wantInvalid(t, err, "url")
 }
 
@@ -152,8 +154,8 @@ func TestAttackSettingsOfAProgramTakeNoQuotes(t *testing.T) {
 // registered.
 func TestProgramsOfPersonsAreNarrowed(t *testing.T) {
 	f := begin(t, openIDAndGroups)
-	person := By(f.person("bob"))
-	for _, program := range Programs() {
+	person := policy.By(f.person("bob"))
+	for _, program := range presets.Programs() {
 		address := ""
 		if program.NeedsAddress() {
 			address = "https://app.example.org"
@@ -195,13 +197,13 @@ func TestProgramsOfPersonsHaveTheirScopes(t *testing.T) {
 	f := begin(t, openIDAndGroups, func(c *Config) {
 		c.ScopesByAdministrator, c.GrantsByAdministrator = []string{"groups"}, []string{policy.GrantDevice}
 	})
-	grafana, _ := ProgramNamed("grafana")
-	person := By(f.person("bob"))
+	grafana, _ := presets.Find("grafana")
+	person := policy.By(f.person("bob"))
 	of, err := f.ForProgram(person, grafana, "https://grafana.example.org")
 	if err != nil || !slices.Equal(of.Registration.Scopes, []string{"openid", "profile", "email"}) || !strings.Contains(strings.Join(of.Notes, " "), "may not have the scope groups") {
 		t.Errorf("%v, %q, %q", err, of.Registration.Scopes, of.Notes)
 	}
-	device, _ := ProgramNamed("device")
+	device, _ := presets.Find("device")
 	_, err = f.ForProgram(person, device, "")
 	wantInvalid(t, err, "program")
 }
@@ -210,13 +212,13 @@ func TestProgramsOfPersonsHaveTheirScopes(t *testing.T) {
 // its redirect URIs are no longer those of the program, there is nothing to show that would work.
 func TestSettingsAreShownAgainWithoutTheSecret(t *testing.T) {
 	f := begin(t, openIDAndGroups)
-	for _, program := range Programs() {
+	for _, program := range presets.Programs() {
 		of := programAt(t, f, program, "https://app.example.org:8443/below")
-		made, err := f.Clients.Register(t.Context(), Operator(), of.Registration)
+		made, err := f.Clients.Register(t.Context(), policy.Operator(), of.Registration)
 		if err != nil {
 			t.Fatal(err)
 		}
-		a := f.rules.Effective(made.Application)
+		a := f.Rules.Effective(made.Application)
 		want, err := f.SettingsOf(of, a.ClientID, "CLIENT_SECRET")
 		if program.Public {
 			want, err = f.SettingsOf(of, a.ClientID, "")
@@ -241,7 +243,7 @@ func TestSettingsAreShownAgainWithoutTheSecret(t *testing.T) {
 			t.Errorf("%s: %v, %+v", program.Name, err, quoted)
 		}
 	}
-	if none, err := f.ProgramSettings(Application{}, ""); err != nil || none != nil {
+	if none, err := f.ProgramSettings(storage.Application{}, ""); err != nil || none != nil {
 		t.Errorf("%v, %+v", err, none)
 	}
 }

@@ -54,9 +54,9 @@ type Provider struct {
 	Notices        *notices.Notices
 	Events         *events.Log
 	Refusals       *events.Refusals
+	Rules          *policy.Rules
 
 	config   Config
-	rules    *policy.Rules
 	store    *storage.Store
 	log      *slog.Logger
 	limits   *limits.Limits
@@ -74,7 +74,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if len(config.ServerKey) != 32 {
 		return nil, errors.New("the server key must be 32 bytes")
 	}
-	p := &Provider{Events: events.New(store), Refusals: events.NewRefusals(store, log), config: config, rules: config.rules(), store: store, log: log,
+	p := &Provider{Events: events.New(store), Refusals: events.NewRefusals(store, log), config: config, Rules: config.rules(), store: store, log: log,
 		changes: copies.NewChanges(config.MaxStaleness), clock: clock.New(store.Embedded()), node: seal.Random(16),
 		limits: limits.New(password.Cost{MemoryKiB: config.PasswordMemoryKiB, Iterations: config.PasswordIterations}, config.PasswordConcurrency)}
 	calls := outbound.New(outbound.Config{Networks: config.OutboundNetworks, Trace: config.TraceOutbound}) // to addresses that applications registered, and to configured servers
@@ -108,7 +108,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	p.Notices = notices.New(mail, store, sender, config.Letters, p.sealers.mails, recipients, log)
 	sealers := people.Sealers{Devices: p.sealers.devices, Flashes: p.sealers.flashes, Factors: p.sealers.factors,
 		SignIns: p.sealers.signIns}
-	p.People = people.New(config.people(), p.rules, store, p.limits, p.Notices, sealers, setup,
+	p.People = people.New(config.people(), p.Rules, store, p.limits, p.Notices, sealers, setup,
 		func() { p.Logouts.NotifyNow() }, log)
 	err = p.checkServerKey(ctx)
 	if err != nil {
@@ -140,7 +140,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if err != nil {
 		return nil, err
 	}
-	p.Keys, err = keys.New(ctx, config.keys(p.rules), store, p.sealers.signingKeys, p.changes.Receiving, p.clock.Err, log)
+	p.Keys, err = keys.New(ctx, config.keys(p.Rules), store, p.sealers.signingKeys, p.changes.Receiving, p.clock.Err, log)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +148,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if err != nil {
 		return nil, err
 	}
-	p.Resources, err = resources.New(config.resources(), p.rules, store, p.Keys, p.changes)
+	p.Resources, err = resources.New(config.resources(), p.Rules, store, p.Keys, p.changes)
 	if err != nil {
 		return nil, err
 	}
@@ -160,15 +160,15 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if err != nil {
 		return nil, err
 	}
-	p.Clients = clients.New(config.clients(sampleSecret), clients.Parts{Rules: p.rules, Store: store, Limits: p.limits, Keys: p.Keys, People: p.People, Resources: p.Resources,
+	p.Clients = clients.New(config.clients(sampleSecret), clients.Parts{Rules: p.Rules, Store: store, Limits: p.limits, Keys: p.Keys, People: p.People, Resources: p.Resources,
 		Outbound: calls, Strangers: strangers, Secrets: p.sealers.secrets, LogoNames: logoNames, Changes: p.changes, Refusals: p.Refusals, Log: log})
-	p.Registrations = registration.New(config.registration(), p.rules, store, p.limits, p.Clients, calls, strangers, registrations, log)
-	p.Tokens = tokens.New(config.tokens(), p.rules, store, p.Keys, p.Clients, p.People, p.Resources, p.Proofs, p.sealers.jtis, pairwise, p.changes)
-	p.Logouts = logout.New(config.logout(), p.rules, store, p.Clients, p.Tokens, calls, strangers, p.sealers.tickets, log)
+	p.Registrations = registration.New(config.registration(), p.Rules, store, p.limits, p.Clients, calls, strangers, registrations, log)
+	p.Tokens = tokens.New(config.tokens(), p.Rules, store, p.Keys, p.Clients, p.People, p.Resources, p.Proofs, p.sealers.jtis, pairwise, p.changes)
+	p.Logouts = logout.New(config.logout(), p.Rules, store, p.Clients, p.Tokens, calls, strangers, p.sealers.tickets, log)
 	store.OnChange(p.changed)
-	p.Authorizations = authorize.New(config.authorize(p.People.ACRValues()), p.rules, store, p.limits, p.Clients, p.Tokens, p.Resources, p.Proofs, p.sealers.tickets)
-	p.Grants = grant.New(grant.Config{KeepRefreshTokens: config.KeepRefreshTokens}, p.rules, store, p.limits, p.People, p.Clients, p.Tokens, p.Resources, p.Proofs, log)
-	p.Devices = device.New(config.device(), p.rules, store, p.limits, p.Clients, p.Tokens, p.Resources, userCodes, p.sealers.tickets)
+	p.Authorizations = authorize.New(config.authorize(p.People.ACRValues()), p.Rules, store, p.limits, p.Clients, p.Tokens, p.Resources, p.Proofs, p.sealers.tickets)
+	p.Grants = grant.New(grant.Config{KeepRefreshTokens: config.KeepRefreshTokens}, p.Rules, store, p.limits, p.People, p.Clients, p.Tokens, p.Resources, p.Proofs, log)
+	p.Devices = device.New(config.device(), p.Rules, store, p.limits, p.Clients, p.Tokens, p.Resources, userCodes, p.sealers.tickets)
 	return p, nil
 }
 

@@ -91,7 +91,7 @@ func (f *fixture) app(changes ...func(*clients.Registration)) *clients.Registere
 	for _, change := range changes {
 		change(&r)
 	}
-	made, err := f.Clients.Register(f.t.Context(), Operator(), r)
+	made, err := f.Clients.Register(f.t.Context(), policy.Operator(), r)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -107,9 +107,9 @@ func grants(types ...string) func(*clients.Registration) {
 	return func(r *clients.Registration) { r.GrantTypes = types }
 }
 
-func (f *fixture) person(name string) User {
+func (f *fixture) person(name string) storage.User {
 	f.t.Helper()
-	u, err := f.People.AddUser(f.t.Context(), Operator(), people.Person{Username: name, Password: goodPassword})
+	u, err := f.People.AddUser(f.t.Context(), policy.Operator(), people.Person{Username: name, Password: goodPassword})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func (f *fixture) person(name string) User {
 }
 
 // login signs a person in. It creates the person if there is none with this name.
-func (f *fixture) login(name string) *SignedIn {
+func (f *fixture) login(name string) *storage.SignedIn {
 	f.t.Helper()
 	_, err := f.People.UserByName(f.t.Context(), name)
 	if errors.Is(err, oauth.ErrNotFound) {
@@ -169,7 +169,7 @@ func (f *fixture) authorize(app *clients.Registered, pairs ...string) *authorize
 	return a
 }
 
-func (f *fixture) code(app *clients.Registered, s *SignedIn, pairs ...string) string {
+func (f *fixture) code(app *clients.Registered, s *storage.SignedIn, pairs ...string) string {
 	f.t.Helper()
 	location, err := f.Authorizations.Complete(f.t.Context(), f.authorize(app, pairs...), s)
 	if err != nil {
@@ -221,7 +221,7 @@ func (f *fixture) refresh(app *clients.Registered, token string, pairs ...string
 }
 
 // tokens runs the complete authorization code grant and returns the tokens.
-func (f *fixture) tokens(app *clients.Registered, s *SignedIn, pairs ...string) *tokens.TokenResponse {
+func (f *fixture) tokens(app *clients.Registered, s *storage.SignedIn, pairs ...string) *tokens.TokenResponse {
 	f.t.Helper()
 	answer, err := f.exchange(app, f.code(app, s, pairs...))
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"mandate/provider/clients"
 	"mandate/provider/framework"
 	"mandate/provider/policy"
+	"mandate/storage"
 )
 
 func TestQuotas(t *testing.T) {
@@ -19,13 +20,13 @@ func TestQuotas(t *testing.T) {
 		r := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient, policy.GrantCode, policy.GrantPassword}, RedirectURIs: []string{callback}, HashClientSecret: true}
 		var apps []*clients.Registered
 		for range 3 {
-			app, err := f.Clients.Register(t.Context(), By(alice), r)
+			app, err := f.Clients.Register(t.Context(), policy.By(alice), r)
 			if err != nil {
 				t.Fatal(err)
 			}
 			apps = append(apps, app)
 		}
-		_, err := f.Clients.Register(t.Context(), By(alice), r)
+		_, err := f.Clients.Register(t.Context(), policy.By(alice), r)
 		wantInvalid(t, err, "name")
 		issue := func(most int) int {
 			given := 0
@@ -60,14 +61,14 @@ func TestQuotas(t *testing.T) {
 		}
 		time.Sleep(10 * time.Hour)
 		s := f.login("bob")
-		refused := func(what string, app *clients.Registered, s *SignedIn) {
+		refused := func(what string, app *clients.Registered, s *storage.SignedIn) {
 			t.Helper()
 			answer, err := f.Authorizations.Complete(t.Context(), f.authorize(app), s)
 			if got := queryOf(t, answer.Location()); err != nil || got.Get("error") != "temporarily_unavailable" || got.Has("code") {
 				t.Error(what, err, got)
 			}
 		}
-		approve := func(app *clients.Registered, s *SignedIn, n int) {
+		approve := func(app *clients.Registered, s *storage.SignedIn, n int) {
 			t.Helper()
 			for range n {
 				if f.code(app, s) == "" {
@@ -111,7 +112,7 @@ func TestQuotas(t *testing.T) {
 // An approval of a device counts like every other one.
 func TestApprovalsOfDevicesAreCharged(t *testing.T) {
 	f := begin(t, func(c *Config) { c.PersonQuota = policy.Quota{Approvals: 20} })
-	app, err := f.Clients.Register(t.Context(), By(f.person("alice")), clients.Registration{Name: "TV", ClientType: policy.Public, GrantTypes: []string{policy.GrantDevice}})
+	app, err := f.Clients.Register(t.Context(), policy.By(f.person("alice")), clients.Registration{Name: "TV", ClientType: policy.Public, GrantTypes: []string{policy.GrantDevice}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +131,7 @@ func TestApprovalsOfDevicesAreCharged(t *testing.T) {
 func TestAPersonsShareOfAQuota(t *testing.T) {
 	f := begin(t, func(c *Config) { c.PersonQuota = policy.Quota{TokensPerMinute: 30} })
 	alice, bob, carol := f.person("alice"), f.login("bob"), f.login("carol")
-	app, err := f.Clients.Register(t.Context(), By(alice), clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode, policy.GrantClient, policy.GrantPassword}, RedirectURIs: []string{callback}, HashClientSecret: true})
+	app, err := f.Clients.Register(t.Context(), policy.By(alice), clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode, policy.GrantClient, policy.GrantPassword}, RedirectURIs: []string{callback}, HashClientSecret: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +149,7 @@ func TestAPersonsShareOfAQuota(t *testing.T) {
 func TestEveryTokenIsCharged(t *testing.T) {
 	f := begin(t)
 	alice, bob := f.person("alice"), f.login("bob")
-	app, err := f.Clients.Register(t.Context(), By(alice), clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode, policy.GrantPassword}, RedirectURIs: []string{callback}, HashClientSecret: true})
+	app, err := f.Clients.Register(t.Context(), policy.By(alice), clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode, policy.GrantPassword}, RedirectURIs: []string{callback}, HashClientSecret: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func TestRegistrationByStanding(t *testing.T) {
 	} {
 		r := plain
 		test.change(&r)
-		_, err := f.Clients.Register(t.Context(), By(alice), r)
+		_, err := f.Clients.Register(t.Context(), policy.By(alice), r)
 		if test.field == "" {
 			wantError(t, err, "no error")
 		} else {
@@ -68,7 +68,7 @@ func TestRegistrationByStanding(t *testing.T) {
 	} {
 		r := r
 		change(&r)
-		_, err := f.Clients.Update(t.Context(), By(root), open.Application.ID, f.version(open.Application.ID), r)
+		_, err := f.Clients.Update(t.Context(), policy.By(root), open.Application.ID, f.version(open.Application.ID), r)
 		if field == "" {
 			wantError(t, err, "no error")
 		} else {

@@ -14,12 +14,13 @@ import (
 	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/provider/tokens"
+	"mandate/storage"
 )
 
 // robbed is a person whose account somebody else may have used, with everything that a thief can leave there.
 type robbed struct {
-	User
-	here, there      *SignedIn
+	storage.User
+	here, there      *storage.SignedIn
 	login, other, by *tokens.TokenResponse
 	passkey          string
 	link             string
@@ -56,7 +57,9 @@ func (f *fixture) left(t *testing.T, r *robbed, here *people.SignIn) map[string]
 		return "end"
 	}
 	rows := func(table string) string { return says(f.count(table+" WHERE user_id = '"+r.ID+"'") > 0) }
-	digests := func(s *SignedIn) string { return says(f.count("sessions WHERE digest = '"+s.Session.Digest+"'") > 0) }
+	digests := func(s *storage.SignedIn) string {
+		return says(f.count("sessions WHERE digest = '"+s.Session.Digest+"'") > 0)
+	}
 	this := map[string]string{"stay": "stays", "end": "ends"}[digests(r.here)]
 	if here != nil {
 		_, err := f.People.SignedIn(t.Context(), here.Session)
@@ -117,7 +120,7 @@ func remedies(t *testing.T) map[string]map[string]string {
 func TestRemediesEndWhatThePageSays(t *testing.T) {
 	const next = "another few words"
 	plain := func(err error) (*people.SignIn, error) { return nil, err }
-	type remedy func(f *fixture, app *clients.Registered, r *robbed, admin *SignedIn) (*people.SignIn, error)
+	type remedy func(f *fixture, app *clients.Registered, r *robbed, admin *storage.SignedIn) (*people.SignIn, error)
 	identity := func(f *fixture, r *robbed) string {
 		own, err := f.Identities.Of(f.t.Context(), r.ID)
 		if err != nil || len(own) != 1 {
@@ -126,54 +129,54 @@ func TestRemediesEndWhatThePageSays(t *testing.T) {
 		return own[0].ID
 	}
 	set := map[string]remedy{
-		"The person changes the password": func(f *fixture, _ *clients.Registered, r *robbed, _ *SignedIn) (*people.SignIn, error) {
+		"The person changes the password": func(f *fixture, _ *clients.Registered, r *robbed, _ *storage.SignedIn) (*people.SignIn, error) {
 			return f.People.ChangePassword(f.t.Context(), r.here, people.Passwords{Current: goodPassword, Next: next})
 		},
-		"The person changes the password/The same, without *Also end the access that applications were given*": func(f *fixture, _ *clients.Registered, r *robbed, _ *SignedIn) (*people.SignIn, error) {
+		"The person changes the password/The same, without *Also end the access that applications were given*": func(f *fixture, _ *clients.Registered, r *robbed, _ *storage.SignedIn) (*people.SignIn, error) {
 			return f.People.ChangePassword(f.t.Context(), r.here, people.Passwords{Current: goodPassword, Next: next, KeepApprovals: true})
 		},
-		"A link sets a password": func(f *fixture, _ *clients.Registered, r *robbed, _ *SignedIn) (*people.SignIn, error) {
+		"A link sets a password": func(f *fixture, _ *clients.Registered, r *robbed, _ *storage.SignedIn) (*people.SignIn, error) {
 			return plain(f.People.ResetByLink(f.t.Context(), r.link, next))
 		},
-		"`mandate user passwd`, or an administrator sets the password": func(f *fixture, _ *clients.Registered, r *robbed, _ *SignedIn) (*people.SignIn, error) {
+		"`mandate user passwd`, or an administrator sets the password": func(f *fixture, _ *clients.Registered, r *robbed, _ *storage.SignedIn) (*people.SignIn, error) {
 			return plain(f.People.ResetPassword(f.t.Context(), r.Username, next))
 		},
-		"`mandate user reset-factors`, or *Remove the second factor*; the person has a password": func(f *fixture, _ *clients.Registered, r *robbed, _ *SignedIn) (*people.SignIn, error) {
+		"`mandate user reset-factors`, or *Remove the second factor*; the person has a password": func(f *fixture, _ *clients.Registered, r *robbed, _ *storage.SignedIn) (*people.SignIn, error) {
 			return plain(f.People.ResetFactors(f.t.Context(), r.Username))
 		},
-		"`mandate user reset-factors`, or *Remove the second factor*; the person has a password/The same; the person has no password": func(f *fixture, _ *clients.Registered, r *robbed, admin *SignedIn) (*people.SignIn, error) {
+		"`mandate user reset-factors`, or *Remove the second factor*; the person has a password/The same; the person has no password": func(f *fixture, _ *clients.Registered, r *robbed, admin *storage.SignedIn) (*people.SignIn, error) {
 			f.sql("UPDATE users SET password = '' WHERE id = '" + r.ID + "'")
 			return plain(f.People.ResetFactorsOf(f.t.Context(), admin, r.ID))
 		},
-		"`mandate user logout`, or *Sign out everywhere*": func(f *fixture, _ *clients.Registered, r *robbed, _ *SignedIn) (*people.SignIn, error) {
+		"`mandate user logout`, or *Sign out everywhere*": func(f *fixture, _ *clients.Registered, r *robbed, _ *storage.SignedIn) (*people.SignIn, error) {
 			return plain(second(f.People.EndSessions(f.t.Context(), r.ID)))
 		},
-		"*Sign out* of one other browser": func(f *fixture, _ *clients.Registered, r *robbed, _ *SignedIn) (*people.SignIn, error) {
+		"*Sign out* of one other browser": func(f *fixture, _ *clients.Registered, r *robbed, _ *storage.SignedIn) (*people.SignIn, error) {
 			return plain(f.People.EndSession(f.t.Context(), r.ID, r.there.Session.ID))
 		},
-		"The person removes the authenticator app": func(f *fixture, _ *clients.Registered, r *robbed, _ *SignedIn) (*people.SignIn, error) {
+		"The person removes the authenticator app": func(f *fixture, _ *clients.Registered, r *robbed, _ *storage.SignedIn) (*people.SignIn, error) {
 			return f.People.RemoveTOTP(f.t.Context(), r.here)
 		},
-		"The person removes a passkey": func(f *fixture, _ *clients.Registered, r *robbed, _ *SignedIn) (*people.SignIn, error) {
+		"The person removes a passkey": func(f *fixture, _ *clients.Registered, r *robbed, _ *storage.SignedIn) (*people.SignIn, error) {
 			return f.Passkeys.Remove(f.t.Context(), r.here, r.passkey)
 		},
-		"The person removes an account of another server": func(f *fixture, _ *clients.Registered, r *robbed, _ *SignedIn) (*people.SignIn, error) {
+		"The person removes an account of another server": func(f *fixture, _ *clients.Registered, r *robbed, _ *storage.SignedIn) (*people.SignIn, error) {
 			return f.Identities.Remove(f.t.Context(), r.here, identity(f, r))
 		},
-		"An administrator removes a passkey": func(f *fixture, _ *clients.Registered, r *robbed, admin *SignedIn) (*people.SignIn, error) {
+		"An administrator removes a passkey": func(f *fixture, _ *clients.Registered, r *robbed, admin *storage.SignedIn) (*people.SignIn, error) {
 			return plain(f.Passkeys.RemoveOf(f.t.Context(), policy.ByConfirmed(admin.User), r.ID, r.passkey))
 		},
-		"An administrator removes an account of another server": func(f *fixture, _ *clients.Registered, r *robbed, admin *SignedIn) (*people.SignIn, error) {
+		"An administrator removes an account of another server": func(f *fixture, _ *clients.Registered, r *robbed, admin *storage.SignedIn) (*people.SignIn, error) {
 			return plain(f.Identities.RemoveOf(f.t.Context(), policy.ByConfirmed(admin.User), r.ID, identity(f, r), false))
 		},
-		"The access of one application is revoked": func(f *fixture, app *clients.Registered, r *robbed, _ *SignedIn) (*people.SignIn, error) {
+		"The access of one application is revoked": func(f *fixture, app *clients.Registered, r *robbed, _ *storage.SignedIn) (*people.SignIn, error) {
 			return plain(f.People.Revoke(f.t.Context(), r.ID, app.Application.ID))
 		},
-		"`mandate user disable`, or an administrator disables the account": func(f *fixture, _ *clients.Registered, r *robbed, _ *SignedIn) (*people.SignIn, error) {
+		"`mandate user disable`, or an administrator disables the account": func(f *fixture, _ *clients.Registered, r *robbed, _ *storage.SignedIn) (*people.SignIn, error) {
 			return plain(f.People.DisableUser(f.t.Context(), r.Username))
 		},
-		"`mandate user delete`, or an administrator deletes the account": func(f *fixture, _ *clients.Registered, r *robbed, _ *SignedIn) (*people.SignIn, error) {
-			return plain(f.People.DeleteUser(f.t.Context(), Operator(), r.ID, ""))
+		"`mandate user delete`, or an administrator deletes the account": func(f *fixture, _ *clients.Registered, r *robbed, _ *storage.SignedIn) (*people.SignIn, error) {
+			return plain(f.People.DeleteUser(f.t.Context(), policy.Operator(), r.ID, ""))
 		},
 	}
 	page := remedies(t)
@@ -185,7 +188,7 @@ func TestRemediesEndWhatThePageSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t, withOpenID)
 		app := f.app()
-		root, err := f.People.AddUser(t.Context(), Operator(), people.Person{Username: "root", Password: goodPassword, Administrator: true})
+		root, err := f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: "root", Password: goodPassword, Administrator: true})
 		if err != nil {
 			t.Fatal(err)
 		}

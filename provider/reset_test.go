@@ -16,6 +16,7 @@ import (
 	"mandate/provider/notices"
 	"mandate/provider/oauth"
 	"mandate/provider/people"
+	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/storage"
 	"mandate/testkit/smtpd"
@@ -49,9 +50,9 @@ func mailsTo(address string) func(*Config) {
 const nowhere = "127.0.0.1:1"
 
 // addressed adds a person with an address.
-func (f *fixture) addressed(name string) User {
+func (f *fixture) addressed(name string) storage.User {
 	f.t.Helper()
-	u, err := f.People.AddUser(f.t.Context(), Operator(), people.Person{Username: name, Email: name + "@example.com", Password: goodPassword})
+	u, err := f.People.AddUser(f.t.Context(), policy.Operator(), people.Person{Username: name, Email: name + "@example.com", Password: goodPassword})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -59,9 +60,9 @@ func (f *fixture) addressed(name string) User {
 }
 
 // made returns the secret of a link that an administrator makes.
-func (f *fixture) made(u User) string {
+func (f *fixture) made(u storage.User) string {
 	f.t.Helper()
-	link, expires, err := f.People.MakeResetLink(f.t.Context(), Operator(), u.ID)
+	link, expires, err := f.People.MakeResetLink(f.t.Context(), policy.Operator(), u.ID)
 	if err != nil || expires <= oauth.Now() {
 		f.t.Fatal(expires, err)
 	}
@@ -127,7 +128,7 @@ func TestForgottenPassword(t *testing.T) {
 	t.Run("people with one address get a link each", func(t *testing.T) {
 		f := begin(t, mailsTo(nowhere))
 		for _, name := range []string{"a", "b", "c", "d"} {
-			_, err := f.People.AddUser(t.Context(), Operator(), people.Person{Username: name, Email: "Shared@example.com", Password: goodPassword, Inactive: name == "a"})
+			_, err := f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: name, Email: "Shared@example.com", Password: goodPassword, Inactive: name == "a"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -151,7 +152,7 @@ func TestForgottenPassword(t *testing.T) {
 func TestForgottenPasswordOfANamesake(t *testing.T) {
 	f := begin(t, mailsTo(nowhere))
 	alice := f.addressed("alice")
-	_, err := f.People.AddUser(t.Context(), Operator(), people.Person{Username: "alice@example.com", Email: "stranger@example.com", Password: goodPassword})
+	_, err := f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: "alice@example.com", Email: "stranger@example.com", Password: goodPassword})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +165,7 @@ func TestForgottenPasswordOfANamesake(t *testing.T) {
 		}
 	}
 	// A person whose user name is their own address gets one.
-	_, err = f.People.AddUser(t.Context(), Operator(), people.Person{Username: "carol@example.com", Email: "carol@example.com", Password: goodPassword})
+	_, err = f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: "carol@example.com", Email: "carol@example.com", Password: goodPassword})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,9 +343,9 @@ func TestResetLink(t *testing.T) {
 	t.Run("only an administrator makes one, and only for an enabled account", func(t *testing.T) {
 		f := begin(t)
 		u, other := f.person("alice"), f.person("bob")
-		_, _, err := f.People.MakeResetLink(t.Context(), By(other), u.ID)
+		_, _, err := f.People.MakeResetLink(t.Context(), policy.By(other), u.ID)
 		wantError(t, err, "403 access_denied")
-		_, _, err = f.People.MakeResetLink(t.Context(), Operator(), "nobody")
+		_, _, err = f.People.MakeResetLink(t.Context(), policy.Operator(), "nobody")
 		if !errors.Is(err, oauth.ErrNotFound) {
 			t.Error(err)
 		}
@@ -352,7 +353,7 @@ func TestResetLink(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, err = f.People.MakeResetLink(t.Context(), Operator(), u.ID)
+		_, _, err = f.People.MakeResetLink(t.Context(), policy.Operator(), u.ID)
 		wantInvalid(t, err, "username")
 	})
 }
@@ -376,7 +377,7 @@ func TestAddressIsVerifiedAnew(t *testing.T) {
 		{"cleared", true, false, false, true, false},
 	} {
 		address := "a@example.com"
-		u, err := f.People.AddUser(t.Context(), Operator(), people.Person{Username: strings.ReplaceAll(strings.ReplaceAll(test.name, " ", "-"), ",", ""), Email: address, Password: goodPassword,
+		u, err := f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: strings.ReplaceAll(strings.ReplaceAll(test.name, " ", "-"), ",", ""), Email: address, Password: goodPassword,
 			Profile: &people.Profile{EmailVerified: test.before, Nickname: "al"}})
 		if err != nil {
 			t.Fatal(err)
@@ -388,7 +389,7 @@ func TestAddressIsVerifiedAnew(t *testing.T) {
 		if !test.noForm {
 			form.Profile = &people.Profile{EmailVerified: test.form, Nickname: "al"}
 		}
-		err = f.People.UpdateUser(t.Context(), Operator(), u.ID, form)
+		err = f.People.UpdateUser(t.Context(), policy.Operator(), u.ID, form)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -420,7 +421,7 @@ func TestMailQueue(t *testing.T) {
 		stop()
 		running.Wait()
 	}
-	store := func(u User) storage.Mail {
+	store := func(u storage.User) storage.Mail {
 		t.Helper()
 		m := f.Notices.PasswordChanged(u)
 		err := f.store.AddMail(t.Context(), m[0])
@@ -431,7 +432,7 @@ func TestMailQueue(t *testing.T) {
 	}
 	t.Run("a message of a deleted person is not sent", func(t *testing.T) {
 		store(gone)
-		err := f.People.DeleteUser(t.Context(), Operator(), gone.ID, people.DeleteApplications)
+		err := f.People.DeleteUser(t.Context(), policy.Operator(), gone.ID, people.DeleteApplications)
 		if err != nil {
 			t.Fatal(err)
 		}

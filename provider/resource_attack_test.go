@@ -87,7 +87,7 @@ func TestAttackResourceIsAddedAnew(t *testing.T) {
 	one, two := f.tokens(opaque, s, "resource", files, "scope", "read"), f.tokens(signed, s, "resource", files, "scope", "read")
 	both := f.tokens(opaque, s, "resource", files, "resource", server, "scope", "read")
 	f.approve(t, opaque, s, "scope", "read", "resource", files)
-	err := f.Resources.Delete(t.Context(), Operator(), files)
+	err := f.Resources.Delete(t.Context(), policy.Operator(), files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,11 +133,11 @@ func TestResourceOfAnOlderRelease(t *testing.T) {
 	if !f.shown(of, pair.AccessToken).Active {
 		t.Error("inactive")
 	}
-	was, err := f.Resources.Resource(t.Context(), Operator(), files)
+	was, err := f.Resources.Resource(t.Context(), policy.Operator(), files)
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = f.Resources.Change(t.Context(), Operator(), was, resources.Registration{Name: "Files", Scopes: []string{"read", "write"}, Introspectors: []string{of.Application.ClientID}})
+	err = f.Resources.Change(t.Context(), policy.Operator(), was, resources.Registration{Name: "Files", Scopes: []string{"read", "write"}, Introspectors: []string{of.Application.ClientID}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -85,11 +85,11 @@ func TestResourceIntrospection(t *testing.T) {
 		if !f.shown(ofFiles, onlyRead).Active {
 			t.Error("a token with the scope read is not active")
 		}
-		was, err := f.Resources.Resource(t.Context(), Operator(), files)
+		was, err := f.Resources.Resource(t.Context(), policy.Operator(), files)
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = f.Resources.Change(t.Context(), Operator(), was, resources.Registration{Name: "Files", Scopes: []string{"write"}, Introspectors: []string{ofFiles.Application.ClientID}})
+		err = f.Resources.Change(t.Context(), policy.Operator(), was, resources.Registration{Name: "Files", Scopes: []string{"write"}, Introspectors: []string{ofFiles.Application.ClientID}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,13 +104,13 @@ func TestResourceIntrospection(t *testing.T) {
 	// the same client id.
 	t.Run("an introspector with a new owner", func(t *testing.T) {
 		bob := f.login("bob").User
-		_, err := f.Clients.Assign(t.Context(), Operator(), ofMail.Application.ID, f.version(ofMail.Application.ID), bob.Username)
+		_, err := f.Clients.Assign(t.Context(), policy.Operator(), ofMail.Application.ID, f.version(ofMail.Application.ID), bob.Username)
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, _, err = f.Tokens.Introspect(t.Context(), by(ofMail, "token", whole.AccessToken), "")
 		wantError(t, err, "403 unauthorized_client")
-		_, err = f.Clients.TakeOver(t.Context(), Operator(), ofMail.Application.ID, f.version(ofMail.Application.ID))
+		_, err = f.Clients.TakeOver(t.Context(), policy.Operator(), ofMail.Application.ID, f.version(ofMail.Application.ID))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,11 +118,11 @@ func TestResourceIntrospection(t *testing.T) {
 		wantError(t, err, "403 unauthorized_client")
 	})
 	t.Run("an introspector that is deleted", func(t *testing.T) {
-		err := f.Clients.Delete(t.Context(), Operator(), ofFiles.Application.ID)
+		err := f.Clients.Delete(t.Context(), policy.Operator(), ofFiles.Application.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
-		was, err := f.Resources.Resource(t.Context(), Operator(), files)
+		was, err := f.Resources.Resource(t.Context(), policy.Operator(), files)
 		if err != nil || strings.Contains(was.Introspectors, ofFiles.Application.ClientID) {
 			t.Errorf("%q, %v", was.Introspectors, err)
 		}
@@ -132,7 +132,7 @@ func TestResourceIntrospection(t *testing.T) {
 			c.Resources = []resources.Registration{{URI: files, Name: "Files", Introspectors: []string{"of-carol"}}}
 		})
 		carol := f.login("carol").User
-		app, err := f.Clients.Register(t.Context(), By(carol), clients.Registration{Name: "x", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, HashClientSecret: true})
+		app, err := f.Clients.Register(t.Context(), policy.By(carol), clients.Registration{Name: "x", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, HashClientSecret: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -30,7 +30,7 @@ func (f *fixture) resource(uri string, changes ...func(*resources.Registration))
 	for _, change := range changes {
 		change(&r)
 	}
-	_, err := f.Resources.Add(f.t.Context(), Operator(), r)
+	_, err := f.Resources.Add(f.t.Context(), policy.Operator(), r)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func TestResourceNarrowed(t *testing.T) {
 		})
 	}
 	t.Run("a resource that is deleted gets no more tokens", func(t *testing.T) {
-		err := f.Resources.Delete(t.Context(), Operator(), mailbox)
+		err := f.Resources.Delete(t.Context(), policy.Operator(), mailbox)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -217,7 +217,7 @@ func TestResourceNarrowed(t *testing.T) {
 		f.wantActive(false, first.AccessToken)
 		_, err = f.refresh(app, third.RefreshToken, "resource", mailbox)
 		wantError(t, err, "400 invalid_target")
-		err = f.Resources.Delete(t.Context(), Operator(), signedAPI)
+		err = f.Resources.Delete(t.Context(), policy.Operator(), signedAPI)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -226,7 +226,7 @@ func TestResourceNarrowed(t *testing.T) {
 		if got := f.aud(last.AccessToken); got != files {
 			t.Error(got)
 		}
-		err = f.Resources.Delete(t.Context(), Operator(), files)
+		err = f.Resources.Delete(t.Context(), policy.Operator(), files)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -306,11 +306,11 @@ func TestResourceConsent(t *testing.T) {
 	wantError(t, err, "400 consent_required")
 	t.Run("the page shows what is approved", func(t *testing.T) {
 		asked := f.ask(t, app, s, "scope", "read", "resource", signedAPI)
-		was, err := f.Resources.Resource(t.Context(), Operator(), signedAPI)
+		was, err := f.Resources.Resource(t.Context(), policy.Operator(), signedAPI)
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = f.Resources.Change(t.Context(), Operator(), was, resources.Registration{Name: "Another name", Scopes: []string{"read"}})
+		err = f.Resources.Change(t.Context(), policy.Operator(), was, resources.Registration{Name: "Another name", Scopes: []string{"read"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -359,11 +359,11 @@ func TestResourceRegistration(t *testing.T) {
 	configured := resources.Registration{URI: "https://configured.example", Name: "Configured", Scopes: []string{"read"}}
 	f := withResources(t, func(c *Config) { c.Resources = []resources.Registration{configured} })
 	alice := f.login("alice").User
-	_, err := f.Resources.Add(t.Context(), By(alice), resources.Registration{URI: "https://alice.example", Name: "Mine"})
+	_, err := f.Resources.Add(t.Context(), policy.By(alice), resources.Registration{URI: "https://alice.example", Name: "Mine"})
 	wantError(t, err, "403 access_denied")
-	_, err = f.Resources.Resources(t.Context(), By(alice))
+	_, err = f.Resources.Resources(t.Context(), policy.By(alice))
 	wantError(t, err, "403 access_denied")
-	wantError(t, f.Resources.Delete(t.Context(), By(alice), files), "403 access_denied")
+	wantError(t, f.Resources.Delete(t.Context(), policy.By(alice), files), "403 access_denied")
 	refused := f.app(public)
 	for field, r := range map[string]resources.Registration{
 		"name":                  {URI: "https://x.example", Name: " "},
@@ -374,35 +374,35 @@ func TestResourceRegistration(t *testing.T) {
 		"algorithm":             {URI: "https://x.example", Name: "x", TokenFormat: policy.FormatJWT, Algorithm: "HS256"},
 		"introspectors":         {URI: "https://x.example", Name: "x", Introspectors: []string{refused.Application.ClientID}},
 	} {
-		_, err := f.Resources.Add(t.Context(), Operator(), r)
+		_, err := f.Resources.Add(t.Context(), policy.Operator(), r)
 		wantInvalid(t, err, field)
 	}
 	for field, uri := range map[string]string{"taken": "https://FILES.example/v1", "the server": server, "configured": "https://configured.example/"} {
-		_, err := f.Resources.Add(t.Context(), Operator(), resources.Registration{URI: uri, Name: field})
+		_, err := f.Resources.Add(t.Context(), policy.Operator(), resources.Registration{URI: uri, Name: field})
 		wantInvalid(t, err, "uri")
 	}
-	_, err = f.Resources.Add(t.Context(), Operator(), resources.Registration{URI: "https://x.example", Name: "x", Scopes: []string{"introspection"}})
+	_, err = f.Resources.Add(t.Context(), policy.Operator(), resources.Registration{URI: "https://x.example", Name: "x", Scopes: []string{"introspection"}})
 	wantInvalid(t, err, "scopes")
-	wantInvalid(t, f.Resources.Delete(t.Context(), Operator(), "https://configured.example"), "uri")
-	if err := f.Resources.Delete(t.Context(), Operator(), "https://unknown.example"); !errors.Is(err, ErrNotFound) {
+	wantInvalid(t, f.Resources.Delete(t.Context(), policy.Operator(), "https://configured.example"), "uri")
+	if err := f.Resources.Delete(t.Context(), policy.Operator(), "https://unknown.example"); !errors.Is(err, oauth.ErrNotFound) {
 		t.Error(err)
 	}
 	if got := f.aud(f.must(f.token(f.app(), "grant_type", policy.GrantClient, "resource", "https://configured.example")).AccessToken); got != configured.URI {
 		t.Error(got)
 	}
 	t.Run("two changes at the same moment", func(t *testing.T) {
-		was, err := f.Resources.Resource(t.Context(), Operator(), files)
+		was, err := f.Resources.Resource(t.Context(), policy.Operator(), files)
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantError(t, f.Resources.Change(t.Context(), Operator(), was, resources.Registration{Name: "one"}), "no error")
-		wantInvalid(t, f.Resources.Change(t.Context(), Operator(), was, resources.Registration{Name: "two"}), "name")
+		wantError(t, f.Resources.Change(t.Context(), policy.Operator(), was, resources.Registration{Name: "one"}), "no error")
+		wantInvalid(t, f.Resources.Change(t.Context(), policy.Operator(), was, resources.Registration{Name: "two"}), "name")
 	})
 	t.Run("a scope that the operator has removed stays", func(t *testing.T) {
 		f.sql(
 			`UPDATE resources SET scopes = 'read gone', introspectors = '` + "\n" + refused.Application.ClientID + "\n" + `' WHERE uri = '` + files + `'`,
 		)
-		was, err := f.Resources.Resource(t.Context(), Operator(), files)
+		was, err := f.Resources.Resource(t.Context(), policy.Operator(), files)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -411,26 +411,26 @@ func TestResourceRegistration(t *testing.T) {
 			Scopes:        []string{"read", "gone"},
 			Introspectors: []string{refused.Application.ClientID},
 		}
-		wantError(t, f.Resources.Change(t.Context(), Operator(), was, r), "no error")
-		was, err = f.Resources.Resource(t.Context(), Operator(), files)
+		wantError(t, f.Resources.Change(t.Context(), policy.Operator(), was, r), "no error")
+		was, err = f.Resources.Resource(t.Context(), policy.Operator(), files)
 		if err != nil || was.Name != "Renamed" || was.Scopes != "read gone" {
 			t.Errorf("%+v, %v", was, err)
 		}
 		r.Scopes = []string{"read", "gone", "other"}
-		wantInvalid(t, f.Resources.Change(t.Context(), Operator(), was, r), "scopes")
+		wantInvalid(t, f.Resources.Change(t.Context(), policy.Operator(), was, r), "scopes")
 		r.Scopes, r.Introspectors = []string{
 			"read",
 		}, []string{
 			refused.Application.ClientID,
 			f.app(public).Application.ClientID,
 		}
-		wantInvalid(t, f.Resources.Change(t.Context(), Operator(), was, r), "introspectors")
+		wantInvalid(t, f.Resources.Change(t.Context(), policy.Operator(), was, r), "introspectors")
 		wantInvalid(
 			t,
 			second(
 				f.Resources.Add(
 					t.Context(),
-					Operator(),
+					policy.Operator(),
 					resources.Registration{URI: "https://y.example", Name: "y", Scopes: []string{"gone"}},
 				),
 			),
@@ -441,11 +441,11 @@ func TestResourceRegistration(t *testing.T) {
 		app := f.app()
 		wantInvalid(t, f.change(app, only("https://unknown.example")), "resources")
 		wantError(t, f.change(app, only("https://MAIL.example", mailbox)), "no error")
-		a, err := f.Clients.Application(t.Context(), Operator(), app.Application.ID)
+		a, err := f.Clients.Application(t.Context(), policy.Operator(), app.Application.ID)
 		if err != nil || a.Resources != mailbox {
 			t.Error(a.Resources, err)
 		}
-		err = f.Resources.Delete(t.Context(), Operator(), mailbox)
+		err = f.Resources.Delete(t.Context(), policy.Operator(), mailbox)
 		if err != nil {
 			t.Fatal(err)
 		}

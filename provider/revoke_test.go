@@ -121,11 +121,11 @@ func TestRevokeAll(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.wantActive(true, old...)
-		if err := f.Clients.RevokeAll(t.Context(), By(bob), app.Application.ID); !errors.Is(err, ErrNotFound) {
+		if err := f.Clients.RevokeAll(t.Context(), policy.By(bob), app.Application.ID); !errors.Is(err, oauth.ErrNotFound) {
 			t.Errorf("another person: %v", err)
 		}
 		f.wantActive(true, old...)
-		if err := f.Clients.RevokeAll(t.Context(), Operator(), app.Application.ID); err != nil {
+		if err := f.Clients.RevokeAll(t.Context(), policy.Operator(), app.Application.ID); err != nil {
 			t.Fatal(err)
 		}
 		f.wantActive(false, old...)
@@ -146,7 +146,7 @@ func TestRevokeAll(t *testing.T) {
 		}
 		f.wantActive(false, again[0])
 		f.wantActive(true, again[1:]...)
-		if err := f.Clients.RevokeAll(t.Context(), Operator(), app.Application.ID); err != nil {
+		if err := f.Clients.RevokeAll(t.Context(), policy.Operator(), app.Application.ID); err != nil {
 			t.Fatal(err)
 		}
 		f.wantActive(false, again...)
@@ -155,7 +155,7 @@ func TestRevokeAll(t *testing.T) {
 	television := f.television()
 	approved, waiting := f.asks(television), f.asks(television)
 	f.allow(approved, alice)
-	if err := f.Clients.RevokeAll(t.Context(), Operator(), television.Application.ID); err != nil {
+	if err := f.Clients.RevokeAll(t.Context(), policy.Operator(), television.Application.ID); err != nil {
 		t.Fatal(err)
 	}
 	_, err := f.token(television, pollWith(approved)...)

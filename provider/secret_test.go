@@ -21,7 +21,7 @@ func TestSecretRotation(t *testing.T) {
 				}
 				return err == nil
 			}
-			second, err := f.Clients.RotateSecret(t.Context(), Operator(), app.Application.ID, time.Hour)
+			second, err := f.Clients.RotateSecret(t.Context(), policy.Operator(), app.Application.ID, time.Hour)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -36,14 +36,14 @@ func TestSecretRotation(t *testing.T) {
 			if works(app.Secret) || !works(second.Secret) {
 				t.Error(name, "after the overlap only the new one may work")
 			}
-			third, err := f.Clients.RotateSecret(t.Context(), Operator(), app.Application.ID, 0)
+			third, err := f.Clients.RotateSecret(t.Context(), policy.Operator(), app.Application.ID, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if works(second.Secret) || works(app.Secret) || !works(third.Secret) {
 				t.Error(name, "without an overlap only the new one may work")
 			}
-			_, err = f.Clients.RotateSecret(t.Context(), Operator(), app.Application.ID, time.Hour)
+			_, err = f.Clients.RotateSecret(t.Context(), policy.Operator(), app.Application.ID, time.Hour)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -51,7 +51,7 @@ func TestSecretRotation(t *testing.T) {
 				t.Error(name, "only the secret just before may overlap")
 			}
 		}
-		_, err := f.Clients.RotateSecret(t.Context(), Operator(), f.app(public).Application.ID, 0)
+		_, err := f.Clients.RotateSecret(t.Context(), policy.Operator(), f.app(public).Application.ID, 0)
 		wantInvalid(t, err, "overlap")
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"mandate/provider/oauth"
 	"mandate/provider/people"
 	"mandate/provider/seal"
+	"mandate/storage"
 )
 
 func TestSession(t *testing.T) {
@@ -70,11 +71,11 @@ func TestSession(t *testing.T) {
 		}
 	}, func(c *Config) { c.SessionIdle = 0 })
 	bubble("it ends with the sign-out, the person and the password", func(t *testing.T, f *fixture) {
-		for name, end := range map[string]func(*SignedIn) error{
-			"sign-out": func(s *SignedIn) error { return f.Logouts.Logout(t.Context(), s) },
-			"ended":    func(s *SignedIn) error { return f.People.EndSession(t.Context(), s.User.ID, s.Session.ID) },
-			"password": func(*SignedIn) error { return f.People.ResetPassword(t.Context(), "alice", goodPassword) },
-			"disabled": func(*SignedIn) error { f.sql("UPDATE users SET active = FALSE"); return nil },
+		for name, end := range map[string]func(*storage.SignedIn) error{
+			"sign-out": func(s *storage.SignedIn) error { return f.Logouts.Logout(t.Context(), s) },
+			"ended":    func(s *storage.SignedIn) error { return f.People.EndSession(t.Context(), s.User.ID, s.Session.ID) },
+			"password": func(*storage.SignedIn) error { return f.People.ResetPassword(t.Context(), "alice", goodPassword) },
+			"disabled": func(*storage.SignedIn) error { f.sql("UPDATE users SET active = FALSE"); return nil },
 		} {
 			f.sql("UPDATE users SET active = TRUE")
 			cookie := sign(t, f)

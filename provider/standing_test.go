@@ -23,12 +23,12 @@ func TestSuspendedApplication(t *testing.T) {
 	f := begin(t)
 	alice, bob := f.person("alice"), f.login("bob")
 	r := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode, policy.GrantClient}, RedirectURIs: []string{callback}, HashClientSecret: true}
-	app, err := f.Clients.Register(t.Context(), By(alice), r)
+	app, err := f.Clients.Register(t.Context(), policy.By(alice), r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.ClientType, r.GrantTypes = policy.Public, []string{policy.GrantCode}
-	open, err := f.Clients.Register(t.Context(), By(alice), r)
+	open, err := f.Clients.Register(t.Context(), policy.By(alice), r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestSuspendedApplication(t *testing.T) {
 			_, err = f.exchange(open, code)
 			wantError(t, err, status)
 		}
-		a, err := f.Clients.Application(t.Context(), Operator(), app.Application.ID)
+		a, err := f.Clients.Application(t.Context(), policy.Operator(), app.Application.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +71,7 @@ func TestSuspendedApplication(t *testing.T) {
 	}
 	ends(false)
 	f.must(f.exchange(open, code))
-	if err := f.People.DeleteUser(t.Context(), Operator(), alice.ID, people.TakeOver); err != nil {
+	if err := f.People.DeleteUser(t.Context(), policy.Operator(), alice.ID, people.TakeOver); err != nil {
 		t.Fatal(err)
 	}
 	ends(false)
@@ -80,7 +80,7 @@ func TestSuspendedApplication(t *testing.T) {
 // version is that of an application as it stands now.
 func (f *fixture) version(id string) int64 {
 	f.t.Helper()
-	a, err := f.Clients.Application(f.t.Context(), Operator(), id)
+	a, err := f.Clients.Application(f.t.Context(), policy.Operator(), id)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestOwnersOfApplications(t *testing.T) {
 	root.Administrator = true
 	f.sql("UPDATE users SET administrator = TRUE WHERE username = 'root'")
 	r := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, HashClientSecret: true}
-	app, err := f.Clients.Register(t.Context(), By(alice), r)
+	app, err := f.Clients.Register(t.Context(), policy.By(alice), r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,9 +101,9 @@ func TestOwnersOfApplications(t *testing.T) {
 	r.MayIntrospect = true
 	_, err = f.Clients.Update(t.Context(), policy.ByConfirmed(root), id, f.version(id), r)
 	wantInvalid(t, err, "may_introspect")
-	_, err = f.Clients.TakeOver(t.Context(), By(alice), id, f.version(id))
+	_, err = f.Clients.TakeOver(t.Context(), policy.By(alice), id, f.version(id))
 	wantError(t, err, "403 access_denied")
-	_, err = f.Clients.Assign(t.Context(), By(alice), id, f.version(id), "root")
+	_, err = f.Clients.Assign(t.Context(), policy.By(alice), id, f.version(id), "root")
 	wantError(t, err, "403 access_denied")
 	taken, err := f.Clients.TakeOver(t.Context(), policy.ByConfirmed(root), id, f.version(id))
 	if err != nil || policy.StandingOf(taken) != policy.StandingAdministrator || *taken.OwnerID != root.ID {
@@ -123,24 +123,24 @@ func TestOwnersOfApplications(t *testing.T) {
 	}
 	asks("403 unauthorized_client")
 	_ = f.People.DisableUser(t.Context(), "alice")
-	_, err = f.Clients.Assign(t.Context(), By(root), id, f.version(id), "alice")
+	_, err = f.Clients.Assign(t.Context(), policy.By(root), id, f.version(id), "alice")
 	wantInvalid(t, err, "owner")
-	_, err = f.Clients.Assign(t.Context(), Operator(), id, f.version(id), "nobody")
+	_, err = f.Clients.Assign(t.Context(), policy.Operator(), id, f.version(id), "nobody")
 	wantInvalid(t, err, "owner")
-	_, err = f.Clients.TakeOver(t.Context(), Operator(), id, f.version(id)-1)
+	_, err = f.Clients.TakeOver(t.Context(), policy.Operator(), id, f.version(id)-1)
 	wantInvalid(t, err, "owner")
-	operators, err := f.Clients.TakeOver(t.Context(), Operator(), id, f.version(id))
+	operators, err := f.Clients.TakeOver(t.Context(), policy.Operator(), id, f.version(id))
 	if err != nil || policy.StandingOf(operators) != policy.StandingAdministrator || operators.OwnerID != nil {
 		t.Error(err, operators)
 	}
-	wantInvalid(t, f.People.DeleteUser(t.Context(), By(root), root.ID, people.DeleteApplications), "username")
+	wantInvalid(t, f.People.DeleteUser(t.Context(), policy.By(root), root.ID, people.DeleteApplications), "username")
 	for _, theirs := range []string{"", "keep"} {
 		other, err := f.Clients.Register(t.Context(), policy.ByConfirmed(root), r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantInvalid(t, f.People.DeleteUser(t.Context(), Operator(), root.ID, theirs), "applications")
-		wantError(t, f.Clients.Delete(t.Context(), Operator(), other.Application.ID), "no error")
+		wantInvalid(t, f.People.DeleteUser(t.Context(), policy.Operator(), root.ID, theirs), "applications")
+		wantError(t, f.Clients.Delete(t.Context(), policy.Operator(), other.Application.ID), "no error")
 	}
 }
 
@@ -198,12 +198,12 @@ func TestRetiredKeysStayAsLongAsSignedTokensLive(t *testing.T) {
 // The list of applications selects by the same standing as every decision, whatever may come by
 // itself.
 func TestApplicationsAreSelectedByTheirStanding(t *testing.T) {
-	for _, open := range []OpenConfig{{}, {Documents: true}, {Registration: true}, {Documents: true, Registration: true}} {
+	for _, open := range []clients.OpenConfig{{}, {Documents: true}, {Registration: true}, {Documents: true, Registration: true}} {
 		t.Run(fmt.Sprintf("documents %v, registration %v", open.Documents, open.Registration), func(t *testing.T) { selectedByStanding(t, open) })
 	}
 }
 
-func selectedByStanding(t *testing.T, open OpenConfig) {
+func selectedByStanding(t *testing.T, open clients.OpenConfig) {
 	f := begin(t, func(c *Config) { c.Open = open })
 	f.person("plain")
 	f.person("disabled")
@@ -218,18 +218,18 @@ func selectedByStanding(t *testing.T, open OpenConfig) {
 	}
 	f.sql("UPDATE applications SET origin = 'registration' WHERE owner_id = (SELECT id FROM users WHERE username = 'plain')",
 		"UPDATE applications SET origin = 'document', client_id = 'https://agent.example/' || id WHERE owner_id = (SELECT id FROM users WHERE username = 'root')")
-	all, total, err := f.Clients.Applications(t.Context(), Operator(), Selection{}, 100, 0)
+	all, total, err := f.Clients.Applications(t.Context(), policy.Operator(), storage.Selection{}, 100, 0)
 	if err != nil || total != 15 {
 		t.Fatal(err, total)
 	}
-	for standing, matches := range map[string]func(Application) bool{
-		"administrator": func(a Application) bool { return StandingOf(a) == policy.StandingAdministrator },
-		"person":        func(a Application) bool { return StandingOf(a) == policy.StandingPerson },
-		"open":          func(a Application) bool { return StandingOf(a) == policy.StandingOpen },
-		"suspended":     func(a Application) bool { return f.WhySuspended(a) != "" },
+	for standing, matches := range map[string]func(storage.Application) bool{
+		"administrator": func(a storage.Application) bool { return policy.StandingOf(a) == policy.StandingAdministrator },
+		"person":        func(a storage.Application) bool { return policy.StandingOf(a) == policy.StandingPerson },
+		"open":          func(a storage.Application) bool { return policy.StandingOf(a) == policy.StandingOpen },
+		"suspended":     func(a storage.Application) bool { return f.Rules.WhySuspended(a) != "" },
 	} {
-		found, _, err := f.Clients.Applications(t.Context(), Operator(), Selection{Standing: standing}, 100, 0)
-		want := slices.DeleteFunc(slices.Clone(all), func(a Application) bool { return !matches(a) })
+		found, _, err := f.Clients.Applications(t.Context(), policy.Operator(), storage.Selection{Standing: standing}, 100, 0)
+		want := slices.DeleteFunc(slices.Clone(all), func(a storage.Application) bool { return !matches(a) })
 		if diff := cmp.Diff(want, found); err != nil || diff != "" || len(want) == 0 {
 			t.Errorf("%s: %v %s", standing, err, diff)
 		}

@@ -26,7 +26,7 @@ func TestPasswordOfAnotherKeyboard(t *testing.T) {
 	app := f.app(grants(policy.GrantPassword))
 	set := map[string]func(t *testing.T, name, password string) string{
 		"added": func(t *testing.T, name, password string) string {
-			second(f.People.AddUser(t.Context(), Operator(), people.Person{Username: name, Password: password}))
+			second(f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: name, Password: password}))
 			return name
 		},
 		"reset by the operator": func(t *testing.T, name, password string) string {
@@ -45,7 +45,7 @@ func TestPasswordOfAnotherKeyboard(t *testing.T) {
 		},
 		"changed by an administrator": func(t *testing.T, name, password string) string {
 			u := f.person(name)
-			wantError(t, f.People.UpdateUser(t.Context(), Operator(), u.ID, people.Person{Username: name, Password: password}), "no error")
+			wantError(t, f.People.UpdateUser(t.Context(), policy.Operator(), u.ID, people.Person{Username: name, Password: password}), "no error")
 			return name
 		},
 	}
@@ -97,9 +97,9 @@ func TestImportedPasswordIsNormalizedWhenItIsUsed(t *testing.T) {
 // A new password is long enough only if it is so in each form: one sign can stand for eighteen.
 func TestShortPasswordOfLongSigns(t *testing.T) {
 	f := begin(t)
-	_, err := f.People.AddUser(t.Context(), Operator(), people.Person{Username: "alice", Password: "\ufdfa\ufdfa"})
+	_, err := f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: "alice", Password: "\ufdfa\ufdfa"})
 	wantInvalid(t, err, "password")
-	_, err = f.People.AddUser(t.Context(), Operator(), people.Person{Username: "alice", Password: "ｐａｓｓｗｏｒｄ１２３４５６７"})
+	_, err = f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: "alice", Password: "ｐａｓｓｗｏｒｄ１２３４５６７"})
 	wantInvalid(t, err, "password")
 	s := f.login("bob")
 	wantError(t, second(f.People.ChangePassword(t.Context(), s, people.Passwords{Current: goodPassword, Next: composed})), "no error")

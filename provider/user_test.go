@@ -57,10 +57,10 @@ func TestNames(t *testing.T) {
 				good bool
 				err  error
 			}{
-				"username":   {test.asUsername, second(f.People.AddUser(t.Context(), Operator(), people.Person{Username: test.name, Password: goodPassword}))},
-				"first_name": {test.asText, second(f.People.AddUser(t.Context(), Operator(), people.Person{Username: "a" + seal.Identifier(), Password: goodPassword, FirstName: test.name}))},
-				"last_name":  {test.asText, second(f.People.AddUser(t.Context(), Operator(), people.Person{Username: "a" + seal.Identifier(), Password: goodPassword, LastName: test.name}))},
-				"name":       {test.asText, second(f.Clients.Register(t.Context(), Operator(), clients.Registration{Name: test.name, ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}}))},
+				"username":   {test.asUsername, second(f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: test.name, Password: goodPassword}))},
+				"first_name": {test.asText, second(f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: "a" + seal.Identifier(), Password: goodPassword, FirstName: test.name}))},
+				"last_name":  {test.asText, second(f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: "a" + seal.Identifier(), Password: goodPassword, LastName: test.name}))},
+				"name":       {test.asText, second(f.Clients.Register(t.Context(), policy.Operator(), clients.Registration{Name: test.name, ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}}))},
 			} {
 				if got.good {
 					wantError(t, got.err, "no error")
@@ -91,7 +91,7 @@ func TestAddressesHaveNoHiddenCharacters(t *testing.T) {
 		} {
 			person := people.Person{Username: "a" + seal.Identifier(), Password: goodPassword}
 			change(&person)
-			_, err := f.People.AddUser(t.Context(), Operator(), person)
+			_, err := f.People.AddUser(t.Context(), policy.Operator(), person)
 			t.Run(fmt.Sprintf("%s with %+q", field, hidden), func(t *testing.T) {
 				if good {
 					wantError(t, err, "no error")
@@ -109,7 +109,7 @@ func TestAddressesNameADomain(t *testing.T) {
 	for address, good := range map[string]bool{
 		"alice@example.org": true, "alice@[192.0.2.1]": false, "alice@[IPv6:2001:db8::1]": false, "alice@[localhost]": false, "Alice <alice@example.org>": false, "alice": false, "alice@": false,
 	} {
-		_, err := f.People.AddUser(t.Context(), Operator(), people.Person{Username: "a" + seal.Identifier(), Password: goodPassword, Email: address})
+		_, err := f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: "a" + seal.Identifier(), Password: goodPassword, Email: address})
 		if good {
 			wantError(t, err, "no error")
 		} else {
@@ -130,7 +130,7 @@ func TestNameThatIsTakenIsRefusedBeforeItsPasswordIsHashed(t *testing.T) {
 		take(t, f.limits.Programs)
 		take(t, f.limits.People)
 		start := time.Now()
-		wantInvalid(t, second(f.People.AddUser(t.Context(), Operator(), people.Person{Username: "ALICE", Password: goodPassword})), "username")
+		wantInvalid(t, second(f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: "ALICE", Password: goodPassword})), "username")
 		if waited := time.Since(start); waited != 0 {
 			t.Error("waited", waited)
 		}
@@ -140,11 +140,11 @@ func TestNameThatIsTakenIsRefusedBeforeItsPasswordIsHashed(t *testing.T) {
 // A program with a token, and an administrator whose sign-in is too long ago, add nobody with rights.
 func TestAddingSomebodyWithRights(t *testing.T) {
 	f := begin(t)
-	root, err := f.People.AddUser(t.Context(), Operator(), people.Person{Username: "root", Password: goodPassword, Administrator: true})
+	root, err := f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: "root", Password: goodPassword, Administrator: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for who, actor := range map[string]policy.Actor{"a-program": {}, "root": By(root)} {
+	for who, actor := range map[string]policy.Actor{"a-program": {}, "root": policy.By(root)} {
 		for what, change := range map[string]func(*people.Person){
 			"an administrator":   func(p *people.Person) { p.Administrator = true },
 			"a verified address": func(p *people.Person) { p.Email, p.Profile = "a@example.org", &people.Profile{EmailVerified: true} },
@@ -162,24 +162,24 @@ func TestAddingSomebodyWithRights(t *testing.T) {
 
 func TestLastAdministrator(t *testing.T) {
 	f := begin(t)
-	root, err := f.People.AddUser(t.Context(), Operator(), people.Person{Username: "root", Password: goodPassword, Administrator: true})
+	root, err := f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: "root", Password: goodPassword, Administrator: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	last := map[string]error{
 		"disabled":      f.People.DisableUser(t.Context(), "root"),
-		"deleted":       f.People.DeleteUser(t.Context(), Operator(), root.ID, ""),
-		"demoted":       f.People.UpdateUser(t.Context(), Operator(), root.ID, people.Person{Username: "root"}),
-		"made inactive": f.People.UpdateUser(t.Context(), Operator(), root.ID, people.Person{Username: "root", Administrator: true, Inactive: true}),
+		"deleted":       f.People.DeleteUser(t.Context(), policy.Operator(), root.ID, ""),
+		"demoted":       f.People.UpdateUser(t.Context(), policy.Operator(), root.ID, people.Person{Username: "root"}),
+		"made inactive": f.People.UpdateUser(t.Context(), policy.Operator(), root.ID, people.Person{Username: "root", Administrator: true, Inactive: true}),
 	}
 	for name, err := range last {
 		t.Run(name, func(t *testing.T) { wantInvalid(t, err, "administrator") })
 	}
-	_, err = f.People.AddUser(t.Context(), Operator(), people.Person{Username: "second", Password: goodPassword, Administrator: true})
+	_, err = f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: "second", Password: goodPassword, Administrator: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, f.People.DeleteUser(t.Context(), Operator(), root.ID, ""), "no error")
+	wantError(t, f.People.DeleteUser(t.Context(), policy.Operator(), root.ID, ""), "no error")
 }
 
 // OIDC Core §2, §5.7: a new person with the name of a deleted person gets another subject.
@@ -192,7 +192,7 @@ func TestSubjectIsNeverGivenAgain(t *testing.T) {
 			t.Errorf("the subject %s was given again", alice.ID)
 		}
 		seen[alice.ID], seen[f.Tokens.Subject("a.example", alice.ID)] = true, true
-		err := f.People.DeleteUser(t.Context(), Operator(), alice.ID, "")
+		err := f.People.DeleteUser(t.Context(), policy.Operator(), alice.ID, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -231,7 +231,7 @@ func TestUserChangesAsAWhole(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			f := begin(t, mailsTo(nowhere))
-			root, err := f.People.AddUser(t.Context(), Operator(), people.Person{Username: "root",
+			root, err := f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: "root",
 				Email: "root@example.com", Password: goodPassword, Administrator: true})
 			if err != nil {
 				t.Fatal(err)
@@ -242,7 +242,7 @@ func TestUserChangesAsAWhole(t *testing.T) {
 			for name, change := range map[string]func(context.Context) error{
 				"their own account": func(ctx context.Context) error { return second(f.People.UpdateOwn(ctx, s, form)) },
 				"by somebody else": func(ctx context.Context) error {
-					return f.People.UpdateUser(ctx, Operator(), root.ID, form)
+					return f.People.UpdateUser(ctx, policy.Operator(), root.ID, form)
 				},
 			} {
 				ctx, end := fails(t, f)

@@ -23,19 +23,19 @@ func TestWeakRedirectURIByStanding(t *testing.T) {
 	for _, r := range []clients.Registration{phone, site} {
 		_, err := f.Clients.Register(t.Context(), policy.ByConfirmed(alice), r)
 		wantInvalid(t, err, "redirect_uris")
-		_, err = f.Clients.Register(t.Context(), Operator(), r)
+		_, err = f.Clients.Register(t.Context(), policy.Operator(), r)
 		wantError(t, err, "no error")
 	}
 	// OIDC Core §3.1.2.1: http only if the client is confidential.
 	open := site
 	open.ClientType, open.PostLogoutURIs = policy.Public, []string{plain}
-	_, err := f.Clients.Register(t.Context(), Operator(), open)
+	_, err := f.Clients.Register(t.Context(), policy.Operator(), open)
 	wantInvalid(t, err, "redirect_uris")
 	wantInvalid(t, err, "post_logout_redirect_uris")
 	// FAPI 2.0 Security Profile §5.3.2.2: no http, whoever registers it.
 	strict := site
 	strict.Profile = policy.ProfileFAPI
-	_, err = f.Clients.Register(t.Context(), Operator(), strict)
+	_, err = f.Clients.Register(t.Context(), policy.Operator(), strict)
 	wantInvalid(t, err, "redirect_uris")
 	made, err := f.Clients.Register(t.Context(), policy.ByConfirmed(root), phone)
 	if err != nil {
@@ -48,7 +48,7 @@ func TestWeakRedirectURIByStanding(t *testing.T) {
 		wantError(t, err, want)
 		_, err = f.Authorizations.Authorize(t.Context(), f.query(made))
 		wantError(t, err, "no error")
-		a, err := f.Clients.Application(t.Context(), Operator(), id)
+		a, err := f.Clients.Application(t.Context(), policy.Operator(), id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +56,7 @@ func TestWeakRedirectURIByStanding(t *testing.T) {
 		if a.RedirectURIs != app+"\n"+callback || a.PostLogoutURIs != app {
 			t.Errorf("%q and %q are registered", a.RedirectURIs, a.PostLogoutURIs)
 		}
-		now, more := f.EffectiveRights(a)
+		now, more := f.Rules.EffectiveRights(a)
 		if more != (want != "no error") || strings.Contains(now.RedirectURIs, app) == more || len(RedirectWarnings(now)) > 0 == more {
 			t.Errorf("the page shows %q with the warnings %q, and more: %t", now.RedirectURIs, RedirectWarnings(now), more)
 		}
@@ -91,7 +91,7 @@ func TestAttackOwnerAddsWeakRedirectURI(t *testing.T) {
 	alice := f.person("alice")
 	made := f.app(func(r *clients.Registration) { r.Owner, r.RedirectURIs = "alice", []string{"oc://ios.owncloud.com"} })
 	id := made.Application.ID
-	a, err := f.Clients.Application(t.Context(), Operator(), id)
+	a, err := f.Clients.Application(t.Context(), policy.Operator(), id)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -291,7 +291,7 @@ type UserForm struct {
 	Methods                                   SignInMethods // of a person who exists
 	Sessions                                  SessionList   // likewise
 	Owned                                     []OwnedApplication
-	State                                     string // of the account that the administrator has seen: see provider.StateOf
+	State                                     string // of the account that the administrator has seen: see people.StateOf
 	ResetAction                               string // makes a link with which the person chooses a new password
 	ResetLink                                 string // that link, shown once
 	ResetMinutes                              int    // for which it works

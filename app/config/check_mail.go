@@ -1,6 +1,8 @@
 package config
 
-import "mandate/provider"
+import (
+	"mandate/provider/mail"
+)
 
 // checkMail accepts both settings of mail, or neither.
 func (l *loader) checkMail() {
@@ -17,10 +19,10 @@ func (l *loader) checkMail() {
 	case l.c.SMTPURL == "":
 		return
 	}
-	if wrong := provider.CheckMailServer(l.c.SMTPURL); wrong != "" {
+	if wrong := mail.CheckURL(l.c.SMTPURL); wrong != "" {
 		l.wrong(wrong, server)
 	}
-	if wrong := provider.CheckMailFrom(l.c.MailFrom); wrong != "" {
+	if wrong := mail.CheckFrom(l.c.MailFrom); wrong != "" {
 		l.wrong(wrong, from)
 	}
 }

@@ -7,7 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"mandate/provider"
+	"mandate/provider/redirect"
+	"mandate/provider/registration"
 )
 
 // The values of OPEN_CLIENTS.
@@ -41,7 +42,7 @@ func (l *loader) checkOpenClients() {
 	}
 	if l.ok(schemes) {
 		for i, scheme := range p.OpenRedirectURISchemes {
-			if !anyScheme.MatchString(scheme) || !provider.OfApplication(scheme) {
+			if !anyScheme.MatchString(scheme) || !redirect.OfApplication(scheme) {
 				l.element(schemes, i, "must be the private-use scheme of an application, without a dot and in lower case, such as cursor")
 			}
 		}
@@ -79,6 +80,6 @@ func (l *loader) checkStatements() {
 }
 
 // Trusted returns the issuer as the provider has it.
-func (i StatementIssuer) Trusted() provider.StatementIssuer {
-	return provider.StatementIssuer{Issuer: i.Issuer, Keys: i.JWKS, KeysURI: i.JWKSURI}
+func (i StatementIssuer) Trusted() registration.StatementIssuer {
+	return registration.StatementIssuer{Issuer: i.Issuer, Keys: i.JWKS, KeysURI: i.JWKSURI}
 }

@@ -1,6 +1,8 @@
 package config
 
-import "mandate/provider"
+import (
+	"mandate/provider/keys"
+)
 
 // checkOpenID: without OIDC_ENABLED, the scope openid would look as if OpenID Connect were
 // enabled, and there would be no ID token.
@@ -15,7 +17,7 @@ func (l *loader) checkOpenID() {
 func (l *loader) checkKeys() {
 	const active, inactive = providerBlock + "OIDC_RSA_PRIVATE_KEY", providerBlock + "OIDC_RSA_PRIVATE_KEYS_INACTIVE"
 	if key := l.c.Provider.OIDCPrivateKey; l.ok(active) && key != "" {
-		err := provider.CheckRSAKey(key)
+		err := keys.CheckRSAKey(key)
 		if err != nil {
 			l.wrong(err.Error(), active)
 		}
@@ -24,7 +26,7 @@ func (l *loader) checkKeys() {
 		return
 	}
 	for i, key := range l.c.Provider.OIDCInactiveKeys {
-		err := provider.CheckRSAKey(key)
+		err := keys.CheckRSAKey(key)
 		if err != nil {
 			l.element(inactive, i, err.Error())
 		}

@@ -9,6 +9,8 @@ import (
 	"unicode"
 
 	"mandate/provider"
+	"mandate/provider/policy"
+	"mandate/provider/resources"
 )
 
 const providerBlock = "OAUTH2_PROVIDER."
@@ -62,17 +64,17 @@ func (l *loader) checkScopes() {
 var languageTag = regexp.MustCompile(`^[a-z]{2,3}$`)
 
 // Provider returns the scope as the provider knows it.
-func (s Scope) Provider() provider.Scope {
+func (s Scope) Provider() policy.Scope {
 	in := map[string]string{}
 	for _, p := range s.In {
 		in[p.From] = p.To
 	}
-	return provider.Scope{Name: s.Name, Description: s.Description, In: in}
+	return policy.Scope{Name: s.Name, Description: s.Description, In: in}
 }
 
 // hasScope reports whether the server has a scope, by SCOPES or without configuration.
 func (p *Provider) hasScope(name string) bool {
-	return p.Scopes.has(name) || p.OpenID && slices.Contains(provider.BuiltInScopes(), name)
+	return p.Scopes.has(name) || p.OpenID && slices.Contains(policy.BuiltInScopes(), name)
 }
 
 // Defaults returns the default scopes as the provider knows them: nil for `[__all__]`.
@@ -159,7 +161,7 @@ func (l *loader) checkRedirectSchemes() {
 // responsibility of an administrator.
 func (l *loader) checkByAdministrator() {
 	const grants, scopes = providerBlock + "GRANTS_BY_ADMINISTRATOR", providerBlock + "SCOPES_BY_ADMINISTRATOR"
-	known := provider.GrantNames()
+	known := policy.GrantNames()
 	if l.ok(grants) {
 		for i, grant := range l.c.Provider.GrantsByAdministrator {
 			if !slices.Contains(known, grant) {
@@ -189,7 +191,7 @@ func (l *loader) checkResources() {
 	for _, s := range p.Scopes {
 		rules.Scopes = append(rules.Scopes, s.Provider())
 	}
-	before := []provider.ResourceRegistration{}
+	before := []resources.Registration{}
 	for i, r := range p.Resources {
 		said := r.Registration()
 		for _, wrong := range rules.CheckResource(said, before) {
@@ -201,8 +203,8 @@ func (l *loader) checkResources() {
 }
 
 // Registration returns the resource as the provider has it.
-func (r Resource) Registration() provider.ResourceRegistration {
-	return provider.ResourceRegistration{URI: r.URI, Name: r.Name, Scopes: r.Scopes, TokenFormat: r.TokenFormat,
+func (r Resource) Registration() resources.Registration {
+	return resources.Registration{URI: r.URI, Name: r.Name, Scopes: r.Scopes, TokenFormat: r.TokenFormat,
 		Lifetime: int64(r.AccessTokenExpire / time.Second), Algorithm: r.Algorithm, Introspectors: r.Introspectors, Constrained: r.SenderConstrained, JWTTyp: r.JWTTyp}
 }
 

@@ -9,8 +9,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"mandate/provider"
+	"mandate/provider/acr"
 	"mandate/provider/loopback"
+	"mandate/provider/people"
 )
 
 var (
@@ -83,17 +84,17 @@ func (l *loader) checkSignInServer(s SignInServer, item string) {
 // checkPolicies checks what a server decides about people here.
 func (l *loader) checkPolicies(s SignInServer, item string) {
 	at := func(key string) []string { return []string{item + "." + key, item} }
-	byAddress := s.TrustedForEmail || s.NewPeople != provider.NewPeopleOff
+	byAddress := s.TrustedForEmail || s.NewPeople != people.NewPeopleOff
 	switch {
 	case byAddress && !slices.Contains(s.Scopes, "email"):
 		l.wrong("needs the scope email: TRUSTED_FOR_EMAIL and NEW_PEOPLE are about the address", at("SCOPES")...)
-	case s.NewPeople == provider.NewPeopleDomains && len(s.AllowedDomains) == 0:
+	case s.NewPeople == people.NewPeopleDomains && len(s.AllowedDomains) == 0:
 		l.wrong("needs ALLOWED_DOMAINS, such as [example.com]", at("NEW_PEOPLE")...)
 	case s.AssumeEmailVerified && len(s.AllowedDomains) == 0:
 		l.wrong("needs ALLOWED_DOMAINS, such as [example.com]: only addresses in these domains count as verified", at("ASSUME_EMAIL_VERIFIED")...)
 	case s.AssumeEmailVerified && !byAddress:
 		l.wrong("has no effect without TRUSTED_FOR_EMAIL or NEW_PEOPLE; set one of them, or remove this", at("ASSUME_EMAIL_VERIFIED")...)
-	case s.NewPeople != provider.NewPeopleDomains && len(s.AllowedDomains) > 0 && !s.AssumeEmailVerified:
+	case s.NewPeople != people.NewPeopleDomains && len(s.AllowedDomains) > 0 && !s.AssumeEmailVerified:
 		l.wrong("has no effect without NEW_PEOPLE: domains or ASSUME_EMAIL_VERIFIED; set one of them, or remove this", at("ALLOWED_DOMAINS")...)
 	}
 	for j, domain := range s.AllowedDomains {
@@ -113,8 +114,8 @@ func (l *loader) checkPolicies(s SignInServer, item string) {
 		}
 	}
 	for j, m := range s.ACR {
-		if m.From == "" || !slices.Contains(provider.ACRValues(), m.To) {
-			l.element(item+".ACR", j, "must lead from an acr of that server to one of "+strings.Join(provider.ACRValues(), ", "))
+		if m.From == "" || !slices.Contains(acr.Values(), m.To) {
+			l.element(item+".ACR", j, "must lead from an acr of that server to one of "+strings.Join(acr.Values(), ", "))
 		}
 	}
 }
@@ -125,7 +126,7 @@ func (l *loader) checkSignUp() {
 	if !l.ok(signUp, domains) {
 		return
 	}
-	open := l.c.SignUp == provider.SignUpOpen
+	open := l.c.SignUp == people.SignUpOpen
 	if open && l.c.SMTPURL == "" && l.ok("SMTP_URL") {
 		l.wrong("is open, so it needs SMTP_URL and MAIL_FROM: people show that an address is theirs by a link that is sent to it", signUp)
 	}
@@ -143,15 +144,15 @@ func (l *loader) checkSignUp() {
 const wrongDomain = "is not the domain of an email address; write what follows the @ in lower-case ASCII (example.com)"
 
 // Server returns the server as the provider has it.
-func (s SignInServer) Server() provider.SignInServer {
-	mapped := func(pairs Pairs) []provider.Mapped {
-		list := make([]provider.Mapped, len(pairs))
+func (s SignInServer) Server() people.Server {
+	mapped := func(pairs Pairs) []people.Mapped {
+		list := make([]people.Mapped, len(pairs))
 		for i, p := range pairs {
-			list[i] = provider.Mapped(p)
+			list[i] = people.Mapped(p)
 		}
 		return list
 	}
-	return provider.SignInServer{Name: s.Name, Label: s.Label, Issuer: s.Issuer, ClientID: s.ClientID,
+	return people.Server{Name: s.Name, Label: s.Label, Issuer: s.Issuer, ClientID: s.ClientID,
 		ClientSecret: s.ClientSecret, Scopes: s.Scopes, TrustedForEmail: s.TrustedForEmail, NewPeople: s.NewPeople,
 		AllowedDomains: s.AllowedDomains, AssumeVerified: s.AssumeEmailVerified, GroupsClaim: s.GroupsClaim,
 		Groups: mapped(s.Groups), ACR: mapped(s.ACR), Logout: s.Logout}

@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"mandate/handlers/request"
-	"mandate/provider"
+	"mandate/provider/policy"
 )
 
 // Label values are looked up when a route is registered or first gives such a
@@ -26,7 +26,7 @@ type requests struct {
 var (
 	methods  = [...]string{http.MethodGet, http.MethodPost, http.MethodHead, http.MethodOptions, http.MethodPut, http.MethodDelete, "other"}
 	classes  = [...]string{"1xx", "2xx", "3xx", "4xx", "5xx"}
-	grants   = append(provider.TokenGrants(), "other")
+	grants   = append(policy.TokenGrants(), "other")
 	outcomes = [...]string{"ok", "invalid_request", "invalid_client", "invalid_grant", "invalid_scope", "unauthorized_client", "unsupported_grant_type",
 		"authorization_pending", "slow_down", "access_denied", "expired_token", "temporarily_unavailable", "server_error", "other"}
 	verdicts = [...]string{"active", "inactive", "refused", "failed"}

@@ -8,7 +8,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"mandate/handlers/request"
-	"mandate/provider"
+	"mandate/provider/policy"
 )
 
 // Counting adds far less than a microsecond to a request, and allocates no memory.
@@ -27,11 +27,11 @@ func BenchmarkSeen(b *testing.B) {
 func TestTokenRequestsAreCountedByGrantAndOutcome(t *testing.T) {
 	r := newRequests()
 	count := r.route("/o/token/")
-	for _, grant := range append(provider.TokenGrants(), "other", "surprising") {
+	for _, grant := range append(policy.TokenGrants(), "other", "surprising") {
 		count(request.Seen{Route: "/o/token/", Grant: grant, Outcome: "ok"})
 		count(request.Seen{Route: "/o/token/", Grant: grant, Outcome: "surprising"})
 	}
-	for _, grant := range append(provider.TokenGrants(), "other") {
+	for _, grant := range append(policy.TokenGrants(), "other") {
 		want := 1.
 		if grant == "other" {
 			want = 2

@@ -26,10 +26,17 @@ const (
 var layers = map[string][]string{
 	"storage":              {"golang.org/x/net/idna", "database/sql", "github.com/jmoiron/sqlx", "github.com/lib/pq", "modernc.org/sqlite"},
 	"storage/postgrestest": {"mandate/testkit", "mandate/testkit/port", "database/sql", "github.com/lib/pq"},
-	"provider": {"mandate/provider/checkup", "mandate/provider/errorcode", "mandate/provider/events", "mandate/provider/acr", "mandate/provider/passkey", "mandate/provider/totp", "mandate/storage", "mandate/provider/authorize", "mandate/provider/grant", "mandate/provider/device", "mandate/provider/registration", "mandate/provider/logout",
-		"mandate/provider/clients", "mandate/provider/people", "mandate/provider/tokens", "mandate/provider/keys", "mandate/provider/limits", "mandate/provider/possession",
-		"mandate/provider/policy", "mandate/provider/oauth", "mandate/provider/seal", "mandate/provider/password", "mandate/provider/outbound",
-		"mandate/provider/jose", "mandate/provider/redirect", "mandate/provider/resources", "mandate/provider/clock", "mandate/provider/copies", "mandate/provider/mail", "mandate/provider/notices", "mandate/provider/presets", "mandate/provider/loopback"},
+	"provider": {
+		"mandate/provider/authorize", "mandate/provider/checkup", "mandate/provider/clients",
+		"mandate/provider/clock", "mandate/provider/copies", "mandate/provider/device", "mandate/provider/errorcode",
+		"mandate/provider/events", "mandate/provider/grant", "mandate/provider/jose", "mandate/provider/keys",
+		"mandate/provider/limits", "mandate/provider/logout", "mandate/provider/loopback", "mandate/provider/mail",
+		"mandate/provider/notices", "mandate/provider/oauth", "mandate/provider/outbound",
+		"mandate/provider/passkey", "mandate/provider/password", "mandate/provider/people",
+		"mandate/provider/policy", "mandate/provider/possession", "mandate/provider/presets",
+		"mandate/provider/redirect", "mandate/provider/registration", "mandate/provider/resources",
+		"mandate/provider/seal", "mandate/provider/tokens", "mandate/storage",
+	},
 	"provider/possession": {"mandate/storage", "mandate/provider/oauth", "mandate/provider/dpop", "mandate/provider/mtls", "mandate/provider/seal"},
 	"provider/seal":       {standardOnly},
 	"provider/loopback":   {standardOnly},
@@ -90,17 +97,46 @@ var layers = map[string][]string{
 	"provider/requestobject": {"mandate/provider/jose", standardOnly},
 	"provider/clients": {"mandate/provider/authority", "mandate/provider/errorcode", "mandate/provider/origin", "mandate/provider/events", "mandate/provider/acr", "mandate/storage", "mandate/provider/possession", "mandate/provider/metadata", "mandate/provider/oauth", "mandate/provider/policy", "mandate/provider/limits", "mandate/provider/keys", "mandate/provider/people", "mandate/provider/resources",
 		"mandate/provider/copies", "mandate/provider/documents", "mandate/provider/jose", "mandate/provider/keysets", "mandate/provider/logo", "mandate/provider/mtls", "mandate/provider/outbound", "mandate/provider/redirect", "mandate/provider/requestobject", "mandate/provider/seal", "mandate/provider/throttle", "mandate/provider/typed", "mandate/provider/loopback"},
-	"handlers":          {"mandate/provider/authority", "mandate/provider/checkup", "mandate/provider/errorcode", "mandate/provider", "mandate/provider/oauth", "mandate/provider/origin", "mandate/provider/jose", "mandate/templates", "mandate/templates/languages", "mandate/handlers/request", "mandate/handlers/resource", "github.com/gorilla/mux", "mandate/provider/loopback"},
+	"handlers": {
+		"mandate/handlers/request", "mandate/handlers/resource", "mandate/provider", "mandate/provider/acr",
+		"mandate/provider/authority", "mandate/provider/authorize", "mandate/provider/checkup",
+		"mandate/provider/clients", "mandate/provider/device", "mandate/provider/errorcode",
+		"mandate/provider/events", "mandate/provider/jose", "mandate/provider/logout", "mandate/provider/loopback",
+		"mandate/provider/oauth", "mandate/provider/origin", "mandate/provider/people", "mandate/provider/policy",
+		"mandate/provider/possession", "mandate/provider/presets", "mandate/provider/redirect",
+		"mandate/provider/registration", "mandate/provider/resources", "mandate/provider/tokens",
+		"mandate/provider/totp", "mandate/storage", "mandate/templates", "mandate/templates/languages",
+		"github.com/gorilla/mux",
+	},
 	"handlers/request":  {"mandate/provider/oauth", "mandate/provider/origin", "mandate/provider/mtls", "mandate/provider/throttle"},
 	"handlers/resource": {"mandate/provider/parameter", "mandate/provider/authority", "mandate/provider/dpop", "mandate/provider/jose", "mandate/provider/indicator", "mandate/provider/mtls", "mandate/provider/recovered", "mandate/provider/throttle", "mandate/provider/loopback", standardOnly},
-	"app": {"mandate/app/config", "mandate/app/eventlog", "mandate/app/httpserve", "mandate/app/telemetry", "mandate/storage", "mandate/provider", "mandate/provider/checkup", "mandate/provider/origin",
-		"mandate/handlers", "mandate/handlers/request", "mandate/handlers/resource", "mandate/templates", "mandate/templates/languages", "mandate/conformance/wire"},
-	"app/config":          {"mandate/provider/authority", "mandate/provider", "mandate/app/httpserve", "go.yaml.in/yaml/v3", "mandate/provider/loopback"}, // from provider it needs the grant types and the check of a private key
-	"cmd/mandate/demo":    {"mandate/provider", "mandate/provider/dpop", "mandate/provider/jose", "mandate/templates", "mandate/handlers/resource", "mandate/conformance/target", "mandate/conformance/need", "mandate/provider/loopback"},
-	"app/httpserve":       {standardOnly},
-	"app/lines":           {standardOnly},
-	"app/eventlog":        {standardOnly},
-	"app/telemetry":       {"mandate/app/eventlog", "mandate/storage", "mandate/provider", "mandate/handlers/request", "github.com/prometheus", "go.opentelemetry.io"},
+	"app": {
+		"mandate/app/config", "mandate/app/eventlog", "mandate/app/httpserve", "mandate/app/telemetry",
+		"mandate/conformance/wire", "mandate/handlers", "mandate/handlers/request", "mandate/handlers/resource",
+		"mandate/provider", "mandate/provider/checkup", "mandate/provider/clients", "mandate/provider/events",
+		"mandate/provider/mail", "mandate/provider/notices", "mandate/provider/origin", "mandate/provider/outbound",
+		"mandate/provider/people", "mandate/provider/policy", "mandate/provider/registration",
+		"mandate/provider/resources", "mandate/storage", "mandate/templates", "mandate/templates/languages",
+	},
+	"app/config": {
+		"mandate/app/httpserve", "mandate/provider", "mandate/provider/acr", "mandate/provider/authority",
+		"mandate/provider/keys", "mandate/provider/loopback", "mandate/provider/mail", "mandate/provider/people",
+		"mandate/provider/policy", "mandate/provider/redirect", "mandate/provider/registration",
+		"mandate/provider/resources", "go.yaml.in/yaml/v3",
+	},
+	"cmd/mandate/demo": {
+		"mandate/conformance/need", "mandate/conformance/target", "mandate/handlers/resource", "mandate/provider",
+		"mandate/provider/clients", "mandate/provider/dpop", "mandate/provider/jose", "mandate/provider/loopback",
+		"mandate/provider/outbound", "mandate/provider/people", "mandate/provider/policy",
+		"mandate/provider/resources", "mandate/templates",
+	},
+	"app/httpserve": {standardOnly},
+	"app/lines":     {standardOnly},
+	"app/eventlog":  {standardOnly},
+	"app/telemetry": {
+		"mandate/app/eventlog", "mandate/handlers/request", "mandate/provider", "mandate/provider/policy",
+		"mandate/storage", "github.com/prometheus", "go.opentelemetry.io",
+	},
 	"templates":           {"mandate/templates/languages", standardOnly},
 	"templates/languages": {"golang.org/x/text", standardOnly},
 	"conformance":         {"mandate/conformance/engine", "mandate/conformance/rules", "mandate/conformance/target", "mandate/conformance/wire"},
@@ -130,11 +166,28 @@ var layers = map[string][]string{
 	"conformance/bench":         {"mandate/conformance/bench/load", "mandate/conformance/bench/process", "mandate/conformance/jose", "mandate/handlers/resource", "mandate/testkit/port", "flag", "database/sql", "github.com/lib/pq", "modernc.org/sqlite"},
 	"conformance/bench/load":    {standardOnly},
 	"conformance/bench/process": {standardOnly},
-	"cmd/mandate":               {"mandate/cmd/mandate/command"},
-	"cmd/mandate/command": {"mandate/app", "mandate/app/config", "mandate/app/httpserve", "mandate/app/lines", "mandate/cmd/mandate/demo",
-		"mandate/storage", "mandate/provider", "mandate/provider/checkup", "mandate/provider/errorcode", "mandate/provider/origin", "mandate/provider/jose", "mandate/templates",
-		"mandate/conformance", "mandate/conformance/engine", "mandate/conformance/rules", "mandate/conformance/check", "mandate/conformance/target", "mandate/conformance/wire",
-		"flag", "github.com/spf13/cobra"},
+	"cmd/mandate": {
+		"mandate/cmd/mandate/command",
+	},
+	"cmd/mandate/command": {
+		"mandate/app", "mandate/app/config", "mandate/app/httpserve", "mandate/app/lines",
+		"mandate/cmd/mandate/demo", "mandate/conformance", "mandate/conformance/check", "mandate/conformance/engine",
+		"mandate/conformance/rules", "mandate/conformance/target", "mandate/conformance/wire", "mandate/provider",
+		"mandate/provider/acr", "mandate/provider/checkup", "mandate/provider/clients", "mandate/provider/errorcode",
+		"mandate/provider/events", "mandate/provider/jose", "mandate/provider/oauth", "mandate/provider/origin",
+		"mandate/provider/password", "mandate/provider/people", "mandate/provider/policy",
+		"mandate/provider/possession", "mandate/provider/presets", "mandate/provider/registration",
+		"mandate/provider/resources", "mandate/storage", "mandate/templates", "flag", "github.com/spf13/cobra",
+	},
+}
+
+// records lists what a layer may use of storage: the records that pages and messages show, and the values in them. It
+// reads and changes them through the components of provider, and has no Store.
+var records = map[string][]string{
+	"handlers": {
+		"Application", "Event", "Group", "Invitation", "Passkey", "Selection", "SignedIn", "User",
+		"FromCommand", "FromDocument", "FromPage", "FromRegistration", "Suspended", "UnknownOrigin",
+	},
 }
 
 // never lists modules that no package may import: provider/jose does what they do.
@@ -189,6 +242,9 @@ func checkFile(t *testing.T, path string) {
 		if !mayImport(allowed, imported) || isForbidden(layer, imported) {
 			t.Errorf("%s must not import %s", path, imported)
 		}
+		if imported == "mandate/storage" && records[layer] != nil && spec.Name != nil {
+			t.Errorf("%s must import %s under its own name", path, imported)
+		}
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
 		selector, ok := n.(*ast.SelectorExpr)
@@ -200,6 +256,10 @@ func checkFile(t *testing.T, path string) {
 			return true
 		}
 		used := of.Name + "." + selector.Sel.Name
+		allowed, limited := records[layer]
+		if limited && of.Name == "storage" && !slices.Contains(allowed, selector.Sel.Name) {
+			t.Errorf("%s must not use %s: the table of records does not list it", path, used)
+		}
 		program := layer == "cmd/mandate" || layer == "conformance/bench" || layer == "storage/postgrestest" ||
 			layer == "conformance/servertest" ||
 			layer == "testkit" ||

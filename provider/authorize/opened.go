@@ -6,7 +6,9 @@ import (
 	"net/url"
 	"strconv"
 
+	"mandate/provider/clients"
 	"mandate/provider/oauth"
+	"mandate/provider/seal"
 )
 
 // opened describes how a browser comes back to a request that is valid for a short time only.
@@ -49,9 +51,16 @@ func (a *Authorization) Reopened() bool { return a.opened.proven }
 
 type browserKey struct{}
 
-// WithBrowser returns a context that names the browser from which a request comes. The name
-// is a random value that only this browser has.
-func WithBrowser(ctx context.Context, browser string) context.Context {
+// FromBrowser returns a context that says from which address a request comes, and names its browser by the random value of
+// NewBrowserName that it keeps in a cookie; empty: it has none.
+func FromBrowser(ctx context.Context, address, browser string) context.Context {
+	return withBrowser(clients.From(ctx, address), browser)
+}
+
+// NewBrowserName returns a random name for a browser.
+func NewBrowserName() string { return seal.Random(16) }
+
+func withBrowser(ctx context.Context, browser string) context.Context {
 	return context.WithValue(ctx, browserKey{}, browser)
 }
 

@@ -29,7 +29,7 @@ func TestProofThatABrowserOpenedARequest(t *testing.T) {
 		}
 		proof := back("one", "browser", first)
 		opens := func(digest, browser string, sent url.Values) bool {
-			at, again := p.openedBefore(WithBrowser(t.Context(), browser), digest, sent)
+			at, again := p.openedBefore(withBrowser(t.Context(), browser), digest, sent)
 			if again && at != first {
 				t.Errorf("it was opened %d seconds after the first time", at-first)
 			}
@@ -57,7 +57,7 @@ func TestProofThatABrowserOpenedARequest(t *testing.T) {
 			t.Error("at the end of the time that the person has")
 		}
 		// Another way back, such as after a second factor, does not renew the proof.
-		at, _ := p.openedBefore(WithBrowser(t.Context(), "browser"), "one", proof)
+		at, _ := p.openedBefore(withBrowser(t.Context(), "browser"), "one", proof)
 		second := back("one", "browser", at)
 		time.Sleep(time.Second)
 		for name, sent := range map[string]url.Values{"the proof": proof, "the proof of the second way back": second} {

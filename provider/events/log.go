@@ -29,6 +29,15 @@ func New(store *storage.Store) *Log { return &Log{store} }
 // Filter says which events a list contains.
 type Filter = storage.EventFilter
 
+// IsNetwork reports whether a text is a network address as the event log has it: an IP address, or a network (CIDR).
+func IsNetwork(text string) bool {
+	_, err := netip.ParseAddr(text)
+	if err != nil {
+		_, err = netip.ParsePrefix(text)
+	}
+	return err == nil
+}
+
 // List returns events for an administrator or the operator, the newest first.
 func (l *Log) List(ctx context.Context, actor policy.Actor, of Filter, limit int) ([]storage.Event, error) {
 	err := actor.MustAdminister("read the event log")

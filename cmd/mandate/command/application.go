@@ -15,6 +15,11 @@ import (
 
 	"mandate/app"
 	"mandate/provider"
+	"mandate/provider/clients"
+	"mandate/provider/events"
+	"mandate/provider/oauth"
+	"mandate/provider/policy"
+	"mandate/storage"
 )
 
 // applicationView is an application as JSON. No scopes means every scope except
@@ -96,7 +101,7 @@ type refusalView struct {
 	Remedy      string `json:"remedy,omitempty"`
 }
 
-func viewRefusals(found []provider.Refusal) []refusalView {
+func viewRefusals(found []events.Refusal) []refusalView {
 	views := make([]refusalView, len(found))
 	for i, r := range found {
 		views[i] = refusalView{
@@ -107,7 +112,7 @@ func viewRefusals(found []provider.Refusal) []refusalView {
 			r.Times,
 			timestamp(r.Since),
 			timestamp(r.At),
-			provider.RemedyOf(r).Text,
+			clients.RemedyOf(r).Text,
 		}
 	}
 	return views
@@ -121,7 +126,7 @@ func (v applicationView) writeRefusals(p *program) error {
 	var out strings.Builder
 	out.WriteString("\nRefused requests of the last seven days:\n")
 	for _, r := range v.RefusedRequests {
-		sender := map[string]string{string(provider.PersonSignedIn): " (from a browser)", string(provider.Stranger): " (sender unknown)"}[r.Sender]
+		sender := map[string]string{string(events.SignedIn): " (from a browser)", string(events.Stranger): " (sender unknown)"}[r.Sender]
 		fmt.Fprintf(&out, "  %s  %d x  %s\n", r.Last, r.Count, strings.TrimSpace(r.Endpoint+" "+r.Error)+sender)
 		for _, line := range []string{r.Description, r.Remedy} {
 			if line != "" {
@@ -133,16 +138,16 @@ func (v applicationView) writeRefusals(p *program) error {
 	return err
 }
 
-func viewApplication(of *provider.Provider, a provider.Application, secret string) applicationView {
+func viewApplication(of *provider.Provider, a storage.Application, secret string) applicationView {
 	view := applicationView{ID: a.ID, ClientID: a.ClientID, ClientSecret: secret, Name: a.Name, ClientType: a.ClientType,
 		GrantTypes: split(a.GrantTypes), RedirectURIs: split(a.RedirectURIs), Scopes: split(a.Scopes), Resources: split(a.Resources),
-		MayIntrospect: a.MayIntrospect, CertificateSubject: a.CertificateSubject, HasSecret: provider.HasSecret(a), HashClientSecret: a.HashClientSecret && provider.HasSecret(a), SkipConsent: a.SkipConsent, PKCE: a.PKCE, RequirePushed: a.RequirePushed, SenderConstraint: a.SenderConstraint, Profile: a.Profile, RequiredACR: a.RequiredACR, DefaultACR: split(a.DefaultACR), RefreshRotation: a.RefreshRotation,
+		MayIntrospect: a.MayIntrospect, CertificateSubject: a.CertificateSubject, HasSecret: clients.HasSecret(a), HashClientSecret: a.HashClientSecret && clients.HasSecret(a), SkipConsent: a.SkipConsent, PKCE: a.PKCE, RequirePushed: a.RequirePushed, SenderConstraint: a.SenderConstraint, Profile: a.Profile, RequiredACR: a.RequiredACR, DefaultACR: split(a.DefaultACR), RefreshRotation: a.RefreshRotation,
 		ClaimsInIDToken: a.ClaimsInIDToken, HasClaimsInIDToken: of.ClaimsInIDToken(a),
 		ObjectAlgorithm: a.ObjectAlgorithm, RequireSigned: a.RequireSigned, RequestURIs: split(a.RequestURIs), ResponseAlgorithm: a.ResponseAlgorithm, ResponseModes: split(a.ResponseModes),
 		AccessTokenLifetime: a.AccessTokenLifetime, RefreshTokenLifetime: a.RefreshTokenLifetime,
 		AccessTokenFormat: a.AccessTokenFormat, Algorithm: a.Algorithm, UserInfoAlgorithm: a.UserInfoAlgorithm, IntrospectionAlg: a.IntrospectionAlg, Sector: a.Sector,
 		PostLogoutURIs: split(a.PostLogoutURIs), BackchannelURI: a.BackchannelURI,
-		AuthMethod: a.AuthMethod, AuthAlgorithm: a.AuthAlgorithm, KeyIDs: append([]string{}, provider.KeyIDs(a)...), JWKSURI: a.JWKSURI, EndpointAudience: a.EndpointAudience,
+		AuthMethod: a.AuthMethod, AuthAlgorithm: a.AuthAlgorithm, KeyIDs: append([]string{}, clients.KeyIDs(a)...), JWKSURI: a.JWKSURI, EndpointAudience: a.EndpointAudience,
 		Origin: a.Origin, Program: a.Program, CreatedAt: timestamp(a.CreatedAt), UpdatedAt: timestamp(a.UpdatedAt)}
 	if a.Owner != nil {
 		view.Owner = *a.Owner
@@ -154,7 +159,7 @@ func viewApplication(of *provider.Provider, a provider.Application, secret strin
 	if a.LastWithoutPKCEAt > 0 {
 		view.LastWithoutPKCEAt = timestamp(a.LastWithoutPKCEAt)
 	}
-	view.Standing, view.WhySuspended = string(provider.StandingOf(a)), of.WhySuspended(a)
+	view.Standing, view.WhySuspended = string(policy.StandingOf(a)), of.Rules.WhySuspended(a)
 	view.Suspended = view.WhySuspended != ""
 	if a.OldSecretExpiresAt > time.Now().Unix() {
 		view.OldSecretExpiresAt = timestamp(a.OldSecretExpiresAt)
@@ -211,7 +216,7 @@ func (v applicationView) write(p *program) error {
 	if v.HasSecret {
 		rows = append(rows, []string{"secret hashed", yes(v.HashClientSecret)})
 	}
-	for _, row := range [][]string{{"certificate subject", provider.ShortSubject(v.CertificateSubject)}, {"suspended", v.WhySuspended}, {"resources", strings.Join(v.Resources, " ")}, {"authentication", strings.TrimSpace(v.AuthMethod + " " + v.AuthAlgorithm)}, {"keys", strings.Join(v.KeyIDs, " ")}, {"keys at", v.JWKSURI}, {"profile", v.Profile}, {"tokens bound by", v.SenderConstraint}, {"default login (acr)", strings.Join(v.DefaultACR, " ")}, {"rotation of refresh tokens", v.RefreshRotation}, {"request objects", v.ObjectAlgorithm}, {"request objects at", strings.Join(v.RequestURIs, " ")}, {"responses signed", v.ResponseAlgorithm}, {"response modes", strings.Join(v.ResponseModes, " ")}, {"algorithm", v.Algorithm}, {"UserInfo algorithm", v.UserInfoAlgorithm}, {"introspection algorithm", v.IntrospectionAlg}, {"pairwise for", v.Sector},
+	for _, row := range [][]string{{"certificate subject", clients.ShortSubject(v.CertificateSubject)}, {"suspended", v.WhySuspended}, {"resources", strings.Join(v.Resources, " ")}, {"authentication", strings.TrimSpace(v.AuthMethod + " " + v.AuthAlgorithm)}, {"keys", strings.Join(v.KeyIDs, " ")}, {"keys at", v.JWKSURI}, {"profile", v.Profile}, {"tokens bound by", v.SenderConstraint}, {"default login (acr)", strings.Join(v.DefaultACR, " ")}, {"rotation of refresh tokens", v.RefreshRotation}, {"request objects", v.ObjectAlgorithm}, {"request objects at", strings.Join(v.RequestURIs, " ")}, {"responses signed", v.ResponseAlgorithm}, {"response modes", strings.Join(v.ResponseModes, " ")}, {"algorithm", v.Algorithm}, {"UserInfo algorithm", v.UserInfoAlgorithm}, {"introspection algorithm", v.IntrospectionAlg}, {"pairwise for", v.Sector},
 		{"last code without PKCE", v.LastWithoutPKCEAt}, {"after logout", strings.Join(v.PostLogoutURIs, " ")}, {"back-channel logout", v.BackchannelURI}} {
 		if row[1] != "" {
 			rows = append(rows, row)
@@ -263,7 +268,7 @@ func (p *program) show(v applicationView, asJSON bool) error {
 }
 
 func (p *program) applicationAddCommand() *cobra.Command {
-	r := provider.Registration{ClientType: provider.Confidential, AccessTokenFormat: provider.FormatOpaque, HashClientSecret: true}
+	r := clients.Registration{ClientType: policy.Confidential, AccessTokenFormat: policy.FormatOpaque, HashClientSecret: true}
 	var fields registrationFlags
 	var program programFlags
 	var secretStdin, asJSON bool
@@ -283,11 +288,11 @@ replaces --name and --grant, and prints what belongs into the settings of the pr
 			case r.Name == "" && !program.named():
 				return wrongUsage("--name is missing: the consent page shows it")
 			case len(r.GrantTypes) == 0 && !program.named():
-				return wrongUsage("--grant is missing: choose from %s; or name the program with --for", strings.Join(provider.GrantNames(), ", "))
-			case secretStdin && r.ClientType == provider.Public:
+				return wrongUsage("--grant is missing: choose from %s; or name the program with --for", strings.Join(policy.GrantNames(), ", "))
+			case secretStdin && r.ClientType == policy.Public:
 				return wrongUsage("--client-secret-stdin cannot be used with --client-type public: a public application has no secret")
 			}
-			return p.addApplication(c.Context(), program, secretStdin, asJSON, func(preset *provider.Registration) error {
+			return p.addApplication(c.Context(), program, secretStdin, asJSON, func(preset *clients.Registration) error {
 				if !program.named() {
 					*preset = r
 					return nil
@@ -308,7 +313,7 @@ replaces --name and --grant, and prints what belongs into the settings of the pr
 
 // addApplication registers an application, for a program if one is named. read changes the registration of the program
 // to what the flags say.
-func (p *program) addApplication(ctx context.Context, of programFlags, secretStdin, asJSON bool, read func(*provider.Registration) error) error {
+func (p *program) addApplication(ctx context.Context, of programFlags, secretStdin, asJSON bool, read func(*clients.Registration) error) error {
 	var secret string
 	if secretStdin {
 		var err error
@@ -341,8 +346,8 @@ func (p *program) addApplication(ctx context.Context, of programFlags, secretStd
 	if err != nil {
 		return err
 	}
-	made, err := o.provider.Clients.Register(ctx, provider.Operator(), *r)
-	if invalid, ok := errors.AsType[*provider.Invalid](err); ok && preset.Address != "" {
+	made, err := o.provider.Clients.Register(ctx, policy.Operator(), *r)
+	if invalid, ok := errors.AsType[*oauth.Invalid](err); ok && preset.Address != "" {
 		return provider.AboutAddress(invalid, r.Said...)
 	}
 	if err != nil {
@@ -373,7 +378,7 @@ func (p *program) listApplications(ctx context.Context, asJSON bool) error {
 	defer o.store.Close()
 	views := []applicationView{}
 	for {
-		found, _, err := o.provider.Clients.Applications(ctx, provider.Operator(), provider.Selection{}, listStep, len(views))
+		found, _, err := o.provider.Clients.Applications(ctx, policy.Operator(), storage.Selection{}, listStep, len(views))
 		if err != nil {
 			return err
 		}
@@ -396,15 +401,15 @@ func (p *program) listApplications(ctx context.Context, asJSON bool) error {
 
 // withApplication opens the database and finds an application by its client id, or
 // by the id in the URLs of its pages.
-func (p *program) withApplication(ctx context.Context, name string, use func(*opened, provider.Application) error) error {
+func (p *program) withApplication(ctx context.Context, name string, use func(*opened, storage.Application) error) error {
 	o, err := p.open(ctx, app.ToUse)
 	if err != nil {
 		return err
 	}
 	defer o.store.Close()
-	a, err := o.provider.Clients.ApplicationByClientID(ctx, provider.Operator(), name)
-	if errors.Is(err, provider.ErrNotFound) {
-		a, err = o.provider.Clients.Application(ctx, provider.Operator(), name)
+	a, err := o.provider.Clients.ApplicationByClientID(ctx, policy.Operator(), name)
+	if errors.Is(err, oauth.ErrNotFound) {
+		a, err = o.provider.Clients.Application(ctx, policy.Operator(), name)
 	}
 	if err == nil {
 		err = use(o, a)
@@ -417,8 +422,8 @@ func (p *program) applicationRotateCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{Use: "rotate-secret CLIENT_ID", Short: "Replace the secret, and print the new one once", Args: arguments("CLIENT_ID"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.withApplication(c.Context(), args[0], func(o *opened, a provider.Application) error {
-				made, err := o.provider.Clients.RotateSecret(c.Context(), provider.Operator(), a.ID, overlap)
+			return p.withApplication(c.Context(), args[0], func(o *opened, a storage.Application) error {
+				made, err := o.provider.Clients.RotateSecret(c.Context(), policy.Operator(), a.ID, overlap)
 				if err != nil {
 					return err
 				}
@@ -439,12 +444,12 @@ func (p *program) applicationTakeOverCommand() *cobra.Command {
 			Short: "Make the operator responsible for an application, and remove its owner",
 			Args:  arguments("CLIENT_ID"),
 			RunE: func(c *cobra.Command, args []string) error {
-				return p.withApplication(c.Context(), args[0], func(o *opened, a provider.Application) error {
+				return p.withApplication(c.Context(), args[0], func(o *opened, a storage.Application) error {
 					knows := "The previous owner"
 					if a.Owner == nil {
 						knows = "Whoever registered it"
 					}
-					a, err := o.provider.Clients.TakeOver(c.Context(), provider.Operator(), a.ID, a.Version)
+					a, err := o.provider.Clients.TakeOver(c.Context(), policy.Operator(), a.ID, a.Version)
 					if err != nil {
 						return err
 					}
@@ -468,9 +473,9 @@ func (p *program) applicationAssignCommand() *cobra.Command {
 			Short: "Give an application to another owner, who becomes responsible for it",
 			Args:  arguments("CLIENT_ID", "USERNAME"),
 			RunE: func(c *cobra.Command, args []string) error {
-				return p.withApplication(c.Context(), args[0], func(o *opened, a provider.Application) error {
-					a, err := o.provider.Clients.Assign(c.Context(), provider.Operator(), a.ID, a.Version, args[1])
-					if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
+				return p.withApplication(c.Context(), args[0], func(o *opened, a storage.Application) error {
+					a, err := o.provider.Clients.Assign(c.Context(), policy.Operator(), a.ID, a.Version, args[1])
+					if invalid, ok := errors.AsType[*oauth.Invalid](err); ok {
 						return errors.New("USERNAME: " + invalid.At("owner"))
 					}
 					if err != nil {
@@ -482,7 +487,7 @@ func (p *program) applicationAssignCommand() *cobra.Command {
 						a.ClientID,
 						a.Name,
 						args[1],
-						provider.StandingOf(a),
+						policy.StandingOf(a),
 					)
 				})
 			},
@@ -497,8 +502,8 @@ func (p *program) applicationRevokeCommand() *cobra.Command {
 			Short: "Revoke all tokens and consents of an application, which stays",
 			Args:  arguments("CLIENT_ID"),
 			RunE: func(c *cobra.Command, args []string) error {
-				return p.withApplication(c.Context(), args[0], func(o *opened, a provider.Application) error {
-					err := o.provider.Clients.RevokeAll(c.Context(), provider.Operator(), a.ID)
+				return p.withApplication(c.Context(), args[0], func(o *opened, a storage.Application) error {
+					err := o.provider.Clients.RevokeAll(c.Context(), policy.Operator(), a.ID)
 					if err != nil {
 						return err
 					}
@@ -521,8 +526,8 @@ func (p *program) applicationDeleteCommand() *cobra.Command {
 			Short: "Delete an application, and revoke its tokens",
 			Args:  arguments("CLIENT_ID"),
 			RunE: func(c *cobra.Command, args []string) error {
-				return p.withApplication(c.Context(), args[0], func(o *opened, a provider.Application) error {
-					err := o.provider.Clients.Delete(c.Context(), provider.Operator(), a.ID)
+				return p.withApplication(c.Context(), args[0], func(o *opened, a storage.Application) error {
+					err := o.provider.Clients.Delete(c.Context(), policy.Operator(), a.ID)
 					if err != nil {
 						return err
 					}

@@ -6,13 +6,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mandate/provider"
+	"mandate/provider/clients"
+	"mandate/provider/policy"
+	"mandate/storage"
 )
 
 // fieldFlags are the flags of application add and application update for the fields that need no more than that.
-func fieldFlags() []fieldFlag[provider.Registration] {
-	type r = provider.Registration
-	return []fieldFlag[provider.Registration]{
+func fieldFlags() []fieldFlag[clients.Registration] {
+	type r = clients.Registration
+	return []fieldFlag[clients.Registration]{
 		{"name", "`NAME` that people see", func(r *r) any { return &r.Name }},
 		{
 			"client-type",
@@ -21,7 +23,7 @@ func fieldFlags() []fieldFlag[provider.Registration] {
 		},
 		{
 			"grant",
-			"`GRANT`: " + strings.Join(provider.GrantNames(), ", ") + "; may be repeated",
+			"`GRANT`: " + strings.Join(policy.GrantNames(), ", ") + "; may be repeated",
 			func(r *r) any { return (*words)(&r.GrantTypes) },
 		},
 		{"redirect-uri", "redirect `URI`; may be repeated", func(r *r) any { return &r.RedirectURIs }},
@@ -64,7 +66,7 @@ func fieldFlags() []fieldFlag[provider.Registration] {
 
 // registrationFlags are all flags for the fields of a registration. application add and application update have the same.
 type registrationFlags struct {
-	said   provider.Registration
+	said   clients.Registration
 	noHash bool
 	auth   authFlags
 	signed messageFlags
@@ -78,7 +80,7 @@ func (f *registrationFlags) add(c *cobra.Command) {
 }
 
 // read sets the fields whose flags are present.
-func (f *registrationFlags) read(c *cobra.Command, into *provider.Registration) error {
+func (f *registrationFlags) read(c *cobra.Command, into *clients.Registration) error {
 	readFlags(c, fieldFlags(), &f.said, into)
 	if c.Flags().Changed("no-hash-client-secret") {
 		into.HashClientSecret = !f.noHash
@@ -102,14 +104,14 @@ application assign and application take-over change who is responsible for it.`,
 			if err != nil {
 				return err
 			}
-			return p.withApplication(c.Context(), args[0], func(o *opened, a provider.Application) error {
-				changed, err := o.provider.Clients.Change(c.Context(), provider.Operator(), a.ID, func(r *provider.Registration) error {
+			return p.withApplication(c.Context(), args[0], func(o *opened, a storage.Application) error {
+				changed, err := o.provider.Clients.Change(c.Context(), policy.Operator(), a.ID, func(r *clients.Registration) error {
 					return f.read(c, r)
 				})
 				if err != nil {
 					return err
 				}
-				if now := changed.Application; c.Flags().Changed("no-hash-client-secret") && provider.HasSecret(now) && !now.HashClientSecret && !provider.SecretIsReadable(now) {
+				if now := changed.Application; c.Flags().Changed("no-hash-client-secret") && clients.HasSecret(now) && !now.HashClientSecret && !clients.SecretIsReadable(now) {
 					fmt.Fprintln(p.stderr, "The stored secret remains a hash until mandate application rotate-secret replaces it.")
 				}
 				return p.show(viewApplication(o.provider, changed.Application, changed.Secret), asJSON)

@@ -11,7 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
-	"mandate/provider"
+	"mandate/provider/clients"
+	"mandate/provider/resources"
 )
 
 // withoutFlag are the fields of a registration for which application update has no flag, and the reason.
@@ -44,7 +45,7 @@ func TestAddAndUpdateHaveAFlagForEveryFieldOfAnApplication(t *testing.T) {
 		if name == "json" {
 			continue
 		}
-		changed := differences(provider.Registration{}, readFlag(t, name, valueFor(t, name), provider.Registration{}))
+		changed := differences(clients.Registration{}, readFlag(t, name, valueFor(t, name), clients.Registration{}))
 		if len(changed) == 0 {
 			changed = differences(filled(), readFlag(t, name, valueFor(t, name), filled()))
 		}
@@ -58,7 +59,7 @@ func TestAddAndUpdateHaveAFlagForEveryFieldOfAnApplication(t *testing.T) {
 			t.Errorf("--%s=false does not switch off what --%s switches on", name, name)
 		}
 	}
-	for _, name := range differences(provider.Registration{}, filled()) {
+	for _, name := range differences(clients.Registration{}, filled()) {
 		reason, left := withoutFlag[name]
 		if !left && !set[name] {
 			t.Errorf("no flag sets %s of a registration: add it to fieldFlags", name)
@@ -86,7 +87,7 @@ func TestUpdateWithoutFlagsKeepsEveryField(t *testing.T) {
 }
 
 // readFlag returns a registration after one flag, with the names of flags that it had before.
-func readFlag(t *testing.T, name, value string, r provider.Registration) provider.Registration {
+func readFlag(t *testing.T, name, value string, r clients.Registration) clients.Registration {
 	t.Helper()
 	var f registrationFlags
 	said := r.Said
@@ -138,8 +139,8 @@ func flagsOf(c *cobra.Command) []string {
 }
 
 // filled returns a registration in which each field has a value.
-func filled() provider.Registration {
-	var r provider.Registration
+func filled() clients.Registration {
+	var r clients.Registration
 	fill(reflect.ValueOf(&r).Elem())
 	return r
 }
@@ -165,7 +166,7 @@ func fill(v reflect.Value) {
 }
 
 // differences names the fields in which two registrations differ, and those of its parts.
-func differences(a, b provider.Registration) []string {
+func differences(a, b clients.Registration) []string {
 	return differ("", reflect.ValueOf(a), reflect.ValueOf(b))
 }
 
@@ -188,18 +189,18 @@ func differ(prefix string, a, b reflect.Value) []string {
 func TestEveryFieldOfAResourceHasAFlagAndIsKept(t *testing.T) {
 	set := []string{"URI"} // the argument
 	for _, one := range resourceFlags() {
-		var r provider.ResourceRegistration
+		var r resources.Registration
 		field := reflect.ValueOf(one.field(&r)).Elem()
 		fill(field)
-		set = append(set, differ("", reflect.ValueOf(provider.ResourceRegistration{}), reflect.ValueOf(r))...)
+		set = append(set, differ("", reflect.ValueOf(resources.Registration{}), reflect.ValueOf(r))...)
 	}
-	var stored provider.Resource
+	var stored resources.Resource
 	fill(reflect.ValueOf(&stored.Resource).Elem())
-	kept := differ("", reflect.ValueOf(provider.ResourceRegistration{}), reflect.ValueOf(registered(stored)))
+	kept := differ("", reflect.ValueOf(resources.Registration{}), reflect.ValueOf(registered(stored)))
 	slices.Sort(set)
 	slices.Sort(kept)
 	var all []string
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[provider.ResourceRegistration]()) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[resources.Registration]()) {
 		all = append(all, f.Name)
 	}
 	slices.Sort(all)

@@ -5,15 +5,17 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mandate/provider"
+	"mandate/provider/clients"
+	"mandate/provider/jose"
+	"mandate/provider/policy"
 )
 
 // messageFlags are the flags for signed authorization requests and responses.
-type messageFlags struct{ said provider.Messages }
+type messageFlags struct{ said clients.Messages }
 
 func (m *messageFlags) add(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&m.said.ObjectAlgorithm, "request-object-algorithm", "", "the only `ALGORITHM` of its request objects: "+strings.Join(provider.ObjectAlgorithms(), ", ")+" (default: any of them)")
+	f.StringVar(&m.said.ObjectAlgorithm, "request-object-algorithm", "", "the only `ALGORITHM` of its request objects: "+strings.Join(clients.ObjectAlgorithms(), ", ")+" (default: any of them)")
 	f.BoolVar(&m.said.RequireSigned, "require-signed-request-object", false, "refuse its authorization requests that it did not sign (RFC 9101)")
 	f.StringArrayVar(&m.said.RequestURIs, "request-uri", nil, "`URI` of its request objects; may be repeated")
 	f.StringVar(
@@ -21,22 +23,22 @@ func (m *messageFlags) add(c *cobra.Command) {
 		"response-algorithm",
 		"",
 		"`ALGORITHM` that signs its authorization responses (JARM): "+strings.Join(
-			provider.SigningAlgorithms(),
+			jose.Algorithms(),
 			", ",
-		)+" (default: "+provider.DefaultAlgorithm+")",
+		)+" (default: "+policy.DefaultAlgorithm+")",
 	)
 	f.Var(
 		(*narrowing)(&m.said.ResponseModes),
 		"response-mode",
 		"response `MODE` that it may use: "+strings.Join(
-			provider.AllResponseModes(),
+			clients.ResponseModes(),
 			", ",
 		)+"; may be repeated (default: any; "+everything+" stands for that)",
 	)
 }
 
 // read sets the values whose flags are present.
-func (m *messageFlags) read(c *cobra.Command, into *provider.Messages) {
+func (m *messageFlags) read(c *cobra.Command, into *clients.Messages) {
 	changed := c.Flags().Changed
 	if changed("request-object-algorithm") {
 		into.ObjectAlgorithm = m.said.ObjectAlgorithm

@@ -10,6 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"mandate/provider"
+	"mandate/provider/clients"
+	"mandate/provider/oauth"
+	"mandate/provider/policy"
+	"mandate/provider/presets"
 )
 
 // programFlags name the program that an application is registered for.
@@ -27,8 +31,8 @@ func (f *programFlags) named() bool { return f.name != "" }
 // check requires a known program. An unknown name gets the names that are near.
 func (f *programFlags) check(c *cobra.Command) error {
 	changed := c.Flags().Changed
-	program, known := provider.ProgramNamed(f.name)
-	near := provider.ProgramsNear(f.name)
+	program, known := presets.Find(f.name)
+	near := presets.Near(f.name)
 	const all = "mandate application programs lists all; website, spa, native, device and service are for others"
 	switch {
 	case !f.named() && changed("for"):
@@ -60,8 +64,8 @@ func (f *programFlags) fill(of *provider.Provider) (provider.ForProgram, error) 
 	if !f.named() {
 		return provider.ForProgram{}, nil
 	}
-	program, _ := provider.ProgramNamed(f.name)
-	return of.ForProgram(provider.Operator(), program, f.url)
+	program, _ := presets.Find(f.name)
+	return of.ForProgram(policy.Operator(), program, f.url)
 }
 
 // settingsView is what belongs into the settings of the program that an application was registered for.
@@ -79,8 +83,8 @@ func (f *programFlags) refuseAgain(ctx context.Context, of *provider.Provider, p
 	if !f.named() || preset.Address == "" {
 		return nil
 	}
-	was, err := of.SameProgram(ctx, provider.Operator(), preset.Registration)
-	if errors.Is(err, provider.ErrNotFound) {
+	was, err := of.SameProgram(ctx, policy.Operator(), preset.Registration)
+	if errors.Is(err, oauth.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
@@ -106,7 +110,7 @@ func argumentOf(id string) string {
 
 // settingsAgain are the settings of an application after its secret was replaced, or nil if it was registered for no
 // program.
-func settingsAgain(of *provider.Provider, made *provider.Registered) (*settingsView, error) {
+func settingsAgain(of *provider.Provider, made *clients.Registered) (*settingsView, error) {
 	found, err := of.ProgramSettings(made.Application, made.Secret)
 	if err != nil || found == nil {
 		return nil, err
@@ -114,7 +118,7 @@ func settingsAgain(of *provider.Provider, made *provider.Registered) (*settingsV
 	return viewText(found.Program, found.Text, found.Notes), nil
 }
 
-func viewSettings(of *provider.Provider, preset provider.ForProgram, made *provider.Registered) (*settingsView, error) {
+func viewSettings(of *provider.Provider, preset provider.ForProgram, made *clients.Registered) (*settingsView, error) {
 	text, err := of.SettingsOf(preset, made.Application.ClientID, made.Secret)
 	if err != nil {
 		return nil, err
@@ -122,7 +126,7 @@ func viewSettings(of *provider.Provider, preset provider.ForProgram, made *provi
 	return viewText(preset.Program, text, preset.Notes), nil
 }
 
-func viewText(program provider.Program, text string, notes []string) *settingsView {
+func viewText(program presets.Program, text string, notes []string) *settingsView {
 	return &settingsView{Program: program.Name, File: program.File, Format: string(program.Format), Text: text,
 		Notes: append([]string{}, notes...), Verified: program.Verified.String()}
 }
@@ -170,13 +174,13 @@ type programView struct {
 	Verified    string   `json:"verified,omitempty"`
 }
 
-func viewProgram(p provider.Program) programView {
-	v := programView{Name: p.Name, Title: p.Title, Kind: p.Kind, Address: p.Address, ClientType: provider.Confidential,
+func viewProgram(p presets.Program) programView {
+	v := programView{Name: p.Name, Title: p.Title, Kind: p.Kind, Address: p.Address, ClientType: policy.Confidential,
 		Redirects: append([]string{}, p.Redirects...), PostLogout: append([]string{}, p.PostLogout...), BackChannel: p.BackChannel,
 		Scopes: append([]string{}, p.Scopes...), PKCE: p.PKCE, Claims: p.Claims, AuthMethod: p.AuthMethod, File: p.File, Format: string(p.Format),
 		Since: p.Since, Notes: append([]string{}, p.Notes...), Verified: p.Verified.String()}
 	if p.Public {
-		v.ClientType = provider.Public
+		v.ClientType = policy.Public
 	}
 	return v
 }
@@ -186,7 +190,7 @@ func (p *program) applicationProgramsCommand() *cobra.Command {
 	c := &cobra.Command{Use: "programs", Short: "List the programs that --for of application add knows", Args: arguments(),
 		RunE: func(*cobra.Command, []string) error {
 			views, rows := []programView{}, [][]string{{"NAME", "PROGRAM", "SETTINGS", "VERIFIED"}}
-			for _, known := range provider.Programs() {
+			for _, known := range presets.Programs() {
 				v := viewProgram(known)
 				views, rows = append(views, v), append(rows, []string{v.Name, v.Title, v.Format, v.Verified})
 			}

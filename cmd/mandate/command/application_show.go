@@ -9,6 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"mandate/provider"
+	"mandate/provider/clients"
+	"mandate/provider/policy"
+	"mandate/provider/possession"
+	"mandate/storage"
 )
 
 // applicationDetails is what the page of an application shows beside its registration. Some of it is counted or read for
@@ -45,7 +49,7 @@ func (p *program) applicationShowCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{Use: "show CLIENT_ID", Short: "Show an application, without its secret", Args: arguments("CLIENT_ID"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.withApplication(c.Context(), args[0], func(o *opened, a provider.Application) error {
+			return p.withApplication(c.Context(), args[0], func(o *opened, a storage.Application) error {
 				view := viewApplication(o.provider, a, "")
 				var err error
 				view.applicationDetails, err = detailsOf(c.Context(), o.provider, a)
@@ -64,12 +68,12 @@ func (p *program) applicationShowCommand() *cobra.Command {
 	return c
 }
 
-func detailsOf(ctx context.Context, of *provider.Provider, a provider.Application) (*applicationDetails, error) {
-	now, more := of.EffectiveRights(a)
-	d := &applicationDetails{TokenEndpoint: endpointOf(of, a, "token"), HasUnusableRights: more, Document: provider.DocumentOf(a), FollowsDocument: provider.FollowsDocument(a),
+func detailsOf(ctx context.Context, of *provider.Provider, a storage.Application) (*applicationDetails, error) {
+	now, more := of.Rules.EffectiveRights(a)
+	d := &applicationDetails{TokenEndpoint: endpointOf(of, a, "token"), HasUnusableRights: more, Document: policy.DocumentOf(a), FollowsDocument: policy.FollowsDocument(a),
 		StatementIssuer: of.Registrations.StatementOf(a).Issuer}
 	d.AccessLifetime, d.RefreshLifetime = of.LifetimesOf(now)
-	if provider.HasGrant(now, provider.GrantCode) {
+	if policy.HasGrant(now, policy.GrantCode) {
 		d.AuthorizationEndpoint = of.Issuer() + "/authorize/"
 		if now.RequirePushed {
 			d.PushEndpoint = endpointOf(of, a, "par")
@@ -78,13 +82,13 @@ func detailsOf(ctx context.Context, of *provider.Provider, a provider.Applicatio
 			d.Issuer = of.Issuer()
 		}
 	}
-	if provider.HasGrant(now, provider.GrantDevice) {
+	if policy.HasGrant(now, policy.GrantDevice) {
 		d.DeviceEndpoint = of.Issuer() + "/device_authorization/"
 	}
 	if now.MayIntrospect {
 		d.IntrospectionEndpoint = of.Issuer() + "/introspect/"
 	}
-	if a.AuthMethod == provider.MethodPrivateKey || a.AuthMethod == provider.MethodSecretJWT {
+	if a.AuthMethod == clients.MethodPrivateKey || a.AuthMethod == clients.MethodSecretJWT {
 		d.AssertionAudience = of.Issuer()
 	}
 	known, err := of.Clients.Keys(ctx, a)
@@ -107,8 +111,8 @@ func detailsOf(ctx context.Context, of *provider.Provider, a provider.Applicatio
 // endpointOf returns the address of an endpoint at which an application authenticates.
 //
 // RFC 8705 §5: a certificate is asked for at addresses of their own.
-func endpointOf(of *provider.Provider, a provider.Application, name string) string {
-	certificate := a.AuthMethod == provider.MethodSelfSigned || a.CertificateSubject != "" || a.SenderConstraint == provider.BoundToCertificate
+func endpointOf(of *provider.Provider, a storage.Application, name string) string {
+	certificate := a.AuthMethod == clients.MethodSelfSigned || a.CertificateSubject != "" || a.SenderConstraint == possession.Certificate
 	if at := of.CertificateEndpoints(); at != "" && certificate {
 		return at + "/" + name + "/"
 	}

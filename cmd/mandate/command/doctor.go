@@ -13,6 +13,7 @@ import (
 	"mandate/app"
 	"mandate/provider"
 	"mandate/provider/checkup"
+	"mandate/provider/policy"
 )
 
 func (p *program) doctorCommand() *cobra.Command {
@@ -48,7 +49,7 @@ func (p *program) doctor(ctx context.Context, application string, asJSON, all bo
 	defer o.store.Close()
 	about, ofStrangers := "", []checkup.Finding(nil)
 	if application != "" {
-		a, err := o.provider.Clients.ApplicationByClientID(ctx, provider.Operator(), application)
+		a, err := o.provider.Clients.ApplicationByClientID(ctx, policy.Operator(), application)
 		if err != nil {
 			return missing(err, "application", application, "application list")
 		}

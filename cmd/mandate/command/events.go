@@ -13,7 +13,11 @@ import (
 
 	"mandate/app"
 	"mandate/provider"
+	"mandate/provider/events"
+	"mandate/provider/oauth"
 	"mandate/provider/origin"
+	"mandate/provider/policy"
+	"mandate/storage"
 )
 
 // byOperator says in the event log that a command does what follows, with the account of the operating
@@ -28,7 +32,7 @@ func byOperator(ctx context.Context) context.Context {
 
 // eventsAsked is what the flags of mandate events ask for.
 type eventsAsked struct {
-	filter                   provider.EventFilter
+	filter                   events.Filter
 	user, by, application    string
 	since, until             string
 	limit                    int
@@ -52,10 +56,10 @@ A time is a date (2026-11-30), a time (2026-11-30T09:00:00Z), or how long ago it
 			if a.forKinds {
 				return p.listKinds(a.asJSON)
 			}
-			if a.filter.Kind != "" && !provider.IsEventKind(a.filter.Kind) {
+			if a.filter.Kind != "" && !events.Known(a.filter.Kind) {
 				return noKind(a.filter.Kind)
 			}
-			if address := a.filter.Address; address != "" && !provider.IsNetwork(address) {
+			if address := a.filter.Address; address != "" && !events.IsNetwork(address) {
 				return wrongUsage("--address: %q is no network address, such as 192.0.2.7, 2001:db8::7 or 2001:db8::/64", address)
 			}
 			if a.limit < 0 {
@@ -81,7 +85,7 @@ A time is a date (2026-11-30), a time (2026-11-30T09:00:00Z), or how long ago it
 // noKind is the error for a kind that does not exist. It lists those that begin in the same way, or else all.
 func noKind(name string) error {
 	var all, similar []string
-	for _, d := range provider.EventKinds() {
+	for _, d := range events.Kinds() {
 		all = append(all, string(d.Kind))
 		if first, _, _ := strings.Cut(name, "."); strings.HasPrefix(string(d.Kind), strings.TrimSuffix(first, "s")) {
 			similar = append(similar, string(d.Kind))
@@ -99,7 +103,7 @@ func (p *program) listKinds(asJSON bool) error {
 		Meaning string `json:"meaning"`
 	}
 	views, rows := []kindView{}, [][]string{{"KIND", "MEANING"}}
-	for _, d := range provider.EventKinds() {
+	for _, d := range events.Kinds() {
 		views = append(views, kindView{string(d.Kind), d.Meaning})
 		rows = append(rows, []string{string(d.Kind), d.Meaning})
 	}
@@ -135,7 +139,7 @@ func (p *program) listEvents(ctx context.Context, a eventsAsked) error {
 		return p.followEvents(ctx, o.provider, a)
 	}
 	rows := [][]string{{"TIME", "KIND", "ACTOR", "ADDRESS", "PERSON", "OBJECT", "DETAIL", "COUNT"}}
-	err = eachEvent(ctx, o.provider, a.filter, a.limit, func(e provider.Event) error {
+	err = eachEvent(ctx, o.provider, a.filter, a.limit, func(e storage.Event) error {
 		if a.asJSON {
 			return p.printEvent(e)
 		}
@@ -156,16 +160,16 @@ func (a *eventsAsked) find(ctx context.Context, in *provider.Provider) error {
 		return missing(err, "person", a.user, "user list")
 	}
 	a.filter.ActorID, err = in.People.ActorInEvents(ctx, a.by)
-	if errors.Is(err, provider.ErrNotFound) {
+	if errors.Is(err, oauth.ErrNotFound) {
 		return fmt.Errorf("there is no person and no application %q: mandate user list and mandate application list list those that exist", a.by)
 	}
 	if err != nil || a.application == "" {
 		return err
 	}
 	a.filter.ObjectID = a.application
-	_, err = in.Clients.ApplicationByClientID(ctx, provider.Operator(), a.application)
-	if errors.Is(err, provider.ErrNotFound) {
-		found, failed := in.Events.List(ctx, provider.Operator(), provider.EventFilter{ObjectID: a.application}, 1)
+	_, err = in.Clients.ApplicationByClientID(ctx, policy.Operator(), a.application)
+	if errors.Is(err, oauth.ErrNotFound) {
+		found, failed := in.Events.List(ctx, policy.Operator(), events.Filter{ObjectID: a.application}, 1)
 		if failed != nil || len(found) > 0 {
 			return failed
 		}
@@ -174,13 +178,13 @@ func (a *eventsAsked) find(ctx context.Context, in *provider.Provider) error {
 }
 
 // eachEvent calls use for at most limit events, the newest first.
-func eachEvent(ctx context.Context, from *provider.Provider, of provider.EventFilter, limit int, use func(provider.Event) error) error {
+func eachEvent(ctx context.Context, from *provider.Provider, of events.Filter, limit int, use func(storage.Event) error) error {
 	for n := 0; limit == 0 || n < limit; {
 		step := 1000
 		if limit > 0 {
 			step = min(step, limit-n)
 		}
-		found, err := from.Events.List(ctx, provider.Operator(), of, step)
+		found, err := from.Events.List(ctx, policy.Operator(), of, step)
 		if err != nil {
 			return err
 		}
@@ -209,10 +213,10 @@ const (
 // followEvents prints the last events and then those that come, the oldest first. A counted event is
 // printed again when its number has grown.
 func (p *program) followEvents(ctx context.Context, from *provider.Provider, a eventsAsked) error {
-	printed, limit := map[string]provider.Event{}, a.limit
+	printed, limit := map[string]storage.Event{}, a.limit
 	for {
-		var fresh []provider.Event
-		err := eachEvent(ctx, from, a.filter, limit, func(e provider.Event) error {
+		var fresh []storage.Event
+		err := eachEvent(ctx, from, a.filter, limit, func(e storage.Event) error {
 			if printed[e.ID].Times != e.Times {
 				fresh = append(fresh, e)
 			}
@@ -248,15 +252,15 @@ func (p *program) followEvents(ctx context.Context, from *provider.Provider, a e
 	}
 }
 
-func (p *program) printEvent(e provider.Event) error {
-	_, err := p.stdout.Write(append(provider.EventJSON(e), '\n'))
+func (p *program) printEvent(e storage.Event) error {
+	_, err := p.stdout.Write(append(events.JSON(e), '\n'))
 	return err
 }
 
 // cellsOf returns an event as a row of the table.
-func cellsOf(e provider.Event) []string {
+func cellsOf(e storage.Event) []string {
 	object := strings.TrimSpace(e.ObjectKind + " " + either(e.ObjectName, e.ObjectID))
-	return []string{timestamp(e.At), e.Kind, provider.EventActor(e), dash(e.Address), dash(either(e.PersonName, e.PersonID)), dash(object), dash(e.Detail), strconv.FormatInt(e.Times, 10)}
+	return []string{timestamp(e.At), e.Kind, events.Actor(e), dash(e.Address), dash(either(e.PersonName, e.PersonID)), dash(object), dash(e.Detail), strconv.FormatInt(e.Times, 10)}
 }
 
 // timeOf reads a time of a flag. It returns 0 for an empty one.

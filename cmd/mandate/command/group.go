@@ -10,6 +10,8 @@ import (
 
 	"mandate/app"
 	"mandate/provider"
+	"mandate/provider/people"
+	"mandate/provider/policy"
 )
 
 // groupView is a group as JSON.
@@ -172,7 +174,7 @@ func (p *program) memberCommand(use, short, done string, change func(groups []st
 			return p.withGroup(c.Context(), args[0], func(o *opened) error {
 				u, err := o.provider.People.UserByName(c.Context(), args[1])
 				if err == nil {
-					_, err = o.provider.People.ChangeUser(c.Context(), provider.Operator(), u.ID, func(person *provider.Person) {
+					_, err = o.provider.People.ChangeUser(c.Context(), policy.Operator(), u.ID, func(person *people.Person) {
 						person.Groups = change(person.Groups, args[0])
 					})
 				}

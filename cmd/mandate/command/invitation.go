@@ -12,7 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"mandate/app"
-	"mandate/provider"
+	"mandate/provider/oauth"
+	"mandate/provider/people"
+	"mandate/provider/policy"
+	"mandate/storage"
 )
 
 // invitationView is an invitation as JSON. Link is set only when it is made, and only if no message has it.
@@ -29,7 +32,7 @@ type invitationView struct {
 	ExpiresAt string   `json:"expires_at"`
 }
 
-func viewInvitation(i provider.Invitation, link string) invitationView {
+func viewInvitation(i storage.Invitation, link string) invitationView {
 	groups := strings.FieldsFunc(i.Groups, func(r rune) bool { return r == '\n' })
 	v := invitationView{ID: i.ID, Email: i.Email, Groups: append([]string{}, groups...), Mailed: i.Mailed, Link: link, CreatedAt: timestamp(i.CreatedAt), ExpiresAt: timestamp(i.ExpiresAt)}
 	if i.Inviter != nil {
@@ -52,13 +55,13 @@ func viewInvitation(i provider.Invitation, link string) invitationView {
 }
 
 // viewInvited describes an invitation that was made just now.
-func viewInvited(one provider.Invited) invitationView {
+func viewInvited(one people.Invited) invitationView {
 	one.Waiting = one.Mailed
 	return viewInvitation(one.Invitation, one.Link)
 }
 
 // invitingFlags are the flags of the commands that invite people.
-func invitingFlags(c *cobra.Command, how *provider.Inviting, asJSON *bool) {
+func invitingFlags(c *cobra.Command, how *people.Inviting, asJSON *bool) {
 	f := c.Flags()
 	f.Var((*duration)(&how.Lifetime), "expires", "`DURATION` for which the link works, such as 48h or 3d (default: INVITATION_EXPIRE_SECONDS)")
 	noMail(c, &how.ByHand)
@@ -72,8 +75,8 @@ func noMail(c *cobra.Command, byHand *bool) {
 }
 
 func (p *program) invitationAddCommand() *cobra.Command {
-	var one provider.Invite
-	var how provider.Inviting
+	var one people.Invite
+	var how people.Inviting
 	var asJSON bool
 	c := &cobra.Command{Use: "add EMAIL", Short: "Invite a person to make an account", Args: arguments("EMAIL"),
 		Long: `Invite a person to make an account. The person gets a message with a link, which works
@@ -81,7 +84,7 @@ once. Without SMTP_URL, or with --no-mail, the command prints the link. Give it 
 person: whoever has it can make the account.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			one.Email = args[0]
-			return p.invite(c.Context(), []provider.Invite{one}, how, asJSON)
+			return p.invite(c.Context(), []people.Invite{one}, how, asJSON)
 		}}
 	c.Flags().StringArrayVar(&one.Groups, "group", nil, "`NAME` of a group of which the person becomes a member; may be repeated")
 	invitingFlags(c, &how, &asJSON)
@@ -89,7 +92,7 @@ person: whoever has it can make the account.`,
 }
 
 func (p *program) invitationImportCommand() *cobra.Command {
-	var how provider.Inviting
+	var how people.Inviting
 	var asJSON bool
 	c := &cobra.Command{Use: "import FILE", Short: "Invite all people of a CSV file, or none if it has a mistake", Args: arguments("FILE"),
 		Long: `Invite all people of a CSV file, or none if it has a mistake. The columns are email and
@@ -97,7 +100,7 @@ groups, and the first line names them. Groups are separated by semicolons. Comma
 semicolons or tabs separate the cells. A file with one address in each line needs no names
 of columns. A dash stands for standard input.`,
 		RunE: func(c *cobra.Command, args []string) error {
-			list, err := readList(p, args[0], provider.ReadInvites)
+			list, err := readList(p, args[0], people.ReadInvites)
 			if err != nil {
 				return err
 			}
@@ -108,14 +111,14 @@ of columns. A dash stands for standard input.`,
 }
 
 // invite invites people, and prints the links that are not sent.
-func (p *program) invite(ctx context.Context, list []provider.Invite, how provider.Inviting, asJSON bool) error {
+func (p *program) invite(ctx context.Context, list []people.Invite, how people.Inviting, asJSON bool) error {
 	o, err := p.open(ctx, app.ToUse)
 	if err != nil {
 		return err
 	}
 	defer o.store.Close()
-	made, err := o.provider.Invitations.Invite(ctx, provider.Operator(), list, how)
-	if errors.Is(err, provider.ErrNotFound) {
+	made, err := o.provider.Invitations.Invite(ctx, policy.Operator(), list, how)
+	if errors.Is(err, oauth.ErrNotFound) {
 		return errors.New("an invitation would have no use: set SIGN_UP: invited, or NEW_PEOPLE: invited for one of the SIGN_IN_SERVERS")
 	}
 	if err != nil {
@@ -142,7 +145,7 @@ func (p *program) invite(ctx context.Context, list []provider.Invite, how provid
 
 // printInvited prints who was invited, and the link if no message has it. A link alone can be passed to
 // another program.
-func (p *program) printInvited(one provider.Invited, several bool) error {
+func (p *program) printInvited(one people.Invited, several bool) error {
 	var err error
 	switch {
 	case one.Link == "":
@@ -226,10 +229,10 @@ func (p *program) invitationRenewCommand() *cobra.Command {
 				return err
 			}
 			defer o.store.Close()
-			var made provider.Invited
+			var made people.Invited
 			one, err := o.provider.Invitations.Named(c.Context(), args[0])
 			if err == nil {
-				made, err = o.provider.Invitations.Renew(c.Context(), provider.Operator(), one.ID, byHand)
+				made, err = o.provider.Invitations.Renew(c.Context(), policy.Operator(), one.ID, byHand)
 			}
 			if err != nil {
 				return missing(err, "invitation", args[0], "invitation list")
@@ -258,7 +261,7 @@ func (p *program) invitationWithdrawCommand() *cobra.Command {
 				defer o.store.Close()
 				one, err := o.provider.Invitations.Named(c.Context(), args[0])
 				if err == nil {
-					err = o.provider.Invitations.Withdraw(c.Context(), provider.Operator(), one.ID)
+					err = o.provider.Invitations.Withdraw(c.Context(), policy.Operator(), one.ID)
 				}
 				if err != nil {
 					return missing(err, "invitation", args[0], "invitation list")

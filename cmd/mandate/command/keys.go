@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"mandate/app"
-	"mandate/provider"
 	"mandate/provider/jose"
+	"mandate/provider/oauth"
 )
 
 // keyView is a signing key as JSON. It contains no key material.
@@ -37,7 +37,7 @@ func (p *program) withKeys(ctx context.Context, use func(*opened) error) error {
 	}
 	defer o.store.Close()
 	_, err = o.provider.Keys.JWKSet(ctx)
-	if errors.Is(err, provider.ErrNotFound) {
+	if errors.Is(err, oauth.ErrNotFound) {
 		return errors.New("this server signs nothing, so it has no signing keys: OIDC_ENABLED: true enables OpenID Connect, and application add --access-token-format jwt adds an application with signed access tokens")
 	}
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mandate/provider"
+	"mandate/provider/oauth"
 )
 
 // flagOf names the flag or argument that sets a field.
@@ -38,7 +38,7 @@ var flagOf = map[string]string{
 
 // explain describes an error for a person at the command line.
 func explain(err error) string {
-	if found, ok := errors.AsType[*provider.Invalid](err); ok {
+	if found, ok := errors.AsType[*oauth.Invalid](err); ok {
 		var lines []string
 		for _, f := range found.Fields {
 			flag, known := flagOf[f.Field]
@@ -54,7 +54,7 @@ func explain(err error) string {
 	if errors.Is(err, context.Canceled) {
 		return "interrupted"
 	}
-	refused, ok := errors.AsType[*provider.Error](err)
+	refused, ok := errors.AsType[*oauth.Error](err)
 	if !ok {
 		return err.Error()
 	}
@@ -66,7 +66,7 @@ func explain(err error) string {
 
 // missing replaces "not found" by a sentence, and returns other errors unchanged.
 func missing(err error, what, name, list string) error {
-	if errors.Is(err, provider.ErrNotFound) {
+	if errors.Is(err, oauth.ErrNotFound) {
 		return fmt.Errorf("there is no %s %q: mandate %s lists those that exist", what, name, list)
 	}
 	return err

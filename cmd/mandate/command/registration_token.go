@@ -10,7 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"mandate/app"
-	"mandate/provider"
+	"mandate/provider/policy"
+	"mandate/provider/registration"
+	"mandate/storage"
 )
 
 // initialTokenView is an initial access token as JSON. Token is set only when it is made.
@@ -27,10 +29,10 @@ type initialTokenView struct {
 	Usable    bool     `json:"usable"`
 }
 
-func viewInitialToken(i provider.InitialToken, text string) (initialTokenView, error) {
-	limits, err := provider.ParseLimits(i.Limits)
-	v := initialTokenView{ID: i.ID, Token: text, May: provider.MayOf(limits), Scopes: limits.Scopes, Resources: split(i.Resources), UsesLeft: i.UsesLeft,
-		ExpiresAt: timestamp(i.ExpiresAt), Usable: provider.UsableInitialToken(i)}
+func viewInitialToken(i storage.InitialToken, text string) (initialTokenView, error) {
+	limits, err := registration.ParseLimits(i.Limits)
+	v := initialTokenView{ID: i.ID, Token: text, May: registration.MayOf(limits), Scopes: limits.Scopes, Resources: split(i.Resources), UsesLeft: i.UsesLeft,
+		ExpiresAt: timestamp(i.ExpiresAt), Usable: registration.UsableInitialToken(i)}
 	if v.Scopes == nil {
 		v.Scopes = []string{}
 	}
@@ -41,7 +43,7 @@ func viewInitialToken(i provider.InitialToken, text string) (initialTokenView, e
 }
 
 func (p *program) registrationTokenAddCommand() *cobra.Command {
-	var r provider.NewInitialToken
+	var r registration.NewInitialToken
 	var may []string
 	var asJSON bool
 	c := &cobra.Command{Use: "add", Short: "Make an initial access token, with which applications register themselves", Args: arguments(),
@@ -76,7 +78,7 @@ func (p *program) registrationTokenAddCommand() *cobra.Command {
 	return c
 }
 
-func (p *program) addInitialToken(ctx context.Context, r provider.NewInitialToken, asJSON bool) error {
+func (p *program) addInitialToken(ctx context.Context, r registration.NewInitialToken, asJSON bool) error {
 	o, err := p.open(ctx, app.ToUse)
 	if err != nil {
 		return err
@@ -85,7 +87,7 @@ func (p *program) addInitialToken(ctx context.Context, r provider.NewInitialToke
 	if !o.provider.Registers() {
 		return errors.New("the registration endpoint is disabled, so nobody could use the token: set REGISTRATION_WITH_TOKEN: true")
 	}
-	made, text, err := o.provider.Registrations.AddInitialToken(ctx, provider.Operator(), r)
+	made, text, err := o.provider.Registrations.AddInitialToken(ctx, policy.Operator(), r)
 	if err != nil {
 		return err
 	}
@@ -122,7 +124,7 @@ func (p *program) listInitialTokens(ctx context.Context, asJSON bool) error {
 		return err
 	}
 	defer o.store.Close()
-	found, err := o.provider.Registrations.InitialTokens(ctx, provider.Operator())
+	found, err := o.provider.Registrations.InitialTokens(ctx, policy.Operator())
 	if err != nil {
 		return err
 	}
@@ -163,7 +165,7 @@ func (p *program) registrationTokenDeleteCommand() *cobra.Command {
 					return err
 				}
 				defer o.store.Close()
-				err = o.provider.Registrations.DeleteInitialToken(c.Context(), provider.Operator(), args[0])
+				err = o.provider.Registrations.DeleteInitialToken(c.Context(), policy.Operator(), args[0])
 				if err != nil {
 					return missing(err, "initial access token", args[0], "registration-token list")
 				}

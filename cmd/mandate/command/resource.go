@@ -9,7 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"mandate/app"
-	"mandate/provider"
+	"mandate/provider/jose"
+	"mandate/provider/policy"
+	"mandate/provider/resources"
 )
 
 // resourceView is a resource as JSON. No scopes means every scope. No token format, no
@@ -27,9 +29,9 @@ type resourceView struct {
 	Configured    bool     `json:"configured"` // by RESOURCES in the configuration
 }
 
-func viewResource(r provider.Resource) resourceView {
+func viewResource(r resources.Resource) resourceView {
 	return resourceView{URI: r.URI, Name: r.Name, Scopes: split(r.Scopes), TokenFormat: r.TokenFormat, Lifetime: r.Lifetime, Algorithm: r.Algorithm,
-		Introspectors: slices.AppendSeq([]string{}, r.IntrospectorIDs()), Constrained: r.Constrained, JWTTyp: either(r.JWTTyp, provider.TypAccessToken), Configured: r.Configured}
+		Introspectors: slices.AppendSeq([]string{}, r.IntrospectorIDs()), Constrained: r.Constrained, JWTTyp: either(r.JWTTyp, resources.TypAccessToken), Configured: r.Configured}
 }
 
 func (p *program) showResource(v resourceView, asJSON bool) error {
@@ -64,8 +66,8 @@ func either(text, empty string) string {
 }
 
 // resourceFlags are the flags of resource add and resource update.
-func resourceFlags() []fieldFlag[provider.ResourceRegistration] {
-	type r = provider.ResourceRegistration
+func resourceFlags() []fieldFlag[resources.Registration] {
+	type r = resources.Registration
 	return []fieldFlag[r]{
 		{"name", "`NAME` that people see", func(r *r) any { return &r.Name }},
 		{
@@ -82,7 +84,7 @@ func resourceFlags() []fieldFlag[provider.ResourceRegistration] {
 		},
 		{
 			"algorithm",
-			"`ALGORITHM` that signs its JWT access tokens: " + strings.Join(provider.SigningAlgorithms(), ", ") +
+			"`ALGORITHM` that signs its JWT access tokens: " + strings.Join(jose.Algorithms(), ", ") +
 				" (default: that of the application)",
 			func(r *r) any { return &r.Algorithm },
 		},
@@ -95,15 +97,15 @@ func resourceFlags() []fieldFlag[provider.ResourceRegistration] {
 		},
 		{
 			"jwt-typ",
-			"`TYP` of its JWT access tokens: " + provider.TypAccessToken + " (RFC 9068), or " + provider.TypJWT +
-				" for an API whose library accepts nothing else (default: " + provider.TypAccessToken + ")",
+			"`TYP` of its JWT access tokens: " + resources.TypAccessToken + " (RFC 9068), or " + resources.TypJWT +
+				" for an API whose library accepts nothing else (default: " + resources.TypAccessToken + ")",
 			func(r *r) any { return &r.JWTTyp },
 		},
 	}
 }
 
 func (p *program) resourceAddCommand() *cobra.Command {
-	var said, r provider.ResourceRegistration
+	var said, r resources.Registration
 	var asJSON bool
 	c := &cobra.Command{Use: "add URI --name NAME", Short: "Add a resource: an API that tokens can be issued for", Args: arguments("URI"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -120,7 +122,7 @@ func (p *program) resourceAddCommand() *cobra.Command {
 }
 
 func (p *program) resourceUpdateCommand() *cobra.Command {
-	var said provider.ResourceRegistration
+	var said resources.Registration
 	var asJSON bool
 	c := &cobra.Command{Use: "update URI", Short: "Change a resource: what its flags name, and nothing else", Args: arguments("URI"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -128,14 +130,14 @@ func (p *program) resourceUpdateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.withResource(c.Context(), args[0], func(o *opened, was provider.Resource) error {
+			return p.withResource(c.Context(), args[0], func(o *opened, was resources.Resource) error {
 				r := registered(was)
 				readFlags(c, resourceFlags(), &said, &r)
-				err := o.provider.Resources.Change(c.Context(), provider.Operator(), was, r)
+				err := o.provider.Resources.Change(c.Context(), policy.Operator(), was, r)
 				if err != nil {
 					return err
 				}
-				now, err := o.provider.Resources.Resource(c.Context(), provider.Operator(), was.URI)
+				now, err := o.provider.Resources.Resource(c.Context(), policy.Operator(), was.URI)
 				if err != nil {
 					return err
 				}
@@ -149,8 +151,8 @@ func (p *program) resourceUpdateCommand() *cobra.Command {
 }
 
 // registered returns the registration of a resource.
-func registered(was provider.Resource) provider.ResourceRegistration {
-	return provider.ResourceRegistration{
+func registered(was resources.Resource) resources.Registration {
+	return resources.Registration{
 		URI:           was.URI,
 		Name:          was.Name,
 		Scopes:        strings.Fields(was.Scopes),
@@ -163,13 +165,13 @@ func registered(was provider.Resource) provider.ResourceRegistration {
 	}
 }
 
-func (p *program) addResource(ctx context.Context, r provider.ResourceRegistration, asJSON bool) error {
+func (p *program) addResource(ctx context.Context, r resources.Registration, asJSON bool) error {
 	o, err := p.open(ctx, app.ToUse)
 	if err != nil {
 		return err
 	}
 	defer o.store.Close()
-	made, err := o.provider.Resources.Add(ctx, provider.Operator(), r)
+	made, err := o.provider.Resources.Add(ctx, policy.Operator(), r)
 	if err != nil {
 		return err
 	}
@@ -192,7 +194,7 @@ func (p *program) listResources(ctx context.Context, asJSON bool) error {
 		return err
 	}
 	defer o.store.Close()
-	found, err := o.provider.Resources.Resources(ctx, provider.Operator())
+	found, err := o.provider.Resources.Resources(ctx, policy.Operator())
 	if err != nil {
 		return err
 	}
@@ -210,13 +212,13 @@ func (p *program) listResources(ctx context.Context, asJSON bool) error {
 }
 
 // withResource opens the database and finds a resource by its URI.
-func (p *program) withResource(ctx context.Context, uri string, use func(*opened, provider.Resource) error) error {
+func (p *program) withResource(ctx context.Context, uri string, use func(*opened, resources.Resource) error) error {
 	o, err := p.open(ctx, app.ToUse)
 	if err != nil {
 		return err
 	}
 	defer o.store.Close()
-	r, err := o.provider.Resources.Resource(ctx, provider.Operator(), uri)
+	r, err := o.provider.Resources.Resource(ctx, policy.Operator(), uri)
 	if err == nil {
 		err = use(o, r)
 	}
@@ -227,7 +229,7 @@ func (p *program) resourceShowCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{Use: "show URI", Short: "Show a resource", Args: arguments("URI"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.withResource(c.Context(), args[0], func(_ *opened, r provider.Resource) error {
+			return p.withResource(c.Context(), args[0], func(_ *opened, r resources.Resource) error {
 				return p.showResource(viewResource(r), asJSON)
 			})
 		}}
@@ -242,8 +244,8 @@ func (p *program) resourceDeleteCommand() *cobra.Command {
 			Short: "Delete a resource, so that it gets no more tokens",
 			Args:  arguments("URI"),
 			RunE: func(c *cobra.Command, args []string) error {
-				return p.withResource(c.Context(), args[0], func(o *opened, r provider.Resource) error {
-					err := o.provider.Resources.Delete(c.Context(), provider.Operator(), r.URI)
+				return p.withResource(c.Context(), args[0], func(o *opened, r resources.Resource) error {
+					err := o.provider.Resources.Delete(c.Context(), policy.Operator(), r.URI)
 					if err != nil {
 						return err
 					}

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mandate/app"
-	"mandate/provider"
+	"mandate/provider/oauth"
 )
 
 func (p *program) tokenRevokeCommand() *cobra.Command {
@@ -38,7 +38,7 @@ func (p *program) revokeToken(ctx context.Context) error {
 	}
 	defer o.store.Close()
 	err = o.provider.Tokens.RevokeByOperator(ctx, strings.TrimSpace(token))
-	if errors.Is(err, provider.ErrNotFound) {
+	if errors.Is(err, oauth.ErrNotFound) {
 		return errors.New("there is no such token: this server did not issue it, or it has expired or was revoked")
 	}
 	if err != nil {

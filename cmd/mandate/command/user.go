@@ -11,6 +11,12 @@ import (
 
 	"mandate/app"
 	"mandate/provider"
+	"mandate/provider/clients"
+	"mandate/provider/oauth"
+	"mandate/provider/password"
+	"mandate/provider/people"
+	"mandate/provider/policy"
+	"mandate/storage"
 )
 
 // userView is a person as JSON.
@@ -28,7 +34,7 @@ type userView struct {
 	CreatedAt     string   `json:"created_at"`
 }
 
-func viewUser(ctx context.Context, p *provider.Provider, u provider.User) (userView, error) {
+func viewUser(ctx context.Context, p *provider.Provider, u storage.User) (userView, error) {
 	groups, err := p.People.GroupsOf(ctx, u.ID)
 	if groups == nil {
 		groups = []string{}
@@ -36,7 +42,7 @@ func viewUser(ctx context.Context, p *provider.Provider, u provider.User) (userV
 	if err != nil {
 		return userView{}, err
 	}
-	profile, err := provider.ProfileOf(u)
+	profile, err := people.ProfileOf(u)
 	return userView{u.ID, u.Number, u.Username, u.Email, profile.EmailVerified, u.FirstName, u.LastName, groups, u.Active, u.Administrator, timestamp(u.CreatedAt)}, err
 }
 
@@ -68,7 +74,7 @@ func noPassword(command string) error {
 	return wrongUsage("no password: pass it on standard input with --password-stdin, for example: mandate user %s --password-stdin < password.txt", command)
 }
 
-func (p *program) addUser(ctx context.Context, person provider.Person, asJSON bool) error {
+func (p *program) addUser(ctx context.Context, person people.Person, asJSON bool) error {
 	var err error
 	person.Password, err = p.readSecret("password")
 	if err != nil {
@@ -79,7 +85,7 @@ func (p *program) addUser(ctx context.Context, person provider.Person, asJSON bo
 		return err
 	}
 	defer o.store.Close()
-	u, err := o.provider.People.AddUser(ctx, provider.Operator(), person)
+	u, err := o.provider.People.AddUser(ctx, policy.Operator(), person)
 	if err != nil {
 		return err
 	}
@@ -162,10 +168,10 @@ subject and email_verified. Groups are separated by semicolons. A person whose u
 somebody has is skipped, so the command can run again. A dash stands for standard input.
 
 A hash is verified with its own scheme, and replaced when the person signs in:
-  ` + strings.Join(provider.HashSchemes(), "\n  ") + `
+  ` + strings.Join(password.Schemes(), "\n  ") + `
 Without a hash, the person has no password, and can set one by a link.`,
 		RunE: func(c *cobra.Command, args []string) error {
-			list, err := readList(p, args[0], provider.ReadNewcomers)
+			list, err := readList(p, args[0], people.ReadNewcomers)
 			if err != nil {
 				return err
 			}
@@ -176,7 +182,7 @@ Without a hash, the person has no password, and can set one by a link.`,
 	return c
 }
 
-func (p *program) importUsers(ctx context.Context, list []provider.Newcomer, trial, asJSON bool) error {
+func (p *program) importUsers(ctx context.Context, list []people.Newcomer, trial, asJSON bool) error {
 	o, err := p.open(ctx, app.ToUse)
 	if err != nil {
 		return err
@@ -250,8 +256,8 @@ sessions and tokens end when the link is used, and not before.`,
 }
 
 func (p *program) printResetLink(ctx context.Context, username string, asJSON bool) error {
-	return p.withUser(ctx, username, func(o *opened, u provider.User) error {
-		link, expires, err := o.provider.People.MakeResetLink(ctx, provider.Operator(), u.ID)
+	return p.withUser(ctx, username, func(o *opened, u storage.User) error {
+		link, expires, err := o.provider.People.MakeResetLink(ctx, policy.Operator(), u.ID)
 		if err != nil {
 			return err
 		}
@@ -296,7 +302,7 @@ func suspended(ctx context.Context, from *provider.Provider, owner string) ([]su
 	views := []suspendedView{}
 	owned, err := from.Clients.OwnedBy(ctx, owner)
 	for _, a := range owned {
-		if from.WhySuspended(a) != "" {
+		if from.Rules.WhySuspended(a) != "" {
 			views = append(views, suspendedView{a.ClientID, a.Name})
 		}
 	}
@@ -337,8 +343,8 @@ func deleteUser(ctx context.Context, p *provider.Provider, username, theirs stri
 	if err != nil {
 		return err
 	}
-	err = p.People.DeleteUser(ctx, provider.Operator(), u.ID, theirs)
-	invalid, ok := errors.AsType[*provider.Invalid](err)
+	err = p.People.DeleteUser(ctx, policy.Operator(), u.ID, theirs)
+	invalid, ok := errors.AsType[*oauth.Invalid](err)
 	if !ok || invalid.At("applications") == "" || theirs != "" {
 		return err
 	}
@@ -348,10 +354,10 @@ func deleteUser(ctx context.Context, p *provider.Provider, username, theirs stri
 	}
 	text := username + " is responsible for applications. Choose what happens to them with --applications delete or --applications take-over:"
 	for _, a := range owned {
-		if !provider.OwnerResponsible(a) {
+		if !clients.OwnerResponsible(a) {
 			continue // it remains
 		}
-		text += "\n  " + a.ClientID + "  " + a.Name + "  (standing: " + string(provider.StandingOf(a)) + ")"
+		text += "\n  " + a.ClientID + "  " + a.Name + "  (standing: " + string(policy.StandingOf(a)) + ")"
 	}
 	return errors.New(text)
 }
@@ -432,7 +438,7 @@ type onlyWayView struct {
 }
 
 // withUser opens the database and finds a person.
-func (p *program) withUser(ctx context.Context, username string, use func(*opened, provider.User) error) error {
+func (p *program) withUser(ctx context.Context, username string, use func(*opened, storage.User) error) error {
 	o, err := p.open(ctx, app.ToUse)
 	if err != nil {
 		return err
@@ -446,7 +452,7 @@ func (p *program) withUser(ctx context.Context, username string, use func(*opene
 }
 
 func (p *program) changeUser(ctx context.Context, name, done string, change func(*opened, *changedUser) error) error {
-	return p.withUser(ctx, name, func(o *opened, u provider.User) error {
+	return p.withUser(ctx, name, func(o *opened, u storage.User) error {
 		changed := &changedUser{}
 		var err error
 		changed.userView, err = viewUser(ctx, o.provider, u)
@@ -460,7 +466,7 @@ func (p *program) changeUser(ctx context.Context, name, done string, change func
 		if err == nil {
 			changed.userView, err = viewUser(ctx, o.provider, now)
 		}
-		if err != nil && !errors.Is(err, provider.ErrNotFound) {
+		if err != nil && !errors.Is(err, oauth.ErrNotFound) {
 			return err
 		}
 		return p.done(changed, "%s"+done, changed.consequences(), name)

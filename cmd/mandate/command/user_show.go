@@ -8,23 +8,26 @@ import (
 	"github.com/spf13/cobra"
 
 	"mandate/provider"
+	"mandate/provider/people"
+	"mandate/provider/policy"
+	"mandate/storage"
 )
 
 // personView is everything about a person as JSON, and no secret of theirs.
 type personView struct {
 	userView
-	Profile        provider.Profile `json:"profile"` // the other claims (OIDC Core §5.1)
-	HasPassword    bool             `json:"has_password"`
-	TOTPSince      string           `json:"authenticator_app_since,omitempty"`
-	RecoveryCodes  int              `json:"recovery_codes"`
-	Passkeys       []passkeyView    `json:"passkeys"`
-	Identities     []identityView   `json:"identities"`
-	Sessions       int              `json:"sessions"`
-	LastSeenAt     string           `json:"last_seen_at,omitempty"`    // in one of the sessions
-	LastSignInAt   string           `json:"last_sign_in_at,omitempty"` // as far as the event log goes back
-	RefusedSignIns int64            `json:"refused_sign_ins"`          // in the last 24 hours
-	Allowed        []allowedView    `json:"allowed_applications"`
-	Owned          []ownedView      `json:"owned_applications"`
+	Profile        people.Profile `json:"profile"` // the other claims (OIDC Core §5.1)
+	HasPassword    bool           `json:"has_password"`
+	TOTPSince      string         `json:"authenticator_app_since,omitempty"`
+	RecoveryCodes  int            `json:"recovery_codes"`
+	Passkeys       []passkeyView  `json:"passkeys"`
+	Identities     []identityView `json:"identities"`
+	Sessions       int            `json:"sessions"`
+	LastSeenAt     string         `json:"last_seen_at,omitempty"`    // in one of the sessions
+	LastSignInAt   string         `json:"last_sign_in_at,omitempty"` // as far as the event log goes back
+	RefusedSignIns int64          `json:"refused_sign_ins"`          // in the last 24 hours
+	Allowed        []allowedView  `json:"allowed_applications"`
+	Owned          []ownedView    `json:"owned_applications"`
 }
 
 type passkeyView struct {
@@ -60,7 +63,7 @@ func (p *program) userShowCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{Use: "show USERNAME", Short: "Show a person: groups, ways to sign in, sessions and applications", Args: arguments("USERNAME"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.withUser(c.Context(), args[0], func(o *opened, u provider.User) error {
+			return p.withUser(c.Context(), args[0], func(o *opened, u storage.User) error {
 				view, err := viewPerson(c.Context(), o.provider, u)
 				if err != nil {
 					return err
@@ -75,9 +78,9 @@ func (p *program) userShowCommand() *cobra.Command {
 	return c
 }
 
-func viewPerson(ctx context.Context, from *provider.Provider, u provider.User) (personView, error) {
+func viewPerson(ctx context.Context, from *provider.Provider, u storage.User) (personView, error) {
 	view := personView{HasPassword: u.Password != "", Passkeys: []passkeyView{}, Identities: []identityView{}, Allowed: []allowedView{}, Owned: []ownedView{}}
-	for _, add := range []func(context.Context, *provider.Provider, provider.User) error{view.addAccount, view.addFactors, view.addSessions, view.addApplications} {
+	for _, add := range []func(context.Context, *provider.Provider, storage.User) error{view.addAccount, view.addFactors, view.addSessions, view.addApplications} {
 		err := add(ctx, from, u)
 		if err != nil {
 			return view, err
@@ -86,17 +89,17 @@ func viewPerson(ctx context.Context, from *provider.Provider, u provider.User) (
 	return view, nil
 }
 
-func (v *personView) addAccount(ctx context.Context, from *provider.Provider, u provider.User) error {
+func (v *personView) addAccount(ctx context.Context, from *provider.Provider, u storage.User) error {
 	var err error
 	v.userView, err = viewUser(ctx, from, u)
 	if err != nil {
 		return err
 	}
-	v.Profile, err = provider.ProfileOf(u)
+	v.Profile, err = people.ProfileOf(u)
 	return err
 }
 
-func (v *personView) addFactors(ctx context.Context, from *provider.Provider, u provider.User) error {
+func (v *personView) addFactors(ctx context.Context, from *provider.Provider, u storage.User) error {
 	factors, err := from.People.Factors(ctx, u.ID)
 	if err != nil {
 		return err
@@ -116,7 +119,7 @@ func (v *personView) addFactors(ctx context.Context, from *provider.Provider, u 
 	return err
 }
 
-func (v *personView) addSessions(ctx context.Context, from *provider.Provider, u provider.User) error {
+func (v *personView) addSessions(ctx context.Context, from *provider.Provider, u storage.User) error {
 	sessions, err := from.People.Sessions(ctx, u.ID)
 	if err != nil {
 		return err
@@ -132,7 +135,7 @@ func (v *personView) addSessions(ctx context.Context, from *provider.Provider, u
 	return err
 }
 
-func (v *personView) addApplications(ctx context.Context, from *provider.Provider, u provider.User) error {
+func (v *personView) addApplications(ctx context.Context, from *provider.Provider, u storage.User) error {
 	allowed, err := from.People.Authorized(ctx, u.ID)
 	if err != nil {
 		return err
@@ -142,7 +145,7 @@ func (v *personView) addApplications(ctx context.Context, from *provider.Provide
 	}
 	owned, err := from.Clients.OwnedBy(ctx, u.ID)
 	for _, a := range owned {
-		v.Owned = append(v.Owned, ownedView{a.ClientID, a.Name, string(provider.StandingOf(a))})
+		v.Owned = append(v.Owned, ownedView{a.ClientID, a.Name, string(policy.StandingOf(a))})
 	}
 	return err
 }

@@ -5,13 +5,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mandate/provider"
+	"mandate/provider/people"
+	"mandate/provider/policy"
+	"mandate/storage"
 )
 
 // personFlags are the flags of user add and user update. Most are claims about a person (OIDC Core §5.1).
-func personFlags() []fieldFlag[provider.Person] {
-	type p = provider.Person
-	return []fieldFlag[provider.Person]{
+func personFlags() []fieldFlag[people.Person] {
+	type p = people.Person
+	return []fieldFlag[people.Person]{
 		{"email", "email `ADDRESS`", func(p *p) any { return &p.Email }},
 		{"email-verified", "the email address is confirmed", func(p *p) any { return &p.Profile.EmailVerified }},
 		{"first-name", "first `NAME`", func(p *p) any { return &p.FirstName }},
@@ -39,8 +41,8 @@ func personFlags() []fieldFlag[provider.Person] {
 }
 
 // noPerson is a person of whom nothing is known.
-func noPerson() provider.Person {
-	return provider.Person{Profile: &provider.Profile{Address: &provider.Address{}}}
+func noPerson() people.Person {
+	return people.Person{Profile: &people.Profile{Address: &people.Address{}}}
 }
 
 func (p *program) userUpdateCommand() *cobra.Command {
@@ -60,7 +62,7 @@ user disable and user enable change whether the person can sign in, user passwd 
 			if err != nil {
 				return err
 			}
-			return p.updateUser(c.Context(), args[0], asJSON, func(person *provider.Person) {
+			return p.updateUser(c.Context(), args[0], asJSON, func(person *people.Person) {
 				changed := c.Flags().Changed
 				address, number := person.Email, person.Profile.PhoneNumber
 				readFlags(c, personFlags(), &said, person)
@@ -83,9 +85,9 @@ user disable and user enable change whether the person can sign in, user passwd 
 	return c
 }
 
-func (p *program) updateUser(ctx context.Context, username string, asJSON bool, change func(*provider.Person)) error {
-	return p.withUser(ctx, username, func(o *opened, u provider.User) error {
-		u, err := o.provider.People.ChangeUser(ctx, provider.Operator(), u.ID, change)
+func (p *program) updateUser(ctx context.Context, username string, asJSON bool, change func(*people.Person)) error {
+	return p.withUser(ctx, username, func(o *opened, u storage.User) error {
+		u, err := o.provider.People.ChangeUser(ctx, policy.Operator(), u.ID, change)
 		if err != nil {
 			return err
 		}

@@ -11,12 +11,15 @@ import (
 
 	"mandate/conformance/need"
 	"mandate/provider"
+	"mandate/provider/clients"
+	"mandate/provider/people"
+	"mandate/provider/policy"
 )
 
 // Cast is the people and applications of the demo.
 type Cast struct {
 	base, issuer  string
-	alice, admin  provider.Person
+	alice, admin  people.Person
 	robot, legacy credentials
 	tools         credentials // of the MCP server, to introspect tokens
 	sites         []*webSite
@@ -53,17 +56,17 @@ func Fill(ctx context.Context, with *provider.Provider, base string) (*Cast, err
 }
 
 func (c *Cast) fillPeople(ctx context.Context) error {
-	c.alice = provider.Person{Username: "alice", Email: "alice@example.org", FirstName: "Alice", LastName: "Liddell", Groups: []string{groupName},
-		Profile: &provider.Profile{EmailVerified: true, Birthdate: "1852-05-04", ZoneInfo: "Europe/London", Locale: "en-GB", PhoneNumber: "+441632960961",
-			Address: &provider.Address{Formatted: "Christ Church\nOxford", StreetAddress: "Christ Church", Locality: "Oxford", Country: "United Kingdom"}}}
-	c.admin = provider.Person{Username: "admin", Email: "admin@example.org", Administrator: true}
+	c.alice = people.Person{Username: "alice", Email: "alice@example.org", FirstName: "Alice", LastName: "Liddell", Groups: []string{groupName},
+		Profile: &people.Profile{EmailVerified: true, Birthdate: "1852-05-04", ZoneInfo: "Europe/London", Locale: "en-GB", PhoneNumber: "+441632960961",
+			Address: &people.Address{Formatted: "Christ Church\nOxford", StreetAddress: "Christ Church", Locality: "Oxford", Country: "United Kingdom"}}}
+	c.admin = people.Person{Username: "admin", Email: "admin@example.org", Administrator: true}
 	err := c.provider.People.AddGroup(ctx, groupName)
 	if err != nil {
 		return err
 	}
-	for _, person := range []*provider.Person{&c.alice, &c.admin} {
+	for _, person := range []*people.Person{&c.alice, &c.admin} {
 		person.Password = newPassword()
-		_, err = c.provider.People.AddUser(ctx, provider.Operator(), *person)
+		_, err = c.provider.People.AddUser(ctx, policy.Operator(), *person)
 		if err != nil {
 			return err
 		}
@@ -73,17 +76,17 @@ func (c *Cast) fillPeople(ctx context.Context) error {
 
 func (c *Cast) fillApplications(ctx context.Context) error {
 	var err error
-	c.robot, err = c.fillApplication(ctx, provider.Registration{Name: "Robot", GrantTypes: []string{provider.GrantClient}, MayIntrospect: true, IntrospectionAlgorithm: serverAlgorithm})
+	c.robot, err = c.fillApplication(ctx, clients.Registration{Name: "Robot", GrantTypes: []string{policy.GrantClient}, MayIntrospect: true, IntrospectionAlgorithm: serverAlgorithm})
 	if err != nil {
 		return err
 	}
-	c.legacy, err = c.fillApplication(ctx, provider.Registration{Name: "Legacy", GrantTypes: []string{provider.GrantPassword}})
+	c.legacy, err = c.fillApplication(ctx, clients.Registration{Name: "Legacy", GrantTypes: []string{policy.GrantPassword}})
 	if err != nil {
 		return err
 	}
 	c.sites = webSites()
 	for _, site := range c.sites {
-		r := provider.Registration{Name: site.name, Algorithm: site.algorithm, GrantTypes: []string{provider.GrantCode}, RedirectURIs: []string{c.callback()}}
+		r := clients.Registration{Name: site.name, Algorithm: site.algorithm, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{c.callback()}}
 		if site.secured() {
 			err = site.register(&r)
 		}
@@ -97,12 +100,12 @@ func (c *Cast) fillApplications(ctx context.Context) error {
 	return nil
 }
 
-func (c *Cast) fillApplication(ctx context.Context, r provider.Registration) (credentials, error) {
+func (c *Cast) fillApplication(ctx context.Context, r clients.Registration) (credentials, error) {
 	// With HS256 and client_secret_jwt the client secret is a key, so the server cannot
 	// store a hash of it.
 	key := r.Algorithm == "HS256" || r.Authentication.Method == need.SecretJWT
-	r.ClientType, r.HashClientSecret, r.Owner = cmp.Or(r.ClientType, provider.Confidential), !key, c.admin.Username
-	made, err := c.provider.Clients.Register(ctx, provider.Operator(), r)
+	r.ClientType, r.HashClientSecret, r.Owner = cmp.Or(r.ClientType, policy.Confidential), !key, c.admin.Username
+	made, err := c.provider.Clients.Register(ctx, policy.Operator(), r)
 	if err != nil {
 		return credentials{}, err
 	}
@@ -117,9 +120,9 @@ func webSites() []*webSite {
 			about: "OpenID Connect: the site learns who you are. The server signs the ID token with its private key, and everybody can verify the signature with the public key. Most sites use this."},
 		{name: "Forum", wants: "signing in, HS256", scope: "openid profile email", algorithm: "HS256",
 			about: "The same, but the client secret signs the ID token. Only the server and the site know it: both can verify the signature, and both could have created it."},
-		{name: "Budget", wants: "FAPI 2.0", scope: "read groups", profile: provider.ProfileFAPI,
+		{name: "Budget", wants: "FAPI 2.0", scope: "read groups", profile: policy.ProfileFAPI,
 			about: "What a bank requires, without a shared secret. The site pushes its request, proves with private keys that it is the sender, and gets an access token that a thief cannot use."},
-		{name: "Broker", wants: "FAPI 2.0, signed messages", scope: "read groups", profile: provider.ProfileMessages,
+		{name: "Broker", wants: "FAPI 2.0, signed messages", scope: "read groups", profile: policy.ProfileMessages,
 			about: "The same, and messages can be evidence later: the site signs its request, and the server signs its response to the site and its answer to the API."},
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"syscall"
 
 	"mandate/conformance/target"
-	"mandate/provider"
 	"mandate/provider/loopback"
+	"mandate/provider/outbound"
 )
 
 // MayListen reports whether the demo may listen at an address. It has no TLS, so it
@@ -66,7 +66,7 @@ const documentHost = "127.0.0.1"
 // DocumentHost chooses the port at which a conformance check of the demo serves metadata
 // documents, and writes a certificate for it to a folder. The demo may fetch documents from
 // this port of this machine, and from no other.
-func DocumentHost(demo net.Listener, dir string) (target.Documents, *provider.DocumentHost, error) {
+func DocumentHost(demo net.Listener, dir string) (target.Documents, *outbound.Peer, error) {
 	at, err := netip.ParseAddrPort(demo.Addr().String())
 	if err != nil {
 		return target.Documents{}, nil, err
@@ -86,5 +86,5 @@ func DocumentHost(demo net.Listener, dir string) (target.Documents, *provider.Do
 		return d, nil, err
 	}
 	certificate, err := target.WriteCertificate(d.Certificate, d.Key)
-	return d, &provider.DocumentHost{Address: netip.MustParseAddrPort(d.Listen), Certificate: certificate}, err
+	return d, &outbound.Peer{Address: netip.MustParseAddrPort(d.Listen), Certificate: certificate}, err
 }

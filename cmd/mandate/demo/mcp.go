@@ -13,6 +13,10 @@ import (
 
 	"mandate/handlers/resource"
 	"mandate/provider"
+	"mandate/provider/clients"
+	"mandate/provider/people"
+	"mandate/provider/policy"
+	"mandate/provider/resources"
 )
 
 // mcpPath is the path of the MCP server, whose URL is its resource indicator (RFC 8707).
@@ -31,9 +35,9 @@ type Tools struct {
 // its tokens.
 func (c *Cast) fillMCP(ctx context.Context) error {
 	var err error
-	c.tools, err = c.fillApplication(ctx, provider.Registration{Name: "MCP server", GrantTypes: []string{provider.GrantClient}})
+	c.tools, err = c.fillApplication(ctx, clients.Registration{Name: "MCP server", GrantTypes: []string{policy.GrantClient}})
 	if err == nil {
-		_, err = c.provider.Resources.Add(ctx, provider.Operator(), provider.ResourceRegistration{URI: c.base + mcpPath, Name: "Demo tools",
+		_, err = c.provider.Resources.Add(ctx, policy.Operator(), resources.Registration{URI: c.base + mcpPath, Name: "Demo tools",
 			Scopes: []string{"read", "write"}, Introspectors: []string{c.tools.id}})
 	}
 	return err
@@ -118,7 +122,7 @@ func (t *Tools) call(ctx context.Context, name string, arguments map[string]any)
 		return map[string]any{"usernames": names}, err
 	case writer:
 		username, _ := arguments["username"].(string)
-		u, err := t.provider.People.AddUser(ctx, provider.Actor{}, provider.Person{Username: username, Password: newPassword()})
+		u, err := t.provider.People.AddUser(ctx, policy.Actor{}, people.Person{Username: username, Password: newPassword()})
 		return map[string]any{"usernames": []string{u.Username}}, err
 	}
 	return nil, errNoTool

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"mandate/conformance/need"
-	"mandate/provider"
+	"mandate/provider/clients"
 	"mandate/provider/dpop"
 	"mandate/provider/jose"
 	"mandate/templates"
@@ -48,7 +48,7 @@ func newProofKeys() (*proofKeys, error) {
 }
 
 // register adds the profile and the registered key of a site to its registration.
-func (s *webSite) register(r *provider.Registration) error {
+func (s *webSite) register(r *clients.Registration) error {
 	var err error
 	s.keys, err = newProofKeys()
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"strings"
 
-	"mandate/provider"
+	"mandate/provider/policy"
 	"mandate/templates"
 )
 
@@ -14,7 +14,7 @@ import (
 
 // secured reports whether a site has a profile, and signs whether it signs its messages too.
 func (s *webSite) secured() bool { return s.profile != "" }
-func (s *webSite) signs() bool   { return s.profile == provider.ProfileMessages }
+func (s *webSite) signs() bool   { return s.profile == policy.ProfileMessages }
 
 // push sends the authorization request to the server itself (RFC 9126 §2).
 func (d *codeFlow) push(r *http.Request) error {

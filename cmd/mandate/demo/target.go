@@ -6,7 +6,9 @@ import (
 
 	"mandate/conformance/need"
 	"mandate/conformance/target"
-	"mandate/provider"
+	"mandate/provider/clients"
+	"mandate/provider/policy"
+	"mandate/provider/resources"
 )
 
 // WriteTarget registers an application for each role of the conformance runner, and
@@ -24,14 +26,14 @@ func (c *Cast) WriteTarget(ctx context.Context, documents target.Documents, path
 			continue
 		}
 		client := target.NewClient(role, "", "")
-		r := provider.Registration{Name: "conformance " + string(role.Name), GrantTypes: []string{role.Grant},
+		r := clients.Registration{Name: "conformance " + string(role.Name), GrantTypes: []string{role.Grant},
 			RedirectURIs: role.RedirectURIs, PostLogoutURIs: role.AfterLogout, MayIntrospect: role.Introspects, Pairwise: role.Pairwise,
 			Algorithm: role.IDTokenAlgorithm, UserInfoAlgorithm: role.UserInfoAlgorithm, Profile: role.Profile}
 		if role.Machine {
-			r.GrantTypes = append(r.GrantTypes, provider.GrantClient)
+			r.GrantTypes = append(r.GrantTypes, policy.GrantClient)
 		}
 		if role.SignedAccess {
-			r.AccessTokenFormat = provider.FormatJWT
+			r.AccessTokenFormat = policy.FormatJWT
 		}
 		r.Authentication.Method = role.Auth
 		if keys := client.Keys(); keys != nil {
@@ -42,7 +44,7 @@ func (c *Cast) WriteTarget(ctx context.Context, documents target.Documents, path
 			r.Authentication.JWKS = string(text)
 		}
 		if role.Public {
-			r.ClientType = provider.Public
+			r.ClientType = policy.Public
 		}
 		made, err := c.fillApplication(ctx, r)
 		if err != nil {
@@ -52,7 +54,7 @@ func (c *Cast) WriteTarget(ctx context.Context, documents target.Documents, path
 		t.Clients[role.Name] = client
 	}
 	for _, api := range []target.Resource{{URI: "https://one.example/v1", Scope: "read"}, {URI: "https://two.example/v1", Scope: "write"}} {
-		_, err := c.provider.Resources.Add(ctx, provider.Operator(), provider.ResourceRegistration{URI: api.URI, Name: "conformance " + api.Scope,
+		_, err := c.provider.Resources.Add(ctx, policy.Operator(), resources.Registration{URI: api.URI, Name: "conformance " + api.Scope,
 			Scopes: []string{api.Scope, "groups"}, Introspectors: []string{t.Clients[need.Introspect].ID}})
 		if err != nil {
 			return err
