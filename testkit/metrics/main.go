@@ -19,6 +19,7 @@ import (
 var limits = []limit{
 	{"lines over 120 columns, without tests", 3250, func(t total) int { return t.long }},
 	{"lines over 120 columns in tests", 5900, func(t total) int { return t.longTests }},
+	{"modules that go.mod requires directly", 30, func(t total) int { return t.modules }},
 	{"identifiers in the median function", 22, func(t total) int { return median(t.identifiers) }},
 	{"methods of the largest struct", 368, func(t total) int { return t.methods }},
 	{"upward arrows between files of a package, in percent", 19, func(t total) int { return percent(t.up, t.arrows) }},
@@ -32,8 +33,8 @@ type limit struct {
 
 // total is the sum, or the worst, of all packages.
 type total struct {
-	long, longTests, methods, up, arrows int
-	identifiers                          []int
+	long, longTests, modules, methods, up, arrows int
+	identifiers                                   []int
 }
 
 func main() {
@@ -108,7 +109,28 @@ func run(names []string, read func(string) ([]byte, error), w io.Writer) error {
 		sum.identifiers = append(sum.identifiers, p.identifiers...)
 	}
 	table.Flush()
+	required, err := read("go.mod")
+	if err != nil {
+		return err
+	}
+	sum.modules = direct(string(required))
 	return compare(sum, limits, w)
+}
+
+// direct counts the modules that a go.mod requires because a package of ours imports them. Each has its own line.
+func direct(text string) int {
+	modules, inside := 0, false
+	for line := range strings.Lines(text) {
+		switch {
+		case strings.HasPrefix(line, "require ("):
+			inside = true
+		case strings.HasPrefix(line, ")"):
+			inside = false
+		case inside && !strings.Contains(line, "// indirect"):
+			modules++
+		}
+	}
+	return modules
 }
 
 func compare(sum total, limits []limit, w io.Writer) error {

@@ -17,6 +17,7 @@ var source = map[string]string{
 	"a/top_test.go": "package a\n\n// " + strings.Repeat("x", columns) + "\n",
 	"b/b.go": "package b\n\n// " + strings.Repeat("ü", columns-2) + "\n" +
 		"//\t" + strings.Repeat("ü", columns-3) + "\nfunc generic[T any](t T) T { return t }\n",
+	"go.mod":            "module a\n\nrequire (\n\tx v1\n\ty v1 // why\n)\n\nrequire (\n\tz v1 // indirect\n)\n",
 	"b/testdata/x/x.go": "package broken",
 }
 
@@ -30,7 +31,11 @@ func read(name string) ([]byte, error) {
 
 func TestTable(t *testing.T) {
 	var out strings.Builder
-	run(append(sorted(source), "a/deleted.go"), read, &out)
+	names := slices.DeleteFunc(sorted(source), func(name string) bool { return name == "go.mod" })
+	run(append(names, "a/deleted.go"), read, &out)
+	if want := "modules that go.mod requires directly: 2, limit"; !strings.Contains(out.String(), want) {
+		t.Errorf("no %q in %s", want, &out)
+	}
 	got := strings.Split(strings.TrimSpace(out.String()), "\n")[:3]
 	for i, want := range []string{
 		"package >120 >120 tests identifiers methods of arrows upward",
