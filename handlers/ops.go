@@ -79,6 +79,6 @@ func (o Ops) write(w http.ResponseWriter, status int, h health) {
 	uncached(w.Header())
 	err := writeJSON(w, status, h)
 	if err != nil {
-		o.Log.Warn("the response about the state of this node was not sent", "error", err)
+		o.Log.Warn("cannot write the readiness response", "error", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -340,6 +341,14 @@ func TestConfigUnavailable(t *testing.T) {
 	}
 	if slices.ContainsFunc(unavailable, func(u struct{ key, text string }) bool { return !strings.Contains(u.text, " ") }) {
 		t.Error("a name has no sentence")
+	}
+	names := keysOf(allFields(&Config{}))
+	for _, u := range unavailable {
+		for _, named := range regexp.MustCompile(`[A-Z]+(?:_[A-Z0-9]+)+`).FindAllString(u.text, -1) {
+			if !slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, named) }) {
+				t.Errorf("%s: there is no setting %s", u.key, named)
+			}
+		}
 	}
 }
 

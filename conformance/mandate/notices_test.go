@@ -119,7 +119,7 @@ func TestMailIsGivenUp(t *testing.T) {
 	// The thirty minutes are nearly over, and the next pause is longer than what is left.
 	m.exec(t, `UPDATE mails SET due_at = 1, attempts = 9, expires_at = CAST(strftime('%s', 'now') AS INTEGER) + 600`)
 	waitFor(t, "the message is given up", func() bool {
-		return strings.Contains(m.log.String()+m.other.log.String(), "a message was not sent, and is given up")
+		return strings.Contains(m.log.String()+m.other.log.String(), "mail was not sent; no more attempts")
 	})
 	m.settled(t)
 	if log := m.log.String() + m.other.log.String(); strings.Contains(log, "/password/reset/") {

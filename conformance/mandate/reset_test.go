@@ -260,7 +260,7 @@ func TestMailThatIsRefused(t *testing.T) {
 	m.forgot(t, m.server, "carol")
 	m.settled(t)
 	waitFor(t, "the log", func() bool {
-		return strings.Contains(m.log.String()+m.other.log.String(), "a message was not sent, and is given up")
+		return strings.Contains(m.log.String()+m.other.log.String(), "mail was not sent; no more attempts")
 	})
 	if len(m.mail.Messages(t)) != 0 {
 		t.Error("the mail server has a message")

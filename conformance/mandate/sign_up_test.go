@@ -463,7 +463,7 @@ func TestInvitationSaysWhatBecameOfIt(t *testing.T) {
 		}
 		waitFor(t, "an attempt fails", named("a message was not sent; the server will try again"))
 		m.exec(t, `UPDATE mails SET due_at = 1, attempts = 9, expires_at = created_at + 600`)
-		waitFor(t, "the message is given up", named("a message was not sent, and is given up"))
+		waitFor(t, "the message is given up", named("mail was not sent; no more attempts"))
 		waitFor(t, "the page says so", func() bool { admin.open(t, page); return strings.Contains(admin.Body, "The message could not be sent") })
 		if log := m.log.String() + m.other.log.String(); strings.Contains(log, "ann@example.com") {
 			t.Errorf("the log contains the address:\n%s", log)

@@ -152,7 +152,7 @@ func (n *Notices) try(ctx context.Context, m storage.Mail, answers Answers) {
 		err = n.forget(final, m, false)
 	case errors.Is(err, mail.ErrRefused), next >= m.ExpiresAt:
 		n.counters.givenUp.Add(1)
-		n.log.Warn("a message was not sent, and is given up", append(names(m), "attempts", m.Attempts, "error", oauth.Clip(err.Error(), 300))...)
+		n.log.Warn("mail was not sent; no more attempts", append(names(m), "attempts", m.Attempts, "error", oauth.Clip(err.Error(), 300))...)
 		err = n.forget(final, m, true)
 	default:
 		n.counters.failed.Add(1)
