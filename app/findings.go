@@ -57,7 +57,7 @@ func Check(c *config.Config, log *slog.Logger) (warnings []string, err error) {
 	base := c.BaseURL
 	if c.Upstream != "" {
 		base = "" // for a resource server it is another server
-		_, err = newProxy(c, log)
+		_, _, err = newProxy(c, log)
 	}
 	if err == nil {
 		_, err = certificateOf(c, base, log)

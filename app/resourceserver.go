@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"mandate/app/config"
@@ -25,7 +26,7 @@ const proxyPatience = 5 * time.Minute
 
 // Protect runs a resource server until ctx ends. It needs no database.
 func (p Process) Protect(ctx context.Context, settings *config.Config) error {
-	proxy, err := newProxy(settings, p.Log)
+	proxy, guard, err := newProxy(settings, p.Log)
 	if err != nil {
 		return err
 	}
@@ -47,19 +48,23 @@ func (p Process) Protect(ctx context.Context, settings *config.Config) error {
 		fmt.Fprintf(p.Stdout, "Clients with a certificate reach it at %s\n", httpserve.Place(l))
 	}
 	p.sayMetadata(settings, proxy)
+	// The authorization server may start later, so that this is no reason to end.
+	var asking sync.WaitGroup
+	asking.Go(func() { _ = guard.Ask(context.WithoutCancel(ctx)) })
+	defer asking.Wait()
 	server := httpserve.New(proxy, p.Log, proxyPatience)
 	server.RegisterOnShutdown(proxy.Close)
 	return httpserve.Run(ctx, server, stopOf(settings), p.Log, append(bound.mutual, bound.listener)...)
 }
 
-func newProxy(settings *config.Config, log *slog.Logger) (*resource.Proxy, error) {
+func newProxy(settings *config.Config, log *slog.Logger) (*resource.Proxy, *resource.Guard, error) {
 	upstream, err := url.Parse(settings.Upstream)
 	if err != nil {
-		return nil, fmt.Errorf("UPSTREAM: %w", err)
+		return nil, nil, fmt.Errorf("UPSTREAM: %w", err)
 	}
 	guard, err := newGuard(settings, settings.Provider, nil, log)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var rules []resource.Rule
 	for _, r := range settings.Rules {
@@ -70,11 +75,11 @@ func newProxy(settings *config.Config, log *slog.Logger) (*resource.Proxy, error
 		ReservedHeaders: settings.ReservedHeaders, Recheck: max(settings.Provider.ResourceServerTokenCaching, time.Second), Logger: log})
 	switch {
 	case errors.Is(err, resource.ErrReservedHeaders):
-		return nil, fmt.Errorf("RESERVED_HEADERS: %w", err)
+		return nil, nil, fmt.Errorf("RESERVED_HEADERS: %w", err)
 	case err != nil:
-		return nil, fmt.Errorf("RULES: %w", err)
+		return nil, nil, fmt.Errorf("RULES: %w", err)
 	}
-	return proxy, nil
+	return proxy, guard, nil
 }
 
 // sayMetadata prints where clients find the authorization server, and the command that

@@ -37,6 +37,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("PORT", strconv.Itoa(port.Free()))
 			env.Setenv("PORT2", strconv.Itoa(port.Free()))
 			env.Setenv("PORT3", strconv.Itoa(port.Free()))
+			env.Setenv("PORT4", strconv.Itoa(port.Free()))
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

@@ -122,7 +122,7 @@ var errNotActive = inactive("the introspection endpoint answered active: false; 
 func (i *Introspection) Verify(ctx context.Context, token string) (*Token, error) {
 	status, body, err := i.ask(ctx, token)
 	if err != nil {
-		return nil, fmt.Errorf("ask the introspection endpoint: %w", err)
+		return nil, fmt.Errorf("ask the introspection endpoint: %w; check RESOURCE_SERVER_INTROSPECTION_URL, and that the authorization server runs", err)
 	}
 	switch {
 	// RFC 7662 §2.3: 401 means that our credentials are wrong; it says nothing about the

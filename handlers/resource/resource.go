@@ -18,6 +18,7 @@ package resource
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -221,6 +222,18 @@ func NewGuard(c GuardConfig) (*Guard, error) {
 		certificates: mtls.Source{Header: c.CertificateHeader, Proxies: slices.Clone(c.TrustedProxies)}, showScopes: c.ShowScopes,
 		described: describe(c, checked != nil, mutual), origins: slices.Clone(c.AllowedOrigins), log: logger(c.Logger),
 		refused: newRequestLog(), unchecked: newRequestLog()}, nil
+}
+
+// Ask asks the authorization server about a token that nobody has. If it gets no clear answer, it logs why: the requests
+// with a token will get 503. A program calls it when it starts, because otherwise only the first of them shows that a
+// setting is wrong.
+func (g *Guard) Ask(ctx context.Context) error {
+	_, err := g.verifier.Verify(ctx, rand.Text())
+	if err == nil || errors.Is(err, ErrInactive) {
+		return nil
+	}
+	g.log.ErrorContext(ctx, "no access token can be checked yet; requests with a token get 503", "error", explained(err))
+	return err
 }
 
 // Require returns a handler that calls next if the token is active and has all the

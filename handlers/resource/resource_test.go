@@ -227,7 +227,7 @@ func TestOutage(t *testing.T) {
 		{"an error that says active", reply(503, liveRead), "answered with status 503"},
 		{"created", reply(201, liveRead), "answered with status 201"},
 		{"nothing", reply(200, ""), "not a JSON object"},
-		{"a connection cut off", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "ask the introspection endpoint"},
+		{"a connection cut off", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "check RESOURCE_SERVER_INTROSPECTION_URL"},
 		{"a redirect", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
 		}, "answered with status 307"},
@@ -252,6 +252,12 @@ func TestOutage(t *testing.T) {
 			err = json.Unmarshal(log.Bytes(), &line)
 			if err != nil || line.Level != "ERROR" || !strings.Contains(line.Error, test.log) {
 				t.Errorf("log: %s", log.String())
+			}
+			log.WriteString("\n")
+			err = g.Ask(t.Context())
+			asked := json.NewDecoder(strings.NewReader(log.String()[strings.Index(log.String(), "\n"):])).Decode(&line)
+			if err == nil || asked != nil || line.Level != "ERROR" || !strings.Contains(line.Error, test.log) {
+				t.Errorf("asked: %v, log: %s", err, log.String())
 			}
 			if strings.Contains(log.String(), "hush-hush") || strings.Contains(log.String(), "clear-token") {
 				t.Errorf("a secret in the log: %s", log.String())
