@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,25 +20,13 @@ import (
 	"mandate/conformance/engine"
 	"mandate/conformance/rules"
 	"mandate/conformance/wire"
-	"mandate/testkit"
+	"mandate/testkit/headless"
 )
 
-// chromium starts a real browser with a new profile.
-func chromium(t *testing.T) context.Context {
+// window opens a window of a real browser.
+func window(t *testing.T) context.Context {
 	t.Helper()
-	names := []string{"chromium", "chromium-browser", "google-chrome"}
-	i := slices.IndexFunc(names, func(name string) bool {
-		_, err := exec.LookPath(name)
-		return err == nil
-	})
-	if i < 0 {
-		testkit.Missing(t, "Chromium is not installed: apt-get install chromium")
-	}
-	flags := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(names[i]), chromedp.DisableGPU, chromedp.NoSandbox,
-		chromedp.Flag("disable-component-update", true), chromedp.Flag("no-proxy-server", true))
-	ctx, end := chromedp.NewExecAllocator(t.Context(), flags...)
-	t.Cleanup(end)
-	ctx, end = chromedp.NewContext(ctx)
+	ctx, end := chromedp.NewContext(headless.Chromium(t), chromedp.WithNewBrowserContext())
 	t.Cleanup(end)
 	ctx, end = context.WithTimeout(ctx, 5*time.Minute)
 	t.Cleanup(end)
@@ -78,7 +65,7 @@ func TestHTMLInABrowser(t *testing.T) {
 	report := manyFailures()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _ = report.HTML(w) }))
 	defer server.Close()
-	ctx := chromium(t)
+	ctx := window(t)
 	do := func(steps ...chromedp.Action[chromedp.Void]) {
 		t.Helper()
 		err := chromedp.Do(ctx, steps...)

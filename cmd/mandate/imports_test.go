@@ -153,6 +153,7 @@ var layers = map[string][]string{
 	"testkit/port":                 {standardOnly},
 	"testkit/metrics":              {standardOnly},
 	"testkit/rename":               {standardOnly},
+	"testkit/headless":             {"mandate/testkit", "github.com/chromedp/chromedp", standardOnly},
 	"testkit/times":                {"flag", standardOnly},
 	"provider/oauth/oauthtest":     {"mandate/provider/oauth"},
 	"provider/passkey/passkeytest": {standardOnly},

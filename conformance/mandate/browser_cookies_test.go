@@ -1,26 +1,37 @@
 package mandate
 
 import (
-	"os"
-	"path/filepath"
+	"bytes"
+	"encoding/base64"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"testing"
-
-	"github.com/chromedp/chromedp"
 )
 
-// A person whose browser refuses cookies saw the login page again after a sign-in, without a word.
+// withoutCookies returns a server that browsers reach through a proxy, which removes all cookies.
+func withoutCookies(t *testing.T) *server {
+	t.Helper()
+	var to *url.URL
+	front := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(to) },
+		ModifyResponse: func(a *http.Response) error { a.Header.Del("Set-Cookie"); return nil },
+	})
+	t.Cleanup(front.Close)
+	key := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32))
+	s := newServer(t, options{database: newSQLite(t)}, front.URL, key, &vault{})
+	s.start(t)
+	to, _ = url.Parse(s.URL) // it is that of a server
+	s.URL = front.URL
+	return s
+}
+
+// A person whose browser refuses cookies saw the login page again after a sign-in, without a word. For the server it is
+// the same if something on the way removes them.
 func TestBrowserRefusesCookies(t *testing.T) {
-	profile := t.TempDir()
-	err := os.MkdirAll(filepath.Join(profile, "Default"), 0o700)
-	if err == nil {
-		// As under "Cookies" in the settings of the browser: 2 is to block all of them.
-		err = os.WriteFile(filepath.Join(profile, "Default", "Preferences"), []byte(`{"profile":{"default_content_setting_values":{"cookies":2}}}`), 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	browser := chromium(t, chromedp.UserDataDir(profile))
-	s := startServer(t, options{})
+	browser := chromium(t)
+	s := withoutCookies(t)
 	alice := s.person(t, "alice")
 	b := s.window(t, browser)
 	b.open("/account/")

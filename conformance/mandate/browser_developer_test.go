@@ -77,13 +77,14 @@ func TestBrowserApplications(t *testing.T) {
 		b.says("The application is registered.", "Copy it now. You will not see it again.", "600 seconds (10 minutes)")
 		app = application{ClientSecret: s.secret(b.value("Client secret")), ClientID: evaluate[string](b, `document.querySelector("code[data-copy]").innerText`)}
 
-		// The test gets permission to read the clipboard. The page needs none to write to
-		// it.
-		_, err := chromedp.CallBrowser(b.ctx, devtools.SetPermission, devtools.SetPermissionParams{Origin: s.URL,
-			BrowserContextID: chromedp.FromContext(b.ctx).BrowserContextID,
-			Permission:       &devtools.PermissionDescriptor{Name: "clipboard-read"}, Setting: devtools.PermissionSettingGranted})
-		if err != nil {
-			t.Fatal(err)
+		// A browser lets a page write to the clipboard when a person presses a button. One without any window asks.
+		for _, access := range []string{"clipboard-read", "clipboard-write"} {
+			_, err := chromedp.CallBrowser(b.ctx, devtools.SetPermission, devtools.SetPermissionParams{Origin: s.URL,
+				BrowserContextID: chromedp.FromContext(b.ctx).BrowserContextID,
+				Permission:       &devtools.PermissionDescriptor{Name: access}, Setting: devtools.PermissionSettingGranted})
+			if err != nil {
+				t.Fatal(err)
+			}
 		}
 		for button, want := range map[string]string{"Copy the client secret": app.ClientSecret, "Copy the client ID": app.ClientID} {
 			b.do(b.click(b.find("button", button)))

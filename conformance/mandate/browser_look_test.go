@@ -15,15 +15,26 @@ import (
 // screens are typical screen sizes. A test needs only the smallest. With
 // MANDATE_TEST_SCREENSHOTS=folder the tests use all of them and save pictures in the
 // folder.
-var screens = []struct {
-	name          string
-	width, height int64
-	scheme        string
-}{
+var screens = []screen{
 	{"phone-light", 390, 844, "light"},
 	{"phone-dark", 390, 844, "dark"},
 	{"desktop-light", 1280, 800, "light"},
 	{"desktop-dark", 1280, 800, "dark"},
+}
+
+type screen struct {
+	name          string
+	width, height int64
+	scheme        string
+}
+
+// show changes the screen of the page.
+func (b *tab) show(s screen) {
+	b.Helper()
+	b.do(chromedp.EmulateViewport(s.width, s.height))
+	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: s.scheme}},
+	})
 }
 
 // look opens a page on each screen. The inspection of every page checks whether it
@@ -35,8 +46,7 @@ func (b *tab) look(name, path string, then ...func()) {
 		if i > 0 && folder == "" {
 			return
 		}
-		b.do(chromedp.EmulateViewport(screen.width, screen.height))
-		call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: screen.scheme}}})
+		b.show(screen)
 		b.open(path)
 		for _, step := range then {
 			step()

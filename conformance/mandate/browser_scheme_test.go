@@ -5,14 +5,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/chromedp/chromedp"
 )
 
 // The response reaches a redirect URI of each form that an administrator can register, from the consent page and from
 // the login page that leads on without it.
 func TestBrowserWeakRedirectURIs(t *testing.T) {
-	browser := chromium(t, chromedp.Flag("host-resolver-rules", "MAP *.lan 127.0.0.1, EXCLUDE 127.0.0.1, MAP * ~NOTFOUND"))
+	browser := chromium(t)
 	s := startServer(t, options{})
 	alice := s.person(t, "alice")
 	for _, uri := range []string{"audiobookshelf://oauth", "kitchenowl:/signin/redirect", "app.immich:///oauth-callback"} {

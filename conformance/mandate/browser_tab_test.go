@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -15,48 +13,21 @@ import (
 
 	"github.com/chromedp/cdproto/audits"
 	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 
-	"mandate/testkit"
+	"mandate/testkit/headless"
 )
 
-// chromium starts a real browser with a new profile. It resolves names below .example
-// to this machine, and no other name.
-func chromium(t *testing.T, more ...chromedp.ExecAllocatorOption) context.Context {
+// chromium returns the browser of all tests, in which each opens windows of its own.
+func chromium(t *testing.T) context.Context {
 	t.Helper()
 	t.Parallel()
-	names := []string{"chromium", "chromium-browser", "google-chrome"}
-	i := slices.IndexFunc(names, func(name string) bool {
-		_, err := exec.LookPath(name)
-		return err == nil
-	})
-	if i < 0 {
-		testkit.Missing(t, "Chromium is not installed: apt-get install chromium")
-	}
-	// The browser is killed at the end. Its files are in the folder of all tests, which
-	// is removed.
-	dir, err := os.MkdirTemp(binaryDir, "c") // a short name: its path is part of that of a socket
-	if err != nil {
-		t.Fatal(err)
-	}
-	flags := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(names[i]), chromedp.DisableGPU, chromedp.NoSandbox,
-		chromedp.WindowSize(1280, 800), chromedp.IgnoreCertErrors, chromedp.Env("TMPDIR="+dir),
-		chromedp.Flag("disable-component-update", true), chromedp.Flag("no-proxy-server", true),
-		chromedp.Flag("host-resolver-rules", "MAP *.example 127.0.0.1, EXCLUDE 127.0.0.1, EXCLUDE localhost, MAP * ~NOTFOUND"))
-	flags = append(flags, more...)
-	ctx, end := chromedp.NewExecAllocator(context.Background(), flags...)
-	t.Cleanup(end)
-	ctx, end = chromedp.NewContext(ctx)
-	t.Cleanup(end)
-	err = chromedp.Do(ctx)
-	if err != nil {
-		t.Fatalf("start Chromium: %v", err)
-	}
-	return ctx
+	return headless.Chromium(t)
 }
 
 // tab is a browser window as a person uses it: the test finds elements by role and
@@ -96,6 +67,9 @@ func (s *server) newTab(t testing.TB, ctx context.Context, end func(), hosts []s
 	if err == nil {
 		err = chromedp.Do(ctx, chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 			_, err := cdp.Call(ctx, t, audits.Enable, cdp.Empty{})
+			if err == nil { // other tests have windows in this browser too, and only one of all has the focus
+				_, err = cdp.Call(ctx, t, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
+			}
 			return err
 		}))
 	}

@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -18,8 +16,7 @@ import (
 	"github.com/chromedp/chromedp"
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"mandate/conformance/servertest"
-	"mandate/testkit"
+	"mandate/testkit/headless"
 	"mandate/testkit/port"
 )
 
@@ -88,31 +85,14 @@ func singlePage(t *testing.T) string {
 	return "https://app.company.example:" + at.Port()
 }
 
-// chromium starts a browser with a new profile. It resolves names below .example to this machine, and no other name.
+// chromium opens a browser without cookies, whose windows share the cookies that they receive.
 func chromium(t *testing.T) context.Context {
 	t.Helper()
-	names := []string{"chromium", "chromium-browser", "google-chrome"}
-	i := slices.IndexFunc(names, func(name string) bool {
-		_, err := exec.LookPath(name)
-		return err == nil
-	})
-	if i < 0 {
-		testkit.Missing(t, "Chromium is not installed: apt-get install chromium")
-	}
-	dir, err := os.MkdirTemp(servertest.Dir(), "c") // a short name: its path is part of that of a socket
+	ctx, end := chromedp.NewContext(headless.Chromium(t), chromedp.WithNewBrowserContext())
+	t.Cleanup(end)
+	err := chromedp.Do(ctx)
 	if err != nil {
 		t.Fatal(err)
-	}
-	flags := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(names[i]), chromedp.DisableGPU, chromedp.NoSandbox,
-		chromedp.IgnoreCertErrors, chromedp.Env("TMPDIR="+dir), chromedp.Flag("disable-component-update", true), chromedp.Flag("no-proxy-server", true),
-		chromedp.Flag("host-resolver-rules", "MAP *.example 127.0.0.1, EXCLUDE 127.0.0.1, MAP * ~NOTFOUND"))
-	ctx, end := chromedp.NewExecAllocator(context.Background(), flags...)
-	t.Cleanup(end)
-	ctx, end = chromedp.NewContext(ctx)
-	t.Cleanup(end)
-	err = chromedp.Do(ctx)
-	if err != nil {
-		t.Fatalf("start Chromium: %v", err)
 	}
 	return ctx
 }
