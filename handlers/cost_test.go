@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
@@ -26,6 +25,7 @@ import (
 	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/storage"
+	"mandate/storage/storagetest"
 	"mandate/templates"
 	"mandate/testkit"
 )
@@ -53,15 +53,8 @@ func allowed(t *testing.T) time.Duration {
 // costSite is a server at an address at which browsers offer passkeys, and all its paths.
 func costSite(t *testing.T) (handler http.Handler, paths []string, p *provider.Provider, store *storage.Store) {
 	t.Helper()
-	store, err := storage.Open(t.Context(), "sqlite:///"+filepath.Join(t.TempDir(), "mandate.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(store.Close)
-	_, err = store.Migrate(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	store, _ = storagetest.Open(t)
+	var err error
 	p, err = provider.New(t.Context(), provider.Config{Issuer: "http://localhost:8000/o", ServerKey: bytes.Repeat([]byte{7}, 32),
 		Scopes: []policy.Scope{{Name: "read", Description: "Read it"}, {Name: "openid", Description: "Know you"}}, OpenID: true,
 		CodeLifetime: time.Minute, AccessTokenLifetime: time.Hour, RefreshTokenLifetime: time.Hour, RefreshTokenMaxLifetime: time.Hour, SessionLifetime: time.Hour,

@@ -9,7 +9,6 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +19,7 @@ import (
 	"mandate/provider/policy"
 	"mandate/provider/resources"
 	"mandate/storage"
+	"mandate/storage/storagetest"
 	"mandate/templates"
 )
 
@@ -62,15 +62,7 @@ func emptySite(t *testing.T, path string, change ...func(*Config)) *site {
 func siteOver(t *testing.T, path string, apis []resources.Registration, change ...func(*Config)) *site {
 	t.Helper()
 	ctx := t.Context()
-	store, err := storage.Open(ctx, "sqlite:///"+filepath.Join(t.TempDir(), "mandate.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { store.Close() })
-	_, err = store.Migrate(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store, _ := storagetest.Open(t)
 	s := &site{Server: httptest.NewUnstartedServer(nil), store: store, log: &logged{}}
 	s.base = "http://" + s.Listener.Addr().String() + path
 	log := slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))

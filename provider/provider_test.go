@@ -25,6 +25,7 @@ import (
 	"mandate/provider/seal"
 	"mandate/provider/tokens"
 	"mandate/storage"
+	"mandate/storage/storagetest"
 )
 
 const (
@@ -60,16 +61,7 @@ func testConfig() Config {
 
 func begin(t testing.TB, changes ...func(*Config)) *fixture {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "mandate.db")
-	store, err := storage.Open(t.Context(), "sqlite:///"+file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(store.Close)
-	_, err = store.Migrate(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	store, file := storagetest.Open(t)
 	config := testConfig()
 	for _, change := range changes {
 		change(&config)

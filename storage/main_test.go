@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"mandate/storage/postgrestest"
+	"mandate/testkit"
 )
 
 func TestMain(m *testing.M) { os.Exit(postgrestest.Main(m)) }
@@ -33,9 +34,28 @@ type world struct {
 // each runs a test on SQLite and on PostgreSQL.
 func each(t *testing.T, rule func(t *testing.T, w world)) {
 	t.Helper()
-	t.Run("sqlite", func(t *testing.T) { rule(t, migrated(t, sqliteURL(t))) })
-	t.Run("postgres", func(t *testing.T) { rule(t, migrated(t, postgrestest.URL(t))) })
+	t.Run("sqlite", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "mandate.db")
+		current.Copy(t, path)
+		rule(t, in(t, "sqlite:///"+path))
+	})
+	t.Run("postgres", func(t *testing.T) { rule(t, in(t, postgresURL(t))) })
 }
+
+// current is a SQLite database with the current schema.
+var current = testkit.Copied{Make: func(path string) error { return migrate("sqlite:///" + path) }}
+
+func migrate(url string) error {
+	s, err := Open(context.Background(), url)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	_, err = s.Migrate(context.Background())
+	return err
+}
+
+func in(t testing.TB, url string) world { return world{opened(t, url), url} }
 
 // eachIsolation runs a test on the databases of each, and on a PostgreSQL with
 // serializable transactions. Distributed databases use these: they abort some
@@ -44,7 +64,7 @@ func eachIsolation(t *testing.T, rule func(t *testing.T, w world)) {
 	t.Helper()
 	each(t, rule)
 	t.Run("serializable", func(t *testing.T) {
-		rule(t, migrated(t, serializableURL(t)))
+		rule(t, in(t, serializableURL(t)))
 	})
 }
 
@@ -71,12 +91,8 @@ func opened(t testing.TB, url string) *Store {
 
 func migrated(t testing.TB, url string) world {
 	t.Helper()
-	s := opened(t, url)
-	_, err := s.Migrate(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return world{s, url}
+	must(t, migrate(url))
+	return in(t, url)
 }
 
 // pair returns this Store and a second one on the same database, like two nodes. The
@@ -282,7 +298,8 @@ func live(t *testing.T, s *Store, tokens map[string]string) map[string]bool {
 	return found
 }
 
-func postgresURL(t testing.TB) string { return postgrestest.URL(t) }
+// postgresURL returns the address of a PostgreSQL database with the current schema.
+func postgresURL(t testing.TB) string { return postgrestest.Filled(t, migrate) }
 
 func serializableURL(t testing.TB) string {
 	t.Helper()

@@ -25,6 +25,7 @@ const (
 // table.
 var layers = map[string][]string{
 	"storage":              {"golang.org/x/net/idna", "database/sql", "github.com/jmoiron/sqlx", "github.com/lib/pq", "modernc.org/sqlite"},
+	"storage/storagetest":  {"mandate/storage", "mandate/testkit"},
 	"storage/postgrestest": {"mandate/testkit", "mandate/testkit/port", "database/sql", "github.com/lib/pq"},
 	"provider": {
 		"mandate/provider/authorize", "mandate/provider/checkup", "mandate/provider/clients",

@@ -3,24 +3,16 @@ package clients
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"testing"
 
 	"mandate/provider/oauth"
 	"mandate/storage"
+	"mandate/storage/storagetest"
 )
 
 func newStore(t *testing.T) *storage.Store {
 	t.Helper()
-	store, err := storage.Open(t.Context(), "sqlite:///"+filepath.Join(t.TempDir(), "mandate.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { store.Close() })
-	_, err = store.Migrate(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	store, _ := storagetest.Open(t)
 	return store
 }
 

@@ -4,27 +4,18 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
 	"mandate/provider/seal"
-	"mandate/storage"
+	"mandate/storage/storagetest"
 )
 
 func ring(t *testing.T) *Ring {
 	t.Helper()
-	store, err := storage.Open(t.Context(), "sqlite:///"+filepath.Join(t.TempDir(), "mandate.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(store.Close)
-	_, err = store.Migrate(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	store, _ := storagetest.Open(t)
 	sealer, err := seal.New(make([]byte, 32), "signing-key")
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,6 @@ import (
 	"math/big"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	"mandate/provider/mtls"
 	"mandate/provider/oauth/oauthtest"
 	"mandate/storage"
+	"mandate/storage/storagetest"
 )
 
 const base = "https://server.example/o"
@@ -25,15 +25,7 @@ const base = "https://server.example/o"
 // begin makes the component with a database.
 func begin(t *testing.T) *Checks {
 	t.Helper()
-	store, err := storage.Open(t.Context(), "sqlite:///"+filepath.Join(t.TempDir(), "mandate.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(store.Close)
-	_, err = store.Migrate(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	store, _ := storagetest.Open(t)
 	checks, err := New(Config{Bases: []string{base}}, store, nil)
 	if err != nil {
 		t.Fatal(err)

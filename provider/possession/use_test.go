@@ -3,7 +3,6 @@ package possession
 import (
 	"errors"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -11,21 +10,13 @@ import (
 	"mandate/provider/dpop"
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
-	"mandate/storage"
+	"mandate/storage/storagetest"
 )
 
 // RFC 9449 §11.1: a node whose clock is ahead cleans up, and the proof is still valid on the
 // others.
 func TestUsedProofOutlivesTheCleanUpOfANodeThatIsAhead(t *testing.T) {
-	store, err := storage.Open(t.Context(), "sqlite:///"+filepath.Join(t.TempDir(), "mandate.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
-	_, err = store.Migrate(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	store, _ := storagetest.Open(t)
 	checks, err := New(Config{}, store, nil)
 	if err != nil {
 		t.Fatal(err)

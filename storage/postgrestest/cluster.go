@@ -44,7 +44,7 @@ type Cluster struct {
 // URL creates a new, empty database on this server and returns its address.
 func (c *Cluster) URL(t testing.TB) string {
 	t.Helper()
-	return createDatabase(t, c.admin(), c.up)
+	return createDatabase(t, c.admin(), empty, c.up)
 }
 
 // Stop ends the server in order: it rolls open transactions back and closes

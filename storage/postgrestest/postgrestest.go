@@ -26,6 +26,7 @@ import (
 var shared struct {
 	sync.Mutex
 	cluster *Cluster
+	filled  string // the name of the database that Filled copies
 	err     error
 }
 
@@ -36,8 +37,15 @@ func Main(m interface{ Run() int }) int {
 	code := m.Run()
 	shared.Lock()
 	defer shared.Unlock()
-	if shared.cluster != nil {
+	switch {
+	case shared.cluster != nil:
 		shared.cluster.remove()
+	case shared.filled != "":
+		err := dropDatabase(os.Getenv("MANDATE_TEST_POSTGRES"), shared.filled)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return max(code, 1)
+		}
 	}
 	return code
 }
@@ -47,10 +55,42 @@ func Main(m interface{ Run() int }) int {
 // skipped, or fails where skipping is forbidden. The test is also skipped under -short.
 func URL(t testing.TB) string {
 	t.Helper()
+	admin, up := server(t)
+	return createDatabase(t, admin, empty, up)
+}
+
+// Filled creates a database as URL does. It is a copy of one that fill has filled at the
+// first call.
+func Filled(t testing.TB, fill func(address string) error) string {
+	t.Helper()
+	admin, up := server(t)
+	shared.Lock()
+	if shared.filled == "" {
+		shared.filled, shared.err = newDatabase(admin, empty)
+		if shared.err == nil {
+			shared.err = fill(at(admin, shared.filled))
+		}
+	}
+	err := shared.err
+	shared.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return createDatabase(t, admin, shared.filled, up)
+}
+
+// server returns the address of the shared server, and a function that reports whether
+// the server is up.
+func server(t testing.TB) (admin string, up func() bool) {
+	t.Helper()
 	testkit.NotShort(t, "the tests that need PostgreSQL")
-	admin := os.Getenv("MANDATE_TEST_POSTGRES")
+	admin = os.Getenv("MANDATE_TEST_POSTGRES")
 	if admin != "" {
-		return createDatabase(t, admin, func() bool { return true })
+		_, err := url.Parse(admin)
+		if err != nil || !strings.HasPrefix(admin, "postgres") {
+			t.Fatal("MANDATE_TEST_POSTGRES must be a URL, postgres://user:password@host:port/database")
+		}
+		return admin, func() bool { return true }
 	}
 	bin := programs(t)
 	shared.Lock()
@@ -62,7 +102,7 @@ func URL(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c.URL(t)
+	return c.admin(), c.up
 }
 
 // New starts a server for this test alone. The test may stop it and start it again.
@@ -76,31 +116,48 @@ func New(t testing.TB) *Cluster {
 	return c
 }
 
+// empty is the database that an empty one is a copy of. template1 cannot be copied while
+// a connection to it is open.
+const empty = "template0"
+
 // createDatabase creates a database on the server at admin. When the test ends, it
 // drops the database with all open connections, if the server is up.
-func createDatabase(t testing.TB, admin string, up func() bool) string {
+func createDatabase(t testing.TB, admin, of string, up func() bool) string {
 	t.Helper()
-	address, err := url.Parse(admin)
-	if err != nil || !strings.HasPrefix(address.Scheme, "postgres") {
-		t.Fatal("MANDATE_TEST_POSTGRES must be a URL, postgres://user:password@host:port/database")
-	}
-	name := "mandate_test_" + strings.ToLower(rand.Text())
-	// template0 is used because template1 cannot be copied while a connection to it is
-	// open.
-	err = execute(admin, fmt.Sprintf("CREATE DATABASE %s TEMPLATE template0 ENCODING 'UTF8'", name))
+	name, err := newDatabase(admin, of)
 	if err != nil {
-		t.Fatalf("create a test database: %v", err)
+		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		if !up() {
 			return
 		}
-		err := execute(admin, fmt.Sprintf("DROP DATABASE IF EXISTS %s WITH (FORCE)", name))
+		err := dropDatabase(admin, name)
 		if err != nil {
 			t.Errorf("drop the test database: %v", err)
 		}
 	})
-	address.Path = "/" + name
+	return at(admin, name)
+}
+
+// newDatabase creates a database that is a copy of another one, and returns its name.
+func newDatabase(admin, of string) (string, error) {
+	name := "mandate_test_" + strings.ToLower(rand.Text())
+	err := execute(admin, fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s ENCODING 'UTF8'", name, of))
+	if err != nil {
+		return "", fmt.Errorf("create a test database: %w", err)
+	}
+	return name, nil
+}
+
+func dropDatabase(admin, name string) error {
+	return execute(admin, fmt.Sprintf("DROP DATABASE IF EXISTS %s WITH (FORCE)", name))
+}
+
+// at returns the address of a database of the server at admin.
+func at(admin, database string) string {
+	address, _ := url.Parse(admin) // server has parsed it
+	address.Path = "/" + database
 	return address.String()
 }
 
