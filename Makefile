@@ -10,14 +10,16 @@ TIMEOUT ?= 75m
 # Databases that live for one test wait for no disk where there is room in memory.
 MEMORY := $(shell [ -w /dev/shm ] && [ "$$(df -Pk /dev/shm | awk 'NR == 2 { print $$4 }')" -gt 4000000 ] && echo /dev/shm)
 
-# The race detector, everywhere but in modernc.org/sqlite/lib and modernc.org/libc: SQLite and its C library, translated
-# into Go. They keep their data outside of Go's heap, where the detector sees nothing; only races at SQLite's own global
-# variables are not found. With the detector SQLite takes several times as long. The driver, modernc.org/sqlite, is
-# watched like our own code. conformance/mandate builds the server with the flags that its tests are built with, for its
-# tests on PostgreSQL. On SQLite its server has no detector; MANDATE_TEST_RACE=all gives it one.
+# The race detector, everywhere but in modernc.org/sqlite/lib, modernc.org/libc and modernc.org/memory: SQLite, its C
+# library and the allocator, which the library locks, translated into Go. They keep their data outside of Go's heap, where
+# the detector sees nothing; only races at SQLite's own global variables are not found. With the detector SQLite takes
+# several times as long. The driver, modernc.org/sqlite, is watched like our own code. conformance/mandate builds the
+# server with the flags that its tests are built with, for its tests on PostgreSQL. On SQLite its server has no detector;
+# MANDATE_TEST_RACE=all gives it one.
 # The arithmetic of ciphers and password hashes has no detector either: it shares nothing, and takes most of the time of
 # a login and of a new key. These flags are in GOFLAGS, because the go command notes only the last -gcflags of a build.
-ARITHMETIC := -gcflags=golang.org/x/crypto/...=-race=false -gcflags=crypto/internal/fips140/...=-race=false
+UNWATCHED := golang.org/x/crypto/... crypto/internal/fips140/... modernc.org/memory
+WITHOUT := $(UNWATCHED:%=-gcflags=%=-race=false)
 RACE := -race '-gcflags=modernc.org/...lib...=-race=false'
 
 # The packages whose tests run the built server, with browsers and foreign clients. FIRST take long, and wait for much of
@@ -49,12 +51,12 @@ help: ## this list
 # again even if nothing has changed.
 test: tools ## all tests, with the race detector
 	@.ci/tools missing
-	@GOFLAGS="$(GOFLAGS) $(ARITHMETIC)" go build $(RACE) -o /dev/null ./cmd/mandate
+	@GOFLAGS="$(GOFLAGS) $(WITHOUT)" go build $(RACE) -o /dev/null ./cmd/mandate
 	@go build -o bin/times ./testkit/times
 	@$(if $(MEMORY),export TMPDIR=$(MEMORY);) processor=$$(mktemp); times="$$PWD/bin/times -processor $$processor"; \
 		tests() { go test -json -exec "$$times -exec" -parallel 4 -timeout $(TIMEOUT) "$$@"; echo "exit code $$?"; }; \
 		$$times <(tests $(filter $(BESIDE) $(MEASURED),$(PACKAGES))) \
-			<(GOFLAGS="$(GOFLAGS) $(ARITHMETIC)" tests $(RACE) $(foreach package,$(FIRST),$(filter $(package),$(PACKAGES))) $(filter-out $(RUNNING),$(PACKAGES))); \
+			<(GOFLAGS="$(GOFLAGS) $(WITHOUT)" tests $(RACE) $(foreach package,$(FIRST),$(filter $(package),$(PACKAGES))) $(filter-out $(RUNNING),$(PACKAGES))); \
 		code=$$?; rm -f $$processor; .ci/tools missing; exit $$code
 
 test-all: ## everything: each flow on both databases, faults with all rules near them, programs of others, each fuzz target for FUZZTIME
