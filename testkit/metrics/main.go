@@ -17,8 +17,8 @@ import (
 
 // limits is what the source has reached. A number here may only fall.
 var limits = []limit{
-	{"lines over 120 columns, without tests", 3250, func(t total) int { return t.long }},
-	{"lines over 120 columns in tests", 5900, func(t total) int { return t.longTests }},
+	{"lines over 120 columns, without tests", 3200, func(t total) int { return t.long }},
+	{"lines over 120 columns in tests", 5890, func(t total) int { return t.longTests }},
 	{"modules that go.mod requires directly", 30, func(t total) int { return t.modules }},
 	{"identifiers in the median function", 22, func(t total) int { return median(t.identifiers) }},
 	{"methods of the largest struct", 368, func(t total) int { return t.methods }},
@@ -73,6 +73,11 @@ func changed(names []string) []int {
 
 // run measures files, prints the table, and returns an error for each limit that is exceeded.
 func run(names []string, read func(string) ([]byte, error), w io.Writer) error {
+	required, err := read("go.mod")
+	if err != nil {
+		return err
+	}
+	module, _, _ := strings.Cut(strings.TrimPrefix(string(required), "module "), "\n")
 	packages := map[string]*measured{}
 	for _, name := range names {
 		if strings.Contains(name, "/testdata/") {
@@ -87,7 +92,7 @@ func run(names []string, read func(string) ([]byte, error), w io.Writer) error {
 		}
 		dir := filepath.ToSlash(filepath.Dir(name))
 		if packages[dir] == nil {
-			packages[dir] = &measured{}
+			packages[dir] = &measured{module: module}
 		}
 		err = packages[dir].add(name, text)
 		if err != nil {
@@ -109,10 +114,6 @@ func run(names []string, read func(string) ([]byte, error), w io.Writer) error {
 		sum.identifiers = append(sum.identifiers, p.identifiers...)
 	}
 	table.Flush()
-	required, err := read("go.mod")
-	if err != nil {
-		return err
-	}
 	sum.modules = direct(string(required))
 	return compare(sum, limits, w)
 }
