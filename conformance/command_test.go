@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,18 +18,23 @@ import (
 	"mandate/conformance/rules"
 	"mandate/conformance/servertest"
 	"mandate/conformance/target"
+	"mandate/testkit"
 )
 
-// A run with parallel checks has the same results as single checks.
+// A run with parallel checks has the same results as single checks. It checks on SQLite the rules that a test of their
+// own checks on PostgreSQL; make test-all checks all of them.
 func TestRun(t *testing.T) {
 	s := servertest.OnDatabase(t, "run") // its wrong secrets and passwords use up the attempts that a server allows
+	chosen := slices.DeleteFunc(slices.Clone(rules.All()), func(r check.Rule) bool {
+		return !testkit.All() && slices.Contains(testkit.Databases(r.ID), "sqlite")
+	})
 	done := map[string]bool{}
-	report := s.Runner.Run(t.Context(), rules.All(), func(r check.Result) { done[r.Rule.ID] = true })
-	if len(done) != len(rules.All()) {
-		t.Errorf("%d of %d rules were told of", len(done), len(rules.All()))
+	report := s.Runner.Run(t.Context(), chosen, func(r check.Result) { done[r.Rule.ID] = true })
+	if len(done) != len(chosen) || len(done) < len(rules.All())/3 {
+		t.Errorf("%d of %d rules were told of", len(done), len(chosen))
 	}
 	for i, result := range report.Results {
-		if result.Rule.ID != rules.All()[i].ID {
+		if result.Rule.ID != chosen[i].ID {
 			t.Fatalf("result %d is that of %s", i, result.Rule.ID)
 		}
 		if result.Rule.Check != nil {
