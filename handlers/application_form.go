@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"mandate/handlers/request"
+	"mandate/provider/clientauth"
 	"mandate/provider/clients"
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
@@ -148,7 +149,7 @@ func (s *server) update(w http.ResponseWriter, r *http.Request) error {
 	request.Note(r.Context(), "client", a.ClientID)
 	s.keepSecret(w, who, a.ID, changed.Secret)
 	now := changed.Application
-	if now.ClientType == policy.Confidential && now.CertificateSubject == "" && !now.HashClientSecret && !clients.SecretIsReadable(now) {
+	if now.ClientType == policy.Confidential && now.CertificateSubject == "" && !now.HashClientSecret && !clientauth.SecretIsReadable(now) {
 		s.setNotice(w, "still-hash")
 	} else {
 		s.setNotice(w, "saved")

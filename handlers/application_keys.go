@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"mandate/handlers/request"
+	"mandate/provider/clientauth"
 	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -26,7 +27,7 @@ func (s *server) applicationKeys(w http.ResponseWriter, r *http.Request, who *st
 	if page.Public || page.FollowsDocument || a.JWKSURI != "" || page.Certificate || !owned {
 		return nil
 	}
-	page.TestKeyURL, page.UsesKeys = s.applicationPath(a.ID, "test-key/"), a.AuthMethod == clients.MethodPrivateKey
+	page.TestKeyURL, page.UsesKeys = s.applicationPath(a.ID, "test-key/"), a.AuthMethod == clientauth.MethodPrivateKey
 	page.NewKey = s.takeText(w, r, who, "/o/applications/"+a.ID, "test key of "+a.ID)
 	for i, name := range clients.TestAlgorithms() {
 		page.TestAlgorithms = append(page.TestAlgorithms, templates.Option{Value: name, Label: name, Checked: i == 0})

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"mandate/provider/acr"
+	"mandate/provider/clientauth"
 	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -24,7 +25,7 @@ func (s *server) profileFields(page *templates.ApplicationForm, form url.Values,
 	}
 	constraints := []templates.Option{{Value: "", Label: "As the application asks", Help: "With a DPoP proof it gets a token that is bound to its key, and without one a bearer token."},
 		{Value: possession.DPoP, Label: boundTo[possession.DPoP], Help: "Each token request needs a DPoP proof (RFC 9449)."}}
-	if s.provider.Clients.Offers(clients.MethodSelfSigned) || form.Get("sender_constraint") == possession.Certificate {
+	if s.provider.Clients.Offers(clientauth.MethodSelfSigned) || form.Get("sender_constraint") == possession.Certificate {
 		constraints = append(constraints, templates.Option{Value: possession.Certificate, Label: boundTo[possession.Certificate], Help: "Each token request needs the certificate (RFC 8705)."})
 	}
 	page.Profiles, page.ProfileError = checked([]string{form.Get("profile")}, profiles...), invalid.At("profile")

@@ -12,7 +12,7 @@ import (
 
 	"mandate/handlers/request"
 	"mandate/provider"
-	"mandate/provider/clients"
+	"mandate/provider/clientauth"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/possession"
@@ -86,22 +86,22 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 	grants := strings.Fields(a.GrantTypes)
 	page := templates.Application{Frame: s.frame(r, a.Name), Name: a.Name, ClientID: a.ClientID, ClientType: typeName(a), Owner: owner(a), Created: day(a.CreatedAt),
 		Public: a.ClientType == policy.Public, RedirectURIs: lines(a.RedirectURIs), Scopes: s.provider.Rules.AllowedScopes(a), Resources: lines(a.Resources),
-		HashSecret: !clients.SecretIsReadable(a), MayIntrospect: a.MayIntrospect, SkipConsent: a.SkipConsent, EndpointAudience: a.EndpointAudience, RequirePushed: a.RequirePushed, RequireSigned: a.RequireSigned, Profile: profileNames[a.Profile], RequiredLogin: requiredLogins[a.RequiredACR], DefaultLogin: defaultLogin(a), Bound: boundTo[a.SenderConstraint],
+		HashSecret: !clientauth.SecretIsReadable(a), MayIntrospect: a.MayIntrospect, SkipConsent: a.SkipConsent, EndpointAudience: a.EndpointAudience, RequirePushed: a.RequirePushed, RequireSigned: a.RequireSigned, Profile: profileNames[a.Profile], RequiredLogin: requiredLogins[a.RequiredACR], DefaultLogin: defaultLogin(a), Bound: boundTo[a.SenderConstraint],
 		AccessLifetime: lifetime(a.AccessTokenLifetime, own.Access, may.AccessMax), Standing: standingText(a), Suspended: s.provider.Rules.WhySuspended(a), FromDocument: policy.DocumentOf(a) != "", FollowsDocument: policy.FollowsDocument(a), NewSecret: s.takeSecret(w, r, who, a.ID), TokenURL: s.absolute("/o/token/"),
 		UpdateURL: s.applicationPath(a.ID, "update/"), DeleteURL: s.applicationPath(a.ID, "delete/"),
 		RotateURL: s.applicationPath(a.ID, "rotate/"), ListURL: s.path("/o/applications/")}
 	page.Warnings = provider.RedirectWarnings(a)
 	page.AuthMethod = strings.TrimSpace(a.AuthMethod + " " + a.AuthAlgorithm)
-	page.CertificateSubject = clients.ShortSubject(a.CertificateSubject)
-	page.Certificate = a.AuthMethod == clients.MethodSelfSigned || a.CertificateSubject != ""
-	if a.AuthMethod == clients.MethodPrivateKey || a.AuthMethod == clients.MethodSecretJWT {
+	page.CertificateSubject = clientauth.ShortSubject(a.CertificateSubject)
+	page.Certificate = a.AuthMethod == clientauth.MethodSelfSigned || a.CertificateSubject != ""
+	if a.AuthMethod == clientauth.MethodPrivateKey || a.AuthMethod == clientauth.MethodSecretJWT {
 		page.AssertionAudience = s.provider.Issuer()
 	}
 	// RFC 8705 §5: the certificate is asked for at these addresses only.
 	if at := s.provider.CertificateEndpoints(); at != "" && (page.Certificate || a.SenderConstraint == possession.Certificate) {
 		page.TokenURL = at + "/token/"
 	}
-	page.NoSecret = !page.Public && !clients.HasSecret(a)
+	page.NoSecret = !page.Public && !clientauth.HasSecret(a)
 	if who.User.Administrator {
 		page.OwnerURL = s.applicationPath(a.ID, "owner/")
 	}

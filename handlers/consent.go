@@ -9,6 +9,7 @@ import (
 	"mandate/handlers/request"
 	"mandate/provider/authority"
 	"mandate/provider/authorize"
+	"mandate/provider/clientauth"
 	"mandate/provider/clients"
 	"mandate/provider/loopback"
 	"mandate/provider/oauth"
@@ -127,7 +128,7 @@ func (s *server) consent(w http.ResponseWriter, r *http.Request) error {
 	if who == nil {
 		return oauth.ForPerson(http.StatusBadRequest, "invalid_request", "", "Your session has ended. Go back to the application and begin again.")
 	}
-	a, err := s.provider.Authorizations.Resume(clients.From(r.Context(), s.requests.Address(r)), r.PostForm.Get("ticket"), who)
+	a, err := s.provider.Authorizations.Resume(clientauth.From(r.Context(), s.requests.Address(r)), r.PostForm.Get("ticket"), who)
 	if err != nil {
 		return s.showClientError(w, r, "", err)
 	}

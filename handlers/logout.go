@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"mandate/handlers/request"
-	"mandate/provider/clients"
+	"mandate/provider/clientauth"
 	"mandate/provider/logout"
 	"mandate/provider/oauth"
 	"mandate/storage"
@@ -116,7 +116,7 @@ func comesFromServer(r *http.Request) bool {
 		form = r.PostForm
 	}
 	page := strings.Contains(strings.Join(r.Header.Values("Accept"), ","), "text/html") || form.Has("post_logout_redirect_uri")
-	return isProgram(r) && (clients.SendsCredentials(r, form) || form.Has("id_token_hint") && !page)
+	return isProgram(r) && (clientauth.SendsCredentials(r, form) || form.Has("id_token_hint") && !page)
 }
 
 // isProgram reports whether a request has nothing that browsers send.

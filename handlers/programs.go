@@ -10,6 +10,7 @@ import (
 
 	"mandate/handlers/request"
 	"mandate/provider"
+	"mandate/provider/clientauth"
 	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -233,5 +234,5 @@ func (s *server) programSettings(a storage.Application, secret string) (*templat
 		return nil, err
 	}
 	return &templates.ProgramSettings{Program: found.Program.Title, File: found.Program.File, Text: found.Text, Notes: found.Notes,
-		Verified: found.Program.Verified.String(), WithSecret: secret != "", WithoutSecret: secret == "" && clients.HasSecret(a)}, nil
+		Verified: found.Program.Verified.String(), WithSecret: secret != "", WithoutSecret: secret == "" && clientauth.HasSecret(a)}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"mandate/provider/clientauth"
 	"mandate/provider/clients"
 	"mandate/provider/errorcode"
 	"mandate/provider/events"
@@ -59,7 +60,7 @@ func (s *server) refusedRequests(r *http.Request, who *storage.SignedIn, a stora
 		remedy := clients.RemedyOf(one)
 		row.Remedy = remedy.Text
 		switch {
-		case remedy.Field == errorcode.RotateSecret && clients.HasSecret(a):
+		case remedy.Field == errorcode.RotateSecret && clientauth.HasSecret(a):
 			row.RemedyURL, row.RemedyLabel = s.applicationPath(a.ID, "rotate/"), "Replace the secret"
 		case remedy.Field == errorcode.RotateSecret, remedy.Field == "", s.absent(remedy.Field, privileges), remedy.Field == "pkce" && !privileges, policy.FollowsDocument(a):
 		default:

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"mandate/provider/clients"
+	"mandate/provider/clientauth"
 	"mandate/provider/loopback"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -72,7 +72,7 @@ func (s *server) needs(r *http.Request, k kind, a storage.Application, values *t
 // simple reports whether the programs can do what an application must: they send its secret in
 // the body, if it has one, and no other proof.
 func simple(a storage.Application) bool {
-	return a.SenderConstraint == "" && clients.MayPostSecret(a)
+	return a.SenderConstraint == "" && clientauth.MayPostSecret(a)
 }
 
 // needsLibrary reports whether an application must do more than the programs can.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"mandate/provider/authorize"
+	"mandate/provider/clientauth"
 	"mandate/provider/clients"
 	"mandate/provider/device"
 	"mandate/provider/dpop"
@@ -48,7 +49,7 @@ func (f *fixture) keyed(changes ...func(*clients.Registration)) keyed {
 		f.t.Fatal(err)
 	}
 	app := f.app(append([]func(*clients.Registration){grants(policy.GrantNames()...), func(r *clients.Registration) {
-		r.Authentication.Method, r.Authentication.JWKS = clients.MethodPrivateKey, string(set)
+		r.Authentication.Method, r.Authentication.JWKS = clientauth.MethodPrivateKey, string(set)
 	}}, changes...)...)
 	return keyed{app, f, key}
 }
@@ -68,7 +69,7 @@ func (k keyed) assertion(claims map[string]any) string {
 
 // at returns a request to an endpoint, with an assertion.
 func (k keyed) at(endpoint, assertion string, pairs ...string) *http.Request {
-	form := values(append([]string{"client_assertion_type", clients.AssertionType, "client_assertion", assertion}, pairs...)...)
+	form := values(append([]string{"client_assertion_type", clientauth.AssertionType, "client_assertion", assertion}, pairs...)...)
 	r := httptest.NewRequest(http.MethodPost, "https://auth.example/o/"+endpoint+"/", strings.NewReader(form.Encode()))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	return r

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"mandate/provider/authorize"
+	"mandate/provider/clientauth"
 	"mandate/provider/clients"
 	"mandate/provider/jose"
 	"mandate/provider/limits"
@@ -37,7 +38,7 @@ import (
 func TestAttackGuessesByAssertion(t *testing.T) {
 	f := begin(t)
 	secretJWT := func(r *clients.Registration) {
-		r.Authentication.Method, r.HashClientSecret, r.ClientSecret = clients.MethodSecretJWT, false, "chosen by a person, and long enough"
+		r.Authentication.Method, r.HashClientSecret, r.ClientSecret = clientauth.MethodSecretJWT, false, "chosen by a person, and long enough"
 	}
 	app, made := f.app(secretJWT), f.app(secretJWT, func(r *clients.Registration) { r.ClientSecret = "" })
 	try := func(app *clients.Registered, secret string) error {
@@ -216,7 +217,7 @@ func TestAttackWrongCertificatesAreBounded(t *testing.T) {
 		ours.AddCert(issue(key, ""))
 		f := begin(t, func(c *Config) { c.ClientCertificates, c.ClientAuthorities = true, ours })
 		certified := func(r *clients.Registration) {
-			r.GrantTypes, r.Authentication.Method, r.Authentication.CertificateSubject = []string{policy.GrantClient}, clients.MethodCertificate, "tls_client_auth_san_dns=client.example"
+			r.GrantTypes, r.Authentication.Method, r.Authentication.CertificateSubject = []string{policy.GrantClient}, clientauth.MethodCertificate, "tls_client_auth_san_dns=client.example"
 		}
 		one, other := f.app(certified), f.app(certified)
 		present := func(app *clients.Registered, certificate *x509.Certificate, address string) error {

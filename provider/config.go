@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mandate/provider/authorize"
+	"mandate/provider/clientauth"
 	"mandate/provider/clients"
 	"mandate/provider/device"
 	"mandate/provider/keys"
@@ -176,7 +177,7 @@ func (c Config) rules() *policy.Rules {
 		RefreshTokenLifetime: c.RefreshTokenLifetime, RefreshTokenMaxLifetime: c.RefreshTokenMaxLifetime,
 		AccessTokenMax: c.AccessTokenMax, JWTAccessTokenMax: c.JWTAccessTokenMax,
 		GrantsByAdministrator: c.GrantsByAdministrator, ScopesByAdministrator: c.ScopesByAdministrator,
-		PersonQuota: c.PersonQuota, OpenQuota: c.OpenQuota,
+		KeyMethods: clientauth.KeyMethods(), PersonQuota: c.PersonQuota, OpenQuota: c.OpenQuota,
 		OpenAccessTokenLifetime: c.OpenAccessTokenLifetime, OpenRefreshTokenLifetime: c.OpenRefreshTokenLifetime,
 		RefreshGrace: c.RefreshGrace, OpenRefreshGrace: c.OpenRefreshGrace,
 		AllowsDocument: c.Open.AllowsDocument, AllowsRegistration: c.Open.Registration, OpenSchemes: c.Open.Schemes,
@@ -233,7 +234,10 @@ func (c Config) mail() (*mail.Sender, error) {
 // clients returns the settings of package clients. They contain a key that is derived from
 // the server key, and not the server key itself.
 func (c Config) clients(sampleSecret string) clients.Config {
-	return clients.Config{Issuer: c.Issuer, Bases: c.bases(), OpenID: c.OpenID, ObjectsByReference: c.ObjectsByReference, StrictURIs: c.RPLogout.StrictURIs, Redirects: c.redirects(), Open: c.open(), SampleSecret: sampleSecret, Certificates: c.ClientCertificates, Authorities: c.ClientAuthorities}
+	return clients.Config{
+		Config: clientauth.Config{Issuer: c.Issuer, Bases: c.bases(), Certificates: c.ClientCertificates, Authorities: c.ClientAuthorities},
+		OpenID: c.OpenID, ObjectsByReference: c.ObjectsByReference, StrictURIs: c.RPLogout.StrictURIs, Redirects: c.redirects(),
+		Open: c.open(), SampleSecret: sampleSecret}
 }
 
 // registration returns the settings of package registration.

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"mandate/provider/authorize"
+	"mandate/provider/clientauth"
 	"mandate/provider/clients"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
@@ -65,7 +66,7 @@ func TestAttackHostInAnotherReading(t *testing.T) {
 		"post_logout_redirect_uris": func(r *clients.Registration, uri string) { r.PostLogoutURIs = []string{uri} },
 		"backchannel_logout_uri":    func(r *clients.Registration, uri string) { r.BackchannelURI = uri },
 		"jwks_uri": func(r *clients.Registration, uri string) {
-			r.Authentication = clients.Authentication{Method: clients.MethodPrivateKey, JWKSURI: uri}
+			r.Authentication = clients.Authentication{Method: clientauth.MethodPrivateKey, JWKSURI: uri}
 		},
 		"request_uris": func(r *clients.Registration, uri string) { r.Messages.RequestURIs = []string{uri} },
 	} {

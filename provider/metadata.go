@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"mandate/provider/authorize"
+	"mandate/provider/clientauth"
 	"mandate/provider/clients"
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
@@ -86,7 +87,7 @@ type OpenIDMetadata struct {
 
 // Metadata returns the metadata of this server. It contains only what is enabled.
 func (p *Provider) Metadata(ctx context.Context) (Metadata, error) {
-	proofs, algorithms := p.Clients.MethodNames(false), clients.AssertionAlgorithms()
+	proofs, algorithms := p.Clients.MethodNames(false), clientauth.AssertionAlgorithms()
 	m := Metadata{
 		Issuer:                p.config.Issuer,
 		AuthorizationEndpoint: p.config.Issuer + "/authorize/",

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"mandate/provider/clientauth"
 	"mandate/provider/clients"
 	"mandate/provider/loopback"
 	"mandate/provider/oauth"
@@ -192,7 +193,7 @@ func (p *Provider) ProgramSettings(a storage.Application, secret string) (*Setti
 		PostLogoutURIs: oauth.Lines(a.PostLogoutURIs), BackchannelURI: a.BackchannelURI, Scopes: p.scopesFor(program, a),
 		PKCE: program.PKCE, ClaimsInIDToken: program.Claims}}
 	of.narrow(p, a)
-	if secret == "" && clients.HasSecret(a) {
+	if secret == "" && clientauth.HasSecret(a) {
 		secret = noSecret
 	}
 	if p.MayBeInSettings(of) != nil { // somebody has changed it since then

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"mandate/provider/clientauth"
 	"mandate/provider/clients"
 	"mandate/provider/errorcode"
 	"mandate/provider/events"
@@ -57,7 +58,7 @@ func TestRefusalsOfEachEndpoint(t *testing.T) {
 	if err == nil {
 		t.Fatal("a pushed request without a code challenge is accepted")
 	}
-	_, err = f.Authorizations.Authorize(clients.From(t.Context(), "192.0.2.1"), f.query(app, "redirect_uri", "https://s3cret.example/"))
+	_, err = f.Authorizations.Authorize(clientauth.From(t.Context(), "192.0.2.1"), f.query(app, "redirect_uri", "https://s3cret.example/"))
 	f.Clients.CountRefusal(events.Refused{Endpoint: "authorize"}, err)
 	want := []string{"it: device_authorization unauthorized_client 1", "it: par invalid_request 1", "it: token unauthorized_client 2", "somebody: authorize invalid_request 1", "somebody: token invalid_client 1"}
 	if diff := cmp.Diff(want, f.refusals(app.Application)); diff != "" {
@@ -333,7 +334,7 @@ func TestRemedies(t *testing.T) {
 	wrong := *app
 	wrong.Secret = "another secret of the client"
 	authorize := func(pairs ...string) error {
-		a, err := f.Authorizations.Authorize(clients.From(t.Context(), "192.0.2.1"), f.query(app, pairs...))
+		a, err := f.Authorizations.Authorize(clientauth.From(t.Context(), "192.0.2.1"), f.query(app, pairs...))
 		if err == nil && a.Refused != nil {
 			err = a.Refused
 		}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"mandate/provider/clients"
+	"mandate/provider/clientauth"
 	"mandate/provider/policy"
 )
 
@@ -28,7 +28,7 @@ func TestAttackAssertionOfARefusedRequestIsReplayed(t *testing.T) {
 		}
 	}
 	form := "application/x-www-form-urlencoded"
-	typed := "client_assertion_type=" + url.QueryEscape(clients.AssertionType)
+	typed := "client_assertion_type=" + url.QueryEscape(clientauth.AssertionType)
 	for name, wrong := range map[string]func(*http.Request, string){
 		"in the query":               query,
 		"in the query and the body":  func(r *http.Request, _ string) { r.URL.RawQuery = "a=b" },

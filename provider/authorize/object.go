@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"slices"
 
-	"mandate/provider/clients"
+	"mandate/provider/clientauth"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/requestobject"
@@ -76,7 +76,7 @@ func (p *Authorizations) readObject(ctx context.Context, a storage.Application, 
 const wrongObject = "invalid_request_object"
 
 // enclosed returns the parameters in a request object, at a time. by is the client that has pushed it, or nil.
-func (p *Authorizations) enclosed(ctx context.Context, by *clients.Caller, a storage.Application, object string, at int64) (url.Values, error) {
+func (p *Authorizations) enclosed(ctx context.Context, by *clientauth.Caller, a storage.Application, object string, at int64) (url.Values, error) {
 	raw, err := p.clients.ObjectClaims(ctx, by, a, object)
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (p *Authorizations) wrongOutside(sent, inside url.Values) *oauth.Error {
 }
 
 // pushedObject returns the parameters of a request object that was pushed.
-func (p *Authorizations) pushedObject(ctx context.Context, by *clients.Caller, a storage.Application, form url.Values) (url.Values, error) {
+func (p *Authorizations) pushedObject(ctx context.Context, by *clientauth.Caller, a storage.Application, form url.Values) (url.Values, error) {
 	for name := range form {
 		// RFC 9126 §3: only what authenticates the client stands beside the object. All
 		// parameters of the request are in it.

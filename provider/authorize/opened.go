@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"strconv"
 
-	"mandate/provider/clients"
+	"mandate/provider/clientauth"
 	"mandate/provider/oauth"
 	"mandate/provider/seal"
 )
@@ -54,7 +54,7 @@ type browserKey struct{}
 // FromBrowser returns a context that says from which address a request comes, and names its browser by the random value of
 // NewBrowserName that it keeps in a cookie; empty: it has none.
 func FromBrowser(ctx context.Context, address, browser string) context.Context {
-	return withBrowser(clients.From(ctx, address), browser)
+	return withBrowser(clientauth.From(ctx, address), browser)
 }
 
 // NewBrowserName returns a random name for a browser.

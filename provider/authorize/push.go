@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"mandate/provider/clients"
+	"mandate/provider/clientauth"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -39,7 +39,7 @@ var credentials = [...]string{"client_secret", "client_assertion", "client_asser
 // authenticated application. If client authentication succeeds and a later check fails, it
 // returns the application together with the error.
 func (p *Authorizations) Push(ctx context.Context, r *http.Request, address string) (*PushedRequest, *storage.Application, error) {
-	ctx = clients.From(ctx, address)
+	ctx = clientauth.From(ctx, address)
 	answer, a, err := p.answerPush(ctx, r)
 	if err != nil {
 		return nil, a, p.clients.Refused(ctx, "par", a, err)
@@ -72,7 +72,7 @@ func (p *Authorizations) answerPush(ctx context.Context, r *http.Request) (*Push
 
 // shown is what a pushed request proves, until it is used.
 type shown struct {
-	by       *clients.Caller
+	by       *clientauth.Caller
 	proof    possession.Proof
 	verified bool // proof is what the request proves
 }
@@ -145,7 +145,7 @@ func (p *Authorizations) bindPushed(r *http.Request, parameters url.Values) (pos
 
 // keep stores a pushed request, and uses what came with it.
 func (p *Authorizations) keep(ctx context.Context, r Request, a storage.Application, sent *shown) error {
-	address := clients.AddressOf(ctx)
+	address := clientauth.AddressOf(ctx)
 	network := throttle.Site(address)
 	perNetwork, err := p.mayPush(a, address)
 	if err == nil {

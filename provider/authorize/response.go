@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"mandate/provider/clients"
+	"mandate/provider/clientauth"
 	"mandate/provider/keys"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
@@ -113,7 +113,7 @@ func (p *Authorizations) RefusalToNobody(ctx context.Context, a *Authorization, 
 	case policy.StandingOf(a.Application) == policy.StandingOpen:
 		return redirect.Response{RedirectURI: a.RedirectURI}, nil
 	default:
-		_, err := p.limits.Request(throttle.From(limits.OfAssertion, "response ", clients.AddressOf(ctx)))
+		_, err := p.limits.Request(throttle.From(limits.OfAssertion, "response ", clientauth.AddressOf(ctx)))
 		if err != nil {
 			return redirect.Response{}, err
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"mandate/provider/clientauth"
 	"mandate/provider/events"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -204,19 +205,19 @@ func (p *Clients) Apply(ctx context.Context, a *storage.Application, r Registrat
 		}
 	}
 	switch {
-	case !HasSecret(*a):
+	case !clientauth.HasSecret(*a):
 		a.Secret, a.OldSecret, a.OldSecretExpiresAt = "", "", 0
 	case a.Secret == "":
 		secret, made := r.ClientSecret, r.ClientSecret == ""
 		if made {
 			secret = seal.Random(32)
 		}
-		a.Secret, err = p.storeSecret(ctx, a.ID, secret, made, a.HashClientSecret)
+		a.Secret, err = p.StoreSecret(ctx, a.ID, secret, made, a.HashClientSecret)
 		return secret, err
 	case a.HashClientSecret:
-		a.Secret, err = p.hashStored(ctx, a.ID, a.Secret)
+		a.Secret, err = p.HashStored(ctx, a.ID, a.Secret)
 		if err == nil {
-			a.OldSecret, err = p.hashStored(ctx, a.ID, a.OldSecret)
+			a.OldSecret, err = p.HashStored(ctx, a.ID, a.OldSecret)
 		}
 	}
 	return "", err
@@ -374,7 +375,7 @@ func (p *Clients) Change(ctx context.Context, actor policy.Actor, id string, cha
 		return nil, err
 	}
 	method := r.Authentication.Method
-	if one, known := methodOf(method); known && method != a.AuthMethod && a.ClientType == policy.Confidential && one.proof == secretKey && a.Secret == "" {
+	if one, known := clientauth.MethodOf(method); known && method != a.AuthMethod && a.ClientType == policy.Confidential && one.Needs == clientauth.ReadableSecret && a.Secret == "" {
 		r.HashClientSecret = false // a new secret is made, which must stay readable
 	}
 	version := a.Version

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"mandate/provider/clientauth"
 	"mandate/provider/jose"
 	"mandate/provider/metadata"
 	"mandate/provider/oauth"
@@ -44,40 +45,40 @@ const maxKeySetBytes = 16 << 10
 // checkAuthentication checks how an application is to authenticate.
 func (p *Clients) checkAuthentication(found *oauth.Invalid, r Registration, was storage.Application) {
 	said := r.Authentication
-	one, known := methodOf(said.Method)
+	one, known := clientauth.MethodOf(said.Method)
 	switch {
 	case said.Method != "" && !known:
 		found.Add("auth_method", "The method %q is not supported: use %s.", oauth.Clip(said.Method, 80), oauth.OneOf(p.MethodNames(true)))
 		return
 	case r.ClientType == policy.Public && r.Profile != "": // checkFAPIClient says that it must be confidential
-	case r.ClientType == policy.Public && said.Method != "" && one.proof != nothing:
+	case r.ClientType == policy.Public && said.Method != "" && one.Strength != clientauth.Nothing:
 		found.Add("auth_method", "A public application keeps no secret and no private key, so it does not authenticate: use none.")
-	case r.ClientType == policy.Confidential && known && one.proof == nothing:
+	case r.ClientType == policy.Confidential && known && one.Strength == clientauth.Nothing:
 		found.Add("auth_method", "A confidential application authenticates: use %s.", oauth.OneOf(p.MethodNames(false)))
 	}
-	if said.Algorithm != "" && !slices.Contains(one.algorithms, said.Algorithm) {
-		if len(one.algorithms) == 0 {
+	if said.Algorithm != "" && !slices.Contains(one.Algorithms, said.Algorithm) {
+		if len(one.Algorithms) == 0 {
 			found.Add("auth_algorithm", "Only an application with private_key_jwt or client_secret_jwt signs assertions.")
 		} else {
-			found.Add("auth_algorithm", "The algorithm %q is not possible with %s: use %s.", oauth.Clip(said.Algorithm, 40), one.Name, oauth.OneOf(one.algorithms))
+			found.Add("auth_algorithm", "The algorithm %q is not possible with %s: use %s.", oauth.Clip(said.Algorithm, 40), one.Name, oauth.OneOf(one.Algorithms))
 		}
 	}
-	if one.proof == secretKey {
+	if one.Needs == clientauth.ReadableSecret {
 		p.checkHMAC(found, "auth_method", r, was)
 	}
-	if (one.proof == publicKey || one.proof == ownCertificate) && said.JWKS == "" && said.JWKSURI == "" {
+	if one.OwnKey() && said.JWKS == "" && said.JWKSURI == "" {
 		found.Add("jwks", "%s needs the public keys of the application: a JWK Set, or the address of one.", one.Name)
 	}
-	if one.proof == ownCertificate && said.Method != was.AuthMethod && !p.Offers(said.Method) {
+	if one.Needs == clientauth.Certificate && said.Method != was.AuthMethod && !p.Offers(said.Method) {
 		found.Add("auth_method", "This server gets no certificates: its operator can set MTLS_LISTEN, or MTLS_CERTIFICATE_HEADER for a reverse proxy.")
 	}
-	p.checkCertificate(found, said, was, one.proof == certificate)
-	p.checkKeys(found, r, was, one.proof)
+	p.checkCertificate(found, said, was, one.Needs == clientauth.Subject)
+	p.checkKeys(found, r, was, one.Needs)
 }
 
 // checkKeys checks the public keys of an application, or their address. One of them must be
 // usable for the proof of its method.
-func (p *Clients) checkKeys(found *oauth.Invalid, r Registration, was storage.Application, by proof) {
+func (p *Clients) checkKeys(found *oauth.Invalid, r Registration, was storage.Application, by clientauth.Need) {
 	said := r.Authentication
 	// RFC 7591 §2: jwks and jwks_uri are not used together.
 	if said.JWKS != "" && said.JWKSURI != "" {
@@ -85,10 +86,10 @@ func (p *Clients) checkKeys(found *oauth.Invalid, r Registration, was storage.Ap
 		return
 	}
 	if said.JWKS != "" {
-		algorithms := assertionAlgorithms(storage.Application{ClientType: policy.Confidential, AuthMethod: metadata.MethodPrivateKeyJWT, AuthAlgorithm: said.Algorithm, Profile: r.Profile})
-		if wrong := wrongKeys([]byte(said.JWKS), algorithms, by == publicKey, rsaBits(was)); wrong != "" {
+		algorithms := clientauth.AlgorithmsOf(storage.Application{ClientType: policy.Confidential, AuthMethod: metadata.MethodPrivateKeyJWT, AuthAlgorithm: said.Algorithm, Profile: r.Profile})
+		if wrong := wrongKeys([]byte(said.JWKS), algorithms, by == clientauth.Keys, clientauth.RSABits(was)); wrong != "" {
 			found.Add("jwks", "%s", wrong)
-		} else if by == ownCertificate && !hasCertificate(said.JWKS) {
+		} else if by == clientauth.Certificate && !hasCertificate(said.JWKS) {
 			// RFC 8705 §2.2.2: a certificate is the x5c of a key.
 			found.Add("jwks", "%s needs a key with the certificate of the application in its x5c.", r.Authentication.Method)
 		}
@@ -200,7 +201,7 @@ func KeyIDs(a storage.Application) []string {
 func (said Authentication) apply(a *storage.Application, vouched bool) {
 	a.AuthMethod, a.AuthAlgorithm, a.JWKSURI = said.Method, said.Algorithm, said.JWKSURI
 	a.EndpointAudience = said.EndpointAudience && vouched
-	a.JWKS, a.CertificateSubject = compact(said.JWKS), storedSubject(said.CertificateSubject)
+	a.JWKS, a.CertificateSubject = compact(said.JWKS), clientauth.StoredSubject(said.CertificateSubject)
 }
 
 // compact returns JSON without spaces.

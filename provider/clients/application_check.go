@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mandate/provider/acr"
+	"mandate/provider/clientauth"
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
 	"mandate/provider/people"
@@ -73,7 +74,7 @@ func checkGrantTypes(found *oauth.Invalid, r Registration, was storage.Applicati
 		}
 	}
 	if !may.Authenticates(r.ClientType, r.Authentication.Method) {
-		found.Add("client_type", "Nobody is responsible for this application, so it has no secret: it is public, or authenticates with %s.", oauth.OneOf(policy.KeyMethods()))
+		found.Add("client_type", "Nobody is responsible for this application, so it has no secret: it is public, or authenticates with %s.", oauth.OneOf(clientauth.KeyMethods()))
 	}
 }
 
@@ -185,7 +186,7 @@ func checkVouched(c *policy.Rules, found *oauth.Invalid, r Registration, was sto
 		"resources":     !slices.Equal(r.Resources, oauth.Lines(was.Resources)),
 		"scope":         !oauth.SameSet(r.Scopes, strings.Fields(was.Scopes)),
 
-		"certificate_subject": storedSubject(r.Authentication.CertificateSubject) != was.CertificateSubject,
+		"certificate_subject": clientauth.StoredSubject(r.Authentication.CertificateSubject) != was.CertificateSubject,
 
 		"access_token_format":    cmp.Or(r.AccessTokenFormat, policy.FormatOpaque) != was.AccessTokenFormat,
 		"access_token_lifetime":  longer(r.AccessTokenLifetime, was.AccessTokenLifetime, c.OwnLifetime(was)),
@@ -287,7 +288,7 @@ var members = map[string]string{"name": "client_name", "grant_type": "grant_type
 func (r Registration) MemberOf(field string) string {
 	switch field {
 	case "certificate_subject":
-		return certificateSubject(r.Authentication.CertificateSubject).Member
+		return clientauth.CertificateSubject(r.Authentication.CertificateSubject).Member
 	// A profile sets one of the two. false for the other one says nothing, because a token is bound to
 	// one thing.
 	case "sender_constraint":

@@ -6,16 +6,13 @@ import (
 	"slices"
 	"strings"
 
+	"mandate/provider/clientauth"
 	"mandate/provider/jose"
 	"mandate/provider/loopback"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/storage"
 )
-
-// minHMACSecretBytes is the shortest secret that may sign by HS256, in bytes (RFC 7518
-// §3.2).
-const minHMACSecretBytes = 32
 
 // checkOpenID checks the fields that belong to OpenID Connect. While OpenID Connect is
 // off, they may not change.
@@ -65,22 +62,22 @@ func (p *Clients) checkHMAC(found *oauth.Invalid, field string, r Registration, 
 	switch {
 	case r.ClientType == policy.Public:
 		found.Add(field, "HS256 signs with the client secret, and a public application has no secret.")
-	case !HasSecret(r.described()):
+	case !clientauth.HasSecret(r.described()):
 		found.Add(field, "HS256 signs with the client secret, and an application with a private key or a certificate has none.")
 	case r.HashClientSecret && (was.Algorithm == jose.HS256 || was.UserInfoAlgorithm == jose.HS256):
 		found.Add("hash_client_secret", "HS256 signs with the client secret, so the server cannot keep only a hash of it. Choose another algorithm first.")
 	case r.HashClientSecret:
 		found.Add("hash_client_secret", "HS256 signs with the client secret, so the server cannot keep only a hash of it.")
 	case was.Secret == "":
-		if r.ClientSecret != "" && len(r.ClientSecret) < minHMACSecretBytes {
-			found.Add("client_secret", "HS256 needs a secret of at least %d bytes.", minHMACSecretBytes)
+		if r.ClientSecret != "" && len(r.ClientSecret) < clientauth.MinHMACSecretBytes {
+			found.Add("client_secret", "HS256 needs a secret of at least %d bytes.", clientauth.MinHMACSecretBytes)
 		}
-	case !readable(was.Secret):
+	case !clientauth.Readable(was.Secret):
 		found.Add(field, "The server keeps only a hash of the secret. Switch that off, replace the secret, and then choose HS256.")
 	default:
-		secret, err := p.readSecret(was.ID, was.Secret)
-		if err != nil || len(secret) < minHMACSecretBytes {
-			found.Add(field, "HS256 needs a secret of at least %d bytes. Replace the secret first.", minHMACSecretBytes)
+		secret, err := p.ReadSecret(was.ID, was.Secret)
+		if err != nil || len(secret) < clientauth.MinHMACSecretBytes {
+			found.Add(field, "HS256 needs a secret of at least %d bytes. Replace the secret first.", clientauth.MinHMACSecretBytes)
 		}
 	}
 }

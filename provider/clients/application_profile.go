@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"mandate/provider/clientauth"
 	"mandate/provider/loopback"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -94,7 +95,7 @@ func requirements(r *Registration, was storage.Application) []requirement {
 // profileConstraint returns the sender constraint that a profile sets for a client that
 // authenticates by this method, if nobody said another one.
 func profileConstraint(method string) string {
-	if one, known := methodOf(method); known && (one.proof == certificate || one.proof == ownCertificate) {
+	if one, known := clientauth.MethodOf(method); known && (one.Needs == clientauth.Subject || one.Needs == clientauth.Certificate) {
 		return possession.Certificate
 	}
 	return possession.DPoP
@@ -114,9 +115,9 @@ func checkFAPIClient(found *oauth.Invalid, r Registration) {
 		}
 	}
 	// FAPI 2.0 Security Profile §5.3.2.1: mutual TLS or private_key_jwt.
-	one, known := methodOf(r.Authentication.Method)
-	if !known || one.proof != publicKey && one.proof != certificate && one.proof != ownCertificate {
-		found.Add("auth_method", "The profile %s needs client authentication without a secret: use %s, %s or %s.", r.Profile, MethodPrivateKey, MethodCertificate, MethodSelfSigned)
+	one, known := clientauth.MethodOf(r.Authentication.Method)
+	if !known || one.Strength != clientauth.PrivateKey {
+		found.Add("auth_method", "The profile %s needs client authentication without a secret: use %s, %s or %s.", r.Profile, clientauth.MethodPrivateKey, clientauth.MethodCertificate, clientauth.MethodSelfSigned)
 	}
 	// FAPI 2.0 Security Profile §5.3.2.1: the audience is the issuer.
 	if r.Authentication.EndpointAudience {

@@ -1,23 +1,18 @@
-// Package clients registers applications and authenticates them as clients (RFC 6749
-// §2). It accepts the client secret by HTTP Basic (RFC 7617) or in the body, limits
-// guesses at it, and checks what a registration may contain.
+// Package clients registers applications (RFC 6749 §2), and checks what a registration may contain. Its
+// component authenticates them too, by package clientauth.
 package clients
 
 import (
 	"context"
-	"crypto/x509"
-	"errors"
-	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
+	"mandate/provider/clientauth"
 	"mandate/provider/copies"
 	"mandate/provider/documents"
 	"mandate/provider/events"
 	"mandate/provider/keys"
 	"mandate/provider/limits"
-	"mandate/provider/oauth"
 	"mandate/provider/outbound"
 	"mandate/provider/people"
 	"mandate/provider/policy"
@@ -29,8 +24,7 @@ import (
 
 // Config is what an operator decides about clients.
 type Config struct {
-	Issuer             string   // of this server
-	Bases              []string // the addresses of the endpoints without their names
+	clientauth.Config
 	OpenID             bool
 	ObjectsByReference bool // read request objects at registered addresses
 	StrictURIs         bool // post-logout redirect URIs with http:// are for confidential applications only
@@ -38,16 +32,12 @@ type Config struct {
 	Open               OpenConfig
 	// SampleSecret is the client secret of the sample API, the same on every node.
 	SampleSecret string
-	// Certificates says that the server gets the certificates of clients, from TLS or from a
-	// reverse proxy.
-	Certificates bool
-	// Authorities issue the certificates of clients with tls_client_auth; nil: none does.
-	Authorities *x509.CertPool
 }
 
 // Clients manages the registered applications and their secrets, and authenticates
 // them.
 type Clients struct {
+	*clientauth.Checks
 	config       Config
 	rules        *policy.Rules
 	store        *storage.Store
@@ -57,21 +47,16 @@ type Clients struct {
 	apis         *resources.Resources
 	outbound     *outbound.Client
 	strangers    *outbound.Client
-	secrets      seal.Sealer
 	applications *copies.Copies[storage.Application]
 	changes      *copies.Changes
 	documents    *documents.Documents[described]
 	logos        *documents.Documents[[]byte]
-	objects      byStanding[*documents.Documents[string]] // at request URIs
-	proven       secretCache                              // correct secrets whose slow hash was computed
+	objects      policy.ByStanding[*documents.Documents[string]] // at request URIs
 	names        []byte
-	verified     verified // chains of certificates
 	uses         uses[string]
 	withoutPKCE  uses[string]
 	keyUses      keyUses
-	keysets      keySets
 	refusals     *events.Refusals
-	warned       sync.Map // applications, about whose audience the log has a warning
 	log          *slog.Logger
 }
 
@@ -95,13 +80,19 @@ type Parts struct {
 // New makes the component.
 func New(config Config, with Parts) *Clients {
 	p := &Clients{config: config, rules: with.Rules, store: with.Store, limits: with.Limits, keys: with.Keys, people: with.People, apis: with.Resources,
-		outbound: with.Outbound, strangers: with.Strangers, secrets: with.Secrets, names: with.LogoNames,
-		applications: copies.New(10_000, with.Changes, applicationChanged), changes: with.Changes, refusals: with.Refusals, log: with.Log,
-		keysets: newKeySets(with.Outbound, with.Strangers, with.Log)}
+		outbound: with.Outbound, strangers: with.Strangers, names: with.LogoNames,
+		applications: copies.New(10_000, with.Changes, applicationChanged), changes: with.Changes, refusals: with.Refusals, log: with.Log}
+	p.Checks = clientauth.New(config.Config,
+		clientauth.Parts{Rules: with.Rules, Store: with.Store, Limits: with.Limits, Outbound: with.Outbound,
+			Strangers: with.Strangers, Secrets: with.Secrets, Log: with.Log},
+		clientauth.Applications{Client: p.Client, ClientOrDocument: p.clientOrDocument, Described: p.isDescribed, Used: p.usedKey})
 	p.documents = documents.New(with.Strangers, documents.Metadata(p.readDocument), with.Log)
 	p.logos = documents.New(with.Strangers, logos(), with.Log)
-	p.objects = byStanding[*documents.Documents[string]]{documents.New(with.Outbound, objects(), with.Log),
-		documents.New(with.Outbound, objects(), with.Log), documents.New(with.Strangers, objects(), with.Log)}
+	p.objects = policy.ByStanding[*documents.Documents[string]]{
+		Administrators: documents.New(with.Outbound, objects(), with.Log),
+		Persons:        documents.New(with.Outbound, objects(), with.Log),
+		Open:           documents.New(with.Strangers, objects(), with.Log),
+	}
 	return p
 }
 
@@ -126,57 +117,13 @@ func applicationChanged(c *copies.Changes, read time.Time, a *storage.Applicatio
 	return c.Has(storage.OfApplication, &a.ID, read) || c.Has(storage.OfUser, a.OwnerID, read)
 }
 
-// HMACSecret returns the client secret, whose bytes are the key for HS256 (OIDC Core
-// §10.1). While two secrets work, it returns the one that the client has used in the
-// request that it has sent, if by is this client. It returns an error if the secret is stored as a hash or is too short.
-func (p *Clients) HMACSecret(by *Caller, a storage.Application) (string, error) {
-	if !readable(a.Secret) {
-		return "", errors.New("HS256 needs the client secret, but the server keeps only a hash of it")
-	}
-	// RFC 7518 §3.2: a shorter secret is no key. A secret from before a rotation may be
-	// older than the choice of HS256.
-	if by != nil && len(by.secret) >= minHMACSecretBytes {
-		return by.secret, nil
-	} else if by != nil && by.secret != "" {
-		return "", invalidClient("HS256 signs the ID tokens of this application with its secret, which must have at least %d bytes: use the new secret.", oauth.Own(minHMACSecretBytes))
-	}
-	secret, err := p.readSecret(a.ID, a.Secret)
-	if err == nil && len(secret) < minHMACSecretBytes {
-		err = fmt.Errorf("HS256 needs a client secret of at least %d bytes", minHMACSecretBytes)
-	}
-	return secret, err
-}
-
-// HMACKeys returns the secrets that may have signed a JWT by HS256: the present one,
-// and the one before it while it still works.
-func (p *Clients) HMACKeys(a storage.Application) ([]any, error) {
-	secrets := []string{a.Secret}
-	if readable(a.OldSecret) && a.OldSecretExpiresAt > oauth.Now() {
-		secrets = append(secrets, a.OldSecret)
-	}
-	var keys []any
-	for _, kept := range secrets {
-		secret, err := p.readSecret(a.ID, kept)
-		if err != nil {
-			return nil, err
-		}
-		// RFC 7518 §3.2: a shorter secret can be guessed, so it verifies no signature.
-		if len(secret) >= minHMACSecretBytes {
-			keys = append(keys, []byte(secret))
-		}
-	}
-	return keys, nil
-}
-
 // DropCopies removes the copies and the remembered secrets that are too old.
 func (p *Clients) DropCopies() {
 	p.applications.Drop()
 	p.documents.Drop()
 	p.logos.Drop()
-	p.proven.drop()
-	p.verified.drop()
-	p.keysets.fetched.drop()
-	p.objects.drop()
+	p.Checks.DropCopies()
+	p.objects.Drop()
 }
 
 // DocumentStats returns how often a metadata document that is kept was used, how often one was

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"mandate/provider/authority"
+	"mandate/provider/clientauth"
 	"mandate/provider/copies"
 	"mandate/provider/documents"
 	"mandate/provider/events"
@@ -110,7 +111,7 @@ func (p *Clients) ForAuthorization(ctx context.Context, clientID string) (storag
 	case !follows:
 		return a, nil
 	}
-	asked := documents.Asked{URL: u, ID: clientID, Address: AddressOf(ctx), Approved: !unknown, For: registrant(ctx, a)}
+	asked := documents.Asked{URL: u, ID: clientID, Address: clientauth.AddressOf(ctx), Approved: !unknown, For: clientauth.Registrant(ctx, a)}
 	told, err := p.documents.Get(ctx, asked)
 	if err == nil && !unknown && !told.authenticatesAs(describedBy(a)) {
 		// The document that this node keeps may be older than the row, which another node has
@@ -127,45 +128,14 @@ func (p *Clients) ForAuthorization(ctx context.Context, clientID string) (storag
 	return p.rules.Effective(told.describe(a)), nil
 }
 
-// PresentAny authenticates a client as Present does, at an endpoint that begins an
-// authorization. The metadata document of a client says how it authenticates there: the client
-// may push its first request before any approval has stored it (RFC 9126 §2), and a key that it
-// has removed from the document must not work.
-func (p *Clients) PresentAny(ctx context.Context, r *http.Request, form url.Values) (*Caller, error) {
-	by, id := &Caller{}, form.Get("client_id")
-	authenticate := func() (*Caller, error) {
-		a, err := p.authenticate(ctx, r, form, manner{documents: true, later: true}, by)
-		return by.authenticated(a, err)
-	}
-	if SendsCredentials(r, form) || !looksLikeDocument(id) {
-		return authenticate()
+// isDescribed reports whether the metadata document at a client id says how the client authenticates where an
+// authorization begins.
+func (p *Clients) isDescribed(ctx context.Context, id string) bool {
+	if !looksLikeDocument(id) {
+		return false
 	}
 	known, err := p.Client(ctx, id)
-	if !errors.Is(err, storage.ErrNotFound) && (err != nil || !p.readsDocument(known)) {
-		return authenticate()
-	}
-	a, err := p.proveDocument(ctx, id)
-	return by.authenticated(a, err)
-}
-
-// proveDocument returns the client whose metadata document is at its client id, if it needs no
-// credentials but its certificate.
-func (p *Clients) proveDocument(ctx context.Context, id string) (storage.Application, error) {
-	a, err := p.clientOrDocument(ctx, id)
-	// CIMD-02 §8.2: a client whose document has a method with a key must use it.
-	switch _, refused := errors.AsType[*oauth.Error](err); {
-	case err == nil && a.AuthMethod == MethodSelfSigned:
-		err = p.proveCertificate(ctx, a, credentials{id: id})
-		if err != nil {
-			err = refusalOf(a, err)
-		}
-		return a, err
-	case err == nil && a.ClientType != policy.Public:
-		return a, refusalOf(a, invalidClient("The metadata document of this client has the method %s: send a client assertion.", oauth.Own(a.AuthMethod)))
-	case err == nil || refused || ctx.Err() != nil:
-		return a, err
-	}
-	return a, oauth.Unavailable(err)
+	return errors.Is(err, storage.ErrNotFound) || err == nil && p.readsDocument(known)
 }
 
 // readsDocument reports whether the metadata document of a stored application says how it
@@ -184,7 +154,7 @@ func (p *Clients) clientOrDocument(ctx context.Context, clientID string) (storag
 	a, err = p.ForAuthorization(ctx, clientID)
 	if refused, ok := errors.AsType[*oauth.Error](err); ok && refused.Code == "invalid_client" {
 		own := *refused // others may wait for the same document
-		own.Status, own.Challenge = http.StatusUnauthorized, BasicChallenge
+		own.Status, own.Challenge = http.StatusUnauthorized, clientauth.BasicChallenge
 		return a, &own
 	}
 	return a, err

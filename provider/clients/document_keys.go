@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"mandate/provider/clientauth"
 	"mandate/provider/documents"
 	"mandate/provider/events"
 	"mandate/provider/metadata"
@@ -17,7 +18,7 @@ import (
 // documentMethods lists the methods of a client with a document that authenticates: with a key or
 // a certificate that everybody may know.
 func (p *Clients) documentMethods() []string {
-	return slices.DeleteFunc(policy.KeyMethods(), func(name string) bool { return !p.Offers(name) })
+	return slices.DeleteFunc(clientauth.KeyMethods(), func(name string) bool { return !p.Offers(name) })
 }
 
 // documentMethod returns the method of client authentication of a client with a document, or
@@ -48,7 +49,7 @@ func (p *Clients) describeKeys(c *metadata.Client, clientID string, told *descri
 		return nil
 	}
 	auth := Authentication{Method: method, JWKS: string(c.JWKS), JWKSURI: c.JWKSURI}
-	if method == metadata.MethodPrivateKeyJWT {
+	if one, _ := clientauth.MethodOf(method); one.Algorithms != nil {
 		auth.Algorithm = c.AuthAlgorithm
 	}
 	found := &oauth.Invalid{}
@@ -69,7 +70,7 @@ func (p *Clients) describeKeys(c *metadata.Client, clientID string, told *descri
 func (p *Clients) describeObjectKeys(c *metadata.Client, clientID string, told *described) {
 	auth := Authentication{JWKS: string(c.JWKS), JWKSURI: c.JWKSURI}
 	found := &oauth.Invalid{}
-	p.checkKeys(found, Registration{ClientType: policy.Public, Authentication: auth}, documentClient(clientID), nothing)
+	p.checkKeys(found, Registration{ClientType: policy.Public, Authentication: auth}, documentClient(clientID), clientauth.NoMore)
 	if found.Err() == nil {
 		told.jwks, told.jwksURI = auth.JWKS, auth.JWKSURI
 	}

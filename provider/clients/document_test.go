@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"mandate/provider/clientauth"
 	"mandate/provider/oauth"
 	"mandate/provider/people"
 	"mandate/provider/policy"
@@ -89,8 +90,8 @@ func documentOf(members string) string {
 }
 
 func TestCIMD02_4_document(t *testing.T) {
-	p := &Clients{people: &people.People{}, config: Config{Open: OpenConfig{Schemes: []string{"cursor"}, Hosts: []string{"client.example", "vscode.dev"}}},
-		rules: policy.New(policy.Settings{Scopes: []policy.Scope{{Name: "read"}, {Name: "write"}}})}
+	p := &Clients{Checks: clientauth.New(clientauth.Config{}, clientauth.Parts{}, clientauth.Applications{}), people: &people.People{}, config: Config{Open: OpenConfig{Schemes: []string{"cursor"}, Hosts: []string{"client.example", "vscode.dev"}}},
+		rules: policy.New(policy.Settings{Scopes: []policy.Scope{{Name: "read"}, {Name: "write"}}, KeyMethods: clientauth.KeyMethods()})}
 	const cb = "https://client.example/cb"
 	for _, test := range []struct {
 		rule, document string

@@ -29,7 +29,7 @@ func (p *Clients) Keys(ctx context.Context, a storage.Application) ([]Key, error
 		return nil, oauth.Stored(err)
 	}
 	var list []Key
-	for _, k := range p.keysets.known(a) {
+	for _, k := range p.KnownKeys(a) {
 		list = append(list, Key{k.ID, strings.TrimSpace(k.Type + " " + k.Curve), k.Algorithm, used[k.ID]})
 		delete(used, k.ID)
 	}
@@ -61,7 +61,7 @@ func (p *Clients) AddTestKey(ctx context.Context, actor policy.Actor, id, algori
 		found.Add("algorithm", "A public application does not authenticate, so it has no keys.")
 	case a.JWKSURI != "":
 		found.Add("algorithm", "This application has a jwks_uri. Remove jwks_uri before you add keys here: an application has one of the two.")
-	case slices.ContainsFunc(p.keysets.known(a), func(k jose.JWK) bool { return k.ID == "" }):
+	case slices.ContainsFunc(p.KnownKeys(a), func(k jose.JWK) bool { return k.ID == "" }):
 		// RFC 7515 §4.1.4: with two keys, a JWT without kid does not say which one it is signed with.
 		found.Add("algorithm", "A key of this application has no kid, and with a second key its JWTs would no longer be accepted. Give that key a kid first, in the registration and in the client.")
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"mandate/provider/clientauth"
 	"mandate/provider/jose"
 	"mandate/provider/keysets"
 	"mandate/provider/limits"
@@ -19,7 +20,7 @@ import (
 //
 // RFC 9101 §10.1: the algorithm none is never accepted. Nor is one with a shared secret, because
 // the server would know the key of the signature.
-func ObjectAlgorithms() []string { return slices.Clone(keyAlgorithms) }
+func ObjectAlgorithms() []string { return clientauth.KeyAlgorithms() }
 
 // wrongObject returns the Error for a request object that cannot be used (RFC 9101 §7).
 func wrongObject(format string, args ...any) *oauth.Error {
@@ -29,7 +30,7 @@ func wrongObject(format string, args ...any) *oauth.Error {
 // ObjectClaims returns the claims of a request object, as JSON, after it has verified that the
 // application signed it (RFC 9101 §6.2). What the claims say is not checked. by is the client that has
 // pushed the object, or nil.
-func (p *Clients) ObjectClaims(ctx context.Context, by *Caller, a storage.Application, object string) ([]byte, error) {
+func (p *Clients) ObjectClaims(ctx context.Context, by *clientauth.Caller, a storage.Application, object string) ([]byte, error) {
 	may := objectAlgorithms(a)
 	looked, giveBack := false, func() {}
 	raw, err := jose.Verifier{
@@ -39,14 +40,14 @@ func (p *Clients) ObjectClaims(ctx context.Context, by *Caller, a storage.Applic
 			looked = true
 			// RFC 9101 §6.2: the kid chooses one of the keys that the client has registered. A key
 			// that the header itself has, or an address of one, proves nothing.
-			keys, err := p.keysets.find(ctx, a, func(set jose.JWKSet) []any { return set.For(h) })
+			keys, err := p.FindKeys(ctx, a, func(set jose.JWKSet) []any { return set.For(h) })
 			if err != nil && !errors.Is(err, jose.ErrInvalid) {
 				return nil, err
 			}
 			// Anybody can send an object with the client id of anybody, and to verify one costs time. A right one
 			// gives the try back. A client that has authenticated must not wait because of its neighbours.
-			if by == nil || !by.accountable() {
-				back, limited := p.limits.Request(limits.At(limits.AtObject, AddressOf(ctx)))
+			if by == nil || !by.Accountable() {
+				back, limited := p.limits.Request(limits.At(limits.AtObject, clientauth.AddressOf(ctx)))
 				if limited != nil {
 					return nil, limited
 				}
@@ -55,7 +56,7 @@ func (p *Clients) ObjectClaims(ctx context.Context, by *Caller, a storage.Applic
 			if err != nil {
 				return nil, err
 			}
-			return keys, p.mayVerify(ctx, a, "object ")
+			return keys, p.MayVerify(ctx, a, "object ")
 		},
 	}.Verify(object)
 	refused, limited := errors.AsType[*oauth.Error](err)
@@ -74,7 +75,7 @@ func (p *Clients) ObjectClaims(ctx context.Context, by *Caller, a storage.Applic
 	case !looked:
 		return nil, wrongObject("The request object must be one signed JWT whose header has the alg %s, no typ or the typ oauth-authz-req+jwt or JWT, and no crit.", oauth.OneOf(may))
 	case errors.Is(err, keysets.ErrBusy):
-		return nil, busyKeys()
+		return nil, clientauth.BusyKeys()
 	case errors.Is(err, jose.ErrInvalid):
 		return nil, wrongObject("The signature of the request object is not that of a key which this client has registered: check jwks or jwks_uri of the registration, and the kid in the header.")
 	}

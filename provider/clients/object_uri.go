@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"mandate/provider/clientauth"
 	"mandate/provider/documents"
 	"mandate/provider/oauth"
 	"mandate/provider/outbound"
@@ -67,7 +68,7 @@ func (p *Clients) ObjectAt(ctx context.Context, a storage.Application, uri strin
 	if err != nil {
 		return "", refusedRequestURI("request_uri is not a URI.")
 	}
-	return p.objects.of(a).Get(ctx, documents.Asked{URL: u, ID: uri, Address: AddressOf(ctx), Approved: approved(a), For: registrant(ctx, a)})
+	return p.objects.Of(a).Get(ctx, documents.Asked{URL: u, ID: uri, Address: clientauth.AddressOf(ctx), Approved: approved(a), For: clientauth.Registrant(ctx, a)})
 }
 
 // approved reports whether somebody has approved an application. Anybody can register one, so its row

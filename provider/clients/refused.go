@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 
+	"mandate/provider/clientauth"
 	"mandate/provider/events"
 	"mandate/provider/oauth"
 	"mandate/provider/origin"
@@ -20,8 +21,8 @@ func (p *Clients) Refused(ctx context.Context, endpoint string, a *storage.Appli
 }
 
 func sentTo(ctx context.Context, endpoint string, a *storage.Application) events.Refused {
-	return events.Refused{Endpoint: endpoint, Application: a, Proved: accountable(a),
-		Address: cmp.Or(AddressOf(ctx), origin.Of(ctx).Address)}
+	return events.Refused{Endpoint: endpoint, Application: a, Proved: clientauth.Accountable(a),
+		Address: cmp.Or(clientauth.AddressOf(ctx), origin.Of(ctx).Address)}
 }
 
 // CountRefusal is Refused for an endpoint to which a browser sends.

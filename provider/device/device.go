@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"mandate/provider/clientauth"
 	"mandate/provider/clients"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
@@ -67,7 +68,7 @@ type Origin struct{ Address, UserAgent string }
 // and the authenticated application. If client authentication succeeds and a later check
 // fails, it returns the application together with the error.
 func (p *Devices) Authorize(ctx context.Context, r *http.Request, from Origin) (*Codes, *storage.Application, error) {
-	call := clients.From(ctx, from.Address)
+	call := clientauth.From(ctx, from.Address)
 	codes, a, err := p.authorize(ctx, call, r, from)
 	if err != nil {
 		return nil, a, p.clients.Refused(call, "device_authorization", a, err)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/ory/fosite"
 
-	"mandate/provider/clients"
+	"mandate/provider/clientauth"
 	"mandate/provider/framework"
 	"mandate/provider/tokens"
 )
@@ -26,7 +26,7 @@ type Session struct {
 
 // NewSession returns the session of a token request that a client has sent from a network address. The form of
 // the request was read.
-func (p *Grants) NewSession(sent *http.Request, by *clients.Caller, address string) *Session {
+func (p *Grants) NewSession(sent *http.Request, by *clientauth.Caller, address string) *Session {
 	return &Session{client: framework.NewClient(by.Application, p.rules),
 		request: Request{Client: by.Application, Form: sent.PostForm, address: address, by: by, sent: sent}}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/ory/fosite"
 	"github.com/ory/fosite/handler/oauth2"
 
-	"mandate/provider/clients"
+	"mandate/provider/clientauth"
 	"mandate/provider/framework"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -112,7 +112,7 @@ func (g *clientGrant) opaque(
 type ownToken struct {
 	framework.Session
 	client framework.Client
-	by     *clients.Caller
+	by     *clientauth.Caller
 	token  storage.Token
 }
 

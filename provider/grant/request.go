@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"mandate/provider/clients"
+	"mandate/provider/clientauth"
 	"mandate/provider/possession"
 	"mandate/provider/resources"
 	"mandate/provider/tokens"
@@ -17,7 +17,7 @@ type Request struct {
 	Client  *storage.Application
 	Form    url.Values
 	address string // of the network
-	by      *clients.Caller
+	by      *clientauth.Caller
 	sent    *http.Request
 
 	bound possession.Binding // what the new tokens are bound to

@@ -7,7 +7,7 @@ import (
 
 	"github.com/ory/fosite"
 
-	"mandate/provider/clients"
+	"mandate/provider/clientauth"
 	"mandate/provider/framework"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -20,7 +20,7 @@ import (
 // response and the authenticated application. If client authentication succeeds and a later
 // check fails, it returns the application together with the error.
 func (p *Grants) Token(ctx context.Context, r *http.Request, address string) (*tokens.TokenResponse, *storage.Application, error) {
-	ctx = clients.From(ctx, address)
+	ctx = clientauth.From(ctx, address)
 	answer, a, err := p.token(ctx, r, address)
 	if err != nil {
 		return nil, a, p.clients.Refused(ctx, "token", a, err)

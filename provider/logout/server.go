@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"mandate/provider/clients"
+	"mandate/provider/clientauth"
 	"mandate/provider/events"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -21,9 +21,9 @@ import (
 // proves who it is, instead of the browser. The ID token shows that the person is signed in to this application by this
 // session (§6).
 func (p *Logouts) ByServer(ctx context.Context, r *http.Request, address string) (string, error) {
-	call := clients.From(ctx, address)
+	call := clientauth.From(ctx, address)
 	form, err := serverForm(r)
-	if err == nil && !clients.SendsCredentials(r, form) && !clients.SendsCertificate(r, form) {
+	if err == nil && !clientauth.SendsCredentials(r, form) && !clientauth.SendsCertificate(r, form) {
 		return "", unproven("Nobody was signed out. The request has neither the session of a browser nor client authentication. Send it with the client ID and the secret of the application (HTTP Basic, or as at the token endpoint), or send the browser of the person here.")
 	}
 	if err != nil {
@@ -59,7 +59,7 @@ func serverForm(r *http.Request) (url.Values, error) {
 	case err != nil:
 		return nil, oauth.Refuse("invalid_request", "The query is not form-encoded: check its percent-encoding.")
 	// RFC 6749 §2.3.1: credentials must not be in the request URI, because logs keep it.
-	case form.Has("client_secret") || clients.HasAssertion(form):
+	case form.Has("client_secret") || clientauth.HasAssertion(form):
 		return nil, oauth.Refuse("invalid_request", "Nobody was signed out. Send the credentials of the application in the Authorization header, or everything in the body of a POST: logs keep the query.")
 	}
 	return form, oauth.CheckParameters(form)
@@ -67,7 +67,7 @@ func serverForm(r *http.Request) (url.Values, error) {
 
 func unproven(text string) *oauth.Error {
 	e := oauth.Refuse("invalid_client", "%s", oauth.Own(text))
-	e.Status, e.Challenge = http.StatusUnauthorized, clients.BasicChallenge
+	e.Status, e.Challenge = http.StatusUnauthorized, clientauth.BasicChallenge
 	return e
 }
 

@@ -35,8 +35,9 @@ type Settings struct {
 	// have.
 	GrantsByAdministrator []string
 	ScopesByAdministrator []string
-	PersonQuota           Quota // for all applications of one person together
-	OpenQuota             Quota // for all applications together that registered themselves
+	KeyMethods            []string // of client authentication, for applications for which nobody is responsible
+	PersonQuota           Quota    // for all applications of one person together
+	OpenQuota             Quota    // for all applications together that registered themselves
 
 	// The longest lifetimes of the tokens of applications for which nobody is
 	// responsible.

@@ -128,6 +128,7 @@ const suspendedText = "This application is suspended: the account of its owner i
 type Allowance struct {
 	Grants              []string // grants that may be registered and used
 	PublicOnly          bool     // the application is public, or authenticates by one of KeyMethods
+	KeyMethods          []string // methods of client authentication
 	Scopes              []string // in the operator's order; without introspection, which AdministratorRights allows
 	AccessMax           int64    // the longest lifetime of an opaque access token, in seconds
 	JWTMax              int64    // the longest lifetime of a signed access token, in seconds
@@ -175,7 +176,7 @@ func (c *Rules) allowance(s Standing) Allowance {
 		server.Scopes = oauth.Without(server.Scopes, c.ScopesByAdministrator...)
 		server.Quota = c.PersonQuota
 	default:
-		server.PublicOnly = true
+		server.PublicOnly, server.KeyMethods = true, c.KeyMethods
 		server.Grants = []string{GrantCode}
 		server.Scopes = oauth.Without(c.openScopes(server.Scopes), c.ScopesByAdministrator...)
 		server.AccessMax, server.JWTMax = min(server.AccessMax, oauth.Seconds(c.OpenAccessTokenLifetime)), min(server.JWTMax, oauth.Seconds(c.OpenAccessTokenLifetime))
@@ -190,13 +191,9 @@ func (c *Rules) allowance(s Standing) Allowance {
 // AllowanceOf returns what the standing of an application allows.
 func (c *Rules) AllowanceOf(a storage.Application) Allowance { return c.allowed[StandingOf(a)] }
 
-// KeyMethods lists the methods of client authentication with a private key that the client has made
-// itself (OIDC Core §9, RFC 8705 §2.2). A confidential client for which nobody is responsible uses one.
-func KeyMethods() []string { return []string{"private_key_jwt", "self_signed_tls_client_auth"} }
-
 // Authenticates reports whether an application may authenticate so, or need not.
 func (a Allowance) Authenticates(clientType, method string) bool {
-	return !a.PublicOnly || clientType == Public || slices.Contains(KeyMethods(), method)
+	return !a.PublicOnly || clientType == Public || slices.Contains(a.KeyMethods, method)
 }
 
 // Effective returns an application with the rights that it has now: the registered

@@ -50,6 +50,7 @@ func settings() Settings {
 		RefreshTokenLifetime: 30 * 24 * time.Hour, RefreshTokenMaxLifetime: 365 * 24 * time.Hour,
 		OpenAccessTokenLifetime: time.Hour, OpenRefreshTokenLifetime: 20 * 24 * time.Hour,
 		RefreshGrace: 10 * time.Second, OpenRefreshGrace: 30 * time.Second,
+		KeyMethods: []string{"private_key_jwt", "self_signed_tls_client_auth"},
 	}
 }
 
@@ -71,9 +72,9 @@ func TestAllowance(t *testing.T) {
 			AccessMax: 3 * 3600, JWTMax: 4 * 3600, RefreshMax: year, RefreshGrace: 10, OwnLifetime: true, AdministratorRights: true},
 		StandingPerson: {Grants: []string{GrantCode, GrantClient, GrantDevice}, Scopes: []string{"read", "write"},
 			AccessMax: 2 * 3600, JWTMax: 5400, RefreshMax: month, RefreshGrace: 10, OwnLifetime: true, Quota: c.PersonQuota},
-		StandingOpen: {Grants: []string{GrantCode}, PublicOnly: true, Scopes: []string{"read"},
+		StandingOpen: {Grants: []string{GrantCode}, PublicOnly: true, KeyMethods: settings().KeyMethods, Scopes: []string{"read"},
 			AccessMax: 3600, JWTMax: 3600, RefreshMax: 20 * 24 * 3600, RefreshGrace: 30, Quota: c.OpenQuota},
-		"unheard of": {Grants: []string{GrantCode}, PublicOnly: true, Scopes: []string{"read"},
+		"unheard of": {Grants: []string{GrantCode}, PublicOnly: true, KeyMethods: settings().KeyMethods, Scopes: []string{"read"},
 			AccessMax: 3600, JWTMax: 3600, RefreshMax: 20 * 24 * 3600, RefreshGrace: 30, Quota: c.OpenQuota},
 	} {
 		if d := cmp.Diff(want, New(c).Allowance(standing)); d != "" {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"mandate/provider/authority"
+	"mandate/provider/clientauth"
 	"mandate/provider/clients"
 	"mandate/provider/jose"
 	"mandate/provider/loopback"
@@ -113,14 +114,15 @@ func (p *Registrations) describeMethod(said *metadata.Client, by registrant, d *
 		return refuseMember("token_endpoint_auth_method", "is not supported: use %s", strings.Join(methods, ", "))
 	}
 	d.method, d.registration.ClientType = said.AuthMethod, policy.Confidential
-	if by.open() && !slices.Contains(policy.KeyMethods(), d.method) {
+	if by.open() && !slices.Contains(clientauth.KeyMethods(), d.method) {
 		d.method = metadata.MethodNone
 	}
-	if d.method == metadata.MethodNone {
+	one, _ := clientauth.MethodOf(d.method)
+	if one.Strength == clientauth.Nothing {
 		d.registration.ClientType = policy.Public
 	}
-	d.describeKeys(said)
-	if d.method == metadata.MethodCertificate {
+	d.describeKeys(said, one)
+	if one.Needs == clientauth.Subject {
 		return describeSubject(said, &d.registration.Authentication)
 	}
 	return nil
@@ -148,9 +150,9 @@ func describeSubject(said *metadata.Client, auth *clients.Authentication) error 
 
 // describeKeys reads the public keys of the client, and the algorithm of its assertions. An
 // algorithm for a method that the client does not get has no meaning.
-func (d *description) describeKeys(said *metadata.Client) {
+func (d *description) describeKeys(said *metadata.Client, method clientauth.Method) {
 	auth := clients.Authentication{Method: d.method, JWKS: string(said.JWKS), JWKSURI: said.JWKSURI}
-	if d.method == metadata.MethodPrivateKeyJWT || d.method == metadata.MethodSecretJWT {
+	if method.Algorithms != nil {
 		auth.Algorithm = said.AuthAlgorithm
 	}
 	d.registration.Authentication = auth
@@ -259,7 +261,8 @@ func (p *Registrations) describeOpenID(said *metadata.Client, by registrant, r *
 		return refuseMember("claims_in_id_token", "cannot be registered as %s for a public client: an administrator can choose it on the page of the application", policy.ClaimsOn)
 	}
 	// HS256 signs with the secret, so the server must be able to read it.
-	r.HashClientSecret = r.Algorithm != jose.HS256 && r.UserInfoAlgorithm != jose.HS256 && r.Authentication.Method != metadata.MethodSecretJWT
+	one, _ := clientauth.MethodOf(r.Authentication.Method)
+	r.HashClientSecret = r.Algorithm != jose.HS256 && r.UserInfoAlgorithm != jose.HS256 && one.Needs != clientauth.ReadableSecret
 	switch said.SubjectType {
 	case "", "public":
 	case "pairwise":

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"mandate/provider/acr"
-	"mandate/provider/clients"
+	"mandate/provider/clientauth"
 	"mandate/provider/jose"
 	"mandate/provider/keys"
 	"mandate/provider/oauth"
@@ -20,7 +20,7 @@ import (
 // IDTokenFor is the input for an ID token.
 type IDTokenFor struct {
 	Application storage.Application
-	By          *clients.Caller // who gets it in the response, or nil
+	By          *clientauth.Caller // who gets it in the response, or nil
 	UserID      string
 	Sector      string // the application's sector when the person gave consent
 	AuthTime    int64
@@ -88,7 +88,7 @@ func (p *Tokens) Sign(ctx context.Context, a storage.Application, algorithm, kin
 }
 
 // sign is Sign for the response to a request of the application, or of nobody if by is nil.
-func (p *Tokens) sign(ctx context.Context, by *clients.Caller, a storage.Application, algorithm, kind string, claims map[string]any) (string, error) {
+func (p *Tokens) sign(ctx context.Context, by *clientauth.Caller, a storage.Application, algorithm, kind string, claims map[string]any) (string, error) {
 	if algorithm == jose.HS256 {
 		secret, err := p.clients.HMACSecret(by, a)
 		if err != nil {
@@ -172,7 +172,7 @@ func (p *Tokens) hintKeys(ctx context.Context, h jose.Header, unverified []byte)
 	if err != nil {
 		return nil, oauth.Unavailable(err)
 	}
-	if a.Algorithm != jose.HS256 || !clients.SecretIsReadable(a) {
+	if a.Algorithm != jose.HS256 || !clientauth.SecretIsReadable(a) {
 		return nil, jose.ErrInvalid
 	}
 	return p.clients.HMACKeys(a)

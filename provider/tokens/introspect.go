@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"mandate/provider/acr"
-	"mandate/provider/clients"
+	"mandate/provider/clientauth"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/possession"
@@ -46,7 +46,7 @@ type Introspection struct {
 // Introspect describes a token to a caller who may introspect it. It also returns the
 // client id of the caller, as far as it is known.
 func (p *Tokens) Introspect(ctx context.Context, r *http.Request, address string) (*Introspection, string, error) {
-	call := clients.From(ctx, address)
+	call := clientauth.From(ctx, address)
 	form, err := oauth.ReadForm(r)
 	if err != nil {
 		return nil, "", p.clients.UseUnread(call, r, err, p.proofs)
@@ -215,7 +215,7 @@ func (p *Tokens) introspectionCaller(ctx context.Context, r *http.Request) (intr
 	if len(header) == 1 {
 		scheme, text, _ := strings.Cut(header[0], " ")
 		if possession.IsScheme(scheme) {
-			if r.PostForm.Has("client_secret") || clients.HasAssertion(r.PostForm) {
+			if r.PostForm.Has("client_secret") || clientauth.HasAssertion(r.PostForm) {
 				refused := oauth.Refuse("invalid_request", "The caller authenticates in more than one way: use either the access token, or client_secret, or a client assertion.")
 				return introspector{}, p.clients.UseUnread(ctx, r, refused, p.proofs)
 			}
@@ -260,7 +260,7 @@ func bothChallenges(err error) error {
 		return err
 	}
 	both := *e
-	both.Challenge = clients.BasicChallenge + `, Bearer realm="mandate"`
+	both.Challenge = clientauth.BasicChallenge + `, Bearer realm="mandate"`
 	return &both
 }
 

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"mandate/provider/clients"
+	"mandate/provider/clientauth"
 	"mandate/provider/jose"
 	"mandate/provider/keys"
 	"mandate/provider/oauth"
@@ -102,7 +102,7 @@ func (p *Tokens) introspectSigned(ctx context.Context, r *http.Request, form url
 // says 401, which stays for the other responses, and for wrong credentials.
 func unauthenticated(r *http.Request, refused error) error {
 	e, known := errors.AsType[*oauth.Error](refused)
-	tried := r.Header.Get("Authorization") != "" || r.PostForm.Get("client_secret") != "" || clients.HasAssertion(r.PostForm)
+	tried := r.Header.Get("Authorization") != "" || r.PostForm.Get("client_secret") != "" || clientauth.HasAssertion(r.PostForm)
 	if !known || e.Status != http.StatusUnauthorized || tried {
 		return refused
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"net/http"
 
-	"mandate/provider/clients"
+	"mandate/provider/clientauth"
 	"mandate/provider/events"
 	"mandate/provider/oauth"
 	"mandate/storage"
@@ -19,7 +19,7 @@ type Revocation struct {
 
 // Revoke revokes a token at the request of the client that it was issued to (RFC 7009).
 func (p *Tokens) Revoke(ctx context.Context, r *http.Request, address string) (Revocation, error) {
-	call := clients.From(ctx, address)
+	call := clientauth.From(ctx, address)
 	form, err := oauth.ReadForm(r)
 	if err != nil {
 		return Revocation{}, p.clients.UseUnread(call, r, err, nil)

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"mandate/provider/clients"
+	"mandate/provider/clientauth"
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
 	"mandate/provider/possession"
@@ -26,7 +26,7 @@ type UserInfo struct {
 func (p *Tokens) UserInfo(ctx context.Context, r *http.Request, address string) (*UserInfo, string, error) {
 	scheme, text, err := userInfoToken(r)
 	if err != nil {
-		return nil, "", p.clients.UseUnreadProof(clients.From(ctx, address), &clients.Caller{}, r, err, p.proofs)
+		return nil, "", p.clients.UseUnreadProof(clientauth.From(ctx, address), &clientauth.Caller{}, r, err, p.proofs)
 	}
 	token, err := p.LiveToken(ctx, text)
 	if errors.Is(err, oauth.ErrNotFound) || err == nil && token.Refresh {

@@ -15,6 +15,7 @@ import (
 
 	"mandate/app"
 	"mandate/provider"
+	"mandate/provider/clientauth"
 	"mandate/provider/clients"
 	"mandate/provider/events"
 	"mandate/provider/oauth"
@@ -141,7 +142,7 @@ func (v applicationView) writeRefusals(p *program) error {
 func viewApplication(of *provider.Provider, a storage.Application, secret string) applicationView {
 	view := applicationView{ID: a.ID, ClientID: a.ClientID, ClientSecret: secret, Name: a.Name, ClientType: a.ClientType,
 		GrantTypes: split(a.GrantTypes), RedirectURIs: split(a.RedirectURIs), Scopes: split(a.Scopes), Resources: split(a.Resources),
-		MayIntrospect: a.MayIntrospect, CertificateSubject: a.CertificateSubject, HasSecret: clients.HasSecret(a), HashClientSecret: a.HashClientSecret && clients.HasSecret(a), SkipConsent: a.SkipConsent, PKCE: a.PKCE, RequirePushed: a.RequirePushed, SenderConstraint: a.SenderConstraint, Profile: a.Profile, RequiredACR: a.RequiredACR, DefaultACR: split(a.DefaultACR), RefreshRotation: a.RefreshRotation,
+		MayIntrospect: a.MayIntrospect, CertificateSubject: a.CertificateSubject, HasSecret: clientauth.HasSecret(a), HashClientSecret: a.HashClientSecret && clientauth.HasSecret(a), SkipConsent: a.SkipConsent, PKCE: a.PKCE, RequirePushed: a.RequirePushed, SenderConstraint: a.SenderConstraint, Profile: a.Profile, RequiredACR: a.RequiredACR, DefaultACR: split(a.DefaultACR), RefreshRotation: a.RefreshRotation,
 		ClaimsInIDToken: a.ClaimsInIDToken, HasClaimsInIDToken: of.ClaimsInIDToken(a),
 		ObjectAlgorithm: a.ObjectAlgorithm, RequireSigned: a.RequireSigned, RequestURIs: split(a.RequestURIs), ResponseAlgorithm: a.ResponseAlgorithm, ResponseModes: split(a.ResponseModes),
 		AccessTokenLifetime: a.AccessTokenLifetime, RefreshTokenLifetime: a.RefreshTokenLifetime,
@@ -216,7 +217,7 @@ func (v applicationView) write(p *program) error {
 	if v.HasSecret {
 		rows = append(rows, []string{"secret hashed", yes(v.HashClientSecret)})
 	}
-	for _, row := range [][]string{{"certificate subject", clients.ShortSubject(v.CertificateSubject)}, {"suspended", v.WhySuspended}, {"resources", strings.Join(v.Resources, " ")}, {"authentication", strings.TrimSpace(v.AuthMethod + " " + v.AuthAlgorithm)}, {"keys", strings.Join(v.KeyIDs, " ")}, {"keys at", v.JWKSURI}, {"profile", v.Profile}, {"tokens bound by", v.SenderConstraint}, {"default login (acr)", strings.Join(v.DefaultACR, " ")}, {"rotation of refresh tokens", v.RefreshRotation}, {"request objects", v.ObjectAlgorithm}, {"request objects at", strings.Join(v.RequestURIs, " ")}, {"responses signed", v.ResponseAlgorithm}, {"response modes", strings.Join(v.ResponseModes, " ")}, {"algorithm", v.Algorithm}, {"UserInfo algorithm", v.UserInfoAlgorithm}, {"introspection algorithm", v.IntrospectionAlg}, {"pairwise for", v.Sector},
+	for _, row := range [][]string{{"certificate subject", clientauth.ShortSubject(v.CertificateSubject)}, {"suspended", v.WhySuspended}, {"resources", strings.Join(v.Resources, " ")}, {"authentication", strings.TrimSpace(v.AuthMethod + " " + v.AuthAlgorithm)}, {"keys", strings.Join(v.KeyIDs, " ")}, {"keys at", v.JWKSURI}, {"profile", v.Profile}, {"tokens bound by", v.SenderConstraint}, {"default login (acr)", strings.Join(v.DefaultACR, " ")}, {"rotation of refresh tokens", v.RefreshRotation}, {"request objects", v.ObjectAlgorithm}, {"request objects at", strings.Join(v.RequestURIs, " ")}, {"responses signed", v.ResponseAlgorithm}, {"response modes", strings.Join(v.ResponseModes, " ")}, {"algorithm", v.Algorithm}, {"UserInfo algorithm", v.UserInfoAlgorithm}, {"introspection algorithm", v.IntrospectionAlg}, {"pairwise for", v.Sector},
 		{"last code without PKCE", v.LastWithoutPKCEAt}, {"after logout", strings.Join(v.PostLogoutURIs, " ")}, {"back-channel logout", v.BackchannelURI}} {
 		if row[1] != "" {
 			rows = append(rows, row)

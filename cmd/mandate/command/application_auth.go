@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mandate/provider/acr"
+	"mandate/provider/clientauth"
 	"mandate/provider/clients"
 	"mandate/provider/jose"
 	"mandate/provider/policy"
@@ -28,8 +29,8 @@ type authFlags struct {
 
 func (a *authFlags) add(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&a.said.Method, "auth-method", "", "`METHOD` by which it authenticates: "+strings.Join(clients.MethodNames(true), ", ")+" (default: its secret, by client_secret_basic or client_secret_post)")
-	f.StringVar(&a.said.Algorithm, "auth-algorithm", "", "the only `ALGORITHM` of its client assertions: "+strings.Join(clients.AssertionAlgorithms(), ", ")+" (default: any that the method allows)")
+	f.StringVar(&a.said.Method, "auth-method", "", "`METHOD` by which it authenticates: "+strings.Join(clientauth.MethodNames(true), ", ")+" (default: its secret, by client_secret_basic or client_secret_post)")
+	f.StringVar(&a.said.Algorithm, "auth-algorithm", "", "the only `ALGORITHM` of its client assertions: "+strings.Join(clientauth.AssertionAlgorithms(), ", ")+" (default: any that the method allows)")
 	f.StringVar(&a.file, "jwks", "", "`FILE` with its public keys, a JWK Set")
 	f.StringVar(&a.said.JWKSURI, "jwks-uri", "", "`URI` of its public keys, a JWK Set")
 	f.StringArrayVar(&a.subjects, "certificate-subject", nil, "`SUBJECT` of its certificate, such as san_dns=client.example; also subject_dn, san_uri, san_ip and san_email (RFC 8705); it sets tls_client_auth")
@@ -82,7 +83,7 @@ func (a *authFlags) read(c *cobra.Command, r *clients.Registration) error {
 			into.Algorithm = ""
 		}
 		into.Method = a.said.Method
-		if into.Method != clients.MethodCertificate {
+		if into.Method != clientauth.MethodCertificate {
 			into.CertificateSubject = ""
 		}
 	}
@@ -93,7 +94,7 @@ func (a *authFlags) read(c *cobra.Command, r *clients.Registration) error {
 		}
 		into.CertificateSubject = a.subjects[0]
 		if !changed("auth-method") {
-			into.Method, into.Algorithm = clients.MethodCertificate, ""
+			into.Method, into.Algorithm = clientauth.MethodCertificate, ""
 		}
 	}
 	if changed("auth-algorithm") {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mandate/provider/clientauth"
 	"mandate/provider/clients"
 	"mandate/provider/policy"
 	"mandate/storage"
@@ -111,7 +112,7 @@ application assign and application take-over change who is responsible for it.`,
 				if err != nil {
 					return err
 				}
-				if now := changed.Application; c.Flags().Changed("no-hash-client-secret") && clients.HasSecret(now) && !now.HashClientSecret && !clients.SecretIsReadable(now) {
+				if now := changed.Application; c.Flags().Changed("no-hash-client-secret") && clientauth.HasSecret(now) && !now.HashClientSecret && !clientauth.SecretIsReadable(now) {
 					fmt.Fprintln(p.stderr, "The stored secret remains a hash until mandate application rotate-secret replaces it.")
 				}
 				return p.show(viewApplication(o.provider, changed.Application, changed.Secret), asJSON)

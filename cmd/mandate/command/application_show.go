@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mandate/provider"
-	"mandate/provider/clients"
+	"mandate/provider/clientauth"
 	"mandate/provider/policy"
 	"mandate/provider/possession"
 	"mandate/storage"
@@ -88,7 +88,7 @@ func detailsOf(ctx context.Context, of *provider.Provider, a storage.Application
 	if now.MayIntrospect {
 		d.IntrospectionEndpoint = of.Issuer() + "/introspect/"
 	}
-	if a.AuthMethod == clients.MethodPrivateKey || a.AuthMethod == clients.MethodSecretJWT {
+	if a.AuthMethod == clientauth.MethodPrivateKey || a.AuthMethod == clientauth.MethodSecretJWT {
 		d.AssertionAudience = of.Issuer()
 	}
 	known, err := of.Clients.Keys(ctx, a)
@@ -112,7 +112,7 @@ func detailsOf(ctx context.Context, of *provider.Provider, a storage.Application
 //
 // RFC 8705 §5: a certificate is asked for at addresses of their own.
 func endpointOf(of *provider.Provider, a storage.Application, name string) string {
-	certificate := a.AuthMethod == clients.MethodSelfSigned || a.CertificateSubject != "" || a.SenderConstraint == possession.Certificate
+	certificate := a.AuthMethod == clientauth.MethodSelfSigned || a.CertificateSubject != "" || a.SenderConstraint == possession.Certificate
 	if at := of.CertificateEndpoints(); at != "" && certificate {
 		return at + "/" + name + "/"
 	}

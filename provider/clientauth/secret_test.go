@@ -1,4 +1,4 @@
-package clients
+package clientauth
 
 import (
 	"context"
@@ -17,12 +17,12 @@ func TestStoredSecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Clients{limits: limits.New(password.Cost{MemoryKiB: 64, Iterations: 1}, 1), secrets: sealer}
+	p := &Checks{limits: limits.New(password.Cost{MemoryKiB: 64, Iterations: 1}, 1), secrets: sealer}
 	ctx := t.Context()
 	const id, secret = "application", "a secret of some length"
 	forms := map[string]string{}
 	for name, how := range map[string][2]bool{"made and hashed": {true, true}, "made and readable": {true, false}, "chosen and hashed": {false, true}, "chosen and readable": {false, false}} {
-		stored, err := p.storeSecret(ctx, id, secret, how[0], how[1])
+		stored, err := p.StoreSecret(ctx, id, secret, how[0], how[1])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,8 +34,8 @@ func TestStoredSecret(t *testing.T) {
 			if !strings.HasPrefix(stored, prefix) || strings.Contains(stored, secret) {
 				t.Error(stored)
 			}
-			if want := strings.HasPrefix(prefix, "sealed"); readable(stored) != want || SecretIsReadable(storage.Application{Secret: stored}) != want {
-				t.Error("readable:", readable(stored))
+			if want := strings.HasPrefix(prefix, "sealed"); Readable(stored) != want || SecretIsReadable(storage.Application{Secret: stored}) != want {
+				t.Error("readable:", Readable(stored))
 			}
 		})
 		for sent, want := range map[string]bool{secret: true, "": false, secret + " ": false, secret[1:]: false, strings.ToUpper(secret): false, stored: false, seal.Digest(secret): false, "\x00": false} {
@@ -82,7 +82,7 @@ func TestStoredSecret(t *testing.T) {
 	})
 	t.Run("hashing a readable secret keeps it right, and cannot be undone", func(t *testing.T) {
 		for name, prefix := range map[string]string{"made and readable": storedDigest, "chosen and readable": "$argon2id$", "made and hashed": storedDigest, "chosen and hashed": "$argon2id$"} {
-			hashed, err := p.hashStored(ctx, id, forms[name])
+			hashed, err := p.HashStored(ctx, id, forms[name])
 			if err != nil || !strings.HasPrefix(hashed, prefix) {
 				t.Error(hashed, err)
 			}
@@ -96,7 +96,7 @@ func TestStoredSecret(t *testing.T) {
 
 // matches reports whether the secret is the stored one. It uses the slow hash if the stored form
 // needs it.
-func (p *Clients) matches(ctx context.Context, id, stored, secret string) (bool, error) {
+func (p *Checks) matches(ctx context.Context, id, stored, secret string) (bool, error) {
 	ok, slow, err := p.secretMatches(id, stored, secret)
 	if slow {
 		ok, _, err = p.limits.Programs.Matches(ctx, stored, secret)

@@ -1,4 +1,4 @@
-package clients
+package clientauth
 
 import (
 	"crypto/sha256"

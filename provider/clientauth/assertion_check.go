@@ -1,4 +1,4 @@
-package clients
+package clientauth
 
 import (
 	"slices"
@@ -52,7 +52,7 @@ func checkAssertionTimes(claims jose.Claims, now int64) error {
 // RFC 10070 §4: the audience is the issuer of this server, as a string or as an array of that one
 // string. With several audiences, or the address of an endpoint, another server could use the
 // assertion here.
-func (p *Clients) checkAudience(a storage.Application, claims jose.Claims, endpoint string) error {
+func (p *Checks) checkAudience(a storage.Application, claims jose.Claims, endpoint string) error {
 	aud, single := claims["aud"].(string)
 	// FAPI 2.0 Security Profile §5.3.2.1: no array.
 	if !single && policy.HasProfile(a) {
@@ -76,6 +76,6 @@ func (p *Clients) checkAudience(a storage.Application, claims jose.Claims, endpo
 }
 
 // isEndpoint reports whether an address is that of the token endpoint, or of another endpoint.
-func (p *Clients) isEndpoint(address, other string) bool {
+func (p *Checks) isEndpoint(address, other string) bool {
 	return slices.ContainsFunc(p.config.Bases, func(base string) bool { return address == base+"/token" || address == base+"/"+other })
 }

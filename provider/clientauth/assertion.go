@@ -1,4 +1,4 @@
-package clients
+package clientauth
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -39,25 +40,33 @@ type assertion struct {
 	cause     error  // why there is no key, or none that fits; for the log
 }
 
+// readAssertion reads the parameters of RFC 7521 §4.2. header says that the request has an
+// Authorization header, too.
+func readAssertion(form url.Values, header bool) (credentials, error) {
+	switch {
+	// RFC 6749 §2.3: not more than one authentication method in one request.
+	case header || form.Has("client_secret"):
+		return credentials{}, oauth.Refuse("invalid_request", "The client authenticates in more than one way: use either the client assertion, or the Authorization header, or client_secret.")
+	// RFC 7523 §2.2: this is the only type.
+	case form.Get("client_assertion_type") != AssertionType:
+		return credentials{}, invalidClient("client_assertion_type must be %s.", oauth.Own(AssertionType))
+	case form.Get("client_assertion") == "":
+		return credentials{}, invalidClient("client_assertion is missing: it is the JWT that client_assertion_type announces.")
+	}
+	return credentials{id: form.Get("client_id"), assertion: form.Get("client_assertion")}, nil
+}
+
 // manner is how an endpoint verifies assertions.
 type manner struct {
 	documents bool // the metadata document of a client says what its keys are
 	later     bool // the endpoint uses them
 }
 
-// find returns the application with a client id, or storage.ErrNotFound.
-func (p *Clients) find(ctx context.Context, clientID string, how manner) (storage.Application, error) {
-	if how.documents {
-		return p.clientOrDocument(ctx, clientID)
-	}
-	return p.Client(ctx, clientID)
-}
-
 // proveAssertion finds the client that an assertion names, and verifies the assertion (RFC
 // 7523 §3, RFC 10070 §4). A client that does not exist and a wrong signature give the same
 // Error, so that it does not say which client ids exist. Only an assertion that is valid uses its
 // jti.
-func (p *Clients) proveAssertion(
+func (p *Checks) proveAssertion(
 	ctx context.Context,
 	r *http.Request,
 	sent credentials,
@@ -73,7 +82,7 @@ func (p *Clients) proveAssertion(
 }
 
 // proveBy is proveAssertion for what is known about an assertion. It notes the assertion in by.
-func (p *Clients) proveBy(ctx context.Context, one *assertion, by *Caller) (storage.Application, error) {
+func (p *Checks) proveBy(ctx context.Context, one *assertion, by *Caller) (storage.Application, error) {
 	err := p.verifyAssertion(ctx, one)
 	if err != nil {
 		return storage.Application{}, err
@@ -113,8 +122,8 @@ func (p *Clients) proveBy(ctx context.Context, one *assertion, by *Caller) (stor
 	if err != nil {
 		return storage.Application{}, err
 	}
-	if registered(a)[0].proof == publicKey {
-		p.usedKey(a, one.keyID)
+	if registered(a)[0].Needs == Keys {
+		p.find.Used(a, one.keyID)
 	}
 	by.secret = one.secret
 	return a, nil
@@ -144,7 +153,7 @@ func (one *assertion) checkPurpose() error {
 const typeOfAssertions = "client-authentication+jwt"
 
 // UseAssertion uses the assertion of a client, if it has one that is not used yet.
-func (p *Clients) UseAssertion(ctx context.Context, by *Caller) error {
+func (p *Checks) UseAssertion(ctx context.Context, by *Caller) error {
 	if by.unused == nil {
 		return nil
 	}
@@ -157,7 +166,7 @@ func (p *Clients) UseAssertion(ctx context.Context, by *Caller) error {
 //
 // OIDC Core §9: an assertion is used once. RFC 9449 §11.1: the same of a proof.
 // RFC 9449 §8: a client that gets use_dpop_nonce repeats the request, with the same assertion.
-func (p *Clients) UseFailed(ctx context.Context, by *Caller, failed error, checks *possession.Checks, proof possession.Proof) error {
+func (p *Checks) UseFailed(ctx context.Context, by *Caller, failed error, checks *possession.Checks, proof possession.Proof) error {
 	if possession.AsksForNonce(failed) {
 		return failed
 	}
@@ -177,18 +186,18 @@ func (p *Clients) UseFailed(ctx context.Context, by *Caller, failed error, check
 
 // mayStore reports whether the proof of a failed request may take a row. Everybody knows the client
 // id of a public application, so the rows that strangers cause are limited by network.
-func (p *Clients) mayStore(ctx context.Context, by *Caller) bool {
-	if by.accountable() {
+func (p *Checks) mayStore(ctx context.Context, by *Caller) bool {
+	if by.Accountable() {
 		return true
 	}
 	_, wait := p.limits.Tries.Take(throttle.From(limits.OfAssertion, "proof ", AddressOf(ctx)))
 	return wait == 0
 }
 
-// mayVerify returns an Error if too many signatures of strangers came from the network of a request.
+// MayVerify returns an Error if too many signatures of strangers came from the network of a request.
 // Anybody can make a key and register it, or publish a document with it, and then each request costs this
 // server a signature, and each assertion a row. So it comes before the signature is verified.
-func (p *Clients) mayVerify(ctx context.Context, a storage.Application, what string) error {
+func (p *Checks) MayVerify(ctx context.Context, a storage.Application, what string) error {
 	if policy.StandingOf(a) != policy.StandingOpen {
 		return nil
 	}
@@ -201,7 +210,7 @@ func (p *Clients) mayVerify(ctx context.Context, a storage.Application, what str
 
 // AddToken stores a token that a client obtains for itself, and uses its assertion
 // in the same statement.
-func (p *Clients) AddToken(ctx context.Context, by *Caller, token storage.Token) error {
+func (p *Checks) AddToken(ctx context.Context, by *Caller, token storage.Token) error {
 	if by.unused == nil {
 		return oauth.Stored(p.store.AddToken(ctx, token))
 	}
@@ -226,7 +235,7 @@ func (c *Caller) afterUse(err error) error {
 }
 
 // verifyAssertion verifies that the signature of an assertion is that of the client.
-func (p *Clients) verifyAssertion(ctx context.Context, one *assertion) error {
+func (p *Checks) verifyAssertion(ctx context.Context, one *assertion) error {
 	var secrets []any
 	verifier := jose.Verifier{
 		// RFC 8725 §3.1: the algorithm none is never accepted.
@@ -269,7 +278,7 @@ func (p *Clients) verifyAssertion(ctx context.Context, one *assertion) error {
 
 // notGuessed refuses a correct secret that a person chose while the limit of guesses is
 // reached.
-func (p *Clients) notGuessed(ctx context.Context, a storage.Application) error {
+func (p *Checks) notGuessed(ctx context.Context, a storage.Application) error {
 	if canBeGuessed(a) {
 		return p.provenAt(ctx, a)
 	}
@@ -278,7 +287,7 @@ func (p *Clients) notGuessed(ctx context.Context, a storage.Application) error {
 
 // assertionKeys returns the keys with which the client that an assertion names may have signed
 // it. The method that is registered for the client decides the kind of key.
-func (p *Clients) assertionKeys(ctx context.Context, one *assertion, h jose.Header, unverified []byte) ([]any, error) {
+func (p *Checks) assertionKeys(ctx context.Context, one *assertion, h jose.Header, unverified []byte) ([]any, error) {
 	one.algorithm, one.kind = h.Algorithm, h.Type
 	claims, err := jose.ParseClaims(unverified)
 	if err != nil {
@@ -290,7 +299,7 @@ func (p *Clients) assertionKeys(ctx context.Context, one *assertion, h jose.Head
 	if name == "" || claims.Text("iss") != name {
 		return nil, invalidClient("The client assertion needs the claims iss and sub, which are both the client id.")
 	}
-	a, err := p.find(ctx, name, one.how)
+	a, err := p.client(ctx, name, one.how)
 	if errors.Is(err, storage.ErrNotFound) {
 		one.cause = errors.New("no client has the id in sub")
 		return nil, jose.ErrInvalid
@@ -302,13 +311,13 @@ func (p *Clients) assertionKeys(ctx context.Context, one *assertion, h jose.Head
 		return nil, oauth.Unavailable(err)
 	}
 	one.client = &a
-	if may := assertionAlgorithms(a); !slices.Contains(may, h.Algorithm) {
+	if may := AlgorithmsOf(a); !slices.Contains(may, h.Algorithm) {
 		one.cause = fmt.Errorf("it is registered for %s, and the algorithms of its assertions are %s", methodsOf(a), cmp.Or(strings.Join(may, ", "), "none"))
 		return nil, jose.ErrInvalid
 	}
 	one.cause = errors.New("the signature is not by its key")
-	if registered(a)[0].proof == secretKey {
-		if !readable(a.Secret) {
+	if registered(a)[0].Needs == ReadableSecret {
+		if !Readable(a.Secret) {
 			one.cause = errors.New("only a hash of its secret is stored")
 			return nil, jose.ErrInvalid
 		}
@@ -333,7 +342,7 @@ func (p *Clients) assertionKeys(ctx context.Context, one *assertion, h jose.Head
 			return nil, ctx.Err()
 		}
 		if errors.Is(err, keysets.ErrBusy) {
-			return nil, busyKeys()
+			return nil, BusyKeys()
 		}
 		one.cause = err
 		return nil, jose.ErrInvalid
@@ -341,13 +350,13 @@ func (p *Clients) assertionKeys(ctx context.Context, one *assertion, h jose.Head
 	if err != nil {
 		return nil, err
 	}
-	return keys, p.mayVerify(ctx, a, "assertion ")
+	return keys, p.MayVerify(ctx, a, "assertion ")
 }
 
 // wrongAssertion returns the one Error for a client that does not exist, a client with another
 // method or no matching key, keys that cannot be fetched, and a wrong signature. Only the log
 // tells them apart. It uses a try, as a wrong secret does.
-func (p *Clients) wrongAssertion(ctx context.Context, one *assertion) error {
+func (p *Checks) wrongAssertion(ctx context.Context, one *assertion) error {
 	var tries []throttle.Try
 	if one.client == nil || one.client.ID == "" { // "": only its metadata document is known
 		tries = []throttle.Try{limits.At(limits.AtUnknownClient, AddressOf(ctx))}

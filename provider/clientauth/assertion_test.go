@@ -1,4 +1,4 @@
-package clients
+package clientauth
 
 import (
 	"log/slog"
@@ -13,7 +13,7 @@ import (
 // the string.
 func TestAssertionAudience(t *testing.T) {
 	const issuer, mutual = "https://id.example/o", "https://mutual.example/o"
-	p := &Clients{config: Config{Issuer: issuer, Bases: []string{issuer, mutual}}, log: slog.New(slog.DiscardHandler)}
+	p := &Checks{config: Config{Issuer: issuer, Bases: []string{issuer, mutual}}, log: slog.New(slog.DiscardHandler)}
 	for name, test := range map[string]struct {
 		aud              any
 		list, textAlone  bool // accepted
@@ -50,9 +50,9 @@ func TestMethodsAreMadeOnce(t *testing.T) {
 	a := storage.Application{ClientType: "confidential", AuthMethod: "private_key_jwt"}
 	older := storage.Application{ClientType: "confidential"}
 	if n := testing.AllocsPerRun(100, func() {
-		_, _ = methodOf(a.AuthMethod)
+		_, _ = MethodOf(a.AuthMethod)
 		_, _ = HasSecret(a), HasSecret(older)
-		_ = assertionAlgorithms(a)
+		_ = AlgorithmsOf(a)
 	}); n > 0 {
 		t.Errorf("%v allocations", n)
 	}

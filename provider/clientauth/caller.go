@@ -1,4 +1,4 @@
-package clients
+package clientauth
 
 import (
 	"context"
@@ -27,10 +27,11 @@ func (c *Caller) authenticated(a storage.Application, err error) (*Caller, error
 	return c, err
 }
 
-// accountable reports whether the client has proved who it is, and somebody is responsible for it.
-func (c *Caller) accountable() bool { return accountable(c.Application) }
+// Accountable reports whether the client has proved who it is, and somebody is responsible for it.
+func (c *Caller) Accountable() bool { return Accountable(c.Application) }
 
-func accountable(a *storage.Application) bool {
+// Accountable reports the same of an application that has authenticated, or nil.
+func Accountable(a *storage.Application) bool {
 	return a != nil && a.ClientType != policy.Public && policy.StandingOf(*a) != policy.StandingOpen
 }
 

@@ -1,7 +1,6 @@
-package clients
+package clientauth
 
 import (
-	"crypto/x509"
 	"encoding/base64"
 	"net/url"
 	"strings"
@@ -9,8 +8,6 @@ import (
 
 	"mandate/provider/oauth"
 	"mandate/provider/oauth/oauthtest"
-	"mandate/provider/policy"
-	"mandate/storage"
 )
 
 func basic(text string) string { return "Basic " + base64.StdEncoding.EncodeToString([]byte(text)) }
@@ -68,55 +65,4 @@ func FuzzBasic(f *testing.F) {
 			t.Fatalf("%q:%q comes back as %q, %v", id, secret, got.id+":"+got.secret, err)
 		}
 	})
-}
-
-// The mistake in a subject that names no member repeats no text that nobody has typed.
-func TestSubjectOfNoMember(t *testing.T) {
-	p := &Clients{config: Config{Authorities: x509.NewCertPool()}}
-	for subject, want := range map[string]string{
-		"bank.example": "This names no subject: write it as san_dns=client.example, or with subject_dn, san_uri, san_ip or san_email in place of san_dns.",
-		"cn=bank":      "This names no subject: write it as san_dns=client.example, or with subject_dn, san_uri, san_ip or san_email in place of san_dns.",
-		"san_dns=*":    "The value must be a host name without a wildcard, in its ASCII form.",
-	} {
-		found := &oauth.Invalid{}
-		p.checkCertificate(found, Authentication{CertificateSubject: subject}, storage.Application{}, true)
-		if got := found.At("certificate_subject"); got != want {
-			t.Errorf("%s: %s", subject, got)
-		}
-	}
-}
-
-// The check of a registration and its use agree on how an application authenticates for which
-// nobody is responsible.
-func TestNobodysAuthentication(t *testing.T) {
-	rules := policy.New(policy.Settings{})
-	for _, kind := range []string{policy.Public, policy.Confidential} {
-		for _, method := range append(MethodNames(true), "") {
-			found := &oauth.Invalid{}
-			r := Registration{ClientType: kind, GrantTypes: []string{policy.GrantCode}, Authentication: Authentication{Method: method}}
-			was := storage.Application{Responsible: storage.ByNobody}
-			checkGrantTypes(found, r, was, rules.AllowanceOf(was))
-			used := rules.Effective(storage.Application{Responsible: storage.ByNobody, ClientType: kind, AuthMethod: method, GrantTypes: policy.GrantCode})
-			if (found.At("client_type") == "") != (used.GrantTypes != "") {
-				t.Errorf("%s with %q: the check says %q, its grants are %q", kind, method, found.At("client_type"), used.GrantTypes)
-			}
-		}
-	}
-}
-
-func TestHoldsPrivateKey(t *testing.T) {
-	for text, want := range map[string]bool{
-		`{"kty":"EC","crv":"P-256","x":"eA","y":"eQ"}`:           false,
-		`{"keys":[{"kty":"OKP","crv":"Ed25519","x":"eA"}]}`:      false,
-		`{"keys":[{"kty":"RSA","n":"eA","e":"AQAB","d":"eA"}]}`:  true,
-		`{"keys":[{"kty":"RSA","n":"eA","e":"AQAB","dp":"eA"}]}`: true,
-		`{"kty":"RSA","n":"eA","e":"AQAB","p":"eA","q":"eA"}`:    true,
-		`{"kty":"oct","k":"eA"}`:                                 true,
-		"-----BEGIN PRIVATE KEY-----\n":                          true,
-		"text":                                                   false,
-	} {
-		if got := HoldsPrivateKey(text); got != want {
-			t.Errorf("%s: %t", text, got)
-		}
-	}
 }

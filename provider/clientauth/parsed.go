@@ -1,4 +1,4 @@
-package clients
+package clientauth
 
 import (
 	"sync"
@@ -8,6 +8,10 @@ import (
 
 // maxParsed is how many key sets parsedSets keeps.
 const maxParsed = 1000
+
+// maxParsedBytes is the size of the largest text of which the parsed set is kept. It is that of an application
+// of which a copy is kept, because the owner decides the size.
+const maxParsedBytes = 4096
 
 // parsedSets keeps the key sets that applications registered as text, parsed. A set depends on its
 // text alone, so it is never out of date. To parse one takes a tenth of the time that the signature
@@ -27,7 +31,7 @@ func (p *parsedSets) set(text string) (jose.JWKSet, error) {
 		return set, nil
 	}
 	set, err := jose.ParseSet([]byte(text))
-	if err != nil || len(text) > copyBytes {
+	if err != nil || len(text) > maxParsedBytes {
 		return set, err
 	}
 	p.mu.Lock()

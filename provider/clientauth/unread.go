@@ -1,4 +1,4 @@
-package clients
+package clientauth
 
 import (
 	"context"
@@ -27,16 +27,16 @@ var unread = regexp.MustCompile(`client_assertion["':=\s]{1,8}([A-Za-z0-9_-]+\.[
 // uses it.
 //
 // OIDC Core §9: an assertion is used once, whatever the request was. RFC 9449 §11.1: the same of a proof.
-func (p *Clients) UseUnread(ctx context.Context, r *http.Request, failed error, checks *possession.Checks) error {
+func (p *Checks) UseUnread(ctx context.Context, r *http.Request, failed error, checks *possession.Checks) error {
 	return p.useUnread(ctx, r, failed, checks, manner{})
 }
 
 // UseUnreadAny is UseUnread at an endpoint that begins an authorization.
-func (p *Clients) UseUnreadAny(ctx context.Context, r *http.Request, failed error, checks *possession.Checks) error {
+func (p *Checks) UseUnreadAny(ctx context.Context, r *http.Request, failed error, checks *possession.Checks) error {
 	return p.useUnread(ctx, r, failed, checks, manner{documents: true})
 }
 
-func (p *Clients) useUnread(ctx context.Context, r *http.Request, failed error, checks *possession.Checks, how manner) error {
+func (p *Checks) useUnread(ctx context.Context, r *http.Request, failed error, checks *possession.Checks, how manner) error {
 	for _, text := range unreadAssertions(r) {
 		if !p.mayRead(ctx) {
 			break
@@ -53,7 +53,7 @@ func (p *Clients) useUnread(ctx context.Context, r *http.Request, failed error, 
 }
 
 // UseUnreadProof is UseFailed for a request that has failed before its DPoP proof was verified.
-func (p *Clients) UseUnreadProof(ctx context.Context, by *Caller, r *http.Request, failed error, checks *possession.Checks) error {
+func (p *Checks) UseUnreadProof(ctx context.Context, by *Caller, r *http.Request, failed error, checks *possession.Checks) error {
 	var proof possession.Proof
 	if checks != nil && len(r.Header.Values("DPoP")) > 0 && !possession.AsksForNonce(failed) && p.mayRead(ctx) {
 		verified, err := checks.Verify(r)
@@ -66,7 +66,7 @@ func (p *Clients) UseUnreadProof(ctx context.Context, by *Caller, r *http.Reques
 
 // mayRead reports whether this server verifies a signature that it needs for no answer. Strangers make
 // such requests too, so their number is limited by network.
-func (p *Clients) mayRead(ctx context.Context) bool {
+func (p *Checks) mayRead(ctx context.Context) bool {
 	_, wait := p.limits.Tries.Take(throttle.From(limits.OfAssertion, "unread ", AddressOf(ctx)))
 	return wait == 0
 }

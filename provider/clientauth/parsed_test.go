@@ -1,4 +1,4 @@
-package clients
+package clientauth
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ func TestParsedSets(t *testing.T) {
 	if len(p.sets) != maxParsed {
 		t.Errorf("%d sets are kept", len(p.sets))
 	}
-	large := one(strings.Repeat("a", copyBytes))
+	large := one(strings.Repeat("a", maxParsedBytes))
 	if set, err := p.set(large); err != nil || len(set.Keys) != 1 {
 		t.Errorf("a large set: %v, %v", set, err)
 	}
