@@ -46,6 +46,7 @@ func (a answer) without(name string) string {
 // Whether somebody has an account, and what kind of account, is neither in the response to a wrong
 // password nor in the work that the server does for it, on the page as at the token endpoint.
 func TestAttackSignInEnumeration(t *testing.T) {
+	ownProcesses(t)
 	attack(t, "user enumeration (CWE-204, CWE-208)", "CVE-2026-23511 (zitadel)")
 	onADatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, settings: []string{ours, "PASSWORD_HASH_MEMORY_KIB: 7168", "PASSWORD_HASH_ITERATIONS: 8"}})

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -253,11 +252,8 @@ func TestAttackWebSocketOutlivesProxy(t *testing.T) {
 	}
 	slow := g.dial(t, "GET /ws/slow HTTP/1.1\r\nHost: api.example\r\nAuthorization: Bearer "+token+"\r\n\r\n")
 	<-asked
-	err := g.process.cmd.Process.Signal(syscall.SIGTERM)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = reader.ReadByte()
+	g.process.end()
+	_, err := reader.ReadByte()
 	if late, ok := err.(net.Error); err == nil || ok && late.Timeout() || !g.process.running() {
 		t.Errorf("%v; the proxy runs: %v", err, g.process.running())
 	}

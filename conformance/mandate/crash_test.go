@@ -49,6 +49,7 @@ type pledge struct {
 }
 
 func TestCrash(t *testing.T) {
+	ownProcesses(t)
 	forEachDatabase(t, func(t *testing.T, db database) {
 		v := newFixture(t, options{database: db, provider: []string{"AUTHORIZATION_CODE_EXPIRE_SECONDS: 600"}})
 		for round := range 3 {

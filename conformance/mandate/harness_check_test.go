@@ -122,6 +122,7 @@ hello</textarea>
 }
 
 func TestHarnessServer(t *testing.T) {
+	ownProcesses(t)
 	forEachDatabase(t, func(t *testing.T, db database) {
 		first := startServer(t, options{database: db})
 		second := first.node(t)

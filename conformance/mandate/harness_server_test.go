@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"mandate/app"
 	"mandate/storage/postgrestest"
 	"mandate/testkit"
 	"mandate/testkit/port"
@@ -110,7 +111,7 @@ type options struct {
 // ownURL is the address of the process in one of its own settings.
 const ownURL = "THIS-PROCESS"
 
-// server is one process of `mandate serve` with its configuration.
+// server is one server with its configuration: a process of `mandate serve`, or a part of this process (separate).
 type server struct {
 	URL     string // the address of this process, without a trailing slash
 	BaseURL string // BASE_URL: the same as URL, except for a second node
@@ -124,6 +125,7 @@ type server struct {
 	secrets  *vault
 	client   *http.Client
 
+	apart   bool   // the test has called ownProcesses
 	program string // empty: the binary of this tree
 	log     logBuffer
 	process *process
@@ -175,7 +177,7 @@ func newServer(t testing.TB, o options, baseURL, key string, secrets *vault) *se
 		reached = o.host + ":" + number
 	}
 	s := &server{
-		URL: scheme + reached, BaseURL: baseURL, database: o.database, dir: t.TempDir(), options: o, key: key, secrets: secrets,
+		URL: scheme + reached, BaseURL: baseURL, database: o.database, dir: t.TempDir(), options: o, key: key, secrets: secrets, apart: apart(t.Name()),
 		client: &http.Client{
 			Timeout:       time.Minute,
 			Transport:     &http.Transport{MaxIdleConnsPerHost: 64, TLSClientConfig: o.tls.Clone(), ForceAttemptHTTP2: o.tls != nil},
@@ -233,16 +235,15 @@ func quote(value string) string {
 // until it answers.
 func (s *server) start(t testing.TB) {
 	t.Helper()
-	cmd := exec.Command(s.binary(t), "serve", "--config", s.config)
-	cmd.Dir, cmd.Env = s.dir, append(environment(), s.options.env...)
-	var err error
-	s.process, err = launch(cmd, &s.log)
-	if err != nil {
-		t.Fatalf("start the server: %v", err)
+	if s.separate() {
+		s.launch(t, s.binary(t), "serve")
+	} else {
+		s.provide(t)
+		s.process = s.inside(app.Process.Serve)
 	}
 	waitFor(t, "the server answers at "+s.URL, func() bool {
 		if !s.process.running() {
-			t.Fatalf("the server ended at once with code %d:\n%s", s.process.cmd.ProcessState.ExitCode(), s.log.String())
+			t.Fatalf("the server ended at once with code %d:\n%s", s.process.code, s.log.String())
 		}
 		answer, err := s.client.Get(s.URL + "/.well-known/oauth-authorization-server/o")
 		if err == nil {
@@ -250,6 +251,18 @@ func (s *server) start(t testing.TB) {
 		}
 		return err == nil
 	})
+}
+
+// launch runs a command of a program with the configuration of this server.
+func (s *server) launch(t testing.TB, program, command string) {
+	t.Helper()
+	cmd := exec.Command(program, command, "--config", s.config)
+	cmd.Dir, cmd.Env = s.dir, append(environment(), s.options.env...)
+	var err error
+	s.process, err = launch(cmd, &s.log)
+	if err != nil {
+		t.Fatalf("start %s: %v", command, err)
+	}
 }
 
 // binary returns the path of the server's program. On PostgreSQL it has the race detector, if
@@ -276,10 +289,14 @@ func (s *server) command(t testing.TB) string {
 func (s *server) stop(t testing.TB) {
 	t.Helper()
 	s.client.CloseIdleConnections()
-	_ = s.process.cmd.Process.Signal(syscall.SIGTERM) // it may have ended; the exit code tells
+	s.process.end()
 	select {
 	case <-s.process.exited:
 	case <-time.After(30 * time.Second):
+		if s.process.cmd == nil {
+			s.stacks()
+			t.Fatalf("the server did not end within 30 s:\n%s", s.log.String())
+		}
 		_ = s.process.cmd.Process.Signal(syscall.SIGQUIT) // prints the stack of all goroutines
 		select {
 		case <-s.process.exited:
@@ -289,15 +306,17 @@ func (s *server) stop(t testing.TB) {
 		t.Errorf("the server did not end within 30 s of SIGTERM:\n%s", s.log.String())
 		return
 	}
-	code := s.process.cmd.ProcessState.ExitCode()
-	if code != 0 {
-		t.Errorf("the server exited with %d:\n%s", code, s.log.String())
+	if s.process.code != 0 {
+		t.Errorf("the server exited with %d:\n%s", s.process.code, s.log.String())
 	}
 }
 
 // kill ends the server with SIGKILL, like a power failure.
 func (s *server) kill(t testing.TB) {
 	t.Helper()
+	if s.process.cmd == nil {
+		t.Fatal("only a process can be killed: begin the test with ownProcesses")
+	}
 	_ = s.process.cmd.Process.Kill()
 	<-s.process.exited
 	s.client.CloseIdleConnections()
@@ -403,10 +422,14 @@ func (v *vault) all() []string {
 	return all
 }
 
-// cli runs a command of the binary with this server's configuration.
+// cli runs a command with this server's configuration.
 func (s *server) cli(t testing.TB, stdin string, args ...string) result {
 	t.Helper()
-	return runProgram(t, s.dir, append(environment(), s.options.env...), stdin, s.command(t), append(args, "--config", s.config)...)
+	args = append(args, "--config", s.config)
+	if !s.separate() {
+		return commandInside(s.options.env, stdin, args...)
+	}
+	return runProgram(t, s.dir, append(environment(), s.options.env...), stdin, s.command(t), args...)
 }
 
 // mustCLI is cli for a command that must succeed. It returns the command's output.

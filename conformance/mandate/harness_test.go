@@ -13,14 +13,15 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"mandate/storage/postgrestest"
 )
 
-// The tests of this package run the built binary. TestMain creates a folder for it, the
-// first test that needs the binary builds it, and startServer runs it.
+// The tests of this package run servers, in this process or by the built binary. TestMain creates a folder for the
+// binary, and the first test that needs it builds it.
 
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
@@ -32,6 +33,7 @@ func testMain(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binaryDir = dir
+	debug.SetGCPercent(400) // as the program does
 	return postgrestest.Main(m)
 }
 
@@ -148,17 +150,21 @@ func environment() []string {
 	return env
 }
 
-// process is a running program.
+// process is a running program, or a part of this process.
 type process struct {
-	cmd    *exec.Cmd
-	exited chan struct{} // closed when the program has ended and cmd.ProcessState is set
+	cmd    *exec.Cmd     // nil: a part of this process
+	end    func()        // asks it to end in order, by SIGTERM if it is a program
+	exited chan struct{} // closed when it has ended
+	code   int           // the exit code, when exited is closed
 }
 
 // launch starts a program and writes its standard output and error to log.
 func launch(cmd *exec.Cmd, log *logBuffer) (*process, error) {
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = childAttributes()
-	started, exited := make(chan error), make(chan struct{})
+	started := make(chan error)
+	p := &process{cmd: cmd, exited: make(chan struct{})}
+	p.end = func() { _ = cmd.Process.Signal(syscall.SIGTERM) } // it may have ended; the exit code tells
 	go func() {
 		// The kernel ends the child when the thread that started it ends, so this thread
 		// must stay.
@@ -168,11 +174,11 @@ func launch(cmd *exec.Cmd, log *logBuffer) (*process, error) {
 		started <- err
 		if err == nil {
 			_ = cmd.Wait()
+			p.code = cmd.ProcessState.ExitCode()
 		}
-		close(exited)
+		close(p.exited)
 	}()
-	err := <-started
-	return &process{cmd, exited}, err
+	return p, <-started
 }
 
 func (p *process) running() bool {

@@ -89,6 +89,7 @@ func (c calledBy) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // A message is sent after all nodes have stopped and one has started again.
 func TestMailSurvivesARestart(t *testing.T) {
+	ownProcesses(t)
 	forEachDatabase(t, func(t *testing.T, db database) {
 		m := startMailing(t, db)
 		m.mail.Stop()

@@ -189,6 +189,7 @@ func TestBackChannel_2_5_server_calls_no_special_address_and_follows_no_redirect
 
 // If a node is killed while it sends notifications, another node sends the rest.
 func TestBackChannel_2_8_what_one_node_leaves_another_tells(t *testing.T) {
+	ownProcesses(t)
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := logoutServer(t, db)
 		at := listen(t, http.StatusOK)

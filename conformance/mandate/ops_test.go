@@ -3,7 +3,6 @@ package mandate
 import (
 	"net/http"
 	"strings"
-	"syscall"
 	"testing"
 
 	"mandate/storage/postgrestest"
@@ -44,10 +43,7 @@ func TestReadinessFailsBeforeConnectionsDo(t *testing.T) {
 	if status() != http.StatusOK {
 		t.Fatal("the server is not ready")
 	}
-	err := w.process.cmd.Process.Signal(syscall.SIGTERM)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w.process.end()
 	waitFor(t, "/readyz fails", func() bool { return status() == http.StatusServiceUnavailable })
 	if got := w.look(t, "/healthz").Status; got != http.StatusOK {
 		t.Errorf("/healthz answered %d: a node that stops by itself need not be killed", got)
@@ -66,7 +62,7 @@ func TestReadinessFailsBeforeConnectionsDo(t *testing.T) {
 		t.Error("a node that still answers does not hear changes")
 	}
 	waitFor(t, "the server has ended", func() bool { return !w.process.running() })
-	if code := w.process.cmd.ProcessState.ExitCode(); code != 0 {
+	if code := w.process.code; code != 0 {
 		t.Errorf("it exited with %d", code)
 	}
 }
@@ -75,10 +71,7 @@ func TestReadinessFailsBeforeConnectionsDo(t *testing.T) {
 func TestReadinessAtTheMainListener(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, options{settings: []string{"SHUTDOWN_DELAY_SECONDS: 5"}})
-	err := s.process.cmd.Process.Signal(syscall.SIGTERM)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s.process.end()
 	waitFor(t, "/readyz fails", func() bool { return s.get(t, "/readyz", nobody).Status == http.StatusServiceUnavailable })
 	if got := s.get(t, "/healthz", nobody).Status; got != http.StatusOK {
 		t.Errorf("/healthz answered %d", got)

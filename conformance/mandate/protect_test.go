@@ -270,6 +270,7 @@ func newOrders(t testing.TB) *orders {
 
 // TestProtectAnAPI runs each program of docs/protect-an-api.md against this server.
 func TestProtectAnAPI(t *testing.T) {
+	ownProcesses(t)
 	t.Parallel()
 	o := newOrders(t)
 	var asking []string // the addresses of those that introspect

@@ -5,17 +5,18 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"mandate/testkit/port"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"mandate/app"
+	"mandate/testkit/port"
 )
 
 // The resource server is a separate process. It knows the authorization server only by
@@ -37,12 +38,10 @@ func (s *server) guardWith(t testing.TB, o options, upstream string, rules []str
 	o.database = newSQLite(t)
 	o.settings = append(o.settings, "UPSTREAM: "+quote(upstream), "RULES: ["+strings.Join(rules, ", ")+"]")
 	g := newServer(t, o, "", base64.StdEncoding.EncodeToString(key), s.secrets)
-	cmd := exec.Command(built(t, watchedBinary), "resource-server", "--config", g.config)
-	cmd.Dir, cmd.Env = g.dir, append(environment(), o.env...)
-	var err error
-	g.process, err = launch(cmd, &g.log)
-	if err != nil {
-		t.Fatalf("start the resource server: %v", err)
+	if g.separate() {
+		g.launch(t, built(t, watchedBinary), "resource-server")
+	} else {
+		g.process = g.inside(app.Process.Protect)
 	}
 	waitFor(t, "the resource server answers at "+g.URL, func() bool {
 		if !g.process.running() {

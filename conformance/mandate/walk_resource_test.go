@@ -97,6 +97,7 @@ func (s *server) walkResource(t *testing.T, resource *server, app application, a
 // The provider is down: the resource server refuses all requests, but does not call
 // valid tokens invalid.
 func TestWalkResourceServerWithoutProvider(t *testing.T) {
+	ownProcesses(t)
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
 		alice, app := s.person(t, "alice"), s.whole(t, "service")
