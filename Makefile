@@ -60,7 +60,7 @@ test: tools ## all tests, with the race detector
 		code=$$?; rm -f $$processor; .ci/tools missing; exit $$code
 
 test-all: ## everything: each flow on both databases, faults with all rules near them, programs of others, each fuzz target for FUZZTIME
-	MANDATE_TEST_ALL=true $(MAKE) test
+	MANDATE_TEST_ALL=true MANDATE_TEST_PROCESS=all $(MAKE) test
 	$(MAKE) foreign
 	$(MAKE) fuzz
 

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strings"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
@@ -50,9 +49,23 @@ func NewTracing(ctx context.Context, lookup func(string) string, version string,
 	if err != nil {
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("traces were not sent", "error", shortened(err)) }))
-	made := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(described))
+	made := sdktrace.NewTracerProvider(sdktrace.WithBatcher(reporting{exporter, log}), sdktrace.WithResource(described))
 	return &Tracing{provider: made, tracer: made.Tracer("mandate", trace.WithInstrumentationVersion(version))}, nil
+}
+
+// reporting writes the errors of an exporter to a log. The library has one handler of errors for the whole process, where
+// there may be several servers.
+type reporting struct {
+	sdktrace.SpanExporter
+	log *slog.Logger
+}
+
+func (r reporting) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+	err := r.SpanExporter.ExportSpans(ctx, spans)
+	if err != nil {
+		r.log.Warn("traces were not sent", "error", shortened(err))
+	}
+	return nil
 }
 
 // wanted is false unless an endpoint or an exporter is set. An exporter or a

@@ -3,11 +3,14 @@ package mandate
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime/pprof"
 	"slices"
 	"strings"
@@ -38,13 +41,25 @@ func apart(test string) bool {
 	return false
 }
 
+// together matches the tests whose servers are parts of this process. Each of them has passed in both ways.
+var together = regexp.MustCompile(`^TestSpec`)
+
 // separate reports whether a server is a process of its own: because its test says so, because variables of the
-// environment are for the libraries that it uses, because it is another release, or because MANDATE_TEST_PROCESS=all.
-// Any other server is a part of this process, at an address of its own, and so are its commands: that takes less time,
-// and the race detector watches server and test together.
+// environment are for the libraries that it uses, or because it is another release. Any other server of a test of
+// together is a part of this process, at an address of its own, and so are its commands: then the race detector watches
+// server and test at once. With MANDATE_TEST_PROCESS=all every server is a process; with none, as few as possible.
 func (s *server) separate() bool {
 	ofLibraries := func(variable string) bool { return !strings.HasPrefix(variable, "MANDATE_") }
-	return s.apart || s.program != "" || slices.ContainsFunc(s.options.env, ofLibraries) || os.Getenv("MANDATE_TEST_PROCESS") == "all"
+	if s.apart || s.program != "" || slices.ContainsFunc(s.options.env, ofLibraries) {
+		return true
+	}
+	switch os.Getenv("MANDATE_TEST_PROCESS") {
+	case "all":
+		return true
+	case "none":
+		return false
+	}
+	return !together.MatchString(s.test)
 }
 
 // inside runs app.Process.Serve or app.Process.Protect in this process, as the program does.
@@ -79,25 +94,40 @@ func commandInside(env []string, stdin string, args ...string) result {
 	return result{stdout.String(), stderr.String(), code}
 }
 
-// migrated is the file of an SQLite database that has the newest schema and nothing else.
-var migrated = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(binaryDir, "migrated.db")
-	r := commandInside([]string{"MANDATE_DATABASE_URL=sqlite:///" + path}, "", "migrate")
-	if r.code != 0 {
-		return "", fmt.Errorf("migrate: exit code %d\n%s%s", r.code, r.stdout, r.stderr)
+// installation is the key of the servers inside this process. One key lets them begin with a copy of one database.
+var installation = sync.OnceValue(newKey)
+
+// newKey returns a random SECRET_KEY.
+func newKey() string {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // it cannot fail
+	return base64.StdEncoding.EncodeToString(key)
+}
+
+// begun is the file of an SQLite database as a server has it after its first start: with the newest schema and keys that
+// sign. To make an RSA key is a good part of the work of a short test.
+var begun = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(binaryDir, "begun.db")
+	env := []string{"MANDATE_DATABASE_URL=sqlite:///" + path, "MANDATE_SECRET_KEY=" + installation()}
+	for _, args := range [][]string{{"migrate"}, {"keys", "list"}} {
+		r := commandInside(env, "", args...)
+		if r.code != 0 {
+			return "", fmt.Errorf("%v: exit code %d\n%s%s", args, r.code, r.stdout, r.stderr)
+		}
 	}
 	return path, nil
 })
 
-// provide makes the database of a server inside this process, unless it exists.
+// provide makes the database of a server inside this process, unless it exists, or the server has keys of its own.
 func (s *server) provide(t testing.TB) {
 	t.Helper()
 	path := strings.TrimPrefix(s.database.url, "sqlite:///")
 	_, err := os.Stat(path)
-	if s.database.name != "sqlite" || !errors.Is(err, fs.ErrNotExist) {
+	ownKeys := func(setting string) bool { return strings.HasPrefix(setting, "OIDC_RSA_PRIVATE_KEY") }
+	if s.database.name != "sqlite" || s.key != installation() || !errors.Is(err, fs.ErrNotExist) || slices.ContainsFunc(s.options.provider, ownKeys) {
 		return
 	}
-	from, err := migrated()
+	from, err := begun()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	crand "crypto/rand"
 	"crypto/tls"
 	"database/sql"
-	"encoding/base64"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -125,6 +124,7 @@ type server struct {
 	secrets  *vault
 	client   *http.Client
 
+	test    string // its name
 	apart   bool   // the test has called ownProcesses
 	program string // empty: the binary of this tree
 	log     logBuffer
@@ -139,9 +139,11 @@ func startServer(t testing.TB, o options) *server {
 	if o.database == (database{}) {
 		o.database = newSQLite(t)
 	}
-	key := make([]byte, 32)
-	_, _ = crand.Read(key) // it cannot fail
-	s := newServer(t, o, "", base64.StdEncoding.EncodeToString(key), &vault{})
+	key := newKey()
+	if !(&server{options: o, test: t.Name(), apart: apart(t.Name())}).separate() {
+		key = installation()
+	}
+	s := newServer(t, o, "", key, &vault{})
 	if o.database.name == "postgres" {
 		// On SQLite the server migrates the database itself.
 		s.mustCLI(t, "", "migrate")
@@ -177,7 +179,7 @@ func newServer(t testing.TB, o options, baseURL, key string, secrets *vault) *se
 		reached = o.host + ":" + number
 	}
 	s := &server{
-		URL: scheme + reached, BaseURL: baseURL, database: o.database, dir: t.TempDir(), options: o, key: key, secrets: secrets, apart: apart(t.Name()),
+		URL: scheme + reached, BaseURL: baseURL, database: o.database, dir: t.TempDir(), options: o, key: key, secrets: secrets, test: t.Name(), apart: apart(t.Name()),
 		client: &http.Client{
 			Timeout:       time.Minute,
 			Transport:     &http.Transport{MaxIdleConnsPerHost: 64, TLSClientConfig: o.tls.Clone(), ForceAttemptHTTP2: o.tls != nil},

@@ -1,7 +1,6 @@
 package mandate
 
 import (
-	crand "crypto/rand"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -33,11 +32,9 @@ func (s *server) guard(t testing.TB, upstream string, rules []string, settings .
 // guardWith is guard with other options.
 func (s *server) guardWith(t testing.TB, o options, upstream string, rules []string) *server {
 	t.Helper()
-	key := make([]byte, 32)
-	_, _ = crand.Read(key) // it cannot fail
 	o.database = newSQLite(t)
 	o.settings = append(o.settings, "UPSTREAM: "+quote(upstream), "RULES: ["+strings.Join(rules, ", ")+"]")
-	g := newServer(t, o, "", base64.StdEncoding.EncodeToString(key), s.secrets)
+	g := newServer(t, o, "", newKey(), s.secrets)
 	if g.separate() {
 		g.launch(t, built(t, watchedBinary), "resource-server")
 	} else {
