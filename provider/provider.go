@@ -108,8 +108,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	p.Notices = notices.New(mail, store, sender, config.Letters, p.sealers.mails, recipients, log)
 	sealers := people.Sealers{Devices: p.sealers.devices, Flashes: p.sealers.flashes, Factors: p.sealers.factors,
 		SignIns: p.sealers.signIns}
-	p.People = people.New(config.people(), p.Rules, store, p.limits, p.Notices, sealers, setup,
-		func() { p.Logouts.NotifyNow() }, log)
+	p.People = people.New(config.people(), p.Rules, store, p.limits, p.Notices, sealers, setup, log)
 	err = p.checkServerKey(ctx)
 	if err != nil {
 		return nil, err
@@ -164,11 +163,11 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 		Outbound: calls, Strangers: strangers, Secrets: p.sealers.secrets, LogoNames: logoNames, Changes: p.changes, Refusals: p.Refusals, Log: log})
 	p.Registrations = registration.New(config.registration(), p.Rules, store, p.limits, p.Clients, calls, strangers, registrations, log)
 	p.Tokens = tokens.New(config.tokens(), p.Rules, store, p.Keys, p.Clients, p.People, p.Resources, p.Proofs, p.sealers.jtis, pairwise, p.changes)
-	p.Logouts = logout.New(config.logout(), p.Rules, store, p.Clients, p.Tokens, calls, strangers, p.sealers.tickets, log)
-	store.OnChange(p.changed)
+	p.Logouts = logout.New(config.logout(), p.Rules, store, p.Clients, p.Tokens, calls, strangers, p.sealers.tickets, p.People.Ended, log)
 	p.Authorizations = authorize.New(config.authorize(p.People.ACRValues()), p.Rules, store, p.limits, p.Clients, p.Tokens, p.Resources, p.Proofs, p.sealers.tickets)
 	p.Grants = grant.New(grant.Config{KeepRefreshTokens: config.KeepRefreshTokens}, p.Rules, store, p.limits, p.People, p.Clients, p.Tokens, p.Resources, p.Proofs, log)
 	p.Devices = device.New(config.device(), p.Rules, store, p.limits, p.Clients, p.Tokens, p.Resources, userCodes, p.sealers.tickets)
+	store.OnChange(p.changed) // here, and not by the caller: who forgets it uses old copies
 	return p, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"mandate/provider/bell"
 	"mandate/provider/oauth"
 	"mandate/provider/throttle"
 	"mandate/storage"
@@ -107,7 +108,7 @@ type tally struct {
 type Refusals struct {
 	store *storage.Store
 	log   *slog.Logger
-	wake  chan struct{}
+	wake  bell.Bell
 
 	mu      sync.Mutex
 	waiting map[counted]*tally
@@ -119,7 +120,7 @@ type Refusals struct {
 
 // NewRefusals makes the component.
 func NewRefusals(store *storage.Store, log *slog.Logger) *Refusals {
-	return &Refusals{store: store, log: log, wake: make(chan struct{}, 1), waiting: map[counted]*tally{}}
+	return &Refusals{store: store, log: log, wake: bell.New(), waiting: map[counted]*tally{}}
 }
 
 // uncounted are the codes of responses that a client gets in the usual course of a flow: it asks again.
@@ -149,10 +150,7 @@ func (r *Refusals) Count(of Refused, e *oauth.Error) {
 	}
 	t.times++
 	t.lastAt = now
-	select {
-	case r.wake <- struct{}{}:
-	default:
-	}
+	r.wake.Ring()
 }
 
 // admit reports whether there is a row for a refusal, or room for one.
@@ -280,10 +278,7 @@ func (r *Refusals) giveBack(taken map[counted]*tally) {
 			now.times, now.firstAt = now.times+t.times, min(now.firstAt, t.firstAt)
 		}
 	}
-	select {
-	case r.wake <- struct{}{}:
-	default:
-	}
+	r.wake.Ring()
 }
 
 // row returns the row in which a tally is counted.

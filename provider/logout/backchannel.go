@@ -35,12 +35,7 @@ const (
 )
 
 // NotifyNow makes this node send the due notifications now.
-func (p *Logouts) NotifyNow() {
-	select {
-	case p.wake <- struct{}{}:
-	default: // the signal is already set
-	}
-}
+func (p *Logouts) NotifyNow() { p.ended.Ring() }
 
 // notifier notifies applications of sessions that have ended. The applications of administrators, those of people, and
 // those for which nobody is responsible have places of their own, so that nobody's applications delay those of others
@@ -79,7 +74,7 @@ func (t *notifier) run(ctx context.Context, right func() bool) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		case <-t.wake:
+		case <-t.ended:
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"sync/atomic"
 
+	"mandate/provider/bell"
 	"mandate/provider/clients"
 	"mandate/provider/outbound"
 	"mandate/provider/policy"
@@ -36,15 +37,15 @@ type Logouts struct {
 	outbound  *outbound.Client
 	strangers *outbound.Client // to the addresses of applications for which nobody is responsible
 	tickets   seal.Sealer      // logout requests on which a person must decide
-	wake      chan struct{}    // receives a value when a session has ended at this node
+	ended     bell.Bell        // rings when a session has ended at this node, or a place is free again
 	log       *slog.Logger
 
 	delivered, callsFailed, givenUp atomic.Int64
 }
 
 // New makes the component.
-func New(config Config, rules *policy.Rules, store *storage.Store, c *clients.Clients, t *tokens.Tokens, out, strangers *outbound.Client, tickets seal.Sealer, log *slog.Logger) *Logouts {
-	return &Logouts{config: config, rules: rules, store: store, clients: c, tokens: t, outbound: out, strangers: strangers, tickets: tickets, wake: make(chan struct{}, 1), log: log}
+func New(config Config, rules *policy.Rules, store *storage.Store, c *clients.Clients, t *tokens.Tokens, out, strangers *outbound.Client, tickets seal.Sealer, ended bell.Bell, log *slog.Logger) *Logouts {
+	return &Logouts{config: config, rules: rules, store: store, clients: c, tokens: t, outbound: out, strangers: strangers, tickets: tickets, ended: ended, log: log}
 }
 
 const pageLife = 3600 // seconds, the time that a person has to answer the logout page

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"mandate/provider/bell"
 	"mandate/provider/mail"
 	"mandate/provider/oauth"
 	"mandate/provider/seal"
@@ -189,7 +190,7 @@ type Notices struct {
 	bodies     seal.Sealer
 	recipients []byte // the key of the digests that stand for recipients
 	log        *slog.Logger
-	wake       map[string]chan struct{} // by queue
+	wake       map[string]bell.Bell // by queue
 	counters   struct{ sent, failed, givenUp atomic.Int64 }
 }
 
@@ -199,7 +200,7 @@ func New(config Config, store *storage.Store, sender *mail.Sender, letters Lette
 	if letters == nil {
 		sender = nil // without texts there is nothing to send
 	}
-	return &Notices{config: config, store: store, sender: sender, letters: letters, bodies: bodies, recipients: recipients, log: log, wake: map[string]chan struct{}{"": make(chan struct{}, 1), strangers: make(chan struct{}, 1)}}
+	return &Notices{config: config, store: store, sender: sender, letters: letters, bodies: bodies, recipients: recipients, log: log, wake: map[string]bell.Bell{"": bell.New(), strangers: bell.New()}}
 }
 
 // On reports whether messages are sent.

@@ -51,10 +51,7 @@ func (a Answers) of(kind string) Answer {
 // Wake makes this node look for messages now.
 func (n *Notices) Wake() {
 	for _, queue := range n.wake {
-		select {
-		case queue <- struct{}{}:
-		default: // the signal is already set
-		}
+		queue.Ring()
 	}
 }
 

@@ -72,7 +72,7 @@ func (p *People) EndSession(ctx context.Context, userID, sessionID string) error
 	}
 	ended.Object = events.Session(storage.Session{ID: sessionID})
 	err = p.store.EndSession(events.Attach(ctx, ended), userID, sessionID, oauth.Now(), false)
-	p.ended()
+	p.Ended.Ring()
 	return oauth.Stored(err)
 }
 
@@ -83,7 +83,7 @@ func (p *People) EndSessions(ctx context.Context, userID string) (int, error) {
 		return 0, err
 	}
 	n, err := p.store.EndSessions(events.Attach(ctx, ended), userID, oauth.Now())
-	p.ended()
+	p.Ended.Ring()
 	return n, oauth.Stored(err)
 }
 
@@ -207,7 +207,7 @@ func (p *People) ChangePassword(ctx context.Context, s *storage.SignedIn, form P
 	if err != nil {
 		return nil, oauth.Unavailable(err)
 	}
-	p.ended()
+	p.Ended.Ring()
 	p.notices.Wake()
 	known := s.User
 	known.Generation++ // the other browsers are not known any more, this one is

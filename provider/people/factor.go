@@ -458,7 +458,7 @@ func (p *People) ResetFactors(ctx context.Context, username string) error {
 
 func (p *People) resetFactors(ctx context.Context, u storage.User) error {
 	err := p.store.ResetFactors(events.Attach(ctx, events.Event{Kind: events.FactorsReset, Person: u}), u.ID, oauth.Now(), p.notices.FactorChanged(u, notices.FactorsReset)...)
-	p.ended()
+	p.Ended.Ring()
 	p.notices.Wake()
 	return oauth.Stored(err)
 }

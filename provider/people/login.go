@@ -194,7 +194,7 @@ func (p *People) beginSession(ctx context.Context, u storage.User, by login, sho
 			return nil, oauth.Unavailable(err)
 		}
 		if n > 0 {
-			p.ended()
+			p.Ended.Ring()
 		}
 	}
 	known, err := p.mark(u)

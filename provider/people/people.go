@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"mandate/provider/bell"
 	"mandate/provider/limits"
 	"mandate/provider/notices"
 	"mandate/provider/oauth"
@@ -38,6 +39,9 @@ type Config struct {
 
 // People manages the accounts of people, and their groups, passwords and browser sessions.
 type People struct {
+	// Ended rings when sessions have ended at this node.
+	Ended bell.Bell
+
 	config  Config
 	rules   *policy.Rules
 	store   *storage.Store
@@ -48,16 +52,14 @@ type People struct {
 	factors seal.Sealer // the stored secrets of authenticator apps
 	signIns seal.Sealer // the first steps of sign-ins, in the browser
 	setup   string      // the secret part of the first administrator's link
-	ended   func()      // called when sessions have ended
 	log     *slog.Logger
 	settled atomic.Bool // an account was seen
 }
 
 // New makes the component. setup is the secret part of the first administrator's link.
-// ended is called when sessions have ended.
-func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, n *notices.Notices, sealers Sealers, setup string, ended func(), log *slog.Logger) *People {
+func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, n *notices.Notices, sealers Sealers, setup string, log *slog.Logger) *People {
 	return &People{config: config, rules: rules, store: store, limits: l, notices: n, devices: sealers.Devices, flashes: sealers.Flashes, factors: sealers.Factors, signIns: sealers.SignIns,
-		setup: setup, ended: ended, log: log}
+		setup: setup, Ended: bell.New(), log: log}
 }
 
 // Sealers encrypts what the server stores in people's browsers, and the secrets of their factors.

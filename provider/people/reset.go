@@ -179,7 +179,7 @@ func (p *People) ResetByLink(ctx context.Context, secret, password string) error
 	if err != nil {
 		return oauth.Stored(err)
 	}
-	p.ended()
+	p.Ended.Ring()
 	p.notices.Wake()
 	return nil
 }
