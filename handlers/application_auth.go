@@ -13,7 +13,8 @@ import (
 // authenticationFields sets the fields of the form about client authentication and introspection.
 func (s *server) authenticationFields(page *templates.ApplicationForm, form url.Values, invalid *oauth.Invalid) {
 	methods := []templates.Option{{Value: "", Label: "The usual one", Help: "A confidential application sends its secret by HTTP Basic or in the body. A public one sends only its client ID."}}
-	accepts := s.provider.Clients.Offers(clientauth.MethodCertificate) || form.Get("certificate_subject") != "" || invalid.At("certificate_subject") != ""
+	accepts := s.provider.Clients.Offers(clientauth.MethodCertificate) || form.Get("certificate_subject") != "" ||
+		invalid.At("certificate_subject") != ""
 	for _, m := range clientauth.Methods() {
 		if !s.provider.Clients.Offers(m.Name) && form.Get("auth_method") != m.Name {
 			continue

@@ -149,7 +149,8 @@ func (s *server) update(w http.ResponseWriter, r *http.Request) error {
 	request.Note(r.Context(), "client", a.ClientID)
 	s.keepSecret(w, who, a.ID, changed.Secret)
 	now := changed.Application
-	if now.ClientType == policy.Confidential && now.CertificateSubject == "" && !now.HashClientSecret && !clientauth.SecretIsReadable(now) {
+	if now.ClientType == policy.Confidential && now.CertificateSubject == "" && !now.HashClientSecret &&
+		!clientauth.SecretIsReadable(now) {
 		s.setNotice(w, "still-hash")
 	} else {
 		s.setNotice(w, "saved")

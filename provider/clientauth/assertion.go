@@ -46,7 +46,8 @@ func readAssertion(form url.Values, header bool) (credentials, error) {
 	switch {
 	// RFC 6749 §2.3: not more than one authentication method in one request.
 	case header || form.Has("client_secret"):
-		return credentials{}, oauth.Refuse("invalid_request", "The client authenticates in more than one way: use either the client assertion, or the Authorization header, or client_secret.")
+		return credentials{}, oauth.Refuse("invalid_request",
+			"The client authenticates in more than one way: use either the client assertion, or the Authorization header, or client_secret.")
 	// RFC 7523 §2.2: this is the only type.
 	case form.Get("client_assertion_type") != AssertionType:
 		return credentials{}, invalidClient("client_assertion_type must be %s.", oauth.Own(AssertionType))

@@ -57,7 +57,8 @@ func shownCertificate(ctx context.Context, a storage.Application, sent credentia
 		return nil, certificateProblem("The certificate that the reverse proxy passes cannot be read.", err)
 	}
 	if shown == nil {
-		return nil, invalidClient("This application is registered for %s, and the request has no client certificate: use the endpoint in mtls_endpoint_aliases of the server metadata.", oauth.Own(a.AuthMethod))
+		return nil, invalidClient("This application is registered for %s, and the request has no client certificate: "+
+			"use the endpoint in mtls_endpoint_aliases of the server metadata.", oauth.Own(a.AuthMethod))
 	}
 	return shown, nil
 }

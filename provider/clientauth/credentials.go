@@ -27,13 +27,15 @@ func clientCredentials(r *http.Request, form url.Values) (credentials, error) {
 	body := credentials{id: form.Get("client_id"), secret: form.Get("client_secret"), method: MethodPost}
 	if len(header) == 0 {
 		if body.id == "" {
-			return credentials{}, invalidClient("The request does not identify the client: use HTTP Basic, client_id and client_secret in the body, a client assertion, or client_id with a client certificate.")
+			return credentials{}, invalidClient("The request does not identify the client: use HTTP Basic, "+
+				"client_id and client_secret in the body, a client assertion, or client_id with a client certificate.")
 		}
 		return body, nil
 	}
 	// RFC 6749 §2.3: not more than one authentication method in one request.
 	if len(header) > 1 || body.secret != "" {
-		return credentials{}, oauth.Refuse("invalid_request", "The client authenticates in more than one way: use either the Authorization header or client_secret.")
+		return credentials{}, oauth.Refuse("invalid_request",
+			"The client authenticates in more than one way: use either the Authorization header or client_secret.")
 	}
 	basic, err := parseBasic(header[0])
 	if err != nil {

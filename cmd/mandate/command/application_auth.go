@@ -29,8 +29,10 @@ type authFlags struct {
 
 func (a *authFlags) add(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&a.said.Method, "auth-method", "", "`METHOD` by which it authenticates: "+strings.Join(clientauth.MethodNames(true), ", ")+" (default: its secret, by client_secret_basic or client_secret_post)")
-	f.StringVar(&a.said.Algorithm, "auth-algorithm", "", "the only `ALGORITHM` of its client assertions: "+strings.Join(clientauth.AssertionAlgorithms(), ", ")+" (default: any that the method allows)")
+	f.StringVar(&a.said.Method, "auth-method", "",
+		"`METHOD` by which it authenticates: "+strings.Join(clientauth.MethodNames(true), ", ")+" (default: its secret, by client_secret_basic or client_secret_post)")
+	f.StringVar(&a.said.Algorithm, "auth-algorithm", "",
+		"the only `ALGORITHM` of its client assertions: "+strings.Join(clientauth.AssertionAlgorithms(), ", ")+" (default: any that the method allows)")
 	f.StringVar(&a.file, "jwks", "", "`FILE` with its public keys, a JWK Set")
 	f.StringVar(&a.said.JWKSURI, "jwks-uri", "", "`URI` of its public keys, a JWK Set")
 	f.StringArrayVar(&a.subjects, "certificate-subject", nil, "`SUBJECT` of its certificate, such as san_dns=client.example; also subject_dn, san_uri, san_ip and san_email (RFC 8705); it sets tls_client_auth")

@@ -112,7 +112,8 @@ func detailsOf(ctx context.Context, of *provider.Provider, a storage.Application
 //
 // RFC 8705 §5: a certificate is asked for at addresses of their own.
 func endpointOf(of *provider.Provider, a storage.Application, name string) string {
-	certificate := a.AuthMethod == clientauth.MethodSelfSigned || a.CertificateSubject != "" || a.SenderConstraint == possession.Certificate
+	certificate := a.AuthMethod == clientauth.MethodSelfSigned || a.CertificateSubject != "" ||
+		a.SenderConstraint == possession.Certificate
 	if at := of.CertificateEndpoints(); at != "" && certificate {
 		return at + "/" + name + "/"
 	}
