@@ -27,7 +27,7 @@ func clientCredentials(r *http.Request, form url.Values) (credentials, error) {
 	body := credentials{id: form.Get("client_id"), secret: form.Get("client_secret"), method: MethodPost}
 	if len(header) == 0 {
 		if body.id == "" {
-			return credentials{}, invalidClient("The request does not identify the client: use HTTP Basic, "+
+			return credentials{}, invalidClient("The request does not identify the client: use HTTP Basic, " +
 				"client_id and client_secret in the body, a client assertion, or client_id with a client certificate.")
 		}
 		return body, nil
