@@ -205,12 +205,13 @@ func TestAttackCostOfABody(t *testing.T) {
 	slowest, limit := time.Duration(0), allowed(t)
 	check := func(what, path, body, session string, heads map[string]string) {
 		best := time.Hour
-		for range 3 { // what the garbage collector takes is not in each of them
+		for range 5 { // what the garbage collector takes is not in each of them
 			_, took := send(path, body, session, heads)
 			best = min(best, took)
 			if best <= limit {
 				break
 			}
+			limit = max(limit, allowed(t)) // other tests may have begun, which share the processors
 		}
 		slowest = max(slowest, best)
 		if best > limit {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"mandate/provider/clientauth"
 	"mandate/provider/policy"
 )
 
@@ -31,6 +32,8 @@ func TestRulesHaveTheSettings(t *testing.T) {
 		switch name {
 		case "AllowsRegistration":
 			of = from.FieldByName("Open").FieldByName("Registration")
+		case "KeyMethods": // no setting: the methods themselves say it
+			of = reflect.ValueOf(clientauth.KeyMethods())
 		case "OpenSchemes":
 			of = from.FieldByName("Open").FieldByName("Schemes")
 		}
