@@ -12,7 +12,13 @@ import (
 
 // brandOf returns the brand of the settings, or an error that names the setting to correct.
 func brandOf(c *config.Config) (templates.Brand, error) {
-	b := templates.Brand{Name: c.BrandName, Color: c.BrandColor, HelpURL: c.HelpURL, TermsURL: c.TermsURL, PrivacyURL: c.PrivacyURL}
+	b := templates.Brand{
+		Name:       c.BrandName,
+		Color:      c.BrandColor,
+		HelpURL:    c.HelpURL,
+		TermsURL:   c.TermsURL,
+		PrivacyURL: c.PrivacyURL,
+	}
 	var problems []error
 	if b.Color != "" {
 		if err := templates.CheckColor(b.Color); err != nil {

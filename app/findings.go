@@ -16,9 +16,13 @@ func Findings(c *config.Config) []checkup.Finding {
 
 func proxyFinding(c *config.Config) checkup.Finding {
 	if strings.HasPrefix(c.BaseURL, "https://") && c.TLSCertificateFile == "" && len(c.TrustedProxies) == 0 {
-		return checkup.Finding{Check: "proxy", Weight: checkup.Doubtful, About: c.BaseURL,
+		return checkup.Finding{
+			Check:  "proxy",
+			Weight: checkup.Doubtful,
+			About:  c.BaseURL,
 			Text:   "A proxy does TLS, and TRUSTED_PROXIES is empty: everybody has the address of the proxy, so the limits on guesses count all people together.",
-			Remedy: "Set TRUSTED_PROXIES to the address of the proxy, and let it send X-Forwarded-For."}
+			Remedy: "Set TRUSTED_PROXIES to the address of the proxy, and let it send X-Forwarded-For.",
+		}
 	}
 	return checkup.Finding{Check: "proxy", Weight: checkup.Fine, Text: "The settings for a proxy fit BASE_URL."}
 }

@@ -9,7 +9,12 @@ import (
 )
 
 // newGuard makes a guard from the settings whose names begin with RESOURCE_SERVER_.
-func newGuard(c *config.Config, p config.Provider, transport http.RoundTripper, log *slog.Logger) (*resource.Guard, error) {
+func newGuard(
+	c *config.Config,
+	p config.Provider,
+	transport http.RoundTripper,
+	log *slog.Logger,
+) (*resource.Guard, error) {
 	var verifier resource.Verifier
 	if p.ResourceServerIntrospectionURL != "" {
 		asking, err := newIntrospectionVerifier(p, transport)
@@ -19,17 +24,35 @@ func newGuard(c *config.Config, p config.Provider, transport http.RoundTripper, 
 		verifier = asking
 	}
 	if p.ResourceServerJWKSURL != "" {
-		signed, err := resource.NewSigned(resource.SignedConfig{KeysURL: p.ResourceServerJWKSURL, Issuer: p.ResourceServerIssuer, Audience: p.ResourceServerAudience,
-			AcceptJWTTyp: p.ResourceServerJWTTyp == "JWT", Opaque: verifier, AllowHTTP: c.AllowInsecureHTTP})
+		signed, err := resource.NewSigned(resource.SignedConfig{
+			KeysURL:      p.ResourceServerJWKSURL,
+			Issuer:       p.ResourceServerIssuer,
+			Audience:     p.ResourceServerAudience,
+			AcceptJWTTyp: p.ResourceServerJWTTyp == "JWT",
+			Opaque:       verifier,
+			AllowHTTP:    c.AllowInsecureHTTP,
+		})
 		if err != nil {
 			return nil, err
 		}
 		verifier = signed
 	}
-	described := resource.GuardConfig{Verifier: verifier, Audience: p.ResourceServerAudience, ShowScopes: p.ErrorResponseWithScopes, Logger: log,
-		Name: p.ResourceServerName, Documentation: p.ResourceServerDocumentation, AllowHTTP: c.AllowInsecureHTTP, AllowedOrigins: p.ResourceServerAllowedOrigins,
-		BaseURLs: p.ResourceServerBaseURLs, RequireNonce: p.ResourceServerDPoPNonce, NonceKey: c.NonceKey,
-		Certificates: c.AsksForCertificates(), CertificateHeader: c.MTLSCertificateHeader, TrustedProxies: c.TrustedProxies}
+	described := resource.GuardConfig{
+		Verifier:          verifier,
+		Audience:          p.ResourceServerAudience,
+		ShowScopes:        p.ErrorResponseWithScopes,
+		Logger:            log,
+		Name:              p.ResourceServerName,
+		Documentation:     p.ResourceServerDocumentation,
+		AllowHTTP:         c.AllowInsecureHTTP,
+		AllowedOrigins:    p.ResourceServerAllowedOrigins,
+		BaseURLs:          p.ResourceServerBaseURLs,
+		RequireNonce:      p.ResourceServerDPoPNonce,
+		NonceKey:          c.NonceKey,
+		Certificates:      c.AsksForCertificates(),
+		CertificateHeader: c.MTLSCertificateHeader,
+		TrustedProxies:    c.TrustedProxies,
+	}
 	if p.ResourceServerRequiredBinding != "none" {
 		described.RequiredBinding = p.ResourceServerRequiredBinding
 	}

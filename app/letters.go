@@ -38,9 +38,21 @@ func mailPage(l *languages.Language, message any) (any, error) {
 	case notices.PasswordChanged:
 		return templates.PasswordChangedMail(m), nil
 	case notices.SignIn:
-		return templates.SignInMail{Username: m.Username, At: m.At, Browser: handlers.BrowserName(l, m.UserAgent), Address: m.Address, Link: m.Link}, nil
+		return templates.SignInMail{
+			Username: m.Username,
+			At:       m.At,
+			Browser:  handlers.BrowserName(l, m.UserAgent),
+			Address:  m.Address,
+			Link:     m.Link,
+		}, nil
 	case notices.Factor:
-		return templates.FactorMail{Username: m.Username, At: m.At, Change: string(m.Change), Link: m.Link, Server: m.Server}, nil
+		return templates.FactorMail{
+			Username: m.Username,
+			At:       m.At,
+			Change:   string(m.Change),
+			Link:     m.Link,
+			Server:   m.Server,
+		}, nil
 	case notices.Invitation:
 		return templates.InvitationMail(m), nil
 	case notices.SignUp:

@@ -94,7 +94,10 @@ func clientAuthorities(c *config.Config) (*x509.CertPool, error) {
 	}
 	text, err := os.ReadFile(c.MTLSClientAuthoritiesFile)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: set it to the certificates of the authorities in PEM, which the account of this program can read", name, err)
+		return nil, fmt.Errorf(
+			"%s: %w: set it to the certificates of the authorities in PEM, which the account of this program can read", name,
+			err,
+		)
 	}
 	pool := x509.NewCertPool()
 	for rest := text; ; {
@@ -105,7 +108,10 @@ func clientAuthorities(c *config.Config) (*x509.CertPool, error) {
 		}
 		one, err := x509.ParseCertificate(block.Bytes)
 		if err != nil || !one.IsCA {
-			return nil, fmt.Errorf("%s: %s contains something else than certificates of authorities (CA:TRUE) in PEM, such as the certificate of a client or a key", name, c.MTLSClientAuthoritiesFile)
+			return nil, fmt.Errorf(
+				"%s: %s contains something else than certificates of authorities (CA:TRUE) in PEM, such as the certificate of a client or a key",
+				name, c.MTLSClientAuthoritiesFile,
+			)
 		}
 		pool.AddCert(one)
 	}

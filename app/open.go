@@ -143,7 +143,11 @@ func OpenStore(ctx context.Context, settings *config.Config, may Purpose) (*stor
 			return nil, err
 		}
 	}
-	store, err := storage.Config{URL: settings.DatabaseURL, ListenURL: settings.DatabaseListenURL, MaxConnections: settings.DatabaseMaxConnections}.Open(ctx)
+	store, err := storage.Config{
+		URL:            settings.DatabaseURL,
+		ListenURL:      settings.DatabaseListenURL,
+		MaxConnections: settings.DatabaseMaxConnections,
+	}.Open(ctx)
 	if err != nil {
 		if advice := openAdvice(file, err); advice != "" {
 			err = fmt.Errorf("%w: %s", err, advice)
@@ -191,13 +195,19 @@ func provideFile(path string, may Purpose) error {
 	if may == ToUse {
 		_, err := os.Stat(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("there is no database at %s: check DATABASE_URL and --config. For a new one, start the server or run mandate migrate", absolute(path))
+			return fmt.Errorf(
+				"there is no database at %s: check DATABASE_URL and --config. For a new one, start the server or run mandate migrate",
+				absolute(path),
+			)
 		}
 		return err
 	}
 	if isMissing(path) && !isMissing(keyFile(path)) {
 		// An empty server would print a link that makes whoever opens it the administrator.
-		return fmt.Errorf("there is no database at %s, but its server key %s exists: restore the database from a backup, or check DATABASE_URL, or move the key away to begin with an empty database", absolute(path), absolute(keyFile(path)))
+		return fmt.Errorf(
+			"there is no database at %s, but its server key %s exists: restore the database from a backup, or check DATABASE_URL, or move the key away to begin with an empty database",
+			absolute(path), absolute(keyFile(path)),
+		)
 	}
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -263,14 +273,26 @@ func providerConfig(c *config.Config, key []byte) provider.Config {
 		JWTAccessTokenMax:     p.AdministratorJWTAccessTokenMax,
 		GrantsByAdministrator: p.GrantsByAdministrator,
 		ScopesByAdministrator: p.ScopesByAdministrator,
-		PersonQuota: policy.Quota{Applications: p.PersonMaxApplications, Sessions: p.PersonMaxSessions, Approvals: p.PersonMaxApprovals,
-			TokensPerMinute: p.PersonMaxTokensPerMinute, LiveTokens: p.PersonMaxLiveTokens},
+		PersonQuota: policy.Quota{
+			Applications:    p.PersonMaxApplications,
+			Sessions:        p.PersonMaxSessions,
+			Approvals:       p.PersonMaxApprovals,
+			TokensPerMinute: p.PersonMaxTokensPerMinute,
+			LiveTokens:      p.PersonMaxLiveTokens,
+		},
 		OpenQuota: policy.Quota{Applications: p.OpenMaxApplications, Approvals: p.OpenMaxApprovals,
 			TokensPerMinute: p.OpenMaxTokensPerMinute, LiveTokens: p.OpenMaxLiveTokens},
-		Open: clients.OpenConfig{Documents: slices.Contains(p.OpenClients, config.OpenDocuments), Registration: slices.Contains(p.OpenClients, config.OpenRegistration),
-			WithToken: p.RegistrationWithToken, StatementRequired: p.OpenSoftwareStatementRequired,
-			Hosts: p.OpenHosts, Schemes: p.OpenRedirectURISchemes, FixedLocalhostPort: !p.OpenLocalhostLoopback,
-			NeverUsedLifetime: p.OpenNeverUsedExpire, UnusedLifetime: p.OpenUnusedExpire},
+		Open: clients.OpenConfig{
+			Documents:          slices.Contains(p.OpenClients, config.OpenDocuments),
+			Registration:       slices.Contains(p.OpenClients, config.OpenRegistration),
+			WithToken:          p.RegistrationWithToken,
+			StatementRequired:  p.OpenSoftwareStatementRequired,
+			Hosts:              p.OpenHosts,
+			Schemes:            p.OpenRedirectURISchemes,
+			FixedLocalhostPort: !p.OpenLocalhostLoopback,
+			NeverUsedLifetime:  p.OpenNeverUsedExpire,
+			UnusedLifetime:     p.OpenUnusedExpire,
+		},
 		OpenAccessTokenLifetime:  p.OpenAccessTokenExpire,
 		OpenRefreshTokenLifetime: p.OpenRefreshTokenExpire,
 		OpenRefreshGrace:         p.OpenRefreshTokenGracePeriod,
@@ -303,28 +325,35 @@ func providerConfig(c *config.Config, key []byte) provider.Config {
 		RSAInactiveKeys:          p.OIDCInactiveKeys,
 		KeyLifetime:              p.OIDCKeyRotation,
 		JWKSMaxAge:               p.OIDCJWKSMaxAge,
-		RPLogout: provider.RPLogout{Enabled: p.OIDCRPLogout, AlwaysPrompt: p.OIDCRPLogoutAlwaysPrompt, StrictURIs: p.OIDCRPLogoutStrictURIs,
-			RefuseExpired: !p.OIDCRPLogoutAcceptExpired, KeepTokens: !p.OIDCRPLogoutDeleteTokens},
-		ClientCertificates:  c.MTLSListen != "" || c.MTLSCertificateHeader != "",
-		CertificateURL:      c.MTLSBaseURL,
-		OutboundNetworks:    c.OutboundAllowedNetworks,
-		SessionLifetime:     c.SessionCookieAge,
-		SessionIdle:         c.SessionIdle,
-		PasswordMinLength:   c.PasswordMinLength,
-		SignUp:              c.SignUp,
-		SignUpDomains:       c.SignUpAllowedDomains,
-		SignUpMailsPerHour:  c.SignUpMaxMailsPerHour,
-		InvitationLifetime:  c.InvitationExpire,
-		SecondFactor:        c.SecondFactor,
-		SecondFactorGrace:   time.Duration(c.SecondFactorGraceDays) * 24 * time.Hour,
-		PasswordMemoryKiB:   uint32(c.PasswordHashMemoryKiB),
-		PasswordIterations:  uint32(c.PasswordHashIterations),
-		PasswordConcurrency: cmp.Or(c.PasswordHashConcurrency, hashesWithin(MemoryOf(os.DirFS("/")), c.PasswordHashMemoryKiB)),
-		MailServer:          c.SMTPURL,
-		MailFrom:            c.MailFrom,
-		EventRetention:      time.Duration(c.EventRetentionDays) * 24 * time.Hour,
-		SweepInterval:       c.CleanupInterval,
-		MaxStaleness:        c.MaxStaleness,
-		SweepBatch:          p.ClearExpiredTokensBatchSize,
+		RPLogout: provider.RPLogout{
+			Enabled:       p.OIDCRPLogout,
+			AlwaysPrompt:  p.OIDCRPLogoutAlwaysPrompt,
+			StrictURIs:    p.OIDCRPLogoutStrictURIs,
+			RefuseExpired: !p.OIDCRPLogoutAcceptExpired,
+			KeepTokens:    !p.OIDCRPLogoutDeleteTokens,
+		},
+		ClientCertificates: c.MTLSListen != "" || c.MTLSCertificateHeader != "",
+		CertificateURL:     c.MTLSBaseURL,
+		OutboundNetworks:   c.OutboundAllowedNetworks,
+		SessionLifetime:    c.SessionCookieAge,
+		SessionIdle:        c.SessionIdle,
+		PasswordMinLength:  c.PasswordMinLength,
+		SignUp:             c.SignUp,
+		SignUpDomains:      c.SignUpAllowedDomains,
+		SignUpMailsPerHour: c.SignUpMaxMailsPerHour,
+		InvitationLifetime: c.InvitationExpire,
+		SecondFactor:       c.SecondFactor,
+		SecondFactorGrace:  time.Duration(c.SecondFactorGraceDays) * 24 * time.Hour,
+		PasswordMemoryKiB:  uint32(c.PasswordHashMemoryKiB),
+		PasswordIterations: uint32(c.PasswordHashIterations),
+		PasswordConcurrency: cmp.Or(
+			c.PasswordHashConcurrency, hashesWithin(MemoryOf(os.DirFS("/")), c.PasswordHashMemoryKiB),
+		),
+		MailServer:     c.SMTPURL,
+		MailFrom:       c.MailFrom,
+		EventRetention: time.Duration(c.EventRetentionDays) * 24 * time.Hour,
+		SweepInterval:  c.CleanupInterval,
+		MaxStaleness:   c.MaxStaleness,
+		SweepBatch:     p.ClearExpiredTokensBatchSize,
 	}
 }

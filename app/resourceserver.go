@@ -68,11 +68,24 @@ func newProxy(settings *config.Config, log *slog.Logger) (*resource.Proxy, *reso
 	}
 	var rules []resource.Rule
 	for _, r := range settings.Rules {
-		rules = append(rules, resource.Rule{Path: r.Path, Methods: r.Methods, Scopes: r.Scopes,
-			Login: resource.Login{MaxAge: r.MaxAge, ACRValues: r.ACRValues}, WebSocket: r.WebSocket, PathAsWritten: r.PathAsWritten})
+		rules = append(rules, resource.Rule{
+			Path:          r.Path,
+			Methods:       r.Methods,
+			Scopes:        r.Scopes,
+			Login:         resource.Login{MaxAge: r.MaxAge, ACRValues: r.ACRValues},
+			WebSocket:     r.WebSocket,
+			PathAsWritten: r.PathAsWritten,
+		})
 	}
-	proxy, err := resource.NewProxy(resource.ProxyConfig{Upstream: upstream, Guard: guard, Rules: rules, PassAuthorization: settings.PassAuthorization,
-		ReservedHeaders: settings.ReservedHeaders, Recheck: max(settings.Provider.ResourceServerTokenCaching, time.Second), Logger: log})
+	proxy, err := resource.NewProxy(resource.ProxyConfig{
+		Upstream:          upstream,
+		Guard:             guard,
+		Rules:             rules,
+		PassAuthorization: settings.PassAuthorization,
+		ReservedHeaders:   settings.ReservedHeaders,
+		Recheck:           max(settings.Provider.ResourceServerTokenCaching, time.Second),
+		Logger:            log,
+	})
 	switch {
 	case errors.Is(err, resource.ErrReservedHeaders):
 		return nil, nil, fmt.Errorf("RESERVED_HEADERS: %w", err)
@@ -88,12 +101,17 @@ func (p Process) sayMetadata(settings *config.Config, proxy *resource.Proxy) {
 	c := settings.Provider
 	if proxy.MetadataURL() == "" {
 		if c.ResourceServerIssuer != "" && c.ResourceServerAudience != "" {
-			fmt.Fprintln(p.Stdout, "It has no metadata (RFC 9728), because RESOURCE_SERVER_AUDIENCE is not an https URL without a fragment")
+			fmt.Fprintln(
+				p.Stdout,
+				"It has no metadata (RFC 9728), because RESOURCE_SERVER_AUDIENCE is not an https URL without a fragment",
+			)
 		}
 		return
 	}
-	fmt.Fprintf(p.Stdout, "Its metadata is at %s. If the authorization server does not know the API yet, add it there: %s\n",
-		proxy.MetadataURL(), addResource(settings))
+	fmt.Fprintf(
+		p.Stdout, "Its metadata is at %s. If the authorization server does not know the API yet, add it there: %s\n",
+		proxy.MetadataURL(), addResource(settings),
+	)
 }
 
 // addResource returns the command for a shell that adds the API at the authorization server.

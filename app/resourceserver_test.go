@@ -22,11 +22,40 @@ func TestAttackCommandInAPrintedCommand(t *testing.T) {
 	settings.Provider.ResourceServerAudience, settings.Provider.ResourceServerName = uri, name
 	settings.Provider.ResourceServerIntrospectionCredentials = []string{client, "secret"}
 	settings.Rules = []config.Rule{{Scopes: []string{"read", "a;b"}}, {Scopes: []string{"read", "c>d"}}}
-	want := []string{"resource", "add", uri, "--name", name, "--introspector", client, "--scope", "read", "--scope", "a;b", "--scope", "c>d"}
+	want := []string{
+		"resource",
+		"add",
+		uri,
+		"--name",
+		name,
+		"--introspector",
+		client,
+		"--scope",
+		"read",
+		"--scope",
+		"a;b",
+		"--scope",
+		"c>d",
+	}
 	if d := cmp.Diff(want, wordsOf(t, addResource(&settings))); d != "" {
 		t.Error(d)
 	}
-	for _, word := range []string{"", "~", "~root", "=ls", "-x", "*", "a b", "#x", "a=b", "{a,b}", "a\tb", "!x", "é", "%USER%"} {
+	for _, word := range []string{
+		"",
+		"~",
+		"~root",
+		"=ls",
+		"-x",
+		"*",
+		"a b",
+		"#x",
+		"a=b",
+		"{a,b}",
+		"a\tb",
+		"!x",
+		"é",
+		"%USER%",
+	} {
 		if d := cmp.Diff([]string{word}, wordsOf(t, "mandate "+wire.ShellWord(word))); d != "" {
 			t.Errorf("%q: %s", word, d)
 		}

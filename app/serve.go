@@ -93,7 +93,10 @@ func (p Process) Serve(ctx context.Context, settings *config.Config) error {
 		settings.BaseURL,
 	)
 	for _, l := range bound.mutual {
-		fmt.Fprintf(p.Stdout, "Clients with a certificate reach it at %s, MTLS_BASE_URL %s\n", httpserve.Place(l), settings.MTLSBaseURL)
+		fmt.Fprintf(
+			p.Stdout, "Clients with a certificate reach it at %s, MTLS_BASE_URL %s\n", httpserve.Place(l),
+			settings.MTLSBaseURL,
+		)
 	}
 	return a.Run(ctx, handler, append(bound.mutual, bound.listener)...)
 }
@@ -170,7 +173,9 @@ func (a *App) sampleGuard(ctx context.Context, listener net.Listener, path strin
 		}
 		p.ResourceServerIntrospectionURL = httpserve.Scheme(listener) + "://" + httpserve.Address(listener) + path
 		p.ResourceServerIntrospectionCredentials = []string{id, secret}
-		p.ResourceServerIssuer, p.ResourceServerAudience = a.Provider.Issuer(), cmp.Or(p.ResourceServerAudience, a.Settings.BaseURL)
+		p.ResourceServerIssuer, p.ResourceServerAudience = a.Provider.Issuer(), cmp.Or(
+			p.ResourceServerAudience, a.Settings.BaseURL,
+		)
 		p.ResourceServerName = cmp.Or(p.ResourceServerName, "Mandate's sample API")
 		// This process calls itself, so a proxy of the environment must not be
 		// used.
@@ -205,7 +210,10 @@ func (p Process) sayFirstSteps(ctx context.Context, a *App) error {
 		return fmt.Errorf("count the accounts: %w", err)
 	}
 	if link != "" {
-		fmt.Fprintf(p.Stdout, "There is no account yet. Create the first administrator with this one-time link: %s/setup/%s/\n", a.Settings.BaseURL, link)
+		fmt.Fprintf(
+			p.Stdout, "There is no account yet. Create the first administrator with this one-time link: %s/setup/%s/\n",
+			a.Settings.BaseURL, link,
+		)
 	}
 	return nil
 }

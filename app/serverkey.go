@@ -30,7 +30,10 @@ func serverKey(ctx context.Context, settings *config.Config, store *storage.Stor
 	// Existing data cannot be decrypted with a new key.
 	_, err = store.Setting(ctx, "server_key_fingerprint")
 	if err == nil {
-		return nil, fmt.Errorf("this database was created with a server key, and no key is set: set SECRET_KEY or SECRET_KEY_FILE to that key, or restore %s from a backup", path)
+		return nil, fmt.Errorf(
+			"this database was created with a server key, and no key is set: set SECRET_KEY or SECRET_KEY_FILE to that key, or restore %s from a backup",
+			path,
+		)
 	}
 	if !errors.Is(err, storage.ErrNotFound) {
 		return nil, fmt.Errorf("read the server key's fingerprint: %w", err)

@@ -21,14 +21,37 @@ func TestStandingDocs(t *testing.T) {
 
 // marked is a configuration in which each setting that the table depends on has a value of its own.
 var marked = config.Config{Provider: config.Provider{
-	Scopes: config.Scopes{{Name: "default"}, {Name: "other"}, {Name: "kept"}, {Name: "openid"}, {Name: "offline_access"}, {Name: "introspection"}}, DefaultScopes: []string{"default", "kept"},
-	AccessTokenExpire: 7200 * time.Second, JWTAccessTokenExpire: 5400 * time.Second, RefreshTokenExpire: 11 * time.Second, RefreshTokenAbsoluteExpire: 12 * time.Second,
-	AdministratorAccessTokenMax: 8001 * time.Second, AdministratorJWTAccessTokenMax: 8002 * time.Second,
-	GrantsByAdministrator: []string{policy.GrantPassword}, ScopesByAdministrator: []string{"kept"},
-	PersonMaxApplications: 21, PersonMaxSessions: 22, PersonMaxApprovals: 23, PersonMaxTokensPerMinute: 24, PersonMaxLiveTokens: 25,
-	OpenMaxApplications: 31, OpenMaxApprovals: 32, OpenMaxTokensPerMinute: 33, OpenMaxLiveTokens: 34,
-	OpenID: true, OpenAccessTokenExpire: 1801 * time.Second, OpenRefreshTokenExpire: 10 * time.Second,
-	RefreshTokenGracePeriod: 41 * time.Second, OpenRefreshTokenGracePeriod: 42 * time.Second,
+	Scopes: config.Scopes{
+		{Name: "default"},
+		{Name: "other"},
+		{Name: "kept"},
+		{Name: "openid"},
+		{Name: "offline_access"},
+		{Name: "introspection"},
+	},
+	DefaultScopes:                  []string{"default", "kept"},
+	AccessTokenExpire:              7200 * time.Second,
+	JWTAccessTokenExpire:           5400 * time.Second,
+	RefreshTokenExpire:             11 * time.Second,
+	RefreshTokenAbsoluteExpire:     12 * time.Second,
+	AdministratorAccessTokenMax:    8001 * time.Second,
+	AdministratorJWTAccessTokenMax: 8002 * time.Second,
+	GrantsByAdministrator:          []string{policy.GrantPassword},
+	ScopesByAdministrator:          []string{"kept"},
+	PersonMaxApplications:          21,
+	PersonMaxSessions:              22,
+	PersonMaxApprovals:             23,
+	PersonMaxTokensPerMinute:       24,
+	PersonMaxLiveTokens:            25,
+	OpenMaxApplications:            31,
+	OpenMaxApprovals:               32,
+	OpenMaxTokensPerMinute:         33,
+	OpenMaxLiveTokens:              34,
+	OpenID:                         true,
+	OpenAccessTokenExpire:          1801 * time.Second,
+	OpenRefreshTokenExpire:         10 * time.Second,
+	RefreshTokenGracePeriod:        41 * time.Second,
+	OpenRefreshTokenGracePeriod:    42 * time.Second,
 }}
 
 // setting names the setting that has a number in the marked configuration.
@@ -84,7 +107,11 @@ func standingTable(t *testing.T) string {
 	})
 	row("scopes", func(a policy.Allowance) string {
 		const builtIn = " profile email groups phone address"
-		text := map[string]string{"default other kept openid offline_access" + builtIn: "all", "default other openid offline_access" + builtIn: "all but `SCOPES_BY_ADMINISTRATOR` and `introspection`", "default openid offline_access": "`DEFAULT_SCOPES`, `openid` and `offline_access` but `SCOPES_BY_ADMINISTRATOR`"}[strings.Join(a.Scopes, " ")]
+		text := map[string]string{
+			"default other kept openid offline_access" + builtIn: "all",
+			"default other openid offline_access" + builtIn:      "all but `SCOPES_BY_ADMINISTRATOR` and `introspection`",
+			"default openid offline_access":                      "`DEFAULT_SCOPES`, `openid` and `offline_access` but `SCOPES_BY_ADMINISTRATOR`",
+		}[strings.Join(a.Scopes, " ")]
 		if text == "" {
 			t.Fatal("no words for the scopes ", a.Scopes)
 		}
@@ -93,42 +120,62 @@ func standingTable(t *testing.T) string {
 	row("longest lifetime of an access token", func(a policy.Allowance) string { return setting(t, a.AccessMax) })
 	row("longest lifetime of a JWT access token", func(a policy.Allowance) string { return setting(t, a.JWTMax) })
 	row("longest lifetime of a refresh token, unused", func(a policy.Allowance) string { return setting(t, a.RefreshMax) })
-	row("[grace period](#two-refreshes-at-the-same-time) of a replaced refresh token", func(a policy.Allowance) string { return setting(t, a.RefreshGrace) })
+	row(
+		"[grace period](#two-refreshes-at-the-same-time) of a replaced refresh token",
+		func(a policy.Allowance) string { return setting(t, a.RefreshGrace) },
+	)
 	row("may have lifetimes of its own", func(a policy.Allowance) string {
 		if a.OwnLifetime {
 			return "yes"
 		}
 		return "no"
 	})
-	row("skip consent, introspect, have [PKCE](#pkce) *used if it is sent*, keep refresh tokens, accept assertions for an endpoint", func(a policy.Allowance) string {
-		if a.AdministratorRights {
-			return "if an administrator allowed it"
-		}
-		return "no"
-	})
+	row(
+		"skip consent, introspect, have [PKCE](#pkce) *used if it is sent*, keep refresh tokens, accept assertions for an endpoint",
+		func(a policy.Allowance) string {
+			if a.AdministratorRights {
+				return "if an administrator allowed it"
+			}
+			return "no"
+		},
+	)
 	row("[weak redirect URIs](#redirect-uris-that-only-an-administrator-registers)", func(a policy.Allowance) string {
 		if a.AdministratorRights {
 			return "if an administrator registered them"
 		}
 		return "no"
 	})
-	row("what describes a client with a [metadata document](#clients-that-bring-their-own-metadata-document)", func(a policy.Allowance) string {
-		of := storage.Application{Origin: storage.FromDocument, Responsible: "owner", OwnerActive: new(true), OwnerAdministrator: new(a.AdministratorRights)}
-		if a.PublicOnly {
-			of.Responsible = "nobody"
-		}
-		if c.Allowance(policy.StandingOf(of)).PublicOnly != a.PublicOnly {
-			t.Fatal("the application has another standing")
-		}
-		if policy.FollowsDocument(of) {
-			return "the document"
-		}
-		return "its registration"
-	})
+	row(
+		"what describes a client with a [metadata document](#clients-that-bring-their-own-metadata-document)",
+		func(a policy.Allowance) string {
+			of := storage.Application{
+				Origin:             storage.FromDocument,
+				Responsible:        "owner",
+				OwnerActive:        new(true),
+				OwnerAdministrator: new(a.AdministratorRights),
+			}
+			if a.PublicOnly {
+				of.Responsible = "nobody"
+			}
+			if c.Allowance(policy.StandingOf(of)).PublicOnly != a.PublicOnly {
+				t.Fatal("the application has another standing")
+			}
+			if policy.FollowsDocument(of) {
+				return "the document"
+			}
+			return "its registration"
+		},
+	)
 	row("applications", func(a policy.Allowance) string { return bound(a.Quota.Applications) })
 	row("sessions of the owner", func(a policy.Allowance) string { return bound(a.Quota.Sessions) })
-	row("live approvals (authorization codes and token families)", func(a policy.Allowance) string { return bound(a.Quota.Approvals) })
-	row("token responses per minute, at each node", func(a policy.Allowance) string { return bound(a.Quota.TokensPerMinute) })
+	row(
+		"live approvals (authorization codes and token families)",
+		func(a policy.Allowance) string { return bound(a.Quota.Approvals) },
+	)
+	row(
+		"token responses per minute, at each node",
+		func(a policy.Allowance) string { return bound(a.Quota.TokensPerMinute) },
+	)
 	row("live tokens", func(a policy.Allowance) string { return bound(a.Quota.LiveTokens) })
 	return b.String()
 }

@@ -31,7 +31,12 @@ func (s *server) account(w http.ResponseWriter, r *http.Request) error {
 
 func (s *server) accountPage(r *http.Request, who *storage.SignedIn) (templates.Account, error) {
 	u, l := who.User, s.language(r)
-	page := templates.Account{Frame: s.frame(r, ""), FullName: u.FullName(), Email: u.Email, PasswordHint: s.passwordHint(l)}
+	page := templates.Account{
+		Frame:        s.frame(r, ""),
+		FullName:     u.FullName(),
+		Email:        u.Email,
+		PasswordHint: s.passwordHint(l),
+	}
 	if u.Password != "" {
 		page.PasswordAction = s.path("/account/password/")
 	}
@@ -56,9 +61,17 @@ func (s *server) accountPage(r *http.Request, who *storage.SignedIn) (templates.
 		return page, err
 	}
 	for _, a := range authorized {
-		app := templates.AuthorizedApp{Name: clients.NameIn(a.Application, l.Tag()), Owner: a.Owner, Document: a.Document, Scopes: strings.Join(a.Scopes, " "),
-			Since: l.Day(a.Since), RevokeAction: s.path("/account/applications/" + a.ApplicationID + "/revoke/"),
-			Responsible: responsibleText(l, a), Unchecked: a.Standing == policy.StandingOpen, LastUsed: lastUsedSentence(l, a)}
+		app := templates.AuthorizedApp{
+			Name:         clients.NameIn(a.Application, l.Tag()),
+			Owner:        a.Owner,
+			Document:     a.Document,
+			Scopes:       strings.Join(a.Scopes, " "),
+			Since:        l.Day(a.Since),
+			RevokeAction: s.path("/account/applications/" + a.ApplicationID + "/revoke/"),
+			Responsible:  responsibleText(l, a),
+			Unchecked:    a.Standing == policy.StandingOpen,
+			LastUsed:     lastUsedSentence(l, a),
+		}
 		audience, err := s.provider.Resources.Granted(r.Context(), strings.Join(a.Resources, "\n"))
 		if err != nil {
 			return page, err
@@ -87,15 +100,29 @@ func (s *server) accountPage(r *http.Request, who *storage.SignedIn) (templates.
 // passwordHint says how long a new password must be, and what makes a good one.
 func (s *server) passwordHint(l *languages.Language) string {
 	shortest, longest := s.provider.People.PasswordLengths()
-	return l.T("Use %d to %d characters. Several unrelated words are easier to remember and harder to guess than one word with special characters.", shortest, longest)
+	return l.T(
+		"Use %d to %d characters. Several unrelated words are easier to remember and harder to guess than one word with special characters.",
+		shortest, longest,
+	)
 }
 
 // sessionList lists the sessions of a person, each with the path that ends it.
-func (s *server) sessionList(r *http.Request, l *languages.Language, who *storage.SignedIn, u storage.User, path string) (templates.SessionList, error) {
+func (s *server) sessionList(
+	r *http.Request,
+	l *languages.Language,
+	who *storage.SignedIn,
+	u storage.User,
+	path string,
+) (templates.SessionList, error) {
 	list := templates.SessionList{EndAllAction: s.path(path + "end/")}
 	sessions, err := s.provider.People.Sessions(r.Context(), u.ID)
 	for _, session := range sessions {
-		row := templates.SessionRow{Device: deviceName(l, session.UserAgent), Address: session.Address, Since: l.Moment(session.AuthTime), LastSeen: l.Moment(session.SeenAt)}
+		row := templates.SessionRow{
+			Device:   deviceName(l, session.UserAgent),
+			Address:  session.Address,
+			Since:    l.Moment(session.AuthTime),
+			LastSeen: l.Moment(session.SeenAt),
+		}
 		if session.ID == who.Session.ID {
 			// The person ends this session by logging out.
 			row.Current = true
@@ -128,8 +155,11 @@ func (s *server) changePassword(w http.ResponseWriter, r *http.Request) error {
 	// An unchecked box sends nothing, so the hidden field beside it says that the page had the box: whoever posts
 	// neither field gets the secure default.
 	keep := r.PostForm.Get("approvals") == "asked" && r.PostForm.Get("end_approvals") == ""
-	in, err := s.provider.People.ChangePassword(r.Context(), who, people.Passwords{Current: r.PostForm.Get("current_password"),
-		Next: r.PostForm.Get("new_password"), KeepApprovals: keep})
+	in, err := s.provider.People.ChangePassword(r.Context(), who, people.Passwords{
+		Current:       r.PostForm.Get("current_password"),
+		Next:          r.PostForm.Get("new_password"),
+		KeepApprovals: keep,
+	})
 	if err == nil {
 		s.renew(w, in)
 		s.setNotice(w, map[bool]string{true: "password", false: "password-approvals"}[keep])
@@ -144,7 +174,9 @@ func (s *server) changePassword(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page.CurrentPassword.Error, page.NewPassword.Error = cmp.Or(why.limit, why.at("current_password")), why.at("new_password")
+	page.CurrentPassword.Error, page.NewPassword.Error = cmp.Or(
+		why.limit, why.at("current_password"),
+	), why.at("new_password")
 	page.KeepApprovals = keep
 	return s.render(w, r, why.status, page)
 }

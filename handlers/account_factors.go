@@ -23,9 +23,20 @@ const (
 )
 
 // signInMethods describes how a person signs in.
-func (s *server) signInMethods(r *http.Request, l *languages.Language, u storage.User) (templates.SignInMethods, error) {
+func (s *server) signInMethods(
+	r *http.Request,
+	l *languages.Language,
+	u storage.User,
+) (templates.SignInMethods, error) {
 	f, err := s.provider.People.Factors(r.Context(), u.ID)
-	methods := templates.SignInMethods{AddTOTPURL: s.path(totpPath), RemoveTOTPURL: s.path(totpPath + "remove/"), CodesURL: s.path(codesPath), Codes: f.RecoveryCodes, Passkeys: f.Passkeys, NoPassword: u.Password == ""}
+	methods := templates.SignInMethods{
+		AddTOTPURL:    s.path(totpPath),
+		RemoveTOTPURL: s.path(totpPath + "remove/"),
+		CodesURL:      s.path(codesPath),
+		Codes:         f.RecoveryCodes,
+		Passkeys:      f.Passkeys,
+		NoPassword:    u.Password == "",
+	}
 	if f.TOTPSince > 0 {
 		methods.TOTPSince = l.Day(f.TOTPSince)
 	} else if f.Passkeys == 0 && s.provider.People.Demands(u) {
@@ -46,7 +57,14 @@ func (s *server) totpPage(w http.ResponseWriter, r *http.Request) error {
 	return s.showTOTPPage(w, r, http.StatusOK, who, "", url.Values{})
 }
 
-func (s *server) showTOTPPage(w http.ResponseWriter, r *http.Request, status int, who *storage.SignedIn, message string, form url.Values) error {
+func (s *server) showTOTPPage(
+	w http.ResponseWriter,
+	r *http.Request,
+	status int,
+	who *storage.SignedIn,
+	message string,
+	form url.Values,
+) error {
 	c, err := s.provider.People.StepUp(r.Context(), who)
 	if err != nil {
 		return err
@@ -107,9 +125,15 @@ func (s *server) removeTOTPPage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	l := s.language(r)
-	page := templates.Ask{Frame: s.frame(r, ""), Heading: l.T("Remove your authenticator app?"),
-		Message: l.T("Without another second factor, your password alone then suffices for signing in, and your recovery codes stop working."),
-		Action:  s.path(totpPath + "remove/"), Button: l.T("Remove the app"), CancelURL: s.path("/account/"), Danger: true}
+	page := templates.Ask{
+		Frame:     s.frame(r, ""),
+		Heading:   l.T("Remove your authenticator app?"),
+		Message:   l.T("Without another second factor, your password alone then suffices for signing in, and your recovery codes stop working."),
+		Action:    s.path(totpPath + "remove/"),
+		Button:    l.T("Remove the app"),
+		CancelURL: s.path("/account/"),
+		Danger:    true,
+	}
 	if s.provider.People.Demands(who.User) {
 		page.Message = l.T("This server requires a second factor: without another one, you add a new one at once, or when you sign in the next time, and your recovery codes stop working.")
 	}
@@ -150,8 +174,13 @@ func (s *server) codesPage(w http.ResponseWriter, r *http.Request) error {
 	if f.TOTPSince == 0 && f.Passkeys == 0 {
 		return s.toAccount(w, r)
 	}
-	return s.render(w, r, http.StatusOK, templates.RecoveryCodes{Frame: s.frame(r, ""), Codes: strings.Fields(s.takeText(w, r, who, codesPath, "recovery codes")),
-		Left: f.RecoveryCodes, Action: s.path(codesPath), AccountURL: s.path("/account/")})
+	return s.render(w, r, http.StatusOK, templates.RecoveryCodes{
+		Frame:      s.frame(r, ""),
+		Codes:      strings.Fields(s.takeText(w, r, who, codesPath, "recovery codes")),
+		Left:       f.RecoveryCodes,
+		Action:     s.path(codesPath),
+		AccountURL: s.path("/account/"),
+	})
 }
 
 // newCodes makes recovery codes.
@@ -182,11 +211,20 @@ func (s *server) resetFactorsPage(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	return s.render(w, r, http.StatusOK, templates.Confirm{Frame: s.frame(r, ""), Heading: "Remove the second factor of “" + u.Username + "”?",
+	return s.render(w, r, http.StatusOK, templates.Confirm{
+		Frame:   s.frame(r, ""),
+		Heading: "Remove the second factor of “" + u.Username + "”?",
 		Message: "Do this only if you are sure who asks you: somebody who knows the password could ask for it too.",
-		Details: []string{"The authenticator app, the passkeys and the recovery codes of the person stop working.",
-			"The accounts of other servers are removed too, if the person has a password.", "The person is signed out everywhere, and can sign in with the password alone."},
-		Action: s.userPath(u.ID) + "factors/", Button: "Remove the second factor", CancelURL: s.userPath(u.ID), Danger: true})
+		Details: []string{
+			"The authenticator app, the passkeys and the recovery codes of the person stop working.",
+			"The accounts of other servers are removed too, if the person has a password.",
+			"The person is signed out everywhere, and can sign in with the password alone.",
+		},
+		Action:    s.userPath(u.ID) + "factors/",
+		Button:    "Remove the second factor",
+		CancelURL: s.userPath(u.ID),
+		Danger:    true,
+	})
 }
 
 // resetFactors removes the second factor of a person who has lost it.

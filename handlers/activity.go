@@ -200,7 +200,12 @@ func happenedToServer(l *languages.Language, kind string) string {
 }
 
 // glance returns the state of a person.
-func (s *server) glance(r *http.Request, u storage.User, sessions int, methods templates.SignInMethods) (*templates.Glance, error) {
+func (s *server) glance(
+	r *http.Request,
+	u storage.User,
+	sessions int,
+	methods templates.SignInMethods,
+) (*templates.Glance, error) {
 	g := &templates.Glance{Active: u.Active, Administrator: u.Administrator, Sessions: sessions, NoAddress: u.Email == ""}
 	profile, err := people.ProfileOf(u)
 	if err != nil {

@@ -53,7 +53,12 @@ func (s *server) verifyAddress(w http.ResponseWriter, r *http.Request) error {
 }
 
 // withAddressLink checks or uses the link of the path, for the person who is signed in, and then goes on.
-func (s *server) withAddressLink(w http.ResponseWriter, r *http.Request, use func(context.Context, *storage.SignedIn, string) error, then func(*storage.SignedIn) error) error {
+func (s *server) withAddressLink(
+	w http.ResponseWriter,
+	r *http.Request,
+	use func(context.Context, *storage.SignedIn, string) error,
+	then func(*storage.SignedIn) error,
+) error {
 	ownReferrer(w)
 	who, err := s.person(r)
 	if err != nil {
@@ -70,6 +75,9 @@ func (s *server) withAddressLink(w http.ResponseWriter, r *http.Request, use fun
 		return err
 	}
 	l := s.language(r)
-	return s.showDeadLink(w, r, l.T("It was already used, or it has expired, or it belongs to another account or to a former address. Ask for a new link on your account page."),
-		templates.Link{URL: s.path("/account/"), Label: l.T("Go to your account")})
+	return s.showDeadLink(
+		w, r,
+		l.T("It was already used, or it has expired, or it belongs to another account or to a former address. Ask for a new link on your account page."),
+		templates.Link{URL: s.path("/account/"), Label: l.T("Go to your account")},
+	)
 }

@@ -87,8 +87,13 @@ func (s *server) apiAddUser(w http.ResponseWriter, r *http.Request) error {
 			origin.Of(r.Context()).SignedIn(token.Subject, token.Username)
 		}
 	}
-	u, err := s.provider.People.AddUser(r.Context(), policy.Actor{}, people.Person{Username: r.PostForm.Get("username"), Password: r.PostForm.Get("password"),
-		Email: r.PostForm.Get("email"), FirstName: r.PostForm.Get("first_name"), LastName: r.PostForm.Get("last_name")})
+	u, err := s.provider.People.AddUser(r.Context(), policy.Actor{}, people.Person{
+		Username:  r.PostForm.Get("username"),
+		Password:  r.PostForm.Get("password"),
+		Email:     r.PostForm.Get("email"),
+		FirstName: r.PostForm.Get("first_name"),
+		LastName:  r.PostForm.Get("last_name"),
+	})
 	if invalid, ok := errors.AsType[*oauth.Invalid](err); ok {
 		fields := map[string][]string{}
 		for _, f := range invalid.Fields {

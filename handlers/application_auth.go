@@ -12,7 +12,11 @@ import (
 
 // authenticationFields sets the fields of the form about client authentication and introspection.
 func (s *server) authenticationFields(page *templates.ApplicationForm, form url.Values, invalid *oauth.Invalid) {
-	methods := []templates.Option{{Value: "", Label: "The usual one", Help: "A confidential application sends its secret by HTTP Basic or in the body. A public one sends only its client ID."}}
+	methods := []templates.Option{{
+		Value: "",
+		Label: "The usual one",
+		Help:  "A confidential application sends its secret by HTTP Basic or in the body. A public one sends only its client ID.",
+	}}
 	accepts := s.provider.Clients.Offers(clientauth.MethodCertificate) || form.Get("certificate_subject") != "" ||
 		invalid.At("certificate_subject") != ""
 	for _, m := range clientauth.Methods() {
@@ -25,7 +29,14 @@ func (s *server) authenticationFields(page *templates.ApplicationForm, form url.
 		return templates.Field{Value: form.Get(name), Error: invalid.At(name)}
 	}
 	page.AuthMethods, page.AuthMethodError = checked([]string{form.Get("auth_method")}, methods...), invalid.At("auth_method")
-	page.AuthAlgorithms = optionsOf([]string{form.Get("auth_algorithm")}, clientauth.AssertionAlgorithms(), templates.Option{Value: "", Label: "Any", Help: "Each algorithm that the method allows."})
+	page.AuthAlgorithms = optionsOf(
+		[]string{form.Get("auth_algorithm")}, clientauth.AssertionAlgorithms(),
+		templates.Option{
+			Value: "",
+			Label: "Any",
+			Help:  "Each algorithm that the method allows.",
+		},
+	)
 	page.AuthAlgorithmError = invalid.At("auth_algorithm")
 	page.JWKS, page.JWKSURI = field("jwks"), field("jwks_uri")
 	if clients.HoldsPrivateKey(page.JWKS.Value) {

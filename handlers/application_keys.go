@@ -14,14 +14,25 @@ import (
 )
 
 // applicationKeys sets what the page of an application shows about its keys.
-func (s *server) applicationKeys(w http.ResponseWriter, r *http.Request, who *storage.SignedIn, a storage.Application, page *templates.Application) error {
+func (s *server) applicationKeys(
+	w http.ResponseWriter,
+	r *http.Request,
+	who *storage.SignedIn,
+	a storage.Application,
+	page *templates.Application,
+) error {
 	page.JWKSURI = a.JWKSURI
 	known, err := s.provider.Clients.Keys(r.Context(), a)
 	if err != nil {
 		return err
 	}
 	for _, k := range known {
-		page.Keys = append(page.Keys, templates.ApplicationKey{ID: k.ID, Kind: k.Kind, Algorithm: k.Algorithm, LastUsed: lastUsed(k.LastUsedAt, storage.FromPage)})
+		page.Keys = append(page.Keys, templates.ApplicationKey{
+			ID:        k.ID,
+			Kind:      k.Kind,
+			Algorithm: k.Algorithm,
+			LastUsed:  lastUsed(k.LastUsedAt, storage.FromPage),
+		})
 	}
 	owned := who.User.Administrator || policy.StandingOf(a) != policy.StandingAdministrator
 	if page.Public || page.FollowsDocument || a.JWKSURI != "" || page.Certificate || !owned {

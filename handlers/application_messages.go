@@ -12,9 +12,17 @@ import (
 // messagesFields sets the fields of the form about signed requests and responses.
 func (s *server) messagesFields(page *templates.ApplicationForm, form url.Values, invalid *oauth.Invalid) {
 	page.RequireSigned = form.Has("require_signed")
-	page.ObjectAlgorithms = optionsOf([]string{form.Get("object_algorithm")}, clients.ObjectAlgorithms(), templates.Option{Value: "", Label: "Any", Help: "Each algorithm that the server supports."})
+	page.ObjectAlgorithms = optionsOf([]string{form.Get("object_algorithm")}, clients.ObjectAlgorithms(), templates.Option{
+		Value: "",
+		Label: "Any",
+		Help:  "Each algorithm that the server supports.",
+	})
 	page.ObjectAlgorithmError = invalid.At("object_algorithm")
-	page.ResponseAlgorithms = optionsOf([]string{form.Get("response_algorithm")}, jose.Algorithms(), templates.Option{Value: "", Label: "The usual one", Help: "RS256."})
+	page.ResponseAlgorithms = optionsOf([]string{form.Get("response_algorithm")}, jose.Algorithms(), templates.Option{
+		Value: "",
+		Label: "The usual one",
+		Help:  "RS256.",
+	})
 	page.ResponseAlgorithmError = invalid.At("response_algorithm")
 	page.ResponseModes = optionsOf(form["response_modes"], clients.ResponseModes())
 	page.ResponseModesError = invalid.At("response_modes")
@@ -31,6 +39,11 @@ func optionsOf(chosen, names []string, first ...templates.Option) []templates.Op
 
 // messages reads these fields.
 func messages(form url.Values) clients.Messages {
-	return clients.Messages{ObjectAlgorithm: form.Get("object_algorithm"), RequireSigned: form.Has("require_signed"), RequestURIs: lines(form.Get("request_uris")),
-		ResponseAlgorithm: form.Get("response_algorithm"), ResponseModes: unique(form["response_modes"])}
+	return clients.Messages{
+		ObjectAlgorithm:   form.Get("object_algorithm"),
+		RequireSigned:     form.Has("require_signed"),
+		RequestURIs:       lines(form.Get("request_uris")),
+		ResponseAlgorithm: form.Get("response_algorithm"),
+		ResponseModes:     unique(form["response_modes"]),
+	}
 }

@@ -45,7 +45,13 @@ func (s *server) applications(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page := templates.Applications{Frame: s.frame(r, ""), Query: l.search, Selected: of != storage.Selection{}, ShowOwner: who.User.Administrator, Pager: pager}
+	page := templates.Applications{
+		Frame:     s.frame(r, ""),
+		Query:     l.search,
+		Selected:  of != storage.Selection{},
+		ShowOwner: who.User.Administrator,
+		Pager:     pager,
+	}
 	if who.User.Administrator {
 		page.Filters = filters(l)
 	}
@@ -53,8 +59,17 @@ func (s *server) applications(w http.ResponseWriter, r *http.Request) error {
 		page.TokensURL = s.path(initialTokensPath)
 	}
 	for _, a := range found {
-		page.Rows = append(page.Rows, templates.ApplicationRow{Name: a.Name, URL: s.applicationPath(a.ID, ""), ClientID: a.ClientID,
-			ClientType: typeName(a), Grants: grantNames(a), Owner: ownerText(a), Suspended: s.provider.Rules.WhySuspended(a) != "", CameByItself: policy.CameByItself(a), LastUsed: lastUsed(a.LastUsedAt, a.Origin)})
+		page.Rows = append(page.Rows, templates.ApplicationRow{
+			Name:         a.Name,
+			URL:          s.applicationPath(a.ID, ""),
+			ClientID:     a.ClientID,
+			ClientType:   typeName(a),
+			Grants:       grantNames(a),
+			Owner:        ownerText(a),
+			Suspended:    s.provider.Rules.WhySuspended(a) != "",
+			CameByItself: policy.CameByItself(a),
+			LastUsed:     lastUsed(a.LastUsedAt, a.Origin),
+		})
 	}
 	return s.render(w, r, http.StatusOK, page)
 }
@@ -84,12 +99,39 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 	a, more := s.provider.Rules.EffectiveRights(a)
 	own, may := s.provider.Lifetimes(), s.provider.Choices(who.User, &a)
 	grants := strings.Fields(a.GrantTypes)
-	page := templates.Application{Frame: s.frame(r, a.Name), Name: a.Name, ClientID: a.ClientID, ClientType: typeName(a), Owner: owner(a), Created: day(a.CreatedAt),
-		Public: a.ClientType == policy.Public, RedirectURIs: lines(a.RedirectURIs), Scopes: s.provider.Rules.AllowedScopes(a), Resources: lines(a.Resources),
-		HashSecret: !clientauth.SecretIsReadable(a), MayIntrospect: a.MayIntrospect, SkipConsent: a.SkipConsent, EndpointAudience: a.EndpointAudience, RequirePushed: a.RequirePushed, RequireSigned: a.RequireSigned, Profile: profileNames[a.Profile], RequiredLogin: requiredLogins[a.RequiredACR], DefaultLogin: defaultLogin(a), Bound: boundTo[a.SenderConstraint],
-		AccessLifetime: lifetime(a.AccessTokenLifetime, own.Access, may.AccessMax), Standing: standingText(a), Suspended: s.provider.Rules.WhySuspended(a), FromDocument: policy.DocumentOf(a) != "", FollowsDocument: policy.FollowsDocument(a), NewSecret: s.takeSecret(w, r, who, a.ID), TokenURL: s.absolute("/o/token/"),
-		UpdateURL: s.applicationPath(a.ID, "update/"), DeleteURL: s.applicationPath(a.ID, "delete/"),
-		RotateURL: s.applicationPath(a.ID, "rotate/"), ListURL: s.path("/o/applications/")}
+	page := templates.Application{
+		Frame:            s.frame(r, a.Name),
+		Name:             a.Name,
+		ClientID:         a.ClientID,
+		ClientType:       typeName(a),
+		Owner:            owner(a),
+		Created:          day(a.CreatedAt),
+		Public:           a.ClientType == policy.Public,
+		RedirectURIs:     lines(a.RedirectURIs),
+		Scopes:           s.provider.Rules.AllowedScopes(a),
+		Resources:        lines(a.Resources),
+		HashSecret:       !clientauth.SecretIsReadable(a),
+		MayIntrospect:    a.MayIntrospect,
+		SkipConsent:      a.SkipConsent,
+		EndpointAudience: a.EndpointAudience,
+		RequirePushed:    a.RequirePushed,
+		RequireSigned:    a.RequireSigned,
+		Profile:          profileNames[a.Profile],
+		RequiredLogin:    requiredLogins[a.RequiredACR],
+		DefaultLogin:     defaultLogin(a),
+		Bound:            boundTo[a.SenderConstraint],
+		AccessLifetime:   lifetime(a.AccessTokenLifetime, own.Access, may.AccessMax),
+		Standing:         standingText(a),
+		Suspended:        s.provider.Rules.WhySuspended(a),
+		FromDocument:     policy.DocumentOf(a) != "",
+		FollowsDocument:  policy.FollowsDocument(a),
+		NewSecret:        s.takeSecret(w, r, who, a.ID),
+		TokenURL:         s.absolute("/o/token/"),
+		UpdateURL:        s.applicationPath(a.ID, "update/"),
+		DeleteURL:        s.applicationPath(a.ID, "delete/"),
+		RotateURL:        s.applicationPath(a.ID, "rotate/"),
+		ListURL:          s.path("/o/applications/"),
+	}
 	page.Warnings = provider.RedirectWarnings(a)
 	page.AuthMethod = strings.TrimSpace(a.AuthMethod + " " + a.AuthAlgorithm)
 	page.CertificateSubject = clientauth.ShortSubject(a.CertificateSubject)
@@ -149,14 +191,18 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 	}
 	if policy.HasGrant(a, policy.GrantRefresh) {
 		grants = append(grants, policy.GrantRefresh)
-		page.RefreshLifetime, page.Rotation = lifetime(a.RefreshTokenLifetime, own.Refresh, may.RefreshMax), rotationNames[a.RefreshRotation]
+		page.RefreshLifetime, page.Rotation = lifetime(
+			a.RefreshTokenLifetime, own.Refresh, may.RefreshMax,
+		), rotationNames[a.RefreshRotation]
 		if page.Public && a.RefreshRotation == policy.RotationOff {
 			page.Rotation += ", if they are bound to a key or a certificate"
 		}
 	}
 	page.Grants = grants
 	if s.config.OpenID && page.AuthorizeURL != "" {
-		page.IssuerURL, page.Algorithm, page.UserInfoAlgorithm = s.provider.Issuer(), cmp.Or(a.Algorithm, policy.DefaultAlgorithm), a.UserInfoAlgorithm
+		page.IssuerURL, page.Algorithm, page.UserInfoAlgorithm = s.provider.Issuer(), cmp.Or(
+			a.Algorithm, policy.DefaultAlgorithm,
+		), a.UserInfoAlgorithm
 		page.IDTokenClaims = claimsNames[s.provider.ClaimsInIDToken(a)]
 		page.Sector, page.PostLogoutURIs, page.BackchannelURI = a.Sector, lines(a.PostLogoutURIs), a.BackchannelURI
 	}
@@ -195,7 +241,13 @@ func (s *server) rotatePage(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *server) rotateForm(r *http.Request, a storage.Application) templates.Rotate {
-	return templates.Rotate{Frame: s.frame(r, ""), Name: a.Name, Action: s.applicationPath(a.ID, "rotate/"), CancelURL: s.applicationPath(a.ID, ""), Overlap: overlaps()}
+	return templates.Rotate{
+		Frame:     s.frame(r, ""),
+		Name:      a.Name,
+		Action:    s.applicationPath(a.ID, "rotate/"),
+		CancelURL: s.applicationPath(a.ID, ""),
+		Overlap:   overlaps(),
+	}
 }
 
 // onlyChecked marks the option with this value, and no other.
@@ -262,9 +314,20 @@ func (s *server) deleteApplicationPage(w http.ResponseWriter, r *http.Request) e
 	if err != nil {
 		return err
 	}
-	return s.render(w, r, http.StatusOK, templates.Confirm{Frame: s.frame(r, ""), Heading: "Delete “" + a.Name + "”?", Message: "This cannot be undone.",
-		Details: []string{"Its client ID and its secret stop working.", "All its tokens are revoked at once.", "The consents that people gave to it are deleted."},
-		Action:  s.applicationPath(a.ID, "delete/"), Button: "Delete the application", CancelURL: s.applicationPath(a.ID, ""), Danger: true})
+	return s.render(w, r, http.StatusOK, templates.Confirm{
+		Frame:   s.frame(r, ""),
+		Heading: "Delete “" + a.Name + "”?",
+		Message: "This cannot be undone.",
+		Details: []string{
+			"Its client ID and its secret stop working.",
+			"All its tokens are revoked at once.",
+			"The consents that people gave to it are deleted.",
+		},
+		Action:    s.applicationPath(a.ID, "delete/"),
+		Button:    "Delete the application",
+		CancelURL: s.applicationPath(a.ID, ""),
+		Danger:    true,
+	})
 }
 
 func (s *server) deleteApplication(w http.ResponseWriter, r *http.Request) error {

@@ -132,9 +132,18 @@ func (s *server) sendRefusal(w http.ResponseWriter, r *http.Request, a *authoriz
 	if len(response.Parameters) > 0 {
 		onward = response.Location()
 	}
-	return s.render(w, r, statusOf(e), templates.ErrorPage{Frame: s.frame(r, ""), Status: statusOf(e), Code: e.Code, Description: e.Description, Heading: l.T("The application’s request was refused"),
-		Message: l.T("The request ended with an error, so nothing was allowed. You can close this page."), Unchecked: unchecked,
-		RequestID: request.ID(r), BackURL: onward, Tell: true})
+	return s.render(w, r, statusOf(e), templates.ErrorPage{
+		Frame:       s.frame(r, ""),
+		Status:      statusOf(e),
+		Code:        e.Code,
+		Description: e.Description,
+		Heading:     l.T("The application’s request was refused"),
+		Message:     l.T("The request ended with an error, so nothing was allowed. You can close this page."),
+		Unchecked:   unchecked,
+		RequestID:   request.ID(r),
+		BackURL:     onward,
+		Tell:        true,
+	})
 }
 
 // target describes an address to which a browser goes if the person wants it.
@@ -145,7 +154,12 @@ func (s *server) target(r *http.Request, uri string) *templates.Target {
 
 // loginFor redirects to the login page, which leads back to exactly this request.
 // The reason is empty if the person has no session.
-func (s *server) loginFor(w http.ResponseWriter, r *http.Request, a *authorize.Authorization, why authorize.Reason) error {
+func (s *server) loginFor(
+	w http.ResponseWriter,
+	r *http.Request,
+	a *authorize.Authorization,
+	why authorize.Reason,
+) error {
 	return s.toLogin(w, r, s.again(w, r, a), a.LoginHint(), why)
 }
 
@@ -239,8 +253,14 @@ func (s *server) authorizeByPost(w http.ResponseWriter, r *http.Request) error {
 }
 
 func tooLong(status int) error {
-	return &oauth.Error{Status: status, Code: "invalid_request",
-		Description: fmt.Sprintf("The authorization request is longer than %d bytes as a query. Shorten it: state may have at most %d bytes.", maxQuery, oauth.MaxState)}
+	return &oauth.Error{
+		Status: status,
+		Code:   "invalid_request",
+		Description: fmt.Sprintf(
+			"The authorization request is longer than %d bytes as a query. Shorten it: state may have at most %d bytes.",
+			maxQuery, oauth.MaxState,
+		),
+	}
 }
 
 // showClientError shows an error in the client or its redirect URI as a page. The server
@@ -328,7 +348,12 @@ func segments(uri string, from, to int) []templates.Segment {
 
 // proceed does the next step for a person who has a session: it redirects with an
 // error, shows the login page, the page of the second factor or the consent page, or issues the code.
-func (s *server) proceed(w http.ResponseWriter, r *http.Request, a *authorize.Authorization, who *storage.SignedIn) error {
+func (s *server) proceed(
+	w http.ResponseWriter,
+	r *http.Request,
+	a *authorize.Authorization,
+	who *storage.SignedIn,
+) error {
 	if a.Refused != nil {
 		return s.refuse(w, r, a, a.Refused)
 	}

@@ -27,7 +27,11 @@ func TestLogOfRefusedAuthorizations(t *testing.T) {
 		{"code_challenge_method", "plain", "code_challenge_method must be S256"},
 		{"code_challenge", "", "is sent without code_challenge"},
 		{"scope", "sentsecret", "error=invalid_scope description="},
-		{"redirect_uri", "https://shop.example/sentsecret", "is not registered for the application.\" cause=\"the client is " + app.Application.ClientID},
+		{
+			"redirect_uri",
+			"https://shop.example/sentsecret",
+			"is not registered for the application.\" cause=\"the client is " + app.Application.ClientID,
+		},
 	} {
 		query := url.Values{"client_id": {app.Application.ClientID}, "response_type": {"code"},
 			"redirect_uri": {"https://shop.example/back"}, "scope": {"read"}, "state": {"sentsecret"},
@@ -37,7 +41,9 @@ func TestLogOfRefusedAuthorizations(t *testing.T) {
 		alice.get(t, "/o/authorize/?"+query.Encode())
 		// A line is written after the answer.
 		line := ""
-		for end := time.Now().Add(10 * time.Second); !strings.Contains(line, "route=/o/authorize/") && time.Now().Before(end); {
+		for end := time.Now().Add(10 * time.Second); !strings.Contains(
+			line, "route=/o/authorize/",
+		) && time.Now().Before(end); {
 			time.Sleep(time.Millisecond)
 			line = s.log.String()[before:]
 		}
@@ -51,8 +57,12 @@ func TestLogOfRefusedAuthorizations(t *testing.T) {
 // that the person knows has any words as scopes, and the page would show them as its own.
 func TestAttackWordsOfAStrangerOnTheConsentPage(t *testing.T) {
 	s := newSite(t, "")
-	app, err := s.provider.Clients.Register(t.Context(), policy.Operator(), clients.Registration{Name: "Shop",
-		ClientType: policy.Public, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{"https://shop.example/back"}})
+	app, err := s.provider.Clients.Register(t.Context(), policy.Operator(), clients.Registration{
+		Name:         "Shop",
+		ClientType:   policy.Public,
+		GrantTypes:   []string{policy.GrantCode},
+		RedirectURIs: []string{"https://shop.example/back"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,15 +105,30 @@ func TestAttackWordsOfAStrangerOnTheConsentPage(t *testing.T) {
 // sees it on the page.
 func TestLogAndPageOfScopesLeftOut(t *testing.T) {
 	s := newSite(t, "")
-	app, err := s.provider.Clients.Register(t.Context(), policy.Operator(), clients.Registration{Name: "Shop",
-		ClientType: policy.Public, GrantTypes: []string{policy.GrantCode, policy.GrantDevice}, RedirectURIs: []string{"https://shop.example/back"}})
+	app, err := s.provider.Clients.Register(t.Context(), policy.Operator(), clients.Registration{
+		Name:         "Shop",
+		ClientType:   policy.Public,
+		GrantTypes:   []string{policy.GrantCode, policy.GrantDevice},
+		RedirectURIs: []string{"https://shop.example/back"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	alice := s.as(t, "alice")
-	form := []string{"client_id", app.Application.ClientID, "response_type", "code", "redirect_uri", "https://shop.example/back",
-		"code_challenge", "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", "code_challenge_method", "S256",
-		"scope", "read <b>roles introspection " + strings.Repeat("x", 100)}
+	form := []string{
+		"client_id",
+		app.Application.ClientID,
+		"response_type",
+		"code",
+		"redirect_uri",
+		"https://shop.example/back",
+		"code_challenge",
+		"E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
+		"code_challenge_method",
+		"S256",
+		"scope",
+		"read <b>roles introspection " + strings.Repeat("x", 100),
+	}
 	query := url.Values{}
 	for i := 0; i < len(form); i += 2 {
 		query.Set(form[i], form[i+1])
@@ -117,7 +142,9 @@ func TestLogAndPageOfScopesLeftOut(t *testing.T) {
 	)
 	pushed := s.visitor(t).post(t, "/o/par/", form...)
 	pushed.wants(t, 201)
-	codes := s.visitor(t).post(t, "/o/device-authorization/", "client_id", app.Application.ClientID, "scope", query.Get("scope"))
+	codes := s.visitor(t).post(
+		t, "/o/device-authorization/", "client_id", app.Application.ClientID, "scope", query.Get("scope"),
+	)
 	codes.wants(t, 200)
 	query.Set("scope", "read")
 	if plain := alice.get(t, "/o/authorize/?"+query.Encode()); strings.Contains(plain.body, "It also asked") {

@@ -21,7 +21,12 @@ import (
 	"mandate/templates/languages"
 )
 
-func (s *server) consentPage(w http.ResponseWriter, r *http.Request, a *authorize.Authorization, asked *authorize.Interaction) error {
+func (s *server) consentPage(
+	w http.ResponseWriter,
+	r *http.Request,
+	a *authorize.Authorization,
+	asked *authorize.Interaction,
+) error {
 	host, loopback := destination(s.language(r), a.RedirectURI)
 	access := s.access(s.language(r), a.Application, append(slices.Clone(a.Scopes), a.ClaimScopes...), a.Audience, asked)
 	access.Beyond = beyond(a.LeftOut.Shown())
@@ -31,9 +36,16 @@ func (s *server) consentPage(w http.ResponseWriter, r *http.Request, a *authoriz
 	}
 	// The title does not contain the name of the application, which a stranger has
 	// chosen.
-	return s.render(w, r, http.StatusOK, templates.Consent{Frame: s.frame(r, ""), Access: access,
-		RedirectHost: host, RedirectURI: a.RedirectURI, Loopback: loopback, Ticket: asked.Ticket, Action: s.path("/o/consent/"),
-		SwitchURL: s.switchURL(s.again(w, r, a))})
+	return s.render(w, r, http.StatusOK, templates.Consent{
+		Frame:        s.frame(r, ""),
+		Access:       access,
+		RedirectHost: host,
+		RedirectURI:  a.RedirectURI,
+		Loopback:     loopback,
+		Ticket:       asked.Ticket,
+		Action:       s.path("/o/consent/"),
+		SwitchURL:    s.switchURL(s.again(w, r, a)),
+	})
 }
 
 // switchURL leads to the login page for another account, and from there to next.
@@ -42,7 +54,13 @@ func (s *server) switchURL(next string) string {
 }
 
 // access describes what an application asks for. before is what the person approved before.
-func (s *server) access(l *languages.Language, a storage.Application, scopes []policy.Scope, audience resources.Audience, before *authorize.Interaction) templates.Access {
+func (s *server) access(
+	l *languages.Language,
+	a storage.Application,
+	scopes []policy.Scope,
+	audience resources.Audience,
+	before *authorize.Interaction,
+) templates.Access {
 	shown := templates.Access{Asker: s.asker(l, a)}
 	again := before.Before
 	shown.Offline = s.config.OpenID && s.provider.Rules.OutlivesSession(authorize.ScopeNames(scopes))
@@ -75,7 +93,13 @@ func describe(l *languages.Language, scope policy.Scope) string {
 // asker describes an application, and what it says about itself, in a language if it says it in that one.
 func (s *server) asker(l *languages.Language, a storage.Application) templates.Asker {
 	pages := clients.PagesOf(a, l.Tag())
-	shown := templates.Asker{Application: clients.NameIn(a, l.Tag()), LogoURL: s.logoAddress(a), HomeURL: pages.Home, PolicyURL: pages.Policy, TermsURL: pages.Terms}
+	shown := templates.Asker{
+		Application: clients.NameIn(a, l.Tag()),
+		LogoURL:     s.logoAddress(a),
+		HomeURL:     pages.Home,
+		PolicyURL:   pages.Policy,
+		TermsURL:    pages.Terms,
+	}
 	if a.Owner != nil {
 		shown.Owner = *a.Owner
 	}
@@ -126,9 +150,14 @@ func (s *server) consent(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if who == nil {
-		return oauth.ForPerson(http.StatusBadRequest, "invalid_request", "", "Your session has ended. Go back to the application and begin again.")
+		return oauth.ForPerson(
+			http.StatusBadRequest, "invalid_request", "",
+			"Your session has ended. Go back to the application and begin again.",
+		)
 	}
-	a, err := s.provider.Authorizations.Resume(clientauth.From(r.Context(), s.requests.Address(r)), r.PostForm.Get("ticket"), who)
+	a, err := s.provider.Authorizations.Resume(
+		clientauth.From(r.Context(), s.requests.Address(r)), r.PostForm.Get("ticket"), who,
+	)
 	if err != nil {
 		return s.showClientError(w, r, "", err)
 	}

@@ -16,7 +16,11 @@ func TestScopesAreDescribedInLanguages(t *testing.T) {
 	const english = "See your email address"
 	for _, tag := range languages.Tags() {
 		l := all.Accepted(tag)
-		if got := describe(l, policy.Scope{Name: "email", Description: english, BuiltIn: true}); got == "" || (got == english) != (tag == "en") {
+		if got := describe(l, policy.Scope{
+			Name:        "email",
+			Description: english,
+			BuiltIn:     true,
+		}); got == "" || (got == english) != (tag == "en") {
 			t.Errorf("%s: %s", tag, got)
 		}
 		if got := describe(l, policy.Scope{Name: "email", Description: english}); got != english {

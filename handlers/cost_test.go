@@ -55,10 +55,22 @@ func costSite(t *testing.T) (handler http.Handler, paths []string, p *provider.P
 	t.Helper()
 	store, _ = storagetest.Open(t)
 	var err error
-	p, err = provider.New(t.Context(), provider.Config{Issuer: "http://localhost:8000/o", ServerKey: bytes.Repeat([]byte{7}, 32),
-		Scopes: []policy.Scope{{Name: "read", Description: "Read it"}, {Name: "openid", Description: "Know you"}}, OpenID: true,
-		CodeLifetime: time.Minute, AccessTokenLifetime: time.Hour, RefreshTokenLifetime: time.Hour, RefreshTokenMaxLifetime: time.Hour, SessionLifetime: time.Hour,
-		PasswordMemoryKiB: 64, PasswordIterations: 1}, store, slog.New(slog.DiscardHandler))
+	p, err = provider.New(t.Context(), provider.Config{
+		Issuer:    "http://localhost:8000/o",
+		ServerKey: bytes.Repeat([]byte{7}, 32),
+		Scopes: []policy.Scope{{
+			Name:        "read",
+			Description: "Read it",
+		}, {Name: "openid", Description: "Know you"}},
+		OpenID:                  true,
+		CodeLifetime:            time.Minute,
+		AccessTokenLifetime:     time.Hour,
+		RefreshTokenLifetime:    time.Hour,
+		RefreshTokenMaxLifetime: time.Hour,
+		SessionLifetime:         time.Hour,
+		PasswordMemoryKiB:       64,
+		PasswordIterations:      1,
+	}, store, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +78,12 @@ func costSite(t *testing.T) (handler http.Handler, paths []string, p *provider.P
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := newServer(Config{BaseURL: &url.URL{Scheme: "http", Host: "localhost:8000"}, OpenID: true, RPLogout: true, Registration: true}, p, pages)
+	s, err := newServer(Config{
+		BaseURL:      &url.URL{Scheme: "http", Host: "localhost:8000"},
+		OpenID:       true,
+		RPLogout:     true,
+		Registration: true,
+	}, p, pages)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,13 +115,18 @@ func tokenOf(header, payload string, signature int) string {
 
 // rsaJWK is a public key as JWK with an odd modulus of so many bytes.
 func rsaJWK(size int) string {
-	return `{"kty":"RSA","alg":"RS256","kid":"k","e":"f____w","n":"` + base64.RawURLEncoding.EncodeToString(bytes.Repeat([]byte{0xff}, size)) + `"}`
+	return `{"kty":"RSA","alg":"RS256","kid":"k","e":"f____w","n":"` + base64.RawURLEncoding.EncodeToString(bytes.Repeat(
+		[]byte{0xff}, size,
+	)) + `"}`
 }
 
 // hostile returns bodies of which each takes much time in some reader.
 func hostile() map[string]string {
 	const form = "grant_type=client_credentials&client_id=x&response_type=code&redirect_uri=https%3A%2F%2Fa.example&"
-	large := tokenOf(`{"alg":"RS256","kid":"k","jwk":`+rsaJWK(12000)+`}`, `{"iss":"x","sub":"x","jti":"x","aud":"http://localhost:8000/o","exp":9999999999}`, 12000)
+	large := tokenOf(
+		`{"alg":"RS256","kid":"k","jwk":`+rsaJWK(12000)+`}`,
+		`{"iss":"x","sub":"x","jti":"x","aud":"http://localhost:8000/o","exp":9999999999}`, 12000,
+	)
 	bodies := map[string]string{
 		"many parameters":       fill("", "a=&", "a="),
 		"many different":        "",
@@ -120,30 +142,37 @@ func hostile() map[string]string {
 		"a large request":       form + "request=" + large,
 		"a large assertion":     form + "client_assertion_type=urn%3Aietf%3Aparams%3Aoauth%3Aclient-assertion-type%3Ajwt-bearer&client_assertion=" + large,
 		"a nested token":        fill(form+"request=", "eyJhbGciOiJub25lIn0.", ""),
-		"a compressed token":    form + "request=" + tokenOf(`{"alg":"RSA-OAEP","enc":"A256GCM","zip":"DEF"}`, "x", 20000) + ".a.b",
-		"a large hint":          "id_token_hint=" + large + "&token_type_hint=x&assertion=x",
-		"a large token":         "token=" + large + "&subject_token=x",
-		"a long token":          fill("token=mat_", "a", ""),
-		"a long list":           fill("list=", "a%40b.example%0A", ""),
-		"a list of quotes":      fill("list=email%0A", "%22%22%22", ""),
-		"a passkey":             form + "ticket=x&response=" + url.QueryEscape(fill(`{"id":"AAAA","rawId":"AAAA","type":"public-key","response":`, "[", "")[:20000]),
-		"long names":            fill("username=", "%CC%87i", "&password=x"),
-		"long words":            fill("username=a&password=", "%EF%B7%BA", ""),
-		"long addresses":        fill("email=a%40", "xn--", "&username=x"),
-		"wide domains":          fill("email=a%40", "%C3%BC.", "&username=x"),
-		"many addresses":        fill("redirect_uris=", "https%3A%2F%2Fa.example%2Fx%0A", "&name=x&client_type=public"),
-		"a page of text":        fill("name=", "%3Cb%3E%26", "&jwks="+url.QueryEscape(`{"keys":[`+rsaJWK(100)+`]}`)),
-		"a large key":           "name=x&client_type=confidential&auth_method=private_key_jwt&jwks=" + url.QueryEscape(`{"keys":[`+rsaJWK(40000)+`]}`),
-		"JSON, deep":            fill("", "[", ""),
-		"JSON, deep objects":    fill("", `{"a":`, ""),
-		"JSON, many members":    fill(`{"redirect_uris":["https://a.example/x"]`, `,"a":1`, "}"),
-		"JSON, many addresses":  fill(`{"redirect_uris":["https://a.example/x"`, `,"https://a.example/y"`, "]}"),
-		"JSON, a large key":     `{"redirect_uris":["https://a.example/x"],"token_endpoint_auth_method":"private_key_jwt","jwks":{"keys":[` + rsaJWK(45000) + `]}}`,
-		"JSON, many keys":       fill(`{"redirect_uris":["https://a.example/x"],"token_endpoint_auth_method":"private_key_jwt","jwks":{"keys":[`+rsaJWK(512), ","+rsaJWK(512), "]}}"),
-		"JSON, a statement":     `{"redirect_uris":["https://a.example/x"],"software_statement":"` + large + `"}`,
-		"JSON, many languages":  fill(`{"redirect_uris":["https://a.example/x"]`, `,"client_name#de-CH-x-a":"a"`, "}"),
-		"JSON, numbers":         fill(`{"default_max_age":1`, "0", "}"),
-		"JSON, escapes":         fill(`{"client_name":"`, `\u0041`, `"}`),
+		"a compressed token": form + "request=" + tokenOf(
+			`{"alg":"RSA-OAEP","enc":"A256GCM","zip":"DEF"}`, "x", 20000,
+		) + ".a.b",
+		"a large hint":     "id_token_hint=" + large + "&token_type_hint=x&assertion=x",
+		"a large token":    "token=" + large + "&subject_token=x",
+		"a long token":     fill("token=mat_", "a", ""),
+		"a long list":      fill("list=", "a%40b.example%0A", ""),
+		"a list of quotes": fill("list=email%0A", "%22%22%22", ""),
+		"a passkey": form + "ticket=x&response=" + url.QueryEscape(fill(
+			`{"id":"AAAA","rawId":"AAAA","type":"public-key","response":`, "[", "",
+		)[:20000]),
+		"long names":           fill("username=", "%CC%87i", "&password=x"),
+		"long words":           fill("username=a&password=", "%EF%B7%BA", ""),
+		"long addresses":       fill("email=a%40", "xn--", "&username=x"),
+		"wide domains":         fill("email=a%40", "%C3%BC.", "&username=x"),
+		"many addresses":       fill("redirect_uris=", "https%3A%2F%2Fa.example%2Fx%0A", "&name=x&client_type=public"),
+		"a page of text":       fill("name=", "%3Cb%3E%26", "&jwks="+url.QueryEscape(`{"keys":[`+rsaJWK(100)+`]}`)),
+		"a large key":          "name=x&client_type=confidential&auth_method=private_key_jwt&jwks=" + url.QueryEscape(`{"keys":[`+rsaJWK(40000)+`]}`),
+		"JSON, deep":           fill("", "[", ""),
+		"JSON, deep objects":   fill("", `{"a":`, ""),
+		"JSON, many members":   fill(`{"redirect_uris":["https://a.example/x"]`, `,"a":1`, "}"),
+		"JSON, many addresses": fill(`{"redirect_uris":["https://a.example/x"`, `,"https://a.example/y"`, "]}"),
+		"JSON, a large key":    `{"redirect_uris":["https://a.example/x"],"token_endpoint_auth_method":"private_key_jwt","jwks":{"keys":[` + rsaJWK(45000) + `]}}`,
+		"JSON, many keys": fill(
+			`{"redirect_uris":["https://a.example/x"],"token_endpoint_auth_method":"private_key_jwt","jwks":{"keys":[`+rsaJWK(512),
+			","+rsaJWK(512), "]}}",
+		),
+		"JSON, a statement":    `{"redirect_uris":["https://a.example/x"],"software_statement":"` + large + `"}`,
+		"JSON, many languages": fill(`{"redirect_uris":["https://a.example/x"]`, `,"client_name#de-CH-x-a":"a"`, "}"),
+		"JSON, numbers":        fill(`{"default_max_age":1`, "0", "}"),
+		"JSON, escapes":        fill(`{"client_name":"`, `\u0041`, `"}`),
 	}
 	var different strings.Builder
 	for n := 0; different.Len() < most-20; n++ {
@@ -158,7 +187,11 @@ func hostile() map[string]string {
 // that no limit hides what it costs.
 func TestAttackCostOfABody(t *testing.T) {
 	handler, paths, p, _ := costSite(t)
-	_, err := p.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: "root", Password: goodPassword, Administrator: true})
+	_, err := p.People.AddUser(t.Context(), policy.Operator(), people.Person{
+		Username:      "root",
+		Password:      goodPassword,
+		Administrator: true,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +218,10 @@ func TestAttackCostOfABody(t *testing.T) {
 		return w.Code, testkit.ThreadTime(t) - begun
 	}
 	signIn := func() string {
-		r := httptest.NewRequestWithContext(t.Context(), post, "http://localhost:8000/login/", strings.NewReader(url.Values{"username": {"root"}, "password": {goodPassword}}.Encode()))
+		r := httptest.NewRequestWithContext(t.Context(), post, "http://localhost:8000/login/", strings.NewReader(url.Values{
+			"username": {"root"},
+			"password": {goodPassword},
+		}.Encode()))
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, r)
@@ -198,10 +234,19 @@ func TestAttackCostOfABody(t *testing.T) {
 		}
 		return strings.Join(cookies, "; ")
 	}
-	proof := tokenOf(`{"typ":"dpop+jwt","alg":"RS256","jwk":`+rsaJWK(8000)+`}`, `{"htm":"POST","htu":"http://localhost:8000/o/token/","iat":1,"jti":"x"}`, 8000)
-	headers := map[string]map[string]string{"a large proof": {"DPoP": proof}, "a large bearer": {"Authorization": "Bearer " + proof}, "a large basic": {"Authorization": "Basic " + fill("", "OmE6", "")},
-		"many cookies": {"Cookie": fill("", "a=b; ", "")}, "a large language": {"Accept-Language": fill("de", ",en-US;q=0.9", "")}, "a large list": {"Accept": fill("a/b", ",*/*;q=0.1", "")},
-		"a long way": {"X-Forwarded-For": fill("192.0.2.1", ",192.0.2.1", "")}}
+	proof := tokenOf(
+		`{"typ":"dpop+jwt","alg":"RS256","jwk":`+rsaJWK(8000)+`}`,
+		`{"htm":"POST","htu":"http://localhost:8000/o/token/","iat":1,"jti":"x"}`, 8000,
+	)
+	headers := map[string]map[string]string{
+		"a large proof":    {"DPoP": proof},
+		"a large bearer":   {"Authorization": "Bearer " + proof},
+		"a large basic":    {"Authorization": "Basic " + fill("", "OmE6", "")},
+		"many cookies":     {"Cookie": fill("", "a=b; ", "")},
+		"a large language": {"Accept-Language": fill("de", ",en-US;q=0.9", "")},
+		"a large list":     {"Accept": fill("a/b", ",*/*;q=0.1", "")},
+		"a long way":       {"X-Forwarded-For": fill("192.0.2.1", ",192.0.2.1", "")},
+	}
 	slowest, limit := time.Duration(0), allowed(t)
 	check := func(what, path, body, session string, heads map[string]string) {
 		best := time.Hour
@@ -251,7 +296,13 @@ func TestAttackCostOfAStoredPasskey(t *testing.T) {
 	}
 	key, id := passkeytest.RSAKey(bytes.Repeat([]byte{0xff}, 262144/8), []byte{1, 0, 1}), bytes.Repeat([]byte{9}, 32)
 	b64 := base64.RawURLEncoding.EncodeToString
-	err = store.AddPasskey(t.Context(), storage.Passkey{ID: b64(id), UserID: u.ID, PublicKey: b64(key), Name: "x", CreatedAt: time.Now().Unix()},
+	err = store.AddPasskey(t.Context(), storage.Passkey{
+		ID:        b64(id),
+		UserID:    u.ID,
+		PublicKey: b64(key),
+		Name:      "x",
+		CreatedAt: time.Now().Unix(),
+	},
 		storage.Renewal{ID: session.Session.ID, Was: session.Session.Digest, Session: session.Session}, 20)
 	if err != nil {
 		t.Fatal(err)
@@ -264,7 +315,9 @@ func TestAttackCostOfAStoredPasskey(t *testing.T) {
 	}
 	a := &passkeytest.Authenticator{Origin: "http://localhost:8000", ID: id, Handle: []byte("x"), COSE: key}
 	form := url.Values{"ticket": {html.UnescapeString(found[2])}, "response": {a.Get(html.UnescapeString(found[1]))}}
-	r := httptest.NewRequestWithContext(t.Context(), post, "http://localhost:8000/login/passkey/", strings.NewReader(form.Encode()))
+	r := httptest.NewRequestWithContext(
+		t.Context(), post, "http://localhost:8000/login/passkey/", strings.NewReader(form.Encode()),
+	)
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.Header.Set("Origin", "http://localhost:8000")
 	for _, c := range page.Result().Cookies() {

@@ -16,7 +16,10 @@ import (
 // deviceAuthorization is the device authorization endpoint (RFC 8628 §3.1).
 func (s *server) deviceAuthorization(w http.ResponseWriter, r *http.Request) error {
 	from := s.browser(r)
-	codes, application, err := s.provider.Devices.Authorize(r.Context(), r, device.Origin{Address: from.Address, UserAgent: from.UserAgent})
+	codes, application, err := s.provider.Devices.Authorize(r.Context(), r, device.Origin{
+		Address:   from.Address,
+		UserAgent: from.UserAgent,
+	})
 	if application != nil {
 		request.Note(r.Context(), "client", application.ClientID)
 	}
@@ -47,7 +50,12 @@ func (s *server) devicePage(w http.ResponseWriter, r *http.Request) error {
 
 func (s *server) deviceForm(r *http.Request, code string) templates.Device {
 	code = oauth.Clip(code, 40)
-	return templates.Device{Frame: s.frame(r, ""), Code: templates.Field{Value: code}, Action: s.path("/device/"), SwitchURL: s.switchURL(s.deviceAddress(code))}
+	return templates.Device{
+		Frame:     s.frame(r, ""),
+		Code:      templates.Field{Value: code},
+		Action:    s.path("/device/"),
+		SwitchURL: s.switchURL(s.deviceAddress(code)),
+	}
 }
 
 // deviceAddress is the path of the page for devices, with a code.
@@ -76,9 +84,18 @@ func (s *server) findDevice(w http.ResponseWriter, r *http.Request) error {
 	if missing := q.MissingACR(who); missing != "" {
 		return s.toStepUp(w, r, s.deviceAddress(q.UserCode), missing)
 	}
-	return s.render(w, r, http.StatusOK, templates.DeviceApproval{Frame: s.frame(r, ""), Access: s.access(s.language(r), q.Application, q.Scopes, q.Audience, &authorize.Interaction{}),
-		Code: q.UserCode, Program: program(s.language(r), q.From.UserAgent), Address: q.From.Address, Near: q.Near, Asked: s.language(r).Moment(q.CreatedAt),
-		Ticket: q.Ticket, Action: s.path("/device/answer/"), SwitchURL: s.switchURL(s.deviceAddress(q.UserCode))})
+	return s.render(w, r, http.StatusOK, templates.DeviceApproval{
+		Frame:     s.frame(r, ""),
+		Access:    s.access(s.language(r), q.Application, q.Scopes, q.Audience, &authorize.Interaction{}),
+		Code:      q.UserCode,
+		Program:   program(s.language(r), q.From.UserAgent),
+		Address:   q.From.Address,
+		Near:      q.Near,
+		Asked:     s.language(r).Moment(q.CreatedAt),
+		Ticket:    q.Ticket,
+		Action:    s.path("/device/answer/"),
+		SwitchURL: s.switchURL(s.deviceAddress(q.UserCode)),
+	})
 }
 
 // wrongUserCode shows the form again, with the error.
@@ -117,7 +134,11 @@ func (s *server) answerDevice(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.render(w, r, http.StatusOK, templates.DeviceAnswered{Frame: s.frame(r, ""), Allowed: allowed, AccountURL: s.path("/account/")})
+	return s.render(w, r, http.StatusOK, templates.DeviceAnswered{
+		Frame:      s.frame(r, ""),
+		Allowed:    allowed,
+		AccountURL: s.path("/account/"),
+	})
 }
 
 // toDevicePage redirects a reload of the answer, and a login that interrupted it.

@@ -103,9 +103,14 @@ func draftOf(r *http.Request, browser string) string {
 
 // sendAgain shows a button that sends the same form again.
 func (s *server) sendAgain(w http.ResponseWriter, r *http.Request) error {
-	page := templates.Confirm{Frame: s.frame(r, ""), Heading: "Sign in again first",
-		Message: "This change needs a fresh sign-in, and this form is too long to keep. Open the login page in another tab, sign in again, and then send the form here.",
-		Action:  r.URL.RequestURI(), Button: "Send the form", CancelURL: s.path("/")}
+	page := templates.Confirm{
+		Frame:     s.frame(r, ""),
+		Heading:   "Sign in again first",
+		Message:   "This change needs a fresh sign-in, and this form is too long to keep. Open the login page in another tab, sign in again, and then send the form here.",
+		Action:    r.URL.RequestURI(),
+		Button:    "Send the form",
+		CancelURL: s.path("/"),
+	}
 	for _, name := range slices.Sorted(maps.Keys(r.PostForm)) {
 		if name == "password" { // no page has it
 			if r.PostForm.Get(name) != "" {
@@ -149,7 +154,10 @@ func droppedFrom(form url.Values) *oauth.Invalid {
 	if !form.Has(droppedPassword) {
 		return nil
 	}
-	return &oauth.Invalid{Fields: []oauth.FieldError{{Field: "password", Message: "Type the new password again: it was not kept while you signed in."}}}
+	return &oauth.Invalid{Fields: []oauth.FieldError{{
+		Field:   "password",
+		Message: "Type the new password again: it was not kept while you signed in.",
+	}}}
 }
 
 // sayKept says on a page that its form was kept.

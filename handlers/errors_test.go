@@ -15,18 +15,30 @@ import (
 // RFC 6749 §4.1.2.1, §5.2: each error leads to a page that explains it. The page has the anchor of the case.
 func TestErrorURILeadsToAPageThatExplains(t *testing.T) {
 	s := newSite(t, "/auth", func(c *Config) { c.Registration = true })
-	app, err := s.provider.Clients.Register(t.Context(), policy.Operator(), clients.Registration{Name: "Shop", Owner: "alice",
-		ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{"https://shop.example/back"}, PKCE: policy.PKCERequired})
+	app, err := s.provider.Clients.Register(t.Context(), policy.Operator(), clients.Registration{
+		Name:         "Shop",
+		Owner:        "alice",
+		ClientType:   policy.Confidential,
+		GrantTypes:   []string{policy.GrantCode},
+		RedirectURIs: []string{"https://shop.example/back"},
+		PKCE:         policy.PKCERequired,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	id, v := app.Application.ClientID, s.visitor(t)
 	for path, want := range map[string]string{
-		"/o/token/": "invalid_client/#secret-wrong", "/o/revoke/": "invalid_client/#secret-wrong", "/o/revoke_token/": "invalid_client/#secret-wrong",
-		"/o/introspect/": "invalid_client/#secret-wrong", "/o/par/": "invalid_client/#secret-wrong", "/o/device_authorization/": "invalid_client/#secret-wrong",
+		"/o/token/":                "invalid_client/#secret-wrong",
+		"/o/revoke/":               "invalid_client/#secret-wrong",
+		"/o/revoke_token/":         "invalid_client/#secret-wrong",
+		"/o/introspect/":           "invalid_client/#secret-wrong",
+		"/o/par/":                  "invalid_client/#secret-wrong",
+		"/o/device_authorization/": "invalid_client/#secret-wrong",
 		"/o/device-authorization/": "invalid_client/#secret-wrong",
 	} {
-		got := v.post(t, path, "client_id", id, "client_secret", "wrong", "grant_type", "authorization_code", "token", "x", "code", "x")
+		got := v.post(
+			t, path, "client_id", id, "client_secret", "wrong", "grant_type", "authorization_code", "token", "x", "code", "x",
+		)
 		uri := errorURIOf(t, got)
 		if uri != s.base+"/errors/"+want {
 			t.Errorf("%s: error_uri %q: %s", path, uri, got.body)
@@ -45,7 +57,12 @@ func TestErrorURILeadsToAPageThatExplains(t *testing.T) {
 		}
 	}
 	alice := s.as(t, "alice")
-	got := alice.get(t, "/o/authorize/?"+url.Values{"client_id": {id}, "response_type": {"code"}, "redirect_uri": {"https://shop.example/back"}, "state": {"s"}}.Encode())
+	got := alice.get(t, "/o/authorize/?"+url.Values{
+		"client_id":     {id},
+		"response_type": {"code"},
+		"redirect_uri":  {"https://shop.example/back"},
+		"state":         {"s"},
+	}.Encode())
 	got.wants(t, 303)
 	to, err := got.Location()
 	if err != nil {
@@ -86,7 +103,12 @@ func TestErrorPagesAreTheSameForEverybody(t *testing.T) {
 		if got.body != plain.body || len(got.cookies()) > 0 {
 			t.Errorf("%s: the page has something of the person: %v\n%s", path, got.cookies(), got.body)
 		}
-		for name, want := range map[string]string{"Cache-Control": "public, max-age=300", "Vary": "Accept-Language", "Content-Language": "en", "X-Frame-Options": "DENY"} {
+		for name, want := range map[string]string{
+			"Cache-Control":    "public, max-age=300",
+			"Vary":             "Accept-Language",
+			"Content-Language": "en",
+			"X-Frame-Options":  "DENY",
+		} {
 			if got.Header.Get(name) != want {
 				t.Errorf("%s: %s is %q", path, name, got.Header.Get(name))
 			}
@@ -109,22 +131,36 @@ func TestErrorPagesAreTheSameForEverybody(t *testing.T) {
 	)
 	german := stranger.request(t, get, "/errors/invalid_grant/", "")
 	german.Header.Set("Accept-Language", "de")
-	stranger.do(t, german).wants(t, 200, "Was zu tun ist", "Ein Code funktioniert nur einmal", `lang="en"><code>code_verifier`)
+	stranger.do(t, german).wants(
+		t, 200, "Was zu tun ist", "Ein Code funktioniert nur einmal", `lang="en"><code>code_verifier`,
+	)
 }
 
 // A page on the host of the login that shows what its address says would lend the name of this server to everybody's words.
 func TestAttackTextsOnErrorPages(t *testing.T) {
 	s := newSite(t, "")
 	v := s.visitor(t)
-	for _, path := range []string{"/errors/call_0800_mandate/", "/errors/%3Cscript%3E/", "/errors/invalid_grant%2F..%2Fcall_0800_mandate/", "/errors/invalid_grant/call_0800_mandate/",
-		"/errors/Invalid_Grant/", "/errors/invalid_grant%00/"} {
+	for _, path := range []string{
+		"/errors/call_0800_mandate/",
+		"/errors/%3Cscript%3E/",
+		"/errors/invalid_grant%2F..%2Fcall_0800_mandate/",
+		"/errors/invalid_grant/call_0800_mandate/",
+		"/errors/Invalid_Grant/",
+		"/errors/invalid_grant%00/",
+	} {
 		got := v.get(t, path)
-		if got.StatusCode != 404 || strings.Contains(got.body, "0800") || strings.Contains(got.body, "<script>") || got.Header.Get("Cache-Control") != "no-store" {
+		if got.StatusCode != 404 || strings.Contains(
+			got.body, "0800",
+		) || strings.Contains(got.body, "<script>") || got.Header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: %d, %s\n%s", path, got.StatusCode, got.Header.Get("Cache-Control"), got.body)
 		}
 	}
 	plain := v.get(t, "/errors/invalid_grant/")
-	for _, query := range []string{"?error_description=call_0800_mandate", "?lang=%3Cscript%3E", "?ui_locales=de&state=0800"} {
+	for _, query := range []string{
+		"?error_description=call_0800_mandate",
+		"?lang=%3Cscript%3E",
+		"?ui_locales=de&state=0800",
+	} {
 		got := v.get(t, "/errors/invalid_grant/"+query)
 		if got.StatusCode != 200 || got.body != plain.body {
 			t.Errorf("%s changes the page:\n%s", query, got.body)

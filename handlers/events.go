@@ -35,7 +35,11 @@ const (
 // eventFilter reads the filters of the event log. It returns an Invalid for those that select nothing because there is no
 // such kind, person and so on.
 func (s *server) eventFilter(ctx context.Context, form url.Values) (events.Filter, error) {
-	of := events.Filter{Kind: form.Get(byKind), ObjectID: strings.TrimSpace(form.Get(byObject)), Address: strings.TrimSpace(form.Get(byAddress))}
+	of := events.Filter{
+		Kind:     form.Get(byKind),
+		ObjectID: strings.TrimSpace(form.Get(byObject)),
+		Address:  strings.TrimSpace(form.Get(byAddress)),
+	}
 	invalid := &oauth.Invalid{}
 	if of.Kind != "" && !events.Known(of.Kind) {
 		invalid.Add(byKind, "There is no such kind of events. Choose one of the list.")
@@ -57,7 +61,9 @@ func (s *server) eventFilter(ctx context.Context, form url.Values) (events.Filte
 		of.ActorID, err = s.provider.People.ActorInEvents(ctx, strings.TrimSpace(form.Get(byActor)))
 	}
 	if errors.Is(err, oauth.ErrNotFound) {
-		invalid.Add(byActor, "There is no person with this username, no application with this client ID, and no event with this ID.")
+		invalid.Add(
+			byActor, "There is no person with this username, no application with this client ID, and no event with this ID.",
+		)
 		err = nil
 	}
 	if err == nil {
@@ -83,8 +89,18 @@ func dayIn(form url.Values, field string, later int, invalid *oauth.Invalid) int
 
 // eventsForm returns the page with its filters as they were sent, and without events.
 func (s *server) eventsForm(r *http.Request, values url.Values) templates.Events {
-	page := templates.Events{Frame: s.frame(r, ""), Action: s.path(eventsPath), ExportAction: s.path(eventsPath + "export/"), Most: mostExported,
-		Person: values.Get(byPerson), By: values.Get(byActor), Object: values.Get(byObject), Address: values.Get(byAddress), Since: values.Get(bySince), Until: values.Get(byUntil)}
+	page := templates.Events{
+		Frame:        s.frame(r, ""),
+		Action:       s.path(eventsPath),
+		ExportAction: s.path(eventsPath + "export/"),
+		Most:         mostExported,
+		Person:       values.Get(byPerson),
+		By:           values.Get(byActor),
+		Object:       values.Get(byObject),
+		Address:      values.Get(byAddress),
+		Since:        values.Get(bySince),
+		Until:        values.Get(byUntil),
+	}
 	page.Kinds = []templates.Option{{Label: "All"}}
 	for _, d := range events.Kinds() {
 		page.Kinds = append(page.Kinds, templates.Option{Value: string(d.Kind), Label: strings.TrimSuffix(d.Meaning, ".")})
@@ -159,15 +175,30 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) error {
 
 // eventRow describes an event for an administrator.
 func eventRow(e storage.Event) templates.EventRow {
-	row := templates.EventRow{At: exactly(e.At), Kind: e.Kind, Meaning: meaningOf(e.Kind), Detail: e.Detail, Address: e.Address, Count: e.Times,
-		Actor: events.Actor(e), Person: cmp.Or(e.PersonName, e.PersonID), Object: strings.TrimSpace(objectKinds[e.ObjectKind] + " " + cmp.Or(e.ObjectName, e.ObjectID))}
+	row := templates.EventRow{
+		At:      exactly(e.At),
+		Kind:    e.Kind,
+		Meaning: meaningOf(e.Kind),
+		Detail:  e.Detail,
+		Address: e.Address,
+		Count:   e.Times,
+		Actor:   events.Actor(e),
+		Person:  cmp.Or(e.PersonName, e.PersonID),
+		Object:  strings.TrimSpace(objectKinds[e.ObjectKind] + " " + cmp.Or(e.ObjectName, e.ObjectID)),
+	}
 	if e.Times > 1 {
 		row.Since = exactly(e.Since)
 	}
 	for _, link := range []struct {
 		into         *string
 		field, value string
-	}{{&row.ActorURL, byActor, e.ActorID}, {&row.PersonURL, byPerson, e.PersonID}, {&row.ObjectURL, byObject, e.ObjectID}, {&row.AddressURL, byAddress, e.Address}, {&row.KindURL, byKind, e.Kind}} {
+	}{
+		{&row.ActorURL, byActor, e.ActorID},
+		{&row.PersonURL, byPerson, e.PersonID},
+		{&row.ObjectURL, byObject, e.ObjectID},
+		{&row.AddressURL, byAddress, e.Address},
+		{&row.KindURL, byKind, e.Kind},
+	} {
 		if link.value != "" {
 			*link.into = "?" + url.Values{link.field: {link.value}}.Encode()
 		}
@@ -176,8 +207,18 @@ func eventRow(e storage.Event) templates.EventRow {
 }
 
 // objectKinds are the words for the kinds of objects.
-var objectKinds = map[string]string{"session": "Session", "totp": "Authenticator app", "passkey": "Passkey", "account": "Account of", "invitation": "Invitation of", "group": "Group",
-	"registration-token": "Initial access token", "resource": "Resource", "key": "Key", "application": "Application"}
+var objectKinds = map[string]string{
+	"session":            "Session",
+	"totp":               "Authenticator app",
+	"passkey":            "Passkey",
+	"account":            "Account of",
+	"invitation":         "Invitation of",
+	"group":              "Group",
+	"registration-token": "Initial access token",
+	"resource":           "Resource",
+	"key":                "Key",
+	"application":        "Application",
+}
 
 func meaningOf(kind string) string {
 	for _, d := range events.Kinds() {
@@ -226,11 +267,32 @@ func (s *server) exportEvents(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
 	w.Header().Set("Content-Disposition", `attachment; filename="events-`+time.Now().UTC().Format(time.DateOnly)+`.csv"`)
 	out := csv.NewWriter(w)
-	_ = out.Write([]string{"time", "kind", "actor", "actor_kind", "actor_id", "actor_name", "address", "user_agent", "person_id", "person_name", "object_kind", "object_id", "object_name", "detail", "count", "since", "id"})
+	_ = out.Write([]string{
+		"time",
+		"kind",
+		"actor",
+		"actor_kind",
+		"actor_id",
+		"actor_name",
+		"address",
+		"user_agent",
+		"person_id",
+		"person_name",
+		"object_kind",
+		"object_id",
+		"object_name",
+		"detail",
+		"count",
+		"since",
+		"id",
+	})
 	for n := 0; len(found) > 0; {
 		for _, e := range found {
-			_ = out.Write(cells(time.Unix(e.At, 0).UTC().Format(time.RFC3339), e.Kind, events.Actor(e), e.ActorKind, e.ActorID, e.ActorName, e.Address, e.UserAgent, e.PersonID, e.PersonName,
-				e.ObjectKind, e.ObjectID, e.ObjectName, e.Detail, strconv.FormatInt(e.Times, 10), time.Unix(e.Since, 0).UTC().Format(time.RFC3339), e.ID))
+			_ = out.Write(cells(
+				time.Unix(e.At, 0).UTC().Format(time.RFC3339), e.Kind, events.Actor(e), e.ActorKind, e.ActorID, e.ActorName,
+				e.Address, e.UserAgent, e.PersonID, e.PersonName, e.ObjectKind, e.ObjectID, e.ObjectName, e.Detail,
+				strconv.FormatInt(e.Times, 10), time.Unix(e.Since, 0).UTC().Format(time.RFC3339), e.ID,
+			))
 		}
 		out.Flush()
 		n += len(found)

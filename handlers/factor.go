@@ -107,7 +107,14 @@ func (s *server) factorPage(w http.ResponseWriter, r *http.Request) error {
 }
 
 // showStep shows the page of the second factor, with the error of an answer.
-func (s *server) showStep(w http.ResponseWriter, r *http.Request, status int, at stepping, wrong *oauth.Error, form url.Values) error {
+func (s *server) showStep(
+	w http.ResponseWriter,
+	r *http.Request,
+	status int,
+	at stepping,
+	wrong *oauth.Error,
+	form url.Values,
+) error {
 	message, by := "", form.Get("by")
 	if wrong != nil {
 		message, _ = said(s.language(r), wrong)
@@ -129,8 +136,17 @@ func (s *server) showStep(w http.ResponseWriter, r *http.Request, status int, at
 		page.Account, page.SwitchURL = at.challenge.User.Username, s.switchURL(at.next)
 		return s.render(w, r, status, page)
 	}
-	page := templates.Factor{Frame: s.frame(r, ""), Action: s.path("/login/factor/"), Next: at.next, Wanted: at.wanted, StepUp: at.who != nil,
-		Account: at.challenge.User.Username, SwitchURL: s.switchURL(at.next), Code: slices.Contains(ways, people.ByTOTP), Recovery: slices.Contains(ways, people.ByRecovery)}
+	page := templates.Factor{
+		Frame:     s.frame(r, ""),
+		Action:    s.path("/login/factor/"),
+		Next:      at.next,
+		Wanted:    at.wanted,
+		StepUp:    at.who != nil,
+		Account:   at.challenge.User.Username,
+		SwitchURL: s.switchURL(at.next),
+		Code:      slices.Contains(ways, people.ByTOTP),
+		Recovery:  slices.Contains(ways, people.ByRecovery),
+	}
 	switch by {
 	case people.ByRecovery:
 		page.RecoveryError = message
@@ -144,7 +160,12 @@ func (s *server) showStep(w http.ResponseWriter, r *http.Request, status int, at
 		if err != nil {
 			return err
 		}
-		page.Passkey = &templates.Ceremony{Action: page.Action, Options: asked.Options, Ticket: asked.Ticket, Again: s.factorAddress(at.next, at.wanted)}
+		page.Passkey = &templates.Ceremony{
+			Action:  page.Action,
+			Options: asked.Options,
+			Ticket:  asked.Ticket,
+			Again:   s.factorAddress(at.next, at.wanted),
+		}
 	}
 	return s.render(w, r, status, page)
 }
@@ -157,7 +178,14 @@ func (s *server) newTOTPPage(r *http.Request, c *people.Challenge, sealed, messa
 		return templates.NewTOTP{}, err
 	}
 	picture, err := totp.QR(app.URI)
-	return templates.NewTOTP{Frame: s.frame(r, ""), Picture: picture, URI: app.URI, Secret: app.Secret, Sealed: app.Sealed, CodeError: message}, err
+	return templates.NewTOTP{
+		Frame:     s.frame(r, ""),
+		Picture:   picture,
+		URI:       app.URI,
+		Secret:    app.Secret,
+		Sealed:    app.Sealed,
+		CodeError: message,
+	}, err
 }
 
 // answerIn reads the answer to a challenge from the form.

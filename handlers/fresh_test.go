@@ -24,18 +24,51 @@ import (
 // withoutFreshSignIn lists the paths that accept a form although the last sign-in is long ago, with the reason.
 func withoutFreshSignIn() map[string]string {
 	list := map[string]string{
-		"/account/password": "asks for the present password", "/account/address": "sends a message to the stored address", "/account/address/{link}": "the link is from the mailbox",
-		"/account/passkeys/new": "the ticket in the form is proof of a fresh sign-in",
-		"/o/consent":            "an application that needs a fresh login asks for it", "/device": "changes nothing", "/device/answer": "as the consent page",
-		"/admin/events/export": "changes nothing",
+		"/account/password":       "asks for the present password",
+		"/account/address":        "sends a message to the stored address",
+		"/account/address/{link}": "the link is from the mailbox",
+		"/account/passkeys/new":   "the ticket in the form is proof of a fresh sign-in",
+		"/o/consent":              "an application that needs a fresh login asks for it",
+		"/device":                 "changes nothing",
+		"/device/answer":          "as the consent page",
+		"/admin/events/export":    "changes nothing",
 	}
-	for _, path := range []string{"/account/sessions/end", "/account/sessions/{id}/end", "/account/applications/{id}/revoke", "/admin/users/{id}/sessions/end", "/admin/users/{id}/sessions/{session}/end", "/logout"} {
+	for _, path := range []string{
+		"/account/sessions/end",
+		"/account/sessions/{id}/end",
+		"/account/applications/{id}/revoke",
+		"/admin/users/{id}/sessions/end",
+		"/admin/users/{id}/sessions/{session}/end",
+		"/logout",
+	} {
 		list[path] = "only ends access, and a thief gains nothing"
 	}
-	for _, path := range []string{"/login", "/login/passkey", "/login/with/{name}", "/password/forgot", "/password/reset/{link}", "/sign-up", "/sign-up/{link}", "/sign-up/{link}/passkey", "/setup/{link}"} {
+	for _, path := range []string{
+		"/login",
+		"/login/passkey",
+		"/login/with/{name}",
+		"/password/forgot",
+		"/password/reset/{link}",
+		"/sign-up",
+		"/sign-up/{link}",
+		"/sign-up/{link}/passkey",
+		"/setup/{link}",
+	} {
 		list[path] = "acts for whoever signs in, and not for the session"
 	}
-	for _, path := range []string{"/o/token", "/o/revoke_token", "/o/revoke", "/o/device_authorization", "/o/device-authorization", "/o/par", "/o/introspect", "/o/register", "/o/authorize", "/o/logout", "/o/userinfo"} {
+	for _, path := range []string{
+		"/o/token",
+		"/o/revoke_token",
+		"/o/revoke",
+		"/o/device_authorization",
+		"/o/device-authorization",
+		"/o/par",
+		"/o/introspect",
+		"/o/register",
+		"/o/authorize",
+		"/o/logout",
+		"/o/userinfo",
+	} {
 		list[path] = "is an endpoint of the protocol"
 	}
 	return list
@@ -49,7 +82,15 @@ func (s *site) aged(t *testing.T, username string, seconds int64) *visitor {
 		t.Fatal(err)
 	}
 	cookie, at := seal.Random(32), u.CreatedAt
-	n := storage.Session{ID: seal.Random(16), Digest: seal.Digest(cookie), UserID: u.ID, AuthTime: at - seconds, SeenAt: at, ExpiresAt: at + 3600, AMR: "pwd"}
+	n := storage.Session{
+		ID:        seal.Random(16),
+		Digest:    seal.Digest(cookie),
+		UserID:    u.ID,
+		AuthTime:  at - seconds,
+		SeenAt:    at,
+		ExpiresAt: at + 3600,
+		AMR:       "pwd",
+	}
 	err = s.store.AddSession(t.Context(), n, "", u.Password, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +111,12 @@ func TestEveryLastingChangeNeedsAFreshSignIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, err := newServer(Config{BaseURL: &url.URL{Scheme: "https", Host: "id.example.com"}, Registration: true, OpenID: true, RPLogout: true}, s.provider, pages)
+	table, err := newServer(Config{
+		BaseURL:      &url.URL{Scheme: "https", Host: "id.example.com"},
+		Registration: true,
+		OpenID:       true,
+		RPLogout:     true,
+	}, s.provider, pages)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +148,10 @@ func TestEveryLastingChangeNeedsAFreshSignIn(t *testing.T) {
 		case asks && without:
 			t.Errorf("POST %s needs a fresh sign-in: remove it from the list", plain)
 		case !asks && !without:
-			t.Errorf("POST %s without a fresh sign-in: %d, Location %q. Declare it as lasting in routes.go", plain, got.StatusCode, got.Header.Get("Location"))
+			t.Errorf(
+				"POST %s without a fresh sign-in: %d, Location %q. Declare it as lasting in routes.go", plain, got.StatusCode,
+				got.Header.Get("Location"),
+			)
 		case asks:
 			demanded++
 		}
@@ -124,7 +173,10 @@ func TestLastingFormIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"a", "b"} {
-		_, err = s.provider.Resources.Add(ctx, policy.By(u), resources.Registration{URI: "https://" + name + ".example/", Name: name})
+		_, err = s.provider.Resources.Add(ctx, policy.By(u), resources.Registration{
+			URI:  "https://" + name + ".example/",
+			Name: name,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +184,11 @@ func TestLastingFormIsKept(t *testing.T) {
 	for _, one := range []struct{ path, field, elsewhere string }{
 		{"/admin/groups/", "name", ""},
 		{"/admin/resources/new/", "name", ""},
-		{"/admin/resources/change/?uri=https%3A%2F%2Fa.example%2F", "name", "/admin/resources/change/?uri=https%3A%2F%2Fb.example%2F"},
+		{
+			"/admin/resources/change/?uri=https%3A%2F%2Fa.example%2F",
+			"name",
+			"/admin/resources/change/?uri=https%3A%2F%2Fb.example%2F",
+		},
 		{"/admin/users/new/", "username", ""},
 		{"/o/applications/register/", "name", ""},
 	} {
@@ -168,13 +224,17 @@ func TestLastingFormIsKept(t *testing.T) {
 		}
 	}
 	v := s.aged(t, "root", 301)
-	v.post(t, "/admin/resources/change/?uri=https%3A%2F%2Fa.example%2F", "name", "what was typed").wants(t, http.StatusSeeOther)
+	v.post(
+		t, "/admin/resources/change/?uri=https%3A%2F%2Fa.example%2F", "name", "what was typed",
+	).wants(t, http.StatusSeeOther)
 	v.post(t, "/login/", "username", "root", "password", goodPassword).wants(t, http.StatusSeeOther)
 	v.get(t, "/admin/resources/change/?uri=https%3A%2F%2Fa.example%2F").wants(t, http.StatusOK, `value="what was typed"`)
 	// A form that is too long for a cookie comes back at once.
 	v = s.aged(t, "root", 301)
 	long := strings.Join(randoms(200), "\n")
-	v.post(t, "/o/applications/register/", "redirect_uris", long, "password", "a secret").wants(t, http.StatusUnprocessableEntity, "too long to keep", `name="redirect_uris"`)
+	v.post(t, "/o/applications/register/", "redirect_uris", long, "password", "a secret").wants(
+		t, http.StatusUnprocessableEntity, "too long to keep", `name="redirect_uris"`,
+	)
 }
 
 func randoms(n int) []string {
@@ -253,8 +313,21 @@ func TestAttackCopiedSessionUsesUpTheForms(t *testing.T) {
 	for err == nil {
 		_, err = s.provider.People.MaySend(who)
 	}
-	for _, path := range []string{"/login/", "/login/factor/", "/login/passkey/", forgotPath, "/password/reset/link/", "/setup/link/", signUpPath, signUpPath + "link/",
-		signUpPath + "link/passkey/", "/account/address/link/", "/account/password/", "/account/applications/id/revoke/", "/account/sessions/id/end/"} {
+	for _, path := range []string{
+		"/login/",
+		"/login/factor/",
+		"/login/passkey/",
+		forgotPath,
+		"/password/reset/link/",
+		"/setup/link/",
+		signUpPath,
+		signUpPath + "link/",
+		signUpPath + "link/passkey/",
+		"/account/address/link/",
+		"/account/password/",
+		"/account/applications/id/revoke/",
+		"/account/sessions/id/end/",
+	} {
 		if got := v.post(t, path, "field", "value"); got.StatusCode == http.StatusTooManyRequests {
 			t.Errorf("POST %s: 429", path)
 		}

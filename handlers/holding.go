@@ -17,16 +17,26 @@ import (
 // applicationUse describes where an application came from, and what it holds.
 func (s *server) applicationUse(r *http.Request, a storage.Application) (templates.ApplicationUse, error) {
 	h, err := s.provider.Clients.Holding(r.Context(), a)
-	return templates.ApplicationUse{Origin: originText(a.Origin), LastUsed: lastUsed(a.LastUsedAt, a.Origin), Statement: statementText(s.provider.Registrations.StatementOf(a)),
-		People: counted(h.People, h.MorePeople), Tokens: counted(h.Tokens, h.MoreTokens),
-		Signed: a.AccessTokenFormat == policy.FormatJWT, RevokeAllURL: s.applicationPath(a.ID, "revoke/")}, err
+	return templates.ApplicationUse{
+		Origin:       originText(a.Origin),
+		LastUsed:     lastUsed(a.LastUsedAt, a.Origin),
+		Statement:    statementText(s.provider.Registrations.StatementOf(a)),
+		People:       counted(h.People, h.MorePeople),
+		Tokens:       counted(h.Tokens, h.MoreTokens),
+		Signed:       a.AccessTokenFormat == policy.FormatJWT,
+		RevokeAllURL: s.applicationPath(a.ID, "revoke/"),
+	}, err
 }
 
 // originText says how an application came here.
 func originText(origin string) string {
-	return map[string]string{"": "Unknown: it is older than this entry", storage.FromPage: "A person registered it on a page of this server",
-		storage.FromCommand: "The operator registered it on the command line", storage.FromRegistration: "It registered itself",
-		storage.FromDocument: "Its metadata document: nobody registered it here"}[origin]
+	return map[string]string{
+		"":                       "Unknown: it is older than this entry",
+		storage.FromPage:         "A person registered it on a page of this server",
+		storage.FromCommand:      "The operator registered it on the command line",
+		storage.FromRegistration: "It registered itself",
+		storage.FromDocument:     "Its metadata document: nobody registered it here",
+	}[origin]
 }
 
 // statementText says what an issuer of software statements vouches for.
@@ -100,17 +110,33 @@ func (s *server) revokeAllPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	details := []string{"All its access and refresh tokens stop working at once.", "What people have approved is forgotten: each of them is asked again."}
+	details := []string{
+		"All its access and refresh tokens stop working at once.",
+		"What people have approved is forgotten: each of them is asked again.",
+	}
 	if a.ClientType != policy.Public {
-		details = append(details, "It keeps its secret, and whoever knows the secret can get new tokens: replace the secret afterwards if somebody else may know it.")
+		details = append(
+			details,
+			"It keeps its secret, and whoever knows the secret can get new tokens: replace the secret afterwards if somebody else may know it.",
+		)
 	} else {
 		details = append(details, "It stays registered, and people can approve it again.")
 	}
 	if a.AccessTokenFormat == policy.FormatJWT {
-		details = append(details, "An API that verifies signed tokens itself, without asking this server, accepts them until they expire.")
+		details = append(
+			details, "An API that verifies signed tokens itself, without asking this server, accepts them until they expire.",
+		)
 	}
-	return s.render(w, r, http.StatusOK, templates.Confirm{Frame: s.frame(r, ""), Heading: "Revoke everything that “" + a.Name + "” holds?", Message: "This cannot be undone. The application stays.",
-		Details: details, Action: s.applicationPath(a.ID, "revoke/"), Button: "Revoke everything", CancelURL: s.applicationPath(a.ID, ""), Danger: true})
+	return s.render(w, r, http.StatusOK, templates.Confirm{
+		Frame:     s.frame(r, ""),
+		Heading:   "Revoke everything that “" + a.Name + "” holds?",
+		Message:   "This cannot be undone. The application stays.",
+		Details:   details,
+		Action:    s.applicationPath(a.ID, "revoke/"),
+		Button:    "Revoke everything",
+		CancelURL: s.applicationPath(a.ID, ""),
+		Danger:    true,
+	})
 }
 
 // revokeAll revokes everything that an application holds.

@@ -30,7 +30,12 @@ func (s *server) initialTokens(w http.ResponseWriter, r *http.Request) error {
 	}
 	kept := form != nil
 	if !kept {
-		form = url.Values{"uses": {"1"}, "expires": {"86400"}, "may": {policy.GrantCode}, "scopes": s.provider.Rules.Allowance(policy.StandingOpen).Scopes}
+		form = url.Values{
+			"uses":    {"1"},
+			"expires": {"86400"},
+			"may":     {policy.GrantCode},
+			"scopes":  s.provider.Rules.Allowance(policy.StandingOpen).Scopes,
+		}
 	}
 	page, err := s.initialTokensPage(r, who, form, nil)
 	if err != nil {
@@ -41,15 +46,36 @@ func (s *server) initialTokens(w http.ResponseWriter, r *http.Request) error {
 	return s.render(w, r, http.StatusOK, page)
 }
 
-func (s *server) initialTokensPage(r *http.Request, who *storage.SignedIn, form url.Values, invalid *oauth.Invalid) (templates.InitialTokens, error) {
+func (s *server) initialTokensPage(
+	r *http.Request,
+	who *storage.SignedIn,
+	form url.Values,
+	invalid *oauth.Invalid,
+) (templates.InitialTokens, error) {
 	field := func(name string) templates.Field {
 		return templates.Field{Value: form.Get(name), Error: invalid.At(name)}
 	}
-	page := templates.InitialTokens{Frame: s.frame(r, ""), Action: s.path(initialTokensPath), RegisterURL: s.absolute("/o/register/"),
-		Uses: field("uses"), Resources: field("resources"), MayError: invalid.At("may"), ScopesError: invalid.At("scopes"), ExpiresError: invalid.At("expires"), Errors: fieldErrors(invalid),
-		Expires: checked(form["expires"], templates.Option{Value: "3600", Label: "In an hour"}, templates.Option{Value: "86400", Label: "In a day"},
-			templates.Option{Value: "2592000", Label: "In 30 days"}, templates.Option{Value: "31536000", Label: "In a year"})}
-	introspection := templates.Option{Value: "introspection", Label: "Introspection", Help: "A confidential application that asks for the scope “introspection” may introspect tokens."}
+	page := templates.InitialTokens{
+		Frame:        s.frame(r, ""),
+		Action:       s.path(initialTokensPath),
+		RegisterURL:  s.absolute("/o/register/"),
+		Uses:         field("uses"),
+		Resources:    field("resources"),
+		MayError:     invalid.At("may"),
+		ScopesError:  invalid.At("scopes"),
+		ExpiresError: invalid.At("expires"),
+		Errors:       fieldErrors(invalid),
+		Expires: checked(form["expires"], templates.Option{
+			Value: "3600",
+			Label: "In an hour",
+		}, templates.Option{Value: "86400", Label: "In a day"},
+			templates.Option{Value: "2592000", Label: "In 30 days"}, templates.Option{Value: "31536000", Label: "In a year"}),
+	}
+	introspection := templates.Option{
+		Value: "introspection",
+		Label: "Introspection",
+		Help:  "A confidential application that asks for the scope “introspection” may introspect tokens.",
+	}
 	page.May = checked(form["may"], append(grantOptions(), introspection)...)
 	page.Scopes = s.scopeOptions(s.provider.Scopes(), form["scopes"])
 	found, err := s.provider.Registrations.InitialTokens(r.Context(), policy.By(who.User))
@@ -58,8 +84,16 @@ func (s *server) initialTokensPage(r *http.Request, who *storage.SignedIn, form 
 		if broken != nil {
 			return page, broken
 		}
-		row := templates.InitialTokenRow{ID: i.ID, MadeBy: "the operator", May: strings.Join(registration.MayOf(limits), ", "), Scopes: strings.Join(limits.Scopes, " "),
-			UsesLeft: i.UsesLeft, Until: moment(i.ExpiresAt), Works: registration.UsableInitialToken(i), DeleteURL: s.path(initialTokensPath + i.ID + "/delete/")}
+		row := templates.InitialTokenRow{
+			ID:        i.ID,
+			MadeBy:    "the operator",
+			May:       strings.Join(registration.MayOf(limits), ", "),
+			Scopes:    strings.Join(limits.Scopes, " "),
+			UsesLeft:  i.UsesLeft,
+			Until:     moment(i.ExpiresAt),
+			Works:     registration.UsableInitialToken(i),
+			DeleteURL: s.path(initialTokensPath + i.ID + "/delete/"),
+		}
 		if i.Maker != nil {
 			row.MadeBy = *i.Maker
 		}
@@ -80,8 +114,12 @@ func (s *server) addInitialToken(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	form := r.PostForm
-	said := registration.NewInitialToken{May: unique(form["may"]), Scopes: unique(form["scopes"]), Resources: lines(form.Get("resources")),
-		Lifetime: time.Duration(seconds(form.Get("expires"))) * time.Second}
+	said := registration.NewInitialToken{
+		May:       unique(form["may"]),
+		Scopes:    unique(form["scopes"]),
+		Resources: lines(form.Get("resources")),
+		Lifetime:  time.Duration(seconds(form.Get("expires"))) * time.Second,
+	}
 	said.Uses, err = strconv.ParseInt(strings.TrimSpace(form.Get("uses")), 10, 32)
 	if err != nil {
 		said.Uses = 0 // refused below
@@ -123,9 +161,15 @@ func (s *server) deleteInitialTokenPage(w http.ResponseWriter, r *http.Request) 
 	if err != nil {
 		return err
 	}
-	return s.render(w, r, http.StatusOK, templates.Confirm{Frame: s.frame(r, ""), Heading: "Delete this initial access token?",
-		Message: "Nobody can register an application with it any more. The applications that were registered with it stay.",
-		Action:  s.path(initialTokensPath + url.PathEscape(id) + "/delete/"), Button: "Delete the token", CancelURL: s.path(initialTokensPath), Danger: true})
+	return s.render(w, r, http.StatusOK, templates.Confirm{
+		Frame:     s.frame(r, ""),
+		Heading:   "Delete this initial access token?",
+		Message:   "Nobody can register an application with it any more. The applications that were registered with it stay.",
+		Action:    s.path(initialTokensPath + url.PathEscape(id) + "/delete/"),
+		Button:    "Delete the token",
+		CancelURL: s.path(initialTokensPath),
+		Danger:    true,
+	})
 }
 
 func (s *server) deleteInitialToken(w http.ResponseWriter, r *http.Request) error {

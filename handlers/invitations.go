@@ -45,8 +45,15 @@ func (s *server) invitations(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page := templates.Invitations{Frame: s.frame(r, ""), Query: l.search, Pager: pager, NewURL: s.path(invitationsPath + "new/"), ListURL: s.path(invitationsPath + "list/"),
-		BackURL: s.path("/admin/users/"), Off: !s.provider.Invitations.Offered()}
+	page := templates.Invitations{
+		Frame:   s.frame(r, ""),
+		Query:   l.search,
+		Pager:   pager,
+		NewURL:  s.path(invitationsPath + "new/"),
+		ListURL: s.path(invitationsPath + "list/"),
+		BackURL: s.path("/admin/users/"),
+		Off:     !s.provider.Invitations.Offered(),
+	}
 	for _, i := range found {
 		page.Rows = append(page.Rows, s.invitationRow(i))
 	}
@@ -54,8 +61,17 @@ func (s *server) invitations(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *server) invitationRow(i storage.Invitation) templates.InvitationRow {
-	return templates.InvitationRow{Email: i.Email, URL: s.invitationPath(i.ID), Groups: strings.ReplaceAll(i.Groups, "\n", ", "), Inviter: oauth.Deref(i.Inviter), Until: moment(i.ExpiresAt),
-		ByHand: !i.Mailed, Waiting: i.Waiting, Unsent: i.Unsent, Expired: i.ExpiresAt <= time.Now().Unix()}
+	return templates.InvitationRow{
+		Email:   i.Email,
+		URL:     s.invitationPath(i.ID),
+		Groups:  strings.ReplaceAll(i.Groups, "\n", ", "),
+		Inviter: oauth.Deref(i.Inviter),
+		Until:   moment(i.ExpiresAt),
+		ByHand:  !i.Mailed,
+		Waiting: i.Waiting,
+		Unsent:  i.Unsent,
+		Expired: i.ExpiresAt <= time.Now().Unix(),
+	}
 }
 
 // invitation finds the invitation of the path. It is for administrators.
@@ -83,7 +99,11 @@ func (s *server) invitationPage(w http.ResponseWriter, r *http.Request) error {
 	return s.render(w, r, http.StatusOK, page)
 }
 
-func (s *server) shownInvitation(r *http.Request, i storage.Invitation, wrong ...templates.FieldError) templates.Invitation {
+func (s *server) shownInvitation(
+	r *http.Request,
+	i storage.Invitation,
+	wrong ...templates.FieldError,
+) templates.Invitation {
 	here := s.invitationPath(i.ID)
 	return templates.Invitation{Frame: s.frame(r, ""), InvitationRow: s.invitationRow(i), Since: moment(i.CreatedAt),
 		Life: inWords(time.Duration(i.ExpiresAt-i.CreatedAt) * time.Second), Mails: s.provider.People.SendsMail(),
@@ -129,13 +149,36 @@ func (s *server) showInvite(w http.ResponseWriter, r *http.Request, several bool
 
 // newInvite returns the form for an invitation as it begins.
 func (s *server) newInvite(r *http.Request) url.Values {
-	return url.Values{"language": {s.language(r).Tag()}, "expires": {strconv.FormatInt(oauth.Seconds(s.provider.Invitations.Lifetime()), 10)}}
+	return url.Values{
+		"language": {s.language(r).Tag()},
+		"expires":  {strconv.FormatInt(oauth.Seconds(s.provider.Invitations.Lifetime()), 10)},
+	}
 }
 
-func (s *server) inviteForm(r *http.Request, form url.Values, several bool, invalid *oauth.Invalid) (templates.Invite, error) {
-	page := templates.Invite{Frame: s.frame(r, ""), Several: several, Action: s.path(invitationsPath + "new/"), Other: s.path(invitationsPath + "list/"), CancelURL: s.path(invitationsPath),
-		Recipient: templates.Field{Value: form.Get("recipient"), Error: invalid.At("recipient")}, List: templates.Field{Value: form.Get("list")}, GroupError: invalid.At("group"), ExpiresError: invalid.At("expires"),
-		Expires: checked(form["expires"], s.invitationLives()...), Languages: checked(form["language"], s.languageOptions()...), LanguageError: invalid.At("language"), Mails: s.provider.People.SendsMail(), ByHand: form.Has("by_hand"), Most: people.MostInvites, Errors: fieldErrors(invalid)}
+func (s *server) inviteForm(
+	r *http.Request,
+	form url.Values,
+	several bool,
+	invalid *oauth.Invalid,
+) (templates.Invite, error) {
+	page := templates.Invite{
+		Frame:         s.frame(r, ""),
+		Several:       several,
+		Action:        s.path(invitationsPath + "new/"),
+		Other:         s.path(invitationsPath + "list/"),
+		CancelURL:     s.path(invitationsPath),
+		Recipient:     templates.Field{Value: form.Get("recipient"), Error: invalid.At("recipient")},
+		List:          templates.Field{Value: form.Get("list")},
+		GroupError:    invalid.At("group"),
+		ExpiresError:  invalid.At("expires"),
+		Expires:       checked(form["expires"], s.invitationLives()...),
+		Languages:     checked(form["language"], s.languageOptions()...),
+		LanguageError: invalid.At("language"),
+		Mails:         s.provider.People.SendsMail(),
+		ByHand:        form.Has("by_hand"),
+		Most:          people.MostInvites,
+		Errors:        fieldErrors(invalid),
+	}
 	if several {
 		page.Action, page.Other = page.Other, page.Action
 		if invalid.At("list") != "" {
@@ -183,7 +226,11 @@ func inWords(life time.Duration) string { return cmp.Or(inUnits(life), span(life
 
 // inviting reads how people are invited.
 func (s *server) inviting(form url.Values) people.Inviting {
-	return people.Inviting{Lifetime: time.Duration(seconds(form.Get("expires"))) * time.Second, ByHand: form.Has("by_hand"), Language: form.Get("language")}
+	return people.Inviting{
+		Lifetime: time.Duration(seconds(form.Get("expires"))) * time.Second,
+		ByHand:   form.Has("by_hand"),
+		Language: form.Get("language"),
+	}
 }
 
 // invite invites one person.
@@ -196,7 +243,9 @@ func (s *server) invite(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	one := people.Invite{Email: strings.TrimSpace(r.PostForm.Get("recipient")), Groups: unique(r.PostForm["group"])}
-	made, err := s.provider.Invitations.Invite(r.Context(), policy.By(who.User), []people.Invite{one}, s.inviting(r.PostForm))
+	made, err := s.provider.Invitations.Invite(
+		r.Context(), policy.By(who.User), []people.Invite{one}, s.inviting(r.PostForm),
+	)
 	if err != nil {
 		return s.correctInvite(w, r, false, err)
 	}
@@ -230,7 +279,10 @@ func readInvites(field, file string) ([]people.Invite, error) {
 		field, file = file, ""
 	}
 	if strings.TrimSpace(file) != "" {
-		return nil, &oauth.Invalid{Fields: []oauth.FieldError{{Field: "list", Message: "There are people in the field and in the file. Empty the field to use the file, or send no file."}}}
+		return nil, &oauth.Invalid{Fields: []oauth.FieldError{{
+			Field:   "list",
+			Message: "There are people in the field and in the file. Empty the field to use the file, or send no file.",
+		}}}
 	}
 	return people.ReadInvites(strings.NewReader(field))
 }
@@ -239,7 +291,11 @@ func readInvites(field, file string) ([]people.Invite, error) {
 func (s *server) readUpload(r *http.Request, name string) (string, error) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "multipart/form-data" {
-		return "", &oauth.Error{Status: http.StatusUnsupportedMediaType, Code: "invalid_request", Description: "Send the form with Content-Type: multipart/form-data."}
+		return "", &oauth.Error{
+			Status:      http.StatusUnsupportedMediaType,
+			Code:        "invalid_request",
+			Description: "Send the form with Content-Type: multipart/form-data.",
+		}
 	}
 	const inMemory = 32 << 20 // more than MAX_BODY_BYTES may be: nothing is written to a disk
 	err = r.ParseMultipartForm(inMemory)
@@ -326,7 +382,10 @@ func (s *server) renewInvitation(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		return s.render(w, r, why.status, s.shownInvitation(r, i, templates.FieldError{Message: cmp.Or(why.limit, why.invalid.At("recipient"))}))
+		return s.render(
+			w, r, why.status,
+			s.shownInvitation(r, i, templates.FieldError{Message: cmp.Or(why.limit, why.invalid.At("recipient"))}),
+		)
 	}
 	return s.invited(w, r, []people.Invited{made}, "invited-again")
 }
@@ -337,8 +396,15 @@ func (s *server) withdrawInvitationPage(w http.ResponseWriter, r *http.Request) 
 	if err != nil {
 		return err
 	}
-	return s.render(w, r, http.StatusOK, templates.Confirm{Frame: s.frame(r, ""), Heading: "Withdraw the invitation of " + i.Email + "?", Message: "The link stops working at once.",
-		Action: s.invitationPath(i.ID) + "withdraw/", Button: "Withdraw the invitation", CancelURL: s.invitationPath(i.ID), Danger: true})
+	return s.render(w, r, http.StatusOK, templates.Confirm{
+		Frame:     s.frame(r, ""),
+		Heading:   "Withdraw the invitation of " + i.Email + "?",
+		Message:   "The link stops working at once.",
+		Action:    s.invitationPath(i.ID) + "withdraw/",
+		Button:    "Withdraw the invitation",
+		CancelURL: s.invitationPath(i.ID),
+		Danger:    true,
+	})
 }
 
 // withdrawInvitation ends an invitation.

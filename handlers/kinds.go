@@ -23,15 +23,49 @@ type kind struct {
 // kinds lists the kinds of application.
 func kinds() []kind {
 	return []kind{
-		{id: "website", title: "Website with a server", text: "People sign in at a website whose own server can keep a secret.", grant: policy.GrantCode,
-			redirects: "The page of the website that receives the authorization code, such as https://shop.example.org/callback."},
-		{id: "browser", title: "Browser application", text: "It runs in the browser alone (a single-page application), without a server of its own that could keep a secret.", public: true, grant: policy.GrantCode,
-			redirects: "The page of the application that receives the authorization code, such as https://app.example.org/callback."},
-		{id: "native", title: "Mobile or desktop application", text: "People install it, and it opens the browser to sign them in.", public: true, grant: policy.GrantCode,
-			redirects: "On a desktop computer http://127.0.0.1/callback, which may be used with any port. On a phone an https address that opens the application, or a scheme of its own, such as com.example.app:/callback."},
-		{id: "device", title: "Command line or device", text: "A program in a terminal, or a device without a keyboard. People approve it in a browser on any device.", public: true, grant: policy.GrantDevice},
-		{id: "service", title: "Service", text: "A program that acts for itself, without a person: a nightly job, or one server that calls another.", grant: policy.GrantClient},
-		{id: "api", title: "API", text: "It receives tokens from applications and asks this server whether they are active.", grant: policy.GrantClient, introspects: true},
+		{
+			id:        "website",
+			title:     "Website with a server",
+			text:      "People sign in at a website whose own server can keep a secret.",
+			grant:     policy.GrantCode,
+			redirects: "The page of the website that receives the authorization code, such as https://shop.example.org/callback.",
+		},
+		{
+			id:        "browser",
+			title:     "Browser application",
+			text:      "It runs in the browser alone (a single-page application), without a server of its own that could keep a secret.",
+			public:    true,
+			grant:     policy.GrantCode,
+			redirects: "The page of the application that receives the authorization code, such as https://app.example.org/callback.",
+		},
+		{
+			id:        "native",
+			title:     "Mobile or desktop application",
+			text:      "People install it, and it opens the browser to sign them in.",
+			public:    true,
+			grant:     policy.GrantCode,
+			redirects: "On a desktop computer http://127.0.0.1/callback, which may be used with any port. On a phone an https address that opens the application, or a scheme of its own, such as com.example.app:/callback.",
+		},
+		{
+			id:     "device",
+			title:  "Command line or device",
+			text:   "A program in a terminal, or a device without a keyboard. People approve it in a browser on any device.",
+			public: true,
+			grant:  policy.GrantDevice,
+		},
+		{
+			id:    "service",
+			title: "Service",
+			text:  "A program that acts for itself, without a person: a nightly job, or one server that calls another.",
+			grant: policy.GrantClient,
+		},
+		{
+			id:          "api",
+			title:       "API",
+			text:        "It receives tokens from applications and asks this server whether they are active.",
+			grant:       policy.GrantClient,
+			introspects: true,
+		},
 	}
 }
 
@@ -49,7 +83,11 @@ func kindOf(id string) *kind {
 func (s *server) cards() []templates.Card {
 	var cards []templates.Card
 	for _, k := range kinds() {
-		cards = append(cards, templates.Card{URL: s.path("/o/applications/register/?kind=" + k.id), Title: k.title, Text: k.text})
+		cards = append(cards, templates.Card{
+			URL:   s.path("/o/applications/register/?kind=" + k.id),
+			Title: k.title,
+			Text:  k.text,
+		})
 	}
 	return cards
 }
@@ -98,11 +136,49 @@ func (k *kind) mainFields() []string {
 // kind's, so that they must be shown.
 func (k *kind) advanced(form, initial url.Values, invalid *oauth.Invalid) bool {
 	shown := k.mainFields()
-	if invalid != nil && slices.ContainsFunc(invalid.Fields, func(f oauth.FieldError) bool { return !slices.Contains(shown, f.Field) }) {
+	if invalid != nil && slices.ContainsFunc(
+		invalid.Fields, func(f oauth.FieldError) bool { return !slices.Contains(shown, f.Field) },
+	) {
 		return true
 	}
-	for _, field := range []string{"client_type", "grant_type", "redirect_uris", "scope", "resources", "hash_client_secret", "access_token_format", "algorithm", "userinfo_algorithm", "pairwise",
-		"post_logout_redirect_uris", "backchannel_logout_uri", "access_token_lifetime", "refresh_token_lifetime", "refresh_rotation", "claims_in_id_token", "require_pushed", "profile", "required_acr", "default_acr_values", "sender_constraint", "auth_method", "auth_algorithm", "jwks", "jwks_uri", "certificate_subject", "introspection_algorithm", "require_signed", "object_algorithm", "request_uris", "response_algorithm", "response_modes", "may_introspect", "skip_consent", "pkce", "assertion_audience_endpoints"} {
+	for _, field := range []string{
+		"client_type",
+		"grant_type",
+		"redirect_uris",
+		"scope",
+		"resources",
+		"hash_client_secret",
+		"access_token_format",
+		"algorithm",
+		"userinfo_algorithm",
+		"pairwise",
+		"post_logout_redirect_uris",
+		"backchannel_logout_uri",
+		"access_token_lifetime",
+		"refresh_token_lifetime",
+		"refresh_rotation",
+		"claims_in_id_token",
+		"require_pushed",
+		"profile",
+		"required_acr",
+		"default_acr_values",
+		"sender_constraint",
+		"auth_method",
+		"auth_algorithm",
+		"jwks",
+		"jwks_uri",
+		"certificate_subject",
+		"introspection_algorithm",
+		"require_signed",
+		"object_algorithm",
+		"request_uris",
+		"response_algorithm",
+		"response_modes",
+		"may_introspect",
+		"skip_consent",
+		"pkce",
+		"assertion_audience_endpoints",
+	} {
 		// The form has some of the fields only with OpenID Connect. An empty box sends nothing.
 		box := slices.Contains([]string{"grant_type", "scope", "hash_client_secret"}, field)
 		differs := !slices.Equal(values(form, field), values(initial, field)) && (form.Has(field) || box)

@@ -35,12 +35,18 @@ func (a answer) controls() (main, advanced []string) {
 // filled returns the values of a form as a browser would send it.
 func (a answer) filled() url.Values {
 	form := url.Values{}
-	for _, m := range regexp.MustCompile(`<input [^>]*name="([a-z_]+)"[^>]*value="([^"]*)"([^>]*)>`).FindAllStringSubmatch(a.body, -1) {
-		if strings.Contains(m[3], "checked") || !strings.Contains(m[0], `type="checkbox"`) && !strings.Contains(m[0], `type="radio"`) {
+	for _, m := range regexp.MustCompile(`<input [^>]*name="([a-z_]+)"[^>]*value="([^"]*)"([^>]*)>`).FindAllStringSubmatch(
+		a.body, -1,
+	) {
+		if strings.Contains(
+			m[3], "checked",
+		) || !strings.Contains(m[0], `type="checkbox"`) && !strings.Contains(m[0], `type="radio"`) {
 			form.Add(m[1], html.UnescapeString(m[2]))
 		}
 	}
-	for _, m := range regexp.MustCompile(`(?s)<textarea [^>]*name="([a-z_]+)"[^>]*>\n(.*?)</textarea>`).FindAllStringSubmatch(a.body, -1) {
+	for _, m := range regexp.MustCompile(`(?s)<textarea [^>]*name="([a-z_]+)"[^>]*>\n(.*?)</textarea>`).FindAllStringSubmatch(
+		a.body, -1,
+	) {
 		form.Add(m[1], html.UnescapeString(m[2]))
 	}
 	return form
@@ -63,7 +69,14 @@ func TestKinds(t *testing.T) {
 		who, main, is, grants, redirects string
 		introspects                      bool
 	}{
-		"website": {"alice", "[name redirect_uris scope]", policy.Confidential, policy.GrantCode, "https://a.example/cb", false},
+		"website": {
+			"alice",
+			"[name redirect_uris scope]",
+			policy.Confidential,
+			policy.GrantCode,
+			"https://a.example/cb",
+			false,
+		},
 		"browser": {"alice", "[name redirect_uris scope]", policy.Public, policy.GrantCode, "https://a.example/cb", false},
 		"native":  {"alice", "[name redirect_uris scope]", policy.Public, policy.GrantCode, "com.example.app:/cb", false},
 		"device":  {"alice", "[name scope]", policy.Public, policy.GrantDevice, "", false},
@@ -101,7 +114,9 @@ func TestKinds(t *testing.T) {
 		form.Set("access_token_format", policy.FormatOpaque)
 		form.Set("name", "App "+kind)
 		v.follow(t, v.post(t, "/o/applications/register/", flat(form)...)).wants(t, 200, "App "+kind)
-		found, _, err := s.provider.Clients.Applications(t.Context(), policy.Operator(), storage.Selection{Search: "App " + kind}, 2, 0)
+		found, _, err := s.provider.Clients.Applications(
+			t.Context(), policy.Operator(), storage.Selection{Search: "App " + kind}, 2, 0,
+		)
 		if err != nil || len(found) != 1 {
 			t.Fatal(err, len(found))
 		}
@@ -130,7 +145,9 @@ func TestKinds(t *testing.T) {
 func TestKindOfAdministrators(t *testing.T) {
 	k := kindOf("service")
 	who := &storage.SignedIn{}
-	if text := k.refusal(who, policy.Allowance{Grants: []string{policy.GrantCode}}); !strings.Contains(text, "Client credentials") {
+	if text := k.refusal(
+		who, policy.Allowance{Grants: []string{policy.GrantCode}},
+	); !strings.Contains(text, "Client credentials") {
 		t.Errorf("it says %q", text)
 	}
 	if text := k.refusal(who, policy.Allowance{Grants: []string{policy.GrantClient}}); text != "" {
@@ -140,8 +157,20 @@ func TestKindOfAdministrators(t *testing.T) {
 
 // Each choice of a form has words for people.
 func TestChoicesHaveWords(t *testing.T) {
-	for of, names := range map[string][]string{"login": acr.Values(), "profile": policy.Profiles(), "rotation": {policy.RotationOn, policy.RotationOff}, "PKCE": policy.PKCEValues(), "constraint": {possession.DPoP, possession.Certificate}} {
-		words := map[string]map[string]string{"login": requiredLogins, "profile": profileNames, "rotation": rotationNames, "PKCE": pkceNames, "constraint": boundTo}[of]
+	for of, names := range map[string][]string{
+		"login":      acr.Values(),
+		"profile":    policy.Profiles(),
+		"rotation":   {policy.RotationOn, policy.RotationOff},
+		"PKCE":       policy.PKCEValues(),
+		"constraint": {possession.DPoP, possession.Certificate},
+	} {
+		words := map[string]map[string]string{
+			"login":      requiredLogins,
+			"profile":    profileNames,
+			"rotation":   rotationNames,
+			"PKCE":       pkceNames,
+			"constraint": boundTo,
+		}[of]
 		for _, name := range names {
 			if words[name] == "" && name != acr.Password {
 				t.Errorf("the %s %s has no words", of, name)

@@ -37,7 +37,14 @@ func (s *server) loginPage(w http.ResponseWriter, r *http.Request) error {
 func (s *server) loginForm(r *http.Request, values url.Values) (templates.Login, error) {
 	next := s.ownAddress(values.Get("next"))
 	s.useLocalesOf(r, next)
-	page := templates.Login{Frame: s.frame(r, ""), Next: next, Action: s.path("/login/"), ForgotURL: s.path(forgotPath), ByAddress: s.provider.People.SendsMail(), Servers: s.serverButtons()}
+	page := templates.Login{
+		Frame:     s.frame(r, ""),
+		Next:      next,
+		Action:    s.path("/login/"),
+		ForgotURL: s.path(forgotPath),
+		ByAddress: s.provider.People.SendsMail(),
+		Servers:   s.serverButtons(),
+	}
 	page.SignUpURL = s.signUpAddress(next)
 	// Another server may bring people who have no account here yet.
 	page.Closed = page.SignUpURL == "" && page.Frame.Username == "" && len(page.Servers) == 0
@@ -90,8 +97,11 @@ func again(l *languages.Language, reason string) templates.Again {
 		return templates.Again{Reason: reason, Heading: l.T("Sign in again"),
 			Text: l.T("The application requires that you sign in again. Enter the username and the password of this account.")}
 	case authorize.LoginTooOld:
-		return templates.Again{Reason: reason, Heading: l.T("Sign in again"),
-			Text: l.T("Your last sign-in is older than the application allows. Enter the username and the password of this account.")}
+		return templates.Again{
+			Reason:  reason,
+			Heading: l.T("Sign in again"),
+			Text:    l.T("Your last sign-in is older than the application allows. Enter the username and the password of this account."),
+		}
 	}
 	if authorize.Reason(reason) == confirmLogin {
 		return templates.Again{Reason: reason, Heading: l.T("Confirm that it is you"),
@@ -102,7 +112,9 @@ func again(l *languages.Language, reason string) templates.Again {
 
 // sameAccount reports whether the person must sign in with the account that they are signed in to.
 func sameAccount(reason string) bool {
-	return slices.Contains([]authorize.Reason{confirmLogin, authorize.LoginRequest, authorize.LoginTooOld}, authorize.Reason(reason))
+	return slices.Contains(
+		[]authorize.Reason{confirmLogin, authorize.LoginRequest, authorize.LoginTooOld}, authorize.Reason(reason),
+	)
 }
 
 // login checks the password. It begins a session, or leads to the page of the second factor.
@@ -201,7 +213,10 @@ func (s *server) cookiesPage(w http.ResponseWriter, r *http.Request) error {
 
 // withoutCookies returns what to do in a browser that keeps no cookie, and notes that for the log.
 func (s *server) withoutCookies(r *http.Request) string {
-	request.Note(r.Context(), "error", "the browser keeps no cookie: it refuses them, or a proxy removes them, or it is not at the base URL")
+	request.Note(
+		r.Context(), "error",
+		"the browser keeps no cookie: it refuses them, or a proxy removes them, or it is not at the base URL",
+	)
 	return s.language(r).T("Your browser refuses the cookies of this site, and without them it cannot stay signed in. Allow cookies for this site in the settings of the browser, then sign in again.")
 }
 

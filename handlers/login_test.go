@@ -70,7 +70,17 @@ func TestOwnAddress(t *testing.T) {
 }
 
 func FuzzOwnAddress(f *testing.F) {
-	for _, next := range []string{"/auth/account/", "//evil.com", `/\evil.com`, "https://id.example.com/auth/?a=b", "/auth/../x", "/auth/%2e%2e/", "/auth/\t", "/auth/é", "/auth/o/authorize/?state=%00"} {
+	for _, next := range []string{
+		"/auth/account/",
+		"//evil.com",
+		`/\evil.com`,
+		"https://id.example.com/auth/?a=b",
+		"/auth/../x",
+		"/auth/%2e%2e/",
+		"/auth/\t",
+		"/auth/é",
+		"/auth/o/authorize/?state=%00",
+	} {
 		f.Add(next)
 	}
 	s := &server{origin: "https://id.example.com", base: "/auth"}
@@ -81,11 +91,15 @@ func FuzzOwnAddress(f *testing.F) {
 	f.Fuzz(func(t *testing.T, next string) {
 		got := s.ownAddress(next)
 		path, _, _ := strings.Cut(got, "?")
-		if got != "/auth" && !strings.HasPrefix(got, "/auth/") && !strings.HasPrefix(got, "/auth?") || strings.ContainsAny(path, "\\\t\r\n") || !utf8.ValidString(got) {
+		if got != "/auth" && !strings.HasPrefix(
+			got, "/auth/",
+		) && !strings.HasPrefix(got, "/auth?") || strings.ContainsAny(path, "\\\t\r\n") || !utf8.ValidString(got) {
 			t.Fatalf("%q leads to %q", next, got)
 		}
 		target, err := at.Parse(got)
-		if err != nil || target.Host != at.Host || target.Scheme != at.Scheme || !strings.HasPrefix(target.Path, "/auth") || strings.Contains(target.Path, "..") && !isNormalized(target.Path) {
+		if err != nil || target.Host != at.Host || target.Scheme != at.Scheme || !strings.HasPrefix(
+			target.Path, "/auth",
+		) || strings.Contains(target.Path, "..") && !isNormalized(target.Path) {
 			t.Fatalf("%q leads to %q, which is %v, %v", next, got, target, err)
 		}
 		if again := s.ownAddress(got); again != got {
@@ -140,23 +154,42 @@ func TestLoginPageOfSomebodyWhoIsSignedIn(t *testing.T) {
 	v := s.as(t, "alice")
 	const heading = "Use another account</h2>"
 	for path, next := range map[string]string{
-		"/login/": "/auth/", "/login/?next=%2Fauth%2Faccount%2F%3Fx%3Dy": "/auth/account/?x=y", "/login/?next=%2F%2Fevil.com": "/auth/", "/login/?reason=unknown": "/auth/",
+		"/login/": "/auth/",
+		"/login/?next=%2Fauth%2Faccount%2F%3Fx%3Dy": "/auth/account/?x=y",
+		"/login/?next=%2F%2Fevil.com":               "/auth/",
+		"/login/?reason=unknown":                    "/auth/",
 	} {
-		v.get(t, path).wants(t, 200, "You are signed in as <strong>", "alice", `href="`+next+`">Continue</a>`, heading, `name="password"`)
+		v.get(t, path).wants(
+			t, 200, "You are signed in as <strong>", "alice", `href="`+next+`">Continue</a>`, heading, `name="password"`,
+		)
 	}
-	v.post(t, "/login/", "username", "bob", "password", "wrong", "next", "/auth/account/").wants(t, 422, "is wrong", `href="/auth/account/">Continue</a>`, heading)
+	v.post(t, "/login/", "username", "bob", "password", "wrong", "next", "/auth/account/").wants(
+		t, 422, "is wrong", `href="/auth/account/">Continue</a>`, heading,
+	)
 	// Whoever must sign in again is offered no way around.
-	for _, reason := range []authorize.Reason{authorize.LoginRequest, authorize.LoginTooOld, authorize.ChooseAccount, authorize.OtherAccount, confirmLogin} {
+	for _, reason := range []authorize.Reason{
+		authorize.LoginRequest,
+		authorize.LoginTooOld,
+		authorize.ChooseAccount,
+		authorize.OtherAccount,
+		confirmLogin,
+	} {
 		query := "next=%2Fauth%2Faccount%2F&reason=" + string(reason)
 		got := v.get(t, "/login/?"+query)
-		failed := v.post(t, "/login/", "username", "alice", "password", "wrong", "next", "/auth/account/", "reason", string(reason))
+		failed := v.post(
+			t, "/login/", "username", "alice", "password", "wrong", "next", "/auth/account/", "reason", string(reason),
+		)
 		got.wants(t, 200, "You are signed in as <strong>", `name="password"`)
 		failed.wants(t, 422, "You are signed in as <strong>", `name="password"`)
 		if page := got.body + failed.body; strings.Contains(page, ">Continue<") || strings.Contains(page, heading) {
 			t.Errorf("%s: the page leads on", reason)
 		}
 	}
-	if page := s.visitor(t).get(t, "/login/").body; strings.Contains(page, "You are signed in") || strings.Contains(page, ">Continue<") || strings.Contains(page, heading) {
+	if page := s.visitor(t).get(
+		t, "/login/",
+	).body; strings.Contains(
+		page, "You are signed in",
+	) || strings.Contains(page, ">Continue<") || strings.Contains(page, heading) {
 		t.Error("somebody who is not signed in is led on")
 	}
 }
@@ -175,7 +208,14 @@ func TestCookiesOverHTTPS(t *testing.T) {
 			t.Errorf("%s: %v in %v", name, c, got.cookies())
 		}
 	}
-	for host, want := range map[string]bool{"id.example.com": true, "localhost": false, "LOCALHOST:8443": false, "id.localhost": false, "localhost.example.com": true, "notlocalhost": true} {
+	for host, want := range map[string]bool{
+		"id.example.com":        true,
+		"localhost":             false,
+		"LOCALHOST:8443":        false,
+		"id.localhost":          false,
+		"localhost.example.com": true,
+		"notlocalhost":          true,
+	} {
 		s := newSite(t, "", func(c *Config) { c.BaseURL = &url.URL{Scheme: "https", Host: host} })
 		if got := s.visitor(t).get(t, "/login/").Header.Get("Strict-Transport-Security"); (got != "") != want {
 			t.Errorf("%s: Strict-Transport-Security is %q", host, got)

@@ -26,7 +26,11 @@ func (s *server) logoutPage(w http.ResponseWriter, r *http.Request) error {
 		seeOther(w, r, s.path("/"))
 		return nil
 	}
-	return s.render(w, r, http.StatusOK, templates.Logout{Frame: s.frame(r, ""), Action: s.path("/logout/"), OpenID: s.config.OpenID})
+	return s.render(w, r, http.StatusOK, templates.Logout{
+		Frame:  s.frame(r, ""),
+		Action: s.path("/logout/"),
+		OpenID: s.config.OpenID,
+	})
 }
 
 // logout ends the session in this browser after the person has confirmed it. The
@@ -115,7 +119,9 @@ func comesFromServer(r *http.Request) bool {
 	if r.Method == http.MethodPost {
 		form = r.PostForm
 	}
-	page := strings.Contains(strings.Join(r.Header.Values("Accept"), ","), "text/html") || form.Has("post_logout_redirect_uri")
+	page := strings.Contains(
+		strings.Join(r.Header.Values("Accept"), ","), "text/html",
+	) || form.Has("post_logout_redirect_uri")
 	return isProgram(r) && (clientauth.SendsCredentials(r, form) || form.Has("id_token_hint") && !page)
 }
 
@@ -172,7 +178,13 @@ func (s *server) logoutFor(w http.ResponseWriter, r *http.Request, l *logout.Req
 }
 
 // end ends the session with logout, if there is one, and answers.
-func (s *server) end(w http.ResponseWriter, r *http.Request, l *logout.Request, who *storage.SignedIn, logout func(context.Context, *storage.SignedIn) error) error {
+func (s *server) end(
+	w http.ResponseWriter,
+	r *http.Request,
+	l *logout.Request,
+	who *storage.SignedIn,
+	logout func(context.Context, *storage.SignedIn) error,
+) error {
 	var err error
 	if cookie := s.cookie(r, "session"); who == nil && cookie != "" {
 		who, err = s.provider.People.StillSignedIn(r.Context(), cookie)

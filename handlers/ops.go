@@ -36,7 +36,11 @@ func (s *server) ready(w http.ResponseWriter, r *http.Request) error {
 func readiness(ctx context.Context, stopping <-chan struct{}, ready func(context.Context) error) error {
 	select {
 	case <-stopping:
-		return &oauth.Error{Status: http.StatusServiceUnavailable, Code: "temporarily_unavailable", Description: "This node is shutting down."}
+		return &oauth.Error{
+			Status:      http.StatusServiceUnavailable,
+			Code:        "temporarily_unavailable",
+			Description: "This node is shutting down.",
+		}
 	default:
 		return ready(ctx)
 	}

@@ -39,10 +39,25 @@ func (s *server) administered(r *http.Request) (*storage.SignedIn, storage.Appli
 	return who, a, err
 }
 
-func (s *server) ownerForm(r *http.Request, who *storage.SignedIn, a storage.Application, field templates.Field) templates.Owner {
-	return templates.Owner{Frame: s.frame(r, ""), Name: a.Name, Owner: ownerText(a), Standing: standingText(a), Suspended: s.provider.Rules.WhySuspended(a),
-		Mine: clients.OwnerResponsible(a) && a.OwnerID != nil && *a.OwnerID == who.User.ID, Username: field, RedirectURIs: lines(a.RedirectURIs), Version: strconv.FormatInt(a.Version, 10),
-		Action: s.applicationPath(a.ID, "owner/"), CancelURL: s.applicationPath(a.ID, "")}
+func (s *server) ownerForm(
+	r *http.Request,
+	who *storage.SignedIn,
+	a storage.Application,
+	field templates.Field,
+) templates.Owner {
+	return templates.Owner{
+		Frame:        s.frame(r, ""),
+		Name:         a.Name,
+		Owner:        ownerText(a),
+		Standing:     standingText(a),
+		Suspended:    s.provider.Rules.WhySuspended(a),
+		Mine:         clients.OwnerResponsible(a) && a.OwnerID != nil && *a.OwnerID == who.User.ID,
+		Username:     field,
+		RedirectURIs: lines(a.RedirectURIs),
+		Version:      strconv.FormatInt(a.Version, 10),
+		Action:       s.applicationPath(a.ID, "owner/"),
+		CancelURL:    s.applicationPath(a.ID, ""),
+	}
 }
 
 // changeOwner takes an application over, or assigns it to another person.
@@ -69,7 +84,10 @@ func (s *server) changeOwner(w http.ResponseWriter, r *http.Request) error {
 	}
 	if invalid, ok := errors.AsType[*oauth.Invalid](err); ok {
 		noteInvalid(r, invalid)
-		return s.render(w, r, invalidForm, s.ownerForm(r, who, a, templates.Field{Value: username, Error: invalid.At("owner")}))
+		return s.render(w, r, invalidForm, s.ownerForm(r, who, a, templates.Field{
+			Value: username,
+			Error: invalid.At("owner"),
+		}))
 	}
 	if err != nil {
 		return err

@@ -46,7 +46,12 @@ func (s *server) showLogin(w http.ResponseWriter, r *http.Request, status int, p
 	if page.Again.Reason != "" {
 		again.Set("reason", page.Again.Reason)
 	}
-	page.Passkey = &templates.Ceremony{Action: s.path("/login/passkey/"), Options: asked.Options, Ticket: asked.Ticket, Again: s.path("/login/") + "?" + again.Encode()}
+	page.Passkey = &templates.Ceremony{
+		Action:  s.path("/login/passkey/"),
+		Options: asked.Options,
+		Ticket:  asked.Ticket,
+		Again:   s.path("/login/") + "?" + again.Encode(),
+	}
 	return s.render(w, r, status, page)
 }
 
@@ -102,8 +107,14 @@ func (s *server) passkeyList(r *http.Request, u storage.User) (*templates.Passke
 
 func (s *server) passkeyRow(r *http.Request, k storage.Passkey) templates.PasskeyRow {
 	l := s.language(r)
-	row := templates.PasskeyRow{Name: k.Name, Added: l.Day(k.CreatedAt), BackupEligible: k.BackupEligible, BackedUp: k.BackedUp,
-		URL: s.path("/account/passkeys/" + k.ID + "/"), RemoveURL: s.path("/account/passkeys/" + k.ID + "/remove/")}
+	row := templates.PasskeyRow{
+		Name:           k.Name,
+		Added:          l.Day(k.CreatedAt),
+		BackupEligible: k.BackupEligible,
+		BackedUp:       k.BackedUp,
+		URL:            s.path("/account/passkeys/" + k.ID + "/"),
+		RemoveURL:      s.path("/account/passkeys/" + k.ID + "/remove/"),
+	}
 	if k.LastUsedAt > 0 {
 		row.LastUsed = l.Moment(k.LastUsedAt)
 	}
@@ -124,11 +135,22 @@ func (s *server) newPasskeyPage(w http.ResponseWriter, r *http.Request) error {
 	return s.showNewPasskey(w, r, who, http.StatusOK, "", values.Get("next"))
 }
 
-func (s *server) showNewPasskey(w http.ResponseWriter, r *http.Request, who *storage.SignedIn, status int, problem, next string) error {
+func (s *server) showNewPasskey(
+	w http.ResponseWriter,
+	r *http.Request,
+	who *storage.SignedIn,
+	status int,
+	problem, next string,
+) error {
 	if next != "" {
 		s.useLocalesOf(r, s.ownAddress(next))
 	}
-	page := templates.NewPasskey{Frame: s.frame(r, ""), CancelURL: s.path("/account/"), Most: people.MaxPasskeys, Error: problem}
+	page := templates.NewPasskey{
+		Frame:     s.frame(r, ""),
+		CancelURL: s.path("/account/"),
+		Most:      people.MaxPasskeys,
+		Error:     problem,
+	}
 	path := s.path(newPasskeyPath)
 	if next != "" {
 		page.Next, page.Required = s.ownAddress(next), true
@@ -141,7 +163,12 @@ func (s *server) showNewPasskey(w http.ResponseWriter, r *http.Request, who *sto
 	case err != nil:
 		return err
 	}
-	page.Request = &templates.Ceremony{Action: s.path(newPasskeyPath), Options: asked.Options, Ticket: asked.Ticket, Again: path}
+	page.Request = &templates.Ceremony{
+		Action:  s.path(newPasskeyPath),
+		Options: asked.Options,
+		Ticket:  asked.Ticket,
+		Again:   path,
+	}
 	return s.render(w, r, status, page)
 }
 
@@ -158,7 +185,9 @@ func (s *server) addPasskey(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	next := r.PostForm.Get("next")
-	made, in, err := s.provider.Passkeys.Add(r.Context(), who, authenticatorResponse(r), deviceName(s.language(r), s.browser(r).UserAgent))
+	made, in, err := s.provider.Passkeys.Add(
+		r.Context(), who, authenticatorResponse(r), deviceName(s.language(r), s.browser(r).UserAgent),
+	)
 	if errors.Is(err, people.ErrTooManyPasskeys) {
 		return s.showNewPasskey(w, r, who, invalidForm, "", next)
 	}
@@ -207,7 +236,13 @@ func (s *server) passkeyPage(w http.ResponseWriter, r *http.Request) error {
 
 func (s *server) namePasskey(r *http.Request, k storage.Passkey, name templates.Field) templates.Passkey {
 	row := s.passkeyRow(r, k)
-	return templates.Passkey{Frame: s.frame(r, ""), Passkey: row, Action: row.URL, CancelURL: s.path("/account/"), NameField: name}
+	return templates.Passkey{
+		Frame:     s.frame(r, ""),
+		Passkey:   row,
+		Action:    row.URL,
+		CancelURL: s.path("/account/"),
+		NameField: name,
+	}
 }
 
 // renamePasskey changes the name of a passkey.
@@ -224,7 +259,10 @@ func (s *server) renamePasskey(w http.ResponseWriter, r *http.Request) error {
 	err = s.provider.Passkeys.Rename(r.Context(), who.User.ID, k.ID, name)
 	if invalid, ok := errors.AsType[*oauth.Invalid](err); ok {
 		noteInvalid(r, invalid)
-		return s.render(w, r, invalidForm, s.namePasskey(r, k, templates.Field{Value: name, Error: problem(s.language(r), invalid, "name")}))
+		return s.render(w, r, invalidForm, s.namePasskey(r, k, templates.Field{
+			Value: name,
+			Error: problem(s.language(r), invalid, "name"),
+		}))
 	}
 	if err != nil {
 		return err
@@ -245,9 +283,15 @@ func (s *server) removePasskeyPage(w http.ResponseWriter, r *http.Request) error
 		return err
 	}
 	l := s.language(r)
-	return s.render(w, r, http.StatusOK, templates.Ask{Frame: s.frame(r, ""), Heading: l.T("Remove the passkey “%s”?", k.Name),
-		Message: l.T("It no longer signs you in. Browsers in which it has signed you in stay signed in: you can sign them out on your account page."),
-		Action:  s.passkeyRow(r, k).RemoveURL, Button: l.T("Remove the passkey"), CancelURL: s.path("/account/"), Danger: true})
+	return s.render(w, r, http.StatusOK, templates.Ask{
+		Frame:     s.frame(r, ""),
+		Heading:   l.T("Remove the passkey “%s”?", k.Name),
+		Message:   l.T("It no longer signs you in. Browsers in which it has signed you in stay signed in: you can sign them out on your account page."),
+		Action:    s.passkeyRow(r, k).RemoveURL,
+		Button:    l.T("Remove the passkey"),
+		CancelURL: s.path("/account/"),
+		Danger:    true,
+	})
 }
 
 // removePasskey removes a passkey.

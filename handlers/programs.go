@@ -76,7 +76,12 @@ func chosenProgram(form url.Values) (presets.Program, error) {
 }
 
 func (s *server) programList(r *http.Request, search string) templates.Programs {
-	page := templates.Programs{Frame: s.frame(r, ""), Query: search, OtherURL: s.programURL(anotherWebsite), KindsURL: s.path("/o/applications/register/")}
+	page := templates.Programs{
+		Frame:    s.frame(r, ""),
+		Query:    search,
+		OtherURL: s.programURL(anotherWebsite),
+		KindsURL: s.path("/o/applications/register/"),
+	}
 	for _, p := range presets.Search(search) {
 		row := templates.ProgramRow{Title: p.Title, URL: s.programURL(p.Name)}
 		switch p.Kind {
@@ -99,10 +104,22 @@ func (s *server) programURL(name string) string {
 }
 
 // programForm returns the form of a program, with what is wrong in it.
-func (s *server) programForm(r *http.Request, who *storage.SignedIn, program presets.Program, form url.Values, invalid *oauth.Invalid) templates.ProgramForm {
+func (s *server) programForm(
+	r *http.Request,
+	who *storage.SignedIn,
+	program presets.Program,
+	form url.Values,
+	invalid *oauth.Invalid,
+) templates.ProgramForm {
 	l := s.language(r)
-	page := templates.ProgramForm{Frame: s.frame(r, ""), Program: program.Name, Title: program.Title, Action: s.path(programsPath), ListURL: s.path(programsPath),
-		Library: program.Kind == presets.Framework}
+	page := templates.ProgramForm{
+		Frame:   s.frame(r, ""),
+		Program: program.Name,
+		Title:   program.Title,
+		Action:  s.path(programsPath),
+		ListURL: s.path(programsPath),
+		Library: program.Kind == presets.Framework,
+	}
 	shown := []string{"name"}
 	field := func(name string) templates.Field {
 		return templates.Field{Value: form.Get(name), Error: problem(l, invalid, name)}
@@ -148,14 +165,25 @@ const (
 
 // questions are what matters of a website that is not in the list. A person without administrator rights is not asked what
 // only an administrator may set.
-func (s *server) questions(l *languages.Language, who *storage.SignedIn, form url.Values, redirects templates.Field) *templates.Questions {
+func (s *server) questions(
+	l *languages.Language,
+	who *storage.SignedIn,
+	form url.Values,
+	redirects templates.Field,
+) *templates.Questions {
 	q := &templates.Questions{RedirectURIs: redirects}
 	unknown := templates.Option{Value: "", Label: l.T("I do not know")}
 	if who.User.Administrator && s.provider.Choices(who.User, nil).AdministratorRights {
 		q.PKCE = checked([]string{form.Get("pkce")}, unknown,
-			templates.Option{Value: policy.PKCERequired, Label: l.T("Yes")}, templates.Option{Value: policy.PKCEIfSent, Label: l.T("No")})
+			templates.Option{
+				Value: policy.PKCERequired,
+				Label: l.T("Yes"),
+			}, templates.Option{Value: policy.PKCEIfSent, Label: l.T("No")})
 		q.Claims = checked([]string{form.Get("claims_in_id_token")}, unknown,
-			templates.Option{Value: policy.ClaimsOff, Label: l.T("At the UserInfo endpoint")}, templates.Option{Value: policy.ClaimsOn, Label: l.T("In the ID token")})
+			templates.Option{
+				Value: policy.ClaimsOff,
+				Label: l.T("At the UserInfo endpoint"),
+			}, templates.Option{Value: policy.ClaimsOn, Label: l.T("In the ID token")})
 	}
 	q.Groups = checked([]string{cmp.Or(form.Get("groups"), answerNo)},
 		templates.Option{Value: answerNo, Label: l.T("No")}, templates.Option{Value: answerYes, Label: l.T("Yes")})
@@ -233,6 +261,13 @@ func (s *server) programSettings(a storage.Application, secret string) (*templat
 	if err != nil || found == nil {
 		return nil, err
 	}
-	return &templates.ProgramSettings{Program: found.Program.Title, File: found.Program.File, Text: found.Text, Notes: found.Notes,
-		Verified: found.Program.Verified.String(), WithSecret: secret != "", WithoutSecret: secret == "" && clientauth.HasSecret(a)}, nil
+	return &templates.ProgramSettings{
+		Program:       found.Program.Title,
+		File:          found.Program.File,
+		Text:          found.Text,
+		Notes:         found.Notes,
+		Verified:      found.Program.Verified.String(),
+		WithSecret:    secret != "",
+		WithoutSecret: secret == "" && clientauth.HasSecret(a),
+	}, nil
 }

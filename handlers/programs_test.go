@@ -56,18 +56,24 @@ func TestProgramIsRegisteredFromTheList(t *testing.T) {
 	if strings.Contains(form.body, "Bank") || strings.Contains(form.body, "evil") {
 		t.Error("a link fills in the form")
 	}
-	a, path := s.registeredProgram(t, root.post(t, programsPath, "program", "grafana", "name", "Dashboards", "url", "https://Grafana.example.org/"))
+	a, path := s.registeredProgram(t, root.post(
+		t, programsPath, "program", "grafana", "name", "Dashboards", "url", "https://Grafana.example.org/",
+	))
 	if a.Name != "Dashboards" || a.RedirectURIs != "https://grafana.example.org/login/generic_oauth" || a.PKCE != policy.PKCERequired ||
 		a.ClaimsInIDToken != policy.ClaimsOn || a.Program != "grafana" || a.ClientType != policy.Confidential || a.SkipConsent || a.Origin != "page" {
 		t.Errorf("%+v", a)
 	}
 	first := settingsOn(root.get(t, path).body)
 	secret := regexp.MustCompile(`(?m)^client_secret = ([A-Za-z0-9_-]{43})$`).FindStringSubmatch(first)
-	if secret == nil || !strings.Contains(first, "client_id = "+a.ClientID+"\n") || !strings.Contains(first, "root_url = https://grafana.example.org/\n") {
+	if secret == nil || !strings.Contains(
+		first, "client_id = "+a.ClientID+"\n",
+	) || !strings.Contains(first, "root_url = https://grafana.example.org/\n") {
 		t.Fatalf("the settings are %s", first)
 	}
 	again := root.get(t, path)
-	if strings.Contains(again.body, secret[1]) || settingsOn(again.body) != strings.ReplaceAll(first, secret[1], "CLIENT_SECRET") {
+	if strings.Contains(
+		again.body, secret[1],
+	) || settingsOn(again.body) != strings.ReplaceAll(first, secret[1], "CLIENT_SECRET") {
 		t.Errorf("a second time, the settings are %s", settingsOn(again.body))
 	}
 	again.wants(t, 200, "The client secret is not shown again")
@@ -75,7 +81,9 @@ func TestProgramIsRegisteredFromTheList(t *testing.T) {
 		t.Error("a program that somebody else has written is shown code in place of its settings")
 	}
 	root.post(t, path+"rotate/", "overlap", "0").wants(t, 303)
-	if rotated := settingsOn(root.get(t, path).body); strings.Contains(rotated, secret[1]) || strings.Contains(rotated, "CLIENT_SECRET") {
+	if rotated := settingsOn(root.get(
+		t, path,
+	).body); strings.Contains(rotated, secret[1]) || strings.Contains(rotated, "CLIENT_SECRET") {
 		t.Errorf("after a rotation, the settings are %s", rotated)
 	}
 	if strings.Contains(s.log.String(), secret[1]) {
@@ -89,9 +97,14 @@ func TestAttackProgramsOfPersonsHaveNoRightsOfAdministrators(t *testing.T) {
 	alice := s.as(t, "alice")
 	// Gitea sends no PKCE in all versions, and its row reads the ID token where an administrator registers it.
 	for _, program := range []string{"gitea", "forgejo"} {
-		a, path := s.registeredProgram(t, alice.post(t, programsPath, "program", program, "name", "Git", "url", "https://git.example.org", "pkce", "if-sent",
-			"claims_in_id_token", "on", "skip_consent", "on", "may_introspect", "on", "redirect_uris", "https://evil.example/cb", "owner", "root", "client_id", "chosen"))
-		if a.PKCE == policy.PKCEIfSent || a.ClaimsInIDToken == policy.ClaimsOn || a.SkipConsent || a.MayIntrospect || strings.Contains(a.RedirectURIs, "evil") ||
+		a, path := s.registeredProgram(t, alice.post(
+			t, programsPath, "program", program, "name", "Git", "url", "https://git.example.org", "pkce", "if-sent",
+			"claims_in_id_token", "on", "skip_consent", "on", "may_introspect", "on", "redirect_uris",
+			"https://evil.example/cb", "owner", "root", "client_id", "chosen",
+		))
+		if a.PKCE == policy.PKCEIfSent || a.ClaimsInIDToken == policy.ClaimsOn || a.SkipConsent || a.MayIntrospect || strings.Contains(
+			a.RedirectURIs, "evil",
+		) ||
 			a.Owner == nil || *a.Owner != "alice" || a.ClientID == "chosen" {
 			t.Errorf("%+v", a)
 		}
@@ -104,7 +117,10 @@ func TestAttackProgramsOfPersonsHaveNoRightsOfAdministrators(t *testing.T) {
 			t.Errorf("alice is asked %s", field)
 		}
 	}
-	refused := alice.post(t, programsPath, "program", "website", "name", "Shop", "redirect_uris", "https://shop.example.org/cb", "pkce", "if-sent", "claims_in_id_token", "on")
+	refused := alice.post(
+		t, programsPath, "program", "website", "name", "Shop", "redirect_uris", "https://shop.example.org/cb", "pkce",
+		"if-sent", "claims_in_id_token", "on",
+	)
 	refused.wants(t, 422, "Only an administrator may let an application come without PKCE.")
 	s.visitor(t).post(t, programsPath, "program", "gitea", "url", "https://git.example.org").wants(t, 303) // to the login
 	if s.visitor(t).get(t, programsPath).StatusCode != http.StatusSeeOther {
@@ -116,19 +132,35 @@ func TestAttackProgramsOfPersonsHaveNoRightsOfAdministrators(t *testing.T) {
 func TestAnotherWebsiteIsAskedWhatMatters(t *testing.T) {
 	s := newSite(t, "", withOpenID)
 	root := s.as(t, "root")
-	root.get(t, programsPath+"?program=website").wants(t, 200, `name="redirect_uris"`, `name="pkce"`, `name="claims_in_id_token"`, `name="groups"`)
-	for _, test := range []struct{ pkce, claims, groups string }{{"", "", "no"}, {"required", "off", "yes"}, {"if-sent", "on", "no"}} {
-		a, path := s.registeredProgram(t, root.post(t, programsPath, "program", "website", "name", "Shop", "redirect_uris", "https://shop.example.org/cb",
-			"pkce", test.pkce, "claims_in_id_token", test.claims, "groups", test.groups))
-		if a.PKCE != test.pkce || a.ClaimsInIDToken != test.claims || strings.Contains(" "+a.Scopes+" ", " groups ") != (test.groups == "yes") || a.RedirectURIs != "https://shop.example.org/cb" {
+	root.get(t, programsPath+"?program=website").wants(
+		t, 200, `name="redirect_uris"`, `name="pkce"`, `name="claims_in_id_token"`, `name="groups"`,
+	)
+	for _, test := range []struct{ pkce, claims, groups string }{
+		{"", "", "no"},
+		{"required", "off", "yes"},
+		{"if-sent", "on", "no"},
+	} {
+		a, path := s.registeredProgram(t, root.post(
+			t, programsPath, "program", "website", "name", "Shop", "redirect_uris", "https://shop.example.org/cb", "pkce",
+			test.pkce, "claims_in_id_token", test.claims, "groups", test.groups,
+		))
+		if a.PKCE != test.pkce || a.ClaimsInIDToken != test.claims || strings.Contains(
+			" "+a.Scopes+" ", " groups ",
+		) != (test.groups == "yes") || a.RedirectURIs != "https://shop.example.org/cb" {
 			t.Errorf("%+v: %+v", test, a)
 		}
 		root.get(t, path).wants(t, 200, "Working code")
-		if text := settingsOn(root.get(t, path).body); !strings.Contains(text, "Redirect URI: https://shop.example.org/cb\n") || !strings.Contains(text, "Scopes: "+a.Scopes+"\n") {
+		if text := settingsOn(root.get(
+			t, path,
+		).body); !strings.Contains(
+			text, "Redirect URI: https://shop.example.org/cb\n",
+		) || !strings.Contains(text, "Scopes: "+a.Scopes+"\n") {
 			t.Errorf("%+v: %s", test, text)
 		}
 	}
-	root.post(t, programsPath, "program", "website", "name", "", "redirect_uris", "").wants(t, 422, `href="#name"`, `href="#redirect_uris"`)
+	root.post(t, programsPath, "program", "website", "name", "", "redirect_uris", "").wants(
+		t, 422, `href="#name"`, `href="#redirect_uris"`,
+	)
 }
 
 // A mistake keeps what was typed, says what is wrong at the field that the form has, and registers nothing.
@@ -136,11 +168,17 @@ func TestProgramFormSaysWhatIsWrong(t *testing.T) {
 	s := newSite(t, "", withOpenID)
 	root := s.as(t, "root")
 	for _, test := range []struct{ url, says string }{
-		{"", "Type the address at which people open the program."}, {"grafana.example.org", "It must begin with https://, or with http:// on this computer or in a private network."},
-		{"https://grafana.example.org/'\"", "without quoting"}, {"http://grafana.example.com", "must use https"}, {"https://me:x@grafana.example.org", "name or a password"},
+		{"", "Type the address at which people open the program."},
+		{"grafana.example.org", "It must begin with https://, or with http:// on this computer or in a private network."},
+		{"https://grafana.example.org/'\"", "without quoting"},
+		{"http://grafana.example.com", "must use https"},
+		{"https://me:x@grafana.example.org", "name or a password"},
 	} {
 		got := root.post(t, programsPath, "program", "grafana", "name", "Dashboards", "url", test.url)
-		got.wants(t, 422, html.EscapeString(test.says), `href="#url"`, `value="Dashboards"`, `value="`+html.EscapeString(test.url)+`"`)
+		got.wants(
+			t, 422, html.EscapeString(test.says), `href="#url"`, `value="Dashboards"`,
+			`value="`+html.EscapeString(test.url)+`"`,
+		)
 	}
 	for _, bad := range []string{"", "none", "spa", "../x"} {
 		root.post(t, programsPath, "program", bad, "url", "https://a.example").wants(t, 400)
@@ -159,20 +197,29 @@ func TestProgramsNeedOpenIDConnect(t *testing.T) {
 	if strings.Contains(root.get(t, "/o/applications/register/").body, programsPath) {
 		t.Error("the page leads to programs that cannot work")
 	}
-	root.post(t, programsPath, "program", "grafana", "name", "G", "url", "https://grafana.example.org").wants(t, 422, "OIDC_ENABLED")
+	root.post(
+		t, programsPath, "program", "grafana", "name", "G", "url", "https://grafana.example.org",
+	).wants(t, 422, "OIDC_ENABLED")
 }
 
 // The settings follow a change of the application, and disappear with the redirect URI that they name.
 func TestSettingsFollowTheApplication(t *testing.T) {
 	s := newSite(t, "", withOpenID)
 	root := s.as(t, "root")
-	_, path := s.registeredProgram(t, root.post(t, programsPath, "program", "miniflux", "name", "News", "url", "https://news.example.org"))
+	_, path := s.registeredProgram(t, root.post(
+		t, programsPath, "program", "miniflux", "name", "News", "url", "https://news.example.org",
+	))
 	change := func(redirect string) string {
 		t.Helper()
-		root.save(t, path, "name", "News", "client_type", "confidential", "grant_type", "authorization_code", "redirect_uris", redirect, "scope", "openid", "hash_client_secret", "on").wants(t, 303)
+		root.save(
+			t, path, "name", "News", "client_type", "confidential", "grant_type", "authorization_code", "redirect_uris",
+			redirect, "scope", "openid", "hash_client_secret", "on",
+		).wants(t, 303)
 		return settingsOn(root.get(t, path).body)
 	}
-	if text := change("https://other.example.org/oauth2/oidc/callback"); !strings.Contains(text, "OAUTH2_REDIRECT_URL=https://other.example.org/oauth2/oidc/callback\n") {
+	if text := change("https://other.example.org/oauth2/oidc/callback"); !strings.Contains(
+		text, "OAUTH2_REDIRECT_URL=https://other.example.org/oauth2/oidc/callback\n",
+	) {
 		t.Errorf("the settings are %s", text)
 	}
 	if text := change("https://other.example.org/else"); text != "" {

@@ -25,14 +25,21 @@ var senderNames = map[events.Sender]string{
 }
 
 // refusedRequests describes the last refused requests about an application, and what to change.
-func (s *server) refusedRequests(r *http.Request, who *storage.SignedIn, a storage.Application) (templates.RefusedRequests, error) {
+func (s *server) refusedRequests(
+	r *http.Request,
+	who *storage.SignedIn,
+	a storage.Application,
+) (templates.RefusedRequests, error) {
 	var shown templates.RefusedRequests
 	found, err := s.provider.Refusals.Of(r.Context(), a)
 	if err != nil {
 		return shown, err
 	}
 	if who.User.Administrator {
-		shown.EventsURL = s.path(eventsPath) + "?" + url.Values{byKind: {string(events.RequestRefused)}, byObject: {a.ClientID}}.Encode()
+		shown.EventsURL = s.path(eventsPath) + "?" + url.Values{
+			byKind:   {string(events.RequestRefused)},
+			byObject: {a.ClientID},
+		}.Encode()
 	}
 	privileges := who.User.Administrator && s.provider.Choices(who.User, &a).AdministratorRights
 	room := maps.Clone(mostRefusals)
@@ -62,7 +69,9 @@ func (s *server) refusedRequests(r *http.Request, who *storage.SignedIn, a stora
 		switch {
 		case remedy.Field == errorcode.RotateSecret && clientauth.HasSecret(a):
 			row.RemedyURL, row.RemedyLabel = s.applicationPath(a.ID, "rotate/"), "Replace the secret"
-		case remedy.Field == errorcode.RotateSecret, remedy.Field == "", s.absent(remedy.Field, privileges), remedy.Field == "pkce" && !privileges, policy.FollowsDocument(a):
+		case remedy.Field == errorcode.RotateSecret, remedy.Field == "", s.absent(
+			remedy.Field, privileges,
+		), remedy.Field == "pkce" && !privileges, policy.FollowsDocument(a):
 		default:
 			row.RemedyURL, row.RemedyLabel = s.applicationPath(a.ID, "update/")+"#"+remedy.Field, "Change the application"
 		}
@@ -72,5 +81,11 @@ func (s *server) refusedRequests(r *http.Request, who *storage.SignedIn, a stora
 }
 
 // endpointNames are the words for what was refused.
-var endpointNames = map[string]string{"authorize": "Authorization request", "token": "Token request", "par": "Pushed authorization request",
-	"device_authorization": "Device authorization request", "register": "Request about its registration", "other": "Further requests"}
+var endpointNames = map[string]string{
+	"authorize":            "Authorization request",
+	"token":                "Token request",
+	"par":                  "Pushed authorization request",
+	"device_authorization": "Device authorization request",
+	"register":             "Request about its registration",
+	"other":                "Further requests",
+}

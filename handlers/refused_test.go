@@ -15,8 +15,14 @@ import (
 // a field that the form has.
 func TestRefusedRequestsOfAnApplication(t *testing.T) {
 	s := newSite(t, "/auth")
-	app, err := s.provider.Clients.Register(t.Context(), policy.Operator(), clients.Registration{Name: "Shop", Owner: "alice",
-		ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{"https://shop.example/back"}, PKCE: policy.PKCERequired})
+	app, err := s.provider.Clients.Register(t.Context(), policy.Operator(), clients.Registration{
+		Name:         "Shop",
+		Owner:        "alice",
+		ClientType:   policy.Confidential,
+		GrantTypes:   []string{policy.GrantCode},
+		RedirectURIs: []string{"https://shop.example/back"},
+		PKCE:         policy.PKCERequired,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,13 +30,22 @@ func TestRefusedRequestsOfAnApplication(t *testing.T) {
 	root, alice := s.as(t, "root"), s.as(t, "alice")
 	root.get(t, page).wants(t, 200, "No request was refused in the last seven days.")
 	for range 2 {
-		alice.get(t, "/o/authorize/?"+url.Values{"client_id": {app.Application.ClientID}, "response_type": {"code"}, "redirect_uri": {"https://shop.example/back"}}.Encode()).wants(t, 303)
+		alice.get(t, "/o/authorize/?"+url.Values{
+			"client_id":     {app.Application.ClientID},
+			"response_type": {"code"},
+			"redirect_uri":  {"https://shop.example/back"},
+		}.Encode()).wants(t, 303)
 	}
-	s.visitor(t).post(t, "/o/token/", "client_id", app.Application.ClientID, "client_secret", "<b>wrong", "grant_type", "authorization_code").wants(t, 401)
+	s.visitor(t).post(
+		t, "/o/token/", "client_id", app.Application.ClientID, "client_secret", "<b>wrong", "grant_type",
+		"authorization_code",
+	).wants(t, 401)
 	for name, v := range map[string]*visitor{"root": root, "alice": alice} {
 		got := v.get(t, page)
-		got.wants(t, 200, "Authorization request: <code>invalid_request</code>", "code_challenge is missing", "2 times, last ", "Turn on PKCE",
-			"or the secret is wrong", "Sender unknown", `href="/auth`+page+`rotate/"`)
+		got.wants(
+			t, 200, "Authorization request: <code>invalid_request</code>", "code_challenge is missing", "2 times, last ",
+			"Turn on PKCE", "or the secret is wrong", "Sender unknown", `href="/auth`+page+`rotate/"`,
+		)
 		// alice cannot let an application come without PKCE.
 		if link := `href="/auth` + page + "update/#pkce"; strings.Contains(got.body, link) != (name == "root") {
 			t.Errorf("%s: the page leads to a field that the form does not have, or to none", name)
@@ -52,8 +67,13 @@ func TestRefusedRequestsOfAnApplication(t *testing.T) {
 // application. They are no acts of the application, in whose name the event log would accuse it (CWE-345, CWE-779).
 func TestAttackRefusedRequestInTheNameOfAnApplication(t *testing.T) {
 	s := newSite(t, "")
-	app, err := s.provider.Clients.Register(t.Context(), policy.Operator(), clients.Registration{Name: "Shop",
-		ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{"https://shop.example/back"}, PKCE: policy.PKCERequired})
+	app, err := s.provider.Clients.Register(t.Context(), policy.Operator(), clients.Registration{
+		Name:         "Shop",
+		ClientType:   policy.Confidential,
+		GrantTypes:   []string{policy.GrantCode},
+		RedirectURIs: []string{"https://shop.example/back"},
+		PKCE:         policy.PKCERequired,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,8 +114,12 @@ func TestAttackRefusedRequestInTheNameOfAnApplication(t *testing.T) {
 // stranger, and a page that a person has only mistyped needs nobody.
 func TestErrorPagesSayWhomToTell(t *testing.T) {
 	s := newSite(t, "")
-	app, err := s.provider.Clients.Register(t.Context(), policy.Operator(), clients.Registration{Name: "Shop <b>", ClientType: policy.Public,
-		GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{"https://shop.example/back", "https://shop.example/other"}})
+	app, err := s.provider.Clients.Register(t.Context(), policy.Operator(), clients.Registration{
+		Name:         "Shop <b>",
+		ClientType:   policy.Public,
+		GrantTypes:   []string{policy.GrantCode},
+		RedirectURIs: []string{"https://shop.example/back", "https://shop.example/other"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

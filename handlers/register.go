@@ -50,7 +50,14 @@ func registeredID(r *http.Request) string {
 }
 
 // writeClient writes the answer to a registrant.
-func writeClient(w http.ResponseWriter, r *http.Request, status int, a storage.Application, answer map[string]any, err error) error {
+func writeClient(
+	w http.ResponseWriter,
+	r *http.Request,
+	status int,
+	a storage.Application,
+	answer map[string]any,
+	err error,
+) error {
 	noteClient(r, a)
 	if err != nil {
 		return err

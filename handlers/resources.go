@@ -37,7 +37,12 @@ func (s *server) resources(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page := templates.Resources{Frame: s.frame(r, ""), Query: l.search, Pager: pager, NewURL: s.path("/admin/resources/new/")}
+	page := templates.Resources{
+		Frame:  s.frame(r, ""),
+		Query:  l.search,
+		Pager:  pager,
+		NewURL: s.path("/admin/resources/new/"),
+	}
 	for _, a := range found[l.offset():min(len(found), l.offset()+pageSize)] {
 		row := templates.ResourceRow{Name: a.Name, URI: a.URI, Scopes: a.Scopes, TokenFormat: tokenFormat(a)}
 		if a.Configured {
@@ -119,7 +124,11 @@ func (s *server) namedResource(r *http.Request) (*storage.SignedIn, resources.Re
 	}
 	a, err := s.provider.Resources.Resource(r.Context(), policy.By(who.User), values.Get("uri"))
 	if err == nil && a.Configured {
-		err = &oauth.Error{Status: http.StatusForbidden, Code: "access_denied", Description: "This resource comes from the configuration: the operator can change it in RESOURCES."}
+		err = &oauth.Error{
+			Status:      http.StatusForbidden,
+			Code:        "access_denied",
+			Description: "This resource comes from the configuration: the operator can change it in RESOURCES.",
+		}
 	}
 	return who, a, err
 }
@@ -154,8 +163,15 @@ func (s *server) resourcePage(w http.ResponseWriter, r *http.Request) error {
 
 // storedResource returns the form with what is stored about a resource.
 func (s *server) storedResource(a resources.Resource) url.Values {
-	form := url.Values{"name": {a.Name}, "scopes": strings.Fields(a.Scopes), "token_format": {a.TokenFormat}, "algorithm": {a.Algorithm}, "jwt_typ": {a.JWTTyp},
-		"introspectors": {strings.TrimSpace(a.Introspectors)}, "version": {version(a)}}
+	form := url.Values{
+		"name":          {a.Name},
+		"scopes":        strings.Fields(a.Scopes),
+		"token_format":  {a.TokenFormat},
+		"algorithm":     {a.Algorithm},
+		"jwt_typ":       {a.JWTTyp},
+		"introspectors": {strings.TrimSpace(a.Introspectors)},
+		"version":       {version(a)},
+	}
 	if a.Scopes == "" { // every scope
 		form["scopes"] = s.provider.ResourceScopes()
 	}
@@ -218,13 +234,26 @@ func (s *server) resourceIn(form url.Values, scopes string) resources.Registrati
 	if scopes == "" || !oauth.SameSet(chosen, strings.Fields(scopes)) {
 		chosen = chosenScopes(chosen, s.provider.ResourceScopes(), true)
 	}
-	return resources.Registration{URI: strings.TrimSpace(form.Get("uri")), Name: strings.TrimSpace(form.Get("name")),
-		Scopes:      chosen,
-		TokenFormat: form.Get("token_format"), Algorithm: form.Get("algorithm"), Lifetime: seconds(form.Get("access_token_lifetime")), Introspectors: lines(form.Get("introspectors")), Constrained: form.Has("sender_constrained"), JWTTyp: form.Get("jwt_typ")}
+	return resources.Registration{
+		URI:           strings.TrimSpace(form.Get("uri")),
+		Name:          strings.TrimSpace(form.Get("name")),
+		Scopes:        chosen,
+		TokenFormat:   form.Get("token_format"),
+		Algorithm:     form.Get("algorithm"),
+		Lifetime:      seconds(form.Get("access_token_lifetime")),
+		Introspectors: lines(form.Get("introspectors")),
+		Constrained:   form.Has("sender_constrained"),
+		JWTTyp:        form.Get("jwt_typ"),
+	}
 }
 
 // correctResource shows the form again, with the errors in it.
-func (s *server) correctResource(w http.ResponseWriter, r *http.Request, a *resources.Resource, invalid *oauth.Invalid) error {
+func (s *server) correctResource(
+	w http.ResponseWriter,
+	r *http.Request,
+	a *resources.Resource,
+	invalid *oauth.Invalid,
+) error {
 	noteInvalid(r, invalid)
 	if len(r.PostForm["scopes"]) == 0 {
 		chooseOne(invalid, "scopes")
@@ -233,21 +262,57 @@ func (s *server) correctResource(w http.ResponseWriter, r *http.Request, a *reso
 }
 
 // resourceForm returns the form with the values that were sent and the errors in them.
-func (s *server) resourceForm(r *http.Request, a *resources.Resource, form url.Values, invalid *oauth.Invalid) templates.ResourceForm {
+func (s *server) resourceForm(
+	r *http.Request,
+	a *resources.Resource,
+	form url.Values,
+	invalid *oauth.Invalid,
+) templates.ResourceForm {
 	field := func(name string) templates.Field {
 		return templates.Field{Value: form.Get(name), Error: invalid.At(name)}
 	}
-	page := templates.ResourceForm{Frame: s.frame(r, ""), New: a == nil, Action: s.path("/admin/resources/new/"), CancelURL: s.path("/admin/resources/"),
-		NameField: field("name"), URI: field("uri"), Lifetime: field("access_token_lifetime"), Introspectors: field("introspectors"), Constrained: form.Has("sender_constrained"),
-		ScopesError: invalid.At("scopes"), FormatError: invalid.At("token_format"), AlgorithmError: invalid.At("algorithm"), Errors: fieldErrors(invalid),
+	page := templates.ResourceForm{
+		Frame:          s.frame(r, ""),
+		New:            a == nil,
+		Action:         s.path("/admin/resources/new/"),
+		CancelURL:      s.path("/admin/resources/"),
+		NameField:      field("name"),
+		URI:            field("uri"),
+		Lifetime:       field("access_token_lifetime"),
+		Introspectors:  field("introspectors"),
+		Constrained:    form.Has("sender_constrained"),
+		ScopesError:    invalid.At("scopes"),
+		FormatError:    invalid.At("token_format"),
+		AlgorithmError: invalid.At("algorithm"),
+		Errors:         fieldErrors(invalid),
 		Formats: checked([]string{form.Get("token_format")},
 			templates.Option{Value: "", Label: "That of the application", Help: "Each application is registered for a format."},
-			templates.Option{Value: policy.FormatOpaque, Label: "Opaque", Help: "A random string. The API asks this server whether the token is active, so a revoked token is refused at once."},
-			templates.Option{Value: policy.FormatJWT, Label: "JWT", Help: "Signed, so that the API can verify it with the server’s public keys (RFC 9068). The API accepts a revoked token until it expires."}),
-		Algorithms: checked([]string{form.Get("algorithm")}, append([]templates.Option{{Value: "", Label: "That of the application"}}, algorithms()...)...)}
+			templates.Option{
+				Value: policy.FormatOpaque,
+				Label: "Opaque",
+				Help:  "A random string. The API asks this server whether the token is active, so a revoked token is refused at once.",
+			},
+			templates.Option{
+				Value: policy.FormatJWT,
+				Label: "JWT",
+				Help:  "Signed, so that the API can verify it with the server’s public keys (RFC 9068). The API accepts a revoked token until it expires.",
+			}),
+		Algorithms: checked([]string{form.Get("algorithm")}, append([]templates.Option{{
+			Value: "",
+			Label: "That of the application",
+		}}, algorithms()...)...),
+	}
 	page.Typs, page.TypError = checked([]string{form.Get("jwt_typ")},
-		templates.Option{Value: "", Label: resources.TypAccessToken, Help: "The type of RFC 9068, which distinguishes access tokens from ID tokens."},
-		templates.Option{Value: resources.TypJWT, Label: "JWT, for libraries that know no other", Help: "For an API whose library accepts nothing else, such as Spring. It must compare aud with the URI of this resource: an ID token has the same type."}), invalid.At("jwt_typ")
+		templates.Option{
+			Value: "",
+			Label: resources.TypAccessToken,
+			Help:  "The type of RFC 9068, which distinguishes access tokens from ID tokens.",
+		},
+		templates.Option{
+			Value: resources.TypJWT,
+			Label: "JWT, for libraries that know no other",
+			Help:  "For an API whose library accepts nothing else, such as Spring. It must compare aud with the URI of this resource: an ID token has the same type.",
+		}), invalid.At("jwt_typ")
 	offered := s.provider.ResourceScopes()
 	if a != nil { // the operator may have removed a scope, which has no effect then
 		offered = oauth.Union(slices.Clone(offered), strings.Fields(a.Scopes))
@@ -271,12 +336,20 @@ func (s *server) deleteResourcePage(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
-	return s.render(w, r, http.StatusOK, templates.Confirm{Frame: s.frame(r, ""), Heading: "Delete the resource “" + a.Name + "”?",
+	return s.render(w, r, http.StatusOK, templates.Confirm{
+		Frame:   s.frame(r, ""),
+		Heading: "Delete the resource “" + a.Name + "”?",
 		Message: "This cannot be undone.",
-		Details: []string{"Its URI is " + a.URI,
+		Details: []string{
+			"Its URI is " + a.URI,
 			"The server issues no more tokens for it. Its tokens are inactive at once, but an API that verifies JWTs itself accepts them until they expire.",
-			"A request of an application whose default resource it is fails, until somebody changes the application."},
-		Action: s.resourcePath("delete/", a.URI), Button: "Delete the resource", CancelURL: s.resourcePath("change/", a.URI), Danger: true})
+			"A request of an application whose default resource it is fails, until somebody changes the application.",
+		},
+		Action:    s.resourcePath("delete/", a.URI),
+		Button:    "Delete the resource",
+		CancelURL: s.resourcePath("change/", a.URI),
+		Danger:    true,
+	})
 }
 
 func (s *server) deleteResource(w http.ResponseWriter, r *http.Request) error {

@@ -37,16 +37,27 @@ func TestResources(t *testing.T) {
 	}
 
 	t.Run("errors keep what was sent", func(t *testing.T) {
-		got := root.post(t, "/admin/resources/new/", "name", "", "uri", "mail#x", "scopes", "write", "token_format", "opaque", "algorithm", "ES256",
-			"access_token_lifetime", "soon", "introspectors", "nobody")
-		got.wants(t, 422, `value="mail#x"`, `value="write" checked`, `value="opaque" checked`, `value="ES256" checked`, `value="soon"`, "nobody</textarea>",
-			`href="#name"`, `href="#uri"`, `href="#algorithm"`, `href="#access_token_lifetime"`, `href="#introspectors"`, "Error: ")
+		got := root.post(
+			t, "/admin/resources/new/", "name", "", "uri", "mail#x", "scopes", "write", "token_format", "opaque", "algorithm",
+			"ES256", "access_token_lifetime", "soon", "introspectors", "nobody",
+		)
+		got.wants(
+			t, 422, `value="mail#x"`, `value="write" checked`, `value="opaque" checked`, `value="ES256" checked`,
+			`value="soon"`, "nobody</textarea>", `href="#name"`, `href="#uri"`, `href="#algorithm"`,
+			`href="#access_token_lifetime"`, `href="#introspectors"`, "Error: ",
+		)
 		if strings.Contains(got.body, `value="read" checked`) {
 			t.Error("a scope that was not chosen is checked")
 		}
-		root.post(t, "/admin/resources/new/", "name", "x", "uri", mailURI).wants(t, 422, `href="#scopes"`, "Choose at least one.")
-		root.post(t, "/admin/resources/new/", "name", "x", "uri", mailURI, "scopes", "read", "scopes", "unknown").wants(t, 422, "There is no scope")
-		root.post(t, "/admin/resources/new/", "name", "x", "uri", mailURI, "scopes", "read", "token_format", "saml").wants(t, 422, `href="#token_format"`)
+		root.post(t, "/admin/resources/new/", "name", "x", "uri", mailURI).wants(
+			t, 422, `href="#scopes"`, "Choose at least one.",
+		)
+		root.post(
+			t, "/admin/resources/new/", "name", "x", "uri", mailURI, "scopes", "read", "scopes", "unknown",
+		).wants(t, 422, "There is no scope")
+		root.post(
+			t, "/admin/resources/new/", "name", "x", "uri", mailURI, "scopes", "read", "token_format", "saml",
+		).wants(t, 422, `href="#token_format"`)
 		root.post(t, "/admin/resources/new/", "name", "x", "name", "y").wants(t, 400)
 	})
 
@@ -55,26 +66,43 @@ func TestResources(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	root.follow(t, root.post(t, "/admin/resources/new/", "name", " Mail <b>box ", "uri", mailURI, "scopes", "read", "token_format", "jwt", "algorithm", "ES256",
-		"access_token_lifetime", "600", "introspectors", api.ClientID+"\r\n")).wants(t, 200, "The resource is added.", "Mail &lt;b&gt;box", "JWT, signed with ES256",
-		"https://mail.example/v1?a=b&amp;c=d", `href="/auth/admin/resources/change/?uri=https%3A%2F%2Fmail.example%2Fv1%3Fa%3Db%26c%3Dd"`)
-	if got := s.resource(t, mailURI); got.Name != "Mail <b>box" || got.Scopes != "read" || got.TokenFormat != "jwt" || got.Algorithm != "ES256" || got.Lifetime != 600 || got.Introspectors != "\n"+api.ClientID+"\n" {
+	root.follow(t, root.post(
+		t, "/admin/resources/new/", "name", " Mail <b>box ", "uri", mailURI, "scopes", "read", "token_format", "jwt",
+		"algorithm", "ES256", "access_token_lifetime", "600", "introspectors", api.ClientID+"\r\n",
+	)).wants(
+		t, 200, "The resource is added.", "Mail &lt;b&gt;box", "JWT, signed with ES256",
+		"https://mail.example/v1?a=b&amp;c=d",
+		`href="/auth/admin/resources/change/?uri=https%3A%2F%2Fmail.example%2Fv1%3Fa%3Db%26c%3Dd"`,
+	)
+	if got := s.resource(
+		t, mailURI,
+	); got.Name != "Mail <b>box" || got.Scopes != "read" || got.TokenFormat != "jwt" || got.Algorithm != "ES256" || got.Lifetime != 600 || got.Introspectors != "\n"+api.ClientID+"\n" {
 		t.Errorf("%+v", got)
 	}
-	root.post(t, "/admin/resources/new/", "name", "x", "uri", mailURI, "scopes", "read").wants(t, 422, "already a resource")
+	root.post(
+		t, "/admin/resources/new/", "name", "x", "uri", mailURI, "scopes", "read",
+	).wants(t, 422, "already a resource")
 
 	t.Run("change", func(t *testing.T) {
 		page := root.get(t, at("change", mailURI))
-		page.wants(t, 200, `value="Mail &lt;b&gt;box"`, `value="read" checked`, `value="jwt" checked`, `value="ES256" checked`, `value="600"`, api.ClientID+"</textarea>", "https://mail.example/v1?a=b&amp;c=d</code>")
+		page.wants(
+			t, 200, `value="Mail &lt;b&gt;box"`, `value="read" checked`, `value="jwt" checked`, `value="ES256" checked`,
+			`value="600"`, api.ClientID+"</textarea>", "https://mail.example/v1?a=b&amp;c=d</code>",
+		)
 		if strings.Contains(page.body, `value="write" checked`) || strings.Contains(page.body, "as it is now") {
 			t.Error(page.body)
 		}
 		version := versionIn(t, page)
 		root.post(t, at("change", mailURI), "name", "", "scopes", "read", "version", version).wants(t, 422, `href="#name"`)
 		// Every scope is chosen, so it has every scope. The URI stays.
-		root.follow(t, root.post(t, at("change", mailURI), "name", "Mailbox", "uri", "https://other.example", "scopes", "read", "scopes", "write", "version", version)).
+		root.follow(t, root.post(
+			t, at("change", mailURI), "name", "Mailbox", "uri", "https://other.example", "scopes", "read", "scopes", "write",
+			"version", version,
+		)).
 			wants(t, 200, "Your changes are saved.", "Mailbox", "That of the application")
-		if got := s.resource(t, mailURI); got.URI != mailURI || got.Scopes != "" || got.Lifetime != 0 || got.Introspectors != "" {
+		if got := s.resource(
+			t, mailURI,
+		); got.URI != mailURI || got.Scopes != "" || got.Lifetime != 0 || got.Introspectors != "" {
 			t.Errorf("%+v", got)
 		}
 		root.get(t, at("change", mailURI)).wants(t, 200, `value="read" checked`, `value="write" checked`)
@@ -96,7 +124,9 @@ func TestResources(t *testing.T) {
 
 	t.Run("list", func(t *testing.T) {
 		for i := range 25 {
-			root.post(t, "/admin/resources/new/", "name", "Ledger", "uri", "urn:example:"+strconv.Itoa(i), "scopes", "read").wants(t, 303)
+			root.post(
+				t, "/admin/resources/new/", "name", "Ledger", "uri", "urn:example:"+strconv.Itoa(i), "scopes", "read",
+			).wants(t, 303)
 		}
 		root.get(t, "/admin/resources/").wants(t, 200, "Page 1 of 2, 26 in all")
 		root.get(t, "/admin/resources/?page=2").wants(t, 200, "Newest")
@@ -112,7 +142,9 @@ func TestResources(t *testing.T) {
 	})
 
 	t.Run("delete", func(t *testing.T) {
-		root.get(t, at("delete", mailURI)).wants(t, 200, "Delete the resource “Newest”?", "https://mail.example/v1?a=b&amp;c=d")
+		root.get(t, at("delete", mailURI)).wants(
+			t, 200, "Delete the resource “Newest”?", "https://mail.example/v1?a=b&amp;c=d",
+		)
 		root.follow(t, root.post(t, at("delete", mailURI))).wants(t, 200, "The resource is deleted.")
 		for _, page := range []string{"change", "delete"} {
 			root.get(t, at(page, mailURI)).wants(t, 404)
@@ -144,7 +176,9 @@ func TestAttackOldPageOfADeletedResource(t *testing.T) {
 	old := versionIn(t, root.get(t, path))
 	root.post(t, strings.Replace(path, "change", "delete", 1)).wants(t, 303)
 	add("New")
-	root.post(t, path, "name", "Old", "scopes", "write", "version", old).wants(t, 422, "Somebody changed or deleted the resource")
+	root.post(
+		t, path, "name", "Old", "scopes", "write", "version", old,
+	).wants(t, 422, "Somebody changed or deleted the resource")
 	if got := s.resource(t, uri); got.Name != "New" || got.Scopes != "read" {
 		t.Errorf("the old page has written %q with %q", got.Name, got.Scopes)
 	}
@@ -166,7 +200,10 @@ func TestResourcesAreForAdministrators(t *testing.T) {
 	const configured = "https://configured.example/"
 	s := siteOver(t, "", []resources.Registration{{URI: configured, Name: "Configured"}})
 	s.addPeople(t)
-	_, err := s.provider.Resources.Add(t.Context(), policy.Operator(), resources.Registration{URI: mailURI, Name: "Mailbox"})
+	_, err := s.provider.Resources.Add(t.Context(), policy.Operator(), resources.Registration{
+		URI:  mailURI,
+		Name: "Mailbox",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +212,15 @@ func TestResourcesAreForAdministrators(t *testing.T) {
 		t.Error("the navigation of a person has the entry")
 	}
 	root.get(t, "/").wants(t, 200, `href="/admin/resources/"`)
-	for _, path := range []string{"/admin/resources/", "/admin/resources/new/", "/admin/resources/change/", "/admin/resources/delete/", at("change", mailURI), at("delete", mailURI), at("change", "x")} {
+	for _, path := range []string{
+		"/admin/resources/",
+		"/admin/resources/new/",
+		"/admin/resources/change/",
+		"/admin/resources/delete/",
+		at("change", mailURI),
+		at("delete", mailURI),
+		at("change", "x"),
+	} {
 		alice.get(t, path).wants(t, 403, "for administrators")
 		s.visitor(t).get(t, path).wants(t, 303)
 		if path != "/admin/resources/" {
@@ -214,13 +259,24 @@ func TestApplicationResources(t *testing.T) {
 		}
 	}
 	v := s.as(t, "alice")
-	v.post(t, "/o/applications/register/", "name", "App", "client_type", "public", "grant_type", "authorization_code", "redirect_uris", "https://app.example.com/cb", "scope", "read",
-		"resources", "https://unknown.example/\n"+mailURI).wants(t, 422, `href="#resources"`, "There is no resource https://unknown.example/", "https://unknown.example/\nhttps://mail.example/v1?a=b&amp;c=d</textarea>")
+	v.post(
+		t, "/o/applications/register/", "name", "App", "client_type", "public", "grant_type", "authorization_code",
+		"redirect_uris", "https://app.example.com/cb", "scope", "read", "resources", "https://unknown.example/\n"+mailURI,
+	).wants(
+		t, 422, `href="#resources"`, "There is no resource https://unknown.example/",
+		"https://unknown.example/\nhttps://mail.example/v1?a=b&amp;c=d</textarea>",
+	)
 	path, _ := registered(t, v, "resources", "urn:example:ledger\r\n"+mailURI)
-	v.get(t, path).wants(t, 200, `<code dir="ltr">urn:example:ledger</code> <span class="tag">Default</span>`, `<code dir="ltr">https://mail.example/v1?a=b&amp;c=d</code></li>`)
+	v.get(t, path).wants(
+		t, 200, `<code dir="ltr">urn:example:ledger</code> <span class="tag">Default</span>`,
+		`<code dir="ltr">https://mail.example/v1?a=b&amp;c=d</code></li>`,
+	)
 	v.get(t, path+"update/").wants(t, 200, "urn:example:ledger\nhttps://mail.example/v1?a=b&amp;c=d</textarea>")
-	v.follow(t, v.save(t, path, "name", "App", "client_type", "confidential", "grant_type", "authorization_code", "redirect_uris", "https://app.example.com/cb",
-		"scope", "read", "hash_client_secret", "on", "access_token_format", "opaque", "resources", "")).wants(t, 200, "Your changes are saved.")
+	v.follow(t, v.save(
+		t, path, "name", "App", "client_type", "confidential", "grant_type", "authorization_code", "redirect_uris",
+		"https://app.example.com/cb", "scope", "read", "hash_client_secret", "on", "access_token_format", "opaque",
+		"resources", "",
+	)).wants(t, 200, "Your changes are saved.")
 	if page := v.get(t, path); strings.Contains(page.body, "<dt>Resources</dt>") {
 		t.Error("the application still has resources")
 	}

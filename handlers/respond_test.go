@@ -34,7 +34,11 @@ func bare(t *testing.T) (*server, *logged) {
 		t.Fatal(err)
 	}
 	log := &logged{}
-	s, err := newServer(Config{BaseURL: &url.URL{Scheme: "http", Host: "localhost"}, MaxBodyBytes: 100, Log: slog.New(slog.NewTextHandler(log, nil))}, nil, pages)
+	s, err := newServer(Config{
+		BaseURL:      &url.URL{Scheme: "http", Host: "localhost"},
+		MaxBodyBytes: 100,
+		Log:          slog.New(slog.NewTextHandler(log, nil)),
+	}, nil, pages)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +48,10 @@ func bare(t *testing.T) (*server, *logged) {
 func TestPanicIsAnInternalError(t *testing.T) {
 	s, log := bare(t)
 	broken := func(http.ResponseWriter, *http.Request) error { panic("the lamp fell") }
-	for kind, h := range map[string]http.Handler{"application/json": s.protocol(broken), "text/html; charset=utf-8": s.page(broken)} {
+	for kind, h := range map[string]http.Handler{
+		"application/json":         s.protocol(broken),
+		"text/html; charset=utf-8": s.page(broken),
+	} {
 		w := httptest.NewRecorder()
 		s.requests.Observe(h).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
 		if w.Code != 500 || w.Header().Get("Content-Type") != kind || strings.Contains(w.Body.String(), "lamp") ||
@@ -52,7 +59,9 @@ func TestPanicIsAnInternalError(t *testing.T) {
 			t.Errorf("%d %v\n%s", w.Code, w.Header(), w.Body)
 		}
 	}
-	if text := log.String(); strings.Count(text, "the lamp fell") != 2 || !strings.Contains(text, "respond_test.go") || !strings.Contains(text, "level=ERROR") {
+	if text := log.String(); strings.Count(
+		text, "the lamp fell",
+	) != 2 || !strings.Contains(text, "respond_test.go") || !strings.Contains(text, "level=ERROR") {
 		t.Errorf("log: %s", text)
 	}
 }
@@ -85,7 +94,13 @@ func TestErrors(t *testing.T) {
 		status int
 		text   string
 	}{
-		{&oauth.Error{Status: 401, Code: "invalid_client", Description: "Say who you are.", Challenge: "Basic", RetryAfter: 3}, 401, `{"error":"invalid_client","error_description":"Say who you are."}`},
+		{&oauth.Error{
+			Status:      401,
+			Code:        "invalid_client",
+			Description: "Say who you are.",
+			Challenge:   "Basic",
+			RetryAfter:  3,
+		}, 401, `{"error":"invalid_client","error_description":"Say who you are."}`},
 		{&oauth.Error{Code: "odd"}, 400, `{"error":"odd"}`},
 		{oauth.ErrNotFound, 404, `"error":"not_found"`},
 		{&oauth.Invalid{Fields: []oauth.FieldError{{Field: "name", Message: "Not so."}}}, 422, "name: Not so."},
@@ -93,8 +108,12 @@ func TestErrors(t *testing.T) {
 		{errors.New("disk on fire"), 500, "Internal error"},
 	} {
 		w := httptest.NewRecorder()
-		s.requests.Observe(s.protocol(func(http.ResponseWriter, *http.Request) error { return test.err })).ServeHTTP(w, httptest.NewRequest("POST", "/", nil))
-		if w.Code != test.status || !strings.Contains(w.Body.String(), test.text) || strings.Contains(w.Body.String(), "fire") || w.Header().Get("Cache-Control") != "no-store" {
+		s.requests.Observe(s.protocol(func(http.ResponseWriter, *http.Request) error { return test.err })).ServeHTTP(
+			w, httptest.NewRequest("POST", "/", nil),
+		)
+		if w.Code != test.status || !strings.Contains(
+			w.Body.String(), test.text,
+		) || strings.Contains(w.Body.String(), "fire") || w.Header().Get("Cache-Control") != "no-store" {
 			t.Errorf("%v: %d %s", test.err, w.Code, w.Body)
 		}
 		if test.status == 401 && (w.Header().Get("WWW-Authenticate") != "Basic" || w.Header().Get("Retry-After") != "3") {
@@ -137,10 +156,21 @@ func TestMalformedForms(t *testing.T) {
 		}
 	}
 	for path, status := range map[string]int{
-		"/login/?next=%ff": 400, "/login/?next=%00": 400, "/login/?next=a&next=b": 400, "/login/?%zz": 400,
-		"/o/applications/?page=0": 400, "/o/applications/?page=x": 400, "/o/applications/?page=99999999999999999999": 400, "/o/applications/?page=2": 404,
-		"/o/applications/?q=%00": 400, "/o/applications/?q=" + strings.Repeat("x", 201): 400, "/o/applications/?q=%25_!'": 200,
-		"/o/applications/%00/": 404, "/o/applications/%ff/": 404, "/o/applications/a%2fb/": 404, "/setup/%00/": 404,
+		"/login/?next=%ff":                               400,
+		"/login/?next=%00":                               400,
+		"/login/?next=a&next=b":                          400,
+		"/login/?%zz":                                    400,
+		"/o/applications/?page=0":                        400,
+		"/o/applications/?page=x":                        400,
+		"/o/applications/?page=99999999999999999999":     400,
+		"/o/applications/?page=2":                        404,
+		"/o/applications/?q=%00":                         400,
+		"/o/applications/?q=" + strings.Repeat("x", 201): 400,
+		"/o/applications/?q=%25_!'":                      200,
+		"/o/applications/%00/":                           404,
+		"/o/applications/%ff/":                           404,
+		"/o/applications/a%2fb/":                         404,
+		"/setup/%00/":                                    404,
 	} {
 		if got := v.get(t, path); got.StatusCode != status {
 			t.Errorf("GET %s: %d, expected %d", path, got.StatusCode, status)
@@ -158,7 +188,16 @@ func TestMalformedForms(t *testing.T) {
 func TestPageHeaders(t *testing.T) {
 	s := newSite(t, "")
 	v := s.as(t, "root") // for others, the start page leads to the account page
-	for _, path := range []string{"/", "/account/", "/o/applications/register/", "/nothing", "/o/authorize/", "/login/", "/logout/", "/o/applications/?page=x"} {
+	for _, path := range []string{
+		"/",
+		"/account/",
+		"/o/applications/register/",
+		"/nothing",
+		"/o/authorize/",
+		"/login/",
+		"/logout/",
+		"/o/applications/?page=x",
+	} {
 		got := v.get(t, path)
 		h := got.Header
 		csp := h.Get("Content-Security-Policy")
@@ -178,14 +217,21 @@ func TestPageHeaders(t *testing.T) {
 		if (h.Get("Cross-Origin-Opener-Policy") == "") != (path == "/login/") {
 			t.Errorf("%s: opener policy %q", path, h.Get("Cross-Origin-Opener-Policy"))
 		}
-		for name, want := range map[string]string{"Cache-Control": "no-store", "X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin"} {
+		for name, want := range map[string]string{
+			"Cache-Control":          "no-store",
+			"X-Frame-Options":        "DENY",
+			"X-Content-Type-Options": "nosniff",
+			"Referrer-Policy":        "same-origin",
+		} {
 			if h.Get(name) != want {
 				t.Errorf("%s: %s is %q", path, name, h.Get(name))
 			}
 		}
 	}
 	// Redirects are pages on their way.
-	if h := s.visitor(t).get(t, "/account/").Header; h.Get("Cache-Control") != "no-store" || h.Get("Referrer-Policy") != "same-origin" {
+	if h := s.visitor(t).get(
+		t, "/account/",
+	).Header; h.Get("Cache-Control") != "no-store" || h.Get("Referrer-Policy") != "same-origin" {
 		t.Errorf("%v", h)
 	}
 }
@@ -193,7 +239,11 @@ func TestPageHeaders(t *testing.T) {
 func TestLogTellsWhatHappenedAndNoSecret(t *testing.T) {
 	s := newSite(t, "", func(c *Config) { c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} })
 	v := s.visitor(t)
-	r := v.request(t, post, "/login/", url.Values{"username": {"alice"}, "password": {"hunter2secret"}, "next": {"/?nextsecret"}}.Encode())
+	r := v.request(t, post, "/login/", url.Values{
+		"username": {"alice"},
+		"password": {"hunter2secret"},
+		"next":     {"/?nextsecret"},
+	}.Encode())
 	r.Header.Set("X-Forwarded-For", "198.51.100.7")
 	r.Header.Set("X-Request-Id", "abc-1")
 	got := v.do(t, r)
@@ -204,19 +254,39 @@ func TestLogTellsWhatHappenedAndNoSecret(t *testing.T) {
 	v.get(t, "/account/?code=querysecret")
 	v.get(t, "/setup/linksecret/")
 	v.get(t, "/no/pathsecret")
-	v.post(t, "/o/token/", "grant_type", "authorization_code", "code", "codesecret", "client_id", "x", "client_secret", "clientsecret")
+	v.post(
+		t, "/o/token/", "grant_type", "authorization_code", "code", "codesecret", "client_id", "x", "client_secret",
+		"clientsecret",
+	)
 	v.post(t, "/o/token/", "grant_type", "grantsecret", "client_id", "x")
 	v.get(t, "/healthz")
 	v.get(t, "/readyz")
 	v.post(t, "/o/applications/register/", "redirect_uris", "http://urisecret.example.com", "name", "n", "scope", "read")
-	v.do(t, v.request(t, post, "/login/", "namesecret=a&namesecret=b")).wants(t, 400, "The field namesecret is sent more than once.")
+	v.do(t, v.request(
+		t, post, "/login/", "namesecret=a&namesecret=b",
+	)).wants(t, 400, "The field namesecret is sent more than once.")
 	v.do(t, v.request(t, post, "/login/", "bytesecret=%ff")).wants(t, 400, "The field bytesecret is not UTF-8 text.")
 	// A line is written after the answer.
-	for deadline := time.Now().Add(10 * time.Second); strings.Count(s.log.String(), "\n") < 12 && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(10 * time.Second); strings.Count(
+		s.log.String(), "\n",
+	) < 12 && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
 	text := s.log.String()
-	for _, secret := range []string{"hunter2secret", "nextsecret", "querysecret", "linksecret", "pathsecret", "codesecret", "clientsecret", "grantsecret", "urisecret", "namesecret", "bytesecret", goodPassword} {
+	for _, secret := range []string{
+		"hunter2secret",
+		"nextsecret",
+		"querysecret",
+		"linksecret",
+		"pathsecret",
+		"codesecret",
+		"clientsecret",
+		"grantsecret",
+		"urisecret",
+		"namesecret",
+		"bytesecret",
+		goodPassword,
+	} {
 		if strings.Contains(text, secret) {
 			t.Errorf("the log has %s:\n%s", secret, text)
 		}
@@ -227,7 +297,15 @@ func TestLogTellsWhatHappenedAndNoSecret(t *testing.T) {
 	}
 	lines := strings.Split(text, "\n")
 	for _, want := range [][]string{
-		{"request=abc-1", "method=POST", "route=/login/", "status=422", "duration=", "address=198.51.100.7", "error=invalid_grant"},
+		{
+			"request=abc-1",
+			"method=POST",
+			"route=/login/",
+			"status=422",
+			"duration=",
+			"address=198.51.100.7",
+			"error=invalid_grant",
+		},
 		{"route=/account/", "status=200", "subject=" + u.ID},
 		{"route=/setup/{link}/", "status=404"},
 		{"route=/o/token/", "status=401", "error=", "grant_type=authorization_code", "outcome=invalid_client"},

@@ -49,19 +49,37 @@ func readSelection(r *http.Request, l *listing) (storage.Selection, error) {
 func filterOptions(name string) []templates.Option {
 	switch name {
 	case "standing":
-		return []templates.Option{{Label: "Anybody"}, {Value: string(policy.StandingAdministrator), Label: "An administrator"}, {Value: string(policy.StandingPerson), Label: "A person"},
-			{Value: string(policy.StandingOpen), Label: "Nobody (came by itself)"}, {Value: storage.Suspended, Label: "Suspended"}}
+		return []templates.Option{{Label: "Anybody"}, {
+			Value: string(policy.StandingAdministrator),
+			Label: "An administrator",
+		}, {Value: string(policy.StandingPerson), Label: "A person"},
+			{
+				Value: string(policy.StandingOpen),
+				Label: "Nobody (came by itself)",
+			}, {Value: storage.Suspended, Label: "Suspended"}}
 	case "origin":
-		return []templates.Option{{Label: "Any"}, {Value: storage.FromPage, Label: "A page"}, {Value: storage.FromCommand, Label: "Command line"},
-			{Value: storage.FromRegistration, Label: "Registered itself"}, {Value: storage.FromDocument, Label: "Metadata document"}, {Value: storage.UnknownOrigin, Label: "Unknown"}}
+		return []templates.Option{{Label: "Any"}, {
+			Value: storage.FromPage,
+			Label: "A page",
+		}, {Value: storage.FromCommand, Label: "Command line"},
+			{
+				Value: storage.FromRegistration,
+				Label: "Registered itself",
+			}, {Value: storage.FromDocument, Label: "Metadata document"}, {Value: storage.UnknownOrigin, Label: "Unknown"}}
 	}
-	return []templates.Option{{Label: "Any time"}, {Value: "30", Label: "30 days"}, {Value: "90", Label: "90 days"}, {Value: "365", Label: "A year"}}
+	return []templates.Option{{Label: "Any time"}, {
+		Value: "30",
+		Label: "30 days",
+	}, {Value: "90", Label: "90 days"}, {Value: "365", Label: "A year"}}
 }
 
 // filters returns the filters of the list of applications with the present choices.
 func filters(l listing) []templates.Filter {
 	var all []templates.Filter
-	for _, f := range []templates.Filter{{ID: "standing", Label: "Responsible"}, {ID: "origin", Label: "Origin"}, {ID: "unused", Label: "Not used for"}} {
+	for _, f := range []templates.Filter{{
+		ID:    "standing",
+		Label: "Responsible",
+	}, {ID: "origin", Label: "Origin"}, {ID: "unused", Label: "Not used for"}} {
 		chosen := l.filters.Get(f.ID)
 		f.Options = checked([]string{chosen}, filterOptions(f.ID)...)
 		if !slices.ContainsFunc(f.Options, func(o templates.Option) bool { return o.Checked }) {

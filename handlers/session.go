@@ -139,7 +139,13 @@ func (s *server) browser(r *http.Request) people.Browser {
 	if accepted := s.accepted(r); accepted != nil {
 		language = accepted.Tag()
 	}
-	return people.Browser{Address: s.requests.Address(r), UserAgent: agent, Language: language, Session: s.cookie(r, "session"), Device: s.cookie(r, "device")}
+	return people.Browser{
+		Address:   s.requests.Address(r),
+		UserAgent: agent,
+		Language:  language,
+		Session:   s.cookie(r, "session"),
+		Device:    s.cookie(r, "device"),
+	}
 }
 
 // backHere returns the address to which a person returns after the login. If the

@@ -46,7 +46,12 @@ func (s *server) withNext(page, next string) string {
 func (s *server) askSignUpForm(r *http.Request, values url.Values) templates.AskSignUp {
 	next := s.ownAddress(values.Get("next"))
 	s.useLocalesOf(r, next)
-	page := templates.AskSignUp{Frame: s.frame(r, ""), Action: s.path(signUpPath), LoginURL: s.withNext("/login/", next), Next: next}
+	page := templates.AskSignUp{
+		Frame:    s.frame(r, ""),
+		Action:   s.path(signUpPath),
+		LoginURL: s.withNext("/login/", next),
+		Next:     next,
+	}
 	if only := s.provider.Invitations.Domains(); len(only) > 0 {
 		page.Domains = "@" + strings.Join(only, ", @")
 	}
@@ -101,7 +106,12 @@ func (s *server) askedSignUpPage(w http.ResponseWriter, r *http.Request) error {
 	}
 	next := s.ownAddress(values.Get("next"))
 	s.useLocalesOf(r, next)
-	return s.render(w, r, http.StatusOK, templates.AskedSignUp{Frame: s.frame(r, ""), Hours: int(people.SignUpLife / time.Hour), AgainURL: s.withNext(signUpPath, next), LoginURL: s.withNext("/login/", next)})
+	return s.render(w, r, http.StatusOK, templates.AskedSignUp{
+		Frame:    s.frame(r, ""),
+		Hours:    int(people.SignUpLife / time.Hour),
+		AgainURL: s.withNext(signUpPath, next),
+		LoginURL: s.withNext("/login/", next),
+	})
 }
 
 // joining returns where somebody goes on who has made an account in the browser in which they asked for it.
@@ -117,15 +127,26 @@ func (s *server) joining(r *http.Request) string {
 func (s *server) signUpForm(r *http.Request, link string) (templates.SignUp, error) {
 	i, err := s.provider.Invitations.ByLink(r.Context(), link)
 	s.useLocalesOf(r, s.joining(r))
-	page := templates.SignUp{Frame: s.frame(r, ""), PasswordHint: s.passwordHint(s.language(r)), Action: s.path(signUpPath + url.PathEscape(link) + "/"), Email: i.Email, Own: s.provider.Invitations.MakesAccounts(),
-		UsernameField: templates.Field{Value: i.Email}, Passkeys: s.provider.Passkeys.Offered(), Next: s.joining(r)}
+	page := templates.SignUp{
+		Frame:         s.frame(r, ""),
+		PasswordHint:  s.passwordHint(s.language(r)),
+		Action:        s.path(signUpPath + url.PathEscape(link) + "/"),
+		Email:         i.Email,
+		Own:           s.provider.Invitations.MakesAccounts(),
+		UsernameField: templates.Field{Value: i.Email},
+		Passkeys:      s.provider.Passkeys.Offered(),
+		Next:          s.joining(r),
+	}
 	if len(i.Email) > people.MaxUsername {
 		page.UsernameField.Value = "" // it is too long for a username
 	}
 	if !i.Asked {
 		for _, other := range s.provider.Identities.Servers() {
 			if other.NewPeople == people.NewPeopleInvited {
-				page.Servers = append(page.Servers, templates.ServerButton{Label: other.Label, Action: s.path(withPath + other.Name + "/")})
+				page.Servers = append(page.Servers, templates.ServerButton{
+					Label:  other.Label,
+					Action: s.path(withPath + other.Name + "/"),
+				})
 			}
 		}
 	}
@@ -152,16 +173,31 @@ func (s *server) noSignUp(w http.ResponseWriter, r *http.Request, err error) err
 	case errors.Is(err, oauth.ErrNotFound):
 		signIn := templates.Link{URL: s.path("/login/"), Label: l.T("Sign in")}
 		if s.provider.Invitations.Open() {
-			return s.showDeadLink(w, r, l.T("It was already used, or it has expired, or the invitation was withdrawn. If you have an account already, sign in. Otherwise ask for a new link here. If you were invited, the person who invited you can also send you a new invitation."),
-				signIn, templates.Link{URL: s.withNext(signUpPath, s.joining(r)), Label: l.T("Ask for a new link")})
+			return s.showDeadLink(
+				w, r,
+				l.T("It was already used, or it has expired, or the invitation was withdrawn. If you have an account already, sign in. Otherwise ask for a new link here. If you were invited, the person who invited you can also send you a new invitation."),
+				signIn, templates.Link{URL: s.withNext(signUpPath, s.joining(r)), Label: l.T("Ask for a new link")},
+			)
 		}
-		return s.showDeadLink(w, r, l.T("It was already used, or it has expired, or the invitation was withdrawn. If you have an account already, sign in. Otherwise ask the person who invited you for a new invitation."), signIn)
+		return s.showDeadLink(
+			w, r,
+			l.T("It was already used, or it has expired, or the invitation was withdrawn. If you have an account already, sign in. Otherwise ask the person who invited you for a new invitation."),
+			signIn,
+		)
 	case errors.Is(err, people.ErrAddressTaken):
 		const status, code = http.StatusConflict, "conflict"
 		request.Note(r.Context(), "error", "somebody has the address of the link")
 		request.Outcome(r.Context(), code)
-		return s.render(w, r, status, templates.ErrorPage{Frame: s.frame(r, ""), Status: status, Heading: l.T("There is an account with your address already"),
-			Message: l.T("Sign in with it. If it is not yours, tell an administrator of this server."), Code: code, RequestID: request.ID(r), BackURL: s.path("/login/"), BackLabel: l.T("Sign in")})
+		return s.render(w, r, status, templates.ErrorPage{
+			Frame:     s.frame(r, ""),
+			Status:    status,
+			Heading:   l.T("There is an account with your address already"),
+			Message:   l.T("Sign in with it. If it is not yours, tell an administrator of this server."),
+			Code:      code,
+			RequestID: request.ID(r),
+			BackURL:   s.path("/login/"),
+			BackLabel: l.T("Sign in"),
+		})
 	}
 	return err
 }
@@ -173,14 +209,23 @@ func (s *server) signUp(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	form := r.PostForm
-	sent := people.NewAccount{Username: strings.TrimSpace(form.Get("username")), FirstName: strings.TrimSpace(form.Get("first_name")), LastName: strings.TrimSpace(form.Get("last_name")), Password: form.Get("password")}
+	sent := people.NewAccount{
+		Username:  strings.TrimSpace(form.Get("username")),
+		FirstName: strings.TrimSpace(form.Get("first_name")),
+		LastName:  strings.TrimSpace(form.Get("last_name")),
+		Password:  form.Get("password"),
+	}
 	if form.Get("way") == "passkey" && s.provider.Passkeys.Offered() {
 		var asked people.Ceremony
 		asked, err = s.provider.Invitations.AskForPasskey(r.Context(), link, sent, s.browser(r))
 		if err == nil {
 			here := s.path(signUpPath + url.PathEscape(link) + "/")
-			return s.render(w, r, http.StatusOK, templates.SignUpPasskey{Frame: s.frame(r, ""), Username: sent.Username, BackURL: here,
-				Request: templates.Ceremony{Action: here + "passkey/", Options: asked.Options, Ticket: asked.Ticket, Again: here}})
+			return s.render(w, r, http.StatusOK, templates.SignUpPasskey{
+				Frame:    s.frame(r, ""),
+				Username: sent.Username,
+				BackURL:  here,
+				Request:  templates.Ceremony{Action: here + "passkey/", Options: asked.Options, Ticket: asked.Ticket, Again: here},
+			})
 		}
 	} else {
 		var in *people.SignIn
@@ -198,7 +243,9 @@ func (s *server) signUpWithPasskey(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	in, err := s.provider.Invitations.WithPasskey(r.Context(), link, authenticatorResponse(r), deviceName(s.language(r), s.browser(r).UserAgent), s.browser(r))
+	in, err := s.provider.Invitations.WithPasskey(
+		r.Context(), link, authenticatorResponse(r), deviceName(s.language(r), s.browser(r).UserAgent), s.browser(r),
+	)
 	if err != nil {
 		return s.correctSignUp(w, r, link, people.NewAccount{}, err)
 	}
@@ -226,7 +273,13 @@ func (s *server) joined(w http.ResponseWriter, r *http.Request, in *people.SignI
 }
 
 // correctSignUp shows the form again, with what is wrong.
-func (s *server) correctSignUp(w http.ResponseWriter, r *http.Request, link string, sent people.NewAccount, wrong error) error {
+func (s *server) correctSignUp(
+	w http.ResponseWriter,
+	r *http.Request,
+	link string,
+	sent people.NewAccount,
+	wrong error,
+) error {
 	if errors.Is(wrong, oauth.ErrNotFound) || errors.Is(wrong, people.ErrAddressTaken) {
 		return s.noSignUp(w, r, wrong)
 	}

@@ -75,10 +75,24 @@ func siteOver(t *testing.T, path string, apis []resources.Registration, change .
 		f(&config)
 	}
 	s.provider, err = provider.New(ctx, provider.Config{
-		Issuer: s.base + "/o", ServerKey: bytes.Repeat([]byte{7}, 32),
-		Scopes:       []policy.Scope{{Name: "read", Description: "Read it"}, {Name: "write", Description: "Write it"}, {Name: "introspection", Description: "Ask"}},
-		CodeLifetime: time.Minute, AccessTokenLifetime: 10 * time.Hour, JWTAccessTokenLifetime: time.Hour, RefreshTokenLifetime: 30 * 24 * time.Hour, RefreshTokenMaxLifetime: 365 * 24 * time.Hour,
-		Resources: apis, OpenID: config.OpenID, SessionLifetime: time.Hour, DeviceCodeLifetime: 10 * time.Minute, PushedLifetime: time.Minute, PasswordMemoryKiB: 64, PasswordIterations: 1,
+		Issuer:    s.base + "/o",
+		ServerKey: bytes.Repeat([]byte{7}, 32),
+		Scopes: []policy.Scope{{
+			Name:        "read",
+			Description: "Read it",
+		}, {Name: "write", Description: "Write it"}, {Name: "introspection", Description: "Ask"}},
+		CodeLifetime:            time.Minute,
+		AccessTokenLifetime:     10 * time.Hour,
+		JWTAccessTokenLifetime:  time.Hour,
+		RefreshTokenLifetime:    30 * 24 * time.Hour,
+		RefreshTokenMaxLifetime: 365 * 24 * time.Hour,
+		Resources:               apis,
+		OpenID:                  config.OpenID,
+		SessionLifetime:         time.Hour,
+		DeviceCodeLifetime:      10 * time.Minute,
+		PushedLifetime:          time.Minute,
+		PasswordMemoryKiB:       64,
+		PasswordIterations:      1,
 	}, store, log)
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +120,11 @@ func newSite(t *testing.T, path string, change ...func(*Config)) *site {
 
 func (s *site) addPeople(t *testing.T) {
 	t.Helper()
-	for _, person := range []people.Person{{Username: "root", Password: goodPassword, Administrator: true}, {Username: "alice", Password: goodPassword}} {
+	for _, person := range []people.Person{{
+		Username:      "root",
+		Password:      goodPassword,
+		Administrator: true,
+	}, {Username: "alice", Password: goodPassword}} {
 		_, err := s.provider.People.AddUser(context.Background(), policy.Operator(), person)
 		if err != nil {
 			t.Fatal(err)
@@ -202,7 +220,10 @@ func (v *visitor) follow(t *testing.T, a answer) answer {
 func (a answer) wants(t *testing.T, status int, texts ...string) {
 	t.Helper()
 	if a.StatusCode != status {
-		t.Fatalf("%s %s: status %d, expected %d, Location %q\n%s", a.Request.Method, a.Request.URL, a.StatusCode, status, a.Header.Get("Location"), a.body)
+		t.Fatalf(
+			"%s %s: status %d, expected %d, Location %q\n%s", a.Request.Method, a.Request.URL, a.StatusCode, status,
+			a.Header.Get("Location"), a.body,
+		)
 	}
 	for _, text := range texts {
 		if !strings.Contains(a.body, text) {

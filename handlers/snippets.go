@@ -28,7 +28,9 @@ func (s *server) samples(r *http.Request, a storage.Application) ([]templates.Sa
 	var samples []templates.Sample
 	for _, k := range kinds() {
 		values := s.snippetValues(a)
-		if !k.fits(a, introspects || a.MayIntrospect, &values) || k.grant == policy.GrantCode && !s.provider.Authorizations.MayBeQueries(a) {
+		if !k.fits(
+			a, introspects || a.MayIntrospect, &values,
+		) || k.grant == policy.GrantCode && !s.provider.Authorizations.MayBeQueries(a) {
 			continue
 		}
 		err := s.needs(r, k, a, &values)
@@ -83,8 +85,14 @@ func (s *server) needsLibrary(a storage.Application) bool {
 
 // snippetValues returns what the programs for an application contain, whatever their kind.
 func (s *server) snippetValues(a storage.Application) templates.SnippetValues {
-	values := templates.SnippetValues{Issuer: s.provider.Issuer(), AuthorizeURL: s.absolute("/o/authorize/"), TokenURL: s.absolute("/o/token/"),
-		IntrospectURL: s.absolute("/o/introspect/"), DeviceURL: s.absolute("/o/device_authorization/"), ClientID: a.ClientID}
+	values := templates.SnippetValues{
+		Issuer:        s.provider.Issuer(),
+		AuthorizeURL:  s.absolute("/o/authorize/"),
+		TokenURL:      s.absolute("/o/token/"),
+		IntrospectURL: s.absolute("/o/introspect/"),
+		DeviceURL:     s.absolute("/o/device_authorization/"),
+		ClientID:      a.ClientID,
+	}
 	if resources := lines(a.Resources); len(resources) > 0 {
 		values.Resource = resources[0]
 	}

@@ -20,9 +20,25 @@ func TestEverySubjectHasAPage(t *testing.T) {
 	for r := '!'; r <= '~'; r++ {
 		all.WriteRune(r)
 	}
-	for n, subject := range []string{"auth0|5f7c", "google-oauth2|1234", "alice@example.com", "https://login.example/people?id=7#x", "a/b", "a%2Fb", "-", ".x", "...", all.String(), strings.Repeat("x", 255)} {
+	for n, subject := range []string{
+		"auth0|5f7c",
+		"google-oauth2|1234",
+		"alice@example.com",
+		"https://login.example/people?id=7#x",
+		"a/b",
+		"a%2Fb",
+		"-",
+		".x",
+		"...",
+		all.String(),
+		strings.Repeat("x", 255),
+	} {
 		name := fmt.Sprintf("person%d", n)
-		_, err := s.provider.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: name, Password: goodPassword, Subject: subject})
+		_, err := s.provider.People.AddUser(t.Context(), policy.Operator(), people.Person{
+			Username: name,
+			Password: goodPassword,
+			Subject:  subject,
+		})
 		if err != nil {
 			t.Errorf("%q: %v", subject, err)
 			continue
@@ -51,7 +67,11 @@ func TestEverySubjectHasAPage(t *testing.T) {
 		root.get(t, path).wants(t, 404)
 	}
 	for _, subject := range []string{"new", ".", "..", "a b", "a\tb", "ä", "a\x7f", strings.Repeat("x", 256)} {
-		_, err := s.provider.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: "somebody", Password: goodPassword, Subject: subject})
+		_, err := s.provider.People.AddUser(t.Context(), policy.Operator(), people.Person{
+			Username: "somebody",
+			Password: goodPassword,
+			Subject:  subject,
+		})
 		if err == nil {
 			t.Errorf("%q can be a subject", subject)
 		}

@@ -30,7 +30,15 @@ func TestAdministratorEndsEachPartOfAPerson(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := storage.Session{ID: seal.Random(16), Digest: seal.Random(32), UserID: u.ID, AuthTime: u.CreatedAt, SeenAt: u.CreatedAt, ExpiresAt: u.CreatedAt + 3600, AMR: "pwd"}
+	n := storage.Session{
+		ID:        seal.Random(16),
+		Digest:    seal.Random(32),
+		UserID:    u.ID,
+		AuthTime:  u.CreatedAt,
+		SeenAt:    u.CreatedAt,
+		ExpiresAt: u.CreatedAt + 3600,
+		AMR:       "pwd",
+	}
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -45,14 +53,27 @@ func TestAdministratorEndsEachPartOfAPerson(t *testing.T) {
 		return r
 	}
 	id := base64.RawURLEncoding.EncodeToString([]byte("the passkey of a thief"))
-	must(s.store.AddPasskey(ctx, storage.Passkey{ID: id, UserID: u.ID, PublicKey: "x", Name: "Thief's phone", CreatedAt: u.CreatedAt}, renew(), 20))
-	must(s.store.AddIdentity(ctx, storage.Identity{Issuer: "https://other.example", Subject: "thief", UserID: u.ID, CreatedAt: u.CreatedAt}, renew(), 20))
+	must(s.store.AddPasskey(ctx, storage.Passkey{
+		ID:        id,
+		UserID:    u.ID,
+		PublicKey: "x",
+		Name:      "Thief's phone",
+		CreatedAt: u.CreatedAt,
+	}, renew(), 20))
+	must(s.store.AddIdentity(ctx, storage.Identity{
+		Issuer:    "https://other.example",
+		Subject:   "thief",
+		UserID:    u.ID,
+		CreatedAt: u.CreatedAt,
+	}, renew(), 20))
 
 	path := s.userPage(u)
 	root, old := s.as(t, "root"), s.aged(t, "root", 301)
 	shown := root.get(t, path)
 	shown.wants(t, http.StatusOK, "https://other.example", "Applications that may act for them")
-	buttons := regexp.MustCompile(`href="(`+path+`(?:passkeys|identities)/[^"]+/remove/)"`).FindAllStringSubmatch(shown.body, -1)
+	buttons := regexp.MustCompile(`href="(`+path+`(?:passkeys|identities)/[^"]+/remove/)"`).FindAllStringSubmatch(
+		shown.body, -1,
+	)
 	if len(buttons) != 1 {
 		t.Fatalf("%d buttons\n%s", len(buttons), shown.body)
 	}
@@ -93,7 +114,15 @@ func TestAdministratorLetsAnAccountReturn(t *testing.T) {
 		t.Fatal(err)
 	}
 	const issuer = "https://other.example"
-	n := storage.Session{ID: seal.Random(16), Digest: seal.Random(32), UserID: u.ID, AuthTime: u.CreatedAt, SeenAt: u.CreatedAt, ExpiresAt: u.CreatedAt + 3600, AMR: "pwd"}
+	n := storage.Session{
+		ID:        seal.Random(16),
+		Digest:    seal.Random(32),
+		UserID:    u.ID,
+		AuthTime:  u.CreatedAt,
+		SeenAt:    u.CreatedAt,
+		ExpiresAt: u.CreatedAt + 3600,
+		AMR:       "pwd",
+	}
 	err = s.store.AddSession(ctx, n, "", u.Password, 0)
 	root := s.as(t, "root")
 	for _, test := range []struct {
@@ -104,21 +133,32 @@ func TestAdministratorLetsAnAccountReturn(t *testing.T) {
 		r.Session.Digest = seal.Random(32)
 		n = r.Session
 		if err == nil {
-			err = s.store.AddIdentity(ctx, storage.Identity{Issuer: issuer, Subject: seal.Random(16), UserID: u.ID, CreatedAt: u.CreatedAt}, r, 20)
+			err = s.store.AddIdentity(ctx, storage.Identity{
+				Issuer:    issuer,
+				Subject:   seal.Random(16),
+				UserID:    u.ID,
+				CreatedAt: u.CreatedAt,
+			}, r, 20)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		remove := regexp.MustCompile(`href="(/admin/users/[^"]+/identities/[^"]+/remove/)"`).FindStringSubmatch(root.get(t, s.userPage(u)).body)
+		remove := regexp.MustCompile(`href="(/admin/users/[^"]+/identities/[^"]+/remove/)"`).FindStringSubmatch(root.get(
+			t, s.userPage(u),
+		).body)
 		if remove == nil {
 			t.Fatal("no button")
 		}
 		asked := root.get(t, remove[1])
-		asked.wants(t, http.StatusOK, `type="checkbox" value="again"`, "Let the email address link an account of "+issuer+" again")
+		asked.wants(
+			t, http.StatusOK, `type="checkbox" value="again"`, "Let the email address link an account of "+issuer+" again",
+		)
 		if strings.Contains(asked.body, " checked") {
 			t.Error("the choice is made already")
 		}
-		root.follow(t, root.post(t, remove[1], "after", test.choice)).wants(t, http.StatusOK, "It no longer signs the person in.")
+		root.follow(t, root.post(
+			t, remove[1], "after", test.choice,
+		)).wants(t, http.StatusOK, "It no longer signs the person in.")
 		had, err := s.store.HadIdentity(ctx, u.ID, issuer)
 		if err != nil || had != test.had {
 			t.Errorf("after %q: remembered %t, %v", test.choice, had, err)
@@ -138,7 +178,9 @@ func TestPromotionEndsSessions(t *testing.T) {
 	}
 	before := s.as(t, "alice")
 	before.get(t, "/account/").wants(t, http.StatusOK)
-	s.as(t, "root").post(t, s.userPage(u), "username", "alice", "active", "on", "administrator", "on").wants(t, http.StatusSeeOther)
+	s.as(t, "root").post(
+		t, s.userPage(u), "username", "alice", "active", "on", "administrator", "on",
+	).wants(t, http.StatusSeeOther)
 	before.get(t, "/account/").wants(t, http.StatusSeeOther)
 	before.get(t, "/admin/users/").wants(t, http.StatusSeeOther)
 	s.as(t, "alice").get(t, "/admin/users/").wants(t, http.StatusOK)
@@ -152,7 +194,15 @@ func (s *site) weak(t *testing.T, username string) *visitor {
 		t.Fatal(err)
 	}
 	v := s.as(t, username)
-	n := storage.Session{ID: seal.Random(16), Digest: seal.Random(32), UserID: u.ID, AuthTime: u.CreatedAt, SeenAt: u.CreatedAt, ExpiresAt: u.CreatedAt + 3600, AMR: "pwd"}
+	n := storage.Session{
+		ID:        seal.Random(16),
+		Digest:    seal.Random(32),
+		UserID:    u.ID,
+		AuthTime:  u.CreatedAt,
+		SeenAt:    u.CreatedAt,
+		ExpiresAt: u.CreatedAt + 3600,
+		AMR:       "pwd",
+	}
 	err = s.store.AddSession(t.Context(), n, "", u.Password, 0)
 	r := storage.Renewal{ID: n.ID, Was: n.Digest, Session: n}
 	r.Session.Digest = seal.Random(32)
@@ -169,13 +219,46 @@ func (s *site) weak(t *testing.T, username string) *visitor {
 // ownPages reports whether a page is about the person alone, or about nobody: the rights of an administrator change
 // nothing there.
 func ownPages(path string) bool {
-	for _, own := range []string{"/", "/account", "/device", "/device/answer", "/o/consent", "/o/authorized_tokens", "/o/authorize", "/o/logout", "/logo/{name}"} {
+	for _, own := range []string{
+		"/",
+		"/account",
+		"/device",
+		"/device/answer",
+		"/o/consent",
+		"/o/authorized_tokens",
+		"/o/authorize",
+		"/o/logout",
+		"/logo/{name}",
+	} {
 		if path == own {
 			return true
 		}
 	}
-	for _, below := range []string{"/account/", "/login", "/logout", "/password/", "/sign-up", "/setup/", "/static", "/errors", "/healthz", "/readyz", "/o/.well-known", "/o//.well-known", "/.well-known", "//.well-known",
-		"/o/token", "/o/arrival", "/o/revoke", "/o/introspect", "/o/userinfo", "/o/par", "/o/device_authorization", "/o/device-authorization", "/o/register"} {
+	for _, below := range []string{
+		"/account/",
+		"/login",
+		"/logout",
+		"/password/",
+		"/sign-up",
+		"/setup/",
+		"/static",
+		"/errors",
+		"/healthz",
+		"/readyz",
+		"/o/.well-known",
+		"/o//.well-known",
+		"/.well-known",
+		"//.well-known",
+		"/o/token",
+		"/o/arrival",
+		"/o/revoke",
+		"/o/introspect",
+		"/o/userinfo",
+		"/o/par",
+		"/o/device_authorization",
+		"/o/device-authorization",
+		"/o/register",
+	} {
 		if strings.HasPrefix(path, below) {
 			return true
 		}
@@ -192,7 +275,12 @@ func TestAttackWeakSessionOfAnAdministrator(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, err := newServer(Config{BaseURL: &url.URL{Scheme: "https", Host: "id.example.com"}, Registration: true, OpenID: true, RPLogout: true}, s.provider, pages)
+	table, err := newServer(Config{
+		BaseURL:      &url.URL{Scheme: "https", Host: "id.example.com"},
+		Registration: true,
+		OpenID:       true,
+		RPLogout:     true,
+	}, s.provider, pages)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +300,12 @@ func TestAttackWeakSessionOfAnAdministrator(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	added, err := s.provider.Clients.Register(t.Context(), policy.By(alice), clients.Registration{Name: "alices", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{"https://" + registered}})
+	added, err := s.provider.Clients.Register(t.Context(), policy.By(alice), clients.Registration{
+		Name:         "alices",
+		ClientType:   policy.Confidential,
+		GrantTypes:   []string{policy.GrantCode},
+		RedirectURIs: []string{"https://" + registered},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,15 +315,22 @@ func TestAttackWeakSessionOfAnAdministrator(t *testing.T) {
 		if path == plain || ownPages(cmp.Or(plain, "/")) {
 			continue
 		}
-		at := strings.NewReplacer("/o/applications/{id}", "/o/applications/"+added.Application.ID, "/admin/users/{id}", "/admin/users/"+alice.ID, "{", "", "}", "").Replace(path)
+		at := strings.NewReplacer(
+			"/o/applications/{id}", "/o/applications/"+added.Application.ID, "/admin/users/{id}", "/admin/users/"+alice.ID,
+			"{", "", "}", "",
+		).Replace(path)
 		for _, got := range []answer{weak.get(t, at), weak.post(t, at, "field", "value")} {
 			to := got.Header.Get("Location")
-			if plain := strings.TrimPrefix(to, s.base); got.StatusCode == http.StatusSeeOther && !ownPages(plain) { // to a page that asks
+			if plain := strings.TrimPrefix(
+				to, s.base,
+			); got.StatusCode == http.StatusSeeOther && !ownPages(plain) { // to a page that asks
 				to = weak.get(t, plain).Header.Get("Location")
 			}
 			switch {
 			case got.StatusCode == http.StatusMethodNotAllowed:
-			case got.StatusCode == http.StatusSeeOther && (strings.HasPrefix(to, "/login/factor/") || strings.Contains(to, "reason=confirm")):
+			case got.StatusCode == http.StatusSeeOther && (strings.HasPrefix(
+				to, "/login/factor/",
+			) || strings.Contains(to, "reason=confirm")):
 				asked++
 			default:
 				t.Errorf("%s %s: %d, Location %q: asks for no second factor", got.Request.Method, path, got.StatusCode, to)
@@ -301,12 +401,17 @@ func TestAttackOldUserPageRestoresWhatWasReplaced(t *testing.T) {
 		change []string
 		says   string
 	}{
-		"the address":               {[]string{"email", "new@company.example"}, "Stored now: new@company.example."},
-		"the address, unconfirmed":  {[]string{"email_verified", ""}, "Stored now: not ticked."},
-		"the username":              {[]string{"username", "alice2"}, "Stored now: alice2."},
-		"the first name":            {[]string{"first_name", "Alice"}, "Stored now: Alice."},
-		"the last name":             {[]string{"last_name", "Anders"}, "Stored now: Anders."},
-		"a phone number":            {[]string{"phone_number", "+41443334455", "phone_number_verified", "on"}, "Stored now: &#43;41443334455."},
+		"the address":              {[]string{"email", "new@company.example"}, "Stored now: new@company.example."},
+		"the address, unconfirmed": {[]string{"email_verified", ""}, "Stored now: not ticked."},
+		"the username":             {[]string{"username", "alice2"}, "Stored now: alice2."},
+		"the first name":           {[]string{"first_name", "Alice"}, "Stored now: Alice."},
+		"the last name":            {[]string{"last_name", "Anders"}, "Stored now: Anders."},
+		"a phone number": {[]string{
+			"phone_number",
+			"+41443334455",
+			"phone_number_verified",
+			"on",
+		}, "Stored now: &#43;41443334455."},
 		"another claim":             {[]string{"nickname", "Al"}, "Stored now: Al."},
 		"the groups":                {[]string{"group", "staff"}, "Stored now: staff."},
 		"the account was disabled":  {[]string{"active", ""}, "Stored now: not ticked."},

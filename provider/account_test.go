@@ -39,11 +39,30 @@ func TestAuthorizedApplications(t *testing.T) {
 			return apps
 		}
 		shown := func(made *clients.Registered, name string) storage.Application {
-			return storage.Application{ClientID: made.Application.ClientID, Name: name, Origin: storage.FromCommand, Responsible: storage.ByOperator}
+			return storage.Application{
+				ClientID:    made.Application.ClientID,
+				Name:        name,
+				Origin:      storage.FromCommand,
+				Responsible: storage.ByOperator,
+			}
 		}
 		want := []people.Authorized{
-			{ApplicationID: app.Application.ID, Application: shown(app, "one"), Scopes: []string{"read", "write"}, Since: since, Standing: policy.StandingAdministrator, LastUsedAt: since},
-			{ApplicationID: other.Application.ID, Application: shown(other, "Two"), Scopes: []string{"groups"}, Since: since + 60, Standing: policy.StandingAdministrator, LastUsedAt: since + 60},
+			{
+				ApplicationID: app.Application.ID,
+				Application:   shown(app, "one"),
+				Scopes:        []string{"read", "write"},
+				Since:         since,
+				Standing:      policy.StandingAdministrator,
+				LastUsedAt:    since,
+			},
+			{
+				ApplicationID: other.Application.ID,
+				Application:   shown(other, "Two"),
+				Scopes:        []string{"groups"},
+				Since:         since + 60,
+				Standing:      policy.StandingAdministrator,
+				LastUsedAt:    since + 60,
+			},
 		}
 		if d := cmp.Diff(want, list(alice)); d != "" {
 			t.Error(d)
@@ -101,7 +120,10 @@ func TestEndOfAPersonReachesCopiesOfTokensWithoutASession(t *testing.T) {
 			return f.People.ResetPassword(ctx, s.User.Username, "another few words")
 		},
 		"UpdateUser, inactive": func(f *fixture, s *storage.SignedIn) error {
-			return f.People.UpdateUser(ctx, policy.Operator(), s.User.ID, people.Person{Username: s.User.Username, Inactive: true})
+			return f.People.UpdateUser(ctx, policy.Operator(), s.User.ID, people.Person{
+				Username: s.User.Username,
+				Inactive: true,
+			})
 		},
 		"ChangePassword": func(f *fixture, s *storage.SignedIn) error {
 			return second(f.People.ChangePassword(ctx, s, people.Passwords{Current: goodPassword, Next: "another few words"}))
@@ -134,7 +156,10 @@ func TestAttackCopiedSessionLocksThePasswordChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t)
 		guess := func(s *storage.SignedIn) string {
-			_, err := f.People.ChangePassword(t.Context(), s, people.Passwords{Current: "wrong", Next: "a quite different phrase"})
+			_, err := f.People.ChangePassword(t.Context(), s, people.Passwords{
+				Current: "wrong",
+				Next:    "a quite different phrase",
+			})
 			if _, invalid := errors.AsType[*oauth.Invalid](err); invalid {
 				return "wrong"
 			}
@@ -152,7 +177,10 @@ func TestAttackCopiedSessionLocksThePasswordChange(t *testing.T) {
 			t.Errorf("%d guesses with one session", n)
 		}
 		own := f.login("alice")
-		_, err := f.People.ChangePassword(t.Context(), own, people.Passwords{Current: goodPassword, Next: "a quite different phrase"})
+		_, err := f.People.ChangePassword(t.Context(), own, people.Passwords{
+			Current: goodPassword,
+			Next:    "a quite different phrase",
+		})
 		if err != nil {
 			t.Errorf("the person, in another session: %v", err)
 		}
@@ -180,7 +208,10 @@ func TestEndlessPasswordChanges(t *testing.T) {
 	f := begin(t)
 	here := f.login("alice")
 	change := func(current string) error {
-		return second(f.People.ChangePassword(t.Context(), here, people.Passwords{Current: current, Next: "another few words"}))
+		return second(f.People.ChangePassword(t.Context(), here, people.Passwords{
+			Current: current,
+			Next:    "another few words",
+		}))
 	}
 	try := throttle.Try{Kind: limits.OfOwnChange, Key: "password " + here.User.ID}
 	for range limits.Of(limits.OfOwnChange).Tries - 1 {
@@ -207,10 +238,18 @@ func TestChangePassword(t *testing.T) {
 	byPassword := f.must(f.token(app, "grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword))
 	for field, passwords := range map[string][][2]string{
 		"current_password": {{"wrong", next}, {"", next}, {here.User.Password, next}},
-		"new_password":     {{goodPassword, "short"}, {goodPassword, ""}, {goodPassword, goodPassword}, {goodPassword, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"}},
+		"new_password": {
+			{goodPassword, "short"},
+			{goodPassword, ""},
+			{goodPassword, goodPassword},
+			{goodPassword, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"},
+		},
 	} {
 		for _, p := range passwords {
-			wantInvalid(t, second(f.People.ChangePassword(t.Context(), here, people.Passwords{Current: p[0], Next: p[1]})), field)
+			wantInvalid(t, second(f.People.ChangePassword(t.Context(), here, people.Passwords{
+				Current: p[0],
+				Next:    p[1],
+			})), field)
 		}
 	}
 	f.wantActive(true, byCode.AccessToken, byPassword.AccessToken, elsewhere.AccessToken)
@@ -234,7 +273,11 @@ func TestChangePassword(t *testing.T) {
 			here, there := f.login(name), f.login(name)
 			f.approve(t, app, there, "scope", "read")
 			elsewhere := f.tokens(app, there)
-			err := second(f.People.ChangePassword(t.Context(), here, people.Passwords{Current: goodPassword, Next: next, KeepApprovals: keep}))
+			err := second(f.People.ChangePassword(t.Context(), here, people.Passwords{
+				Current:       goodPassword,
+				Next:          next,
+				KeepApprovals: keep,
+			}))
 			wantError(t, err, "no error")
 			f.wantActive(keep, elsewhere.AccessToken, elsewhere.RefreshToken)
 			ask, err := f.Authorizations.RequiredInteraction(t.Context(), f.authorize(app, "scope", "read"), here)
@@ -246,9 +289,15 @@ func TestChangePassword(t *testing.T) {
 	t.Run("guessing at the current password is slowed", func(t *testing.T) {
 		s := f.login("bob")
 		for range int(limits.Of(limits.OfPair).Tries) {
-			wantInvalid(t, second(f.People.ChangePassword(t.Context(), s, people.Passwords{Current: "wrong", Next: next})), "current_password")
+			wantInvalid(t, second(f.People.ChangePassword(t.Context(), s, people.Passwords{
+				Current: "wrong",
+				Next:    next,
+			})), "current_password")
 		}
-		wantError(t, second(f.People.ChangePassword(t.Context(), s, people.Passwords{Current: goodPassword, Next: next})), "429 temporarily_unavailable")
+		wantError(t, second(f.People.ChangePassword(t.Context(), s, people.Passwords{
+			Current: goodPassword,
+			Next:    next,
+		})), "429 temporarily_unavailable")
 	})
 }
 

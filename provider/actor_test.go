@@ -16,12 +16,21 @@ import (
 func TestActorsWithoutRights(t *testing.T) {
 	f := begin(t)
 	alice, bob := f.person("alice"), f.person("bob")
-	r := clients.Registration{Name: "Robot", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, HashClientSecret: true}
+	r := clients.Registration{
+		Name:             "Robot",
+		ClientType:       policy.Confidential,
+		GrantTypes:       []string{policy.GrantClient},
+		HashClientSecret: true,
+	}
 	made, err := f.Clients.Register(t.Context(), policy.By(alice), r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, actor := range map[string]policy.Actor{"nobody": {}, "a user without an id": policy.By(storage.User{Administrator: true, Active: true}), "bob": policy.By(bob)} {
+	for name, actor := range map[string]policy.Actor{
+		"nobody":               {},
+		"a user without an id": policy.By(storage.User{Administrator: true, Active: true}),
+		"bob":                  policy.By(bob),
+	} {
 		t.Run(name, func(t *testing.T) {
 			id := made.Application.ID
 			_, err := f.Clients.Application(t.Context(), actor, id)
@@ -40,7 +49,9 @@ func TestActorsWithoutRights(t *testing.T) {
 				t.Errorf("sees %d of %d applications, %v", len(list), total, err)
 			}
 			wantError(t, f.People.DeleteUser(t.Context(), actor, alice.ID, ""), "403 access_denied")
-			wantError(t, f.People.UpdateUser(t.Context(), actor, alice.ID, people.Person{Username: "alice"}), "403 access_denied")
+			wantError(t, f.People.UpdateUser(
+				t.Context(), actor, alice.ID, people.Person{Username: "alice"},
+			), "403 access_denied")
 			if actor.Nobody() {
 				_, err = f.Clients.Register(t.Context(), actor, r)
 				wantError(t, err, "403 access_denied")

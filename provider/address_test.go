@@ -13,7 +13,11 @@ func TestAddressOnEveryWayIn(t *testing.T) {
 	open := func(c *Config) { inviting(c); c.SignUpDomains = nil }
 	ways := map[string]func(f *fixture, address string) (string, error){
 		"added": func(f *fixture, address string) (string, error) {
-			u, err := f.People.AddUser(f.t.Context(), policy.Operator(), people.Person{Username: "ann", Password: goodPassword, Email: address})
+			u, err := f.People.AddUser(f.t.Context(), policy.Operator(), people.Person{
+				Username: "ann",
+				Password: goodPassword,
+				Email:    address,
+			})
 			return u.Email, err
 		},
 		"changed": func(f *fixture, address string) (string, error) {
@@ -23,12 +27,17 @@ func TestAddressOnEveryWayIn(t *testing.T) {
 			return u.Email, err
 		},
 		"imported": func(f *fixture, address string) (string, error) {
-			_, err := f.People.Import(f.t.Context(), []people.Newcomer{{Person: people.Person{Username: "ann", Email: address}, Line: 2}}, false)
+			_, err := f.People.Import(f.t.Context(), []people.Newcomer{{
+				Person: people.Person{Username: "ann", Email: address},
+				Line:   2,
+			}}, false)
 			u, _ := f.People.UserByName(f.t.Context(), "ann")
 			return u.Email, err
 		},
 		"invited": func(f *fixture, address string) (string, error) {
-			made, err := f.Invitations.Invite(f.t.Context(), policy.Operator(), []people.Invite{{Email: address}}, people.Inviting{ByHand: true})
+			made, err := f.Invitations.Invite(
+				f.t.Context(), policy.Operator(), []people.Invite{{Email: address}}, people.Inviting{ByHand: true},
+			)
 			if err != nil {
 				return "", err
 			}
@@ -66,7 +75,10 @@ func TestAddressOnEveryWayIn(t *testing.T) {
 		if len(secrets) != 1 {
 			t.Fatal(secrets)
 		}
-		in, err := f.Invitations.WithPassword(t.Context(), secrets[0], people.NewAccount{Username: form, Password: goodPassword}, people.Browser{})
+		in, err := f.Invitations.WithPassword(t.Context(), secrets[0], people.NewAccount{
+			Username: form,
+			Password: goodPassword,
+		}, people.Browser{})
 		if err != nil || in.User.Email != form {
 			t.Errorf("%+v, %v", in, err)
 		}
@@ -80,13 +92,20 @@ func TestAddressOnEveryWayIn(t *testing.T) {
 		u := f.person("ann")
 		f.sql("UPDATE users SET email = 'änn@company.example'")
 		f.forgetCopies()
-		err := f.People.UpdateUser(t.Context(), policy.Operator(), u.ID, people.Person{Username: "ann", FirstName: "Ann", Email: "änn@company.example"})
+		err := f.People.UpdateUser(t.Context(), policy.Operator(), u.ID, people.Person{
+			Username:  "ann",
+			FirstName: "Ann",
+			Email:     "änn@company.example",
+		})
 		wantError(t, err, "no error")
 		u, err = f.People.UserByName(t.Context(), "ann")
 		if err != nil || u.Email != "änn@company.example" || u.FirstName != "Ann" {
 			t.Errorf("%+v, %v", u, err)
 		}
-		wantInvalid(t, f.People.UpdateUser(t.Context(), policy.Operator(), u.ID, people.Person{Username: "ann", Email: "ünn@company.example"}), "email")
+		wantInvalid(t, f.People.UpdateUser(t.Context(), policy.Operator(), u.ID, people.Person{
+			Username: "ann",
+			Email:    "ünn@company.example",
+		}), "email")
 	})
 }
 
@@ -104,7 +123,10 @@ func TestUsernameAtSignUp(t *testing.T) {
 			_, err := f.Invitations.WithPassword(t.Context(), secret, a, people.Browser{})
 			wantInvalid(t, err, field)
 		}
-		in, err := f.Invitations.WithPassword(t.Context(), secret, people.NewAccount{Username: email, Password: goodPassword}, people.Browser{})
+		in, err := f.Invitations.WithPassword(t.Context(), secret, people.NewAccount{
+			Username: email,
+			Password: goodPassword,
+		}, people.Browser{})
 		if err != nil || in.User.Username != email {
 			t.Errorf("%d: %+v, %v", n, in, err)
 		}

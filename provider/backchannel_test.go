@@ -231,8 +231,14 @@ func TestBackChannel_slow_owner_delays_nobody(t *testing.T) {
 		mallory := f.person("mallory")
 		s := f.login("alice")
 		for i := range 60 {
-			made, err := f.Clients.Register(t.Context(), policy.By(mallory), clients.Registration{Name: "slow", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode},
-				RedirectURIs: []string{callback}, HashClientSecret: true, BackchannelURI: fmt.Sprintf("https://slow%d.example/", i)})
+			made, err := f.Clients.Register(t.Context(), policy.By(mallory), clients.Registration{
+				Name:             "slow",
+				ClientType:       policy.Confidential,
+				GrantTypes:       []string{policy.GrantCode},
+				RedirectURIs:     []string{callback},
+				HashClientSecret: true,
+				BackchannelURI:   fmt.Sprintf("https://slow%d.example/", i),
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -299,8 +305,18 @@ func noticesOfStrangers(t *testing.T, host func(n int) string) {
 	})))
 	add := func(host, responsible string, owner *string) *clients.Registered {
 		t.Helper()
-		a := storage.Application{ID: seal.Identifier(), ClientID: seal.Identifier(), Name: "x", ClientType: policy.Public, GrantTypes: policy.GrantCode, RedirectURIs: "https://" + host + "/cb",
-			BackchannelURI: "https://" + host + "/logout", Responsible: responsible, OwnerID: owner, CreatedAt: oauth.Now()}
+		a := storage.Application{
+			ID:             seal.Identifier(),
+			ClientID:       seal.Identifier(),
+			Name:           "x",
+			ClientType:     policy.Public,
+			GrantTypes:     policy.GrantCode,
+			RedirectURIs:   "https://" + host + "/cb",
+			BackchannelURI: "https://" + host + "/logout",
+			Responsible:    responsible,
+			OwnerID:        owner,
+			CreatedAt:      oauth.Now(),
+		}
 		if responsible == storage.ByNobody {
 			a.Origin, a.Management = storage.FromRegistration, storage.ManagedAlone
 		}
@@ -330,8 +346,12 @@ func noticesOfStrangers(t *testing.T, host func(n int) string) {
 		strange = append(strange, add(host(n), storage.ByNobody, nil))
 	}
 	owner := f.person("owner")
-	others := map[string]*clients.Registered{"administrators.example": add("administrators.example", storage.ByOperator, nil), "persons.example": add("persons.example", storage.ByOwner, &owner.ID),
-		"told-before.example": add("told-before.example", storage.ByNobody, nil), "new.example": add("new.example", storage.ByNobody, nil)}
+	others := map[string]*clients.Registered{
+		"administrators.example": add("administrators.example", storage.ByOperator, nil),
+		"persons.example":        add("persons.example", storage.ByOwner, &owner.ID),
+		"told-before.example":    add("told-before.example", storage.ByNobody, nil),
+		"new.example":            add("new.example", storage.ByNobody, nil),
+	}
 	var telling sync.WaitGroup
 	telling.Go(func() { f.tells(t, 10*time.Minute) })
 	logOut("bob", others["told-before.example"])
@@ -407,7 +427,10 @@ func TestIdleSessionEndsWithAllThatHangsOnIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		at := &toldAt{start: time.Now(), answer: func(int) (int, error) { return 200, nil }}
 		f := begin(t, func(c *Config) {
-			c.OpenID, c.Scopes, c.IDTokenLifetime = true, append(c.Scopes, policy.Scope{Name: "openid", Description: "Sign in"}), time.Hour
+			c.OpenID, c.Scopes, c.IDTokenLifetime = true, append(c.Scopes, policy.Scope{
+				Name:        "openid",
+				Description: "Sign in",
+			}), time.Hour
 			c.SweepInterval, c.SweepBatch = time.Minute, 100
 		}, calls(at))
 		app := f.app(func(r *clients.Registration) { r.BackchannelURI = "https://client.example/logout" })

@@ -16,14 +16,22 @@ func TestChangeOfOneFieldKeepsWhatSomebodyElseChangedMeanwhile(t *testing.T) {
 	for _, name := range []string{"staff", "night"} {
 		wantError(t, f.People.AddGroup(t.Context(), name), "no error")
 	}
-	u, err := f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: "ann", Password: goodPassword, FirstName: "Ann"})
+	u, err := f.People.AddUser(t.Context(), policy.Operator(), people.Person{
+		Username:  "ann",
+		Password:  goodPassword,
+		FirstName: "Ann",
+	})
 	wantError(t, err, "no error")
 	first := true
 	changed, err := f.People.ChangeUser(t.Context(), policy.Operator(), u.ID, func(person *people.Person) {
 		person.Groups = append(person.Groups, "staff")
 		if first {
 			first = false
-			wantError(t, f.People.UpdateUser(t.Context(), policy.Operator(), u.ID, people.Person{Username: "anna", FirstName: "Anna", Groups: []string{"night"}}), "no error")
+			wantError(t, f.People.UpdateUser(t.Context(), policy.Operator(), u.ID, people.Person{
+				Username:  "anna",
+				FirstName: "Anna",
+				Groups:    []string{"night"},
+			}), "no error")
 		}
 	})
 	wantError(t, err, "no error")
@@ -44,7 +52,9 @@ func TestChangeOfNothingStoresNoEvent(t *testing.T) {
 	if same != u {
 		t.Errorf("the person was %v and is %v", u, same)
 	}
-	_, err = f.People.ChangeUser(t.Context(), policy.Operator(), u.ID, func(person *people.Person) { person.LastName = "Lee" })
+	_, err = f.People.ChangeUser(
+		t.Context(), policy.Operator(), u.ID, func(person *people.Person) { person.LastName = "Lee" },
+	)
 	wantError(t, err, "no error")
 	found, err := f.Events.List(t.Context(), policy.Operator(), events.Filter{Kind: "person.changed"}, 10)
 	wantError(t, err, "no error")

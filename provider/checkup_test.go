@@ -18,7 +18,10 @@ import (
 // inside makes the checks that need no network.
 func (f *fixture) inside(t *testing.T) []checkup.Finding {
 	t.Helper()
-	found := append(f.checkApplications(t.Context()), f.checkDatabase(t.Context()), f.checkClock(t.Context()), f.checkKeys(t.Context()), f.checkAddresses(t.Context()), f.checkMail(t.Context()))
+	found := append(
+		f.checkApplications(t.Context()), f.checkDatabase(t.Context()), f.checkClock(t.Context()),
+		f.checkKeys(t.Context()), f.checkAddresses(t.Context()), f.checkMail(t.Context()),
+	)
 	for _, one := range found {
 		listed := false
 		for _, c := range checkup.Checks() {
@@ -57,13 +60,22 @@ func TestCheckupFindsWhatIsStored(t *testing.T) {
 	}
 
 	f.person("nobody@nowhere")
-	_, err := f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: "alice", Password: goodPassword, Email: "alice@example.org", Profile: &people.Profile{EmailVerified: true}})
+	_, err := f.People.AddUser(t.Context(), policy.Operator(), people.Person{
+		Username: "alice",
+		Password: goodPassword,
+		Email:    "alice@example.org",
+		Profile:  &people.Profile{EmailVerified: true},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	refused := oauth.Refuse("invalid_request", "code_challenge is missing: %s", oauth.Own("x"))
 	f.Refusals.Count(events.Refused{Application: &app.Application, Proved: true, Endpoint: "authorize"}, refused)
-	f.Refusals.Count(events.Refused{Application: &app.Application, Endpoint: "token", Address: "192.0.2.1"}, oauth.Refuse("invalid_client", "of a stranger"))
+	f.Refusals.Count(events.Refused{
+		Application: &app.Application,
+		Endpoint:    "token",
+		Address:     "192.0.2.1",
+	}, oauth.Refuse("invalid_client", "of a stranger"))
 	// The browsers of people who have signed in do not displace what the application itself has sent.
 	for n := range 5 {
 		f.Refusals.Count(
@@ -73,8 +85,11 @@ func TestCheckupFindsWhatIsStored(t *testing.T) {
 	}
 	f.app(func(r *clients.Registration) { r.Name, r.RedirectURIs = "Intranet", []string{"http://intranet.lan/cb"} })
 	got := bad(f.inside(t))
-	for _, want := range []string{"warning addresses : 1 of 2 people", "warning refused-requests " + AboutApplication(app.Application) + ": invalid_request: code_challenge is missing: x (once, last",
-		"warning redirect-uris Intranet ("} {
+	for _, want := range []string{
+		"warning addresses : 1 of 2 people",
+		"warning refused-requests " + AboutApplication(app.Application) + ": invalid_request: code_challenge is missing: x (once, last",
+		"warning redirect-uris Intranet (",
+	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
@@ -83,7 +98,9 @@ func TestCheckupFindsWhatIsStored(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	got = bad(f.RefusedToStrangers(t.Context(), app.Application))
-	if !strings.Contains(got, ": invalid_client: of a stranger (once, last") || !strings.HasSuffix(got, ", sender unknown)") || strings.Contains(got, "\n") {
+	if !strings.Contains(
+		got, ": invalid_client: of a stranger (once, last",
+	) || !strings.HasSuffix(got, ", sender unknown)") || strings.Contains(got, "\n") {
 		t.Errorf("%s", got)
 	}
 	mails.Stop()

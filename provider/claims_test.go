@@ -21,8 +21,15 @@ func (f *fixture) wholePerson(name string) *storage.SignedIn {
 	f.t.Helper()
 	err := f.People.AddGroup(f.t.Context(), "staff")
 	if err == nil {
-		_, err = f.People.AddUser(f.t.Context(), policy.Operator(), people.Person{Username: name, Password: goodPassword, Email: name + "@example.org", FirstName: "Alice", LastName: "Liddell",
-			Groups: []string{"staff"}, Profile: &people.Profile{EmailVerified: true}})
+		_, err = f.People.AddUser(f.t.Context(), policy.Operator(), people.Person{
+			Username:  name,
+			Password:  goodPassword,
+			Email:     name + "@example.org",
+			FirstName: "Alice",
+			LastName:  "Liddell",
+			Groups:    []string{"staff"},
+			Profile:   &people.Profile{EmailVerified: true},
+		})
 	}
 	if err != nil {
 		f.t.Fatal(err)
@@ -35,7 +42,9 @@ func (f *fixture) aboutPerson(got *tokens.TokenResponse) map[string]any {
 	f.t.Helper()
 	about := map[string]any{}
 	for name, value := range claimsOf(f.t, got.IDToken) {
-		if !slices.Contains([]string{"iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "at_hash", "acr", "amr", "sid"}, name) {
+		if !slices.Contains(
+			[]string{"iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "at_hash", "acr", "amr", "sid"}, name,
+		) {
 			about[name] = value
 		}
 	}
@@ -125,7 +134,9 @@ func TestIDTokenHasTheClaimsOfTheScopes(t *testing.T) {
 			if app == public {
 				want = []string{"name"}
 			}
-			got := f.aboutPerson(f.tokens(app, s, "scope", "openid email", "claims", `{"id_token":{"name":null,"groups":{"value":["other"]}}}`))
+			got := f.aboutPerson(f.tokens(
+				app, s, "scope", "openid email", "claims", `{"id_token":{"name":null,"groups":{"value":["other"]}}}`,
+			))
 			if names := keysOf(got); !slices.Equal(names, want) {
 				t.Error(names)
 			}
@@ -138,7 +149,9 @@ func TestIDTokenHasTheClaimsOfTheScopes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if names := keysOf(f.aboutPerson(f.must(f.refresh(app, got.RefreshToken)))); !slices.Equal(names, []string{"email", "email_verified"}) {
+		if names := keysOf(f.aboutPerson(f.must(f.refresh(
+			app, got.RefreshToken,
+		)))); !slices.Equal(names, []string{"email", "email_verified"}) {
 			t.Error(names)
 		}
 	})
@@ -161,7 +174,11 @@ func TestIDTokenOfADeviceHasTheClaimsOfTheScopes(t *testing.T) {
 	for name, test := range map[string]struct {
 		app *clients.Registered
 		in  bool
-	}{"confidential": {f.television(server), true}, "off": {f.television(server, claims("off")), false}, "public": {f.television(), false}} {
+	}{
+		"confidential": {f.television(server), true},
+		"off":          {f.television(server, claims("off")), false},
+		"public":       {f.television(), false},
+	} {
 		codes := f.asks(test.app, "scope", everyClaim)
 		f.allow(codes, s)
 		got := f.must(f.token(test.app, pollWith(codes)...))
@@ -185,7 +202,9 @@ func TestIDTokenHasNoClaimsThatWereApprovedForAnAPI(t *testing.T) {
 		t.Fatal("nobody is asked")
 	}
 	for of, want := range map[string]string{mailbox: "email email_verified", server: "email email_verified groups"} {
-		if got := keysOf(f.aboutPerson(f.tokens(app, s, "scope", "openid email groups", "resource", of))); strings.Join(got, " ") != want {
+		if got := keysOf(f.aboutPerson(f.tokens(
+			app, s, "scope", "openid email groups", "resource", of,
+		))); strings.Join(got, " ") != want {
 			t.Errorf("%s: %v, want %s", of, got, want)
 		}
 	}
@@ -193,7 +212,9 @@ func TestIDTokenHasNoClaimsThatWereApprovedForAnAPI(t *testing.T) {
 	if got := keysOf(f.aboutPerson(both)); !slices.Contains(got, "groups") {
 		t.Errorf("for both: %v", got)
 	}
-	if got := keysOf(f.aboutPerson(f.must(f.refresh(app, both.RefreshToken, "resource", mailbox)))); slices.Contains(got, "groups") {
+	if got := keysOf(f.aboutPerson(f.must(f.refresh(
+		app, both.RefreshToken, "resource", mailbox,
+	)))); slices.Contains(got, "groups") {
 		t.Errorf("for both, refreshed for the API: %v", got)
 	}
 }
@@ -245,10 +266,20 @@ func TestClaimsInIDTokenCostWhatTheyRead(t *testing.T) {
 		app   *clients.Registered
 		scope string
 		more  int
-	}{{off, everyClaim, 0}, {on, "openid", 0}, {on, "openid read", 0}, {on, "openid profile email", 1}, {on, "openid groups", 2}, {on, everyClaim, 2}} {
+	}{
+		{off, everyClaim, 0},
+		{on, "openid", 0},
+		{on, "openid read", 0},
+		{on, "openid profile email", 1},
+		{on, "openid groups", 2},
+		{on, everyClaim, 2},
+	} {
 		got := count(test.app, test.scope)
 		if want := [2]int{base[0] + test.more, base[1] + test.more}; got != want {
-			t.Errorf("%q, %s: an exchange and a refresh cost %v statements, want %v", test.app.Application.ClaimsInIDToken, test.scope, got, want)
+			t.Errorf(
+				"%q, %s: an exchange and a refresh cost %v statements, want %v", test.app.Application.ClaimsInIDToken,
+				test.scope, got, want,
+			)
 		}
 	}
 	t.Logf("with the scope openid alone, an exchange and a refresh cost %v statements", base)
@@ -262,11 +293,23 @@ func TestAttackClaimsInTheIDTokenOfAStranger(t *testing.T) {
 	f.sql("UPDATE users SET administrator = TRUE WHERE username = 'root'")
 	root.Administrator = true
 	register := func(actor policy.Actor, change func(*clients.Registration)) (*clients.Registered, error) {
-		r := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{callback}, HashClientSecret: true}
+		r := clients.Registration{
+			Name:             "Client",
+			ClientType:       policy.Confidential,
+			GrantTypes:       []string{policy.GrantCode},
+			RedirectURIs:     []string{callback},
+			HashClientSecret: true,
+		}
 		change(&r)
 		return f.Clients.Register(t.Context(), actor, r)
 	}
-	for value, want := range map[string]string{"": "", "off": "", "on": "claims_in_id_token", "yes": "claims_in_id_token", "ON": "claims_in_id_token"} {
+	for value, want := range map[string]string{
+		"":    "",
+		"off": "",
+		"on":  "claims_in_id_token",
+		"yes": "claims_in_id_token",
+		"ON":  "claims_in_id_token",
+	} {
 		_, err := register(policy.By(alice), claims(value))
 		if want == "" {
 			wantError(t, err, "no error")
@@ -286,7 +329,10 @@ func TestAttackClaimsInTheIDTokenOfAStranger(t *testing.T) {
 	// A person who owns it may switch them off, and not on again.
 	f.sql("UPDATE applications SET responsible = 'operator', owner_id = '" + alice.ID + "' WHERE id = '" + theirs.Application.ID + "'")
 	change := func(by policy.Actor, value string) error {
-		_, err := f.Clients.Change(t.Context(), by, theirs.Application.ID, func(r *clients.Registration) error { r.ClaimsInIDToken = value; return nil })
+		_, err := f.Clients.Change(
+			t.Context(), by, theirs.Application.ID,
+			func(r *clients.Registration) error { r.ClaimsInIDToken = value; return nil },
+		)
 		return err
 	}
 	wantError(t, change(policy.By(alice), "on"), "no error") // as it is
@@ -297,11 +343,15 @@ func TestAttackClaimsInTheIDTokenOfAStranger(t *testing.T) {
 	// A person becomes responsible: what only an administrator may decide ends, and what narrows stays.
 	for value, want := range map[string]string{"on": "", "off": "off"} {
 		wantError(t, change(policy.ByConfirmed(root), value), "no error")
-		given, err := f.Clients.Assign(t.Context(), policy.ByConfirmed(root), theirs.Application.ID, f.version(theirs.Application.ID), "alice")
+		given, err := f.Clients.Assign(
+			t.Context(), policy.ByConfirmed(root), theirs.Application.ID, f.version(theirs.Application.ID), "alice",
+		)
 		if err != nil || given.ClaimsInIDToken != want {
 			t.Errorf("%s: %q %v", value, given.ClaimsInIDToken, err)
 		}
-		_, err = f.Clients.TakeOver(t.Context(), policy.ByConfirmed(root), theirs.Application.ID, f.version(theirs.Application.ID))
+		_, err = f.Clients.TakeOver(
+			t.Context(), policy.ByConfirmed(root), theirs.Application.ID, f.version(theirs.Application.ID),
+		)
 		wantError(t, err, "no error")
 	}
 }

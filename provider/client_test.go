@@ -52,22 +52,77 @@ func TestClientAuthentication(t *testing.T) {
 		{"RFC6749/5.2 an empty secret by Basic", nil, []string{basic(id + ":")}, "401 invalid_client"},
 		{"RFC6749/5.2 a wrong secret", []string{"client_id", id, "client_secret", secret + "x"}, nil, "401 invalid_client"},
 		{"RFC6749/5.2 a wrong secret by Basic", nil, []string{basic(id + ":" + secret[1:])}, "401 invalid_client"},
-		{"RFC6749/5.2 the stored form is no secret", []string{"client_id", id, "client_secret", app.Application.Secret}, nil, "401 invalid_client"},
-		{"RFC6749/5.2 the digest is no secret", []string{"client_id", id, "client_secret", seal.Digest(secret)}, nil, "401 invalid_client"},
-		{"RFC6749/5.2 the secret of another client", []string{"client_id", id, "client_secret", other.Secret}, nil, "401 invalid_client"},
-		{"RFC6749/5.2 an unknown client", []string{"client_id", "unknown", "client_secret", secret}, nil, "401 invalid_client"},
-		{"RFC6749/5.2 the client id has its case", []string{"client_id", swapCase(id), "client_secret", secret}, nil, "401 invalid_client"},
-		{"RFC6749/2.3 Basic and a secret in the body", []string{"client_secret", secret}, []string{good}, "400 invalid_request"},
+		{
+			"RFC6749/5.2 the stored form is no secret",
+			[]string{"client_id", id, "client_secret", app.Application.Secret},
+			nil,
+			"401 invalid_client",
+		},
+		{
+			"RFC6749/5.2 the digest is no secret",
+			[]string{"client_id", id, "client_secret", seal.Digest(secret)},
+			nil,
+			"401 invalid_client",
+		},
+		{
+			"RFC6749/5.2 the secret of another client",
+			[]string{"client_id", id, "client_secret", other.Secret},
+			nil,
+			"401 invalid_client",
+		},
+		{
+			"RFC6749/5.2 an unknown client",
+			[]string{"client_id", "unknown", "client_secret", secret},
+			nil,
+			"401 invalid_client",
+		},
+		{
+			"RFC6749/5.2 the client id has its case",
+			[]string{"client_id", swapCase(id), "client_secret", secret},
+			nil,
+			"401 invalid_client",
+		},
+		{
+			"RFC6749/2.3 Basic and a secret in the body",
+			[]string{"client_secret", secret},
+			[]string{good},
+			"400 invalid_request",
+		},
 		{"RFC6749/2.3 Basic twice", nil, []string{good, good}, "400 invalid_request"},
 		{"RFC6749/2.3 Basic and Bearer", nil, []string{good, "Bearer x"}, "400 invalid_request"},
-		{"CVE-2022-36087 authenticated as one client, acting as another", []string{"client_id", other.Application.ClientID}, []string{good}, "400 invalid_request"},
+		{
+			"CVE-2022-36087 authenticated as one client, acting as another",
+			[]string{"client_id", other.Application.ClientID},
+			[]string{good},
+			"400 invalid_request",
+		},
 		{"RFC6749/5.2 a scheme that is not known", nil, []string{"Digest x"}, "401 invalid_client"},
 		{"RFC6749/5.2 a bearer token", nil, []string{"Bearer " + secret}, "401 invalid_client"},
 		{"RFC7521/4.2 an assertion", []string{"client_id", id, "client_assertion", "x"}, nil, "401 invalid_client"},
-		{"RFC7521/4.2 an assertion beside the secret", []string{"client_assertion_type", "x"}, []string{good}, "400 invalid_request"},
-		{"RFC6749/2.1 a public client with its id alone", []string{"client_id", open.Application.ClientID}, nil, "400 unauthorized_client"},
-		{"RFC6749/2.1 a public client with a secret", []string{"client_id", open.Application.ClientID, "client_secret", "x"}, nil, "401 invalid_client"},
-		{"RFC6749/2.1 a public client by Basic, with an empty secret", nil, []string{basic(open.Application.ClientID + ":")}, "401 invalid_client"},
+		{
+			"RFC7521/4.2 an assertion beside the secret",
+			[]string{"client_assertion_type", "x"},
+			[]string{good},
+			"400 invalid_request",
+		},
+		{
+			"RFC6749/2.1 a public client with its id alone",
+			[]string{"client_id", open.Application.ClientID},
+			nil,
+			"400 unauthorized_client",
+		},
+		{
+			"RFC6749/2.1 a public client with a secret",
+			[]string{"client_id", open.Application.ClientID, "client_secret", "x"},
+			nil,
+			"401 invalid_client",
+		},
+		{
+			"RFC6749/2.1 a public client by Basic, with an empty secret",
+			nil,
+			[]string{basic(open.Application.ClientID + ":")},
+			"401 invalid_client",
+		},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			r := with(post(values(append(test.body, "grant_type", policy.GrantClient)...)), test.headers...)
@@ -79,8 +134,14 @@ func TestClientAuthentication(t *testing.T) {
 		})
 	}
 	t.Run("an unknown client and a wrong secret look alike", func(t *testing.T) {
-		_, _, unknown := f.Grants.Token(t.Context(), by(&clients.Registered{Application: storage.Application{ClientID: "unknown", ClientType: policy.Confidential}, Secret: "x"}, "grant_type", policy.GrantClient), "a")
-		_, _, wrong := f.Grants.Token(t.Context(), by(&clients.Registered{Application: app.Application, Secret: "x"}, "grant_type", policy.GrantClient), "b")
+		_, _, unknown := f.Grants.Token(t.Context(), by(&clients.Registered{
+			Application: storage.Application{ClientID: "unknown", ClientType: policy.Confidential},
+			Secret:      "x",
+		}, "grant_type", policy.GrantClient), "a")
+		_, _, wrong := f.Grants.Token(t.Context(), by(&clients.Registered{
+			Application: app.Application,
+			Secret:      "x",
+		}, "grant_type", policy.GrantClient), "b")
 		seen := func(err error) oauth.Error {
 			e := *err.(*oauth.Error)
 			e.Cause, e.Application = nil, nil // they are for the log and the event log only
@@ -93,7 +154,9 @@ func TestClientAuthentication(t *testing.T) {
 	t.Run("a secret that was not form-encoded is told apart from a wrong one", func(t *testing.T) {
 		for sent, hint := range map[string]bool{"a+b": true, "a%41b": true, "ab": false} {
 			for _, client := range []string{id, "unknown"} {
-				_, _, err := f.Grants.Token(t.Context(), with(post(values("grant_type", policy.GrantClient)), basic(client+":"+sent)), "hint")
+				_, _, err := f.Grants.Token(
+					t.Context(), with(post(values("grant_type", policy.GrantClient)), basic(client+":"+sent)), "hint",
+				)
 				wantError(t, err, "401 invalid_client")
 				if got := strings.Contains(err.Error(), "percent-encode each + and %"); got != hint {
 					t.Errorf("%s, client %s: %v", sent, client, err)
@@ -102,13 +165,19 @@ func TestClientAuthentication(t *testing.T) {
 		}
 	})
 	t.Run("RFC6749/A.1 a client id has spaces and colons", func(t *testing.T) {
-		spaced, err := f.Clients.Register(t.Context(), policy.Operator(), clients.Registration{Name: "Spaced", ClientID: "urn:my client",
-			ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}})
+		spaced, err := f.Clients.Register(t.Context(), policy.Operator(), clients.Registration{
+			Name:       "Spaced",
+			ClientID:   "urn:my client",
+			ClientType: policy.Confidential,
+			GrantTypes: []string{policy.GrantClient},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		encoded := url.QueryEscape(spaced.Application.ClientID) + ":" + url.QueryEscape(spaced.Secret)
-		_, _, err = f.Grants.Token(t.Context(), with(post(values("grant_type", policy.GrantClient)), basic(encoded)), "spaced")
+		_, _, err = f.Grants.Token(
+			t.Context(), with(post(values("grant_type", policy.GrantClient)), basic(encoded)), "spaced",
+		)
 		if err != nil {
 			t.Error(err)
 		}
@@ -118,7 +187,10 @@ func TestClientAuthentication(t *testing.T) {
 		if err == nil || got == nil || got.ID != app.Application.ID {
 			t.Error(got, err)
 		}
-		_, got, err = f.Grants.Token(t.Context(), by(&clients.Registered{Application: app.Application, Secret: "wrong"}, "grant_type", policy.GrantCode), "")
+		_, got, err = f.Grants.Token(t.Context(), by(&clients.Registered{
+			Application: app.Application,
+			Secret:      "wrong",
+		}, "grant_type", policy.GrantCode), "")
 		if err == nil || got != nil {
 			t.Error("not proven:", got, err)
 		}
@@ -156,7 +228,10 @@ func TestClientAuthentication(t *testing.T) {
 	})
 	t.Run("guessing at ids that nobody has is slowed too", func(t *testing.T) {
 		unknown := func(n int) *clients.Registered {
-			return &clients.Registered{Application: storage.Application{ClientID: fmt.Sprint("nobody", n), ClientType: policy.Confidential}, Secret: "x"}
+			return &clients.Registered{
+				Application: storage.Application{ClientID: fmt.Sprint("nobody", n), ClientType: policy.Confidential},
+				Secret:      "x",
+			}
 		}
 		before := f.limits.Tries.Size()
 		for n := range limits.Of(limits.OfAddress).Tries {
@@ -220,7 +295,10 @@ func TestChosenSecretIsSlowed(t *testing.T) {
 				app := f.app(func(r *clients.Registration) { r.ClientSecret, r.HashClientSecret = "chosen by a person", hash })
 				ask := func(secret, want string) {
 					t.Helper()
-					_, err := f.token(&clients.Registered{Application: app.Application, Secret: secret}, "grant_type", policy.GrantClient)
+					_, err := f.token(&clients.Registered{
+						Application: app.Application,
+						Secret:      secret,
+					}, "grant_type", policy.GrantClient)
 					wantError(t, err, want)
 				}
 				for range 3 * int(limits.Of(limits.OfPair).Tries) { // the right secret uses no try

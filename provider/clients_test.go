@@ -43,7 +43,13 @@ func TestAttackGuessesByAssertion(t *testing.T) {
 	app, made := f.app(secretJWT), f.app(secretJWT, func(r *clients.Registration) { r.ClientSecret = "" })
 	try := func(app *clients.Registered, secret string) error {
 		id, now := app.Application.ClientID, oauth.Now()
-		text, err := jose.Sign(jose.HS256, "JWT", "", []byte(secret), map[string]any{"iss": id, "sub": id, "aud": f.config.Issuer, "exp": now + 60, "jti": rand.Text()})
+		text, err := jose.Sign(jose.HS256, "JWT", "", []byte(secret), map[string]any{
+			"iss": id,
+			"sub": id,
+			"aud": f.config.Issuer,
+			"exp": now + 60,
+			"jti": rand.Text(),
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,7 +184,9 @@ func TestAttackDocumentPushesWithoutItsCertificate(t *testing.T) {
 	}
 	key := newKey(t)
 	own, other := issue(key), issue(newKey(t))
-	app := site.serves("/c", `,"token_endpoint_auth_method":"self_signed_tls_client_auth","jwks":`+keySetOf(t, key, own.Raw))
+	app := site.serves(
+		"/c", `,"token_endpoint_auth_method":"self_signed_tls_client_auth","jwks":`+keySetOf(t, key, own.Raw),
+	)
 	for name, test := range map[string]struct {
 		shown *mtls.Certificate
 		want  string
@@ -199,10 +207,23 @@ func TestAttackWrongCertificatesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		key, strange := newKey(t), newKey(t)
 		issue := func(by crypto.Signer, name string) *x509.Certificate {
-			authority := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "Authority"}, IsCA: true, BasicConstraintsValid: true, NotBefore: time.Now(), NotAfter: time.Now().Add(time.Hour)}
+			authority := &x509.Certificate{
+				SerialNumber:          big.NewInt(1),
+				Subject:               pkix.Name{CommonName: "Authority"},
+				IsCA:                  true,
+				BasicConstraintsValid: true,
+				NotBefore:             time.Now(),
+				NotAfter:              time.Now().Add(time.Hour),
+			}
 			made := authority
 			if name != "" {
-				made = &x509.Certificate{SerialNumber: big.NewInt(2), DNSNames: []string{name}, NotBefore: time.Now(), NotAfter: time.Now().Add(time.Hour), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+				made = &x509.Certificate{
+					SerialNumber: big.NewInt(2),
+					DNSNames:     []string{name},
+					NotBefore:    time.Now(),
+					NotAfter:     time.Now().Add(time.Hour),
+					ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+				}
 			}
 			der, err := x509.CreateCertificate(rand.Reader, made, authority, by.Public(), by)
 			if err == nil {
@@ -223,7 +244,9 @@ func TestAttackWrongCertificatesAreBounded(t *testing.T) {
 		present := func(app *clients.Registered, certificate *x509.Certificate, address string) error {
 			shown := &mtls.Certificate{Certificate: certificate}
 			ctx := mtls.With(t.Context(), func() (*mtls.Certificate, error) { return shown, nil })
-			_, _, err := f.Grants.Token(ctx, post(values("client_id", app.Application.ClientID, "grant_type", policy.GrantClient)), address)
+			_, _, err := f.Grants.Token(ctx, post(values(
+				"client_id", app.Application.ClientID, "grant_type", policy.GrantClient,
+			)), address)
 			return err
 		}
 		shows := func(app *clients.Registered, by crypto.Signer, address string) error {
@@ -246,21 +269,30 @@ func TestAttackWrongCertificatesAreBounded(t *testing.T) {
 
 // attackFromTheSite uses up what the site of a client has. The client authenticates, in its network with a new
 // certificate too. Elsewhere in the site, a certificate that nobody has seen has to wait.
-func attackFromTheSite(t *testing.T, shows func(*clients.Registered, *x509.Certificate, string) error, client *clients.Registered,
-	issue func(crypto.Signer, string) *x509.Certificate, ours, strange crypto.Signer) {
+func attackFromTheSite(
+	t *testing.T,
+	shows func(*clients.Registered, *x509.Certificate, string) error,
+	client *clients.Registered,
+	issue func(crypto.Signer, string) *x509.Certificate,
+	ours, strange crypto.Signer,
+) {
 	t.Helper()
 	const own, beside, strangers = "203.0.113.1", "203.0.113.2", "203.0.113.%d"
 	usual := issue(ours, "client.example")
 	wantKind(t, "before", shows(client, usual, own), "no error")
 	wrong := issue(strange, "client.example")
 	for i := range 10 * limits.Of(limits.OfAddress).Tries {
-		if kind(shows(client, wrong, fmt.Sprintf(strangers, 10+i%10)))[:3] == "429" && i > 4*limits.Of(limits.OfAddress).Tries {
+		if kind(shows(
+			client, wrong, fmt.Sprintf(strangers, 10+i%10),
+		))[:3] == "429" && i > 4*limits.Of(limits.OfAddress).Tries {
 			break
 		}
 	}
 	wantKind(t, "its certificate, beside", shows(client, usual, beside), "no error")
 	wantKind(t, "a new certificate in its network", shows(client, issue(ours, "client.example"), own), "no error")
-	if got := kind(shows(client, issue(ours, "client.example"), fmt.Sprintf(strangers, 99))); !strings.HasPrefix(got, "429 ") {
+	if got := kind(shows(
+		client, issue(ours, "client.example"), fmt.Sprintf(strangers, 99),
+	)); !strings.HasPrefix(got, "429 ") {
 		t.Error("control, a new certificate from elsewhere in the site:", got)
 	}
 	// What was verified for one client proves nothing for another name, and nothing after its end.
@@ -308,7 +340,14 @@ func TestAttackRequestURIThatNobodyRegistered(t *testing.T) {
 	f := begin(t, reaches(web))
 	a := storage.Application{ClientID: "a", Responsible: storage.ByOperator, RequestURIs: web.URL + "/registered"}
 	ctx := authorize.FromBrowser(t.Context(), "192.0.2.1", "")
-	for _, uri := range []string{web.URL + "/other", web.URL + "/registered/", web.URL + "/registered?x", web.URL + "/Registered", web.URL + "/registered#x", web.URL} {
+	for _, uri := range []string{
+		web.URL + "/other",
+		web.URL + "/registered/",
+		web.URL + "/registered?x",
+		web.URL + "/Registered",
+		web.URL + "/registered#x",
+		web.URL,
+	} {
 		_, err := f.Clients.ObjectAt(ctx, a, uri)
 		wantKind(t, uri, err, "400 invalid_request_uri")
 	}
@@ -327,7 +366,13 @@ func TestAttackRequestObjectsOfStrangersTakeNoPlaces(t *testing.T) {
 	mallory, yes, no := "mallory", true, false
 	for name, attacker := range map[string]storage.Application{
 		"stranger": {ClientID: "s", Responsible: storage.ByNobody, Origin: storage.FromRegistration, LastUsedAt: 1},
-		"person":   {ClientID: "p", Responsible: storage.ByOwner, OwnerID: &mallory, OwnerActive: &yes, OwnerAdministrator: &no},
+		"person": {
+			ClientID:           "p",
+			Responsible:        storage.ByOwner,
+			OwnerID:            &mallory,
+			OwnerActive:        &yes,
+			OwnerAdministrator: &no,
+		},
 	} {
 		t.Run(name, func(t *testing.T) { takesNoPlaces(t, attacker) })
 	}

@@ -186,9 +186,22 @@ func (c Config) rules() *policy.Rules {
 
 // people returns the settings of package people.
 func (c Config) people() people.Config {
-	return people.Config{SessionLifetime: c.SessionLifetime, SessionIdle: c.SessionIdle, PasswordMinLength: c.PasswordMinLength,
-		SecondFactor: c.SecondFactor, SecondFactorGrace: c.SecondFactorGrace, Name: c.Name, ServerName: c.serverName(), Passkeys: passkey.Usable(c.origin()), Base: c.tokens().Audience(), Servers: c.servers(), Languages: c.Languages,
-		SignUp: c.SignUp, SignUpDomains: c.SignUpDomains, InvitationLifetime: c.InvitationLifetime}
+	return people.Config{
+		SessionLifetime:    c.SessionLifetime,
+		SessionIdle:        c.SessionIdle,
+		PasswordMinLength:  c.PasswordMinLength,
+		SecondFactor:       c.SecondFactor,
+		SecondFactorGrace:  c.SecondFactorGrace,
+		Name:               c.Name,
+		ServerName:         c.serverName(),
+		Passkeys:           passkey.Usable(c.origin()),
+		Base:               c.tokens().Audience(),
+		Servers:            c.servers(),
+		Languages:          c.Languages,
+		SignUp:             c.SignUp,
+		SignUpDomains:      c.SignUpDomains,
+		InvitationLifetime: c.InvitationLifetime,
+	}
 }
 
 // servers returns the other servers with the redirect URI of each.
@@ -235,14 +248,30 @@ func (c Config) mail() (*mail.Sender, error) {
 // the server key, and not the server key itself.
 func (c Config) clients(sampleSecret string) clients.Config {
 	return clients.Config{
-		Config: clientauth.Config{Issuer: c.Issuer, Bases: c.bases(), Certificates: c.ClientCertificates, Authorities: c.ClientAuthorities},
-		OpenID: c.OpenID, ObjectsByReference: c.ObjectsByReference, StrictURIs: c.RPLogout.StrictURIs, Redirects: c.redirects(),
-		Open: c.open(), SampleSecret: sampleSecret}
+		Config: clientauth.Config{
+			Issuer:       c.Issuer,
+			Bases:        c.bases(),
+			Certificates: c.ClientCertificates,
+			Authorities:  c.ClientAuthorities,
+		},
+		OpenID:             c.OpenID,
+		ObjectsByReference: c.ObjectsByReference,
+		StrictURIs:         c.RPLogout.StrictURIs,
+		Redirects:          c.redirects(),
+		Open:               c.open(),
+		SampleSecret:       sampleSecret,
+	}
 }
 
 // registration returns the settings of package registration.
 func (c Config) registration() registration.Config {
-	return registration.Config{OpenID: c.OpenID, Open: c.open(), URL: c.Issuer + "/register/", Issuer: c.Issuer, Statements: c.StatementIssuers}
+	return registration.Config{
+		OpenID:     c.OpenID,
+		Open:       c.open(),
+		URL:        c.Issuer + "/register/",
+		Issuer:     c.Issuer,
+		Statements: c.StatementIssuers,
+	}
 }
 
 // open returns the settings for applications that come by themselves.
@@ -254,7 +283,11 @@ func (c Config) registration() registration.Config {
 func (c Config) open() clients.OpenConfig {
 	open := c.Open
 	at, err := url.Parse(c.Issuer)
-	open.Outbound = outbound.Config{Trace: c.TraceOutbound, Peer: c.DocumentHost, NoLoopback: err != nil || !loopback.InBrowser(at.Hostname())}
+	open.Outbound = outbound.Config{
+		Trace:      c.TraceOutbound,
+		Peer:       c.DocumentHost,
+		NoLoopback: err != nil || !loopback.InBrowser(at.Hostname()),
+	}
 	if len(open.Hosts) > 0 {
 		open.Outbound.Networks = c.OutboundNetworks
 	}
@@ -274,8 +307,12 @@ func (c Config) CheckResource(r resources.Registration, others []resources.Regis
 // tokens returns the settings of package tokens.
 func (c Config) tokens() tokens.Config {
 	return tokens.Config{
-		Issuer: c.Issuer, OpenID: c.OpenID, IDTokenLifetime: c.IDTokenLifetime, RefreshTokenMaxLifetime: c.RefreshTokenMaxLifetime,
-		PersonTokensPerMinute: c.PersonQuota.TokensPerMinute, OpenTokensPerMinute: c.OpenQuota.TokensPerMinute,
+		Issuer:                  c.Issuer,
+		OpenID:                  c.OpenID,
+		IDTokenLifetime:         c.IDTokenLifetime,
+		RefreshTokenMaxLifetime: c.RefreshTokenMaxLifetime,
+		PersonTokensPerMinute:   c.PersonQuota.TokensPerMinute,
+		OpenTokensPerMinute:     c.OpenQuota.TokensPerMinute,
 	}
 }
 
@@ -295,27 +332,55 @@ func (c Config) bases() []string {
 
 // logout returns the settings of package logout.
 func (c Config) logout() logout.Config {
-	return logout.Config{Issuer: c.Issuer, AlwaysPrompt: c.RPLogout.AlwaysPrompt, RefuseExpired: c.RPLogout.RefuseExpired, KeepTokens: c.RPLogout.KeepTokens, Redirects: c.redirects()}
+	return logout.Config{
+		Issuer:        c.Issuer,
+		AlwaysPrompt:  c.RPLogout.AlwaysPrompt,
+		RefuseExpired: c.RPLogout.RefuseExpired,
+		KeepTokens:    c.RPLogout.KeepTokens,
+		Redirects:     c.redirects(),
+	}
 }
 
 // device returns the settings of package device.
 func (c Config) device() device.Config {
-	return device.Config{Page: c.tokens().Audience() + "/device", Lifetime: c.DeviceCodeLifetime, Interval: c.DeviceInterval, MaxPending: c.DeviceMaxPending}
+	return device.Config{
+		Page:       c.tokens().Audience() + "/device",
+		Lifetime:   c.DeviceCodeLifetime,
+		Interval:   c.DeviceInterval,
+		MaxPending: c.DeviceMaxPending,
+	}
 }
 
 // authorize returns the settings of package authorize.
 func (c Config) authorize(acrValues []string) authorize.Config {
-	return authorize.Config{Issuer: c.Issuer, OpenID: c.OpenID, AlwaysAsk: c.AlwaysAsk, CodeLifetime: c.CodeLifetime,
-		RequirePushed: c.RequirePushed, RequireSigned: c.RequireSigned, ObjectsByReference: c.ObjectsByReference, PushedLifetime: c.PushedLifetime, MaxPushed: c.PushedMaxPending, ACRValues: acrValues}
+	return authorize.Config{
+		Issuer:             c.Issuer,
+		OpenID:             c.OpenID,
+		AlwaysAsk:          c.AlwaysAsk,
+		CodeLifetime:       c.CodeLifetime,
+		RequirePushed:      c.RequirePushed,
+		RequireSigned:      c.RequireSigned,
+		ObjectsByReference: c.ObjectsByReference,
+		PushedLifetime:     c.PushedLifetime,
+		MaxPushed:          c.PushedMaxPending,
+		ACRValues:          acrValues,
+	}
 }
 
 // keys returns the settings of package keys.
 func (c Config) keys(rules *policy.Rules) keys.Config {
 	return keys.Config{
-		OpenID: c.OpenID, RSAPrivateKey: c.RSAPrivateKey, RSAInactiveKeys: c.RSAInactiveKeys, KeyLifetime: c.KeyLifetime, JWKSMaxAge: c.JWKSMaxAge,
-		SessionLifetime: c.SessionLifetime, IDTokenLifetime: c.IDTokenLifetime, MaxStaleness: c.MaxStaleness,
-		JWTAccessTokenLifetime: c.JWTAccessTokenLifetime, JWTMax: rules.Allowance(policy.StandingAdministrator).JWTMax,
-		LongestSigned: resources.LongestSigned(c.Resources),
+		OpenID:                 c.OpenID,
+		RSAPrivateKey:          c.RSAPrivateKey,
+		RSAInactiveKeys:        c.RSAInactiveKeys,
+		KeyLifetime:            c.KeyLifetime,
+		JWKSMaxAge:             c.JWKSMaxAge,
+		SessionLifetime:        c.SessionLifetime,
+		IDTokenLifetime:        c.IDTokenLifetime,
+		MaxStaleness:           c.MaxStaleness,
+		JWTAccessTokenLifetime: c.JWTAccessTokenLifetime,
+		JWTMax:                 rules.Allowance(policy.StandingAdministrator).JWTMax,
+		LongestSigned:          resources.LongestSigned(c.Resources),
 	}
 }
 

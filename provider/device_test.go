@@ -68,9 +68,17 @@ func TestDeviceIsNotApprovedAfterAChange(t *testing.T) {
 			app, s := f.television(), f.login("alice")
 			codes := f.asks(app, "scope", "read write")
 			q := f.find(codes.UserCode, s)
-			r := clients.Registration{Name: "Client", ClientType: policy.Public, GrantTypes: []string{policy.GrantDevice}, RedirectURIs: []string{callback}, HashClientSecret: true}
+			r := clients.Registration{
+				Name:             "Client",
+				ClientType:       policy.Public,
+				GrantTypes:       []string{policy.GrantDevice},
+				RedirectURIs:     []string{callback},
+				HashClientSecret: true,
+			}
 			change(&r)
-			if _, err := f.Clients.Update(t.Context(), policy.Operator(), app.Application.ID, f.version(app.Application.ID), r); err != nil {
+			if _, err := f.Clients.Update(
+				t.Context(), policy.Operator(), app.Application.ID, f.version(app.Application.ID), r,
+			); err != nil {
 				t.Fatal(err)
 			}
 			_, err := f.Devices.Approve(t.Context(), q.Ticket, s)
@@ -110,7 +118,10 @@ func TestGuessesAtUserCodesAreLimited(t *testing.T) {
 		}
 		again := *mallory
 		again.Session.AuthTime++
-		for what, s := range map[string]*storage.SignedIn{"another session": f.login("mallory"), "after another sign-in": &again} {
+		for what, s := range map[string]*storage.SignedIn{
+			"another session":       f.login("mallory"),
+			"after another sign-in": &again,
+		} {
 			if err := guess(codes.UserCode, s); err != nil {
 				t.Errorf("%s: %v", what, err)
 			}

@@ -97,17 +97,26 @@ func TestMetadataDocument(t *testing.T) {
 	// Nothing is stored before the first approval.
 	a := f.authorize(app)
 	if a.Application.Name != "Example" || a.Application.ID != "" || f.count("applications") != 0 {
-		t.Errorf("%q has the ID %q, and %d applications are stored", a.Application.Name, a.Application.ID, f.count("applications"))
+		t.Errorf(
+			"%q has the ID %q, and %d applications are stored", a.Application.Name, a.Application.ID, f.count("applications"),
+		)
 	}
 	asked := f.ask(t, app, alice)
 	denied, err := f.Authorizations.Resume(t.Context(), asked.Ticket, alice)
-	if err != nil || !strings.Contains(f.Authorizations.Deny(denied).Location(), "access_denied") || f.count("applications") != 0 {
+	if err != nil || !strings.Contains(
+		f.Authorizations.Deny(denied).Location(), "access_denied",
+	) || f.count("applications") != 0 {
 		t.Error("denied:", err, f.count("applications"))
 	}
 	tokens := f.approved(t, app, alice, "scope", "read write")
 	f.wantActive(true, tokens.access, tokens.refresh)
 	id := f.authorize(app).Application.ID
-	_, err = f.Clients.Update(t.Context(), policy.Operator(), id, f.version(id), clients.Registration{Name: "Other", ClientType: policy.Public, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{callback}})
+	_, err = f.Clients.Update(t.Context(), policy.Operator(), id, f.version(id), clients.Registration{
+		Name:         "Other",
+		ClientType:   policy.Public,
+		GrantTypes:   []string{policy.GrantCode},
+		RedirectURIs: []string{callback},
+	})
 	wantInvalid(t, err, "name")
 	first, err := f.Clients.Client(t.Context(), app.Application.ClientID)
 	if err != nil || first.Origin != storage.FromDocument || first.Responsible != storage.ByNobody || first.ClientType != policy.Public || first.LastUsedAt == 0 {
@@ -260,7 +269,9 @@ func TestDocumentQuota(t *testing.T) {
 	first, second := site.serves("/1", ""), site.serves("/2", "")
 	f.approved(t, first, alice)
 	at := queryOf(t, f.approve(t, second, alice, "state", "s"))
-	if at.Get("error") != "temporarily_unavailable" || at.Get("state") != "s" || !strings.Contains(at.Get("error_description"), "OPEN_MAX_APPLICATIONS") {
+	if at.Get("error") != "temporarily_unavailable" || at.Get("state") != "s" || !strings.Contains(
+		at.Get("error_description"), "OPEN_MAX_APPLICATIONS",
+	) {
 		t.Error("the client is told", at)
 	}
 	if f.count("applications") != 1 || f.count("consents") != 1 {
@@ -321,8 +332,16 @@ func TestRegisteredURLHasNoDocument(t *testing.T) {
 	site := newDocumentSite(t)
 	f := begin(t, site.reads)
 	id := site.serves("/c", "").Application.ClientID
-	_, err := f.Clients.Register(t.Context(), policy.Operator(), clients.Registration{Name: "Client", ClientType: policy.Public, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{callback}, ClientID: id})
-	if invalid, ok := errors.AsType[*oauth.Invalid](err); !ok || !strings.Contains(invalid.At("client_id"), "OPEN_CLIENTS") {
+	_, err := f.Clients.Register(t.Context(), policy.Operator(), clients.Registration{
+		Name:         "Client",
+		ClientType:   policy.Public,
+		GrantTypes:   []string{policy.GrantCode},
+		RedirectURIs: []string{callback},
+		ClientID:     id,
+	})
+	if invalid, ok := errors.AsType[*oauth.Invalid](err); !ok || !strings.Contains(
+		invalid.At("client_id"), "OPEN_CLIENTS",
+	) {
 		t.Error("a URL is accepted as a client id:", err)
 	}
 	// A database from before may have one.
@@ -353,7 +372,10 @@ func TestUnknownClientIDs(t *testing.T) {
 		_, err := f.Authorizations.Authorize(t.Context(), values("client_id", test.clientID))
 		t.Run(rule, func(t *testing.T) { wantError(t, err, test.want) })
 		// The token endpoint fetches nothing.
-		_, err = f.token(&clients.Registered{Application: storage.Application{ClientID: test.clientID, ClientType: policy.Public}}, "grant_type", policy.GrantCode, "code", "x")
+		_, err = f.token(&clients.Registered{Application: storage.Application{
+			ClientID:   test.clientID,
+			ClientType: policy.Public,
+		}}, "grant_type", policy.GrantCode, "code", "x")
 		t.Run(rule+" at the token endpoint", func(t *testing.T) { wantError(t, err, "401 invalid_client") })
 	}
 	if n := site.fetches("/c"); n != 1 {

@@ -35,8 +35,18 @@ func TestErrorText(t *testing.T) {
 		app, s := f.app(introspects), f.login("alice")
 		const secret = "a-secret-in-the-wrong-place"
 		var told []error
-		for _, pairs := range [][]string{{"scope", secret}, {"response_type", secret}, {"response_mode", secret}, {"state", strings.Repeat(secret, 100)},
-			{"code_challenge", secret}, {"code_challenge_method", secret}, {"redirect_uri", "https://client.example/" + secret}, {"prompt", secret}, {"request", secret}, {"request_uri", secret}} {
+		for _, pairs := range [][]string{
+			{"scope", secret},
+			{"response_type", secret},
+			{"response_mode", secret},
+			{"state", strings.Repeat(secret, 100)},
+			{"code_challenge", secret},
+			{"code_challenge_method", secret},
+			{"redirect_uri", "https://client.example/" + secret},
+			{"prompt", secret},
+			{"request", secret},
+			{"request_uri", secret},
+		} {
 			a, err := f.Authorizations.Authorize(t.Context(), f.query(app, pairs...))
 			if err == nil && a.Refused != nil {
 				err = a.Refused
@@ -50,9 +60,16 @@ func TestErrorText(t *testing.T) {
 			t.Fatal(err)
 		}
 		told = append(told, a.Refused)
-		for _, pairs := range [][]string{{"grant_type", secret}, {"grant_type", policy.GrantClient, "scope", secret}, {"grant_type", policy.GrantCode, "code", secret, "code_verifier", verifier},
-			{"grant_type", policy.GrantCode, "code", f.code(app, s), "redirect_uri", callback, "code_verifier", secret}, {"grant_type", policy.GrantCode, "code", f.code(app, s), "redirect_uri", secret, "code_verifier", verifier},
-			{"grant_type", policy.GrantRefresh, "refresh_token", secret}, {"grant_type", policy.GrantPassword, "username", secret, "password", secret}, {"grant_type", policy.GrantClient, secret, "\xff"}} {
+		for _, pairs := range [][]string{
+			{"grant_type", secret},
+			{"grant_type", policy.GrantClient, "scope", secret},
+			{"grant_type", policy.GrantCode, "code", secret, "code_verifier", verifier},
+			{"grant_type", policy.GrantCode, "code", f.code(app, s), "redirect_uri", callback, "code_verifier", secret},
+			{"grant_type", policy.GrantCode, "code", f.code(app, s), "redirect_uri", secret, "code_verifier", verifier},
+			{"grant_type", policy.GrantRefresh, "refresh_token", secret},
+			{"grant_type", policy.GrantPassword, "username", secret, "password", secret},
+			{"grant_type", policy.GrantClient, secret, "\xff"},
+		} {
 			told = append(told, second(f.token(app, pairs...)))
 		}
 		shown := 0
@@ -180,7 +197,9 @@ func TestDatabaseFails(t *testing.T) {
 			return err
 		}},
 		{"authorize: a pushed request", "requests", func(t *testing.T, w *world) error {
-			_, err := w.Authorizations.Authorize(t.Context(), values("client_id", w.query(w.app).Get("client_id"), "request_uri", "urn:ietf:params:oauth:request_uri:x"))
+			_, err := w.Authorizations.Authorize(t.Context(), values(
+				"client_id", w.query(w.app).Get("client_id"), "request_uri", "urn:ietf:params:oauth:request_uri:x",
+			))
 			return err
 		}},
 		{"consent: next", "consents", func(t *testing.T, w *world) error {
@@ -235,7 +254,10 @@ func TestDatabaseFails(t *testing.T) {
 			return w.People.Revoke(t.Context(), w.s.User.ID, w.app.Application.ID)
 		}},
 		{"change the password", "users sessions grants", func(t *testing.T, w *world) error {
-			return second(w.People.ChangePassword(t.Context(), w.s, people.Passwords{Current: goodPassword, Next: "another few words"}))
+			return second(w.People.ChangePassword(t.Context(), w.s, people.Passwords{
+				Current: goodPassword,
+				Next:    "another few words",
+			}))
 		}},
 		{"ask for a new password", "mails", func(t *testing.T, w *world) error {
 			return w.People.AskReset(t.Context(), t.Name(), people.Browser{Address: "192.0.2.1"})
@@ -254,10 +276,22 @@ func TestDatabaseFails(t *testing.T) {
 		{"verify an address", "users links", func(t *testing.T, w *world) error {
 			return second(w.People.VerifyAddress(t.Context(), w.s, "x"))
 		}},
-		{"the first administrator's link", "users", func(t *testing.T, w *world) error { return w.People.CheckSetup(t.Context(), w.setup) }},
-		{"the first administrator", "users", func(t *testing.T, w *world) error { return w.People.Setup(t.Context(), w.setup, people.Person{}) }},
+		{
+			"the first administrator's link",
+			"users",
+			func(t *testing.T, w *world) error { return w.People.CheckSetup(t.Context(), w.setup) },
+		},
+		{
+			"the first administrator",
+			"users",
+			func(t *testing.T, w *world) error { return w.People.Setup(t.Context(), w.setup, people.Person{}) },
+		},
 		{"register", "applications", func(t *testing.T, w *world) error {
-			_, err := w.Clients.Register(t.Context(), policy.Operator(), clients.Registration{Name: "x", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}})
+			_, err := w.Clients.Register(t.Context(), policy.Operator(), clients.Registration{
+				Name:       "x",
+				ClientType: policy.Confidential,
+				GrantTypes: []string{policy.GrantClient},
+			})
 			return err
 		}},
 		{"rotate a secret", "applications", func(t *testing.T, w *world) error {

@@ -22,7 +22,10 @@ func (f *fixture) failed(kind events.Kind, u storage.User, address, why string, 
 	if len(at) > 0 {
 		e.Object = at[0]
 	}
-	err := events.Failed(origin.With(f.t.Context(), &origin.Origin{Actor: origin.Actor{Kind: origin.Nobody}, Address: address}), f.store, e)
+	err := events.Failed(origin.With(f.t.Context(), &origin.Origin{
+		Actor:   origin.Actor{Kind: origin.Nobody},
+		Address: address,
+	}), f.store, e)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -43,7 +46,11 @@ func TestEventsOfOneChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t)
 		for n := range 20 {
-			_, err := f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: fmt.Sprint("root-", n), Password: goodPassword, Administrator: true})
+			_, err := f.People.AddUser(t.Context(), policy.Operator(), people.Person{
+				Username:      fmt.Sprint("root-", n),
+				Password:      goodPassword,
+				Administrator: true,
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,11 +81,20 @@ func TestFailuresShareARow(t *testing.T) {
 		f.failed(events.SignInFailed, alice, "2001:db8::1", "password") // another hour
 		got := []string{}
 		for _, e := range f.storedEvents(events.SignInFailed) {
-			got = append(got, strings.TrimSpace(fmt.Sprint(e.PersonName, " ", e.Detail, " ", e.ObjectID, " ", e.Address, " ", e.Times)))
+			got = append(got, strings.TrimSpace(fmt.Sprint(
+				e.PersonName, " ", e.Detail, " ", e.ObjectID, " ", e.Address, " ", e.Times,
+			)))
 		}
 		slices.Sort(got)
-		want := []string{"alice disabled  2001:db8::/48 1", "alice password  2001:db8::/48 1", "alice password  2001:db8::/48 2", "alice password one 2001:db8::/48 2", "alice password two 2001:db8::/48 1",
-			"bob password  192.0.2.1 1", "password  2001:db8::/48 1"}
+		want := []string{
+			"alice disabled  2001:db8::/48 1",
+			"alice password  2001:db8::/48 1",
+			"alice password  2001:db8::/48 2",
+			"alice password one 2001:db8::/48 2",
+			"alice password two 2001:db8::/48 1",
+			"bob password  192.0.2.1 1",
+			"password  2001:db8::/48 1",
+		}
 		if !slices.Equal(got, want) {
 			t.Errorf("the rows are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
@@ -106,7 +122,10 @@ func TestFailuresFromManyNetworks(t *testing.T) {
 				}
 			}
 			if len(found) != want || shared != rest {
-				t.Errorf("%s: %d rows, and %d failures in the one without a network; want %d and %d", what, len(found), shared, want, rest)
+				t.Errorf(
+					"%s: %d rows, and %d failures in the one without a network; want %d and %d", what, len(found), shared, want,
+					rest,
+				)
 			}
 		}
 		everywhere(events.FactorFailed, alice, 49)
@@ -153,7 +172,13 @@ func TestAttackFailuresScrollActivityAway(t *testing.T) {
 			f.failed(events.PasswordFailed, alice, fmt.Sprintf("192.0.2.%d", n), "")
 		}
 		f.failed(events.SignInFailed, alice, "203.0.113.9", "password")
-		got, want := shown(), []string{"password.failed 40 192.0.2.0/24", "sign-in.failed 40 2001:db8:7::/48", "sign-in.failed 1 203.0.113.9", "sign-in 1", "person.added 1"}
+		got, want := shown(), []string{
+			"password.failed 40 192.0.2.0/24",
+			"sign-in.failed 40 2001:db8:7::/48",
+			"sign-in.failed 1 203.0.113.9",
+			"sign-in 1",
+			"person.added 1",
+		}
 		at := []int{}
 		for _, one := range want {
 			at = append(at, slices.IndexFunc(got, func(has string) bool { return has == one || has == one+" 192.0.2.1" }))
@@ -207,12 +232,20 @@ func TestAdministrationIsForAdministrators(t *testing.T) {
 	_, list := f.Events.List(t.Context(), bob, events.Filter{}, 10)
 	_, invite := f.Invitations.Invite(t.Context(), bob, []people.Invite{{Email: "eve@example.com"}}, people.Inviting{})
 	_, renew := f.Invitations.Renew(t.Context(), bob, one.ID, true)
-	for what, err := range map[string]error{"list": list, "export": f.Events.Export(t.Context(), bob, events.Filter{}), "invite": invite, "renew": renew, "withdraw": f.Invitations.Withdraw(t.Context(), bob, one.ID)} {
+	for what, err := range map[string]error{
+		"list":     list,
+		"export":   f.Events.Export(t.Context(), bob, events.Filter{}),
+		"invite":   invite,
+		"renew":    renew,
+		"withdraw": f.Invitations.Withdraw(t.Context(), bob, one.ID),
+	} {
 		if kind(err) != "403 access_denied" {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if _, err := f.Invitations.ByLink(t.Context(), secretOf(t, one)); err != nil || f.count("invitations") != 1 || len(f.storedEvents(events.EventsExported)) != 0 {
+	if _, err := f.Invitations.ByLink(
+		t.Context(), secretOf(t, one),
+	); err != nil || f.count("invitations") != 1 || len(f.storedEvents(events.EventsExported)) != 0 {
 		t.Errorf("the link: %v, %d invitations, %v", err, f.count("invitations"), f.storedEvents(events.EventsExported))
 	}
 }
@@ -220,7 +253,15 @@ func TestAdministrationIsForAdministrators(t *testing.T) {
 // The event of an export says by what it was filtered, without a value.
 func TestExportIsStored(t *testing.T) {
 	f := begin(t)
-	all := events.Filter{Kind: "sign-in", PersonID: "the person", ActorID: "the actor", ObjectID: "the object", Address: "192.0.2.1", Since: 1, Until: 2}
+	all := events.Filter{
+		Kind:     "sign-in",
+		PersonID: "the person",
+		ActorID:  "the actor",
+		ObjectID: "the object",
+		Address:  "192.0.2.1",
+		Since:    1,
+		Until:    2,
+	}
 	for _, of := range []events.Filter{all, {}} {
 		err := f.Events.Export(t.Context(), policy.Operator(), of)
 		if err != nil {
@@ -267,7 +308,11 @@ func TestAttackUsernameIsTheIDOfSomebodyElse(t *testing.T) {
 	f := begin(t)
 	victim, gone, app := f.person("victim"), f.person("gone"), f.app()
 	wantError(t, f.People.DeleteUser(t.Context(), policy.Operator(), gone.ID, ""), "no error")
-	for what, id := range map[string]string{"a person": victim.ID, "a person who was deleted": gone.ID, "an application": app.Application.ClientID} {
+	for what, id := range map[string]string{
+		"a person":                 victim.ID,
+		"a person who was deleted": gone.ID,
+		"an application":           app.Application.ClientID,
+	} {
 		f.person(id)
 		find := f.People.PersonInEvents
 		if what == "an application" {

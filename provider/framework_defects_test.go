@@ -57,7 +57,13 @@ func TestFositeDefects(t *testing.T) {
 		},
 		// Client secrets.
 		"a public client authenticates with an empty secret": func(t *testing.T, d *defect) {
-			for _, r := range []*clients.Registered{{Application: d.open.Application, Secret: ""}, {Application: storage.Application{ClientID: d.open.Application.ClientID, ClientType: policy.Confidential}, Secret: ""}} {
+			for _, r := range []*clients.Registered{{
+				Application: d.open.Application,
+				Secret:      "",
+			}, {
+				Application: storage.Application{ClientID: d.open.Application.ClientID, ClientType: policy.Confidential},
+				Secret:      "",
+			}} {
 				_, _, err := d.Tokens.Introspect(t.Context(), by(r, "token", d.tokens(d.app, d.s).AccessToken), "")
 				if k := kind(err); k != "401 invalid_client" && k != "403 unauthorized_client" {
 					t.Error(k)
@@ -67,13 +73,20 @@ func TestFositeDefects(t *testing.T) {
 		"bcrypt sees 72 bytes of a secret": func(t *testing.T, d *defect) {
 			head := strings.Repeat("x", 100)
 			app := d.fixture.app(func(r *clients.Registration) { r.ClientSecret = head + "right" })
-			_, err := d.token(&clients.Registered{Application: app.Application, Secret: head + "wrong"}, "grant_type", policy.GrantClient)
+			_, err := d.token(&clients.Registered{
+				Application: app.Application,
+				Secret:      head + "wrong",
+			}, "grant_type", policy.GrantClient)
 			wantError(t, err, "401 invalid_client")
 			_, err = d.token(app, "grant_type", policy.GrantClient)
 			wantError(t, err, "no error")
 		},
 		// Token endpoint.
-		"an unknown grant type is invalid_request": func(t *testing.T, d *defect) { d.want(t, "400 unsupported_grant_type", "unknown") },
+		"an unknown grant type is invalid_request": func(t *testing.T, d *defect) {
+			d.want(
+				t, "400 unsupported_grant_type", "unknown",
+			)
+		},
 		"no credentials are 400, and a 401 has no challenge": func(t *testing.T, d *defect) {
 			_, _, err := d.Grants.Token(t.Context(), post(values("grant_type", policy.GrantClient)), "")
 			wantError(t, err, "401 invalid_client")
@@ -101,7 +114,10 @@ func TestFositeDefects(t *testing.T) {
 			d.want(t, "400 invalid_request", policy.GrantRefresh)
 		},
 		"Basic and body credentials are accepted together": func(t *testing.T, d *defect) {
-			d.want(t, "400 invalid_request", policy.GrantClient, "client_id", d.app.Application.ClientID, "client_secret", d.app.Secret)
+			d.want(
+				t, "400 invalid_request", policy.GrantClient, "client_id", d.app.Application.ClientID, "client_secret",
+				d.app.Secret,
+			)
 		},
 		"a parameter may come twice": func(t *testing.T, d *defect) {
 			_, _, err := d.Grants.Token(t.Context(), postBody("grant_type=client_credentials&grant_type=password"), "")
@@ -130,7 +146,11 @@ func TestFositeDefects(t *testing.T) {
 			}
 		},
 		"grants without a person grant nothing": func(t *testing.T, d *defect) {
-			for _, answer := range []*tokens.TokenResponse{d.must(d.token(d.app, "grant_type", policy.GrantClient)), d.must(d.token(d.app, "grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword))} {
+			for _, answer := range []*tokens.TokenResponse{d.must(d.token(
+				d.app, "grant_type", policy.GrantClient,
+			)), d.must(d.token(
+				d.app, "grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword,
+			))} {
 				if diff := cmp.Diff("read write groups", answer.Scope); diff != "" {
 					t.Error(diff)
 				}
@@ -167,8 +187,12 @@ func TestFositeDefects(t *testing.T) {
 				t.Error(location)
 			}
 		},
-		"a missing response_type is unsupported_response_type": func(t *testing.T, d *defect) { d.refused(t, "invalid_request", "response_type", "-") },
-		"response_mode=query is refused":                       func(t *testing.T, d *defect) { d.code(d.app, d.s, "response_mode", "query") },
+		"a missing response_type is unsupported_response_type": func(t *testing.T, d *defect) {
+			d.refused(
+				t, "invalid_request", "response_type", "-",
+			)
+		},
+		"response_mode=query is refused": func(t *testing.T, d *defect) { d.code(d.app, d.s, "response_mode", "query") },
 		"an unknown client is JSON": func(t *testing.T, d *defect) {
 			_, err := d.Authorizations.Authorize(t.Context(), d.query(d.app, "client_id", "unknown"))
 			wantError(t, err, "400 invalid_client")
@@ -204,7 +228,11 @@ func TestFositeDefects(t *testing.T) {
 				t.Error(location, err)
 			}
 		},
-		"a code_challenge may be anything": func(t *testing.T, d *defect) { d.refused(t, "invalid_request", "code_challenge", "x") },
+		"a code_challenge may be anything": func(t *testing.T, d *defect) {
+			d.refused(
+				t, "invalid_request", "code_challenge", "x",
+			)
+		},
 		"the issuer is missing": func(t *testing.T, d *defect) {
 			if queryOf(t, d.Authorizations.Deny(d.authorize(d.app)).Location()).Get("iss") != "https://auth.example/o" {
 				t.Error("RFC9207/2")
@@ -221,11 +249,15 @@ func TestFositeDefects(t *testing.T) {
 			wantError(t, err, "403 unauthorized_client")
 		},
 		"a client cannot introspect by client_secret_post": func(t *testing.T, d *defect) {
-			_, _, err := d.Tokens.Introspect(t.Context(), post(values("token", "x", "client_id", d.may.Application.ClientID, "client_secret", d.may.Secret)), "")
+			_, _, err := d.Tokens.Introspect(t.Context(), post(values(
+				"token", "x", "client_id", d.may.Application.ClientID, "client_secret", d.may.Secret,
+			)), "")
 			wantError(t, err, "no error")
 		},
 		"a refresh token shows the end of its access token": func(t *testing.T, d *defect) {
-			found, _, err := d.Tokens.Introspect(t.Context(), by(d.may, "token", d.tokens(d.app, d.s).RefreshToken, "token_type_hint", "refresh_token"), "")
+			found, _, err := d.Tokens.Introspect(t.Context(), by(
+				d.may, "token", d.tokens(d.app, d.s).RefreshToken, "token_type_hint", "refresh_token",
+			), "")
 			if err != nil || found.ExpiresAt-found.IssuedAt != 30*24*3600 {
 				t.Error(found, err)
 			}
@@ -254,7 +286,9 @@ func TestFositeDefects(t *testing.T) {
 					names = append(names, name)
 				}
 			}
-			if diff := cmp.Diff([]string{"error", "error_description", "iss"}, names); diff != "" || strings.Contains(a.Refused.Description, "redirect_uri") {
+			if diff := cmp.Diff(
+				[]string{"error", "error_description", "iss"}, names,
+			); diff != "" || strings.Contains(a.Refused.Description, "redirect_uri") {
 				t.Error(diff, a.Refused)
 			}
 		},

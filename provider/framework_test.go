@@ -31,13 +31,24 @@ func TestStateIsFositesLastCheck(t *testing.T) {
 	f := begin(t)
 	app := f.app()
 	try := func(pairs ...string) (fosite.AuthorizeRequester, error) {
-		return f.Authorizations.Framework().NewAuthorizeRequest(t.Context(), &http.Request{Method: http.MethodGet, URL: &url.URL{}, Header: http.Header{}, Form: f.query(app, pairs...)})
+		return f.Authorizations.Framework().NewAuthorizeRequest(t.Context(), &http.Request{
+			Method: http.MethodGet,
+			URL:    &url.URL{},
+			Header: http.Header{},
+			Form:   f.query(app, pairs...),
+		})
 	}
 	t.Run("whatever else is wrong is said before the state", func(t *testing.T) {
 		for name, form := range map[string][]string{
-			"client": {"client_id", "unknown"}, "redirect URI": {"redirect_uri", "https://evil.example/"}, "scope": {"scope", "unknown"}, "registration": {"registration", "x"},
-			"response type": {"response_type", "token"}, "no response type": {"response_type", "-"}, "response mode": {"response_mode", "form_post"}, "unknown response mode": {"response_mode", "x"},
-			"request object": {"scope", "openid", "request", "x"},
+			"client":                {"client_id", "unknown"},
+			"redirect URI":          {"redirect_uri", "https://evil.example/"},
+			"scope":                 {"scope", "unknown"},
+			"registration":          {"registration", "x"},
+			"response type":         {"response_type", "token"},
+			"no response type":      {"response_type", "-"},
+			"response mode":         {"response_mode", "form_post"},
+			"unknown response mode": {"response_mode", "x"},
+			"request object":        {"scope", "openid", "request", "x"},
 		} {
 			_, err := try(form...)
 			if err == nil || errors.Is(err, fosite.ErrInvalidState) {
@@ -59,8 +70,22 @@ func TestStateIsFositesLastCheck(t *testing.T) {
 			t.Fatal("one character is enough:", err)
 		}
 		for _, r := range []fosite.AuthorizeRequester{without, one} {
-			got := []any{r.GetClient().GetID(), r.GetRedirectURI().String(), []string(r.GetRequestedScopes()), []string(r.GetResponseTypes()), r.IsRedirectURIValid(), r.GetResponseMode()}
-			want := []any{app.Application.ClientID, callback, []string{"read", "write"}, []string{"code"}, true, fosite.ResponseModeQuery}
+			got := []any{
+				r.GetClient().GetID(),
+				r.GetRedirectURI().String(),
+				[]string(r.GetRequestedScopes()),
+				[]string(r.GetResponseTypes()),
+				r.IsRedirectURIValid(),
+				r.GetResponseMode(),
+			}
+			want := []any{
+				app.Application.ClientID,
+				callback,
+				[]string{"read", "write"},
+				[]string{"code"},
+				true,
+				fosite.ResponseModeQuery,
+			}
 			if d := cmp.Diff(want, got); d != "" {
 				t.Error(d)
 			}
@@ -142,7 +167,11 @@ type accessRecorder struct {
 	*recorder
 }
 
-func (r accessRecorder) CreateAccessTokenSession(ctx context.Context, signature string, request fosite.Requester) error {
+func (r accessRecorder) CreateAccessTokenSession(
+	ctx context.Context,
+	signature string,
+	request fosite.Requester,
+) error {
 	r.note("CreateAccessTokenSession")
 	return r.AccessTokenStorage.CreateAccessTokenSession(ctx, signature, request)
 }
@@ -173,13 +202,25 @@ func TestFositeCallsOnlyWhatItWasGiven(t *testing.T) {
 		run  func() error
 		want []string
 	}{
-		{"authorize", func() error { code = f.code(app, s); return nil }, []string{"GetClient", "CreateAuthorizeCodeSession"}},
+		{
+			"authorize",
+			func() error { code = f.code(app, s); return nil },
+			[]string{"GetClient", "CreateAuthorizeCodeSession"},
+		},
 		{"code", func() (err error) { answer, err = f.exchange(app, code); return err }, nil},
 		{"code again", func() error { _, err := f.exchange(app, code); return reversed(err) }, nil},
-		{"code flow", func() error { answer = f.tokens(app, s); return nil }, []string{"GetClient", "CreateAuthorizeCodeSession"}},
+		{
+			"code flow",
+			func() error { answer = f.tokens(app, s); return nil },
+			[]string{"GetClient", "CreateAuthorizeCodeSession"},
+		},
 		{"refresh", func() error { _, err := f.refresh(app, answer.RefreshToken); return err }, nil},
 		{"refresh again", func() error { _, err := f.refresh(app, answer.RefreshToken); return reversed(err) }, nil},
-		{"client credentials", func() (err error) { answer, err = f.token(app, "grant_type", policy.GrantClient); return err }, []string{"CreateAccessTokenSession"}},
+		{
+			"client credentials",
+			func() (err error) { answer, err = f.token(app, "grant_type", policy.GrantClient); return err },
+			[]string{"CreateAccessTokenSession"},
+		},
 		{"password", func() error {
 			_, err := f.token(app, "grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword)
 			return err
@@ -243,14 +284,18 @@ func TestHandlersAreListedByHand(t *testing.T) {
 		return r
 	}
 	for _, name := range policy.TokenGrants() {
-		if !handler.CanHandleTokenEndpointRequest(t.Context(), request(name)) || handler.CanHandleTokenEndpointRequest(t.Context(), request(name, policy.GrantCode)) {
+		if !handler.CanHandleTokenEndpointRequest(
+			t.Context(), request(name),
+		) || handler.CanHandleTokenEndpointRequest(t.Context(), request(name, policy.GrantCode)) {
 			t.Errorf("%s: the handler is not for exactly one grant type", name)
 		}
 		if handler.CanSkipClientAuth(t.Context(), request(name)) {
 			t.Errorf("%s does without client authentication", name)
 		}
 	}
-	if handler.CanHandleTokenEndpointRequest(t.Context(), request("unknown")) || handler.CanHandleTokenEndpointRequest(t.Context(), request()) {
+	if handler.CanHandleTokenEndpointRequest(
+		t.Context(), request("unknown"),
+	) || handler.CanHandleTokenEndpointRequest(t.Context(), request()) {
 		t.Error("an unknown grant type has a handler")
 	}
 }
@@ -260,8 +305,11 @@ func TestHandlersAreListedByHand(t *testing.T) {
 func TestNothingIsWrittenLazily(t *testing.T) {
 	f := begin(t)
 	app, s := f.app(), f.login("alice")
-	configs := map[string]any{"authorize": framework.ConfigOf(f.Authorizations.Framework()), "token": framework.ConfigOf(f.Grants.Framework()),
-		"client credentials": f.Grants.ClientCredentials().Config}
+	configs := map[string]any{
+		"authorize":          framework.ConfigOf(f.Authorizations.Framework()),
+		"token":              framework.ConfigOf(f.Grants.Framework()),
+		"client credentials": f.Grants.ClientCredentials().Config,
+	}
 	empty := func() map[string]bool {
 		fields := map[string]bool{}
 		for name, config := range configs {

@@ -38,13 +38,49 @@ func TestCodeBinding(t *testing.T) {
 		{"RFC6749/4.1.3 a confidential client's code is not for a public one", app, open, nil, "400 invalid_grant"},
 		{"RFC6749/4.1.3 a public client's code is bound to it", open, open2, nil, "400 invalid_grant"},
 		{"RFC6749/4.1.3 a public client's code is not for a confidential one", open, app, nil, "400 invalid_grant"},
-		{"RFC6749/4.1.3 the redirect URI is another registered one", app, app, []string{"redirect_uri", elsewhere}, "400 invalid_grant"},
-		{"RFC6749/4.1.3 the redirect URI is a foreign one", app, app, []string{"redirect_uri", "https://evil.example/"}, "400 invalid_grant"},
-		{"RFC6749/4.1.3 the redirect URI is nearly right", app, app, []string{"redirect_uri", callback + "/"}, "400 invalid_grant"},
-		{"RFC6749/4.1.3 the redirect URI and the verifier are missing", app, app, []string{"redirect_uri", "-", "code_verifier", "-"}, "400 invalid_grant"},
-		{"RFC7636/4.6 the verifier is another", app, app, []string{"code_verifier", strings.Repeat("x", 43)}, "400 invalid_grant"},
+		{
+			"RFC6749/4.1.3 the redirect URI is another registered one",
+			app,
+			app,
+			[]string{"redirect_uri", elsewhere},
+			"400 invalid_grant",
+		},
+		{
+			"RFC6749/4.1.3 the redirect URI is a foreign one",
+			app,
+			app,
+			[]string{"redirect_uri", "https://evil.example/"},
+			"400 invalid_grant",
+		},
+		{
+			"RFC6749/4.1.3 the redirect URI is nearly right",
+			app,
+			app,
+			[]string{"redirect_uri", callback + "/"},
+			"400 invalid_grant",
+		},
+		{
+			"RFC6749/4.1.3 the redirect URI and the verifier are missing",
+			app,
+			app,
+			[]string{"redirect_uri", "-", "code_verifier", "-"},
+			"400 invalid_grant",
+		},
+		{
+			"RFC7636/4.6 the verifier is another",
+			app,
+			app,
+			[]string{"code_verifier", strings.Repeat("x", 43)},
+			"400 invalid_grant",
+		},
 		{"RFC7636/4.6 the verifier is missing", app, app, []string{"code_verifier", "-"}, "400 invalid_grant"},
-		{"RFC7636/4.6 the verifier of a public client is missing", open, open, []string{"code_verifier", "-"}, "400 invalid_grant"},
+		{
+			"RFC7636/4.6 the verifier of a public client is missing",
+			open,
+			open,
+			[]string{"code_verifier", "-"},
+			"400 invalid_grant",
+		},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			code := f.code(test.to, s)
@@ -113,14 +149,22 @@ func TestCodeMeanwhile(t *testing.T) {
 		{"the account is disabled", func(t *testing.T, f *fixture, _ *clients.Registered, s *storage.SignedIn) error {
 			return f.People.DisableUser(t.Context(), s.User.Username)
 		}, "400 invalid_grant"},
-		{"the account is disabled behind our back", func(_ *testing.T, f *fixture, _ *clients.Registered, _ *storage.SignedIn) error {
-			f.sql("UPDATE users SET active = FALSE")
-			return nil
-		}, "400 invalid_grant"},
-		{"the account is disabled and enabled again", func(t *testing.T, f *fixture, _ *clients.Registered, s *storage.SignedIn) error {
-			_ = f.People.DisableUser(t.Context(), s.User.Username)
-			return f.People.UpdateUser(t.Context(), policy.Operator(), s.User.ID, people.Person{Username: s.User.Username})
-		}, "400 invalid_grant"},
+		{
+			"the account is disabled behind our back",
+			func(_ *testing.T, f *fixture, _ *clients.Registered, _ *storage.SignedIn) error {
+				f.sql("UPDATE users SET active = FALSE")
+				return nil
+			},
+			"400 invalid_grant",
+		},
+		{
+			"the account is disabled and enabled again",
+			func(t *testing.T, f *fixture, _ *clients.Registered, s *storage.SignedIn) error {
+				_ = f.People.DisableUser(t.Context(), s.User.Username)
+				return f.People.UpdateUser(t.Context(), policy.Operator(), s.User.ID, people.Person{Username: s.User.Username})
+			},
+			"400 invalid_grant",
+		},
 		{"the person is deleted", func(t *testing.T, f *fixture, _ *clients.Registered, s *storage.SignedIn) error {
 			return f.People.DeleteUser(t.Context(), policy.Operator(), s.User.ID, "")
 		}, "400 invalid_grant"},
@@ -139,9 +183,13 @@ func TestCodeMeanwhile(t *testing.T) {
 		{"the person signs out", func(t *testing.T, f *fixture, _ *clients.Registered, s *storage.SignedIn) error {
 			return f.Logouts.Logout(t.Context(), s)
 		}, "no error"},
-		{"the redirect URI is taken away", func(t *testing.T, f *fixture, app *clients.Registered, _ *storage.SignedIn) error {
-			return f.change(app, func(r *clients.Registration) { r.RedirectURIs = []string{elsewhere} })
-		}, "no error"},
+		{
+			"the redirect URI is taken away",
+			func(t *testing.T, f *fixture, app *clients.Registered, _ *storage.SignedIn) error {
+				return f.change(app, func(r *clients.Registration) { r.RedirectURIs = []string{elsewhere} })
+			},
+			"no error",
+		},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			f := begin(t)
@@ -185,8 +233,14 @@ func TestCodeMeanwhile(t *testing.T) {
 
 // change updates the application to the fixture's defaults with these changes.
 func (f *fixture) change(app *clients.Registered, changes ...func(*clients.Registration)) error {
-	r := clients.Registration{Name: "Client", ClientType: app.Application.ClientType, GrantTypes: strings.Fields(app.Application.GrantTypes),
-		RedirectURIs: oauth.Lines(app.Application.RedirectURIs), HashClientSecret: true, MayIntrospect: app.Application.MayIntrospect}
+	r := clients.Registration{
+		Name:             "Client",
+		ClientType:       app.Application.ClientType,
+		GrantTypes:       strings.Fields(app.Application.GrantTypes),
+		RedirectURIs:     oauth.Lines(app.Application.RedirectURIs),
+		HashClientSecret: true,
+		MayIntrospect:    app.Application.MayIntrospect,
+	}
 	for _, change := range changes {
 		change(&r)
 	}
@@ -229,7 +283,11 @@ func TestCodeReplay(t *testing.T) {
 	t.Run("who cannot use a code cannot end its tokens either", func(t *testing.T) {
 		code := f.code(app, s)
 		first := f.must(f.exchange(app, code))
-		for _, form := range [][]string{{"code_verifier", strings.Repeat("x", 43)}, {"code_verifier", "-"}, {"redirect_uri", elsewhere}} {
+		for _, form := range [][]string{
+			{"code_verifier", strings.Repeat("x", 43)},
+			{"code_verifier", "-"},
+			{"redirect_uri", elsewhere},
+		} {
 			_, err := f.exchange(app, code, form...)
 			if err == nil {
 				t.Fatal(form)

@@ -21,15 +21,26 @@ import (
 func TestPasswordGrant(t *testing.T) {
 	f := begin(t)
 	alice := f.person("alice")
-	app, open, without := f.app(grants(policy.GrantPassword), func(r *clients.Registration) { r.RedirectURIs = nil }), f.app(public), f.app(grants(policy.GrantCode))
+	app, open, without := f.app(
+		grants(policy.GrantPassword), func(r *clients.Registration) { r.RedirectURIs = nil },
+	), f.app(public), f.app(grants(policy.GrantCode))
 	ask := func(app *clients.Registered, pairs ...string) (*tokens.TokenResponse, error) {
-		return f.token(app, append([]string{"grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword}, pairs...)...)
+		return f.token(app, append([]string{
+			"grant_type",
+			policy.GrantPassword,
+			"username",
+			"alice",
+			"password",
+			goodPassword,
+		}, pairs...)...)
 	}
 	t.Run("RFC6749/4.3.3 the right password gives both tokens, for the person", func(t *testing.T) {
 		for _, app := range []*clients.Registered{app, open} {
 			answer := f.must(ask(app, "scope", "write read"))
 			access, _ := f.Tokens.LiveToken(t.Context(), answer.AccessToken)
-			if d := cmp.Diff([]string{"write read", "write read", alice.ID}, []string{answer.Scope, access.Scope, oauth.Deref(access.UserID)}); d != "" {
+			if d := cmp.Diff(
+				[]string{"write read", "write read", alice.ID}, []string{answer.Scope, access.Scope, oauth.Deref(access.UserID)},
+			); d != "" {
 				t.Error(d)
 			}
 			next := f.must(f.refresh(app, answer.RefreshToken, "scope", "read"))
@@ -121,7 +132,9 @@ func TestPasswordGrantIsSlowed(t *testing.T) {
 	f.person("bob")
 	app, other, open := f.app(), f.app(), f.app(public)
 	guess := func(app *clients.Registered, name, password, address string) string {
-		_, _, err := f.Grants.Token(t.Context(), by(app, "grant_type", policy.GrantPassword, "username", name, "password", password), address)
+		_, _, err := f.Grants.Token(t.Context(), by(
+			app, "grant_type", policy.GrantPassword, "username", name, "password", password,
+		), address)
 		return kind(err)
 	}
 	runOut := func(t *testing.T, app *clients.Registered, address string) {
@@ -140,7 +153,12 @@ func TestPasswordGrantIsSlowed(t *testing.T) {
 		for _, test := range []struct {
 			app                 *clients.Registered
 			name, address, want string
-		}{{app, "alice", "192.0.2.2", "429 temporarily_unavailable"}, {app, "bob", "192.0.2.1", "no error"}, {other, "alice", "192.0.2.1", "no error"}, {open, "alice", "192.0.2.1", "no error"}} {
+		}{
+			{app, "alice", "192.0.2.2", "429 temporarily_unavailable"},
+			{app, "bob", "192.0.2.1", "no error"},
+			{other, "alice", "192.0.2.1", "no error"},
+			{open, "alice", "192.0.2.1", "no error"},
+		} {
 			if got := guess(test.app, test.name, goodPassword, test.address); got != test.want {
 				t.Errorf("%s from %s: %s, want %s", test.name, test.address, got, test.want)
 			}
@@ -148,7 +166,11 @@ func TestPasswordGrantIsSlowed(t *testing.T) {
 	})
 	t.Run("at a public application per person and address", func(t *testing.T) {
 		runOut(t, open, "198.51.100.1")
-		for _, test := range []struct{ name, address, want string }{{"alice", "198.51.100.2", "no error"}, {"bob", "198.51.100.1", "no error"}} {
+		for _, test := range []struct{ name, address, want string }{{
+			"alice",
+			"198.51.100.2",
+			"no error",
+		}, {"bob", "198.51.100.1", "no error"}} {
 			if got := guess(open, test.name, goodPassword, test.address); got != test.want {
 				t.Errorf("%s from %s: %s, want %s", test.name, test.address, got, test.want)
 			}
@@ -165,7 +187,9 @@ func TestPasswordGrantIsSlowedInAll(t *testing.T) {
 	spray := func(f *fixture, app func(i int) *clients.Registered, name, address func(i int) string) int {
 		n := 0
 		for i := range 3 * limits.Of(limits.OfOwner).Tries {
-			_, _, err := f.Grants.Token(f.t.Context(), by(app(i), "grant_type", policy.GrantPassword, "username", name(i), "password", "wrong"), address(i))
+			_, _, err := f.Grants.Token(f.t.Context(), by(
+				app(i), "grant_type", policy.GrantPassword, "username", name(i), "password", "wrong",
+			), address(i))
 			switch got := kind(err); got {
 			case looked:
 				n++
@@ -213,40 +237,52 @@ func TestPasswordGrantIsSlowedInAll(t *testing.T) {
 			})
 		})
 	}
-	t.Run("an application that an administrator's session may have made has no guesses of its own at an account", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			f := begin(t)
-			f.t = t
-			f.person("alice")
-			root, err := f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: "root", Password: goodPassword, Administrator: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			tool, operators := f.owned(root), f.app()
-			n := 0
-			for ; n < 2*limits.Of(limits.OfAccount).Tries; n++ {
-				_, _, err = f.Grants.Token(t.Context(), by(tool, "grant_type", policy.GrantPassword, "username", "alice", "password", "wrong"), fmt.Sprint("a", n))
-				if kind(err) != looked {
-					break
+	t.Run(
+		"an application that an administrator's session may have made has no guesses of its own at an account",
+		func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := begin(t)
+				f.t = t
+				f.person("alice")
+				root, err := f.People.AddUser(t.Context(), policy.Operator(), people.Person{
+					Username:      "root",
+					Password:      goodPassword,
+					Administrator: true,
+				})
+				if err != nil {
+					t.Fatal(err)
 				}
-				if n%(limits.Of(limits.OfPair).Tries-1) == limits.Of(limits.OfPair).Tries-2 {
-					tool = f.owned(root) // another one has its own limit of the pair
+				tool, operators := f.owned(root), f.app()
+				n := 0
+				for ; n < 2*limits.Of(limits.OfAccount).Tries; n++ {
+					_, _, err = f.Grants.Token(t.Context(), by(
+						tool, "grant_type", policy.GrantPassword, "username", "alice", "password", "wrong",
+					), fmt.Sprint("a", n))
+					if kind(err) != looked {
+						break
+					}
+					if n%(limits.Of(limits.OfPair).Tries-1) == limits.Of(limits.OfPair).Tries-2 {
+						tool = f.owned(root) // another one has its own limit of the pair
+					}
 				}
-			}
-			if n != limits.Of(limits.OfAccount).Tries {
-				t.Errorf("%d guesses, want %d", n, limits.Of(limits.OfAccount).Tries)
-			}
-			if got := guess(f, operators, "alice", goodPassword); got != "no error" {
-				t.Error("an application of the operator:", got)
-			}
-		})
-	})
+				if n != limits.Of(limits.OfAccount).Tries {
+					t.Errorf("%d guesses, want %d", n, limits.Of(limits.OfAccount).Tries)
+				}
+				if got := guess(f, operators, "alice", goodPassword); got != "no error" {
+					t.Error("an application of the operator:", got)
+				}
+			})
+		},
+	)
 	t.Run("one address has so many tries over all owners", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := begin(t)
 			f.t = t
 			mallory, trent := f.owned(f.person("mallory")), f.owned(f.person("trent"))
-			n := spray(f, func(i int) *clients.Registered { return []*clients.Registered{mallory, trent}[i%2] }, each("name"), always("a"))
+			n := spray(
+				f, func(i int) *clients.Registered { return []*clients.Registered{mallory, trent}[i%2] }, each("name"),
+				always("a"),
+			)
 			if n != limits.Of(limits.OfAddress).Tries {
 				t.Errorf("%d guesses, want %d", n, limits.Of(limits.OfAddress).Tries)
 			}
@@ -260,7 +296,9 @@ func TestPasswordGrantIsSlowedInAll(t *testing.T) {
 			phone := f.app(public)
 			at := func(i int) string { return fmt.Sprint("a", i/limits.Of(limits.OfPair).Tries) }
 			for i := range limits.Of(limits.OfAccount).Tries {
-				_, _, err := f.Grants.Token(t.Context(), by(phone, "grant_type", policy.GrantPassword, "username", "alice", "password", "wrong"), at(i))
+				_, _, err := f.Grants.Token(t.Context(), by(
+					phone, "grant_type", policy.GrantPassword, "username", "alice", "password", "wrong",
+				), at(i))
 				wantError(t, err, looked)
 			}
 			if got := guess(f, phone, "alice", goodPassword); got != refused {
@@ -307,7 +345,12 @@ func TestPasswordGrantIsSlowedInAll(t *testing.T) {
 // owned returns an application that a person has registered.
 func (f *fixture) owned(by storage.User) *clients.Registered {
 	f.t.Helper()
-	made, err := f.Clients.Register(f.t.Context(), policy.By(by), clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantPassword}, HashClientSecret: true})
+	made, err := f.Clients.Register(f.t.Context(), policy.By(by), clients.Registration{
+		Name:             "Client",
+		ClientType:       policy.Confidential,
+		GrantTypes:       []string{policy.GrantPassword},
+		HashClientSecret: true,
+	})
 	if err != nil {
 		f.t.Fatal(err)
 	}

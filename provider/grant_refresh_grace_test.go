@@ -20,9 +20,12 @@ import (
 )
 
 // anyOrder ignores the order of scopes, which has no meaning (RFC 6749 §3.3).
-var anyOrder = cmp.FilterPath(func(p cmp.Path) bool { return p.String() == "Scope" }, cmp.Comparer(func(a, b string) bool {
-	return slices.Equal(slices.Sorted(slices.Values(strings.Fields(a))), slices.Sorted(slices.Values(strings.Fields(b))))
-}))
+var anyOrder = cmp.FilterPath(
+	func(p cmp.Path) bool { return p.String() == "Scope" },
+	cmp.Comparer(func(a, b string) bool {
+		return slices.Equal(slices.Sorted(slices.Values(strings.Fields(a))), slices.Sorted(slices.Values(strings.Fields(b))))
+	}),
+)
 
 func TestRefreshGrace(t *testing.T) {
 	bubble := func(rule string, test func(t *testing.T, f *fixture, app *clients.Registered, first, second *tokens.TokenResponse)) {
@@ -35,100 +38,123 @@ func TestRefreshGrace(t *testing.T) {
 			})
 		})
 	}
-	bubble("within the grace the very same successor comes again", func(t *testing.T, f *fixture, app *clients.Registered, first, second *tokens.TokenResponse) {
-		for n := range 3 {
-			time.Sleep(3 * time.Second)
-			again := f.must(f.refresh(app, first.RefreshToken))
-			want := *second
-			want.ExpiresIn -= int64(3 * (n + 1))
-			if d := cmp.Diff(&want, again); d != "" {
-				t.Error(d)
+	bubble(
+		"within the grace the very same successor comes again",
+		func(t *testing.T, f *fixture, app *clients.Registered, first, second *tokens.TokenResponse) {
+			for n := range 3 {
+				time.Sleep(3 * time.Second)
+				again := f.must(f.refresh(app, first.RefreshToken))
+				want := *second
+				want.ExpiresIn -= int64(3 * (n + 1))
+				if d := cmp.Diff(&want, again); d != "" {
+					t.Error(d)
+				}
 			}
-		}
-		if n := f.count("tokens"); n != 4 {
-			t.Error(n, "tokens are stored, want the two pairs")
-		}
-		f.must(f.refresh(app, second.RefreshToken))
-	})
+			if n := f.count("tokens"); n != 4 {
+				t.Error(n, "tokens are stored, want the two pairs")
+			}
+			f.must(f.refresh(app, second.RefreshToken))
+		},
+	)
 	// RFC 6749 §6: the scope is part of the request. The kept answer with another scope does not answer this request.
-	bubble("another scope is refused within the grace, and spends nothing", func(t *testing.T, f *fixture, app *clients.Registered, _, second *tokens.TokenResponse) {
-		const all = "read write groups"
-		for _, test := range []struct{ asked, same, other string }{
-			{"write read", "read write", "read"},
-			{"write read", "write read", "-"},
-			{"-", all, "read"},
-			{all, "-", "write"},
-			{"read", "read read", "read write"},
-			{"read", "read", "introspection"},
-			{"read", "read", `"`},
-		} {
-			first := f.tokens(app, f.login("alice"), "scope", all)
-			second := f.must(f.refresh(app, first.RefreshToken, "scope", test.asked))
-			_, err := f.refresh(app, first.RefreshToken, "scope", test.other)
-			wantError(t, err, "400 invalid_scope")
-			again := f.must(f.refresh(app, first.RefreshToken, "scope", test.same))
-			if d := cmp.Diff(second, again, anyOrder); d != "" {
-				t.Errorf("%q after %q: %s", test.same, test.asked, d)
+	bubble(
+		"another scope is refused within the grace, and spends nothing",
+		func(t *testing.T, f *fixture, app *clients.Registered, _, second *tokens.TokenResponse) {
+			const all = "read write groups"
+			for _, test := range []struct{ asked, same, other string }{
+				{"write read", "read write", "read"},
+				{"write read", "write read", "-"},
+				{"-", all, "read"},
+				{all, "-", "write"},
+				{"read", "read read", "read write"},
+				{"read", "read", "introspection"},
+				{"read", "read", `"`},
+			} {
+				first := f.tokens(app, f.login("alice"), "scope", all)
+				second := f.must(f.refresh(app, first.RefreshToken, "scope", test.asked))
+				_, err := f.refresh(app, first.RefreshToken, "scope", test.other)
+				wantError(t, err, "400 invalid_scope")
+				again := f.must(f.refresh(app, first.RefreshToken, "scope", test.same))
+				if d := cmp.Diff(second, again, anyOrder); d != "" {
+					t.Errorf("%q after %q: %s", test.same, test.asked, d)
+				}
+				f.wantActive(true, first.AccessToken, second.AccessToken, second.RefreshToken)
+				third := f.must(f.refresh(app, second.RefreshToken))
+				// If the successor was used, the token family is revoked, whatever the scope of the request is.
+				_, err = f.refresh(app, first.RefreshToken, "scope", test.other)
+				wantError(t, err, "400 invalid_grant")
+				f.wantActive(false, third.AccessToken, third.RefreshToken)
 			}
-			f.wantActive(true, first.AccessToken, second.AccessToken, second.RefreshToken)
-			third := f.must(f.refresh(app, second.RefreshToken))
-			// If the successor was used, the token family is revoked, whatever the scope of the request is.
-			_, err = f.refresh(app, first.RefreshToken, "scope", test.other)
-			wantError(t, err, "400 invalid_grant")
-			f.wantActive(false, third.AccessToken, third.RefreshToken)
-		}
-		f.wantActive(true, second.AccessToken)
-	})
+			f.wantActive(true, second.AccessToken)
+		},
+	)
 	bubble("the grace ends", func(t *testing.T, f *fixture, app *clients.Registered, first, second *tokens.TokenResponse) {
 		time.Sleep(10 * time.Second)
 		_, err := f.refresh(app, first.RefreshToken)
 		wantError(t, err, "400 invalid_grant")
 		f.wantActive(false, first.AccessToken, second.AccessToken, second.RefreshToken)
 	})
-	bubble("a successor that was used ends the family", func(t *testing.T, f *fixture, app *clients.Registered, first, second *tokens.TokenResponse) {
-		third := f.must(f.refresh(app, second.RefreshToken))
-		_, err := f.refresh(app, first.RefreshToken)
-		wantError(t, err, "400 invalid_grant")
-		f.wantActive(false, first.AccessToken, second.AccessToken, third.AccessToken, third.RefreshToken)
-	})
-	bubble("the grace is for the same client only", func(t *testing.T, f *fixture, _ *clients.Registered, first, second *tokens.TokenResponse) {
-		_, err := f.refresh(f.app(public), first.RefreshToken)
-		wantError(t, err, "400 invalid_grant")
-		f.wantActive(true, second.AccessToken, second.RefreshToken)
-	})
-	bubble("a family that was revoked has no grace", func(t *testing.T, f *fixture, app *clients.Registered, first, second *tokens.TokenResponse) {
-		_, err := f.Tokens.Revoke(t.Context(), by(app, "token", second.AccessToken), "")
-		wantError(t, err, "no error")
-		_, err = f.refresh(app, first.RefreshToken)
-		wantError(t, err, "400 invalid_grant")
-	})
-	bubble("who reads the table reads no token", func(t *testing.T, f *fixture, _ *clients.Registered, first, second *tokens.TokenResponse) {
-		f.store.Close()
-		for _, token := range []string{first.RefreshToken, second.AccessToken, second.RefreshToken} {
-			if f.contains(token) {
-				t.Errorf("%.8s... is in the database", token)
+	bubble(
+		"a successor that was used ends the family",
+		func(t *testing.T, f *fixture, app *clients.Registered, first, second *tokens.TokenResponse) {
+			third := f.must(f.refresh(app, second.RefreshToken))
+			_, err := f.refresh(app, first.RefreshToken)
+			wantError(t, err, "400 invalid_grant")
+			f.wantActive(false, first.AccessToken, second.AccessToken, third.AccessToken, third.RefreshToken)
+		},
+	)
+	bubble(
+		"the grace is for the same client only",
+		func(t *testing.T, f *fixture, _ *clients.Registered, first, second *tokens.TokenResponse) {
+			_, err := f.refresh(f.app(public), first.RefreshToken)
+			wantError(t, err, "400 invalid_grant")
+			f.wantActive(true, second.AccessToken, second.RefreshToken)
+		},
+	)
+	bubble(
+		"a family that was revoked has no grace",
+		func(t *testing.T, f *fixture, app *clients.Registered, first, second *tokens.TokenResponse) {
+			_, err := f.Tokens.Revoke(t.Context(), by(app, "token", second.AccessToken), "")
+			wantError(t, err, "no error")
+			_, err = f.refresh(app, first.RefreshToken)
+			wantError(t, err, "400 invalid_grant")
+		},
+	)
+	bubble(
+		"who reads the table reads no token",
+		func(t *testing.T, f *fixture, _ *clients.Registered, first, second *tokens.TokenResponse) {
+			f.store.Close()
+			for _, token := range []string{first.RefreshToken, second.AccessToken, second.RefreshToken} {
+				if f.contains(token) {
+					t.Errorf("%.8s... is in the database", token)
+				}
 			}
-		}
-	})
+		},
+	)
 	// The server key and the database together must not be enough to read the successor.
-	bubble("only the token leads to the one that takes its place", func(t *testing.T, f *fixture, _ *clients.Registered, first, second *tokens.TokenResponse) {
-		token, err := f.store.TokenByDigest(t.Context(), seal.Digest(first.RefreshToken))
-		if err != nil {
-			t.Fatal(err)
-		}
-		stored := oauth.Deref(token.Successor)
-		salt := stored[:22]
-		if got := tokens.Derived(first.RefreshToken, salt, *token.UsedAt).RefreshToken(); got != second.RefreshToken {
-			t.Errorf("the token leads to %s", got)
-		}
-		if got := tokens.Derived(seal.Digest(first.RefreshToken), salt, *token.UsedAt).RefreshToken(); got == second.RefreshToken {
-			t.Error("its digest leads to the same")
-		}
-		// There is one for each rotation of a month.
-		if len(stored) > 50 {
-			t.Errorf("%d bytes are stored", len(stored))
-		}
-	})
+	bubble(
+		"only the token leads to the one that takes its place",
+		func(t *testing.T, f *fixture, _ *clients.Registered, first, second *tokens.TokenResponse) {
+			token, err := f.store.TokenByDigest(t.Context(), seal.Digest(first.RefreshToken))
+			if err != nil {
+				t.Fatal(err)
+			}
+			stored := oauth.Deref(token.Successor)
+			salt := stored[:22]
+			if got := tokens.Derived(first.RefreshToken, salt, *token.UsedAt).RefreshToken(); got != second.RefreshToken {
+				t.Errorf("the token leads to %s", got)
+			}
+			if got := tokens.Derived(
+				seal.Digest(first.RefreshToken), salt, *token.UsedAt,
+			).RefreshToken(); got == second.RefreshToken {
+				t.Error("its digest leads to the same")
+			}
+			// There is one for each rotation of a month.
+			if len(stored) > 50 {
+				t.Errorf("%d bytes are stored", len(stored))
+			}
+		},
+	)
 	t.Run("of many at once all get the same successor", func(t *testing.T) {
 		f := begin(t, grace)
 		app := f.app(public)
@@ -264,7 +290,12 @@ func TestAttackEndlessRepetitions(t *testing.T) {
 		for _, e := range shown {
 			count[e.Kind]++
 		}
-		if d := cmp.Diff(map[string]int{"token.repeated": 2, "sign-in": 1, "sign-in.failed": 1, "person.added": 1}, count); d != "" {
+		if d := cmp.Diff(map[string]int{
+			"token.repeated": 2,
+			"sign-in":        1,
+			"sign-in.failed": 1,
+			"person.added":   1,
+		}, count); d != "" {
 			t.Error(d)
 		}
 		if strings.Contains(f.logged.String(), "refresh token") { // it has no lines of the level DEBUG

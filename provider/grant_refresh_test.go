@@ -43,11 +43,20 @@ func TestRefresh(t *testing.T) {
 	})
 	t.Run("RFC6749/6 the scope can be narrowed, and the refresh token keeps all of it", func(t *testing.T) {
 		answer := f.tokens(app, s, "scope", "read write groups")
-		for _, test := range [][2]string{{"read", "read"}, {"groups write", "groups write"}, {"-", "read write groups"}, {"", "read write groups"}, {"write", "write"}, {"read write groups", "read write groups"}} {
+		for _, test := range [][2]string{
+			{"read", "read"},
+			{"groups write", "groups write"},
+			{"-", "read write groups"},
+			{"", "read write groups"},
+			{"write", "write"},
+			{"read write groups", "read write groups"},
+		} {
 			answer = f.must(f.refresh(app, answer.RefreshToken, "scope", test[0]))
 			access, _ := f.Tokens.LiveToken(t.Context(), answer.AccessToken)
 			refresh, _ := f.Tokens.LiveToken(t.Context(), answer.RefreshToken)
-			if d := cmp.Diff([]string{test[1], test[1], "read write groups"}, []string{answer.Scope, access.Scope, refresh.Scope}); d != "" {
+			if d := cmp.Diff(
+				[]string{test[1], test[1], "read write groups"}, []string{answer.Scope, access.Scope, refresh.Scope},
+			); d != "" {
 				t.Errorf("scope %q: %s", test[0], d)
 			}
 		}
@@ -66,9 +75,13 @@ func TestRefresh(t *testing.T) {
 			_, err := f.refresh(thief, answer.RefreshToken)
 			wantError(t, err, "400 invalid_grant")
 		}
-		_, _, err := f.Grants.Token(t.Context(), post(values("grant_type", policy.GrantRefresh, "refresh_token", answer.RefreshToken)), "")
+		_, _, err := f.Grants.Token(t.Context(), post(values(
+			"grant_type", policy.GrantRefresh, "refresh_token", answer.RefreshToken,
+		)), "")
 		wantError(t, err, "401 invalid_client")
-		_, _, err = f.Grants.Token(t.Context(), post(values("grant_type", policy.GrantRefresh, "refresh_token", answer.RefreshToken, "client_id", app.Application.ClientID)), "")
+		_, _, err = f.Grants.Token(t.Context(), post(values(
+			"grant_type", policy.GrantRefresh, "refresh_token", answer.RefreshToken, "client_id", app.Application.ClientID,
+		)), "")
 		wantError(t, err, "401 invalid_client")
 		f.wantActive(true, answer.AccessToken, answer.RefreshToken)
 	})
@@ -89,7 +102,9 @@ func TestRefresh(t *testing.T) {
 			third := f.must(f.refresh(app, second.RefreshToken))
 			_, err := f.refresh(app, first.RefreshToken)
 			wantError(t, err, "400 invalid_grant")
-			f.wantActive(false, first.AccessToken, second.AccessToken, third.AccessToken, second.RefreshToken, third.RefreshToken)
+			f.wantActive(
+				false, first.AccessToken, second.AccessToken, third.AccessToken, second.RefreshToken, third.RefreshToken,
+			)
 			_, err = f.refresh(app, third.RefreshToken)
 			wantError(t, err, "400 invalid_grant")
 			f.wantActive(true, bystander.AccessToken, bystander.RefreshToken)
@@ -149,17 +164,35 @@ func TestRefreshMeanwhile(t *testing.T) {
 		{"the account is disabled", func(t *testing.T, f *fixture, _ *clients.Registered, s *storage.SignedIn) error {
 			return f.People.DisableUser(t.Context(), s.User.Username)
 		}, "400 invalid_grant", true},
-		{"the account is disabled by an administrator's form", func(t *testing.T, f *fixture, _ *clients.Registered, s *storage.SignedIn) error {
-			return f.People.UpdateUser(t.Context(), policy.Operator(), s.User.ID, people.Person{Username: s.User.Username, Inactive: true})
-		}, "400 invalid_grant", true},
-		{"the account is disabled behind our back", func(_ *testing.T, f *fixture, _ *clients.Registered, _ *storage.SignedIn) error {
-			f.sql("UPDATE users SET active = FALSE")
-			return nil
-		}, "400 invalid_grant", true},
-		{"the account is disabled and enabled again", func(t *testing.T, f *fixture, _ *clients.Registered, s *storage.SignedIn) error {
-			_ = f.People.DisableUser(t.Context(), s.User.Username)
-			return f.People.UpdateUser(t.Context(), policy.Operator(), s.User.ID, people.Person{Username: s.User.Username})
-		}, "400 invalid_grant", true},
+		{
+			"the account is disabled by an administrator's form",
+			func(t *testing.T, f *fixture, _ *clients.Registered, s *storage.SignedIn) error {
+				return f.People.UpdateUser(t.Context(), policy.Operator(), s.User.ID, people.Person{
+					Username: s.User.Username,
+					Inactive: true,
+				})
+			},
+			"400 invalid_grant",
+			true,
+		},
+		{
+			"the account is disabled behind our back",
+			func(_ *testing.T, f *fixture, _ *clients.Registered, _ *storage.SignedIn) error {
+				f.sql("UPDATE users SET active = FALSE")
+				return nil
+			},
+			"400 invalid_grant",
+			true,
+		},
+		{
+			"the account is disabled and enabled again",
+			func(t *testing.T, f *fixture, _ *clients.Registered, s *storage.SignedIn) error {
+				_ = f.People.DisableUser(t.Context(), s.User.Username)
+				return f.People.UpdateUser(t.Context(), policy.Operator(), s.User.ID, people.Person{Username: s.User.Username})
+			},
+			"400 invalid_grant",
+			true,
+		},
 		{"the person is deleted", func(t *testing.T, f *fixture, _ *clients.Registered, s *storage.SignedIn) error {
 			return f.People.DeleteUser(t.Context(), policy.Operator(), s.User.ID, "")
 		}, "400 invalid_grant", true},
@@ -169,21 +202,45 @@ func TestRefreshMeanwhile(t *testing.T) {
 		{"the application is deleted", func(t *testing.T, f *fixture, app *clients.Registered, _ *storage.SignedIn) error {
 			return f.Clients.Delete(t.Context(), policy.Operator(), app.Application.ID)
 		}, "401 invalid_client", true},
-		{"the application loses its grants", func(t *testing.T, f *fixture, app *clients.Registered, _ *storage.SignedIn) error {
-			return f.change(app, grants(policy.GrantClient))
-		}, "400 unauthorized_client", false},
-		{"the application loses the grant by which the family began, and keeps another", func(t *testing.T, f *fixture, app *clients.Registered, _ *storage.SignedIn) error {
-			return f.change(app, grants(policy.GrantPassword))
-		}, "400 invalid_grant", false},
-		{"the application loses every scope of the grant", func(t *testing.T, f *fixture, app *clients.Registered, _ *storage.SignedIn) error {
-			return f.change(app, func(r *clients.Registration) { r.Scopes = []string{"groups"} })
-		}, "400 invalid_grant", true},
+		{
+			"the application loses its grants",
+			func(t *testing.T, f *fixture, app *clients.Registered, _ *storage.SignedIn) error {
+				return f.change(app, grants(policy.GrantClient))
+			},
+			"400 unauthorized_client",
+			false,
+		},
+		{
+			"the application loses the grant by which the family began, and keeps another",
+			func(t *testing.T, f *fixture, app *clients.Registered, _ *storage.SignedIn) error {
+				return f.change(app, grants(policy.GrantPassword))
+			},
+			"400 invalid_grant",
+			false,
+		},
+		{
+			"the application loses every scope of the grant",
+			func(t *testing.T, f *fixture, app *clients.Registered, _ *storage.SignedIn) error {
+				return f.change(app, func(r *clients.Registration) { r.Scopes = []string{"groups"} })
+			},
+			"400 invalid_grant",
+			true,
+		},
 		{"the person signs out", func(t *testing.T, f *fixture, _ *clients.Registered, s *storage.SignedIn) error {
 			return f.Logouts.Logout(t.Context(), s)
 		}, "no error", false},
-		{"the person changes the password, and keeps what was allowed", func(t *testing.T, f *fixture, _ *clients.Registered, s *storage.SignedIn) error {
-			return second(f.People.ChangePassword(t.Context(), s, people.Passwords{Current: goodPassword, Next: "another few words", KeepApprovals: true}))
-		}, "no error", false},
+		{
+			"the person changes the password, and keeps what was allowed",
+			func(t *testing.T, f *fixture, _ *clients.Registered, s *storage.SignedIn) error {
+				return second(f.People.ChangePassword(t.Context(), s, people.Passwords{
+					Current:       goodPassword,
+					Next:          "another few words",
+					KeepApprovals: true,
+				}))
+			},
+			"no error",
+			false,
+		},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			f := begin(t)
@@ -297,7 +354,9 @@ func TestRefreshOfAClientThatBecamePublic(t *testing.T) {
 		answer, _, err := f.Grants.Token(t.Context(), r, "192.0.2.1")
 		return answer, err
 	}
-	first := f.must(proven(by(app, "grant_type", policy.GrantCode, "code", f.code(app, s), "redirect_uri", callback, "code_verifier", verifier)))
+	first := f.must(proven(by(
+		app, "grant_type", policy.GrantCode, "code", f.code(app, s), "redirect_uri", callback, "code_verifier", verifier,
+	)))
 	again := f.must(proven(by(app, "grant_type", policy.GrantRefresh, "refresh_token", first.RefreshToken)))
 	f.sql(`UPDATE applications SET client_type = 'public', secret = ''`)
 	f.forgetCopies()

@@ -21,8 +21,16 @@ import (
 
 // misread lists hosts that a browser reads otherwise than they are written, and with what the message helps.
 var misread = map[string]string{
-	"%D0%B0pple.com": "xn--pple-43d.com", "apple.com%E2%88%95login.example": "xn--", "127.%EF%BC%91": "ASCII", "%EF%BD%8Cocalhost": "localhost", "client.example%E2%80%8B": "client.example",
-	"bücher.example": "xn--bcher-kva.example", "apple.com%E3%80%82evil.example": "apple.com.evil.example", "127.1": "IPv4", "2130706433": "IPv4", "client..example": "ASCII",
+	"%D0%B0pple.com":                  "xn--pple-43d.com",
+	"apple.com%E2%88%95login.example": "xn--",
+	"127.%EF%BC%91":                   "ASCII",
+	"%EF%BD%8Cocalhost":               "localhost",
+	"client.example%E2%80%8B":         "client.example",
+	"bücher.example":                  "xn--bcher-kva.example",
+	"apple.com%E3%80%82evil.example":  "apple.com.evil.example",
+	"127.1":                           "IPv4",
+	"2130706433":                      "IPv4",
+	"client..example":                 "ASCII",
 }
 
 // Each URL of an application has a host that this server, the person and the browser read alike, or it is refused with
@@ -33,9 +41,26 @@ var misread = map[string]string{
 func TestAttackHostInAnotherReading(t *testing.T) {
 	f := begin(t, func(c *Config) { c.Open.Registration, c.ObjectsByReference, c.OpenID = true, true, true })
 	lists := []string{"redirect_uris", "post_logout_redirect_uris", "request_uris"}
-	single := []string{"backchannel_logout_uri", "jwks_uri", "sector_identifier_uri", "initiate_login_uri", "client_uri", "logo_uri", "policy_uri", "tos_uri", "client_uri#de", "logo_uri#de", "policy_uri#fr", "tos_uri#es"}
+	single := []string{
+		"backchannel_logout_uri",
+		"jwks_uri",
+		"sector_identifier_uri",
+		"initiate_login_uri",
+		"client_uri",
+		"logo_uri",
+		"policy_uri",
+		"tos_uri",
+		"client_uri#de",
+		"logo_uri#de",
+		"policy_uri#fr",
+		"tos_uri#es",
+	}
 	registers := func(member, uri string) error {
-		said := map[string]any{"client_name": "Client", "token_endpoint_auth_method": "none", "redirect_uris": []string{"https://client.example/cb"}}
+		said := map[string]any{
+			"client_name":                "Client",
+			"token_endpoint_auth_method": "none",
+			"redirect_uris":              []string{"https://client.example/cb"},
+		}
 		said[member] = uri
 		if slices.Contains(lists, member) {
 			said[member] = []string{uri}
@@ -70,7 +95,13 @@ func TestAttackHostInAnotherReading(t *testing.T) {
 		},
 		"request_uris": func(r *clients.Registration, uri string) { r.Messages.RequestURIs = []string{uri} },
 	} {
-		r := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{callback}, HashClientSecret: true}
+		r := clients.Registration{
+			Name:             "Client",
+			ClientType:       policy.Confidential,
+			GrantTypes:       []string{policy.GrantCode},
+			RedirectURIs:     []string{callback},
+			HashClientSecret: true,
+		}
 		for host := range misread {
 			with(&r, "https://"+host+"/x")
 			_, err := f.Clients.Register(t.Context(), policy.Operator(), r)
@@ -99,7 +130,10 @@ func TestAttackStoredHostInAnotherReading(t *testing.T) {
 				t.Errorf("%s: %v", host, err)
 			}
 		}
-		_, err := f.Logouts.Read(t.Context(), url.Values{"client_id": {app.Application.ClientID}, "post_logout_redirect_uri": {uri}})
+		_, err := f.Logouts.Read(t.Context(), url.Values{
+			"client_id":                {app.Application.ClientID},
+			"post_logout_redirect_uri": {uri},
+		})
 		if !strings.Contains(descriptionOf(err), remedy) || err.(*oauth.Error).Mismatch != nil {
 			t.Errorf("%s after a logout: %v", host, err)
 		}
@@ -113,7 +147,13 @@ func TestOneInvalidMemberKeepsTheOthers(t *testing.T) {
 	f := begin(t, func(c *Config) { c.OpenID = true })
 	app := f.app(func(r *clients.Registration) { r.Pairwise = true })
 	for what, test := range map[string]struct{ page, uri, was, sector, wrong string }{
-		"a page":                   {foreign, "https://sector.example/uris", "sector.example", "sector.example", "client_uri"},
+		"a page": {
+			foreign,
+			"https://sector.example/uris",
+			"sector.example",
+			"sector.example",
+			"client_uri",
+		},
 		"the sector":               {page, foreign, "\u0430pple.com", "\u0430pple.com", "sector_identifier_uri"},
 		"the sector, which is new": {page, foreign, "", "client.example", "sector_identifier_uri"},
 	} {
@@ -152,7 +192,9 @@ func TestAttackSignedErrorsForStrangers(t *testing.T) {
 	f := begin(t, func(c *Config) { c.OpenID = true })
 	ctx := authorize.FromBrowser(t.Context(), "192.0.2.1", "")
 	refuses := func(app *clients.Registered, mode string) (redirect.Response, error) {
-		return f.Authorizations.RefusalToNobody(ctx, f.authorize(app, "response_mode", mode, "prompt", "none"), authorize.LoginRequired())
+		return f.Authorizations.RefusalToNobody(ctx, f.authorize(
+			app, "response_mode", mode, "prompt", "none",
+		), authorize.LoginRequired())
 	}
 	app, most := f.app(public), limits.Of(limits.OfAssertion).Tries
 	limited := false
@@ -174,7 +216,9 @@ func TestAttackSignedErrorsForStrangers(t *testing.T) {
 	if err != nil || response.Parameters[0].Value != "login_required" {
 		t.Errorf("without a signature: %v, %v", response, err)
 	}
-	if response = f.Authorizations.Refusal(f.authorize(app, "response_mode", "jwt"), authorize.LoginRequired()); len(response.Parameters) != 1 {
+	if response = f.Authorizations.Refusal(
+		f.authorize(app, "response_mode", "jwt"), authorize.LoginRequired(),
+	); len(response.Parameters) != 1 {
 		t.Errorf("a person who is signed in: %v", response)
 	}
 	f.sql("UPDATE applications SET responsible = 'nobody'")

@@ -18,7 +18,13 @@ import (
 // openID configures a provider as an OpenID Provider.
 func openID(c *Config) {
 	c.OpenID, c.IDTokenLifetime, c.JWTAccessTokenLifetime, c.RPLogout.Enabled = true, time.Hour, time.Hour, true
-	c.Scopes = append(c.Scopes, policy.Scope{Name: "openid", Description: "Sign in"}, policy.Scope{Name: "email", Description: "Email"}, policy.Scope{Name: "profile", Description: "Profile"}, policy.Scope{Name: "offline_access", Description: "Stay"})
+	c.Scopes = append(c.Scopes, policy.Scope{
+		Name:        "openid",
+		Description: "Sign in",
+	}, policy.Scope{
+		Name:        "email",
+		Description: "Email",
+	}, policy.Scope{Name: "profile", Description: "Profile"}, policy.Scope{Name: "offline_access", Description: "Stay"})
 }
 
 // signsHS256 registers an application whose ID tokens are signed with its client secret.
@@ -65,13 +71,19 @@ func TestHint(t *testing.T) {
 		{"an ID token by HS256", hmac, "no error"},
 		{"signed anew by who knows the secret", forge(t, hmac, secret.Secret, nil), "no error"},
 		{"RFC8725/3.1 HS256 for an application that uses RS256", forge(t, rsa, app.Secret, nil), "400 invalid_request"},
-		{"RFC8725/3.1 the same, whose secret can be read", forge(t, hmac, readable.Secret, jwt.MapClaims{"aud": readable.Application.ClientID}), "400 invalid_request"},
+		{"RFC8725/3.1 the same, whose secret can be read", forge(
+			t, hmac, readable.Secret, jwt.MapClaims{"aud": readable.Application.ClientID},
+		), "400 invalid_request"},
 		{"OIDCRPLogout/2 it has expired long ago", forge(t, hmac, secret.Secret, jwt.MapClaims{"exp": 0}), "no error"},
 		{"RFC7519/4.1.4 exp is no date", forge(t, hmac, secret.Secret, jwt.MapClaims{"exp": "1"}), "400 invalid_request"},
 		{"OIDCCore/2 exp is not there", forge(t, hmac, secret.Secret, jwt.MapClaims{"exp": nil}), "400 invalid_request"},
 		{"OIDCCore/2 sub is empty", forge(t, hmac, secret.Secret, jwt.MapClaims{"sub": ""}), "400 invalid_request"},
-		{"another issuer", forge(t, hmac, secret.Secret, jwt.MapClaims{"iss": "https://other.example/o"}), "400 invalid_request"},
-		{"two audiences", forge(t, hmac, secret.Secret, jwt.MapClaims{"aud": []string{secret.Application.ClientID, app.Application.ClientID}}), "400 invalid_request"},
+		{"another issuer", forge(
+			t, hmac, secret.Secret, jwt.MapClaims{"iss": "https://other.example/o"},
+		), "400 invalid_request"},
+		{"two audiences", forge(
+			t, hmac, secret.Secret, jwt.MapClaims{"aud": []string{secret.Application.ClientID, app.Application.ClientID}},
+		), "400 invalid_request"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			_, err := f.Tokens.Hint(t.Context(), test.hint)
@@ -88,8 +100,15 @@ func TestHint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for exp, want := range map[any]string{0: "400 invalid_request", -1: "400 invalid_request", oauth.Now(): "400 invalid_request", oauth.Now() + 60: "no error"} {
-		_, err := strict.Logouts.Read(t.Context(), values("id_token_hint", forge(t, hmac, secret.Secret, jwt.MapClaims{"exp": exp})))
+	for exp, want := range map[any]string{
+		0:                "400 invalid_request",
+		-1:               "400 invalid_request",
+		oauth.Now():      "400 invalid_request",
+		oauth.Now() + 60: "no error",
+	} {
+		_, err := strict.Logouts.Read(t.Context(), values("id_token_hint", forge(
+			t, hmac, secret.Secret, jwt.MapClaims{"exp": exp},
+		)))
 		if kind(err) != want {
 			t.Errorf("exp %v: %v", exp, err)
 		}
@@ -103,11 +122,20 @@ func TestShortSecretIsNoKey(t *testing.T) {
 	app := f.app(readableSecret(shortSecret))
 	t.Run("by an update", func(t *testing.T) {
 		wantInvalid(t, f.change(app, signsHS256), "algorithm")
-		wantInvalid(t, f.change(app, func(r *clients.Registration) { r.UserInfoAlgorithm, r.HashClientSecret = jose.HS256, false }), "userinfo_algorithm")
+		wantInvalid(
+			t, f.change(app, func(r *clients.Registration) { r.UserInfoAlgorithm, r.HashClientSecret = jose.HS256, false }),
+			"userinfo_algorithm",
+		)
 	})
 	t.Run("by a registration", func(t *testing.T) {
 		for secret, ok := range map[string]bool{shortSecret + ".": false, shortSecret + "..": true} {
-			_, err := f.Clients.Register(t.Context(), policy.Operator(), clients.Registration{Name: "x", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, ClientSecret: secret, Algorithm: jose.HS256})
+			_, err := f.Clients.Register(t.Context(), policy.Operator(), clients.Registration{
+				Name:         "x",
+				ClientType:   policy.Confidential,
+				GrantTypes:   []string{policy.GrantClient},
+				ClientSecret: secret,
+				Algorithm:    jose.HS256,
+			})
 			if (err == nil) != ok {
 				t.Errorf("%d bytes: %v", len(secret), err)
 			}
@@ -164,7 +192,11 @@ func TestOfflineRefreshNamesNoSession(t *testing.T) {
 
 // OIDC Core §11: a code that ends with its session is not redeemed after the end of the session, even before the sweep.
 func TestCodeEndsWithItsSession(t *testing.T) {
-	for scope, want := range map[string]string{"openid": "400 invalid_grant", "openid offline_access": "no error", "read": "no error"} {
+	for scope, want := range map[string]string{
+		"openid":                "400 invalid_grant",
+		"openid offline_access": "no error",
+		"read":                  "no error",
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			f := begin(t, openID, func(c *Config) { c.SessionLifetime = time.Hour })
 			app := f.app()

@@ -41,7 +41,10 @@ func extend(span *[2]time.Time) {
 // OIDC Core §10.1.1: a key is published first. It signs when all parties have had time to read it. It stays published
 // until the last token that it signed has expired. Two nodes rotate one set of keys.
 func TestKeysRotateBySchedule(t *testing.T) {
-	for name, maxAge := range map[string]time.Duration{"kept for an hour at least": 0, "kept for as long as is said": 75 * time.Minute} {
+	for name, maxAge := range map[string]time.Duration{
+		"kept for an hour at least":   0,
+		"kept for as long as is said": 75 * time.Minute,
+	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const rotation, life, watched = 3 * time.Hour, 30 * time.Minute, 16 * time.Hour
@@ -121,11 +124,18 @@ func lookAtKeys(t *testing.T, signer, publisher *Provider, keys map[string]*keyL
 		}
 	}
 	for _, algorithm := range []string{"RS256", "ES256", "EdDSA"} {
-		text, err := signer.Tokens.IDToken(t.Context(), tokens.IDTokenFor{Application: storage.Application{ClientID: "a", Algorithm: algorithm}, UserID: "u", SessionID: "s", AccessToken: "t"})
+		text, err := signer.Tokens.IDToken(t.Context(), tokens.IDTokenFor{
+			Application: storage.Application{ClientID: "a", Algorithm: algorithm},
+			UserID:      "u",
+			SessionID:   "s",
+			AccessToken: "t",
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		token, err := jwt.Parse(text, func(token *jwt.Token) (any, error) { return keyOf(t, published[token.Header["kid"].(string)]), nil })
+		token, err := jwt.Parse(
+			text, func(token *jwt.Token) (any, error) { return keyOf(t, published[token.Header["kid"].(string)]), nil },
+		)
 		if err != nil {
 			t.Fatalf("%s, after %v: %v", algorithm, time.Now(), err)
 		}

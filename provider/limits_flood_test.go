@@ -34,7 +34,10 @@ func TestFloodOfOneThingSparesOthers(t *testing.T) {
 				f := begin(t, func(c *Config) { c.DeviceMaxPending = 0 })
 				f.limits.Tries = limits.NewThrottle(room)
 				television, s := f.television(), f.login("alice")
-				nobody := &clients.Registered{Application: storage.Application{ClientID: "nobody", ClientType: policy.Confidential}, Secret: "x"}
+				nobody := &clients.Registered{
+					Application: storage.Application{ClientID: "nobody", ClientType: policy.Confidential},
+					Secret:      "x",
+				}
 				things := map[string]func(address string) string{
 					"unknown clients": func(address string) string {
 						_, _, err := f.Grants.Token(t.Context(), by(nobody, "grant_type", policy.GrantClient), address)

@@ -71,7 +71,10 @@ func TestAttackOneCustomerWithManyNetworks(t *testing.T) {
 		chosen := f.app(func(r *clients.Registration) { r.ClientSecret = "chosen by a person" })
 		television, phone := f.television(), f.app(public)
 		guessed := func(address, secret string) error {
-			_, _, err := f.Grants.Token(t.Context(), by(&clients.Registered{Application: chosen.Application, Secret: secret}, "grant_type", policy.GrantClient), address)
+			_, _, err := f.Grants.Token(t.Context(), by(&clients.Registered{
+				Application: chosen.Application,
+				Secret:      secret,
+			}, "grant_type", policy.GrantClient), address)
 			return err
 		}
 		pushes := func(address string) error {
@@ -79,7 +82,12 @@ func TestAttackOneCustomerWithManyNetworks(t *testing.T) {
 			return err
 		}
 		registers := func(address string, n int) error {
-			r := httptest.NewRequest("POST", "https://auth.example/o/register/", strings.NewReader(fmt.Sprintf(`{"redirect_uris":["https://client%d.example/cb"],"client_name":"%d","token_endpoint_auth_method":"none"}`, n, n)))
+			r := httptest.NewRequest(
+				"POST", "https://auth.example/o/register/",
+				strings.NewReader(fmt.Sprintf(
+					`{"redirect_uris":["https://client%d.example/cb"],"client_name":"%d","token_endpoint_auth_method":"none"}`, n, n,
+				)),
+			)
 			r.Header.Set("Content-Type", "application/json")
 			_, _, err := f.Registrations.Register(t.Context(), r, address)
 			return err
@@ -95,12 +103,23 @@ func TestAttackOneCustomerWithManyNetworks(t *testing.T) {
 			limit int // kind of counter
 		}
 		attacks := map[string]attack{
-			"passwords of one person": {func(a string, n int) error { return signsIn("alice", "wrong", people.Browser{Address: a}) }, limits.OfPair},
+			"passwords of one person": {func(a string, n int) error {
+				return signsIn(
+					"alice", "wrong", people.Browser{Address: a},
+				)
+			}, limits.OfPair},
 			"unknown clients": {func(a string, n int) error {
-				_, _, err := f.Grants.Token(t.Context(), by(&clients.Registered{Application: storage.Application{ClientID: fmt.Sprint("nobody", n), ClientType: policy.Confidential}, Secret: "x"}, "grant_type", policy.GrantClient), a)
+				_, _, err := f.Grants.Token(t.Context(), by(&clients.Registered{
+					Application: storage.Application{ClientID: fmt.Sprint("nobody", n), ClientType: policy.Confidential},
+					Secret:      "x",
+				}, "grant_type", policy.GrantClient), a)
 				return err
 			}, limits.OfAddress},
-			"a secret that a person chose": {func(a string, n int) error { return guessed(a, fmt.Sprint("wrong", n)) }, limits.OfClient},
+			"a secret that a person chose": {func(a string, n int) error {
+				return guessed(
+					a, fmt.Sprint("wrong", n),
+				)
+			}, limits.OfClient},
 			"new passwords": {func(a string, n int) error {
 				return f.People.AskReset(t.Context(), fmt.Sprint("name", n), people.Browser{Address: a})
 			}, limits.OfMessage},
@@ -118,7 +137,10 @@ func TestAttackOneCustomerWithManyNetworks(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				return second(f.Passkeys.SignIn(t.Context(), people.Response{Ticket: asked.Ticket, JSON: "{}"}, chrome, people.Browser{Address: a}))
+				return second(f.Passkeys.SignIn(t.Context(), people.Response{
+					Ticket: asked.Ticket,
+					JSON:   "{}",
+				}, chrome, people.Browser{Address: a}))
 			}, limits.OfAddress},
 		}
 		reached, n, asked := map[string]int{}, 0, time.Time{}
@@ -141,7 +163,9 @@ func TestAttackOneCustomerWithManyNetworks(t *testing.T) {
 					"a television":                   second(f.device(television, abroad)),
 					"a pushed request":               pushes(abroad),
 					"a registration":                 registers(abroad, 1_000_000+at),
-					"an account":                     f.Invitations.Ask(t.Context(), fmt.Sprintf("new%d@example.com", at), people.Browser{Address: abroad}),
+					"an account": f.Invitations.Ask(
+						t.Context(), fmt.Sprintf("new%d@example.com", at), people.Browser{Address: abroad},
+					),
 				} {
 					if err != nil {
 						t.Errorf("in second %d, %s: %v", at, what, err)
@@ -244,7 +268,10 @@ func TestAttackChosenSecretIsGuessedFromManyCustomers(t *testing.T) {
 		f := begin(t)
 		app := f.app(func(r *clients.Registration) { r.ClientSecret = "chosen by a person" })
 		ask := func(address, secret string) string {
-			_, _, err := f.Grants.Token(t.Context(), by(&clients.Registered{Application: app.Application, Secret: secret}, "grant_type", policy.GrantClient), address)
+			_, _, err := f.Grants.Token(t.Context(), by(&clients.Registered{
+				Application: app.Application,
+				Secret:      secret,
+			}, "grant_type", policy.GrantClient), address)
 			return kind(err)
 		}
 		if got := ask(athome, app.Secret); got != "no error" {

@@ -40,7 +40,10 @@ func TestLogin(t *testing.T) {
 		{"the stored hash is no password", "Alice", alice.Password, "400 invalid_grant"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			in, err := f.People.Login(t.Context(), test.name, test.password, people.Browser{Address: test.rule, UserAgent: "agent"})
+			in, err := f.People.Login(t.Context(), test.name, test.password, people.Browser{
+				Address:   test.rule,
+				UserAgent: "agent",
+			})
 			wantError(t, err, test.want)
 			if err != nil && err.Error() != people.WrongPassword().Error() {
 				t.Error("it says more than that it was wrong:", err)
@@ -122,10 +125,22 @@ func TestLoginIsSlowed(t *testing.T) {
 		{"the name in another case is the same name", "ALICE", here, "429 temporarily_unavailable"},
 		{"another name at the address does not", "bob", here, "no error"},
 		{"the name from another address does not", "alice", there, "no error"},
-		{"a browser that is known does not", "alice", people.Browser{Address: here.Address, Device: known.Device}, "no error"},
-		{"a browser that is known for somebody else waits", "alice", people.Browser{Address: here.Address, Device: his.Device}, "429 temporarily_unavailable"},
-		{"a device that is forged waits", "alice", people.Browser{Address: here.Address, Device: known.Device + "A"}, "429 temporarily_unavailable"},
-		{"a device sealed for another purpose waits", "alice", people.Browser{Address: here.Address, Device: f.sealers.tickets.Seal([]byte("alice"), "device")}, "429 temporarily_unavailable"},
+		{"a browser that is known does not", "alice", people.Browser{
+			Address: here.Address,
+			Device:  known.Device,
+		}, "no error"},
+		{"a browser that is known for somebody else waits", "alice", people.Browser{
+			Address: here.Address,
+			Device:  his.Device,
+		}, "429 temporarily_unavailable"},
+		{"a device that is forged waits", "alice", people.Browser{
+			Address: here.Address,
+			Device:  known.Device + "A",
+		}, "429 temporarily_unavailable"},
+		{"a device sealed for another purpose waits", "alice", people.Browser{
+			Address: here.Address,
+			Device:  f.sealers.tickets.Seal([]byte("alice"), "device"),
+		}, "429 temporarily_unavailable"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			if got := try(test.name, goodPassword, test.b); got != test.want {
@@ -144,30 +159,33 @@ func TestLoginIsSlowed(t *testing.T) {
 			t.Error(got)
 		}
 	})
-	t.Run("guesses at one account from many addresses are counted together, and spare a known browser", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			f := begin(t)
-			f.person("carol")
-			in, err := f.People.Login(t.Context(), "carol", goodPassword, people.Browser{Address: "home"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			at := func(i int) people.Browser {
-				return people.Browser{Address: string(rune('a'+i%26)) + string(rune('a'+i/26))}
-			}
-			for i := range int(limits.Of(limits.OfAccount).Tries) {
-				_, err = f.People.Login(t.Context(), "carol", "wrong", at(i))
-				wantError(t, err, "400 invalid_grant")
-			}
-			_, err = f.People.Login(t.Context(), "carol", goodPassword, people.Browser{Address: "new"})
-			wantError(t, err, "429 temporarily_unavailable")
-			_, err = f.People.Login(t.Context(), "carol", goodPassword, people.Browser{Address: "home", Device: in.Device})
-			wantError(t, err, "no error")
-			time.Sleep(limits.Of(limits.OfAccount).Refill)
-			_, err = f.People.Login(t.Context(), "carol", goodPassword, people.Browser{Address: "new"})
-			wantError(t, err, "no error")
-		})
-	})
+	t.Run(
+		"guesses at one account from many addresses are counted together, and spare a known browser",
+		func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := begin(t)
+				f.person("carol")
+				in, err := f.People.Login(t.Context(), "carol", goodPassword, people.Browser{Address: "home"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				at := func(i int) people.Browser {
+					return people.Browser{Address: string(rune('a'+i%26)) + string(rune('a'+i/26))}
+				}
+				for i := range int(limits.Of(limits.OfAccount).Tries) {
+					_, err = f.People.Login(t.Context(), "carol", "wrong", at(i))
+					wantError(t, err, "400 invalid_grant")
+				}
+				_, err = f.People.Login(t.Context(), "carol", goodPassword, people.Browser{Address: "new"})
+				wantError(t, err, "429 temporarily_unavailable")
+				_, err = f.People.Login(t.Context(), "carol", goodPassword, people.Browser{Address: "home", Device: in.Device})
+				wantError(t, err, "no error")
+				time.Sleep(limits.Of(limits.OfAccount).Refill)
+				_, err = f.People.Login(t.Context(), "carol", goodPassword, people.Browser{Address: "new"})
+				wantError(t, err, "no error")
+			})
+		},
+	)
 	t.Run("guesses at many accounts from one address are counted together", func(t *testing.T) {
 		f := begin(t)
 		n := 0
@@ -188,7 +206,12 @@ func TestLoginIsSlowed(t *testing.T) {
 func TestAttackLimitTellsWhoseAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t)
-		_, err := f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: "alice", Email: "a@example.org", Password: goodPassword, Profile: &people.Profile{EmailVerified: true}})
+		_, err := f.People.AddUser(t.Context(), policy.Operator(), people.Person{
+			Username: "alice",
+			Email:    "a@example.org",
+			Password: goodPassword,
+			Profile:  &people.Profile{EmailVerified: true},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -238,7 +261,10 @@ func TestAttackLimitTellsWhoseAddress(t *testing.T) {
 		if got := try("alice", goodPassword, there); got != wrong {
 			t.Error("two names double the attempts from all networks:", got)
 		}
-		if !slices.ContainsFunc(f.storedEvents(events.SignInFailed), func(e storage.Event) bool { return e.PersonName == "alice" && e.Detail == "limit" }) {
+		if !slices.ContainsFunc(
+			f.storedEvents(events.SignInFailed),
+			func(e storage.Event) bool { return e.PersonName == "alice" && e.Detail == "limit" },
+		) {
 			t.Error("no event tells the operator of the limit")
 		}
 	})
@@ -330,7 +356,10 @@ func TestPeopleAndProgramsDoNotWaitForEachOther(t *testing.T) {
 			return byPassword(t, f, app)
 		}, "no error"},
 		{"a client secret that was chosen", false, func(_ *testing.T, f *fixture, app *clients.Registered) error {
-			return second(f.token(&clients.Registered{Application: app.Application, Secret: "chosen by a person"}, "grant_type", policy.GrantClient))
+			return second(f.token(&clients.Registered{
+				Application: app.Application,
+				Secret:      "chosen by a person",
+			}, "grant_type", policy.GrantClient))
 		}, "no error"},
 	} {
 		for _, peopleAreMany := range []bool{true, false} {

@@ -32,7 +32,9 @@ func TestLogoutByServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t, openID)
 		for name, app := range map[string]*clients.Registered{
-			"public subjects": f.app(), "pairwise subjects": f.app(func(r *clients.Registration) { r.Pairwise = true }), "HS256": f.app(signsHS256),
+			"public subjects":   f.app(),
+			"pairwise subjects": f.app(func(r *clients.Registration) { r.Pairwise = true }),
+			"HS256":             f.app(signsHS256),
 		} {
 			for _, method := range []string{http.MethodPost, http.MethodGet} {
 				s, other := f.login("alice"), f.login("alice")
@@ -76,20 +78,35 @@ func TestAttackForgedLogoutByServer(t *testing.T) {
 		r    *http.Request
 		want string
 	}{
-		"nobody":                           {post(values("id_token_hint", hint)), "401 invalid_client"},
-		"nobody, by GET":                   {get("id_token_hint=" + hint), "401 invalid_client"},
-		"the client id alone":              {post(values("id_token_hint", hint, "client_id", app.Application.ClientID)), "401 invalid_client"},
-		"a wrong secret":                   {by(wrong, "id_token_hint", hint), "401 invalid_client"},
-		"another application":              {by(other, "id_token_hint", hint), "400 invalid_request"},
-		"a public application":             {post(values("id_token_hint", f.tokens(phone, s, "scope", "openid").IDToken, "client_id", phone.Application.ClientID)), "401 invalid_client"},
-		"the secret in the query":          {get("id_token_hint=" + hint + "&client_id=" + app.Application.ClientID + "&client_secret=" + app.Secret), "400 invalid_request"},
-		"an assertion in the query":        {get("id_token_hint=" + hint + "&client_assertion=x"), "400 invalid_request"},
-		"no hint":                          {by(app), "400 invalid_request"},
-		"no ID token":                      {by(app, "id_token_hint", "x"), "400 invalid_request"},
-		"two hints":                        {post(map[string][]string{"id_token_hint": {hint, hint}, "client_id": {app.Application.ClientID}, "client_secret": {app.Secret}}), "400 invalid_request"},
-		"no session":                       {by(app, "id_token_hint", offline), "400 invalid_request"},
-		"its own ID token of other people": {by(hmac, "id_token_hint", forge(t, signed, hmac.Secret, map[string]any{"sub": bob.User.ID})), "400 invalid_request"},
-		"its own ID token of no session":   {by(hmac, "id_token_hint", forge(t, signed, hmac.Secret, map[string]any{"sid": "x"})), "no error"},
+		"nobody":         {post(values("id_token_hint", hint)), "401 invalid_client"},
+		"nobody, by GET": {get("id_token_hint=" + hint), "401 invalid_client"},
+		"the client id alone": {post(values(
+			"id_token_hint", hint, "client_id", app.Application.ClientID,
+		)), "401 invalid_client"},
+		"a wrong secret":      {by(wrong, "id_token_hint", hint), "401 invalid_client"},
+		"another application": {by(other, "id_token_hint", hint), "400 invalid_request"},
+		"a public application": {post(values(
+			"id_token_hint", f.tokens(phone, s, "scope", "openid").IDToken, "client_id", phone.Application.ClientID,
+		)), "401 invalid_client"},
+		"the secret in the query": {
+			get("id_token_hint=" + hint + "&client_id=" + app.Application.ClientID + "&client_secret=" + app.Secret),
+			"400 invalid_request",
+		},
+		"an assertion in the query": {get("id_token_hint=" + hint + "&client_assertion=x"), "400 invalid_request"},
+		"no hint":                   {by(app), "400 invalid_request"},
+		"no ID token":               {by(app, "id_token_hint", "x"), "400 invalid_request"},
+		"two hints": {post(map[string][]string{
+			"id_token_hint": {hint, hint},
+			"client_id":     {app.Application.ClientID},
+			"client_secret": {app.Secret},
+		}), "400 invalid_request"},
+		"no session": {by(app, "id_token_hint", offline), "400 invalid_request"},
+		"its own ID token of other people": {by(hmac, "id_token_hint", forge(
+			t, signed, hmac.Secret, map[string]any{"sub": bob.User.ID},
+		)), "400 invalid_request"},
+		"its own ID token of no session": {by(hmac, "id_token_hint", forge(
+			t, signed, hmac.Secret, map[string]any{"sid": "x"},
+		)), "no error"},
 	} {
 		alive, err := f.ends(test.r, s)
 		wantError(t, err, test.want)
@@ -104,7 +121,13 @@ func TestAttackForgedLogoutByServer(t *testing.T) {
 	}
 	// An application that is suspended or deleted has no say.
 	alice := f.person("carol")
-	owned, err := f.Clients.Register(t.Context(), policy.By(alice), clients.Registration{Name: "Own", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{callback}, HashClientSecret: true})
+	owned, err := f.Clients.Register(t.Context(), policy.By(alice), clients.Registration{
+		Name:             "Own",
+		ClientType:       policy.Confidential,
+		GrantTypes:       []string{policy.GrantCode},
+		RedirectURIs:     []string{callback},
+		HashClientSecret: true,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

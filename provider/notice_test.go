@@ -197,7 +197,10 @@ func TestAttackTakeoverByAnotherAddress(t *testing.T) {
 	t.Run("a person without an address", func(t *testing.T) {
 		f := begin(t, mailsTo(nowhere))
 		u := f.person("alice")
-		err := f.People.UpdateUser(t.Context(), policy.Operator(), u.ID, people.Person{Username: "alice", Email: "alice@example.com"})
+		err := f.People.UpdateUser(t.Context(), policy.Operator(), u.ID, people.Person{
+			Username: "alice",
+			Email:    "alice@example.com",
+		})
 		if got := f.told(); err != nil || len(got) != 0 {
 			t.Errorf("%q, %v", got, err)
 		}
@@ -211,7 +214,10 @@ func TestAttackTakeoverByAnotherAddress(t *testing.T) {
 			}
 		}
 		f.told()
-		err := f.People.UpdateUser(t.Context(), policy.Operator(), u.ID, people.Person{Username: "alice", Email: "thief@example.com"})
+		err := f.People.UpdateUser(t.Context(), policy.Operator(), u.ID, people.Person{
+			Username: "alice",
+			Email:    "thief@example.com",
+		})
 		if got := f.told(); err != nil || !slices.Equal(got, []string{address}) {
 			t.Errorf("%q, %v", got, err)
 		}
@@ -274,10 +280,16 @@ func TestNoticesAreStoredWithTheChange(t *testing.T) {
 	f.sql(`ALTER TABLE mail_counts RENAME TO gone`)
 	sessions := f.count("sessions")
 	for name, err := range map[string]error{
-		"a sign-in":  second(f.People.Login(t.Context(), "alice", goodPassword, home)),
-		"a password": second(f.People.ChangePassword(t.Context(), s, people.Passwords{Current: goodPassword, Next: "another few words"})),
-		"a reset":    f.People.ResetFactors(t.Context(), "alice"),
-		"an address": f.People.UpdateUser(t.Context(), policy.Operator(), s.User.ID, people.Person{Username: "alice", Email: "new@example.com"}),
+		"a sign-in": second(f.People.Login(t.Context(), "alice", goodPassword, home)),
+		"a password": second(f.People.ChangePassword(t.Context(), s, people.Passwords{
+			Current: goodPassword,
+			Next:    "another few words",
+		})),
+		"a reset": f.People.ResetFactors(t.Context(), "alice"),
+		"an address": f.People.UpdateUser(t.Context(), policy.Operator(), s.User.ID, people.Person{
+			Username: "alice",
+			Email:    "new@example.com",
+		}),
 	} {
 		if got := kind(err); got != "503 temporarily_unavailable" {
 			t.Errorf("%s: %v", name, err)

@@ -52,12 +52,18 @@ func (p *Provider) ForProgram(actor policy.Actor, program presets.Program, addre
 	of := clients.NewApplication(actor)
 	made.narrow(p, of)
 	if may := p.Rules.AllowanceOf(of); !slices.Contains(may.Grants, r.GrantTypes[0]) {
-		found.Add("program", "Only an administrator can register it, because it needs the grant %s: ask one.", r.GrantTypes[0])
+		found.Add(
+			"program", "Only an administrator can register it, because it needs the grant %s: ask one.", r.GrantTypes[0],
+		)
 		return ForProgram{}, found
 	}
 	if slices.Contains(program.Scopes, "openid") && !slices.Contains(made.Registration.Scopes, "openid") {
-		found.Add("program", "%s signs people in with OpenID Connect, which this server does not allow for your applications: "+
-			"its operator can set OIDC_ENABLED, and the scopes that they may have.", program.Title)
+		found.Add(
+			"program",
+			"%s signs people in with OpenID Connect, which this server does not allow for your applications: "+
+				"its operator can set OIDC_ENABLED, and the scopes that they may have.",
+			program.Title,
+		)
 		return ForProgram{}, found
 	}
 	return made, nil
@@ -82,7 +88,11 @@ func AboutAddress(invalid *oauth.Invalid, said ...string) *oauth.Invalid {
 
 // SameProgram returns the application that is registered for the same program at the same address under the same name:
 // a second one would be the same again.
-func (p *Provider) SameProgram(ctx context.Context, actor policy.Actor, r clients.Registration) (storage.Application, error) {
+func (p *Provider) SameProgram(
+	ctx context.Context,
+	actor policy.Actor,
+	r clients.Registration,
+) (storage.Application, error) {
 	const step = 100
 	for offset := 0; ; offset += step {
 		found, _, err := p.Clients.Applications(ctx, actor, storage.Selection{Search: r.Name}, step, offset)
@@ -124,7 +134,10 @@ func (f *ForProgram) narrow(p *Provider, of storage.Application) {
 	for _, scope := range f.Program.Scopes {
 		switch {
 		case !slices.Contains(p.Rules.ScopeNames(), scope):
-			note("This server has no scope %s: its operator can add it to SCOPES, then add it to the application and to these settings.", scope)
+			note(
+				"This server has no scope %s: its operator can add it to SCOPES, then add it to the application and to these settings.",
+				scope,
+			)
 		case !slices.Contains(may.Scopes, scope):
 			note("This application may not have the scope %s: no administrator is responsible for it.", scope)
 		default:
@@ -141,11 +154,17 @@ func (f *ForProgram) narrow(p *Provider, of storage.Application) {
 	}
 	if r.PKCE == policy.PKCEIfSent {
 		r.PKCE = ""
-		note("%s, or one of its versions, sends no PKCE, which this application may need. An administrator can let this application come without.", f.Program.Title)
+		note(
+			"%s, or one of its versions, sends no PKCE, which this application may need. An administrator can let this application come without.",
+			f.Program.Title,
+		)
 	}
 	if r.ClaimsInIDToken == policy.ClaimsOn {
 		r.ClaimsInIDToken = ""
-		note("%s reads the claims of the person from the ID token. An administrator can put them there for this application.", f.Program.Title)
+		note(
+			"%s reads the claims of the person from the ID token. An administrator can put them there for this application.",
+			f.Program.Title,
+		)
 	}
 	if r.RefreshRotation == policy.RotationOff {
 		r.RefreshRotation = ""
@@ -189,9 +208,13 @@ func (p *Provider) ProgramSettings(a storage.Application, secret string) (*Setti
 	if a.Program == "" || !known || !ok {
 		return nil, nil
 	}
-	of := ForProgram{Program: program, Address: address, Registration: clients.Registration{ClientType: a.ClientType, RedirectURIs: redirects,
-		PostLogoutURIs: oauth.Lines(a.PostLogoutURIs), BackchannelURI: a.BackchannelURI, Scopes: p.scopesFor(program, a),
-		PKCE: program.PKCE, ClaimsInIDToken: program.Claims}}
+	of := ForProgram{
+		Program: program,
+		Address: address,
+		Registration: clients.Registration{ClientType: a.ClientType, RedirectURIs: redirects,
+			PostLogoutURIs: oauth.Lines(a.PostLogoutURIs), BackchannelURI: a.BackchannelURI, Scopes: p.scopesFor(program, a),
+			PKCE: program.PKCE, ClaimsInIDToken: program.Claims},
+	}
 	of.narrow(p, a)
 	if secret == "" && clientauth.HasSecret(a) {
 		secret = noSecret

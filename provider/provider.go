@@ -74,11 +74,26 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if len(config.ServerKey) != 32 {
 		return nil, errors.New("the server key must be 32 bytes")
 	}
-	p := &Provider{Events: events.New(store), Refusals: events.NewRefusals(store, log), config: config, Rules: config.rules(), store: store, log: log,
-		changes: copies.NewChanges(config.MaxStaleness), clock: clock.New(store.Embedded()), node: seal.Random(16),
-		limits: limits.New(password.Cost{MemoryKiB: config.PasswordMemoryKiB, Iterations: config.PasswordIterations}, config.PasswordConcurrency)}
-	calls := outbound.New(outbound.Config{Networks: config.OutboundNetworks, Trace: config.TraceOutbound}) // to addresses that applications registered, and to configured servers
-	strangers := outbound.New(config.open().Outbound)                                                      // to addresses of applications for which nobody is responsible
+	p := &Provider{
+		Events:   events.New(store),
+		Refusals: events.NewRefusals(store, log),
+		config:   config,
+		Rules:    config.rules(),
+		store:    store,
+		log:      log,
+		changes:  copies.NewChanges(config.MaxStaleness),
+		clock:    clock.New(store.Embedded()),
+		node:     seal.Random(16),
+		limits: limits.New(password.Cost{
+			MemoryKiB:  config.PasswordMemoryKiB,
+			Iterations: config.PasswordIterations,
+		}, config.PasswordConcurrency),
+	}
+	calls := outbound.New(outbound.Config{
+		Networks: config.OutboundNetworks,
+		Trace:    config.TraceOutbound,
+	}) // to addresses that applications registered, and to configured servers
+	strangers := outbound.New(config.open().Outbound) // to addresses of applications for which nobody is responsible
 	err := p.compareClocks(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the time of the database: %w", err)
@@ -159,14 +174,42 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if err != nil {
 		return nil, err
 	}
-	p.Clients = clients.New(config.clients(sampleSecret), clients.Parts{Rules: p.Rules, Store: store, Limits: p.limits, Keys: p.Keys, People: p.People, Resources: p.Resources,
-		Outbound: calls, Strangers: strangers, Secrets: p.sealers.secrets, LogoNames: logoNames, Changes: p.changes, Refusals: p.Refusals, Log: log})
-	p.Registrations = registration.New(config.registration(), p.Rules, store, p.limits, p.Clients, calls, strangers, registrations, log)
-	p.Tokens = tokens.New(config.tokens(), p.Rules, store, p.Keys, p.Clients, p.People, p.Resources, p.Proofs, p.sealers.jtis, pairwise, p.changes)
-	p.Logouts = logout.New(config.logout(), p.Rules, store, p.Clients, p.Tokens, calls, strangers, p.sealers.tickets, p.People.Ended, log)
-	p.Authorizations = authorize.New(config.authorize(p.People.ACRValues()), p.Rules, store, p.limits, p.Clients, p.Tokens, p.Resources, p.Proofs, p.sealers.tickets)
-	p.Grants = grant.New(grant.Config{KeepRefreshTokens: config.KeepRefreshTokens}, p.Rules, store, p.limits, p.People, p.Clients, p.Tokens, p.Resources, p.Proofs, log)
-	p.Devices = device.New(config.device(), p.Rules, store, p.limits, p.Clients, p.Tokens, p.Resources, userCodes, p.sealers.tickets)
+	p.Clients = clients.New(config.clients(sampleSecret), clients.Parts{
+		Rules:     p.Rules,
+		Store:     store,
+		Limits:    p.limits,
+		Keys:      p.Keys,
+		People:    p.People,
+		Resources: p.Resources,
+		Outbound:  calls,
+		Strangers: strangers,
+		Secrets:   p.sealers.secrets,
+		LogoNames: logoNames,
+		Changes:   p.changes,
+		Refusals:  p.Refusals,
+		Log:       log,
+	})
+	p.Registrations = registration.New(
+		config.registration(), p.Rules, store, p.limits, p.Clients, calls, strangers, registrations, log,
+	)
+	p.Tokens = tokens.New(
+		config.tokens(), p.Rules, store, p.Keys, p.Clients, p.People, p.Resources, p.Proofs, p.sealers.jtis, pairwise,
+		p.changes,
+	)
+	p.Logouts = logout.New(
+		config.logout(), p.Rules, store, p.Clients, p.Tokens, calls, strangers, p.sealers.tickets, p.People.Ended, log,
+	)
+	p.Authorizations = authorize.New(
+		config.authorize(p.People.ACRValues()), p.Rules, store, p.limits, p.Clients, p.Tokens, p.Resources, p.Proofs,
+		p.sealers.tickets,
+	)
+	p.Grants = grant.New(
+		grant.Config{KeepRefreshTokens: config.KeepRefreshTokens}, p.Rules, store, p.limits, p.People, p.Clients, p.Tokens,
+		p.Resources, p.Proofs, log,
+	)
+	p.Devices = device.New(
+		config.device(), p.Rules, store, p.limits, p.Clients, p.Tokens, p.Resources, userCodes, p.sealers.tickets,
+	)
 	store.OnChange(p.changed) // here, and not by the caller: who forgets it uses old copies
 	return p, nil
 }
@@ -192,7 +235,21 @@ type sealers struct {
 // newSealers derives one sealer for each purpose from the server key.
 func newSealers(key []byte) (sealers, error) {
 	var s sealers
-	for purpose, into := range map[string]*seal.Sealer{"client-secret": &s.secrets, "ticket": &s.tickets, "device": &s.devices, "flash": &s.flashes, "signing-key": &s.signingKeys, "token-name": &s.jtis, "factor": &s.factors, "sign-in": &s.signIns, "passkey": &s.passkeys, "mail": &s.mails, "other-server": &s.identities, "sign-up": &s.signUps, "check": &s.checks} {
+	for purpose, into := range map[string]*seal.Sealer{
+		"client-secret": &s.secrets,
+		"ticket":        &s.tickets,
+		"device":        &s.devices,
+		"flash":         &s.flashes,
+		"signing-key":   &s.signingKeys,
+		"token-name":    &s.jtis,
+		"factor":        &s.factors,
+		"sign-in":       &s.signIns,
+		"passkey":       &s.passkeys,
+		"mail":          &s.mails,
+		"other-server":  &s.identities,
+		"sign-up":       &s.signUps,
+		"check":         &s.checks,
+	} {
 		sealer, err := seal.New(key, purpose)
 		if err != nil {
 			return s, fmt.Errorf("derive the %s key: %w", purpose, err)
@@ -207,7 +264,9 @@ func newSealers(key []byte) (sealers, error) {
 func (p *Provider) changed(changes []storage.Change) {
 	// The keys are removed first, so that a copy that is made after the change uses the new
 	// keys.
-	if slices.ContainsFunc(changes, func(one storage.Change) bool { return one.Kind == storage.OfKeys || one.Kind == storage.OfAll }) {
+	if slices.ContainsFunc(
+		changes, func(one storage.Change) bool { return one.Kind == storage.OfKeys || one.Kind == storage.OfAll },
+	) {
 		p.Keys.Forget()
 	}
 	records := make([]copies.Change, len(changes))
@@ -305,7 +364,10 @@ func (p *Provider) Listen(ctx context.Context) {
 		if err != nil && ctx.Err() == nil && !disconnected {
 			disconnected = true
 			p.counters.lost.Add(1)
-			p.log.Warn("this node receives no notifications about changes by other processes, and sees the changes late", "seconds", p.config.MaxStaleness.Seconds(), "error", err)
+			p.log.Warn(
+				"this node receives no notifications about changes by other processes, and sees the changes late", "seconds",
+				p.config.MaxStaleness.Seconds(), "error", err,
+			)
 		}
 		if errors.Is(err, storage.ErrNoListen) {
 			return // this database has no notifications

@@ -17,7 +17,13 @@ func TestQuotas(t *testing.T) {
 			c.PersonQuota = policy.Quota{Applications: 3, Sessions: 2, Approvals: 20, TokensPerMinute: 30, LiveTokens: 40}
 		})
 		alice := f.person("alice")
-		r := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient, policy.GrantCode, policy.GrantPassword}, RedirectURIs: []string{callback}, HashClientSecret: true}
+		r := clients.Registration{
+			Name:             "Client",
+			ClientType:       policy.Confidential,
+			GrantTypes:       []string{policy.GrantClient, policy.GrantCode, policy.GrantPassword},
+			RedirectURIs:     []string{callback},
+			HashClientSecret: true,
+		}
 		var apps []*clients.Registered
 		for range 3 {
 			app, err := f.Clients.Register(t.Context(), policy.By(alice), r)
@@ -64,7 +70,9 @@ func TestQuotas(t *testing.T) {
 		refused := func(what string, app *clients.Registered, s *storage.SignedIn) {
 			t.Helper()
 			answer, err := f.Authorizations.Complete(t.Context(), f.authorize(app), s)
-			if got := queryOf(t, answer.Location()); err != nil || got.Get("error") != "temporarily_unavailable" || got.Has("code") {
+			if got := queryOf(
+				t, answer.Location(),
+			); err != nil || got.Get("error") != "temporarily_unavailable" || got.Has("code") {
 				t.Error(what, err, got)
 			}
 		}
@@ -112,7 +120,11 @@ func TestQuotas(t *testing.T) {
 // An approval of a device counts like every other one.
 func TestApprovalsOfDevicesAreCharged(t *testing.T) {
 	f := begin(t, func(c *Config) { c.PersonQuota = policy.Quota{Approvals: 20} })
-	app, err := f.Clients.Register(t.Context(), policy.By(f.person("alice")), clients.Registration{Name: "TV", ClientType: policy.Public, GrantTypes: []string{policy.GrantDevice}})
+	app, err := f.Clients.Register(t.Context(), policy.By(f.person("alice")), clients.Registration{
+		Name:       "TV",
+		ClientType: policy.Public,
+		GrantTypes: []string{policy.GrantDevice},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +143,13 @@ func TestApprovalsOfDevicesAreCharged(t *testing.T) {
 func TestAPersonsShareOfAQuota(t *testing.T) {
 	f := begin(t, func(c *Config) { c.PersonQuota = policy.Quota{TokensPerMinute: 30} })
 	alice, bob, carol := f.person("alice"), f.login("bob"), f.login("carol")
-	app, err := f.Clients.Register(t.Context(), policy.By(alice), clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode, policy.GrantClient, policy.GrantPassword}, RedirectURIs: []string{callback}, HashClientSecret: true})
+	app, err := f.Clients.Register(t.Context(), policy.By(alice), clients.Registration{
+		Name:             "Client",
+		ClientType:       policy.Confidential,
+		GrantTypes:       []string{policy.GrantCode, policy.GrantClient, policy.GrantPassword},
+		RedirectURIs:     []string{callback},
+		HashClientSecret: true,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +167,13 @@ func TestAPersonsShareOfAQuota(t *testing.T) {
 func TestEveryTokenIsCharged(t *testing.T) {
 	f := begin(t)
 	alice, bob := f.person("alice"), f.login("bob")
-	app, err := f.Clients.Register(t.Context(), policy.By(alice), clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode, policy.GrantPassword}, RedirectURIs: []string{callback}, HashClientSecret: true})
+	app, err := f.Clients.Register(t.Context(), policy.By(alice), clients.Registration{
+		Name:             "Client",
+		ClientType:       policy.Confidential,
+		GrantTypes:       []string{policy.GrantCode, policy.GrantPassword},
+		RedirectURIs:     []string{callback},
+		HashClientSecret: true,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

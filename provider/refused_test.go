@@ -58,14 +58,24 @@ func TestRefusalsOfEachEndpoint(t *testing.T) {
 	if err == nil {
 		t.Fatal("a pushed request without a code challenge is accepted")
 	}
-	_, err = f.Authorizations.Authorize(clientauth.From(t.Context(), "192.0.2.1"), f.query(app, "redirect_uri", "https://s3cret.example/"))
+	_, err = f.Authorizations.Authorize(
+		clientauth.From(t.Context(), "192.0.2.1"), f.query(app, "redirect_uri", "https://s3cret.example/"),
+	)
 	f.Clients.CountRefusal(events.Refused{Endpoint: "authorize"}, err)
-	want := []string{"it: device_authorization unauthorized_client 1", "it: par invalid_request 1", "it: token unauthorized_client 2", "somebody: authorize invalid_request 1", "somebody: token invalid_client 1"}
+	want := []string{
+		"it: device_authorization unauthorized_client 1",
+		"it: par invalid_request 1",
+		"it: token unauthorized_client 2",
+		"somebody: authorize invalid_request 1",
+		"somebody: token invalid_client 1",
+	}
 	if diff := cmp.Diff(want, f.refusals(app.Application)); diff != "" {
 		t.Error(diff)
 	}
 	for _, e := range f.storedEvents(events.RequestRefused) {
-		if strings.Contains(fmt.Sprintf("%+v", e), "s3cret") || e.Address != "" || e.PersonID != "" || e.ObjectID != app.Application.ClientID || e.ObjectName != "Client" {
+		if strings.Contains(
+			fmt.Sprintf("%+v", e), "s3cret",
+		) || e.Address != "" || e.PersonID != "" || e.ObjectID != app.Application.ClientID || e.ObjectName != "Client" {
 			t.Errorf("the event is %+v", e)
 		}
 	}
@@ -86,15 +96,24 @@ func TestRefusalsOfRegistrations(t *testing.T) {
 		}
 		return r
 	}
-	_, _, err := f.Registrations.Register(t.Context(), send(http.MethodPost, "", `{"redirect_uris": "s3cret"}`), "192.0.2.1")
+	_, _, err := f.Registrations.Register(
+		t.Context(), send(http.MethodPost, "", `{"redirect_uris": "s3cret"}`), "192.0.2.1",
+	)
 	if err == nil {
 		t.Fatal("it is registered")
 	}
-	a, answer, err := f.Registrations.Register(t.Context(), send(http.MethodPost, "", `{"redirect_uris": ["https://client.example/cb"], "token_endpoint_auth_method": "none"}`), "192.0.2.1")
+	a, answer, err := f.Registrations.Register(
+		t.Context(),
+		send(http.MethodPost, "", `{"redirect_uris": ["https://client.example/cb"], "token_endpoint_auth_method": "none"}`),
+		"192.0.2.1",
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _, err = f.Registrations.Change(t.Context(), send(http.MethodPut, answer["registration_access_token"].(string), `{"client_id": "s3cret"}`), a.ClientID, "192.0.2.1")
+	_, _, err = f.Registrations.Change(
+		t.Context(), send(http.MethodPut, answer["registration_access_token"].(string), `{"client_id": "s3cret"}`),
+		a.ClientID, "192.0.2.1",
+	)
 	if err == nil {
 		t.Fatal("it is changed")
 	}
@@ -106,7 +125,12 @@ func TestRefusalsOfRegistrations(t *testing.T) {
 		details = append(details, e.ObjectID+" "+e.Detail)
 	}
 	slices.Sort(details)
-	if want := []string{" register invalid_redirect_uri", a.ClientID + " register invalid_client_metadata: client_id is wrong"}; !slices.Equal(details, want) {
+	if want := []string{
+		" register invalid_redirect_uri",
+		a.ClientID + " register invalid_client_metadata: client_id is wrong",
+	}; !slices.Equal(
+		details, want,
+	) {
 		t.Errorf("the events are %q, want %q", details, want)
 	}
 }
@@ -115,7 +139,16 @@ func TestRefusalsOfRegistrations(t *testing.T) {
 func TestUsualResponsesAreNotRefusals(t *testing.T) {
 	f := begin(t)
 	app := f.app()
-	for _, e := range []*oauth.Error{oauth.Refuse("authorization_pending", "Wait."), oauth.Refuse("login_required", "Sign in."), oauth.Refuse("use_dpop_nonce", "Send it again."), {Status: 503, Code: "temporarily_unavailable", Description: "Wait."}} {
+	for _, e := range []*oauth.Error{
+		oauth.Refuse("authorization_pending", "Wait."),
+		oauth.Refuse("login_required", "Sign in."),
+		oauth.Refuse("use_dpop_nonce", "Send it again."),
+		{
+			Status:      503,
+			Code:        "temporarily_unavailable",
+			Description: "Wait.",
+		},
+	} {
 		f.refuse(events.Refused{Endpoint: "token", Application: &app.Application, Proved: true}, e)
 	}
 	if got := f.refusals(app.Application); len(got) != 0 {
@@ -143,7 +176,12 @@ func TestAttackRefusalsAreStoredTogether(t *testing.T) {
 	if n := strings.Count(said, "INSERT INTO events"); n != 2 {
 		t.Errorf("%d statements store two kinds of refusals:\n%s", n, said)
 	}
-	if got, want := f.refusals(app.Application), []string{"it: token invalid_request 2", "it: token unauthorized_client 2000"}; !slices.Equal(got, want) {
+	if got, want := f.refusals(app.Application), []string{
+		"it: token invalid_request 2",
+		"it: token unauthorized_client 2000",
+	}; !slices.Equal(
+		got, want,
+	) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
@@ -155,7 +193,11 @@ func TestAttackRefusalsFromOneSite(t *testing.T) {
 	app, other := f.app(), f.app()
 	from := func(address string, a storage.Application, texts int) {
 		for n := range texts {
-			f.refuse(events.Refused{Endpoint: "token", Application: &a, Address: address}, oauth.Refuse("invalid_request", "%s", oauth.Own(fmt.Sprint("Text ", n, " of ", address[:9]))))
+			f.refuse(events.Refused{
+				Endpoint:    "token",
+				Application: &a,
+				Address:     address,
+			}, oauth.Refuse("invalid_request", "%s", oauth.Own(fmt.Sprint("Text ", n, " of ", address[:9]))))
 		}
 	}
 	for n := range 100 {
@@ -165,7 +207,9 @@ func TestAttackRefusalsFromOneSite(t *testing.T) {
 	from("192.0.2.1", app.Application, 3)
 	f.token(app, "grant_type", policy.GrantDevice)
 	from("2001:db8:0:1::1", other.Application, 60)
-	if got := f.refusals(app.Application); len(got) != 10+3+1 || !slices.Contains(got, "it: token unauthorized_client 1") && !slices.Contains(got, "it: token invalid_request 1") {
+	if got := f.refusals(app.Application); len(got) != 10+3+1 || !slices.Contains(
+		got, "it: token unauthorized_client 1",
+	) && !slices.Contains(got, "it: token invalid_request 1") {
 		t.Errorf("%d rows: %v", len(got), got)
 	}
 	if got := f.refusals(other.Application); len(got) != 10 {
@@ -269,9 +313,17 @@ func TestAttackRefusalsFromManySites(t *testing.T) {
 	f := begin(t)
 	app := f.app()
 	for n := range 120 {
-		f.refuse(events.Refused{Endpoint: "token", Application: &app.Application, Address: fmt.Sprintf("192.%d.2.1", n)}, oauth.Refuse("invalid_request", "%s", oauth.Own(fmt.Sprint("Text ", n))))
+		f.refuse(events.Refused{
+			Endpoint:    "token",
+			Application: &app.Application,
+			Address:     fmt.Sprintf("192.%d.2.1", n),
+		}, oauth.Refuse("invalid_request", "%s", oauth.Own(fmt.Sprint("Text ", n))))
 	}
-	f.refuse(events.Refused{Endpoint: "token", Application: &app.Application, Proved: true}, oauth.Refuse("invalid_scope", "The reason."))
+	f.refuse(events.Refused{
+		Endpoint:    "token",
+		Application: &app.Application,
+		Proved:      true,
+	}, oauth.Refuse("invalid_scope", "The reason."))
 	found, err := f.Refusals.Of(t.Context(), app.Application)
 	if err != nil {
 		t.Fatal(err)
@@ -329,7 +381,10 @@ func TestRefusalsOfSevenDays(t *testing.T) {
 // Each refusal that programs meet most has its remedy. A check whose description is written anew needs another row.
 func TestRemedies(t *testing.T) {
 	f := begin(t)
-	app := f.app(grants(policy.GrantCode), func(r *clients.Registration) { r.Scopes, r.PKCE = []string{"read"}, policy.PKCERequired })
+	app := f.app(
+		grants(policy.GrantCode),
+		func(r *clients.Registration) { r.Scopes, r.PKCE = []string{"read"}, policy.PKCERequired },
+	)
 	open := f.app(public)
 	wrong := *app
 	wrong.Secret = "another secret of the client"
@@ -349,22 +404,36 @@ func TestRemedies(t *testing.T) {
 		field string
 		words string
 	}{
-		"PKCE is missing":             {authorize("code_challenge", "-", "code_challenge_method", "-"), "pkce", "Turn on PKCE"},
-		"plain":                       {authorize("code_challenge_method", "plain"), "", "Set PKCE to S256"},
-		"another redirect URI":        {authorize("redirect_uri", "https://client.example/other"), "redirect_uris", "character by character"},
+		"PKCE is missing": {authorize(
+			"code_challenge", "-", "code_challenge_method", "-",
+		), "pkce", "Turn on PKCE"},
+		"plain": {authorize("code_challenge_method", "plain"), "", "Set PKCE to S256"},
+		"another redirect URI": {
+			authorize("redirect_uri", "https://client.example/other"),
+			"redirect_uris",
+			"character by character",
+		},
 		"the implicit flow":           {authorize("response_type", "token"), "", "response_type=code"},
 		"an unknown scope":            {authorize("scope", "unknown"), "", "SCOPES"},
 		"a scope that it may not use": {authorize("scope", "write"), "scope", "Allow the application the scope"},
-		"a wrong secret":              {token(&wrong, "grant_type", policy.GrantCode), errorcode.RotateSecret, "Copy the secret again"},
-		"no secret":                   {token(&clients.Registered{Application: app.Application}, "grant_type", policy.GrantCode), "", ""},
+		"a wrong secret": {
+			token(&wrong, "grant_type", policy.GrantCode),
+			errorcode.RotateSecret,
+			"Copy the secret again",
+		},
+		"no secret": {token(&clients.Registered{Application: app.Application}, "grant_type", policy.GrantCode), "", ""},
 		"a secret of a public client": {func() error {
-			_, _, err := f.Grants.Token(t.Context(), post(values("grant_type", policy.GrantCode, "client_id", open.Application.ClientID, "client_secret", "x")), "192.0.2.1")
+			_, _, err := f.Grants.Token(t.Context(), post(values(
+				"grant_type", policy.GrantCode, "client_id", open.Application.ClientID, "client_secret", "x",
+			)), "192.0.2.1")
 			return err
 		}(), "", "Remove the client secret"},
 		"another grant":    {token(app, "grant_type", policy.GrantClient), "grant_type", "Allow the application this grant"},
 		"an unknown grant": {token(app, "grant_type", "implicit"), "grant_type", "Choose another grant"},
-		"an unknown code":  {token(app, "grant_type", policy.GrantCode, "code", "mac_x", "redirect_uri", callback, "code_verifier", verifier), "", "A code works once"},
-		"a used code":      {func() error { _, err := f.exchange(app, code); return err }(), "", "A code works once"},
+		"an unknown code": {token(
+			app, "grant_type", policy.GrantCode, "code", "mac_x", "redirect_uri", callback, "code_verifier", verifier,
+		), "", "A code works once"},
+		"a used code": {func() error { _, err := f.exchange(app, code); return err }(), "", "A code works once"},
 		"another verifier": {func() error {
 			_, err := f.exchange(app, f.code(app, s), "code_verifier", strings.Repeat("x", 43))
 			return err

@@ -38,7 +38,11 @@ func (f *fixture) rob(t *testing.T, app *clients.Registered, name string) *robbe
 	_, key := f.passkey(r.here)
 	_, in, err := f.People.NewRecoveryCodes(t.Context(), r.here)
 	r.here, r.passkey = f.signedIn(in, err), key.ID
-	f.sql(fmt.Sprintf(`INSERT INTO identities (issuer, subject, user_id, created_at, last_used_at) VALUES ('https://other.example', 'thief of %s', '%s', 0, 0)`, name, r.ID))
+	f.sql(fmt.Sprintf(
+		`INSERT INTO identities (issuer, subject, user_id, created_at, last_used_at) VALUES ('https://other.example', 'thief of %s', '%s', 0, 0)`,
+		name,
+		r.ID,
+	))
 	r.link = f.made(r.User)
 	r.User, err = f.People.User(t.Context(), r.ID)
 	if err != nil {
@@ -70,11 +74,18 @@ func (f *fixture) left(t *testing.T, r *robbed, here *people.SignIn) map[string]
 	}
 	u, err := f.People.User(t.Context(), r.ID)
 	return map[string]string{
-		"This session": this, "Other sessions": digests(r.there), "Consents": rows("consents"),
-		"Tokens of a login": says(f.active(r.login.AccessToken) && f.active(r.login.RefreshToken)), "Other tokens": says(f.active(r.other.AccessToken) && f.active(r.other.RefreshToken)),
+		"This session":                 this,
+		"Other sessions":               digests(r.there),
+		"Consents":                     rows("consents"),
+		"Tokens of a login":            says(f.active(r.login.AccessToken) && f.active(r.login.RefreshToken)),
+		"Other tokens":                 says(f.active(r.other.AccessToken) && f.active(r.other.RefreshToken)),
 		"Tokens of the password grant": says(f.active(r.by.AccessToken)),
-		"Passkeys":                     rows("passkeys"), "Authenticator app": rows("totps"), "Recovery codes": rows("recovery_codes"), "Accounts of other servers": rows("identities"),
-		"Known browsers": says(err == nil && u.Generation == r.Generation), "Waiting links": rows("links"),
+		"Passkeys":                     rows("passkeys"),
+		"Authenticator app":            rows("totps"),
+		"Recovery codes":               rows("recovery_codes"),
+		"Accounts of other servers":    rows("identities"),
+		"Known browsers":               says(err == nil && u.Generation == r.Generation),
+		"Waiting links":                rows("links"),
 	}
 }
 
@@ -129,53 +140,89 @@ func TestRemediesEndWhatThePageSays(t *testing.T) {
 		return own[0].ID
 	}
 	set := map[string]remedy{
-		"The person changes the password": func(f *fixture, _ *clients.Registered, r *robbed, _ *storage.SignedIn) (*people.SignIn, error) {
+		"The person changes the password": func(
+			f *fixture, _ *clients.Registered, r *robbed, _ *storage.SignedIn,
+		) (*people.SignIn, error) {
 			return f.People.ChangePassword(f.t.Context(), r.here, people.Passwords{Current: goodPassword, Next: next})
 		},
-		"The person changes the password/The same, without *Also end the access that applications were given*": func(f *fixture, _ *clients.Registered, r *robbed, _ *storage.SignedIn) (*people.SignIn, error) {
-			return f.People.ChangePassword(f.t.Context(), r.here, people.Passwords{Current: goodPassword, Next: next, KeepApprovals: true})
+		"The person changes the password/The same, without *Also end the access that applications were given*": func(
+			f *fixture, _ *clients.Registered, r *robbed, _ *storage.SignedIn,
+		) (*people.SignIn, error) {
+			return f.People.ChangePassword(f.t.Context(), r.here, people.Passwords{
+				Current:       goodPassword,
+				Next:          next,
+				KeepApprovals: true,
+			})
 		},
-		"A link sets a password": func(f *fixture, _ *clients.Registered, r *robbed, _ *storage.SignedIn) (*people.SignIn, error) {
+		"A link sets a password": func(
+			f *fixture, _ *clients.Registered, r *robbed, _ *storage.SignedIn,
+		) (*people.SignIn, error) {
 			return plain(f.People.ResetByLink(f.t.Context(), r.link, next))
 		},
-		"`mandate user passwd`, or an administrator sets the password": func(f *fixture, _ *clients.Registered, r *robbed, _ *storage.SignedIn) (*people.SignIn, error) {
+		"`mandate user passwd`, or an administrator sets the password": func(
+			f *fixture, _ *clients.Registered, r *robbed, _ *storage.SignedIn,
+		) (*people.SignIn, error) {
 			return plain(f.People.ResetPassword(f.t.Context(), r.Username, next))
 		},
-		"`mandate user reset-factors`, or *Remove the second factor*; the person has a password": func(f *fixture, _ *clients.Registered, r *robbed, _ *storage.SignedIn) (*people.SignIn, error) {
+		"`mandate user reset-factors`, or *Remove the second factor*; the person has a password": func(
+			f *fixture, _ *clients.Registered, r *robbed, _ *storage.SignedIn,
+		) (*people.SignIn, error) {
 			return plain(f.People.ResetFactors(f.t.Context(), r.Username))
 		},
-		"`mandate user reset-factors`, or *Remove the second factor*; the person has a password/The same; the person has no password": func(f *fixture, _ *clients.Registered, r *robbed, admin *storage.SignedIn) (*people.SignIn, error) {
+		"`mandate user reset-factors`, or *Remove the second factor*; the person has a password/The same; the person has no password": func(
+			f *fixture, _ *clients.Registered, r *robbed, admin *storage.SignedIn,
+		) (*people.SignIn, error) {
 			f.sql("UPDATE users SET password = '' WHERE id = '" + r.ID + "'")
 			return plain(f.People.ResetFactorsOf(f.t.Context(), admin, r.ID))
 		},
-		"`mandate user logout`, or *Sign out everywhere*": func(f *fixture, _ *clients.Registered, r *robbed, _ *storage.SignedIn) (*people.SignIn, error) {
+		"`mandate user logout`, or *Sign out everywhere*": func(
+			f *fixture, _ *clients.Registered, r *robbed, _ *storage.SignedIn,
+		) (*people.SignIn, error) {
 			return plain(second(f.People.EndSessions(f.t.Context(), r.ID)))
 		},
-		"*Sign out* of one other browser": func(f *fixture, _ *clients.Registered, r *robbed, _ *storage.SignedIn) (*people.SignIn, error) {
+		"*Sign out* of one other browser": func(
+			f *fixture, _ *clients.Registered, r *robbed, _ *storage.SignedIn,
+		) (*people.SignIn, error) {
 			return plain(f.People.EndSession(f.t.Context(), r.ID, r.there.Session.ID))
 		},
-		"The person removes the authenticator app": func(f *fixture, _ *clients.Registered, r *robbed, _ *storage.SignedIn) (*people.SignIn, error) {
+		"The person removes the authenticator app": func(
+			f *fixture, _ *clients.Registered, r *robbed, _ *storage.SignedIn,
+		) (*people.SignIn, error) {
 			return f.People.RemoveTOTP(f.t.Context(), r.here)
 		},
-		"The person removes a passkey": func(f *fixture, _ *clients.Registered, r *robbed, _ *storage.SignedIn) (*people.SignIn, error) {
+		"The person removes a passkey": func(
+			f *fixture, _ *clients.Registered, r *robbed, _ *storage.SignedIn,
+		) (*people.SignIn, error) {
 			return f.Passkeys.Remove(f.t.Context(), r.here, r.passkey)
 		},
-		"The person removes an account of another server": func(f *fixture, _ *clients.Registered, r *robbed, _ *storage.SignedIn) (*people.SignIn, error) {
+		"The person removes an account of another server": func(
+			f *fixture, _ *clients.Registered, r *robbed, _ *storage.SignedIn,
+		) (*people.SignIn, error) {
 			return f.Identities.Remove(f.t.Context(), r.here, identity(f, r))
 		},
-		"An administrator removes a passkey": func(f *fixture, _ *clients.Registered, r *robbed, admin *storage.SignedIn) (*people.SignIn, error) {
+		"An administrator removes a passkey": func(
+			f *fixture, _ *clients.Registered, r *robbed, admin *storage.SignedIn,
+		) (*people.SignIn, error) {
 			return plain(f.Passkeys.RemoveOf(f.t.Context(), policy.ByConfirmed(admin.User), r.ID, r.passkey))
 		},
-		"An administrator removes an account of another server": func(f *fixture, _ *clients.Registered, r *robbed, admin *storage.SignedIn) (*people.SignIn, error) {
+		"An administrator removes an account of another server": func(
+			f *fixture, _ *clients.Registered, r *robbed, admin *storage.SignedIn,
+		) (*people.SignIn, error) {
 			return plain(f.Identities.RemoveOf(f.t.Context(), policy.ByConfirmed(admin.User), r.ID, identity(f, r), false))
 		},
-		"The access of one application is revoked": func(f *fixture, app *clients.Registered, r *robbed, _ *storage.SignedIn) (*people.SignIn, error) {
+		"The access of one application is revoked": func(
+			f *fixture, app *clients.Registered, r *robbed, _ *storage.SignedIn,
+		) (*people.SignIn, error) {
 			return plain(f.People.Revoke(f.t.Context(), r.ID, app.Application.ID))
 		},
-		"`mandate user disable`, or an administrator disables the account": func(f *fixture, _ *clients.Registered, r *robbed, _ *storage.SignedIn) (*people.SignIn, error) {
+		"`mandate user disable`, or an administrator disables the account": func(
+			f *fixture, _ *clients.Registered, r *robbed, _ *storage.SignedIn,
+		) (*people.SignIn, error) {
 			return plain(f.People.DisableUser(f.t.Context(), r.Username))
 		},
-		"`mandate user delete`, or an administrator deletes the account": func(f *fixture, _ *clients.Registered, r *robbed, _ *storage.SignedIn) (*people.SignIn, error) {
+		"`mandate user delete`, or an administrator deletes the account": func(
+			f *fixture, _ *clients.Registered, r *robbed, _ *storage.SignedIn,
+		) (*people.SignIn, error) {
 			return plain(f.People.DeleteUser(f.t.Context(), policy.Operator(), r.ID, ""))
 		},
 	}
@@ -188,7 +235,11 @@ func TestRemediesEndWhatThePageSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t, withOpenID)
 		app := f.app()
-		root, err := f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: "root", Password: goodPassword, Administrator: true})
+		root, err := f.People.AddUser(t.Context(), policy.Operator(), people.Person{
+			Username:      "root",
+			Password:      goodPassword,
+			Administrator: true,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,7 +24,9 @@ func TestAttackScopeOfAnotherResource(t *testing.T) {
 			for _, scope := range []string{"groups", "write", "read groups", "write groups"} {
 				_, err := f.token(app, append(both, "grant_type", policy.GrantClient, "scope", scope)...)
 				wantError(t, err, "400 invalid_scope")
-				_, err = f.token(app, append(both, "grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword, "scope", scope)...)
+				_, err = f.token(app, append(
+					both, "grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword, "scope", scope,
+				)...)
 				wantError(t, err, "400 invalid_scope")
 				// The person approves both. Each token is for one of them, or for what both have.
 				_, err = f.exchange(app, f.code(app, s, append(both, "scope", scope)...))
@@ -60,10 +62,16 @@ func TestAttackIntrospectionShowsForeignScopes(t *testing.T) {
 	f.resource(files, scoped("read", "write"), known(ofFiles, ofBoth))
 	f.resource(mailbox, scoped("read", "groups"), known(ofMail, ofBoth))
 	app := f.app()
-	token := f.must(f.token(app, "grant_type", policy.GrantClient, "resource", files, "resource", mailbox, "scope", "read")).AccessToken
+	token := f.must(f.token(
+		app, "grant_type", policy.GrantClient, "resource", files, "resource", mailbox, "scope", "read",
+	)).AccessToken
 	f.sql(`UPDATE tokens SET scope = 'read write groups'`)
 	f.forgetCopies()
-	for caller, want := range map[*clients.Registered]string{ofFiles: "read write", ofMail: "read groups", ofBoth: "read write groups"} {
+	for caller, want := range map[*clients.Registered]string{
+		ofFiles: "read write",
+		ofMail:  "read groups",
+		ofBoth:  "read write groups",
+	} {
 		if got := f.shown(caller, token); got.Scope != want {
 			t.Errorf("got %q, want %q", got.Scope, want)
 		}
@@ -84,7 +92,9 @@ func TestAttackResourceIsAddedAnew(t *testing.T) {
 	add()
 	opaque, signed := f.app(), f.app(func(r *clients.Registration) { r.AccessTokenFormat = policy.FormatJWT })
 	code := f.code(opaque, s, "resource", files, "scope", "read")
-	one, two := f.tokens(opaque, s, "resource", files, "scope", "read"), f.tokens(signed, s, "resource", files, "scope", "read")
+	one, two := f.tokens(
+		opaque, s, "resource", files, "scope", "read",
+	), f.tokens(signed, s, "resource", files, "scope", "read")
 	both := f.tokens(opaque, s, "resource", files, "resource", server, "scope", "read")
 	f.approve(t, opaque, s, "scope", "read", "resource", files)
 	err := f.Resources.Delete(t.Context(), policy.Operator(), files)
@@ -94,7 +104,11 @@ func TestAttackResourceIsAddedAnew(t *testing.T) {
 	add()
 	f.sql(`UPDATE resources SET created_at = created_at + 5`) // the tokens are of the same second
 	f.forgetCopies()
-	for name, token := range map[string]string{"an opaque token": one.AccessToken, "a signed token": two.AccessToken, "a token for two": both.AccessToken} {
+	for name, token := range map[string]string{
+		"an opaque token": one.AccessToken,
+		"a signed token":  two.AccessToken,
+		"a token for two": both.AccessToken,
+	} {
 		if got := f.shown(of, token); got.Active {
 			t.Errorf("%s of the deleted resource is active: %+v", name, got)
 		}
@@ -103,7 +117,12 @@ func TestAttackResourceIsAddedAnew(t *testing.T) {
 		"a refresh token":                  func() error { _, err := f.refresh(opaque, one.RefreshToken); return err },
 		"a refresh token of signed tokens": func() error { _, err := f.refresh(signed, two.RefreshToken); return err },
 		"a code":                           func() error { _, err := f.exchange(opaque, code); return err },
-		"a refresh token for two":          func() error { _, err := f.refresh(opaque, both.RefreshToken, "resource", files); return err },
+		"a refresh token for two": func() error {
+			_, err := f.refresh(
+				opaque, both.RefreshToken, "resource", files,
+			)
+			return err
+		},
 	} {
 		t.Run(name, func(t *testing.T) { wantError(t, refused(), "400 invalid_target") })
 	}
@@ -137,7 +156,11 @@ func TestResourceOfAnOlderRelease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = f.Resources.Change(t.Context(), policy.Operator(), was, resources.Registration{Name: "Files", Scopes: []string{"read", "write"}, Introspectors: []string{of.Application.ClientID}})
+	err = f.Resources.Change(t.Context(), policy.Operator(), was, resources.Registration{
+		Name:          "Files",
+		Scopes:        []string{"read", "write"},
+		Introspectors: []string{of.Application.ClientID},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

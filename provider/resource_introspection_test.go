@@ -67,13 +67,18 @@ func TestResourceIntrospection(t *testing.T) {
 				t.Errorf("%s that was requested without resource: %+v", name, got)
 			}
 		}
-		signed := f.tokens(f.app(func(r *clients.Registration) { r.AccessTokenFormat = policy.FormatJWT }), s, "scope", "read")
+		signed := f.tokens(
+			f.app(func(r *clients.Registration) { r.AccessTokenFormat = policy.FormatJWT }), s, "scope", "read",
+		)
 		if got := f.shown(general, signed.AccessToken); got.Audience != server {
 			t.Errorf("a signed token has the aud %v, and introspection says %v", server, got.Audience)
 		}
 	})
 	t.Run("aud", func(t *testing.T) {
-		for token, want := range map[string]string{alone.AccessToken: `"` + files + `"`, whole.AccessToken: `["` + files + `","` + mailbox + `","` + server + `"]`} {
+		for token, want := range map[string]string{
+			alone.AccessToken: `"` + files + `"`,
+			whole.AccessToken: `["` + files + `","` + mailbox + `","` + server + `"]`,
+		} {
 			got, err := json.Marshal(f.shown(ofFiles, token).Audience)
 			if err != nil || string(got) != want {
 				t.Errorf("%s, %v", got, err)
@@ -89,7 +94,11 @@ func TestResourceIntrospection(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = f.Resources.Change(t.Context(), policy.Operator(), was, resources.Registration{Name: "Files", Scopes: []string{"write"}, Introspectors: []string{ofFiles.Application.ClientID}})
+		err = f.Resources.Change(t.Context(), policy.Operator(), was, resources.Registration{
+			Name:          "Files",
+			Scopes:        []string{"write"},
+			Introspectors: []string{ofFiles.Application.ClientID},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +113,9 @@ func TestResourceIntrospection(t *testing.T) {
 	// the same client id.
 	t.Run("an introspector with a new owner", func(t *testing.T) {
 		bob := f.login("bob").User
-		_, err := f.Clients.Assign(t.Context(), policy.Operator(), ofMail.Application.ID, f.version(ofMail.Application.ID), bob.Username)
+		_, err := f.Clients.Assign(
+			t.Context(), policy.Operator(), ofMail.Application.ID, f.version(ofMail.Application.ID), bob.Username,
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +143,12 @@ func TestResourceIntrospection(t *testing.T) {
 			c.Resources = []resources.Registration{{URI: files, Name: "Files", Introspectors: []string{"of-carol"}}}
 		})
 		carol := f.login("carol").User
-		app, err := f.Clients.Register(t.Context(), policy.By(carol), clients.Registration{Name: "x", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, HashClientSecret: true})
+		app, err := f.Clients.Register(t.Context(), policy.By(carol), clients.Registration{
+			Name:             "x",
+			ClientType:       policy.Confidential,
+			GrantTypes:       []string{policy.GrantClient},
+			HashClientSecret: true,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +174,9 @@ func TestResourceOfTheServer(t *testing.T) {
 	wantError(t, info(foreign.AccessToken), "401 invalid_token")
 	_, err := f.exchange(may, f.code(may, s, "resource", mailbox, "resource", server, "scope", "introspection"))
 	wantError(t, err, "400 invalid_scope")
-	person := f.must(f.exchange(may, f.code(may, s, "resource", mailbox, "resource", server, "scope", "introspection"), "resource", server))
+	person := f.must(f.exchange(
+		may, f.code(may, s, "resource", mailbox, "resource", server, "scope", "introspection"), "resource", server,
+	))
 	other := f.tokens(may, s, "resource", mailbox, "scope", "read")
 	ask := func(token string) error {
 		_, _, err := f.Tokens.Introspect(t.Context(), with(post(values("token", whole.AccessToken)), "Bearer "+token), "")

@@ -22,7 +22,13 @@ import (
 func TestSuspendedApplication(t *testing.T) {
 	f := begin(t)
 	alice, bob := f.person("alice"), f.login("bob")
-	r := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode, policy.GrantClient}, RedirectURIs: []string{callback}, HashClientSecret: true}
+	r := clients.Registration{
+		Name:             "Client",
+		ClientType:       policy.Confidential,
+		GrantTypes:       []string{policy.GrantCode, policy.GrantClient},
+		RedirectURIs:     []string{callback},
+		HashClientSecret: true,
+	}
 	app, err := f.Clients.Register(t.Context(), policy.By(alice), r)
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +98,12 @@ func TestOwnersOfApplications(t *testing.T) {
 	alice, root := f.person("alice"), f.person("root")
 	root.Administrator = true
 	f.sql("UPDATE users SET administrator = TRUE WHERE username = 'root'")
-	r := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, HashClientSecret: true}
+	r := clients.Registration{
+		Name:             "Client",
+		ClientType:       policy.Confidential,
+		GrantTypes:       []string{policy.GrantClient},
+		HashClientSecret: true,
+	}
 	app, err := f.Clients.Register(t.Context(), policy.By(alice), r)
 	if err != nil {
 		t.Fatal(err)
@@ -149,7 +160,10 @@ func TestOwnersOfApplications(t *testing.T) {
 func TestRemovedScopeLeavesLiveTokens(t *testing.T) {
 	f := begin(t, shortJWT)
 	asker := f.app(introspects)
-	for name, format := range map[string]func(*clients.Registration){policy.FormatOpaque: func(*clients.Registration) {}, policy.FormatJWT: signed} {
+	for name, format := range map[string]func(*clients.Registration){
+		policy.FormatOpaque: func(*clients.Registration) {},
+		policy.FormatJWT:    signed,
+	} {
 		app := f.app(format, func(r *clients.Registration) { r.Scopes = []string{"read", "write"} })
 		token := f.must(f.token(app, "grant_type", policy.GrantClient)).AccessToken
 		for _, scopes := range [][]string{{"read", "write"}, {"write"}, {"groups"}, {"write", "read", "groups"}} {
@@ -198,8 +212,14 @@ func TestRetiredKeysStayAsLongAsSignedTokensLive(t *testing.T) {
 // The list of applications selects by the same standing as every decision, whatever may come by
 // itself.
 func TestApplicationsAreSelectedByTheirStanding(t *testing.T) {
-	for _, open := range []clients.OpenConfig{{}, {Documents: true}, {Registration: true}, {Documents: true, Registration: true}} {
-		t.Run(fmt.Sprintf("documents %v, registration %v", open.Documents, open.Registration), func(t *testing.T) { selectedByStanding(t, open) })
+	for _, open := range []clients.OpenConfig{{}, {Documents: true}, {Registration: true}, {
+		Documents:    true,
+		Registration: true,
+	}} {
+		t.Run(
+			fmt.Sprintf("documents %v, registration %v", open.Documents, open.Registration),
+			func(t *testing.T) { selectedByStanding(t, open) },
+		)
 	}
 }
 
@@ -209,15 +229,20 @@ func selectedByStanding(t *testing.T, open clients.OpenConfig) {
 	f.person("disabled")
 	f.person("root")
 	f.person("formerroot")
-	f.sql("UPDATE users SET administrator = TRUE WHERE username LIKE '%root'", "UPDATE users SET active = FALSE WHERE username IN ('disabled', 'formerroot')")
+	f.sql(
+		"UPDATE users SET administrator = TRUE WHERE username LIKE '%root'",
+		"UPDATE users SET active = FALSE WHERE username IN ('disabled', 'formerroot')",
+	)
 	for _, responsible := range []string{storage.ByOperator, storage.ByOwner, storage.ByNobody} {
 		for _, owner := range []string{"plain", "disabled", "root", "formerroot", ""} {
 			app := f.app().Application
 			f.sql("UPDATE applications SET responsible = '" + responsible + "', owner_id = (SELECT id FROM users WHERE username = '" + owner + "') WHERE id = '" + app.ID + "'")
 		}
 	}
-	f.sql("UPDATE applications SET origin = 'registration' WHERE owner_id = (SELECT id FROM users WHERE username = 'plain')",
-		"UPDATE applications SET origin = 'document', client_id = 'https://agent.example/' || id WHERE owner_id = (SELECT id FROM users WHERE username = 'root')")
+	f.sql(
+		"UPDATE applications SET origin = 'registration' WHERE owner_id = (SELECT id FROM users WHERE username = 'plain')",
+		"UPDATE applications SET origin = 'document', client_id = 'https://agent.example/' || id WHERE owner_id = (SELECT id FROM users WHERE username = 'root')",
+	)
 	all, total, err := f.Clients.Applications(t.Context(), policy.Operator(), storage.Selection{}, 100, 0)
 	if err != nil || total != 15 {
 		t.Fatal(err, total)

@@ -40,12 +40,18 @@ func TestPasswordOfAnotherKeyboard(t *testing.T) {
 		},
 		"changed": func(t *testing.T, name, password string) string {
 			s := f.login(name)
-			wantError(t, second(f.People.ChangePassword(t.Context(), s, people.Passwords{Current: goodPassword, Next: password})), "no error")
+			wantError(t, second(f.People.ChangePassword(t.Context(), s, people.Passwords{
+				Current: goodPassword,
+				Next:    password,
+			})), "no error")
 			return name
 		},
 		"changed by an administrator": func(t *testing.T, name, password string) string {
 			u := f.person(name)
-			wantError(t, f.People.UpdateUser(t.Context(), policy.Operator(), u.ID, people.Person{Username: name, Password: password}), "no error")
+			wantError(t, f.People.UpdateUser(t.Context(), policy.Operator(), u.ID, people.Person{
+				Username: name,
+				Password: password,
+			}), "no error")
 			return name
 		},
 	}
@@ -80,11 +86,19 @@ func rawHash(t testing.TB, password string) string {
 // was typed there, and from then on in both forms.
 func TestImportedPasswordIsNormalizedWhenItIsUsed(t *testing.T) {
 	f := begin(t)
-	_, err := f.People.Import(t.Context(), []people.Newcomer{{Person: people.Person{Username: "alice"}, Hash: rawHash(t, decomposed)}}, false)
+	_, err := f.People.Import(t.Context(), []people.Newcomer{{
+		Person: people.Person{Username: "alice"},
+		Hash:   rawHash(t, decomposed),
+	}}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, step := range []struct{ password, want string }{{otherText, "400 invalid_grant"}, {decomposed, "no error"}, {composed, "no error"}, {decomposed, "no error"}} {
+	for _, step := range []struct{ password, want string }{
+		{otherText, "400 invalid_grant"},
+		{decomposed, "no error"},
+		{composed, "no error"},
+		{decomposed, "no error"},
+	} {
 		_, err := f.People.Login(t.Context(), "alice", step.password, people.Browser{})
 		wantError(t, err, step.want)
 	}
@@ -99,15 +113,24 @@ func TestShortPasswordOfLongSigns(t *testing.T) {
 	f := begin(t)
 	_, err := f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: "alice", Password: "\ufdfa\ufdfa"})
 	wantInvalid(t, err, "password")
-	_, err = f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: "alice", Password: "ｐａｓｓｗｏｒｄ１２３４５６７"})
+	_, err = f.People.AddUser(t.Context(), policy.Operator(), people.Person{
+		Username: "alice",
+		Password: "ｐａｓｓｗｏｒｄ１２３４５６７",
+	})
 	wantInvalid(t, err, "password")
 	s := f.login("bob")
-	wantError(t, second(f.People.ChangePassword(t.Context(), s, people.Passwords{Current: goodPassword, Next: composed})), "no error")
+	wantError(t, second(f.People.ChangePassword(t.Context(), s, people.Passwords{
+		Current: goodPassword,
+		Next:    composed,
+	})), "no error")
 	u, err := f.store.UserByKey(t.Context(), "bob")
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantInvalid(t, second(f.People.ChangePassword(t.Context(), &storage.SignedIn{User: u, Session: s.Session}, people.Passwords{Current: composed, Next: decomposed})), "new_password")
+	wantInvalid(t, second(f.People.ChangePassword(t.Context(), &storage.SignedIn{
+		User:    u,
+		Session: s.Session,
+	}, people.Passwords{Current: composed, Next: decomposed})), "new_password")
 }
 
 // A secret that a person chose is no different.
@@ -117,7 +140,10 @@ func TestClientSecretOfAnotherKeyboard(t *testing.T) {
 		for _, forms := range [][2]string{{composed, decomposed}, {decomposed, composed}, {decomposed, decomposed}} {
 			app := f.app(func(r *clients.Registration) { r.ClientSecret, r.HashClientSecret = forms[0], hash })
 			for secret, want := range map[string]string{forms[1]: "no error", otherText: "401 invalid_client"} {
-				_, err := f.token(&clients.Registered{Application: app.Application, Secret: secret}, "grant_type", policy.GrantClient)
+				_, err := f.token(&clients.Registered{
+					Application: app.Application,
+					Secret:      secret,
+				}, "grant_type", policy.GrantClient)
 				if kind(err) != want {
 					t.Errorf("%s: %q: %v", name, secret, err)
 				}

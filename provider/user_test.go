@@ -57,10 +57,25 @@ func TestNames(t *testing.T) {
 				good bool
 				err  error
 			}{
-				"username":   {test.asUsername, second(f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: test.name, Password: goodPassword}))},
-				"first_name": {test.asText, second(f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: "a" + seal.Identifier(), Password: goodPassword, FirstName: test.name}))},
-				"last_name":  {test.asText, second(f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: "a" + seal.Identifier(), Password: goodPassword, LastName: test.name}))},
-				"name":       {test.asText, second(f.Clients.Register(t.Context(), policy.Operator(), clients.Registration{Name: test.name, ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}}))},
+				"username": {test.asUsername, second(f.People.AddUser(t.Context(), policy.Operator(), people.Person{
+					Username: test.name,
+					Password: goodPassword,
+				}))},
+				"first_name": {test.asText, second(f.People.AddUser(t.Context(), policy.Operator(), people.Person{
+					Username:  "a" + seal.Identifier(),
+					Password:  goodPassword,
+					FirstName: test.name,
+				}))},
+				"last_name": {test.asText, second(f.People.AddUser(t.Context(), policy.Operator(), people.Person{
+					Username: "a" + seal.Identifier(),
+					Password: goodPassword,
+					LastName: test.name,
+				}))},
+				"name": {test.asText, second(f.Clients.Register(t.Context(), policy.Operator(), clients.Registration{
+					Name:       test.name,
+					ClientType: policy.Confidential,
+					GrantTypes: []string{policy.GrantClient},
+				}))},
 			} {
 				if got.good {
 					wantError(t, got.err, "no error")
@@ -79,7 +94,17 @@ func TestNames(t *testing.T) {
 func TestAddressesHaveNoHiddenCharacters(t *testing.T) {
 	f := begin(t)
 	for hidden, good := range map[string]bool{
-		"": true, "\u200b": false, "\u200c": false, "\u200d": false, "\u202e": false, "\u2066": false, "\u00ad": false, "\u2028": false, "\ufe0f": false, "\u009b": false, "\U000E0041": false,
+		"":           true,
+		"\u200b":     false,
+		"\u200c":     false,
+		"\u200d":     false,
+		"\u202e":     false,
+		"\u2066":     false,
+		"\u00ad":     false,
+		"\u2028":     false,
+		"\ufe0f":     false,
+		"\u009b":     false,
+		"\U000E0041": false,
 	} {
 		for field, change := range map[string]func(*people.Person){
 			"email": func(p *people.Person) { p.Email = "al" + hidden + "ice@example.org" },
@@ -107,9 +132,19 @@ func TestAddressesHaveNoHiddenCharacters(t *testing.T) {
 func TestAddressesNameADomain(t *testing.T) {
 	f := begin(t)
 	for address, good := range map[string]bool{
-		"alice@example.org": true, "alice@[192.0.2.1]": false, "alice@[IPv6:2001:db8::1]": false, "alice@[localhost]": false, "Alice <alice@example.org>": false, "alice": false, "alice@": false,
+		"alice@example.org":         true,
+		"alice@[192.0.2.1]":         false,
+		"alice@[IPv6:2001:db8::1]":  false,
+		"alice@[localhost]":         false,
+		"Alice <alice@example.org>": false,
+		"alice":                     false,
+		"alice@":                    false,
 	} {
-		_, err := f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: "a" + seal.Identifier(), Password: goodPassword, Email: address})
+		_, err := f.People.AddUser(t.Context(), policy.Operator(), people.Person{
+			Username: "a" + seal.Identifier(),
+			Password: goodPassword,
+			Email:    address,
+		})
 		if good {
 			wantError(t, err, "no error")
 		} else {
@@ -130,7 +165,10 @@ func TestNameThatIsTakenIsRefusedBeforeItsPasswordIsHashed(t *testing.T) {
 		take(t, f.limits.Programs)
 		take(t, f.limits.People)
 		start := time.Now()
-		wantInvalid(t, second(f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: "ALICE", Password: goodPassword})), "username")
+		wantInvalid(t, second(f.People.AddUser(t.Context(), policy.Operator(), people.Person{
+			Username: "ALICE",
+			Password: goodPassword,
+		})), "username")
 		if waited := time.Since(start); waited != 0 {
 			t.Error("waited", waited)
 		}
@@ -140,7 +178,11 @@ func TestNameThatIsTakenIsRefusedBeforeItsPasswordIsHashed(t *testing.T) {
 // A program with a token, and an administrator whose sign-in is too long ago, add nobody with rights.
 func TestAddingSomebodyWithRights(t *testing.T) {
 	f := begin(t)
-	root, err := f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: "root", Password: goodPassword, Administrator: true})
+	root, err := f.People.AddUser(t.Context(), policy.Operator(), people.Person{
+		Username:      "root",
+		Password:      goodPassword,
+		Administrator: true,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,26 +198,41 @@ func TestAddingSomebodyWithRights(t *testing.T) {
 			change(&person)
 			isError(t, who+" adds "+what, second(f.People.AddUser(t.Context(), actor, person)), people.ErrConfirm)
 		}
-		wantError(t, second(f.People.AddUser(t.Context(), actor, people.Person{Username: who + "-1", Password: goodPassword})), "no error")
+		wantError(t, second(f.People.AddUser(t.Context(), actor, people.Person{
+			Username: who + "-1",
+			Password: goodPassword,
+		})), "no error")
 	}
 }
 
 func TestLastAdministrator(t *testing.T) {
 	f := begin(t)
-	root, err := f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: "root", Password: goodPassword, Administrator: true})
+	root, err := f.People.AddUser(t.Context(), policy.Operator(), people.Person{
+		Username:      "root",
+		Password:      goodPassword,
+		Administrator: true,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	last := map[string]error{
-		"disabled":      f.People.DisableUser(t.Context(), "root"),
-		"deleted":       f.People.DeleteUser(t.Context(), policy.Operator(), root.ID, ""),
-		"demoted":       f.People.UpdateUser(t.Context(), policy.Operator(), root.ID, people.Person{Username: "root"}),
-		"made inactive": f.People.UpdateUser(t.Context(), policy.Operator(), root.ID, people.Person{Username: "root", Administrator: true, Inactive: true}),
+		"disabled": f.People.DisableUser(t.Context(), "root"),
+		"deleted":  f.People.DeleteUser(t.Context(), policy.Operator(), root.ID, ""),
+		"demoted":  f.People.UpdateUser(t.Context(), policy.Operator(), root.ID, people.Person{Username: "root"}),
+		"made inactive": f.People.UpdateUser(t.Context(), policy.Operator(), root.ID, people.Person{
+			Username:      "root",
+			Administrator: true,
+			Inactive:      true,
+		}),
 	}
 	for name, err := range last {
 		t.Run(name, func(t *testing.T) { wantInvalid(t, err, "administrator") })
 	}
-	_, err = f.People.AddUser(t.Context(), policy.Operator(), people.Person{Username: "second", Password: goodPassword, Administrator: true})
+	_, err = f.People.AddUser(t.Context(), policy.Operator(), people.Person{
+		Username:      "second",
+		Password:      goodPassword,
+		Administrator: true,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +259,12 @@ func TestSubjectIsNeverGivenAgain(t *testing.T) {
 // A form of a person with several fields is stored as a whole, or not at all: the person must not have the new name
 // with the old password, or the other way round.
 func TestUserChangesAsAWhole(t *testing.T) {
-	form := people.Person{Username: "admin", Email: "admin@example.com", Password: "quite another few words", Administrator: true}
+	form := people.Person{
+		Username:      "admin",
+		Email:         "admin@example.com",
+		Password:      "quite another few words",
+		Administrator: true,
+	}
 	for what, fails := range map[string]func(t *testing.T, f *fixture) (context.Context, func()){
 		"the hashes are busy": func(t *testing.T, f *fixture) (context.Context, func()) {
 			n := f.limits.People.Stats().Slots

@@ -19,8 +19,13 @@ OAUTH2_PROVIDER:
 		t.Errorf("%q, %t, %q", c.NonceKey, c.AsksForCertificates(), c.Provider.ResourceServerBaseURLs)
 	}
 	// The scheme and host of the audience are enough for keys.
-	mustLoad(t, "UPSTREAM: http://b\nRULES: [{PATH: /}]\nOAUTH2_PROVIDER: {RESOURCE_SERVER_INTROSPECTION_URL: https://a, RESOURCE_SERVER_AUTH_TOKEN: t, RESOURCE_SERVER_AUDIENCE: https://api.example/v1, RESOURCE_SERVER_REQUIRED_BINDING: dpop}\n")
-	if d := mustLoad(t, ""); d.NonceKey != nil || d.AsksForCertificates() || d.Provider.ResourceServerRequiredBinding != "none" {
+	mustLoad(
+		t,
+		"UPSTREAM: http://b\nRULES: [{PATH: /}]\nOAUTH2_PROVIDER: {RESOURCE_SERVER_INTROSPECTION_URL: https://a, RESOURCE_SERVER_AUTH_TOKEN: t, RESOURCE_SERVER_AUDIENCE: https://api.example/v1, RESOURCE_SERVER_REQUIRED_BINDING: dpop}\n",
+	)
+	if d := mustLoad(
+		t, "",
+	); d.NonceKey != nil || d.AsksForCertificates() || d.Provider.ResourceServerRequiredBinding != "none" {
 		t.Errorf("by default: %+v", d.Provider)
 	}
 }

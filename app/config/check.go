@@ -126,7 +126,10 @@ func (l *loader) checkTransport(u *url.URL, name string, local func(host string)
 	if u.Scheme == "https" || local(u.Hostname()) || l.c.AllowInsecureHTTP || !l.ok("ALLOW_INSECURE_HTTP") {
 		return
 	}
-	l.wrong("is plain http: everybody on the network path can read the secrets; use https, or set ALLOW_INSECURE_HTTP: true in a test network", name)
+	l.wrong(
+		"is plain http: everybody on the network path can read the secrets; use https, or set ALLOW_INSECURE_HTTP: true in a test network",
+		name,
+	)
 }
 
 // checkBaseURL accepts one spelling only: clients compare the issuer character by
@@ -155,7 +158,10 @@ func (l *loader) checkBaseURL() {
 	case u.String() != l.c.BaseURL:
 		l.wrong("has an unusual spelling; write the scheme in lower case", name)
 	case l.c.TLSCertificateFile != "" && u.Scheme != "https":
-		l.wrong("is plain http, but LISTEN speaks TLS with TLS_CERTIFICATE_FILE; write https://, or remove TLS_CERTIFICATE_FILE and TLS_KEY_FILE", name)
+		l.wrong(
+			"is plain http, but LISTEN speaks TLS with TLS_CERTIFICATE_FILE; write https://, or remove TLS_CERTIFICATE_FILE and TLS_KEY_FILE",
+			name,
+		)
 	default:
 		l.checkTransport(u, name, loopback.InBrowser)
 	}
@@ -300,7 +306,10 @@ func (l *loader) checkSecretKey() {
 	}
 	if l.c.SecretKey == "" {
 		if l.ok("DATABASE_URL") && l.c.SQLitePath() == "" {
-			l.wrong("is required with PostgreSQL, the same on every node; set SECRET_KEY or SECRET_KEY_FILE to what `openssl rand -base64 32` prints", name)
+			l.wrong(
+				"is required with PostgreSQL, the same on every node; set SECRET_KEY or SECRET_KEY_FILE to what `openssl rand -base64 32` prints",
+				name,
+			)
 		}
 		return
 	}
@@ -343,7 +352,9 @@ const leastHashWork = 35840
 func (l *loader) checkPasswordHash() {
 	const memory, passes = "PASSWORD_HASH_MEMORY_KIB", "PASSWORD_HASH_ITERATIONS"
 	if l.ok(memory, passes) && l.c.PasswordHashMemoryKiB*l.c.PasswordHashIterations < leastHashWork {
-		l.wrong(fmt.Sprintf("%s times %s is below %d, which is too weak; raise one of them", memory, passes, leastHashWork), memory, passes)
+		l.wrong(fmt.Sprintf(
+			"%s times %s is below %d, which is too weak; raise one of them", memory, passes, leastHashWork,
+		), memory, passes)
 	}
 }
 
@@ -365,7 +376,13 @@ func (l *loader) within(name, bound string, value *time.Duration, most time.Dura
 	switch {
 	case !l.ok(name, bound) || *value <= most:
 	case set:
-		l.wrong(fmt.Sprintf("is longer than %s (%d); lower it or raise the other one", strings.TrimPrefix(bound, providerBlock), most/time.Second), name)
+		l.wrong(
+			fmt.Sprintf(
+				"is longer than %s (%d); lower it or raise the other one", strings.TrimPrefix(bound, providerBlock),
+				most/time.Second,
+			),
+			name,
+		)
 	default:
 		*value = most
 	}

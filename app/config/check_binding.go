@@ -24,10 +24,16 @@ func (l *loader) checkBinding() {
 		case strings.Contains(base, "?"):
 			l.element(urls, i, "contains a query; remove everything from the ? on")
 		case u.Scheme != "https" && !loopback.Is(u.Hostname()) && !l.c.AllowInsecureHTTP:
-			l.element(urls, i, "is plain http: everybody on the network path can read the access tokens; use https, or set ALLOW_INSECURE_HTTP: true in a test network")
+			l.element(
+				urls, i,
+				"is plain http: everybody on the network path can read the access tokens; use https, or set ALLOW_INSECURE_HTTP: true in a test network",
+			)
 		}
 	}
-	if !l.ok(required, providerBlock+"RESOURCE_SERVER_AUDIENCE", "MTLS_LISTEN", "MTLS_CERTIFICATE_HEADER", "UPSTREAM", "SAMPLE_API") {
+	if !l.ok(
+		required, providerBlock+"RESOURCE_SERVER_AUDIENCE", "MTLS_LISTEN", "MTLS_CERTIFICATE_HEADER", "UPSTREAM",
+		"SAMPLE_API",
+	) {
 		return
 	}
 	_, notURL := webURL(p.ResourceServerAudience)
@@ -38,9 +44,15 @@ func (l *loader) checkBinding() {
 	case p.ResourceServerRequiredBinding == "dpop" && !keys:
 		l.wrong("needs the URL of the API, for which a client makes its proofs: set RESOURCE_SERVER_BASE_URLS", required)
 	case p.ResourceServerRequiredBinding == "certificate" && !certificates:
-		l.wrong("needs MTLS_LISTEN, or MTLS_CERTIFICATE_HEADER for a reverse proxy: otherwise nobody asks clients for a certificate", required)
+		l.wrong(
+			"needs MTLS_LISTEN, or MTLS_CERTIFICATE_HEADER for a reverse proxy: otherwise nobody asks clients for a certificate",
+			required,
+		)
 	case p.ResourceServerRequiredBinding == "any" && !keys && !certificates:
-		l.wrong("needs RESOURCE_SERVER_BASE_URLS for keys, or MTLS_LISTEN or MTLS_CERTIFICATE_HEADER for certificates; set one", required)
+		l.wrong(
+			"needs RESOURCE_SERVER_BASE_URLS for keys, or MTLS_LISTEN or MTLS_CERTIFICATE_HEADER for certificates; set one",
+			required,
+		)
 	}
 }
 

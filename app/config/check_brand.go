@@ -24,7 +24,11 @@ func (l *loader) checkBrand() {
 	if l.ok(color) && l.c.BrandColor != "" && !hexColor.MatchString(l.c.BrandColor) {
 		l.wrong("must be a colour: # and six hexadecimal digits (#0d5752). In YAML, write it in quotes", color)
 	}
-	for name, raw := range map[string]string{"HELP_URL": l.c.HelpURL, "TERMS_URL": l.c.TermsURL, "PRIVACY_URL": l.c.PrivacyURL} {
+	for name, raw := range map[string]string{
+		"HELP_URL":    l.c.HelpURL,
+		"TERMS_URL":   l.c.TermsURL,
+		"PRIVACY_URL": l.c.PrivacyURL,
+	} {
 		if l.ok(name) && raw != "" {
 			l.checkPublicPage(name, raw)
 		}

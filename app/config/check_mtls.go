@@ -16,7 +16,9 @@ var headerName = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
 // MTLS_BASE_URL. It does not read the file: other commands run as accounts that cannot.
 func (l *loader) checkMTLS() {
 	const listen, base, authorities, header = "MTLS_LISTEN", "MTLS_BASE_URL", "MTLS_CLIENT_AUTHORITIES_FILE", "MTLS_CERTIFICATE_HEADER"
-	if !l.ok(listen, base, authorities, header, "LISTEN", "BASE_URL", "TLS_CERTIFICATE_FILE", "TRUSTED_PROXIES", "UPSTREAM") {
+	if !l.ok(
+		listen, base, authorities, header, "LISTEN", "BASE_URL", "TLS_CERTIFICATE_FILE", "TRUSTED_PROXIES", "UPSTREAM",
+	) {
 		return
 	}
 	c := l.c

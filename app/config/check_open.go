@@ -43,7 +43,9 @@ func (l *loader) checkOpenClients() {
 	if l.ok(schemes) {
 		for i, scheme := range p.OpenRedirectURISchemes {
 			if !anyScheme.MatchString(scheme) || !redirect.OfApplication(scheme) {
-				l.element(schemes, i, "must be the private-use scheme of an application, without a dot and in lower case, such as cursor")
+				l.element(
+					schemes, i, "must be the private-use scheme of an application, without a dot and in lower case, such as cursor",
+				)
 			}
 		}
 	}
@@ -72,7 +74,10 @@ func (l *loader) checkStatements() {
 	}
 	open := slices.Contains(p.OpenClients, OpenRegistration)
 	if len(p.SoftwareStatementIssuers) > 0 && !open && !p.RegistrationWithToken {
-		l.wrong("has no effect while no application can register itself; set OPEN_CLIENTS: [registration] or REGISTRATION_WITH_TOKEN too, or remove this", issuers)
+		l.wrong(
+			"has no effect while no application can register itself; set OPEN_CLIENTS: [registration] or REGISTRATION_WITH_TOKEN too, or remove this",
+			issuers,
+		)
 	}
 	if p.OpenSoftwareStatementRequired && (len(p.SoftwareStatementIssuers) == 0 || !open) {
 		l.wrong("needs OPEN_CLIENTS: [registration] and SOFTWARE_STATEMENT_ISSUERS; set both, or remove this", required)

@@ -130,7 +130,10 @@ func (l *loader) checkSampleScope(name, scope string) {
 func (l *loader) checkRefresh() {
 	const name = providerBlock + "REFRESH_TOKEN_REUSE_PROTECTION"
 	if l.ok(name) && !l.c.Provider.RefreshTokenReuseProtection {
-		l.wrong("cannot be false: a used refresh token that is presented again indicates a theft, and its token family is revoked (RFC 9700 §4.14.2); remove it, and see REFRESH_TOKEN_GRACE_PERIOD_SECONDS for clients that lose responses", name)
+		l.wrong(
+			"cannot be false: a used refresh token that is presented again indicates a theft, and its token family is revoked (RFC 9700 §4.14.2); remove it, and see REFRESH_TOKEN_GRACE_PERIOD_SECONDS for clients that lose responses",
+			name,
+		)
 	}
 	// Whoever has set the one meant all applications.
 	const grace, open = providerBlock + "REFRESH_TOKEN_GRACE_PERIOD_SECONDS", providerBlock + "OPEN_REFRESH_TOKEN_GRACE_PERIOD_SECONDS"
@@ -152,7 +155,10 @@ func (l *loader) checkRedirectSchemes() {
 	}
 	for i, scheme := range l.c.Provider.AllowedRedirectURISchemes {
 		if scheme != "https" && scheme != "http" && !privateScheme.MatchString(scheme) {
-			l.element(name, i, "must be https, http or a private-use scheme with a dot such as com.example.app, in lower case (RFC 8252 §7.1)")
+			l.element(
+				name, i,
+				"must be https, http or a private-use scheme with a dot such as com.example.app, in lower case (RFC 8252 §7.1)",
+			)
 		}
 	}
 }
@@ -186,8 +192,14 @@ func (l *loader) checkResources() {
 	if !l.ok(name, scopes, "BASE_URL") {
 		return
 	}
-	rules := provider.Config{Issuer: l.c.BaseURL + "/o", OpenID: p.OpenID, AccessTokenLifetime: p.AccessTokenExpire, JWTAccessTokenLifetime: p.JWTAccessTokenExpire,
-		AccessTokenMax: p.AdministratorAccessTokenMax, JWTAccessTokenMax: p.AdministratorJWTAccessTokenMax}
+	rules := provider.Config{
+		Issuer:                 l.c.BaseURL + "/o",
+		OpenID:                 p.OpenID,
+		AccessTokenLifetime:    p.AccessTokenExpire,
+		JWTAccessTokenLifetime: p.JWTAccessTokenExpire,
+		AccessTokenMax:         p.AdministratorAccessTokenMax,
+		JWTAccessTokenMax:      p.AdministratorJWTAccessTokenMax,
+	}
 	for _, s := range p.Scopes {
 		rules.Scopes = append(rules.Scopes, s.Provider())
 	}
@@ -204,10 +216,27 @@ func (l *loader) checkResources() {
 
 // Registration returns the resource as the provider has it.
 func (r Resource) Registration() resources.Registration {
-	return resources.Registration{URI: r.URI, Name: r.Name, Scopes: r.Scopes, TokenFormat: r.TokenFormat,
-		Lifetime: int64(r.AccessTokenExpire / time.Second), Algorithm: r.Algorithm, Introspectors: r.Introspectors, Constrained: r.SenderConstrained, JWTTyp: r.JWTTyp}
+	return resources.Registration{
+		URI:           r.URI,
+		Name:          r.Name,
+		Scopes:        r.Scopes,
+		TokenFormat:   r.TokenFormat,
+		Lifetime:      int64(r.AccessTokenExpire / time.Second),
+		Algorithm:     r.Algorithm,
+		Introspectors: r.Introspectors,
+		Constrained:   r.SenderConstrained,
+		JWTTyp:        r.JWTTyp,
+	}
 }
 
 // resourceKeys names the key of each field of a resource.
-var resourceKeys = map[string]string{"uri": "URI", "name": "NAME", "scopes": "SCOPES", "token_format": "TOKEN_FORMAT",
-	"access_token_lifetime": "ACCESS_TOKEN_EXPIRE_SECONDS", "algorithm": "ALGORITHM", "jwt_typ": "JWT_TYP", "introspectors": "INTROSPECTORS"}
+var resourceKeys = map[string]string{
+	"uri":                   "URI",
+	"name":                  "NAME",
+	"scopes":                "SCOPES",
+	"token_format":          "TOKEN_FORMAT",
+	"access_token_lifetime": "ACCESS_TOKEN_EXPIRE_SECONDS",
+	"algorithm":             "ALGORITHM",
+	"jwt_typ":               "JWT_TYP",
+	"introspectors":         "INTROSPECTORS",
+}

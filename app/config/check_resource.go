@@ -48,9 +48,15 @@ func (l *loader) checkIntrospection() {
 	}
 	switch {
 	case p.ResourceServerAuthToken != "" && len(pair) > 0:
-		l.wrong("RESOURCE_SERVER_AUTH_TOKEN and RESOURCE_SERVER_INTROSPECTION_CREDENTIALS are both set; keep one", token, credentials)
+		l.wrong(
+			"RESOURCE_SERVER_AUTH_TOKEN and RESOURCE_SERVER_INTROSPECTION_CREDENTIALS are both set; keep one", token,
+			credentials,
+		)
 	case p.ResourceServerIntrospectionURL != "" && p.ResourceServerAuthToken == "" && len(pair) == 0:
-		l.wrong("needs RESOURCE_SERVER_AUTH_TOKEN or RESOURCE_SERVER_INTROSPECTION_CREDENTIALS to authenticate with (RFC 7662 §2.1); set one", endpoint)
+		l.wrong(
+			"needs RESOURCE_SERVER_AUTH_TOKEN or RESOURCE_SERVER_INTROSPECTION_CREDENTIALS to authenticate with (RFC 7662 §2.1); set one",
+			endpoint,
+		)
 	case p.ResourceServerIntrospectionURL == "" && (p.ResourceServerAuthToken != "" || len(pair) > 0):
 		l.wrong("has no effect without RESOURCE_SERVER_INTROSPECTION_URL; set that too, or remove this", token, credentials)
 	}
@@ -80,7 +86,10 @@ func (l *loader) checkSigned() {
 	case wrong != "":
 		l.wrong(wrong, keys)
 	case p.ResourceServerIssuer == "" || p.ResourceServerAudience == "":
-		l.wrong("needs RESOURCE_SERVER_ISSUER and RESOURCE_SERVER_AUDIENCE, with which tokens are compared (RFC 9068 §4); set both", keys)
+		l.wrong(
+			"needs RESOURCE_SERVER_ISSUER and RESOURCE_SERVER_AUDIENCE, with which tokens are compared (RFC 9068 §4); set both",
+			keys,
+		)
 	default:
 		l.checkTransport(u, keys, loopback.Is)
 	}
@@ -102,7 +111,9 @@ func (l *loader) checkMetadata() {
 		}
 	}
 	// The sample API of this server has both by default.
-	if l.ok(issuer, audience, name, documentation) && !l.c.SampleAPI && (p.ResourceServerIssuer == "" || p.ResourceServerAudience == "") {
+	if l.ok(
+		issuer, audience, name, documentation,
+	) && !l.c.SampleAPI && (p.ResourceServerIssuer == "" || p.ResourceServerAudience == "") {
 		const needs = "has no effect without RESOURCE_SERVER_ISSUER and RESOURCE_SERVER_AUDIENCE, with which the API publishes metadata; set both, or remove this"
 		if p.ResourceServerName != "" {
 			l.wrong(needs, name)
@@ -116,7 +127,10 @@ func (l *loader) checkMetadata() {
 	}
 	for i, origin := range p.ResourceServerAllowedOrigins {
 		if origin != "*" && !authority.IsOrigin(origin) {
-			l.element(origins, i, "is not an origin as a browser sends it; write scheme, host and port alone, without a default port (https://app.example.com), or * for every origin")
+			l.element(
+				origins, i,
+				"is not an origin as a browser sends it; write scheme, host and port alone, without a default port (https://app.example.com), or * for every origin",
+			)
 		}
 	}
 }
@@ -128,7 +142,10 @@ func (l *loader) checkUpstream() {
 	const reserved = "RESERVED_HEADERS"
 	for i, name := range l.c.ReservedHeaders {
 		if l.ok(reserved) && !headerName.MatchString(strings.TrimSuffix(name, "*")) {
-			l.element(reserved, i, "is not the name of a header; write letters, digits and hyphens, and * at the end for all names that begin so")
+			l.element(
+				reserved, i,
+				"is not the name of a header; write letters, digits and hyphens, and * at the end for all names that begin so",
+			)
 		}
 	}
 	if !l.ok(upstream) {
@@ -155,7 +172,10 @@ func (l *loader) checkUpstream() {
 		return
 	}
 	if l.ok("LISTEN") && leadsTo(u, l.c.Listen) {
-		l.wrong("is the address that LISTEN binds, so that this server would forward each request to itself; use another port", upstream)
+		l.wrong(
+			"is the address that LISTEN binds, so that this server would forward each request to itself; use another port",
+			upstream,
+		)
 	}
 	if l.ok(pass) && l.c.PassAuthorization { // RFC 6750 §5.3: tokens need TLS
 		l.checkTransport(u, upstream, loopback.Is)
@@ -164,7 +184,10 @@ func (l *loader) checkUpstream() {
 		l.wrong("needs RULES: for example `- {PATH: /, SCOPES: [read]}`", upstream)
 	}
 	if l.ok(endpoint) && l.c.Provider.ResourceServerIntrospectionURL == "" && l.c.Provider.ResourceServerJWKSURL == "" {
-		l.wrong("needs OAUTH2_PROVIDER.RESOURCE_SERVER_INTROSPECTION_URL to check tokens, or RESOURCE_SERVER_JWKS_URL; set one", upstream)
+		l.wrong(
+			"needs OAUTH2_PROVIDER.RESOURCE_SERVER_INTROSPECTION_URL to check tokens, or RESOURCE_SERVER_JWKS_URL; set one",
+			upstream,
+		)
 	}
 }
 

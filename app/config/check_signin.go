@@ -49,7 +49,9 @@ func (l *loader) checkSignInServer(s SignInServer, item string) {
 	if !serverName.MatchString(s.Name) {
 		l.wrong("needs a NAME of at most 40 lower-case letters, digits and -, such as company: it is a part of the redirect URI", at("NAME")...)
 	}
-	if strings.ContainsFunc(s.Label, unicode.IsControl) || utf8.RuneCountInString(s.Label) > 60 || s.Label != "" && strings.TrimSpace(s.Label) == "" {
+	if strings.ContainsFunc(
+		s.Label, unicode.IsControl,
+	) || utf8.RuneCountInString(s.Label) > 60 || s.Label != "" && strings.TrimSpace(s.Label) == "" {
 		l.wrong("needs a LABEL of at most 60 characters on one line: people read it on a button", at("LABEL")...)
 	}
 	u, wrong := webURL(s.Issuer)
@@ -128,7 +130,10 @@ func (l *loader) checkSignUp() {
 	}
 	open := l.c.SignUp == people.SignUpOpen
 	if open && l.c.SMTPURL == "" && l.ok("SMTP_URL") {
-		l.wrong("is open, so it needs SMTP_URL and MAIL_FROM: people show that an address is theirs by a link that is sent to it", signUp)
+		l.wrong(
+			"is open, so it needs SMTP_URL and MAIL_FROM: people show that an address is theirs by a link that is sent to it",
+			signUp,
+		)
 	}
 	if !open && len(l.c.SignUpAllowedDomains) > 0 {
 		l.wrong("has no effect without SIGN_UP: open; set that too, or remove this", domains)

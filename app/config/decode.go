@@ -176,7 +176,10 @@ func (l *loader) text(node *yaml.Node, f field) string {
 		return ""
 	}
 	if f.secret() && strings.Contains(node.Value, mask) {
-		l.report(l.position(node), f.name, "contains "+mask+", which replaces a secret in the output of config print; set the secret itself")
+		l.report(
+			l.position(node), f.name,
+			"contains "+mask+", which replaces a secret in the output of config print; set the secret itself",
+		)
 	}
 	return node.Value
 }
@@ -288,7 +291,9 @@ func parsePrefix(text string) (netip.Prefix, string) {
 
 func (l *loader) scopes(node *yaml.Node, f field, target *Scopes) {
 	if !is(node, yaml.MappingNode) {
-		l.report(l.position(node), f.name, "must be a mapping from scope to description ({read: Read scope}), not "+kindOf(node))
+		l.report(
+			l.position(node), f.name, "must be a mapping from scope to description ({read: Read scope}), not "+kindOf(node),
+		)
 		return
 	}
 	*target = Scopes{}
@@ -301,7 +306,9 @@ func (l *loader) scopes(node *yaml.Node, f field, target *Scopes) {
 			one.In = l.ordered(value, item, "repeats a language; keep one")
 			at := slices.IndexFunc(one.In, func(p Pair) bool { return p.From == "en" })
 			if at < 0 {
-				l.report(l.position(key), item.name, "has no English description (en), which is for people who read another language")
+				l.report(
+					l.position(key), item.name, "has no English description (en), which is for people who read another language",
+				)
 				continue
 			}
 			one.Description = one.In[at].To
@@ -317,7 +324,9 @@ func (l *loader) scopes(node *yaml.Node, f field, target *Scopes) {
 
 func (l *loader) pairs(node *yaml.Node, f field, target *Pairs) {
 	if !is(node, yaml.MappingNode) {
-		l.report(l.position(node), f.name, "must be a mapping from a value there to one here ({there: here}), not "+kindOf(node))
+		l.report(
+			l.position(node), f.name, "must be a mapping from a value there to one here ({there: here}), not "+kindOf(node),
+		)
 		return
 	}
 	*target = l.ordered(node, f, "repeats a value; keep one")

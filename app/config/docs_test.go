@@ -42,13 +42,24 @@ func configTables(t *testing.T) string {
 	out.WriteString("\nAt the top level:\n\n")
 	writeSettings(t, &out, meanings["Config"], fieldsOf(reflect.ValueOf(c).Elem(), ""), reflect.TypeFor[Config]())
 	out.WriteString("\nInside `OAUTH2_PROVIDER`:\n\n")
-	writeSettings(t, &out, meanings["Provider"], fieldsOf(reflect.ValueOf(&c.Provider).Elem(), providerBlock), reflect.TypeFor[Provider]())
+	writeSettings(
+		t, &out, meanings["Provider"], fieldsOf(reflect.ValueOf(&c.Provider).Elem(), providerBlock),
+		reflect.TypeFor[Provider](),
+	)
 	out.WriteString("\nIn an item of `RESOURCES`:\n\n")
-	writeSettings(t, &out, meanings["Resource"], fieldsOf(reflect.ValueOf(&Resource{}).Elem(), ""), reflect.TypeFor[Resource]())
+	writeSettings(
+		t, &out, meanings["Resource"], fieldsOf(reflect.ValueOf(&Resource{}).Elem(), ""), reflect.TypeFor[Resource](),
+	)
 	out.WriteString("\nIn an item of `SOFTWARE_STATEMENT_ISSUERS`:\n\n")
-	writeSettings(t, &out, meanings["StatementIssuer"], fieldsOf(reflect.ValueOf(&StatementIssuer{}).Elem(), ""), reflect.TypeFor[StatementIssuer]())
+	writeSettings(
+		t, &out, meanings["StatementIssuer"], fieldsOf(reflect.ValueOf(&StatementIssuer{}).Elem(), ""),
+		reflect.TypeFor[StatementIssuer](),
+	)
 	out.WriteString("\nIn an item of `SIGN_IN_SERVERS`:\n\n")
-	writeSettings(t, &out, meanings["SignInServer"], fieldsOf(reflect.ValueOf(&SignInServer{}).Elem(), ""), reflect.TypeFor[SignInServer]())
+	writeSettings(
+		t, &out, meanings["SignInServer"], fieldsOf(reflect.ValueOf(&SignInServer{}).Elem(), ""),
+		reflect.TypeFor[SignInServer](),
+	)
 	out.WriteString("\nIn an item of `RULES`:\n\n")
 	writeSettings(t, &out, meanings["Rule"], fieldsOf(reflect.ValueOf(&Rule{}).Elem(), ""), reflect.TypeFor[Rule]())
 	out.WriteString("\n")

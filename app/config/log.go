@@ -24,7 +24,9 @@ func (c *Config) Logger(w io.Writer) *slog.Logger {
 // format does the same.
 func printable(a slog.Attr) slog.Attr {
 	text := a.Value.String()
-	if _, isError := a.Value.Any().(error); a.Value.Kind() != slog.KindString && !isError || !strings.ContainsFunc(text, hidden) {
+	if _, isError := a.Value.Any().(error); a.Value.Kind() != slog.KindString && !isError || !strings.ContainsFunc(
+		text, hidden,
+	) {
 		return a
 	}
 	var safe strings.Builder

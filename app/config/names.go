@@ -9,14 +9,23 @@ import (
 // why, and what to do instead. A name that ends in * matches every name with that
 // beginning. The first match counts.
 var unavailable = []struct{ key, text string }{
-	{"COMPLIANT_BCP_RFC9700_*", "is not needed: RFC 9700 is the default, and each exception is a setting of its own; remove it"},
+	{
+		"COMPLIANT_BCP_RFC9700_*",
+		"is not needed: RFC 9700 is the default, and each exception is a setting of its own; remove it",
+	},
 	{"OIDC_SERVER_CLASS", pythonCode},
 	{"OIDC_ISS_ENDPOINT", "cannot be set: the issuer is BASE_URL followed by /o; set BASE_URL, and remove it"},
 	{"OIDC_USERINFO_ENDPOINT", "cannot be set: it is /o/userinfo/ below BASE_URL; remove it"},
 	{"OIDC_RESPONSE_TYPES_SUPPORTED", served},
-	{"OIDC_SUBJECT_TYPES_SUPPORTED", "cannot be set: both are supported, and each application chooses whether its subjects are pairwise; remove it"},
+	{
+		"OIDC_SUBJECT_TYPES_SUPPORTED",
+		"cannot be set: both are supported, and each application chooses whether its subjects are pairwise; remove it",
+	},
 	{"OIDC_TOKEN_ENDPOINT_AUTH_METHODS_SUPPORTED", served},
-	{"OIDC_BACKCHANNEL_LOGOUT_*", "is not needed: every application that registers a back-channel logout URI is notified; remove it"},
+	{
+		"OIDC_BACKCHANNEL_LOGOUT_*",
+		"is not needed: every application that registers a back-channel logout URI is notified; remove it",
+	},
 	{"SCOPES_BACKEND_CLASS", "loads Python code; list the scopes in SCOPES"},
 	{"OAUTH2_SERVER_CLASS", pythonCode},
 	{"OAUTH2_VALIDATOR_CLASS", pythonCode},
@@ -32,7 +41,10 @@ var unavailable = []struct{ key, text string }{
 	{"CLIENT_ID_GENERATOR_CLASS", generated},
 	{"CLIENT_SECRET_GENERATOR_CLASS", generated},
 	{"CLIENT_SECRET_GENERATOR_LENGTH", generated},
-	{"CLIENT_SECRET_HASHER", "cannot be set: a generated secret has 256 random bits and is stored as SHA-256, one that a person chose as Argon2id; remove it"},
+	{
+		"CLIENT_SECRET_HASHER",
+		"cannot be set: a generated secret has 256 random bits and is stored as SHA-256, one that a person chose as Argon2id; remove it",
+	},
 	{"APPLICATION_MODEL", djangoModel},
 	{"ACCESS_TOKEN_MODEL", djangoModel},
 	{"GRANT_MODEL", djangoModel},
@@ -51,8 +63,14 @@ var unavailable = []struct{ key, text string }{
 	{"ALLOW_URI_WILDCARDS", "is not supported: redirect URIs are compared exactly (RFC 9700 §4.1.3); register each one"},
 	{"ALLOWED_SCHEMES", "is not supported: no endpoint has a list of allowed origins; remove it"},
 	{"CLEAR_EXPIRED_TOKENS_BATCH_INTERVAL", "is named CLEANUP_INTERVAL_SECONDS here, at the top level"},
-	{"AUTHENTICATION_SERVER_EXP_TIME_ZONE", "is not needed: exp is in seconds since 1970 in UTC (RFC 7662 §2.2); remove it"},
-	{"RESOURCE_SERVER_INTROSPECTION_JWT_*", "is not supported; use RESOURCE_SERVER_INTROSPECTION_CREDENTIALS or RESOURCE_SERVER_AUTH_TOKEN"},
+	{
+		"AUTHENTICATION_SERVER_EXP_TIME_ZONE",
+		"is not needed: exp is in seconds since 1970 in UTC (RFC 7662 §2.2); remove it",
+	},
+	{
+		"RESOURCE_SERVER_INTROSPECTION_JWT_*",
+		"is not supported; use RESOURCE_SERVER_INTROSPECTION_CREDENTIALS or RESOURCE_SERVER_AUTH_TOKEN",
+	},
 	{"CLIENT_ASSERTION_*", "cannot be set: applications may authenticate with a signed JWT, " +
 		"whose limits are fixed; remove it"},
 	{"DCR_ENABLED",

@@ -26,7 +26,8 @@ func TestConfigPrint(t *testing.T) {
 		"MANDATE_SECRET_KEY="+testKey))
 	for _, want := range []string{
 		"BASE_URL: \"http://127.0.0.1:9000\" # default\n",
-		"LISTEN: \":9000\" # ", "mandate.yaml:1\n",
+		"LISTEN: \":9000\" # ",
+		"mandate.yaml:1\n",
 		"DATABASE_URL: \"postgres://u:********@db/m?sslmode=disable&password=********\" # ",
 		"SMTP_URL: \"smtp://me:********@mail.example.org:587\" # ",
 		"MAIL_FROM: \"Example <noreply@example.org>\" # ",

@@ -49,7 +49,9 @@ func LoadCertificate(certificate, key, host string, log *slog.Logger) (*Certific
 	}
 	err = validNow(pair.Leaf)
 	if err != nil {
-		log.Warn("clients refuse the certificate of TLS_CERTIFICATE_FILE: replace the file, it is then read again", "error", err)
+		log.Warn(
+			"clients refuse the certificate of TLS_CERTIFICATE_FILE: replace the file, it is then read again", "error", err,
+		)
 	}
 	c.use(pair, read)
 	return c, nil
@@ -77,7 +79,10 @@ func (c *Certificate) load() (*tls.Certificate, [2]os.FileInfo, error) {
 	}
 	// BCP 195 (RFC 9325): RSA keys of servers have at least 2048 bits.
 	if key, ok := pair.Leaf.PublicKey.(*rsa.PublicKey); ok && key.N.BitLen() < 2048 {
-		return nil, read, fmt.Errorf("TLS_KEY_FILE %s: the RSA key has %d bits: make one with at least 2048 bits, or an EC key on P-256, and a certificate for it", c.files[1], key.N.BitLen())
+		return nil, read, fmt.Errorf(
+			"TLS_KEY_FILE %s: the RSA key has %d bits: make one with at least 2048 bits, or an EC key on P-256, and a certificate for it",
+			c.files[1], key.N.BitLen(),
+		)
 	}
 	return &pair, read, nil
 }
@@ -102,9 +107,13 @@ func (c *Certificate) examine() ([2]os.FileInfo, error) {
 
 func unreadable(i int, err error) error {
 	if i == 0 {
-		return fmt.Errorf("TLS_CERTIFICATE_FILE: %w: set it to the certificate in PEM, which the account of this program can read", err)
+		return fmt.Errorf(
+			"TLS_CERTIFICATE_FILE: %w: set it to the certificate in PEM, which the account of this program can read", err,
+		)
 	}
-	return fmt.Errorf("TLS_KEY_FILE: %w: set it to the private key in PEM, which the account of this program can read", err)
+	return fmt.Errorf(
+		"TLS_KEY_FILE: %w: set it to the private key in PEM, which the account of this program can read", err,
+	)
 }
 
 func validNow(leaf *x509.Certificate) error {
@@ -123,7 +132,10 @@ func (c *Certificate) use(pair *tls.Certificate, read [2]os.FileInfo) {
 	if c.host != "" {
 		err := pair.Leaf.VerifyHostname(c.host)
 		if err != nil {
-			c.log.Warn("clients that reach this server at the host of BASE_URL refuse the certificate of TLS_CERTIFICATE_FILE, which does not name it", "host", c.host, "error", err)
+			c.log.Warn(
+				"clients that reach this server at the host of BASE_URL refuse the certificate of TLS_CERTIFICATE_FILE, which does not name it",
+				"host", c.host, "error", err,
+			)
 		}
 	}
 	c.previous.Store(c.current.Load())
@@ -163,7 +175,9 @@ func (c *Certificate) look() {
 	}
 	if err.Error() != c.refused {
 		c.refused = err.Error()
-		c.log.Error("the changed files of the certificate are not used, and the earlier certificate remains in use", "error", err)
+		c.log.Error(
+			"the changed files of the certificate are not used, and the earlier certificate remains in use", "error", err,
+		)
 	}
 }
 

@@ -34,9 +34,21 @@ func TestVersionsAndSuites(t *testing.T) {
 		{name: "TLS 1.3", client: only(tls.VersionTLS13), ec: true, rsa: true},
 		{name: "AES-GCM for EC keys", client: only(tls.VersionTLS12, tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256), ec: true},
 		{name: "AES-GCM for RSA keys", client: only(tls.VersionTLS12, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384), rsa: true},
-		{name: "CBC", client: only(tls.VersionTLS12, tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA, tls.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA, tls.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256)},
-		{name: "no forward secrecy", client: only(tls.VersionTLS12, tls.TLS_RSA_WITH_AES_128_GCM_SHA256, tls.TLS_RSA_WITH_AES_128_CBC_SHA)},
-		{name: "ChaCha20 in TLS 1.2", client: only(tls.VersionTLS12, tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305, tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305)},
+		{
+			name: "CBC",
+			client: only(
+				tls.VersionTLS12, tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA, tls.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA,
+				tls.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256,
+			),
+		},
+		{
+			name:   "no forward secrecy",
+			client: only(tls.VersionTLS12, tls.TLS_RSA_WITH_AES_128_GCM_SHA256, tls.TLS_RSA_WITH_AES_128_CBC_SHA),
+		},
+		{
+			name:   "ChaCha20 in TLS 1.2",
+			client: only(tls.VersionTLS12, tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305, tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305),
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for key, ok := range map[crypto.Signer]bool{ecKey(t): test.ec, rsaKey(t, 2048): test.rsa} {
@@ -157,7 +169,12 @@ func TestCertificateIsReadAgain(t *testing.T) {
 		}
 
 		// One that is valid later is refused until then, and used without a change.
-		early := &x509.Certificate{SerialNumber: big.NewInt(99), DNSNames: []string{testHost}, NotBefore: time.Now().Add(time.Hour), NotAfter: time.Now().Add(24 * time.Hour)}
+		early := &x509.Certificate{
+			SerialNumber: big.NewInt(99),
+			DNSNames:     []string{testHost},
+			NotBefore:    time.Now().Add(time.Hour),
+			NotAfter:     time.Now().Add(24 * time.Hour),
+		}
 		der, err := x509.CreateCertificate(rand.Reader, early, early, other.Public(), other)
 		if err != nil {
 			t.Fatal(err)
@@ -208,13 +225,42 @@ func TestLoadCertificateRefuses(t *testing.T) {
 		prepare func(d *disk)
 		want    []string
 	}{
-		"no certificate": {func(d *disk) { d.store(key) }, []string{"TLS_CERTIFICATE_FILE: ", "certificate.pem: no such file", "set it to the certificate in PEM"}},
-		"no key":         {func(d *disk) { d.issue(key, time.Hour) }, []string{"TLS_KEY_FILE: ", "key.pem: no such file", "set it to the private key in PEM"}},
+		"no certificate": {func(d *disk) { d.store(key) }, []string{
+			"TLS_CERTIFICATE_FILE: ",
+			"certificate.pem: no such file",
+			"set it to the certificate in PEM",
+		}},
+		"no key": {func(d *disk) {
+			d.issue(
+				key, time.Hour,
+			)
+		}, []string{"TLS_KEY_FILE: ", "key.pem: no such file", "set it to the private key in PEM"}},
 		"another key": {func(d *disk) { d.issue(key, time.Hour); d.store(ecKey(t)) },
-			[]string{"TLS_CERTIFICATE_FILE ", "TLS_KEY_FILE ", "private key does not match public key", "the private key of the server's certificate"}},
-		"in the wrong order":  {func(d *disk) { d.issue(key, time.Hour); d.store(key); d.certificate, d.key = d.key, d.certificate }, []string{"the first needs the server's certificate"}},
-		"with a passphrase":   {func(d *disk) { d.issue(key, time.Hour); d.write(d.key, "ENCRYPTED PRIVATE KEY", []byte("x")) }, []string{"without a passphrase"}},
-		"an RSA key too weak": {func(d *disk) { d.issue(weak, time.Hour); d.store(weak) }, []string{"TLS_KEY_FILE ", "1024 bits: make one with at least 2048 bits"}},
+			[]string{
+				"TLS_CERTIFICATE_FILE ",
+				"TLS_KEY_FILE ",
+				"private key does not match public key",
+				"the private key of the server's certificate",
+			}},
+		"in the wrong order": {func(d *disk) {
+			d.issue(
+				key, time.Hour,
+			)
+			d.store(key)
+			d.certificate, d.key = d.key, d.certificate
+		}, []string{"the first needs the server's certificate"}},
+		"with a passphrase": {func(d *disk) {
+			d.issue(
+				key, time.Hour,
+			)
+			d.write(d.key, "ENCRYPTED PRIVATE KEY", []byte("x"))
+		}, []string{"without a passphrase"}},
+		"an RSA key too weak": {func(d *disk) {
+			d.issue(
+				weak, time.Hour,
+			)
+			d.store(weak)
+		}, []string{"TLS_KEY_FILE ", "1024 bits: make one with at least 2048 bits"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDisk(t)
@@ -265,7 +311,9 @@ func TestRunStopsHTTP2(t *testing.T) {
 		d.store(key)
 		d.issue(key, time.Hour)
 		p := newPipes()
-		stop, result := running(d.load().Secure(p), Stop{Delay: 10 * time.Second}, func(http.ResponseWriter, *http.Request) {})
+		stop, result := running(
+			d.load().Secure(p), Stop{Delay: 10 * time.Second}, func(http.ResponseWriter, *http.Request) {},
+		)
 		transport := p.client().Transport.(*http.Transport)
 		transport.TLSClientConfig, transport.ForceAttemptHTTP2 = &tls.Config{RootCAs: d.pool, ServerName: testHost}, true
 		dial, dials := transport.DialContext, 0

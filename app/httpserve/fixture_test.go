@@ -55,7 +55,12 @@ type disk struct {
 
 func newDisk(t *testing.T) *disk {
 	dir := t.TempDir()
-	return &disk{t: t, certificate: filepath.Join(dir, "certificate.pem"), key: filepath.Join(dir, "key.pem"), pool: x509.NewCertPool()}
+	return &disk{
+		t:           t,
+		certificate: filepath.Join(dir, "certificate.pem"),
+		key:         filepath.Join(dir, "key.pem"),
+		pool:        x509.NewCertPool(),
+	}
 }
 
 // write overwrites a file in place. Its time differs from that of each earlier write,
@@ -76,7 +81,12 @@ func (d *disk) write(name, kind string, der []byte) {
 // issue writes a certificate that is valid from now on, and returns it.
 func (d *disk) issue(key crypto.Signer, life time.Duration) *x509.Certificate {
 	d.t.Helper()
-	template := &x509.Certificate{SerialNumber: big.NewInt(int64(d.writes) + 1), DNSNames: []string{testHost}, NotBefore: time.Now(), NotAfter: time.Now().Add(life)}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(int64(d.writes) + 1),
+		DNSNames:     []string{testHost},
+		NotBefore:    time.Now(),
+		NotAfter:     time.Now().Add(life),
+	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		d.t.Fatal(err)

@@ -66,7 +66,10 @@ func TestRunStops(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := newPipes()
-				stop, result := running(p, Stop{Delay: 10 * time.Second, Grace: 30 * time.Second}, func(_ http.ResponseWriter, r *http.Request) {
+				stop, result := running(p, Stop{
+					Delay: 10 * time.Second,
+					Grace: 30 * time.Second,
+				}, func(_ http.ResponseWriter, r *http.Request) {
 					if r.URL.Path == "/slow" {
 						select {
 						case <-time.After(test.takes):

@@ -54,7 +54,9 @@ func Listen(address, setting string, environ []string) (net.Listener, error) {
 	}
 	l, err := net.Listen("tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("%w: set %s to another port, for example %s: 127.0.0.1:8001, or free this one", err, setting, setting)
+		return nil, fmt.Errorf(
+			"%w: set %s to another port, for example %s: 127.0.0.1:8001, or free this one", err, setting, setting,
+		)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: change %s", err, setting)
@@ -80,7 +82,9 @@ func listenUnix(path, setting string) (net.Listener, error) {
 	}
 	l, err := net.Listen("unix", path)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s needs a path in a folder where this account can write, and at which there is no file", err, setting)
+		return nil, fmt.Errorf(
+			"%w: %s needs a path in a folder where this account can write, and at which there is no file", err, setting,
+		)
 	}
 	err = os.Chmod(path, socketMode)
 	if err != nil {
@@ -97,7 +101,10 @@ const firstInherited = 3
 func listenInherited(name, setting string, environ []string) (net.Listener, error) {
 	count, err := strconv.Atoi(variable(environ, "LISTEN_FDS"))
 	if err != nil || count < 1 || variable(environ, "LISTEN_PID") != strconv.Itoa(os.Getpid()) {
-		return nil, fmt.Errorf("%s is systemd, and systemd has passed no socket to this process: start it by a .socket unit, or set %s to host:port", setting, setting)
+		return nil, fmt.Errorf(
+			"%s is systemd, and systemd has passed no socket to this process: start it by a .socket unit, or set %s to host:port",
+			setting, setting,
+		)
 	}
 	names := strings.Split(variable(environ, "LISTEN_FDNAMES"), ":")
 	at := slices.Index(names, name)
@@ -105,7 +112,10 @@ func listenInherited(name, setting string, environ []string) (net.Listener, erro
 		at = 0
 	}
 	if at < 0 || at >= count {
-		return nil, fmt.Errorf("%s: systemd has passed the sockets %s: name one of them, such as systemd:%s (FileDescriptorName= of the .socket unit)", setting, strings.Join(names, ", "), names[0])
+		return nil, fmt.Errorf(
+			"%s: systemd has passed the sockets %s: name one of them, such as systemd:%s (FileDescriptorName= of the .socket unit)",
+			setting, strings.Join(names, ", "), names[0],
+		)
 	}
 	file := os.NewFile(uintptr(firstInherited+at), name)
 	defer file.Close() // the listener has a copy

@@ -15,10 +15,26 @@ import (
 
 func TestAddressesToListenAt(t *testing.T) {
 	for text, want := range map[string]struct{ address, socket bool }{
-		"127.0.0.1:8000": {address: true}, "[::1]:8000": {address: true}, ":8000": {address: true}, "host:0": {address: true},
-		"unix:/run/mandate.sock": {true, true}, "systemd": {true, true}, "systemd:http": {true, true},
-		"unix:mandate.sock": {false, true}, "unix:/run/../x": {false, true}, "unix:": {false, true}, "unix:/run/": {false, true},
-		"": {}, "8000": {}, "127.0.0.1": {}, "127.0.0.1:http": {}, "127.0.0.1:65536": {}, "a b:1": {}, "u@h:1": {}, "systemdx": {}, "/run/x.sock": {},
+		"127.0.0.1:8000":         {address: true},
+		"[::1]:8000":             {address: true},
+		":8000":                  {address: true},
+		"host:0":                 {address: true},
+		"unix:/run/mandate.sock": {true, true},
+		"systemd":                {true, true},
+		"systemd:http":           {true, true},
+		"unix:mandate.sock":      {false, true},
+		"unix:/run/../x":         {false, true},
+		"unix:":                  {false, true},
+		"unix:/run/":             {false, true},
+		"":                       {},
+		"8000":                   {},
+		"127.0.0.1":              {},
+		"127.0.0.1:http":         {},
+		"127.0.0.1:65536":        {},
+		"a b:1":                  {},
+		"u@h:1":                  {},
+		"systemdx":               {},
+		"/run/x.sock":            {},
 	} {
 		if got := IsAddress(text); got != want.address {
 			t.Errorf("IsAddress(%q) = %t", text, got)

@@ -45,7 +45,12 @@ func TestAttackCostlyKeyOfAClientCertificate(t *testing.T) {
 	l := d.load().SecureMutual(plain)
 	defer l.Close()
 	odd := new(big.Int).SetBit(big.NewInt(1), 4095, 1)
-	for exponent, want := range map[int]string{3: "invalid signature", 65537: "invalid signature", 65539: "exponent above 65537", 1<<31 - 1: "exponent above 65537"} {
+	for exponent, want := range map[int]string{
+		3:         "invalid signature",
+		65537:     "invalid signature",
+		65539:     "exponent above 65537",
+		1<<31 - 1: "exponent above 65537",
+	} {
 		for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 			public := &rsa.PublicKey{N: odd, E: exponent}
 			template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
@@ -53,7 +58,12 @@ func TestAttackCostlyKeyOfAClientCertificate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			config := &tls.Config{RootCAs: d.pool, ServerName: testHost, MaxVersion: version, Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: withoutKey{public}}}}
+			config := &tls.Config{
+				RootCAs:      d.pool,
+				ServerName:   testHost,
+				MaxVersion:   version,
+				Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: withoutKey{public}}},
+			}
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
@@ -107,7 +117,12 @@ func TestAttackManyClientCertificates(t *testing.T) {
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
-				conn, err := tls.Dial("tcp", l.Addr().String(), &tls.Config{RootCAs: d.pool, ServerName: testHost, MaxVersion: version, Certificates: []tls.Certificate{sent}})
+				conn, err := tls.Dial("tcp", l.Addr().String(), &tls.Config{
+					RootCAs:      d.pool,
+					ServerName:   testHost,
+					MaxVersion:   version,
+					Certificates: []tls.Certificate{sent},
+				})
 				if err == nil {
 					_, _ = conn.Write(body)
 					conn.Close()
@@ -140,7 +155,10 @@ func TestSecureMutual(t *testing.T) {
 	c := d.load()
 	plain, mutual := newPipes(), newPipes()
 	seen := make(chan int, 1)
-	server := New(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen <- len(r.TLS.PeerCertificates) }), slog.New(slog.DiscardHandler), time.Hour)
+	server := New(
+		http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen <- len(r.TLS.PeerCertificates) }),
+		slog.New(slog.DiscardHandler), time.Hour,
+	)
 	ctx, stop := context.WithCancel(context.Background())
 	result := make(chan error, 1)
 	go func() {

@@ -38,7 +38,12 @@ func (p *pipes) exchange(t *testing.T, text, rest string, after time.Duration) (
 		t.Errorf("%q: %v", text, err)
 		return answered{}, reader, client
 	}
-	a := answered{status: resp.StatusCode, after: time.Since(begin), closed: resp.Close, header: resp.Header.Get("Connection")}
+	a := answered{
+		status: resp.StatusCode,
+		after:  time.Since(begin),
+		closed: resp.Close,
+		header: resp.Header.Get("Connection"),
+	}
 	_, _ = io.Copy(io.Discard, resp.Body)
 	return a, reader, client
 }
@@ -78,7 +83,12 @@ func TestAttackUnfinishedContent(t *testing.T) {
 	}
 	const length, chunked = "Content-Length: 10\r\n\r\nabc", "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"
 	for _, path := range []string{"/", "/large", "/flush", "/nothing", "/close", "/part"} {
-		for _, content := range []string{length, chunked, "Content-Length: 1000000\r\n\r\nabc", "Content-Length: 10\r\n\r\n"} {
+		for _, content := range []string{
+			length,
+			chunked,
+			"Content-Length: 1000000\r\n\r\nabc",
+			"Content-Length: 10\r\n\r\n",
+		} {
 			if path == "/part" && strings.HasSuffix(content, "\n\r\n") {
 				continue // it waits for the part
 			}
@@ -107,7 +117,14 @@ func TestAttackUnfinishedContent(t *testing.T) {
 //
 // RFC 9112 §9.3, §9.6: a server that does not read the rest closes the connection, and says so in the answer.
 func TestEarlyAnswerOfAProxyEndsTheConnection(t *testing.T) {
-	for path, closed := range map[string]bool{"/": true, "/write": true, "/flush": true, "/part": true, "/closed": true, "/all": false} {
+	for path, closed := range map[string]bool{
+		"/":       true,
+		"/write":  true,
+		"/flush":  true,
+		"/part":   true,
+		"/closed": true,
+		"/all":    false,
+	} {
 		for _, content := range []string{"Content-Length: 6\r\n\r\nabc", "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"} {
 			if path == "/all" {
 				content = "Content-Length: 6\r\n\r\nabcdef"
@@ -208,7 +225,9 @@ func TestContentArrives(t *testing.T) {
 					}
 					w.WriteHeader(http.StatusUnauthorized)
 				})
-				got, reader, conn := p.exchange(t, "POST "+path+" HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n\r\nabc", "def", after)
+				got, reader, conn := p.exchange(
+					t, "POST "+path+" HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n\r\nabc", "def", after,
+				)
 				if got.closed {
 					t.Errorf("%s after %v: %+v", path, after, got)
 				}

@@ -26,14 +26,18 @@ func NewMetrics(version string) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry(), requests: newRequests()}
 	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: buildInfo.name, Help: buildInfo.help}, buildInfo.labels)
 	build.WithLabelValues(version, runtime.Version()).Set(1)
-	m.registry.MustRegister(build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(
+		build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
 	return m
 }
 
 // OfServer adds the metrics of the authorization server. events is nil if EVENT_LOG is off. lost returns how
 // many lines of the log were lost.
 func (m *Metrics) OfServer(p *provider.Provider, events *eventlog.Writer, lost func() int64) {
-	m.registry.MustRegister(newCollector(p, events, lost), m.requests.total, m.requests.duration, m.requests.tokens, m.requests.introspections)
+	m.registry.MustRegister(
+		newCollector(p, events, lost), m.requests.total, m.requests.duration, m.requests.tokens, m.requests.introspections,
+	)
 }
 
 // Route counts the requests of a route, for request.Watch.

@@ -24,18 +24,49 @@ type requests struct {
 // The values of labels. The last method, grant and outcome stands for all that the
 // list does not contain.
 var (
-	methods  = [...]string{http.MethodGet, http.MethodPost, http.MethodHead, http.MethodOptions, http.MethodPut, http.MethodDelete, "other"}
+	methods = [...]string{
+		http.MethodGet,
+		http.MethodPost,
+		http.MethodHead,
+		http.MethodOptions,
+		http.MethodPut,
+		http.MethodDelete,
+		"other",
+	}
 	classes  = [...]string{"1xx", "2xx", "3xx", "4xx", "5xx"}
 	grants   = append(policy.TokenGrants(), "other")
-	outcomes = [...]string{"ok", "invalid_request", "invalid_client", "invalid_grant", "invalid_scope", "unauthorized_client", "unsupported_grant_type",
-		"authorization_pending", "slow_down", "access_denied", "expired_token", "temporarily_unavailable", "server_error", "other"}
+	outcomes = [...]string{
+		"ok",
+		"invalid_request",
+		"invalid_client",
+		"invalid_grant",
+		"invalid_scope",
+		"unauthorized_client",
+		"unsupported_grant_type",
+		"authorization_pending",
+		"slow_down",
+		"access_denied",
+		"expired_token",
+		"temporarily_unavailable",
+		"server_error",
+		"other",
+	}
 	verdicts = [...]string{"active", "inactive", "refused", "failed"}
 	buckets  = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10}
 )
 
 func newRequests() *requests {
-	r := &requests{granted: make([][len(outcomes)]prometheus.Counter, len(grants)), total: requestsTotal.counters(), tokens: tokenRequests.counters(), introspections: introspections.counters(),
-		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: requestDuration.name, Help: requestDuration.help, Buckets: buckets}, requestDuration.labels)}
+	r := &requests{
+		granted:        make([][len(outcomes)]prometheus.Counter, len(grants)),
+		total:          requestsTotal.counters(),
+		tokens:         tokenRequests.counters(),
+		introspections: introspections.counters(),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    requestDuration.name,
+			Help:    requestDuration.help,
+			Buckets: buckets,
+		}, requestDuration.labels),
+	}
 	// Each counter exists from the start with the value 0, so that the first event
 	// is visible as an increase.
 	for i, grant := range grants {
@@ -61,7 +92,9 @@ func (r *requests) route(pattern string) func(request.Seen) {
 		method, class := place(methods[:], seen.Method), max(0, min(seen.Status/100-1, len(classes)-1))
 		c := cells[method][class].Load()
 		if c == nil {
-			c = &cell{r.total.WithLabelValues(pattern, methods[method], classes[class]), r.duration.WithLabelValues(pattern, methods[method])}
+			c = &cell{r.total.WithLabelValues(
+				pattern, methods[method], classes[class],
+			), r.duration.WithLabelValues(pattern, methods[method])}
 			cells[method][class].Store(c) // if two requests store one at the same time, either works: both are the same counter
 		}
 		c.count.Inc()

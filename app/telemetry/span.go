@@ -22,8 +22,10 @@ func (t *Tracing) Statements(system string) storage.Tracer {
 		if above == nil || !above.IsRecording() {
 			return ctx, func(error) {}
 		}
-		ctx, span := t.start(ctx, statementName(statement), trace.SpanKindClient,
-			attribute.String("db.system.name", system), attribute.String("db.query.text", strings.Join(strings.Fields(statement), " ")))
+		ctx, span := t.start(
+			ctx, statementName(statement), trace.SpanKindClient, attribute.String("db.system.name", system),
+			attribute.String("db.query.text", strings.Join(strings.Fields(statement), " ")),
+		)
 		return ctx, func(err error) {
 			if word := failure(err); word != "" {
 				span.SetAttributes(attribute.String("error.type", word))
@@ -52,7 +54,9 @@ func statementName(statement string) string {
 // that is missing or already used is no error.
 func failure(err error) string {
 	switch {
-	case err == nil, errors.Is(err, storage.ErrNotFound), errors.Is(err, storage.ErrSpent), errors.Is(err, storage.ErrConflict):
+	case err == nil, errors.Is(
+		err, storage.ErrNotFound,
+	), errors.Is(err, storage.ErrSpent), errors.Is(err, storage.ErrConflict):
 		return ""
 	case errors.Is(err, storage.ErrBusy):
 		return "busy"
@@ -81,7 +85,10 @@ type calls struct {
 
 func (c *calls) RoundTrip(r *http.Request) (*http.Response, error) {
 	method := methods[place(methods[:], r.Method)]
-	ctx, span := c.tracing.start(r.Context(), method, trace.SpanKindClient, attribute.String("http.request.method", method), attribute.String("server.address", r.URL.Hostname()))
+	ctx, span := c.tracing.start(
+		r.Context(), method, trace.SpanKindClient, attribute.String("http.request.method", method),
+		attribute.String("server.address", r.URL.Hostname()),
+	)
 	defer span.End()
 	r = r.Clone(ctx)
 	if c.tell {

@@ -45,7 +45,11 @@ func NewTracing(ctx context.Context, lookup func(string) string, version string,
 		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT: %w", err)
 	}
 	// Attributes from the environment come later, and override these.
-	described, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithAttributes(attribute.String("service.name", "mandate"), attribute.String("service.version", version)), resource.WithFromEnv())
+	described, err := resource.New(
+		ctx, resource.WithTelemetrySDK(),
+		resource.WithAttributes(attribute.String("service.name", "mandate"), attribute.String("service.version", version)),
+		resource.WithFromEnv(),
+	)
 	if err != nil {
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
@@ -89,7 +93,9 @@ func wanted(lookup func(string) string) (bool, error) {
 	case exporter != "" && exporter != "otlp":
 		return false, fmt.Errorf("OTEL_TRACES_EXPORTER: the exporter %q is not supported, only otlp and none", exporter)
 	case protocol != "" && protocol != "http/protobuf":
-		return false, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL: the protocol %q is not supported, only http/protobuf", protocol)
+		return false, fmt.Errorf(
+			"OTEL_EXPORTER_OTLP_PROTOCOL: the protocol %q is not supported, only http/protobuf", protocol,
+		)
 	}
 	return true, nil
 }
@@ -116,7 +122,12 @@ func spanOf(ctx context.Context) trace.Span {
 }
 
 // start begins a span, as a child of the current one if there is one.
-func (t *Tracing) start(ctx context.Context, name string, kind trace.SpanKind, attributes ...attribute.KeyValue) (context.Context, trace.Span) {
+func (t *Tracing) start(
+	ctx context.Context,
+	name string,
+	kind trace.SpanKind,
+	attributes ...attribute.KeyValue,
+) (context.Context, trace.Span) {
 	parent := context.Background()
 	if above := spanOf(ctx); above != nil {
 		parent = trace.ContextWithSpan(parent, above)
@@ -131,10 +142,16 @@ func (t *Tracing) start(ctx context.Context, name string, kind trace.SpanKind, a
 func (t *Tracing) Begin(r *http.Request) (context.Context, string, func(request.Seen)) {
 	method := methods[place(methods[:], r.Method)]
 	caller := t.w3c.Extract(context.Background(), propagation.HeaderCarrier(r.Header))
-	_, span := t.tracer.Start(caller, method, trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(attribute.String("http.request.method", method)))
+	_, span := t.tracer.Start(
+		caller, method, trace.WithSpanKind(trace.SpanKindServer),
+		trace.WithAttributes(attribute.String("http.request.method", method)),
+	)
 	end := func(seen request.Seen) {
 		span.SetName(method + " " + seen.Route)
-		span.SetAttributes(attribute.String("http.route", seen.Route), attribute.Int("http.response.status_code", seen.Status), attribute.String("mandate.request", seen.ID))
+		span.SetAttributes(
+			attribute.String("http.route", seen.Route), attribute.Int("http.response.status_code", seen.Status),
+			attribute.String("mandate.request", seen.ID),
+		)
 		if seen.Grant != "" {
 			span.SetAttributes(attribute.String("mandate.grant_type", seen.Grant))
 		}

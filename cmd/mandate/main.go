@@ -21,7 +21,13 @@ func main() {
 	// further signal has no effect, since some senders, such as timeout(1), send it
 	// twice.
 	context.AfterFunc(ctx, func() { time.AfterFunc(time.Second, stop) })
-	process := command.Process{Environ: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Version: version}
+	process := command.Process{
+		Environ: os.Environ(),
+		Stdin:   os.Stdin,
+		Stdout:  os.Stdout,
+		Stderr:  os.Stderr,
+		Version: version,
+	}
 	code := command.Run(ctx, process, os.Args[1:])
 	stop()
 	os.Exit(code)

@@ -47,7 +47,9 @@ func TestVersionOfABuild(t *testing.T) {
 			t.Error(diff)
 		}
 		start := "mandate " + want.Version + ", commit " + want.Commit[:12] + " of " + want.Date
-		if line := printedBy(t, program, "version"); !strings.HasPrefix(line, start) || strings.Contains(line, "uncommitted") != modified {
+		if line := printedBy(
+			t, program, "version",
+		); !strings.HasPrefix(line, start) || strings.Contains(line, "uncommitted") != modified {
 			t.Errorf("got %q, want %q", line, start)
 		}
 	}
@@ -96,8 +98,11 @@ func newRepository(t *testing.T) repository {
 		}
 		r.write(t, filepath.Base(name), string(text))
 	}
-	for _, arguments := range [][]string{{"-module=program"}, {"-require=" + ours + "@v0.0.0", "-replace=" + ours + "=" + root},
-		{"-replace=github.com/ory/x=" + filepath.Join(root, "provider", "framework", "oryx")}} {
+	for _, arguments := range [][]string{
+		{"-module=program"},
+		{"-require=" + ours + "@v0.0.0", "-replace=" + ours + "=" + root},
+		{"-replace=github.com/ory/x=" + filepath.Join(root, "provider", "framework", "oryx")},
+	} {
 		output(t, r.command("go", append([]string{"mod", "edit"}, arguments...)...))
 	}
 	r.git(t, "init", "--quiet")
@@ -123,10 +128,12 @@ func (r repository) git(t *testing.T, arguments ...string) string {
 func (r repository) command(name string, arguments ...string) *exec.Cmd {
 	command := exec.Command(name, arguments...)
 	command.Dir = r.dir
-	command.Env = append(slices.DeleteFunc(os.Environ(), func(setting string) bool { return strings.HasPrefix(setting, "GIT_") }),
-		"GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull,
-		"GIT_AUTHOR_NAME=Test", "GIT_AUTHOR_EMAIL=test@example.org", "GIT_COMMITTER_NAME=Test", "GIT_COMMITTER_EMAIL=test@example.org",
-		"GIT_AUTHOR_DATE="+r.date, "GIT_COMMITTER_DATE="+r.date)
+	command.Env = append(
+		slices.DeleteFunc(os.Environ(), func(setting string) bool { return strings.HasPrefix(setting, "GIT_") }),
+		"GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull, "GIT_AUTHOR_NAME=Test",
+		"GIT_AUTHOR_EMAIL=test@example.org", "GIT_COMMITTER_NAME=Test", "GIT_COMMITTER_EMAIL=test@example.org",
+		"GIT_AUTHOR_DATE="+r.date, "GIT_COMMITTER_DATE="+r.date,
+	)
 	return command
 }
 

@@ -68,7 +68,9 @@ func (s *server) newTab(t testing.TB, ctx context.Context, end func(), hosts []s
 		err = chromedp.Do(ctx, chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 			_, err := cdp.Call(ctx, t, audits.Enable, cdp.Empty{})
 			if err == nil { // other tests have windows in this browser too, and only one of all has the focus
-				_, err = cdp.Call(ctx, t, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
+				_, err = cdp.Call(
+					ctx, t, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true},
+				)
 			}
 			return err
 		}))
@@ -93,7 +95,9 @@ func (b *tab) opened(address string, hosts ...string) *tab {
 		if err != nil {
 			b.Fatal(err)
 		}
-		i := slices.IndexFunc(targets, func(i *target.Info) bool { return i.Type == "page" && strings.HasPrefix(i.URL, address) })
+		i := slices.IndexFunc(
+			targets, func(i *target.Info) bool { return i.Type == "page" && strings.HasPrefix(i.URL, address) },
+		)
 		if i >= 0 {
 			id = targets[i].TargetID
 		}

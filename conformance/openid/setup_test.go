@@ -55,20 +55,45 @@ func checkExpected(t *testing.T, folder string) {
 	} {
 		dynamic = append(
 			dynamic,
-			expected{Name: "oidcc-" + f.module, Variant: "*", File: "*", Block: f.block, Condition: f.condition, Result: "failure"},
+			expected{
+				Name:      "oidcc-" + f.module,
+				Variant:   "*",
+				File:      "*",
+				Block:     f.block,
+				Condition: f.condition,
+				Result:    "failure",
+			},
 		)
 	}
 	for name, want := range map[string][]expected{
 		"expected-warnings-claims.json": claims,
-		"expected-skips.json": {{Name: "oidcc-unsigned-request-object-supported-correctly-or-rejected-as-unsupported", Variant: "*", File: "*"},
+		"expected-skips.json": {{
+			Name:    "oidcc-unsigned-request-object-supported-correctly-or-rejected-as-unsupported",
+			Variant: "*",
+			File:    "*",
+		},
 			{Name: "oidcc-ensure-request-object-with-redirect-uri", Variant: "*", File: "*"}},
-		"expected-skips-dynamic.json": {{Name: "oidcc-idtoken-unsigned", Variant: "*", File: "*"}, {Name: "oidcc-request-uri-unsigned", Variant: "*", File: "*"},
+		"expected-skips-dynamic.json": {{
+			Name:    "oidcc-idtoken-unsigned",
+			Variant: "*",
+			File:    "*",
+		}, {Name: "oidcc-request-uri-unsigned", Variant: "*", File: "*"},
 			{Name: "oidcc-ensure-request-object-with-redirect-uri", Variant: "*", File: "*"}},
 		"expected-failures-dynamic.json": dynamic,
-		"expected-warnings.json": {{Name: "fapi2-security-profile-final-test-claims-parameter-identity-claims", Variant: "*", File: "*",
-			Condition: "CheckForUnexpectedClaimsInIdToken", Result: "warning"}},
-		"expected-failures.json": append(slices.Clone(claims), expected{Name: "oidcc-server-rotate-keys", Variant: "*", File: "*",
-			Condition: "VerifyNewJwksHasNewSigningKey", Result: "failure"}),
+		"expected-warnings.json": {{
+			Name:      "fapi2-security-profile-final-test-claims-parameter-identity-claims",
+			Variant:   "*",
+			File:      "*",
+			Condition: "CheckForUnexpectedClaimsInIdToken",
+			Result:    "warning",
+		}},
+		"expected-failures.json": append(slices.Clone(claims), expected{
+			Name:      "oidcc-server-rotate-keys",
+			Variant:   "*",
+			File:      "*",
+			Condition: "VerifyNewJwksHasNewSigningKey",
+			Result:    "failure",
+		}),
 	} {
 		content, err := os.ReadFile(filepath.Join(folder, name))
 		if err != nil {
@@ -89,7 +114,9 @@ func checkExpected(t *testing.T, folder string) {
 // read.
 func TestFolder(t *testing.T) {
 	for _, name := range []string{"a:b", "a~b", "a b", "a+b"} {
-		out, err := exec.Command("sh", "setup.sh", "-o", filepath.Join(t.TempDir(), name), "http://127.0.0.1:8000").CombinedOutput()
+		out, err := exec.Command(
+			"sh", "setup.sh", "-o", filepath.Join(t.TempDir(), name), "http://127.0.0.1:8000",
+		).CombinedOutput()
 		if err == nil || !bytes.Contains(out, []byte("has a character that is not in A-Z")) {
 			t.Errorf("setup.sh took the folder %q: %v\n%s", name, err, out)
 		}

@@ -122,17 +122,28 @@ var errNotActive = inactive("the introspection endpoint answered active: false; 
 func (i *Introspection) Verify(ctx context.Context, token string) (*Token, error) {
 	status, body, err := i.ask(ctx, token)
 	if err != nil {
-		return nil, fmt.Errorf("ask the introspection endpoint: %w; check RESOURCE_SERVER_INTROSPECTION_URL, and that the authorization server runs", err)
+		return nil, fmt.Errorf(
+			"ask the introspection endpoint: %w; check RESOURCE_SERVER_INTROSPECTION_URL, and that the authorization server runs",
+			err,
+		)
 	}
 	switch {
 	// RFC 7662 §2.3: 401 means that our credentials are wrong; it says nothing about the
 	// token.
 	case status == http.StatusUnauthorized:
-		return nil, fmt.Errorf("the introspection endpoint refused the credentials of this resource server with status %d%s: check %s", status, reason(body), i.setting)
+		return nil, fmt.Errorf(
+			"the introspection endpoint refused the credentials of this resource server with status %d%s: check %s", status,
+			reason(body), i.setting,
+		)
 	case status == http.StatusForbidden:
-		return nil, fmt.Errorf("the introspection endpoint does not allow this client to introspect tokens (status %d): name it as an introspector of the resource (with Mandate: --introspector of mandate resource add), let an administrator allow it to introspect, or use a token with the scope introspection", status)
+		return nil, fmt.Errorf(
+			"the introspection endpoint does not allow this client to introspect tokens (status %d): name it as an introspector of the resource (with Mandate: --introspector of mandate resource add), let an administrator allow it to introspect, or use a token with the scope introspection",
+			status,
+		)
 	case status != http.StatusOK:
-		return nil, fmt.Errorf("the introspection endpoint answered with status %d: check RESOURCE_SERVER_INTROSPECTION_URL", status)
+		return nil, fmt.Errorf(
+			"the introspection endpoint answered with status %d: check RESOURCE_SERVER_INTROSPECTION_URL", status,
+		)
 	case len(body) > maxAnswer:
 		return nil, fmt.Errorf("the introspection endpoint answered with more than %d bytes", maxAnswer)
 	}

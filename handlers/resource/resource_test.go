@@ -40,7 +40,11 @@ const (
 )
 
 func malformed(why string) answer {
-	return answer{400, `Bearer realm="users", error="invalid_request", error_description="` + why + `"`, `{"detail":"` + why + `."}`}
+	return answer{
+		400,
+		`Bearer realm="users", error="invalid_request", error_description="` + why + `"`,
+		`{"detail":"` + why + `."}`,
+	}
 }
 
 func TestRFC6750(t *testing.T) {
@@ -80,13 +84,28 @@ func TestRFC6750(t *testing.T) {
 	}{
 		{"2.1 an active token", "", []string{"Bearer live"}, in},
 		{"2.1 a scheme in small letters", "", []string{"bearer live"}, in},
-		{"2.1 a token with characters that are not allowed", "", []string{"Bearer li ve"}, malformed("The Authorization header contains no well-formed bearer token")},
+		{
+			"2.1 a token with characters that are not allowed",
+			"",
+			[]string{"Bearer li ve"},
+			malformed("The Authorization header contains no well-formed bearer token"),
+		},
 		{"2.2 a token in the query is ignored", "?access_token=live", nil, answer{401, bareChallenge, noToken}},
-		{"2 two methods", "?access%5Ftoken=live", []string{"Bearer live"}, malformed("The access token is sent in the Authorization header and in the query")},
+		{
+			"2 two methods",
+			"?access%5Ftoken=live",
+			[]string{"Bearer live"},
+			malformed("The access token is sent in the Authorization header and in the query"),
+		},
 		{"2 a parameter with a similar name", "?my_access_token=live", []string{"Bearer live"}, in},
 		{"3 no token", "", nil, answer{401, bareChallenge, noToken}},
 		{"3 another scheme", "", []string{"Basic YTpi"}, answer{401, bareChallenge, noToken}},
-		{"3.1 two headers", "", []string{"Bearer live", "Bearer live"}, malformed("The request has more than one Authorization header")},
+		{
+			"3.1 two headers",
+			"",
+			[]string{"Bearer live", "Bearer live"},
+			malformed("The request has more than one Authorization header"),
+		},
 		{"3.1 an unknown token", "", []string{"Bearer unknown"}, bad},
 		{"3.1 an expired token", "", []string{"Bearer expired"}, bad},
 		{"3.1 a token before its time", "", []string{"Bearer not-yet"}, bad},
@@ -97,7 +116,12 @@ func TestRFC6750(t *testing.T) {
 		{"a refresh token", "", []string{"Bearer refresh"}, bad},
 		{"a type in small letters", "", []string{"Bearer lower"}, in},
 		{"a DPoP token without its proof", "", []string{"Bearer dpop"}, bad},
-		{"a certificate-bound token without the certificate", "", []string{"Bearer bound"}, answer{401, boundChallenge, `{"detail":"` + boundText + `."}`}},
+		{
+			"a certificate-bound token without the certificate",
+			"",
+			[]string{"Bearer bound"},
+			answer{401, boundChallenge, `{"detail":"` + boundText + `."}`},
+		},
 		{"a null confirmation", "", []string{"Bearer unbound"}, in},
 		{"an audience list with us", "", []string{"Bearer for-us"}, in},
 		{"our audience", "", []string{"Bearer us"}, in},
@@ -180,8 +204,11 @@ func bearerRequest(token string) *http.Request {
 }
 
 func TestFromContext(t *testing.T) {
-	p := newProvider(t, map[string]string{"live": `{"active":true,"client_id":"shop","username":"ann","sub":"7",
-		"scope":"read  write","exp":32503680000,"iat":1,"nbf":2,"aud":"https://us","iss":"https://as","jti":"j","token_type":"Bearer","org":{"id":3}}`})
+	p := newProvider(
+		t,
+		map[string]string{"live": `{"active":true,"client_id":"shop","username":"ann","sub":"7",
+		"scope":"read  write","exp":32503680000,"iat":1,"nbf":2,"aud":"https://us","iss":"https://as","jti":"j","token_type":"Bearer","org":{"id":3}}`},
+	)
 	g := newGuard(t, GuardConfig{Verifier: p.introspection(t)})
 	var got *Token
 	next := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { got, _ = FromContext(r.Context()) })
@@ -227,11 +254,19 @@ func TestOutage(t *testing.T) {
 		{"an error that says active", reply(503, liveRead), "answered with status 503"},
 		{"created", reply(201, liveRead), "answered with status 201"},
 		{"nothing", reply(200, ""), "not a JSON object"},
-		{"a connection cut off", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "check RESOURCE_SERVER_INTROSPECTION_URL"},
+		{
+			"a connection cut off",
+			func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+			"check RESOURCE_SERVER_INTROSPECTION_URL",
+		},
 		{"a redirect", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
 		}, "answered with status 307"},
-		{"a response without an end", reply(200, `{"active":true,"x":"`+strings.Repeat("x", maxAnswer)+`"}`), "more than 65536 bytes"},
+		{
+			"a response without an end",
+			reply(200, `{"active":true,"x":"`+strings.Repeat("x", maxAnswer)+`"}`),
+			"more than 65536 bytes",
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -296,9 +331,12 @@ func TestAttackTokenOfNoResource(t *testing.T) {
 		{"https://auth.exam", "https://auth.example/o", false},
 		{"orders", "https://auth.example/o", false},
 	} {
-		g := newGuard(t, GuardConfig{Audience: test.audience, Verifier: verifierFunc(func(context.Context, string) (*Token, error) {
-			return nil, ErrInactive
-		})})
+		g := newGuard(t, GuardConfig{
+			Audience: test.audience,
+			Verifier: verifierFunc(func(context.Context, string) (*Token, error) {
+				return nil, ErrInactive
+			}),
+		})
 		if err := g.acceptable(&Token{Issuer: test.issuer}); (err == nil) != test.good {
 			t.Errorf("the API %q, a token of %q: %v", test.audience, test.issuer, err)
 		}

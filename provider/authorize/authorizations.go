@@ -55,8 +55,28 @@ type Authorizations struct {
 }
 
 // New returns the component.
-func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, c *clients.Clients, t *tokens.Tokens, apis *resources.Resources, proofs *possession.Checks, tickets seal.Sealer) *Authorizations {
-	p := &Authorizations{config: config, rules: rules, store: store, limits: l, clients: c, tokens: t, apis: apis, proofs: proofs, tickets: tickets}
+func New(
+	config Config,
+	rules *policy.Rules,
+	store *storage.Store,
+	l *limits.Limits,
+	c *clients.Clients,
+	t *tokens.Tokens,
+	apis *resources.Resources,
+	proofs *possession.Checks,
+	tickets seal.Sealer,
+) *Authorizations {
+	p := &Authorizations{
+		config:  config,
+		rules:   rules,
+		store:   store,
+		limits:  l,
+		clients: c,
+		tokens:  t,
+		apis:    apis,
+		proofs:  proofs,
+		tickets: tickets,
+	}
 	p.fosite = framework.Authorization(c, rules, config.CodeLifetime, authorizationCodes{p: p})
 	return p
 }

@@ -27,7 +27,10 @@ func (p *Authorizations) openObject(ctx context.Context, sent url.Values) (Reque
 		return Request{Parameters: sent, refused: oauth.Refuse("invalid_request", "Send either request or request_uri.")}, nil
 	}
 	if len(sent["request"]) != 1 {
-		return Request{Parameters: sent, refused: oauth.Refuse("invalid_request", "The parameter request is sent more than once.")}, nil
+		return Request{
+			Parameters: sent,
+			refused:    oauth.Refuse("invalid_request", "The parameter request is sent more than once."),
+		}, nil
 	}
 	a, err := p.client(ctx, id[0])
 	if err != nil {
@@ -59,7 +62,12 @@ func (p *Authorizations) openReference(ctx context.Context, sent url.Values) (Re
 // the browser brought.
 //
 // RFC 9101 §6.3: only the parameters in the object count.
-func (p *Authorizations) readObject(ctx context.Context, a storage.Application, sent url.Values, object string) (Request, error) {
+func (p *Authorizations) readObject(
+	ctx context.Context,
+	a storage.Application,
+	sent url.Values,
+	object string,
+) (Request, error) {
 	digest := seal.Digest(object)
 	at, again := p.openedBefore(ctx, digest, sent)
 	parameters, err := p.enclosed(ctx, nil, a, object, at)
@@ -70,18 +78,33 @@ func (p *Authorizations) readObject(ctx context.Context, a storage.Application, 
 	if err != nil {
 		return Request{}, err
 	}
-	return Request{Parameters: parameters, Signed: true, opened: opened{digest, maps.Clone(sent), at, again}, refused: p.wrongOutside(sent, parameters)}, nil
+	return Request{
+		Parameters: parameters,
+		Signed:     true,
+		opened:     opened{digest, maps.Clone(sent), at, again},
+		refused:    p.wrongOutside(sent, parameters),
+	}, nil
 }
 
 const wrongObject = "invalid_request_object"
 
 // enclosed returns the parameters in a request object, at a time. by is the client that has pushed it, or nil.
-func (p *Authorizations) enclosed(ctx context.Context, by *clientauth.Caller, a storage.Application, object string, at int64) (url.Values, error) {
+func (p *Authorizations) enclosed(
+	ctx context.Context,
+	by *clientauth.Caller,
+	a storage.Application,
+	object string,
+	at int64,
+) (url.Values, error) {
 	raw, err := p.clients.ObjectClaims(ctx, by, a, object)
 	if err != nil {
 		return nil, err
 	}
-	parameters, err := requestobject.Parameters(raw, requestobject.Rules{ClientID: a.ClientID, Issuer: p.config.Issuer, Bounded: policy.SignsMessages(a)}, at)
+	parameters, err := requestobject.Parameters(raw, requestobject.Rules{
+		ClientID: a.ClientID,
+		Issuer:   p.config.Issuer,
+		Bounded:  policy.SignsMessages(a),
+	}, at)
 	if wrong, ok := errors.AsType[*requestobject.Error](err); ok {
 		e := oauth.Refuse(wrongObject, "%s", wrong)
 		e.LogText = "The request object " + wrong.Problem // without the name that the client chose
@@ -97,18 +120,30 @@ func (p *Authorizations) enclosed(ctx context.Context, by *clientauth.Caller, a 
 // RFC 9101 is followed. OIDC Core §6.1: a response_type outside is that of the object.
 func (p *Authorizations) wrongOutside(sent, inside url.Values) *oauth.Error {
 	if sent.Has("response_type") && !slices.Equal(sent["response_type"], inside["response_type"]) {
-		return oauth.Refuse("invalid_request", "The parameter response_type outside the request object must be the same as inside: leave it out.")
+		return oauth.Refuse(
+			"invalid_request",
+			"The parameter response_type outside the request object must be the same as inside: leave it out.",
+		)
 	}
 	return nil
 }
 
 // pushedObject returns the parameters of a request object that was pushed.
-func (p *Authorizations) pushedObject(ctx context.Context, by *clientauth.Caller, a storage.Application, form url.Values) (url.Values, error) {
+func (p *Authorizations) pushedObject(
+	ctx context.Context,
+	by *clientauth.Caller,
+	a storage.Application,
+	form url.Values,
+) (url.Values, error) {
 	for name := range form {
 		// RFC 9126 §3: only what authenticates the client stands beside the object. All
 		// parameters of the request are in it.
 		if name != "request" && name != "client_id" && !slices.Contains(credentials[:], name) {
-			return nil, oauth.Refuse("invalid_request", "Beside a request object only client_id and the credentials of the client may be pushed: move %s into the object.", oauth.Clip(name, 80))
+			return nil, oauth.Refuse(
+				"invalid_request",
+				"Beside a request object only client_id and the credentials of the client may be pushed: move %s into the object.",
+				oauth.Clip(name, 80),
+			)
 		}
 	}
 	return p.enclosed(ctx, by, a, form.Get("request"), oauth.Now())

@@ -83,6 +83,9 @@ func (p *Authorizations) Again(a *Authorization, browser string) url.Values {
 	if locales := a.UILocales(); locales != "" {
 		query.Set("ui_locales", locales)
 	}
-	query.Set(openedParameter, p.tickets.Seal([]byte(strconv.FormatInt(a.opened.at, 10)), openedPurpose(a.opened.digest, browser)))
+	query.Set(
+		openedParameter,
+		p.tickets.Seal([]byte(strconv.FormatInt(a.opened.at, 10)), openedPurpose(a.opened.digest, browser)),
+	)
 	return query
 }

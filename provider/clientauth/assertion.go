@@ -46,8 +46,10 @@ func readAssertion(form url.Values, header bool) (credentials, error) {
 	switch {
 	// RFC 6749 §2.3: not more than one authentication method in one request.
 	case header || form.Has("client_secret"):
-		return credentials{}, oauth.Refuse("invalid_request",
-			"The client authenticates in more than one way: use either the client assertion, or the Authorization header, or client_secret.")
+		return credentials{}, oauth.Refuse(
+			"invalid_request",
+			"The client authenticates in more than one way: use either the client assertion, or the Authorization header, or client_secret.",
+		)
 	// RFC 7523 §2.2: this is the only type.
 	case form.Get("client_assertion_type") != AssertionType:
 		return credentials{}, invalidClient("client_assertion_type must be %s.", oauth.Own(AssertionType))
@@ -98,7 +100,10 @@ func (p *Checks) proveBy(ctx context.Context, one *assertion, by *Caller) (stora
 	}
 	// OIDC Core §9: jti is required, and an assertion is used once.
 	if jti := claims.Text("jti"); err == nil && (jti == "" || len(jti) > maxJTI) {
-		err = invalidClient("The client assertion needs the claim jti, a string of at most %d bytes that is new in each assertion.", oauth.Own(maxJTI))
+		err = invalidClient(
+			"The client assertion needs the claim jti, a string of at most %d bytes that is new in each assertion.",
+			oauth.Own(maxJTI),
+		)
 	}
 	if err != nil {
 		return storage.Application{}, err
@@ -106,7 +111,11 @@ func (p *Checks) proveBy(ctx context.Context, one *assertion, by *Caller) (stora
 	expires, _ := claims.Time("exp")
 	// RFC 7523 §3: a used jti is refused until the assertion expires, on each node. It belongs to
 	// the client id: a client with a metadata document has no ID before its first approval.
-	by.unused = &storage.OneTime{Digest: seal.Digest("client assertion\x00" + a.ClientID + "\x00" + claims.Text("jti")), ExpiresAt: expires + maxAhead, Now: now}
+	by.unused = &storage.OneTime{
+		Digest:    seal.Digest("client assertion\x00" + a.ClientID + "\x00" + claims.Text("jti")),
+		ExpiresAt: expires + maxAhead,
+		Now:       now,
+	}
 	if !one.how.later {
 		err = p.UseAssertion(ctx, by)
 		if by.unused != nil {
@@ -144,7 +153,10 @@ func (one *assertion) checkPurpose() error {
 	}
 	for _, name := range ofRequests {
 		if _, there := one.claims[name]; there {
-			return invalidClient("The client assertion has the claim %s, as a request object has: leave it out, or send the typ client-authentication+jwt.", oauth.Own(name))
+			return invalidClient(
+				"The client assertion has the claim %s, as a request object has: leave it out, or send the typ client-authentication+jwt.",
+				oauth.Own(name),
+			)
 		}
 	}
 	return nil
@@ -167,7 +179,13 @@ func (p *Checks) UseAssertion(ctx context.Context, by *Caller) error {
 //
 // OIDC Core §9: an assertion is used once. RFC 9449 §11.1: the same of a proof.
 // RFC 9449 §8: a client that gets use_dpop_nonce repeats the request, with the same assertion.
-func (p *Checks) UseFailed(ctx context.Context, by *Caller, failed error, checks *possession.Checks, proof possession.Proof) error {
+func (p *Checks) UseFailed(
+	ctx context.Context,
+	by *Caller,
+	failed error,
+	checks *possession.Checks,
+	proof possession.Proof,
+) error {
 	if possession.AsksForNonce(failed) {
 		return failed
 	}
@@ -204,7 +222,10 @@ func (p *Checks) MayVerify(ctx context.Context, a storage.Application, what stri
 	}
 	_, wait := p.limits.Tries.Take(throttle.From(limits.OfAssertion, what, AddressOf(ctx)))
 	if wait > 0 {
-		return oauth.Later(http.StatusTooManyRequests, wait, "Too many signatures of applications for which nobody is responsible came from this network. Wait a little, then try again.")
+		return oauth.Later(
+			http.StatusTooManyRequests, wait,
+			"Too many signatures of applications for which nobody is responsible came from this network. Wait a little, then try again.",
+		)
 	}
 	return nil
 }
@@ -254,7 +275,10 @@ func (p *Checks) verifyAssertion(ctx context.Context, one *assertion) error {
 	}
 	_, err := verifier.Verify(one.sent.assertion)
 	if errors.Is(err, jose.ErrInvalid) && one.algorithm == "" { // Keys was not called
-		return invalidClient("The client assertion must be one JWT whose header has an alg of %s, no typ or the typ JWT or client-authentication+jwt, and no crit.", oauth.Own(strings.Join(allAlgorithms, ", ")))
+		return invalidClient(
+			"The client assertion must be one JWT whose header has an alg of %s, no typ or the typ JWT or client-authentication+jwt, and no crit.",
+			oauth.Own(strings.Join(allAlgorithms, ", ")),
+		)
 	}
 	if errors.Is(err, jose.ErrInvalid) {
 		return p.wrongAssertion(ctx, one)
@@ -313,7 +337,10 @@ func (p *Checks) assertionKeys(ctx context.Context, one *assertion, h jose.Heade
 	}
 	one.client = &a
 	if may := AlgorithmsOf(a); !slices.Contains(may, h.Algorithm) {
-		one.cause = fmt.Errorf("it is registered for %s, and the algorithms of its assertions are %s", methodsOf(a), cmp.Or(strings.Join(may, ", "), "none"))
+		one.cause = fmt.Errorf(
+			"it is registered for %s, and the algorithms of its assertions are %s", methodsOf(a),
+			cmp.Or(strings.Join(may, ", "), "none"),
+		)
 		return nil, jose.ErrInvalid
 	}
 	one.cause = errors.New("the signature is not by its key")

@@ -57,7 +57,12 @@ func (p *Checks) proveDescribed(ctx context.Context, id string) (storage.Applica
 		}
 		return a, err
 	case err == nil && a.ClientType != policy.Public:
-		return a, refusalOf(a, invalidClient("The metadata document of this client has the method %s: send a client assertion.", oauth.Own(a.AuthMethod)))
+		return a, refusalOf(
+			a,
+			invalidClient(
+				"The metadata document of this client has the method %s: send a client assertion.", oauth.Own(a.AuthMethod),
+			),
+		)
 	case err == nil || refused || ctx.Err() != nil:
 		return a, err
 	}
@@ -136,7 +141,10 @@ func (p *Checks) prove(ctx context.Context, a storage.Application, sent credenti
 		return suspendedClient(suspended)
 	case sent.secret != "" && a.AuthMethod != "" && a.AuthMethod != sent.method:
 		// RFC 7591 §2: the client authenticates by the method that it has registered.
-		return invalidClient("This application is registered for %s, and sent its secret by %s.", oauth.Own(a.AuthMethod), oauth.Own(sent.method))
+		return invalidClient(
+			"This application is registered for %s, and sent its secret by %s.", oauth.Own(a.AuthMethod),
+			oauth.Own(sent.method),
+		)
 	}
 	return nil
 }

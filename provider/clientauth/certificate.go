@@ -15,8 +15,14 @@ import (
 // MethodCertificate is the certificate of an authority, whose subject is registered (RFC 8705 §2.1).
 const MethodCertificate = metadata.MethodCertificate
 
-var issuedCertificate = Method{Name: MethodCertificate, Label: "Certificate of an authority", Needs: Subject, Strength: PrivateKey,
-	offered: func(c Config) bool { return c.Authorities != nil }, prove: (*Checks).proveIssued}
+var issuedCertificate = Method{
+	Name:     MethodCertificate,
+	Label:    "Certificate of an authority",
+	Needs:    Subject,
+	Strength: PrivateKey,
+	offered:  func(c Config) bool { return c.Authorities != nil },
+	prove:    (*Checks).proveIssued,
+}
 
 // CertificateSubject reads a subject in the form in which the database stores it: a member of
 // RFC 8705 §2.1.2, an equals sign and its value. The common beginning of the members may be left
@@ -50,7 +56,9 @@ func ShortSubject(stored string) string { return strings.TrimPrefix(stored, subj
 func shownCertificate(ctx context.Context, a storage.Application, sent credentials) (*mtls.Certificate, error) {
 	if sent.secret != "" {
 		// RFC 6749 §2.3: not more than one authentication method in one request.
-		return nil, invalidClient("This application is registered for %s: send client_id and no secret.", oauth.Own(a.AuthMethod))
+		return nil, invalidClient(
+			"This application is registered for %s: send client_id and no secret.", oauth.Own(a.AuthMethod),
+		)
 	}
 	shown, err := mtls.Of(ctx)
 	if err != nil {
@@ -89,7 +97,10 @@ func (p *Checks) proveIssued(ctx context.Context, a storage.Application, sent cr
 	}
 	until, err := shown.Verify(p.config.Authorities)
 	if err != nil {
-		return certificateProblem("The client certificate is not valid now, is not for clients, or was not issued by an authority that this server accepts.", err).Because(comparison(a, shown))
+		return certificateProblem(
+			"The client certificate is not valid now, is not for clients, or was not issued by an authority that this server accepts.",
+			err,
+		).Because(comparison(a, shown))
 	}
 	giveBack()
 	err = matches(a, shown)
@@ -103,7 +114,9 @@ func (p *Checks) proveIssued(ctx context.Context, a storage.Application, sent cr
 // matches compares the subject of a certificate with the registered one, which can change at any time.
 func matches(a storage.Application, shown *mtls.Certificate) error {
 	if !CertificateSubject(a.CertificateSubject).Matches(shown) {
-		return invalidClient("The client certificate does not have the subject that is registered for this application.").Because(comparison(a, shown))
+		return invalidClient("The client certificate does not have the subject that is registered for this application.").Because(comparison(
+			a, shown,
+		))
 	}
 	return nil
 }

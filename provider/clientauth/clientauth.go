@@ -68,8 +68,16 @@ type Parts struct {
 
 // New makes the component.
 func New(config Config, with Parts, find Applications) *Checks {
-	return &Checks{config: config, rules: with.Rules, store: with.Store, limits: with.Limits, secrets: with.Secrets, find: find,
-		keysets: newKeySets(with.Outbound, with.Strangers, with.Log), log: with.Log}
+	return &Checks{
+		config:  config,
+		rules:   with.Rules,
+		store:   with.Store,
+		limits:  with.Limits,
+		secrets: with.Secrets,
+		find:    find,
+		keysets: newKeySets(with.Outbound, with.Strangers, with.Log),
+		log:     with.Log,
+	}
 }
 
 // client returns the application with a client id, or storage.ErrNotFound.

@@ -107,7 +107,9 @@ func (k *keySets) known(a storage.Application) []jose.JWK {
 // BusyKeys returns the error for keys that cannot be fetched because too many others are. It says
 // nothing about the client.
 func BusyKeys() *oauth.Error {
-	return oauth.Later(http.StatusTooManyRequests, time.Second, "Too many key sets are being fetched at this moment. Try again.")
+	return oauth.Later(
+		http.StatusTooManyRequests, time.Second, "Too many key sets are being fetched at this moment. Try again.",
+	)
 }
 
 // registeredKeys names keys for the log.

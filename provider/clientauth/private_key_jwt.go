@@ -10,8 +10,14 @@ import (
 // MethodPrivateKey is a JWT that is signed with a private key (OIDC Core §9).
 const MethodPrivateKey = metadata.MethodPrivateKeyJWT
 
-var privateKeyJWT = Method{Name: MethodPrivateKey, Label: "JWT signed with a private key", Needs: Keys, Strength: PrivateKey,
-	Algorithms: keyAlgorithms, prove: (*Checks).proveWithoutAssertion}
+var privateKeyJWT = Method{
+	Name:       MethodPrivateKey,
+	Label:      "JWT signed with a private key",
+	Needs:      Keys,
+	Strength:   PrivateKey,
+	Algorithms: keyAlgorithms,
+	prove:      (*Checks).proveWithoutAssertion,
+}
 
 // keyAlgorithms are the signature algorithms for the public keys of an application.
 //

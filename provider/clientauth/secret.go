@@ -83,7 +83,9 @@ func (p *Checks) secretMatches(applicationID, stored, secret string) (ok, slow b
 		if err != nil {
 			return false, false, oauth.Unavailable(err)
 		}
-		return clear != "" && subtle.ConstantTimeCompare([]byte(seal.Digest(typed.Secret(clear))), []byte(seal.Digest(typed.Secret(secret)))) == 1, false, nil
+		return clear != "" && subtle.ConstantTimeCompare(
+			[]byte(seal.Digest(typed.Secret(clear))), []byte(seal.Digest(typed.Secret(secret))),
+		) == 1, false, nil
 	}
 	ok = p.proven.has(p.proven.name(applicationID, stored, secret))
 	return ok, !ok, nil
@@ -157,7 +159,13 @@ func (p *Checks) provenAt(ctx context.Context, a storage.Application) error {
 
 // hashSecret compares a secret by slow hashes. Requests from the same network that send
 // the same secret at the same time share one computation.
-func (p *Checks) hashSecret(ctx context.Context, applicationID string, stored []string, secret string, tries []throttle.Try) error {
+func (p *Checks) hashSecret(
+	ctx context.Context,
+	applicationID string,
+	stored []string,
+	secret string,
+	tries []throttle.Try,
+) error {
 	name := p.proven.name(applicationID, strings.Join(stored, "\x00")+"\x00"+tries[0].Key, secret)
 	for {
 		run, first := p.proven.joinOrStart(name)
@@ -189,7 +197,13 @@ func (p *Checks) hashSecret(ctx context.Context, applicationID string, stored []
 
 // hashCounted uses a try before it computes a hash, so that parallel guesses are all
 // counted. A correct secret gives the try back.
-func (p *Checks) hashCounted(ctx context.Context, applicationID string, stored []string, secret string, tries []throttle.Try) (right bool, err error) {
+func (p *Checks) hashCounted(
+	ctx context.Context,
+	applicationID string,
+	stored []string,
+	secret string,
+	tries []throttle.Try,
+) (right bool, err error) {
 	giveBack, err := p.limits.Take(tries...)
 	if err != nil {
 		return false, err

@@ -12,7 +12,13 @@ import (
 // MethodBasic is the client secret by HTTP Basic (RFC 7617).
 const MethodBasic = metadata.MethodBasic
 
-var secretBasic = Method{Name: MethodBasic, Label: "Secret by HTTP Basic", Needs: Secret, Strength: SharedSecret, prove: (*Checks).proveSecret}
+var secretBasic = Method{
+	Name:     MethodBasic,
+	Label:    "Secret by HTTP Basic",
+	Needs:    Secret,
+	Strength: SharedSecret,
+	prove:    (*Checks).proveSecret,
+}
 
 // parseBasic reads the credentials in an Authorization header. It returns an Error with
 // the code invalid_client if the header is malformed.

@@ -14,8 +14,14 @@ import (
 // MethodSecretJWT is a JWT that is signed with the client secret (OIDC Core §9).
 const MethodSecretJWT = metadata.MethodSecretJWT
 
-var secretJWT = Method{Name: MethodSecretJWT, Label: "JWT signed with the secret", Needs: ReadableSecret, Strength: SharedSecret,
-	Algorithms: []string{jose.HS256}, prove: (*Checks).proveWithoutAssertion}
+var secretJWT = Method{
+	Name:       MethodSecretJWT,
+	Label:      "JWT signed with the secret",
+	Needs:      ReadableSecret,
+	Strength:   SharedSecret,
+	Algorithms: []string{jose.HS256},
+	prove:      (*Checks).proveWithoutAssertion,
+}
 
 // MinHMACSecretBytes is the shortest secret that may sign by HS256, in bytes (RFC 7518
 // §3.2).
@@ -42,7 +48,10 @@ func (p *Checks) HMACSecret(by *Caller, a storage.Application) (string, error) {
 	if by != nil && len(by.secret) >= MinHMACSecretBytes {
 		return by.secret, nil
 	} else if by != nil && by.secret != "" {
-		return "", invalidClient("HS256 signs the ID tokens of this application with its secret, which must have at least %d bytes: use the new secret.", oauth.Own(MinHMACSecretBytes))
+		return "", invalidClient(
+			"HS256 signs the ID tokens of this application with its secret, which must have at least %d bytes: use the new secret.",
+			oauth.Own(MinHMACSecretBytes),
+		)
 	}
 	secret, err := p.ReadSecret(a.ID, a.Secret)
 	if err == nil && len(secret) < MinHMACSecretBytes {

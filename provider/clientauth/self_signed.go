@@ -13,8 +13,14 @@ import (
 // MethodSelfSigned is a certificate that is registered itself (RFC 8705 §2.2).
 const MethodSelfSigned = metadata.MethodSelfSigned
 
-var selfSigned = Method{Name: MethodSelfSigned, Label: "Self-signed certificate", Needs: Certificate, Strength: PrivateKey,
-	offered: func(c Config) bool { return c.Certificates }, prove: (*Checks).proveRegistered}
+var selfSigned = Method{
+	Name:     MethodSelfSigned,
+	Label:    "Self-signed certificate",
+	Needs:    Certificate,
+	Strength: PrivateKey,
+	offered:  func(c Config) bool { return c.Certificates },
+	prove:    (*Checks).proveRegistered,
+}
 
 // proveRegistered checks that a certificate is one of those in the keys of the client.
 //
@@ -47,5 +53,8 @@ func (p *Checks) proveRegistered(ctx context.Context, a storage.Application, sen
 	case errors.Is(err, keysets.ErrBusy):
 		return BusyKeys()
 	}
-	return certificateProblem("The keys of the application cannot be fetched now, so nobody can tell whether the client certificate is registered.", err)
+	return certificateProblem(
+		"The keys of the application cannot be fetched now, so nobody can tell whether the client certificate is registered.",
+		err,
+	)
 }

@@ -36,7 +36,13 @@ func (p *Checks) UseUnreadAny(ctx context.Context, r *http.Request, failed error
 	return p.useUnread(ctx, r, failed, checks, manner{documents: true})
 }
 
-func (p *Checks) useUnread(ctx context.Context, r *http.Request, failed error, checks *possession.Checks, how manner) error {
+func (p *Checks) useUnread(
+	ctx context.Context,
+	r *http.Request,
+	failed error,
+	checks *possession.Checks,
+	how manner,
+) error {
 	for _, text := range unreadAssertions(r) {
 		if !p.mayRead(ctx) {
 			break
@@ -53,7 +59,13 @@ func (p *Checks) useUnread(ctx context.Context, r *http.Request, failed error, c
 }
 
 // UseUnreadProof is UseFailed for a request that has failed before its DPoP proof was verified.
-func (p *Checks) UseUnreadProof(ctx context.Context, by *Caller, r *http.Request, failed error, checks *possession.Checks) error {
+func (p *Checks) UseUnreadProof(
+	ctx context.Context,
+	by *Caller,
+	r *http.Request,
+	failed error,
+	checks *possession.Checks,
+) error {
 	var proof possession.Proof
 	if checks != nil && len(r.Header.Values("DPoP")) > 0 && !possession.AsksForNonce(failed) && p.mayRead(ctx) {
 		verified, err := checks.Verify(r)

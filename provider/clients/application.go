@@ -97,7 +97,11 @@ type Registered struct {
 // registration, or if the owner has as many applications as the quota allows.
 func (p *Clients) Register(ctx context.Context, actor policy.Actor, r Registration) (*Registered, error) {
 	if actor.Nobody() {
-		return nil, &oauth.Error{Status: http.StatusForbidden, Code: "access_denied", Description: "Sign in to register an application."}
+		return nil, &oauth.Error{
+			Status:      http.StatusForbidden,
+			Code:        "access_denied",
+			Description: "Sign in to register an application.",
+		}
 	}
 	a := NewApplication(actor)
 	a.Program = r.Program
@@ -107,7 +111,10 @@ func (p *Clients) Register(ctx context.Context, actor policy.Actor, r Registrati
 		return nil, err
 	}
 	if looksLikeDocument(r.ClientID) {
-		found.Add("client_id", "A client id that is a URL belongs to a client with a metadata document, which nobody needs to register: allow it with OPEN_CLIENTS.")
+		found.Add(
+			"client_id",
+			"A client id that is a URL belongs to a client with a metadata document, which nobody needs to register: allow it with OPEN_CLIENTS.",
+		)
 	} else if len(r.ClientID) > 255 || strings.ContainsFunc(r.ClientID, func(c rune) bool { return c < ' ' || c > '~' }) ||
 		strings.TrimSpace(r.ClientID) != r.ClientID {
 		// RFC 6749 appendix A.1: a client id may have spaces and colons, which HTTP Basic encodes. Forms and
@@ -143,10 +150,19 @@ func (p *Clients) Register(ctx context.Context, actor policy.Actor, r Registrati
 		return nil, err
 	}
 	most := p.rules.AllowanceOf(a).Quota.Applications
-	added := events.Event{Kind: events.ApplicationAdded, Person: events.OwnerOf(a), Object: events.Application(a), Detail: a.Origin}
+	added := events.Event{
+		Kind:   events.ApplicationAdded,
+		Person: events.OwnerOf(a),
+		Object: events.Application(a),
+		Detail: a.Origin,
+	}
 	err = p.store.AddApplication(events.Attach(ctx, added), a, most)
 	if errors.Is(err, storage.ErrFull) {
-		found.Add("name", "You have reached the limit of %d applications. Delete one that you do not need, or ask an administrator to take one over.", most)
+		found.Add(
+			"name",
+			"You have reached the limit of %d applications. Delete one that you do not need, or ask an administrator to take one over.",
+			most,
+		)
 		return nil, found
 	}
 	if errors.Is(err, storage.ErrConflict) {
@@ -231,7 +247,11 @@ func (p *Clients) Application(ctx context.Context, actor policy.Actor, id string
 }
 
 // ApplicationByClientID does the same as Application, for a client id.
-func (p *Clients) ApplicationByClientID(ctx context.Context, actor policy.Actor, clientID string) (storage.Application, error) {
+func (p *Clients) ApplicationByClientID(
+	ctx context.Context,
+	actor policy.Actor,
+	clientID string,
+) (storage.Application, error) {
 	a, err := p.store.ApplicationByClientID(ctx, clientID)
 	return mayRead(actor, a, err)
 }
@@ -248,7 +268,12 @@ func mayRead(actor policy.Actor, a storage.Application, err error) (storage.Appl
 
 // Applications returns one page of the selected applications that the actor may see, and the
 // number of all of them.
-func (p *Clients) Applications(ctx context.Context, actor policy.Actor, of storage.Selection, limit, offset int) ([]storage.Application, int, error) {
+func (p *Clients) Applications(
+	ctx context.Context,
+	actor policy.Actor,
+	of storage.Selection,
+	limit, offset int,
+) ([]storage.Application, int, error) {
 	if actor.Nobody() {
 		return nil, 0, nil
 	}
@@ -264,7 +289,13 @@ func (p *Clients) Applications(ctx context.Context, actor policy.Actor, of stora
 // change makes it confidential, the result contains its new client secret. It returns an Invalid
 // for mistakes in the registration, or if somebody else changed the application since then. It returns
 // oauth.ErrConfirm if the change gives the application to somebody else, and the actor must sign in again first.
-func (p *Clients) Update(ctx context.Context, actor policy.Actor, id string, version int64, r Registration) (*Registered, error) {
+func (p *Clients) Update(
+	ctx context.Context,
+	actor policy.Actor,
+	id string,
+	version int64,
+	r Registration,
+) (*Registered, error) {
 	if version < 0 {
 		version = math.MaxInt64 // no application has it, but storage.AnyVersion would be each
 	}
@@ -272,7 +303,13 @@ func (p *Clients) Update(ctx context.Context, actor policy.Actor, id string, ver
 }
 
 // update changes an application. With storage.AnyVersion it does so whatever else has changed.
-func (p *Clients) update(ctx context.Context, actor policy.Actor, id string, version int64, r Registration) (*Registered, error) {
+func (p *Clients) update(
+	ctx context.Context,
+	actor policy.Actor,
+	id string,
+	version int64,
+	r Registration,
+) (*Registered, error) {
 	a, err := p.Application(ctx, actor, id)
 	if err != nil {
 		return nil, err
@@ -284,12 +321,18 @@ func (p *Clients) update(ctx context.Context, actor policy.Actor, id string, ver
 		addChangedMeanwhile(found)
 	}
 	if policy.FollowsDocument(a) {
-		found.Add("name", "The metadata document at its client ID describes this application, and changes it again at the next approval. Take the application over first.")
+		found.Add(
+			"name",
+			"The metadata document at its client ID describes this application, and changes it again at the next approval. Take the application over first.",
+		)
 		return nil, found
 	}
 	kept, dropped := keptOf(a)
 	for _, wrong := range dropped {
-		p.log.Warn("a member of the metadata of an application is not valid any more: register it again", "client", a.ClientID, "reason", wrong)
+		p.log.Warn(
+			"a member of the metadata of an application is not valid any more: register it again", "client", a.ClientID,
+			"reason", wrong,
+		)
 	}
 	r.SectorURI = kept.SectorURI
 	if a.Sector == "" && hostOfURL(r.SectorURI) == "" {
@@ -331,7 +374,9 @@ func (p *Clients) update(ctx context.Context, actor policy.Actor, id string, ver
 }
 
 func addChangedMeanwhile(found *oauth.Invalid) {
-	found.Add("version", "Somebody changed or deleted the application since you saw it. Look at it before you change it again.")
+	found.Add(
+		"version", "Somebody changed or deleted the application since you saw it. Look at it before you change it again.",
+	)
 }
 
 // actsAlone reports whether an application with these grants gets tokens without any person, and with the rights that an
@@ -344,7 +389,9 @@ func actsAlone(a storage.Application, grants []string) bool {
 // login must be for that, or what it gets without asking them.
 func givesAway(was, now storage.Application) bool {
 	known := oauth.Lines(was.RedirectURIs)
-	added := slices.ContainsFunc(oauth.Lines(now.RedirectURIs), func(uri string) bool { return !slices.Contains(known, uri) })
+	added := slices.ContainsFunc(
+		oauth.Lines(now.RedirectURIs), func(uri string) bool { return !slices.Contains(known, uri) },
+	)
 	same := func(was, now string) bool { return oauth.SameSet(strings.Fields(was), strings.Fields(now)) }
 	unasked := now.SkipConsent && !was.SkipConsent || (now.SkipConsent || actsAlone(now, policy.GrantTypes(now))) &&
 		(!same(was.Scopes, now.Scopes) || !same(was.Resources, now.Resources) || !same(was.GrantTypes, now.GrantTypes))
@@ -364,7 +411,12 @@ func (p *Clients) Delete(ctx context.Context, actor policy.Actor, id string) err
 }
 
 // Change changes some of the registration of an application, and nothing else of it.
-func (p *Clients) Change(ctx context.Context, actor policy.Actor, id string, change func(*Registration) error) (*Registered, error) {
+func (p *Clients) Change(
+	ctx context.Context,
+	actor policy.Actor,
+	id string,
+	change func(*Registration) error,
+) (*Registered, error) {
 	a, err := p.Application(ctx, actor, id)
 	if err != nil {
 		return nil, err
@@ -387,10 +439,34 @@ func (p *Clients) Change(ctx context.Context, actor policy.Actor, id string, cha
 
 // registrationOf returns the registration that an application has now.
 func registrationOf(a storage.Application) Registration {
-	return Registration{Name: a.Name, ClientType: a.ClientType, GrantTypes: strings.Fields(a.GrantTypes), RedirectURIs: oauth.Lines(a.RedirectURIs),
-		Scopes: strings.Fields(a.Scopes), Resources: oauth.Lines(a.Resources), HashClientSecret: a.HashClientSecret,
-		MayIntrospect: a.MayIntrospect, SkipConsent: a.SkipConsent, PKCE: a.PKCE, RequirePushed: a.RequirePushed, SenderConstraint: a.SenderConstraint, Profile: a.Profile, RequiredACR: a.RequiredACR, DefaultACR: a.DefaultACR, RefreshRotation: a.RefreshRotation,
-		ClaimsInIDToken: a.ClaimsInIDToken, AccessTokenLifetime: a.AccessTokenLifetime, RefreshTokenLifetime: a.RefreshTokenLifetime, AccessTokenFormat: a.AccessTokenFormat,
-		Algorithm: a.Algorithm, UserInfoAlgorithm: a.UserInfoAlgorithm, IntrospectionAlgorithm: a.IntrospectionAlg, Pairwise: a.Sector != "",
-		PostLogoutURIs: oauth.Lines(a.PostLogoutURIs), BackchannelURI: a.BackchannelURI, Authentication: AuthenticationOf(a), Messages: MessagesOf(a)}
+	return Registration{
+		Name:                   a.Name,
+		ClientType:             a.ClientType,
+		GrantTypes:             strings.Fields(a.GrantTypes),
+		RedirectURIs:           oauth.Lines(a.RedirectURIs),
+		Scopes:                 strings.Fields(a.Scopes),
+		Resources:              oauth.Lines(a.Resources),
+		HashClientSecret:       a.HashClientSecret,
+		MayIntrospect:          a.MayIntrospect,
+		SkipConsent:            a.SkipConsent,
+		PKCE:                   a.PKCE,
+		RequirePushed:          a.RequirePushed,
+		SenderConstraint:       a.SenderConstraint,
+		Profile:                a.Profile,
+		RequiredACR:            a.RequiredACR,
+		DefaultACR:             a.DefaultACR,
+		RefreshRotation:        a.RefreshRotation,
+		ClaimsInIDToken:        a.ClaimsInIDToken,
+		AccessTokenLifetime:    a.AccessTokenLifetime,
+		RefreshTokenLifetime:   a.RefreshTokenLifetime,
+		AccessTokenFormat:      a.AccessTokenFormat,
+		Algorithm:              a.Algorithm,
+		UserInfoAlgorithm:      a.UserInfoAlgorithm,
+		IntrospectionAlgorithm: a.IntrospectionAlg,
+		Pairwise:               a.Sector != "",
+		PostLogoutURIs:         oauth.Lines(a.PostLogoutURIs),
+		BackchannelURI:         a.BackchannelURI,
+		Authentication:         AuthenticationOf(a),
+		Messages:               MessagesOf(a),
+	}
 }

@@ -48,11 +48,16 @@ func (p *Clients) checkAuthentication(found *oauth.Invalid, r Registration, was 
 	one, known := clientauth.MethodOf(said.Method)
 	switch {
 	case said.Method != "" && !known:
-		found.Add("auth_method", "The method %q is not supported: use %s.", oauth.Clip(said.Method, 80), oauth.OneOf(p.MethodNames(true)))
+		found.Add(
+			"auth_method", "The method %q is not supported: use %s.", oauth.Clip(said.Method, 80),
+			oauth.OneOf(p.MethodNames(true)),
+		)
 		return
 	case r.ClientType == policy.Public && r.Profile != "": // checkFAPIClient says that it must be confidential
 	case r.ClientType == policy.Public && said.Method != "" && one.Strength != clientauth.Nothing:
-		found.Add("auth_method", "A public application keeps no secret and no private key, so it does not authenticate: use none.")
+		found.Add(
+			"auth_method", "A public application keeps no secret and no private key, so it does not authenticate: use none.",
+		)
 	case r.ClientType == policy.Confidential && known && one.Strength == clientauth.Nothing:
 		found.Add("auth_method", "A confidential application authenticates: use %s.", oauth.OneOf(p.MethodNames(false)))
 	}
@@ -60,7 +65,10 @@ func (p *Clients) checkAuthentication(found *oauth.Invalid, r Registration, was 
 		if len(one.Algorithms) == 0 {
 			found.Add("auth_algorithm", "Only an application with private_key_jwt or client_secret_jwt signs assertions.")
 		} else {
-			found.Add("auth_algorithm", "The algorithm %q is not possible with %s: use %s.", oauth.Clip(said.Algorithm, 40), one.Name, oauth.OneOf(one.Algorithms))
+			found.Add(
+				"auth_algorithm", "The algorithm %q is not possible with %s: use %s.", oauth.Clip(said.Algorithm, 40), one.Name,
+				oauth.OneOf(one.Algorithms),
+			)
 		}
 	}
 	if one.Needs == clientauth.ReadableSecret {
@@ -70,7 +78,10 @@ func (p *Clients) checkAuthentication(found *oauth.Invalid, r Registration, was 
 		found.Add("jwks", "%s needs the public keys of the application: a JWK Set, or the address of one.", one.Name)
 	}
 	if one.Needs == clientauth.Certificate && said.Method != was.AuthMethod && !p.Offers(said.Method) {
-		found.Add("auth_method", "This server gets no certificates: its operator can set MTLS_LISTEN, or MTLS_CERTIFICATE_HEADER for a reverse proxy.")
+		found.Add(
+			"auth_method",
+			"This server gets no certificates: its operator can set MTLS_LISTEN, or MTLS_CERTIFICATE_HEADER for a reverse proxy.",
+		)
 	}
 	p.checkCertificate(found, said, was, one.Needs == clientauth.Subject)
 	p.checkKeys(found, r, was, one.Needs)
@@ -86,7 +97,12 @@ func (p *Clients) checkKeys(found *oauth.Invalid, r Registration, was storage.Ap
 		return
 	}
 	if said.JWKS != "" {
-		algorithms := clientauth.AlgorithmsOf(storage.Application{ClientType: policy.Confidential, AuthMethod: metadata.MethodPrivateKeyJWT, AuthAlgorithm: said.Algorithm, Profile: r.Profile})
+		algorithms := clientauth.AlgorithmsOf(storage.Application{
+			ClientType:    policy.Confidential,
+			AuthMethod:    metadata.MethodPrivateKeyJWT,
+			AuthAlgorithm: said.Algorithm,
+			Profile:       r.Profile,
+		})
 		if wrong := wrongKeys([]byte(said.JWKS), algorithms, by == clientauth.Keys, clientauth.RSABits(was)); wrong != "" {
 			found.Add("jwks", "%s", wrong)
 		} else if by == clientauth.Certificate && !hasCertificate(said.JWKS) {
@@ -141,7 +157,10 @@ func wrongKeys(text []byte, algorithms []string, needed bool, bits int) string {
 			return "The set has an RSA key with less than 2048 or more than 8192 bits, or with another public exponent than 65537: make a new key."
 		}
 		if k.Bits() > bits {
-			return fmt.Sprintf("The set has an RSA key of %d bits. Only an application that an administrator is responsible for may have one of more than %d: make a new key.", k.Bits(), bits)
+			return fmt.Sprintf(
+				"The set has an RSA key of %d bits. Only an application that an administrator is responsible for may have one of more than %d: make a new key.",
+				k.Bits(), bits,
+			)
 		}
 		// RFC 7517 §4.7: the first certificate in x5c is for the key.
 		if len(k.Chain) > 0 && k.Certificate() == nil {
@@ -157,7 +176,9 @@ func wrongKeys(text []byte, algorithms []string, needed bool, bits int) string {
 		}
 	}
 	if needed && !usable {
-		return "The set has no key that can verify a signature by " + strings.Join(algorithms, ", ") + ": check kty, crv, alg and use."
+		return "The set has no key that can verify a signature by " + strings.Join(
+			algorithms, ", ",
+		) + ": check kty, crv, alg and use."
 	}
 	return ""
 }

@@ -39,10 +39,19 @@ func TestNobodysAuthentication(t *testing.T) {
 	for _, kind := range []string{policy.Public, policy.Confidential} {
 		for _, method := range append(clientauth.MethodNames(true), "") {
 			found := &oauth.Invalid{}
-			r := Registration{ClientType: kind, GrantTypes: []string{policy.GrantCode}, Authentication: Authentication{Method: method}}
+			r := Registration{
+				ClientType:     kind,
+				GrantTypes:     []string{policy.GrantCode},
+				Authentication: Authentication{Method: method},
+			}
 			was := storage.Application{Responsible: storage.ByNobody}
 			checkGrantTypes(found, r, was, rules.AllowanceOf(was))
-			used := rules.Effective(storage.Application{Responsible: storage.ByNobody, ClientType: kind, AuthMethod: method, GrantTypes: policy.GrantCode})
+			used := rules.Effective(storage.Application{
+				Responsible: storage.ByNobody,
+				ClientType:  kind,
+				AuthMethod:  method,
+				GrantTypes:  policy.GrantCode,
+			})
 			if (found.At("client_type") == "") != (used.GrantTypes != "") {
 				t.Errorf("%s with %q: the check says %q, its grants are %q", kind, method, found.At("client_type"), used.GrantTypes)
 			}
@@ -71,7 +80,12 @@ func TestHoldsPrivateKey(t *testing.T) {
 func TestLongKeysAreNotRegistered(t *testing.T) {
 	set := func(bits uint, exponent string) []byte {
 		n := new(big.Int).Lsh(big.NewInt(1), bits-1)
-		key := jose.JWK{Type: "RSA", ID: "k", N: base64.RawURLEncoding.EncodeToString(n.Add(n, big.NewInt(1)).Bytes()), E: exponent}
+		key := jose.JWK{
+			Type: "RSA",
+			ID:   "k",
+			N:    base64.RawURLEncoding.EncodeToString(n.Add(n, big.NewInt(1)).Bytes()),
+			E:    exponent,
+		}
 		text, err := json.Marshal(jose.JWKSet{Keys: []jose.JWK{key}})
 		if err != nil {
 			t.Fatal(err)
@@ -80,7 +94,9 @@ func TestLongKeysAreNotRegistered(t *testing.T) {
 	}
 	for responsible, most := range map[string]uint{storage.ByOperator: 8192, storage.ByNobody: 4096} {
 		for _, bits := range []uint{2048, 4096, 4097, 8192, 8193} {
-			wrong := wrongKeys(set(bits, "AQAB"), []string{"RS256"}, true, clientauth.RSABits(storage.Application{Responsible: responsible}))
+			wrong := wrongKeys(
+				set(bits, "AQAB"), []string{"RS256"}, true, clientauth.RSABits(storage.Application{Responsible: responsible}),
+			)
 			if (wrong == "") != (bits <= most) {
 				t.Errorf("%s registers %d bits: %s", responsible, bits, wrong)
 			}

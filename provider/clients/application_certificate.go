@@ -23,7 +23,10 @@ func (p *Clients) checkCertificate(found *oauth.Invalid, said Authentication, wa
 		found.Add(field, "Only an application with tls_client_auth has the subject of a certificate.")
 	case subject == was.CertificateSubject: // it may be older than the present settings
 	case !p.Offers(clientauth.MethodCertificate):
-		found.Add(field, "This server accepts no certificates: its operator can name the authorities that issue them with MTLS_CLIENT_AUTHORITIES_FILE.")
+		found.Add(
+			field,
+			"This server accepts no certificates: its operator can name the authorities that issue them with MTLS_CLIENT_AUTHORITIES_FILE.",
+		)
 	default:
 		named := clientauth.CertificateSubject(subject)
 		if !slices.Contains(mtls.SubjectMembers(), named.Member) {

@@ -22,7 +22,13 @@ import (
 // were registered. was is
 // the application before the change. For a new application, was only says who is
 // responsible for it.
-func (p *Clients) Check(ctx context.Context, found *oauth.Invalid, actor policy.Actor, described *Registration, was storage.Application) error {
+func (p *Clients) Check(
+	ctx context.Context,
+	found *oauth.Invalid,
+	actor policy.Actor,
+	described *Registration,
+	was storage.Application,
+) error {
 	applyProfile(found, described, was)
 	r := *described
 	if strings.TrimSpace(r.Name) == "" {
@@ -65,7 +71,9 @@ func checkGrantTypes(found *oauth.Invalid, r Registration, was storage.Applicati
 		kind, known := policy.GrantOf(g)
 		switch {
 		case !known:
-			found.Add("grant_type", "The grant type %q is not supported: use %s.", oauth.Clip(g, 80), oauth.OneOf(policy.GrantNames()))
+			found.Add(
+				"grant_type", "The grant type %q is not supported: use %s.", oauth.Clip(g, 80), oauth.OneOf(policy.GrantNames()),
+			)
 		case !slices.Contains(may.Grants, g) && !slices.Contains(strings.Fields(was.GrantTypes), g):
 			found.Add("grant_type", "The grant type %s is only for applications for which an administrator is responsible.", g)
 		}
@@ -74,7 +82,11 @@ func checkGrantTypes(found *oauth.Invalid, r Registration, was storage.Applicati
 		}
 	}
 	if !may.Authenticates(r.ClientType, r.Authentication.Method) {
-		found.Add("client_type", "Nobody is responsible for this application, so it has no secret: it is public, or authenticates with %s.", oauth.OneOf(clientauth.KeyMethods()))
+		found.Add(
+			"client_type",
+			"Nobody is responsible for this application, so it has no secret: it is public, or authenticates with %s.",
+			oauth.OneOf(clientauth.KeyMethods()),
+		)
 	}
 }
 
@@ -86,7 +98,9 @@ func (p *Clients) checkRequiredACR(found *oauth.Invalid, r Registration) {
 	case !slices.Contains(p.people.ACRValues(), r.RequiredACR):
 		p.unsupportedACR(found, "required_acr", r.RequiredACR)
 	case r.RequiredACR != acr.Password && slices.Contains(r.GrantTypes, policy.GrantPassword):
-		found.Add("required_acr", "The password grant has no second factor: remove the grant type password, or require nothing.")
+		found.Add(
+			"required_acr", "The password grant has no second factor: remove the grant type password, or require nothing.",
+		)
 	}
 }
 
@@ -105,7 +119,9 @@ func (p *Clients) unsupportedACR(found *oauth.Invalid, field, value string) {
 	if len(p.people.ACRValues()) < len(acr.Values()) {
 		text = " The stronger ones need passkeys, and this server has none, because browsers offer none at its BASE_URL."
 	}
-	found.Add(field, "The acr %q is not supported: use %s.%s", oauth.Clip(value, 80), oauth.OneOf(p.people.ACRValues()), text)
+	found.Add(
+		field, "The acr %q is not supported: use %s.%s", oauth.Clip(value, 80), oauth.OneOf(p.people.ACRValues()), text,
+	)
 }
 
 // SupportedACR returns those of the values of acr that a login at this server can reach, with spaces
@@ -114,13 +130,23 @@ func (p *Clients) SupportedACR(values []string) string {
 	return strings.Join(oauth.Narrow(values, p.people.ACRValues()), " ")
 }
 
-func (p *Clients) checkScopes(found *oauth.Invalid, actor policy.Actor, r Registration, was storage.Application, may policy.Allowance) {
+func (p *Clients) checkScopes(
+	found *oauth.Invalid,
+	actor policy.Actor,
+	r Registration,
+	was storage.Application,
+	may policy.Allowance,
+) {
 	for _, name := range r.Scopes {
 		switch {
 		case name == policy.Introspection && actor.Administers():
-			found.Add("may_introspect", "Remove the scope introspection from the list: the application gets it with this permission.")
+			found.Add(
+				"may_introspect", "Remove the scope introspection from the list: the application gets it with this permission.",
+			)
 		case name == policy.Introspection:
-			found.Add("scope", "Remove the scope introspection from the list: only an administrator can give it to an application.")
+			found.Add(
+				"scope", "Remove the scope introspection from the list: only an administrator can give it to an application.",
+			)
 		case slices.Contains(strings.Fields(was.Scopes), name):
 			// It stays, so that the change of another field works. While the operator has removed the scope, or the standing
 			// does not allow it, it has no effect.
@@ -230,24 +256,44 @@ func longer(said, was int64, own time.Duration) bool {
 
 // checkPrivileges checks the rights that only an administrator can grant, and only to
 // an application that an administrator is responsible for.
-func checkPrivileges(found *oauth.Invalid, actor policy.Actor, r Registration, was storage.Application, may policy.Allowance) {
+func checkPrivileges(
+	found *oauth.Invalid,
+	actor policy.Actor,
+	r Registration,
+	was storage.Application,
+	may policy.Allowance,
+) {
 	public := func(why string) string {
 		if r.ClientType == policy.Public {
 			return why
 		}
 		return ""
 	}
-	described := storage.Application{Origin: was.Origin, ClientType: r.ClientType, RedirectURIs: strings.Join(r.RedirectURIs, "\n")}
+	described := storage.Application{
+		Origin:       was.Origin,
+		ClientType:   r.ClientType,
+		RedirectURIs: strings.Join(r.RedirectURIs, "\n"),
+	}
 	for _, of := range []struct {
 		field     string
 		said, was bool
 		never     string // why the application cannot have it
 	}{
-		{"may_introspect", r.MayIntrospect, was.MayIntrospect, public("A public application has no secret to authenticate with, so it cannot introspect tokens.")},
+		{
+			"may_introspect",
+			r.MayIntrospect,
+			was.MayIntrospect,
+			public("A public application has no secret to authenticate with, so it cannot introspect tokens."),
+		},
 		{"skip_consent", r.SkipConsent, was.SkipConsent, policy.NeverSkipsConsent(described)},
 		// RFC 10070 §4: with the address of an endpoint as audience, another server could use
 		// the assertion.
-		{"assertion_audience_endpoints", r.Authentication.EndpointAudience, was.EndpointAudience, public("A public application makes no assertions.")},
+		{
+			"assertion_audience_endpoints",
+			r.Authentication.EndpointAudience,
+			was.EndpointAudience,
+			public("A public application makes no assertions."),
+		},
 	} {
 		switch {
 		case of.said != of.was && !actor.Administers():
@@ -267,7 +313,10 @@ func checkPrivileges(found *oauth.Invalid, actor policy.Actor, r Registration, w
 // response itself, and a signature would prove nothing to others.
 func checkIntrospectionAlgorithm(found *oauth.Invalid, algorithm string) {
 	if algorithm != "" && !slices.Contains(jose.Algorithms(), algorithm) {
-		found.Add("introspection_algorithm", "The algorithm %q is not supported: use %s.", oauth.Clip(algorithm, 40), oauth.OneOf(jose.Algorithms()))
+		found.Add(
+			"introspection_algorithm", "The algorithm %q is not supported: use %s.", oauth.Clip(algorithm, 40),
+			oauth.OneOf(jose.Algorithms()),
+		)
 	}
 }
 
@@ -278,11 +327,23 @@ func checkFormat(found *oauth.Invalid, format string) {
 }
 
 // members names the client metadata of the fields of a registration that have another name there.
-var members = map[string]string{"name": "client_name", "grant_type": "grant_types", "client_type": "token_endpoint_auth_method", "algorithm": "id_token_signed_response_alg",
-	"userinfo_algorithm": "userinfo_signed_response_alg", "pairwise": "subject_type", "may_introspect": "scope", "hash_client_secret": "id_token_signed_response_alg",
-	"auth_method": "token_endpoint_auth_method", "auth_algorithm": "token_endpoint_auth_signing_alg", "introspection_algorithm": "introspection_signed_response_alg",
-	"require_pushed": "require_pushed_authorization_requests", "object_algorithm": "request_object_signing_alg", "require_signed": "require_signed_request_object",
-	"response_algorithm": "authorization_signed_response_alg"}
+var members = map[string]string{
+	"name":                    "client_name",
+	"grant_type":              "grant_types",
+	"client_type":             "token_endpoint_auth_method",
+	"algorithm":               "id_token_signed_response_alg",
+	"userinfo_algorithm":      "userinfo_signed_response_alg",
+	"pairwise":                "subject_type",
+	"may_introspect":          "scope",
+	"hash_client_secret":      "id_token_signed_response_alg",
+	"auth_method":             "token_endpoint_auth_method",
+	"auth_algorithm":          "token_endpoint_auth_signing_alg",
+	"introspection_algorithm": "introspection_signed_response_alg",
+	"require_pushed":          "require_pushed_authorization_requests",
+	"object_algorithm":        "request_object_signing_alg",
+	"require_signed":          "require_signed_request_object",
+	"response_algorithm":      "authorization_signed_response_alg",
+}
 
 // MemberOf names the client metadata of a field of the registration.
 func (r Registration) MemberOf(field string) string {

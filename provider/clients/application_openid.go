@@ -20,25 +20,43 @@ func (p *Clients) checkOpenID(found *oauth.Invalid, actor policy.Actor, r Regist
 	if !p.config.OpenID {
 		// While OpenID Connect is off, the algorithm is only for signed access tokens. A profile
 		// sets it for those of each resource.
-		signs := (r.AccessTokenFormat == policy.FormatJWT || r.Profile != "") && slices.Contains(jose.Algorithms(), r.Algorithm)
-		found.AddEach(map[string]bool{"algorithm": r.Algorithm != was.Algorithm && !signs,
-			"userinfo_algorithm": r.UserInfoAlgorithm != was.UserInfoAlgorithm, "pairwise": r.Pairwise != (was.Sector != ""),
-			"post_logout_redirect_uris": !oauth.SameSet(r.PostLogoutURIs, oauth.Lines(was.PostLogoutURIs)), "backchannel_logout_uri": r.BackchannelURI != was.BackchannelURI,
-			"claims_in_id_token": r.ClaimsInIDToken != "" && r.ClaimsInIDToken != was.ClaimsInIDToken},
+		signs := (r.AccessTokenFormat == policy.FormatJWT || r.Profile != "") && slices.Contains(
+			jose.Algorithms(), r.Algorithm,
+		)
+		found.AddEach(map[string]bool{
+			"algorithm":                 r.Algorithm != was.Algorithm && !signs,
+			"userinfo_algorithm":        r.UserInfoAlgorithm != was.UserInfoAlgorithm,
+			"pairwise":                  r.Pairwise != (was.Sector != ""),
+			"post_logout_redirect_uris": !oauth.SameSet(r.PostLogoutURIs, oauth.Lines(was.PostLogoutURIs)),
+			"backchannel_logout_uri":    r.BackchannelURI != was.BackchannelURI,
+			"claims_in_id_token":        r.ClaimsInIDToken != "" && r.ClaimsInIDToken != was.ClaimsInIDToken,
+		},
 			"OpenID Connect is disabled on this server: its operator can enable it with OIDC_ENABLED.")
 		return
 	}
-	for _, one := range []struct{ field, algorithm string }{{"algorithm", r.Algorithm}, {"userinfo_algorithm", r.UserInfoAlgorithm}} {
+	for _, one := range []struct{ field, algorithm string }{
+		{"algorithm", r.Algorithm},
+		{"userinfo_algorithm", r.UserInfoAlgorithm},
+	} {
 		if one.algorithm == jose.HS256 {
 			p.checkHMAC(found, one.field, r, was)
 		} else if one.algorithm != "" && !slices.Contains(jose.Algorithms(), one.algorithm) {
-			found.Add(one.field, "The algorithm %q is not supported: use %s or %s.", oauth.Clip(one.algorithm, 40), strings.Join(jose.Algorithms(), ", "), jose.HS256)
+			found.Add(
+				one.field, "The algorithm %q is not supported: use %s or %s.", oauth.Clip(one.algorithm, 40),
+				strings.Join(jose.Algorithms(), ", "), jose.HS256,
+			)
 		}
 	}
 	if r.Pairwise && r.SectorURI == "" && hostOf(r, was) == "" && !onDevice(r) {
-		found.Add("pairwise", "Pairwise subjects are derived from the host of the redirect URIs, so all redirect URIs must have the same host.")
+		found.Add(
+			"pairwise",
+			"Pairwise subjects are derived from the host of the redirect URIs, so all redirect URIs must have the same host.",
+		)
 	} else if r.Pairwise && !onDevice(r) && r.withoutRedirect(was) {
-		found.Add("pairwise", "Pairwise subjects are derived from the host of the redirect URIs, and a grant type of this application needs no redirect URI. Use authorization_code alone, or let an administrator be responsible for the application.")
+		found.Add(
+			"pairwise",
+			"Pairwise subjects are derived from the host of the redirect URIs, and a grant type of this application needs no redirect URI. Use authorization_code alone, or let an administrator be responsible for the application.",
+		)
 	}
 	check := p.redirectCheck(actor, r, was, was.PostLogoutURIs)
 	checkURIs(found, "post_logout_redirect_uris", r.PostLogoutURIs, func(uri string) string {
@@ -50,7 +68,10 @@ func (p *Clients) checkOpenID(found *oauth.Invalid, actor policy.Actor, r Regist
 		return wrong
 	})
 	if r.BackchannelURI != "" {
-		checkURIs(found, "backchannel_logout_uri", []string{r.BackchannelURI}, func(uri string) string { return p.checkOutboundURI(uri, r.ClientType, was) })
+		checkURIs(
+			found, "backchannel_logout_uri", []string{r.BackchannelURI},
+			func(uri string) string { return p.checkOutboundURI(uri, r.ClientType, was) },
+		)
 	}
 }
 
@@ -63,9 +84,14 @@ func (p *Clients) checkHMAC(found *oauth.Invalid, field string, r Registration, 
 	case r.ClientType == policy.Public:
 		found.Add(field, "HS256 signs with the client secret, and a public application has no secret.")
 	case !clientauth.HasSecret(r.described()):
-		found.Add(field, "HS256 signs with the client secret, and an application with a private key or a certificate has none.")
+		found.Add(
+			field, "HS256 signs with the client secret, and an application with a private key or a certificate has none.",
+		)
 	case r.HashClientSecret && (was.Algorithm == jose.HS256 || was.UserInfoAlgorithm == jose.HS256):
-		found.Add("hash_client_secret", "HS256 signs with the client secret, so the server cannot keep only a hash of it. Choose another algorithm first.")
+		found.Add(
+			"hash_client_secret",
+			"HS256 signs with the client secret, so the server cannot keep only a hash of it. Choose another algorithm first.",
+		)
 	case r.HashClientSecret:
 		found.Add("hash_client_secret", "HS256 signs with the client secret, so the server cannot keep only a hash of it.")
 	case was.Secret == "":
@@ -73,11 +99,15 @@ func (p *Clients) checkHMAC(found *oauth.Invalid, field string, r Registration, 
 			found.Add("client_secret", "HS256 needs a secret of at least %d bytes.", clientauth.MinHMACSecretBytes)
 		}
 	case !clientauth.Readable(was.Secret):
-		found.Add(field, "The server keeps only a hash of the secret. Switch that off, replace the secret, and then choose HS256.")
+		found.Add(
+			field, "The server keeps only a hash of the secret. Switch that off, replace the secret, and then choose HS256.",
+		)
 	default:
 		secret, err := p.ReadSecret(was.ID, was.Secret)
 		if err != nil || len(secret) < clientauth.MinHMACSecretBytes {
-			found.Add(field, "HS256 needs a secret of at least %d bytes. Replace the secret first.", clientauth.MinHMACSecretBytes)
+			found.Add(
+				field, "HS256 needs a secret of at least %d bytes. Replace the secret first.", clientauth.MinHMACSecretBytes,
+			)
 		}
 	}
 }
@@ -125,8 +155,11 @@ func isOnDevice(uri string) bool {
 // OIDC Core §8.1: the host of the redirect URIs is the sector because the subjects go there.
 func (r Registration) withoutRedirect(was storage.Application) bool {
 	had, same := strings.Fields(was.GrantTypes), was.Sector != "" && was.Sector == sectorOf(r, was)
-	return policy.StandingOf(was) != policy.StandingAdministrator && slices.ContainsFunc(r.GrantTypes, func(name string) bool {
-		kind, _ := policy.GrantOf(name)
-		return kind.Person && name != policy.GrantCode && !(same && slices.Contains(had, name))
-	})
+	return policy.StandingOf(was) != policy.StandingAdministrator && slices.ContainsFunc(
+		r.GrantTypes,
+		func(name string) bool {
+			kind, _ := policy.GrantOf(name)
+			return kind.Person && name != policy.GrantCode && !(same && slices.Contains(had, name))
+		},
+	)
 }

@@ -79,13 +79,31 @@ type Parts struct {
 
 // New makes the component.
 func New(config Config, with Parts) *Clients {
-	p := &Clients{config: config, rules: with.Rules, store: with.Store, limits: with.Limits, keys: with.Keys, people: with.People, apis: with.Resources,
-		outbound: with.Outbound, strangers: with.Strangers, names: with.LogoNames,
-		applications: copies.New(10_000, with.Changes, applicationChanged), changes: with.Changes, refusals: with.Refusals, log: with.Log}
+	p := &Clients{
+		config:       config,
+		rules:        with.Rules,
+		store:        with.Store,
+		limits:       with.Limits,
+		keys:         with.Keys,
+		people:       with.People,
+		apis:         with.Resources,
+		outbound:     with.Outbound,
+		strangers:    with.Strangers,
+		names:        with.LogoNames,
+		applications: copies.New(10_000, with.Changes, applicationChanged),
+		changes:      with.Changes,
+		refusals:     with.Refusals,
+		log:          with.Log,
+	}
 	p.Checks = clientauth.New(config.Config,
 		clientauth.Parts{Rules: with.Rules, Store: with.Store, Limits: with.Limits, Outbound: with.Outbound,
 			Strangers: with.Strangers, Secrets: with.Secrets, Log: with.Log},
-		clientauth.Applications{Client: p.Client, ClientOrDocument: p.clientOrDocument, Described: p.isDescribed, Used: p.usedKey})
+		clientauth.Applications{
+			Client:           p.Client,
+			ClientOrDocument: p.clientOrDocument,
+			Described:        p.isDescribed,
+			Used:             p.usedKey,
+		})
 	p.documents = documents.New(with.Strangers, documents.Metadata(p.readDocument), with.Log)
 	p.logos = documents.New(with.Strangers, logos(), with.Log)
 	p.objects = policy.ByStanding[*documents.Documents[string]]{

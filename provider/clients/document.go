@@ -46,7 +46,9 @@ func documentURL(clientID string) (*url.URL, string) {
 	if len(clientID) > maxDocumentURL {
 		return nil, "must be at most 500 bytes long"
 	}
-	if strings.ContainsFunc(clientID, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("\\\"<>^`{|}", r) }) {
+	if strings.ContainsFunc(
+		clientID, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("\\\"<>^`{|}", r) },
+	) {
 		return nil, "has a character that a URL must not have: percent-encode it"
 	}
 	u, err := url.Parse(clientID)
@@ -93,7 +95,10 @@ func (p *Clients) ForAuthorization(ctx context.Context, clientID string) (storag
 	case unknown && !looksLikeDocument(clientID):
 		return a, oauth.Refuse("invalid_client", "No application with this client_id is registered here.")
 	case unknown && !p.config.Open.Documents:
-		return a, oauth.Refuse("invalid_client", "No application with this client_id is registered here, and this server reads no metadata documents of clients: its operator can allow them with OPEN_CLIENTS.")
+		return a, oauth.Refuse(
+			"invalid_client",
+			"No application with this client_id is registered here, and this server reads no metadata documents of clients: its operator can allow them with OPEN_CLIENTS.",
+		)
 	case unknown:
 		a = documentClient(clientID)
 	case err != nil:
@@ -111,7 +116,13 @@ func (p *Clients) ForAuthorization(ctx context.Context, clientID string) (storag
 	case !follows:
 		return a, nil
 	}
-	asked := documents.Asked{URL: u, ID: clientID, Address: clientauth.AddressOf(ctx), Approved: !unknown, For: clientauth.Registrant(ctx, a)}
+	asked := documents.Asked{
+		URL:      u,
+		ID:       clientID,
+		Address:  clientauth.AddressOf(ctx),
+		Approved: !unknown,
+		For:      clientauth.Registrant(ctx, a),
+	}
 	told, err := p.documents.Get(ctx, asked)
 	if err == nil && !unknown && !told.authenticatesAs(describedBy(a)) {
 		// The document that this node keeps may be older than the row, which another node has
@@ -148,7 +159,9 @@ func (p *Clients) readsDocument(a storage.Application) bool {
 // metadata document, as this describes it now.
 func (p *Clients) clientOrDocument(ctx context.Context, clientID string) (storage.Application, error) {
 	a, err := p.Client(ctx, clientID)
-	if err == nil && !p.readsDocument(a) || err != nil && !errors.Is(err, storage.ErrNotFound) || !looksLikeDocument(clientID) {
+	if err == nil && !p.readsDocument(a) || err != nil && !errors.Is(
+		err, storage.ErrNotFound,
+	) || !looksLikeDocument(clientID) {
 		return a, err
 	}
 	a, err = p.ForAuthorization(ctx, clientID)
@@ -204,8 +217,26 @@ type described struct {
 
 // describedBy returns what the document of an application said.
 func describedBy(a storage.Application) described {
-	return described{a.Name, a.GrantTypes, a.RedirectURIs, a.Scopes, a.Metadata, a.AuthMethod, a.AuthAlgorithm, a.JWKS, a.JWKSURI, a.RequirePushed, a.SenderConstraint, a.IntrospectionAlg,
-		a.ObjectAlgorithm, a.RequestURIs, a.RequireSigned, a.ResponseAlgorithm, a.ResponseModes, a.DefaultACR}
+	return described{
+		a.Name,
+		a.GrantTypes,
+		a.RedirectURIs,
+		a.Scopes,
+		a.Metadata,
+		a.AuthMethod,
+		a.AuthAlgorithm,
+		a.JWKS,
+		a.JWKSURI,
+		a.RequirePushed,
+		a.SenderConstraint,
+		a.IntrospectionAlg,
+		a.ObjectAlgorithm,
+		a.RequestURIs,
+		a.RequireSigned,
+		a.ResponseAlgorithm,
+		a.ResponseModes,
+		a.DefaultACR,
+	}
 }
 
 // describe returns an application as its document describes it.
@@ -244,12 +275,18 @@ func (p *Clients) readDocument(clientID string, document []byte) (described, err
 	case !c.Sent("client_id"):
 		return described{}, documents.Invalid("has no member client_id: it must be the URL of the document")
 	case c.ClientID != clientID:
-		return described{}, documents.Invalid("has another client_id (%s): it must be the URL of the document, character by character", oauth.Clip(c.ClientID, 200))
+		return described{}, documents.Invalid(
+			"has another client_id (%s): it must be the URL of the document, character by character",
+			oauth.Clip(c.ClientID, 200),
+		)
 	// CIMD-02 §4.1: there is no way to agree on a secret.
 	case c.Sent("client_secret"), c.Sent("client_secret_expires_at"):
 		return described{}, documents.Invalid("has client_secret or client_secret_expires_at: remove it, because everybody can read the document")
 	case p.documentMethod(c) == "unusable":
-		return described{}, documents.Invalid("has token_endpoint_auth_method %s: for such a client this server supports only none, %s", oauth.Clip(c.AuthMethod, 80), strings.Join(p.documentMethods(), ", "))
+		return described{}, documents.Invalid(
+			"has token_endpoint_auth_method %s: for such a client this server supports only none, %s",
+			oauth.Clip(c.AuthMethod, 80), strings.Join(p.documentMethods(), ", "),
+		)
 	// CIMD-02 §4.2: the document registers the redirect URIs.
 	case len(c.RedirectURIs) == 0:
 		return described{}, documents.Invalid("has no redirect_uris: it must list each redirect URI of the client")
@@ -267,12 +304,20 @@ func (p *Clients) readDocument(clientID string, document []byte) (described, err
 		usable = append(usable, uri)
 	}
 	if len(usable) == 0 {
-		return described{}, documents.Invalid("has no redirect URI that this server accepts: %s", strings.Join(problems, "; "))
+		return described{}, documents.Invalid(
+			"has no redirect URI that this server accepts: %s", strings.Join(problems, "; "),
+		)
 	}
 	// The grants and scopes that this server does not have are no mistake of a document that
 	// is for every server.
-	told := described{name: cmp.Or(c.Name, u.Hostname()), grants: policy.GrantCode, defaultACR: p.SupportedACR(c.DefaultACR), redirects: strings.Join(usable, "\n"),
-		scopes: strings.Join(oauth.Narrow(strings.Fields(c.Scope), p.rules.ScopeNames()), " "), requirePushed: c.RequirePushed}
+	told := described{
+		name:          cmp.Or(c.Name, u.Hostname()),
+		grants:        policy.GrantCode,
+		defaultACR:    p.SupportedACR(c.DefaultACR),
+		redirects:     strings.Join(usable, "\n"),
+		scopes:        strings.Join(oauth.Narrow(strings.Fields(c.Scope), p.rules.ScopeNames()), " "),
+		requirePushed: c.RequirePushed,
+	}
 	told.constraint, err = SenderConstraint(c)
 	if err != nil {
 		return described{}, documents.Invalid("is not valid: %s", err)
@@ -342,7 +387,9 @@ func (p *Clients) Admit(ctx context.Context, a storage.Application) (storage.App
 			return a, oauth.Unavailable(err)
 		}
 	}
-	return a, oauth.Later(http.StatusServiceUnavailable, time.Second, "The application is changing at this moment. Try again.")
+	return a, oauth.Later(
+		http.StatusServiceUnavailable, time.Second, "The application is changing at this moment. Try again.",
+	)
 }
 
 // addDescribed stores an application as its document describes it. Its ID is a new one: that
@@ -362,8 +409,11 @@ func (p *Clients) addDescribed(ctx context.Context, a *storage.Application) erro
 		if readErr == nil && row.ID != "" {
 			return storage.ErrConflict
 		}
-		return &oauth.Error{Status: http.StatusServiceUnavailable, Code: "temporarily_unavailable",
-			Description: "This server has as many applications with a metadata document as it may have (OPEN_MAX_APPLICATIONS). Its operator can allow more, or register this application."}
+		return &oauth.Error{
+			Status:      http.StatusServiceUnavailable,
+			Code:        "temporarily_unavailable",
+			Description: "This server has as many applications with a metadata document as it may have (OPEN_MAX_APPLICATIONS). Its operator can allow more, or register this application.",
+		}
 	}
 	return err
 }

@@ -32,7 +32,9 @@ func (p *Clients) documentMethod(c *metadata.Client) string {
 	switch {
 	case c.Sent("token_endpoint_auth_method") && slices.Contains(usable, c.AuthMethod):
 		return c.AuthMethod
-	case !c.Sent("token_endpoint_auth_method"), c.AuthMethod == metadata.MethodNone, slices.Contains(c.AuthMethods, metadata.MethodNone):
+	case !c.Sent("token_endpoint_auth_method"), c.AuthMethod == metadata.MethodNone, slices.Contains(
+		c.AuthMethods, metadata.MethodNone,
+	):
 		return ""
 	case len(others) > 0:
 		return others[0]
@@ -53,7 +55,10 @@ func (p *Clients) describeKeys(c *metadata.Client, clientID string, told *descri
 		auth.Algorithm = c.AuthAlgorithm
 	}
 	found := &oauth.Invalid{}
-	p.checkAuthentication(found, Registration{ClientType: policy.Confidential, Authentication: auth}, documentClient(clientID))
+	p.checkAuthentication(found, Registration{
+		ClientType:     policy.Confidential,
+		Authentication: auth,
+	}, documentClient(clientID))
 	if found.Err() == nil {
 		told.method, told.algorithm, told.jwks, told.jwksURI = auth.Method, auth.Algorithm, auth.JWKS, auth.JWKSURI
 		return nil
@@ -70,7 +75,10 @@ func (p *Clients) describeKeys(c *metadata.Client, clientID string, told *descri
 func (p *Clients) describeObjectKeys(c *metadata.Client, clientID string, told *described) {
 	auth := Authentication{JWKS: string(c.JWKS), JWKSURI: c.JWKSURI}
 	found := &oauth.Invalid{}
-	p.checkKeys(found, Registration{ClientType: policy.Public, Authentication: auth}, documentClient(clientID), clientauth.NoMore)
+	p.checkKeys(found, Registration{
+		ClientType:     policy.Public,
+		Authentication: auth,
+	}, documentClient(clientID), clientauth.NoMore)
 	if found.Err() == nil {
 		told.jwks, told.jwksURI = auth.JWKS, auth.JWKSURI
 	}
@@ -86,7 +94,9 @@ func documentClient(clientID string) storage.Application {
 // mistake of it: the client can use no request object here, or no signed response.
 func (p *Clients) describeMessages(c *metadata.Client, clientID string, told *described) {
 	said := p.MessagesFrom(c)
-	said.RequestURIs = slices.DeleteFunc(said.RequestURIs, func(uri string) bool { return p.wrongRequestURI(uri, documentClient(clientID)) != "" })
+	said.RequestURIs = slices.DeleteFunc(
+		said.RequestURIs, func(uri string) bool { return p.wrongRequestURI(uri, documentClient(clientID)) != "" },
+	)
 	said.ObjectAlgorithm, said.ResponseAlgorithm = storable(said.ObjectAlgorithm), storable(said.ResponseAlgorithm)
 	for i, mode := range said.ResponseModes {
 		said.ResponseModes[i] = storable(mode)
@@ -121,12 +131,17 @@ func (p *Clients) storeAuthentication(ctx context.Context, a storage.Application
 	}
 	now, was := told.describe(row), row
 	row.ClientType, row.AuthMethod, row.AuthAlgorithm, row.JWKS, row.JWKSURI, row.UpdatedAt = now.ClientType, now.AuthMethod, now.AuthAlgorithm, now.JWKS, now.JWKSURI, oauth.Now()
-	err = p.store.UpdateApplication(events.Attach(ctx, ChangeEvents(was, row, &origin.Actor{Kind: origin.Server})...), row, was)
+	err = p.store.UpdateApplication(
+		events.Attach(ctx, ChangeEvents(was, row, &origin.Actor{Kind: origin.Server})...), row, was,
+	)
 	if errors.Is(err, storage.ErrConflict) || errors.Is(err, storage.ErrNotFound) {
 		return nil
 	}
 	if err == nil {
-		p.log.Info("the metadata document of an application says something else about its authentication or its keys", "client", a.ClientID)
+		p.log.Info(
+			"the metadata document of an application says something else about its authentication or its keys", "client",
+			a.ClientID,
+		)
 	}
 	return oauth.Stored(err)
 }

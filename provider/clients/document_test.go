@@ -70,8 +70,13 @@ func TestCIMD02_3_client_identifier_URL(t *testing.T) {
 func TestAllowsDocument(t *testing.T) {
 	on := OpenConfig{Documents: true, Hosts: []string{"claude.ai", "*.example.com"}}
 	for clientID, want := range map[string]bool{
-		"https://claude.ai/oauth/claude-code-client-metadata": true, "https://a.example.com/c": true,
-		"https://example.com/c": false, "https://claude.ai.evil.example/c": false, "https://claude.ai?/c": false, "claude.ai": false, "": false,
+		"https://claude.ai/oauth/claude-code-client-metadata": true,
+		"https://a.example.com/c":                             true,
+		"https://example.com/c":                               false,
+		"https://claude.ai.evil.example/c":                    false,
+		"https://claude.ai?/c":                                false,
+		"claude.ai":                                           false,
+		"":                                                    false,
 	} {
 		if got := on.AllowsDocument(clientID); got != want {
 			t.Errorf("%q: %v", clientID, got)
@@ -90,8 +95,15 @@ func documentOf(members string) string {
 }
 
 func TestCIMD02_4_document(t *testing.T) {
-	p := &Clients{Checks: clientauth.New(clientauth.Config{}, clientauth.Parts{}, clientauth.Applications{}), people: &people.People{}, config: Config{Open: OpenConfig{Schemes: []string{"cursor"}, Hosts: []string{"client.example", "vscode.dev"}}},
-		rules: policy.New(policy.Settings{Scopes: []policy.Scope{{Name: "read"}, {Name: "write"}}, KeyMethods: clientauth.KeyMethods()})}
+	p := &Clients{
+		Checks: clientauth.New(clientauth.Config{}, clientauth.Parts{}, clientauth.Applications{}),
+		people: &people.People{},
+		config: Config{Open: OpenConfig{Schemes: []string{"cursor"}, Hosts: []string{"client.example", "vscode.dev"}}},
+		rules: policy.New(policy.Settings{
+			Scopes:     []policy.Scope{{Name: "read"}, {Name: "write"}},
+			KeyMethods: clientauth.KeyMethods(),
+		}),
+	}
 	const cb = "https://client.example/cb"
 	for _, test := range []struct {
 		rule, document string
@@ -99,22 +111,66 @@ func TestCIMD02_4_document(t *testing.T) {
 	}{
 		{"the least", documentOf(``), described{name: "client.example", redirects: cb}},
 		{"a name", documentOf(`,"client_name":"Example"`), described{name: "Example", redirects: cb}},
-		{"a public client", documentOf(`,"token_endpoint_auth_method":"none"`), described{name: "client.example", redirects: cb}},
-		{"a client that may authenticate", documentOf(`,"token_endpoint_auth_method":"private_key_jwt","token_endpoint_auth_methods_supported":["none","private_key_jwt"],"jwks_uri":"https://client.example/jwks"`),
-			described{name: "client.example", redirects: cb, method: "private_key_jwt", jwksURI: "https://client.example/jwks"}},
-		{"a client that prefers no authentication", documentOf(`,"token_endpoint_auth_method":"client_secret_post","token_endpoint_auth_methods_supported":["client_secret_post","none","private_key_jwt"]`),
-			described{name: "client.example", redirects: cb}},
-		{"a client that may authenticate, without keys", documentOf(`,"token_endpoint_auth_method":"private_key_jwt","token_endpoint_auth_methods_supported":["none","private_key_jwt"]`),
-			described{name: "client.example", redirects: cb}},
-		{"private_key_jwt alone", documentOf(`,"token_endpoint_auth_method":"private_key_jwt","token_endpoint_auth_signing_alg":"ES256","jwks_uri":"https://client.example/jwks"`),
-			described{name: "client.example", redirects: cb, method: "private_key_jwt", algorithm: "ES256", jwksURI: "https://client.example/jwks"}},
-		{"grants that this server does not have", documentOf(`,"grant_types":["authorization_code","refresh_token","urn:example:grant"],"response_types":["code"]`), described{name: "client.example", redirects: cb}},
-		{"scopes that this server does not have", documentOf(`,"scope":"profile read unknown"`), described{name: "client.example", redirects: cb, scopes: "read"}},
-		{"public keys", documentOf(`,"jwks":{"keys":[{"kty":"EC","crv":"P-256","x":"a","y":"b"}]}`), described{name: "client.example", redirects: cb, jwks: `{"keys":[{"crv":"P-256","kty":"EC","x":"a","y":"b"}]}`}},
-		{"unknown members", documentOf(`,"@context":["https://example.org"],"x":{}`), described{name: "client.example", redirects: cb}},
-		{"redirect URIs of which this server accepts some",
+		{"a public client", documentOf(`,"token_endpoint_auth_method":"none"`), described{
+			name:      "client.example",
+			redirects: cb,
+		}},
+		{
+			"a client that may authenticate",
+			documentOf(`,"token_endpoint_auth_method":"private_key_jwt","token_endpoint_auth_methods_supported":["none","private_key_jwt"],"jwks_uri":"https://client.example/jwks"`),
+			described{name: "client.example", redirects: cb, method: "private_key_jwt", jwksURI: "https://client.example/jwks"},
+		},
+		{
+			"a client that prefers no authentication",
+			documentOf(`,"token_endpoint_auth_method":"client_secret_post","token_endpoint_auth_methods_supported":["client_secret_post","none","private_key_jwt"]`),
+			described{name: "client.example", redirects: cb},
+		},
+		{
+			"a client that may authenticate, without keys",
+			documentOf(`,"token_endpoint_auth_method":"private_key_jwt","token_endpoint_auth_methods_supported":["none","private_key_jwt"]`),
+			described{name: "client.example", redirects: cb},
+		},
+		{
+			"private_key_jwt alone",
+			documentOf(`,"token_endpoint_auth_method":"private_key_jwt","token_endpoint_auth_signing_alg":"ES256","jwks_uri":"https://client.example/jwks"`),
+			described{
+				name:      "client.example",
+				redirects: cb,
+				method:    "private_key_jwt",
+				algorithm: "ES256",
+				jwksURI:   "https://client.example/jwks",
+			},
+		},
+		{
+			"grants that this server does not have",
+			documentOf(`,"grant_types":["authorization_code","refresh_token","urn:example:grant"],"response_types":["code"]`),
+			described{
+				name:      "client.example",
+				redirects: cb,
+			},
+		},
+		{"scopes that this server does not have", documentOf(`,"scope":"profile read unknown"`), described{
+			name:      "client.example",
+			redirects: cb,
+			scopes:    "read",
+		}},
+		{"public keys", documentOf(`,"jwks":{"keys":[{"kty":"EC","crv":"P-256","x":"a","y":"b"}]}`), described{
+			name:      "client.example",
+			redirects: cb,
+			jwks:      `{"keys":[{"crv":"P-256","kty":"EC","x":"a","y":"b"}]}`,
+		}},
+		{"unknown members", documentOf(`,"@context":["https://example.org"],"x":{}`), described{
+			name:      "client.example",
+			redirects: cb,
+		}},
+		{
+			"redirect URIs of which this server accepts some",
 			`{"client_id":"` + documentID + `","redirect_uris":["cursor://anysphere.cursor-mcp/oauth/callback","http://localhost/callback","http://127.0.0.1/","https://vscode.dev/redirect","https://elsewhere.example/cb","http://client.example/cb","other://x/y","javascript:alert(1)","` + cb + `#f"]}`,
-			described{name: "client.example", redirects: "cursor://anysphere.cursor-mcp/oauth/callback\nhttp://localhost/callback\nhttp://127.0.0.1/\nhttps://vscode.dev/redirect"}},
+			described{
+				name:      "client.example",
+				redirects: "cursor://anysphere.cursor-mcp/oauth/callback\nhttp://localhost/callback\nhttp://127.0.0.1/\nhttps://vscode.dev/redirect",
+			},
+		},
 	} {
 		got, err := p.readDocument(documentID, []byte(test.document))
 		if err != nil {
@@ -127,26 +183,41 @@ func TestCIMD02_4_document(t *testing.T) {
 		}
 	}
 	for rule, test := range map[string]struct{ document, says string }{
-		"no JSON":                 {`<html>`, "JSON object"},
-		"no client_id":            {`{"redirect_uris":["` + cb + `"]}`, "client_id"},
-		"another client_id":       {`{"client_id":"https://client.example/C","redirect_uris":["` + cb + `"]}`, "https://client.example/C"},
-		"client_id normalised":    {`{"client_id":"https://client.example:443/c","redirect_uris":["` + cb + `"]}`, "character by character"},
-		"a client secret":         {documentOf(`,"client_secret":"x"`), "client_secret"},
-		"its expiry":              {documentOf(`,"client_secret_expires_at":0`), "client_secret_expires_at"},
-		"client_secret_basic":     {documentOf(`,"token_endpoint_auth_method":"client_secret_basic"`), "client_secret_basic"},
-		"client_secret_jwt":       {documentOf(`,"token_endpoint_auth_method":"client_secret_jwt"`), "client_secret_jwt"},
-		"no keys":                 {documentOf(`,"token_endpoint_auth_method":"private_key_jwt"`), "jwks"},
-		"keys of no allowed host": {documentOf(`,"token_endpoint_auth_method":"private_key_jwt","jwks_uri":"https://elsewhere.example/jwks"`), "OPEN_HOSTS"},
-		"an impossible algorithm": {documentOf(`,"token_endpoint_auth_method":"private_key_jwt","token_endpoint_auth_signing_alg":"HS256","jwks_uri":"https://client.example/jwks"`), "token_endpoint_auth_signing_alg"},
-		"a private key":           {documentOf(`,"jwks":{"keys":[{"kty":"EC","d":"x"}]}`), "private key"},
-		"a symmetric key":         {documentOf(`,"jwks":{"keys":[{"kty":"oct","k":"x"}]}`), "symmetric key"},
-		"no redirect_uris":        {`{"client_id":"` + documentID + `"}`, "redirect_uris"},
-		"no usable redirect":      {`{"client_id":"` + documentID + `","redirect_uris":["https://elsewhere.example/cb","http://client.example/"]}`, "OPEN_HOSTS"},
-		"no code grant":           {documentOf(`,"grant_types":["client_credentials"]`), "authorization_code"},
-		"a hidden name":           {documentOf(`,"client_name":"Exa\u202emple"`), "client_name"},
-		"a long name":             {documentOf(`,"client_name":"` + strings.Repeat("a", 151) + `"`), "150 characters"},
-		"a script as logo":        {documentOf(`,"logo_uri":"javascript:alert(1)"`), "logo_uri"},
-		"a member twice":          {documentOf(`,"redirect_uris":["https://evil.example/"]`), "twice"},
+		"no JSON":      {`<html>`, "JSON object"},
+		"no client_id": {`{"redirect_uris":["` + cb + `"]}`, "client_id"},
+		"another client_id": {
+			`{"client_id":"https://client.example/C","redirect_uris":["` + cb + `"]}`,
+			"https://client.example/C",
+		},
+		"client_id normalised": {
+			`{"client_id":"https://client.example:443/c","redirect_uris":["` + cb + `"]}`,
+			"character by character",
+		},
+		"a client secret":     {documentOf(`,"client_secret":"x"`), "client_secret"},
+		"its expiry":          {documentOf(`,"client_secret_expires_at":0`), "client_secret_expires_at"},
+		"client_secret_basic": {documentOf(`,"token_endpoint_auth_method":"client_secret_basic"`), "client_secret_basic"},
+		"client_secret_jwt":   {documentOf(`,"token_endpoint_auth_method":"client_secret_jwt"`), "client_secret_jwt"},
+		"no keys":             {documentOf(`,"token_endpoint_auth_method":"private_key_jwt"`), "jwks"},
+		"keys of no allowed host": {
+			documentOf(`,"token_endpoint_auth_method":"private_key_jwt","jwks_uri":"https://elsewhere.example/jwks"`),
+			"OPEN_HOSTS",
+		},
+		"an impossible algorithm": {
+			documentOf(`,"token_endpoint_auth_method":"private_key_jwt","token_endpoint_auth_signing_alg":"HS256","jwks_uri":"https://client.example/jwks"`),
+			"token_endpoint_auth_signing_alg",
+		},
+		"a private key":    {documentOf(`,"jwks":{"keys":[{"kty":"EC","d":"x"}]}`), "private key"},
+		"a symmetric key":  {documentOf(`,"jwks":{"keys":[{"kty":"oct","k":"x"}]}`), "symmetric key"},
+		"no redirect_uris": {`{"client_id":"` + documentID + `"}`, "redirect_uris"},
+		"no usable redirect": {
+			`{"client_id":"` + documentID + `","redirect_uris":["https://elsewhere.example/cb","http://client.example/"]}`,
+			"OPEN_HOSTS",
+		},
+		"no code grant":    {documentOf(`,"grant_types":["client_credentials"]`), "authorization_code"},
+		"a hidden name":    {documentOf(`,"client_name":"Exa\u202emple"`), "client_name"},
+		"a long name":      {documentOf(`,"client_name":"` + strings.Repeat("a", 151) + `"`), "150 characters"},
+		"a script as logo": {documentOf(`,"logo_uri":"javascript:alert(1)"`), "logo_uri"},
+		"a member twice":   {documentOf(`,"redirect_uris":["https://evil.example/"]`), "twice"},
 	} {
 		_, err := p.readDocument(documentID, []byte(test.document))
 		refused, ok := errors.AsType[*oauth.Error](err)

@@ -60,10 +60,16 @@ func (p *Clients) AddTestKey(ctx context.Context, actor policy.Actor, id, algori
 	case a.ClientType == policy.Public:
 		found.Add("algorithm", "A public application does not authenticate, so it has no keys.")
 	case a.JWKSURI != "":
-		found.Add("algorithm", "This application has a jwks_uri. Remove jwks_uri before you add keys here: an application has one of the two.")
+		found.Add(
+			"algorithm",
+			"This application has a jwks_uri. Remove jwks_uri before you add keys here: an application has one of the two.",
+		)
 	case slices.ContainsFunc(p.KnownKeys(a), func(k jose.JWK) bool { return k.ID == "" }):
 		// RFC 7515 §4.1.4: with two keys, a JWT without kid does not say which one it is signed with.
-		found.Add("algorithm", "A key of this application has no kid, and with a second key its JWTs would no longer be accepted. Give that key a kid first, in the registration and in the client.")
+		found.Add(
+			"algorithm",
+			"A key of this application has no kid, and with a second key its JWTs would no longer be accepted. Give that key a kid first, in the registration and in the client.",
+		)
 	}
 	if found.Err() != nil {
 		return "", found

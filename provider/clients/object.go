@@ -30,7 +30,12 @@ func wrongObject(format string, args ...any) *oauth.Error {
 // ObjectClaims returns the claims of a request object, as JSON, after it has verified that the
 // application signed it (RFC 9101 §6.2). What the claims say is not checked. by is the client that has
 // pushed the object, or nil.
-func (p *Clients) ObjectClaims(ctx context.Context, by *clientauth.Caller, a storage.Application, object string) ([]byte, error) {
+func (p *Clients) ObjectClaims(
+	ctx context.Context,
+	by *clientauth.Caller,
+	a storage.Application,
+	object string,
+) ([]byte, error) {
 	may := objectAlgorithms(a)
 	looked, giveBack := false, func() {}
 	raw, err := jose.Verifier{
@@ -73,7 +78,10 @@ func (p *Clients) ObjectClaims(ctx context.Context, by *clientauth.Caller, a sto
 	case strings.Count(object, ".") == 4:
 		return nil, wrongObject("The request object is encrypted, which this server does not support: sign it, and do not encrypt it.")
 	case !looked:
-		return nil, wrongObject("The request object must be one signed JWT whose header has the alg %s, no typ or the typ oauth-authz-req+jwt or JWT, and no crit.", oauth.OneOf(may))
+		return nil, wrongObject(
+			"The request object must be one signed JWT whose header has the alg %s, no typ or the typ oauth-authz-req+jwt or JWT, and no crit.",
+			oauth.OneOf(may),
+		)
 	case errors.Is(err, keysets.ErrBusy):
 		return nil, clientauth.BusyKeys()
 	case errors.Is(err, jose.ErrInvalid):
@@ -87,5 +95,8 @@ func (p *Clients) ObjectClaims(ctx context.Context, by *clientauth.Caller, a sto
 //
 // OIDC Registration §2: request_object_signing_alg is the only one, if it is registered.
 func objectAlgorithms(a storage.Application) []string {
-	return slices.DeleteFunc(policy.Algorithms(a, ObjectAlgorithms()), func(name string) bool { return a.ObjectAlgorithm != "" && name != a.ObjectAlgorithm })
+	return slices.DeleteFunc(
+		policy.Algorithms(a, ObjectAlgorithms()),
+		func(name string) bool { return a.ObjectAlgorithm != "" && name != a.ObjectAlgorithm },
+	)
 }

@@ -29,10 +29,17 @@ func refusedRequestURI(text string) *oauth.Error {
 
 // objects returns what is fetched at a request URI.
 func objects() documents.Kind[string] {
-	return documents.Kind[string]{Name: "request objects", Accept: "application/oauth-authz-req+jwt, application/jwt", MaxBytes: maxObjectBytes, MaxKept: 500, Longest: 5 * time.Minute,
-		Read: readObject, Explain: func(_ string, err error) error {
+	return documents.Kind[string]{
+		Name:     "request objects",
+		Accept:   "application/oauth-authz-req+jwt, application/jwt",
+		MaxBytes: maxObjectBytes,
+		MaxKept:  500,
+		Longest:  5 * time.Minute,
+		Read:     readObject,
+		Explain: func(_ string, err error) error {
 			return refusedRequestURI("The request object at request_uri cannot be read: the address must answer with the status 200, without a redirect, with the media type application/oauth-authz-req+jwt and at most 16384 bytes.").Because(err)
-		}}
+		},
+	}
 }
 
 // readObject checks the response of a request URI, and returns the request object.
@@ -68,7 +75,13 @@ func (p *Clients) ObjectAt(ctx context.Context, a storage.Application, uri strin
 	if err != nil {
 		return "", refusedRequestURI("request_uri is not a URI.")
 	}
-	return p.objects.Of(a).Get(ctx, documents.Asked{URL: u, ID: uri, Address: clientauth.AddressOf(ctx), Approved: approved(a), For: clientauth.Registrant(ctx, a)})
+	return p.objects.Of(a).Get(ctx, documents.Asked{
+		URL:      u,
+		ID:       uri,
+		Address:  clientauth.AddressOf(ctx),
+		Approved: approved(a),
+		For:      clientauth.Registrant(ctx, a),
+	})
 }
 
 // approved reports whether somebody has approved an application. Anybody can register one, so its row

@@ -23,9 +23,23 @@ func (p *Clients) SampleAPIClient(ctx context.Context) (id, secret string, err e
 	a, err := p.store.ApplicationByClientID(ctx, sampleClientID)
 	if errors.Is(err, storage.ErrNotFound) {
 		at := oauth.Now()
-		made := storage.Application{ID: seal.Identifier(), ClientID: sampleClientID, Name: "Sample API", ClientType: policy.Confidential,
-			GrantTypes: policy.GrantClient, HashClientSecret: true, Secret: clientauth.Digest(secret), MayIntrospect: true, Responsible: storage.ByOperator, CreatedAt: at, UpdatedAt: at}
-		err = p.store.AddApplication(events.Attach(ctx, events.Event{Kind: events.ApplicationAdded, Object: events.Application(made)}), made, 0)
+		made := storage.Application{
+			ID:               seal.Identifier(),
+			ClientID:         sampleClientID,
+			Name:             "Sample API",
+			ClientType:       policy.Confidential,
+			GrantTypes:       policy.GrantClient,
+			HashClientSecret: true,
+			Secret:           clientauth.Digest(secret),
+			MayIntrospect:    true,
+			Responsible:      storage.ByOperator,
+			CreatedAt:        at,
+			UpdatedAt:        at,
+		}
+		err = p.store.AddApplication(events.Attach(ctx, events.Event{
+			Kind:   events.ApplicationAdded,
+			Object: events.Application(made),
+		}), made, 0)
 		if errors.Is(err, storage.ErrConflict) { // another node has registered it
 			err = nil
 		}
@@ -34,7 +48,9 @@ func (p *Clients) SampleAPIClient(ctx context.Context) (id, secret string, err e
 	if err == nil && (a.Secret != clientauth.Digest(secret) || !a.MayIntrospect) {
 		was := a
 		a.Secret, a.MayIntrospect = clientauth.Digest(secret), true
-		err = p.store.UpdateApplication(events.Attach(ctx, ChangeEvents(was, a, &origin.Actor{Kind: origin.Server})...), a, was)
+		err = p.store.UpdateApplication(
+			events.Attach(ctx, ChangeEvents(was, a, &origin.Actor{Kind: origin.Server})...), a, was,
+		)
 	}
 	return sampleClientID, secret, err
 }

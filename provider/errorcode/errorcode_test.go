@@ -37,7 +37,10 @@ func TestMessagesDocs(t *testing.T) {
 func TestEachCodeIsExplained(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range errorcode.All() {
-		if c.Name == "" || c.Source == "" || !strings.HasSuffix(c.Cause, ".") || !strings.HasSuffix(c.Cure, ".") || !strings.Contains(c.Name, "_") || seen[c.Name] {
+		if c.Name == "" || c.Source == "" || !strings.HasSuffix(
+			c.Cause,
+			".",
+		) || !strings.HasSuffix(c.Cure, ".") || !strings.Contains(c.Name, "_") || seen[c.Name] {
 			t.Errorf("%+v", c)
 		}
 		seen[c.Name] = true
@@ -82,7 +85,10 @@ func TestErrorURIHasOnlyItsCharacters(t *testing.T) {
 		for _, d := range descriptions {
 			uri := errorcode.URI(base, c.Name, d)
 			u, err := url.Parse(uri)
-			if err != nil || !strings.HasPrefix(uri, base+errorcode.Path+c.Name+"/") || u.RawQuery != "" || u.Path != "/auth/errors/"+c.Name+"/" {
+			if err != nil || !strings.HasPrefix(
+				uri,
+				base+errorcode.Path+c.Name+"/",
+			) || u.RawQuery != "" || u.Path != "/auth/errors/"+c.Name+"/" {
 				t.Errorf("%q: %v", uri, err)
 			}
 			for _, r := range uri {
@@ -95,7 +101,11 @@ func TestErrorURIHasOnlyItsCharacters(t *testing.T) {
 	if got := errorcode.URI(base, "of_somebody_else", "code_challenge is missing"); got != "" {
 		t.Errorf("a code that the table does not have leads to %s", got)
 	}
-	if got := errorcode.URI(base, "invalid_request", "code_challenge is missing: this application must"); got != base+"/errors/invalid_request/#pkce-missing" {
+	if got := errorcode.URI(
+		base,
+		"invalid_request",
+		"code_challenge is missing: this application must",
+	); got != base+"/errors/invalid_request/#pkce-missing" {
 		t.Errorf("%s", got)
 	}
 }
@@ -232,13 +242,24 @@ func TestExplainNamesTheNearest(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"zzz qqq", "the", "token", "my cat has eaten the server", "hello world this is a test of nonsense",
-		"where can I buy a new token machine for my kitchen", "panic: runtime error: index out of range [3] with length 3",
-		"dial tcp 127.0.0.1:5432: connect: connection refused", "pq: password authentication failed for user mandate",
-		"The printer is out of paper. Ask your administrator.", "permission denied", "no space left on device",
-		"Uncaught TypeError: Cannot read properties of undefined (reading 'name')", "502 Bad Gateway nginx/1.22.1",
-		"lorem ipsum dolor sit amet consectetur", "this application does not work",
-		"the server sends an error", "please change the registered name of my dog",
+		"zzz qqq",
+		"the",
+		"token",
+		"my cat has eaten the server",
+		"hello world this is a test of nonsense",
+		"where can I buy a new token machine for my kitchen",
+		"panic: runtime error: index out of range [3] with length 3",
+		"dial tcp 127.0.0.1:5432: connect: connection refused",
+		"pq: password authentication failed for user mandate",
+		"The printer is out of paper. Ask your administrator.",
+		"permission denied",
+		"no space left on device",
+		"Uncaught TypeError: Cannot read properties of undefined (reading 'name')",
+		"502 Bad Gateway nginx/1.22.1",
+		"lorem ipsum dolor sit amet consectetur",
+		"this application does not work",
+		"the server sends an error",
+		"please change the registered name of my dog",
 		"my application for the apartment was registered, and the client of the landlord wants a certificate from the bakery, the dentist and the zoo",
 	} {
 		if found, certain := errorcode.Explain(text); certain || len(found) != 0 {

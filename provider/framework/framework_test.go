@@ -53,7 +53,10 @@ func TestOryX(t *testing.T) {
 		t.Errorf("%+v", err)
 	}
 	spans := ended.Ended()
-	if len(spans) != 2 || spans[0].Status() != (trace.Status{Code: codes.Error, Description: "error"}) || len(spans[0].Attributes()) > 0 {
+	if len(spans) != 2 || spans[0].Status() != (trace.Status{
+		Code:        codes.Error,
+		Description: "error",
+	}) || len(spans[0].Attributes()) > 0 {
 		t.Error(spans[0].Status(), spans[0].Attributes())
 	}
 }

@@ -74,7 +74,9 @@ func (p *Grants) redemption(ctx context.Context, r *Request, grant *storage.Gran
 		return approved{}, p.replayed(ctx, r, grant)
 	}
 	if !grant.UserActive || grant.SessionEndsAt > 0 && grant.SessionEndsAt <= oauth.Now() {
-		return approved{}, oauth.Refuse("invalid_grant", "The approval has ended: the person was signed out, or the account was disabled.")
+		return approved{}, oauth.Refuse(
+			"invalid_grant", "The approval has ended: the person was signed out, or the account was disabled.",
+		)
 	}
 	// Everything that the application held was revoked since then.
 	if grant.Generation < r.Client.Generation {
@@ -124,9 +126,15 @@ func checkKey(grant storage.Grant, shown possession.Binding) error {
 	case grant.DPoPKey == "" || shown.Key() == grant.DPoPKey:
 		return nil
 	case shown.Key() == "":
-		return oauth.Refuse("invalid_grant", "The authorization code is bound to the key of dpop_jkt, or of the DPoP proof of the pushed request: send a DPoP proof that is signed with this key.")
+		return oauth.Refuse(
+			"invalid_grant",
+			"The authorization code is bound to the key of dpop_jkt, or of the DPoP proof of the pushed request: send a DPoP proof that is signed with this key.",
+		)
 	}
-	return oauth.Refuse("invalid_grant", "The DPoP proof is signed with another key than the one that the authorization code is bound to: that of dpop_jkt, or of the DPoP proof of the pushed request.")
+	return oauth.Refuse(
+		"invalid_grant",
+		"The DPoP proof is signed with another key than the one that the authorization code is bound to: that of dpop_jkt, or of the DPoP proof of the pushed request.",
+	)
 }
 
 // replayed revokes the token family of a code that is used a second time (RFC 6749 §4.1.2).
@@ -136,14 +144,24 @@ func (p *Grants) replayed(ctx context.Context, r *Request, grant *storage.Grant)
 	a := r.Client
 	u, err := p.people.User(ctx, grant.UserID)
 	if err == nil || errors.Is(err, oauth.ErrNotFound) {
-		reused := events.Event{Kind: events.TokenReused, Person: u, By: events.ByApplication(*a), Object: events.Application(*a), Detail: "code"}
+		reused := events.Event{
+			Kind:   events.TokenReused,
+			Person: u,
+			By:     events.ByApplication(*a),
+			Object: events.Application(*a),
+			Detail: "code",
+		}
 		err = p.revokeReused(ctx, grant.ID, reused)
 	}
 	if err != nil {
 		return oauth.Stored(err)
 	}
-	p.log.Warn("a code was used a second time: its token family was revoked", "grant", grant.ID, "grant_type", grant.GrantType)
-	return oauth.Refuse("invalid_grant", "The code was already used. The tokens that were issued for it have been revoked.")
+	p.log.Warn(
+		"a code was used a second time: its token family was revoked", "grant", grant.ID, "grant_type", grant.GrantType,
+	)
+	return oauth.Refuse(
+		"invalid_grant", "The code was already used. The tokens that were issued for it have been revoked.",
+	)
 }
 
 // revokeReused revokes the token family of a value that was used a second time. An application can do that

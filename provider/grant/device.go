@@ -30,9 +30,13 @@ func (g *deviceGrant) Check(ctx context.Context, r *Request) (approved, error) {
 	early, err := g.p.store.PollDevice(ctx, digest, r.Client.ID, oauth.Now())
 	switch {
 	case err == nil && early:
-		return approved{}, oauth.Refuse("slow_down", "The device polls too often: wait five seconds more than before, now and before each later poll.")
+		return approved{}, oauth.Refuse(
+			"slow_down", "The device polls too often: wait five seconds more than before, now and before each later poll.",
+		)
 	case err == nil:
-		return approved{}, oauth.Refuse("authorization_pending", "The person has not decided yet: poll again after the interval.")
+		return approved{}, oauth.Refuse(
+			"authorization_pending", "The person has not decided yet: poll again after the interval.",
+		)
 	case !errors.Is(err, storage.ErrNotFound):
 		return approved{}, oauth.Unavailable(err)
 	}
@@ -73,7 +77,10 @@ func (g *deviceGrant) withoutGrant(ctx context.Context, a storage.Application, d
 	case d.CodesEnd() <= oauth.Now():
 		return expiredDeviceCode()
 	}
-	return oauth.Refuse("invalid_grant", "The approval has ended: it was revoked, or the person was signed out. Begin again with a new device authorization request.")
+	return oauth.Refuse(
+		"invalid_grant",
+		"The approval has ended: it was revoked, or the person was signed out. Begin again with a new device authorization request.",
+	)
 }
 
 func invalidDeviceCode() *oauth.Error {
@@ -81,5 +88,7 @@ func invalidDeviceCode() *oauth.Error {
 }
 
 func expiredDeviceCode() *oauth.Error {
-	return oauth.Refuse("expired_token", "The device code has expired. Begin again with a new device authorization request.")
+	return oauth.Refuse(
+		"expired_token", "The device code has expired. Begin again with a new device authorization request.",
+	)
 }

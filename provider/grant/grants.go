@@ -48,8 +48,30 @@ type Grants struct {
 }
 
 // New returns the component.
-func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, people *people.People, c *clients.Clients, t *tokens.Tokens, apis *resources.Resources, proofs *possession.Checks, log *slog.Logger) *Grants {
-	p := &Grants{config: config, rules: rules, store: store, limits: l, people: people, clients: c, tokens: t, apis: apis, proofs: proofs, log: log}
+func New(
+	config Config,
+	rules *policy.Rules,
+	store *storage.Store,
+	l *limits.Limits,
+	people *people.People,
+	c *clients.Clients,
+	t *tokens.Tokens,
+	apis *resources.Resources,
+	proofs *possession.Checks,
+	log *slog.Logger,
+) *Grants {
+	p := &Grants{
+		config:  config,
+		rules:   rules,
+		store:   store,
+		limits:  l,
+		people:  people,
+		clients: c,
+		tokens:  t,
+		apis:    apis,
+		proofs:  proofs,
+		log:     log,
+	}
 	p.grants = map[string]Grant{
 		policy.GrantCode:     &codeGrant{p},
 		policy.GrantRefresh:  &refreshGrant{p},

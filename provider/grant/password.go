@@ -28,12 +28,18 @@ func (g *passwordGrant) Check(ctx context.Context, r *Request) (approved, error)
 	a := r.Client
 	// A token of this grant cannot say how the person signed in.
 	if a.RequiredACR != "" && a.RequiredACR != acr.Password {
-		return approved{}, oauth.Refuse("unauthorized_client", "This application requires a second factor, which the password grant does not have: use the authorization code grant.")
+		return approved{}, oauth.Refuse(
+			"unauthorized_client",
+			"This application requires a second factor, which the password grant does not have: use the authorization code grant.",
+		)
 	}
 	// RFC 9700 §2.4: this grant must not be used. The log names each application that still
 	// uses it.
 	if _, told := g.p.deprecated.LoadOrStore(a.ID, true); !told {
-		g.p.log.Warn("an application uses the password grant, which RFC 9700 deprecates: move it to the authorization code grant", "client", a.ClientID)
+		g.p.log.Warn(
+			"an application uses the password grant, which RFC 9700 deprecates: move it to the authorization code grant",
+			"client", a.ClientID,
+		)
 	}
 	username, password := r.Form.Get("username"), r.Form.Get("password")
 	switch {
@@ -100,7 +106,11 @@ func (g *passwordGrant) Check(ctx context.Context, r *Request) (approved, error)
 func passwordTries(a storage.Application, key, address string) []throttle.Try {
 	trusted := policy.StandingOf(a) == policy.StandingAdministrator
 	if trusted && a.ClientType == policy.Confidential {
-		tries := []throttle.Try{{Kind: limits.OfPair, Key: "application " + a.ID + " " + key, Wide: a.ID}, {Kind: limits.OfOwner, Key: "application " + a.ID, Wide: a.ID}}
+		tries := []throttle.Try{{
+			Kind: limits.OfPair,
+			Key:  "application " + a.ID + " " + key,
+			Wide: a.ID,
+		}, {Kind: limits.OfOwner, Key: "application " + a.ID, Wide: a.ID}}
 		if a.Responsible != storage.ByOperator {
 			tries = append(tries, limits.OfAccountAt(limits.AtProgram, key, address))
 		}
@@ -111,7 +121,11 @@ func passwordTries(a storage.Application, key, address string) []throttle.Try {
 		return tries
 	}
 	owner := oauth.Deref(policy.ChargedTo(a))
-	return append(tries, throttle.Try{Kind: limits.OfPair, Key: "owner " + owner + " " + key, Wide: "owner " + owner}, throttle.Try{Kind: limits.OfOwner, Key: "owner " + owner, Wide: "owner " + owner})
+	return append(tries, throttle.Try{
+		Kind: limits.OfPair,
+		Key:  "owner " + owner + " " + key,
+		Wide: "owner " + owner,
+	}, throttle.Try{Kind: limits.OfOwner, Key: "owner " + owner, Wide: "owner " + owner})
 }
 
 // issue makes the tokens, and stores them with a new authorization grant in one step.

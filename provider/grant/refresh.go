@@ -61,7 +61,11 @@ func (g *refreshGrant) Check(ctx context.Context, r *Request) (approved, error) 
 		return approved{}, invalidRefresh()
 	}
 	if !policy.HasGrant(*r.Client, token.Grant.GrantType) {
-		return approved{}, oauth.Refuse("invalid_grant", "The application is no longer registered for the grant type %s, from which this refresh token comes.", oauth.Own(token.Grant.GrantType))
+		return approved{}, oauth.Refuse(
+			"invalid_grant",
+			"The application is no longer registered for the grant type %s, from which this refresh token comes.",
+			oauth.Own(token.Grant.GrantType),
+		)
 	}
 	n := &renewal{Request: r, token: token}
 	if token.UsedAt != nil {
@@ -111,21 +115,34 @@ func checkBinding(a storage.Application, bound, shown possession.Binding) error 
 	// Such a token was issued while the client authenticated. Now nothing would stop a thief with
 	// a key of their own.
 	if a.ClientType == policy.Public && bound != "" && bound.Confirmation() == nil {
-		return oauth.Refuse("invalid_grant", "The refresh token was issued while this client authenticated, and is bound to no key or certificate of its own: send the person through the authorization endpoint again.")
+		return oauth.Refuse(
+			"invalid_grant",
+			"The refresh token was issued while this client authenticated, and is bound to no key or certificate of its own: send the person through the authorization endpoint again.",
+		)
 	}
 	if bound.Allows(shown) {
 		return nil
 	}
 	if shown != "" && bound.Kind() == shown.Kind() {
-		return oauth.Refuse("invalid_grant", "The refresh token is bound to another key or certificate than the one of this request.")
+		return oauth.Refuse(
+			"invalid_grant", "The refresh token is bound to another key or certificate than the one of this request.",
+		)
 	}
-	return oauth.Refuse("invalid_grant", "The refresh token is sender-constrained: send a DPoP proof, or use the client certificate, as in the request that it was issued for.")
+	return oauth.Refuse(
+		"invalid_grant",
+		"The refresh token is sender-constrained: send a DPoP proof, or use the client certificate, as in the request that it was issued for.",
+	)
 }
 
 // scope returns the scope of the new access token: the scopes of the request, without those
 // that the application may no longer have. The scopes of a request without the parameter
 // scope are all scopes of the authorization grant that a token for the audience may have.
-func (g *refreshGrant) scope(a storage.Application, granted string, audience resources.Audience, parameter string) ([]string, error) {
+func (g *refreshGrant) scope(
+	a storage.Application,
+	granted string,
+	audience resources.Audience,
+	parameter string,
+) ([]string, error) {
 	asked, err := requestedScope(granted, parameter)
 	if err != nil {
 		return nil, err

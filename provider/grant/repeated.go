@@ -71,8 +71,13 @@ func (g *refreshGrant) usedBefore(ctx context.Context, n *renewal) error {
 	if err != nil {
 		return err
 	}
-	g.p.log.Warn("a refresh token was used a second time: its token family was revoked", "grant", token.Grant.ID, "client", a.ClientID)
-	return oauth.Refuse("invalid_grant", "The refresh token was already used. All tokens of its token family have been revoked.")
+	g.p.log.Warn(
+		"a refresh token was used a second time: its token family was revoked", "grant", token.Grant.ID, "client",
+		a.ClientID,
+	)
+	return oauth.Refuse(
+		"invalid_grant", "The refresh token was already used. All tokens of its token family have been revoked.",
+	)
 }
 
 // repeat lets the request have the tokens of the one before. It returns false, and no error, if a second party has the
@@ -128,7 +133,10 @@ func (g *refreshGrant) successorIsUnused(ctx context.Context, n *renewal) (bool,
 func (g *refreshGrant) again(ctx context.Context, n *renewal, kept trail) error {
 	a, token := *n.Client, &n.token
 	if kept.resource != tag(n.audience.Stored()) {
-		return oauth.Refuse("invalid_target", "This refresh token was used a moment ago for another resource: name the same resource again, or use the new refresh token.")
+		return oauth.Refuse(
+			"invalid_target",
+			"This refresh token was used a moment ago for another resource: name the same resource again, or use the new refresh token.",
+		)
 	}
 	scope, err := g.scope(a, token.Scope, n.audience, n.Form.Get("scope"))
 	if err != nil {
@@ -137,7 +145,10 @@ func (g *refreshGrant) again(ctx context.Context, n *renewal, kept trail) error 
 	// RFC 6749 §6: the scope is part of the request. A request with another scope is a new
 	// request, and the refresh token for it was already used.
 	if kept.scope != tag(inOrder(scope)) {
-		return oauth.Refuse("invalid_scope", "This refresh token was used a moment ago with another scope: ask for the same scope again, or use the new refresh token.")
+		return oauth.Refuse(
+			"invalid_scope",
+			"This refresh token was used a moment ago with another scope: ask for the same scope again, or use the new refresh token.",
+		)
 	}
 	n.scope = scope
 	err = g.p.store.ConfirmRotation(ctx, token.Digest, *token.Successor)
@@ -148,13 +159,21 @@ func (g *refreshGrant) again(ctx context.Context, n *renewal, kept trail) error 
 	if err != nil {
 		return err
 	}
-	g.p.log.Debug("a refresh token was used twice within the grace period: both requests have the same successor", "grant", token.Grant.ID, "client", a.ClientID)
+	g.p.log.Debug(
+		"a refresh token was used twice within the grace period: both requests have the same successor", "grant",
+		token.Grant.ID, "client", a.ClientID,
+	)
 	n.repeats = true
 	return nil
 }
 
 // usedTwice returns the event about a refresh token that was used a second time.
 func usedTwice(kind events.Kind, a storage.Application, token storage.RefreshToken) events.Event {
-	return events.Event{Kind: kind, Person: storage.User{ID: token.Grant.UserID, Username: token.Username}, By: events.ByApplication(a),
-		Object: events.Application(a), Detail: "refresh"}
+	return events.Event{
+		Kind:   kind,
+		Person: storage.User{ID: token.Grant.UserID, Username: token.Username},
+		By:     events.ByApplication(a),
+		Object: events.Application(a),
+		Detail: "refresh",
+	}
 }

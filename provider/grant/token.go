@@ -19,7 +19,11 @@ import (
 // Token handles a token request (RFC 6749 §4) from this network address. It returns the token
 // response and the authenticated application. If client authentication succeeds and a later
 // check fails, it returns the application together with the error.
-func (p *Grants) Token(ctx context.Context, r *http.Request, address string) (*tokens.TokenResponse, *storage.Application, error) {
+func (p *Grants) Token(
+	ctx context.Context,
+	r *http.Request,
+	address string,
+) (*tokens.TokenResponse, *storage.Application, error) {
 	ctx = clientauth.From(ctx, address)
 	answer, a, err := p.token(ctx, r, address)
 	if err != nil {
@@ -30,7 +34,11 @@ func (p *Grants) Token(ctx context.Context, r *http.Request, address string) (*t
 }
 
 // token is Token for a context that says from which address the request comes.
-func (p *Grants) token(ctx context.Context, r *http.Request, address string) (*tokens.TokenResponse, *storage.Application, error) {
+func (p *Grants) token(
+	ctx context.Context,
+	r *http.Request,
+	address string,
+) (*tokens.TokenResponse, *storage.Application, error) {
 	form, err := oauth.ReadForm(r, oauth.Resource)
 	if err != nil {
 		return nil, nil, p.clients.UseUnread(ctx, r, err, p.proofs)
@@ -39,7 +47,10 @@ func (p *Grants) token(ctx context.Context, r *http.Request, address string) (*t
 	case grant == "":
 		return nil, nil, p.clients.UseUnread(ctx, r, oauth.Refuse("invalid_request", "grant_type is missing."), p.proofs)
 	case !policy.SupportsGrant(grant):
-		refused := oauth.Refuse("unsupported_grant_type", "The grant_type %q is not supported: use %s.", oauth.Clip(grant, 80), oauth.Own(oauth.OneOf(policy.TokenGrants())))
+		refused := oauth.Refuse(
+			"unsupported_grant_type", "The grant_type %q is not supported: use %s.", oauth.Clip(grant, 80),
+			oauth.Own(oauth.OneOf(policy.TokenGrants())),
+		)
 		return nil, nil, p.clients.UseUnread(ctx, r, refused, p.proofs)
 	}
 	// RFC 6749 §3.2: unknown parameters are ignored. fosite knows audience and would
@@ -114,12 +125,21 @@ func (p *Grants) issue(ctx context.Context, checked fosite.AccessRequester, r *R
 func mayUse(a storage.Application, grant string) error {
 	if !policy.HasGrant(a, grant) {
 		if grant == policy.GrantRefresh {
-			return oauth.Refuse("unauthorized_client", "This application gets no refresh tokens: they are issued only with the grant types %s.", oauth.Own(oauth.OneOf(policy.PersonGrants())))
+			return oauth.Refuse(
+				"unauthorized_client", "This application gets no refresh tokens: they are issued only with the grant types %s.",
+				oauth.Own(oauth.OneOf(policy.PersonGrants())),
+			)
 		}
 		if policy.StandingOf(a) != policy.StandingAdministrator {
-			return oauth.Refuse("unauthorized_client", "This application is not registered for the grant type %s, or the grant type is only for applications for which an administrator is responsible.", oauth.Own(grant))
+			return oauth.Refuse(
+				"unauthorized_client",
+				"This application is not registered for the grant type %s, or the grant type is only for applications for which an administrator is responsible.",
+				oauth.Own(grant),
+			)
 		}
-		return oauth.Refuse("unauthorized_client", "This application is not registered for the grant type %s.", oauth.Own(grant))
+		return oauth.Refuse(
+			"unauthorized_client", "This application is not registered for the grant type %s.", oauth.Own(grant),
+		)
 	}
 	return nil
 }

@@ -44,8 +44,29 @@ type Logouts struct {
 }
 
 // New makes the component.
-func New(config Config, rules *policy.Rules, store *storage.Store, c *clients.Clients, t *tokens.Tokens, out, strangers *outbound.Client, tickets seal.Sealer, ended bell.Bell, log *slog.Logger) *Logouts {
-	return &Logouts{config: config, rules: rules, store: store, clients: c, tokens: t, outbound: out, strangers: strangers, tickets: tickets, ended: ended, log: log}
+func New(
+	config Config,
+	rules *policy.Rules,
+	store *storage.Store,
+	c *clients.Clients,
+	t *tokens.Tokens,
+	out, strangers *outbound.Client,
+	tickets seal.Sealer,
+	ended bell.Bell,
+	log *slog.Logger,
+) *Logouts {
+	return &Logouts{
+		config:    config,
+		rules:     rules,
+		store:     store,
+		clients:   c,
+		tokens:    t,
+		outbound:  out,
+		strangers: strangers,
+		tickets:   tickets,
+		ended:     ended,
+		log:       log,
+	}
 }
 
 const pageLife = 3600 // seconds, the time that a person has to answer the logout page

@@ -196,11 +196,28 @@ type Notices struct {
 
 // New makes the component. sender is nil if there is no mail server: then no message is stored.
 // recipients is the key of the digests that stand for recipients.
-func New(config Config, store *storage.Store, sender *mail.Sender, letters Letters, bodies seal.Sealer, recipients []byte, log *slog.Logger) *Notices {
+func New(
+	config Config,
+	store *storage.Store,
+	sender *mail.Sender,
+	letters Letters,
+	bodies seal.Sealer,
+	recipients []byte,
+	log *slog.Logger,
+) *Notices {
 	if letters == nil {
 		sender = nil // without texts there is nothing to send
 	}
-	return &Notices{config: config, store: store, sender: sender, letters: letters, bodies: bodies, recipients: recipients, log: log, wake: map[string]bell.Bell{"": bell.New(), strangers: bell.New()}}
+	return &Notices{
+		config:     config,
+		store:      store,
+		sender:     sender,
+		letters:    letters,
+		bodies:     bodies,
+		recipients: recipients,
+		log:        log,
+		wake:       map[string]bell.Bell{"": bell.New(), strangers: bell.New()},
+	}
 }
 
 // On reports whether messages are sent.
@@ -229,14 +246,22 @@ func (n *Notices) Asked(name, language, network string) storage.NewMail {
 // network.
 func (n *Notices) Reset(u storage.User, l storage.Link, language, network, link string) storage.NewMail {
 	life := l.ExpiresAt - l.CreatedAt
-	m := n.message(reset, life, content{To: u.Email, Languages: languagesOf(u, language), Reset: &Reset{u.Username, link, life / 60}})
+	m := n.message(reset, life, content{
+		To:        u.Email,
+		Languages: languagesOf(u, language),
+		Reset:     &Reset{u.Username, link, life / 60},
+	})
 	return n.by(network, n.to(m, u, &l.Digest, linksPerHour), u.Email)
 }
 
 // Address returns the message with a link that confirms the address of a person.
 func (n *Notices) Address(u storage.User, l storage.Link, link string) storage.NewMail {
 	life := l.ExpiresAt - l.CreatedAt
-	m := n.message(address, life, content{To: u.Email, Languages: languagesOf(u), Address: &Address{u.Username, link, life / 3600}})
+	m := n.message(address, life, content{
+		To:        u.Email,
+		Languages: languagesOf(u),
+		Address:   &Address{u.Username, link, life / 3600},
+	})
 	m = n.to(m, u, &l.Digest, linksPerHour)
 	m.Limit.Also = []storage.MailCount{{Name: n.digest(address + " by " + u.ID), PerHour: addressesPerHour}}
 	return m
@@ -248,7 +273,11 @@ func (n *Notices) PasswordChanged(u storage.User) []storage.NewMail {
 	if !n.On() || u.Email == "" {
 		return nil
 	}
-	m := n.message(password, longestLife, content{To: u.Email, Languages: languagesOf(u), Changed: &PasswordChanged{u.Username, oauth.Now(), n.config.Base + "/password/forgot/"}})
+	m := n.message(password, longestLife, content{
+		To:        u.Email,
+		Languages: languagesOf(u),
+		Changed:   &PasswordChanged{u.Username, oauth.Now(), n.config.Base + "/password/forgot/"},
+	})
 	return []storage.NewMail{n.to(m, u, nil, changesPerHour)}
 }
 
@@ -258,7 +287,11 @@ func (n *Notices) SignedIn(u storage.User, userAgent, from string) []storage.New
 	if !n.On() || u.Email == "" {
 		return nil
 	}
-	m := n.message(signIn, longestLife, content{To: u.Email, Languages: languagesOf(u), SignIn: &SignIn{u.Username, oauth.Now(), userAgent, from, n.account()}})
+	m := n.message(signIn, longestLife, content{
+		To:        u.Email,
+		Languages: languagesOf(u),
+		SignIn:    &SignIn{u.Username, oauth.Now(), userAgent, from, n.account()},
+	})
 	return []storage.NewMail{n.to(m, u, nil, changesPerHour)}
 }
 
@@ -279,7 +312,11 @@ func (n *Notices) changed(kind string, u storage.User, what Change) []storage.Ne
 	if !n.On() || u.Email == "" {
 		return nil
 	}
-	m := n.message(kind, longestLife, content{To: u.Email, Languages: languagesOf(u), Factor: &Factor{u.Username, oauth.Now(), what, n.account(), ""}})
+	m := n.message(kind, longestLife, content{
+		To:        u.Email,
+		Languages: languagesOf(u),
+		Factor:    &Factor{u.Username, oauth.Now(), what, n.account(), ""},
+	})
 	return []storage.NewMail{n.to(m, u, nil, changesPerHour)}
 }
 
@@ -289,7 +326,11 @@ func (n *Notices) FactorRefused(u storage.User, server string) []storage.NewMail
 	if !n.On() || u.Email == "" {
 		return nil
 	}
-	m := n.message(refused, longestLife, content{To: u.Email, Languages: languagesOf(u), Factor: &Factor{u.Username, oauth.Now(), FactorRefused, n.account(), server}})
+	m := n.message(refused, longestLife, content{
+		To:        u.Email,
+		Languages: languagesOf(u),
+		Factor:    &Factor{u.Username, oauth.Now(), FactorRefused, n.account(), server},
+	})
 	m = n.to(m, u, nil, 1)
 	first := refused
 	if server != "" {
@@ -301,7 +342,11 @@ func (n *Notices) FactorRefused(u storage.User, server string) []storage.NewMail
 
 // Invitation returns the message with the link of an invitation.
 func (n *Notices) Invitation(i storage.Invitation, inviter, link string) storage.NewMail {
-	m := n.message(invitation, i.ExpiresAt-i.CreatedAt, content{To: i.Email, Languages: i.Language, Invited: &Invitation{inviter, link, i.ExpiresAt}})
+	m := n.message(invitation, i.ExpiresAt-i.CreatedAt, content{
+		To:        i.Email,
+		Languages: i.Language,
+		Invited:   &Invitation{inviter, link, i.ExpiresAt},
+	})
 	m.Invitation = &i.ID
 	return n.limited(m, i.Email, linksPerHour)
 }
@@ -313,7 +358,10 @@ func (n *Notices) AskedSignUp(email, language, network string) storage.NewMail {
 	m := n.message(askedSignUp, askedLife, content{Asked: email, Languages: language})
 	m.Network, m.Queue = network, strangers
 	if most := int64(n.config.SignUpsPerHour); most > 0 {
-		m.Limit.Also = []storage.MailCount{{Name: n.digest("all " + askedSignUp + " from " + network), PerHour: max(1, most/signUpShare)}}
+		m.Limit.Also = []storage.MailCount{{
+			Name:    n.digest("all " + askedSignUp + " from " + network),
+			PerHour: max(1, most/signUpShare),
+		}}
 		m.Limit.Recipient, m.Limit.PerHour = n.digest("all "+askedSignUp), most
 	}
 	return m
@@ -330,7 +378,11 @@ func (n *Notices) SignUp(i storage.Invitation, link string) storage.NewMail {
 // Known returns the message to a person who asked for an account, and has one. language is that of whoever
 // asked, from a network.
 func (n *Notices) Known(u storage.User, language, network string) storage.NewMail {
-	m := n.message(known, askedLife, content{To: u.Email, Languages: languagesOf(u, language), Known: &Known{u.Username, n.config.Base + "/login/"}})
+	m := n.message(known, askedLife, content{
+		To:        u.Email,
+		Languages: languagesOf(u, language),
+		Known:     &Known{u.Username, n.config.Base + "/login/"},
+	})
 	m.Queue = strangers
 	return n.by(network, n.to(m, u, nil, linksPerHour), u.Email)
 }
@@ -367,8 +419,17 @@ func (n *Notices) account() string { return n.config.Base + "/account/" }
 func (n *Notices) message(kind string, life int64, c content) storage.NewMail {
 	id, at := seal.Identifier(), oauth.Now()
 	text, _ := json.Marshal(c) // texts and numbers can always be written
-	return storage.NewMail{Mail: storage.Mail{ID: id, Kind: kind, Body: n.bodies.Seal(text, kind+" "+id), CreatedAt: at, DueAt: at, ExpiresAt: at + life},
-		Limit: storage.MailLimit{Most: mostWaiting}}
+	return storage.NewMail{
+		Mail: storage.Mail{
+			ID:        id,
+			Kind:      kind,
+			Body:      n.bodies.Seal(text, kind+" "+id),
+			CreatedAt: at,
+			DueAt:     at,
+			ExpiresAt: at + life,
+		},
+		Limit: storage.MailLimit{Most: mostWaiting},
+	}
 }
 
 // to addresses a message. The messages of each kind are counted apart, so that requests of

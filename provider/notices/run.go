@@ -98,7 +98,13 @@ func (n *Notices) runQueue(ctx context.Context, queue string, right func() bool,
 
 // sendDue reserves messages that are due, and starts to send them. It reserves few at a time: whoever asks
 // meanwhile has their turn before the further messages of others. It reports whether there may be more.
-func (n *Notices) sendDue(ctx context.Context, queue string, answers Answers, places chan struct{}, sending *sync.WaitGroup) (bool, error) {
+func (n *Notices) sendDue(
+	ctx context.Context,
+	queue string,
+	answers Answers,
+	places chan struct{},
+	sending *sync.WaitGroup,
+) (bool, error) {
 	due, err := n.store.DueMails(ctx, queue, oauth.Now(), atOnce)
 	if err != nil {
 		return false, err
@@ -149,15 +155,21 @@ func (n *Notices) try(ctx context.Context, m storage.Mail, answers Answers) {
 		err = n.forget(final, m, false)
 	case errors.Is(err, mail.ErrRefused), next >= m.ExpiresAt:
 		n.counters.givenUp.Add(1)
-		n.log.Warn("mail was not sent; no more attempts", append(names(m), "attempts", m.Attempts, "error", oauth.Clip(err.Error(), 300))...)
+		n.log.Warn("mail was not sent; no more attempts", append(
+			names(m), "attempts", m.Attempts, "error", oauth.Clip(err.Error(), 300),
+		)...)
 		err = n.forget(final, m, true)
 	default:
 		n.counters.failed.Add(1)
-		n.log.Warn("a message was not sent; the server will try again", append(names(m), "attempt", m.Attempts, "error", oauth.Clip(err.Error(), 300))...)
+		n.log.Warn("a message was not sent; the server will try again", append(
+			names(m), "attempt", m.Attempts, "error", oauth.Clip(err.Error(), 300),
+		)...)
 		err = n.store.PostponeMail(final, m, next)
 	}
 	if err != nil {
-		n.log.Warn("the outcome of an attempt to send mail was not stored: the message may be sent twice", append(names(m), "error", err)...)
+		n.log.Warn("the outcome of an attempt to send mail was not stored: the message may be sent twice", append(
+			names(m), "error", err,
+		)...)
 	}
 }
 

@@ -57,9 +57,30 @@ type People struct {
 }
 
 // New makes the component. setup is the secret part of the first administrator's link.
-func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, n *notices.Notices, sealers Sealers, setup string, log *slog.Logger) *People {
-	return &People{config: config, rules: rules, store: store, limits: l, notices: n, devices: sealers.Devices, flashes: sealers.Flashes, factors: sealers.Factors, signIns: sealers.SignIns,
-		setup: setup, Ended: bell.New(), log: log}
+func New(
+	config Config,
+	rules *policy.Rules,
+	store *storage.Store,
+	l *limits.Limits,
+	n *notices.Notices,
+	sealers Sealers,
+	setup string,
+	log *slog.Logger,
+) *People {
+	return &People{
+		config:  config,
+		rules:   rules,
+		store:   store,
+		limits:  l,
+		notices: n,
+		devices: sealers.Devices,
+		flashes: sealers.Flashes,
+		factors: sealers.Factors,
+		signIns: sealers.SignIns,
+		setup:   setup,
+		Ended:   bell.New(),
+		log:     log,
+	}
 }
 
 // Sealers encrypts what the server stores in people's browsers, and the secrets of their factors.

@@ -12,7 +12,12 @@ import (
 )
 
 func owned(by string, active, administrator bool) storage.Application {
-	return storage.Application{Responsible: by, OwnerID: new("alice"), OwnerActive: &active, OwnerAdministrator: &administrator}
+	return storage.Application{
+		Responsible:        by,
+		OwnerID:            new("alice"),
+		OwnerActive:        &active,
+		OwnerAdministrator: &administrator,
+	}
 }
 
 func TestStandingOf(t *testing.T) {
@@ -25,14 +30,26 @@ func TestStandingOf(t *testing.T) {
 	}{
 		{"the operator's", storage.Application{Responsible: storage.ByOperator}, StandingAdministrator, false, ""},
 		{"the operator's, with an owner", owned(storage.ByOperator, true, false), StandingAdministrator, false, ""},
-		{"the operator's, with an owner who is disabled", owned(storage.ByOperator, false, false), StandingAdministrator, false, ""},
+		{
+			"the operator's, with an owner who is disabled",
+			owned(storage.ByOperator, false, false),
+			StandingAdministrator,
+			false,
+			"",
+		},
 		{"an administrator's", owned(storage.ByOwner, true, true), StandingAdministrator, false, ""},
 		{"a person's", owned(storage.ByOwner, true, false), StandingPerson, false, "alice"},
 		{"an administrator's who is disabled", owned(storage.ByOwner, false, true), StandingPerson, true, "alice"},
 		{"a person's who is disabled", owned(storage.ByOwner, false, false), StandingPerson, true, "alice"},
 		{"of an owner who is gone", storage.Application{Responsible: storage.ByOwner}, StandingPerson, true, ""},
 		{"nobody's", storage.Application{Responsible: storage.ByNobody}, StandingOpen, false, openApplications},
-		{"nobody's, with an owner who was an administrator", owned(storage.ByNobody, true, true), StandingOpen, false, openApplications},
+		{
+			"nobody's, with an owner who was an administrator",
+			owned(storage.ByNobody, true, true),
+			StandingOpen,
+			false,
+			openApplications,
+		},
 		{"of a program that said nothing", storage.Application{}, StandingPerson, false, ""},
 	} {
 		got := []any{StandingOf(test.app), Suspended(test.app), oauth.Deref(ChargedTo(test.app))}
@@ -45,12 +62,23 @@ func TestStandingOf(t *testing.T) {
 // settings are those of a server with four scopes.
 func settings() Settings {
 	return Settings{
-		Scopes:              []Scope{{Name: "read", Description: "Read"}, {Name: "write", Description: "Write"}, {Name: "groups", Description: "Groups"}, {Name: "introspection", Description: "Introspect"}},
-		AccessTokenLifetime: 10 * time.Hour, AccessTokenMax: 365 * 24 * time.Hour, JWTAccessTokenMax: 365 * 24 * time.Hour,
-		RefreshTokenLifetime: 30 * 24 * time.Hour, RefreshTokenMaxLifetime: 365 * 24 * time.Hour,
-		OpenAccessTokenLifetime: time.Hour, OpenRefreshTokenLifetime: 20 * 24 * time.Hour,
-		RefreshGrace: 10 * time.Second, OpenRefreshGrace: 30 * time.Second,
-		KeyMethods: []string{"private_key_jwt", "self_signed_tls_client_auth"},
+		Scopes: []Scope{{
+			Name:        "read",
+			Description: "Read",
+		}, {
+			Name:        "write",
+			Description: "Write",
+		}, {Name: "groups", Description: "Groups"}, {Name: "introspection", Description: "Introspect"}},
+		AccessTokenLifetime:      10 * time.Hour,
+		AccessTokenMax:           365 * 24 * time.Hour,
+		JWTAccessTokenMax:        365 * 24 * time.Hour,
+		RefreshTokenLifetime:     30 * 24 * time.Hour,
+		RefreshTokenMaxLifetime:  365 * 24 * time.Hour,
+		OpenAccessTokenLifetime:  time.Hour,
+		OpenRefreshTokenLifetime: 20 * 24 * time.Hour,
+		RefreshGrace:             10 * time.Second,
+		OpenRefreshGrace:         30 * time.Second,
+		KeyMethods:               []string{"private_key_jwt", "self_signed_tls_client_auth"},
 	}
 }
 
@@ -65,17 +93,49 @@ func restricted(c *Settings) {
 func TestAllowance(t *testing.T) {
 	c := settings()
 	restricted(&c)
-	c.PersonQuota, c.OpenQuota = Quota{Applications: 1, Sessions: 2, Approvals: 3, TokensPerMinute: 4, LiveTokens: 5}, Quota{Applications: 6, Sessions: 0, Approvals: 7, TokensPerMinute: 8, LiveTokens: 9}
+	c.PersonQuota, c.OpenQuota = Quota{
+		Applications:    1,
+		Sessions:        2,
+		Approvals:       3,
+		TokensPerMinute: 4,
+		LiveTokens:      5,
+	}, Quota{Applications: 6, Sessions: 0, Approvals: 7, TokensPerMinute: 8, LiveTokens: 9}
 	year, month := int64(365*24*3600), int64(30*24*3600)
 	for standing, want := range map[Standing]Allowance{
-		StandingAdministrator: {Grants: []string{GrantCode, GrantClient, GrantPassword, GrantDevice}, Scopes: []string{"read", "write", "groups"},
-			AccessMax: 3 * 3600, JWTMax: 4 * 3600, RefreshMax: year, RefreshGrace: 10, OwnLifetime: true, AdministratorRights: true},
+		StandingAdministrator: {
+			Grants:              []string{GrantCode, GrantClient, GrantPassword, GrantDevice},
+			Scopes:              []string{"read", "write", "groups"},
+			AccessMax:           3 * 3600,
+			JWTMax:              4 * 3600,
+			RefreshMax:          year,
+			RefreshGrace:        10,
+			OwnLifetime:         true,
+			AdministratorRights: true,
+		},
 		StandingPerson: {Grants: []string{GrantCode, GrantClient, GrantDevice}, Scopes: []string{"read", "write"},
 			AccessMax: 2 * 3600, JWTMax: 5400, RefreshMax: month, RefreshGrace: 10, OwnLifetime: true, Quota: c.PersonQuota},
-		StandingOpen: {Grants: []string{GrantCode}, PublicOnly: true, KeyMethods: settings().KeyMethods, Scopes: []string{"read"},
-			AccessMax: 3600, JWTMax: 3600, RefreshMax: 20 * 24 * 3600, RefreshGrace: 30, Quota: c.OpenQuota},
-		"unheard of": {Grants: []string{GrantCode}, PublicOnly: true, KeyMethods: settings().KeyMethods, Scopes: []string{"read"},
-			AccessMax: 3600, JWTMax: 3600, RefreshMax: 20 * 24 * 3600, RefreshGrace: 30, Quota: c.OpenQuota},
+		StandingOpen: {
+			Grants:       []string{GrantCode},
+			PublicOnly:   true,
+			KeyMethods:   settings().KeyMethods,
+			Scopes:       []string{"read"},
+			AccessMax:    3600,
+			JWTMax:       3600,
+			RefreshMax:   20 * 24 * 3600,
+			RefreshGrace: 30,
+			Quota:        c.OpenQuota,
+		},
+		"unheard of": {
+			Grants:       []string{GrantCode},
+			PublicOnly:   true,
+			KeyMethods:   settings().KeyMethods,
+			Scopes:       []string{"read"},
+			AccessMax:    3600,
+			JWTMax:       3600,
+			RefreshMax:   20 * 24 * 3600,
+			RefreshGrace: 30,
+			Quota:        c.OpenQuota,
+		},
 	} {
 		if d := cmp.Diff(want, New(c).Allowance(standing)); d != "" {
 			t.Error(standing, d)
@@ -116,16 +176,43 @@ func TestNeverSkipsConsent(t *testing.T) {
 		skips bool
 		names string
 	}{
-		"confidential":                        {storage.Application{ClientType: Confidential, RedirectURIs: native}, true, ""},
-		"public at a host":                    {storage.Application{ClientType: Public, RedirectURIs: host}, true, ""},
-		"public at two hosts":                 {storage.Application{ClientType: Public, RedirectURIs: host + "\nhttps://app.example.org:8443/"}, true, ""},
-		"public at a loopback address":        {storage.Application{ClientType: Public, RedirectURIs: "http://127.0.0.1/"}, false, "http://127.0.0.1/"},
-		"public at https on this computer":    {storage.Application{ClientType: Public, RedirectURIs: "https://localhost/"}, false, "https://localhost/"},
-		"public at a host and natively":       {storage.Application{ClientType: Public, RedirectURIs: host + "\n" + native}, false, native},
-		"public without a redirect URI":       {storage.Application{ClientType: Public}, false, "redirect URI"},
-		"registered itself, at a host":        {storage.Application{ClientType: Public, RedirectURIs: host, Origin: storage.FromRegistration}, false, "by itself"},
-		"registered itself, and confidential": {storage.Application{ClientType: Confidential, RedirectURIs: host, Origin: storage.FromRegistration}, false, "by itself"},
-		"by a document":                       {storage.Application{ClientType: Public, RedirectURIs: host, Origin: storage.FromDocument}, false, "by itself"},
+		"confidential": {storage.Application{
+			ClientType:   Confidential,
+			RedirectURIs: native,
+		}, true, ""},
+		"public at a host": {storage.Application{ClientType: Public, RedirectURIs: host}, true, ""},
+		"public at two hosts": {storage.Application{
+			ClientType:   Public,
+			RedirectURIs: host + "\nhttps://app.example.org:8443/",
+		}, true, ""},
+		"public at a loopback address": {storage.Application{
+			ClientType:   Public,
+			RedirectURIs: "http://127.0.0.1/",
+		}, false, "http://127.0.0.1/"},
+		"public at https on this computer": {storage.Application{
+			ClientType:   Public,
+			RedirectURIs: "https://localhost/",
+		}, false, "https://localhost/"},
+		"public at a host and natively": {storage.Application{
+			ClientType:   Public,
+			RedirectURIs: host + "\n" + native,
+		}, false, native},
+		"public without a redirect URI": {storage.Application{ClientType: Public}, false, "redirect URI"},
+		"registered itself, at a host": {storage.Application{
+			ClientType:   Public,
+			RedirectURIs: host,
+			Origin:       storage.FromRegistration,
+		}, false, "by itself"},
+		"registered itself, and confidential": {storage.Application{
+			ClientType:   Confidential,
+			RedirectURIs: host,
+			Origin:       storage.FromRegistration,
+		}, false, "by itself"},
+		"by a document": {storage.Application{
+			ClientType:   Public,
+			RedirectURIs: host,
+			Origin:       storage.FromDocument,
+		}, false, "by itself"},
 	} {
 		why := NeverSkipsConsent(test.app)
 		if (why == "") != test.skips || !strings.Contains(why, test.names) {
@@ -159,13 +246,25 @@ func TestEffectiveRights(t *testing.T) {
 		access int64
 		scopes string
 	}{
-		"administrator": {everything(owned(storage.ByOwner, true, true)), "authorization_code client_credentials password", true, 3 * 3600, "read write groups introspection"},
+		"administrator": {
+			everything(owned(storage.ByOwner, true, true)),
+			"authorization_code client_credentials password",
+			true,
+			3 * 3600,
+			"read write groups introspection",
+		},
 		"came by itself": {func() storage.Application {
 			a := everything(owned(storage.ByOwner, true, true))
 			a.Origin = storage.FromRegistration
 			return a
 		}(), "authorization_code client_credentials password", true, 3 * 3600, "read write groups introspection"},
-		"person":             {everything(owned(storage.ByOwner, true, false)), "authorization_code client_credentials", false, 2 * 3600, "read write"},
+		"person": {
+			everything(owned(storage.ByOwner, true, false)),
+			"authorization_code client_credentials",
+			false,
+			2 * 3600,
+			"read write",
+		},
 		"open":               {public, "authorization_code", false, 3600, "read"},
 		"open, confidential": {nobodys, "", false, 3600, "read"},
 	} {
@@ -173,7 +272,13 @@ func TestEffectiveRights(t *testing.T) {
 		if got.SkipConsent != (test.flags && name != "came by itself") {
 			t.Errorf("%s: skips consent: %t", name, got.SkipConsent)
 		}
-		for _, flag := range []bool{got.MayIntrospect, got.PKCE == PKCEIfSent, got.EndpointAudience, got.RefreshRotation == RotationOff, got.ClaimsInIDToken == ClaimsOn} {
+		for _, flag := range []bool{
+			got.MayIntrospect,
+			got.PKCE == PKCEIfSent,
+			got.EndpointAudience,
+			got.RefreshRotation == RotationOff,
+			got.ClaimsInIDToken == ClaimsOn,
+		} {
 			if flag != test.flags {
 				t.Errorf("%s: a privilege is %t", name, flag)
 			}

@@ -42,8 +42,15 @@ func section(t *testing.T, b *strings.Builder, p Program) {
 	}
 	const server = "https://auth.example.org/o"
 	text, err := p.Settings(
-		Values{Issuer: server, ClientID: "CLIENT_ID", ClientSecret: "CLIENT_SECRET", Address: filled.Address,
-			Redirects: filled.Redirects, PostLogout: filled.PostLogout, Scopes: p.Scopes, Random: "RANDOM_TEXT_OF_32_CHARACTERS____",
+		Values{
+			Issuer:       server,
+			ClientID:     "CLIENT_ID",
+			ClientSecret: "CLIENT_SECRET",
+			Address:      filled.Address,
+			Redirects:    filled.Redirects,
+			PostLogout:   filled.PostLogout,
+			Scopes:       p.Scopes,
+			Random:       "RANDOM_TEXT_OF_32_CHARACTERS____",
 			Endpoints: Endpoints{
 				server + "/authorize/",
 				server + "/token/",
@@ -51,16 +58,25 @@ func section(t *testing.T, b *strings.Builder, p Program) {
 				server + "/.well-known/jwks.json",
 				server + "/logout/",
 				server + "/device_authorization/",
-			}},
+			},
+		},
 	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	fmt.Fprintf(b, "\n### %s\n\n    %s\n\n", p.Title, command)
-	for _, row := range [][2]string{{"Redirect URIs", code(filled.Redirects)}, {"After a logout", code(filled.PostLogout)},
-		{"Back-channel logout", code([]string{filled.BackChannel})}, {"Client type", kind(p)}, {"PKCE", code([]string{p.PKCE})},
-		{"Claims in the ID token", code([]string{p.Claims})}, {"Authentication", code([]string{p.AuthMethod})}, {"`--url`", p.Address},
-		{"Version", code([]string{p.Since})}, {"Verified", p.Verified.String()}} {
+	for _, row := range [][2]string{
+		{"Redirect URIs", code(filled.Redirects)},
+		{"After a logout", code(filled.PostLogout)},
+		{"Back-channel logout", code([]string{filled.BackChannel})},
+		{"Client type", kind(p)},
+		{"PKCE", code([]string{p.PKCE})},
+		{"Claims in the ID token", code([]string{p.Claims})},
+		{"Authentication", code([]string{p.AuthMethod})},
+		{"`--url`", p.Address},
+		{"Version", code([]string{p.Since})},
+		{"Verified", p.Verified.String()},
+	} {
 		if row[1] != "" {
 			fmt.Fprintf(b, "- %s: %s\n", row[0], row[1])
 		}

@@ -35,14 +35,33 @@ type description struct {
 // describe checks a registration request against what the registrant may do and what the
 // server supports. was is the application before the change. For a new application, was
 // only says who is responsible for it.
-func (p *Registrations) describe(ctx context.Context, said *metadata.Client, by registrant, was storage.Application) (description, error) {
+func (p *Registrations) describe(
+	ctx context.Context,
+	said *metadata.Client,
+	by registrant,
+	was storage.Application,
+) (description, error) {
 	if by.open() && p.config.Open.StatementRequired && said.SoftwareStatement == "" {
-		return description{}, refuseMember("software_statement", "is missing: without an initial access token, this server registers applications with a software statement only, of an issuer that it trusts")
+		return description{}, refuseMember(
+			"software_statement",
+			"is missing: without an initial access token, this server registers applications with a software statement only, of an issuer that it trusts",
+		)
 	}
 	if !p.config.OpenID {
 		said = withoutOpenID(said)
 	}
-	d := description{registration: clients.Registration{Name: said.Name, HashClientSecret: true, RequirePushed: said.RequirePushed, Profile: said.Profile, PKCE: registeredPKCE(said.PKCE, was.PKCE), IntrospectionAlgorithm: said.IntrospectionAlgorithm, RequiredACR: was.RequiredACR, DefaultACR: p.clients.SupportedACR(said.DefaultACR), RefreshRotation: was.RefreshRotation, Resources: oauth.Lines(was.Resources)}}
+	d := description{registration: clients.Registration{
+		Name:                   said.Name,
+		HashClientSecret:       true,
+		RequirePushed:          said.RequirePushed,
+		Profile:                said.Profile,
+		PKCE:                   registeredPKCE(said.PKCE, was.PKCE),
+		IntrospectionAlgorithm: said.IntrospectionAlgorithm,
+		RequiredACR:            was.RequiredACR,
+		DefaultACR:             p.clients.SupportedACR(said.DefaultACR),
+		RefreshRotation:        was.RefreshRotation,
+		Resources:              oauth.Lines(was.Resources),
+	}}
 	r := &d.registration
 	var err error
 	r.SenderConstraint, err = clients.SenderConstraint(said)
@@ -89,7 +108,9 @@ func (p *Registrations) describe(ctx context.Context, said *metadata.Client, by 
 	uris := slices.Concat(r.RedirectURIs, r.PostLogoutURIs, r.Messages.RequestURIs)
 	switch size := len(d.stored); {
 	case by.open() && size+len(r.Authentication.JWKS)+len(strings.Join(uris, " ")) > maxOpenBytes:
-		return d, refuseMember("", "is too large: without an initial access token the server stores at most %d bytes", maxOpenBytes)
+		return d, refuseMember(
+			"", "is too large: without an initial access token the server stores at most %d bytes", maxOpenBytes,
+		)
 	case size > metadata.MaxBytes: // a statement can add to what was sent
 		return d, refuseMember("", "is too large: the server stores at most %d bytes", metadata.MaxBytes)
 	}
@@ -132,7 +153,13 @@ func (p *Registrations) describeMethod(said *metadata.Client, by registrant, d *
 //
 // RFC 8705 §2.1.2: a client with tls_client_auth has exactly one of the members.
 func describeSubject(said *metadata.Client, auth *clients.Authentication) error {
-	of := map[string]string{mtls.SubjectDN: said.Subjects.DN, mtls.SANDNS: said.Subjects.DNS, mtls.SANURI: said.Subjects.URI, mtls.SANIP: said.Subjects.IP, mtls.SANEmail: said.Subjects.Email}
+	of := map[string]string{
+		mtls.SubjectDN: said.Subjects.DN,
+		mtls.SANDNS:    said.Subjects.DNS,
+		mtls.SANURI:    said.Subjects.URI,
+		mtls.SANIP:     said.Subjects.IP,
+		mtls.SANEmail:  said.Subjects.Email,
+	}
 	for _, member := range mtls.SubjectMembers() {
 		switch {
 		case of[member] == "":
@@ -143,7 +170,10 @@ func describeSubject(said *metadata.Client, auth *clients.Authentication) error 
 		}
 	}
 	if auth.CertificateSubject == "" {
-		return refuseMember("token_endpoint_auth_method", "is tls_client_auth, which needs one of %s", strings.Join(mtls.SubjectMembers(), ", "))
+		return refuseMember(
+			"token_endpoint_auth_method", "is tls_client_auth, which needs one of %s",
+			strings.Join(mtls.SubjectMembers(), ", "),
+		)
 	}
 	return nil
 }
@@ -164,7 +194,10 @@ func (by registrant) describeGrants(said *metadata.Client, may policy.Allowance,
 	allowed := oauth.Narrow(by.limits.Grants, may.Grants)
 	r.GrantTypes = oauth.Narrow(said.GrantTypes, allowed)
 	if len(r.GrantTypes) == 0 {
-		return refuseMember("grant_types", "has none that this registration allows: use %s", cmp.Or(strings.Join(allowed, ", "), "another initial access token"))
+		return refuseMember(
+			"grant_types", "has none that this registration allows: use %s",
+			cmp.Or(strings.Join(allowed, ", "), "another initial access token"),
+		)
 	}
 	return nil
 }
@@ -218,7 +251,12 @@ func (p *Registrations) goodURIs(uris []string, by registrant) (good []string, f
 // client of the Model Context Protocol registers with the scope of its first request, and
 // requests another one later. The person approves each request. With a token it gets the scopes
 // that the token lists. A token without a list gives no more than no token does.
-func (p *Registrations) describeScopes(said *metadata.Client, by registrant, may policy.Allowance, r *clients.Registration) error {
+func (p *Registrations) describeScopes(
+	said *metadata.Client,
+	by registrant,
+	may policy.Allowance,
+	r *clients.Registration,
+) error {
 	if by.open() {
 		return nil
 	}
@@ -229,11 +267,16 @@ func (p *Registrations) describeScopes(said *metadata.Client, by registrant, may
 	asked, allowed := strings.Fields(said.Scope), oauth.Narrow(may.Scopes, listed)
 	r.Scopes = allowed
 	// An administrator has given this right to the token, and not to every client that has it.
-	r.MayIntrospect = by.limits.Introspection && may.AdministratorRights && r.ClientType == policy.Confidential && slices.Contains(asked, policy.Introspection)
+	r.MayIntrospect = by.limits.Introspection && may.AdministratorRights && r.ClientType == policy.Confidential && slices.Contains(
+		asked, policy.Introspection,
+	)
 	if some := oauth.Narrow(asked, allowed); len(some) > 0 {
 		r.Scopes = some
 	} else if len(asked) > 0 && !r.MayIntrospect || len(allowed) == 0 { // an empty list would be every scope
-		return refuseMember("scope", "has none that this registration allows: use %s", cmp.Or(strings.Join(allowed, " "), "another initial access token"))
+		return refuseMember(
+			"scope", "has none that this registration allows: use %s",
+			cmp.Or(strings.Join(allowed, " "), "another initial access token"),
+		)
 	}
 	return nil
 }
@@ -244,8 +287,12 @@ func refuseEncryption(said *metadata.Client) error {
 	for _, one := range []struct {
 		member string
 		cipher metadata.Encryption
-	}{{"id_token_encrypted_response_alg", said.IDTokenEncryption}, {"userinfo_encrypted_response_alg", said.UserInfoEncryption},
-		{"introspection_encrypted_response_alg", said.IntrospectionEncryption}, {"authorization_encrypted_response_alg", said.ResponseEncryption}} {
+	}{
+		{"id_token_encrypted_response_alg", said.IDTokenEncryption},
+		{"userinfo_encrypted_response_alg", said.UserInfoEncryption},
+		{"introspection_encrypted_response_alg", said.IntrospectionEncryption},
+		{"authorization_encrypted_response_alg", said.ResponseEncryption},
+	} {
 		if one.cipher != (metadata.Encryption{}) {
 			return refuseMember(one.member, "cannot be registered: this server signs, and does not encrypt")
 		}
@@ -258,7 +305,11 @@ func (p *Registrations) describeOpenID(said *metadata.Client, by registrant, r *
 	r.Algorithm, r.UserInfoAlgorithm, r.BackchannelURI, r.SectorURI = said.IDTokenAlgorithm, said.UserInfoAlgorithm, said.BackchannelURI, said.SectorURI
 	r.ClaimsInIDToken = said.ClaimsInIDToken
 	if r.ClaimsInIDToken == policy.ClaimsOn && r.ClientType == policy.Public {
-		return refuseMember("claims_in_id_token", "cannot be registered as %s for a public client: an administrator can choose it on the page of the application", policy.ClaimsOn)
+		return refuseMember(
+			"claims_in_id_token",
+			"cannot be registered as %s for a public client: an administrator can choose it on the page of the application",
+			policy.ClaimsOn,
+		)
 	}
 	// HS256 signs with the secret, so the server must be able to read it.
 	one, _ := clientauth.MethodOf(r.Authentication.Method)
@@ -271,7 +322,9 @@ func (p *Registrations) describeOpenID(said *metadata.Client, by registrant, r *
 		return refuseMember("subject_type", "must be public or pairwise")
 	}
 	// The server sends requests to this address, so a stranger must not choose any.
-	if r.BackchannelURI != "" && by.open() && authority.Check(r.BackchannelURI) == "" && !clients.SharedHost(r.BackchannelURI, r.RedirectURIs) {
+	if r.BackchannelURI != "" && by.open() && authority.Check(r.BackchannelURI) == "" && !clients.SharedHost(
+		r.BackchannelURI, r.RedirectURIs,
+	) {
 		return refuseMember("backchannel_logout_uri", "must have the host of a redirect URI")
 	}
 	return nil
@@ -291,7 +344,16 @@ func withoutOpenID(said *metadata.Client) *metadata.Client {
 // said names those fields whose members the registrant has sent that a profile sets otherwise.
 func (p *Registrations) said(by *metadata.Client, r clients.Registration) []string {
 	var fields []string
-	for _, field := range []string{"require_pushed", "sender_constraint", "algorithm", "response_algorithm", "introspection_algorithm", "require_signed", "response_modes", "claims_in_id_token"} {
+	for _, field := range []string{
+		"require_pushed",
+		"sender_constraint",
+		"algorithm",
+		"response_algorithm",
+		"introspection_algorithm",
+		"require_signed",
+		"response_modes",
+		"claims_in_id_token",
+	} {
 		if by.Sent(r.MemberOf(field)) && (field != "algorithm" || p.config.OpenID) {
 			fields = append(fields, field)
 		}
@@ -302,10 +364,22 @@ func (p *Registrations) said(by *metadata.Client, r clients.Registration) []stri
 // kept returns the metadata that decides nothing. What the server does not support is not
 // in it, so that no answer promises it.
 func (p *Registrations) kept(said *metadata.Client, r *clients.Registration) metadata.Client {
-	return metadata.Client{ApplicationType: applicationType(r.RedirectURIs), ClientURI: said.ClientURI, LogoURI: said.LogoURI, PolicyURI: said.PolicyURI, TermsURI: said.TermsURI,
-		Contacts: said.Contacts, Translated: said.Translated, SoftwareID: said.SoftwareID, SoftwareVersion: said.SoftwareVersion, SoftwareStatement: said.SoftwareStatement,
-		SectorURI: said.SectorURI, RequireAuthTime: said.RequireAuthTime, InitiateLoginURI: said.InitiateLoginURI,
-		BackchannelSession: said.BackchannelSession && r.BackchannelURI != ""}
+	return metadata.Client{
+		ApplicationType:    applicationType(r.RedirectURIs),
+		ClientURI:          said.ClientURI,
+		LogoURI:            said.LogoURI,
+		PolicyURI:          said.PolicyURI,
+		TermsURI:           said.TermsURI,
+		Contacts:           said.Contacts,
+		Translated:         said.Translated,
+		SoftwareID:         said.SoftwareID,
+		SoftwareVersion:    said.SoftwareVersion,
+		SoftwareStatement:  said.SoftwareStatement,
+		SectorURI:          said.SectorURI,
+		RequireAuthTime:    said.RequireAuthTime,
+		InitiateLoginURI:   said.InitiateLoginURI,
+		BackchannelSession: said.BackchannelSession && r.BackchannelURI != "",
+	}
 }
 
 // applicationType follows from the redirect URIs: most native clients do not send it.
@@ -340,7 +414,9 @@ func invalidMetadata(found *oauth.Invalid, r clients.Registration) error {
 		return nil
 	}
 	first := found.Fields[0]
-	return refuseMember(r.MemberOf(first.Field), "is wrong: %s", strings.TrimSuffix(strings.ReplaceAll(first.Message, "\n", " "), "."))
+	return refuseMember(
+		r.MemberOf(first.Field), "is wrong: %s", strings.TrimSuffix(strings.ReplaceAll(first.Message, "\n", " "), "."),
+	)
 }
 
 // digest identifies what a registration says. A port of a loopback address is no part of
@@ -378,7 +454,9 @@ func (p *Registrations) checkSector(ctx context.Context, d description, by regis
 	if by.open() {
 		calls, lists = p.strangers, p.sectorsOfStrangers
 		if u, err := url.Parse(uri); err != nil || !p.config.Open.AllowsHost(u) {
-			return refuseMember("sector_identifier_uri", "has a host that this server does not allow: its operator can add it to OPEN_HOSTS")
+			return refuseMember(
+				"sector_identifier_uri", "has a host that this server does not allow: its operator can add it to OPEN_HOSTS",
+			)
 		}
 	}
 	leave, err := lists.enter(uri, by.from)
@@ -388,7 +466,11 @@ func (p *Registrations) checkSector(ctx context.Context, d description, by regis
 	document, err := calls.Get(ctx, uri, "application/json", maxSectorBytes)
 	leave(err == nil)
 	if err != nil {
-		return refuseMember("sector_identifier_uri", "could not be read: the server needs a response with the status 200, without a redirect, and with at most %d bytes", maxSectorBytes).Because(err)
+		return refuseMember(
+			"sector_identifier_uri",
+			"could not be read: the server needs a response with the status 200, without a redirect, and with at most %d bytes",
+			maxSectorBytes,
+		).Because(err)
 	}
 	var listed []string
 	if json.Unmarshal(document.Body, &listed) != nil {

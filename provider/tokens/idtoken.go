@@ -83,12 +83,23 @@ func (p *Tokens) IDToken(ctx context.Context, about IDTokenFor) (string, error) 
 // Sign makes a JWT with an algorithm of the application. kind is its typ, which
 // distinguishes it from other JWTs of the same signer (RFC 8725 §3.11). It returns an
 // error if there is no key for the algorithm.
-func (p *Tokens) Sign(ctx context.Context, a storage.Application, algorithm, kind string, claims map[string]any) (string, error) {
+func (p *Tokens) Sign(
+	ctx context.Context,
+	a storage.Application,
+	algorithm, kind string,
+	claims map[string]any,
+) (string, error) {
 	return p.sign(ctx, nil, a, algorithm, kind, claims)
 }
 
 // sign is Sign for the response to a request of the application, or of nobody if by is nil.
-func (p *Tokens) sign(ctx context.Context, by *clientauth.Caller, a storage.Application, algorithm, kind string, claims map[string]any) (string, error) {
+func (p *Tokens) sign(
+	ctx context.Context,
+	by *clientauth.Caller,
+	a storage.Application,
+	algorithm, kind string,
+	claims map[string]any,
+) (string, error) {
 	if algorithm == jose.HS256 {
 		secret, err := p.clients.HMACSecret(by, a)
 		if err != nil {
@@ -110,7 +121,10 @@ func (p *Tokens) sign(ctx context.Context, by *clientauth.Caller, a storage.Appl
 // (JARM §2.2). It returns an error that is no *oauth.Error if the server has no key for them.
 //
 // JARM §3: the algorithm is the registered one, or RS256.
-func (p *Tokens) ResponseSigner(ctx context.Context, a storage.Application) (func(map[string]any) (string, error), error) {
+func (p *Tokens) ResponseSigner(
+	ctx context.Context,
+	a storage.Application,
+) (func(map[string]any) (string, error), error) {
 	algorithm := cmp.Or(a.ResponseAlgorithm, policy.DefaultAlgorithm)
 	key, err := p.keys.Signer(ctx, algorithm)
 	if err != nil {

@@ -60,7 +60,13 @@ func wantsSigned(h http.Header) bool {
 
 // introspectSigned describes a token in a JWT for the caller. refused is why the caller may not
 // introspect, or nil.
-func (p *Tokens) introspectSigned(ctx context.Context, r *http.Request, form url.Values, caller introspector, refused error) (*Introspection, string, error) {
+func (p *Tokens) introspectSigned(
+	ctx context.Context,
+	r *http.Request,
+	form url.Values,
+	caller introspector,
+	refused error,
+) (*Introspection, string, error) {
 	if refused != nil {
 		return nil, caller.clientID, unauthenticated(r, refused)
 	}
@@ -68,8 +74,11 @@ func (p *Tokens) introspectSigned(ctx context.Context, r *http.Request, form url
 	// caller. The token of a person identifies somebody else, so aud would name a party that
 	// nobody has authenticated.
 	if caller.ofPerson {
-		return nil, caller.clientID, &oauth.Error{Status: http.StatusForbidden, Code: "unauthorized_client",
-			Description: "A signed response is for the application that asks, and this access token is that of a person: request one by the client credentials grant, or authenticate as a client."}
+		return nil, caller.clientID, &oauth.Error{
+			Status:      http.StatusForbidden,
+			Code:        "unauthorized_client",
+			Description: "A signed response is for the application that asks, and this access token is that of a person: request one by the client credentials grant, or authenticate as a client.",
+		}
 	}
 	a, err := p.clients.Client(ctx, caller.clientID)
 	if err != nil {
@@ -80,8 +89,11 @@ func (p *Tokens) introspectSigned(ctx context.Context, r *http.Request, form url
 	key, err := p.keys.Signer(ctx, algorithm)
 	if errors.Is(err, keys.ErrNone) {
 		// RFC 9110 §15.5.7: a caller that relies on the signature does not get plain JSON.
-		return nil, caller.clientID, &oauth.Error{Status: http.StatusNotAcceptable, Code: "invalid_request",
-			Description: "This server has no key that signs by " + algorithm + ": register introspection_signed_response_alg for the application, or accept application/json."}
+		return nil, caller.clientID, &oauth.Error{
+			Status:      http.StatusNotAcceptable,
+			Code:        "invalid_request",
+			Description: "This server has no key that signs by " + algorithm + ": register introspection_signed_response_alg for the application, or accept application/json.",
+		}
 	}
 	if err != nil {
 		return nil, caller.clientID, err
@@ -92,7 +104,12 @@ func (p *Tokens) introspectSigned(ctx context.Context, r *http.Request, form url
 	}
 	// RFC 9701 §5: an inactive token is one in a signed response too. Without sub and exp at the
 	// top, nobody takes the response for an access token.
-	found.Signed, err = key.Sign(algorithm, signedIntrospectionType, jose.Claims{"iss": p.config.Issuer, "aud": caller.clientID, "iat": oauth.Now(), "token_introspection": found})
+	found.Signed, err = key.Sign(algorithm, signedIntrospectionType, jose.Claims{
+		"iss":                 p.config.Issuer,
+		"aud":                 caller.clientID,
+		"iat":                 oauth.Now(),
+		"token_introspection": found,
+	})
 	return found, caller.clientID, err
 }
 

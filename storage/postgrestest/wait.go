@@ -58,7 +58,10 @@ func (c *Cluster) StandbyIsBack(t testing.TB) {
 
 func (c *Cluster) waitFor(t testing.TB, standby string) {
 	t.Helper()
-	for _, statement := range []string{`ALTER SYSTEM SET synchronous_standby_names = '` + standby + `'`, `SELECT pg_reload_conf()`} {
+	for _, statement := range []string{
+		`ALTER SYSTEM SET synchronous_standby_names = '` + standby + `'`,
+		`SELECT pg_reload_conf()`,
+	} {
 		_, err := c.operator.Exec(statement)
 		if err != nil {
 			t.Fatal(err)

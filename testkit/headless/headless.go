@@ -73,10 +73,15 @@ func start(program string) (ctx context.Context, end func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	flags := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.DisableGPU, chromedp.NoSandbox,
+	flags := append(
+		chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.DisableGPU, chromedp.NoSandbox,
 		chromedp.WindowSize(1280, 800), chromedp.IgnoreCertErrors, chromedp.Env("TMPDIR="+dir),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("no-proxy-server", true),
-		chromedp.Flag("host-resolver-rules", "MAP *.example 127.0.0.1, MAP *.lan 127.0.0.1, EXCLUDE 127.0.0.1, EXCLUDE localhost, MAP * ~NOTFOUND"))
+		chromedp.Flag(
+			"host-resolver-rules",
+			"MAP *.example 127.0.0.1, MAP *.lan 127.0.0.1, EXCLUDE 127.0.0.1, EXCLUDE localhost, MAP * ~NOTFOUND",
+		),
+	)
 	process, kill := chromedp.NewExecAllocator(context.Background(), flags...)
 	ctx, closed := chromedp.NewContext(process)
 	end = func() {

@@ -55,7 +55,9 @@ func TestAddAndUpdateHaveAFlagForEveryFieldOfAnApplication(t *testing.T) {
 		for _, field := range changed {
 			set[field] = true
 		}
-		if typeOf(name) == "bool" && len(differences(readFlag(t, name, "true", filled()), readFlag(t, name, "false", filled()))) == 0 {
+		if typeOf(name) == "bool" && len(differences(readFlag(
+			t, name, "true", filled(),
+		), readFlag(t, name, "false", filled()))) == 0 {
 			t.Errorf("--%s=false does not switch off what --%s switches on", name, name)
 		}
 	}

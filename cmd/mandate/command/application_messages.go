@@ -15,8 +15,16 @@ type messageFlags struct{ said clients.Messages }
 
 func (m *messageFlags) add(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&m.said.ObjectAlgorithm, "request-object-algorithm", "", "the only `ALGORITHM` of its request objects: "+strings.Join(clients.ObjectAlgorithms(), ", ")+" (default: any of them)")
-	f.BoolVar(&m.said.RequireSigned, "require-signed-request-object", false, "refuse its authorization requests that it did not sign (RFC 9101)")
+	f.StringVar(
+		&m.said.ObjectAlgorithm, "request-object-algorithm", "",
+		"the only `ALGORITHM` of its request objects: "+strings.Join(
+			clients.ObjectAlgorithms(), ", ",
+		)+" (default: any of them)",
+	)
+	f.BoolVar(
+		&m.said.RequireSigned, "require-signed-request-object", false,
+		"refuse its authorization requests that it did not sign (RFC 9101)",
+	)
 	f.StringArrayVar(&m.said.RequestURIs, "request-uri", nil, "`URI` of its request objects; may be repeated")
 	f.StringVar(
 		&m.said.ResponseAlgorithm,

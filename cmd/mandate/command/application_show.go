@@ -47,7 +47,10 @@ type clientKeyView struct {
 
 func (p *program) applicationShowCommand() *cobra.Command {
 	var asJSON bool
-	c := &cobra.Command{Use: "show CLIENT_ID", Short: "Show an application, without its secret", Args: arguments("CLIENT_ID"),
+	c := &cobra.Command{
+		Use:   "show CLIENT_ID",
+		Short: "Show an application, without its secret",
+		Args:  arguments("CLIENT_ID"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.withApplication(c.Context(), args[0], func(o *opened, a storage.Application) error {
 				view := viewApplication(o.provider, a, "")
@@ -63,15 +66,21 @@ func (p *program) applicationShowCommand() *cobra.Command {
 				view.RefusedRequests = viewRefusals(found)
 				return p.show(view, asJSON)
 			})
-		}}
+		},
+	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
 
 func detailsOf(ctx context.Context, of *provider.Provider, a storage.Application) (*applicationDetails, error) {
 	now, more := of.Rules.EffectiveRights(a)
-	d := &applicationDetails{TokenEndpoint: endpointOf(of, a, "token"), HasUnusableRights: more, Document: policy.DocumentOf(a), FollowsDocument: policy.FollowsDocument(a),
-		StatementIssuer: of.Registrations.StatementOf(a).Issuer}
+	d := &applicationDetails{
+		TokenEndpoint:     endpointOf(of, a, "token"),
+		HasUnusableRights: more,
+		Document:          policy.DocumentOf(a),
+		FollowsDocument:   policy.FollowsDocument(a),
+		StatementIssuer:   of.Registrations.StatementOf(a).Issuer,
+	}
 	d.AccessLifetime, d.RefreshLifetime = of.LifetimesOf(now)
 	if policy.HasGrant(now, policy.GrantCode) {
 		d.AuthorizationEndpoint = of.Issuer() + "/authorize/"
@@ -122,14 +131,29 @@ func endpointOf(of *provider.Provider, a storage.Application, name string) strin
 
 // rows are those of the table that a person reads. One without a value is left out.
 func (d *applicationDetails) rows() [][]string {
-	rows := [][]string{{"issuer", d.Issuer}, {"authorization endpoint", d.AuthorizationEndpoint}, {"pushed authorization requests", d.PushEndpoint},
-		{"device authorization endpoint", d.DeviceEndpoint}, {"token endpoint", d.TokenEndpoint}, {"introspection endpoint", d.IntrospectionEndpoint},
-		{"aud of client assertions", d.AssertionAudience}, {"access tokens last", seconds(d.AccessLifetime)}, {"refresh tokens last", seconds(d.RefreshLifetime)},
-		{"metadata document", d.document()}, {"software statement of", d.StatementIssuer}, {"without effect now", d.withoutEffect()}}
-	for _, k := range d.Keys {
-		rows = append(rows, []string{"key " + k.ID, strings.TrimSpace(k.Kind+" "+k.Algorithm) + ", last used: " + dash(k.LastUsedAt)})
+	rows := [][]string{
+		{"issuer", d.Issuer},
+		{"authorization endpoint", d.AuthorizationEndpoint},
+		{"pushed authorization requests", d.PushEndpoint},
+		{"device authorization endpoint", d.DeviceEndpoint},
+		{"token endpoint", d.TokenEndpoint},
+		{"introspection endpoint", d.IntrospectionEndpoint},
+		{"aud of client assertions", d.AssertionAudience},
+		{"access tokens last", seconds(d.AccessLifetime)},
+		{"refresh tokens last", seconds(d.RefreshLifetime)},
+		{"metadata document", d.document()},
+		{"software statement of", d.StatementIssuer},
+		{"without effect now", d.withoutEffect()},
 	}
-	return append(rows, []string{"people who approved it", atLeast(d.People, d.MorePeople)}, []string{"live tokens", atLeast(d.Tokens, d.MoreTokens)})
+	for _, k := range d.Keys {
+		rows = append(
+			rows, []string{"key " + k.ID, strings.TrimSpace(k.Kind+" "+k.Algorithm) + ", last used: " + dash(k.LastUsedAt)},
+		)
+	}
+	return append(
+		rows, []string{"people who approved it", atLeast(d.People, d.MorePeople)},
+		[]string{"live tokens", atLeast(d.Tokens, d.MoreTokens)},
+	)
 }
 
 func (d *applicationDetails) document() string {

@@ -31,7 +31,10 @@ func TestDemoSecured(t *testing.T) {
 	base := strings.TrimSuffix(first, "/demo/")
 	b.open(first)
 	b.follow("Go to Broker")
-	b.submit(url.Values{"username": {"alice"}, "password": {regexp.MustCompile(`(?m)^  alice +(\S+)$`).FindStringSubmatch(out)[1]}})
+	b.submit(url.Values{
+		"username": {"alice"},
+		"password": {regexp.MustCompile(`(?m)^  alice +(\S+)$`).FindStringSubmatch(out)[1]},
+	})
 	// A denial is signed too.
 	b.submit(url.Values{"decision": {"deny"}})
 	b.shows("The site verifies the signed response", `"error": "access_denied"`, "The response is an error")
@@ -41,8 +44,11 @@ func TestDemoSecured(t *testing.T) {
 	// What another browser pushed, or a server said that is not this one, is not accepted.
 	for site, answers := range map[string]map[string]string{
 		"Budget": {"code=x&state=forged&iss=" + url.QueryEscape(base+"/o"): "The state in the response is not the one"},
-		"Broker": {"code=x&state=STATE&iss=" + url.QueryEscape(base+"/o"): "not signed", "response=" + unsignedJWT(base+"/o"): "not signed",
-			denied: "The state in the response is not the one"},
+		"Broker": {
+			"code=x&state=STATE&iss=" + url.QueryEscape(base+"/o"): "not signed",
+			"response=" + unsignedJWT(base+"/o"):                   "not signed",
+			denied:                                                 "The state in the response is not the one",
+		},
 	} {
 		for answer, why := range answers {
 			b.open(first)
@@ -53,13 +59,34 @@ func TestDemoSecured(t *testing.T) {
 		}
 	}
 
-	both := []string{"POST /o/par/", "HTTP/1.1 201 Created", "&client_assertion_type=urn", `"typ": "client-authentication+jwt"`, `"typ": "dpop+jwt"`,
-		"grant_type=authorization_code", "code_verifier=", `"token_type": "DPoP"`, `"cnf": {`, `"ath": "`, "Authorization: DPoP mat_", "Authorization: Bearer mat_",
-		`WWW-Authenticate: Bearer realm="api", error="invalid_token"`, `WWW-Authenticate: DPoP realm="api"`, "grant_type=refresh_token",
-		"FAPI 2.0 Security Profile §5.3.2.1", "A thief repeats the request of the site"}
+	both := []string{
+		"POST /o/par/",
+		"HTTP/1.1 201 Created",
+		"&client_assertion_type=urn",
+		`"typ": "client-authentication+jwt"`,
+		`"typ": "dpop+jwt"`,
+		"grant_type=authorization_code",
+		"code_verifier=",
+		`"token_type": "DPoP"`,
+		`"cnf": {`,
+		`"ath": "`,
+		"Authorization: DPoP mat_",
+		"Authorization: Bearer mat_",
+		`WWW-Authenticate: Bearer realm="api", error="invalid_token"`,
+		`WWW-Authenticate: DPoP realm="api"`,
+		"grant_type=refresh_token",
+		"FAPI 2.0 Security Profile §5.3.2.1",
+		"A thief repeats the request of the site",
+	}
 	for site, more := range map[string][]string{
 		"Budget": {"&code_challenge_method=S256", "iss is the server that received the request"},
-		"Broker": {`"typ": "oauth-authz-req+jwt"`, "?response=ey", `"typ": "token-introspection+jwt"`, "Accept: application/token-introspection+jwt", "FAPI 2.0 Message Signing §5.4.1"},
+		"Broker": {
+			`"typ": "oauth-authz-req+jwt"`,
+			"?response=ey",
+			`"typ": "token-introspection+jwt"`,
+			"Accept: application/token-introspection+jwt",
+			"FAPI 2.0 Message Signing §5.4.1",
+		},
 	} {
 		b.open(first)
 		b.follow("Go to " + site)
@@ -98,14 +125,18 @@ func unsignedJWT(issuer string) string {
 // than the demo's verifies.
 func (b *demoBrowser) checkProofs(site, base string, want int) {
 	b.t.Helper()
-	shown := regexp.MustCompile(`(?s)<h3 class="jwt">([^<]+)</h3>\n<p>([^<]+)</p>\n<p class="hint">([^<]+)</p>\n<div class="decoded">\n<div>\n<h4>Header</h4>\n<pre dir="ltr"><code>([^<]+)</code></pre>\n</div>\n<div>\n<h4>Claims</h4>\n<pre dir="ltr"><code>([^<]+)</code></pre>.*?<summary id="[^"]+">As it was sent</summary>\n<pre dir="ltr"><code>([^<]+)</code></pre>`).FindAllStringSubmatch(b.page, -1)
+	shown := regexp.MustCompile(`(?s)<h3 class="jwt">([^<]+)</h3>\n<p>([^<]+)</p>\n<p class="hint">([^<]+)</p>\n<div class="decoded">\n<div>\n<h4>Header</h4>\n<pre dir="ltr"><code>([^<]+)</code></pre>\n</div>\n<div>\n<h4>Claims</h4>\n<pre dir="ltr"><code>([^<]+)</code></pre>.*?<summary id="[^"]+">As it was sent</summary>\n<pre dir="ltr"><code>([^<]+)</code></pre>`).FindAllStringSubmatch(
+		b.page, -1,
+	)
 	if len(shown) != want {
 		b.t.Errorf("%s: the page shows %d JWTs with a text and a clause, want %d", site, len(shown), want)
 	}
 	seen := map[string]bool{}
 	for _, one := range shown {
 		title, text := one[1], one[6]
-		if !regexp.MustCompile(`^(RFC|JARM|FAPI).*§`).MatchString(one[3]) || !strings.Contains(one[2], "It proves to the ") || !strings.Contains(one[2], "Without ") {
+		if !regexp.MustCompile(`^(RFC|JARM|FAPI).*§`).MatchString(one[3]) || !strings.Contains(
+			one[2], "It proves to the ",
+		) || !strings.Contains(one[2], "Without ") {
 			b.t.Errorf("%s: %s: %q, clause %q", site, title, one[2], one[3])
 		}
 		if strings.Count(b.page, text) < 2 || seen[text] {

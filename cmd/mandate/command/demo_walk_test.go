@@ -67,8 +67,11 @@ func TestDemoWalk(t *testing.T) {
 		b.open(first)
 		b.follow("Go to " + site)
 		b.submit(url.Values{"decision": {"approve"}})
-		b.shows("scope=openid+profile+email", `"id_token": "ey`, `"alg": "`+algorithm+`"`, `"nonce": "`, "The site reads the ID token",
-			"nonce is the value", "The signature is", "with another sub, the same signature is refused", `"email": "alice@example.org"`, `"birthdate": "1852-05-04"`)
+		b.shows(
+			"scope=openid+profile+email", `"id_token": "ey`, `"alg": "`+algorithm+`"`, `"nonce": "`,
+			"The site reads the ID token", "nonce is the value", "The signature is",
+			"with another sub, the same signature is refused", `"email": "alice@example.org"`, `"birthdate": "1852-05-04"`,
+		)
 		b.hides(`"error"`, "phone_number")
 		if strings.Contains(b.page, "jwks.json") != (algorithm == "RS256") {
 			t.Errorf("%s: keys are fetched although they are not needed, or not fetched although they are", algorithm)
@@ -108,7 +111,9 @@ func (b *demoBrowser) submit(form url.Values) {
 	if len(action) == 0 {
 		b.t.Fatalf("no form at %s:\n%s", b.at, b.page)
 	}
-	for _, hidden := range regexp.MustCompile(`<input type="hidden" name="([^"]+)" value="([^"]*)"`).FindAllStringSubmatch(b.page, -1) {
+	for _, hidden := range regexp.MustCompile(`<input type="hidden" name="([^"]+)" value="([^"]*)"`).FindAllStringSubmatch(
+		b.page, -1,
+	) {
 		form.Set(hidden[1], hidden[2])
 	}
 	target, err := b.at.Parse(action[len(action)-1][1])

@@ -136,7 +136,10 @@ func checkLink(t *testing.T, all map[string]page, p page, target string) {
 		return
 	}
 	if u.Fragment != "" && !all[to].anchors[u.Fragment] {
-		t.Errorf("%s: %s has no heading for #%s, but: %s", p.path, to, u.Fragment, strings.Join(slices.Sorted(maps.Keys(all[to].anchors)), ", "))
+		t.Errorf(
+			"%s: %s has no heading for #%s, but: %s", p.path, to, u.Fragment,
+			strings.Join(slices.Sorted(maps.Keys(all[to].anchors)), ", "),
+		)
 	}
 }
 
@@ -219,7 +222,9 @@ func TestNumbersDocs(t *testing.T) {
 		}
 	}
 	// The version that the tests install is the one that README.md names.
-	manifest, err := os.ReadFile(filepath.Join(root, "conformance", "foreign", "testdata", "oidc-provider", "package.json"))
+	manifest, err := os.ReadFile(filepath.Join(
+		root, "conformance", "foreign", "testdata", "oidc-provider", "package.json",
+	))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +232,11 @@ func TestNumbersDocs(t *testing.T) {
 	if version == nil {
 		t.Fatalf("no version of oidc-provider in %s", manifest)
 	}
-	for _, text := range []string{"oidc-provider " + string(version[1]), fmt.Sprintf("the rules of %d documents", rows), fmt.Sprintf("Of %d rules, %d are checked over HTTP.", rules, checked)} {
+	for _, text := range []string{
+		"oidc-provider " + string(version[1]),
+		fmt.Sprintf("the rules of %d documents", rows),
+		fmt.Sprintf("Of %d rules, %d are checked over HTTP.", rules, checked),
+	} {
 		if !strings.Contains(strings.Join(strings.Fields(string(readme)), " "), text) {
 			t.Errorf("README.md does not say %q", text)
 		}
@@ -300,7 +309,14 @@ func TestDocsSecurityTests(t *testing.T) {
 		t.Fatal(err)
 	}
 	var tests strings.Builder
-	for _, pattern := range []string{"conformance/mandate/*_test.go", "handlers/*_test.go", "handlers/*/*_test.go", "provider/*_test.go", "provider/*/*_test.go", "storage/*_test.go"} {
+	for _, pattern := range []string{
+		"conformance/mandate/*_test.go",
+		"handlers/*_test.go",
+		"handlers/*/*_test.go",
+		"provider/*_test.go",
+		"provider/*/*_test.go",
+		"storage/*_test.go",
+	} {
 		files, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			t.Fatal(err)

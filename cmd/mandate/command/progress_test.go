@@ -17,7 +17,11 @@ func TestProgressInAFile(t *testing.T) {
 		var out bytes.Buffer
 		p := newProgress(&out, false, 3)
 		slow := func(d time.Duration) func(*check.T) { return func(*check.T) { time.Sleep(d) } }
-		rules := p.watched([]check.Rule{{ID: "TEST/1/first", Level: check.Must, Check: slow(15 * time.Second)}, {ID: "TEST/1/second", Level: check.Must, Check: func(t *check.T) {
+		rules := p.watched([]check.Rule{{
+			ID:    "TEST/1/first",
+			Level: check.Must,
+			Check: slow(15 * time.Second),
+		}, {ID: "TEST/1/second", Level: check.Must, Check: func(t *check.T) {
 			slow(6 * time.Second)(t)
 			t.Failf("the server is wrong")
 		}}, {ID: "TEST/1/unchecked", TestedBy: "x"}})
@@ -41,7 +45,11 @@ func TestProgressInAFile(t *testing.T) {
 func TestProgressBeforeRepetitions(t *testing.T) {
 	p := newProgress(&bytes.Buffer{}, true, 2)
 	defer p.end()
-	rules := p.watched([]check.Rule{{ID: "TEST/1/first", Level: check.Must, Check: func(t *check.T) { t.Failf("the server is wrong") }}, {ID: "TEST/1/second", Check: func(*check.T) {}}})
+	rules := p.watched([]check.Rule{{
+		ID:    "TEST/1/first",
+		Level: check.Must,
+		Check: func(t *check.T) { t.Failf("the server is wrong") },
+	}, {ID: "TEST/1/second", Check: func(*check.T) {}}})
 	server := check.NewServer(&target.Target{}, nil)
 	first := server.Check(t.Context(), rules[0])
 	p.add(server.Check(t.Context(), rules[1]))
@@ -64,7 +72,9 @@ func TestProgressOfAWait(t *testing.T) {
 		p.begin("TEST/1/second")
 		p.wait("TEST/1/second", 27*time.Second, "registrations")
 		p.add(check.Result{Rule: check.Rule{ID: "TEST/1/third"}})
-		if want := "\r\r0 of 2  waiting 27 s: the server limits registrations"; !strings.HasPrefix(out.String(), want) || strings.Contains(out.String(), "third") {
+		if want := "\r\r0 of 2  waiting 27 s: the server limits registrations"; !strings.HasPrefix(
+			out.String(), want,
+		) || strings.Contains(out.String(), "third") {
 			t.Errorf("%q, want %q twice", &out, want)
 		}
 		time.Sleep(10 * time.Second)

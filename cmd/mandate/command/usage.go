@@ -12,10 +12,33 @@ import (
 
 // otherWords are the words of other programs for commands and flags of this one.
 var otherWords = map[string]string{
-	"rm": "delete", "remove": "delete", "create": "add", "new": "add", "register": "add", "ls": "list", "get": "show", "info": "show", "describe": "show",
-	"edit": "update", "change": "update", "modify": "update", "set": "update", "start": "serve", "run": "serve", "init": "migrate", "status": "doctor",
-	"client": "application", "clients": "application", "people": "user", "account": "user", "log": "events", "audit": "events",
-	"callback": "redirect-uri", "callback-url": "redirect-uri", "callback-uri": "redirect-uri", "type": "client-type",
+	"rm":           "delete",
+	"remove":       "delete",
+	"create":       "add",
+	"new":          "add",
+	"register":     "add",
+	"ls":           "list",
+	"get":          "show",
+	"info":         "show",
+	"describe":     "show",
+	"edit":         "update",
+	"change":       "update",
+	"modify":       "update",
+	"set":          "update",
+	"start":        "serve",
+	"run":          "serve",
+	"init":         "migrate",
+	"status":       "doctor",
+	"client":       "application",
+	"clients":      "application",
+	"people":       "user",
+	"account":      "user",
+	"log":          "events",
+	"audit":        "events",
+	"callback":     "redirect-uri",
+	"callback-url": "redirect-uri",
+	"callback-uri": "redirect-uri",
+	"type":         "client-type",
 }
 
 // meant returns the names that a person can have meant by a word: the one that it is another word for, those that it

@@ -39,11 +39,27 @@ func TestSuggestionsAreNear(t *testing.T) {
 		names []string
 		want  string
 	}{
-		{"aplication", commands, "application"}, {"app", commands, "application"}, {"Users", commands, "user"}, {"lits", commands, "list"}, {"ad", commands, "add add-member"},
-		{"add-members", commands, "add-member"}, {"rm", commands, "delete"}, {"start", commands, "serve"}, {"grups", commands, "group"},
-		{"x", commands, ""}, {"abc", commands, ""}, {"nonsense", commands, ""}, {"", commands, ""}, {strings.Repeat("a", 1<<20), commands, ""},
-		{"redirect-url", flags, "redirect-uri"}, {"callback-url", flags, "redirect-uri"}, {"scopes", flags, "scope"}, {"grant-type", flags, "grant"},
-		{"client", flags, "client-type client-id client-secret-stdin"}, {"nonsense", flags, ""}, {"rm", flags, ""},
+		{"aplication", commands, "application"},
+		{"app", commands, "application"},
+		{"Users", commands, "user"},
+		{"lits", commands, "list"},
+		{"ad", commands, "add add-member"},
+		{"add-members", commands, "add-member"},
+		{"rm", commands, "delete"},
+		{"start", commands, "serve"},
+		{"grups", commands, "group"},
+		{"x", commands, ""},
+		{"abc", commands, ""},
+		{"nonsense", commands, ""},
+		{"", commands, ""},
+		{strings.Repeat("a", 1<<20), commands, ""},
+		{"redirect-url", flags, "redirect-uri"},
+		{"callback-url", flags, "redirect-uri"},
+		{"scopes", flags, "scope"},
+		{"grant-type", flags, "grant"},
+		{"client", flags, "client-type client-id client-secret-stdin"},
+		{"nonsense", flags, ""},
+		{"rm", flags, ""},
 	} {
 		if got := strings.Join(meant(c.word, c.names), " "); got != c.want {
 			t.Errorf("%.20s: %q, want %q", c.word, got, c.want)

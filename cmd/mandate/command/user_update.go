@@ -23,7 +23,11 @@ func personFlags() []fieldFlag[people.Person] {
 		{"middle-name", "middle `NAME`", func(p *p) any { return &p.Profile.MiddleName }},
 		{"nickname", "`NAME` for informal use", func(p *p) any { return &p.Profile.Nickname }},
 		{"gender", "`GENDER`", func(p *p) any { return &p.Profile.Gender }},
-		{"birthdate", "`DATE` of birth: 1970-12-31, or 0000-12-31 without the year", func(p *p) any { return &p.Profile.Birthdate }},
+		{
+			"birthdate",
+			"`DATE` of birth: 1970-12-31, or 0000-12-31 without the year",
+			func(p *p) any { return &p.Profile.Birthdate },
+		},
 		{"zoneinfo", "time `ZONE`, such as Europe/Zurich", func(p *p) any { return &p.Profile.ZoneInfo }},
 		{"locale", "language `TAG`, such as de-CH", func(p *p) any { return &p.Profile.Locale }},
 		{"phone-number", "phone `NUMBER`, such as +41443334455", func(p *p) any { return &p.Profile.PhoneNumber }},

@@ -56,9 +56,26 @@ func Fill(ctx context.Context, with *provider.Provider, base string) (*Cast, err
 }
 
 func (c *Cast) fillPeople(ctx context.Context) error {
-	c.alice = people.Person{Username: "alice", Email: "alice@example.org", FirstName: "Alice", LastName: "Liddell", Groups: []string{groupName},
-		Profile: &people.Profile{EmailVerified: true, Birthdate: "1852-05-04", ZoneInfo: "Europe/London", Locale: "en-GB", PhoneNumber: "+441632960961",
-			Address: &people.Address{Formatted: "Christ Church\nOxford", StreetAddress: "Christ Church", Locality: "Oxford", Country: "United Kingdom"}}}
+	c.alice = people.Person{
+		Username:  "alice",
+		Email:     "alice@example.org",
+		FirstName: "Alice",
+		LastName:  "Liddell",
+		Groups:    []string{groupName},
+		Profile: &people.Profile{
+			EmailVerified: true,
+			Birthdate:     "1852-05-04",
+			ZoneInfo:      "Europe/London",
+			Locale:        "en-GB",
+			PhoneNumber:   "+441632960961",
+			Address: &people.Address{
+				Formatted:     "Christ Church\nOxford",
+				StreetAddress: "Christ Church",
+				Locality:      "Oxford",
+				Country:       "United Kingdom",
+			},
+		},
+	}
 	c.admin = people.Person{Username: "admin", Email: "admin@example.org", Administrator: true}
 	err := c.provider.People.AddGroup(ctx, groupName)
 	if err != nil {
@@ -76,17 +93,30 @@ func (c *Cast) fillPeople(ctx context.Context) error {
 
 func (c *Cast) fillApplications(ctx context.Context) error {
 	var err error
-	c.robot, err = c.fillApplication(ctx, clients.Registration{Name: "Robot", GrantTypes: []string{policy.GrantClient}, MayIntrospect: true, IntrospectionAlgorithm: serverAlgorithm})
+	c.robot, err = c.fillApplication(ctx, clients.Registration{
+		Name:                   "Robot",
+		GrantTypes:             []string{policy.GrantClient},
+		MayIntrospect:          true,
+		IntrospectionAlgorithm: serverAlgorithm,
+	})
 	if err != nil {
 		return err
 	}
-	c.legacy, err = c.fillApplication(ctx, clients.Registration{Name: "Legacy", GrantTypes: []string{policy.GrantPassword}})
+	c.legacy, err = c.fillApplication(ctx, clients.Registration{
+		Name:       "Legacy",
+		GrantTypes: []string{policy.GrantPassword},
+	})
 	if err != nil {
 		return err
 	}
 	c.sites = webSites()
 	for _, site := range c.sites {
-		r := clients.Registration{Name: site.name, Algorithm: site.algorithm, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{c.callback()}}
+		r := clients.Registration{
+			Name:         site.name,
+			Algorithm:    site.algorithm,
+			GrantTypes:   []string{policy.GrantCode},
+			RedirectURIs: []string{c.callback()},
+		}
 		if site.secured() {
 			err = site.register(&r)
 		}
@@ -116,14 +146,34 @@ func webSites() []*webSite {
 	return []*webSite{
 		{name: "Web", wants: "access to an API", scope: "read groups",
 			about: "OAuth 2.0 only. The site may read from an API what you approve. It does not learn who you are."},
-		{name: "Shop", wants: "signing in, RS256", scope: "openid profile email", algorithm: "RS256",
-			about: "OpenID Connect: the site learns who you are. The server signs the ID token with its private key, and everybody can verify the signature with the public key. Most sites use this."},
-		{name: "Forum", wants: "signing in, HS256", scope: "openid profile email", algorithm: "HS256",
-			about: "The same, but the client secret signs the ID token. Only the server and the site know it: both can verify the signature, and both could have created it."},
-		{name: "Budget", wants: "FAPI 2.0", scope: "read groups", profile: policy.ProfileFAPI,
-			about: "What a bank requires, without a shared secret. The site pushes its request, proves with private keys that it is the sender, and gets an access token that a thief cannot use."},
-		{name: "Broker", wants: "FAPI 2.0, signed messages", scope: "read groups", profile: policy.ProfileMessages,
-			about: "The same, and messages can be evidence later: the site signs its request, and the server signs its response to the site and its answer to the API."},
+		{
+			name:      "Shop",
+			wants:     "signing in, RS256",
+			scope:     "openid profile email",
+			algorithm: "RS256",
+			about:     "OpenID Connect: the site learns who you are. The server signs the ID token with its private key, and everybody can verify the signature with the public key. Most sites use this.",
+		},
+		{
+			name:      "Forum",
+			wants:     "signing in, HS256",
+			scope:     "openid profile email",
+			algorithm: "HS256",
+			about:     "The same, but the client secret signs the ID token. Only the server and the site know it: both can verify the signature, and both could have created it.",
+		},
+		{
+			name:    "Budget",
+			wants:   "FAPI 2.0",
+			scope:   "read groups",
+			profile: policy.ProfileFAPI,
+			about:   "What a bank requires, without a shared secret. The site pushes its request, proves with private keys that it is the sender, and gets an access token that a thief cannot use.",
+		},
+		{
+			name:    "Broker",
+			wants:   "FAPI 2.0, signed messages",
+			scope:   "read groups",
+			profile: policy.ProfileMessages,
+			about:   "The same, and messages can be evidence later: the site signs its request, and the server signs its response to the site and its answer to the API.",
+		},
 	}
 }
 

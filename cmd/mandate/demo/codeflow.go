@@ -77,12 +77,19 @@ func (d *codeFlow) redirected(answer url.Values) {
 }
 
 func (d *codeFlow) redeem(r *http.Request, code string) (tokenAnswer, error) {
-	form := url.Values{"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {d.client.cast.callback()}, "code_verifier": {d.verifier}}
+	form := url.Values{
+		"grant_type":    {"authorization_code"},
+		"code":          {code},
+		"redirect_uri":  {d.client.cast.callback()},
+		"code_verifier": {d.verifier},
+	}
 	if d.site.secured() {
 		return d.redeemBound(r, form)
 	}
-	step := templates.WalkStep{Title: "The site exchanges the code for tokens",
-		Text: "The site sends this request directly to the server, not through the browser. It authenticates with its client secret and sends the code verifier: an attacker who saw the code has neither. The site gets an access token for the access that you approved, and a refresh token, with which it can get the next access token."}
+	step := templates.WalkStep{
+		Title: "The site exchanges the code for tokens",
+		Text:  "The site sends this request directly to the server, not through the browser. It authenticates with its client secret and sends the code verifier: an attacker who saw the code has neither. The site gets an access token for the access that you approved, and a refresh token, with which it can get the next access token.",
+	}
 	if d.site.algorithm != "" {
 		step.Text += " It also gets the ID token, in which the server states who you are."
 	}
@@ -100,15 +107,27 @@ func (d *codeFlow) access(r *http.Request, tokens tokenAnswer) error {
 	if err != nil {
 		return err
 	}
-	err = d.exchange(r, templates.WalkStep{Title: "An API checks the token",
-		Text: "An API cannot read this token, so it asks the server about it: this is token introspection. The application Robot is allowed to introspect tokens, and acts as the API here."},
-		request{path: "/o/introspect/", authorization: d.client.cast.robot.basic(), form: url.Values{"token": {tokens.Access}}}, nil)
+	err = d.exchange(r, templates.WalkStep{
+		Title: "An API checks the token",
+		Text:  "An API cannot read this token, so it asks the server about it: this is token introspection. The application Robot is allowed to introspect tokens, and acts as the API here.",
+	},
+		request{
+			path:          "/o/introspect/",
+			authorization: d.client.cast.robot.basic(),
+			form:          url.Values{"token": {tokens.Access}},
+		}, nil)
 	if err != nil {
 		return err
 	}
-	return d.exchange(r, templates.WalkStep{Title: "The site gets new tokens",
-		Text: "A refresh token works once, and the response contains the next one. If it is used again later, the server revokes the whole token family: all tokens that come from this authorization grant."},
-		request{path: "/o/token/", authorization: d.site.basic(), form: url.Values{"grant_type": {"refresh_token"}, "refresh_token": {tokens.Refresh}}}, nil)
+	return d.exchange(r, templates.WalkStep{
+		Title: "The site gets new tokens",
+		Text:  "A refresh token works once, and the response contains the next one. If it is used again later, the server revokes the whole token family: all tokens that come from this authorization grant.",
+	},
+		request{
+			path:          "/o/token/",
+			authorization: d.site.basic(),
+			form:          url.Values{"grant_type": {"refresh_token"}, "refresh_token": {tokens.Refresh}},
+		}, nil)
 }
 
 // signIn continues with OpenID Connect: the site verifies the ID token and requests
@@ -116,8 +135,10 @@ func (d *codeFlow) access(r *http.Request, tokens tokenAnswer) error {
 func (d *codeFlow) signIn(r *http.Request, tokens tokenAnswer) error {
 	var keys keySet
 	if d.site.algorithm == "RS256" {
-		err := d.exchange(r, templates.WalkStep{Title: "The site loads the public keys of the server",
-			Text: "The server signs with a private key, which is secret. The public key can verify a signature, but cannot create one. A site finds the URL of the keys in the server's metadata, which it loads first: /o/.well-known/openid-configuration. Metadata and keys are the same for every client, and a site may cache them."},
+		err := d.exchange(r, templates.WalkStep{
+			Title: "The site loads the public keys of the server",
+			Text:  "The server signs with a private key, which is secret. The public key can verify a signature, but cannot create one. A site finds the URL of the keys in the server's metadata, which it loads first: /o/.well-known/openid-configuration. Metadata and keys are the same for every client, and a site may cache them.",
+		},
 			request{path: "/o/.well-known/jwks.json"}, &keys)
 		if err != nil {
 			return err
@@ -135,9 +156,11 @@ func (d *codeFlow) signIn(r *http.Request, tokens tokenAnswer) error {
 	var info struct {
 		Subject string `json:"sub"`
 	}
-	err = d.exchange(r, templates.WalkStep{Title: "The site requests the claims as they are now: UserInfo",
+	err = d.exchange(r, templates.WalkStep{
+		Title:  "The site requests the claims as they are now: UserInfo",
 		Text:   "The ID token identifies the person. That of this site also contains the claims of the scopes, because an administrator has registered the site; that of another site may not. With the access token, every site can request them, and gets them as they are now. The scopes decide which ones: here profile and email. The server also knows a phone number and a postal address of alice, but the site did not request the scopes for them.",
-		Checks: []string{"sub equals the sub of the ID token: both describe the same person."}},
+		Checks: []string{"sub equals the sub of the ID token: both describe the same person."},
+	},
 		request{path: "/o/userinfo/", authorization: "Bearer " + tokens.Access}, &info)
 	if err != nil {
 		return err

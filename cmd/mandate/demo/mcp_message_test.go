@@ -17,7 +17,12 @@ func TestMCPMessages(t *testing.T) {
 		{"POST", "application/json", `[{"jsonrpc":"2.0","id":1,"method":"ping"}]`, "400 "},
 		{"POST", "application/json", `{"id":1,"method":"` + strings.Repeat("x", maxMessage) + `"}`, "413 "},
 		{"POST", "application/json", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, "202 "},
-		{"POST", "application/json; charset=utf-8", `{"jsonrpc":"2.0","id":"a","method":"ping"}`, `200 {"jsonrpc":"2.0","id":"a","result":{}}`},
+		{
+			"POST",
+			"application/json; charset=utf-8",
+			`{"jsonrpc":"2.0","id":"a","method":"ping"}`,
+			`200 {"jsonrpc":"2.0","id":"a","result":{}}`,
+		},
 		{
 			"POST", "application/json", `{"jsonrpc":"2.0","id":1,"method":"server/discover"}`,
 			`200 {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}`,
