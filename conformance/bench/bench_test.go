@@ -5,10 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"encoding/xml"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,7 +43,7 @@ var binaryDir string
 
 // binary builds the command once.
 var binary = sync.OnceValues(func() (string, error) {
-	err := readSources()
+	err := testkit.ExamineSources(filepath.Join("..", ".."))
 	if err != nil {
 		return "", err
 	}
@@ -67,23 +65,6 @@ func must(t *testing.T, args ...string) string {
 		t.Fatalf("bench %s: %v\n%s%s", strings.Join(args, " "), err, &stdout, &stderr)
 	}
 	return stdout.String()
-}
-
-// readSources reads each file of the binary, so that the go command does not use a cached result after a change.
-func readSources() error {
-	for _, name := range []string{"go.mod", "go.sum", "cmd", "app", "provider", "storage", "handlers", "templates"} {
-		err := filepath.WalkDir(filepath.Join("..", "..", name), func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() {
-				return err
-			}
-			_, err = os.Stat(path)
-			return err
-		})
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
 }
 
 // databases returns the databases of this machine. Without PostgreSQL a part of the test is skipped, or fails where

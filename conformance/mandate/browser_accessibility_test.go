@@ -31,7 +31,7 @@ func TestBrowserAccessibility(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = readSources()
+	err = testkit.ExamineSources(filepath.Join("..", ".."))
 	if err != nil {
 		t.Fatal(err)
 	}

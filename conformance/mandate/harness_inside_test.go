@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"runtime/pprof"
 	"slices"
@@ -22,6 +21,7 @@ import (
 	"mandate/app/config"
 	"mandate/app/lines"
 	"mandate/cmd/mandate/command"
+	"mandate/testkit"
 )
 
 // ownProcesses says that the servers of a test are processes of their own: the test kills one, or reads what the system
@@ -72,7 +72,12 @@ func (s *server) inside(serve func(app.Process, context.Context, *config.Config)
 		defer out.Close()
 		settings, err := config.Load(s.config, s.options.env)
 		if err == nil {
-			err = serve(app.Process{Environ: s.options.env, Stdout: &s.log, Log: settings.Logger(out), Lost: out.Lost}, ctx, settings)
+			err = serve(app.Process{
+				Environ: s.options.env,
+				Stdout:  &s.log,
+				Log:     settings.Logger(out),
+				Lost:    out.Lost,
+			}, ctx, settings)
 		}
 		if err != nil && !errors.Is(err, context.Canceled) {
 			p.code = 1
@@ -90,7 +95,12 @@ func commandInside(env []string, stdin string, args ...string) result {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	var stdout, stderr bytes.Buffer
-	code := command.Run(ctx, command.Process{Environ: env, Stdin: strings.NewReader(stdin), Stdout: &stdout, Stderr: &stderr}, args)
+	code := command.Run(ctx, command.Process{
+		Environ: env,
+		Stdin:   strings.NewReader(stdin),
+		Stdout:  &stdout,
+		Stderr:  &stderr,
+	}, args)
 	return result{stdout.String(), stderr.String(), code}
 }
 
@@ -106,17 +116,16 @@ func newKey() string {
 
 // begun is the file of an SQLite database as a server has it after its first start: with the newest schema and keys that
 // sign. To make an RSA key is a good part of the work of a short test.
-var begun = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(binaryDir, "begun.db")
+var begun = testkit.Copied{Make: func(path string) error {
 	env := []string{"MANDATE_DATABASE_URL=sqlite:///" + path, "MANDATE_SECRET_KEY=" + installation()}
 	for _, args := range [][]string{{"migrate"}, {"keys", "list"}} {
 		r := commandInside(env, "", args...)
 		if r.code != 0 {
-			return "", fmt.Errorf("%v: exit code %d\n%s%s", args, r.code, r.stdout, r.stderr)
+			return fmt.Errorf("%v: exit code %d\n%s%s", args, r.code, r.stdout, r.stderr)
 		}
 	}
-	return path, nil
-})
+	return nil
+}}
 
 // provide makes the database of a server inside this process, unless it exists, or the server has keys of its own.
 func (s *server) provide(t testing.TB) {
@@ -124,18 +133,10 @@ func (s *server) provide(t testing.TB) {
 	path := strings.TrimPrefix(s.database.url, "sqlite:///")
 	_, err := os.Stat(path)
 	ownKeys := func(setting string) bool { return strings.HasPrefix(setting, "OIDC_RSA_PRIVATE_KEY") }
-	if s.database.name != "sqlite" || s.key != installation() || !errors.Is(err, fs.ErrNotExist) || slices.ContainsFunc(s.options.provider, ownKeys) {
+	if s.database.name != "sqlite" || s.key != installation() || !errors.Is(
+		err, fs.ErrNotExist,
+	) || slices.ContainsFunc(s.options.provider, ownKeys) {
 		return
 	}
-	from, err := begun()
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, err := os.ReadFile(from)
-	if err == nil {
-		err = os.WriteFile(path, file, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	begun.Copy(t, path)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"mandate/storage/postgrestest"
+	"mandate/testkit"
 )
 
 // The tests of this package run servers, in this process or by the built binary. TestMain creates a folder for the
@@ -74,7 +74,7 @@ func built(t testing.TB, program func() (string, error)) string {
 }
 
 func build(name string, flags []string) (string, error) {
-	err := readSources()
+	err := testkit.ExamineSources(filepath.Join("..", ".."))
 	if err != nil {
 		return "", err
 	}
@@ -85,25 +85,6 @@ func build(name string, flags []string) (string, error) {
 		return "", fmt.Errorf("build the binary: %w\n%s", err, out)
 	}
 	return path, nil
-}
-
-// readSources examines each source file of the binary. The go command records which
-// files a test examines, and does not use a cached result after one of them has
-// changed.
-func readSources() error {
-	for _, name := range []string{"go.mod", "go.sum", "cmd", "app", "provider", "storage", "handlers", "templates"} {
-		err := filepath.WalkDir(filepath.Join("..", "..", name), func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() {
-				return err
-			}
-			_, err = os.Stat(path)
-			return err
-		})
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
 }
 
 // result is the outcome of a command.

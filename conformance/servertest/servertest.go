@@ -10,7 +10,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"os"
 	"os/exec"
@@ -27,6 +26,7 @@ import (
 	"mandate/conformance/rules"
 	"mandate/conformance/target"
 	"mandate/storage/postgrestest"
+	"mandate/testkit"
 	"mandate/testkit/port"
 )
 
@@ -76,18 +76,9 @@ var (
 // Binary builds the program once, and returns its path.
 var Binary = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(workDir, "mandate")
-	// The go command records which files a test reads. It does not use a cached result if one of them has changed.
-	for _, name := range []string{"go.mod", "go.sum", "cmd", "app", "provider", "storage", "handlers", "templates", "conformance"} {
-		err := filepath.WalkDir(filepath.Join(root(), name), func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() {
-				return err
-			}
-			_, err = os.Stat(path)
-			return err
-		})
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return "", err
-		}
+	err := testkit.ExamineSources(root())
+	if err != nil {
+		return "", err
 	}
 	out, err := exec.Command("go", "build", "-o", path, "mandate/cmd/mandate").CombinedOutput()
 	if err != nil {

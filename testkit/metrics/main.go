@@ -3,10 +3,10 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,8 +17,8 @@ import (
 
 // limits is what the source has reached. A number here may only fall.
 var limits = []limit{
-	{"lines over 120 columns, without tests", 3200, func(t total) int { return t.long }},
-	{"lines over 120 columns in tests", 5890, func(t total) int { return t.longTests }},
+	{"lines over 120 columns, without tests", 2450, func(t total) int { return t.long }},
+	{"lines over 120 columns in tests", 5170, func(t total) int { return t.longTests }},
 	{"modules that go.mod requires directly", 30, func(t total) int { return t.modules }},
 	{"identifiers in the median function", 22, func(t total) int { return median(t.identifiers) }},
 	{"methods of the largest struct", 368, func(t total) int { return t.methods }},
@@ -102,7 +102,7 @@ func run(names []string, read func(string) ([]byte, error), w io.Writer) error {
 	var sum total
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "package\t>120\t>120 tests\tidentifiers\tmethods\tof\tarrows\tupward")
-	for _, dir := range sorted(packages) {
+	for _, dir := range slices.Sorted(maps.Keys(packages)) {
 		p := packages[dir]
 		up, arrows := p.arrows()
 		of, methods := p.largest()
@@ -147,15 +147,6 @@ func compare(sum total, limits []limit, w io.Writer) error {
 		}
 	}
 	return errors.Join(failed...)
-}
-
-func sorted[K cmp.Ordered, V any](m map[K]V) []K {
-	keys := make([]K, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 func median(numbers []int) int {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -32,7 +33,7 @@ func read(name string) ([]byte, error) {
 
 func TestTable(t *testing.T) {
 	var out strings.Builder
-	names := slices.DeleteFunc(sorted(source), func(name string) bool { return name == "go.mod" })
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(source)), func(name string) bool { return name == "go.mod" })
 	run(append(names, "a/deleted.go"), read, &out)
 	if want := "modules that go.mod requires directly: 2, limit"; !strings.Contains(out.String(), want) {
 		t.Errorf("no %q in %s", want, &out)

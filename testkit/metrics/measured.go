@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -84,7 +85,7 @@ func receiver(e ast.Expr) string {
 
 // largest is the type with the most methods.
 func (p *measured) largest() (name string, methods int) {
-	for _, of := range sorted(p.methods) {
+	for _, of := range slices.Sorted(maps.Keys(p.methods)) {
 		if p.methods[of] > methods {
 			name, methods = of, p.methods[of]
 		}
@@ -200,7 +201,7 @@ func order(uses []map[int]bool) []int {
 	place := make([]int, len(uses))
 	for next := range uses {
 		chosen, most := 0, -len(uses)-1
-		for _, i := range sorted(left) {
+		for _, i := range slices.Sorted(maps.Keys(left)) {
 			out, in := degrees(uses, left, i)
 			if in == 0 {
 				chosen = i
