@@ -12,7 +12,6 @@ import (
 	"mandate/handlers/request"
 	"mandate/provider/clientauth"
 	"mandate/provider/clients"
-	"mandate/provider/jose"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/storage"
@@ -57,21 +56,42 @@ func (s *server) registerPage(w http.ResponseWriter, r *http.Request) error {
 
 // initial returns the values of the form for a new application.
 func (s *server) initial(who *storage.SignedIn, of *kind) url.Values {
-	form := url.Values{"client_type": {policy.Confidential}, "grant_type": {policy.GrantCode}, "hash_client_secret": {"on"}, "access_token_format": {policy.FormatOpaque}, "algorithm": {policy.DefaultAlgorithm}, "userinfo_algorithm": {""}}
+	form := url.Values{
+		"client_type":         {policy.Confidential},
+		"grant_type":          {policy.GrantCode},
+		"hash_client_secret":  {"on"},
+		"access_token_format": {policy.FormatOpaque},
+		"algorithm":           {policy.DefaultAlgorithm},
+		"userinfo_algorithm":  {""},
+	}
 	form["scope"] = s.provider.Choices(who.User, nil).Scopes
 	of.preset(form)
 	return form
 }
 
 // registrationForm returns the form for a new application of a kind; nil: with all fields.
-func (s *server) registrationForm(r *http.Request, who *storage.SignedIn, of *kind, form url.Values, invalid *oauth.Invalid) templates.ApplicationForm {
+func (s *server) registrationForm(
+	r *http.Request,
+	who *storage.SignedIn,
+	of *kind,
+	form url.Values,
+	invalid *oauth.Invalid,
+) templates.ApplicationForm {
 	page := s.applicationForm(r, who, nil, form, invalid)
 	if of == nil {
 		return page
 	}
-	page.Kind = &templates.FormKind{ID: of.id, Title: of.title, Text: of.text, RedirectHint: of.redirects, Introspects: of.introspects,
-		Refusal: of.refusal(who, s.provider.Choices(who.User, nil)), Advanced: of.advanced(form, s.initial(who, of), invalid),
-		ChooseURL: s.path("/o/applications/register/"), ResourceURL: s.path("/admin/resources/new/")}
+	page.Kind = &templates.FormKind{
+		ID:           of.id,
+		Title:        of.title,
+		Text:         of.text,
+		RedirectHint: of.redirects,
+		Introspects:  of.introspects,
+		Refusal:      of.refusal(who, s.provider.Choices(who.User, nil)),
+		Advanced:     of.advanced(form, s.initial(who, of), invalid),
+		ChooseURL:    s.path("/o/applications/register/"),
+		ResourceURL:  s.path("/admin/resources/new/"),
+	}
 	if s.config.OpenID && of.redirects != "" {
 		page.Kind.IssuerURL = s.provider.Issuer()
 	}
@@ -183,12 +203,15 @@ func (s *server) submit(r *http.Request, who *storage.SignedIn, was *storage.App
 		return made, noScope(said, err)
 	}
 	if !r.PostForm.Has("auth_method") { // the form has no such field
-		said.Authentication, said.Messages, said.IntrospectionAlgorithm = clients.AuthenticationOf(*was), clients.MessagesOf(*was), was.IntrospectionAlg
-		said.Profile, said.SenderConstraint, said.RequiredACR, said.DefaultACR = was.Profile, was.SenderConstraint, was.RequiredACR, was.DefaultACR
+		said.Authentication, said.Messages = clients.AuthenticationOf(*was), clients.MessagesOf(*was)
+		said.IntrospectionAlgorithm = was.IntrospectionAlg
+		said.Profile, said.SenderConstraint = was.Profile, was.SenderConstraint
+		said.RequiredACR, said.DefaultACR = was.RequiredACR, was.DefaultACR
 	}
 	if !s.config.OpenID {
 		said.Algorithm, said.UserInfoAlgorithm, said.Pairwise = was.Algorithm, was.UserInfoAlgorithm, was.Sector != ""
-		said.PostLogoutURIs, said.BackchannelURI, said.ClaimsInIDToken = lines(was.PostLogoutURIs), was.BackchannelURI, was.ClaimsInIDToken
+		said.PostLogoutURIs, said.BackchannelURI = lines(was.PostLogoutURIs), was.BackchannelURI
+		said.ClaimsInIDToken = was.ClaimsInIDToken
 	}
 	if !who.User.Administrator || !may.AdministratorRights {
 		// The form does not contain these fields, so their values stay. The provider
@@ -238,14 +261,40 @@ func offeredScopes(may policy.Allowance, a *storage.Application) []string {
 // registration means every scope, including one that the operator adds later.
 func readRegistration(form url.Values, offers []string, every bool) clients.Registration {
 	said := clients.Registration{
-		Name: strings.TrimSpace(form.Get("name")), ClientType: form.Get("client_type"), GrantTypes: unique(form["grant_type"]),
-		RedirectURIs: lines(form.Get("redirect_uris")), Scopes: unique(form["scope"]), Resources: lines(form.Get("resources")), HashClientSecret: form.Has("hash_client_secret"),
-		MayIntrospect: form.Has("may_introspect"), SkipConsent: form.Has("skip_consent"), PKCE: form.Get("pkce"), RequirePushed: form.Has("require_pushed"), RequiredACR: form.Get("required_acr"), DefaultACR: form.Get("default_acr_values"), RefreshRotation: form.Get("refresh_rotation"), Profile: form.Get("profile"), SenderConstraint: form.Get("sender_constraint"),
-		AccessTokenLifetime: seconds(form.Get("access_token_lifetime")), RefreshTokenLifetime: seconds(form.Get("refresh_token_lifetime")),
-		AccessTokenFormat: form.Get("access_token_format"), Algorithm: form.Get("algorithm"), UserInfoAlgorithm: form.Get("userinfo_algorithm"), IntrospectionAlgorithm: form.Get("introspection_algorithm"), Pairwise: form.Has("pairwise"),
-		ClaimsInIDToken: form.Get("claims_in_id_token"), PostLogoutURIs: lines(form.Get("post_logout_redirect_uris")), BackchannelURI: strings.TrimSpace(form.Get("backchannel_logout_uri")),
-		Authentication: clients.Authentication{Method: form.Get("auth_method"), Algorithm: form.Get("auth_algorithm"),
-			JWKS: strings.TrimSpace(form.Get("jwks")), JWKSURI: strings.TrimSpace(form.Get("jwks_uri")), CertificateSubject: strings.TrimSpace(form.Get("certificate_subject")), EndpointAudience: form.Has("assertion_audience_endpoints")},
+		Name:                   strings.TrimSpace(form.Get("name")),
+		ClientType:             form.Get("client_type"),
+		GrantTypes:             unique(form["grant_type"]),
+		RedirectURIs:           lines(form.Get("redirect_uris")),
+		Scopes:                 unique(form["scope"]),
+		Resources:              lines(form.Get("resources")),
+		HashClientSecret:       form.Has("hash_client_secret"),
+		MayIntrospect:          form.Has("may_introspect"),
+		SkipConsent:            form.Has("skip_consent"),
+		PKCE:                   form.Get("pkce"),
+		RequirePushed:          form.Has("require_pushed"),
+		RequiredACR:            form.Get("required_acr"),
+		DefaultACR:             form.Get("default_acr_values"),
+		RefreshRotation:        form.Get("refresh_rotation"),
+		Profile:                form.Get("profile"),
+		SenderConstraint:       form.Get("sender_constraint"),
+		AccessTokenLifetime:    seconds(form.Get("access_token_lifetime")),
+		RefreshTokenLifetime:   seconds(form.Get("refresh_token_lifetime")),
+		AccessTokenFormat:      form.Get("access_token_format"),
+		Algorithm:              form.Get("algorithm"),
+		UserInfoAlgorithm:      form.Get("userinfo_algorithm"),
+		IntrospectionAlgorithm: form.Get("introspection_algorithm"),
+		Pairwise:               form.Has("pairwise"),
+		ClaimsInIDToken:        form.Get("claims_in_id_token"),
+		PostLogoutURIs:         lines(form.Get("post_logout_redirect_uris")),
+		BackchannelURI:         strings.TrimSpace(form.Get("backchannel_logout_uri")),
+		Authentication: clients.Authentication{
+			Method:             form.Get("auth_method"),
+			Algorithm:          form.Get("auth_algorithm"),
+			JWKS:               strings.TrimSpace(form.Get("jwks")),
+			JWKSURI:            strings.TrimSpace(form.Get("jwks_uri")),
+			CertificateSubject: strings.TrimSpace(form.Get("certificate_subject")),
+			EndpointAudience:   form.Has("assertion_audience_endpoints"),
+		},
 		Messages: messages(form),
 	}
 	said.Scopes = chosenScopes(said.Scopes, offers, every)
@@ -285,22 +334,57 @@ func unique(names []string) []string { return oauth.Union(nil, names) }
 
 // stored returns the form values that correspond to a registered application.
 func (s *server) stored(a storage.Application) url.Values {
-	form := url.Values{"version": {strconv.FormatInt(a.Version, 10)}, "name": {a.Name}, "client_type": {a.ClientType}, "grant_type": strings.Fields(a.GrantTypes),
-		"redirect_uris": {a.RedirectURIs}, "scope": strings.Fields(a.Scopes), "resources": {a.Resources}, "access_token_format": {a.AccessTokenFormat},
-		"algorithm": {cmp.Or(a.Algorithm, policy.DefaultAlgorithm)}, "userinfo_algorithm": {a.UserInfoAlgorithm}, "introspection_algorithm": {a.IntrospectionAlg},
-		"post_logout_redirect_uris": {a.PostLogoutURIs}, "backchannel_logout_uri": {a.BackchannelURI},
-		"claims_in_id_token": {a.ClaimsInIDToken}, "pkce": {a.PKCE},
-		"auth_method": {a.AuthMethod}, "profile": {a.Profile}, "required_acr": {a.RequiredACR}, "default_acr_values": {a.DefaultACR}, "refresh_rotation": {a.RefreshRotation}, "sender_constraint": {a.SenderConstraint}, "auth_algorithm": {a.AuthAlgorithm}, "jwks": {a.JWKS}, "jwks_uri": {a.JWKSURI}, "certificate_subject": {a.CertificateSubject},
-		"object_algorithm": {a.ObjectAlgorithm}, "request_uris": {a.RequestURIs}, "response_algorithm": {a.ResponseAlgorithm}, "response_modes": strings.Fields(a.ResponseModes)}
+	form := url.Values{
+		"version":                   {strconv.FormatInt(a.Version, 10)},
+		"name":                      {a.Name},
+		"client_type":               {a.ClientType},
+		"grant_type":                strings.Fields(a.GrantTypes),
+		"redirect_uris":             {a.RedirectURIs},
+		"scope":                     strings.Fields(a.Scopes),
+		"resources":                 {a.Resources},
+		"access_token_format":       {a.AccessTokenFormat},
+		"algorithm":                 {cmp.Or(a.Algorithm, policy.DefaultAlgorithm)},
+		"userinfo_algorithm":        {a.UserInfoAlgorithm},
+		"introspection_algorithm":   {a.IntrospectionAlg},
+		"post_logout_redirect_uris": {a.PostLogoutURIs},
+		"backchannel_logout_uri":    {a.BackchannelURI},
+		"claims_in_id_token":        {a.ClaimsInIDToken},
+		"pkce":                      {a.PKCE},
+		"auth_method":               {a.AuthMethod},
+		"profile":                   {a.Profile},
+		"required_acr":              {a.RequiredACR},
+		"default_acr_values":        {a.DefaultACR},
+		"refresh_rotation":          {a.RefreshRotation},
+		"sender_constraint":         {a.SenderConstraint},
+		"auth_algorithm":            {a.AuthAlgorithm},
+		"jwks":                      {a.JWKS},
+		"jwks_uri":                  {a.JWKSURI},
+		"certificate_subject":       {a.CertificateSubject},
+		"object_algorithm":          {a.ObjectAlgorithm},
+		"request_uris":              {a.RequestURIs},
+		"response_algorithm":        {a.ResponseAlgorithm},
+		"response_modes":            strings.Fields(a.ResponseModes),
+	}
 	if a.Scopes == "" { // every scope
 		form["scope"] = s.provider.Scopes()
 	}
-	for name, on := range map[string]bool{"hash_client_secret": a.HashClientSecret, "pairwise": a.Sector != "", "may_introspect": a.MayIntrospect, "skip_consent": a.SkipConsent, "assertion_audience_endpoints": a.EndpointAudience, "require_pushed": a.RequirePushed, "require_signed": a.RequireSigned} {
+	for name, on := range map[string]bool{
+		"hash_client_secret":           a.HashClientSecret,
+		"pairwise":                     a.Sector != "",
+		"may_introspect":               a.MayIntrospect,
+		"skip_consent":                 a.SkipConsent,
+		"assertion_audience_endpoints": a.EndpointAudience,
+		"require_pushed":               a.RequirePushed,
+		"require_signed":               a.RequireSigned,
+	} {
 		if on {
 			form.Set(name, "on")
 		}
 	}
-	for name, n := range map[string]int64{"access_token_lifetime": a.AccessTokenLifetime, "refresh_token_lifetime": a.RefreshTokenLifetime} {
+	for name, n := range map[string]int64{
+		"access_token_lifetime":  a.AccessTokenLifetime,
+		"refresh_token_lifetime": a.RefreshTokenLifetime,
+	} {
 		if n > 0 {
 			form.Set(name, strconv.FormatInt(n, 10))
 		}
@@ -310,7 +394,13 @@ func (s *server) stored(a storage.Application) url.Values {
 
 // applicationForm returns the form with the values that were sent and the errors in
 // them.
-func (s *server) applicationForm(r *http.Request, who *storage.SignedIn, a *storage.Application, form url.Values, invalid *oauth.Invalid) templates.ApplicationForm {
+func (s *server) applicationForm(
+	r *http.Request,
+	who *storage.SignedIn,
+	a *storage.Application,
+	form url.Values,
+	invalid *oauth.Invalid,
+) templates.ApplicationForm {
 	may, own := s.provider.Choices(who.User, a), s.provider.Lifetimes()
 	privileges := who.User.Administrator && may.AdministratorRights
 	invalid = s.atProfile(invalid, form.Get("profile"), privileges)
@@ -321,21 +411,55 @@ func (s *server) applicationForm(r *http.Request, who *storage.SignedIn, a *stor
 	field := func(name string) templates.Field {
 		return templates.Field{Value: form.Get(name), Error: invalid.At(name)}
 	}
-	page := templates.ApplicationForm{Frame: s.frame(r, ""), New: a == nil, Admin: who.User.Administrator, Privileges: privileges,
-		Action: s.path("/o/applications/register/"), CancelURL: s.path("/o/applications/"),
-		Name: field("name"), RedirectURIs: field("redirect_uris"), ClientTypeError: invalid.At("client_type"), GrantsError: invalid.At("grant_type"),
-		HashSecret: form.Has("hash_client_secret"), HashSecretError: invalid.At("hash_client_secret"), ScopesError: invalid.At("scope"), Resources: field("resources"),
-		MayIntrospect: form.Has("may_introspect"), SkipConsent: form.Has("skip_consent"), EndpointAudience: form.Has("assertion_audience_endpoints"), RequirePushed: form.Has("require_pushed"),
-		AccessLifetime: field("access_token_lifetime"), RefreshLifetime: field("refresh_token_lifetime"),
-		DefaultAccess: span(own.Access), DefaultRefresh: span(own.Refresh), Errors: s.applicationErrors(invalid, privileges),
+	page := templates.ApplicationForm{
+		Frame:            s.frame(r, ""),
+		New:              a == nil,
+		Admin:            who.User.Administrator,
+		Privileges:       privileges,
+		Action:           s.path("/o/applications/register/"),
+		CancelURL:        s.path("/o/applications/"),
+		Name:             field("name"),
+		RedirectURIs:     field("redirect_uris"),
+		ClientTypeError:  invalid.At("client_type"),
+		GrantsError:      invalid.At("grant_type"),
+		HashSecret:       form.Has("hash_client_secret"),
+		HashSecretError:  invalid.At("hash_client_secret"),
+		ScopesError:      invalid.At("scope"),
+		Resources:        field("resources"),
+		MayIntrospect:    form.Has("may_introspect"),
+		SkipConsent:      form.Has("skip_consent"),
+		EndpointAudience: form.Has("assertion_audience_endpoints"),
+		RequirePushed:    form.Has("require_pushed"),
+		AccessLifetime:   field("access_token_lifetime"),
+		RefreshLifetime:  field("refresh_token_lifetime"),
+		DefaultAccess:    span(own.Access),
+		DefaultRefresh:   span(own.Refresh),
+		Errors:           s.applicationErrors(invalid, privileges),
 		ClientType: checked(form["client_type"],
-			templates.Option{Value: policy.Confidential, Label: "Confidential", Help: "It runs on a server and can keep a secret."},
-			templates.Option{Value: policy.Public, Label: "Public", Help: "It runs in a browser, on a phone or on a desktop computer, and cannot keep a secret."}),
+			templates.Option{
+				Value: policy.Confidential,
+				Label: "Confidential",
+				Help:  "It runs on a server and can keep a secret.",
+			},
+			templates.Option{
+				Value: policy.Public,
+				Label: "Public",
+				Help:  "It runs in a browser, on a phone or on a desktop computer, and cannot keep a secret.",
+			}),
 		FormatError: invalid.At("access_token_format"),
 		Formats: checked(form["access_token_format"],
-			templates.Option{Value: policy.FormatOpaque, Label: "Opaque", Help: "A random string. An API asks this server whether the token is active, so a revoked token is refused at once."},
-			templates.Option{Value: policy.FormatJWT, Label: "JWT", Help: "Signed, so that an API can verify it with the server’s public keys (RFC 9068). Such an API accepts a revoked token until it expires, and everybody who has the token can read it. It is valid for " + span(own.JWT) + ", unless you set a lifetime below."}),
-		Grants: offered(may.Grants, form["grant_type"], grantOptions()...)}
+			templates.Option{
+				Value: policy.FormatOpaque,
+				Label: "Opaque",
+				Help:  "A random string. An API asks this server whether the token is active, so a revoked token is refused at once.",
+			},
+			templates.Option{
+				Value: policy.FormatJWT,
+				Label: "JWT",
+				Help:  "Signed, so that an API can verify it with the server’s public keys (RFC 9068). Such an API accepts a revoked token until it expires, and everybody who has the token can read it. It is valid for " + span(own.JWT) + ", unless you set a lifetime below.",
+			}),
+		Grants: offered(may.Grants, form["grant_type"], grantOptions()...),
+	}
 	s.authenticationFields(&page, form, invalid)
 	s.messagesFields(&page, form, invalid)
 	s.profileFields(&page, form, invalid)
@@ -352,7 +476,11 @@ func (s *server) applicationForm(r *http.Request, who *storage.SignedIn, a *stor
 	if s.config.OpenID {
 		page.OpenID, page.Pairwise, page.PairwiseError = true, form.Has("pairwise"), invalid.At("pairwise")
 		page.Algorithms, page.AlgorithmError = checked(form["algorithm"], idTokenAlgorithms()...), invalid.At("algorithm")
-		unsigned := templates.Option{Value: "", Label: "Not signed", Help: "Plain JSON, which is what nearly every application expects."}
+		unsigned := templates.Option{
+			Value: "",
+			Label: "Not signed",
+			Help:  "Plain JSON, which is what nearly every application expects.",
+		}
 		page.UserInfoAlgorithms = checked(form["userinfo_algorithm"], append([]templates.Option{unsigned}, idTokenAlgorithms()...)...)
 		page.PostLogoutURIs, page.BackchannelURI = field("post_logout_redirect_uris"), field("backchannel_logout_uri")
 		page.UserInfoAlgorithmError = invalid.At("userinfo_algorithm")
@@ -360,55 +488,4 @@ func (s *server) applicationForm(r *http.Request, who *storage.SignedIn, a *stor
 	}
 	page.Scopes = s.scopeOptions(offeredScopes(may, a), form["scope"])
 	return page
-}
-
-// scopeOptions returns the choices of scopes. An application keeps a scope that the server no longer has, until
-// somebody removes it from the list.
-func (s *server) scopeOptions(names, chosen []string) []templates.Option {
-	var options []templates.Option
-	for _, scope := range s.provider.Rules.Describe(names) {
-		help := cmp.Or(scope.Description, "This server does not have this scope now, so it has no effect.")
-		options = append(options, templates.Option{Value: scope.Name, Help: help})
-	}
-	return checked(chosen, options...)
-}
-
-func grantOptions() []templates.Option {
-	var options []templates.Option
-	for _, g := range policy.Grants() {
-		options = append(options, templates.Option{Value: g.Name, Label: g.Label, Help: g.Help})
-	}
-	return options
-}
-
-// algorithms returns the signing algorithms, the cheapest first.
-func algorithms() []templates.Option {
-	help := map[string]string{
-		"ES256": "Elliptic curve P-256. Signing is much faster than with RSA. Every current library supports it.",
-		"EdDSA": "Ed25519. Signing is as fast as with ES256. Some libraries do not support it.",
-		"RS256": "RSA. Libraries expect it by default. Choose it if you are not sure.",
-		"PS256": "RSA with PSS padding. For profiles that require it."}
-	var options []templates.Option
-	for _, name := range jose.Algorithms() {
-		options = append(options, templates.Option{Value: name, Help: help[name]})
-	}
-	return options
-}
-
-// idTokenAlgorithms returns the algorithms for what only the application itself verifies.
-func idTokenAlgorithms() []templates.Option {
-	return append(algorithms(), templates.Option{Value: "HS256", Help: "Signed with the client secret, so everybody who can verify a signature can also create one. Only for a confidential application whose secret is kept encrypted, not as a hash. The secret must have at least 32 bytes."})
-}
-
-// offered removes the options that are neither available nor chosen.
-func offered(values, chosen []string, options ...templates.Option) []templates.Option {
-	return slices.DeleteFunc(checked(chosen, options...), func(o templates.Option) bool { return !o.Checked && !slices.Contains(values, o.Value) })
-}
-
-// checked marks the options whose values were chosen.
-func checked(chosen []string, options ...templates.Option) []templates.Option {
-	for i := range options {
-		options[i].Checked = slices.Contains(chosen, options[i].Value)
-	}
-	return options
 }

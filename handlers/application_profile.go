@@ -23,16 +23,28 @@ func (s *server) profileFields(page *templates.ApplicationForm, form url.Values,
 	for _, name := range policy.Profiles() {
 		profiles = append(profiles, templates.Option{Value: name, Label: profileNames[name], Help: profileHelp[name]})
 	}
-	constraints := []templates.Option{{Value: "", Label: "As the application asks", Help: "With a DPoP proof it gets a token that is bound to its key, and without one a bearer token."},
+	constraints := []templates.Option{{
+		Value: "",
+		Label: "As the application asks",
+		Help:  "With a DPoP proof it gets a token that is bound to its key, and without one a bearer token.",
+	},
 		{Value: possession.DPoP, Label: boundTo[possession.DPoP], Help: "Each token request needs a DPoP proof (RFC 9449)."}}
 	if s.provider.Clients.Offers(clientauth.MethodSelfSigned) || form.Get("sender_constraint") == possession.Certificate {
-		constraints = append(constraints, templates.Option{Value: possession.Certificate, Label: boundTo[possession.Certificate], Help: "Each token request needs the certificate (RFC 8705)."})
+		constraints = append(constraints, templates.Option{
+			Value: possession.Certificate,
+			Label: boundTo[possession.Certificate],
+			Help:  "Each token request needs the certificate (RFC 8705).",
+		})
 	}
 	page.Profiles, page.ProfileError = checked([]string{form.Get("profile")}, profiles...), invalid.At("profile")
 	logins := []templates.Option{{Value: "", Label: "Any", Help: "The password suffices."}}
 	for _, value := range acr.Values() {
 		if value != acr.Password {
-			logins = append(logins, templates.Option{Value: value, Label: requiredLogins[value], Help: "A person who has signed in without it is led through the missing step. acr: " + value})
+			logins = append(logins, templates.Option{
+				Value: value,
+				Label: requiredLogins[value],
+				Help:  "A person who has signed in without it is led through the missing step. acr: " + value,
+			})
 		}
 	}
 	page.Logins, page.LoginError = checked([]string{form.Get("required_acr")}, logins...), invalid.At("required_acr")
@@ -40,11 +52,20 @@ func (s *server) profileFields(page *templates.ApplicationForm, form url.Values,
 	for _, one := range logins[1:] {
 		defaults = append(defaults, templates.Option{Value: one.Value, Label: one.Label, Help: "acr: " + one.Value})
 	}
-	if chosen := form.Get("default_acr_values"); !slices.ContainsFunc(defaults, func(o templates.Option) bool { return o.Value == chosen }) {
-		defaults = append(defaults, templates.Option{Value: chosen, Label: "As it has registered", Help: "acr, the preferred one first: " + oauth.Clip(chosen, 200)})
+	if chosen := form.Get("default_acr_values"); !slices.ContainsFunc(
+		defaults,
+		func(o templates.Option) bool { return o.Value == chosen },
+	) {
+		defaults = append(defaults, templates.Option{
+			Value: chosen,
+			Label: "As it has registered",
+			Help:  "acr, the preferred one first: " + oauth.Clip(chosen, 200),
+		})
 	}
-	page.DefaultLogins, page.DefaultLoginError = checked([]string{form.Get("default_acr_values")}, defaults...), invalid.At("default_acr_values")
-	page.Constraints, page.ConstraintError = checked([]string{form.Get("sender_constraint")}, constraints...), invalid.At("sender_constraint")
+	page.DefaultLogins = checked([]string{form.Get("default_acr_values")}, defaults...)
+	page.DefaultLoginError = invalid.At("default_acr_values")
+	page.Constraints = checked([]string{form.Get("sender_constraint")}, constraints...)
+	page.ConstraintError = invalid.At("sender_constraint")
 }
 
 // defaultLogin describes the login of a request that names none.
@@ -80,7 +101,8 @@ func (s *server) absent(field string, privileges bool) bool {
 	switch field {
 	case "may_introspect", "skip_consent", "assertion_audience_endpoints":
 		return !privileges
-	case "algorithm", "userinfo_algorithm", "pairwise", "post_logout_redirect_uris", "backchannel_logout_uri", "claims_in_id_token":
+	case "algorithm", "userinfo_algorithm", "pairwise", "post_logout_redirect_uris",
+		"backchannel_logout_uri", "claims_in_id_token":
 		return !s.config.OpenID
 	}
 	return field == "version"
@@ -122,9 +144,17 @@ func (s *server) rotationField(page *templates.ApplicationForm, form url.Values,
 		usual = "A confidential application keeps its refresh token."
 	}
 	rotations := []templates.Option{{Value: "", Label: "As the server is set", Help: usual},
-		{Value: policy.RotationOn, Label: rotationNames[policy.RotationOn], Help: "Whoever copied a refresh token is found out when it is used a second time."}}
+		{
+			Value: policy.RotationOn,
+			Label: rotationNames[policy.RotationOn],
+			Help:  "Whoever copied a refresh token is found out when it is used a second time.",
+		}}
 	if page.Privileges || chosen == policy.RotationOff {
-		rotations = append(rotations, templates.Option{Value: policy.RotationOff, Label: rotationNames[policy.RotationOff], Help: "For an application that cannot store a new refresh token after each use."})
+		rotations = append(rotations, templates.Option{
+			Value: policy.RotationOff,
+			Label: rotationNames[policy.RotationOff],
+			Help:  "For an application that cannot store a new refresh token after each use.",
+		})
 	}
 	page.Rotations, page.RotationError = checked([]string{chosen}, rotations...), invalid.At("refresh_rotation")
 }
@@ -139,18 +169,36 @@ func claimsField(page *templates.ApplicationForm, form url.Values, invalid *oaut
 		choices = append(choices, templates.Option{Value: policy.ClaimsOn, Label: claimsNames[true],
 			Help: "For an application that reads only the ID token, such as a cluster of Kubernetes."})
 	}
-	choices = append(choices, templates.Option{Value: policy.ClaimsOff, Label: claimsNames[false], Help: "The application reads them at the UserInfo endpoint."})
+	choices = append(choices, templates.Option{
+		Value: policy.ClaimsOff,
+		Label: claimsNames[false],
+		Help:  "The application reads them at the UserInfo endpoint.",
+	})
 	page.IDTokenClaims, page.IDTokenClaimsError = checked([]string{chosen}, choices...), invalid.At("claims_in_id_token")
 }
 
 // pkceField sets the field of the form about PKCE. Only an administrator may let an application come without, if an
 // administrator is responsible for it.
-func (s *server) pkceField(page *templates.ApplicationForm, actor storage.User, a *storage.Application, form url.Values, invalid *oauth.Invalid) {
+func (s *server) pkceField(
+	page *templates.ApplicationForm,
+	actor storage.User,
+	a *storage.Application,
+	form url.Values,
+	invalid *oauth.Invalid,
+) {
 	chosen := form.Get("pkce")
 	values := []templates.Option{{Value: "", Label: "The rule of the server", Help: s.usualPKCE(actor, a)},
-		{Value: policy.PKCERequired, Label: pkceNames[policy.PKCERequired], Help: "A request without a code challenge is refused."}}
+		{
+			Value: policy.PKCERequired,
+			Label: pkceNames[policy.PKCERequired],
+			Help:  "A request without a code challenge is refused.",
+		}}
 	if page.Privileges || chosen == policy.PKCEIfSent {
-		values = append(values, templates.Option{Value: policy.PKCEIfSent, Label: pkceNames[policy.PKCEIfSent], Help: "For a program that cannot send a code challenge. A stolen code is then easier to use."})
+		values = append(values, templates.Option{
+			Value: policy.PKCEIfSent,
+			Label: pkceNames[policy.PKCEIfSent],
+			Help:  "For a program that cannot send a code challenge. A stolen code is then easier to use.",
+		})
 	}
 	page.PKCE, page.PKCEError = checked([]string{chosen}, values...), invalid.At("pkce")
 }
@@ -171,11 +219,14 @@ func (s *server) usualPKCE(actor storage.User, a *storage.Application) string {
 func changes(now, before clients.Registration) []string {
 	var fields []string
 	for field, changed := range map[string]bool{
-		"require_pushed":          now.RequirePushed != before.RequirePushed,
-		"sender_constraint":       now.SenderConstraint != before.SenderConstraint,
-		"claims_in_id_token":      now.ClaimsInIDToken != before.ClaimsInIDToken,
-		"refresh_rotation":        now.RefreshRotation != before.RefreshRotation,
-		"algorithm":               cmp.Or(now.Algorithm, policy.DefaultAlgorithm) != cmp.Or(before.Algorithm, policy.DefaultAlgorithm),
+		"require_pushed":     now.RequirePushed != before.RequirePushed,
+		"sender_constraint":  now.SenderConstraint != before.SenderConstraint,
+		"claims_in_id_token": now.ClaimsInIDToken != before.ClaimsInIDToken,
+		"refresh_rotation":   now.RefreshRotation != before.RefreshRotation,
+		"algorithm": cmp.Or(
+			now.Algorithm,
+			policy.DefaultAlgorithm,
+		) != cmp.Or(before.Algorithm, policy.DefaultAlgorithm),
 		"introspection_algorithm": now.IntrospectionAlgorithm != before.IntrospectionAlgorithm,
 		"response_algorithm":      now.Messages.ResponseAlgorithm != before.Messages.ResponseAlgorithm,
 		"require_signed":          now.Messages.RequireSigned != before.Messages.RequireSigned,
@@ -190,14 +241,21 @@ func changes(now, before clients.Registration) []string {
 
 // The profiles, the required logins and the sender constraints, for people.
 var (
-	profileNames = map[string]string{policy.ProfileFAPI: "FAPI 2.0 Security Profile", policy.ProfileMessages: "FAPI 2.0 Message Signing"}
-	profileHelp  = map[string]string{
+	profileNames = map[string]string{
+		policy.ProfileFAPI:     "FAPI 2.0 Security Profile",
+		policy.ProfileMessages: "FAPI 2.0 Message Signing",
+	}
+	profileHelp = map[string]string{
 		policy.ProfileFAPI:     "Pushed requests, sender-constrained tokens, no secret, no password grant, no rotation of refresh tokens, and only the algorithms PS256, ES256 and EdDSA.",
 		policy.ProfileMessages: "The same, and the requests and the responses are signed.",
 	}
-	requiredLogins = map[string]string{"urn:mandate:acr:mfa": "Two factors", "phr": "A login that resists phishing", "urn:mandate:acr:passkey": "A passkey"}
-	pkceNames      = map[string]string{policy.PKCERequired: "Required", policy.PKCEIfSent: "Used if it is sent"}
-	rotationNames  = map[string]string{policy.RotationOn: "Replaced at each use", policy.RotationOff: "Kept"}
-	claimsNames    = map[bool]string{true: "Included", false: "Not included"}
-	boundTo        = map[string]string{possession.DPoP: "A key (DPoP)", possession.Certificate: "A client certificate"}
+	requiredLogins = map[string]string{
+		"urn:mandate:acr:mfa":     "Two factors",
+		"phr":                     "A login that resists phishing",
+		"urn:mandate:acr:passkey": "A passkey",
+	}
+	pkceNames     = map[string]string{policy.PKCERequired: "Required", policy.PKCEIfSent: "Used if it is sent"}
+	rotationNames = map[string]string{policy.RotationOn: "Replaced at each use", policy.RotationOff: "Kept"}
+	claimsNames   = map[bool]string{true: "Included", false: "Not included"}
+	boundTo       = map[string]string{possession.DPoP: "A key (DPoP)", possession.Certificate: "A client certificate"}
 )

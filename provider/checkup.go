@@ -38,7 +38,11 @@ func (p *Provider) Checkup(ctx context.Context, known ...checkup.Finding) []chec
 		Now:      time.Now,
 		Question: p.arrivalQuestion,
 		// The operator has chosen the address, so it may be in any network.
-		Client: outbound.New(outbound.Config{Networks: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}}).ForLibrary(checkup.Body)}
+		Client: outbound.New(outbound.Config{Networks: []netip.Prefix{
+			netip.MustParsePrefix("0.0.0.0/0"),
+			netip.MustParsePrefix("::/0"),
+		}}).ForLibrary(checkup.Body),
+	}
 	states, err := p.Keys.States(ctx)
 	if err == nil { // without the database, another finding says so
 		for _, k := range states {
@@ -61,7 +65,9 @@ func finding(check string, weight checkup.Weight, about, text, remedy string) ch
 
 // unreadable is the finding if the database does not answer.
 func unreadable(check string, err error) checkup.Finding {
-	return finding(check, checkup.Wrong, "", "The database cannot be read: "+err.Error(), "See the finding about the database.")
+	return finding(
+		check, checkup.Wrong, "", "The database cannot be read: "+err.Error(), "See the finding about the database.",
+	)
 }
 
 func (p *Provider) checkDatabase(ctx context.Context) checkup.Finding {
@@ -85,7 +91,10 @@ func (p *Provider) checkClock(ctx context.Context) checkup.Finding {
 	}
 	err = p.clock.Err()
 	if err != nil {
-		return finding("database-clock", checkup.Wrong, "", err.Error(), "Set the clocks of both machines by NTP. Until then this node is not ready and cleans nothing up.")
+		return finding(
+			"database-clock", checkup.Wrong, "", err.Error(),
+			"Set the clocks of both machines by NTP. Until then this node is not ready and cleans nothing up.",
+		)
 	}
 	return finding("database-clock", checkup.Fine, "", "The clocks of this machine and of the database agree.", "")
 }
@@ -100,12 +109,18 @@ func times(n int64) string {
 
 func (p *Provider) checkMail(ctx context.Context) checkup.Finding {
 	if !p.Notices.On() {
-		return finding("mail", checkup.Doubtful, "", "No mail server is configured: nobody gets a link for a forgotten password, an invitation or an address.",
-			"Set SMTP_URL and MAIL_FROM. Until then, mandate user reset-password-link makes a link.")
+		return finding(
+			"mail", checkup.Doubtful, "",
+			"No mail server is configured: nobody gets a link for a forgotten password, an invitation or an address.",
+			"Set SMTP_URL and MAIL_FROM. Until then, mandate user reset-password-link makes a link.",
+		)
 	}
 	err := p.Notices.Check(ctx)
 	if err != nil {
-		return finding("mail", checkup.Wrong, "", "The mail server does not accept a connection: "+err.Error(), "Check the host, the port and the password of SMTP_URL, and the firewall.")
+		return finding(
+			"mail", checkup.Wrong, "", "The mail server does not accept a connection: "+err.Error(),
+			"Check the host, the port and the password of SMTP_URL, and the firewall.",
+		)
 	}
 	return finding("mail", checkup.Fine, "", "The mail server accepts a connection.", "")
 }
@@ -126,7 +141,11 @@ func (p *Provider) checkKeys(ctx context.Context) checkup.Finding {
 		return finding("keys", checkup.Wrong, "", "No key signs now.", "Make a key that signs at once: mandate keys rotate.")
 	case !active["RSA"]:
 		// OIDC Core §15.1: RS256 is what every library knows.
-		return finding("keys", checkup.Doubtful, "", "No RSA key signs now, so there is no RS256, which libraries use if nothing else is set.", "Make one: mandate keys rotate.")
+		return finding(
+			"keys", checkup.Doubtful, "",
+			"No RSA key signs now, so there is no RS256, which libraries use if nothing else is set.",
+			"Make one: mandate keys rotate.",
+		)
 	}
 	return finding("keys", checkup.Fine, "", fmt.Sprintf("%d kinds of keys sign now.", len(active)), "")
 }
@@ -206,12 +225,19 @@ func (p *Provider) checkApplications(ctx context.Context) []checkup.Finding {
 			break
 		}
 		if offset+pageOfCheck >= mostCheckedApplications {
-			found = append(found, finding("redirect-uris", checkup.Doubtful, "", fmt.Sprintf("Only %d of %d applications were checked.", mostCheckedApplications, total), "The page of each application shows its refused requests."))
+			found = append(found, finding(
+				"redirect-uris", checkup.Doubtful, "",
+				fmt.Sprintf("Only %d of %d applications were checked.", mostCheckedApplications, total),
+				"The page of each application shows its refused requests.",
+			))
 		}
 	}
 	for _, check := range []string{"redirect-uris", "refused-requests"} {
 		if !slices.ContainsFunc(found, func(f checkup.Finding) bool { return f.Check == check }) {
-			text := map[string]string{"redirect-uris": "The redirect URIs of all applications are safe.", "refused-requests": "No request that certainly came from an application was refused in the last seven days."}[check]
+			text := map[string]string{
+				"redirect-uris":    "The redirect URIs of all applications are safe.",
+				"refused-requests": "No request that certainly came from an application was refused in the last seven days.",
+			}[check]
 			found = append(found, finding(check, checkup.Fine, "", text, ""))
 		}
 	}
@@ -252,14 +278,14 @@ func checkRedirectURIs(a storage.Application) []checkup.Finding {
 	return found
 }
 
-// RefusedToStrangers returns what unknown senders have asked for in the name of an application and did not get: the application with a
-// wrong secret, or anybody else.
+// RefusedToStrangers returns what unknown senders have asked for in the name of an application and did not get: the
+// application with a wrong secret, or anybody else.
 func (p *Provider) RefusedToStrangers(ctx context.Context, a storage.Application) []checkup.Finding {
 	return p.checkRefusals(ctx, a, true)
 }
 
-// checkRefusals returns what an application has asked for and did not get, or strangers in its name. Those from the browsers of
-// people who had signed in come last.
+// checkRefusals returns what an application has asked for and did not get, or strangers in its name. Those from the
+// browsers of people who had signed in come last.
 func (p *Provider) checkRefusals(ctx context.Context, a storage.Application, strangers bool) []checkup.Finding {
 	refusals, err := p.Refusals.Of(ctx, a)
 	if err != nil {

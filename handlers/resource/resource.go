@@ -218,15 +218,26 @@ func NewGuard(c GuardConfig) (*Guard, error) {
 	default:
 		return nil, fmt.Errorf("guard: required binding %q: use dpop, certificate or any", c.RequiredBinding)
 	}
-	return &Guard{verifier: c.Verifier, realm: realm, audience: c.Audience, binding: c.RequiredBinding, proofs: checked, bases: apiURLs(c),
-		certificates: mtls.Source{Header: c.CertificateHeader, Proxies: slices.Clone(c.TrustedProxies)}, showScopes: c.ShowScopes,
-		described: describe(c, checked != nil, mutual), origins: slices.Clone(c.AllowedOrigins), log: logger(c.Logger),
-		refused: newRequestLog(), unchecked: newRequestLog()}, nil
+	return &Guard{
+		verifier:     c.Verifier,
+		realm:        realm,
+		audience:     c.Audience,
+		binding:      c.RequiredBinding,
+		proofs:       checked,
+		bases:        apiURLs(c),
+		certificates: mtls.Source{Header: c.CertificateHeader, Proxies: slices.Clone(c.TrustedProxies)},
+		showScopes:   c.ShowScopes,
+		described:    describe(c, checked != nil, mutual),
+		origins:      slices.Clone(c.AllowedOrigins),
+		log:          logger(c.Logger),
+		refused:      newRequestLog(),
+		unchecked:    newRequestLog(),
+	}, nil
 }
 
-// Ask asks the authorization server about a token that nobody has. If it gets no clear answer, it logs why: the requests
-// with a token will get 503. A program calls it when it starts, because otherwise only the first of them shows that a
-// setting is wrong.
+// Ask lets the Verifier check a token that nobody has. If it gets no clear answer, it logs why: the requests with such a
+// token will get 503. A program calls it when it starts, because otherwise only the first of them shows that a setting
+// is wrong. A Verifier of signed tokens alone asks nobody about it.
 func (g *Guard) Ask(ctx context.Context) error {
 	_, err := g.verifier.Verify(ctx, rand.Text())
 	if err == nil || errors.Is(err, ErrInactive) {
@@ -288,7 +299,11 @@ func (g *Guard) decide(r *http.Request, q requirement, sent credentials, problem
 	}
 	if sent.token == "" {
 		// RFC 6750 §3.1: a request without a token gets no error code.
-		return access{}, &refusal{status: http.StatusUnauthorized, params: g.needs(q.scopes), detail: "Authentication credentials were not provided."}
+		return access{}, &refusal{
+			status: http.StatusUnauthorized,
+			params: g.needs(q.scopes),
+			detail: "Authentication credentials were not provided.",
+		}
 	}
 	token, no := g.verify(r, q, sent)
 	if no != nil {
@@ -361,7 +376,11 @@ func (g *Guard) permit(q requirement, token *Token) *refusal {
 	}
 	// RFC 6750 §3.1: the challenge names the scopes that are needed.
 	params := fmt.Sprintf(`, error="insufficient_scope", scope=%q`, strings.Join(q.scopes, " "))
-	no := &refusal{status: http.StatusForbidden, params: params, detail: "You do not have permission to perform this action."}
+	no := &refusal{
+		status: http.StatusForbidden,
+		params: params,
+		detail: "You do not have permission to perform this action.",
+	}
 	if g.showScopes {
 		no.scopes = q.scopes
 	}
@@ -384,7 +403,10 @@ func (g *Guard) acceptable(t *Token) error {
 		return wrongAudience(t, g.audience)
 	// RFC 8707 §2: no resource was named for this token, so it is for the server that issued it.
 	case t.Issuer != "" && t.Issuer != g.audience && !strings.HasPrefix(t.Issuer, strings.TrimSuffix(g.audience, "/")+"/"):
-		return inactive("it has no aud, so it is for its issuer %s, and RESOURCE_SERVER_AUDIENCE is %s: the client must request it with the parameter resource", t.Issuer, g.audience)
+		return inactive(
+			"it has no aud, so it is for its issuer %s, and RESOURCE_SERVER_AUDIENCE is %s: the client must request it with the parameter resource",
+			t.Issuer, g.audience,
+		)
 	}
 	return nil
 }

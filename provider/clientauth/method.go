@@ -53,6 +53,7 @@ var methods = []Method{none, secretBasic, secretPost, secretJWT, privateKeyJWT, 
 
 // What follows from the table.
 var (
+	publicMethods = []Method{none}
 	secretMethods = slices.DeleteFunc(slices.Clone(methods), func(m Method) bool { return m.Needs != Secret })
 	allAlgorithms = algorithmsOf(methods)
 )
@@ -84,7 +85,7 @@ func MethodOf(name string) (Method, bool) {
 // application has none, and may send its secret in any way.
 func registered(a storage.Application) []Method {
 	if a.ClientType == policy.Public {
-		return methods[:1]
+		return publicMethods
 	}
 	i := slices.IndexFunc(methods, func(m Method) bool { return m.Name == a.AuthMethod })
 	if i >= 0 {

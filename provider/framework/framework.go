@@ -6,7 +6,7 @@
 //
 // Authorization and Token make fosite for an endpoint each, and ClientCredentials makes its grant. Client,
 // Session and TokenStrategy implement the interfaces that fosite needs. Client
-// authentication is done by package clients.
+// authentication is done by package clientauth.
 package framework
 
 import (
@@ -28,7 +28,12 @@ import (
 )
 
 // Authorization returns fosite for the authorization endpoint. It stores the codes that it issues in codes.
-func Authorization(c *clients.Clients, rules *policy.Rules, lifetime time.Duration, codes oauth2.CoreStorage) *fosite.Fosite {
+func Authorization(
+	c *clients.Clients,
+	rules *policy.Rules,
+	lifetime time.Duration,
+	codes oauth2.CoreStorage,
+) *fosite.Fosite {
 	config := newConfig()
 	config.AuthorizeCodeLifespan = lifetime
 	config.AuthorizeEndpointHandlers = fosite.AuthorizeEndpointHandlers{
@@ -89,13 +94,24 @@ func Failed(err error) *oauth.Error {
 	}
 	rfc, ok := errors.AsType[*fosite.RFC6749Error](err)
 	if !ok || rfc.CodeField >= http.StatusInternalServerError {
-		return &oauth.Error{Status: http.StatusInternalServerError, Code: "server_error", Description: "Internal error.", Cause: err}
+		return &oauth.Error{
+			Status:      http.StatusInternalServerError,
+			Code:        "server_error",
+			Description: "Internal error.",
+			Cause:       err,
+		}
 	}
 	description := rfc.HintField
 	if description == "" {
 		description = rfc.DescriptionField
 	}
-	return &oauth.Error{Status: rfc.CodeField, Code: rfc.ErrorField, Description: oauth.ASCII(description), Cause: err, LogText: rfc.DescriptionField}
+	return &oauth.Error{
+		Status:      rfc.CodeField,
+		Code:        rfc.ErrorField,
+		Description: oauth.ASCII(description),
+		Cause:       err,
+		LogText:     rfc.DescriptionField,
+	}
 }
 
 // authenticated returns the client of a token request. It has authenticated before fosite gets the request,
@@ -119,7 +135,7 @@ func WithClient(ctx context.Context, a *storage.Application) context.Context {
 	return context.WithValue(ctx, clientKey{}, a)
 }
 
-// noHasher and noFetcher are never called, because package clients does the client
+// noHasher and noFetcher are never called, because package clientauth does the client
 // authentication. They replace fosite's defaults: its fetcher starts goroutines when it is
 // made.
 type (

@@ -57,10 +57,21 @@ func fieldFlags() []fieldFlag[clients.Registration] {
 			func(r *r) any { return &r.AccessTokenLifetime }},
 		{"refresh-token-lifetime", "lifetime of its refresh tokens in `SECONDS`; 0: the server's (default: the same)",
 			func(r *r) any { return &r.RefreshTokenLifetime }},
-		{"userinfo-algorithm", "`ALGORITHM` that signs its UserInfo responses; the empty text: none (default: they are not signed)",
-			func(r *r) any { return &r.UserInfoAlgorithm }},
-		{"pairwise", "use pairwise subjects, which applications of other hosts cannot correlate", func(r *r) any { return &r.Pairwise }},
-		{"post-logout-redirect-uri", "post-logout redirect `URI`; may be repeated", func(r *r) any { return &r.PostLogoutURIs }},
+		{
+			"userinfo-algorithm",
+			"`ALGORITHM` that signs its UserInfo responses; the empty text: none (default: they are not signed)",
+			func(r *r) any { return &r.UserInfoAlgorithm },
+		},
+		{
+			"pairwise",
+			"use pairwise subjects, which applications of other hosts cannot correlate",
+			func(r *r) any { return &r.Pairwise },
+		},
+		{
+			"post-logout-redirect-uri",
+			"post-logout redirect `URI`; may be repeated",
+			func(r *r) any { return &r.PostLogoutURIs },
+		},
 		{"backchannel-logout-uri", "`URI` that is called when a session ends", func(r *r) any { return &r.BackchannelURI }},
 	}
 }
@@ -75,7 +86,9 @@ type registrationFlags struct {
 
 func (f *registrationFlags) add(c *cobra.Command) {
 	addFlags(c, fieldFlags(), &f.said)
-	c.Flags().BoolVar(&f.noHash, "no-hash-client-secret", false, "store the secret encrypted with the server's key, not hashed")
+	c.Flags().BoolVar(
+		&f.noHash, "no-hash-client-secret", false, "store the secret encrypted with the server's key, not hashed",
+	)
 	f.auth.add(c)
 	f.signed.add(c)
 }
@@ -106,14 +119,17 @@ application assign and application take-over change who is responsible for it.`,
 				return err
 			}
 			return p.withApplication(c.Context(), args[0], func(o *opened, a storage.Application) error {
-				changed, err := o.provider.Clients.Change(c.Context(), policy.Operator(), a.ID, func(r *clients.Registration) error {
-					return f.read(c, r)
-				})
+				changed, err := o.provider.Clients.Change(
+					c.Context(), policy.Operator(), a.ID,
+					func(r *clients.Registration) error {
+						return f.read(c, r)
+					},
+				)
 				if err != nil {
 					return err
 				}
 				if now := changed.Application; c.Flags().Changed("no-hash-client-secret") && clientauth.HasSecret(now) && !now.HashClientSecret && !clientauth.SecretIsReadable(now) {
-					fmt.Fprintln(p.stderr, "The stored secret remains a hash until mandate application rotate-secret replaces it.")
+					fmt.Fprintln(p.Stderr, "The stored secret remains a hash until mandate application rotate-secret replaces it.")
 				}
 				return p.show(viewApplication(o.provider, changed.Application, changed.Secret), asJSON)
 			})

@@ -20,8 +20,10 @@ import (
 type programFlags struct{ name, url string }
 
 func (f *programFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.name, "for", "",
-		"`PROGRAM` that it is for: the other flags then have suitable values, and its settings are printed; mandate application programs lists all")
+	c.Flags().StringVar(
+		&f.name, "for", "",
+		"`PROGRAM` that it is for: the other flags then have suitable values, and its settings are printed; mandate application programs lists all",
+	)
 	c.Flags().StringVar(&f.url, "url", "", "`URL` at which people open the program, for --for")
 }
 
@@ -175,10 +177,25 @@ type programView struct {
 }
 
 func viewProgram(p presets.Program) programView {
-	v := programView{Name: p.Name, Title: p.Title, Kind: p.Kind, Address: p.Address, ClientType: policy.Confidential,
-		Redirects: append([]string{}, p.Redirects...), PostLogout: append([]string{}, p.PostLogout...), BackChannel: p.BackChannel,
-		Scopes: append([]string{}, p.Scopes...), PKCE: p.PKCE, Claims: p.Claims, AuthMethod: p.AuthMethod, File: p.File, Format: string(p.Format),
-		Since: p.Since, Notes: append([]string{}, p.Notes...), Verified: p.Verified.String()}
+	v := programView{
+		Name:        p.Name,
+		Title:       p.Title,
+		Kind:        p.Kind,
+		Address:     p.Address,
+		ClientType:  policy.Confidential,
+		Redirects:   append([]string{}, p.Redirects...),
+		PostLogout:  append([]string{}, p.PostLogout...),
+		BackChannel: p.BackChannel,
+		Scopes:      append([]string{}, p.Scopes...),
+		PKCE:        p.PKCE,
+		Claims:      p.Claims,
+		AuthMethod:  p.AuthMethod,
+		File:        p.File,
+		Format:      string(p.Format),
+		Since:       p.Since,
+		Notes:       append([]string{}, p.Notes...),
+		Verified:    p.Verified.String(),
+	}
 	if p.Public {
 		v.ClientType = policy.Public
 	}
@@ -195,9 +212,9 @@ func (p *program) applicationProgramsCommand() *cobra.Command {
 				views, rows = append(views, v), append(rows, []string{v.Name, v.Title, v.Format, v.Verified})
 			}
 			if asJSON {
-				return writeJSON(p.stdout, views)
+				return writeJSON(p.Stdout, views)
 			}
-			return writeTable(p.stdout, rows)
+			return writeTable(p.Stdout, rows)
 		}}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c

@@ -14,15 +14,25 @@ import (
 var createsDatabase = []string{"mandate serve", "mandate demo", "mandate migrate"}
 
 // withoutDatabase are the commands that use no database.
-var withoutDatabase = []string{"mandate resource-server", "mandate conformance", "mandate config check", "mandate config print", "mandate version", "mandate explain",
-	"mandate application programs"}
+var withoutDatabase = []string{
+	"mandate resource-server",
+	"mandate conformance",
+	"mandate config check",
+	"mandate config print",
+	"mandate version",
+	"mandate explain",
+	"mandate application programs",
+}
 
 var argument = regexp.MustCompile(`\b[A-Z][A-Z_]+\b`)
 
 // A command in another folder, or with a mistake in its configuration, must not create a second database.
 func TestOnlyThreeCommandsCreateADatabase(t *testing.T) {
 	folder := t.TempDir()
-	for command, text := range map[string]string{"user": "username,email\nzoe,zoe@example.org\n", "invitation": "email\nzoe@example.org\n"} {
+	for command, text := range map[string]string{
+		"user":       "username,email\nzoe,zoe@example.org\n",
+		"invitation": "email\nzoe@example.org\n",
+	} {
 		err := os.WriteFile(filepath.Join(folder, command), []byte(text), 0o600)
 		if err != nil {
 			t.Fatal(err)
@@ -56,7 +66,12 @@ func TestOnlyThreeCommandsCreateADatabase(t *testing.T) {
 				args = append(args, filepath.Join(folder, strings.Fields(name)[1]))
 			}
 			var out, log screen
-			p := &program{environ: []string{keyVariable, "MANDATE_DATABASE_URL=sqlite:///" + file}, stdin: strings.NewReader("correct horse battery staple"), stdout: &out, stderr: &log}
+			p := &program{Process: Process{
+				Environ: []string{keyVariable, "MANDATE_DATABASE_URL=sqlite:///" + file},
+				Stdin:   strings.NewReader("correct horse battery staple"),
+				Stdout:  &out,
+				Stderr:  &log,
+			}}
 			code := p.run(t.Context(), args)
 			if code != exitError || !strings.Contains(log.String(), "there is no database at "+file) {
 				t.Errorf("mandate %s: exit code %d:\n%s%s", strings.Join(args, " "), code, out.String(), log.String())
@@ -70,8 +85,10 @@ func TestOnlyThreeCommandsCreateADatabase(t *testing.T) {
 
 // withoutJSON are the commands that print no record, and what they do instead.
 var withoutJSON = map[string]string{
-	"mandate serve": "it runs until it is stopped", "mandate demo": "it runs until it is stopped", "mandate resource-server": "it runs until it is stopped",
-	"mandate conformance": "its reports have formats of their own",
+	"mandate serve":           "it runs until it is stopped",
+	"mandate demo":            "it runs until it is stopped",
+	"mandate resource-server": "it runs until it is stopped",
+	"mandate conformance":     "its reports have formats of their own",
 }
 
 // Scripts read what a command lists, shows or changes.
@@ -92,8 +109,15 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 
 // Each field that the page of a person can change has a flag of user add and user update.
 func TestAddAndUpdateHaveAFlagForEveryFieldOfAPerson(t *testing.T) {
-	left := map[string]string{"Password": "user passwd changes it", "Inactive": "user disable and user enable change it", "Subject": "it never changes",
-		"Shown": "it is no field", "Verified": "it is no field", "Username": "of user add it is the argument", "Profile.Address": "its parts have flags"}
+	left := map[string]string{
+		"Password":        "user passwd changes it",
+		"Inactive":        "user disable and user enable change it",
+		"Subject":         "it never changes",
+		"Shown":           "it is no field",
+		"Verified":        "it is no field",
+		"Username":        "of user add it is the argument",
+		"Profile.Address": "its parts have flags",
+	}
 	set := map[string]bool{}
 	for _, one := range personFlags() {
 		person := noPerson()

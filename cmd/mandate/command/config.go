@@ -18,17 +18,17 @@ type validView struct {
 func (p *program) configCheckCommand() *cobra.Command {
 	return p.withJSON(&cobra.Command{Use: "check", Short: "Check the configuration", Args: arguments(),
 		RunE: func(*cobra.Command, []string) error {
-			settings, err := config.Load(p.config, p.environ)
+			settings, err := config.Load(p.config, p.Environ)
 			if err != nil {
 				return err
 			}
-			warnings, err := app.Check(settings, settings.Logger(p.stderr))
+			warnings, err := app.Check(settings, settings.Logger(p.Stderr))
 			if err != nil {
 				return err
 			}
 			view := validView{true, append([]string{}, warnings...)}
 			for _, warning := range warnings {
-				fmt.Fprintln(p.stderr, "mandate: "+warning)
+				fmt.Fprintln(p.Stderr, "mandate: "+warning)
 			}
 			return p.done(view, "The configuration is valid.\n")
 		}})
@@ -41,14 +41,14 @@ func (p *program) configPrintCommand() *cobra.Command {
 			Short: "Print every setting with its effective value and its source; secrets are masked",
 			Args:  arguments(),
 			RunE: func(*cobra.Command, []string) error {
-				settings, err := config.Load(p.config, p.environ)
+				settings, err := config.Load(p.config, p.Environ)
 				if err != nil {
 					return err
 				}
 				if p.asJSON {
-					return writeJSON(p.stdout, settings.List())
+					return writeJSON(p.Stdout, settings.List())
 				}
-				settings.Print(p.stdout)
+				settings.Print(p.Stdout)
 				return nil
 			},
 		},

@@ -74,19 +74,31 @@ func (p *program) conformanceCommand() *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&run.target, "target", "", "the `FILE` that names the server, a person and clients")
 	f.BoolVar(&run.ask, "write-target", false, "ask questions, and write the target file")
-	f.StringVar(&run.clients, "clients", "", "print what to register at the server, in a `FORMAT`: "+names(engine.ClientFormats()))
-	f.StringArrayVar(&run.only, "only", nil, "a document, clause or `RULE`, such as RFC7636 or RFC6749/4.1; may be repeated")
+	f.StringVar(
+		&run.clients, "clients", "", "print what to register at the server, in a `FORMAT`: "+names(engine.ClientFormats()),
+	)
+	f.StringArrayVar(
+		&run.only, "only", nil, "a document, clause or `RULE`, such as RFC7636 or RFC6749/4.1; may be repeated",
+	)
 	f.StringVar(&run.profile, "profile", "", "a `PROFILE`: "+names(rules.Profiles()))
 	f.StringVar(&run.format, "format", "text", "the `FORMAT` of the report: "+names(engine.Formats()))
 	run.known.flags(c)
-	f.StringArrayVar(&run.reports, "report", nil, "write the report to a `FILE` too, in the format of its ending: .html, .json, .xml (JUnit) or .txt; may be repeated")
+	f.StringArrayVar(
+		&run.reports, "report", nil,
+		"write the report to a `FILE` too, in the format of its ending: .html, .json, .xml (JUnit) or .txt; may be repeated",
+	)
 	f.BoolVar(&run.list, "list", false, "list the rules, and check none")
 	f.StringVar(&run.ca, "ca", "", "a PEM `FILE` of certificate authorities to trust in addition to those of the system")
-	f.StringVar(&run.log, "log", "", "keep every request and answer in this `FOLDER`, one file for each rule, with secrets masked")
+	f.StringVar(
+		&run.log, "log", "", "keep every request and answer in this `FOLDER`, one file for each rule, with secrets masked",
+	)
 	run.options.Timeout = 15 * time.Second
 	f.Var((*duration)(&run.options.Timeout), "timeout", "the time limit of one request, a `DURATION` such as 30s")
 	f.IntVar(&run.options.Workers, "workers", wire.InFlight, "how many checks run at the same time, 1 to 16")
-	f.BoolVar(&run.options.Owned, "i-own-this-server", false, "allow a server that is neither on this machine nor in a private network")
+	f.BoolVar(
+		&run.options.Owned, "i-own-this-server", false,
+		"allow a server that is neither on this machine nor in a private network",
+	)
 	return c
 }
 
@@ -96,7 +108,7 @@ func names[V any](table map[string]V) string {
 
 func (p *program) conformance(ctx context.Context, run *rulesRun) error {
 	// Errors and questions have texts of the server.
-	run.screen, p.stderr = p.stderr, wire.HarmlessWriter{To: p.stderr}
+	run.screen, p.Stderr = p.Stderr, wire.HarmlessWriter{To: p.Stderr}
 	write, known := engine.Formats()[run.format]
 	if !known {
 		return wrongUsage("--format: there is no format %q, only %s", run.format, names(engine.Formats()))
@@ -115,9 +127,9 @@ func (p *program) conformance(ctx context.Context, run *rulesRun) error {
 	case run.list && run.format != "text":
 		return wrongUsage("--format: a list is always text")
 	case run.list && run.profile == "" && len(run.only) == 0:
-		return engine.List(p.stdout, all)
+		return engine.List(p.Stdout, all)
 	case run.list:
-		return engine.List(p.stdout, rules)
+		return engine.List(p.Stdout, rules)
 	case run.clients != "" && engine.ClientFormats()[run.clients] == nil:
 		return wrongUsage("--clients: there is no format %q, only %s", run.clients, names(engine.ClientFormats()))
 	case run.clients != "" && !run.ask:
@@ -145,12 +157,14 @@ func (p *program) conformance(ctx context.Context, run *rulesRun) error {
 		report.Selection += ", until an interrupt"
 		run.outputs.keep(run.reports)
 		err = errors.New("interrupted: the report has the results so far")
-		return &untriedError{errors.Join(err, run.writeReports(report), write(report, p.stdout), run.outputs.abandon())}
+		return &untriedError{errors.Join(err, run.writeReports(report), write(report, p.Stdout), run.outputs.abandon())}
 	}
 	if report.Stopped {
 		return p.serverStopped(run, report, write)
 	}
-	err = errors.Join(run.known.compare(report), run.writeReports(report), write(report, p.stdout)) // one that fails keeps no result from the others
+	err = errors.Join(
+		run.known.compare(report), run.writeReports(report), write(report, p.Stdout),
+	) // one that fails keeps no result from the others
 	if err != nil {
 		return err
 	}
@@ -169,19 +183,33 @@ func (p *program) conformance(ctx context.Context, run *rulesRun) error {
 // sayWritten names the files that the run has written.
 func (p *program) sayWritten(run *rulesRun) {
 	for _, path := range run.reports {
-		fmt.Fprintf(p.stdout, "Wrote %s.\n", path)
+		fmt.Fprintf(p.Stdout, "Wrote %s.\n", path)
 	}
 	if run.known.write != "" {
-		fmt.Fprintf(p.stdout, "Wrote %s. With --write-baseline the exit code is 0, also if a MUST failed: the failures are in the file.\n", run.known.write)
+		fmt.Fprintf(
+			p.Stdout,
+			"Wrote %s. With --write-baseline the exit code is 0, also if a MUST failed: the failures are in the file.\n",
+			run.known.write,
+		)
 	}
 }
 
 // serverStopped writes the reports of a run at whose end the server did not answer. Nothing is known about the rules
 // that were not reached, so that no baseline is compared or written.
-func (p *program) serverStopped(run *rulesRun, report *engine.Report, write func(*engine.Report, io.Writer) error) error {
-	err := errors.Join(run.writeReports(report), write(report, p.stdout))
+func (p *program) serverStopped(
+	run *rulesRun,
+	report *engine.Report,
+	write func(*engine.Report, io.Writer) error,
+) error {
+	err := errors.Join(run.writeReports(report), write(report, p.Stdout))
 	blocked := report.Count(check.Blocked, "")
-	return untried(errors.Join(err, fmt.Errorf("the server has stopped answering, and %d of %d rules are blocked: start it, and run the check again", blocked, len(report.Results))))
+	return untried(errors.Join(
+		err,
+		fmt.Errorf(
+			"the server has stopped answering, and %d of %d rules are blocked: start it, and run the check again", blocked,
+			len(report.Results),
+		),
+	))
 }
 
 // selection describes the chosen rules.
@@ -231,7 +259,7 @@ func (p *program) tryRules(ctx context.Context, run *rulesRun, selected []check.
 	}
 	runner.KeepLog = log != nil
 	if staying := runner.Staying(selected); staying != "" {
-		fmt.Fprintf(p.stderr, "mandate: %s\n", staying)
+		fmt.Fprintf(p.Stderr, "mandate: %s\n", staying)
 	}
 	progress := newProgress(run.screen, isTerminal(run.screen), len(selected))
 	report := runner.Run(ctx, progress.watched(selected), func(r check.Result) {
@@ -245,11 +273,11 @@ func (p *program) tryRules(ctx context.Context, run *rulesRun, selected []check.
 		}
 	}
 	if log.Err() != nil {
-		fmt.Fprintf(p.stderr, "mandate: --log: %s\n", log.Err())
+		fmt.Fprintf(p.Stderr, "mandate: --log: %s\n", log.Err())
 	}
 	err = runner.Close(context.WithoutCancel(ctx))
 	if err != nil {
-		fmt.Fprintf(p.stderr, "mandate: %s\n", err)
+		fmt.Fprintf(p.Stderr, "mandate: %s\n", err)
 	}
 	return report, ctx.Err()
 }
@@ -271,10 +299,10 @@ func (p *program) writeTarget(ctx context.Context, run *rulesRun, selected []che
 	}
 	check := run.again()
 	if unfinished != "" {
-		_, err = fmt.Fprintf(p.stdout, "\nWrote %s, but %s\nThen run: %s\n", run.target, unfinished, check)
+		_, err = fmt.Fprintf(p.Stdout, "\nWrote %s, but %s\nThen run: %s\n", run.target, unfinished, check)
 		return err
 	}
-	_, err = fmt.Fprintf(p.stdout, "\nWrote %s. It contains secrets. Now run: %s\n", run.target, check)
+	_, err = fmt.Fprintf(p.Stdout, "\nWrote %s. It contains secrets. Now run: %s\n", run.target, check)
 	return err
 }
 
@@ -305,12 +333,17 @@ func (r *rulesRun) purpose(selected []check.Rule) engine.Purpose {
 }
 
 // askTarget writes the target file, and says what is not finished in it.
-func (p *program) askTarget(ctx context.Context, run *rulesRun, selected []check.Rule, to io.Writer) (unfinished string, err error) {
+func (p *program) askTarget(
+	ctx context.Context,
+	run *rulesRun,
+	selected []check.Rule,
+	to io.Writer,
+) (unfinished string, err error) {
 	run.options.CA, err = authorities(run.ca)
 	if err != nil {
 		return "", err
 	}
-	answered, unfinished, err := engine.Ask(ctx, p.stdin, p.stderr, run.purpose(selected), run.options)
+	answered, unfinished, err := engine.Ask(ctx, p.Stdin, p.Stderr, run.purpose(selected), run.options)
 	if err != nil {
 		return "", err
 	}
@@ -321,7 +354,10 @@ func (p *program) askTarget(ctx context.Context, run *rulesRun, selected []check
 func loadTarget(path string) (*target.Target, error) {
 	of, err := target.Load(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("there is no target file %s: mandate conformance --target %s --write-target asks questions and writes it", path, wire.ShellWord(path))
+		return nil, fmt.Errorf(
+			"there is no target file %s: mandate conformance --target %s --write-target asks questions and writes it", path,
+			wire.ShellWord(path),
+		)
 	}
 	if _, is := errors.AsType[*os.PathError](err); is {
 		return nil, fmt.Errorf("--target: %w", err)
@@ -337,14 +373,18 @@ func (p *program) printClients(run *rulesRun, selected []check.Rule) error {
 		of, err = target.Load(run.target)
 		switch {
 		case errors.Is(err, os.ErrNotExist): // it will be written when the clients are registered
-			fmt.Fprintf(p.stderr, "mandate: there is no target file %s yet, so that these are the clients for any server. Register them, and then write it: %s --write-target\n", run.target, run.again())
+			fmt.Fprintf(
+				p.Stderr,
+				"mandate: there is no target file %s yet, so that these are the clients for any server. Register them, and then write it: %s --write-target\n",
+				run.target, run.again(),
+			)
 			of = &target.Target{}
 		case err != nil:
 			_, err = loadTarget(run.target)
 			return untried(err)
 		}
 	}
-	return engine.NewRegistration(of, run.purpose(selected).Roles()).Print(p.stdout, run.clients)
+	return engine.NewRegistration(of, run.purpose(selected).Roles()).Print(p.Stdout, run.clients)
 }
 
 // authorities returns the certificate authorities of the system and those of a

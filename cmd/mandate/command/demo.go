@@ -19,23 +19,33 @@ const demoTargetFile = "target.yaml"
 
 func (p *program) demoCommand() *cobra.Command {
 	var address string
-	c := &cobra.Command{Use: "demo", Short: "Run a server with example people and applications on a temporary database", Args: arguments(),
+	c := &cobra.Command{
+		Use:   "demo",
+		Short: "Run a server with example people and applications on a temporary database",
+		Args:  arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if p.config != "" {
 				return wrongUsage("--config cannot be used with demo, which has its own configuration: use serve")
 			}
 			if !demo.MayListen(address) {
-				return wrongUsage("--listen %s: write 127.0.0.1:8000, or :8000 in a container; the demo has no TLS, so it serves this machine only", address)
+				return wrongUsage(
+					"--listen %s: write 127.0.0.1:8000, or :8000 in a container; the demo has no TLS, so it serves this machine only",
+					address,
+				)
 			}
 			return stopped(c.Context(), p.demo(c.Context(), address))
-		}}
-	c.Flags().StringVar(&address, "listen", "127.0.0.1:8000", "`ADDRESS` to listen at; if its port is in use, the demo uses the next free port")
+		},
+	}
+	c.Flags().StringVar(
+		&address, "listen", "127.0.0.1:8000",
+		"`ADDRESS` to listen at; if its port is in use, the demo uses the next free port",
+	)
 	return c
 }
 
 func (p *program) demo(ctx context.Context, address string) error {
 	ctx = app.ByServer(ctx)
-	listener, err := demo.Listen(address, p.stdout)
+	listener, err := demo.Listen(address, p.Stdout)
 	if err != nil {
 		return err
 	}
@@ -47,7 +57,9 @@ func (p *program) demo(ctx context.Context, address string) error {
 	defer os.RemoveAll(dir)
 	// The environment is ignored: its settings belong to another server.
 	file, target := filepath.Join(dir, "mandate.yaml"), filepath.Join(dir, demoTargetFile)
-	err = demo.WriteConfig(file, "http://"+httpserve.Address(listener), listener.Addr().String(), filepath.Join(dir, "demo.db"))
+	err = demo.WriteConfig(
+		file, "http://"+httpserve.Address(listener), listener.Addr().String(), filepath.Join(dir, "demo.db"),
+	)
 	if err != nil {
 		return err
 	}
@@ -55,7 +67,7 @@ func (p *program) demo(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	log := settings.Logger(p.stderr)
+	log := settings.Logger(p.Stderr)
 	documents, host, err := demo.DocumentHost(listener, dir)
 	if err != nil {
 		return err
@@ -84,6 +96,6 @@ func (p *program) demo(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	cast.Print(p.stdout, file, target)
+	cast.Print(p.Stdout, file, target)
 	return a.Run(ctx, tools.Before(demo.NewSites(cast, pages, log).Before(handler)), listener)
 }

@@ -43,7 +43,7 @@ func startDemo(t *testing.T, address string) string {
 	t.Setenv("TMPDIR", t.TempDir())
 	ctx, stop := context.WithCancel(t.Context())
 	var out, log screen
-	p := &program{stdin: strings.NewReader(""), stdout: &out, stderr: &log}
+	p := &program{Process: Process{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &log}}
 	ended := make(chan int)
 	go func() { ended <- p.run(ctx, []string{"demo", "--listen", address}) }()
 	t.Cleanup(func() {
@@ -75,10 +75,22 @@ func TestDemoTarget(t *testing.T) {
 		t.Fatalf("no such line:\n%s", out)
 	}
 	var report, log screen
-	p := &program{stdin: strings.NewReader(""), stdout: &report, stderr: &log}
+	p := &program{Process: Process{Stdin: strings.NewReader(""), Stdout: &report, Stderr: &log}}
 	// These rules cover a code, a refresh, client credentials, an ID token, a logout,
 	// metadata documents of clients, registration and resources.
-	for _, clause := range []string{"RFC7636", "RFC6749/6", "RFC6749/4.4", "OIDCCore/2", "OIDCRPLogout/2", "CIMD", "MCP/M7", "MCP/M8", "RFC8707/2.2", "RFC7591/2/logo", "OIDCRegistration/2/policy-and-terms"} {
+	for _, clause := range []string{
+		"RFC7636",
+		"RFC6749/6",
+		"RFC6749/4.4",
+		"OIDCCore/2",
+		"OIDCRPLogout/2",
+		"CIMD",
+		"MCP/M7",
+		"MCP/M8",
+		"RFC8707/2.2",
+		"RFC7591/2/logo",
+		"OIDCRegistration/2/policy-and-terms",
+	} {
 		line[1] += " --only " + clause
 	}
 	code := p.run(t.Context(), strings.Fields(line[1]))
@@ -97,7 +109,7 @@ func TestDemoApplications(t *testing.T) {
 		t.Fatalf("no such line:\n%s", out)
 	}
 	var printed, log screen
-	p := &program{stdin: strings.NewReader(""), stdout: &printed, stderr: &log}
+	p := &program{Process: Process{Stdin: strings.NewReader(""), Stdout: &printed, Stderr: &log}}
 	code := p.run(t.Context(), append(strings.Fields(line[1]), "--json"))
 	var all []struct{ Name string }
 	err := json.Unmarshal([]byte(printed.String()), &all)
@@ -136,7 +148,10 @@ func TestDemoLines(t *testing.T) {
 		{"Sample API without a token: 401", `^HTTP/1.1 401 Unauthorized`},
 		{"OpenID Connect: the metadata", `"id_token_signing_alg_values_supported": *\[[^]]*"RS256"`},
 		{"OpenID Connect: the public keys", `^{"keys": *\[.*"kty": *"RSA"`},
-		{"OpenID Connect: the claims about alice that Legacy may read", `"email": *"alice@example.org".*"given_name": *"Alice"`},
+		{
+			"OpenID Connect: the claims about alice that Legacy may read",
+			`"email": *"alice@example.org".*"given_name": *"Alice"`,
+		},
 	}
 	tries := regexp.MustCompile(`(?m)^# (.*)\n(curl .*)$`).FindAllStringSubmatch(out, -1)
 	if len(tries) != len(wants) {

@@ -18,7 +18,10 @@ import (
 
 func (p *program) doctorCommand() *cobra.Command {
 	asJSON, all := false, false
-	c := &cobra.Command{Use: "doctor [APPLICATION]", Short: "Look for what keeps applications and people from using the running server", Args: atMost("APPLICATION"),
+	c := &cobra.Command{
+		Use:   "doctor [APPLICATION]",
+		Short: "Look for what keeps applications and people from using the running server",
+		Args:  atMost("APPLICATION"),
 		Long: `Look at the running server as an application does, at its BASE_URL, and at what it
 has stored: the connection, the certificate, the clocks, what a proxy does, the metadata
 and the keys as four libraries read them, mail, the database, redirect URIs, requests that
@@ -32,7 +35,8 @@ It needs the configuration of the server, changes nothing, and sends no message.
 code is 1 if something is wrong; a warning alone is no error.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			return stopped(c.Context(), p.doctor(c.Context(), strings.Join(args, ""), asJSON, all))
-		}}
+		},
+	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print every check as JSON")
 	c.Flags().BoolVar(&all, "all", false, "also print the checks that found nothing")
 	return c
@@ -63,9 +67,9 @@ func (p *program) doctor(ctx context.Context, application string, asJSON, all bo
 		found = append(found, ofStrangers...)
 	}
 	if asJSON {
-		err = writeJSON(p.stdout, found)
+		err = writeJSON(p.Stdout, found)
 	} else {
-		err = printFindings(p.stdout, found, all)
+		err = printFindings(p.Stdout, found, all)
 	}
 	if err != nil {
 		return err

@@ -69,8 +69,13 @@ A time is a date (2026-11-30), a time (2026-11-30T09:00:00Z), or how long ago it
 		}}
 	f := c.Flags()
 	f.StringVar(&a.filter.Kind, "kind", "", "only events of this `KIND`")
-	f.StringVar(&a.user, "user", "", "only events that concern this person: a `USERNAME`, or a subject, also of a person who was deleted")
-	f.StringVar(&a.by, "by", "", "only what this `ACTOR` has done: the username or the subject of a person, or a client ID")
+	f.StringVar(
+		&a.user, "user", "",
+		"only events that concern this person: a `USERNAME`, or a subject, also of a person who was deleted",
+	)
+	f.StringVar(
+		&a.by, "by", "", "only what this `ACTOR` has done: the username or the subject of a person, or a client ID",
+	)
 	f.StringVar(&a.application, "application", "", "only events about the application with this `CLIENT_ID`")
 	f.StringVar(&a.filter.Address, "address", "", "only events from this network `ADDRESS`")
 	f.StringVar(&a.since, "since", "", "only events from this `TIME` on")
@@ -92,7 +97,9 @@ func noKind(name string) error {
 		}
 	}
 	if len(similar) > 0 {
-		return wrongUsage("there is no kind %q: similar ones are %s; mandate events --kinds lists all", name, strings.Join(similar, ", "))
+		return wrongUsage(
+			"there is no kind %q: similar ones are %s; mandate events --kinds lists all", name, strings.Join(similar, ", "),
+		)
 	}
 	return wrongUsage("there is no kind %q: use one of %s", name, strings.Join(all, ", "))
 }
@@ -108,9 +115,9 @@ func (p *program) listKinds(asJSON bool) error {
 		rows = append(rows, []string{string(d.Kind), d.Meaning})
 	}
 	if asJSON {
-		return writeJSON(p.stdout, views)
+		return writeJSON(p.Stdout, views)
 	}
-	return writeTable(p.stdout, rows)
+	return writeTable(p.Stdout, rows)
 }
 
 func (p *program) listEvents(ctx context.Context, a eventsAsked) error {
@@ -149,7 +156,7 @@ func (p *program) listEvents(ctx context.Context, a eventsAsked) error {
 	if err != nil || a.asJSON {
 		return err
 	}
-	return writeTable(p.stdout, rows)
+	return writeTable(p.Stdout, rows)
 }
 
 // find sets the filters for people and applications. It returns an error for a name that neither a record nor an event has.
@@ -161,7 +168,10 @@ func (a *eventsAsked) find(ctx context.Context, in *provider.Provider) error {
 	}
 	a.filter.ActorID, err = in.People.ActorInEvents(ctx, a.by)
 	if errors.Is(err, oauth.ErrNotFound) {
-		return fmt.Errorf("there is no person and no application %q: mandate user list and mandate application list list those that exist", a.by)
+		return fmt.Errorf(
+			"there is no person and no application %q: mandate user list and mandate application list list those that exist",
+			a.by,
+		)
 	}
 	if err != nil || a.application == "" {
 		return err
@@ -178,7 +188,13 @@ func (a *eventsAsked) find(ctx context.Context, in *provider.Provider) error {
 }
 
 // eachEvent calls use for at most limit events, the newest first.
-func eachEvent(ctx context.Context, from *provider.Provider, of events.Filter, limit int, use func(storage.Event) error) error {
+func eachEvent(
+	ctx context.Context,
+	from *provider.Provider,
+	of events.Filter,
+	limit int,
+	use func(storage.Event) error,
+) error {
 	for n := 0; limit == 0 || n < limit; {
 		step := 1000
 		if limit > 0 {
@@ -231,7 +247,7 @@ func (p *program) followEvents(ctx context.Context, from *provider.Provider, a e
 			if a.asJSON {
 				err = p.printEvent(e)
 			} else {
-				_, err = fmt.Fprintln(p.stdout, graphic(strings.Join(cellsOf(e), "  ")))
+				_, err = fmt.Fprintln(p.Stdout, graphic(strings.Join(cellsOf(e), "  ")))
 			}
 			if err != nil {
 				return err
@@ -253,14 +269,23 @@ func (p *program) followEvents(ctx context.Context, from *provider.Provider, a e
 }
 
 func (p *program) printEvent(e storage.Event) error {
-	_, err := p.stdout.Write(append(events.JSON(e), '\n'))
+	_, err := p.Stdout.Write(append(events.JSON(e), '\n'))
 	return err
 }
 
 // cellsOf returns an event as a row of the table.
 func cellsOf(e storage.Event) []string {
 	object := strings.TrimSpace(e.ObjectKind + " " + either(e.ObjectName, e.ObjectID))
-	return []string{timestamp(e.At), e.Kind, events.Actor(e), dash(e.Address), dash(either(e.PersonName, e.PersonID)), dash(object), dash(e.Detail), strconv.FormatInt(e.Times, 10)}
+	return []string{
+		timestamp(e.At),
+		e.Kind,
+		events.Actor(e),
+		dash(e.Address),
+		dash(either(e.PersonName, e.PersonID)),
+		dash(object),
+		dash(e.Detail),
+		strconv.FormatInt(e.Times, 10),
+	}
 }
 
 // timeOf reads a time of a flag. It returns 0 for an empty one.
@@ -276,7 +301,10 @@ func timeOf(flag, text string, now time.Time) (int64, error) {
 	}
 	ago, err := parseDuration(text)
 	if err != nil {
-		return 0, wrongUsage("%s: %q is no time: write a date (2026-11-30), a time (2026-11-30T09:00:00Z), or how long ago it was (90m, 24h, 7d)", flag, text)
+		return 0, wrongUsage(
+			"%s: %q is no time: write a date (2026-11-30), a time (2026-11-30T09:00:00Z), or how long ago it was (90m, 24h, 7d)",
+			flag, text,
+		)
 	}
 	return now.Add(-ago).Unix(), nil
 }

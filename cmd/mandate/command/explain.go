@@ -86,9 +86,9 @@ func (p *program) listErrorCodes(asJSON bool) error {
 		rows = append(rows, []string{c.Name, c.Cause})
 	}
 	if asJSON {
-		return writeJSON(p.stdout, views)
+		return writeJSON(p.Stdout, views)
 	}
-	return writeTable(p.stdout, rows)
+	return writeTable(p.Stdout, rows)
 }
 
 func (p *program) printMatches(found []errorcode.Match, asJSON bool) error {
@@ -97,13 +97,13 @@ func (p *program) printMatches(found []errorcode.Match, asJSON bool) error {
 		views = append(views, explanationOf(m))
 	}
 	if asJSON {
-		return writeJSON(p.stdout, views)
+		return writeJSON(p.Stdout, views)
 	}
 	for i, v := range views {
 		if i > 0 {
-			fmt.Fprintln(p.stdout)
+			fmt.Fprintln(p.Stdout)
 		}
-		if err := printExplanation(p.stdout, v); err != nil {
+		if err := printExplanation(p.Stdout, v); err != nil {
 			return err
 		}
 	}

@@ -41,9 +41,9 @@ func (p *program) addGroup(ctx context.Context, name string, asJSON bool) error 
 		return err
 	}
 	if asJSON {
-		return writeJSON(p.stdout, groupView{Name: name})
+		return writeJSON(p.Stdout, groupView{Name: name})
 	}
-	_, err = fmt.Fprintf(p.stdout, "Added the group %s.\n", name)
+	_, err = fmt.Fprintf(p.Stdout, "Added the group %s.\n", name)
 	return err
 }
 
@@ -74,9 +74,9 @@ func (p *program) listGroups(ctx context.Context, asJSON bool) error {
 		rows = append(rows, []string{g.Name, strconv.Itoa(g.Members)})
 	}
 	if asJSON {
-		return writeJSON(p.stdout, views)
+		return writeJSON(p.Stdout, views)
 	}
-	return writeTable(p.stdout, rows)
+	return writeTable(p.Stdout, rows)
 }
 
 // withGroup opens the database and finds a group.
@@ -114,13 +114,13 @@ func (p *program) groupShowCommand() *cobra.Command {
 					return err
 				}
 				if asJSON {
-					return writeJSON(p.stdout, view)
+					return writeJSON(p.Stdout, view)
 				}
 				rows := [][]string{{"name", view.Name}, {"members", strconv.Itoa(view.Members)}}
 				for _, username := range view.Usernames {
 					rows = append(rows, []string{"", username})
 				}
-				return writeTable(p.stdout, rows)
+				return writeTable(p.Stdout, rows)
 			})
 		}}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -129,7 +129,10 @@ func (p *program) groupShowCommand() *cobra.Command {
 
 func (p *program) groupRenameCommand() *cobra.Command {
 	var asJSON bool
-	c := &cobra.Command{Use: "rename NAME NEW_NAME", Short: "Give a group another name; its members stay", Args: arguments("NAME", "NEW_NAME"),
+	c := &cobra.Command{
+		Use:   "rename NAME NEW_NAME",
+		Short: "Give a group another name; its members stay",
+		Args:  arguments("NAME", "NEW_NAME"),
 		Long: `Give a group another name. Its members stay, and open invitations lead to it. Applications
 get the new name in the claim groups. GROUPS of SIGN_IN_SERVERS keeps the name that it has:
 change the setting too, and restart the server.`,
@@ -145,29 +148,39 @@ change the setting too, and restart the server.`,
 				}
 				return p.report(asJSON, view, "Renamed the group %s to %s.\n", args[0], args[1])
 			})
-		}}
+		},
+	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
 
 func (p *program) groupAddMemberCommand() *cobra.Command {
-	return p.memberCommand("add-member", "Make a person a member of a group", "Added %[2]s to the group %[1]s.\n", func(groups []string, name string) []string {
-		if slices.Contains(groups, name) {
-			return groups
-		}
-		return append(slices.Clone(groups), name)
-	})
+	return p.memberCommand(
+		"add-member", "Make a person a member of a group", "Added %[2]s to the group %[1]s.\n",
+		func(groups []string, name string) []string {
+			if slices.Contains(groups, name) {
+				return groups
+			}
+			return append(slices.Clone(groups), name)
+		},
+	)
 }
 
 func (p *program) groupRemoveMemberCommand() *cobra.Command {
-	return p.memberCommand("remove-member", "Remove a person from a group", "Removed %[2]s from the group %[1]s.\n", func(groups []string, name string) []string {
-		return slices.DeleteFunc(slices.Clone(groups), func(one string) bool { return one == name })
-	})
+	return p.memberCommand(
+		"remove-member", "Remove a person from a group", "Removed %[2]s from the group %[1]s.\n",
+		func(groups []string, name string) []string {
+			return slices.DeleteFunc(slices.Clone(groups), func(one string) bool { return one == name })
+		},
+	)
 }
 
 // memberCommand changes whether a person is a member of a group. If that is so already, it does nothing, so that a
 // script can run again.
-func (p *program) memberCommand(use, short, done string, change func(groups []string, name string) []string) *cobra.Command {
+func (p *program) memberCommand(
+	use, short, done string,
+	change func(groups []string, name string) []string,
+) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{Use: use + " NAME USERNAME", Short: short, Args: arguments("NAME", "USERNAME"),
 		RunE: func(c *cobra.Command, args []string) error {

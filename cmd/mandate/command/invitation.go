@@ -34,7 +34,15 @@ type invitationView struct {
 
 func viewInvitation(i storage.Invitation, link string) invitationView {
 	groups := strings.FieldsFunc(i.Groups, func(r rune) bool { return r == '\n' })
-	v := invitationView{ID: i.ID, Email: i.Email, Groups: append([]string{}, groups...), Mailed: i.Mailed, Link: link, CreatedAt: timestamp(i.CreatedAt), ExpiresAt: timestamp(i.ExpiresAt)}
+	v := invitationView{
+		ID:        i.ID,
+		Email:     i.Email,
+		Groups:    append([]string{}, groups...),
+		Mailed:    i.Mailed,
+		Link:      link,
+		CreatedAt: timestamp(i.CreatedAt),
+		ExpiresAt: timestamp(i.ExpiresAt),
+	}
 	if i.Inviter != nil {
 		v.InvitedBy = *i.Inviter
 	}
@@ -63,7 +71,10 @@ func viewInvited(one people.Invited) invitationView {
 // invitingFlags are the flags of the commands that invite people.
 func invitingFlags(c *cobra.Command, how *people.Inviting, asJSON *bool) {
 	f := c.Flags()
-	f.Var((*duration)(&how.Lifetime), "expires", "`DURATION` for which the link works, such as 48h or 3d (default: INVITATION_EXPIRE_SECONDS)")
+	f.Var(
+		(*duration)(&how.Lifetime), "expires",
+		"`DURATION` for which the link works, such as 48h or 3d (default: INVITATION_EXPIRE_SECONDS)",
+	)
 	noMail(c, &how.ByHand)
 	f.StringVar(&how.Language, "language", "", "`TAG` of the language of the message, such as de (default: English)")
 	f.BoolVar(asJSON, "json", false, "print JSON")
@@ -71,7 +82,9 @@ func invitingFlags(c *cobra.Command, how *people.Inviting, asJSON *bool) {
 
 // noMail is the flag of the commands that make a link.
 func noMail(c *cobra.Command, byHand *bool) {
-	c.Flags().BoolVar(byHand, "no-mail", false, "print the link instead of sending it; the address then does not count as confirmed")
+	c.Flags().BoolVar(
+		byHand, "no-mail", false, "print the link instead of sending it; the address then does not count as confirmed",
+	)
 }
 
 func (p *program) invitationAddCommand() *cobra.Command {
@@ -86,7 +99,9 @@ person: whoever has it can make the account.`,
 			one.Email = args[0]
 			return p.invite(c.Context(), []people.Invite{one}, how, asJSON)
 		}}
-	c.Flags().StringArrayVar(&one.Groups, "group", nil, "`NAME` of a group of which the person becomes a member; may be repeated")
+	c.Flags().StringArrayVar(
+		&one.Groups, "group", nil, "`NAME` of a group of which the person becomes a member; may be repeated",
+	)
 	invitingFlags(c, &how, &asJSON)
 	return c
 }
@@ -94,7 +109,10 @@ person: whoever has it can make the account.`,
 func (p *program) invitationImportCommand() *cobra.Command {
 	var how people.Inviting
 	var asJSON bool
-	c := &cobra.Command{Use: "import FILE", Short: "Invite all people of a CSV file, or none if it has a mistake", Args: arguments("FILE"),
+	c := &cobra.Command{
+		Use:   "import FILE",
+		Short: "Invite all people of a CSV file, or none if it has a mistake",
+		Args:  arguments("FILE"),
 		Long: `Invite all people of a CSV file, or none if it has a mistake. The columns are email and
 groups, and the first line names them. Groups are separated by semicolons. Commas,
 semicolons or tabs separate the cells. A file with one address in each line needs no names
@@ -105,7 +123,8 @@ of columns. A dash stands for standard input.`,
 				return err
 			}
 			return p.invite(c.Context(), list, how, asJSON)
-		}}
+		},
+	}
 	invitingFlags(c, &how, &asJSON)
 	return c
 }
@@ -130,9 +149,9 @@ func (p *program) invite(ctx context.Context, list []people.Invite, how people.I
 			views = append(views, viewInvited(one))
 		}
 		if len(list) == 1 && list[0].Line == 0 {
-			return writeJSON(p.stdout, views[0])
+			return writeJSON(p.Stdout, views[0])
 		}
-		return writeJSON(p.stdout, views)
+		return writeJSON(p.Stdout, views)
 	}
 	for _, one := range made {
 		err = p.printInvited(one, len(made) > 1)
@@ -149,11 +168,11 @@ func (p *program) printInvited(one people.Invited, several bool) error {
 	var err error
 	switch {
 	case one.Link == "":
-		_, err = fmt.Fprintf(p.stdout, "Invited %s. A message with the link will be sent at once.\n", one.Email)
+		_, err = fmt.Fprintf(p.Stdout, "Invited %s. A message with the link will be sent at once.\n", one.Email)
 	case several:
-		_, err = fmt.Fprintf(p.stdout, "%s\t%s\n", one.Email, one.Link)
+		_, err = fmt.Fprintf(p.Stdout, "%s\t%s\n", one.Email, one.Link)
 	default:
-		_, err = fmt.Fprintln(p.stdout, one.Link)
+		_, err = fmt.Fprintln(p.Stdout, one.Link)
 	}
 	return err
 }
@@ -164,7 +183,7 @@ const mostList = 64 << 20
 // readList reads a file, or standard input if its name is a dash.
 func readList[T any](p *program, name string, read func(io.Reader) (T, error)) (T, error) {
 	var none T
-	from := p.stdin
+	from := p.Stdin
 	if name != "-" {
 		file, err := os.Open(name)
 		if err != nil {
@@ -183,10 +202,14 @@ func readList[T any](p *program, name string, read func(io.Reader) (T, error)) (
 
 func (p *program) invitationListCommand() *cobra.Command {
 	var asJSON bool
-	c := &cobra.Command{Use: "list", Short: "List the invitations that nobody has used, and for 30 days those that have expired", Args: arguments(),
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List the invitations that nobody has used, and for 30 days those that have expired",
+		Args:  arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return p.listInvitations(c.Context(), asJSON)
-		}}
+		},
+	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
@@ -211,18 +234,32 @@ func (p *program) listInvitations(ctx context.Context, asJSON bool) error {
 		}
 	}
 	if asJSON {
-		return writeJSON(p.stdout, views)
+		return writeJSON(p.Stdout, views)
 	}
 	rows := [][]string{{"ID", "EMAIL", "GROUPS", "INVITED BY", "MESSAGE", "EXPIRES", "STATE"}}
 	for _, v := range views {
-		rows = append(rows, []string{v.ID, v.Email, dash(strings.Join(v.Groups, ", ")), either(v.InvitedBy, "(operator)"), dash(v.Message), v.ExpiresAt, v.State})
+		rows = append(
+			rows,
+			[]string{
+				v.ID,
+				v.Email,
+				dash(strings.Join(v.Groups, ", ")),
+				either(v.InvitedBy, "(operator)"),
+				dash(v.Message),
+				v.ExpiresAt,
+				v.State,
+			},
+		)
 	}
-	return writeTable(p.stdout, rows)
+	return writeTable(p.Stdout, rows)
 }
 
 func (p *program) invitationRenewCommand() *cobra.Command {
 	var byHand, asJSON bool
-	c := &cobra.Command{Use: "renew ID|EMAIL", Short: "Make a new link for an invitation, which may have expired; the old link ends", Args: arguments("ID or EMAIL"),
+	c := &cobra.Command{
+		Use:   "renew ID|EMAIL",
+		Short: "Make a new link for an invitation, which may have expired; the old link ends",
+		Args:  arguments("ID or EMAIL"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o, err := p.open(c.Context(), app.ToUse)
 			if err != nil {
@@ -238,10 +275,11 @@ func (p *program) invitationRenewCommand() *cobra.Command {
 				return missing(err, "invitation", args[0], "invitation list")
 			}
 			if asJSON {
-				return writeJSON(p.stdout, viewInvited(made))
+				return writeJSON(p.Stdout, viewInvited(made))
 			}
 			return p.printInvited(made, false)
-		}}
+		},
+	}
 	noMail(c, &byHand)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c

@@ -62,13 +62,13 @@ func (p *program) listKeys(ctx context.Context, o *opened, asJSON bool) error {
 		return err
 	}
 	if asJSON {
-		return writeJSON(p.stdout, views)
+		return writeJSON(p.Stdout, views)
 	}
 	rows := [][]string{{"KID", "KTY", "STATE", "SIGNS FROM", "UNTIL", "PUBLISHED UNTIL"}}
 	for _, v := range views {
 		rows = append(rows, []string{v.ID, v.Kind, v.State, dash(v.ActiveAt), dash(v.RetiredAt), dash(v.ExpiresAt)})
 	}
-	return writeTable(p.stdout, rows)
+	return writeTable(p.Stdout, rows)
 }
 
 // viewKeys lists the published keys, without those of these IDs.
@@ -124,7 +124,10 @@ const nowFlag = "sign with it at once; a client that caches the published keys c
 func (p *program) keysRotateCommand() *cobra.Command {
 	var kinds []string
 	var now bool
-	c := &cobra.Command{Use: "rotate", Short: "Create new keys; they sign after the time in which others may cache the published keys", Args: arguments(),
+	c := &cobra.Command{
+		Use:   "rotate",
+		Short: "Create new keys; they sign after the time in which others may cache the published keys",
+		Args:  arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return p.withKeys(c.Context(), func(o *opened) error {
 				text := ""
@@ -143,7 +146,8 @@ func (p *program) keysRotateCommand() *cobra.Command {
 				}
 				return errors.Join(p.done(added, "%s", text), err) // some may be there although a later one failed
 			})
-		}}
+		},
+	}
 	c.Flags().StringArrayVar(&kinds, "kind", jose.Kinds(), "`KIND` of key: RSA, EC or OKP; may be repeated")
 	c.Flags().BoolVar(&now, "now", false, nowFlag)
 	return p.withJSON(c)
@@ -173,7 +177,8 @@ func (p *program) keysImportCommand() *cobra.Command {
 				}
 				return p.done(added, "Imported the key.\n")
 			})
-		}}
+		},
+	}
 	c.Flags().BoolVar(&now, "now", false, nowFlag)
 	return p.withJSON(c)
 }

@@ -28,7 +28,7 @@ type migrationView struct {
 }
 
 func (p *program) migrate(ctx context.Context, plan bool) error {
-	settings, err := config.Load(p.config, p.environ)
+	settings, err := config.Load(p.config, p.Environ)
 	if err != nil {
 		return err
 	}

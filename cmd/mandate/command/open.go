@@ -19,11 +19,11 @@ type opened struct {
 
 // open opens the configured database. The caller closes the store.
 func (p *program) open(ctx context.Context, may app.Purpose) (*opened, error) {
-	settings, err := config.Load(p.config, p.environ)
+	settings, err := config.Load(p.config, p.Environ)
 	if err != nil {
 		return nil, err
 	}
-	a, err := app.Open(ctx, settings, may, app.Extras{}, settings.Logger(p.stderr))
+	a, err := app.Open(ctx, settings, may, app.Extras{}, settings.Logger(p.Stderr))
 	if err != nil {
 		return nil, err
 	}

@@ -22,10 +22,13 @@ type shell struct {
 func (s shell) run(code int, want string, args ...string) {
 	s.t.Helper()
 	var out, log screen
-	p := &program{environ: s.environ, stdin: strings.NewReader(""), stdout: &out, stderr: &log}
+	p := &program{Process: Process{Environ: s.environ, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &log}}
 	got := p.run(s.t.Context(), args)
 	if got != code || !strings.Contains(out.String()+log.String(), want) {
-		s.t.Errorf("mandate %s: exit code %d, want %d and %q:\n%s%s", strings.Join(args, " "), got, code, want, out.String(), log.String())
+		s.t.Errorf(
+			"mandate %s: exit code %d, want %d and %q:\n%s%s", strings.Join(args, " "), got, code, want, out.String(),
+			log.String(),
+		)
 	}
 }
 
@@ -65,7 +68,10 @@ func (s shell) newerSchema(driver, address string) {
 		s.t.Fatal(err)
 	}
 	defer db.Close()
-	_, err = db.ExecContext(s.t.Context(), `UPDATE schema_version SET version = 9999; UPDATE settings SET value = '9999' WHERE name = 'schema_works_from'`)
+	_, err = db.ExecContext(
+		s.t.Context(),
+		`UPDATE schema_version SET version = 9999; UPDATE settings SET value = '9999' WHERE name = 'schema_works_from'`,
+	)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -19,21 +19,84 @@ import (
 
 // flagOf names the flag or argument that sets a field.
 var flagOf = map[string]string{
-	"username": "USERNAME", "email": "--email", "first_name": "--first-name", "last_name": "--last-name", "group": "--group", "administrator": "--admin",
-	"password": "password", "client_id": "--client-id", "client_secret": "client secret", "owner": "--owner",
-	"client_type": "--client-type", "grant_type": "--grant", "redirect_uris": "--redirect-uri", "request_uris": "--request-uri", "object_algorithm": "--request-object-algorithm", "require_signed": "--require-signed-request-object",
-	"auth_method": "--auth-method", "auth_algorithm": "--auth-algorithm", "jwks": "--jwks", "jwks_uri": "--jwks-uri", "certificate_subject": "--certificate-subject",
-	"sender_constraint": "--sender-constraint", "refresh_rotation": "--refresh-rotation", "claims_in_id_token": "--claims-in-id-token", "pkce": "--pkce", "assertion_audience_endpoints": "--assertion-audience-endpoints", "require_pushed": "--require-pushed-requests",
-	"response_algorithm": "--response-algorithm", "response_modes": "--response-mode", "scope": "--scope",
-	"may_introspect": "--may-introspect", "skip_consent": "--skip-consent", "overlap": "--overlap", "name": "name",
-	"uri": "URI", "scopes": "--scope", "token_format": "--token-format", "jwt_typ": "--jwt-typ", "access_token_format": "--access-token-format", "access_token_lifetime": "--access-token-lifetime", "refresh_token_lifetime": "--refresh-token-lifetime", "introspectors": "--introspector",
-	"uses": "--uses", "expires": "--expires", "may": "--may", "resources": "--resource", "algorithm": "--algorithm", "userinfo_algorithm": "--userinfo-algorithm", "introspection_algorithm": "--introspection-algorithm", "pairwise": "--pairwise",
-	"post_logout_redirect_uris": "--post-logout-redirect-uri", "backchannel_logout_uri": "--backchannel-logout-uri", "subject": "--subject",
-	"required_acr": "--required-acr", "default_acr_values": "--default-acr-values", "hash_client_secret": "--no-hash-client-secret", "email_verified": "--email-verified", "phone_number_verified": "--phone-number-verified",
-	"middle_name": "--middle-name", "nickname": "--nickname", "gender": "--gender", "birthdate": "--birthdate", "zoneinfo": "--zoneinfo",
-	"locale": "--locale", "phone_number": "--phone-number", "profile": "--profile", "picture": "--picture", "website": "--website",
-	"address": "--address", "street_address": "--street-address", "locality": "--locality", "region": "--region",
-	"postal_code": "--postal-code", "country": "--country", "recipient": "EMAIL", "language": "--language", "url": "--url", "program": "--for",
+	"username":                     "USERNAME",
+	"email":                        "--email",
+	"first_name":                   "--first-name",
+	"last_name":                    "--last-name",
+	"group":                        "--group",
+	"administrator":                "--admin",
+	"password":                     "password",
+	"client_id":                    "--client-id",
+	"client_secret":                "client secret",
+	"owner":                        "--owner",
+	"client_type":                  "--client-type",
+	"grant_type":                   "--grant",
+	"redirect_uris":                "--redirect-uri",
+	"request_uris":                 "--request-uri",
+	"object_algorithm":             "--request-object-algorithm",
+	"require_signed":               "--require-signed-request-object",
+	"auth_method":                  "--auth-method",
+	"auth_algorithm":               "--auth-algorithm",
+	"jwks":                         "--jwks",
+	"jwks_uri":                     "--jwks-uri",
+	"certificate_subject":          "--certificate-subject",
+	"sender_constraint":            "--sender-constraint",
+	"refresh_rotation":             "--refresh-rotation",
+	"claims_in_id_token":           "--claims-in-id-token",
+	"pkce":                         "--pkce",
+	"assertion_audience_endpoints": "--assertion-audience-endpoints",
+	"require_pushed":               "--require-pushed-requests",
+	"response_algorithm":           "--response-algorithm",
+	"response_modes":               "--response-mode",
+	"scope":                        "--scope",
+	"may_introspect":               "--may-introspect",
+	"skip_consent":                 "--skip-consent",
+	"overlap":                      "--overlap",
+	"name":                         "name",
+	"uri":                          "URI",
+	"scopes":                       "--scope",
+	"token_format":                 "--token-format",
+	"jwt_typ":                      "--jwt-typ",
+	"access_token_format":          "--access-token-format",
+	"access_token_lifetime":        "--access-token-lifetime",
+	"refresh_token_lifetime":       "--refresh-token-lifetime",
+	"introspectors":                "--introspector",
+	"uses":                         "--uses",
+	"expires":                      "--expires",
+	"may":                          "--may",
+	"resources":                    "--resource",
+	"algorithm":                    "--algorithm",
+	"userinfo_algorithm":           "--userinfo-algorithm",
+	"introspection_algorithm":      "--introspection-algorithm",
+	"pairwise":                     "--pairwise",
+	"post_logout_redirect_uris":    "--post-logout-redirect-uri",
+	"backchannel_logout_uri":       "--backchannel-logout-uri",
+	"subject":                      "--subject",
+	"required_acr":                 "--required-acr",
+	"default_acr_values":           "--default-acr-values",
+	"hash_client_secret":           "--no-hash-client-secret",
+	"email_verified":               "--email-verified",
+	"phone_number_verified":        "--phone-number-verified",
+	"middle_name":                  "--middle-name",
+	"nickname":                     "--nickname",
+	"gender":                       "--gender",
+	"birthdate":                    "--birthdate",
+	"zoneinfo":                     "--zoneinfo",
+	"locale":                       "--locale",
+	"phone_number":                 "--phone-number",
+	"profile":                      "--profile",
+	"picture":                      "--picture",
+	"website":                      "--website",
+	"address":                      "--address",
+	"street_address":               "--street-address",
+	"locality":                     "--locality",
+	"region":                       "--region",
+	"postal_code":                  "--postal-code",
+	"country":                      "--country",
+	"recipient":                    "EMAIL",
+	"language":                     "--language",
+	"url":                          "--url",
+	"program":                      "--for",
 }
 
 // explain describes an error for a person at the command line.
@@ -93,9 +156,9 @@ func (p *program) done(record any, format string, args ...any) error {
 // report says what a command has done: with the record as JSON, or in a sentence.
 func (p *program) report(asJSON bool, record any, format string, args ...any) error {
 	if asJSON {
-		return writeJSON(p.stdout, record)
+		return writeJSON(p.Stdout, record)
 	}
-	_, err := fmt.Fprintf(p.stdout, format, args...)
+	_, err := fmt.Fprintf(p.Stdout, format, args...)
 	return err
 }
 
@@ -141,7 +204,7 @@ func (p *program) readSecret(what string) (string, error) {
 }
 
 func (p *program) readStdin(what string, most int64) (string, error) {
-	text, err := io.ReadAll(io.LimitReader(p.stdin, most+1))
+	text, err := io.ReadAll(io.LimitReader(p.Stdin, most+1))
 	if err != nil {
 		return "", fmt.Errorf("read the %s: %w", what, err)
 	}
@@ -160,7 +223,7 @@ func (p *program) readStdin(what string, most int64) (string, error) {
 
 // onTerminal reports whether standard input is a terminal.
 func (p *program) onTerminal() bool {
-	file, ok := p.stdin.(*os.File)
+	file, ok := p.Stdin.(*os.File)
 	if !ok {
 		return false
 	}

@@ -22,16 +22,12 @@ type Process struct {
 
 // Run runs one command and returns the exit code.
 func Run(ctx context.Context, in Process, args []string) int {
-	p := &program{environ: in.Environ, stdin: in.Stdin, stdout: in.Stdout, stderr: in.Stderr, version: in.Version}
-	return p.run(ctx, args)
+	return (&program{Process: in}).run(ctx, args)
 }
 
-// program is one run of the command line: its input and where it writes.
+// program is one run of the command line.
 type program struct {
-	environ        []string
-	stdin          io.Reader
-	stdout, stderr io.Writer
-	version        string // empty: the one that the Go command recorded
+	Process
 
 	args    []string // the words of the command line
 	config  string   // the flag --config
@@ -69,9 +65,9 @@ func (p *program) run(ctx context.Context, args []string) int {
 	p.args = args
 	root := p.root()
 	root.SetArgs(args)
-	root.SetIn(p.stdin)
-	root.SetOut(p.stdout)
-	root.SetErr(p.stderr)
+	root.SetIn(p.Stdin)
+	root.SetOut(p.Stdout)
+	root.SetErr(p.Stderr)
 	command, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitDone
@@ -89,7 +85,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 		code = exitUntried
 	}
 	for line := range strings.SplitSeq(text, "\n") {
-		fmt.Fprintln(p.stderr, "mandate: "+line)
+		fmt.Fprintln(p.Stderr, "mandate: "+line)
 	}
 	return code
 }
@@ -105,20 +101,87 @@ func stopped(ctx context.Context, err error) error {
 
 // root is the table of commands.
 func (p *program) root() *cobra.Command {
-	root := group("mandate", "An OAuth 2.0 authorization server",
+	root := group(
+		"mandate",
+		"An OAuth 2.0 authorization server",
 		p.serveCommand(),
 		p.demoCommand(),
 		p.resourceServerCommand(),
 		p.migrateCommand(),
-		group("user", "People who can sign in", p.userAddCommand(), p.userImportCommand(), p.userListCommand(), p.userShowCommand(), p.userUpdateCommand(), p.userPasswdCommand(), p.userResetPasswordLinkCommand(), p.userDisableCommand(), p.userEnableCommand(),
-			p.userDeleteCommand(), p.userLogoutCommand(), p.userResetFactorsCommand()),
-		group("invitation", "Invitations, with which people make accounts", p.invitationAddCommand(), p.invitationImportCommand(), p.invitationListCommand(), p.invitationRenewCommand(), p.invitationWithdrawCommand()),
-		group("group", "Groups of people", p.groupAddCommand(), p.groupListCommand(), p.groupShowCommand(), p.groupRenameCommand(), p.groupAddMemberCommand(), p.groupRemoveMemberCommand(), p.groupDeleteCommand()),
-		group("application", "Client applications", p.applicationAddCommand(), p.applicationProgramsCommand(), p.applicationListCommand(), p.applicationShowCommand(),
-			p.applicationRotateCommand(), p.applicationTakeOverCommand(), p.applicationAssignCommand(), p.applicationUpdateCommand(), p.applicationRevokeCommand(), p.applicationDeleteCommand()),
-		group("registration-token", "Initial access tokens, with which applications register themselves", p.registrationTokenAddCommand(), p.registrationTokenListCommand(), p.registrationTokenDeleteCommand()),
-		group("resource", "Resources: the APIs that tokens can be issued for", p.resourceAddCommand(), p.resourceUpdateCommand(), p.resourceListCommand(), p.resourceShowCommand(), p.resourceDeleteCommand()),
-		group("keys", "Keys that sign ID tokens and access tokens", p.keysListCommand(), p.keysRotateCommand(), p.keysImportCommand(), p.keysRetireCommand()),
+		group(
+			"user",
+			"People who can sign in",
+			p.userAddCommand(),
+			p.userImportCommand(),
+			p.userListCommand(),
+			p.userShowCommand(),
+			p.userUpdateCommand(),
+			p.userPasswdCommand(),
+			p.userResetPasswordLinkCommand(),
+			p.userDisableCommand(),
+			p.userEnableCommand(),
+			p.userDeleteCommand(),
+			p.userLogoutCommand(),
+			p.userResetFactorsCommand(),
+		),
+		group(
+			"invitation",
+			"Invitations, with which people make accounts",
+			p.invitationAddCommand(),
+			p.invitationImportCommand(),
+			p.invitationListCommand(),
+			p.invitationRenewCommand(),
+			p.invitationWithdrawCommand(),
+		),
+		group(
+			"group",
+			"Groups of people",
+			p.groupAddCommand(),
+			p.groupListCommand(),
+			p.groupShowCommand(),
+			p.groupRenameCommand(),
+			p.groupAddMemberCommand(),
+			p.groupRemoveMemberCommand(),
+			p.groupDeleteCommand(),
+		),
+		group(
+			"application",
+			"Client applications",
+			p.applicationAddCommand(),
+			p.applicationProgramsCommand(),
+			p.applicationListCommand(),
+			p.applicationShowCommand(),
+			p.applicationRotateCommand(),
+			p.applicationTakeOverCommand(),
+			p.applicationAssignCommand(),
+			p.applicationUpdateCommand(),
+			p.applicationRevokeCommand(),
+			p.applicationDeleteCommand(),
+		),
+		group(
+			"registration-token",
+			"Initial access tokens, with which applications register themselves",
+			p.registrationTokenAddCommand(),
+			p.registrationTokenListCommand(),
+			p.registrationTokenDeleteCommand(),
+		),
+		group(
+			"resource",
+			"Resources: the APIs that tokens can be issued for",
+			p.resourceAddCommand(),
+			p.resourceUpdateCommand(),
+			p.resourceListCommand(),
+			p.resourceShowCommand(),
+			p.resourceDeleteCommand(),
+		),
+		group(
+			"keys",
+			"Keys that sign ID tokens and access tokens",
+			p.keysListCommand(),
+			p.keysRotateCommand(),
+			p.keysImportCommand(),
+			p.keysRetireCommand(),
+		),
 		group("token", "Issued tokens", p.tokenRevokeCommand()),
 		p.eventsCommand(),
 		group("config", "The configuration", p.configCheckCommand(), p.configPrintCommand()),
@@ -129,7 +192,12 @@ func (p *program) root() *cobra.Command {
 	)
 	root.Long = "Mandate is an OAuth 2.0 authorization server.\n\nThe exit code is 0 on success, 1 after an error, and 2 if the command line is wrong."
 	root.SilenceUsage, root.SilenceErrors, root.DisableSuggestions = true, true, true
-	root.PersistentFlags().StringVar(&p.config, "config", "", "the configuration `FILE` (default: $MANDATE_CONFIG, or mandate.yaml if that file exists)")
+	root.PersistentFlags().StringVar(
+		&p.config,
+		"config",
+		"",
+		"the configuration `FILE` (default: $MANDATE_CONFIG, or mandate.yaml if that file exists)",
+	)
 	root.SetFlagErrorFunc(wrongFlag)
 	root.PersistentPreRun = func(c *cobra.Command, _ []string) {
 		p.started = true
@@ -161,8 +229,18 @@ func settingFor(c *cobra.Command, unknown string) string {
 	if c.Name() != "serve" && c.Name() != "resource-server" {
 		return ""
 	}
-	return map[string]string{"port": "LISTEN", "listen": "LISTEN", "host": "LISTEN", "address": "LISTEN", "bind": "LISTEN",
-		"url": "BASE_URL", "base-url": "BASE_URL", "issuer": "BASE_URL", "database": "DATABASE_URL", "db": "DATABASE_URL"}[unknown]
+	return map[string]string{
+		"port":     "LISTEN",
+		"listen":   "LISTEN",
+		"host":     "LISTEN",
+		"address":  "LISTEN",
+		"bind":     "LISTEN",
+		"url":      "BASE_URL",
+		"base-url": "BASE_URL",
+		"issuer":   "BASE_URL",
+		"database": "DATABASE_URL",
+		"db":       "DATABASE_URL",
+	}[unknown]
 }
 
 // group is a command that only contains other commands.

@@ -31,8 +31,16 @@ type initialTokenView struct {
 
 func viewInitialToken(i storage.InitialToken, text string) (initialTokenView, error) {
 	limits, err := registration.ParseLimits(i.Limits)
-	v := initialTokenView{ID: i.ID, Token: text, May: registration.MayOf(limits), Scopes: limits.Scopes, Resources: split(i.Resources), UsesLeft: i.UsesLeft,
-		ExpiresAt: timestamp(i.ExpiresAt), Usable: registration.UsableInitialToken(i)}
+	v := initialTokenView{
+		ID:        i.ID,
+		Token:     text,
+		May:       registration.MayOf(limits),
+		Scopes:    limits.Scopes,
+		Resources: split(i.Resources),
+		UsesLeft:  i.UsesLeft,
+		ExpiresAt: timestamp(i.ExpiresAt),
+		Usable:    registration.UsableInitialToken(i),
+	}
 	if v.Scopes == nil {
 		v.Scopes = []string{}
 	}
@@ -46,13 +54,17 @@ func (p *program) registrationTokenAddCommand() *cobra.Command {
 	var r registration.NewInitialToken
 	var may []string
 	var asJSON bool
-	c := &cobra.Command{Use: "add", Short: "Make an initial access token, with which applications register themselves", Args: arguments(),
+	c := &cobra.Command{
+		Use:   "add",
+		Short: "Make an initial access token, with which applications register themselves",
+		Args:  arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			for _, list := range may {
 				r.May = append(r.May, strings.FieldsFunc(list, func(c rune) bool { return c == ',' || c == ' ' })...)
 			}
 			return p.addInitialToken(c.Context(), r, asJSON)
-		}}
+		},
+	}
 	f := c.Flags()
 	f.Int64Var(&r.Uses, "uses", 1, "`NUMBER` of applications that can be registered with it")
 	r.Lifetime = aDay
@@ -96,14 +108,19 @@ func (p *program) addInitialToken(ctx context.Context, r registration.NewInitial
 		return err
 	}
 	if asJSON {
-		return writeJSON(p.stdout, v)
+		return writeJSON(p.Stdout, v)
 	}
-	err = writeTable(p.stdout, [][]string{
-		{"id", v.ID}, {"token", v.Token}, {"may", strings.Join(v.May, " ")}, {"scopes", either(strings.Join(v.Scopes, " "), "default")},
-		{"resources", either(strings.Join(v.Resources, " "), "any")}, {"uses", strconv.FormatInt(v.UsesLeft, 10)}, {"expires", v.ExpiresAt},
+	err = writeTable(p.Stdout, [][]string{
+		{"id", v.ID},
+		{"token", v.Token},
+		{"may", strings.Join(v.May, " ")},
+		{"scopes", either(strings.Join(v.Scopes, " "), "default")},
+		{"resources", either(strings.Join(v.Resources, " "), "any")},
+		{"uses", strconv.FormatInt(v.UsesLeft, 10)},
+		{"expires", v.ExpiresAt},
 	})
 	if err == nil {
-		_, err = fmt.Fprintln(p.stdout, "The token is not shown again.")
+		_, err = fmt.Fprintln(p.Stdout, "The token is not shown again.")
 	}
 	return err
 }
@@ -140,12 +157,22 @@ func (p *program) listInitialTokens(ctx context.Context, asJSON bool) error {
 			works = "no"
 		}
 		views = append(views, v)
-		rows = append(rows, []string{v.ID, either(v.MadeBy, "the operator"), strings.Join(v.May, " "), strconv.FormatInt(v.UsesLeft, 10), v.ExpiresAt, works})
+		rows = append(
+			rows,
+			[]string{
+				v.ID,
+				either(v.MadeBy, "the operator"),
+				strings.Join(v.May, " "),
+				strconv.FormatInt(v.UsesLeft, 10),
+				v.ExpiresAt,
+				works,
+			},
+		)
 	}
 	if asJSON {
-		return writeJSON(p.stdout, views)
+		return writeJSON(p.Stdout, views)
 	}
-	return writeTable(p.stdout, rows)
+	return writeTable(p.Stdout, rows)
 }
 
 // deletedView is a deleted initial access token as JSON.

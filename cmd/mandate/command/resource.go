@@ -30,13 +30,23 @@ type resourceView struct {
 }
 
 func viewResource(r resources.Resource) resourceView {
-	return resourceView{URI: r.URI, Name: r.Name, Scopes: split(r.Scopes), TokenFormat: r.TokenFormat, Lifetime: r.Lifetime, Algorithm: r.Algorithm,
-		Introspectors: slices.AppendSeq([]string{}, r.IntrospectorIDs()), Constrained: r.Constrained, JWTTyp: either(r.JWTTyp, resources.TypAccessToken), Configured: r.Configured}
+	return resourceView{
+		URI:           r.URI,
+		Name:          r.Name,
+		Scopes:        split(r.Scopes),
+		TokenFormat:   r.TokenFormat,
+		Lifetime:      r.Lifetime,
+		Algorithm:     r.Algorithm,
+		Introspectors: slices.AppendSeq([]string{}, r.IntrospectorIDs()),
+		Constrained:   r.Constrained,
+		JWTTyp:        either(r.JWTTyp, resources.TypAccessToken),
+		Configured:    r.Configured,
+	}
 }
 
 func (p *program) showResource(v resourceView, asJSON bool) error {
 	if asJSON {
-		return writeJSON(p.stdout, v)
+		return writeJSON(p.Stdout, v)
 	}
 	lifetime, from := "that of the application", "the database"
 	if v.Lifetime > 0 {
@@ -46,16 +56,22 @@ func (p *program) showResource(v resourceView, asJSON bool) error {
 		from = "the configuration"
 	}
 	rows := [][]string{
-		{"name", v.Name}, {"URI", v.URI}, {"scopes", either(strings.Join(v.Scopes, " "), "all")}, {"access tokens", either(v.TokenFormat, "as the application's")},
-		{"algorithm", either(v.Algorithm, "that of the application")}, {"lifetime", lifetime},
+		{"name", v.Name},
+		{"URI", v.URI},
+		{"scopes", either(strings.Join(v.Scopes, " "), "all")},
+		{"access tokens", either(v.TokenFormat, "as the application's")},
+		{"algorithm", either(v.Algorithm, "that of the application")},
+		{"lifetime", lifetime},
 		{"typ of JWTs", v.JWTTyp},
 		{"sender-constrained", yes(v.Constrained)},
 		{"introspectors", dash(strings.Join(v.Introspectors[:min(1, len(v.Introspectors))], ""))},
 	}
-	for _, id := range v.Introspectors[min(1, len(v.Introspectors)):] { // one a line: a client id can contain spaces and commas
+	for _, id := range v.Introspectors[min(
+		1, len(v.Introspectors),
+	):] { // one a line: a client id can contain spaces and commas
 		rows = append(rows, []string{"", id})
 	}
-	return writeTable(p.stdout, append(rows, []string{"from", from}))
+	return writeTable(p.Stdout, append(rows, []string{"from", from}))
 }
 
 func either(text, empty string) string {
@@ -107,7 +123,10 @@ func resourceFlags() []fieldFlag[resources.Registration] {
 func (p *program) resourceAddCommand() *cobra.Command {
 	var said, r resources.Registration
 	var asJSON bool
-	c := &cobra.Command{Use: "add URI --name NAME", Short: "Add a resource: an API that tokens can be issued for", Args: arguments("URI"),
+	c := &cobra.Command{
+		Use:   "add URI --name NAME",
+		Short: "Add a resource: an API that tokens can be issued for",
+		Args:  arguments("URI"),
 		RunE: func(c *cobra.Command, args []string) error {
 			readFlags(c, resourceFlags(), &said, &r)
 			if r.Name == "" {
@@ -115,7 +134,8 @@ func (p *program) resourceAddCommand() *cobra.Command {
 			}
 			r.URI = args[0]
 			return p.addResource(c.Context(), r, asJSON)
-		}}
+		},
+	}
 	addFlags(c, resourceFlags(), &said)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
@@ -124,7 +144,10 @@ func (p *program) resourceAddCommand() *cobra.Command {
 func (p *program) resourceUpdateCommand() *cobra.Command {
 	var said resources.Registration
 	var asJSON bool
-	c := &cobra.Command{Use: "update URI", Short: "Change a resource: what its flags name, and nothing else", Args: arguments("URI"),
+	c := &cobra.Command{
+		Use:   "update URI",
+		Short: "Change a resource: what its flags name, and nothing else",
+		Args:  arguments("URI"),
 		RunE: func(c *cobra.Command, args []string) error {
 			err := requireChange(c)
 			if err != nil {
@@ -143,7 +166,8 @@ func (p *program) resourceUpdateCommand() *cobra.Command {
 				}
 				return p.showResource(viewResource(now), asJSON)
 			})
-		}}
+		},
+	}
 	addFlags(c, resourceFlags(), &said)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	keepsTheRest(c)
@@ -203,12 +227,15 @@ func (p *program) listResources(ctx context.Context, asJSON bool) error {
 	for _, r := range found {
 		v := viewResource(r)
 		views = append(views, v)
-		rows = append(rows, []string{v.URI, v.Name, either(strings.Join(v.Scopes, " "), "all"), either(v.TokenFormat, "as the application's")})
+		rows = append(
+			rows,
+			[]string{v.URI, v.Name, either(strings.Join(v.Scopes, " "), "all"), either(v.TokenFormat, "as the application's")},
+		)
 	}
 	if asJSON {
-		return writeJSON(p.stdout, views)
+		return writeJSON(p.Stdout, views)
 	}
-	return writeTable(p.stdout, rows)
+	return writeTable(p.Stdout, rows)
 }
 
 // withResource opens the database and finds a resource by its URI.

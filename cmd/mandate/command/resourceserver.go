@@ -10,7 +10,10 @@ import (
 )
 
 func (p *program) resourceServerCommand() *cobra.Command {
-	return &cobra.Command{Use: "resource-server", Short: "Protect an API: forward the requests that an access token allows", Args: arguments(),
+	return &cobra.Command{
+		Use:   "resource-server",
+		Short: "Protect an API: forward the requests that an access token allows",
+		Args:  arguments(),
 		Long: `Protect an API that does not implement OAuth. A request is forwarded to UPSTREAM
 if its access token allows it, and refused otherwise. RULES says which scopes a
 path and a method need. Tokens are introspected at
@@ -21,11 +24,12 @@ RESOURCE_SERVER_ISSUER and RESOURCE_SERVER_AUDIENCE, clients find the authorizat
 server by the metadata of the API. This process opens no database.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return stopped(c.Context(), p.resourceServer(c.Context()))
-		}}
+		},
+	}
 }
 
 func (p *program) resourceServer(ctx context.Context) error {
-	settings, err := config.Load(p.config, p.environ)
+	settings, err := config.Load(p.config, p.Environ)
 	if err != nil {
 		return err
 	}

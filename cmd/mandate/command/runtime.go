@@ -14,7 +14,7 @@ import (
 // memory is in use that Go's default would collect garbage a hundred times per
 // second.
 func (p *program) relaxGC() {
-	if !slices.ContainsFunc(p.environ, func(v string) bool { return strings.HasPrefix(v, "GOGC=") }) {
+	if !slices.ContainsFunc(p.Environ, func(v string) bool { return strings.HasPrefix(v, "GOGC=") }) {
 		debug.SetGCPercent(400)
 	}
 }
@@ -23,7 +23,7 @@ func (p *program) relaxGC() {
 // garbage grow until the kernel ends the process: each hash of a password leaves 19 MiB of it. A limit in the
 // environment counts.
 func (p *program) limitMemory(files fs.FS) {
-	for _, v := range p.environ {
+	for _, v := range p.Environ {
 		if strings.HasPrefix(v, "GOMEMLIMIT=") {
 			return
 		}

@@ -28,7 +28,7 @@ variables, such as MANDATE_LISTEN. The most important ones are:
 }
 
 func (p *program) serve(ctx context.Context) error {
-	settings, err := config.Load(p.config, p.environ)
+	settings, err := config.Load(p.config, p.Environ)
 	if err != nil {
 		return err
 	}
@@ -41,11 +41,17 @@ func (p *program) serve(ctx context.Context) error {
 func (p *program) longRunning(settings *config.Config) (app.Process, func()) {
 	p.relaxGC()
 	p.limitMemory(os.DirFS("/"))
-	out := lines.New(p.stderr)
+	out := lines.New(p.Stderr)
 	log := settings.Logger(out)
 	outlive(log)
 	sayLost(out, log)
-	return app.Process{Environ: p.environ, Stdout: p.stdout, Log: log, Lost: out.Lost, Version: p.build().Version}, func() { out.Close() }
+	return app.Process{
+		Environ: p.Environ,
+		Stdout:  p.Stdout,
+		Log:     log,
+		Lost:    out.Lost,
+		Version: p.build().Version,
+	}, func() { out.Close() }
 }
 
 // sayLost says in the log, when somebody reads it again, that lines were lost.

@@ -132,13 +132,13 @@ func (p *program) listUsers(ctx context.Context, asJSON bool) error {
 		}
 	}
 	if asJSON {
-		return writeJSON(p.stdout, views)
+		return writeJSON(p.Stdout, views)
 	}
 	rows := [][]string{{"USERNAME", "NAME", "EMAIL", "GROUPS", "STATE"}}
 	for _, v := range views {
 		rows = append(rows, []string{v.Username, dash(strings.TrimSpace(v.FirstName + " " + v.LastName)), dash(v.Email), dash(strings.Join(v.Groups, ", ")), v.state()})
 	}
-	return writeTable(p.stdout, rows)
+	return writeTable(p.Stdout, rows)
 }
 
 func (v userView) state() string {
@@ -193,7 +193,7 @@ func (p *program) importUsers(ctx context.Context, list []people.Newcomer, trial
 		return err
 	}
 	if asJSON {
-		return writeJSON(p.stdout, struct {
+		return writeJSON(p.Stdout, struct {
 			Added   int  `json:"added"`
 			Existed int  `json:"existed"` // skipped: the username is there
 			Trial   bool `json:"dry_run"`
@@ -203,7 +203,7 @@ func (p *program) importUsers(ctx context.Context, list []people.Newcomer, trial
 	if trial {
 		text = "The file has no mistake. It would add %s, and skip %s who exist already.\n"
 	}
-	_, err = fmt.Fprintf(p.stdout, text, ofPeople(done.Added), ofPeople(done.Existed))
+	_, err = fmt.Fprintf(p.Stdout, text, ofPeople(done.Added), ofPeople(done.Existed))
 	return err
 }
 
@@ -262,12 +262,12 @@ func (p *program) printResetLink(ctx context.Context, username string, asJSON bo
 			return err
 		}
 		if asJSON {
-			return writeJSON(p.stdout, struct {
+			return writeJSON(p.Stdout, struct {
 				Link      string `json:"link"`
 				ExpiresAt string `json:"expires_at"`
 			}{link, timestamp(expires)})
 		}
-		_, err = fmt.Fprintln(p.stdout, link)
+		_, err = fmt.Fprintln(p.Stdout, link)
 		return err
 	})
 }

@@ -61,7 +61,10 @@ type ownedView struct {
 
 func (p *program) userShowCommand() *cobra.Command {
 	var asJSON bool
-	c := &cobra.Command{Use: "show USERNAME", Short: "Show a person: groups, ways to sign in, sessions and applications", Args: arguments("USERNAME"),
+	c := &cobra.Command{
+		Use:   "show USERNAME",
+		Short: "Show a person: groups, ways to sign in, sessions and applications",
+		Args:  arguments("USERNAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.withUser(c.Context(), args[0], func(o *opened, u storage.User) error {
 				view, err := viewPerson(c.Context(), o.provider, u)
@@ -69,18 +72,30 @@ func (p *program) userShowCommand() *cobra.Command {
 					return err
 				}
 				if asJSON {
-					return writeJSON(p.stdout, view)
+					return writeJSON(p.Stdout, view)
 				}
-				return writeTable(p.stdout, view.rows())
+				return writeTable(p.Stdout, view.rows())
 			})
-		}}
+		},
+	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
 
 func viewPerson(ctx context.Context, from *provider.Provider, u storage.User) (personView, error) {
-	view := personView{HasPassword: u.Password != "", Passkeys: []passkeyView{}, Identities: []identityView{}, Allowed: []allowedView{}, Owned: []ownedView{}}
-	for _, add := range []func(context.Context, *provider.Provider, storage.User) error{view.addAccount, view.addFactors, view.addSessions, view.addApplications} {
+	view := personView{
+		HasPassword: u.Password != "",
+		Passkeys:    []passkeyView{},
+		Identities:  []identityView{},
+		Allowed:     []allowedView{},
+		Owned:       []ownedView{},
+	}
+	for _, add := range []func(context.Context, *provider.Provider, storage.User) error{
+		view.addAccount,
+		view.addFactors,
+		view.addSessions,
+		view.addApplications,
+	} {
 		err := add(ctx, from, u)
 		if err != nil {
 			return view, err
@@ -114,7 +129,9 @@ func (v *personView) addFactors(ctx context.Context, from *provider.Provider, u 
 	}
 	own, err := from.Identities.Of(ctx, u.ID)
 	for _, one := range own {
-		v.Identities = append(v.Identities, identityView{one.Issuer, one.Subject, timestamp(one.CreatedAt), whenSet(one.LastUsedAt)})
+		v.Identities = append(
+			v.Identities, identityView{one.Issuer, one.Subject, timestamp(one.CreatedAt), whenSet(one.LastUsedAt)},
+		)
 	}
 	return err
 }
@@ -141,7 +158,10 @@ func (v *personView) addApplications(ctx context.Context, from *provider.Provide
 		return err
 	}
 	for _, a := range allowed {
-		v.Allowed = append(v.Allowed, allowedView{a.Application.ClientID, a.Application.Name, append([]string{}, a.Scopes...), timestamp(a.Since)})
+		v.Allowed = append(
+			v.Allowed,
+			allowedView{a.Application.ClientID, a.Application.Name, append([]string{}, a.Scopes...), timestamp(a.Since)},
+		)
 	}
 	owned, err := from.Clients.OwnedBy(ctx, u.ID)
 	for _, a := range owned {
@@ -156,16 +176,28 @@ func (v personView) rows() [][]string {
 	if v.EmailVerified {
 		email += " (confirmed)"
 	}
-	rows := [][]string{{"username", v.Username}, {"id", v.ID}, {"name", dash(strings.TrimSpace(v.FirstName + " " + v.LastName))}, {"email", email},
-		{"state", v.state()}, {"administrator", yes(v.Administrator)}, {"groups", dash(strings.Join(v.Groups, ", "))},
-		{"password", yes(v.HasPassword)}, {"authenticator app", dash(v.TOTPSince)}, {"recovery codes", strconv.Itoa(v.RecoveryCodes)}}
+	rows := [][]string{
+		{"username", v.Username},
+		{"id", v.ID},
+		{"name", dash(strings.TrimSpace(v.FirstName + " " + v.LastName))},
+		{"email", email},
+		{"state", v.state()},
+		{"administrator", yes(v.Administrator)},
+		{"groups", dash(strings.Join(v.Groups, ", "))},
+		{"password", yes(v.HasPassword)},
+		{"authenticator app", dash(v.TOTPSince)},
+		{"recovery codes", strconv.Itoa(v.RecoveryCodes)},
+	}
 	for _, k := range v.Passkeys {
 		rows = append(rows, []string{"passkey", k.Name})
 	}
 	for _, one := range v.Identities {
 		rows = append(rows, []string{"account of", one.Issuer + " " + one.Subject})
 	}
-	rows = append(rows, []string{"sessions", strconv.Itoa(v.Sessions)}, []string{"last seen", dash(v.LastSeenAt)}, []string{"last sign-in", dash(v.LastSignInAt)})
+	rows = append(
+		rows, []string{"sessions", strconv.Itoa(v.Sessions)}, []string{"last seen", dash(v.LastSeenAt)},
+		[]string{"last sign-in", dash(v.LastSignInAt)},
+	)
 	for _, a := range v.Allowed {
 		rows = append(rows, []string{"has allowed", a.ClientID + " (" + a.Name + "): " + strings.Join(a.Scopes, " ")})
 	}

@@ -22,15 +22,19 @@ type build struct {
 
 func (p *program) versionCommand() *cobra.Command {
 	var asJSON bool
-	c := &cobra.Command{Use: "version", Short: "Print the version of this program, its commit and the date of the commit", Args: arguments(),
+	c := &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of this program, its commit and the date of the commit",
+		Args:  arguments(),
 		RunE: func(*cobra.Command, []string) error {
 			b := p.build()
 			if asJSON {
-				return writeJSON(p.stdout, b)
+				return writeJSON(p.Stdout, b)
 			}
-			_, err := fmt.Fprintln(p.stdout, b)
+			_, err := fmt.Fprintln(p.Stdout, b)
 			return err
-		}}
+		},
+	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
@@ -40,11 +44,15 @@ func (p *program) build() build {
 	if !ok {
 		info = &debug.BuildInfo{}
 	}
-	return buildOf(info, p.version)
+	return buildOf(info, p.Version)
 }
 
 func buildOf(info *debug.BuildInfo, version string) build {
-	b := build{Version: cmp.Or(version, info.Main.Version, "(devel)"), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	b := build{
+		Version:  cmp.Or(version, info.Main.Version, "(devel)"),
+		Go:       runtime.Version(),
+		Platform: runtime.GOOS + "/" + runtime.GOARCH,
+	}
 	for _, s := range info.Settings {
 		switch s.Key {
 		case "vcs.revision":

@@ -22,7 +22,7 @@ import (
 // mcpPath is the path of the MCP server, whose URL is its resource indicator (RFC 8707).
 const mcpPath = "/mcp"
 
-// Tools is the MCP server of the demo (Model Context Protocol, 2026-07-28). Its guard
+// Tools is the MCP server of the demo (Model Context Protocol, 2025-11-25). Its guard
 // introspects tokens over HTTP, as it would in any other process. A client needs only the
 // URL: the challenge of the guard leads it to the rest.
 type Tools struct {
@@ -35,17 +35,28 @@ type Tools struct {
 // its tokens.
 func (c *Cast) fillMCP(ctx context.Context) error {
 	var err error
-	c.tools, err = c.fillApplication(ctx, clients.Registration{Name: "MCP server", GrantTypes: []string{policy.GrantClient}})
+	c.tools, err = c.fillApplication(ctx, clients.Registration{
+		Name:       "MCP server",
+		GrantTypes: []string{policy.GrantClient},
+	})
 	if err == nil {
-		_, err = c.provider.Resources.Add(ctx, policy.Operator(), resources.Registration{URI: c.base + mcpPath, Name: "Demo tools",
-			Scopes: []string{"read", "write"}, Introspectors: []string{c.tools.id}})
+		_, err = c.provider.Resources.Add(ctx, policy.Operator(), resources.Registration{
+			URI:           c.base + mcpPath,
+			Name:          "Demo tools",
+			Scopes:        []string{"read", "write"},
+			Introspectors: []string{c.tools.id},
+		})
 	}
 	return err
 }
 
 // NewTools returns the MCP server of a demo that Fill has filled.
 func NewTools(cast *Cast, log *slog.Logger) (*Tools, error) {
-	introspection, err := resource.NewIntrospection(resource.IntrospectionConfig{URL: cast.issuer + "/introspect/", ClientID: cast.tools.id, ClientSecret: cast.tools.secret})
+	introspection, err := resource.NewIntrospection(resource.IntrospectionConfig{
+		URL:          cast.issuer + "/introspect/",
+		ClientID:     cast.tools.id,
+		ClientSecret: cast.tools.secret,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -54,8 +65,15 @@ func NewTools(cast *Cast, log *slog.Logger) (*Tools, error) {
 		return nil, err
 	}
 	// Scripts of every site may call it, because agents run in browsers too.
-	guard, err := resource.NewGuard(resource.GuardConfig{Verifier: cache, Realm: "mcp", Audience: cast.base + mcpPath, AuthorizationServers: []string{cast.issuer},
-		Name: "Demo tools", AllowedOrigins: []string{"*"}, Logger: log})
+	guard, err := resource.NewGuard(resource.GuardConfig{
+		Verifier:             cache,
+		Realm:                "mcp",
+		Audience:             cast.base + mcpPath,
+		AuthorizationServers: []string{cast.issuer},
+		Name:                 "Demo tools",
+		AllowedOrigins:       []string{"*"},
+		Logger:               log,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -99,10 +117,18 @@ type tool struct {
 const writer = "add_person"
 
 var tools = []tool{
-	{"who_am_i", "Says for whom the access token acts, and what it allows (scope read).", json.RawMessage(`{"type":"object"}`)},
+	{
+		"who_am_i",
+		"Says for whom the access token acts, and what it allows (scope read).",
+		json.RawMessage(`{"type":"object"}`),
+	},
 	{"list_people", "Lists the people of the demo (scope read).", json.RawMessage(`{"type":"object"}`)},
-	{writer, "Adds a person to the demo (scopes read and write).", json.RawMessage(`{"type":"object","required":["username"],` +
-		`"properties":{"username":{"type":"string","description":"the name of the new person"}}}`)},
+	{
+		writer,
+		"Adds a person to the demo (scopes read and write).",
+		json.RawMessage(`{"type":"object","required":["username"],` +
+			`"properties":{"username":{"type":"string","description":"the name of the new person"}}}`),
+	},
 }
 
 var errNoTool = errors.New("there is no such tool")
