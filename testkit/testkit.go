@@ -35,3 +35,13 @@ func NotShort(t testing.TB, why string) {
 		t.Skip("-short leaves out " + why)
 	}
 }
+
+// Changed returns the text with another character at one place. A test that writes a
+// fixed character over a random one leaves the text as it is once in 64 runs.
+func Changed(text string, at int) string {
+	other := "A"
+	if text[at] == 'A' {
+		other = "Q"
+	}
+	return text[:at] + other + text[at+1:]
+}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"mandate/testkit"
 )
 
 // Pushed authorization requests (RFC 9126), on both databases.
@@ -177,10 +179,10 @@ func (v *fixture) pushRefused(t *testing.T) {
 	uri := address[strings.Index(address, "urn"):]
 	for what, wrong := range map[string]string{
 		"another client":  strings.Replace(address, v.web.ClientID, v.rival.ClientID, 1),
-		"a changed URI":   address[:len(address)-2] + "AA",
+		"a changed URI":   testkit.Changed(address, len(address)-2),
 		"an unknown URI":  v.opening(v.web, "urn:ietf:params:oauth:request_uri:unknown"),
 		"a longer URI":    address + "A",
-		"a forged return": address[:len(address)-2] + "AA&opened=x",
+		"a forged return": testkit.Changed(address, len(address)-2) + "&opened=x",
 	} {
 		b.open(t, wrong)
 		b.wantPage(t, what, "invalid_request_uri")
