@@ -8,68 +8,92 @@ import (
 )
 
 // Application is a registered client. Each list is one text: spaces separate scopes and
-// grant types, line feeds separate redirect URIs.
+// grant types, line feeds separate redirect URIs. The statements follow from the tags (see column).
 type Application struct {
-	ID                   string  `db:"id"`
-	ClientID             string  `db:"client_id"`
-	Name                 string  `db:"name"`
-	OwnerID              *string `db:"owner_id"`
-	Owner                *string `db:"owner"`           // the owner's name; only read, never written
-	OwnerAdministrator   *bool   `db:"owner_is_admin"`  // likewise
-	OwnerActive          *bool   `db:"owner_is_active"` // likewise
-	Responsible          string  `db:"responsible"`     // ByOperator, ByOwner or ByNobody
-	ClientType           string  `db:"client_type"`
-	GrantTypes           string  `db:"grant_types"`
-	RedirectURIs         string  `db:"redirect_uris"`
-	Scopes               string  `db:"scopes"`
-	HashClientSecret     bool    `db:"hash_client_secret"`
-	Secret               string  `db:"secret"`
-	OldSecret            string  `db:"old_secret"`
-	OldSecretExpiresAt   int64   `db:"old_secret_expires_at"`
-	MayIntrospect        bool    `db:"may_introspect"`
-	SkipConsent          bool    `db:"skip_consent"`
-	PKCE                 string  `db:"pkce"`              // whether its requests need a code challenge: required or if-sent; empty: as the server is set
-	RequirePushed        bool    `db:"require_pushed"`    // refuse authorization requests that it did not push
-	SenderConstraint     string  `db:"sender_constraint"` // the proof that its tokens always need: dpop or certificate; empty: none
-	Profile              string  `db:"profile"`           // a set of requirements that it has switched on together; empty: none
-	AccessTokenLifetime  int64   `db:"access_token_lifetime"`
-	RefreshTokenLifetime int64   `db:"refresh_token_lifetime"`
-	Algorithm            string  `db:"algorithm"`
-	UserInfoAlgorithm    string  `db:"userinfo_algorithm"`
-	IntrospectionAlg     string  `db:"introspection_algorithm"` // signs the introspection responses that it asks for; empty: RS256
-	Sector               string  `db:"sector"`
-	PostLogoutURIs       string  `db:"post_logout_redirect_uris"`
-	BackchannelURI       string  `db:"backchannel_logout_uri"`
-	AccessTokenFormat    string  `db:"access_token_format"`
-	Resources            string  `db:"resources"`           // the URIs of the resources that its tokens may be for; empty: any
-	Origin               string  `db:"origin"`              // FromPage, FromCommand, FromRegistration or FromDocument; empty: unknown
-	Metadata             string  `db:"metadata"`            // JSON
-	AuthMethod           string  `db:"auth_method"`         // how it authenticates; empty: it sends its secret in any way
-	AuthAlgorithm        string  `db:"auth_algorithm"`      // the only algorithm of its assertions; empty: any that the method allows
-	JWKS                 string  `db:"jwks"`                // its public keys, as a JWK Set; at most one of JWKS and JWKSURI is set
-	JWKSURI              string  `db:"jwks_uri"`            // the address of such a set
-	EndpointAudience     bool    `db:"endpoint_audience"`   // its assertions may be for the address of an endpoint
-	CertificateSubject   string  `db:"certificate_subject"` // that of its certificate (RFC 8705 §2.1.2), or empty
-	ObjectAlgorithm      string  `db:"object_algorithm"`    // the only algorithm of its request objects; empty: any that the server supports
-	RequireSigned        bool    `db:"require_signed"`      // refuse authorization requests that it did not sign
-	RequestURIs          string  `db:"request_uris"`        // the addresses of its request objects
-	ResponseAlgorithm    string  `db:"response_algorithm"`  // of its signed authorization responses; empty: the usual one
-	ResponseModes        string  `db:"response_modes"`      // the only ones that it may use; empty: any
-	Management           string  `db:"management"`          // ManagedAlone, ManagedByMany, or empty: nobody may change it by RFC 7592
-	RegistrationDigest   *string `db:"registration_digest"`
-	RegistrationLimits   string  `db:"registration_limits"` // JSON: what its initial access token allowed
-	RequiredACR          string  `db:"required_acr"`        // the weakest login with which a person may approve it; empty: any
-	DefaultACR           string  `db:"default_acr"`         // values of acr for requests that name none, the preferred one first, with spaces between
-	RefreshRotation      string  `db:"refresh_rotation"`    // whether its refresh tokens are rotated: on or off; empty: as the server is set
-	ClaimsInIDToken      string  `db:"claims_in_id_token"`  // whether its ID tokens have the claims of the granted scopes: on or off; empty: as its kind says
-	Program              string  `db:"program"`             // the program for which it was registered; it never changes
-	LastUsedAt           int64   `db:"last_used_at"`        // 0: never; see NoteUses
-	LastWithoutPKCEAt    int64   `db:"last_without_pkce_at"`
-	CreatedAt            int64   `db:"created_at"`
-	RenewedAt            int64   `db:"renewed_at"` // when it was last registered again, or 0; see ShareRegistration
-	UpdatedAt            int64   `db:"updated_at"`
-	Generation           int64   `db:"generation"` // counts how often everything that it held was revoked; read, never written
-	Version              int64   `db:"version"`    // read, never written
+	ID                 string  `db:"id" written:"once"`
+	ClientID           string  `db:"client_id" written:"once"`
+	Name               string  `db:"name"`
+	OwnerID            *string `db:"owner_id" written:"once"`
+	Owner              *string `db:"owner" written:"never"` // the owner's name
+	OwnerAdministrator *bool   `db:"owner_is_admin" written:"never"`
+	OwnerActive        *bool   `db:"owner_is_active" written:"never"`
+	Responsible        string  `db:"responsible" written:"once"` // ByOperator, ByOwner or ByNobody
+	ClientType         string  `db:"client_type"`
+	GrantTypes         string  `db:"grant_types"`
+	RedirectURIs       string  `db:"redirect_uris"`
+	Scopes             string  `db:"scopes"`
+	HashClientSecret   bool    `db:"hash_client_secret"`
+	Secret             string  `db:"secret"`
+	OldSecret          string  `db:"old_secret"`
+	OldSecretExpiresAt int64   `db:"old_secret_expires_at" written:"once"`
+	MayIntrospect      bool    `db:"may_introspect"`
+	SkipConsent        bool    `db:"skip_consent"`
+	// whether its requests need a code challenge: required or if-sent; empty: as the server is set
+	PKCE          string `db:"pkce"`
+	RequirePushed bool   `db:"require_pushed"` // refuse authorization requests that it did not push
+	// the proof that its tokens always need: dpop or certificate; empty: none
+	SenderConstraint string `db:"sender_constraint"`
+	// a set of requirements that it has switched on together; empty: none
+	Profile              string `db:"profile"`
+	AccessTokenLifetime  int64  `db:"access_token_lifetime"`
+	RefreshTokenLifetime int64  `db:"refresh_token_lifetime"`
+	Algorithm            string `db:"algorithm"`
+	UserInfoAlgorithm    string `db:"userinfo_algorithm"`
+	// signs the introspection responses that it asks for; empty: RS256
+	IntrospectionAlg  string `db:"introspection_algorithm"`
+	Sector            string `db:"sector"`
+	PostLogoutURIs    string `db:"post_logout_redirect_uris"`
+	BackchannelURI    string `db:"backchannel_logout_uri"`
+	AccessTokenFormat string `db:"access_token_format"`
+	// the URIs of the resources that its tokens may be for; empty: any
+	Resources string `db:"resources"`
+	// FromPage, FromCommand, FromRegistration or FromDocument; empty: unknown
+	Origin   string `db:"origin" written:"once"`
+	Metadata string `db:"metadata"` // JSON
+	// how it authenticates; empty: it sends its secret in any way
+	AuthMethod string `db:"auth_method"`
+	// the only algorithm of its assertions; empty: any that the method allows
+	AuthAlgorithm string `db:"auth_algorithm"`
+	// its public keys, as a JWK Set; at most one of JWKS and JWKSURI is set
+	JWKS    string `db:"jwks"`
+	JWKSURI string `db:"jwks_uri"` // the address of such a set
+	// its assertions may be for the address of an endpoint
+	EndpointAudience bool `db:"endpoint_audience"`
+	// that of its certificate (RFC 8705 §2.1.2), or empty
+	CertificateSubject string `db:"certificate_subject"`
+	// the only algorithm of its request objects; empty: any that the server supports
+	ObjectAlgorithm string `db:"object_algorithm"`
+	// refuse authorization requests that it did not sign
+	RequireSigned bool   `db:"require_signed"`
+	RequestURIs   string `db:"request_uris"` // the addresses of its request objects
+	// of its signed authorization responses; empty: the usual one
+	ResponseAlgorithm string `db:"response_algorithm"`
+	// the only ones that it may use; empty: any
+	ResponseModes string `db:"response_modes"`
+	// ManagedAlone, ManagedByMany, or empty: nobody may change it by RFC 7592
+	Management         string  `db:"management"`
+	RegistrationDigest *string `db:"registration_digest" written:"once"` // UpdateApplication deletes it
+	// JSON: what its initial access token allowed
+	RegistrationLimits string `db:"registration_limits" written:"once"`
+	// the weakest login with which a person may approve it; empty: any
+	RequiredACR string `db:"required_acr"`
+	// values of acr for requests that name none, the preferred one first, with spaces between
+	DefaultACR string `db:"default_acr"`
+	// whether its refresh tokens are rotated: on or off; empty: as the server is set
+	RefreshRotation string `db:"refresh_rotation"`
+	// whether its ID tokens have the claims of the granted scopes: on or off; empty: as its kind says
+	ClaimsInIDToken string `db:"claims_in_id_token"`
+	// the program for which it was registered; it never changes
+	Program           string `db:"program" written:"once"`
+	LastUsedAt        int64  `db:"last_used_at" written:"never"` // 0: never; see NoteUses
+	LastWithoutPKCEAt int64  `db:"last_without_pkce_at" written:"never"`
+	CreatedAt         int64  `db:"created_at" written:"once"`
+	// when it was last registered again, or 0; see ShareRegistration
+	RenewedAt int64 `db:"renewed_at" written:"never"`
+	UpdatedAt int64 `db:"updated_at"`
+	// counts how often everything that it held was revoked
+	Generation int64 `db:"generation" written:"never"`
+	Version    int64 `db:"version" written:"never"`
 }
 
 // AnyVersion makes UpdateApplication ignore the version. The operator's update then
@@ -92,14 +116,25 @@ const (
 	FromDocument     = "document"     // its client id is the URL of its metadata document
 )
 
-// selectPKCE reads one value from two columns, of which older releases know the first.
-const selectPKCE = `CASE WHEN a.pkce_exempt THEN 'if-sent' WHEN a.pkce_required THEN 'required' ELSE '' END AS pkce`
-
-const selectApplication = `SELECT a.id, a.client_id, a.name, a.owner_id, u.username AS owner, u.administrator AS owner_is_admin, u.active AS owner_is_active, a.responsible, a.client_type, a.grant_types, a.redirect_uris, a.scopes,
-	a.hash_client_secret, a.secret, a.old_secret, a.old_secret_expires_at, a.may_introspect, a.skip_consent, ` + selectPKCE + `, a.require_pushed, a.sender_constraint, a.profile,
-	a.access_token_lifetime, a.refresh_token_lifetime, a.algorithm, a.userinfo_algorithm, a.introspection_algorithm, a.sector, a.post_logout_redirect_uris, a.backchannel_logout_uri,
-	a.access_token_format, a.resources, a.origin, a.metadata, a.auth_method, a.auth_algorithm, a.jwks, a.jwks_uri, a.endpoint_audience, a.certificate_subject, a.object_algorithm, a.require_signed, a.request_uris, a.response_algorithm, a.response_modes, a.required_acr, a.default_acr, a.refresh_rotation, a.claims_in_id_token, a.program, a.management, a.registration_digest, a.registration_limits, a.last_used_at, a.last_without_pkce_at, a.created_at, a.renewed_at, a.updated_at, a.generation, a.version
-	FROM applications a LEFT JOIN users u ON u.id = a.owner_id `
+// The statements of an application. Whether it needs PKCE is one field and two columns, of which older releases know
+// the first.
+var (
+	columnsOfApplication = columnsOf(Application{})
+	applicationPKCE      = map[string][]assignment{
+		"pkce": {{"pkce_exempt", "(:pkce = 'if-sent')"}, {"pkce_required", "(:pkce = 'required')"}},
+	}
+	selectApplication = `SELECT ` + selected(columnsOfApplication, "a", map[string]string{
+		"owner":           "u.username",
+		"owner_is_admin":  "u.administrator",
+		"owner_is_active": "u.active",
+		"pkce":            "CASE WHEN a.pkce_exempt THEN 'if-sent' WHEN a.pkce_required THEN 'required' ELSE '' END",
+	}) + ` FROM applications a LEFT JOIN users u ON u.id = a.owner_id `
+	insertApplication = inserted(columnsOfApplication, "applications", applicationPKCE)
+	updateApplication = `UPDATE applications SET ` + updated(columnsOfApplication, applicationPKCE) + `, registration_digest = NULL, version = version + 1,
+		generation = generation + CASE WHEN profile = '' AND :profile <> '' THEN 1 ELSE 0 END
+		WHERE id = :id AND secret = :was.secret AND may_introspect = :was.may_introspect AND skip_consent = :was.skip_consent AND pkce_exempt = (:was.pkce = 'if-sent')
+		AND responsible = :was.responsible AND COALESCE(owner_id, '') = COALESCE(:was.owner_id, '') AND (CAST(:was.version AS BIGINT) < 0 OR version = :was.version AND management = :was.management)`
+)
 
 // ErrFull means that the quota of the owner, or of applications without a responsible
 // person, is used up.
@@ -124,20 +159,6 @@ func (s *Store) AddApplication(ctx context.Context, a Application, most int) err
 		return err
 	})
 }
-
-// insertApplication has the columns twice: as names, and as the fields of an Application (see named).
-const insertApplication = `INSERT INTO applications (id, client_id, name, owner_id, client_type, grant_types, redirect_uris, scopes,
-	hash_client_secret, secret, old_secret, old_secret_expires_at, may_introspect, skip_consent, pkce_exempt, pkce_required,
-	access_token_lifetime, refresh_token_lifetime, created_at, updated_at,
-	algorithm, userinfo_algorithm, sector, post_logout_redirect_uris, backchannel_logout_uri, access_token_format, responsible, resources, origin, metadata,
-	auth_method, management, registration_digest, registration_limits, auth_algorithm, jwks, jwks_uri, endpoint_audience, certificate_subject, require_pushed, sender_constraint, introspection_algorithm,
-	object_algorithm, require_signed, request_uris, response_algorithm, response_modes, profile, required_acr, default_acr, refresh_rotation, claims_in_id_token, program)
-	VALUES (:id, :client_id, :name, :owner_id, :client_type, :grant_types, :redirect_uris, :scopes,
-	:hash_client_secret, :secret, :old_secret, :old_secret_expires_at, :may_introspect, :skip_consent, :pkce = 'if-sent', :pkce = 'required',
-	:access_token_lifetime, :refresh_token_lifetime, :created_at, :updated_at,
-	:algorithm, :userinfo_algorithm, :sector, :post_logout_redirect_uris, :backchannel_logout_uri, :access_token_format, :responsible, :resources, :origin, :metadata,
-	:auth_method, :management, :registration_digest, :registration_limits, :auth_algorithm, :jwks, :jwks_uri, :endpoint_audience, :certificate_subject, :require_pushed, :sender_constraint, :introspection_algorithm,
-	:object_algorithm, :require_signed, :request_uris, :response_algorithm, :response_modes, :profile, :required_acr, :default_acr, :refresh_rotation, :claims_in_id_token, :program)`
 
 // roomFor checks the quota. It takes a lock before it counts, so the second of two
 // concurrent registrations counts the first one. The lock is an UPDATE, because both
@@ -251,17 +272,7 @@ func (s *Store) Applications(ctx context.Context, of Selection, limit, offset in
 // registers the same again gets it. If a profile is switched on, everything that the application
 // holds is revoked: it was issued without what the profile requires.
 func (s *Store) UpdateApplication(ctx context.Context, a, was Application) error {
-	statement, values, err := named(`UPDATE applications SET name = :name, client_type = :client_type, grant_types = :grant_types, redirect_uris = :redirect_uris, scopes = :scopes,
-		hash_client_secret = :hash_client_secret, secret = :secret, old_secret = :old_secret, may_introspect = :may_introspect, skip_consent = :skip_consent, pkce_exempt = (:pkce = 'if-sent'), pkce_required = (:pkce = 'required'),
-		access_token_lifetime = :access_token_lifetime, refresh_token_lifetime = :refresh_token_lifetime, updated_at = :updated_at, algorithm = :algorithm, userinfo_algorithm = :userinfo_algorithm,
-		sector = :sector, post_logout_redirect_uris = :post_logout_redirect_uris, backchannel_logout_uri = :backchannel_logout_uri, access_token_format = :access_token_format,
-		resources = :resources, metadata = :metadata, auth_method = :auth_method, auth_algorithm = :auth_algorithm, jwks = :jwks, jwks_uri = :jwks_uri,
-		endpoint_audience = :endpoint_audience, certificate_subject = :certificate_subject, require_pushed = :require_pushed, sender_constraint = :sender_constraint,
-		introspection_algorithm = :introspection_algorithm, object_algorithm = :object_algorithm, require_signed = :require_signed, request_uris = :request_uris,
-		response_algorithm = :response_algorithm, response_modes = :response_modes, profile = :profile, required_acr = :required_acr, default_acr = :default_acr, refresh_rotation = :refresh_rotation, claims_in_id_token = :claims_in_id_token, management = :management, registration_digest = NULL, version = version + 1,
-		generation = generation + CASE WHEN profile = '' AND :profile <> '' THEN 1 ELSE 0 END
-		WHERE id = :id AND secret = :was.secret AND may_introspect = :was.may_introspect AND skip_consent = :was.skip_consent AND pkce_exempt = (:was.pkce = 'if-sent')
-		AND responsible = :was.responsible AND COALESCE(owner_id, '') = COALESCE(:was.owner_id, '') AND (CAST(:was.version AS BIGINT) < 0 OR version = :was.version AND management = :was.management)`, struct {
+	statement, values, err := named(updateApplication, struct {
 		Application
 		Was Application `db:"was"`
 	}{a, was})

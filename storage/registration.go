@@ -13,7 +13,7 @@ const (
 )
 
 // insertRegistered stores nothing if an application with the same digest exists.
-const insertRegistered = insertApplication + ` ON CONFLICT (registration_digest) DO NOTHING`
+var insertRegistered = insertApplication + ` ON CONFLICT (registration_digest) DO NOTHING`
 
 // RegisterApplication stores an application that registers itself. A digest of an initial
 // access token that is not empty uses that token once; the result is ErrSpent if it cannot

@@ -10,8 +10,8 @@ import (
 // Resource is an API that tokens can be issued for (RFC 8707). Spaces separate its
 // scopes. NewIntrospectors makes the list of its introspectors.
 type Resource struct {
-	Key           string `db:"uri_key"` // the URI in its normal form
-	URI           string `db:"uri"`     // the URI as it was registered
+	Key           string `db:"uri_key" written:"once"` // the URI in its normal form
+	URI           string `db:"uri" written:"once"`     // the URI as it was registered
 	Name          string `db:"name"`
 	Scopes        string `db:"scopes"`                // empty: every scope
 	TokenFormat   string `db:"token_format"`          // empty: that of the application
@@ -20,12 +20,20 @@ type Resource struct {
 	Introspectors string `db:"introspectors"`
 	Constrained   bool   `db:"sender_constrained"` // its tokens must be sender-constrained
 	JWTTyp        string `db:"jwt_typ"`            // the typ of its signed access tokens; empty: at+jwt
-	CreatedAt     int64  `db:"created_at"`
+	CreatedAt     int64  `db:"created_at" written:"once"`
 	UpdatedAt     int64  `db:"updated_at"`
-	Version       int64  `db:"version"` // read, never written
+	Version       int64  `db:"version" written:"once"` // UpdateResource counts it
 	// Generation distinguishes it from a deleted resource with the same URI. It never changes.
-	Generation string `db:"generation"`
+	Generation string `db:"generation" written:"once"`
 }
+
+var (
+	columnsOfResource = columnsOf(Resource{})
+	selectResource    = `SELECT ` + selected(columnsOfResource, "r", nil) + ` FROM resources r `
+	insertResource    = inserted(columnsOfResource, "resources", nil)
+	updateResource    = `UPDATE resources SET ` + updated(columnsOfResource, nil) + `, version = version + 1
+		WHERE uri_key = :uri_key AND version = :version AND generation = :generation`
+)
 
 // NewIntrospectors returns a list of different client ids. There is a line feed before,
 // between and after them, so that a statement can remove one.
@@ -83,14 +91,18 @@ func (t tx) forgetIntrospectors(each *Event, rows []string, err error) ([]string
 // Resources lists all resources by name.
 func (s *Store) Resources(ctx context.Context) ([]Resource, error) {
 	var found []Resource
-	err := s.all(ctx, &found, `SELECT uri_key, uri, name, scopes, token_format, access_token_lifetime, algorithm, introspectors, sender_constrained, jwt_typ, created_at, updated_at, version, generation
-		FROM resources ORDER BY LOWER(name), uri_key`)
+	err := s.all(ctx, &found, selectResource+`ORDER BY LOWER(r.name), r.uri_key`)
 	return found, err
 }
 
 // AddResource stores a resource. It returns ErrConflict if the URI is taken, and ErrFull
 // if there are most resources already.
 func (s *Store) AddResource(ctx context.Context, r Resource, most int) error {
+	r.UpdatedAt, r.Version = r.CreatedAt, 0
+	statement, values, err := named(insertResource, r)
+	if err != nil {
+		return err
+	}
 	return s.atomically(ctx, func(t tx) error {
 		t.changed(OfResource, "")
 		var n int
@@ -101,9 +113,7 @@ func (s *Store) AddResource(ctx context.Context, r Resource, most int) error {
 		if err != nil {
 			return err
 		}
-		_, err = t.exec(`INSERT INTO resources (uri_key, uri, name, scopes, token_format, access_token_lifetime, algorithm, introspectors, created_at, updated_at, sender_constrained, version, generation, jwt_typ)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10, 0, $11, $12)`,
-			r.Key, r.URI, r.Name, r.Scopes, r.TokenFormat, r.Lifetime, r.Algorithm, r.Introspectors, r.CreatedAt, r.Constrained, r.Generation, r.JWTTyp)
+		_, err = t.exec(statement, values...)
 		return err
 	})
 }
@@ -111,11 +121,13 @@ func (s *Store) AddResource(ctx context.Context, r Resource, most int) error {
 // UpdateResource writes everything but the URI. It returns ErrNotFound if the resource has
 // changed since it was read with this version, or is another one with the same URI.
 func (s *Store) UpdateResource(ctx context.Context, r Resource) error {
+	statement, values, err := named(updateResource, r)
+	if err != nil {
+		return err
+	}
 	return s.atomically(ctx, func(t tx) error {
 		t.changed(OfResource, "")
-		return t.one(`UPDATE resources SET name = $2, scopes = $3, token_format = $4, access_token_lifetime = $5, algorithm = $6, introspectors = $7, updated_at = $8, sender_constrained = $10, jwt_typ = $12, version = version + 1
-			WHERE uri_key = $1 AND version = $9 AND generation = $11`,
-			r.Key, r.Name, r.Scopes, r.TokenFormat, r.Lifetime, r.Algorithm, r.Introspectors, r.UpdatedAt, r.Version, r.Constrained, r.Generation, r.JWTTyp)
+		return t.one(statement, values...)
 	})
 }
 
