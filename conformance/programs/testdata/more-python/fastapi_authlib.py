@@ -8,11 +8,10 @@ from starlette.middleware.sessions import SessionMiddleware
 from starlette.responses import RedirectResponse
 
 app = FastAPI()
-app.add_middleware(SessionMiddleware, secret_key=os.urandom(32).hex())
 if "PRINTED" in os.environ:  # the lines that Mandate prints
     exec(os.environ["PRINTED"])
 else:
-    redirect_uri = f"http://{os.environ['ADDRESS']}/auth"
+    app.add_middleware(SessionMiddleware, secret_key=os.urandom(32).hex())
     oauth = OAuth()
     oauth.register(
         name="mandate",
@@ -22,18 +21,15 @@ else:
         client_kwargs={"scope": "openid email profile groups"},
     )
 
+    @app.get("/login")
+    async def login(request: Request):
+        return await oauth.mandate.authorize_redirect(request, f"http://{os.environ['ADDRESS']}/auth")
 
-@app.get("/login")
-async def login(request: Request):
-    return await oauth.mandate.authorize_redirect(request, redirect_uri)
-
-
-@app.get("/auth")
-@app.get("/auth/callback")
-async def auth(request: Request):
-    token = await oauth.mandate.authorize_access_token(request)
-    request.session["user"] = dict(token["userinfo"])
-    return RedirectResponse("/")
+    @app.get("/auth")
+    async def auth(request: Request):
+        token = await oauth.mandate.authorize_access_token(request)
+        request.session["user"] = dict(token["userinfo"])
+        return RedirectResponse("/")
 
 
 @app.get("/")

@@ -5,11 +5,10 @@ from authlib.integrations.flask_client import OAuth
 from flask import Flask, jsonify, redirect, session
 
 app = Flask(__name__)
-app.secret_key = os.urandom(32)
 if "PRINTED" in os.environ:  # the lines that Mandate prints
     exec(os.environ["PRINTED"])
 else:
-    redirect_uri = f"http://{os.environ['ADDRESS']}/auth"
+    app.secret_key = os.urandom(32)
     oauth = OAuth(app)
     oauth.register(
         name="mandate",
@@ -19,17 +18,14 @@ else:
         client_kwargs={"scope": "openid email profile groups"},
     )
 
+    @app.route("/login")
+    def login():
+        return oauth.mandate.authorize_redirect(f"http://{os.environ['ADDRESS']}/auth")
 
-@app.route("/login")
-def login():
-    return oauth.mandate.authorize_redirect(redirect_uri)
-
-
-@app.route("/auth")
-@app.route("/auth/callback")
-def auth():
-    session["user"] = oauth.mandate.authorize_access_token()["userinfo"]
-    return redirect("/")
+    @app.route("/auth")
+    def auth():
+        session["user"] = oauth.mandate.authorize_access_token()["userinfo"]
+        return redirect("/")
 
 
 @app.route("/")
