@@ -170,7 +170,8 @@ var table = [...]Code{
 			{
 				"unknown",
 				"There is no scope",
-				"Remove the scope from the settings of the program, or ask the operator to add it to SCOPES.",
+				"Remove the scope from the settings of the program, or ask the operator to add it to SCOPES. " +
+					"If the request was granted without the scope, the log of the server names it.",
 				"",
 			},
 			{

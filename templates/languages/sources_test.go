@@ -191,9 +191,13 @@ func inGo(t *testing.T, path string) []use {
 	}
 	if filepath.ToSlash(short) == explained {
 		ast.Inspect(file, func(n ast.Node) bool {
-			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING && strings.HasSuffix(lit.Value, `."`) {
-				text, _ := literal(t, path, lit)
-				add(lit, "", text)
+			switch e := n.(type) {
+			case *ast.BasicLit, *ast.BinaryExpr:
+				text, ok := literal(t, path, e.(ast.Expr))
+				if ok && strings.HasSuffix(text, ".") {
+					add(e, "", text)
+					return false // its parts are no texts
+				}
 			}
 			return true
 		})
@@ -261,6 +265,10 @@ func literal(t *testing.T, path string, e ast.Expr) (string, bool) {
 	case *ast.BasicLit:
 		text, err := strconv.Unquote(e.Value)
 		return text, e.Kind == token.STRING && err == nil
+	case *ast.BinaryExpr: // a text of several lines
+		first, ok := literal(t, path, e.X)
+		rest, all := literal(t, path, e.Y)
+		return first + rest, ok && all && e.Op == token.ADD
 	case *ast.Ident:
 		files, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*.go"))
 		if err != nil {
